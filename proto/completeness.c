@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/completeness.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILTER "skipped_filter"
+
+struct line {
+	char *at;
+	size_t left; /* the NUL's byte included */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(line->at, line->left, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	if ((size_t)n >= line->left)
+		n = (int)line->left - 1;
+	line->at += n;
+	line->left -= (size_t)n;
+}
+
+void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count)
+{
+	unsigned i;
+
+	if (!count)
+		return;
+	for (i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			break;
+	if (i == COMPLETENESS_REASONS_MAX)
+		return;
+	if (i == reasons->count)
+		reasons->at[reasons->count++] = (struct completeness_reason){.name = name};
+	reasons->at[i].count += count;
+}
+
+static uint64_t count_of(const struct completeness_reasons *reasons, const char *name)
+{
+	for (unsigned i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			return reasons->at[i].count;
+	return 0;
+}
+
+bool completeness_is_complete(const struct completeness *c)
+{
+	return !c->live && !c->untimed && !c->outstanding && !c->dropped && !c->torn &&
+	       !c->pending && !c->markers_dropped && !c->tails_unknown && !c->undrained &&
+	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
+}
+
+/* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
+static void put_reasons(struct line *line, const struct completeness_reasons *reasons)
+{
+	for (unsigned i = 0; i < reasons->count; i++) {
+		const char *name = strchr(reasons->at[i].name, '_');
+
+		put(line, "%s%s %" PRIu64, i ? ", " : " (", name ? name + 1 : reasons->at[i].name,
+			reasons->at[i].count);
+	}
+	if (reasons->count)
+		put(line, ")");
+}
+
+static void put_skipped(struct line *line, const struct completeness *c)
+{
+	if (!c->skipped)
+		return;
+	put(line, ", %" PRIu64 " skipped", c->skipped);
+	put_reasons(line, &c->skipped_by);
+}
+
+/* @what with its plural's ending cut out: "marker", "s", " dropped". */
+static void put_if(
+	struct line *line, uint64_t count, const char *what, const char *plural, const char *after)
+{
+	if (count)
+		put(line, ", %" PRIu64 " %s%s%s", count, what, count == 1 ? "" : plural, after);
+}
+
+char *completeness_format(const struct completeness *c, char *line, size_t bytes)
+{
+	struct line out = {line, bytes};
+	bool complete = completeness_is_complete(c);
+
+	line[0] = 0;
+	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored",
+		c->simulated ? "SIMULATED " : "", complete ? "complete" : "INCOMPLETE",
+		c->dispatched, c->stored);
+	if (!complete) {
+		put(&out, ", %" PRIu64 " dropped", c->dropped);
+		put_reasons(&out, &c->dropped_by);
+		put(&out, ", %" PRIu64 " untimed", c->untimed);
+		put_reasons(&out, &c->untimed_by);
+		put(&out, ", %" PRIu64 " outstanding", c->outstanding);
+	}
+	put_skipped(&out, c);
+	put_if(&out, c->torn, "torn", "", "");
+	put_if(&out, c->pending, "pending", "", "");
+	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
+	put_if(&out, c->tails_unknown, "process", "es", " with an unknown tail");
+	/* Those are the same ones mostly; while it is live it goes without saying. */
+	if (!c->live && c->undrained > c->tails_unknown)
+		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
+			" not read to the end");
+	put_if(&out, c->other_losses, "other loss", "es", "");
+	return line;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The completeness line: counts in, one line out. The store fills it from its ledger, the cli
+ * from the database; both must say the same. Pure; any thread.
+ *
+ *   complete: N dispatched, N stored
+ *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
+ *
+ * with "SIMULATED " in front for a software GPU. What has no fixed place in the line is appended
+ * only when it is not zero: skipped, torn, not yet accounted for, lost markers, unknown tails.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define COMPLETENESS_REASONS_MAX 16
+#define COMPLETENESS_LINE_BYTES	 512
+
+struct completeness_reason {
+	const char *name; /* as in rtl_loss or rtl_untimed_reason, prefix included; borrowed */
+	uint64_t count;
+};
+
+struct completeness_reasons {
+	struct completeness_reason at[COMPLETENESS_REASONS_MAX];
+	unsigned count;
+};
+
+struct completeness {
+	bool simulated;
+	bool live; /* not closed: never complete */
+	uint64_t dispatched;
+	uint64_t stored;
+	uint64_t untimed;
+	uint64_t outstanding;
+	uint64_t dropped;
+	uint64_t skipped;
+	uint64_t torn;
+	uint64_t pending;
+	uint64_t markers_dropped;
+	uint64_t tails_unknown; /* processes whose last moments nobody knows */
+	uint64_t undrained;	/* processes that have not ended, or not been read to their end */
+	uint64_t other_losses;	/* rtl_loss rows of any other kind, summed; a NULL count is 1 */
+	/* The parts of dropped, skipped and untimed. */
+	struct completeness_reasons dropped_by;
+	struct completeness_reasons skipped_by;
+	struct completeness_reasons untimed_by;
+};
+
+/* Adds @count to the entry @name; past the last entry it is not listed. 0 adds nothing. */
+void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count);
+
+/*
+ * Closed, every process read to its end, and nothing dropped, torn, outstanding, untimed or
+ * unknown. What a filter of the user skipped is no loss; any other skip is.
+ */
+bool completeness_is_complete(const struct completeness *c);
+
+/* Writes the line and a NUL, cut at @bytes; returns @line. */
+char *completeness_format(const struct completeness *c, char *line, size_t bytes);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The names of all counters and reasons, once: shim (memory layout), wire (order of values),
+ * daemon (rtl_counter, rtl_loss) and cli use these tables. Append only: the order is the
+ * wire's and the recorder's.
+ *
+ * The identity, per queue and in sum (docs/architecture.md):
+ *   dispatched = skipped[*] + stored + outstanding + dropped[*] + torn + pending
+ *   stored     = timed + untimed[*]
+ * `dispatched` counts kernel dispatch packets; skipped_not_kernel counts other packets and is
+ * outside the identity. `torn`, `outstanding` and `pending` are known to the daemon only.
+ */
+
+/* Per queue, written by the queue's producer (one writer: the holder of the queue's walk). */
+#define RTL_QUEUE_COUNTERS_PRODUCER(X)                                                             \
+	X(dispatched)		  /* kernel dispatch packets seen; its value is the next seq */        \
+	X(intercept_calls)	  /* walks (shadow) or callbacks (intercept queue) */                  \
+	X(signals_injected)	  /* our signal put into a packet that had none */                     \
+	X(own_signals_seen)	  /* packets that carried the application's signal */                  \
+	X(skipped_not_kernel)	  /* barriers, vendor packets: not part of the identity */             \
+	X(skipped_shutdown)	  /* after OnUnload or in a forked child */                            \
+	X(skipped_filter)	  /* the user asked not to record it */                                \
+	X(skipped_coop)		  /* on a cooperative queue, left plain */                             \
+	X(skipped_no_queue_info)  /* on a queue that we could not follow */                            \
+	X(dropped_recorder_full)  /* no free slot: the only place where a dispatch is dropped */       \
+	X(unstamped)		  /* left without a signal on purpose (batch tail, dry pool) */        \
+	X(housekeeping_publishes) /* walked by the harvester: doorbell bypassed or early */            \
+	X(foreign_writers)	  /* write index changed behind our back */
+
+/* Per queue, written by the harvester. */
+#define RTL_QUEUE_COUNTERS_HARVESTER(X)                                                            \
+	X(recorded)		      /* harvested with a valid time */                                \
+	X(own_signals_read)	      /* of those, from the application's own signal */                \
+	X(untimed_shared)	      /* the signal serves several packets at once */                  \
+	X(untimed_ipc)		      /* IPC signal: times are not readable here */                    \
+	X(untimed_early)	      /* completed, its signal re-used before we read it */            \
+	X(untimed_signal_pool)	      /* no signal could be given */                                   \
+	X(untimed_timestamp_invalid)  /* end before start, or zero */                                  \
+	X(untimed_timestamp_failed)   /* the device ran it without our signal (missed, rule 4) */      \
+	X(untimed_unstamped)	      /* see unstamped */                                              \
+	X(missed)		      /* proven by the barrier rule: an alarm under shadow */          \
+	X(unresolved)		      /* queue destroyed before its completion was seen */
+
+/* Per process, written by the harvester or the cold hooks. */
+#define RTL_PROCESS_COUNTERS(X)                                                                    \
+	X(queues_created)                                                                          \
+	X(queues_followed)   /* by a front end; the rest is left plain */                              \
+	X(queues_destroyed)                                                                        \
+	X(queues_coop)	     /* cooperative: left plain */                                             \
+	X(queues_ineligible) /* could not be followed, or too many */                                  \
+	X(symbols_defined)                                                                         \
+	X(symbols_unknown)   /* dispatched without a known symbol: kernel@0x... */                     \
+	X(names_overflowed)  /* define log full: <name-overflow> */                                    \
+	X(markers_begun)                                                                           \
+	X(markers_ended)                                                                           \
+	X(dropped_markers)   /* marker ring full */                                                    \
+	X(frames_published)                                                                        \
+	X(bytes_published)                                                                         \
+	X(connects)                                                                                \
+	X(refused)	     /* by the collector */                                                    \
+	X(sent_again)	     /* frames sent more than once, after a reconnect */                       \
+	X(time_violations)   /* starts before its submit by more than the clock's error */             \
+	X(clock_anchors)                                                                           \
+	X(anchor_failures)                                                                         \
+	X(signals_created)                                                                         \
+	X(slots_used)	     /* high water */
+
+#define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
+#define RTL_ENUM_PROCESS(name) RTL_P_##name,
+#define RTL_COUNTER_NAME(name) #name,
+
+enum rtl_queue_counter {
+	RTL_QUEUE_COUNTERS_PRODUCER(RTL_ENUM_QUEUE)
+	RTL_Q_PRODUCER_COUNT,
+	RTL_Q_HARVESTER_FIRST = RTL_Q_PRODUCER_COUNT,
+	RTL_Q_HARVESTER_BEFORE = RTL_Q_HARVESTER_FIRST - 1,
+	RTL_QUEUE_COUNTERS_HARVESTER(RTL_ENUM_QUEUE)
+	RTL_Q_COUNT,
+};
+
+enum rtl_process_counter {
+	RTL_PROCESS_COUNTERS(RTL_ENUM_PROCESS)
+	RTL_P_COUNT,
+};
+
+/* Names in enum order; defined in counters.c. */
+extern const char *const rtl_queue_counter_name[];
+extern const char *const rtl_process_counter_name[];
+
+/* Why a stored dispatch has no time; the values are the wire's (Dispatches.untimed_why). */
+enum rtl_untimed {
+	RTL_TIMED = 0,
+	RTL_UNTIMED_SHARED,
+	RTL_UNTIMED_IPC,
+	RTL_UNTIMED_EARLY,
+	RTL_UNTIMED_SIGNAL_POOL,
+	RTL_UNTIMED_TIMESTAMP_INVALID,
+	RTL_UNTIMED_TIMESTAMP_FAILED,
+	RTL_UNTIMED_UNSTAMPED,
+	RTL_UNTIMED_COUNT,
+};
+
+/* "untimed_shared", ...; NULL for RTL_TIMED and beyond. Defined in counters.c. */
+const char *rtl_untimed_name(unsigned why);
+
+enum rtl_marker_kind {
+	RTL_MARKER_BEGIN_PUSH = 1, /* roctxRangePush */
+	RTL_MARKER_BEGIN_START,	   /* roctxRangeStart: may end on another thread */
+	RTL_MARKER_END,
+	RTL_MARKER_MARK, /* an instant */
+};

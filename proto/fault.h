@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Named points at which a test kills the process: RTL_FAULT=name[:count], the count-th
+ * passing raises SIGKILL. Compiled only with -DRTL_FAULTS, into test binaries; nothing at all in
+ * what is installed. Any thread. docs/recorder.md lists the points.
+ */
+#ifdef RTL_FAULTS
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline void fault_point(const char *name, atomic_uint *passed)
+{
+	const char *wanted = getenv("RTL_FAULT");
+	size_t bytes = strlen(name);
+	unsigned long count = 1;
+
+	if (!wanted || strncmp(wanted, name, bytes) || (wanted[bytes] && wanted[bytes] != ':'))
+		return;
+	if (wanted[bytes] == ':')
+		count = strtoul(wanted + bytes + 1, NULL, 10);
+	if (atomic_fetch_add(passed, 1) + 1 == count)
+		raise(SIGKILL);
+}
+
+#define FAULT_POINT(name)                                                                          \
+	do {                                                                                       \
+		static atomic_uint passed_;                                                        \
+		fault_point(name, &passed_);                                                       \
+	} while (0)
+#else
+#define FAULT_POINT(name)                                                                          \
+	do {                                                                                       \
+	} while (0)
+#endif

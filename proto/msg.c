@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/msg.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/counters.h"
+#include "proto/frame.h"
+#include "proto/limits.h"
+
+#define ARENA_FIRST_BYTES (64u << 10)
+
+struct msg_arena_block {
+	struct msg_arena_block *next;
+	size_t bytes;
+	_Alignas(max_align_t) uint8_t data[];
+};
+
+void msg_arena_init(struct msg_arena *arena, size_t limit)
+{
+	*arena = (struct msg_arena){.limit = limit};
+}
+
+static void arena_drop_extra(struct msg_arena *arena)
+{
+	while (arena->extra) {
+		struct msg_arena_block *next = arena->extra->next;
+
+		free(arena->extra);
+		arena->extra = next;
+	}
+}
+
+void msg_arena_done(struct msg_arena *arena)
+{
+	arena_drop_extra(arena);
+	free(arena->base);
+	*arena = (struct msg_arena){0};
+}
+
+/* Start over; what the last frame needed becomes one contiguous block. */
+static void arena_reset(struct msg_arena *arena)
+{
+	size_t want = arena->used > ARENA_FIRST_BYTES ? arena->used : ARENA_FIRST_BYTES;
+
+	arena_drop_extra(arena);
+	if (want > arena->limit)
+		want = arena->limit;
+	if (want > arena->capacity) {
+		free(arena->base);
+		arena->base = malloc(want);
+		arena->capacity = arena->base ? want : 0;
+	}
+	arena->used = 0;
+}
+
+static void *arena_alloc(void *data, size_t bytes)
+{
+	struct msg_arena *arena = data;
+	struct msg_arena_block *block;
+	void *at;
+
+	if (bytes > arena->limit)
+		return NULL;
+	bytes = (bytes + 15u) & ~(size_t)15u;
+	if (bytes > arena->limit - arena->used)
+		return NULL;
+	if (bytes <= arena->capacity && arena->used <= arena->capacity - bytes) {
+		at = arena->base + arena->used;
+	} else {
+		block = malloc(sizeof(*block) + bytes);
+		if (!block)
+			return NULL;
+		block->bytes = bytes;
+		block->next = arena->extra;
+		arena->extra = block;
+		at = block->data;
+	}
+	arena->used += bytes;
+	return at;
+}
+
+static void arena_free(void *data, void *pointer)
+{
+	/* Everything goes at once with the next frame. */
+	(void)data;
+	(void)pointer;
+}
+
+/* Run lists start at record 0 when present and go strictly up below n. */
+static bool runs_are_valid(const uint32_t *from, size_t n_from, size_t n_value, uint32_t n)
+{
+	if (n_from != n_value)
+		return false;
+	for (size_t i = 0; i < n_from; i++)
+		if (from[i] >= n || (i && from[i] <= from[i - 1]))
+			return false;
+	return true;
+}
+
+static size_t count_equal_u32(const uint32_t *column, size_t n, uint32_t value)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += column[i] == value;
+	return count;
+}
+
+static bool dispatches_are_valid(const Rtl__Dispatches *d)
+{
+	uint32_t n = d->n;
+
+	if (!d->has_n || n == 0 || n > FRAME_RECORDS_MAX || !d->has_submit_base_ns)
+		return false;
+	if (d->n_shape != n || d->n_seq != n || d->n_start_tick != n || d->n_duration_ticks != n ||
+		d->n_submit_delta_ns != n)
+		return false;
+	if (d->n_long_duration != count_equal_u32(d->duration_ticks, n, UINT32_MAX) ||
+		d->n_long_submit_ns !=
+			count_equal_u32((const uint32_t *)d->submit_delta_ns, n, 0x80000000u))
+		return false;
+	if (!runs_are_valid(d->tid_from, d->n_tid_from, d->n_tid, n) ||
+		!runs_are_valid(d->marker_from, d->n_marker_from, d->n_marker, n) ||
+		!runs_are_valid(d->untimed_at, d->n_untimed_at, d->n_untimed_why, n))
+		return false;
+	for (size_t i = 0; i < d->n_untimed_why; i++)
+		if (!rtl_untimed_name(d->untimed_why[i]))
+			return false;
+	return true;
+}
+
+static bool markers_are_valid(const Rtl__Markers *m)
+{
+	if (!m->has_n || m->n == 0 || m->n > FRAME_RECORDS_MAX)
+		return false;
+	return m->n_kind == m->n && m->n_id == m->n && m->n_parent == m->n && m->n_tid == m->n &&
+	       m->n_time_ns == m->n && m->n_text == m->n;
+}
+
+static bool defines_are_valid(const Rtl__Defines *defines)
+{
+	for (size_t i = 0; i < defines->n_shapes; i++)
+		if (defines->shapes[i]->n_grid != 3 || defines->shapes[i]->n_workgroup != 3)
+			return false;
+	for (size_t i = 0; i < defines->n_strings; i++)
+		if (defines->strings[i]->text.len > SYMBOL_BYTES_MAX)
+			return false;
+	return true;
+}
+
+static bool body_is_valid(const Rtl__Frame *frame)
+{
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DISPATCHES:
+		return frame->has_number && dispatches_are_valid(frame->dispatches);
+	case RTL__FRAME__BODY_MARKERS:
+		return frame->has_number && markers_are_valid(frame->markers);
+	case RTL__FRAME__BODY_DEFINES:
+		return defines_are_valid(frame->defines);
+	default:
+		return true;
+	}
+}
+
+int msg_unpack(struct msg_arena *arena, const uint8_t *data, size_t bytes, Rtl__Frame **ret)
+{
+	ProtobufCAllocator allocator = {
+		.alloc = arena_alloc, .free = arena_free, .allocator_data = arena};
+	Rtl__Frame *frame;
+
+	arena_reset(arena);
+	frame = rtl__frame__unpack(&allocator, bytes, data);
+	if (!frame)
+		return arena->limit - arena->used < bytes ? -ENOBUFS : -EBADMSG;
+	if (frame->body_case == RTL__FRAME__BODY__NOT_SET)
+		return -EBADMSG;
+	if (!body_is_valid(frame))
+		return -EINVAL;
+	*ret = frame;
+	return 0;
+}
+
+size_t msg_packed_bytes(const Rtl__Frame *frame)
+{
+	return FRAME_PREFIX_BYTES + rtl__frame__get_packed_size(frame);
+}
+
+size_t msg_pack(const Rtl__Frame *frame, uint8_t *at)
+{
+	size_t bytes = rtl__frame__pack(frame, at + FRAME_PREFIX_BYTES);
+
+	frame_put_length(at, (uint32_t)bytes);
+	return FRAME_PREFIX_BYTES + bytes;
+}
+
+uint8_t *msg_pack_new(const Rtl__Frame *frame, size_t *ret_bytes)
+{
+	uint8_t *buffer = malloc(msg_packed_bytes(frame));
+
+	if (buffer)
+		*ret_bytes = msg_pack(frame, buffer);
+	return buffer;
+}
+
+uint32_t msg_common_version(int has_min, uint32_t min, int has_max, uint32_t max)
+{
+	if (!has_min)
+		min = 1;
+	if (!has_max)
+		max = min;
+	if (min < PROTO_VERSION_MIN)
+		min = PROTO_VERSION_MIN;
+	if (max > PROTO_VERSION_MAX)
+		max = PROTO_VERSION_MAX;
+	return min <= max ? max : 0;
+}
+
+char *msg_string(int has, const ProtobufCBinaryData *field, size_t max)
+{
+	if (!has)
+		return NULL;
+	return strndup(field->data ? (const char *)field->data : "",
+		field->len < max ? field->len : max);
+}
+
+void msg_set_bytes(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text)
+{
+	*has = text != NULL;
+	field->data = (uint8_t *)(uintptr_t)text;
+	field->len = text ? strlen(text) : 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Packets that carry the application's own signal (rule 8): it is remembered, read when it
+ * fires, and read early when something is about to overwrite its times. Never changed, apart
+ * from zeroing its two timestamps at submit. Lock-free; any thread.
+ *
+ * Who may read a watched signal is decided by the slot's claim word, generation and state:
+ * whoever moves PENDING to BUSY reads, and leaves PENDING (not finished) or EARLY (times are
+ * in slot_private). The harvester alone turns EARLY into a finished slot.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/capture_state.h"
+
+enum appsig_use {
+	APPSIG_PACKET,	/* another packet of the device's or a copy will write to it */
+	APPSIG_STORE,	/* the host stores a value */
+	APPSIG_DESTROY, /* its memory goes away: waits until nobody reads it */
+};
+
+/* Producer, before the packet is handed on. Sets kind, target and why of the slot. */
+void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle);
+
+/* Before the signal is used for something else. */
+void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use);
+
+enum appsig_state {
+	APPSIG_PENDING,
+	APPSIG_FIRED_NO_TIME, /* fired, times not there (yet) */
+	APPSIG_FINISHED,      /* slot_private.why, start, end are final */
+};
+
+/* Harvester: has it finished? @is_last: decide now whatever its state is. */
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "shim/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shim/capture_state.h"
+#include "proto/fault.h"
+
+int batch_init(struct batch *batch)
+{
+	int r = shapes_init(&batch->shapes);
+
+	if (r < 0)
+		return r;
+	batch->columns = calloc(1, sizeof(*batch->columns));
+	batch->picked = calloc(FRAME_RECORDS_MAX, sizeof(*batch->picked));
+	if (!batch->columns || !batch->picked) {
+		batch_done(batch);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void batch_done(struct batch *batch)
+{
+	shapes_done(&batch->shapes);
+	free(batch->columns);
+	free(batch->picked);
+	batch->columns = NULL;
+	batch->picked = NULL;
+}
+
+static int slot_shape(
+	struct capture *c, const struct recorder_slot *slot, bool is_inline, uint32_t *ret)
+{
+	struct shape_key key = {
+		.gpu = c->queues[slot->queue].gpu,
+		.queue = slot->queue,
+		.symbol = slot->symbol,
+		.workgroup = {slot->workgroup[0], slot->workgroup[1], slot->workgroup[2]},
+		.grid = {slot->grid[0], slot->grid[1], slot->grid[2]},
+		.lds = slot->lds,
+		.scratch = slot->scratch,
+	};
+	bool overflow;
+	int r = shapes_intern(&c->batch.shapes, &c->recorder, &key, is_inline, ret, &overflow);
+
+	if (overflow)
+		recorder_count(&c->recorder, RTL_P_names_overflowed, 1);
+	return r;
+}
+
+/* Whether one more record of the largest kind fits; exact sums only once that is in question. */
+static bool columns_have_room(const struct columns *columns, size_t room)
+{
+	size_t most = COLUMNS_FRAME_BYTES_MAX + (columns->n + 1) * (size_t)COLUMNS_RECORD_BYTES_MAX;
+
+	return columns->n < FRAME_RECORDS_MAX &&
+	       (most <= room || columns_bytes_most(columns) + COLUMNS_RECORD_BYTES_MAX <= room);
+}
+
+/* Takes records off one queue's list of finished ones until the frame is full. */
+static void pick_from(struct capture *c, struct capture_queue *q, size_t room, bool is_inline)
+{
+	struct columns *columns = c->batch.columns;
+
+	while (q->done.head && columns_have_room(columns, room)) {
+		slot_ref ref = q->done.head;
+		const struct recorder_slot *slot = slot_of(c, ref);
+		uint32_t shape;
+
+		if (slot_shape(c, slot, is_inline, &shape) < 0)
+			return;
+		c->batch.picked[columns->n] = ref;
+		columns_add(columns, slot, shape);
+		q->done.head = slot_private_of(c, ref)->next;
+		if (!q->done.head)
+			q->done.tail = 0;
+		q->done.count--;
+		c->done_total--;
+	}
+}
+
+static void frame_pick(struct capture *c, size_t room, bool is_inline)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	columns_clear(c->batch.columns);
+	for (uint32_t i = 0; i < used; i++)
+		pick_from(c, &c->queues[(c->next_queue + i) % used], room, is_inline);
+	/* Where cells are scarce, no queue may starve the others. */
+	if (used)
+		c->next_queue = (c->next_queue + 1) % used;
+}
+
+/* Step L, second half: label every slot with the frame that will hold it. */
+static void frame_label(struct capture *c, uint64_t number)
+{
+	uint32_t n = c->batch.columns->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		atomic_store_explicit(
+			&slot_of(c, c->batch.picked[i])->frame, number, memory_order_release);
+		if (i == n / 2)
+			FAULT_POINT("mid_label");
+	}
+}
+
+/* Step R: only after the last one may another frame be opened. */
+static void frame_free(struct capture *c)
+{
+	uint32_t n = c->batch.columns->n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		pool_slot_free(c, c->batch.picked[i]);
+		if (i == n / 2)
+			FAULT_POINT("mid_free");
+	}
+	pool_flush(c);
+	atomic_fetch_add_explicit(&c->framed, n, memory_order_relaxed);
+}
+
+static bool frame_make(struct capture *c, bool is_inline)
+{
+	struct recorder_open open;
+	size_t length;
+
+	if (recorder_frame_open(&c->recorder, &open) < 0)
+		return false;
+	frame_pick(c, open.room, is_inline);
+	if (!c->batch.columns->n)
+		return false;
+	length = columns_encode(c->batch.columns, open.number, open.bytes);
+	frame_label(c, open.number);
+	FAULT_POINT("before_publish");
+	recorder_frame_publish(&c->recorder, &open, length, c->batch.columns->n);
+	FAULT_POINT("after_publish");
+	frame_free(c);
+	return true;
+}
+
+unsigned batch_run(struct capture *c, bool is_due, bool is_forced, bool is_inline)
+{
+	unsigned frames = 0;
+
+	while (c->done_total) {
+		/* Slow traffic must not burn the cells while nobody acknowledges them. */
+		bool is_scarce = recorder_unacked(&c->recorder) > RECORDER_CELLS / 4;
+		bool is_full = c->done_total >= FRAME_RECORDS_MAX;
+
+		if (!is_full && !is_forced && (!is_due || is_scarce))
+			break;
+		if (!frame_make(c, is_inline))
+			break;
+		frames++;
+	}
+	return frames;
+}
+
+int batch_put_frame(struct capture *c,
+	size_t (*encode)(
+		void *context, uint64_t number, uint8_t *at, size_t room, uint32_t *ret_records),
+	void *context)
+{
+	struct recorder_open open;
+	uint32_t records = 0;
+	size_t length;
+	int r;
+
+	harvest_lock_wait(c);
+	r = recorder_frame_open(&c->recorder, &open);
+	if (r == 0) {
+		length = encode(context, open.number, open.bytes, open.room, &records);
+		if (length)
+			recorder_frame_publish(&c->recorder, &open, length, records);
+		else
+			r = -ENODATA;
+	}
+	harvest_lock_release(c);
+	return r;
+}

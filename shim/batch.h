@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * From records to frames in cells: shapes are interned into the define log, columns are
+ * encoded straight into the cell, steps L, P and R of docs/recorder.md. Runs under the harvest
+ * lock; on the dispatch path only from harvest_inline(), where it waits for nothing.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct capture;
+
+/*
+ * Publishes frames of finished slots: full ones; with @is_due also a part of one. Past a
+ * quarter of the cells unacknowledged only full ones, unless @is_forced. @is_inline: wait for
+ * nothing. Returns the frames published.
+ */
+unsigned batch_run(struct capture *capture, bool is_due, bool is_forced, bool is_inline);
+
+/*
+ * A frame of another kind (markers): @encode writes the whole frame, prefix and number
+ * included, into @room bytes and says how many it used and how many records it holds; 0
+ * bytes: nothing to send after all. Waits for the harvest lock: the harvester's thread only.
+ * 0; -EAGAIN: no cell is free; -ENODATA: @encode gave nothing.
+ */
+int batch_put_frame(struct capture *capture,
+	size_t (*encode)(
+		void *context, uint64_t number, uint8_t *at, size_t room, uint32_t *ret_records),
+	void *context);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "shim/capture_state.h"
+#include "shim/shadow_table.h"
+
+/* A cold path yields so often before it sleeps. */
+#define LOCK_YIELDS_MAX 64
+#define LOCK_SLEEP_NS	50000
+
+/* Zeroed memory that costs nothing until it is used. */
+static void *sparse_new(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void sparse_free(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}
+
+#define SLOTS_BYTES	 (RECORDER_SLOTS * sizeof(struct slot_private))
+#define QUEUES_BYTES	 (RECORDER_QUEUES * sizeof(struct capture_queue))
+#define APPSIG_BYTES	 (APPSIG_BUCKETS * sizeof(_Atomic uint64_t[APPSIG_WAYS]))
+#define QUARANTINE_BYTES (QUARANTINE_MAX * sizeof(struct quarantined))
+
+static int memory_get(struct capture *c)
+{
+	c->slots = sparse_new(SLOTS_BYTES);
+	c->queues = sparse_new(QUEUES_BYTES);
+	c->appsig = sparse_new(APPSIG_BYTES);
+	c->quarantine = sparse_new(QUARANTINE_BYTES);
+	c->shadow = shadow_table_new();
+	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < RECORDER_QUEUES; i++)
+		c->queues[i].index = i;
+	return batch_init(&c->batch);
+}
+
+int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
+	struct capture **ret)
+{
+	struct capture *c = aligned_alloc(CACHE_LINE_BYTES, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	memset(c, 0, sizeof(*c));
+	c->hsa = *hsa;
+	r = recorder_create(identity, &c->recorder);
+	if (r == 0)
+		r = memory_get(c);
+	if (r < 0) {
+		capture_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+struct capture *capture_free(struct capture *c)
+{
+	if (!c)
+		return NULL;
+	if (c->slots)
+		pool_done(c);
+	recorder_close(&c->recorder);
+	sparse_free(c->slots, SLOTS_BYTES);
+	sparse_free(c->queues, QUEUES_BYTES);
+	sparse_free(c->appsig, APPSIG_BYTES);
+	sparse_free(c->quarantine, QUARANTINE_BYTES);
+	shadow_table_free(c->shadow);
+	batch_done(&c->batch);
+	free(c);
+	return NULL;
+}
+
+struct recorder *capture_recorder(struct capture *c)
+{
+	return &c->recorder;
+}
+
+void capture_stop(struct capture *c)
+{
+	atomic_store_explicit(&c->is_stopped, 1, memory_order_relaxed);
+}
+
+void capture_release_signals(struct capture *c)
+{
+	harvest_lock_wait(c);
+	pool_release(c);
+	harvest_lock_release(c);
+}
+
+void capture_pass_through(struct capture *c)
+{
+	atomic_store_explicit(&c->is_pass_through, 1, memory_order_relaxed);
+}
+
+bool capture_is_pass_through(const struct capture *c)
+{
+	return atomic_load_explicit(&c->is_pass_through, memory_order_relaxed) != 0;
+}
+
+uint64_t capture_pending(const struct capture *c)
+{
+	uint64_t framed = atomic_load_explicit(&c->framed, memory_order_relaxed);
+	uint32_t used = recorder_queues_used(&c->recorder);
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < used; i++)
+		taken += atomic_load_explicit(&c->queues[i].taken, memory_order_relaxed);
+	return taken > framed ? taken - framed : 0;
+}
+
+bool harvest_lock_try(struct capture *c)
+{
+	uint32_t is_free = 0;
+
+	return atomic_compare_exchange_strong_explicit(
+		&c->harvest_lock, &is_free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+void harvest_lock_wait(struct capture *c)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_SLEEP_NS};
+
+	for (unsigned i = 0; !harvest_lock_try(c); i++) {
+		if (i < LOCK_YIELDS_MAX)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
+void harvest_lock_release(struct capture *c)
+{
+	atomic_store_explicit(&c->harvest_lock, 0, memory_order_release);
+}
+
+/* A block never used, else one of a destroyed queue of the same GPU: its numbers go on. */
+static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	if (used < RECORDER_QUEUES)
+		return &c->queues[used];
+	for (uint32_t i = 0; i < used; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (q->gpu == gpu &&
+			atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_RETIRED)
+			return q;
+	}
+	return NULL;
+}
+
+static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu,
+	uint32_t ring_packets, uint64_t hsa_queue_id)
+{
+	struct recorder_queue *block = &c->recorder.queues[q->index];
+	bool is_new = atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_UNUSED;
+
+	q->block = block;
+	q->gpu = gpu;
+	q->ring_packets = ring_packets;
+	q->barrier_fired = 0;
+	q->dry_until_ns = 0;
+	if (is_new)
+		block->gpu = gpu;
+	block->hsa_queue_id = hsa_queue_id;
+	atomic_store_explicit(&block->in_use, 1, memory_order_relaxed);
+	atomic_store_explicit(&q->state, QUEUE_LIVE, memory_order_relaxed);
+	if (is_new)
+		atomic_store_explicit(
+			&c->recorder.header->queues_used, q->index + 1, memory_order_release);
+	c->queues_live++;
+	c->active_ns = c->now_ns;
+	pool_begin(c, q); /* none left: its dispatches count as dropped until there are */
+}
+
+struct capture_queue *capture_queue_new(
+	struct capture *c, uint32_t gpu, uint32_t ring_packets, uint64_t hsa_queue_id)
+{
+	struct capture_queue *q;
+
+	harvest_lock_wait(c);
+	q = block_find(c, gpu);
+	if (q)
+		queue_start(c, q, gpu, ring_packets, hsa_queue_id);
+	harvest_lock_release(c);
+	return q;
+}

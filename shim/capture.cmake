@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# The capture path: recorder, shadow front end, harvest, batches. One library for the shim and
+# for tests; its twin with fault points is for tests only.
+set(rtl_capture_sources recorder.c capture.c pool.c appsig.c dispatch.c shadow.c shadow_table.c
+	harvest.c batch.c columns.c shapes.c)
+list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+
+foreach(name rtl_capture rtl_capture_faults)
+	add_library(${name} STATIC ${rtl_capture_sources})
+	target_link_libraries(${name} PUBLIC rtl_proto_static)
+endforeach()
+target_compile_definitions(rtl_capture_faults PUBLIC RTL_FAULTS)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The state that all of the capture path shares: recorder, per-slot private data (the injected
+ * signals), queues, the table of application signals, shapes. Created once a process and
+ * never freed, because an application thread may be inside a hook at any time.
+ *
+ * Locks: a queue's walk word (shadow.h) and the harvest lock, both plain atomics. Order: walk
+ * before harvest. The dispatch path only ever tries them; cold paths may wait.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#include "proto/limits.h"
+#include "shim/recorder.h"
+
+#define CACHE_LINE_BYTES 64u
+
+/* What the capture path needs from the runtime and from the rest of the shim. */
+struct capture_hsa {
+	/* Originals, not wrappers. */
+	hsa_status_t (*signal_create)(hsa_signal_value_t initial, uint32_t num_consumers,
+		const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal);
+	hsa_status_t (*signal_destroy)(hsa_signal_t signal);
+	void (*signal_store_screlease)(hsa_signal_t signal, hsa_signal_value_t value);
+	hsa_status_t (*set_profiler_enabled)(hsa_queue_t *queue, int enable);
+
+	/* Hot: lock-free, 0 when unknown. */
+	uint32_t (*symbol_of)(uint64_t kernel_object);
+	/* Harvester only, may lock: defines kernel@0x... for an unknown one; never 0. */
+	uint32_t (*symbol_define)(uint64_t kernel_object);
+	/* Hot: innermost open range of the calling thread, 0: none. May be NULL. */
+	uint64_t (*marker_of_thread)(void);
+	/* Hot: whether the times of this signal cannot be read here. May be NULL. */
+	bool (*signal_is_ipc)(uint64_t handle);
+
+	/* Shadow rule 10: leave the last packet of a reservation of several without our signal. */
+	bool leave_batch_tail;
+};
+
+struct capture;
+
+/* -ENOMEM, or what recorder_create() says. Never freed by the shim. */
+int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
+	struct capture **ret);
+
+/* For tests: all queues destroyed, no thread inside. Destroys the signals. */
+struct capture *capture_free(struct capture *capture);
+
+struct recorder *capture_recorder(struct capture *capture);
+
+/* OnUnload: from now on dispatches count as skipped_shutdown; queues stay virtualised. */
+void capture_stop(struct capture *capture);
+
+/*
+ * OnUnload, when nothing is pending and shadow_quiesce() said yes: gives our signals back to
+ * the runtime, which complains about those that it still has at its end.
+ */
+void capture_release_signals(struct capture *capture);
+
+/* pthread_atfork's child: every hook has to call the original from now on. */
+void capture_pass_through(struct capture *capture);
+bool capture_is_pass_through(const struct capture *capture);
+
+/* Records in flight or finished and not yet in a published frame. */
+uint64_t capture_pending(const struct capture *capture);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Inside of the capture path only (capture, dispatch, shadow, appsig, harvest, batch): the
+ * structures behind capture.h. Each field names its one writer. Lists of slots are chains
+ * through slot_private.next; a slot is in one list at a time:
+ *
+ *   queue.free -> (producer) -> queue.submitted -> (harvester) -> in_flight -> done -> frame
+ *   -> queue.returned -> (producer) -> queue.free
+ *
+ * submitted and returned are pushed with a CAS by one side and taken whole with an exchange by
+ * the other: no ABA, no capacity, any order of completion.
+ */
+#include <stdalign.h>
+
+#include "shim/batch_state.h"
+#include "shim/capture.h"
+
+/* A reference to a slot: its index + 1; 0: none. */
+typedef uint32_t slot_ref;
+
+enum slot_kind {
+	SLOT_INJECTED, /* our signal is in the packet */
+	SLOT_APP,      /* the application's signal, only read */
+	SLOT_PLAIN,    /* nothing will tell: untimed by slot_private.why */
+};
+
+/* What a fired signal without usable times, or a silent one, has gone through. */
+enum slot_phase {
+	PHASE_NONE,
+	PHASE_SUSPECT, /* a later barrier packet has fired (docs/shadow.md, 4) */
+	PHASE_NO_TIME, /* fired, times not there yet */
+};
+
+/* The shim's own half of a slot. Writer: the producer until the chain is pushed, then the
+ * harvester; start, end and why also whoever holds the claim (appsig.h). */
+struct slot_private {
+	_Atomic uint64_t claim;	     /* appsig.h: generation and who may read the signal */
+	_Atomic uint64_t app_handle; /* the application's signal while SLOT_APP */
+	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
+	uint64_t packet;	     /* index in the AQL queue */
+	union {
+		int64_t target; /* finished when the value is at or below; until EARLY */
+		uint64_t start; /* ticks, from EARLY on */
+	};
+	uint64_t end;
+	uint64_t since_ns; /* of the phase */
+	slot_ref next;
+	uint8_t kind;	     /* enum slot_kind */
+	uint8_t has_barrier; /* barrier bit of the packet */
+	uint8_t why;	     /* enum rtl_untimed decided so far */
+	uint8_t phase;	     /* enum slot_phase */
+};
+static_assert(sizeof(struct slot_private) == CACHE_LINE_BYTES, "slot_private");
+
+struct slot_list {
+	slot_ref head;
+	slot_ref tail;
+	uint32_t count;
+};
+
+enum queue_state {
+	QUEUE_UNUSED,
+	QUEUE_LIVE,
+	QUEUE_RETIRED, /* destroyed; its block may serve another queue of the same GPU */
+};
+
+struct capture_queue {
+	/* Constant while LIVE. */
+	alignas(CACHE_LINE_BYTES) struct recorder_queue *block;
+	uint32_t index;
+	uint32_t gpu;
+	uint32_t ring_packets;
+	_Atomic uint32_t state; /* enum queue_state; harvest lock */
+
+	/* The producer's: holder of the walk. */
+	alignas(CACHE_LINE_BYTES) slot_ref free;
+	_Atomic uint64_t taken; /* slots ever taken */
+	_Atomic uint32_t extra; /* slots that it took from the ready lots */
+	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
+
+	alignas(CACHE_LINE_BYTES) _Atomic slot_ref submitted; /* newest first */
+	alignas(CACHE_LINE_BYTES) _Atomic slot_ref returned;
+
+	/* The harvester's: holder of the harvest lock. */
+	alignas(CACHE_LINE_BYTES) struct slot_list in_flight;
+	struct slot_list done;
+	uint32_t owned;		/* slots given to this queue */
+	uint64_t barrier_fired; /* packets before this had to be complete, as of the last pass */
+};
+
+/* Prepared before the first queue: the ring of a HIP queue, twice. */
+#define READY_LOTS_FIRST 32u
+/* Kept ready afterwards, for a queue that runs dry. */
+#define READY_LOTS_KEPT	 8u
+/* Application signals watched at a time; one bucket is one cache line. */
+#define APPSIG_BUCKETS	 4096u
+#define APPSIG_WAYS	 8u
+/* Signals that may still be written to: kept out of use for a while. */
+#define QUARANTINE_MAX	 4096u
+
+struct quarantined {
+	slot_ref slot;
+	uint64_t until_ns;
+};
+
+struct shadow_table;
+
+struct capture {
+	struct recorder recorder;
+	struct capture_hsa hsa;
+	struct slot_private *slots;   /* RECORDER_SLOTS */
+	struct capture_queue *queues; /* RECORDER_QUEUES */
+	struct shadow_table *shadow;
+	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
+	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
+
+	_Atomic uint32_t is_stopped;
+	/* Held through each pass of the harvester, the only one that touches the runtime's memory. */
+	_Atomic uint32_t pass_lock;
+	bool is_detached; /* under pass_lock: the runtime is gone */
+	_Atomic uint32_t is_pass_through;
+
+	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
+	 * whole with an exchange by any producer. */
+	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS_FIRST];
+
+	_Atomic uint32_t carve_lock; /* cold paths only; inside of the harvest lock or alone */
+	_Atomic uint32_t carved;     /* slots ever taken from the recorder; carve_lock */
+
+	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
+	/* Below: holder of the harvest lock. */
+	uint32_t queues_live;
+	struct slot_list loose; /* of retired queues */
+	struct slot_list back;	/* freed, all of queue back_queue, not yet pushed */
+	uint32_t back_queue;
+	uint64_t now_ns; /* of the pass that is running */
+	uint32_t done_total;
+	uint64_t done_since_ns;		/* the oldest finished record waits since */
+	uint64_t active_ns;		/* something happened */
+	uint32_t next_queue;		/* frames start with another queue each time */
+	struct quarantined *quarantine; /* ring of QUARANTINE_MAX */
+	uint32_t quarantine_head, quarantine_tail;
+	_Atomic uint64_t framed; /* records that left their slots */
+	struct batch batch;
+};
+
+static inline struct slot_private *slot_private_of(struct capture *c, slot_ref ref)
+{
+	return &c->slots[ref - 1];
+}
+
+static inline struct recorder_slot *slot_of(struct capture *c, slot_ref ref)
+{
+	return &c->recorder.slots[ref - 1];
+}
+
+static inline void slot_list_append(struct capture *c, struct slot_list *list, slot_ref ref)
+{
+	slot_private_of(c, ref)->next = 0;
+	if (list->tail)
+		slot_private_of(c, list->tail)->next = ref;
+	else
+		list->head = ref;
+	list->tail = ref;
+	list->count++;
+}
+
+/* Puts the chain @first ... @last before what @head holds. */
+static inline void slot_chain_push(
+	struct capture *c, _Atomic slot_ref *head, slot_ref first, slot_ref last)
+{
+	slot_ref old = atomic_load_explicit(head, memory_order_relaxed);
+
+	do
+		slot_private_of(c, last)->next = old;
+	while (!atomic_compare_exchange_weak_explicit(
+		head, &old, first, memory_order_release, memory_order_relaxed));
+}
+
+/* capture.c, cold: a block and slots for a queue of @gpu, or NULL. Waits for the harvest
+ * lock. */
+struct capture_queue *capture_queue_new(
+	struct capture *c, uint32_t gpu, uint32_t ring_packets, uint64_t hsa_queue_id);
+
+/* capture.c: the harvest lock. Never waited for on the dispatch path. */
+bool harvest_lock_try(struct capture *c);
+void harvest_lock_wait(struct capture *c);
+void harvest_lock_release(struct capture *c);
+
+static inline bool queue_is_live(const struct capture_queue *q)
+{
+	return atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_LIVE;
+}
+
+static inline uint32_t queue_owned(const struct capture_queue *q)
+{
+	return q->owned + atomic_load_explicit(&q->extra, memory_order_relaxed);
+}
+
+/* pool.c, under the harvest lock unless said. */
+/* A prepared lot, or 0. No lock, no call into the runtime: for the dispatch path. */
+slot_ref pool_take_ready(struct capture *c);
+/* One lot for a queue that is short of slots, or to have ready. False: nothing to do or to
+ * give. Takes the harvest lock itself, not for long. */
+bool pool_provide(struct capture *c);
+/* What a new queue starts with; at most a millisecond's worth is made for it. */
+void pool_begin(struct capture *c, struct capture_queue *q);
+/* Step R: the record is in a published frame. pool_flush() after the last. */
+void pool_slot_free(struct capture *c, slot_ref ref);
+void pool_flush(struct capture *c);
+void pool_quarantine_end(struct capture *c);
+/* Takes back what @q has free. */
+void pool_retire(struct capture *c, struct capture_queue *q);
+void pool_done(struct capture *c);
+void pool_release(struct capture *c);
+
+/* harvest.c, cold, around the original destroy; the caller holds the walk for ever. */
+void harvest_queue_release(struct capture *c, struct capture_queue *q);
+void harvest_queue_retire(struct capture *c, struct capture_queue *q);
+/* harvest.c, from a dispatch without a free slot; tries only (rule 9). */
+bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns);

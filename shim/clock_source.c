@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/clock_source.h"
+#include "shim/glibc_compat.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "shim/fd.h"
+
+/* HsaClockCounters of the thunk; its headers are packed to 4, which changes nothing here. */
+struct thunk_counters {
+	uint64_t gpu;
+	uint64_t cpu;	 /* MONOTONIC_RAW */
+	uint64_t system; /* BOOTTIME */
+	uint64_t system_hz;
+};
+
+/* linux/kfd_ioctl.h needs libdrm's headers; this call is its oldest and never changed. */
+struct kfd_counters {
+	uint64_t gpu;
+	uint64_t cpu;
+	uint64_t system;
+	uint64_t system_hz;
+	uint32_t gpu_id;
+	uint32_t pad;
+};
+#define KFD_GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct kfd_counters)
+
+/* What AMD GPUs count by; a reading over a millisecond is good to some 0.2 %. */
+static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
+#define CRYSTAL_TOLERANCE 100u /* 1/100 */
+
+/* A reading whose brackets are further apart met a preemption: take another. */
+#define BRACKET_NS_MAX	  20000u
+#define BRACKET_TRIES_MAX 4
+
+static void runtime_path_find(const struct hsa_table *table, char *path, size_t capacity)
+{
+	char resolved[PATH_MAX];
+	void *address = NULL;
+	Dl_info info;
+	size_t bytes;
+
+	memcpy(&address, &table->real.hsa_agent_get_info, sizeof(address));
+	path[0] = '\0';
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return;
+	bytes = strlen(realpath(info.dli_fname, resolved) ? resolved : info.dli_fname);
+	if (bytes > capacity - 1)
+		return;
+	memcpy(path, realpath(info.dli_fname, resolved) ? resolved : info.dli_fname, bytes + 1);
+}
+
+static void thunk_find(const struct hsa_table *table, struct clock_source *source)
+{
+	void *address = NULL;
+	void *symbol;
+	void *handle;
+	Dl_info info;
+
+	memcpy(&address, &table->real.hsa_agent_get_info, sizeof(address));
+	if (!dladdr(address, &info) || !info.dli_fname)
+		return;
+	/* Only what is loaded already: its own handle also finds its own copy of the thunk. */
+	handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+	if (!handle)
+		return;
+	symbol = dlsym(handle, "hsaKmtGetClockCounters");
+	memcpy(&source->counters, &symbol, sizeof(symbol));
+	dlclose(handle);
+}
+
+void clock_source_open(
+	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->agents = agents;
+	ret->kfd = -1;
+	runtime_path_find(table, ret->runtime, sizeof(ret->runtime));
+	thunk_find(table, ret);
+	if (!ret->counters)
+		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
+}
+
+void clock_source_close(struct clock_source *source)
+{
+	if (source->kfd >= 0)
+		close(source->kfd);
+	source->kfd = -1;
+	source->counters = NULL;
+}
+
+static int thunk_read(
+	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+{
+	struct thunk_counters counters;
+
+	memset(&counters, 0, sizeof(counters));
+	if (source->counters(agent->kfd_node, &counters) || !counters.system)
+		return -EIO;
+	ret->tick = counters.gpu;
+	ret->boottime_ns = counters.system;
+	return 0;
+}
+
+static int kfd_read(
+	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+{
+	struct kfd_counters arguments;
+
+	if (!agent->kfd_gpu_id)
+		return -EIO;
+	for (int try = 0; try < BRACKET_TRIES_MAX; try++) {
+		uint64_t before = clock_boottime_ns();
+
+		memset(&arguments, 0, sizeof(arguments));
+		arguments.gpu_id = agent->kfd_gpu_id;
+		if (ioctl(source->kfd, KFD_GET_CLOCK_COUNTERS, &arguments))
+			return -EIO;
+		ret->tick = arguments.gpu;
+		ret->boottime_ns = arguments.system;
+		if (clock_boottime_ns() - before <= BRACKET_NS_MAX)
+			break;
+	}
+	return ret->boottime_ns ? 0 : -EIO;
+}
+
+int clock_source_read(const struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
+{
+	const struct agent *agent = &source->agents->gpu[gpu];
+	struct recorder_anchor anchor;
+	int r;
+
+	if (gpu >= source->agents->count)
+		return -EIO;
+	memset(&anchor, 0, sizeof(anchor));
+	if (source->counters)
+		r = thunk_read(source, agent, &anchor);
+	else if (source->kfd >= 0)
+		r = kfd_read(source, agent, &anchor);
+	else
+		return -EIO;
+	if (r)
+		return r;
+	/* The offset between the two host clocks moves slowly: a pair read now serves. */
+	anchor.realtime_ns = anchor.boottime_ns + (clock_realtime_ns() - clock_boottime_ns());
+	*ret = anchor;
+	return 0;
+}
+
+uint64_t clock_source_estimate_hz(
+	const struct recorder_anchor *first, const struct recorder_anchor *last)
+{
+	double ns, hz;
+
+	if (last->boottime_ns <= first->boottime_ns || last->tick <= first->tick)
+		return 0;
+	ns = (double)(last->boottime_ns - first->boottime_ns);
+	hz = (double)(last->tick - first->tick) * 1e9 / ns;
+	for (size_t i = 0; i < sizeof(crystals_hz) / sizeof(crystals_hz[0]); i++) {
+		double crystal = (double)crystals_hz[i];
+
+		if (hz > crystal - crystal / CRYSTAL_TOLERANCE &&
+			hz < crystal + crystal / CRYSTAL_TOLERANCE)
+			return crystals_hz[i];
+	}
+	return (uint64_t)(hz + 0.5);
+}

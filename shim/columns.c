@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "shim/batch_state.h"
+
+#include "proto/frame.h"
+#include "shim/pb.h"
+
+/* Field numbers of rtl.proto. */
+enum {
+	FRAME_NUMBER = 1,
+	FRAME_DISPATCHES = 5,
+	DISPATCHES_N = 1,
+	DISPATCHES_SHAPE = 2,
+	DISPATCHES_SEQ = 3,
+	DISPATCHES_START_TICK = 4,
+	DISPATCHES_DURATION = 5,
+	DISPATCHES_LONG_DURATION = 6,
+	DISPATCHES_SUBMIT_BASE = 7,
+	DISPATCHES_SUBMIT_DELTA = 8,
+	DISPATCHES_LONG_SUBMIT = 9,
+	DISPATCHES_TID_FROM = 10,
+	DISPATCHES_TID = 11,
+	DISPATCHES_MARKER_FROM = 12,
+	DISPATCHES_MARKER = 13,
+	DISPATCHES_UNTIMED_AT = 14,
+	DISPATCHES_UNTIMED_WHY = 15,
+};
+
+#define DURATION_ESCAPE UINT32_MAX
+#define SUBMIT_ESCAPE	INT32_MIN
+
+void columns_clear(struct columns *c)
+{
+	c->n = 0;
+	c->n_long_duration = c->n_long_submit = c->n_tid = c->n_marker = c->n_untimed = 0;
+	c->shape_bytes = c->seq_bytes = c->long_duration_bytes = 0;
+	c->tid_from_bytes = c->tid_bytes = c->marker_from_bytes = c->marker_bytes = 0;
+	c->untimed_at_bytes = c->untimed_why_bytes = 0;
+	c->submit_base_ns = 0;
+	c->last_seq = UINT64_MAX; /* seq[-1] = -1 */
+	c->last_marker = 0;
+	c->last_tid = 0;
+}
+
+static void add_times(struct columns *c, uint32_t i, const struct recorder_slot *slot)
+{
+	uint64_t duration;
+
+	if (slot->untimed != RTL_TIMED) {
+		c->start_tick[i] = 0;
+		c->duration[i] = 0;
+		c->untimed_at[c->n_untimed] = i;
+		c->untimed_why[c->n_untimed++] = slot->untimed;
+		c->untimed_at_bytes += pb_varint_bytes(i);
+		c->untimed_why_bytes += pb_varint_bytes(slot->untimed);
+		return;
+	}
+	duration = slot->end_tick - slot->start_tick;
+	c->start_tick[i] = slot->start_tick;
+	if (duration < DURATION_ESCAPE) {
+		c->duration[i] = (uint32_t)duration;
+		return;
+	}
+	c->duration[i] = DURATION_ESCAPE;
+	c->long_duration[c->n_long_duration++] = duration;
+	c->long_duration_bytes += pb_varint_bytes(duration);
+}
+
+static void add_submit(struct columns *c, uint32_t i, const struct recorder_slot *slot)
+{
+	int64_t delta;
+
+	if (i == 0)
+		c->submit_base_ns = slot->submit_ns;
+	delta = (int64_t)(slot->submit_ns - c->submit_base_ns);
+	if (delta > SUBMIT_ESCAPE && delta <= INT32_MAX) {
+		c->submit_delta[i] = (int32_t)delta;
+		return;
+	}
+	c->submit_delta[i] = SUBMIT_ESCAPE;
+	c->long_submit[c->n_long_submit++] = slot->submit_ns;
+}
+
+static void add_runs(struct columns *c, uint32_t i, const struct recorder_slot *slot)
+{
+	if (i == 0 || slot->tid != c->last_tid) {
+		c->tid_from[c->n_tid] = i;
+		c->tid[c->n_tid++] = slot->tid;
+		c->tid_from_bytes += pb_varint_bytes(i);
+		c->tid_bytes += pb_varint_bytes(slot->tid);
+		c->last_tid = slot->tid;
+	}
+	if (slot->marker != c->last_marker) {
+		c->marker_from[c->n_marker] = i;
+		c->marker[c->n_marker++] = slot->marker;
+		c->marker_from_bytes += pb_varint_bytes(i);
+		c->marker_bytes += pb_varint_bytes(slot->marker);
+		c->last_marker = slot->marker;
+	}
+}
+
+void columns_add(struct columns *c, const struct recorder_slot *slot, uint32_t shape)
+{
+	uint32_t i = c->n++;
+
+	c->shape[i] = shape;
+	c->shape_bytes += pb_varint_bytes(shape);
+	c->seq[i] = pb_zigzag((int64_t)(slot->seq - c->last_seq - 1));
+	c->seq_bytes += pb_varint_bytes(c->seq[i]);
+	c->last_seq = slot->seq;
+	add_times(c, i, slot);
+	add_submit(c, i, slot);
+	add_runs(c, i, slot);
+}
+
+static size_t body_bytes(const struct columns *c)
+{
+	size_t bytes = pb_tag_bytes(DISPATCHES_N) + pb_varint_bytes(c->n);
+
+	bytes += pb_field_bytes(DISPATCHES_SHAPE, c->shape_bytes);
+	bytes += pb_field_bytes(DISPATCHES_SEQ, c->seq_bytes);
+	bytes += pb_field_bytes(DISPATCHES_START_TICK, c->n * sizeof(uint64_t));
+	bytes += pb_field_bytes(DISPATCHES_DURATION, c->n * sizeof(uint32_t));
+	bytes += pb_field_bytes(DISPATCHES_LONG_DURATION, c->long_duration_bytes);
+	bytes += pb_tag_bytes(DISPATCHES_SUBMIT_BASE) + sizeof(uint64_t);
+	bytes += pb_field_bytes(DISPATCHES_SUBMIT_DELTA, c->n * sizeof(int32_t));
+	bytes += pb_field_bytes(DISPATCHES_LONG_SUBMIT, c->n_long_submit * sizeof(uint64_t));
+	bytes += pb_field_bytes(DISPATCHES_TID_FROM, c->tid_from_bytes);
+	bytes += pb_field_bytes(DISPATCHES_TID, c->tid_bytes);
+	bytes += pb_field_bytes(DISPATCHES_MARKER_FROM, c->marker_from_bytes);
+	bytes += pb_field_bytes(DISPATCHES_MARKER, c->marker_bytes);
+	bytes += pb_field_bytes(DISPATCHES_UNTIMED_AT, c->untimed_at_bytes);
+	bytes += pb_field_bytes(DISPATCHES_UNTIMED_WHY, c->untimed_why_bytes);
+	return bytes;
+}
+
+size_t columns_bytes_most(const struct columns *c)
+{
+	return COLUMNS_FRAME_BYTES_MAX + body_bytes(c);
+}
+
+static uint8_t *put_body(const struct columns *c, uint8_t *at)
+{
+	at = pb_put_uint(at, DISPATCHES_N, c->n);
+	at = pb_put_packed32(at, DISPATCHES_SHAPE, c->shape, c->n, c->shape_bytes);
+	at = pb_put_packed(at, DISPATCHES_SEQ, c->seq, c->n, c->seq_bytes);
+	at = pb_put_fixed(at, DISPATCHES_START_TICK, c->start_tick, c->n * sizeof(uint64_t));
+	at = pb_put_fixed(at, DISPATCHES_DURATION, c->duration, c->n * sizeof(uint32_t));
+	at = pb_put_packed(at, DISPATCHES_LONG_DURATION, c->long_duration, c->n_long_duration,
+		c->long_duration_bytes);
+	at = pb_put_tag(at, DISPATCHES_SUBMIT_BASE, PB_FIXED64);
+	memcpy(at, &c->submit_base_ns, sizeof(uint64_t));
+	at += sizeof(uint64_t);
+	at = pb_put_fixed(at, DISPATCHES_SUBMIT_DELTA, c->submit_delta, c->n * sizeof(int32_t));
+	at = pb_put_fixed(
+		at, DISPATCHES_LONG_SUBMIT, c->long_submit, c->n_long_submit * sizeof(uint64_t));
+	at = pb_put_packed32(at, DISPATCHES_TID_FROM, c->tid_from, c->n_tid, c->tid_from_bytes);
+	at = pb_put_packed32(at, DISPATCHES_TID, c->tid, c->n_tid, c->tid_bytes);
+	at = pb_put_packed32(
+		at, DISPATCHES_MARKER_FROM, c->marker_from, c->n_marker, c->marker_from_bytes);
+	at = pb_put_packed(at, DISPATCHES_MARKER, c->marker, c->n_marker, c->marker_bytes);
+	at = pb_put_packed32(
+		at, DISPATCHES_UNTIMED_AT, c->untimed_at, c->n_untimed, c->untimed_at_bytes);
+	return pb_put_packed32(
+		at, DISPATCHES_UNTIMED_WHY, c->untimed_why, c->n_untimed, c->untimed_why_bytes);
+}
+
+size_t columns_encode(const struct columns *c, uint64_t number, uint8_t *at)
+{
+	uint8_t *end = at + FRAME_PREFIX_BYTES;
+
+	end = pb_put_uint(end, FRAME_NUMBER, number);
+	end = pb_put_head(end, FRAME_DISPATCHES, body_bytes(c));
+	end = put_body(c, end);
+	frame_put_length(at, (uint32_t)(end - at - FRAME_PREFIX_BYTES));
+	return (size_t)(end - at);
+}

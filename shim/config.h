@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The RTL_* variables that the shim knows, read once in OnLoad. Constant afterwards; any
+ * thread may read. Rank variables are rank.c's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/limits.h"
+
+struct config {
+	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
+	char mode[32];		      /* RTL_MODE, as given; "off" disables the shim */
+	unsigned debug;		      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
+	bool is_off;
+	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
+};
+
+struct config_variable {
+	const char *name;
+	const char *help;
+};
+
+/* For documentation and tests: every variable, ended by a NULL name. */
+extern const struct config_variable config_variables[];
+
+void config_read(const char *const *environment, struct config *ret);

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/cleanup.h"
+#include "proto/fault.h"
+#include "shim/fd.h"
+#include "shim/slog.h"
+
+#define SOCKET_SYSTEM "/run/rtl.sock"
+#define SOCKET_CONTAINER                                                                           \
+	"/run/rtl/rtl.sock" /* a directory can be mounted and survives restarts                    \
+			     */
+#define PASSWD "/etc/passwd"
+
+/* One step writes no more, so that the harvest is never late. */
+#define STEP_BYTES_MAX	(1u << 20)
+/* What a collector sends a shim is small. */
+#define REPLY_FRAME_MAX REQUEST_BYTES_MAX
+/* A connection that lasted this long had nothing wrong with it. */
+#define LASTED_NS	1000000000u
+
+int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
+	const uint8_t *hello, size_t hello_bytes)
+{
+	memset(conn, 0, sizeof(*conn));
+	conn->fd = -1;
+	conn->telemetry = malloc(CONN_TELEMETRY_BYTES);
+	if (!conn->telemetry)
+		return -ENOMEM;
+	conn->recorder = recorder;
+	conn->hello = hello;
+	conn->hello_bytes = hello_bytes;
+	if (*socket) {
+		strncpy(conn->path[conn->paths++], socket, LABEL_BYTES_MAX - 1);
+	} else {
+		strcpy(conn->path[conn->paths++], SOCKET_SYSTEM);
+		strcpy(conn->path[conn->paths++], SOCKET_CONTAINER);
+	}
+	conn->delay_ns = RECONNECT_NS_MIN;
+	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
+	msg_arena_init(&conn->arena, ARENA_BYTES_MAX);
+	return 0;
+}
+
+void conn_done(struct conn *conn)
+{
+	conn_forget(conn);
+	frame_reader_done(&conn->reader);
+	msg_arena_done(&conn->arena);
+	free(conn->telemetry);
+	conn->telemetry = NULL;
+}
+
+void conn_forget(struct conn *conn)
+{
+	/* First forgotten: a child forked in between may not close somebody else's file. */
+	int fd = TAKE_FD(conn->fd);
+
+	if (fd >= 0)
+		close(fd);
+	conn->state = CONN_AWAY;
+	conn->next_try_ns = UINT64_MAX;
+}
+
+/* The uid of user rtl, from the file itself: the name service would load libraries. */
+static bool passwd_has(const char *path, uid_t uid)
+{
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(free_p) char *text = NULL;
+	const size_t most = 256u << 10;
+	ssize_t bytes;
+
+	text = malloc(most);
+	if (fd < 0 || !text)
+		return false;
+	bytes = read(fd, text, most - 1);
+	if (bytes <= 0)
+		return false;
+	text[bytes] = '\0';
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		char *field;
+
+		line += *line == '\n';
+		if (strncmp(line, "rtl:", 4))
+			continue;
+		field = strchr(line + 4, ':');
+		return field && strtoul(field + 1, NULL, 10) == uid;
+	}
+	return false;
+}
+
+bool conn_trusts(uid_t uid, const char *passwd)
+{
+	return uid == 0 || uid == geteuid() || uid == getuid() || passwd_has(passwd, uid);
+}
+
+/* ---- coming and going ------------------------------------------------------------------ */
+
+static void conn_schedule(struct conn *conn, uint64_t now_ns)
+{
+	bool is_fast = now_ns - conn->away_since_ns < RECONNECT_FAST_FOR_NS;
+	uint64_t most = is_fast ? RECONNECT_NS_FAST : RECONNECT_NS_MAX;
+
+	conn->next_try_ns = now_ns + conn->delay_ns;
+	conn->delay_ns = conn->delay_ns * 2 < most ? conn->delay_ns * 2 : most;
+}
+
+static void conn_close(struct conn *conn, uint64_t now_ns)
+{
+	bool has_lasted = conn->state == CONN_STREAMING && now_ns - conn->welcome_ns > LASTED_NS;
+
+	conn_forget(conn);
+	conn->item = CONN_NOTHING;
+	conn->out_left = 0;
+	conn->has_telemetry = false;
+	frame_reader_done(&conn->reader);
+	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
+	if (has_lasted)
+		conn->delay_ns = RECONNECT_NS_MIN;
+	if (has_lasted || !conn->away_since_ns)
+		conn->away_since_ns = now_ns;
+	conn_schedule(conn, now_ns);
+}
+
+/* A connected socket to a peer we trust; -errno. */
+static int path_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	CLEANUP(close_p) int fd = -1;
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		return -errno;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
+		return -errno;
+	if (!conn_trusts(peer.uid, PASSWD))
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
+/* One line, once there is something that is lost with it: many programs only look at the GPUs. */
+static void conn_complain(struct conn *conn)
+{
+	const char *path = conn->path[conn->failed_path];
+
+	if (conn->has_complained || !conn->failed_error || !recorder_queues_used(conn->recorder))
+		return;
+	conn->has_complained = true;
+	if (conn->failed_error == EPERM)
+		slog_tell("the collector at %s runs as a user that is not trusted; nothing is "
+			  "recorded",
+			path);
+	else
+		slog_tell("no collector at %s: %s; nothing is recorded", path,
+			strerror(conn->failed_error));
+}
+
+static void conn_connect(struct conn *conn, uint64_t now_ns)
+{
+	int fd = -ENOENT;
+	unsigned i;
+
+	if (!conn->away_since_ns)
+		conn->away_since_ns = now_ns;
+	for (i = 0; i < conn->paths; i++) {
+		fd = path_connect(conn->path[i]);
+		if (fd != -ENOENT)
+			break;
+	}
+	if (fd < 0) {
+		/* A full backlog is a collector that has much to do, not none. */
+		if (fd != -EAGAIN) {
+			conn->failed_error = -fd;
+			conn->failed_path = i < conn->paths ? i : 0;
+		}
+		conn_complain(conn);
+		conn_schedule(conn, now_ns);
+		return;
+	}
+	conn->fd = fd;
+	conn->state = CONN_GREETING;
+	conn->item = CONN_HELLO;
+	conn->out = conn->hello;
+	conn->out_bytes = conn->out_left = conn->hello_bytes;
+	slog_debug(1, "connected to %s", conn->path[i]);
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t now_ns)
+{
+	int r;
+
+	if (conn->state != CONN_GREETING || !welcome->has_version ||
+		welcome->version < PROTO_VERSION_MIN || welcome->version > PROTO_VERSION_MAX)
+		return -EPROTO;
+	r = recorder_resume(conn->recorder, welcome->has_last_frame ? welcome->last_frame : 0);
+	if (r)
+		return r;
+	recorder_count(conn->recorder, RTL_P_connects, 1);
+	conn->state = CONN_STREAMING;
+	conn->welcome_ns = now_ns;
+	conn->define_bytes = 0;
+	conn->limit = 0;
+	conn->is_fresh = true;
+	conn->has_said_bye = false;
+	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
+	slog_debug(1, "welcomed; %llu frames are stored", (unsigned long long)welcome->last_frame);
+	return 0;
+}
+
+static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
+{
+	char text[256] = "no reason given";
+	size_t bytes = refusal->text.len < sizeof(text) ? refusal->text.len : sizeof(text) - 1;
+
+	if (refusal->has_text) {
+		memcpy(text, refusal->text.data, bytes);
+		text[bytes] = '\0';
+	}
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
+	recorder_count(conn->recorder, RTL_P_refused, 1);
+	if (conn->has_complained)
+		slog_debug(1, "refused: %s", text);
+	else
+		slog_tell("the collector refused: %s; nothing is recorded", text);
+	conn->has_complained = true;
+	/* Perhaps not for ever, but not a reason to hurry either. */
+	conn->delay_ns = RECONNECT_NS_MAX;
+	return -ECONNREFUSED;
+}
+
+/* 0, or any -errno: the connection ends. */
+static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint64_t now_ns)
+{
+	Rtl__Frame *frame;
+	int r = msg_unpack(&conn->arena, data, bytes, &frame);
+
+	if (r)
+		return r;
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_WELCOME:
+		return conn_welcome(conn, frame->welcome, now_ns);
+	case RTL__FRAME__BODY_ACK:
+		if (conn->state != CONN_STREAMING || !frame->ack->has_frame)
+			return -EPROTO;
+		return recorder_acked(conn->recorder, frame->ack->frame);
+	case RTL__FRAME__BODY_REFUSAL:
+		return conn_refused(conn, frame->refusal);
+	default:
+		return -EPROTO;
+	}
+}
+
+/* 0: nothing more to read now; else the connection ends. */
+static int conn_read(struct conn *conn, uint64_t now_ns)
+{
+	for (;;) {
+		const uint8_t *frame;
+		size_t room, bytes, cursor = 0;
+		uint8_t *at;
+		ssize_t got;
+		int r = frame_reader_space(&conn->reader, &at, &room);
+
+		if (r)
+			return r;
+		got = recv(conn->fd, at, room, MSG_DONTWAIT);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+		if (!got)
+			return -ECONNRESET;
+		frame_reader_filled(&conn->reader, (size_t)got);
+		while ((r = frame_reader_next(&conn->reader, &cursor, &frame, &bytes)) > 0) {
+			r = conn_frame(conn, frame, bytes, now_ns);
+			if (r)
+				return r;
+		}
+		if (r < 0)
+			return r;
+		frame_reader_compact(&conn->reader, cursor);
+	}
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static bool item_set(struct conn *conn, enum conn_item item, const uint8_t *out, size_t bytes)
+{
+	conn->item = item;
+	conn->out = out;
+	conn->out_bytes = conn->out_left = bytes;
+	return true;
+}
+
+/*
+ * What goes out next. Order is the protocol's: definitions before what uses them, anchors and
+ * counters before the records of a flush. The log is looked at after the frame was seen
+ * published, so whatever that frame uses is in it.
+ */
+static bool item_next(struct conn *conn)
+{
+	static const uint8_t bye[] = {2, 0, 0, 0, 10 << 3 | 2, 0};
+	const uint8_t *frame, *defines;
+	size_t frame_bytes = 0, define_bytes;
+	uint64_t number = 0;
+	bool has_frame;
+
+	if (conn->state != CONN_STREAMING || conn->is_fresh)
+		return false;
+	has_frame = recorder_next_unsent(conn->recorder, &number, &frame, &frame_bytes);
+	defines = recorder_defines_from(conn->recorder, conn->define_bytes, &define_bytes);
+	if (define_bytes)
+		return item_set(conn, CONN_DEFINES, defines, define_bytes);
+	if (conn->has_telemetry)
+		return item_set(conn, CONN_TELEMETRY, conn->telemetry, conn->telemetry_bytes);
+	if (has_frame && number <= conn->limit) {
+		conn->out_number = number;
+		return item_set(conn, CONN_RECORDS, frame, frame_bytes);
+	}
+	if (!has_frame && conn->wants_bye && !conn->has_said_bye)
+		return item_set(conn, CONN_BYE, bye, sizeof(bye));
+	return false;
+}
+
+static void item_done(struct conn *conn)
+{
+	switch (conn->item) {
+	case CONN_DEFINES:
+		conn->define_bytes += conn->out_bytes;
+		break;
+	case CONN_TELEMETRY:
+		conn->has_telemetry = false;
+		conn->limit = conn->next_limit;
+		break;
+	case CONN_RECORDS:
+		recorder_sent(conn->recorder, conn->out_number);
+		break;
+	case CONN_BYE:
+		conn->has_said_bye = true;
+		break;
+	default:
+		break;
+	}
+	conn->item = CONN_NOTHING;
+}
+
+/* The first bytes of Hello carry the memfd. */
+static ssize_t hello_send(struct conn *conn)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct iovec vector = {(void *)(uintptr_t)conn->out, conn->out_left};
+	struct msghdr message = {
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &conn->recorder->fd, sizeof(int));
+	return sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static int conn_write(struct conn *conn)
+{
+	size_t written = 0;
+
+	while (written < STEP_BYTES_MAX) {
+		ssize_t put;
+
+		if (conn->item == CONN_NOTHING && !item_next(conn))
+			return 0;
+		if (conn->item == CONN_HELLO && conn->out_left == conn->out_bytes)
+			put = hello_send(conn);
+		else
+			put = send(
+				conn->fd, conn->out, conn->out_left, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+		FAULT_POINT("mid_send");
+		conn->out += put;
+		conn->out_left -= (size_t)put;
+		written += (size_t)put;
+		if (!conn->out_left)
+			item_done(conn);
+	}
+	return 0;
+}
+
+void conn_step(struct conn *conn, uint64_t now_ns)
+{
+	int r;
+
+	if (conn->state == CONN_AWAY) {
+		if (now_ns < conn->next_try_ns)
+			return;
+		conn_connect(conn, now_ns);
+		if (conn->state == CONN_AWAY)
+			return;
+	}
+	/* What the peer said last is read even when writing to it fails. */
+	r = conn_write(conn);
+	if (!r || r == -EPIPE || r == -ECONNRESET) {
+		int read_r = conn_read(conn, now_ns);
+
+		r = read_r ? read_r : r;
+	}
+	if (r) {
+		slog_debug(1, "connection ended: %s", strerror(-r));
+		/* The program closed all it could find, and the number is a file of its by now. */
+		if (r == -ENOTSOCK)
+			conn->fd = -1;
+		conn_close(conn, now_ns);
+	}
+}
+
+short conn_events(const struct conn *conn)
+{
+	return (short)(POLLIN | (conn->out_left ? POLLOUT : 0));
+}
+
+uint8_t *conn_telemetry(const struct conn *conn, bool *ret_is_whole)
+{
+	if (conn->state != CONN_STREAMING || conn->has_telemetry)
+		return NULL;
+	*ret_is_whole = conn->is_fresh;
+	return conn->telemetry;
+}
+
+void conn_put_telemetry(struct conn *conn, size_t bytes)
+{
+	uint64_t limit = recorder_published(conn->recorder);
+
+	conn->is_fresh = false;
+	conn->telemetry_bytes = bytes;
+	conn->has_telemetry = bytes != 0;
+	if (bytes)
+		conn->next_limit = limit;
+	else
+		conn->limit = limit;
+}
+
+bool conn_wants_telemetry(const struct conn *conn)
+{
+	return conn->state == CONN_STREAMING && !conn->has_telemetry &&
+	       (conn->is_fresh || recorder_published(conn->recorder) > conn->limit);
+}
+
+void conn_bye(struct conn *conn)
+{
+	conn->wants_bye = true;
+}
+
+void conn_last_words(struct conn *conn)
+{
+	if (conn->state == CONN_AWAY)
+		conn_complain(conn);
+}
+
+bool conn_is_drained(const struct conn *conn)
+{
+	const uint8_t *frame;
+	size_t bytes;
+	uint64_t number;
+
+	return conn->item == CONN_NOTHING && !conn->has_telemetry &&
+	       !recorder_next_unsent(conn->recorder, &number, &frame, &bytes) &&
+	       (!conn->wants_bye || conn->has_said_bye);
+}

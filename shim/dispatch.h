@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What all front ends do with a dispatch packet: number it, take a slot, fill it, mark it
+ * SUBMITTED, say which signal to put in. Called by the one thread that handles the queue's
+ * packets at the moment, on the application's dispatch path: no locks that wait, no
+ * allocation, no logging; the only system calls are those of a thread's first dispatch
+ * (its id) and, with no slot left, a bounded number of yields (rule 9).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hsa/hsa.h>
+
+#include "shim/capture_state.h"
+
+/* One batch of packets of one queue. */
+struct dispatch_batch {
+	struct capture *capture;
+	struct capture_queue *queue;
+	uint64_t submit_ns; /* one reading for the batch: the doorbell's time */
+	uint64_t marker;
+	uint32_t tid;
+	bool is_stopped;
+	slot_ref first; /* chain of filled slots, newest first */
+	slot_ref last;
+};
+
+enum dispatch_how {
+	DISPATCH_STAMP, /* our signal where the application has none */
+	DISPATCH_LEAVE, /* recorded without a time: rule 10, foreign writers */
+};
+
+void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_batch *ret);
+
+/*
+ * @packet: a kernel dispatch, its header already acquired. @signal: its completion signal, 0
+ * when it has none or one of ours from an earlier turn. @index: in the AQL queue. Returns the
+ * signal to store into the packet; 0: hand it on untouched.
+ */
+uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, uint64_t index, enum dispatch_how how);
+
+/* Any other packet. */
+void dispatch_other(struct dispatch_batch *batch, uint64_t signal);
+
+/* Gives the filled slots to the harvester; before the packets become visible to the device. */
+void dispatch_end(struct dispatch_batch *batch);
+
+/* fork's child: its thread has another id. */
+void dispatch_forget(void);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The shim is loaded into the user's image, whose glibc may be as old as 2.28. Functions that
+ * newer glibc moved between libraries are bound to the version they always had. Every .c of
+ * the shim that calls one includes this; tests/lint/shim_symbols.sh fails when one does not.
+ * Sanitizers interpose the default versions, so a sanitizer build is left alone.
+ */
+#if defined(__x86_64__) && !defined(RTL_SANITIZE)
+#define GLIBC_OLD(symbol, version) __asm__(".symver " #symbol ", " #symbol "@GLIBC_" version)
+
+GLIBC_OLD(dladdr, "2.2.5");
+GLIBC_OLD(dlopen, "2.2.5");
+GLIBC_OLD(dlclose, "2.2.5");
+GLIBC_OLD(dlsym, "2.2.5");
+GLIBC_OLD(pthread_create, "2.2.5");
+GLIBC_OLD(pthread_join, "2.2.5");
+GLIBC_OLD(pthread_detach, "2.2.5");
+GLIBC_OLD(pthread_sigmask, "2.2.5");
+GLIBC_OLD(pthread_mutex_trylock, "2.2.5");
+GLIBC_OLD(pthread_attr_setstacksize, "2.2.5");
+GLIBC_OLD(pthread_setname_np, "2.12");
+GLIBC_OLD(pthread_timedjoin_np, "2.3.3");
+GLIBC_OLD(pthread_once, "2.2.5");
+#endif

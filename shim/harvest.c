@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+#include "shim/harvest.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "proto/clock.h"
+#include "shim/appsig.h"
+#include "shim/batch.h"
+#include "shim/capture_state.h"
+#include "proto/fault.h"
+#include "shim/shadow.h"
+
+/* A device may make the value visible before the times: so long they may take. */
+#define LATE_TIME_NS	  50000000u
+/* Between the first doubt and the verdict "missed". */
+#define SUSPECT_NS	  10000000u
+/* Short periods go on for so long after the last event. */
+#define ACTIVE_NS	  100000000u
+/* Lots are made one at a time, few in a pass. */
+#define LOTS_PER_PASS	  4u
+/* Rule 9: a millisecond at most, then the dispatch is dropped and counted. */
+#define INLINE_YIELDS_MAX 20
+#define INLINE_NAPS_MAX	  16
+#define INLINE_NAP_NS	  10000
+/* Between two looks at whether the thread is out of its pass. */
+#define DETACH_STEP_NS	  1000000
+
+enum outcome {
+	RUNNING,
+	WAITING, /* fired, but its times are not there yet */
+	FINISHED,
+};
+
+/* ---- one record ------------------------------------------------------------------------ */
+
+static enum outcome times_wait(struct capture *c, struct slot_private *private)
+{
+	if (private->phase != PHASE_NO_TIME) {
+		private->phase = PHASE_NO_TIME;
+		private->since_ns = c->now_ns;
+	}
+	return c->now_ns - private->since_ns < LATE_TIME_NS ? WAITING : FINISHED;
+}
+
+/* docs/shadow.md, 4: a later packet with the barrier bit has fired, this one still has not. */
+static enum outcome injected_suspect(
+	struct capture *c, const struct capture_queue *q, struct slot_private *private)
+{
+	if (private->packet >= q->barrier_fired)
+		return RUNNING;
+	if (private->phase != PHASE_SUSPECT) {
+		private->phase = PHASE_SUSPECT;
+		private->since_ns = c->now_ns;
+	}
+	return c->now_ns - private->since_ns < SUSPECT_NS ? RUNNING : FINISHED;
+}
+
+static enum outcome injected_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
+	uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t) private->injected;
+	enum outcome outcome;
+	uint64_t start, end;
+
+	if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) >= 1) {
+		outcome = injected_suspect(c, q, private);
+		private->why = RTL_UNTIMED_TIMESTAMP_FAILED;
+		return outcome;
+	}
+	end = __atomic_load_n(&signal->end_ts, __ATOMIC_RELAXED);
+	start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
+	if (start && end >= start) {
+		private->why = RTL_TIMED;
+		*ret_start = start;
+		*ret_end = end;
+		return FINISHED;
+	}
+	private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
+	return times_wait(c, private);
+}
+
+static enum outcome app_poll(
+	struct capture *c, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum appsig_state state = appsig_poll(c, ref, false);
+
+	if (state == APPSIG_FIRED_NO_TIME) {
+		if (times_wait(c, private) == WAITING)
+			return WAITING;
+		state = appsig_poll(c, ref, true);
+	}
+	if (state != APPSIG_FINISHED)
+		return RUNNING;
+	*ret_start = private->start;
+	*ret_end = private->end;
+	return FINISHED;
+}
+
+static enum outcome slot_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
+	uint64_t *ret_start, uint64_t *ret_end)
+{
+	switch ((enum slot_kind)slot_private_of(c, ref)->kind) {
+	case SLOT_INJECTED:
+		return injected_poll(c, q, ref, ret_start, ret_end);
+	case SLOT_APP:
+		return app_poll(c, ref, ret_start, ret_end);
+	case SLOT_PLAIN:
+		break;
+	}
+	return FINISHED;
+}
+
+static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
+	[RTL_TIMED] = RTL_Q_recorded,
+	[RTL_UNTIMED_SHARED] = RTL_Q_untimed_shared,
+	[RTL_UNTIMED_IPC] = RTL_Q_untimed_ipc,
+	[RTL_UNTIMED_EARLY] = RTL_Q_untimed_early,
+	[RTL_UNTIMED_SIGNAL_POOL] = RTL_Q_untimed_signal_pool,
+	[RTL_UNTIMED_TIMESTAMP_INVALID] = RTL_Q_untimed_timestamp_invalid,
+	[RTL_UNTIMED_TIMESTAMP_FAILED] = RTL_Q_untimed_timestamp_failed,
+	[RTL_UNTIMED_UNSTAMPED] = RTL_Q_untimed_unstamped,
+};
+
+/* docs/recorder.md 2.2. The symbol was settled before: start_tick may have held the object. */
+static void slot_finish(
+	struct capture *c, struct capture_queue *q, slot_ref ref, uint64_t start, uint64_t end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	struct recorder_slot *slot = slot_of(c, ref);
+
+	slot->start_tick = private->why == RTL_TIMED ? start : 0;
+	slot->end_tick = private->why == RTL_TIMED ? end : 0;
+	slot->untimed = private->why;
+	atomic_store_explicit(&slot->state, SLOT_DONE, memory_order_release);
+	FAULT_POINT("after_done");
+	recorder_count_queue(q->block, untimed_counter[private->why], 1);
+	if (private->why == RTL_TIMED && private->kind == SLOT_APP)
+		recorder_count_queue(q->block, RTL_Q_own_signals_read, 1);
+	if (private->phase == PHASE_SUSPECT && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
+		recorder_count_queue(q->block, RTL_Q_missed, 1);
+	slot_list_append(c, &q->done, ref);
+	if (!c->done_total++)
+		c->done_since_ns = c->now_ns;
+}
+
+/* False: it has to be named first, which is not for the dispatch path. */
+static bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
+{
+	struct recorder_slot *slot = slot_of(c, ref);
+
+	if (slot->symbol)
+		return true;
+	slot->symbol = c->hsa.symbol_of(slot->start_tick);
+	if (slot->symbol)
+		return true;
+	if (is_inline)
+		return false;
+	slot->symbol = c->hsa.symbol_define(slot->start_tick);
+	recorder_count(&c->recorder, RTL_P_symbols_unknown, 1);
+	return true;
+}
+
+/* ---- one queue ---------------------------------------------------------------------------- */
+
+/* The producer's chain is newest first. */
+static void submitted_take(struct capture *c, struct capture_queue *q)
+{
+	slot_ref ref = atomic_load_explicit(&q->submitted, memory_order_relaxed);
+	slot_ref oldest = 0;
+
+	if (!ref)
+		return;
+	ref = atomic_exchange_explicit(&q->submitted, 0, memory_order_acquire);
+	while (ref) {
+		struct slot_private *private = slot_private_of(c, ref);
+		slot_ref next = private->next;
+
+		private->next = oldest;
+		oldest = ref;
+		ref = next;
+	}
+	while (oldest) {
+		slot_ref next = slot_private_of(c, oldest)->next;
+
+		slot_list_append(c, &q->in_flight, oldest);
+		oldest = next;
+	}
+	c->active_ns = c->now_ns;
+}
+
+static void in_flight_unlink(
+	struct capture *c, struct capture_queue *q, slot_ref previous, slot_ref ref)
+{
+	slot_ref next = slot_private_of(c, ref)->next;
+
+	if (previous)
+		slot_private_of(c, previous)->next = next;
+	else
+		q->in_flight.head = next;
+	if (q->in_flight.tail == ref)
+		q->in_flight.tail = previous;
+	q->in_flight.count--;
+}
+
+/*
+ * Rule 12: out of order over all that is in flight, so a long kernel delays nobody. The scan
+ * ends early only where the barrier bit proves that nothing behind can have run.
+ */
+static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_inline)
+{
+	uint64_t barrier_fired = q->barrier_fired;
+	slot_ref previous = 0, ref, next;
+	bool is_blocked = false;
+
+	submitted_take(c, q);
+	for (ref = q->in_flight.head; ref; ref = next) {
+		struct slot_private *private = slot_private_of(c, ref);
+		bool has_barrier = private->has_barrier;
+		uint64_t start = 0, end = 0;
+		enum outcome outcome = slot_poll(c, q, ref, &start, &end);
+
+		next = private->next;
+		if (outcome == RUNNING && is_blocked && has_barrier)
+			break;
+		if (outcome != RUNNING && has_barrier && private->kind == SLOT_INJECTED &&
+			private->why != RTL_UNTIMED_TIMESTAMP_FAILED &&
+			private->packet > barrier_fired)
+			barrier_fired = private->packet;
+		if (outcome == RUNNING)
+			is_blocked = true;
+		if (outcome != FINISHED || !slot_name(c, ref, is_inline)) {
+			previous = ref;
+			continue;
+		}
+		in_flight_unlink(c, q, previous, ref);
+		slot_finish(c, q, ref, start, end);
+	}
+	/* Seen from the next pass on: the silent signal is then read after this observation. */
+	q->barrier_fired = barrier_fired;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static void frames_make(struct capture *c, bool is_forced, bool is_inline)
+{
+	bool is_due = is_inline || (c->done_total && c->now_ns - c->done_since_ns >= FLUSH_NS);
+	unsigned frames = batch_run(c, is_due, is_forced, is_inline);
+
+	if (frames)
+		c->done_since_ns = c->now_ns;
+}
+
+static bool lots_provide(struct capture *c)
+{
+	bool is_new = true;
+
+	for (unsigned i = 0; i < LOTS_PER_PASS && is_new; i++)
+		is_new = pool_provide(c);
+	return is_new;
+}
+
+static bool pass_locked(struct capture *c, uint64_t now_ns, bool is_forced)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+	bool is_active;
+
+	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
+	shadow_housekeep(c);
+	harvest_lock_wait(c);
+	c->now_ns = now_ns;
+	for (uint32_t i = 0; i < used; i++)
+		if (queue_is_live(&c->queues[i]))
+			queue_harvest(c, &c->queues[i], false);
+	pool_quarantine_end(c);
+	frames_make(c, is_forced, false);
+	is_active = now_ns - c->active_ns < ACTIVE_NS;
+	harvest_lock_release(c);
+	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
+		is_active |= lots_provide(c);
+	return is_active || capture_pending(c);
+}
+
+static bool pass(struct capture *c, uint64_t now_ns, bool is_forced)
+{
+	bool is_active = false;
+
+	/* Contended only by capture_detach(). */
+	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
+		sched_yield();
+	if (!c->is_detached)
+		is_active = pass_locked(c, now_ns, is_forced);
+	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
+	return is_active;
+}
+
+bool harvest_run(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, false);
+}
+
+bool harvest_flush(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, true);
+}
+
+bool harvest_detach(struct capture *c, uint64_t deadline_ns)
+{
+	const struct timespec step = {.tv_nsec = DETACH_STEP_NS};
+
+	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire)) {
+		if (clock_monotonic_ns() >= deadline_ns)
+			return false;
+		nanosleep(&step, NULL);
+	}
+	(void)pass_locked(c, clock_boottime_ns(), true);
+	c->is_detached = true;
+	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
+	return true;
+}
+
+/*
+ * Rule 9: a bounded wait for our own thread, never for the device. Where yields do not help the
+ * holder waits for a processor, and only one that goes idle takes it over: so a few short sleeps.
+ */
+static bool harvest_lock_for_dispatch(struct capture *c, const struct capture_queue *q)
+{
+	const struct timespec nap = {.tv_nsec = INLINE_NAP_NS};
+
+	for (unsigned i = 0; i < INLINE_YIELDS_MAX + INLINE_NAPS_MAX; i++) {
+		if (harvest_lock_try(c))
+			return true;
+		if (i < INLINE_YIELDS_MAX)
+			sched_yield();
+		else
+			/* No cancellation point: the caller holds the walk of its queue. */
+			(void)syscall(SYS_nanosleep, &nap, NULL);
+		/* Whoever held it gave some back. */
+		if (atomic_load_explicit(&q->returned, memory_order_relaxed))
+			return false;
+	}
+	return false;
+}
+
+bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns)
+{
+	if (harvest_lock_for_dispatch(c, q)) {
+		if (now_ns > c->now_ns)
+			c->now_ns = now_ns;
+		queue_harvest(c, q, true);
+		frames_make(c, false, true);
+		harvest_lock_release(c);
+	}
+	return atomic_load_explicit(&q->returned, memory_order_relaxed) != 0;
+}
+
+void harvest_queue_release(struct capture *c, struct capture_queue *q)
+{
+	harvest_lock_wait(c);
+	queue_harvest(c, q, false);
+	harvest_lock_release(c);
+}
+
+/* Rule 13: whatever has not fired now never will. */
+static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref ref)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t start = 0, end = 0;
+	enum outcome outcome = slot_poll(c, q, ref, &start, &end);
+
+	if (outcome != FINISHED && private->kind == SLOT_APP) {
+		/* Not finished only while another thread reads it, for a few loads. */
+		while (appsig_poll(c, ref, true) != APPSIG_FINISHED)
+			sched_yield();
+		start = private->start;
+		end = private->end;
+	}
+	if (outcome == RUNNING && private->why != RTL_TIMED) {
+		private->phase = PHASE_NONE;
+		recorder_count_queue(q->block, RTL_Q_unresolved, 1);
+	}
+	(void)slot_name(c, ref, false);
+	slot_finish(c, q, ref, start, end);
+}
+
+void harvest_queue_retire(struct capture *c, struct capture_queue *q)
+{
+	harvest_lock_wait(c);
+	queue_harvest(c, q, false);
+	while (q->in_flight.head) {
+		slot_ref ref = q->in_flight.head;
+
+		in_flight_unlink(c, q, 0, ref);
+		slot_abandon(c, q, ref);
+	}
+	pool_flush(c);
+	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
+	c->queues_live--;
+	pool_retire(c, q);
+	recorder_count(&c->recorder, RTL_P_queues_destroyed, 1);
+	harvest_lock_release(c);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------------
+ */
+
+void harvest_signal_store(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_STORE);
+}
+
+void harvest_signal_reuse(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_PACKET);
+}
+
+void harvest_signal_destroy(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_DESTROY);
+}

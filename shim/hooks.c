@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/hooks.h"
+
+#include "shim/harvest.h"
+#include "shim/ipc.h"
+#include "shim/shadow.h"
+#include "shim/slog.h"
+
+#define QUEUE_INFO_DOORBELL_ID 1u
+
+/* Written in OnLoad before the wrappers are in any table; `capture` says that they may run. */
+static struct hooks hooks;
+static struct capture *_Atomic hooks_current;
+
+#define REAL(name) (hooks.table->real.name)
+
+struct capture *hooks_capture(void)
+{
+	return atomic_load_explicit(&hooks_current, memory_order_acquire);
+}
+
+/* NULL: call the original, whatever this is about. */
+static inline struct capture *capture_in_use(void)
+{
+	struct capture *capture = atomic_load_explicit(&hooks_current, memory_order_acquire);
+
+	return capture && !capture_is_pass_through(capture) ? capture : NULL;
+}
+
+static inline struct shadow_queue *followed(const hsa_queue_t *queue)
+{
+	struct capture *capture = capture_in_use();
+
+	return capture ? shadow_of_queue(capture, queue) : NULL;
+}
+
+/* ---- dispatch path --------------------------------------------------------------------- */
+
+#define HOOK_LOAD(name)                                                                            \
+	static uint64_t hook_##name(const hsa_queue_t *queue)                                      \
+	{                                                                                          \
+		struct shadow_queue *shadow = followed(queue);                                     \
+                                                                                                   \
+		return shadow ? shadow_index_load(shadow) : REAL(name)(queue);                     \
+	}
+
+#define HOOK_STORE(name)                                                                           \
+	static void hook_##name(const hsa_queue_t *queue, uint64_t value)                          \
+	{                                                                                          \
+		struct shadow_queue *shadow = followed(queue);                                     \
+                                                                                                   \
+		if (shadow)                                                                        \
+			shadow_index_store(shadow, value);                                         \
+		else                                                                               \
+			REAL(name)(queue, value);                                                  \
+	}
+
+#define HOOK_ADD(name)                                                                             \
+	static uint64_t hook_##name(const hsa_queue_t *queue, uint64_t n)                          \
+	{                                                                                          \
+		struct shadow_queue *shadow = followed(queue);                                     \
+                                                                                                   \
+		return shadow ? shadow_index_add(shadow, n) : REAL(name)(queue, n);                \
+	}
+
+#define HOOK_CAS(name)                                                                             \
+	static uint64_t hook_##name(const hsa_queue_t *queue, uint64_t expected, uint64_t value)   \
+	{                                                                                          \
+		struct shadow_queue *shadow = followed(queue);                                     \
+                                                                                                   \
+		return shadow ? shadow_index_cas(shadow, expected, value)                          \
+			      : REAL(name)(queue, expected, value);                                \
+	}
+
+/* A doorbell of ours is rung by the walk, with the index it has reached. */
+#define HOOK_SIGNAL_STORE(name)                                                                    \
+	static void hook_##name(hsa_signal_t signal, hsa_signal_value_t value)                     \
+	{                                                                                          \
+		struct capture *capture = capture_in_use();                                        \
+		struct shadow_queue *shadow = NULL;                                                \
+                                                                                                   \
+		if (capture)                                                                       \
+			shadow = shadow_of_doorbell(capture, signal);                              \
+		if (shadow) {                                                                      \
+			shadow_doorbell(shadow);                                                   \
+			return;                                                                    \
+		}                                                                                  \
+		if (capture)                                                                       \
+			harvest_signal_store(capture, signal);                                     \
+		REAL(name)(signal, value);                                                         \
+	}
+
+HOOK_LOAD(hsa_queue_load_write_index_scacquire)
+HOOK_LOAD(hsa_queue_load_write_index_relaxed)
+HOOK_STORE(hsa_queue_store_write_index_relaxed)
+HOOK_STORE(hsa_queue_store_write_index_screlease)
+HOOK_CAS(hsa_queue_cas_write_index_scacq_screl)
+HOOK_CAS(hsa_queue_cas_write_index_scacquire)
+HOOK_CAS(hsa_queue_cas_write_index_relaxed)
+HOOK_CAS(hsa_queue_cas_write_index_screlease)
+HOOK_ADD(hsa_queue_add_write_index_scacq_screl)
+HOOK_ADD(hsa_queue_add_write_index_scacquire)
+HOOK_ADD(hsa_queue_add_write_index_relaxed)
+HOOK_ADD(hsa_queue_add_write_index_screlease)
+HOOK_SIGNAL_STORE(hsa_signal_store_relaxed)
+HOOK_SIGNAL_STORE(hsa_signal_store_screlease)
+HOOK_SIGNAL_STORE(hsa_signal_silent_store_relaxed)
+HOOK_SIGNAL_STORE(hsa_signal_silent_store_screlease)
+
+/* ---- queues ------------------------------------------------------------------------------- */
+
+/* Rule 15: a ring in device memory is slow and unreliable to read back. */
+static bool ring_is_in_host_memory(const hsa_queue_t *queue)
+{
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	if (!REAL(hsa_amd_pointer_info) || REAL(hsa_amd_pointer_info)(queue->base_address, &info,
+						   NULL, NULL, NULL) != HSA_STATUS_SUCCESS)
+		return true;
+	return info.type != HSA_EXT_POINTER_TYPE_HSA ||
+	       agents_find(hooks.agents, info.agentOwner) < 0;
+}
+
+/* NULL: the queue is followed from now on; else why not. The front end counts what it gets. */
+static const char *queue_follow(struct capture *capture, hsa_agent_t agent, hsa_queue_t *queue)
+{
+	struct recorder *recorder = capture_recorder(capture);
+	int gpu = agents_find(hooks.agents, agent);
+	const char *why = NULL;
+
+	if (!hooks.front_end)
+		why = "no front end for this runtime";
+	else if (gpu < 0)
+		why = "not a GPU that is followed";
+	else if (!ring_is_in_host_memory(queue))
+		why = "its ring is in device memory";
+	if (!hooks.front_end)
+		slog_tell("ROCm 7 is not recorded by default yet; RTL_MODE=shadow does it");
+	if (why) {
+		recorder_count(recorder, RTL_P_queues_created, 1);
+		recorder_count(recorder, RTL_P_queues_ineligible, 1);
+	} else if (hooks.front_end->adopt(capture, queue, (uint32_t)gpu)) {
+		why = "its doorbell or the number of queues";
+	}
+	return why;
+}
+
+static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
+	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
+{
+	struct capture *capture = capture_in_use();
+	hsa_status_t status = REAL(hsa_queue_create)(
+		agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
+	const char *why;
+
+	if (status != HSA_STATUS_SUCCESS || !capture)
+		return status;
+	/* One shared queue per GPU stands behind all cooperative ones: hands off. */
+	if (type == HSA_QUEUE_TYPE_COOPERATIVE) {
+		recorder_count(capture_recorder(capture), RTL_P_queues_created, 1);
+		recorder_count(capture_recorder(capture), RTL_P_queues_coop, 1);
+		return status;
+	}
+	why = queue_follow(capture, agent, *queue);
+	if (why)
+		slog_debug(1, "a queue is left plain: %s", why);
+	return status;
+}
+
+static hsa_status_t hook_hsa_queue_destroy(hsa_queue_t *queue)
+{
+	struct capture *capture = capture_in_use();
+	uint32_t block = FRONT_END_NO_BLOCK;
+	hsa_status_t status;
+
+	if (capture && hooks.front_end)
+		hooks.front_end->release(capture, queue, &block);
+	status = REAL(hsa_queue_destroy)(queue);
+	if (block != FRONT_END_NO_BLOCK)
+		hooks.front_end->retire(capture, block);
+	else if (capture && status == HSA_STATUS_SUCCESS)
+		recorder_count(capture_recorder(capture), RTL_P_queues_destroyed, 1);
+	return status;
+}
+
+/* Who has the raw doorbell rings past us: those who ask have a way for "no". */
+static hsa_status_t hook_hsa_amd_queue_get_info(hsa_queue_t *queue, uint32_t attribute, void *value)
+{
+	if (attribute == QUEUE_INFO_DOORBELL_ID && followed(queue))
+		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	return REAL(hsa_amd_queue_get_info)(queue, attribute, value);
+}
+
+/* ---- signals that come to an end or are used again ---------------------------------------- */
+
+static hsa_status_t hook_hsa_signal_destroy(hsa_signal_t signal)
+{
+	struct capture *capture = capture_in_use();
+
+	if (capture) {
+		harvest_signal_destroy(capture, signal);
+		ipc_remove(signal.handle);
+	}
+	return REAL(hsa_signal_destroy)(signal);
+}
+
+static hsa_status_t hook_hsa_amd_ipc_signal_create(
+	hsa_signal_t signal, hsa_amd_ipc_signal_t *handle)
+{
+	hsa_status_t status = REAL(hsa_amd_ipc_signal_create)(signal, handle);
+
+	if (status == HSA_STATUS_SUCCESS && capture_in_use())
+		ipc_add(signal.handle);
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_ipc_signal_attach(
+	const hsa_amd_ipc_signal_t *handle, hsa_signal_t *signal)
+{
+	hsa_status_t status = REAL(hsa_amd_ipc_signal_attach)(handle, signal);
+
+	if (status == HSA_STATUS_SUCCESS && capture_in_use())
+		ipc_add(signal->handle);
+	return status;
+}
+
+static inline void signal_reused(hsa_signal_t completion)
+{
+	struct capture *capture = capture_in_use();
+
+	if (capture && completion.handle)
+		harvest_signal_reuse(capture, completion);
+}
+
+static hsa_status_t hook_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent,
+	const void *src, hsa_agent_t src_agent, size_t bytes, uint32_t num_dep,
+	const hsa_signal_t *dep, hsa_signal_t completion)
+{
+	signal_reused(completion);
+	return REAL(hsa_amd_memory_async_copy)(
+		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion);
+}
+
+static hsa_status_t hook_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agent_t dst_agent,
+	const void *src, hsa_agent_t src_agent, size_t bytes, uint32_t num_dep,
+	const hsa_signal_t *dep, hsa_signal_t completion, uint32_t engine, bool force)
+{
+	signal_reused(completion);
+	return REAL(hsa_amd_memory_async_copy_on_engine)(
+		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion, engine, force);
+}
+
+static hsa_status_t hook_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst,
+	const hsa_dim3_t *dst_offset, const hsa_pitched_ptr_t *src, const hsa_dim3_t *src_offset,
+	const hsa_dim3_t *range, hsa_agent_t copy_agent, hsa_amd_copy_direction_t direction,
+	uint32_t num_dep, const hsa_signal_t *dep, hsa_signal_t completion)
+{
+	signal_reused(completion);
+	return REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
+		copy_agent, direction, num_dep, dep, completion);
+}
+
+/* ---- code ------------------------------------------------------------------------------------ */
+
+static hsa_status_t hook_hsa_executable_freeze(hsa_executable_t executable, const char *options)
+{
+	struct capture *capture = capture_in_use();
+	hsa_status_t status = REAL(hsa_executable_freeze)(executable, options);
+
+	if (status == HSA_STATUS_SUCCESS && capture)
+		symbols_add_executable(hooks.symbols, hooks.table, hooks.agents, executable);
+	return status;
+}
+
+static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
+{
+	struct capture *capture = capture_in_use();
+
+	if (capture)
+		symbols_remove_executable(hooks.symbols, hooks.table, hooks.agents, executable);
+	return REAL(hsa_executable_destroy)(executable);
+}
+
+/* ---- installing -------------------------------------------------------------------------------
+ */
+
+/* Every function that we replace; X(name). */
+#define HOOKS(X)                                                                                   \
+	X(hsa_queue_load_write_index_scacquire)                                                    \
+	X(hsa_queue_load_write_index_relaxed)                                                      \
+	X(hsa_queue_store_write_index_relaxed)                                                     \
+	X(hsa_queue_store_write_index_screlease)                                                   \
+	X(hsa_queue_cas_write_index_scacq_screl)                                                   \
+	X(hsa_queue_cas_write_index_scacquire)                                                     \
+	X(hsa_queue_cas_write_index_relaxed)                                                       \
+	X(hsa_queue_cas_write_index_screlease)                                                     \
+	X(hsa_queue_add_write_index_scacq_screl)                                                   \
+	X(hsa_queue_add_write_index_scacquire)                                                     \
+	X(hsa_queue_add_write_index_relaxed)                                                       \
+	X(hsa_queue_add_write_index_screlease)                                                     \
+	X(hsa_signal_store_relaxed)                                                                \
+	X(hsa_signal_store_screlease)                                                              \
+	X(hsa_signal_silent_store_relaxed)                                                         \
+	X(hsa_signal_silent_store_screlease)                                                       \
+	X(hsa_signal_destroy)                                                                      \
+	X(hsa_amd_ipc_signal_create)                                                               \
+	X(hsa_amd_ipc_signal_attach)                                                               \
+	X(hsa_amd_memory_async_copy)                                                               \
+	X(hsa_amd_memory_async_copy_on_engine)                                                     \
+	X(hsa_amd_memory_async_copy_rect)                                                          \
+	X(hsa_executable_freeze)                                                                   \
+	X(hsa_executable_destroy)                                                                  \
+	X(hsa_queue_destroy)                                                                       \
+	X(hsa_queue_create)                                                                        \
+	X(hsa_amd_queue_get_info)
+
+bool hooks_are_installed(const struct hsa_table *table)
+{
+	return table->real.hsa_queue_create == hook_hsa_queue_create;
+}
+
+void hooks_remove(void)
+{
+	atomic_store_explicit(&hooks_current, NULL, memory_order_release);
+}
+
+void hooks_install(const struct hooks *new_hooks)
+{
+	hooks = *new_hooks;
+	atomic_store_explicit(&hooks_current, hooks.capture, memory_order_release);
+#define INSTALL(name)                                                                              \
+	if (hooks.table->slot.name)                                                                \
+		*hooks.table->slot.name = hook_##name;
+	HOOKS(INSTALL)
+}

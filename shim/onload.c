@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "shim/onload.h"
+#include "shim/config.h"
+#include "shim/fork.h"
+#include "shim/harvest.h"
+#include "shim/hooks.h"
+#include "shim/ipc.h"
+#include "shim/markers.h"
+#include "shim/runtime.h"
+#include "shim/shadow.h"
+#include "shim/slog.h"
+#include "shim/worker.h"
+
+/* For a thread that waits for a processor; past that it is stopped, and touches nothing. */
+#define DETACH_NS_MAX 5000000000u
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The runtime takes any loaded library that has this for a tool: LD_PRELOAD alone is enough. */
+EXPORT uint32_t HSA_AMD_TOOL_PRIORITY = 50;
+
+/* Static, and never torn down: an application thread may be in a hook at any time. */
+static struct shim {
+	struct config config;
+	struct identity identity;
+	struct rank_info rank;
+	struct hsa_table table;
+	struct agents agents;
+	struct clock_source clocks;
+	struct strings strings;
+	struct symbols symbols;
+	struct capture *capture;
+	bool is_on;
+	bool is_watched; /* shim_at_exit() is registered */
+	bool is_over;	 /* ended, and nothing of it is in use any more */
+} shim = {.clocks.kfd = -1};
+
+static uint32_t symbol_of(uint64_t kernel_object)
+{
+	return symbols_find(&shim.symbols, kernel_object);
+}
+
+static uint32_t symbol_define(uint64_t kernel_object)
+{
+	return symbols_define_unknown(&shim.symbols, kernel_object);
+}
+
+static uint64_t marker_of_thread(void)
+{
+	return markers_current();
+}
+
+static bool signal_is_ipc(uint64_t handle)
+{
+	return ipc_has(handle);
+}
+
+static int shim_capture_create(struct shim *s)
+{
+	struct recorder_identity identity = {
+		.pid = s->identity.pid, .start_time = s->identity.start_time};
+	struct capture_hsa hsa = {
+		.signal_create = s->table.real.hsa_amd_signal_create,
+		.signal_destroy = s->table.real.hsa_signal_destroy,
+		.signal_store_screlease = s->table.real.hsa_signal_store_screlease,
+		.set_profiler_enabled = s->table.real.hsa_amd_profiling_set_profiler_enabled,
+		.symbol_of = symbol_of,
+		.symbol_define = symbol_define,
+		.marker_of_thread = marker_of_thread,
+		.signal_is_ipc = signal_is_ipc,
+		.leave_batch_tail = runtime_is_rocm7(&s->table, s->clocks.runtime),
+	};
+
+	if (!hsa.signal_create || !hsa.set_profiler_enabled)
+		return -ENOSYS;
+	memcpy(identity.boot_id, s->identity.boot_id, sizeof(identity.boot_id));
+	memcpy(identity.token, s->identity.token, sizeof(identity.token));
+	return capture_create(&identity, &hsa, &s->capture);
+}
+
+static int shim_worker_start(struct shim *s, const struct front_end *front_end)
+{
+	struct worker_setup setup = {
+		.capture = s->capture,
+		.strings = &s->strings,
+		.agents = &s->agents,
+		.clocks = &s->clocks,
+		.socket = s->config.socket,
+		.exit_ns = s->config.exit_ns,
+		.hello =
+			{
+				.identity = &s->identity,
+				.rank = &s->rank,
+				.agents = &s->agents,
+				.mode = s->config.mode,
+				.front_end = front_end ? front_end->name : "none",
+				.runtime = s->clocks.runtime,
+				.recorder_bytes = capture_recorder(s->capture)->bytes,
+			},
+	};
+
+	return worker_start(&setup);
+}
+
+/*
+ * What an earlier life of the runtime left. Not freed in OnUnload: threads that the end of the
+ * process surprises may still be in a hook then; now the runtime is up again.
+ */
+static void shim_forget(struct shim *s)
+{
+	if (!s->capture)
+		return;
+	hooks_remove();
+	worker_release();
+	strings_done(&s->strings);
+	/* With something in flight the device may still write to our signals: it stays. And a
+	 * forked child has not got the memory. */
+	if (s->is_over && !capture_is_pass_through(s->capture))
+		capture_free(s->capture);
+	s->is_over = false;
+	s->capture = NULL;
+}
+
+/* exit() without hsa_shut_down: the collector reads the recorder, if it has been told of it. */
+static void shim_at_exit(void)
+{
+	if (shim.is_on)
+		worker_introduce();
+}
+
+/* Everything in the order in which it depends on each other; -errno: nothing is installed. */
+static int shim_start(struct shim *s, void *api_table)
+{
+	const struct front_end *front_end;
+	struct hsa_table table;
+	int r;
+
+	r = hsa_table_open(api_table, &table);
+	if (r)
+		return r;
+	if (hooks_are_installed(&table))
+		return 0;
+	if (runtime_has_other_tool(&table))
+		return -EBUSY;
+	if (worker_is_lost())
+		return -ETIMEDOUT;
+	shim_forget(s);
+	s->table = table;
+	r = identity_read(&s->identity);
+	if (r)
+		return r;
+	rank_detect((const char *const *)environ, &s->rank);
+	r = agents_read(&s->table, &s->agents);
+	if (r)
+		return r;
+	clock_source_close(&s->clocks);
+	clock_source_open(&s->table, &s->agents, &s->clocks);
+	front_end = runtime_front_end(&s->table, s->clocks.runtime, s->config.mode);
+	slog_debug(1, "%s: table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
+		s->clocks.runtime, table.root_major, table.ext_bytes, table.ext_step,
+		s->agents.count, front_end ? front_end->name : "none");
+	r = shim_capture_create(s);
+	if (r)
+		return r;
+	strings_init(&s->strings, capture_recorder(s->capture));
+	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
+	r = shim_worker_start(s, front_end);
+	if (r)
+		return r;
+	fork_watch();
+	hooks_install(&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, front_end});
+	s->is_on = true;
+	if (!s->is_watched)
+		s->is_watched = !atexit(shim_at_exit);
+	return 0;
+}
+
+/* There is one of us: what we hold belongs to the runtime that came first. */
+static void shim_again(void *api_table)
+{
+	struct hsa_table table;
+
+	if (!hsa_table_open(api_table, &table) && !hooks_are_installed(&table))
+		slog_tell("a second HSA runtime in this process; what it does is not recorded");
+}
+
+EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
+	const char *const *failed_tool_names)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	int r;
+
+	(void)runtime_version;
+	(void)failed_tool_count;
+	(void)failed_tool_names;
+	/* The environment of a setuid program is somebody else's word. */
+	if (getauxval(AT_SECURE))
+		return true;
+	if (shim.is_on && !capture_is_pass_through(shim.capture)) {
+		shim_again(table);
+		return true;
+	}
+	config_read((const char *const *)environ, &shim.config);
+	slog_init(shim.config.debug);
+	if (shim.config.is_off)
+		return true;
+	r = shim_start(&shim, table);
+	slog_debug(2, "OnLoad took %llu us",
+		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
+	if (r == -EBUSY)
+		slog_tell(
+			"another tool intercepts the queues of this process; nothing is recorded");
+	else if (r)
+		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
+	/* Never false: the runtime would unload us, and the program runs either way. */
+	return true;
+}
+
+EXPORT void OnUnload(void)
+{
+	bool is_quiet, is_ended;
+
+	if (!shim.is_on)
+		return;
+	shim.is_on = false;
+	/* A forked child: thread, signals and recorder are its parent's. */
+	if (capture_is_pass_through(shim.capture))
+		return;
+	capture_stop(shim.capture);
+	/* A dispatch that is under way is over in microseconds. */
+	is_quiet = shadow_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_ended = worker_stop(is_quiet);
+	/* The thread may not read a signal that the runtime has freed. */
+	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
+		return;
+	if (!is_quiet)
+		return;
+	capture_release_signals(shim.capture);
+	shim.is_over = is_ended && !capture_pending(shim.capture);
+}

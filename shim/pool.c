@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where slots and their signals come from and go back to. All but pool_take_ready() runs under
+ * the harvest lock; only pool_take_ready(), pool_slot_free() and pool_flush() may run on the
+ * dispatch path, and none of these calls into the runtime.
+ */
+#include <sched.h>
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "shim/capture_state.h"
+#include "shim/shadow.h"
+
+/* A signal that fired without times, or not at all, may still be written to for a while. */
+#define QUARANTINE_NS	  1000000000ull
+/* The last lots are for queues that have few. */
+#define LOTS_RESERVED	  16u
+#define QUEUE_SLOTS_AMPLE 4096u
+/* Once all slots were given out, queues share: a lot is no smaller than this. */
+#define LOT_SLOTS_LEAST	  256u
+/* A new queue gets so many of those that are ready; so many are made for it when none are. */
+#define QUEUE_SLOTS_FIRST 16384u
+#define QUEUE_SLOTS_MADE  4096u
+
+/* Rule 12: as the device expects it, for the next packet. */
+static void signal_reset(uint64_t handle)
+{
+	amd_signal_t *signal = (amd_signal_t *)(uintptr_t)handle;
+
+	if (!handle)
+		return;
+	__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&signal->value, 1, __ATOMIC_RELEASE);
+}
+
+/* GPU_ONLY: no event of the driver's, no interrupt; nobody ever sleeps on it. */
+static void signal_give(struct capture *c, struct slot_private *private)
+{
+	hsa_signal_t signal = {0};
+
+	if (private->injected)
+		return;
+	if (c->hsa.signal_create(1, 0, NULL, HSA_AMD_SIGNAL_AMD_GPU_ONLY, &signal) !=
+		HSA_STATUS_SUCCESS)
+		return; /* the slot records its dispatches as untimed_signal_pool */
+	private->injected = signal.handle;
+	signal_reset(signal.handle);
+	recorder_count(&c->recorder, RTL_P_signals_created, 1);
+}
+
+static slot_ref list_take(struct capture *c, struct slot_list *list)
+{
+	slot_ref ref = list->head;
+
+	list->head = slot_private_of(c, ref)->next;
+	if (!list->head)
+		list->tail = 0;
+	list->count--;
+	return ref;
+}
+
+static bool can_carve(const struct capture *c)
+{
+	return atomic_load_explicit(&c->carved, memory_order_relaxed) + RECORDER_SLOT_CHUNK <=
+	       RECORDER_SLOTS;
+}
+
+/*
+ * A lot never used before. Takes a few hundred microseconds: it touches every page, so that no
+ * dispatch pays for a page fault. Needs no harvest lock, which a dispatch may be waiting for.
+ */
+static bool slots_carve(struct capture *c, struct slot_list *lot)
+{
+	uint32_t first;
+
+	*lot = (struct slot_list){0};
+	while (atomic_exchange_explicit(&c->carve_lock, 1, memory_order_acquire))
+		sched_yield();
+	first = atomic_load_explicit(&c->carved, memory_order_relaxed);
+	if (can_carve(c)) {
+		for (slot_ref ref = first + 1; ref <= first + RECORDER_SLOT_CHUNK; ref++) {
+			atomic_store_explicit(
+				&slot_of(c, ref)->state, SLOT_FREE, memory_order_relaxed);
+			signal_give(c, slot_private_of(c, ref));
+			slot_list_append(c, lot, ref);
+		}
+		first += RECORDER_SLOT_CHUNK;
+		atomic_store_explicit(&c->carved, first, memory_order_relaxed);
+		atomic_store_explicit(&c->recorder.header->slots_used, first, memory_order_release);
+		atomic_store_explicit(&c->recorder.header->process[RTL_P_slots_used], first,
+			memory_order_relaxed);
+	}
+	atomic_store_explicit(&c->carve_lock, 0, memory_order_release);
+	return lot->count != 0;
+}
+
+static void lot_give(struct capture *c, struct capture_queue *q, const struct slot_list *lot)
+{
+	q->owned += lot->count;
+	slot_chain_push(c, &q->returned, lot->head, lot->tail);
+}
+
+static bool is_scarce(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t carved = atomic_load_explicit(&c->carved, memory_order_relaxed);
+	uint32_t left = RECORDER_SLOTS - carved + c->loose.count;
+
+	return queue_owned(q) >= QUEUE_SLOTS_AMPLE && left <= LOTS_RESERVED * RECORDER_SLOT_CHUNK;
+}
+
+slot_ref pool_take_ready(struct capture *c)
+{
+	for (uint32_t i = 0; i < READY_LOTS_FIRST; i++) {
+		slot_ref first;
+
+		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
+			continue;
+		first = atomic_exchange_explicit(&c->ready[i], 0, memory_order_acquire);
+		if (first)
+			return first;
+	}
+	return 0;
+}
+
+static bool ready_give(struct capture *c, struct capture_queue *q)
+{
+	struct slot_list lot = {.head = pool_take_ready(c), .count = RECORDER_SLOT_CHUNK};
+
+	if (!lot.head)
+		return false;
+	lot.tail = lot.head;
+	while (slot_private_of(c, lot.tail)->next)
+		lot.tail = slot_private_of(c, lot.tail)->next;
+	lot_give(c, q, &lot);
+	return true;
+}
+
+/* From slots that other queues had; at least @least of them. */
+static bool loose_give(struct capture *c, struct capture_queue *q, uint32_t least)
+{
+	struct slot_list lot = {0};
+
+	if (c->loose.count < least)
+		return false;
+	while (lot.count < RECORDER_SLOT_CHUNK && c->loose.count) {
+		slot_ref ref = list_take(c, &c->loose);
+
+		signal_give(c, slot_private_of(c, ref));
+		slot_list_append(c, &lot, ref);
+	}
+	lot_give(c, q, &lot);
+	return true;
+}
+
+static bool top_up(struct capture *c, struct capture_queue *q)
+{
+	struct slot_list lot;
+
+	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
+		return true;
+	if (!slots_carve(c, &lot))
+		return loose_give(c, q, LOT_SLOTS_LEAST) || ready_give(c, q);
+	lot_give(c, q, &lot);
+	return true;
+}
+
+static void chain_to_list(struct capture *c, struct slot_list *list, slot_ref ref)
+{
+	while (ref) {
+		slot_ref next = slot_private_of(c, ref)->next;
+
+		slot_list_append(c, list, ref);
+		ref = next;
+	}
+}
+
+static uint32_t used_by(const struct capture_queue *q)
+{
+	return q->in_flight.count + q->done.count;
+}
+
+static struct capture_queue *queue_with_most(const struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder), most = 2 * LOT_SLOTS_LEAST;
+	struct capture_queue *victim = NULL;
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+		uint32_t spare = queue_owned(q) - used_by(q);
+
+		if (!queue_is_live(q) || queue_owned(q) < used_by(q) || spare < most)
+			continue;
+		most = spare;
+		victim = q;
+	}
+	return victim;
+}
+
+/* Half of what the queue with most to spare has free. False: nobody can spare a lot. */
+static bool reclaim(struct capture *c)
+{
+	struct capture_queue *victim = queue_with_most(c);
+	struct slot_list free = {0};
+
+	if (!victim)
+		return false;
+	chain_to_list(
+		c, &free, atomic_exchange_explicit(&victim->returned, 0, memory_order_acquire));
+	/* What its producer holds, when nobody walks it: an idle queue has most of it there. */
+	chain_to_list(c, &free, shadow_take_free(c, victim->index));
+	for (uint32_t half = free.count / 2; half; half--) {
+		slot_list_append(c, &c->loose, list_take(c, &free));
+		victim->owned--;
+	}
+	if (free.count)
+		slot_chain_push(c, &victim->returned, free.head, free.tail);
+	return c->loose.count >= LOT_SLOTS_LEAST;
+}
+
+/* ---- who gets how many ------------------------------------------------------------------------
+ */
+
+/* Without having needed them: its ring, all of it in flight, but no more than its part. */
+static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t part = RECORDER_SLOTS / 4 / (c->queues_live ? c->queues_live : 1);
+	uint32_t share = q->ring_packets < QUEUE_SLOTS_FIRST ? q->ring_packets : QUEUE_SLOTS_FIRST;
+
+	return share < part ? share : part;
+}
+
+void pool_begin(struct capture *c, struct capture_queue *q)
+{
+	uint32_t most = share_of(c, q);
+	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
+
+	/* The first queue of a process may come before our thread had time to prepare anything,
+	 * with a burst right behind it: a few milliseconds, once. */
+	if (recorder_queues_used(&c->recorder) == 1)
+		least = most;
+	while (q->owned < most && ready_give(c, q))
+		;
+	while (q->owned < least && top_up(c, q))
+		;
+	/* However many queues there are: none starts with nothing if another can spare some. */
+	if (!q->owned)
+		(void)(ready_give(c, q) || top_up(c, q) || (reclaim(c) && top_up(c, q)));
+}
+
+/* Room for twice of what is in use: for this burst and for the next one. */
+static bool is_short(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t want = 2 * used_by(q) + RECORDER_SLOT_CHUNK;
+	uint32_t share = share_of(c, q) + RECORDER_SLOT_CHUNK;
+
+	return queue_owned(q) < (want < share ? share : want);
+}
+
+static bool is_starving(const struct capture_queue *q)
+{
+	return queue_owned(q) < used_by(q) + RECORDER_SLOT_CHUNK / 4;
+}
+
+static struct capture_queue *queue_in_need(struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (queue_is_live(q) && is_short(c, q) && !is_scarce(c, q) &&
+			(can_carve(c) || is_starving(q)))
+			return q;
+	}
+	return NULL;
+}
+
+static _Atomic slot_ref *ready_empty(struct capture *c)
+{
+	uint32_t lots = recorder_queues_used(&c->recorder) ? READY_LOTS_KEPT : READY_LOTS_FIRST;
+
+	for (uint32_t i = 0; i < lots; i++)
+		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
+			return &c->ready[i];
+	return NULL;
+}
+
+bool pool_provide(struct capture *c)
+{
+	_Atomic slot_ref *ready = ready_empty(c);
+	struct capture_queue *q;
+	struct slot_list lot;
+	bool is_given;
+
+	harvest_lock_wait(c);
+	q = queue_in_need(c);
+	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
+	if (q && !is_given && !can_carve(c))
+		is_given = loose_give(c, q, LOT_SLOTS_LEAST) ||
+			   (reclaim(c) && loose_give(c, q, LOT_SLOTS_LEAST));
+	harvest_lock_release(c);
+	if (is_given)
+		return true;
+	if ((!q && !ready) || !slots_carve(c, &lot))
+		return false;
+	if (!q) {
+		atomic_store_explicit(ready, lot.head, memory_order_release);
+		return true;
+	}
+	harvest_lock_wait(c);
+	if (queue_is_live(q))
+		lot_give(c, q, &lot);
+	else
+		chain_to_list(c, &c->loose, lot.head);
+	harvest_lock_release(c);
+	return true;
+}
+
+void pool_flush(struct capture *c)
+{
+	if (c->back.count)
+		slot_chain_push(c, &c->queues[c->back_queue].returned, c->back.head, c->back.tail);
+	c->back = (struct slot_list){0};
+}
+
+/* The signal is as new, the slot FREE: back to its queue, or to whoever needs slots. */
+static void slot_return(struct capture *c, slot_ref ref)
+{
+	uint32_t queue = slot_of(c, ref)->queue;
+
+	if (atomic_load_explicit(&c->queues[queue].state, memory_order_relaxed) != QUEUE_LIVE) {
+		slot_list_append(c, &c->loose, ref);
+		return;
+	}
+	if (c->back.count && c->back_queue != queue)
+		pool_flush(c);
+	c->back_queue = queue;
+	slot_list_append(c, &c->back, ref);
+}
+
+static void quarantine_begin(struct capture *c, slot_ref ref)
+{
+	if (c->quarantine_head - c->quarantine_tail == QUARANTINE_MAX) {
+		/* So many at once: the oldest has waited for thousands of others. */
+		slot_ref oldest = c->quarantine[c->quarantine_tail++ % QUARANTINE_MAX].slot;
+
+		signal_reset(slot_private_of(c, oldest)->injected);
+		slot_return(c, oldest);
+	}
+	c->quarantine[c->quarantine_head++ % QUARANTINE_MAX] =
+		(struct quarantined){.slot = ref, .until_ns = c->now_ns + QUARANTINE_NS};
+}
+
+void pool_quarantine_end(struct capture *c)
+{
+	while (c->quarantine_head != c->quarantine_tail) {
+		struct quarantined *entry = &c->quarantine[c->quarantine_tail % QUARANTINE_MAX];
+
+		if (c->now_ns < entry->until_ns)
+			break;
+		c->quarantine_tail++;
+		signal_reset(slot_private_of(c, entry->slot)->injected);
+		slot_return(c, entry->slot);
+	}
+	pool_flush(c);
+}
+
+void pool_slot_free(struct capture *c, slot_ref ref)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	struct recorder_slot *slot = slot_of(c, ref);
+	uint8_t why = slot->untimed;
+
+	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+	if (private->kind == SLOT_INJECTED &&
+		(why == RTL_UNTIMED_TIMESTAMP_INVALID || why == RTL_UNTIMED_TIMESTAMP_FAILED)) {
+		quarantine_begin(c, ref);
+		return;
+	}
+	if (private->kind == SLOT_INJECTED)
+		signal_reset(private->injected);
+	slot_return(c, ref);
+}
+
+void pool_retire(struct capture *c, struct capture_queue *q)
+{
+	chain_to_list(c, &c->loose, q->free);
+	q->free = 0;
+	chain_to_list(
+		c, &c->loose, atomic_exchange_explicit(&q->returned, 0, memory_order_acquire));
+	q->owned = 0;
+	atomic_store_explicit(&q->extra, 0, memory_order_relaxed);
+}
+
+void pool_release(struct capture *c)
+{
+	/* Those in quarantine may still be written to: theirs stay. */
+	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
+		slot_private_of(c, c->quarantine[i % QUARANTINE_MAX].slot)->injected = 0;
+	/* Likewise those of what still runs. What waits for a cell has its times already. */
+	for (uint32_t i = 0; i < atomic_load(&c->carved); i++)
+		if (atomic_load_explicit(&c->recorder.slots[i].state, memory_order_acquire) ==
+			SLOT_SUBMITTED)
+			c->slots[i].injected = 0;
+	pool_done(c);
+}
+
+void pool_done(struct capture *c)
+{
+	for (uint32_t i = 0; i < atomic_load(&c->carved); i++) {
+		if (!c->slots[i].injected)
+			continue;
+		(void)c->hsa.signal_destroy((hsa_signal_t){c->slots[i].injected});
+		c->slots[i].injected = 0;
+	}
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: MIT
+#include "shim/shadow.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "proto/clock.h"
+#include "shim/dispatch.h"
+#include "shim/shadow_queue.h"
+#include "shim/shadow_table.h"
+
+enum walk_word {
+	WALK_FREE,
+	WALK_HELD,
+	WALK_AGAIN, /* held, and somebody rang meanwhile */
+};
+
+#define PACKET_BYTES sizeof(hsa_kernel_dispatch_packet_t)
+
+/* All AQL packets have it there, whatever their type. */
+static_assert(offsetof(hsa_kernel_dispatch_packet_t, completion_signal) == 56, "AQL");
+static_assert(offsetof(hsa_barrier_and_packet_t, completion_signal) == 56, "AQL");
+
+/* ---- look-up and the virtual index (rules 3 and 4) ---------------------------------------- */
+
+struct shadow_queue *shadow_of_queue(struct capture *c, const hsa_queue_t *queue)
+{
+	return shadow_table_find(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+}
+
+struct shadow_queue *shadow_of_doorbell(struct capture *c, hsa_signal_t signal)
+{
+	return shadow_table_find(c->shadow, SHADOW_BY_DOORBELL, signal.handle);
+}
+
+uint64_t shadow_index_load(const struct shadow_queue *s)
+{
+	return atomic_load(&s->virtual_index);
+}
+
+void shadow_index_store(struct shadow_queue *s, uint64_t value)
+{
+	atomic_store(&s->virtual_index, value);
+}
+
+uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
+{
+	uint64_t first = atomic_fetch_add(&s->virtual_index, n);
+
+	/* Seen by the walker through the packet's header, which comes later. */
+	if (s->batch_tail && n > 1)
+		atomic_store_explicit(
+			&s->batch_tail[(first + n - 1) & s->mask], first + n, memory_order_relaxed);
+	return first;
+}
+
+uint64_t shadow_index_cas(struct shadow_queue *s, uint64_t expected, uint64_t value)
+{
+	atomic_compare_exchange_strong(&s->virtual_index, &expected, value);
+	return expected;
+}
+
+/* ---- the walk (rules 6 and 7) ------------------------------------------------------------- */
+
+static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uint64_t index)
+{
+	return (hsa_kernel_dispatch_packet_t *)(s->ring + (index & s->mask) * PACKET_BYTES);
+}
+
+static void packet_walk(
+	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, unsigned type)
+{
+	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
+	uint64_t *last = &s->last[index & s->mask];
+	uint64_t signal = packet->completion_signal.handle;
+	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
+	uint64_t handle;
+
+	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+		dispatch_other(batch, signal);
+		return;
+	}
+	/* A ring slot written again without its signal field still carries ours (rule 6). */
+	if (signal && signal == *last)
+		signal = 0;
+	/* Rule 10. */
+	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
+				     memory_order_relaxed) == index + 1)
+		how = DISPATCH_LEAVE;
+	handle = dispatch_packet(batch, packet, signal, index, how);
+	if (signal)
+		return; /* rule 8: the application's, not touched */
+	/* One aligned store; no other field, never the header. A stale handle must go too. */
+	if (handle != packet->completion_signal.handle)
+		packet->completion_signal.handle = handle;
+	*last = handle;
+}
+
+/* Only what the device has room for: beyond, a ring slot still holds an older packet. */
+static uint64_t walk_bound(struct shadow_queue *s, uint64_t next)
+{
+	uint64_t bound = atomic_load(&s->virtual_index);
+	uint64_t size = s->mask + 1;
+
+	if (bound > s->read_cached + size) {
+		s->read_cached = __atomic_load_n(&s->real->read_dispatch_id, __ATOMIC_ACQUIRE);
+		if (bound > s->read_cached + size)
+			bound = s->read_cached + size;
+	}
+	return bound > next ? bound : next;
+}
+
+/* Rule 11: somebody moves the real index. What is visible already cannot be stamped any more. */
+static void foreign_writer_seen(struct shadow_queue *s, uint64_t real)
+{
+	uint64_t virtual = atomic_load(&s->virtual_index);
+
+	recorder_count_queue(s->queue->block, RTL_Q_foreign_writers, 1);
+	s->is_plain = true;
+	while (virtual < real && !atomic_compare_exchange_weak(&s->virtual_index, &virtual, real))
+		;
+}
+
+static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bound)
+{
+	struct dispatch_batch batch;
+	uint64_t i;
+
+	for (i = next; i < bound; i++) {
+		uint16_t header = __atomic_load_n(&packet_at(s, i)->header, __ATOMIC_ACQUIRE);
+		unsigned type = header >> HSA_PACKET_HEADER_TYPE &
+				((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+
+		if (type == HSA_PACKET_TYPE_INVALID)
+			break;
+		if (i == next)
+			dispatch_begin(s->capture, s->queue, &batch);
+		packet_walk(s, &batch, i, type);
+	}
+	if (i != next)
+		dispatch_end(&batch);
+	return i;
+}
+
+/* The device may have consumed a foreign writer's packets: their headers are INVALID then. */
+static uint64_t walk_past_foreign(struct shadow_queue *s, uint64_t next, uint64_t real)
+{
+	while (next < real) {
+		uint64_t end = packets_walk(s, next, real);
+
+		next = end < real ? end + 1 : end;
+	}
+	return next;
+}
+
+static bool walk(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	uint64_t real = __atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED);
+	uint64_t from = next;
+
+	if (__builtin_expect(real != next, 0)) {
+		foreign_writer_seen(s, real);
+		next = walk_past_foreign(s, next, real);
+	}
+	next = packets_walk(s, next, walk_bound(s, next));
+	atomic_store_explicit(&s->next, next, memory_order_relaxed);
+	/* Rule 7: the records are with the harvester; now the packets may be fetched. */
+	if (next != from || real != next)
+		__atomic_store_n(&s->real->write_dispatch_id, next, __ATOMIC_RELEASE);
+	/* Nothing new: ring again all the same, the application did. */
+	if (next)
+		s->capture->hsa.signal_store_screlease(s->doorbell, (hsa_signal_value_t)(next - 1));
+	return next != from;
+}
+
+/* ---- who walks (rule 5) -------------------------------------------------------------------- */
+
+/* True: held now. False: the holder will walk once more, on our behalf. */
+static bool walk_take(struct shadow_queue *s)
+{
+	uint32_t word = WALK_FREE;
+
+	for (;;) {
+		if (word == WALK_AGAIN)
+			return false;
+		if (atomic_compare_exchange_strong(
+			    &s->walk, &word, word == WALK_FREE ? WALK_HELD : WALK_AGAIN)) {
+			if (word == WALK_FREE)
+				return true;
+			return false;
+		}
+	}
+}
+
+/* Without a word to the holder: whoever has nothing to be walked may not keep it walking. */
+static bool walk_hold(struct shadow_queue *s)
+{
+	uint32_t word = WALK_FREE;
+
+	return atomic_compare_exchange_strong(&s->walk, &word, WALK_HELD);
+}
+
+/* False: somebody rang meanwhile; still held. */
+static bool walk_leave(struct shadow_queue *s)
+{
+	uint32_t word = WALK_HELD;
+
+	if (atomic_compare_exchange_strong(&s->walk, &word, WALK_FREE))
+		return true;
+	atomic_store(&s->walk, WALK_HELD);
+	return false;
+}
+
+void shadow_doorbell(struct shadow_queue *s)
+{
+	if (!walk_take(s))
+		return;
+	do
+		(void)walk(s);
+	while (!walk_leave(s));
+}
+
+/* Whether there is something to publish that no doorbell of ours announced. */
+static bool is_overdue(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	uint16_t header;
+
+	if (__atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED) != next)
+		return true; /* a foreign writer */
+	if (walk_bound(s, next) == next)
+		return false;
+	/* Not for a packet that is still being written. */
+	header = __atomic_load_n(&packet_at(s, next)->header, __ATOMIC_ACQUIRE);
+	return (header & 0xff) != HSA_PACKET_TYPE_INVALID;
+}
+
+static void queue_housekeep(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	bool is_new = false;
+
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire))
+		return;
+	/* A queue that moves has somebody who rings; only one that stood still is looked after. */
+	if (s->seen != next) {
+		s->seen = next;
+		return;
+	}
+	if (!walk_hold(s))
+		return;
+	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && is_overdue(s))
+		is_new = walk(s);
+	if (is_new)
+		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
+	while (!walk_leave(s))
+		(void)walk(s);
+}
+
+void shadow_housekeep(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++)
+		queue_housekeep(shadow_table_at(c->shadow, i));
+}
+
+uint32_t shadow_take_free(struct capture *c, uint32_t block)
+{
+	struct shadow_queue *s = shadow_table_at(c->shadow, block);
+	uint32_t first = 0;
+
+	/* Before it lives, adopt() sets the walk word. */
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) || !walk_hold(s))
+		return 0;
+	if (atomic_load_explicit(&s->is_live, memory_order_relaxed)) {
+		first = s->queue->free;
+		s->queue->free = 0;
+	}
+	while (!walk_leave(s)) {
+		/* Not idle at all: it needs its slots, and cannot get others while we are here. */
+		if (first)
+			s->queue->free = first;
+		first = 0;
+		(void)walk(s);
+	}
+	return first;
+}
+
+bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	/* A walk that is not seen here begins after the stop and sees it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->shadow, i);
+
+		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
+			if (clock_monotonic_ns() >= deadline_ns)
+				return false;
+			sched_yield();
+		}
+	}
+	return true;
+}
+
+/* ---- birth and death of a queue (rules 2, 13, 15) ------------------------------------------- */
+
+static uint64_t *ring_memory(uint64_t packets)
+{
+	void *memory = mmap(NULL, packets * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void ring_memory_free(uint64_t *memory, uint64_t packets)
+{
+	if (memory)
+		munmap(memory, packets * sizeof(uint64_t));
+}
+
+static bool is_eligible(const hsa_queue_t *queue)
+{
+	const amd_signal_t *doorbell =
+		(const amd_signal_t *)(uintptr_t)queue->doorbell_signal.handle;
+
+	return doorbell && queue->base_address && queue->size &&
+	       !(queue->size & (queue->size - 1)) && doorbell->kind == AMD_SIGNAL_KIND_DOORBELL;
+}
+
+static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
+{
+	amd_queue_t *real = (amd_queue_t *)queue;
+	uint64_t index = __atomic_load_n(&real->write_dispatch_id, __ATOMIC_ACQUIRE);
+
+	s->last = ring_memory(queue->size);
+	s->batch_tail = NULL;
+	if (c->hsa.leave_batch_tail)
+		s->batch_tail = (_Atomic uint64_t *)ring_memory(queue->size);
+	if (!s->last || (c->hsa.leave_batch_tail && !s->batch_tail))
+		return -ENOMEM;
+	s->capture = c;
+	s->real = real;
+	s->ring = queue->base_address;
+	s->mask = queue->size - 1;
+	s->doorbell = queue->doorbell_signal;
+	s->is_plain = false;
+	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
+	atomic_store_explicit(&s->next, index, memory_order_relaxed);
+	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);
+	return 0;
+}
+
+static void shadow_end(struct shadow_queue *s)
+{
+	ring_memory_free(s->last, s->mask + 1);
+	ring_memory_free((uint64_t *)s->batch_tail, s->mask + 1);
+	s->last = NULL;
+	s->batch_tail = NULL;
+}
+
+static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
+{
+	struct capture_queue *q;
+	struct shadow_queue *s;
+	int r = -ENOTSUP;
+
+	recorder_count(&c->recorder, RTL_P_queues_created, 1);
+	if (!is_eligible(queue) || c->hsa.set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS)
+		goto plain;
+	r = -ENOSPC;
+	q = capture_queue_new(c, gpu, queue->size, queue->id);
+	if (!q)
+		goto plain;
+	s = shadow_table_at(c->shadow, q->index);
+	s->queue = q;
+	r = shadow_start(c, s, queue);
+	if (r == 0)
+		r = shadow_table_add(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue, s);
+	if (r == 0) {
+		r = shadow_table_add(
+			c->shadow, SHADOW_BY_DOORBELL, queue->doorbell_signal.handle, s);
+		if (r < 0)
+			shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+	}
+	if (r < 0) {
+		shadow_end(s);
+		harvest_queue_retire(c, q);
+		goto plain;
+	}
+	atomic_store(&s->walk, WALK_FREE);
+	atomic_store_explicit(&s->is_live, 1, memory_order_release);
+	recorder_count(&c->recorder, RTL_P_queues_followed, 1);
+	return 0;
+
+plain:
+	recorder_count(&c->recorder, RTL_P_queues_ineligible, 1);
+	return r;
+}
+
+static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
+{
+	struct shadow_queue *s = shadow_of_queue(c, queue);
+
+	*ret_block = FRONT_END_NO_BLOCK;
+	if (!s)
+		return;
+	/* Held for ever: whoever walked is out, nobody walks a queue that is going away. */
+	while (!walk_hold(s))
+		sched_yield();
+	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
+	shadow_table_remove(c->shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
+	shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+	harvest_queue_release(c, s->queue);
+	*ret_block = s->queue->index;
+}
+
+static void retire(struct capture *c, uint32_t block)
+{
+	if (block == FRONT_END_NO_BLOCK)
+		return;
+	shadow_end(shadow_table_at(c->shadow, block));
+	harvest_queue_retire(c, &c->queues[block]);
+}
+
+const struct front_end shadow_front_end = {
+	.name = "shadow",
+	.adopt = adopt,
+	.release = release,
+	.retire = retire,
+};

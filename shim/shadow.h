@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The shadow front end: the write index of a queue is virtual, and the real one moves on only
+ * when the packets before it carry our signal. Rule numbers are those of docs/shadow.md.
+ * Everything here except adopt, release and retire is on the application's dispatch path: no
+ * locks that wait, no allocation, no system calls, no logging.
+ *
+ * How the hooks use it (each first asks capture_is_pass_through()):
+ *   index functions  q = shadow_of_queue(c, queue); q ? shadow_index_*(q, ...) : original
+ *   signal stores x4 q = shadow_of_doorbell(c, signal);
+ *                    q ? shadow_doorbell(q) : (harvest_signal_store(c, signal), original)
+ *   queue create     original, then shadow_front_end.adopt
+ *   queue destroy    shadow_front_end.release, original, shadow_front_end.retire
+ *   queue_get_info   shadow_of_queue() and DOORBELL_ID: fail it (rule 1)
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hsa/hsa.h>
+
+#include "shim/front_end.h"
+
+struct capture;
+struct shadow_queue;
+
+extern const struct front_end shadow_front_end;
+
+/* NULL: not one of ours. Lock-free. */
+struct shadow_queue *shadow_of_queue(struct capture *capture, const hsa_queue_t *queue);
+struct shadow_queue *shadow_of_doorbell(struct capture *capture, hsa_signal_t signal);
+
+/* Rule 4: on the virtual index only, sequentially consistent whatever was asked for. */
+uint64_t shadow_index_load(const struct shadow_queue *queue);
+void shadow_index_store(struct shadow_queue *queue, uint64_t value);
+uint64_t shadow_index_add(struct shadow_queue *queue, uint64_t n);
+/* Returns the value before, as hsa_queue_cas_write_index does. */
+uint64_t shadow_index_cas(struct shadow_queue *queue, uint64_t expected, uint64_t value);
+
+/* Rules 5-7: walk, publish, ring. Never waits; whoever holds the walk rings for us. */
+void shadow_doorbell(struct shadow_queue *queue);
+
+/* Rule 11: walks every queue whose doorbell was rung too early or not through us. Harvester. */
+void shadow_housekeep(struct capture *capture);
+
+/*
+ * OnUnload, after capture_stop(): true once no walk runs any more that began before it, so
+ * that no packet gets our signal from now on. False at @deadline_ns (CLOCK_MONOTONIC).
+ */
+bool shadow_quiesce(struct capture *capture, uint64_t deadline_ns);
+
+/*
+ * The free slots that the producer of block @block holds, as a chain; 0: none, or somebody walks
+ * the queue at the moment. Holder of the harvest lock.
+ */
+uint32_t shadow_take_free(struct capture *capture, uint32_t block);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/worker.h"
+#include "shim/glibc_compat.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "shim/conn.h"
+#include "shim/fd.h"
+#include "shim/harvest.h"
+#include "shim/markers.h"
+#include "shim/slog.h"
+#include "shim/telemetry.h"
+
+/* The thread's own frames are small; glibc puts the static TLS of all libraries here too. */
+#define STACK_BYTES    (512u << 10)
+/* Records wait no longer for the anchors and counters that go before them. */
+#define TELEMETRY_NS   (FLUSH_NS / 4)
+/* While no collector is there: the 16 kept anchors then span eight seconds. */
+#define ANCHOR_AWAY_NS 500000000u
+/* Ticks of a counter are compared over this long where the runtime does not say its rate. */
+#define CALIBRATION_NS 1000000u
+/* Between two looks at what is still in flight at the end. */
+#define FINISH_STEP_NS 200000u
+
+struct worker {
+	struct worker_setup setup;
+	struct recorder *recorder;
+	pthread_t thread;
+	bool is_running;	  /* OnLoad's and OnUnload's thread */
+	bool is_lost;		  /* likewise */
+	bool is_quiet;		  /* set before stop_ns: no dispatch comes any more */
+	int wake;		  /* eventfd; -1 */
+	_Atomic uint64_t stop_ns; /* 0: go on; else the deadline */
+	_Atomic bool is_known;	  /* the collector has our Hello, or there is none */
+
+	/* The thread's own. */
+	struct conn conn;
+	bool has_conn;
+	bool is_deaf; /* `wake` is not ours any more */
+	uint8_t *hello;
+	struct telemetry telemetry;
+	uint64_t harvest_period_ns;
+	uint64_t next_harvest_ns;
+	uint64_t last_telemetry_ns;
+	uint64_t last_anchor_ns;
+	uint64_t anchored; /* published frames at the last anchor */
+};
+
+static struct worker worker = {.wake = -1, .conn.fd = -1};
+
+/* ---- anchors --------------------------------------------------------------------------------- */
+
+static void anchor_take(struct worker *w, uint32_t gpu)
+{
+	struct recorder_anchor anchor;
+
+	if (clock_source_read(w->setup.clocks, gpu, &anchor)) {
+		recorder_count(w->recorder, RTL_P_anchor_failures, 1);
+		return;
+	}
+	recorder_anchor_add(w->recorder, gpu, anchor.tick, anchor.boottime_ns, anchor.realtime_ns);
+}
+
+/* Of the GPUs that have a queue: others have no ticks to convert. */
+static void anchors_take(struct worker *w, uint64_t now_ns)
+{
+	uint32_t queues = recorder_queues_used(w->recorder);
+	uint64_t gpus = 0;
+
+	for (uint32_t i = 0; i < queues; i++)
+		gpus |= 1ull << (w->recorder->queues[i].gpu % RECORDER_GPUS);
+	for (uint32_t gpu = 0; gpu < w->setup.agents->count; gpu++)
+		if (gpus >> gpu & 1)
+			anchor_take(w, gpu);
+	w->last_anchor_ns = now_ns;
+	w->anchored = recorder_published(w->recorder);
+}
+
+/* Sleeps, or less when the end has come. */
+static void worker_sleep(struct worker *w, uint64_t ns)
+{
+	struct pollfd wake = {.fd = w->wake, .events = POLLIN};
+	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	ppoll(&wake, 1, &timeout, NULL);
+}
+
+/* The first anchor of each GPU, and the rates that the runtime does not know. */
+static void clocks_calibrate(struct worker *w)
+{
+	struct agents *agents = w->setup.agents;
+	struct recorder_anchor first[RECORDER_GPUS], last;
+	bool is_missing = false;
+
+	memset(first, 0, sizeof(first));
+	for (uint32_t i = 0; i < agents->count; i++) {
+		if (clock_source_read(w->setup.clocks, i, &first[i])) {
+			recorder_count(w->recorder, RTL_P_anchor_failures, 1);
+			continue;
+		}
+		recorder_anchor_add(
+			w->recorder, i, first[i].tick, first[i].boottime_ns, first[i].realtime_ns);
+		is_missing |= !agents->gpu[i].tick_hz;
+	}
+	if (is_missing)
+		worker_sleep(w, CALIBRATION_NS);
+	for (uint32_t i = 0; i < agents->count; i++) {
+		if (!agents->gpu[i].tick_hz && first[i].tick &&
+			!clock_source_read(w->setup.clocks, i, &last))
+			agents->gpu[i].tick_hz = clock_source_estimate_hz(&first[i], &last);
+		recorder_anchor_set_rate(w->recorder, i, agents->gpu[i].tick_hz);
+	}
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------
+ */
+
+static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
+{
+	bool is_whole = false;
+	bool has_records = recorder_published(w->recorder) != w->anchored;
+	uint8_t *at;
+
+	if (!w->has_conn)
+		return;
+	if (w->conn.state != CONN_STREAMING) {
+		if (has_records && now_ns - w->last_anchor_ns > ANCHOR_AWAY_NS)
+			anchors_take(w, now_ns);
+		return;
+	}
+	if (!is_forced && now_ns - w->last_telemetry_ns <
+				  (conn_wants_telemetry(&w->conn) ? TELEMETRY_NS : FLUSH_NS))
+		return;
+	at = conn_telemetry(&w->conn, &is_whole);
+	if (!at)
+		return;
+	/* After the harvest, so that its ticks lie between two anchors. */
+	if (has_records || is_whole)
+		anchors_take(w, now_ns);
+	conn_put_telemetry(&w->conn, telemetry_encode(&w->telemetry, w->recorder, is_whole, at));
+	w->last_telemetry_ns = now_ns;
+}
+
+static void worker_harvest(struct worker *w, uint64_t now_ns)
+{
+	bool is_busy = harvest_run(w->setup.capture, now_ns);
+
+	markers_drain(w->setup.capture, w->setup.strings);
+	if (is_busy)
+		w->harvest_period_ns = HARVEST_NS;
+	else if (w->harvest_period_ns < HARVEST_IDLE_NS)
+		w->harvest_period_ns *= 2;
+	if (w->harvest_period_ns > HARVEST_IDLE_NS)
+		w->harvest_period_ns = HARVEST_IDLE_NS;
+	w->next_harvest_ns = now_ns + w->harvest_period_ns;
+}
+
+static void worker_wait(struct worker *w)
+{
+	struct pollfd poll_fds[2] = {
+		{.fd = w->is_deaf ? -1 : w->wake, .events = POLLIN},
+		{.fd = w->conn.fd, .events = conn_events(&w->conn)},
+	};
+	uint64_t now_ns = clock_boottime_ns();
+	uint64_t ns = w->next_harvest_ns > now_ns ? w->next_harvest_ns - now_ns : 0;
+	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	ppoll(poll_fds, w->conn.fd >= 0 ? 2 : 1, &timeout, NULL);
+	/* Or every wait would end at once, if the program closed it. */
+	if (poll_fds[0].revents && !fd_is(w->wake, FD_WAKE))
+		w->is_deaf = true;
+}
+
+static void worker_loop(struct worker *w)
+{
+	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
+		uint64_t now_ns = clock_boottime_ns();
+
+		if (now_ns >= w->next_harvest_ns)
+			worker_harvest(w, now_ns);
+		worker_flush(w, now_ns, false);
+		conn_step(&w->conn, now_ns);
+		if (w->conn.item != CONN_HELLO)
+			atomic_store_explicit(&w->is_known, true, memory_order_release);
+		worker_wait(w);
+	}
+}
+
+/*
+ * The end: what the device still works on gets until the deadline; then what is finished goes
+ * out as far as the socket takes it. The rest is in the recorder for the collector to read.
+ */
+static void worker_finish(struct worker *w)
+{
+	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire);
+	uint64_t now_ns = clock_boottime_ns();
+
+	for (;;) {
+		harvest_flush(w->setup.capture, now_ns);
+		markers_drain(w->setup.capture, w->setup.strings);
+		if (!capture_pending(w->setup.capture))
+			break;
+		now_ns = clock_boottime_ns();
+		if (now_ns + FINISH_STEP_NS >= deadline_ns)
+			break;
+		conn_step(&w->conn, now_ns);
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+	}
+	markers_finish(w->setup.capture);
+	if (recorder_published(w->recorder) != w->anchored)
+		anchors_take(w, now_ns);
+	if (w->is_quiet && !capture_pending(w->setup.capture)) {
+		recorder_bye(w->recorder);
+		conn_bye(&w->conn);
+	}
+	/* Mostly the socket has room for all of it at once; twice, since telemetry goes first. */
+	for (int i = 0; i < 2; i++) {
+		worker_flush(w, now_ns, true);
+		conn_step(&w->conn, now_ns);
+	}
+	while (w->conn.state == CONN_STREAMING && !conn_is_drained(&w->conn) &&
+		now_ns + FINISH_STEP_NS < deadline_ns) {
+		struct pollfd room = {.fd = w->conn.fd, .events = POLLOUT};
+
+		ppoll(&room, 1, &(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
+		worker_flush(w, now_ns, conn_wants_telemetry(&w->conn));
+		conn_step(&w->conn, now_ns);
+	}
+	if (w->has_conn)
+		conn_last_words(&w->conn);
+	slog_debug(1, "ended: %llu frames published, %llu records pending",
+		(unsigned long long)recorder_published(w->recorder),
+		(unsigned long long)capture_pending(w->setup.capture));
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *w = argument;
+	size_t hello_bytes = 0;
+
+	clocks_calibrate(w);
+	w->hello = hello_encode(&w->setup.hello, &hello_bytes);
+	w->has_conn = w->hello &&
+		      !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, hello_bytes);
+	if (!w->has_conn) {
+		/* Harvesting goes on: a full recorder counts what it drops. */
+		slog_tell("no memory to talk to the collector; nothing is recorded");
+		conn_forget(&w->conn);
+	}
+	w->harvest_period_ns = HARVEST_NS;
+	worker_loop(w);
+	worker_finish(w);
+	return NULL;
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------
+ */
+
+/* The thread inherits the mask of whoever brought the runtime up; the process may use more. */
+static void affinity_reset(void)
+{
+	cpu_set_t all;
+
+	if (!sched_getaffinity(getpid(), sizeof(all), &all))
+		sched_setaffinity(0, sizeof(all), &all);
+}
+
+static void *worker_entry(void *argument)
+{
+	pthread_setname_np(pthread_self(), "rtl-shim");
+	affinity_reset();
+	return worker_main(argument);
+}
+
+static int thread_start(struct worker *w)
+{
+	pthread_attr_t attributes;
+	sigset_t all, saved;
+	int r;
+
+	r = pthread_attr_init(&attributes);
+	if (r)
+		return -r;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	/* Blocked before it exists: no handler of the application ever runs on it. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	r = pthread_create(&w->thread, &attributes, worker_entry, w);
+	/* Libraries with much static TLS, which lies on every stack. */
+	if (r == EINVAL)
+		r = pthread_create(&w->thread, NULL, worker_entry, w);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attributes);
+	return -r;
+}
+
+bool worker_is_lost(void)
+{
+	return worker.is_lost;
+}
+
+void worker_release(void)
+{
+	struct worker *w = &worker;
+
+	if (w->has_conn)
+		conn_done(&w->conn);
+	w->has_conn = false;
+	free(w->hello);
+	w->hello = NULL;
+	if (fd_is(w->wake, FD_WAKE))
+		close(w->wake);
+	w->wake = -1;
+}
+
+int worker_start(const struct worker_setup *setup)
+{
+	struct worker *w = &worker;
+	int r;
+
+	memset(w, 0, sizeof(*w));
+	w->conn.fd = -1;
+	w->setup = *setup;
+	w->recorder = capture_recorder(setup->capture);
+	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (w->wake < 0)
+		return -errno;
+	markers_begin();
+	r = thread_start(w);
+	w->is_running = !r;
+	return r;
+}
+
+void worker_introduce(void)
+{
+	struct worker *w = &worker;
+	uint64_t until_ns = clock_boottime_ns() + w->setup.exit_ns;
+
+	while (w->is_running && !atomic_load_explicit(&w->is_known, memory_order_acquire) &&
+		clock_boottime_ns() < until_ns)
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+}
+
+bool worker_stop(bool is_quiet)
+{
+	struct worker *w = &worker;
+	uint64_t one = 1;
+	uint64_t until_ns;
+	struct timespec until;
+	ssize_t written;
+
+	if (!w->is_running)
+		return true;
+	w->is_running = false;
+	w->is_quiet = is_quiet;
+	atomic_store_explicit(
+		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
+	if (fd_is(w->wake, FD_WAKE)) {
+		written = write(w->wake, &one, sizeof(one));
+		(void)written; /* it would find out a period later */
+	}
+	until_ns = clock_realtime_ns() + w->setup.exit_ns;
+	until = (struct timespec){(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+	if (!pthread_timedjoin_np(w->thread, NULL, &until))
+		return true;
+	pthread_detach(w->thread);
+	w->is_lost = true;
+	return false;
+}
+
+void worker_forget(void)
+{
+	struct worker *w = &worker;
+
+	w->is_running = false;
+	w->is_lost = false;
+	conn_forget(&w->conn);
+	if (w->wake >= 0)
+		close(w->wake);
+	w->wake = -1;
+	if (w->setup.clocks)
+		clock_source_close(w->setup.clocks);
+}

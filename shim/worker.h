@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The shim thread: harvests, drains markers, takes anchors and keeps the connection. Nothing
+ * of the application ever waits for it or wakes it. One instance at a time; start and stop
+ * are called from OnLoad and OnUnload.
+ */
+#include <stdbool.h>
+
+#include "shim/agents.h"
+#include "shim/capture.h"
+#include "shim/clock_source.h"
+#include "shim/hello.h"
+#include "shim/strings.h"
+
+struct worker_setup {
+	struct capture *capture;
+	struct strings *strings;
+	struct agents *agents; /* tick_hz is filled in where the runtime does not say */
+	struct clock_source *clocks;
+	struct hello hello;
+	const char *socket; /* RTL_SOCKET or "" */
+	uint64_t exit_ns;   /* what worker_stop() may take */
+};
+
+/* What @setup points to has to live until worker_stop(). -errno of what failed. */
+int worker_start(const struct worker_setup *setup);
+
+/* At the end of a process that may be too short for it: until the collector knows of us. */
+void worker_introduce(void);
+
+/*
+ * Harvests what is finished, publishes it, hands it to the socket as far as that takes it, and
+ * says Bye if nothing is in flight, and @is_quiet: no dispatch may come any more. Returns after exit_ns at the latest; false: the thread
+ * was not done by then and is left to itself.
+ */
+bool worker_stop(bool is_quiet);
+
+/* An earlier thread did not end in time: there cannot be another one. */
+bool worker_is_lost(void);
+
+/* Before the next start: closes what worker_stop() left open for the collector to read. */
+void worker_release(void);
+
+/* fork's child: the thread is not there; closes the descriptors and forgets. */
+void worker_forget(void);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "collectord/drain.h"
+#include "proto/fault.h"
+#include "collectord/store_private.h"
+#include "proto/clock.h"
+
+#define STEP_GONE 2 /* see work.c */
+
+static const char *const ended_name[] = {
+	[STORE_ENDED_EXITED] = "exited",
+	[STORE_ENDED_KILLED] = "killed",
+	[STORE_ENDED_EXEC] = "exec",
+	[STORE_ENDED_UNKNOWN] = "unknown",
+	[STORE_ENDED_DETACHED] = "detached",
+};
+
+/* ---- a process ----------------------------------------------------------------------------- */
+
+/* Without its recorder: all is known only if it said so itself and every frame was taken. */
+static void end_unread(struct store_process *p)
+{
+	struct process *process = p->process;
+
+	process->is_dirty = true;
+	if (process->said_bye && !p->is_bad) {
+		process->is_drained = true;
+		ledger_settle(&process->ledger, false);
+	} else {
+		process->ledger.loss[LEDGER_UNKNOWN_TAIL] = 1;
+	}
+}
+
+static int end_process(struct store_database *database, struct store_process *p, int memfd,
+	enum store_ended how, int exit_status)
+{
+	struct writer *writer = database->writer;
+	int r = 0;
+
+	if (memfd >= 0)
+		r = drain_process(writer, p->process, memfd, how == STORE_ENDED_DETACHED);
+	else
+		end_unread(p);
+	/* Rows first: a full disk is to be met before anything says that they are there. */
+	if (r == 0)
+		r = feed_flush(writer->feed);
+	if (r == 0)
+		r = process_save(p->process, writer, true);
+	if (r == 0)
+		r = process_put_end(writer, p->process->id, ended_name[how], exit_status,
+			p->process->is_drained);
+	return r;
+}
+
+static void announce_end(struct store_process *p)
+{
+	p->is_over = true;
+	p->committed = p->process->frame;
+	stat_fill_process(p);
+	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
+	intern_forget_process(&p->session->database->writer->intern, p->process->id);
+	p->process = process_free(p->process);
+}
+
+int close_process(struct store *store, struct store_database *database, struct command *command)
+{
+	struct store_process *p = command->process;
+	int r;
+
+	if (!p->process)
+		return 0;
+	r = work_commit(store, database);
+	if (r == 0)
+		r = writer_begin(database->writer);
+	if (r == 0)
+		r = end_process(database, p, command->memfd, command->how, command->exit_status);
+	if (r < 0)
+		return r;
+	FAULT_POINT("drain_before_commit");
+	r = writer_commit(database->writer);
+	if (r < 0)
+		return r;
+	FAULT_POINT("drain_after_commit");
+	work_recovered(store, database);
+	announce_end(p);
+	stat_fill_session(p->session, true);
+	return 0;
+}
+
+/* ---- a session ------------------------------------------------------------------------------ */
+
+int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status)
+{
+	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
+	int r;
+
+	sqlite3_bind_int64(loss, 1, process_id);
+	sqlite3_bind_text(loss, 2, "unknown_tail", -1, SQLITE_STATIC);
+	sqlite3_bind_null(loss, 3);
+	sqlite3_bind_int64(loss, 4, (int64_t)clock_boottime_ns());
+	r = database_run(loss);
+	return r < 0 ? r : process_put_end(writer, process_id, ended_name[how], status, false);
+}
+
+/* Those of an earlier life of the collector that never came back. */
+static int end_forgotten(struct store_session *session, struct writer *writer)
+{
+	sqlite3_stmt *all = writer->statements.at[ST_PROCESS_OPEN_ALL];
+	int r = 0;
+
+	while (r == 0) {
+		int64_t id;
+		int step;
+
+		sqlite3_bind_int64(all, 1, session->id);
+		step = sqlite3_step(all);
+		id = step == SQLITE_ROW ? sqlite3_column_int64(all, 0) : 0;
+		sqlite3_reset(all);
+		if (step != SQLITE_ROW)
+			return database_errno(step);
+		r = close_unread_row(writer, id, STORE_ENDED_UNKNOWN, -1);
+	}
+	return r;
+}
+
+static int end_all_processes(struct store_session *session)
+{
+	struct store_database *database = session->database;
+	int r = 0;
+
+	for (struct store_process *p = session->processes; p && r == 0; p = p->next)
+		if (p->process)
+			r = end_process(database, p, -1, STORE_ENDED_UNKNOWN, -1);
+	return r < 0 ? r : end_forgotten(session, database->writer);
+}
+
+static int put_session_end(struct store_session *session, struct writer *writer, int exit_status)
+{
+	sqlite3_stmt *end = writer->statements.at[ST_SESSION_END];
+
+	sqlite3_bind_int64(end, 1, session->id);
+	sqlite3_bind_int64(end, 2, (int64_t)clock_boottime_ns());
+	database_bind_optional(end, 3, exit_status >= 0, exit_status);
+	return database_run(end);
+}
+
+/* Everything the file says about its end, in one transaction. */
+static int finish_rows(struct store *store, struct store_session *session, int exit_status)
+{
+	struct store_database *database = session->database;
+	struct writer *writer = database->writer;
+	struct completeness completeness;
+	int r = work_commit(store, database);
+
+	if (r == 0)
+		r = writer_begin(writer);
+	if (r == 0)
+		r = end_all_processes(session);
+	if (r == 0)
+		r = put_session_end(session, writer, exit_status);
+	/* A file of several sessions is complete when all of them are. */
+	if (r == 0)
+		r = verdict_read(writer, 0, database->sessions > 1, &completeness);
+	if (r == 0)
+		r = verdict_save(writer, &completeness);
+	return r == 0 ? writer_commit(writer) : r;
+}
+
+/* Opened again while its close waited for readers. */
+static bool has_successor(const struct store *store, const struct store_session *session)
+{
+	for (const struct store_session *s = store->sessions; s; s = s->next)
+		if (s != session && s->database == session->database && s->id == session->id)
+			return true;
+	return false;
+}
+
+static void put_index(struct store *store, struct store_session *session)
+{
+	struct index_entry entry = {
+		.database = session->path,
+		.name = session->name,
+		.job = session->job,
+		.command = session->command,
+		.uid = session->uid,
+		.start_realtime_ns = session->start_realtime_ns,
+		.end_realtime_ns = clock_realtime_ns(),
+		.is_complete = session->stat.complete,
+		.line = session->stat.line,
+	};
+
+	/* The index only helps to find files; theirs is the truth. */
+	if (store->index && !has_successor(store, session))
+		(void)index_put(store->index, &entry);
+}
+
+/* The last figures, while the file is still open. */
+static void finish_session(struct store *store, struct store_session *session)
+{
+	session->is_over = true;
+	for (struct store_process *p = session->processes; p; p = p->next)
+		if (p->process)
+			announce_end(p);
+	stat_fill_session(session, true);
+	put_index(store, session);
+	session->database->sessions--;
+	session->database = NULL;
+}
+
+/* -EAGAIN: somebody reads the file, and there is still time to wait for that. */
+static int seal(struct store_database *database, struct command *command, bool is_last)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = database_seal(database->writer->db);
+
+	if (r == 0)
+		return 0;
+	if (!is_last && now_ns < command->deadline_ns) {
+		database->not_before_ns = now_ns + STORE_SEAL_TRY_NS;
+		return -EAGAIN;
+	}
+	return r;
+}
+
+int close_session(
+	struct store *store, struct store_database *database, struct command *command, bool is_last)
+{
+	struct store_session *session = command->session;
+	int r;
+
+	if (session->is_over)
+		return 0;
+	if (!command->deadline_ns) {
+		r = finish_rows(store, session, command->exit_status);
+		if (r < 0)
+			return r;
+		work_recovered(store, database);
+		command->deadline_ns = clock_monotonic_ns() + STORE_SEAL_NS;
+	}
+	r = 0;
+	if (database->sessions == 1) {
+		r = seal(database, command, is_last);
+		if (r == -EAGAIN)
+			return r;
+	}
+	finish_session(store, session);
+	/* Closed before anybody hears of it: whoever reads then meets no lock of ours. */
+	if (!database->sessions)
+		database = session_file_close(store, database);
+	/* Not sealed is not lost: the file is whole, only with a WAL beside it. */
+	answer_session(session, STORE_CLOSED, r, session->stat.line);
+	return database ? 0 : STEP_GONE;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "collectord/store_private.h"
+
+struct command *command_new(
+	enum command_kind kind, struct store_session *session, struct store_process *process)
+{
+	struct command *command = calloc(1, sizeof(*command));
+
+	if (!command)
+		return NULL;
+	command->kind = kind;
+	command->session = session;
+	command->process = process;
+	command->memfd = -1;
+	return command;
+}
+
+struct command *command_free(struct command *command)
+{
+	if (!command)
+		return NULL;
+	if (command->memfd >= 0)
+		close(command->memfd);
+	free(command->bytes);
+	free(command->text);
+	free(command);
+	return NULL;
+}
+
+void command_list_add(struct command_list *list, struct command *command)
+{
+	command->next = NULL;
+	if (list->first)
+		*list->end = command;
+	else
+		list->first = command;
+	list->end = &command->next;
+}
+
+void command_list_prepend(struct command_list *list, struct command_list *more)
+{
+	if (!more->first)
+		return;
+	*more->end = list->first;
+	if (!list->first)
+		list->end = more->end;
+	list->first = more->first;
+	*more = (struct command_list){0};
+}
+
+struct command *command_list_take(struct command_list *list)
+{
+	struct command *command = list->first;
+
+	if (command) {
+		list->first = command->next;
+		command->next = NULL;
+	}
+	return command;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/database.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/fault.h"
+#include "collectord/migrate.h"
+#include "proto/limits.h"
+
+/* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
+#define PAGE_BYTES 32768
+#define CACHE_KIB  65536
+
+int database_errno(int result)
+{
+	switch (result & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_NOTADB:
+		return -EMEDIUMTYPE;
+	case SQLITE_CORRUPT:
+		return -EUCLEAN;
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+	case SQLITE_TOOBIG:
+	case SQLITE_RANGE:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
+int database_exec(sqlite3 *db, const char *sql)
+{
+	return database_errno(sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+/* One value of one row as text. */
+static int read_text(sqlite3 *db, const char *sql, char *ret, size_t bytes)
+{
+	sqlite3_stmt *statement;
+	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+
+	if (r != SQLITE_OK)
+		return database_errno(r);
+	r = sqlite3_step(statement);
+	if (r == SQLITE_ROW)
+		snprintf(ret, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
+	sqlite3_finalize(statement);
+	return r == SQLITE_ROW ? 0 : database_errno(r);
+}
+
+static int set_journal(sqlite3 *db, const char *sql, const char *wanted)
+{
+	char mode[16] = "";
+	int r = read_text(db, sql, mode, sizeof(mode));
+
+	if (r < 0)
+		return r;
+	return strcmp(mode, wanted) ? -EBUSY : 0;
+}
+
+static int configure(sqlite3 *db)
+{
+	char sql[256];
+	int r;
+
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)NULL);
+	snprintf(sql, sizeof(sql),
+		"PRAGMA page_size=%d; PRAGMA cache_size=-%d; PRAGMA synchronous=NORMAL;"
+		"PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=%u; "
+		"PRAGMA journal_size_limit=%u",
+		PAGE_BYTES, CACHE_KIB, WAL_CHECKPOINT_BYTES / PAGE_BYTES, WAL_BYTES_MAX);
+	r = database_exec(db, sql);
+	if (r < 0)
+		return r;
+	r = migrate_run(db);
+	if (r < 0)
+		return r;
+	r = set_journal(db, "PRAGMA journal_mode=WAL", "wal");
+	return r == -EBUSY ? -ENOTSUP : r;
+}
+
+int database_open(const char *path, sqlite3 **ret)
+{
+	sqlite3 *db = NULL;
+	int r;
+
+	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
+	r = sqlite3_open_v2(path, &db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+	r = r == SQLITE_OK ? configure(db) : database_errno(r);
+	if (r < 0) {
+		database_close(db);
+		return r;
+	}
+	*ret = db;
+	return 0;
+}
+
+int database_seal(sqlite3 *db)
+{
+	int r;
+
+	FAULT_POINT("checkpoint");
+	r = database_errno(
+		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+
+	if (r < 0)
+		return r;
+	return set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
+}
+
+sqlite3 *database_close(sqlite3 *db)
+{
+	/* Fails only with statements left open; _v2 would hide that for ever. */
+	(void)sqlite3_close(db);
+	return NULL;
+}
+
+int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql)
+{
+	if (*statement)
+		return 0;
+	return database_errno(
+		sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+int database_run(sqlite3_stmt *statement)
+{
+	int r;
+
+	(void)sqlite3_step(statement); /* sqlite3_reset() says the same error again */
+	r = sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+	return database_errno(r);
+}
+
+void database_bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+	/* A failed bind leaves NULL, which a NOT NULL column then refuses. */
+	(void)sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+}
+
+void database_bind_optional(sqlite3_stmt *statement, int index, bool has, int64_t value)
+{
+	if (has)
+		(void)sqlite3_bind_int64(statement, index, value);
+	else
+		(void)sqlite3_bind_null(statement, index);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One SQLite file and the one connection that writes and checkpoints it (SQLite before 3.51.3
+ * can corrupt a WAL when two connections do). Opens, creates, configures, closes; small helpers
+ * for statements. Store thread. Knows no table.
+ */
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * SQLite's result as -errno: -ENOSPC full, -EBUSY, -ENOMEM, -EROFS, -EMEDIUMTYPE not a database,
+ * -EUCLEAN corrupt, -EACCES, -EINVAL a value it will never take, -EIO anything else. SQLITE_OK, ROW
+ * and DONE are 0.
+ */
+int database_errno(int result);
+
+/*
+ * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
+ * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.
+ * -EMEDIUMTYPE: not ours; -EPROTONOSUPPORT: of a newer rtl; -ENOTSUP: no WAL on this file system.
+ */
+int database_open(const char *path, sqlite3 **ret);
+
+/*
+ * Makes it one file: WAL checkpointed and truncated, journal_mode=DELETE.
+ * -EBUSY: somebody reads it; all is checkpointed as far as readers allow. May be called again.
+ */
+int database_seal(sqlite3 *db);
+
+/* All statements must be finalized. Returns NULL. */
+sqlite3 *database_close(sqlite3 *db);
+
+int database_exec(sqlite3 *db, const char *sql);
+
+/*
+ * A prepared statement kept for the life of its connection: prepares *@statement when it is
+ * NULL. -errno as above.
+ */
+int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql);
+
+/* Runs a statement that returns no row, resets it and forgets what was bound. */
+int database_run(sqlite3_stmt *statement);
+
+/* NULL binds NULL. The text is copied. */
+void database_bind_text(sqlite3_stmt *statement, int index, const char *text);
+/* FEED_NULL-free variant: binds NULL unless @has. */
+void database_bind_optional(sqlite3_stmt *statement, int index, bool has, int64_t value);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/index.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "collectord/storage.h"
+#include "proto/cleanup.h"
+
+/* PRAGMA application_id, "RTLi". */
+#define INDEX_APPLICATION_ID 0x52544c69
+
+struct index {
+	sqlite3 *db;
+	sqlite3_stmt *put;
+};
+
+static const char index_schema[] =
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE IF NOT EXISTS session ("
+	"	database TEXT NOT NULL, name TEXT NOT NULL, job TEXT, command TEXT,"
+	"	uid INTEGER NOT NULL, start_realtime_ns INTEGER NOT NULL, end_realtime_ns INTEGER,"
+	"	complete INTEGER NOT NULL, completeness TEXT, PRIMARY KEY (database, name)"
+	") WITHOUT ROWID;"
+	"PRAGMA application_id=1381256297;"
+	"COMMIT";
+static_assert(INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
+
+static const char index_put_sql[] =
+	"INSERT INTO session (database, name, job, command, uid, start_realtime_ns, "
+	"end_realtime_ns, complete, completeness) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+	"ON CONFLICT DO UPDATE SET job = excluded.job, command = excluded.command, "
+	"start_realtime_ns = excluded.start_realtime_ns, "
+	"end_realtime_ns = excluded.end_realtime_ns, complete = excluded.complete, "
+	"completeness = excluded.completeness";
+
+static int check_origin(sqlite3 *db)
+{
+	sqlite3_stmt *statement;
+	int id = 0, step;
+	int r = sqlite3_prepare_v2(db,
+		"SELECT application_id, (SELECT count(*) FROM sqlite_master) "
+		"FROM pragma_application_id",
+		-1, &statement, NULL);
+
+	if (r != SQLITE_OK)
+		return database_errno(r);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW) {
+		id = sqlite3_column_int(statement, 0);
+		if (id != INDEX_APPLICATION_ID && (id || sqlite3_column_int(statement, 1)))
+			step = SQLITE_NOTADB;
+	}
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+static int prepare(struct index *index, const char *path)
+{
+	int r = database_errno(sqlite3_open_v2(path, &index->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+
+	if (r < 0)
+		return r;
+	sqlite3_busy_timeout(index->db, 1000);
+	r = check_origin(index->db);
+	if (r == 0)
+		r = database_exec(index->db, index_schema);
+	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
+}
+
+int index_open(const char *path, struct index **ret)
+{
+	CLEANUP(free_p) char *real = NULL;
+	struct index *index;
+	int r = storage_resolve(path, &real);
+
+	if (r < 0)
+		return r;
+	r = storage_create_file(real, true);
+	if (r == -EEXIST)
+		r = storage_check_file(real);
+	if (r < 0)
+		return r;
+	index = calloc(1, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	r = prepare(index, real);
+	if (r < 0) {
+		index_close(index);
+		return r;
+	}
+	*ret = index;
+	return 0;
+}
+
+struct index *index_close(struct index *index)
+{
+	if (!index)
+		return NULL;
+	sqlite3_finalize(index->put);
+	database_close(index->db);
+	free(index);
+	return NULL;
+}
+
+int index_put(struct index *index, const struct index_entry *entry)
+{
+	sqlite3_stmt *put = index->put;
+
+	database_bind_text(put, 1, entry->database);
+	database_bind_text(put, 2, entry->name);
+	database_bind_text(put, 3, entry->job);
+	database_bind_text(put, 4, entry->command);
+	sqlite3_bind_int64(put, 5, entry->uid);
+	sqlite3_bind_int64(put, 6, (int64_t)entry->start_realtime_ns);
+	database_bind_optional(put, 7, entry->end_realtime_ns > 0, (int64_t)entry->end_realtime_ns);
+	sqlite3_bind_int64(put, 8, entry->is_complete);
+	database_bind_text(put, 9, entry->line);
+	return database_run(put);
+}
+
+/* Copied first: the rows must not change below the statement that reads them. */
+static int list_open(struct index *index, unsigned max, char **paths, unsigned *ret_count)
+{
+	sqlite3_stmt *statement = NULL;
+	int step = SQLITE_DONE;
+	int r = database_prepare(index->db, &statement,
+		"SELECT DISTINCT database FROM session WHERE end_realtime_ns IS NULL "
+		"ORDER BY start_realtime_ns DESC LIMIT ?1");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(statement, 1, max);
+	while (*ret_count < max && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *path = (const char *)sqlite3_column_text(statement, 0);
+
+		paths[*ret_count] = path ? strdup(path) : NULL;
+		*ret_count += paths[*ret_count] != NULL;
+	}
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+int index_each_open(struct index *index, unsigned max,
+	void (*take)(const char *database, void *data), void *data)
+{
+	CLEANUP(free_p) char **paths = calloc(max, sizeof(*paths));
+	unsigned count = 0;
+	int r = paths ? list_open(index, max, paths, &count) : -ENOMEM;
+
+	for (unsigned i = 0; i < count; i++) {
+		take(paths[i], data);
+		free(paths[i]);
+	}
+	return r;
+}

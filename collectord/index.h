@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * index.db of the service: every session of the node, open and closed, and where its database
+ * lies. Small, written when a session opens and when it closes; its loss loses no data.
+ * Store thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct index;
+
+/* Opens or makes @path. -EMEDIUMTYPE: not an index of ours; database_errno(). */
+int index_open(const char *path, struct index **ret);
+struct index *index_close(struct index *index);
+
+struct index_entry {
+	const char *database; /* absolute path; with name the key */
+	const char *name;
+	const char *job;     /* NULL: unknown */
+	const char *command; /* NULL: unknown */
+	uid_t uid;
+	uint64_t start_realtime_ns;
+	uint64_t end_realtime_ns; /* 0: open */
+	bool is_complete;
+	const char *line; /* NULL: open */
+};
+
+int index_put(struct index *index, const struct index_entry *entry);
+
+/* Calls @take with each database that is said to be open, at most @max; it may call index_put(). */
+int index_each_open(struct index *index, unsigned max,
+	void (*take)(const char *database, void *data), void *data);

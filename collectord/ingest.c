@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/ingest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collectord/database.h"
+#include "proto/fault.h"
+#include "proto/limits.h"
+
+#define LONG_DURATION UINT32_MAX
+#define LONG_SUBMIT   INT32_MIN
+
+static int bad(char why[INGEST_WHY_BYTES], const char *text)
+{
+	snprintf(why, INGEST_WHY_BYTES, "%s", text);
+	return -EBADMSG;
+}
+
+int ingest_reserve(struct writer *writer, uint32_t rows)
+{
+	if (writer->feed->count + rows <= FEED_ROWS_MAX)
+		return 0;
+	return feed_flush(writer->feed);
+}
+
+/* Sets start and duration; returns why there are none. */
+static uint32_t put_times(struct feed *feed, uint32_t row, const struct tick_line *line,
+	const struct ingest_dispatch *d)
+{
+	uint32_t untimed = d->untimed;
+	int64_t start, duration;
+
+	if (!untimed && (tick_line_convert(line, d->start_tick, &start) < 0 ||
+				tick_line_duration(line, d->ticks, &duration) < 0 ||
+				duration > INT64_MAX - start))
+		untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
+	if (untimed)
+		start = duration = FEED_NULL;
+	feed->column[FEED_START][row] = start;
+	feed->column[FEED_DURATION][row] = duration;
+	feed->column[FEED_UNTIMED][row] = untimed ? untimed : FEED_NULL;
+	return untimed;
+}
+
+static void put_submit(struct feed *feed, uint32_t row, uint64_t submit_ns)
+{
+	int64_t start = feed->column[FEED_START][row], submit = FEED_NULL;
+
+	if (submit_ns && submit_ns <= INT64_MAX)
+		submit = start == FEED_NULL ? (int64_t)submit_ns : start - (int64_t)submit_ns;
+	feed->column[FEED_SUBMIT][row] = submit;
+}
+
+static void count_row(struct process *process, struct ledger_queue *books, const struct feed *feed,
+	uint32_t row, uint32_t untimed)
+{
+	int64_t start = feed->column[FEED_START][row];
+	int64_t duration = feed->column[FEED_DURATION][row];
+	uint64_t seq = (uint64_t)feed->column[FEED_SEQ][row];
+
+	books->stored++;
+	books->is_dirty = true;
+	if (seq >= books->next_seq)
+		books->next_seq = seq + 1;
+	if (untimed) {
+		books->untimed++;
+		process->ledger.untimed[untimed]++;
+		return;
+	}
+	books->busy_ns += (uint64_t)duration;
+	if ((uint64_t)(start + duration) > books->last_end_ns)
+		books->last_end_ns = (uint64_t)(start + duration);
+}
+
+void ingest_put_dispatch(
+	struct writer *writer, struct process *process, const struct ingest_dispatch *d)
+{
+	struct feed *feed = writer->feed;
+	uint32_t row = feed->count, untimed;
+
+	feed->column[FEED_SHAPE][row] = d->shape_id;
+	feed->column[FEED_SEQ][row] = (int64_t)d->seq;
+	feed->column[FEED_TID][row] = d->tid ? d->tid : FEED_NULL;
+	feed->column[FEED_MARKER][row] = d->marker ? (int64_t)d->marker : FEED_NULL;
+	untimed = put_times(feed, row, &process->line[d->gpu], d);
+	put_submit(feed, row, d->submit_ns);
+	count_row(process, d->books, feed, row, untimed);
+	feed->count++;
+	writer->rows++;
+	process->is_dirty = true;
+}
+
+/* ---- dispatches ------------------------------------------------------------------------ */
+
+static int resolve_shape(struct writer *writer, struct process *process, struct define_shape *shape)
+{
+	struct intern_shape_key key = {
+		.process_id = process->id,
+		.gpu_id = process->gpu_id[shape->gpu],
+		.queue = shape->queue,
+		.lds = shape->lds,
+		.scratch = shape->scratch,
+	};
+	int r;
+
+	for (int i = 0; i < 3; i++) {
+		key.workgroup[i] = shape->workgroup[i];
+		key.grid[i] = shape->grid[i];
+	}
+	r = defines_kernel_row(
+		&process->defines, &writer->intern, shape->symbol, 0, &key.kernel_id);
+	if (r < 0)
+		return r;
+	shape->books = ledger_queue(&process->ledger, shape->queue);
+	if (!shape->books)
+		return -ENOMEM;
+	shape->books->has_gpu = true;
+	shape->books->gpu_id = key.gpu_id;
+	return intern_put_shape(&writer->intern, &key, &shape->shape_id);
+}
+
+/* The number of record @i, from the one before; -1 when it leaves the range of a row. */
+static int64_t next_seq(int64_t before, int64_t delta)
+{
+	int64_t seq;
+
+	if (__builtin_add_overflow(before, delta, &seq) || __builtin_add_overflow(seq, 1, &seq))
+		return -1;
+	return seq < 0 || seq == INT64_MAX ? -1 : seq;
+}
+
+/* Everything that can fail, before the first row: a frame is taken whole or not at all. */
+static int check_dispatches(struct writer *writer, struct process *process,
+	const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
+{
+	int64_t seq = -1;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
+		int r;
+
+		seq = next_seq(seq, d->seq[i]);
+		if (seq < 0)
+			return bad(why, "a sequence number is out of range");
+		if (!shape)
+			return bad(why, "a dispatch has an undefined shape");
+		if (shape->shape_id)
+			continue;
+		r = resolve_shape(writer, process, shape);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < d->n_marker; i++)
+		if (d->marker[i] > INT64_MAX)
+			return bad(why, "a marker id is out of range");
+	return 0;
+}
+
+/* Where the walk through the columns with escapes and run lengths stands. */
+struct cursor {
+	size_t long_duration;
+	size_t long_submit;
+	size_t tid;
+	size_t marker;
+	size_t untimed;
+	uint32_t tid_now;
+	uint64_t marker_now;
+};
+
+static uint64_t duration_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
+{
+	if (d->duration_ticks[i] != LONG_DURATION)
+		return d->duration_ticks[i];
+	return d->long_duration[at->long_duration++];
+}
+
+static uint64_t submit_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
+{
+	if (d->submit_delta_ns[i] != LONG_SUBMIT)
+		return d->submit_base_ns + (uint64_t)(int64_t)d->submit_delta_ns[i];
+	return d->long_submit_ns[at->long_submit++];
+}
+
+static uint32_t untimed_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
+{
+	if (at->untimed == d->n_untimed_at || d->untimed_at[at->untimed] != i)
+		return RTL_TIMED;
+	return d->untimed_why[at->untimed++];
+}
+
+static void step_runs(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
+{
+	if (at->tid < d->n_tid_from && d->tid_from[at->tid] == i)
+		at->tid_now = d->tid[at->tid++];
+	if (at->marker < d->n_marker_from && d->marker_from[at->marker] == i)
+		at->marker_now = d->marker[at->marker++];
+}
+
+static int take_dispatches(struct writer *writer, struct process *process, const Rtl__Dispatches *d,
+	char why[INGEST_WHY_BYTES])
+{
+	struct cursor at = {0};
+	int64_t seq = -1;
+	int r = check_dispatches(writer, process, d, why);
+
+	if (r == 0)
+		r = ingest_reserve(writer, d->n);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct define_shape *shape = &process->defines.shapes[d->shape[i]];
+		struct ingest_dispatch row;
+
+		step_runs(d, &at, i);
+		seq = next_seq(seq, d->seq[i]);
+		row = (struct ingest_dispatch){
+			.shape_id = shape->shape_id,
+			.books = shape->books,
+			.gpu = shape->gpu,
+			.seq = (uint64_t)seq,
+			.start_tick = d->start_tick[i],
+			.ticks = duration_at(d, &at, i),
+			.submit_ns = submit_at(d, &at, i),
+			.tid = at.tid_now,
+			.marker = at.marker_now,
+			.untimed = untimed_at(d, &at, i),
+		};
+		ingest_put_dispatch(writer, process, &row);
+		FAULT_POINT("mid_rows");
+	}
+	return 0;
+}
+
+/* ---- markers --------------------------------------------------------------------------- */
+
+static int begin_marker(struct writer *writer, struct process *process, const Rtl__Markers *m,
+	uint32_t i, const char *kind)
+{
+	sqlite3_stmt *begin = writer->statements.at[ST_MARKER_BEGIN];
+	bool is_instant = m->kind[i] == RTL_MARKER_MARK;
+	int64_t text_id = 0;
+	int r = defines_text_row(&process->defines, &writer->intern, m->text[i], &text_id);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	sqlite3_bind_int64(begin, 1, process->id);
+	sqlite3_bind_int64(begin, 2, (int64_t)m->id[i]);
+	database_bind_optional(begin, 3, m->parent[i], (int64_t)m->parent[i]);
+	database_bind_optional(begin, 4, m->tid[i], m->tid[i]);
+	sqlite3_bind_text(begin, 5, kind, -1, SQLITE_STATIC);
+	database_bind_optional(begin, 6, r == 0, text_id);
+	sqlite3_bind_int64(begin, 7, (int64_t)m->time_ns[i]);
+	database_bind_optional(begin, 8, is_instant, (int64_t)m->time_ns[i]);
+	return database_run(begin);
+}
+
+static int end_marker(
+	struct writer *writer, struct process *process, const Rtl__Markers *m, uint32_t i)
+{
+	sqlite3_stmt *end = writer->statements.at[ST_MARKER_END];
+
+	/* Changes nothing when the shim had to drop the beginning, which it has counted. */
+	sqlite3_bind_int64(end, 1, process->id);
+	sqlite3_bind_int64(end, 2, (int64_t)m->id[i]);
+	sqlite3_bind_int64(end, 3, (int64_t)m->time_ns[i]);
+	return database_run(end);
+}
+
+static int check_markers(const Rtl__Markers *m, char why[INGEST_WHY_BYTES])
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (m->kind[i] < RTL_MARKER_BEGIN_PUSH || m->kind[i] > RTL_MARKER_MARK)
+			return bad(why, "a marker is of no known kind");
+		if (m->id[i] > INT64_MAX || m->parent[i] > INT64_MAX || m->time_ns[i] > INT64_MAX)
+			return bad(why, "a marker is out of range");
+	}
+	return 0;
+}
+
+static int take_markers(struct writer *writer, struct process *process, const Rtl__Markers *m,
+	char why[INGEST_WHY_BYTES])
+{
+	static const char *const kind[] = {
+		[RTL_MARKER_BEGIN_PUSH] = "push",
+		[RTL_MARKER_BEGIN_START] = "start",
+		[RTL_MARKER_MARK] = "mark",
+	};
+	int r = check_markers(m, why);
+
+	for (uint32_t i = 0; r == 0 && i < m->n; i++) {
+		if (m->kind[i] == RTL_MARKER_END)
+			r = end_marker(writer, process, m, i);
+		else
+			r = begin_marker(writer, process, m, i, kind[m->kind[i]]);
+	}
+	process->is_dirty = true;
+	return r;
+}
+
+/* ---- what has no number ---------------------------------------------------------------- */
+
+static int take_anchors(struct writer *writer, struct process *process, const Rtl__Anchors *anchors,
+	char why[INGEST_WHY_BYTES])
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < anchors->n_anchors; i++) {
+		const Rtl__Anchor *from = anchors->anchors[i];
+		struct tick_anchor anchor = {from->tick, from->boottime_ns, from->realtime_ns};
+
+		if (from->gpu >= process->gpus)
+			return bad(why, "an anchor is of no GPU");
+		r = process_take_anchor(process, writer, from->gpu, &anchor);
+	}
+	return r;
+}
+
+static int take_unnumbered(struct writer *writer, struct process *process, const Rtl__Frame *frame,
+	char why[INGEST_WHY_BYTES])
+{
+	int r;
+
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DEFINES:
+		r = defines_take(&process->defines, frame->defines, process->gpus);
+		return r == -EBADMSG ? bad(why, "a definition is out of bounds") : r;
+	case RTL__FRAME__BODY_ANCHORS:
+		return take_anchors(writer, process, frame->anchors, why);
+	case RTL__FRAME__BODY_COUNTERS:
+		process->is_dirty = true;
+		r = ledger_take_counters(
+			&process->ledger, frame->counters, process->gpu_id, process->gpus);
+		return r == -EBADMSG ? bad(why, "counters are of no queue") : r;
+	case RTL__FRAME__BODY_BYE:
+		process->said_bye = true;
+		return 0;
+	default:
+		return bad(why, "a frame that no shim sends");
+	}
+}
+
+/* ---- numbers --------------------------------------------------------------------------- */
+
+static int take_numbered(struct writer *writer, struct process *process, const Rtl__Frame *frame,
+	char why[INGEST_WHY_BYTES])
+{
+	int r;
+
+	if (frame->number <= process->frame) {
+		process->duplicates++;
+		process->is_dirty = true;
+		return 1;
+	}
+	if (frame->number != process->frame + 1) {
+		snprintf(why, INGEST_WHY_BYTES, "frame %" PRIu64 " came after %" PRIu64,
+			frame->number, process->frame);
+		return -EBADMSG;
+	}
+	if (frame->body_case == RTL__FRAME__BODY_DISPATCHES)
+		r = take_dispatches(writer, process, frame->dispatches, why);
+	else
+		r = take_markers(writer, process, frame->markers, why);
+	if (r == 0)
+		process->frame = frame->number;
+	return r;
+}
+
+int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
+	char why[INGEST_WHY_BYTES])
+{
+	bool is_record = frame->body_case == RTL__FRAME__BODY_DISPATCHES ||
+			 frame->body_case == RTL__FRAME__BODY_MARKERS;
+
+	if (is_record != (frame->has_number != 0))
+		return bad(why, is_record ? "records without a number" : "a number on no records");
+	return is_record ? take_numbered(writer, process, frame, why)
+			 : take_unnumbered(writer, process, frame, why);
+}

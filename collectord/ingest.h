@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Decoded frames of one process into rows of its database, in the open transaction: the same
+ * for what comes over the socket and for the cells of a dead process's recorder. A frame is
+ * taken whole or not at all. Store thread.
+ */
+#include "collectord/process.h"
+
+#define INGEST_WHY_BYTES 128
+
+/*
+ * 0: taken. 1: a duplicate, ignored and counted. -EBADMSG: a number was skipped, or the frame
+ * makes no sense; @why says it in one line. -ENOMEM or database_errno(): roll back.
+ */
+int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
+	char why[INGEST_WHY_BYTES]);
+
+/* One dispatch, as the drain finds it in a slot. */
+struct ingest_dispatch {
+	int64_t shape_id;
+	struct ledger_queue *books;
+	unsigned gpu;
+	uint64_t seq;
+	uint64_t start_tick;
+	uint64_t ticks;
+	uint64_t submit_ns;
+	uint32_t tid;
+	uint64_t marker;
+	uint32_t untimed; /* enum rtl_untimed */
+};
+
+/* Makes room for @rows in the feed. database_errno(). */
+int ingest_reserve(struct writer *writer, uint32_t rows);
+
+/* After ingest_reserve(); cannot fail. */
+void ingest_put_dispatch(
+	struct writer *writer, struct process *process, const struct ingest_dispatch *dispatch);

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/instance.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "collectord/exit_status.h"
+#include "proto/fault.h"
+#include "collectord/log.h"
+#include "collectord/peer.h"
+#include "collectord/server.h"
+#include "collectord/session.h"
+#include "collectord/store.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+/* Where there is no pidfd, /proc is asked so often whether the process lives. */
+#define LIVENESS_MS    200u
+/* Its parent needs a moment to reap it: 1, 2, 4 ... 128 ms, then the status is unknown. */
+#define EXIT_TRIES_MAX 8u
+
+static const char *const state_names[] = {
+	[INSTANCE_OPENING] = "connected",
+	[INSTANCE_STREAMING] = "connected",
+	[INSTANCE_AWAY] = "away",
+	[INSTANCE_DYING] = "ending",
+	[INSTANCE_DRAINING] = "ending",
+};
+
+static const char *const end_names[] = {
+	[INSTANCE_END_UNKNOWN] = "ended",
+	[INSTANCE_END_EXITED] = "exited",
+	[INSTANCE_END_KILLED] = "killed",
+	[INSTANCE_END_EXEC] = "exec",
+	[INSTANCE_END_DETACHED] = "detached",
+};
+
+static const enum store_ended store_ends[] = {
+	[INSTANCE_END_UNKNOWN] = STORE_ENDED_UNKNOWN,
+	[INSTANCE_END_EXITED] = STORE_ENDED_EXITED,
+	[INSTANCE_END_KILLED] = STORE_ENDED_KILLED,
+	[INSTANCE_END_EXEC] = STORE_ENDED_EXEC,
+	[INSTANCE_END_DETACHED] = STORE_ENDED_DETACHED,
+};
+
+static void add_timer(struct event *timer, unsigned ms)
+{
+	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
+
+	event_add(timer, &timeout);
+}
+
+/* As a shell says it. */
+static int shell_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* Ends the tie to the current connection; what becomes of that is the caller's business. */
+static struct peer *let_go(struct instance *instance)
+{
+	struct peer *peer = instance->peer;
+
+	instance->peer = NULL;
+	instance->is_welcomed = false;
+	peer->role_data = NULL;
+	return peer;
+}
+
+static int end_in_store(struct instance *instance, enum store_ended how, int exit_status)
+{
+	if (instance->store)
+		return store_process_end(
+			instance->store, TAKE_FD(instance->memfd), how, exit_status);
+	return store_process_left(instance->session->store, instance->left_id, how, exit_status,
+		instance, &instance->store);
+}
+
+static void drain(struct instance *instance, enum instance_end how, int exit_status)
+{
+	instance->state = INSTANCE_DRAINING;
+	instance->end = how;
+	event_del(instance->death);
+	event_del(instance->exit_timer);
+	if (instance->peer) {
+		/* Unread bytes are thrown away: the recorder has them all. */
+		if (how == INSTANCE_END_DETACHED)
+			peer_refuse(let_go(instance), "its session was closed while it lived");
+		else
+			peer_close(let_go(instance));
+	}
+	if (end_in_store(instance, store_ends[how], exit_status) < 0)
+		log_error("no memory to drain pid %d", instance->identity.pid);
+}
+
+static void ask_exit_status(struct instance *instance)
+{
+	int wait_status = 0;
+
+	if (exit_status_read(instance->pidfd, instance->identity.pid, instance->identity.start_time,
+		    &wait_status) == 0)
+		drain(instance,
+			WIFSIGNALED(wait_status) ? INSTANCE_END_KILLED : INSTANCE_END_EXITED,
+			shell_status(wait_status));
+	else if (instance->exit_tries == EXIT_TRIES_MAX)
+		drain(instance, INSTANCE_END_UNKNOWN, -1);
+	else
+		add_timer(instance->exit_timer, 1u << instance->exit_tries++);
+}
+
+static void on_exit_timer(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	ask_exit_status(data);
+}
+
+static void on_death(evutil_socket_t fd, short what, void *data)
+{
+	struct instance *instance = data;
+
+	(void)fd;
+	if ((what & EV_TIMEOUT) &&
+		exit_status_start_time(instance->identity.pid) == instance->identity.start_time) {
+		add_timer(instance->death, LIVENESS_MS);
+		return;
+	}
+	event_del(instance->death);
+	instance->state = INSTANCE_DYING;
+	if (instance->peer)
+		peer_close(let_go(instance));
+	ask_exit_status(instance);
+}
+
+static int watch(struct instance *instance, struct event_base *base)
+{
+	instance->exit_timer = evtimer_new(base, on_exit_timer, instance);
+	if (instance->pidfd >= 0)
+		instance->death = event_new(base, instance->pidfd, EV_READ, on_death, instance);
+	else
+		instance->death = evtimer_new(base, on_death, instance);
+	if (!instance->exit_timer || !instance->death)
+		return -ENOMEM;
+	if (instance->pidfd >= 0)
+		return event_add(instance->death, NULL) < 0 ? -ENOMEM : 0;
+	add_timer(instance->death, LIVENESS_MS);
+	return 0;
+}
+
+static struct instance *instance_free_unopened(struct instance *instance)
+{
+	instance->memfd = -1; /* both are still the caller's */
+	instance->pidfd = -1;
+	return instance_free(instance);
+}
+
+int instance_new(struct session *session, const struct instance_identity *identity, int memfd,
+	int pidfd, const uint8_t *hello, size_t bytes, struct instance **ret)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	uint8_t *copy = malloc(bytes);
+	int r = -ENOMEM;
+
+	if (instance && copy) {
+		*instance = (struct instance){.session = session,
+			.identity = *identity,
+			.state = INSTANCE_OPENING,
+			.memfd = memfd,
+			.pidfd = pidfd};
+		memcpy(copy, hello, bytes);
+		r = watch(instance, session->server->base);
+	}
+	if (r == 0)
+		r = store_process_open(session->store, TAKE(copy), bytes, identity->uid,
+			identity->pid, identity->start_time, instance, &instance->store);
+	free(copy);
+	if (r < 0) {
+		if (instance)
+			instance_free_unopened(instance);
+		return r;
+	}
+	instance->opens_pending = 1;
+	instance->next = session->instances;
+	session->instances = instance;
+	*ret = instance;
+	return 0;
+}
+
+/* Sets @instance->pidfd where it lives. A pid that is in use again is not it. */
+static bool still_lives(struct instance *instance)
+{
+	const struct instance_identity *id = &instance->identity;
+	int pidfd = exit_status_open_pidfd(id->pid);
+	uint64_t start_time;
+
+	if (pidfd == -ESRCH)
+		return false;
+	instance->pidfd = pidfd >= 0 ? pidfd : -1;
+	start_time = exit_status_start_time(id->pid);
+	/* Where /proc hides others the pid alone must do: at worst we wait for a stranger. */
+	return start_time ? start_time == id->start_time : pidfd >= 0;
+}
+
+int instance_new_left(struct session *session, const struct instance_identity *identity,
+	uint64_t process_id, bool is_this_boot)
+{
+	struct instance *instance = calloc(1, sizeof(*instance));
+	bool is_alive;
+
+	if (!instance)
+		return -ENOMEM;
+	*instance = (struct instance){.session = session,
+		.identity = *identity,
+		.state = INSTANCE_AWAY,
+		.left_id = process_id,
+		.memfd = -1,
+		.pidfd = -1};
+	is_alive = is_this_boot && still_lives(instance);
+	if (watch(instance, session->server->base) < 0) {
+		instance_free(instance);
+		return -ENOMEM;
+	}
+	instance->next = session->instances;
+	session->instances = instance;
+	if (!is_alive)
+		drain(instance, INSTANCE_END_UNKNOWN, -1);
+	else if (session_find_execed(session->server, identity))
+		drain(instance, INSTANCE_END_EXEC, -1); /* its successor was faster than we */
+	return 0;
+}
+
+int instance_adopt(struct instance *instance, int memfd, const uint8_t *hello, size_t bytes)
+{
+	const struct instance_identity *id = &instance->identity;
+	uint8_t *copy = malloc(bytes);
+	int r;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, hello, bytes);
+	r = store_process_open(instance->session->store, copy, bytes, id->uid, id->pid,
+		id->start_time, instance, &instance->store);
+	if (r < 0)
+		return r;
+	instance->memfd = memfd;
+	instance->state = INSTANCE_OPENING;
+	instance->opens_pending = 1;
+	return 0;
+}
+
+int instance_attach(struct instance *instance, struct peer *peer)
+{
+	bool is_first = instance->state == INSTANCE_OPENING && !instance->had_peer;
+	int r;
+
+	if (instance->peer)
+		peer_close(let_go(instance));
+	/* A first connection is welcomed by the answer of the open itself. */
+	if (!is_first) {
+		r = store_process_reopen(instance->store);
+		if (r < 0)
+			return r;
+		instance->opens_pending++;
+	}
+	instance->peer = peer;
+	instance->had_peer = true;
+	instance->state = INSTANCE_OPENING;
+	return 0;
+}
+
+void instance_detach_peer(struct instance *instance)
+{
+	instance->peer = NULL;
+	instance->is_welcomed = false;
+	if (instance->state == INSTANCE_OPENING || instance->state == INSTANCE_STREAMING)
+		instance->state = INSTANCE_AWAY;
+}
+
+void instance_take_frames(struct instance *instance, const uint8_t *frames, size_t bytes)
+{
+	uint8_t *copy = malloc(bytes);
+	int r = -ENOMEM;
+
+	if (copy) {
+		memcpy(copy, frames, bytes);
+		r = store_process_frames(instance->store, copy, bytes);
+	}
+	/* What is not taken is sent again. */
+	if (r < 0)
+		peer_close(instance->peer);
+	else if (r > 0)
+		peer_pause(instance->peer);
+}
+
+void instance_end(struct instance *instance, enum instance_end how)
+{
+	if (instance_is_live(instance))
+		drain(instance, how, -1);
+}
+
+static bool is_dead(const struct instance *instance)
+{
+	struct pollfd poller = {.fd = instance->pidfd, .events = POLLIN};
+
+	if (instance->state == INSTANCE_DYING)
+		return true;
+	return instance_is_live(instance) && instance->pidfd >= 0 && poll(&poller, 1, 0) == 1;
+}
+
+void instance_end_dead(struct instance *instance)
+{
+	if (!is_dead(instance))
+		return;
+	/* Its parent may need a moment more to reap it than there is. */
+	instance->exit_tries = EXIT_TRIES_MAX;
+	ask_exit_status(instance);
+}
+
+static void send_welcome(struct instance *instance, uint64_t last_frame)
+{
+	Rtl__Welcome welcome = RTL__WELCOME__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	welcome.has_version = true;
+	welcome.version = PROTO_VERSION_MAX;
+	welcome.has_last_frame = true;
+	welcome.last_frame = last_frame;
+	msg_set_bytes(&welcome.has_session, &welcome.session, instance->session->name);
+	frame.body_case = RTL__FRAME__BODY_WELCOME;
+	frame.welcome = &welcome;
+	instance->is_welcomed = true;
+	instance->state = INSTANCE_STREAMING;
+	peer_send(instance->peer, &frame);
+}
+
+static void send_ack(struct instance *instance, uint64_t number)
+{
+	Rtl__Ack ack = RTL__ACK__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	FAULT_POINT("before_ack");
+	ack.has_frame = true;
+	ack.frame = number;
+	frame.body_case = RTL__FRAME__BODY_ACK;
+	frame.ack = &ack;
+	peer_send(instance->peer, &frame);
+	FAULT_POINT("after_ack");
+}
+
+static void on_opened(struct instance *instance, uint64_t last_frame)
+{
+	/* Answers to an earlier connection's Hello say nothing about this one. */
+	if (instance->opens_pending)
+		instance->opens_pending--;
+	if (instance->opens_pending)
+		return;
+	if (instance->peer)
+		send_welcome(instance, last_frame);
+	else if (instance->state == INSTANCE_OPENING)
+		instance->state = INSTANCE_AWAY;
+}
+
+/* The last answer: nothing of it is in the store's queue any more. */
+static void on_ended(struct instance *instance, const struct store_answer *answer)
+{
+	struct session *session = instance->session;
+
+	if (answer->kind == STORE_PROCESS_FAILED) {
+		instance->is_failed = true;
+		event_del(instance->death);
+		event_del(instance->exit_timer);
+		close_p(&instance->memfd);
+		instance->memfd = -1;
+		if (instance->peer)
+			peer_refuse(let_go(instance), "%s",
+				answer->text ? answer->text : "the database refused this process");
+	}
+	instance->state = INSTANCE_ENDED;
+	session_check(session);
+}
+
+void instance_answer(struct instance *instance, const struct store_answer *answer)
+{
+	switch (answer->kind) {
+	case STORE_PROCESS_OPENED:
+		on_opened(instance, answer->frame);
+		break;
+	case STORE_COMMITTED:
+		if (instance->peer && instance->is_welcomed)
+			send_ack(instance, answer->frame);
+		break;
+	case STORE_BAD_FRAME:
+		/* Of an older connection when one is being opened. */
+		if (instance->peer && !instance->opens_pending)
+			peer_refuse(
+				instance->peer, "%s", answer->text ? answer->text : "bad frame");
+		break;
+	case STORE_ROOM:
+		if (instance->peer)
+			peer_resume(instance->peer);
+		break;
+	case STORE_PROCESS_ENDED:
+	case STORE_PROCESS_FAILED:
+		on_ended(instance, answer);
+		break;
+	default:
+		break;
+	}
+}
+
+bool instance_is_same(const struct instance_identity *a, const struct instance_identity *b)
+{
+	return a->pid == b->pid && a->uid == b->uid && a->start_time == b->start_time &&
+	       !memcmp(a->token, b->token, sizeof(a->token));
+}
+
+bool instance_was_detached(const struct instance *instance)
+{
+	return instance->end == INSTANCE_END_DETACHED;
+}
+
+bool instance_is_live(const struct instance *instance)
+{
+	return instance->state < INSTANCE_DYING;
+}
+
+const char *instance_state_name(const struct instance *instance)
+{
+	if (instance->is_failed)
+		return "refused";
+	if (instance->state == INSTANCE_ENDED)
+		return end_names[instance->end];
+	return state_names[instance->state];
+}
+
+struct instance *instance_free(struct instance *instance)
+{
+	if (!instance)
+		return NULL;
+	if (instance->death)
+		event_free(instance->death);
+	if (instance->exit_timer)
+		event_free(instance->exit_timer);
+	close_p(&instance->memfd);
+	close_p(&instance->pidfd);
+	free(instance);
+	return NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/intern.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "collectord/hash.h"
+#include "collectord/text.h"
+#include "proto/cleanup.h"
+
+struct intern_text {
+	UT_hash_handle hh;
+	int64_t id;
+	bool is_lost; /* the table could not grow for it */
+	char text[];
+};
+
+struct intern_shape {
+	UT_hash_handle hh;
+	int64_t id;
+	bool is_lost;
+	struct intern_shape_key key;
+};
+
+static void drop_texts(struct intern_text **texts)
+{
+	struct intern_text *entry, *next;
+
+	HASH_ITER (hh, *texts, entry, next) {
+		HASH_DEL(*texts, entry);
+		free(entry);
+	}
+}
+
+void intern_done(struct intern *intern)
+{
+	struct intern_shape *shape, *next;
+
+	drop_texts(&intern->texts);
+	drop_texts(&intern->kernels);
+	HASH_ITER (hh, intern->shapes, shape, next) {
+		HASH_DEL(intern->shapes, shape);
+		free(shape);
+	}
+	intern->bytes = 0;
+}
+
+static int add_text(struct intern *intern, struct intern_text **texts, const char *text, int64_t id)
+{
+	size_t bytes = strlen(text);
+	struct intern_text *entry = calloc(1, sizeof(*entry) + bytes + 1);
+
+	if (!entry)
+		return -ENOMEM;
+	memcpy(entry->text, text, bytes + 1);
+	entry->id = id;
+	HASH_ADD_KEYPTR(hh, *texts, entry->text, bytes, entry);
+	if (entry->is_lost) {
+		free(entry);
+		return -ENOMEM;
+	}
+	intern->bytes += sizeof(*entry) + bytes;
+	return 0;
+}
+
+static int add_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id)
+{
+	struct intern_shape *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	entry->key = *key;
+	entry->id = id;
+	HASH_ADD(hh, intern->shapes, key, sizeof(entry->key), entry);
+	if (entry->is_lost) {
+		free(entry);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void intern_forget_process(struct intern *intern, int64_t process_id)
+{
+	struct intern_shape *shape, *next;
+
+	HASH_ITER (hh, intern->shapes, shape, next) {
+		if (shape->key.process_id != process_id)
+			continue;
+		HASH_DEL(intern->shapes, shape);
+		free(shape);
+	}
+}
+
+static struct intern_text *find_text(struct intern_text *texts, const char *text)
+{
+	struct intern_text *entry;
+
+	HASH_FIND(hh, texts, text, strlen(text), entry);
+	return entry;
+}
+
+static int load_texts(struct intern *intern)
+{
+	sqlite3_stmt *all = intern->statements->at[ST_TEXT_ALL];
+	int r = 0, step;
+
+	while ((step = sqlite3_step(all)) == SQLITE_ROW && r == 0) {
+		const char *text = (const char *)sqlite3_column_text(all, 1);
+		const char *symbol = (const char *)sqlite3_column_text(all, 2);
+		int64_t id = sqlite3_column_int64(all, 0);
+
+		if (symbol)
+			r = add_text(intern, &intern->kernels, symbol, id);
+		else if (text && !find_text(intern->texts, text))
+			r = add_text(intern, &intern->texts, text, id);
+	}
+	sqlite3_reset(all);
+	return r < 0 ? r : database_errno(step);
+}
+
+static int load_shapes(struct intern *intern)
+{
+	sqlite3_stmt *all = intern->statements->at[ST_SHAPE_ALL];
+	int r = 0, step;
+
+	while ((step = sqlite3_step(all)) == SQLITE_ROW && r == 0) {
+		struct intern_shape_key key = {
+			.process_id = sqlite3_column_int64(all, 1),
+			.gpu_id = (uint32_t)sqlite3_column_int64(all, 2),
+			.queue = (uint32_t)sqlite3_column_int64(all, 3),
+			.kernel_id = sqlite3_column_int64(all, 4),
+			.lds = (uint32_t)sqlite3_column_int64(all, 11),
+			.scratch = (uint32_t)sqlite3_column_int64(all, 12),
+		};
+
+		for (int i = 0; i < 3; i++) {
+			key.workgroup[i] = (uint32_t)sqlite3_column_int64(all, 5 + i);
+			key.grid[i] = (uint32_t)sqlite3_column_int64(all, 8 + i);
+		}
+		r = add_shape(intern, &key, sqlite3_column_int64(all, 0));
+	}
+	sqlite3_reset(all);
+	return r < 0 ? r : database_errno(step);
+}
+
+int intern_load(struct intern *intern)
+{
+	int r;
+
+	intern_done(intern);
+	r = load_texts(intern);
+	return r < 0 ? r : load_shapes(intern);
+}
+
+static int insert_text(struct intern *intern, const char *text, int64_t *ret_id)
+{
+	sqlite3_stmt *put = intern->statements->at[ST_TEXT_PUT];
+	int r;
+
+	database_bind_text(put, 1, text);
+	r = database_run(put);
+	if (r == 0)
+		*ret_id = sqlite3_last_insert_rowid(intern->db);
+	return r;
+}
+
+/* The one text that still fits when the table of names is full. */
+static const char *bounded(const struct intern *intern, const char *text)
+{
+	return intern->bytes + strlen(text) > INTERN_BYTES_MAX ? INTERN_OVERFLOW : text;
+}
+
+int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id)
+{
+	struct intern_text *entry = find_text(intern->texts, text);
+	int64_t id;
+	int r;
+
+	if (!entry) {
+		text = bounded(intern, text);
+		entry = find_text(intern->texts, text);
+	}
+	if (entry) {
+		*ret_id = entry->id;
+		return 0;
+	}
+	r = insert_text(intern, text, &id);
+	if (r == 0)
+		r = add_text(intern, &intern->texts, text, id);
+	if (r == 0)
+		*ret_id = id;
+	return r;
+}
+
+static int insert_kernel(struct intern *intern, const char *symbol, int64_t *ret_id)
+{
+	sqlite3_stmt *put = intern->statements->at[ST_KERNEL_PUT];
+	CLEANUP(free_p) char *name = text_demangle(symbol);
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	r = insert_text(intern, name, ret_id);
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(put, 1, *ret_id);
+	database_bind_text(put, 2, symbol);
+	return database_run(put);
+}
+
+int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id)
+{
+	struct intern_text *entry = find_text(intern->kernels, symbol);
+	int64_t id = 0;
+	int r;
+
+	if (!entry) {
+		symbol = bounded(intern, symbol);
+		entry = find_text(intern->kernels, symbol);
+	}
+	if (entry) {
+		*ret_id = entry->id;
+		return 0;
+	}
+	r = insert_kernel(intern, symbol, &id);
+	if (r == 0)
+		r = add_text(intern, &intern->kernels, symbol, id);
+	if (r == 0)
+		*ret_id = id;
+	return r;
+}
+
+int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id)
+{
+	sqlite3_stmt *put = intern->statements->at[ST_SHAPE_PUT];
+	struct intern_shape *entry;
+	int64_t id;
+	int r;
+
+	HASH_FIND(hh, intern->shapes, key, sizeof(*key), entry);
+	if (entry) {
+		*ret_id = entry->id;
+		return 0;
+	}
+	sqlite3_bind_int64(put, 1, key->process_id);
+	sqlite3_bind_int64(put, 2, key->gpu_id);
+	sqlite3_bind_int64(put, 3, key->queue);
+	sqlite3_bind_int64(put, 4, key->kernel_id);
+	for (int i = 0; i < 3; i++) {
+		sqlite3_bind_int64(put, 5 + i, key->workgroup[i]);
+		sqlite3_bind_int64(put, 8 + i, key->grid[i]);
+	}
+	sqlite3_bind_int64(put, 11, key->lds);
+	sqlite3_bind_int64(put, 12, key->scratch);
+	r = database_run(put);
+	if (r < 0)
+		return r;
+	id = sqlite3_last_insert_rowid(intern->db);
+	r = add_shape(intern, key, id);
+	if (r == 0)
+		*ret_id = id;
+	return r;
+}

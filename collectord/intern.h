@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What the tables hold only once: texts, kernels (symbol -> demangled name) and shapes, with
+ * their row ids. A mirror of the database, rebuilt from it after a ROLLBACK or a re-open.
+ * Store thread; belongs to one connection.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collectord/statements.h"
+
+/* Texts and symbols of one database in memory; past it new ones become INTERN_OVERFLOW. */
+#define INTERN_BYTES_MAX (128u << 20)
+#define INTERN_OVERFLOW	 "<name-overflow>"
+
+/* A row of rtl_shape; no padding, it is compared as bytes. */
+struct intern_shape_key {
+	int64_t process_id;
+	int64_t kernel_id;
+	uint32_t gpu_id;
+	uint32_t queue;
+	uint32_t workgroup[3];
+	uint32_t grid[3];
+	uint32_t lds;
+	uint32_t scratch;
+};
+static_assert(sizeof(struct intern_shape_key) == 56, "compared as bytes");
+
+struct intern {
+	struct statements *statements; /* borrowed */
+	sqlite3 *db;		       /* borrowed */
+	struct intern_text *texts;
+	struct intern_text *kernels; /* by symbol */
+	struct intern_shape *shapes;
+	size_t bytes;
+};
+
+/* Empties the mirror and reads it from the database. -ENOMEM, or as database_errno(). */
+int intern_load(struct intern *intern);
+void intern_done(struct intern *intern);
+
+/* It has ended: its shapes are in the database, and nobody asks for them again. */
+void intern_forget_process(struct intern *intern, int64_t process_id);
+
+/* Row ids, inserted on first sight. Texts are clean (text_clean()). -ENOMEM, or database_errno().
+ */
+int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id);
+int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id);
+int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id);

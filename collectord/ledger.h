@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The books of one process: per queue what was dispatched and where each dispatch went, the
+ * shim's counters, what is missing and why. Saved in the transaction that stores the rows it
+ * counts; read back after a ROLLBACK or a re-open. Store thread.
+ *
+ *   dispatched = skipped + stored + outstanding + dropped + torn + pending
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectord/hash.h"
+#include "collectord/statements.h"
+#include "proto/counters.h"
+#include "proto/rtl.pb-c.h"
+
+struct store_process_stat;
+
+/* Found by the collector itself; the shim's own losses come from its counters. */
+enum ledger_loss {
+	LEDGER_MALFORMED,	/* dispatches lost in published frames that nobody can read */
+	LEDGER_CORRUPT_FRAMES,	/* those frames */
+	LEDGER_CORRUPT_SLOT,	/* slots of the recorder that make no sense */
+	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
+	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
+	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */
+	LEDGER_LOSSES,
+};
+
+struct ledger_queue {
+	UT_hash_handle hh;
+	uint32_t queue;
+	bool is_lost; /* the table could not grow for it */
+	bool is_dirty;
+	bool has_gpu;
+	uint32_t gpu_id;
+	uint64_t counter[RTL_Q_COUNT];
+	uint64_t counter_saved[RTL_Q_COUNT];
+	/* Of rows in the database, the open transaction included. */
+	uint64_t stored;
+	uint64_t untimed;
+	uint64_t outstanding;
+	uint64_t torn;
+	uint64_t malformed;
+	uint64_t busy_ns;
+	uint64_t last_end_ns;
+	uint64_t next_seq; /* highest number seen + 1 */
+	/* As saved before this life of the collector: counters there may be older. */
+	uint64_t dispatched_before;
+	uint64_t skipped_before;
+	uint64_t dropped_before;
+};
+
+struct ledger {
+	int64_t process_id;
+	struct ledger_queue *queues;
+	uint64_t process[RTL_P_COUNT];
+	uint64_t process_saved[RTL_P_COUNT];
+	uint64_t untimed[RTL_UNTIMED_COUNT];
+	uint64_t loss[LEDGER_LOSSES];
+	uint64_t unreadable;	    /* records in unreadable frames, as their cells say */
+	uint64_t counters_saved_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Empties @ledger and reads it from the database. -ENOMEM, or as database_errno(). */
+int ledger_load(struct ledger *ledger, struct statements *statements);
+void ledger_done(struct ledger *ledger);
+
+/* The queue's books, made on first sight; stable until ledger_load(). NULL: no memory. */
+struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t queue);
+
+/* Takes cumulative counters; a value never goes back. @gpus: gpuId by index. -ENOMEM, -EBADMSG. */
+int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, const uint32_t *gpus,
+	unsigned gpu_count);
+
+/* The same from a recorder. -ENOMEM. */
+void ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count);
+int ledger_take_queue(struct ledger *ledger, uint32_t queue, bool has_gpu, uint32_t gpu_id,
+	const uint64_t *value, unsigned count);
+
+/*
+ * Nothing more will come: what is still pending was lost in the unreadable frames, or else torn.
+ * With @is_alive it is in flight in a process that nobody waits for: outstanding.
+ * Not for a process whose tail is unknown.
+ */
+void ledger_settle(struct ledger *ledger, bool is_alive);
+
+/* Writes what changed; the counters at most once a second, unless @all. database_errno(). */
+int ledger_save(struct ledger *ledger, struct statements *statements, bool all);
+
+uint64_t ledger_queue_dispatched(const struct ledger_queue *queue);
+uint64_t ledger_queue_skipped(const struct ledger_queue *queue);
+uint64_t ledger_queue_dropped(const struct ledger_queue *queue);
+
+/* Sums per GPU. */
+void ledger_fill_stat(const struct ledger *ledger, struct store_process_stat *stat);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+#define LISTEN_FDS_START 3
+
+static bool is_listening_stream(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t bytes = sizeof(address);
+	int type = 0;
+	int is_listening = 0;
+	socklen_t option_bytes = sizeof(int);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &bytes) < 0 ||
+		address.ss_family != AF_UNIX)
+		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &option_bytes) < 0 || type != SOCK_STREAM)
+		return false;
+	option_bytes = sizeof(int);
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &option_bytes) &&
+	       is_listening;
+}
+
+static char *socket_path_of(int fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &bytes) < 0 ||
+		bytes <= offsetof(struct sockaddr_un, sun_path) || !address.sun_path[0])
+		return strdup("(unnamed socket)");
+	return strndup(address.sun_path, bytes - offsetof(struct sockaddr_un, sun_path));
+}
+
+/* LISTEN_PID: so that a child of the intended process does not take the sockets. */
+static unsigned long passed_count(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *count = getenv("LISTEN_FDS");
+	unsigned long n;
+
+	if (!count || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid()))
+		return 0;
+	n = strtoul(count, NULL, 10);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return n;
+}
+
+int listen_take_passed(struct listen_sockets *sockets)
+{
+	unsigned long n = passed_count();
+
+	*sockets = (struct listen_sockets){.lock_fd = -1};
+	if (!n)
+		return 0;
+	if (n > LISTEN_SOCKETS_MAX)
+		return -E2BIG;
+	for (unsigned long i = 0; i < n; i++) {
+		int fd = LISTEN_FDS_START + (int)i;
+
+		if (!is_listening_stream(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+			fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+			return -EINVAL;
+		sockets->fds[sockets->count++] = fd;
+	}
+	sockets->is_passed = true;
+	sockets->path = socket_path_of(sockets->fds[0]);
+	return sockets->path ? 1 : -ENOMEM;
+}
+
+/* The lock makes probe, unlink and bind one step among collectors. */
+static int take_lock(const char *path, pid_t *ret_pid)
+{
+	CLEANUP(free_p) char *lock_path = NULL;
+	CLEANUP(close_p) int fd = -1;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (asprintf(&lock_path, "%s.lock", path) < 0) {
+		lock_path = NULL;
+		return -ENOMEM;
+	}
+	fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (fcntl(fd, F_SETLK, &lock) < 0) {
+		if (errno != EACCES && errno != EAGAIN)
+			return -errno;
+		if (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+			*ret_pid = lock.l_pid;
+		return -EADDRINUSE;
+	}
+	return TAKE_FD(fd);
+}
+
+static int make_address(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, strlen(path));
+	return 0;
+}
+
+/* 1: somebody listens there; 0: nobody does. */
+static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
+{
+	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+		if (errno == ECONNREFUSED || errno == ENOENT)
+			return 0;
+		/* A full backlog is a living server too. */
+		return errno == EAGAIN ? 1 : -errno;
+	}
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
+		*ret_pid = peer.pid;
+	return 1;
+}
+
+static int clear_path(const char *path, const struct sockaddr_un *address, pid_t *ret_pid)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	r = probe(address, ret_pid);
+	if (r < 0)
+		return r;
+	if (r)
+		return -EADDRINUSE;
+	if (st.st_uid != geteuid())
+		return -EEXIST;
+	return unlink(path) < 0 ? -errno : 0;
+}
+
+/* The directory of a user's socket is made on demand: theirs alone. */
+static int make_parent(const char *path)
+{
+	CLEANUP(free_p) char *parent = strdup(path);
+	char *slash;
+
+	if (!parent)
+		return -ENOMEM;
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return 0;
+	*slash = '\0';
+	if (!mkdir(parent, geteuid() == 0 ? 0755 : 0700) || errno == EEXIST)
+		return 0;
+	return -errno;
+}
+
+int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid)
+{
+	CLEANUP(close_p) int lock_fd = -1;
+	CLEANUP(close_p) int fd = -1;
+	struct sockaddr_un address;
+	struct stat st;
+	int r = make_address(path, &address);
+
+	*sockets = (struct listen_sockets){.lock_fd = -1};
+	*ret_pid = 0;
+	if (r < 0)
+		return r;
+	r = make_parent(path);
+	if (r < 0)
+		return r;
+	lock_fd = take_lock(path, ret_pid);
+	if (lock_fd < 0)
+		return lock_fd;
+	r = clear_path(path, &address, ret_pid);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	if (chmod(path, is_private ? 0600 : 0666) < 0 || lstat(path, &st) < 0 ||
+		listen(fd, LISTEN_BACKLOG) < 0)
+		return -errno;
+	sockets->path = strdup(path);
+	if (!sockets->path)
+		return -ENOMEM;
+	sockets->device = st.st_dev;
+	sockets->inode = st.st_ino;
+	sockets->fds[sockets->count++] = TAKE_FD(fd);
+	sockets->lock_fd = TAKE_FD(lock_fd);
+	return 0;
+}
+
+void listen_done(struct listen_sockets *sockets)
+{
+	struct stat st;
+
+	if (sockets->count && !sockets->is_passed && !lstat(sockets->path, &st) &&
+		st.st_dev == sockets->device && st.st_ino == sockets->inode)
+		(void)unlink(sockets->path); /* after dropping root it may stay, dead */
+	for (size_t i = 0; i < sockets->count; i++)
+		close(sockets->fds[i]);
+	if (sockets->lock_fd >= 0)
+		close(sockets->lock_fd);
+	free(sockets->path);
+	*sockets = (struct listen_sockets){.lock_fd = -1};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The listening sockets: passed by the service manager or rtl run (LISTEN_FDS), else bound
+ * here. Loop thread, before privileges are dropped. Never removes what is not a dead socket
+ * of ours.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define LISTEN_SOCKETS_MAX 8u
+
+struct listen_sockets {
+	int fds[LISTEN_SOCKETS_MAX];
+	size_t count;
+	bool is_passed;
+	int lock_fd;  /* of <path>.lock, held for our lifetime; -1: sockets were passed */
+	dev_t device; /* of the socket we bound */
+	ino_t inode;
+	char *path; /* of the first socket; for people */
+};
+
+/*
+ * Sockets of LISTEN_FDS when there are any: 1; 0: none were passed. -EINVAL: what was passed
+ * is no listening stream socket of the Unix domain; -E2BIG.
+ */
+int listen_take_passed(struct listen_sockets *sockets);
+
+/*
+ * Bind and listen at @path. -EADDRINUSE: a live server is there, *ret_pid is its pid (0: not
+ * known); -EEXIST: what lies there is not a dead socket of ours; -EACCES, -EROFS, ...: as bind.
+ */
+int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid);
+
+/* Close; remove the socket if it is still the one we bound and we may. */
+void listen_done(struct listen_sockets *sockets);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One line a call to stderr (with the journal's level prefix where stderr is the journal).
+ * Loop thread: the server and session edge log, what lies below them returns errors. Bytes of
+ * a peer never come here: log its uid and pid. Warnings about peers are rate limited.
+ */
+#include <stdbool.h>
+
+void log_init(bool is_verbose);
+
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * What peers can cause at will, a warning and an everyday event: at most LOG_PEER_LINES in
+ * LOG_PEER_NS of each, the rest is counted.
+ */
+void log_peer(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Only with --verbose. */
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "collectord/text.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+#define CLOCK_EVERY_NS 1000000000u
+#define ID_BYTES       16u
+
+static void process_free_p(struct process **process)
+{
+	process_free(*process);
+}
+
+struct process *process_free(struct process *process)
+{
+	if (!process)
+		return NULL;
+	defines_done(&process->defines);
+	ledger_done(&process->ledger);
+	free(process->exe);
+	free(process);
+	return NULL;
+}
+
+static void hex(const uint8_t *bytes, char ret[2 * ID_BYTES + 1])
+{
+	for (unsigned i = 0; i < ID_BYTES; i++)
+		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static void bind_bytes(
+	sqlite3_stmt *statement, int index, int has, const ProtobufCBinaryData *bytes, size_t max)
+{
+	CLEANUP(free_p) char *text = has ? text_clean(bytes->data, bytes->len, max) : NULL;
+
+	database_bind_text(statement, index, text);
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------ */
+
+static void bind_bdf(sqlite3_stmt *put, int index, const Rtl__Gpu *gpu)
+{
+	char bdf[32];
+
+	if (!gpu->has_location_id)
+		return;
+	/* PCI_DEVID: bus << 8 | device << 3 | function. */
+	snprintf(bdf, sizeof(bdf), "%04x:%02x:%02x.%x", gpu->has_domain ? gpu->domain : 0,
+		gpu->location_id >> 8 & 0xff, gpu->location_id >> 3 & 0x1f, gpu->location_id & 7);
+	database_bind_text(put, index, bdf);
+}
+
+static int put_gpu(struct writer *writer, const Rtl__Gpu *gpu)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_GPU_PUT];
+	char unique[24];
+
+	sqlite3_bind_int64(put, 1, gpu->gpu_id);
+	database_bind_optional(put, 2, gpu->has_kfd_node, gpu->kfd_node);
+	database_bind_optional(put, 3, gpu->has_kfd_gpu_id, gpu->kfd_gpu_id);
+	database_bind_optional(put, 4, gpu->has_domain, gpu->domain);
+	bind_bdf(put, 5, gpu);
+	snprintf(unique, sizeof(unique), "0x%016lx", (unsigned long)gpu->unique_id);
+	database_bind_text(put, 6, gpu->has_unique_id && gpu->unique_id ? unique : NULL);
+	database_bind_optional(put, 7, gpu->has_partition, gpu->partition);
+	bind_bytes(put, 8, gpu->has_gfx, &gpu->gfx, LABEL_BYTES_MAX);
+	bind_bytes(put, 9, gpu->has_name, &gpu->name, LABEL_BYTES_MAX);
+	return database_run(put);
+}
+
+static int take_gpus(struct process *process, struct writer *writer, const Rtl__Hello *hello)
+{
+	int r = 0;
+
+	process->gpus = (unsigned)hello->n_gpus;
+	for (unsigned i = 0; r == 0 && i < process->gpus; i++) {
+		const Rtl__Gpu *gpu = hello->gpus[i];
+
+		process->gpu_id[i] = gpu->gpu_id;
+		tick_line_init(&process->line[i], gpu->has_tick_hz ? gpu->tick_hz : 0);
+		r = put_gpu(writer, gpu);
+	}
+	return r;
+}
+
+/* ---- the row --------------------------------------------------------------------------- */
+
+static int insert(
+	struct process *process, struct writer *writer, const Rtl__Hello *hello, uid_t uid)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_PROCESS_PUT];
+	char boot_id[2 * ID_BYTES + 1], token[2 * ID_BYTES + 1];
+	int r;
+
+	hex(process->boot_id, boot_id);
+	hex(process->token, token);
+	sqlite3_bind_int64(put, 1, process->session_id);
+	sqlite3_bind_int64(put, 2, process->pid);
+	sqlite3_bind_int64(put, 3, (int64_t)(hello->start_ns & INT64_MAX));
+	database_bind_optional(put, 4, hello->has_rank, hello->rank);
+	database_bind_optional(put, 5, hello->has_local_rank, hello->local_rank);
+	database_bind_optional(put, 6, hello->has_world_size, hello->world_size);
+	bind_bytes(put, 7, hello->has_launcher, &hello->launcher, LABEL_BYTES_MAX);
+	database_bind_optional(put, 8, hello->has_attempt, hello->attempt);
+	database_bind_text(put, 9, process->exe);
+	bind_bytes(put, 10, hello->has_host, &hello->host, LABEL_BYTES_MAX);
+	database_bind_text(put, 11, boot_id);
+	sqlite3_bind_int64(put, 12, uid);
+	database_bind_text(put, 13, token);
+	sqlite3_bind_int64(put, 14, (int64_t)(process->start_time & INT64_MAX));
+	bind_bytes(put, 15, hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	bind_bytes(put, 16, hello->has_mode, &hello->mode, LABEL_BYTES_MAX);
+	bind_bytes(put, 17, hello->has_front_end, &hello->front_end, LABEL_BYTES_MAX);
+	bind_bytes(put, 18, hello->has_runtime, &hello->runtime, LABEL_BYTES_MAX);
+	bind_bytes(put, 19, hello->has_shim_version, &hello->shim_version, LABEL_BYTES_MAX);
+	bind_bytes(put, 20, hello->has_job, &hello->job, LABEL_BYTES_MAX);
+	r = database_run(put);
+	if (r == 0)
+		process->id = sqlite3_last_insert_rowid(writer->db);
+	return r;
+}
+
+/* 1: found and filled; 0: not there. */
+static int find(struct process *process, struct writer *writer)
+{
+	sqlite3_stmt *statement = writer->statements.at[ST_PROCESS_FIND];
+	char boot_id[2 * ID_BYTES + 1], token[2 * ID_BYTES + 1];
+	int r = 0, step;
+
+	hex(process->boot_id, boot_id);
+	hex(process->token, token);
+	database_bind_text(statement, 1, boot_id);
+	sqlite3_bind_int64(statement, 2, process->pid);
+	sqlite3_bind_int64(statement, 3, (int64_t)(process->start_time & INT64_MAX));
+	database_bind_text(statement, 4, token);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW) {
+		process->id = sqlite3_column_int64(statement, 0);
+		process->is_drained = sqlite3_column_int(statement, 5);
+		if (sqlite3_column_int64(statement, 1) != process->session_id ||
+			process->is_drained)
+			r = -EALREADY;
+		else
+			r = 1;
+	} else {
+		r = database_errno(step);
+	}
+	sqlite3_reset(statement);
+	return r;
+}
+
+/* It was thought dead when the collector was: nothing of it is unknown any more. */
+static int welcome_back(struct process *process, struct writer *writer)
+{
+	sqlite3_stmt *back = writer->statements.at[ST_PROCESS_BACK];
+	sqlite3_stmt *drop = writer->statements.at[ST_LOSS_DROP];
+	int r;
+
+	sqlite3_bind_int64(back, 1, process->id);
+	r = database_run(back);
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(drop, 1, process->id);
+	sqlite3_bind_text(drop, 2, "unknown_tail", -1, SQLITE_STATIC);
+	return database_run(drop);
+}
+
+static int reload_anchors(struct process *process, sqlite3_stmt *all)
+{
+	int step;
+
+	sqlite3_bind_int64(all, 1, process->id);
+	while ((step = sqlite3_step(all)) == SQLITE_ROW) {
+		struct tick_anchor anchor = {
+			.tick = (uint64_t)sqlite3_column_int64(all, 1),
+			.boottime_ns = (uint64_t)sqlite3_column_int64(all, 2),
+			.realtime_ns = (uint64_t)sqlite3_column_int64(all, 3),
+		};
+
+		for (unsigned i = 0; i < process->gpus; i++) {
+			if (process->gpu_id[i] != (uint32_t)sqlite3_column_int64(all, 0))
+				continue;
+			(void)tick_line_add(&process->line[i], &anchor);
+			process->clock_saved_ns[i] = anchor.boottime_ns;
+		}
+	}
+	sqlite3_reset(all);
+	return database_errno(step);
+}
+
+int process_reload(struct process *process, struct writer *writer)
+{
+	sqlite3_stmt *state = writer->statements.at[ST_PROCESS_STATE];
+	int step;
+
+	sqlite3_bind_int64(state, 1, process->id);
+	step = sqlite3_step(state);
+	if (step == SQLITE_ROW) {
+		process->frame = (uint64_t)sqlite3_column_int64(state, 0);
+		process->duplicates = (uint64_t)sqlite3_column_int64(state, 1);
+	}
+	sqlite3_reset(state);
+	if (step != SQLITE_ROW)
+		return step == SQLITE_DONE ? -EUCLEAN : database_errno(step);
+	process->is_dirty = false;
+	process->is_drained = false; /* else it would be over */
+	defines_forget_rows(&process->defines);
+	memset(process->clock_saved_ns, 0, sizeof(process->clock_saved_ns));
+	process->ledger.process_id = process->id;
+	return ledger_load(&process->ledger, &writer->statements);
+}
+
+static int put_meta(struct writer *writer, const Rtl__Hello *hello)
+{
+	const struct {
+		const char *key;
+		protobuf_c_boolean has;
+		const ProtobufCBinaryData *value;
+		size_t max;
+	} meta[] = {
+		{"command", hello->has_command, &hello->command, COMMAND_BYTES_MAX},
+		{"mode", hello->has_mode, &hello->mode, LABEL_BYTES_MAX},
+		{"front_end", hello->has_front_end, &hello->front_end, LABEL_BYTES_MAX},
+		{"host", hello->has_host, &hello->host, LABEL_BYTES_MAX},
+	};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < sizeof(meta) / sizeof(meta[0]); i++) {
+		CLEANUP(free_p) char *text = NULL;
+
+		if (!meta[i].has)
+			continue;
+		text = text_clean(meta[i].value->data, meta[i].value->len, meta[i].max);
+		r = text ? writer_put_meta_first(writer, meta[i].key, text) : -ENOMEM;
+	}
+	return r;
+}
+
+static int put_simulated(struct writer *writer)
+{
+	sqlite3_stmt *is_simulated = writer->statements.at[ST_IS_SIMULATED];
+	int64_t value = 0;
+	int step = sqlite3_step(is_simulated);
+
+	if (step == SQLITE_ROW)
+		value = sqlite3_column_int64(is_simulated, 0);
+	sqlite3_reset(is_simulated);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	return writer_put_meta_number(writer, "simulated", value);
+}
+
+static bool hello_is_valid(const Rtl__Hello *hello)
+{
+	return hello->has_token && hello->token.len == ID_BYTES && hello->has_boot_id &&
+	       hello->boot_id.len == ID_BYTES && hello->n_gpus <= RECORDER_GPUS;
+}
+
+int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *hello, uid_t uid,
+	pid_t pid, uint64_t start_time, struct process **ret)
+{
+	CLEANUP(process_free_p) struct process *process = NULL;
+	int r;
+
+	if (!hello_is_valid(hello))
+		return -EBADMSG;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return -ENOMEM;
+	process->session_id = session_id;
+	process->pid = pid;
+	process->start_time = start_time ? start_time : hello->start_time;
+	memcpy(process->boot_id, hello->boot_id.data, ID_BYTES);
+	memcpy(process->token, hello->token.data, ID_BYTES);
+	process->has_rank = hello->has_rank;
+	process->rank = hello->rank;
+	if (hello->has_exe)
+		process->exe = text_clean(hello->exe.data, hello->exe.len, COMMAND_BYTES_MAX);
+	r = find(process, writer);
+	if (r == 0)
+		r = insert(process, writer, hello, uid);
+	else if (r > 0)
+		r = welcome_back(process, writer);
+	if (r == 0)
+		r = take_gpus(process, writer, hello);
+	if (r == 0)
+		r = put_meta(writer, hello);
+	if (r == 0)
+		r = put_simulated(writer);
+	if (r == 0)
+		r = process_reload(process, writer);
+	/* Once: a ROLLBACK takes nothing from the line, and hours of anchors are many rows. */
+	if (r == 0)
+		r = reload_anchors(process, writer->statements.at[ST_CLOCK_ALL]);
+	if (r < 0)
+		return r;
+	*ret = TAKE(process);
+	return 0;
+}
+
+int process_save(struct process *process, struct writer *writer, bool all)
+{
+	sqlite3_stmt *mark = writer->statements.at[ST_PROCESS_MARK];
+	int r;
+
+	if (!process->is_dirty && !all)
+		return 0;
+	sqlite3_bind_int64(mark, 1, process->id);
+	sqlite3_bind_int64(mark, 2, (int64_t)process->frame);
+	sqlite3_bind_int64(mark, 3, (int64_t)process->duplicates);
+	r = database_run(mark);
+	if (r == 0)
+		r = ledger_save(&process->ledger, &writer->statements, all);
+	if (r == 0)
+		process->is_dirty = false;
+	return r;
+}
+
+int process_take_anchor(struct process *process, struct writer *writer, unsigned gpu,
+	const struct tick_anchor *anchor)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_CLOCK_PUT];
+	int r;
+
+	/* SQLite's integers are signed; no clock of ours comes near. */
+	if (anchor->tick > INT64_MAX || anchor->boottime_ns > INT64_MAX ||
+		anchor->realtime_ns > INT64_MAX)
+		return 0;
+	/* An anchor that does not fit the line is left out: the others hold. */
+	if (tick_line_add(&process->line[gpu], anchor) < 0)
+		return 0;
+	if (process->clock_saved_ns[gpu] &&
+		anchor->boottime_ns < process->clock_saved_ns[gpu] + CLOCK_EVERY_NS)
+		return 0;
+	sqlite3_bind_int64(put, 1, process->id);
+	sqlite3_bind_int64(put, 2, process->gpu_id[gpu]);
+	sqlite3_bind_int64(put, 3, (int64_t)anchor->tick);
+	sqlite3_bind_int64(put, 4, (int64_t)(process->line[gpu].hz & INT64_MAX));
+	sqlite3_bind_int64(put, 5, (int64_t)anchor->boottime_ns);
+	sqlite3_bind_int64(put, 6, (int64_t)anchor->realtime_ns);
+	r = database_run(put);
+	if (r == 0)
+		process->clock_saved_ns[gpu] = anchor->boottime_ns;
+	return r;
+}
+
+int process_put_end(struct writer *writer, int64_t process_id, const char *ended, int exit_status,
+	bool is_drained)
+{
+	sqlite3_stmt *end = writer->statements.at[ST_PROCESS_END];
+
+	sqlite3_bind_int64(end, 1, process_id);
+	database_bind_text(end, 2, ended);
+	database_bind_optional(end, 3, exit_status >= 0, exit_status);
+	sqlite3_bind_int64(end, 4, is_drained);
+	return database_run(end);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One process (shim instance) as its database knows it: the row of rtl_process, its GPUs, its
+ * definitions, its books. Store thread. Everything here but the definitions and the anchors can
+ * be read back from the database, which is what happens after a ROLLBACK.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collectord/defines.h"
+#include "collectord/ledger.h"
+#include "collectord/tick_line.h"
+#include "collectord/writer.h"
+
+struct process {
+	int64_t id; /* rtl_process.id */
+	int64_t session_id;
+	int64_t pid;
+	uint64_t start_time;
+	uint8_t boot_id[16];
+	uint8_t token[16];
+	bool has_rank;
+	uint32_t rank;
+	char *exe; /* clean; may be NULL */
+
+	uint64_t frame; /* last one taken, the open transaction included */
+	uint64_t duplicates;
+	bool is_dirty;
+	bool said_bye;
+	bool is_drained;
+
+	unsigned gpus;
+	uint32_t gpu_id[RECORDER_GPUS];
+	struct tick_line line[RECORDER_GPUS];
+	uint64_t clock_saved_ns[RECORDER_GPUS]; /* boottime of the last row of rtl_clock; 0: none */
+	struct defines defines;
+	struct ledger ledger;
+};
+
+/*
+ * Finds or inserts the process of @hello in the open transaction of @writer.
+ * -EBADMSG: the Hello lacks its identity or has too many GPUs; -EALREADY: it was read to its end
+ * before, or belongs to another session; -ENOMEM; database_errno().
+ */
+int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *hello, uid_t uid,
+	pid_t pid, uint64_t start_time, struct process **ret);
+
+/* Returns NULL. */
+struct process *process_free(struct process *process);
+
+/* After writer_rollback(). */
+int process_reload(struct process *process, struct writer *writer);
+
+/* hw, duplicates and books, in the open transaction. @all: with every counter. */
+int process_save(struct process *process, struct writer *writer, bool all);
+
+/* Adds an anchor to its GPU's line and, at most once a second, to rtl_clock. */
+int process_take_anchor(struct process *process, struct writer *writer, unsigned gpu,
+	const struct tick_anchor *anchor);
+
+/* @ended as in rtl_process; @exit_status -1: unknown. */
+int process_put_end(struct writer *writer, int64_t process_id, const char *ended, int exit_status,
+	bool is_drained);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "collectord/storage.h"
+#include "collectord/store_private.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+#include "proto/schema.h"
+
+#define HEX_BYTES (2 * sizeof(((struct store_left *)0)->token))
+
+static const char sessions_sql[] =
+	"SELECT name, job, command, uid, start_realtime_ns, "
+	"start_realtime_ns + end_ns - start_ns, "
+	"(SELECT value FROM rtl_meta WHERE key = 'boot_id'), "
+	"(SELECT value FROM rtl_meta WHERE key = 'complete'), "
+	"(SELECT value FROM rtl_meta WHERE key = 'completeness') FROM rtl_session ORDER BY id";
+
+static void finalize_p(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+static char *column_copy(sqlite3_stmt *row, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(row, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+/* When we do not know our own boot, nobody is said to be of another. */
+static bool is_same_boot(const char *recorded)
+{
+	char boot_id[SESSION_FILE_BOOT_BYTES];
+
+	session_file_boot_id(boot_id);
+	return !boot_id[0] || (recorded && !strcmp(recorded, boot_id));
+}
+
+static void say_failed(struct store *store, const char *path, int error)
+{
+	struct store_answer answer = {.kind = STORE_LEFT_FAILED, .error = error};
+
+	if (asprintf(&answer.text, "%s: %s", path, session_file_explain(error)) < 0)
+		answer.text = NULL;
+	answer_left(store, &answer);
+}
+
+static void say_session(struct store *store, const char *path, sqlite3_stmt *row)
+{
+	struct store_answer answer = {
+		.kind = STORE_LEFT_SESSION,
+		.name = column_copy(row, 0),
+		.job = column_copy(row, 1),
+		.text = column_copy(row, 2),
+		.database = strdup(path),
+	};
+
+	answer.left.uid = (uid_t)sqlite3_column_int64(row, 3);
+	answer.left.is_this_boot = is_same_boot((const char *)sqlite3_column_text(row, 6));
+	answer_left(store, &answer);
+}
+
+/* Its end was decided, and the collector died before the index heard of it. */
+static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
+{
+	struct index_entry entry = {
+		.database = path,
+		.name = (const char *)sqlite3_column_text(row, 0),
+		.job = (const char *)sqlite3_column_text(row, 1),
+		.command = (const char *)sqlite3_column_text(row, 2),
+		.uid = (uid_t)sqlite3_column_int64(row, 3),
+		.start_realtime_ns = (uint64_t)sqlite3_column_int64(row, 4),
+		.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 5),
+		.is_complete = sqlite3_column_int(row, 7),
+		.line = (const char *)sqlite3_column_text(row, 8),
+	};
+
+	if (store->index)
+		(void)index_put(store->index, &entry);
+}
+
+/* The number of sessions left open, or database_errno(). */
+static int read_sessions(struct store *store, const char *path, sqlite3 *db)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int count = 0;
+	int r = database_prepare(db, &row, sessions_sql);
+	int step = SQLITE_DONE;
+
+	while (r == 0 && (step = sqlite3_step(row)) == SQLITE_ROW) {
+		if (sqlite3_column_type(row, 5) != SQLITE_NULL) {
+			put_index(store, path, row);
+			continue;
+		}
+		say_session(store, path, row);
+		count++;
+	}
+	if (r == 0)
+		r = database_errno(step);
+	return r < 0 ? r : count;
+}
+
+/* 1: it is; 0: it is empty; -EMEDIUMTYPE, -EPROTONOSUPPORT; database_errno(). */
+static int check_ours(sqlite3 *db)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step;
+	int r = database_prepare(db, &row,
+		"SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+		"FROM pragma_application_id, pragma_user_version");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	if (sqlite3_column_int(row, 0) != SCHEMA_APPLICATION_ID)
+		return sqlite3_column_int(row, 2) ? -EMEDIUMTYPE : 0;
+	return sqlite3_column_int(row, 1) > SCHEMA_VERSION ? -EPROTONOSUPPORT : 1;
+}
+
+/* As read_sessions(); what is closed and whole is not written to. */
+static int peek(struct store *store, const char *path)
+{
+	sqlite3 *db = NULL;
+	int r = database_errno(sqlite3_open_v2(path, &db,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+
+	if (r == 0) {
+		sqlite3_busy_timeout(db, 1000);
+		r = check_ours(db);
+	}
+	if (r == 1)
+		r = read_sessions(store, path, db);
+	database_close(db);
+	return r;
+}
+
+/* All sessions closed, but the collector died before it made one file of it. */
+static int finish_seal(const char *path)
+{
+	sqlite3 *db = NULL;
+	int r = database_open(path, &db);
+
+	if (r < 0)
+		return r;
+	r = database_seal(db);
+	database_close(db);
+	return r == -EBUSY ? 0 : r; /* somebody reads it: it is whole, only not one file */
+}
+
+static bool has_wal(const char *path)
+{
+	CLEANUP(free_p) char *wal = NULL;
+
+	if (asprintf(&wal, "%s-wal", path) < 0)
+		wal = NULL;
+	return wal && storage_check_file(wal) == 0;
+}
+
+static void look_into(const char *path, void *data)
+{
+	struct store *store = data;
+	bool was_cut_off = has_wal(path);
+	int r = storage_check_file(path);
+
+	if (r == -ENOENT)
+		return; /* the user took it away, or it was not made yet */
+	if (r == 0)
+		r = peek(store, path);
+	if (r == 0 && was_cut_off)
+		r = finish_seal(path);
+	if (r < 0)
+		say_failed(store, path, r);
+}
+
+void recover_sessions(struct store *store, const char *path)
+{
+	struct store_answer done = {.kind = STORE_LEFT_DONE};
+	CLEANUP(free_p) char *real = NULL;
+	int r = 0;
+
+	if (path && storage_resolve(path, &real) == 0)
+		look_into(real, store);
+	else if (!path && store->index)
+		r = index_each_open(store->index, SESSIONS_MAX, look_into, store);
+	if (r < 0)
+		say_failed(store, "index.db", r);
+	answer_left(store, &done);
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool parse_token(const char *hex, uint8_t *ret)
+{
+	if (!hex || strlen(hex) != HEX_BYTES)
+		return false;
+	for (size_t i = 0; i < HEX_BYTES; i += 2) {
+		int high = digit(hex[i]), low = digit(hex[i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		ret[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+/* rtl_process has it without the dashes. */
+static void plain_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
+{
+	char *to = ret;
+
+	session_file_boot_id(ret);
+	for (const char *from = ret; *from; from++)
+		if (*from != '-')
+			*to++ = *from;
+	*to = 0;
+}
+
+int recover_processes(struct store_session *session)
+{
+	sqlite3_stmt *row = session->database->writer->statements.at[ST_PROCESS_LEFT_ALL];
+	char boot_id[SESSION_FILE_BOOT_BYTES];
+	int step;
+
+	plain_boot_id(boot_id);
+	sqlite3_bind_int64(row, 1, session->id);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *boot = (const char *)sqlite3_column_text(row, 4);
+		struct store_answer answer = {
+			.kind = STORE_LEFT_PROCESS,
+			.owner = session->owner,
+			.process_id = (uint64_t)sqlite3_column_int64(row, 0),
+		};
+
+		answer.left.uid = (uid_t)sqlite3_column_int64(row, 1);
+		answer.left.pid = (pid_t)sqlite3_column_int64(row, 2);
+		answer.left.start_time = (uint64_t)sqlite3_column_int64(row, 3);
+		answer.left.is_this_boot = !boot_id[0] || (boot && !strcmp(boot, boot_id));
+		/* What is not even a token is ended with its session. */
+		if (parse_token((const char *)sqlite3_column_text(row, 5), answer.left.token))
+			answer_left(session->store, &answer);
+	}
+	sqlite3_reset(row);
+	return database_errno(step);
+}
+
+int recover_end_process(
+	struct store *store, struct store_database *database, const struct command *command)
+{
+	struct store_process *p = command->process;
+	int r = work_commit(store, database);
+
+	if (r == 0)
+		r = writer_begin(database->writer);
+	if (r == 0)
+		r = close_unread_row(database->writer, (int64_t)command->process_id, command->how,
+			command->exit_status);
+	if (r == 0)
+		r = writer_commit(database->writer);
+	if (r < 0)
+		return r;
+	p->is_over = true;
+	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
+	stat_fill_session(p->session, true);
+	return 0;
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/config.h"
+#include "collectord/detached.h"
+#include "collectord/instance.h"
+#include "collectord/listen.h"
+#include "collectord/log.h"
+#include "collectord/notify.h"
+#include "collectord/peer.h"
+#include "collectord/runner.h"
+#include "collectord/session.h"
+#include "collectord/shim_peer.h"
+#include "collectord/stop.h"
+#include "collectord/store.h"
+#include "collectord/tool.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+/* Connections taken in before others get their turn. */
+#define ACCEPT_BATCH		32u
+/* One uid may hold so many connections that have not said who they are. */
+#define UNGREETED_PER_UID_MAX	(UNGREETED_MAX / 2u)
+/* Beyond CONNECTIONS_MAX so many are told why; more are just closed. */
+#define CONNECTIONS_REFUSED_MAX 64u
+#define THROTTLE_MS		100u
+#define OVERFLOW_UID		65534u
+#define GROUPS_MAX		1024u
+
+static void set_listening(struct server *server, bool is_listening)
+{
+	for (size_t i = 0; i < server->n_listeners; i++) {
+		if (is_listening)
+			event_add(server->listeners[i], NULL);
+		else
+			event_del(server->listeners[i]);
+	}
+}
+
+/* The backlog keeps who comes meanwhile. */
+static void throttle(struct server *server)
+{
+	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
+
+	server->is_throttled = true;
+	set_listening(server, false);
+	event_add(server->throttle, &timeout);
+}
+
+static void unthrottle(struct server *server)
+{
+	if (!server->is_throttled || server->is_stopping || server->is_recovering)
+		return;
+	server->is_throttled = false;
+	event_del(server->throttle);
+	set_listening(server, true);
+}
+
+static void on_throttle_end(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	unthrottle(data);
+}
+
+static void count_uid(
+	const struct server *server, uid_t uid, unsigned *ret_all, unsigned *ret_ungreeted)
+{
+	*ret_all = 0;
+	*ret_ungreeted = 0;
+	for (const struct peer *p = server->peers; p; p = p->next) {
+		if (p->uid != uid)
+			continue;
+		++*ret_all;
+		*ret_ungreeted += !p->role && !p->is_finishing;
+	}
+}
+
+/* NULL: welcome; else why not. */
+static const char *check_admission(const struct server *server, const struct peer *peer)
+{
+	unsigned all;
+	unsigned ungreeted;
+
+	if (server->config->is_private && peer->uid != geteuid() && peer->uid != 0)
+		return "this collector is private to another user";
+	if (server->is_user_namespace && peer->uid == OVERFLOW_UID)
+		return "its uid is not visible here: credentials do not cross user namespaces";
+	count_uid(server, peer->uid, &all, &ungreeted);
+	if (server->n_peers > CONNECTIONS_MAX)
+		return "too many connections";
+	if (all > CONNECTIONS_PER_UID_MAX)
+		return "too many connections of this user";
+	if (ungreeted > UNGREETED_PER_UID_MAX)
+		return "too many connections of this user that do not say what they are";
+	return NULL;
+}
+
+static void admit(struct server *server, int fd)
+{
+	struct peer *peer = NULL;
+	const char *why;
+
+	if (server->n_peers >= CONNECTIONS_MAX + CONNECTIONS_REFUSED_MAX ||
+		peer_new(server, fd, &peer) < 0) {
+		close(fd);
+		return;
+	}
+	peer->next = server->peers;
+	if (server->peers)
+		server->peers->previous = peer;
+	server->peers = peer;
+	server->n_peers++;
+	server->n_ungreeted++;
+	server->accepted++;
+	why = check_admission(server, peer);
+	if (why)
+		peer_refuse(peer, "%s", why);
+	else
+		peer_read(peer); /* what it says is usually there already */
+}
+
+/* Without this an exhausted fd table would leave the connection pending, and us spinning. */
+static void shed_one(struct server *server, int listener)
+{
+	int fd;
+
+	close_p(&server->spare_fd);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close_p(&fd);
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	log_peer("no file descriptors left: a connection was closed, accepting pauses");
+	throttle(server);
+}
+
+/* True: perhaps there are more. */
+static bool accept_some(struct server *server, int listener)
+{
+	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+		int fd;
+
+		if (server->is_throttled || server->is_stopping || server->is_recovering)
+			return false;
+		if (server->n_ungreeted >= UNGREETED_MAX) {
+			throttle(server);
+			return false;
+		}
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE)
+				shed_one(server, listener);
+			if (errno == EINTR || errno == ECONNABORTED)
+				continue;
+			return false;
+		}
+		admit(server, fd);
+	}
+	return true;
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *data)
+{
+	(void)what;
+	(void)accept_some(data, fd);
+}
+
+/* What has arrived before now is in the backlog; a flood that goes on is not waited out. */
+static void take_backlog(struct server *server, int listener)
+{
+	for (unsigned i = 0; i < LISTEN_BACKLOG / ACCEPT_BATCH; i++)
+		if (!accept_some(server, listener))
+			return;
+}
+
+bool server_is_settled(struct server *server, uid_t uid)
+{
+	struct peer *ungreeted[UNGREETED_MAX];
+	size_t n = 0;
+
+	if (!server->is_settling) {
+		server->is_settling = true;
+		for (size_t i = 0; i < server->n_listeners; i++)
+			take_backlog(server, server->listener_fds[i]);
+		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
+			if (!p->role && p->uid == uid)
+				ungreeted[n++] = p;
+		/* Ended ones stay allocated until the loop turns. */
+		for (size_t i = 0; i < n; i++)
+			if (!ungreeted[i]->role)
+				peer_read(ungreeted[i]);
+		server->is_settling = false;
+	}
+	if ((server->is_throttled || server->is_recovering) && !server->is_stopping)
+		return false;
+	for (const struct peer *p = server->peers; p; p = p->next)
+		if (!p->role && !p->is_finishing && p->uid == uid)
+			return false;
+	return true;
+}
+
+void server_greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
+{
+	Rtl__Frame *frame = NULL;
+
+	if (msg_unpack(&server->arena, data, bytes, &frame) < 0) {
+		peer_refuse(peer, "the first frame is not one of this protocol");
+		return;
+	}
+	if (frame->body_case == RTL__FRAME__BODY_HELLO)
+		shim_peer_greet(peer, frame->hello, data, bytes);
+	else if (peer->n_passed)
+		peer_refuse(peer, "only Hello may carry a file descriptor");
+	else if (frame->body_case == RTL__FRAME__BODY_RUNNER_HELLO)
+		runner_greet(peer, frame->runner_hello);
+	else if (tool_is_request(frame))
+		tool_greet(peer, frame);
+	else
+		peer_refuse(peer, "the first frame must be a Hello or a request");
+}
+
+static void count_greeted(struct server *server)
+{
+	server->n_ungreeted--;
+	if (server->n_ungreeted < UNGREETED_MAX && !server->is_settling)
+		unthrottle(server);
+}
+
+void server_peer_greeted(struct server *server, struct peer *peer)
+{
+	(void)peer;
+	count_greeted(server);
+}
+
+void server_peer_ended(struct server *server, struct peer *peer)
+{
+	if (!peer->role)
+		count_greeted(server);
+	if (peer->previous)
+		peer->previous->next = peer->next;
+	else
+		server->peers = peer->next;
+	if (peer->next)
+		peer->next->previous = peer->previous;
+	server->n_peers--;
+	peer->previous = NULL;
+	peer->next = server->dead;
+	server->dead = peer;
+	event_active(server->reaper, EV_TIMEOUT, 1);
+	if (server->is_stopping)
+		stop_check(server);
+}
+
+static void on_reap(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	while (server->dead) {
+		struct peer *next = server->dead->next;
+
+		peer_free(server->dead);
+		server->dead = next;
+	}
+}
+
+bool server_may_see(const struct server *server, const struct peer *peer, uid_t uid)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t bytes = sizeof(groups);
+
+	if (peer->uid == uid || peer->uid == 0)
+		return true;
+	if (server->see_all_gid == (gid_t)-1 || peer->is_ended)
+		return false;
+	if (peer->gid == server->see_all_gid)
+		return true;
+	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) < 0)
+		return false;
+	for (size_t i = 0; i < bytes / sizeof(groups[0]); i++)
+		if (groups[i] == server->see_all_gid)
+			return true;
+	return false;
+}
+
+static void on_degraded(struct server *server, const struct store_answer *answer)
+{
+	server->is_degraded = answer->kind == STORE_DEGRADED;
+	if (server->is_degraded)
+		snprintf(server->degraded_text, sizeof(server->degraded_text), "degraded: %s",
+			answer->text ? answer->text : strerror(-answer->error));
+	log_warning("%s", server->is_degraded ? server->degraded_text : "storing again");
+}
+
+/* The backlog has kept who came meanwhile. */
+static void end_recovery(struct server *server)
+{
+	server->is_recovering = false;
+	if (!server->is_stopping)
+		set_listening(server, true);
+}
+
+static void dispatch(struct server *server, struct store_answer *answer)
+{
+	struct flush_ticket *ticket = answer->owner;
+
+	switch (answer->kind) {
+	case STORE_OPENED:
+	case STORE_FAILED:
+	case STORE_CLOSED:
+	case STORE_LEFT_PROCESS:
+		session_answer(answer->owner, answer);
+		break;
+	case STORE_FLUSHED:
+		ticket->done(ticket);
+		break;
+	case STORE_LEFT_SESSION:
+		session_take_left(server, answer);
+		break;
+	case STORE_LEFT_FAILED:
+		log_warning(
+			"left alone: %s", answer->text ? answer->text : strerror(-answer->error));
+		break;
+	case STORE_LEFT_DONE:
+		end_recovery(server);
+		break;
+	case STORE_DEGRADED:
+	case STORE_RECOVERED:
+		on_degraded(server, answer);
+		break;
+	default:
+		instance_answer(answer->owner, answer);
+		break;
+	}
+}
+
+static void on_answers(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+	struct store_answer answer;
+
+	(void)fd;
+	(void)what;
+	while (store_next_answer(server->store, &answer) > 0) {
+		dispatch(server, &answer);
+		store_answer_done(&answer);
+	}
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *data)
+{
+	struct signalfd_siginfo info;
+
+	(void)what;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		stop_on_signal(data, (int)info.ssi_signo);
+}
+
+/* Blocked and read, not handled: one that comes before the loop runs waits for it. */
+static int add_signals(struct server *server)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	server->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (server->signal_fd < 0)
+		return -errno;
+	server->signals =
+		event_new(server->base, server->signal_fd, EV_READ | EV_PERSIST, on_signal, server);
+	return server->signals && event_add(server->signals, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static int add_listeners(struct server *server, const struct listen_sockets *sockets)
+{
+	for (size_t i = 0; i < sockets->count; i++) {
+		server->listener_fds[i] = sockets->fds[i];
+		server->listeners[i] = event_new(
+			server->base, sockets->fds[i], EV_READ | EV_PERSIST, on_connection, server);
+		if (!server->listeners[i] || event_add(server->listeners[i], NULL) < 0)
+			return -ENOMEM;
+		server->n_listeners++;
+	}
+	return 0;
+}
+
+/* False in the host's own user namespace. */
+static bool has_mapped_uids(void)
+{
+	CLEANUP(close_p) int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	char text[128] = "";
+	unsigned first = 1;
+	unsigned outside = 1;
+	unsigned count = 0;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return false;
+	return sscanf(text, "%u %u %u", &first, &outside, &count) != 3 || first || outside ||
+	       count != UINT32_MAX;
+}
+
+static int build(struct server *server, const struct listen_sockets *sockets)
+{
+	const struct group *group = getgrnam(CONFIG_USER);
+	int r;
+
+	msg_arena_init(&server->arena, ARENA_BYTES_MAX);
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	server->is_user_namespace = has_mapped_uids();
+	server->see_all_gid = group ? group->gr_gid : (gid_t)-1;
+	server->base = event_base_new();
+	if (!server->base)
+		return -ENOMEM;
+	server->reaper = event_new(server->base, -1, 0, on_reap, server);
+	server->throttle = evtimer_new(server->base, on_throttle_end, server);
+	server->answers = event_new(server->base, store_answer_fd(server->store),
+		EV_READ | EV_PERSIST, on_answers, server);
+	if (!server->reaper || !server->throttle || !server->answers ||
+		event_add(server->answers, NULL) < 0)
+		return -ENOMEM;
+	r = stop_init(server);
+	if (r == 0)
+		r = add_signals(server);
+	if (r == 0)
+		r = add_listeners(server, sockets);
+	if (r < 0)
+		return r;
+	if (server->config->private_session)
+		return session_open_private(server, &server->private_session);
+	server->is_recovering = true;
+	set_listening(server, false);
+	return store_recover(
+		server->store, server->config->db_file ? server->config->store_path : NULL);
+}
+
+int server_new(const struct config *config, const struct listen_sockets *sockets,
+	struct store *store, struct server **ret)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int r;
+
+	if (!server)
+		return -ENOMEM;
+	server->config = config;
+	server->store = store;
+	server->spare_fd = -1;
+	server->signal_fd = -1;
+	r = build(server, sockets);
+	if (r < 0) {
+		server_free(server);
+		return r;
+	}
+	*ret = server;
+	return 0;
+}
+
+int server_run(struct server *server)
+{
+	event_base_dispatch(server->base);
+	return server->exit_code;
+}
+
+static void free_event(struct event *event)
+{
+	if (event)
+		event_free(event);
+}
+
+struct server *server_free(struct server *server)
+{
+	if (!server)
+		return NULL;
+	server->is_stopping = true;
+	while (server->peers)
+		peer_close(server->peers);
+	if (server->base)
+		on_reap(-1, 0, server);
+	while (server->sessions) {
+		struct session *next = server->sessions->next;
+
+		session_free(server->sessions);
+		server->sessions = next;
+	}
+	detached_free(&server->detached);
+	for (size_t i = 0; i < server->n_listeners; i++)
+		free_event(server->listeners[i]);
+	free_event(server->signals);
+	close_p(&server->signal_fd);
+	stop_done(server);
+	free_event(server->answers);
+	free_event(server->reaper);
+	free_event(server->throttle);
+	close_p(&server->spare_fd);
+	msg_arena_done(&server->arena);
+	if (server->base)
+		event_base_free(server->base);
+	free(server);
+	return NULL;
+}

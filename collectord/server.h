@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The loop: accepts connections within limits, tells from the first frame what a peer is, and
+ * hands the store's answers to their owners. Everything here and in peer, session, process,
+ * shim_peer, runner and tool runs on this one thread and never touches a disk.
+ */
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/msg.h"
+
+struct config;
+struct detached;
+struct listen_sockets;
+struct peer;
+struct instance;
+struct session;
+struct store;
+struct store_answer;
+
+#define SERVER_LISTENERS_MAX 8u
+
+/* One answer of store_flush(): what to do then. Owned by whoever asked, until @done. */
+struct flush_ticket {
+	void (*done)(struct flush_ticket *ticket);
+	void *data;
+};
+
+struct server {
+	struct event_base *base;
+	const struct config *config;
+	struct store *store; /* borrowed */
+	struct event *listeners[SERVER_LISTENERS_MAX];
+	int listener_fds[SERVER_LISTENERS_MAX];
+	size_t n_listeners;
+	struct event *answers;	/* the store's eventfd */
+	struct event *reaper;	/* frees ended peers */
+	struct event *throttle; /* accepts again after a pause */
+	struct event *signals;
+	int signal_fd;
+	struct event *watchdog;
+	struct flush_ticket watchdog_ticket;
+	bool is_watchdog_asked; /* its answer is still to come */
+	int spare_fd; /* given up to accept and close one connection when there are no fds */
+	bool is_throttled;
+	bool is_recovering; /* nobody is let in before all that was left open is known */
+	bool is_settling;
+	bool is_user_namespace; /* other uids may be hidden behind the overflow uid */
+	gid_t see_all_gid;	/* (gid_t)-1: no such group */
+
+	struct peer *peers; /* live */
+	struct peer *dead;  /* ended, to be freed by the reaper */
+	unsigned n_peers;
+	unsigned n_ungreeted;
+
+	struct session *sessions; /* newest first */
+	struct detached *detached;
+	struct session *private_session;
+	struct msg_arena arena; /* for first frames and requests */
+	bool is_degraded;
+	char degraded_text[256];
+
+	bool is_stopping;
+	int exit_code;
+	bool is_flushed; /* while stopping: everything is committed */
+	struct flush_ticket stop_ticket;
+	struct event *stop_deadline;
+	uint64_t accepted; /* connections ever */
+};
+
+/* @sockets' fds are borrowed. @store: answers are consumed here. -ENOMEM. */
+int server_new(const struct config *config, const struct listen_sockets *sockets,
+	struct store *store, struct server **ret);
+
+/* Runs until SIGTERM, or until the private session is closed. The exit code. */
+int server_run(struct server *server);
+
+/* Commit everything, tell everybody, leave server_run(). */
+void server_stop(struct server *server, int exit_code);
+
+/* Closes every connection and frees sessions. Call before store_free(). Returns NULL. */
+struct server *server_free(struct server *server);
+
+/* From peer.c. */
+void server_greet(struct server *server, struct peer *peer, const uint8_t *frame, size_t bytes);
+void server_peer_greeted(struct server *server, struct peer *peer);
+void server_peer_ended(struct server *server, struct peer *peer);
+
+/*
+ * Take in what has arrived but was not looked at. True: no connection of @uid waits to say who
+ * it is, so a session of @uid may be judged complete.
+ */
+bool server_is_settled(struct server *server, uid_t uid);
+
+/* May @peer see what belongs to @uid: the owner, root, the service's group. */
+bool server_may_see(const struct server *server, const struct peer *peer, uid_t uid);

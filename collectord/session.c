@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "collectord/config.h"
+#include "collectord/detached.h"
+#include "collectord/instance.h"
+#include "collectord/log.h"
+#include "collectord/runner.h"
+#include "collectord/server.h"
+#include "collectord/store.h"
+#include "proto/checksum.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+/* How soon to look again for a connection that has not yet said who it is. */
+#define SETTLE_MS 20u
+
+static bool is_open(const struct session *session)
+{
+	return session->state == SESSION_OPENING || session->state == SESSION_OPEN;
+}
+
+static void close_session(struct session *session)
+{
+	session->state = SESSION_CLOSING;
+	event_del(session->linger);
+	if (store_session_close(session->store, session->exit_status) < 0)
+		log_error("no memory to close session %s", session->name);
+}
+
+static void add_linger(struct session *session, unsigned ms)
+{
+	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
+
+	event_add(session->linger, &timeout);
+}
+
+static bool is_held_by_runner(const struct session *session)
+{
+	for (const struct runner *r = session->runners; r; r = r->next)
+		if (!r->is_done)
+			return true;
+	return false;
+}
+
+static bool has_unended(const struct session *session)
+{
+	for (const struct instance *i = session->instances; i; i = i->next)
+		if (i->state != INSTANCE_ENDED)
+			return true;
+	return false;
+}
+
+unsigned session_live_instances(const struct session *session)
+{
+	unsigned n = 0;
+
+	for (const struct instance *i = session->instances; i; i = i->next)
+		n += instance_is_live(i);
+	return n;
+}
+
+unsigned session_count_instances(const struct server *server, uid_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->uid == uid)
+			n += session_live_instances(s);
+	return n;
+}
+
+static void detach_all(struct session *session)
+{
+	for (struct instance *i = session->instances; i; i = i->next)
+		instance_end(i, INSTANCE_END_DETACHED);
+}
+
+static void forget(struct session *session)
+{
+	struct session **at = &session->server->sessions;
+
+	while (*at && *at != session)
+		at = &(*at)->next;
+	if (*at)
+		*at = session->next;
+	if (session->store)
+		store_session_free(session->store);
+	session_free(session);
+}
+
+/* True when nobody holds @session open, a runner or a process. */
+static bool is_abandoned(struct session *session)
+{
+	if (is_held_by_runner(session)) {
+		event_del(session->linger);
+		return false;
+	}
+	if (session->wants_now)
+		detach_all(session);
+	return !has_unended(session);
+}
+
+static void on_linger(evutil_socket_t fd, short what, void *data)
+{
+	struct session *session = data;
+
+	(void)fd;
+	(void)what;
+	if (!is_open(session) || !is_abandoned(session))
+		return;
+	if (!server_is_settled(session->server, session->uid))
+		add_linger(session, SETTLE_MS);
+	else if (is_open(session) && is_abandoned(session))
+		close_session(session);
+}
+
+void session_check(struct session *session)
+{
+	if (session->state == SESSION_FAILED && !has_unended(session)) {
+		forget(session);
+		return;
+	}
+	if (!is_open(session) || !is_abandoned(session))
+		return;
+	/* A runner knows that its command has ended; nobody knows it of a bare process. */
+	if (session->had_runner)
+		add_linger(session, 0);
+	else if (!event_pending(session->linger, EV_TIMEOUT, NULL))
+		add_linger(session, session->instances || session->was_left ? SESSION_LINGER_MS
+									    : PRIVATE_WAIT_MS);
+}
+
+void session_close_now(struct session *session)
+{
+	for (struct runner *r = session->runners; r; r = r->next)
+		r->is_done = true;
+	session->had_runner = true;
+	session->wants_now = true;
+	session_check(session);
+}
+
+struct instance *session_find_instance(struct server *server, const struct instance_identity *id)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		for (struct instance *i = s->instances; i; i = i->next)
+			if (instance_is_same(&i->identity, id))
+				return i;
+	return NULL;
+}
+
+struct instance *session_find_execed(struct server *server, const struct instance_identity *id)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		for (struct instance *i = s->instances; i; i = i->next)
+			if (i->identity.pid == id->pid && i->identity.uid == id->uid &&
+				i->identity.start_time == id->start_time && instance_is_live(i) &&
+				memcmp(i->identity.token, id->token, sizeof(id->token)) != 0)
+				return i;
+	return NULL;
+}
+
+/*
+ * The name must be the same when the job is seen by a restarted collector, and must hold no
+ * byte of a peer: it becomes a file name.
+ */
+static char *name_of_job(const char *job)
+{
+	size_t bytes = strlen(job);
+	char *name = NULL;
+
+	if (asprintf(&name, "job-%08x%08x", checksum32(job, bytes, 1), checksum32(job, bytes, 2)) <
+		0)
+		return NULL;
+	return name;
+}
+
+static int open_in_store(struct session *session, const char *path)
+{
+	const struct config *config = session->server->config;
+	struct store_session_params params = {
+		.name = session->name,
+		.job = session->job,
+		.command = session->command,
+		.path = path		  ? path
+			: config->db_file ? config->store_path
+					  : NULL,
+		.uid = session->uid,
+		.create = STORE_RESUME,
+	};
+	struct utsname host;
+
+	if (!params.path)
+		params.dir = config->store_path;
+	if (uname(&host) == 0)
+		params.host = host.nodename;
+	return store_session_open(session->server->store, &params, session, &session->store);
+}
+
+/* @name: fresh, taken over always. @path: a file to go on with, or NULL. */
+static int session_new(struct server *server, uid_t uid, const char *job, const char *command,
+	char *name, const char *path, struct session **ret)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int r = -ENOMEM;
+
+	if (!session) {
+		free(name);
+		return -ENOMEM;
+	}
+	*session = (struct session){.server = server, .uid = uid, .name = name, .exit_status = -1};
+	session->job = job ? strdup(job) : NULL;
+	session->command = command ? strdup(command) : NULL;
+	session->linger = evtimer_new(server->base, on_linger, session);
+	session->start_realtime_ns = clock_realtime_ns();
+	if (name && session->linger && (session->job || !job) && (session->command || !command))
+		r = open_in_store(session, path);
+	if (r < 0) {
+		session_free(session);
+		return r;
+	}
+	session->next = server->sessions;
+	server->sessions = session;
+	*ret = session;
+	return 0;
+}
+
+int session_open_private(struct server *server, struct session **ret)
+{
+	int r = session_new(
+		server, geteuid(), NULL, NULL, strdup(server->config->private_session), NULL, ret);
+
+	if (r == 0)
+		session_check(*ret);
+	return r;
+}
+
+void session_take_left(struct server *server, struct store_answer *answer)
+{
+	struct session *session = NULL;
+	int r = answer->name && answer->database
+			? session_new(server, answer->left.uid, answer->job, answer->text,
+				  TAKE(answer->name), answer->database, &session)
+			: -ENOMEM;
+
+	if (r < 0) {
+		log_error("no memory to go on with %s", answer->database ? answer->database : "");
+		return;
+	}
+	session->was_left = true;
+	/* A file that the user named goes on whatever the boot. */
+	session->is_past = !answer->left.is_this_boot && !server->config->db_file;
+}
+
+static void take_left_process(struct session *session, const struct store_answer *answer)
+{
+	struct instance_identity identity = {
+		.uid = answer->left.uid,
+		.pid = answer->left.pid,
+		.start_time = answer->left.start_time,
+	};
+
+	memcpy(identity.token, answer->left.token, sizeof(identity.token));
+	/* Here already: its Hello came before this answer. */
+	if (session_find_instance(session->server, &identity))
+		return;
+	if (instance_new_left(session, &identity, answer->process_id, answer->left.is_this_boot) <
+		0)
+		log_error("no memory to wait for pid %d", identity.pid);
+}
+
+static int check_quota(const struct server *server, uid_t uid)
+{
+	unsigned total = 0;
+	unsigned of_uid = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		if (s->state == SESSION_CLOSED)
+			continue;
+		total++;
+		of_uid += s->uid == uid;
+	}
+	return total >= SESSIONS_MAX || of_uid >= SESSIONS_PER_UID_MAX ? -EDQUOT : 0;
+}
+
+/* The newest of that key, in whatever state. */
+static struct session *find(const struct server *server, uid_t uid, const char *job)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		if (s->uid == uid && s->state != SESSION_FAILED && !s->is_past && s->job &&
+			!strcmp(s->job, job))
+			return s;
+	return NULL;
+}
+
+/* What the first process did not know. */
+static int add_command(struct session *session, const char *command)
+{
+	if (!command || session->command)
+		return 0;
+	session->command = strdup(command);
+	return session->command ? store_session_command(session->store, command) : -ENOMEM;
+}
+
+int session_get(struct server *server, uid_t uid, const char *job, const char *command,
+	struct session **ret)
+{
+	struct session *old = server->private_session;
+	int r;
+
+	if (server->is_stopping || (old && !is_open(old)))
+		return -ESHUTDOWN;
+	if (!old)
+		old = find(server, uid, job);
+	if (old && is_open(old)) {
+		event_del(old->linger); /* the end of what comes now is waited for anew */
+		*ret = old;
+		r = add_command(old, command);
+		if (r < 0)
+			session_check(old);
+		return r;
+	}
+	r = check_quota(server, uid);
+	if (r < 0)
+		return r;
+	/* One that is being closed is closed before its file is opened again: one queue. */
+	r = session_new(server, uid, job, command, old ? strdup(old->name) : name_of_job(job),
+		old ? old->database : NULL, ret);
+	if (r == 0 && old && old->state == SESSION_CLOSED)
+		forget(old);
+	return r;
+}
+
+/* Keep what a latecomer needs, of so many sessions. */
+static void trim_closed(struct server *server)
+{
+	struct session *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct session *s = server->sessions; s; s = s->next) {
+		if (s->state != SESSION_CLOSED)
+			continue;
+		n++;
+		oldest = s;
+	}
+	if (n > SESSIONS_CLOSED_MAX)
+		forget(oldest);
+}
+
+static void free_instances(struct session *session)
+{
+	while (session->instances) {
+		struct instance *i = session->instances;
+		struct instance *next = i->next;
+
+		if (instance_was_detached(i))
+			detached_add(&session->server->detached, session->server->base,
+				&i->identity, &i->pidfd);
+		instance_free(i);
+		session->instances = next;
+	}
+}
+
+/* The store's words replace ours. */
+static void take_text(char **at, char **text)
+{
+	if (!*text)
+		return;
+	free(*at);
+	*at = TAKE(*text);
+}
+
+static void on_opened(struct session *session)
+{
+	log_event("session %s of uid %u: %s", session->name, session->uid, session->database);
+	if (session->state == SESSION_OPENING)
+		session->state = SESSION_OPEN;
+	for (struct runner *r = session->runners, *next; r; r = next) {
+		next = r->next; /* sending may end it */
+		runner_send_status(r, false, session->n_runners);
+	}
+	if (session->was_left)
+		session_check(session);
+}
+
+static void on_closed(struct session *session)
+{
+	struct server *server = session->server;
+	bool is_private = session == server->private_session;
+
+	session->state = SESSION_CLOSED;
+	log_event("session %s closed: %s", session->name, session->line ? session->line : "");
+	runner_send_closed_all(session);
+	free_instances(session);
+	session->store = store_session_free(session->store);
+	/* Its successor, if it has one already, is what latecomers find. */
+	if (session->job && find(server, session->uid, session->job) != session)
+		forget(session);
+	trim_closed(server);
+	if (is_private)
+		server_stop(server, 0);
+}
+
+static void on_failed(struct session *session, const struct store_answer *answer)
+{
+	const char *text = answer->text ? answer->text : "the database cannot be opened";
+	struct server *server = session->server;
+	bool is_private = session == server->private_session;
+
+	log_peer("session %s of uid %u: %s", session->name, session->uid, text);
+	session->state = SESSION_FAILED;
+	event_del(session->linger);
+	runner_refuse_all(session, text);
+	if (is_private)
+		server_stop(server, 1);
+	else
+		session_check(session);
+}
+
+void session_answer(struct session *session, struct store_answer *answer)
+{
+	switch (answer->kind) {
+	case STORE_LEFT_PROCESS:
+		take_left_process(session, answer);
+		break;
+	case STORE_OPENED:
+		take_text(&session->name, &answer->name);
+		take_text(&session->database, &answer->database);
+		on_opened(session);
+		break;
+	case STORE_CLOSED:
+		take_text(&session->database, &answer->database);
+		take_text(&session->line, &answer->text);
+		session->is_complete = answer->complete;
+		on_closed(session);
+		break;
+	case STORE_FAILED:
+		on_failed(session, answer);
+		break;
+	default:
+		break;
+	}
+}
+
+struct session *session_free(struct session *session)
+{
+	if (!session)
+		return NULL;
+	while (session->runners) {
+		struct runner *next = session->runners->next;
+
+		free(session->runners);
+		session->runners = next;
+	}
+	free_instances(session);
+	if (session->linger)
+		event_free(session->linger);
+	free(session->job);
+	free(session->name);
+	free(session->database);
+	free(session->command);
+	free(session->line);
+	free(session);
+	return NULL;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One job on this node, keyed by (uid, job): who holds it open, and when it is closed
+ * (docs/protocol.md "Sessions"). Loop thread.
+ *
+ *   OPENING -> OPEN -> CLOSING -> CLOSED
+ *           -> FAILED
+ */
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct peer;
+struct instance;
+struct instance_identity;
+struct runner;
+struct server;
+struct store_answer;
+struct store_session;
+
+enum session_state {
+	SESSION_OPENING,
+	SESSION_OPEN,
+	SESSION_CLOSING,
+	SESSION_CLOSED, /* kept for a while: a latecomer re-opens its file */
+	SESSION_FAILED,
+};
+
+struct session {
+	struct server *server;
+	struct session *next;
+	uid_t uid;
+	char *job;
+	char *name;	/* ours until the store says the final one */
+	char *database; /* NULL until it is open */
+	char *command;
+	enum session_state state;
+	struct store_session *store; /* NULL once closed */
+	struct instance *instances;
+	struct runner *runners; /* connected, also those that are done */
+	unsigned n_runners;
+	bool had_runner;
+	bool was_left; /* open when an earlier life of the collector ended */
+	bool is_past;  /* of an earlier boot: nobody joins it any more */
+	bool wants_now;	 /* a runner does not wait for what still lives */
+	int exit_status; /* of the command, as a shell says it; -1 unknown */
+	struct event *linger;
+	uint64_t start_realtime_ns;
+	bool is_complete;
+	char *line; /* the completeness line, once closed */
+};
+
+/*
+ * The open session of that key, or a new one (re-opening the file of a closed one). -ENOMEM;
+ * -EDQUOT: too many of this uid. @command may be NULL. Who then does not join says so by
+ * session_check().
+ */
+int session_get(struct server *server, uid_t uid, const char *job, const char *command,
+	struct session **ret);
+
+/* The private collector's one session. */
+int session_open_private(struct server *server, struct session **ret);
+
+/* The process of that identity in any session, or NULL. */
+struct instance *session_find_instance(struct server *server, const struct instance_identity *id);
+
+/* A live process of the same pid with another token, or NULL: the one that exec ended. */
+struct instance *session_find_execed(struct server *server, const struct instance_identity *id);
+
+/* What the store found of an earlier life of the collector. */
+void session_take_left(struct server *server, struct store_answer *answer);
+
+/* Something has changed: close it if nobody holds it open. */
+void session_check(struct session *session);
+
+/* An answer of the store for it; its texts may be taken. */
+void session_answer(struct session *session, struct store_answer *answer);
+
+/* SIGTERM of a private collector: wait for nobody. */
+void session_close_now(struct session *session);
+
+unsigned session_live_instances(const struct session *session);
+unsigned session_count_instances(const struct server *server, uid_t uid);
+
+/* Returns NULL. The store's handle is not freed: the store ends with it. */
+struct session *session_free(struct session *session);

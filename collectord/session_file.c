@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectord/database.h"
+#include "collectord/storage.h"
+#include "collectord/store_private.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+
+/* Names of one job tried in a folder before giving up. */
+#define NAMES_MAX 1000
+
+struct store_database *session_file_close(struct store *store, struct store_database *database)
+{
+	struct store_database **at = &store->databases;
+
+	while (*at != database)
+		at = &(*at)->next;
+	*at = database->next;
+	writer_free(database->writer);
+	free(database);
+	return NULL;
+}
+
+/* An open file must not be opened twice: closing one drops the locks of the other. */
+static struct store_database *find_open(struct store *store, const char *path)
+{
+	struct store_database *database;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return NULL;
+	for (database = store->databases; database; database = database->next)
+		if (database->dev == st.st_dev && database->ino == st.st_ino)
+			break;
+	return database;
+}
+
+static int open_database(struct store *store, const char *path, struct store_database **ret)
+{
+	CLEANUP(free_p) struct store_database *database = calloc(1, sizeof(*database));
+	struct stat st;
+	int r;
+
+	if (!database)
+		return -ENOMEM;
+	if (stat(path, &st) < 0)
+		return -errno;
+	r = writer_open(path, &store->arena, &database->writer);
+	if (r < 0)
+		return r;
+	database->dev = st.st_dev;
+	database->ino = st.st_ino;
+	database->next = store->databases;
+	store->databases = database;
+	*ret = TAKE(database);
+	return 0;
+}
+
+static int make_database(
+	struct store *store, const char *path, bool is_private, struct store_database **ret)
+{
+	int r = storage_create_file(path, is_private);
+
+	if (r < 0)
+		return r;
+	r = open_database(store, path, ret);
+	if (r < 0)
+		(void)unlink(path); /* made just now, by us, and nothing is in it */
+	return r;
+}
+
+static int continue_database(struct store *store, const char *path, struct store_database **ret)
+{
+	int r;
+
+	*ret = find_open(store, path);
+	if (*ret)
+		return 0;
+	r = storage_check_file(path);
+	return r < 0 ? r : open_database(store, path, ret);
+}
+
+void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
+{
+	CLEANUP(close_p) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, SESSION_FILE_BOOT_BYTES - 1);
+
+	ret[n > 0 ? n : 0] = 0;
+	ret[strcspn(ret, "\n")] = 0;
+}
+
+/* ---- the session's row ------------------------------------------------------------------ */
+
+static bool text_is(const unsigned char *a, const char *b)
+{
+	return a && b ? !strcmp((const char *)a, b) : !a && !b;
+}
+
+/* 1: there, and *@ret_fits says whether it is this job, not closed; 0: not there. */
+static int find_row(
+	struct store_session *session, struct writer *writer, const char *name, bool *ret_fits)
+{
+	sqlite3_stmt *find = writer->statements.at[ST_SESSION_FIND];
+	int step;
+
+	database_bind_text(find, 1, name);
+	step = sqlite3_step(find);
+	if (step == SQLITE_ROW) {
+		session->id = sqlite3_column_int64(find, 0);
+		*ret_fits = sqlite3_column_int64(find, 1) == session->uid &&
+			    text_is(sqlite3_column_text(find, 2), session->job) &&
+			    sqlite3_column_type(find, 3) == SQLITE_NULL;
+		session->start_realtime_ns = (uint64_t)sqlite3_column_int64(find, 4);
+	}
+	sqlite3_reset(find);
+	return step == SQLITE_ROW ? 1 : database_errno(step);
+}
+
+static int put_row(struct store_session *session, struct writer *writer)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_SESSION_PUT];
+	int r;
+
+	session->start_realtime_ns = clock_realtime_ns();
+	database_bind_text(put, 1, session->name);
+	database_bind_text(put, 2, session->job);
+	sqlite3_bind_int64(put, 3, session->uid);
+	database_bind_text(put, 4, session->command);
+	database_bind_text(put, 5, session->host);
+	sqlite3_bind_int64(put, 6, (int64_t)clock_boottime_ns());
+	sqlite3_bind_int64(put, 7, (int64_t)session->start_realtime_ns);
+	r = database_run(put);
+	if (r == 0)
+		session->id = sqlite3_last_insert_rowid(writer->db);
+	return r;
+}
+
+static int open_row_again(struct store_session *session, struct writer *writer)
+{
+	sqlite3_stmt *again = writer->statements.at[ST_SESSION_OPEN_AGAIN];
+
+	sqlite3_bind_int64(again, 1, session->id);
+	return database_run(again);
+}
+
+static int put_meta(struct store_session *session, struct writer *writer)
+{
+	char boot_id[SESSION_FILE_BOOT_BYTES];
+	int r = writer_put_meta_number(writer, "complete", 0);
+
+	session_file_boot_id(boot_id);
+	if (r == 0)
+		r = writer_put_meta(writer, "boot_id", boot_id);
+	if (r == 0)
+		r = writer_put_meta_first(writer, "command", session->command);
+	return r == 0 ? writer_put_meta_first(writer, "host", session->host) : r;
+}
+
+/* A name that is taken by another session of a shared file gets a number. */
+static int name_row(struct store_session *session, struct writer *writer)
+{
+	CLEANUP(free_p) char *first = strdup(session->name);
+	bool fits;
+
+	for (int i = 2; first && i < NAMES_MAX; i++) {
+		int r = find_row(session, writer, session->name, &fits);
+		char *name;
+
+		if (r < 0)
+			return r;
+		if (r == 1 && session->create == STORE_RESUME)
+			return open_row_again(session, writer);
+		if (r == 0)
+			return put_row(session, writer);
+		if (asprintf(&name, "%s-%d", first, i) < 0)
+			return -ENOMEM;
+		free(session->name);
+		session->name = name;
+	}
+	return first ? -EEXIST : -ENOMEM;
+}
+
+static int open_row(struct store_session *session, struct store_database *database)
+{
+	struct writer *writer = database->writer;
+	int r = work_commit(session->store, database);
+
+	if (r == 0)
+		r = writer_begin(writer);
+	if (r < 0)
+		return r;
+	r = name_row(session, writer);
+	if (r == 0)
+		r = put_meta(session, writer);
+	if (r == 0)
+		r = writer_commit(writer);
+	if (r < 0 && writer_rollback(writer) < 0)
+		database->must_reload = true;
+	return r;
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static int open_at_path(struct store_session *session, struct store_database **ret)
+{
+	char *path;
+	int r = storage_resolve(session->path, &path);
+
+	if (r < 0)
+		return r;
+	free(session->path);
+	session->path = path;
+	*ret = find_open(session->store, path);
+	if (*ret)
+		return 0;
+	r = make_database(session->store, path, false, ret);
+	if (r == -EEXIST && session->create == STORE_RESUME)
+		r = continue_database(session->store, path, ret);
+	return r;
+}
+
+static bool is_of_this_boot(struct writer *writer)
+{
+	char boot_id[SESSION_FILE_BOOT_BYTES];
+	sqlite3_stmt *statement = NULL;
+	bool is_same = false;
+
+	session_file_boot_id(boot_id);
+	if (database_prepare(writer->db, &statement,
+		    "SELECT value FROM rtl_meta WHERE key = 'boot_id'") == 0 &&
+		sqlite3_step(statement) == SQLITE_ROW)
+		is_same = text_is(sqlite3_column_text(statement, 0), boot_id);
+	sqlite3_finalize(statement);
+	return is_same;
+}
+
+/* Is it the same job, of before the collector was restarted? Left open if so. */
+static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
+{
+	struct store_database *database;
+	bool fits = false;
+	int r;
+
+	if (find_open(session->store, path))
+		return -EEXIST;
+	r = continue_database(session->store, path, &database);
+	if (r < 0)
+		return -EEXIST; /* whatever it is, it is not ours to touch */
+	r = find_row(session, database->writer, session->name, &fits);
+	if (r == 1 && fits && is_of_this_boot(database->writer)) {
+		*ret = database;
+		return 0;
+	}
+	session_file_close(session->store, database);
+	return -EEXIST;
+}
+
+static int open_in_folder(struct store_session *session, struct store_database **ret, bool *ret_acl)
+{
+	CLEANUP(free_p) char *folder = NULL;
+	CLEANUP(free_p) char *name = strdup(session->name);
+	int r = storage_tenant_folder(session->dir, session->uid, &folder, ret_acl);
+
+	for (int i = 2; r == 0 && name && i < NAMES_MAX; i++) {
+		CLEANUP(free_p) char *path = NULL;
+		char safe[STORAGE_NAME_BYTES];
+
+		storage_safe_name(session->name, safe);
+		if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
+			return -ENOMEM;
+		r = make_database(session->store, path, true, ret);
+		if (r == -EEXIST && session->create == STORE_RESUME)
+			r = try_resume(session, path, ret);
+		if (r == 0)
+			session->path = TAKE(path);
+		if (r != -EEXIST)
+			return r;
+		free(session->name);
+		if (asprintf(&session->name, "%.100s-%d", name, i) < 0) {
+			session->name = NULL;
+			return -ENOMEM;
+		}
+		r = 0;
+	}
+	return r < 0 ? r : -EEXIST;
+}
+
+const char *session_file_explain(int r)
+{
+	switch (r) {
+	case -EEXIST:
+		return "it exists already, and no database is ever overwritten";
+	case -EMEDIUMTYPE:
+		return "it is not a database of rtl";
+	case -EPROTONOSUPPORT:
+		return "it was written by a newer rtl";
+	case -ENOTSUP:
+		return "its file system has no shared memory for SQLite's WAL; choose a local one";
+	case -EMLINK:
+		return "it has several links";
+	case -EUCLEAN:
+		return "it is corrupt";
+	default:
+		return strerror(-r);
+	}
+}
+
+int session_file_open(struct store_session *session, char *why, size_t why_bytes)
+{
+	struct store_database *database = NULL;
+	bool has_acl = true;
+	int r;
+
+	why[0] = 0;
+	if (session->path)
+		r = open_at_path(session, &database);
+	else
+		r = open_in_folder(session, &database, &has_acl);
+	if (r == 0) {
+		r = open_row(session, database);
+		if (r < 0 && !database->sessions)
+			session_file_close(session->store, database);
+	}
+	if (r < 0) {
+		snprintf(why, why_bytes, "%s: %s", session->path ? session->path : session->name,
+			session_file_explain(r));
+		return r;
+	}
+	session->database = database;
+	database->sessions++;
+	if (!has_acl)
+		snprintf(why, why_bytes,
+			"%s: its owner cannot read it: no ACLs on this file system", session->path);
+	return 0;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/shim_peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "collectord/detached.h"
+#include "collectord/exit_status.h"
+#include "collectord/instance.h"
+#include "collectord/log.h"
+#include "collectord/peer.h"
+#include "collectord/server.h"
+#include "collectord/session.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+#include "proto/recorder.h"
+
+static void shim_frames(struct peer *peer, const uint8_t *frames, size_t bytes)
+{
+	if (peer->role_data)
+		instance_take_frames(peer->role_data, frames, bytes);
+}
+
+static void shim_closed(struct peer *peer)
+{
+	struct instance *instance = peer->role_data;
+
+	/* A newer connection of the same process may have taken over. */
+	if (instance && instance->peer == peer)
+		instance_detach_peer(instance);
+	peer->role_data = NULL;
+}
+
+static const struct peer_role shim_role = {.frames = shim_frames, .closed = shim_closed};
+
+/*
+ * The recorder must be a memfd that can neither shrink nor grow any more. Seals are asked
+ * first: the call knows shared memory only, so that no file system of a tenant is touched.
+ * NULL: it is; else why not.
+ */
+static const char *check_recorder(int fd, const Rtl__Hello *hello)
+{
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct recorder_header header;
+	struct statfs fs;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & wanted) != wanted)
+		return "the recorder is not a sealed memfd";
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		return "the recorder is not on tmpfs";
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(header) ||
+		st.st_size > (off_t)RECORDER_BYTES_MAX)
+		return "the recorder has an impossible size";
+	if (!hello->has_recorder_bytes || hello->recorder_bytes != (uint64_t)st.st_size)
+		return "the recorder has not the size that Hello says";
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+		header.magic != RECORDER_MAGIC || header.layout != RECORDER_LAYOUT)
+		return "the recorder has a layout that this collector does not know";
+	if (memcmp(header.token, hello->token.data, INSTANCE_TOKEN_BYTES) != 0)
+		return "the recorder is of another process";
+	return NULL;
+}
+
+/* What the message itself must hold. NULL: it does; else why not. */
+static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
+{
+	if (!peer->pid)
+		return "its pid is not visible here: credentials do not cross pid namespaces";
+	if (peer->n_passed != 1)
+		return "Hello must carry exactly one file descriptor, the recorder";
+	if (!hello->has_token || hello->token.len != INSTANCE_TOKEN_BYTES || !hello->has_boot_id ||
+		hello->boot_id.len != INSTANCE_TOKEN_BYTES)
+		return "Hello lacks its token or boot id";
+	if (hello->n_gpus > RECORDER_GPUS)
+		return "Hello names too many GPUs";
+	return check_recorder(peer->passed_fd, hello);
+}
+
+/*
+ * pid and start time by the kernel's word. The start time of the Hello counts only where
+ * /proc does not show it (hidepid, or the process is gone already).
+ */
+static void identify(
+	const struct peer *peer, const Rtl__Hello *hello, struct instance_identity *ret)
+{
+	uint64_t start_time = exit_status_start_time(peer->pid);
+
+	*ret = (struct instance_identity){.uid = peer->uid, .pid = peer->pid};
+	ret->start_time = start_time ? start_time : hello->start_time;
+	memcpy(ret->token, hello->token.data, INSTANCE_TOKEN_BYTES);
+	memcpy(ret->boot_id, hello->boot_id.data, INSTANCE_TOKEN_BYTES);
+}
+
+/* -1 where the kernel has none. -ESRCH: it is gone (and the pid perhaps in use again). */
+static int take_pidfd(struct peer *peer)
+{
+	int fd;
+
+	if (peer->pidfd >= 0)
+		return TAKE_FD(peer->pidfd);
+	fd = exit_status_open_pidfd(peer->pid);
+	return fd >= 0 ? fd : -1;
+}
+
+/* The launcher's job, else one of this process alone. NULL: no memory. */
+static char *job_of(const Rtl__Hello *hello, const struct instance_identity *identity)
+{
+	char *job = NULL;
+
+	if (hello->has_job && hello->job.len)
+		return msg_string(true, &hello->job, LABEL_BYTES_MAX);
+	if (asprintf(&job, "pid-%d-%" PRIu64, identity->pid, identity->start_time) < 0)
+		return NULL;
+	return job;
+}
+
+/* Takes the recorder out of @peer on success. */
+static int open_instance(struct peer *peer, const Rtl__Hello *hello,
+	const struct instance_identity *identity, const uint8_t *frame, size_t bytes,
+	struct instance **ret)
+{
+	CLEANUP(free_p) char *job = job_of(hello, identity);
+	CLEANUP(free_p)
+	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	CLEANUP(close_p) int pidfd = -1;
+	struct session *session = NULL;
+	int r;
+
+	if (!job)
+		return -ENOMEM;
+	r = session_get(peer->server, peer->uid, job, command, &session);
+	if (r < 0)
+		return r;
+	pidfd = take_pidfd(peer);
+	r = instance_new(session, identity, peer->passed_fd, pidfd, frame, bytes, ret);
+	if (r < 0) {
+		session_check(session);
+		return r;
+	}
+	peer->passed_fd = -1;
+	(void)TAKE_FD(pidfd); /* the instance's now */
+	return 0;
+}
+
+static int adopt(
+	struct peer *peer, struct instance *instance, const uint8_t *frame, size_t bytes)
+{
+	int r = instance_adopt(instance, peer->passed_fd, frame, bytes);
+
+	if (r == 0)
+		peer->passed_fd = -1;
+	return r;
+}
+
+static int find_or_open(struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame,
+	size_t bytes, struct instance **ret)
+{
+	struct instance_identity identity;
+	struct instance *execed;
+
+	identify(peer, hello, &identity);
+	*ret = session_find_instance(peer->server, &identity);
+	if (*ret && !instance_is_live(*ret))
+		return -ESTALE;
+	if (*ret)
+		return (*ret)->store ? 0 : adopt(peer, *ret, frame, bytes);
+	if (detached_has(peer->server->detached, &identity))
+		return -ESTALE;
+	execed = session_find_execed(peer->server, &identity);
+	if (execed)
+		instance_end(execed, INSTANCE_END_EXEC);
+	if (session_count_instances(peer->server, peer->uid) >= CONNECTIONS_PER_UID_MAX)
+		return -EDQUOT;
+	return open_instance(peer, hello, &identity, frame, bytes, ret);
+}
+
+static const char *explain(int error)
+{
+	switch (error) {
+	case -EDQUOT:
+		return "too many processes or sessions of this user are open";
+	case -ESTALE:
+		return "the session of this process is closed, or it was taken for ended";
+	case -ESHUTDOWN:
+		return "the collector is shutting down";
+	default:
+		return strerror(-error);
+	}
+}
+
+void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame, size_t bytes)
+{
+	struct instance *instance = NULL;
+	const char *why;
+	int r;
+
+	if (!msg_common_version((int)hello->has_version_min, hello->version_min,
+		    (int)hello->has_version_max, hello->version_max)) {
+		peer_refuse(peer, "the shim speaks protocol %u-%u, this collector %u-%u",
+			hello->version_min, hello->version_max, PROTO_VERSION_MIN,
+			PROTO_VERSION_MAX);
+		return;
+	}
+	why = check_hello(peer, hello);
+	if (why) {
+		peer_refuse(peer, "%s", why);
+		return;
+	}
+	r = find_or_open(peer, hello, frame, bytes, &instance);
+	if (r < 0) {
+		peer_refuse(peer, "%s", explain(r));
+		return;
+	}
+	peer_greeted(peer, &shim_role, instance, FRAME_BYTES_MAX);
+	if (instance_attach(instance, peer) < 0)
+		peer_close(peer);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Every statement the store writes or reads with, prepared once a connection. All values are
+ * bound: no text of a peer is ever part of SQL. Store thread.
+ */
+#include <sqlite3.h>
+
+#define STATEMENTS(X)                                                                              \
+	X(META_PUT, "INSERT INTO rtl_meta (key, value) VALUES (?1, ?2) "                           \
+		    "ON CONFLICT (key) DO UPDATE SET value = excluded.value")                      \
+	X(META_PUT_FIRST, "INSERT OR IGNORE INTO rtl_meta (key, value) VALUES (?1, ?2)")           \
+	X(REASON_PUT, "INSERT OR IGNORE INTO rtl_untimed_reason (id, name) VALUES (?1, ?2)")       \
+	X(TEXT_PUT, "INSERT INTO rocpd_string (string) VALUES (?1)")                               \
+	X(TEXT_ALL, "SELECT s.id, s.string, k.symbol FROM rocpd_string s "                         \
+		    "LEFT JOIN rtl_kernel_base k ON k.id = s.id")                                  \
+	X(KERNEL_PUT, "INSERT INTO rtl_kernel_base (id, symbol) VALUES (?1, ?2)")                  \
+	X(SHAPE_PUT, "INSERT INTO rtl_shape (process_id, gpuId, queueId, kernel_id, workgroupX, "  \
+		     "workgroupY, workgroupZ, gridX, gridY, gridZ, lds, scratch) "                 \
+		     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                 \
+	X(SHAPE_ALL, "SELECT id, process_id, gpuId, queueId, kernel_id, workgroupX, workgroupY, "  \
+		     "workgroupZ, gridX, gridY, gridZ, lds, scratch FROM rtl_shape "               \
+		     "WHERE process_id IN (SELECT id FROM rtl_process WHERE ended IS NULL)")       \
+	X(SESSION_FIND, "SELECT id, uid, job, end_ns, start_realtime_ns FROM rtl_session "         \
+			"WHERE name = ?1")                                                         \
+	X(SESSION_PUT, "INSERT INTO rtl_session (name, job, uid, command, host, start_ns, "        \
+		       "start_realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
+	X(SESSION_OPEN_AGAIN, "UPDATE rtl_session SET end_ns = NULL, exit_status = NULL "          \
+			      "WHERE id = ?1")                                                     \
+	X(SESSION_COMMAND, "UPDATE rtl_session SET command = ?2 WHERE id = ?1")                    \
+	X(SESSION_END, "UPDATE rtl_session SET end_ns = ?2, exit_status = ?3 WHERE id = ?1")       \
+	X(GPU_PUT, "INSERT INTO rtl_gpu (gpuId, kfd_node, kfd_gpu_id, domain, bdf, unique_id, "    \
+		   "partition, gfx, name) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "            \
+		   "ON CONFLICT (gpuId) DO NOTHING")                                               \
+	X(PROCESS_FIND, "SELECT id, session_id, hw_frame, duplicate_frames, ended, drained "       \
+			"FROM rtl_process WHERE boot_id = ?1 AND pid = ?2 AND start_time = ?3 "    \
+			"AND token = ?4")                                                          \
+	X(PROCESS_PUT, "INSERT INTO rtl_process (session_id, pid, start_ns, rank, local_rank, "    \
+		       "world_size, launcher, attempt, exe, host, boot_id, uid, token, "           \
+		       "start_time, command, mode, front_end, runtime, shim_version, job) "        \
+		       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "     \
+		       "?15, ?16, ?17, ?18, ?19, ?20)")                                            \
+	X(PROCESS_BACK, "UPDATE rtl_process SET ended = NULL WHERE id = ?1")                       \
+	X(PROCESS_STATE, "SELECT hw_frame, duplicate_frames FROM rtl_process WHERE id = ?1")       \
+	X(PROCESS_MARK, "UPDATE rtl_process SET hw_frame = ?2, duplicate_frames = ?3 "             \
+			"WHERE id = ?1")                                                           \
+	X(PROCESS_END, "UPDATE rtl_process SET ended = ?2, exit_status = ?3, drained = ?4 "        \
+		       "WHERE id = ?1")                                                            \
+	X(PROCESS_OPEN_ALL, "SELECT id FROM rtl_process WHERE session_id = ?1 AND ended IS NULL")  \
+	X(PROCESS_LEFT_ALL, "SELECT id, uid, pid, start_time, boot_id, token FROM rtl_process "    \
+			    "WHERE session_id = ?1 AND ended IS NULL")                             \
+	X(PROCESS_COUNT, "SELECT count(*) FROM rtl_process WHERE session_id = ?1")                 \
+	X(OUTSTANDING_PUT, "INSERT INTO rtl_outstanding (process_id, gpuId, queueId, "             \
+			   "sequenceId, description_id, submit_ns, tid, roctxId) "                 \
+			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                              \
+	X(QUEUE_ALL, "SELECT queueId, gpuId, dispatched, skipped, stored, untimed, outstanding, "  \
+		     "dropped, torn, busy_ns, last_end_ns FROM rtl_queue WHERE process_id = ?1")   \
+	X(QUEUE_PUT, "INSERT INTO rtl_queue (process_id, queueId, gpuId, dispatched, skipped, "    \
+		     "stored, untimed, outstanding, dropped, torn, busy_ns, last_end_ns) "         \
+		     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "                 \
+		     "ON CONFLICT DO UPDATE SET gpuId = excluded.gpuId, "                          \
+		     "dispatched = excluded.dispatched, skipped = excluded.skipped, "              \
+		     "stored = excluded.stored, untimed = excluded.untimed, "                      \
+		     "outstanding = excluded.outstanding, dropped = excluded.dropped, "            \
+		     "torn = excluded.torn, busy_ns = excluded.busy_ns, "                          \
+		     "last_end_ns = excluded.last_end_ns")                                         \
+	X(COUNTER_ALL, "SELECT queueId, name, value FROM rtl_counter_base WHERE process_id = ?1")  \
+	X(COUNTER_PUT, "INSERT INTO rtl_counter_base (process_id, queueId, name, value) "          \
+		       "VALUES (?1, ?2, ?3, ?4) "                                                  \
+		       "ON CONFLICT DO UPDATE SET value = excluded.value")                         \
+	X(LOSS_ALL, "SELECT reason, count FROM rtl_loss WHERE process_id = ?1")                    \
+	X(LOSS_PUT, "INSERT INTO rtl_loss (process_id, reason, count, from_ns, to_ns) "            \
+		    "VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT DO UPDATE SET "                       \
+		    "count = excluded.count, to_ns = excluded.to_ns "                              \
+		    "WHERE count IS NOT excluded.count")                                           \
+	X(LOSS_DROP, "DELETE FROM rtl_loss WHERE process_id = ?1 AND reason = ?2")                 \
+	X(CLOCK_PUT, "INSERT INTO rtl_clock (process_id, gpuId, tick, tick_hz, boottime_ns, "      \
+		     "realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                               \
+	X(CLOCK_ALL, "SELECT gpuId, tick, boottime_ns, realtime_ns FROM rtl_clock "                \
+		     "WHERE process_id = ?1 ORDER BY boottime_ns")                                 \
+	X(MARKER_BEGIN, "INSERT OR IGNORE INTO rtl_marker_base (process_id, id, parent, tid, "     \
+			"kind, text_id, start_ns, end_ns) "                                        \
+			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                 \
+	X(MARKER_END, "UPDATE rtl_marker_base SET end_ns = ?3 "                                    \
+		      "WHERE process_id = ?1 AND id = ?2 AND end_ns IS NULL")                      \
+	/* total(): exact below 2^53, and no error above, where only a lie gets. */                  \
+	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
+		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \
+		      "CAST(total(q.untimed) AS INTEGER), CAST(total(outstanding) AS INTEGER), "   \
+		      "CAST(total(dropped) AS INTEGER), CAST(total(torn) AS INTEGER) "             \
+		      "FROM rtl_queue q "                                                          \
+		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
+		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
+	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l "  \
+		      "JOIN rtl_process p ON p.id = l.process_id "                                 \
+		      "WHERE ?1 IS NULL OR session_id = ?1 GROUP BY reason")                       \
+	X(SUM_SKIPPED, "SELECT name, CAST(total(value) AS INTEGER) FROM rtl_counter_base c "       \
+		       "JOIN rtl_process p ON p.id = c.process_id "                                \
+		       "WHERE name GLOB 'skipped_*' AND (?1 IS NULL OR session_id = ?1) "          \
+		       "GROUP BY name")                                                            \
+	X(SUM_UNDRAINED, "SELECT count(*) FROM rtl_process "                                       \
+			 "WHERE NOT drained AND (?1 IS NULL OR session_id = ?1)")                  \
+	X(IS_SIMULATED, "SELECT EXISTS (SELECT 1 FROM rtl_gpu WHERE name GLOB '*SIMULATED*')")
+
+#define STATEMENT_ENUM(name, sql) ST_##name,
+enum statement { STATEMENTS(STATEMENT_ENUM) ST_COUNT };
+
+struct statements {
+	sqlite3_stmt *at[ST_COUNT];
+};
+
+/* -errno as database_errno(); on an error nothing is left prepared. */
+int statements_prepare(sqlite3 *db, struct statements *statements);
+void statements_done(struct statements *statements);

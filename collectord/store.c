@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/store.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "collectord/store_private.h"
+#include "collectord/text.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+/* ---- the thread's side: handles ------------------------------------------------------------ */
+
+static void free_process(struct store_process *p)
+{
+	process_free(p->process);
+	free(p);
+}
+
+static void free_session(struct store_session *session)
+{
+	while (session->processes) {
+		struct store_process *next = session->processes->next;
+
+		free_process(session->processes);
+		session->processes = next;
+	}
+	free(session->name);
+	free(session->job);
+	free(session->command);
+	free(session->host);
+	free(session->path);
+	free(session->dir);
+	free(session);
+}
+
+/* Commands that came after its last answer may still be waiting. */
+static void drop_commands(
+	struct store *store, struct command_list *list, const struct store_session *session)
+{
+	struct command_list kept = {0};
+	struct command *command;
+
+	while ((command = command_list_take(list))) {
+		if (command->session != session) {
+			command_list_add(&kept, command);
+			continue;
+		}
+		answer_release(store, command);
+		command_free(command);
+	}
+	*list = kept;
+}
+
+static void forget_session(struct store *store, struct store_session *session)
+{
+	struct store_session **at = &store->sessions;
+
+	for (struct store_database *d = store->databases; d; d = d->next)
+		drop_commands(store, &d->todo, session);
+	/* The lock: the loop's own accounting walks this list no more once it let go. */
+	pthread_mutex_lock(&store->lock);
+	for (struct store_process *p = session->processes; p; p = p->next)
+		store->stalled -= p->is_stalled;
+	pthread_mutex_unlock(&store->lock);
+	while (*at && *at != session)
+		at = &(*at)->next;
+	if (*at)
+		*at = session->next;
+	free_session(session);
+}
+
+static void open_session(struct store *store, struct store_session *session)
+{
+	char why[256] = "";
+	int r = session_file_open(session, why, sizeof(why));
+	struct index_entry entry = {
+		.database = session->path,
+		.name = session->name,
+		.job = session->job,
+		.command = session->command,
+		.uid = session->uid,
+		.start_realtime_ns = session->start_realtime_ns,
+	};
+
+	session->next = store->sessions;
+	store->sessions = session;
+	if (r < 0) {
+		session->is_over = true;
+		answer_session(session, STORE_FAILED, r, why);
+		return;
+	}
+	/* The index only helps to find files; theirs is the truth. */
+	if (store->index)
+		(void)index_put(store->index, &entry);
+	stat_fill_session(session, true);
+	/* What this cannot read is seen to when the session closes. */
+	if (session->create == STORE_RESUME)
+		(void)recover_processes(session);
+	answer_session(session, STORE_OPENED, 0, why[0] ? why : NULL);
+}
+
+/* ---- the thread's side: from the queue to the databases ------------------------------------- */
+
+static void refuse(struct store *store, struct command *command)
+{
+	struct store_process *p = command->process;
+
+	if (command->kind == COMMAND_PROCESS_OPEN || command->kind == COMMAND_PROCESS_LEFT) {
+		p->is_over = true;
+		answer_process(p, STORE_PROCESS_FAILED, -EBADF, "its session is not open");
+	}
+	answer_release(store, command);
+	command_free(command);
+}
+
+static void route(struct store *store, struct command *command)
+{
+	struct store_session *session = command->session;
+
+	if (command->kind == COMMAND_PROCESS_OPEN || command->kind == COMMAND_PROCESS_LEFT) {
+		command->process->next = session->processes;
+		session->processes = command->process;
+	}
+	if (command->kind == COMMAND_RECOVER) {
+		recover_sessions(store, command->text);
+		command_free(command);
+	} else if (command->kind == COMMAND_SESSION_OPEN) {
+		open_session(store, session);
+		command_free(command);
+	} else if (command->kind == COMMAND_SESSION_FREE) {
+		forget_session(store, session);
+		command_free(command);
+	} else if (!session->database) {
+		refuse(store, command);
+	} else {
+		command_list_add(&session->database->todo, command);
+	}
+}
+
+static void work_all(struct store *store, bool is_last)
+{
+	struct store_database *database = store->databases, *next;
+
+	for (; database; database = next) {
+		next = database->next;
+		work_database(store, database, is_last);
+	}
+}
+
+/* More of what is queued, of databases that need not wait. */
+static bool has_work(const struct store *store)
+{
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if (d->todo.first && !d->not_before_ns)
+			return true;
+	return false;
+}
+
+static int commit_all(struct store *store)
+{
+	int error = 0;
+
+	for (struct store_database *d = store->databases; d; d = d->next) {
+		int r = work_commit(store, d);
+
+		if (r < 0 || d->todo.first)
+			error = -EIO;
+	}
+	return error;
+}
+
+static void work_off(struct store *store)
+{
+	do
+		work_all(store, false);
+	while (has_work(store));
+}
+
+static void run_batch(struct store *store, struct command_list *batch)
+{
+	struct command *command;
+
+	while ((command = command_list_take(batch))) {
+		if (command->kind == COMMAND_FLUSH) {
+			work_off(store);
+			answer_flushed(store, command->owner, commit_all(store));
+			command_free(command);
+			continue;
+		}
+		/* Its file may be one whose close is queued: that writes the end of the same row. */
+		if (command->kind == COMMAND_SESSION_OPEN)
+			work_off(store);
+		route(store, command);
+	}
+	work_all(store, false);
+}
+
+/* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
+static uint64_t next_time(const struct store *store)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (const struct store_database *d = store->databases; d; d = d->next) {
+		uint64_t at_ns = UINT64_MAX;
+
+		if (d->todo.first || d->must_reload)
+			at_ns = d->not_before_ns;
+		else if (d->writer->is_open)
+			at_ns = d->writer->began_ns + COMMIT_MS_MAX * 1000000ull;
+		if (at_ns < next_ns)
+			next_ns = at_ns;
+	}
+	return next_ns;
+}
+
+/* Waits for commands or for @until_ns; false: stop. */
+static bool wait_for_commands(struct store *store, uint64_t until_ns, struct command_list *ret)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ns / 1000000000u),
+		.tv_nsec = (long)(until_ns % 1000000000u),
+	};
+	bool is_stopping;
+	int r = 0;
+
+	pthread_mutex_lock(&store->lock);
+	while (!store->queue.first && !store->is_stopping && r != ETIMEDOUT) {
+		if (until_ns == UINT64_MAX)
+			r = pthread_cond_wait(&store->wake, &store->lock);
+		else
+			r = pthread_cond_timedwait(&store->wake, &store->lock, &until);
+	}
+	*ret = store->queue;
+	store->queue = (struct command_list){0};
+	is_stopping = store->is_stopping;
+	pthread_mutex_unlock(&store->lock);
+	return !is_stopping;
+}
+
+/* All counters, also those that had to wait for their second. */
+static void save_everything(struct store *store, struct store_database *database)
+{
+	int r = writer_begin(database->writer);
+
+	for (struct store_session *s = store->sessions; s && r == 0; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database && r == 0;
+			p = p->next)
+			if (p->process) {
+				p->is_touched = true;
+				r = process_save(p->process, database->writer, true);
+			}
+	if (r == 0)
+		(void)work_commit(store, database); /* tried once: see store_free() */
+}
+
+static void close_all(struct store *store)
+{
+	struct command *command;
+
+	while (store->databases) {
+		struct store_database *database = store->databases;
+
+		if (!database->must_reload)
+			save_everything(store, database);
+		while ((command = command_list_take(&database->todo)) ||
+			(command = command_list_take(&database->taken)))
+			command_free(command);
+		command_free(database->current);
+		/* The last connection to close checkpoints. */
+		session_file_close(store, database);
+	}
+	while (store->sessions) {
+		struct store_session *next = store->sessions->next;
+
+		free_session(store->sessions);
+		store->sessions = next;
+	}
+}
+
+static void *store_run(void *data)
+{
+	struct store *store = data;
+	struct command_list batch;
+	bool goes_on;
+
+	do {
+		goes_on = wait_for_commands(store, next_time(store), &batch);
+		run_batch(store, &batch);
+	} while (goes_on);
+	work_all(store, true);
+	(void)commit_all(store); /* tried once: see store_free() */
+	close_all(store);
+	return NULL;
+}
+
+/* ---- the loop's side ------------------------------------------------------------------------ */
+
+static int post(struct store *store, struct command *command)
+{
+	if (!command)
+		return -ENOMEM;
+	pthread_mutex_lock(&store->lock);
+	command_list_add(&store->queue, command);
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->lock);
+	return 0;
+}
+
+/* A thread that no signal is delivered to, with the stack that demangling may need. */
+static int start_thread(struct store *store)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int r = -pthread_attr_init(&attributes);
+
+	if (r < 0)
+		return r;
+	r = -pthread_attr_setstacksize(&attributes, STORE_STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (r == 0)
+		r = -pthread_create(&store->thread, &attributes, store_run, store);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return r;
+}
+
+static void init_wake(pthread_cond_t *wake)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+static void release(struct store *store)
+{
+	index_close(store->index);
+	msg_arena_done(&store->arena);
+	pthread_cond_destroy(&store->wake);
+	pthread_mutex_destroy(&store->lock);
+	if (store->answer_fd >= 0)
+		close(store->answer_fd);
+	free(store);
+}
+
+int store_new(const struct store_config *config, struct store **ret)
+{
+	struct store *store = calloc(1, sizeof(*store));
+	int r = 0;
+
+	if (!store)
+		return -ENOMEM;
+	pthread_mutex_init(&store->lock, NULL);
+	init_wake(&store->wake);
+	msg_arena_init(&store->arena, ARENA_BYTES_MAX);
+	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (store->answer_fd < 0)
+		r = -errno;
+	if (r == 0 && config->index_path)
+		r = index_open(config->index_path, &store->index);
+	if (r == 0)
+		r = start_thread(store);
+	if (r < 0) {
+		release(store);
+		return r;
+	}
+	*ret = store;
+	return 0;
+}
+
+struct store *store_free(struct store *store)
+{
+	if (!store)
+		return NULL;
+	pthread_mutex_lock(&store->lock);
+	store->is_stopping = true;
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->lock);
+	pthread_join(store->thread, NULL);
+	answer_drop_all(store);
+	release(store);
+	return NULL;
+}
+
+int store_answer_fd(const struct store *store)
+{
+	return store->answer_fd;
+}
+
+int store_flush(struct store *store, void *owner)
+{
+	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
+
+	if (command)
+		command->owner = owner;
+	return post(store, command);
+}
+
+int store_recover(struct store *store, const char *path)
+{
+	struct command *command = command_new(COMMAND_RECOVER, NULL, NULL);
+
+	if (command && path) {
+		command->text = strdup(path);
+		if (!command->text)
+			command = command_free(command);
+	}
+	return post(store, command);
+}
+
+/* A copy fit for a column; *@ok turns false when there is no memory. */
+static char *clean(const char *text, size_t max, bool *ok)
+{
+	char *copy = text ? text_clean(text, strlen(text), max) : NULL;
+
+	*ok = *ok && (!text || copy);
+	return copy;
+}
+
+static char *copy_path(const char *path, bool *ok)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	*ok = *ok && (!path || copy);
+	return copy;
+}
+
+int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret)
+{
+	struct store_session *session;
+	bool ok = true;
+	int r = -ENOMEM;
+
+	if (!params->name || !params->name[0] || !params->path == !params->dir)
+		return -EINVAL;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return -ENOMEM;
+	session->store = store;
+	session->owner = owner;
+	session->uid = params->uid;
+	session->create = params->create;
+	session->name = clean(params->name, LABEL_BYTES_MAX, &ok);
+	session->job = clean(params->job, LABEL_BYTES_MAX, &ok);
+	session->command = clean(params->command, COMMAND_BYTES_MAX, &ok);
+	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
+	session->path = copy_path(params->path, &ok);
+	session->dir = copy_path(params->dir, &ok);
+	if (ok)
+		r = post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	if (r < 0) {
+		free_session(session);
+		return r;
+	}
+	*ret = session;
+	return 0;
+}
+
+int store_session_command(struct store_session *session, const char *text)
+{
+	struct command *command = command_new(COMMAND_SESSION_COMMAND, session, NULL);
+	bool ok = true;
+
+	if (!command)
+		return -ENOMEM;
+	command->text = clean(text, COMMAND_BYTES_MAX, &ok);
+	if (!ok) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return post(session->store, command);
+}
+
+int store_session_close(struct store_session *session, int exit_status)
+{
+	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);
+
+	if (command)
+		command->exit_status = exit_status;
+	return post(session->store, command);
+}
+
+struct store_session *store_session_free(struct store_session *session)
+{
+	/* Without memory it stays until store_free(). */
+	if (session)
+		(void)post(session->store, command_new(COMMAND_SESSION_FREE, session, NULL));
+	return NULL;
+}
+
+int store_process_open(struct store_session *session, uint8_t *hello, size_t bytes, uid_t uid,
+	pid_t pid, uint64_t start_time, void *owner, struct store_process **ret)
+{
+	CLEANUP(free_p) uint8_t *owned = hello;
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command;
+
+	if (!process)
+		return -ENOMEM;
+	process->session = session;
+	process->owner = owner;
+	command = command_new(COMMAND_PROCESS_OPEN, session, process);
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	command->bytes = TAKE(owned);
+	command->count = bytes;
+	command->uid = uid;
+	command->pid = pid;
+	command->start_time = start_time;
+	*ret = process;
+	return post(session->store, command);
+}
+
+int store_process_reopen(struct store_process *process)
+{
+	return post(process->session->store,
+		command_new(COMMAND_PROCESS_REOPEN, process->session, process));
+}
+
+int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes)
+{
+	struct store *store = process->session->store;
+	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+	bool is_full;
+
+	if (!command) {
+		free(frames);
+		return -ENOMEM;
+	}
+	command->bytes = frames;
+	command->count = bytes;
+	pthread_mutex_lock(&store->lock);
+	process->queued_bytes += bytes;
+	store->queued_bytes += bytes;
+	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
+		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
+	if (is_full && !process->is_stalled) {
+		process->is_stalled = true;
+		store->stalled++;
+	}
+	command_list_add(&store->queue, command);
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->lock);
+	return is_full;
+}
+
+int store_process_end(
+	struct store_process *process, int memfd, enum store_ended how, int exit_status)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, process->session, process);
+
+	if (!command) {
+		if (memfd >= 0)
+			close(memfd);
+		return -ENOMEM;
+	}
+	command->memfd = memfd;
+	command->how = how;
+	command->exit_status = exit_status;
+	return post(process->session->store, command);
+}
+
+int store_process_left(struct store_session *session, uint64_t process_id, enum store_ended how,
+	int exit_status, void *owner, struct store_process **ret)
+{
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command =
+		process ? command_new(COMMAND_PROCESS_LEFT, session, process) : NULL;
+
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->session = session;
+	process->owner = owner;
+	command->process_id = process_id;
+	command->how = how;
+	command->exit_status = exit_status;
+	*ret = process;
+	return post(session->store, command);
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# rtl_store: the store thread. rtl_store_faults: the same with the places where tests kill it.
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.40)
+
+set(store_folder ${CMAKE_CURRENT_LIST_DIR})
+file(GLOB store_migrations CONFIGURE_DEPENDS ${store_folder}/schema/*.sql)
+string(REPLACE ";" "|" store_migrations_argument "${store_migrations}")
+set(store_embedded ${CMAKE_CURRENT_BINARY_DIR}/gen/migrations.c)
+add_custom_command(
+	OUTPUT ${store_embedded}
+	COMMAND ${CMAKE_COMMAND} -DOUTPUT=${store_embedded} "-DFILES=${store_migrations_argument}"
+		-P ${store_folder}/embed_sql.cmake
+	DEPENDS ${store_migrations} ${store_folder}/embed_sql.cmake
+	VERBATIM)
+
+set(store_sources ${store_embedded})
+foreach(name answer close command database defines drain feed hash index ingest intern ledger migrate
+		process recorder_reader recover session_file stat statements storage store text tick_line
+		verdict work writer)
+	list(APPEND store_sources ${store_folder}/${name}.c)
+endforeach()
+
+foreach(target rtl_store rtl_store_faults)
+	add_library(${target} STATIC ${store_sources})
+	target_link_libraries(${target} PUBLIC rtl_flags rtl_proto_shared Threads::Threads
+		PRIVATE PkgConfig::SQLITE -l:libiberty.a acl)
+endforeach()
+target_compile_definitions(rtl_store_faults PRIVATE RTL_FAULTS)
+# Only tests link it.
+set_target_properties(rtl_store_faults PROPERTIES EXCLUDE_FROM_ALL TRUE)

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The store: one thread, the only one that touches a disk. It owns every database, decodes
+ * frames, inserts, commits and checkpoints. All functions here are called by the loop thread
+ * and never wait for a disk; they put a command into a queue. Answers come back in order
+ * through an eventfd. Statistics are copied out under a short lock that is never held over
+ * I/O. Nothing here knows sockets.
+ *
+ * Handles. store_session_open() and store_process_open() return a handle at once; whether it
+ * worked is said by an answer that carries the @owner given with it. Each handle gets exactly
+ * one last answer (marked "last" below); the owner must stay valid until then. Handles stay
+ * readable (statistics) until the loop frees the session, which frees its processes too.
+ *
+ *   session:  LEFT_PROCESS*, OPENED                   then  CLOSED (last)
+ *             FAILED (last)
+ *   process:  PROCESS_OPENED (again after a reopen), COMMITTED*, BAD_FRAME*, ROOM*
+ *                                                     then  PROCESS_ENDED (last)
+ *             PROCESS_FAILED (last)
+ *
+ * A failed session fails each of its processes; those queued behind it get PROCESS_FAILED.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct store;
+struct store_session;
+struct store_process;
+
+/* ---- the thread ------------------------------------------------------------------------ */
+
+struct store_config {
+	/* index.db of the service: every session of the node. NULL: none (private collector). */
+	const char *index_path;
+};
+
+/*
+ * Starts the thread, with all signals blocked in it. -ENOMEM, -EAGAIN, or what eventfd() says.
+ */
+int store_new(const struct store_config *config, struct store **ret);
+
+/*
+ * Commits what is queued, checkpoints, closes every database and joins the thread (a degraded
+ * disk is tried once more, not for ever: what is not committed was not acknowledged and still
+ * lies in the recorders). Sessions that were not closed stay open in their files, to be
+ * resumed. Unread answers are dropped; handles not yet freed are freed. Returns NULL.
+ */
+struct store *store_free(struct store *store);
+
+/* Readable when there are answers. Read by store_next_answer() itself; do not close. */
+int store_answer_fd(const struct store *store);
+
+/* Commit all that was queued before; then one FLUSHED answer with @owner. -ENOMEM. */
+int store_flush(struct store *store, void *owner);
+
+/*
+ * Look for sessions that an earlier life of the collector left open: in the file @path, or in
+ * what the index names (NULL). Reads only, but for a file whose end was decided and which is
+ * not yet one file. A LEFT_SESSION answer each, LEFT_FAILED for what cannot be read, then one
+ * LEFT_DONE. -ENOMEM.
+ */
+int store_recover(struct store *store, const char *path);
+
+/* ---- sessions --------------------------------------------------------------------------- */
+
+enum store_create {
+	/*
+	 * With path: the file must not exist (FAILED, -EEXIST).
+	 * With dir: the name that is taken gets a suffix (NAME-2 ...); OPENED says the final one.
+	 */
+	STORE_NEW,
+	/*
+	 * With path: an existing file must be a database of ours and is continued; the session
+	 * of that name in it is re-opened. Else the file is created.
+	 * With dir: NAME is continued when it is an unclosed session of the same uid, job and
+	 * boot (the collector was restarted); otherwise as STORE_NEW.
+	 */
+	STORE_RESUME,
+};
+
+/* All strings are copied. NULL is unknown. */
+struct store_session_params {
+	const char *name; /* shown to users; made safe for a file name by the store */
+	const char *job;
+	const char *command;
+	const char *host;
+	const char *path; /* the file; or NULL and ... */
+	const char
+		*dir; /* ... the service's state directory: DIR/UID/NAME.db, with an ACL for uid */
+	uid_t uid;
+	enum store_create create;
+};
+
+/*
+ * Two sessions may name the same path (--db FILE): they share one database. -ENOMEM, -EINVAL.
+ */
+int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret);
+
+/* What a runner that came after the session was opened knows. Copied. -ENOMEM. */
+int store_session_command(struct store_session *session, const char *command);
+
+/*
+ * Final counters, verdict, checkpoint, journal_mode=DELETE. Every process should have had its
+ * PROCESS_ENDED before; one that has not is ended as STORE_ENDED_UNKNOWN without a recorder.
+ * @exit_status: of the command as a shell would say it (0-255), or -1 unknown. -ENOMEM.
+ */
+int store_session_close(struct store_session *session, int exit_status);
+
+/* After the session's last answer. Frees its process handles too. Returns NULL. */
+struct store_session *store_session_free(struct store_session *session);
+
+/* ---- processes -------------------------------------------------------------------------- */
+
+/*
+ * @hello: the Hello frame without its length prefix; takes ownership of it, always (malloc'ed).
+ * @uid, @pid: the kernel's word; @start_time: field 22 of /proc/PID/stat as the collector read
+ * it, 0: could not (the Hello's own is taken then).
+ * A process that the database knows by (boot id, pid, start time, token) is continued.
+ * -ENOMEM.
+ */
+int store_process_open(struct store_session *session, uint8_t *hello, size_t bytes, uid_t uid,
+	pid_t pid, uint64_t start_time, void *owner, struct store_process **ret);
+
+/*
+ * The process came back with a new connection: forget that a frame was bad, and answer
+ * PROCESS_OPENED with the last committed frame once everything queued before is committed.
+ * -ENOMEM.
+ */
+int store_process_reopen(struct store_process *process);
+
+/*
+ * Whole frames as received after the Hello, each with its length prefix, one after the other;
+ * takes ownership of @frames, always (malloc'ed). Counters, anchors, defines and Bye go this
+ * way too. After a BAD_FRAME everything is thrown away until store_process_reopen().
+ * 0: go on. 1: taken, but the bound is reached (STORE_QUEUE_PROCESS_BYTES_MAX, or
+ * STORE_QUEUE_BYTES_MAX of all): stop reading this connection until its ROOM answer.
+ * -ENOMEM: not taken over, thrown away; close the connection.
+ */
+int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes);
+
+/* see store_process_left() */
+struct store_left {
+	uid_t uid;
+	pid_t pid;
+	uint64_t start_time;
+	uint8_t token[16];
+	bool is_this_boot;
+};
+
+enum store_ended {
+	STORE_ENDED_EXITED,
+	STORE_ENDED_KILLED,
+	STORE_ENDED_EXEC,
+	STORE_ENDED_UNKNOWN, /* how is not known */
+	/*
+	 * It still lives, but the session will not wait (RunnerDone.now): what is in flight is
+	 * stored as outstanding, and it cannot come back to this database.
+	 */
+	STORE_ENDED_DETACHED,
+};
+
+/*
+ * The process is dead (or detached): read the rest from its recorder, in one transaction.
+ * Takes ownership of @memfd, always; -1: there is none, its tail is unknown unless it said Bye
+ * and all was committed. @exit_status: 0-255, 128+signal, -1 unknown. The caller has checked
+ * seals and size of the memfd; the store believes nothing in it. -ENOMEM.
+ */
+int store_process_end(
+	struct store_process *process, int memfd, enum store_ended how, int exit_status);
+
+/*
+ * A process that LEFT_PROCESS named has ended, and never said Hello to this collector: its tail
+ * is unknown. PROCESS_ENDED, or PROCESS_FAILED, to @owner. -ENOMEM.
+ */
+int store_process_left(struct store_session *session, uint64_t process_id, enum store_ended how,
+	int exit_status, void *owner, struct store_process **ret);
+
+/* ---- answers ---------------------------------------------------------------------------- */
+
+enum store_answer_kind {
+	STORE_OPENED,	      /* session: name, database; text: a warning, or NULL */
+	STORE_FAILED,	      /* session, last: error, text */
+	STORE_CLOSED,	      /* session, last: complete, text = completeness line, database */
+	STORE_PROCESS_OPENED, /* process: process_id, frame = last committed */
+	STORE_PROCESS_FAILED, /* process, last: error, text; send it as Refusal */
+	STORE_PROCESS_ENDED,  /* process, last: frame */
+	STORE_COMMITTED,      /* process: frame; send Ack */
+	STORE_BAD_FRAME,      /* process: frame = last accepted, text; send Refusal, close */
+	STORE_ROOM,	      /* process: read on */
+	STORE_FLUSHED,	      /* owner of store_flush() */
+	STORE_DEGRADED,	      /* session: a commit failed and is tried again; error, text */
+	STORE_RECOVERED,      /* session: after DEGRADED */
+	STORE_LEFT_SESSION,   /* no owner: name, database, job, text = command, left.uid,
+				 left.is_this_boot */
+	STORE_LEFT_PROCESS,   /* session, before its OPENED: process_id, left */
+	STORE_LEFT_FAILED,    /* no owner: text */
+	STORE_LEFT_DONE,      /* no owner */
+};
+
+struct store_answer {
+	enum store_answer_kind kind;
+	void *owner;
+	int error; /* -errno */
+	bool complete;
+	uint64_t process_id; /* rtl_process.id */
+	uint64_t frame;
+	char *text;	/* one line; owned by the answer */
+	char *name;	/* owned by the answer */
+	char *database; /* absolute path; owned by the answer */
+	char *job;	/* owned by the answer; NULL: unknown */
+	struct store_left left;
+};
+
+/* 1: @ret is filled, to be ended with store_answer_done(); 0: none left. */
+int store_next_answer(struct store *store, struct store_answer *ret);
+void store_answer_done(struct store_answer *answer);
+
+/* ---- live statistics: as of the last commit ---------------------------------------------- */
+
+struct store_gpu_stat { /* one process x GPU, see StatRow */
+	uint32_t gpu_id;
+	uint64_t dispatched;
+	uint64_t stored;
+	uint64_t untimed;
+	uint64_t dropped;
+	uint64_t skipped;
+	uint64_t outstanding;
+	uint64_t torn;
+	uint64_t pending;
+	uint64_t busy_ns;
+	uint64_t last_end_ns; /* 0: no timed dispatch yet */
+};
+
+struct store_process_stat {
+	uint64_t process_id; /* 0: not opened yet */
+	int64_t pid;
+	bool has_rank;
+	uint32_t rank;
+	bool drained;
+	uint32_t gpus; /* entries of gpu[] */
+	struct store_gpu_stat gpu[64];
+	char exe[256];
+};
+
+struct store_session_stat { /* see SessionInfo */
+	bool closed;
+	bool simulated;
+	bool complete;
+	uint32_t processes; /* in the database, earlier lives of the session included */
+	uint64_t start_realtime_ns;
+	uint64_t dispatched;
+	uint64_t stored;
+	uint64_t lost; /* dropped + torn + outstanding + untimed */
+	uint64_t database_bytes;
+	char line[512]; /* the completeness line so far */
+};
+
+void store_process_stat(const struct store_process *process, struct store_process_stat *ret);
+void store_session_stat(const struct store_session *session, struct store_session_stat *ret);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What the files of the store share, and nobody else includes: the handles behind store.h, the
+ * commands between the threads, the databases. Each member names who touches it: "loop" and
+ * "store" are the threads; "lock" is store.lock, held for a few instructions, never over I/O.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectord/index.h"
+#include "collectord/process.h"
+#include "collectord/store.h"
+#include "collectord/verdict.h"
+#include "collectord/writer.h"
+
+/* Demangling may need 16 MiB of it (text.c); pages cost only when they are used. */
+#define STORE_STACK_BYTES  (64u << 20)
+/* How long a session waits for readers to go before its file is left in WAL mode. */
+#define STORE_SEAL_NS	   1000000000u
+#define STORE_SEAL_TRY_NS  20000000u
+/* After a failed commit: doubling. */
+#define STORE_RETRY_NS_MIN 10000000u
+#define STORE_RETRY_NS_MAX 1000000000u
+/* The sums of a whole session are read again so often at most. */
+#define STORE_STAT_NS	   250000000u
+
+enum command_kind {
+	COMMAND_SESSION_OPEN,
+	COMMAND_SESSION_COMMAND,
+	COMMAND_SESSION_CLOSE,
+	COMMAND_SESSION_FREE,
+	COMMAND_PROCESS_OPEN,
+	COMMAND_PROCESS_REOPEN,
+	COMMAND_PROCESS_FRAMES,
+	COMMAND_PROCESS_END,
+	COMMAND_PROCESS_LEFT,
+	COMMAND_RECOVER,
+	COMMAND_FLUSH,
+};
+
+/* Made by the loop, then the store's. */
+struct command {
+	struct command *next;
+	enum command_kind kind;
+	struct store_session *session; /* NULL: of the whole store */
+	struct store_process *process;
+	uint8_t *bytes; /* a Hello, or frames; owned */
+	size_t count;
+	char *text;  /* owned; of RECOVER a path */
+	void *owner; /* of FLUSH */
+	int memfd;   /* owned; -1: none */
+	enum store_ended how;
+	int exit_status;
+	uid_t uid;
+	pid_t pid;
+	uint64_t start_time;
+	uint64_t process_id;  /* of PROCESS_LEFT */
+	uint64_t deadline_ns; /* of a close that waits for readers; 0: not yet */
+};
+
+struct command_list {
+	struct command *first;
+	struct command **end; /* NULL when empty */
+};
+
+struct answer {
+	struct answer *next;
+	struct store_answer answer;
+};
+
+struct store_process {
+	struct store_process *next;    /* store */
+	struct store_session *session; /* fixed */
+	void *owner;		       /* fixed */
+
+	size_t queued_bytes;		/* lock */
+	bool is_stalled;		/* lock: the loop waits for ROOM */
+	struct store_process_stat stat; /* lock */
+
+	/* store */
+	struct process *process; /* NULL: not opened, or over */
+	bool is_over;		 /* its last answer was given */
+	bool is_bad;		 /* throws frames away until it is reopened */
+	bool is_touched;	 /* by the open transaction */
+	uint64_t committed;
+};
+
+struct store_session {
+	struct store_session *next; /* store */
+	struct store *store;	    /* fixed */
+	void *owner;		    /* fixed */
+	char *name;		    /* store; clean */
+	char *job;		    /* fixed */
+	char *command;		    /* store */
+	char *host;		    /* fixed */
+	char *path;		    /* store; absolute once open */
+	char *dir;		    /* fixed */
+	uid_t uid;		    /* fixed */
+	enum store_create create;   /* fixed */
+
+	struct store_session_stat stat; /* lock */
+
+	/* store */
+	struct store_process *processes;
+	struct store_database *database; /* NULL: failed or closed */
+	int64_t id;
+	bool is_over;
+	uint64_t start_realtime_ns;
+	uint64_t stat_ns; /* when it was last filled */
+};
+
+struct store_database { /* store */
+	struct store_database *next;
+	struct writer *writer;
+	dev_t dev;
+	ino_t ino;
+	unsigned sessions;	   /* open ones */
+	struct command_list todo;  /* in order */
+	struct command_list taken; /* done in the open transaction */
+	struct command *current;   /* under way: between the two */
+	bool is_degraded;
+	bool must_reload;	/* a rollback could not read everything back */
+	uint64_t retry_ns;	/* the next pause */
+	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
+};
+
+struct store {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;	     /* lock */
+	struct command_list queue;   /* lock */
+	size_t queued_bytes;	     /* lock */
+	unsigned stalled;	     /* lock */
+	bool is_stopping;	     /* lock */
+	struct answer *answers;	     /* lock */
+	struct answer **answers_end; /* lock */
+	int answer_fd;
+
+	/* store */
+	struct store_database *databases;
+	struct store_session *sessions;
+	struct msg_arena arena;
+	char *index_path;
+	struct index *index;
+};
+
+/* command.c */
+struct command *command_new(
+	enum command_kind kind, struct store_session *session, struct store_process *process);
+struct command *command_free(struct command *command);
+void command_list_add(struct command_list *list, struct command *command);
+/* All of @more before all of @list. */
+void command_list_prepend(struct command_list *list, struct command_list *more);
+struct command *command_list_take(struct command_list *list);
+
+/* answer.c: strings are copied; no memory means no answer but never a crash. */
+void answer_session(
+	struct store_session *session, enum store_answer_kind kind, int error, const char *text);
+void answer_process(
+	struct store_process *process, enum store_answer_kind kind, int error, const char *text);
+void answer_flushed(struct store *store, void *owner, int error);
+/* Of recover.c; what @answer points to becomes the answer's. */
+void answer_left(struct store *store, struct store_answer *answer);
+/* Bytes of @command are no longer held: says ROOM where that ends a wait. */
+void answer_release(struct store *store, const struct command *command);
+void answer_drop_all(struct store *store);
+
+/* session_file.c: finds or makes the file of @session and its row. @why: one line, or "". */
+int session_file_open(struct store_session *session, char *why, size_t why_bytes);
+#define SESSION_FILE_BOOT_BYTES 40
+/* Of this boot, as the kernel writes it; "" when it cannot be read. */
+void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES]);
+/* What an error means for a file; borrowed. */
+const char *session_file_explain(int r);
+struct store_database *session_file_close(struct store *store, struct store_database *database);
+
+/* work.c */
+/* Commits what is open; on failure everything taken is to be done again. */
+int work_commit(struct store *store, struct store_database *database);
+/* A commit has succeeded: the trouble before it, if any, is over. */
+void work_recovered(struct store *store, struct store_database *database);
+/* Does what can be done now. @is_last: do not wait for anybody. */
+void work_database(struct store *store, struct store_database *database, bool is_last);
+
+/* recover.c: what an earlier life of the collector left open. */
+void recover_sessions(struct store *store, const char *path);
+/* Tells the loop which processes of @session have not ended. database_errno(). */
+int recover_processes(struct store_session *session);
+/* As close.c's. */
+int recover_end_process(
+	struct store *store, struct store_database *database, const struct command *command);
+
+/* close.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set), or an error. */
+int close_process(struct store *store, struct store_database *database, struct command *command);
+int close_session(struct store *store, struct store_database *database, struct command *command,
+	bool is_last);
+
+/* The row of a process that nobody can read any more, in the open transaction. */
+int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status);
+
+/* stat.c */
+void stat_fill_process(struct store_process *process);
+void stat_fill_session(struct store_session *session, bool now);

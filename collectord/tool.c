@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/config.h"
+#include "collectord/instance.h"
+#include "collectord/log.h"
+#include "collectord/peer.h"
+#include "collectord/runner.h"
+#include "collectord/server.h"
+#include "collectord/session.h"
+#include "collectord/store.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+/* Of some 100 bytes each: within REPLY_BYTES_MAX. */
+#define REPLY_ROWS_MAX	   16384u
+#define REPLY_SESSIONS_MAX 2048u
+#define REPLY_TEXT_BYTES   512
+
+/* A reply under construction: rows borrow their texts from sessions, or from what is here. */
+struct reply {
+	Rtl__SessionInfo *infos;
+	Rtl__SessionInfo **info_list;
+	struct store_session_stat *stats;
+	size_t n_infos;
+	Rtl__StatRow *rows;
+	Rtl__StatRow **row_list;
+	char **texts; /* one per row at most */
+	size_t n_texts;
+	size_t n_rows;
+	size_t rows_capacity;
+};
+
+static void reply_done(struct reply *reply)
+{
+	for (size_t i = 0; i < reply->n_texts; i++)
+		free(reply->texts[i]);
+	free(reply->texts);
+	free(reply->infos);
+	free(reply->info_list);
+	free(reply->stats);
+	free(reply->rows);
+	free(reply->row_list);
+}
+
+static size_t count_sessions(const struct server *server)
+{
+	size_t n = 0;
+
+	for (const struct session *s = server->sessions; s && n < REPLY_SESSIONS_MAX; s = s->next)
+		n++;
+	return n;
+}
+
+static int reply_init(struct reply *reply, const struct server *server)
+{
+	size_t n = count_sessions(server) + 1;
+
+	*reply = (struct reply){0};
+	reply->infos = calloc(n, sizeof(*reply->infos));
+	reply->info_list = calloc(n, sizeof(Rtl__SessionInfo *));
+	reply->stats = calloc(n, sizeof(*reply->stats));
+	return reply->infos && reply->info_list && reply->stats ? 0 : -ENOMEM;
+}
+
+static void add_session(struct reply *reply, const struct session *session)
+{
+	Rtl__SessionInfo *info = &reply->infos[reply->n_infos];
+	struct store_session_stat *stat = &reply->stats[reply->n_infos];
+
+	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
+	reply->info_list[reply->n_infos++] = info;
+	msg_set_bytes(&info->has_session, &info->session, session->name);
+	msg_set_bytes(&info->has_job, &info->job, session->job);
+	msg_set_bytes(&info->has_database, &info->database, session->database);
+	msg_set_bytes(&info->has_command, &info->command, session->command);
+	info->has_uid = true;
+	info->uid = session->uid;
+	info->has_start_realtime_ns = true;
+	info->start_realtime_ns = session->start_realtime_ns;
+	info->has_closed = true;
+	info->closed = session->state == SESSION_CLOSED;
+	info->has_live_processes = true;
+	info->live_processes = session_live_instances(session);
+	msg_set_bytes(&info->has_complete, &info->complete, session->line);
+	if (!session->store)
+		return;
+	store_session_stat(session->store, stat);
+	info->has_simulated = true;
+	info->simulated = stat->simulated;
+	info->has_processes = true;
+	info->processes = stat->processes;
+	info->has_dispatched = true;
+	info->dispatched = stat->dispatched;
+	info->has_stored = true;
+	info->stored = stat->stored;
+	info->has_lost = true;
+	info->lost = stat->lost;
+	info->has_database_bytes = true;
+	info->database_bytes = stat->database_bytes;
+	if (stat->start_realtime_ns)
+		info->start_realtime_ns = stat->start_realtime_ns;
+	msg_set_bytes(&info->has_complete, &info->complete, stat->line);
+}
+
+static int make_room(struct reply *reply, size_t n)
+{
+	size_t capacity = reply->rows_capacity ? reply->rows_capacity * 2 : 256;
+	Rtl__StatRow *rows;
+	char **texts;
+
+	if (reply->n_rows + n <= reply->rows_capacity)
+		return 0;
+	while (capacity < reply->n_rows + n)
+		capacity *= 2;
+	rows = reallocarray(reply->rows, capacity, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	reply->rows = rows;
+	texts = reallocarray(reply->texts, capacity, sizeof(*texts));
+	if (!texts)
+		return -ENOMEM;
+	reply->texts = texts;
+	reply->rows_capacity = capacity;
+	return 0;
+}
+
+static void fill_numbers(Rtl__StatRow *row, const struct store_gpu_stat *gpu)
+{
+	row->has_gpu_id = true;
+	row->gpu_id = gpu->gpu_id;
+	row->has_dispatched = true;
+	row->dispatched = gpu->dispatched;
+	row->has_stored = true;
+	row->stored = gpu->stored;
+	row->has_untimed = true;
+	row->untimed = gpu->untimed;
+	row->has_dropped = true;
+	row->dropped = gpu->dropped + gpu->torn;
+	row->has_skipped = true;
+	row->skipped = gpu->skipped;
+	row->has_outstanding = true;
+	row->outstanding = gpu->outstanding;
+	row->has_pending = true;
+	row->pending = gpu->pending;
+	row->has_busy_ns = true;
+	row->busy_ns = gpu->busy_ns;
+	row->has_last_dispatch_ns = gpu->last_end_ns != 0;
+	row->last_dispatch_ns = gpu->last_end_ns;
+}
+
+/* One row a GPU; one without a GPU for a process that has none yet. */
+static int add_instance(struct reply *reply, const struct instance *instance)
+{
+	static struct store_process_stat stat; /* 6 KiB, and one thread only */
+	size_t n;
+	char *exe;
+
+	stat = (struct store_process_stat){0};
+	if (instance->store)
+		store_process_stat(instance->store, &stat);
+	n = stat.gpus ? stat.gpus : 1;
+	if (reply->n_rows + n > REPLY_ROWS_MAX)
+		return 0;
+	if (make_room(reply, n) < 0)
+		return -ENOMEM;
+	exe = strdup(stat.exe);
+	if (!exe)
+		return -ENOMEM;
+	reply->texts[reply->n_texts++] = exe;
+	for (size_t i = 0; i < n; i++) {
+		Rtl__StatRow *row = &reply->rows[reply->n_rows++];
+
+		*row = (Rtl__StatRow)RTL__STAT_ROW__INIT;
+		msg_set_bytes(&row->has_session, &row->session, instance->session->name);
+		row->has_process_id = stat.process_id != 0;
+		row->process_id = stat.process_id;
+		row->has_pid = true;
+		row->pid = instance->identity.pid;
+		row->has_rank = stat.has_rank;
+		row->rank = stat.rank;
+		msg_set_bytes(&row->has_state, &row->state, instance_state_name(instance));
+		msg_set_bytes(&row->has_exe, &row->exe, exe);
+		if (stat.gpus)
+			fill_numbers(row, &stat.gpu[i]);
+	}
+	return 0;
+}
+
+static int list_rows(struct reply *reply)
+{
+	reply->row_list = calloc(reply->n_rows + 1, sizeof(Rtl__StatRow *));
+	if (!reply->row_list)
+		return -ENOMEM;
+	for (size_t i = 0; i < reply->n_rows; i++)
+		reply->row_list[i] = &reply->rows[i];
+	return 0;
+}
+
+static bool is_named(const struct session *session, const char *name)
+{
+	return !strcmp(session->name, name) || (session->job && !strcmp(session->job, name));
+}
+
+/* Without a name: what is open. With one: that session, closed or not. */
+static int collect_stat(struct peer *peer, const char *name, struct reply *reply)
+{
+	for (const struct session *s = peer->server->sessions; s; s = s->next) {
+		if (!server_may_see(peer->server, peer, s->uid))
+			continue;
+		if (name ? !is_named(s, name) : s->state == SESSION_CLOSED)
+			continue;
+		if (reply->n_infos == REPLY_SESSIONS_MAX)
+			break;
+		add_session(reply, s);
+		if (!s->store)
+			continue;
+		for (const struct instance *i = s->instances; i; i = i->next)
+			if (add_instance(reply, i) < 0)
+				return -ENOMEM;
+	}
+	return list_rows(reply);
+}
+
+static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
+{
+	CLEANUP(free_p)
+	char *name = msg_string(
+		request->has_session && request->session.len, &request->session, LABEL_BYTES_MAX);
+	CLEANUP(reply_done) struct reply reply = {0};
+	Rtl__StatReply stat = RTL__STAT_REPLY__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	if (reply_init(&reply, peer->server) < 0 || collect_stat(peer, name, &reply) < 0) {
+		peer_close(peer);
+		return;
+	}
+	stat.has_time_ns = true;
+	stat.time_ns = clock_boottime_ns();
+	stat.n_sessions = reply.n_infos;
+	stat.sessions = reply.info_list;
+	stat.n_rows = reply.n_rows;
+	stat.rows = reply.row_list;
+	msg_set_bytes(&stat.has_state, &stat.state,
+		peer->server->is_degraded ? peer->server->degraded_text : "ok");
+	frame.body_case = RTL__FRAME__BODY_STAT_REPLY;
+	frame.stat_reply = &stat;
+	peer_send(peer, &frame);
+}
+
+static void answer_sessions(struct peer *peer)
+{
+	CLEANUP(reply_done) struct reply reply = {0};
+	Rtl__SessionsReply sessions = RTL__SESSIONS_REPLY__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	if (reply_init(&reply, peer->server) < 0) {
+		peer_close(peer);
+		return;
+	}
+	for (const struct session *s = peer->server->sessions; s; s = s->next)
+		if (server_may_see(peer->server, peer, s->uid) &&
+			reply.n_infos < REPLY_SESSIONS_MAX)
+			add_session(&reply, s);
+	sessions.n_sessions = reply.n_infos;
+	sessions.sessions = reply.info_list;
+	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;
+	frame.sessions_reply = &sessions;
+	peer_send(peer, &frame);
+}
+
+static void send_ctl(struct peer *peer, bool is_ok, const char *text)
+{
+	Rtl__CtlReply reply = RTL__CTL_REPLY__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	reply.has_ok = true;
+	reply.ok = is_ok;
+	msg_set_bytes(&reply.has_text, &reply.text, text);
+	frame.body_case = RTL__FRAME__BODY_CTL_REPLY;
+	frame.ctl_reply = &reply;
+	peer_send(peer, &frame);
+}
+
+static void answer_status(struct peer *peer)
+{
+	const struct server *server = peer->server;
+	char text[REPLY_TEXT_BYTES];
+	unsigned sessions = 0;
+	unsigned processes = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		sessions += s->state != SESSION_CLOSED;
+		processes += session_live_instances(s);
+	}
+	snprintf(text, sizeof(text),
+		"collectord " RTL_VERSION " pid %d, store %s, %u sessions, %u processes, "
+		"%u connections, %s",
+		getpid(), server->config->store_path, sessions, processes, server->n_peers,
+		server->is_degraded ? server->degraded_text : "ok");
+	send_ctl(peer, true, text);
+}
+
+/* A flush that a tool asked for; the tool may be gone when it is done. */
+struct tool_flush {
+	struct flush_ticket ticket;
+	struct peer *peer;
+};
+
+static void on_flushed(struct flush_ticket *ticket)
+{
+	struct tool_flush *flush = ticket->data;
+
+	if (flush->peer) {
+		const struct server *server = flush->peer->server;
+
+		flush->peer->role_data = NULL;
+		/* Trouble is told before the flush that met it. */
+		send_ctl(flush->peer, !server->is_degraded,
+			server->is_degraded ? server->degraded_text
+					    : "everything received is committed");
+	}
+	free(flush);
+}
+
+static void answer_flush(struct peer *peer)
+{
+	struct tool_flush *flush = NULL;
+
+	if (peer->role_data) {
+		send_ctl(peer, false, "a flush of this connection is under way");
+		return;
+	}
+	flush = calloc(1, sizeof(*flush));
+	if (flush) {
+		*flush = (struct tool_flush){
+			.ticket = {.done = on_flushed, .data = flush}, .peer = peer};
+		if (store_flush(peer->server->store, &flush->ticket) == 0) {
+			peer->role_data = flush;
+			return;
+		}
+	}
+	free(flush);
+	send_ctl(peer, false, "no memory");
+}
+
+static void answer_ctl(struct peer *peer, const Rtl__CtlRequest *request)
+{
+	CLEANUP(free_p) char *verb = msg_string(request->has_verb, &request->verb, LABEL_BYTES_MAX);
+
+	if (verb && !strcmp(verb, "status"))
+		answer_status(peer);
+	else if (verb && !strcmp(verb, "flush"))
+		answer_flush(peer);
+	else
+		send_ctl(peer, false, "unknown verb: status and flush are known");
+}
+
+int tool_is_request(const Rtl__Frame *frame)
+{
+	return frame->body_case == RTL__FRAME__BODY_STAT_REQUEST ||
+	       frame->body_case == RTL__FRAME__BODY_SESSIONS_REQUEST ||
+	       frame->body_case == RTL__FRAME__BODY_CTL_REQUEST;
+}
+
+static bool has_common_version(const Rtl__Frame *frame)
+{
+	const Rtl__StatRequest *stat = frame->stat_request;
+	const Rtl__SessionsRequest *sessions = frame->sessions_request;
+	const Rtl__CtlRequest *ctl = frame->ctl_request;
+
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_STAT_REQUEST:
+		return msg_common_version((int)stat->has_version_min, stat->version_min,
+			(int)stat->has_version_max, stat->version_max);
+	case RTL__FRAME__BODY_SESSIONS_REQUEST:
+		return msg_common_version((int)sessions->has_version_min, sessions->version_min,
+			(int)sessions->has_version_max, sessions->version_max);
+	default:
+		return msg_common_version((int)ctl->has_version_min, ctl->version_min,
+			(int)ctl->has_version_max, ctl->version_max);
+	}
+}
+
+static void answer(struct peer *peer, const Rtl__Frame *frame)
+{
+	if (!has_common_version(frame)) {
+		peer_refuse(peer, "this collector speaks protocol %u-%u only", PROTO_VERSION_MIN,
+			PROTO_VERSION_MAX);
+		return;
+	}
+	if (frame->body_case == RTL__FRAME__BODY_STAT_REQUEST)
+		answer_stat(peer, frame->stat_request);
+	else if (frame->body_case == RTL__FRAME__BODY_SESSIONS_REQUEST)
+		answer_sessions(peer);
+	else
+		answer_ctl(peer, frame->ctl_request);
+}
+
+static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)
+{
+	Rtl__Frame *frame = NULL;
+
+	if (msg_unpack(&peer->server->arena, data, bytes, &frame) < 0 || !tool_is_request(frame))
+		peer_refuse(peer, "that is no request");
+	else
+		answer(peer, frame);
+}
+
+static void tool_closed(struct peer *peer)
+{
+	struct tool_flush *flush = peer->role_data;
+
+	if (flush)
+		flush->peer = NULL;
+	peer->role_data = NULL;
+}
+
+static const struct peer_role tool_role = {.frame = tool_frame, .closed = tool_closed};
+
+void tool_greet(struct peer *peer, const Rtl__Frame *frame)
+{
+	peer_greeted(peer, &tool_role, NULL, REQUEST_BYTES_MAX);
+	answer(peer, frame);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/verdict.h"
+
+#include <string.h>
+
+#include "collectord/database.h"
+#include "proto/counters.h"
+
+static void bind_session(sqlite3_stmt *statement, int64_t session_id)
+{
+	database_bind_optional(statement, 1, session_id > 0, session_id);
+}
+
+static int sum_queues(struct writer *writer, int64_t session_id, struct completeness *c)
+{
+	sqlite3_stmt *sums = writer->statements.at[ST_SUM_QUEUES];
+	int step;
+
+	bind_session(sums, session_id);
+	step = sqlite3_step(sums);
+	if (step == SQLITE_ROW) {
+		c->dispatched = (uint64_t)sqlite3_column_int64(sums, 0);
+		c->skipped = (uint64_t)sqlite3_column_int64(sums, 1);
+		c->stored = (uint64_t)sqlite3_column_int64(sums, 2);
+		c->untimed = (uint64_t)sqlite3_column_int64(sums, 3);
+		c->outstanding = (uint64_t)sqlite3_column_int64(sums, 4);
+		c->dropped = (uint64_t)sqlite3_column_int64(sums, 5);
+		c->torn = (uint64_t)sqlite3_column_int64(sums, 6);
+		c->pending = c->dispatched - c->skipped - c->stored - c->outstanding - c->dropped -
+			     c->torn;
+	}
+	sqlite3_reset(sums);
+	return step == SQLITE_ROW ? 0 : database_errno(step);
+}
+
+/* The line borrows names: the tables of counters.h have them for ever. */
+static const char *known_name(const char *name)
+{
+	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
+		if (!strcmp(rtl_queue_counter_name[i], name))
+			return rtl_queue_counter_name[i];
+	return strcmp(name, "dropped_malformed") ? "other_reason" : "dropped_malformed";
+}
+
+static void add_loss(struct completeness *c, const char *reason, uint64_t count)
+{
+	if (!strcmp(reason, "torn"))
+		return; /* summed from the queues */
+	if (!strcmp(reason, "dropped_markers"))
+		c->markers_dropped += count;
+	else if (!strcmp(reason, "unknown_tail"))
+		c->tails_unknown += count;
+	else if (!strncmp(reason, "dropped_", 8))
+		completeness_add(&c->dropped_by, known_name(reason), count);
+	else if (!strncmp(reason, "untimed_", 8))
+		completeness_add(&c->untimed_by, known_name(reason), count);
+	else
+		c->other_losses += count;
+}
+
+static int sum_losses(struct writer *writer, int64_t session_id, struct completeness *c)
+{
+	sqlite3_stmt *losses = writer->statements.at[ST_SUM_LOSSES];
+	int step;
+
+	bind_session(losses, session_id);
+	while ((step = sqlite3_step(losses)) == SQLITE_ROW)
+		add_loss(c, (const char *)sqlite3_column_text(losses, 0),
+			(uint64_t)sqlite3_column_int64(losses, 1));
+	sqlite3_reset(losses);
+	return database_errno(step);
+}
+
+static int sum_skipped(struct writer *writer, int64_t session_id, struct completeness *c)
+{
+	sqlite3_stmt *skipped = writer->statements.at[ST_SUM_SKIPPED];
+	int step;
+
+	bind_session(skipped, session_id);
+	while ((step = sqlite3_step(skipped)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(skipped, 0);
+
+		/* Barriers and vendor packets: no dispatches. */
+		if (strcmp(name, rtl_queue_counter_name[RTL_Q_skipped_not_kernel]))
+			completeness_add(&c->skipped_by, known_name(name),
+				(uint64_t)sqlite3_column_int64(skipped, 1));
+	}
+	sqlite3_reset(skipped);
+	return database_errno(step);
+}
+
+static int read_number(struct writer *writer, enum statement which, bool has_session,
+	int64_t session_id, uint64_t *ret)
+{
+	sqlite3_stmt *statement = writer->statements.at[which];
+	int step;
+
+	if (has_session)
+		bind_session(statement, session_id);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW)
+		*ret = (uint64_t)sqlite3_column_int64(statement, 0);
+	sqlite3_reset(statement);
+	return step == SQLITE_ROW ? 0 : database_errno(step);
+}
+
+int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct completeness *ret)
+{
+	struct completeness c = {.live = is_live};
+	uint64_t is_simulated = 0;
+	int r = sum_queues(writer, session_id, &c);
+
+	if (r == 0)
+		r = sum_losses(writer, session_id, &c);
+	if (r == 0)
+		r = sum_skipped(writer, session_id, &c);
+	if (r == 0)
+		r = read_number(writer, ST_SUM_UNDRAINED, true, session_id, &c.undrained);
+	if (r == 0)
+		r = read_number(writer, ST_IS_SIMULATED, false, 0, &is_simulated);
+	if (r < 0)
+		return r;
+	c.simulated = is_simulated;
+	*ret = c;
+	return 0;
+}
+
+int verdict_save(struct writer *writer, const struct completeness *completeness)
+{
+	char line[COMPLETENESS_LINE_BYTES];
+	int r = writer_put_meta(
+		writer, "completeness", completeness_format(completeness, line, sizeof(line)));
+
+	if (r == 0)
+		r = writer_put_meta_number(
+			writer, "complete", completeness_is_complete(completeness));
+	if (r == 0)
+		r = writer_put_meta_number(writer, "simulated", completeness->simulated);
+	return r;
+}

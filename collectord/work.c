@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/database.h"
+#include "collectord/ingest.h"
+#include "collectord/store_private.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/frame.h"
+#include "proto/limits.h"
+
+/* What a step says beside 0 (done) and an error of the database (roll back, try again). */
+#define STEP_TAKEN  1		 /* done in the open transaction: kept until it is committed */
+#define STEP_GONE   2		 /* done, and the database is closed */
+#define STEP_UNDONE (-ECANCELED) /* failed, and rolled back already */
+
+/* Commands done for one database, or the time for that, before the others have their turn. */
+#define WORK_TURN_COMMANDS 256
+#define WORK_TURN_NS	   10000000u
+
+typedef void process_action(struct store_process *process);
+
+static void each_process(
+	struct store *store, const struct store_database *database, process_action *action)
+{
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database;
+			p = p->next)
+			if (p->process)
+				action(p);
+}
+
+/* ---- failure ----------------------------------------------------------------------------- */
+
+static void reload_process(struct store_process *p)
+{
+	struct store_database *database = p->session->database;
+
+	p->is_touched = false;
+	if (process_reload(p->process, database->writer) < 0)
+		database->must_reload = true;
+}
+
+static void say_state(struct store *store, struct store_database *database,
+	enum store_answer_kind kind, int error)
+{
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		if (s->database == database)
+			answer_session(s, kind, error, error ? strerror(-error) : NULL);
+}
+
+static void roll_back(struct store *store, struct store_database *database)
+{
+	database->must_reload = writer_rollback(database->writer) < 0;
+	each_process(store, database, reload_process);
+	if (database->current)
+		command_list_add(&database->taken, TAKE(database->current));
+	command_list_prepend(&database->todo, &database->taken);
+}
+
+/* Nothing of the transaction is lost: its frames are kept and come again after a pause. */
+static void fail(struct store *store, struct store_database *database, int error)
+{
+	roll_back(store, database);
+	database->retry_ns = database->retry_ns ? database->retry_ns * 2 : STORE_RETRY_NS_MIN;
+	if (database->retry_ns > STORE_RETRY_NS_MAX)
+		database->retry_ns = STORE_RETRY_NS_MAX;
+	database->not_before_ns = clock_monotonic_ns() + database->retry_ns;
+	if (database->is_degraded)
+		return;
+	database->is_degraded = true;
+	say_state(store, database, STORE_DEGRADED, error);
+}
+
+void work_recovered(struct store *store, struct store_database *database)
+{
+	database->retry_ns = 0;
+	database->not_before_ns = 0;
+	if (!database->is_degraded)
+		return;
+	database->is_degraded = false;
+	say_state(store, database, STORE_RECOVERED, 0);
+}
+
+/* ---- commit ------------------------------------------------------------------------------- */
+
+static int save_touched(struct store *store, struct store_database *database)
+{
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database;
+			p = p->next) {
+			int r = p->is_touched ? process_save(p->process, database->writer, false)
+					      : 0;
+
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
+static void announce_commit(struct store_process *p)
+{
+	if (!p->is_touched)
+		return;
+	p->is_touched = false;
+	stat_fill_process(p);
+	if (p->process->frame <= p->committed)
+		return;
+	p->committed = p->process->frame;
+	answer_process(p, STORE_COMMITTED, 0, NULL);
+}
+
+int work_commit(struct store *store, struct store_database *database)
+{
+	struct command *command;
+	int r;
+
+	if (!database->writer->is_open)
+		return 0;
+	/* All rows first: the feed counts them into the books that are saved next. */
+	r = save_touched(store, database);
+	if (r == 0)
+		r = writer_commit(database->writer);
+	if (r < 0) {
+		fail(store, database, r);
+		return STEP_UNDONE;
+	}
+	each_process(store, database, announce_commit);
+	while ((command = command_list_take(&database->taken))) {
+		answer_release(store, command);
+		command_free(command);
+	}
+	work_recovered(store, database);
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		if (s->database == database)
+			stat_fill_session(s, false);
+	return 0;
+}
+
+static bool commit_is_due(const struct writer *writer)
+{
+	return writer->is_open &&
+	       (writer->rows >= COMMIT_ROWS_MAX ||
+		       clock_monotonic_ns() - writer->began_ns >= COMMIT_MS_MAX * 1000000ull);
+}
+
+/* ---- commands ------------------------------------------------------------------------------ */
+
+static int refuse_frame(struct store_process *p, const char *why)
+{
+	p->is_bad = true;
+	answer_process(p, STORE_BAD_FRAME, -EBADMSG, why);
+	return 0;
+}
+
+static const char *explain_unpack(int r)
+{
+	return r == -ENOBUFS  ? "a frame unfolds to too much"
+	       : r == -EINVAL ? "a frame's columns do not match"
+			      : "not a frame";
+}
+
+/* 0: taken, or refused and said so. */
+static int take_frame(
+	struct store *store, struct store_process *p, const uint8_t *bytes, size_t count)
+{
+	char why[INGEST_WHY_BYTES] = "";
+	Rtl__Frame *frame;
+	int r = msg_unpack(&store->arena, bytes, count, &frame);
+
+	if (r < 0)
+		return refuse_frame(p, explain_unpack(r));
+	r = ingest_frame(p->session->database->writer, p->process, frame, why);
+	if (r == -EBADMSG)
+		return refuse_frame(p, why);
+	return r < 0 ? r : 0;
+}
+
+static int take_frames(struct store *store, const struct command *command)
+{
+	struct store_process *p = command->process;
+	size_t at = 0;
+	int r;
+
+	if (!p->process || p->is_bad)
+		return 0;
+	r = writer_begin(p->session->database->writer);
+	if (r < 0)
+		return r;
+	p->is_touched = true;
+	while (r == 0 && !p->is_bad && command->count - at > FRAME_PREFIX_BYTES) {
+		uint32_t bytes = frame_get_length(command->bytes + at);
+
+		at += FRAME_PREFIX_BYTES;
+		if (!bytes || bytes > command->count - at)
+			r = refuse_frame(p, "a frame is cut off");
+		else
+			r = take_frame(store, p, command->bytes + at, bytes);
+		at += bytes;
+	}
+	return r < 0 ? r : STEP_TAKEN;
+}
+
+static int open_process(
+	struct store *store, struct store_database *database, const struct command *command)
+{
+	struct store_process *p = command->process;
+	Rtl__Frame *frame;
+	int r = work_commit(store, database);
+
+	if (r == 0)
+		r = writer_begin(database->writer);
+	if (r < 0)
+		return r;
+	r = msg_unpack(&store->arena, command->bytes, command->count, &frame);
+	if (r == 0 && frame->body_case == RTL__FRAME__BODY_HELLO)
+		r = process_open(database->writer, p->session->id, frame->hello, command->uid,
+			command->pid, command->start_time, &p->process);
+	else
+		r = -EBADMSG;
+	if (r == -EBADMSG || r == -EALREADY) {
+		p->is_over = true;
+		answer_process(p, STORE_PROCESS_FAILED, r,
+			r == -EALREADY ? "this process was read to its end already"
+				       : "its Hello makes no sense");
+		return 0;
+	}
+	if (r == 0)
+		r = writer_commit(database->writer);
+	if (r < 0) {
+		p->process = process_free(p->process);
+		return r;
+	}
+	work_recovered(store, database);
+	p->committed = p->process->frame;
+	stat_fill_process(p);
+	stat_fill_session(p->session, false);
+	answer_process(p, STORE_PROCESS_OPENED, 0, NULL);
+	return 0;
+}
+
+static int reopen_process(
+	struct store *store, struct store_database *database, const struct command *command)
+{
+	struct store_process *p = command->process;
+	int r;
+
+	if (!p->process)
+		return 0;
+	r = work_commit(store, database);
+	if (r < 0)
+		return r;
+	p->is_bad = false;
+	p->process->said_bye = false;
+	answer_process(p, STORE_PROCESS_OPENED, 0, NULL);
+	return 0;
+}
+
+static int put_command(struct store_database *database, const struct command *command)
+{
+	sqlite3_stmt *put = database->writer->statements.at[ST_SESSION_COMMAND];
+	int r = writer_begin(database->writer);
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(put, 1, command->session->id);
+	database_bind_text(put, 2, command->text);
+	r = database_run(put);
+	if (r == 0)
+		r = writer_put_meta(database->writer, "command", command->text);
+	return r < 0 ? r : STEP_TAKEN;
+}
+
+static int step(
+	struct store *store, struct store_database *database, struct command *command, bool is_last)
+{
+	if (command->process && command->process->is_over)
+		return 0;
+	switch (command->kind) {
+	case COMMAND_PROCESS_FRAMES:
+		return take_frames(store, command);
+	case COMMAND_PROCESS_OPEN:
+		return open_process(store, database, command);
+	case COMMAND_PROCESS_REOPEN:
+		return reopen_process(store, database, command);
+	case COMMAND_PROCESS_END:
+		return close_process(store, database, command);
+	case COMMAND_PROCESS_LEFT:
+		return recover_end_process(store, database, command);
+	case COMMAND_SESSION_COMMAND:
+		return put_command(database, command);
+	case COMMAND_SESSION_CLOSE:
+		return close_session(store, database, command, is_last);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * A row that SQLite refuses for what is in it would be refused for ever: then it is the peer's
+ * fault, and the others' work is done again without it.
+ */
+static int step_safely(
+	struct store *store, struct store_database *database, struct command *command, bool is_last)
+{
+	int r = step(store, database, command, is_last);
+
+	if (r != -EINVAL || !command->process)
+		return r;
+	roll_back(store, database);
+	if (command->kind == COMMAND_PROCESS_FRAMES) {
+		(void)refuse_frame(command->process, "its rows were refused");
+	} else if (command->memfd < 0) {
+		command->process->is_over = true;
+		answer_process(command->process, STORE_PROCESS_FAILED, r, "its rows were refused");
+	} else {
+		/* A recorder that cannot be stored is as good as none. */
+		close(command->memfd);
+		command->memfd = -1;
+	}
+	return STEP_UNDONE;
+}
+
+static bool reload(struct store *store, struct store_database *database)
+{
+	if (!database->must_reload)
+		return true;
+	roll_back(store, database);
+	if (!database->must_reload)
+		return true;
+	database->not_before_ns = clock_monotonic_ns() + STORE_RETRY_NS_MAX;
+	return false;
+}
+
+/* The command did not end: it stays first in line. */
+static void stop_at(struct store *store, struct store_database *database, int error)
+{
+	struct command_list again = {0};
+
+	if (error != -EAGAIN) {
+		fail(store, database, error);
+		return;
+	}
+	command_list_add(&again, TAKE(database->current));
+	command_list_prepend(&database->todo, &again);
+}
+
+void work_database(struct store *store, struct store_database *database, bool is_last)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+	struct command *command;
+	int turn = WORK_TURN_COMMANDS;
+	int r;
+
+	if (!is_last && began_ns < database->not_before_ns)
+		return;
+	database->not_before_ns = 0;
+	if (!reload(store, database))
+		return;
+	while ((is_last || turn-- > 0) && (command = command_list_take(&database->todo))) {
+		database->current = command;
+		r = step_safely(store, database, command, is_last);
+		if (r == STEP_UNDONE)
+			return;
+		if (r < 0) {
+			stop_at(store, database, r);
+			return;
+		}
+		if (r != STEP_GONE)
+			database->current = NULL;
+		if (r == STEP_TAKEN) {
+			command_list_add(&database->taken, command);
+		} else {
+			answer_release(store, command);
+			command_free(command);
+		}
+		if (r == STEP_GONE)
+			return;
+		if (commit_is_due(database->writer) && work_commit(store, database) < 0)
+			return;
+		if (!is_last && clock_monotonic_ns() - began_ns >= WORK_TURN_NS)
+			break;
+	}
+	if (commit_is_due(database->writer))
+		(void)work_commit(store, database); /* a failure has set the next try */
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/database.h"
+#include "proto/fault.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/counters.h"
+#include "proto/schema.h"
+
+static int put_reasons(struct writer *writer)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_REASON_PUT];
+	int r = 0;
+
+	for (unsigned why = 1; r == 0 && why < RTL_UNTIMED_COUNT; why++) {
+		sqlite3_bind_int64(put, 1, why);
+		sqlite3_bind_text(put, 2, rtl_untimed_name(why), -1, SQLITE_STATIC);
+		r = database_run(put);
+	}
+	return r;
+}
+
+/* Rows that every database has, whatever migration made it. */
+static int prime(struct writer *writer)
+{
+	int r = writer_begin(writer);
+
+	if (r == 0)
+		r = put_reasons(writer);
+	if (r == 0)
+		r = writer_put_meta_number(writer, "schema", SCHEMA_VERSION);
+	if (r == 0)
+		r = writer_put_meta_number(writer, "complete", 0);
+	return r == 0 ? writer_commit(writer) : r;
+}
+
+static void writer_free_p(struct writer **writer)
+{
+	writer_free(*writer);
+}
+
+int writer_open(const char *path, struct msg_arena *arena, struct writer **ret)
+{
+	CLEANUP(writer_free_p) struct writer *writer = calloc(1, sizeof(*writer));
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->arena = arena;
+	writer->path = strdup(path);
+	if (!writer->path)
+		return -ENOMEM;
+	r = database_open(path, &writer->db);
+	if (r == 0)
+		r = statements_prepare(writer->db, &writer->statements);
+	if (r == 0)
+		r = feed_new(writer->db, &writer->feed);
+	if (r < 0)
+		return r;
+	writer->intern.statements = &writer->statements;
+	writer->intern.db = writer->db;
+	r = prime(writer);
+	if (r == 0)
+		r = intern_load(&writer->intern);
+	if (r < 0)
+		return r;
+	*ret = TAKE(writer);
+	return 0;
+}
+
+struct writer *writer_free(struct writer *writer)
+{
+	if (!writer)
+		return NULL;
+	intern_done(&writer->intern);
+	statements_done(&writer->statements);
+	feed_free(writer->feed);
+	database_close(writer->db);
+	free(writer->path);
+	free(writer);
+	return NULL;
+}
+
+int writer_begin(struct writer *writer)
+{
+	int r;
+
+	if (writer->is_open)
+		return 0;
+	FAULT_POINT("before_begin");
+	r = database_exec(writer->db, "BEGIN IMMEDIATE");
+	if (r < 0)
+		return r;
+	writer->is_open = true;
+	writer->began_ns = clock_monotonic_ns();
+	writer->rows = 0;
+	return 0;
+}
+
+int writer_commit(struct writer *writer)
+{
+	int r = feed_flush(writer->feed);
+
+	if (r < 0)
+		return r;
+	FAULT_POINT("before_commit");
+	r = database_exec(writer->db, "COMMIT");
+	if (r < 0)
+		return r;
+	writer->is_open = false;
+	FAULT_POINT("after_commit");
+	return 0;
+}
+
+int writer_rollback(struct writer *writer)
+{
+	writer->feed->count = 0;
+	/* SQLite may have rolled back by itself (full, I/O error): then there is nothing to do. */
+	if (!sqlite3_get_autocommit(writer->db))
+		(void)database_exec(writer->db, "ROLLBACK");
+	writer->is_open = false;
+	return intern_load(&writer->intern);
+}
+
+int writer_put_meta(struct writer *writer, const char *key, const char *text)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_META_PUT];
+
+	database_bind_text(put, 1, key);
+	database_bind_text(put, 2, text);
+	return database_run(put);
+}
+
+int writer_put_meta_number(struct writer *writer, const char *key, int64_t value)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_META_PUT];
+
+	database_bind_text(put, 1, key);
+	sqlite3_bind_int64(put, 2, value);
+	return database_run(put);
+}
+
+int writer_put_meta_first(struct writer *writer, const char *key, const char *text)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_META_PUT_FIRST];
+
+	if (!text)
+		return 0;
+	database_bind_text(put, 1, key);
+	database_bind_text(put, 2, text);
+	return database_run(put);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One open database: its connection, statements, mirror and feed, and the transaction that may
+ * be open in it. Store thread. Who calls writer_rollback() has to reload every process.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectord/feed.h"
+#include "collectord/intern.h"
+#include "collectord/statements.h"
+#include "proto/msg.h"
+
+struct writer {
+	sqlite3 *db;
+	char *path;
+	struct statements statements;
+	struct intern intern;
+	struct feed *feed;
+	struct msg_arena *arena; /* borrowed: one for the thread */
+	bool is_open;		 /* a transaction */
+	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
+	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
+};
+
+/* As database_open(). */
+int writer_open(const char *path, struct msg_arena *arena, struct writer **ret);
+
+/* An open transaction is lost. Returns NULL. */
+struct writer *writer_free(struct writer *writer);
+
+/* Opens a transaction unless one is. */
+int writer_begin(struct writer *writer);
+int writer_commit(struct writer *writer);
+/* Also empties the feed and reads the mirror again. */
+int writer_rollback(struct writer *writer);
+
+/* rtl_meta. */
+int writer_put_meta(struct writer *writer, const char *key, const char *text);
+int writer_put_meta_number(struct writer *writer, const char *key, int64_t value);
+/* Only where there is none yet. NULL does nothing. */
+int writer_put_meta_first(struct writer *writer, const char *key, const char *text);

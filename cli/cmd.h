@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The verbs of rtl and what they return. One file per verb, cmd_<verb>.c, which holds its
+ * options, calls query/render/client, and is the only place of its verb that talks to stderr
+ * (through say.h). A verb gets argv with its own name in argv[0], as the user typed it.
+ * Everything of rtl runs on one thread.
+ */
+
+/* Exit statuses. Past these, `rtl run` returns what its command returned. */
+enum cmd_exit {
+	CMD_OK = 0,
+	CMD_BAD_INPUT = 1, /* missing, foreign or broken file; no collector; failed query */
+	CMD_USAGE = 2,
+	CMD_LOSSY = 3,		/* --strict, and something is missing */
+	CMD_NOT_COMPARABLE = 4, /* diff */
+	CMD_REGRESSION = 5,	/* diff */
+	CMD_RUN_FAILED = 125,	/* rtl run, before the command started */
+	CMD_NOT_EXECUTABLE = 126,
+	CMD_NOT_FOUND = 127,
+};
+
+struct cmd {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *usage;   /* what follows the name */
+	const char *summary; /* one line; NULL: an alias, not listed */
+};
+
+int cmd_ctl(int argc, char **argv);
+int cmd_diagnose(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_env(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_ls(int argc, char **argv);
+int cmd_query(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_summary(int argc, char **argv);

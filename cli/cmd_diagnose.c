@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/diagnose.h"
+#include "cli/find.h"
+#include "cli/opts.h"
+#include "cli/say.h"
+#include "proto/cleanup.h"
+
+struct diagnose_options {
+	const char *name;
+	bool is_json, is_strict;
+};
+
+static const struct argp_option options[] = {
+	{"json", 'j', NULL, 0, "a document with one object a finding", 0},
+	{"strict", 's', NULL, 0, "exit 3 when a rank is missing or low", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct diagnose_options *o = state->input;
+
+	switch (key) {
+	case 'j':
+		o->is_json = true;
+		return 0;
+	case 's':
+		o->is_strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->name)
+			opts_error("one FILE or SESSION at a time");
+		o->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->name)
+			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Whether the ranks of a session did alike: MISSING has no kernels, LOW less than half of "
+	"the "
+	"rank with most, NOTE less than four fifths.",
+	NULL, NULL, NULL};
+
+static const struct render_column columns[] = {
+	{"level", "FINDING", RENDER_TEXT},
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"text", "WHY", RENDER_TEXT},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void fill_row(const struct diagnose_finding *f, struct render_value ret[COLUMNS])
+{
+	*ret++ = render_text(diagnose_level_name(f->level));
+	*ret++ = render_optional(f->has_rank, f->rank);
+	*ret++ = render_optional(f->has_process, f->pid);
+	*ret++ = render_optional(f->has_process, f->process_id);
+	*ret++ = render_optional(f->has_process, (int64_t)f->kernels);
+	*ret++ = render_text(f->text);
+}
+
+static int show_json(const struct diagnose *d, const struct verdict *verdict)
+{
+	struct render_value row[COLUMNS];
+	json_t *document = json_object(), *findings = json_array();
+	int bad = json_object_set_new(document, "schema", json_integer(1));
+
+	bad |= json_object_set(document, "findings", findings);
+	if (!bad)
+		bad = verdict_put_json(verdict, document);
+	for (size_t i = 0; i < d->count && !bad; i++) {
+		fill_row(d->findings + i, row);
+		bad = json_array_append_new(findings, render_json_row(columns, COLUMNS, row));
+	}
+	if (!bad)
+		render_json(stdout, document, false);
+	json_decref(findings);
+	json_decref(document);
+	return bad ? -ENOMEM : 0;
+}
+
+static int show_table(const struct diagnose *d, const struct verdict *verdict)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLUMNS];
+	int r = 0;
+
+	puts(verdict->line);
+	if (!d->count) {
+		puts("all ranks did alike");
+		return 0;
+	}
+	r = render_new(stdout, RENDER_TABLE, columns, COLUMNS, &render);
+	if (r)
+		return r;
+	putchar('\n');
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	for (size_t i = 0; i < d->count && !r; i++) {
+		fill_row(d->findings + i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static bool is_grave(const struct diagnose *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->findings[i].level >= DIAGNOSE_LOW)
+			return true;
+	return false;
+}
+
+int cmd_diagnose(int argc, char **argv)
+{
+	struct diagnose_options o = {0};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	CLEANUP(diagnose_free_p) struct diagnose *diagnose = NULL;
+	char error[QUERY_ERROR_BYTES];
+	int r;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (find_open(o.name, error, &query)) {
+		say("%s", error);
+		return CMD_BAD_INPUT;
+	}
+	r = summary_new(query, &summary);
+	if (!r)
+		r = diagnose_new(summary, &diagnose);
+	if (!r)
+		r = o.is_json ? show_json(diagnose, summary->verdict)
+			      : show_table(diagnose, summary->verdict);
+	if (r) {
+		say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
+		return CMD_BAD_INPUT;
+	}
+	return o.is_strict && is_grave(diagnose) ? CMD_LOSSY : CMD_OK;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/jobenv.h"
+#include "cli/opts.h"
+#include "cli/places.h"
+#include "cli/say.h"
+#include "proto/cleanup.h"
+
+enum env_key {
+	KEY_DEVICE = 0x100,
+	KEY_SOCKET,
+	KEY_JOB,
+};
+
+struct env_options {
+	const char *socket;
+	const char *job;
+	const char *mode;
+	bool is_soft;
+};
+
+static const struct argp_option env_option[] = {
+	{"socket", KEY_SOCKET, "PATH", 0,
+		"the collector to use (default: RTL_SOCKET, else the job finds one itself)", 0},
+	{"job", KEY_JOB, "KEY", 0, "RTL_JOB_ID: what belongs into one session", 0},
+	{"mode", 'm', "MODE", 0, "RTL_MODE of the job", 0},
+	{"device", KEY_DEVICE, "real|soft", 0,
+		"the job's own GPU stack (default), or a software GPU: SIMULATED", 0},
+	{0},
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct env_options *options = state->input;
+
+	switch (key) {
+	case KEY_SOCKET:
+		options->socket = value;
+		return 0;
+	case KEY_JOB:
+		options->job = value;
+		return 0;
+	case 'm':
+		options->mode = value;
+		return 0;
+	case KEY_DEVICE:
+		options->is_soft = !strcmp(value, "soft");
+		if (!options->is_soft && strcmp(value, "real"))
+			opts_error("--device %s: neither real nor soft", value);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp env_argp = {
+	.options = env_option,
+	.parser = parse_option,
+	.doc = "Print what a job must export to be recorded without rtl run: eval \"$(rtl env)\".",
+};
+
+static int print(const struct jobenv *env)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const struct jobenv_setting *setting = &env->at[i];
+		CLEANUP(free_p) char *quoted = NULL;
+
+		/* RTL_OUTPUT concerns rtl run; here it is the user's to keep. */
+		if (!setting->value)
+			continue;
+		quoted = jobenv_quote(setting->value);
+		if (!quoted)
+			return -1;
+		printf("export %s=%s\n", setting->name, quoted);
+	}
+	return 0;
+}
+
+int cmd_env(int argc, char **argv)
+{
+	char shim[PATH_MAX], softgpu[PATH_MAX], socket[PATH_MAX];
+	struct env_options options = {0};
+	struct jobenv_params params = {.shim = shim};
+	struct jobenv env;
+	int r;
+
+	opts_parse(&env_argp, argc, argv, 0, &options);
+	r = places_find(PLACE_SHIM, shim);
+	if (r < 0) {
+		say("shim: %s: %s; set RTL_LIBDIR to the folder of librtl-shim.so", shim,
+			strerror(-r));
+		return CMD_BAD_INPUT;
+	}
+	if (options.is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
+		say("software GPU: %s: not found; set RTL_LIBDIR", softgpu);
+		return CMD_BAD_INPUT;
+	}
+	params.socket = options.socket ? options.socket : getenv("RTL_SOCKET");
+	if (params.socket && *params.socket && realpath(params.socket, socket))
+		params.socket = socket;
+	params.job = options.job;
+	params.mode = options.mode;
+	params.softgpu = options.is_soft ? softgpu : NULL;
+	r = jobenv_init(&env, &params);
+	if (r == 0)
+		r = print(&env);
+	jobenv_done(&env);
+	if (r < 0)
+		say("out of memory");
+	return r < 0 ? CMD_BAD_INPUT : CMD_OK;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/diagnostic.h"
+#include "cli/find.h"
+#include "cli/opts.h"
+#include "cli/question.h"
+#include "cli/say.h"
+#include "cli/verdict.h"
+#include "proto/cleanup.h"
+
+struct info_options {
+	const char *name;
+	bool is_json, has_counters;
+};
+
+static const struct argp_option options[] = {
+	{"counters", 'c', NULL, 0, "the diagnostic counters of each process, and their check", 0},
+	{"json", 'j', NULL, 0, "one document with everything, counters included", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct info_options *o = state->input;
+
+	switch (key) {
+	case 'c':
+		o->has_counters = true;
+		return 0;
+	case 'j':
+		o->is_json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->name)
+			opts_error("one FILE or SESSION at a time");
+		o->name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->name)
+			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"What a session database says of its session, processes, GPUs and clocks.", NULL, NULL,
+	NULL};
+
+/* In the order of the columns of query/<name>.sql. */
+static const struct render_column meta_columns[] = {
+	{"key", "KEY", RENDER_TEXT},
+	{"value", "VALUE", RENDER_TEXT},
+};
+
+static const struct render_column session_columns[] = {
+	{"name", "NAME", RENDER_TEXT},
+	{"job", "JOB", RENDER_TEXT},
+	{"uid", "UID", RENDER_ID},
+	{"command", NULL, RENDER_TEXT},
+	{"host", "HOST", RENDER_TEXT},
+	{"start_ns", NULL, RENDER_ID},
+	{"start_realtime_ns", NULL, RENDER_ID},
+	{"end_ns", NULL, RENDER_ID},
+	{"exit_status", "EXIT", RENDER_ID},
+	{"started", "STARTED (UTC)", RENDER_TEXT},
+	{"took_ns", "TOOK s", RENDER_NS_IN_S},
+};
+
+static const struct render_column process_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"local_rank", "LOCAL", RENDER_ID},
+	{"world_size", "WORLD", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"launcher", "LAUNCHER", RENDER_TEXT},
+	{"attempt", NULL, RENDER_ID},
+	{"exe", NULL, RENDER_TEXT},
+	{"host", NULL, RENDER_TEXT},
+	{"uid", NULL, RENDER_ID},
+	{"ended", "ENDED", RENDER_TEXT},
+	{"exit_status", "EXIT", RENDER_ID},
+	{"drained", "DRAINED", RENDER_BOOL},
+	{"mode", "MODE", RENDER_TEXT},
+	{"front_end", "FRONT END", RENDER_TEXT},
+	{"runtime", NULL, RENDER_TEXT},
+	{"shim_version", "SHIM", RENDER_TEXT},
+	{"start_ns", NULL, RENDER_ID},
+	{"hw_frame", "FRAMES", RENDER_COUNT},
+	{"duplicate_frames", "AGAIN", RENDER_COUNT},
+	{"job", NULL, RENDER_TEXT},
+	{"command", "COMMAND", RENDER_TEXT},
+	{"queues_created", NULL, RENDER_COUNT},
+	{"dispatched", NULL, RENDER_COUNT},
+};
+
+static const struct render_column gpu_columns[] = {
+	{"gpuId", "GPU", RENDER_ID},
+	{"kfd_node", "KFD NODE", RENDER_ID},
+	{"kfd_gpu_id", "KFD ID", RENDER_ID},
+	{"domain", NULL, RENDER_ID},
+	{"bdf", "BDF", RENDER_TEXT},
+	{"unique_id", "UNIQUE ID", RENDER_TEXT},
+	{"partition", "PART", RENDER_ID},
+	{"gfx", "GFX", RENDER_TEXT},
+	{"name", "NAME", RENDER_TEXT},
+};
+
+static const struct render_column clock_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"gpuId", "GPU", RENDER_ID},
+	{"anchors", "ANCHORS", RENDER_COUNT},
+	{"tick_hz", "TICK Hz", RENDER_COUNT},
+	{"span_ns", "SPAN s", RENDER_NS_IN_S},
+	{"measured_hz", "MEASURED Hz", RENDER_COUNT},
+	{"realtime_offset_ns", NULL, RENDER_ID},
+};
+
+static const struct {
+	const char *query, *key, *title;
+	const struct render_column *columns;
+	size_t count;
+} parts[] = {
+#define PART(query, key, title, columns)                                                           \
+	{                                                                                          \
+		query, key, title, columns, sizeof(columns) / sizeof(columns[0])                   \
+	}
+	PART("sessions", "sessions", "SESSION", session_columns),
+	PART("meta", "meta", "META", meta_columns),
+	PART("processes", "processes", "PROCESSES", process_columns),
+	PART("gpus", "gpus", "GPUS", gpu_columns),
+	PART("clocks", "clocks", "CLOCKS", clock_columns),
+};
+
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static int show_json(struct query *query, const struct verdict *verdict)
+{
+	json_t *document = json_object();
+	int r = document && !json_object_set_new(document, "schema", json_integer(1)) ? 0 : -ENOMEM;
+
+	if (!r)
+		r = verdict_put_json(verdict, document);
+	for (size_t i = 0; !r && i < PARTS; i++)
+		r = question_put_json(query, parts[i].query, parts[i].key, parts[i].columns,
+			parts[i].count, document);
+	if (!r)
+		r = diagnostic_put_json(query, document);
+	if (!r)
+		render_json(stdout, document, false);
+	json_decref(document);
+	return r;
+}
+
+static int show_tables(struct query *query, const struct verdict *verdict)
+{
+	size_t width = render_terminal_width(STDOUT_FILENO, 160);
+	int r = 0;
+
+	puts(verdict->line);
+	for (size_t i = 0; !r && i < PARTS; i++)
+		r = question_show(query, parts[i].query, parts[i].title, parts[i].columns,
+			parts[i].count, width, stdout);
+	return r;
+}
+
+static int show(struct query *query, const struct verdict *verdict, const struct info_options *o)
+{
+	if (o->is_json)
+		return show_json(query, verdict);
+	if (!o->has_counters)
+		return show_tables(query, verdict);
+	puts(verdict->line);
+	return diagnostic_show(query, stdout);
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct info_options o = {0};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	char error[QUERY_ERROR_BYTES];
+	int r;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (find_open(o.name, error, &query)) {
+		say("%s", error);
+		return CMD_BAD_INPUT;
+	}
+	r = verdict_new(query, NULL, &verdict);
+	if (!r)
+		r = show(query, verdict, &o);
+	if (!r)
+		return CMD_OK;
+	say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
+	return CMD_BAD_INPUT;
+}

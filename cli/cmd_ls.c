@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/find.h"
+#include "cli/opts.h"
+#include "cli/sample.h"
+#include "cli/say.h"
+#include "cli/verdict.h"
+#include "proto/cleanup.h"
+
+struct ls_options {
+	enum render_format format;
+	const char *socket;
+};
+
+static const struct argp_option options[] = {
+	{"json", 'j', NULL, 0, "a document with one object a session", 0},
+	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
+	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct ls_options *o = state->input;
+
+	switch (key) {
+	case 'j':
+		o->format = RENDER_JSON;
+		return 0;
+	case 'c':
+		o->format = RENDER_CSV;
+		return 0;
+	case 'S':
+		o->socket = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		opts_error("takes no argument: %s", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp parser = {options, parse, NULL,
+	"Sessions: those that collectors write or know, and those that lie in the state "
+	"directories "
+	"of this user.",
+	NULL, NULL, NULL};
+
+static const struct render_column columns[] = {
+	{"session", "SESSION", RENDER_TEXT},
+	{"state", "STATE", RENDER_TEXT},
+	{"started", "STARTED (UTC)", RENDER_TEXT},
+	{"start_realtime_ns", NULL, RENDER_ID},
+	{"processes", "PROCS", RENDER_COUNT},
+	{"live_processes", "LIVE", RENDER_COUNT},
+	{"dispatched", "KERNELS", RENDER_COUNT},
+	{"stored", NULL, RENDER_COUNT},
+	{"lost", "LOST", RENDER_COUNT},
+	{"simulated", "SIMULATED", RENDER_BOOL},
+	{"bytes", "BYTES", RENDER_COUNT},
+	{"uid", "UID", RENDER_ID},
+	{"job", NULL, RENDER_TEXT},
+	{"database", "DATABASE", RENDER_TEXT},
+	{"command", "COMMAND", RENDER_TEXT},
+	{"line", NULL, RENDER_TEXT},
+	{"socket", NULL, RENDER_TEXT},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* A file that a collector told of is not listed twice. */
+static bool is_known(const struct sample *sample, const char *path)
+{
+	CLEANUP(free_p) char *real = realpath(path, NULL);
+
+	for (size_t i = 0; i < sample->session_count; i++) {
+		const char *other = sample->sessions[i].database;
+
+		if (other && (!strcmp(other, path) || (real && !strcmp(other, real))))
+			return true;
+	}
+	return false;
+}
+
+/* Of a closed session its collector knows little more than where it lies. */
+static int read_counts(struct sample_session *s, struct query *query)
+{
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	int64_t processes = 0;
+	int r = verdict_new(query, NULL, &verdict);
+
+	if (!r)
+		r = query_number(query, "process_count", 0, &processes);
+	if (r)
+		return r;
+	free(s->line);
+	s->line = strdup(verdict->line);
+	s->is_simulated = verdict->is_simulated;
+	s->processes = (uint32_t)processes;
+	s->dispatched = verdict->counts.dispatched;
+	s->stored = verdict->counts.stored;
+	s->lost = verdict->counts.dropped + verdict->counts.torn + verdict->counts.outstanding +
+		  verdict->counts.untimed;
+	s->bytes = query_file_bytes(query);
+	s->has_counts = true;
+	return 0;
+}
+
+static char *copy_text(const struct query_rows *rows, int column)
+{
+	const char *text = query_text(rows, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+static int read_file(struct sample *sample, struct query *query, const char *path)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct sample_session *s;
+	int r = query_ask(query, "sessions", &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r <= 0)
+		return r;
+	s = sample_add_session(sample);
+	if (!s)
+		return -ENOMEM;
+	s->name = copy_text(rows, 0);
+	s->job = copy_text(rows, 1);
+	s->has_uid = true;
+	s->uid = (uint32_t)query_integer(rows, 2);
+	s->command = copy_text(rows, 3);
+	s->start_realtime_ns = (uint64_t)query_integer(rows, 6);
+	s->is_closed = !query_is_null(rows, 7);
+	s->database = strdup(path);
+	return read_counts(s, query);
+}
+
+/* What cannot be read keeps its place in the list, with its counts unknown. */
+static void complete_closed(struct sample *sample)
+{
+	for (size_t i = 0; i < sample->session_count; i++) {
+		struct sample_session *s = sample->sessions + i;
+		CLEANUP(query_free_p) struct query *query = NULL;
+		char error[QUERY_ERROR_BYTES];
+
+		if (s->has_counts || !s->database || query_open(s->database, error, &query))
+			continue;
+		(void)read_counts(s, query);
+	}
+}
+
+/* What cannot be read is not listed: it is somebody else's, or no database of ours. */
+static void add_files(struct sample *sample)
+{
+	CLEANUP(find_files_free_p) char **paths = find_files();
+
+	for (char **path = paths; path && *path; path++) {
+		CLEANUP(query_free_p) struct query *query = NULL;
+		char error[QUERY_ERROR_BYTES];
+
+		if (is_known(sample, *path))
+			continue;
+		if (query_open(*path, error, &query) || read_file(sample, query, *path))
+			continue;
+	}
+}
+
+static const char *describe_state(const struct sample_session *s)
+{
+	if (s->is_closed)
+		return "closed";
+	/* Open, and no collector has it: it was killed; the next one will go on. */
+	return s->socket ? "live" : "interrupted";
+}
+
+static void fill_row(
+	const struct sample_session *s, char started[32], struct render_value ret[COLUMNS])
+{
+	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
+	struct tm tm;
+	bool has_start = s->start_realtime_ns && gmtime_r(&start, &tm) &&
+			 strftime(started, 32, "%F %T", &tm);
+
+	*ret++ = render_text(s->name);
+	*ret++ = render_text(describe_state(s));
+	*ret++ = render_text(has_start ? started : NULL);
+	*ret++ = render_optional(has_start, (int64_t)s->start_realtime_ns);
+	*ret++ = render_optional(s->has_counts, s->processes);
+	*ret++ = render_integer(s->live_processes);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->dispatched);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->stored);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->lost);
+	*ret++ = render_optional(s->has_counts, s->is_simulated);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->bytes);
+	*ret++ = render_optional(s->has_uid, s->uid);
+	*ret++ = render_text(s->job);
+	*ret++ = render_text(s->database);
+	*ret++ = render_text(s->command);
+	*ret++ = render_text(s->line);
+	*ret++ = render_text(s->socket);
+}
+
+/* The newest last, next to the prompt. */
+static int compare(const void *a, const void *b)
+{
+	const struct sample_session *x = a, *y = b;
+
+	return (x->start_realtime_ns > y->start_realtime_ns) -
+	       (x->start_realtime_ns < y->start_realtime_ns);
+}
+
+static int show(const struct sample *sample, const struct ls_options *o)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLUMNS];
+	char started[32];
+	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	if (o->format == RENDER_JSON)
+		printf("{\"schema\":1,\"sessions\":");
+	for (size_t i = 0; i < sample->session_count && !r; i++) {
+		fill_row(sample->sessions + i, started, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	if (o->format == RENDER_JSON)
+		printf("}\n");
+	return r;
+}
+
+int cmd_ls(int argc, char **argv)
+{
+	struct ls_options o = {.format = RENDER_TABLE};
+	CLEANUP(sample_free_p) struct sample *sample = NULL;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (sample_take_sessions(o.socket, &sample)) {
+		say("out of memory");
+		return CMD_BAD_INPUT;
+	}
+	if (o.socket && !sample->collectors) {
+		say("%s", sample->trouble ? sample->trouble : "no collector answers");
+		return CMD_BAD_INPUT;
+	}
+	/* Files are listed even where no collector is. */
+	if (sample->trouble && sample->collectors)
+		say("%s", sample->trouble);
+	complete_closed(sample);
+	if (!o.socket)
+		add_files(sample);
+	if (sample->session_count)
+		qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare);
+	else if (o.format == RENDER_TABLE) {
+		say("no sessions; rtl run starts one");
+		return CMD_OK;
+	}
+	if (!show(sample, &o))
+		return CMD_OK;
+	say("out of memory");
+	return CMD_BAD_INPUT;
+}

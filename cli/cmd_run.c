@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/run.h"
+#include "cli/say.h"
+
+/* The libraries that the job is to load. 0, or an exit status, said why; false in *ret_is_found
+ * when the job goes unrecorded. */
+static int find_libraries(const struct run_options *options, char shim[PATH_MAX],
+	char softgpu[PATH_MAX], bool *ret_is_found)
+{
+	int r;
+
+	/* Without it the job would run on another device than the user asked for. */
+	if (options->is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
+		say("software GPU: %s: not found; build or install it, or set RTL_LIBDIR", softgpu);
+		return CMD_RUN_FAILED;
+	}
+	r = places_find(PLACE_SHIM, shim);
+	*ret_is_found = r == 0;
+	if (r == 0)
+		return 0;
+	say("shim: %s: %s; %s", shim, strerror(-r),
+		options->is_strict ? "not started (--strict)" : "the job runs unrecorded");
+	return options->is_strict ? CMD_RUN_FAILED : 0;
+}
+
+static void tell_plan(const struct run_options *options, const struct run_collector *collector,
+	const struct jobenv *env)
+{
+	if (env->is_without_preload)
+		say("roctx ranges are not recorded: the shim's path has a space or a colon");
+	if (!options->is_verbose)
+		return;
+	if (collector->client.fd >= 0)
+		say("%s collector at %s, session %s, database %s",
+			collector->is_private ? "private" : "the node's", collector->socket,
+			collector->session, collector->database);
+	for (size_t i = 0; i < env->count; i++)
+		if (env->at[i].value)
+			say("%s=%s", env->at[i].name, env->at[i].value);
+	if (options->is_soft)
+		say("software GPU: everything recorded is SIMULATED");
+}
+
+/* Also of a job that is not recorded: the software GPU is not the collector's. */
+static int make_env(struct jobenv *env, const struct run_options *options,
+	const struct run_collector *collector, const struct run_launch *launch, const char *shim,
+	const char *softgpu)
+{
+	struct jobenv_params params = {
+		.socket = collector->socket,
+		.job = launch->job,
+		.shim = collector->client.fd >= 0 ? shim : NULL,
+		.softgpu = options->is_soft ? softgpu : NULL,
+		.mode = options->mode,
+	};
+
+	return jobenv_init(env, &params);
+}
+
+/* A mistake with -o is one whether or not the job can be recorded. */
+static int check_output(const struct run_options *options, const struct run_launch *launch)
+{
+	struct run_output output;
+	int r = 0;
+
+	/* Of a launch the first may just have made it. */
+	if (options->output && !launch->is_shared)
+		r = run_output_name(&output, options, launch);
+	if (r == 0 && options->output && !launch->is_shared)
+		r = run_output_check(&output, options);
+	return r;
+}
+
+static int run_recorded(const struct run_options *options, const struct run_launch *launch,
+	struct run_collector *collector)
+{
+	char shim[PATH_MAX] = "", softgpu[PATH_MAX] = "";
+	struct run_child child = {.signal_fd = -1};
+	bool has_shim = false;
+	struct jobenv env;
+	int r;
+
+	run_child_init(&child);
+	r = find_libraries(options, shim, softgpu, &has_shim);
+	if (r == 0)
+		r = has_shim ? run_collector_attach(collector, options, launch)
+			     : check_output(options, launch);
+	if (r)
+		return r;
+	r = make_env(&env, options, collector, launch, shim, softgpu);
+	if (r < 0) {
+		say("%s", strerror(-r));
+		return CMD_RUN_FAILED;
+	}
+	tell_plan(options, collector, &env);
+	child.is_recorded = collector->client.fd >= 0;
+	r = run_child_start(&child, options->command, &env);
+	jobenv_done(&env);
+	if (r)
+		return r;
+	r = run_child_wait(&child);
+	return run_verdict(collector, options, launch, &child, r);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run_collector collector = RUN_COLLECTOR_NONE;
+	struct run_options options;
+	struct run_launch launch;
+	int r;
+
+	run_options_parse(&options, argc, argv);
+	/* A typing mistake should leave no database behind. */
+	r = run_child_find(options.command[0]);
+	if (r)
+		return r;
+	run_launch_detect(&launch, options.command[0]);
+	r = run_recorded(&options, &launch, &collector);
+	run_collector_done(&collector);
+	return r;
+}

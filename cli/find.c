@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "cli/find.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ask.h"
+#include "proto/cleanup.h"
+
+#define FIND_SERVICE_DIR "/var/lib/rtl"
+
+/* Names go into paths: only what the collector makes names of. */
+static bool is_session_name(const char *name)
+{
+	return name[0] && name[0] != '.' && name[0] != '-' && strlen(name) < 200 &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789._-+@")];
+}
+
+static char *take_if_there(char *path)
+{
+	if (path && !access(path, F_OK))
+		return path;
+	free(path);
+	return NULL;
+}
+
+__attribute__((format(printf, 1, 2))) static char *format_path(const char *format, ...)
+{
+	va_list args;
+	char *path;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&path, format, args);
+	va_end(args);
+	return n < 0 ? NULL : path;
+}
+
+/* $XDG_STATE_HOME/rtl; NULL: there is no home. */
+static char *state_dir(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (state && state[0] == '/')
+		return format_path("%s/rtl", state);
+	if (home && home[0] == '/')
+		return format_path("%s/.local/state/rtl", home);
+	return NULL;
+}
+
+static char *find_in_state_dir(const char *name)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+
+	return dir ? take_if_there(format_path("%s/%s.db", dir, name)) : NULL;
+}
+
+/* The caller's own first; root and group rtl can look into the others. */
+static char *find_in_service_dir(const char *name)
+{
+	CLEANUP(free_p) char *pattern = NULL;
+	char *path =
+		take_if_there(format_path(FIND_SERVICE_DIR "/%u/%s.db", (unsigned)getuid(), name));
+	glob_t found;
+
+	if (path)
+		return path;
+	pattern = format_path(FIND_SERVICE_DIR "/*/%s.db", name);
+	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+		return NULL;
+	if (found.gl_pathc)
+		path = strdup(found.gl_pathv[0]);
+	globfree(&found);
+	return path;
+}
+
+int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret)
+{
+	CLEANUP(free_p) char *path = NULL;
+
+	if (strchr(name, '/') || !access(name, F_OK) || !is_session_name(name))
+		return query_open(name, error, ret);
+	path = ask_database(name);
+	if (!path)
+		path = find_in_state_dir(name);
+	if (!path)
+		path = find_in_service_dir(name);
+	return query_open(path ? path : name, error, ret);
+}
+
+char **find_files(void)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+	CLEANUP(free_p) char *mine = dir ? format_path("%s/*.db", dir) : NULL;
+	CLEANUP(free_p) char *served = format_path(FIND_SERVICE_DIR "/%u/*.db", (unsigned)getuid());
+	glob_t found = {0};
+	char **paths;
+
+	/* Nothing found is no error. The service's directory is listed to few, one's own to all. */
+	(void)glob(FIND_SERVICE_DIR "/*/*.db", 0, NULL, &found);
+	if (served)
+		(void)glob(served, found.gl_pathv ? GLOB_APPEND : 0, NULL, &found);
+	if (mine)
+		(void)glob(mine, found.gl_pathv ? GLOB_APPEND : 0, NULL, &found);
+	paths = calloc(found.gl_pathc + 1, sizeof(*paths));
+	for (size_t i = 0, fill = 0; paths && i < found.gl_pathc; i++) {
+		paths[fill] = strdup(found.gl_pathv[i]);
+		fill += paths[fill] != NULL;
+	}
+	globfree(&found);
+	return paths;
+}
+
+void find_files_free_p(char ***paths)
+{
+	for (char **path = *paths; path && *path; path++)
+		free(*path);
+	free(*paths);
+}

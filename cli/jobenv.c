@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "cli/jobenv.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cleanup.h"
+
+/* Takes ownership of @value. */
+static void put(struct jobenv *env, const char *name, char *value)
+{
+	env->at[env->count++] = (struct jobenv_setting){.name = name, .value = value};
+}
+
+static int put_copy(struct jobenv *env, const char *name, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	put(env, name, copy);
+	return 0;
+}
+
+static int put_joined(
+	struct jobenv *env, const char *name, const char *first, char separator, const char *second)
+{
+	char *value;
+
+	if (asprintf(&value, "%s%c%s", first, separator, second) < 0)
+		return -ENOMEM;
+	put(env, name, value);
+	return 0;
+}
+
+/*
+ * One name of HSA_TOOLS_LIB into @name; returns what follows, or NULL at the end. ROCr: spaces
+ * separate, double quotes hold together, a backslash takes the next byte as it is.
+ */
+static const char *next_tool(const char *list, char *name)
+{
+	bool is_quoted = false;
+
+	while (*list == ' ')
+		list++;
+	if (!*list)
+		return NULL;
+	for (; *list && (is_quoted || *list != ' '); list++) {
+		if (*list == '"') {
+			is_quoted = !is_quoted;
+			continue;
+		}
+		if (*list == '\\' && list[1])
+			list++;
+		*name++ = *list;
+	}
+	*name = '\0';
+	return list;
+}
+
+bool jobenv_tools_list_has(const char *list, const char *entry)
+{
+	CLEANUP(free_p) char *name = malloc(strlen(list) + 1);
+
+	while (name && (list = next_tool(list, name)))
+		if (!strcmp(name, entry))
+			return true;
+	return false;
+}
+
+/* @path as one name of HSA_TOOLS_LIB. NULL: no memory. */
+static char *quote_tool(const char *path)
+{
+	char *quoted, *at;
+
+	if (!strpbrk(path, " \"\\"))
+		return strdup(path);
+	quoted = malloc(2 * strlen(path) + 3);
+	if (!quoted)
+		return NULL;
+	at = quoted;
+	*at++ = '"';
+	for (; *path; path++) {
+		if (*path == '"' || *path == '\\')
+			*at++ = '\\';
+		*at++ = *path;
+	}
+	*at++ = '"';
+	*at = '\0';
+	return quoted;
+}
+
+static int put_tools(struct jobenv *env, const char *shim)
+{
+	const char *tools = getenv("HSA_TOOLS_LIB");
+	CLEANUP(free_p) char *quoted = NULL;
+
+	if (tools && jobenv_tools_list_has(tools, shim))
+		return put_copy(env, "HSA_TOOLS_LIB", tools);
+	quoted = quote_tool(shim);
+	if (!quoted)
+		return -ENOMEM;
+	if (!tools || !*tools)
+		return put_copy(env, "HSA_TOOLS_LIB", quoted);
+	return put_joined(env, "HSA_TOOLS_LIB", tools, ' ', quoted);
+}
+
+/* LD_PRELOAD: spaces and colons separate, nothing quotes. */
+static bool preload_has(const char *list, const char *path)
+{
+	size_t length = strlen(path);
+
+	for (; list; list = strpbrk(list, " :")) {
+		list += strspn(list, " :");
+		if (!strncmp(list, path, length) && (!list[length] || strchr(" :", list[length])))
+			return true;
+	}
+	return false;
+}
+
+#ifdef RTL_SANITIZE
+/* The sanitizer's runtime refuses to work unless it is the first library of the process. */
+static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	const char **path = data;
+
+	(void)bytes;
+	if (!strstr(info->dlpi_name, "/libasan.so") && !strstr(info->dlpi_name, "/libtsan.so"))
+		return 0;
+	*path = info->dlpi_name;
+	return 1;
+}
+
+/* It is in every program of the job now, and shells and interpreters do not free what they have
+ * at their end. What the user says about leaks stands. */
+static int put_leaks(struct jobenv *env)
+{
+	const char *options = getenv("ASAN_OPTIONS");
+
+	if (!options || !*options)
+		return put_copy(env, "ASAN_OPTIONS", "detect_leaks=0");
+	if (strstr(options, "detect_leaks"))
+		return put_copy(env, "ASAN_OPTIONS", options);
+	return put_joined(env, "ASAN_OPTIONS", options, ':', "detect_leaks=0");
+}
+#endif
+
+static int put_preload(struct jobenv *env, const char *shim)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const char *sanitizer = NULL;
+	CLEANUP(free_p) char *ours = NULL;
+
+	if (strpbrk(shim, " :")) {
+		env->is_without_preload = true;
+		return 0;
+	}
+	if (preload && preload_has(preload, shim))
+		return put_copy(env, "LD_PRELOAD", preload);
+#ifdef RTL_SANITIZE
+	dl_iterate_phdr(find_sanitizer, &sanitizer);
+#endif
+	if (asprintf(&ours, "%s%s%s", sanitizer ? sanitizer : "", sanitizer ? ":" : "", shim) < 0) {
+		ours = NULL;
+		return -ENOMEM;
+	}
+	if (!preload || !*preload)
+		return put_copy(env, "LD_PRELOAD", ours);
+	return put_joined(env, "LD_PRELOAD", ours, ':', preload);
+}
+
+static int put_softgpu(struct jobenv *env, const char *folder)
+{
+	const char *path = getenv("LD_LIBRARY_PATH");
+	size_t length = strlen(folder);
+
+	/* An empty element would mean the current directory: keep an empty path out of the list. */
+	if (!path || !*path)
+		return put_copy(env, "LD_LIBRARY_PATH", folder);
+	if (!strncmp(path, folder, length) && (!path[length] || path[length] == ':'))
+		return put_copy(env, "LD_LIBRARY_PATH", path);
+	return put_joined(env, "LD_LIBRARY_PATH", folder, ':', path);
+}
+
+static int put_recording(struct jobenv *env, const struct jobenv_params *params)
+{
+	int r = 0;
+
+	if (params->socket)
+		r = put_copy(env, "RTL_SOCKET", params->socket);
+	if (r == 0 && params->job)
+		r = put_copy(env, "RTL_JOB_ID", params->job);
+	if (r == 0 && params->mode)
+		r = put_copy(env, "RTL_MODE", params->mode);
+	if (r == 0)
+		r = put_tools(env, params->shim);
+	/* Where a rocprofiler-sdk tool is in, ROCr ignores HSA_TOOLS_LIB unless told so. */
+	if (r == 0)
+		r = put_copy(env, "HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
+	if (r == 0)
+		r = put_preload(env, params->shim);
+#ifdef RTL_SANITIZE
+	if (r == 0)
+		r = put_leaks(env);
+#endif
+	return r;
+}
+
+int jobenv_init(struct jobenv *env, const struct jobenv_params *params)
+{
+	int r = 0;
+
+	*env = (struct jobenv){0};
+	if (params->shim)
+		r = put_recording(env, params);
+	if (r == 0 && params->softgpu)
+		r = put_softgpu(env, params->softgpu);
+	if (r < 0) {
+		jobenv_done(env);
+		return r;
+	}
+	/* It named the output of this rtl run; one that the job starts has its own. */
+	if (getenv("RTL_OUTPUT"))
+		put(env, "RTL_OUTPUT", NULL);
+	return 0;
+}
+
+void jobenv_done(struct jobenv *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->at[i].value);
+	*env = (struct jobenv){0};
+}
+
+int jobenv_apply(const struct jobenv *env)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const struct jobenv_setting *setting = &env->at[i];
+
+		if (setting->value ? setenv(setting->name, setting->value, 1) < 0
+				   : unsetenv(setting->name) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static bool is_plain(const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:,+@%";
+
+	return *text && !text[strspn(text, plain)];
+}
+
+char *jobenv_quote(const char *text)
+{
+	char *quoted, *at;
+
+	if (is_plain(text))
+		return strdup(text);
+	quoted = malloc(4 * strlen(text) + 3);
+	if (!quoted)
+		return NULL;
+	at = quoted;
+	*at++ = '\'';
+	for (; *text; text++) {
+		if (*text == '\'') {
+			memcpy(at, "'\\''", 4);
+			at += 4;
+		} else {
+			*at++ = *text;
+		}
+	}
+	*at++ = '\'';
+	*at = '\0';
+	return quoted;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The environment of a recorded job, in one place for `rtl run` (which sets it in the child)
+ * and `rtl env` (which prints it). What the user already has in a variable stays in it. Reads
+ * the environment of rtl itself and changes nothing; one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define JOBENV_SETTINGS_MAX 10u
+
+struct jobenv_params {
+	const char *socket;  /* absolute; NULL: RTL_SOCKET is left as it is */
+	const char *job;     /* NULL: likewise for RTL_JOB_ID */
+	const char *shim;    /* absolute; NULL: the job is not recorded, only softgpu counts */
+	const char *softgpu; /* folder of the software GPU, NULL: the job's own GPU stack */
+	const char *mode;    /* NULL: RTL_MODE as it is */
+};
+
+struct jobenv_setting {
+	const char *name;
+	char *value; /* NULL: the variable is to be unset */
+};
+
+struct jobenv {
+	struct jobenv_setting at[JOBENV_SETTINGS_MAX];
+	size_t count;
+	bool is_without_preload; /* the shim's path cannot be written in LD_PRELOAD: no markers */
+};
+
+/* 0, -ENOMEM. */
+int jobenv_init(struct jobenv *env, const struct jobenv_params *params);
+void jobenv_done(struct jobenv *env);
+
+/* Into the environment of the calling process (the child, before it becomes the command). */
+int jobenv_apply(const struct jobenv *env);
+
+/* @text quoted for a POSIX shell, malloc'ed; NULL: no memory. */
+char *jobenv_quote(const char *text);
+
+/* Whether @entry is one of the names in @list, as ROCr splits HSA_TOOLS_LIB. */
+bool jobenv_tools_list_has(const char *list, const char *entry);

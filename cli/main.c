@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/say.h"
+
+static int cmd_help(int argc, char **argv);
+
+static const struct cmd commands[] = {
+	{ "run", cmd_run, "[-o FILE] [-f] [--strict] [--device soft] [--] COMMAND [ARGUMENT...]",
+		"run a command and record it" },
+	{ "trace", cmd_run, NULL, NULL },
+	{ "stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [SESSION]",
+		"live table of ranks and GPUs" },
+	{ "ls", cmd_ls, "[--json|--csv]", "sessions, live and stored" },
+	{ "summary", cmd_summary, "[--strict] [--json|--csv] FILE|SESSION",
+		"completeness, top kernels, ranks and GPUs, losses" },
+	{ "info", cmd_info, "[--counters] [--json] FILE|SESSION",
+		"session, processes, GPUs, clocks, counters" },
+	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
+		"did all ranks do alike?" },
+	{ "query", cmd_query, "[--json|--csv] FILE|SESSION 'SQL'", "read-only SQL" },
+	{ "env", cmd_env, "[--device soft] [--socket PATH]",
+		"what a job must export to be recorded without rtl run" },
+	{ "doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?" },
+	{ "ctl", cmd_ctl, "status|flush [SESSION]", "talk to the collectors" },
+	{"help", cmd_help, "", "this list"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void show_help(bool is_short)
+{
+	printf("usage: rtl VERB [options]\n\n");
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (!commands[i].summary)
+			continue;
+		if (is_short)
+			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+		else
+			printf("  rtl %s %s\n        %s\n", commands[i].name, commands[i].usage,
+				commands[i].summary);
+	}
+	printf("\nrtl VERB --help tells more; rtl --version names the version.\n");
+	if (!is_short)
+		printf("\nA session name works wherever FILE does. stdout is data, stderr is "
+		       "talk.\n"
+		       "Exit status: 0; 1 bad input; 2 usage; 3 --strict and something is "
+		       "missing;\n"
+		       "rtl run: that of the command, 125-127 when it did not start.\n");
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	(void)argc, (void)argv; /* every verb gets them */
+	show_help(false);
+	return CMD_OK;
+}
+
+static int refuse(const char *word)
+{
+	const char *names[COMMANDS];
+	const char *nearest;
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+	nearest = say_nearest(word, names, COMMANDS);
+	if (nearest)
+		say("unknown verb %s; did you mean %s?", word, nearest);
+	else
+		say("unknown verb %s; see rtl --help", word);
+	return CMD_USAGE;
+}
+
+/* A full disk or a closed pipe must not look like success. */
+static int finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		say("cannot write to stdout: %m");
+		return status ? status : CMD_BAD_INPUT;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		show_help(true);
+		return finish(CMD_USAGE);
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return finish(cmd_help(argc, argv));
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("rtl %s\n", RTL_VERSION);
+		return finish(CMD_OK);
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return finish(commands[i].run(argc - 1, argv + 1));
+	return refuse(argv[1]);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "cli/opts.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/say.h"
+#include "proto/cleanup.h"
+
+#define OPTS_NAMES_MAX 64
+
+static const char *opts_verb = "";
+static int opts_exit = CMD_USAGE;
+
+static const struct argp_option help_option[] = {
+	{"help", 'h', NULL, 0, "show this and exit", -1},
+	{0},
+};
+
+_Noreturn void opts_error(const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	say("%s: %s", opts_verb, text ? text : "out of memory");
+	exit(opts_exit);
+}
+
+static bool ends(const struct argp_option *option)
+{
+	return !option->name && !option->key && !option->doc && !option->group;
+}
+
+static const struct argp_option *find_short(const struct argp_option *option, int key)
+{
+	for (; option && !ends(option); option++)
+		if (option->key == key)
+			return option;
+	return NULL;
+}
+
+/* An exact name, or the only one that begins so. */
+static const struct argp_option *find_long(
+	const struct argp_option *options, const char *name, size_t length, bool *ret_ambiguous)
+{
+	const struct argp_option *found = NULL;
+
+	*ret_ambiguous = false;
+	for (const struct argp_option *o = options; o && !ends(o); o++) {
+		if (!o->name || strncmp(o->name, name, length))
+			continue;
+		if (!o->name[length])
+			return o;
+		if (found)
+			*ret_ambiguous = true;
+		found = o;
+	}
+	return found;
+}
+
+static _Noreturn void refuse_long(const struct argp_option *options, const char *text, int length)
+{
+	const char *names[OPTS_NAMES_MAX];
+	char word[64];
+	const char *nearest;
+	size_t count = 0;
+
+	for (; options && !ends(options) && count < OPTS_NAMES_MAX - 1; options++)
+		if (options->name)
+			names[count++] = options->name;
+	names[count++] = "help";
+	snprintf(word, sizeof(word), "%.*s", length, text);
+	nearest = say_nearest(word, names, count);
+	if (nearest)
+		opts_error("unknown option --%.*s; did you mean --%s?", length, text, nearest);
+	opts_error("unknown option --%.*s; see rtl %s --help", length, text, opts_verb);
+}
+
+static void show_help(const struct argp *argp)
+{
+	struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
+	struct argp whole = {help_option, NULL, argp->args_doc, argp->doc, children, NULL, NULL};
+	CLEANUP(free_p) char *name = NULL;
+
+	/* The parent's texts are shown once: the child's are its own. */
+	whole.args_doc = NULL;
+	whole.doc = NULL;
+	if (asprintf(&name, "rtl %s", opts_verb) < 0)
+		name = NULL;
+	argp_help(&whole, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+		name ? name : (char *)opts_verb);
+	exit(fflush(stdout) ? CMD_BAD_INPUT : CMD_OK);
+}
+
+/* One argument that begins with "--". Returns how many arguments it takes. */
+static int scan_long(const struct argp *argp, const char *text, bool is_last)
+{
+	size_t length = strcspn(text, "=");
+	const struct argp_option *option;
+	bool is_ambiguous;
+
+	option = find_long(argp->options, text, length, &is_ambiguous);
+	if (!option && length && !strncmp("help", text, length))
+		show_help(argp);
+	if (!option)
+		refuse_long(argp->options, text, (int)length);
+	if (is_ambiguous)
+		opts_error("option --%.*s is ambiguous", (int)length, text);
+	if (text[length] && !option->arg)
+		opts_error("option --%s takes no value", option->name);
+	if (text[length] || !option->arg || option->flags & OPTION_ARG_OPTIONAL)
+		return 1;
+	if (is_last)
+		opts_error("option --%s needs %s", option->name, option->arg);
+	return 2;
+}
+
+/* One argument of short options, after its "-". */
+static int scan_short(const struct argp *argp, const char *text, bool is_last)
+{
+	for (; *text; text++) {
+		const struct argp_option *option = find_short(argp->options, *text);
+
+		if (!option && *text == 'h')
+			show_help(argp);
+		if (!option)
+			opts_error("unknown option -%c; see rtl %s --help", *text, opts_verb);
+		if (!option->arg)
+			continue;
+		if (text[1] || option->flags & OPTION_ARG_OPTIONAL)
+			return 1;
+		if (is_last)
+			opts_error("option -%c needs %s", *text, option->arg);
+		return 2;
+	}
+	return 1;
+}
+
+/* argp's own complaints take two lines and name no alternative: find mistakes before it does. */
+static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_argument)
+{
+	for (int i = 1; i < argc;) {
+		const char *text = argv[i];
+		bool is_last = i + 1 == argc;
+
+		if (!strcmp(text, "--"))
+			return;
+		if (text[0] != '-' || !text[1]) {
+			if (stop_at_argument)
+				return;
+			i++;
+		} else if (text[1] == '-') {
+			i += scan_long(argp, text + 2, is_last);
+		} else {
+			i += scan_short(argp, text + 1, is_last);
+		}
+	}
+}
+
+void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	error_t r;
+
+	opts_verb = argv[0];
+	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
+	argp_err_exit_status = opts_exit;
+	scan(argp, argc, argv, flags & OPTS_RUN);
+	r = argp_parse(argp, argc, argv,
+		ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS |
+			(flags & OPTS_RUN ? ARGP_IN_ORDER : 0u),
+		NULL, input);
+	if (r)
+		opts_error("%s; see rtl %s --help",
+			r == EINVAL || r == ARGP_ERR_UNKNOWN ? "unexpected argument" : strerror(r),
+			opts_verb);
+}
+
+uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || value < min || value > max)
+		opts_error("--%s %s: not a number from %llu to %llu", name, text,
+			(unsigned long long)min, (unsigned long long)max);
+	return value;
+}
+
+uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns)
+{
+	double value;
+	char *end;
+
+	value = strtod(text, &end);
+	if (strspn(text, "0123456789.") != strlen(text) || end == text || *end ||
+		value * 1e9 < (double)min_ns || value * 1e9 > (double)max_ns)
+		opts_error("--%s %s: not seconds from %g to %g", name, text, (double)min_ns / 1e9,
+			(double)max_ns / 1e9);
+	return (uint64_t)(value * 1e9 + 0.5);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Options, in one style for every verb: argp for the table and the help, and in front of it a
+ * scan that turns every mistake into one clear line with a suggestion. A verb gives its argp
+ * (without --help, which is added) and a parser; the parser calls opts_error() for bad values.
+ * These functions exit: 0 after --help, CMD_USAGE (or 125, see OPTS_RUN) after a mistake.
+ */
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Options end at the first argument, and mistakes exit with 125: what `rtl run` promises. */
+#define OPTS_RUN 1u
+
+/* Parse @argv (its [0] is the verb) with @argp; its parser gets @input. */
+void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* "rtl VERB: <text>", then exit. For a parser, and for a verb after opts_parse(). */
+_Noreturn void opts_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Strict values: the whole text, no sign, no spaces; a mistake is opts_error("--@name: ..."). */
+uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
+/* Seconds with a fraction, in ns. */
+uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * A session database, read-only. The only files that include sqlite3.h are query*.c. Opening
+ * checks that the file is one of ours and begins one read transaction, so that everything a
+ * verb shows is of the same moment, while the collector goes on writing. The questions are the
+ * files of query/, by name. Prints nothing; the caller reports query_error().
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/render.h"
+
+#define QUERY_ERROR_BYTES 512
+
+struct query;
+struct query_rows;
+
+/*
+ * Opens @path. 0; -ENOENT, -EACCES, -EISDIR; -EINVAL: not an rtl database; -EBADMSG: truncated
+ * or damaged; -ENOTSUP: written by a newer rtl; -EBUSY; -ENOMEM; -EIO. @error gets the reason
+ * as "PATH: why; what to do".
+ */
+int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **ret);
+void query_free_p(struct query **query);
+
+/* The last error as a line without a full stop; valid until the next call. */
+const char *query_error(const struct query *query);
+const char *query_path(const struct query *query);
+/* The collector writes it, or did when it ended: there is a write-ahead log. */
+bool query_is_live(const struct query *query);
+
+/* Size of the file, without its log. */
+uint64_t query_file_bytes(const struct query *query);
+
+/* Asks query/@name.sql. 0 or -errno as query_open(). Free the rows before the query. */
+int query_ask(struct query *query, const char *name, struct query_rows **ret);
+/*
+ * Asks what a user typed: one statement that only reads. -EPERM: it would write, attach or load
+ * something; -EINVAL: no valid SQL, or more than one statement.
+ */
+int query_ask_user(struct query *query, const char *sql, struct query_rows **ret);
+/* 1: a row; 0: no more; -errno. */
+int query_next(struct query_rows *rows);
+void query_rows_free_p(struct query_rows **rows);
+
+/* Of the current row. Texts live until the next query_next(). */
+int64_t query_integer(const struct query_rows *rows, int column); /* NULL is 0 */
+bool query_is_null(const struct query_rows *rows, int column);
+const char *query_text(const struct query_rows *rows, int column); /* NULL stays NULL */
+struct render_value query_value(const struct query_rows *rows, int column);
+
+int query_column_count(const struct query_rows *rows);
+const char *query_column_name(const struct query_rows *rows, int column);
+
+/*
+ * One number of query/@name.sql (its first row and column); @otherwise where there is no row or
+ * it is NULL. 0 or -errno.
+ */
+int query_number(struct query *query, const char *name, int64_t otherwise, int64_t *ret);

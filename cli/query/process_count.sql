@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+-- How many processes there are.
+SELECT count(*) FROM rtl_process;

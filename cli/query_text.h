@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/* The embedded files query/NAME.sql: name without its ending, text. Ends with a NULL name. */
+
+struct query_text {
+	const char *name;
+	const char *sql;
+};
+
+extern const struct query_text query_texts[];

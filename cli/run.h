@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The parts of `rtl run`, one file each: run_options, run_output (what may be written where),
+ * run_collector (find, elect, start, join), run_child (start, signals, wait), run_verdict (the
+ * last words). cmd_run.c puts them in order. One thread; these parts talk to stderr themselves,
+ * since what went wrong with rtl is all that a user of `rtl run` gets to see of it.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/client.h"
+#include "cli/jobenv.h"
+#include "shim/rank.h"
+
+struct run_options {
+	const char *verb;   /* run | trace */
+	const char *output; /* -o, RTL_OUTPUT; NULL: none */
+	const char *socket; /* --socket */
+	const char *mode;
+	bool is_private;
+	bool is_forced;
+	bool is_aside; /* trace: an existing output is moved out of the way */
+	bool is_strict;
+	bool is_soft;
+	bool is_quiet;
+	bool is_verbose;
+	char **command;
+};
+
+/* Exits on --help and on mistakes. */
+void run_options_parse(struct run_options *options, int argc, char **argv);
+
+/* Why something failed, for one line; what does not fit is cut. */
+#define RUN_WHY_BYTES 512
+void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- the launch: whom several `rtl run` have in common ------------------------------------ */
+
+struct run_launch {
+	struct rank_info rank;
+	/* The launcher's key (or, of a launcher that has none, its process), else a name of this
+	 * rtl run alone. */
+	char job[LABEL_BYTES_MAX];
+	bool is_shared; /* others of the same launch may come with the same job */
+};
+
+void run_launch_detect(struct run_launch *launch, const char *command);
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+struct run_output {
+	char path[PATH_MAX]; /* absolute */
+	bool is_default;     /* the user named none */
+	char display[PATH_MAX];
+};
+
+/* Where a private collector would write. 0, or an exit status after having said why. */
+int run_output_name(struct run_output *output, const struct run_options *options,
+	const struct run_launch *launch);
+
+/*
+ * Whether a new database may be made there: refuses what exists (unless -f, trace) and a folder
+ * that cannot be written. Changes nothing. 0; an exit status, said why; -errno: there is no
+ * place for a name that the user did not choose, which never stops the job.
+ */
+int run_output_check(const struct run_output *output, const struct run_options *options);
+
+/*
+ * Make way: remove (-f) or move aside what is there; a default that is taken gets a number (in
+ * @output). After run_output_check(), under the election's lock. Returns as that.
+ */
+int run_output_clear(struct run_output *output, const struct run_options *options);
+
+/* ---- collector ------------------------------------------------------------------------------ */
+
+struct run_collector {
+	struct client client;
+	char session[LABEL_BYTES_MAX];
+	char database[PATH_MAX];
+	char socket[PLACES_SOCKET_BYTES];
+	bool is_private;
+	uint64_t socket_device, socket_inode; /* of a private socket: whose name is removed */
+	int log_fd;			      /* what the collector that we started says; -1 */
+};
+
+#define RUN_COLLECTOR_NONE                                                                         \
+	{                                                                                          \
+		.client = CLIENT_NONE, .log_fd = -1                                                \
+	}
+
+/*
+ * Find, join or start the collector and open the session. 0: collector->client.fd >= 0, or the
+ * job goes unrecorded and why was said; else an exit status (125), said why.
+ */
+int run_collector_attach(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch);
+
+void run_collector_done(struct run_collector *collector);
+
+/*
+ * A private collector that writes @output: the one of this launch, or a new one. 0: attached; an
+ * exit status, said why; -errno: no collector, with @why as far as it is known.
+ */
+int run_private_attach(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch, struct run_output *output, char why[RUN_WHY_BYTES]);
+
+/* Only the one that this launch already has. 0 or -errno. */
+int run_private_join(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch, const struct run_output *output);
+
+/* The session is closed and we were the last: take the socket's name away. */
+void run_private_forget(const struct run_collector *collector);
+
+/* RunnerHello and its answer. 0, or as client_receive(). */
+int run_collector_greet(struct run_collector *collector, const struct run_options *options,
+	const char *job, const char *output);
+
+/* ---- child ---------------------------------------------------------------------------------- */
+
+/*
+ * The file that @command names, as a shell finds it. 0, or CMD_NOT_FOUND, CMD_NOT_EXECUTABLE
+ * after having said so.
+ */
+int run_child_find(const char *command);
+
+struct run_child {
+	pid_t pid;
+	int signal_fd;			      /* the signals that we pass on, and SIGCHLD */
+	int status;			      /* wait status, once it has ended */
+	bool is_recorded;		      /* set before the start: what it leaves behind matters */
+	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
+};
+
+/* Before anything is started. */
+void run_child_init(struct run_child *child);
+
+/* Takes over the signals, then starts. 0, or an exit status, said why. @env: NULL: as ours. */
+int run_child_start(struct run_child *child, char **command, const struct jobenv *env);
+
+/* Wait for its end, passing signals on. Returns the exit status that a shell would give. */
+int run_child_wait(struct run_child *child);
+
+/*
+ * After run_child_wait(): waits for what the command left running, which may be ranks that the
+ * collector does not know yet, until @deadline_ns (CLOCK_MONOTONIC) or until the user wants to
+ * end (SIGINT, SIGTERM, SIGHUP, SIGQUIT). Returns how many still run; their
+ * pids, at most @max of them, in @ret.
+ */
+size_t run_orphans_wait(const struct run_child *child, uint64_t deadline_ns, pid_t *ret,
+	size_t max);
+/* Before the command is started: what it leaves behind becomes ours to wait for. */
+void run_orphans_adopt(void);
+
+/* ---- last words ----------------------------------------------------------------------------- */
+
+/*
+ * The command has ended with @status: close the session, wait for it, print the last line.
+ * Returns the exit status of rtl.
+ */
+int run_verdict(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch, const struct run_child *child, int status);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/say.h"
+#include "proto/cleanup.h"
+
+static const int passed_on[] = {
+	SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGCONT, SIGTSTP};
+
+/* 0, -ENOENT, -EACCES. */
+static int try_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno == EACCES ? -EACCES : -ENOENT;
+	if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0)
+		return -EACCES;
+	return 0;
+}
+
+static int search_path(const char *command)
+{
+	const char *path = getenv("PATH");
+	int r = -ENOENT;
+
+	if (!path)
+		path = "/bin:/usr/bin"; /* as execvp */
+	for (;;) {
+		size_t length = strcspn(path, ":");
+		char file[PATH_MAX];
+		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)length, path,
+			length ? "/" : "", command);
+
+		if (n < (int)sizeof(file)) {
+			int found = try_file(file);
+
+			if (found == 0)
+				return 0;
+			if (found == -EACCES)
+				r = found;
+		}
+		if (!path[length])
+			return r;
+		path += length + 1;
+	}
+}
+
+static int say_unfit(const char *command, int error)
+{
+	if (error == -ENOENT || error == -ENOTDIR) {
+		say("%s: command not found", command);
+		return CMD_NOT_FOUND;
+	}
+	say("%s: cannot be executed: %s", command, strerror(-error));
+	return CMD_NOT_EXECUTABLE;
+}
+
+int run_child_find(const char *command)
+{
+	int r;
+
+	if (!*command)
+		r = -ENOENT;
+	else
+		r = strchr(command, '/') ? try_file(command) : search_path(command);
+	return r == 0 ? 0 : say_unfit(command, r);
+}
+
+void run_child_init(struct run_child *child)
+{
+	*child = (struct run_child){.signal_fd = -1};
+	/* Where our parent ignores SIGCHLD, statuses would be thrown away. */
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child->old_child);
+	/* Nobody who reads our stderr is no reason to die, nor to change the exit status. */
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &child->old_pipe);
+}
+
+static int take_signals(sigset_t *ret_old, int *ret_fd)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		sigaddset(&set, passed_on[i]);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	/* Blocked, not ignored: the command must not inherit a disposition from us. */
+	sigprocmask(SIG_BLOCK, &set, ret_old);
+	*ret_fd = fd;
+	return 0;
+}
+
+static _Noreturn void become(const struct run_child *child, char **command,
+	const struct jobenv *env, const sigset_t *mask, int error_fd)
+{
+	int error = 0;
+
+	sigaction(SIGCHLD, &child->old_child, NULL);
+	sigaction(SIGPIPE, &child->old_pipe, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (env)
+		error = jobenv_apply(env);
+	if (error == 0) {
+		execvp(command[0], command);
+		error = -errno;
+	}
+	while (write(error_fd, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	_exit(CMD_NOT_EXECUTABLE);
+}
+
+int run_child_start(struct run_child *child, char **command, const struct jobenv *env)
+{
+	CLEANUP(close_p) int from = -1;
+	int ends[2], error;
+	sigset_t mask;
+	ssize_t n;
+	int r = take_signals(&mask, &child->signal_fd);
+
+	if (r < 0 || pipe2(ends, O_CLOEXEC) < 0) {
+		say("cannot start %s: %s", command[0], strerror(r < 0 ? -r : errno));
+		return CMD_RUN_FAILED;
+	}
+	from = ends[0];
+	if (child->is_recorded)
+		run_orphans_adopt();
+	/* The same process group: job control and ^C mean the command as much as us. */
+	child->pid = fork();
+	if (child->pid == 0)
+		become(child, command, env, &mask, ends[1]);
+	error = errno;
+	close(ends[1]);
+	if (child->pid < 0) {
+		say("cannot start %s: %s", command[0], strerror(error));
+		return CMD_RUN_FAILED;
+	}
+	do {
+		n = read(from, &error, sizeof(error));
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return 0;		    /* executed: the pipe closed itself */
+	(void)waitpid(child->pid, NULL, 0); /* it wrote, then exits at once */
+	return say_unfit(command[0], error);
+}
+
+/* Stop as the command did, so that the shell sees a stopped job; then go on. */
+static void stop_too(void)
+{
+	sigset_t set, old;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, &old);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* 1: it has ended; 0: not yet. */
+static int reap(struct run_child *child, bool has_stop_signal)
+{
+	int status;
+	pid_t pid;
+
+	/* Orphans that end before the command does are only reaped. */
+	do
+		pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+	while (pid > 0 && pid != child->pid);
+	if (pid < 0 && errno != EINTR) {
+		/* Cannot be, as SIGCHLD is not ignored; not knowing is no success. */
+		child->status = CMD_RUN_FAILED << 8;
+		return 1;
+	}
+	if (pid <= 0)
+		return 0;
+	if (WIFSTOPPED(status)) {
+		/* Only what the terminal (or somebody, through us) asked for: who stops the command
+		 * behind our back continues it behind our back, too. */
+		if (WSTOPSIG(status) == SIGTSTP && has_stop_signal)
+			stop_too();
+		return 0;
+	}
+	child->status = status;
+	return 1;
+}
+
+/*
+ * SI_KERNEL: the terminal sent it, to the whole process group: the command has its own. From
+ * the command itself: it knows (kill 0). Everything else was meant for the command.
+ */
+static void pass_on(const struct run_child *child, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == child->pid)
+		return;
+	(void)kill(child->pid, (int)info->ssi_signo); /* it may just have ended */
+}
+
+int run_child_wait(struct run_child *child)
+{
+	struct pollfd entry = {.fd = child->signal_fd, .events = POLLIN};
+	bool has_stop_signal = false;
+
+	for (;;) {
+		struct signalfd_siginfo info;
+
+		/* Before the first wait too: a SIGCHLD may have merged with an earlier one. */
+		if (reap(child, has_stop_signal))
+			break;
+		if (poll(&entry, 1, -1) < 0)
+			continue;
+		while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+			if (info.ssi_signo == SIGCHLD)
+				continue;
+			if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
+				has_stop_signal = info.ssi_signo == SIGTSTP;
+			pass_on(child, &info);
+		}
+	}
+	if (WIFSIGNALED(child->status))
+		return 128 + WTERMSIG(child->status);
+	return WEXITSTATUS(child->status);
+}

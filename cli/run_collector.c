@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/say.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, RUN_WHY_BYTES, format, args);
+	va_end(args);
+}
+
+/* The command line for people: spaces between, cut where it gets too long. */
+static void join_command(char **command, char *ret, size_t bytes)
+{
+	size_t at = 0;
+
+	ret[0] = '\0';
+	for (; *command && at < bytes - 1; command++) {
+		int n = snprintf(ret + at, bytes - at, "%s%s", at ? " " : "", *command);
+
+		at += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void copy_bytes(char *to, size_t room, int has, const ProtobufCBinaryData *from)
+{
+	CLEANUP(free_p) char *text = msg_string(has, from, room - 1);
+
+	snprintf(to, room, "%s", text ? text : "");
+}
+
+int run_collector_greet(struct run_collector *collector, const struct run_options *options,
+	const char *job, const char *output)
+{
+	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
+	/* The first frame of a connection is bounded: leave room for the rest of it. */
+	char command[COMMAND_BYTES_MAX];
+	const Rtl__RunnerStatus *status;
+	int r;
+
+	join_command(options->command, command, sizeof(command));
+	hello.has_version_min = hello.has_version_max = 1;
+	hello.version_min = PROTO_VERSION_MIN;
+	hello.version_max = PROTO_VERSION_MAX;
+	msg_set_bytes(&hello.has_job, &hello.job, job);
+	msg_set_bytes(&hello.has_command, &hello.command, command);
+	msg_set_bytes(&hello.has_output, &hello.output, output);
+	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
+	frame.runner_hello = &hello;
+	r = client_send(&collector->client, &frame);
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
+		r = client_receive(&collector->client, COLLECTOR_START_MS_MAX, &reply);
+	if (r < 0)
+		return r;
+	if (reply->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
+		return -EBADMSG;
+	status = reply->runner_status;
+	copy_bytes(collector->session, sizeof(collector->session), status->has_session,
+		&status->session);
+	copy_bytes(collector->database, sizeof(collector->database), status->has_database,
+		&status->database);
+	return 0;
+}
+
+/* The job goes unrecorded, or does not go at all. */
+static int give_up(const struct run_options *options, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int give_up(const struct run_options *options, const char *format, ...)
+{
+	CLEANUP(free_p) char *why = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&why, format, args) < 0)
+		why = NULL;
+	va_end(args);
+	say("%s; %s", why ? why : "out of memory",
+		options->is_strict ? "not started (--strict)" : "the job runs unrecorded");
+	return options->is_strict ? CMD_RUN_FAILED : 0;
+}
+
+/* Connect to a service and open the session there. 0 or -errno, closed again then. */
+static int try_service(struct run_collector *collector, const struct run_options *options,
+	const char *path, const char *job)
+{
+	int r = client_connect(&collector->client, path);
+
+	if (r == 0)
+		r = run_collector_greet(collector, options, job, NULL);
+	if (r < 0) {
+		client_close(&collector->client);
+		return r;
+	}
+	snprintf(collector->socket, sizeof(collector->socket), "%s", path);
+	return 0;
+}
+
+static int attach_named(struct run_collector *collector, const struct run_options *options,
+	const char *path, const char *job)
+{
+	char real[PATH_MAX];
+	int r;
+
+	/* The job may change its directory. */
+	if (*path != '/' && realpath(path, real) && strlen(real) < PLACES_SOCKET_BYTES)
+		path = real;
+	r = try_service(collector, options, path, job);
+	if (r == 0)
+		return 0;
+	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
+}
+
+static int attach_private(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch, struct run_output *output)
+{
+	char why[RUN_WHY_BYTES] = "";
+	int r = run_private_attach(collector, options, launch, output, why);
+
+	if (r >= 0)
+		return r;
+	return give_up(options, "collector: %s", *why ? why : strerror(-r));
+}
+
+int run_collector_attach(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch)
+{
+	const char *variable = getenv("RTL_SOCKET");
+	bool is_private = options->output || options->is_private;
+	struct run_output output;
+	int r;
+
+	if (options->socket)
+		return attach_named(collector, options, options->socket, launch->job);
+	if (!is_private && variable && *variable)
+		return attach_named(collector, options, variable, launch->job);
+	r = run_output_name(&output, options, launch);
+	if (r)
+		return r;
+	if (is_private)
+		return attach_private(collector, options, launch, &output);
+	if (run_private_join(collector, options, launch, &output) == 0)
+		return 0;
+	r = try_service(collector, options, PLACES_SYSTEM_SOCKET, launch->job);
+	if (r == 0)
+		return 0;
+	if (r != -ENOENT && r != -ECONNREFUSED)
+		say("collector at %s: %s; a private one is used", PLACES_SYSTEM_SOCKET,
+			client_error(&collector->client, r));
+	return attach_private(collector, options, launch, &output);
+}
+
+void run_collector_done(struct run_collector *collector)
+{
+	client_close(&collector->client);
+	if (collector->log_fd >= 0)
+		close(collector->log_fd);
+	collector->log_fd = -1;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What outlives the command. A rank that has not said Hello is unknown to the collector, so a
+ * session could close before its first dispatch: the kernel hands such orphans to us instead.
+ */
+#include "cli/run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+
+void run_orphans_adopt(void)
+{
+	/* Not possible: then only those that the collector knows are waited for. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* True: nobody is left. */
+static bool reap_all(void)
+{
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, WNOHANG);
+	while (pid > 0 || (pid < 0 && errno == EINTR));
+	return pid < 0;
+}
+
+static bool is_end_wanted(int signal_fd)
+{
+	struct signalfd_siginfo info;
+	bool is_wanted = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		is_wanted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+			     info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT;
+	return is_wanted;
+}
+
+static size_t list_children(pid_t *ret, size_t max)
+{
+	char path[64];
+	size_t count = 0;
+	FILE *file;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	file = fopen(path, "re");
+	if (!file)
+		return 0; /* a kernel without it: they stay unnamed */
+	for (; fscanf(file, "%d", &pid) == 1; count++)
+		if (count < max)
+			ret[count] = pid;
+	fclose(file);
+	return count;
+}
+
+size_t run_orphans_wait(const struct run_child *child, uint64_t deadline_ns, pid_t *ret, size_t max)
+{
+	struct pollfd entry = {.fd = child->signal_fd, .events = POLLIN};
+
+	while (!reap_all()) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (now_ns >= deadline_ns)
+			return list_children(ret, max);
+		(void)poll(&entry, 1, (int)((deadline_ns - now_ns + 999999u) / 1000000u));
+		if (is_end_wanted(child->signal_fd))
+			return list_children(ret, max);
+	}
+	return 0;
+}

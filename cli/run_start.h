@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Starts a private collector so that it outlives this rtl run when others have joined, holds
+ * none of its descriptors (a caller waits for the end of our pipes), and no rank can come too
+ * early: the socket listens before the collector exists. Only for run_private.c, under its lock.
+ */
+#include <stdbool.h>
+
+#include "cli/run.h"
+
+/*
+ * Bind and listen at collector->socket, start @program (collectord) on it and connect. 0; -errno
+ * with @why. Whether it came up is what its answer to RunnerHello tells.
+ */
+int run_start(struct run_collector *collector, const char *program, const char *session,
+	const char *database, bool is_verbose, char why[RUN_WHY_BYTES]);
+
+/* Why it did not answer: its own last words where it has any. */
+void run_start_explain(const struct run_collector *collector, int error, char why[RUN_WHY_BYTES]);

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/measure.h"
+#include "cli/query.h"
+#include "cli/say.h"
+#include "cli/verdict.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+/* More outliving processes than that are counted, not named. */
+#define NAMED_MAX 8
+
+static_assert(RUN_WHY_BYTES >= QUERY_ERROR_BYTES, "query_open() fills it");
+
+enum outcome {
+	OUTCOME_CLOSED,	    /* the session is closed and we are its last runner */
+	OUTCOME_NOT_LAST,   /* others of the launch hold it: they will have the last word */
+	OUTCOME_UNFINISHED, /* the collector is gone, mute, or the user had enough */
+};
+
+struct ending {
+	struct run_collector *collector;
+	const struct run_options *options;
+	const struct run_child *child;
+	const char *job;
+	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC: for what outlives the command */
+	pid_t orphan[NAMED_MAX]; /* that did, by then */
+	size_t orphans;
+	char why[RUN_WHY_BYTES]; /* of OUTCOME_UNFINISHED */
+};
+
+/* The answer is a status: whether it was closed before (its connection ends then), or not. */
+static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
+{
+	Rtl__RunnerDone done = RTL__RUNNER_DONE__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
+	int r;
+
+	done.has_now = now;
+	done.now = now;
+	done.has_status = true;
+	done.status = e->child->status;
+	frame.body_case = RTL__FRAME__BODY_RUNNER_DONE;
+	frame.runner_done = &done;
+	r = client_call(&e->collector->client, &frame, RTL__FRAME__BODY_RUNNER_STATUS, &reply);
+	if (r == 0)
+		*ret = reply->runner_status;
+	return r;
+}
+
+/* A service may have been restarted while the command ran; its session is still there. */
+static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
+{
+	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
+	struct run_collector *c = e->collector;
+	int r;
+
+	for (;;) {
+		client_close(&c->client);
+		r = client_connect(&c->client, c->socket);
+		if (r == 0)
+			r = run_collector_greet(c, e->options, e->job, NULL);
+		if (r == 0)
+			r = send_done(e, false, ret);
+		if (r == 0 || clock_monotonic_ns() >= deadline)
+			return r;
+		(void)poll(NULL, 0, 100); /* it is being restarted: nothing to wait on */
+	}
+}
+
+static uint64_t in_ms(uint64_t ms)
+{
+	return clock_monotonic_ns() + ms * 1000000u;
+}
+
+/* 0: closed; -ETIMEDOUT; -EINTR: the user asked us to end; else the connection broke. */
+static int wait_closed(struct ending *e, uint64_t deadline)
+{
+	for (;;) {
+		struct pollfd entries[2] = {{.fd = e->collector->client.fd, .events = POLLIN},
+			{.fd = e->child->signal_fd, .events = POLLIN}};
+		uint64_t now = clock_monotonic_ns();
+		struct signalfd_siginfo info;
+		Rtl__Frame *frame;
+		int r = client_receive(&e->collector->client, 0, &frame);
+
+		if (r == 0 && frame->body_case == RTL__FRAME__BODY_RUNNER_STATUS &&
+			frame->runner_status->closed)
+			return 0;
+		if (r == 0)
+			continue;
+		if (r != -ETIMEDOUT)
+			return r;
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		(void)poll(entries, 2, (int)((deadline - now + 999999u) / 1000000u));
+		while (read(e->child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+				info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
+				return -EINTR;
+	}
+}
+
+static void name_process(int64_t pid)
+{
+	char link[64], exe[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" PRId64 "/exe", pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	say("still running after the command has ended: pid %" PRId64 "%s%s; what it does from now "
+	    "on is not recorded",
+		pid, n > 0 ? " " : "", exe);
+}
+
+static bool is_known(const Rtl__RunnerStatus *status, pid_t pid)
+{
+	for (size_t i = 0; i < status->n_live_pids; i++)
+		if (status->live_pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Somebody outlives the command: close the session without waiting for them. */
+static int close_now(struct ending *e)
+{
+	Rtl__RunnerStatus *status;
+	int r = send_done(e, true, &status);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < status->n_live_pids && i < NAMED_MAX; i++)
+		name_process(status->live_pids[i]);
+	if (status->live_processes > NAMED_MAX)
+		say("... and %u more", status->live_processes - NAMED_MAX);
+	return status->closed ? 0 : wait_closed(e, in_ms(COLLECTOR_CLOSE_MS_MAX));
+}
+
+static enum outcome finish(struct ending *e)
+{
+	Rtl__RunnerStatus *status;
+	bool is_waited_for;
+	int r;
+
+	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
+	e->orphans = run_orphans_wait(e->child, e->deadline_ns, e->orphan, NAMED_MAX);
+	/* Time is up, or the user had enough: no second wait. */
+	if (e->orphans)
+		e->deadline_ns = clock_monotonic_ns();
+	r = send_done(e, false, &status);
+	if (r < 0 && !e->collector->is_private)
+		r = send_done_again(e, &status);
+	/* Those of the collector are named when it is told not to wait for them. */
+	for (size_t i = 0; r == 0 && i < e->orphans && i < NAMED_MAX; i++)
+		if (!is_known(status, e->orphan[i]))
+			name_process(e->orphan[i]);
+	if (r == 0 && status->runners > 1)
+		return OUTCOME_NOT_LAST;
+	if (r == 0 && !status->closed) {
+		is_waited_for = status->live_processes > 0;
+		r = wait_closed(e, is_waited_for ? e->deadline_ns : in_ms(COLLECTOR_CLOSE_MS_MAX));
+		if (r == -EINTR || (r == -ETIMEDOUT && is_waited_for))
+			r = close_now(e);
+	}
+	if (r == 0)
+		return OUTCOME_CLOSED;
+	run_why(e->why, "%s", r == -EINTR ? "interrupted" : client_error(&e->collector->client, r));
+	return OUTCOME_UNFINISHED;
+}
+
+/* The verdict of the file itself, which is all that a later reader has. */
+static int read_verdict(const char *path, struct verdict **ret, char why[RUN_WHY_BYTES])
+{
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(measure_free_p) struct measure *measure = NULL;
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	int r = query_open(path, why, &query);
+
+	if (r < 0)
+		return r;
+	r = verdict_new(query, NULL, &verdict);
+	/* Why times are missing costs a pass over all rows: only where some are. */
+	if (r == 0 && verdict->counts.untimed) {
+		verdict_free_p(&verdict);
+		r = measure_new(query, &measure);
+		if (r == 0)
+			r = verdict_new(query, measure, &verdict);
+	}
+	if (r < 0) {
+		run_why(why, "%s: %s", path, query_error(query));
+		return r;
+	}
+	*ret = TAKE(verdict);
+	return 0;
+}
+
+static void print_line(const struct ending *e, const struct verdict *v, bool is_good)
+{
+	if (e->options->is_quiet && is_good)
+		return;
+	if (!e->options->is_quiet)
+		say("session %s in %s", e->collector->session, e->collector->database);
+	if (v->is_empty && !e->options->is_quiet)
+		say("no kernel was seen; if there should be some, see rtl doctor");
+	/* The contract's words, bare: scripts look for them at the start of the last line. */
+	fprintf(stderr, "%s\n", v->line);
+}
+
+int run_verdict(struct run_collector *collector, const struct run_options *options,
+	const struct run_launch *launch, const struct run_child *child, int status)
+{
+	struct ending e = {
+		.collector = collector, .options = options, .child = child, .job = launch->job};
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	char why[RUN_WHY_BYTES] = "";
+	enum outcome outcome;
+	bool is_good;
+
+	if (collector->client.fd < 0)
+		return status;
+	outcome = finish(&e);
+	if (outcome == OUTCOME_NOT_LAST)
+		return status;
+	if (outcome == OUTCOME_CLOSED && collector->is_private)
+		run_private_forget(collector);
+	if (outcome == OUTCOME_UNFINISHED)
+		say("collector: %s; the end of the record may be missing", e.why);
+	if (read_verdict(collector->database, &verdict, why) < 0)
+		say("the record cannot be judged: %s", why);
+	is_good = verdict && outcome == OUTCOME_CLOSED && verdict->is_complete;
+	if (verdict)
+		print_line(&e, verdict, is_good);
+	if (options->is_strict && status == 0 && (!is_good || verdict->is_empty))
+		return CMD_LOSSY;
+	return status;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "cli/summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cleanup.h"
+
+/* Columns of query/processes.sql. */
+enum {
+	P_ID,
+	P_RANK,
+	P_PID = 4,
+	P_EXE = 7,
+	P_ENDED = 10,
+	P_EXIT_STATUS,
+	P_FRONT_END = 14,
+	P_QUEUES_CREATED = 22,
+	P_DISPATCHED,
+};
+
+/* query/ledger.sql, kept because each process looks for its own. */
+struct account {
+	int64_t process_id, gpu_id;
+	bool has_gpu;
+	uint64_t dispatched, skipped, stored, untimed, outstanding, dropped;
+};
+
+struct accounts {
+	struct account *at;
+	size_t count;
+};
+
+static void accounts_done(struct accounts *accounts)
+{
+	free(accounts->at);
+}
+
+void summary_free_p(struct summary **summary)
+{
+	struct summary *s = *summary;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rank_count; i++)
+		free(s->ranks[i].exe);
+	for (size_t i = 0; i < s->loss_count; i++)
+		free(s->losses[i].reason);
+	free(s->ranks);
+	free(s->losses);
+	free(s->name);
+	free(s->command);
+	free(s->host);
+	measure_free_p(&s->measure);
+	verdict_free_p(&s->verdict);
+	free(s);
+	*summary = NULL;
+}
+
+static int load_accounts(struct query *query, struct accounts *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "ledger", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct account *grown = reallocarray(ret->at, ret->count + 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		ret->at = grown;
+		grown[ret->count++] = (struct account){
+			.process_id = query_integer(rows, 0),
+			.has_gpu = !query_is_null(rows, 1),
+			.gpu_id = query_integer(rows, 1),
+			.dispatched = (uint64_t)query_integer(rows, 2),
+			.skipped = (uint64_t)query_integer(rows, 3),
+			.stored = (uint64_t)query_integer(rows, 4),
+			.untimed = (uint64_t)query_integer(rows, 5),
+			.outstanding = (uint64_t)query_integer(rows, 6),
+			/* Torn is dropped by whoever tore it. */
+			.dropped =
+				(uint64_t)query_integer(rows, 7) + (uint64_t)query_integer(rows, 8),
+		};
+		r = 0;
+	}
+	return r;
+}
+
+static void describe_state(const struct query_rows *rows, char ret[32])
+{
+	const char *ended = query_text(rows, P_ENDED);
+	int64_t status = query_integer(rows, P_EXIT_STATUS);
+
+	if (!ended)
+		snprintf(ret, 32, "live");
+	else if (query_is_null(rows, P_EXIT_STATUS))
+		snprintf(ret, 32, "%s", ended);
+	else if (status > 128)
+		snprintf(ret, 32, "killed by %" PRId64, status - 128);
+	else
+		snprintf(ret, 32, "%s %" PRId64, ended, status);
+}
+
+/* A process that recorded nothing must say why, or it looks like a bug of the profiler. */
+static const char *explain_nothing(const struct query_rows *rows)
+{
+	const char *front_end = query_text(rows, P_FRONT_END);
+
+	if (query_integer(rows, P_DISPATCHED))
+		return NULL;
+	if (front_end && !strcmp(front_end, "none"))
+		return "initialised HSA, not followed (no front end)";
+	if (!query_integer(rows, P_QUEUES_CREATED))
+		return "initialised HSA, dispatched nothing (no queue)";
+	return "initialised HSA, dispatched nothing";
+}
+
+static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account)
+{
+	struct summary_rank *grown = reallocarray(s->ranks, s->rank_count + 1, sizeof(*grown));
+	struct summary_rank *rank;
+	const struct measure_lane *lane;
+
+	if (!grown)
+		return -ENOMEM;
+	s->ranks = grown;
+	rank = grown + s->rank_count;
+	*rank = (struct summary_rank){
+		.process_id = query_integer(rows, P_ID),
+		.pid = query_integer(rows, P_PID),
+		.has_rank = !query_is_null(rows, P_RANK),
+		.rank = query_integer(rows, P_RANK),
+		.exe = strdup(query_text(rows, P_EXE) ? query_text(rows, P_EXE) : ""),
+		.note = explain_nothing(rows),
+	};
+	if (!rank->exe)
+		return -ENOMEM;
+	s->rank_count++;
+	describe_state(rows, rank->state);
+	if (!account)
+		return 0;
+	rank->has_gpu = account->has_gpu;
+	rank->gpu_id = account->gpu_id;
+	rank->dispatched = account->dispatched;
+	rank->stored = account->stored;
+	rank->untimed = account->untimed;
+	rank->outstanding = account->outstanding;
+	rank->dropped = account->dropped;
+	rank->skipped = account->skipped;
+	lane = account->has_gpu ? measure_find_lane(s->measure, rank->process_id, rank->gpu_id)
+				: NULL;
+	if (lane) {
+		rank->lane = *lane;
+		rank->has_measure = lane->timed > 0;
+	}
+	return 0;
+}
+
+static int add_process(
+	struct summary *s, const struct query_rows *rows, const struct accounts *accounts)
+{
+	int64_t id = query_integer(rows, P_ID);
+	size_t found = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < accounts->count && !r; i++)
+		if (accounts->at[i].process_id == id) {
+			found++;
+			r = add_rank(s, rows, accounts->at + i);
+		}
+	return r || found ? r : add_rank(s, rows, NULL);
+}
+
+static int load_ranks(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(accounts_done) struct accounts accounts = {0};
+	int r = load_accounts(query, &accounts);
+
+	if (!r)
+		r = query_ask(query, "processes", &rows);
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_process(s, rows, &accounts);
+	return r;
+}
+
+static int load_losses(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "losses", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_loss *grown =
+			reallocarray(s->losses, s->loss_count + 1, sizeof(*grown));
+		struct summary_loss loss = {
+			.process_id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.reason = strdup(query_text(rows, 3) ? query_text(rows, 3) : ""),
+			.has_count = !query_is_null(rows, 4),
+			.count = query_integer(rows, 4),
+		};
+
+		if (grown)
+			s->losses = grown;
+		if (!grown || !loss.reason) {
+			free(loss.reason);
+			return -ENOMEM;
+		}
+		grown[s->loss_count++] = loss;
+		r = 0;
+	}
+	return r;
+}
+
+static char *copy_text(const struct query_rows *rows, int column)
+{
+	const char *text = query_text(rows, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+static int load_session(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "sessions", &rows);
+
+	s->wall_ns = -1;
+	while (!r && (r = query_next(rows)) > 0) {
+		r = 0;
+		if (s->sessions++)
+			continue;
+		s->name = copy_text(rows, 0);
+		s->command = copy_text(rows, 3);
+		s->host = copy_text(rows, 4);
+		s->start_realtime_ns = query_integer(rows, 6);
+		if (!query_is_null(rows, 7))
+			s->wall_ns = (int64_t)((uint64_t)query_integer(rows, 7) -
+					       (uint64_t)query_integer(rows, 5));
+	}
+	return r;
+}
+
+int summary_new(struct query *query, struct summary **ret)
+{
+	CLEANUP(summary_free_p) struct summary *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = measure_new(query, &s->measure);
+	if (!r)
+		r = verdict_new(query, s->measure, &s->verdict);
+	if (!r)
+		r = load_session(query, s);
+	if (!r)
+		r = load_ranks(query, s);
+	if (!r)
+		r = load_losses(query, s);
+	if (r)
+		return r;
+	*ret = TAKE(s);
+	return 0;
+}

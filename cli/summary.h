@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What rtl summary shows, gathered from one database and then written as tables, one JSON
+ * document or one CSV table. Also for the report that ends rtl run. One thread.
+ */
+#include <stdio.h>
+
+#include "cli/measure.h"
+#include "cli/query.h"
+#include "cli/render.h"
+#include "cli/verdict.h"
+
+enum summary_table {
+	SUMMARY_KERNEL_TABLE,
+	SUMMARY_RANK_TABLE,
+	SUMMARY_GPU_TABLE,
+	SUMMARY_LOSS_TABLE,
+};
+
+struct summary_options {
+	enum render_format format;
+	enum summary_table csv_table;
+	uint64_t kernels; /* in the table; 0: all */
+	size_t width;	  /* of the terminal */
+};
+
+/* One process on one GPU, or a process that used none. */
+struct summary_rank {
+	int64_t process_id, pid;
+	bool has_rank, has_gpu, has_measure;
+	int64_t rank, gpu_id;
+	char *exe;
+	char state[32];	  /* live | exited 0 | killed by 9 | ... */
+	const char *note; /* why there is nothing; NULL */
+	uint64_t dispatched, stored, untimed, outstanding, dropped, skipped;
+	struct measure_lane lane;
+};
+
+struct summary_loss {
+	int64_t process_id, rank, count;
+	bool has_rank, has_count;
+	char *reason;
+};
+
+struct summary {
+	struct measure *measure;
+	struct verdict *verdict;
+	struct summary_rank *ranks;
+	size_t rank_count;
+	struct summary_loss *losses;
+	size_t loss_count;
+	char *name, *command, *host; /* of the first session */
+	size_t sessions;
+	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */
+};
+
+/* 0 or -errno; then query_error() tells, or it is -ENOMEM. */
+int summary_new(struct query *query, struct summary **ret);
+void summary_free_p(struct summary **summary);
+
+/* -ENOMEM. */
+int summary_show(const struct summary *summary, const struct summary_options *options, FILE *to);

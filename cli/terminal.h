@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What terminfo knows of the terminal. Apart from the screen, since <term.h> defines words like
+ * `lines` and `columns` as macros. One thread; prints nothing.
+ */
+#include <stdbool.h>
+
+/* Whether $TERM has an entry; @fd is the terminal. */
+bool terminal_is_known(int fd);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "cli/verdict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cleanup.h"
+
+/* Reasons are borrowed by struct completeness: here they live. */
+#define VERDICT_NAMES_BYTES 4096
+
+void verdict_free_p(struct verdict **verdict)
+{
+	if (!*verdict)
+		return;
+	free((*verdict)->names);
+	free(*verdict);
+	*verdict = NULL;
+}
+
+static const char *keep_name(struct verdict *v, const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+	char *kept = v->names + v->names_bytes;
+
+	if (bytes > VERDICT_NAMES_BYTES - v->names_bytes)
+		return "other";
+	memcpy(kept, name, bytes);
+	v->names_bytes += bytes;
+	return kept;
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+static int read_ledger(struct query *query, struct completeness *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "ledger", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint64_t *const sums[] = {&c->dispatched, &c->skipped, &c->stored, &c->untimed,
+			&c->outstanding, &c->dropped, &c->torn, &c->pending};
+
+		for (int i = 0; i < 8; i++)
+			*sums[i] += (uint64_t)query_integer(rows, i + 2);
+		r = 0;
+	}
+	return r;
+}
+
+/* As the collector does it (collectord/verdict.c), so that both say the same. */
+static void add_loss(struct verdict *v, const char *reason, uint64_t count)
+{
+	struct completeness *c = &v->counts;
+
+	if (!strcmp(reason, "torn"))
+		return; /* summed from the queues */
+	if (!strcmp(reason, "dropped_markers"))
+		c->markers_dropped += count;
+	else if (!strcmp(reason, "unknown_tail"))
+		c->tails_unknown += count;
+	else if (begins(reason, "dropped_"))
+		completeness_add(&c->dropped_by, keep_name(v, reason), count);
+	else if (begins(reason, "untimed_"))
+		completeness_add(&c->untimed_by, keep_name(v, reason), count);
+	else
+		c->other_losses += count;
+}
+
+static int read_losses(struct query *query, struct verdict *v)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "loss_reasons", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *reason = query_text(rows, 0) ? query_text(rows, 0) : "";
+
+		add_loss(v, reason, (uint64_t)query_integer(rows, 1));
+		r = 0;
+	}
+	return r;
+}
+
+static int read_skipped(struct query *query, struct verdict *v)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "skipped", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		completeness_add(&v->counts.skipped_by, keep_name(v, query_text(rows, 0)),
+			(uint64_t)query_integer(rows, 1));
+		r = 0;
+	}
+	return r;
+}
+
+static int read_sessions(struct query *query, struct completeness *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "sessions", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		c->live |= query_is_null(rows, 7);
+		r = 0;
+	}
+	return r;
+}
+
+static int verdict_fill(struct query *query, const struct measure *measure, struct verdict *v)
+{
+	struct completeness *c = &v->counts;
+	int64_t undrained = 0, simulated = 0;
+	int r = query_number(query, "simulated", 0, &simulated);
+
+	if (!r)
+		r = read_ledger(query, c);
+	if (!r)
+		r = read_losses(query, v);
+	if (!r)
+		r = read_skipped(query, v);
+	if (!r)
+		r = read_sessions(query, c);
+	if (!r)
+		r = query_number(query, "undrained", 0, &undrained);
+	if (r)
+		return r;
+	c->undrained = (uint64_t)undrained;
+	c->simulated = v->is_simulated = simulated != 0;
+	if (measure && measure->rows != c->stored) {
+		v->rows_missing = c->stored - measure->rows;
+		c->other_losses +=
+			measure->rows < c->stored ? v->rows_missing : measure->rows - c->stored;
+	}
+	v->is_complete = completeness_is_complete(c);
+	v->is_empty = !c->dispatched;
+	completeness_format(c, v->line, sizeof(v->line));
+	return 0;
+}
+
+int verdict_new(struct query *query, const struct measure *measure, struct verdict **ret)
+{
+	CLEANUP(verdict_free_p) struct verdict *v = calloc(1, sizeof(*v));
+	int r;
+
+	if (v)
+		v->names = malloc(VERDICT_NAMES_BYTES);
+	if (!v || !v->names)
+		return -ENOMEM;
+	r = verdict_fill(query, measure, v);
+	if (r)
+		return r;
+	*ret = TAKE(v);
+	return 0;
+}
+
+int verdict_put_json(const struct verdict *verdict, json_t *document)
+{
+	const struct completeness *c = &verdict->counts;
+	int bad = 0;
+
+	bad |= json_object_set_new(document, "complete", json_boolean(verdict->is_complete));
+	bad |= json_object_set_new(document, "simulated", json_boolean(verdict->is_simulated));
+	bad |= json_object_set_new(document, "live", json_boolean(c->live));
+	bad |= json_object_set_new(document, "line", json_string(verdict->line));
+	bad |= json_object_set_new(document, "dispatched", json_integer((json_int_t)c->dispatched));
+	bad |= json_object_set_new(document, "stored", json_integer((json_int_t)c->stored));
+	bad |= json_object_set_new(document, "dropped", json_integer((json_int_t)c->dropped));
+	bad |= json_object_set_new(document, "untimed", json_integer((json_int_t)c->untimed));
+	bad |= json_object_set_new(
+		document, "outstanding", json_integer((json_int_t)c->outstanding));
+	bad |= json_object_set_new(document, "skipped", json_integer((json_int_t)c->skipped));
+	bad |= json_object_set_new(document, "torn", json_integer((json_int_t)c->torn));
+	bad |= json_object_set_new(document, "pending", json_integer((json_int_t)c->pending));
+	return bad ? -ENOMEM : 0;
+}

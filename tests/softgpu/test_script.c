@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/softgpu/softgpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct script_result eval(const char *name, uint32_t gpu, uint64_t ordinal)
+{
+	struct script_result r;
+	struct script_match m;
+
+	assert_int_equal(script_match_kernel(name, gpu, &m), 0);
+	script_eval(&m, ordinal, &r);
+	free(m.rule);
+	return r;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	script_free();
+	return 0;
+}
+
+static void without_rules_there_are_defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(script_load(NULL, NULL), 0);
+	assert_int_equal(eval("x", 0, 0).duration_ns, 2000);
+	assert_int_equal(eval("x", 0, 0).fault, FAULT_NONE);
+}
+
+static void later_lines_override_what_they_set(void **state)
+{
+	(void)state;
+	assert_int_equal(script_load(NULL, "default duration=1us; kernel a* duration=2us;"
+					   "kernel abc fault=never; kernel abc#7 duration=9ms"),
+		0);
+	assert_int_equal(eval("x", 0, 0).duration_ns, 1000);
+	assert_int_equal(eval("ab", 0, 0).duration_ns, 2000);
+	assert_int_equal(eval("ab", 0, 0).fault, FAULT_NONE);
+	assert_int_equal(eval("abc", 0, 0).duration_ns, 2000);
+	assert_int_equal(eval("abc", 0, 0).fault, FAULT_NEVER);
+	assert_int_equal(eval("abc", 0, 7).duration_ns, 9000000);
+	assert_int_equal(eval("abc", 0, 7).fault, FAULT_NEVER);
+}
+
+static void ordinals_select(void **state)
+{
+	(void)state;
+	assert_int_equal(script_load(NULL, "kernel k#3-5 duration=10; kernel k#*/4 fault=zero_ts;"
+					   "kernel k#1 gpu=2 duration=30"),
+		0);
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_int_equal(eval("k", 0, i).duration_ns, i >= 3 && i <= 5 ? 10 : 2000);
+		assert_int_equal(eval("k", 0, i).fault, i % 4 == 0 ? FAULT_ZERO_TS : FAULT_NONE);
+	}
+	assert_int_equal(eval("k", 2, 1).duration_ns, 30);
+	assert_int_equal(eval("k", 1, 1).duration_ns, 2000);
+}
+
+static void mangled_names_match_themselves(void **state)
+{
+	static const char name[] = "_ZN3fooIfLi4EE3runEPKf[clone]";
+
+	(void)state;
+	assert_int_equal(script_load(NULL, "kernel _ZN3fooIfLi4EE3runEPKf[clone] duration=50"), 0);
+	assert_int_equal(eval(name, 0, 0).duration_ns, 50);
+}
+
+static void times_have_units_and_are_whole_ticks(void **state)
+{
+	(void)state;
+	assert_int_equal(script_load(NULL, "kernel a duration=1; kernel b duration=15ns;"
+					   "kernel c duration=3us; kernel d duration=2s"),
+		0);
+	assert_int_equal(eval("a", 0, 0).duration_ns, 10);
+	assert_int_equal(eval("b", 0, 0).duration_ns, 20);
+	assert_int_equal(eval("c", 0, 0).duration_ns, 3000);
+	assert_int_equal(eval("d", 0, 0).duration_ns, 2000000000);
+}
+
+static void queues_and_copies_have_lines_too(void **state)
+{
+	struct script_stall s;
+	uint64_t ns;
+
+	(void)state;
+	assert_int_equal(script_load(NULL, "queue * stall_for=1ms; queue 3 stall_until=7;"
+					   "copy latency=100 bytes_per_us=1000"),
+		0);
+	script_get_stall(0, &s);
+	assert_int_equal(s.for_ns, 1000000);
+	assert_int_equal(s.until_pending, 0);
+	script_get_stall(3, &s);
+	assert_int_equal(s.for_ns, 0);
+	assert_int_equal(s.until_pending, 7);
+	script_get_copy(2500, &ns);
+	assert_int_equal(ns, 2600);
+}
+
+static void files_and_text_add_up(void **state)
+{
+	char path[] = "/tmp/softgpu-script-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f;
+
+	(void)state;
+	assert_true(fd >= 0);
+	f = fdopen(fd, "w");
+	assert_non_null(f);
+	fputs("# a comment\n\n  kernel a duration=4us  # why\nkernel b duration=5us\n", f);
+	fclose(f);
+	assert_int_equal(script_load(path, "kernel b duration=6us"), 0);
+	assert_int_equal(eval("a", 0, 0).duration_ns, 4000);
+	assert_int_equal(eval("b", 0, 0).duration_ns, 6000);
+	unlink(path);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	static const char *const bad[] = {"kernel", "kernel a duration",
+		"kernel a duration=", "kernel a duration=-5", "kernel a duration=5parsec",
+		"kernel a fault=odd", "kernel a# duration=1", "kernel a#5-3 duration=1",
+		"kernel a#*/0 duration=1", "kernel #1 duration=1", "kernel a gpu=99",
+		"kernel a colour=red", "queue x", "queue 1 duration=5", "default gpu=1",
+		"copy bytes_per_us=0", "speed=9", "kernel a duration=99999999999999999999",
+		"kernel a#1x duration=1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (script_load(NULL, bad[i]) == 0)
+			fail_msg("accepted: %s", bad[i]);
+		assert_int_equal(eval("a", 0, 0).duration_ns, 2000);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(without_rules_there_are_defaults, forget),
+		cmocka_unit_test_teardown(later_lines_override_what_they_set, forget),
+		cmocka_unit_test_teardown(ordinals_select, forget),
+		cmocka_unit_test_teardown(mangled_names_match_themselves, forget),
+		cmocka_unit_test_teardown(times_have_units_and_are_whole_ticks, forget),
+		cmocka_unit_test_teardown(queues_and_copies_have_lines_too, forget),
+		cmocka_unit_test_teardown(files_and_text_add_up, forget),
+		cmocka_unit_test_teardown(nonsense_is_refused, forget),
+	};
+
+	return cmocka_run_group_tests_name("softgpu.script", tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# Tests of the software GPU itself: the distribution's ROCr and HIP on this libhsakmt.
+include(${CMAKE_SOURCE_DIR}/tests/code_object.cmake)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_library(HSA_RUNTIME_LIBRARY hsa-runtime64 REQUIRED)
+
+rtl_add_code_objects(softgpu_kernels SOURCE test_kernels.cl TARGETS gfx90a)
+add_custom_target(softgpu_test_kernels DEPENDS ${softgpu_kernels})
+
+add_library(softgpu_test STATIC test_gpu.c)
+target_compile_definitions(softgpu_test PUBLIC
+	LITTLEENDIAN_CPU=1
+	SOFTGPU_LIBRARY="$<TARGET_FILE:softgpu>"
+	TEST_CODE_OBJECT="${softgpu_kernels}"
+	SOFTGPU_TRUTH_PROGRAM="$<TARGET_FILE:softgpu-truth>")
+target_link_libraries(softgpu_test PUBLIC
+	rtl_flags PkgConfig::CMOCKA ${HSA_RUNTIME_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+add_dependencies(softgpu_test softgpu_test_kernels softgpu softgpu-truth)
+
+set(softgpu_environment "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:softgpu>"
+	"LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
+	"TSAN_OPTIONS=ignore_noninstrumented_modules=1")
+
+function(softgpu_add_test name)
+	add_executable(softgpu_test_${name} test_${name}.c)
+	target_link_libraries(softgpu_test_${name} PRIVATE softgpu_test)
+	set_target_properties(softgpu_test_${name} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
+	set_tests_properties(softgpu.${name} PROPERTIES
+		ENVIRONMENT "${softgpu_environment}" TIMEOUT 300)
+endfunction()
+
+softgpu_add_test(topology)
+softgpu_add_test(aql)
+softgpu_add_test(time)
+softgpu_add_test(truth)
+softgpu_add_test(fault)
+softgpu_add_test(copy)
+softgpu_add_test(event)
+softgpu_add_test(life)
+
+find_library(HIP_LIBRARY amdhip64 REQUIRED)
+softgpu_add_test(hip)
+target_link_libraries(softgpu_test_hip PRIVATE ${HIP_LIBRARY})
+# HIP leaks through a library without frame pointers: only a slow unwind names HIP.
+set_property(TEST softgpu.hip APPEND PROPERTY
+	ENVIRONMENT "ASAN_OPTIONS=fast_unwind_on_malloc=0")
+set_tests_properties(softgpu.hip PROPERTIES TIMEOUT 900)
+
+# Without our folder in the path the real thunk is loaded: a failure with its name, never a skip.
+add_test(NAME softgpu.real_thunk_is_refused COMMAND softgpu_test_topology)
+set_tests_properties(softgpu.real_thunk_is_refused PROPERTIES
+	ENVIRONMENT "LD_LIBRARY_PATH="
+	PASS_REGULAR_EXPRESSION "not the software GPU: /.*libhsakmt")
+
+# Without ROCr: these are of our code alone, whatever sanitizer it was built with.
+foreach(name direct script)
+	add_executable(softgpu_test_${name} test_${name}.c)
+	target_link_libraries(softgpu_test_${name} PRIVATE softgpu_static PkgConfig::CMOCKA)
+	set_target_properties(softgpu_test_${name} PROPERTIES
+		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
+	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 300)
+endforeach()

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "tests/workload/step.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/workload/queue.h"
+#include "tests/workload/stamp.h"
+#include "tests/workload/talk.h"
+#include "tests/workload/verify.h"
+
+struct step_run {
+	const struct options *opt;
+	const struct model *model;
+	struct producer producer[MODEL_QUEUES];
+	hsa_signal_t *event;
+	struct stamp stamp;
+	int (*range_push)(const char *name);
+	int (*range_pop)(void);
+};
+
+/* roctx is there when a tracer's library is: whoever exports it gets the ranges. */
+static void step_find_roctx(struct step_run *run)
+{
+	*(void **)&run->range_push = dlsym(RTLD_DEFAULT, "roctxRangePushA");
+	*(void **)&run->range_pop = dlsym(RTLD_DEFAULT, "roctxRangePop");
+}
+
+static void step_push(const struct step_run *run, const char *name)
+{
+	if (run->range_push)
+		run->range_push(name);
+}
+
+static void step_pop(const struct step_run *run)
+{
+	if (run->range_pop)
+		run->range_pop();
+}
+
+static int step_copy(struct step_run *run, const struct model_op *op)
+{
+	const struct model *m = run->model;
+
+	if (op->kind == MODEL_COPY_IN)
+		GPU_TRY(hsa_amd_memory_async_copy, m->batch, m->gpu->agent, m->batch_host,
+			m->gpu->cpu, m->batch_bytes, 0, NULL, run->event[op->event]);
+	else
+		GPU_TRY(hsa_amd_memory_async_copy, m->loss_host, m->gpu->cpu, m->logits,
+			m->gpu->agent, m->loss_bytes, 1, &run->event[op->dep],
+			run->event[op->event]);
+	return 0;
+}
+
+static int step_do(struct step_run *run, const struct model_op *op)
+{
+	struct producer *producer = &run->producer[op->queue];
+	const hsa_signal_t none = {0};
+
+	switch (op->kind) {
+	case MODEL_DISPATCH:
+		queue_dispatch(producer, &op->packet, stamp_next(&run->stamp));
+		return 0;
+	case MODEL_RECORD:
+		queue_barrier(producer, none, run->event[op->event]);
+		return 0;
+	case MODEL_WAIT:
+		queue_barrier(producer, run->event[op->event], none);
+		return 0;
+	case MODEL_COPY_IN:
+	case MODEL_COPY_OUT:
+		return step_copy(run, op);
+	case MODEL_PUSH:
+		step_push(run, op->name);
+		return 0;
+	case MODEL_POP:
+		step_pop(run);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int step_submit(struct step_run *run, int step, bool hangs)
+{
+	const struct model *m = run->model;
+	char name[32];
+	int r = 0;
+
+	for (int i = 0; i < m->events; i++)
+		hsa_signal_store_relaxed(run->event[i], 1);
+	memset(m->batch_host, step & 0xff, m->batch_bytes);
+	snprintf(name, sizeof(name), "step %d", step);
+	step_push(run, name);
+	for (size_t i = 0; !r && i < m->ops; i++) {
+		/* Last on the compute queue, so that the step never ends. */
+		if (hangs && m->op[i].kind == MODEL_RECORD && m->op[i].event == MODEL_DONE)
+			queue_dispatch(&run->producer[MODEL_COMPUTE], &m->hang, (hsa_signal_t){0});
+		r = step_do(run, &m->op[i]);
+	}
+	step_pop(run);
+	return r;
+}
+
+static int step_open(struct step_run *run, struct board_count *count)
+{
+	int events = run->model->events;
+
+	run->event = calloc((size_t)events, sizeof(*run->event));
+	if (!run->event)
+		return -ENOMEM;
+	for (int i = 0; i < events; i++)
+		GPU_TRY(hsa_signal_create, 1, 0, NULL, &run->event[i]);
+	for (int q = 0; q < MODEL_QUEUES; q++) {
+		int r = queue_open(run->model->gpu, run->opt->queue_size, &run->producer[q].queue);
+
+		if (r)
+			return r;
+		run->producer[q].count = count;
+	}
+	step_find_roctx(run);
+	return stamp_open(
+		run->model->gpu, run->opt->signal_every, run->opt->signal_shared, &run->stamp);
+}
+
+static void step_close(struct step_run *run)
+{
+	stamp_close(&run->stamp);
+	if (run->opt->signal_every || run->opt->signal_shared)
+		talk("own signals=%llu timed=%llu", (unsigned long long)run->stamp.used,
+			(unsigned long long)run->stamp.timed);
+	for (int q = 0; q < MODEL_QUEUES; q++)
+		hsa_queue_destroy(run->producer[q].queue);
+	for (int i = 0; i < run->model->events; i++)
+		hsa_signal_destroy(run->event[i]);
+	free(run->event);
+}
+
+int step_run_all(
+	const struct options *opt, const struct model *model, struct board *board, int rank)
+{
+	/* Outlives this call when --no-wait leaves kernels in flight. */
+	static struct step_run run;
+	struct timespec from, to;
+	int r;
+
+	run = (struct step_run){.opt = opt, .model = model};
+	r = step_open(&run, &board->rank[rank].count[0]);
+
+	if (!r && opt->steps)
+		r = verify_run(model, &run.producer[MODEL_COMPUTE]);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int step = 0; !r && step < opt->steps; step++) {
+		bool hangs = step == opt->hang_at && options_hits(opt, rank);
+
+		r = step_submit(&run, step, hangs);
+		if (r || (opt->no_wait && step == opt->steps - 1))
+			return r;
+		gpu_wait(run.event[MODEL_LOSS]);
+		gpu_wait(run.event[MODEL_DONE]);
+		board_meet(board, rank, step + 1);
+	}
+	if (r)
+		return r;
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	if (opt->verbose && opt->steps)
+		talk("%d steps, %.3f ms/step", opt->steps,
+			((double)(to.tv_sec - from.tv_sec) * 1e3 +
+				(double)(to.tv_nsec - from.tv_nsec) / 1e6) /
+				opt->steps);
+	step_close(&run);
+	return 0;
+}

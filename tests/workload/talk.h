@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How rtl-demo speaks: one line at a time on stderr, whole, since all ranks share it. Called by
+ * any thread. stdout is for the `dispatched` lines and what --list-... prints.
+ */
+#pragma once
+
+/* Who speaks: "rank 3" in a rank, nothing in the parent. */
+void talk_as_rank(int rank);
+
+/* One line to stderr; a newline is added. */
+__attribute__((format(printf, 1, 2))) void talk(const char *format, ...);

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A rank without ROCr: the shim's own recorder, capture path, thread and connection over the
+ * synthetic device. For tests that kill and restart collectors and ranks. It ends like a job
+ * that outlives its last kernel: when everything has been acknowledged, at most a minute after.
+ */
+#include <argp.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "shim/rank.h"
+#include "shim/shadow.h"
+#include "shim/symbols.h"
+#include "shim/worker.h"
+#include "tests/capture/synth.h"
+
+#define KERNELS	       10u
+#define QUEUE_PACKETS  4096u
+#define PAUSE_NS       200000
+#define ACKED_WAIT_NS  60000000000ull
+#define KERNEL_OBJECT0 0x7f0000001000ull
+
+static struct options {
+	const char *socket;
+	uint64_t dispatches; /* of the process */
+	uint64_t rate;	     /* of the process, per second; 0: as fast as they go */
+	unsigned queues;
+	unsigned gpus;
+	int rank; /* -1: what the environment says */
+} options = {.socket = "", .dispatches = 10000, .queues = 1, .gpus = 1, .rank = -1};
+
+static struct program {
+	struct identity identity;
+	struct rank_info rank;
+	struct agents agents;
+	struct clock_source clocks;
+	struct strings strings;
+	struct symbols symbols;
+	struct capture *capture;
+	struct synth_queue *queue[SYNTH_QUEUES_MAX];
+} program;
+
+static const struct argp_option known[] = {
+	{"socket", 's', "PATH", 0, "The collector (default: the usual places)", 0},
+	{"dispatches", 'n', "N", 0, "Kernels of this process (default 10000)", 0},
+	{"rate", 'r', "HZ", 0, "Kernels per second (default: as fast as they go)", 0},
+	{"queues", 'q', "N", 0, "Spread over N queues, a thread for each (default 1)", 0},
+	{"gpus", 'g', "N", 0, "Queues are spread over N GPUs (default 1)", 0},
+	{"rank", 'k', "N", 0, "Rank (default: from the environment)", 0},
+	{0},
+};
+
+static error_t parse(int key, char *value, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 's':
+		o->socket = value;
+		return 0;
+	case 'n':
+		o->dispatches = strtoull(value, NULL, 10);
+		return 0;
+	case 'r':
+		o->rate = strtoull(value, NULL, 10);
+		return 0;
+	case 'q':
+		o->queues = (unsigned)strtoul(value, NULL, 10);
+		return 0;
+	case 'g':
+		o->gpus = (unsigned)strtoul(value, NULL, 10);
+		return 0;
+	case 'k':
+		o->rank = (int)strtol(value, NULL, 10);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->queues || o->queues > SYNTH_QUEUES_MAX || !o->gpus || o->gpus > 64)
+			argp_error(state, "1 to %u queues, 1 to 64 GPUs", SYNTH_QUEUES_MAX);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* As hsaKmtGetClockCounters answers: ticks are nanoseconds of CLOCK_BOOTTIME. */
+static int counters(uint32_t node, void *ret)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	const uint64_t answer[4] = {now_ns, now_ns, now_ns, 1000000000};
+
+	(void)node;
+	memcpy(ret, answer, sizeof(answer));
+	return 0;
+}
+
+static uint32_t symbol_of(uint64_t kernel_object)
+{
+	return symbols_find(&program.symbols, kernel_object);
+}
+
+static uint32_t symbol_define(uint64_t kernel_object)
+{
+	return symbols_define_unknown(&program.symbols, kernel_object);
+}
+
+static void agents_invent(struct agents *agents)
+{
+	agents->count = options.gpus;
+	agents->cpu_nodes = 1;
+	for (uint32_t i = 0; i < options.gpus; i++) {
+		struct agent *gpu = &agents->gpu[i];
+
+		gpu->gpu_id = i;
+		gpu->kfd_node = i + 1;
+		gpu->location_id = (i + 1) << 8;
+		gpu->tick_hz = 1000000000;
+		snprintf(gpu->gfx, sizeof(gpu->gfx), "gfx90a");
+		snprintf(gpu->name, sizeof(gpu->name), "SIMULATED synthetic device");
+	}
+}
+
+static int shim_start(struct program *p)
+{
+	struct recorder_identity identity = {0};
+	struct worker_setup setup = {
+		.strings = &p->strings,
+		.agents = &p->agents,
+		.clocks = &p->clocks,
+		.socket = options.socket,
+		.exit_ns = 60000000000u,
+		.hello = {.identity = &p->identity,
+			.rank = &p->rank,
+			.agents = &p->agents,
+			.mode = "default",
+			.front_end = shadow_front_end.name,
+			.runtime = "synthetic"},
+	};
+	struct capture_hsa hsa;
+	int r;
+
+	r = identity_read(&p->identity);
+	if (r < 0)
+		return r;
+	memcpy(identity.boot_id, p->identity.boot_id, sizeof(identity.boot_id));
+	memcpy(identity.token, p->identity.token, sizeof(identity.token));
+	identity.pid = p->identity.pid;
+	identity.start_time = p->identity.start_time;
+	rank_detect((const char *const *)environ, &p->rank);
+	if (options.rank >= 0)
+		p->rank.rank = (struct rank_number){true, (uint32_t)options.rank};
+	agents_invent(&p->agents);
+	p->clocks = (struct clock_source){
+		.agents = &p->agents, .counters = counters, .kfd = -1, .runtime = "synthetic"};
+	synth_hsa(&hsa);
+	hsa.symbol_of = symbol_of;
+	hsa.symbol_define = symbol_define;
+	r = capture_create(&identity, &hsa, &p->capture);
+	if (r < 0)
+		return r;
+	strings_init(&p->strings, capture_recorder(p->capture));
+	symbols_init(&p->symbols, capture_recorder(p->capture), &p->strings);
+	setup.capture = p->capture;
+	setup.hello.recorder_bytes = capture_recorder(p->capture)->bytes;
+	return worker_start(&setup);
+}
+
+static void kernels_load(struct program *p)
+{
+	char name[64];
+
+	for (uint64_t i = 0; i < KERNELS; i++) {
+		int bytes = snprintf(name, sizeof(name), "synthetic_kernel_%" PRIu64 ".kd", i);
+
+		symbols_add(&p->symbols, KERNEL_OBJECT0 + 64 * i, name, (size_t)bytes);
+	}
+}
+
+/* Queue @number's share of the first @n dispatches of the process. */
+static uint64_t share_of(uint64_t n, uint64_t number)
+{
+	return n / options.queues + (number < n % options.queues);
+}
+
+static void submit(struct synth_queue *queue, uint64_t i)
+{
+	struct synth_packet packet = {
+		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH,
+		.has_barrier = true,
+		.kernel_object = KERNEL_OBJECT0 + 64 * (i % KERNELS),
+		.variant = (uint32_t)(i % 60),
+	};
+
+	synth_submit(program.capture, queue, &packet);
+}
+
+static void *produce(void *argument)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t number = (uintptr_t)argument;
+	uint64_t total = share_of(options.dispatches, number), done = 0;
+	uint64_t start_ns = clock_monotonic_ns();
+
+	while (done < total) {
+		uint64_t due = total;
+
+		if (options.rate) {
+			double s = (double)(clock_monotonic_ns() - start_ns) / 1e9;
+
+			due = share_of((uint64_t)(s * (double)options.rate), number);
+		}
+		for (; done < due && done < total; done++)
+			submit(program.queue[number], done);
+		if (done < total)
+			nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static bool wait_for(bool (*condition)(void), uint64_t ns)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uint64_t deadline = clock_monotonic_ns() + ns;
+
+	while (!condition()) {
+		if (clock_monotonic_ns() > deadline)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+static uint64_t executed(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < options.queues; i++)
+		sum += atomic_load(&program.queue[i]->executed);
+	return sum;
+}
+
+static bool is_executed(void)
+{
+	return executed() == options.dispatches;
+}
+
+static bool is_acknowledged(void)
+{
+	return capture_pending(program.capture) == 0 &&
+	       recorder_unacked(capture_recorder(program.capture)) == 0;
+}
+
+static int run(struct program *p)
+{
+	pthread_t thread[SYNTH_QUEUES_MAX];
+
+	for (unsigned i = 0; i < options.queues; i++) {
+		p->queue[i] = synth_queue_new(QUEUE_PACKETS);
+		if (synth_adopt(p->capture, p->queue[i], i % options.gpus) < 0)
+			return 1;
+	}
+	synth_start(SYNTH_EAGER);
+	for (unsigned i = 0; i < options.queues; i++)
+		if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))
+			return 1;
+	for (unsigned i = 0; i < options.queues; i++)
+		pthread_join(thread[i], NULL);
+	if (!wait_for(is_executed, ACKED_WAIT_NS))
+		return 1;
+	if (!wait_for(is_acknowledged, ACKED_WAIT_NS))
+		fprintf(stderr, "synthetic-shim: not all was acknowledged\n");
+	capture_stop(p->capture);
+	if (worker_stop(true) && !capture_pending(p->capture))
+		capture_release_signals(p->capture);
+	synth_stop();
+	printf("dispatched rank=%d gpu=0 kernels=%" PRIu64 "\n", options.rank, executed());
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {.options = known,
+		.parser = parse,
+		.doc = "A rank with a synthetic device, for tests of collectors."};
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	synth.has_clock = true;
+	synth.is_forgetful = true;
+	r = shim_start(&program);
+	if (r < 0) {
+		fprintf(stderr, "synthetic-shim: %s\n", strerror(-r));
+		return 1;
+	}
+	kernels_load(&program);
+	return run(&program);
+}

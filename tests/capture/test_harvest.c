@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/* Signals: ours and the application's, fired, late, silent, shared, re-used, abandoned. */
+#include "tests/capture/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/harvest.h"
+
+#define SETTLE (100 * MS) /* past late times, verdicts and the flush of a frame */
+
+static void settle(struct fixture *f)
+{
+	fixture_step(f);
+	for (int i = 0; i < 4; i++)
+		fixture_harvest(f, SETTLE);
+}
+
+static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+
+	/* The first stays; those behind it carry no barrier bit and pass it. */
+	f->queue->has_reordering = true;
+	for (int i = 0; i < 10; i++)
+		synth_submit(f->capture, f->queue, &packet);
+	f->queue->holds = SYNTH_HOLD_NONE;
+	fixture_step(f);
+	/* Undo the first: it was the last to complete, so this is a kernel that still runs. */
+	__atomic_store_n(
+		&((amd_signal_t *)(uintptr_t)f->queue->exec[0].signal)->value, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 9);
+	assert_null(fixture_row(f, 0));
+	assert_int_equal(capture_pending(f->capture), 1);
+	__atomic_store_n(
+		&((amd_signal_t *)(uintptr_t)f->queue->exec[0].signal)->value, 0, __ATOMIC_RELEASE);
+	settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
+}
+
+static void times_that_come_late_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_late_times = true;
+	fixture_dispatch(f, 0);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 0);
+	assert_false(synth_step(f->queue, SYNTH_DOORBELL)); /* writes them */
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 1);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void times_that_never_come_make_the_record_untimed(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_TIMESTAMP_INVALID);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void signal_that_may_still_be_written_to_is_not_used_again_soon(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t doubtful;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	doubtful = f->queue->ring[0].completion_signal.handle;
+	settle(f);
+	f->queue->has_no_times = false;
+	for (int i = 0; i < 5000; i++) {
+		fixture_dispatch(f, 0);
+		fixture_step(f);
+		if (i % 50 == 0)
+			fixture_harvest(f, 1);
+	}
+	for (size_t i = 1; i < f->queue->execs; i++)
+		assert_int_not_equal(f->queue->exec[i].signal, doubtful);
+	settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ours;
+
+	fixture_dispatch(f, 0);
+	/* A device that fetched the packet before we could store into it. */
+	ours = f->queue->ring[0].completion_signal.handle;
+	f->queue->ring[0].completion_signal.handle = 0;
+	fixture_step(f);
+	fixture_harvest(f, SETTLE);
+	fixture_harvest(f, SETTLE);
+	/* Nothing proves anything yet. */
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
+	fixture_dispatch(f, 0);
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_TIMESTAMP_FAILED);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_TIMED);
+	assert_int_not_equal(ours, 0);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void kernel_still_running_when_the_queue_goes_is_unresolved(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_dispatch(f, 0);
+	fixture_dispatch(f, 0);
+	f->queue->holds = 1;
+	fixture_step(f);
+	fixture_destroy_queue(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_unresolved), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_TIMED);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_TIMESTAMP_FAILED);
+	assert_int_equal(capture_pending(f->capture), 0);
+}
+
+static void unknown_kernel_gets_a_symbol_when_it_is_harvested(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet packet = {
+		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 0x7f0000000123};
+
+	synth_submit(f->capture, f->queue, &packet);
+	settle(f);
+	assert_int_equal(f->recorder->header->process[RTL_P_symbols_unknown], 1);
+	assert_int_equal(reader_shape(f->reader, fixture_row(f, 0)->shape)->symbol,
+		1000 + 0x7f0000000123 % 1000);
+}
+
+/* ---- the application's own signals ---------------------------------------------------------- */
+
+static void own_signal_is_read_and_never_changed(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(2);
+
+	fixture_dispatch(f, signal.handle);
+	assert_int_equal(f->queue->ring[0].completion_signal.handle, signal.handle);
+	assert_int_equal(synth_signal_load(signal), 2);
+	settle(f);
+	assert_int_equal(synth_signal_load(signal), 1);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_seen), 1);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 1);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static void own_signal_armed_again_was_read_before(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	for (int i = 0; i < 30; i++) {
+		fixture_dispatch(f, signal.handle);
+		fixture_step(f);
+		synth_store(f->capture, signal, 1);
+	}
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 30);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static void own_signal_armed_behind_our_back_is_told_by_its_times(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	for (int i = 0; i < 3; i++) {
+		fixture_dispatch(f, signal.handle);
+		fixture_step(f);
+		__atomic_store_n(
+			&((amd_signal_t *)(uintptr_t)signal.handle)->value, 1, __ATOMIC_RELEASE);
+	}
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 3);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	fixture_dispatch(f, signal.handle);
+	synth_store(f->capture, signal, 5);
+	settle(f);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_EARLY);
+	assert_int_equal(synth_signal_load(signal), 4);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static void counting_signal_of_several_packets_is_untimed_shared(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(20);
+
+	for (int i = 0; i < 20; i++)
+		fixture_dispatch(f, signal.handle);
+	fixture_harvest(f, SETTLE);
+	assert_int_equal(f->reader->records, fixture_count(f, RTL_Q_untimed_shared));
+	settle(f);
+	assert_int_equal(synth_signal_load(signal), 0);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_shared), 20);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	/* Free again: the next use alone is timed. */
+	synth_store(f->capture, signal, 1);
+	fixture_dispatch(f, signal.handle);
+	settle(f);
+	assert_int_equal(fixture_row(f, 20)->untimed, RTL_TIMED);
+	synth_signal_free(signal);
+}
+
+static void own_signal_destroyed_at_once_was_read_before(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 20; i++) {
+		hsa_signal_t signal = synth_signal_new(1);
+
+		fixture_dispatch(f, signal.handle);
+		fixture_step(f);
+		harvest_signal_destroy(f->capture, signal);
+		synth_signal_free(signal);
+	}
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 20);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void copy_with_the_same_signal_reads_it_first(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	fixture_dispatch(f, signal.handle);
+	fixture_step(f);
+	harvest_signal_reuse(f->capture, signal);
+	memset((void *)(uintptr_t) & ((amd_signal_t *)(uintptr_t)signal.handle)->start_ts, 0, 16);
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 1);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static bool all_are_ipc(uint64_t handle)
+{
+	return handle != 0;
+}
+
+static void ipc_signals_are_not_read(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+	hsa_signal_t signal;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_is_ipc = all_are_ipc;
+	fixture_init_with(&f, 64, &hsa);
+	signal = synth_signal_new(1);
+	fixture_dispatch(&f, signal.handle);
+	settle(&f);
+	assert_int_equal(fixture_row(&f, 0)->untimed, RTL_UNTIMED_IPC);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	synth_signal_free(signal);
+	fixture_done(&f);
+}
+
+static void more_signals_than_can_be_watched_lose_only_times(void **state)
+{
+	enum { N = 60000 };
+	struct fixture f;
+	hsa_signal_t *signal = calloc(N, sizeof(*signal));
+
+	(void)state;
+	fixture_init(&f, 65536);
+	for (int i = 0; i < N; i++)
+		signal[i] = synth_signal_new(1);
+	for (int i = 0; i < N; i++) {
+		fixture_dispatch(&f, signal[i].handle);
+		if (i % 500 == 0)
+			fixture_harvest(&f, 1);
+	}
+	settle(&f);
+	assert_true(fixture_count(&f, RTL_Q_untimed_early) > 0);
+	assert_true(fixture_count(&f, RTL_Q_own_signals_read) > N / 4);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(synth_signal_load(signal[i]), 0);
+		synth_signal_free(signal[i]);
+	}
+	free(signal);
+	fixture_done(&f);
+}
+
+static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t num_consumers,
+	const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal)
+{
+	(void)initial, (void)num_consumers, (void)consumers, (void)attributes, (void)signal;
+	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+}
+
+static void runtime_without_signals_leaves_records_without_times(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_create = no_signal;
+	fixture_init_with(&f, 64, &hsa);
+	fixture_dispatch(&f, 0);
+	assert_int_equal(f.queue->ring[0].completion_signal.handle, 0);
+	settle(&f);
+	assert_int_equal(fixture_row(&f, 0)->untimed, RTL_UNTIMED_SIGNAL_POOL);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(long_kernel_delays_no_other_queue_and_no_later_kernel),
+		TEST(times_that_come_late_are_waited_for),
+		TEST(times_that_never_come_make_the_record_untimed),
+		TEST(signal_that_may_still_be_written_to_is_not_used_again_soon),
+		TEST(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule),
+		TEST(kernel_still_running_when_the_queue_goes_is_unresolved),
+		TEST(unknown_kernel_gets_a_symbol_when_it_is_harvested),
+		TEST(own_signal_is_read_and_never_changed),
+		TEST(own_signal_armed_again_was_read_before),
+		TEST(own_signal_armed_behind_our_back_is_told_by_its_times),
+		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
+		TEST(counting_signal_of_several_packets_is_untimed_shared),
+		TEST(own_signal_destroyed_at_once_was_read_before),
+		TEST(copy_with_the_same_signal_reads_it_first),
+		cmocka_unit_test(ipc_signals_are_not_read),
+		cmocka_unit_test(more_signals_than_can_be_watched_lose_only_times),
+		cmocka_unit_test(runtime_without_signals_leaves_records_without_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Producers, device and harvester at once. Whatever the interleaving, every dispatch that the
+ * device executed is stored once, with the device's own times, or counted as dropped.
+ */
+#include "tests/capture/fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/clock.h"
+#include "shim/harvest.h"
+#include "shim/shadow.h"
+
+#define PRODUCERS_MAX 8
+#define DEADLINE_NS   (120ull * 1000 * MS)
+
+struct plan {
+	enum synth_mode mode;
+	unsigned queues, producers;
+	uint32_t packets;     /* of a queue */
+	uint32_t dispatches;  /* of a producer */
+	unsigned batch;	      /* packets of a reservation, 1 .. this */
+	bool has_barrier;     /* bit in every packet */
+	bool has_barriers;    /* barrier packets in between */
+	bool has_app_signals; /* one in three carries a signal of the application's */
+	bool rings_first;     /* doorbell before publication, now and then */
+};
+
+struct producer {
+	const struct plan *plan;
+	struct capture *capture;
+	unsigned number;
+	pthread_t thread;
+	hsa_signal_t signal[16];
+	unsigned app_packets;
+};
+
+static struct {
+	struct synth_queue *queue[PRODUCERS_MAX];
+	struct capture *capture;
+	struct reader *reader;
+	_Atomic bool stop;
+} world;
+
+/* What an application does: wait until it has fired, arm it again, use it again. */
+static uint64_t app_signal(struct producer *p)
+{
+	hsa_signal_t signal = p->signal[p->app_packets++ % 16];
+
+	while (synth_signal_load(signal) > 0)
+		sched_yield();
+	synth_store(p->capture, signal, 1);
+	return signal.handle;
+}
+
+static unsigned batch_of(const struct plan *plan, uint32_t done)
+{
+	unsigned n = plan->batch > 1 ? 1 + done * 7 % plan->batch : 1;
+
+	return done + n > plan->dispatches ? plan->dispatches - done : n;
+}
+
+static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t done, unsigned n)
+{
+	const struct plan *plan = p->plan;
+	uint64_t first = synth_add_index(p->capture, queue, n);
+
+	if (plan->rings_first && done % 5 == 0)
+		synth_ring(p->capture, queue, first);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t id = done + i;
+		struct synth_packet packet = {
+			.type = HSA_PACKET_TYPE_KERNEL_DISPATCH,
+			.has_barrier = plan->has_barrier,
+			.kernel_object = 1 + id % 50,
+			.variant = id * PRODUCERS_MAX + p->number,
+		};
+
+		if (plan->has_barriers && id % 11 == 3)
+			packet.type = HSA_PACKET_TYPE_BARRIER_AND;
+		else if (plan->has_app_signals && id % 3 == 0)
+			packet.signal = app_signal(p);
+		synth_put(queue, first + i, &packet);
+		/* Doorbells per chunk, as graph launches ring them. */
+		if (i % 64 == 7)
+			synth_ring(p->capture, queue, first + i);
+	}
+	if (!plan->rings_first || done % 5 != 0)
+		synth_ring(p->capture, queue, first + n - 1);
+}
+
+static void *produce(void *argument)
+{
+	struct producer *p = argument;
+	uint32_t done = 0;
+
+	while (done < p->plan->dispatches) {
+		unsigned n = batch_of(p->plan, done);
+
+		batch_submit(p, world.queue[p->number % p->plan->queues], done, n);
+		done += n;
+	}
+	return NULL;
+}
+
+static void *harvest(void *unused)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	(void)unused;
+	while (!atomic_load(&world.stop)) {
+		(void)harvest_run(world.capture, clock_boottime_ns());
+		(void)reader_poll(world.reader, capture_recorder(world.capture));
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static uint64_t read_index(const struct synth_queue *queue)
+{
+	return __atomic_load_n(&queue->amd.read_dispatch_id, __ATOMIC_ACQUIRE);
+}
+
+/* Everything that was reserved has been consumed and harvested. */
+static bool is_settled(const struct plan *plan)
+{
+	for (unsigned i = 0; i < plan->queues; i++) {
+		struct shadow_queue *shadow =
+			shadow_of_queue(world.capture, synth_hsa_queue(world.queue[i]));
+
+		if (read_index(world.queue[i]) != shadow_index_load(shadow))
+			return false;
+	}
+	return capture_pending(world.capture) == 0;
+}
+
+static void wait_settled(const struct plan *plan)
+{
+	uint64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (!is_settled(plan)) {
+		if (clock_monotonic_ns() > deadline)
+			fail_msg("not settled, %llu pending",
+				(unsigned long long)capture_pending(world.capture));
+		sched_yield();
+	}
+}
+
+static void producers_run(const struct plan *plan)
+{
+	struct producer producer[PRODUCERS_MAX];
+
+	for (unsigned i = 0; i < plan->producers; i++) {
+		producer[i] =
+			(struct producer){.plan = plan, .capture = world.capture, .number = i};
+		for (int k = 0; k < 16; k++)
+			producer[i].signal[k] = synth_signal_new(0);
+		assert_int_equal(
+			pthread_create(&producer[i].thread, NULL, produce, &producer[i]), 0);
+	}
+	for (unsigned i = 0; i < plan->producers; i++)
+		pthread_join(producer[i].thread, NULL);
+	wait_settled(plan);
+	for (unsigned i = 0; i < plan->producers; i++)
+		for (int k = 0; k < 16; k++) {
+			harvest_signal_destroy(world.capture, producer[i].signal[k]);
+			synth_signal_free(producer[i].signal[k]);
+		}
+}
+
+static uint64_t value(const struct synth_queue *queue, enum rtl_queue_counter what)
+{
+	return recorder_queue_value(&capture_recorder(world.capture)->queues[queue->block], what);
+}
+
+static void check_all(const struct plan *plan)
+{
+	uint64_t signalled = 0;
+
+	for (unsigned i = 0; i < plan->queues; i++) {
+		struct synth_queue *queue = world.queue[i];
+
+		check_against_device(world.capture, world.reader, queue,
+			value(queue, RTL_Q_dropped_recorder_full));
+		/* The shadow front end cannot miss: the alarm must be silent. */
+		assert_int_equal(value(queue, RTL_Q_missed), 0);
+		assert_int_equal(value(queue, RTL_Q_foreign_writers), 0);
+		assert_int_equal(value(queue, RTL_Q_untimed_timestamp_invalid), 0);
+		assert_int_equal(value(queue, RTL_Q_untimed_unstamped), 0);
+		signalled += value(queue, RTL_Q_own_signals_seen);
+	}
+	assert_int_equal(signalled != 0, plan->has_app_signals);
+}
+
+static void run(const struct plan *plan)
+{
+	static const struct recorder_identity identity = {.pid = 1};
+	struct capture_hsa hsa;
+	pthread_t harvester;
+
+	synth_hsa(&hsa);
+	memset(&world, 0, sizeof(world));
+	assert_int_equal(capture_create(&identity, &hsa, &world.capture), 0);
+	world.reader = reader_new();
+	for (unsigned i = 0; i < plan->queues; i++) {
+		world.queue[i] = synth_queue_new(plan->packets);
+		assert_int_equal(synth_adopt(world.capture, world.queue[i], i % 2), 0);
+	}
+	synth_start(plan->mode);
+	assert_int_equal(pthread_create(&harvester, NULL, harvest, NULL), 0);
+	producers_run(plan);
+	atomic_store(&world.stop, true);
+	pthread_join(harvester, NULL);
+	synth_stop();
+	(void)reader_poll(world.reader, capture_recorder(world.capture));
+	check_all(plan);
+	capture_free(world.capture);
+	reader_free(world.reader);
+	for (unsigned i = 0; i < plan->queues; i++)
+		synth_queue_free(world.queue[i]);
+	assert_int_equal(synth.signals_live, 0);
+}
+
+#define DISPATCHES 20000
+
+static const struct plan one = {.queues = 1,
+	.producers = 1,
+	.packets = 1024,
+	.dispatches = DISPATCHES,
+	.has_barrier = true};
+
+static void in_all_modes(struct plan plan)
+{
+	for (int mode = SYNTH_DOORBELL; mode <= SYNTH_TORN; mode++) {
+		plan.mode = (enum synth_mode)mode;
+		run(&plan);
+	}
+}
+
+static void one_producer_is_all_accounted_for(void **state)
+{
+	(void)state;
+	in_all_modes(one);
+}
+
+static void eight_producers_on_one_queue_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.producers = 8;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+}
+
+static void producers_on_queues_of_their_own_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.producers = plan.queues = 4;
+	plan.dispatches = DISPATCHES / 2;
+	plan.mode = SYNTH_EAGER;
+	run(&plan);
+}
+
+static void batches_with_chunked_doorbells_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.batch = 256;
+	plan.producers = 2;
+	in_all_modes(plan);
+}
+
+static void tiny_ring_always_full_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.packets = 4;
+	plan.producers = 3;
+	plan.dispatches = 2000;
+	in_all_modes(plan);
+}
+
+static void no_barrier_bit_is_no_harm(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_barrier = false;
+	plan.producers = 4;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+}
+
+static void barrier_packets_in_between_are_no_harm(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_barriers = true;
+	plan.producers = 2;
+	in_all_modes(plan);
+}
+
+static void signals_of_the_application_are_read_and_stay_intact(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_app_signals = true;
+	plan.producers = 4;
+	plan.queues = 2;
+	plan.dispatches = 3000;
+	in_all_modes(plan);
+}
+
+static void doorbell_before_publication_hangs_nobody(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.rings_first = true;
+	plan.producers = 4;
+	plan.dispatches = 1000;
+	in_all_modes(plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_producer_is_all_accounted_for),
+		cmocka_unit_test(eight_producers_on_one_queue_is_all_accounted_for),
+		cmocka_unit_test(producers_on_queues_of_their_own_is_all_accounted_for),
+		cmocka_unit_test(batches_with_chunked_doorbells_is_all_accounted_for),
+		cmocka_unit_test(tiny_ring_always_full_is_all_accounted_for),
+		cmocka_unit_test(no_barrier_bit_is_no_harm),
+		cmocka_unit_test(barrier_packets_in_between_are_no_harm),
+		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
+		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/* The shadow front end, rule by rule, with the device stepped by the test. */
+#include "tests/capture/fixture.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shim/harvest.h"
+#include "shim/shadow.h"
+
+static hsa_kernel_dispatch_packet_t *packet_at(struct fixture *f, uint64_t index)
+{
+	return &f->queue->ring[index & (f->queue->amd.hsa_queue.size - 1)];
+}
+
+static const struct synth_packet kernel = {
+	.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 7};
+
+static void packet_carries_our_signal_before_it_is_visible(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t index = synth_add_index(f->capture, f->queue, 1);
+
+	synth_put(f->queue, index, &kernel);
+	assert_int_equal(synth_wdid(f->queue), 0);
+	assert_false(synth_step(f->queue, SYNTH_EAGER));
+	synth_ring(f->capture, f->queue, index);
+	assert_int_equal(synth_wdid(f->queue), 1);
+	assert_int_not_equal(packet_at(f, 0)->completion_signal.handle, 0);
+	fixture_step(f);
+	fixture_harvest(f, 1);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 1);
+}
+
+static void doorbell_value_of_the_application_is_not_used(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first = synth_add_index(f->capture, f->queue, 3);
+
+	for (uint64_t i = first; i < 3; i++)
+		synth_put(f->queue, i, &kernel);
+	synth_ring(f->capture, f->queue, 0);
+	assert_int_equal(f->queue->doorbell_value, 2);
+	synth_ring(f->capture, f->queue, 77);
+	assert_int_equal(f->queue->doorbell_value, 2);
+	assert_int_equal(f->queue->rings, 2);
+	assert_int_equal(fixture_count(f, RTL_Q_dispatched), 3);
+}
+
+static void doorbell_before_any_packet_does_not_ring(void **state)
+{
+	struct fixture *f = *state;
+
+	synth_ring(f->capture, f->queue, 0);
+	assert_int_equal(f->queue->rings, 0);
+}
+
+static void index_ahead_of_the_ring_walks_no_old_packet(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first = synth_add_index(f->capture, f->queue, 64 + 10);
+
+	for (uint64_t i = first; i < 64; i++)
+		synth_put(f->queue, i, &kernel);
+	synth_ring(f->capture, f->queue, 63);
+	assert_int_equal(fixture_count(f, RTL_Q_dispatched), 64);
+	synth_ring(f->capture, f->queue, 63);
+	assert_int_equal(fixture_count(f, RTL_Q_dispatched), 64);
+	fixture_step(f);
+	for (uint64_t i = 64; i < 74; i++)
+		synth_put(f->queue, i, &kernel);
+	synth_ring(f->capture, f->queue, 73);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(f->queue->execs, 74);
+}
+
+static void our_stale_handle_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t old;
+
+	fixture_dispatch(f, 0);
+	old = packet_at(f, 0)->completion_signal.handle;
+	for (int i = 1; i < 64; i++)
+		fixture_dispatch(f, 0);
+	fixture_step(f);
+	/* The slot again, every field written but the signal. */
+	fixture_dispatch(f, old);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_seen), 0);
+	assert_int_not_equal(packet_at(f, 64)->completion_signal.handle, old);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void barrier_packets_are_counted_and_left_alone(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
+
+	synth_submit(f->capture, f->queue, &barrier);
+	assert_int_equal(packet_at(f, 0)->completion_signal.handle, 0);
+	barrier.signal = signal.handle;
+	synth_submit(f->capture, f->queue, &barrier);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(synth_signal_load(signal), 0);
+	assert_int_equal(fixture_count(f, RTL_Q_skipped_not_kernel), 2);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
+static void packet_published_after_its_doorbell_is_found(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t index = synth_add_index(f->capture, f->queue, 1);
+
+	synth_ring(f->capture, f->queue, index);
+	synth_put(f->queue, index, &kernel);
+	fixture_harvest(f, MS);
+	fixture_harvest(f, MS);
+	assert_int_equal(fixture_count(f, RTL_Q_housekeeping_publishes), 1);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(f->queue->execs, 1);
+}
+
+static void foreign_writer_ends_stamping_but_not_recording(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t rings;
+
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	/* Somebody writes index and doorbell behind our back. */
+	synth_put(f->queue, 1, &kernel);
+	__atomic_store_n(&f->queue->amd.write_dispatch_id, 2, __ATOMIC_RELEASE);
+	fixture_harvest(f, MS);
+	fixture_harvest(f, MS);
+	assert_int_equal(fixture_count(f, RTL_Q_foreign_writers), 1);
+	assert_int_equal(packet_at(f, 1)->completion_signal.handle, 0);
+	rings = f->queue->rings;
+	assert_int_equal(fixture_dispatch(f, 0), 2);
+	assert_int_equal(f->queue->rings, rings + 1);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->queue->execs, 3);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_unstamped), 2);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void last_packet_of_a_batch_is_left_where_asked(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.leave_batch_tail = true;
+	fixture_init_with(&f, 64, &hsa);
+	for (int round = 0; round < 20; round++) {
+		uint64_t first = synth_add_index(f.capture, f.queue, 8);
+
+		for (uint64_t i = first; i < first + 8; i++)
+			synth_put(f.queue, i, &kernel);
+		synth_ring(f.capture, f.queue, first + 3);
+		fixture_step(&f);
+		fixture_dispatch(&f, 0);
+		fixture_step(&f);
+	}
+	fixture_harvest(&f, 30 * MS);
+	fixture_harvest(&f, 30 * MS);
+	assert_int_equal(fixture_count(&f, RTL_Q_untimed_unstamped), 20);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 160);
+	for (size_t i = 0; i < f.queue->execs; i++)
+		assert_int_equal(f.queue->exec[i].signal == 0, i % 9 == 7);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+/* Rings from inside of a walk, as a signal handler or another producer would. */
+static struct {
+	struct fixture *fixture;
+	void (*store)(hsa_signal_t signal, hsa_signal_value_t value);
+	unsigned left;
+} nested;
+
+static void store_and_ring_again(hsa_signal_t signal, hsa_signal_value_t value)
+{
+	nested.store(signal, value);
+	if (nested.left) {
+		nested.left--;
+		fixture_dispatch(nested.fixture, 0);
+		/* Left to the holder, who is below us on the stack. */
+		assert_int_equal(synth_wdid(nested.fixture->queue), value + 1);
+	}
+}
+
+static void doorbell_rung_during_a_walk_is_left_to_the_walker(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+
+	(void)state;
+	synth_hsa(&hsa);
+	nested.store = hsa.signal_store_screlease;
+	hsa.signal_store_screlease = store_and_ring_again;
+	fixture_init_with(&f, 64, &hsa);
+	nested.fixture = &f;
+	nested.left = 5;
+	fixture_dispatch(&f, 0);
+	assert_int_equal(synth_wdid(f.queue), 6);
+	assert_int_equal(f.queue->doorbell_value, 5);
+	fixture_step(&f);
+	fixture_harvest(&f, 30 * MS);
+	fixture_harvest(&f, 30 * MS);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_housekeeping_publishes), 0);
+	fixture_done(&f);
+}
+
+static void plain_queues_are_not_ours(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_queue *queue = synth_queue_new(64);
+
+	queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
+	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(queue), 0), -ENOTSUP);
+	assert_null(shadow_of_queue(f->capture, synth_hsa_queue(queue)));
+	assert_int_equal(f->recorder->header->process[RTL_P_queues_ineligible], 1);
+	assert_int_equal(f->recorder->header->process[RTL_P_queues_followed], 1);
+	synth_queue_free(queue);
+}
+
+static void stopped_capture_counts_and_keeps_the_queue_going(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_dispatch(f, 0);
+	capture_stop(f->capture);
+	fixture_dispatch(f, 0);
+	assert_int_equal(packet_at(f, 1)->completion_signal.handle, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->queue->execs, 2);
+	assert_int_equal(fixture_count(f, RTL_Q_skipped_shutdown), 1);
+	check_against_device(f->capture, f->reader, f->queue, 1);
+	assert_int_equal(capture_pending(f->capture), 0);
+}
+
+static void index_functions_act_on_the_virtual_index(void **state)
+{
+	struct fixture *f = *state;
+	struct shadow_queue *shadow = shadow_of_queue(f->capture, synth_hsa_queue(f->queue));
+
+	assert_int_equal(shadow_index_add(shadow, 5), 0);
+	assert_int_equal(shadow_index_load(shadow), 5);
+	assert_int_equal(shadow_index_cas(shadow, 4, 9), 5);
+	assert_int_equal(shadow_index_cas(shadow, 5, 9), 5);
+	assert_int_equal(shadow_index_load(shadow), 9);
+	shadow_index_store(shadow, 12);
+	assert_int_equal(shadow_index_load(shadow), 12);
+	assert_int_equal(synth_wdid(f->queue), 0);
+}
+
+static void address_used_again_belongs_to_the_new_queue(void **state)
+{
+	struct fixture *f = *state;
+	struct shadow_queue *before = shadow_of_queue(f->capture, synth_hsa_queue(f->queue));
+
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_destroy_queue(f);
+	assert_null(shadow_of_queue(f->capture, synth_hsa_queue(f->queue)));
+	assert_null(shadow_of_doorbell(f->capture, f->queue->amd.hsa_queue.doorbell_signal));
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->reader->records, 1);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	assert_ptr_not_equal(shadow_of_queue(f->capture, synth_hsa_queue(f->queue)), before);
+	assert_int_equal(f->queue->block, 1);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->reader->queue[1].stored, 1);
+}
+
+static void blocks_of_destroyed_queues_serve_again_and_count_on(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t block;
+
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_destroy_queue(f);
+	for (uint32_t i = 1; i < RECORDER_QUEUES; i++) {
+		assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+		assert_int_equal(f->queue->block, i);
+		shadow_front_end.release(f->capture, synth_hsa_queue(f->queue), &block);
+		shadow_front_end.retire(f->capture, block);
+	}
+	/* A retired block of another GPU does not serve. */
+	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(f->queue), 1), -ENOSPC);
+	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(f->queue), 0), 0);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->reader->queue[0].stored, 2);
+	assert_non_null(reader_row(f->reader, 0, 1));
+}
+
+/* The child has no recorder any more: whatever touched it would end the child. */
+static void forked_child_passes_through(void **state)
+{
+	struct fixture *f = *state;
+	int status;
+	pid_t pid;
+
+	fixture_dispatch(f, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		capture_pass_through(f->capture);
+		synth_submit(f->capture, f->queue, &kernel);
+		_exit(synth_wdid(f->queue) == 2 && f->queue->doorbell_value == 1 &&
+					packet_at(f, 1)->completion_signal.handle == 0
+				? 0
+				: 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(packet_carries_our_signal_before_it_is_visible),
+		TEST(doorbell_value_of_the_application_is_not_used),
+		TEST(doorbell_before_any_packet_does_not_ring),
+		TEST(index_ahead_of_the_ring_walks_no_old_packet),
+		TEST(our_stale_handle_is_replaced),
+		TEST(barrier_packets_are_counted_and_left_alone),
+		TEST(packet_published_after_its_doorbell_is_found),
+		TEST(foreign_writer_ends_stamping_but_not_recording),
+		cmocka_unit_test(last_packet_of_a_batch_is_left_where_asked),
+		cmocka_unit_test(doorbell_rung_during_a_walk_is_left_to_the_walker),
+		TEST(plain_queues_are_not_ours),
+		TEST(stopped_capture_counts_and_keeps_the_queue_going),
+		TEST(forked_child_passes_through),
+		TEST(index_functions_act_on_the_virtual_index),
+		TEST(address_used_again_belongs_to_the_new_queue),
+		TEST(blocks_of_destroyed_queues_serve_again_and_count_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

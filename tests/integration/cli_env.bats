@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl env and rtl doctor: what a job needs, printed and checked.
+load lib.bash
+
+bats_require_minimum_version 1.5.0
+
+@test "rtl env can be evaluated by a POSIX shell, whatever is in the values" {
+	export HSA_TOOLS_LIB="it's \"quoted\" \$HOME \`id\` \\ end"
+	run -0 --separate-stderr sh -c 'eval "$("$0" env)" && printf "%s\n" "$HSA_TOOLS_LIB" "$HSA_TOOLS_ROCPROFILER_V1_TOOLS" "$LD_PRELOAD"' "$rtl"
+	shim=$(realpath "$libdir/librtl-shim.so")
+	[ "${lines[0]}" = "it's \"quoted\" \$HOME \`id\` \\ end $shim" ]
+	[ "${lines[1]}" = 1 ]
+	[[ :${lines[2]}: == *":$shim:"* ]]
+}
+
+@test "rtl env twice changes nothing more" {
+	run -0 --separate-stderr sh -c 'eval "$("$0" env)" && "$0" env' "$rtl"
+	twice=$output
+	run -0 --separate-stderr "$rtl" env
+	[ "$output" = "$twice" ]
+}
+
+@test "rtl env: socket, job, mode and software GPU on request" {
+	run -0 --separate-stderr "$rtl" env
+	[[ $output != *RTL_SOCKET* && $output != *RTL_JOB_ID* && $output != *LD_LIBRARY_PATH* ]]
+	run -0 --separate-stderr "$rtl" env --socket /some/where.sock --job 'a b' -m low --device soft
+	[[ $output == *"export RTL_SOCKET=/some/where.sock"* ]]
+	[[ $output == *"export RTL_JOB_ID='a b'"* ]]
+	[[ $output == *"export RTL_MODE=low"* ]]
+	[[ $output == *"export LD_LIBRARY_PATH=$(realpath "$libdir/softgpu")"* ]]
+	run -2 "$rtl" env --no-such-option
+}
+
+@test "RTL_LIBDIR says where the libraries are" {
+	mkdir 'other libs' && cp "$libdir/librtl-shim.so" 'other libs/'
+	run -0 --separate-stderr env RTL_LIBDIR="$work/other libs" "$rtl" env
+	[[ $output == *"HSA_TOOLS_LIB='\"$work/other libs/librtl-shim.so\"'"* ]]
+	RTL_LIBDIR=$work/none run -1 "$rtl" env
+	[[ $output == *"$work/none/librtl-shim.so"* ]]
+}
+
+@test "rtl doctor: all is well for the software GPU" {
+	run -0 --separate-stderr "$rtl" doctor --device soft
+	[[ $output == *"ok   shim: $(realpath "$libdir/librtl-shim.so")"* ]]
+	[[ $output == *"ok   softgpu: "*SIMULATED* ]]
+	[[ $output == *"ok   collectord: "* ]]
+	[ -z "$(grep -vE '^(ok  |warn|FAIL) [a-z]+: .' <<<"$output")" ]
+}
+
+@test "rtl doctor: the exit status follows the checks" {
+	run "$rtl" doctor
+	failures=$(grep -c '^FAIL' <<<"$output") || true
+	[ "$status" -eq $((failures > 0)) ]
+	if [ ! -e /dev/kfd ]; then
+		grep -q '^FAIL kfd: .*--device soft' <<<"$output"
+	fi
+	[ -e /dev/kfd ] || [ "$status" -eq 1 ]
+}
+
+@test "rtl doctor names what is missing or in the way" {
+	RTL_LIBDIR=$work/none run -1 "$rtl" doctor --device soft
+	grep -q "^FAIL shim: $work/none/librtl-shim.so" <<<"$output"
+	mkdir broken && echo nonsense >broken/librtl-shim.so
+	RTL_LIBDIR=$work/broken run -1 "$rtl" doctor --device soft
+	grep -q "^FAIL shim: .*broken/librtl-shim.so" <<<"$output"
+	RTL_SOCKET=$work/none.sock run -1 "$rtl" doctor --device soft
+	grep -q "^FAIL collector: $work/none.sock" <<<"$output"
+	RTL_MODE=off run -1 "$rtl" doctor --device soft
+	grep -q '^FAIL tools: RTL_MODE=off' <<<"$output"
+	HSA_TOOLS_LIB=/usr/lib/other.so run -0 "$rtl" doctor --device soft
+	grep -q '^warn tools: HSA_TOOLS_LIB=/usr/lib/other.so' <<<"$output"
+	HIP_VISIBLE_DEVICES='' run -0 "$rtl" doctor --device soft
+	grep -q '^warn visible: HIP_VISIBLE_DEVICES=' <<<"$output"
+}
+
+@test "rtl doctor asks the collector, not only the socket" {
+	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
+	pids+=($!)
+	wait_until 30 test -S "$work/c.sock"
+	RTL_SOCKET=$work/c.sock run -0 "$rtl" doctor --device soft
+	grep -q "^ok   collector: $work/c.sock: .*answers" <<<"$output"
+}
+
+@test "rtl doctor --json" {
+	run -0 --separate-stderr "$rtl" doctor --device soft --json
+	python3 -c '
+import json, sys
+doctor = json.loads(sys.stdin.read())
+assert doctor["schema"] == 1 and doctor["ok"] is True
+assert {"check", "level", "detail", "todo"} == set(doctor["checks"][0])
+assert {c["level"] for c in doctor["checks"]} <= {"ok", "warn", "FAIL"}
+' <<<"$output"
+}

@@ -1,0 +1,300 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What rtl run promises to the job and to the shell around it, whatever becomes of the record.
+load lib.bash
+
+bats_require_minimum_version 1.5.0
+
+# A program of its own beside nothing: no collector can be started, no shim found.
+lonely() {
+	mkdir -p "$work/lonely/bin" "$work/lonely/lib"
+	cp "$rtl" "$work/lonely/bin/rtl"
+	echo "$work/lonely/bin/rtl"
+}
+
+# A job that waits for signals: writes each to ./signals, ends on USR2 with 9.
+waiter='
+import signal, sys
+def note(n, frame):
+    with open("signals", "a") as f: f.write(signal.Signals(n).name + "\n")
+    if n == signal.SIGUSR2: sys.exit(9)
+for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGINT):
+    signal.signal(n, note)
+open("ready", "w").close()
+while True: signal.pause()
+'
+
+has_line() { grep -qx "$1" "$2" 2>/dev/null; }
+
+@test "exit status: the command's own" {
+	run -0 "$rtl" run -q -o a.db true
+	run -1 "$rtl" run -q -o b.db false
+	run -42 "$rtl" run -q -o c.db sh -c 'exit 42'
+	run -125 "$rtl" run -q -o d.db sh -c 'exit 125'
+}
+
+@test "exit status: 128+N for signal N" {
+	run -143 "$rtl" run -q -o a.db sh -c 'kill -TERM $$'
+	run -137 "$rtl" run -q -o b.db sh -c 'kill -KILL $$'
+}
+
+@test "exit status: 127 not found, 126 not executable, and no database" {
+	run -127 "$rtl" run -o a.db no-such-command
+	[[ $output == *no-such-command* ]]
+	run -127 "$rtl" run -o a.db ./no/such/file
+	run -126 "$rtl" run -o a.db "$work"
+	echo data >plain
+	run -126 "$rtl" run -o a.db ./plain
+	printf '#!/no/such/interpreter\n' >script && chmod +x script
+	run -127 "$rtl" run -q -o b.db ./script
+	[ ! -e a.db ]
+}
+
+@test "a script without an interpreter line runs, as in a shell" {
+	printf 'exit 5\n' >script && chmod +x script
+	run -5 "$rtl" run -q -o a.db ./script
+}
+
+@test "exit status: 125 for usage" {
+	run -125 "$rtl" run
+	run -125 "$rtl" run --no-such-option true
+	[[ $output == *--no-such-option* ]]
+	run -125 "$rtl" run -o
+	run -125 "$rtl" run -o '' true
+	run -125 "$rtl" run --device gpu true
+	run -125 "$rtl" run --socket s -o a.db true
+	run -0 "$rtl" run --help
+}
+
+@test "options of the command are its own, with and without --" {
+	run -0 --separate-stderr "$rtl" run -q -o a.db echo -o x --strict -- -f
+	[ "$output" = "-o x --strict -- -f" ]
+	run -0 --separate-stderr "$rtl" run -q -o b.db -- echo -- -v
+	[ "$output" = "-- -v" ]
+}
+
+@test "stdin, stdout, stderr and other descriptors are the command's" {
+	run -0 --separate-stderr "$rtl" run -q -o a.db cat <<<"through"
+	[ "$output" = through ]
+	"$rtl" run -q -o b.db sh -c 'echo five >&5' 5>five
+	[ "$(cat five)" = five ]
+	# No collector keeps the pipe open, or this would hang.
+	[ "$("$rtl" run -q -o c.db echo done 2>&1)" = done ]
+}
+
+@test "an existing output is refused, with -f replaced, and kept when nothing starts" {
+	echo mine >t.db
+	run -125 "$rtl" run -o t.db touch ran
+	[[ $output == *t.db*-f* ]]
+	[ "$(cat t.db)" = mine ]
+	[ ! -e ran ]
+	run -127 "$rtl" run -f -o t.db no-such-command
+	[ "$(cat t.db)" = mine ]
+	run -0 "$rtl" run -f -o t.db true
+	[ "$(cat t.db | head -c 15)" = "SQLite format 3" ]
+}
+
+@test "a write-ahead log without its database is not replayed into the new one" {
+	echo old >t.db-wal
+	run -0 "$rtl" run -o t.db true
+	[ "$(sql t.db 'PRAGMA integrity_check')" = ok ]
+	[ ! -e t.db-wal ]
+}
+
+@test "no output through a link, over a directory, into nowhere" {
+	ln -s elsewhere.db link.db
+	run -125 "$rtl" run -f -o link.db true
+	mkdir folder
+	run -125 "$rtl" run -f -o folder true
+	run -125 "$rtl" run -o folder/ true
+	run -125 "$rtl" run -o no/such/folder/t.db true
+	[[ $output == *no/such/folder/t.db* ]]
+	[ ! -e elsewhere.db ]
+}
+
+@test "an output that cannot be written there: 125" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root to become another user"
+	chmod 755 "$work" && mkdir -m 755 closed
+	uid=$((100000 + RANDOM))
+	run setpriv --reuid $uid --regid $uid --clear-groups \
+		env XDG_RUNTIME_DIR= "$rtl" run -o closed/t.db true
+	rm -rf /tmp/rtl-$uid
+	[ "$status" -eq 125 ]
+	[[ $output == *closed/t.db*ermission* ]]
+}
+
+@test "trace moves aside what exists, into the first free place" {
+	echo one >t.db && echo two >t.db.1 && echo log >t.db-wal
+	run -0 "$rtl" trace -o t.db true
+	[ "$(cat t.db.1)" = two ]
+	[ "$(cat t.db.2)" = one ]
+	[ "$(cat t.db.2-wal)" = log ]
+	[[ $output == *"moved aside to t.db.2"* ]]
+}
+
+@test "without a shim the job runs, and one line says why" {
+	rtl=$(lonely)
+	run -7 --separate-stderr "$rtl" run -o a.db sh -c 'exit 7'
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *shim*unrecorded* ]]
+	run -125 "$rtl" run --strict touch ran
+	[ ! -e ran ]
+}
+
+@test "without a collector the job runs untouched, and one line says why" {
+	rtl=$(lonely)
+	cp "$libdir/librtl-shim.so" lonely/lib/
+	run -7 --separate-stderr "$rtl" run -o a.db sh -c 'echo "[$HSA_TOOLS_LIB$LD_PRELOAD$RTL_SOCKET]"; exit 7'
+	[ "$output" = "[]" ]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *collector*unrecorded* ]]
+	run -125 "$rtl" run --strict -o a.db touch ran
+	[ ! -e ran ]
+	[ ! -e a.db ]
+}
+
+@test "a collector that dies while it starts: its own words, the job runs" {
+	rtl=$(lonely)
+	cp "$libdir/librtl-shim.so" lonely/lib/
+	printf '#!/bin/sh\necho "collectord: out of luck" >&2\nexit 1\n' >lonely/bin/collectord
+	chmod +x lonely/bin/collectord
+	run -7 --separate-stderr "$rtl" run -o a.db sh -c 'exit 7'
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *"out of luck"*unrecorded* ]]
+	[ -z "$(find run -name '*.sock')" ]
+}
+
+@test "a named collector that is not there is no reason to record elsewhere" {
+	run -0 --separate-stderr "$rtl" run --socket "$work/none.sock" true
+	[[ $stderr == *none.sock*unrecorded* ]]
+	RTL_SOCKET=$work/none.sock run -0 --separate-stderr "$rtl" run true
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	RTL_SOCKET=$work/none.sock run -125 "$rtl" run --strict true
+	[ -z "$(ls ./*.db 2>/dev/null)" ]
+}
+
+@test "a foreign directory for sockets is not used" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root to make a directory of another user"
+	export XDG_RUNTIME_DIR=
+	chmod 755 "$work" && mkdir -m 777 open
+	uid=$((100000 + RANDOM))
+	mkdir /tmp/rtl-$uid
+	run setpriv --reuid $uid --regid $uid --clear-groups "$rtl" run -o open/t.db true
+	rmdir /tmp/rtl-$uid
+	[ "$status" -eq 0 ]
+	[[ $output == */tmp/rtl-$uid*unrecorded* ]]
+}
+
+@test "signals sent to rtl reach the command" {
+	"$rtl" run -q -o a.db python3 -c "$waiter" 3>&- &
+	pid=$!
+	pids+=("$pid")
+	wait_until 60 test -e ready
+	for name in TERM HUP USR1 QUIT INT; do
+		kill -"$name" "$pid"
+		wait_until 60 has_line "SIG$name" signals
+	done
+	kill -USR2 "$pid"
+	status=0
+	wait "$pid" || status=$?
+	[ "$status" -eq 9 ]
+	[ "$(sort signals | uniq -c | awk '$1 != 1')" = "" ]
+}
+
+@test "terminal: ^C reaches the command once, ^Z stops both, fg continues both" {
+	run -0 python3 "$here/terminal.py" "$rtl" run -q -o a.db python3 -c "$waiter"
+	echo "$output"
+}
+
+@test "ignored signals stay ignored, blocked ones are not blocked by us" {
+	run -0 --separate-stderr sh -c 'trap "" HUP; exec "$@"' sh "$rtl" run -q -o a.db grep -E '^Sig[IB]' /proc/self/status
+	ours=$output
+	run -0 --separate-stderr sh -c 'trap "" HUP; exec "$@"' sh grep -E '^Sig[IB]' /proc/self/status
+	[ "$ours" = "$output" ]
+}
+
+@test "a parent that ignores the ends of its children takes no exit status from us" {
+	run -7 python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
+	[ -e a.db ]
+}
+
+@test "nobody reads stderr: no reason not to run, nor for another exit status" {
+	cat >unread.py <<-'PYTHON'
+		import os, subprocess, sys
+		reader, writer = os.pipe()
+		os.close(reader)
+		sys.exit(subprocess.run(sys.argv[1:], stderr=writer).returncode & 0xff)
+	PYTHON
+	run -7 python3 unread.py "$rtl" run -o a.db sh -c 'touch ran; exit 7'
+	[ -e ran ]
+	run -0 python3 unread.py "$rtl" run --socket "$work/none" sh -c 'touch ran.too'
+	[ -e ran.too ]
+	# The command has what it would have without us.
+	run -0 --separate-stderr python3 -c 'import subprocess, sys
+print(subprocess.run(sys.argv[1:], capture_output=True, text=True).stdout)' "$rtl" run -q -o b.db grep SigIgn /proc/self/status
+	[[ $output == *0000000000000000* ]]
+}
+
+@test "the job's environment: ours is added, the user's is kept" {
+	shim=$(realpath "$libdir/librtl-shim.so")
+	export HSA_TOOLS_LIB="/usr/lib/other.so '/a b'" RTL_OUTPUT=o.db
+	run -0 --separate-stderr "$rtl" run -q sh -c 'echo "$HSA_TOOLS_LIB|$HSA_TOOLS_ROCPROFILER_V1_TOOLS|$RTL_OUTPUT|$LD_LIBRARY_PATH"; echo "$LD_PRELOAD"'
+	[ "${lines[0]}" = "/usr/lib/other.so '/a b' $shim|1||$LD_LIBRARY_PATH" ]
+	[[ :${lines[1]}: == *":$shim:"* ]]
+	[ -e o.db ]
+}
+
+@test "--device soft is for the job alone; real touches nothing" {
+	soft=$(realpath "$libdir/softgpu")
+	export LD_LIBRARY_PATH=/usr/local/lib
+	run -0 --separate-stderr "$rtl" run -q --device soft -o a.db sh -c 'echo $LD_LIBRARY_PATH'
+	[ "$output" = "$soft:/usr/local/lib" ]
+	run -0 --separate-stderr "$rtl" run -q --device real -o b.db sh -c 'echo $LD_LIBRARY_PATH'
+	[ "$output" = /usr/local/lib ]
+}
+
+@test "every process of the job knows socket and session" {
+	run -0 --separate-stderr "$rtl" run -q -m lite -o a.db sh -c 'test -S "$RTL_SOCKET" && echo "$RTL_JOB_ID|$RTL_MODE"'
+	[[ $output == sh-*"|lite" ]]
+	RTL_JOB_ID=exp/1 run -0 --separate-stderr "$rtl" run -q -o b.db sh -c 'echo "$RTL_JOB_ID"'
+	[ "$output" = exp/1 ]
+}
+
+@test "a job without kernels: complete, a hint, --strict 3" {
+	run -0 --separate-stderr "$rtl" run -o a.db true
+	[ "${stderr_lines[-1]}" = "complete: 0 dispatched, 0 stored" ]
+	[[ $stderr == *"rtl doctor"* ]]
+	run -3 "$rtl" run --strict -o b.db true
+	run -1 "$rtl" run --strict -o c.db false
+	run -0 --separate-stderr "$rtl" run -q -o d.db true
+	[ -z "$stderr" ]
+	accounted a.db
+}
+
+@test "without -o and without a service: ./rtl-<pid>.db" {
+	[ ! -S /run/rtl.sock ] || skip "this node has a service"
+	run -0 --separate-stderr "$rtl" run sh -c 'echo $PPID'
+	[ -e "rtl-$output.db" ]
+	# A name that the user did not choose never stops a job.
+	export RTL_JOB_ID=j
+	run -0 "$rtl" run true
+	run -0 "$rtl" run true
+	[ -e rtl-j.db ]
+	[ -e rtl-j-2.db ]
+}
+
+@test "nothing is left of a private collector but the file" {
+	run -0 "$rtl" run -o a.db true
+	[ -z "$(find run -name '*.sock')" ]
+	[ "$(stat -c %a run/rtl)" = 700 ]
+	[ "$(echo a.db*)" = a.db ]
+}
+
+@test "a mode that nobody knows, a socket without a path: usage, before anything starts" {
+	run -125 --separate-stderr "$rtl" run -m bogus -o a.db touch ran
+	[[ $stderr == *bogus* ]]
+	run -125 --separate-stderr "$rtl" run --socket '' touch ran
+	[ ! -e ran ] && [ ! -e a.db ]
+}

@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl run and the life of a session: who starts, joins, comes late, leaves first, outlives.
+load lib.bash
+
+bats_require_minimum_version 1.5.0
+
+# rank R COMMAND...: rtl run of rank R of one launch, into t.db
+rank() {
+	local r=$1
+	shift
+	RTL_JOB_ID=launch RTL_RANK=$r "$rtl" run --device soft -o t.db "$@"
+}
+
+# A command that ends when N of its kind have started.
+meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 1 line <>fifo || :; done; ls up.* >seen.$RTL_RANK'
+
+lines_of() { grep -Ec "$1" "$2" || true; }
+
+@test "runs of one launch join one collector, and one of them has the last word" {
+	mkfifo fifo
+	for r in 0 1 2 3 4 5 6 7; do
+		rank $r bash -c "$meet" meet 8 2>err.$r 3>&- &
+		jobs[$r]=$!
+	done
+	for r in 0 1 2 3 4 5 6 7; do
+		wait "${jobs[$r]}"
+	done
+	[ "$(cat err.* | grep -c '^complete: ')" -eq 1 ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+	[ -z "$(find run -name '*.sock')" ]
+	accounted t.db
+}
+
+@test "a rank that comes when the others have gone still belongs to the file; a stranger does not" {
+	rank 0 "$demo" --steps 2 >out.0
+	rank 1 "$demo" --steps 2 >out.1
+	[ "$(sql t.db 'SELECT group_concat(rank) FROM (SELECT rank FROM rtl_process ORDER BY rank)')" = 0,1 ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+	cat out.0 out.1 >out
+	[ "$(told out)" = "$(stored t.db)" ]
+	accounted t.db
+	# The same rank again is another launch: its file exists.
+	run -125 rank 1 true
+	[[ $output == *t.db*exists* ]]
+	# So is a file that is not the one that was made.
+	cp t.db copy.db && mv copy.db t.db
+	run -125 rank 2 true
+}
+
+@test "a launcher without a job key: what it starts on this node is one launch" {
+	mkfifo fifo
+	for r in 0 1 2; do
+		RTL_RANK=$r PMI_RANK=$r PMI_SIZE=3 "$rtl" run --device soft -o t.db bash -c "$meet" meet 3 2>err.$r 3>&- &
+		jobs[$r]=$!
+	done
+	for r in 0 1 2; do
+		wait "${jobs[$r]}"
+	done
+	[ "$(cat err.* | grep -c '^complete: ')" -eq 1 ]
+}
+
+@test "two launches of different files with the same key stay apart" {
+	RTL_JOB_ID=same RTL_RANK=0 "$rtl" run --device soft -o a.db bash -c '
+		RTL_JOB_ID=same RTL_RANK=0 "$0" run --device soft -o b.db "$1" --steps 1' "$rtl" "$demo"
+	[ "$(sql a.db 'SELECT count(*) FROM rtl_process')" -eq 0 ]
+	[ "$(sql b.db 'SELECT count(*) FROM rtl_process')" -eq 1 ]
+}
+
+@test "two runs of one file that know nothing of each other: the second is refused" {
+	mkfifo gate
+	"$rtl" run -q -o t.db cat gate 3>&- &
+	first=$!
+	pids+=($first)
+	wait_until 60 test -e t.db
+	run -125 "$rtl" run -o t.db true
+	# Not even with -f: the first is writing.
+	run -125 "$rtl" run -f -o t.db true
+	[[ $output == *"in use by pid"* ]]
+	run -125 "$rtl" trace -o t.db true
+	echo >gate
+	wait $first
+}
+
+@test "an inner rtl run without -o records into the outer one's file" {
+	"$rtl" run --device soft -o t.db "$rtl" run "$demo" --ranks 2 --steps 2 >out
+	[ "$(told out)" = "$(stored t.db)" ]
+	accounted t.db
+	[ "$(ls ./*.db)" = ./t.db ]
+}
+
+@test "the early leave alone: who is done first does not end the others" {
+	mkfifo gate
+	rank 0 bash -c 'read line <gate; "$0" --steps 2' "$demo" >out 2>err.0 3>&- &
+	first=$!
+	pids+=($first)
+	wait_until 60 test -e t.db
+	rank 1 true 2>err.1
+	[ "$(lines_of complete: err.1)" -eq 0 ]
+	echo go >gate
+	wait $first
+	[ "$(told out)" = "$(stored t.db)" ]
+	[ "$(tail -n 1 err.0 | grep -c '^SIMULATED complete: ')" -eq 1 ]
+}
+
+# A command that leaves a process behind, recorded and in the middle of a kernel.
+leave='"$0" --steps 3 --hang-at 1 >/dev/null 2>&1 3>&- & echo $! >left
+until [ "$(sqlite3 -readonly t.db "SELECT count(*) FROM rtl_process" 2>/dev/null)" = 1 ]; do read -t 0.05 line <>fifo || :; done
+exit 6'
+
+@test "what outlives the command is waited for, named, left alone" {
+	mkfifo fifo
+	status=0
+	"$rtl" run --device soft -o t.db bash -c "$leave" "$demo" 2>err || status=$?
+	left=$(cat left)
+	pids+=("$left")
+	[ "$status" -eq 6 ]
+	kill -0 "$left"
+	grep -Eq 'still running.*pid [0-9]+ .*/rtl-demo' err
+	tail -n 1 err | grep -q '^SIMULATED INCOMPLETE: .*outstanding'
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NULL')" -eq 0 ]
+	[ "$(sql t.db 'PRAGMA journal_mode')" = delete ]
+}
+
+@test "^C while waiting for what outlives the command ends the wait" {
+	mkfifo fifo
+	"$rtl" run --device soft -o t.db bash -c "$leave" "$demo" 2>err 3>&- &
+	runner=$!
+	pids+=($runner)
+	# Its command is gone and it still lives: it waits.
+	wait_until 60 test -s left
+	pids+=("$(cat left)")
+	gone() { [ "$(cat /proc/$runner/task/$runner/children)" = "$(cat left) " ]; }
+	wait_until 60 gone
+	kill -INT $runner
+	status=0
+	wait $runner || status=$?
+	[ "$status" -eq 6 ]
+	grep -q 'INCOMPLETE' err
+}
+
+@test "when rtl is killed, what runs is recorded to its end and the file is closed" {
+	"$rtl" run --device soft -o t.db bash -c '"$0" --ranks 1 --dispatches 3000 --rate 1000 >out' "$demo" 3>&- &
+	runner=$!
+	begun() { [ "$(sql t.db 'SELECT count(*) FROM rtl_process' 2>/dev/null)" = 1 ]; }
+	wait_until 60 begun
+	kill -KILL $runner
+	closed() { [ "$(sql t.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
+	wait_until 60 closed
+	[ "$(told out)" = "$(stored t.db)" ]
+	# The next one clears away the socket that nobody could remove.
+	cleared() { "$rtl" run -q -f -o u.db true && [ -z "$(find run -name '*.sock')" ]; }
+	wait_until 60 cleared
+}
+
+collector_of() { # collector_of FILE: the pid of the private collector that writes it
+	local folder
+	for folder in /proc/[0-9]*; do
+		tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | grep -q -- "--db $work/$1 " &&
+			echo "${folder#/proc/}"
+	done
+}
+
+kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
+	mkfifo "gate.$1"
+	"$rtl" run --device soft -o "$1" ${2:+"$2"} bash -c "read line <gate.$1; exit ${3:-0}" 2>err 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until 60 test -e "$1"
+	kill -KILL "$(collector_of "$1")"
+	echo go >"gate.$1"
+	status=0
+	wait $runner || status=$?
+}
+
+@test "when the collector is killed, the job's exit status stands and the loss is said" {
+	kill_collector_during t.db '' 4
+	[ "$status" -eq 4 ]
+	grep -q 'collector: .*hung up' err
+	kill_collector_during s.db --strict
+	[ "$status" -eq 3 ]
+}
+
+start_service() {
+	"$collectord" --socket "$work/c.sock" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
+	service=$!
+	pids+=($service)
+	wait_until 30 answers
+}
+answers() { "$rtl" ctl --socket "$work/c.sock" status >/dev/null 2>&1; }
+service_db() { find "$work/store" -name '*.db' ! -name index.db; }
+
+@test "a service: one session a job, the runner waits for its end" {
+	start_service
+	"$rtl" run --socket c.sock --device soft "$demo" --ranks 2 --steps 2 >out 2>err
+	db=$(service_db)
+	[ "$(told out)" = "$(stored "$db")" ]
+	accounted "$db"
+	tail -n 1 err | grep -q '^SIMULATED complete: '
+	grep -q "$db" err
+	# Dead in the middle of a kernel, though the command says that all is well.
+	run -3 timeout 120 "$rtl" run --strict --socket c.sock --device soft sh -c \
+		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"
+}
+
+@test "a service that is restarted in the middle of a job" {
+	start_service
+	mkfifo gate
+	"$rtl" run --socket c.sock --device soft bash -c '"$0" --ranks 1 --steps 2 >out.0; touch half; read line <gate; "$0" --ranks 1 --steps 2 >out.1' "$demo" 2>err 3>&- &
+	runner=$!
+	pids+=($runner)
+	wait_until 60 test -e half
+	kill -TERM $service
+	wait $service
+	start_service
+	echo go >gate
+	wait $runner
+	tail -n 1 err | grep -q '^SIMULATED complete: '
+	cat out.0 out.1 >out
+	total() { awk -F'|' '{ n += $3 } END { print n }'; }
+	[ "$(told out | total)" = "$(sql "$(service_db)" 'SELECT count(*) FROM rocpd_op')" ]
+}
+
+@test "a rank that starts after the command has ended is waited for and recorded" {
+	mkfifo fifo
+	# It may start once its parent is gone: the shell's own pid is the command's.
+	run -5 --separate-stderr "$rtl" run -o late.db --device soft -- \
+		bash -c '(while [ -d /proc/$$ ] && ! grep -q "State:.Z" /proc/$$/status; do read -rt 0.05 _ <>fifo; done; "$1" --ranks 1 --steps 2 >out) & exit 5' bash "$demo"
+	[ "$(told out)" = "$(stored late.db)" ]
+	[ "$(wc -l <out)" -eq 1 ]
+	accounted late.db
+}

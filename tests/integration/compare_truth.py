@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compare a session database with the software GPU's truth logs, dispatch by dispatch.
+
+usage: compare_truth.py [--prefix] DATABASE TRUTH_CSV...
+
+Every truth queue of a process that ran kernels must be a queue of the database with the same
+kernels in the same order, durations equal to the tick, and starts at one constant distance
+from the device's clock per GPU (so their order is the device's). With --prefix (a killed
+process) the database may lack a tail that it lists as outstanding. Prints what it compared;
+exits 1 at the first difference.
+"""
+import collections
+import csv
+import sqlite3
+import sys
+
+TICK_NS = 10
+
+
+def fail(text):
+    print("compare_truth: " + text, file=sys.stderr)
+    sys.exit(1)
+
+
+def read_truth(paths):
+    """pid -> queue -> [(packet, kernel, gpu, start_tick, end_tick)] in packet order."""
+    truth = collections.defaultdict(lambda: collections.defaultdict(list))
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                # The runtime's own copies run on queues of its own that no tool sees.
+                if row["kernel"].startswith("softgpu_rocr_"):
+                    continue
+                if "done" not in row["flags"].split("|"):
+                    continue
+                truth[int(row["pid"])][int(row["queue"])].append(
+                    (int(row["packet"]), row["kernel"], int(row["gpu"]), int(row["node"]),
+                     int(row["start_tick"]), int(row["end_tick"])))
+    for queues in truth.values():
+        for rows in queues.values():
+            rows.sort()
+    return truth
+
+
+def read_database(path):
+    db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    rows = collections.defaultdict(lambda: collections.defaultdict(list))
+    pids = dict(db.execute("SELECT id, pid FROM rtl_process"))
+    if len(set(pids.values())) != len(pids):
+        fail("two processes of one pid: this comparison needs distinct pids")
+    query = """SELECT process_id, queueId, sequenceId, k.symbol, gpuId, start, "end"
+        FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
+        ORDER BY process_id, queueId, sequenceId"""
+    for process, queue, seq, symbol, gpu, start, end in db.execute(query):
+        rows[pids[process]][queue].append((seq, symbol.removesuffix(".kd"), gpu, start, end))
+    outstanding = collections.Counter()
+    for process, queue, count in db.execute(
+            "SELECT process_id, queueId, count(*) FROM rtl_outstanding GROUP BY 1, 2"):
+        outstanding[pids[process], queue] = count
+    return rows, outstanding, set(pids.values())
+
+
+def compare_queue(where, mine, truth, distance, may_lack):
+    if len(mine) != len(truth) and not (0 <= len(truth) - len(mine) <= may_lack):
+        fail("%s: %d rows, the device completed %d" % (where, len(mine), len(truth)))
+    for (seq, symbol, gpu, start, end), (packet, kernel, _, _, start_tick, end_tick) in zip(
+            mine, truth):
+        at = "%s seq %d (packet %d)" % (where, seq, packet)
+        if symbol != kernel.removesuffix(".kd"):
+            fail("%s: kernel %s, the device ran %s" % (at, symbol, kernel))
+        if start is None:
+            fail("%s: no time" % at)
+        if end - start != (end_tick - start_tick) * TICK_NS:
+            fail("%s: %d ns, the device took %d" %
+                 (at, end - start, (end_tick - start_tick) * TICK_NS))
+        if distance.setdefault(gpu, start - start_tick * TICK_NS) != start - start_tick * TICK_NS:
+            fail("%s: starts %d ns off the device's line" %
+                 (at, start - start_tick * TICK_NS - distance[gpu]))
+
+
+def main():
+    args = sys.argv[1:]
+    prefix = "--prefix" in args
+    args = [a for a in args if a != "--prefix"]
+    if len(args) < 2:
+        fail("usage: compare_truth.py [--prefix] DATABASE TRUTH_CSV...")
+    rows, outstanding, pids = read_database(args[0])
+    truth = read_truth(args[1:])
+    compared = 0
+    for pid, queues in truth.items():
+        if pid not in pids:
+            fail("process %d is not in the database" % pid)
+        mine = [rows[pid][q] for q in sorted(rows[pid])]
+        lacks = [outstanding[pid, q] for q in sorted(rows[pid])]
+        theirs = [queues[q] for q in sorted(queues)]
+        if len(mine) != len(theirs):
+            fail("process %d: %d queues, the device had %d" % (pid, len(mine), len(theirs)))
+        distance = {}
+        for index, (left, right, lack) in enumerate(zip(mine, theirs, lacks)):
+            compare_queue("process %d queue %d" % (pid, index), left, right, distance,
+                          lack if prefix else 0)
+            compared += len(left)
+    extra = {p for p in rows if rows[p]} - set(truth)
+    if extra:
+        fail("processes %s have rows, the device knows nothing of them" % sorted(extra))
+    if not compared:
+        fail("nothing to compare")
+    print("compared %d dispatches of %d processes" % (compared, len(truth)))
+
+
+main()

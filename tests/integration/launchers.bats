@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Real launchers, as users type them.
+load lib.bash
+
+bats_require_minimum_version 1.5.0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpi() { mpirun --oversubscribe "$@"; }
+
+ranks_are() { # ranks_are DATABASE COUNT LAUNCHER
+	[ "$(sql "$1" 'SELECT group_concat(rank) FROM (SELECT rank FROM rtl_process ORDER BY rank)')" = \
+		"$(seq -s, 0 $(($2 - 1)))" ]
+	[ "$(sql "$1" 'SELECT group_concat(DISTINCT launcher) FROM rtl_process')" = "$3" ]
+	[ "$(sql "$1" 'SELECT group_concat(DISTINCT world_size) FROM rtl_process')" = "$2" ]
+}
+
+@test "rtl trace torchrun --no-python: one database, eight ranks" {
+	PATH=$RTL_BUILD/bin:$PATH
+	# PyTorch 2 spells it --no-python, Debian's 1.13 --no_python.
+	# 1.13 on Python 3.11 fails on its own unless one stream is teed and one redirected.
+	local no_python=--no_python
+	! torchrun --help | grep -q -- --no-python || no_python=--no-python
+	rtl trace --device soft -o trace.db torchrun $no_python --nproc_per_node=8 \
+		-t 1 -r 2 --log_dir log --master_port "$(free_port)" \
+		"$demo" --steps 5 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored trace.db)" ]
+	ranks_are trace.db 8 torchrun
+	accounted trace.db
+}
+
+@test "rtl trace over an old file moves it aside" {
+	"$rtl" trace --device soft -o trace.db "$demo" --ranks 1 --steps 2
+	cp trace.db first.db
+	"$rtl" trace --device soft -o trace.db "$demo" --ranks 1 --steps 3 2>err
+	cmp first.db trace.db.1
+	grep -q 'trace.db.1' err
+}
+
+@test "rtl run mpirun -n 4" {
+	"$rtl" run --device soft -o t.db mpirun --oversubscribe -n 4 "$demo" --steps 5 >out
+	[ "$(told out)" = "$(stored t.db)" ]
+	ranks_are t.db 4 openmpi
+	accounted t.db
+}
+
+@test "mpirun -n 4 rtl run -o FILE: four runners join one collector" {
+	mpi -n 4 "$rtl" run --device soft -o t.db "$demo" --steps 5 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored t.db)" ]
+	ranks_are t.db 4 openmpi
+	accounted t.db
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+	[ "$(grep -c 'complete: ' err)" -eq 1 ]
+}
+
+start_collector() { # a collector of one's own, as a user would start it by hand
+	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
+	collector=$!
+	pids+=($collector)
+	wait_until 30 test -S "$work/c.sock"
+}
+
+closed() { # closed DATABASE: nothing open in it
+	[ "$(sql "$1" 'SELECT count(*) FROM rtl_session WHERE end_ns IS NULL')" = 0 ] &&
+		[ "$(sql "$1" 'SELECT count(*) FROM rtl_process WHERE drained = 1')" = "${2:-1}" ]
+}
+
+@test "LD_PRELOAD alone" {
+	start_collector
+	RTL_SOCKET=$work/c.sock LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=$libdir/softgpu \
+		"$demo" --ranks 2 --steps 4 >out
+	wait_until 30 closed all.db 2
+	[ "$(told out)" = "$(stored all.db)" ]
+}
+
+@test "HSA_TOOLS_LIB alone" {
+	start_collector
+	RTL_SOCKET=$work/c.sock HSA_TOOLS_LIB=$libdir/librtl-shim.so LD_LIBRARY_PATH=$libdir/softgpu \
+		"$demo" --ranks 2 --steps 4 >out
+	wait_until 30 closed all.db 2
+	[ "$(told out)" = "$(stored all.db)" ]
+}
+
+@test "eval \"\$(rtl env)\"" {
+	start_collector
+	(
+		eval "$("$rtl" env --socket "$work/c.sock" --device soft)"
+		"$demo" --ranks 2 --steps 4 >out
+	)
+	wait_until 30 closed all.db 2
+	[ "$(told out)" = "$(stored all.db)" ]
+}
+
+@test "rtl run srun -n 4, and srun -n 4 rtl run" {
+	load slurm.bash
+	slurm_start
+	"$rtl" run --device soft -o a.db srun -n 4 --overcommit "$demo" --steps 3 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored a.db)" ]
+	ranks_are a.db 4 slurm
+	accounted a.db
+	srun -n 4 --overcommit --chdir "$work" "$rtl" run --device soft -o b.db "$demo" --steps 3 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored b.db)" ]
+	ranks_are b.db 4 slurm
+	accounted b.db
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# Common to the bats files: every test in a directory of its own, on the software GPU, with
+# its own sockets. RTL_BUILD is the build directory (set by ctest).
+: "${RTL_BUILD:?run through ctest, or set RTL_BUILD to the build directory}"
+here=${BASH_SOURCE[0]%/*}
+here=$(cd "$here" && pwd)
+rtl=$RTL_BUILD/bin/rtl
+collectord=$RTL_BUILD/bin/collectord
+demo=$RTL_BUILD/bin/rtl-demo
+libdir=$RTL_BUILD/lib
+# What LD_PRELOAD names: a sanitized shim needs its runtime in front.
+preload=$libdir/librtl-shim.so
+sanitizer=$(ldd "$preload" | awk '/lib[at]san/ {print $3}')
+preload=${sanitizer:+$sanitizer }$preload
+
+setup() {
+	work=$(mktemp -d)
+	cd "$work" || return 1
+	export XDG_RUNTIME_DIR=$work/run XDG_STATE_HOME=$work/state TMPDIR=$work
+	mkdir -m 0700 run state truth
+	export SOFTGPU_TRUTH=$work/truth/%p SOFTGPU_COUNT=8
+	export SOFTGPU_SCRIPT=$here/../workload/softgpu.script
+	unset RTL_SOCKET RTL_JOB_ID RTL_MODE RTL_RANK LD_PRELOAD HSA_TOOLS_LIB
+	pids=()
+}
+
+teardown() {
+	local pid
+	for pid in "${pids[@]}"; do
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	rm -rf "$work"
+}
+
+# wait_until SECONDS COMMAND...: until it succeeds; fails after the deadline.
+wait_until() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $deadline ] || {
+			echo "gave up waiting for: $*"
+			return 1
+		}
+		read -rt 0.02 <> <(:) || true
+	done
+}
+
+sql() { # sql DATABASE STATEMENT: stock sqlite3, read-only
+	sqlite3 -readonly -cmd '.timeout 10000' "$1" "$2"
+}
+
+# The job's own count per rank and GPU, from its last lines: "rank|gpu|kernels" sorted.
+told() {
+	sed -n 's/^.*dispatched rank=\([0-9]*\) gpu=\([0-9]*\) kernels=\([0-9]*\).*$/\1|\2|\3/p' "$1" | sort
+}
+
+# The same from a database.
+stored() {
+	sql "$1" "SELECT rank, gpuId, count(*) FROM rocpd_op GROUP BY rank, gpuId" | sort
+}
+
+truth_csv() { # one CSV of every process's truth log, after checking that there is one
+	local log
+	for log in "$work"/truth/*; do
+		"$RTL_BUILD/bin/softgpu-truth" "$log" >"$work/$(basename "$log").truth.csv" || return 1
+	done
+	ls "$work"/*.truth.csv
+}
+
+# Every invariant that SQL can see, for a closed database.
+accounted() { # accounted DATABASE
+	local bad
+	bad=$(sql "$1" "SELECT 'pending ' || process_id || ' ' || pending FROM rtl_account WHERE pending <> 0
+		UNION ALL SELECT 'ledger ' || a.process_id || '/' || a.queueId || ': ' || a.stored || ' rows ' || coalesce(o.n, 0)
+			FROM rtl_account a LEFT JOIN (SELECT process_id, queueId, count(*) AS n, count(start) AS t
+				FROM rocpd_op GROUP BY 1, 2) o USING (process_id, queueId)
+			WHERE a.stored <> coalesce(o.n, 0) OR a.timed <> coalesce(o.t, 0)
+		UNION ALL SELECT 'twice ' || process_id || '/' || queueId || '/' || sequenceId
+			FROM rocpd_op GROUP BY process_id, queueId, sequenceId HAVING count(*) > 1
+		UNION ALL SELECT 'stored and outstanding ' || process_id || '/' || queueId || '/' || sequenceId
+			FROM rtl_outstanding JOIN rocpd_op USING (process_id, queueId, sequenceId)
+		UNION ALL SELECT 'undrained ' || id FROM rtl_process WHERE drained = 0
+		UNION ALL SELECT 'integrity ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
+	[ -z "$bad" ] || {
+		echo "$bad" | head -20
+		return 1
+	}
+	[ "$(sql "$1" 'PRAGMA journal_mode')" = delete ] && [ ! -e "$1-wal" ] && [ ! -e "$1-shm" ]
+}
+
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}

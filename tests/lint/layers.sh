@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A module includes only what its row in docs/architecture.md allows.
+# usage: layers.sh SOURCE_DIR
+set -eu
+cd "$1"
+bad=0
+
+# forbid PATTERN_OF_INCLUDE FILE...: none of the files may include it.
+forbid() {
+	pattern=$1
+	shift
+	for file in "$@"; do
+		[ -f "$file" ] || continue
+		if grep -nHE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($pattern)" "$file"; then
+			bad=1
+		fi
+	done
+}
+
+forbid 'event2/|sqlite3\.h|sys/socket\.h|shim/|collectord/|cli/' proto/*.[ch]
+forbid 'event2/|sqlite3\.h|collectord/|cli/|systemd/' shim/*.[ch]
+forbid 'protobuf-c|proto/msg\.h|proto/rtl\.pb|stdio\.h|syslog\.h|pthread\.h' \
+	shim/dispatch.[ch] shim/shadow.[ch]
+forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/server.[ch] collectord/session.[ch] \
+	collectord/process.[ch] collectord/runner.[ch] collectord/tool.[ch] collectord/shim_peer.[ch]
+forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/ingest.[ch] \
+	collectord/feed.[ch] collectord/database.[ch] collectord/migrate.[ch] collectord/drain.[ch] \
+	collectord/ledger.[ch] collectord/intern.[ch]
+forbid 'collectord/' cli/*.[ch]
+forbid 'sqlite3\.h' cli/cmd_*.c cli/run*.[ch] cli/client.[ch]
+forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]
+if [ $bad -ne 0 ]; then
+	echo "lint.layers: the includes above cross a border of docs/architecture.md" >&2
+	exit 1
+fi
+count=$(find proto shim collectord cli -name '*.[ch]' | wc -l)
+[ "$count" -gt 20 ] || {
+	echo "lint.layers: found only $count files to look at" >&2
+	exit 1
+}

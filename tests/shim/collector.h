@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * A collector for tests of the shim: speaks docs/protocol.md from the other side, keeps what
+ * it gets in memory and checks what a shim may not do (gaps, records before their definitions,
+ * records before any anchor). It stores nothing and knows no sessions. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proto/counters.h"
+#include "proto/frame.h"
+#include "proto/msg.h"
+
+#define TEST_SHAPES_MAX	   65536u
+#define TEST_STRINGS_MAX   65536u
+#define TEST_PROCESSES_MAX 64u
+
+struct test_row {
+	uint32_t shape;
+	uint64_t seq;
+	uint64_t start_tick, end_tick;
+	uint64_t submit_ns;
+	uint64_t marker;
+	uint32_t tid;
+	uint32_t untimed;
+};
+
+struct test_marker {
+	uint32_t kind, tid, text;
+	uint64_t id, parent, time_ns;
+};
+
+struct test_shape {
+	uint32_t gpu, queue, symbol; /* symbol 0: this shape was never defined */
+};
+
+/* One instance of a shim, by its token. */
+struct test_process {
+	uint8_t token[16];
+	pid_t pid;    /* the kernel's word */
+	int64_t rank; /* -1: unknown */
+	char job[256], launcher[32], runtime[256];
+	uint32_t gpus;
+	uint32_t gpu_id[64];
+	uint64_t tick_hz[64];
+	int recorder; /* the memfd of the last connection */
+	uint64_t hw;
+	bool has_said_bye;
+	unsigned connections;
+
+	struct test_row *rows;
+	size_t row_count, row_room;
+	struct test_marker *markers;
+	size_t marker_count, marker_room;
+	struct test_shape *shapes; /* TEST_SHAPES_MAX */
+	uint32_t *symbol_name;	   /* by symbol id */
+	char **strings;		   /* by string id */
+	uint64_t anchors;
+	uint64_t process_counter[RTL_P_COUNT];
+	uint64_t queue_counter[1024][RTL_Q_COUNT];
+};
+
+struct test_collector {
+	struct test_process *process[TEST_PROCESSES_MAX];
+	unsigned processes;
+	struct msg_arena arena;
+	bool is_silent; /* no Ack */
+};
+
+/*
+ * What the recorder still holds of a process that has ended: frames after hw become rows.
+ * *ret_done, *ret_submitted: slots that are in no frame. -EPROTO: something in it is broken.
+ */
+int test_process_drain(struct test_collector *collector, struct test_process *process,
+	uint64_t *ret_done, uint64_t *ret_submitted);
+
+void test_process_free(struct test_process *process);
+
+/* A listening socket at @path; -errno. */
+int test_listen(const char *path);
+
+struct test_connection {
+	int fd;
+	struct frame_reader reader;
+	struct test_process *process; /* NULL before its Hello */
+	unsigned record_frames;	      /* of this connection */
+};
+
+void test_connection_open(struct test_connection *connection, int fd);
+void test_connection_close(struct test_connection *connection);
+
+/*
+ * Reads what is there and answers it. 0; 1: the peer hung up; -EPROTO and a line on stderr: the
+ * shim broke a rule.
+ */
+int test_connection_step(struct test_collector *collector, struct test_connection *connection);
+
+/* Sends a whole frame; the socket has room in these tests. */
+int test_send(int fd, const Rtl__Frame *frame);

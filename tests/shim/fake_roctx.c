@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stands for the real roctx library: counts its calls and returns what nobody would make up.
+ */
+#include <stdint.h>
+
+int roctx_calls(void);
+int roctxRangePushA(const char *message);
+int roctxRangePop(void);
+void roctxMarkA(const char *message);
+uint64_t roctxRangeStartA(const char *message);
+void roctxRangeStop(uint64_t id);
+
+static int calls;
+
+__attribute__((visibility("default"))) int roctx_calls(void)
+{
+	return calls;
+}
+
+__attribute__((visibility("default"))) int roctxRangePushA(const char *message)
+{
+	calls += message[0] == 'm';
+	return 41;
+}
+
+__attribute__((visibility("default"))) int roctxRangePop(void)
+{
+	calls++;
+	return 42;
+}
+
+__attribute__((visibility("default"))) void roctxMarkA(const char *message)
+{
+	calls += message[0] == 'm';
+}
+
+__attribute__((visibility("default"))) uint64_t roctxRangeStartA(const char *message)
+{
+	calls += message[0] == 'm';
+	return 4300000000ull;
+}
+
+__attribute__((visibility("default"))) void roctxRangeStop(uint64_t id)
+{
+	calls += id == 4300000000ull;
+}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the shim says and costs where there is nothing to do or nobody to talk to.
+. "$(dirname "$0")/lib.sh"
+
+# No collector: one line, the program's own output and status.
+with_shim "$build/bin/rtl-demo" --ranks 1 --steps 2 || die "rtl-demo without a collector: $?"
+[ "$(grep -c '^rtl: no collector at .*socket: .*; nothing is recorded$' "$dir/err")" = 1 ] ||
+	die "not one line about the missing collector"
+[ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
+grep -q '^dispatched rank=0 gpu=0 kernels=' "$dir/out" || die "the program lost its output"
+
+# No collector, but nothing to record either: many programs only look at the GPUs.
+with_shim "$build/bin/rtl-demo" --ranks 1 --init-only || die "rtl-demo --init-only: $?"
+! grep '^rtl:' "$dir/err" || die "spoke though there was nothing to record"
+
+# RTL_MODE=off: not even that.
+with_shim RTL_MODE=off "$build/bin/rtl-demo" --ranks 1 --steps 2 || die "rtl-demo, off: $?"
+! grep '^rtl:' "$dir/err" || die "spoke though it is off"
+
+# A program without the runtime: no output, no thread, no descriptor.
+load=preload
+with_shim sh -c 'ls -l /proc/self/fd; cat /proc/self/status' || die "ls: $?"
+[ ! -s "$dir/err" ] || die "spoke in a program without the runtime"
+! grep memfd "$dir/out" || die "a descriptor in a program without the runtime"
+grep -q '^Threads:[[:space:]]*1$' "$dir/out" || die "a thread in a program without the runtime"
+
+# The runtime without a dispatch: the collector learns of the process and of nothing else.
+load=both
+collector_start
+with_shim "$build/bin/rtl-demo" --ranks 1 --init-only || die "rtl-demo --init-only: $?"
+! grep '^rtl:' "$dir/err" || die "spoke without a reason"
+collector_stop
+[ "$(grep -c '^row' "$dir/collected")" = 0 ] || die "rows without a dispatch"
+[ "$(grep -c '^process' "$dir/collected")" = 1 ] || die "not known, or installed twice"

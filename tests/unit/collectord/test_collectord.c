@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* The program on a real disk: how it starts, what survives its end, what a death leaves. */
+#include "tests/unit/collectord/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectord/listen.h"
+#include "proto/cleanup.h"
+
+#define DISPATCHES 10
+#define FRAMES	   5
+#define NOBODY	   65534
+#define COUNT	   "SELECT count(*) FROM rocpd_op"
+
+static void start_shim(struct fake_shim *shim, const char *job)
+{
+	assert_int_equal(fake_shim_init(shim, job), 0);
+}
+
+static void send_frames(struct fake_shim *shim, unsigned n, bool is_kept)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(fake_shim_dispatch(shim, DISPATCHES, is_kept), 0);
+}
+
+static void the_ready_line_names_socket_and_store(void **state)
+{
+	const struct place *place = *state;
+	struct daemon daemon;
+
+	daemon_start_in(&daemon, place);
+	daemon_wait_for_line(&daemon, place->store);
+	assert_non_null(strchr(daemon.said, '\n'));
+	assert_int_equal(strchr(daemon.said, '\n') - daemon.said, (int)strlen(daemon.said) - 1);
+	daemon_stop(&daemon);
+}
+
+static void another_live_collector_is_refused_with_its_pid(void **state)
+{
+	struct place *place = *state;
+	struct daemon first;
+	struct daemon second;
+	char pid[32];
+	const char *arguments[] = {
+		COLLECTORD, "--socket", place->socket, "--db-dir", place->store, NULL};
+
+	daemon_start_in(&first, place);
+	snprintf(pid, sizeof(pid), "pid %d", first.pid);
+	daemon_start(&second, arguments, -1, (uid_t)-1);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&second)), 1);
+	assert_non_null(strstr(second.said, pid));
+	daemon_stop(&first);
+}
+
+static void a_dead_socket_is_replaced(void **state)
+{
+	struct place *place = *state;
+	struct daemon daemon;
+	struct stat st;
+
+	daemon_start_in(&daemon, place);
+	daemon_signal(&daemon, SIGKILL);
+	(void)daemon_wait(&daemon);
+	assert_int_equal(lstat(place->socket, &st), 0);
+	daemon_start_in(&daemon, place);
+	daemon_stop(&daemon);
+}
+
+static void what_is_no_socket_is_left_alone(void **state)
+{
+	struct place *place = *state;
+	const char *arguments[] = {
+		COLLECTORD, "--socket", place->socket, "--db-dir", place->store, NULL};
+	CLEANUP(close_p) int fd = open(place->socket, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	struct daemon daemon;
+	struct stat st;
+
+	daemon_start(&daemon, arguments, -1, (uid_t)-1);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 1);
+	assert_int_equal(lstat(place->socket, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+}
+
+/* Whoever runs the test, nobody's uid or our own may not bind in a directory of root. */
+static void a_user_is_told_a_path_that_works(void **state)
+{
+	struct place *place = *state;
+	uid_t uid = geteuid() == 0 ? NOBODY : (uid_t)-1;
+	const char *refused[] = {
+		COLLECTORD, "--socket", "/rtl-no-such.sock", "--db-dir", place->store, NULL};
+	char *line;
+	char *path;
+	struct daemon daemon;
+
+	assert_int_equal(mkdir(place->store, 0700), 0);
+	if (uid != (uid_t)-1)
+		assert_int_equal(chown(place->store, uid, uid), 0);
+	daemon_start(&daemon, refused, -1, uid);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 1);
+	line = strchr(daemon.said, '\n');
+	assert_non_null(line);
+	assert_string_equal(line, "\n"); /* one line */
+	*line = '\0';
+	path = strstr(daemon.said, "--socket ");
+	assert_non_null(path);
+	path += strlen("--socket ");
+	if (uid != (uid_t)-1) {
+		const char *accepted[] = {
+			COLLECTORD, "--socket", path, "--db-dir", place->store, NULL};
+		struct daemon other;
+
+		daemon_start(&other, accepted, -1, uid);
+		daemon_wait_for_line(&other, path);
+		daemon_stop(&other);
+	}
+}
+
+static void a_missing_option_argument_is_a_usage_error(void **state)
+{
+	const char *arguments[] = {COLLECTORD, "--private-session", "name", NULL};
+	struct daemon daemon;
+
+	(void)state;
+	daemon_start(&daemon, arguments, -1, (uid_t)-1);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
+}
+
+static void what_was_acknowledged_is_committed(void **state)
+{
+	struct place *place = *state;
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	assert_int_equal(daemon_welcome(&shim, place->socket), 0);
+	fake_shim_define(&shim);
+	fake_shim_send_counters(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_signal(&daemon, SIGHUP);
+	daemon_expect_ack(&shim, FRAMES);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
+	daemon_stop(&daemon);
+	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
+	assert_int_equal(ask_number(path, "SELECT hw_frame FROM rtl_process"), FRAMES);
+	fake_shim_done(&shim);
+}
+
+static void sigterm_commits_whole_frames_only(void **state)
+{
+	struct place *place = *state;
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_stop(&daemon);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, "SELECT count(*) - 10 * (SELECT hw_frame FROM "
+					  "rtl_process) FROM rocpd_op"),
+		0);
+	fake_shim_done(&shim);
+}
+
+static void a_killed_collector_goes_on_where_it_was(void **state)
+{
+	struct place *place = *state;
+	struct fake_shim shim;
+	struct daemon daemon;
+	uint64_t hw;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_expect_ack(&shim, FRAMES);
+	send_frames(&shim, FRAMES, false);
+	daemon_signal(&daemon, SIGKILL);
+	(void)daemon_wait(&daemon);
+	daemon_start_in(&daemon, place);
+	hw = daemon_welcome(&shim, place->socket);
+	assert_true(hw >= FRAMES && hw <= 2 * FRAMES);
+	fake_shim_define(&shim);
+	fake_shim_resend(&shim, hw);
+	if (hw < 2 * FRAMES)
+		daemon_expect_ack(&shim, 2 * FRAMES);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, COUNT), 2 * FRAMES * DISPATCHES);
+	daemon_stop(&daemon);
+	fake_shim_done(&shim);
+}
+
+static void both_killed_leave_a_tail_that_is_said_to_be_unknown(void **state)
+{
+	struct place *place = *state;
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome_child(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_expect_ack(&shim, FRAMES);
+	daemon_signal(&daemon, SIGKILL);
+	(void)daemon_wait(&daemon);
+	fake_shim_kill(&shim);
+	daemon_start_in(&daemon, place);
+	daemon_wait_for_line(&daemon, " closed: INCOMPLETE");
+	daemon_stop(&daemon);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
+	assert_int_equal(
+		ask_number(path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail'"), 1);
+	assert_int_equal(ask_number(path, "SELECT count(ended) FROM rtl_process"), 1);
+	fake_shim_done(&shim);
+}
+
+static void a_rank_finds_its_session_after_a_restart(void **state)
+{
+	struct place *place = *state;
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, 1, false);
+	daemon_expect_ack(&shim, 1);
+	daemon_stop(&daemon);
+	daemon_start_in(&daemon, place);
+	/* Opened again before anybody came, and held open by a process that only is away. */
+	daemon_wait_for_line(&daemon, "session ");
+	assert_int_equal(daemon_welcome(&shim, place->socket), 1);
+	fake_shim_define(&shim);
+	send_frames(&shim, 1, false);
+	daemon_expect_ack(&shim, 2);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, COUNT), 2 * DISPATCHES);
+	assert_int_equal(ask_number(path, "SELECT count(*) FROM rtl_process"), 1);
+	daemon_stop(&daemon);
+	fake_shim_done(&shim);
+}
+
+static void a_skipped_frame_number_closes_the_connection_and_nothing_else(void **state)
+{
+	struct place *place = *state;
+	Rtl__Frame *frame = NULL;
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, 1, false);
+	daemon_expect_ack(&shim, 1);
+	send_frames(&shim, 1, true); /* 2 is not sent */
+	send_frames(&shim, 1, false);
+	assert_int_equal(fake_receive(&shim, FAKE_WAIT_MS, &frame), 0);
+	assert_int_equal(frame->body_case, RTL__FRAME__BODY_REFUSAL);
+	assert_int_equal(fake_receive(&shim, FAKE_WAIT_MS, &frame), -ECONNRESET);
+	assert_int_equal(daemon_welcome(&shim, place->socket), 1);
+	fake_shim_define(&shim);
+	fake_shim_resend(&shim, 1);
+	daemon_expect_ack(&shim, 3);
+	find_database(place, geteuid(), path);
+	assert_int_equal(ask_number(path, COUNT), 3 * DISPATCHES);
+	daemon_stop(&daemon);
+	fake_shim_done(&shim);
+}
+
+static void a_second_hello_closes_the_connection(void **state)
+{
+	struct place *place = *state;
+	Rtl__Frame *frame = NULL;
+	struct fake_shim shim;
+	struct daemon daemon;
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	daemon_welcome(&shim, place->socket);
+	fake_shim_send_hello(&shim, 1);
+	assert_int_equal(fake_receive(&shim, FAKE_WAIT_MS, &frame), 0);
+	assert_int_equal(frame->body_case, RTL__FRAME__BODY_REFUSAL);
+	assert_int_equal(fake_receive(&shim, FAKE_WAIT_MS, &frame), -ECONNRESET);
+	daemon_stop(&daemon);
+	fake_shim_done(&shim);
+}
+
+/* As rtl run does it: the socket is passed, the file is one job's. */
+static int passed_listener(const char *path)
+{
+	struct listen_sockets sockets;
+	pid_t pid = 0;
+	int fd;
+
+	assert_int_equal(listen_bind(&sockets, path, true, &pid), 0);
+	fd = dup(sockets.fds[0]);
+	/* The name stays: it is the listener that is passed on. */
+	sockets.is_passed = true;
+	listen_done(&sockets);
+	return fd;
+}
+
+static void a_killed_rank_is_drained_into_the_private_file(void **state)
+{
+	struct place *place = *state;
+	char file[128];
+	char wal[140];
+	const char *arguments[] = {COLLECTORD, "--private-session", "one", "--db", file, NULL};
+	CLEANUP(close_p) int listener = passed_listener(place->socket);
+	struct fake_shim shim;
+	struct daemon daemon;
+	struct stat st;
+	int status;
+
+	snprintf(file, sizeof(file), "%s/job.db", place->dir);
+	snprintf(wal, sizeof(wal), "%s-wal", file);
+	daemon_start(&daemon, arguments, listener, (uid_t)-1);
+	start_shim(&shim, "job");
+	daemon_welcome_child(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, 2, false);
+	daemon_expect_ack(&shim, 2);
+	send_frames(&shim, FRAMES, true); /* published, never sent */
+	fake_shim_kill(&shim);
+	status = daemon_wait(&daemon); /* no runner: it ends when its process has ended */
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		fail_msg("wait status %#x: %s", status, daemon.said);
+	assert_int_equal(ask_number(file, COUNT), (FRAMES + 2) * DISPATCHES);
+	assert_int_equal(ask_number(file, "SELECT drained FROM rtl_process"), 1);
+	assert_int_equal(ask_number(file, "SELECT ended = 'killed' FROM rtl_process"), 1);
+	assert_int_equal(ask_number(file, "SELECT exit_status FROM rtl_process"), 128 + SIGKILL);
+	assert_int_not_equal(lstat(wal, &st), 0);
+	fake_shim_done(&shim);
+}
+
+static void a_private_collector_told_to_end_closes_its_session(void **state)
+{
+	struct place *place = *state;
+	char file[128];
+	const char *arguments[] = {COLLECTORD, "--private-session", "one", "--db", file, NULL};
+	CLEANUP(close_p) int listener = passed_listener(place->socket);
+	struct fake_shim shim;
+	struct daemon daemon;
+
+	snprintf(file, sizeof(file), "%s/job.db", place->dir);
+	daemon_start(&daemon, arguments, listener, (uid_t)-1);
+	start_shim(&shim, "job");
+	daemon_welcome_child(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_expect_ack(&shim, FRAMES);
+	daemon_stop(&daemon);
+	assert_int_equal(ask_number(file, COUNT), FRAMES * DISPATCHES);
+	assert_int_equal(ask_number(file, "SELECT count(end_ns) FROM rtl_session"), 1);
+	fake_shim_done(&shim);
+}
+
+/* Whether @uid may read @path with the stock shell. */
+static bool can_read(uid_t uid, const char *path)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		dup2(null, 1);
+		dup2(null, 2);
+		if (uid != geteuid() &&
+			(setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
+			_exit(126);
+		execlp("sqlite3", "sqlite3", "-readonly", path, COUNT, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_in_range(WEXITSTATUS(status), 0, 125);
+	return WEXITSTATUS(status) == 0;
+}
+
+/* As root the owner is another user than the daemon's; else it is us, and so are all others. */
+static void the_owner_reads_live_and_closed_and_nobody_else(void **state)
+{
+	struct place *place = *state;
+	uid_t owner = geteuid() == 0 ? 4711 : geteuid();
+	struct fake_shim shim;
+	struct daemon daemon;
+	char path[256];
+
+	daemon_start_in(&daemon, place);
+	start_shim(&shim, "job");
+	shim.uid = geteuid() == 0 ? owner : (uid_t)-1;
+	daemon_welcome_child(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_frames(&shim, FRAMES, false);
+	daemon_expect_ack(&shim, FRAMES);
+	find_database(place, owner, path);
+	assert_true(can_read(owner, path));
+	assert_true(geteuid() != 0 || !can_read(owner + 1, path));
+	fake_shim_kill(&shim);
+	daemon_wait_for_line(&daemon, " closed: ");
+	assert_true(can_read(owner, path));
+	assert_true(geteuid() != 0 || !can_read(owner + 1, path));
+	daemon_stop(&daemon);
+	fake_shim_done(&shim);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, place_setup, place_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_ready_line_names_socket_and_store),
+		TEST(another_live_collector_is_refused_with_its_pid),
+		TEST(a_dead_socket_is_replaced),
+		TEST(what_is_no_socket_is_left_alone),
+		TEST(a_user_is_told_a_path_that_works),
+		TEST(a_missing_option_argument_is_a_usage_error),
+		TEST(what_was_acknowledged_is_committed),
+		TEST(sigterm_commits_whole_frames_only),
+		TEST(a_killed_collector_goes_on_where_it_was),
+		TEST(both_killed_leave_a_tail_that_is_said_to_be_unknown),
+		TEST(a_rank_finds_its_session_after_a_restart),
+		TEST(a_skipped_frame_number_closes_the_connection_and_nothing_else),
+		TEST(a_second_hello_closes_the_connection),
+		TEST(a_killed_rank_is_drained_into_the_private_file),
+		TEST(a_private_collector_told_to_end_closes_its_session),
+		TEST(the_owner_reads_live_and_closed_and_nobody_else),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

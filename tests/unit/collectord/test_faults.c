@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Killed on either side of a COMMIT and of an Ack, the collector stores each record once. */
+#include "tests/unit/collectord/daemon.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DISPATCHES 10
+#define FRAMES	   8
+
+/* Frame by frame, until the daemon dies of it. */
+static void send_until_death(struct fake_shim *shim)
+{
+	for (unsigned i = 0; i < FRAMES; i++) {
+		Rtl__Frame *frame = NULL;
+
+		if (fake_shim_dispatch(shim, DISPATCHES, false) < 0 ||
+			fake_receive(shim, FAKE_WAIT_MS, &frame) < 0)
+			return;
+	}
+	fail_msg("the fault was never reached");
+}
+
+static void die_and_go_on(struct place *place, const char *fault)
+{
+	const char *arguments[] = {
+		COLLECTORD_FAULTS, "--socket", place->socket, "--db-dir", place->store, NULL};
+	struct fake_shim shim;
+	struct daemon daemon;
+	uint64_t sent;
+	uint64_t hw;
+	char path[256];
+
+	setenv("RTL_FAULT", fault, 1);
+	daemon_start(&daemon, arguments, -1, (uid_t)-1);
+	unsetenv("RTL_FAULT");
+	daemon_wait_for_line(&daemon, place->socket);
+	assert_int_equal(fake_shim_init(&shim, "job"), 0);
+	daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	send_until_death(&shim);
+	assert_int_equal(WTERMSIG(daemon_wait(&daemon)), SIGKILL);
+	sent = shim.next - 1;
+	daemon_start_in(&daemon, place);
+	hw = daemon_welcome(&shim, place->socket);
+	fake_shim_define(&shim);
+	assert_int_equal(fake_shim_resend(&shim, hw), 0);
+	if (hw < sent)
+		daemon_expect_ack(&shim, sent);
+	daemon_stop(&daemon);
+	find_database(place, geteuid(), path);
+	assert_int_equal(
+		ask_number(path, "SELECT count(*) FROM rocpd_op"), (int64_t)(sent * DISPATCHES));
+	assert_int_equal(ask_number(path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op"),
+		(int64_t)(sent * DISPATCHES));
+	fake_shim_done(&shim);
+}
+
+static void before_commit(void **state)
+{
+	die_and_go_on(*state, "before_commit:4");
+}
+
+static void after_commit(void **state)
+{
+	die_and_go_on(*state, "after_commit:4");
+}
+
+static void before_ack(void **state)
+{
+	die_and_go_on(*state, "before_ack:3");
+}
+
+/* It is written then; the shim may read it or not. */
+static void after_ack(void **state)
+{
+	die_and_go_on(*state, "after_ack:3");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, place_setup, place_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(before_commit),
+		TEST(after_commit),
+		TEST(before_ack),
+		TEST(after_ack),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "proto/completeness.h"
+
+static void check(const struct completeness *c, bool is_complete, const char *want)
+{
+	char line[COMPLETENESS_LINE_BYTES];
+
+	assert_string_equal(completeness_format(c, line, sizeof(line)), want);
+	assert_int_equal(completeness_is_complete(c), is_complete);
+}
+
+static void all_stored_is_complete(void **state)
+{
+	struct completeness c = {.dispatched = 12, .stored = 12};
+
+	(void)state;
+	check(&c, true, "complete: 12 dispatched, 12 stored");
+	c.simulated = true;
+	check(&c, true, "SIMULATED complete: 12 dispatched, 12 stored");
+	c.live = true;
+	check(&c, false,
+		"SIMULATED INCOMPLETE: 12 dispatched, 12 stored, 0 dropped, 0 untimed, "
+		"0 outstanding");
+}
+
+static void reasons_stand_behind_their_sum(void **state)
+{
+	struct completeness c = {.dispatched = 30,
+		.stored = 20,
+		.dropped = 7,
+		.untimed = 4,
+		.outstanding = 2,
+		.torn = 1};
+
+	(void)state;
+	completeness_add(&c.dropped_by, "dropped_recorder_full", 5);
+	completeness_add(&c.dropped_by, "dropped_malformed", 1);
+	completeness_add(&c.dropped_by, "dropped_malformed", 1);
+	completeness_add(&c.untimed_by, "untimed_ipc", 4);
+	completeness_add(&c.untimed_by, "untimed_early", 0);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 20 stored, 7 dropped (recorder_full 5, malformed 2), "
+		"4 untimed (ipc 4), 2 outstanding, 1 torn");
+}
+
+static void only_the_filter_may_skip(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 5, .skipped = 4};
+
+	(void)state;
+	completeness_add(&c.skipped_by, "skipped_filter", 4);
+	check(&c, true, "complete: 9 dispatched, 5 stored, 4 skipped (filter 4)");
+	c.skipped = 5;
+	c.dispatched = 10;
+	completeness_add(&c.skipped_by, "skipped_coop", 1);
+	check(&c, false,
+		"INCOMPLETE: 10 dispatched, 5 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"5 skipped (filter 4, coop 1)");
+}
+
+/* Each alone is enough. */
+static void any_loss_is_incomplete(void **state)
+{
+	static const size_t at[] = {offsetof(struct completeness, untimed),
+		offsetof(struct completeness, outstanding), offsetof(struct completeness, dropped),
+		offsetof(struct completeness, skipped), offsetof(struct completeness, torn),
+		offsetof(struct completeness, pending),
+		offsetof(struct completeness, markers_dropped),
+		offsetof(struct completeness, tails_unknown),
+		offsetof(struct completeness, undrained),
+		offsetof(struct completeness, other_losses)};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct completeness c = {0};
+		uint64_t one = 1;
+
+		memcpy((char *)&c + at[i], &one, sizeof(one));
+		assert_false(completeness_is_complete(&c));
+	}
+}
+
+static void the_rest_is_said_when_there_is_any(void **state)
+{
+	struct completeness c = {.markers_dropped = 1,
+		.tails_unknown = 2,
+		.undrained = 3,
+		.other_losses = 4,
+		.pending = 5};
+
+	(void)state;
+	check(&c, false,
+		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"5 pending, 1 marker dropped, 2 processes with an unknown tail, "
+		"1 process not read to the end, 4 other losses");
+}
+
+static void a_line_never_leaves_its_room(void **state)
+{
+	struct completeness c = {.dispatched = UINT64_MAX, .stored = UINT64_MAX, .torn = 1};
+	char line[40];
+
+	(void)state;
+	memset(line, '#', sizeof(line));
+	completeness_format(&c, line, 32);
+	assert_int_equal(strlen(line), 31);
+	assert_int_equal(line[32], '#');
+	for (int i = 0; i < 40; i++) {
+		static const char *const name[] = {"a_1", "a_2", "a_3", "a_4", "a_5", "a_6", "a_7",
+			"a_8", "a_9", "a_10", "a_11", "a_12", "a_13", "a_14", "a_15", "a_16",
+			"a_17", "a_18", "a_19", "a_20"};
+
+		completeness_add(&c.dropped_by, name[i % 20], 1);
+	}
+	assert_int_equal(c.dropped_by.count, COMPLETENESS_REASONS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_stored_is_complete),
+		cmocka_unit_test(reasons_stand_behind_their_sum),
+		cmocka_unit_test(only_the_filter_may_skip),
+		cmocka_unit_test(any_loss_is_incomplete),
+		cmocka_unit_test(the_rest_is_said_when_there_is_any),
+		cmocka_unit_test(a_line_never_leaves_its_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/store/harness.h"
+#include "tests/unit/store/recorder.h"
+
+/* Ends h->process with recorder @r, which is freed. */
+static void end_with(struct harness *h, struct hand_recorder *r, enum store_ended how)
+{
+	int fd = hand_recorder_memfd(r);
+
+	free(r);
+	assert_int_equal(store_process_end(h->process, fd, how, 137), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	harness_check_books(h->path);
+}
+
+static int64_t rows(struct harness *h)
+{
+	return harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+}
+
+static int64_t outstanding(struct harness *h)
+{
+	return harness_number(h->path, "SELECT count(*) FROM rtl_outstanding");
+}
+
+static int64_t account(struct harness *h, const char *column)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(%s), 0) FROM rtl_account", column);
+	return harness_number(h->path, sql);
+}
+
+static int64_t loss(struct harness *h, const char *reason)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql),
+		"SELECT coalesce(sum(coalesce(count, -1)), 0) FROM rtl_loss WHERE reason = '%s'",
+		reason);
+	return harness_number(h->path, sql);
+}
+
+/* Frame 1 (ten rows of queue 0) over the socket. */
+static void send_first(struct harness *h)
+{
+	struct frames f = {0};
+
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 10);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+}
+
+static void publish(struct hand_recorder *r, uint64_t number, uint64_t seq, uint32_t n)
+{
+	struct frames f = {0};
+
+	peer_add_dispatches(&f, number, 1, seq, n);
+	hand_recorder_cell(r, number, &f, n);
+}
+
+/* Each state of a slot with each label, where frames 1 (stored) and 2 (in a cell) are published. */
+static void every_slot_goes_where_the_rules_say(void **state)
+{
+	static const struct {
+		uint32_t state;
+		uint64_t label;
+		int rows;
+		int outstanding;
+		int corrupt;
+	} rule[] = {
+		{SLOT_FREE, 0, 0, 0, 0},
+		{SLOT_FREE, 1, 0, 0, 0},
+		{SLOT_FREE, 3, 0, 0, 0},
+		{SLOT_DONE, 0, 1, 0, 0},
+		{SLOT_DONE, 1, 0, 0, 0},
+		{SLOT_DONE, 2, 0, 0, 0},
+		{SLOT_DONE, 3, 1, 0, 0},
+		{SLOT_SUBMITTED, 0, 0, 1, 0},
+		{3, 0, 0, 0, 1},
+		{0xffffffff, 0, 0, 0, 1},
+	};
+	struct harness *h = *state;
+
+	harness_open_session(h, STORE_NEW);
+	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(i + 1));
+		int64_t rows_before, outstanding_before = outstanding(h);
+		int64_t corrupt_before = loss(h, "corrupt_slot");
+		/* A label of a published frame belongs to a record of that frame. */
+		uint64_t seq = rule[i].label == 1 ? 3 : rule[i].label == 2 ? 13 : 20;
+
+		harness_open_process(h, (uint8_t)(i + 1), 0);
+		send_first(h);
+		rows_before = rows(h);
+		publish(r, 2, 10, 10);
+		hand_recorder_slot(r, 5, rule[i].state, seq, rule[i].label);
+		r->queue[0].producer[RTL_Q_dispatched] = 20 + (seq == 20 && rule[i].state);
+		end_with(h, r, STORE_ENDED_KILLED);
+		assert_int_equal(h->answer.frame, 2);
+		assert_int_equal(rows(h) - rows_before, 10 + rule[i].rows);
+		assert_int_equal(outstanding(h) - outstanding_before, rule[i].outstanding);
+		assert_int_equal(loss(h, "corrupt_slot") - corrupt_before, rule[i].corrupt);
+		assert_int_equal(account(h, "pending"), 0);
+	}
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1 "
+					"AND ended = 'killed' AND exit_status = 137"),
+		sizeof(rule) / sizeof(rule[0]));
+}
+
+static void a_slot_row_equals_a_frame_row(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	/* The same kernel at the same place, a hundred numbers later. */
+	hand_recorder_slot(r, 0, SLOT_DONE, 109, 0);
+	r->queue[0].producer[RTL_Q_dispatched] = 110;
+	r->queue[0].producer[RTL_Q_dropped_recorder_full] = 99;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(
+		harness_number(h->path,
+			"SELECT count(*) FROM rocpd_op a, rocpd_op b WHERE a.sequenceId = 9 AND "
+			"b.sequenceId = 109 AND b.start - a.start = 100000 AND b.\"end\" - b.start "
+			"= "
+			"a.\"end\" - a.start AND b.submit_ns - a.submit_ns = 100000 AND a.tid = "
+			"b.tid "
+			"AND a.description_id = b.description_id AND a.gpuId = b.gpuId AND a.gridX "
+			"= "
+			"b.gridX AND a.completionSignal = b.completionSignal"),
+		1);
+	/* What a dispatch repeats is there once, whichever way it came. */
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
+	assert_int_equal(loss(h, "dropped_recorder_full"), 99);
+}
+
+static void frames_of_the_outbox_are_stored_once(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	/* Cell 1 was acknowledged and still holds its bytes; 2 to 4 were never read. */
+	publish(r, 1, 0, 10);
+	publish(r, 2, 10, 10);
+	publish(r, 3, 20, 10);
+	publish(r, 4, 30, 5);
+	r->queue[0].producer[RTL_Q_dispatched] = 36;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 35);
+	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 4);
+	/* Raised by a thread that died before it took a slot. */
+	assert_int_equal(account(h, "torn"), 1);
+	assert_int_equal(account(h, "pending"), 0);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_string_equal(h->answer.text, "INCOMPLETE: 36 dispatched, 35 stored, 0 dropped, 0 "
+					    "untimed, 0 outstanding, 1 torn");
+}
+
+static void everything_can_come_from_the_recorder(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	publish(r, 1, 0, 10);
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	r->header.process[RTL_P_queues_created] = 2;
+	end_with(h, r, STORE_ENDED_EXITED);
+	assert_int_equal(rows(h), 10);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start = "
+						 "1000000000000 + 10 * (1000 + 100 * sequenceId)"),
+		10);
+	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
+						 "queueId IS NULL AND name = 'queues_created'"),
+		2);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
+}
+
+/* The last frame: its slots are still there, so its records come from them. */
+static void a_torn_last_cell_is_read_from_its_slots(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	publish(r, 2, 10, 3);
+	((struct recorder_cell *)(void *)r->cell[2])->checksum ^= 1;
+	for (unsigned i = 0; i < 3; i++)
+		hand_recorder_slot(r, i, SLOT_DONE, 10 + i, 2);
+	r->queue[0].producer[RTL_Q_dispatched] = 13;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 13);
+	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_int_equal(loss(h, "corrupt_frames"), 1);
+	assert_int_equal(loss(h, "dropped_malformed"), 0);
+}
+
+static void a_corrupt_cell_in_the_middle_costs_its_records_only(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	publish(r, 2, 10, 10);
+	r->cell[2][sizeof(struct recorder_cell) + 20] ^= 0x40;
+	publish(r, 3, 20, 10);
+	r->queue[0].producer[RTL_Q_dispatched] = 30;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 20);
+	assert_int_equal(loss(h, "dropped_malformed"), 10);
+	assert_int_equal(account(h, "dropped"), 10);
+	assert_int_equal(account(h, "torn"), 0);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+/* A cell whose bytes are whole, but are no frame of this number. */
+static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	struct frames f = {0};
+
+	harness_open(h);
+	send_first(h);
+	peer_add_dispatches(&f, 7, 1, 10, 10);
+	hand_recorder_cell(r, 2, &f, 10);
+	r->queue[0].producer[RTL_Q_dispatched] = 20;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 10);
+	assert_int_equal(loss(h, "corrupt_frames"), 1);
+}
+
+static void an_outstanding_dispatch_has_its_name(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	hand_recorder_slot(r, 0, SLOT_SUBMITTED, 0, 0);
+	hand_recorder_slot(r, 1, SLOT_SUBMITTED, 1, 0);
+	r->slot[1].symbol = 0;
+	r->slot[1].start_tick = 0xabc0;
+	r->queue[0].producer[RTL_Q_dispatched] = 2;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_string_equal(
+		harness_text(h->path,
+			"SELECT group_concat(s.string || ' ' || gpuId || ' ' || sequenceId) "
+			"FROM rtl_outstanding o JOIN rocpd_string s ON s.id = o.description_id"),
+		"alpha 3 0,kernel@0xabc0 3 1");
+	assert_int_equal(account(h, "outstanding"), 2);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+static void a_slot_without_times_is_untimed(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	hand_recorder_slot(r, 0, SLOT_DONE, 0, 0);
+	hand_recorder_slot(r, 1, SLOT_DONE, 1, 0);
+	r->slot[0].untimed = RTL_UNTIMED_SHARED;
+	r->slot[1].end_tick = r->slot[1].start_tick - 1;
+	r->queue[0].producer[RTL_Q_dispatched] = 2;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(reason) FROM rocpd_op"),
+		"untimed_shared,untimed_timestamp_invalid");
+	assert_int_equal(account(h, "untimed"), 2);
+}
+
+/* Lies in the header: nothing of it is believed, and the tail is unknown. */
+static void a_bad_header_is_not_believed(void **state)
+{
+	struct harness *h = *state;
+
+	harness_open_session(h, STORE_NEW);
+	for (uint8_t lie = 0; lie < 16; lie++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
+		struct recorder_header *header = &r->header;
+
+		harness_open_process(h, (uint8_t)(lie + 1), 0);
+		publish(r, 1, 0, 10);
+		switch (lie) {
+		case 0:
+			header->magic++;
+			break;
+		case 1:
+			header->layout++;
+			break;
+		case 2:
+			header->header_bytes--;
+			break;
+		case 3:
+			header->total_bytes *= 2;
+			break;
+		case 4:
+			header->slots.offset = UINT64_MAX - 8;
+			break;
+		case 5:
+			header->slots.count = 1u << 30;
+			break;
+		case 6:
+			header->slots.stride = 1;
+			break;
+		case 7:
+			header->cells.count = 0;
+			break;
+		case 8:
+			header->cells.stride = UINT32_MAX;
+			break;
+		case 9:
+			header->queues.offset = header->total_bytes - 8;
+			break;
+		case 10:
+			header->anchors.stride = 8;
+			break;
+		case 11:
+			header->defines.count = UINT32_MAX;
+			break;
+		case 12:
+			header->token[3] ^= 1;
+			break;
+		case 13:
+			header->slots_used = HAND_SLOTS + 1;
+			break;
+		case 14:
+			header->queues_used = UINT64_MAX;
+			break;
+		case 15:
+			header->define_bytes = UINT64_MAX;
+			break;
+		}
+		end_with(h, r, STORE_ENDED_KILLED);
+	}
+	assert_int_equal(rows(h), 0);
+	assert_int_equal(loss(h, "bad_recorder"), 16);
+	assert_int_equal(loss(h, "unknown_tail"), -16);
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1"), 0);
+}
+
+/* Lies further in: each costs what it covers, never the daemon. */
+static void rubbish_inside_costs_only_itself(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	memset(r->define, 0xff, 64);
+	publish(r, 2, 10, 10);
+	hand_recorder_slot(r, 0, SLOT_DONE, 20, 0);
+	r->slot[0].queue = 7;
+	hand_recorder_slot(r, 1, SLOT_DONE, UINT64_MAX, 0);
+	hand_recorder_slot(r, 2, SLOT_DONE, 21, 0);
+	r->slot[2].untimed = 200;
+	hand_recorder_slot(r, 3, SLOT_SUBMITTED, 22, 0);
+	r->slot[3].marker = UINT64_MAX;
+	hand_recorder_slot(r, 4, SLOT_DONE, 23, 0);
+	r->slot[4].start_tick = UINT64_MAX - 5;
+	r->slot[4].end_tick = UINT64_MAX;
+	r->queue[1].gpu = 99;
+	r->anchors[0].count = UINT64_MAX;
+	r->queue[0].producer[RTL_Q_dispatched] = 24;
+	r->queue[1].producer[RTL_Q_dispatched] = UINT64_MAX;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 21);
+	assert_int_equal(loss(h, "corrupt_slot"), 4);
+	assert_int_equal(loss(h, "corrupt_defines"), 1);
+	assert_int_equal(account(h, "torn"), 3);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+static void a_memfd_cut_short_is_not_believed(void **state)
+{
+	struct harness *h = *state;
+	int fd = memfd_create("short", MFD_CLOEXEC);
+
+	harness_open(h);
+	assert_int_equal(ftruncate(fd, 100), 0);
+	assert_int_equal(store_process_end(h->process, fd, STORE_ENDED_KILLED, -1), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	assert_int_equal(loss(h, "bad_recorder"), 1);
+}
+
+static void a_shim_that_died_early_left_nothing(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	memset(r, 0, sizeof(*r));
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(harness_number(h->path, "SELECT drained FROM rtl_process"), 1);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss"), 0);
+}
+
+/* After a Bye nothing may be left, and nothing is. */
+static void a_clean_recorder_adds_nothing(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	struct frames f = {0};
+
+	harness_open(h);
+	send_first(h);
+	peer_add_bye(&f);
+	harness_send(h, &f);
+	publish(r, 1, 0, 10);
+	hand_recorder_slot(r, 0, SLOT_FREE, 9, 1);
+	r->header.bye = 1;
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	end_with(h, r, STORE_ENDED_EXITED);
+	assert_int_equal(rows(h), 10);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
+}
+
+/* The slots were copied before the cells: a record that moved on meanwhile is not both. */
+static void a_living_process_is_not_counted_twice(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	publish(r, 2, 10, 2);
+	hand_recorder_slot(r, 0, SLOT_SUBMITTED, 10, 0);
+	hand_recorder_slot(r, 1, SLOT_DONE, 11, 0);
+	hand_recorder_slot(r, 2, SLOT_SUBMITTED, 12, 0);
+	r->queue[0].producer[RTL_Q_dispatched] = 14;
+	end_with(h, r, STORE_ENDED_DETACHED);
+	assert_int_equal(rows(h), 12);
+	assert_int_equal(outstanding(h), 1);
+	assert_int_equal(account(h, "outstanding"), 2);
+	assert_int_equal(account(h, "pending"), 0);
+	assert_int_equal(loss(h, "unknown_tail"), -1);
+	assert_string_equal(harness_text(h->path, "SELECT ended FROM rtl_process"), "detached");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		T(every_slot_goes_where_the_rules_say),
+		T(a_slot_row_equals_a_frame_row),
+		T(frames_of_the_outbox_are_stored_once),
+		T(everything_can_come_from_the_recorder),
+		T(a_torn_last_cell_is_read_from_its_slots),
+		T(a_corrupt_cell_in_the_middle_costs_its_records_only),
+		T(a_cell_that_lies_about_its_number_is_not_stored),
+		T(an_outstanding_dispatch_has_its_name),
+		T(a_slot_without_times_is_untimed),
+		T(a_bad_header_is_not_believed),
+		T(rubbish_inside_costs_only_itself),
+		T(a_memfd_cut_short_is_not_believed),
+		T(a_shim_that_died_early_left_nothing),
+		T(a_clean_recorder_adds_nothing),
+		T(a_living_process_is_not_counted_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

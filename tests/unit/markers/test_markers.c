@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/frame.h"
+#include "proto/msg.h"
+#include "shim/capture.h"
+#include "shim/markers.h"
+#include "shim/roctx.h"
+#include "shim/strings.h"
+
+struct seen {
+	uint32_t kind, text;
+	uint64_t id, parent;
+};
+
+static struct capture *capture;
+static struct strings strings;
+static struct msg_arena arena;
+static struct seen seen[16384];
+static uint32_t seen_count;
+
+static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t consumers,
+	const hsa_agent_t *agents, uint64_t attributes, hsa_signal_t *signal)
+{
+	(void)initial, (void)consumers, (void)agents, (void)attributes, (void)signal;
+	return HSA_STATUS_ERROR;
+}
+
+/* Drains into frames, reads them as the connection does, and acknowledges them. */
+static void collect(void)
+{
+	struct recorder *recorder = capture_recorder(capture);
+	const uint8_t *bytes;
+	uint64_t number;
+	size_t length;
+
+	markers_drain(capture, &strings);
+	while (recorder_next_unsent(recorder, &number, &bytes, &length)) {
+		Rtl__Frame *frame;
+
+		assert_int_equal(msg_unpack(&arena, bytes + FRAME_PREFIX_BYTES,
+					 length - FRAME_PREFIX_BYTES, &frame),
+			0);
+		assert_int_equal(frame->number, number);
+		for (uint32_t i = 0; i < frame->markers->n; i++)
+			seen[seen_count++] =
+				(struct seen){frame->markers->kind[i], frame->markers->text[i],
+					frame->markers->id[i], frame->markers->parent[i]};
+		recorder_sent(recorder, number);
+		assert_int_equal(recorder_acked(recorder, number), 0);
+	}
+}
+
+static uint64_t counter(enum rtl_process_counter what)
+{
+	return atomic_load(&capture_recorder(capture)->header->process[what]);
+}
+
+static int setup(void **state)
+{
+	struct recorder_identity identity = {.pid = 1};
+	struct capture_hsa hsa = {.signal_create = no_signal};
+
+	(void)state;
+	if (capture_create(&identity, &hsa, &capture))
+		return -1;
+	strings_init(&strings, capture_recorder(capture));
+	msg_arena_init(&arena, ARENA_BYTES_MAX);
+	markers_begin();
+	seen_count = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	strings_done(&strings);
+	msg_arena_done(&arena);
+	capture = capture_free(capture);
+	return 0;
+}
+
+static void ranges_nest_and_come_in_two_halves(void **state)
+{
+	(void)state;
+	assert_int_equal(markers_current(), 0);
+	assert_int_equal(markers_push("outer"), 0);
+	assert_int_equal(markers_push("inner"), 1);
+	markers_mark("here");
+	assert_int_equal(markers_pop(), 1);
+	assert_int_equal(markers_pop(), 0);
+	assert_int_equal(markers_pop(), -1);
+	assert_int_equal(markers_current(), 0);
+	collect();
+	assert_int_equal(seen_count, 5);
+	assert_int_equal(seen[0].kind, RTL_MARKER_BEGIN_PUSH);
+	assert_int_equal(seen[0].parent, 0);
+	assert_int_equal(seen[1].parent, seen[0].id);
+	assert_int_equal(seen[2].kind, RTL_MARKER_MARK);
+	assert_int_equal(seen[2].parent, seen[1].id);
+	assert_int_equal(seen[3].kind, RTL_MARKER_END);
+	assert_int_equal(seen[3].id, seen[1].id);
+	assert_int_equal(seen[3].text, 0);
+	assert_int_equal(seen[4].id, seen[0].id);
+	assert_int_not_equal(seen[0].text, seen[1].text);
+	assert_int_equal(counter(RTL_P_markers_begun), 2);
+	assert_int_equal(counter(RTL_P_markers_ended), 2);
+}
+
+static void an_open_range_is_known_before_it_ends(void **state)
+{
+	(void)state;
+	markers_push("open");
+	collect();
+	assert_int_equal(seen_count, 1);
+	assert_int_equal(markers_current(), seen[0].id);
+	markers_pop();
+	collect();
+	assert_int_equal(seen_count, 2);
+	assert_int_equal(seen[1].id, seen[0].id);
+}
+
+static void deep_nesting_keeps_its_levels(void **state)
+{
+	uint64_t dropped, current;
+
+	(void)state;
+	collect();
+	seen_count = 0;
+	dropped = counter(RTL_P_dropped_markers);
+	for (unsigned i = 0; i < MARKER_DEPTH_MAX + 8; i++)
+		assert_int_equal(markers_push("deep"), i);
+	current = markers_current();
+	for (unsigned i = MARKER_DEPTH_MAX + 8; i-- > 0;) {
+		assert_int_equal(markers_pop(), i);
+		if (i >= MARKER_DEPTH_MAX)
+			assert_int_equal(markers_current(), current);
+	}
+	assert_int_equal(markers_current(), 0);
+	collect();
+	assert_int_equal(seen_count, 2 * MARKER_DEPTH_MAX);
+	assert_int_equal(counter(RTL_P_dropped_markers) - dropped, 8);
+}
+
+static void a_full_ring_drops_and_counts(void **state)
+{
+	uint64_t dropped;
+
+	(void)state;
+	collect();
+	seen_count = 0;
+	dropped = counter(RTL_P_dropped_markers);
+	for (int i = 0; i < 20000; i++)
+		markers_mark("flood");
+	collect();
+	assert_int_equal(seen_count + counter(RTL_P_dropped_markers) - dropped, 20000);
+	assert_true(seen_count >= 1024 && seen_count < 20000);
+}
+
+static void started_ranges_end_by_their_number(void **state)
+{
+	roctx_range_id one, two;
+
+	(void)state;
+	one = markers_start_id();
+	markers_start(one, "one");
+	two = markers_start_id();
+	markers_start(two, "two");
+	assert_int_not_equal(one, two);
+	markers_stop(one);
+	markers_stop(two);
+	collect();
+	assert_int_equal(seen_count, 4);
+	assert_int_equal(seen[0].kind, RTL_MARKER_BEGIN_START);
+	assert_int_equal(seen[2].id, seen[0].id);
+	assert_int_equal(seen[3].id, seen[1].id);
+	assert_int_equal(markers_current(), 0);
+}
+
+static void long_texts_are_cut_and_none_is_no_crash(void **state)
+{
+	static char text[4 * MARKER_BYTES_MAX];
+
+	(void)state;
+	memset(text, 'm', sizeof(text) - 1);
+	markers_mark(text);
+	markers_mark(NULL);
+	collect();
+	assert_int_equal(seen_count, 2);
+}
+
+static void what_cannot_be_sent_at_the_end_is_counted(void **state)
+{
+	uint64_t dropped;
+
+	(void)state;
+	collect();
+	dropped = counter(RTL_P_dropped_markers);
+	for (int i = 0; i < 7; i++)
+		markers_mark("too late");
+	seen_count = 0;
+	markers_finish(capture);
+	assert_int_equal(counter(RTL_P_dropped_markers) - dropped, 7);
+	collect();
+	assert_int_equal(seen_count, 0);
+}
+
+#define THREADS 4
+#define PAIRS	200
+
+static void *pusher(void *argument)
+{
+	(void)argument;
+	for (int i = 0; i < PAIRS; i++) {
+		markers_push("work");
+		markers_pop();
+	}
+	return NULL;
+}
+
+static void threads_have_their_own_stacks(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, pusher, NULL), 0);
+	for (int i = 0; i < 50; i++)
+		collect();
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	collect();
+	assert_int_equal(seen_count, 2 * THREADS * PAIRS);
+	for (uint32_t i = 0; i < seen_count; i++)
+		assert_int_equal(seen[i].parent, 0);
+	assert_int_equal(counter(RTL_P_markers_begun), THREADS * PAIRS);
+	assert_int_equal(counter(RTL_P_markers_ended), THREADS * PAIRS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(ranges_nest_and_come_in_two_halves),
+		TEST(an_open_range_is_known_before_it_ends),
+		TEST(deep_nesting_keeps_its_levels),
+		TEST(a_full_ring_drops_and_counts),
+		TEST(started_ranges_end_by_their_number),
+		TEST(long_texts_are_cut_and_none_is_no_crash),
+		TEST(threads_have_their_own_stacks),
+		TEST(what_cannot_be_sent_at_the_end_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

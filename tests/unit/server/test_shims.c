@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* What the server promises to shims, and what it does not let them do. */
+#include "tests/unit/server/harness.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/peer.h"
+#include "proto/limits.h"
+
+static bool has_ended(void *data)
+{
+	return ((struct store_process *)data)->has_ended;
+}
+
+static void hello_is_answered_by_welcome(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	assert_int_equal(harness_shim(h, &shim, "job"), 0);
+	assert_int_equal(fake_store.n_processes, 1);
+	assert_int_equal(fake_store.processes->pid, shim.child);
+	assert_string_equal(fake_store.sessions->job, "job");
+	assert_null(strstr(fake_store.sessions->name, "/"));
+	fake_shim_done(&shim);
+}
+
+static void session_names_hold_no_byte_of_a_peer(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "../../etc/evil");
+	assert_null(strstr(fake_store.sessions->name, "evil"));
+	assert_null(strstr(fake_store.sessions->path, ".."));
+	fake_shim_done(&shim);
+}
+
+static void a_version_that_is_not_ours_is_refused(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	fake_shim_init(&shim, "job");
+	shim.version_min = shim.version_max = PROTO_VERSION_MAX + 1;
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect_refusal(h, &shim, "protocol");
+	assert_int_equal(fake_store.n_sessions, 0);
+	fake_shim_done(&shim);
+}
+
+static void hello_without_its_recorder_is_refused(void **state)
+{
+	struct harness *h = *state;
+
+	for (unsigned n = 0; n <= 3; n++) {
+		struct fake_shim shim;
+
+		if (n == 1)
+			continue;
+		fake_shim_init(&shim, "job");
+		assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+		fake_shim_send_hello(&shim, n);
+		harness_expect_refusal(h, &shim, "exactly one");
+		fake_shim_done(&shim);
+	}
+}
+
+static void an_unsealed_recorder_is_refused(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	fake_shim_init(&shim, "job");
+	shim.is_unsealed = true;
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect_refusal(h, &shim, "sealed");
+	fake_shim_done(&shim);
+}
+
+static void a_recorder_of_another_process_is_refused(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+	struct fake_shim other;
+	int memfd;
+
+	fake_shim_init(&shim, "job");
+	fake_shim_init(&other, "job");
+	memfd = shim.memfd;
+	shim.memfd = other.memfd;
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect_refusal(h, &shim, "another process");
+	shim.memfd = memfd;
+	fake_shim_done(&shim);
+	fake_shim_done(&other);
+}
+
+static void garbage_closes_that_peer_only(void **state)
+{
+	static const uint8_t oversized[] = {0, 0, 0, 0x7f, 1};
+	static const uint8_t empty[] = {0, 0, 0, 0};
+	static const uint8_t nonsense[] = {3, 0, 0, 0, 0xff, 0xff, 0xff};
+	const struct {
+		const void *bytes;
+		size_t n;
+	} inputs[] = {{oversized, sizeof(oversized)}, {empty, sizeof(empty)},
+		{nonsense, sizeof(nonsense)}};
+	struct harness *h = *state;
+	struct fake_shim good;
+
+	harness_shim(h, &good, "job");
+	for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
+		struct fake_shim bad;
+
+		harness_connect(h, &bad);
+		fake_send_bytes(bad.fd, inputs[i].bytes, inputs[i].n);
+		harness_expect_refusal(h, &bad, "");
+		fake_shim_done(&bad);
+	}
+	fake_store_answer(h->store, STORE_COMMITTED, fake_store.processes->owner, 1, NULL);
+	assert_int_equal(harness_expect(h, &good, RTL__FRAME__BODY_ACK)->ack->frame, 1);
+	fake_shim_done(&good);
+}
+
+static void an_oversized_frame_closes_a_greeted_shim(void **state)
+{
+	uint8_t length[FRAME_PREFIX_BYTES];
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	frame_put_length(length, FRAME_BYTES_MAX + 1);
+	fake_send_bytes(shim.fd, length, sizeof(length));
+	harness_expect_refusal(h, &shim, "length");
+	assert_false(fake_store.processes->has_ended);
+	fake_shim_done(&shim);
+}
+
+static void a_bad_frame_closes_its_connection(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	fake_store_answer(
+		h->store, STORE_BAD_FRAME, fake_store.processes->owner, 3, "frame 5 after frame 3");
+	harness_expect_refusal(h, &shim, "frame 5 after frame 3");
+	fake_shim_done(&shim);
+}
+
+static bool has_frames(void *data)
+{
+	return ((struct store_process *)data)->frame_bytes >= 100;
+}
+
+static void a_full_store_stops_the_reading_and_nothing_is_lost(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process;
+	struct fake_shim shim;
+	uint8_t frame[4096] = {0};
+	size_t sent = 0;
+	size_t taken;
+	ssize_t n;
+
+	harness_shim(h, &shim, "job");
+	process = fake_store.processes;
+	fake_store.is_full = true;
+	frame_put_length(frame, sizeof(frame) - FRAME_PREFIX_BYTES);
+	fake_send_bytes(shim.fd, frame, sizeof(frame));
+	sent += sizeof(frame);
+	harness_wait(h, has_frames, process);
+	taken = process->frame_bytes;
+	/* From here on the kernel's buffer fills up, and nobody empties it. */
+	while ((n = send(shim.fd, frame, sizeof(frame), MSG_DONTWAIT | MSG_NOSIGNAL)) ==
+		sizeof(frame)) {
+		sent += sizeof(frame);
+		harness_turn(h);
+	}
+	assert_int_equal(process->frame_bytes, taken);
+	fake_store.is_full = false;
+	fake_store_answer(h->store, STORE_ROOM, process->owner, 0, NULL);
+	while (process->frame_bytes < sent)
+		harness_turn(h);
+	assert_int_equal(process->frame_bytes, sent);
+	fake_shim_done(&shim);
+}
+
+static bool is_away(void *data)
+{
+	return ((struct server *)data)->n_peers == 0;
+}
+
+static void a_hang_up_is_not_a_death(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	process = fake_store.processes;
+	fake_shim_hang_up(&shim);
+	harness_wait(h, is_away, h->server);
+	assert_false(process->has_ended);
+	assert_false(process->session->is_closed);
+	fake_shim_kill(&shim);
+	harness_wait(h, has_ended, process);
+	assert_int_equal(process->how, STORE_ENDED_KILLED);
+	assert_int_equal(process->exit_status, 128 + SIGKILL);
+	assert_true(process->had_memfd);
+	fake_shim_done(&shim);
+}
+
+static void a_death_is_drained_while_connected(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	process = fake_store.processes;
+	fake_shim_kill(&shim);
+	harness_wait(h, has_ended, process);
+	assert_true(process->had_memfd);
+	harness_expect_closed(h, &shim);
+	fake_shim_done(&shim);
+}
+
+static void the_dead_are_drained_before_the_end(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *dead, *live;
+	struct fake_shim shim[2];
+
+	harness_shim(h, &shim[0], "job");
+	dead = fake_store.processes;
+	harness_shim(h, &shim[1], "job");
+	live = fake_store.processes;
+	assert_ptr_not_equal(dead, live);
+	/* SIGTERM is looked at before the loop has seen the death. */
+	fake_shim_kill(&shim[0]);
+	server_stop(h->server, 0);
+	assert_true(dead->has_ended);
+	assert_true(dead->had_memfd);
+	assert_false(live->has_ended);
+	fake_shim_done(&shim[0]);
+	fake_shim_done(&shim[1]);
+}
+
+static void a_reconnect_replaces_the_older_connection(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first;
+	struct fake_shim second;
+
+	/* Both are this very process: the same pid and start time. */
+	fake_shim_init(&first, "job");
+	assert_int_equal(fake_shim_connect(&first, h->socket), 0);
+	fake_shim_send_hello(&first, 1);
+	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	fake_store.processes->hw = 41;
+	fake_shim_init(&second, "job");
+	memcpy(second.recorder->token, first.recorder->token, sizeof(first.recorder->token));
+	assert_int_equal(fake_shim_connect(&second, h->socket), 0);
+	fake_shim_send_hello(&second, 1);
+	assert_int_equal(
+		harness_expect(h, &second, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 41);
+	harness_expect_closed(h, &first);
+	/* The recorder and the pidfd are its process's, not each connection's. */
+	assert_int_equal(h->server->peers->passed_fd, -1);
+	assert_int_equal(h->server->peers->pidfd, -1);
+	assert_int_equal(fake_store.n_processes, 1);
+	assert_int_equal(fake_store.processes->reopens, 1);
+	fake_shim_done(&first);
+	fake_shim_done(&second);
+}
+
+static bool was_reopened(void *data)
+{
+	return ((struct store_process *)data)->reopens == 1;
+}
+
+static void no_ack_comes_before_the_welcome(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process;
+	struct fake_shim shim;
+
+	fake_shim_init(&shim, "job");
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
+	process = fake_store.processes;
+	fake_store.holds_opens = true;
+	fake_shim_hang_up(&shim);
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_wait(h, was_reopened, process);
+	/* Of the older connection: the shim does not know that it sent that. */
+	fake_store_answer(h->store, STORE_COMMITTED, process->owner, 7, NULL);
+	fake_store_answer(h->store, STORE_PROCESS_OPENED, process->owner, 7, NULL);
+	assert_int_equal(
+		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 7);
+	fake_shim_done(&shim);
+}
+
+static void another_token_of_the_same_pid_is_an_exec(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *before;
+	struct fake_shim first;
+	struct fake_shim second;
+
+	fake_shim_init(&first, "job");
+	fake_shim_connect(&first, h->socket);
+	fake_shim_send_hello(&first, 1);
+	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	before = fake_store.processes;
+	fake_shim_init(&second, "job");
+	fake_shim_connect(&second, h->socket);
+	fake_shim_send_hello(&second, 1);
+	harness_expect(h, &second, RTL__FRAME__BODY_WELCOME);
+	assert_true(before->has_ended);
+	assert_int_equal(before->how, STORE_ENDED_EXEC);
+	assert_true(before->had_memfd);
+	assert_int_equal(fake_store.n_processes, 2);
+	fake_shim_done(&first);
+	fake_shim_done(&second);
+}
+
+static void a_failed_session_refuses_its_shim(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	fake_store.refuses_sessions = true;
+	fake_shim_init(&shim, "job");
+	fake_shim_connect(&shim, h->socket);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect_refusal(h, &shim, "no room");
+	assert_true(fake_store.sessions->is_freed);
+	fake_shim_done(&shim);
+}
+
+static void who_does_not_say_or_finish_anything_is_closed(void **state)
+{
+	static const uint8_t begun[] = {100, 0, 0, 0, 1};
+	struct harness *h = *state;
+	struct fake_shim silent;
+	struct fake_shim slow;
+
+	harness_connect(h, &silent);
+	harness_shim(h, &slow, "job");
+	fake_send_bytes(slow.fd, begun, sizeof(begun));
+	harness_expect_refusal(h, &silent, "first frame");
+	harness_expect_refusal(h, &slow, "longer");
+	fake_shim_done(&silent);
+	fake_shim_done(&slow);
+}
+
+static bool is_settled(void *data)
+{
+	struct server *server = data;
+
+	return server->n_peers == 0 && server->n_ungreeted == 0;
+}
+
+static void silent_connections_of_one_user_leave_room_for_others(void **state)
+{
+	struct fake_shim silent[UNGREETED_MAX / 2];
+	struct harness *h = *state;
+	struct fake_shim shim;
+	struct fake_shim extra;
+
+	for (size_t i = 0; i < UNGREETED_MAX / 2; i++)
+		harness_connect(h, &silent[i]);
+	harness_connect(h, &extra);
+	harness_expect_refusal(h, &extra, "do not say");
+	fake_shim_done(&extra);
+	fake_shim_done(&silent[0]);
+	harness_shim(h, &shim, "job");
+	fake_shim_done(&shim);
+	for (size_t i = 1; i < UNGREETED_MAX / 2; i++)
+		fake_shim_done(&silent[i]);
+	harness_wait(h, is_settled, h->server);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(hello_is_answered_by_welcome),
+		TEST(session_names_hold_no_byte_of_a_peer),
+		TEST(a_version_that_is_not_ours_is_refused),
+		TEST(hello_without_its_recorder_is_refused),
+		TEST(an_unsealed_recorder_is_refused),
+		TEST(a_recorder_of_another_process_is_refused),
+		TEST(garbage_closes_that_peer_only),
+		TEST(an_oversized_frame_closes_a_greeted_shim),
+		TEST(a_bad_frame_closes_its_connection),
+		TEST(a_full_store_stops_the_reading_and_nothing_is_lost),
+		TEST(a_hang_up_is_not_a_death),
+		TEST(a_death_is_drained_while_connected),
+		TEST(the_dead_are_drained_before_the_end),
+		TEST(a_reconnect_replaces_the_older_connection),
+		TEST(no_ack_comes_before_the_welcome),
+		TEST(another_token_of_the_same_pid_is_an_exec),
+		TEST(a_failed_session_refuses_its_shim),
+		TEST(who_does_not_say_or_finish_anything_is_closed),
+		TEST(silent_connections_of_one_user_leave_room_for_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

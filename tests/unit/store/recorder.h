@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * A recorder made by hand, for the peer of frames.h: small regions, every field open to lies.
+ * Its memfd is written with pwrite by recorder_seal(). Tests.
+ */
+#include <stdint.h>
+
+#include "proto/recorder.h"
+#include "tests/unit/store/frames.h"
+
+#define HAND_SLOTS	8
+#define HAND_CELLS	4
+#define HAND_CELL_BYTES (32u << 10)
+
+struct hand_recorder {
+	struct recorder_header header;
+	struct recorder_slot slot[HAND_SLOTS];
+	struct recorder_queue queue[2];
+	struct recorder_anchors anchors[2];
+	uint8_t define[4096];
+	_Alignas(64) uint8_t cell[HAND_CELLS][HAND_CELL_BYTES];
+};
+
+/* Zeroed, ready, of peer @token, with the definitions and anchors of frames.h. To be freed. */
+struct hand_recorder *hand_recorder_new(uint8_t token);
+
+/* Slot @i: dispatch @seq of queue 0, in @state, labelled @frame. Times as in frames.h. */
+void hand_recorder_slot(
+	struct hand_recorder *r, unsigned i, uint32_t state, uint64_t seq, uint64_t frame);
+
+/* Publishes what is in @frames (one frame) as frame @number of @records. */
+struct recorder_cell *hand_recorder_cell(
+	struct hand_recorder *r, uint64_t number, struct frames *frames, uint32_t records);
+
+/* A memfd that holds it. */
+int hand_recorder_memfd(const struct hand_recorder *r);

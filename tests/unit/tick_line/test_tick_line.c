@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collectord/tick_line.h"
+
+#define MHZ_25	25000000u
+#define MHZ_100 100000000u
+
+static int add(struct tick_line *line, uint64_t tick, uint64_t ns)
+{
+	struct tick_anchor anchor = {.tick = tick, .boottime_ns = ns};
+
+	return tick_line_add(line, &anchor);
+}
+
+static int64_t convert(const struct tick_line *line, uint64_t tick)
+{
+	int64_t ns = -1;
+
+	assert_int_equal(tick_line_convert(line, tick, &ns), 0);
+	return ns;
+}
+
+static void nothing_is_known_without_an_anchor(void **state)
+{
+	struct tick_line line;
+	int64_t ns;
+
+	(void)state;
+	tick_line_init(&line, MHZ_100);
+	assert_int_equal(tick_line_convert(&line, 5, &ns), -ENODATA);
+	tick_line_init(&line, 0);
+	assert_int_equal(add(&line, 5, 5), 1);
+	assert_int_equal(tick_line_convert(&line, 5, &ns), -ENODATA);
+	assert_int_equal(tick_line_duration(&line, 5, &ns), -ENODATA);
+}
+
+static void beyond_the_anchors_the_nominal_rate_holds(void **state)
+{
+	struct tick_line line;
+
+	(void)state;
+	tick_line_init(&line, MHZ_25);
+	assert_int_equal(add(&line, 1000, 500000), 1);
+	assert_int_equal(convert(&line, 1000), 500000);
+	assert_int_equal(convert(&line, 1001), 500040);
+	assert_int_equal(convert(&line, 999), 499960);
+	assert_int_equal(add(&line, 2000, 540010), 1);
+	assert_int_equal(convert(&line, 2003), 540130);
+	assert_int_equal(convert(&line, 0), 460000);
+}
+
+static void between_anchors_the_line_is_straight(void **state)
+{
+	struct tick_line line;
+
+	(void)state;
+	tick_line_init(&line, MHZ_100);
+	/* 20 ppm slow, and a third anchor back at the nominal rate. */
+	add(&line, 0, 1000);
+	add(&line, 1000000, 10001200);
+	add(&line, 2000000, 20001200);
+	assert_int_equal(convert(&line, 500000), 5001100);
+	assert_int_equal(convert(&line, 1000000), 10001200);
+	assert_int_equal(convert(&line, 1500000), 15001200);
+}
+
+static void durations_are_exact(void **state)
+{
+	struct tick_line line;
+	int64_t ns;
+
+	(void)state;
+	tick_line_init(&line, MHZ_25);
+	/* Anchors do not matter. */
+	add(&line, 0, 0);
+	add(&line, 100, 9999);
+	assert_int_equal(tick_line_duration(&line, 1, &ns), 0);
+	assert_int_equal(ns, 40);
+	assert_int_equal(tick_line_duration(&line, 25000000ull * 86400 * 365, &ns), 0);
+	assert_int_equal(ns, 1000000000ll * 86400 * 365);
+	tick_line_init(&line, 27000000);
+	assert_int_equal(tick_line_duration(&line, 1, &ns), 0);
+	assert_int_equal(ns, 37);
+	assert_int_equal(tick_line_duration(&line, 27, &ns), 0);
+	assert_int_equal(ns, 1000);
+	assert_int_equal(tick_line_duration(&line, UINT64_MAX, &ns), -ERANGE);
+}
+
+static void it_never_goes_back(void **state)
+{
+	struct tick_line line;
+	int64_t last = -1;
+
+	(void)state;
+	tick_line_init(&line, MHZ_100);
+	/* Noisy readings, one of them set back. */
+	for (uint64_t i = 1; i < 300; i++)
+		(void)add(&line, i * 100000, i * 1000000 + (i * 7919 % 1000) - (i == 50) * 5000000);
+	for (uint64_t tick = 0; tick < 31000000; tick += 997) {
+		int64_t ns = convert(&line, tick);
+
+		assert_true(ns >= last);
+		last = ns;
+	}
+}
+
+static void a_clock_set_back_is_no_anchor(void **state)
+{
+	struct tick_line line;
+
+	(void)state;
+	tick_line_init(&line, MHZ_100);
+	assert_int_equal(add(&line, 1000, 10000), 1);
+	assert_int_equal(add(&line, 1000, 10000), 0);
+	assert_int_equal(add(&line, 1000, 10001), -EINVAL);
+	assert_int_equal(add(&line, 2000, 9000), -EINVAL);
+	assert_int_equal(add(&line, 500, 11000), -EINVAL);
+	assert_int_equal(add(&line, 500, 5000), 1);
+	assert_int_equal(line.count, 2);
+}
+
+static void old_anchors_are_thinned(void **state)
+{
+	struct tick_line line;
+
+	(void)state;
+	tick_line_init(&line, MHZ_100);
+	for (uint64_t i = 1; i <= 10000; i++)
+		assert_int_equal(add(&line, i * 1000, i * 10000), 1);
+	assert_true(line.count <= PROCESS_ANCHORS_MAX);
+	assert_int_equal(line.anchor[0].tick, 1000);
+	assert_int_equal(line.anchor[line.count - 1].tick, 10000000);
+	/* The last ones are all there. */
+	assert_int_equal(line.anchor[line.count - 20].tick, 9981000);
+	for (unsigned i = 1; i < line.count; i++)
+		assert_true(line.anchor[i].tick > line.anchor[i - 1].tick);
+}
+
+static void extremes_are_refused_not_wrapped(void **state)
+{
+	struct tick_line line;
+	int64_t ns;
+
+	(void)state;
+	tick_line_init(&line, 1);
+	add(&line, UINT64_MAX / 2, 1000);
+	assert_int_equal(tick_line_convert(&line, UINT64_MAX, &ns), -ERANGE);
+	assert_int_equal(tick_line_convert(&line, 0, &ns), -ERANGE);
+	add(&line, UINT64_MAX, UINT64_MAX);
+	assert_int_equal(tick_line_convert(&line, UINT64_MAX, &ns), -ERANGE);
+	assert_int_equal(tick_line_convert(&line, UINT64_MAX / 2 + 1, &ns), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_known_without_an_anchor),
+		cmocka_unit_test(beyond_the_anchors_the_nominal_rate_holds),
+		cmocka_unit_test(between_anchors_the_line_is_straight),
+		cmocka_unit_test(durations_are_exact),
+		cmocka_unit_test(it_never_goes_back),
+		cmocka_unit_test(a_clock_set_back_is_no_anchor),
+		cmocka_unit_test(old_anchors_are_thinned),
+		cmocka_unit_test(extremes_are_refused_not_wrapped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

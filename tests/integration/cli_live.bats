@@ -81,18 +81,18 @@ stat_has() { # a jq condition on one sample
 	start_job 1 20000 2000
 	wait_until 60 stat_has '.ranks | length == 1'
 	# -n 2 ends by itself; its screen is what a terminal got.
-	TERM=xterm script -qec "$(printf '%q stat -n 2 -i 0.3' "$rtl")" /dev/null </dev/null >screen
+	TERM=xterm script -qec "$(printf 'exec %q stat -n 2 -i 0.3' "$rtl")" /dev/null </dev/null >screen
 	grep -aq 'KERNELS/s' screen
 	grep -aq 'SIMULATED' screen
 	# What was asked for is still to be seen when the screen is gone.
 	sed -n '/\x1b\[?1049l/,$p' screen | grep -aq '^RANK  GPU'
 	# q ends it long before 1000 samples; a terminal that nobody knows gets the batch form.
-	(wait_until 60 grep -aq 'KERNELS/s' quit && printf q) | TERM=xterm timeout 60 \
-		script -qfec "$(printf '%q stat -n 1000 -i 1' "$rtl")" quit >/dev/null
+	(wait_until 60 grep -aqs 'KERNELS/s' quit && printf q) | TERM=xterm timeout 60 \
+		script -qfec "$(printf 'exec %q stat -n 1000 -i 1' "$rtl")" quit >/dev/null
 	# So does ^C, and nothing is wrong then.
-	(wait_until 60 grep -aq 'KERNELS/s' left && printf '\003') | TERM=xterm timeout 60 \
-		script -qfec "$(printf '%q stat -n 1000 -i 1' "$rtl")" left >/dev/null
-	TERM=nonsense-terminal script -qec "$(printf '%q stat -n 1' "$rtl")" /dev/null </dev/null >plain
+	(wait_until 60 grep -aqs 'KERNELS/s' left && printf '\003') | TERM=xterm timeout 60 \
+		script -qfec "$(printf 'exec %q stat -n 1000 -i 1' "$rtl")" left >/dev/null
+	TERM=nonsense-terminal script -qec "$(printf 'exec %q stat -n 1' "$rtl")" /dev/null </dev/null >plain
 	grep -aq 'KERNELS/s' plain
 	wait "$job"
 }

@@ -19,6 +19,7 @@ const char *rtl_untimed_name(unsigned why)
 		[RTL_UNTIMED_TIMESTAMP_INVALID] = "untimed_timestamp_invalid",
 		[RTL_UNTIMED_TIMESTAMP_FAILED] = "untimed_timestamp_failed",
 		[RTL_UNTIMED_UNSTAMPED] = "untimed_unstamped",
+		[RTL_UNTIMED_MODE] = "untimed_mode",
 	};
 
 	return why < RTL_UNTIMED_COUNT ? name[why] : NULL;

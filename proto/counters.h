@@ -26,7 +26,8 @@
 	X(dropped_recorder_full)  /* no free slot: the only place where a dispatch is dropped */       \
 	X(unstamped)		  /* left without a signal on purpose (batch tail, dry pool) */        \
 	X(housekeeping_publishes) /* walked by the harvester: doorbell bypassed or early */            \
-	X(foreign_writers)	  /* write index changed behind our back */
+	X(foreign_writers)	  /* write index changed behind our back */                            \
+	X(unlinked)		  /* host calls are recorded, this one's was not seen (dlsym, ...) */
 
 /* Per queue, written by the harvester. */
 #define RTL_QUEUE_COUNTERS_HARVESTER(X)                                                            \
@@ -40,7 +41,8 @@
 	X(untimed_timestamp_failed)   /* the device ran it without our signal (missed, rule 4) */      \
 	X(untimed_unstamped)	      /* see unstamped */                                              \
 	X(missed)		      /* proven by the barrier rule: an alarm under shadow */          \
-	X(unresolved)		      /* queue destroyed before its completion was seen */
+	X(unresolved)		      /* queue destroyed before its completion was seen */             \
+	X(untimed_mode)		      /* the mode that the user chose leaves it without a time */
 
 /* Per process, written by the harvester or the cold hooks. */
 #define RTL_PROCESS_COUNTERS(X)                                                                    \
@@ -64,7 +66,17 @@
 	X(clock_anchors)                                                                           \
 	X(anchor_failures)                                                                         \
 	X(signals_created)                                                                         \
-	X(slots_used)	     /* high water */
+	X(slots_used)	     /* high water */                                                          \
+	X(calls_begun)	     /* host calls (HIP, RCCL) that were entered */                            \
+	X(calls_recorded)    /* ... and left: begun less recorded and dropped were open at the end */  \
+	X(dropped_calls)     /* call ring full */                                                      \
+	X(collectives_recorded)                                                                        \
+	X(copies_recorded)                                                                             \
+	X(dropped_copies)    /* call ring full */                                                      \
+	X(controls_applied)  /* starts and stops, of the collector or of the user's own schedule */    \
+	X(is_recording)	     /* 0: dormant; dispatches count as skipped_filter */                      \
+	X(clock_regressions) /* an anchor that lies before its predecessor */                          \
+	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,
@@ -98,6 +110,7 @@ enum rtl_untimed {
 	RTL_UNTIMED_TIMESTAMP_INVALID,
 	RTL_UNTIMED_TIMESTAMP_FAILED,
 	RTL_UNTIMED_UNSTAMPED,
+	RTL_UNTIMED_MODE,
 	RTL_UNTIMED_COUNT,
 };
 

@@ -24,7 +24,7 @@
 #define FRAME_RECORDS_MAX 1024u
 
 /* The recorder (one per process). It is sparse: a page costs only once it was used. */
-#define RECORDER_BYTES_MAX (48u << 20)
+#define RECORDER_BYTES_MAX (64u << 20)
 #define RECORDER_SLOTS	   131072u /* in flight: four HIP queues of 16384 packets, twice */
 #define RECORDER_SLOT_CHUNK 1024u  /* what a queue is given at a time */
 #define RECORDER_CELLS	   512u	   /* outbox: 10 s at 50,000 records/s while nobody reads */
@@ -33,6 +33,11 @@
 #define RECORDER_QUEUES	      1024u	 /* KFD allows 1024 queues a process; ended ones are re-used */
 #define RECORDER_GPUS	      64u	 /* CPX partitions of 8 MI300 */
 #define RECORDER_ANCHORS      16u	 /* per GPU: enough for a line through the last seconds */
+
+/* Host events on their way to the shim's thread, which may wait for a processor: a tight loop
+ * makes thousands of ranges a second, host calls come at some 500,000. */
+#define RECORDER_MARKERS 8192u
+#define RECORDER_CALLS	 16384u
 
 /* Longest kernel symbol kept. Names over 4 KiB exist (Tensile, CK); 16 KiB is past all seen. */
 #define SYMBOL_BYTES_MAX (16u << 10)

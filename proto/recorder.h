@@ -16,7 +16,7 @@
 #include "proto/counters.h"
 
 #define RECORDER_MAGIC	0x4352454c54525f5full /* "__RTLERC" */
-#define RECORDER_LAYOUT 1u
+#define RECORDER_LAYOUT 2u
 
 enum recorder_slot_state {
 	SLOT_FREE = 0,
@@ -26,8 +26,9 @@ enum recorder_slot_state {
 
 /* One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester. */
 struct recorder_slot {
-	_Atomic uint32_t state; /* enum recorder_slot_state */
-	uint32_t queue;		/* index of the queue block */
+	_Atomic uint16_t state; /* enum recorder_slot_state */
+	uint16_t queue;		/* index of the queue block */
+	uint32_t node;		/* position among the dispatches of its host call; graph replays */
 	uint64_t seq;		/* within the queue */
 	_Atomic uint64_t frame; /* 0, or the only frame that holds or will hold this record */
 	uint64_t submit_ns;	/* CLOCK_BOOTTIME */
@@ -46,6 +47,7 @@ struct recorder_slot {
 	uint8_t reserved;
 	uint32_t lds;	      /* bytes */
 	uint32_t scratch;     /* bytes */
+	uint32_t call;	      /* low half of the id of the host call that caused it; 0: none */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
 
@@ -58,6 +60,51 @@ struct recorder_cell {
 	uint32_t reserved[11];
 };
 static_assert(sizeof(struct recorder_cell) == 64, "cell");
+
+/*
+ * Host-side events that are not dispatches lie in two bounded rings of many producers. Entry i
+ * of position p = i + k * count may be written while turn == p - i, and is whole when
+ * turn == p - i + 1 (so zeroed memory is a ring at position 0). `frame` is as in a slot: labelled
+ * in step L, the entry is given back (turn = p - i + count) in step R. A drain stores the whole
+ * entries whose frame is 0 or was not published, oldest position first.
+ */
+struct recorder_marker {
+	_Atomic uint64_t turn;
+	_Atomic uint64_t frame;
+	uint64_t id;
+	uint64_t parent;
+	uint64_t time_ns; /* CLOCK_BOOTTIME */
+	uint32_t tid;
+	uint16_t kind; /* enum rtl_marker_kind */
+	uint16_t bytes;
+	char text[1024]; /* not terminated */
+	uint8_t reserved[16];
+};
+static_assert(sizeof(struct recorder_marker) == 1088, "marker");
+
+enum recorder_call_kind {
+	RECORDER_CALL_HOST = 1,	  /* a HIP function, on its return */
+	RECORDER_CALL_COLLECTIVE, /* an RCCL function, on its return */
+	RECORDER_CALL_COPY,	  /* an asynchronous copy of the HSA runtime */
+};
+
+struct recorder_call {
+	_Atomic uint64_t turn;
+	_Atomic uint64_t frame;
+	uint64_t id;	 /* of the process, from 1; host calls and collectives share the sequence */
+	uint64_t parent; /* host call around it; 0: none */
+	uint64_t start_ns; /* CLOCK_BOOTTIME */
+	uint64_t end_ns;
+	uint64_t marker; /* innermost open range of the thread; 0: none */
+	uint64_t stream;
+	uint32_t tid;
+	int32_t result;
+	uint16_t api; /* enum of the kind's table: host_calls.h, collectives.h, copies.h */
+	uint8_t kind; /* enum recorder_call_kind */
+	uint8_t reserved[5];
+	uint64_t arg[14]; /* as the kind's table says */
+};
+static_assert(sizeof(struct recorder_call) == 192, "call");
 
 /* Counters of one queue; producer's and harvester's words on different cache lines. */
 struct recorder_queue {
@@ -105,6 +152,8 @@ struct recorder_header {
 	struct recorder_region queues;
 	struct recorder_region anchors; /* one struct recorder_anchors per GPU */
 	struct recorder_region defines; /* count bytes of stride 1 */
+	struct recorder_region markers; /* struct recorder_marker */
+	struct recorder_region calls;	/* struct recorder_call */
 	uint8_t boot_id[16];
 	uint8_t token[16];
 	int64_t pid;

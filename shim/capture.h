@@ -33,8 +33,6 @@ struct capture_hsa {
 	uint32_t (*symbol_of)(uint64_t kernel_object);
 	/* Harvester only, may lock: defines kernel@0x... for an unknown one; never 0. */
 	uint32_t (*symbol_define)(uint64_t kernel_object);
-	/* Hot: innermost open range of the calling thread, 0: none. May be NULL. */
-	uint64_t (*marker_of_thread)(void);
 	/* Hot: whether the times of this signal cannot be read here. May be NULL. */
 	bool (*signal_is_ipc)(uint64_t handle);
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "shim/dispatch.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "proto/clock.h"
 #include "shim/appsig.h"
+#include "shim/thread_state.h"
 #include "proto/fault.h"
 
 /* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
@@ -13,29 +11,14 @@
 #define DRY_PAUSE_FACTOR 3u
 #define DRY_PAUSE_NS_MAX 10000u
 
-/* Not initial-exec: a process with no static TLS left could not load the shim at all. */
-static __thread uint32_t tid;
-
-static uint32_t thread_id(void)
-{
-	if (__builtin_expect(!tid, 0))
-		tid = (uint32_t)syscall(SYS_gettid);
-	return tid;
-}
-
-void dispatch_forget(void)
-{
-	tid = 0;
-}
-
 void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_batch *ret)
 {
 	*ret = (struct dispatch_batch){
 		.capture = c,
 		.queue = q,
 		.submit_ns = clock_boottime_ns(),
-		.marker = c->hsa.marker_of_thread ? c->hsa.marker_of_thread() : 0,
-		.tid = thread_id(),
+		.marker = thread_state.marker,
+		.tid = thread_state_tid(),
 		.is_stopped = atomic_load_explicit(&c->is_stopped, memory_order_relaxed) != 0,
 	};
 }

@@ -46,6 +46,3 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal);
 
 /* Gives the filled slots to the harvester; before the packets become visible to the device. */
 void dispatch_end(struct dispatch_batch *batch);
-
-/* fork's child: its thread has another id. */
-void dispatch_forget(void);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "shim/dispatch.h"
+#include "shim/thread_state.h"
 #include "shim/fd.h"
 #include "shim/hooks.h"
 #include "shim/markers.h"
@@ -18,7 +18,7 @@ static void fork_in_child(void)
 	struct capture *capture = hooks_capture();
 
 	markers_forget();
-	dispatch_forget();
+	thread_state_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
 	if (!capture || capture_is_pass_through(capture))
 		return;

@@ -126,6 +126,7 @@ static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
 	[RTL_UNTIMED_TIMESTAMP_INVALID] = RTL_Q_untimed_timestamp_invalid,
 	[RTL_UNTIMED_TIMESTAMP_FAILED] = RTL_Q_untimed_timestamp_failed,
 	[RTL_UNTIMED_UNSTAMPED] = RTL_Q_untimed_unstamped,
+	[RTL_UNTIMED_MODE] = RTL_Q_untimed_mode,
 };
 
 /* docs/recorder.md 2.2. The symbol was settled before: start_tick may have held the object. */

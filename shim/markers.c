@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/markers.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
@@ -15,6 +17,7 @@
 #include "shim/capture.h"
 #include "shim/roctx.h"
 #include "shim/strings.h"
+#include "shim/thread_state.h"
 
 /* A tight training loop begins and ends thousands of ranges a second, and the shim's thread may
  * wait for a processor. A slot costs memory only once it was used. */
@@ -35,6 +38,12 @@ struct marker_slot {
 	char text[MARKER_BYTES_MAX];
 };
 
+/* Ranges that one thread has pushed. */
+struct marker_stack {
+	uint32_t depth;
+	uint64_t open[MARKER_DEPTH_MAX]; /* 0: not recorded */
+};
+
 struct marker_ring {
 	_Alignas(64) _Atomic uint64_t tail; /* producers */
 	_Alignas(64) uint64_t head;	    /* shim thread */
@@ -50,8 +59,8 @@ struct marker_frame {
 	uint64_t begun, ended;
 };
 
-__thread struct marker_stack marker_stack;
-atomic_bool markers_used;
+/* Ranges of this thread; the innermost one is thread_state.marker. */
+static __thread struct marker_stack marker_stack;
 
 static struct marker_ring *_Atomic marker_ring;
 static _Atomic uint64_t marker_last_id;
@@ -106,13 +115,6 @@ static struct marker_slot *slot_take(struct marker_ring *ring, uint64_t *ret_pos
 	}
 }
 
-static uint32_t thread_id(void)
-{
-	if (!marker_stack.tid)
-		marker_stack.tid = (uint32_t)syscall(SYS_gettid);
-	return marker_stack.tid;
-}
-
 static bool marker_put(enum rtl_marker_kind kind, uint64_t id, uint64_t parent, const char *text)
 {
 	struct marker_ring *ring = ring_get();
@@ -130,7 +132,7 @@ static bool marker_put(enum rtl_marker_kind kind, uint64_t id, uint64_t parent, 
 	slot->id = id;
 	slot->parent = parent;
 	slot->time_ns = clock_boottime_ns();
-	slot->tid = thread_id();
+	slot->tid = thread_state_tid();
 	slot->kind = (uint16_t)kind;
 	slot->bytes = (uint16_t)bytes;
 	memcpy(slot->text, text ? text : "", bytes);
@@ -150,16 +152,15 @@ int markers_push(const char *text)
 	uint64_t id = id_take();
 	uint32_t level = stack->depth++;
 
-	atomic_store_explicit(&markers_used, true, memory_order_relaxed);
 	if (level >= MARKER_DEPTH_MAX) {
 		atomic_fetch_add_explicit(&markers_dropped, 1, memory_order_relaxed);
 		return (int)level;
 	}
-	if (!marker_put(RTL_MARKER_BEGIN_PUSH, id, stack->current, text))
+	if (!marker_put(RTL_MARKER_BEGIN_PUSH, id, thread_state.marker, text))
 		id = 0;
 	stack->open[level] = id;
 	if (id)
-		stack->current = id;
+		thread_state.marker = id;
 	return (int)level;
 }
 
@@ -177,17 +178,17 @@ int markers_pop(void)
 	id = stack->open[level];
 	if (!id)
 		return (int)level;
-	stack->current = 0;
+	thread_state.marker = 0;
 	for (uint32_t i = 0; i < level; i++)
 		if (stack->open[i])
-			stack->current = stack->open[i];
-	marker_put(RTL_MARKER_END, id, stack->current, NULL);
+			thread_state.marker = stack->open[i];
+	marker_put(RTL_MARKER_END, id, thread_state.marker, NULL);
 	return (int)level;
 }
 
 void markers_mark(const char *text)
 {
-	marker_put(RTL_MARKER_MARK, id_take(), marker_stack.current, text);
+	marker_put(RTL_MARKER_MARK, id_take(), thread_state.marker, text);
 }
 
 uint64_t markers_start_id(void)
@@ -197,19 +198,18 @@ uint64_t markers_start_id(void)
 
 void markers_start(uint64_t id, const char *text)
 {
-	marker_put(RTL_MARKER_BEGIN_START, STARTED_ID | id, marker_stack.current, text);
+	marker_put(RTL_MARKER_BEGIN_START, STARTED_ID | id, thread_state.marker, text);
 }
 
 void markers_stop(uint64_t id)
 {
-	marker_put(RTL_MARKER_END, STARTED_ID | id, marker_stack.current, NULL);
+	marker_put(RTL_MARKER_END, STARTED_ID | id, thread_state.marker, NULL);
 }
 
 void markers_forget(void)
 {
 	/* The pages are the child's own copies; they stay, nobody reads them. */
 	atomic_store_explicit(&marker_ring, NULL, memory_order_relaxed);
-	marker_stack.tid = 0;
 }
 
 void markers_begin(void)

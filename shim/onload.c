@@ -52,11 +52,6 @@ static uint32_t symbol_define(uint64_t kernel_object)
 	return symbols_define_unknown(&shim.symbols, kernel_object);
 }
 
-static uint64_t marker_of_thread(void)
-{
-	return markers_current();
-}
-
 static bool signal_is_ipc(uint64_t handle)
 {
 	return ipc_has(handle);
@@ -73,7 +68,6 @@ static int shim_capture_create(struct shim *s)
 		.set_profiler_enabled = s->table.real.hsa_amd_profiling_set_profiler_enabled,
 		.symbol_of = symbol_of,
 		.symbol_define = symbol_define,
-		.marker_of_thread = marker_of_thread,
 		.signal_is_ipc = signal_is_ipc,
 		.leave_batch_tail = runtime_is_rocm7(&s->table, s->clocks.runtime),
 	};

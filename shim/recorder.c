@@ -37,10 +37,14 @@ static uint64_t header_lay_out(struct recorder_header *header)
 	header->queues = region_put(&end, RECORDER_QUEUES, sizeof(struct recorder_queue));
 	header->anchors = region_put(&end, RECORDER_GPUS, sizeof(struct recorder_anchors));
 	header->defines = region_put(&end, RECORDER_DEFINE_BYTES, 1);
+	header->markers = region_put(&end, RECORDER_MARKERS, sizeof(struct recorder_marker));
+	header->calls = region_put(&end, RECORDER_CALLS, sizeof(struct recorder_call));
 	return end;
 }
 static_assert((uint64_t)RECORDER_SLOTS * sizeof(struct recorder_slot) +
 			      (uint64_t)RECORDER_CELLS * RECORDER_CELL_BYTES +
+			      (uint64_t)RECORDER_MARKERS * sizeof(struct recorder_marker) +
+			      (uint64_t)RECORDER_CALLS * sizeof(struct recorder_call) +
 			      RECORDER_DEFINE_BYTES + (1u << 20) <
 		      RECORDER_BYTES_MAX,
 	"recorder bytes");
@@ -117,6 +121,8 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 	ret->queues = (struct recorder_queue *)(ret->base + plan.queues.offset);
 	ret->anchors = (struct recorder_anchors *)(ret->base + plan.anchors.offset);
 	ret->defines = ret->base + plan.defines.offset;
+	ret->markers = (struct recorder_marker *)(ret->base + plan.markers.offset);
+	ret->calls = (struct recorder_call *)(ret->base + plan.calls.offset);
 	ret->open_frame = 1;
 	atomic_store_explicit(&ret->header->ready, 1, memory_order_release);
 	return 0;

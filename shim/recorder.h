@@ -29,6 +29,8 @@ struct recorder {
 	struct recorder_queue *queues;
 	struct recorder_anchors *anchors;
 	uint8_t *defines;
+	struct recorder_marker *markers; /* RECORDER_MARKERS */
+	struct recorder_call *calls;	  /* RECORDER_CALLS */
 	uint8_t *cells;
 
 	_Atomic uint32_t define_lock;

@@ -88,7 +88,8 @@ CREATE TABLE rtl_shape (
 );
 
 -- submit: ns between submission and start; where start is NULL, the time of submission.
--- untimed: NULL, or enum rtl_untimed.
+-- untimed: NULL, or enum rtl_untimed. call: the host call that caused it; node: its position
+-- among the dispatches of that call.
 CREATE TABLE rtl_dispatch (
 	id INTEGER PRIMARY KEY,
 	shape_id INTEGER NOT NULL,
@@ -98,7 +99,9 @@ CREATE TABLE rtl_dispatch (
 	submit INTEGER,
 	tid INTEGER,
 	marker INTEGER,
-	untimed INTEGER
+	untimed INTEGER,
+	call INTEGER,
+	node INTEGER
 );
 
 CREATE TABLE rtl_untimed_reason (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -193,6 +196,8 @@ LEFT JOIN rocpd_string s ON s.id = m.text_id;
 CREATE VIEW rtl_kernel AS
 SELECT k.id, k.symbol, s.string AS name FROM rtl_kernel_base k JOIN rocpd_string s ON s.id = k.id;
 
+-- A call's row is process_id << 40 | its number in the process: no look-up is needed for api_id,
+-- and SQLite leaves the join out where nobody asks for the graph.
 CREATE VIEW rocpd_op AS
 SELECT d.id, h.gpuId, h.queueId, d.seq AS sequenceId,
 	'wg=' || h.workgroupX || ',' || h.workgroupY || ',' || h.workgroupZ ||
@@ -201,10 +206,13 @@ SELECT d.id, h.gpuId, h.queueId, d.seq AS sequenceId,
 	d.marker AS roctxId, p.rank, h.process_id,
 	CASE WHEN d.start IS NULL THEN d.submit ELSE d.start - d.submit END AS submit_ns, d.tid,
 	h.workgroupX, h.workgroupY, h.workgroupZ, h.gridX, h.gridY, h.gridZ,
-	NULL AS correlation_id, NULL AS api_id, 0 AS node_id, u.name AS reason
+	d.call AS correlation_id, h.process_id << 40 | d.call AS api_id, 0 AS node_id,
+	u.name AS reason, c.graph_exec, c.graph_launch,
+	CASE WHEN c.graph_exec IS NOT NULL THEN d.node END AS graph_node
 FROM rtl_dispatch d JOIN rtl_shape h ON h.id = d.shape_id
 JOIN rtl_process p ON p.id = h.process_id
-LEFT JOIN rtl_untimed_reason u ON u.id = d.untimed;
+LEFT JOIN rtl_untimed_reason u ON u.id = d.untimed
+LEFT JOIN rtl_call_base c ON c.id = (h.process_id << 40 | d.call);
 
 -- Per-shape sums first: names are joined to a few thousand rows, not to every dispatch.
 CREATE VIEW top AS

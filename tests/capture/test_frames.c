@@ -37,7 +37,8 @@ static void recorder_is_sealed_and_described_by_its_header(void **state)
 	assert_int_equal(header->pid, 1234);
 	assert_int_equal(header->slots.count, RECORDER_SLOTS);
 	assert_int_equal(header->cells.stride, RECORDER_CELL_BYTES);
-	assert_int_equal(header->defines.offset + header->defines.count, header->total_bytes);
+	assert_int_equal(header->calls.offset + (uint64_t)header->calls.count * header->calls.stride,
+		header->total_bytes);
 }
 
 static void part_of_a_frame_waits_until_it_is_due(void **state)

@@ -4,7 +4,7 @@
 load lib.bash
 
 fixture() { # fixture KIND [FILE]
-	python3 "$here/fixture.py" "$1" "$here/../../collectord/schema/0001_init.sql" "${2:-$1.db}"
+	python3 "$here/fixture.py" "$1" "$here/../../collectord/schema" "${2:-$1.db}"
 }
 
 # run with stdout and stderr apart: $output and $err

@@ -10,6 +10,7 @@ shared   2 processes on one GPU, overlapping and out of order
 uneven   rank 1 with few kernels, rank 2 with less, rank 3 slow, 4 and 5 absent, 6 idle
 big N    8 GPUs of N dispatches each (for measuring by hand)
 """
+import pathlib
 import random
 import sqlite3
 import sys
@@ -21,13 +22,14 @@ START = 5_000_000_000
 def open_db(schema, path):
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = bytes
-    with open(schema, encoding="utf-8") as f:
-        db.executescript("BEGIN;" + f.read() + "COMMIT;")
+    migrations = sorted(pathlib.Path(schema).glob("*.sql"))
+    for migration in migrations:
+        db.executescript("BEGIN;" + migration.read_text(encoding="utf-8") + "COMMIT;")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.execute("PRAGMA user_version = 1")
+    db.execute(f"PRAGMA user_version = {len(migrations)}")
     db.execute("BEGIN")
     reasons = ("shared", "ipc", "early", "signal_pool", "timestamp_invalid", "timestamp_failed",
-               "unstamped")
+               "unstamped", "mode")
     db.execute("DELETE FROM rtl_untimed_reason")
     db.executemany("INSERT INTO rtl_untimed_reason VALUES (?, ?)",
                    [(i + 1, "untimed_" + r) for i, r in enumerate(reasons)])

@@ -58,7 +58,7 @@ static const char *make_fixture(const char *kind)
 
 	unlink(path);
 	assert_true(
-		asprintf(&command, "%s %s %s %s %s", PYTHON, FIXTURE, kind, SCHEMA_FILE, path) > 0);
+		asprintf(&command, "%s %s %s %s %s", PYTHON, FIXTURE, kind, SCHEMA_FOLDER, path) > 0);
 	assert_int_equal(system(command), 0);
 	free(command);
 	return path;

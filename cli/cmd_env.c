@@ -27,7 +27,7 @@ static const struct argp_option env_option[] = {
 	{"socket", KEY_SOCKET, "PATH", 0,
 		"the collector to use (default: RTL_SOCKET, else the job finds one itself)", 0},
 	{"job", KEY_JOB, "KEY", 0, "RTL_JOB_ID: what belongs into one session", 0},
-	{"mode", 'm', "MODE", 0, "RTL_MODE of the job", 0},
+	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack (default), or a software GPU: SIMULATED", 0},
 	{0},
@@ -45,7 +45,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->job = value;
 		return 0;
 	case 'm':
-		options->mode = value;
+		options->mode = opts_mode(value);
 		return 0;
 	case KEY_DEVICE:
 		options->is_soft = !strcmp(value, "soft");

@@ -10,6 +10,7 @@
 #include "cli/cmd.h"
 #include "cli/say.h"
 #include "proto/cleanup.h"
+#include "proto/mode.h"
 
 #define OPTS_NAMES_MAX 64
 
@@ -207,4 +208,17 @@ uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint6
 		opts_error("--%s %s: not seconds from %g to %g", name, text, (double)min_ns / 1e9,
 			(double)max_ns / 1e9);
 	return (uint64_t)(value * 1e9 + 0.5);
+}
+
+const char *opts_mode(const char *text)
+{
+	char names[128] = "";
+	size_t used = 0;
+
+	if (*text && mode_find(text))
+		return text;
+	for (const struct mode *mode = modes; mode->name && used < sizeof(names); mode++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+			used ? ", " : "", mode->name);
+	opts_error("--mode %s: none of %s", text, names);
 }

@@ -23,3 +23,7 @@ _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf,
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
 /* Seconds with a fraction, in ns. */
 uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns);
+/* A name of proto/mode.h, for RTL_MODE. */
+const char *opts_mode(const char *text);
+#define OPTS_MODE_HELP                                                                             \
+	"what to record: lite, standard (default), full, hip, off; see RTL_MODE in the README"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/opts.h"
+#include "proto/mode.h"
 
 enum run_key {
 	KEY_PRIVATE = 0x100,
@@ -20,7 +21,7 @@ static const struct argp_option run_option[] = {
 		"a collector of this job alone, even where the node has one", 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack, untouched (default), or a software GPU: SIMULATED", 0},
-	{"mode", 'm', "MODE", 0, "RTL_MODE of the job: off records nothing", 0},
+	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"socket", KEY_SOCKET, "PATH", 0, "the collector to use (default: RTL_SOCKET, the node's)",
 		0},
 	{"strict", KEY_STRICT, NULL, 0,
@@ -29,18 +30,6 @@ static const struct argp_option run_option[] = {
 	{"verbose", 'v', NULL, 0, "say what is used", 0},
 	{0},
 };
-
-/* The seed's names; what they record beyond "off" is the shim's to choose. */
-static bool is_mode(const char *name)
-{
-	static const char *const modes[] = {
-		"lite", "standard", "default", "full", "hip", "off", "shadow"};
-
-	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
-		if (!strcmp(name, modes[i]))
-			return true;
-	return false;
-}
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
@@ -56,10 +45,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->is_forced = true;
 		return 0;
 	case 'm':
-		if (!is_mode(value))
-			opts_error("--mode %s: none of lite, standard, default, full, hip, off",
-				value);
-		options->mode = value;
+		options->mode = opts_mode(value);
 		return 0;
 	case 'q':
 		options->is_quiet = true;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/config.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 const struct config_variable config_variables[] = {
 	{"RTL_SOCKET", "path of the collector's socket"},
-	{"RTL_MODE", "off: record nothing; anything else is noted in the database"},
+	{"RTL_MODE", "what to record: lite, standard, full, hip or off"},
 	{"RTL_DEBUG", "1: say on stderr what the shim does; 2: say more"},
 	{"RTL_EXIT_MS", "how long the end of the program may be held for its last records; 50"},
 	{NULL, NULL},
 };
 
-/* What is recorded when nobody asked for something else. */
-#define CONFIG_MODE_DEFAULT "standard"
-
 enum { CONFIG_SOCKET, CONFIG_MODE, CONFIG_DEBUG, CONFIG_EXIT_MS };
 
 /* More than that is a mistake in the unit. */
 #define EXIT_MS_MAX 600000u
+
+static _Atomic uint32_t capabilities;
 
 static const char *variable_find(const char *const *environment, int index)
 {
@@ -53,17 +53,34 @@ static uint64_t exit_parse(const char *text)
 	return *text || ms > EXIT_MS_MAX ? EXIT_NS_MAX : ms * 1000000u;
 }
 
+/* A mistyped mode is no reason to record nothing. */
+static void mode_read(const char *name, struct config *ret)
+{
+	uint32_t has;
+
+	ret->mode = mode_find(name);
+	if (!ret->mode) {
+		text_copy(ret->unknown_mode, sizeof(ret->unknown_mode), name);
+		ret->mode = mode_find(MODE_DEFAULT);
+	}
+	has = ret->mode->capabilities;
+	ret->is_off = has == MODE_OFF;
+	atomic_store_explicit(&capabilities, ret->is_off ? 0 : has, memory_order_relaxed);
+}
+
+bool config_has(enum mode_capability capability)
+{
+	return atomic_load_explicit(&capabilities, memory_order_relaxed) & capability;
+}
+
 void config_read(const char *const *environment, struct config *ret)
 {
 	const char *debug = variable_find(environment, CONFIG_DEBUG);
 
 	memset(ret, 0, sizeof(*ret));
 	text_copy(ret->socket, sizeof(ret->socket), variable_find(environment, CONFIG_SOCKET));
-	text_copy(ret->mode, sizeof(ret->mode), variable_find(environment, CONFIG_MODE));
-	if (!ret->mode[0])
-		text_copy(ret->mode, sizeof(ret->mode), CONFIG_MODE_DEFAULT);
+	mode_read(variable_find(environment, CONFIG_MODE), ret);
 	if (debug[0] == '1' || debug[0] == '2')
 		ret->debug = (unsigned)(debug[0] - '0');
 	ret->exit_ns = exit_parse(variable_find(environment, CONFIG_EXIT_MS));
-	ret->is_off = !strcmp(ret->mode, "off");
 }

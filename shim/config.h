@@ -8,10 +8,12 @@
 #include <stdint.h>
 
 #include "proto/limits.h"
+#include "proto/mode.h"
 
 struct config {
 	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
-	char mode[32];		      /* RTL_MODE, as given; "off" disables the shim */
+	const struct mode *mode;      /* RTL_MODE */
+	char unknown_mode[32];	      /* RTL_MODE where it named none: the default stands for it */
 	unsigned debug;		      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
 	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
@@ -26,3 +28,9 @@ struct config_variable {
 extern const struct config_variable config_variables[];
 
 void config_read(const char *const *environment, struct config *ret);
+
+/*
+ * Whether the mode of this process has @capability, by the last config_read(); before OnLoad
+ * nothing has. Any thread, also on the dispatch path.
+ */
+bool config_has(enum mode_capability capability);

@@ -93,7 +93,7 @@ static int shim_worker_start(struct shim *s, const struct front_end *front_end)
 				.identity = &s->identity,
 				.rank = &s->rank,
 				.agents = &s->agents,
-				.mode = s->config.mode,
+				.mode = s->config.mode->name,
 				.front_end = front_end ? front_end->name : "none",
 				.runtime = s->clocks.runtime,
 				.recorder_bytes = capture_recorder(s->capture)->bytes,
@@ -156,7 +156,7 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	clock_source_close(&s->clocks);
 	clock_source_open(&s->table, &s->agents, &s->clocks);
-	front_end = runtime_front_end(&s->table, s->clocks.runtime, s->config.mode);
+	front_end = runtime_front_end(&s->table, s->clocks.runtime, s->config.mode->name);
 	slog_debug(1, "%s: table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
 		s->clocks.runtime, table.root_major, table.ext_bytes, table.ext_step,
 		s->agents.count, front_end ? front_end->name : "none");
@@ -205,6 +205,9 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	slog_init(shim.config.debug);
 	if (shim.config.is_off)
 		return true;
+	if (shim.config.unknown_mode[0])
+		slog_tell("RTL_MODE=%s is no mode; recording as %s", shim.config.unknown_mode,
+			shim.config.mode->name);
 	r = shim_start(&shim, table);
 	slog_debug(2, "OnLoad took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);

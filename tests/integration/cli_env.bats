@@ -24,12 +24,14 @@ bats_require_minimum_version 1.5.0
 @test "rtl env: socket, job, mode and software GPU on request" {
 	run -0 --separate-stderr "$rtl" env
 	[[ $output != *RTL_SOCKET* && $output != *RTL_JOB_ID* && $output != *LD_LIBRARY_PATH* ]]
-	run -0 --separate-stderr "$rtl" env --socket /some/where.sock --job 'a b' -m low --device soft
+	run -0 --separate-stderr "$rtl" env --socket /some/where.sock --job 'a b' -m lite --device soft
 	[[ $output == *"export RTL_SOCKET=/some/where.sock"* ]]
 	[[ $output == *"export RTL_JOB_ID='a b'"* ]]
-	[[ $output == *"export RTL_MODE=low"* ]]
+	[[ $output == *"export RTL_MODE=lite"* ]]
 	[[ $output == *"export LD_LIBRARY_PATH=$(realpath "$libdir/softgpu")"* ]]
 	run -2 "$rtl" env --no-such-option
+	run -2 "$rtl" env -m low
+	[[ $output == *"none of lite, standard, full, hip, off"* ]]
 }
 
 @test "RTL_LIBDIR says where the libraries are" {

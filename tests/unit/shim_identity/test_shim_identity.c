@@ -67,7 +67,8 @@ static void configuration_comes_from_the_table(void **state)
 	config_read(environment, &config);
 	assert_string_equal(config.socket, "/tmp/x.sock");
 	assert_int_equal(config.debug, 2);
-	assert_string_equal(config.mode, "lite");
+	assert_string_equal(config.mode->name, "lite");
+	assert_string_equal(config.unknown_mode, "");
 	assert_false(config.is_off);
 	assert_int_equal(config.exit_ns, EXIT_NS_MAX);
 	config_read(off, &config);
@@ -75,6 +76,33 @@ static void configuration_comes_from_the_table(void **state)
 	assert_int_equal(config.debug, 0);
 	assert_string_equal(config.socket, "");
 	assert_int_equal(config.exit_ns, 1500000000);
+}
+
+static void a_mode_is_a_set_of_capabilities(void **state)
+{
+	static const struct {
+		const char *mode;
+		const char *name;
+		unsigned has;
+	} expected[] = {
+		{"RTL_MODE=", "standard", OWN_SIGNAL_TIMES},
+		{"RTL_MODE=default", "standard", OWN_SIGNAL_TIMES},
+		{"RTL_MODE=lite", "lite", 0},
+		{"RTL_MODE=full", "full", OWN_SIGNAL_TIMES | COPY_TIMES},
+		{"RTL_MODE=hip", "hip", OWN_SIGNAL_TIMES | HOST_CALLS},
+		{"RTL_MODE=off", "off", 0},
+		{"RTL_MODE=litte", "standard", OWN_SIGNAL_TIMES},
+	};
+	struct config config;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		config_read((const char *const[]){expected[i].mode, NULL}, &config);
+		assert_string_equal(config.mode->name, expected[i].name);
+		for (unsigned bit = 1; bit <= HOST_CALLS; bit <<= 1)
+			assert_int_equal(config_has(bit), (expected[i].has & bit) != 0);
+	}
+	assert_string_equal(config.unknown_mode, "litte");
 }
 
 static void a_time_that_is_none_is_the_default(void **state)
@@ -97,6 +125,7 @@ int main(void)
 		cmocka_unit_test(a_boot_id_is_sixteen_bytes_or_refused),
 		cmocka_unit_test(this_process_is_known),
 		cmocka_unit_test(configuration_comes_from_the_table),
+		cmocka_unit_test(a_mode_is_a_set_of_capabilities),
 		cmocka_unit_test(a_time_that_is_none_is_the_default),
 	};
 

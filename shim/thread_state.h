@@ -18,7 +18,7 @@ struct thread_state {
 
 extern __thread struct thread_state thread_state;
 
-/* The kernel's id of the calling thread; one system call in its life. */
+/* The kernel's id of the calling thread; no system call. */
 uint32_t thread_state_tid(void);
 
 /* fork's child: its thread has another id, and is in none of the parent's calls. */

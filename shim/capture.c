@@ -34,6 +34,20 @@ static void sparse_free(void *memory, size_t bytes)
 #define QUEUES_BYTES	 (RECORDER_QUEUES * sizeof(struct capture_queue))
 #define APPSIG_BYTES	 (APPSIG_BUCKETS * sizeof(_Atomic uint64_t[APPSIG_WAYS]))
 #define QUARANTINE_BYTES (QUARANTINE_MAX * sizeof(struct quarantined))
+#define OURS_BYTES	 4096u
+
+/* 1; and 0 in a child, which has neither our thread nor our recorder. */
+static _Atomic uint32_t *ours_new(void)
+{
+	_Atomic uint32_t *page = sparse_new(OURS_BYTES);
+
+	if (!page)
+		return NULL;
+	/* Before Linux 4.14 only fork.c tells a child. */
+	(void)madvise((void *)page, OURS_BYTES, MADV_WIPEONFORK);
+	atomic_store_explicit(page, 1, memory_order_relaxed);
+	return page;
+}
 
 static int memory_get(struct capture *c)
 {
@@ -42,7 +56,8 @@ static int memory_get(struct capture *c)
 	c->appsig = sparse_new(APPSIG_BYTES);
 	c->quarantine = sparse_new(QUARANTINE_BYTES);
 	c->shadow = shadow_table_new();
-	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow)
+	c->is_ours = ours_new();
+	if (!c->is_ours || !c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < RECORDER_QUEUES; i++)
 		c->queues[i].index = i;
@@ -81,6 +96,7 @@ struct capture *capture_free(struct capture *c)
 	sparse_free(c->queues, QUEUES_BYTES);
 	sparse_free(c->appsig, APPSIG_BYTES);
 	sparse_free(c->quarantine, QUARANTINE_BYTES);
+	sparse_free((void *)c->is_ours, OURS_BYTES);
 	shadow_table_free(c->shadow);
 	batch_done(&c->batch);
 	free(c);
@@ -106,12 +122,12 @@ void capture_release_signals(struct capture *c)
 
 void capture_pass_through(struct capture *c)
 {
-	atomic_store_explicit(&c->is_pass_through, 1, memory_order_relaxed);
+	atomic_store_explicit(c->is_ours, 0, memory_order_relaxed);
 }
 
 bool capture_is_pass_through(const struct capture *c)
 {
-	return atomic_load_explicit(&c->is_pass_through, memory_order_relaxed) != 0;
+	return !atomic_load_explicit(c->is_ours, memory_order_relaxed);
 }
 
 uint64_t capture_pending(const struct capture *c)

@@ -119,7 +119,8 @@ struct capture {
 	/* Held through each pass of the harvester, the only one that touches the runtime's memory. */
 	_Atomic uint32_t pass_lock;
 	bool is_detached; /* under pass_lock: the runtime is gone */
-	_Atomic uint32_t is_pass_through;
+	/* A page of its own that is zero in a child, however that was made: 0: pass through. */
+	_Atomic uint32_t *is_ours;
 
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */

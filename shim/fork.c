@@ -20,8 +20,9 @@ static void fork_in_child(void)
 	markers_forget();
 	thread_state_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
-	if (!capture || capture_is_pass_through(capture))
+	if (!capture)
 		return;
+	hooks_remove();
 	capture_pass_through(capture);
 	worker_forget();
 	if (fd_is(capture_recorder(capture)->fd, FD_RECORDER))

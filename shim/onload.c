@@ -125,7 +125,7 @@ static void shim_forget(struct shim *s)
 /* exit() without hsa_shut_down: the collector reads the recorder, if it has been told of it. */
 static void shim_at_exit(void)
 {
-	if (shim.is_on)
+	if (shim.is_on && !capture_is_pass_through(shim.capture))
 		worker_introduce();
 }
 

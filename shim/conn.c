@@ -150,7 +150,7 @@ static int path_connect(const char *path)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
 		return -errno;
 	if (!conn_trusts(peer.uid, PASSWD))
-		return -EPERM;
+		return -EKEYREJECTED;
 	return TAKE_FD(fd);
 }
 
@@ -162,7 +162,7 @@ static void conn_complain(struct conn *conn)
 	if (conn->has_complained || !conn->failed_error || !recorder_queues_used(conn->recorder))
 		return;
 	conn->has_complained = true;
-	if (conn->failed_error == EPERM)
+	if (conn->failed_error == EKEYREJECTED)
 		slog_tell("the collector at %s runs as a user that is not trusted; nothing is "
 			  "recorded",
 			path);

@@ -1,25 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * For descriptors that the shim keeps. A program that was started with its standard input,
- * output or error closed must not find one of ours there: what it prints would go into the
- * recorder. Any thread; inline only.
+ * For descriptors that the shim keeps. Programs count on getting the lowest free numbers, and one
+ * that was started with its standard input, output or error closed must not find one of ours
+ * there: what it prints would go into the recorder. Any thread; inline only.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-/* @fd as open() and its like return it, moved past 2; -1 and errno. */
+/* Below 64: a table of descriptors that has to grow makes all threads of a process wait. */
+#define FD_OUT_OF_THE_WAY 48
+/* A program that is this close to its limit needs what is left itself. */
+#define FD_LEFT_MIN	  16u
+
+/* The lowest free number says how many below it are in use. */
+static inline bool fd_is_affordable(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > (rlim_t)fd + FD_LEFT_MIN;
+}
+
+/* @fd as open() and its like return it, moved out of the program's way; -1 and errno. */
 static inline int fd_keep(int fd)
 {
-	int kept, saved;
+	int kept = -1, saved;
 
-	if (fd < 0 || fd > STDERR_FILENO)
-		return fd;
-	kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd < 0 || fd >= FD_OUT_OF_THE_WAY) {
+		if (fd < 0 || fd_is_affordable(fd))
+			return fd;
+		close(fd);
+		errno = EMFILE;
+		return -1;
+	}
+	if (fd_is_affordable(fd)) {
+		kept = fcntl(fd, F_DUPFD_CLOEXEC, FD_OUT_OF_THE_WAY);
+		/* Beyond a low limit: then just not the standard ones. */
+		if (kept < 0)
+			kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	} else {
+		errno = EMFILE;
+	}
 	saved = errno;
 	close(fd);
 	errno = saved;

@@ -290,15 +290,29 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, bool is_forced)
 
 static bool pass(struct capture *c, uint64_t now_ns, bool is_forced)
 {
-	bool is_active = false;
+	bool is_active;
 
-	/* Contended only by capture_detach(). */
+	if (!harvest_runtime_hold(c))
+		return false;
+	is_active = pass_locked(c, now_ns, is_forced);
+	harvest_runtime_release(c);
+	return is_active;
+}
+
+bool harvest_runtime_hold(struct capture *c)
+{
+	/* Contended only by harvest_detach(). */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
 		sched_yield();
 	if (!c->is_detached)
-		is_active = pass_locked(c, now_ns, is_forced);
+		return true;
+	harvest_runtime_release(c);
+	return false;
+}
+
+void harvest_runtime_release(struct capture *c)
+{
 	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
-	return is_active;
 }
 
 bool harvest_run(struct capture *c, uint64_t now_ns)

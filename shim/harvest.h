@@ -31,6 +31,13 @@ bool harvest_flush(struct capture *capture, uint64_t now_ns);
  */
 bool harvest_detach(struct capture *capture, uint64_t deadline_ns);
 
+/*
+ * Around whatever the shim's thread asks of the runtime: false when that is gone, and then there
+ * is nothing to release. Not for an instant longer than the call takes: OnUnload waits.
+ */
+bool harvest_runtime_hold(struct capture *capture);
+void harvest_runtime_release(struct capture *capture);
+
 /* Hooks, each before the original: hsa_signal_store_* on what is not a doorbell, ... */
 void harvest_signal_store(struct capture *capture, hsa_signal_t signal);
 /* ... hsa_amd_memory_async_copy* with this completion signal (0: none), ... */

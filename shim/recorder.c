@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,6 +15,8 @@
 #include "shim/fd.h"
 
 #define PAGE_BYTES	     4096u
+/* Of a limited address space that is left, the recorder takes one of so many parts at most. */
+#define ADDRESS_SPACE_PART   4u
 /* Kept for overflow definitions: 8192 shapes of 20 bytes and the names that go with them. */
 #define DEFINE_RESERVE_BYTES (256u << 10)
 
@@ -84,6 +87,29 @@ static void header_fill(
 	header->start_time = identity->start_time;
 }
 
+/*
+ * A program with a limit on its address space has planned with it: the recorder may take no more
+ * than a part of what is left, or an allocation of the program's own would fail later.
+ */
+static bool has_address_space(uint64_t bytes)
+{
+	char text[64] = "";
+	struct rlimit limit;
+	uint64_t used, left;
+	ssize_t got;
+	int fd;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	used = got > 0 ? strtoull(text, NULL, 10) * PAGE_BYTES : UINT64_MAX;
+	left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+	return left / ADDRESS_SPACE_PART >= bytes;
+}
+
 int recorder_create(const struct recorder_identity *identity, struct recorder *ret)
 {
 	struct recorder_header plan = {0};
@@ -93,6 +119,8 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 
 	memset(ret, 0, sizeof(*ret));
 	ret->fd = -1;
+	if (!has_address_space(total))
+		return -ENOMEM;
 	r = memfd_make(total, &ret->fd);
 	if (r < 0)
 		return r;

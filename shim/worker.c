@@ -59,11 +59,23 @@ static struct worker worker = {.wake = -1, .conn.fd = -1};
 
 /* ---- anchors --------------------------------------------------------------------------------- */
 
+/* The clock is the runtime's, which may be gone when OnUnload has given up on this thread. */
+static int clock_read(struct worker *w, uint32_t gpu, struct recorder_anchor *ret)
+{
+	int r;
+
+	if (!harvest_runtime_hold(w->setup.capture))
+		return -ESHUTDOWN;
+	r = clock_source_read(w->setup.clocks, gpu, ret);
+	harvest_runtime_release(w->setup.capture);
+	return r;
+}
+
 static void anchor_take(struct worker *w, uint32_t gpu)
 {
 	struct recorder_anchor anchor;
 
-	if (clock_source_read(w->setup.clocks, gpu, &anchor)) {
+	if (clock_read(w, gpu, &anchor)) {
 		recorder_count(w->recorder, RTL_P_anchor_failures, 1);
 		return;
 	}
@@ -103,7 +115,7 @@ static void clocks_calibrate(struct worker *w)
 
 	memset(first, 0, sizeof(first));
 	for (uint32_t i = 0; i < agents->count; i++) {
-		if (clock_source_read(w->setup.clocks, i, &first[i])) {
+		if (clock_read(w, i, &first[i])) {
 			recorder_count(w->recorder, RTL_P_anchor_failures, 1);
 			continue;
 		}
@@ -115,7 +127,7 @@ static void clocks_calibrate(struct worker *w)
 		worker_sleep(w, CALIBRATION_NS);
 	for (uint32_t i = 0; i < agents->count; i++) {
 		if (!agents->gpu[i].tick_hz && first[i].tick &&
-			!clock_source_read(w->setup.clocks, i, &last))
+			!clock_read(w, i, &last))
 			agents->gpu[i].tick_hz = clock_source_estimate_hz(&first[i], &last);
 		recorder_anchor_set_rate(w->recorder, i, agents->gpu[i].tick_hz);
 	}
@@ -243,16 +255,33 @@ static void worker_finish(struct worker *w)
 		(unsigned long long)capture_pending(w->setup.capture));
 }
 
+static bool greet(struct worker *w)
+{
+	size_t bytes = 0;
+
+	w->hello = hello_encode(&w->setup.hello, &bytes);
+	w->has_conn =
+		w->hello && !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, bytes);
+	if (w->has_conn)
+		conn_step(&w->conn, clock_boottime_ns());
+	return w->has_conn;
+}
+
+/* Hello says the rates; those that the runtime does not know take a millisecond to measure. */
+static bool rates_are_known(const struct agents *agents)
+{
+	for (uint32_t i = 0; i < agents->count; i++)
+		if (!agents->gpu[i].tick_hz)
+			return false;
+	return true;
+}
+
 static void *worker_main(void *argument)
 {
 	struct worker *w = argument;
-	size_t hello_bytes = 0;
 
 	clocks_calibrate(w);
-	w->hello = hello_encode(&w->setup.hello, &hello_bytes);
-	w->has_conn = w->hello &&
-		      !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, hello_bytes);
-	if (!w->has_conn) {
+	if (!w->has_conn && !greet(w)) {
 		/* Harvesting goes on: a full recorder counts what it drops. */
 		slog_tell("no memory to talk to the collector; nothing is recorded");
 		conn_forget(&w->conn);
@@ -266,19 +295,25 @@ static void *worker_main(void *argument)
 /* ---- start and stop ----------------------------------------------------------------------------
  */
 
-/* The thread inherits the mask of whoever brought the runtime up; the process may use more. */
-static void affinity_reset(void)
+/*
+ * The thread inherits the mask of whoever brought the runtime up; the process may use more. And
+ * a thread of ours that polls every millisecond has no business in a real-time class.
+ */
+static void schedule_reset(void)
 {
+	const struct sched_param none = {0};
 	cpu_set_t all;
 
 	if (!sched_getaffinity(getpid(), sizeof(all), &all))
 		sched_setaffinity(0, sizeof(all), &all);
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 static void *worker_entry(void *argument)
 {
 	pthread_setname_np(pthread_self(), "rtl-shim");
-	affinity_reset();
+	schedule_reset();
 	return worker_main(argument);
 }
 
@@ -336,6 +371,10 @@ int worker_start(const struct worker_setup *setup)
 	if (w->wake < 0)
 		return -errno;
 	markers_begin();
+	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
+	 * or a signal, is known to the collector all the same. Nothing of this waits. */
+	if (rates_are_known(setup->agents))
+		greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
 	return r;

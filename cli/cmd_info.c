@@ -123,6 +123,20 @@ static const struct render_column clock_columns[] = {
 	{"realtime_offset_ns", NULL, RENDER_ID},
 };
 
+static const struct render_column copy_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"direction", "DIRECTION", RENDER_TEXT},
+	{"source_gpuId", "FROM GPU", RENDER_ID},
+	{"target_gpuId", "TO GPU", RENDER_ID},
+	{"how", "HOW", RENDER_TEXT},
+	{"calls", "COPIES", RENDER_COUNT},
+	{"bytes", "BYTES", RENDER_COUNT},
+	{"timed", "TIMED", RENDER_COUNT},
+	{"total_ns", "TOTAL ms", RENDER_NS_IN_MS},
+	{"gb_per_s", "GB/s", RENDER_TENTHS},
+};
+
 static const struct {
 	const char *query, *key, *title;
 	const struct render_column *columns;
@@ -137,6 +151,7 @@ static const struct {
 	PART("processes", "processes", "PROCESSES", process_columns),
 	PART("gpus", "gpus", "GPUS", gpu_columns),
 	PART("clocks", "clocks", "CLOCKS", clock_columns),
+	PART("copies_of_ranks", "copies", "COPIES", copy_columns),
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

@@ -20,6 +20,7 @@ struct query {
 	char *path;
 	bool is_live;
 	uint64_t bytes;
+	int64_t schema;
 	char error[QUERY_ERROR_BYTES];
 };
 
@@ -117,11 +118,22 @@ static int prepare(
 	return 0;
 }
 
+/* "-- since N": about what schema N brought; a file of an older one has nothing of the kind. */
+static bool is_older_than(const struct query *query, const char *sql)
+{
+	static const char since[] = "\n-- since ";
+	const char *at = strstr(sql, since);
+
+	return at && query->schema < strtol(at + strlen(since), NULL, 10);
+}
+
 int query_ask(struct query *query, const char *name, struct query_rows **ret)
 {
 	for (const struct query_text *text = query_texts; text->name; text++)
 		if (!strcmp(text->name, name))
-			return prepare(query, text->sql, NULL, ret);
+			return prepare(query,
+				is_older_than(query, text->sql) ? "SELECT NULL WHERE 0" : text->sql,
+				NULL, ret);
 	set_error(query, "no query is called %s", name);
 	return -EINVAL;
 }
@@ -261,6 +273,7 @@ static int check_identity(struct query *query)
 			(long long)version);
 		return -EINVAL;
 	}
+	query->schema = version;
 	return 0;
 }
 

@@ -33,7 +33,10 @@ bool query_is_live(const struct query *query);
 /* Size of the file, without its log. */
 uint64_t query_file_bytes(const struct query *query);
 
-/* Asks query/@name.sql. 0 or -errno as query_open(). Free the rows before the query. */
+/*
+ * Asks query/@name.sql. 0 or -errno as query_open(). Free the rows before the query. One that says
+ * "-- since N" gets no rows from a file of a schema before N.
+ */
 int query_ask(struct query *query, const char *name, struct query_rows **ret);
 /*
  * Asks what a user typed: one statement that only reads. -EPERM: it would write, attach or load

@@ -50,6 +50,7 @@ void summary_free_p(struct summary **summary)
 		free(s->losses[i].reason);
 	free(s->ranks);
 	free(s->losses);
+	free(s->copies);
 	free(s->name);
 	free(s->command);
 	free(s->host);
@@ -215,6 +216,36 @@ static int load_losses(struct query *query, struct summary *s)
 	return r;
 }
 
+static int load_copies(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "copies", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_copies *grown =
+			reallocarray(s->copies, s->copy_count + 1, sizeof(*grown));
+		struct summary_copies *copies;
+
+		if (!grown)
+			return -ENOMEM;
+		s->copies = grown;
+		copies = &grown[s->copy_count++];
+		*copies = (struct summary_copies){
+			.calls = (uint64_t)query_integer(rows, 1),
+			.bytes = (uint64_t)query_integer(rows, 2),
+			.timed = (uint64_t)query_integer(rows, 3),
+			.timed_bytes = (uint64_t)query_integer(rows, 4),
+			.total_ns = query_integer(rows, 5),
+			.min_ns = query_integer(rows, 6),
+			.max_ns = query_integer(rows, 7),
+		};
+		snprintf(copies->direction, sizeof(copies->direction), "%s",
+			query_text(rows, 0) ? query_text(rows, 0) : "");
+		r = 0;
+	}
+	return r;
+}
+
 static char *copy_text(const struct query_rows *rows, int column)
 {
 	const char *text = query_text(rows, column);
@@ -259,6 +290,8 @@ int summary_new(struct query *query, struct summary **ret)
 		r = load_ranks(query, s);
 	if (!r)
 		r = load_losses(query, s);
+	if (!r)
+		r = load_copies(query, s);
 	if (r)
 		return r;
 	*ret = TAKE(s);

@@ -16,6 +16,7 @@ enum summary_table {
 	SUMMARY_RANK_TABLE,
 	SUMMARY_GPU_TABLE,
 	SUMMARY_LOSS_TABLE,
+	SUMMARY_COPY_TABLE,
 };
 
 struct summary_options {
@@ -43,6 +44,14 @@ struct summary_loss {
 	char *reason;
 };
 
+/* Copies of one direction. */
+struct summary_copies {
+	char direction[16];
+	uint64_t calls, bytes;
+	uint64_t timed, timed_bytes; /* of those, the ones that have times */
+	int64_t total_ns, min_ns, max_ns;
+};
+
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
@@ -50,6 +59,8 @@ struct summary {
 	size_t rank_count;
 	struct summary_loss *losses;
 	size_t loss_count;
+	struct summary_copies *copies;
+	size_t copy_count;
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
 	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */

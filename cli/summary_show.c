@@ -179,6 +179,44 @@ static void loss_row(const struct summary *s, size_t i, struct render_value *ret
 	*ret++ = render_integer(s->verdict->is_simulated);
 }
 
+/* ---- copies ---- */
+
+static const struct render_column copy_columns[] = {
+	{"direction", "DIRECTION", RENDER_TEXT},
+	{"calls", "CALLS", RENDER_COUNT},
+	{"bytes", "BYTES", RENDER_COUNT},
+	{"timed", "TIMED", RENDER_COUNT},
+	{"total_ns", "TOTAL ms", RENDER_NS_IN_MS},
+	{"avg_ns", "AVG us", RENDER_NS_IN_US},
+	{"min_ns", "MIN us", RENDER_NS_IN_US},
+	{"max_ns", "MAX us", RENDER_NS_IN_US},
+	{"gb_per_s", "GB/s", RENDER_TENTHS},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+static size_t copy_rows(const struct summary *s)
+{
+	return s->copy_count;
+}
+
+static void copy_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct summary_copies *c = s->copies + i;
+
+	*ret++ = render_text(c->direction);
+	*ret++ = count_value(c->calls);
+	*ret++ = count_value(c->bytes);
+	*ret++ = count_value(c->timed);
+	*ret++ = render_optional(c->timed > 0, c->total_ns);
+	*ret++ = mean(c->total_ns, c->timed);
+	*ret++ = render_optional(c->timed > 0, c->min_ns);
+	*ret++ = render_optional(c->timed > 0, c->max_ns);
+	/* Bytes a nanosecond are GB a second. */
+	*ret++ = c->total_ns > 0 ? render_real((double)c->timed_bytes / (double)c->total_ns)
+				 : render_null();
+	*ret++ = render_integer(s->verdict->is_simulated);
+}
+
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof(columns[0])
 
 /* In the order of enum summary_table. */
@@ -187,6 +225,7 @@ static const struct table tables[] = {
 	{"RANKS", "ranks", COLUMNS(rank_columns), rank_rows, rank_row},
 	{"GPUS", "gpus", COLUMNS(gpu_columns), gpu_rows, gpu_row},
 	{"LOSSES", "losses", COLUMNS(loss_columns), loss_rows, loss_row},
+	{"COPIES", "copies", COLUMNS(copy_columns), copy_rows, copy_row},
 };
 
 static int put_table(const struct summary *s, const struct table *table, enum render_format format,
@@ -275,6 +314,8 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_RANK_TABLE, 0, o->width, to);
 	if (!r && is_gpu_shared(s))
 		r = put_titled(s, SUMMARY_GPU_TABLE, 0, o->width, to);
+	if (!r && s->copy_count)
+		r = put_titled(s, SUMMARY_COPY_TABLE, 0, o->width, to);
 	if (!r && s->loss_count)
 		r = put_titled(s, SUMMARY_LOSS_TABLE, 0, o->width, to);
 	return r;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "collectord/database.h"
+#include "collectord/ingest_copies.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
 
@@ -343,6 +344,36 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 
 /* ---- numbers --------------------------------------------------------------------------- */
 
+static bool is_record(const Rtl__Frame *frame)
+{
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DISPATCHES:
+	case RTL__FRAME__BODY_MARKERS:
+	case RTL__FRAME__BODY_COPIES:
+	case RTL__FRAME__BODY_COPY_TIMES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int take_records(struct writer *writer, struct process *process, const Rtl__Frame *frame,
+	char why[INGEST_WHY_BYTES])
+{
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DISPATCHES:
+		return take_dispatches(writer, process, frame->dispatches, why);
+	case RTL__FRAME__BODY_MARKERS:
+		return take_markers(writer, process, frame->markers, why);
+	case RTL__FRAME__BODY_COPIES:
+		return ingest_copies(writer, process, frame->copies, why);
+	case RTL__FRAME__BODY_COPY_TIMES:
+		return ingest_copy_times(writer, process, frame->copy_times, why);
+	default:
+		return bad(why, "a frame that no shim sends");
+	}
+}
+
 static int take_numbered(struct writer *writer, struct process *process, const Rtl__Frame *frame,
 	char why[INGEST_WHY_BYTES])
 {
@@ -358,10 +389,7 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 			frame->number, process->frame);
 		return -EBADMSG;
 	}
-	if (frame->body_case == RTL__FRAME__BODY_DISPATCHES)
-		r = take_dispatches(writer, process, frame->dispatches, why);
-	else
-		r = take_markers(writer, process, frame->markers, why);
+	r = take_records(writer, process, frame, why);
 	if (r == 0)
 		process->frame = frame->number;
 	return r;
@@ -370,11 +398,9 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
 	char why[INGEST_WHY_BYTES])
 {
-	bool is_record = frame->body_case == RTL__FRAME__BODY_DISPATCHES ||
-			 frame->body_case == RTL__FRAME__BODY_MARKERS;
-
-	if (is_record != (frame->has_number != 0))
-		return bad(why, is_record ? "records without a number" : "a number on no records");
-	return is_record ? take_numbered(writer, process, frame, why)
-			 : take_unnumbered(writer, process, frame, why);
+	if (is_record(frame) != (frame->has_number != 0))
+		return bad(why, frame->has_number ? "a number on no records"
+						  : "records without a number");
+	return frame->has_number ? take_numbered(writer, process, frame, why)
+				 : take_unnumbered(writer, process, frame, why);
 }

@@ -65,9 +65,9 @@ static bool is_skip(unsigned counter)
 	       counter != RTL_Q_skipped_not_kernel;
 }
 
-static bool is_drop(unsigned counter)
+static bool is_drop(const char *counter)
 {
-	return !strncmp(rtl_queue_counter_name[counter], "dropped_", 8);
+	return !strncmp(counter, "dropped_", 8);
 }
 
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue)
@@ -85,7 +85,7 @@ uint64_t ledger_queue_dropped(const struct ledger_queue *queue)
 	uint64_t sum = queue->malformed;
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
-		if (is_drop(i))
+		if (is_drop(rtl_queue_counter_name[i]))
 			sum += queue->counter[i];
 	return max_u64(sum, queue->dropped_before);
 }
@@ -365,13 +365,14 @@ static int save_losses(struct ledger *ledger, sqlite3_stmt *put)
 	HASH_ITER (hh, ledger->queues, queue, next) {
 		torn += queue->torn;
 		for (unsigned i = 0; i < RTL_Q_COUNT; i++)
-			if (is_drop(i))
+			if (is_drop(rtl_queue_counter_name[i]))
 				dropped[i] += queue->counter[i];
 	}
 	r = save_loss(ledger, "torn", torn, true, put);
-	if (r == 0)
-		r = save_loss(ledger, "dropped_markers", ledger->process[RTL_P_dropped_markers],
-			true, put);
+	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
+		if (is_drop(rtl_process_counter_name[i]))
+			r = save_loss(ledger, rtl_process_counter_name[i], ledger->process[i], true,
+				put);
 	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)
 		r = save_loss(ledger, rtl_queue_counter_name[i], dropped[i], true, put);
 	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)

@@ -83,6 +83,11 @@
 			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                 \
 	X(MARKER_END, "UPDATE rtl_marker_base SET end_ns = ?3 "                                    \
 		      "WHERE process_id = ?1 AND id = ?2 AND end_ns IS NULL")                      \
+	X(COPY_PUT, "INSERT OR IGNORE INTO rtl_copy_base (process_id, number, tid, submit_ns, "    \
+		    "bytes, how, direction, source_gpuId, target_gpuId, engine, call, marker) "    \
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                  \
+	X(COPY_TIMES, "UPDATE rtl_copy_base SET start_ns = ?3, end_ns = ?4 "                       \
+		      "WHERE process_id = ?1 AND number = ?2 AND start_ns IS NULL")                \
 	/* total(): exact below 2^53, and no error above, where only a lie gets. */                  \
 	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
 		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \

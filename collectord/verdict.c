@@ -44,10 +44,12 @@ static const char *known_name(const char *name)
 
 static void add_loss(struct completeness *c, const char *reason, uint64_t count)
 {
+	uint64_t *host = completeness_host_loss(c, reason);
+
 	if (!strcmp(reason, "torn"))
 		return; /* summed from the queues */
-	if (!strcmp(reason, "dropped_markers"))
-		c->markers_dropped += count;
+	if (host)
+		*host += count;
 	else if (!strcmp(reason, "unknown_tail"))
 		c->tails_unknown += count;
 	else if (!strncmp(reason, "dropped_", 8))

@@ -53,11 +53,20 @@ static uint64_t count_of(const struct completeness_reasons *reasons, const char 
 	return 0;
 }
 
+uint64_t *completeness_host_loss(struct completeness *c, const char *reason)
+{
+	if (!strcmp(reason, "dropped_markers"))
+		return &c->markers_dropped;
+	if (!strcmp(reason, "dropped_calls"))
+		return &c->calls_dropped;
+	return strcmp(reason, "dropped_copies") ? NULL : &c->copies_dropped;
+}
+
 bool completeness_is_complete(const struct completeness *c)
 {
 	return !c->live && !c->untimed && !c->outstanding && !c->dropped && !c->torn &&
-	       !c->pending && !c->markers_dropped && !c->tails_unknown && !c->undrained &&
-	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
+	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
+	       !c->tails_unknown && !c->undrained && !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
 /* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
@@ -109,6 +118,8 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	put_if(&out, c->torn, "torn", "", "");
 	put_if(&out, c->pending, "pending", "", "");
 	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
+	put_if(&out, c->calls_dropped, "call", "s", " dropped");
+	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
 	put_if(&out, c->tails_unknown, "process", "es", " with an unknown tail");
 	/* Those are the same ones mostly; while it is live it goes without saying. */
 	if (!c->live && c->undrained > c->tails_unknown)

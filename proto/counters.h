@@ -76,7 +76,9 @@
 	X(controls_applied)  /* starts and stops, of the collector or of the user's own schedule */    \
 	X(is_recording)	     /* 0: dormant; dispatches count as skipped_filter */                      \
 	X(clock_regressions) /* an anchor that lies before its predecessor */                          \
-	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */
+	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */                  \
+	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
+	X(copies_untimed)    /* ... and those whose were not to be had */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/copies.h"
 #include "proto/counters.h"
 #include "proto/frame.h"
 #include "proto/limits.h"
@@ -140,6 +141,27 @@ static bool markers_are_valid(const Rtl__Markers *m)
 	       m->n_time_ns == m->n && m->n_text == m->n;
 }
 
+static bool copies_are_valid(const Rtl__Copies *c)
+{
+	if (!c->has_n || c->n == 0 || c->n > FRAME_RECORDS_MAX)
+		return false;
+	if (c->n_how != c->n || c->n_id != c->n || c->n_call != c->n || c->n_tid != c->n ||
+		c->n_submit_ns != c->n || c->n_marker != c->n || c->n_bytes != c->n ||
+		c->n_direction != c->n || c->n_source != c->n || c->n_target != c->n ||
+		c->n_engine != c->n)
+		return false;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!rtl_copy_how_name(c->how[i]) || !rtl_copy_direction_name(c->direction[i]))
+			return false;
+	return true;
+}
+
+static bool copy_times_are_valid(const Rtl__CopyTimes *t)
+{
+	return t->has_n && t->n > 0 && t->n <= FRAME_RECORDS_MAX && t->n_id == t->n &&
+	       t->n_start_ns == t->n && t->n_duration_ns == t->n;
+}
+
 static bool defines_are_valid(const Rtl__Defines *defines)
 {
 	for (size_t i = 0; i < defines->n_shapes; i++)
@@ -158,6 +180,10 @@ static bool body_is_valid(const Rtl__Frame *frame)
 		return frame->has_number && dispatches_are_valid(frame->dispatches);
 	case RTL__FRAME__BODY_MARKERS:
 		return frame->has_number && markers_are_valid(frame->markers);
+	case RTL__FRAME__BODY_COPIES:
+		return frame->has_number && copies_are_valid(frame->copies);
+	case RTL__FRAME__BODY_COPY_TIMES:
+		return frame->has_number && copy_times_are_valid(frame->copy_times);
 	case RTL__FRAME__BODY_DEFINES:
 		return defines_are_valid(frame->defines);
 	default:

@@ -85,7 +85,8 @@ static_assert(sizeof(struct recorder_marker) == 1088, "marker");
 enum recorder_call_kind {
 	RECORDER_CALL_HOST = 1,	  /* a HIP function, on its return */
 	RECORDER_CALL_COLLECTIVE, /* an RCCL function, on its return */
-	RECORDER_CALL_COPY,	  /* an asynchronous copy of the HSA runtime */
+	RECORDER_CALL_COPY,	  /* an asynchronous copy of the HSA runtime, on its submission */
+	RECORDER_CALL_COPY_TIMES, /* start_ns, end_ns: when copy `id` ran on the GPU */
 };
 
 struct recorder_call {

@@ -73,6 +73,8 @@ static void any_loss_is_incomplete(void **state)
 		offsetof(struct completeness, skipped), offsetof(struct completeness, torn),
 		offsetof(struct completeness, pending),
 		offsetof(struct completeness, markers_dropped),
+		offsetof(struct completeness, calls_dropped),
+		offsetof(struct completeness, copies_dropped),
 		offsetof(struct completeness, tails_unknown),
 		offsetof(struct completeness, undrained),
 		offsetof(struct completeness, other_losses)};
@@ -90,6 +92,8 @@ static void any_loss_is_incomplete(void **state)
 static void the_rest_is_said_when_there_is_any(void **state)
 {
 	struct completeness c = {.markers_dropped = 1,
+		.calls_dropped = 7,
+		.copies_dropped = 2,
 		.tails_unknown = 2,
 		.undrained = 3,
 		.other_losses = 4,
@@ -98,7 +102,7 @@ static void the_rest_is_said_when_there_is_any(void **state)
 	(void)state;
 	check(&c, false,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
-		"5 pending, 1 marker dropped, 2 processes with an unknown tail, "
+		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, 2 processes with an unknown tail, "
 		"1 process not read to the end, 4 other losses");
 }
 

@@ -157,6 +157,22 @@ static void what_is_no_session_database_is_refused(void **state)
 	}
 }
 
+static void what_an_older_schema_has_not_is_empty(void **state)
+{
+	const char *path = make_fixture("clean");
+	char error[QUERY_ERROR_BYTES];
+	struct query_rows *rows = NULL;
+	struct query *query = NULL;
+
+	(void)state;
+	run_sql(path, "DROP VIEW rtl_copy; DROP TABLE rtl_copy_base; PRAGMA user_version = 3");
+	assert_int_equal(query_open(path, error, &query), 0);
+	assert_int_equal(query_ask(query, "copies", &rows), 0);
+	assert_int_equal(query_next(rows), 0);
+	query_rows_free_p(&rows);
+	query_free_p(&query);
+}
+
 static void a_live_database_is_read_at_one_moment(void **state)
 {
 	const char *path = make_fixture("live");
@@ -430,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_question_fits_the_schema),
 		cmocka_unit_test(what_is_no_session_database_is_refused),
+		cmocka_unit_test(what_an_older_schema_has_not_is_empty),
 		cmocka_unit_test(a_live_database_is_read_at_one_moment),
 		cmocka_unit_test(a_read_only_directory_is_enough),
 		cmocka_unit_test(users_can_only_read),

@@ -218,7 +218,7 @@ const char *opts_mode(const char *text)
 	if (*text && mode_find(text))
 		return text;
 	for (const struct mode *mode = modes; mode->name && used < sizeof(names); mode++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-			used ? ", " : "", mode->name);
+		used += (size_t)snprintf(
+			names + used, sizeof(names) - used, "%s%s", used ? ", " : "", mode->name);
 	opts_error("--mode %s: none of %s", text, names);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "shim/capture_state.h"
+#include "shim/intercept.h"
 #include "shim/shadow_table.h"
 
 /* A cold path yields so often before it sleeps. */
@@ -56,8 +57,10 @@ static int memory_get(struct capture *c)
 	c->appsig = sparse_new(APPSIG_BYTES);
 	c->quarantine = sparse_new(QUARANTINE_BYTES);
 	c->shadow = shadow_table_new();
+	c->intercept = intercept_queues_new();
 	c->is_ours = ours_new();
-	if (!c->is_ours || !c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow)
+	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow ||
+		!c->intercept || !c->is_ours)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < RECORDER_QUEUES; i++)
 		c->queues[i].index = i;
@@ -98,6 +101,7 @@ struct capture *capture_free(struct capture *c)
 	sparse_free(c->quarantine, QUARANTINE_BYTES);
 	sparse_free((void *)c->is_ours, OURS_BYTES);
 	shadow_table_free(c->shadow);
+	intercept_queues_free(c->intercept);
 	batch_done(&c->batch);
 	free(c);
 	return NULL;
@@ -106,6 +110,11 @@ struct capture *capture_free(struct capture *c)
 struct recorder *capture_recorder(struct capture *c)
 {
 	return &c->recorder;
+}
+
+const struct capture_hsa *capture_hsa_of(const struct capture *c)
+{
+	return &c->hsa;
 }
 
 void capture_stop(struct capture *c)

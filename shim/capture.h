@@ -16,6 +16,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include "proto/limits.h"
+#include "shim/hsa_intercept.h"
 #include "shim/recorder.h"
 
 #define CACHE_LINE_BYTES 64u
@@ -28,6 +29,14 @@ struct capture_hsa {
 	hsa_status_t (*signal_destroy)(hsa_signal_t signal);
 	void (*signal_store_screlease)(hsa_signal_t signal, hsa_signal_value_t value);
 	hsa_status_t (*set_profiler_enabled)(hsa_queue_t *queue, int enable);
+	__typeof__(hsa_queue_create) *queue_create;
+	__typeof__(hsa_queue_destroy) *queue_destroy;
+	/* NULL where the runtime has none. */
+	__typeof__(hsa_queue_create) *intercept_create;
+	hsa_intercept_register *intercept_register;
+
+	/* Cold: whether the packets of this queue can be read back. May be NULL: all can. */
+	bool (*is_ring_readable)(const hsa_queue_t *queue);
 
 	/* Hot: lock-free, 0 when unknown. */
 	uint32_t (*symbol_of)(uint64_t kernel_object);
@@ -50,6 +59,7 @@ int capture_create(const struct recorder_identity *identity, const struct captur
 struct capture *capture_free(struct capture *capture);
 
 struct recorder *capture_recorder(struct capture *capture);
+const struct capture_hsa *capture_hsa_of(const struct capture *capture);
 
 /* OnUnload: from now on dispatches count as skipped_shutdown; queues stay virtualised. */
 void capture_stop(struct capture *capture);

@@ -104,6 +104,7 @@ struct quarantined {
 	uint64_t until_ns;
 };
 
+struct intercept_queue;
 struct shadow_table;
 
 struct capture {
@@ -112,11 +113,13 @@ struct capture {
 	struct slot_private *slots;   /* RECORDER_SLOTS */
 	struct capture_queue *queues; /* RECORDER_QUEUES */
 	struct shadow_table *shadow;
+	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
 
 	_Atomic uint32_t is_stopped;
-	/* Held through each pass of the harvester, the only one that touches the runtime's memory. */
+	/* Held through each pass of the harvester, the only one that touches the runtime's memory.
+	 */
 	_Atomic uint32_t pass_lock;
 	bool is_detached; /* under pass_lock: the runtime is gone */
 	/* A page of its own that is zero in a child, however that was made: 0: pass through. */

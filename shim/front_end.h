@@ -2,25 +2,42 @@
 #pragma once
 /*
  * What a front end is: the way in which dispatch packets of one queue come past us. It is
- * chosen when a queue is created and never changed while that queue lives. The shadow front
- * end is the first; ROCr's intercept queue can be a second one. Both hand packets to
- * dispatch.h. adopt, release and retire are cold and may wait; they run on the thread that
- * creates or destroys the queue.
+ * chosen when a queue is created and never changed while that queue lives. All of them hand
+ * packets to dispatch.h. Everything here is cold and may wait; it runs on the thread that
+ * creates or destroys the queue, or in OnUnload.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <hsa/hsa.h>
 
 struct capture;
 
+/* hsa_queue_create's arguments, handed on as they are. */
+struct queue_request {
+	hsa_agent_t agent;
+	uint32_t gpu; /* the agent's index in Hello.gpus */
+	uint32_t size;
+	hsa_queue_type32_t type;
+	void (*callback)(hsa_status_t status, hsa_queue_t *queue, void *data);
+	void *data;
+	uint32_t private_segment_size, group_segment_size;
+};
+
 struct front_end {
 	const char *name; /* Hello.front_end */
 
 	/*
-	 * The queue was created by the original function; @gpu: index in Hello.gpus.
-	 * 0: followed, counted queues_followed. -ENOTSUP: not a queue that this front end can
-	 * follow (legacy doorbell, ...), -ENOSPC: no queue block; both are counted
-	 * queues_ineligible and the queue stays plain.
+	 * NULL where the queue comes from the runtime as ever and is adopted. Else it makes one
+	 * that is followed; not HSA_STATUS_SUCCESS: nothing was made.
+	 */
+	hsa_status_t (*create)(
+		struct capture *capture, const struct queue_request *request, hsa_queue_t **queue);
+
+	/*
+	 * A queue that exists and has seen no packet; @gpu: index in Hello.gpus. NULL where only
+	 * create can do it. 0: followed. -ENOTSUP: not a queue that this front end can follow
+	 * (legacy doorbell, ...), -ENOSPC: no queue block, -ENOMEM; the queue is as it was.
 	 */
 	int (*adopt)(struct capture *capture, hsa_queue_t *queue, uint32_t gpu);
 
@@ -29,6 +46,43 @@ struct front_end {
 
 	/* After it returned, with the block that release gave: nothing fires any more. */
 	void (*retire)(struct capture *capture, uint32_t block);
+
+	/*
+	 * After capture_stop(): true once no packet gets our signal from now on. False at
+	 * @deadline_ns (CLOCK_MONOTONIC).
+	 */
+	bool (*quiesce)(struct capture *capture, uint64_t deadline_ns);
 };
 
 #define FRONT_END_NO_BLOCK UINT32_MAX /* release: the queue was not followed */
+
+/* The choice of a process, constant from OnLoad on. */
+struct front_ends {
+	const struct front_end *first;	  /* NULL: every queue stays plain */
+	const struct front_end *fallback; /* for queues that `first` cannot follow; NULL: plain */
+};
+
+/* Hello.front_end: the name of the first, "none" without. */
+const char *front_ends_name(const struct front_ends *ends);
+
+/*
+ * As hsa_queue_create, with the queue followed where that is possible; counts it. *@ret_why:
+ * NULL, or why it is left plain, for a log line.
+ */
+hsa_status_t front_ends_create(struct capture *capture, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why);
+
+/* For queues that another function of the runtime made; counts it. NULL: followed; else why not. */
+const char *front_ends_adopt(
+	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);
+
+/*
+ * Around the original destroy: harvests before and after it, counts it. @destroy gets @queue and
+ * returns the runtime's status, which is returned.
+ */
+hsa_status_t front_ends_destroy(struct capture *capture, const struct front_ends *ends,
+	hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue));
+
+/* quiesce() of all of them. */
+bool front_ends_quiesce(
+	struct capture *capture, const struct front_ends *ends, uint64_t deadline_ns);

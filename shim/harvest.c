@@ -418,7 +418,6 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
 	c->queues_live--;
 	pool_retire(c, q);
-	recorder_count(&c->recorder, RTL_P_queues_destroyed, 1);
 	harvest_lock_release(c);
 }
 

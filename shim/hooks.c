@@ -109,61 +109,33 @@ HOOK_SIGNAL_STORE(hsa_signal_silent_store_screlease)
 
 /* ---- queues ------------------------------------------------------------------------------- */
 
-/* Rule 15: a ring in device memory is slow and unreliable to read back. */
-static bool ring_is_in_host_memory(const hsa_queue_t *queue)
-{
-	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
-
-	if (!REAL(hsa_amd_pointer_info) || REAL(hsa_amd_pointer_info)(queue->base_address, &info,
-						   NULL, NULL, NULL) != HSA_STATUS_SUCCESS)
-		return true;
-	return info.type != HSA_EXT_POINTER_TYPE_HSA ||
-	       agents_find(hooks.agents, info.agentOwner) < 0;
-}
-
-/* NULL: the queue is followed from now on; else why not. The front end counts what it gets. */
-static const char *queue_follow(struct capture *capture, hsa_agent_t agent, hsa_queue_t *queue)
-{
-	struct recorder *recorder = capture_recorder(capture);
-	int gpu = agents_find(hooks.agents, agent);
-	const char *why = NULL;
-
-	if (!hooks.front_end)
-		why = "no front end for this runtime";
-	else if (gpu < 0)
-		why = "not a GPU that is followed";
-	else if (!ring_is_in_host_memory(queue))
-		why = "its ring is in device memory";
-	if (!hooks.front_end)
-		slog_tell("ROCm 7 is not recorded by default yet; RTL_MODE=shadow does it");
-	if (why) {
-		recorder_count(recorder, RTL_P_queues_created, 1);
-		recorder_count(recorder, RTL_P_queues_ineligible, 1);
-	} else if (hooks.front_end->adopt(capture, queue, (uint32_t)gpu)) {
-		why = "its doorbell or the number of queues";
-	}
-	return why;
-}
-
 static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
 {
 	struct capture *capture = capture_in_use();
-	hsa_status_t status = REAL(hsa_queue_create)(
-		agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
-	const char *why;
+	struct queue_request request = {
+		agent, 0, size, type, callback, data, private_segment_size, group_segment_size};
+	int gpu = capture ? agents_find(hooks.agents, agent) : -1;
+	const char *why = "not on a GPU that is followed";
+	hsa_status_t status;
 
-	if (status != HSA_STATUS_SUCCESS || !capture)
-		return status;
 	/* One shared queue per GPU stands behind all cooperative ones: hands off. */
-	if (type == HSA_QUEUE_TYPE_COOPERATIVE) {
+	if (gpu < 0 || type == HSA_QUEUE_TYPE_COOPERATIVE) {
+		status = REAL(hsa_queue_create)(agent, size, type, callback, data,
+			private_segment_size, group_segment_size, queue);
+		if (!capture || status != HSA_STATUS_SUCCESS)
+			return status;
 		recorder_count(capture_recorder(capture), RTL_P_queues_created, 1);
-		recorder_count(capture_recorder(capture), RTL_P_queues_coop, 1);
-		return status;
+		recorder_count(capture_recorder(capture),
+			gpu < 0 ? RTL_P_queues_ineligible : RTL_P_queues_coop, 1);
+		if (gpu >= 0)
+			why = "cooperative";
+	} else {
+		request.gpu = (uint32_t)gpu;
+		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
 	}
-	why = queue_follow(capture, agent, *queue);
-	if (why)
+	if (why && status == HSA_STATUS_SUCCESS)
 		slog_debug(1, "a queue is left plain: %s", why);
 	return status;
 }
@@ -171,17 +143,10 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 static hsa_status_t hook_hsa_queue_destroy(hsa_queue_t *queue)
 {
 	struct capture *capture = capture_in_use();
-	uint32_t block = FRONT_END_NO_BLOCK;
-	hsa_status_t status;
 
-	if (capture && hooks.front_end)
-		hooks.front_end->release(capture, queue, &block);
-	status = REAL(hsa_queue_destroy)(queue);
-	if (block != FRONT_END_NO_BLOCK)
-		hooks.front_end->retire(capture, block);
-	else if (capture && status == HSA_STATUS_SUCCESS)
-		recorder_count(capture_recorder(capture), RTL_P_queues_destroyed, 1);
-	return status;
+	return capture ? front_ends_destroy(
+				 capture, &hooks.front_ends, queue, REAL(hsa_queue_destroy))
+		       : REAL(hsa_queue_destroy)(queue);
 }
 
 /* Who has the raw doorbell rings past us: those who ask have a way for "no". */

@@ -20,7 +20,7 @@ struct hooks {
 	const struct hsa_table *table;
 	const struct agents *agents;
 	struct symbols *symbols;
-	const struct front_end *front_end; /* NULL: every queue stays plain */
+	struct front_ends front_ends;
 };
 
 /* True when @table already holds our wrappers: the runtime called us twice. */

@@ -17,6 +17,8 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include "shim/hsa_intercept.h"
+
 /* Later than the headers we build with. */
 typedef hsa_status_t hsa_table_queue_get_info(hsa_queue_t *queue, uint32_t attribute, void *value);
 typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, const void *src,
@@ -65,6 +67,8 @@ typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, 
 	X(hsa_amd_signal_create, __typeof__(hsa_amd_signal_create), 264, 280)                      \
 	X(hsa_amd_ipc_signal_create, __typeof__(hsa_amd_ipc_signal_create), 272, 288)              \
 	X(hsa_amd_ipc_signal_attach, __typeof__(hsa_amd_ipc_signal_attach), 280, 296)              \
+	X(hsa_amd_queue_intercept_create, __typeof__(hsa_queue_create), 296, 312)                  \
+	X(hsa_amd_queue_intercept_register, hsa_intercept_register, 304, 320)                      \
 	X(hsa_amd_memory_async_copy_rect, __typeof__(hsa_amd_memory_async_copy_rect), 320, 336)    \
 	X(hsa_amd_queue_get_info, hsa_table_queue_get_info, 0, 560)
 /* clang-format on */

@@ -14,7 +14,7 @@
 #include "shim/ipc.h"
 #include "shim/markers.h"
 #include "shim/runtime.h"
-#include "shim/shadow.h"
+#include "shim/front_end.h"
 #include "shim/slog.h"
 #include "shim/worker.h"
 
@@ -36,6 +36,7 @@ static struct shim {
 	struct clock_source clocks;
 	struct strings strings;
 	struct symbols symbols;
+	struct front_ends front_ends;
 	struct capture *capture;
 	bool is_on;
 	bool is_watched; /* shim_at_exit() is registered */
@@ -57,6 +58,19 @@ static bool signal_is_ipc(uint64_t handle)
 	return ipc_has(handle);
 }
 
+/* Rule 15 of docs/shadow.md: a ring in device memory is slow and unreliable to read back. */
+static bool ring_is_in_host_memory(const hsa_queue_t *queue)
+{
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	if (!shim.table.real.hsa_amd_pointer_info ||
+		shim.table.real.hsa_amd_pointer_info(
+			queue->base_address, &info, NULL, NULL, NULL) != HSA_STATUS_SUCCESS)
+		return true;
+	return info.type != HSA_EXT_POINTER_TYPE_HSA ||
+	       agents_find(&shim.agents, info.agentOwner) < 0;
+}
+
 static int shim_capture_create(struct shim *s)
 {
 	struct recorder_identity identity = {
@@ -66,6 +80,11 @@ static int shim_capture_create(struct shim *s)
 		.signal_destroy = s->table.real.hsa_signal_destroy,
 		.signal_store_screlease = s->table.real.hsa_signal_store_screlease,
 		.set_profiler_enabled = s->table.real.hsa_amd_profiling_set_profiler_enabled,
+		.queue_create = s->table.real.hsa_queue_create,
+		.queue_destroy = s->table.real.hsa_queue_destroy,
+		.intercept_create = s->table.real.hsa_amd_queue_intercept_create,
+		.intercept_register = s->table.real.hsa_amd_queue_intercept_register,
+		.is_ring_readable = ring_is_in_host_memory,
 		.symbol_of = symbol_of,
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
@@ -79,7 +98,7 @@ static int shim_capture_create(struct shim *s)
 	return capture_create(&identity, &hsa, &s->capture);
 }
 
-static int shim_worker_start(struct shim *s, const struct front_end *front_end)
+static int shim_worker_start(struct shim *s)
 {
 	struct worker_setup setup = {
 		.capture = s->capture,
@@ -94,7 +113,7 @@ static int shim_worker_start(struct shim *s, const struct front_end *front_end)
 				.rank = &s->rank,
 				.agents = &s->agents,
 				.mode = s->config.mode->name,
-				.front_end = front_end ? front_end->name : "none",
+				.front_end = front_ends_name(&s->front_ends),
 				.runtime = s->clocks.runtime,
 				.recorder_bytes = capture_recorder(s->capture)->bytes,
 			},
@@ -132,7 +151,6 @@ static void shim_at_exit(void)
 /* Everything in the order in which it depends on each other; -errno: nothing is installed. */
 static int shim_start(struct shim *s, void *api_table)
 {
-	const struct front_end *front_end;
 	struct hsa_table table;
 	int r;
 
@@ -156,20 +174,21 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	clock_source_close(&s->clocks);
 	clock_source_open(&s->table, &s->agents, &s->clocks);
-	front_end = runtime_front_end(&s->table, s->clocks.runtime, s->config.mode->name);
+	s->front_ends.first = runtime_front_end(&s->table, s->clocks.runtime, "");
 	slog_debug(1, "%s: table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
 		s->clocks.runtime, table.root_major, table.ext_bytes, table.ext_step,
-		s->agents.count, front_end ? front_end->name : "none");
+		s->agents.count, front_ends_name(&s->front_ends));
 	r = shim_capture_create(s);
 	if (r)
 		return r;
 	strings_init(&s->strings, capture_recorder(s->capture));
 	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
-	r = shim_worker_start(s, front_end);
+	r = shim_worker_start(s);
 	if (r)
 		return r;
 	fork_watch();
-	hooks_install(&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, front_end});
+	hooks_install(
+		&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, s->front_ends});
 	s->is_on = true;
 	if (!s->is_watched)
 		s->is_watched = !atexit(shim_at_exit);
@@ -232,7 +251,8 @@ EXPORT void OnUnload(void)
 		return;
 	capture_stop(shim.capture);
 	/* A dispatch that is under way is over in microseconds. */
-	is_quiet = shadow_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_quiet = front_ends_quiesce(
+		shim.capture, &shim.front_ends, clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_ended = worker_stop(is_quiet);
 	/* The thread may not read a signal that the runtime has freed. */
 	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))

@@ -325,13 +325,14 @@ static void ring_memory_free(uint64_t *memory, uint64_t packets)
 		munmap(memory, packets * sizeof(uint64_t));
 }
 
-static bool is_eligible(const hsa_queue_t *queue)
+static bool is_eligible(const struct capture *c, const hsa_queue_t *queue)
 {
 	const amd_signal_t *doorbell =
 		(const amd_signal_t *)(uintptr_t)queue->doorbell_signal.handle;
 
 	return doorbell && queue->base_address && queue->size &&
-	       !(queue->size & (queue->size - 1)) && doorbell->kind == AMD_SIGNAL_KIND_DOORBELL;
+	       !(queue->size & (queue->size - 1)) && doorbell->kind == AMD_SIGNAL_KIND_DOORBELL &&
+	       (!c->hsa.is_ring_readable || c->hsa.is_ring_readable(queue));
 }
 
 static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
@@ -369,15 +370,13 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 {
 	struct capture_queue *q;
 	struct shadow_queue *s;
-	int r = -ENOTSUP;
+	int r;
 
-	recorder_count(&c->recorder, RTL_P_queues_created, 1);
-	if (!is_eligible(queue) || c->hsa.set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS)
-		goto plain;
-	r = -ENOSPC;
+	if (!is_eligible(c, queue) || c->hsa.set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS)
+		return -ENOTSUP;
 	q = capture_queue_new(c, gpu, queue->size, queue->id);
 	if (!q)
-		goto plain;
+		return -ENOSPC;
 	s = shadow_table_at(c->shadow, q->index);
 	s->queue = q;
 	r = shadow_start(c, s, queue);
@@ -392,16 +391,11 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 	if (r < 0) {
 		shadow_end(s);
 		harvest_queue_retire(c, q);
-		goto plain;
+		return r;
 	}
 	atomic_store(&s->walk, WALK_FREE);
 	atomic_store_explicit(&s->is_live, 1, memory_order_release);
-	recorder_count(&c->recorder, RTL_P_queues_followed, 1);
 	return 0;
-
-plain:
-	recorder_count(&c->recorder, RTL_P_queues_ineligible, 1);
-	return r;
 }
 
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
@@ -434,4 +428,5 @@ const struct front_end shadow_front_end = {
 	.adopt = adopt,
 	.release = release,
 	.retire = retire,
+	.quiesce = shadow_quiesce,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/capture/synth.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -374,7 +375,8 @@ void synth_stop(void)
 
 int synth_adopt(struct capture *c, struct synth_queue *queue, uint32_t gpu)
 {
-	int r = shadow_front_end.adopt(c, synth_hsa_queue(queue), gpu);
+	const struct front_ends ends = {.first = &shadow_front_end};
+	int r = front_ends_adopt(c, &ends, synth_hsa_queue(queue), gpu) ? -ENOTSUP : 0;
 
 	queue->block = recorder_queues_used(capture_recorder(c)) - 1;
 	return r;

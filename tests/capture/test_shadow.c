@@ -239,7 +239,7 @@ static void plain_queues_are_not_ours(void **state)
 	struct synth_queue *queue = synth_queue_new(64);
 
 	queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
-	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(queue), 0), -ENOTSUP);
+	assert_int_equal(synth_adopt(f->capture, queue, 0), -ENOTSUP);
 	assert_null(shadow_of_queue(f->capture, synth_hsa_queue(queue)));
 	assert_int_equal(f->recorder->header->process[RTL_P_queues_ineligible], 1);
 	assert_int_equal(f->recorder->header->process[RTL_P_queues_followed], 1);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include <hsa/hsa_api_trace.h>
 
@@ -48,6 +49,14 @@ CHECK_EXT(hsa_amd_signal_create)
 CHECK_EXT(hsa_amd_ipc_signal_create)
 CHECK_EXT(hsa_amd_ipc_signal_attach)
 CHECK_EXT(hsa_amd_memory_async_copy_rect)
+CHECK_EXT(hsa_amd_queue_intercept_create)
+CHECK_EXT(hsa_amd_queue_intercept_register)
+/* Its own types of the callback, in our C header. */
+static_assert(std::is_same_v<hsa_intercept_writer *, hsa_amd_queue_intercept_packet_writer>);
+static_assert(std::is_same_v<hsa_intercept_handler *, hsa_amd_queue_intercept_handler>);
+static_assert(
+	std::is_same_v<hsa_intercept_register, decltype(hsa_amd_queue_intercept_register)>);
+static_assert(std::is_same_v<decltype(hsa_queue_create), decltype(hsa_amd_queue_intercept_create)>);
 static_assert(offsetof(HsaApiTable, core_) == 16, "root");
 static_assert(offsetof(HsaApiTable, amd_ext_) == 24, "root");
 

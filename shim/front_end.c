@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/front_end.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "shim/capture.h"
+
+static const char why_none[] = "no front end for this runtime";
+static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
+
+const char *front_ends_name(const struct front_ends *ends)
+{
+	return ends->first ? ends->first->name : "none";
+}
+
+/* All counting of queues is here: a queue that two front ends were asked about is one queue. */
+static void queue_count(struct capture *c, const char *why)
+{
+	recorder_count(capture_recorder(c), RTL_P_queues_created, 1);
+	recorder_count(
+		capture_recorder(c), why ? RTL_P_queues_ineligible : RTL_P_queues_followed, 1);
+}
+
+static hsa_status_t create_original(
+	struct capture *c, const struct queue_request *request, hsa_queue_t **queue)
+{
+	return capture_hsa_of(c)->queue_create(request->agent, request->size, request->type,
+		request->callback, request->data, request->private_segment_size,
+		request->group_segment_size, queue);
+}
+
+/* By one front end. *@ret_is_followed: false with a plain queue that the runtime made. */
+static hsa_status_t create_by(struct capture *c, const struct front_end *end,
+	const struct queue_request *request, hsa_queue_t **queue, bool *ret_is_followed)
+{
+	hsa_status_t status;
+
+	*ret_is_followed = false;
+	if (end && end->create) {
+		status = end->create(c, request, queue);
+		*ret_is_followed = status == HSA_STATUS_SUCCESS;
+		if (*ret_is_followed)
+			return status;
+	}
+	status = create_original(c, request, queue);
+	if (status == HSA_STATUS_SUCCESS && end && end->adopt)
+		*ret_is_followed = end->adopt(c, *queue, request->gpu) == 0;
+	return status;
+}
+
+hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
+{
+	bool is_followed;
+	hsa_status_t status = create_by(c, ends->first, request, queue, &is_followed);
+
+	*ret_why = NULL;
+	if (status != HSA_STATUS_SUCCESS)
+		return status;
+	/* Nobody has seen it yet: it can go, and come again as the other kind. */
+	if (!is_followed && ends->fallback &&
+		capture_hsa_of(c)->queue_destroy(*queue) == HSA_STATUS_SUCCESS)
+		status = create_by(c, ends->fallback, request, queue, &is_followed);
+	if (status != HSA_STATUS_SUCCESS)
+		return status;
+	if (!is_followed)
+		*ret_why = ends->first ? why_not_eligible : why_none;
+	queue_count(c, *ret_why);
+	return status;
+}
+
+const char *front_ends_adopt(
+	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
+{
+	const struct front_end *end[] = {ends->first, ends->fallback};
+	const char *why = ends->first ? why_not_eligible : why_none;
+
+	for (size_t i = 0; why && i < sizeof(end) / sizeof(*end); i++)
+		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
+			why = NULL;
+	queue_count(c, why);
+	return why;
+}
+
+hsa_status_t front_ends_destroy(struct capture *c, const struct front_ends *ends,
+	hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue))
+{
+	const struct front_end *end[] = {ends->first, ends->fallback};
+	const struct front_end *followed_by = NULL;
+	uint32_t block = FRONT_END_NO_BLOCK;
+	hsa_status_t status;
+
+	for (size_t i = 0; !followed_by && i < sizeof(end) / sizeof(*end); i++) {
+		if (!end[i])
+			continue;
+		end[i]->release(c, queue, &block);
+		if (block != FRONT_END_NO_BLOCK)
+			followed_by = end[i];
+	}
+	status = destroy(queue);
+	if (followed_by)
+		followed_by->retire(c, block);
+	if (followed_by || status == HSA_STATUS_SUCCESS)
+		recorder_count(capture_recorder(c), RTL_P_queues_destroyed, 1);
+	return status;
+}
+
+bool front_ends_quiesce(struct capture *c, const struct front_ends *ends, uint64_t deadline_ns)
+{
+	bool is_quiet = true;
+
+	if (ends->first)
+		is_quiet &= ends->first->quiesce(c, deadline_ns);
+	if (ends->fallback)
+		is_quiet &= ends->fallback->quiesce(c, deadline_ns);
+	return is_quiet;
+}

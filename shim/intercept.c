@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/intercept.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "proto/clock.h"
+#include "shim/dispatch.h"
+
+#define PACKET_BYTES sizeof(hsa_kernel_dispatch_packet_t)
+
+/* One intercepted queue. Its memory is re-used with the queue's block and never freed. */
+struct intercept_queue {
+	/* Constant from create to retire. */
+	struct capture *capture;
+	struct capture_queue *queue;
+	hsa_kernel_dispatch_packet_t *copy; /* of a whole ring: no batch is longer (rule 2) */
+	uint32_t copy_packets;
+	_Atomic(hsa_queue_t *) proxy; /* what the application has; NULL: no queue */
+
+	_Atomic uint32_t is_live; /* 0: hand on untouched, nobody counts any more */
+	_Atomic uint32_t is_busy; /* in the callback */
+};
+
+static struct intercept_queue *queue_at(struct capture *c, uint32_t block)
+{
+	return &c->intercept[block];
+}
+
+/* ---- the callback ---------------------------------------------------------------------------- */
+
+static void packet_take(
+	struct dispatch_batch *batch, hsa_kernel_dispatch_packet_t *packet, uint64_t index)
+{
+	unsigned type = packet->header >> HSA_PACKET_HEADER_TYPE &
+			((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+	uint64_t signal = packet->completion_signal.handle;
+	uint64_t injected;
+
+	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+		dispatch_other(batch, signal);
+		return;
+	}
+	injected = dispatch_packet(batch, packet, signal, index, DISPATCH_STAMP);
+	if (injected)
+		packet->completion_signal.handle = injected;
+}
+
+/* Rule 2: without room for a copy they are counted and go on as they are. */
+static void packet_leave(
+	struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet, uint64_t index)
+{
+	unsigned type = packet->header >> HSA_PACKET_HEADER_TYPE &
+			((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+
+	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH)
+		dispatch_other(batch, packet->completion_signal.handle);
+	else
+		(void)dispatch_packet(
+			batch, packet, packet->completion_signal.handle, index, DISPATCH_LEAVE);
+}
+
+static const void *packets_take(struct intercept_queue *i,
+	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
+{
+	bool has_room = count <= i->copy_packets;
+	struct dispatch_batch batch;
+
+	dispatch_begin(i->capture, i->queue, &batch);
+	if (has_room)
+		memcpy(i->copy, packets, count * PACKET_BYTES);
+	for (uint64_t n = 0; n < count; n++)
+		if (has_room)
+			packet_take(&batch, &i->copy[n], index + n);
+		else
+			packet_leave(&batch, &packets[n], index + n);
+	dispatch_end(&batch);
+	return has_room ? i->copy : packets;
+}
+
+/* ROCr's queue mutex is held: one at a time for a queue, on any thread. */
+static void on_packets(const void *packets, uint64_t count, uint64_t user_index, void *data,
+	hsa_intercept_writer *writer)
+{
+	struct intercept_queue *i = data;
+
+	/* A forked child has the memory but neither harvester nor recorder of its own. */
+	if (capture_is_pass_through(i->capture)) {
+		writer(packets, count);
+		return;
+	}
+	/* Before the stop is looked for: quiesce() stops first and then looks at this. */
+	atomic_store(&i->is_busy, 1);
+	if (atomic_load(&i->is_live))
+		packets = packets_take(i, packets, count, user_index);
+	/* Rule 1: once, with all of them. */
+	writer(packets, count);
+	atomic_store(&i->is_busy, 0);
+}
+
+/* ---- birth and death of a queue ---------------------------------------------------------- */
+
+static hsa_kernel_dispatch_packet_t *copy_new(uint32_t packets)
+{
+	void *memory = mmap(NULL, packets * PACKET_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint32_t gpu)
+{
+	struct capture_queue *q = capture_queue_new(c, gpu, proxy->size, proxy->id);
+	struct intercept_queue *i;
+
+	if (!q)
+		return NULL;
+	i = queue_at(c, q->index);
+	i->capture = c;
+	i->queue = q;
+	i->copy = copy_new(proxy->size);
+	i->copy_packets = i->copy ? proxy->size : 0;
+	atomic_store(&i->is_busy, 0);
+	atomic_store(&i->is_live, 1);
+	atomic_store(&i->proxy, proxy);
+	return i;
+}
+
+static void end(struct capture *c, struct intercept_queue *i)
+{
+	if (i->copy)
+		munmap(i->copy, i->copy_packets * PACKET_BYTES);
+	i->copy = NULL;
+	i->copy_packets = 0;
+	harvest_queue_retire(c, i->queue);
+}
+
+static hsa_status_t create(
+	struct capture *c, const struct queue_request *request, hsa_queue_t **ret_queue)
+{
+	struct intercept_queue *i;
+	hsa_queue_t *proxy;
+	hsa_status_t status;
+
+	if (!c->hsa.intercept_create || !c->hsa.intercept_register)
+		return HSA_STATUS_ERROR;
+	status = c->hsa.intercept_create(request->agent, request->size, request->type,
+		request->callback, request->data, request->private_segment_size,
+		request->group_segment_size, &proxy);
+	if (status != HSA_STATUS_SUCCESS)
+		return status;
+	status = c->hsa.set_profiler_enabled(proxy, 1);
+	i = status == HSA_STATUS_SUCCESS ? start(c, proxy, request->gpu) : NULL;
+	if (i) {
+		status = c->hsa.intercept_register(proxy, on_packets, i);
+		if (status == HSA_STATUS_SUCCESS) {
+			recorder_count(&c->recorder, RTL_P_queues_intercepted, 1);
+			*ret_queue = proxy;
+			return status;
+		}
+		atomic_store(&i->proxy, NULL);
+		end(c, i);
+	}
+	(void)c->hsa.queue_destroy(proxy);
+	return status == HSA_STATUS_SUCCESS ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : status;
+}
+
+static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	*ret_block = FRONT_END_NO_BLOCK;
+	for (uint32_t n = 0; n < used; n++) {
+		struct intercept_queue *i = queue_at(c, n);
+
+		if (atomic_load(&i->proxy) != queue)
+			continue;
+		/* Whoever is in the callback comes out; what it is given later is abandoned. */
+		atomic_store(&i->is_live, 0);
+		while (atomic_load(&i->is_busy))
+			sched_yield();
+		atomic_store(&i->proxy, NULL);
+		harvest_queue_release(c, i->queue);
+		*ret_block = n;
+		return;
+	}
+}
+
+static void retire(struct capture *c, uint32_t block)
+{
+	if (block != FRONT_END_NO_BLOCK)
+		end(c, queue_at(c, block));
+}
+
+static bool quiesce(struct capture *c, uint64_t deadline_ns)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	/* A callback that is not seen here begins after the stop and sees it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t n = 0; n < used; n++) {
+		while (atomic_load(&queue_at(c, n)->is_busy)) {
+			if (clock_monotonic_ns() >= deadline_ns)
+				return false;
+			sched_yield();
+		}
+	}
+	return true;
+}
+
+struct intercept_queue *intercept_queues_new(void)
+{
+	void *memory = mmap(NULL, RECORDER_QUEUES * sizeof(struct intercept_queue),
+		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void intercept_queues_free(struct intercept_queue *queues)
+{
+	if (queues)
+		munmap(queues, RECORDER_QUEUES * sizeof(*queues));
+}
+
+const struct front_end intercept_front_end = {
+	.name = "intercept",
+	.create = create,
+	.release = release,
+	.retire = retire,
+	.quiesce = quiesce,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The intercept front end: ROCr's own intercept queue, a proxy ring whose packets come to a
+ * callback before they go to the device. For queues that cannot be shadowed, and for runtimes
+ * where it is the safer of the two (runtime.h). docs/front-ends.md has the rules by number.
+ */
+#include "shim/front_end.h"
+
+struct intercept_queue;
+
+extern const struct front_end intercept_front_end;
+
+/* What capture keeps for it, one a queue block; NULL: no memory. */
+struct intercept_queue *intercept_queues_new(void);
+void intercept_queues_free(struct intercept_queue *queues);

@@ -324,6 +324,9 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 		.submit_ns = slot->submit_ns,
 		.tid = slot->tid,
 		.marker = slot->marker,
+		.call = recorder_call_id(
+			slot->call, drain->reader.header.process[RTL_P_calls_begun]),
+		.node = slot->node,
 		.untimed = slot->untimed,
 	};
 	struct intern_shape_key key = {
@@ -335,6 +338,8 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 	};
 	int r;
 
+	if (row.call > PROCESS_CALL_MAX)
+		row.call = 0; /* the counter is torn or the slot is: no link rather than a wrong one */
 	if (!row.untimed && slot->end_tick < slot->start_tick)
 		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
 	for (int i = 0; i < 3; i++) {

@@ -27,7 +27,8 @@ static int feed_connect(sqlite3 *db, void *data, int argc, const char *const *ar
 	(void)argv;
 	(void)ret_error;
 	r = sqlite3_declare_vtab(db,
-		"CREATE TABLE feed (shape_id, seq, start, duration, submit, tid, marker, untimed)");
+		"CREATE TABLE feed (shape_id, seq, start, duration, submit, tid, marker, untimed, "
+		"call, node)");
 	if (r != SQLITE_OK)
 		return r;
 	table = sqlite3_malloc(sizeof(*table));
@@ -134,10 +135,10 @@ int feed_new(sqlite3 *db, struct feed **ret)
 	r = sqlite3_create_module(db, "rtl_feed", &feed_module, feed);
 	if (r == SQLITE_OK)
 		r = sqlite3_prepare_v3(db,
-			"INSERT INTO rtl_dispatch "
-			"(shape_id, seq, start, duration, submit, tid, marker, untimed) "
-			"SELECT shape_id, seq, start, duration, submit, tid, marker, untimed "
-			"FROM rtl_feed",
+			"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, "
+			"marker, untimed, call, node) "
+			"SELECT shape_id, seq, start, duration, submit, tid, marker, untimed, "
+			"call, node FROM rtl_feed",
 			-1, SQLITE_PREPARE_PERSISTENT, &feed->insert, NULL);
 	if (r != SQLITE_OK) {
 		feed_free(feed);

@@ -20,6 +20,8 @@ enum feed_column {
 	FEED_TID,
 	FEED_MARKER,
 	FEED_UNTIMED,
+	FEED_CALL,
+	FEED_NODE,
 	FEED_COLUMNS,
 };
 

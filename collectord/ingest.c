@@ -9,6 +9,7 @@
 #include "collectord/ingest_copies.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
+#include "proto/recorder.h"
 
 #define LONG_DURATION UINT32_MAX
 #define LONG_SUBMIT   INT32_MIN
@@ -85,6 +86,9 @@ void ingest_put_dispatch(
 	feed->column[FEED_SEQ][row] = (int64_t)d->seq;
 	feed->column[FEED_TID][row] = d->tid ? d->tid : FEED_NULL;
 	feed->column[FEED_MARKER][row] = d->marker ? (int64_t)d->marker : FEED_NULL;
+	feed->column[FEED_CALL][row] = d->call ? (int64_t)d->call : FEED_NULL;
+	feed->column[FEED_NODE][row] =
+		d->call && d->node != RECORDER_NODE_UNKNOWN ? d->node : FEED_NULL;
 	untimed = put_times(feed, row, &process->line[d->gpu], d);
 	put_submit(feed, row, d->submit_ns);
 	count_row(process, d->books, feed, row, untimed);
@@ -156,6 +160,9 @@ static int check_dispatches(struct writer *writer, struct process *process,
 	for (size_t i = 0; i < d->n_marker; i++)
 		if (d->marker[i] > INT64_MAX)
 			return bad(why, "a marker id is out of range");
+	for (size_t i = 0; i < d->n_call; i++)
+		if (d->call[i] > PROCESS_CALL_MAX)
+			return bad(why, "a host call's id is out of range");
 	return 0;
 }
 
@@ -166,8 +173,11 @@ struct cursor {
 	size_t tid;
 	size_t marker;
 	size_t untimed;
+	size_t call;
 	uint32_t tid_now;
 	uint64_t marker_now;
+	uint64_t call_now;
+	uint32_t node_next;
 };
 
 static uint64_t duration_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
@@ -197,6 +207,15 @@ static void step_runs(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
 		at->tid_now = d->tid[at->tid++];
 	if (at->marker < d->n_marker_from && d->marker_from[at->marker] == i)
 		at->marker_now = d->marker[at->marker++];
+	if (at->call < d->n_call_from && d->call_from[at->call] == i) {
+		at->call_now = d->call[at->call];
+		at->node_next = d->node[at->call++];
+	}
+}
+
+static uint32_t node_at(struct cursor *at)
+{
+	return at->node_next == RECORDER_NODE_UNKNOWN ? RECORDER_NODE_UNKNOWN : at->node_next++;
 }
 
 static int take_dispatches(struct writer *writer, struct process *process, const Rtl__Dispatches *d,
@@ -226,6 +245,8 @@ static int take_dispatches(struct writer *writer, struct process *process, const
 			.submit_ns = submit_at(d, &at, i),
 			.tid = at.tid_now,
 			.marker = at.marker_now,
+			.call = at.call_now,
+			.node = node_at(&at),
 			.untimed = untimed_at(d, &at, i),
 		};
 		ingest_put_dispatch(writer, process, &row);

@@ -27,6 +27,8 @@ struct ingest_dispatch {
 	uint64_t submit_ns;
 	uint32_t tid;
 	uint64_t marker;
+	uint64_t call; /* id of the host call; 0: none */
+	uint32_t node; /* among its dispatches; RECORDER_NODE_UNKNOWN */
 	uint32_t untimed; /* enum rtl_untimed */
 };
 

@@ -27,7 +27,8 @@
 	X(unstamped)		  /* left without a signal on purpose (batch tail, dry pool) */        \
 	X(housekeeping_publishes) /* walked by the harvester: doorbell bypassed or early */            \
 	X(foreign_writers)	  /* write index changed behind our back */                            \
-	X(unlinked)		  /* host calls are recorded, this one's was not seen (dlsym, ...) */
+	X(unlinked)		  /* host calls are recorded, this one's was not seen (dlsym, ...) */  \
+	X(unattributed)		  /* reserved too far ahead, or behind our back: no thread, no call */
 
 /* Per queue, written by the harvester. */
 #define RTL_QUEUE_COUNTERS_HARVESTER(X)                                                            \

@@ -52,6 +52,8 @@
 #define PROCESS_SHAPES_MAX  65536u
 #define PROCESS_SYMBOLS_MAX 65536u
 #define PROCESS_STRINGS_MAX 65536u
+/* Ids of a process's host calls: a row of theirs is process << 40 | id. */
+#define PROCESS_CALL_MAX ((1ull << 40) - 1)
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 

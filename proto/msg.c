@@ -125,7 +125,9 @@ static bool dispatches_are_valid(const Rtl__Dispatches *d)
 		return false;
 	if (!runs_are_valid(d->tid_from, d->n_tid_from, d->n_tid, n) ||
 		!runs_are_valid(d->marker_from, d->n_marker_from, d->n_marker, n) ||
-		!runs_are_valid(d->untimed_at, d->n_untimed_at, d->n_untimed_why, n))
+		!runs_are_valid(d->untimed_at, d->n_untimed_at, d->n_untimed_why, n) ||
+		!runs_are_valid(d->call_from, d->n_call_from, d->n_call, n) ||
+		d->n_node != d->n_call)
 		return false;
 	for (size_t i = 0; i < d->n_untimed_why; i++)
 		if (!rtl_untimed_name(d->untimed_why[i]))

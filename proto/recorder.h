@@ -28,7 +28,7 @@ enum recorder_slot_state {
 struct recorder_slot {
 	_Atomic uint16_t state; /* enum recorder_slot_state */
 	uint16_t queue;		/* index of the queue block */
-	uint32_t node;		/* position among the dispatches of its host call; graph replays */
+	uint32_t node;		/* position among the dispatches of its host call */
 	uint64_t seq;		/* within the queue */
 	_Atomic uint64_t frame; /* 0, or the only frame that holds or will hold this record */
 	uint64_t submit_ns;	/* CLOCK_BOOTTIME */
@@ -50,6 +50,16 @@ struct recorder_slot {
 	uint32_t call;	      /* low half of the id of the host call that caused it; 0: none */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
+
+/* It could not be told: packets of the same call were lost sight of. */
+#define RECORDER_NODE_UNKNOWN UINT32_MAX
+
+/* The whole id of the call whose low half a slot has; @newest: an id less than 2^31 away from it,
+ * such as the counter calls_begun. 0: none. */
+static inline uint64_t recorder_call_id(uint32_t low, uint64_t newest)
+{
+	return low ? newest + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)newest) : 0;
+}
 
 /* One outbox cell; the frame's bytes as sent (with their u32 length) follow it. */
 struct recorder_cell {

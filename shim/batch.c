@@ -86,7 +86,7 @@ static void frame_pick(struct capture *c, size_t room, bool is_inline)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 
-	columns_clear(c->batch.columns);
+	columns_clear(c->batch.columns, recorder_process_value(&c->recorder, RTL_P_calls_begun));
 	for (uint32_t i = 0; i < used; i++)
 		pick_from(c, &c->queues[(c->next_queue + i) % used], room, is_inline);
 	/* Where cells are scarce, no queue may starve the others. */

@@ -61,21 +61,27 @@ struct columns {
 	uint32_t marker_from[FRAME_RECORDS_MAX];
 	uint64_t marker[FRAME_RECORDS_MAX];
 	uint32_t untimed_at[FRAME_RECORDS_MAX], untimed_why[FRAME_RECORDS_MAX];
-	uint32_t n_long_duration, n_long_submit, n_tid, n_marker, n_untimed;
+	uint32_t call_from[FRAME_RECORDS_MAX], node[FRAME_RECORDS_MAX];
+	uint64_t call[FRAME_RECORDS_MAX];
+	uint32_t n_long_duration, n_long_submit, n_tid, n_marker, n_untimed, n_call;
 	/* Bytes of the columns of varints so far. */
 	size_t shape_bytes, seq_bytes, long_duration_bytes;
 	size_t tid_from_bytes, tid_bytes, marker_from_bytes, marker_bytes;
 	size_t untimed_at_bytes, untimed_why_bytes;
+	size_t call_from_bytes, call_bytes, node_bytes;
 	uint64_t submit_base_ns;
 	uint64_t last_seq, last_marker;
 	uint32_t last_tid;
+	uint64_t newest_call, last_call;
+	uint32_t next_node;
 };
 
 /* The most that one record can add, over all columns; and a frame without records. */
-#define COLUMNS_RECORD_BYTES_MAX 80u
+#define COLUMNS_RECORD_BYTES_MAX 97u
 #define COLUMNS_FRAME_BYTES_MAX	 128u
 
-void columns_clear(struct columns *columns);
+/* @newest_call: some host call's id of about now; slots have the low half of theirs. */
+void columns_clear(struct columns *columns, uint64_t newest_call);
 void columns_add(struct columns *columns, const struct recorder_slot *slot, uint32_t shape);
 /* An upper bound of what columns_encode() will write. */
 size_t columns_bytes_most(const struct columns *columns);

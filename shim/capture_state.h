@@ -28,7 +28,7 @@ enum slot_kind {
 /* What a fired signal without usable times, or a silent one, has gone through. */
 enum slot_phase {
 	PHASE_NONE,
-	PHASE_SUSPECT, /* a later barrier packet has fired (docs/shadow.md, 4) */
+	PHASE_SUSPECT, /* a later barrier packet has fired (docs/shadow.md, 5) */
 	PHASE_NO_TIME, /* fired, times not there yet */
 };
 

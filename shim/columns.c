@@ -23,15 +23,23 @@ enum {
 	DISPATCHES_MARKER = 13,
 	DISPATCHES_UNTIMED_AT = 14,
 	DISPATCHES_UNTIMED_WHY = 15,
+	DISPATCHES_CALL_FROM = 16,
+	DISPATCHES_CALL = 17,
+	DISPATCHES_NODE = 18,
 };
 
 #define DURATION_ESCAPE UINT32_MAX
 #define SUBMIT_ESCAPE	INT32_MIN
 
-void columns_clear(struct columns *c)
+void columns_clear(struct columns *c, uint64_t newest_call)
 {
 	c->n = 0;
 	c->n_long_duration = c->n_long_submit = c->n_tid = c->n_marker = c->n_untimed = 0;
+	c->n_call = 0;
+	c->call_from_bytes = c->call_bytes = c->node_bytes = 0;
+	c->newest_call = newest_call;
+	c->last_call = 0;
+	c->next_node = 0;
 	c->shape_bytes = c->seq_bytes = c->long_duration_bytes = 0;
 	c->tid_from_bytes = c->tid_bytes = c->marker_from_bytes = c->marker_bytes = 0;
 	c->untimed_at_bytes = c->untimed_why_bytes = 0;
@@ -98,6 +106,23 @@ static void add_runs(struct columns *c, uint32_t i, const struct recorder_slot *
 	}
 }
 
+static void add_call(struct columns *c, uint32_t i, const struct recorder_slot *slot)
+{
+	uint64_t call = recorder_call_id(slot->call, c->newest_call);
+	uint32_t node = call ? slot->node : 0;
+
+	if (call != c->last_call || node != c->next_node) {
+		c->call_from[c->n_call] = i;
+		c->call[c->n_call] = call;
+		c->node[c->n_call++] = node;
+		c->call_from_bytes += pb_varint_bytes(i);
+		c->call_bytes += pb_varint_bytes(call);
+		c->node_bytes += pb_varint_bytes(node);
+		c->last_call = call;
+	}
+	c->next_node = call && node != RECORDER_NODE_UNKNOWN ? node + 1 : node;
+}
+
 void columns_add(struct columns *c, const struct recorder_slot *slot, uint32_t shape)
 {
 	uint32_t i = c->n++;
@@ -110,6 +135,7 @@ void columns_add(struct columns *c, const struct recorder_slot *slot, uint32_t s
 	add_times(c, i, slot);
 	add_submit(c, i, slot);
 	add_runs(c, i, slot);
+	add_call(c, i, slot);
 }
 
 static size_t body_bytes(const struct columns *c)
@@ -130,6 +156,9 @@ static size_t body_bytes(const struct columns *c)
 	bytes += pb_field_bytes(DISPATCHES_MARKER, c->marker_bytes);
 	bytes += pb_field_bytes(DISPATCHES_UNTIMED_AT, c->untimed_at_bytes);
 	bytes += pb_field_bytes(DISPATCHES_UNTIMED_WHY, c->untimed_why_bytes);
+	bytes += pb_field_bytes(DISPATCHES_CALL_FROM, c->call_from_bytes);
+	bytes += pb_field_bytes(DISPATCHES_CALL, c->call_bytes);
+	bytes += pb_field_bytes(DISPATCHES_NODE, c->node_bytes);
 	return bytes;
 }
 
@@ -160,8 +189,12 @@ static uint8_t *put_body(const struct columns *c, uint8_t *at)
 	at = pb_put_packed(at, DISPATCHES_MARKER, c->marker, c->n_marker, c->marker_bytes);
 	at = pb_put_packed32(
 		at, DISPATCHES_UNTIMED_AT, c->untimed_at, c->n_untimed, c->untimed_at_bytes);
-	return pb_put_packed32(
+	at = pb_put_packed32(
 		at, DISPATCHES_UNTIMED_WHY, c->untimed_why, c->n_untimed, c->untimed_why_bytes);
+	at = pb_put_packed32(
+		at, DISPATCHES_CALL_FROM, c->call_from, c->n_call, c->call_from_bytes);
+	at = pb_put_packed(at, DISPATCHES_CALL, c->call, c->n_call, c->call_bytes);
+	return pb_put_packed32(at, DISPATCHES_NODE, c->node, c->n_call, c->node_bytes);
 }
 
 size_t columns_encode(const struct columns *c, uint64_t number, uint8_t *at)

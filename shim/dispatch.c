@@ -3,7 +3,6 @@
 
 #include "proto/clock.h"
 #include "shim/appsig.h"
-#include "shim/thread_state.h"
 #include "proto/fault.h"
 
 /* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
@@ -17,8 +16,6 @@ void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_
 		.capture = c,
 		.queue = q,
 		.submit_ns = clock_boottime_ns(),
-		.marker = thread_state.marker,
-		.tid = thread_state_tid(),
 		.is_stopped = atomic_load_explicit(&c->is_stopped, memory_order_relaxed) != 0,
 	};
 }
@@ -73,7 +70,8 @@ static slot_ref slot_take(struct dispatch_batch *batch)
 }
 
 static void slot_fill(struct dispatch_batch *batch, slot_ref ref,
-	const hsa_kernel_dispatch_packet_t *packet, uint64_t seq)
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin,
+	uint64_t seq)
 {
 	struct capture *c = batch->capture;
 	struct recorder_slot *slot = slot_of(c, ref);
@@ -85,9 +83,11 @@ static void slot_fill(struct dispatch_batch *batch, slot_ref ref,
 	slot->submit_ns = batch->submit_ns;
 	slot->start_tick = symbol ? 0 : packet->kernel_object;
 	slot->end_tick = 0;
-	slot->marker = batch->marker;
+	slot->marker = origin->marker;
+	slot->call = origin->call;
+	slot->node = origin->node;
 	slot->symbol = symbol;
-	slot->tid = batch->tid;
+	slot->tid = origin->tid;
 	slot->grid[0] = packet->grid_size_x;
 	slot->grid[1] = packet->grid_size_y;
 	slot->grid[2] = packet->grid_size_z;
@@ -136,7 +136,8 @@ static void batch_append(struct dispatch_batch *batch, slot_ref ref)
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, enum dispatch_how how)
+	uint64_t signal, uint64_t index, const struct packet_origin *origin,
+	enum dispatch_how how)
 {
 	struct recorder_queue *block = batch->queue->block;
 	uint64_t seq = recorder_queue_value(block, RTL_Q_dispatched);
@@ -158,7 +159,7 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 			appsig_used(batch->capture, signal, APPSIG_PACKET);
 		return 0;
 	}
-	slot_fill(batch, ref, packet, seq);
+	slot_fill(batch, ref, packet, origin, seq);
 	private = slot_private_of(batch->capture, ref);
 	private->packet = index;
 	private->has_barrier = packet->header >> HSA_PACKET_HEADER_BARRIER & 1;

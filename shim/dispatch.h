@@ -13,14 +13,13 @@
 #include <hsa/hsa.h>
 
 #include "shim/capture_state.h"
+#include "shim/origin.h"
 
 /* One batch of packets of one queue. */
 struct dispatch_batch {
 	struct capture *capture;
 	struct capture_queue *queue;
 	uint64_t submit_ns; /* one reading for the batch: the doorbell's time */
-	uint64_t marker;
-	uint32_t tid;
 	bool is_stopped;
 	slot_ref first; /* chain of filled slots, newest first */
 	slot_ref last;
@@ -35,11 +34,12 @@ void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_
 
 /*
  * @packet: a kernel dispatch, its header already acquired. @signal: its completion signal, 0
- * when it has none or one of ours from an earlier turn. @index: in the AQL queue. Returns the
- * signal to store into the packet; 0: hand it on untouched.
+ * when it has none or one of ours from an earlier turn. @index: in the AQL queue. @origin: who
+ * submitted it. Returns the signal to store into the packet; 0: hand it on untouched.
  */
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, enum dispatch_how how);
+	uint64_t signal, uint64_t index, const struct packet_origin *origin,
+	enum dispatch_how how);
 
 /* Any other packet. */
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal);

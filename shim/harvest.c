@@ -47,7 +47,7 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private)
 	return c->now_ns - private->since_ns < LATE_TIME_NS ? WAITING : FINISHED;
 }
 
-/* docs/shadow.md, 4: a later packet with the barrier bit has fired, this one still has not. */
+/* docs/shadow.md, 5: a later packet with the barrier bit has fired, this one still has not. */
 static enum outcome injected_suspect(
 	struct capture *c, const struct capture_queue *q, struct slot_private *private)
 {

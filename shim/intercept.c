@@ -9,8 +9,7 @@
 
 #include "proto/clock.h"
 #include "shim/dispatch.h"
-
-#define PACKET_BYTES sizeof(hsa_kernel_dispatch_packet_t)
+#include "shim/packet.h"
 
 /* One intercepted queue. Its memory is re-used with the queue's block and never freed. */
 struct intercept_queue {
@@ -35,16 +34,15 @@ static struct intercept_queue *queue_at(struct capture *c, uint32_t block)
 static void packet_take(
 	struct dispatch_batch *batch, hsa_kernel_dispatch_packet_t *packet, uint64_t index)
 {
-	unsigned type = packet->header >> HSA_PACKET_HEADER_TYPE &
-			((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+	struct packet_origin origin = origin_of_caller();
 	uint64_t signal = packet->completion_signal.handle;
 	uint64_t injected;
 
-	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+	if (!packet_is_dispatch(packet, packet->header)) {
 		dispatch_other(batch, signal);
 		return;
 	}
-	injected = dispatch_packet(batch, packet, signal, index, DISPATCH_STAMP);
+	injected = dispatch_packet(batch, packet, signal, index, &origin, DISPATCH_STAMP);
 	if (injected)
 		packet->completion_signal.handle = injected;
 }
@@ -53,14 +51,13 @@ static void packet_take(
 static void packet_leave(
 	struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet, uint64_t index)
 {
-	unsigned type = packet->header >> HSA_PACKET_HEADER_TYPE &
-			((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+	struct packet_origin origin = origin_of_caller();
 
-	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH)
+	if (!packet_is_dispatch(packet, packet->header))
 		dispatch_other(batch, packet->completion_signal.handle);
 	else
-		(void)dispatch_packet(
-			batch, packet, packet->completion_signal.handle, index, DISPATCH_LEAVE);
+		(void)dispatch_packet(batch, packet, packet->completion_signal.handle, index,
+			&origin, DISPATCH_LEAVE);
 }
 
 static const void *packets_take(struct intercept_queue *i,

@@ -67,6 +67,12 @@ static inline void recorder_count_queue(
 		word, atomic_load_explicit(word, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
+static inline uint64_t recorder_process_value(
+	const struct recorder *recorder, enum rtl_process_counter what)
+{
+	return atomic_load_explicit(&recorder->header->process[what], memory_order_relaxed);
+}
+
 static inline uint64_t recorder_queue_value(
 	const struct recorder_queue *queue, enum rtl_queue_counter what)
 {

@@ -9,6 +9,7 @@
 
 #include "proto/clock.h"
 #include "shim/dispatch.h"
+#include "shim/packet.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
 
@@ -17,12 +18,6 @@ enum walk_word {
 	WALK_HELD,
 	WALK_AGAIN, /* held, and somebody rang meanwhile */
 };
-
-#define PACKET_BYTES sizeof(hsa_kernel_dispatch_packet_t)
-
-/* All AQL packets have it there, whatever their type. */
-static_assert(offsetof(hsa_kernel_dispatch_packet_t, completion_signal) == 56, "AQL");
-static_assert(offsetof(hsa_barrier_and_packet_t, completion_signal) == 56, "AQL");
 
 /* ---- look-up and the virtual index (rules 3 and 4) ---------------------------------------- */
 
@@ -43,6 +38,11 @@ uint64_t shadow_index_load(const struct shadow_queue *s)
 
 void shadow_index_store(struct shadow_queue *s, uint64_t value)
 {
+	uint64_t first = atomic_load_explicit(&s->virtual_index, memory_order_relaxed);
+
+	/* The queue's only producer; its packets may be valid already, so before the index. */
+	if (value > first)
+		origins_reserve(&s->origins, first, value - first);
 	atomic_store(&s->virtual_index, value);
 }
 
@@ -54,12 +54,16 @@ uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
 	if (s->batch_tail && n > 1)
 		atomic_store_explicit(
 			&s->batch_tail[(first + n - 1) & s->mask], first + n, memory_order_relaxed);
+	origins_reserve(&s->origins, first, n);
 	return first;
 }
 
 uint64_t shadow_index_cas(struct shadow_queue *s, uint64_t expected, uint64_t value)
 {
-	atomic_compare_exchange_strong(&s->virtual_index, &expected, value);
+	uint64_t first = expected;
+
+	if (atomic_compare_exchange_strong(&s->virtual_index, &expected, value) && value > first)
+		origins_reserve(&s->origins, first, value - first);
 	return expected;
 }
 
@@ -71,15 +75,19 @@ static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uin
 }
 
 static void packet_walk(
-	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, unsigned type)
+	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, uint16_t header)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t *last = &s->last[index & s->mask];
 	uint64_t signal = packet->completion_signal.handle;
 	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
+	bool is_dispatch = packet_is_dispatch(packet, header);
+	struct packet_origin origin;
 	uint64_t handle;
 
-	if (type != HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+	if (!origins_walk(&s->origins, index, is_dispatch, &origin) && is_dispatch)
+		recorder_count_queue(s->queue->block, RTL_Q_unattributed, 1);
+	if (!is_dispatch) {
 		dispatch_other(batch, signal);
 		return;
 	}
@@ -90,7 +98,7 @@ static void packet_walk(
 	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
 				     memory_order_relaxed) == index + 1)
 		how = DISPATCH_LEAVE;
-	handle = dispatch_packet(batch, packet, signal, index, how);
+	handle = dispatch_packet(batch, packet, signal, index, &origin, how);
 	if (signal)
 		return; /* rule 8: the application's, not touched */
 	/* One aligned store; no other field, never the header. A stale handle must go too. */
@@ -130,18 +138,18 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 	uint64_t i;
 
 	for (i = next; i < bound; i++) {
-		uint16_t header = __atomic_load_n(&packet_at(s, i)->header, __ATOMIC_ACQUIRE);
-		unsigned type = header >> HSA_PACKET_HEADER_TYPE &
-				((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+		uint16_t header = packet_header(packet_at(s, i));
 
-		if (type == HSA_PACKET_TYPE_INVALID)
+		if (!packet_is_published(header))
 			break;
 		if (i == next)
 			dispatch_begin(s->capture, s->queue, &batch);
-		packet_walk(s, &batch, i, type);
+		packet_walk(s, &batch, i, header);
 	}
-	if (i != next)
+	if (i != next) {
 		dispatch_end(&batch);
+		origins_walked(&s->origins, i);
+	}
 	return i;
 }
 
@@ -150,8 +158,11 @@ static uint64_t walk_past_foreign(struct shadow_queue *s, uint64_t next, uint64_
 {
 	while (next < real) {
 		uint64_t end = packets_walk(s, next, real);
+		struct packet_origin none;
 
-		next = end < real ? end + 1 : end;
+		if (end < real)
+			(void)origins_walk(&s->origins, end++, false, &none);
+		next = end;
 	}
 	return next;
 }
@@ -235,8 +246,8 @@ static bool is_overdue(struct shadow_queue *s)
 	if (walk_bound(s, next) == next)
 		return false;
 	/* Not for a packet that is still being written. */
-	header = __atomic_load_n(&packet_at(s, next)->header, __ATOMIC_ACQUIRE);
-	return (header & 0xff) != HSA_PACKET_TYPE_INVALID;
+	header = packet_header(packet_at(s, next));
+	return packet_is_published(header);
 }
 
 static void queue_housekeep(struct shadow_queue *s)
@@ -355,7 +366,7 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
 	atomic_store_explicit(&s->next, index, memory_order_relaxed);
 	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);
-	return 0;
+	return origins_begin(&s->origins, queue, index);
 }
 
 static void shadow_end(struct shadow_queue *s)
@@ -411,6 +422,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
 	shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+	origins_end(&s->origins);
 	harvest_queue_release(c, s->queue);
 	*ret_block = s->queue->index;
 }

@@ -12,6 +12,7 @@
 #include <hsa/amd_hsa_queue.h>
 
 #include "shim/capture.h"
+#include "shim/origin.h"
 
 struct capture_queue;
 
@@ -35,5 +36,6 @@ struct shadow_queue {
 	bool is_plain;	       /* a foreign writer was seen: no more stamps (rule 11) */
 	_Atomic uint64_t next; /* published; the holder of the walk, read by the housekeeper */
 	uint64_t read_cached;
+	struct origins origins;
 	uint64_t seen; /* next, as of the last housekeeping; the harvester's thread */
 };

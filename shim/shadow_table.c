@@ -37,8 +37,11 @@ struct shadow_table *shadow_table_new(void)
 
 void shadow_table_free(struct shadow_table *table)
 {
-	if (table)
-		munmap(table, sizeof(*table));
+	if (!table)
+		return;
+	for (uint32_t i = 0; i < RECORDER_QUEUES; i++)
+		origins_free(&table->queue[i].origins);
+	munmap(table, sizeof(*table));
 }
 
 struct shadow_queue *shadow_table_at(struct shadow_table *table, uint32_t index)

@@ -35,5 +35,5 @@ void thread_state_forget(void)
 {
 	thread_state.tid = 0;
 	thread_state.call = 0;
-	thread_state.node = 0;
+	thread_state.count = (struct thread_count){0};
 }

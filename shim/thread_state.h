@@ -8,12 +8,26 @@
  */
 #include <stdint.h>
 
+struct origin;
+struct origins;
+
+/* Where the count of a call's dispatches stands: known once it is known what kind of packets its
+ * latest reservation got (origin.h). */
+struct thread_count {
+	uint64_t call;		    /* whose: 0 or another one than the thread is in: start at 0 */
+	const struct origin *entry; /* the latest reservation; NULL: none, the count is `node` */
+	uint64_t tag;		    /* what the entry holds as long as it is this one's */
+	const struct origins *origins;
+	uint64_t end; /* index after its last packet */
+	uint32_t node;
+};
+
 struct thread_state {
-	uint64_t marker; /* innermost recorded roctx range, 0: none; markers */
-	uint64_t call;	 /* innermost host call under way, 0: none; calls */
-	uint32_t node;	 /* dispatches of that call so far; dispatch */
-	uint32_t region; /* open ranges that the user's --region names; markers */
-	uint32_t tid;	 /* 0: not asked for yet; dispatch, markers and calls */
+	uint64_t marker;	   /* innermost recorded roctx range, 0: none; markers */
+	uint64_t call;		   /* innermost host call under way, 0: none; calls */
+	struct thread_count count; /* origin */
+	uint32_t region;	   /* open ranges that the user's --region names; markers */
+	uint32_t tid;		   /* 0: not asked for yet; origin, markers and calls */
 };
 
 extern __thread struct thread_state thread_state;
@@ -23,3 +37,23 @@ uint32_t thread_state_tid(void);
 
 /* fork's child: its thread has another id, and is in none of the parent's calls. */
 void thread_state_forget(void);
+
+/* What a call inside of another one puts back when it returns. */
+struct thread_call {
+	uint64_t call;
+	struct thread_count count;
+};
+
+static inline struct thread_call thread_call_enter(uint64_t id)
+{
+	struct thread_call outer = {thread_state.call, thread_state.count};
+
+	thread_state.call = id;
+	return outer;
+}
+
+static inline void thread_call_leave(const struct thread_call *outer)
+{
+	thread_state.call = outer->call;
+	thread_state.count = outer->count;
+}

@@ -121,7 +121,9 @@ static void take_defines(struct reader *reader, const uint8_t *at, size_t bytes)
 /* Where the decoder of the columns stands. */
 struct cursor {
 	uint64_t seq;
-	size_t long_duration, long_submit, tid, marker, untimed;
+	size_t long_duration, long_submit, tid, marker, untimed, call;
+	uint64_t call_now;
+	uint32_t node;
 };
 
 static void take_row(
@@ -136,6 +138,10 @@ static void take_row(
 		cursor->tid++;
 	if (cursor->marker < d->n_marker && d->marker_from[cursor->marker] == i)
 		cursor->marker++;
+	if (cursor->call < d->n_call && d->call_from[cursor->call] == i) {
+		cursor->call_now = d->call[cursor->call];
+		cursor->node = d->node[cursor->call++];
+	}
 	if (duration == UINT32_MAX)
 		duration = d->long_duration[cursor->long_duration++];
 	if (!shape) {
@@ -154,6 +160,9 @@ static void take_row(
 		row->submit_ns = d->long_submit_ns[cursor->long_submit++];
 	row->tid = d->tid[cursor->tid];
 	row->marker = cursor->marker ? d->marker[cursor->marker - 1] : 0;
+	row->call = cursor->call_now;
+	row->node = cursor->node;
+	cursor->node += row->call && row->node != RECORDER_NODE_UNKNOWN;
 	row->frame = reader->hw + 1;
 	if (cursor->untimed < d->n_untimed_at && d->untimed_at[cursor->untimed] == i)
 		row->untimed = (uint8_t)d->untimed_why[cursor->untimed++];
@@ -222,6 +231,8 @@ static void drain_slot(struct reader *reader, const struct recorder_slot *slot)
 		row->start = slot->start_tick;
 		row->end = slot->end_tick;
 		row->untimed = slot->untimed;
+		row->call = slot->call;
+		row->node = slot->node;
 		reader->queue[slot->queue].stored++;
 		return;
 	}

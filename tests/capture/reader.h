@@ -27,6 +27,8 @@ struct reader_row {
 	uint64_t submit_ns;
 	uint32_t tid;
 	uint64_t marker;
+	uint64_t call;
+	uint32_t node;
 	uint64_t frame;
 	/* Of slots in a drain, which have no shape. */
 	uint32_t symbol;

@@ -264,6 +264,7 @@ static void exec_launch(struct synth_queue *queue, uint64_t index,
 		.index = index,
 		.kernel_object = packet->kernel_object,
 		.signal = signal,
+		.cookie = (uint64_t)(uintptr_t)packet->kernarg_address,
 		.start = start,
 		.end = start + index % 5,
 		.grid = {packet->grid_size_x, packet->grid_size_y, packet->grid_size_z},
@@ -444,6 +445,7 @@ void synth_put(struct synth_queue *queue, uint64_t index, const struct synth_pac
 		body.grid_size_y = grid[1];
 		body.grid_size_z = grid[2];
 		body.kernel_object = packet->kernel_object;
+		body.kernarg_address = (void *)(uintptr_t)packet->cookie;
 	}
 	body.completion_signal.handle = packet->signal;
 	/* Everything but the header, then the header: the packet becomes valid at once. */

@@ -27,6 +27,7 @@ struct synth_exec {
 	uint64_t index; /* in the AQL queue */
 	uint64_t kernel_object;
 	uint64_t signal;
+	uint64_t cookie; /* of the packet */
 	uint64_t start, end; /* ticks */
 	uint32_t grid[3];
 	uint16_t workgroup[3];
@@ -106,6 +107,7 @@ struct synth_packet {
 	bool has_barrier;
 	uint64_t kernel_object;
 	uint64_t signal;
+	uint64_t cookie;  /* whatever the test wants to find in its synth_exec */
 	uint32_t variant; /* decides the geometry */
 };
 

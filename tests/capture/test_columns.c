@@ -8,6 +8,9 @@
 #include "proto/frame.h"
 #include "shim/batch_state.h"
 
+/* Past 2^32, so that slots have only half of an id. */
+static const uint64_t newest_call = (7ull << 32) + 5;
+
 static uint8_t cell[RECORDER_CELL_BYTES * 4];
 
 static Rtl__Dispatches *encoded(struct msg_arena *arena, const struct columns *columns)
@@ -25,6 +28,35 @@ static Rtl__Dispatches *encoded(struct msg_arena *arena, const struct columns *c
 	return frame->dispatches;
 }
 
+/* None; a graph of ten nodes from before the low half wrapped; single launches; lost count. */
+static uint32_t call_of(size_t n)
+{
+	return n < 5 ? 0 : n < 15 ? UINT32_MAX - 3 : n < 25 ? (uint32_t)n : 4;
+}
+
+static uint32_t node_of(size_t n)
+{
+	return n < 5 ? 0 : n < 15 ? (uint32_t)n - 5 : n < 25 ? 0 : RECORDER_NODE_UNKNOWN;
+}
+
+static void check_calls(const Rtl__Dispatches *d)
+{
+	uint64_t call = 0;
+	uint32_t node = 0;
+
+	for (size_t i = 0, k = 0; i < d->n; i++) {
+		if (k < d->n_call && d->call_from[k] == i) {
+			call = d->call[k];
+			node = d->node[k++];
+		}
+		assert_int_equal((uint32_t)call, call_of(i));
+		assert_int_equal(call >> 32, i < 5 ? 0 : i < 15 ? 6 : 7);
+		assert_int_equal(node, node_of(i));
+		node += call && node != RECORDER_NODE_UNKNOWN;
+	}
+	assert_int_equal(d->n_call, 1 + 10 + 1);
+}
+
 static void values_of_any_size_come_back(void **state)
 {
 	static const uint64_t durations[] = {0, 1, UINT32_MAX - 1ull, UINT32_MAX, 1ull << 40};
@@ -37,7 +69,7 @@ static void values_of_any_size_come_back(void **state)
 
 	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	columns_clear(columns);
+	columns_clear(columns, newest_call);
 	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
 		for (size_t k = 0; k < sizeof(deltas) / sizeof(deltas[0]); k++, n++) {
 			struct recorder_slot slot = {
@@ -47,6 +79,8 @@ static void values_of_any_size_come_back(void **state)
 				.end_tick = 1000 + n + durations[i],
 				.tid = (uint32_t)i,
 				.marker = k < 3 ? 0 : k,
+				.call = call_of(n),
+				.node = node_of(n),
 			};
 
 			columns_add(columns, &slot, (uint32_t)(n * 1000 + 1));
@@ -70,6 +104,7 @@ static void values_of_any_size_come_back(void **state)
 		else
 			assert_int_equal(d->submit_delta_ns[i], delta);
 	}
+	check_calls(d);
 	assert_int_equal(d->n_tid, 5);
 	assert_int_equal(longs, 18);
 	assert_int_equal(far, 25);
@@ -85,7 +120,7 @@ static void worst_records_fit_what_is_reckoned_for_them(void **state)
 
 	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	columns_clear(columns);
+	columns_clear(columns, newest_call);
 	empty = columns_bytes_most(columns);
 	assert_true(empty <= COLUMNS_FRAME_BYTES_MAX * 2);
 	for (uint32_t i = 0; i < FRAME_RECORDS_MAX; i++) {
@@ -116,7 +151,7 @@ static void untimed_records_carry_their_reason_and_no_time(void **state)
 
 	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	columns_clear(columns);
+	columns_clear(columns, newest_call);
 	for (uint32_t i = 0; i < 3 * RTL_UNTIMED_COUNT; i++) {
 		struct recorder_slot slot = {.seq = i,
 			.start_tick = 5,

@@ -13,6 +13,7 @@
 #include "proto/clock.h"
 #include "shim/harvest.h"
 #include "shim/shadow.h"
+#include "shim/thread_state.h"
 
 #define PRODUCERS_MAX 8
 #define DEADLINE_NS   (120ull * 1000 * MS)
@@ -27,6 +28,13 @@ struct plan {
 	bool has_barriers;    /* barrier packets in between */
 	bool has_app_signals; /* one in three carries a signal of the application's */
 	bool rings_first;     /* doorbell before publication, now and then */
+	bool has_calls;	      /* host calls of some packets each, over all queues */
+};
+
+/* What a packet's row has to say, by producer and number. */
+struct attribution {
+	uint64_t marker, call;
+	uint32_t node;
 };
 
 struct producer {
@@ -36,12 +44,17 @@ struct producer {
 	pthread_t thread;
 	hsa_signal_t signal[16];
 	unsigned app_packets;
+	uint32_t tid;
+	uint32_t nodes; /* dispatches of the call so far */
+	uint32_t calls;
+	struct attribution *expected;
 };
 
 static struct {
 	struct synth_queue *queue[PRODUCERS_MAX];
 	struct capture *capture;
 	struct reader *reader;
+	struct producer producer[PRODUCERS_MAX];
 	_Atomic bool stop;
 } world;
 
@@ -63,11 +76,33 @@ static unsigned batch_of(const struct plan *plan, uint32_t done)
 	return done + n > plan->dispatches ? plan->dispatches - done : n;
 }
 
+/* Every few reservations another host call, or none, and another range. */
+static void attribution_set(struct producer *p, uint32_t done)
+{
+	if (done % 7 == 0)
+		thread_state.marker = (uint64_t)p->number << 32 | done;
+	if (!p->plan->has_calls || done % 3)
+		return;
+	p->nodes = 0;
+	thread_state.call = done % 4 ? (uint64_t)(p->number + 1) << 24 | ++p->calls : 0;
+}
+
+static void attribution_expect(struct producer *p, uint32_t id)
+{
+	p->expected[id] = (struct attribution){
+		.marker = thread_state.marker,
+		.call = thread_state.call,
+		.node = thread_state.call ? p->nodes++ : 0,
+	};
+}
+
 static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t done, unsigned n)
 {
 	const struct plan *plan = p->plan;
-	uint64_t first = synth_add_index(p->capture, queue, n);
+	uint64_t first;
 
+	attribution_set(p, done);
+	first = synth_add_index(p->capture, queue, n);
 	if (plan->rings_first && done % 5 == 0)
 		synth_ring(p->capture, queue, first);
 	for (unsigned i = 0; i < n; i++) {
@@ -77,12 +112,15 @@ static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t
 			.has_barrier = plan->has_barrier,
 			.kernel_object = 1 + id % 50,
 			.variant = id * PRODUCERS_MAX + p->number,
+			.cookie = (uint64_t)p->number << 32 | id,
 		};
 
 		if (plan->has_barriers && id % 11 == 3)
 			packet.type = HSA_PACKET_TYPE_BARRIER_AND;
 		else if (plan->has_app_signals && id % 3 == 0)
 			packet.signal = app_signal(p);
+		if (packet.type == HSA_PACKET_TYPE_KERNEL_DISPATCH)
+			attribution_expect(p, id);
 		synth_put(queue, first + i, &packet);
 		/* Doorbells per chunk, as graph launches ring them. */
 		if (i % 64 == 7)
@@ -97,10 +135,12 @@ static void *produce(void *argument)
 	struct producer *p = argument;
 	uint32_t done = 0;
 
+	p->tid = thread_state_tid();
 	while (done < p->plan->dispatches) {
 		unsigned n = batch_of(p->plan, done);
+		unsigned queue = p->plan->has_calls ? p->number + done : p->number;
 
-		batch_submit(p, world.queue[p->number % p->plan->queues], done, n);
+		batch_submit(p, world.queue[queue % p->plan->queues], done, n);
 		done += n;
 	}
 	return NULL;
@@ -151,11 +191,15 @@ static void wait_settled(const struct plan *plan)
 
 static void producers_run(const struct plan *plan)
 {
-	struct producer producer[PRODUCERS_MAX];
+	struct producer *producer = world.producer;
 
 	for (unsigned i = 0; i < plan->producers; i++) {
-		producer[i] =
-			(struct producer){.plan = plan, .capture = world.capture, .number = i};
+		producer[i] = (struct producer){
+			.plan = plan,
+			.capture = world.capture,
+			.number = i,
+			.expected = calloc(plan->dispatches, sizeof(struct attribution)),
+		};
 		for (int k = 0; k < 16; k++)
 			producer[i].signal[k] = synth_signal_new(0);
 		assert_int_equal(
@@ -176,6 +220,24 @@ static uint64_t value(const struct synth_queue *queue, enum rtl_queue_counter wh
 	return recorder_queue_value(&capture_recorder(world.capture)->queues[queue->block], what);
 }
 
+/* Whoever walked: the row names the thread that submitted, its range, its call, its place. */
+static void check_attribution(const struct synth_queue *queue)
+{
+	for (size_t seq = 0; seq < queue->execs; seq++) {
+		const struct reader_row *row = reader_row(world.reader, queue->block, seq);
+		uint64_t cookie = queue->exec[seq].cookie;
+		const struct producer *p = &world.producer[cookie >> 32];
+		const struct attribution *expected = &p->expected[(uint32_t)cookie];
+
+		if (!row)
+			continue;
+		assert_int_equal(row->tid, p->tid);
+		assert_int_equal(row->marker, expected->marker);
+		assert_int_equal(row->call, expected->call);
+		assert_int_equal(row->node, expected->node);
+	}
+}
+
 static void check_all(const struct plan *plan)
 {
 	uint64_t signalled = 0;
@@ -190,6 +252,8 @@ static void check_all(const struct plan *plan)
 		assert_int_equal(value(queue, RTL_Q_foreign_writers), 0);
 		assert_int_equal(value(queue, RTL_Q_untimed_timestamp_invalid), 0);
 		assert_int_equal(value(queue, RTL_Q_untimed_unstamped), 0);
+		assert_int_equal(value(queue, RTL_Q_unattributed), 0);
+		check_attribution(queue);
 		signalled += value(queue, RTL_Q_own_signals_seen);
 	}
 	assert_int_equal(signalled != 0, plan->has_app_signals);
@@ -221,6 +285,8 @@ static void run(const struct plan *plan)
 	reader_free(world.reader);
 	for (unsigned i = 0; i < plan->queues; i++)
 		synth_queue_free(world.queue[i]);
+	for (unsigned i = 0; i < plan->producers; i++)
+		free(world.producer[i].expected);
 	assert_int_equal(synth.signals_live, 0);
 }
 
@@ -332,6 +398,22 @@ static void doorbell_before_publication_hangs_nobody(void **state)
 	in_all_modes(plan);
 }
 
+static void dispatches_of_a_call_are_numbered_over_all_queues(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_calls = true;
+	plan.has_barriers = true;
+	plan.producers = 8;
+	plan.queues = 4;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+	plan.batch = 300;
+	plan.packets = 4096;
+	in_all_modes(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +426,7 @@ int main(void)
 		cmocka_unit_test(barrier_packets_in_between_are_no_harm),
 		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
 		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
+		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

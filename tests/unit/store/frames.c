@@ -147,15 +147,15 @@ void peer_add_anchors(struct frames *frames, uint64_t tick)
 	frames_add(frames, &frame);
 }
 
-void peer_add_dispatches(
-	struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq, uint32_t n)
+static void add_dispatches(struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq,
+	uint32_t n, const Rtl__Dispatches *calls)
 {
 	static uint32_t shapes[FRAME_RECORDS_MAX], durations[FRAME_RECORDS_MAX];
 	static uint64_t starts[FRAME_RECORDS_MAX];
 	static int64_t seqs[FRAME_RECORDS_MAX];
 	static int32_t submits[FRAME_RECORDS_MAX];
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	Rtl__Dispatches d = RTL__DISPATCHES__INIT;
+	Rtl__Dispatches d = *calls;
 	uint32_t from = 0, tid = 77;
 
 	must(n <= FRAME_RECORDS_MAX);
@@ -183,6 +183,20 @@ void peer_add_dispatches(
 	frame.body_case = RTL__FRAME__BODY_DISPATCHES;
 	frame.dispatches = &d;
 	frames_add(frames, &frame);
+}
+
+void peer_add_dispatches(
+	struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq, uint32_t n)
+{
+	const Rtl__Dispatches no_calls = RTL__DISPATCHES__INIT;
+
+	add_dispatches(frames, number, shape, seq, n, &no_calls);
+}
+
+void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint32_t n,
+	const Rtl__Dispatches *calls)
+{
+	add_dispatches(frames, number, 1, seq, n, calls);
 }
 
 void peer_add_counters(struct frames *frames, uint32_t queue, ...)

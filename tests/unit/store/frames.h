@@ -42,6 +42,10 @@ void peer_add_anchors(struct frames *frames, uint64_t tick);
 void peer_add_dispatches(
 	struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq, uint32_t n);
 
+/* Likewise, with the runs of host calls that @calls has (n_call, call_from, call, node). */
+void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint32_t n,
+	const Rtl__Dispatches *calls);
+
 /* Values are named like RTL_Q_dispatched; ends with -1. */
 void peer_add_counters(struct frames *frames, uint32_t queue, ...);
 void peer_add_bye(struct frames *frames);

@@ -87,6 +87,39 @@ static void views_keep_the_contract(void **state)
 		RTL_UNTIMED_COUNT - 1);
 }
 
+static void dispatches_name_their_calls(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+	Rtl__Dispatches calls = RTL__DISPATCHES__INIT;
+	uint32_t from[] = {1, 3, 6, 7}, node[] = {0, 5, UINT32_MAX, 0};
+	uint64_t call[] = {8, 9, 9, 0};
+
+	harness_open(h);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	calls.n_call_from = calls.n_call = calls.n_node = 4;
+	calls.call_from = from;
+	calls.call = call;
+	calls.node = node;
+	peer_add_called(&f, 1, 0, 8, &calls);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+	assert_string_equal(
+		harness_text(h->path, "SELECT group_concat(ifnull(call, '') || '.' || "
+				      "ifnull(node, '')) FROM rtl_dispatch"),
+		".,8.0,8.1,9.5,9.6,9.7,9.,.");
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE "
+					"api_id = process_id * (1 << 40) + correlation_id"),
+		6);
+	call[3] = 1ull << 40;
+	peer_add_called(&f, 2, 8, 8, &calls);
+	harness_send(h, &f);
+	harness_wait(h, STORE_BAD_FRAME);
+	assert_string_equal(h->answer.text, "a host call's id is out of range");
+}
+
 static void duplicates_are_ignored_and_counted(void **state)
 {
 	struct harness *h = *state;
@@ -545,6 +578,7 @@ int main(void)
 		T(live_figures_need_no_disk),
 		T(times_that_cannot_be_are_untimed),
 		T(names_are_kept_harmless),
+		T(dispatches_name_their_calls),
 		T(markers_open_and_close),
 		T(anchors_are_kept_once_a_second),
 		T(busy_is_a_union),

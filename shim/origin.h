@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Who submitted a packet. Whoever rings first walks over everybody's packets (several producers
+ * share a queue), so the submitting thread leaves its mark when it reserves packet indices: one
+ * entry a reservation, in a ring indexed by the first packet. The walker finds it there.
+ *
+ * A reservation gets an entry only when nobody can still need what lies in its place, which is
+ * when it is not more than a ring's length ahead of the walk; otherwise its packets are
+ * unattributed: counted, never somebody else's. So an entry has one writer at a time, and that
+ * one is done before its packet can be walked.
+ *
+ * Dispatches of a host call are numbered 0, 1, 2, ... in the order in which its thread reserved
+ * them, over all queues. A reservation may become a barrier instead; what it became is known by
+ * the next reservation of the same thread, from the walker's note in the entry or, if nobody has
+ * walked there yet, from the ring itself.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hsa/hsa.h>
+
+#include "proto/recorder.h"
+#include "shim/thread_state.h"
+
+struct origin {
+	_Atomic uint64_t tag; /* of the life of the queue, and the first packet */
+	uint64_t marker;
+	uint32_t call; /* low half */
+	uint32_t tid;
+	/* Packets << 32 | number of the next dispatch within the call. The submitting thread
+	 * first; within a call then the walker, who takes off the packets that he passed. */
+	_Atomic uint64_t rest;
+};
+static_assert(sizeof(struct origin) == 32, "two in a cache line");
+
+/* What the walker learns of one packet. */
+struct packet_origin {
+	uint64_t marker;
+	uint32_t call; /* low half of the host call's id; 0: none */
+	uint32_t node; /* number within the call; RECORDER_NODE_UNKNOWN */
+	uint32_t tid;  /* 0: not known who submitted it */
+};
+
+/* Where reservations are not seen: whoever submits now. Its place in a call is not known. */
+static inline struct packet_origin origin_of_caller(void)
+{
+	return (struct packet_origin){
+		.marker = thread_state.marker,
+		.call = (uint32_t)thread_state.call,
+		.node = RECORDER_NODE_UNKNOWN,
+		.tid = thread_state_tid(),
+	};
+}
+
+/* Of one queue. */
+struct origins {
+	/* Constant while the queue lives; the memory stays, also from one life to the next. */
+	struct origin *entry;
+	uint64_t mask;
+	_Atomic uint64_t life; /* as tags have it; another one once the ring is gone */
+	const uint8_t *ring;
+	uint64_t ring_mask;
+	/* Of the walker. */
+	_Atomic uint64_t walked; /* no entry before it is needed */
+	struct origin *run;	 /* covers the packets before run_end; NULL: unattributed */
+	uint64_t run_first, run_end;
+};
+
+/* Cold: before the queue is known to anybody. -ENOMEM. @index: the first one to come. */
+int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t index);
+/* Cold: before the ring goes away. */
+void origins_end(struct origins *origins);
+/* Cold, for tests: nobody uses them any more, in any life. */
+void origins_free(struct origins *origins);
+
+/* Tags tell lives of the same memory apart: a packet index does not reach so high. */
+#define ORIGIN_LIFE_SHIFT 48
+
+static inline uint64_t origins_tag(const struct origins *origins, uint64_t first)
+{
+	return atomic_load_explicit(&origins->life, memory_order_relaxed) + first + 1;
+}
+
+static inline void origin_put(struct origin *entry, uint64_t tag, const struct thread_state *thread,
+	uint64_t packets, uint32_t node)
+{
+	/* The tag first: who finds a new rest finds a new tag. */
+	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
+	entry->marker = thread->marker;
+	entry->call = (uint32_t)thread->call;
+	entry->tid = thread->tid;
+	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
+}
+
+/* The rest of origins_reserve(): a thread's first one, within a call, too far ahead. */
+void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n);
+
+/* The calling thread reserves @n packets from @first on; before it publishes any. */
+static inline void origins_reserve(struct origins *origins, uint64_t first, uint64_t n)
+{
+	const struct thread_state *thread = &thread_state;
+	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_acquire);
+
+	if (__builtin_expect(thread->call || !thread->tid || first - walked > origins->mask ||
+				     n > UINT32_MAX,
+		    0))
+		origins_reserve_rarely(origins, first, n);
+	else
+		origin_put(&origins->entry[first & origins->mask], origins_tag(origins, first),
+			thread, n, 0);
+}
+
+/* Within a call: notes that one more packet of @run was walked over. */
+void origin_walk_note(struct origin *run, bool is_dispatch, struct packet_origin *ret);
+
+/* The walker, for each packet in order: whose is it? False: unattributed; *ret is empty. */
+static inline bool origins_walk(
+	struct origins *origins, uint64_t index, bool is_dispatch, struct packet_origin *ret)
+{
+	struct origin *run = origins->run;
+
+	if (index >= origins->run_end) {
+		uint64_t packets = 1;
+
+		run = &origins->entry[index & origins->mask];
+		if (atomic_load_explicit(&run->tag, memory_order_relaxed) ==
+			origins_tag(origins, index))
+			packets = atomic_load_explicit(&run->rest, memory_order_relaxed) >> 32;
+		else
+			run = NULL;
+		origins->run = run;
+		origins->run_first = index;
+		origins->run_end = index + packets;
+	}
+	if (__builtin_expect(!run, 0)) {
+		*ret = (struct packet_origin){.node = RECORDER_NODE_UNKNOWN};
+		return false;
+	}
+	ret->marker = run->marker;
+	ret->call = run->call;
+	ret->node = 0;
+	ret->tid = run->tid;
+	if (__builtin_expect(run->call != 0, 0))
+		origin_walk_note(run, is_dispatch, ret);
+	return true;
+}
+
+/* The walker, when it stops before @index and before the device may have what it walked over. */
+static inline void origins_walked(struct origins *origins, uint64_t index)
+{
+	/* The entry of a reservation that is half walked is needed again. */
+	atomic_store_explicit(&origins->walked,
+		index < origins->run_end ? origins->run_first : index, memory_order_release);
+}

@@ -141,11 +141,11 @@ static void shim_forget(struct shim *s)
 	s->capture = NULL;
 }
 
-/* exit() without hsa_shut_down: the collector reads the recorder, if it has been told of it. */
+/* exit() without hsa_shut_down: what is finished becomes records, which the collector reads. */
 static void shim_at_exit(void)
 {
 	if (shim.is_on && !capture_is_pass_through(shim.capture))
-		worker_introduce();
+		worker_settle();
 }
 
 /* Everything in the order in which it depends on each other; -errno: nothing is installed. */

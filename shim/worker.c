@@ -40,6 +40,7 @@ struct worker {
 	bool is_quiet;		  /* set before stop_ns: no dispatch comes any more */
 	int wake;		  /* eventfd; -1 */
 	_Atomic uint64_t stop_ns; /* 0: go on; else the deadline */
+	_Atomic uint64_t hurry_ns; /* until then harvest without a pause: the program ends */
 	_Atomic bool is_known;	  /* the collector has our Hello, or there is none */
 
 	/* The thread's own. */
@@ -164,10 +165,17 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 
 static void worker_harvest(struct worker *w, uint64_t now_ns)
 {
-	bool is_busy = harvest_run(w->setup.capture, now_ns);
+	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
+	bool is_busy = true;
 
+	if (is_hurried)
+		harvest_flush(w->setup.capture, now_ns);
+	else
+		is_busy = harvest_run(w->setup.capture, now_ns);
 	markers_drain(w->setup.capture, w->setup.strings);
-	if (is_busy)
+	if (is_hurried)
+		w->harvest_period_ns = FINISH_STEP_NS;
+	else if (is_busy)
 		w->harvest_period_ns = HARVEST_NS;
 	else if (w->harvest_period_ns < HARVEST_IDLE_NS)
 		w->harvest_period_ns *= 2;
@@ -185,10 +193,15 @@ static void worker_wait(struct worker *w)
 	uint64_t now_ns = clock_boottime_ns();
 	uint64_t ns = w->next_harvest_ns > now_ns ? w->next_harvest_ns - now_ns : 0;
 	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	uint64_t woken;
 
 	ppoll(poll_fds, w->conn.fd >= 0 ? 2 : 1, &timeout, NULL);
-	/* Or every wait would end at once, if the program closed it. */
-	if (poll_fds[0].revents && !fd_is(w->wake, FD_WAKE))
+	if (!poll_fds[0].revents)
+		return;
+	/* Or every wait would end at once: the program closed it, or it says what we know now. */
+	if (fd_is(w->wake, FD_WAKE) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
+		w->next_harvest_ns = 0;
+	else
 		w->is_deaf = true;
 }
 
@@ -380,23 +393,44 @@ int worker_start(const struct worker_setup *setup)
 	return r;
 }
 
-void worker_introduce(void)
+static void worker_wake(struct worker *w)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!fd_is(w->wake, FD_WAKE))
+		return;
+	written = write(w->wake, &one, sizeof(one));
+	(void)written; /* it will find out a period later */
+}
+
+void worker_settle(void)
 {
 	struct worker *w = &worker;
-	uint64_t until_ns = clock_boottime_ns() + w->setup.exit_ns;
+	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns;
+	uint64_t until_ns = start_ns + w->setup.exit_ns / 5 * 4;
 
-	while (w->is_running && !atomic_load_explicit(&w->is_known, memory_order_acquire) &&
-		clock_boottime_ns() < until_ns)
+	if (!w->is_running)
+		return;
+	if (capture_pending(w->setup.capture)) {
+		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+		worker_wake(w);
+	}
+	while ((!atomic_load_explicit(&w->is_known, memory_order_acquire) ||
+		       capture_pending(w->setup.capture)) &&
+		now_ns < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
+	}
+	atomic_store_explicit(&w->hurry_ns, 0, memory_order_release);
+	w->setup.exit_ns -= now_ns < until_ns ? now_ns - start_ns : until_ns - start_ns;
 }
 
 bool worker_stop(bool is_quiet)
 {
 	struct worker *w = &worker;
-	uint64_t one = 1;
 	uint64_t until_ns;
 	struct timespec until;
-	ssize_t written;
 
 	if (!w->is_running)
 		return true;
@@ -404,10 +438,7 @@ bool worker_stop(bool is_quiet)
 	w->is_quiet = is_quiet;
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
-	if (fd_is(w->wake, FD_WAKE)) {
-		written = write(w->wake, &one, sizeof(one));
-		(void)written; /* it would find out a period later */
-	}
+	worker_wake(w);
 	until_ns = clock_realtime_ns() + w->setup.exit_ns;
 	until = (struct timespec){(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
 	if (!pthread_timedjoin_np(w->thread, NULL, &until))

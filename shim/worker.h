@@ -26,8 +26,12 @@ struct worker_setup {
 /* What @setup points to has to live until worker_stop(). -errno of what failed. */
 int worker_start(const struct worker_setup *setup);
 
-/* At the end of a process that may be too short for it: until the collector knows of us. */
-void worker_introduce(void);
+/*
+ * exit(), which most HIP programs end by without hsa_shut_down: until the collector knows of us
+ * and what is in flight is in frames, at most 4/5 of exit_ns; worker_stop() may take the rest. The
+ * runtime lives on, and dispatches may still come.
+ */
+void worker_settle(void);
 
 /*
  * Harvests what is finished, publishes it, hands it to the socket as far as that takes it, and

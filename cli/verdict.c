@@ -56,12 +56,12 @@ static int read_ledger(struct query *query, struct completeness *c)
 static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 {
 	struct completeness *c = &v->counts;
-	uint64_t *host = completeness_host_loss(c, reason);
+	uint64_t *own = completeness_own_loss(c, reason);
 
 	if (!strcmp(reason, "torn"))
 		return; /* summed from the queues */
-	if (host)
-		*host += count;
+	if (own)
+		*own += count;
 	else if (!strcmp(reason, "unknown_tail"))
 		c->tails_unknown += count;
 	else if (begins(reason, "dropped_"))

@@ -70,6 +70,13 @@ static bool is_drop(const char *counter)
 	return !strncmp(counter, "dropped_", 8);
 }
 
+/* Of a process: host-side records that were dropped, and queues that nobody watched. */
+static bool is_loss(enum rtl_process_counter counter)
+{
+	return is_drop(rtl_process_counter_name[counter]) || counter == RTL_P_queues_coop ||
+	       counter == RTL_P_queues_ineligible;
+}
+
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue)
 {
 	uint64_t sum = 0;
@@ -370,7 +377,7 @@ static int save_losses(struct ledger *ledger, sqlite3_stmt *put)
 	}
 	r = save_loss(ledger, "torn", torn, true, put);
 	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
-		if (is_drop(rtl_process_counter_name[i]))
+		if (is_loss(i))
 			r = save_loss(ledger, rtl_process_counter_name[i], ledger->process[i], true,
 				put);
 	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)

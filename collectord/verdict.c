@@ -44,12 +44,12 @@ static const char *known_name(const char *name)
 
 static void add_loss(struct completeness *c, const char *reason, uint64_t count)
 {
-	uint64_t *host = completeness_host_loss(c, reason);
+	uint64_t *own = completeness_own_loss(c, reason);
 
 	if (!strcmp(reason, "torn"))
 		return; /* summed from the queues */
-	if (host)
-		*host += count;
+	if (own)
+		*own += count;
 	else if (!strcmp(reason, "unknown_tail"))
 		c->tails_unknown += count;
 	else if (!strncmp(reason, "dropped_", 8))

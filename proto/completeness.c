@@ -53,20 +53,31 @@ static uint64_t count_of(const struct completeness_reasons *reasons, const char 
 	return 0;
 }
 
-uint64_t *completeness_host_loss(struct completeness *c, const char *reason)
+uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 {
-	if (!strcmp(reason, "dropped_markers"))
-		return &c->markers_dropped;
-	if (!strcmp(reason, "dropped_calls"))
-		return &c->calls_dropped;
-	return strcmp(reason, "dropped_copies") ? NULL : &c->copies_dropped;
+	const struct {
+		const char *reason;
+		uint64_t *count;
+	} own[] = {
+		{"dropped_markers", &c->markers_dropped},
+		{"dropped_calls", &c->calls_dropped},
+		{"dropped_copies", &c->copies_dropped},
+		{"queues_coop", &c->queues_coop},
+		{"queues_ineligible", &c->queues_ineligible},
+	};
+
+	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(reason, own[i].reason))
+			return own[i].count;
+	return NULL;
 }
 
 bool completeness_is_complete(const struct completeness *c)
 {
 	return !c->live && !c->untimed && !c->outstanding && !c->dropped && !c->torn &&
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
-	       !c->tails_unknown && !c->undrained && !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
+	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
+	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
 /* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
@@ -120,6 +131,8 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
 	put_if(&out, c->calls_dropped, "call", "s", " dropped");
 	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
+	put_if(&out, c->queues_coop, "cooperative queue", "s", " not recorded");
+	put_if(&out, c->queues_ineligible, "queue", "s", " not recorded");
 	put_if(&out, c->tails_unknown, "process", "es", " with an unknown tail");
 	/* Those are the same ones mostly; while it is live it goes without saying. */
 	if (!c->live && c->undrained > c->tails_unknown)

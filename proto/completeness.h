@@ -41,6 +41,8 @@ struct completeness {
 	uint64_t markers_dropped;
 	uint64_t calls_dropped;
 	uint64_t copies_dropped;
+	uint64_t queues_coop;	    /* cooperative queues: what ran there nobody counted */
+	uint64_t queues_ineligible; /* other queues that could not be followed */
 	uint64_t tails_unknown; /* processes whose last moments nobody knows */
 	uint64_t undrained;	/* processes that have not ended, or not been read to their end */
 	uint64_t other_losses;	/* rtl_loss rows of any other kind, summed; a NULL count is 1 */
@@ -53,8 +55,8 @@ struct completeness {
 /* Adds @count to the entry @name; past the last entry it is not listed. 0 adds nothing. */
 void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count);
 
-/* Where rtl_loss's @reason is counted that is about host-side records; NULL: about others. */
-uint64_t *completeness_host_loss(struct completeness *c, const char *reason);
+/* Where rtl_loss's @reason is counted that has a place of its own; NULL: about dispatches. */
+uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
 
 /*
  * Closed, every process read to its end, and nothing dropped, torn, outstanding, untimed or

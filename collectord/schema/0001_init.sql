@@ -156,6 +156,7 @@ SELECT process_id, nullif(queueId, -1) AS queueId, name, value FROM rtl_counter_
 -- What is missing and why. count NULL: unknown. from/to: when it was noticed, if known.
 -- dropped_*, torn: dispatches without a row. untimed_*: rows without a time. unknown_tail: nobody
 -- read the end of the process. dropped_markers, corrupt_*, bad_recorder: counts of those.
+-- queues_coop, queues_ineligible: queues left plain; what ran on them is not even counted.
 CREATE TABLE rtl_loss (
 	process_id INTEGER NOT NULL,
 	reason TEXT NOT NULL,

@@ -75,6 +75,8 @@ static void any_loss_is_incomplete(void **state)
 		offsetof(struct completeness, markers_dropped),
 		offsetof(struct completeness, calls_dropped),
 		offsetof(struct completeness, copies_dropped),
+		offsetof(struct completeness, queues_coop),
+		offsetof(struct completeness, queues_ineligible),
 		offsetof(struct completeness, tails_unknown),
 		offsetof(struct completeness, undrained),
 		offsetof(struct completeness, other_losses)};
@@ -94,6 +96,8 @@ static void the_rest_is_said_when_there_is_any(void **state)
 	struct completeness c = {.markers_dropped = 1,
 		.calls_dropped = 7,
 		.copies_dropped = 2,
+		.queues_coop = 1,
+		.queues_ineligible = 6,
 		.tails_unknown = 2,
 		.undrained = 3,
 		.other_losses = 4,
@@ -102,7 +106,9 @@ static void the_rest_is_said_when_there_is_any(void **state)
 	(void)state;
 	check(&c, false,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
-		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, 2 processes with an unknown tail, "
+		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
+		"1 cooperative queue not recorded, 6 queues not recorded, "
+		"2 processes with an unknown tail, "
 		"1 process not read to the end, 4 other losses");
 }
 

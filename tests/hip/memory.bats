@@ -1,0 +1,41 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Fills, copies and modules: HIP's own kernels are recorded, and the bytes are right.
+load hip.bash
+
+@test "fills and copies are byte exact, and HIP's kernels for them are recorded" {
+	scene memory
+	launched
+	exact
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
+		WHERE k.symbol LIKE '\_\_amd\_rocclr\_fillBuffer%' ESCAPE '\\'")" -ge 3 ]
+}
+
+@test "copies between two GPUs" {
+	gpus=2 scene peers 5
+	launched
+	exact
+}
+
+@test "300 modules loaded and unloaded: each launch under its own module's name" {
+	scene modules 300 0 "$module/first_module.co" "$module/second_module.co"
+	launched
+	exact
+	run -0 sql t.db "SELECT symbol, count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
+		WHERE symbol LIKE '%module.kd' GROUP BY 1 ORDER BY 1"
+	[ "$output" = $'first_module.kd|450\nsecond_module.kd|450' ]
+}
+
+@test "4 KiB of arguments, dynamic LDS, scratch: the columns are right" {
+	scene shapes 60
+	launched
+	exact
+	[ "$(sql t.db "SELECT min(scratch) = $(sed -n 's/^scratch //p' out) AND min(scratch) = max(scratch)
+		FROM rtl_shape JOIN rtl_kernel k ON k.id = kernel_id WHERE symbol LIKE '%private_memory%'")" -eq 1 ]
+	[ "$(sql t.db "SELECT group_concat(lds, ' ') FROM (SELECT DISTINCT lds FROM rtl_shape
+		JOIN rtl_kernel k ON k.id = kernel_id WHERE symbol LIKE '%local_memory%' ORDER BY 1)")" = \
+		"$(seq -s ' ' 1024 1024 61440)" ]
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
+		WHERE symbol LIKE '%big_arguments%' AND workgroupX = 8 AND workgroupY = 4 AND workgroupZ = 2
+		AND gridY = 8 AND gridZ = 6 AND gridX % 8 = 0 AND gridX BETWEEN 8 AND 56")" -eq 60 ]
+}

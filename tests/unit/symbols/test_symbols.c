@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,60 @@ static void readers_run_beside_loading(void **state)
 	assert_int_not_equal(symbols_find(&symbols, 4 * 64), 0);
 }
 
+/* One address whose code comes and goes: the loader says which generation is loaded, 0: none. */
+static _Atomic uint32_t generation_now;
+static uint32_t generation_id[2001];
+static _Atomic unsigned generation_checks;
+
+static void *binder(void *argument)
+{
+	bool *is_wrong = argument;
+
+	while (!atomic_load(&readers_stop)) {
+		uint32_t before = atomic_load(&generation_now);
+		uint32_t id = symbols_find(&symbols, 0x4000);
+
+		if (!before || atomic_load(&generation_now) != before)
+			continue;
+		*is_wrong |= id != generation_id[before];
+		atomic_fetch_add(&generation_checks, 1);
+	}
+	return NULL;
+}
+
+static void a_dispatch_is_bound_to_the_code_of_its_moment(void **state)
+{
+	const uint32_t last = sizeof(generation_id) / sizeof(generation_id[0]) - 1;
+	bool is_wrong[2] = {false};
+	pthread_t threads[2];
+	char name[32];
+
+	(void)state;
+	atomic_store(&readers_stop, false);
+	atomic_store(&generation_now, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, binder, &is_wrong[i]), 0);
+	for (uint32_t generation = 1; generation <= last; generation++) {
+		unsigned checks = atomic_load(&generation_checks);
+
+		snprintf(name, sizeof(name), "generation%u.kd", generation);
+		symbols_add(&symbols, 0x4000, name, strlen(name));
+		generation_id[generation] = symbols_find(&symbols, 0x4000);
+		assert_int_not_equal(generation_id[generation], generation_id[generation - 1]);
+		atomic_store(&generation_now, generation);
+		/* Somebody has to have looked at one in a hundred of them. */
+		while (generation % 100 == 0 && atomic_load(&generation_checks) == checks)
+			sched_yield();
+		atomic_store(&generation_now, 0);
+		symbols_remove(&symbols, 0x4000);
+	}
+	atomic_store(&readers_stop, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_false(is_wrong[0] || is_wrong[1]);
+	assert_int_equal(symbols_find(&symbols, 0x4000), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -213,6 +268,7 @@ int main(void)
 		TEST(an_unknown_object_gets_one_nameless_symbol),
 		TEST(a_full_define_log_is_counted_and_named),
 		TEST(readers_run_beside_loading),
+		TEST(a_dispatch_is_bound_to_the_code_of_its_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

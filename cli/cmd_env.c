@@ -20,6 +20,7 @@ struct env_options {
 	const char *socket;
 	const char *job;
 	const char *mode;
+	struct choices choices;
 	bool is_soft;
 };
 
@@ -30,6 +31,7 @@ static const struct argp_option env_option[] = {
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack (default), or a software GPU: SIMULATED", 0},
+	CHOICES_ARGP
 	{0},
 };
 
@@ -37,6 +39,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct env_options *options = state->input;
 
+	if (choices_take(&options->choices, key, value))
+		return 0;
 	switch (key) {
 	case KEY_SOCKET:
 		options->socket = value;
@@ -89,6 +93,7 @@ int cmd_env(int argc, char **argv)
 	int r;
 
 	opts_parse(&env_argp, argc, argv, 0, &options);
+	choices_check(&options.choices);
 	r = places_find(PLACE_SHIM, shim);
 	if (r < 0) {
 		say("shim: %s: %s; set RTL_LIBDIR to the folder of librtl-shim.so", shim,
@@ -104,6 +109,7 @@ int cmd_env(int argc, char **argv)
 		params.socket = socket;
 	params.job = options.job;
 	params.mode = options.mode;
+	params.choices = &options.choices;
 	params.softgpu = options.is_soft ? softgpu : NULL;
 	r = jobenv_init(&env, &params);
 	if (r == 0)

@@ -55,6 +55,7 @@ static int make_env(struct jobenv *env, const struct run_options *options,
 		.shim = collector->client.fd >= 0 ? shim : NULL,
 		.softgpu = options->is_soft ? softgpu : NULL,
 		.mode = options->mode,
+		.choices = &options->choices,
 	};
 
 	return jobenv_init(env, &params);

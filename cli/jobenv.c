@@ -185,6 +185,16 @@ static int put_softgpu(struct jobenv *env, const char *folder)
 	return put_joined(env, "LD_LIBRARY_PATH", folder, ':', path);
 }
 
+static int put_choices(struct jobenv *env, const struct choices *choices)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < CHOICE_COUNT; i++)
+		if (choices->text[i])
+			r = put_copy(env, choice_options[i].variable, choices->text[i]);
+	return r;
+}
+
 static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 {
 	int r = 0;
@@ -195,6 +205,8 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 		r = put_copy(env, "RTL_JOB_ID", params->job);
 	if (r == 0 && params->mode)
 		r = put_copy(env, "RTL_MODE", params->mode);
+	if (r == 0 && params->choices)
+		r = put_choices(env, params->choices);
 	if (r == 0)
 		r = put_tools(env, params->shim);
 	/* Where a rocprofiler-sdk tool is in, ROCr ignores HSA_TOOLS_LIB unless told so. */

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define JOBENV_SETTINGS_MAX 10u
+#include "cli/choices.h"
+
+#define JOBENV_SETTINGS_MAX (10u + CHOICE_COUNT)
 
 struct jobenv_params {
 	const char *socket;  /* absolute; NULL: RTL_SOCKET is left as it is */
@@ -16,6 +18,7 @@ struct jobenv_params {
 	const char *shim;    /* absolute; NULL: the job is not recorded, only softgpu counts */
 	const char *softgpu; /* folder of the software GPU, NULL: the job's own GPU stack */
 	const char *mode;    /* NULL: RTL_MODE as it is */
+	const struct choices *choices; /* NULL: likewise */
 };
 
 struct jobenv_setting {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/choices.h"
 #include "cli/client.h"
 #include "cli/jobenv.h"
 #include "shim/rank.h"
@@ -21,6 +22,7 @@ struct run_options {
 	const char *output; /* -o, RTL_OUTPUT; NULL: none */
 	const char *socket; /* --socket */
 	const char *mode;
+	struct choices choices;
 	bool is_private;
 	bool is_forced;
 	bool is_aside; /* trace: an existing output is moved out of the way */

@@ -28,6 +28,7 @@ static const struct argp_option run_option[] = {
 		"no start (125) when it cannot be recorded, 3 when the record is not complete", 0},
 	{"quiet", 'q', NULL, 0, "say only what went wrong", 0},
 	{"verbose", 'v', NULL, 0, "say what is used", 0},
+	CHOICES_ARGP
 	{0},
 };
 
@@ -35,6 +36,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct run_options *options = state->input;
 
+	if (choices_take(&options->choices, key, value))
+		return 0;
 	switch (key) {
 	case 'o':
 		if (!*value)
@@ -100,6 +103,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 	opts_parse(&run_argp, argc, argv, OPTS_RUN, options);
 	if (!options->command || !options->command[0])
 		opts_error("no command to run; rtl %s [options] [--] COMMAND", argv[0]);
+	choices_check(&options->choices);
 	if (!options->output && !options->socket && output && *output)
 		options->output = output;
 	if (options->socket && (options->output || options->is_private))

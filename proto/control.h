@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Why a process does not record at the moment, and what made it begin or end: once for the shim
+ * (its gate), the wire (ControlDone.closed, RecordingDef.why), the database and the cli. Append
+ * only. Pure.
+ */
+#include <stdint.h>
+
+/* A set of bits; 0: it records. Several may hold at once. */
+enum control_closed {
+	CONTROL_RANK_OUT = 1u << 0, /* --ranks leaves this rank out: for its whole life */
+	CONTROL_DORMANT = 1u << 1,  /* --dormant, or stopped from outside */
+	CONTROL_TIME = 1u << 2,	    /* --start-after is not over, or --duration is */
+	CONTROL_STEPS = 1u << 3,    /* --steps: no active step */
+	CONTROL_PROGRAM = 1u << 4,  /* the program paused it: roctxProfilerPause */
+};
+
+enum control_why {
+	CONTROL_WHY_START,   /* it came up so */
+	CONTROL_WHY_TIME,    /* --start-after, --duration */
+	CONTROL_WHY_STEPS,   /* --steps */
+	CONTROL_WHY_CONTROL, /* rtl ctl */
+	CONTROL_WHY_PROGRAM, /* roctxProfilerPause, roctxProfilerResume */
+	CONTROL_WHY_COUNT,
+};
+
+/* "start", ...; NULL beyond. What rtl_recording.why holds. */
+const char *control_why_name(unsigned why);
+
+/* Half a sentence: what keeps it from recording, the most lasting reason first; "records". */
+const char *control_state_text(uint32_t closed);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/clock.h"
+#include "shim/gate.h"
+
+#define SECOND 1000000000ull
+
+static bool is_open(void)
+{
+	return gate_is_open(gate_load(&gate_word));
+}
+
+/* Always from a fresh start: the state of the process stays from test to test. */
+static void begin(const struct choice *choice, uint64_t now_ns)
+{
+	gate_choose(choice);
+	gate_begin(true, 3, now_ns);
+}
+
+/* What was taken since the last begin(), as "+start -time ..."; times must rise. */
+static const char *changes(void)
+{
+	static char text[256];
+	struct gate_change change;
+	uint64_t last_ns = 0;
+	size_t used = 0;
+
+	text[0] = '\0';
+	while (gate_take_change(&change)) {
+		assert_true(change.at_ns > last_ns);
+		last_ns = change.at_ns;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%c%s",
+			used ? " " : "", change.is_recording ? '+' : '-',
+			control_why_name(change.why));
+	}
+	return text;
+}
+
+static void nothing_chosen_records_from_the_start(void **state)
+{
+	(void)state;
+	begin(&(struct choice){0}, 100);
+	assert_true(is_open());
+	assert_int_equal(gate_load(gate_of_gpu(5)) & ~(0xffffffffull << 32), 0);
+	assert_int_equal(gate_next_ns(), UINT64_MAX);
+	assert_false(gate_is_never_open());
+	assert_false(gate_region_matches("anything"));
+	assert_true(gate_wants_kernel("anything", 8));
+	assert_string_equal(changes(), "+start");
+}
+
+static void a_rank_that_is_left_out_never_records(void **state)
+{
+	struct choice choice = {.ranks = {.count = 1, .range = {{0, 2}}}};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_false(is_open());
+	assert_true(gate_is_never_open());
+	assert_true(gate_control(1, true, 0, 200));
+	assert_false(is_open());
+	assert_string_equal(changes(), "");
+	/* Who does not know its rank is none of those. */
+	gate_begin(false, 0, 100);
+	assert_false(is_open());
+	gate_begin(true, 1, 100);
+	assert_true(is_open());
+}
+
+static void a_gpu_that_is_left_out_has_a_gate_of_its_own(void **state)
+{
+	struct choice choice = {.gpus = {.count = 1, .range = {{1, 1}}}};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_true(gate_is_open(gate_load(gate_of_gpu(1))));
+	assert_false(gate_is_open(gate_load(gate_of_gpu(0))));
+}
+
+static void dormant_waits_for_the_control(void **state)
+{
+	struct choice choice = {.is_dormant = true};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_false(is_open());
+	assert_false(gate_is_never_open());
+	assert_true(gate_control(10, true, 0, 200));
+	assert_true(is_open());
+	assert_int_equal(gate_control_seq(), 10);
+	/* Said again after a reconnect, or late. */
+	assert_false(gate_control(10, false, 0, 300));
+	assert_false(gate_control(9, false, 0, 300));
+	assert_true(is_open());
+	assert_true(gate_control(11, false, 0, 300));
+	assert_false(is_open());
+	assert_string_equal(changes(), "+control -control");
+}
+
+static void a_control_with_a_duration_ends_by_itself(void **state)
+{
+	struct choice choice = {.is_dormant = true};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_true(gate_control(1, true, 5 * SECOND, SECOND));
+	assert_int_equal(gate_next_ns(), 6 * SECOND);
+	gate_tick(6 * SECOND - 1);
+	assert_true(is_open());
+	gate_tick(6 * SECOND);
+	assert_false(is_open());
+	assert_int_equal(gate_next_ns(), UINT64_MAX);
+	/* And a stop begins again by itself. */
+	assert_true(gate_control(2, true, 0, 7 * SECOND));
+	assert_true(gate_control(3, false, SECOND, 8 * SECOND));
+	assert_false(is_open());
+	gate_tick(9 * SECOND);
+	assert_true(is_open());
+	/* A stop takes back what was to come. */
+	assert_true(gate_control(4, true, SECOND, 10 * SECOND));
+	assert_true(gate_control(5, false, 0, 10 * SECOND));
+	gate_tick(20 * SECOND);
+	assert_false(is_open());
+}
+
+static void times_open_and_close(void **state)
+{
+	struct choice choice = {.start_after_ns = 2 * SECOND, .duration_ns = 3 * SECOND};
+
+	(void)state;
+	begin(&choice, SECOND);
+	assert_false(is_open());
+	gate_tick(3 * SECOND - 1);
+	assert_false(is_open());
+	gate_tick(3 * SECOND);
+	assert_true(is_open());
+	gate_tick(6 * SECOND);
+	assert_false(is_open());
+	assert_string_equal(changes(), "+time -time");
+	/* By hand it begins anew: at once, and for as long. */
+	assert_true(gate_control(1, true, 0, 10 * SECOND));
+	assert_true(is_open());
+	assert_int_equal(gate_next_ns(), 13 * SECOND);
+	gate_tick(13 * SECOND);
+	assert_false(is_open());
+	assert_string_equal(changes(), "+control -time");
+}
+
+/* One character for each step: whether its dispatches are recorded. */
+static const char *steps_taken(unsigned count)
+{
+	static char text[64];
+	char marker[32];
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(marker, sizeof(marker), "ProfilerStep#%u", i);
+		gate_step("forward");
+		gate_step(marker);
+		text[i] = is_open() ? 'r' : '.';
+		gate_step("backward");
+		assert_int_equal(is_open(), text[i] == 'r');
+	}
+	text[count] = '\0';
+	return text;
+}
+
+static void steps_are_scheduled_as_torch_does(void **state)
+{
+	struct choice choice = {.steps = {1, 1, 2, 2}};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_false(is_open());
+	assert_string_equal(steps_taken(12), "..rr..rr....");
+	assert_string_equal(changes(), "+steps -steps +steps -steps");
+	/* A start begins them anew. */
+	assert_true(gate_control(1, true, 0, 200));
+	assert_string_equal(steps_taken(5), "..rr.");
+	choice.steps = (struct choice_steps){2, 0, 1, 0};
+	begin(&choice, 100);
+	assert_string_equal(steps_taken(12), "..r..r..r..r");
+	choice.steps = (struct choice_steps){0, 0, 1, 0};
+	begin(&choice, 100);
+	assert_false(is_open()); /* before the first step */
+	assert_string_equal(steps_taken(3), "rrr");
+	choice.steps = (struct choice_steps){0, 0, 2, 1};
+	choice.step_marker = "^ProfilerStep#[24]";
+	begin(&choice, 100);
+	assert_string_equal(steps_taken(6), "..rrrr");
+}
+
+static void steps_count_from_the_start_of_a_dormant_process(void **state)
+{
+	struct choice choice = {.steps = {1, 0, 1, 1}, .is_dormant = true};
+
+	(void)state;
+	begin(&choice, 100);
+	assert_string_equal(steps_taken(5), ".....");
+	assert_true(gate_control(1, true, 0, 200));
+	assert_string_equal(steps_taken(4), ".r..");
+}
+
+static void a_runtime_that_comes_up_within_a_step_records_it(void **state)
+{
+	struct choice choice = {.steps = {0, 0, 2, 1}};
+
+	(void)state;
+	gate_choose(&choice);
+	gate_step("step 0");
+	gate_begin(true, 0, 100);
+	assert_true(is_open());
+	gate_step("step 1");
+	assert_true(is_open());
+	gate_step("step 2");
+	assert_false(is_open());
+	assert_string_equal(changes(), "+start -steps");
+}
+
+static void a_pause_of_the_program_holds(void **state)
+{
+	(void)state;
+	begin(&(struct choice){0}, 100);
+	gate_pause();
+	gate_pause();
+	assert_false(is_open());
+	assert_true(gate_control(1, true, 0, 200));
+	assert_false(is_open());
+	gate_resume();
+	assert_true(is_open());
+	assert_string_equal(changes(), "+start -program +program");
+}
+
+static void filters_look_at_texts(void **state)
+{
+	struct choice choice = {.kernels = "^_Z4gemm|\\.kd$", .region = "^forward"};
+	char text[32];
+
+	(void)state;
+	begin(&choice, 100);
+	assert_true(gate_load(&gate_word) & GATE_BY_KERNEL);
+	assert_true(gate_load(&gate_word) & GATE_BY_REGION);
+	assert_true(gate_wants_kernel("_Z4gemmPf", 9));
+	assert_true(gate_wants_kernel("add.kd", 6));
+	assert_false(gate_wants_kernel("add.kd", 5)); /* so many bytes, no more */
+	assert_false(gate_region_matches(NULL));
+	/* More texts than are remembered, twice. */
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned i = 0; i < 6000; i++) {
+			snprintf(text, sizeof(text), "%s %u", i % 3 ? "backward" : "forward", i);
+			assert_int_equal(gate_region_matches(text), i % 3 == 0);
+		}
+}
+
+static void more_changes_than_fit_leave_the_latest(void **state)
+{
+	struct gate_change change = {0};
+	unsigned taken = 0;
+
+	(void)state;
+	begin(&(struct choice){0}, 100);
+	for (unsigned i = 0; i < 3000; i++) {
+		gate_pause();
+		gate_resume();
+	}
+	while (gate_take_change(&change))
+		taken++;
+	assert_int_equal(taken, 1024);
+	assert_true(change.is_recording);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static _Atomic bool is_over;
+
+static void *toggle(void *argument)
+{
+	const char *name = "step 1";
+
+	(void)argument;
+	while (!atomic_load(&is_over)) {
+		gate_pause();
+		(void)gate_region_matches(name);
+		gate_step(name);
+		gate_resume();
+	}
+	return NULL;
+}
+
+/* Changes come in order, each the opposite of the one before, unless some were passed over. */
+static void threads_change_it_in_one_order(void **state)
+{
+	struct choice choice = {.region = "a", .steps = {0, 0, 1, 0}};
+	uint64_t end_ns = clock_monotonic_ns() + SECOND / 2, seq = 0, taken = 0, last_ns = 0;
+	pthread_t threads[3];
+
+	(void)state;
+	begin(&choice, 100);
+	atomic_store(&is_over, false);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, toggle, NULL), 0);
+	while (clock_monotonic_ns() < end_ns || taken < 1000) {
+		struct gate_change change;
+
+		seq++;
+		gate_control(seq, seq % 2, seq % 3, clock_boottime_ns());
+		gate_tick(clock_boottime_ns());
+		while (gate_take_change(&change)) {
+			assert_true(change.at_ns > last_ns);
+			last_ns = change.at_ns;
+			taken++;
+		}
+	}
+	atomic_store(&is_over, true);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_chosen_records_from_the_start),
+		cmocka_unit_test(a_rank_that_is_left_out_never_records),
+		cmocka_unit_test(a_gpu_that_is_left_out_has_a_gate_of_its_own),
+		cmocka_unit_test(dormant_waits_for_the_control),
+		cmocka_unit_test(a_control_with_a_duration_ends_by_itself),
+		cmocka_unit_test(times_open_and_close),
+		cmocka_unit_test(steps_are_scheduled_as_torch_does),
+		cmocka_unit_test(steps_count_from_the_start_of_a_dormant_process),
+		cmocka_unit_test(a_runtime_that_comes_up_within_a_step_records_it),
+		cmocka_unit_test(a_pause_of_the_program_holds),
+		cmocka_unit_test(filters_look_at_texts),
+		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
+		cmocka_unit_test(threads_change_it_in_one_order),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectord/database.h"
+#include "collectord/drain_events.h"
 #include "collectord/hash.h"
 #include "collectord/ingest.h"
 #include "collectord/recorder_reader.h"
@@ -478,6 +479,8 @@ static int drain_whole(struct drain *drain)
 		r = take_cells(drain);
 	if (r == 0)
 		r = take_slots(drain);
+	if (r == 0)
+		r = drain_events(drain->writer, drain->process, &drain->reader, drain->is_alive);
 	if (r == 0)
 		r = take_counters(drain);
 	if (r < 0)

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "collectord/database.h"
 #include "collectord/ingest_copies.h"
+#include "collectord/ingest_markers.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
 #include "proto/recorder.h"
@@ -255,72 +255,6 @@ static int take_dispatches(struct writer *writer, struct process *process, const
 	return 0;
 }
 
-/* ---- markers --------------------------------------------------------------------------- */
-
-static int begin_marker(struct writer *writer, struct process *process, const Rtl__Markers *m,
-	uint32_t i, const char *kind)
-{
-	sqlite3_stmt *begin = writer->statements.at[ST_MARKER_BEGIN];
-	bool is_instant = m->kind[i] == RTL_MARKER_MARK;
-	int64_t text_id = 0;
-	int r = defines_text_row(&process->defines, &writer->intern, m->text[i], &text_id);
-
-	if (r < 0 && r != -ENOENT)
-		return r;
-	sqlite3_bind_int64(begin, 1, process->id);
-	sqlite3_bind_int64(begin, 2, (int64_t)m->id[i]);
-	database_bind_optional(begin, 3, m->parent[i], (int64_t)m->parent[i]);
-	database_bind_optional(begin, 4, m->tid[i], m->tid[i]);
-	sqlite3_bind_text(begin, 5, kind, -1, SQLITE_STATIC);
-	database_bind_optional(begin, 6, r == 0, text_id);
-	sqlite3_bind_int64(begin, 7, (int64_t)m->time_ns[i]);
-	database_bind_optional(begin, 8, is_instant, (int64_t)m->time_ns[i]);
-	return database_run(begin);
-}
-
-static int end_marker(
-	struct writer *writer, struct process *process, const Rtl__Markers *m, uint32_t i)
-{
-	sqlite3_stmt *end = writer->statements.at[ST_MARKER_END];
-
-	/* Changes nothing when the shim had to drop the beginning, which it has counted. */
-	sqlite3_bind_int64(end, 1, process->id);
-	sqlite3_bind_int64(end, 2, (int64_t)m->id[i]);
-	sqlite3_bind_int64(end, 3, (int64_t)m->time_ns[i]);
-	return database_run(end);
-}
-
-static int check_markers(const Rtl__Markers *m, char why[INGEST_WHY_BYTES])
-{
-	for (uint32_t i = 0; i < m->n; i++) {
-		if (m->kind[i] < RTL_MARKER_BEGIN_PUSH || m->kind[i] > RTL_MARKER_MARK)
-			return bad(why, "a marker is of no known kind");
-		if (m->id[i] > INT64_MAX || m->parent[i] > INT64_MAX || m->time_ns[i] > INT64_MAX)
-			return bad(why, "a marker is out of range");
-	}
-	return 0;
-}
-
-static int take_markers(struct writer *writer, struct process *process, const Rtl__Markers *m,
-	char why[INGEST_WHY_BYTES])
-{
-	static const char *const kind[] = {
-		[RTL_MARKER_BEGIN_PUSH] = "push",
-		[RTL_MARKER_BEGIN_START] = "start",
-		[RTL_MARKER_MARK] = "mark",
-	};
-	int r = check_markers(m, why);
-
-	for (uint32_t i = 0; r == 0 && i < m->n; i++) {
-		if (m->kind[i] == RTL_MARKER_END)
-			r = end_marker(writer, process, m, i);
-		else
-			r = begin_marker(writer, process, m, i, kind[m->kind[i]]);
-	}
-	process->is_dirty = true;
-	return r;
-}
-
 /* ---- what has no number ---------------------------------------------------------------- */
 
 static int take_anchors(struct writer *writer, struct process *process, const Rtl__Anchors *anchors,
@@ -385,7 +319,7 @@ static int take_records(struct writer *writer, struct process *process, const Rt
 	case RTL__FRAME__BODY_DISPATCHES:
 		return take_dispatches(writer, process, frame->dispatches, why);
 	case RTL__FRAME__BODY_MARKERS:
-		return take_markers(writer, process, frame->markers, why);
+		return ingest_markers(writer, process, frame->markers, why);
 	case RTL__FRAME__BODY_COPIES:
 		return ingest_copies(writer, process, frame->copies, why);
 	case RTL__FRAME__BODY_COPY_TIMES:

@@ -21,7 +21,7 @@ struct store_process_stat;
 enum ledger_loss {
 	LEDGER_MALFORMED,	/* dispatches lost in published frames that nobody can read */
 	LEDGER_CORRUPT_FRAMES,	/* those frames */
-	LEDGER_CORRUPT_SLOT,	/* slots of the recorder that make no sense */
+	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that make no sense */
 	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
 	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
 	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */

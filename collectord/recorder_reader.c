@@ -54,7 +54,11 @@ static bool layout_is_valid(const struct recorder_header *h, uint64_t file_bytes
 		       sizeof(struct recorder_queue)) &&
 	       region_is_valid(&h->anchors, total, RECORDER_GPUS, sizeof(struct recorder_anchors),
 		       sizeof(struct recorder_anchors)) &&
-	       region_is_valid(&h->defines, total, RECORDER_DEFINE_BYTES, 1, 1);
+	       region_is_valid(&h->defines, total, RECORDER_DEFINE_BYTES, 1, 1) &&
+	       region_is_valid(&h->markers, total, RECORDER_MARKERS, sizeof(struct recorder_marker),
+		       sizeof(struct recorder_marker)) &&
+	       region_is_valid(&h->calls, total, RECORDER_CALLS, sizeof(struct recorder_call),
+		       sizeof(struct recorder_call));
 }
 
 static bool progress_is_valid(const struct recorder_header *h)

@@ -38,16 +38,16 @@ struct recorder_slot {
 	 */
 	uint64_t start_tick;
 	uint64_t end_tick;
-	uint64_t marker;      /* innermost open range of the submitting thread; 0: none */
-	uint32_t symbol;      /* id in the define log; 0: unknown */
-	uint32_t tid;	      /* submitting thread */
-	uint32_t grid[3];     /* work-items */
+	uint64_t marker;  /* innermost open range of the submitting thread; 0: none */
+	uint32_t symbol;  /* id in the define log; 0: unknown */
+	uint32_t tid;	  /* submitting thread */
+	uint32_t grid[3]; /* work-items */
 	uint16_t workgroup[3];
-	uint8_t untimed;      /* enum rtl_untimed, when DONE */
+	uint8_t untimed; /* enum rtl_untimed, when DONE */
 	uint8_t reserved;
-	uint32_t lds;	      /* bytes */
-	uint32_t scratch;     /* bytes */
-	uint32_t call;	      /* low half of the id of the host call that caused it; 0: none */
+	uint32_t lds;	  /* bytes */
+	uint32_t scratch; /* bytes */
+	uint32_t call;	  /* low half of the id of the host call that caused it; 0: none */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
 
@@ -78,9 +78,13 @@ static_assert(sizeof(struct recorder_cell) == 64, "cell");
  * in step L, the entry is given back (turn = p - i + count) in step R. A drain stores the whole
  * entries whose frame is 0 or was not published, oldest position first.
  */
-struct recorder_marker {
+struct recorder_event {
 	_Atomic uint64_t turn;
 	_Atomic uint64_t frame;
+};
+
+struct recorder_marker {
+	struct recorder_event event;
 	uint64_t id;
 	uint64_t parent;
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
@@ -97,11 +101,11 @@ enum recorder_call_kind {
 	RECORDER_CALL_COLLECTIVE, /* an RCCL function, on its return */
 	RECORDER_CALL_COPY,	  /* an asynchronous copy of the HSA runtime, on its submission */
 	RECORDER_CALL_COPY_TIMES, /* start_ns, end_ns: when copy `id` ran on the GPU */
+	RECORDER_CALL_KINDS,
 };
 
 struct recorder_call {
-	_Atomic uint64_t turn;
-	_Atomic uint64_t frame;
+	struct recorder_event event;
 	uint64_t id;	 /* of the process, from 1; host calls and collectives share the sequence */
 	uint64_t parent; /* host call around it; 0: none */
 	uint64_t start_ns; /* CLOCK_BOOTTIME */
@@ -120,9 +124,10 @@ static_assert(sizeof(struct recorder_call) == 192, "call");
 /* Counters of one queue; producer's and harvester's words on different cache lines. */
 struct recorder_queue {
 	_Atomic uint64_t producer[16]; /* RTL_QUEUE_COUNTERS_PRODUCER, from 0 */
-	_Atomic uint64_t harvester[16]; /* RTL_QUEUE_COUNTERS_HARVESTER, from RTL_Q_HARVESTER_FIRST */
-	_Atomic uint32_t in_use;	/* 1 once it was given to a queue */
-	uint32_t gpu;			/* index in Hello.gpus */
+	_Atomic uint64_t
+		harvester[16];	 /* RTL_QUEUE_COUNTERS_HARVESTER, from RTL_Q_HARVESTER_FIRST */
+	_Atomic uint32_t in_use; /* 1 once it was given to a queue */
+	uint32_t gpu;		 /* index in Hello.gpus */
 	uint64_t hsa_queue_id;
 	uint64_t reserved[6];
 };
@@ -159,7 +164,7 @@ struct recorder_header {
 	uint32_t header_bytes;
 	uint64_t total_bytes;
 	struct recorder_region slots;
-	struct recorder_region cells;  /* stride includes struct recorder_cell */
+	struct recorder_region cells; /* stride includes struct recorder_cell */
 	struct recorder_region queues;
 	struct recorder_region anchors; /* one struct recorder_anchors per GPU */
 	struct recorder_region defines; /* count bytes of stride 1 */
@@ -172,12 +177,12 @@ struct recorder_header {
 	uint64_t reserved[4];
 
 	/* Published by the shim while it runs. */
-	_Atomic uint64_t ready;	      /* 1 once everything above is valid */
+	_Atomic uint64_t ready;	       /* 1 once everything above is valid */
 	_Atomic uint64_t define_bytes; /* of the define log: whole frames (u32 length + Frame) */
 	_Atomic uint64_t slots_used;   /* slots ever handed out: a drain reads no further */
 	_Atomic uint64_t queues_used;  /* likewise queue blocks */
 	_Atomic uint64_t published;    /* last frame published; cell numbers are the authority */
-	_Atomic uint64_t bye;	      /* 1: clean end, nothing in flight, all frames published */
+	_Atomic uint64_t bye;	       /* 1: clean end, nothing in flight, all frames published */
 	_Atomic uint64_t process[64];  /* RTL_PROCESS_COUNTERS */
 };
 static_assert(RTL_P_COUNT <= 64, "process counters");

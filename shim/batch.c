@@ -158,24 +158,25 @@ unsigned batch_run(struct capture *c, bool is_due, bool is_forced, bool is_inlin
 	return frames;
 }
 
-int batch_put_frame(struct capture *c,
-	size_t (*encode)(
-		void *context, uint64_t number, uint8_t *at, size_t room, uint32_t *ret_records),
-	void *context)
+int batch_put_frame(struct capture *c, const struct batch_frame *frame)
 {
 	struct recorder_open open;
-	uint32_t records = 0;
 	size_t length;
 	int r;
 
 	harvest_lock_wait(c);
 	r = recorder_frame_open(&c->recorder, &open);
 	if (r == 0) {
-		length = encode(context, open.number, open.bytes, open.room, &records);
-		if (length)
-			recorder_frame_publish(&c->recorder, &open, length, records);
-		else
-			r = -ENODATA;
+		length = frame->pack(frame->context, open.number, open.bytes, open.room);
+		if (length) {
+			frame->label(frame->context, open.number);
+			FAULT_POINT("event_before_publish");
+			recorder_frame_publish(&c->recorder, &open, length, frame->records);
+			FAULT_POINT("event_after_publish");
+			frame->release(frame->context);
+		} else {
+			r = -EMSGSIZE;
+		}
 	}
 	harvest_lock_release(c);
 	return r;

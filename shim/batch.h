@@ -18,13 +18,20 @@ struct capture;
  */
 unsigned batch_run(struct capture *capture, bool is_due, bool is_forced, bool is_inline);
 
+/* A frame of records that are not dispatches, by the steps of docs/recorder.md, 3. */
+struct batch_frame {
+	/* Writes the whole frame, prefix and @number included; 0: it does not fit after all. */
+	size_t (*pack)(void *context, uint64_t number, uint8_t *at, size_t room);
+	/* L: every record is labelled with @number. */
+	void (*label)(void *context, uint64_t number);
+	/* R: every record is given back. */
+	void (*release)(void *context);
+	void *context;
+	uint32_t records;
+};
+
 /*
- * A frame of another kind (markers): @encode writes the whole frame, prefix and number
- * included, into @room bytes and says how many it used and how many records it holds; 0
- * bytes: nothing to send after all. Waits for the harvest lock: the harvester's thread only.
- * 0; -EAGAIN: no cell is free; -ENODATA: @encode gave nothing.
+ * Waits for the harvest lock: the harvester's thread only. 0; -EAGAIN: no cell is free;
+ * -EMSGSIZE: it does not fit.
  */
-int batch_put_frame(struct capture *capture,
-	size_t (*encode)(
-		void *context, uint64_t number, uint8_t *at, size_t room, uint32_t *ret_records),
-	void *context);
+int batch_put_frame(struct capture *capture, const struct batch_frame *frame);

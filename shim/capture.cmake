@@ -4,7 +4,7 @@
 set(rtl_capture_sources recorder.c capture.c pool.c appsig.c dispatch.c front_end.c shadow.c shadow_table.c intercept.c
 	gate.c
 	harvest.c batch.c columns.c shapes.c
-	origin.c thread_state.c)
+	event_ring.c origin.c thread_state.c)
 list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 
 foreach(name rtl_capture rtl_capture_faults)

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "shim/thread_state.h"
+#include "shim/events.h"
 #include "shim/fd.h"
 #include "shim/hooks.h"
-#include "shim/markers.h"
 #include "shim/worker.h"
 
 static atomic_bool fork_is_watched;
@@ -17,7 +17,7 @@ static void fork_in_child(void)
 {
 	struct capture *capture = hooks_capture();
 
-	markers_forget();
+	events_forget();
 	thread_state_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
 	if (!capture)

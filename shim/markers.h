@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * roctx: our definitions of its functions, for LD_PRELOAD, chained to the real ones where they
- * exist. Called by any application thread, with or without a runtime; they never wait. Records
- * go through a bounded ring to the shim thread; a full ring drops the record and counts it.
+ * Ranges and marks of the application: what roctx.c asks for, as events of the recorder. Any
+ * application thread, with or without a runtime; nothing waits.
  */
+#include <stdint.h>
+
 #define MARKER_DEPTH_MAX 32u /* nested ranges of one thread that are told apart */
 
-struct capture;
-struct strings;
+/* Levels as roctx counts them, from 0; -1: no range is open. NULL is an empty text. */
+int markers_push(const char *text);
+int markers_pop(void);
+void markers_mark(const char *text);
 
-/* Before the shim thread starts: what an earlier instance could not send is dropped. */
-void markers_begin(void);
-
-/* Shim thread: what has come since, as numbered frames. */
-void markers_drain(struct capture *capture, struct strings *strings);
-
-/* Shim thread, at its end: what could not be sent is counted as dropped. */
-void markers_finish(struct capture *capture);
-
-/* fork's child: nothing of the parent's is sent by it. */
-void markers_forget(void);
+/* Ranges that may end on another thread, by a number of whoever gives numbers. */
+uint64_t markers_start_id(void);
+void markers_start(uint64_t id, const char *text);
+void markers_stop(uint64_t id);

@@ -8,11 +8,11 @@
 #include "proto/clock.h"
 #include "shim/onload.h"
 #include "shim/config.h"
+#include "shim/events.h"
 #include "shim/fork.h"
 #include "shim/harvest.h"
 #include "shim/hooks.h"
 #include "shim/ipc.h"
-#include "shim/markers.h"
 #include "shim/runtime.h"
 #include "shim/front_end.h"
 #include "shim/slog.h"
@@ -241,7 +241,7 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 
 EXPORT void OnUnload(void)
 {
-	bool is_quiet, is_ended;
+	bool is_quiet, is_ended, is_out;
 
 	if (!shim.is_on)
 		return;
@@ -253,12 +253,13 @@ EXPORT void OnUnload(void)
 	/* A dispatch that is under way is over in microseconds. */
 	is_quiet = front_ends_quiesce(
 		shim.capture, &shim.front_ends, clock_monotonic_ns() + shim.config.exit_ns / 10);
-	is_ended = worker_stop(is_quiet);
+	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_ended = worker_stop(is_quiet && is_out);
 	/* The thread may not read a signal that the runtime has freed. */
 	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
 		return;
 	if (!is_quiet)
 		return;
 	capture_release_signals(shim.capture);
-	shim.is_over = is_ended && !capture_pending(shim.capture);
+	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);
 }

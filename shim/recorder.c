@@ -110,6 +110,13 @@ static bool has_address_space(uint64_t bytes)
 	return left / ADDRESS_SPACE_PART >= bytes;
 }
 
+static struct event_ring ring_over(
+	struct recorder *recorder, const struct recorder_region *region, enum recorder_ring which)
+{
+	return (struct event_ring){recorder->base + region->offset, &recorder->ring_ends[which],
+		region->count, region->stride};
+}
+
 int recorder_create(const struct recorder_identity *identity, struct recorder *ret)
 {
 	struct recorder_header plan = {0};
@@ -149,8 +156,8 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 	ret->queues = (struct recorder_queue *)(ret->base + plan.queues.offset);
 	ret->anchors = (struct recorder_anchors *)(ret->base + plan.anchors.offset);
 	ret->defines = ret->base + plan.defines.offset;
-	ret->markers = (struct recorder_marker *)(ret->base + plan.markers.offset);
-	ret->calls = (struct recorder_call *)(ret->base + plan.calls.offset);
+	ret->rings[RECORDER_RING_MARKERS] = ring_over(ret, &plan.markers, RECORDER_RING_MARKERS);
+	ret->rings[RECORDER_RING_CALLS] = ring_over(ret, &plan.calls, RECORDER_RING_CALLS);
 	ret->open_frame = 1;
 	atomic_store_explicit(&ret->header->ready, 1, memory_order_release);
 	return 0;

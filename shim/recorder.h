@@ -12,6 +12,14 @@
 #include <stdint.h>
 
 #include "proto/recorder.h"
+#include "shim/event_ring.h"
+
+/* The rings of host-side events. */
+enum recorder_ring {
+	RECORDER_RING_MARKERS, /* of struct recorder_marker */
+	RECORDER_RING_CALLS,   /* of struct recorder_call */
+	RECORDER_RINGS,
+};
 
 struct recorder_identity {
 	uint8_t boot_id[16];
@@ -29,8 +37,7 @@ struct recorder {
 	struct recorder_queue *queues;
 	struct recorder_anchors *anchors;
 	uint8_t *defines;
-	struct recorder_marker *markers; /* RECORDER_MARKERS */
-	struct recorder_call *calls;	  /* RECORDER_CALLS */
+	struct event_ring rings[RECORDER_RINGS];
 	uint8_t *cells;
 
 	_Atomic uint32_t define_lock;
@@ -38,6 +45,7 @@ struct recorder {
 	uint64_t open_frame;	/* next number; harvest lock */
 	uint64_t sent;		/* last handed to the socket; connection's thread */
 	uint64_t sent_most;	/* highest ever sent, for sent_again; connection's thread */
+	struct event_ends ring_ends[RECORDER_RINGS];
 };
 
 /* -errno of memfd_create, ftruncate, fcntl or mmap. @ret->fd is -1 on failure. */

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "shim/markers.h"
+
 #define EXPORT __attribute__((visibility("default")))
 
 /* Not looked for yet; NULL: there is none after us. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * roctx's functions as we export them (shim.map), and what they ask of markers.c. Any
- * application thread; no roctx header is needed to build.
+ * roctx's functions as we export them (shim.map). Any application thread; no roctx header is
+ * needed to build.
  */
 #include <stdint.h>
 
@@ -16,11 +16,3 @@ int roctxRangePop(void);
 roctx_range_id roctxRangeStartA(const char *message);
 roctx_range_id roctxRangeStart(const char *message);
 void roctxRangeStop(roctx_range_id id);
-
-/* markers.c: levels as roctx counts them, from 0; -1: no range is open. */
-int markers_push(const char *text);
-int markers_pop(void);
-void markers_mark(const char *text);
-uint64_t markers_start_id(void);
-void markers_start(uint64_t id, const char *text);
-void markers_stop(uint64_t id);

@@ -14,9 +14,10 @@
 
 #include "proto/clock.h"
 #include "shim/conn.h"
+#include "shim/event_frames.h"
+#include "shim/events.h"
 #include "shim/fd.h"
 #include "shim/harvest.h"
-#include "shim/markers.h"
 #include "shim/slog.h"
 #include "shim/telemetry.h"
 
@@ -172,7 +173,7 @@ static void worker_harvest(struct worker *w, uint64_t now_ns)
 		harvest_flush(w->setup.capture, now_ns);
 	else
 		is_busy = harvest_run(w->setup.capture, now_ns);
-	markers_drain(w->setup.capture, w->setup.strings);
+	is_busy |= event_frames_run(w->setup.capture, w->setup.strings, now_ns, is_hurried);
 	if (is_hurried)
 		w->harvest_period_ns = FINISH_STEP_NS;
 	else if (is_busy)
@@ -231,7 +232,7 @@ static void worker_finish(struct worker *w)
 
 	for (;;) {
 		harvest_flush(w->setup.capture, now_ns);
-		markers_drain(w->setup.capture, w->setup.strings);
+		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
 		if (!capture_pending(w->setup.capture))
 			break;
 		now_ns = clock_boottime_ns();
@@ -240,10 +241,10 @@ static void worker_finish(struct worker *w)
 		conn_step(&w->conn, now_ns);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 	}
-	markers_finish(w->setup.capture);
 	if (recorder_published(w->recorder) != w->anchored)
 		anchors_take(w, now_ns);
-	if (w->is_quiet && !capture_pending(w->setup.capture)) {
+	if (w->is_quiet && !capture_pending(w->setup.capture) &&
+		event_frames_is_done(w->recorder)) {
 		recorder_bye(w->recorder);
 		conn_bye(&w->conn);
 	}
@@ -383,13 +384,19 @@ int worker_start(const struct worker_setup *setup)
 	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (w->wake < 0)
 		return -errno;
-	markers_begin();
+	event_frames_reset();
+	r = events_start(w->recorder);
+	if (r)
+		return r;
 	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
 	 * or a signal, is known to the collector all the same. Nothing of this waits. */
 	if (rates_are_known(setup->agents))
 		greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
+	/* Nobody would take them there. */
+	if (r)
+		(void)events_stop(0);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The shim thread: harvests, drains markers, takes anchors and keeps the connection. Nothing
+ * The shim thread: harvests dispatches and events, takes anchors and keeps the connection. Nothing
  * of the application ever waits for it or wakes it. One instance at a time; start and stop
  * are called from OnLoad and OnUnload.
  */
@@ -35,8 +35,9 @@ void worker_settle(void);
 
 /*
  * Harvests what is finished, publishes it, hands it to the socket as far as that takes it, and
- * says Bye if nothing is in flight, and @is_quiet: no dispatch may come any more. Returns after exit_ns at the latest; false: the thread
- * was not done by then and is left to itself.
+ * says Bye if nothing is in flight, and @is_quiet: no dispatch and no event may come any more.
+ * Returns after exit_ns at the latest; false: the thread was not done by then and is left to
+ * itself.
  */
 bool worker_stop(bool is_quiet);
 

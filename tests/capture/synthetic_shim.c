@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "proto/clock.h"
+#include "shim/events.h"
 #include "shim/rank.h"
 #include "shim/shadow.h"
 #include "shim/symbols.h"
@@ -275,6 +276,8 @@ static int run(struct program *p)
 	if (!wait_for(is_acknowledged, ACKED_WAIT_NS))
 		fprintf(stderr, "synthetic-shim: not all was acknowledged\n");
 	capture_stop(p->capture);
+	if (!events_stop(clock_monotonic_ns() + ACKED_WAIT_NS))
+		return 1;
 	if (worker_stop(true) && !capture_pending(p->capture))
 		capture_release_signals(p->capture);
 	synth_stop();

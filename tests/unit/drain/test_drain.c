@@ -118,6 +118,70 @@ static void every_slot_goes_where_the_rules_say(void **state)
 		sizeof(rule) / sizeof(rule[0]));
 }
 
+static int64_t markers(struct harness *h, const char *where)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM rtl_marker WHERE %s", where);
+	return harness_number(h->path, sql);
+}
+
+/* Each state of a ring's entry, where frames 1 (stored) and 2 (in a cell) are published. */
+static void every_marker_goes_where_the_rules_say(void **state)
+{
+	static const struct {
+		uint64_t turn, frame;
+		int rows;
+	} rule[] = {
+		{0, 0, 0}, /* never taken */
+		{1, 0, 1},
+		{1, 1, 0},
+		{1, 2, 0},
+		{1, 3, 1},
+		{4, 0, 0}, /* given back, or taken and not published */
+		{4, 2, 0},
+		{5, 0, 1}, /* a lap later */
+		{5, 2, 0},
+		{2, 0, 0}, /* lies */
+		{UINT64_MAX, 0, 0},
+	};
+	struct harness *h = *state;
+
+	harness_open_session(h, STORE_NEW);
+	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(i + 1));
+		int64_t before = markers(h, "true");
+
+		harness_open_process(h, (uint8_t)(i + 1), 0);
+		send_first(h);
+		publish(r, 2, 10, 10);
+		hand_recorder_marker(r, 2, 9, rule[i].frame, "left")->event.turn = rule[i].turn;
+		r->queue[0].producer[RTL_Q_dispatched] = 20;
+		end_with(h, r, STORE_ENDED_KILLED);
+		assert_int_equal(markers(h, "true") - before, rule[i].rows);
+		assert_int_equal(loss(h, "corrupt_slot"), 0);
+	}
+	assert_int_equal(markers(h, "text = 'left' AND roctxId = 9 AND tid = 77"), 3);
+}
+
+/* A range that begins at the end of the ring and ends at its start, and one that stays open. */
+static void markers_are_taken_oldest_first(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	hand_recorder_marker(r, 7, 1, 0, "outer")->kind = RTL_MARKER_BEGIN_PUSH;
+	hand_recorder_marker(r, 8, 1, 0, "")->kind = RTL_MARKER_END;
+	hand_recorder_marker(r, 9, 2, 0, "open")->kind = RTL_MARKER_BEGIN_START;
+	hand_recorder_marker(r, 10, 3, 0, "rubbish")->kind = 99;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(markers(h, "text = 'outer' AND end_ns IS NOT NULL"), 1);
+	assert_int_equal(markers(h, "text = 'open' AND kind = 'start' AND end_ns IS NULL"), 1);
+	assert_int_equal(markers(h, "true"), 2);
+	assert_int_equal(loss(h, "corrupt_slot"), 1);
+}
+
 static void a_slot_row_equals_a_frame_row(void **state)
 {
 	struct harness *h = *state;
@@ -463,6 +527,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(every_slot_goes_where_the_rules_say),
+		T(every_marker_goes_where_the_rules_say),
+		T(markers_are_taken_oldest_first),
 		T(a_slot_row_equals_a_frame_row),
 		T(frames_of_the_outbox_are_stored_once),
 		T(everything_can_come_from_the_recorder),

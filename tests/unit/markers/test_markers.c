@@ -8,14 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "proto/clock.h"
 #include "proto/frame.h"
 #include "proto/msg.h"
 #include "shim/capture.h"
+#include "shim/event_frames.h"
+#include "shim/events.h"
 #include "shim/markers.h"
-#include "shim/thread_state.h"
-#include "shim/roctx.h"
 #include "shim/strings.h"
+#include "shim/thread_state.h"
+
+#define DEADLINE_NS 60000000000ull
 
 struct seen {
 	uint32_t kind, text;
@@ -43,7 +49,7 @@ static void collect(void)
 	uint64_t number;
 	size_t length;
 
-	markers_drain(capture, &strings);
+	(void)event_frames_run(capture, &strings, clock_boottime_ns(), true);
 	while (recorder_next_unsent(recorder, &number, &bytes, &length)) {
 		Rtl__Frame *frame;
 
@@ -75,7 +81,9 @@ static int setup(void **state)
 		return -1;
 	strings_init(&strings, capture_recorder(capture));
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	markers_begin();
+	event_frames_reset();
+	if (events_start(capture_recorder(capture)))
+		return -1;
 	seen_count = 0;
 	return 0;
 }
@@ -83,6 +91,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
 	strings_done(&strings);
 	msg_arena_done(&arena);
 	capture = capture_free(capture);
@@ -168,7 +177,7 @@ static void a_full_ring_drops_and_counts(void **state)
 
 static void started_ranges_end_by_their_number(void **state)
 {
-	roctx_range_id one, two;
+	uint64_t one, two;
 
 	(void)state;
 	one = markers_start_id();
@@ -198,20 +207,92 @@ static void long_texts_are_cut_and_none_is_no_crash(void **state)
 	assert_int_equal(seen_count, 2);
 }
 
-static void what_cannot_be_sent_at_the_end_is_counted(void **state)
+static void what_came_without_a_recorder_is_not_lost(void **state)
 {
-	uint64_t dropped;
+	(void)state;
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	markers_push("before");
+	markers_mark("also before");
+	assert_int_equal(counter(RTL_P_markers_begun), 0);
+	assert_int_equal(events_start(capture_recorder(capture)), 0);
+	markers_pop();
+	collect();
+	assert_int_equal(seen_count, 3);
+	assert_int_equal(seen[0].kind, RTL_MARKER_BEGIN_PUSH);
+	assert_int_equal(seen[1].parent, seen[0].id);
+	assert_int_equal(seen[2].kind, RTL_MARKER_END);
+	assert_int_equal(seen[2].id, seen[0].id);
+	assert_int_equal(counter(RTL_P_markers_begun), 1);
+	assert_int_equal(counter(RTL_P_markers_ended), 1);
+}
+
+static void what_finds_no_cell_stays_in_the_ring(void **state)
+{
+	struct recorder *recorder = capture_recorder(capture);
 
 	(void)state;
-	collect();
-	dropped = counter(RTL_P_dropped_markers);
+	/* Nobody acknowledges: one frame each. */
+	for (unsigned i = 0; i < RECORDER_CELLS; i++) {
+		markers_mark("one frame");
+		(void)event_frames_run(capture, &strings, clock_boottime_ns(), true);
+	}
+	assert_int_equal(recorder_unacked(recorder), RECORDER_CELLS);
 	for (int i = 0; i < 7; i++)
-		markers_mark("too late");
-	seen_count = 0;
-	markers_finish(capture);
-	assert_int_equal(counter(RTL_P_dropped_markers) - dropped, 7);
+		markers_mark("waits");
+	(void)event_frames_run(capture, &strings, clock_boottime_ns(), true);
+	assert_int_equal(recorder_published(recorder), RECORDER_CELLS);
+	assert_false(event_frames_is_done(recorder));
 	collect();
-	assert_int_equal(seen_count, 0);
+	collect();
+	assert_int_equal(seen_count, RECORDER_CELLS + 7);
+	assert_true(event_frames_is_done(recorder));
+	assert_int_equal(counter(RTL_P_dropped_markers), 0);
+}
+
+static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
+{
+	struct recorder *recorder = capture_recorder(capture);
+	uint64_t now_ns = clock_boottime_ns();
+
+	(void)state;
+	markers_mark("first");
+	assert_true(event_frames_run(capture, &strings, now_ns, false));
+	markers_mark("second");
+	assert_true(event_frames_run(capture, &strings, now_ns + FLUSH_NS - 1, false));
+	assert_int_equal(recorder_published(recorder), 0);
+	assert_true(event_frames_run(capture, &strings, now_ns + FLUSH_NS, false));
+	assert_int_equal(recorder_published(recorder), 1);
+	/* A full one does not wait. */
+	for (unsigned i = 0; i < EVENT_FRAME_RECORDS_MAX; i++)
+		markers_mark("many");
+	(void)event_frames_run(capture, &strings, now_ns + FLUSH_NS, false);
+	assert_int_equal(recorder_published(recorder), 2);
+}
+
+/* The recorder is not in the child's memory at all. */
+static void a_forked_child_touches_nothing_of_its_parent(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	markers_push("the parent's");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct event_ring ring;
+
+		markers_push("the child's");
+		markers_pop();
+		_exit(events_early(RECORDER_RING_MARKERS, &ring) && event_ring_tail(&ring) == 2
+				? 0
+				: 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	markers_pop();
+	collect();
+	assert_int_equal(seen_count, 2);
 }
 
 #define THREADS 4
@@ -257,7 +338,10 @@ int main(void)
 		TEST(started_ranges_end_by_their_number),
 		TEST(long_texts_are_cut_and_none_is_no_crash),
 		TEST(threads_have_their_own_stacks),
-		TEST(what_cannot_be_sent_at_the_end_is_counted),
+		TEST(what_came_without_a_recorder_is_not_lost),
+		TEST(what_finds_no_cell_stays_in_the_ring),
+		TEST(a_part_of_a_frame_waits_for_more_but_not_long),
+		TEST(a_forked_child_touches_nothing_of_its_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ struct hand_recorder *hand_recorder_new(uint8_t token)
 	r->header.queues = REGION(queue, 2);
 	r->header.anchors = REGION(anchors, 2);
 	r->header.defines = REGION(define, 4096);
+	r->header.markers = REGION(marker, HAND_MARKERS);
+	r->header.calls = REGION(call, HAND_CALLS);
 	r->header.token[0] = token;
 	r->header.boot_id[0] = 0xb0;
 	r->header.ready = 1;
@@ -76,6 +78,22 @@ void hand_recorder_slot(
 	slot->grid[1] = 2;
 	slot->grid[2] = 1;
 	slot->lds = 1024;
+}
+
+struct recorder_marker *hand_recorder_marker(
+	struct hand_recorder *r, uint64_t position, uint64_t id, uint64_t frame, const char *text)
+{
+	struct recorder_marker *marker = &r->marker[position % HAND_MARKERS];
+
+	marker->event.turn = position - position % HAND_MARKERS + 1;
+	marker->event.frame = frame;
+	marker->id = id;
+	marker->time_ns = PEER_ZERO_NS + id;
+	marker->tid = 77;
+	marker->kind = RTL_MARKER_MARK;
+	marker->bytes = (uint16_t)strlen(text);
+	memcpy(marker->text, text, strlen(text));
+	return marker;
 }
 
 struct recorder_cell *hand_recorder_cell(

@@ -11,6 +11,8 @@
 
 #define HAND_SLOTS	8
 #define HAND_CELLS	4
+#define HAND_MARKERS	4
+#define HAND_CALLS	4
 #define HAND_CELL_BYTES (32u << 10)
 
 struct hand_recorder {
@@ -19,6 +21,8 @@ struct hand_recorder {
 	struct recorder_queue queue[2];
 	struct recorder_anchors anchors[2];
 	uint8_t define[4096];
+	struct recorder_marker marker[HAND_MARKERS];
+	struct recorder_call call[HAND_CALLS];
 	_Alignas(64) uint8_t cell[HAND_CELLS][HAND_CELL_BYTES];
 };
 
@@ -28,6 +32,10 @@ struct hand_recorder *hand_recorder_new(uint8_t token);
 /* Slot @i: dispatch @seq of queue 0, in @state, labelled @frame. Times as in frames.h. */
 void hand_recorder_slot(
 	struct hand_recorder *r, unsigned i, uint32_t state, uint64_t seq, uint64_t frame);
+
+/* The entry of @position of the ring of markers, whole and labelled @frame: a mark of @text. */
+struct recorder_marker *hand_recorder_marker(
+	struct hand_recorder *r, uint64_t position, uint64_t id, uint64_t frame, const char *text);
 
 /* Publishes what is in @frames (one frame) as frame @number of @records. */
 struct recorder_cell *hand_recorder_cell(

@@ -90,7 +90,10 @@ static struct hand_recorder *spoilt_recorder(uint8_t token, uint32_t *random)
 	}
 	for (unsigned i = 0; i < HAND_SLOTS; i++)
 		hand_recorder_slot(r, i, i % 3, 300 + i, i % 7);
+	for (unsigned i = 0; i < HAND_MARKERS; i++)
+		hand_recorder_marker(r, i, i + 1, i, "mark")->kind = (uint16_t)(i + 1);
 	r->queue[0].producer[RTL_Q_dispatched] = 400;
+	spoil((uint8_t *)r->marker, sizeof(r->marker), random);
 	spoil((uint8_t *)r->slot, sizeof(r->slot), random);
 	spoil((uint8_t *)r->queue, sizeof(r->queue), random);
 	spoil((uint8_t *)r->anchors, sizeof(r->anchors), random);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "collectord/drain_events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/ingest_copies.h"
+#include "collectord/ingest_markers.h"
+#include "proto/cleanup.h"
+
+/* A whole entry that no stored frame holds. */
+struct event_found {
+	uint64_t position;
+	const struct recorder_event *event;
+};
+
+struct event_drain {
+	struct writer *writer;
+	struct process *process;
+	const struct recorder_region *region;
+	uint8_t *entries;
+	struct event_found *found;
+	uint32_t count;
+};
+
+static void event_drain_done(struct event_drain *drain)
+{
+	free(drain->entries);
+	free(drain->found);
+}
+
+static const struct recorder_event *entry_of(
+	const struct recorder_region *region, const uint8_t *entries, uint32_t i)
+{
+	return (const struct recorder_event *)(const void *)(entries + (size_t)i * region->stride);
+}
+
+/* Entry i is whole when its turn is one past a multiple of the ring's size. */
+static bool entry_is_left(const struct recorder_region *region, const struct recorder_event *event,
+	uint64_t last_frame)
+{
+	return event->turn % region->count == 1 % region->count && event->turn <= INT64_MAX &&
+	       !(event->frame > 0 && event->frame <= last_frame);
+}
+
+static int read_entries(
+	const struct recorder_reader *reader, const struct recorder_region *region, uint8_t **ret)
+{
+	int r;
+
+	*ret = calloc(region->count, region->stride);
+	if (!*ret)
+		return -ENOMEM;
+	r = recorder_reader_get(reader, region, 0, region->count, *ret);
+	return r;
+}
+
+/*
+ * What a living process changes under our eyes does not count: it was in two equal readings, or
+ * it is on its way.
+ */
+static int forget_moving(struct event_drain *drain, const struct recorder_reader *reader)
+{
+	CLEANUP(free_p) uint8_t *again = NULL;
+	int r = read_entries(reader, drain->region, &again);
+
+	for (uint32_t i = 0; r == 0 && i < drain->region->count; i++) {
+		size_t at = (size_t)i * drain->region->stride;
+
+		if (memcmp(drain->entries + at, again + at, drain->region->stride))
+			memset(drain->entries + at, 0, drain->region->stride);
+	}
+	return r;
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+	const struct event_found *one = a, *other = b;
+
+	return (one->position > other->position) - (one->position < other->position);
+}
+
+static int find_entries(struct event_drain *drain)
+{
+	const struct recorder_region *region = drain->region;
+
+	drain->found = calloc(region->count, sizeof(*drain->found));
+	if (!drain->found)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < region->count; i++) {
+		const struct recorder_event *event = entry_of(region, drain->entries, i);
+
+		if (entry_is_left(region, event, drain->process->frame))
+			drain->found[drain->count++] =
+				(struct event_found){event->turn - 1 + i, event};
+	}
+	qsort(drain->found, drain->count, sizeof(*drain->found), compare_positions);
+	return 0;
+}
+
+/* One kind of record each; -EBADMSG: it makes no sense. */
+static int take_entry(struct event_drain *drain, const struct recorder_event *event)
+{
+	const void *entry = event;
+	const struct recorder_call *call = entry;
+
+	if (drain->region->stride == sizeof(struct recorder_marker))
+		return ingest_marker_event(drain->writer, drain->process, entry);
+	switch (call->kind) {
+	case RECORDER_CALL_COPY:
+	case RECORDER_CALL_COPY_TIMES:
+		return ingest_copy_entry(drain->writer, drain->process, call);
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int drain_ring(
+	struct event_drain *drain, const struct recorder_reader *reader, bool is_alive)
+{
+	int r = read_entries(reader, drain->region, &drain->entries);
+
+	if (r == 0 && is_alive)
+		r = forget_moving(drain, reader);
+	if (r == 0)
+		r = find_entries(drain);
+	for (uint32_t i = 0; r == 0 && i < drain->count; i++) {
+		r = take_entry(drain, drain->found[i].event);
+		if (r == -EBADMSG) {
+			drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+			r = 0;
+		}
+	}
+	return r;
+}
+
+int drain_events(struct writer *writer, struct process *process,
+	const struct recorder_reader *reader, bool is_alive)
+{
+	const struct recorder_region *rings[] = {&reader->header.markers, &reader->header.calls};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(rings) / sizeof(rings[0]); i++) {
+		struct event_drain drain = {
+			.writer = writer, .process = process, .region = rings[i]};
+
+		if (!rings[i]->count)
+			continue;
+		r = drain_ring(&drain, reader, is_alive);
+		event_drain_done(&drain);
+	}
+	return r;
+}

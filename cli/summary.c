@@ -111,8 +111,8 @@ static const char *explain_nothing(const struct query_rows *rows)
 
 	if (query_integer(rows, P_DISPATCHED))
 		return NULL;
-	if (front_end && !strcmp(front_end, "none"))
-		return "initialised HSA, not followed (no front end)";
+	if (front_end && !strncmp(front_end, "none", strlen("none")))
+		return "initialised HSA, not followed (no front end; see rtl info)";
 	if (!query_integer(rows, P_QUEUES_CREATED))
 		return "initialised HSA, dispatched nothing (no queue)";
 	return "initialised HSA, dispatched nothing";

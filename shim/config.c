@@ -8,12 +8,13 @@
 const struct config_variable config_variables[] = {
 	{"RTL_SOCKET", "path of the collector's socket"},
 	{"RTL_MODE", "what to record: lite, standard, full, hip or off"},
+	{"RTL_FRONT_END", "how queues are followed: auto, shadow, intercept or none"},
 	{"RTL_DEBUG", "1: say on stderr what the shim does; 2: say more"},
 	{"RTL_EXIT_MS", "how long the end of the program may be held for its last records; 50"},
 	{NULL, NULL},
 };
 
-enum { CONFIG_SOCKET, CONFIG_MODE, CONFIG_DEBUG, CONFIG_EXIT_MS };
+enum { CONFIG_SOCKET, CONFIG_MODE, CONFIG_FRONT_END, CONFIG_DEBUG, CONFIG_EXIT_MS };
 
 /* More than that is a mistake in the unit. */
 #define EXIT_MS_MAX 600000u
@@ -68,6 +69,27 @@ static void mode_read(const char *name, struct config *ret)
 	atomic_store_explicit(&capabilities, ret->is_off ? 0 : has, memory_order_relaxed);
 }
 
+static void front_end_read(const char *name, struct config *ret)
+{
+	static const char *const names[] = {
+		[FRONT_END_AUTO] = "auto",
+		[FRONT_END_SHADOW] = "shadow",
+		[FRONT_END_INTERCEPT] = "intercept",
+		[FRONT_END_INTERCEPT_UNSAFE] = "intercept-unsafe",
+		[FRONT_END_NONE] = "none",
+	};
+
+	ret->front_end = FRONT_END_AUTO;
+	if (!*name)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i])) {
+			ret->front_end = (enum front_end_wish)i;
+			return;
+		}
+	text_copy(ret->unknown_front_end, sizeof(ret->unknown_front_end), name);
+}
+
 bool config_has(enum mode_capability capability)
 {
 	return atomic_load_explicit(&capabilities, memory_order_relaxed) & capability;
@@ -80,6 +102,7 @@ void config_read(const char *const *environment, struct config *ret)
 	memset(ret, 0, sizeof(*ret));
 	text_copy(ret->socket, sizeof(ret->socket), variable_find(environment, CONFIG_SOCKET));
 	mode_read(variable_find(environment, CONFIG_MODE), ret);
+	front_end_read(variable_find(environment, CONFIG_FRONT_END), ret);
 	if (debug[0] == '1' || debug[0] == '2')
 		ret->debug = (unsigned)(debug[0] - '0');
 	ret->exit_ns = exit_parse(variable_find(environment, CONFIG_EXIT_MS));

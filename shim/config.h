@@ -10,11 +10,22 @@
 #include "proto/limits.h"
 #include "proto/mode.h"
 
+/* RTL_FRONT_END. */
+enum front_end_wish {
+	FRONT_END_AUTO,
+	FRONT_END_SHADOW,
+	FRONT_END_INTERCEPT, /* where it is known to be safe */
+	FRONT_END_INTERCEPT_UNSAFE,
+	FRONT_END_NONE,
+};
+
 struct config {
 	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
 	const struct mode *mode;      /* RTL_MODE */
 	char unknown_mode[32];	      /* RTL_MODE where it named none: the default stands for it */
-	unsigned debug;		      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
+	enum front_end_wish front_end;
+	char unknown_front_end[32]; /* RTL_FRONT_END where it named none: auto stands for it */
+	unsigned debug;		    /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
 	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
 };

@@ -6,13 +6,7 @@
 
 #include "shim/capture.h"
 
-static const char why_none[] = "no front end for this runtime";
 static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
-
-const char *front_ends_name(const struct front_ends *ends)
-{
-	return ends->first ? ends->first->name : "none";
-}
 
 /* All counting of queues is here: a queue that two front ends were asked about is one queue. */
 static void queue_count(struct capture *c, const char *why)
@@ -65,7 +59,7 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
 	if (!is_followed)
-		*ret_why = ends->first ? why_not_eligible : why_none;
+		*ret_why = ends->first ? why_not_eligible : ends->why;
 	queue_count(c, *ret_why);
 	return status;
 }
@@ -74,7 +68,7 @@ const char *front_ends_adopt(
 	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
 {
 	const struct front_end *end[] = {ends->first, ends->fallback};
-	const char *why = ends->first ? why_not_eligible : why_none;
+	const char *why = ends->first ? why_not_eligible : ends->why;
 
 	for (size_t i = 0; why && i < sizeof(end) / sizeof(*end); i++)
 		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)

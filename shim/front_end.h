@@ -60,10 +60,9 @@ struct front_end {
 struct front_ends {
 	const struct front_end *first;	  /* NULL: every queue stays plain */
 	const struct front_end *fallback; /* for queues that `first` cannot follow; NULL: plain */
+	const char *why;		  /* there is no `first`; NULL where there is */
+	bool is_asked_for;		  /* ... because the user wants none */
 };
-
-/* Hello.front_end: the name of the first, "none" without. */
-const char *front_ends_name(const struct front_ends *ends);
 
 /*
  * As hsa_queue_create, with the queue followed where that is possible; counts it. *@ret_why:

@@ -137,6 +137,9 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	}
 	if (why && status == HSA_STATUS_SUCCESS)
 		slog_debug(1, "a queue is left plain: %s", why);
+	/* Only now: a program without queues has nothing that could be missing. */
+	if (why && why == hooks.front_ends.why && !hooks.front_ends.is_asked_for)
+		slog_tell("no kernels are recorded: %s", why);
 	return status;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -37,6 +38,8 @@ static struct shim {
 	struct strings strings;
 	struct symbols symbols;
 	struct front_ends front_ends;
+	uint32_t version;		 /* of the runtime, runtime.h */
+	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
 	struct capture *capture;
 	bool is_on;
 	bool is_watched; /* shim_at_exit() is registered */
@@ -88,7 +91,7 @@ static int shim_capture_create(struct shim *s)
 		.symbol_of = symbol_of,
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
-		.leave_batch_tail = runtime_is_rocm7(&s->table, s->clocks.runtime),
+		.leave_batch_tail = s->version >= RUNTIME_ROCM7,
 	};
 
 	if (!hsa.signal_create || !hsa.set_profiler_enabled)
@@ -113,7 +116,7 @@ static int shim_worker_start(struct shim *s)
 				.rank = &s->rank,
 				.agents = &s->agents,
 				.mode = s->config.mode->name,
-				.front_end = front_ends_name(&s->front_ends),
+				.front_end = s->front_end,
 				.runtime = s->clocks.runtime,
 				.recorder_bytes = capture_recorder(s->capture)->bytes,
 			},
@@ -148,6 +151,31 @@ static void shim_at_exit(void)
 		worker_settle();
 }
 
+static void shim_front_ends_choose(struct shim *s)
+{
+	const char *tool;
+	struct runtime_facts facts = {
+		.version = runtime_version(
+			&s->table, s->clocks.runtime, runtime_build_version(&s->table)),
+		.tool = runtime_tool_before(&s->table, &tool),
+		.has_intercept = s->table.real.hsa_amd_queue_intercept_create &&
+				 s->table.real.hsa_amd_queue_intercept_register,
+	};
+
+	s->version = facts.version;
+	runtime_choose(&facts, s->config.front_end, &s->front_ends);
+	if (s->front_ends.first)
+		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
+	else
+		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s", s->front_ends.why,
+			*tool ? ": " : "", tool);
+	slog_debug(1, "%s: ROCm %u, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
+		s->clocks.runtime, s->version, s->table.root_major, s->table.ext_bytes,
+		s->table.ext_step, s->agents.count, s->front_end);
+	if (*tool)
+		slog_debug(1, "another tool came before: %s", tool);
+}
+
 /* Everything in the order in which it depends on each other; -errno: nothing is installed. */
 static int shim_start(struct shim *s, void *api_table)
 {
@@ -159,8 +187,6 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	if (hooks_are_installed(&table))
 		return 0;
-	if (runtime_has_other_tool(&table))
-		return -EBUSY;
 	if (worker_is_lost())
 		return -ETIMEDOUT;
 	shim_forget(s);
@@ -174,10 +200,7 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	clock_source_close(&s->clocks);
 	clock_source_open(&s->table, &s->agents, &s->clocks);
-	s->front_ends.first = runtime_front_end(&s->table, s->clocks.runtime, "");
-	slog_debug(1, "%s: table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
-		s->clocks.runtime, table.root_major, table.ext_bytes, table.ext_step,
-		s->agents.count, front_ends_name(&s->front_ends));
+	shim_front_ends_choose(s);
 	r = shim_capture_create(s);
 	if (r)
 		return r;
@@ -227,13 +250,13 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	if (shim.config.unknown_mode[0])
 		slog_tell("RTL_MODE=%s is no mode; recording as %s", shim.config.unknown_mode,
 			shim.config.mode->name);
+	if (shim.config.unknown_front_end[0])
+		slog_tell("RTL_FRONT_END=%s is no front end; it is chosen as ever",
+			shim.config.unknown_front_end);
 	r = shim_start(&shim, table);
 	slog_debug(2, "OnLoad took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
-	if (r == -EBUSY)
-		slog_tell(
-			"another tool intercepts the queues of this process; nothing is recorded");
-	else if (r)
+	if (r)
 		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
 	/* Never false: the runtime would unload us, and the program runs either way. */
 	return true;

@@ -1,22 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which runtime this is, and what may be done with it. For OnLoad.
+ * Which runtime this is, and how its queues can be followed without harm. For OnLoad. The table
+ * of releases is in runtime.c; ADR 0011 has the reasons and sources.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "shim/config.h"
 #include "shim/front_end.h"
 #include "shim/hsa_table.h"
 
-/* Queue creation does not go to the runtime itself: a tool before us has it. */
-bool runtime_has_other_tool(const struct hsa_table *table);
+/* A release as ROCm's libraries state it: 50203, 60204, 70201. */
+#define RUNTIME_ROCM7 70000u
 
-/* ROCm 7 or later, by the table's step and the file's name, libhsa-runtime64.so.1.18.70201. */
-bool runtime_is_rocm7(const struct hsa_table *table, const char *path);
+/* Major version known, the rest not: the largest of that major version. */
+#define RUNTIME_SOME(major) ((major)*10000u + 9999u)
 
 /*
- * How queues are followed; NULL: not at all. The shadow front end is the default up to ROCm 6;
- * from 7 on it is used when @mode (RTL_MODE) is "shadow".
+ * By the file's name (libhsa-runtime64.so.1.18.70201), else by the build version that the runtime
+ * states, else what the tables tell, which is the major version only. @build: "" where unknown.
  */
-const struct front_end *runtime_front_end(
-	const struct hsa_table *table, const char *path, const char *mode);
+uint32_t runtime_version(const struct hsa_table *table, const char *path, const char *build);
+
+/* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, "" where the runtime has none. */
+const char *runtime_build_version(const struct hsa_table *table);
+
+/* What a tool that came before us has done to the core table. */
+enum runtime_tool {
+	RUNTIME_TOOL_NONE,
+	RUNTIME_TOOL_CREATES, /* it makes queues; doorbells and indices are the runtime's */
+	RUNTIME_TOOL_SUBMITS, /* it sees or changes packets itself */
+};
+
+/* *@ret_path: the tool's file, "" without one; valid while it is loaded. */
+enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char **ret_path);
+
+struct runtime_facts {
+	uint32_t version;
+	enum runtime_tool tool;
+	bool has_intercept; /* the table has ROCr's intercept queue */
+};
+
+/*
+ * The front ends of this process. Where there are none, ends.why is the reason; is_asked_for:
+ * the user's own, so nobody need be told.
+ */
+void runtime_choose(
+	const struct runtime_facts *facts, enum front_end_wish wish, struct front_ends *ret);

@@ -92,8 +92,13 @@ static int read_skipped(struct query *query, struct verdict *v)
 	int r = query_ask(query, "skipped", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		completeness_add(&v->counts.skipped_by, keep_name(v, query_text(rows, 0)),
-			(uint64_t)query_integer(rows, 1));
+		const char *name = query_text(rows, 0) ? query_text(rows, 0) : "";
+		uint64_t count = (uint64_t)query_integer(rows, 1);
+
+		if (!strcmp(name, "untimed_mode"))
+			v->counts.untimed_by_mode = count;
+		else
+			completeness_add(&v->counts.skipped_by, keep_name(v, name), count);
 		r = 0;
 	}
 	return r;
@@ -171,6 +176,10 @@ int verdict_put_json(const struct verdict *verdict, json_t *document)
 	bad |= json_object_set_new(document, "stored", json_integer((json_int_t)c->stored));
 	bad |= json_object_set_new(document, "dropped", json_integer((json_int_t)c->dropped));
 	bad |= json_object_set_new(document, "untimed", json_integer((json_int_t)c->untimed));
+	bad |= json_object_set_new(
+		document, "untimed_by_mode", json_integer((json_int_t)c->untimed_by_mode));
+	bad |= json_object_set_new(document, "queues_not_followed",
+		json_integer((json_int_t)(c->queues_coop + c->queues_ineligible)));
 	bad |= json_object_set_new(
 		document, "outstanding", json_integer((json_int_t)c->outstanding));
 	bad |= json_object_set_new(document, "skipped", json_integer((json_int_t)c->skipped));

@@ -378,12 +378,14 @@ static int save_losses(struct ledger *ledger, sqlite3_stmt *put)
 	r = save_loss(ledger, "torn", torn, true, put);
 	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
 		if (is_loss(i))
-			r = save_loss(ledger, rtl_process_counter_name[i], ledger->process[i], true,
-				put);
+			r = save_loss(
+				ledger, rtl_process_counter_name[i], ledger->process[i], true, put);
 	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)
 		r = save_loss(ledger, rtl_queue_counter_name[i], dropped[i], true, put);
+	/* What the user's mode leaves untimed is no loss; its counter says how many. */
 	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)
-		r = save_loss(ledger, rtl_untimed_name(i), ledger->untimed[i], true, put);
+		if (i != RTL_UNTIMED_MODE)
+			r = save_loss(ledger, rtl_untimed_name(i), ledger->untimed[i], true, put);
 	for (unsigned i = 0; r == 0 && i < LEDGER_LOSSES; i++)
 		r = save_loss(ledger, loss_name[i], ledger->loss[i], i != LEDGER_UNKNOWN_TAIL, put);
 	return r;

@@ -88,7 +88,7 @@
 		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                  \
 	X(COPY_TIMES, "UPDATE rtl_copy_base SET start_ns = ?3, end_ns = ?4 "                       \
 		      "WHERE process_id = ?1 AND number = ?2 AND start_ns IS NULL")                \
-	/* total(): exact below 2^53, and no error above, where only a lie gets. */                  \
+	/* total(): exact below 2^53, and no error above, where only a lie gets. */                \
 	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
 		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \
 		      "CAST(total(q.untimed) AS INTEGER), CAST(total(outstanding) AS INTEGER), "   \
@@ -96,12 +96,13 @@
 		      "FROM rtl_queue q "                                                          \
 		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
-	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l "  \
+	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l " \
 		      "JOIN rtl_process p ON p.id = l.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1 GROUP BY reason")                       \
 	X(SUM_SKIPPED, "SELECT name, CAST(total(value) AS INTEGER) FROM rtl_counter_base c "       \
 		       "JOIN rtl_process p ON p.id = c.process_id "                                \
-		       "WHERE name GLOB 'skipped_*' AND (?1 IS NULL OR session_id = ?1) "          \
+		       "WHERE (name GLOB 'skipped_*' OR name = 'untimed_mode') AND (?1 IS NULL "   \
+		       "OR session_id = ?1) "                                                      \
 		       "GROUP BY name")                                                            \
 	X(SUM_UNDRAINED, "SELECT count(*) FROM rtl_process "                                       \
 			 "WHERE NOT drained AND (?1 IS NULL OR session_id = ?1)")                  \

@@ -82,8 +82,10 @@ static int sum_skipped(struct writer *writer, int64_t session_id, struct complet
 	while ((step = sqlite3_step(skipped)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(skipped, 0);
 
+		if (!strcmp(name, rtl_queue_counter_name[RTL_Q_untimed_mode]))
+			c->untimed_by_mode = (uint64_t)sqlite3_column_int64(skipped, 1);
 		/* Barriers and vendor packets: no dispatches. */
-		if (strcmp(name, rtl_queue_counter_name[RTL_Q_skipped_not_kernel]))
+		else if (strcmp(name, rtl_queue_counter_name[RTL_Q_skipped_not_kernel]))
 			completeness_add(&c->skipped_by, known_name(name),
 				(uint64_t)sqlite3_column_int64(skipped, 1));
 	}

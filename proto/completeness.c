@@ -72,9 +72,15 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 	return NULL;
 }
 
+/* Counters and rows travel apart: while it is live, either may be ahead. */
+static uint64_t untimed_lost(const struct completeness *c)
+{
+	return c->untimed > c->untimed_by_mode ? c->untimed - c->untimed_by_mode : 0;
+}
+
 bool completeness_is_complete(const struct completeness *c)
 {
-	return !c->live && !c->untimed && !c->outstanding && !c->dropped && !c->torn &&
+	return !c->live && !untimed_lost(c) && !c->outstanding && !c->dropped && !c->torn &&
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
 	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
 	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
@@ -118,10 +124,12 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored",
 		c->simulated ? "SIMULATED " : "", complete ? "complete" : "INCOMPLETE",
 		c->dispatched, c->stored);
+	if (c->untimed_by_mode)
+		put(&out, " (lite: %" PRIu64 " timed)", c->stored - c->untimed);
 	if (!complete) {
 		put(&out, ", %" PRIu64 " dropped", c->dropped);
 		put_reasons(&out, &c->dropped_by);
-		put(&out, ", %" PRIu64 " untimed", c->untimed);
+		put(&out, ", %" PRIu64 " untimed", untimed_lost(c));
 		put_reasons(&out, &c->untimed_by);
 		put(&out, ", %" PRIu64 " outstanding", c->outstanding);
 	}

@@ -5,6 +5,7 @@
  * from the database; both must say the same. Pure; any thread.
  *
  *   complete: N dispatched, N stored
+ *   complete: N dispatched, N stored (lite: T timed)
  *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
  *
  * with "SIMULATED " in front for a software GPU. What has no fixed place in the line is appended
@@ -33,6 +34,7 @@ struct completeness {
 	uint64_t dispatched;
 	uint64_t stored;
 	uint64_t untimed;
+	uint64_t untimed_by_mode; /* of those, by the mode that the user chose: no loss */
 	uint64_t outstanding;
 	uint64_t dropped;
 	uint64_t skipped;
@@ -43,9 +45,9 @@ struct completeness {
 	uint64_t copies_dropped;
 	uint64_t queues_coop;	    /* cooperative queues: what ran there nobody counted */
 	uint64_t queues_ineligible; /* other queues that could not be followed */
-	uint64_t tails_unknown; /* processes whose last moments nobody knows */
-	uint64_t undrained;	/* processes that have not ended, or not been read to their end */
-	uint64_t other_losses;	/* rtl_loss rows of any other kind, summed; a NULL count is 1 */
+	uint64_t tails_unknown;	    /* processes whose last moments nobody knows */
+	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
+	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */
 	/* The parts of dropped, skipped and untimed. */
 	struct completeness_reasons dropped_by;
 	struct completeness_reasons skipped_by;
@@ -60,7 +62,8 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
 
 /*
  * Closed, every process read to its end, and nothing dropped, torn, outstanding, untimed or
- * unknown. What a filter of the user skipped is no loss; any other skip is.
+ * unknown. What a filter of the user skipped, or a mode of the user left untimed, is no loss; any
+ * other skip is.
  */
 bool completeness_is_complete(const struct completeness *c);
 

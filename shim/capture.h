@@ -47,6 +47,8 @@ struct capture_hsa {
 
 	/* Shadow rule 10: leave the last packet of a reservation of several without our signal. */
 	bool leave_batch_tail;
+	/* Mode lite: packets with a signal of the application's are rows without a time. */
+	bool leave_own_signals;
 };
 
 struct capture;

@@ -108,7 +108,12 @@ static uint64_t slot_arm(
 
 	if (signal) {
 		recorder_count_queue(block, RTL_Q_own_signals_seen, 1);
-		appsig_watch(batch->capture, ref, signal);
+		if (!batch->capture->hsa.leave_own_signals) {
+			appsig_watch(batch->capture, ref, signal);
+			return 0;
+		}
+		private->kind = SLOT_PLAIN;
+		private->why = RTL_UNTIMED_MODE;
 		return 0;
 	}
 	if (how == DISPATCH_LEAVE) {
@@ -136,8 +141,7 @@ static void batch_append(struct dispatch_batch *batch, slot_ref ref)
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, const struct packet_origin *origin,
-	enum dispatch_how how)
+	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how)
 {
 	struct recorder_queue *block = batch->queue->block;
 	uint64_t seq = recorder_queue_value(block, RTL_Q_dispatched);

@@ -91,6 +91,7 @@ static int shim_capture_create(struct shim *s)
 		.symbol_of = symbol_of,
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
+		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
 		.leave_batch_tail = s->version >= RUNTIME_ROCM7,
 	};
 

@@ -63,6 +63,7 @@ compare() { # compare DATABASE
 	compare t.db
 }
 
+# bats test_tags=flood
 @test "as fast as they go: every dispatch stored or counted by reason" {
 	$rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches 100000 >out 2>err
 	cat err

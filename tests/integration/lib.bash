@@ -20,7 +20,7 @@ setup() {
 	mkdir -m 0700 run state truth
 	export SOFTGPU_TRUTH=$work/truth/%p SOFTGPU_COUNT=8
 	export SOFTGPU_SCRIPT=$here/../workload/softgpu.script
-	unset RTL_SOCKET RTL_JOB_ID RTL_MODE RTL_RANK LD_PRELOAD HSA_TOOLS_LIB
+	unset RTL_SOCKET RTL_JOB_ID RTL_MODE RTL_RANK RTL_DEBUG LD_PRELOAD HSA_TOOLS_LIB
 	pids=()
 }
 

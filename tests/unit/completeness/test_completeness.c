@@ -65,6 +65,19 @@ static void only_the_filter_may_skip(void **state)
 		"5 skipped (filter 4, coop 1)");
 }
 
+static void what_a_mode_leaves_untimed_is_stated_and_no_loss(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 9, .untimed = 4, .untimed_by_mode = 4};
+
+	(void)state;
+	check(&c, true, "complete: 9 dispatched, 9 stored (lite: 5 timed)");
+	c.untimed = 6;
+	completeness_add(&c.untimed_by, "untimed_signal_pool", 2);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 9 stored (lite: 3 timed), 0 dropped, "
+		"2 untimed (signal_pool 2), 0 outstanding");
+}
+
 /* Each alone is enough. */
 static void any_loss_is_incomplete(void **state)
 {
@@ -138,6 +151,7 @@ int main(void)
 		cmocka_unit_test(all_stored_is_complete),
 		cmocka_unit_test(reasons_stand_behind_their_sum),
 		cmocka_unit_test(only_the_filter_may_skip),
+		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
 		cmocka_unit_test(any_loss_is_incomplete),
 		cmocka_unit_test(the_rest_is_said_when_there_is_any),
 		cmocka_unit_test(a_line_never_leaves_its_room),

@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# How queues are followed and what is recorded of them: RTL_FRONT_END and RTL_MODE.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	unset RTL_FRONT_END
+}
+
+front_ends() { # front_ends DATABASE: those of its processes
+	sql "$1" 'SELECT DISTINCT front_end FROM rtl_process ORDER BY 1'
+}
+
+process_counter() { # process_counter DATABASE NAME
+	sql "$1" "SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = '$2'"
+}
+
+last_line() { tail -n 1 "$1"; }
+
+@test "by default queues are shadowed on this runtime, without a word" {
+	$rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	[ "$(front_ends t.db)" = shadow ]
+	[ "$(process_counter t.db queues_intercepted)" -eq 0 ]
+	! grep -q '^rtl: .*front' err
+}
+
+@test "the intercept queue gives the same rows" {
+	RTL_FRONT_END=intercept-unsafe $rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 10 >out 2>err
+	[ "$(front_ends t.db)" = intercept ]
+	[ "$(told out)" = "$(stored t.db)" ]
+	[ "$(process_counter t.db queues_intercepted)" -eq "$(process_counter t.db queues_created)" ]
+	[ "$(process_counter t.db own_signals_seen)" -eq 0 ] # ours is never taken for the program's
+	accounted t.db
+	# shellcheck disable=SC2046 # a list of files
+	python3 "$here/compare_truth.py" t.db $(truth_csv)
+	last_line err | grep -Eq '^SIMULATED complete: [0-9]+ dispatched, [0-9]+ stored$'
+}
+
+@test "where the runtime aborts flooded programs, intercept is refused with one line and a reason" {
+	RTL_FRONT_END=intercept $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	[ "$(grep -c 'no kernels are recorded: ROCm 5 aborts programs' err)" -eq 1 ]
+	grep -q '^none: ROCm 5 aborts' <<<"$(front_ends t.db)"
+	grep -q 'INCOMPLETE: 0 dispatched.* 2 queues not recorded' <<<"$(last_line err)"
+	RTL_FRONT_END=intercept run -3 "$rtl" run --strict -o s.db --device soft -- "$demo" --ranks 1 --steps 3
+}
+
+@test "RTL_FRONT_END=none is silent, listed and never complete" {
+	RTL_FRONT_END=none $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	! grep -q 'no kernels are recorded' err
+	[ "$(front_ends t.db)" = "none: RTL_FRONT_END=none" ]
+	grep -q 'INCOMPLETE' <<<"$(last_line err)"
+	run -0 "$rtl" summary t.db
+	[[ $output == *"not followed"* ]]
+}
+
+@test "a mistyped RTL_FRONT_END or RTL_MODE is one line, and the job is recorded all the same" {
+	RTL_FRONT_END=shadwo $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	[ "$(grep -c 'RTL_FRONT_END=shadwo' err)" -eq 1 ]
+	[ "$(front_ends t.db)" = shadow ]
+	RTL_MODE=fast $rtl run -o u.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	[ "$(grep -c 'RTL_MODE=fast' err)" -eq 1 ]
+	[ "$(sql u.db 'SELECT mode FROM rtl_process')" = standard ]
+	[ "$(told out)" = "$(stored u.db)" ]
+}
+
+@test "lite: every dispatch is a row, times only where the program has no signal, and it says so" {
+	$rtl run -m lite --strict -o t.db --device soft -- "$demo" --ranks 2 --dispatches 3000 --signal-every 3 >out 2>err
+	[ "$(told out)" = "$(stored t.db)" ]
+	last_line err | grep -Eq '^SIMULATED complete: 6000 dispatched, 6000 stored \(lite: 4000 timed\)$'
+	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NULL')" -eq 2000 ]
+	[ "$(process_counter t.db untimed_mode)" -eq 2000 ]
+	[ "$(process_counter t.db own_signals_read)" -eq 0 ]
+	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]
+	run -0 "$rtl" summary t.db
+	[[ $output == *"(lite: 4000 timed)"* ]]
+	accounted t.db
+}
+
+@test "a program that floods a queue of 4,096 packets ends as ever, complete, in every mode" {
+	for mode in lite standard full hip; do
+		$rtl run -m "$mode" --strict -o "$mode.db" --device soft -- \
+			"$demo" --ranks 1 --dispatches 100000 --queue-size 4096 >out 2>err || {
+			cat err
+			return 1
+		}
+		grep -q 'complete: 100000 dispatched, 100000 stored' <<<"$(last_line err)"
+		[ "$(told out)" = "$(stored "$mode.db")" ]
+	done
+}

@@ -15,12 +15,14 @@
 
 struct info_options {
 	const char *name;
-	bool is_json, has_counters;
+	bool is_json, is_csv, has_counters, has_clocks;
 };
 
 static const struct argp_option options[] = {
 	{"counters", 'c', NULL, 0, "the diagnostic counters of each process, and their check", 0},
+	{"clocks", 'k', NULL, 0, "how good the clock of each process and GPU was", 0},
 	{"json", 'j', NULL, 0, "one document with everything, counters included", 0},
+	{"csv", 'v', NULL, 0, "comma-separated values with a title line; with --clocks", 0},
 	{0},
 };
 
@@ -32,8 +34,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		o->has_counters = true;
 		return 0;
+	case 'k':
+		o->has_clocks = true;
+		return 0;
 	case 'j':
 		o->is_json = true;
+		return 0;
+	case 'v':
+		o->is_csv = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->name)
@@ -43,6 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->name)
 			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		if (o->is_csv && !o->has_clocks)
+			opts_error("--csv goes with --clocks");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -117,10 +127,20 @@ static const struct render_column clock_columns[] = {
 	{"rank", "RANK", RENDER_ID},
 	{"gpuId", "GPU", RENDER_ID},
 	{"anchors", "ANCHORS", RENDER_COUNT},
+	{"anchors_kept", NULL, RENDER_COUNT},
 	{"tick_hz", "TICK Hz", RENDER_COUNT},
 	{"span_ns", "SPAN s", RENDER_NS_IN_S},
 	{"measured_hz", "MEASURED Hz", RENDER_COUNT},
-	{"realtime_offset_ns", NULL, RENDER_ID},
+	{"drift_ppm", "PPM", RENDER_TENTHS},
+	{"residual_ns", "RESIDUAL us", RENDER_NS_IN_US},
+	{"error_ns", "ERROR us", RENDER_NS_IN_US},
+	{"realtime_offset_ns", "REALTIME - BOOTTIME ns", RENDER_ID},
+	{"realtime_moved_ns", "MOVED us", RENDER_NS_IN_US},
+	{"steps", "STEPS", RENDER_COUNT},
+	{"regressions", "BACK", RENDER_COUNT},
+	{"refused", "REFUSED", RENDER_COUNT},
+	{"early", "EARLY", RENDER_COUNT},
+	{"early_max_ns", "EARLY MAX us", RENDER_NS_IN_US},
 };
 
 static const struct render_column copy_columns[] = {
@@ -136,6 +156,8 @@ static const struct render_column copy_columns[] = {
 	{"total_ns", "TOTAL ms", RENDER_NS_IN_MS},
 	{"gb_per_s", "GB/s", RENDER_TENTHS},
 };
+
+#define CLOCK_COLUMNS (sizeof(clock_columns) / sizeof(clock_columns[0]))
 
 static const struct {
 	const char *query, *key, *title;
@@ -155,6 +177,11 @@ static const struct {
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static void json_free_p(json_t **document)
+{
+	json_decref(*document);
+}
 
 static int show_json(struct query *query, const struct verdict *verdict)
 {
@@ -186,8 +213,35 @@ static int show_tables(struct query *query, const struct verdict *verdict)
 	return r;
 }
 
+static int show_clocks(
+	struct query *query, const struct verdict *verdict, const struct info_options *o)
+{
+	CLEANUP(json_free_p) json_t *document = NULL;
+	int r;
+
+	if (o->is_csv)
+		return question_put_csv(query, "clocks", clock_columns, CLOCK_COLUMNS, stdout);
+	if (!o->is_json) {
+		puts(verdict->line);
+		return question_show(query, "clocks", "CLOCKS", clock_columns, CLOCK_COLUMNS,
+			render_terminal_width(STDOUT_FILENO, 200), stdout);
+	}
+	document = json_object();
+	if (!document || json_object_set_new(document, "schema", json_integer(1)))
+		return -ENOMEM;
+	r = verdict_put_json(verdict, document);
+	if (!r)
+		r = question_put_json(
+			query, "clocks", "clocks", clock_columns, CLOCK_COLUMNS, document);
+	if (!r)
+		render_json(stdout, document, false);
+	return r;
+}
+
 static int show(struct query *query, const struct verdict *verdict, const struct info_options *o)
 {
+	if (o->has_clocks)
+		return show_clocks(query, verdict, o);
 	if (o->is_json)
 		return show_json(query, verdict);
 	if (!o->has_counters)

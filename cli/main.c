@@ -17,7 +17,7 @@ static const struct cmd commands[] = {
 	{ "ls", cmd_ls, "[--json|--csv]", "sessions, live and stored" },
 	{ "summary", cmd_summary, "[--strict] [--json|--csv] FILE|SESSION",
 		"completeness, top kernels, ranks and GPUs, losses" },
-	{ "info", cmd_info, "[--counters] [--json] FILE|SESSION",
+	{ "info", cmd_info, "[--counters|--clocks] [--json|--csv] FILE|SESSION",
 		"session, processes, GPUs, clocks, counters" },
 	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
 		"did all ranks do alike?" },

@@ -39,6 +39,25 @@ int question_show(struct query *query, const char *name, const char *title,
 	return r;
 }
 
+int question_put_csv(struct query *query, const char *name, const struct render_column *columns,
+	size_t count, FILE *to)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value values[QUESTION_COLUMNS_MAX];
+	int r = query_ask(query, name, &rows);
+
+	if (!r)
+		r = render_new(to, RENDER_CSV, columns, count, &render);
+	while (!r && (r = query_next(rows)) > 0) {
+		read_row(rows, count, values);
+		r = render_row(render, values);
+	}
+	if (!r)
+		render_finish(render);
+	return r;
+}
+
 int question_put_json(struct query *query, const char *name, const char *key,
 	const struct render_column *columns, size_t count, json_t *document)
 {

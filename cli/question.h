@@ -11,6 +11,10 @@
 int question_show(struct query *query, const char *name, const char *title,
 	const struct render_column *columns, size_t count, size_t width, FILE *to);
 
+/* Writes it as CSV with a title line, which stands there without rows too. The same errors. */
+int question_put_csv(struct query *query, const char *name, const struct render_column *columns,
+	size_t count, FILE *to);
+
 /* Adds the array @key to @document. The same errors. */
 int question_put_json(struct query *query, const char *name, const char *key,
 	const struct render_column *columns, size_t count, json_t *document);

@@ -154,15 +154,15 @@ static int take_anchors_of(struct drain *drain, unsigned gpu)
 
 	if (r < 0)
 		return r;
-	if (!process->line[gpu].hz)
-		process->line[gpu].hz = anchors.tick_hz;
+	process_clock_set_rate(&process->clock[gpu], anchors.tick_hz);
 	/* The oldest of a full ring may be half overwritten by one that was not counted. */
 	first = anchors.count < RECORDER_ANCHORS ? 0 : anchors.count - RECORDER_ANCHORS + 1;
 	for (uint64_t i = first; r == 0 && i < anchors.count; i++) {
 		const struct recorder_anchor *from = &anchors.entry[i % RECORDER_ANCHORS];
-		struct tick_anchor anchor = {from->tick, from->boottime_ns, from->realtime_ns};
+		struct tick_anchor anchor = {
+			from->tick, from->boottime_ns, from->realtime_ns, from->error_ns};
 
-		r = process_take_anchor(process, drain->writer, gpu, &anchor);
+		r = process_clock_take(process, drain->writer, gpu, &anchor);
 	}
 	return r;
 }

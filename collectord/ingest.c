@@ -89,8 +89,11 @@ void ingest_put_dispatch(
 	feed->column[FEED_CALL][row] = d->call ? (int64_t)d->call : FEED_NULL;
 	feed->column[FEED_NODE][row] =
 		d->call && d->node != RECORDER_NODE_UNKNOWN ? d->node : FEED_NULL;
-	untimed = put_times(feed, row, &process->line[d->gpu], d);
+	untimed = put_times(feed, row, &process->clock[d->gpu].line, d);
 	put_submit(feed, row, d->submit_ns);
+	if (!untimed)
+		process_clock_check(&process->clock[d->gpu], d->start_tick, d->submit_ns,
+			(uint64_t)feed->column[FEED_START][row]);
 	count_row(process, d->books, feed, row, untimed);
 	feed->count++;
 	writer->rows++;
@@ -264,11 +267,13 @@ static int take_anchors(struct writer *writer, struct process *process, const Rt
 
 	for (size_t i = 0; r == 0 && i < anchors->n_anchors; i++) {
 		const Rtl__Anchor *from = anchors->anchors[i];
-		struct tick_anchor anchor = {from->tick, from->boottime_ns, from->realtime_ns};
+		struct tick_anchor anchor = {
+			from->tick, from->boottime_ns, from->realtime_ns, from->error_ns};
 
 		if (from->gpu >= process->gpus)
 			return bad(why, "an anchor is of no GPU");
-		r = process_take_anchor(process, writer, from->gpu, &anchor);
+		process_clock_set_rate(&process->clock[from->gpu], from->tick_hz);
+		r = process_clock_take(process, writer, from->gpu, &anchor);
 	}
 	return r;
 }

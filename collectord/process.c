@@ -11,7 +11,6 @@
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 
-#define CLOCK_EVERY_NS 1000000000u
 #define ID_BYTES       16u
 
 static void process_free_p(struct process **process)
@@ -85,7 +84,7 @@ static int take_gpus(struct process *process, struct writer *writer, const Rtl__
 		const Rtl__Gpu *gpu = hello->gpus[i];
 
 		process->gpu_id[i] = gpu->gpu_id;
-		tick_line_init(&process->line[i], gpu->has_tick_hz ? gpu->tick_hz : 0);
+		process_clock_init(&process->clock[i], gpu->has_tick_hz ? gpu->tick_hz : 0);
 		r = put_gpu(writer, gpu);
 	}
 	return r;
@@ -173,33 +172,10 @@ static int welcome_back(struct process *process, struct writer *writer)
 	return database_run(drop);
 }
 
-static int reload_anchors(struct process *process, sqlite3_stmt *all)
-{
-	int step;
-
-	sqlite3_bind_int64(all, 1, process->id);
-	while ((step = sqlite3_step(all)) == SQLITE_ROW) {
-		struct tick_anchor anchor = {
-			.tick = (uint64_t)sqlite3_column_int64(all, 1),
-			.boottime_ns = (uint64_t)sqlite3_column_int64(all, 2),
-			.realtime_ns = (uint64_t)sqlite3_column_int64(all, 3),
-		};
-
-		for (unsigned i = 0; i < process->gpus; i++) {
-			if (process->gpu_id[i] != (uint32_t)sqlite3_column_int64(all, 0))
-				continue;
-			(void)tick_line_add(&process->line[i], &anchor);
-			process->clock_saved_ns[i] = anchor.boottime_ns;
-		}
-	}
-	sqlite3_reset(all);
-	return database_errno(step);
-}
-
 int process_reload(struct process *process, struct writer *writer)
 {
 	sqlite3_stmt *state = writer->statements.at[ST_PROCESS_STATE];
-	int step;
+	int r, step;
 
 	sqlite3_bind_int64(state, 1, process->id);
 	step = sqlite3_step(state);
@@ -213,9 +189,9 @@ int process_reload(struct process *process, struct writer *writer)
 	process->is_dirty = false;
 	process->is_drained = false; /* else it would be over */
 	defines_forget_rows(&process->defines);
-	memset(process->clock_saved_ns, 0, sizeof(process->clock_saved_ns));
 	process->ledger.process_id = process->id;
-	return ledger_load(&process->ledger, &writer->statements);
+	r = process_clock_reload(process, writer);
+	return r < 0 ? r : ledger_load(&process->ledger, &writer->statements);
 }
 
 static int put_meta(struct writer *writer, const Rtl__Hello *hello)
@@ -299,7 +275,7 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 		r = process_reload(process, writer);
 	/* Once: a ROLLBACK takes nothing from the line, and hours of anchors are many rows. */
 	if (r == 0)
-		r = reload_anchors(process, writer->statements.at[ST_CLOCK_ALL]);
+		r = process_clock_load(process, writer);
 	if (r < 0)
 		return r;
 	*ret = TAKE(process);
@@ -318,37 +294,11 @@ int process_save(struct process *process, struct writer *writer, bool all)
 	sqlite3_bind_int64(mark, 3, (int64_t)process->duplicates);
 	r = database_run(mark);
 	if (r == 0)
+		r = process_clock_save(process, writer);
+	if (r == 0)
 		r = ledger_save(&process->ledger, &writer->statements, all);
 	if (r == 0)
 		process->is_dirty = false;
-	return r;
-}
-
-int process_take_anchor(struct process *process, struct writer *writer, unsigned gpu,
-	const struct tick_anchor *anchor)
-{
-	sqlite3_stmt *put = writer->statements.at[ST_CLOCK_PUT];
-	int r;
-
-	/* SQLite's integers are signed; no clock of ours comes near. */
-	if (anchor->tick > INT64_MAX || anchor->boottime_ns > INT64_MAX ||
-		anchor->realtime_ns > INT64_MAX)
-		return 0;
-	/* An anchor that does not fit the line is left out: the others hold. */
-	if (tick_line_add(&process->line[gpu], anchor) < 0)
-		return 0;
-	if (process->clock_saved_ns[gpu] &&
-		anchor->boottime_ns < process->clock_saved_ns[gpu] + CLOCK_EVERY_NS)
-		return 0;
-	sqlite3_bind_int64(put, 1, process->id);
-	sqlite3_bind_int64(put, 2, process->gpu_id[gpu]);
-	sqlite3_bind_int64(put, 3, (int64_t)anchor->tick);
-	sqlite3_bind_int64(put, 4, (int64_t)(process->line[gpu].hz & INT64_MAX));
-	sqlite3_bind_int64(put, 5, (int64_t)anchor->boottime_ns);
-	sqlite3_bind_int64(put, 6, (int64_t)anchor->realtime_ns);
-	r = database_run(put);
-	if (r == 0)
-		process->clock_saved_ns[gpu] = anchor->boottime_ns;
 	return r;
 }
 

@@ -11,7 +11,7 @@
 
 #include "collectord/defines.h"
 #include "collectord/ledger.h"
-#include "collectord/tick_line.h"
+#include "collectord/process_clock.h"
 #include "collectord/writer.h"
 
 struct process {
@@ -33,8 +33,7 @@ struct process {
 
 	unsigned gpus;
 	uint32_t gpu_id[RECORDER_GPUS];
-	struct tick_line line[RECORDER_GPUS];
-	uint64_t clock_saved_ns[RECORDER_GPUS]; /* boottime of the last row of rtl_clock; 0: none */
+	struct process_clock clock[RECORDER_GPUS];
 	struct defines defines;
 	struct ledger ledger;
 };
@@ -55,10 +54,6 @@ int process_reload(struct process *process, struct writer *writer);
 
 /* hw, duplicates and books, in the open transaction. @all: with every counter. */
 int process_save(struct process *process, struct writer *writer, bool all);
-
-/* Adds an anchor to its GPU's line and, at most once a second, to rtl_clock. */
-int process_take_anchor(struct process *process, struct writer *writer, unsigned gpu,
-	const struct tick_anchor *anchor);
 
 /* @ended as in rtl_process; @exit_status -1: unknown. */
 int process_put_end(struct writer *writer, int64_t process_id, const char *ended, int exit_status,

@@ -75,9 +75,15 @@
 		    "WHERE count IS NOT excluded.count")                                           \
 	X(LOSS_DROP, "DELETE FROM rtl_loss WHERE process_id = ?1 AND reason = ?2")                 \
 	X(CLOCK_PUT, "INSERT INTO rtl_clock (process_id, gpuId, tick, tick_hz, boottime_ns, "      \
-		     "realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                               \
-	X(CLOCK_ALL, "SELECT gpuId, tick, boottime_ns, realtime_ns FROM rtl_clock "                \
+		     "realtime_ns, error_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                 \
+	X(CLOCK_ALL, "SELECT gpuId, tick, boottime_ns, realtime_ns, error_ns FROM rtl_clock "      \
 		     "WHERE process_id = ?1 ORDER BY boottime_ns")                                 \
+	X(CLOCK_CHECK_PUT, "INSERT OR REPLACE INTO rtl_clock_check (process_id, gpuId, tick_hz, "  \
+			   "anchors, error_max_ns, steps, regressions, refused, early, "           \
+			   "early_max_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")       \
+	X(CLOCK_CHECK_ALL, "SELECT gpuId, early, early_max_ns, anchors, error_max_ns, steps, "     \
+			   "regressions, refused, tick_hz FROM rtl_clock_check "                   \
+			   "WHERE process_id = ?1")                                                \
 	X(MARKER_BEGIN, "INSERT OR IGNORE INTO rtl_marker_base (process_id, id, parent, tid, "     \
 			"kind, text_id, start_ns, end_ns) "                                        \
 			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                 \

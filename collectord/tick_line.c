@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000u
+#define NS_PER_S	 1000000000u
+/* Crystals are good to 50 ppm; what is ten times as far off is no drift. */
+#define RATE_PART	 2000u
+/* Of an anchor that does not say. */
+#define ERROR_UNKNOWN_NS 20000u
 
 /* Hostile ticks and anchors are 64 bits wide; no product of two of them overflows this. */
 typedef __int128 wide;
@@ -36,16 +40,64 @@ static unsigned place_of(const struct tick_line *line, uint64_t tick)
 	return i;
 }
 
+/* What two anchors may disagree by, the nominal rate taken for the truth. */
+static uint64_t allowed_ns(
+	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
+{
+	uint64_t error_ns = (a->error_ns ? a->error_ns : ERROR_UNKNOWN_NS) +
+			    (b->error_ns ? b->error_ns : ERROR_UNKNOWN_NS);
+
+	return error_ns + NS_PER_S / line->hz + (b->boottime_ns - a->boottime_ns) / RATE_PART;
+}
+
+/* Above 0: fewer ticks than the time between @a and @b has; below: more; 0: they fit. */
+static int misfit(
+	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
+{
+	wide ns = b->boottime_ns - a->boottime_ns, allowed;
+	wide ticks = (wide)(b->tick - a->tick) * NS_PER_S;
+
+	if (!line->hz)
+		return 0;
+	allowed = allowed_ns(line, a, b);
+	if ((ns - allowed) * line->hz > ticks)
+		return 1;
+	return (ns + allowed) * line->hz < ticks ? -1 : 0;
+}
+
+static bool has_place(const struct tick_line *line, unsigned i, const struct tick_anchor *anchor)
+{
+	if (i > 0 && (line->anchor[i - 1].tick == anchor->tick ||
+			     line->anchor[i - 1].boottime_ns >= anchor->boottime_ns))
+		return false;
+	return i == line->count || line->anchor[i].boottime_ns > anchor->boottime_ns;
+}
+
+/* It has no place among the others: is it the first of a counter that began again? */
+static int restart(struct tick_line *line, const struct tick_anchor *anchor)
+{
+	const struct tick_anchor *last = &line->anchor[line->count - 1];
+
+	if (anchor->tick >= last->tick || anchor->boottime_ns <= last->boottime_ns)
+		return -EINVAL;
+	line->before = *last;
+	line->anchor[0] = *anchor;
+	line->count = 1;
+	line->since_ns = anchor->boottime_ns;
+	return TICK_LINE_RESTARTED;
+}
+
 int tick_line_add(struct tick_line *line, const struct tick_anchor *anchor)
 {
 	unsigned i = place_of(line, anchor->tick);
 
-	if (i > 0 && line->anchor[i - 1].tick == anchor->tick)
-		return line->anchor[i - 1].boottime_ns == anchor->boottime_ns ? 0 : -EINVAL;
-	if (i > 0 && line->anchor[i - 1].boottime_ns >= anchor->boottime_ns)
-		return -EINVAL;
-	if (i < line->count && line->anchor[i].boottime_ns <= anchor->boottime_ns)
-		return -EINVAL;
+	if (anchor->boottime_ns < line->since_ns)
+		return TICK_LINE_KNOWN;
+	if (i > 0 && line->anchor[i - 1].tick == anchor->tick &&
+		line->anchor[i - 1].boottime_ns == anchor->boottime_ns)
+		return TICK_LINE_KNOWN;
+	if (!has_place(line, i, anchor))
+		return restart(line, anchor);
 	if (line->count == PROCESS_ANCHORS_MAX) {
 		thin(line);
 		i = place_of(line, anchor->tick);
@@ -54,7 +106,9 @@ int tick_line_add(struct tick_line *line, const struct tick_anchor *anchor)
 		(line->count - i) * sizeof(line->anchor[0]));
 	line->anchor[i] = *anchor;
 	line->count++;
-	return 1;
+	if (i > 0 && i + 1 == line->count && misfit(line, &line->anchor[i - 1], anchor))
+		return TICK_LINE_STEPPED;
+	return TICK_LINE_ADDED;
 }
 
 static int fit(wide ns, int64_t *ret_ns)
@@ -74,6 +128,28 @@ static wide scaled(wide ticks, uint64_t ns, uint64_t per)
 	return quotient - (product % (wide)per < 0);
 }
 
+static wide from(const struct tick_line *line, const struct tick_anchor *anchor, uint64_t tick)
+{
+	return (wide)anchor->boottime_ns +
+	       scaled((wide)tick - (wide)anchor->tick, NS_PER_S, line->hz);
+}
+
+/*
+ * A kernel that ended before the counter began again, and was harvested after. The same ticks
+ * will come again: what is nearer to the last anchor is it.
+ */
+static bool is_of_before(const struct tick_line *line, uint64_t tick, int64_t *ret_ns)
+{
+	const struct tick_anchor *last = &line->anchor[line->count - 1];
+	wide now = last->boottime_ns, ns;
+
+	if (!line->since_ns || tick <= last->tick)
+		return false;
+	ns = from(line, &line->before, tick);
+	return ns <= (wide)line->since_ns && now - ns < from(line, last, tick) - now &&
+	       !fit(ns, ret_ns);
+}
+
 int tick_line_convert(const struct tick_line *line, uint64_t tick, int64_t *ret_ns)
 {
 	const struct tick_anchor *a, *b;
@@ -82,12 +158,18 @@ int tick_line_convert(const struct tick_line *line, uint64_t tick, int64_t *ret_
 
 	if (!line->hz || !line->count)
 		return -ENODATA;
+	if (is_of_before(line, tick, ret_ns))
+		return 0;
 	i = place_of(line, tick);
 	a = &line->anchor[i ? i - 1 : 0];
 	if (i > 0 && i < line->count) {
 		b = &line->anchor[i];
-		ns = b->boottime_ns - a->boottime_ns;
-		per = b->tick - a->tick;
+		if (misfit(line, a, b) <= 0) {
+			ns = b->boottime_ns - a->boottime_ns;
+			per = b->tick - a->tick;
+		} else if (tick - a->tick > b->tick - tick) {
+			a = b;
+		}
 	}
 	return fit((wide)a->boottime_ns + scaled((wide)tick - (wide)a->tick, ns, per), ret_ns);
 }
@@ -97,4 +179,20 @@ int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *re
 	if (!line->hz)
 		return -ENODATA;
 	return fit((wide)ticks * NS_PER_S / line->hz, ret_ns);
+}
+
+uint64_t tick_line_error(const struct tick_line *line, uint64_t tick)
+{
+	unsigned i = place_of(line, tick);
+	const struct tick_anchor *near = &line->anchor[i ? i - 1 : 0];
+	uint64_t error_ns, away;
+
+	if (!line->hz || !line->count)
+		return UINT64_MAX;
+	error_ns = near->error_ns ? near->error_ns : ERROR_UNKNOWN_NS;
+	if (i > 0 && i < line->count)
+		return allowed_ns(line, near, &line->anchor[i]);
+	away = tick > near->tick ? tick - near->tick : near->tick - tick;
+	return error_ns + NS_PER_S / line->hz +
+	       (uint64_t)((wide)away * NS_PER_S / line->hz / RATE_PART);
 }

@@ -63,7 +63,7 @@
 	X(connects)                                                                                \
 	X(refused)	     /* by the collector */                                                    \
 	X(sent_again)	     /* frames sent more than once, after a reconnect */                       \
-	X(time_violations)   /* starts before its submit by more than the clock's error */             \
+	X(time_violations)   /* starts before its submit beyond the clock's error; the collector's */  \
 	X(clock_anchors)                                                                           \
 	X(anchor_failures)                                                                         \
 	X(signals_created)                                                                         \
@@ -76,7 +76,7 @@
 	X(dropped_copies)    /* call ring full */                                                      \
 	X(controls_applied)  /* starts and stops, of the collector or of the user's own schedule */    \
 	X(is_recording)	     /* 0: dormant; dispatches count as skipped_filter */                      \
-	X(clock_regressions) /* an anchor that lies before its predecessor */                          \
+	X(clock_regressions) /* anchors that go back; the collector's (rtl_clock_check) */             \
 	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */                  \
 	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
 	X(copies_untimed)    /* ... and those whose were not to be had */

@@ -139,7 +139,7 @@ struct recorder_anchor {
 	uint64_t tick;
 	uint64_t boottime_ns;
 	uint64_t realtime_ns;
-	uint64_t reserved;
+	uint64_t error_ns; /* bound on how far tick and boottime_ns are apart; 0: unknown */
 };
 
 /* Anchors of one GPU: a ring, `count` ever written; entry i lives in [i % RECORDER_ANCHORS]. */

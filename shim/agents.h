@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The GPUs of this process and who they are on this node. Read once in OnLoad with the
- * runtime's own functions; constant afterwards, except tick_hz, which the shim thread fills
- * before its first Hello. The index here is the one that Hello, shapes and anchors use.
+ * runtime's own functions; constant afterwards, except tick_hz, which the shim thread measures
+ * where the runtime does not say it. The index here is the one that Hello, shapes and anchors use.
  */
 #include <stdbool.h>
 #include <stdint.h>

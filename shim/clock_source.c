@@ -40,6 +40,8 @@ static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
 /* A reading whose brackets are further apart met a preemption: take another. */
 #define BRACKET_NS_MAX	  20000u
 #define BRACKET_TRIES_MAX 4
+/* The driver's clock may be rounded down by so much: a tick of the slowest crystal. */
+#define SYSTEM_STEP_NS	  40u
 
 static void runtime_path_find(const struct hsa_table *table, char *path, size_t capacity)
 {
@@ -97,39 +99,75 @@ void clock_source_close(struct clock_source *source)
 	source->counters = NULL;
 }
 
+/* The GPU's counter and the driver's BOOTTIME beside it, from one call. */
+struct reading {
+	uint64_t tick;
+	uint64_t system_ns;
+};
+
 static int thunk_read(
-	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
 {
 	struct thunk_counters counters;
 
 	memset(&counters, 0, sizeof(counters));
-	if (source->counters(agent->kfd_node, &counters) || !counters.system)
+	if (source->counters(agent->kfd_node, &counters))
 		return -EIO;
-	ret->tick = counters.gpu;
-	ret->boottime_ns = counters.system;
+	*ret = (struct reading){counters.gpu, counters.system};
 	return 0;
 }
 
 static int kfd_read(
-	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
 {
 	struct kfd_counters arguments;
 
 	if (!agent->kfd_gpu_id)
 		return -EIO;
-	for (int try = 0; try < BRACKET_TRIES_MAX; try++) {
-		uint64_t before = clock_boottime_ns();
+	memset(&arguments, 0, sizeof(arguments));
+	arguments.gpu_id = agent->kfd_gpu_id;
+	if (ioctl(source->kfd, KFD_GET_CLOCK_COUNTERS, &arguments))
+		return -EIO;
+	*ret = (struct reading){arguments.gpu, arguments.system};
+	return 0;
+}
 
-		memset(&arguments, 0, sizeof(arguments));
-		arguments.gpu_id = agent->kfd_gpu_id;
-		if (ioctl(source->kfd, KFD_GET_CLOCK_COUNTERS, &arguments))
-			return -EIO;
-		ret->tick = arguments.gpu;
-		ret->boottime_ns = arguments.system;
-		if (clock_boottime_ns() - before <= BRACKET_NS_MAX)
-			break;
+static int reading_take(
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
+{
+	if (source->counters)
+		return thunk_read(source, agent, ret);
+	return source->kfd >= 0 ? kfd_read(source, agent, ret) : -EIO;
+}
+
+/*
+ * The counter was read somewhere between two readings of BOOTTIME: how far these are apart is the
+ * bound on the anchor's error. The driver's own time is the better point in between, where it
+ * is one.
+ */
+static int bracketed_read(
+	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int try = 0; try < BRACKET_TRIES_MAX && best_ns > BRACKET_NS_MAX; try++) {
+		uint64_t before_ns = clock_boottime_ns(), after_ns;
+		struct reading reading;
+		int r = reading_take(source, agent, &reading);
+
+		if (r)
+			return r;
+		after_ns = clock_boottime_ns();
+		if (after_ns - before_ns >= best_ns)
+			continue;
+		best_ns = after_ns - before_ns;
+		ret->tick = reading.tick;
+		ret->boottime_ns = before_ns + best_ns / 2;
+		if (reading.system_ns + SYSTEM_STEP_NS >= before_ns && reading.system_ns <= after_ns)
+			ret->boottime_ns = reading.system_ns;
+		ret->error_ns = best_ns + SYSTEM_STEP_NS;
 	}
-	return ret->boottime_ns ? 0 : -EIO;
+	return 0;
 }
 
 int clock_source_read(const struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
@@ -141,12 +179,7 @@ int clock_source_read(const struct clock_source *source, uint32_t gpu, struct re
 	if (gpu >= source->agents->count)
 		return -EIO;
 	memset(&anchor, 0, sizeof(anchor));
-	if (source->counters)
-		r = thunk_read(source, agent, &anchor);
-	else if (source->kfd >= 0)
-		r = kfd_read(source, agent, &anchor);
-	else
-		return -EIO;
+	r = bracketed_read(source, agent, &anchor);
 	if (r)
 		return r;
 	/* The offset between the two host clocks moves slowly: a pair read now serves. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Anchors: one instant on three axes, the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME.
+ * Anchors: one instant on three axes, the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME, and a
+ * bound on how far the first two may be apart: each reading is taken between two of BOOTTIME.
  * Opened in OnLoad, read by the shim thread only. Two ways: the thunk that the runtime itself
  * uses, where it is a library of its own (through ROCm 6.2, and the software GPU), else KFD's
  * ioctl on a descriptor of our own.

@@ -223,20 +223,17 @@ void recorder_anchor_set_rate(struct recorder *recorder, uint32_t gpu, uint64_t 
 		recorder->anchors[gpu].tick_hz = tick_hz;
 }
 
-void recorder_anchor_add(struct recorder *recorder, uint32_t gpu, uint64_t tick,
-	uint64_t boottime_ns, uint64_t realtime_ns)
+void recorder_anchor_add(
+	struct recorder *recorder, uint32_t gpu, const struct recorder_anchor *anchor)
 {
 	struct recorder_anchors *anchors;
-	struct recorder_anchor *entry;
 	uint64_t count;
 
 	if (gpu >= RECORDER_GPUS)
 		return;
 	anchors = &recorder->anchors[gpu];
 	count = atomic_load_explicit(&anchors->count, memory_order_relaxed);
-	entry = &anchors->entry[count % RECORDER_ANCHORS];
-	*entry = (struct recorder_anchor){
-		.tick = tick, .boottime_ns = boottime_ns, .realtime_ns = realtime_ns};
+	anchors->entry[count % RECORDER_ANCHORS] = *anchor;
 	atomic_store_explicit(&anchors->count, count + 1, memory_order_release);
 	recorder_count(recorder, RTL_P_clock_anchors, 1);
 }

@@ -121,8 +121,8 @@ const uint8_t *recorder_defines_from(
 
 /* @gpu: index in Hello.gpus, below RECORDER_GPUS. */
 void recorder_anchor_set_rate(struct recorder *recorder, uint32_t gpu, uint64_t tick_hz);
-void recorder_anchor_add(struct recorder *recorder, uint32_t gpu, uint64_t tick,
-	uint64_t boottime_ns, uint64_t realtime_ns);
+void recorder_anchor_add(
+	struct recorder *recorder, uint32_t gpu, const struct recorder_anchor *anchor);
 
 /* ---- frames: holder of the harvest lock ---------------------------------------------------- */
 

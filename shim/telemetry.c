@@ -8,7 +8,7 @@
 /* 128 queues of 24 counters in their longest form are 31 KiB. */
 #define QUEUES_PER_FRAME 128u
 static_assert(QUEUES_PER_FRAME * RTL_Q_COUNT * 11 < FRAME_BYTES_MAX, "counters of one frame");
-static_assert(RECORDER_QUEUES * RTL_Q_COUNT * 11 + RECORDER_GPUS * RECORDER_ANCHORS * 40 <
+static_assert(RECORDER_QUEUES * RTL_Q_COUNT * 11 + RECORDER_GPUS * RECORDER_ANCHORS * 64 <
 		      TELEMETRY_BYTES_MAX,
 	"all counters and anchors");
 
@@ -39,6 +39,10 @@ static size_t anchors_encode(
 			item->tick = entry->tick;
 			item->boottime_ns = entry->boottime_ns;
 			item->realtime_ns = entry->realtime_ns;
+			item->has_error_ns = entry->error_ns != 0;
+			item->error_ns = entry->error_ns;
+			item->has_tick_hz = ring->tick_hz != 0;
+			item->tick_hz = ring->tick_hz;
 			list[message.n_anchors++] = item;
 		}
 		telemetry->anchors_sent[gpu] = count;

@@ -81,7 +81,7 @@ static void anchor_take(struct worker *w, uint32_t gpu)
 		recorder_count(w->recorder, RTL_P_anchor_failures, 1);
 		return;
 	}
-	recorder_anchor_add(w->recorder, gpu, anchor.tick, anchor.boottime_ns, anchor.realtime_ns);
+	recorder_anchor_add(w->recorder, gpu, &anchor);
 }
 
 /* Of the GPUs that have a queue: others have no ticks to convert. */
@@ -108,7 +108,8 @@ static void worker_sleep(struct worker *w, uint64_t ns)
 	ppoll(&wake, 1, &timeout, NULL);
 }
 
-/* The first anchor of each GPU, and the rates that the runtime does not know. */
+/* The first anchor of each GPU, and the rates that the runtime does not know: Hello has gone
+ * without them, so they travel with the anchors. */
 static void clocks_calibrate(struct worker *w)
 {
 	struct agents *agents = w->setup.agents;
@@ -121,8 +122,7 @@ static void clocks_calibrate(struct worker *w)
 			recorder_count(w->recorder, RTL_P_anchor_failures, 1);
 			continue;
 		}
-		recorder_anchor_add(
-			w->recorder, i, first[i].tick, first[i].boottime_ns, first[i].realtime_ns);
+		recorder_anchor_add(w->recorder, i, &first[i]);
 		is_missing |= !agents->gpu[i].tick_hz;
 	}
 	if (is_missing)
@@ -281,15 +281,6 @@ static bool greet(struct worker *w)
 	return w->has_conn;
 }
 
-/* Hello says the rates; those that the runtime does not know take a millisecond to measure. */
-static bool rates_are_known(const struct agents *agents)
-{
-	for (uint32_t i = 0; i < agents->count; i++)
-		if (!agents->gpu[i].tick_hz)
-			return false;
-	return true;
-}
-
 static void *worker_main(void *argument)
 {
 	struct worker *w = argument;
@@ -390,8 +381,7 @@ int worker_start(const struct worker_setup *setup)
 		return r;
 	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
 	 * or a signal, is known to the collector all the same. Nothing of this waits. */
-	if (rates_are_known(setup->agents))
-		greet(w);
+	(void)greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
 	/* Nobody would take them there. */

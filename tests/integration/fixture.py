@@ -117,9 +117,11 @@ def ranks(db, names, count=1000, simulated=True):
             "recorded": count})
         counters(db, rank + 1, -1, {"queues_created": 1})
         for n in range(2):
-            db.execute("INSERT INTO rtl_clock VALUES (?, ?, ?, 100000000, ?, ?)",
+            db.execute("INSERT INTO rtl_clock VALUES (?, ?, ?, 100000000, ?, ?, 700)",
                        (rank + 1, rank, n * 100_000_000, START + n * 1_000_000_000,
                         1_700_000_000_000_000_000 + n * 1_000_000_000))
+        db.execute("INSERT INTO rtl_clock_check VALUES (?, ?, 100000000, 2, 700, 0, 0, 0, 0, 0)",
+                   (rank + 1, rank))
 
 
 PLAIN = [("gemm_f16(float*)", "_Z8gemm_f16Pf.kd"), ("elementwise_add", "elementwise_add.kd"),

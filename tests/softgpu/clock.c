@@ -22,6 +22,9 @@ static struct vtime_shard {
 	struct vtime_entry set[VTIME_SETS][VTIME_WAYS];
 } vtime[VTIME_SHARDS];
 
+/* Set while nothing runs. */
+static uint64_t clock_opened_ns;
+
 static pthread_once_t vtime_once = PTHREAD_ONCE_INIT;
 
 static void vtime_init(void)
@@ -47,8 +50,25 @@ uint64_t clock_tick_offset(uint32_t node)
 	return (uint64_t)node * 7000000000007u;
 }
 
+/* What the script has done to a clock, counted from the opening of the device. */
+uint64_t clock_tick(uint32_t node, uint64_t ns)
+{
+	uint64_t tick = ns / SOFTGPU_TICK_NS + clock_tick_offset(node);
+	int64_t elapsed_ns = (int64_t)(ns - clock_opened_ns);
+	struct script_clock script;
+
+	if (!node)
+		return tick;
+	script_get_clock(node - 1, &script);
+	tick += (uint64_t)(elapsed_ns / (int64_t)SOFTGPU_TICK_NS * script.drift_ppm / 1000000);
+	if (script.step_ns && elapsed_ns >= (int64_t)script.after_ns)
+		tick += (uint64_t)(script.step_ns / (int64_t)SOFTGPU_TICK_NS);
+	return tick;
+}
+
 void clock_reset_vtime(void)
 {
+	clock_opened_ns = clock_wall_ns();
 	pthread_once(&vtime_once, vtime_init);
 	for (uint32_t i = 0; i < VTIME_SHARDS; i++) {
 		pthread_mutex_lock(&vtime[i].lock);
@@ -111,7 +131,7 @@ HSAKMT_STATUS hsaKmtGetClockCounters(HSAuint32 node, HsaClockCounters *counters)
 		return HSAKMT_STATUS_INVALID_NODE_UNIT;
 	/* One reading for all of them: ROCr fits a line through such tuples. */
 	ns = clock_wall_ns();
-	counters->GPUClockCounter = ns / SOFTGPU_TICK_NS + clock_tick_offset(node);
+	counters->GPUClockCounter = clock_tick(node, ns);
 	counters->CPUClockCounter = ns;
 	counters->SystemClockCounter = ns;
 	counters->SystemClockFrequencyHz = 1000000000u;

@@ -12,7 +12,7 @@
 #define TORN_PAUSES	64u /* 1 to 3 us */
 uint64_t packet_tick(const struct queue *q, uint64_t ns)
 {
-	return ns / SOFTGPU_TICK_NS + q->dev->tick_offset;
+	return clock_tick(q->dev->node, ns);
 }
 
 /*

@@ -174,7 +174,6 @@ int queue_init_all(void)
 		memset(dev, 0, sizeof(*dev));
 		dev->ordinal = i;
 		dev->node = i + 1;
-		dev->tick_offset = clock_tick_offset(i + 1);
 		dev->gfx = softgpu_config.gfx[i];
 		pthread_mutex_init(&dev->lock, NULL);
 	}

@@ -12,7 +12,7 @@
 #define DEFAULT_COPY_NS		  1000u
 #define DEFAULT_COPY_BYTES_PER_US 16000u
 
-enum rule_kind { RULE_DEFAULT, RULE_KERNEL, RULE_QUEUE, RULE_COPY };
+enum rule_kind { RULE_DEFAULT, RULE_KERNEL, RULE_QUEUE, RULE_COPY, RULE_CLOCK };
 
 /* One line. A later line that matches overrides what it sets, and only that. */
 struct script_rule {
@@ -27,6 +27,7 @@ struct script_rule {
 	enum fault_kind fault;
 	struct script_stall stall;
 	uint64_t copy_ns, copy_bytes_per_us;
+	struct script_clock clock;
 };
 
 static struct script_rule *rules, **rules_end = &rules;
@@ -125,10 +126,18 @@ static int parse_fault(const char *text, struct script_rule *r)
 	return -EINVAL;
 }
 
-static int parse_kernel_option(struct script_rule *r, const char *key, const char *value)
+static int parse_gpu(struct script_rule *r, const char *value)
 {
 	uint64_t v;
 
+	if (parse_count(value, &v) || v >= SOFTGPU_GPUS_MAX)
+		return -EINVAL;
+	r->gpu = (int64_t)v;
+	return 0;
+}
+
+static int parse_kernel_option(struct script_rule *r, const char *key, const char *value)
+{
 	if (!strcmp(key, "duration")) {
 		r->has_duration = true;
 		return parse_time(value, &r->duration_ns);
@@ -139,13 +148,36 @@ static int parse_kernel_option(struct script_rule *r, const char *key, const cha
 	}
 	if (!strcmp(key, "fault"))
 		return parse_fault(value, r);
-	if (!strcmp(key, "gpu") && r->kind == RULE_KERNEL) {
-		if (parse_count(value, &v) || v >= SOFTGPU_GPUS_MAX)
-			return -EINVAL;
-		r->gpu = (int64_t)v;
-		return 0;
-	}
-	return -EINVAL;
+	return !strcmp(key, "gpu") && r->kind == RULE_KERNEL ? parse_gpu(r, value) : -EINVAL;
+}
+
+/* drift=50ppm, drift=-20ppm */
+static int parse_drift(const char *value, int64_t *ret)
+{
+	char *end = NULL;
+
+	errno = 0;
+	*ret = strtoll(value, &end, 10);
+	return errno || end == value || strcmp(end, "ppm") || *ret > 100000 || *ret < -100000
+		       ? -EINVAL
+		       : 0;
+}
+
+static int parse_clock_option(struct script_rule *r, const char *key, const char *value)
+{
+	bool is_back = value[0] == '-';
+	uint64_t ns;
+
+	if (!strcmp(key, "gpu"))
+		return parse_gpu(r, value);
+	if (!strcmp(key, "drift"))
+		return parse_drift(value, &r->clock.drift_ppm);
+	if (!strcmp(key, "after"))
+		return parse_time(value, &r->clock.after_ns);
+	if (strcmp(key, "step") || parse_time(value + is_back, &ns))
+		return -EINVAL;
+	r->clock.step_ns = is_back ? -(int64_t)ns : (int64_t)ns;
+	return 0;
 }
 
 static int parse_option(struct script_rule *r, const char *key, const char *value)
@@ -160,6 +192,8 @@ static int parse_option(struct script_rule *r, const char *key, const char *valu
 		if (!strcmp(key, "stall_for"))
 			return parse_time(value, &r->stall.for_ns);
 		return -EINVAL;
+	case RULE_CLOCK:
+		return parse_clock_option(r, key, value);
 	case RULE_COPY:
 		if (!strcmp(key, "latency"))
 			return parse_time(value, &r->copy_ns);
@@ -172,13 +206,20 @@ static int parse_option(struct script_rule *r, const char *key, const char *valu
 	return -EINVAL;
 }
 
+static const struct {
+	const char *verb;
+	enum rule_kind kind;
+} without_name[] = {{"default", RULE_DEFAULT}, {"copy", RULE_COPY}, {"clock", RULE_CLOCK}};
+
 static int parse_subject(struct script_rule *r, const char *verb, char **save)
 {
 	char *word;
 	uint64_t v;
 
-	if (!strcmp(verb, "default") || !strcmp(verb, "copy")) {
-		r->kind = verb[0] == 'd' ? RULE_DEFAULT : RULE_COPY;
+	for (size_t i = 0; i < sizeof(without_name) / sizeof(without_name[0]); i++) {
+		if (strcmp(verb, without_name[i].verb))
+			continue;
+		r->kind = without_name[i].kind;
 		return 0;
 	}
 	word = strtok_r(NULL, " \t\r", save);
@@ -388,6 +429,14 @@ void script_get_stall(uint32_t queue_ordinal, struct script_stall *ret)
 		if (r->kind == RULE_QUEUE && (r->queue < 0 || (uint64_t)r->queue == queue_ordinal))
 			*ret = r->stall;
 	}
+}
+
+void script_get_clock(uint32_t gpu, struct script_clock *ret)
+{
+	*ret = (struct script_clock){0};
+	for (const struct script_rule *r = rules; r; r = r->next)
+		if (r->kind == RULE_CLOCK && (r->gpu < 0 || (uint64_t)r->gpu == gpu))
+			*ret = r->clock;
 }
 
 void script_get_copy(uint64_t bytes, uint64_t *ret_ns)

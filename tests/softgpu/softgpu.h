@@ -56,6 +56,8 @@ extern struct config softgpu_config;
 /* clock.c: one time line in ns of CLOCK_BOOTTIME, always a multiple of the tick. */
 uint64_t clock_wall_ns(void);
 uint64_t clock_tick_offset(uint32_t node);
+/* The counter of a node (0: the CPU) at that time, with what the script does to it. */
+uint64_t clock_tick(uint32_t node, uint64_t ns);
 void clock_reset_vtime(void);
 /* Remembers when a signal was completed on the virtual time line. */
 void clock_put_signal(uint64_t signal, uint64_t end_ns);
@@ -83,6 +85,12 @@ struct script_stall {
 	uint64_t for_ns;	/* wall clock from the queue's first packet; 0: none */
 };
 
+struct script_clock {
+	int64_t drift_ppm; /* the counter is that much faster */
+	int64_t step_ns;   /* and is set forward by this, or back, */
+	uint64_t after_ns; /* so long after the opening */
+};
+
 struct script_rule;
 /* Rules of one kernel name on one GPU, resolved once. */
 struct script_match {
@@ -97,6 +105,7 @@ int script_match_kernel(const char *name, uint32_t gpu, struct script_match *ret
 bool script_match_is_fixed(const struct script_match *m);
 void script_eval(const struct script_match *m, uint64_t ordinal, struct script_result *ret);
 void script_get_stall(uint32_t queue_ordinal, struct script_stall *ret);
+void script_get_clock(uint32_t gpu, struct script_clock *ret);
 void script_get_copy(uint64_t bytes, uint64_t *ret_ns);
 
 /* truth.c: silent no-ops when no log was asked for. */
@@ -224,7 +233,6 @@ struct queue {
 
 struct device {
 	uint32_t ordinal, node;
-	uint64_t tick_offset;
 	const struct gfx_target *gfx;
 	pthread_mutex_t lock;
 	struct queue *queues;

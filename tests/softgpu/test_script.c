@@ -106,6 +106,21 @@ static void queues_and_copies_have_lines_too(void **state)
 	assert_int_equal(ns, 2600);
 }
 
+static void clocks_drift_and_step(void **state)
+{
+	struct script_clock clock;
+
+	(void)state;
+	assert_int_equal(script_load(NULL, "clock drift=-50ppm; clock gpu=1 step=-2ms after=1s"), 0);
+	script_get_clock(0, &clock);
+	assert_int_equal(clock.drift_ppm, -50);
+	assert_int_equal(clock.step_ns, 0);
+	script_get_clock(1, &clock);
+	assert_int_equal(clock.drift_ppm, 0);
+	assert_int_equal(clock.step_ns, -2000000);
+	assert_int_equal(clock.after_ns, 1000000000);
+}
+
 static void files_and_text_add_up(void **state)
 {
 	char path[] = "/tmp/softgpu-script-XXXXXX";
@@ -132,7 +147,8 @@ static void nonsense_is_refused(void **state)
 		"kernel a#*/0 duration=1", "kernel #1 duration=1", "kernel a gpu=99",
 		"kernel a colour=red", "queue x", "queue 1 duration=5", "default gpu=1",
 		"copy bytes_per_us=0", "speed=9", "kernel a duration=99999999999999999999",
-		"kernel a#1x duration=1"};
+		"kernel a#1x duration=1", "clock drift=50", "clock drift=ppm", "clock step=--1s",
+		"clock duration=1"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -148,6 +164,7 @@ int main(void)
 		cmocka_unit_test_teardown(without_rules_there_are_defaults, forget),
 		cmocka_unit_test_teardown(later_lines_override_what_they_set, forget),
 		cmocka_unit_test_teardown(ordinals_select, forget),
+		cmocka_unit_test_teardown(clocks_drift_and_step, forget),
 		cmocka_unit_test_teardown(mangled_names_match_themselves, forget),
 		cmocka_unit_test_teardown(times_have_units_and_are_whole_ticks, forget),
 		cmocka_unit_test_teardown(queues_and_copies_have_lines_too, forget),

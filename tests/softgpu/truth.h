@@ -39,7 +39,8 @@ enum softgpu_truth_flag {
 struct softgpu_truth_gpu {
 	uint32_t node;
 	uint32_t reserved;
-	uint64_t tick_offset; /* tick = CLOCK_BOOTTIME ns / tick_ns + tick_offset */
+	uint64_t tick_offset; /* tick = CLOCK_BOOTTIME ns / tick_ns + tick_offset, unless the script has a
+				 clock drift or step */
 	uint64_t unique_id;
 };
 static_assert(sizeof(struct softgpu_truth_gpu) == 24, "file format");

@@ -112,7 +112,7 @@ static void turn(struct fixture *f)
 	uint8_t *at;
 
 	if (conn_wants_telemetry(&f->conn)) {
-		recorder_anchor_add(&f->recorder, 0, 1, 2, 3);
+		recorder_anchor_add(&f->recorder, 0, &(struct recorder_anchor){1, 2, 3, 4});
 		at = conn_telemetry(&f->conn, &is_whole);
 		assert_non_null(at);
 		conn_put_telemetry(

@@ -154,7 +154,7 @@ static void only_what_changed_is_sent_and_all_of_it_to_a_new_collector(void **st
 	(void)state;
 	atomic_store(&recorder.header->queues_used, 3);
 	recorder_count_queue(&recorder.queues[1], RTL_Q_dispatched, 7);
-	recorder_anchor_add(&recorder, 0, 11, 22, 33);
+	recorder_anchor_add(&recorder, 0, &(struct recorder_anchor){11, 22, 33, 44});
 	counts = telemetry_read(true);
 	assert_int_equal(counts.anchors, 1);
 	assert_int_equal(counts.queues, 3);
@@ -170,7 +170,8 @@ static void only_what_changed_is_sent_and_all_of_it_to_a_new_collector(void **st
 	assert_int_equal(telemetry_read(false).queues, 1);
 
 	for (uint64_t i = 0; i < 40; i++)
-		recorder_anchor_add(&recorder, 0, 100 + i, 1, 1);
+		recorder_anchor_add(
+			&recorder, 0, &(struct recorder_anchor){100 + i, 1, 1, 1});
 	counts = telemetry_read(false);
 	assert_int_equal(counts.anchors, RECORDER_ANCHORS);
 	assert_int_equal(counts.last_tick, 139);
@@ -190,7 +191,9 @@ static void every_queue_with_its_largest_numbers_fits(void **state)
 			recorder_count_queue(&recorder.queues[q], i, UINT64_MAX / 2 + q);
 	for (uint32_t gpu = 0; gpu < RECORDER_GPUS; gpu++)
 		for (uint32_t i = 0; i < RECORDER_ANCHORS; i++)
-			recorder_anchor_add(&recorder, gpu, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+			recorder_anchor_add(&recorder, gpu,
+				&(struct recorder_anchor){
+					UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX});
 	counts = telemetry_read(true);
 	assert_int_equal(counts.queues, RECORDER_QUEUES);
 	assert_int_equal(counts.anchors, RECORDER_GPUS * RECORDER_ANCHORS);

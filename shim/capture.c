@@ -199,6 +199,7 @@ static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu
 	bool is_new = atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_UNUSED;
 
 	q->block = block;
+	q->gate = c->hsa.gate_of ? c->hsa.gate_of(gpu) : &gate_word;
 	q->gpu = gpu;
 	q->ring_packets = ring_packets;
 	q->barrier_fired = 0;

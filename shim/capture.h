@@ -21,6 +21,9 @@
 
 #define CACHE_LINE_BYTES 64u
 
+/* Symbol ids are below PROCESS_SYMBOLS_MAX. */
+#define SYMBOL_UNWANTED (1u << 31)
+
 /* What the capture path needs from the runtime and from the rest of the shim. */
 struct capture_hsa {
 	/* Originals, not wrappers. */
@@ -38,7 +41,10 @@ struct capture_hsa {
 	/* Cold: whether the packets of this queue can be read back. May be NULL: all can. */
 	bool (*is_ring_readable)(const hsa_queue_t *queue);
 
-	/* Hot: lock-free, 0 when unknown. */
+	/* Cold: the gate of a GPU (index in Hello.gpus), see gate.h. NULL: that of the process. */
+	const _Atomic uint64_t *(*gate_of)(uint32_t gpu);
+
+	/* Hot: lock-free, 0 when unknown; with SYMBOL_UNWANTED where --kernels leaves it out. */
 	uint32_t (*symbol_of)(uint64_t kernel_object);
 	/* Harvester only, may lock: defines kernel@0x... for an unknown one; never 0. */
 	uint32_t (*symbol_define)(uint64_t kernel_object);

@@ -15,6 +15,7 @@
 
 #include "shim/batch_state.h"
 #include "shim/capture.h"
+#include "shim/gate.h"
 
 /* A reference to a slot: its index + 1; 0: none. */
 typedef uint32_t slot_ref;
@@ -68,6 +69,7 @@ enum queue_state {
 struct capture_queue {
 	/* Constant while LIVE. */
 	alignas(CACHE_LINE_BYTES) struct recorder_queue *block;
+	const _Atomic uint64_t *gate; /* whether its packets are recorded now: gate.h */
 	uint32_t index;
 	uint32_t gpu;
 	uint32_t ring_packets;
@@ -200,6 +202,17 @@ static inline bool queue_is_live(const struct capture_queue *q)
 static inline uint32_t queue_owned(const struct capture_queue *q)
 {
 	return q->owned + atomic_load_explicit(&q->extra, memory_order_relaxed);
+}
+
+static inline bool queue_is_dormant(const struct capture_queue *q)
+{
+	return !gate_is_open(gate_load(q->gate));
+}
+
+/* It needs no slots: nothing of it is ever recorded. */
+static inline bool queue_is_left_out(const struct capture_queue *q)
+{
+	return q->gate == &gate_shut || gate_is_never_open();
 }
 
 /* pool.c, under the harvest lock unless said. */

@@ -20,6 +20,11 @@ void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_
 	};
 }
 
+void dispatch_signal_used(struct capture *c, uint64_t signal)
+{
+	appsig_used(c, signal, APPSIG_PACKET);
+}
+
 /* Rule 9, the dry case: prepared slots, else harvest if nobody else does, else give up. */
 static bool slots_provide(struct dispatch_batch *batch)
 {
@@ -71,11 +76,10 @@ static slot_ref slot_take(struct dispatch_batch *batch)
 
 static void slot_fill(struct dispatch_batch *batch, slot_ref ref,
 	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin,
-	uint64_t seq)
+	uint32_t symbol, uint64_t seq)
 {
 	struct capture *c = batch->capture;
 	struct recorder_slot *slot = slot_of(c, ref);
-	uint32_t symbol = c->hsa.symbol_of(packet->kernel_object);
 
 	atomic_store_explicit(&slot->frame, 0, memory_order_relaxed);
 	slot->queue = batch->queue->index;
@@ -140,11 +144,22 @@ static void batch_append(struct dispatch_batch *batch, slot_ref ref)
 		batch->last = ref;
 }
 
+/*
+ * Whether the user wants this dispatch: @gate says what to look at. A kernel that nobody has
+ * named may be any, so it is wanted; who is not known to be in a region is not.
+ */
+static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
+{
+	return gate_is_open(gate) && !(gate & GATE_BY_KERNEL && symbol & SYMBOL_UNWANTED) &&
+	       !(gate & GATE_BY_REGION && !origin->is_in_region);
+}
+
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
 	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how)
 {
 	struct recorder_queue *block = batch->queue->block;
 	uint64_t seq = recorder_queue_value(block, RTL_Q_dispatched);
+	uint32_t symbol = batch->capture->hsa.symbol_of(packet->kernel_object);
 	struct slot_private *private;
 	uint64_t injected;
 	slot_ref ref;
@@ -156,14 +171,20 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 		recorder_count_queue(block, RTL_Q_skipped_shutdown, 1);
 		return 0;
 	}
+	if (__builtin_expect(!is_wanted(gate_load(batch->queue->gate), symbol, origin), 0)) {
+		recorder_count_queue(block, RTL_Q_skipped_filter, 1);
+		if (signal)
+			dispatch_signal_used(batch->capture, signal);
+		return 0;
+	}
 	ref = slot_take(batch);
 	if (__builtin_expect(!ref, 0)) {
 		recorder_count_queue(block, RTL_Q_dropped_recorder_full, 1);
 		if (signal)
-			appsig_used(batch->capture, signal, APPSIG_PACKET);
+			dispatch_signal_used(batch->capture, signal);
 		return 0;
 	}
-	slot_fill(batch, ref, packet, origin, seq);
+	slot_fill(batch, ref, packet, origin, symbol & ~SYMBOL_UNWANTED, seq);
 	private = slot_private_of(batch->capture, ref);
 	private->packet = index;
 	private->has_barrier = packet->header >> HSA_PACKET_HEADER_BARRIER & 1;
@@ -181,7 +202,7 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_skipped_not_kernel, 1);
 	/* A barrier that completes with a watched signal overwrites its times. */
-	appsig_used(batch->capture, signal, APPSIG_PACKET);
+	dispatch_signal_used(batch->capture, signal);
 }
 
 void dispatch_end(struct dispatch_batch *batch)

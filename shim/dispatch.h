@@ -30,6 +30,9 @@ enum dispatch_how {
 	DISPATCH_LEAVE, /* recorded without a time: rule 10, foreign writers */
 };
 
+/* A packet that is not recorded will write to @signal. */
+void dispatch_signal_used(struct capture *c, uint64_t signal);
+
 void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_batch *ret);
 
 /*
@@ -38,8 +41,25 @@ void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_
  * submitted it. Returns the signal to store into the packet; 0: hand it on untouched.
  */
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, const struct packet_origin *origin,
-	enum dispatch_how how);
+	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how);
+
+/*
+ * In place of all of these while queue_is_dormant(): the packet is counted and left alone; no
+ * clock, no slot, no thread-local memory. @signal: as above.
+ */
+static inline void dispatch_skip(
+	struct capture *c, struct capture_queue *q, bool is_dispatch, uint64_t signal)
+{
+	if (is_dispatch) {
+		recorder_count_queue(q->block, RTL_Q_dispatched, 1);
+		recorder_count_queue(q->block, RTL_Q_skipped_filter, 1);
+	} else {
+		recorder_count_queue(q->block, RTL_Q_skipped_not_kernel, 1);
+	}
+	/* What was recorded before may wait for the times in it. */
+	if (signal)
+		dispatch_signal_used(c, signal);
+}
 
 /* Any other packet. */
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal);

@@ -158,7 +158,7 @@ static bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 
 	if (slot->symbol)
 		return true;
-	slot->symbol = c->hsa.symbol_of(slot->start_tick);
+	slot->symbol = c->hsa.symbol_of(slot->start_tick) & ~SYMBOL_UNWANTED;
 	if (slot->symbol)
 		return true;
 	if (is_inline)

@@ -60,12 +60,26 @@ static void packet_leave(
 			&origin, DISPATCH_LEAVE);
 }
 
+/* Rule 14: the gate is closed. */
+static void packets_skip(
+	struct intercept_queue *i, const hsa_kernel_dispatch_packet_t *packets, uint64_t count)
+{
+	for (uint64_t n = 0; n < count; n++)
+		dispatch_skip(i->capture, i->queue,
+			packet_is_dispatch(&packets[n], packets[n].header),
+			packets[n].completion_signal.handle);
+}
+
 static const void *packets_take(struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
 	bool has_room = count <= i->copy_packets;
 	struct dispatch_batch batch;
 
+	if (queue_is_dormant(i->queue)) {
+		packets_skip(i, packets, count);
+		return packets;
+	}
 	dispatch_begin(i->capture, i->queue, &batch);
 	if (has_room)
 		memcpy(i->copy, packets, count * PACKET_BYTES);

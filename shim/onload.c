@@ -11,6 +11,7 @@
 #include "shim/config.h"
 #include "shim/events.h"
 #include "shim/fork.h"
+#include "shim/gate.h"
 #include "shim/harvest.h"
 #include "shim/hooks.h"
 #include "shim/ipc.h"
@@ -45,6 +46,11 @@ static struct shim {
 	bool is_watched; /* shim_at_exit() is registered */
 	bool is_over;	 /* ended, and nothing of it is in use any more */
 } shim = {.clocks.kfd = -1};
+
+static const _Atomic uint64_t *gate_of(uint32_t gpu)
+{
+	return gate_of_gpu(shim.agents.gpu[gpu].gpu_id);
+}
 
 static uint32_t symbol_of(uint64_t kernel_object)
 {
@@ -88,6 +94,7 @@ static int shim_capture_create(struct shim *s)
 		.intercept_create = s->table.real.hsa_amd_queue_intercept_create,
 		.intercept_register = s->table.real.hsa_amd_queue_intercept_register,
 		.is_ring_readable = ring_is_in_host_memory,
+		.gate_of = gate_of,
 		.symbol_of = symbol_of,
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
@@ -205,6 +212,7 @@ static int shim_start(struct shim *s, void *api_table)
 	r = shim_capture_create(s);
 	if (r)
 		return r;
+	gate_begin(s->rank.rank.is_known, s->rank.rank.value, clock_boottime_ns());
 	strings_init(&s->strings, capture_recorder(s->capture));
 	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
 	r = shim_worker_start(s);
@@ -232,6 +240,7 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	const char *const *failed_tool_names)
 {
 	uint64_t start_ns = clock_monotonic_ns();
+	const char *choice_why;
 	int r;
 
 	(void)runtime_version;
@@ -254,6 +263,9 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	if (shim.config.unknown_front_end[0])
 		slog_tell("RTL_FRONT_END=%s is no front end; it is chosen as ever",
 			shim.config.unknown_front_end);
+	(void)gate_choice(&choice_why);
+	if (choice_why)
+		slog_tell("%s; everything is recorded", choice_why);
 	r = shim_start(&shim, table);
 	slog_debug(2, "OnLoad took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);

@@ -115,8 +115,7 @@ void origin_walk_note(struct origin *run, bool is_dispatch, struct packet_origin
 	if (is_dispatch && node != RECORDER_NODE_UNKNOWN)
 		node++;
 	/* Only the holder of the walk writes here now. */
-	atomic_store_explicit(
-		&run->rest, ((rest >> 32) - 1) << 32 | node, memory_order_release);
+	atomic_store_explicit(&run->rest, ((rest >> 32) - 1) << 32 | node, memory_order_release);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -144,6 +143,13 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 	origins->run_first = origins->run_end = index;
 	atomic_store_explicit(&origins->walked, index, memory_order_relaxed);
 	return 0;
+}
+
+void origins_interrupt(struct origins *origins, uint64_t index)
+{
+	origins->run = NULL;
+	origins->run_first = origins->run_end = index;
+	atomic_fetch_add_explicit(&origins->life, 1ull << ORIGIN_LIFE_SHIFT, memory_order_release);
 }
 
 void origins_end(struct origins *origins)

@@ -28,19 +28,23 @@ struct origin {
 	_Atomic uint64_t tag; /* of the life of the queue, and the first packet */
 	uint64_t marker;
 	uint32_t call; /* low half */
-	uint32_t tid;
+	uint32_t tid;  /* with ORIGIN_IN_REGION */
 	/* Packets << 32 | number of the next dispatch within the call. The submitting thread
 	 * first; within a call then the walker, who takes off the packets that he passed. */
 	_Atomic uint64_t rest;
 };
 static_assert(sizeof(struct origin) == 32, "two in a cache line");
 
+/* Beside a thread's id, which the kernel keeps below 2^22. */
+#define ORIGIN_IN_REGION (1u << 31)
+
 /* What the walker learns of one packet. */
 struct packet_origin {
 	uint64_t marker;
-	uint32_t call; /* low half of the host call's id; 0: none */
-	uint32_t node; /* number within the call; RECORDER_NODE_UNKNOWN */
-	uint32_t tid;  /* 0: not known who submitted it */
+	uint32_t call;	   /* low half of the host call's id; 0: none */
+	uint32_t node;	   /* number within the call; RECORDER_NODE_UNKNOWN */
+	uint32_t tid;	   /* 0: not known who submitted it */
+	bool is_in_region; /* a range that --region names was open */
 };
 
 /* Where reservations are not seen: whoever submits now. Its place in a call is not known. */
@@ -51,6 +55,7 @@ static inline struct packet_origin origin_of_caller(void)
 		.call = (uint32_t)thread_state.call,
 		.node = RECORDER_NODE_UNKNOWN,
 		.tid = thread_state_tid(),
+		.is_in_region = thread_state.region != 0,
 	};
 }
 
@@ -70,6 +75,11 @@ struct origins {
 
 /* Cold: before the queue is known to anybody. -ENOMEM. @index: the first one to come. */
 int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t index);
+/*
+ * The walker: from @index on nobody looks at entries for a while, so nobody may count on notes
+ * in those that there are. What was reserved before and is walked later is unattributed.
+ */
+void origins_interrupt(struct origins *origins, uint64_t index);
 /* Cold: before the ring goes away. */
 void origins_end(struct origins *origins);
 /* Cold, for tests: nobody uses them any more, in any life. */
@@ -90,7 +100,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
 	entry->marker = thread->marker;
 	entry->call = (uint32_t)thread->call;
-	entry->tid = thread->tid;
+	entry->tid = thread->tid | (thread->region ? ORIGIN_IN_REGION : 0);
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 
@@ -141,7 +151,8 @@ static inline bool origins_walk(
 	ret->marker = run->marker;
 	ret->call = run->call;
 	ret->node = 0;
-	ret->tid = run->tid;
+	ret->tid = run->tid & ~ORIGIN_IN_REGION;
+	ret->is_in_region = run->tid & ORIGIN_IN_REGION;
 	if (__builtin_expect(run->call != 0, 0))
 		origin_walk_note(run, is_dispatch, ret);
 	return true;

@@ -235,6 +235,8 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 	uint32_t most = share_of(c, q);
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
+	if (queue_is_left_out(q))
+		return;
 	/* The first queue of a process may come before our thread had time to prepare anything,
 	 * with a burst right behind it: a few milliseconds, once. */
 	if (recorder_queues_used(&c->recorder) == 1)
@@ -269,8 +271,8 @@ static struct capture_queue *queue_in_need(struct capture *c)
 	for (uint32_t i = 0; i < blocks; i++) {
 		struct capture_queue *q = &c->queues[i];
 
-		if (queue_is_live(q) && is_short(c, q) && !is_scarce(c, q) &&
-			(can_carve(c) || is_starving(q)))
+		if (queue_is_live(q) && !queue_is_left_out(q) && is_short(c, q) &&
+			!is_scarce(c, q) && (can_carve(c) || is_starving(q)))
 			return q;
 	}
 	return NULL;
@@ -280,6 +282,8 @@ static _Atomic slot_ref *ready_empty(struct capture *c)
 {
 	uint32_t lots = recorder_queues_used(&c->recorder) ? READY_LOTS_KEPT : READY_LOTS_FIRST;
 
+	if (gate_is_never_open())
+		return NULL;
 	for (uint32_t i = 0; i < lots; i++)
 		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
 			return &c->ready[i];

@@ -36,13 +36,20 @@ uint64_t shadow_index_load(const struct shadow_queue *s)
 	return atomic_load(&s->virtual_index);
 }
 
+/* Nobody looks at whose a packet is that nobody records. */
+static inline void reserve(struct shadow_queue *s, uint64_t first, uint64_t n)
+{
+	if (!queue_is_dormant(s->queue))
+		origins_reserve(&s->origins, first, n);
+}
+
 void shadow_index_store(struct shadow_queue *s, uint64_t value)
 {
 	uint64_t first = atomic_load_explicit(&s->virtual_index, memory_order_relaxed);
 
 	/* The queue's only producer; its packets may be valid already, so before the index. */
 	if (value > first)
-		origins_reserve(&s->origins, first, value - first);
+		reserve(s, first, value - first);
 	atomic_store(&s->virtual_index, value);
 }
 
@@ -54,7 +61,7 @@ uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
 	if (s->batch_tail && n > 1)
 		atomic_store_explicit(
 			&s->batch_tail[(first + n - 1) & s->mask], first + n, memory_order_relaxed);
-	origins_reserve(&s->origins, first, n);
+	reserve(s, first, n);
 	return first;
 }
 
@@ -63,7 +70,7 @@ uint64_t shadow_index_cas(struct shadow_queue *s, uint64_t expected, uint64_t va
 	uint64_t first = expected;
 
 	if (atomic_compare_exchange_strong(&s->virtual_index, &expected, value) && value > first)
-		origins_reserve(&s->origins, first, value - first);
+		reserve(s, first, value - first);
 	return expected;
 }
 
@@ -105,6 +112,29 @@ static void packet_walk(
 	if (handle != packet->completion_signal.handle)
 		packet->completion_signal.handle = handle;
 	*last = handle;
+	if (handle)
+		s->stamped_end = index + s->mask + 2;
+}
+
+/* Rule 14: the gate is closed. Nothing of the packet changes but a signal of ours, which a ring
+ * slot written again without that field still carries. */
+static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t header)
+{
+	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
+	uint64_t signal = packet->completion_signal.handle;
+
+	if (__builtin_expect(index < s->stamped_end, 0)) {
+		uint64_t *last = &s->last[index & s->mask];
+
+		if (signal && signal == *last)
+			packet->completion_signal.handle = signal = 0;
+		*last = 0;
+	}
+	if (!s->is_dormant) {
+		s->is_dormant = true;
+		origins_interrupt(&s->origins, index);
+	}
+	dispatch_skip(s->capture, s->queue, packet_is_dispatch(packet, header), signal);
 }
 
 /* Only what the device has room for: beyond, a ring slot still holds an older packet. */
@@ -135,6 +165,7 @@ static void foreign_writer_seen(struct shadow_queue *s, uint64_t real)
 static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bound)
 {
 	struct dispatch_batch batch;
+	bool is_begun = false;
 	uint64_t i;
 
 	for (i = next; i < bound; i++) {
@@ -142,14 +173,21 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 
 		if (!packet_is_published(header))
 			break;
-		if (i == next)
+		/* After the header: a packet published after the gate was closed finds it so. */
+		if (queue_is_dormant(s->queue)) {
+			packet_skip(s, i, header);
+			continue;
+		}
+		if (!is_begun)
 			dispatch_begin(s->capture, s->queue, &batch);
+		is_begun = true;
+		s->is_dormant = false;
 		packet_walk(s, &batch, i, header);
 	}
-	if (i != next) {
+	if (is_begun)
 		dispatch_end(&batch);
+	if (i != next)
 		origins_walked(&s->origins, i);
-	}
 	return i;
 }
 
@@ -363,6 +401,8 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->mask = queue->size - 1;
 	s->doorbell = queue->doorbell_signal;
 	s->is_plain = false;
+	s->is_dormant = false;
+	s->stamped_end = 0;
 	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
 	atomic_store_explicit(&s->next, index, memory_order_relaxed);
 	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);

@@ -36,6 +36,9 @@ struct shadow_queue {
 	bool is_plain;	       /* a foreign writer was seen: no more stamps (rule 11) */
 	_Atomic uint64_t next; /* published; the holder of the walk, read by the housekeeper */
 	uint64_t read_cached;
+	bool is_dormant;      /* the packet before was skipped: the gate was closed */
+	uint64_t stamped_end; /* ring slots of packets before this one may still carry a signal of
+				 ours */
 	struct origins origins;
 	uint64_t seen; /* next, as of the last housekeeping; the harvester's thread */
 };

@@ -8,6 +8,8 @@
 
 #include "proto/cleanup.h"
 #include "proto/msg.h"
+#include "shim/capture.h"
+#include "shim/gate.h"
 
 /* One entry in eight stays free, or looking for an unknown address would never end. */
 #define SYMBOLS_USED_MAX (SYMBOLS_CAPACITY / 8 * 7)
@@ -112,7 +114,9 @@ static void entry_publish(
 	atomic_store_explicit(&entry->kernel_object, kernel_object, memory_order_release);
 }
 
-static void entry_set(struct symbols *symbols, uint64_t kernel_object, uint32_t string)
+/* @mark: SYMBOL_UNWANTED or 0; beside the id, which a dispatch looks up anyway. */
+static void entry_set(
+	struct symbols *symbols, uint64_t kernel_object, uint32_t string, uint32_t mark)
 {
 	struct symbol_entry *entry = entry_find(symbols, kernel_object, true);
 
@@ -124,7 +128,7 @@ static void entry_set(struct symbols *symbols, uint64_t kernel_object, uint32_t 
 	if (!entry->last_id || entry->string != string)
 		entry->last_id = id_take(symbols, string, kernel_object);
 	entry->string = string;
-	atomic_store_explicit(&entry->id, entry->last_id, memory_order_release);
+	atomic_store_explicit(&entry->id, entry->last_id | mark, memory_order_release);
 	entry_publish(symbols, entry, kernel_object);
 }
 
@@ -133,7 +137,8 @@ void symbols_add(struct symbols *symbols, uint64_t kernel_object, const char *na
 	if (!kernel_object)
 		return;
 	pthread_mutex_lock(&symbols->lock);
-	entry_set(symbols, kernel_object, strings_intern(symbols->strings, name, bytes));
+	entry_set(symbols, kernel_object, strings_intern(symbols->strings, name, bytes),
+		gate_wants_kernel(name, bytes) ? 0 : SYMBOL_UNWANTED);
 	pthread_mutex_unlock(&symbols->lock);
 }
 

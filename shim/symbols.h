@@ -45,7 +45,7 @@ static inline uint32_t symbols_slot(uint64_t kernel_object)
 	return (uint32_t)(kernel_object >> 6 ^ kernel_object >> 24) & (SYMBOLS_CAPACITY - 1);
 }
 
-/* Hot. 0: unknown. */
+/* Hot. 0: unknown; with SYMBOL_UNWANTED (capture.h) where --kernels leaves it out. */
 static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kernel_object)
 {
 	uint32_t at = symbols_slot(kernel_object);

@@ -102,8 +102,8 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	jobenv_done(&env);
 	if (r)
 		return r;
-	r = run_child_wait(&child);
-	return run_verdict(collector, options, launch, &child, r);
+	r = run_child_wait(&child, collector);
+	return run_verdict(collector, options, &child, r);
 }
 
 int cmd_run(int argc, char **argv)

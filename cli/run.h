@@ -88,6 +88,10 @@ struct run_collector {
 	bool is_private;
 	uint64_t socket_device, socket_inode; /* of a private socket: whose name is removed */
 	int log_fd;			      /* what the collector that we started says; -1 */
+	struct run_keeper *keeper;	      /* of the one that we started; NULL: not ours */
+	/* Of the latest RunnerHello, for the next: borrowed. */
+	const struct run_options *options;
+	const char *job, *display;
 };
 
 #define RUN_COLLECTOR_NONE                                                                         \
@@ -122,6 +126,20 @@ void run_private_forget(const struct run_collector *collector);
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
 	const char *job, const char *output);
 
+/* The same RunnerHello once more, on a new connection. */
+int run_collector_greet_again(struct run_collector *collector);
+
+/* ---- keeper: of the collector that we started (run_keeper.c) -------------------------------- */
+
+/* To be watched for input by whoever waits; -1: there is nothing to watch. */
+int run_keeper_fd(const struct run_collector *collector);
+
+/* Does what is due. True: the collector had died; there is another one, which knows us. */
+bool run_keeper_serve(struct run_collector *collector);
+
+/* False: the collector that we started has died. */
+bool run_keeper_lives(const struct run_collector *collector);
+
 /* ---- child ---------------------------------------------------------------------------------- */
 
 /*
@@ -144,8 +162,11 @@ void run_child_init(struct run_child *child);
 /* Takes over the signals, then starts. 0, or an exit status, said why. @env: NULL: as ours. */
 int run_child_start(struct run_child *child, char **command, const struct jobenv *env);
 
-/* Wait for its end, passing signals on. Returns the exit status that a shell would give. */
-int run_child_wait(struct run_child *child);
+/*
+ * Wait for its end, passing signals on and keeping the collector up. Returns the exit status that
+ * a shell would give.
+ */
+int run_child_wait(struct run_child *child, struct run_collector *collector);
 
 /*
  * After run_child_wait(): waits for what the command left running, which may be ranks that the
@@ -153,8 +174,8 @@ int run_child_wait(struct run_child *child);
  * end (SIGINT, SIGTERM, SIGHUP, SIGQUIT). Returns how many still run; their
  * pids, at most @max of them, in @ret.
  */
-size_t run_orphans_wait(const struct run_child *child, uint64_t deadline_ns, pid_t *ret,
-	size_t max);
+size_t run_orphans_wait(const struct run_child *child, struct run_collector *collector,
+	uint64_t deadline_ns, pid_t *ret, size_t max);
 /* Before the command is started: what it leaves behind becomes ours to wait for. */
 void run_orphans_adopt(void);
 
@@ -165,4 +186,4 @@ void run_orphans_adopt(void);
  * Returns the exit status of rtl.
  */
 int run_verdict(struct run_collector *collector, const struct run_options *options,
-	const struct run_launch *launch, const struct run_child *child, int status);
+	const struct run_child *child, int status);

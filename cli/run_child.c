@@ -211,9 +211,8 @@ static void pass_on(const struct run_child *child, const struct signalfd_siginfo
 	(void)kill(child->pid, (int)info->ssi_signo); /* it may just have ended */
 }
 
-int run_child_wait(struct run_child *child)
+int run_child_wait(struct run_child *child, struct run_collector *collector)
 {
-	struct pollfd entry = {.fd = child->signal_fd, .events = POLLIN};
 	bool has_stop_signal = false;
 
 	for (;;) {
@@ -222,8 +221,13 @@ int run_child_wait(struct run_child *child)
 		/* Before the first wait too: a SIGCHLD may have merged with an earlier one. */
 		if (reap(child, has_stop_signal))
 			break;
-		if (poll(&entry, 1, -1) < 0)
+		struct pollfd entries[2] = {{.fd = child->signal_fd, .events = POLLIN},
+			{.fd = run_keeper_fd(collector), .events = POLLIN}};
+
+		if (poll(entries, 2, -1) < 0)
 			continue;
+		if (entries[1].revents)
+			(void)run_keeper_serve(collector); /* what is wrong it has said */
 		while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 			if (info.ssi_signo == SIGCHLD)
 				continue;

@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/run_keeper.h"
 #include "cli/say.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+
+/* Between two looks at whether the collector that we started still lives. */
+#define LIFE_STEP_MS 50
 
 void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
 {
@@ -42,6 +46,25 @@ static void copy_bytes(char *to, size_t room, int has, const ProtobufCBinaryData
 	snprintf(to, room, "%s", text ? text : "");
 }
 
+/* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
+static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **ret)
+{
+	int r = -ETIMEDOUT;
+
+	for (unsigned ms = 0; r == -ETIMEDOUT && ms < COLLECTOR_START_MS_MAX; ms += LIFE_STEP_MS) {
+		r = client_receive(&collector->client, LIFE_STEP_MS, ret);
+		if (r == -ETIMEDOUT && !run_keeper_lives(collector))
+			return -ECONNRESET;
+	}
+	return r;
+}
+
+int run_collector_greet_again(struct run_collector *collector)
+{
+	return run_collector_greet(
+		collector, collector->options, collector->job, collector->display);
+}
+
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
 	const char *job, const char *output)
 {
@@ -61,9 +84,12 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	msg_set_bytes(&hello.has_output, &hello.output, output);
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
 	frame.runner_hello = &hello;
+	collector->options = options;
+	collector->job = job;
+	collector->display = output;
 	r = client_send(&collector->client, &frame);
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
-		r = client_receive(&collector->client, COLLECTOR_START_MS_MAX, &reply);
+		r = receive_while_it_lives(collector, &reply);
 	if (r < 0)
 		return r;
 	if (reply->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
@@ -170,4 +196,5 @@ void run_collector_done(struct run_collector *collector)
 	if (collector->log_fd >= 0)
 		close(collector->log_fd);
 	collector->log_fd = -1;
+	collector->keeper = run_keeper_free(collector->keeper);
 }

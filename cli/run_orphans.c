@@ -62,16 +62,18 @@ static size_t list_children(pid_t *ret, size_t max)
 	return count;
 }
 
-size_t run_orphans_wait(const struct run_child *child, uint64_t deadline_ns, pid_t *ret, size_t max)
+size_t run_orphans_wait(const struct run_child *child, struct run_collector *collector,
+	uint64_t deadline_ns, pid_t *ret, size_t max)
 {
-	struct pollfd entry = {.fd = child->signal_fd, .events = POLLIN};
-
 	while (!reap_all()) {
+		struct pollfd entries[2] = {{.fd = child->signal_fd, .events = POLLIN},
+			{.fd = run_keeper_fd(collector), .events = POLLIN}};
 		uint64_t now_ns = clock_monotonic_ns();
 
 		if (now_ns >= deadline_ns)
 			return list_children(ret, max);
-		(void)poll(&entry, 1, (int)((deadline_ns - now_ns + 999999u) / 1000000u));
+		(void)poll(entries, 2, (int)((deadline_ns - now_ns + 999999u) / 1000000u));
+		(void)run_keeper_serve(collector);
 		if (is_end_wanted(child->signal_fd))
 			return list_children(ret, max);
 	}

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run_keeper.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 
 #define PASSED_FD     3	 /* SD_LISTEN_FDS_START */
-#define FREE_FD_MIN   10 /* above what is put in place */
 /* What a collector says in its life; more is thrown away rather than kept in memory. */
 #define LOG_BYTES_MAX (64u << 10)
 
@@ -51,17 +53,32 @@ static int make_log(void)
 	return TAKE_FD(fd);
 }
 
-static void place_fds(int listener, int log)
+/* Above all that is put in place. */
+static int move_up(int fd, size_t passed)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	listener = fcntl(listener, F_DUPFD_CLOEXEC, FREE_FD_MIN);
-	log = fcntl(log, F_DUPFD_CLOEXEC, FREE_FD_MIN);
-	if (null < 0 || listener < 0 || log < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 ||
-		dup2(log, 2) < 0 || dup2(listener, PASSED_FD) < 0)
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, PASSED_FD + (int)passed);
+	if (fd < 0)
 		_exit(1);
-	(void)close_range(
-		PASSED_FD + 1, ~0u, 0); /* everything else is close-on-exec or the caller's */
+	return fd;
+}
+
+static void place_fds(int listener, int log, const struct run_kept *kept, size_t n_kept)
+{
+	int null = move_up(open("/dev/null", O_RDWR | O_CLOEXEC), n_kept + 1);
+	int at = PASSED_FD;
+
+	listener = move_up(listener, n_kept + 1);
+	log = move_up(log, n_kept + 1);
+	/* Ours is a copy: the parent's list stays as it is. */
+	for (size_t i = 0; i < n_kept; i++)
+		((struct run_kept *)kept)[i].fd = move_up(kept[i].fd, n_kept + 1);
+	if (dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || dup2(listener, at++) < 0)
+		_exit(1);
+	for (size_t i = 0; i < n_kept; i++)
+		if (dup2(kept[i].fd, at++) < 0)
+			_exit(1);
+	/* Everything else is close-on-exec or the caller's. */
+	(void)close_range((unsigned)at, ~0u, 0);
 }
 
 static void reset_signals(void)
@@ -79,67 +96,116 @@ static void reset_signals(void)
 /* What is preloaded into the job has no business in the collector, and what a service manager
  * gave to the service that we are part of (if we are) is not meant for it. */
 static const char *const not_for_it[] = {"LD_PRELOAD", "HSA_TOOLS_LIB", "NOTIFY_SOCKET",
-	"WATCHDOG_PID", "WATCHDOG_USEC", "JOURNAL_STREAM", "LISTEN_FDNAMES"};
+	"WATCHDOG_PID", "WATCHDOG_USEC", "JOURNAL_STREAM"};
 
-static _Noreturn void become(char *const *command, int listener, int log)
+/* "listen" and the names of what is kept, divided by colons. NULL: no memory. */
+static char *join_names(const struct run_spawn *spawn)
 {
-	char pid[24];
+	char *names = strdup("listen");
 
-	place_fds(listener, log);
+	for (size_t i = 0; names && i < spawn->n_kept; i++) {
+		char *longer;
+
+		if (asprintf(&longer, "%s:%s", names, spawn->kept[i].name) < 0)
+			longer = NULL;
+		free(names);
+		names = longer;
+	}
+	return names;
+}
+
+static _Noreturn void become(const struct run_spawn *spawn, const char *names)
+{
+	char pid[24], count[24];
+
+	place_fds(spawn->listen_fd, spawn->log_fd, spawn->kept, spawn->n_kept);
 	reset_signals();
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	snprintf(count, sizeof(count), "%zu", spawn->n_kept + 1);
 	for (size_t i = 0; i < sizeof(not_for_it) / sizeof(not_for_it[0]); i++)
 		unsetenv(not_for_it[i]);
-	if (setenv("LISTEN_FDS", "1", 1) == 0 && setenv("LISTEN_PID", pid, 1) == 0 &&
+	if (setenv("LISTEN_FDS", count, 1) == 0 && setenv("LISTEN_PID", pid, 1) == 0 &&
+		setenv("LISTEN_FDNAMES", names, 1) == 0 &&
+		(!spawn->notify || setenv("NOTIFY_SOCKET", spawn->notify, 1) == 0) &&
 		chdir("/") == 0)
-		execv(command[0], command);
-	dprintf(2, "%s: %s\n", command[0], strerror(errno));
+		execv(spawn->command[0], spawn->command);
+	dprintf(2, "%s: %s\n", spawn->command[0], strerror(errno));
 	_exit(1);
 }
 
-/* Twice: it is no child of ours that the command's waits or our end could concern. */
-static int spawn(char *const *command, int listener, int log)
+/* The grandchild's pid, as its parent told us; 0: there is none. */
+static pid_t read_pid(int fd)
 {
-	pid_t pid = fork();
+	pid_t pid = 0;
+	ssize_t n;
 
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		(void)setsid(); /* out of reach of ^C and of the terminal's hangup */
-		pid = fork();
-		if (pid == 0)
-			become(command, listener, log);
-		_exit(pid < 0);
-	}
-	int status;
+	do
+		n = read(fd, &pid, sizeof(pid));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(pid) ? pid : 0;
+}
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return status ? -EAGAIN : 0;
+static _Noreturn void fork_on(const struct run_spawn *spawn, const char *names, int tell_fd)
+{
+	pid_t pid;
+
+	(void)setsid(); /* out of reach of ^C and of the terminal's hangup */
+	pid = fork();
+	if (pid == 0)
+		become(spawn, names);
+	_exit(pid < 0 || write(tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
+}
+
+/* Twice: it is no child of ours that the command's waits or our end could concern. */
+int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd)
+{
+	CLEANUP(free_p) char *names = join_names(spawn);
+	CLEANUP(close_p) int from = -1, to = -1;
+	int ends[2], was_reaper = 0, status;
+	pid_t pid, collector;
+
+	if (!names || pipe2(ends, O_CLOEXEC) < 0)
+		return names ? -errno : -ENOMEM;
+	from = ends[0];
+	to = ends[1];
+	/* Orphans of the job come to us, this one must not. */
+	(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+	pid = fork();
+	if (pid == 0)
+		fork_on(spawn, names, to);
+	close_p(&to);
+	to = -1;
+	collector = pid > 0 ? read_pid(from) : 0;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
+	if (!collector)
+		return -EAGAIN;
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
+	return 0;
 }
 
 int run_start(struct run_collector *collector, const char *program, const char *session,
 	const char *database, bool is_verbose, char why[RUN_WHY_BYTES])
 {
-	char *const command[] = {(char *)program, (char *)"--private-session", (char *)session,
-		(char *)"--db", (char *)database, is_verbose ? (char *)"--verbose" : NULL, NULL};
-	CLEANUP(close_p) int listener = make_listener(collector->socket);
+	struct run_spawn spawn = {.log_fd = -1};
 	int r;
 
-	if (listener < 0) {
-		run_why(why, "%s: %s", collector->socket, strerror(-listener));
-		return listener;
+	spawn.listen_fd = make_listener(collector->socket);
+	if (spawn.listen_fd < 0) {
+		run_why(why, "%s: %s", collector->socket, strerror(-spawn.listen_fd));
+		return spawn.listen_fd;
 	}
-	collector->log_fd = make_log();
-	if (collector->log_fd < 0)
-		r = collector->log_fd;
-	else
-		/* Before we let go of the socket: should the collector die, we see it hung up. */
+	spawn.log_fd = collector->log_fd = make_log();
+	r = spawn.log_fd;
+	if (r >= 0)
+		r = run_keeper_new(&spawn, program, session, database, is_verbose, collector);
+	if (r >= 0)
 		r = client_connect(&collector->client, collector->socket);
-	if (r == 0)
-		r = spawn(command, listener, collector->log_fd);
-	if (r == 0)
+	if (r >= 0)
+		r = run_keeper_spawn(collector);
+	if (r >= 0)
 		return 0;
 	client_close(&collector->client);
 	(void)unlink(collector->socket);

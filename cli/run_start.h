@@ -16,5 +16,23 @@
 int run_start(struct run_collector *collector, const char *program, const char *session,
 	const char *database, bool is_verbose, char why[RUN_WHY_BYTES]);
 
+/* What a collector of ours is started with. */
+struct run_kept {
+	int fd;
+	char *name;
+};
+
+struct run_spawn {
+	int listen_fd;
+	int log_fd;
+	const char *notify; /* NOTIFY_SOCKET; NULL: nobody keeps anything */
+	char *const *command;
+	const struct run_kept *kept; /* recorders of an earlier life of it */
+	size_t n_kept;
+};
+
+/* Borrows everything. 0, with its pidfd, or -1 where the kernel has none; -errno. */
+int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd);
+
 /* Why it did not answer: its own last words where it has any. */
 void run_start_explain(const struct run_collector *collector, int error, char why[RUN_WHY_BYTES]);

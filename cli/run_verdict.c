@@ -20,6 +20,8 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
+/* One after the other, each of them dying before it has closed the session. */
+#define COLLECTORS_MAX 10u
 /* More outliving processes than that are counted, not named. */
 #define NAMED_MAX 8
 
@@ -35,7 +37,6 @@ struct ending {
 	struct run_collector *collector;
 	const struct run_options *options;
 	const struct run_child *child;
-	const char *job;
 	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC: for what outlives the command */
 	pid_t orphan[NAMED_MAX]; /* that did, by then */
 	size_t orphans;
@@ -61,21 +62,28 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	return r;
 }
 
-/* A service may have been restarted while the command ran; its session is still there. */
+/* It may have been restarted while the command ran, by the service manager or by who started it;
+ * its session is still there. */
 static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
 	struct run_collector *c = e->collector;
+	bool is_hopeless;
 	int r;
 
 	for (;;) {
-		client_close(&c->client);
-		r = client_connect(&c->client, c->socket);
-		if (r == 0)
-			r = run_collector_greet(c, e->options, e->job, NULL);
+		r = 0;
+		if (!run_keeper_serve(c)) {
+			client_close(&c->client);
+			r = client_connect(&c->client, c->socket);
+			if (r == 0)
+				r = run_collector_greet_again(c);
+		}
 		if (r == 0)
 			r = send_done(e, false, ret);
-		if (r == 0 || clock_monotonic_ns() >= deadline)
+		/* Who started a private one holds its socket, as long as there is hope. */
+		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
+		if (r == 0 || is_hopeless || clock_monotonic_ns() >= deadline)
 			return r;
 		(void)poll(NULL, 0, 100); /* it is being restarted: nothing to wait on */
 	}
@@ -150,34 +158,54 @@ static int close_now(struct ending *e)
 	return status->closed ? 0 : wait_closed(e, in_ms(COLLECTOR_CLOSE_MS_MAX));
 }
 
+static bool is_broken(int error)
+{
+	return error == -ECONNRESET || error == -EPIPE;
+}
+
+/* After RunnerDone: until the session is closed, or others have the last word. */
+static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum outcome *ret)
+{
+	bool is_waited_for = status->live_processes > 0;
+	int r;
+
+	/* Those of the collector are named when it is told not to wait for them. */
+	for (size_t i = 0; i < e->orphans && i < NAMED_MAX; i++)
+		if (!is_known(status, e->orphan[i]))
+			name_process(e->orphan[i]);
+	e->orphans = 0;
+	*ret = status->runners > 1 ? OUTCOME_NOT_LAST : OUTCOME_CLOSED;
+	if (status->runners > 1 || status->closed)
+		return 0;
+	r = wait_closed(e, is_waited_for ? e->deadline_ns : in_ms(COLLECTOR_CLOSE_MS_MAX));
+	if (r == -EINTR || (r == -ETIMEDOUT && is_waited_for))
+		r = close_now(e);
+	return r;
+}
+
 static enum outcome finish(struct ending *e)
 {
+	enum outcome outcome = OUTCOME_UNFINISHED;
 	Rtl__RunnerStatus *status;
-	bool is_waited_for;
 	int r;
 
 	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
-	e->orphans = run_orphans_wait(e->child, e->deadline_ns, e->orphan, NAMED_MAX);
+	e->orphans = run_orphans_wait(
+		e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
 	/* Time is up, or the user had enough: no second wait. */
 	if (e->orphans)
 		e->deadline_ns = clock_monotonic_ns();
 	r = send_done(e, false, &status);
-	if (r < 0 && !e->collector->is_private)
-		r = send_done_again(e, &status);
-	/* Those of the collector are named when it is told not to wait for them. */
-	for (size_t i = 0; r == 0 && i < e->orphans && i < NAMED_MAX; i++)
-		if (!is_known(status, e->orphan[i]))
-			name_process(e->orphan[i]);
-	if (r == 0 && status->runners > 1)
-		return OUTCOME_NOT_LAST;
-	if (r == 0 && !status->closed) {
-		is_waited_for = status->live_processes > 0;
-		r = wait_closed(e, is_waited_for ? e->deadline_ns : in_ms(COLLECTOR_CLOSE_MS_MAX));
-		if (r == -EINTR || (r == -ETIMEDOUT && is_waited_for))
-			r = close_now(e);
+	for (unsigned i = 0; i < COLLECTORS_MAX; i++) {
+		if (r < 0)
+			r = send_done_again(e, &status);
+		if (r == 0)
+			r = see_it_closed(e, status, &outcome);
+		if (!is_broken(r))
+			break;
 	}
 	if (r == 0)
-		return OUTCOME_CLOSED;
+		return outcome;
 	run_why(e->why, "%s", r == -EINTR ? "interrupted" : client_error(&e->collector->client, r));
 	return OUTCOME_UNFINISHED;
 }
@@ -221,17 +249,16 @@ static void print_line(const struct ending *e, const struct verdict *v, bool is_
 }
 
 int run_verdict(struct run_collector *collector, const struct run_options *options,
-	const struct run_launch *launch, const struct run_child *child, int status)
+	const struct run_child *child, int status)
 {
-	struct ending e = {
-		.collector = collector, .options = options, .child = child, .job = launch->job};
+	struct ending e = {.collector = collector, .options = options, .child = child};
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	char why[RUN_WHY_BYTES] = "";
 	enum outcome outcome;
 	bool is_good;
 
-	if (collector->client.fd < 0)
-		return status;
+	if (!collector->session[0])
+		return status; /* there never was one */
 	outcome = finish(&e);
 	if (outcome == OUTCOME_NOT_LAST)
 		return status;

@@ -9,6 +9,7 @@
 
 #include "collectord/exit_status.h"
 #include "proto/fault.h"
+#include "collectord/kept.h"
 #include "collectord/log.h"
 #include "collectord/peer.h"
 #include "collectord/server.h"
@@ -185,6 +186,7 @@ int instance_new(struct session *session, const struct instance_identity *identi
 	instance->opens_pending = 1;
 	instance->next = session->instances;
 	session->instances = instance;
+	kept_put(instance);
 	*ret = instance;
 	return 0;
 }
@@ -246,6 +248,7 @@ int instance_adopt(struct instance *instance, int memfd, const uint8_t *hello, s
 	if (r < 0)
 		return r;
 	instance->memfd = memfd;
+	kept_put(instance);
 	instance->state = INSTANCE_OPENING;
 	instance->opens_pending = 1;
 	return 0;
@@ -368,6 +371,7 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 {
 	struct session *session = instance->session;
 
+	kept_drop(&instance->identity);
 	if (answer->kind == STORE_PROCESS_FAILED) {
 		instance->is_failed = true;
 		event_del(instance->death);

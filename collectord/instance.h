@@ -63,6 +63,7 @@ struct instance {
 	uint64_t left_id;	     /* then: its rtl_process.id */
 	unsigned opens_pending;	     /* answers to come before the connection may be welcomed */
 	bool had_peer;
+	bool is_kept; /* its recorder outlives us */
 	bool is_welcomed; /* the current connection */
 	bool is_failed;	  /* the store refused it */
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/cleanup.h"
+#include "collectord/kept.h"
 #include "proto/limits.h"
 
 #define LISTEN_FDS_START 3
@@ -57,27 +58,74 @@ static unsigned long passed_count(void)
 	n = strtoul(count, NULL, 10);
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
-	unsetenv("LISTEN_FDNAMES");
 	return n;
+}
+
+/* Takes over @fd, always. */
+static int take_kept(struct listen_sockets *sockets, int fd, const char *name)
+{
+	struct listen_kept *more =
+		reallocarray(sockets->kept, sockets->n_kept + 1, sizeof(*sockets->kept));
+	char *copy = strdup(name);
+
+	if (more)
+		sockets->kept = more;
+	if (!more || !copy || sockets->n_kept == KEPT_RECORDERS_MAX) {
+		free(copy);
+		close(fd);
+		return sockets->n_kept == KEPT_RECORDERS_MAX ? -E2BIG : -ENOMEM;
+	}
+	sockets->kept[sockets->n_kept++] = (struct listen_kept){.fd = fd, .name = copy};
+	return 0;
+}
+
+static int take_socket(struct listen_sockets *sockets, int fd)
+{
+	if (sockets->count == LISTEN_SOCKETS_MAX)
+		return -E2BIG;
+	if (!is_listening_stream(fd) || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return -EINVAL;
+	sockets->fds[sockets->count++] = fd;
+	return 0;
+}
+
+/* The @names of LISTEN_FDNAMES, divided by colons; none: all are sockets. */
+static int take_named(struct listen_sockets *sockets, unsigned long n, char *names)
+{
+	int r = 0;
+
+	for (unsigned long i = 0; r == 0 && i < n; i++) {
+		int fd = LISTEN_FDS_START + (int)i;
+		const char *name = names ? strsep(&names, ":") : NULL;
+
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			r = -EINVAL;
+		else if (name && !strncmp(name, KEPT_PREFIX, sizeof(KEPT_PREFIX) - 1))
+			r = take_kept(sockets, fd, name);
+		else
+			r = take_socket(sockets, fd);
+	}
+	return r;
 }
 
 int listen_take_passed(struct listen_sockets *sockets)
 {
 	unsigned long n = passed_count();
+	const char *given = getenv("LISTEN_FDNAMES");
+	CLEANUP(free_p) char *names = given ? strdup(given) : NULL;
+	int r;
 
 	*sockets = (struct listen_sockets){.lock_fd = -1};
+	unsetenv("LISTEN_FDNAMES");
 	if (!n)
 		return 0;
-	if (n > LISTEN_SOCKETS_MAX)
-		return -E2BIG;
-	for (unsigned long i = 0; i < n; i++) {
-		int fd = LISTEN_FDS_START + (int)i;
-
-		if (!is_listening_stream(fd) || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
-			fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-			return -EINVAL;
-		sockets->fds[sockets->count++] = fd;
-	}
+	if (given && !names)
+		return -ENOMEM;
+	r = take_named(sockets, n, names);
+	if (r < 0)
+		return r;
+	if (!sockets->count)
+		return 0;
 	sockets->is_passed = true;
 	sockets->path = socket_path_of(sockets->fds[0]);
 	return sockets->path ? 1 : -ENOMEM;
@@ -220,6 +268,11 @@ void listen_done(struct listen_sockets *sockets)
 		close(sockets->fds[i]);
 	if (sockets->lock_fd >= 0)
 		close(sockets->lock_fd);
+	for (size_t i = 0; i < sockets->n_kept; i++) {
+		close_p(&sockets->kept[i].fd);
+		free(sockets->kept[i].name);
+	}
+	free(sockets->kept);
 	free(sockets->path);
 	*sockets = (struct listen_sockets){.lock_fd = -1};
 }

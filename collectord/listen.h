@@ -11,6 +11,12 @@
 
 #define LISTEN_SOCKETS_MAX 8u
 
+/* A recorder that an earlier life of the collector gave away to be kept (notify_keep). */
+struct listen_kept {
+	int fd;
+	char *name;
+};
+
 struct listen_sockets {
 	int fds[LISTEN_SOCKETS_MAX];
 	size_t count;
@@ -19,11 +25,14 @@ struct listen_sockets {
 	dev_t device; /* of the socket we bound */
 	ino_t inode;
 	char *path; /* of the first socket; for people */
+	struct listen_kept *kept;
+	size_t n_kept; /* at most KEPT_RECORDERS_MAX */
 };
 
 /*
- * Sockets of LISTEN_FDS when there are any: 1; 0: none were passed. -EINVAL: what was passed
- * is no listening stream socket of the Unix domain; -E2BIG.
+ * Sockets of LISTEN_FDS when there are any: 1; 0: none were passed. What LISTEN_FDNAMES calls by a
+ * name of notify_keep() goes to @kept. -EINVAL: what else was passed is no listening stream socket
+ * of the Unix domain; -E2BIG; -ENOMEM.
  */
 int listen_take_passed(struct listen_sockets *sockets);
 

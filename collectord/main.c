@@ -101,7 +101,7 @@ static void say_ready(const struct config *config, const struct listen_sockets *
 	notify_ready(status);
 }
 
-static int run(const struct config *config, const struct listen_sockets *sockets)
+static int run(const struct config *config, struct listen_sockets *sockets)
 {
 	struct store *store = NULL;
 	struct server *server = NULL;

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/notify.h"
 
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "proto/cleanup.h"
+
 #ifdef RTL_SYSTEMD
 #include <systemd/sd-daemon.h>
 
@@ -44,3 +54,56 @@ uint64_t notify_watchdog_us(void)
 	return 0;
 }
 #endif
+
+/* Not sd_pid_notify_with_fds(): that waits, and rtl run may be stopped at its terminal. */
+static int send_state(const char *state, int fd)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec text = {(void *)state, strlen(state)};
+	struct msghdr message = {.msg_name = &address, .msg_iov = &text, .msg_iovlen = 1};
+	CLEANUP(close_p) int socket_fd = -1;
+	size_t bytes = path ? strlen(path) : 0;
+
+	if (!bytes || bytes >= sizeof(address.sun_path))
+		return 0;
+	memcpy(address.sun_path, path, bytes);
+	if (address.sun_path[0] == '@')
+		address.sun_path[0] = 0;
+	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes);
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (socket_fd < 0)
+		return -EAGAIN;
+	if (sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR ? -EAGAIN : 0;
+}
+
+int notify_keep(int fd, const char *name)
+{
+	char state[160];
+
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s", name);
+	return send_state(state, fd);
+}
+
+/* One that is kept too long is found out by the next life. */
+void notify_drop(const char *name)
+{
+	char state[160];
+
+	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	(void)send_state(state, -1);
+}

@@ -10,5 +10,13 @@ void notify_ready(const char *status);
 void notify_stopping(void);
 void notify_alive(void);
 
+/*
+ * Keep a descriptor of @fd beyond our own life, under @name (no colon), and no longer. Who started
+ * us passes it on to our successor (LISTEN_FDS, LISTEN_FDNAMES). 0; -EAGAIN: it is busy, try again.
+ * Nobody who keeps anything is no error.
+ */
+int notify_keep(int fd, const char *name);
+void notify_drop(const char *name);
+
 /* How often notify_alive() is expected at the least, in microseconds; 0: not at all. */
 uint64_t notify_watchdog_us(void);

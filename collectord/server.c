@@ -16,6 +16,7 @@
 #include "collectord/detached.h"
 #include "collectord/instance.h"
 #include "collectord/listen.h"
+#include "collectord/kept.h"
 #include "collectord/log.h"
 #include "collectord/notify.h"
 #include "collectord/peer.h"
@@ -308,6 +309,8 @@ static void end_recovery(struct server *server)
 {
 	server->is_recovering = false;
 	if (!server->is_stopping)
+		kept_resume(server, server->sockets);
+	if (!server->is_stopping)
 		set_listening(server, true);
 }
 
@@ -356,6 +359,13 @@ static void on_answers(evutil_socket_t fd, short what, void *data)
 		dispatch(server, &answer);
 		store_answer_done(&answer);
 	}
+}
+
+static void on_keep_retry(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	kept_retry(data);
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *data)
@@ -414,7 +424,7 @@ static bool has_mapped_uids(void)
 	       count != UINT32_MAX;
 }
 
-static int build(struct server *server, const struct listen_sockets *sockets)
+static int build(struct server *server, struct listen_sockets *sockets)
 {
 	const struct group *group = getgrnam(CONFIG_USER);
 	int r;
@@ -428,9 +438,10 @@ static int build(struct server *server, const struct listen_sockets *sockets)
 		return -ENOMEM;
 	server->reaper = event_new(server->base, -1, 0, on_reap, server);
 	server->throttle = evtimer_new(server->base, on_throttle_end, server);
+	server->keep_retry = evtimer_new(server->base, on_keep_retry, server);
 	server->answers = event_new(server->base, store_answer_fd(server->store),
 		EV_READ | EV_PERSIST, on_answers, server);
-	if (!server->reaper || !server->throttle || !server->answers ||
+	if (!server->reaper || !server->throttle || !server->keep_retry || !server->answers ||
 		event_add(server->answers, NULL) < 0)
 		return -ENOMEM;
 	r = stop_init(server);
@@ -440,15 +451,19 @@ static int build(struct server *server, const struct listen_sockets *sockets)
 		r = add_listeners(server, sockets);
 	if (r < 0)
 		return r;
-	if (server->config->private_session)
-		return session_open_private(server, &server->private_session);
+	if (server->config->private_session) {
+		r = session_open_private(server, &server->private_session);
+		if (r == 0)
+			kept_resume(server, sockets);
+		return r;
+	}
 	server->is_recovering = true;
 	set_listening(server, false);
 	return store_recover(
 		server->store, server->config->db_file ? server->config->store_path : NULL);
 }
 
-int server_new(const struct config *config, const struct listen_sockets *sockets,
+int server_new(const struct config *config, struct listen_sockets *sockets,
 	struct store *store, struct server **ret)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -458,6 +473,7 @@ int server_new(const struct config *config, const struct listen_sockets *sockets
 		return -ENOMEM;
 	server->config = config;
 	server->store = store;
+	server->sockets = sockets;
 	server->spare_fd = -1;
 	server->signal_fd = -1;
 	r = build(server, sockets);
@@ -505,6 +521,7 @@ struct server *server_free(struct server *server)
 	free_event(server->answers);
 	free_event(server->reaper);
 	free_event(server->throttle);
+	free_event(server->keep_retry);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	if (server->base)

@@ -34,12 +34,14 @@ struct server {
 	struct event_base *base;
 	const struct config *config;
 	struct store *store; /* borrowed */
+	struct listen_sockets *sockets; /* borrowed: the kept recorders are taken out of it */
 	struct event *listeners[SERVER_LISTENERS_MAX];
 	int listener_fds[SERVER_LISTENERS_MAX];
 	size_t n_listeners;
 	struct event *answers;	/* the store's eventfd */
 	struct event *reaper;	/* frees ended peers */
 	struct event *throttle; /* accepts again after a pause */
+	struct event *keep_retry; /* recorders whose keeper was busy */
 	struct event *signals;
 	int signal_fd;
 	struct event *watchdog;
@@ -73,7 +75,7 @@ struct server {
 };
 
 /* @sockets' fds are borrowed. @store: answers are consumed here. -ENOMEM. */
-int server_new(const struct config *config, const struct listen_sockets *sockets,
+int server_new(const struct config *config, struct listen_sockets *sockets,
 	struct store *store, struct server **ret);
 
 /* Runs until SIGTERM, or until the private session is closed. The exit code. */

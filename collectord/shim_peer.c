@@ -2,16 +2,9 @@
 #include "collectord/shim_peer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
+#include "collectord/admit.h"
 #include "collectord/detached.h"
 #include "collectord/exit_status.h"
 #include "collectord/instance.h"
@@ -21,7 +14,6 @@
 #include "collectord/session.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
-#include "proto/recorder.h"
 
 static void shim_frames(struct peer *peer, const uint8_t *frames, size_t bytes)
 {
@@ -41,36 +33,6 @@ static void shim_closed(struct peer *peer)
 
 static const struct peer_role shim_role = {.frames = shim_frames, .closed = shim_closed};
 
-/*
- * The recorder must be a memfd that can neither shrink nor grow any more. Seals are asked
- * first: the call knows shared memory only, so that no file system of a tenant is touched.
- * NULL: it is; else why not.
- */
-static const char *check_recorder(int fd, const Rtl__Hello *hello)
-{
-	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	struct recorder_header header;
-	struct statfs fs;
-	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	if (seals < 0 || (seals & wanted) != wanted)
-		return "the recorder is not a sealed memfd";
-	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-		return "the recorder is not on tmpfs";
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(header) ||
-		st.st_size > (off_t)RECORDER_BYTES_MAX)
-		return "the recorder has an impossible size";
-	if (!hello->has_recorder_bytes || hello->recorder_bytes != (uint64_t)st.st_size)
-		return "the recorder has not the size that Hello says";
-	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
-		header.magic != RECORDER_MAGIC || header.layout != RECORDER_LAYOUT)
-		return "the recorder has a layout that this collector does not know";
-	if (memcmp(header.token, hello->token.data, INSTANCE_TOKEN_BYTES) != 0)
-		return "the recorder is of another process";
-	return NULL;
-}
-
 /* What the message itself must hold. NULL: it does; else why not. */
 static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
 {
@@ -83,7 +45,7 @@ static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
 		return "Hello lacks its token or boot id";
 	if (hello->n_gpus > RECORDER_GPUS)
 		return "Hello names too many GPUs";
-	return check_recorder(peer->passed_fd, hello);
+	return admit_check_recorder(peer->passed_fd, hello);
 }
 
 /*
@@ -112,41 +74,24 @@ static int take_pidfd(struct peer *peer)
 	return fd >= 0 ? fd : -1;
 }
 
-/* The launcher's job, else one of this process alone. NULL: no memory. */
-static char *job_of(const Rtl__Hello *hello, const struct instance_identity *identity)
-{
-	char *job = NULL;
-
-	if (hello->has_job && hello->job.len)
-		return msg_string(true, &hello->job, LABEL_BYTES_MAX);
-	if (asprintf(&job, "pid-%d-%" PRIu64, identity->pid, identity->start_time) < 0)
-		return NULL;
-	return job;
-}
-
 /* Takes the recorder out of @peer on success. */
 static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 	const struct instance_identity *identity, const uint8_t *frame, size_t bytes,
 	struct instance **ret)
 {
-	CLEANUP(free_p) char *job = job_of(hello, identity);
-	CLEANUP(free_p)
-	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
-	CLEANUP(close_p) int pidfd = -1;
-	struct session *session = NULL;
-	int r;
+	CLEANUP(close_p) int pidfd = take_pidfd(peer);
+	const struct admission admission = {
+		.identity = identity,
+		.hello = hello,
+		.frame = frame,
+		.bytes = bytes,
+		.memfd = peer->passed_fd,
+		.pidfd = pidfd,
+	};
+	int r = admit(peer->server, &admission, ret);
 
-	if (!job)
-		return -ENOMEM;
-	r = session_get(peer->server, peer->uid, job, command, &session);
 	if (r < 0)
 		return r;
-	pidfd = take_pidfd(peer);
-	r = instance_new(session, identity, peer->passed_fd, pidfd, frame, bytes, ret);
-	if (r < 0) {
-		session_check(session);
-		return r;
-	}
 	peer->passed_fd = -1;
 	(void)TAKE_FD(pidfd); /* the instance's now */
 	return 0;
@@ -179,8 +124,6 @@ static int find_or_open(struct peer *peer, const Rtl__Hello *hello, const uint8_
 	execed = session_find_execed(peer->server, &identity);
 	if (execed)
 		instance_end(execed, INSTANCE_END_EXEC);
-	if (session_count_instances(peer->server, peer->uid) >= CONNECTIONS_PER_UID_MAX)
-		return -EDQUOT;
 	return open_instance(peer, hello, &identity, frame, bytes, ret);
 }
 

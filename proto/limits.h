@@ -34,6 +34,8 @@
 #define RECORDER_GPUS	      64u	 /* CPX partitions of 8 MI300 */
 #define RECORDER_ANCHORS      16u	 /* per GPU: enough for a line through the last seconds */
 
+#define RECORDER_HELLO_BYTES (HELLO_BYTES_MAX + 4u) /* with its length in front */
+
 /* Host events on their way to the shim's thread, which may wait for a processor: a tight loop
  * makes thousands of ranges a second, host calls come at some 500,000. */
 #define RECORDER_MARKERS 8192u
@@ -69,6 +71,8 @@
 /* Open sessions: one file and two descriptors each. */
 #define SESSIONS_MAX	     1024u
 #define SESSIONS_PER_UID_MAX 256u
+/* Recorders that who started the collector keeps for its next life: one a process. */
+#define KEPT_RECORDERS_MAX CONNECTIONS_MAX
 /* Closed sessions that are remembered, so that a latecomer finds its file. */
 #define SESSIONS_CLOSED_MAX 256u
 /* A private collector to which nobody ever comes ends after that. */

@@ -170,6 +170,7 @@ struct recorder_header {
 	struct recorder_region defines; /* count bytes of stride 1 */
 	struct recorder_region markers; /* struct recorder_marker */
 	struct recorder_region calls;	/* struct recorder_call */
+	struct recorder_region hello;	/* count bytes of stride 1: the Hello frame as it is sent */
 	uint8_t boot_id[16];
 	uint8_t token[16];
 	int64_t pid;
@@ -183,6 +184,7 @@ struct recorder_header {
 	_Atomic uint64_t queues_used;  /* likewise queue blocks */
 	_Atomic uint64_t published;    /* last frame published; cell numbers are the authority */
 	_Atomic uint64_t bye;	       /* 1: clean end, nothing in flight, all frames published */
+	_Atomic uint64_t hello_bytes;  /* 0: not there yet; who finds it needs nobody else */
 	_Atomic uint64_t process[64];  /* RTL_PROCESS_COUNTERS */
 };
 static_assert(RTL_P_COUNT <= 64, "process counters");

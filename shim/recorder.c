@@ -42,6 +42,7 @@ static uint64_t header_lay_out(struct recorder_header *header)
 	header->defines = region_put(&end, RECORDER_DEFINE_BYTES, 1);
 	header->markers = region_put(&end, RECORDER_MARKERS, sizeof(struct recorder_marker));
 	header->calls = region_put(&end, RECORDER_CALLS, sizeof(struct recorder_call));
+	header->hello = region_put(&end, RECORDER_HELLO_BYTES, 1);
 	return end;
 }
 static_assert((uint64_t)RECORDER_SLOTS * sizeof(struct recorder_slot) +
@@ -158,9 +159,18 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 	ret->defines = ret->base + plan.defines.offset;
 	ret->rings[RECORDER_RING_MARKERS] = ring_over(ret, &plan.markers, RECORDER_RING_MARKERS);
 	ret->rings[RECORDER_RING_CALLS] = ring_over(ret, &plan.calls, RECORDER_RING_CALLS);
+	ret->hello = ret->base + plan.hello.offset;
 	ret->open_frame = 1;
 	atomic_store_explicit(&ret->header->ready, 1, memory_order_release);
 	return 0;
+}
+
+void recorder_put_hello(struct recorder *recorder, const uint8_t *frame, size_t bytes)
+{
+	if (bytes > RECORDER_HELLO_BYTES)
+		return;
+	memcpy(recorder->hello, frame, bytes);
+	atomic_store_explicit(&recorder->header->hello_bytes, bytes, memory_order_release);
 }
 
 void recorder_close(struct recorder *recorder)

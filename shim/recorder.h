@@ -38,6 +38,7 @@ struct recorder {
 	struct recorder_anchors *anchors;
 	uint8_t *defines;
 	struct event_ring rings[RECORDER_RINGS];
+	uint8_t *hello; /* RECORDER_HELLO_BYTES */
 	uint8_t *cells;
 
 	_Atomic uint32_t define_lock;
@@ -53,6 +54,9 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 
 /* Unmaps and closes; for tests and for a shim that gives up before its first queue. */
 void recorder_close(struct recorder *recorder);
+
+/* The Hello, prefix and all, for who finds the recorder after both ends have died. Once. */
+void recorder_put_hello(struct recorder *recorder, const uint8_t *frame, size_t bytes);
 
 /* ---- counters: any thread unless said ------------------------------------------------ */
 

@@ -274,6 +274,8 @@ static bool greet(struct worker *w)
 	size_t bytes = 0;
 
 	w->hello = hello_encode(&w->setup.hello, &bytes);
+	if (w->hello)
+		recorder_put_hello(w->recorder, w->hello, bytes);
 	w->has_conn =
 		w->hello && !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, bytes);
 	if (w->has_conn)

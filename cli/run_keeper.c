@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run_keeper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/say.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+/* A collector that dies more often than that within so long is not started again. */
+#define DEATHS_MAX	10u
+#define DEATHS_WINDOW_NS 10000000000ull
+#define STATE_BYTES_MAX 4096u
+#define NAME_BYTES_MAX	256u
+
+struct run_keeper {
+	struct run_spawn spawn; /* its descriptors are ours */
+	char *argv[7];
+	char notify[32]; /* "@...", chosen by the kernel */
+	int notify_fd;
+	int pidfd; /* of the collector; -1: not to be had, so nobody is started again */
+	int epoll_fd;
+	struct run_kept *kept;
+	size_t n_kept;
+	unsigned deaths;
+	uint64_t deaths_since_ns;
+};
+
+/* An address of the kernel's choice; who may write to it is told by credentials. */
+static int make_notify(struct run_keeper *keeper)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(address);
+	size_t name_bytes;
+	int one = 1;
+
+	keeper->notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (keeper->notify_fd < 0 ||
+		bind(keeper->notify_fd, (struct sockaddr *)&address, sizeof(sa_family_t)) < 0 ||
+		setsockopt(keeper->notify_fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) < 0 ||
+		getsockname(keeper->notify_fd, (struct sockaddr *)&address, &bytes) < 0)
+		return -errno;
+	name_bytes = bytes - offsetof(struct sockaddr_un, sun_path);
+	if (name_bytes < 2 || name_bytes >= sizeof(keeper->notify))
+		return -EADDRNOTAVAIL;
+	memcpy(keeper->notify, address.sun_path, name_bytes);
+	keeper->notify[0] = '@';
+	return 0;
+}
+
+static int watch(const struct run_keeper *keeper, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(keeper->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int set_command(struct run_keeper *keeper, const char *program, const char *session,
+	const char *database, bool is_verbose)
+{
+	const char *const words[] = {program, "--private-session", session, "--db", database,
+		is_verbose ? "--verbose" : NULL};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && words[i]; i++) {
+		keeper->argv[i] = strdup(words[i]);
+		if (!keeper->argv[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void free_keeper_p(struct run_keeper **keeper)
+{
+	run_keeper_free(*keeper);
+}
+
+int run_keeper_new(const struct run_spawn *spawn, const char *program, const char *session,
+	const char *database, bool is_verbose, struct run_collector *collector)
+{
+	CLEANUP(free_keeper_p) struct run_keeper *keeper = calloc(1, sizeof(*keeper));
+	int r;
+
+	if (!keeper)
+		return -ENOMEM;
+	*keeper = (struct run_keeper){.spawn = {.listen_fd = -1, .log_fd = -1},
+		.notify_fd = -1,
+		.pidfd = -1,
+		.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
+	r = keeper->epoll_fd < 0 ? -errno : make_notify(keeper);
+	if (r == 0)
+		r = watch(keeper, keeper->notify_fd);
+	if (r == 0)
+		r = set_command(keeper, program, session, database, is_verbose);
+	if (r < 0)
+		return r;
+	keeper->spawn = *spawn;
+	keeper->spawn.notify = keeper->notify;
+	keeper->spawn.command = keeper->argv;
+	collector->keeper = TAKE(keeper);
+	return 0;
+}
+
+struct run_keeper *run_keeper_free(struct run_keeper *keeper)
+{
+	if (!keeper)
+		return NULL;
+	for (size_t i = 0; i < keeper->n_kept; i++) {
+		close(keeper->kept[i].fd);
+		free(keeper->kept[i].name);
+	}
+	free(keeper->kept);
+	for (size_t i = 0; i < sizeof(keeper->argv) / sizeof(keeper->argv[0]); i++)
+		free(keeper->argv[i]);
+	close_p(&keeper->spawn.listen_fd);
+	close_p(&keeper->notify_fd);
+	close_p(&keeper->pidfd);
+	close_p(&keeper->epoll_fd);
+	free(keeper);
+	return NULL;
+}
+
+int run_keeper_spawn(struct run_collector *collector)
+{
+	struct run_keeper *keeper = collector->keeper;
+	int r;
+
+	close_p(&keeper->pidfd);
+	keeper->pidfd = -1;
+	keeper->spawn.kept = keeper->kept;
+	keeper->spawn.n_kept = keeper->n_kept;
+	r = run_start_spawn(&keeper->spawn, &keeper->pidfd);
+	if (r == 0 && keeper->pidfd >= 0)
+		r = watch(keeper, keeper->pidfd);
+	if (r < 0 || keeper->pidfd >= 0)
+		return r;
+	/* We would not see it die: then nobody may wait for ever on a socket that only we hold. */
+	close_p(&keeper->spawn.listen_fd);
+	keeper->spawn.listen_fd = -1;
+	return 0;
+}
+
+/* ---- what it gives us to keep ------------------------------------------------------------ */
+
+static void drop(struct run_keeper *keeper, const char *name)
+{
+	for (size_t i = keeper->n_kept; i-- > 0;) {
+		if (strcmp(keeper->kept[i].name, name) != 0)
+			continue;
+		close(keeper->kept[i].fd);
+		free(keeper->kept[i].name);
+		keeper->kept[i] = keeper->kept[--keeper->n_kept];
+	}
+}
+
+/* Takes over @fd, always. */
+static void keep(struct run_keeper *keeper, int fd, const char *name)
+{
+	struct run_kept *more;
+	char *copy;
+
+	drop(keeper, name);
+	more = keeper->n_kept < KEPT_RECORDERS_MAX
+		       ? reallocarray(keeper->kept, keeper->n_kept + 1, sizeof(*keeper->kept))
+		       : NULL;
+	copy = strdup(name);
+	if (more)
+		keeper->kept = more;
+	if (!more || !copy) {
+		free(copy);
+		close(fd);
+		return;
+	}
+	keeper->kept[keeper->n_kept++] = (struct run_kept){.fd = fd, .name = copy};
+}
+
+/* The value of NAME= in @state, which is lines; it is cut out of @state. */
+static const char *value_of(char *state, const char *name)
+{
+	char *line, *rest = state;
+	size_t bytes = strlen(name);
+
+	while ((line = strsep(&rest, "\n")))
+		if (!strncmp(line, name, bytes))
+			return line + bytes;
+	return NULL;
+}
+
+static void handle(struct run_keeper *keeper, const char *state, int fd)
+{
+	CLEANUP(free_p) char *copy = strdup(state);
+	bool is_store = strstr(state, "FDSTORE=1"), is_drop = strstr(state, "FDSTOREREMOVE=1");
+	const char *name = copy ? value_of(copy, "FDNAME=") : NULL;
+
+	if (name && strlen(name) < NAME_BYTES_MAX && !strchr(name, ':')) {
+		if (is_store && fd >= 0) {
+			keep(keeper, fd, name);
+			fd = -1;
+		} else if (is_drop) {
+			drop(keeper, name);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* One message; false: there is none. Strangers may write to the address: they are not heard. */
+static bool receive(struct run_keeper *keeper)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	} control;
+	char state[STATE_BYTES_MAX + 1];
+	struct iovec text = {state, STATE_BYTES_MAX};
+	struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	bool is_ours = false;
+	int fd = -1;
+	ssize_t n = recvmsg(keeper->notify_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EINTR;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+		struct ucred from;
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&from, CMSG_DATA(c), sizeof(from));
+			is_ours = from.uid == geteuid();
+		} else if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
+			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		}
+	}
+	state[n] = '\0';
+	if (is_ours)
+		handle(keeper, state, fd);
+	else if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+/* ---- when it dies ------------------------------------------------------------------------ */
+
+static bool is_dead(const struct run_keeper *keeper)
+{
+	struct pollfd entry = {.fd = keeper->pidfd, .events = POLLIN};
+
+	return keeper->pidfd >= 0 && poll(&entry, 1, 0) == 1;
+}
+
+bool run_keeper_lives(const struct run_collector *collector)
+{
+	return !collector->keeper || !is_dead(collector->keeper);
+}
+
+static bool may_start_again(struct run_keeper *keeper)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - keeper->deaths_since_ns > DEATHS_WINDOW_NS) {
+		keeper->deaths = 0;
+		keeper->deaths_since_ns = now_ns;
+	}
+	return ++keeper->deaths <= DEATHS_MAX;
+}
+
+static int start_again(struct run_collector *collector)
+{
+	int r;
+
+	client_close(&collector->client);
+	/* In its queue before it is there: it shall not take its session for abandoned. */
+	r = client_connect(&collector->client, collector->socket);
+	if (r == 0)
+		r = run_keeper_spawn(collector);
+	if (r == 0)
+		r = run_collector_greet_again(collector);
+	return r;
+}
+
+static void give_up(struct run_collector *collector, int error)
+{
+	char why[RUN_WHY_BYTES] = "it died too often";
+
+	if (error < 0)
+		run_start_explain(collector, error, why);
+	say("the collector died and cannot be started again: %s; the end of the record may be "
+	    "missing",
+		why);
+	client_close(&collector->client);
+	collector->keeper = run_keeper_free(collector->keeper);
+}
+
+int run_keeper_fd(const struct run_collector *collector)
+{
+	return collector->keeper ? collector->keeper->epoll_fd : -1;
+}
+
+bool run_keeper_serve(struct run_collector *collector)
+{
+	struct run_keeper *keeper = collector->keeper;
+	bool was_restarted = false;
+	int r = 0;
+
+	if (!keeper)
+		return false;
+	while (receive(keeper))
+		;
+	while (is_dead(keeper)) {
+		/* What it said last is still in our queue. */
+		while (receive(keeper))
+			;
+		if (!may_start_again(keeper)) {
+			give_up(collector, r);
+			return false;
+		}
+		r = start_again(collector);
+		was_restarted = r == 0;
+	}
+	if (was_restarted)
+		say("the collector had died and was started again; it goes on where it was");
+	return was_restarted;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/kept.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/admit.h"
+#include "collectord/exit_status.h"
+#include "collectord/instance.h"
+#include "collectord/listen.h"
+#include "collectord/log.h"
+#include "collectord/notify.h"
+#include "collectord/server.h"
+#include "collectord/session.h"
+#include "proto/cleanup.h"
+#include "proto/frame.h"
+#include "proto/limits.h"
+#include "proto/recorder.h"
+
+#define TOKEN_DIGITS (2 * INSTANCE_TOKEN_BYTES)
+#define RETRY_MS     20
+
+static void name_of(const struct instance_identity *id, char ret[KEPT_NAME_BYTES])
+{
+	int n = snprintf(ret, KEPT_NAME_BYTES, KEPT_PREFIX "%u-%d-%" PRIu64 "-", id->uid, id->pid,
+		id->start_time);
+
+	for (size_t i = 0; i < INSTANCE_TOKEN_BYTES; i++)
+		n += snprintf(ret + n, KEPT_NAME_BYTES - (size_t)n, "%02x", id->token[i]);
+}
+
+/* All but the boot id. */
+static bool parse_name(const char *name, struct instance_identity *ret)
+{
+	char digits[TOKEN_DIGITS + 1], again[KEPT_NAME_BYTES];
+
+	*ret = (struct instance_identity){0};
+	if (sscanf(name, KEPT_PREFIX "%u-%d-%" SCNu64 "-%32[0-9a-f]", &ret->uid, &ret->pid,
+		    &ret->start_time, digits) != 4 ||
+		strlen(digits) != TOKEN_DIGITS)
+		return false;
+	for (size_t i = 0; i < INSTANCE_TOKEN_BYTES; i++) {
+		const char pair[3] = {digits[2 * i], digits[2 * i + 1], 0};
+
+		ret->token[i] = (uint8_t)strtoul(pair, NULL, 16);
+	}
+	name_of(ret, again);
+	return !strcmp(name, again);
+}
+
+void kept_put(struct instance *instance)
+{
+	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
+	char name[KEPT_NAME_BYTES];
+
+	if (instance->is_kept || instance->memfd < 0)
+		return;
+	name_of(&instance->identity, name);
+	instance->is_kept = notify_keep(instance->memfd, name) == 0;
+	if (!instance->is_kept)
+		event_add(instance->session->server->keep_retry, &soon);
+}
+
+void kept_retry(struct server *server)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		for (struct instance *i = s->instances; i; i = i->next)
+			if (instance_is_live(i))
+				kept_put(i);
+}
+
+void kept_drop(const struct instance_identity *identity)
+{
+	char name[KEPT_NAME_BYTES];
+
+	name_of(identity, name);
+	notify_drop(name);
+}
+
+/* The Hello in the recorder, without its prefix; NULL: there is none, or no memory. */
+static uint8_t *read_hello(int fd, size_t *ret_bytes)
+{
+	CLEANUP(free_p) uint8_t *frame = NULL;
+	struct recorder_header header;
+	uint64_t bytes;
+
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		return NULL;
+	bytes = header.hello_bytes;
+	if (bytes <= FRAME_PREFIX_BYTES || bytes > RECORDER_HELLO_BYTES ||
+		header.hello.offset > RECORDER_BYTES_MAX)
+		return NULL;
+	bytes -= FRAME_PREFIX_BYTES;
+	frame = malloc(bytes);
+	if (!frame || pread(fd, frame, bytes, (off_t)header.hello.offset + FRAME_PREFIX_BYTES) !=
+			      (ssize_t)bytes)
+		return NULL;
+	*ret_bytes = bytes;
+	return TAKE(frame);
+}
+
+/* -1: it does not live, or the kernel has no pidfds. */
+static int open_living(const struct instance_identity *id, bool *ret_is_alive)
+{
+	int pidfd = exit_status_open_pidfd(id->pid);
+
+	/* A pid that is in use again is another process. */
+	*ret_is_alive =
+		pidfd != -ESRCH && exit_status_start_time(id->pid) == id->start_time;
+	if (pidfd >= 0 && !*ret_is_alive)
+		close(pidfd);
+	return pidfd >= 0 && *ret_is_alive ? pidfd : -1;
+}
+
+/* NULL: taken over; else why not. */
+static const char *resume(struct server *server, struct listen_kept *kept)
+{
+	struct instance_identity identity;
+	CLEANUP(free_p) uint8_t *frame = NULL;
+	CLEANUP(close_p) int pidfd = -1;
+	struct admission admission = {.identity = &identity, .memfd = kept->fd, .pidfd = -1};
+	struct instance *instance;
+	Rtl__Frame *message;
+	const char *why;
+	bool is_alive;
+	int r;
+
+	if (!parse_name(kept->name, &identity))
+		return "its name is none of ours";
+	frame = read_hello(kept->fd, &admission.bytes);
+	if (!frame || msg_unpack(&server->arena, frame, admission.bytes, &message) < 0 ||
+		message->body_case != RTL__FRAME__BODY_HELLO)
+		return "it holds no Hello";
+	admission.frame = frame;
+	admission.hello = message->hello;
+	if (!admission.hello->has_token || admission.hello->token.len != INSTANCE_TOKEN_BYTES ||
+		!admission.hello->has_boot_id ||
+		admission.hello->boot_id.len != INSTANCE_TOKEN_BYTES ||
+		admission.hello->n_gpus > RECORDER_GPUS)
+		return "its Hello lacks its token or boot id";
+	why = admit_check_recorder(kept->fd, admission.hello);
+	if (why)
+		return why;
+	memcpy(identity.boot_id, admission.hello->boot_id.data, INSTANCE_TOKEN_BYTES);
+	if (session_find_instance(server, &identity))
+		return "its process is here already";
+	admission.pidfd = pidfd = open_living(&identity, &is_alive);
+	r = admit(server, &admission, &instance);
+	if (r < 0)
+		return strerror(-r);
+	kept->fd = -1;
+	(void)TAKE_FD(pidfd); /* the instance's now */
+	if (!is_alive)
+		instance_end(instance, INSTANCE_END_UNKNOWN);
+	return NULL;
+}
+
+void kept_resume(struct server *server, struct listen_sockets *sockets)
+{
+	for (size_t i = 0; i < sockets->n_kept; i++) {
+		const char *why = resume(server, &sockets->kept[i]);
+
+		if (!why)
+			continue;
+		log_warning("a kept recorder is let go: %s", why);
+		notify_drop(sockets->kept[i].name);
+	}
+}

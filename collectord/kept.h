@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Recorders kept beyond the collector's own life (recorder protocol, "both die"): whoever started
+ * it, systemd or rtl run, holds a descriptor of each and hands them to the next life, which goes
+ * on with the processes that live and drains those that do not. The name under which one is kept
+ * is written by us alone and says whose it is by the kernel's word. Loop thread.
+ */
+#include <stddef.h>
+
+struct instance;
+struct instance_identity;
+struct listen_sockets;
+struct server;
+
+#define KEPT_PREFIX	"recorder-"
+#define KEPT_NAME_BYTES 112
+
+/* Until it is taken: tried again soon where whoever keeps it is busy. */
+void kept_put(struct instance *instance);
+/* What was not taken yet. */
+void kept_retry(struct server *server);
+void kept_drop(const struct instance_identity *identity);
+
+/*
+ * At the start, before anybody is let in and after the sessions that were left open are known:
+ * takes the recorders out of @sockets. What is none of ours, or cannot be taken, is dropped.
+ */
+void kept_resume(struct server *server, struct listen_sockets *sockets);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/say.h"
-#include "cli/run_start.h"
+#include "cli/run_keeper.h"
 #include "proto/checksum.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -324,6 +324,7 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		private->output->display);
 	if (r < 0) {
 		run_start_explain(private->collector, r, why);
+		private->collector->keeper = run_keeper_free(private->collector->keeper);
 		(void)unlink(private->collector->socket);
 		client_close(&private->collector->client);
 		return r;

@@ -208,6 +208,7 @@ int run_start(struct run_collector *collector, const char *program, const char *
 	if (r >= 0)
 		return 0;
 	client_close(&collector->client);
+	collector->keeper = run_keeper_free(collector->keeper);
 	(void)unlink(collector->socket);
 	run_why(why, "%s: %s", program, strerror(-r));
 	return r;

@@ -59,7 +59,7 @@ static bool layout_is_valid(const struct recorder_header *h, uint64_t file_bytes
 		       sizeof(struct recorder_marker)) &&
 	       region_is_valid(&h->calls, total, RECORDER_CALLS, sizeof(struct recorder_call),
 		       sizeof(struct recorder_call)) &&
-	       region_is_valid(&h->hello, total, RECORDER_HELLO_BYTES, 1, 1);
+	       (!h->hello.count || region_is_valid(&h->hello, total, RECORDER_HELLO_BYTES, 1, 1));
 }
 
 static bool progress_is_valid(const struct recorder_header *h)

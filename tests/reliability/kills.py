@@ -7,6 +7,7 @@ usage: kills.py MODE --build DIR [--kills N] [--shims N] [--rate N] [--seed N]
              recorder, batch and connection code over a synthetic device) must lose nothing
   rank       SIGKILL synthetic shims in mid-flight, one after the other
   both       SIGKILL a shim and the collector at the same time; start the collector again
+  kept       likewise with two shims, while a service manager keeps their recorders
   faults     SIGKILL at each fault point of docs/recorder.md section 7
 
 After each kill of a rank, and at the end: the accounting identity, uniqueness of (process,
@@ -22,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from manager import Manager
 
 DEADLINE_S = 120
 
@@ -55,8 +58,13 @@ class Node:
         self.database = os.path.join(work, "all.db")
         self.log = open(os.path.join(work, "collector.log"), "ab")
         self.process = None
+        self.manager = None  # who keeps what it gives away
 
     def start(self, program="collectord", env=None):
+        if self.manager:
+            self.process = self.manager.start(
+                [self.program(program), "--db", self.database], env or {}, self.log, DEADLINE_S)
+            return
         self.process = subprocess.Popen(
             [self.program(program), "--socket", self.socket, "--db", self.database],
             stdout=self.log, stderr=self.log, env={**os.environ, **(env or {})})
@@ -242,6 +250,36 @@ def kill_both(node, args):
           (args.kills, unknown))
 
 
+def kill_both_kept(node, args):
+    """As kill_both(), with somebody who keeps the recorders, as systemd and rtl run do."""
+    node.manager = Manager(node.socket)
+    node.start()
+    for kill in range(args.kills):
+        shims = [node.shim(2 * kill + i, 100_000_000, args.rate) for i in range(2)]
+        for i in range(2):
+            wait_for("rows of the shim", lambda r=2 * kill + i: has_rows(node, r))
+        if not node.manager.wait_kept(2, DEADLINE_S):
+            fail("the recorders are not kept: %s" % node.manager.kept)
+        time.sleep(random.uniform(0, 0.05))  # where in their lives they die
+        for process in random.sample(shims + [node.process], 3):
+            process.kill()
+        for process in shims + [node.process]:
+            process.wait()
+        for shim in shims:
+            shim.stdout.close()
+        node.start()
+        wait_for("the drain", lambda k=kill: node.drained(2 * k + 2))
+        if not node.manager.wait_kept(0, DEADLINE_S):
+            fail("drained, and still kept: %s" % node.manager.kept)
+        totals = node.check()
+        if totals[0] != sum(totals[1:]):
+            fail("dispatched %d, accounted for %s" % (totals[0], totals[1:]))
+    dispatched, stored, outstanding = node.check()[:3]
+    node.kill(signal.SIGTERM)
+    print("both, kept: %d kills of 3, %d dispatched, %d stored, %d outstanding, 0 lost, 0 twice" %
+          (args.kills, dispatched, stored, outstanding))
+
+
 def fault_points(node, args):
     ranks = 0
     node.start()
@@ -303,7 +341,7 @@ def fault_points(node, args):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["collector", "rank", "both", "faults"])
+    parser.add_argument("mode", choices=["collector", "rank", "both", "kept", "faults"])
     parser.add_argument("--build", required=True)
     parser.add_argument("--kills", type=int, required=True)
     parser.add_argument("--long", type=int, help="kills when RTL_TEST_LONG is set")
@@ -321,7 +359,7 @@ def main():
         os.environ["RTL_JOB_ID"] = "kills"
         node = Node(args.build, work)
         try:
-            {"collector": kill_collector, "rank": kill_ranks, "both": kill_both,
+            {"collector": kill_collector, "rank": kill_ranks, "both": kill_both, "kept": kill_both_kept,
              "faults": fault_points}[args.mode](node, args)
         finally:
             if node.process and node.process.poll() is None:

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""A service manager in small: the socket, READY, the descriptor store, as systemd has them."""
+import os
+import socket
+import subprocess
+import threading
+
+FIRST_FD = 3
+
+
+class Manager:
+    """Starts one program again and again on one socket, and keeps what it gives away."""
+
+    def __init__(self, path):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(path)
+        self.listener.listen(4096)
+        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notify.bind("")  # the kernel chooses an abstract name
+        self.address = "@" + self.notify.getsockname()[1:].decode()
+        self.kept = {}  # name -> descriptor
+        self.ready = threading.Event()
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while True:
+            text, fds, _, _ = socket.recv_fds(self.notify, 4096, 4)
+            fields = dict(line.split("=", 1) for line in text.decode().splitlines() if "=" in line)
+            with self.changed:
+                name = fields.get("FDNAME")
+                if "FDSTORE" in fields and fds:
+                    self.drop(name)
+                    self.kept[name] = fds.pop()
+                elif "FDSTOREREMOVE" in fields:
+                    self.drop(name)
+                self.changed.notify_all()
+            for fd in fds:
+                os.close(fd)
+            if fields.get("READY") == "1":
+                self.ready.set()
+
+    def drop(self, name):
+        fd = self.kept.pop(name, None)
+        if fd is not None:
+            os.close(fd)
+
+    def wait_kept(self, count, deadline_s):
+        """True once @count descriptors are kept."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.kept) == count, deadline_s)
+
+    def start(self, command, env, log, deadline_s):
+        """The process, once it says that it is ready; what is kept is passed on to it."""
+        with self.lock:
+            names = list(self.kept)
+            fds = [self.listener.fileno()] + [self.kept[name] for name in names]
+        env = {**os.environ, **env, "NOTIFY_SOCKET": self.address, "LISTEN_FDS": str(len(fds)),
+               "LISTEN_FDNAMES": ":".join(["listen"] + names)}
+        # The shell puts them where they are looked for; first out of the way of each other.
+        top = max(fds + [FIRST_FD + len(fds)]) + 1
+        moves = ["exec %d>&%d" % (top + i, fd) for i, fd in enumerate(fds)]
+        moves += ["exec %d>&%d" % (FIRST_FD + i, top + i) for i in range(len(fds))]
+        moves += ["exec %d>&-" % (top + i) for i in range(len(fds))]
+        self.ready.clear()
+        process = subprocess.Popen(
+            ["bash", "-c", "; ".join(moves) + '; LISTEN_PID=$$ exec "$@"', "bash", *command],
+            env=env, pass_fds=fds, stdout=log, stderr=log)
+        if not self.ready.wait(deadline_s):
+            raise TimeoutError("not ready in time: " + " ".join(command))
+        return process

@@ -159,6 +159,7 @@ collector_of() { # collector_of FILE: the pid of the private collector that writ
 		tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | grep -q -- "--db $work/$1 " &&
 			echo "${folder#/proc/}"
 	done
+	return 0
 }
 
 kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status

@@ -12,6 +12,7 @@
 /* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
 #define PAGE_BYTES 32768
 #define CACHE_KIB  65536
+#define OPEN_BUSY_MS 5000
 
 int database_errno(int result)
 {
@@ -79,7 +80,7 @@ static int set_journal(sqlite3 *db, const char *sql, const char *wanted)
 
 static int configure(sqlite3 *db)
 {
-	char sql[256];
+	char sql[256], mode[16] = "";
 	int r;
 
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
@@ -96,8 +97,11 @@ static int configure(sqlite3 *db)
 	r = migrate_run(db);
 	if (r < 0)
 		return r;
-	r = set_journal(db, "PRAGMA journal_mode=WAL", "wal");
-	return r == -EBUSY ? -ENOTSUP : r;
+	/* Another mode is its answer where there is no shared memory, BUSY where somebody reads. */
+	r = read_text(db, "PRAGMA journal_mode=WAL", mode, sizeof(mode));
+	if (r < 0)
+		return r;
+	return strcmp(mode, "wal") ? -ENOTSUP : 0;
 }
 
 int database_open(const char *path, sqlite3 **ret)
@@ -108,7 +112,10 @@ int database_open(const char *path, sqlite3 **ret)
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
+	sqlite3_busy_timeout(db, OPEN_BUSY_MS);
 	r = r == SQLITE_OK ? configure(db) : database_errno(r);
+	sqlite3_busy_timeout(db, 0);
 	if (r < 0) {
 		database_close(db);
 		return r;

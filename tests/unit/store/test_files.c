@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -237,6 +238,36 @@ static void a_reader_does_not_stop_the_close(void **state)
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
 }
 
+/* Whoever looks at the file at that very moment holds a lock that WAL mode has to wait for. */
+static void a_reader_does_not_stop_the_opening(void **state)
+{
+	struct harness *h = *state;
+	const struct store_session_params params = {
+		.name = "job", .path = h->path, .uid = getuid(), .create = STORE_RESUME};
+	struct pollfd answer = {.events = POLLIN};
+	sqlite3 *reader;
+
+	harness_open(h);
+	send_ten(h, 1, 0);
+	harness_close(h);
+	for (int i = 0; i < 3; i++) {
+		restart(h);
+		assert_int_equal(sqlite3_open(h->path, &reader), SQLITE_OK);
+		assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM rtl_meta", NULL,
+					 NULL, NULL),
+			SQLITE_OK);
+		assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+		/* Neither open nor given up while somebody reads. */
+		answer.fd = store_answer_fd(h->store);
+		assert_int_equal(poll(&answer, 1, 50), 0);
+		assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+		assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+		harness_wait(h, STORE_OPENED);
+		assert_int_equal(store_session_close(h->session, 0), 0);
+		harness_wait(h, STORE_CLOSED);
+	}
+}
+
 static void a_service_names_its_files(void **state)
 {
 	struct harness *h = *state;
@@ -457,6 +488,7 @@ int main(void)
 		T(a_newer_schema_is_left_alone),
 		T(sessions_can_share_a_file),
 		T(a_reader_does_not_stop_the_close),
+		T(a_reader_does_not_stop_the_opening),
 		T(a_service_names_its_files),
 		T(the_index_lists_every_session),
 	};

@@ -17,7 +17,7 @@ struct intercept_queue {
 	struct capture *capture;
 	struct capture_queue *queue;
 	hsa_kernel_dispatch_packet_t *copy; /* of a whole ring: no batch is longer (rule 2) */
-	uint32_t copy_packets;
+	uint32_t copy_packets, copy_limit;
 	_Atomic(hsa_queue_t *) proxy; /* what the application has; NULL: no queue */
 
 	_Atomic uint32_t is_live; /* 0: hand on untouched, nobody counts any more */
@@ -73,7 +73,7 @@ static void packets_skip(
 static const void *packets_take(struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
-	bool has_room = count <= i->copy_packets;
+	bool has_room = count <= i->copy_limit;
 	struct dispatch_batch batch;
 
 	if (queue_is_dormant(i->queue)) {
@@ -133,7 +133,7 @@ static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint
 	i->capture = c;
 	i->queue = q;
 	i->copy = copy_new(proxy->size);
-	i->copy_packets = i->copy ? proxy->size : 0;
+	i->copy_packets = i->copy_limit = i->copy ? proxy->size : 0;
 	atomic_store(&i->is_busy, 0);
 	atomic_store(&i->is_live, 1);
 	atomic_store(&i->proxy, proxy);
@@ -234,6 +234,11 @@ void intercept_queues_free(struct intercept_queue *queues)
 {
 	if (queues)
 		munmap(queues, RECORDER_QUEUES * sizeof(*queues));
+}
+
+void intercept_limit_copy(struct capture *c, uint32_t block, uint32_t packets)
+{
+	queue_at(c, block)->copy_limit = packets;
 }
 
 const struct front_end intercept_front_end = {

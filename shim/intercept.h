@@ -14,3 +14,6 @@ extern const struct front_end intercept_front_end;
 /* What capture keeps for it, one a queue block; NULL: no memory. */
 struct intercept_queue *intercept_queues_new(void);
 void intercept_queues_free(struct intercept_queue *queues);
+
+/* For tests: as if the copy buffer of block @block had room for so many packets only. */
+void intercept_limit_copy(struct capture *capture, uint32_t block, uint32_t packets);

@@ -78,11 +78,15 @@ static void signal_store(hsa_signal_t handle, hsa_signal_value_t value)
 	amd_signal_t *signal = signal_at(handle);
 	struct synth_queue *queue;
 
-	if (signal->kind != AMD_SIGNAL_KIND_DOORBELL) {
+	queue = (struct synth_queue *)signal->queue_ptr;
+	if (!queue) {
 		__atomic_store_n(&signal->value, value, __ATOMIC_RELEASE);
 		return;
 	}
-	queue = (struct synth_queue *)signal->queue_ptr;
+	if (queue->on_ring) {
+		queue->on_ring(queue);
+		return;
+	}
 	atomic_store(&queue->doorbell_value, (uint64_t)value);
 	atomic_fetch_add(&queue->rings, 1);
 }

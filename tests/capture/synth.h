@@ -27,7 +27,7 @@ struct synth_exec {
 	uint64_t index; /* in the AQL queue */
 	uint64_t kernel_object;
 	uint64_t signal;
-	uint64_t cookie; /* of the packet */
+	uint64_t cookie;     /* of the packet */
 	uint64_t start, end; /* ticks */
 	uint32_t grid[3];
 	uint16_t workgroup[3];
@@ -43,7 +43,8 @@ struct synth_queue {
 	_Atomic uint64_t doorbell_value;
 	_Atomic uint64_t rings;
 	uint64_t rings_seen;
-	uint32_t block; /* of the recorder */
+	uint32_t block;				    /* of the recorder */
+	void (*on_ring)(struct synth_queue *queue); /* of a proxy: who hands its packets on */
 
 	/* The processor's. */
 	struct synth_exec *exec;

@@ -19,6 +19,7 @@ static const struct {
 	{EMULATE_BLIT_ALIGNED, 8, 0xc00a0500u, 0xf4080500u},
 	{EMULATE_BLIT_MISALIGNED, 6, 0xc0020400u, 0xf4000400u},
 	{EMULATE_BLIT_FILL, 4, 0xbf8c007fu, 0xbf8cc07fu},
+	{EMULATE_BLIT_FILL, 4, 0xbf8cc07fu, 0xbf8cc07fu}, /* ROCr 6 */
 };
 
 /* Kernel arguments as ROCr lays them out (BlitKernel::KernelArgs). */

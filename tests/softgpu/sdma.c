@@ -19,6 +19,8 @@
 #define MEM_POLL       (1u << 31)
 #define FUNC_EQUAL     3u
 #define BATCH	       64u
+/* Counts have 22 bits, from ROCr 6 on 30 where the engine has them (gfx90a); the rest is 0. */
+#define COUNT_MASK     0x3fffffffu
 
 #define BAD_PACKET 0u
 #define WAIT	   UINT32_MAX
@@ -38,7 +40,7 @@ static void spend_copy_time(struct queue *q, uint64_t bytes)
 
 static uint32_t copy_linear(struct queue *q, const uint32_t *p)
 {
-	uint64_t bytes = (uint64_t)(p[1] & 0x3fffffu) + 1;
+	uint64_t bytes = (uint64_t)(p[1] & COUNT_MASK) + 1;
 
 	memmove(memory_host(address(&p[5])), memory_host(address(&p[3])), bytes);
 	spend_copy_time(q, bytes);
@@ -74,7 +76,7 @@ static uint32_t copy_rect(struct queue *q, const uint32_t *p)
 
 static uint32_t const_fill(struct queue *q, const uint32_t *p)
 {
-	uint64_t bytes = (uint64_t)(p[4] & 0x3fffffu) + sizeof(uint32_t);
+	uint64_t bytes = (uint64_t)(p[4] & COUNT_MASK) + sizeof(uint32_t);
 	uint32_t *dst = memory_host(address(&p[1]));
 
 	for (uint64_t i = 0; i < bytes / sizeof(*dst); i++)

@@ -42,6 +42,9 @@ ANSWER(NOT_SUPPORTED, hsaKmtProcessVMRead, HSAuint32 pid, HsaMemoryRange *local,
 ANSWER(NOT_SUPPORTED, hsaKmtProcessVMWrite, HSAuint32 pid, HsaMemoryRange *local,
 	HSAuint64 local_count, HsaMemoryRange *remote, HSAuint64 remote_count, HSAuint64 *copied)
 
+/* Gone from later headers. */
+HSAKMT_STATUS hsaKmtGetKernelDebugTrapVersionInfo(HSAuint32 *major, HSAuint32 *minor);
+
 /* Debugger, hardware counters, stream performance monitor. */
 ANSWER(NOT_SUPPORTED, hsaKmtReportQueue, HSA_QUEUEID id, HsaQueueReport *report)
 ANSWER(NOT_SUPPORTED, hsaKmtGetQueueInfo, HSA_QUEUEID id, HsaQueueInfo *info)

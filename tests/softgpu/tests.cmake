@@ -13,6 +13,7 @@ target_compile_definitions(softgpu_test PUBLIC
 	SOFTGPU_LIBRARY="$<TARGET_FILE:softgpu>"
 	TEST_CODE_OBJECT="${softgpu_kernels}"
 	SOFTGPU_TRUTH_PROGRAM="$<TARGET_FILE:softgpu-truth>")
+target_include_directories(softgpu_test SYSTEM PUBLIC ${HSAKMT_INCLUDE_DIR})
 target_link_libraries(softgpu_test PUBLIC
 	rtl_flags PkgConfig::CMOCKA ${HSA_RUNTIME_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(softgpu_test softgpu_test_kernels softgpu softgpu-truth)

@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #define GPU_BANKS     4u
+/* The kernel driver's names of chip families. */
+#define FAMILY_AI     141u
+#define FAMILY_NV     143u
 #define VRAM_BYTES    (64ull << 30)
 #define LDS_BASE      0x1000000000000ull /* gfx9's apertures: the upper half must not be 0 */
 #define SCRATCH_BASE  0x2000000000000ull
@@ -86,6 +89,10 @@ static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
 	p->DeviceId = (HSAuint16)t->device_id;
 	p->LocationId = (0x03u + 3u * ordinal) << 8; /* bus:00.0 */
 	p->LocalMemSize = VRAM_BYTES;
+#ifdef SOFTGPU_HAS_NUM_XCC
+	p->NumXcc = 1;
+	p->FamilyID = t->major == 9 ? FAMILY_AI : FAMILY_NV;
+#endif
 	p->MaxEngineClockMhzFCompute = 1700;
 	p->DrmRenderMinor = -1;
 	p->HiveID = softgpu_config.count > 1 ? HIVE_ID : 0;

@@ -2,12 +2,16 @@
 #include "cli/jobenv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/cleanup.h"
+#include "proto/mode.h"
+
+#define CALLS_LIBRARY "librtl-calls.so"
 
 /* Takes ownership of @value. */
 static void put(struct jobenv *env, const char *name, char *value)
@@ -148,28 +152,56 @@ static int put_leaks(struct jobenv *env)
 }
 #endif
 
-static int put_preload(struct jobenv *env, const char *shim)
+/* librtl-calls.so, which lies beside the shim, where the mode records host calls; "": not. */
+static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
+{
+	const char *name = params->mode ? params->mode : getenv("RTL_MODE");
+	const struct mode *mode = mode_find(name ? name : "");
+	const char *slash = strrchr(params->shim, '/');
+	int n;
+
+	*ret = '\0';
+	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & HOST_CALLS))
+		return 0;
+	n = snprintf(ret, PATH_MAX, "%.*s" CALLS_LIBRARY,
+		slash ? (int)(slash + 1 - params->shim) : 0, params->shim);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* @library in front of @list, which may be empty; unless it is in it. A fresh string, or NULL. */
+static char *prepend(const char *library, const char *list)
+{
+	char *joined;
+
+	if (!*library || preload_has(*list ? list : NULL, library))
+		return strdup(list);
+	if (asprintf(&joined, "%s%s%s", library, *list ? ":" : "", list) < 0)
+		return NULL;
+	return joined;
+}
+
+static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 {
 	const char *preload = getenv("LD_PRELOAD");
 	const char *sanitizer = NULL;
-	CLEANUP(free_p) char *ours = NULL;
+	CLEANUP(free_p) char *with_shim = NULL, *with_calls = NULL, *whole = NULL;
+	char calls[PATH_MAX];
+	int r;
 
-	if (strpbrk(shim, " :")) {
+	if (strpbrk(params->shim, " :")) {
 		env->is_without_preload = true;
 		return 0;
 	}
-	if (preload && preload_has(preload, shim))
-		return put_copy(env, "LD_PRELOAD", preload);
+	r = find_calls(params, calls);
+	if (r < 0)
+		return r;
 #ifdef RTL_SANITIZE
 	dl_iterate_phdr(find_sanitizer, &sanitizer);
 #endif
-	if (asprintf(&ours, "%s%s%s", sanitizer ? sanitizer : "", sanitizer ? ":" : "", shim) < 0) {
-		ours = NULL;
-		return -ENOMEM;
-	}
-	if (!preload || !*preload)
-		return put_copy(env, "LD_PRELOAD", ours);
-	return put_joined(env, "LD_PRELOAD", ours, ':', preload);
+	with_shim = prepend(params->shim, preload ? preload : "");
+	with_calls = with_shim ? prepend(calls, with_shim) : NULL;
+	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
+	return whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
 }
 
 static int put_softgpu(struct jobenv *env, const char *folder)
@@ -213,7 +245,7 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 	if (r == 0)
 		r = put_copy(env, "HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
 	if (r == 0)
-		r = put_preload(env, params->shim);
+		r = put_preload(env, params);
 #ifdef RTL_SANITIZE
 	if (r == 0)
 		r = put_leaks(env);

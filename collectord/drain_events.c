@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/ingest_calls.h"
 #include "collectord/ingest_copies.h"
 #include "collectord/ingest_markers.h"
 #include "proto/cleanup.h"
@@ -111,6 +112,9 @@ static int take_entry(struct event_drain *drain, const struct recorder_event *ev
 	case RECORDER_CALL_COPY:
 	case RECORDER_CALL_COPY_TIMES:
 		return ingest_copy_entry(drain->writer, drain->process, call);
+	case RECORDER_CALL_HOST:
+	case RECORDER_CALL_COLLECTIVE:
+		return ingest_call_entry(drain->writer, drain->process, call);
 	default:
 		return -EBADMSG;
 	}

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "collectord/ingest_calls.h"
 #include "collectord/ingest_copies.h"
 #include "collectord/ingest_markers.h"
 #include "proto/fault.h"
@@ -311,6 +312,8 @@ static bool is_record(const Rtl__Frame *frame)
 	case RTL__FRAME__BODY_MARKERS:
 	case RTL__FRAME__BODY_COPIES:
 	case RTL__FRAME__BODY_COPY_TIMES:
+	case RTL__FRAME__BODY_HOST_CALLS:
+	case RTL__FRAME__BODY_COLLECTIVES:
 		return true;
 	default:
 		return false;
@@ -329,6 +332,10 @@ static int take_records(struct writer *writer, struct process *process, const Rt
 		return ingest_copies(writer, process, frame->copies, why);
 	case RTL__FRAME__BODY_COPY_TIMES:
 		return ingest_copy_times(writer, process, frame->copy_times, why);
+	case RTL__FRAME__BODY_HOST_CALLS:
+		return ingest_host_calls(writer, process, frame->host_calls, why);
+	case RTL__FRAME__BODY_COLLECTIVES:
+		return ingest_collectives(writer, process, frame->collectives, why);
 	default:
 		return bad(why, "a frame that no shim sends");
 	}

@@ -46,6 +46,7 @@ void intern_done(struct intern *intern)
 		free(shape);
 	}
 	intern->bytes = 0;
+	memset(intern->apis, 0, sizeof(intern->apis));
 }
 
 static int add_text(struct intern *intern, struct intern_text **texts, const char *text, int64_t id)
@@ -230,6 +231,26 @@ int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id
 		r = add_text(intern, &intern->kernels, symbol, id);
 	if (r == 0)
 		*ret_id = id;
+	return r;
+}
+
+int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,
+	int64_t *ret_id)
+{
+	sqlite3_stmt *put = intern->statements->at[ST_API_PUT];
+	int r = 0;
+
+	if (!intern->apis[api]) {
+		r = intern_put_text(intern, name, ret_id);
+		if (r < 0)
+			return r;
+		sqlite3_bind_int64(put, 1, *ret_id);
+		database_bind_text(put, 2, arguments);
+		r = database_run(put);
+		if (r == 0)
+			intern->apis[api] = *ret_id;
+	}
+	*ret_id = intern->apis[api];
 	return r;
 }
 

@@ -28,6 +28,9 @@ struct intern_shape_key {
 };
 static_assert(sizeof(struct intern_shape_key) == 56, "compared as bytes");
 
+/* Functions of the host's tables: HIP's, then RCCL's. */
+#define INTERN_APIS_MAX 512u
+
 struct intern {
 	struct statements *statements; /* borrowed */
 	sqlite3 *db;		       /* borrowed */
@@ -35,6 +38,7 @@ struct intern {
 	struct intern_text *kernels; /* by symbol */
 	struct intern_shape *shapes;
 	size_t bytes;
+	int64_t apis[INTERN_APIS_MAX]; /* row ids; 0: not asked for yet */
 };
 
 /* Empties the mirror and reads it from the database. -ENOMEM, or as database_errno(). */
@@ -48,4 +52,6 @@ void intern_forget_process(struct intern *intern, int64_t process_id);
  */
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id);
 int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id);
+int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,
+	int64_t *ret_id); /* @api: below INTERN_APIS_MAX, always of the same name */
 int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id);

@@ -94,6 +94,15 @@
 		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                  \
 	X(COPY_TIMES, "UPDATE rtl_copy_base SET start_ns = ?3, end_ns = ?4 "                       \
 		      "WHERE process_id = ?1 AND number = ?2 AND start_ns IS NULL")                \
+	X(API_PUT, "INSERT OR IGNORE INTO rtl_api (id, arguments) VALUES (?1, ?2)")                \
+	X(CALL_PUT, "INSERT OR IGNORE INTO rtl_call_base (id, process_id, parent, tid, api_id, "   \
+		    "start_ns, end_ns, result, stream, marker, arguments, graph_exec, "            \
+		    "graph_launch) "                                                               \
+		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")             \
+	X(COLLECTIVE_PUT, "INSERT OR IGNORE INTO rtl_collective_base (id, comm, comm_rank, "       \
+			  "comm_size, seq, count, bytes, datatype, reduction, peer, group_id, "    \
+			  "launch_id) "                                                            \
+			  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")            \
 	/* total(): exact below 2^53, and no error above, where only a lie gets. */                \
 	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
 		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \

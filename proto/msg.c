@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/collectives.h"
 #include "proto/copies.h"
 #include "proto/counters.h"
 #include "proto/frame.h"
+#include "proto/host_calls.h"
 #include "proto/limits.h"
 
 #define ARENA_FIRST_BYTES (64u << 10)
@@ -164,6 +166,42 @@ static bool copy_times_are_valid(const Rtl__CopyTimes *t)
 	       t->n_start_ns == t->n && t->n_duration_ns == t->n;
 }
 
+static bool host_calls_are_valid(const Rtl__HostCalls *c)
+{
+	size_t words = 0;
+
+	if (!c->has_n || c->n == 0 || c->n > FRAME_RECORDS_MAX)
+		return false;
+	if (c->n_api != c->n || c->n_id != c->n || c->n_parent != c->n || c->n_tid != c->n ||
+		c->n_start_ns != c->n || c->n_duration_ns != c->n || c->n_marker != c->n ||
+		c->n_result != c->n || c->n_stream != c->n || c->n_arg_count != c->n)
+		return false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (c->api[i] >= RTL_HOST_COUNT ||
+			c->arg_count[i] != host_call_info[c->api[i]].words)
+			return false;
+		words += c->arg_count[i];
+	}
+	return c->n_arg == words;
+}
+
+static bool collectives_are_valid(const Rtl__Collectives *c)
+{
+	if (!c->has_n || c->n == 0 || c->n > FRAME_RECORDS_MAX)
+		return false;
+	if (c->n_op != c->n || c->n_id != c->n || c->n_parent != c->n || c->n_tid != c->n ||
+		c->n_start_ns != c->n || c->n_duration_ns != c->n || c->n_marker != c->n ||
+		c->n_result != c->n || c->n_stream != c->n || c->n_count != c->n ||
+		c->n_bytes != c->n || c->n_datatype != c->n || c->n_reduction != c->n ||
+		c->n_comm != c->n || c->n_comm_rank != c->n || c->n_comm_size != c->n ||
+		c->n_seq != c->n || c->n_peer != c->n || c->n_group != c->n)
+		return false;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!collective_name(c->op[i]))
+			return false;
+	return true;
+}
+
 static bool defines_are_valid(const Rtl__Defines *defines)
 {
 	for (size_t i = 0; i < defines->n_shapes; i++)
@@ -186,6 +224,10 @@ static bool body_is_valid(const Rtl__Frame *frame)
 		return frame->has_number && copies_are_valid(frame->copies);
 	case RTL__FRAME__BODY_COPY_TIMES:
 		return frame->has_number && copy_times_are_valid(frame->copy_times);
+	case RTL__FRAME__BODY_HOST_CALLS:
+		return frame->has_number && host_calls_are_valid(frame->host_calls);
+	case RTL__FRAME__BODY_COLLECTIVES:
+		return frame->has_number && collectives_are_valid(frame->collectives);
 	case RTL__FRAME__BODY_DEFINES:
 		return defines_are_valid(frame->defines);
 	default:

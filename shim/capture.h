@@ -55,6 +55,8 @@ struct capture_hsa {
 	bool leave_batch_tail;
 	/* Mode lite: packets with a signal of the application's are rows without a time. */
 	bool leave_own_signals;
+	/* Mode hip: a dispatch of a thread that is in no host call is counted. */
+	bool count_unlinked;
 };
 
 struct capture;

@@ -184,6 +184,8 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 			dispatch_signal_used(batch->capture, signal);
 		return 0;
 	}
+	if (__builtin_expect(batch->capture->hsa.count_unlinked, 0) && !origin->call)
+		recorder_count_queue(block, RTL_Q_unlinked, 1);
 	slot_fill(batch, ref, packet, origin, symbol & ~SYMBOL_UNWANTED, seq);
 	private = slot_private_of(batch->capture, ref);
 	private->packet = index;

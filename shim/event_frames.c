@@ -18,7 +18,11 @@
 #define KINDS	      ((uint32_t)RECORDER_CALL_KINDS)
 
 /* Markers are kind 0, calls their enum recorder_call_kind. */
-static const struct event_encoder *const encoders[KINDS] = {&event_markers};
+static const struct event_encoder *const encoders[KINDS] = {
+	&event_markers,
+	[RECORDER_CALL_HOST] = &event_host_calls,
+	[RECORDER_CALL_COLLECTIVE] = &event_collectives,
+};
 
 /* Entries of one kind, picked for a frame. */
 struct event_pick {

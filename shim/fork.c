@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "shim/thread_state.h"
+#include "shim/calls.h"
 #include "shim/events.h"
 #include "shim/fd.h"
 #include "shim/hooks.h"
@@ -19,6 +20,7 @@ static void fork_in_child(void)
 
 	events_forget();
 	thread_state_forget();
+	calls_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
 	if (!capture)
 		return;

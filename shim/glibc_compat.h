@@ -13,6 +13,7 @@ GLIBC_OLD(dladdr, "2.2.5");
 GLIBC_OLD(dlopen, "2.2.5");
 GLIBC_OLD(dlclose, "2.2.5");
 GLIBC_OLD(dlsym, "2.2.5");
+GLIBC_OLD(dlvsym, "2.2.5");
 GLIBC_OLD(pthread_create, "2.2.5");
 GLIBC_OLD(pthread_join, "2.2.5");
 GLIBC_OLD(pthread_detach, "2.2.5");

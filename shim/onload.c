@@ -8,6 +8,7 @@
 
 #include "proto/clock.h"
 #include "shim/onload.h"
+#include "shim/calls.h"
 #include "shim/config.h"
 #include "shim/events.h"
 #include "shim/fork.h"
@@ -99,6 +100,7 @@ static int shim_capture_create(struct shim *s)
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
+		.count_unlinked = config_has(HOST_CALLS),
 		.leave_batch_tail = s->version >= RUNTIME_ROCM7,
 	};
 
@@ -255,11 +257,16 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	}
 	config_read((const char *const *)environ, &shim.config);
 	slog_init(shim.config.debug);
-	if (shim.config.is_off)
+	if (shim.config.is_off) {
+		calls_switch_off();
 		return true;
+	}
 	if (shim.config.unknown_mode[0])
 		slog_tell("RTL_MODE=%s is no mode; recording as %s", shim.config.unknown_mode,
 			shim.config.mode->name);
+	if (config_has(HOST_CALLS) && !calls_are_attached())
+		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
+			  "not recorded");
 	if (shim.config.unknown_front_end[0])
 		slog_tell("RTL_FRONT_END=%s is no front end; it is chosen as ever",
 			shim.config.unknown_front_end);

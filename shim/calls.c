@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/calls.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "proto/clock.h"
+#include "shim/events.h"
+#include "shim/gate.h"
+#include "shim/thread_state.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* RCCL asks HIP, which may ask itself; deeper ones have a record and no children. */
+#define CALL_DEPTH_MAX 6u
+
+struct open_call {
+	uint64_t id;
+	uintptr_t frame;	   /* address of its struct call_frame */
+	struct thread_count count; /* of its dispatches, while another one is inside */
+};
+
+/* Calls that the thread is in, outermost first. */
+static __thread struct open_calls {
+	uint32_t depth;
+	struct open_call at[CALL_DEPTH_MAX];
+} open_calls;
+
+static _Atomic uint64_t call_last_id;
+static _Atomic bool call_is_attached;
+static _Atomic bool call_is_off;
+
+uint64_t calls_reserve(void)
+{
+	event_count(RTL_P_calls_begun);
+	return atomic_fetch_add_explicit(&call_last_id, 1, memory_order_relaxed) + 1;
+}
+
+/*
+ * The stack grows down: a call whose frame lies at or below an address that is in use further out
+ * was left without a return.
+ */
+static void drop_left(struct open_calls *open, uintptr_t address)
+{
+	uint32_t depth = open->depth;
+
+	while (depth && open->at[depth - 1].frame <= address)
+		depth--;
+	if (depth == open->depth)
+		return;
+	open->depth = depth;
+	thread_state.call = depth ? open->at[depth - 1].id : 0;
+	if (depth)
+		thread_state.count = open->at[depth - 1].count;
+}
+
+static void push(struct open_calls *open, const struct call_frame *frame)
+{
+	if (open->depth == CALL_DEPTH_MAX)
+		return;
+	if (open->depth)
+		open->at[open->depth - 1].count = thread_state.count;
+	open->at[open->depth++] = (struct open_call){.id = frame->id, .frame = (uintptr_t)frame};
+	thread_state.call = frame->id;
+}
+
+void calls_begin_as(struct call_frame *frame, uint64_t id)
+{
+	struct open_calls *open = &open_calls;
+
+	drop_left(open, (uintptr_t)frame);
+	frame->id = id;
+	frame->parent = open->depth ? open->at[open->depth - 1].id : 0;
+	push(open, frame);
+	frame->marker = thread_state.marker;
+	frame->start_ns = clock_boottime_ns();
+}
+
+EXPORT void rtl_call_begin(struct call_frame *frame)
+{
+	frame->id = 0;
+	if (gate_is_open(gate_load(&gate_word)))
+		calls_begin_as(frame, calls_reserve());
+}
+
+EXPORT void rtl_call_end(struct call_frame *frame, const struct call_end *end)
+{
+	uint64_t end_ns;
+	struct recorder_call *call;
+
+	if (!frame->id)
+		return;
+	end_ns = clock_boottime_ns();
+	drop_left(&open_calls, (uintptr_t)frame);
+	call = event_call_take(end->kind);
+	if (!call)
+		return;
+	call->id = frame->id;
+	call->parent = frame->parent;
+	call->start_ns = frame->start_ns;
+	call->end_ns = end_ns;
+	call->marker = frame->marker;
+	call->stream = end->stream;
+	call->tid = thread_state_tid();
+	call->result = end->result;
+	call->api = (uint16_t)end->api;
+	memcpy(call->arg, end->words, end->count * sizeof(call->arg[0]));
+	event_call_publish(call);
+}
+
+EXPORT void rtl_calls_attach(void)
+{
+	atomic_store_explicit(&call_is_attached, true, memory_order_relaxed);
+}
+
+bool calls_are_attached(void)
+{
+	return atomic_load_explicit(&call_is_attached, memory_order_relaxed);
+}
+
+void calls_switch_off(void)
+{
+	atomic_store_explicit(&call_is_off, true, memory_order_relaxed);
+}
+
+bool calls_are_off(void)
+{
+	return atomic_load_explicit(&call_is_off, memory_order_relaxed);
+}
+
+void calls_forget(void)
+{
+	open_calls.depth = 0;
+	thread_state.call = 0;
+}

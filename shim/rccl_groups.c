@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/rccl_groups.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+#include "proto/collectives.h"
+#include "shim/calls.h"
+
+/* Communicators that one group makes: one for each GPU of the node. */
+#define DEFERRED_MAX 16u
+
+struct deferred {
+	void **comm;
+	struct communicator known;
+};
+
+static __thread struct group {
+	uint32_t depth;
+	uint32_t count; /* of deferred */
+	uint64_t end;	/* number of the call that ends it */
+	struct deferred deferred[DEFERRED_MAX];
+} group;
+
+void rccl_group_enter(void)
+{
+	if (!group.depth++)
+		group.end = calls_reserve();
+}
+
+void rccl_group_leave(void)
+{
+	if (group.depth && --group.depth)
+		return;
+	for (uint32_t i = 0; i < group.count; i++)
+		communicators_add(*group.deferred[i].comm, &group.deferred[i].known);
+	group.count = 0;
+	group.end = 0;
+}
+
+bool rccl_group_is_outermost(void)
+{
+	return group.depth == 1;
+}
+
+uint64_t rccl_group_end(void)
+{
+	return group.depth ? group.end : 0;
+}
+
+bool rccl_group_defer(void **comm, const struct communicator *known)
+{
+	if (!group.depth || group.count == DEFERRED_MAX)
+		return false;
+	group.deferred[group.count++] = (struct deferred){comm, *known};
+	return true;
+}
+
+uint64_t rccl_identity_of_process(uint64_t call, uint64_t start_ns)
+{
+	uint64_t parts[] = {(uint64_t)getpid(), call, start_ns};
+
+	return communicator_identity(parts, sizeof(parts));
+}
+
+uint64_t rccl_identity_of_split(uint64_t parent, uint64_t split, int color)
+{
+	uint64_t parts[] = {parent, split, (uint64_t)(int64_t)color};
+
+	if (parent == COLLECTIVE_NO_COMM)
+		return COLLECTIVE_NO_COMM;
+	return communicator_identity(parts, sizeof(parts));
+}

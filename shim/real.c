@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/real.h"
+#include "shim/glibc_compat.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct search {
+	const char *library;
+	char path[PATH_MAX]; /* of a loaded library of that name; "": none */
+};
+
+real_dlsym_fn real_dlsym(void)
+{
+	static void *_Atomic cache;
+	void *found = atomic_load_explicit(&cache, memory_order_acquire);
+	real_dlsym_fn function;
+
+	if (!found) {
+		/* The version that it has had on x86-64 since there is one. */
+		found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		atomic_store_explicit(&cache, found, memory_order_release);
+	}
+	memcpy(&function, &found, sizeof(function));
+	return function;
+}
+
+static bool is_ours(const void *address)
+{
+	Dl_info here, there;
+
+	return dladdr((const void *)real_find, &here) && dladdr(address, &there) &&
+	       here.dli_fbase == there.dli_fbase;
+}
+
+/* Without a look at who asks: @handle is never RTLD_NEXT. */
+static void *find_in(const char *path, const char *name)
+{
+	real_dlsym_fn find = real_dlsym();
+	void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+	void *found;
+
+	if (!handle)
+		return NULL;
+	found = find(handle, name);
+	dlclose(handle);
+	return found && !is_ours(found) ? found : NULL;
+}
+
+static int note_library(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	struct search *search = data;
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)bytes;
+	name = name ? name + 1 : info->dlpi_name;
+	if (strncmp(name, search->library, strlen(search->library)))
+		return 0;
+	if (strlen(info->dlpi_name) >= sizeof(search->path))
+		return 0;
+	strcpy(search->path, info->dlpi_name);
+	return 1;
+}
+
+void *real_find(const char *name, const char *library, const void *caller)
+{
+	struct search search = {.library = library};
+	real_dlsym_fn find = real_dlsym();
+	Dl_info info;
+	void *found;
+
+	if (!find)
+		return NULL;
+	found = find(RTLD_NEXT, name);
+	if (found)
+		return found;
+	if (dladdr(caller, &info) && info.dli_fname)
+		found = find_in(info.dli_fname, name);
+	if (found)
+		return found;
+	dl_iterate_phdr(note_library, &search);
+	return search.path[0] ? find_in(search.path, name) : NULL;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The real function behind one that we export for LD_PRELOAD. Any thread, at the first call of a
+ * function; takes the loader's locks as every dlsym does.
+ */
+
+/*
+ * What the program would have called without us: the next definition in the global scope; else
+ * the one among the dependencies of the library that @caller lies in, since Python opens its
+ * extension modules privately; else the one in a loaded library whose file name begins with
+ * @library ("librccl.so"). NULL: there is none.
+ */
+void *real_find(const char *name, const char *library, const void *caller);
+
+/* dlsym itself, whoever else defines it. NULL: not on this libc. */
+typedef void *(*real_dlsym_fn)(void *handle, const char *name);
+real_dlsym_fn real_dlsym(void);

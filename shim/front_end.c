@@ -5,6 +5,13 @@
 #include <stddef.h>
 
 #include "shim/capture.h"
+#include "shim/intercept.h"
+#include "shim/shadow.h"
+
+/* In the order of how often they follow a queue. */
+static const struct front_end *const all[] = {&shadow_front_end, &intercept_front_end};
+
+#define ALL (sizeof(all) / sizeof(*all))
 
 static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
 
@@ -43,6 +50,26 @@ static hsa_status_t create_by(struct capture *c, const struct front_end *end,
 	return status;
 }
 
+hsa_status_t front_ends_intercept(struct capture *c, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
+{
+	hsa_status_t status = HSA_STATUS_ERROR;
+
+	*ret_why = ends->is_off ? ends->why : NULL;
+	if (!*ret_why)
+		status = intercept_front_end.create(c, request, queue);
+	if (status != HSA_STATUS_SUCCESS) {
+		if (!*ret_why)
+			*ret_why = why_not_eligible;
+		status = capture_hsa_of(c)->intercept_create(request->agent, request->size,
+			request->type, request->callback, request->data,
+			request->private_segment_size, request->group_segment_size, queue);
+	}
+	if (status == HSA_STATUS_SUCCESS)
+		queue_count(c, *ret_why);
+	return status;
+}
+
 hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
 {
@@ -77,20 +104,17 @@ const char *front_ends_adopt(
 	return why;
 }
 
-hsa_status_t front_ends_destroy(struct capture *c, const struct front_ends *ends,
-	hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue))
+hsa_status_t front_ends_destroy(
+	struct capture *c, hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue))
 {
-	const struct front_end *end[] = {ends->first, ends->fallback};
 	const struct front_end *followed_by = NULL;
 	uint32_t block = FRONT_END_NO_BLOCK;
 	hsa_status_t status;
 
-	for (size_t i = 0; !followed_by && i < sizeof(end) / sizeof(*end); i++) {
-		if (!end[i])
-			continue;
-		end[i]->release(c, queue, &block);
+	for (size_t i = 0; !followed_by && i < ALL; i++) {
+		all[i]->release(c, queue, &block);
 		if (block != FRONT_END_NO_BLOCK)
-			followed_by = end[i];
+			followed_by = all[i];
 	}
 	status = destroy(queue);
 	if (followed_by)
@@ -100,13 +124,11 @@ hsa_status_t front_ends_destroy(struct capture *c, const struct front_ends *ends
 	return status;
 }
 
-bool front_ends_quiesce(struct capture *c, const struct front_ends *ends, uint64_t deadline_ns)
+bool front_ends_quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	bool is_quiet = true;
 
-	if (ends->first)
-		is_quiet &= ends->first->quiesce(c, deadline_ns);
-	if (ends->fallback)
-		is_quiet &= ends->fallback->quiesce(c, deadline_ns);
+	for (size_t i = 0; i < ALL; i++)
+		is_quiet &= all[i]->quiesce(c, deadline_ns);
 	return is_quiet;
 }

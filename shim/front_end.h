@@ -62,6 +62,8 @@ struct front_ends {
 	const struct front_end *fallback; /* for queues that `first` cannot follow; NULL: plain */
 	const char *why;		  /* there is no `first`; NULL where there is */
 	bool is_asked_for;		  /* ... because the user wants none */
+	bool is_off;			  /* ... and no queue may be followed in any other way */
+	const char *tool;		  /* file of a tool that came before us, "" without one */
 };
 
 /*
@@ -76,12 +78,18 @@ const char *front_ends_adopt(
 	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);
 
 /*
+ * As hsa_amd_queue_intercept_create, for another tool that makes its queues by it: our callback
+ * is registered first and so is called last, with what the tool hands to the device.
+ */
+hsa_status_t front_ends_intercept(struct capture *capture, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why);
+
+/*
  * Around the original destroy: harvests before and after it, counts it. @destroy gets @queue and
  * returns the runtime's status, which is returned.
  */
-hsa_status_t front_ends_destroy(struct capture *capture, const struct front_ends *ends,
-	hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue));
+hsa_status_t front_ends_destroy(
+	struct capture *capture, hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue));
 
 /* quiesce() of all of them. */
-bool front_ends_quiesce(
-	struct capture *capture, const struct front_ends *ends, uint64_t deadline_ns);
+bool front_ends_quiesce(struct capture *capture, uint64_t deadline_ns);

@@ -109,6 +109,24 @@ HOOK_SIGNAL_STORE(hsa_signal_silent_store_screlease)
 
 /* ---- queues ------------------------------------------------------------------------------- */
 
+/*
+ * A queue stays plain; said only now, because a program without queues has nothing that could be
+ * missing. One line where nobody would expect it.
+ */
+static void queue_say(const char *why)
+{
+	const struct front_ends *ends = &hooks.front_ends;
+
+	slog_debug(1, "a queue is left plain: %s", why);
+	if (ends->is_asked_for)
+		return;
+	if (ends->tool[0])
+		slog_tell("%s has queues of this process, whose kernels are not recorded: %s",
+			ends->tool, why);
+	else if (why == ends->why)
+		slog_tell("no kernels are recorded: %s", why);
+}
+
 static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
@@ -136,10 +154,7 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
 	}
 	if (why && status == HSA_STATUS_SUCCESS)
-		slog_debug(1, "a queue is left plain: %s", why);
-	/* Only now: a program without queues has nothing that could be missing. */
-	if (why && why == hooks.front_ends.why && !hooks.front_ends.is_asked_for)
-		slog_tell("no kernels are recorded: %s", why);
+		queue_say(why);
 	return status;
 }
 
@@ -147,9 +162,30 @@ static hsa_status_t hook_hsa_queue_destroy(hsa_queue_t *queue)
 {
 	struct capture *capture = capture_in_use();
 
-	return capture ? front_ends_destroy(
-				 capture, &hooks.front_ends, queue, REAL(hsa_queue_destroy))
+	return capture ? front_ends_destroy(capture, queue, REAL(hsa_queue_destroy))
 		       : REAL(hsa_queue_destroy)(queue);
+}
+
+/* A tool that came after us makes its queues: between it and the device there is a place. */
+static hsa_status_t hook_hsa_amd_queue_intercept_create(hsa_agent_t agent, uint32_t size,
+	hsa_queue_type32_t type, void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
+	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
+{
+	struct capture *capture = capture_in_use();
+	struct queue_request request = {
+		agent, 0, size, type, callback, data, private_segment_size, group_segment_size};
+	int gpu = capture ? agents_find(hooks.agents, agent) : -1;
+	hsa_status_t status;
+	const char *why;
+
+	if (gpu < 0)
+		return REAL(hsa_amd_queue_intercept_create)(agent, size, type, callback, data,
+			private_segment_size, group_segment_size, queue);
+	request.gpu = (uint32_t)gpu;
+	status = front_ends_intercept(capture, &hooks.front_ends, &request, queue, &why);
+	if (why && status == HSA_STATUS_SUCCESS)
+		queue_say(why);
+	return status;
 }
 
 /* Who has the raw doorbell rings past us: those who ask have a way for "no". */
@@ -280,6 +316,7 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	X(hsa_executable_freeze)                                                                   \
 	X(hsa_executable_destroy)                                                                  \
 	X(hsa_queue_destroy)                                                                       \
+	X(hsa_amd_queue_intercept_create)                                                          \
 	X(hsa_queue_create)                                                                        \
 	X(hsa_amd_queue_get_info)
 

@@ -174,6 +174,7 @@ static void shim_front_ends_choose(struct shim *s)
 
 	s->version = facts.version;
 	runtime_choose(&facts, s->config.front_end, &s->front_ends);
+	s->front_ends.tool = tool;
 	if (s->front_ends.first)
 		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
 	else
@@ -294,8 +295,8 @@ EXPORT void OnUnload(void)
 		return;
 	capture_stop(shim.capture);
 	/* A dispatch that is under way is over in microseconds. */
-	is_quiet = front_ends_quiesce(
-		shim.capture, &shim.front_ends, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_quiet =
+		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_ended = worker_stop(is_quiet && is_out);
 	/* The thread may not read a signal that the runtime has freed. */

@@ -164,8 +164,10 @@ void runtime_choose(
 	if (wish == FRONT_END_NONE) {
 		ret->why = "RTL_FRONT_END=none";
 		ret->is_asked_for = true;
+		ret->is_off = true;
 	} else if (facts->tool == RUNTIME_TOOL_SUBMITS) {
 		ret->why = "another tool handles the packets of this process";
+		ret->is_off = true;
 	} else if (wish == FRONT_END_INTERCEPT_UNSAFE && facts->has_intercept) {
 		ret->first = &intercept_front_end;
 	} else if (wish == FRONT_END_INTERCEPT || wish == FRONT_END_INTERCEPT_UNSAFE) {

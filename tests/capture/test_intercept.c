@@ -21,7 +21,8 @@
 
 /* Agents: 1 as usual, 2 with doorbells that cannot be followed. */
 static const struct front_ends only_intercept = {.first = &intercept_front_end};
-static const struct front_ends both = {&shadow_front_end, &intercept_front_end, NULL, false};
+static const struct front_ends both = {
+	.first = &shadow_front_end, .fallback = &intercept_front_end};
 static const struct front_ends only_shadow = {.first = &shadow_front_end};
 
 static struct world {
@@ -68,9 +69,9 @@ static struct synth_queue *create(
 	return synth_of_hsa(queue);
 }
 
-static void destroy(const struct front_ends *ends, struct synth_queue *queue)
+static void destroy(struct synth_queue *queue)
 {
-	assert_int_equal(front_ends_destroy(world.capture, ends, synth_hsa_queue(queue),
+	assert_int_equal(front_ends_destroy(world.capture, synth_hsa_queue(queue),
 				 capture_hsa_of(world.capture)->queue_destroy),
 		HSA_STATUS_SUCCESS);
 }
@@ -120,7 +121,7 @@ static void the_queue_is_created_as_it_was_asked_for(void **state)
 	assert_int_equal(process(RTL_P_queues_created), 1);
 	assert_int_equal(process(RTL_P_queues_followed), 1);
 	assert_int_equal(process(RTL_P_queues_intercepted), 1);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	assert_int_equal(process(RTL_P_queues_destroyed), 1);
 	world_end();
 }
@@ -152,7 +153,7 @@ static void the_application_s_packet_is_not_changed(void **state)
 	assert_int_equal(value(queue, RTL_Q_recorded), 2);
 	harvest_signal_destroy(world.capture, own);
 	synth_signal_free(own);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	world_end();
 }
 
@@ -185,7 +186,7 @@ static void more_packets_than_there_is_room_for_are_counted_and_left_alone(void 
 	assert_int_equal(value(queue, RTL_Q_untimed_unstamped), 4);
 	assert_int_equal(value(queue, RTL_Q_skipped_not_kernel), 1);
 	check_against_device(world.capture, world.reader, device, 0);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	world_end();
 }
 
@@ -215,12 +216,11 @@ static void after_the_stop_packets_are_counted_and_left_alone(void **state)
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	capture_stop(world.capture);
-	assert_true(front_ends_quiesce(
-		world.capture, &only_intercept, clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(front_ends_quiesce(world.capture, clock_monotonic_ns() + DEADLINE_NS));
 	(void)synth_submit(world.capture, queue, &kernel);
 	assert_int_equal(value(queue, RTL_Q_skipped_shutdown), 1);
 	assert_int_equal(synth_device_of(queue)->ring[0].completion_signal.handle, 0);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	world_end();
 }
 
@@ -235,14 +235,14 @@ static void what_has_not_fired_at_the_destroy_is_unresolved(void **state)
 	queue = create(&only_intercept, 1, 64, &why);
 	block = queue->block;
 	(void)synth_submit(world.capture, queue, &kernel);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	assert_int_equal(recorder_queue_value(&world.recorder->queues[block], RTL_Q_unresolved), 1);
 	/* Its block serves the next one, and so does its memory. */
 	for (unsigned i = recorder_queues_used(world.recorder); i < RECORDER_QUEUES; i++)
-		destroy(&only_intercept, create(&only_intercept, 1, 64, &why));
+		destroy(create(&only_intercept, 1, 64, &why));
 	queue = create(&only_intercept, 1, 64, &why);
 	assert_null(why);
-	destroy(&only_intercept, queue);
+	destroy(queue);
 	world_end();
 }
 
@@ -277,8 +277,8 @@ static void each_queue_has_the_front_end_that_can_follow_it(void **state)
 	harvest_once(30 * MS);
 	check_against_device(world.capture, world.reader, shadowed, 0);
 	check_against_device(world.capture, world.reader, synth_device_of(intercepted), 0);
-	destroy(&both, intercepted);
-	destroy(&both, shadowed);
+	destroy(intercepted);
+	destroy(shadowed);
 	assert_int_equal(process(RTL_P_queues_destroyed), 2);
 	world_end();
 }
@@ -292,7 +292,7 @@ static void what_neither_can_follow_stays_plain_and_is_said(void **state)
 	world_begin();
 	queue = create(&only_shadow, 2, 64, &why);
 	assert_non_null(why);
-	destroy(&only_shadow, queue);
+	destroy(queue);
 	synth_proxy_fails = true;
 	queue = create(&both, 2, 64, &why);
 	synth_proxy_fails = false;
@@ -300,7 +300,7 @@ static void what_neither_can_follow_stays_plain_and_is_said(void **state)
 	assert_false(synth_is_proxy(queue));
 	(void)synth_submit(world.capture, queue, &kernel);
 	assert_int_equal(synth_wdid(queue), 1);
-	destroy(&both, queue);
+	destroy(queue);
 	assert_int_equal(process(RTL_P_queues_ineligible), 2);
 	assert_int_equal(process(RTL_P_queues_followed), 0);
 	assert_int_equal(process(RTL_P_queues_destroyed), 2);
@@ -402,7 +402,7 @@ static void run(enum synth_proxy_mode mode, uint32_t packets, uint32_t dispatche
 	assert_int_equal(
 		value(world.queue, RTL_Q_intercept_calls), synth_proxy_batches(world.queue));
 	assert_int_equal(synth_proxy_faults(world.queue), 0);
-	destroy(&only_intercept, world.queue);
+	destroy(world.queue);
 	world_end();
 }
 

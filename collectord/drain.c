@@ -10,6 +10,7 @@
 #include "collectord/hash.h"
 #include "collectord/ingest.h"
 #include "collectord/recorder_reader.h"
+#include "collectord/recording.h"
 #include "proto/checksum.h"
 #include "proto/cleanup.h"
 #include "proto/frame.h"
@@ -123,6 +124,8 @@ static int take_define_log(struct drain *drain, const uint8_t *log, uint64_t byt
 			frame->body_case != RTL__FRAME__BODY_DEFINES)
 			break;
 		r = defines_take(&process->defines, frame->defines, process->gpus);
+		if (r == 0)
+			r = recording_take(drain->writer, process, frame->defines);
 		if (r == -EBADMSG)
 			break;
 		if (r < 0)
@@ -340,7 +343,8 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 	int r;
 
 	if (row.call > PROCESS_CALL_MAX)
-		row.call = 0; /* the counter is torn or the slot is: no link rather than a wrong one */
+		row.call =
+			0; /* the counter is torn or the slot is: no link rather than a wrong one */
 	if (!row.untimed && slot->end_tick < slot->start_tick)
 		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
 	for (int i = 0; i < 3; i++) {

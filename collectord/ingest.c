@@ -8,6 +8,7 @@
 #include "collectord/ingest_calls.h"
 #include "collectord/ingest_copies.h"
 #include "collectord/ingest_markers.h"
+#include "collectord/recording.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
 #include "proto/recorder.h"
@@ -287,6 +288,8 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 	switch (frame->body_case) {
 	case RTL__FRAME__BODY_DEFINES:
 		r = defines_take(&process->defines, frame->defines, process->gpus);
+		if (r == 0)
+			r = recording_take(writer, process, frame->defines);
 		return r == -EBADMSG ? bad(why, "a definition is out of bounds") : r;
 	case RTL__FRAME__BODY_ANCHORS:
 		return take_anchors(writer, process, frame->anchors, why);
@@ -295,6 +298,8 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 		r = ledger_take_counters(
 			&process->ledger, frame->counters, process->gpu_id, process->gpus);
 		return r == -EBADMSG ? bad(why, "counters are of no queue") : r;
+	case RTL__FRAME__BODY_CONTROL_DONE:
+		return 0; /* the loop's, which saw it before */
 	case RTL__FRAME__BODY_BYE:
 		process->said_bye = true;
 		return 0;
@@ -366,8 +371,8 @@ int ingest_frame(struct writer *writer, struct process *process, const Rtl__Fram
 	char why[INGEST_WHY_BYTES])
 {
 	if (is_record(frame) != (frame->has_number != 0))
-		return bad(why, frame->has_number ? "a number on no records"
-						  : "records without a number");
+		return bad(why,
+			frame->has_number ? "a number on no records" : "records without a number");
 	return frame->has_number ? take_numbered(writer, process, frame, why)
 				 : take_unnumbered(writer, process, frame, why);
 }

@@ -236,6 +236,9 @@ static bool take_values(uint64_t *counter, unsigned known, const uint64_t *value
 void ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count)
 {
 	take_values(ledger->process, RTL_P_COUNT, value, count);
+	/* The only one that is a state. */
+	if (count > RTL_P_is_recording)
+		ledger->process[RTL_P_is_recording] = value[RTL_P_is_recording] != 0;
 }
 
 int ledger_take_queue(struct ledger *ledger, uint32_t id, bool has_gpu, uint32_t gpu_id,
@@ -260,7 +263,7 @@ int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, c
 {
 	int r = 0;
 
-	take_values(ledger->process, RTL_P_COUNT, counters->process, counters->n_process);
+	ledger_take_process(ledger, counters->process, (unsigned)counters->n_process);
 	for (size_t i = 0; r == 0 && i < counters->n_queues; i++) {
 		const Rtl__QueueCounters *from = counters->queues[i];
 		bool has_gpu = from->has_gpu && from->gpu < gpu_count;

@@ -74,6 +74,11 @@
 		    "count = excluded.count, to_ns = excluded.to_ns "                              \
 		    "WHERE count IS NOT excluded.count")                                           \
 	X(LOSS_DROP, "DELETE FROM rtl_loss WHERE process_id = ?1 AND reason = ?2")                 \
+	X(RECORDING_BEGIN, "INSERT OR IGNORE INTO rtl_recording (process_id, from_ns, why) "       \
+			   "VALUES (?1, ?2, ?3)")                                                  \
+	X(RECORDING_END, "UPDATE rtl_recording SET to_ns = ?2, end_why = ?3 WHERE process_id = ?1 " \
+			 "AND to_ns IS NULL AND from_ns = (SELECT max(from_ns) FROM rtl_recording " \
+			 "WHERE process_id = ?1 AND from_ns <= ?2)")                               \
 	X(CLOCK_PUT, "INSERT INTO rtl_clock (process_id, gpuId, tick, tick_hz, boottime_ns, "      \
 		     "realtime_ns, error_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                 \
 	X(CLOCK_ALL, "SELECT gpuId, tick, boottime_ns, realtime_ns, error_ns FROM rtl_clock "      \

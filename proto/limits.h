@@ -56,6 +56,9 @@
 #define PROCESS_STRINGS_MAX 65536u
 /* Ids of a process's host calls: a row of theirs is process << 40 | id. */
 #define PROCESS_CALL_MAX ((1ull << 40) - 1)
+/* Changes from recording to not recording and back that are kept: 300 KiB of the define log, a
+ * step of --steps each. */
+#define RECORDINGS_MAX 16384u
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 

@@ -13,6 +13,7 @@
 #include "proto/cleanup.h"
 #include "proto/fault.h"
 #include "shim/fd.h"
+#include "shim/gate.h"
 #include "shim/slog.h"
 
 #define SOCKET_SYSTEM "/run/rtl.sock"
@@ -220,6 +221,7 @@ static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t
 	conn->limit = 0;
 	conn->is_fresh = true;
 	conn->has_said_bye = false;
+	conn->wants_state = true;
 	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
 	slog_debug(1, "welcomed; %llu frames are stored", (unsigned long long)welcome->last_frame);
 	return 0;
@@ -248,6 +250,17 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 	return -ECONNREFUSED;
 }
 
+static int conn_controlled(struct conn *conn, const Rtl__Control *control, uint64_t now_ns)
+{
+	if (conn->state != CONN_STREAMING || !control->has_seq || !control->has_record)
+		return -EPROTO;
+	if (gate_control(control->seq, control->record != 0,
+		    control->has_duration_ns ? control->duration_ns : 0, now_ns))
+		slog_debug(1, "told to %s recording", control->record ? "start" : "stop");
+	conn->wants_state = true;
+	return 0;
+}
+
 /* 0, or any -errno: the connection ends. */
 static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint64_t now_ns)
 {
@@ -263,6 +276,8 @@ static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint
 		if (conn->state != CONN_STREAMING || !frame->ack->has_frame)
 			return -EPROTO;
 		return recorder_acked(conn->recorder, frame->ack->frame);
+	case RTL__FRAME__BODY_CONTROL:
+		return conn_controlled(conn, frame->control, now_ns);
 	case RTL__FRAME__BODY_REFUSAL:
 		return conn_refused(conn, frame->refusal);
 	default:
@@ -311,6 +326,24 @@ static bool item_set(struct conn *conn, enum conn_item item, const uint8_t *out,
 	return true;
 }
 
+/* How it is now, whatever was asked before: the answer to every Control up to its seq. */
+static size_t state_encode(struct conn *conn)
+{
+	uint64_t closed = gate_load(&gate_word) & GATE_CLOSED;
+	Rtl__ControlDone done = RTL__CONTROL_DONE__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	done.has_seq = done.has_is_recording = done.has_closed = 1;
+	done.seq = gate_control_seq();
+	done.is_recording = !closed;
+	done.closed = (uint32_t)closed;
+	frame.body_case = RTL__FRAME__BODY_CONTROL_DONE;
+	frame.control_done = &done;
+	return msg_packed_bytes(&frame) <= sizeof(conn->control_done)
+		       ? msg_pack(&frame, conn->control_done)
+		       : 0;
+}
+
 /*
  * What goes out next. Order is the protocol's: definitions before what uses them, anchors and
  * counters before the records of a flush. The log is looked at after the frame was seen
@@ -324,7 +357,13 @@ static bool item_next(struct conn *conn)
 	uint64_t number = 0;
 	bool has_frame;
 
-	if (conn->state != CONN_STREAMING || conn->is_fresh)
+	if (conn->state != CONN_STREAMING)
+		return false;
+	if (conn->wants_state) {
+		conn->wants_state = false;
+		return item_set(conn, CONN_STATE, conn->control_done, state_encode(conn));
+	}
+	if (conn->is_fresh)
 		return false;
 	has_frame = recorder_next_unsent(conn->recorder, &number, &frame, &frame_bytes);
 	defines = recorder_defines_from(conn->recorder, conn->define_bytes, &define_bytes);
@@ -471,6 +510,11 @@ bool conn_wants_telemetry(const struct conn *conn)
 {
 	return conn->state == CONN_STREAMING && !conn->has_telemetry &&
 	       (conn->is_fresh || recorder_published(conn->recorder) > conn->limit);
+}
+
+void conn_tell_state(struct conn *conn)
+{
+	conn->wants_state = true;
 }
 
 void conn_bye(struct conn *conn)

@@ -20,13 +20,24 @@
 #define CONN_PATHS_MAX	     2
 #define CONN_TELEMETRY_BYTES TELEMETRY_BYTES_MAX
 
+/* Three numbers, their tags, and the frame around them. */
+#define CONN_CONTROL_DONE_BYTES 48u
+
 enum conn_state {
 	CONN_AWAY,     /* no connection; tries again at next_try_ns */
 	CONN_GREETING, /* Hello is on its way, no Welcome yet */
 	CONN_STREAMING,
 };
 
-enum conn_item { CONN_NOTHING, CONN_HELLO, CONN_DEFINES, CONN_TELEMETRY, CONN_RECORDS, CONN_BYE };
+enum conn_item {
+	CONN_NOTHING,
+	CONN_HELLO,
+	CONN_DEFINES,
+	CONN_TELEMETRY,
+	CONN_RECORDS,
+	CONN_BYE,
+	CONN_STATE
+};
 
 struct conn {
 	enum conn_state state;
@@ -52,6 +63,8 @@ struct conn {
 	uint64_t limit;	    /* records up to here have their telemetry before them */
 	uint64_t next_limit;
 	bool wants_bye, has_said_bye;
+	bool wants_state; /* ControlDone is due */
+	uint8_t control_done[CONN_CONTROL_DONE_BYTES];
 
 	struct frame_reader reader;
 	struct msg_arena arena;
@@ -87,6 +100,9 @@ void conn_put_telemetry(struct conn *conn, size_t bytes);
 
 /* Published records wait for telemetry. */
 bool conn_wants_telemetry(const struct conn *conn);
+
+/* Recording began or ended: the collector is told. */
+void conn_tell_state(struct conn *conn);
 
 /* Say Bye once everything published is written. */
 void conn_bye(struct conn *conn);

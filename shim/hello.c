@@ -83,6 +83,8 @@ static void process_fill(Rtl__Hello *message, const struct hello *hello)
 	text_set(&message->has_front_end, &message->front_end, hello->front_end);
 	text_set(&message->has_shim_version, &message->shim_version, RTL_VERSION);
 	text_set(&message->has_runtime, &message->runtime, hello->runtime);
+	message->has_has_control = 1;
+	message->has_control = 1;
 	message->has_recorder_bytes = 1;
 	message->recorder_bytes = hello->recorder_bytes;
 }

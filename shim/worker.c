@@ -17,7 +17,9 @@
 #include "shim/event_frames.h"
 #include "shim/events.h"
 #include "shim/fd.h"
+#include "shim/gate.h"
 #include "shim/harvest.h"
+#include "shim/recording.h"
 #include "shim/slog.h"
 #include "shim/telemetry.h"
 
@@ -36,13 +38,13 @@ struct worker {
 	struct worker_setup setup;
 	struct recorder *recorder;
 	pthread_t thread;
-	bool is_running;	  /* OnLoad's and OnUnload's thread */
-	bool is_lost;		  /* likewise */
-	bool is_quiet;		  /* set before stop_ns: no dispatch comes any more */
-	int wake;		  /* eventfd; -1 */
-	_Atomic uint64_t stop_ns; /* 0: go on; else the deadline */
+	bool is_running;	   /* OnLoad's and OnUnload's thread */
+	bool is_lost;		   /* likewise */
+	bool is_quiet;		   /* set before stop_ns: no dispatch comes any more */
+	int wake;		   /* eventfd; -1 */
+	_Atomic uint64_t stop_ns;  /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns; /* until then harvest without a pause: the program ends */
-	_Atomic bool is_known;	  /* the collector has our Hello, or there is none */
+	_Atomic bool is_known;	   /* the collector has our Hello, or there is none */
 
 	/* The thread's own. */
 	struct conn conn;
@@ -128,8 +130,7 @@ static void clocks_calibrate(struct worker *w)
 	if (is_missing)
 		worker_sleep(w, CALIBRATION_NS);
 	for (uint32_t i = 0; i < agents->count; i++) {
-		if (!agents->gpu[i].tick_hz && first[i].tick &&
-			!clock_read(w, i, &last))
+		if (!agents->gpu[i].tick_hz && first[i].tick && !clock_read(w, i, &last))
 			agents->gpu[i].tick_hz = clock_source_estimate_hz(&first[i], &last);
 		recorder_anchor_set_rate(w->recorder, i, agents->gpu[i].tick_hz);
 	}
@@ -192,7 +193,9 @@ static void worker_wait(struct worker *w)
 		{.fd = w->conn.fd, .events = conn_events(&w->conn)},
 	};
 	uint64_t now_ns = clock_boottime_ns();
-	uint64_t ns = w->next_harvest_ns > now_ns ? w->next_harvest_ns - now_ns : 0;
+	uint64_t next_ns =
+		w->next_harvest_ns < gate_next_ns() ? w->next_harvest_ns : gate_next_ns();
+	uint64_t ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	uint64_t woken;
 
@@ -211,6 +214,9 @@ static void worker_loop(struct worker *w)
 	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
 		uint64_t now_ns = clock_boottime_ns();
 
+		gate_tick(now_ns);
+		if (recording_run(w->recorder))
+			conn_tell_state(&w->conn);
 		if (now_ns >= w->next_harvest_ns)
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
@@ -230,6 +236,7 @@ static void worker_finish(struct worker *w)
 	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire);
 	uint64_t now_ns = clock_boottime_ns();
 
+	(void)recording_run(w->recorder);
 	for (;;) {
 		harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);

@@ -325,6 +325,10 @@ static int frame_take(struct test_collector *collector, struct test_connection *
 		return records_take(collector, connection, frame);
 	case RTL__FRAME__BODY_COUNTERS:
 		return counters_take(process, frame->counters);
+	case RTL__FRAME__BODY_CONTROL_DONE:
+		process->control_seq = frame->control_done->seq;
+		process->is_recording = frame->control_done->is_recording;
+		return 0;
 	case RTL__FRAME__BODY_ANCHORS:
 		for (size_t i = 0; i < frame->anchors->n_anchors; i++)
 			if (!frame->anchors->anchors[i]->boottime_ns ||

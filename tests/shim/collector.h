@@ -49,6 +49,8 @@ struct test_process {
 	int recorder; /* the memfd of the last connection */
 	uint64_t hw;
 	bool has_said_bye;
+	bool is_recording; /* by its latest ControlDone */
+	uint64_t control_seq;
 	unsigned connections;
 
 	struct test_row *rows;

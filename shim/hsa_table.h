@@ -45,6 +45,7 @@ typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, 
 	X(hsa_queue_add_write_index_scacquire, 192)                                                \
 	X(hsa_queue_add_write_index_relaxed, 200)                                                  \
 	X(hsa_queue_add_write_index_screlease, 208)                                                \
+	X(hsa_signal_create, 312)                                                                  \
 	X(hsa_signal_destroy, 320)                                                                   \
 	X(hsa_signal_store_relaxed, 344)                                                             \
 	X(hsa_signal_store_screlease, 352)                                                           \

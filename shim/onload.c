@@ -10,6 +10,7 @@
 #include "shim/onload.h"
 #include "shim/calls.h"
 #include "shim/config.h"
+#include "shim/debug.h"
 #include "shim/events.h"
 #include "shim/fork.h"
 #include "shim/gate.h"
@@ -224,6 +225,7 @@ static int shim_start(struct shim *s, void *api_table)
 	fork_watch();
 	hooks_install(
 		&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, s->front_ends});
+	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
 	if (!s->is_watched)
 		s->is_watched = !atexit(shim_at_exit);

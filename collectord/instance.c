@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "collectord/ctl.h"
 #include "collectord/exit_status.h"
 #include "proto/fault.h"
 #include "collectord/kept.h"
@@ -68,6 +69,7 @@ static struct peer *let_go(struct instance *instance)
 	instance->peer = NULL;
 	instance->is_welcomed = false;
 	peer->role_data = NULL;
+	ctl_check(instance->session->server);
 	return peer;
 }
 
@@ -280,6 +282,7 @@ void instance_detach_peer(struct instance *instance)
 	instance->is_welcomed = false;
 	if (instance->state == INSTANCE_OPENING || instance->state == INSTANCE_STREAMING)
 		instance->state = INSTANCE_AWAY;
+	ctl_check(instance->session->server);
 }
 
 void instance_take_frames(struct instance *instance, const uint8_t *frames, size_t bytes)
@@ -287,6 +290,7 @@ void instance_take_frames(struct instance *instance, const uint8_t *frames, size
 	uint8_t *copy = malloc(bytes);
 	int r = -ENOMEM;
 
+	control_take(instance, frames, bytes);
 	if (copy) {
 		memcpy(copy, frames, bytes);
 		r = store_process_frames(instance->store, copy, bytes);
@@ -337,6 +341,7 @@ static void send_welcome(struct instance *instance, uint64_t last_frame)
 	instance->is_welcomed = true;
 	instance->state = INSTANCE_STREAMING;
 	peer_send(instance->peer, &frame);
+	control_welcome(instance);
 }
 
 static void send_ack(struct instance *instance, uint64_t number)

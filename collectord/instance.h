@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collectord/control.h"
+
 struct peer;
 struct server;
 struct session;
@@ -66,6 +68,7 @@ struct instance {
 	bool is_kept; /* its recorder outlives us */
 	bool is_welcomed; /* the current connection */
 	bool is_failed;	  /* the store refused it */
+	struct control_state control;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collectord/config.h"
+#include "collectord/ctl.h"
 #include "collectord/detached.h"
 #include "collectord/instance.h"
 #include "collectord/listen.h"
@@ -506,6 +507,7 @@ struct server *server_free(struct server *server)
 		peer_close(server->peers);
 	if (server->base)
 		on_reap(-1, 0, server);
+	ctl_done(server);
 	while (server->sessions) {
 		struct session *next = server->sessions->next;
 

@@ -14,6 +14,7 @@
 #include "proto/msg.h"
 
 struct config;
+struct ctl_wait;
 struct detached;
 struct listen_sockets;
 struct peer;
@@ -60,6 +61,8 @@ struct server {
 	unsigned n_ungreeted;
 
 	struct session *sessions; /* newest first */
+	struct ctl_wait *ctl_waits; /* rtl ctl start and stop that are under way; ctl.c */
+	uint64_t control_seq;	  /* the highest given */
 	struct detached *detached;
 	struct session *private_session;
 	struct msg_arena arena; /* for first frames and requests */

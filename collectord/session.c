@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "collectord/config.h"
+#include "collectord/control.h"
 #include "collectord/detached.h"
 #include "collectord/instance.h"
 #include "collectord/log.h"
@@ -462,6 +463,7 @@ struct session *session_free(struct session *session)
 	free_instances(session);
 	if (session->linger)
 		event_free(session->linger);
+	control_forget(session);
 	free(session->job);
 	free(session->name);
 	free(session->database);

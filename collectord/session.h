@@ -46,6 +46,8 @@ struct session {
 	bool is_past;  /* of an earlier boot: nobody joins it any more */
 	bool wants_now;	 /* a runner does not wait for what still lives */
 	int exit_status; /* of the command, as a shell says it; -1 unknown */
+	struct control *controls; /* oldest first; NULL: none ever */
+	unsigned n_controls;
 	struct event *linger;
 	uint64_t start_realtime_ns;
 	bool is_complete;

@@ -2,12 +2,10 @@
 #include "collectord/tool.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "collectord/config.h"
+#include "collectord/ctl.h"
 #include "collectord/instance.h"
 #include "collectord/log.h"
 #include "collectord/peer.h"
@@ -22,7 +20,6 @@
 /* Of some 100 bytes each: within REPLY_BYTES_MAX. */
 #define REPLY_ROWS_MAX	   16384u
 #define REPLY_SESSIONS_MAX 2048u
-#define REPLY_TEXT_BYTES   512
 
 /* A reply under construction: rows borrow their texts from sessions, or from what is here. */
 struct reply {
@@ -188,6 +185,8 @@ static int add_instance(struct reply *reply, const struct instance *instance)
 		row->rank = stat.rank;
 		msg_set_bytes(&row->has_state, &row->state, instance_state_name(instance));
 		msg_set_bytes(&row->has_exe, &row->exe, exe);
+		row->has_closed = instance->control.is_told;
+		row->closed = instance->control.closed;
 		if (stat.gpus)
 			fill_numbers(row, &stat.gpu[i]);
 	}
@@ -204,18 +203,13 @@ static int list_rows(struct reply *reply)
 	return 0;
 }
 
-static bool is_named(const struct session *session, const char *name)
-{
-	return !strcmp(session->name, name) || (session->job && !strcmp(session->job, name));
-}
-
 /* Without a name: what is open. With one: that session, closed or not. */
 static int collect_stat(struct peer *peer, const char *name, struct reply *reply)
 {
 	for (const struct session *s = peer->server->sessions; s; s = s->next) {
 		if (!server_may_see(peer->server, peer, s->uid))
 			continue;
-		if (name ? !is_named(s, name) : s->state == SESSION_CLOSED)
+		if (name ? !ctl_is_named(s, name) : s->state == SESSION_CLOSED)
 			continue;
 		if (reply->n_infos == REPLY_SESSIONS_MAX)
 			break;
@@ -276,93 +270,6 @@ static void answer_sessions(struct peer *peer)
 	peer_send(peer, &frame);
 }
 
-static void send_ctl(struct peer *peer, bool is_ok, const char *text)
-{
-	Rtl__CtlReply reply = RTL__CTL_REPLY__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
-
-	reply.has_ok = true;
-	reply.ok = is_ok;
-	msg_set_bytes(&reply.has_text, &reply.text, text);
-	frame.body_case = RTL__FRAME__BODY_CTL_REPLY;
-	frame.ctl_reply = &reply;
-	peer_send(peer, &frame);
-}
-
-static void answer_status(struct peer *peer)
-{
-	const struct server *server = peer->server;
-	char text[REPLY_TEXT_BYTES];
-	unsigned sessions = 0;
-	unsigned processes = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next) {
-		sessions += s->state != SESSION_CLOSED;
-		processes += session_live_instances(s);
-	}
-	snprintf(text, sizeof(text),
-		"collectord " RTL_VERSION " pid %d, store %s, %u sessions, %u processes, "
-		"%u connections, %s",
-		getpid(), server->config->store_path, sessions, processes, server->n_peers,
-		server->is_degraded ? server->degraded_text : "ok");
-	send_ctl(peer, true, text);
-}
-
-/* A flush that a tool asked for; the tool may be gone when it is done. */
-struct tool_flush {
-	struct flush_ticket ticket;
-	struct peer *peer;
-};
-
-static void on_flushed(struct flush_ticket *ticket)
-{
-	struct tool_flush *flush = ticket->data;
-
-	if (flush->peer) {
-		const struct server *server = flush->peer->server;
-
-		flush->peer->role_data = NULL;
-		/* Trouble is told before the flush that met it. */
-		send_ctl(flush->peer, !server->is_degraded,
-			server->is_degraded ? server->degraded_text
-					    : "everything received is committed");
-	}
-	free(flush);
-}
-
-static void answer_flush(struct peer *peer)
-{
-	struct tool_flush *flush = NULL;
-
-	if (peer->role_data) {
-		send_ctl(peer, false, "a flush of this connection is under way");
-		return;
-	}
-	flush = calloc(1, sizeof(*flush));
-	if (flush) {
-		*flush = (struct tool_flush){
-			.ticket = {.done = on_flushed, .data = flush}, .peer = peer};
-		if (store_flush(peer->server->store, &flush->ticket) == 0) {
-			peer->role_data = flush;
-			return;
-		}
-	}
-	free(flush);
-	send_ctl(peer, false, "no memory");
-}
-
-static void answer_ctl(struct peer *peer, const Rtl__CtlRequest *request)
-{
-	CLEANUP(free_p) char *verb = msg_string(request->has_verb, &request->verb, LABEL_BYTES_MAX);
-
-	if (verb && !strcmp(verb, "status"))
-		answer_status(peer);
-	else if (verb && !strcmp(verb, "flush"))
-		answer_flush(peer);
-	else
-		send_ctl(peer, false, "unknown verb: status and flush are known");
-}
-
 int tool_is_request(const Rtl__Frame *frame)
 {
 	return frame->body_case == RTL__FRAME__BODY_STAT_REQUEST ||
@@ -401,7 +308,7 @@ static void answer(struct peer *peer, const Rtl__Frame *frame)
 	else if (frame->body_case == RTL__FRAME__BODY_SESSIONS_REQUEST)
 		answer_sessions(peer);
 	else
-		answer_ctl(peer, frame->ctl_request);
+		ctl_answer(peer, frame->ctl_request);
 }
 
 static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)
@@ -414,16 +321,7 @@ static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)
 		answer(peer, frame);
 }
 
-static void tool_closed(struct peer *peer)
-{
-	struct tool_flush *flush = peer->role_data;
-
-	if (flush)
-		flush->peer = NULL;
-	peer->role_data = NULL;
-}
-
-static const struct peer_role tool_role = {.frame = tool_frame, .closed = tool_closed};
+static const struct peer_role tool_role = {.frame = tool_frame, .closed = ctl_closed};
 
 void tool_greet(struct peer *peer, const Rtl__Frame *frame)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * rtl stat, ls and ctl: each request is answered at once from memory (what the store last
- * committed), within what the asker may see. Loop thread.
+ * rtl stat, ls and ctl: each request but some of ctl's (ctl.h) is answered at once from memory
+ * (what the store last committed), within what the asker may see. Loop thread.
  */
 #include <stdint.h>
 

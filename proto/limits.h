@@ -76,6 +76,11 @@
 #define SESSIONS_PER_UID_MAX 256u
 /* Recorders that who started the collector keeps for its next life: one a process. */
 #define KEPT_RECORDERS_MAX CONNECTIONS_MAX
+/* Starts and stops of a session that late comers have to hear: one for all ranks replaces those
+ * before it. */
+#define CONTROLS_PER_SESSION_MAX 16u
+/* rtl ctl start is answered when every process has, or so much later with who has not. */
+#define CONTROL_ANSWER_MS 3000u
 /* Closed sessions that are remembered, so that a latecomer finds its file. */
 #define SESSIONS_CLOSED_MAX 256u
 /* A private collector to which nobody ever comes ends after that. */

@@ -3,6 +3,7 @@
 
 #include "proto/clock.h"
 #include "shim/appsig.h"
+#include "shim/packet.h"
 #include "proto/fault.h"
 
 /* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
@@ -92,9 +93,7 @@ static void slot_fill(struct dispatch_batch *batch, slot_ref ref,
 	slot->node = origin->node;
 	slot->symbol = symbol;
 	slot->tid = origin->tid;
-	slot->grid[0] = packet->grid_size_x;
-	slot->grid[1] = packet->grid_size_y;
-	slot->grid[2] = packet->grid_size_z;
+	packet_grid(packet, slot->grid);
 	slot->workgroup[0] = packet->workgroup_size_x;
 	slot->workgroup[1] = packet->workgroup_size_y;
 	slot->workgroup[2] = packet->workgroup_size_z;

@@ -109,6 +109,19 @@ HOOK_SIGNAL_STORE(hsa_signal_silent_store_screlease)
 
 /* ---- queues ------------------------------------------------------------------------------- */
 
+static const char why_no_gpu[] = "not on a GPU that is followed";
+/* One shared queue per GPU stands behind all of these: hands off. */
+static const char why_coop[] = "cooperative";
+
+/* Counts a queue that no front end was asked about. Returns @why. */
+static const char *queue_is_plain(
+	struct capture *capture, enum rtl_process_counter as, const char *why)
+{
+	recorder_count(capture_recorder(capture), RTL_P_queues_created, 1);
+	recorder_count(capture_recorder(capture), as, 1);
+	return why;
+}
+
 /*
  * A queue stays plain; said only now, because a program without queues has nothing that could be
  * missing. One line where nobody would expect it.
@@ -135,26 +148,94 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	struct queue_request request = {
 		agent, 0, size, type, callback, data, private_segment_size, group_segment_size};
 	int gpu = capture ? agents_find(hooks.agents, agent) : -1;
-	const char *why = "not on a GPU that is followed";
+	const char *why = why_no_gpu;
 	hsa_status_t status;
 
-	/* One shared queue per GPU stands behind all cooperative ones: hands off. */
 	if (gpu < 0 || type == HSA_QUEUE_TYPE_COOPERATIVE) {
 		status = REAL(hsa_queue_create)(agent, size, type, callback, data,
 			private_segment_size, group_segment_size, queue);
 		if (!capture || status != HSA_STATUS_SUCCESS)
 			return status;
-		recorder_count(capture_recorder(capture), RTL_P_queues_created, 1);
-		recorder_count(capture_recorder(capture),
-			gpu < 0 ? RTL_P_queues_ineligible : RTL_P_queues_coop, 1);
-		if (gpu >= 0)
-			why = "cooperative";
+		why = gpu < 0 ? queue_is_plain(capture, RTL_P_queues_ineligible, why)
+			      : queue_is_plain(capture, RTL_P_queues_coop, why_coop);
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
 	}
 	if (why && status == HSA_STATUS_SUCCESS)
 		queue_say(why);
+	return status;
+}
+
+/* Why a queue that a descriptor made is left plain; NULL: followed, or none of ours to count. */
+static const char *desc_follow(
+	struct capture *capture, int gpu, const struct hsa_later_queue_desc *desc)
+{
+	/* Engines that copy have rings of another kind, without kernels. */
+	if (!desc->queue || desc->engine_type != HSA_LATER_ENGINE_COMPUTE)
+		return NULL;
+	if (gpu < 0)
+		return queue_is_plain(capture, RTL_P_queues_ineligible, why_no_gpu);
+	if (desc->compute.type == HSA_QUEUE_TYPE_COOPERATIVE)
+		return queue_is_plain(capture, RTL_P_queues_coop, why_coop);
+	/* Rule 15: slow and unreliable to read back. */
+	if (desc->flags != HSA_LATER_SYSTEM_MEMORY)
+		return queue_is_plain(
+			capture, RTL_P_queues_ineligible, "its ring is in device memory");
+	return front_ends_adopt(capture, &hooks.front_ends, desc->queue, (uint32_t)gpu);
+}
+
+static hsa_status_t hook_hsa_amd_queue_create(
+	hsa_agent_t agent, struct hsa_later_queue_desc *descs, uint32_t count)
+{
+	struct capture *capture = capture_in_use();
+	bool is_known = capture && descs && count;
+	hsa_status_t status;
+	int gpu;
+
+	/* Another version has another size: whatever it asks for, we would misread it. */
+	if (is_known && descs[0].version != HSA_LATER_DESC_VERSION) {
+		status = REAL(hsa_amd_queue_create)(agent, descs, count);
+		if (status == HSA_STATUS_SUCCESS)
+			queue_say(queue_is_plain(capture, RTL_P_queues_ineligible,
+				"its descriptor is of a version that is not known"));
+		return status;
+	}
+	/* Some may be made where others fail: each says so itself, from a known beginning. */
+	for (uint32_t i = 0; is_known && i < count; i++)
+		descs[i].queue = NULL;
+	status = REAL(hsa_amd_queue_create)(agent, descs, count);
+	gpu = is_known ? agents_find(hooks.agents, agent) : -1;
+	for (uint32_t i = 0; is_known && i < count; i++) {
+		const char *why = desc_follow(capture, gpu, &descs[i]);
+
+		if (why)
+			queue_say(why);
+	}
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_counted_queue_acquire(hsa_agent_t agent, hsa_queue_type_t type,
+	int priority, void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
+	uint64_t flags, hsa_queue_t **queue)
+{
+	hsa_status_t status = REAL(hsa_amd_counted_queue_acquire)(
+		agent, type, priority, callback, data, flags, queue);
+	struct capture *capture = capture_in_use();
+
+	if (capture && status == HSA_STATUS_SUCCESS)
+		queue_say(queue_is_plain(capture, RTL_P_queues_ineligible,
+			"it is a counted one, which the runtime shares out"));
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_counted_queue_release(hsa_queue_t *queue)
+{
+	hsa_status_t status = REAL(hsa_amd_counted_queue_release)(queue);
+	struct capture *capture = capture_in_use();
+
+	if (capture && status == HSA_STATUS_SUCCESS)
+		recorder_count(capture_recorder(capture), RTL_P_queues_destroyed, 1);
 	return status;
 }
 
@@ -318,7 +399,10 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	X(hsa_queue_destroy)                                                                       \
 	X(hsa_amd_queue_intercept_create)                                                          \
 	X(hsa_queue_create)                                                                        \
-	X(hsa_amd_queue_get_info)
+	X(hsa_amd_queue_get_info)                                                                  \
+	X(hsa_amd_counted_queue_acquire)                                                           \
+	X(hsa_amd_counted_queue_release)                                                           \
+	X(hsa_amd_queue_create)
 
 bool hooks_are_installed(const struct hsa_table *table)
 {

@@ -5,9 +5,6 @@
  * index calls to what it follows, and everything else to the originals. Installed in OnLoad;
  * the wrappers run on any application thread. The ones of the dispatch path allocate nothing,
  * take no lock and make no system call.
- *
- * Not hooked: hsa_amd_queue_create and counted queues of ROCm 7, whose place in the table no
- * released header has told us yet. Such queues run plain and are not counted.
  */
 #include "shim/agents.h"
 #include "shim/capture.h"

@@ -18,6 +18,7 @@
 #include <hsa/hsa_ext_amd.h>
 
 #include "shim/hsa_intercept.h"
+#include "shim/hsa_later.h"
 
 /* Later than the headers we build with. */
 typedef hsa_status_t hsa_table_queue_get_info(hsa_queue_t *queue, uint32_t attribute, void *value);
@@ -71,7 +72,10 @@ typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, 
 	X(hsa_amd_queue_intercept_create, __typeof__(hsa_queue_create), 296, 312)                  \
 	X(hsa_amd_queue_intercept_register, hsa_intercept_register, 304, 320)                      \
 	X(hsa_amd_memory_async_copy_rect, __typeof__(hsa_amd_memory_async_copy_rect), 320, 336)    \
-	X(hsa_amd_queue_get_info, hsa_table_queue_get_info, 0, 560)
+	X(hsa_amd_queue_get_info, hsa_table_queue_get_info, 0, 560)                                \
+	X(hsa_amd_counted_queue_acquire, hsa_later_counted_acquire, 0, 624)                        \
+	X(hsa_amd_counted_queue_release, hsa_later_counted_release, 0, 632)                        \
+	X(hsa_amd_queue_create, hsa_later_queue_create, 0, 704)
 /* clang-format on */
 
 #define HSA_EXT_EARLY_BYTES_MAX 424u

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Queue creation of runtimes later than the headers we build with, frozen as in AMD's interface
+ * 1.31 (AMD table step 0x12); first there in 1.16 (counted queues) and 1.26 (descriptors).
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hsa/hsa.h>
+
+#define HSA_LATER_DESC_VERSION	 1u
+#define HSA_LATER_ENGINE_COMPUTE 0u
+#define HSA_LATER_SYSTEM_MEMORY	 0u /* flags: ring and descriptor both in host memory */
+/* The AMD table's step that brought descriptors. */
+#define HSA_LATER_STEP_DESC 0x0fu
+
+/* Asks for one queue. Version 1 has this size; all reserved bytes are 0. */
+struct hsa_later_queue_desc {
+	uint16_t version;
+	uint16_t flags;
+	uint8_t engine_type;
+	uint8_t reserved_header[3];
+	uint32_t queue_size_bytes;
+	uint32_t priority;
+	void (*callback)(hsa_status_t status, hsa_queue_t *queue, void *data);
+	void *callback_data;
+	hsa_queue_t *queue; /* out; NULL: this one was not made */
+	struct {
+		const uint32_t *cu_mask;
+		hsa_queue_type32_t type;
+		uint32_t private_segment_size;
+		uint32_t cu_mask_count;
+		uint32_t reserved[3];
+	} compute; /* of engine compute */
+	uint32_t traffic_class;
+	uint8_t reserved[20];
+};
+static_assert(offsetof(struct hsa_later_queue_desc, queue) == 32, "queue descriptor");
+static_assert(offsetof(struct hsa_later_queue_desc, compute.type) == 48, "queue descriptor");
+static_assert(sizeof(struct hsa_later_queue_desc) == 96, "queue descriptor");
+
+/* Makes what it can; the status is that of the first failure. */
+typedef hsa_status_t hsa_later_queue_create(
+	hsa_agent_t agent, struct hsa_later_queue_desc *descs, uint32_t count);
+
+/*
+ * A handle of its own for a hardware queue that others may share. Its amd_queue_t is a copy: only
+ * the runtime knows where the write index is, so nobody else can follow such a queue.
+ */
+typedef hsa_status_t hsa_later_counted_acquire(hsa_agent_t agent, hsa_queue_type_t type,
+	int priority, void (*callback)(hsa_status_t status, hsa_queue_t *queue, void *data),
+	void *data, uint64_t flags, hsa_queue_t **queue);
+typedef hsa_status_t hsa_later_counted_release(hsa_queue_t *queue);

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# t_queues.sh BUILD MODE: the program says what has to have been counted; and the device did the
+# same, in the same order on each queue, with and without the shim.
+. "$(dirname "$0")/lib.sh"
+mode=$2
+program=$build/tests/shim/shim-queues
+
+# What ran, in the order of its start, over all queues.
+order()
+{
+	"$build/bin/softgpu-truth" "$@" | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["kernel"] !~ /^softgpu_rocr_/ && $at["flags"] ~ /^done/ {
+			print $at["start_tick"], $at["queue"], $at["packet"], $at["kernel"] }' |
+		sort -n | cut -d " " -f 2-
+}
+
+tools=
+[ "$mode" != future ] || tools="$build/tests/shim/libshim-future-runtime.so "
+env HSA_TOOLS_LIB="$tools" LD_LIBRARY_PATH="$build/lib/softgpu" SOFTGPU_TRUTH="$dir/alone" \
+	"$program" "$mode" >"$dir/alone.out" 2>"$dir/err" || die "alone: $?"
+collector_start
+load=none with_shim HSA_TOOLS_LIB="$tools$shim" RTL_FRONT_END=shadow "$program" "$mode" || die "$?"
+collector_stop
+cmp -s "$dir/alone.out" "$dir/out" || die "the program itself found another thing"
+order "$dir/alone" >"$dir/order.alone"
+order "$dir"/truth.* >"$dir/order"
+[ -s "$dir/order" ] || die "the device did nothing"
+cmp "$dir/order.alone" "$dir/order" || die "another order"
+while read -r name value; do
+	expect "$name" "$value"
+done <"$dir/out"
+# Those with times have the device's.
+truth_list >"$dir/truth"
+awk '$1 == "row" && $7 == 0 { print $2, $3, $4, $5, $6 }' "$dir/collected" | sort >"$dir/timed"
+[ -z "$(comm -13 "$dir/truth" "$dir/timed")" ] || die "times that never were"
+[ "$(counter dispatched)" = "$(grep -c '^row' "$dir/collected")" ] || die "rows are missing"

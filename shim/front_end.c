@@ -111,16 +111,21 @@ hsa_status_t front_ends_destroy(
 	uint32_t block = FRONT_END_NO_BLOCK;
 	hsa_status_t status;
 
-	for (size_t i = 0; !followed_by && i < ALL; i++) {
+	/* NULL, which the original refuses, is nobody's: not even a free place's. */
+	for (size_t i = 0; queue && !followed_by && i < ALL; i++) {
 		all[i]->release(c, queue, &block);
 		if (block != FRONT_END_NO_BLOCK)
 			followed_by = all[i];
 	}
 	status = destroy(queue);
+	if (status != HSA_STATUS_SUCCESS) {
+		if (followed_by)
+			followed_by->restore(c, queue, block);
+		return status;
+	}
 	if (followed_by)
 		followed_by->retire(c, block);
-	if (followed_by || status == HSA_STATUS_SUCCESS)
-		recorder_count(capture_recorder(c), RTL_P_queues_destroyed, 1);
+	recorder_count(capture_recorder(c), RTL_P_queues_destroyed, 1);
 	return status;
 }
 

@@ -47,6 +47,9 @@ struct front_end {
 	/* After it returned, with the block that release gave: nothing fires any more. */
 	void (*retire)(struct capture *capture, uint32_t block);
 
+	/* Instead, where it failed: the queue goes on as before release. */
+	void (*restore)(struct capture *capture, hsa_queue_t *queue, uint32_t block);
+
 	/*
 	 * After capture_stop(): true once no packet gets our signal from now on. False at
 	 * @deadline_ns (CLOCK_MONOTONIC).

@@ -206,6 +206,14 @@ static void retire(struct capture *c, uint32_t block)
 		end(c, queue_at(c, block));
 }
 
+static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
+{
+	struct intercept_queue *i = queue_at(c, block);
+
+	atomic_store(&i->is_live, 1);
+	atomic_store(&i->proxy, queue);
+}
+
 static bool quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
@@ -246,5 +254,6 @@ const struct front_end intercept_front_end = {
 	.create = create,
 	.release = release,
 	.retire = retire,
+	.restore = restore,
 	.quiesce = quiesce,
 };

@@ -157,6 +157,11 @@ void origins_end(struct origins *origins)
 	atomic_fetch_add_explicit(&origins->life, 1ull << ORIGIN_LIFE_SHIFT, memory_order_release);
 }
 
+void origins_revive(struct origins *origins)
+{
+	atomic_fetch_sub_explicit(&origins->life, 1ull << ORIGIN_LIFE_SHIFT, memory_order_release);
+}
+
 void origins_free(struct origins *origins)
 {
 	if (origins->entry)

@@ -82,6 +82,8 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 void origins_interrupt(struct origins *origins, uint64_t index);
 /* Cold: before the ring goes away. */
 void origins_end(struct origins *origins);
+/* Cold: it stayed. */
+void origins_revive(struct origins *origins);
 /* Cold, for tests: nobody uses them any more, in any life. */
 void origins_free(struct origins *origins);
 

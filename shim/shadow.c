@@ -417,6 +417,24 @@ static void shadow_end(struct shadow_queue *s)
 	s->batch_tail = NULL;
 }
 
+/* From now on the hooks find it. */
+static int shadow_publish(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
+{
+	uint64_t key = (uint64_t)(uintptr_t)queue;
+	int r = shadow_table_add(c->shadow, SHADOW_BY_QUEUE, key, s);
+
+	if (r < 0)
+		return r;
+	r = shadow_table_add(c->shadow, SHADOW_BY_DOORBELL, s->doorbell.handle, s);
+	if (r < 0) {
+		shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, key);
+		return r;
+	}
+	atomic_store(&s->walk, WALK_FREE);
+	atomic_store_explicit(&s->is_live, 1, memory_order_release);
+	return 0;
+}
+
 static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 {
 	struct capture_queue *q;
@@ -432,21 +450,12 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 	s->queue = q;
 	r = shadow_start(c, s, queue);
 	if (r == 0)
-		r = shadow_table_add(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue, s);
-	if (r == 0) {
-		r = shadow_table_add(
-			c->shadow, SHADOW_BY_DOORBELL, queue->doorbell_signal.handle, s);
-		if (r < 0)
-			shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
-	}
+		r = shadow_publish(c, s, queue);
 	if (r < 0) {
 		shadow_end(s);
 		harvest_queue_retire(c, q);
-		return r;
 	}
-	atomic_store(&s->walk, WALK_FREE);
-	atomic_store_explicit(&s->is_live, 1, memory_order_release);
-	return 0;
+	return r;
 }
 
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
@@ -475,10 +484,21 @@ static void retire(struct capture *c, uint32_t block)
 	harvest_queue_retire(c, &c->queues[block]);
 }
 
+/* The virtual index stands where it stood; nobody may have used the queue meanwhile. */
+static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
+{
+	struct shadow_queue *s = shadow_table_at(c->shadow, block);
+
+	origins_revive(&s->origins);
+	if (shadow_publish(c, s, queue) < 0)
+		retire(c, block); /* its place was taken: plain from now on */
+}
+
 const struct front_end shadow_front_end = {
 	.name = "shadow",
 	.adopt = adopt,
 	.release = release,
 	.retire = retire,
+	.restore = restore,
 	.quiesce = shadow_quiesce,
 };

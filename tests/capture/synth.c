@@ -298,7 +298,9 @@ static bool consume(struct synth_queue *queue, uint64_t index, enum synth_mode m
 		return false;
 	if (mode != SYNTH_TORN)
 		signal = packet->completion_signal.handle;
-	if ((header & 0xff) == HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+	if ((header & 0xff) == HSA_PACKET_TYPE_KERNEL_DISPATCH ||
+		((header & 0xff) == HSA_PACKET_TYPE_VENDOR_SPECIFIC &&
+			(packet->setup & 0xff) == SYNTH_FORMAT_EXTENDED)) {
 		exec_launch(queue, index, packet, signal, header);
 	} else {
 		queue->barriers++;
@@ -426,17 +428,29 @@ void synth_geometry(
 	*scratch = variant % 2 * 16;
 }
 
+/* 6 x 5 x 4 clusters of 3 x 2 x 1 work-groups, where a plain one has its grid. */
+static void clusters_put(hsa_kernel_dispatch_packet_t *body)
+{
+	body->grid_size_x = 6;
+	body->grid_size_y = 5 | 4u << 16;
+	body->grid_size_z = 3 | 2u << 8 | 1u << 16;
+}
+
 void synth_put(struct synth_queue *queue, uint64_t index, const struct synth_packet *packet)
 {
 	hsa_kernel_dispatch_packet_t *at = &queue->ring[index & (queue->amd.hsa_queue.size - 1)];
 	uint16_t header = (uint16_t)(packet->type << HSA_PACKET_HEADER_TYPE |
 				     (unsigned)packet->has_barrier << HSA_PACKET_HEADER_BARRIER);
 	hsa_kernel_dispatch_packet_t body = {.setup = 1};
+	bool is_extended = packet->type == HSA_PACKET_TYPE_VENDOR_SPECIFIC &&
+			   packet->format == SYNTH_FORMAT_EXTENDED;
 
 	while (index - __atomic_load_n(&queue->amd.read_dispatch_id, __ATOMIC_ACQUIRE) >=
 		queue->amd.hsa_queue.size)
 		sched_yield();
-	if (packet->type == HSA_PACKET_TYPE_KERNEL_DISPATCH) {
+	if (packet->type == HSA_PACKET_TYPE_VENDOR_SPECIFIC)
+		body.setup = packet->format;
+	if (packet->type == HSA_PACKET_TYPE_KERNEL_DISPATCH || is_extended) {
 		uint16_t workgroup[3];
 		uint32_t grid[3];
 
@@ -448,6 +462,8 @@ void synth_put(struct synth_queue *queue, uint64_t index, const struct synth_pac
 		body.grid_size_x = grid[0];
 		body.grid_size_y = grid[1];
 		body.grid_size_z = grid[2];
+		if (is_extended)
+			clusters_put(&body);
 		body.kernel_object = packet->kernel_object;
 		body.kernarg_address = (void *)(uintptr_t)packet->cookie;
 	}

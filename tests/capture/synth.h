@@ -103,8 +103,13 @@ void synth_ring(struct capture *capture, struct synth_queue *queue, uint64_t val
 /* hsa_signal_store through the hook. */
 void synth_store(struct capture *capture, hsa_signal_t signal, int64_t value);
 
+/* Third byte of a vendor specific packet: the extended kernel dispatch, and a barrier. */
+#define SYNTH_FORMAT_EXTENDED 3u
+#define SYNTH_FORMAT_BARRIER  2u
+
 struct synth_packet {
 	unsigned type; /* hsa_packet_type_t */
+	uint8_t format; /* of a vendor specific one */
 	bool has_barrier;
 	uint64_t kernel_object;
 	uint64_t signal;

@@ -325,6 +325,109 @@ static void blocks_of_destroyed_queues_serve_again_and_count_on(void **state)
 	assert_non_null(reader_row(f->reader, 0, 1));
 }
 
+static hsa_status_t destroy_nothing(hsa_queue_t *queue)
+{
+	(void)queue;
+	return HSA_STATUS_ERROR_INVALID_QUEUE;
+}
+
+static void queue_that_could_not_be_destroyed_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t index;
+
+	fixture_dispatch(f, 0);
+	index = synth_add_index(f->capture, f->queue, 1); /* reserved, not yet written */
+	assert_int_equal(
+		front_ends_destroy(f->capture, synth_hsa_queue(f->queue), destroy_nothing),
+		HSA_STATUS_ERROR_INVALID_QUEUE);
+	synth_put(f->queue, index, &kernel);
+	synth_ring(f->capture, f->queue, index);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 1);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 3);
+	assert_int_equal(fixture_count(f, RTL_Q_foreign_writers), 0);
+	assert_int_equal(fixture_count(f, RTL_Q_unattributed), 0);
+	assert_int_equal(recorder_process_value(f->recorder, RTL_P_queues_destroyed), 0);
+}
+
+/* gfx1250: the grid counts clusters, everything else is where a dispatch has it. */
+static void extended_dispatch_is_a_dispatch(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet packet = {
+		.type = HSA_PACKET_TYPE_VENDOR_SPECIFIC,
+		.format = SYNTH_FORMAT_EXTENDED,
+		.has_barrier = true,
+		.kernel_object = 7,
+		.variant = 1,
+	};
+	const struct reader_shape *shape;
+	uint16_t workgroup[3];
+	uint32_t grid[3], lds, scratch;
+	hsa_signal_t own = synth_signal_new(1);
+
+	synth_submit(f->capture, f->queue, &packet);
+	packet.format = SYNTH_FORMAT_BARRIER;
+	packet.kernel_object = 0;
+	synth_submit(f->capture, f->queue, &packet);
+	packet.format = SYNTH_FORMAT_EXTENDED;
+	packet.kernel_object = 8;
+	packet.signal = own.handle;
+	synth_submit(f->capture, f->queue, &packet);
+	fixture_step(f);
+	fixture_harvest(f, 1);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(f->queue->execs, 2);
+	assert_int_equal(fixture_count(f, RTL_Q_dispatched), 2);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 2);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 1);
+	assert_int_equal(fixture_count(f, RTL_Q_skipped_not_kernel), 1);
+	synth_geometry(1, grid, workgroup, &lds, &scratch);
+	for (uint64_t seq = 0; seq < 2; seq++) {
+		const struct reader_row *row = fixture_row(f, seq);
+
+		assert_int_equal(row->start, f->queue->exec[seq].start);
+		assert_int_equal(row->end, f->queue->exec[seq].end);
+		shape = reader_shape(f->reader, row->shape);
+		assert_int_equal(shape->symbol, 7 + seq);
+		assert_int_equal(shape->workgroup[0], workgroup[0]);
+		assert_int_equal(shape->grid[0], 6 * 3 * workgroup[0]);
+		assert_int_equal(shape->grid[1], 5 * 2);
+		assert_int_equal(shape->grid[2], 4);
+		assert_int_equal(shape->lds, lds);
+		assert_int_equal(shape->scratch, scratch);
+	}
+	synth_signal_free(own);
+}
+
+/* Oversubscribed: the scheduler maps the queue again and the device looks without any doorbell. */
+static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t index = synth_add_index(f->capture, f->queue, 2);
+
+		synth_put(f->queue, index, &kernel);
+		assert_false(synth_step(f->queue, i % 2 ? SYNTH_EAGER : SYNTH_TORN));
+		synth_put(f->queue, index + 1, &kernel);
+		assert_false(synth_step(f->queue, SYNTH_EAGER));
+		synth_ring(f->capture, f->queue, index + 1);
+		f->queue->rings_seen = f->queue->rings; /* that one got lost with the mapping */
+		assert_true(synth_step(f->queue, SYNTH_EAGER));
+		fixture_step(f);
+	}
+	fixture_harvest(f, 1);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 400);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
+}
+
 /* The child has no recorder any more: whatever touched it would end the child. */
 static void forked_child_passes_through(void **state)
 {
@@ -373,6 +476,9 @@ int main(void)
 		TEST(index_functions_act_on_the_virtual_index),
 		TEST(address_used_again_belongs_to_the_new_queue),
 		TEST(blocks_of_destroyed_queues_serve_again_and_count_on),
+		TEST(queue_that_could_not_be_destroyed_goes_on),
+		TEST(extended_dispatch_is_a_dispatch),
+		TEST(queue_mapped_again_without_a_doorbell_finds_only_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

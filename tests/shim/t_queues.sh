@@ -6,16 +6,21 @@
 mode=$2
 program=$build/tests/shim/shim-queues
 
-# What ran, in the order of its start, over all queues.
+# What ran, in order: queue by queue, or over all of them where one waits for another.
 order()
 {
+	by="-k 2,2 -k 3,3"
+	[ "$mode" != waits ] || by="-k 1,1"
+	# shellcheck disable=SC2086 # options
 	"$build/bin/softgpu-truth" "$@" | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		$at["kernel"] !~ /^softgpu_rocr_/ && $at["flags"] ~ /^done/ {
 			print $at["start_tick"], $at["queue"], $at["packet"], $at["kernel"] }' |
-		sort -n | cut -d " " -f 2-
+		sort -n $by | cut -d " " -f 2-
 }
 
+# A queue that waited for another one is later than that: by the wall clock only.
+[ "$mode" != waits ] || export SOFTGPU_REALTIME=1
 tools=
 [ "$mode" != future ] || tools="$build/tests/shim/libshim-future-runtime.so "
 env HSA_TOOLS_LIB="$tools" LD_LIBRARY_PATH="$build/lib/softgpu" SOFTGPU_TRUTH="$dir/alone" \

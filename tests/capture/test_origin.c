@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* Who submitted what, and which dispatch of its call it is: reservations, walks and rings by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "shim/origin.h"
+#include "shim/packet.h"
+
+#define PACKETS 8u
+
+struct line {
+	struct origins origins;
+	hsa_queue_t queue;
+	hsa_kernel_dispatch_packet_t ring[PACKETS];
+	uint64_t next; /* of the walk */
+};
+
+static void line_init(struct line *line)
+{
+	memset(line, 0, sizeof(*line));
+	line->queue.base_address = line->ring;
+	line->queue.size = PACKETS;
+	for (unsigned i = 0; i < PACKETS; i++)
+		line->ring[i].header = HSA_PACKET_TYPE_INVALID;
+	assert_int_equal(origins_begin(&line->origins, &line->queue, 0), 0);
+}
+
+static void publish(struct line *line, uint64_t index, unsigned type)
+{
+	__atomic_store_n(&line->ring[index % PACKETS].header,
+		(uint16_t)(type << HSA_PACKET_HEADER_TYPE), __ATOMIC_RELEASE);
+}
+
+#define KERNEL	HSA_PACKET_TYPE_KERNEL_DISPATCH
+#define BARRIER HSA_PACKET_TYPE_BARRIER_AND
+
+/* As the shadow front end walks, and then the device consumes. */
+static struct packet_origin walk_one(struct line *line)
+{
+	hsa_kernel_dispatch_packet_t *packet = &line->ring[line->next % PACKETS];
+	struct packet_origin origin;
+
+	(void)origins_walk(&line->origins, line->next,
+		packet_is_dispatch(packet, packet->header), &origin);
+	line->next++;
+	packet->header = HSA_PACKET_TYPE_INVALID;
+	return origin;
+}
+
+static struct packet_origin walk(struct line *line)
+{
+	struct packet_origin origin = walk_one(line);
+
+	origins_walked(&line->origins, line->next);
+	return origin;
+}
+
+static int setup(void **state)
+{
+	struct line *lines = calloc(2, sizeof(*lines));
+
+	line_init(&lines[0]);
+	line_init(&lines[1]);
+	thread_state_forget();
+	thread_state.marker = 0;
+	*state = lines;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct line *lines = *state;
+
+	origins_free(&lines[0].origins);
+	origins_free(&lines[1].origins);
+	free(lines);
+	thread_state_forget();
+	return 0;
+}
+
+static void packets_of_a_reservation_share_its_submitter(void **state)
+{
+	struct line *line = *state;
+
+	thread_state.marker = 5;
+	origins_reserve(&line->origins, 0, 3);
+	thread_state.marker = 6;
+	origins_reserve(&line->origins, 3, 1);
+	for (unsigned i = 0; i < 4; i++)
+		publish(line, i, KERNEL);
+	for (unsigned i = 0; i < 4; i++) {
+		struct packet_origin origin = walk(line);
+
+		assert_int_equal(origin.marker, i < 3 ? 5 : 6);
+		assert_int_equal(origin.tid, thread_state_tid());
+		assert_int_equal(origin.call, 0);
+	}
+}
+
+/* Walked by somebody else or not yet: the numbers are the same. */
+static void dispatches_count_over_queues_and_past_barriers(void **state)
+{
+	struct line *a = *state, *b = a + 1;
+
+	thread_state.call = 77;
+	origins_reserve(&a->origins, 0, 1);
+	publish(a, 0, BARRIER);
+	origins_reserve(&b->origins, 0, 1); /* the barrier is still in its ring */
+	publish(b, 0, KERNEL);
+	assert_int_equal(walk(b).node, 0);
+	origins_reserve(&a->origins, 1, 1); /* the walker's note says: a kernel */
+	publish(a, 1, KERNEL);
+	origins_reserve(&b->origins, 1, 1);
+	publish(b, 1, KERNEL);
+	assert_int_equal(walk(b).node, 2);
+	(void)walk(a);
+	assert_int_equal(walk(a).node, 1);
+	/* Another call starts anew, and its id is in the row. */
+	thread_state.call = 78;
+	origins_reserve(&a->origins, 2, 1);
+	publish(a, 2, KERNEL);
+	assert_int_equal(a->next, 2);
+	assert_int_equal(walk(a).node, 0);
+}
+
+/* A batch of which a part was walked and consumed, and a part is in the ring. */
+static void batch_walked_in_part_is_counted_whole(void **state)
+{
+	struct line *a = *state, *b = a + 1;
+	const unsigned type[] = {KERNEL, BARRIER, KERNEL, KERNEL, BARRIER, KERNEL};
+
+	thread_state.call = 9;
+	origins_reserve(&a->origins, 0, 6);
+	for (unsigned i = 0; i < 6; i++)
+		publish(a, i, type[i]);
+	assert_int_equal(walk(a).node, 0);
+	(void)walk(a);
+	assert_int_equal(walk_one(a).node, 1);
+	origins_reserve(&b->origins, 0, 1);
+	publish(b, 0, KERNEL);
+	assert_int_equal(walk(b).node, 4);
+	assert_int_equal(walk(a).node, 2);
+	(void)walk(a);
+	assert_int_equal(walk(a).node, 3);
+}
+
+/* Which of them will be a kernel nobody can know yet. */
+static void number_is_unknown_where_nothing_was_written_yet(void **state)
+{
+	struct line *a = *state, *b = a + 1;
+	struct packet_origin origin;
+
+	thread_state.call = 9;
+	origins_reserve(&a->origins, 0, 1);
+	origins_reserve(&b->origins, 0, 1);
+	publish(a, 0, KERNEL);
+	publish(b, 0, KERNEL);
+	assert_int_equal(walk(a).node, 0);
+	origin = walk(b);
+	assert_int_equal(origin.node, RECORDER_NODE_UNKNOWN);
+	assert_int_equal(origin.call, 9);
+	origins_reserve(&a->origins, 1, 1);
+	publish(a, 1, KERNEL);
+	assert_int_equal(walk(a).node, RECORDER_NODE_UNKNOWN);
+	thread_state.call = 10;
+	origins_reserve(&a->origins, 2, 1);
+	publish(a, 2, KERNEL);
+	assert_int_equal(walk(a).node, 0);
+}
+
+static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
+{
+	struct line *a = *state;
+	struct thread_call outer;
+
+	thread_state.call = 1;
+	origins_reserve(&a->origins, 0, 1);
+	publish(a, 0, KERNEL);
+	assert_int_equal(walk(a).node, 0);
+	outer = thread_call_enter(2);
+	origins_reserve(&a->origins, 1, 1);
+	publish(a, 1, KERNEL);
+	assert_int_equal(walk(a).call, 2);
+	thread_call_leave(&outer);
+	origins_reserve(&a->origins, 2, 1);
+	publish(a, 2, KERNEL);
+	{
+		struct packet_origin origin = walk(a);
+
+		assert_int_equal(origin.call, 1);
+		assert_int_equal(origin.node, 1);
+	}
+}
+
+/* Entries that are needed are never overwritten, not even by the right packet of the next lap. */
+static void reservation_too_far_ahead_is_nobodys(void **state)
+{
+	struct line *a = *state;
+	uint64_t entries = a->origins.mask + 1;
+
+	thread_state.marker = 3;
+	for (uint64_t i = 0; i < entries; i++)
+		origins_reserve(&a->origins, i, 1);
+	thread_state.marker = 4;
+	origins_reserve(&a->origins, entries, 2);
+	for (uint64_t i = 0; i < entries; i++) {
+		publish(a, i, KERNEL);
+		assert_int_equal(walk(a).marker, 3);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct packet_origin origin = walk(a);
+
+		assert_int_equal(origin.tid, 0);
+		assert_int_equal(origin.marker, 0);
+		assert_int_equal(origin.node, RECORDER_NODE_UNKNOWN);
+	}
+	origins_reserve(&a->origins, entries + 2, 1);
+	assert_int_equal(walk(a).marker, 4);
+}
+
+/* The entry of a half walked batch is not free, although packets behind it were walked. */
+static void half_walked_batch_keeps_its_entry(void **state)
+{
+	struct line *a = *state;
+	uint64_t entries = a->origins.mask + 1;
+
+	thread_state.marker = 3;
+	origins_reserve(&a->origins, 0, entries);
+	(void)walk(a);
+	(void)walk(a);
+	thread_state.marker = 4;
+	origins_reserve(&a->origins, entries, 1);
+	for (uint64_t i = 2; i < entries; i++)
+		assert_int_equal(walk(a).marker, 3);
+	assert_int_equal(walk(a).tid, 0);
+}
+
+/* The ring of a queue that is gone is not looked at. */
+static void queue_destroyed_within_the_call_is_safe(void **state)
+{
+	struct line *a = *state, *b = a + 1;
+
+	thread_state.call = 9;
+	origins_reserve(&a->origins, 0, 1);
+	origins_end(&a->origins);
+	a->origins.ring = NULL;
+	origins_reserve(&b->origins, 0, 1);
+	publish(b, 0, KERNEL);
+	assert_int_equal(walk(b).node, RECORDER_NODE_UNKNOWN);
+}
+
+/* In its next life the same packet index is another packet. */
+static void block_used_again_knows_nothing_of_its_former_life(void **state)
+{
+	struct line *a = *state;
+
+	thread_state.marker = 3;
+	origins_reserve(&a->origins, 0, 2);
+	origins_end(&a->origins);
+	assert_int_equal(origins_begin(&a->origins, &a->queue, 0), 0);
+	publish(a, 0, KERNEL);
+	assert_int_equal(walk(a).tid, 0);
+	origins_reserve(&a->origins, 1, 1);
+	publish(a, 1, KERNEL);
+	assert_int_equal(walk(a).marker, 3);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(packets_of_a_reservation_share_its_submitter),
+		TEST(dispatches_count_over_queues_and_past_barriers),
+		TEST(batch_walked_in_part_is_counted_whole),
+		TEST(number_is_unknown_where_nothing_was_written_yet),
+		TEST(call_inside_a_call_leaves_the_outer_count_alone),
+		TEST(reservation_too_far_ahead_is_nobodys),
+		TEST(half_walked_batch_keeps_its_entry),
+		TEST(queue_destroyed_within_the_call_is_safe),
+		TEST(block_used_again_knows_nothing_of_its_former_life),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -157,6 +157,24 @@ static const struct render_column copy_columns[] = {
 	{"gb_per_s", "GB/s", RENDER_TENTHS},
 };
 
+static const struct render_column metric_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"name", "METRIC", RENDER_TEXT},
+	{"count", "MARKS", RENDER_COUNT},
+	{"last", "LAST", RENDER_ANY},
+	{"min", "MIN", RENDER_ANY},
+	{"max", "MAX", RENDER_ANY},
+};
+
+static const struct render_column name_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"kind", "OF", RENDER_TEXT},
+	{"subject", "WHICH", RENDER_ID},
+	{"name", "NAME", RENDER_TEXT},
+};
+
 #define CLOCK_COLUMNS (sizeof(clock_columns) / sizeof(clock_columns[0]))
 
 static const struct {
@@ -174,6 +192,8 @@ static const struct {
 	PART("gpus", "gpus", "GPUS", gpu_columns),
 	PART("clocks", "clocks", "CLOCKS", clock_columns),
 	PART("copies_of_ranks", "copies", "COPIES", copy_columns),
+	PART("metrics", "metrics", "METRICS", metric_columns),
+	PART("names", "names", "NAMES", name_columns),
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

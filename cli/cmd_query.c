@@ -52,6 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "FILE|SESSION 'SQL'",
 	"Ask a session database one statement that only reads; it may still be written."
 	"\vViews: rocpd_op, top, busy, rocpd_string, rtl_kernel, rtl_process, rtl_gpu, rtl_marker, "
+	"rtl_metric, rtl_name, "
 	"rtl_loss, rtl_outstanding, rtl_counter, rtl_clock, rtl_session, rtl_meta.",
 	NULL, NULL, NULL};
 

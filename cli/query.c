@@ -161,6 +161,11 @@ int64_t query_integer(const struct query_rows *rows, int column)
 	return sqlite3_column_int64(rows->statement, column);
 }
 
+double query_real(const struct query_rows *rows, int column)
+{
+	return sqlite3_column_double(rows->statement, column);
+}
+
 bool query_is_null(const struct query_rows *rows, int column)
 {
 	return sqlite3_column_type(rows->statement, column) == SQLITE_NULL;

@@ -49,6 +49,7 @@ void query_rows_free_p(struct query_rows **rows);
 
 /* Of the current row. Texts live until the next query_next(). */
 int64_t query_integer(const struct query_rows *rows, int column); /* NULL is 0 */
+double query_real(const struct query_rows *rows, int column);	  /* NULL is 0 */
 bool query_is_null(const struct query_rows *rows, int column);
 const char *query_text(const struct query_rows *rows, int column); /* NULL stays NULL */
 struct render_value query_value(const struct query_rows *rows, int column);

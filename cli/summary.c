@@ -51,6 +51,9 @@ void summary_free_p(struct summary **summary)
 	free(s->ranks);
 	free(s->losses);
 	free(s->copies);
+	for (size_t i = 0; i < s->metric_count; i++)
+		free(s->metrics[i].name);
+	free(s->metrics);
 	free(s->name);
 	free(s->command);
 	free(s->host);
@@ -216,6 +219,45 @@ static int load_losses(struct query *query, struct summary *s)
 	return r;
 }
 
+static char *copy_text(const struct query_rows *rows, int column)
+{
+	const char *text = query_text(rows, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+static int load_metrics(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "metrics", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_metric *grown =
+			reallocarray(s->metrics, s->metric_count + 1, sizeof(*grown));
+		struct summary_metric *metric;
+
+		if (!grown)
+			return -ENOMEM;
+		s->metrics = grown;
+		metric = &grown[s->metric_count];
+		*metric = (struct summary_metric){
+			.process_id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.name = copy_text(rows, 2),
+			.count = (uint64_t)query_integer(rows, 3),
+			.last = query_real(rows, 4),
+			.least = query_real(rows, 5),
+			.most = query_real(rows, 6),
+		};
+		if (!metric->name)
+			return -ENOMEM;
+		s->metric_count++;
+		r = 0;
+	}
+	return r;
+}
+
 static int load_copies(struct query *query, struct summary *s)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -244,13 +286,6 @@ static int load_copies(struct query *query, struct summary *s)
 		r = 0;
 	}
 	return r;
-}
-
-static char *copy_text(const struct query_rows *rows, int column)
-{
-	const char *text = query_text(rows, column);
-
-	return text ? strdup(text) : NULL;
 }
 
 static int load_session(struct query *query, struct summary *s)
@@ -292,6 +327,8 @@ int summary_new(struct query *query, struct summary **ret)
 		r = load_losses(query, s);
 	if (!r)
 		r = load_copies(query, s);
+	if (!r)
+		r = load_metrics(query, s);
 	if (r)
 		return r;
 	*ret = TAKE(s);

@@ -17,6 +17,7 @@ enum summary_table {
 	SUMMARY_GPU_TABLE,
 	SUMMARY_LOSS_TABLE,
 	SUMMARY_COPY_TABLE,
+	SUMMARY_METRIC_TABLE,
 };
 
 struct summary_options {
@@ -52,6 +53,15 @@ struct summary_copies {
 	int64_t total_ns, min_ns, max_ns;
 };
 
+/* What one process said of itself by roctxMark("name=value"). */
+struct summary_metric {
+	int64_t process_id, rank;
+	bool has_rank;
+	char *name;
+	uint64_t count;
+	double last, least, most;
+};
+
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
@@ -61,6 +71,8 @@ struct summary {
 	size_t loss_count;
 	struct summary_copies *copies;
 	size_t copy_count;
+	struct summary_metric *metrics;
+	size_t metric_count;
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
 	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */

@@ -217,6 +217,36 @@ static void copy_row(const struct summary *s, size_t i, struct render_value *ret
 	*ret++ = render_integer(s->verdict->is_simulated);
 }
 
+/* ---- metrics ---- */
+
+static const struct render_column metric_columns[] = {
+	{"name", "METRIC", RENDER_TEXT},
+	{"rank", "RANK", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"count", "MARKS", RENDER_COUNT},
+	{"last", "LAST", RENDER_ANY},
+	{"min", "MIN", RENDER_ANY},
+	{"max", "MAX", RENDER_ANY},
+};
+
+static size_t metric_rows(const struct summary *s)
+{
+	return s->metric_count;
+}
+
+static void metric_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct summary_metric *m = s->metrics + i;
+
+	*ret++ = render_text(m->name);
+	*ret++ = render_optional(m->has_rank, m->rank);
+	*ret++ = render_integer(m->process_id);
+	*ret++ = count_value(m->count);
+	*ret++ = render_real(m->last);
+	*ret++ = render_real(m->least);
+	*ret++ = render_real(m->most);
+}
+
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof(columns[0])
 
 /* In the order of enum summary_table. */
@@ -226,6 +256,7 @@ static const struct table tables[] = {
 	{"GPUS", "gpus", COLUMNS(gpu_columns), gpu_rows, gpu_row},
 	{"LOSSES", "losses", COLUMNS(loss_columns), loss_rows, loss_row},
 	{"COPIES", "copies", COLUMNS(copy_columns), copy_rows, copy_row},
+	{"METRICS", "metrics", COLUMNS(metric_columns), metric_rows, metric_row},
 };
 
 static int put_table(const struct summary *s, const struct table *table, enum render_format format,
@@ -316,6 +347,8 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_GPU_TABLE, 0, o->width, to);
 	if (!r && s->copy_count)
 		r = put_titled(s, SUMMARY_COPY_TABLE, 0, o->width, to);
+	if (!r && s->metric_count)
+		r = put_titled(s, SUMMARY_METRIC_TABLE, 0, o->width, to);
 	if (!r && s->loss_count)
 		r = put_titled(s, SUMMARY_LOSS_TABLE, 0, o->width, to);
 	return r;

@@ -153,6 +153,13 @@ static struct define_text *find_text(struct defines *defines, uint32_t id)
 	return &defines->texts[id];
 }
 
+const char *defines_text(struct defines *defines, uint32_t id)
+{
+	struct define_text *text = find_text(defines, id);
+
+	return text ? text->text : NULL;
+}
+
 int defines_text_row(struct defines *defines, struct intern *intern, uint32_t id, int64_t *ret_id)
 {
 	struct define_text *text = find_text(defines, id);

@@ -63,6 +63,9 @@ void defines_forget_rows(struct defines *defines);
 /* The definition, or NULL. */
 struct define_shape *defines_shape(struct defines *defines, uint32_t id);
 
+/* The text of a string id, clean; NULL: not defined. */
+const char *defines_text(struct defines *defines, uint32_t id);
+
 /* 0; -ENOENT: not defined; or as intern_put_text(). */
 int defines_text_row(struct defines *defines, struct intern *intern, uint32_t id, int64_t *ret_id);
 

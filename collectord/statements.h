@@ -94,6 +94,11 @@
 			"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                 \
 	X(MARKER_END, "UPDATE rtl_marker_base SET end_ns = ?3 "                                    \
 		      "WHERE process_id = ?1 AND id = ?2 AND end_ns IS NULL")                      \
+	X(METRIC_PUT, "INSERT OR IGNORE INTO rtl_metric_base (process_id, marker_id, parent, "     \
+		      "tid, time_ns, name_id, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")         \
+	X(NAME_PUT, "INSERT INTO rtl_name_base (process_id, kind, subject, text_id, tid, "         \
+		    "time_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET "          \
+		    "text_id = excluded.text_id, tid = excluded.tid, time_ns = excluded.time_ns")  \
 	X(COPY_PUT, "INSERT OR IGNORE INTO rtl_copy_base (process_id, number, tid, submit_ns, "    \
 		    "bytes, how, direction, source_gpuId, target_gpuId, engine, call, marker) "    \
 		    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                  \

@@ -11,6 +11,7 @@
  * `dispatched` counts kernel dispatch packets; skipped_not_kernel counts other packets and is
  * outside the identity. `torn`, `outstanding` and `pending` are known to the daemon only.
  */
+#include <stdint.h>
 
 /* Per queue, written by the queue's producer (one writer: the holder of the queue's walk). */
 #define RTL_QUEUE_COUNTERS_PRODUCER(X)                                                             \
@@ -120,9 +121,18 @@ enum rtl_untimed {
 /* "untimed_shared", ...; NULL for RTL_TIMED and beyond. Defined in counters.c. */
 const char *rtl_untimed_name(unsigned why);
 
+/* Markers.text: the next of Markers.inline_text. */
+#define RTL_MARKER_TEXT_INLINE UINT32_MAX
+
 enum rtl_marker_kind {
 	RTL_MARKER_BEGIN_PUSH = 1, /* roctxRangePush */
 	RTL_MARKER_BEGIN_START,	   /* roctxRangeStart: may end on another thread */
 	RTL_MARKER_END,
 	RTL_MARKER_MARK, /* an instant */
+	/* A name that the program gives; `parent` is what it is of. */
+	RTL_MARKER_NAME_THREAD, /* kernel's id */
+	RTL_MARKER_NAME_AGENT,	/* hsa_agent_t.handle */
+	RTL_MARKER_NAME_DEVICE, /* HIP's ordinal */
+	RTL_MARKER_NAME_STREAM, /* hipStream_t */
+	RTL_MARKER_KINDS,
 };

@@ -45,6 +45,10 @@
 #define SYMBOL_BYTES_MAX (16u << 10)
 /* Longest roctx text kept. */
 #define MARKER_BYTES_MAX 1024u
+/* Metrics of one roctxMark ("loss=1.2 lr=3e-4"), and the longest name of one: a mark of 1 KiB
+ * could hold 256 pairs, which nobody means. */
+#define METRIC_PAIRS_MAX 16u
+#define METRIC_NAME_BYTES_MAX 64u
 /* Strings of a HELLO: job keys, paths, host names, command lines (cut, not refused). */
 #define LABEL_BYTES_MAX	  256u
 #define COMMAND_BYTES_MAX 4096u

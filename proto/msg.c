@@ -139,10 +139,16 @@ static bool dispatches_are_valid(const Rtl__Dispatches *d)
 
 static bool markers_are_valid(const Rtl__Markers *m)
 {
+	size_t inline_texts = 0;
+
 	if (!m->has_n || m->n == 0 || m->n > FRAME_RECORDS_MAX)
 		return false;
-	return m->n_kind == m->n && m->n_id == m->n && m->n_parent == m->n && m->n_tid == m->n &&
-	       m->n_time_ns == m->n && m->n_text == m->n;
+	if (m->n_kind != m->n || m->n_id != m->n || m->n_parent != m->n || m->n_tid != m->n ||
+		m->n_time_ns != m->n || m->n_text != m->n)
+		return false;
+	for (uint32_t i = 0; i < m->n; i++)
+		inline_texts += m->text[i] == RTL_MARKER_TEXT_INLINE;
+	return inline_texts == m->n_inline_text;
 }
 
 static bool copies_are_valid(const Rtl__Copies *c)
@@ -292,8 +298,8 @@ char *msg_string(int has, const ProtobufCBinaryData *field, size_t max)
 {
 	if (!has)
 		return NULL;
-	return strndup(field->data ? (const char *)field->data : "",
-		field->len < max ? field->len : max);
+	return strndup(
+		field->data ? (const char *)field->data : "", field->len < max ? field->len : max);
 }
 
 void msg_set_bytes(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text)

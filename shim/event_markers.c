@@ -4,15 +4,45 @@
 #include "shim/event_frames.h"
 #include "shim/strings.h"
 
-#define RECORDS 512u
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define RECORDS	   512u
+/* Texts remembered as said before; a newer one may take the place of an older. */
+#define SAID_TEXTS 4096u
+
+/* Shim thread. */
+static struct said_text {
+	uint64_t hash;
+	uint64_t id; /* who said it: a frame may be built twice */
+} said[SAID_TEXTS];
 
 /* The columns of a frame under construction. Shim thread. */
 static struct marker_columns {
 	uint32_t kind[RECORDS], tid[RECORDS], text[RECORDS];
 	uint64_t id[RECORDS], parent[RECORDS], time_ns[RECORDS];
+	ProtobufCBinaryData inline_text[RECORDS];
+	size_t inline_texts;
 	Rtl__Markers message;
 	Rtl__Frame frame;
 } columns;
+
+/*
+ * Definitions are for ever and their log is bounded: only a text that comes a second time gets
+ * one. A job writes its loss a million times, never the same.
+ */
+static uint32_t text_put(const struct recorder_marker *marker, struct strings *strings)
+{
+	uint64_t hash = XXH3_64bits(marker->text, marker->bytes);
+	struct said_text *last = &said[hash % SAID_TEXTS];
+
+	if (last->hash == hash && last->id != marker->id)
+		return strings_intern(strings, marker->text, marker->bytes);
+	*last = (struct said_text){hash, marker->id};
+	columns.inline_text[columns.inline_texts++] = (ProtobufCBinaryData){
+		.len = marker->bytes, .data = (uint8_t *)(uintptr_t)marker->text};
+	return RTL_MARKER_TEXT_INLINE;
+}
 
 static void row_put(uint32_t i, const struct recorder_marker *marker, struct strings *strings)
 {
@@ -21,9 +51,7 @@ static void row_put(uint32_t i, const struct recorder_marker *marker, struct str
 	columns.parent[i] = marker->parent;
 	columns.tid[i] = marker->tid;
 	columns.time_ns[i] = marker->time_ns;
-	columns.text[i] = marker->kind == RTL_MARKER_END
-				  ? 0
-				  : strings_intern(strings, marker->text, marker->bytes);
+	columns.text[i] = marker->kind == RTL_MARKER_END ? 0 : text_put(marker, strings);
 }
 
 static Rtl__Frame *markers_build(
@@ -31,6 +59,7 @@ static Rtl__Frame *markers_build(
 {
 	Rtl__Markers *message = &columns.message;
 
+	columns.inline_texts = 0;
 	for (uint32_t i = 0; i < n; i++)
 		row_put(i, (const struct recorder_marker *)(const void *)events[i], strings);
 	rtl__markers__init(message);
@@ -44,6 +73,8 @@ static Rtl__Frame *markers_build(
 	message->tid = columns.tid;
 	message->time_ns = columns.time_ns;
 	message->text = columns.text;
+	message->n_inline_text = columns.inline_texts;
+	message->inline_text = columns.inline_text;
 	rtl__frame__init(&columns.frame);
 	columns.frame.body_case = RTL__FRAME__BODY_MARKERS;
 	columns.frame.markers = message;
@@ -52,6 +83,6 @@ static Rtl__Frame *markers_build(
 
 const struct event_encoder event_markers = {RECORDS, markers_build};
 static_assert(RECORDS <= EVENT_FRAME_RECORDS_MAX, "records of a frame");
-/* With every number in its longest form: 21 KiB of a cell's 32. */
-static_assert(RECORDS * 44 + 64 < RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
-	"a frame of markers fits a cell");
+/* One alone fits whatever it says. */
+static_assert(44 + 64 + MARKER_BYTES_MAX < RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
+	"a marker fits a cell");

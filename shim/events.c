@@ -138,6 +138,10 @@ struct recorder_marker *event_marker_take(enum rtl_marker_kind kind)
 		[RTL_MARKER_BEGIN_START] = RTL_P_markers_begun,
 		[RTL_MARKER_END] = RTL_P_markers_ended,
 		[RTL_MARKER_MARK] = -1,
+		[RTL_MARKER_NAME_THREAD] = -1,
+		[RTL_MARKER_NAME_AGENT] = -1,
+		[RTL_MARKER_NAME_DEVICE] = -1,
+		[RTL_MARKER_NAME_STREAM] = -1,
 	};
 	struct recorder_marker *marker =
 		event_take(RECORDER_RING_MARKERS, recorded[kind], RTL_P_dropped_markers);

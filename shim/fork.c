@@ -10,6 +10,7 @@
 #include "shim/events.h"
 #include "shim/fd.h"
 #include "shim/hooks.h"
+#include "shim/markers.h"
 #include "shim/worker.h"
 
 static atomic_bool fork_is_watched;
@@ -19,6 +20,7 @@ static void fork_in_child(void)
 	struct capture *capture = hooks_capture();
 
 	events_forget();
+	markers_forget_thread();
 	thread_state_forget();
 	calls_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */

@@ -1,45 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/roctx.h"
-#include "shim/glibc_compat.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "proto/counters.h"
+#include "shim/gate.h"
 #include "shim/markers.h"
+#include "shim/roctx_real.h"
+#include "shim/thread_state.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Not looked for yet; NULL: there is none after us. */
-#define UNKNOWN ((void *)1)
-
-/* The real function behind ours, looked for once. */
-static void *real_find(void *_Atomic *cache, const char *name)
-{
-	void *real = atomic_load_explicit(cache, memory_order_acquire);
-
-	if (real == UNKNOWN) {
-		real = dlsym(RTLD_NEXT, name);
-		atomic_store_explicit(cache, real, memory_order_release);
-	}
-	return real;
-}
-
-#define REAL(variable, name)                                                                       \
-	__typeof__(name) *variable = NULL;                                                         \
-	do {                                                                                       \
-		static void *_Atomic cache_ = UNKNOWN;                                             \
-		void *real_ = real_find(&cache_, #name);                                           \
-		memcpy(&variable, &real_, sizeof(real_));                                          \
-	} while (0)
+/* Of libroctx64, as it has been for years. */
+#define VERSION_MAJOR 4u
+#define VERSION_MINOR 1u
 
 EXPORT void roctxMarkA(const char *message)
 {
-	REAL(real, roctxMarkA);
+	const struct roctx_real *real = roctx_real();
+
 	markers_mark(message);
-	if (real)
-		real(message);
+	if (real->roctxMarkA)
+		real->roctxMarkA(message);
 }
 
 EXPORT void roctxMark(const char *message)
@@ -50,10 +33,10 @@ EXPORT void roctxMark(const char *message)
 /* The real one has its own stack and is asked last, so that the level is its. */
 EXPORT int roctxRangePushA(const char *message)
 {
-	REAL(real, roctxRangePushA);
+	const struct roctx_real *real = roctx_real();
 	int level = markers_push(message);
 
-	return real ? real(message) : level;
+	return real->roctxRangePushA ? real->roctxRangePushA(message) : level;
 }
 
 EXPORT int roctxRangePush(const char *message)
@@ -63,16 +46,17 @@ EXPORT int roctxRangePush(const char *message)
 
 EXPORT int roctxRangePop(void)
 {
-	REAL(real, roctxRangePop);
+	const struct roctx_real *real = roctx_real();
 	int level = markers_pop();
 
-	return real ? real() : level;
+	return real->roctxRangePop ? real->roctxRangePop() : level;
 }
 
 EXPORT roctx_range_id roctxRangeStartA(const char *message)
 {
-	REAL(real, roctxRangeStartA);
-	roctx_range_id id = real ? real(message) : markers_start_id();
+	const struct roctx_real *real = roctx_real();
+	roctx_range_id id =
+		real->roctxRangeStartA ? real->roctxRangeStartA(message) : markers_start_id();
 
 	markers_start(id, message);
 	return id;
@@ -85,8 +69,99 @@ EXPORT roctx_range_id roctxRangeStart(const char *message)
 
 EXPORT void roctxRangeStop(roctx_range_id id)
 {
-	REAL(real, roctxRangeStop);
+	const struct roctx_real *real = roctx_real();
+
 	markers_stop(id);
-	if (real)
-		real(id);
+	if (real->roctxRangeStop)
+		real->roctxRangeStop(id);
+}
+
+EXPORT uint32_t roctx_version_major(void)
+{
+	const struct roctx_real *real = roctx_real();
+
+	return real->roctx_version_major ? real->roctx_version_major() : VERSION_MAJOR;
+}
+
+EXPORT uint32_t roctx_version_minor(void)
+{
+	const struct roctx_real *real = roctx_real();
+
+	return real->roctx_version_minor ? real->roctx_version_minor() : VERSION_MINOR;
+}
+
+/* The slot is the real library's, and stays with whoever asks for it: we need none. */
+EXPORT void roctxRegisterTracerCallback(roctx_tracer_callback callback)
+{
+	const struct roctx_real *real = roctx_real();
+
+	if (real->roctxRegisterTracerCallback)
+		real->roctxRegisterTracerCallback(callback);
+}
+
+/* Of the process. One thread alone is not told apart. */
+EXPORT int roctxProfilerPause(roctx_thread_id thread)
+{
+	const struct roctx_real *real = roctx_real();
+
+	if (!thread)
+		gate_pause();
+	return real->roctxProfilerPause ? real->roctxProfilerPause(thread) : 0;
+}
+
+EXPORT int roctxProfilerResume(roctx_thread_id thread)
+{
+	const struct roctx_real *real = roctx_real();
+
+	if (!thread)
+		gate_resume();
+	return real->roctxProfilerResume ? real->roctxProfilerResume(thread) : 0;
+}
+
+EXPORT int roctxNameOsThread(const char *name)
+{
+	const struct roctx_real *real = roctx_real();
+
+	markers_name(RTL_MARKER_NAME_THREAD, thread_state_tid(), name);
+	return real->roctxNameOsThread ? real->roctxNameOsThread(name) : 0;
+}
+
+/* An agent is a struct of one 64-bit handle. */
+EXPORT int roctxNameHsaAgent(const char *name, const struct hsa_agent_s *agent)
+{
+	const struct roctx_real *real = roctx_real();
+	uint64_t handle = 0;
+
+	if (agent)
+		memcpy(&handle, agent, sizeof(handle));
+	markers_name(RTL_MARKER_NAME_AGENT, handle, name);
+	return real->roctxNameHsaAgent ? real->roctxNameHsaAgent(name, agent) : 0;
+}
+
+EXPORT int roctxNameHipDevice(const char *name, int device)
+{
+	const struct roctx_real *real = roctx_real();
+
+	markers_name(RTL_MARKER_NAME_DEVICE, (uint32_t)device, name);
+	return real->roctxNameHipDevice ? real->roctxNameHipDevice(name, device) : 0;
+}
+
+EXPORT int roctxNameHipStream(const char *name, const struct ihipStream_t *stream)
+{
+	const struct roctx_real *real = roctx_real();
+
+	markers_name(RTL_MARKER_NAME_STREAM, (uintptr_t)stream, name);
+	return real->roctxNameHipStream ? real->roctxNameHipStream(name, stream) : 0;
+}
+
+EXPORT int roctxGetThreadId(roctx_thread_id *ret)
+{
+	const struct roctx_real *real = roctx_real();
+
+	if (real->roctxGetThreadId)
+		return real->roctxGetThreadId(ret);
+	if (!ret)
+		return -1;
+	*ret = thread_state_tid();
+	return 0;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 __thread struct thread_state thread_state;
+_Atomic uint32_t thread_state_regions;
 
 /*
  * glibc knows the thread's id and writes it into a recursive mutex that it takes; a mutex's layout

@@ -6,6 +6,8 @@
  * the module named beside it, on the thread itself. Not initial-exec: a process with no static
  * TLS left could not load the shim at all.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct origin;
@@ -31,6 +33,16 @@ struct thread_state {
 };
 
 extern __thread struct thread_state thread_state;
+
+/* Open started ranges that --region names: these are the process's, not a thread's. markers */
+extern _Atomic uint32_t thread_state_regions;
+
+/* Whether what this thread submits now lies in a range of --region. */
+static inline bool thread_state_is_in_region(void)
+{
+	return thread_state.region ||
+	       atomic_load_explicit(&thread_state_regions, memory_order_relaxed);
+}
 
 /* The kernel's id of the calling thread; no system call. */
 uint32_t thread_state_tid(void);

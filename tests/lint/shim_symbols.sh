@@ -46,10 +46,13 @@ guest()
 guest "$2/lib/librtl-shim.so" none
 wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload ncclAllGather ncclAllReduce ncclAllToAll \
 ncclAllToAllv ncclBcast ncclBroadcast ncclCommAbort ncclCommDestroy ncclCommFinalize \
-ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable ncclCommSplit \
-ncclGather ncclGetUniqueId ncclGroupEnd ncclGroupStart ncclRecv ncclReduce ncclReduceScatter \
-ncclScatter ncclSend roctxMark roctxMarkA roctxRangePop roctxRangePush roctxRangePushA \
-roctxRangeStart roctxRangeStartA roctxRangeStop rtl_call_begin rtl_call_end rtl_calls_attach "
+ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable \
+ncclCommSplit ncclGather ncclGetUniqueId ncclGroupEnd ncclGroupStart ncclRecv \
+ncclReduce ncclReduceScatter ncclScatter ncclSend roctxGetThreadId roctxMark roctxMarkA \
+roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
+roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \
+roctxRangeStart roctxRangeStartA roctxRangeStop roctxRegisterTracerCallback \
+roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach "
 [ "$(exports)" = "$wanted" ] || fail "exports $(exports), not $wanted"
 
 # Only names of the table, and the ways to look one up.

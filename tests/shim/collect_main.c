@@ -87,7 +87,7 @@ static void process_print(struct test_process *p)
 		const struct test_marker *m = &p->markers[i];
 
 		printf("marker %d %u %llu %llu %s\n", pid, m->kind, (unsigned long long)m->id,
-			(unsigned long long)m->parent, m->text ? p->strings[m->text] : "-");
+			(unsigned long long)m->parent, m->text ? m->text : "-");
 	}
 	for (int i = 0; i < RTL_P_COUNT; i++)
 		printf("counter %d %s %llu\n", pid, rtl_process_counter_name[i],

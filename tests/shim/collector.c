@@ -104,6 +104,8 @@ void test_process_free(struct test_process *process)
 	free(process->shapes);
 	free(process->symbol_name);
 	free(process->rows);
+	for (size_t i = 0; i < process->marker_count; i++)
+		free(process->markers[i].text);
 	free(process->markers);
 	if (process->recorder >= 0)
 		close(process->recorder);
@@ -240,15 +242,34 @@ static int dispatches_take(struct test_process *process, const Rtl__Dispatches *
 	return 0;
 }
 
+static char *text_of(
+	const struct test_process *process, const Rtl__Markers *m, uint32_t i, size_t *inlined)
+{
+	const ProtobufCBinaryData *text;
+
+	if (m->text[i] != RTL_MARKER_TEXT_INLINE)
+		return process->strings[m->text[i]] ? strdup(process->strings[m->text[i]]) : NULL;
+	text = &m->inline_text[(*inlined)++];
+	return strndup((const char *)text->data, text->len);
+}
+
 static int markers_take(struct test_process *process, const Rtl__Markers *m)
 {
-	process->markers = room_make(process->markers, process->marker_count, &process->marker_room,
-		sizeof(*process->markers));
+	size_t inlined = 0;
+
 	for (uint32_t i = 0; i < m->n; i++) {
-		if (m->text[i] && !process->strings[m->text[i]])
+		struct test_marker *marker;
+
+		process->markers = room_make(process->markers, process->marker_count,
+			&process->marker_room, sizeof(*process->markers));
+		marker = &process->markers[process->marker_count++];
+		*marker = (struct test_marker){
+			m->kind[i], m->tid[i], m->id[i], m->parent[i], m->time_ns[i], NULL};
+		if (!m->text[i])
+			continue;
+		marker->text = text_of(process, m, i, &inlined);
+		if (!marker->text)
 			return BROKEN("a marker before its text");
-		process->markers[process->marker_count++] = (struct test_marker){
-			m->kind[i], m->tid[i], m->text[i], m->id[i], m->parent[i], m->time_ns[i]};
 	}
 	return 0;
 }

@@ -29,8 +29,9 @@ struct test_row {
 };
 
 struct test_marker {
-	uint32_t kind, tid, text;
+	uint32_t kind, tid;
 	uint64_t id, parent, time_ns;
+	char *text; /* NULL: an end */
 };
 
 struct test_shape {

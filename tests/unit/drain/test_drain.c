@@ -182,6 +182,27 @@ static void markers_are_taken_oldest_first(void **state)
 	assert_int_equal(loss(h, "corrupt_slot"), 1);
 }
 
+static void metrics_and_names_are_kept(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	hand_recorder_marker(r, 0, 1, 0, "loss=1.5 lr=3e-4");
+	hand_recorder_marker(r, 1, 2, 0, "loss=0.5");
+	hand_recorder_marker(r, 2, 3, 0, "old")->kind = RTL_MARKER_NAME_STREAM;
+	hand_recorder_marker(r, 3, 4, 0, "compute")->kind = RTL_MARKER_NAME_STREAM;
+	r->marker[2].parent = r->marker[3].parent = 0x7f00;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(name || step || '=' || "
+						  "value) FROM (SELECT * FROM rtl_metric ORDER BY "
+						  "name, step)"),
+		"loss0=1.5,loss1=0.5,lr0=0.0003");
+	assert_string_equal(harness_text(h->path, "SELECT kind || subject || name FROM rtl_name"),
+		"stream32512compute");
+	assert_int_equal(markers(h, "kind = 'mark'"), 2);
+}
+
 static void a_slot_row_equals_a_frame_row(void **state)
 {
 	struct harness *h = *state;
@@ -529,6 +550,7 @@ int main(void)
 		T(every_slot_goes_where_the_rules_say),
 		T(every_marker_goes_where_the_rules_say),
 		T(markers_are_taken_oldest_first),
+		T(metrics_and_names_are_kept),
 		T(a_slot_row_equals_a_frame_row),
 		T(frames_of_the_outbox_are_stored_once),
 		T(everything_can_come_from_the_recorder),

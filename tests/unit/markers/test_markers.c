@@ -26,6 +26,7 @@
 struct seen {
 	uint32_t kind, text;
 	uint64_t id, parent;
+	char inline_text[32]; /* its beginning */
 };
 
 static struct capture *capture;
@@ -39,6 +40,24 @@ static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t consumers,
 {
 	(void)initial, (void)consumers, (void)agents, (void)attributes, (void)signal;
 	return HSA_STATUS_ERROR;
+}
+
+static void see(const Rtl__Markers *markers)
+{
+	size_t inlined = 0;
+
+	for (uint32_t i = 0; i < markers->n; i++) {
+		struct seen *one = &seen[seen_count++];
+
+		*one = (struct seen){
+			markers->kind[i], markers->text[i], markers->id[i], markers->parent[i], ""};
+		if (one->text != RTL_MARKER_TEXT_INLINE)
+			continue;
+		snprintf(one->inline_text, sizeof(one->inline_text), "%.*s",
+			(int)markers->inline_text[inlined].len,
+			(const char *)markers->inline_text[inlined].data);
+		inlined++;
+	}
 }
 
 /* Drains into frames, reads them as the connection does, and acknowledges them. */
@@ -57,10 +76,7 @@ static void collect(void)
 					 length - FRAME_PREFIX_BYTES, &frame),
 			0);
 		assert_int_equal(frame->number, number);
-		for (uint32_t i = 0; i < frame->markers->n; i++)
-			seen[seen_count++] =
-				(struct seen){frame->markers->kind[i], frame->markers->text[i],
-					frame->markers->id[i], frame->markers->parent[i]};
+		see(frame->markers);
 		recorder_sent(recorder, number);
 		assert_int_equal(recorder_acked(recorder, number), 0);
 	}
@@ -120,9 +136,35 @@ static void ranges_nest_and_come_in_two_halves(void **state)
 	assert_int_equal(seen[3].id, seen[1].id);
 	assert_int_equal(seen[3].text, 0);
 	assert_int_equal(seen[4].id, seen[0].id);
-	assert_int_not_equal(seen[0].text, seen[1].text);
+	assert_string_equal(seen[0].inline_text, "outer");
+	assert_string_equal(seen[1].inline_text, "inner");
 	assert_int_equal(counter(RTL_P_markers_begun), 2);
 	assert_int_equal(counter(RTL_P_markers_ended), 2);
+}
+
+/* The define log is for what comes again: a job says its loss a million times, never the same. */
+static void a_text_is_defined_when_it_comes_again(void **state)
+{
+	struct recorder *recorder = capture_recorder(capture);
+	char text[64];
+	uint64_t defined;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		markers_mark("again and again");
+	collect();
+	assert_int_equal(seen[0].text, RTL_MARKER_TEXT_INLINE);
+	assert_int_not_equal(seen[1].text, RTL_MARKER_TEXT_INLINE);
+	assert_int_equal(seen[2].text, seen[1].text);
+	defined = recorder->header->define_bytes;
+	for (int i = 0; i < 8000; i++) {
+		snprintf(text, sizeof(text), "a text that nobody says twice, loss=%d.%d", i, i);
+		markers_mark(text);
+		if (i % 1000 == 999)
+			collect();
+	}
+	assert_int_equal(seen_count, 8003);
+	assert_int_equal(recorder->header->define_bytes, defined);
 }
 
 static void an_open_range_is_known_before_it_ends(void **state)
@@ -332,6 +374,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(ranges_nest_and_come_in_two_halves),
+		TEST(a_text_is_defined_when_it_comes_again),
 		TEST(an_open_range_is_known_before_it_ends),
 		TEST(deep_nesting_keeps_its_levels),
 		TEST(a_full_ring_drops_and_counts),

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Compare a session database with the software GPU's truth logs, dispatch by dispatch.
 
-usage: compare_truth.py [--prefix] DATABASE TRUTH_CSV...
+usage: compare_truth.py [--prefix] [--untimed] DATABASE TRUTH_CSV...
 
 Every truth queue of a process that ran kernels must be a queue of the database with the same
 kernels in the same order, durations equal to the tick, and starts at one constant distance
 from the device's clock per GPU (so their order is the device's). With --prefix (a killed
-process) the database may lack a tail that it lists as outstanding. Prints what it compared;
-exits 1 at the first difference.
+process) the database may lack a tail that it lists as outstanding. A kernel whose timestamps the
+device was told to spoil for good (zero_ts, swapped_ts) must be a row without a time, with the reason
+untimed_timestamp_invalid; no other may, but with --untimed any with a reason. Prints what it compared; exits 1 at the first difference.
 """
 import collections
 import csv
@@ -16,6 +17,7 @@ import sqlite3
 import sys
 
 TICK_NS = 10
+SPOILT = {"zero_ts", "swapped_ts"}
 
 
 def fail(text):
@@ -24,7 +26,7 @@ def fail(text):
 
 
 def read_truth(paths):
-    """pid -> queue -> [(packet, kernel, gpu, start_tick, end_tick)] in packet order."""
+    """pid -> queue -> [(packet, kernel, gpu, node, start_tick, end_tick, is_spoilt)] in packet order."""
     truth = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in paths:
         with open(path, newline="", encoding="utf-8") as file:
@@ -36,7 +38,8 @@ def read_truth(paths):
                     continue
                 truth[int(row["pid"])][int(row["queue"])].append(
                     (int(row["packet"]), row["kernel"], int(row["gpu"]), int(row["node"]),
-                     int(row["start_tick"]), int(row["end_tick"])))
+                     int(row["start_tick"]), int(row["end_tick"]),
+                     not SPOILT.isdisjoint(row["flags"].split("|"))))
     for queues in truth.values():
         for rows in queues.values():
             rows.sort()
@@ -49,11 +52,12 @@ def read_database(path):
     pids = dict(db.execute("SELECT id, pid FROM rtl_process"))
     if len(set(pids.values())) != len(pids):
         fail("two processes of one pid: this comparison needs distinct pids")
-    query = """SELECT process_id, queueId, sequenceId, k.symbol, gpuId, start, "end"
+    query = """SELECT process_id, queueId, sequenceId, k.symbol, gpuId, start, "end", reason
         FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
         ORDER BY process_id, queueId, sequenceId"""
-    for process, queue, seq, symbol, gpu, start, end in db.execute(query):
-        rows[pids[process]][queue].append((seq, symbol.removesuffix(".kd"), gpu, start, end))
+    for process, queue, seq, symbol, gpu, start, end, reason in db.execute(query):
+        rows[pids[process]][queue].append(
+            (seq, symbol.removesuffix(".kd"), gpu, start, end, reason))
     outstanding = collections.Counter()
     for process, queue, count in db.execute(
             "SELECT process_id, queueId, count(*) FROM rtl_outstanding GROUP BY 1, 2"):
@@ -61,16 +65,22 @@ def read_database(path):
     return rows, outstanding, set(pids.values())
 
 
-def compare_queue(where, mine, truth, distance, may_lack):
+def compare_queue(where, mine, truth, distance, may_lack, may_be_untimed):
     if len(mine) != len(truth) and not (0 <= len(truth) - len(mine) <= may_lack):
         fail("%s: %d rows, the device completed %d" % (where, len(mine), len(truth)))
-    for (seq, symbol, gpu, start, end), (packet, kernel, _, _, start_tick, end_tick) in zip(
-            mine, truth):
+    for (seq, symbol, gpu, start, end, reason), (
+            packet, kernel, _, _, start_tick, end_tick, is_spoilt) in zip(mine, truth):
         at = "%s seq %d (packet %d)" % (where, seq, packet)
         if symbol != kernel.removesuffix(".kd"):
             fail("%s: kernel %s, the device ran %s" % (at, symbol, kernel))
+        if start is None and reason and may_be_untimed:
+            continue
+        if is_spoilt:
+            if start is not None or reason != "untimed_timestamp_invalid":
+                fail("%s: %s, %s: its times are spoilt" % (at, start, reason))
+            continue
         if start is None:
-            fail("%s: no time" % at)
+            fail("%s: no time (%s)" % (at, reason))
         if end - start != (end_tick - start_tick) * TICK_NS:
             fail("%s: %d ns, the device took %d" %
                  (at, end - start, (end_tick - start_tick) * TICK_NS))
@@ -82,9 +92,10 @@ def compare_queue(where, mine, truth, distance, may_lack):
 def main():
     args = sys.argv[1:]
     prefix = "--prefix" in args
-    args = [a for a in args if a != "--prefix"]
+    untimed = "--untimed" in args
+    args = [a for a in args if a not in ("--prefix", "--untimed")]
     if len(args) < 2:
-        fail("usage: compare_truth.py [--prefix] DATABASE TRUTH_CSV...")
+        fail("usage: compare_truth.py [--prefix] [--untimed] DATABASE TRUTH_CSV...")
     rows, outstanding, pids = read_database(args[0])
     truth = read_truth(args[1:])
     compared = 0
@@ -99,7 +110,7 @@ def main():
         distance = {}
         for index, (left, right, lack) in enumerate(zip(mine, theirs, lacks)):
             compare_queue("process %d queue %d" % (pid, index), left, right, distance,
-                          lack if prefix else 0)
+                          lack if prefix else 0, untimed)
             compared += len(left)
     extra = {p for p in rows if rows[p]} - set(truth)
     if extra:

@@ -38,12 +38,33 @@ static void spend_copy_time(struct queue *q, uint64_t bytes)
 	q->now_ns += ns;
 }
 
+static void note_copy(struct queue *q, uint64_t bytes)
+{
+	if (!q->copy.packets++)
+		q->copy.start_tick = packet_tick(q, q->now_ns);
+	q->copy.bytes += bytes;
+	spend_copy_time(q, bytes);
+	q->copy.end_tick = packet_tick(q, q->now_ns);
+}
+
+static void publish_copy(struct queue *q, uint64_t signal)
+{
+	if (!q->copy.packets)
+		return;
+	q->copy.gpu = q->dev->ordinal;
+	q->copy.node = q->dev->node;
+	q->copy.queue_id = q->id;
+	q->copy.signal = signal;
+	truth_add_copy(&q->copy);
+	memset(&q->copy, 0, sizeof(q->copy));
+}
+
 static uint32_t copy_linear(struct queue *q, const uint32_t *p)
 {
 	uint64_t bytes = (uint64_t)(p[1] & COUNT_MASK) + 1;
 
 	memmove(memory_host(address(&p[5])), memory_host(address(&p[3])), bytes);
-	spend_copy_time(q, bytes);
+	note_copy(q, bytes);
 	return 7;
 }
 
@@ -70,7 +91,7 @@ static uint32_t copy_rect(struct queue *q, const uint32_t *p)
 			memmove(dst + (d << element), src + (s << element), width << element);
 		}
 	}
-	spend_copy_time(q, (width * height * depth) << element);
+	note_copy(q, (width * height * depth) << element);
 	return 13;
 }
 
@@ -115,6 +136,7 @@ static uint32_t atomic(struct queue *q, const uint32_t *p)
 
 	if (p[0] >> 25 != ATOMIC_ADD64)
 		return BAD_PACKET;
+	publish_copy(q, signal_of_value(at));
 	clock_put_signal(signal_of_value(at), q->now_ns);
 	__atomic_add_fetch((uint64_t *)memory_host(at), address(&p[3]), __ATOMIC_RELEASE);
 	return 8;

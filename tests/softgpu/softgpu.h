@@ -115,6 +115,8 @@ struct softgpu_truth_queue *truth_add_queue(uint64_t id, uint32_t ordinal, uint3
 /* A slot to fill, or NULL. Finish with truth_publish. */
 struct softgpu_truth_record *truth_reserve(void);
 void truth_publish(struct softgpu_truth_record *rec, enum softgpu_truth_state state);
+/* Before its completion can be seen. */
+void truth_add_copy(const struct softgpu_truth_copy *copy);
 void truth_count(uint64_t *counter, uint64_t n);
 
 /* event.c */
@@ -229,6 +231,7 @@ struct queue {
 	struct script_stall stall;
 	uint64_t first_seen_ns;
 	uint64_t *own_ptrs; /* SDMA: the read and write pointers the thunk provides */
+	struct softgpu_truth_copy copy; /* SDMA: since the last completion; packets 0: nothing */
 };
 
 struct device {

@@ -11,6 +11,7 @@
 
 #define NAMES_BYTES (8u << 20)
 #define QUEUES	    4096u
+#define COPIES	    262144u
 
 /* Set by the first hsaKmtOpenKFD, before any processor runs, and never cleared. */
 static struct softgpu_truth_header *header;
@@ -56,6 +57,10 @@ static void fill_header(struct softgpu_truth_header *h, uint64_t records)
 	h->queues_offset = page_up(sizeof(*h));
 	h->names_offset = page_up(h->queues_offset + QUEUES * sizeof(struct softgpu_truth_queue));
 	h->records_offset = page_up(h->names_offset + NAMES_BYTES);
+	h->copy_size = sizeof(struct softgpu_truth_copy);
+	h->copy_capacity = COPIES;
+	h->copies_offset =
+		page_up(h->records_offset + records * sizeof(struct softgpu_truth_record));
 	h->tick_ns = SOFTGPU_TICK_NS;
 	h->created_ns = clock_wall_ns();
 	for (uint32_t i = 0; i < softgpu_config.count; i++) {
@@ -85,7 +90,7 @@ int truth_open(const char *path, uint64_t records)
 	if (err)
 		return err;
 	fill_header(&h, records);
-	map_bytes = page_up(h.records_offset + records * sizeof(struct softgpu_truth_record));
+	map_bytes = page_up(h.copies_offset + COPIES * sizeof(struct softgpu_truth_copy));
 	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
@@ -165,6 +170,22 @@ void truth_publish(struct softgpu_truth_record *rec, enum softgpu_truth_state st
 	__atomic_store_n(&rec->state, state, __ATOMIC_RELEASE);
 	if (state == SOFTGPU_TRUTH_DONE)
 		__atomic_add_fetch(&header->done, 1, __ATOMIC_RELEASE);
+}
+
+void truth_add_copy(const struct softgpu_truth_copy *copy)
+{
+	struct softgpu_truth_copy *to;
+	uint64_t at;
+
+	if (!header)
+		return;
+	at = __atomic_fetch_add(&header->copies, 1, __ATOMIC_ACQ_REL);
+	if (at >= header->copy_capacity)
+		return;
+	to = (struct softgpu_truth_copy *)((char *)header + header->copies_offset) + at;
+	*to = *copy;
+	to->state = SOFTGPU_TRUTH_EMPTY;
+	__atomic_store_n(&to->state, SOFTGPU_TRUTH_DONE, __ATOMIC_RELEASE);
 }
 
 void truth_count(uint64_t *counter, uint64_t n)

@@ -2,9 +2,9 @@
 /*
  * The truth log of the software GPU: what it really ran. A file, mapped shared
  * by the one process that writes it, so it stays readable after SIGKILL.
- * Layout: header, queue table, records, names; the offsets are in the header.
+ * Layout: header, queue table, names, records, copies; the offsets are in the header.
  * Readers take record i of min(reserved, capacity) only if its state is not
- * SOFTGPU_TRUTH_EMPTY: the state is stored last, with release order.
+ * SOFTGPU_TRUTH_EMPTY: the state is stored last, with release order. Copies likewise.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SOFTGPU_TRUTH_MAGIC    0x31485455525f4753ull /* "SG_RUTH1" in memory order */
-#define SOFTGPU_TRUTH_VERSION  1u
+#define SOFTGPU_TRUTH_VERSION  2u
 #define SOFTGPU_TRUTH_GPUS_MAX 64u
 
 enum softgpu_truth_state {
@@ -69,8 +69,13 @@ struct softgpu_truth_header {
 	uint64_t names_used;
 	uint64_t names_dropped;
 	struct softgpu_truth_gpu gpu[SOFTGPU_TRUTH_GPUS_MAX];
+	uint64_t copy_capacity;
+	uint64_t copies_offset;
+	uint64_t copies; /* handed out; may exceed copy_capacity */
+	uint32_t copy_size;
+	uint32_t reserved2;
 };
-static_assert(sizeof(struct softgpu_truth_header) == 144 + 64 * 24, "file format");
+static_assert(sizeof(struct softgpu_truth_header) == 144 + 64 * 24 + 32, "file format");
 
 /* One per compute queue; the processor of its GPU is the only writer. */
 struct softgpu_truth_queue {
@@ -108,3 +113,21 @@ struct softgpu_truth_record {
 	uint64_t reserved[2];
 };
 static_assert(sizeof(struct softgpu_truth_record) == 128, "file format");
+
+/*
+ * What an SDMA engine copied up to one completion signal: one copy as the runtime was asked for
+ * it, of one or more packets. Copies by kernels are dispatches, with SOFTGPU_TRUTH_EMULATED.
+ */
+struct softgpu_truth_copy {
+	uint32_t state;
+	uint32_t gpu; /* whose engine it was; ordinal on the machine */
+	uint32_t node;
+	uint32_t packets;
+	uint64_t queue_id;
+	uint64_t signal;
+	uint64_t bytes;
+	uint64_t start_tick;
+	uint64_t end_tick;
+	uint64_t reserved;
+};
+static_assert(sizeof(struct softgpu_truth_copy) == 64, "file format");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* softgpu-truth: prints truth logs of the software GPU as CSV. */
+/* softgpu-truth [--copies]: prints truth logs of the software GPU as CSV. */
 #include "tests/softgpu/truth.h"
 
 #include <fcntl.h>
@@ -52,7 +52,9 @@ static int is_whole(const struct softgpu_truth_header *h, uint64_t bytes)
 	       h->version == SOFTGPU_TRUTH_VERSION &&
 	       h->record_size == sizeof(struct softgpu_truth_record) && h->names_offset <= bytes &&
 	       h->names_capacity <= bytes - h->names_offset && h->records_offset <= bytes &&
-	       h->capacity <= (bytes - h->records_offset) / sizeof(struct softgpu_truth_record);
+	       h->capacity <= (bytes - h->records_offset) / sizeof(struct softgpu_truth_record) &&
+	       h->copy_size == sizeof(struct softgpu_truth_copy) && h->copies_offset <= bytes &&
+	       h->copy_capacity <= (bytes - h->copies_offset) / sizeof(struct softgpu_truth_copy);
 }
 
 static void print_records(const struct softgpu_truth_header *h)
@@ -76,7 +78,23 @@ static void print_records(const struct softgpu_truth_header *h)
 	}
 }
 
-static int print_file(const char *path)
+static void print_copies(const struct softgpu_truth_header *h)
+{
+	const struct softgpu_truth_copy *c = (const void *)((const char *)h + h->copies_offset);
+	uint64_t count = __atomic_load_n(&h->copies, __ATOMIC_ACQUIRE);
+
+	if (count > h->copy_capacity)
+		count = h->copy_capacity;
+	for (uint64_t i = 0; i < count; i++, c++) {
+		if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == SOFTGPU_TRUTH_EMPTY)
+			continue;
+		printf("%u,%u,%u,%u,%llu,%llu,%llu\n", h->pid, c->gpu, c->node, c->packets,
+			(unsigned long long)c->bytes, (unsigned long long)c->start_tick,
+			(unsigned long long)c->end_tick);
+	}
+}
+
+static int print_file(const char *path, int copies)
 {
 	const struct softgpu_truth_header *h;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -96,7 +114,10 @@ static int print_file(const char *path)
 		fprintf(stderr, "%s: not a truth log of this version\n", path);
 		return 1;
 	}
-	print_records(h);
+	if (copies)
+		print_copies(h);
+	else
+		print_records(h);
 	if (h->dropped)
 		fprintf(stderr, "%s: %llu dispatches did not fit (SOFTGPU_TRUTH_RECORDS)\n", path,
 			(unsigned long long)h->dropped);
@@ -106,14 +127,16 @@ static int print_file(const char *path)
 
 int main(int argc, char **argv)
 {
+	int copies = argc > 1 && !strcmp(argv[1], "--copies");
 	int failed = 0;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: softgpu-truth FILE...\n");
+	if (argc < 2 + copies) {
+		fprintf(stderr, "usage: softgpu-truth [--copies] FILE...\n");
 		return 2;
 	}
-	puts("pid,gpu,node,queue,packet,kernel,start_tick,end_tick,flags");
-	for (int i = 1; i < argc; i++)
-		failed |= print_file(argv[i]);
+	puts(copies ? "pid,gpu,node,packets,bytes,start_tick,end_tick"
+		    : "pid,gpu,node,queue,packet,kernel,start_tick,end_tick,flags");
+	for (int i = 1 + copies; i < argc; i++)
+		failed |= print_file(argv[i], copies);
 	return failed;
 }

@@ -316,7 +316,6 @@ static bool is_record(const Rtl__Frame *frame)
 	case RTL__FRAME__BODY_DISPATCHES:
 	case RTL__FRAME__BODY_MARKERS:
 	case RTL__FRAME__BODY_COPIES:
-	case RTL__FRAME__BODY_COPY_TIMES:
 	case RTL__FRAME__BODY_HOST_CALLS:
 	case RTL__FRAME__BODY_COLLECTIVES:
 		return true;
@@ -335,8 +334,6 @@ static int take_records(struct writer *writer, struct process *process, const Rt
 		return ingest_markers(writer, process, frame->markers, why);
 	case RTL__FRAME__BODY_COPIES:
 		return ingest_copies(writer, process, frame->copies, why);
-	case RTL__FRAME__BODY_COPY_TIMES:
-		return ingest_copy_times(writer, process, frame->copy_times, why);
 	case RTL__FRAME__BODY_HOST_CALLS:
 		return ingest_host_calls(writer, process, frame->host_calls, why);
 	case RTL__FRAME__BODY_COLLECTIVES:

@@ -46,6 +46,11 @@ static struct copy copy_of_frame(const Rtl__Copies *c, uint32_t i)
 	};
 }
 
+static struct copy_times times_of_frame(const Rtl__Copies *c, uint32_t i)
+{
+	return (struct copy_times){c->id[i], c->start_ns[i], c->duration_ns[i]};
+}
+
 static struct copy copy_of_entry(const struct recorder_call *entry)
 {
 	return (struct copy){
@@ -73,6 +78,7 @@ static bool copy_is_valid(const struct process *process, const struct copy *copy
 	return copy->id && copy->id <= INT64_MAX && copy->call <= INT64_MAX &&
 	       copy->marker <= INT64_MAX && copy->submit_ns <= INT64_MAX &&
 	       copy->bytes <= INT64_MAX && rtl_copy_how_name(copy->how) &&
+	       copy->how != RTL_COPY_TIMES &&
 	       rtl_copy_direction_name(copy->direction) && place_is_valid(process, copy->source) &&
 	       place_is_valid(process, copy->target);
 }
@@ -123,44 +129,32 @@ static int put_times(
 	return database_run(put);
 }
 
+static bool is_valid(const struct process *process, const Rtl__Copies *copies, uint32_t i)
+{
+	struct copy_times times = times_of_frame(copies, i);
+	struct copy copy = copy_of_frame(copies, i);
+
+	return copies->how[i] == RTL_COPY_TIMES ? times_are_valid(&times)
+						: copy_is_valid(process, &copy);
+}
+
 int ingest_copies(struct writer *writer, struct process *process, const Rtl__Copies *copies,
 	char why[INGEST_WHY_BYTES])
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < copies->n; i++) {
-		struct copy copy = copy_of_frame(copies, i);
-
-		if (!copy_is_valid(process, &copy)) {
+		if (!is_valid(process, copies, i)) {
 			snprintf(why, INGEST_WHY_BYTES, "a copy is out of range");
 			return -EBADMSG;
 		}
 	}
 	for (uint32_t i = 0; r == 0 && i < copies->n; i++) {
+		struct copy_times times = times_of_frame(copies, i);
 		struct copy copy = copy_of_frame(copies, i);
 
-		r = put_copy(writer, process, &copy);
-	}
-	return r;
-}
-
-int ingest_copy_times(struct writer *writer, struct process *process, const Rtl__CopyTimes *times,
-	char why[INGEST_WHY_BYTES])
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < times->n; i++) {
-		struct copy_times one = {times->id[i], times->start_ns[i], times->duration_ns[i]};
-
-		if (!times_are_valid(&one)) {
-			snprintf(why, INGEST_WHY_BYTES, "the times of a copy are out of range");
-			return -EBADMSG;
-		}
-	}
-	for (uint32_t i = 0; r == 0 && i < times->n; i++) {
-		struct copy_times one = {times->id[i], times->start_ns[i], times->duration_ns[i]};
-
-		r = put_times(writer, process, &one);
+		r = copies->how[i] == RTL_COPY_TIMES ? put_times(writer, process, &times)
+						     : put_copy(writer, process, &copy);
 	}
 	return r;
 }

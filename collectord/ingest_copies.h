@@ -10,8 +10,6 @@
 /* As ingest_frame(): 0; -EBADMSG and @why, before the first row; database_errno(). */
 int ingest_copies(struct writer *writer, struct process *process, const Rtl__Copies *copies,
 	char why[INGEST_WHY_BYTES]);
-int ingest_copy_times(struct writer *writer, struct process *process, const Rtl__CopyTimes *times,
-	char why[INGEST_WHY_BYTES]);
 
 /*
  * An entry of the recorder, RECORDER_CALL_COPY or RECORDER_CALL_COPY_TIMES. 0; -EBADMSG: it makes

@@ -10,6 +10,7 @@ const char *rtl_copy_how_name(unsigned how)
 		[RTL_COPY_ON_ENGINE] = "on_engine",
 		[RTL_COPY_RECT] = "rect",
 		[RTL_COPY_BATCH] = "batch",
+		[RTL_COPY_TIMES] = "times",
 	};
 
 	return how < RTL_COPY_HOW_COUNT ? name[how] : NULL;

@@ -7,12 +7,13 @@
  */
 #include <stdint.h>
 
-/* Which function submitted it: Copies.how, recorder_call.api. */
+/* Which function submitted it: Copies.how, and but for RTL_COPY_TIMES recorder_call.api. */
 enum rtl_copy_how {
 	RTL_COPY_ASYNC = 1, /* hsa_amd_memory_async_copy */
 	RTL_COPY_ON_ENGINE, /* ..._on_engine */
 	RTL_COPY_RECT,	    /* ..._rect */
 	RTL_COPY_BATCH,	    /* one of those of hsa_amd_memory_async_batch_copy */
+	RTL_COPY_TIMES,	    /* no copy: the times of one */
 	RTL_COPY_HOW_COUNT,
 };
 

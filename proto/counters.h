@@ -80,7 +80,8 @@
 	X(clock_regressions) /* anchors that go back; the collector's (rtl_clock_check) */             \
 	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */                  \
 	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
-	X(copies_untimed)    /* ... and those whose were not to be had */
+	X(copies_untimed)    /* ... and those whose were not to be had */                          \
+	X(copies_filtered)   /* the user asked not to record them */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

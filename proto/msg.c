@@ -158,18 +158,12 @@ static bool copies_are_valid(const Rtl__Copies *c)
 	if (c->n_how != c->n || c->n_id != c->n || c->n_call != c->n || c->n_tid != c->n ||
 		c->n_submit_ns != c->n || c->n_marker != c->n || c->n_bytes != c->n ||
 		c->n_direction != c->n || c->n_source != c->n || c->n_target != c->n ||
-		c->n_engine != c->n)
+		c->n_engine != c->n || c->n_start_ns != c->n || c->n_duration_ns != c->n)
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!rtl_copy_how_name(c->how[i]) || !rtl_copy_direction_name(c->direction[i]))
 			return false;
 	return true;
-}
-
-static bool copy_times_are_valid(const Rtl__CopyTimes *t)
-{
-	return t->has_n && t->n > 0 && t->n <= FRAME_RECORDS_MAX && t->n_id == t->n &&
-	       t->n_start_ns == t->n && t->n_duration_ns == t->n;
 }
 
 static bool host_calls_are_valid(const Rtl__HostCalls *c)
@@ -228,8 +222,6 @@ static bool body_is_valid(const Rtl__Frame *frame)
 		return frame->has_number && markers_are_valid(frame->markers);
 	case RTL__FRAME__BODY_COPIES:
 		return frame->has_number && copies_are_valid(frame->copies);
-	case RTL__FRAME__BODY_COPY_TIMES:
-		return frame->has_number && copy_times_are_valid(frame->copy_times);
 	case RTL__FRAME__BODY_HOST_CALLS:
 		return frame->has_number && host_calls_are_valid(frame->host_calls);
 	case RTL__FRAME__BODY_COLLECTIVES:

@@ -3,6 +3,7 @@
 
 #include "proto/clock.h"
 #include "shim/appsig.h"
+#include "shim/copy_watch.h"
 #include "shim/packet.h"
 #include "proto/fault.h"
 
@@ -24,6 +25,7 @@ void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_
 void dispatch_signal_used(struct capture *c, uint64_t signal)
 {
 	appsig_used(c, signal, APPSIG_PACKET);
+	copy_watch_packet(signal);
 }
 
 /* Rule 9, the dry case: prepared slots, else harvest if nobody else does, else give up. */
@@ -111,6 +113,7 @@ static uint64_t slot_arm(
 
 	if (signal) {
 		recorder_count_queue(block, RTL_Q_own_signals_seen, 1);
+		copy_watch_packet(signal);
 		if (!batch->capture->hsa.leave_own_signals) {
 			appsig_watch(batch->capture, ref, signal);
 			return 0;

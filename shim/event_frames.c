@@ -22,6 +22,7 @@ static const struct event_encoder *const encoders[KINDS] = {
 	&event_markers,
 	[RECORDER_CALL_HOST] = &event_host_calls,
 	[RECORDER_CALL_COLLECTIVE] = &event_collectives,
+	[RECORDER_CALL_COPY] = &event_copies,
 };
 
 /* Entries of one kind, picked for a frame. */
@@ -49,6 +50,9 @@ static uint32_t kind_of(const struct event_ring *ring, const struct recorder_eve
 	if (ring->stride == sizeof(struct recorder_marker))
 		return 0;
 	kind = ((const struct recorder_call *)(const void *)event)->kind;
+	/* In the frames of copies, or they might overtake the copy that they are of. */
+	if (kind == RECORDER_CALL_COPY_TIMES)
+		return RECORDER_CALL_COPY;
 	return kind < KINDS ? kind : 0;
 }
 

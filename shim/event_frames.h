@@ -30,6 +30,7 @@ struct event_encoder {
 extern const struct event_encoder event_markers;
 extern const struct event_encoder event_host_calls;
 extern const struct event_encoder event_collectives;
+extern const struct event_encoder event_copies;
 
 /*
  * Publishes full frames, and with @is_forced or when records have waited for FLUSH_NS also a

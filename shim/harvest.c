@@ -12,6 +12,7 @@
 #include "shim/appsig.h"
 #include "shim/batch.h"
 #include "shim/capture_state.h"
+#include "shim/copy_watch.h"
 #include "proto/fault.h"
 #include "shim/shadow.h"
 
@@ -427,6 +428,7 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 void harvest_signal_store(struct capture *c, hsa_signal_t signal)
 {
 	appsig_used(c, signal.handle, APPSIG_STORE);
+	copy_watch_used(signal.handle);
 }
 
 void harvest_signal_reuse(struct capture *c, hsa_signal_t signal)
@@ -437,4 +439,5 @@ void harvest_signal_reuse(struct capture *c, hsa_signal_t signal)
 void harvest_signal_destroy(struct capture *c, hsa_signal_t signal)
 {
 	appsig_used(c, signal.handle, APPSIG_DESTROY);
+	copy_watch_used(signal.handle);
 }

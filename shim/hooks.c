@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/hooks.h"
 
+#include "shim/copies.h"
 #include "shim/harvest.h"
 #include "shim/ipc.h"
 #include "shim/shadow.h"
@@ -310,30 +311,53 @@ static hsa_status_t hook_hsa_amd_ipc_signal_attach(
 	return status;
 }
 
-static inline void signal_reused(hsa_signal_t completion)
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* NULL: call the original. The times of the signal's last use are read before it has a next. */
+static struct capture *copy_capture(hsa_signal_t completion)
 {
 	struct capture *capture = capture_in_use();
 
 	if (capture && completion.handle)
 		harvest_signal_reuse(capture, completion);
+	return capture;
 }
 
 static hsa_status_t hook_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent,
 	const void *src, hsa_agent_t src_agent, size_t bytes, uint32_t num_dep,
 	const hsa_signal_t *dep, hsa_signal_t completion)
 {
-	signal_reused(completion);
-	return REAL(hsa_amd_memory_async_copy)(
+	hsa_status_t status;
+	struct copy copy;
+
+	if (!copy_capture(completion))
+		return REAL(hsa_amd_memory_async_copy)(
+			dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion);
+	copy = copy_linear(RTL_COPY_ASYNC, dst, dst_agent, src, src_agent, bytes, completion);
+	copy_begin(&copy);
+	status = REAL(hsa_amd_memory_async_copy)(
 		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion);
+	copy_end(&copy, status == HSA_STATUS_SUCCESS);
+	return status;
 }
 
 static hsa_status_t hook_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agent_t dst_agent,
 	const void *src, hsa_agent_t src_agent, size_t bytes, uint32_t num_dep,
 	const hsa_signal_t *dep, hsa_signal_t completion, uint32_t engine, bool force)
 {
-	signal_reused(completion);
-	return REAL(hsa_amd_memory_async_copy_on_engine)(
+	hsa_status_t status;
+	struct copy copy;
+
+	if (!copy_capture(completion))
+		return REAL(hsa_amd_memory_async_copy_on_engine)(dst, dst_agent, src, src_agent,
+			bytes, num_dep, dep, completion, engine, force);
+	copy = copy_linear(RTL_COPY_ON_ENGINE, dst, dst_agent, src, src_agent, bytes, completion);
+	copy.engine = engine;
+	copy_begin(&copy);
+	status = REAL(hsa_amd_memory_async_copy_on_engine)(
 		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion, engine, force);
+	copy_end(&copy, status == HSA_STATUS_SUCCESS);
+	return status;
 }
 
 static hsa_status_t hook_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t *dst,
@@ -341,9 +365,42 @@ static hsa_status_t hook_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t 
 	const hsa_dim3_t *range, hsa_agent_t copy_agent, hsa_amd_copy_direction_t direction,
 	uint32_t num_dep, const hsa_signal_t *dep, hsa_signal_t completion)
 {
-	signal_reused(completion);
-	return REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
+	hsa_status_t status;
+	struct copy copy;
+
+	if (!copy_capture(completion))
+		return REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
+			copy_agent, direction, num_dep, dep, completion);
+	copy = copy_rect(dst, src, range, copy_agent, direction, completion);
+	copy_begin(&copy);
+	status = REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
 		copy_agent, direction, num_dep, dep, completion);
+	copy_end(&copy, status == HSA_STATUS_SUCCESS);
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_memory_async_batch_copy(const struct hsa_table_copy_op *ops,
+	uint32_t count, uint32_t num_dep, const hsa_signal_t *dep)
+{
+	struct capture *capture = capture_in_use();
+	struct copy_batch batch;
+	hsa_status_t status;
+
+	if (!capture)
+		return REAL(hsa_amd_memory_async_batch_copy)(ops, count, num_dep, dep);
+	for (uint32_t i = 0; ops && i < count; i++)
+		if (ops[i].completion.handle)
+			harvest_signal_reuse(capture, ops[i].completion);
+	batch = copy_batch_begin(ops, count);
+	status = REAL(hsa_amd_memory_async_batch_copy)(ops, count, num_dep, dep);
+	copy_batch_end(&batch, status == HSA_STATUS_SUCCESS);
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_profiling_async_copy_enable(bool enable)
+{
+	return REAL(hsa_amd_profiling_async_copy_enable)(
+		enable || (capture_in_use() && copies_are_timed()));
 }
 
 /* ---- code ------------------------------------------------------------------------------------ */
@@ -394,6 +451,8 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	X(hsa_amd_memory_async_copy)                                                               \
 	X(hsa_amd_memory_async_copy_on_engine)                                                     \
 	X(hsa_amd_memory_async_copy_rect)                                                          \
+	X(hsa_amd_memory_async_batch_copy)                                                         \
+	X(hsa_amd_profiling_async_copy_enable)                                                     \
 	X(hsa_executable_freeze)                                                                   \
 	X(hsa_executable_destroy)                                                                  \
 	X(hsa_queue_destroy)                                                                       \

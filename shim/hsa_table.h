@@ -11,7 +11,9 @@
  * middle, so it has an early layout (up to 5.5, at most 424 bytes) and a late one (from 5.6,
  * at least 456). No release has a size between.
  */
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <hsa/hsa.h>
@@ -25,6 +27,49 @@ typedef hsa_status_t hsa_table_queue_get_info(hsa_queue_t *queue, uint32_t attri
 typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, const void *src,
 	hsa_agent_t src_agent, size_t bytes, uint32_t num_dep, const hsa_signal_t *dep,
 	hsa_signal_t completion, uint32_t engine, bool force);
+
+/*
+ * One operation of hsa_amd_memory_async_batch_copy (from step 0x0A of AMD's table). With
+ * `entries` the pointers are arrays of so many, of which a linear copy has one source agent, and a
+ * broadcast one source and one size.
+ */
+enum hsa_table_copy_type {
+	HSA_TABLE_COPY_LINEAR = 0,
+	HSA_TABLE_COPY_BROADCAST = 1,
+	HSA_TABLE_COPY_SWAP = 2,
+	HSA_TABLE_COPY_TYPE_LAST = 5, /* 3 to 5: linear, addresses behind pointers */
+};
+struct hsa_table_copy_op {
+	uint16_t version;
+	uint16_t type; /* enum hsa_table_copy_type */
+	uint16_t entries; /* 0: one, in place */
+	uint16_t traffic_class;
+	hsa_signal_t completion;
+	void *source;
+	union {
+		hsa_agent_t source_agent;
+		const hsa_agent_t *source_agent_list;
+	};
+	union {
+		hsa_agent_t target_agent;
+		const hsa_agent_t *target_agent_list;
+	};
+	void *target;
+	union {
+		size_t bytes;
+		const size_t *bytes_list;
+	};
+	size_t target_bytes; /* of a swap */
+	uint64_t reserved[8];
+};
+static_assert(sizeof(struct hsa_table_copy_op) == 128, "the runtime's");
+static_assert(offsetof(struct hsa_table_copy_op, completion) == 8, "the runtime's");
+static_assert(offsetof(struct hsa_table_copy_op, source_agent) == 24, "the runtime's");
+static_assert(offsetof(struct hsa_table_copy_op, target_agent) == 32, "the runtime's");
+static_assert(offsetof(struct hsa_table_copy_op, bytes) == 48, "the runtime's");
+static_assert(offsetof(struct hsa_table_copy_op, target_bytes) == 56, "the runtime's");
+typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, uint32_t count,
+	uint32_t num_dep, const hsa_signal_t *dep);
 
 /* clang-format off */
 /* X(name, offset in CoreApiTable) */
@@ -61,6 +106,10 @@ typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, 
 #define HSA_EXT_MEMBERS(X)                                                                         \
 	X(hsa_amd_profiling_set_profiler_enabled,                                                  \
 	  __typeof__(hsa_amd_profiling_set_profiler_enabled), 32, 32)                              \
+	X(hsa_amd_profiling_async_copy_enable,                                                     \
+	  __typeof__(hsa_amd_profiling_async_copy_enable), 40, 40)                                 \
+	X(hsa_amd_profiling_get_async_copy_time,                                                   \
+	  __typeof__(hsa_amd_profiling_get_async_copy_time), 56, 56)                               \
 	X(hsa_amd_profiling_convert_tick_to_system_domain,                                         \
 	  __typeof__(hsa_amd_profiling_convert_tick_to_system_domain), 64, 64)                     \
 	X(hsa_amd_memory_async_copy, __typeof__(hsa_amd_memory_async_copy), 136, 136)              \
@@ -75,6 +124,7 @@ typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, 
 	X(hsa_amd_queue_get_info, hsa_table_queue_get_info, 0, 560)                                \
 	X(hsa_amd_counted_queue_acquire, hsa_later_counted_acquire, 0, 624)                        \
 	X(hsa_amd_counted_queue_release, hsa_later_counted_release, 0, 632)                        \
+	X(hsa_amd_memory_async_batch_copy, hsa_table_batch_copy, 0, 640)                           \
 	X(hsa_amd_queue_create, hsa_later_queue_create, 0, 704)
 /* clang-format on */
 

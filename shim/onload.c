@@ -10,6 +10,7 @@
 #include "shim/onload.h"
 #include "shim/calls.h"
 #include "shim/config.h"
+#include "shim/copies.h"
 #include "shim/debug.h"
 #include "shim/events.h"
 #include "shim/fork.h"
@@ -219,6 +220,7 @@ static int shim_start(struct shim *s, void *api_table)
 	gate_begin(s->rank.rank.is_known, s->rank.rank.value, clock_boottime_ns());
 	strings_init(&s->strings, capture_recorder(s->capture));
 	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
+	copies_begin(&(struct copies_setup){&s->table, &s->agents, config_has(COPY_TIMES)});
 	r = shim_worker_start(s);
 	if (r)
 		return r;
@@ -299,6 +301,7 @@ EXPORT void OnUnload(void)
 	/* A dispatch that is under way is over in microseconds. */
 	is_quiet =
 		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	copies_end();
 	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_ended = worker_stop(is_quiet && is_out);
 	/* The thread may not read a signal that the runtime has freed. */

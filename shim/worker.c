@@ -14,6 +14,7 @@
 
 #include "proto/clock.h"
 #include "shim/conn.h"
+#include "shim/copy_watch.h"
 #include "shim/event_frames.h"
 #include "shim/events.h"
 #include "shim/fd.h"
@@ -165,6 +166,18 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 	w->last_telemetry_ns = now_ns;
 }
 
+/* Whether there are copies whose times are still to come. */
+static bool copies_harvest(struct worker *w)
+{
+	bool is_busy;
+
+	if (!harvest_runtime_hold(w->setup.capture))
+		return false;
+	is_busy = copy_watch_poll();
+	harvest_runtime_release(w->setup.capture);
+	return is_busy;
+}
+
 static void worker_harvest(struct worker *w, uint64_t now_ns)
 {
 	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
@@ -174,6 +187,7 @@ static void worker_harvest(struct worker *w, uint64_t now_ns)
 		harvest_flush(w->setup.capture, now_ns);
 	else
 		is_busy = harvest_run(w->setup.capture, now_ns);
+	is_busy |= copies_harvest(w);
 	is_busy |= event_frames_run(w->setup.capture, w->setup.strings, now_ns, is_hurried);
 	if (is_hurried)
 		w->harvest_period_ns = FINISH_STEP_NS;

@@ -15,7 +15,7 @@
 /* Columns of N copies: h2d to GPU 0, p2p from 0 to 1 under a range and a call, and one unknown. */
 struct sample {
 	uint32_t how[N], tid[N], direction[N], engine[N];
-	uint64_t id[N], call[N], submit[N], marker[N], bytes[N];
+	uint64_t id[N], call[N], submit[N], marker[N], bytes[N], start[N], duration[N];
 	int32_t source[N], target[N];
 	Rtl__Copies copies;
 	Rtl__Frame frame;
@@ -43,7 +43,7 @@ static void sample_init(struct sample *s, uint64_t number)
 	s->copies.n_how = s->copies.n_id = s->copies.n_call = s->copies.n_tid = N;
 	s->copies.n_submit_ns = s->copies.n_marker = s->copies.n_bytes = N;
 	s->copies.n_direction = s->copies.n_source = s->copies.n_target = N;
-	s->copies.n_engine = N;
+	s->copies.n_engine = s->copies.n_start_ns = s->copies.n_duration_ns = N;
 	s->copies.how = s->how;
 	s->copies.id = s->id;
 	s->copies.call = s->call;
@@ -55,6 +55,8 @@ static void sample_init(struct sample *s, uint64_t number)
 	s->copies.source = s->source;
 	s->copies.target = s->target;
 	s->copies.engine = s->engine;
+	s->copies.start_ns = s->start;
+	s->copies.duration_ns = s->duration;
 	s->frame.has_number = 1;
 	s->frame.number = number;
 	s->frame.body_case = RTL__FRAME__BODY_COPIES;
@@ -63,20 +65,19 @@ static void sample_init(struct sample *s, uint64_t number)
 
 static void add_times(struct frames *f, uint64_t number, uint64_t id, uint64_t start, uint64_t ns)
 {
-	Rtl__Frame frame = RTL__FRAME__INIT;
-	Rtl__CopyTimes times = RTL__COPY_TIMES__INIT;
+	struct sample s;
 
-	times.has_n = 1;
-	times.n = 1;
-	times.n_id = times.n_start_ns = times.n_duration_ns = 1;
-	times.id = &id;
-	times.start_ns = &start;
-	times.duration_ns = &ns;
-	frame.has_number = 1;
-	frame.number = number;
-	frame.body_case = RTL__FRAME__BODY_COPY_TIMES;
-	frame.copy_times = &times;
-	frames_add(f, &frame);
+	sample_init(&s, number);
+	memset(&s, 0, offsetof(struct sample, copies));
+	s.copies.n = s.copies.n_how = s.copies.n_id = s.copies.n_call = s.copies.n_tid = 1;
+	s.copies.n_submit_ns = s.copies.n_marker = s.copies.n_bytes = 1;
+	s.copies.n_direction = s.copies.n_source = s.copies.n_target = s.copies.n_engine = 1;
+	s.copies.n_start_ns = s.copies.n_duration_ns = 1;
+	s.how[0] = RTL_COPY_TIMES;
+	s.id[0] = id;
+	s.start[0] = start;
+	s.duration[0] = ns;
+	frames_add(f, &s.frame);
 }
 
 static int verdict(const Rtl__Frame *sent)
@@ -109,6 +110,8 @@ static void every_column_must_have_n_entries(void **state)
 		offsetof(Rtl__Copies, n_source),
 		offsetof(Rtl__Copies, n_target),
 		offsetof(Rtl__Copies, n_engine),
+		offsetof(Rtl__Copies, n_start_ns),
+		offsetof(Rtl__Copies, n_duration_ns),
 	};
 	struct sample s;
 
@@ -217,7 +220,7 @@ static void times_that_overflow_are_refused(void **state)
 
 	harness_open(h);
 	add_times(&f, 1, 1, INT64_MAX, 1);
-	check_refused(h, &f, "times of a copy");
+	check_refused(h, &f, "a copy is out of range");
 }
 
 int main(void)

@@ -42,6 +42,8 @@ constexpr size_t ext_offset(const char *wanted)
 	return 0;
 }
 CHECK_EXT(hsa_amd_profiling_set_profiler_enabled)
+CHECK_EXT(hsa_amd_profiling_async_copy_enable)
+CHECK_EXT(hsa_amd_profiling_get_async_copy_time)
 CHECK_EXT(hsa_amd_profiling_convert_tick_to_system_domain)
 CHECK_EXT(hsa_amd_memory_async_copy)
 CHECK_EXT(hsa_amd_pointer_info)
@@ -111,6 +113,12 @@ int main()
 	check(!hsa_table_open(&late, &table), "ROCm 6.2's tables open");
 	check((uintptr_t)table.real.hsa_amd_signal_create == 280, "late layout");
 	check((uintptr_t)table.real.hsa_amd_queue_get_info == 560, "the last member of 6.2");
+
+	check(!table.real.hsa_amd_memory_async_batch_copy, "6.2 has no batches of copies");
+
+	fake batches(3, 1016, 648);
+	check(!hsa_table_open(&batches, &table), "ROCm 7's tables with step 0x0A open");
+	check((uintptr_t)table.real.hsa_amd_memory_async_batch_copy == 640, "batches of copies");
 
 	fake shorter(2, 1016, 560);
 	check(!hsa_table_open(&shorter, &table), "ROCm 6.1's tables open");

@@ -83,7 +83,7 @@ counter() { # counter NAME
 	# Until the first one's times are on their way, so that there is a difference to see.
 	wait_until 60 has_times
 	kill -9 "$pid"
-	wait "$!" || true
+	wait "${pids[0]}" || true
 	accounted t.db
 	[ "$(sql t.db "SELECT group_concat(bytes || ' ' || (start_ns IS NOT NULL), ',') FROM rtl_copy")" = "64 1,65 0" ]
 	[ "$(sql t.db 'SELECT ended FROM rtl_process')" = killed ]

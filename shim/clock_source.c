@@ -43,7 +43,7 @@ static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
 /* The driver's clock may be rounded down by so much: a tick of the slowest crystal. */
 #define SYSTEM_STEP_NS	  40u
 
-static void runtime_path_find(const struct hsa_table *table, char *path, size_t capacity)
+void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity)
 {
 	char resolved[PATH_MAX];
 	void *address = NULL;
@@ -85,7 +85,7 @@ void clock_source_open(
 	memset(ret, 0, sizeof(*ret));
 	ret->agents = agents;
 	ret->kfd = -1;
-	runtime_path_find(table, ret->runtime, sizeof(ret->runtime));
+	clock_source_runtime(table, ret->runtime, sizeof(ret->runtime));
 	thunk_find(table, ret);
 	if (!ret->counters)
 		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
@@ -163,7 +163,8 @@ static int bracketed_read(
 		best_ns = after_ns - before_ns;
 		ret->tick = reading.tick;
 		ret->boottime_ns = before_ns + best_ns / 2;
-		if (reading.system_ns + SYSTEM_STEP_NS >= before_ns && reading.system_ns <= after_ns)
+		if (reading.system_ns + SYSTEM_STEP_NS >= before_ns &&
+			reading.system_ns <= after_ns)
 			ret->boottime_ns = reading.system_ns;
 		ret->error_ns = best_ns + SYSTEM_STEP_NS;
 	}

@@ -19,6 +19,9 @@ struct clock_source {
 	char runtime[256];			   /* path of libhsa-runtime64, for Hello */
 };
 
+/* The file that the runtime was loaded from, "" where that is unknown. */
+void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity);
+
 void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret);
 void clock_source_close(struct clock_source *source);

@@ -18,6 +18,7 @@
 #include "shim/harvest.h"
 #include "shim/hooks.h"
 #include "shim/ipc.h"
+#include "shim/probe.h"
 #include "shim/runtime.h"
 #include "shim/front_end.h"
 #include "shim/slog.h"
@@ -46,8 +47,9 @@ static struct shim {
 	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
 	struct capture *capture;
 	bool is_on;
-	bool is_watched; /* shim_at_exit() is registered */
-	bool is_over;	 /* ended, and nothing of it is in use any more */
+	const char *build; /* likewise, as it states it */
+	bool is_watched;   /* shim_at_exit() is registered */
+	bool is_over;	   /* ended, and nothing of it is in use any more */
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -167,14 +169,13 @@ static void shim_front_ends_choose(struct shim *s)
 {
 	const char *tool;
 	struct runtime_facts facts = {
-		.version = runtime_version(
-			&s->table, s->clocks.runtime, runtime_build_version(&s->table)),
 		.tool = runtime_tool_before(&s->table, &tool),
 		.has_intercept = s->table.real.hsa_amd_queue_intercept_create &&
 				 s->table.real.hsa_amd_queue_intercept_register,
 	};
 
-	s->version = facts.version;
+	s->build = runtime_build_version(&s->table);
+	s->version = facts.version = runtime_version(&s->table, s->clocks.runtime, s->build);
 	runtime_choose(&facts, s->config.front_end, &s->front_ends);
 	s->front_ends.tool = tool;
 	if (s->front_ends.first)
@@ -243,12 +244,27 @@ static void shim_again(void *api_table)
 		slog_tell("a second HSA runtime in this process; what it does is not recorded");
 }
 
+/* For `rtl doctor`: the same choice, and nothing else. */
+static void shim_probe(struct shim *s, void *api_table, int fd)
+{
+	struct probe probe = {.table = &s->table, .front_ends = &s->front_ends};
+
+	if (hsa_table_open(api_table, &s->table))
+		return;
+	clock_source_runtime(&s->table, s->clocks.runtime, sizeof(s->clocks.runtime));
+	shim_front_ends_choose(s);
+	probe.runtime = s->clocks.runtime;
+	probe.build = s->build;
+	probe.version = s->version;
+	probe_answer(fd, &probe);
+}
+
 EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
 	const char *const *failed_tool_names)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	const char *choice_why;
-	int r;
+	int r, probe;
 
 	(void)runtime_version;
 	(void)failed_tool_count;
@@ -262,6 +278,11 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	}
 	config_read((const char *const *)environ, &shim.config);
 	slog_init(shim.config.debug);
+	probe = probe_descriptor((const char *const *)environ);
+	if (probe >= 0) {
+		shim_probe(&shim, table, probe);
+		return true;
+	}
 	if (shim.config.is_off) {
 		calls_switch_off();
 		return true;

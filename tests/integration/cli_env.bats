@@ -48,6 +48,17 @@ bats_require_minimum_version 1.5.0
 	[[ $output == *"ok   softgpu: "*SIMULATED* ]]
 	[[ $output == *"ok   collectord: "* ]]
 	[ -z "$(grep -vE '^(ok  |warn|FAIL) [a-z]+: .' <<<"$output")" ]
+	# What the shim itself says about the runtime that a job would get.
+	grep -q '^ok   release: ROCm 5, release unknown, build 1.5.0-local-build-unknown, tables 1/400 bytes/step 0: .*libhsa-runtime64' <<<"$output"
+	grep -q '^ok   queues: queue_create, intercept_create; packets: AQL dispatches$' <<<"$output"
+	grep -q '^ok   front: queues are followed by shadow$' <<<"$output"
+}
+
+@test "rtl doctor: the front end that would be chosen, and why" {
+	RTL_FRONT_END=intercept-unsafe run -0 "$rtl" doctor --device soft
+	grep -q '^ok   front: queues are followed by intercept$' <<<"$output"
+	RTL_FRONT_END=intercept run -1 "$rtl" doctor --device soft
+	grep -q '^FAIL front: no queue would be followed: ROCm 5 aborts' <<<"$output"
 }
 
 @test "rtl doctor: the exit status follows the checks" {

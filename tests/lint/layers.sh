@@ -21,7 +21,7 @@ forbid() {
 forbid 'event2/|sqlite3\.h|sys/socket\.h|shim/|collectord/|cli/' proto/*.[ch]
 forbid 'event2/|sqlite3\.h|collectord/|cli/|systemd/' shim/*.[ch]
 forbid 'protobuf-c|proto/msg\.h|proto/rtl\.pb|stdio\.h|syslog\.h|pthread\.h' \
-	shim/dispatch.[ch] shim/shadow.[ch]
+	shim/dispatch.[ch] shim/shadow.[ch] shim/intercept.[ch]
 forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/server.[ch] collectord/session.[ch] \
 	collectord/process.[ch] collectord/runner.[ch] collectord/tool.[ch] collectord/shim_peer.[ch]
 forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/ingest.[ch] \

@@ -213,10 +213,27 @@ static void check_runtime(struct doctor *doctor)
 
 /* ---- other tools --------------------------------------------------------------------------- */
 
+/* What people and packages set around rocprofiler-sdk, and what it does to us. */
+static void check_sdk_variables(struct doctor *doctor)
+{
+	static const char register_prefix[] = "ROCPROFILER_REGISTER_";
+	const char *v1_tools = getenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS");
+
+	if (v1_tools && !strcmp(v1_tools, "0"))
+		doctor_add(doctor, DOCTOR_WARN, "tools", "unset it",
+			"HSA_TOOLS_ROCPROFILER_V1_TOOLS=0: beside a rocprofiler-sdk tool (torch, "
+			"JAX) nothing is recorded");
+	for (char **at = environ; *at; at++)
+		if (!strncmp(*at, register_prefix, strlen(register_prefix)))
+			doctor_add(doctor, DOCTOR_WARN, "tools",
+				"it changes which tools the runtime loads; unset it if kernels are "
+				"missing",
+				"%s", *at);
+}
+
 static void check_tools(struct doctor *doctor)
 {
-	static const char *const sdk[] = {"ROCP_TOOL_LIBRARIES", "ROCPROFILER_REGISTER_LIBRARY",
-		"ROCPROFILER_REGISTER_FORCE_LOAD"};
+	static const char *const sdk[] = {"ROCP_TOOL_LIBRARIES"};
 	const char *tools = getenv("HSA_TOOLS_LIB");
 	const char *mode = getenv("RTL_MODE");
 	char shim[PATH_MAX];
@@ -238,6 +255,7 @@ static void check_tools(struct doctor *doctor)
 			"unset it: a rocprofiler-sdk tool in the process can take our times",
 			"%s=%s", sdk[i], value);
 	}
+	check_sdk_variables(doctor);
 	if (mode && !strcmp(mode, "off"))
 		doctor_add(
 			doctor, DOCTOR_FAIL, "tools", "unset it", "RTL_MODE=off records nothing");

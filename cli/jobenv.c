@@ -13,6 +13,8 @@
 
 #define CALLS_LIBRARY "librtl-calls.so"
 
+#define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
+
 /* Takes ownership of @value. */
 static void put(struct jobenv *env, const char *name, char *value)
 {
@@ -229,6 +231,7 @@ static int put_choices(struct jobenv *env, const struct choices *choices)
 
 static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 {
+	const char *v1_tools = getenv(V1_TOOLS);
 	int r = 0;
 
 	if (params->socket)
@@ -243,7 +246,7 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 		r = put_tools(env, params->shim);
 	/* Where a rocprofiler-sdk tool is in, ROCr ignores HSA_TOOLS_LIB unless told so. */
 	if (r == 0)
-		r = put_copy(env, "HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
+		r = put_copy(env, V1_TOOLS, v1_tools && *v1_tools ? v1_tools : "1");
 	if (r == 0)
 		r = put_preload(env, params);
 #ifdef RTL_SANITIZE

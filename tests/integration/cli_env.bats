@@ -83,6 +83,11 @@ bats_require_minimum_version 1.5.0
 	grep -q '^FAIL tools: RTL_MODE=off' <<<"$output"
 	HSA_TOOLS_LIB=/usr/lib/other.so run -0 "$rtl" doctor --device soft
 	grep -q '^warn tools: HSA_TOOLS_LIB=/usr/lib/other.so' <<<"$output"
+	HSA_TOOLS_ROCPROFILER_V1_TOOLS=0 ROCPROFILER_REGISTER_LIBRARY=/x.so run -0 "$rtl" doctor --device soft
+	grep -q '^warn tools: HSA_TOOLS_ROCPROFILER_V1_TOOLS=0' <<<"$output"
+	grep -q '^warn tools: ROCPROFILER_REGISTER_LIBRARY=/x.so' <<<"$output"
+	run -0 --separate-stderr env HSA_TOOLS_ROCPROFILER_V1_TOOLS=0 "$rtl" env
+	[[ $output == *"HSA_TOOLS_ROCPROFILER_V1_TOOLS=0"* ]]
 	HIP_VISIBLE_DEVICES='' run -0 "$rtl" doctor --device soft
 	grep -q '^warn visible: HIP_VISIBLE_DEVICES=' <<<"$output"
 }

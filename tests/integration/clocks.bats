@@ -11,8 +11,8 @@ job() { # job FAULT: 1.6 s of kernels, each of which begins when it is submitted
 	accounted t.db
 }
 
-clock() { # clock KEY: of the only process and GPU
-	"$rtl" info --clocks --json t.db | jq ".clocks[0].$1"
+clock() { # clock FILTER: of the only process and GPU
+	"$rtl" info --clocks --json t.db | jq ".clocks[0] | $1"
 }
 
 in_order() { # starts of a queue follow its numbers, none before its submission or after the job
@@ -25,10 +25,10 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 @test "a clock that keeps its rate" {
 	job ''
 	in_order
-	[ "$(clock tick_hz)" = 100000000 ]
+	[ "$(clock .tick_hz)" = 100000000 ]
 	jq -e '(.drift_ppm | fabs) < 2 and .steps == 0 and .regressions == 0 and .refused == 0
 		and .early == 0 and .anchors > 20 and .error_ns > 0 and .residual_ns <= .error_ns
-		and .realtime_offset_ns > 1e18' <<<"$(clock '|.')"
+		and .realtime_offset_ns > 1e18' <<<"$(clock .)"
 	run -0 "$rtl" info --clocks t.db
 	[[ "${lines[0]}" = "SIMULATED complete: "* ]]
 	[[ "$output" == *"RESIDUAL us"*"ERROR us"*"STEPS"*"EARLY"* ]]
@@ -42,7 +42,7 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	job 'clock drift=-400ppm'
 	in_order
 	jq -e '.drift_ppm < -380 and .drift_ppm > -420 and .steps == 0 and .early == 0' \
-		<<<"$(clock '|.')"
+		<<<"$(clock .)"
 	# By the nominal rate from the first anchor these would have begun before their submission.
 	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE (start - submit_ns) * 1000000 <
 		400 * (start - (SELECT min(boottime_ns) FROM rtl_clock))')" -gt 0 ]
@@ -52,11 +52,11 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 @test "a counter that is set back while kernels run" {
 	job 'clock step=-10s after=600ms'
 	in_order
-	jq -e '.regressions == 1 and .early == 0' <<<"$(clock '|.')"
+	jq -e '.regressions == 1 and .early == 0' <<<"$(clock .)"
 	[ "$(sql t.db "SELECT value FROM rtl_counter WHERE name = 'clock_regressions'")" = 1 ]
 }
 
 @test "a counter that is set forward" {
 	job 'clock step=20ms after=600ms'
-	jq -e '.steps >= 1 and .regressions == 0' <<<"$(clock '|.')"
+	jq -e '.steps >= 1 and .regressions == 0' <<<"$(clock .)"
 }

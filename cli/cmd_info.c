@@ -175,6 +175,18 @@ static const struct render_column name_columns[] = {
 	{"name", "NAME", RENDER_TEXT},
 };
 
+static const struct render_column recording_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"from_ns", NULL, RENDER_ID},
+	{"to_ns", NULL, RENDER_ID},
+	{"after_ns", "AFTER s", RENDER_NS_IN_S},
+	{"for_ns", "FOR s", RENDER_NS_IN_S},
+	{"why", "BEGUN BY", RENDER_TEXT},
+	{"end_why", "ENDED BY", RENDER_TEXT},
+};
+
 #define CLOCK_COLUMNS (sizeof(clock_columns) / sizeof(clock_columns[0]))
 
 static const struct {
@@ -191,6 +203,7 @@ static const struct {
 	PART("processes", "processes", "PROCESSES", process_columns),
 	PART("gpus", "gpus", "GPUS", gpu_columns),
 	PART("clocks", "clocks", "CLOCKS", clock_columns),
+	PART("recordings", "recordings", "RECORDING", recording_columns),
 	PART("copies_of_ranks", "copies", "COPIES", copy_columns),
 	PART("metrics", "metrics", "METRICS", metric_columns),
 	PART("names", "names", "NAMES", name_columns),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/cleanup.h"
+#include "proto/control.h"
 #include "proto/clock.h"
 #include "proto/limits.h"
 
@@ -143,6 +144,7 @@ static int add_row(struct sample *sample, const char *socket, size_t first, uint
 		.has_last = in->has_last_dispatch_ns && in->last_dispatch_ns,
 		.last_ns = in->last_dispatch_ns,
 		.time_ns = time_ns,
+		.records = in->has_closed ? control_state_name(in->closed) : NULL,
 	};
 
 	if (!grown)

@@ -30,6 +30,7 @@ struct sample_row {
 	uint64_t last_ns; /* end of its latest kernel, CLOCK_BOOTTIME */
 	uint64_t time_ns; /* of the reply, CLOCK_BOOTTIME */
 	char *state, *exe;
+	const char *records; /* "yes", or why it does not; NULL: it has not said */
 
 	/* Since the sample before; NAN: not known. */
 	double kernels_per_s, load_pct, mean_ns;

@@ -26,6 +26,7 @@ static const struct render_column columns[] = {
 	{"dropped", "DROPS", RENDER_COUNT},
 	{NULL, "", RENDER_NOTE},
 	{"state", "STATE", RENDER_TEXT},
+	{"records", "RECORDS", RENDER_TEXT},
 	{"idle_ns", "IDLE s", RENDER_NS_IN_S},
 	{"pending", "PENDING", RENDER_COUNT},
 	{"untimed", "UNTIMED", RENDER_COUNT},
@@ -84,6 +85,7 @@ static void fill_row(
 	*ret++ = render_integer((int64_t)r->dropped);
 	*ret++ = render_text(r->dropped ? "!" : NULL);
 	*ret++ = render_text(r->state);
+	*ret++ = render_text(r->records);
 	*ret++ = render_optional(has_idle, (int64_t)(r->time_ns - r->last_ns));
 	*ret++ = render_integer((int64_t)r->pending);
 	*ret++ = render_integer((int64_t)r->untimed);

@@ -16,17 +16,32 @@ const char *control_why_name(unsigned why)
 	return why < CONTROL_WHY_COUNT ? names[why] : NULL;
 }
 
+/* The most lasting reason first. */
+static const struct {
+	uint32_t closed;
+	const char *name, *text;
+} states[] = {
+	{CONTROL_RANK_OUT, "left out", "left out by --ranks"},
+	{CONTROL_DORMANT, "dormant", "dormant"},
+	{CONTROL_PROGRAM, "paused", "paused by the program"},
+	{CONTROL_TIME, "off time", "outside of --start-after and --duration"},
+	{CONTROL_STEPS, "off step", "between its steps"},
+};
+
+#define STATES (sizeof(states) / sizeof(states[0]))
+
+const char *control_state_name(uint32_t closed)
+{
+	for (unsigned i = 0; i < STATES; i++)
+		if (closed & states[i].closed)
+			return states[i].name;
+	return "yes";
+}
+
 const char *control_state_text(uint32_t closed)
 {
-	if (closed & CONTROL_RANK_OUT)
-		return "left out by --ranks";
-	if (closed & CONTROL_DORMANT)
-		return "dormant";
-	if (closed & CONTROL_PROGRAM)
-		return "paused by the program";
-	if (closed & CONTROL_TIME)
-		return "outside of --start-after and --duration";
-	if (closed & CONTROL_STEPS)
-		return "between its steps";
+	for (unsigned i = 0; i < STATES; i++)
+		if (closed & states[i].closed)
+			return states[i].text;
 	return "records";
 }

@@ -28,5 +28,8 @@ enum control_why {
 /* "start", ...; NULL beyond. What rtl_recording.why holds. */
 const char *control_why_name(unsigned why);
 
+/* The same as one word for a table: "yes", "dormant", ... */
+const char *control_state_name(uint32_t closed);
+
 /* Half a sentence: what keeps it from recording, the most lasting reason first; "records". */
 const char *control_state_text(uint32_t closed);

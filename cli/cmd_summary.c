@@ -17,7 +17,9 @@ static const struct argp_option options[] = {
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
-		"one table: kernels (default), ranks, gpus, losses, copies or metrics", 0},
+		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls "
+		"or collectives",
+		0},
 	{0},
 };
 
@@ -29,14 +31,16 @@ struct summary_cmd {
 
 static enum summary_table parse_table(const char *text)
 {
-	static const char *const names[] = {
-		"kernels", "ranks", "gpus", "losses", "copies", "metrics"};
+	static const char *const names[] = {"kernels", "ranks", "gpus", "losses", "copies",
+		"metrics", "host_calls", "collectives"};
 
 	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(text, names[i]))
 			return (enum summary_table)i;
 	if (text)
-		opts_error("--csv=%s: not kernels, ranks, gpus, losses, copies or metrics", text);
+		opts_error("--csv=%s: not kernels, ranks, gpus, losses, copies, metrics, "
+			   "host_calls or collectives",
+			text);
 	return SUMMARY_KERNEL_TABLE;
 }
 

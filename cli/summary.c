@@ -54,6 +54,8 @@ void summary_free_p(struct summary **summary)
 	for (size_t i = 0; i < s->metric_count; i++)
 		free(s->metrics[i].name);
 	free(s->metrics);
+	free(s->calls);
+	free(s->collectives);
 	free(s->name);
 	free(s->command);
 	free(s->host);
@@ -329,6 +331,8 @@ int summary_new(struct query *query, struct summary **ret)
 		r = load_copies(query, s);
 	if (!r)
 		r = load_metrics(query, s);
+	if (!r)
+		r = summary_load_calls(query, s);
 	if (r)
 		return r;
 	*ret = TAKE(s);

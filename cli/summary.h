@@ -18,6 +18,8 @@ enum summary_table {
 	SUMMARY_LOSS_TABLE,
 	SUMMARY_COPY_TABLE,
 	SUMMARY_METRIC_TABLE,
+	SUMMARY_CALL_TABLE,
+	SUMMARY_COLLECTIVE_TABLE,
 };
 
 struct summary_options {
@@ -62,6 +64,21 @@ struct summary_metric {
 	double last, least, most;
 };
 
+/* One function of HIP's or RCCL's. */
+struct summary_call {
+	char name[64];
+	uint64_t calls, nonzero; /* nonzero: results that were not success */
+	int64_t total_ns, min_ns, max_ns;
+	uint64_t dispatches; /* that it caused, with a time; and from its begin to their starts */
+	int64_t latency_ns;
+};
+
+struct summary_collective {
+	char op[64], datatype[32];
+	uint64_t ranks; /* of the communicator; 0: unknown */
+	uint64_t calls, bytes, communicators, processes;
+};
+
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
@@ -73,6 +90,11 @@ struct summary {
 	size_t copy_count;
 	struct summary_metric *metrics;
 	size_t metric_count;
+	struct summary_call *calls;
+	size_t call_count;
+	struct summary_collective *collectives;
+	size_t collective_count;
+	int64_t unlinked;	     /* dispatches without a host call, where those were recorded */
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
 	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */
@@ -80,6 +102,8 @@ struct summary {
 
 /* 0 or -errno; then query_error() tells, or it is -ENOMEM. */
 int summary_new(struct query *query, struct summary **ret);
+/* summary_calls.c: its part of summary_new(). */
+int summary_load_calls(struct query *query, struct summary *s);
 void summary_free_p(struct summary **summary);
 
 /* -ENOMEM. */

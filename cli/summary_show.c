@@ -247,6 +247,74 @@ static void metric_row(const struct summary *s, size_t i, struct render_value *r
 	*ret++ = render_real(m->most);
 }
 
+/* ---- host calls ---- */
+
+static const struct render_column call_columns[] = {
+	{"calls", "CALLS", RENDER_COUNT},
+	{"total_ns", "TOTAL ms", RENDER_NS_IN_MS},
+	{"avg_ns", "AVG us", RENDER_NS_IN_US},
+	{"min_ns", "MIN us", RENDER_NS_IN_US},
+	{"max_ns", "MAX us", RENDER_NS_IN_US},
+	{"nonzero", "NOT 0", RENDER_COUNT},
+	{"dispatches", "KERNELS", RENDER_COUNT},
+	{"latency_ns", "LATENCY us", RENDER_NS_IN_US},
+	{"name", "HOST CALL", RENDER_TEXT},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+static size_t call_rows(const struct summary *s)
+{
+	return s->call_count;
+}
+
+static void call_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct summary_call *c = s->calls + i;
+
+	*ret++ = count_value(c->calls);
+	*ret++ = render_integer(c->total_ns);
+	*ret++ = mean(c->total_ns, c->calls);
+	*ret++ = render_integer(c->min_ns);
+	*ret++ = render_integer(c->max_ns);
+	*ret++ = count_value(c->nonzero);
+	*ret++ = count_value(c->dispatches);
+	*ret++ = mean(c->latency_ns, c->dispatches);
+	*ret++ = render_text(c->name);
+	*ret++ = render_integer(s->verdict->is_simulated);
+}
+
+/* ---- collectives ---- */
+
+static const struct render_column collective_columns[] = {
+	{"op", "COLLECTIVE", RENDER_TEXT},
+	{"datatype", "TYPE", RENDER_TEXT},
+	{"comm_size", "OF RANKS", RENDER_COUNT},
+	{"calls", "CALLS", RENDER_COUNT},
+	{"bytes", "BYTES", RENDER_COUNT},
+	{"communicators", "COMMUNICATORS", RENDER_COUNT},
+	{"processes", "PROCESSES", RENDER_COUNT},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+static size_t collective_rows(const struct summary *s)
+{
+	return s->collective_count;
+}
+
+static void collective_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct summary_collective *c = s->collectives + i;
+
+	*ret++ = render_text(c->op);
+	*ret++ = render_text(c->datatype);
+	*ret++ = render_optional(c->ranks > 0, (int64_t)c->ranks);
+	*ret++ = count_value(c->calls);
+	*ret++ = count_value(c->bytes);
+	*ret++ = count_value(c->communicators);
+	*ret++ = count_value(c->processes);
+	*ret++ = render_integer(s->verdict->is_simulated);
+}
+
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof(columns[0])
 
 /* In the order of enum summary_table. */
@@ -257,6 +325,9 @@ static const struct table tables[] = {
 	{"LOSSES", "losses", COLUMNS(loss_columns), loss_rows, loss_row},
 	{"COPIES", "copies", COLUMNS(copy_columns), copy_rows, copy_row},
 	{"METRICS", "metrics", COLUMNS(metric_columns), metric_rows, metric_row},
+	{"HOST CALLS", "host_calls", COLUMNS(call_columns), call_rows, call_row},
+	{"COLLECTIVES", "collectives", COLUMNS(collective_columns), collective_rows,
+		collective_row},
 };
 
 static int put_table(const struct summary *s, const struct table *table, enum render_format format,
@@ -338,6 +409,8 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 	int r = 0;
 
 	fprintf(to, "%s\n", s->verdict->line);
+	if (s->unlinked)
+		fprintf(to, "%" PRId64 " dispatches not linked to a host call\n", s->unlinked);
 	put_session(s, to);
 	if (s->measure->kernel_count)
 		r = put_titled(s, SUMMARY_KERNEL_TABLE, o->kernels, o->width, to);
@@ -349,6 +422,10 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_COPY_TABLE, 0, o->width, to);
 	if (!r && s->metric_count)
 		r = put_titled(s, SUMMARY_METRIC_TABLE, 0, o->width, to);
+	if (!r && s->call_count)
+		r = put_titled(s, SUMMARY_CALL_TABLE, o->kernels, o->width, to);
+	if (!r && s->collective_count)
+		r = put_titled(s, SUMMARY_COLLECTIVE_TABLE, 0, o->width, to);
 	if (!r && s->loss_count)
 		r = put_titled(s, SUMMARY_LOSS_TABLE, 0, o->width, to);
 	return r;
@@ -402,6 +479,8 @@ static int show_json(const struct summary *s, FILE *to)
 		r = verdict_put_json(s->verdict, document);
 	if (!r)
 		r = json_object_set_new(document, "session", session_json(s));
+	if (!r)
+		r = json_object_set_new(document, "unlinked", json_integer(s->unlinked));
 	for (size_t i = 0; !r && i < sizeof(tables) / sizeof(*tables); i++)
 		r = json_object_set_new(document, tables[i].key, table_json(s, tables + i));
 	if (!r)

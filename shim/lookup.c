@@ -29,6 +29,12 @@ int hipGetProcAddress(const char *name, void **function, int version, uint64_t f
 
 static void *_Atomic real_get_address;
 
+/* Who looks for it in vain asks dlerror() why, and is not ready for no answer. */
+static void *not_found(real_dlsym_fn real, const char *name)
+{
+	return real(RTLD_NEXT, name);
+}
+
 /* RTLD_DEFAULT would find ours, HIP or no HIP. */
 static void *find(real_dlsym_fn real, void *handle, const char *name, unsigned symbol)
 {
@@ -36,7 +42,7 @@ static void *find(real_dlsym_fn real, void *handle, const char *name, unsigned s
 
 	if (found && hip_is_wrapper(symbol, found))
 		found = real_find(name, "libamdhip64", (const void *)real);
-	return found ? hip_wrap(symbol, found) : NULL;
+	return found ? hip_wrap(symbol, found) : not_found(real, name);
 }
 
 static void *find_get_address(real_dlsym_fn real, void *handle)
@@ -46,7 +52,7 @@ static void *find_get_address(real_dlsym_fn real, void *handle)
 	if (found == (void *)hipGetProcAddress)
 		found = real_find(GET_ADDRESS, "libamdhip64", (const void *)real);
 	if (!found)
-		return NULL;
+		return not_found(real, GET_ADDRESS);
 	if (!atomic_compare_exchange_strong(&real_get_address, &none, found) && none != found)
 		return found;
 	return (void *)hipGetProcAddress;

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# RCCL's calls and their kernels, on a stand-in for librccl (fake_rccl.c): it has RCCL's ABI and
+# launches kernels of its name, and moves nothing. Real RCCL was not run here.
+load ../integration/lib.bash
+bats_require_minimum_version 1.5.0
+
+export ASAN_OPTIONS=fast_unwind_on_malloc=0
+export LSAN_OPTIONS=suppressions=${BASH_SOURCE[0]%/*}/../lsan.supp:print_suppressions=0
+program=$RTL_BUILD/tests-bin/rccl-calls
+ranks=4
+
+record() { # record MODE: four ranks into one t.db
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	head -c 128 /dev/urandom >id
+	RTL_EXIT_MS=60000 "$rtl" run -m "$1" -o t.db --device soft -- sh -c '
+		for rank in 0 1 2 3; do
+			RTL_RANK=$rank "$0" $rank 4 id >out.$rank &
+		done
+		wait' "$program" 2>err || {
+		cat err
+		return 1
+	}
+	cat err
+	accounted t.db
+	tail -n 1 err | grep -Eq '^SIMULATED complete: '
+}
+
+collectives() {
+	cat out.? | sed -n 's/^collective \([0-9]*\) /\1|/p; s/^pair \([0-9]*\) /\1|/p' | sort >told
+	sql t.db "SELECT rank, op, seq, count, bytes, datatype, reduction, peer, comm_rank, comm_size
+		FROM rtl_collective" | sort >rows
+	[ "$(wc -l <told)" -eq $((ranks * 18)) ]
+	diff told rows
+}
+
+kernels() {
+	# Each alone: one kernel, whose grid is its count; nobody else's.
+	[ "$(sql t.db "SELECT count(*) FROM rtl_collective k
+		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id
+		WHERE k.group_id IS NULL AND o.gridX = k.count AND o.rank = k.rank")" -eq $((ranks * 12)) ]
+	# Of a group: one kernel for its three, whose grid is their sum.
+	[ "$(sql t.db "SELECT count(*) FROM (SELECT sum(k.count) AS n, o.gridX FROM rtl_collective k
+		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id
+		WHERE k.group_id IS NOT NULL GROUP BY o.id HAVING count(*) = 3 AND n = o.gridX)")" -eq \
+		$((ranks * 2)) ]
+	# Every kernel of RCCL's has a collective.
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_kernel n ON n.id = o.description_id
+		WHERE n.name LIKE 'nccl%' AND o.id NOT IN (SELECT dispatch_id FROM rtl_collective_kernel)")" -eq 0 ]
+	[ "$(sql t.db "SELECT count(*) FROM rtl_collective_kernel")" -eq $((ranks * 18)) ]
+}
+
+identities() {
+	# One number for the four, one for each half, one for each process's pair.
+	[ "$(sql t.db "SELECT group_concat(comm_size || 'x' || n, ' ') FROM (SELECT comm_size,
+		count(DISTINCT rank) AS n FROM rtl_collective GROUP BY comm ORDER BY 1 DESC, 2 DESC)")" = \
+		"4x4 2x2 2x2 2x1 2x1 2x1 2x1" ]
+	# Matched across ranks by (communicator, number): the same operation everywhere.
+	[ "$(sql t.db "SELECT count(*) FROM (SELECT comm, seq FROM rtl_collective
+		WHERE op NOT IN ('ncclSend', 'ncclRecv') GROUP BY 1, 2
+		HAVING count(DISTINCT op || count || datatype) > 1)")" -eq 0 ]
+	# The k-th send to a rank is its k-th receive from there.
+	[ "$(sql t.db "SELECT count(*) FROM rtl_collective s JOIN rtl_collective r ON r.comm = s.comm
+		AND r.seq = s.seq AND r.op = 'ncclRecv' AND r.comm_rank = s.peer AND r.peer = s.comm_rank
+		WHERE s.op = 'ncclSend' AND r.count = s.count + 1")" -eq $((ranks * 2)) ]
+}
+
+@test "collectives of four ranks, standard mode: what, who, in which order, which kernels" {
+	record standard
+	collectives
+	identities
+	kernels
+	[ "$(sql t.db "SELECT count(*) FROM rtl_host_call WHERE api LIKE 'hip%'")" -eq 0 ]
+}
+
+@test "mode hip: the same, with HIP's calls in between" {
+	record hip
+	collectives
+	identities
+	kernels
+	[ "$(sql t.db "SELECT count(*) FROM rtl_host_call c JOIN rtl_host_call o
+		ON o.process_id = c.process_id AND o.correlation_id = c.parent_id
+		WHERE c.api = 'hipModuleLaunchKernel' AND o.api LIKE 'nccl%'")" -eq $((ranks * 14)) ]
+	"$rtl" summary t.db | grep -q ncclAllReduce
+}
+
+@test "the database says that this RCCL is a stand-in" {
+	record lite
+	[ "$(sql t.db "SELECT count(*) FROM rtl_marker WHERE text = 'librccl=stand-in'")" -eq $ranks ]
+	[ "$(sql t.db "SELECT value FROM rtl_meta WHERE key = 'simulated'")" = 1 ]
+}
+
+@test "without us, and in mode off, the program says the same" {
+	head -c 128 /dev/urandom >id
+	LD_LIBRARY_PATH=$libdir/softgpu "$program" 0 4 id >alone
+	RTL_MODE=off LD_PRELOAD=$preload LD_LIBRARY_PATH=$libdir/softgpu "$program" 0 4 id >off
+	diff alone off
+}

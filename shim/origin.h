@@ -55,7 +55,7 @@ static inline struct packet_origin origin_of_caller(void)
 		.call = (uint32_t)thread_state.call,
 		.node = RECORDER_NODE_UNKNOWN,
 		.tid = thread_state_tid(),
-		.is_in_region = thread_state.region != 0,
+		.is_in_region = thread_state_is_in_region(),
 	};
 }
 
@@ -102,7 +102,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
 	entry->marker = thread->marker;
 	entry->call = (uint32_t)thread->call;
-	entry->tid = thread->tid | (thread->region ? ORIGIN_IN_REGION : 0);
+	entry->tid = thread->tid | (thread_state_is_in_region() ? ORIGIN_IN_REGION : 0);
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 

@@ -5,16 +5,20 @@
  * that outlives its last kernel: when everything has been acknowledged, at most a minute after.
  */
 #include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
 #include "shim/events.h"
+#include "shim/markers.h"
 #include "shim/rank.h"
 #include "shim/shadow.h"
 #include "shim/symbols.h"
@@ -33,7 +37,9 @@ static struct options {
 	uint64_t rate;	     /* of the process, per second; 0: as fast as they go */
 	unsigned queues;
 	unsigned gpus;
-	int rank; /* -1: what the environment says */
+	uint64_t marks;	      /* of the process */
+	const char *progress; /* file of two numbers: marks begun, marks made */
+	int rank;	      /* -1: what the environment says */
 } options = {.socket = "", .dispatches = 10000, .queues = 1, .gpus = 1, .rank = -1};
 
 static struct program {
@@ -53,6 +59,8 @@ static const struct argp_option known[] = {
 	{"rate", 'r', "HZ", 0, "Kernels per second (default: as fast as they go)", 0},
 	{"queues", 'q', "N", 0, "Spread over N queues, a thread for each (default 1)", 0},
 	{"gpus", 'g', "N", 0, "Queues are spread over N GPUs (default 1)", 0},
+	{"marks", 'm', "N", 0, "Marks of this process, spread over its life (default 0)", 0},
+	{"progress", 'p', "FILE", 0, "Marks begun and made are there, whatever happens", 0},
 	{"rank", 'k', "N", 0, "Rank (default: from the environment)", 0},
 	{0},
 };
@@ -76,6 +84,12 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		return 0;
 	case 'g':
 		o->gpus = (unsigned)strtoul(value, NULL, 10);
+		return 0;
+	case 'm':
+		o->marks = strtoull(value, NULL, 10);
+		return 0;
+	case 'p':
+		o->progress = value;
 		return 0;
 	case 'k':
 		o->rank = (int)strtol(value, NULL, 10);
@@ -200,6 +214,44 @@ static void submit(struct synth_queue *queue, uint64_t i)
 	synth_submit(program.capture, queue, &packet);
 }
 
+/* Outlives us. */
+static struct progress {
+	_Atomic uint64_t begun, made;
+} * progress;
+
+static int progress_open(void)
+{
+	int fd = open(options.progress, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	void *shared = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, sizeof(*progress)))
+		shared = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (shared == MAP_FAILED)
+		return -errno;
+	progress = shared;
+	return 0;
+}
+
+/* Each with a text of its own, so that a second one of it would show. Until all are made. */
+static void *mark(void *argument)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	char text[64];
+
+	(void)argument;
+	for (uint64_t i = 0; i < options.marks; i++) {
+		snprintf(text, sizeof(text), "mark %" PRIu64, i);
+		atomic_store(&progress->begun, i + 1);
+		markers_mark(text);
+		atomic_store(&progress->made, i + 1);
+		if (i % 8 == 7)
+			nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
 static void *produce(void *argument)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -258,7 +310,7 @@ static bool is_acknowledged(void)
 
 static int run(struct program *p)
 {
-	pthread_t thread[SYNTH_QUEUES_MAX];
+	pthread_t thread[SYNTH_QUEUES_MAX], marker;
 
 	for (unsigned i = 0; i < options.queues; i++) {
 		p->queue[i] = synth_queue_new(QUEUE_PACKETS);
@@ -269,8 +321,12 @@ static int run(struct program *p)
 	for (unsigned i = 0; i < options.queues; i++)
 		if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))
 			return 1;
+	if (options.marks && (progress_open() || pthread_create(&marker, NULL, mark, NULL)))
+		return 1;
 	for (unsigned i = 0; i < options.queues; i++)
 		pthread_join(thread[i], NULL);
+	if (options.marks)
+		pthread_join(marker, NULL);
 	if (!wait_for(is_executed, ACKED_WAIT_NS))
 		return 1;
 	if (!wait_for(is_acknowledged, ACKED_WAIT_NS))

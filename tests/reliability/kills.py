@@ -19,6 +19,7 @@ import random
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,8 @@ DEADLINE_S = 120
 
 SHIM_POINTS = ["after_dispatched", "after_submitted", "after_done", "mid_label", "before_publish",
                "after_publish", "mid_free", "mid_send"]
+EVENT_POINTS = ["event_taken", "event_published", "event_mid_label", "event_before_publish",
+                "event_after_publish", "event_mid_free"]
 # "After COMMIT before Ack" is two: in the thread that commits and in the one that sends.
 COLLECTOR_POINTS = ["before_begin", "mid_rows", "before_commit", "after_commit", "before_ack",
                     "after_ack", "checkpoint", "drain_before_commit", "drain_after_commit"]
@@ -280,6 +283,44 @@ def kill_both_kept(node, args):
           (args.kills, dispatched, stored, outstanding))
 
 
+def event_points(node, args, ranks):
+    """Every mark that was made before the kill is there, once; none that was not begun."""
+    for point in EVENT_POINTS:
+        for _ in range(args.kills):
+            per_mark = point in ("event_taken", "event_published")
+            count = random.randint(1_000, 6_000) if per_mark else random.randint(1, 10)
+            progress = os.path.join(node.work, "progress.%d" % ranks)
+            shim = node.shim(ranks, 20_000, args.rate, "synthetic-shim-faults",
+                             {"RTL_FAULT": "%s:%d" % (point, count)},
+                             ["--marks", "10000", "--progress", progress])
+            shim.wait(timeout=DEADLINE_S)
+            shim.stdout.close()
+            if shim.returncode != -signal.SIGKILL:
+                fail("fault %s:%d was never reached (exit %d)" % (point, count, shim.returncode))
+            with open(progress, "rb") as file:
+                begun, made = struct.unpack("=QQ", file.read(16))
+            ranks += 1
+            wait_for("the drain after %s" % point, lambda: node.drained(ranks))
+            node.check()
+            check_marks(node, ranks - 1, begun, made, point)
+    return ranks
+
+
+def check_marks(node, rank, begun, made, point):
+    where = "FROM rtl_marker m JOIN rtl_process p ON p.id = m.process_id WHERE p.rank = %d" % rank
+    numbers = [row[0] for row in node.sql(
+        "SELECT CAST(substr(text, 6) AS INTEGER) AS n %s ORDER BY n" % where)]
+    dropped = node.sql("""SELECT coalesce(sum(value), 0) FROM rtl_counter c JOIN rtl_process p
+        ON p.id = c.process_id WHERE name = 'dropped_markers' AND p.rank = %d""" % rank)[0][0]
+    if len(set(numbers)) != len(numbers):
+        fail("%s: a mark is there twice" % point)
+    if not made <= len(numbers) + dropped <= begun or (numbers and numbers[-1] >= begun):
+        fail("%s: %d marks were begun, %d made; %d are stored, %d dropped" %
+             (point, begun, made, len(numbers), dropped))
+    if not dropped and numbers != list(range(len(numbers))):
+        fail("%s: a mark is missing between others" % point)
+
+
 def fault_points(node, args):
     ranks = 0
     node.start()
@@ -300,6 +341,7 @@ def fault_points(node, args):
             totals = node.check()
             if totals[0] != sum(totals[1:]):
                 fail("%s: %s" % (point, totals))
+    ranks = event_points(node, args, ranks)
     node.kill(signal.SIGTERM)
     for point in COLLECTOR_POINTS:
         for _ in range(args.kills):
@@ -336,7 +378,7 @@ def fault_points(node, args):
                 fail("%s: dispatched %d, the database has %s" % (point, expected, row))
             node.kill(signal.SIGTERM)
     print("faults: %d points x %d, identity and uniqueness hold after each" %
-          (len(SHIM_POINTS) + len(COLLECTOR_POINTS), args.kills))
+          (len(SHIM_POINTS) + len(EVENT_POINTS) + len(COLLECTOR_POINTS), args.kills))
 
 
 def main():

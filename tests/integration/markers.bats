@@ -1,0 +1,41 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Markers with the real runtime and the real collector, into the database.
+bats_require_minimum_version 1.5.0
+load lib
+
+markers=$RTL_BUILD/tests/shim/shim-markers
+
+@test "a rank killed with open ranges: they are there, and open" {
+	run -137 $rtl run -o t.db --device soft -- "$markers" open
+	[ "$(sql t.db "SELECT kind, text, end_ns IS NULL FROM rtl_marker WHERE kind <> 'mark' ORDER BY start_ns, roctxId")" = \
+		$'push|outer|1\npush|inner|1\npush|done|0\nstart|stopped elsewhere|0\nstart|never stopped|1' ]
+	[ "$(sql t.db "SELECT b.text FROM rtl_marker a JOIN rtl_marker b ON b.roctxId = a.parent WHERE a.text = 'inner'")" = outer ]
+	[ "$(sql t.db 'SELECT name, step, value FROM rtl_metric ORDER BY name')" = $'loss|0|0.5\nlr|0|0.0003' ]
+	[ "$(sql t.db "SELECT kind, subject = tid, name FROM rtl_name")" = 'thread|1|the one thread' ]
+}
+
+@test "ranges begun before the runtime are the same ranges" {
+	run -137 $rtl run -o t.db --device soft -- "$markers" early
+	[ "$(sql t.db "SELECT text, end_ns IS NULL FROM rtl_marker WHERE kind = 'push' ORDER BY start_ns, roctxId")" = \
+		$'outer|1\ninner|1\ndone|0' ]
+	[ "$(sql t.db "SELECT count(*) FROM rtl_marker WHERE kind = 'start' AND end_ns IS NOT NULL")" -eq 1 ]
+}
+
+@test "metrics and names are shown" {
+	run -137 $rtl run -o t.db --device soft -- "$markers" open
+	run -0 $rtl summary t.db
+	grep -Eq '^loss .* 1 +0.5 +0.5 +0.5' <<<"$output"
+	run -0 $rtl summary --json t.db
+	[ "$(jq -c '[.metrics[] | [.name, .count, .last]]' <<<"$output")" = '[["loss",1,0.5],["lr",1,0.0003]]' ]
+	run -0 $rtl info t.db
+	grep -q 'the one thread' <<<"$output"
+}
+
+@test "eight threads flat out: every mark is stored or counted" {
+	$rtl run -o t.db --device soft -- "$markers" flood 8 50000 >out
+	grep -q '^made 400000$' out
+	[ "$(sql t.db "SELECT (SELECT count(*) FROM rtl_marker WHERE kind = 'mark' AND text = 'flood') +
+		(SELECT sum(value) FROM rtl_counter WHERE name = 'dropped_markers')")" -eq 400000 ]
+	[ "$(sql t.db "SELECT count(*) > 0 FROM rtl_marker")" -eq 1 ]
+}

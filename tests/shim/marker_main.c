@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program that says what it does, with the real runtime up and no kernel at all.
+ * usage: shim-markers flood THREADS MARKS | open | early
+ *   flood  every thread makes MARKS marks as fast as it can; prints "made TOTAL"
+ *   open   leaves ranges open and dies by SIGKILL, at once
+ *   early  the same, with its ranges begun before the runtime
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX 64
+
+static struct {
+	void (*mark)(const char *text);
+	int (*push)(const char *text);
+	int (*pop)(void);
+	uint64_t (*start)(const char *text);
+	void (*stop)(uint64_t id);
+	int (*name)(const char *text);
+} roctx;
+
+static unsigned long marks;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "shim-markers: %s\n", what);
+	exit(2);
+}
+
+static void *find(void *library, const char *name)
+{
+	void *function = dlsym(library, name);
+
+	if (!function)
+		die(name);
+	return function;
+}
+
+/* As who asks the loader, not a library: the preloaded shim. */
+static void find_roctx(void)
+{
+	void *function;
+
+#define FIND(member, symbol)                                                                       \
+	function = find(RTLD_DEFAULT, symbol);                                                     \
+	memcpy(&roctx.member, &function, sizeof(function))
+	FIND(mark, "roctxMarkA");
+	FIND(push, "roctxRangePushA");
+	FIND(pop, "roctxRangePop");
+	FIND(start, "roctxRangeStartA");
+	FIND(stop, "roctxRangeStop");
+	FIND(name, "roctxNameOsThread");
+#undef FIND
+}
+
+/* hsa_shut_down too, when it is wanted. */
+static void runtime(const char *what)
+{
+	void *library = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *function = library ? find(library, what) : NULL;
+	int (*call)(void);
+
+	if (!function)
+		die("no runtime");
+	memcpy(&call, &function, sizeof(function));
+	if (call())
+		die(what);
+}
+
+static void *flood(void *argument)
+{
+	(void)argument;
+	for (unsigned long i = 0; i < marks; i++)
+		roctx.mark("flood");
+	return NULL;
+}
+
+static int run_flood(unsigned threads)
+{
+	pthread_t thread[THREADS_MAX];
+
+	if (!threads || threads > THREADS_MAX)
+		die("threads");
+	runtime("hsa_init");
+	for (unsigned i = 0; i < threads; i++)
+		if (pthread_create(&thread[i], NULL, flood, NULL))
+			die("pthread_create");
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	runtime("hsa_shut_down");
+	printf("made %lu\n", threads * marks);
+	return 0;
+}
+
+static void *stop_elsewhere(void *id)
+{
+	roctx.stop(*(uint64_t *)id);
+	return NULL;
+}
+
+static int run_open(int is_early)
+{
+	pthread_t thread;
+	uint64_t id;
+
+	if (!is_early)
+		runtime("hsa_init");
+	roctx.name("the one thread");
+	roctx.push("outer");
+	roctx.push("inner");
+	roctx.push("done");
+	roctx.pop();
+	id = roctx.start("stopped elsewhere");
+	(void)roctx.start("never stopped");
+	if (is_early)
+		runtime("hsa_init");
+	if (pthread_create(&thread, NULL, stop_elsewhere, &id))
+		die("pthread_create");
+	pthread_join(thread, NULL);
+	roctx.mark("loss=0.5 lr=3e-4");
+	if (is_early)
+		runtime("hsa_shut_down");
+	raise(SIGKILL);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	find_roctx();
+	if (argc == 4 && !strcmp(argv[1], "flood")) {
+		marks = strtoul(argv[3], NULL, 10);
+		return run_flood((unsigned)strtoul(argv[2], NULL, 10));
+	}
+	if (argc == 2 && (!strcmp(argv[1], "open") || !strcmp(argv[1], "early")))
+		return run_open(argv[1][0] == 'e');
+	die("usage: shim-markers flood THREADS MARKS | open | early");
+	return 2;
+}

@@ -3,7 +3,9 @@
 
 #include "shim/copies.h"
 #include "shim/harvest.h"
+#include "shim/intercept.h"
 #include "shim/ipc.h"
+#include "shim/origin.h"
 #include "shim/shadow.h"
 #include "shim/slog.h"
 
@@ -35,6 +37,16 @@ static inline struct shadow_queue *followed(const hsa_queue_t *queue)
 	return capture ? shadow_of_queue(capture, queue) : NULL;
 }
 
+/* A reservation on a queue that is not virtualised: where it is intercepted its submitter is noted. */
+static inline void proxied_reserve(const hsa_queue_t *queue, uint64_t first, uint64_t end)
+{
+	struct capture *capture = capture_in_use();
+	struct origins *origins = capture ? intercept_origins(capture, queue) : NULL;
+
+	if (origins && end > first)
+		origins_reserve(origins, first, end - first);
+}
+
 /* ---- dispatch path --------------------------------------------------------------------- */
 
 #define HOOK_LOAD(name)                                                                            \
@@ -50,27 +62,39 @@ static inline struct shadow_queue *followed(const hsa_queue_t *queue)
 	{                                                                                          \
 		struct shadow_queue *shadow = followed(queue);                                     \
                                                                                                    \
-		if (shadow)                                                                        \
+		if (shadow) {                                                                      \
 			shadow_index_store(shadow, value);                                         \
-		else                                                                               \
-			REAL(name)(queue, value);                                                  \
+			return;                                                                    \
+		}                                                                                  \
+		proxied_reserve(queue, REAL(hsa_queue_load_write_index_relaxed)(queue), value);    \
+		REAL(name)(queue, value);                                                          \
 	}
 
 #define HOOK_ADD(name)                                                                             \
 	static uint64_t hook_##name(const hsa_queue_t *queue, uint64_t n)                          \
 	{                                                                                          \
 		struct shadow_queue *shadow = followed(queue);                                     \
+		uint64_t first;                                                                    \
                                                                                                    \
-		return shadow ? shadow_index_add(shadow, n) : REAL(name)(queue, n);                \
+		if (shadow)                                                                        \
+			return shadow_index_add(shadow, n);                                        \
+		first = REAL(name)(queue, n);                                                      \
+		proxied_reserve(queue, first, first + n);                                          \
+		return first;                                                                      \
 	}
 
 #define HOOK_CAS(name)                                                                             \
 	static uint64_t hook_##name(const hsa_queue_t *queue, uint64_t expected, uint64_t value)   \
 	{                                                                                          \
 		struct shadow_queue *shadow = followed(queue);                                     \
+		uint64_t before;                                                                   \
                                                                                                    \
-		return shadow ? shadow_index_cas(shadow, expected, value)                          \
-			      : REAL(name)(queue, expected, value);                                \
+		if (shadow)                                                                        \
+			return shadow_index_cas(shadow, expected, value);                          \
+		before = REAL(name)(queue, expected, value);                                       \
+		if (before == expected)                                                            \
+			proxied_reserve(queue, expected, value);                                   \
+		return before;                                                                     \
 	}
 
 /* A doorbell of ours is rung by the walk, with the index it has reached. */

@@ -10,6 +10,8 @@
 #include "proto/clock.h"
 #include "shim/dispatch.h"
 #include "shim/packet.h"
+#include "shim/shadow_queue.h"
+#include "shim/shadow_table.h"
 
 /* One intercepted queue. Its memory is re-used with the queue's block and never freed. */
 struct intercept_queue {
@@ -18,6 +20,8 @@ struct intercept_queue {
 	struct capture_queue *queue;
 	hsa_kernel_dispatch_packet_t *copy; /* of a whole ring: no batch is longer (rule 2) */
 	uint32_t copy_packets, copy_limit;
+	struct origins *origins;
+	const uint8_t *ring; /* of the proxy */
 	_Atomic(hsa_queue_t *) proxy; /* what the application has; NULL: no queue */
 
 	_Atomic uint32_t is_live; /* 0: hand on untouched, nobody counts any more */
@@ -29,12 +33,44 @@ static struct intercept_queue *queue_at(struct capture *c, uint32_t block)
 	return &c->intercept[block];
 }
 
+struct origins *intercept_origins(struct capture *c, const hsa_queue_t *queue)
+{
+	struct shadow_queue *block =
+		shadow_table_find(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
+
+	return block ? &block->origins : NULL;
+}
+
 /* ---- the callback ---------------------------------------------------------------------------- */
 
-static void packet_take(
-	struct dispatch_batch *batch, hsa_kernel_dispatch_packet_t *packet, uint64_t index)
+/*
+ * Whether @packets are what the application reserved from @index on: they lie in its ring, or were
+ * staged because they go past its end. An interceptor that came after us may hand on others.
+ */
+static bool are_the_applications(const struct intercept_queue *i,
+	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
-	struct packet_origin origin = origin_of_caller();
+	uint64_t at = index & i->origins->ring_mask;
+
+	return packets == packet_in_ring(i->ring, i->origins->ring_mask, index) ||
+	       (count > 1 && at + count > i->origins->ring_mask + 1);
+}
+
+static struct packet_origin packet_whose(struct intercept_queue *i, uint64_t index,
+	bool is_dispatch, bool is_applications)
+{
+	struct packet_origin origin;
+
+	if (!is_applications)
+		return origin_of_caller();
+	if (!origins_walk(i->origins, index, is_dispatch, &origin) && is_dispatch)
+		recorder_count_queue(i->queue->block, RTL_Q_unattributed, 1);
+	return origin;
+}
+
+static void packet_take(struct dispatch_batch *batch, hsa_kernel_dispatch_packet_t *packet,
+	uint64_t index, const struct packet_origin *origin)
+{
 	uint64_t signal = packet->completion_signal.handle;
 	uint64_t injected;
 
@@ -42,22 +78,20 @@ static void packet_take(
 		dispatch_other(batch, signal);
 		return;
 	}
-	injected = dispatch_packet(batch, packet, signal, index, &origin, DISPATCH_STAMP);
+	injected = dispatch_packet(batch, packet, signal, index, origin, DISPATCH_STAMP);
 	if (injected)
 		packet->completion_signal.handle = injected;
 }
 
 /* Rule 2: without room for a copy they are counted and go on as they are. */
-static void packet_leave(
-	struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet, uint64_t index)
+static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t index, const struct packet_origin *origin)
 {
-	struct packet_origin origin = origin_of_caller();
-
 	if (!packet_is_dispatch(packet, packet->header))
 		dispatch_other(batch, packet->completion_signal.handle);
 	else
 		(void)dispatch_packet(batch, packet, packet->completion_signal.handle, index,
-			&origin, DISPATCH_LEAVE);
+			origin, DISPATCH_LEAVE);
 }
 
 /* Rule 14: the gate is closed. */
@@ -74,21 +108,30 @@ static const void *packets_take(struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
 	bool has_room = count <= i->copy_limit;
+	bool is_applications = are_the_applications(i, packets, count, index);
 	struct dispatch_batch batch;
 
 	if (queue_is_dormant(i->queue)) {
 		packets_skip(i, packets, count);
+		origins_interrupt(i->origins, index + count);
+		origins_walked(i->origins, index + count);
 		return packets;
 	}
 	dispatch_begin(i->capture, i->queue, &batch);
 	if (has_room)
 		memcpy(i->copy, packets, count * PACKET_BYTES);
-	for (uint64_t n = 0; n < count; n++)
+	for (uint64_t n = 0; n < count; n++) {
+		struct packet_origin origin = packet_whose(i, index + n,
+			packet_is_dispatch(&packets[n], packets[n].header), is_applications);
+
 		if (has_room)
-			packet_take(&batch, &i->copy[n], index + n);
+			packet_take(&batch, &i->copy[n], index + n, &origin);
 		else
-			packet_leave(&batch, &packets[n], index + n);
+			packet_leave(&batch, &packets[n], index + n, &origin);
+	}
 	dispatch_end(&batch);
+	if (is_applications)
+		origins_walked(i->origins, index + count);
 	return has_room ? i->copy : packets;
 }
 
@@ -122,6 +165,15 @@ static hsa_kernel_dispatch_packet_t *copy_new(uint32_t packets)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void end(struct capture *c, struct intercept_queue *i)
+{
+	if (i->copy)
+		munmap(i->copy, i->copy_packets * PACKET_BYTES);
+	i->copy = NULL;
+	i->copy_packets = 0;
+	harvest_queue_retire(c, i->queue);
+}
+
 static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint32_t gpu)
 {
 	struct capture_queue *q = capture_queue_new(c, gpu, proxy->size, proxy->id);
@@ -134,19 +186,18 @@ static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint
 	i->queue = q;
 	i->copy = copy_new(proxy->size);
 	i->copy_packets = i->copy_limit = i->copy ? proxy->size : 0;
+	i->origins = &shadow_table_at(c->shadow, q->index)->origins;
+	i->ring = proxy->base_address;
+	if (origins_begin(i->origins, proxy, 0) < 0 ||
+		shadow_table_add(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy,
+			shadow_table_at(c->shadow, q->index)) < 0) {
+		end(c, i);
+		return NULL;
+	}
 	atomic_store(&i->is_busy, 0);
 	atomic_store(&i->is_live, 1);
 	atomic_store(&i->proxy, proxy);
 	return i;
-}
-
-static void end(struct capture *c, struct intercept_queue *i)
-{
-	if (i->copy)
-		munmap(i->copy, i->copy_packets * PACKET_BYTES);
-	i->copy = NULL;
-	i->copy_packets = 0;
-	harvest_queue_retire(c, i->queue);
 }
 
 static hsa_status_t create(
@@ -173,6 +224,7 @@ static hsa_status_t create(
 			return status;
 		}
 		atomic_store(&i->proxy, NULL);
+		shadow_table_remove(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy);
 		end(c, i);
 	}
 	(void)c->hsa.queue_destroy(proxy);
@@ -194,6 +246,8 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 		while (atomic_load(&i->is_busy))
 			sched_yield();
 		atomic_store(&i->proxy, NULL);
+		shadow_table_remove(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
+		origins_end(i->origins);
 		harvest_queue_release(c, i->queue);
 		*ret_block = n;
 		return;
@@ -210,6 +264,9 @@ static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 {
 	struct intercept_queue *i = queue_at(c, block);
 
+	origins_revive(i->origins);
+	(void)shadow_table_add(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue,
+		shadow_table_at(c->shadow, block));
 	atomic_store(&i->is_live, 1);
 	atomic_store(&i->proxy, queue);
 }

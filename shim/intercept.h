@@ -8,8 +8,12 @@
 #include "shim/front_end.h"
 
 struct intercept_queue;
+struct origins;
 
 extern const struct front_end intercept_front_end;
+
+/* Where reservations on the proxy @queue are noted; NULL: not one of ours. Lock-free. */
+struct origins *intercept_origins(struct capture *capture, const hsa_queue_t *queue);
 
 /* What capture keeps for it, one a queue block; NULL: no memory. */
 struct intercept_queue *intercept_queues_new(void);

@@ -19,6 +19,7 @@ struct shadow_queue *shadow_table_at(struct shadow_table *table, uint32_t index)
 enum shadow_key {
 	SHADOW_BY_QUEUE,
 	SHADOW_BY_DOORBELL,
+	SHADOW_BY_PROXY, /* an intercepted queue: only the origins of its block are in use */
 	SHADOW_KEYS,
 };
 

@@ -13,7 +13,7 @@
 struct origin;
 struct origins;
 
-/* Where the count of a call's dispatches stands: known once it is known what kind of packets its
+/* Where the count of a call's dispatches stands (a call inside of another puts it back): known once it is known what kind of packets its
  * latest reservation got (origin.h). */
 struct thread_count {
 	uint64_t call;		    /* whose: 0 or another one than the thread is in: start at 0 */
@@ -49,23 +49,3 @@ uint32_t thread_state_tid(void);
 
 /* fork's child: its thread has another id, and is in none of the parent's calls. */
 void thread_state_forget(void);
-
-/* What a call inside of another one puts back when it returns. */
-struct thread_call {
-	uint64_t call;
-	struct thread_count count;
-};
-
-static inline struct thread_call thread_call_enter(uint64_t id)
-{
-	struct thread_call outer = {thread_state.call, thread_state.count};
-
-	thread_state.call = id;
-	return outer;
-}
-
-static inline void thread_call_leave(const struct thread_call *outer)
-{
-	thread_state.call = outer->call;
-	thread_state.count = outer->count;
-}

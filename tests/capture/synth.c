@@ -11,6 +11,8 @@
 
 #include "proto/clock.h"
 #include "shim/harvest.h"
+#include "shim/intercept.h"
+#include "shim/origin.h"
 #include "shim/shadow.h"
 
 struct synth synth;
@@ -392,10 +394,16 @@ int synth_adopt(struct capture *c, struct synth_queue *queue, uint32_t gpu)
 uint64_t synth_add_index(struct capture *c, struct synth_queue *queue, uint64_t n)
 {
 	struct shadow_queue *shadow = shadow_of_queue(c, synth_hsa_queue(queue));
+	struct origins *origins;
+	uint64_t first;
 
 	if (shadow && !capture_is_pass_through(c))
 		return shadow_index_add(shadow, n);
-	return __atomic_fetch_add(&queue->amd.write_dispatch_id, n, __ATOMIC_ACQ_REL);
+	first = __atomic_fetch_add(&queue->amd.write_dispatch_id, n, __ATOMIC_ACQ_REL);
+	origins = intercept_origins(c, synth_hsa_queue(queue));
+	if (origins && !capture_is_pass_through(c))
+		origins_reserve(origins, first, n);
+	return first;
 }
 
 void synth_ring(struct capture *c, struct synth_queue *queue, uint64_t value)

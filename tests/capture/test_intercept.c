@@ -15,6 +15,7 @@
 #include "shim/harvest.h"
 #include "shim/intercept.h"
 #include "shim/shadow.h"
+#include "shim/thread_state.h"
 
 #define PRODUCERS   8
 #define DEADLINE_NS (120ull * 1000 * MS)
@@ -33,6 +34,7 @@ static struct world {
 	uint64_t now_ns;
 	uint32_t dispatches, batch;
 	_Atomic unsigned number;
+	uint32_t tid[PRODUCERS];
 	_Atomic bool stop;
 } world;
 
@@ -316,15 +318,19 @@ static void *produce(void *unused)
 	hsa_signal_t own = synth_signal_new(0);
 
 	(void)unused;
+	world.tid[number] = thread_state_tid();
 	for (uint32_t done = 0; done < world.dispatches;) {
 		unsigned n = world.batch > 1 ? 1 + done * 7 % world.batch : 1;
-		uint64_t first = synth_add_index(world.capture, world.queue, n);
+		uint64_t first;
 
+		thread_state.marker = (uint64_t)number << 32 | done;
+		first = synth_add_index(world.capture, world.queue, n);
 		for (unsigned i = 0; i < n; i++) {
 			struct synth_packet packet = kernel;
 
 			packet.kernel_object = 1 + (done + i) % 50;
 			packet.variant = (done + i) * PRODUCERS + number;
+			packet.cookie = (uint64_t)number << 32;
 			if ((done + i) % 11 == 3)
 				packet.type = HSA_PACKET_TYPE_BARRIER_AND;
 			else if (i == 0 && done % 5 == 0 && synth_signal_load(own) <= 0) {
@@ -370,6 +376,23 @@ static void wait_settled(struct synth_queue *device)
 	}
 }
 
+/* Whoever rang, or ROCr's own thread: the row names who submitted. */
+static void check_attribution(const struct synth_queue *device)
+{
+	uint32_t block = world.queue->block;
+
+	for (size_t seq = 0; seq < device->execs; seq++) {
+		const struct reader_row *row = reader_row(world.reader, block, seq);
+		uint64_t number = device->exec[seq].cookie >> 32;
+
+		if (!row)
+			continue;
+		assert_int_equal(row->tid, world.tid[number]);
+		assert_int_equal(row->marker >> 32, number);
+	}
+	assert_int_equal(value(world.queue, RTL_Q_unattributed), 0);
+}
+
 static void run(enum synth_proxy_mode mode, uint32_t packets, uint32_t dispatches, uint32_t batch)
 {
 	pthread_t producer[PRODUCERS], harvester;
@@ -395,6 +418,7 @@ static void run(enum synth_proxy_mode mode, uint32_t packets, uint32_t dispatche
 	(void)reader_poll(world.reader, world.recorder);
 	check_against_device(world.capture, world.reader, device,
 		value(world.queue, RTL_Q_dropped_recorder_full));
+	check_attribution(device);
 	assert_int_equal(value(world.queue, RTL_Q_missed), 0);
 	assert_int_equal(value(world.queue, RTL_Q_untimed_unstamped), 0);
 	assert_int_equal(value(world.queue, RTL_Q_untimed_timestamp_invalid), 0);

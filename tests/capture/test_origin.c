@@ -176,17 +176,19 @@ static void number_is_unknown_where_nothing_was_written_yet(void **state)
 static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 {
 	struct line *a = *state;
-	struct thread_call outer;
+	struct thread_count outer;
 
 	thread_state.call = 1;
 	origins_reserve(&a->origins, 0, 1);
 	publish(a, 0, KERNEL);
 	assert_int_equal(walk(a).node, 0);
-	outer = thread_call_enter(2);
+	outer = thread_state.count;
+	thread_state.call = 2;
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
 	assert_int_equal(walk(a).call, 2);
-	thread_call_leave(&outer);
+	thread_state.call = 1;
+	thread_state.count = outer;
 	origins_reserve(&a->origins, 2, 1);
 	publish(a, 2, KERNEL);
 	{

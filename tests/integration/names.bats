@@ -103,3 +103,31 @@ name() {
 		WHERE k.name <> '<name-overflow>' AND
 		substr(k.name, 1, 16) <> printf('t00_%012d', o.sequenceId / 3)")" -eq 0 ]
 }
+
+@test "a program that becomes another one, both on the GPU: two processes of one pid" {
+	prepare "default duration=5us"
+	$rtl run --strict -o t.db --device soft -- "$names" then "$code/cycle.co" "$names" each "$code/many.co" >out
+	accounted t.db
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT pid), count(DISTINCT start_time) FROM rtl_process')" = "2|1|1" ]
+	[ "$(sql t.db "SELECT group_concat(x, ' ') FROM (SELECT p.ended || ':' || count(o.id) || ':' ||
+		count(DISTINCT o.description_id) AS x FROM rtl_process p LEFT JOIN rocpd_op o ON o.process_id = p.id
+		GROUP BY p.id ORDER BY p.id)")" = "exec:2:1 exited:26:13" ]
+}
+
+@test "a pid that serves two programs one after the other: two processes" {
+	prepare "default duration=5us"
+	# A namespace of pids is where one can choose the next.
+	cat >twice.sh <<-'EOF'
+		mount -t proc proc /proc
+		for co in "$2" "$3"; do
+			echo 500 >/proc/sys/kernel/ns_last_pid
+			"$1" each "$co"
+		done
+	EOF
+	unshare --user --map-root-user --pid --mount --fork --kill-child \
+		"$rtl" run --private --strict -o t.db --device soft -- sh twice.sh "$names" "$code/cycle.co" "$code/many.co" >out
+	accounted t.db
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT pid), max(pid) FROM rtl_process')" = "2|1|501" ]
+	[ "$(sql t.db "SELECT group_concat(x, ' ') FROM (SELECT p.ended || ':' || count(o.id) AS x
+		FROM rtl_process p LEFT JOIN rocpd_op o ON o.process_id = p.id GROUP BY p.id ORDER BY p.id)")" = "exited:2 exited:26" ]
+}

@@ -8,6 +8,8 @@
  *   rtl-names threads FILE THREADS N   as many threads at once, each with a queue of its own, and
  *                                      one that dispatches the same kernel all along
  *
+ *   rtl-names then FILE COMMAND...     as each; then this process becomes COMMAND, runtime and all
+ *
  * The name is changed in place: PLACEHOLDER in FILE becomes tTT_NNNNNNNNNNNN of the same length.
  * Prints "dispatched N" and "addresses N", the number of kernel objects that there were.
  */
@@ -269,8 +271,13 @@ int main(int argc, char **argv)
 		cycles = (unsigned)strtoul(argv[4], NULL, 10);
 		threads(count);
 		free(file.bytes);
+	} else if (!strcmp(mode, "then") && argc > 3) {
+		each();
+		execvp(argv[3], argv + 3);
+		return 1;
 	} else {
-		fprintf(stderr, "usage: rtl-names each FILE | cycles FILE N | threads FILE T N\n");
+		fprintf(stderr, "usage: rtl-names each FILE | cycles FILE N | threads FILE T N | "
+				"then FILE COMMAND...\n");
 		return 2;
 	}
 	gpu_close();

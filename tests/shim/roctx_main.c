@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program that is linked to roctx. With the shim preloaded the real library still gets every
- * call, and its results come back; without, this is what it is compared with.
+ * A program that is linked to roctx, or (shim-roctx-late LIBRARY) loads a library that is. With the
+ * shim preloaded the real library still gets every call, and its results come back; without,
+ * this is what it is compared with.
  */
-#include <stdint.h>
+#include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
-int roctx_calls(void);
-int roctxRangePushA(const char *message);
-int roctxRangePop(void);
-void roctxMarkA(const char *message);
-uint64_t roctxRangeStartA(const char *message);
-void roctxRangeStop(uint64_t id);
+#ifndef ROCTX_LATE
+void roctx_use(void);
+#endif
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int push = roctxRangePushA("m1");
-	int pop = roctxRangePop();
-	uint64_t id = roctxRangeStartA("m2");
+#ifdef ROCTX_LATE
+	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+	void *function = library ? dlsym(library, "roctx_use") : NULL;
+	void (*roctx_use)(void);
 
-	roctxMarkA("m3");
-	roctxRangeStop(id);
-	printf("%d %d %llu %d\n", push, pop, (unsigned long long)id, roctx_calls());
+	if (!function) {
+		fprintf(stderr, "shim-roctx-late: %s\n", dlerror());
+		return 2;
+	}
+	memcpy(&roctx_use, &function, sizeof(function));
+#else
+	(void)argc, (void)argv;
+#endif
+	roctx_use();
 	return 0;
 }

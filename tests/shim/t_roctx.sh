@@ -3,11 +3,20 @@
 # Another profiler's roctx behind ours gets every call and answers it.
 . "$(dirname "$0")/lib.sh"
 
-"$build/tests/shim/shim-roctx" >"$dir/alone" 2>"$dir/err" || die "without the shim: $?"
-[ "$(cat "$dir/alone")" = "41 42 4300000000 5" ] || die "the library itself: $(cat "$dir/alone")"
-env LD_PRELOAD="$shim" LD_DEBUG=bindings LD_DEBUG_OUTPUT="$dir/bindings" \
-	"$build/tests/shim/shim-roctx" >"$dir/out" 2>"$dir/err" || die "with the shim: $?"
-cmp -s "$dir/alone" "$dir/out" || die "with the shim: $(cat "$dir/out")"
-[ ! -s "$dir/err" ] || die "the shim spoke"
-grep -q 'shim-roctx .* to .*librtl-shim.so .*roctxRangePushA' "$dir"/bindings.* ||
-	die "the program was not bound to the shim: nothing was tested"
+# chained PROGRAM [ARGUMENT]: the same with and without us, and bound to us.
+chained()
+{
+	"$@" >"$dir/alone" 2>"$dir/err" || die "without the shim: $?"
+	[ "$(cat "$dir/alone")" = "41 42 4300000000 5" ] || die "the library itself: $(cat "$dir/alone")"
+	rm -f "$dir"/bindings.*
+	env LD_PRELOAD="$shim" LD_DEBUG=bindings LD_DEBUG_OUTPUT="$dir/bindings" \
+		"$@" >"$dir/out" 2>"$dir/err" || die "with the shim: $?"
+	cmp -s "$dir/alone" "$dir/out" || die "with the shim: $(cat "$dir/out")"
+	[ ! -s "$dir/err" ] || die "the shim spoke"
+	grep -q 'shim-roctx.* to .*librtl-shim.so .*roctxRangePushA' "$dir"/bindings.* ||
+		die "nobody was bound to the shim: nothing was tested"
+}
+
+chained "$build/tests/shim/shim-roctx"
+# A library that only its user's own scope holds: behind us in no scope of ours.
+chained "$build/tests/shim/shim-roctx-late" "$build/tests/shim/libshim-roctx-user.so"

@@ -369,6 +369,37 @@ static void threads_have_their_own_stacks(void **state)
 	assert_int_equal(counter(RTL_P_markers_ended), THREADS * PAIRS);
 }
 
+#define FLOOD_THREADS 8
+#define FLOOD_MARKS   1500
+
+static void *flooder(void *argument)
+{
+	(void)argument;
+	for (int i = 0; i < FLOOD_MARKS; i++)
+		markers_mark("flood");
+	return NULL;
+}
+
+/* Also while the recorder comes and goes. */
+static void a_flood_is_counted_to_the_last_mark(void **state)
+{
+	pthread_t threads[FLOOD_THREADS];
+
+	(void)state;
+	for (int i = 0; i < FLOOD_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, flooder, NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		collect();
+		assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+		assert_int_equal(events_start(capture_recorder(capture)), 0);
+	}
+	for (int i = 0; i < FLOOD_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	collect();
+	collect();
+	assert_int_equal(seen_count + counter(RTL_P_dropped_markers), FLOOD_THREADS * FLOOD_MARKS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -381,6 +412,7 @@ int main(void)
 		TEST(started_ranges_end_by_their_number),
 		TEST(long_texts_are_cut_and_none_is_no_crash),
 		TEST(threads_have_their_own_stacks),
+		TEST(a_flood_is_counted_to_the_last_mark),
 		TEST(what_came_without_a_recorder_is_not_lost),
 		TEST(what_finds_no_cell_stays_in_the_ring),
 		TEST(a_part_of_a_frame_waits_for_more_but_not_long),

@@ -16,7 +16,7 @@
 
 #define PAGE_BYTES	     4096u
 /* Of a limited address space that is left, the recorder takes one of so many parts at most. */
-#define ADDRESS_SPACE_PART   4u
+#define ADDRESS_SPACE_PART   16u
 /* Kept for overflow definitions: 8192 shapes of 20 bytes and the names that go with them. */
 #define DEFINE_RESERVE_BYTES (256u << 10)
 

@@ -16,7 +16,7 @@
 
 #define TEST_SHAPES_MAX	   65536u
 #define TEST_STRINGS_MAX   65536u
-#define TEST_PROCESSES_MAX 64u
+#define TEST_PROCESSES_MAX 128u
 
 struct test_row {
 	uint32_t shape;

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# same.sh BUILD_DIR MODE PROCESSES [LINE]: shim-guest MODE ends with the same status and prints the
+# same with and without the shim; the collector has so many processes of it, and of what they say
+# they dispatched each one once. LINE: a pattern for the one line that the shim may say, instead
+# of recording.
+. "$(dirname "$0")/../shim/lib.sh"
+guest=$build/tests/guest/shim-guest
+mode=$2
+line=${4:-}
+
+env LD_LIBRARY_PATH="$build/lib/softgpu" "$guest" "$mode" >"$dir/out.alone" 2>"$dir/err.alone" </dev/null
+alone=$?
+[ $alone -ne 99 ] && [ $alone -ne 127 ] || { cat "$dir/err.alone"; die "$mode does not work without the shim"; }
+collector_start
+with_shim env -u SOFTGPU_TRUTH "$guest" "$mode" </dev/null
+with=$?
+[ $alone -eq $with ] || die "$mode ends with $with, not $alone"
+cmp -s "$dir/out.alone" "$dir/out" || { diff "$dir/out.alone" "$dir/out"; die "$mode prints otherwise"; }
+collector_stop
+if [ -n "$line" ]; then
+	[ "$(grep -c "$line" "$dir/err")" = 1 ] || die "not one line like: $line"
+	[ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
+else
+	cmp -s "$dir/err.alone" "$dir/err" || { diff "$dir/err.alone" "$dir/err"; die "$mode complains"; }
+fi
+[ "$(grep -c '^process' "$dir/collected")" = "$3" ] ||
+	die "not $3 processes: $(grep '^process' "$dir/collected")"
+[ "$3" != 0 ] || exit 0
+# Threads that dispatch for as long as it takes do not count what they did.
+case $mode in *threads) exit 0 ;; esac
+told=$(awk '/^dispatched / { n += $2 } END { print n + 0 }' "$dir/out")
+left=$(awk '$1 == "process" { n += $10 + $11 } END { print n + 0 }' "$dir/collected")
+rows=$(grep -c '^row' "$dir/collected")
+[ $((rows + left)) -ge "$told" ] || die "$rows rows and $left slots, but $told dispatches"
+[ "$(awk '$1 == "seq" { print $2, $3, $4 }' "$dir/collected" | sort | uniq -d | wc -l)" = 0 ] ||
+	die "rows twice"

@@ -15,7 +15,8 @@ struct guest_mode {
 };
 
 /* Each ends with a mode without a name. */
-extern const struct guest_mode guest_ends[], guest_family[], guest_signals[], guest_limits[];
+extern const struct guest_mode guest_ends[], guest_family[], guest_signals[], guest_limits[],
+	guest_steady[];
 
 /* Prints what failed and ends the process with 99. */
 void guest_require(bool ok, const char *what);

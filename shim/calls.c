@@ -50,9 +50,9 @@ static void drop_left(struct open_calls *open, uintptr_t address)
 	if (depth == open->depth)
 		return;
 	open->depth = depth;
-	thread_state.call = depth ? open->at[depth - 1].id : 0;
+	thread_state()->call = depth ? open->at[depth - 1].id : 0;
 	if (depth)
-		thread_state.count = open->at[depth - 1].count;
+		thread_state()->count = open->at[depth - 1].count;
 }
 
 static void push(struct open_calls *open, const struct call_frame *frame)
@@ -60,9 +60,9 @@ static void push(struct open_calls *open, const struct call_frame *frame)
 	if (open->depth == CALL_DEPTH_MAX)
 		return;
 	if (open->depth)
-		open->at[open->depth - 1].count = thread_state.count;
+		open->at[open->depth - 1].count = thread_state()->count;
 	open->at[open->depth++] = (struct open_call){.id = frame->id, .frame = (uintptr_t)frame};
-	thread_state.call = frame->id;
+	thread_state()->call = frame->id;
 }
 
 void calls_begin_as(struct call_frame *frame, uint64_t id)
@@ -73,7 +73,7 @@ void calls_begin_as(struct call_frame *frame, uint64_t id)
 	frame->id = id;
 	frame->parent = open->depth ? open->at[open->depth - 1].id : 0;
 	push(open, frame);
-	frame->marker = thread_state.marker;
+	frame->marker = thread_state()->marker;
 	frame->start_ns = clock_boottime_ns();
 }
 
@@ -132,5 +132,5 @@ bool calls_are_off(void)
 void calls_forget(void)
 {
 	open_calls.depth = 0;
-	thread_state.call = 0;
+	thread_state()->call = 0;
 }

@@ -97,7 +97,7 @@ static bool place_is_chosen(int32_t place)
 	if (place >= 0)
 		gate = gate_of_gpu(setup.agents->gpu[place].gpu_id);
 	word = gate_load(gate);
-	return gate_is_open(word) && (!(word & GATE_BY_REGION) || thread_state.region);
+	return gate_is_open(word) && (!(word & GATE_BY_REGION) || thread_state()->region);
 }
 
 /* Of a GPU that is recorded; between hosts, whenever anything is. */
@@ -121,9 +121,9 @@ static bool copy_record(const struct copy *copy)
 	if (!call)
 		return false;
 	call->id = copy->id;
-	call->parent = thread_state.call;
+	call->parent = thread_state()->call;
 	call->start_ns = copy->submit_ns;
-	call->marker = thread_state.marker;
+	call->marker = thread_state()->marker;
 	call->tid = thread_state_tid();
 	call->api = (uint16_t)copy->how;
 	call->arg[RTL_COPY_ARG_BYTES] = copy->bytes;

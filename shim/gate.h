@@ -22,7 +22,7 @@
  * above them the number of changes so far, so that each change has a place of its own. */
 #define GATE_CLOSED	0xffull
 #define GATE_BY_KERNEL	0x100ull /* a symbol says of itself whether it is wanted */
-#define GATE_BY_REGION	0x200ull /* thread_state.region of the submitter */
+#define GATE_BY_REGION	0x200ull /* thread_state()->region of the submitter */
 #define GATE_CHANGE	(1ull << 32)
 #define GATE_CHANGE_LSB 32
 

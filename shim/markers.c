@@ -29,7 +29,7 @@ struct marker_stack {
 };
 static_assert(MARKER_DEPTH_MAX <= 32, "bits of in_region");
 
-/* Ranges of this thread; the innermost one is thread_state.marker. */
+/* Ranges of this thread; the innermost one is thread_state()->marker. */
 static __thread struct marker_stack marker_stack;
 
 static _Atomic uint64_t marker_last_id;
@@ -74,28 +74,28 @@ static void level_begin(struct marker_stack *stack, uint32_t level, const char *
 	uint64_t id = id_take();
 	uint32_t is_region = gate_region_matches(text);
 
-	if (!marker_put(RTL_MARKER_BEGIN_PUSH, id, thread_state.marker, text))
+	if (!marker_put(RTL_MARKER_BEGIN_PUSH, id, thread_state()->marker, text))
 		id = 0;
 	stack->open[level] = id;
 	stack->in_region |= is_region << level;
-	thread_state.region += is_region;
+	thread_state()->region += is_region;
 	if (id)
-		thread_state.marker = id;
+		thread_state()->marker = id;
 }
 
 static void level_end(struct marker_stack *stack, uint32_t level)
 {
 	uint64_t id = stack->open[level];
 
-	thread_state.region -= stack->in_region >> level & 1;
+	thread_state()->region -= stack->in_region >> level & 1;
 	stack->in_region &= ~(1u << level);
 	if (!id)
 		return;
-	thread_state.marker = 0;
+	thread_state()->marker = 0;
 	for (uint32_t i = 0; i < level; i++)
 		if (stack->open[i])
-			thread_state.marker = stack->open[i];
-	marker_put(RTL_MARKER_END, id, thread_state.marker, NULL);
+			thread_state()->marker = stack->open[i];
+	marker_put(RTL_MARKER_END, id, thread_state()->marker, NULL);
 }
 
 int markers_push(const char *text)
@@ -125,7 +125,7 @@ int markers_pop(void)
 void markers_forget_thread(void)
 {
 	memset(marker_stack.open, 0, sizeof(marker_stack.open));
-	thread_state.marker = 0;
+	thread_state()->marker = 0;
 }
 
 /* ---- ranges of the process
@@ -153,7 +153,7 @@ void markers_start(uint64_t id, const char *text)
 	gate_step(text);
 	if (gate_region_matches(text) && region_exchange(0, STARTED_ID | id))
 		atomic_fetch_add_explicit(&thread_state_regions, 1, memory_order_relaxed);
-	marker_put(RTL_MARKER_BEGIN_START, STARTED_ID | id, thread_state.marker, text);
+	marker_put(RTL_MARKER_BEGIN_START, STARTED_ID | id, thread_state()->marker, text);
 }
 
 void markers_stop(uint64_t id)
@@ -161,7 +161,7 @@ void markers_stop(uint64_t id)
 	if (atomic_load_explicit(&thread_state_regions, memory_order_relaxed) &&
 		region_exchange(STARTED_ID | id, 0))
 		atomic_fetch_sub_explicit(&thread_state_regions, 1, memory_order_relaxed);
-	marker_put(RTL_MARKER_END, STARTED_ID | id, thread_state.marker, NULL);
+	marker_put(RTL_MARKER_END, STARTED_ID | id, thread_state()->marker, NULL);
 }
 
 /* ---- marks and names
@@ -170,7 +170,7 @@ void markers_stop(uint64_t id)
 void markers_mark(const char *text)
 {
 	gate_step(text);
-	marker_put(RTL_MARKER_MARK, id_take(), thread_state.marker, text);
+	marker_put(RTL_MARKER_MARK, id_take(), thread_state()->marker, text);
 }
 
 void markers_name(enum rtl_marker_kind kind, uint64_t subject, const char *name)

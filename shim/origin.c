@@ -85,7 +85,7 @@ static void count_hold(struct thread_count *count, const struct origins *origins
 
 void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n)
 {
-	struct thread_state *thread = &thread_state;
+	struct thread_state *thread = thread_state();
 	struct origin *entry = &origins->entry[first & origins->mask];
 	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_acquire);
 	uint64_t tag = origins_tag(origins, first);

@@ -51,8 +51,8 @@ struct packet_origin {
 static inline struct packet_origin origin_of_caller(void)
 {
 	return (struct packet_origin){
-		.marker = thread_state.marker,
-		.call = (uint32_t)thread_state.call,
+		.marker = thread_state()->marker,
+		.call = (uint32_t)thread_state()->call,
 		.node = RECORDER_NODE_UNKNOWN,
 		.tid = thread_state_tid(),
 		.is_in_region = thread_state_is_in_region(),
@@ -112,7 +112,7 @@ void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n)
 /* The calling thread reserves @n packets from @first on; before it publishes any. */
 static inline void origins_reserve(struct origins *origins, uint64_t first, uint64_t n)
 {
-	const struct thread_state *thread = &thread_state;
+	const struct thread_state *thread = thread_state();
 	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_acquire);
 
 	if (__builtin_expect(thread->call || !thread->tid || first - walked > origins->mask ||

@@ -1,12 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/thread_state.h"
+#include "shim/glibc_compat.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__thread struct thread_state thread_state;
 _Atomic uint32_t thread_state_regions;
+
+/*
+ * Blocks of our own behind a pthread key, whose value lies in the thread itself. The first touch
+ * of a __thread variable of a library that was opened at run time allocates, and for a thread that
+ * never allocated that is three system calls in the middle of its first dispatch; reserving the
+ * place (initial-exec) would keep the library out of processes that have none left.
+ */
+#define BLOCKS_MAX 4096u
+
+struct block {
+	_Alignas(64) struct thread_state state;
+	_Atomic uint32_t next; /* in the list of free ones: index + 1 */
+};
+
+static struct block blocks[BLOCKS_MAX];
+static _Atomic uint32_t blocks_used; /* never given out beyond */
+static _Atomic uint64_t blocks_free; /* index + 1 of the first; a turn above, against ABA */
+static pthread_key_t block_key;
+static bool has_key;
+
+/* For threads beyond BLOCKS_MAX, and where no key was left. */
+static __thread struct thread_state spare;
+
+static void block_give(void *state)
+{
+	struct block *block = state;
+	uint64_t first = atomic_load_explicit(&blocks_free, memory_order_relaxed), mine;
+
+	do {
+		atomic_store_explicit(&block->next, (uint32_t)first, memory_order_relaxed);
+		mine = ((first >> 32) + 1) << 32 | (uint64_t)(block - blocks + 1);
+	} while (!atomic_compare_exchange_weak_explicit(
+		&blocks_free, &first, mine, memory_order_release, memory_order_relaxed));
+}
+
+static struct block *block_take(void)
+{
+	uint64_t first = atomic_load_explicit(&blocks_free, memory_order_acquire);
+	uint32_t used;
+
+	while ((uint32_t)first) {
+		struct block *block = &blocks[(uint32_t)first - 1];
+		uint64_t rest = ((first >> 32) + 1) << 32 |
+				atomic_load_explicit(&block->next, memory_order_relaxed);
+
+		if (atomic_compare_exchange_weak_explicit(&blocks_free, &first, rest,
+			    memory_order_acquire, memory_order_acquire))
+			return block;
+	}
+	used = atomic_load_explicit(&blocks_used, memory_order_relaxed);
+	while (used < BLOCKS_MAX)
+		if (atomic_compare_exchange_weak_explicit(&blocks_used, &used, used + 1,
+			    memory_order_relaxed, memory_order_relaxed))
+			return &blocks[used];
+	return NULL;
+}
+
+__attribute__((constructor)) static void blocks_begin(void)
+{
+	has_key = !pthread_key_create(&block_key, block_give);
+}
+
+static __attribute__((noinline)) struct thread_state *state_first(void)
+{
+	struct block *block = has_key ? block_take() : NULL;
+
+	if (!block)
+		return &spare;
+	memset(&block->state, 0, sizeof(block->state));
+	if (!pthread_setspecific(block_key, block))
+		return &block->state;
+	block_give(block);
+	return &spare;
+}
+
+struct thread_state *thread_state(void)
+{
+	struct block *block = has_key ? pthread_getspecific(block_key) : NULL;
+
+	return __builtin_expect(block != NULL, 1) ? &block->state : state_first();
+}
 
 /*
  * glibc knows the thread's id and writes it into a recursive mutex that it takes; a mutex's layout
@@ -27,14 +111,16 @@ static uint32_t tid_read(void)
 
 uint32_t thread_state_tid(void)
 {
-	if (__builtin_expect(!thread_state.tid, 0))
-		thread_state.tid = tid_read();
-	return thread_state.tid;
+	struct thread_state *thread = thread_state();
+
+	if (__builtin_expect(!thread->tid, 0))
+		thread->tid = tid_read();
+	return thread->tid;
 }
 
 void thread_state_forget(void)
 {
-	thread_state.tid = 0;
-	thread_state.call = 0;
-	thread_state.count = (struct thread_count){0};
+	thread_state()->tid = 0;
+	thread_state()->call = 0;
+	thread_state()->count = (struct thread_count){0};
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a thread is in the middle of, for the dispatches that it submits: one block of
- * thread-local memory, so that the dispatch path looks it up once. Each field has one writer,
- * the module named beside it, on the thread itself. Not initial-exec: a process with no static
- * TLS left could not load the shim at all.
+ * What a thread is in the middle of, for the dispatches that it submits: one block, so that the
+ * dispatch path looks it up once. Each field has one writer, the module named beside it, on the
+ * thread itself.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +31,8 @@ struct thread_state {
 	uint32_t tid;		   /* 0: not asked for yet; origin, markers and calls */
 };
 
-extern __thread struct thread_state thread_state;
+/* The calling thread's; for as long as it runs. No system call, no lock, no allocation. */
+struct thread_state *thread_state(void) __attribute__((const));
 
 /* Open started ranges that --region names: these are the process's, not a thread's. markers */
 extern _Atomic uint32_t thread_state_regions;
@@ -40,7 +40,7 @@ extern _Atomic uint32_t thread_state_regions;
 /* Whether what this thread submits now lies in a range of --region. */
 static inline bool thread_state_is_in_region(void)
 {
-	return thread_state.region ||
+	return thread_state()->region ||
 	       atomic_load_explicit(&thread_state_regions, memory_order_relaxed);
 }
 

@@ -323,7 +323,7 @@ static void *produce(void *unused)
 		unsigned n = world.batch > 1 ? 1 + done * 7 % world.batch : 1;
 		uint64_t first;
 
-		thread_state.marker = (uint64_t)number << 32 | done;
+		thread_state()->marker = (uint64_t)number << 32 | done;
 		first = synth_add_index(world.capture, world.queue, n);
 		for (unsigned i = 0; i < n; i++) {
 			struct synth_packet packet = kernel;

@@ -67,7 +67,7 @@ static int setup(void **state)
 	line_init(&lines[0]);
 	line_init(&lines[1]);
 	thread_state_forget();
-	thread_state.marker = 0;
+	thread_state()->marker = 0;
 	*state = lines;
 	return 0;
 }
@@ -87,9 +87,9 @@ static void packets_of_a_reservation_share_its_submitter(void **state)
 {
 	struct line *line = *state;
 
-	thread_state.marker = 5;
+	thread_state()->marker = 5;
 	origins_reserve(&line->origins, 0, 3);
-	thread_state.marker = 6;
+	thread_state()->marker = 6;
 	origins_reserve(&line->origins, 3, 1);
 	for (unsigned i = 0; i < 4; i++)
 		publish(line, i, KERNEL);
@@ -107,7 +107,7 @@ static void dispatches_count_over_queues_and_past_barriers(void **state)
 {
 	struct line *a = *state, *b = a + 1;
 
-	thread_state.call = 77;
+	thread_state()->call = 77;
 	origins_reserve(&a->origins, 0, 1);
 	publish(a, 0, BARRIER);
 	origins_reserve(&b->origins, 0, 1); /* the barrier is still in its ring */
@@ -121,7 +121,7 @@ static void dispatches_count_over_queues_and_past_barriers(void **state)
 	(void)walk(a);
 	assert_int_equal(walk(a).node, 1);
 	/* Another call starts anew, and its id is in the row. */
-	thread_state.call = 78;
+	thread_state()->call = 78;
 	origins_reserve(&a->origins, 2, 1);
 	publish(a, 2, KERNEL);
 	assert_int_equal(a->next, 2);
@@ -134,7 +134,7 @@ static void batch_walked_in_part_is_counted_whole(void **state)
 	struct line *a = *state, *b = a + 1;
 	const unsigned type[] = {KERNEL, BARRIER, KERNEL, KERNEL, BARRIER, KERNEL};
 
-	thread_state.call = 9;
+	thread_state()->call = 9;
 	origins_reserve(&a->origins, 0, 6);
 	for (unsigned i = 0; i < 6; i++)
 		publish(a, i, type[i]);
@@ -155,7 +155,7 @@ static void number_is_unknown_where_nothing_was_written_yet(void **state)
 	struct line *a = *state, *b = a + 1;
 	struct packet_origin origin;
 
-	thread_state.call = 9;
+	thread_state()->call = 9;
 	origins_reserve(&a->origins, 0, 1);
 	origins_reserve(&b->origins, 0, 1);
 	publish(a, 0, KERNEL);
@@ -167,7 +167,7 @@ static void number_is_unknown_where_nothing_was_written_yet(void **state)
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
 	assert_int_equal(walk(a).node, RECORDER_NODE_UNKNOWN);
-	thread_state.call = 10;
+	thread_state()->call = 10;
 	origins_reserve(&a->origins, 2, 1);
 	publish(a, 2, KERNEL);
 	assert_int_equal(walk(a).node, 0);
@@ -178,17 +178,17 @@ static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 	struct line *a = *state;
 	struct thread_count outer;
 
-	thread_state.call = 1;
+	thread_state()->call = 1;
 	origins_reserve(&a->origins, 0, 1);
 	publish(a, 0, KERNEL);
 	assert_int_equal(walk(a).node, 0);
-	outer = thread_state.count;
-	thread_state.call = 2;
+	outer = thread_state()->count;
+	thread_state()->call = 2;
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
 	assert_int_equal(walk(a).call, 2);
-	thread_state.call = 1;
-	thread_state.count = outer;
+	thread_state()->call = 1;
+	thread_state()->count = outer;
 	origins_reserve(&a->origins, 2, 1);
 	publish(a, 2, KERNEL);
 	{
@@ -205,10 +205,10 @@ static void reservation_too_far_ahead_is_nobodys(void **state)
 	struct line *a = *state;
 	uint64_t entries = a->origins.mask + 1;
 
-	thread_state.marker = 3;
+	thread_state()->marker = 3;
 	for (uint64_t i = 0; i < entries; i++)
 		origins_reserve(&a->origins, i, 1);
-	thread_state.marker = 4;
+	thread_state()->marker = 4;
 	origins_reserve(&a->origins, entries, 2);
 	for (uint64_t i = 0; i < entries; i++) {
 		publish(a, i, KERNEL);
@@ -231,11 +231,11 @@ static void half_walked_batch_keeps_its_entry(void **state)
 	struct line *a = *state;
 	uint64_t entries = a->origins.mask + 1;
 
-	thread_state.marker = 3;
+	thread_state()->marker = 3;
 	origins_reserve(&a->origins, 0, entries);
 	(void)walk(a);
 	(void)walk(a);
-	thread_state.marker = 4;
+	thread_state()->marker = 4;
 	origins_reserve(&a->origins, entries, 1);
 	for (uint64_t i = 2; i < entries; i++)
 		assert_int_equal(walk(a).marker, 3);
@@ -247,7 +247,7 @@ static void queue_destroyed_within_the_call_is_safe(void **state)
 {
 	struct line *a = *state, *b = a + 1;
 
-	thread_state.call = 9;
+	thread_state()->call = 9;
 	origins_reserve(&a->origins, 0, 1);
 	origins_end(&a->origins);
 	a->origins.ring = NULL;
@@ -261,7 +261,7 @@ static void block_used_again_knows_nothing_of_its_former_life(void **state)
 {
 	struct line *a = *state;
 
-	thread_state.marker = 3;
+	thread_state()->marker = 3;
 	origins_reserve(&a->origins, 0, 2);
 	origins_end(&a->origins);
 	assert_int_equal(origins_begin(&a->origins, &a->queue, 0), 0);

@@ -80,19 +80,19 @@ static unsigned batch_of(const struct plan *plan, uint32_t done)
 static void attribution_set(struct producer *p, uint32_t done)
 {
 	if (done % 7 == 0)
-		thread_state.marker = (uint64_t)p->number << 32 | done;
+		thread_state()->marker = (uint64_t)p->number << 32 | done;
 	if (!p->plan->has_calls || done % 3)
 		return;
 	p->nodes = 0;
-	thread_state.call = done % 4 ? (uint64_t)(p->number + 1) << 24 | ++p->calls : 0;
+	thread_state()->call = done % 4 ? (uint64_t)(p->number + 1) << 24 | ++p->calls : 0;
 }
 
 static void attribution_expect(struct producer *p, uint32_t id)
 {
 	p->expected[id] = (struct attribution){
-		.marker = thread_state.marker,
-		.call = thread_state.call,
-		.node = thread_state.call ? p->nodes++ : 0,
+		.marker = thread_state()->marker,
+		.call = thread_state()->call,
+		.node = thread_state()->call ? p->nodes++ : 0,
 	};
 }
 

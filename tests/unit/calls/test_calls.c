@@ -53,25 +53,25 @@ static void calls_nest(void **state)
 		first = second;
 		second = swap;
 	}
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 	rtl_call_begin(first);
 	outer_id = first->id;
-	assert_int_equal(thread_state.call, outer_id);
-	thread_state.count.node = 5;
+	assert_int_equal(thread_state()->call, outer_id);
+	thread_state()->count.node = 5;
 	rtl_call_begin(second);
 	assert_int_equal(second->parent, outer_id);
-	assert_int_equal(thread_state.call, second->id);
-	thread_state.count.node = 9;
+	assert_int_equal(thread_state()->call, second->id);
+	thread_state()->count.node = 9;
 	end_call(second, 3);
 	assert_int_equal(last_call()->parent, outer_id);
 	assert_int_equal(last_call()->arg[1], 7);
 	/* The outer one goes on counting its dispatches where it was. */
-	assert_int_equal(thread_state.call, outer_id);
-	assert_int_equal(thread_state.count.node, 5);
+	assert_int_equal(thread_state()->call, outer_id);
+	assert_int_equal(thread_state()->count.node, 5);
 	end_call(first, 2);
 	assert_int_equal(last_call()->id, outer_id);
 	assert_int_equal(last_call()->parent, 0);
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 }
 
 static void jump(void)
@@ -111,26 +111,26 @@ static void calls_left_by_longjmp_hurt_nobody(void **state)
 		leave_by_longjmp(1);
 	end_call(&outer, 1);
 	assert_int_equal(last_call()->id, id);
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 }
 
 static __attribute__((noinline)) void go_deep(unsigned depth)
 {
 	struct call_frame frame;
-	uint64_t before = thread_state.call;
+	uint64_t before = thread_state()->call;
 
 	rtl_call_begin(&frame);
 	if (depth)
 		go_deep(depth - 1);
 	end_call(&frame, depth);
-	assert_int_equal(thread_state.call, before);
+	assert_int_equal(thread_state()->call, before);
 }
 
 static void deeper_than_is_tracked(void **state)
 {
 	(void)state;
 	go_deep(40);
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 }
 
 static void a_child_is_in_no_call(void **state)
@@ -140,10 +140,10 @@ static void a_child_is_in_no_call(void **state)
 	(void)state;
 	rtl_call_begin(&frame);
 	calls_forget();
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 	/* What returns in the child changes nothing. */
 	end_call(&frame, 1);
-	assert_int_equal(thread_state.call, 0);
+	assert_int_equal(thread_state()->call, 0);
 }
 
 static void communicators_are_known_by_handle(void **state)

@@ -117,14 +117,14 @@ static int teardown(void **state)
 static void ranges_nest_and_come_in_two_halves(void **state)
 {
 	(void)state;
-	assert_int_equal(thread_state.marker, 0);
+	assert_int_equal(thread_state()->marker, 0);
 	assert_int_equal(markers_push("outer"), 0);
 	assert_int_equal(markers_push("inner"), 1);
 	markers_mark("here");
 	assert_int_equal(markers_pop(), 1);
 	assert_int_equal(markers_pop(), 0);
 	assert_int_equal(markers_pop(), -1);
-	assert_int_equal(thread_state.marker, 0);
+	assert_int_equal(thread_state()->marker, 0);
 	collect();
 	assert_int_equal(seen_count, 5);
 	assert_int_equal(seen[0].kind, RTL_MARKER_BEGIN_PUSH);
@@ -173,7 +173,7 @@ static void an_open_range_is_known_before_it_ends(void **state)
 	markers_push("open");
 	collect();
 	assert_int_equal(seen_count, 1);
-	assert_int_equal(thread_state.marker, seen[0].id);
+	assert_int_equal(thread_state()->marker, seen[0].id);
 	markers_pop();
 	collect();
 	assert_int_equal(seen_count, 2);
@@ -190,13 +190,13 @@ static void deep_nesting_keeps_its_levels(void **state)
 	dropped = counter(RTL_P_dropped_markers);
 	for (unsigned i = 0; i < MARKER_DEPTH_MAX + 8; i++)
 		assert_int_equal(markers_push("deep"), i);
-	current = thread_state.marker;
+	current = thread_state()->marker;
 	for (unsigned i = MARKER_DEPTH_MAX + 8; i-- > 0;) {
 		assert_int_equal(markers_pop(), i);
 		if (i >= MARKER_DEPTH_MAX)
-			assert_int_equal(thread_state.marker, current);
+			assert_int_equal(thread_state()->marker, current);
 	}
-	assert_int_equal(thread_state.marker, 0);
+	assert_int_equal(thread_state()->marker, 0);
 	collect();
 	assert_int_equal(seen_count, 2 * MARKER_DEPTH_MAX);
 	assert_int_equal(counter(RTL_P_dropped_markers) - dropped, 8);
@@ -234,7 +234,7 @@ static void started_ranges_end_by_their_number(void **state)
 	assert_int_equal(seen[0].kind, RTL_MARKER_BEGIN_START);
 	assert_int_equal(seen[2].id, seen[0].id);
 	assert_int_equal(seen[3].id, seen[1].id);
-	assert_int_equal(thread_state.marker, 0);
+	assert_int_equal(thread_state()->marker, 0);
 }
 
 static void long_texts_are_cut_and_none_is_no_crash(void **state)

@@ -314,16 +314,18 @@ static int records_take(struct test_collector *collector, struct test_connection
 	const Rtl__Frame *frame)
 {
 	struct test_process *process = connection->process;
-	int r;
+	int r = 0;
 
 	if (frame->number <= process->hw)
 		return BROKEN("frame %llu again", (unsigned long long)frame->number);
 	if (frame->number != process->hw + 1)
 		return BROKEN("frame %llu after %llu", (unsigned long long)frame->number,
 			(unsigned long long)process->hw);
-	r = frame->body_case == RTL__FRAME__BODY_DISPATCHES
-		    ? dispatches_take(process, frame->dispatches)
-		    : markers_take(process, frame->markers);
+	/* Of the others only the number counts here. */
+	if (frame->body_case == RTL__FRAME__BODY_DISPATCHES)
+		r = dispatches_take(process, frame->dispatches);
+	else if (frame->body_case == RTL__FRAME__BODY_MARKERS)
+		r = markers_take(process, frame->markers);
 	if (r)
 		return r;
 	process->hw = frame->number;
@@ -343,6 +345,9 @@ static int frame_take(struct test_collector *collector, struct test_connection *
 		return defines_take(process, frame->defines);
 	case RTL__FRAME__BODY_DISPATCHES:
 	case RTL__FRAME__BODY_MARKERS:
+	case RTL__FRAME__BODY_COPIES:
+	case RTL__FRAME__BODY_HOST_CALLS:
+	case RTL__FRAME__BODY_COLLECTIVES:
 		return records_take(collector, connection, frame);
 	case RTL__FRAME__BODY_COUNTERS:
 		return counters_take(process, frame->counters);

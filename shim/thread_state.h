@@ -12,8 +12,10 @@
 struct origin;
 struct origins;
 
-/* Where the count of a call's dispatches stands (a call inside of another puts it back): known once it is known what kind of packets its
- * latest reservation got (origin.h). */
+/*
+ * Where the count of a call's dispatches stands: known once it is known what kind of packets its
+ * latest reservation got (origin.h). A call inside of another one puts it back at its end.
+ */
 struct thread_count {
 	uint64_t call;		    /* whose: 0 or another one than the thread is in: start at 0 */
 	const struct origin *entry; /* the latest reservation; NULL: none, the count is `node` */

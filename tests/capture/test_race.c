@@ -96,6 +96,13 @@ static void attribution_expect(struct producer *p, uint32_t id)
 	};
 }
 
+static struct synth_packet vendor_barrier(struct synth_packet packet)
+{
+	packet.type = HSA_PACKET_TYPE_VENDOR_SPECIFIC;
+	packet.format = SYNTH_FORMAT_BARRIER;
+	return packet;
+}
+
 static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t done, unsigned n)
 {
 	const struct plan *plan = p->plan;
@@ -117,6 +124,8 @@ static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t
 
 		if (plan->has_barriers && id % 11 == 3)
 			packet.type = HSA_PACKET_TYPE_BARRIER_AND;
+		else if (plan->has_barriers && id % 13 == 5)
+			packet = vendor_barrier(packet);
 		else if (plan->has_app_signals && id % 3 == 0)
 			packet.signal = app_signal(p);
 		if (packet.type == HSA_PACKET_TYPE_KERNEL_DISPATCH)

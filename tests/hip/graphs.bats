@@ -39,3 +39,30 @@ load hip.bash
 	launched
 	exact
 }
+
+# numbered: each replay's dispatches are its nodes 0 .. n - 1, whichever queues they went to.
+numbered() { # numbered LAUNCHES NODES
+	[ "$(sql t.db "SELECT count(*), min(n), max(n), min(distinct_n), max(last) FROM (
+		SELECT count(*) AS n, count(DISTINCT graph_node) AS distinct_n, max(graph_node) AS last
+		FROM rocpd_op WHERE graph_exec IS NOT NULL GROUP BY process_id, graph_exec, graph_launch)")" = \
+		"$1|$2|$2|$2|$(($2 - 1))" ]
+	# On one queue, in the order of the queue.
+	[ "$(sql t.db "SELECT count(*) FROM (SELECT graph_node - lag(graph_node) OVER (
+		PARTITION BY process_id, api_id, queueId ORDER BY sequenceId) AS step
+		FROM rocpd_op WHERE graph_exec IS NOT NULL) WHERE step <= 0")" -eq 0 ]
+	[ "$(sql t.db "SELECT coalesce(sum(value), 0) FROM rtl_counter
+		WHERE name IN ('unlinked', 'unattributed')")" -eq 0 ]
+}
+
+@test "host calls recorded: 5,000 nodes, each with its number in its replay" {
+	rtl_options="--mode hip" scene graph 5000 10
+	exact
+	numbered 10 5000
+}
+
+@test "host calls recorded: a graph on four queues, numbered over all of them" {
+	rtl_options="--mode hip" scene forks 40 50
+	exact
+	numbered 50 81
+	[ "$(sql t.db 'SELECT count(DISTINCT queueId) FROM rocpd_op WHERE graph_exec IS NOT NULL')" -eq 4 ]
+}

@@ -19,6 +19,7 @@ struct open_call {
 	uint64_t id;
 	uintptr_t frame;	   /* address of its struct call_frame */
 	struct thread_count count; /* of its dispatches, while another one is inside */
+	uint32_t gate_changes;	   /* at its entry */
 };
 
 /* Calls that the thread is in, outermost first. */
@@ -51,8 +52,10 @@ static void drop_left(struct open_calls *open, uintptr_t address)
 		return;
 	open->depth = depth;
 	thread_state()->call = depth ? open->at[depth - 1].id : 0;
-	if (depth)
-		thread_state()->count = open->at[depth - 1].count;
+	if (!depth)
+		return;
+	thread_state()->count = open->at[depth - 1].count;
+	thread_state()->gate_changes = open->at[depth - 1].gate_changes;
 }
 
 static void push(struct open_calls *open, const struct call_frame *frame)
@@ -61,8 +64,11 @@ static void push(struct open_calls *open, const struct call_frame *frame)
 		return;
 	if (open->depth)
 		open->at[open->depth - 1].count = thread_state()->count;
-	open->at[open->depth++] = (struct open_call){.id = frame->id, .frame = (uintptr_t)frame};
 	thread_state()->call = frame->id;
+	thread_state()->gate_changes = gate_changes();
+	open->at[open->depth++] = (struct open_call){.id = frame->id,
+		.frame = (uintptr_t)frame,
+		.gate_changes = thread_state()->gate_changes};
 }
 
 void calls_begin_as(struct call_frame *frame, uint64_t id)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "proto/cleanup.h"
+#include "proto/clock.h"
 #include "proto/fault.h"
 #include "shim/fd.h"
 #include "shim/gate.h"
@@ -250,12 +251,12 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 	return -ECONNREFUSED;
 }
 
-static int conn_controlled(struct conn *conn, const Rtl__Control *control, uint64_t now_ns)
+static int conn_controlled(struct conn *conn, const Rtl__Control *control)
 {
 	if (conn->state != CONN_STREAMING || !control->has_seq || !control->has_record)
 		return -EPROTO;
 	if (gate_control(control->seq, control->record != 0,
-		    control->has_duration_ns ? control->duration_ns : 0, now_ns))
+		    control->has_duration_ns ? control->duration_ns : 0, clock_boottime_ns()))
 		slog_debug(1, "told to %s recording", control->record ? "start" : "stop");
 	conn->wants_state = true;
 	return 0;
@@ -277,7 +278,7 @@ static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint
 			return -EPROTO;
 		return recorder_acked(conn->recorder, frame->ack->frame);
 	case RTL__FRAME__BODY_CONTROL:
-		return conn_controlled(conn, frame->control, now_ns);
+		return conn_controlled(conn, frame->control);
 	case RTL__FRAME__BODY_REFUSAL:
 		return conn_refused(conn, frame->refusal);
 	default:

@@ -44,6 +44,12 @@ static inline bool gate_is_open(uint64_t word)
 	return !(word & GATE_CLOSED);
 }
 
+/* How often it was opened and closed. */
+static inline uint32_t gate_changes(void)
+{
+	return (uint32_t)(gate_load(&gate_word) >> GATE_CHANGE_LSB);
+}
+
 /* ---- application threads, not on the dispatch path ---------------------------------------- */
 
 /* roctxProfilerPause, roctxProfilerResume. */

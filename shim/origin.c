@@ -69,6 +69,9 @@ static uint32_t count_settle(const struct thread_count *count)
 /* The number of the first dispatch among what the thread is reserving. */
 static uint32_t count_next(struct thread_state *thread)
 {
+	/* What was reserved while nobody looked was not counted. */
+	if (thread->gate_changes != gate_changes())
+		return RECORDER_NODE_UNKNOWN;
 	if (thread->count.call != thread->call)
 		thread->count = (struct thread_count){.call = thread->call};
 	return count_settle(&thread->count);

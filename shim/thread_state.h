@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shim/gate.h"
+
 struct origin;
 struct origins;
 
@@ -28,6 +30,7 @@ struct thread_count {
 struct thread_state {
 	uint64_t marker;	   /* innermost recorded roctx range, 0: none; markers */
 	uint64_t call;		   /* innermost host call under way, 0: none; calls */
+	uint32_t gate_changes;	   /* at the entry of the call; with call */
 	struct thread_count count; /* origin */
 	uint32_t region;	   /* open ranges that the user's --region names; markers */
 	uint32_t tid;		   /* 0: not asked for yet; origin, markers and calls */

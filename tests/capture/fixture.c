@@ -159,5 +159,6 @@ void check_against_device(const struct capture *capture, const struct reader *re
 	assert_int_equal(untimed_sum(block), rows->untimed);
 	assert_int_equal(recorder_queue_value(block, RTL_Q_dispatched),
 		recorder_queue_value(block, RTL_Q_skipped_shutdown) +
+			recorder_queue_value(block, RTL_Q_skipped_filter) +
 			recorder_queue_value(block, RTL_Q_dropped_recorder_full) + rows->stored);
 }

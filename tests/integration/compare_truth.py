@@ -7,7 +7,8 @@ usage: compare_truth.py [--prefix] [--untimed] DATABASE TRUTH_CSV...
 Every truth queue of a process that ran kernels must be a queue of the database with the same
 kernels in the same order, durations equal to the tick, and starts at one constant distance
 from the device's clock per GPU (so their order is the device's). With --prefix (a killed
-process) the database may lack a tail that it lists as outstanding. A kernel whose timestamps the
+process) the database may lack a tail that it lists as outstanding; with --filtered any row: each
+is compared with the dispatch that its number names. A kernel whose timestamps the
 device was told to spoil for good (zero_ts, swapped_ts) must be a row without a time, with the reason
 untimed_timestamp_invalid; no other may, but with --untimed any with a reason. Prints what it compared; exits 1 at the first difference.
 """
@@ -62,7 +63,11 @@ def read_database(path):
     for process, queue, count in db.execute(
             "SELECT process_id, queueId, count(*) FROM rtl_outstanding GROUP BY 1, 2"):
         outstanding[pids[process], queue] = count
-    return rows, outstanding, set(pids.values())
+    queues = collections.defaultdict(list)
+    for process, queue in db.execute("""SELECT process_id, queueId FROM rtl_account
+            WHERE dispatched > 0 ORDER BY 1, 2"""):
+        queues[pids[process]].append(queue)
+    return rows, outstanding, queues, set(pids.values())
 
 
 def compare_queue(where, mine, truth, distance, may_lack, may_be_untimed):
@@ -93,22 +98,26 @@ def main():
     args = sys.argv[1:]
     prefix = "--prefix" in args
     untimed = "--untimed" in args
-    args = [a for a in args if a not in ("--prefix", "--untimed")]
+    filtered = "--filtered" in args
+    args = [a for a in args if a not in ("--prefix", "--untimed", "--filtered")]
     if len(args) < 2:
-        fail("usage: compare_truth.py [--prefix] [--untimed] DATABASE TRUTH_CSV...")
-    rows, outstanding, pids = read_database(args[0])
+        fail("usage: compare_truth.py [--prefix] [--untimed] [--filtered] DATABASE TRUTH_CSV...")
+    rows, outstanding, queues_of, pids = read_database(args[0])
     truth = read_truth(args[1:])
     compared = 0
     for pid, queues in truth.items():
         if pid not in pids:
             fail("process %d is not in the database" % pid)
-        mine = [rows[pid][q] for q in sorted(rows[pid])]
-        lacks = [outstanding[pid, q] for q in sorted(rows[pid])]
+        numbers = queues_of[pid]
+        mine = [rows[pid][q] for q in numbers]
+        lacks = [outstanding[pid, q] for q in numbers]
         theirs = [queues[q] for q in sorted(queues)]
         if len(mine) != len(theirs):
             fail("process %d: %d queues, the device had %d" % (pid, len(mine), len(theirs)))
         distance = {}
         for index, (left, right, lack) in enumerate(zip(mine, theirs, lacks)):
+            if filtered:
+                right = [right[row[0]] for row in left]
             compare_queue("process %d queue %d" % (pid, index), left, right, distance,
                           lack if prefix else 0, untimed)
             compared += len(left)

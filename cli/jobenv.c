@@ -141,18 +141,34 @@ static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
 }
 
 /* It is in every program of the job now, and shells and interpreters do not free what they have
- * at their end. What the user says about leaks stands. */
-static int put_leaks(struct jobenv *env)
+ * at their end. */
+static const char leaks[] = "detect_leaks=0";
+#endif
+
+/*
+ * A program with gcc's address sanitizer ends itself when anything is preloaded before the
+ * sanitizer, unless told that this is meant. The shim wraps nothing that it wraps. What the user
+ * says stands.
+ */
+static int put_asan(struct jobenv *env)
 {
 	const char *options = getenv("ASAN_OPTIONS");
+	char more[64] = "";
 
-	if (!options || !*options)
-		return put_copy(env, "ASAN_OPTIONS", "detect_leaks=0");
-	if (strstr(options, "detect_leaks"))
-		return put_copy(env, "ASAN_OPTIONS", options);
-	return put_joined(env, "ASAN_OPTIONS", options, ':', "detect_leaks=0");
-}
+	if (!options || !strstr(options, "verify_asan_link_order"))
+		strcat(more, "verify_asan_link_order=0");
+#ifdef RTL_SANITIZE
+	if (!options || !strstr(options, "detect_leaks")) {
+		strcat(more, *more ? ":" : "");
+		strcat(more, leaks);
+	}
 #endif
+	if (!*more)
+		return put_copy(env, "ASAN_OPTIONS", options);
+	if (!options || !*options)
+		return put_copy(env, "ASAN_OPTIONS", more);
+	return put_joined(env, "ASAN_OPTIONS", options, ':', more);
+}
 
 /* librtl-calls.so, which lies beside the shim, where the mode records host calls; "": not. */
 static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
@@ -249,10 +265,8 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 		r = put_copy(env, V1_TOOLS, v1_tools && *v1_tools ? v1_tools : "1");
 	if (r == 0)
 		r = put_preload(env, params);
-#ifdef RTL_SANITIZE
 	if (r == 0)
-		r = put_leaks(env);
-#endif
+		r = put_asan(env);
 	return r;
 }
 

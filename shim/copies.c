@@ -217,6 +217,17 @@ static uint32_t op_copies(const struct hsa_table_copy_op *op)
 	return op->type == HSA_TABLE_COPY_SWAP ? 2 * entries : entries;
 }
 
+/* The lists are there; who leaves one out gets an error from the runtime, not a fault from us. */
+static bool op_is_readable(const struct hsa_table_copy_op *op)
+{
+	if (op->type > HSA_TABLE_COPY_TYPE_LAST)
+		return false;
+	if (!op->entries)
+		return true;
+	return op->target_agent_list && (op->type == HSA_TABLE_COPY_BROADCAST || op->bytes_list) &&
+	       (op->type != HSA_TABLE_COPY_SWAP || op->source_agent_list);
+}
+
 /* Copy @i of @op, on the whole; a swap is two. What we do not know of is one of unknown size. */
 static struct copy op_copy(const struct hsa_table_copy_op *op, uint32_t i)
 {
@@ -229,7 +240,7 @@ static struct copy op_copy(const struct hsa_table_copy_op *op, uint32_t i)
 	/* One signal for several of them has the times of none. */
 	if (op_copies(op) == 1)
 		copy.completion = op->completion;
-	if (op->type > HSA_TABLE_COPY_TYPE_LAST)
+	if (!op_is_readable(op))
 		return copy;
 	copy.source = place_of_agent(op->source_agent);
 	if (!op->entries) {

@@ -65,6 +65,7 @@ void scene_elapsed(const scene_args &args)
 			between(event[3 * round], event[3 * round + 1]),
 			between(event[3 * round + 1], event[3 * round + 2]),
 			between(event[0], event[3 * round + 2]));
+	free(event);
 	printf("launched %u\n", 1 + args.n * (args.n + 1) / 2 + args.n);
 }
 
@@ -99,5 +100,7 @@ void scene_extlaunch(const scene_args &args)
 			between(start[i], stop[i]), between(start[i + 1], stop[i + 1]),
 			between(start[0], stop[i]));
 	HIP_OK(hipModuleUnload(module));
+	free(start);
+	free(stop);
 	printf("launched %u\n", 1 + 4 * args.n);
 }

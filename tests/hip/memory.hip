@@ -62,6 +62,8 @@ void scene_memory(const scene_args &)
 	HIP_OK(hipMemcpy(out, b, 300, hipMemcpyDeviceToHost));
 	expect(is_all(out, 300, 0x33), "hipMemcpy2D");
 	HIP_OK(hipDeviceSynchronize());
+	free(in);
+	free(out);
 	printf("launched 2\n");
 }
 
@@ -88,5 +90,7 @@ void scene_peers(const scene_args &args)
 	}
 	HIP_OK(hipMemcpy(out, b, BYTES, hipMemcpyDeviceToHost));
 	expect(!memcmp(in, out, BYTES), "hipMemcpyPeer");
+	free(in);
+	free(out);
 	printf("launched %u\n", args.n);
 }

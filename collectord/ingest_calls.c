@@ -144,6 +144,18 @@ static void bind_call(
 	database_bind_optional(put, 10, call->marker, (int64_t)call->marker);
 }
 
+/* Row id of a function of HIP's; its arguments are spelled out once. */
+static int host_api_row(struct intern *intern, uint32_t api, int64_t *ret_id)
+{
+	char names[ARGUMENTS_BYTES_MAX];
+
+	*ret_id = intern->apis[api];
+	if (*ret_id)
+		return 0;
+	arguments_names(&host_call_info[api], names);
+	return intern_put_api(intern, api, host_call_info[api].name, names, ret_id);
+}
+
 static int put_host_call(struct writer *writer, struct process *process, const struct call *call)
 {
 	const struct host_call_info *info = &host_call_info[call->api];
@@ -152,10 +164,8 @@ static int put_host_call(struct writer *writer, struct process *process, const s
 	uint64_t graph[2] = {0};
 	bool has_graph;
 	int64_t api_id;
-	int r;
+	int r = host_api_row(&writer->intern, call->api, &api_id);
 
-	arguments_names(info, text);
-	r = intern_put_api(&writer->intern, call->api, info->name, text, &api_id);
 	if (r < 0)
 		return r;
 	bind_call(put, process, call, api_id);

@@ -11,6 +11,7 @@
 
 #include "proto/counters.h"
 #include "proto/frame.h"
+#include "proto/host_calls.h"
 #include "proto/limits.h"
 #include "proto/msg.h"
 
@@ -228,6 +229,54 @@ static void the_highest_common_version_is_chosen(void **state)
 	assert_int_equal(msg_common_version(1, 0, 1, 0), 0);
 }
 
+/* Whatever is missing, in excess or of no known function: such a frame never gets further. */
+static void host_calls_have_the_words_of_their_function(void **state)
+{
+	uint32_t api[] = {RTL_HOST_hipFree, RTL_HOST_hipMemcpy}, tid[2] = {1, 1}, words[] = {1, 4};
+	uint64_t id[] = {1, 2}, zero[2] = {0}, arg[6] = {0};
+	int32_t result[2] = {0};
+	Rtl__HostCalls calls = RTL__HOST_CALLS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT, *back;
+	struct msg_arena arena;
+	struct sample s = {0};
+
+	(void)state;
+	msg_arena_init(&arena, ARENA_BYTES_MAX);
+	calls.has_n = 1;
+	calls.n = 2;
+	calls.n_api = calls.n_id = calls.n_parent = calls.n_tid = calls.n_start_ns = 2;
+	calls.n_duration_ns = calls.n_marker = calls.n_result = calls.n_stream = 2;
+	calls.n_arg_count = 2;
+	calls.api = api;
+	calls.tid = tid;
+	calls.id = id;
+	calls.parent = calls.start_ns = calls.duration_ns = calls.marker = calls.stream = zero;
+	calls.result = result;
+	calls.arg_count = words;
+	calls.arg = arg;
+	calls.n_arg = 5;
+	frame.has_number = 1;
+	frame.number = 1;
+	frame.body_case = RTL__FRAME__BODY_HOST_CALLS;
+	frame.host_calls = &calls;
+	s.frame = frame;
+	assert_int_equal(round_trip(&s, &back, &arena), 0);
+	calls.n_arg = 6;
+	assert_int_equal(round_trip(&s, &back, &arena), -EINVAL);
+	calls.n_arg = 5;
+	words[0] = 2;
+	words[1] = 3;
+	assert_int_equal(round_trip(&s, &back, &arena), -EINVAL);
+	words[0] = 1;
+	words[1] = 4;
+	api[1] = RTL_HOST_COUNT;
+	assert_int_equal(round_trip(&s, &back, &arena), -EINVAL);
+	api[1] = RTL_HOST_hipMemcpy;
+	calls.n_result = 1;
+	assert_int_equal(round_trip(&s, &back, &arena), -EINVAL);
+	msg_arena_done(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +286,7 @@ int main(void)
 		cmocka_unit_test(runs_and_reasons_must_be_in_range),
 		cmocka_unit_test(a_record_frame_needs_its_number),
 		cmocka_unit_test(nonsense_is_not_a_frame),
+		cmocka_unit_test(host_calls_have_the_words_of_their_function),
 		cmocka_unit_test(amplification_ends_at_the_limit_of_the_arena),
 		cmocka_unit_test(the_highest_common_version_is_chosen),
 	};

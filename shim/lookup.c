@@ -114,7 +114,8 @@ __attribute__((visibility("hidden"))) struct lookup lookup_dlsym(void *handle, c
 	return lookup;
 }
 
-#ifdef __x86_64__
+/* A sanitizer's runtime asks dlsym before instrumented code may run: there it stays libc's. */
+#if defined(__x86_64__) && !defined(RTL_SANITIZE)
 /* clang-format off */
 __asm__(".text\n"
 	".globl dlsym\n"

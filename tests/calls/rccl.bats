@@ -5,8 +5,9 @@
 load ../integration/lib.bash
 bats_require_minimum_version 1.5.0
 
-export ASAN_OPTIONS=fast_unwind_on_malloc=0
-export LSAN_OPTIONS=suppressions=${BASH_SOURCE[0]%/*}/../lsan.supp:print_suppressions=0
+# HIP unmaps the signal stack that a sanitizer gives to its threads.
+export ASAN_OPTIONS=fast_unwind_on_malloc=0:use_sigaltstack=0
+export LSAN_OPTIONS=suppressions=$here/../lsan.supp:print_suppressions=0
 program=$RTL_BUILD/tests-bin/rccl-calls
 ranks=4
 

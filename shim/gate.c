@@ -124,10 +124,10 @@ static void change_put(uint32_t number, uint64_t at_ns, bool is_recording, enum 
 {
 	struct change_slot *slot = &gate.change[number % CHANGES_MAX];
 
+	/* Release: who reads one of these reads that the turn is over. */
 	atomic_store_explicit(&slot->turn, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&slot->at_ns, at_ns, memory_order_relaxed);
-	atomic_store_explicit(&slot->what, (uint32_t)why << 1 | is_recording, memory_order_relaxed);
+	atomic_store_explicit(&slot->at_ns, at_ns, memory_order_release);
+	atomic_store_explicit(&slot->what, (uint32_t)why << 1 | is_recording, memory_order_release);
 	atomic_store_explicit(&slot->turn, number + 1, memory_order_release);
 }
 
@@ -162,10 +162,9 @@ bool gate_take_change(struct gate_change *ret)
 	for (; gate.taken != made; gate.taken++) {
 		struct change_slot *slot = &gate.change[gate.taken % CHANGES_MAX];
 		uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
-		uint64_t at_ns = atomic_load_explicit(&slot->at_ns, memory_order_relaxed);
-		uint32_t what = atomic_load_explicit(&slot->what, memory_order_relaxed);
+		uint64_t at_ns = atomic_load_explicit(&slot->at_ns, memory_order_acquire);
+		uint32_t what = atomic_load_explicit(&slot->what, memory_order_acquire);
 
-		atomic_thread_fence(memory_order_acquire);
 		/* Announced by the word, not written yet: next time. */
 		if (turn != gate.taken + 1 && (int32_t)(turn - gate.taken - 1) <= 0)
 			return false;

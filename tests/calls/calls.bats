@@ -4,9 +4,9 @@
 load ../integration/lib.bash
 bats_require_minimum_version 1.5.0
 
-# HIP unmaps the signal stack that a sanitizer gives to its threads.
-export ASAN_OPTIONS=fast_unwind_on_malloc=0:use_sigaltstack=0
-export LSAN_OPTIONS=suppressions=$here/../lsan.supp:print_suppressions=0
+# HIP leaks at its end, which takes minutes to tell apart from ours, and unmaps the signal stacks
+# that a sanitizer gives to its threads.
+export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 calls=$RTL_BUILD/tests-bin/hip-calls
 folder=$here/../calls
 scenes=$RTL_BUILD/tests-bin/hip-scenes
@@ -144,8 +144,13 @@ linked() {
 	eval "$("$rtl" env -m hip)"
 	python3 "$folder/probe.py" >with
 	cat with
+	grep -q 'hipMalloc missing' alone
+	# A sanitized librtl-calls.so leaves dlsym alone: then its names are there.
+	if [ -n "$sanitizer" ]; then
+		grep -q 'hipMalloc found' with
+		return
+	fi
 	diff alone with
-	grep -q 'hipMalloc missing' with
 }
 
 @test "a program killed in the middle: its calls are read from the recorder" {

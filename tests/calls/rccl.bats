@@ -5,9 +5,9 @@
 load ../integration/lib.bash
 bats_require_minimum_version 1.5.0
 
-# HIP unmaps the signal stack that a sanitizer gives to its threads.
-export ASAN_OPTIONS=fast_unwind_on_malloc=0:use_sigaltstack=0
-export LSAN_OPTIONS=suppressions=$here/../lsan.supp:print_suppressions=0
+# HIP leaks at its end, which takes minutes to tell apart from ours, and unmaps the signal stacks
+# that a sanitizer gives to its threads.
+export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 program=$RTL_BUILD/tests-bin/rccl-calls
 ranks=4
 

@@ -23,9 +23,7 @@ load hip.bash
 
 @test "a chain of 5,000 nodes, 100 replays: 500,000 dispatches" {
 	scene graph 5000 100
-	launched
-	exact
-	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NOT NULL')" -ge 500000 ]
+	flooded
 }
 
 @test "a graph that forks 40 ways and joins nowhere, 50 replays" {

@@ -41,3 +41,18 @@ launched() {
 		"$(sql t.db "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
 			WHERE k.symbol NOT LIKE '\_\_amd\_rocclr%' ESCAPE '\\'")" ]
 }
+
+# flooded: launched and exact; or, where the machine starved the shim's thread until no room was
+# left for dispatches or calls, all that is not stored is counted, and the verdict says so.
+flooded() {
+	if [ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]; then
+		launched
+		exact
+		return
+	fi
+	accounted t.db
+	[ -z "$(sql t.db "SELECT * FROM rtl_loss WHERE reason NOT IN ('dropped_recorder_full', 'dropped_calls')")" ]
+	[ "$(sed -n 's/^launched //p' out)" -eq \
+		"$(sql t.db 'SELECT sum(timed + dropped) FROM rtl_account')" ]
+	tail -n 1 err | grep -Eq '^SIMULATED INCOMPLETE: .* dropped'
+}

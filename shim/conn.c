@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "proto/cleanup.h"
-#include "proto/clock.h"
 #include "proto/fault.h"
 #include "shim/fd.h"
 #include "shim/gate.h"
@@ -256,7 +255,7 @@ static int conn_controlled(struct conn *conn, const Rtl__Control *control)
 	if (conn->state != CONN_STREAMING || !control->has_seq || !control->has_record)
 		return -EPROTO;
 	if (gate_control(control->seq, control->record != 0,
-		    control->has_duration_ns ? control->duration_ns : 0, clock_boottime_ns()))
+		    control->has_duration_ns ? control->duration_ns : 0))
 		slog_debug(1, "told to %s recording", control->record ? "start" : "stop");
 	conn->wants_state = true;
 	return 0;

@@ -298,15 +298,18 @@ static void timer_set(uint64_t at_ns, bool opens, enum control_why why)
 	gate.next_why = why;
 }
 
-static void timer_after(uint64_t now_ns, uint64_t duration_ns, bool opens, enum control_why why)
+/* From now on; after what is timed has begun, so that it is never shorter than asked. */
+static void timer_after(uint64_t duration_ns, bool opens, enum control_why why)
 {
+	uint64_t now_ns = clock_boottime_ns();
+
 	if (duration_ns && duration_ns < UINT64_MAX - 1 - now_ns)
 		timer_set(now_ns + duration_ns, opens, why);
 	else
 		timer_set(UINT64_MAX, false, why);
 }
 
-void gate_begin(bool has_rank, uint32_t rank, uint64_t now_ns)
+void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 {
 	const struct choice *c = gate_choice(NULL);
 	uint64_t set = 0;
@@ -320,12 +323,8 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t now_ns)
 		set |= CONTROL_RANK_OUT;
 	if (c->is_dormant)
 		set |= CONTROL_DORMANT;
-	if (c->start_after_ns) {
+	if (c->start_after_ns)
 		set |= CONTROL_TIME;
-		timer_after(now_ns, c->start_after_ns, true, CONTROL_WHY_TIME);
-	} else {
-		timer_after(now_ns, c->is_dormant ? 0 : c->duration_ns, false, CONTROL_WHY_TIME);
-	}
 	/* The runtime may come up in the middle of a step. */
 	if (set & (CONTROL_DORMANT | CONTROL_TIME))
 		atomic_store(&gate.steps, 0);
@@ -337,6 +336,10 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t now_ns)
 	gate.taken_ns = 0;
 	word_set((GATE_CLOSED & ~(uint64_t)CONTROL_PROGRAM) | GATE_BY_KERNEL | GATE_BY_REGION, set,
 		CONTROL_WHY_START);
+	if (c->start_after_ns)
+		timer_set(start_ns + c->start_after_ns, true, CONTROL_WHY_TIME);
+	else
+		timer_after(c->is_dormant ? 0 : c->duration_ns, false, CONTROL_WHY_TIME);
 }
 
 const _Atomic uint64_t *gate_of_gpu(uint32_t gpu_id)
@@ -364,16 +367,16 @@ static void apply(bool record, enum control_why why)
 	word_set(CONTROL_DORMANT | CONTROL_TIME, gate.choice.steps.active ? CONTROL_STEPS : 0, why);
 }
 
-bool gate_control(uint64_t seq, bool record, uint64_t duration_ns, uint64_t now_ns)
+bool gate_control(uint64_t seq, bool record, uint64_t duration_ns)
 {
 	if (seq <= gate.control_seq)
 		return false;
 	gate.control_seq = seq;
 	apply(record, CONTROL_WHY_CONTROL);
 	if (duration_ns)
-		timer_after(now_ns, duration_ns, !record, CONTROL_WHY_CONTROL);
+		timer_after(duration_ns, !record, CONTROL_WHY_CONTROL);
 	else
-		timer_after(now_ns, record ? gate.choice.duration_ns : 0, false, CONTROL_WHY_TIME);
+		timer_after(record ? gate.choice.duration_ns : 0, false, CONTROL_WHY_TIME);
 	return true;
 }
 
@@ -394,7 +397,7 @@ void gate_tick(uint64_t now_ns)
 
 	if (now_ns < gate.next_ns)
 		return;
-	/* After --start-after comes --duration. */
-	timer_after(now_ns, opens ? gate.choice.duration_ns : 0, false, CONTROL_WHY_TIME);
 	apply(opens, why);
+	/* After --start-after comes --duration. */
+	timer_after(opens ? gate.choice.duration_ns : 0, false, CONTROL_WHY_TIME);
 }

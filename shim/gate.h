@@ -77,8 +77,9 @@ const struct choice *gate_choice(const char **ret_why);
  * be inside. */
 void gate_choose(const struct choice *choice);
 
-/* An instance of the shim begins; @has_rank: @rank is known. */
-void gate_begin(bool has_rank, uint32_t rank, uint64_t now_ns);
+/* An instance of the shim begins; @has_rank: @rank is known. @start_ns: CLOCK_BOOTTIME, what
+ * --start-after counts from. */
+void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns);
 
 /* The word that queues of this GPU obey. */
 const _Atomic uint64_t *gate_of_gpu(uint32_t gpu_id);
@@ -93,7 +94,7 @@ bool gate_is_never_open(void);
  * other way round. A start begins --duration and --steps anew; --start-after is over. False: @seq
  * was applied before, or is older than what was.
  */
-bool gate_control(uint64_t seq, bool record, uint64_t duration_ns, uint64_t now_ns);
+bool gate_control(uint64_t seq, bool record, uint64_t duration_ns);
 /* The seq of the last one; 0: none. */
 uint64_t gate_control_seq(void);
 

@@ -218,7 +218,7 @@ static int shim_start(struct shim *s, void *api_table)
 	r = shim_capture_create(s);
 	if (r)
 		return r;
-	gate_begin(s->rank.rank.is_known, s->rank.rank.value, clock_boottime_ns());
+	gate_begin(s->rank.rank.is_known, s->rank.rank.value, s->identity.start_ns);
 	strings_init(&s->strings, capture_recorder(s->capture));
 	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
 	copies_begin(&(struct copies_setup){&s->table, &s->agents, config_has(COPY_TIMES)});

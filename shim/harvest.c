@@ -24,10 +24,11 @@
 #define ACTIVE_NS	  100000000u
 /* Lots are made one at a time, few in a pass. */
 #define LOTS_PER_PASS	  4u
-/* Rule 9: a millisecond at most, then the dispatch is dropped and counted. */
+/* Rule 9: some five milliseconds at most, then the dispatch is dropped and counted. */
 #define INLINE_YIELDS_MAX 20
-#define INLINE_NAPS_MAX	  16
+#define INLINE_NAPS_MAX	  14
 #define INLINE_NAP_NS	  10000
+#define INLINE_NAP_NS_MAX 500000
 /* Between two looks at whether the thread is out of its pass. */
 #define DETACH_STEP_NS	  1000000
 
@@ -343,11 +344,12 @@ bool harvest_detach(struct capture *c, uint64_t deadline_ns)
 
 /*
  * Rule 9: a bounded wait for our own thread, never for the device. Where yields do not help the
- * holder waits for a processor, and only one that goes idle takes it over: so a few short sleeps.
+ * holder waits for a processor, and only one that goes idle takes it over: so a few short sleeps,
+ * together as long as a scheduler lets another program run before it.
  */
 static bool harvest_lock_for_dispatch(struct capture *c, const struct capture_queue *q)
 {
-	const struct timespec nap = {.tv_nsec = INLINE_NAP_NS};
+	struct timespec nap = {.tv_nsec = INLINE_NAP_NS};
 
 	for (unsigned i = 0; i < INLINE_YIELDS_MAX + INLINE_NAPS_MAX; i++) {
 		if (harvest_lock_try(c))
@@ -357,6 +359,8 @@ static bool harvest_lock_for_dispatch(struct capture *c, const struct capture_qu
 		else
 			/* No cancellation point: the caller holds the walk of its queue. */
 			(void)syscall(SYS_nanosleep, &nap, NULL);
+		if (i >= INLINE_YIELDS_MAX && nap.tv_nsec < INLINE_NAP_NS_MAX)
+			nap.tv_nsec *= 2;
 		/* Whoever held it gave some back. */
 		if (atomic_load_explicit(&q->returned, memory_order_relaxed))
 			return false;

@@ -232,7 +232,9 @@ static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 
 void pool_begin(struct capture *c, struct capture_queue *q)
 {
-	uint32_t most = share_of(c, q);
+	uint32_t share = share_of(c, q);
+	/* A device goes on in the ring before what it took from there is finished. */
+	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
 	if (queue_is_left_out(q))

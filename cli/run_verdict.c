@@ -41,6 +41,7 @@ struct ending {
 	pid_t orphan[NAMED_MAX]; /* that did, by then */
 	size_t orphans;
 	char why[RUN_WHY_BYTES]; /* of OUTCOME_UNFINISHED */
+	bool has_told_trouble;
 };
 
 /* The answer is a status: whether it was closed before (its connection ends then), or not. */
@@ -94,6 +95,18 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * 1000000u;
 }
 
+/* Once: it may come and go. */
+static void say_trouble(struct ending *e, const Rtl__RunnerStatus *status)
+{
+	CLEANUP(free_p)
+	char *state = msg_string(status->has_state, &status->state, RUN_WHY_BYTES - 1);
+
+	if (!state || !strcmp(state, "ok") || e->has_told_trouble)
+		return;
+	e->has_told_trouble = true;
+	say("the end is not stored yet: %s; waiting for that", state);
+}
+
 /* 0: closed; -ETIMEDOUT; -EINTR: the user asked us to end; else the connection broke. */
 static int wait_closed(struct ending *e, uint64_t deadline)
 {
@@ -105,9 +118,11 @@ static int wait_closed(struct ending *e, uint64_t deadline)
 		Rtl__Frame *frame;
 		int r = client_receive(&e->collector->client, 0, &frame);
 
-		if (r == 0 && frame->body_case == RTL__FRAME__BODY_RUNNER_STATUS &&
-			frame->runner_status->closed)
-			return 0;
+		if (r == 0 && frame->body_case == RTL__FRAME__BODY_RUNNER_STATUS) {
+			if (frame->runner_status->closed)
+				return 0;
+			say_trouble(e, frame->runner_status);
+		}
 		if (r == 0)
 			continue;
 		if (r != -ETIMEDOUT)
@@ -169,6 +184,7 @@ static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum
 	bool is_waited_for = status->live_processes > 0;
 	int r;
 
+	say_trouble(e, status);
 	/* Those of the collector are named when it is told not to wait for them. */
 	for (size_t i = 0; i < e->orphans && i < NAMED_MAX; i++)
 		if (!is_known(status, e->orphan[i]))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collectord/database.h"
 #include "collectord/drain.h"
 #include "proto/fault.h"
 #include "collectord/store_private.h"
+#include "collectord/trouble.h"
 #include "proto/clock.h"
 
 #define STEP_GONE 2 /* see work.c */
@@ -20,13 +22,20 @@ static const char *const ended_name[] = {
 
 /* ---- a process ----------------------------------------------------------------------------- */
 
+static enum ledger_loss given_up_to(const struct store_process *p)
+{
+	return p->given_up == -ENOSPC ? LEDGER_DISK_FULL : LEDGER_DB_ERROR;
+}
+
 /* Without its recorder: all is known only if it said so itself and every frame was taken. */
 static void end_unread(struct store_process *p)
 {
 	struct process *process = p->process;
 
 	process->is_dirty = true;
-	if (process->said_bye && !p->is_bad) {
+	if (p->given_up)
+		ledger_give_up(&process->ledger, given_up_to(p));
+	if (process->said_bye && !p->given_up && !p->is_bad) {
 		process->is_drained = true;
 		ledger_settle(&process->ledger, false);
 	} else {
@@ -40,7 +49,9 @@ static int end_process(struct store_database *database, struct store_process *p,
 	struct writer *writer = database->writer;
 	int r = 0;
 
-	if (memfd >= 0)
+	if (memfd >= 0 && p->given_up)
+		r = drain_give_up(writer, p->process, memfd, given_up_to(p));
+	else if (memfd >= 0)
 		r = drain_process(writer, p->process, memfd, how == STORE_ENDED_DETACHED);
 	else
 		end_unread(p);
@@ -84,7 +95,7 @@ int close_process(struct store *store, struct store_database *database, struct c
 	if (r < 0)
 		return r;
 	FAULT_POINT("drain_after_commit");
-	work_recovered(store, database);
+	trouble_over(store, database);
 	announce_end(p);
 	stat_fill_session(p->session, true);
 	return 0;
@@ -237,7 +248,7 @@ int close_session(
 		r = finish_rows(store, session, command->exit_status);
 		if (r < 0)
 			return r;
-		work_recovered(store, database);
+		trouble_over(store, database);
 		command->deadline_ns = clock_monotonic_ns() + STORE_SEAL_NS;
 	}
 	r = 0;
@@ -253,4 +264,27 @@ int close_session(
 	/* Not sealed is not lost: the file is whole, only with a WAL beside it. */
 	answer_session(session, STORE_CLOSED, r, session->stat.line);
 	return database ? 0 : STEP_GONE;
+}
+
+bool close_unwritten(
+	struct store *store, struct store_database *database, struct store_session *session)
+{
+	int error = database->trouble;
+	char line[128];
+
+	snprintf(line, sizeof(line), "INCOMPLETE: the end was not stored: %s", strerror(-error));
+	session->is_over = true;
+	for (struct store_process *p = session->processes; p; p = p->next)
+		p->process = process_free(p->process);
+	pthread_mutex_lock(&store->lock);
+	session->stat.closed = true;
+	session->stat.complete = false;
+	snprintf(session->stat.line, sizeof(session->stat.line), "%s", line);
+	pthread_mutex_unlock(&store->lock);
+	database->sessions--;
+	session->database = NULL;
+	if (!database->sessions)
+		database = session_file_close(store, database);
+	answer_session(session, STORE_CLOSED, error, line);
+	return !database;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "collectord/store_private.h"
+#include "proto/clock.h"
 
 struct command *command_new(
 	enum command_kind kind, struct store_session *session, struct store_process *process)
@@ -15,6 +16,7 @@ struct command *command_new(
 	command->session = session;
 	command->process = process;
 	command->memfd = -1;
+	command->made_ns = clock_monotonic_ns();
 	return command;
 }
 

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@ enum option_key {
 	KEY_DB_DIR = 0x100,
 	KEY_PRIVATE,
 	KEY_PRIVATE_SESSION,
+	KEY_KEEP_FREE,
+	KEY_DISK_WAIT,
+	KEY_NETWORK_FS,
 };
 
 static const struct argp_option options[] = {
@@ -34,9 +38,35 @@ static const struct argp_option options[] = {
 	{"private", KEY_PRIVATE, NULL, 0, "accept only this user and root", 0},
 	{"private-session", KEY_PRIVATE_SESSION, "NAME", 0,
 		"one session of that name for whatever comes; exit when it is closed", 0},
+	{"keep-free", KEY_KEEP_FREE, "MIB", 0,
+		"leave so much of the disk free; records wait meanwhile (default: the service "
+		"1024, "
+		"or a twentieth of a small disk; else 0)",
+		0},
+	{"disk-wait", KEY_DISK_WAIT, "SECONDS", 0,
+		"a process that has ended waits so long for a disk that is full or failing; then "
+		"what is not stored of it is counted as dropped (default 30)",
+		0},
+	{"allow-network-fs", KEY_NETWORK_FS, NULL, 0,
+		"store on NFS, Lustre, GPFS, FUSE and their like all the same: SQLite's locks and "
+		"memory need not work there",
+		0},
 	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
+
+static uint64_t parse_number(
+	struct argp_state *state, const char *option, const char *text, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (end == text || *end || errno || text[0] == '-' || value > max)
+		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s", option, max, text);
+	return value;
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -58,6 +88,18 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_PRIVATE_SESSION:
 		config->private_session = argument;
 		config->is_private = true;
+		return 0;
+	case KEY_KEEP_FREE:
+		config->has_keep_free = true;
+		config->keep_free_bytes = parse_number(state, "keep-free", argument, UINT32_MAX)
+					  << 20;
+		return 0;
+	case KEY_DISK_WAIT:
+		config->give_up_ms =
+			1000u * (unsigned)parse_number(state, "disk-wait", argument, 3600);
+		return 0;
+	case KEY_NETWORK_FS:
+		config->allow_network_fs = true;
 		return 0;
 	case KEY_VERBOSE:
 		config->is_verbose = true;
@@ -149,6 +191,8 @@ int config_resolve(struct config *config)
 	/* A user's own collector holds a user's own data; only the service serves all. */
 	if (geteuid() != 0 && !config->is_service)
 		config->is_private = true;
+	if (getenv("RTL_ALLOW_NETWORK_FS"))
+		config->allow_network_fs = true;
 	if (!config->socket_path)
 		config->socket_path = CONFIG_SYSTEM_SOCKET;
 	if (given)

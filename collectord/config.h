@@ -5,6 +5,7 @@
  * on who runs it. Loop thread, before the loop; touches no file.
  */
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define CONFIG_SYSTEM_SOCKET "/run/rtl.sock"
@@ -18,6 +19,10 @@ struct config {
 	const char *private_session; /* --private-session: its name */
 	bool is_private;	     /* own uid and root only */
 	bool is_verbose;
+	bool allow_network_fs;
+	bool has_keep_free;
+	uint64_t keep_free_bytes; /* --keep-free */
+	unsigned give_up_ms;	  /* --disk-wait; 0: the default */
 
 	/* Worked out by config_resolve(). */
 	bool is_service;   /* root, or the service's own user: sessions of every uid */

@@ -430,8 +430,9 @@ out:
 /* ---- status
  * ---------------------------------------------------------------------------------------- */
 
-static void put_status(FILE *out, const struct server *server)
+static void put_status(FILE *out, const struct server *server, const struct peer *peer)
 {
+	char state[SERVER_STATE_BYTES];
 	unsigned sessions = 0;
 	unsigned processes = 0;
 
@@ -443,7 +444,7 @@ static void put_status(FILE *out, const struct server *server)
 		"collectord " RTL_VERSION " pid %d, store %s, %u sessions, %u processes, "
 		"%u connections, %s\n",
 		getpid(), server->config->store_path, sessions, processes, server->n_peers,
-		server->is_degraded ? server->degraded_text : "ok");
+		server_state(server, peer, state));
 }
 
 static void put_process(FILE *out, const struct instance *instance)
@@ -485,7 +486,7 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 		return;
 	}
 	if (!aim->session)
-		put_status(out, peer->server);
+		put_status(out, peer->server, peer);
 	for (const struct session *s = peer->server->sessions; s; s = s->next) {
 		if (!is_aimed_at(peer, s, aim))
 			continue;
@@ -502,16 +503,22 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 /* ---- flush
  * ------------------------------------------------------------------------------------------ */
 
-static void on_flushed(struct flush_ticket *ticket)
+/* What troubles a session of somebody else is not told, only that something does. */
+static const char *why_not(const char *state, int error)
+{
+	return strcmp(state, "ok") != 0 ? state : strerror(-error);
+}
+
+static void on_flushed(struct flush_ticket *ticket, int error)
 {
 	struct ctl_wait *wait = ticket->data;
-	const struct server *server = wait->server;
+	char state[SERVER_STATE_BYTES];
 
 	/* Trouble is told before the flush that met it. */
 	if (wait->peer)
-		send_reply(wait->peer, !server->is_degraded, REASON_NONE, 0,
-			server->is_degraded ? server->degraded_text
-					    : "everything received is committed");
+		send_reply(wait->peer, error == 0, REASON_NONE, 0,
+			error ? why_not(server_state(wait->server, wait->peer, state), error)
+			      : "everything received is committed");
 	wait_free(wait);
 }
 

@@ -500,6 +500,50 @@ static int drain_whole(struct drain *drain)
 	return 0;
 }
 
+static int count_only(struct drain *drain, enum ledger_loss why)
+{
+	const struct recorder_header *header = &drain->reader.header;
+	struct ledger *ledger = &drain->process->ledger;
+	int r = get_slots(drain);
+
+	if (r == 0)
+		r = recorder_reader_refresh(&drain->reader);
+	if (r == 0)
+		r = take_counters(drain);
+	if (r < 0)
+		return r;
+	ledger_give_up(ledger, why);
+	/* What the host did is not counted one by one. */
+	if (header->process[RTL_P_markers_begun] || header->process[RTL_P_calls_begun] ||
+		header->process[RTL_P_copies_recorded])
+		ledger->loss[LEDGER_UNKNOWN_TAIL] = 1;
+	drain->process->is_drained = true;
+	return 0;
+}
+
+static int bad_recorder(struct process *process, int r)
+{
+	if (r != -EBADMSG)
+		return r;
+	process->ledger.loss[LEDGER_BAD_RECORDER] = 1;
+	process->ledger.loss[LEDGER_UNKNOWN_TAIL] = 1;
+	return 0;
+}
+
+int drain_give_up(struct writer *writer, struct process *process, int memfd, enum ledger_loss why)
+{
+	struct drain drain = {.writer = writer, .process = process};
+	int r = recorder_reader_open(&drain.reader, memfd, process->boot_id, process->token);
+
+	process->is_dirty = true;
+	if (r == 0)
+		r = count_only(&drain, why);
+	else if (r == -ENODATA)
+		process->is_drained = true;
+	drain_done(&drain);
+	return r == -ENODATA ? 0 : bad_recorder(process, r);
+}
+
 int drain_process(struct writer *writer, struct process *process, int memfd, bool is_alive)
 {
 	struct drain drain = {.writer = writer, .process = process, .is_alive = is_alive};
@@ -511,12 +555,5 @@ int drain_process(struct writer *writer, struct process *process, int memfd, boo
 	else if (r == -ENODATA)
 		process->is_drained = true;
 	drain_done(&drain);
-	if (r == -ENODATA)
-		return 0;
-	if (r == -EBADMSG) {
-		process->ledger.loss[LEDGER_BAD_RECORDER] = 1;
-		process->ledger.loss[LEDGER_UNKNOWN_TAIL] = 1;
-		return 0;
-	}
-	return r;
+	return r == -ENODATA ? 0 : bad_recorder(process, r);
 }

@@ -14,3 +14,9 @@
  * books say why. -ENOMEM or database_errno(): roll back and try again.
  */
 int drain_process(struct writer *writer, struct process *process, int memfd, bool is_alive);
+
+/*
+ * Instead, when nothing more can be stored: only the counters are read, and all that they say is
+ * missing is lost to @why. As drain_process() otherwise.
+ */
+int drain_give_up(struct writer *writer, struct process *process, int memfd, enum ledger_loss why);

@@ -21,6 +21,8 @@ static const char *const loss_name[LEDGER_LOSSES] = {
 	[LEDGER_CORRUPT_DEFINES] = "corrupt_defines",
 	[LEDGER_BAD_RECORDER] = "bad_recorder",
 	[LEDGER_UNKNOWN_TAIL] = "unknown_tail",
+	[LEDGER_DISK_FULL] = "dropped_disk_full",
+	[LEDGER_DB_ERROR] = "dropped_db_error",
 };
 
 void ledger_done(struct ledger *ledger)
@@ -89,7 +91,7 @@ uint64_t ledger_queue_skipped(const struct ledger_queue *queue)
 
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue)
 {
-	uint64_t sum = queue->malformed;
+	uint64_t sum = queue->lost;
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		if (is_drop(rtl_queue_counter_name[i]))
@@ -289,12 +291,28 @@ void ledger_settle(struct ledger *ledger, bool is_alive)
 		ledger->unreadable -= malformed;
 		ledger->loss[LEDGER_MALFORMED] += malformed;
 		/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
-		queue->malformed += malformed;
+		queue->lost += malformed;
 		queue->dropped_before += malformed;
 		if (is_alive)
 			queue->outstanding += pending - malformed;
 		else
 			queue->torn += pending - malformed;
+		queue->is_dirty = true;
+	}
+}
+
+void ledger_give_up(struct ledger *ledger, enum ledger_loss why)
+{
+	struct ledger_queue *queue, *next;
+
+	HASH_ITER (hh, ledger->queues, queue, next) {
+		uint64_t pending = ledger_queue_dispatched(queue) - accounted(queue);
+
+		if (!pending)
+			continue;
+		ledger->loss[why] += pending;
+		queue->lost += pending;
+		queue->dropped_before += pending;
 		queue->is_dirty = true;
 	}
 }

@@ -25,6 +25,8 @@ enum ledger_loss {
 	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
 	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
 	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */
+	LEDGER_DISK_FULL,	/* dispatches for which there was no room until it was too late */
+	LEDGER_DB_ERROR,	/* likewise, for whatever else kept the database from taking them */
 	LEDGER_LOSSES,
 };
 
@@ -42,7 +44,7 @@ struct ledger_queue {
 	uint64_t untimed;
 	uint64_t outstanding;
 	uint64_t torn;
-	uint64_t malformed;
+	uint64_t lost; /* by the collector: malformed, or given up */
 	uint64_t busy_ns;
 	uint64_t last_end_ns;
 	uint64_t next_seq; /* highest number seen + 1 */
@@ -85,6 +87,9 @@ int ledger_take_queue(struct ledger *ledger, uint32_t queue, bool has_gpu, uint3
  * Not for a process whose tail is unknown.
  */
 void ledger_settle(struct ledger *ledger, bool is_alive);
+
+/* Likewise, of one whose records nobody could store: all that is pending is lost to @why. */
+void ledger_give_up(struct ledger *ledger, enum ledger_loss why);
 
 /* Writes what changed; the counters at most once a second, unless @all. database_errno(). */
 int ledger_save(struct ledger *ledger, struct statements *statements, bool all);

@@ -115,7 +115,7 @@ int listen_take_passed(struct listen_sockets *sockets)
 	CLEANUP(free_p) char *names = given ? strdup(given) : NULL;
 	int r;
 
-	*sockets = (struct listen_sockets){.lock_fd = -1};
+	*sockets = (struct listen_sockets){.lock.fd = -1};
 	unsetenv("LISTEN_FDNAMES");
 	if (!n)
 		return 0;
@@ -132,27 +132,15 @@ int listen_take_passed(struct listen_sockets *sockets)
 }
 
 /* The lock makes probe, unlink and bind one step among collectors. */
-static int take_lock(const char *path, pid_t *ret_pid)
+static int take_lock(const char *path, struct claim *ret, pid_t *ret_pid)
 {
 	CLEANUP(free_p) char *lock_path = NULL;
-	CLEANUP(close_p) int fd = -1;
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	if (asprintf(&lock_path, "%s.lock", path) < 0) {
 		lock_path = NULL;
 		return -ENOMEM;
 	}
-	fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	if (fcntl(fd, F_SETLK, &lock) < 0) {
-		if (errno != EACCES && errno != EAGAIN)
-			return -errno;
-		if (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
-			*ret_pid = lock.l_pid;
-		return -EADDRINUSE;
-	}
-	return TAKE_FD(fd);
+	return claim_take(lock_path, ret, ret_pid);
 }
 
 static int make_address(const char *path, struct sockaddr_un *ret)
@@ -222,22 +210,22 @@ static int make_parent(const char *path)
 
 int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid)
 {
-	CLEANUP(close_p) int lock_fd = -1;
+	CLEANUP(claim_release) struct claim lock = {.fd = -1};
 	CLEANUP(close_p) int fd = -1;
 	struct sockaddr_un address;
 	struct stat st;
 	int r = make_address(path, &address);
 
-	*sockets = (struct listen_sockets){.lock_fd = -1};
+	*sockets = (struct listen_sockets){.lock.fd = -1};
 	*ret_pid = 0;
 	if (r < 0)
 		return r;
 	r = make_parent(path);
 	if (r < 0)
 		return r;
-	lock_fd = take_lock(path, ret_pid);
-	if (lock_fd < 0)
-		return lock_fd;
+	r = take_lock(path, &lock, ret_pid);
+	if (r < 0)
+		return r;
 	r = clear_path(path, &address, ret_pid);
 	if (r < 0)
 		return r;
@@ -253,7 +241,8 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	sockets->device = st.st_dev;
 	sockets->inode = st.st_ino;
 	sockets->fds[sockets->count++] = TAKE_FD(fd);
-	sockets->lock_fd = TAKE_FD(lock_fd);
+	sockets->lock = lock;
+	lock.fd = -1;
 	return 0;
 }
 
@@ -266,13 +255,12 @@ void listen_done(struct listen_sockets *sockets)
 		(void)unlink(sockets->path); /* after dropping root it may stay, dead */
 	for (size_t i = 0; i < sockets->count; i++)
 		close(sockets->fds[i]);
-	if (sockets->lock_fd >= 0)
-		close(sockets->lock_fd);
+	claim_release(&sockets->lock);
 	for (size_t i = 0; i < sockets->n_kept; i++) {
 		close_p(&sockets->kept[i].fd);
 		free(sockets->kept[i].name);
 	}
 	free(sockets->kept);
 	free(sockets->path);
-	*sockets = (struct listen_sockets){.lock_fd = -1};
+	*sockets = (struct listen_sockets){.lock.fd = -1};
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "collectord/claim.h"
+
 #define LISTEN_SOCKETS_MAX 8u
 
 /* A recorder that an earlier life of the collector gave away to be kept (notify_keep). */
@@ -21,7 +23,7 @@ struct listen_sockets {
 	int fds[LISTEN_SOCKETS_MAX];
 	size_t count;
 	bool is_passed;
-	int lock_fd;  /* of <path>.lock, held for our lifetime; -1: sockets were passed */
+	struct claim lock; /* <path>.lock, for our lifetime; none: sockets were passed */
 	dev_t device; /* of the socket we bound */
 	ino_t inode;
 	char *path; /* of the first socket; for people */

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
+#include "collectord/claim.h"
 #include "collectord/config.h"
 #include "collectord/listen.h"
 #include "collectord/log.h"
@@ -14,6 +16,7 @@
 #include "collectord/server.h"
 #include "collectord/store.h"
 #include "proto/cleanup.h"
+#include "proto/limits.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -74,7 +77,63 @@ static int prepare_store(const struct config *config)
 	return r;
 }
 
-static int start_store(const struct config *config, struct store **ret)
+/* So that two collectors never write one database: the whole place is ours. */
+static int claim_store(const struct config *config, struct claim *ret)
+{
+	CLEANUP(free_p) char *path = NULL;
+	pid_t pid = 0;
+	int r;
+
+	if (asprintf(&path, config->db_file ? "%s-lock" : "%s/.lock", config->store_path) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = claim_wait(path, ret, &pid);
+	if (r == -EADDRINUSE)
+		log_error("another collector stores in %s: pid %d", config->store_path, (int)pid);
+	else if (r < 0)
+		log_error("cannot lock %s: %s", path, strerror(-r));
+	return r;
+}
+
+static int check_file_system(const struct config *config, const char *folder)
+{
+	const char *name = config->allow_network_fs ? NULL : claim_network(folder);
+
+	if (!name)
+		return 0;
+	log_error("cannot store in %s: it lies on %s, where SQLite's locks do not hold; use a "
+		  "local disk, or --allow-network-fs (RTL_ALLOW_NETWORK_FS=1)",
+		config->store_path, name);
+	return -ENOTSUP;
+}
+
+static char *folder_of(const struct config *config)
+{
+	char *folder = strdup(config->store_path);
+	char *slash = folder && config->db_file ? strrchr(folder, '/') : NULL;
+
+	/* Absolute: there is one. */
+	if (slash)
+		slash[slash == folder] = '\0';
+	return folder;
+}
+
+/* A user's own file may fill the user's own disk; the service is a guest of the node. */
+static uint64_t keep_free(const struct config *config, const char *folder)
+{
+	struct statvfs fs;
+	uint64_t part;
+
+	if (config->has_keep_free)
+		return config->keep_free_bytes;
+	if (!config->is_service || statvfs(folder, &fs) < 0)
+		return 0;
+	part = (uint64_t)fs.f_blocks * fs.f_frsize / 20;
+	return part < STORE_KEEP_FREE_BYTES ? part : STORE_KEEP_FREE_BYTES;
+}
+
+static int start_store(const struct config *config, const char *folder, struct store **ret)
 {
 	CLEANUP(free_p) char *index_path = NULL;
 	struct store_config store_config = {0};
@@ -85,6 +144,9 @@ static int start_store(const struct config *config, struct store **ret)
 		return -ENOMEM;
 	}
 	store_config.index_path = index_path;
+	store_config.folder = folder;
+	store_config.keep_free_bytes = keep_free(config, folder);
+	store_config.give_up_ms = config->give_up_ms;
 	r = store_new(&store_config, ret);
 	if (r < 0)
 		log_error("cannot start the store: %s", strerror(-r));
@@ -103,12 +165,15 @@ static void say_ready(const struct config *config, const struct listen_sockets *
 
 static int run(const struct config *config, struct listen_sockets *sockets)
 {
+	CLEANUP(free_p) char *folder = folder_of(config);
+	CLEANUP(claim_release) struct claim claim = {.fd = -1};
 	struct store *store = NULL;
 	struct server *server = NULL;
 	int exit_code = EXIT_FAILURE;
 	int r;
 
-	if (prepare_store(config) < 0 || start_store(config, &store) < 0)
+	if (!folder || prepare_store(config) < 0 || check_file_system(config, folder) < 0 ||
+		claim_store(config, &claim) < 0 || start_store(config, folder, &store) < 0)
 		return EXIT_FAILURE;
 	r = server_new(config, sockets, store, &server);
 	if (r == 0) {
@@ -125,7 +190,7 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 
 int main(int argc, char **argv)
 {
-	struct listen_sockets sockets = {.lock_fd = -1};
+	struct listen_sockets sockets = {.lock.fd = -1};
 	struct config config;
 	int exit_code = EXIT_FAILURE;
 	int r;

@@ -106,6 +106,7 @@ void runner_send_status(struct runner *runner, bool is_closed, unsigned runners)
 
 	msg_set_bytes(&status.has_session, &status.session, session->name);
 	msg_set_bytes(&status.has_database, &status.database, session->database);
+	msg_set_bytes(&status.has_state, &status.state, session->trouble ? session->trouble : "ok");
 	status.has_closed = true;
 	status.closed = is_closed;
 	status.has_runners = true;
@@ -134,6 +135,15 @@ static struct peer *let_go(struct session *session)
 	peer->role_data = NULL;
 	free(runner);
 	return peer;
+}
+
+void runner_send_trouble(struct session *session)
+{
+	for (struct runner *r = session->runners, *next; r; r = next) {
+		next = r->next; /* sending may end it */
+		if (r->is_done)
+			runner_send_status(r, false, 1 + count_running(session));
+	}
 }
 
 void runner_send_closed_all(struct session *session)

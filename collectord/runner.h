@@ -24,6 +24,9 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello);
 /* Tell it what its session looks like now. */
 void runner_send_status(struct runner *runner, bool is_closed, unsigned runners);
 
+/* To those that wait for the end: what holds it up, or that nothing does any more. */
+void runner_send_trouble(struct session *session);
+
 /* The session's end: all are told, in turn, and the connections closed. */
 void runner_send_closed_all(struct session *session);
 void runner_refuse_all(struct session *session, const char *text);

@@ -296,13 +296,26 @@ bool server_may_see(const struct server *server, const struct peer *peer, uid_t 
 	return false;
 }
 
-static void on_degraded(struct server *server, const struct store_answer *answer)
+const char *server_state(
+	const struct server *server, const struct peer *peer, char ret[SERVER_STATE_BYTES])
 {
-	server->is_degraded = answer->kind == STORE_DEGRADED;
-	if (server->is_degraded)
-		snprintf(server->degraded_text, sizeof(server->degraded_text), "degraded: %s",
-			answer->text ? answer->text : strerror(-answer->error));
-	log_warning("%s", server->is_degraded ? server->degraded_text : "storing again");
+	const struct session *first = NULL;
+	unsigned more = 0;
+
+	for (const struct session *s = server->sessions; s && server->n_degraded; s = s->next) {
+		if (!s->trouble || !server_may_see(server, peer, s->uid))
+			continue;
+		more += first != NULL;
+		first = first ? first : s;
+	}
+	if (!first)
+		return "ok";
+	if (more)
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", first->name,
+			first->trouble, more);
+	else
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s", first->name, first->trouble);
+	return ret;
 }
 
 /* The backlog has kept who came meanwhile. */
@@ -324,10 +337,12 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	case STORE_FAILED:
 	case STORE_CLOSED:
 	case STORE_LEFT_PROCESS:
+	case STORE_DEGRADED:
+	case STORE_RECOVERED:
 		session_answer(answer->owner, answer);
 		break;
 	case STORE_FLUSHED:
-		ticket->done(ticket);
+		ticket->done(ticket, answer->error);
 		break;
 	case STORE_LEFT_SESSION:
 		session_take_left(server, answer);
@@ -338,10 +353,6 @@ static void dispatch(struct server *server, struct store_answer *answer)
 		break;
 	case STORE_LEFT_DONE:
 		end_recovery(server);
-		break;
-	case STORE_DEGRADED:
-	case STORE_RECOVERED:
-		on_degraded(server, answer);
 		break;
 	default:
 		instance_answer(answer->owner, answer);
@@ -464,8 +475,8 @@ static int build(struct server *server, struct listen_sockets *sockets)
 		server->store, server->config->db_file ? server->config->store_path : NULL);
 }
 
-int server_new(const struct config *config, struct listen_sockets *sockets,
-	struct store *store, struct server **ret)
+int server_new(const struct config *config, struct listen_sockets *sockets, struct store *store,
+	struct server **ret)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	int r;

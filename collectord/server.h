@@ -27,7 +27,7 @@ struct store_answer;
 
 /* One answer of store_flush(): what to do then. Owned by whoever asked, until @done. */
 struct flush_ticket {
-	void (*done)(struct flush_ticket *ticket);
+	void (*done)(struct flush_ticket *ticket, int error); /* not all is committed: -errno */
 	void *data;
 };
 
@@ -66,8 +66,7 @@ struct server {
 	struct detached *detached;
 	struct session *private_session;
 	struct msg_arena arena; /* for first frames and requests */
-	bool is_degraded;
-	char degraded_text[256];
+	unsigned n_degraded; /* sessions that cannot be stored now */
 
 	bool is_stopping;
 	int exit_code;
@@ -100,6 +99,11 @@ void server_peer_ended(struct server *server, struct peer *peer);
  * it is, so a session of @uid may be judged complete.
  */
 bool server_is_settled(struct server *server, uid_t uid);
+
+#define SERVER_STATE_BYTES 512
+/* Of what @peer may see: "ok", or "degraded: SESSION: why (and 2 more)". Returns @ret. */
+const char *server_state(
+	const struct server *server, const struct peer *peer, char ret[SERVER_STATE_BYTES]);
 
 /* May @peer see what belongs to @uid: the owner, root, the service's group. */
 bool server_may_see(const struct server *server, const struct peer *peer, uid_t uid);

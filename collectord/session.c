@@ -391,12 +391,34 @@ static void on_opened(struct session *session)
 		session_check(session);
 }
 
+/* Said once: the store tries again much more often than anybody wants to read. */
+static void on_trouble(struct session *session, char *text)
+{
+	struct server *server = session->server;
+
+	server->n_degraded += !session->trouble;
+	free(session->trouble);
+	session->trouble = text ? text : strdup("the database cannot be written");
+	log_warning("session %s: degraded: %s", session->name,
+		session->trouble ? session->trouble : "no memory");
+	server->n_degraded -= !session->trouble;
+	runner_send_trouble(session);
+}
+
+static void end_trouble(struct session *session)
+{
+	session->server->n_degraded -= session->trouble != NULL;
+	free(session->trouble);
+	session->trouble = NULL;
+}
+
 static void on_closed(struct session *session)
 {
 	struct server *server = session->server;
 	bool is_private = session == server->private_session;
 
 	session->state = SESSION_CLOSED;
+	end_trouble(session);
 	log_event("session %s closed: %s", session->name, session->line ? session->line : "");
 	runner_send_closed_all(session);
 	free_instances(session);
@@ -445,6 +467,14 @@ void session_answer(struct session *session, struct store_answer *answer)
 	case STORE_FAILED:
 		on_failed(session, answer);
 		break;
+	case STORE_DEGRADED:
+		on_trouble(session, TAKE(answer->text));
+		break;
+	case STORE_RECOVERED:
+		end_trouble(session);
+		log_warning("session %s: storing again", session->name);
+		runner_send_trouble(session);
+		break;
 	default:
 		break;
 	}
@@ -464,6 +494,7 @@ struct session *session_free(struct session *session)
 	if (session->linger)
 		event_free(session->linger);
 	control_forget(session);
+	end_trouble(session);
 	free(session->job);
 	free(session->name);
 	free(session->database);

@@ -52,6 +52,7 @@ struct session {
 	uint64_t start_realtime_ns;
 	bool is_complete;
 	char *line; /* the completeness line, once closed */
+	char *trouble; /* why it cannot be stored now; NULL: it can */
 };
 
 /*

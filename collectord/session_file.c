@@ -307,6 +307,8 @@ const char *session_file_explain(int r)
 		return "it has several links";
 	case -EUCLEAN:
 		return "it is corrupt";
+	case -ENOSPC:
+		return "the disk is full";
 	default:
 		return strerror(-r);
 	}

@@ -40,13 +40,13 @@ void stop_check(struct server *server)
 	event_base_loopbreak(server->base);
 }
 
-static void on_flushed(struct flush_ticket *ticket)
+static void on_flushed(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;
 
 	server->is_flushed = true;
-	if (server->is_degraded) {
-		log_error("not everything is committed: %s", server->degraded_text);
+	if (error < 0) {
+		log_error("not everything is committed: %s", strerror(-error));
 		server->exit_code = 1;
 	}
 	add_timer(server->stop_deadline, STOP_WRITE_MS_MAX);
@@ -94,7 +94,7 @@ void server_stop(struct server *server, int exit_code)
 	add_timer(server->stop_deadline, STOP_MS_MAX);
 	server->stop_ticket = (struct flush_ticket){.done = on_flushed, .data = server};
 	if (store_flush(server->store, &server->stop_ticket) < 0)
-		on_flushed(&server->stop_ticket);
+		on_flushed(&server->stop_ticket, -ENOMEM);
 }
 
 /* The job was told to end, too: its last kernels belong into the file. */
@@ -126,10 +126,11 @@ void stop_on_signal(struct server *server, int number)
 }
 
 /* Alive is who loops and whose store answers, or says why it cannot. */
-static void on_watchdog_answer(struct flush_ticket *ticket)
+static void on_watchdog_answer(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;
 
+	(void)error;
 	server->is_watchdog_asked = false;
 	notify_alive();
 }
@@ -140,7 +141,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	if (server->is_degraded)
+	if (server->n_degraded)
 		notify_alive();
 	if (server->is_watchdog_asked)
 		return;

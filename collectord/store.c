@@ -9,8 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "collectord/room.h"
 #include "collectord/store_private.h"
-#include "collectord/text.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/limits.h"
@@ -23,7 +23,7 @@ static void free_process(struct store_process *p)
 	free(p);
 }
 
-static void free_session(struct store_session *session)
+void destroy_session(struct store_session *session)
 {
 	while (session->processes) {
 		struct store_process *next = session->processes->next;
@@ -73,7 +73,7 @@ static void forget_session(struct store *store, struct store_session *session)
 		at = &(*at)->next;
 	if (*at)
 		*at = session->next;
-	free_session(session);
+	destroy_session(session);
 }
 
 static void open_session(struct store *store, struct store_session *session)
@@ -170,7 +170,9 @@ static int commit_all(struct store *store)
 	for (struct store_database *d = store->databases; d; d = d->next) {
 		int r = work_commit(store, d);
 
-		if (r < 0 || d->todo.first)
+		if (d->trouble)
+			error = d->trouble;
+		else if (r < 0 || d->todo.first)
 			error = -EIO;
 	}
 	return error;
@@ -194,7 +196,8 @@ static void run_batch(struct store *store, struct command_list *batch)
 			command_free(command);
 			continue;
 		}
-		/* Its file may be one whose close is queued: that writes the end of the same row. */
+		/* Its file may be one whose close is queued: that writes the end of the same row.
+		 */
 		if (command->kind == COMMAND_SESSION_OPEN)
 			work_off(store);
 		route(store, command);
@@ -210,7 +213,7 @@ static uint64_t next_time(const struct store *store)
 	for (const struct store_database *d = store->databases; d; d = d->next) {
 		uint64_t at_ns = UINT64_MAX;
 
-		if (d->todo.first || d->must_reload)
+		if (d->todo.first || d->must_reload || d->trouble)
 			at_ns = d->not_before_ns;
 		else if (d->writer->is_open)
 			at_ns = d->writer->began_ns + COMMIT_MS_MAX * 1000000ull;
@@ -279,7 +282,7 @@ static void close_all(struct store *store)
 	while (store->sessions) {
 		struct store_session *next = store->sessions->next;
 
-		free_session(store->sessions);
+		destroy_session(store->sessions);
 		store->sessions = next;
 	}
 }
@@ -302,7 +305,7 @@ static void *store_run(void *data)
 
 /* ---- the loop's side ------------------------------------------------------------------------ */
 
-static int post(struct store *store, struct command *command)
+int store_post(struct store *store, struct command *command)
 {
 	if (!command)
 		return -ENOMEM;
@@ -345,6 +348,7 @@ static void init_wake(pthread_cond_t *wake)
 static void release(struct store *store)
 {
 	index_close(store->index);
+	room_close(store->room);
 	msg_arena_done(&store->arena);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);
@@ -366,6 +370,11 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;
+	store->give_up_ns =
+		(config->give_up_ms ? config->give_up_ms : STORE_GIVE_UP_MS) * 1000000ull;
+	if (r == 0 && config->folder)
+		r = room_open(
+			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = index_open(config->index_path, &store->index);
 	if (r == 0)
@@ -403,7 +412,7 @@ int store_flush(struct store *store, void *owner)
 
 	if (command)
 		command->owner = owner;
-	return post(store, command);
+	return store_post(store, command);
 }
 
 int store_recover(struct store *store, const char *path)
@@ -415,180 +424,5 @@ int store_recover(struct store *store, const char *path)
 		if (!command->text)
 			command = command_free(command);
 	}
-	return post(store, command);
-}
-
-/* A copy fit for a column; *@ok turns false when there is no memory. */
-static char *clean(const char *text, size_t max, bool *ok)
-{
-	char *copy = text ? text_clean(text, strlen(text), max) : NULL;
-
-	*ok = *ok && (!text || copy);
-	return copy;
-}
-
-static char *copy_path(const char *path, bool *ok)
-{
-	char *copy = path ? strdup(path) : NULL;
-
-	*ok = *ok && (!path || copy);
-	return copy;
-}
-
-int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
-	struct store_session **ret)
-{
-	struct store_session *session;
-	bool ok = true;
-	int r = -ENOMEM;
-
-	if (!params->name || !params->name[0] || !params->path == !params->dir)
-		return -EINVAL;
-	session = calloc(1, sizeof(*session));
-	if (!session)
-		return -ENOMEM;
-	session->store = store;
-	session->owner = owner;
-	session->uid = params->uid;
-	session->create = params->create;
-	session->name = clean(params->name, LABEL_BYTES_MAX, &ok);
-	session->job = clean(params->job, LABEL_BYTES_MAX, &ok);
-	session->command = clean(params->command, COMMAND_BYTES_MAX, &ok);
-	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
-	session->path = copy_path(params->path, &ok);
-	session->dir = copy_path(params->dir, &ok);
-	if (ok)
-		r = post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
-	if (r < 0) {
-		free_session(session);
-		return r;
-	}
-	*ret = session;
-	return 0;
-}
-
-int store_session_command(struct store_session *session, const char *text)
-{
-	struct command *command = command_new(COMMAND_SESSION_COMMAND, session, NULL);
-	bool ok = true;
-
-	if (!command)
-		return -ENOMEM;
-	command->text = clean(text, COMMAND_BYTES_MAX, &ok);
-	if (!ok) {
-		command_free(command);
-		return -ENOMEM;
-	}
-	return post(session->store, command);
-}
-
-int store_session_close(struct store_session *session, int exit_status)
-{
-	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);
-
-	if (command)
-		command->exit_status = exit_status;
-	return post(session->store, command);
-}
-
-struct store_session *store_session_free(struct store_session *session)
-{
-	/* Without memory it stays until store_free(). */
-	if (session)
-		(void)post(session->store, command_new(COMMAND_SESSION_FREE, session, NULL));
-	return NULL;
-}
-
-int store_process_open(struct store_session *session, uint8_t *hello, size_t bytes, uid_t uid,
-	pid_t pid, uint64_t start_time, void *owner, struct store_process **ret)
-{
-	CLEANUP(free_p) uint8_t *owned = hello;
-	struct store_process *process = calloc(1, sizeof(*process));
-	struct command *command;
-
-	if (!process)
-		return -ENOMEM;
-	process->session = session;
-	process->owner = owner;
-	command = command_new(COMMAND_PROCESS_OPEN, session, process);
-	if (!command) {
-		free(process);
-		return -ENOMEM;
-	}
-	command->bytes = TAKE(owned);
-	command->count = bytes;
-	command->uid = uid;
-	command->pid = pid;
-	command->start_time = start_time;
-	*ret = process;
-	return post(session->store, command);
-}
-
-int store_process_reopen(struct store_process *process)
-{
-	return post(process->session->store,
-		command_new(COMMAND_PROCESS_REOPEN, process->session, process));
-}
-
-int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes)
-{
-	struct store *store = process->session->store;
-	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
-	bool is_full;
-
-	if (!command) {
-		free(frames);
-		return -ENOMEM;
-	}
-	command->bytes = frames;
-	command->count = bytes;
-	pthread_mutex_lock(&store->lock);
-	process->queued_bytes += bytes;
-	store->queued_bytes += bytes;
-	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
-		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
-	if (is_full && !process->is_stalled) {
-		process->is_stalled = true;
-		store->stalled++;
-	}
-	command_list_add(&store->queue, command);
-	pthread_cond_signal(&store->wake);
-	pthread_mutex_unlock(&store->lock);
-	return is_full;
-}
-
-int store_process_end(
-	struct store_process *process, int memfd, enum store_ended how, int exit_status)
-{
-	struct command *command = command_new(COMMAND_PROCESS_END, process->session, process);
-
-	if (!command) {
-		if (memfd >= 0)
-			close(memfd);
-		return -ENOMEM;
-	}
-	command->memfd = memfd;
-	command->how = how;
-	command->exit_status = exit_status;
-	return post(process->session->store, command);
-}
-
-int store_process_left(struct store_session *session, uint64_t process_id, enum store_ended how,
-	int exit_status, void *owner, struct store_process **ret)
-{
-	struct store_process *process = calloc(1, sizeof(*process));
-	struct command *command =
-		process ? command_new(COMMAND_PROCESS_LEFT, session, process) : NULL;
-
-	if (!command) {
-		free(process);
-		return -ENOMEM;
-	}
-	process->session = session;
-	process->owner = owner;
-	command->process_id = process_id;
-	command->how = how;
-	command->exit_status = exit_status;
-	*ret = process;
-	return post(session->store, command);
+	return store_post(store, command);
 }

@@ -34,6 +34,12 @@ struct store_process;
 struct store_config {
 	/* index.db of the service: every session of the node. NULL: none (private collector). */
 	const char *index_path;
+	/* Where the databases lie: room is kept there. NULL: nobody looks after it. */
+	const char *folder;
+	/* Below that records wait, and the disk counts as full. */
+	uint64_t keep_free_bytes;
+	/* How long the end of a process waits for a database that fails; 0: STORE_GIVE_UP_MS. */
+	unsigned give_up_ms;
 };
 
 /*
@@ -190,8 +196,8 @@ enum store_answer_kind {
 	STORE_COMMITTED,      /* process: frame; send Ack */
 	STORE_BAD_FRAME,      /* process: frame = last accepted, text; send Refusal, close */
 	STORE_ROOM,	      /* process: read on */
-	STORE_FLUSHED,	      /* owner of store_flush() */
-	STORE_DEGRADED,	      /* session: a commit failed and is tried again; error, text */
+	STORE_FLUSHED,	      /* owner of store_flush(); error: not everything is committed */
+	STORE_DEGRADED,	      /* session: it cannot be stored now; error, text. Again when that changes */
 	STORE_RECOVERED,      /* session: after DEGRADED */
 	STORE_LEFT_SESSION,   /* no owner: name, database, job, text = command, left.uid,
 				 left.is_this_boot */

@@ -23,6 +23,8 @@
 /* After a failed commit: doubling. */
 #define STORE_RETRY_NS_MIN 10000000u
 #define STORE_RETRY_NS_MAX 1000000000u
+/* A full disk is looked at so often. */
+#define STORE_ROOM_TRY_NS  250000000u
 /* The sums of a whole session are read again so often at most. */
 #define STORE_STAT_NS	   250000000u
 
@@ -58,6 +60,7 @@ struct command {
 	uint64_t start_time;
 	uint64_t process_id;  /* of PROCESS_LEFT */
 	uint64_t deadline_ns; /* of a close that waits for readers; 0: not yet */
+	uint64_t made_ns;     /* CLOCK_MONOTONIC */
 };
 
 struct command_list {
@@ -84,6 +87,7 @@ struct store_process {
 	bool is_over;		 /* its last answer was given */
 	bool is_bad;		 /* throws frames away until it is reopened */
 	bool is_touched;	 /* by the open transaction */
+	int given_up;		 /* -errno: what is not stored of it is counted as dropped */
 	uint64_t committed;
 };
 
@@ -120,8 +124,9 @@ struct store_database { /* store */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
 	struct command *current;   /* under way: between the two */
-	bool is_degraded;
+	int trouble;		/* -errno, since a commit failed or room went; 0: none */
 	bool must_reload;	/* a rollback could not read everything back */
+	unsigned finishing;	/* commands under way when the disk was full: with the reserve */
 	uint64_t retry_ns;	/* the next pause */
 	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
 };
@@ -142,9 +147,16 @@ struct store {
 	struct store_database *databases;
 	struct store_session *sessions;
 	struct msg_arena arena;
-	char *index_path;
+	struct room *room; /* NULL: nobody looks after it */
+	uint64_t give_up_ns;
 	struct index *index;
 };
+
+/* store.c */
+/* Takes over @command, NULL is -ENOMEM. Loop thread. */
+int store_post(struct store *store, struct command *command);
+/* With its processes; nobody may know it any more. */
+void destroy_session(struct store_session *session);
 
 /* command.c */
 struct command *command_new(
@@ -179,8 +191,6 @@ struct store_database *session_file_close(struct store *store, struct store_data
 /* work.c */
 /* Commits what is open; on failure everything taken is to be done again. */
 int work_commit(struct store *store, struct store_database *database);
-/* A commit has succeeded: the trouble before it, if any, is over. */
-void work_recovered(struct store *store, struct store_database *database);
 /* Does what can be done now. @is_last: do not wait for anybody. */
 void work_database(struct store *store, struct store_database *database, bool is_last);
 
@@ -196,6 +206,13 @@ int recover_end_process(
 int close_process(struct store *store, struct store_database *database, struct command *command);
 int close_session(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
+
+/*
+ * The end of a session that cannot be written: said, and the file left as it is. True: it was the
+ * last of @database, which is gone.
+ */
+bool close_unwritten(
+	struct store *store, struct store_database *database, struct store_session *session);
 
 /* The row of a process that nobody can read any more, in the open transaction. */
 int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status);

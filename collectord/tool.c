@@ -230,6 +230,7 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 		request->has_session && request->session.len, &request->session, LABEL_BYTES_MAX);
 	CLEANUP(reply_done) struct reply reply = {0};
 	Rtl__StatReply stat = RTL__STAT_REPLY__INIT;
+	char state[SERVER_STATE_BYTES];
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
 	if (reply_init(&reply, peer->server) < 0 || collect_stat(peer, name, &reply) < 0) {
@@ -243,7 +244,7 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 	stat.n_rows = reply.n_rows;
 	stat.rows = reply.row_list;
 	msg_set_bytes(&stat.has_state, &stat.state,
-		peer->server->is_degraded ? peer->server->degraded_text : "ok");
+		server_state(peer->server, peer, state));
 	frame.body_case = RTL__FRAME__BODY_STAT_REPLY;
 	frame.stat_reply = &stat;
 	peer_send(peer, &frame);

@@ -36,10 +36,16 @@ static int sum_queues(struct writer *writer, int64_t session_id, struct complete
 /* The line borrows names: the tables of counters.h have them for ever. */
 static const char *known_name(const char *name)
 {
+	static const char *const ours[] = {
+		"dropped_malformed", "dropped_disk_full", "dropped_db_error"};
+
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		if (!strcmp(rtl_queue_counter_name[i], name))
 			return rtl_queue_counter_name[i];
-	return strcmp(name, "dropped_malformed") ? "other_reason" : "dropped_malformed";
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (!strcmp(ours[i], name))
+			return ours[i];
+	return "other_reason";
 }
 
 static void add_loss(struct completeness *c, const char *reason, uint64_t count)

@@ -6,6 +6,7 @@
 #include "collectord/database.h"
 #include "collectord/ingest.h"
 #include "collectord/store_private.h"
+#include "collectord/trouble.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/frame.h"
@@ -19,70 +20,6 @@
 /* Commands done for one database, or the time for that, before the others have their turn. */
 #define WORK_TURN_COMMANDS 256
 #define WORK_TURN_NS	   10000000u
-
-typedef void process_action(struct store_process *process);
-
-static void each_process(
-	struct store *store, const struct store_database *database, process_action *action)
-{
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
-			if (p->process)
-				action(p);
-}
-
-/* ---- failure ----------------------------------------------------------------------------- */
-
-static void reload_process(struct store_process *p)
-{
-	struct store_database *database = p->session->database;
-
-	p->is_touched = false;
-	if (process_reload(p->process, database->writer) < 0)
-		database->must_reload = true;
-}
-
-static void say_state(struct store *store, struct store_database *database,
-	enum store_answer_kind kind, int error)
-{
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database)
-			answer_session(s, kind, error, error ? strerror(-error) : NULL);
-}
-
-static void roll_back(struct store *store, struct store_database *database)
-{
-	database->must_reload = writer_rollback(database->writer) < 0;
-	each_process(store, database, reload_process);
-	if (database->current)
-		command_list_add(&database->taken, TAKE(database->current));
-	command_list_prepend(&database->todo, &database->taken);
-}
-
-/* Nothing of the transaction is lost: its frames are kept and come again after a pause. */
-static void fail(struct store *store, struct store_database *database, int error)
-{
-	roll_back(store, database);
-	database->retry_ns = database->retry_ns ? database->retry_ns * 2 : STORE_RETRY_NS_MIN;
-	if (database->retry_ns > STORE_RETRY_NS_MAX)
-		database->retry_ns = STORE_RETRY_NS_MAX;
-	database->not_before_ns = clock_monotonic_ns() + database->retry_ns;
-	if (database->is_degraded)
-		return;
-	database->is_degraded = true;
-	say_state(store, database, STORE_DEGRADED, error);
-}
-
-void work_recovered(struct store *store, struct store_database *database)
-{
-	database->retry_ns = 0;
-	database->not_before_ns = 0;
-	if (!database->is_degraded)
-		return;
-	database->is_degraded = false;
-	say_state(store, database, STORE_RECOVERED, 0);
-}
 
 /* ---- commit ------------------------------------------------------------------------------- */
 
@@ -124,15 +61,19 @@ int work_commit(struct store *store, struct store_database *database)
 	if (r == 0)
 		r = writer_commit(database->writer);
 	if (r < 0) {
-		fail(store, database, r);
+		trouble_fail(store, database, r);
 		return STEP_UNDONE;
 	}
-	each_process(store, database, announce_commit);
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database;
+			p = p->next)
+			if (p->process)
+				announce_commit(p);
 	while ((command = command_list_take(&database->taken))) {
 		answer_release(store, command);
 		command_free(command);
 	}
-	work_recovered(store, database);
+	trouble_over(store, database);
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		if (s->database == database)
 			stat_fill_session(s, false);
@@ -184,7 +125,7 @@ static int take_frames(struct store *store, const struct command *command)
 	size_t at = 0;
 	int r;
 
-	if (!p->process || p->is_bad)
+	if (!p->process || p->is_bad || p->given_up)
 		return 0;
 	r = writer_begin(p->session->database->writer);
 	if (r < 0)
@@ -233,7 +174,7 @@ static int open_process(
 		p->process = process_free(p->process);
 		return r;
 	}
-	work_recovered(store, database);
+	trouble_over(store, database);
 	p->committed = p->process->frame;
 	stat_fill_process(p);
 	stat_fill_session(p->session, false);
@@ -309,7 +250,7 @@ static int step_safely(
 
 	if (r != -EINVAL || !command->process)
 		return r;
-	roll_back(store, database);
+	trouble_roll_back(store, database);
 	if (command->kind == COMMAND_PROCESS_FRAMES) {
 		(void)refuse_frame(command->process, "its rows were refused");
 	} else if (command->memfd < 0) {
@@ -327,7 +268,7 @@ static bool reload(struct store *store, struct store_database *database)
 {
 	if (!database->must_reload)
 		return true;
-	roll_back(store, database);
+	trouble_roll_back(store, database);
 	if (!database->must_reload)
 		return true;
 	database->not_before_ns = clock_monotonic_ns() + STORE_RETRY_NS_MAX;
@@ -340,7 +281,7 @@ static void stop_at(struct store *store, struct store_database *database, int er
 	struct command_list again = {0};
 
 	if (error != -EAGAIN) {
-		fail(store, database, error);
+		trouble_fail(store, database, error);
 		return;
 	}
 	command_list_add(&again, TAKE(database->current));
@@ -359,8 +300,16 @@ void work_database(struct store *store, struct store_database *database, bool is
 	database->not_before_ns = 0;
 	if (!reload(store, database))
 		return;
+	if (trouble_give_up(store, database))
+		return;
+	if (database->trouble && !database->todo.first && !database->writer->is_open)
+		trouble_over(store, database);
 	while ((is_last || turn-- > 0) && (command = command_list_take(&database->todo))) {
 		database->current = command;
+		if (!is_last && trouble_must_wait(store, database, command)) {
+			stop_at(store, database, -EAGAIN);
+			break;
+		}
 		r = step_safely(store, database, command, is_last);
 		if (r == STEP_UNDONE)
 			return;

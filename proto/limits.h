@@ -99,6 +99,15 @@
 #define COMMIT_ROWS_MAX 65536u
 #define COMMIT_MS_MAX	50u
 
+/* Freed on a full disk, so that what is under way can end: twice a transaction of 65536 rows, with
+ * its pages in the WAL and in the database, and the books of 1024 queues. */
+#define STORE_RESERVE_BYTES (16u << 20)
+/* A process that has ended waits so long for a database that cannot take its last records; then
+ * they are counted. With as long again for the books: below COLLECTOR_CLOSE_MS_MAX. */
+#define STORE_GIVE_UP_MS 30000u
+/* The service leaves so much free, or a twentieth of a small file system. */
+#define STORE_KEEP_FREE_BYTES (1ull << 30)
+
 /* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. */
 #define WAL_CHECKPOINT_BYTES (32u << 20)
 #define WAL_BYTES_MAX	     (64u << 20)

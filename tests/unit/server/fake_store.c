@@ -97,6 +97,8 @@ void store_answer_done(struct store_answer *answer)
 int store_flush(struct store *store, void *owner)
 {
 	fake_store_answer(store, STORE_FLUSHED, owner, 0, NULL);
+	store->answers[(store->first + store->count - 1) % ANSWERS_MAX].error =
+		fake_store.flush_error;
 	return 0;
 }
 

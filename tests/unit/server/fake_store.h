@@ -44,6 +44,7 @@ struct fake_store {
 	bool holds_opens; /* no PROCESS_OPENED until fake_store_open() */
 	bool is_full;	  /* store_process_frames() says 1 */
 	bool refuses_sessions;
+	int flush_error;
 };
 
 extern struct fake_store fake_store;

@@ -124,15 +124,46 @@ static void a_flush_that_failed_says_so(void **state)
 	struct fake_shim tool;
 
 	harness_connect(h, &tool);
-	fake_store_answer(h->store, STORE_DEGRADED, NULL, 0, "No space left on device");
+	fake_store.flush_error = -ENOSPC;
 	assert_false(ask_ctl(h, &tool, "flush"));
-	fake_store_answer(h->store, STORE_RECOVERED, NULL, 0, NULL);
+	fake_store.flush_error = 0;
 	assert_true(ask_ctl(h, &tool, "flush"));
-	fake_store_answer(h->store, STORE_DEGRADED, NULL, 0, "No space left on device");
+	fake_store.flush_error = -ENOSPC;
 	server_stop(h->server, 0);
 	harness_turn(h);
 	assert_int_equal(h->server->exit_code, 1);
 	fake_shim_done(&tool);
+}
+
+/* One that is well again says nothing of another. */
+static void each_session_has_its_own_trouble(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim one, two;
+	struct peer root = {.fd = -1, .uid = 0}, stranger = {.fd = -1, .uid = geteuid() + 1};
+	char text[SERVER_STATE_BYTES];
+	void *first, *second;
+
+	harness_shim(h, &one, "one");
+	first = fake_store.sessions->owner;
+	harness_shim(h, &two, "two");
+	second = fake_store.sessions->owner;
+	assert_ptr_not_equal(first, second);
+	fake_store_answer(h->store, STORE_DEGRADED, first, 0, "the disk is full");
+	fake_store_answer(h->store, STORE_DEGRADED, second, 0, "Input/output error");
+	harness_turn(h);
+	assert_non_null(strstr(server_state(h->server, &root, text), "(and 1 more)"));
+	h->server->see_all_gid = (gid_t)-1;
+	assert_string_equal(server_state(h->server, &stranger, text), "ok");
+	fake_store_answer(h->store, STORE_RECOVERED, second, 0, NULL);
+	harness_turn(h);
+	assert_non_null(strstr(server_state(h->server, &root, text), "the disk is full"));
+	assert_null(strstr(text, "more"));
+	fake_store_answer(h->store, STORE_RECOVERED, first, 0, NULL);
+	harness_turn(h);
+	assert_string_equal(server_state(h->server, &root, text), "ok");
+	fake_shim_done(&one);
+	fake_shim_done(&two);
 }
 
 static void a_tool_may_go_before_its_flush_is_done(void **state)
@@ -209,6 +240,7 @@ int main(void)
 		TEST(closed_sessions_are_listed_but_not_in_stat),
 		TEST(ctl_knows_status_and_flush_only),
 		TEST(a_flush_that_failed_says_so),
+		TEST(each_session_has_its_own_trouble),
 		TEST(a_tool_may_go_before_its_flush_is_done),
 		TEST(a_tool_may_not_turn_into_a_shim),
 		TEST(a_request_of_a_version_that_is_not_ours_is_refused),

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+
+/* A collector that has closed its last session exits within that. */
+#define EXIT_NS 2000000000u
+
+/* linux/magic.h has not all of them. */
+static const struct {
+	uint32_t magic;
+	const char *name;
+} network[] = {
+	{0x6969, "NFS"},
+	{0x0bd00bd0, "Lustre"},
+	{0x47504653, "GPFS"},
+	{0x65735546, "FUSE"},
+	{0xff534d42, "CIFS"},
+	{0xfe534d42, "SMB"},
+	{0x517b, "SMB"},
+	{0x00c36400, "Ceph"},
+	{0x19830326, "BeeGFS"},
+	{0x20030528, "OrangeFS"},
+	{0xaad7aaea, "PanFS"},
+	{0x5346414f, "AFS"},
+	{0x01021997, "9P"},
+};
+
+const char *claim_network(const char *folder)
+{
+	struct statfs fs;
+
+	if (statfs(folder, &fs) < 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(network) / sizeof(network[0]); i++)
+		if ((uint32_t)fs.f_type == network[i].magic)
+			return network[i].name;
+	return NULL;
+}
+
+/* Who held it before us may have taken the name away. */
+static bool is_still_named(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_ino == named.st_ino &&
+	       ours.st_dev == named.st_dev;
+}
+
+static int try_lock(int fd, pid_t *ret_pid)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_SETLK, &lock) == 0)
+		return 0;
+	if (errno != EACCES && errno != EAGAIN)
+		return -errno;
+	if (!fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+		*ret_pid = lock.l_pid;
+	return -EADDRINUSE;
+}
+
+int claim_take(const char *path, struct claim *ret, pid_t *ret_pid)
+{
+	*ret = (struct claim){.fd = -1};
+	*ret_pid = 0;
+	for (;;) {
+		CLEANUP(close_p)
+		int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int r = fd < 0 ? -errno : try_lock(fd, ret_pid);
+
+		if (r < 0)
+			return r;
+		if (!is_still_named(fd, path))
+			continue;
+		ret->path = strdup(path);
+		if (!ret->path)
+			return -ENOMEM;
+		ret->fd = TAKE_FD(fd);
+		return 0;
+	}
+}
+
+int claim_wait(const char *path, struct claim *ret, pid_t *ret_pid)
+{
+	uint64_t until_ns = clock_monotonic_ns() + EXIT_NS;
+	int r;
+
+	do {
+		r = claim_take(path, ret, ret_pid);
+		if (r != -EADDRINUSE)
+			return r;
+		(void)poll(NULL, 0, 10); /* it says nothing when it goes */
+	} while (clock_monotonic_ns() < until_ns);
+	return r;
+}
+
+void claim_release(struct claim *claim)
+{
+	if (claim->fd < 0)
+		return;
+	(void)unlink(claim->path); /* one that stays is only an empty file */
+	close_p(&claim->fd);
+	free(claim->path);
+	*claim = (struct claim){.fd = -1};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What must hold of a place before anything is stored there: its file system keeps SQLite's
+ * promises, and no other collector stores there. Called by main before either thread runs.
+ */
+#include <sys/types.h>
+
+/* A lock that ends with the process that took it. */
+struct claim {
+	int fd; /* -1: none */
+	char *path;
+};
+
+/*
+ * Takes the lock file @path, made if needed. 0; -EADDRINUSE: *ret_pid has it, 0 if that cannot be
+ * told; -ENOMEM, or what open() says. Closing any descriptor of the file in this process ends the
+ * lock.
+ */
+int claim_take(const char *path, struct claim *ret, pid_t *ret_pid);
+
+/* Likewise, but one that is just about to exit is waited for. */
+int claim_wait(const char *path, struct claim *ret, pid_t *ret_pid);
+
+/* Takes the file away, too. */
+void claim_release(struct claim *claim);
+
+/*
+ * The name of the network file system that @folder lies on, or NULL. Locks and shared memory of
+ * these do not work, or not always, and a WAL needs both.
+ */
+const char *claim_network(const char *folder);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loop asks for, put into the queue: copies and commands, no disk. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/store_private.h"
+#include "collectord/text.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+
+/* A copy fit for a column; *@ok turns false when there is no memory. */
+static char *clean(const char *text, size_t max, bool *ok)
+{
+	char *copy = text ? text_clean(text, strlen(text), max) : NULL;
+
+	*ok = *ok && (!text || copy);
+	return copy;
+}
+
+static char *copy_path(const char *path, bool *ok)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	*ok = *ok && (!path || copy);
+	return copy;
+}
+
+int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret)
+{
+	struct store_session *session;
+	bool ok = true;
+	int r = -ENOMEM;
+
+	if (!params->name || !params->name[0] || !params->path == !params->dir)
+		return -EINVAL;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return -ENOMEM;
+	session->store = store;
+	session->owner = owner;
+	session->uid = params->uid;
+	session->create = params->create;
+	session->name = clean(params->name, LABEL_BYTES_MAX, &ok);
+	session->job = clean(params->job, LABEL_BYTES_MAX, &ok);
+	session->command = clean(params->command, COMMAND_BYTES_MAX, &ok);
+	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
+	session->path = copy_path(params->path, &ok);
+	session->dir = copy_path(params->dir, &ok);
+	if (ok)
+		r = store_post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	if (r < 0) {
+		destroy_session(session);
+		return r;
+	}
+	*ret = session;
+	return 0;
+}
+
+int store_session_command(struct store_session *session, const char *text)
+{
+	struct command *command = command_new(COMMAND_SESSION_COMMAND, session, NULL);
+	bool ok = true;
+
+	if (!command)
+		return -ENOMEM;
+	command->text = clean(text, COMMAND_BYTES_MAX, &ok);
+	if (!ok) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return store_post(session->store, command);
+}
+
+int store_session_close(struct store_session *session, int exit_status)
+{
+	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);
+
+	if (command)
+		command->exit_status = exit_status;
+	return store_post(session->store, command);
+}
+
+struct store_session *store_session_free(struct store_session *session)
+{
+	/* Without memory it stays until store_free(). */
+	if (session)
+		(void)store_post(session->store, command_new(COMMAND_SESSION_FREE, session, NULL));
+	return NULL;
+}
+
+int store_process_open(struct store_session *session, uint8_t *hello, size_t bytes, uid_t uid,
+	pid_t pid, uint64_t start_time, void *owner, struct store_process **ret)
+{
+	CLEANUP(free_p) uint8_t *owned = hello;
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command;
+
+	if (!process)
+		return -ENOMEM;
+	process->session = session;
+	process->owner = owner;
+	command = command_new(COMMAND_PROCESS_OPEN, session, process);
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	command->bytes = TAKE(owned);
+	command->count = bytes;
+	command->uid = uid;
+	command->pid = pid;
+	command->start_time = start_time;
+	*ret = process;
+	return store_post(session->store, command);
+}
+
+int store_process_reopen(struct store_process *process)
+{
+	return store_post(process->session->store,
+		command_new(COMMAND_PROCESS_REOPEN, process->session, process));
+}
+
+int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes)
+{
+	struct store *store = process->session->store;
+	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+	bool is_full;
+
+	if (!command) {
+		free(frames);
+		return -ENOMEM;
+	}
+	command->bytes = frames;
+	command->count = bytes;
+	pthread_mutex_lock(&store->lock);
+	process->queued_bytes += bytes;
+	store->queued_bytes += bytes;
+	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
+		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
+	if (is_full && !process->is_stalled) {
+		process->is_stalled = true;
+		store->stalled++;
+	}
+	command_list_add(&store->queue, command);
+	pthread_cond_signal(&store->wake);
+	pthread_mutex_unlock(&store->lock);
+	return is_full;
+}
+
+int store_process_end(
+	struct store_process *process, int memfd, enum store_ended how, int exit_status)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, process->session, process);
+
+	if (!command) {
+		if (memfd >= 0)
+			close(memfd);
+		return -ENOMEM;
+	}
+	command->memfd = memfd;
+	command->how = how;
+	command->exit_status = exit_status;
+	return store_post(process->session->store, command);
+}
+
+int store_process_left(struct store_session *session, uint64_t process_id, enum store_ended how,
+	int exit_status, void *owner, struct store_process **ret)
+{
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command =
+		process ? command_new(COMMAND_PROCESS_LEFT, session, process) : NULL;
+
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->session = session;
+	process->owner = owner;
+	command->process_id = process_id;
+	command->how = how;
+	command->exit_status = exit_status;
+	*ret = process;
+	return store_post(session->store, command);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/trouble.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collectord/room.h"
+#include "proto/cleanup.h"
+#include "proto/clock.h"
+
+static void reload_process(struct store_process *p)
+{
+	struct store_database *database = p->session->database;
+
+	p->is_touched = false;
+	if (process_reload(p->process, database->writer) < 0)
+		database->must_reload = true;
+}
+
+static void say_state(struct store *store, struct store_database *database,
+	enum store_answer_kind kind, int error)
+{
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		if (s->database == database)
+			answer_session(s, kind, error, error ? session_file_explain(error) : NULL);
+}
+
+static void set_trouble(struct store *store, struct store_database *database, int error)
+{
+	if (database->trouble == error)
+		return;
+	database->trouble = error;
+	say_state(store, database, error ? STORE_DEGRADED : STORE_RECOVERED, error);
+}
+
+void trouble_roll_back(struct store *store, struct store_database *database)
+{
+	database->must_reload = writer_rollback(database->writer) < 0;
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database;
+			p = p->next)
+			if (p->process)
+				reload_process(p);
+	if (database->current)
+		command_list_add(&database->taken, TAKE(database->current));
+	command_list_prepend(&database->todo, &database->taken);
+}
+
+static unsigned count(const struct command_list *list)
+{
+	unsigned n = 0;
+
+	for (const struct command *c = list->first; c; c = c->next)
+		n++;
+	return n;
+}
+
+void trouble_fail(struct store *store, struct store_database *database, int error)
+{
+	unsigned under_way = count(&database->taken) + (database->current != NULL);
+
+	/* SQLite knows of no quota. */
+	if (error == -EIO && sqlite3_system_errno(database->writer->db) == EDQUOT)
+		error = -ENOSPC;
+	trouble_roll_back(store, database);
+	if (error == -ENOSPC && store->room)
+		database->finishing = room_spend(store->room) ? under_way : 0;
+	database->retry_ns = database->retry_ns ? database->retry_ns * 2 : STORE_RETRY_NS_MIN;
+	if (database->retry_ns > STORE_RETRY_NS_MAX)
+		database->retry_ns = STORE_RETRY_NS_MAX;
+	database->not_before_ns = clock_monotonic_ns() + database->retry_ns;
+	set_trouble(store, database, error);
+}
+
+void trouble_over(struct store *store, struct store_database *database)
+{
+	database->retry_ns = 0;
+	if (database->trouble == -ENOSPC && store->room && !room_is_there(store->room)) {
+		database->not_before_ns = clock_monotonic_ns() + STORE_ROOM_TRY_NS;
+		return;
+	}
+	database->not_before_ns = 0;
+	set_trouble(store, database, 0);
+}
+
+/* Records; what else there is fits into the reserve. */
+static bool is_bulk(const struct command *command)
+{
+	return (command->kind == COMMAND_PROCESS_FRAMES || command->kind == COMMAND_PROCESS_END) &&
+	       !command->process->given_up;
+}
+
+bool trouble_must_wait(
+	struct store *store, struct store_database *database, const struct command *command)
+{
+	if (!store->room || !is_bulk(command))
+		return false;
+	if (database->finishing) {
+		database->finishing--;
+		return false;
+	}
+	if (room_is_there(store->room))
+		return false;
+	database->not_before_ns = clock_monotonic_ns() + STORE_ROOM_TRY_NS;
+	set_trouble(store, database, -ENOSPC);
+	return true;
+}
+
+/* ---- giving up ------------------------------------------------------------------------------ */
+
+static bool is_end(const struct command *command)
+{
+	return command->kind == COMMAND_PROCESS_END || command->kind == COMMAND_PROCESS_LEFT;
+}
+
+static bool has_waited(const struct command *command, uint64_t ns)
+{
+	return clock_monotonic_ns() - command->made_ns >= ns;
+}
+
+/* True: there is somebody new. */
+static bool mark_given_up(const struct store *store, const struct store_database *database)
+{
+	bool is_new = false;
+
+	for (const struct command *c = database->todo.first; c; c = c->next) {
+		if (!has_waited(c, store->give_up_ns))
+			continue;
+		if (is_end(c) && !c->process->given_up) {
+			c->process->given_up = database->trouble;
+			is_new = true;
+		}
+		for (struct store_process *p = c->session->processes;
+			p && c->kind == COMMAND_SESSION_CLOSE; p = p->next) {
+			is_new |= !p->given_up;
+			p->given_up = database->trouble;
+		}
+	}
+	return is_new;
+}
+
+/* Whoever is given up no longer stands behind those who wait for room. */
+static void let_pass(struct store *store, struct store_database *database)
+{
+	struct command_list first = {0}, later = {0};
+	struct command *command;
+
+	while ((command = command_list_take(&database->todo))) {
+		bool is_given_up = command->process && command->process->given_up;
+
+		if (is_given_up && command->kind == COMMAND_PROCESS_FRAMES) {
+			answer_release(store, command);
+			command_free(command);
+		} else if (is_given_up || (command->kind == COMMAND_SESSION_CLOSE &&
+						  has_waited(command, store->give_up_ns))) {
+			command_list_add(&first, command);
+		} else {
+			command_list_add(&later, command);
+		}
+	}
+	command_list_prepend(&later, &first);
+	database->todo = later;
+}
+
+/* Its end cannot even be written: the file goes on to say that it has not ended. */
+static void abandon(struct store *store, struct store_database *database)
+{
+	struct command *command = command_list_take(&database->todo);
+	struct store_process *p = command->process;
+
+	trouble_roll_back(store, database);
+	if (!p->is_over) {
+		p->is_over = true;
+		answer_process(p, STORE_PROCESS_FAILED, database->trouble,
+			"its last records cannot be stored");
+		p->process = process_free(p->process);
+	}
+	answer_release(store, command);
+	command_free(command);
+}
+
+bool trouble_give_up(struct store *store, struct store_database *database)
+{
+	struct command *first;
+	bool is_gone;
+
+	if (!database->trouble)
+		return false;
+	if (mark_given_up(store, database)) {
+		trouble_roll_back(store, database);
+		let_pass(store, database);
+	}
+	/* Long over, and its last word was tried as well. */
+	while ((first = database->todo.first) && is_end(first) &&
+		has_waited(first, 2 * store->give_up_ns) && first->process->given_up &&
+		database->retry_ns)
+		abandon(store, database);
+	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
+		!has_waited(first, 2 * store->give_up_ns))
+		return false;
+	trouble_roll_back(store, database);
+	first = command_list_take(&database->todo);
+	is_gone = close_unwritten(store, database, first->session);
+	command_free(first);
+	return is_gone;
+}

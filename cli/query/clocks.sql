@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- since 6
 -- How good the clock of each process and GPU was. The kept anchors are compared with the line that
 -- fits them best: its rate against the nominal one, and how far the worst anchor is off it.
 WITH kept AS (

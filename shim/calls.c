@@ -34,6 +34,8 @@ static _Atomic bool call_is_off;
 
 uint64_t calls_reserve(void)
 {
+	if (!gate_is_open(gate_load(&gate_word)))
+		return 0;
 	event_count(RTL_P_calls_begun);
 	return atomic_fetch_add_explicit(&call_last_id, 1, memory_order_relaxed) + 1;
 }
@@ -85,9 +87,9 @@ void calls_begin_as(struct call_frame *frame, uint64_t id)
 
 EXPORT void rtl_call_begin(struct call_frame *frame)
 {
-	frame->id = 0;
-	if (gate_is_open(gate_load(&gate_word)))
-		calls_begin_as(frame, calls_reserve());
+	frame->id = calls_reserve();
+	if (frame->id)
+		calls_begin_as(frame, frame->id);
 }
 
 EXPORT void rtl_call_end(struct call_frame *frame, const struct call_end *end)

@@ -36,7 +36,8 @@ struct call_end {
 void rtl_call_begin(struct call_frame *frame);
 void rtl_call_end(struct call_frame *frame, const struct call_end *end);
 
-/* A number for a call that begins later (the end of a group), and its begin with it. */
+/* A number for a call that begins later (the end of a group), and its begin with it; 0: nothing is
+ * recorded now. */
 uint64_t calls_reserve(void);
 void calls_begin_as(struct call_frame *frame, uint64_t id);
 

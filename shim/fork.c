@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/fork.h"
-
 #include <pthread.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "shim/thread_state.h"
 #include "shim/calls.h"
 #include "shim/events.h"
 #include "shim/fd.h"
+#include "shim/gate.h"
 #include "shim/hooks.h"
 #include "shim/markers.h"
 #include "shim/worker.h"
 
-static atomic_bool fork_is_watched;
-
+/*
+ * A forked child has our hooks but not our thread: everything it calls goes to the originals,
+ * and what it inherited from us is closed. No locks there, no allocation. A child that was made
+ * past libc (raw clone, _Fork) finds its hooks off by capture's own page, and keeps descriptors.
+ */
 static void fork_in_child(void)
 {
 	struct capture *capture = hooks_capture();
 
 	events_forget();
+	gate_forget();
 	markers_forget_thread();
 	thread_state_forget();
 	calls_forget();
@@ -33,8 +35,8 @@ static void fork_in_child(void)
 		close(capture_recorder(capture)->fd);
 }
 
-void fork_watch(void)
+/* Not in OnLoad: ranges and calls come before it, and children that bring up a runtime of their own. */
+__attribute__((constructor)) static void fork_watch(void)
 {
-	if (!atomic_exchange(&fork_is_watched, true))
-		pthread_atfork(NULL, NULL, fork_in_child);
+	(void)pthread_atfork(NULL, NULL, fork_in_child);
 }

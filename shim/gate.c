@@ -18,7 +18,8 @@
 _Atomic uint64_t gate_word;
 const _Atomic uint64_t gate_shut = CONTROL_DORMANT;
 
-enum gate_read { READ_NOT, READ_UNDER_WAY, READ_DONE };
+/* STALE: but the expressions, of which a thread that is not there may have the lock. */
+enum gate_read { READ_NOT, READ_STALE, READ_UNDER_WAY, READ_DONE };
 
 /* A change may be written while an older one in its place is read: `turn` tells. */
 struct change_slot {
@@ -75,20 +76,32 @@ static void compile_all(void)
 
 static void gate_read(void)
 {
-	uint32_t state = READ_NOT;
+	uint32_t state = atomic_load_explicit(&gate.read, memory_order_acquire);
 
-	if (atomic_load_explicit(&gate.read, memory_order_acquire) == READ_DONE)
+	if (state == READ_DONE)
 		return;
-	if (!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
+	if (state == READ_UNDER_WAY ||
+		!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
 		while (atomic_load_explicit(&gate.read, memory_order_acquire) != READ_DONE)
 			sched_yield();
 		return;
 	}
 	/* The environment of a setuid program is somebody else's word. */
-	if (!getauxval(AT_SECURE))
+	if (state == READ_NOT && !getauxval(AT_SECURE))
 		(void)choice_read((const char *const *)environ, &gate.choice, gate.why);
 	compile_all();
 	atomic_store_explicit(&gate.read, READ_DONE, memory_order_release);
+}
+
+void gate_forget(void)
+{
+	uint32_t state = atomic_load_explicit(&gate.read, memory_order_relaxed);
+
+	/* The parent's expressions are not freed: whoever was in one left it as it was. */
+	if (state == READ_UNDER_WAY)
+		gate.choice = (struct choice){0};
+	atomic_store_explicit(&gate.read, state == READ_DONE ? READ_STALE : READ_NOT,
+		memory_order_relaxed);
 }
 
 void gate_choose(const struct choice *choice)

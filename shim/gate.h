@@ -73,6 +73,9 @@ bool gate_wants_kernel(const char *symbol, size_t bytes);
  * on what was wrong with it (then everything is chosen). */
 const struct choice *gate_choice(const char **ret_why);
 
+/* fork's child: nobody else is inside of it any more. No lock, no allocation. */
+void gate_forget(void);
+
 /* For tests: chosen instead of what the environment says, in a process that begins. No thread may
  * be inside. */
 void gate_choose(const struct choice *choice);

@@ -13,7 +13,6 @@
 #include "shim/copies.h"
 #include "shim/debug.h"
 #include "shim/events.h"
-#include "shim/fork.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
 #include "shim/hooks.h"
@@ -225,7 +224,6 @@ static int shim_start(struct shim *s, void *api_table)
 	r = shim_worker_start(s);
 	if (r)
 		return r;
-	fork_watch();
 	hooks_install(
 		&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, s->front_ends});
 	debug_install(&s->table, &s->agents, s->config.debug);

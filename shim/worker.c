@@ -475,7 +475,7 @@ void worker_forget(void)
 	w->is_running = false;
 	w->is_lost = false;
 	conn_forget(&w->conn);
-	if (w->wake >= 0)
+	if (fd_is(w->wake, FD_WAKE))
 		close(w->wake);
 	w->wake = -1;
 	if (w->setup.clocks)

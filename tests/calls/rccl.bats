@@ -86,6 +86,14 @@ identities() {
 	"$rtl" summary t.db | grep -q ncclAllReduce
 }
 
+@test "ranks that the user left out have no collectives, whole groups either" {
+	RTL_RANKS=2 record standard
+	[ "$(sql t.db "SELECT group_concat(DISTINCT rank) FROM rtl_collective")" = 2 ]
+	# Before the runtime is up nobody knows which rank this is.
+	[ "$(sql t.db "SELECT group_concat(DISTINCT api) FROM rtl_host_call WHERE process_id IN
+		(SELECT id FROM rtl_process WHERE rank <> 2)")" = ncclGetUniqueId ]
+}
+
 @test "the database says that this RCCL is a stand-in" {
 	record lite
 	[ "$(sql t.db "SELECT count(*) FROM rtl_marker WHERE text = 'librccl=stand-in'")" -eq $ranks ]

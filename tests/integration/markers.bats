@@ -22,6 +22,12 @@ markers=$RTL_BUILD/tests/shim/shim-markers
 	[ "$(sql t.db "SELECT count(*) FROM rtl_marker WHERE kind = 'start' AND end_ns IS NOT NULL")" -eq 1 ]
 }
 
+@test "a child that was forked before the runtime is a thread of its own, in no range of its parent" {
+	run -0 $rtl run -o t.db --device soft -- "$markers" child
+	[ "$(sql t.db "SELECT m.text, m.parent, m.tid = p.pid FROM rtl_marker m
+		JOIN rtl_process p ON p.id = m.process_id")" = 'child||1' ]
+}
+
 @test "metrics and names are shown" {
 	run -137 $rtl run -o t.db --device soft -- "$markers" open
 	run -0 $rtl summary t.db

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program that says what it does, with the real runtime up and no kernel at all.
- * usage: shim-markers flood THREADS MARKS | open | early
+ * usage: shim-markers flood THREADS MARKS | open | early | child
  *   flood  every thread makes MARKS marks as fast as it can; prints "made TOTAL"
  *   open   leaves ranges open and dies by SIGKILL, at once
  *   early  the same, with its ranges begun before the runtime
+ *   child  opens a range and forks; it is the child that has a runtime, and a range of its own
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define THREADS_MAX 64
@@ -131,6 +133,23 @@ static int run_open(int is_early)
 	return 2;
 }
 
+static int run_child(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	roctx.push("parent");
+	pid = fork();
+	if (pid)
+		return pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	runtime("hsa_init");
+	roctx.push("child");
+	roctx.pop();
+	roctx.pop();
+	runtime("hsa_shut_down");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	find_roctx();
@@ -140,6 +159,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2 && (!strcmp(argv[1], "open") || !strcmp(argv[1], "early")))
 		return run_open(argv[1][0] == 'e');
-	die("usage: shim-markers flood THREADS MARKS | open | early");
+	if (argc == 2 && !strcmp(argv[1], "child"))
+		return run_child();
+	die("usage: shim-markers flood THREADS MARKS | open | early | child");
 	return 2;
 }

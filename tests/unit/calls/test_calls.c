@@ -12,6 +12,7 @@
 #include "proto/collectives.h"
 #include "shim/communicators.h"
 #include "shim/events.h"
+#include "shim/gate.h"
 #include "shim/graph_launches.h"
 #include "shim/rccl_groups.h"
 #include "shim/thread_state.h"
@@ -232,6 +233,29 @@ static void groups_know_their_end(void **state)
 	assert_int_equal(rccl_group_end(), 0);
 }
 
+/* A group that begins while nothing is recorded promises nothing, and its end is no record. */
+static void groups_of_a_closed_gate_are_none(void **state)
+{
+	struct event_ring ring;
+	struct call_frame frame;
+	uint64_t made;
+
+	(void)state;
+	assert_true(events_early(RECORDER_RING_CALLS, &ring));
+	made = event_ring_tail(&ring);
+	gate_pause();
+	rccl_group_enter();
+	assert_int_equal(rccl_group_end(), 0);
+	rtl_call_begin(&frame);
+	rccl_group_leave();
+	end_call(&frame, 4);
+	gate_resume();
+	assert_int_equal(event_ring_tail(&ring), made);
+	rccl_group_enter();
+	assert_true(rccl_group_end() > 0);
+	rccl_group_leave();
+}
+
 static void graphs_count_their_launches(void **state)
 {
 	(void)state;
@@ -254,6 +278,7 @@ int main(void)
 		cmocka_unit_test(communicators_are_known_by_handle),
 		cmocka_unit_test(identities_are_the_same_on_all_ranks),
 		cmocka_unit_test(groups_know_their_end),
+		cmocka_unit_test(groups_of_a_closed_gate_are_none),
 		cmocka_unit_test(graphs_count_their_launches),
 	};
 

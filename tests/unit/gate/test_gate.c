@@ -5,8 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "proto/clock.h"
 #include "shim/gate.h"
@@ -333,6 +336,44 @@ static void threads_change_it_in_one_order(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+static _Atomic bool is_over;
+
+static void *match_without_end(void *text)
+{
+	while (!is_over)
+		gate_step(text);
+	return NULL;
+}
+
+/* A thread that is in an expression when another one forks has its lock, in the child for ever. */
+static void a_forked_child_matches_by_itself(void **state)
+{
+	struct choice choice = {.steps = {0, 0, 2, 1}, .step_marker = "step.*[0-9]+ of (all|many)"};
+	static char text[] = "a long text: step of one of a great many that there are, of many";
+	pthread_t thread[2];
+
+	(void)state;
+	begin(&choice, 100);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, match_without_end, text), 0);
+	for (int i = 0; i < 30; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			alarm(60);
+			gate_forget();
+			gate_step("step 1 of all");
+			_exit(is_open() ? 0 : 1);
+		}
+		assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+		assert_int_equal(status, 0);
+	}
+	is_over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -346,6 +387,7 @@ int main(void)
 		cmocka_unit_test(steps_count_from_the_start_of_a_dormant_process),
 		cmocka_unit_test(a_runtime_that_comes_up_within_a_step_records_it),
 		cmocka_unit_test(a_pause_of_the_program_holds),
+		cmocka_unit_test(a_forked_child_matches_by_itself),
 		cmocka_unit_test(filters_look_at_texts),
 		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
 		cmocka_unit_test(threads_change_it_in_one_order),

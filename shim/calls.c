@@ -12,22 +12,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* RCCL asks HIP, which may ask itself; deeper ones have a record and no children. */
-#define CALL_DEPTH_MAX 6u
-
-struct open_call {
-	uint64_t id;
-	uintptr_t frame;	   /* address of its struct call_frame */
-	struct thread_count count; /* of its dispatches, while another one is inside */
-	uint32_t gate_changes;	   /* at its entry */
-};
-
-/* Calls that the thread is in, outermost first. */
-static __thread struct open_calls {
-	uint32_t depth;
-	struct open_call at[CALL_DEPTH_MAX];
-} open_calls;
-
 static _Atomic uint64_t call_last_id;
 static _Atomic bool call_is_attached;
 static _Atomic bool call_is_off;
@@ -75,7 +59,7 @@ static void push(struct open_calls *open, const struct call_frame *frame)
 
 void calls_begin_as(struct call_frame *frame, uint64_t id)
 {
-	struct open_calls *open = &open_calls;
+	struct open_calls *open = &thread_state()->calls;
 
 	drop_left(open, (uintptr_t)frame);
 	frame->id = id;
@@ -100,7 +84,7 @@ EXPORT void rtl_call_end(struct call_frame *frame, const struct call_end *end)
 	if (!frame->id)
 		return;
 	end_ns = clock_boottime_ns();
-	drop_left(&open_calls, (uintptr_t)frame);
+	drop_left(&thread_state()->calls, (uintptr_t)frame);
 	call = event_call_take(end->kind);
 	if (!call)
 		return;
@@ -139,6 +123,6 @@ bool calls_are_off(void)
 
 void calls_forget(void)
 {
-	open_calls.depth = 0;
+	thread_state()->calls.depth = 0;
 	thread_state()->call = 0;
 }

@@ -21,16 +21,7 @@
 /* Started ranges of --region that can be open at a time; more of them choose nothing. */
 #define REGIONS_MAX 256u
 
-/* Ranges that one thread has pushed. */
-struct marker_stack {
-	uint32_t depth;
-	uint32_t in_region;		 /* bit i: level i is one of --region */
-	uint64_t open[MARKER_DEPTH_MAX]; /* 0: not recorded */
-};
-static_assert(MARKER_DEPTH_MAX <= 32, "bits of in_region");
-
-/* Ranges of this thread; the innermost one is thread_state()->marker. */
-static __thread struct marker_stack marker_stack;
+static_assert(MARKER_DEPTH_MAX <= 32, "bits of marker_stack.in_region");
 
 static _Atomic uint64_t marker_last_id;
 static _Atomic uint64_t regions[REGIONS_MAX]; /* ids of open started ranges; 0: free */
@@ -100,7 +91,7 @@ static void level_end(struct marker_stack *stack, uint32_t level)
 
 int markers_push(const char *text)
 {
-	struct marker_stack *stack = &marker_stack;
+	struct marker_stack *stack = &thread_state()->markers;
 	uint32_t level = stack->depth++;
 
 	gate_step(text);
@@ -113,7 +104,7 @@ int markers_push(const char *text)
 
 int markers_pop(void)
 {
-	struct marker_stack *stack = &marker_stack;
+	struct marker_stack *stack = &thread_state()->markers;
 
 	if (!stack->depth)
 		return -1;
@@ -124,7 +115,7 @@ int markers_pop(void)
 
 void markers_forget_thread(void)
 {
-	memset(marker_stack.open, 0, sizeof(marker_stack.open));
+	memset(thread_state()->markers.open, 0, sizeof(thread_state()->markers.open));
 	thread_state()->marker = 0;
 }
 

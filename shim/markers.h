@@ -8,8 +8,6 @@
 
 #include "proto/counters.h"
 
-#define MARKER_DEPTH_MAX 32u /* nested ranges of one thread that are told apart */
-
 /* Levels as roctx counts them, from 0; -1: no range is open. NULL is an empty text. */
 int markers_push(const char *text);
 int markers_pop(void);

@@ -11,6 +11,7 @@
 #include "shim/communicators.h"
 #include "shim/real.h"
 #include "shim/rccl_groups.h"
+#include "shim/thread_state.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -44,10 +45,6 @@ struct rccl_call {
 	struct call_frame frame;
 	uint64_t words[COLLECTIVE_ARGS];
 };
-
-/* The RCCL call that the thread is in: what RCCL asks of itself is part of it. Its address tells
- * whether it was left without a return. */
-static __thread uintptr_t rccl_inside;
 
 /* ---- the real ones ---------------------------------------------------------------------- */
 
@@ -103,9 +100,11 @@ static struct communicator find(const void *comm)
 
 /* ---- records ---------------------------------------------------------------------------- */
 
+/* What RCCL asks of itself is part of its call. Addresses tell whether that was left without a
+ * return. */
 static bool is_within(const struct rccl_call *call)
 {
-	return rccl_inside > (uintptr_t)call;
+	return thread_state()->rccl_inside > (uintptr_t)call;
 }
 
 static uint64_t bytes_of(const struct given *given, uint32_t ranks)
@@ -150,7 +149,7 @@ static bool enter_as(struct rccl_call *call, const struct given *given, uint64_t
 {
 	if (calls_are_off() || is_within(call))
 		return false;
-	rccl_inside = (uintptr_t)call;
+	thread_state()->rccl_inside = (uintptr_t)call;
 	describe(given, call->words);
 	if (id)
 		calls_begin_as(&call->frame, id);
@@ -175,7 +174,7 @@ static void leave(struct rccl_call *call, const struct given *given, int result)
 		.count = COLLECTIVE_ARGS,
 	};
 
-	rccl_inside = 0;
+	thread_state()->rccl_inside = 0;
 	rtl_call_end(&call->frame, &end);
 }
 

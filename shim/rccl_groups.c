@@ -6,53 +6,44 @@
 
 #include "proto/collectives.h"
 #include "shim/calls.h"
+#include "shim/thread_state.h"
 
-/* Communicators that one group makes: one for each GPU of the node. */
-#define DEFERRED_MAX 16u
-
-struct deferred {
-	void **comm;
-	struct communicator known;
-};
-
-static __thread struct group {
-	uint32_t depth;
-	uint32_t count; /* of deferred */
-	uint64_t end;	/* number of the call that ends it */
-	struct deferred deferred[DEFERRED_MAX];
-} group;
+static struct rccl_group *group(void)
+{
+	return &thread_state()->group;
+}
 
 void rccl_group_enter(void)
 {
-	if (!group.depth++)
-		group.end = calls_reserve();
+	if (!group()->depth++)
+		group()->end = calls_reserve();
 }
 
 void rccl_group_leave(void)
 {
-	if (group.depth && --group.depth)
+	if (group()->depth && --group()->depth)
 		return;
-	for (uint32_t i = 0; i < group.count; i++)
-		communicators_add(*group.deferred[i].comm, &group.deferred[i].known);
-	group.count = 0;
-	group.end = 0;
+	for (uint32_t i = 0; i < group()->count; i++)
+		communicators_add(*group()->deferred[i].comm, &group()->deferred[i].known);
+	group()->count = 0;
+	group()->end = 0;
 }
 
 bool rccl_group_is_outermost(void)
 {
-	return group.depth == 1;
+	return group()->depth == 1;
 }
 
 uint64_t rccl_group_end(void)
 {
-	return group.depth ? group.end : 0;
+	return group()->depth ? group()->end : 0;
 }
 
 bool rccl_group_defer(void **comm, const struct communicator *known)
 {
-	if (!group.depth || group.count == DEFERRED_MAX)
+	if (!group()->depth || group()->count == RCCL_DEFERRED_MAX)
 		return false;
-	group.deferred[group.count++] = (struct deferred){comm, *known};
+	group()->deferred[group()->count++] = (struct rccl_deferred){comm, *known};
 	return true;
 }
 

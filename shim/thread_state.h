@@ -10,22 +10,7 @@
 #include <stdint.h>
 
 #include "shim/gate.h"
-
-struct origin;
-struct origins;
-
-/*
- * Where the count of a call's dispatches stands: known once it is known what kind of packets its
- * latest reservation got (origin.h). A call inside of another one puts it back at its end.
- */
-struct thread_count {
-	uint64_t call;		    /* whose: 0 or another one than the thread is in: start at 0 */
-	const struct origin *entry; /* the latest reservation; NULL: none, the count is `node` */
-	uint64_t tag;		    /* what the entry holds as long as it is this one's */
-	const struct origins *origins;
-	uint64_t end; /* index after its last packet */
-	uint32_t node;
-};
+#include "shim/thread_parts.h"
 
 struct thread_state {
 	uint64_t marker;	   /* innermost recorded roctx range, 0: none; markers */
@@ -34,6 +19,12 @@ struct thread_state {
 	struct thread_count count; /* origin */
 	uint32_t region;	   /* open ranges that the user's --region names; markers */
 	uint32_t tid;		   /* 0: not asked for yet; origin, markers and calls */
+
+	/* Off the dispatch path. */
+	uintptr_t rccl_inside; /* address of the RCCL call that the thread is in, 0: none; rccl */
+	struct marker_stack markers;
+	struct open_calls calls;
+	struct rccl_group group; /* rccl_groups */
 };
 
 /* The calling thread's; for as long as it runs. No system call, no lock, no allocation. */

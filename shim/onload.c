@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "shim/probe.h"
 #include "shim/runtime.h"
 #include "shim/front_end.h"
+#include "shim/glibc_compat.h"
 #include "shim/slog.h"
 #include "shim/worker.h"
 
@@ -46,9 +48,10 @@ static struct shim {
 	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
 	struct capture *capture;
 	bool is_on;
-	const char *build; /* likewise, as it states it */
-	bool is_watched;   /* shim_at_exit() is registered */
-	bool is_over;	   /* ended, and nothing of it is in use any more */
+	const char *build;   /* likewise, as it states it */
+	bool is_watched;     /* shim_at_exit() is registered */
+	const void *runtime; /* where the library lies that called OnLoad */
+	bool is_over;	     /* ended, and nothing of it is in use any more */
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -233,6 +236,14 @@ static int shim_start(struct shim *s, void *api_table)
 	return 0;
 }
 
+/* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
+static const void *library_of(const void *address)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
 /* There is one of us: what we hold belongs to the runtime that came first. */
 static void shim_again(void *api_table)
 {
@@ -297,6 +308,7 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 	(void)gate_choice(&choice_why);
 	if (choice_why)
 		slog_tell("%s; everything is recorded", choice_why);
+	shim.runtime = library_of(__builtin_return_address(0));
 	r = shim_start(&shim, table);
 	slog_debug(2, "OnLoad took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
@@ -310,7 +322,7 @@ EXPORT void OnUnload(void)
 {
 	bool is_quiet, is_ended, is_out;
 
-	if (!shim.is_on)
+	if (!shim.is_on || library_of(__builtin_return_address(0)) != shim.runtime)
 		return;
 	shim.is_on = false;
 	/* A forked child: thread, signals and recorder are its parent's. */

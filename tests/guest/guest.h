@@ -16,7 +16,7 @@ struct guest_mode {
 
 /* Each ends with a mode without a name. */
 extern const struct guest_mode guest_ends[], guest_family[], guest_signals[], guest_limits[],
-	guest_steady[];
+	guest_steady[], guest_children[], guest_secure[];
 
 /* Prints what failed and ends the process with 99. */
 void guest_require(bool ok, const char *what);
@@ -29,6 +29,7 @@ void guest_run(unsigned kernels);
 /* On the queue of guest_open(), by that one thread. */
 void guest_dispatch(unsigned kernels);
 hsa_queue_t *guest_queue(void);
+hsa_agent_t guest_agent(void);
 
 /* "dispatched N" of this process so far; flushed. */
 void guest_tell(void);

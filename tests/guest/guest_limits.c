@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 /* What the runtime and the device need for themselves. */
-#define FILES_NEEDED	  12
-#define FILES_LIMIT	  64
+#define FILES_NEEDED	   12
+#define FILES_LIMIT	   64
 /* Left for the program; the recorder alone takes half of it. */
 #define ADDRESS_SPACE_LEFT (100ull << 20)
-#define BLOCK_BYTES	  (60u << 20)
+#define BLOCK_BYTES	   (60u << 20)
 
 static unsigned files_open(int *fd, unsigned most)
 {

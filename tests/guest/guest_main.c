@@ -52,6 +52,11 @@ hsa_queue_t *guest_queue(void)
 	return queue;
 }
 
+hsa_agent_t guest_agent(void)
+{
+	return gpu.agent[0];
+}
+
 void guest_dispatch(unsigned kernels)
 {
 	for (unsigned i = 0; i < kernels; i++) {
@@ -139,7 +144,7 @@ int guest_reap(int pid)
 int main(int argc, char **argv)
 {
 	const struct guest_mode *lists[] = {guest_ends, guest_family, guest_signals, guest_limits,
-		guest_steady};
+		guest_steady, guest_children, guest_secure};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (const struct guest_mode *mode = lists[i]; mode->name; mode++)

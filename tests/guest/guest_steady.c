@@ -55,7 +55,8 @@ static int steady_run(char **arguments)
 		steady[i].kernel = code.kernel[i];
 	}
 	for (int i = 0; i < THREADS; i++)
-		guest_require(!pthread_create(&thread[i], NULL, steady_main, &steady[i]), "no thread");
+		guest_require(
+			!pthread_create(&thread[i], NULL, steady_main, &steady[i]), "no thread");
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	for (int i = 0; i < THREADS; i++) {

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shim-guest-loader MODE PLUGIN [OTHER_PLUGIN | TLS_LIBRARY...]: a program that is not linked with
+ * the runtime, but opens what is, privately, as Python does.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int (*work_fn)(int kernels);
+
+struct plugin {
+	void *handle;
+	work_fn work;
+};
+
+static int dispatched;
+
+static void require(bool ok, const char *what)
+{
+	const char *why = ok ? NULL : dlerror();
+
+	if (ok)
+		return;
+	fprintf(stderr, "shim-guest-loader: %s: %s\n", what, why ? why : "?");
+	exit(99);
+}
+
+static struct plugin plugin_open(const char *path)
+{
+	struct plugin plugin = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
+	void *symbol;
+
+	require(plugin.handle, path);
+	symbol = dlsym(plugin.handle, "guest_work");
+	require(symbol, path);
+	memcpy(&plugin.work, &symbol, sizeof(symbol));
+	plugin.work(0);
+	return plugin;
+}
+
+static void plugin_work(const struct plugin *plugin, int kernels)
+{
+	dispatched += plugin->work(kernels);
+}
+
+/* Up, down and out of the process, and again. */
+static void again(char **paths)
+{
+	for (int i = 0; i < 5; i++) {
+		struct plugin plugin = plugin_open(paths[0]);
+
+		plugin_work(&plugin, 10);
+		plugin.work(-1);
+		require(!dlclose(plugin.handle), "dlclose");
+	}
+}
+
+/* Two runtimes at a time; the first one outlives the second, and is used after it. */
+static void two(char **paths)
+{
+	struct plugin first = plugin_open(paths[0]), second;
+
+	plugin_work(&first, 10);
+	second = plugin_open(paths[1]);
+	require(first.work != second.work, "one plugin twice");
+	(void)second.work(10);
+	plugin_work(&first, 10);
+	second.work(-1);
+	plugin_work(&first, 10);
+	first.work(-1);
+}
+
+/* Libraries with thread-local variables at fixed places, until there is no room for another. */
+static void tls(char **paths)
+{
+	char **library = paths + 1;
+
+	while (*library && dlopen(*library, RTLD_NOW | RTLD_LOCAL))
+		library++;
+	require(*library, "there is room for all of them");
+	printf("no room for static TLS\n");
+	plugin_work(&(struct plugin){NULL, plugin_open(paths[0]).work}, 10);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(char **paths);
+	} modes[] = {{"again", again}, {"two", two}, {"tls", tls}};
+
+	for (size_t i = 0; argc > 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[1], modes[i].name))
+			continue;
+		modes[i].run(argv + 2);
+		printf("dispatched %d\n", dispatched);
+		return 0;
+	}
+	fprintf(stderr, "usage: shim-guest-loader MODE PLUGIN...\n");
+	return 2;
+}

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Write docs/debian13.md from a run of ctest.
 
-usage: report.py JUNIT_XML KNOWN VERSIONS REPORT
+usage: report.py JUNIT_XML KNOWN VERSIONS ONLY REPORT
 
-VERSIONS: lines "package version". Exits 1 if a test failed that KNOWN does not name, or one
+VERSIONS: lines "package version"; ONLY: the expression that chose the tests. Exits 1 if a test failed that KNOWN does not name, or one
 that it names passed.
 """
 import collections
@@ -20,7 +20,7 @@ def read_known(path):
 
 
 def main():
-    junit, known_path, versions_path, report_path = sys.argv[1:]
+    junit, known_path, versions_path, only, report_path = sys.argv[1:]
     known = read_known(known_path)
     cases = xml.etree.ElementTree.parse(junit).getroot().findall("testcase")
     failed = sorted(c.get("name") for c in cases if c.get("status") != "run")
@@ -33,8 +33,8 @@ def main():
     stale = [name for name in known if name in names and name not in failed]
     with open(report_path, "w", encoding="utf-8") as out:
         out.write("# On Debian 13\n\n")
-        out.write("Written by `tests/debian13/run`, which is not part of `./test.sh`. The last run: %s.\n\n"
-                  % datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"))
+        out.write("Written by `tests/debian13/run`, which is not part of `./test.sh`. The last run: %s, the tests\n`%s`.\n\n"
+                  % (datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), only))
         out.write("| package | version |\n|---|---|\n")
         for package, version in versions:
             out.write("| %s | %s |\n" % (package, version))

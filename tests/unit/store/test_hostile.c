@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "proto/checksum.h"
+#include "proto/collectives.h"
+#include "proto/copies.h"
 #include "proto/frame.h"
+#include "proto/host_calls.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -46,6 +49,149 @@ static void spoil(uint8_t *bytes, size_t count, uint32_t *random)
 	}
 }
 
+#define EVENTS 8u
+
+/* Columns that any record may have: what is not looked at is not sent. */
+struct columns {
+	uint32_t kind[EVENTS], tid[EVENTS], zero[EVENTS], text[EVENTS];
+	int32_t host[EVENTS];
+	uint64_t id[EVENTS], none[EVENTS], time_ns[EVENTS];
+	uint64_t words[EVENTS * HOST_ARGS_MAX];
+};
+
+static void fill_columns(struct columns *c, uint64_t number)
+{
+	*c = (struct columns){0};
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		c->tid[i] = 77;
+		c->host[i] = RTL_COPY_PLACE_HOST;
+		c->id[i] = number * EVENTS + i + 1;
+		c->time_ns[i] = PEER_ZERO_NS + c->id[i];
+	}
+	for (uint32_t i = 0; i < EVENTS * HOST_ARGS_MAX; i++)
+		c->words[i] = i * 0x2122232425262728u;
+}
+
+static void add_markers(struct frames *f, uint64_t number)
+{
+	ProtobufCBinaryData text = {10, (uint8_t *)(uintptr_t)"loss=1.5 x"}, texts[EVENTS];
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__Markers m = RTL__MARKERS__INIT;
+	struct columns c;
+
+	fill_columns(&c, number);
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		c.kind[i] = 1 + i % (RTL_MARKER_KINDS - 1);
+		c.text[i] = RTL_MARKER_TEXT_INLINE;
+		texts[i] = text;
+	}
+	m.has_n = 1;
+	m.n = EVENTS;
+	m.n_kind = m.n_id = m.n_parent = m.n_tid = m.n_time_ns = m.n_text = EVENTS;
+	m.kind = c.kind;
+	m.id = c.id;
+	m.parent = c.none;
+	m.tid = c.tid;
+	m.time_ns = c.time_ns;
+	m.text = c.text;
+	m.n_inline_text = EVENTS;
+	m.inline_text = texts;
+	frame.has_number = 1;
+	frame.number = number;
+	frame.body_case = RTL__FRAME__BODY_MARKERS;
+	frame.markers = &m;
+	frames_add(f, &frame);
+}
+
+static void add_host_calls(struct frames *f, uint64_t number)
+{
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__HostCalls h = RTL__HOST_CALLS__INIT;
+	struct columns c;
+
+	fill_columns(&c, number);
+	h.has_n = 1;
+	h.n = EVENTS;
+	for (uint32_t i = 0; i < EVENTS; i++) {
+		c.kind[i] = ((uint32_t)number * 37 + i * 17) % RTL_HOST_COUNT;
+		c.text[i] = host_call_info[c.kind[i]].words;
+		h.n_arg += c.text[i];
+	}
+	h.n_api = h.n_id = h.n_parent = h.n_tid = h.n_start_ns = h.n_duration_ns = h.n_marker =
+		h.n_result = h.n_stream = h.n_arg_count = EVENTS;
+	h.api = c.kind;
+	h.id = c.id;
+	h.parent = h.duration_ns = h.marker = h.stream = c.none;
+	h.tid = c.tid;
+	h.start_ns = c.time_ns;
+	h.result = c.host;
+	h.arg_count = c.text;
+	h.arg = c.words;
+	frame.has_number = 1;
+	frame.number = number;
+	frame.body_case = RTL__FRAME__BODY_HOST_CALLS;
+	frame.host_calls = &h;
+	frames_add(f, &frame);
+}
+
+static void add_collectives(struct frames *f, uint64_t number)
+{
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__Collectives o = RTL__COLLECTIVES__INIT;
+	struct columns c;
+
+	fill_columns(&c, number);
+	for (uint32_t i = 0; i < EVENTS; i++)
+		c.kind[i] = i;
+	o.has_n = 1;
+	o.n = EVENTS;
+	o.n_op = o.n_id = o.n_parent = o.n_tid = o.n_start_ns = o.n_duration_ns = o.n_marker =
+		o.n_result = o.n_stream = o.n_count = o.n_bytes = o.n_datatype = o.n_reduction =
+			o.n_comm = o.n_comm_rank = o.n_comm_size = o.n_seq = o.n_peer = o.n_group =
+				EVENTS;
+	o.op = o.datatype = c.kind;
+	o.id = o.comm = c.id;
+	o.parent = o.duration_ns = o.marker = o.stream = o.count = o.bytes = o.seq = o.group =
+		c.none;
+	o.tid = o.comm_size = c.tid;
+	o.start_ns = c.time_ns;
+	o.result = o.peer = c.host;
+	o.reduction = o.comm_rank = c.zero;
+	frame.has_number = 1;
+	frame.number = number;
+	frame.body_case = RTL__FRAME__BODY_COLLECTIVES;
+	frame.collectives = &o;
+	frames_add(f, &frame);
+}
+
+static void add_copies(struct frames *f, uint64_t number)
+{
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__Copies o = RTL__COPIES__INIT;
+	struct columns c;
+
+	fill_columns(&c, number);
+	for (uint32_t i = 0; i < EVENTS; i++)
+		c.kind[i] = 1 + i % (RTL_COPY_HOW_COUNT - 1);
+	o.has_n = 1;
+	o.n = EVENTS;
+	o.n_how = o.n_id = o.n_call = o.n_tid = o.n_submit_ns = o.n_marker = o.n_bytes =
+		o.n_direction = o.n_source = o.n_target = o.n_engine = o.n_start_ns =
+			o.n_duration_ns = EVENTS;
+	o.how = c.kind;
+	o.id = c.id;
+	o.call = o.marker = o.bytes = o.duration_ns = c.none;
+	o.tid = c.tid;
+	o.submit_ns = o.start_ns = c.time_ns;
+	o.direction = o.engine = c.zero;
+	o.source = o.target = c.host;
+	frame.has_number = 1;
+	frame.number = number;
+	frame.body_case = RTL__FRAME__BODY_COPIES;
+	frame.copies = &o;
+	frames_add(f, &frame);
+}
+
 static void add_everything(struct frames *f)
 {
 	peer_add_defines(f);
@@ -55,6 +201,10 @@ static void add_everything(struct frames *f)
 	peer_add_dispatches(f, 2, 2, 0, 40);
 	peer_add_kernel(f, 3, "_Z3addPfS_.kd", 13);
 	peer_add_dispatches(f, 3, 3, 40, 5);
+	add_markers(f, 4);
+	add_host_calls(f, 5);
+	add_collectives(f, 6);
+	add_copies(f, 7);
 }
 
 /* A length that lies would only cut the stream: it is the frames that are to be spoilt. */
@@ -92,8 +242,16 @@ static struct hand_recorder *spoilt_recorder(uint8_t token, uint32_t *random)
 		hand_recorder_slot(r, i, i % 3, 300 + i, i % 7);
 	for (unsigned i = 0; i < HAND_MARKERS; i++)
 		hand_recorder_marker(r, i, i + 1, i, "mark")->kind = (uint16_t)(i + 1);
+	for (unsigned i = 0; i < HAND_CALLS; i++)
+		r->call[i] = (struct recorder_call){.event.turn = 1,
+			.id = 900 + i,
+			.api = 1,
+			.kind = (uint8_t)(RECORDER_CALL_HOST + i),
+			.start_ns = PEER_ZERO_NS,
+			.end_ns = PEER_ZERO_NS + 10};
 	r->queue[0].producer[RTL_Q_dispatched] = 400;
 	spoil((uint8_t *)r->marker, sizeof(r->marker), random);
+	spoil((uint8_t *)r->call, sizeof(r->call), random);
 	spoil((uint8_t *)r->slot, sizeof(r->slot), random);
 	spoil((uint8_t *)r->queue, sizeof(r->queue), random);
 	spoil((uint8_t *)r->anchors, sizeof(r->anchors), random);
@@ -160,6 +318,13 @@ static void check_truth(struct harness *h)
 		"start < 0 OR \"end\" < start OR sequenceId < 0",
 		"SELECT count(*) FROM rocpd_op o LEFT JOIN rtl_kernel k ON k.id = o.description_id "
 		"WHERE k.id IS NULL",
+		"SELECT count(*) FROM rtl_host_call WHERE NOT json_valid(coalesce(arguments, '{}')) OR end_ns < "
+		"start_ns OR start_ns < 0 OR correlation_id < 1",
+		"SELECT count(*) FROM rtl_call_base WHERE id >> 40 <> process_id",
+		"SELECT count(*) FROM rtl_copy WHERE end_ns < start_ns OR bytes < 0",
+		"SELECT count(*) FROM rtl_metric WHERE typeof(value) <> 'real'",
+		"SELECT (SELECT count(*) FROM rtl_marker_base WHERE text_id IS NOT NULL) - (SELECT "
+		"count(*) FROM rtl_marker WHERE text IS NOT NULL)",
 	};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -193,6 +358,11 @@ static void liars_harm_only_themselves(void **state)
 					    "reason = 'corrupt_frames'") > 20);
 	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
 					    "reason = 'bad_recorder'") > 5);
+	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_host_call") > 400);
+	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_collective") > 200);
+	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_copy") > 200);
+	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_marker") > 200);
+	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
 }
 
 int main(void)

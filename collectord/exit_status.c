@@ -123,3 +123,20 @@ int exit_status_open_pidfd(pid_t pid)
 
 	return fd < 0 ? -errno : fd;
 }
+
+bool exit_status_find_living(pid_t pid, uint64_t start_time, int *ret_pidfd)
+{
+	CLEANUP(close_p) int pidfd = exit_status_open_pidfd(pid);
+	uint64_t found;
+	bool is_alive;
+
+	*ret_pidfd = -1;
+	if (pidfd == -ESRCH)
+		return false;
+	found = exit_status_start_time(pid);
+	/* Where /proc hides others the pid alone must do: at worst we wait for a stranger. */
+	is_alive = found ? found == start_time : pidfd >= 0;
+	if (is_alive && pidfd >= 0)
+		*ret_pidfd = TAKE_FD(pidfd);
+	return is_alive;
+}

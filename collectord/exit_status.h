@@ -16,3 +16,9 @@ uint64_t exit_status_start_time(pid_t pid);
 
 /* An open pidfd of @pid; -ESRCH: it is gone; -ENOSYS, -EPERM: not to be had here. */
 int exit_status_open_pidfd(pid_t pid);
+
+/*
+ * Does that process still live? A pid that is in use again is not it. *ret_pidfd: an open one, or
+ * -1 where it does not live or the kernel has none.
+ */
+bool exit_status_find_living(pid_t pid, uint64_t start_time, int *ret_pidfd);

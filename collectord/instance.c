@@ -193,21 +193,6 @@ int instance_new(struct session *session, const struct instance_identity *identi
 	return 0;
 }
 
-/* Sets @instance->pidfd where it lives. A pid that is in use again is not it. */
-static bool still_lives(struct instance *instance)
-{
-	const struct instance_identity *id = &instance->identity;
-	int pidfd = exit_status_open_pidfd(id->pid);
-	uint64_t start_time;
-
-	if (pidfd == -ESRCH)
-		return false;
-	instance->pidfd = pidfd >= 0 ? pidfd : -1;
-	start_time = exit_status_start_time(id->pid);
-	/* Where /proc hides others the pid alone must do: at worst we wait for a stranger. */
-	return start_time ? start_time == id->start_time : pidfd >= 0;
-}
-
 int instance_new_left(struct session *session, const struct instance_identity *identity,
 	uint64_t process_id, bool is_this_boot)
 {
@@ -222,7 +207,8 @@ int instance_new_left(struct session *session, const struct instance_identity *i
 		.left_id = process_id,
 		.memfd = -1,
 		.pidfd = -1};
-	is_alive = is_this_boot && still_lives(instance);
+	is_alive = is_this_boot && exit_status_find_living(identity->pid,
+					   identity->start_time, &instance->pidfd);
 	if (watch(instance, session->server->base) < 0) {
 		instance_free(instance);
 		return -ENOMEM;

@@ -104,19 +104,6 @@ static uint8_t *read_hello(int fd, size_t *ret_bytes)
 	return TAKE(frame);
 }
 
-/* -1: it does not live, or the kernel has no pidfds. */
-static int open_living(const struct instance_identity *id, bool *ret_is_alive)
-{
-	int pidfd = exit_status_open_pidfd(id->pid);
-
-	/* A pid that is in use again is another process. */
-	*ret_is_alive =
-		pidfd != -ESRCH && exit_status_start_time(id->pid) == id->start_time;
-	if (pidfd >= 0 && !*ret_is_alive)
-		close(pidfd);
-	return pidfd >= 0 && *ret_is_alive ? pidfd : -1;
-}
-
 /* NULL: taken over; else why not. */
 static const char *resume(struct server *server, struct listen_kept *kept)
 {
@@ -149,7 +136,8 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 	memcpy(identity.boot_id, admission.hello->boot_id.data, INSTANCE_TOKEN_BYTES);
 	if (session_find_instance(server, &identity))
 		return "its process is here already";
-	admission.pidfd = pidfd = open_living(&identity, &is_alive);
+	is_alive = exit_status_find_living(identity.pid, identity.start_time, &pidfd);
+	admission.pidfd = pidfd;
 	r = admit(server, &admission, &instance);
 	if (r < 0)
 		return strerror(-r);

@@ -32,13 +32,13 @@ static void take_done(struct instance *instance, const Rtl__ControlDone *done)
 	state->closed = done->has_closed ? done->closed : done->is_recording ? 0 : CONTROL_DORMANT;
 	if (done->has_seq && done->seq > state->seq)
 		state->seq = done->seq;
-	ctl_check(instance->session->server);
 }
 
 void control_take(struct instance *instance, const uint8_t *frames, size_t bytes)
 {
 	/* The tag of its body, field 25, which is all that such a frame has. */
 	static const uint8_t tag[] = {0xca, 0x01};
+	bool has_news = false;
 	size_t at = 0;
 
 	while (bytes - at > FRAME_PREFIX_BYTES) {
@@ -47,14 +47,19 @@ void control_take(struct instance *instance, const uint8_t *frames, size_t bytes
 
 		at += FRAME_PREFIX_BYTES;
 		if (length > bytes - at)
-			return;
+			break;
 		if (length > sizeof(tag) && !memcmp(frames + at, tag, sizeof(tag)) &&
 			msg_unpack(&instance->session->server->arena, frames + at, length,
 				&frame) == 0 &&
-			frame->body_case == RTL__FRAME__BODY_CONTROL_DONE)
+			frame->body_case == RTL__FRAME__BODY_CONTROL_DONE) {
 			take_done(instance, frame->control_done);
+			has_news = true;
+		}
 		at += length;
 	}
+	/* Once for all: it asks every process for everyone who waits. */
+	if (has_news)
+		ctl_check(instance->session->server);
 }
 
 const char *control_text(const struct instance *instance)

@@ -234,9 +234,15 @@ static uint64_t value(const struct synth_queue *queue, enum rtl_queue_counter wh
 	return recorder_queue_value(&capture_recorder(world.capture)->queues[queue->block], what);
 }
 
-/* Whoever walked: the row names the thread that submitted, its range, its call, its place. */
+/*
+ * Whoever walked: the row names the thread that submitted, its range, its call, its place. The
+ * place of the rest of a call is not known, and said not to be, when its thread lay idle while
+ * the others went twice around the ring: these rings are small, and TSan is slow.
+ */
 static void check_attribution(const struct synth_queue *queue)
 {
+	size_t unknown = 0;
+
 	for (size_t seq = 0; seq < queue->execs; seq++) {
 		const struct reader_row *row = reader_row(world.reader, queue->block, seq);
 		uint64_t cookie = queue->exec[seq].cookie;
@@ -248,8 +254,12 @@ static void check_attribution(const struct synth_queue *queue)
 		assert_int_equal(row->tid, p->tid);
 		assert_int_equal(row->marker, expected->marker);
 		assert_int_equal(row->call, expected->call);
-		assert_int_equal(row->node, expected->node);
+		if (row->node == RECORDER_NODE_UNKNOWN)
+			unknown++;
+		else
+			assert_int_equal(row->node, expected->node);
 	}
+	assert_true(unknown <= queue->execs / 4);
 }
 
 static void check_all(const struct plan *plan)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectord/store_private.h"
@@ -26,14 +27,12 @@ static void post_locked(struct store *store, struct answer *entry)
 
 static void post(struct store *store, const struct store_answer *answer)
 {
-	struct answer *entry = calloc(1, sizeof(*entry));
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct answer *entry;
 
-	if (!entry) {
-		struct store_answer lost = *answer;
-
-		store_answer_done(&lost);
-		return;
-	}
+	/* Somebody waits for it, for ever: without memory the disk waits, too. */
+	while (!(entry = calloc(1, sizeof(*entry))))
+		(void)nanosleep(&pause, NULL);
 	entry->answer = *answer;
 	pthread_mutex_lock(&store->lock);
 	post_locked(store, entry);

@@ -10,7 +10,8 @@
 #include "collectord/trouble.h"
 #include "proto/clock.h"
 
-#define STEP_GONE 2 /* see work.c */
+#define STEP_GONE	2 /* see work.c */
+#define LAST_WORD_TRIES 3
 
 static const char *const ended_name[] = {
 	[STORE_ENDED_EXITED] = "exited",
@@ -215,7 +216,9 @@ static void finish_session(struct store *store, struct store_session *session)
 	for (struct store_process *p = session->processes; p; p = p->next)
 		if (p->process)
 			announce_end(p);
-	stat_fill_session(session, true);
+	/* The last chance: an error that passes must not be the last word. */
+	for (int i = 0; i < LAST_WORD_TRIES && stat_fill_session(session, true) < 0; i++)
+		;
 	put_index(store, session);
 	session->database->sessions--;
 	session->database = NULL;

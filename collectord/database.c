@@ -10,8 +10,8 @@
 #include "proto/limits.h"
 
 /* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
-#define PAGE_BYTES 32768
-#define CACHE_KIB  65536
+#define PAGE_BYTES   32768
+#define CACHE_KIB    65536
 #define OPEN_BUSY_MS 5000
 
 int database_errno(int result)
@@ -113,9 +113,13 @@ int database_open(const char *path, sqlite3 **ret)
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
-	sqlite3_busy_timeout(db, OPEN_BUSY_MS);
-	r = r == SQLITE_OK ? configure(db) : database_errno(r);
-	sqlite3_busy_timeout(db, 0);
+	if (r == SQLITE_OK) {
+		sqlite3_busy_timeout(db, OPEN_BUSY_MS);
+		r = configure(db);
+		sqlite3_busy_timeout(db, 0);
+	} else {
+		r = database_errno(r);
+	}
 	if (r < 0) {
 		database_close(db);
 		return r;

@@ -37,18 +37,19 @@ static uint32_t count_processes(const struct store_session *session, struct writ
 	return processes;
 }
 
-void stat_fill_session(struct store_session *session, bool now)
+int stat_fill_session(struct store_session *session, bool now)
 {
 	struct writer *writer = session->database->writer;
 	uint64_t now_ns = clock_monotonic_ns();
 	struct store_session_stat stat = {0};
 	struct completeness c;
+	int r;
 
 	if (!now && now_ns - session->stat_ns < STORE_STAT_NS)
-		return;
-	/* On an error the last figures stand: the next commit meets the same error and says it. */
-	if (verdict_read(writer, session->id, !session->is_over, &c) < 0)
-		return;
+		return 0;
+	r = verdict_read(writer, session->id, !session->is_over, &c);
+	if (r < 0)
+		return r;
 	session->stat_ns = now_ns;
 	stat.closed = session->is_over;
 	stat.simulated = c.simulated;
@@ -64,6 +65,7 @@ void stat_fill_session(struct store_session *session, bool now)
 	pthread_mutex_lock(&session->store->lock);
 	session->stat = stat;
 	pthread_mutex_unlock(&session->store->lock);
+	return 0;
 }
 
 void store_process_stat(const struct store_process *process, struct store_process_stat *ret)

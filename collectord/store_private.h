@@ -167,7 +167,7 @@ void command_list_add(struct command_list *list, struct command *command);
 void command_list_prepend(struct command_list *list, struct command_list *more);
 struct command *command_list_take(struct command_list *list);
 
-/* answer.c: strings are copied; no memory means no answer but never a crash. */
+/* answer.c: strings are copied, NULL without memory; for the answer itself it is waited. */
 void answer_session(
 	struct store_session *session, enum store_answer_kind kind, int error, const char *text);
 void answer_process(
@@ -219,4 +219,5 @@ int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended
 
 /* stat.c */
 void stat_fill_process(struct store_process *process);
-void stat_fill_session(struct store_session *session, bool now);
+/* database_errno(): the last figures stand. */
+int stat_fill_session(struct store_session *session, bool now);

@@ -162,14 +162,13 @@ static void let_pass(struct store *store, struct store_database *database)
 	database->todo = later;
 }
 
-/* Its end cannot even be written: the file goes on to say that it has not ended. */
+/* Nothing of it can be written: the file goes on to say that it has not ended. */
 static void abandon(struct store *store, struct store_database *database)
 {
 	struct command *command = command_list_take(&database->todo);
 	struct store_process *p = command->process;
 
-	trouble_roll_back(store, database);
-	if (!p->is_over) {
+	if (p && !p->is_over) {
 		p->is_over = true;
 		answer_process(p, STORE_PROCESS_FAILED, database->trouble,
 			"its last records cannot be stored");
@@ -177,6 +176,14 @@ static void abandon(struct store *store, struct store_database *database)
 	}
 	answer_release(store, command);
 	command_free(command);
+}
+
+/* It has failed twice as long as it may, and nothing that comes behind it can do better. */
+static bool is_hopeless(
+	const struct store *store, const struct store_database *database, const struct command *c)
+{
+	return c && database->retry_ns && has_waited(c, 2 * store->give_up_ns) &&
+	       (c->process ? c->process->given_up : c->kind == COMMAND_SESSION_COMMAND);
 }
 
 bool trouble_give_up(struct store *store, struct store_database *database)
@@ -190,11 +197,11 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 		trouble_roll_back(store, database);
 		let_pass(store, database);
 	}
-	/* Long over, and its last word was tried as well. */
-	while ((first = database->todo.first) && is_end(first) &&
-		has_waited(first, 2 * store->give_up_ns) && first->process->given_up &&
-		database->retry_ns)
+	if (database->retry_ns && is_hopeless(store, database, database->todo.first))
+		trouble_roll_back(store, database);
+	while (is_hopeless(store, database, database->todo.first))
 		abandon(store, database);
+	first = database->todo.first;
 	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
 		!has_waited(first, 2 * store->give_up_ns))
 		return false;

@@ -271,7 +271,7 @@ static bool reload(struct store *store, struct store_database *database)
 	trouble_roll_back(store, database);
 	if (!database->must_reload)
 		return true;
-	database->not_before_ns = clock_monotonic_ns() + STORE_RETRY_NS_MAX;
+	trouble_fail(store, database, -EIO); /* what cannot be read cannot be written */
 	return false;
 }
 
@@ -298,9 +298,7 @@ void work_database(struct store *store, struct store_database *database, bool is
 	if (!is_last && began_ns < database->not_before_ns)
 		return;
 	database->not_before_ns = 0;
-	if (!reload(store, database))
-		return;
-	if (trouble_give_up(store, database))
+	if (trouble_give_up(store, database) || !reload(store, database))
 		return;
 	if (database->trouble && !database->todo.first && !database->writer->is_open)
 		trouble_over(store, database);

@@ -411,4 +411,5 @@ def main():
                     sys.stdout.write(log.read().decode(errors="replace")[-4000:])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Disks that are slow, or full: everything dispatched is stored, or counted.
+
+usage: disk.py MODE --build DIR [--cycles N]
+  slow   ten synthetic shims of 5,000 dispatches over a disk of 3.2, 0.4 and 0.1 MB/s, all at once
+  full   a small tmpfs is filled and freed again under load (needs root)
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from kills import Node, fail, has_rows, told, wait_for
+
+SHIMS, DISPATCHES = 10, 5_000
+RATES = [3_200_000, 400_000, 100_000]  # bytes a second
+DISK_BYTES = 64 << 20
+
+
+def stop(node):
+    if node.process and node.process.poll() is None:
+        node.kill(signal.SIGTERM)
+
+
+def slow(args, work):
+    nodes = []
+    try:
+        for rate in RATES:
+            folder = os.path.join(work, str(rate))
+            os.mkdir(folder)
+            node = Node(args.build, folder)
+            nodes.append(node)
+            node.start("collectord-faults", {"RTL_VFS": "bytes_per_second=%d" % rate})
+            node.shims = [node.shim(rank, DISPATCHES, 0) for rank in range(SHIMS)]
+        for rate, node in zip(RATES, nodes):
+            expected = sum(told(shim) for shim in node.shims)
+            wait_for("the end at %d B/s" % rate, lambda n=node: n.drained(SHIMS))
+            dispatched, stored, _, dropped, _, _ = node.check()
+            if expected != SHIMS * DISPATCHES or dispatched != expected or \
+                    stored + dropped != expected:
+                fail("%d B/s: %d dispatched, %d stored, %d dropped" %
+                     (rate, expected, stored, dropped))
+            print("slow: %.1f MB/s: %d dispatched, %d stored, %d dropped" %
+                  (rate / 1e6, expected, stored, dropped), flush=True)
+    finally:
+        for node in nodes:
+            stop(node)
+
+
+def log_has(node, text, count):
+    with open(node.log.name, "rb") as log:
+        return log.read().count(text.encode()) >= count
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 65536)
+        except OSError:
+            return
+
+
+def rows(node):
+    return node.sql("SELECT count(*) FROM rtl_dispatch")[0][0]
+
+
+def cycle(node, filler, number):
+    """Seconds from room to rows."""
+    fill(filler)
+    wait_for("trouble", lambda: log_has(node, "degraded: the disk is full", number))
+    wait_for("the state in rtl ctl status", lambda: "degraded" in status(node))
+    before = rows(node)
+    os.unlink(filler)
+    start = time.monotonic()
+    wait_for("rows again", lambda: rows(node) > before)
+    seconds = time.monotonic() - start
+    wait_for("the end of trouble", lambda: log_has(node, "storing again", number))
+    return seconds
+
+
+def status(node):
+    return subprocess.run([node.program("rtl"), "ctl", "--socket", node.socket, "status"],
+                          capture_output=True, text=True, timeout=60).stdout
+
+
+def full(args, work):
+    disk = os.path.join(work, "disk")
+    os.mkdir(disk)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % DISK_BYTES, "rtl-test", disk],
+                   check=True)
+    node = Node(args.build, work)
+    node.database = os.path.join(disk, "all.db")
+    filler = os.path.join(disk, "filler")
+    shims = []
+    try:
+        node.start()
+        shims = [node.shim(rank, 100_000_000, 2_000) for rank in range(2)]
+        wait_for("rows", lambda: has_rows(node, 1))
+        took = [cycle(node, filler, i + 1) for i in range(args.cycles)]
+        for shim in shims:
+            shim.kill()
+            shim.wait()
+            shim.stdout.close()
+        wait_for("the drain", lambda: node.drained(2))
+        totals = node.check()
+        if totals[0] != sum(totals[1:]):
+            fail("after %d cycles: %s" % (args.cycles, totals))
+        print("full: %d cycles, %d dispatched, %d stored, %d dropped; rows again after at most "
+              "%.2f s" % (args.cycles, totals[0], totals[1], totals[3], max(took)), flush=True)
+        if max(took) > 2 and not os.environ.get("RTL_SANITIZE"):
+            fail("it took more than 2 s")
+    finally:
+        for shim in shims:
+            if shim.poll() is None:
+                shim.kill()
+                shim.wait()
+        stop(node)
+        subprocess.run(["umount", "-l", disk], check=False)
+        if sys.exc_info()[0]:
+            with open(node.log.name, "rb") as log:
+                sys.stdout.write(log.read().decode(errors="replace")[-4000:])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=["slow", "full"])
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--cycles", type=int, default=3)
+    parser.add_argument("--long", type=int, help="cycles when RTL_TEST_LONG is set")
+    args = parser.parse_args()
+    if args.long and os.environ.get("RTL_TEST_LONG"):
+        args.cycles = args.long
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["XDG_RUNTIME_DIR"] = work
+        os.environ["RTL_JOB_ID"] = "disk"
+        {"slow": slow, "full": full}[args.mode](args, work)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The disk fails at its n-th operation, once or for ever. Nothing crashes or hangs; once is made
+ * good, for ever is said, and what the file then holds is what was committed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/store/life.h"
+#include "tests/vfs/fault_vfs.h"
+
+#define GIVE_UP_MS 30u
+
+static const struct {
+	unsigned kind;
+	const char *name;
+} kinds[] = {
+	{FAULT_VFS_WRITE, "write"},
+	{FAULT_VFS_SYNC, "sync"},
+	{FAULT_VFS_TRUNCATE, "truncate"},
+	{FAULT_VFS_SHM, "shm"},
+	{FAULT_VFS_READ, "read"},
+};
+
+static void whole_life(struct harness *h)
+{
+	assert_int_equal(life_run(h), LIFE_CLOSED);
+	assert_string_equal(h->answer.text, "complete: 800 dispatched, 800 stored");
+}
+
+static uint64_t count_operations(struct harness *h, unsigned kind)
+{
+	const struct fault_vfs none = {.kinds = kind};
+	uint64_t n;
+
+	fault_vfs_set(&none);
+	whole_life(h);
+	n = fault_vfs_operations();
+	life_forget(h);
+	return n;
+}
+
+static void fail_once_at(struct harness *h, unsigned kind, uint64_t n, bool is_full)
+{
+	const struct fault_vfs fault = {.kinds = kind, .fail_at = n, .is_full = is_full};
+	const struct fault_vfs none = {0};
+
+	fault_vfs_set(&fault);
+	/* A file that could not be made is made the next time. */
+	if (life_run(h) == LIFE_NOT_OPENED)
+		assert_int_equal(life_run(h), LIFE_CLOSED);
+	fault_vfs_set(&none);
+	assert_string_equal(h->answer.text, "complete: 800 dispatched, 800 stored");
+	life_check(h);
+	life_forget(h);
+}
+
+static void once(void **state)
+{
+	struct harness *h = *state;
+	unsigned tried = 0;
+
+	life_restart(h, 0);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		uint64_t count = count_operations(h, kinds[k].kind);
+
+		for (uint64_t n = 1; n <= count; n = life_next(n, count), tried++)
+			fail_once_at(
+				h, kinds[k].kind, n, tried % 2 && kinds[k].kind == FAULT_VFS_WRITE);
+		print_message("%s: %lu operations\n", kinds[k].name, (unsigned long)count);
+	}
+	print_message("%u failures, each made good\n", tried);
+}
+
+/* The disk comes back: what the file holds is whole, and another life goes on with it. */
+static void come_back(struct harness *h)
+{
+	const struct fault_vfs none = {0};
+
+	fault_vfs_set(&none);
+	life_restart(h, 0);
+	if (life_run(h) == LIFE_CLOSED)
+		life_check(h);
+	else
+		fail_msg("not opened again: %s", h->answer.text ? h->answer.text : "");
+}
+
+static void fail_for_ever_from(struct harness *h, unsigned kind, uint64_t n, bool is_full)
+{
+	const struct fault_vfs fault = {
+		.kinds = kind, .fail_at = n, .for_ever = true, .is_full = is_full};
+	enum life_end end;
+
+	life_restart(h, GIVE_UP_MS);
+	fault_vfs_set(&fault);
+	end = life_run(h);
+	/* All was committed before, or it is said that it was not. */
+	if (end == LIFE_CLOSED && h->answer.complete)
+		assert_string_equal(h->answer.text, "complete: 800 dispatched, 800 stored");
+	else if (end == LIFE_CLOSED)
+		assert_non_null(strstr(h->answer.text, "INCOMPLETE"));
+	come_back(h);
+	life_forget(h);
+}
+
+static void for_ever(void **state)
+{
+	struct harness *h = *state;
+	unsigned tried = 0;
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		uint64_t count = count_operations(h, kinds[k].kind);
+
+		/* Each waits for the store to give up. */
+		for (uint64_t n = 1; n <= count;
+			n = getenv("RTL_TEST_LONG") ? n + 1 : n + 3 + n / 2, tried++)
+			fail_for_ever_from(
+				h, kinds[k].kind, n, tried % 2 && kinds[k].kind == FAULT_VFS_WRITE);
+	}
+	print_message("%u disks that never came back, each said\n", tried);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(once, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(for_ever, harness_setup, harness_teardown),
+	};
+
+	fault_vfs_install();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

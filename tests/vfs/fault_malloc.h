@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Memory that ends: SQLite's and, linked with FAULT_MALLOC_LINK, that of the code under test (what
+ * of libc allocates by itself is not reached). Only threads that are not the first one meet it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before anything of SQLite's. */
+void fault_malloc_install(void);
+/* Counting from 0 now; the @fail_at-th allocation fails, 0: none. @for_so_many: and more after it.
+ */
+void fault_malloc_set(uint64_t fail_at, uint64_t for_so_many);
+uint64_t fault_malloc_count(void);

@@ -6,9 +6,9 @@ tests_dir=${BASH_SOURCE[0]%/*}
 scenes=$RTL_BUILD/tests-bin/hip-scenes
 module=$RTL_BUILD/tests-bin
 
-# HIP leaks at its end, through frames that only a slow unwind can name.
-export ASAN_OPTIONS=fast_unwind_on_malloc=0
-export LSAN_OPTIONS=suppressions=$tests_dir/../lsan.supp:print_suppressions=0
+# HIP leaks at its end, and its threads make LeakSanitizer itself fail now and then, without us as
+# well. Leaks of ours are looked for in the other tests.
+export ASAN_OPTIONS=detect_leaks=0
 
 # scene NAME [ARGUMENT...]: leaves out.alone, out, err and t.db; both runs print the same.
 scene() {

@@ -211,7 +211,9 @@ void *hip_wrap(unsigned symbol, void *function)
 	void *none = NULL;
 
 	/* Ours asks one real function: who found another copy of the library gets that one. */
-	if (!atomic_compare_exchange_strong(&real[symbol], &none, function) && none != function)
+	if (atomic_compare_exchange_strong(&real[symbol], &none, function))
+		real_keep(function);
+	else if (none != function)
 		return function;
 	return (void *)(uintptr_t)wrappers[symbol].function;
 }

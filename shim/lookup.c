@@ -53,7 +53,9 @@ static void *find_get_address(real_dlsym_fn real, void *handle)
 		found = real_find(GET_ADDRESS, "libamdhip64", (const void *)real);
 	if (!found)
 		return not_found(real, GET_ADDRESS);
-	if (!atomic_compare_exchange_strong(&real_get_address, &none, found) && none != found)
+	if (atomic_compare_exchange_strong(&real_get_address, &none, found))
+		real_keep(found);
+	else if (none != found)
 		return found;
 	return (void *)hipGetProcAddress;
 }

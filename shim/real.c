@@ -38,6 +38,16 @@ static bool is_ours(const void *address)
 	       here.dli_fbase == there.dli_fbase;
 }
 
+void real_keep(const void *function)
+{
+	Dl_info info;
+
+	/* The program itself has no handle of that name; and nobody's dlerror() is to hear of it. */
+	if (!dladdr(function, &info) || !info.dli_fname ||
+		!dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD))
+		(void)dlerror();
+}
+
 /* Without a look at who asks: @handle is never RTLD_NEXT. */
 static void *find_in(const char *path, const char *name)
 {
@@ -48,8 +58,12 @@ static void *find_in(const char *path, const char *name)
 	if (!handle)
 		return NULL;
 	found = find(handle, name);
+	if (found && is_ours(found))
+		found = NULL;
+	if (found)
+		real_keep(found);
 	dlclose(handle);
-	return found && !is_ours(found) ? found : NULL;
+	return found;
 }
 
 static int note_library(struct dl_phdr_info *info, size_t bytes, void *data)

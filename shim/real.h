@@ -9,9 +9,12 @@
  * What the program would have called without us: the next definition in the global scope; else
  * the one among the dependencies of the library that @caller lies in, since Python opens its
  * extension modules privately; else the one in a loaded library whose file name begins with
- * @library ("librccl.so"). NULL: there is none.
+ * @library ("librccl.so"). NULL: there is none. Its library stays loaded.
  */
 void *real_find(const char *name, const char *library, const void *caller);
+
+/* For who keeps the address of a function: its library stays loaded when the program closes it. */
+void real_keep(const void *function);
 
 /* dlsym itself, whoever else defines it. NULL: not on this libc. */
 typedef void *(*real_dlsym_fn)(void *handle, const char *name);

@@ -106,3 +106,9 @@ identities() {
 	RTL_MODE=off LD_PRELOAD=$preload LD_LIBRARY_PATH=$libdir/softgpu "$program" 0 4 id >off
 	diff alone off
 }
+
+@test "a plugin that is closed and opened again finds its RCCL" {
+	folder=$RTL_BUILD/tests-bin
+	[ "$("$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
+	[ "$(LD_PRELOAD=$preload "$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
+}

@@ -126,6 +126,7 @@ int cmd_doctor(int argc, char **argv)
 	doctor->is_soft = options.is_soft;
 	doctor_check_collector(doctor);
 	doctor_check_libraries(doctor);
+	doctor_check_choices(doctor);
 	doctor_check_runtime(doctor);
 	doctor_check_devices(doctor);
 	doctor_check_system(doctor);

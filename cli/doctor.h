@@ -35,6 +35,7 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *what
 
 void doctor_check_collector(struct doctor *doctor); /* sockets, daemon, private folder */
 void doctor_check_libraries(struct doctor *doctor); /* shim, HSA runtime, other tools */
+void doctor_check_choices(struct doctor *doctor);   /* what variables leave out */
 void doctor_check_runtime(struct doctor *doctor);   /* its release, the front end */
 void doctor_check_devices(struct doctor *doctor);   /* /dev/kfd, /dev/dri, groups, topology */
 void doctor_check_system(struct doctor *doctor);    /* kernel, disk, file system, clock */

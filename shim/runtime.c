@@ -101,8 +101,8 @@ enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char 
 /* ---- which front ends --------------------------------------------------------------------------
  */
 
-static const char floods[] = "ROCm 5 aborts programs whose intercepted queues are flooded "
-			     "(RTL_FRONT_END=intercept-unsafe: try)";
+static const char floods[] = "ROCm 5 aborts programs whose intercepted queues are flooded; "
+			     "RTL_FRONT_END=shadow records";
 static const char overflows[] = "ROCm 7.1.1 to 7.2 corrupts the heap behind intercepted queues; "
 				"RTL_FRONT_END=shadow records";
 static const char unknown_release[] = "this release of ROCm is not known to be safe; "

@@ -47,6 +47,7 @@ bats_require_minimum_version 1.5.0
 	[[ $output == *"ok   shim: $(realpath "$libdir/librtl-shim.so")"* ]]
 	[[ $output == *"ok   softgpu: "*SIMULATED* ]]
 	[[ $output == *"ok   collectord: "* ]]
+	[[ $output == *"ok   choice: "* ]]
 	[ -z "$(grep -vE '^(ok  |warn|FAIL) [a-z]+: .' <<<"$output")" ]
 	# What the shim itself says about the runtime that a job would get.
 	grep -q '^ok   release: ROCm 5, release unknown, build 1.5.0-local-build-unknown, tables 1/400 bytes/step 0: .*libhsa-runtime64' <<<"$output"
@@ -58,7 +59,7 @@ bats_require_minimum_version 1.5.0
 	RTL_FRONT_END=intercept-unsafe run -0 "$rtl" doctor --device soft
 	grep -q '^ok   front: queues are followed by intercept$' <<<"$output"
 	RTL_FRONT_END=intercept run -1 "$rtl" doctor --device soft
-	grep -q '^FAIL front: no queue would be followed: ROCm 5 aborts' <<<"$output"
+	grep -q '^FAIL front: no queue would be followed: ROCm 5 aborts.*RTL_FRONT_END=shadow records' <<<"$output"
 }
 
 @test "rtl doctor: the exit status follows the checks" {
@@ -79,6 +80,13 @@ bats_require_minimum_version 1.5.0
 	grep -q "^FAIL shim: .*broken/librtl-shim.so" <<<"$output"
 	RTL_SOCKET=$work/none.sock run -1 "$rtl" doctor --device soft
 	grep -q "^FAIL collector: $work/none.sock" <<<"$output"
+	RTL_DORMANT=1 RTL_RANKS=3 run -0 "$rtl" doctor --device soft
+	grep -q '^warn choice: RTL_DORMANT=1: not everything is recorded' <<<"$output"
+	grep -q '^warn choice: RTL_RANKS=3: not everything is recorded' <<<"$output"
+	RTL_KERNELS='(' run -1 "$rtl" doctor --device soft
+	grep -q '^FAIL choice: RTL_KERNELS=(: ' <<<"$output"
+	RTL_MODE=fast run -0 "$rtl" doctor --device soft
+	grep -q '^warn choice: RTL_MODE=fast is no mode: recorded as standard' <<<"$output"
 	RTL_MODE=off run -1 "$rtl" doctor --device soft
 	grep -q '^FAIL tools: RTL_MODE=off' <<<"$output"
 	HSA_TOOLS_LIB=/usr/lib/other.so run -0 "$rtl" doctor --device soft

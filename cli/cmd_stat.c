@@ -72,13 +72,24 @@ static const struct argp parser = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. Without a "
-	"terminal -b is meant.",
+	"terminal -b is meant. Exit status: 0; 1: no collector answers, or none knows SESSION.",
 	NULL, NULL, NULL};
 
 static int report_absence(const struct sample *sample)
 {
 	say("no collector answers (%s); rtl run starts a job, rtl doctor tells more",
 		sample->trouble ? sample->trouble : "none found");
+	return CMD_BAD_INPUT;
+}
+
+static bool is_missing(const struct sample *sample, const char *session)
+{
+	return session && sample->collectors && !sample->session_count;
+}
+
+static int report_missing(const char *session)
+{
+	say("%s: no such session is open; see rtl ls", session);
 	return CMD_BAD_INPUT;
 }
 
@@ -150,6 +161,8 @@ static int loop_batch(const struct stat_options *o)
 		/* The job has ended, and its collector with it. */
 		if (!r && !now->collectors)
 			return i ? CMD_OK : report_absence(now);
+		if (!r && is_missing(now, o->session))
+			return i ? CMD_OK : report_missing(o->session);
 		if (!r)
 			sample_rate(now, before);
 		if (!r)
@@ -256,6 +269,8 @@ static int show_screen(const struct stat_options *o)
 
 	if (!r && !live.now->collectors) {
 		r = report_absence(live.now);
+	} else if (!r && is_missing(live.now, o->session)) {
+		r = report_missing(o->session);
 	} else if (!r && stat_screen_open()) {
 		r = loop_batch(o);
 	} else if (!r) {

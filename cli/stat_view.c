@@ -176,6 +176,14 @@ static double sum_rates(const struct sample *now, size_t session)
 	return sum;
 }
 
+/* Closed, or not begun: its collector has no figures, and may have a last word. */
+static int put_uncounted(struct stat_view *view, const struct sample_session *s)
+{
+	return put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
+		s->is_closed ? "  closed" : "", s->line ? "  " : "", s->line ? s->line : "",
+		s->command ? "  " : "", s->command ? s->command : "");
+}
+
 static int put_session(struct stat_view *view, const struct sample *now, size_t session)
 {
 	const struct sample_session *s = now->sessions + session;
@@ -189,6 +197,8 @@ static int put_session(struct stat_view *view, const struct sample *now, size_t 
 		r = -ENOMEM;
 	if (r)
 		return r;
+	if (!s->has_counts)
+		return put_uncounted(view, s);
 	return put_line(view, s->lost ? STAT_LOSSY : STAT_SESSION,
 		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
 		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
@@ -298,6 +308,11 @@ static json_t *text(const char *string)
 	return render_json_text(string, string ? strlen(string) : 0);
 }
 
+static json_t *counted(const struct sample_session *s, uint64_t count)
+{
+	return s->has_counts ? json_integer((json_int_t)count) : json_null();
+}
+
 static json_t *session_json(const struct sample_session *s)
 {
 	json_t *o = json_object();
@@ -311,12 +326,13 @@ static json_t *session_json(const struct sample_session *s)
 	bad |= json_object_set_new(o, "socket", text(s->socket));
 	bad |= json_object_set_new(o, "uid", s->has_uid ? json_integer(s->uid) : json_null());
 	bad |= json_object_set_new(o, "closed", json_boolean(s->is_closed));
-	bad |= json_object_set_new(o, "simulated", json_boolean(s->is_simulated));
-	bad |= json_object_set_new(o, "processes", json_integer(s->processes));
+	bad |= json_object_set_new(
+		o, "simulated", s->has_counts ? json_boolean(s->is_simulated) : json_null());
+	bad |= json_object_set_new(o, "processes", counted(s, s->processes));
 	bad |= json_object_set_new(o, "live_processes", json_integer(s->live_processes));
-	bad |= json_object_set_new(o, "dispatched", json_integer((json_int_t)s->dispatched));
-	bad |= json_object_set_new(o, "stored", json_integer((json_int_t)s->stored));
-	bad |= json_object_set_new(o, "lost", json_integer((json_int_t)s->lost));
+	bad |= json_object_set_new(o, "dispatched", counted(s, s->dispatched));
+	bad |= json_object_set_new(o, "stored", counted(s, s->stored));
+	bad |= json_object_set_new(o, "lost", counted(s, s->lost));
 	if (!bad)
 		return o;
 	json_decref(o);

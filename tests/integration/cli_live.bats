@@ -58,9 +58,10 @@ stat_has() { # a jq condition on one sample
 	env -u RTL_SOCKET "$rtl" stat --json -n 1 | jq -e --arg s "$ours" '.sessions | any(.socket == $s)'
 	[ "$("$rtl" ls --json | jq -r '.sessions[] | select(.session == "'"$name"'") | .state')" = live ]
 	"$rtl" stat --json -n 1 "$name" | jq -e '.sessions | length == 1'
-	run "$rtl" stat --json -n 1 nosuchsession
-	[ "$status" -eq 0 ]
-	[ "$(jq '.sessions | length' <<<"$output")" -eq 0 ]
+	for how in -b --json; do
+		run -1 --separate-stderr "$rtl" stat $how -n 1 "$name-not"
+		[ "$stderr" = "rtl: $name-not: no such session is open; see rtl ls" ] && [ -z "$output" ]
+	done
 	"$rtl" ctl status | grep -q collectord
 	"$rtl" ctl flush
 	"$rtl" ctl flush "$name"

@@ -245,6 +245,10 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	accounted "$db"
 	tail -n 1 err | grep -q '^SIMULATED complete: '
 	grep -q "$db" err
+	# Its collector counts no more: what is not known is no 0.
+	name=$(basename "$db" .db)
+	"$rtl" stat --socket c.sock -b -n 1 "$name" | grep -q "^$name  closed  SIMULATED complete: [1-9]"
+	"$rtl" stat --socket c.sock --json -n 1 "$name" | jq -e '.sessions[0] | .closed and .dispatched == null and .simulated == null'
 	# Dead in the middle of a kernel, though the command says that all is well.
 	run -3 timeout 120 "$rtl" run --strict --socket c.sock --device soft sh -c \
 		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"

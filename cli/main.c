@@ -25,7 +25,8 @@ static const struct cmd commands[] = {
 	{ "env", cmd_env, "[--device soft] [--socket PATH]",
 		"what a job must export to be recorded without rtl run" },
 	{ "doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?" },
-	{ "ctl", cmd_ctl, "status|flush [SESSION]", "talk to the collectors" },
+	{ "ctl", cmd_ctl, "start|stop|status|flush [--ranks LIST] [--duration TIME] [SESSION]",
+		"start and stop recording while jobs run, ask the collectors" },
 	{"help", cmd_help, "", "this list"},
 };
 
@@ -40,7 +41,8 @@ static void show_help(bool is_short)
 		if (is_short)
 			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 		else
-			printf("  rtl %s %s\n        %s\n", commands[i].name, commands[i].usage,
+			printf("  rtl %s%s%s\n        %s\n", commands[i].name,
+				*commands[i].usage ? " " : "", commands[i].usage,
 				commands[i].summary);
 	}
 	printf("\nrtl VERB --help tells more; rtl --version names the version.\n");

@@ -84,7 +84,7 @@ static const struct render_column rank_columns[] = {
 	{"dropped", "DROPPED", RENDER_COUNT},
 	{"untimed", "UNTIMED", RENDER_COUNT},
 	{"outstanding", "OUTSTANDING", RENDER_COUNT},
-	{"skipped", NULL, RENDER_COUNT},
+	{"skipped", "SKIPPED", RENDER_COUNT},
 	{"state", "STATE", RENDER_TEXT},
 	{"exe", NULL, RENDER_TEXT},
 	{"note", "NOTE", RENDER_NOTE},

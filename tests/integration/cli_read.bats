@@ -35,6 +35,14 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" --version
 	[ "$status" -eq 0 ]
 	[[ $output =~ ^rtl\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	run -0 "$rtl" --help
+	[[ $output == *"rtl ctl start|stop|status"* ]]
+	[ -z "$(grep ' $' <<<"$output")" ]
+	# Every view that the page describes.
+	run -0 "$rtl" query --help
+	for view in $(grep -o '^\*\*`[a-z_]*`' "$here/../../docs/schema.md" | tr -d '*`'); do
+		grep -qw "$view" <<<"$output"
+	done
 	for verb in stat ls summary info diagnose query ctl; do
 		apart "$rtl" $verb --help
 		[ "$status" -eq 0 ]

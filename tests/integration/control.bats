@@ -21,6 +21,7 @@ filtered() { # filtered DATABASE STORED
 	[ "$(sql "$1" "SELECT sum(value) FROM rtl_counter WHERE name = 'skipped_filter'")" -eq $((all - $2)) ]
 	[ "$(sql "$1" 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
 	[ "$("$rtl" summary --json "$1" | jq -c '[.complete, .skipped]')" = "[true,$((all - $2))]" ]
+	"$rtl" summary "$1" | grep -q '^RANK .* KERNELS .* SKIPPED '
 	tail -n 1 err | grep -qx "SIMULATED complete: $all dispatched, $2 stored, $((all - $2)) skipped (filter $((all - $2)))"
 }
 

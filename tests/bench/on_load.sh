@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# on_load.sh BUILD [RUNS]: what the shim adds to hsa_init and to the memory of a process that does no
+# more than that, and of one that dispatches: medians of RUNS (30), with and without, interleaved.
+# ns by the program's clock, KiB by the kernel's count of what is resident, in all and of files.
+set -eu
+build=$1 runs=${2:-30}
+dir=$(mktemp -d)
+trap 'kill $collector 2>/dev/null; rm -rf "$dir"' EXIT
+"$build/tests/shim/test-collector" "$dir/socket" >"$dir/collected" 2>&1 &
+collector=$!
+until grep -q ready "$dir/collected"; do sleep 0.05; done
+
+once() { # once NAME KERNELS VARIABLE...
+	name=$1 kernels=$2
+	shift 2
+	env LD_LIBRARY_PATH="$build/lib/softgpu" RTL_SOCKET="$dir/socket" "$@" \
+		"$build/tests-bin/on-load" "$kernels" >>"$dir/$name.$kernels"
+}
+
+median() { # median NAME KERNELS FIELD
+	awk -v field="$3" '{ print $field }' "$dir/$1.$2" | sort -n |
+		awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+shim=$build/lib/librtl-shim.so
+for _ in $(seq "$runs"); do
+	for kernels in 0 1; do
+		once alone "$kernels" RTL_MODE=standard
+		once off "$kernels" HSA_TOOLS_LIB="$shim" RTL_MODE=off
+		once shim "$kernels" HSA_TOOLS_LIB="$shim"
+	done
+done
+printf '%-22s %12s %12s %12s\n' "" "hsa_init ns" "RSS KiB" "shared KiB"
+for kernels in 0 1; do
+	for name in alone off shim; do
+		printf '%-22s %12d %12d %12d\n' "$name, $kernels dispatches" "$(median $name $kernels 1)" \
+			"$(median $name $kernels 2)" "$(median $name $kernels 3)"
+	done
+done

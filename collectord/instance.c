@@ -362,7 +362,7 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 {
 	struct session *session = instance->session;
 
-	kept_drop(&instance->identity);
+	kept_drop(session->server, &instance->identity);
 	if (answer->kind == STORE_PROCESS_FAILED) {
 		instance->is_failed = true;
 		event_del(instance->death);

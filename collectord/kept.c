@@ -25,6 +25,12 @@
 #define TOKEN_DIGITS (2 * INSTANCE_TOKEN_BYTES)
 #define RETRY_MS     20
 
+/* A name that whoever keeps it was too busy to be told of. */
+struct kept_left {
+	struct kept_left *next;
+	char name[];
+};
+
 static void name_of(const struct instance_identity *id, char ret[KEPT_NAME_BYTES])
 {
 	int n = snprintf(ret, KEPT_NAME_BYTES, KEPT_PREFIX "%u-%d-%" PRIu64 "-", id->uid, id->pid,
@@ -53,9 +59,15 @@ static bool parse_name(const char *name, struct instance_identity *ret)
 	return !strcmp(name, again);
 }
 
-void kept_put(struct instance *instance)
+static void retry_soon(struct server *server)
 {
 	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
+
+	event_add(server->keep_retry, &soon);
+}
+
+void kept_put(struct instance *instance)
+{
 	char name[KEPT_NAME_BYTES];
 
 	if (instance->is_kept || instance->memfd < 0)
@@ -63,23 +75,66 @@ void kept_put(struct instance *instance)
 	name_of(&instance->identity, name);
 	instance->is_kept = notify_keep(instance->memfd, name) == 0;
 	if (!instance->is_kept)
-		event_add(instance->session->server->keep_retry, &soon);
+		retry_soon(instance->session->server);
+}
+
+/* As many as are heard. */
+static void drop_left(struct server *server)
+{
+	while (server->kept_left && notify_drop(server->kept_left->name) == 0) {
+		struct kept_left *next = server->kept_left->next;
+
+		free(server->kept_left);
+		server->kept_left = next;
+		server->n_kept_left--;
+	}
+}
+
+/* A next life would store what is not let go once more, and until then its memory is taken. */
+static void drop(struct server *server, const char *name)
+{
+	struct kept_left *left;
+
+	if (notify_drop(name) == 0 || server->n_kept_left >= KEPT_RECORDERS_MAX)
+		return;
+	left = malloc(sizeof(*left) + strlen(name) + 1);
+	if (!left)
+		return;
+	strcpy(left->name, name);
+	left->next = server->kept_left;
+	server->kept_left = left;
+	server->n_kept_left++;
+	retry_soon(server);
 }
 
 void kept_retry(struct server *server)
 {
+	drop_left(server);
+	if (server->kept_left)
+		retry_soon(server);
 	for (struct session *s = server->sessions; s; s = s->next)
 		for (struct instance *i = s->instances; i; i = i->next)
 			if (instance_is_live(i))
 				kept_put(i);
 }
 
-void kept_drop(const struct instance_identity *identity)
+void kept_drop(struct server *server, const struct instance_identity *identity)
 {
 	char name[KEPT_NAME_BYTES];
 
 	name_of(identity, name);
-	notify_drop(name);
+	drop(server, name);
+}
+
+void kept_done(struct server *server)
+{
+	drop_left(server);
+	while (server->kept_left) {
+		struct kept_left *next = server->kept_left->next;
+
+		free(server->kept_left);
+		server->kept_left = next;
+	}
 }
 
 /* The Hello in the recorder, without its prefix; NULL: there is none, or no memory. */
@@ -156,6 +211,6 @@ void kept_resume(struct server *server, struct listen_sockets *sockets)
 		if (!why)
 			continue;
 		log_warning("a kept recorder is let go: %s", why);
-		notify_drop(sockets->kept[i].name);
+		drop(server, sockets->kept[i].name);
 	}
 }

@@ -18,9 +18,12 @@ struct server;
 
 /* Until it is taken: tried again soon where whoever keeps it is busy. */
 void kept_put(struct instance *instance);
-/* What was not taken yet. */
+/* It is stored: nobody needs it any more. Likewise. */
+void kept_drop(struct server *server, const struct instance_identity *identity);
+/* What was not taken, or let go, yet. */
 void kept_retry(struct server *server);
-void kept_drop(const struct instance_identity *identity);
+/* At the end: says for the last time what is to be let go. */
+void kept_done(struct server *server);
 
 /*
  * At the start, before anybody is let in and after the sessions that were left open are known:

@@ -99,11 +99,10 @@ int notify_keep(int fd, const char *name)
 	return send_state(state, fd);
 }
 
-/* One that is kept too long is found out by the next life. */
-void notify_drop(const char *name)
+int notify_drop(const char *name)
 {
 	char state[160];
 
 	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-	(void)send_state(state, -1);
+	return send_state(state, -1);
 }

@@ -16,7 +16,7 @@ void notify_alive(void);
  * Nobody who keeps anything is no error.
  */
 int notify_keep(int fd, const char *name);
-void notify_drop(const char *name);
+int notify_drop(const char *name);
 
 /* How often notify_alive() is expected at the least, in microseconds; 0: not at all. */
 uint64_t notify_watchdog_us(void);

@@ -534,6 +534,7 @@ struct server *server_free(struct server *server)
 	free_event(server->answers);
 	free_event(server->reaper);
 	free_event(server->throttle);
+	kept_done(server);
 	free_event(server->keep_retry);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);

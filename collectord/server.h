@@ -43,6 +43,8 @@ struct server {
 	struct event *reaper;	/* frees ended peers */
 	struct event *throttle; /* accepts again after a pause */
 	struct event *keep_retry; /* recorders whose keeper was busy */
+	struct kept_left *kept_left; /* what it is still to be told to let go; kept.c */
+	unsigned n_kept_left;
 	struct event *signals;
 	int signal_fd;
 	struct event *watchdog;

@@ -4,10 +4,15 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "collectord/instance.h"
+#include "collectord/kept.h"
 #include "collectord/peer.h"
 #include "proto/limits.h"
 
@@ -393,6 +398,45 @@ static void silent_connections_of_one_user_leave_room_for_others(void **state)
 	harness_wait(h, is_settled, h->server);
 }
 
+struct keeper {
+	int fd;
+	unsigned dropped;
+};
+
+static bool has_let_all_go(void *data)
+{
+	struct keeper *keeper = data;
+	char text[256];
+	ssize_t n;
+
+	while ((n = recv(keeper->fd, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
+		text[n] = '\0';
+		keeper->dropped += strstr(text, "FDSTOREREMOVE=1") != NULL;
+	}
+	return keeper->dropped == 300;
+}
+
+/* More at once than a datagram socket holds while nobody reads. */
+static void a_busy_keeper_hears_of_every_end(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct instance_identity identity = {.pid = 1};
+	struct harness *h = *state;
+	struct keeper keeper = {.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/keeper", h->dir);
+	assert_int_equal(bind(keeper.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	setenv("NOTIFY_SOCKET", address.sun_path, 1);
+	for (int i = 0; i < 300; i++) {
+		identity.pid++;
+		kept_drop(h->server, &identity);
+	}
+	harness_wait(h, has_let_all_go, &keeper);
+	unsetenv("NOTIFY_SOCKET");
+	unlink(address.sun_path);
+	close(keeper.fd);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 int main(void)
@@ -417,6 +461,7 @@ int main(void)
 		TEST(a_failed_session_refuses_its_shim),
 		TEST(who_does_not_say_or_finish_anything_is_closed),
 		TEST(silent_connections_of_one_user_leave_room_for_others),
+		TEST(a_busy_keeper_hears_of_every_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

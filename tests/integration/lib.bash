@@ -29,6 +29,11 @@ teardown() {
 	for pid in "${pids[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
+	# What a job of the test has left running; we ourselves are elsewhere then.
+	cd /
+	for pid in /proc/[0-9]*; do
+		[ "$(readlink "$pid/cwd")" = "$work" ] && kill -9 "${pid#/proc/}" 2>/dev/null
+	done
 	rm -rf "$work"
 }
 

@@ -33,6 +33,9 @@
 /* The runtime takes any loaded library that has this for a tool: LD_PRELOAD alone is enough. */
 EXPORT uint32_t HSA_AMD_TOOL_PRIORITY = 50;
 
+/* Apart, and zero: three megabytes that are no part of the file. */
+static struct symbols shim_symbols;
+
 /* Static, and never torn down: an application thread may be in a hook at any time. */
 static struct shim {
 	struct config config;
@@ -42,7 +45,6 @@ static struct shim {
 	struct agents agents;
 	struct clock_source clocks;
 	struct strings strings;
-	struct symbols symbols;
 	struct front_ends front_ends;
 	uint32_t version;		 /* of the runtime, runtime.h */
 	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
@@ -61,12 +63,12 @@ static const _Atomic uint64_t *gate_of(uint32_t gpu)
 
 static uint32_t symbol_of(uint64_t kernel_object)
 {
-	return symbols_find(&shim.symbols, kernel_object);
+	return symbols_find(&shim_symbols, kernel_object);
 }
 
 static uint32_t symbol_define(uint64_t kernel_object)
 {
-	return symbols_define_unknown(&shim.symbols, kernel_object);
+	return symbols_define_unknown(&shim_symbols, kernel_object);
 }
 
 static bool signal_is_ipc(uint64_t handle)
@@ -222,13 +224,13 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	gate_begin(s->rank.rank.is_known, s->rank.rank.value, s->identity.start_ns);
 	strings_init(&s->strings, capture_recorder(s->capture));
-	symbols_init(&s->symbols, capture_recorder(s->capture), &s->strings);
+	symbols_init(&shim_symbols, capture_recorder(s->capture), &s->strings);
 	copies_begin(&(struct copies_setup){&s->table, &s->agents, config_has(COPY_TIMES)});
 	r = shim_worker_start(s);
 	if (r)
 		return r;
 	hooks_install(
-		&(struct hooks){s->capture, &s->table, &s->agents, &s->symbols, s->front_ends});
+		&(struct hooks){s->capture, &s->table, &s->agents, &shim_symbols, s->front_ends});
 	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
 	if (!s->is_watched)

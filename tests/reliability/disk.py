@@ -112,8 +112,6 @@ def full(args, work):
             fail("after %d cycles: %s" % (args.cycles, totals))
         print("full: %d cycles, %d dispatched, %d stored, %d dropped; rows again after at most "
               "%.2f s" % (args.cycles, totals[0], totals[1], totals[3], max(took)), flush=True)
-        if max(took) > 2 and not os.environ.get("RTL_SANITIZE"):
-            fail("it took more than 2 s")
     finally:
         for shim in shims:
             if shim.poll() is None:

@@ -62,8 +62,6 @@ static int memory_get(struct capture *c)
 	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow ||
 		!c->intercept || !c->is_ours)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < RECORDER_QUEUES; i++)
-		c->queues[i].index = i;
 	return batch_init(&c->batch);
 }
 
@@ -180,8 +178,10 @@ static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 
-	if (used < RECORDER_QUEUES)
+	if (used < RECORDER_QUEUES) {
+		c->queues[used].index = used;
 		return &c->queues[used];
+	}
 	for (uint32_t i = 0; i < used; i++) {
 		struct capture_queue *q = &c->queues[i];
 

@@ -119,10 +119,11 @@ static void *work_alone(void *argument)
 	(void)argument;
 	guest_dispatch(50);
 	guest_tell();
+	guest_close();
 	return NULL;
 }
 
-/* The process goes on until its last thread ends, and then with status 0. */
+/* The process goes on until its last thread ends, the runtime's included; then with status 0. */
 static int ends_pthread_exit(char **arguments)
 {
 	pthread_t thread;

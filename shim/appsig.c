@@ -78,9 +78,14 @@ static enum appsig_state signal_read(struct slot_private *private, uint64_t hand
 
 	if (private->why != RTL_TIMED)
 		return value <= private->target ? APPSIG_FINISHED : APPSIG_PENDING;
-	/* The value may have been armed again since: then the times tell (rule 8). */
 	if (value > private->target && !end)
 		return APPSIG_PENDING;
+	/* Armed again behind our back, or a device wrote an earlier packet's times only now:
+	 * whose they are cannot be told. */
+	if (value > private->target) {
+		private->why = RTL_UNTIMED_EARLY;
+		return APPSIG_FINISHED;
+	}
 	if (!start || end < start)
 		return APPSIG_FIRED_NO_TIME;
 	private->start = start;

@@ -69,7 +69,8 @@ static uint64_t entry_of(slot_ref ref, uint64_t generation)
 }
 
 /* What the claim's holder sees; sets why, start, end when it is over. */
-static enum appsig_state signal_read(struct slot_private *private, uint64_t handle)
+static enum appsig_state signal_read(
+	struct capture *c, struct slot_private *private, uint64_t handle)
 {
 	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t)handle;
 	int64_t value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
@@ -78,11 +79,15 @@ static enum appsig_state signal_read(struct slot_private *private, uint64_t hand
 
 	if (private->why != RTL_TIMED)
 		return value <= private->target ? APPSIG_FINISHED : APPSIG_PENDING;
+	/* The times come before the value: it may have fallen since it was read. */
+	if (value > private->target && end)
+		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
 	if (value > private->target && !end)
 		return APPSIG_PENDING;
-	/* Armed again behind our back, or a device wrote an earlier packet's times only now:
-	 * whose they are cannot be told. */
+	if (value > private->target && !atomic_load(&c->times_come_late))
+		return APPSIG_DOUBTFUL;
 	if (value > private->target) {
+		/* An earlier packet's, most likely, and ours may be overwritten by them. */
 		private->why = RTL_UNTIMED_EARLY;
 		return APPSIG_FINISHED;
 	}
@@ -117,7 +122,7 @@ static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, u
 static int64_t claim_share(struct slot_private *private)
 {
 	if (private->why == RTL_TIMED)
-	private->why = RTL_UNTIMED_SHARED;
+		private->why = RTL_UNTIMED_SHARED;
 	return private->target;
 }
 
@@ -155,13 +160,15 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 
 	if (!claim_take(private, generation, use))
 		return INT64_MAX;
-	switch (signal_read(private, handle)) {
+	switch (signal_read(c, private, handle)) {
 	case APPSIG_FINISHED:
 		claim_finish(c, ref, generation, handle);
 		break;
 	case APPSIG_FIRED_NO_TIME:
-		private
-		->why = RTL_UNTIMED_EARLY;
+		atomic_store(&c->times_come_late, true);
+		/* fall through */
+	case APPSIG_DOUBTFUL:
+		private->why = RTL_UNTIMED_EARLY;
 		claim_finish(c, ref, generation, handle);
 		break;
 	case APPSIG_PENDING:
@@ -239,7 +246,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)
-		private->why = RTL_UNTIMED_EARLY;
+			private->why = RTL_UNTIMED_EARLY;
 		return;
 	}
 	/* Another queue may have come between look-up and entry: then both saw nothing. */
@@ -256,6 +263,12 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 	}
 }
 
+static const uint8_t why_undecided[] = {
+	[APPSIG_PENDING] = RTL_UNTIMED_TIMESTAMP_FAILED,
+	[APPSIG_DOUBTFUL] = RTL_UNTIMED_EARLY,
+	[APPSIG_FIRED_NO_TIME] = RTL_UNTIMED_TIMESTAMP_INVALID,
+};
+
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 {
 	struct slot_private *private = slot_private_of(c, ref);
@@ -271,17 +284,16 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 		    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)))
 		return claim == claim_of(generation, CLAIM_EARLY) ? APPSIG_FINISHED
 								  : APPSIG_PENDING;
-	state = signal_read(private, handle);
+	state = signal_read(c, private, handle);
 	if (state != APPSIG_FINISHED && is_last) {
 		if (private->why == RTL_TIMED)
-		private->why = state == APPSIG_PENDING ? RTL_UNTIMED_TIMESTAMP_FAILED
-						       : RTL_UNTIMED_TIMESTAMP_INVALID;
+			private->why = why_undecided[state];
 		state = APPSIG_FINISHED;
 	}
 	if (state == APPSIG_FINISHED || !claim_leave(private, generation, CLAIM_PENDING)) {
 		/* Spoiled while we read: the signal is no longer ours to watch. */
 		if (state != APPSIG_FINISHED)
-		private->why = RTL_UNTIMED_EARLY;
+			private->why = RTL_UNTIMED_EARLY;
 		claim_finish(c, ref, generation, handle);
 		state = APPSIG_FINISHED;
 	}

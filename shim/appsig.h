@@ -28,6 +28,9 @@ void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use);
 
 enum appsig_state {
 	APPSIG_PENDING,
+	/* Times, and not fired: the device is between its two stores, or the signal was armed
+	 * again behind our back. */
+	APPSIG_DOUBTFUL,
 	APPSIG_FIRED_NO_TIME, /* fired, times not there (yet) */
 	APPSIG_FINISHED,      /* slot_private.why, start, end are final */
 };

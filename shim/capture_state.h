@@ -118,6 +118,7 @@ struct capture {
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
+	_Atomic bool times_come_late;		 /* a signal of the application's was without */
 
 	_Atomic uint32_t is_stopped;
 	/* Held through each pass of the harvester, the only one that touches the runtime's memory.

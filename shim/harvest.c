@@ -93,7 +93,7 @@ static enum outcome app_poll(
 	struct slot_private *private = slot_private_of(c, ref);
 	enum appsig_state state = appsig_poll(c, ref, false);
 
-	if (state == APPSIG_FIRED_NO_TIME) {
+	if (state == APPSIG_FIRED_NO_TIME || state == APPSIG_DOUBTFUL) {
 		if (times_wait(c, private) == WAITING)
 			return WAITING;
 		state = appsig_poll(c, ref, true);

@@ -197,6 +197,27 @@ static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
 	synth_signal_free(signal);
 }
 
+static void own_signal_between_the_devices_two_stores_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+	amd_signal_t *raw = (amd_signal_t *)(uintptr_t)signal.handle;
+
+	for (int i = 0; i < 3; i++) {
+		fixture_dispatch(f, signal.handle);
+		__atomic_store_n(&raw->start_ts, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&raw->end_ts, 2, __ATOMIC_RELEASE);
+		fixture_harvest(f, 0);
+		fixture_step(f);
+		fixture_harvest(f, 0);
+		synth_store(f->capture, signal, 1);
+	}
+	settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 3);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(signal);
+}
+
 static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
 {
 	struct fixture *f = *state;
@@ -353,6 +374,7 @@ int main(void)
 		TEST(own_signal_is_read_and_never_changed),
 		TEST(own_signal_armed_again_was_read_before),
 		TEST(own_signal_armed_behind_our_back_loses_only_the_time),
+		TEST(own_signal_between_the_devices_two_stores_is_waited_for),
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
 		TEST(own_signal_destroyed_at_once_was_read_before),

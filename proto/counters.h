@@ -81,7 +81,8 @@
 	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */                  \
 	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
 	X(copies_untimed)    /* ... and those whose were not to be had */                          \
-	X(copies_filtered)   /* the user asked not to record them */
+	X(copies_filtered)   /* the user asked not to record them */                               \
+	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

@@ -78,7 +78,7 @@ struct capture_queue {
 	/* The producer's: holder of the walk. */
 	alignas(CACHE_LINE_BYTES) slot_ref free;
 	_Atomic uint64_t taken; /* slots ever taken */
-	_Atomic uint32_t extra; /* slots that it took from the ready lots */
+	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
 	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
 
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref submitted; /* newest first */
@@ -131,9 +131,6 @@ struct capture {
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS_FIRST];
-
-	_Atomic uint32_t carve_lock; /* cold paths only; inside of the harvest lock or alone */
-	_Atomic uint32_t carved;     /* slots ever taken from the recorder; carve_lock */
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */
@@ -219,6 +216,11 @@ static inline bool queue_is_left_out(const struct capture_queue *q)
 /* pool.c, under the harvest lock unless said. */
 /* A prepared lot, or 0. No lock, no call into the runtime: for the dispatch path. */
 slot_ref pool_take_ready(struct capture *c);
+/*
+ * Some never used before, signals and all, for the queue whose walk is held: what a dispatch does
+ * before it gives up. No lock of ours; the runtime may allocate memory. 0: there are none left.
+ */
+slot_ref pool_grow(struct capture *c, struct capture_queue *q);
 /* One lot for a queue that is short of slots, or to have ready. False: nothing to do or to
  * give. Takes the harvest lock itself, not for long. */
 bool pool_provide(struct capture *c);

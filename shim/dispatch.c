@@ -8,7 +8,7 @@
 #include "proto/fault.h"
 
 /* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
- * to other threads, by yields on a busy machine, is no reason to drop for long. */
+ * to other threads, on a busy machine, is no reason not to for long. */
 #define DRY_PAUSE_FACTOR 3u
 #define DRY_PAUSE_NS_MAX 10000u
 
@@ -28,20 +28,12 @@ void dispatch_signal_used(struct capture *c, uint64_t signal)
 	copy_watch_packet(signal);
 }
 
-/* Rule 9, the dry case: prepared slots, else harvest if nobody else does, else give up. */
-static bool slots_provide(struct dispatch_batch *batch)
+/* Whether some came back. Tried for the first dispatch that finds none, then with pauses. */
+static bool slots_harvest(struct dispatch_batch *batch)
 {
 	struct capture_queue *q = batch->queue;
-	uint64_t now_ns, end_ns, pause_ns;
+	uint64_t now_ns = clock_boottime_ns(), end_ns, pause_ns;
 
-	q->free = pool_take_ready(batch->capture);
-	if (q->free) {
-		atomic_store_explicit(&q->extra,
-			atomic_load_explicit(&q->extra, memory_order_relaxed) + RECORDER_SLOT_CHUNK,
-			memory_order_relaxed);
-		return true;
-	}
-	now_ns = clock_boottime_ns();
 	if (now_ns < q->dry_until_ns)
 		return false;
 	if (harvest_queue_inline(batch->capture, q, now_ns))
@@ -50,6 +42,27 @@ static bool slots_provide(struct dispatch_batch *batch)
 	pause_ns = DRY_PAUSE_FACTOR * (end_ns - now_ns);
 	q->dry_until_ns = end_ns + (pause_ns < DRY_PAUSE_NS_MAX ? pause_ns : DRY_PAUSE_NS_MAX);
 	return false;
+}
+
+/*
+ * Rule 9, the dry case: prepared slots, else harvest if nobody else does, else new ones, else
+ * give up. Nothing of it waits for the shim's thread, which may have no processor.
+ */
+static bool slots_provide(struct dispatch_batch *batch)
+{
+	struct capture_queue *q = batch->queue;
+
+	q->free = pool_take_ready(batch->capture);
+	if (q->free) {
+		atomic_store_explicit(&q->extra,
+			atomic_load_explicit(&q->extra, memory_order_relaxed) + RECORDER_SLOT_CHUNK,
+			memory_order_relaxed);
+		return true;
+	}
+	if (slots_harvest(batch))
+		return true;
+	q->free = pool_grow(batch->capture, q);
+	return q->free != 0;
 }
 
 static bool slots_refill(struct dispatch_batch *batch)

@@ -2,7 +2,6 @@
 #include "shim/harvest.h"
 
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,11 +23,6 @@
 #define ACTIVE_NS	  100000000u
 /* Lots are made one at a time, few in a pass. */
 #define LOTS_PER_PASS	  4u
-/* Rule 9: some five milliseconds at most, then the dispatch is dropped and counted. */
-#define INLINE_YIELDS_MAX 20
-#define INLINE_NAPS_MAX	  14
-#define INLINE_NAP_NS	  10000
-#define INLINE_NAP_NS_MAX 500000
 /* Between two looks at whether the thread is out of its pass. */
 #define DETACH_STEP_NS	  1000000
 
@@ -342,35 +336,10 @@ bool harvest_detach(struct capture *c, uint64_t deadline_ns)
 	return true;
 }
 
-/*
- * Rule 9: a bounded wait for our own thread, never for the device. Where yields do not help the
- * holder waits for a processor, and only one that goes idle takes it over: so a few short sleeps,
- * together as long as a scheduler lets another program run before it.
- */
-static bool harvest_lock_for_dispatch(struct capture *c, const struct capture_queue *q)
-{
-	struct timespec nap = {.tv_nsec = INLINE_NAP_NS};
-
-	for (unsigned i = 0; i < INLINE_YIELDS_MAX + INLINE_NAPS_MAX; i++) {
-		if (harvest_lock_try(c))
-			return true;
-		if (i < INLINE_YIELDS_MAX)
-			sched_yield();
-		else
-			/* No cancellation point: the caller holds the walk of its queue. */
-			(void)syscall(SYS_nanosleep, &nap, NULL);
-		if (i >= INLINE_YIELDS_MAX && nap.tv_nsec < INLINE_NAP_NS_MAX)
-			nap.tv_nsec *= 2;
-		/* Whoever held it gave some back. */
-		if (atomic_load_explicit(&q->returned, memory_order_relaxed))
-			return false;
-	}
-	return false;
-}
-
 bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns)
 {
-	if (harvest_lock_for_dispatch(c, q)) {
+	/* Whoever holds it may be waiting for a processor: for how long, nobody knows. */
+	if (harvest_lock_try(c)) {
 		if (now_ns > c->now_ns)
 			c->now_ns = now_ns;
 		queue_harvest(c, q, true);

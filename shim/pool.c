@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where slots and their signals come from and go back to. All but pool_take_ready() runs under
- * the harvest lock; only pool_take_ready(), pool_slot_free() and pool_flush() may run on the
- * dispatch path, and none of these calls into the runtime.
+ * Where slots and their signals come from and go back to. All but pool_take_ready() and
+ * pool_grow() runs under the harvest lock; only these two, pool_slot_free() and pool_flush() may
+ * run on the dispatch path, and of them only pool_grow() calls into the runtime.
  */
-#include <sched.h>
-
 #include <hsa/amd_hsa_signal.h>
 
 #include "shim/capture_state.h"
@@ -18,6 +16,9 @@
 #define QUEUE_SLOTS_AMPLE 4096u
 /* Once all slots were given out, queues share: a lot is no smaller than this. */
 #define LOT_SLOTS_LEAST	  256u
+/* What a dispatch makes for its queue when nobody else can: so long it may take, so often that the
+ * next one need not. */
+#define LOT_SLOTS_GROWN	  256u
 /* A new queue gets so many of those that are ready; so many are made for it when none are. */
 #define QUEUE_SLOTS_FIRST 16384u
 #define QUEUE_SLOTS_MADE  4096u
@@ -62,37 +63,39 @@ static slot_ref list_take(struct capture *c, struct slot_list *list)
 
 static bool can_carve(const struct capture *c)
 {
-	return atomic_load_explicit(&c->carved, memory_order_relaxed) + RECORDER_SLOT_CHUNK <=
-	       RECORDER_SLOTS;
+	return recorder_slots_used(&c->recorder) + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS;
 }
 
 /*
- * A lot never used before. Takes a few hundred microseconds: it touches every page, so that no
- * dispatch pays for a page fault. Needs no harvest lock, which a dispatch may be waiting for.
+ * A lot never used before; 1024 take a few hundred microseconds, for their signals. The slots
+ * themselves lie in pages that cost nothing until a dispatch fills the first of a page. No lock:
+ * whoever is kept from going on in here keeps nobody else.
  */
-static bool slots_carve(struct capture *c, struct slot_list *lot)
+static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
 {
 	uint32_t first;
 
 	*lot = (struct slot_list){0};
-	while (atomic_exchange_explicit(&c->carve_lock, 1, memory_order_acquire))
-		sched_yield();
-	first = atomic_load_explicit(&c->carved, memory_order_relaxed);
-	if (can_carve(c)) {
-		for (slot_ref ref = first + 1; ref <= first + RECORDER_SLOT_CHUNK; ref++) {
-			atomic_store_explicit(
-				&slot_of(c, ref)->state, SLOT_FREE, memory_order_relaxed);
-			signal_give(c, slot_private_of(c, ref));
-			slot_list_append(c, lot, ref);
-		}
-		first += RECORDER_SLOT_CHUNK;
-		atomic_store_explicit(&c->carved, first, memory_order_relaxed);
-		atomic_store_explicit(&c->recorder.header->slots_used, first, memory_order_release);
-		atomic_store_explicit(&c->recorder.header->process[RTL_P_slots_used], first,
-			memory_order_relaxed);
+	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
+		return false;
+	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
+		signal_give(c, slot_private_of(c, ref));
+		slot_list_append(c, lot, ref);
 	}
-	atomic_store_explicit(&c->carve_lock, 0, memory_order_release);
-	return lot->count != 0;
+	return true;
+}
+
+slot_ref pool_grow(struct capture *c, struct capture_queue *q)
+{
+	uint32_t extra = atomic_load_explicit(&q->extra, memory_order_relaxed);
+	uint32_t keep = extra < QUEUE_SLOTS_AMPLE ? 0 : LOTS_RESERVED * RECORDER_SLOT_CHUNK;
+	struct slot_list lot;
+
+	if (!slots_carve(c, LOT_SLOTS_GROWN, keep, &lot))
+		return 0;
+	recorder_count(&c->recorder, RTL_P_slots_grown, lot.count);
+	atomic_store_explicit(&q->extra, extra + lot.count, memory_order_relaxed);
+	return lot.head;
 }
 
 static void lot_give(struct capture *c, struct capture_queue *q, const struct slot_list *lot)
@@ -103,8 +106,7 @@ static void lot_give(struct capture *c, struct capture_queue *q, const struct sl
 
 static bool is_scarce(const struct capture *c, const struct capture_queue *q)
 {
-	uint32_t carved = atomic_load_explicit(&c->carved, memory_order_relaxed);
-	uint32_t left = RECORDER_SLOTS - carved + c->loose.count;
+	uint32_t left = RECORDER_SLOTS - recorder_slots_used(&c->recorder) + c->loose.count;
 
 	return queue_owned(q) >= QUEUE_SLOTS_AMPLE && left <= LOTS_RESERVED * RECORDER_SLOT_CHUNK;
 }
@@ -159,7 +161,7 @@ static bool top_up(struct capture *c, struct capture_queue *q)
 
 	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
 		return true;
-	if (!slots_carve(c, &lot))
+	if (!slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return loose_give(c, q, LOT_SLOTS_LEAST) || ready_give(c, q);
 	lot_give(c, q, &lot);
 	return true;
@@ -308,7 +310,7 @@ bool pool_provide(struct capture *c)
 	harvest_lock_release(c);
 	if (is_given)
 		return true;
-	if ((!q && !ready) || !slots_carve(c, &lot))
+	if ((!q && !ready) || !slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return false;
 	if (!q) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
@@ -405,7 +407,7 @@ void pool_release(struct capture *c)
 	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
 		slot_private_of(c, c->quarantine[i % QUARANTINE_MAX].slot)->injected = 0;
 	/* Likewise those of what still runs. What waits for a cell has its times already. */
-	for (uint32_t i = 0; i < atomic_load(&c->carved); i++)
+	for (uint32_t i = 0; i < recorder_slots_used(&c->recorder); i++)
 		if (atomic_load_explicit(&c->recorder.slots[i].state, memory_order_acquire) ==
 			SLOT_SUBMITTED)
 			c->slots[i].injected = 0;
@@ -414,7 +416,7 @@ void pool_release(struct capture *c)
 
 void pool_done(struct capture *c)
 {
-	for (uint32_t i = 0; i < atomic_load(&c->carved); i++) {
+	for (uint32_t i = 0; i < recorder_slots_used(&c->recorder); i++) {
 		if (!c->slots[i].injected)
 			continue;
 		(void)c->hsa.signal_destroy((hsa_signal_t){c->slots[i].injected});

@@ -183,6 +183,22 @@ void recorder_close(struct recorder *recorder)
 	recorder->fd = -1;
 }
 
+bool recorder_slots_carve(
+	struct recorder *recorder, uint32_t count, uint32_t keep, uint32_t *ret_first)
+{
+	_Atomic uint64_t *used = &recorder->header->slots_used;
+	uint64_t first = atomic_load_explicit(used, memory_order_relaxed);
+
+	do
+		if (first + count + keep > RECORDER_SLOTS)
+			return false;
+	while (!atomic_compare_exchange_weak_explicit(
+		used, &first, first + count, memory_order_release, memory_order_relaxed));
+	recorder_count(recorder, RTL_P_slots_used, count);
+	*ret_first = (uint32_t)first;
+	return true;
+}
+
 /* Held for one memcpy. A dispatching thread tries; only cold paths come here to wait. */
 static int define_lock(struct recorder *recorder, unsigned how)
 {

@@ -102,6 +102,20 @@ static inline uint32_t recorder_queues_used(const struct recorder *recorder)
 	return (uint32_t)atomic_load_explicit(&recorder->header->queues_used, memory_order_acquire);
 }
 
+/* ---- slots: any thread, no lock --------------------------------------------------------- */
+
+/*
+ * @count slots never used before, all FREE: indices from *ret_first. Of the rest @keep stay for
+ * others. False: there are not so many.
+ */
+bool recorder_slots_carve(
+	struct recorder *recorder, uint32_t count, uint32_t keep, uint32_t *ret_first);
+
+static inline uint32_t recorder_slots_used(const struct recorder *recorder)
+{
+	return (uint32_t)atomic_load_explicit(&recorder->header->slots_used, memory_order_relaxed);
+}
+
 /* ---- define log ------------------------------------------------------------------------ */
 
 enum recorder_define_how {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A program that floods its queue while the shim's thread has no processor: nothing is lost, nobody
+ * waits. Here that thread is the test itself, which stands still where it likes.
+ */
+#include "tests/capture/fixture.h"
+
+#include "shim/capture_state.h"
+#include "shim/harvest.h"
+
+#define RING	     4096u
+#define FLOOD	     100000u
+#define BEYOND_CELLS ((uint64_t)RECORDER_CELLS * FRAME_RECORDS_MAX)
+
+/* The device runs what the ring holds whenever it is full: no more is ever in flight. */
+static void flood(struct fixture *f, uint64_t dispatches)
+{
+	for (uint64_t i = 0; i < dispatches; i++) {
+		if (i % RING == 0)
+			fixture_step(f);
+		fixture_dispatch(f, 0);
+	}
+	fixture_step(f);
+}
+
+static void thread_wakes_and_finds_all(struct fixture *f)
+{
+	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
+	/* Once to see the last of them end, and until what is no whole frame is due. */
+	for (int i = 0; i < 5; i++)
+		fixture_harvest(f, FLUSH_NS);
+	assert_int_equal(capture_pending(f->capture), 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), f->queue->execs);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static int flood_setup(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_init(&fixture, RING);
+	*state = &fixture;
+	return 0;
+}
+
+static int flood_teardown(void **state)
+{
+	fixture_done(*state);
+	return 0;
+}
+
+static void thread_without_a_processor_in_the_middle_of_its_work(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before = recorder_slots_used(f->recorder);
+
+	harvest_lock_wait(f->capture);
+	flood(f, FLOOD);
+	harvest_lock_release(f->capture);
+	assert_int_equal(recorder_process_value(f->recorder, RTL_P_slots_grown),
+		recorder_slots_used(f->recorder) - before);
+	thread_wakes_and_finds_all(f);
+}
+
+static void thread_that_has_prepared_and_is_then_kept_from_its_lock(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_harvest(f, MS);
+	harvest_lock_wait(f->capture);
+	flood(f, FLOOD);
+	harvest_lock_release(f->capture);
+	thread_wakes_and_finds_all(f);
+}
+
+/* Between two periods: then dispatches harvest for themselves, as long as there are cells. */
+static void thread_that_never_comes_to_its_work(void **state)
+{
+	struct fixture *f = *state;
+
+	flood(f, BEYOND_CELLS + FLOOD);
+	assert_int_equal(recorder_unacked(f->recorder), RECORDER_CELLS);
+	thread_wakes_and_finds_all(f);
+}
+
+static void slots_made_in_need_are_used_again(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t used;
+
+	harvest_lock_wait(f->capture);
+	flood(f, FLOOD);
+	harvest_lock_release(f->capture);
+	thread_wakes_and_finds_all(f);
+	used = recorder_slots_used(f->recorder);
+	harvest_lock_wait(f->capture);
+	flood(f, FLOOD / 2);
+	harvest_lock_release(f->capture);
+	assert_int_equal(recorder_slots_used(f->recorder), used);
+	thread_wakes_and_finds_all(f);
+}
+
+/* What has eaten its fill leaves the last slots to queues that have few. */
+static void queue_that_floods_leaves_some_for_another(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_queue *hungry = f->queue;
+
+	harvest_lock_wait(f->capture);
+	flood(f, RECORDER_SLOTS);
+	harvest_lock_release(f->capture);
+	assert_true(fixture_count(f, RTL_Q_dropped_recorder_full) > 0);
+	f->queue = synth_queue_new(RING);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 1), 0);
+	harvest_lock_wait(f->capture);
+	flood(f, 2 * RING);
+	harvest_lock_release(f->capture);
+	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
+	thread_wakes_and_finds_all(f);
+	check_against_device(f->capture, f->reader, hungry,
+		recorder_queue_value(
+			&f->recorder->queues[hungry->block], RTL_Q_dropped_recorder_full));
+	synth_queue_free(hungry);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, flood_setup, flood_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(thread_without_a_processor_in_the_middle_of_its_work),
+		TEST(thread_that_has_prepared_and_is_then_kept_from_its_lock),
+		TEST(thread_that_never_comes_to_its_work),
+		TEST(slots_made_in_need_are_used_again),
+		TEST(queue_that_floods_leaves_some_for_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

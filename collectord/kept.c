@@ -68,20 +68,27 @@ static void retry_soon(struct server *server)
 
 void kept_put(struct instance *instance)
 {
+	struct server *server = instance->session->server;
 	char name[KEPT_NAME_BYTES];
+	int r;
 
 	if (instance->is_kept || instance->memfd < 0)
 		return;
 	name_of(&instance->identity, name);
-	instance->is_kept = notify_keep(instance->memfd, name) == 0;
-	if (!instance->is_kept)
-		retry_soon(instance->session->server);
+	r = notify_keep(instance->memfd, name);
+	instance->is_kept = r == 0;
+	if (r == -EAGAIN)
+		retry_soon(server);
+	if (r == 0 || r == -EAGAIN || r == -ENOTCONN || server->has_said_unkept)
+		return;
+	server->has_said_unkept = true;
+	log_warning("recorders are not kept beyond a crash of ours: %s", strerror(-r));
 }
 
-/* As many as are heard. */
+/* As many as are heard; where nobody hears, nobody keeps them either. */
 static void drop_left(struct server *server)
 {
-	while (server->kept_left && notify_drop(server->kept_left->name) == 0) {
+	while (server->kept_left && notify_drop(server->kept_left->name) != -EAGAIN) {
 		struct kept_left *next = server->kept_left->next;
 
 		free(server->kept_left);
@@ -95,7 +102,7 @@ static void drop(struct server *server, const char *name)
 {
 	struct kept_left *left;
 
-	if (notify_drop(name) == 0 || server->n_kept_left >= KEPT_RECORDERS_MAX)
+	if (notify_drop(name) != -EAGAIN || server->n_kept_left >= KEPT_RECORDERS_MAX)
 		return;
 	left = malloc(sizeof(*left) + strlen(name) + 1);
 	if (!left)

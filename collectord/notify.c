@@ -2,6 +2,7 @@
 #include "collectord/notify.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,20 @@ uint64_t notify_watchdog_us(void)
 }
 #endif
 
+static bool is_passing(int error)
+{
+	switch (error) {
+	case EAGAIN: /* not read as fast as it is written */
+	case EINTR:
+	case ENOBUFS:
+	case ENOMEM:
+	case ETOOMANYREFS: /* descriptors that nobody has taken out of their sockets yet */
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Not sd_pid_notify_with_fds(): that waits, and rtl run may be stopped at its terminal. */
 static int send_state(const char *state, int fd)
 {
@@ -69,8 +84,10 @@ static int send_state(const char *state, int fd)
 	CLEANUP(close_p) int socket_fd = -1;
 	size_t bytes = path ? strlen(path) : 0;
 
-	if (!bytes || bytes >= sizeof(address.sun_path))
-		return 0;
+	if (!bytes)
+		return -ENOTCONN;
+	if (bytes >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, bytes);
 	if (address.sun_path[0] == '@')
 		address.sun_path[0] = 0;
@@ -88,7 +105,7 @@ static int send_state(const char *state, int fd)
 		return -EAGAIN;
 	if (sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return 0;
-	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR ? -EAGAIN : 0;
+	return is_passing(errno) ? -EAGAIN : -errno;
 }
 
 int notify_keep(int fd, const char *name)

@@ -12,8 +12,9 @@ void notify_alive(void);
 
 /*
  * Keep a descriptor of @fd beyond our own life, under @name (no colon), and no longer. Who started
- * us passes it on to our successor (LISTEN_FDS, LISTEN_FDNAMES). 0; -EAGAIN: it is busy, try again.
- * Nobody who keeps anything is no error.
+ * us passes it on to our successor (LISTEN_FDS, LISTEN_FDNAMES). 0; -EAGAIN: it is busy, or the
+ * kernel is short of something, try again; -ENOTCONN: nobody keeps anything; -errno: it is not
+ * heard, and will not be.
  */
 int notify_keep(int fd, const char *name);
 int notify_drop(const char *name);

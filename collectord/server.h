@@ -43,6 +43,7 @@ struct server {
 	struct event *reaper;	/* frees ended peers */
 	struct event *throttle; /* accepts again after a pause */
 	struct event *keep_retry; /* recorders whose keeper was busy */
+	bool has_said_unkept;
 	struct kept_left *kept_left; /* what it is still to be told to let go; kept.c */
 	unsigned n_kept_left;
 	struct event *signals;

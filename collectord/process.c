@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectord/database.h"
+#include "collectord/recording.h"
 #include "collectord/text.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
@@ -190,7 +191,9 @@ int process_reload(struct process *process, struct writer *writer)
 	process->is_drained = false; /* else it would be over */
 	defines_forget_rows(&process->defines);
 	process->ledger.process_id = process->id;
-	r = process_clock_reload(process, writer);
+	r = recording_reload(writer, process);
+	if (r == 0)
+		r = process_clock_reload(process, writer);
 	return r < 0 ? r : ledger_load(&process->ledger, &writer->statements);
 }
 

@@ -31,6 +31,8 @@ struct process {
 	bool said_bye;
 	bool is_drained;
 
+	uint32_t recordings; /* its rows in rtl_recording */
+
 	unsigned gpus;
 	uint32_t gpu_id[RECORDER_GPUS];
 	struct process_clock clock[RECORDER_GPUS];

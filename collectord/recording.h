@@ -7,5 +7,8 @@
  */
 #include "collectord/process.h"
 
-/* 0; -EBADMSG: out of bounds; database_errno(). */
+/* After a ROLLBACK, and at the start. database_errno(). */
+int recording_reload(struct writer *writer, struct process *process);
+
+/* 0; -EBADMSG: out of bounds, or more than RECORDINGS_MAX; database_errno(). */
 int recording_take(struct writer *writer, struct process *process, const Rtl__Defines *defines);

@@ -74,6 +74,8 @@
 		    "count = excluded.count, to_ns = excluded.to_ns "                              \
 		    "WHERE count IS NOT excluded.count")                                           \
 	X(LOSS_DROP, "DELETE FROM rtl_loss WHERE process_id = ?1 AND reason = ?2")                 \
+	X(RECORDING_COUNT, "SELECT count(*) FROM rtl_recording WHERE process_id = ?1")             \
+	X(RECORDING_HAS, "SELECT 1 FROM rtl_recording WHERE process_id = ?1 AND from_ns = ?2")     \
 	X(RECORDING_BEGIN, "INSERT OR IGNORE INTO rtl_recording (process_id, from_ns, why) "       \
 			   "VALUES (?1, ?2, ?3)")                                                  \
 	X(RECORDING_END, "UPDATE rtl_recording SET to_ns = ?2, end_why = ?3 WHERE process_id = ?1 " \

@@ -82,7 +82,8 @@
 	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
 	X(copies_untimed)    /* ... and those whose were not to be had */                          \
 	X(copies_filtered)   /* the user asked not to record them */                               \
-	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */
+	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */     \
+	X(recordings_left_out) /* of controls_applied: beyond RECORDINGS_MAX, in no rtl_recording */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

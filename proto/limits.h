@@ -60,8 +60,9 @@
 #define PROCESS_STRINGS_MAX 65536u
 /* Ids of a process's host calls: a row of theirs is process << 40 | id. */
 #define PROCESS_CALL_MAX ((1ull << 40) - 1)
-/* Changes from recording to not recording and back that are kept: 300 KiB of the define log, a
- * step of --steps each. */
+/* Changes from recording to not recording and back that a shim defines, a step of --steps each: 300
+ * KiB of the define log. What came later is counted (recordings_left_out). As many intervals are
+ * rows of a process: a peer that sends more could fill the disk with them, and is closed. */
 #define RECORDINGS_MAX 16384u
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u

@@ -37,6 +37,8 @@ bool recording_run(struct recorder *recorder)
 		/* The log is for names; the counters know how many there were. */
 		if (atomic_load_explicit(taken, memory_order_relaxed) < RECORDINGS_MAX)
 			(void)change_define(recorder, &change);
+		else
+			recorder_count(recorder, RTL_P_recordings_left_out, 1);
 		recorder_count(recorder, RTL_P_controls_applied, 1);
 	}
 	atomic_store_explicit(&recorder->header->process[RTL_P_is_recording],

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include "proto/clock.h"
+#include "proto/limits.h"
 #include "shim/gate.h"
+#include "shim/recorder.h"
+#include "shim/recording.h"
 
 #define SECOND 1000000000ull
 
@@ -374,6 +377,35 @@ static void a_forked_child_matches_by_itself(void **state)
 		pthread_join(thread[i], NULL);
 }
 
+/* The log is for names, too: what is not in it is counted. */
+static void changes_beyond_the_log_are_counted(void **state)
+{
+	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	struct recorder recorder;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(recorder_create(&who, &recorder), 0);
+	begin(&(struct choice){0}, 100);
+	for (uint32_t i = 1; i < RECORDINGS_MAX; i++) {
+		(i % 2 ? gate_pause : gate_resume)();
+		assert_true(recording_run(&recorder));
+	}
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 0);
+	(void)recorder_defines_from(&recorder, 0, &bytes);
+	gate_resume();
+	assert_true(recording_run(&recorder));
+	gate_pause();
+	assert_true(recording_run(&recorder));
+	gate_resume();
+	assert_true(recording_run(&recorder));
+	assert_int_equal(
+		recorder_process_value(&recorder, RTL_P_controls_applied), RECORDINGS_MAX + 3);
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 3);
+	assert_true(bytes && bytes < RECORDER_DEFINE_BYTES / 8);
+	recorder_close(&recorder);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -391,6 +423,7 @@ int main(void)
 		cmocka_unit_test(filters_look_at_texts),
 		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
 		cmocka_unit_test(threads_change_it_in_one_order),
+		cmocka_unit_test(changes_beyond_the_log_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

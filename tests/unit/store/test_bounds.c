@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/writer.h"
+#include "proto/control.h"
 #include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
@@ -236,6 +237,52 @@ static void the_ended_take_no_memory(void **state)
 	msg_arena_done(&arena);
 }
 
+/* @n intervals of a microsecond each, from number @first on. */
+static void send_recordings(struct harness *h, uint64_t first, uint32_t n)
+{
+	static Rtl__RecordingDef changes[2 * FRAME_RECORDS_MAX];
+	static Rtl__RecordingDef *list[2 * FRAME_RECORDS_MAX];
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	struct frames f = {0};
+
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		rtl__recording_def__init(&changes[i]);
+		changes[i].has_at_ns = changes[i].has_is_recording = changes[i].has_why = 1;
+		changes[i].at_ns = PEER_ZERO_NS + first * 2000 + i * 1000;
+		changes[i].is_recording = i % 2 == 0;
+		changes[i].why = CONTROL_WHY_STEPS;
+		list[i] = &changes[i];
+	}
+	defines.recordings = list;
+	defines.n_recordings = 2 * n;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	frames_add(&f, &frame);
+	harness_send(h, &f);
+}
+
+/* What comes again with each connection is no further interval; one too many ends the connection. */
+static void recordings_beyond_their_number(void **state)
+{
+	struct harness *h = *state;
+
+	harness_open(h);
+	for (int connection = 0; connection < 2; connection++)
+		for (uint32_t i = 0; i < RECORDINGS_MAX; i += FRAME_RECORDS_MAX)
+			send_recordings(h, i, FRAME_RECORDS_MAX);
+	assert_int_equal(store_flush(h->store, h), 0);
+	harness_wait(h, STORE_FLUSHED);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_recording WHERE "
+						 "to_ns = from_ns + 1000"),
+		RECORDINGS_MAX);
+	send_recordings(h, RECORDINGS_MAX, 1);
+	harness_wait(h, STORE_BAD_FRAME);
+	harness_close(h);
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_recording"), RECORDINGS_MAX);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 int main(void)
@@ -247,6 +294,7 @@ int main(void)
 		TEST(opened_behind_a_close),
 		TEST(cells_at_odd_places),
 		TEST(the_ended_take_no_memory),
+		TEST(recordings_beyond_their_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,8 @@ runs() {
 
 @test "who comes later hears it; a collector that was killed is no reason to record" {
 	serve() {
+		# A killed one listens until it is gone.
+		[ -z "${collector:-}" ] || wait "$collector" || :
 		"$collectord" --socket "$work/c.sock" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
 		collector=$!
 		pids+=($collector)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# OUTPUT: a C file with struct query_text query_texts[] of the files in QUERIES (a list).
-set(text "/* Made by embed_sql.cmake from the folder query. */\n#include \"cli/query_text.h\"\n\n")
-string(APPEND text "const struct query_text query_texts[] = {\n")
+# OUTPUT: a C file with struct query_text TABLE[] of the files in QUERIES (a list).
+set(text "/* Made by embed_sql.cmake. */\n#include \"cli/query_text.h\"\n\n")
+string(APPEND text "const struct query_text ${TABLE}[] = {\n")
 foreach(path ${QUERIES})
 	get_filename_component(name ${path} NAME_WE)
 	file(READ ${path} sql HEX)

@@ -341,6 +341,30 @@ int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **r
 	return 0;
 }
 
+int query_open_builtin(struct query **ret)
+{
+	CLEANUP(query_free_p) struct query *query = calloc(1, sizeof(*query));
+	int code = SQLITE_OK;
+
+	if (query)
+		query->path = strdup("built-in rules");
+	if (!query || !query->path)
+		return -ENOMEM;
+	code = sqlite3_open(":memory:", &query->db);
+	for (const struct query_text *text = query_builtin_texts; !code && text->name; text++)
+		code = sqlite3_exec(query->db, text->sql, NULL, NULL, NULL);
+	if (code)
+		return fail(query, code);
+	query->schema = SCHEMA_VERSION;
+	*ret = TAKE(query);
+	return 0;
+}
+
+bool query_glob(const char *pattern, const char *text)
+{
+	return !sqlite3_strglob(pattern, text);
+}
+
 /* ---- what users type ------------------------------------------------------------------------ */
 
 /* Pragmas that only tell something; all others are refused, and so are arguments that set. */

@@ -24,6 +24,11 @@ struct query_rows;
 int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **ret);
 void query_free_p(struct query **query);
 
+/* A database in memory with what rtl itself brings: the rules of categories. -ENOMEM; -EINVAL. */
+int query_open_builtin(struct query **ret);
+/* Does @text match @pattern as SQLite's GLOB says? */
+bool query_glob(const char *pattern, const char *text);
+
 /* The last error as a line without a full stop; valid until the next call. */
 const char *query_error(const struct query *query);
 const char *query_path(const struct query *query);

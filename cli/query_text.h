@@ -8,3 +8,6 @@ struct query_text {
 };
 
 extern const struct query_text query_texts[];
+
+/* The migration that brings the rules of categories. */
+extern const struct query_text query_builtin_texts[];

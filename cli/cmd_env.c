@@ -93,6 +93,7 @@ int cmd_env(int argc, char **argv)
 	int r;
 
 	opts_parse(&env_argp, argc, argv, 0, &options);
+	opts_check_variables(options.mode);
 	choices_check(&options.choices);
 	r = places_find(PLACE_SHIM, shim);
 	if (r < 0) {

@@ -5,7 +5,7 @@
 
 #include "cli/doctor.h"
 #include "proto/choice.h"
-#include "proto/mode.h"
+#include "proto/variable.h"
 
 static void check_choice(struct doctor *doctor, enum choice_key key)
 {
@@ -24,14 +24,22 @@ static void check_choice(struct doctor *doctor, enum choice_key key)
 			"%s=%s: not everything is recorded", variable, text);
 }
 
+static void check_variable(struct doctor *doctor, const struct variable *variable)
+{
+	const char *text = getenv(variable->name);
+	char why[VARIABLE_WHY_BYTES];
+
+	if (text && variable_check(variable->name, text, why))
+		doctor_add(doctor, DOCTOR_FAIL, "choice", "correct or unset it: rtl run refuses it",
+			"%s", why);
+}
+
 void doctor_check_choices(struct doctor *doctor)
 {
-	const char *mode = getenv("RTL_MODE");
 	size_t before = doctor->count;
 
-	if (mode && !mode_find(mode))
-		doctor_add(doctor, DOCTOR_WARN, "choice", "see RTL_MODE in the README",
-			"RTL_MODE=%s is no mode: recorded as %s", mode, MODE_DEFAULT);
+	for (const struct variable *v = variables; v->name; v++)
+		check_variable(doctor, v);
 	for (int key = 0; key < CHOICE_COUNT; key++)
 		check_choice(doctor, (enum choice_key)key);
 	if (doctor->count == before)

@@ -27,7 +27,7 @@ static const struct cmd commands[] = {
 	{ "doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?" },
 	{ "ctl", cmd_ctl, "start|stop|status|flush [--ranks LIST] [--duration TIME] [SESSION]",
 		"start and stop recording while jobs run, ask the collectors" },
-	{"help", cmd_help, "", "this list"},
+	{"help", cmd_help, "[VERB]", "this list, or what VERB --help says"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -45,20 +45,13 @@ static void show_help(bool is_short)
 				*commands[i].usage ? " " : "", commands[i].usage,
 				commands[i].summary);
 	}
-	printf("\nrtl VERB --help tells more; rtl --version names the version.\n");
+	printf("\nrtl VERB --help, or rtl help VERB, tells more; rtl --version names the version.\n");
 	if (!is_short)
 		printf("\nA session name works wherever FILE does. stdout is data, stderr is "
 		       "talk.\n"
 		       "Exit status: 0; 1 bad input; 2 usage; 3 --strict and something is "
 		       "missing;\n"
 		       "rtl run: that of the command, 125-127 when it did not start.\n");
-}
-
-static int cmd_help(int argc, char **argv)
-{
-	(void)argc, (void)argv; /* every verb gets them */
-	show_help(false);
-	return CMD_OK;
 }
 
 static int refuse(const char *word)
@@ -74,6 +67,31 @@ static int refuse(const char *word)
 	else
 		say("unknown verb %s; see rtl --help", word);
 	return CMD_USAGE;
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	static char option[] = "--help";
+
+	if (argc < 2) {
+		show_help(false);
+		return CMD_OK;
+	}
+	if (argc > 2) {
+		say("help: one verb, not %s too; rtl help VERB", argv[2]);
+		return CMD_USAGE;
+	}
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char *asked[] = {argv[1], option, NULL};
+
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		if (commands[i].run != cmd_help)
+			return commands[i].run(2, asked);
+		show_help(false);
+		return CMD_OK;
+	}
+	return refuse(argv[1]);
 }
 
 /* A full disk or a closed pipe must not look like success. */
@@ -93,7 +111,7 @@ int main(int argc, char **argv)
 		return finish(CMD_USAGE);
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return finish(cmd_help(argc, argv));
+		return finish(cmd_help(1, argv));
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("rtl %s\n", RTL_VERSION);
 		return finish(CMD_OK);

@@ -11,6 +11,7 @@
 #include "cli/say.h"
 #include "proto/cleanup.h"
 #include "proto/mode.h"
+#include "proto/variable.h"
 
 #define OPTS_NAMES_MAX 64
 
@@ -221,4 +222,18 @@ const char *opts_mode(const char *text)
 		used += (size_t)snprintf(
 			names + used, sizeof(names) - used, "%s%s", used ? ", " : "", mode->name);
 	opts_error("--mode %s: none of %s", text, names);
+}
+
+void opts_check_variables(const char *mode)
+{
+	char why[VARIABLE_WHY_BYTES];
+
+	for (const struct variable *v = variables; v->name; v++) {
+		const char *text = getenv(v->name);
+
+		if (!text || (mode && !strcmp(v->name, "RTL_MODE")))
+			continue;
+		if (variable_check(v->name, text, why))
+			opts_error("%s; correct or unset it", why);
+	}
 }

@@ -25,5 +25,8 @@ uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max
 uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns);
 /* A name of proto/mode.h, for RTL_MODE. */
 const char *opts_mode(const char *text);
+/* The variables that a job would inherit (proto/variable.h), where a mistake can still be said.
+ * @mode: that of --mode, which stands over RTL_MODE; NULL: not given. */
+void opts_check_variables(const char *mode);
 #define OPTS_MODE_HELP                                                                             \
 	"what to record: lite, standard (default), full, hip, off; see RTL_MODE in the README"

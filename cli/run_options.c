@@ -103,6 +103,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 	opts_parse(&run_argp, argc, argv, OPTS_RUN, options);
 	if (!options->command || !options->command[0])
 		opts_error("no command to run; rtl %s [options] [--] COMMAND", argv[0]);
+	opts_check_variables(options->mode);
 	choices_check(&options->choices);
 	if (!options->output && !options->socket && output && *output)
 		options->output = output;

@@ -3,7 +3,10 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "proto/variable.h"
 
 const struct config_variable config_variables[] = {
 	{"RTL_SOCKET", "path of the collector's socket"},
@@ -16,20 +19,21 @@ const struct config_variable config_variables[] = {
 
 enum { CONFIG_SOCKET, CONFIG_MODE, CONFIG_FRONT_END, CONFIG_DEBUG, CONFIG_EXIT_MS };
 
-/* More than that is a mistake in the unit. */
-#define EXIT_MS_MAX 600000u
-
 static _Atomic uint32_t capabilities;
 
-static const char *variable_find(const char *const *environment, int index)
+static const char *value_of(const char *const *environment, const char *name)
 {
-	const char *name = config_variables[index].name;
 	size_t length = strlen(name);
 
 	for (; environment && *environment; environment++)
 		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
 			return *environment + length + 1;
 	return "";
+}
+
+static const char *variable_find(const char *const *environment, int index)
+{
+	return value_of(environment, config_variables[index].name);
 }
 
 static void text_copy(char *to, size_t capacity, const char *from)
@@ -42,28 +46,14 @@ static void text_copy(char *to, size_t capacity, const char *from)
 	to[bytes] = '\0';
 }
 
-/* Plain decimal milliseconds; anything else is the default. */
-static uint64_t exit_parse(const char *text)
-{
-	uint64_t ms = 0;
-
-	if (!*text)
-		return EXIT_NS_MAX;
-	for (; *text >= '0' && *text <= '9' && ms <= EXIT_MS_MAX; text++)
-		ms = ms * 10 + (uint64_t)(*text - '0');
-	return *text || ms > EXIT_MS_MAX ? EXIT_NS_MAX : ms * 1000000u;
-}
-
 /* A mistyped mode is no reason to record nothing. */
 static void mode_read(const char *name, struct config *ret)
 {
 	uint32_t has;
 
 	ret->mode = mode_find(name);
-	if (!ret->mode) {
-		text_copy(ret->unknown_mode, sizeof(ret->unknown_mode), name);
+	if (!ret->mode)
 		ret->mode = mode_find(MODE_DEFAULT);
-	}
 	has = ret->mode->capabilities;
 	ret->is_off = has == MODE_OFF;
 	atomic_store_explicit(&capabilities, ret->is_off ? 0 : has, memory_order_relaxed);
@@ -80,14 +70,19 @@ static void front_end_read(const char *name, struct config *ret)
 	};
 
 	ret->front_end = FRONT_END_AUTO;
-	if (!*name)
-		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(name, names[i])) {
+		if (!strcmp(name, names[i]))
 			ret->front_end = (enum front_end_wish)i;
-			return;
-		}
-	text_copy(ret->unknown_front_end, sizeof(ret->unknown_front_end), name);
+}
+
+/* There is one line: the first one that is bad. */
+static void complain(const char *const *environment, struct config *ret)
+{
+	char why[VARIABLE_WHY_BYTES];
+
+	for (const struct variable *v = variables; v->name && !ret->complaint[0]; v++)
+		if (variable_check(v->name, value_of(environment, v->name), why))
+			snprintf(ret->complaint, sizeof(ret->complaint), "%s; %s", why, v->instead);
 }
 
 bool config_has(enum mode_capability capability)
@@ -97,13 +92,17 @@ bool config_has(enum mode_capability capability)
 
 void config_read(const char *const *environment, struct config *ret)
 {
-	const char *debug = variable_find(environment, CONFIG_DEBUG);
+	uint64_t number;
 
 	memset(ret, 0, sizeof(*ret));
 	text_copy(ret->socket, sizeof(ret->socket), variable_find(environment, CONFIG_SOCKET));
 	mode_read(variable_find(environment, CONFIG_MODE), ret);
 	front_end_read(variable_find(environment, CONFIG_FRONT_END), ret);
-	if (debug[0] == '1' || debug[0] == '2')
-		ret->debug = (unsigned)(debug[0] - '0');
-	ret->exit_ns = exit_parse(variable_find(environment, CONFIG_EXIT_MS));
+	if (!variable_number(variable_find(environment, CONFIG_DEBUG), 2, &number))
+		ret->debug = (unsigned)number;
+	ret->exit_ns = EXIT_NS_MAX;
+	if (!variable_number(
+		    variable_find(environment, CONFIG_EXIT_MS), VARIABLE_EXIT_MS_MAX, &number))
+		ret->exit_ns = number * 1000000u;
+	complain(environment, ret);
 }

@@ -22,12 +22,11 @@ enum front_end_wish {
 struct config {
 	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
 	const struct mode *mode;      /* RTL_MODE */
-	char unknown_mode[32];	      /* RTL_MODE where it named none: the default stands for it */
 	enum front_end_wish front_end;
-	char unknown_front_end[32]; /* RTL_FRONT_END where it named none: auto stands for it */
 	unsigned debug;		    /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
 	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
+	char complaint[2 * LABEL_BYTES_MAX]; /* which value is bad, and what stands for it; "" */
 };
 
 struct config_variable {

@@ -298,15 +298,11 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 		calls_switch_off();
 		return true;
 	}
-	if (shim.config.unknown_mode[0])
-		slog_tell("RTL_MODE=%s is no mode; recording as %s", shim.config.unknown_mode,
-			shim.config.mode->name);
+	if (shim.config.complaint[0])
+		slog_tell("%s", shim.config.complaint);
 	if (config_has(HOST_CALLS) && !calls_are_attached())
 		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
 			  "not recorded");
-	if (shim.config.unknown_front_end[0])
-		slog_tell("RTL_FRONT_END=%s is no front end; it is chosen as ever",
-			shim.config.unknown_front_end);
 	(void)gate_choice(&choice_why);
 	if (choice_why)
 		slog_tell("%s; everything is recorded", choice_why);

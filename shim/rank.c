@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "proto/variable.h"
+
 #define NAMES_MAX 4
 
 /*
@@ -115,17 +117,10 @@ static const char *env_find(const char *const *environment, const char *name)
 static struct rank_number number_parse(const char *text)
 {
 	struct rank_number number = {.is_known = false};
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (!text || !*text)
+	if (!text || variable_number(text, UINT32_MAX, &value))
 		return number;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return number;
-		value = value * 10 + (uint64_t)(*text - '0');
-		if (value > UINT32_MAX)
-			return number;
-	}
 	number.is_known = true;
 	number.value = (uint32_t)value;
 	return number;

@@ -85,8 +85,9 @@ bats_require_minimum_version 1.5.0
 	grep -q '^warn choice: RTL_RANKS=3: not everything is recorded' <<<"$output"
 	RTL_KERNELS='(' run -1 "$rtl" doctor --device soft
 	grep -q '^FAIL choice: RTL_KERNELS=(: ' <<<"$output"
-	RTL_MODE=fast run -0 "$rtl" doctor --device soft
-	grep -q '^warn choice: RTL_MODE=fast is no mode: recorded as standard' <<<"$output"
+	RTL_MODE=fast RTL_EXIT_MS=1s run -1 "$rtl" doctor --device soft
+	grep -q '^FAIL choice: RTL_MODE=fast is not lite, standard, full, hip or off' <<<"$output"
+	grep -q '^FAIL choice: RTL_EXIT_MS=1s is not milliseconds, from 0 to 600000' <<<"$output"
 	RTL_MODE=off run -1 "$rtl" doctor --device soft
 	grep -q '^FAIL tools: RTL_MODE=off' <<<"$output"
 	HSA_TOOLS_LIB=/usr/lib/other.so run -0 "$rtl" doctor --device soft

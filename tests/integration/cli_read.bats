@@ -43,12 +43,30 @@ no_control_bytes() { # of a text with several lines
 	for view in $(grep -o '^\*\*`[a-z_]*`' "$here/../../docs/schema.md" | tr -d '*`'); do
 		grep -qw "$view" <<<"$output"
 	done
-	for verb in stat ls summary info diagnose query ctl; do
+	for verb in run trace stat ls summary info diagnose query env doctor ctl; do
 		apart "$rtl" $verb --help
 		[ "$status" -eq 0 ]
 		[[ $output == "Usage: rtl $verb"* ]]
 		[ -z "$err" ]
+		whole=$output
+		apart "$rtl" help $verb
+		[ "$status" -eq 0 ]
+		[ "$output" = "$whole" ]
+		[ -z "$err" ]
 	done
+	apart "$rtl" --help
+	whole=$output
+	for words in help "help help" -h; do
+		apart "$rtl" $words
+		[ "$status" -eq 0 ]
+		[ "$output" = "$whole" ]
+	done
+	apart "$rtl" help sumary
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: unknown verb sumary; did you mean summary?" ]
+	apart "$rtl" help run trace
+	[ "$status" -eq 2 ]
+	one_line "$err"
 }
 
 @test "a mistake is one line with a suggestion and status 2" {

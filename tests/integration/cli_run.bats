@@ -66,6 +66,49 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 	run -0 "$rtl" run --help
 }
 
+@test "a bad value of a variable is one line, and nothing starts" {
+	local bad why
+	while IFS='|' read -r bad why; do
+		run -125 env "$bad" "$rtl" run -o a.db touch ran
+		[ "$output" = "rtl: run: $bad is not $why; correct or unset it" ]
+		run -2 --separate-stderr env "$bad" "$rtl" env
+		[ -z "$output" ]
+		[ "$stderr" = "rtl: env: $bad is not $why; correct or unset it" ]
+	done <<'END'
+RTL_MODE=bogus|lite, standard, full, hip or off
+RTL_FRONT_END=best|auto, shadow, intercept or none
+RTL_DEBUG=yes|0, 1 or 2
+RTL_DEBUG=3|0, 1 or 2
+RTL_EXIT_MS=-1|milliseconds, from 0 to 600000
+RTL_EXIT_MS=600001|milliseconds, from 0 to 600000
+RTL_RANK=first|a rank, from 0 to 4294967295
+RTL_LOCAL_RANK=4294967296|a rank, from 0 to 4294967295
+END
+	[ ! -e ran ] && [ ! -e a.db ]
+	run -125 env RTL_RANK=$'\e[2J1' "$rtl" run -o a.db touch ran
+	[[ $output == 'rtl: run: RTL_RANK=?[2J1 is not a rank'* ]]
+	# A flag stands over its variable; an empty one is none.
+	run -0 env RTL_MODE=bogus RTL_RANK= RTL_DEBUG= "$rtl" run -q -m lite -o a.db touch ran
+	[ -e ran ]
+}
+
+@test "a bad value in a bare process is one line of the shim, and the program runs on" {
+	local bad instead
+	while IFS='|' read -r bad instead; do
+		run -0 --separate-stderr env LD_LIBRARY_PATH="$libdir/softgpu" LD_PRELOAD="$preload" \
+			ASAN_OPTIONS=detect_leaks=0 RTL_SOCKET="$work/none" "$bad" \
+			"$demo" --ranks 1 --steps 2
+		[ "$(grep -c '^rtl: ' <<<"$stderr")" -eq 1 ]
+		[[ $stderr == *"rtl: $bad is not "*"; $instead"* ]]
+	done <<'END'
+RTL_MODE=bogus|recording as standard
+RTL_FRONT_END=best|it is chosen as without it
+RTL_DEBUG=yes|taken for 0
+RTL_EXIT_MS=1s|50 are taken
+RTL_RANK=first|the launcher's word is taken
+END
+}
+
 @test "options of the command are its own, with and without --" {
 	run -0 --separate-stderr "$rtl" run -q -o a.db echo -o x --strict -- -f
 	[ "$output" = "-o x --strict -- -f" ]

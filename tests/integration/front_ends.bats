@@ -55,10 +55,11 @@ last_line() { tail -n 1 "$1"; }
 }
 
 @test "a mistyped RTL_FRONT_END or RTL_MODE is one line, and the job is recorded all the same" {
-	RTL_FRONT_END=shadwo $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	# By the job itself: rtl run refuses it.
+	$rtl run -o t.db --device soft -- env RTL_FRONT_END=shadwo "$demo" --ranks 1 --steps 3 >out 2>err
 	[ "$(grep -c 'RTL_FRONT_END=shadwo' err)" -eq 1 ]
 	[ "$(front_ends t.db)" = shadow ]
-	RTL_MODE=fast $rtl run -o u.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
+	$rtl run -o u.db --device soft -- env RTL_MODE=fast "$demo" --ranks 1 --steps 3 >out 2>err
 	[ "$(grep -c 'RTL_MODE=fast' err)" -eq 1 ]
 	[ "$(sql u.db 'SELECT mode FROM rtl_process')" = standard ]
 	[ "$(told out)" = "$(stored u.db)" ]

@@ -68,7 +68,7 @@ static void configuration_comes_from_the_table(void **state)
 	assert_string_equal(config.socket, "/tmp/x.sock");
 	assert_int_equal(config.debug, 2);
 	assert_string_equal(config.mode->name, "lite");
-	assert_string_equal(config.unknown_mode, "");
+	assert_string_equal(config.complaint, "");
 	assert_false(config.is_off);
 	assert_int_equal(config.exit_ns, EXIT_NS_MAX);
 	config_read(off, &config);
@@ -102,7 +102,8 @@ static void a_mode_is_a_set_of_capabilities(void **state)
 		for (unsigned bit = 1; bit <= HOST_CALLS; bit <<= 1)
 			assert_int_equal(config_has(bit), (expected[i].has & bit) != 0);
 	}
-	assert_string_equal(config.unknown_mode, "litte");
+	assert_string_equal(config.complaint,
+		"RTL_MODE=litte is not lite, standard, full, hip or off; recording as standard");
 }
 
 static void a_time_that_is_none_is_the_default(void **state)
@@ -115,6 +116,7 @@ static void a_time_that_is_none_is_the_default(void **state)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		config_read((const char *const[]){wrong[i], NULL}, &config);
 		assert_int_equal(config.exit_ns, EXIT_NS_MAX);
+		assert_int_equal(config.complaint[0] != '\0', i > 0);
 	}
 }
 

@@ -187,6 +187,32 @@ static const struct render_column recording_columns[] = {
 	{"end_why", "ENDED BY", RENDER_TEXT},
 };
 
+static const struct render_column loss_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"reason", "REASON", RENDER_TEXT},
+	{"count", "COUNT", RENDER_COUNT},
+	{"from_ns", NULL, RENDER_ID},
+	{"to_ns", NULL, RENDER_ID},
+};
+
+static const struct render_column loss_interval_columns[] = {
+	{"process_id", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"gpuId", "GPU", RENDER_ID},
+	{"queueId", "QUEUE", RENDER_ID},
+	{"reason", "REASON", RENDER_TEXT},
+	{"count", "COUNT", RENDER_COUNT},
+	{"from_ns", NULL, RENDER_ID},
+	{"to_ns", NULL, RENDER_ID},
+	{"from", "FROM (UTC)", RENDER_TEXT},
+	{"for_ns", "WITHIN s", RENDER_NS_IN_S},
+	{"first_seq", "FIRST #", RENDER_ID},
+	{"last_seq", "LAST #", RENDER_ID},
+};
+
 #define CLOCK_COLUMNS (sizeof(clock_columns) / sizeof(clock_columns[0]))
 
 static const struct {
@@ -198,6 +224,8 @@ static const struct {
 	{                                                                                          \
 		query, key, title, columns, sizeof(columns) / sizeof(columns[0])                   \
 	}
+	PART("losses", "losses", "LOSSES", loss_columns),
+	PART("loss_intervals", "loss_intervals", "LOSSES BY QUEUE AND TIME", loss_interval_columns),
 	PART("sessions", "sessions", "SESSION", session_columns),
 	PART("meta", "meta", "META", meta_columns),
 	PART("processes", "processes", "PROCESSES", process_columns),

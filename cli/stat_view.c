@@ -184,6 +184,12 @@ static int put_uncounted(struct stat_view *view, const struct sample_session *s)
 		s->command ? "  " : "", s->command ? s->command : "");
 }
 
+/* What is lost, and where and when: what rtl summary would say now. */
+static int put_verdict(struct stat_view *view, const struct sample_session *s)
+{
+	return s->lost && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
+}
+
 static int put_session(struct stat_view *view, const struct sample *now, size_t session)
 {
 	const struct sample_session *s = now->sessions + session;
@@ -199,13 +205,14 @@ static int put_session(struct stat_view *view, const struct sample *now, size_t 
 		return r;
 	if (!s->has_counts)
 		return put_uncounted(view, s);
-	return put_line(view, s->lost ? STAT_LOSSY : STAT_SESSION,
+	r = put_line(view, s->lost ? STAT_LOSSY : STAT_SESSION,
 		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
 		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
 		s->processes, kernels, isnan(rate) ? "" : " (", isnan(rate) ? "" : per_s,
 		isnan(rate) ? "" : "/s)", lost, s->lost ? " !" : "", s->is_closed ? "  closed" : "",
 		s->has_uid && s->uid != getuid() ? "  of another user" : "", s->command ? "  " : "",
 		s->command ? s->command : "");
+	return r ? r : put_verdict(view, s);
 }
 
 /* One table of all rows of a session, cut into its lines. */

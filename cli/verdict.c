@@ -86,6 +86,29 @@ static int read_losses(struct query *query, struct verdict *v)
 	return r;
 }
 
+static int read_places(struct query *query, struct verdict *v)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "loss_places", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct completeness_place place = {
+			.processes = (uint64_t)query_integer(rows, 1),
+			.has_rank = !query_is_null(rows, 2),
+			.rank = query_integer(rows, 2),
+			.has_queue = !query_is_null(rows, 3),
+			.queue = query_integer(rows, 3),
+			.from_ns = query_integer(rows, 4),
+			.to_ns = query_integer(rows, 5),
+		};
+
+		completeness_locate(&v->counts.dropped_by,
+			query_text(rows, 0) ? query_text(rows, 0) : "", &place);
+		r = 0;
+	}
+	return r;
+}
+
 static int read_skipped(struct query *query, struct verdict *v)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -126,6 +149,8 @@ static int verdict_fill(struct query *query, const struct measure *measure, stru
 		r = read_ledger(query, c);
 	if (!r)
 		r = read_losses(query, v);
+	if (!r)
+		r = read_places(query, v);
 	if (!r)
 		r = read_skipped(query, v);
 	if (!r)

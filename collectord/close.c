@@ -34,6 +34,7 @@ static void end_unread(struct store_process *p)
 	struct process *process = p->process;
 
 	process->is_dirty = true;
+	ledger_begin_reading(&process->ledger, 0, 0); /* of nothing: unknown since the last one */
 	if (p->given_up)
 		ledger_give_up(&process->ledger, given_up_to(p));
 	if (process->said_bye && !p->given_up && !p->is_bad) {
@@ -104,16 +105,26 @@ int close_process(struct store *store, struct store_database *database, struct c
 
 /* ---- a session ------------------------------------------------------------------------------ */
 
+/* Of it nobody knows since the last of its counters that were stored. */
+static int put_unknown_tail(struct writer *writer, int64_t process_id)
+{
+	struct ledger ledger = {.process_id = process_id, .loss = {[LEDGER_UNKNOWN_TAIL] = 1}};
+	struct process_mark mark;
+	int r = process_read_mark(writer, process_id, &mark);
+
+	if (r < 0)
+		return r;
+	ledger.next_from_ns = mark.counted_ns;
+	ledger_begin_reading(&ledger, 0, 0);
+	r = ledger_save(&ledger, &writer->statements, true);
+	ledger_done(&ledger);
+	return r;
+}
+
 int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status)
 {
-	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
-	int r;
+	int r = put_unknown_tail(writer, process_id);
 
-	sqlite3_bind_int64(loss, 1, process_id);
-	sqlite3_bind_text(loss, 2, "unknown_tail", -1, SQLITE_STATIC);
-	sqlite3_bind_null(loss, 3);
-	sqlite3_bind_int64(loss, 4, (int64_t)clock_boottime_ns());
-	r = database_run(loss);
 	return r < 0 ? r : process_put_end(writer, process_id, ended_name[how], status, false);
 }
 

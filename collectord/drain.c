@@ -13,6 +13,7 @@
 #include "collectord/recording.h"
 #include "proto/checksum.h"
 #include "proto/cleanup.h"
+#include "proto/clock.h"
 #include "proto/frame.h"
 #include "proto/limits.h"
 
@@ -447,9 +448,10 @@ static int take_counters(struct drain *drain)
 	uint64_t value[(int)RTL_P_COUNT > (int)RTL_Q_COUNT ? RTL_P_COUNT : RTL_Q_COUNT];
 	int r = 0;
 
+	ledger_begin_reading(&process->ledger, clock_boottime_ns(), clock_boottime_ns());
 	for (unsigned i = 0; i < RTL_P_COUNT; i++)
 		value[i] = drain->reader.header.process[i];
-	ledger_take_process(&process->ledger, value, RTL_P_COUNT);
+	r = ledger_take_process(&process->ledger, value, RTL_P_COUNT);
 	for (uint32_t q = 0; r == 0 && q < drain->queue_count; q++) {
 		const struct recorder_queue *queue = &drain->queues[q];
 		bool has_gpu = queue->gpu < process->gpus;

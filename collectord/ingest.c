@@ -57,8 +57,8 @@ static void put_submit(struct feed *feed, uint32_t row, uint64_t submit_ns)
 	feed->column[FEED_SUBMIT][row] = submit;
 }
 
-static void count_row(struct process *process, struct ledger_queue *books, const struct feed *feed,
-	uint32_t row, uint32_t untimed)
+static void count_row(struct ledger_queue *books, const struct feed *feed, uint32_t row,
+	uint32_t untimed, uint64_t submit_ns)
 {
 	int64_t start = feed->column[FEED_START][row];
 	int64_t duration = feed->column[FEED_DURATION][row];
@@ -69,8 +69,8 @@ static void count_row(struct process *process, struct ledger_queue *books, const
 	if (seq >= books->next_seq)
 		books->next_seq = seq + 1;
 	if (untimed) {
-		books->untimed++;
-		process->ledger.untimed[untimed]++;
+		ledger_count_untimed(
+			books, untimed, seq, submit_ns <= INT64_MAX ? submit_ns : 0);
 		return;
 	}
 	books->busy_ns += (uint64_t)duration;
@@ -96,7 +96,7 @@ void ingest_put_dispatch(
 	if (!untimed)
 		process_clock_check(&process->clock[d->gpu], d->start_tick, d->submit_ns,
 			(uint64_t)feed->column[FEED_START][row]);
-	count_row(process, d->books, feed, row, untimed);
+	count_row(d->books, feed, row, untimed, d->submit_ns);
 	feed->count++;
 	writer->rows++;
 	process->is_dirty = true;

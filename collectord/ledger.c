@@ -12,8 +12,9 @@
 
 #define COUNTERS_EVERY_NS 1000000000u
 /* rtl_counter_base.queueId of the counters of a whole process. */
-#define NO_QUEUE	  (-1)
+#define NO_QUEUE	  LOSSES_NO_QUEUE
 
+static const char torn_name[] = "torn";
 static const char *const loss_name[LEDGER_LOSSES] = {
 	[LEDGER_MALFORMED] = "dropped_malformed",
 	[LEDGER_CORRUPT_FRAMES] = "corrupt_frames",
@@ -33,6 +34,7 @@ void ledger_done(struct ledger *ledger)
 		HASH_DEL(ledger->queues, queue);
 		free(queue);
 	}
+	losses_done(&ledger->losses);
 }
 
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t id)
@@ -91,8 +93,10 @@ uint64_t ledger_queue_skipped(const struct ledger_queue *queue)
 
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue)
 {
-	uint64_t sum = queue->lost;
+	uint64_t sum = 0;
 
+	for (unsigned i = 0; i < LEDGER_QUEUE_LOSSES; i++)
+		sum += queue->lost[i];
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		if (is_drop(rtl_queue_counter_name[i]))
 			sum += queue->counter[i];
@@ -181,39 +185,60 @@ static int load_counters(struct ledger *ledger, sqlite3_stmt *all)
 	return r < 0 ? r : database_errno(step);
 }
 
-static int load_losses(struct ledger *ledger, sqlite3_stmt *all)
+/* The literal, by which losses.c tells reasons apart. */
+static const char *known_reason(const char *reason)
 {
-	int step, i;
+	int i = name_index(loss_name, LEDGER_LOSSES, reason);
 
-	sqlite3_bind_int64(all, 1, ledger->process_id);
-	while ((step = sqlite3_step(all)) == SQLITE_ROW) {
-		const char *reason = (const char *)sqlite3_column_text(all, 0);
-		bool is_known = sqlite3_column_type(all, 1) != SQLITE_NULL;
-		uint64_t count = is_known ? (uint64_t)sqlite3_column_int64(all, 1) : 1;
+	if (i >= 0)
+		return loss_name[i];
+	i = name_index(rtl_queue_counter_name, RTL_Q_COUNT, reason);
+	/* An untimed_* is known by its own table. */
+	if (i >= 0 && is_drop(reason))
+		return rtl_queue_counter_name[i];
+	i = name_index(rtl_process_counter_name, RTL_P_COUNT, reason);
+	if (i >= 0)
+		return rtl_process_counter_name[i];
+	for (unsigned why = 1; why < RTL_UNTIMED_COUNT; why++)
+		if (!strcmp(reason, rtl_untimed_name(why)))
+			return rtl_untimed_name(why);
+	return strcmp(reason, torn_name) ? NULL : torn_name;
+}
 
-		i = name_index(loss_name, LEDGER_LOSSES, reason);
-		if (i >= 0)
-			ledger->loss[i] = count;
-		for (unsigned why = 1; reason && why < RTL_UNTIMED_COUNT; why++)
-			if (!strcmp(reason, rtl_untimed_name(why)))
-				ledger->untimed[why] = count;
+static void load_sums(struct ledger *ledger)
+{
+	const struct losses *losses = &ledger->losses;
+	struct ledger_queue *queue, *next;
+
+	for (unsigned i = LEDGER_QUEUE_LOSSES; i < LEDGER_LOSSES; i++)
+		ledger->loss[i] = losses_total(losses, NO_QUEUE, loss_name[i]);
+	HASH_ITER (hh, ledger->queues, queue, next) {
+		queue->seq_before = ledger_queue_dispatched(queue);
+		for (unsigned i = 0; i < LEDGER_QUEUE_LOSSES; i++)
+			queue->lost[i] = losses_total(losses, queue->queue, loss_name[i]);
+		for (unsigned why = 1; why < RTL_UNTIMED_COUNT; why++)
+			queue->untimed_by[why].count = queue->untimed_by[why].noted =
+				losses_total(losses, queue->queue, rtl_untimed_name(why));
 	}
-	sqlite3_reset(all);
-	return database_errno(step);
 }
 
 int ledger_load(struct ledger *ledger, struct statements *statements)
 {
+	const struct loss_span reading = ledger->reading;
+	uint64_t next_from_ns = ledger->next_from_ns;
 	int64_t id = ledger->process_id;
 	int r;
 
 	ledger_done(ledger);
-	*ledger = (struct ledger){.process_id = id};
+	*ledger = (struct ledger){
+		.process_id = id, .reading = reading, .next_from_ns = next_from_ns};
 	r = load_queues(ledger, statements->at[ST_QUEUE_ALL]);
 	if (r == 0)
 		r = load_counters(ledger, statements->at[ST_COUNTER_ALL]);
 	if (r == 0)
-		r = load_losses(ledger, statements->at[ST_LOSS_ALL]);
+		r = losses_load(&ledger->losses, id, statements, known_reason);
+	if (r == 0)
+		load_sums(ledger);
 	return r;
 }
 
@@ -235,12 +260,56 @@ static bool take_values(uint64_t *counter, unsigned known, const uint64_t *value
 	return changed;
 }
 
-void ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count)
+void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t ended_ns)
 {
+	uint64_t now_ns = clock_boottime_ns();
+
+	/* A shim's word: only within what we know ourselves. Before it said when: now. */
+	if (ended_ns < begun_ns || ended_ns > now_ns)
+		ended_ns = now_ns;
+	if (!begun_ns || begun_ns > ended_ns)
+		begun_ns = ended_ns;
+	if (begun_ns > ledger->next_from_ns) {
+		ledger->reading.from_ns = ledger->next_from_ns;
+		ledger->next_from_ns = begun_ns;
+	}
+	if (ended_ns > ledger->reading.to_ns)
+		ledger->reading.to_ns = ended_ns;
+}
+
+int ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count)
+{
+	int r = 0;
+
 	take_values(ledger->process, RTL_P_COUNT, value, count);
 	/* The only one that is a state. */
 	if (count > RTL_P_is_recording)
 		ledger->process[RTL_P_is_recording] = value[RTL_P_is_recording] != 0;
+	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
+		if (is_loss(i))
+			r = losses_note(&ledger->losses, NO_QUEUE, rtl_process_counter_name[i],
+				ledger->process[i], &ledger->reading);
+	return r;
+}
+
+/* Each dispatch had its number before it was dropped. */
+static int note_drops(struct ledger *ledger, struct ledger_queue *queue)
+{
+	struct loss_span span = ledger->reading;
+	uint64_t dispatched = queue->counter[RTL_Q_dispatched];
+	int r = 0;
+
+	span.has_seq = dispatched > 0;
+	/* The last one that was numbered may have been dropped after the reading before. */
+	span.first_seq = queue->seq_before ? queue->seq_before - 1 : 0;
+	span.last_seq = dispatched ? dispatched - 1 : 0;
+	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)
+		if (is_drop(rtl_queue_counter_name[i]))
+			r = losses_note(&ledger->losses, queue->queue, rtl_queue_counter_name[i],
+				queue->counter[i], &span);
+	if (r == 0 && dispatched > queue->seq_before)
+		queue->seq_before = dispatched;
+	return r;
 }
 
 int ledger_take_queue(struct ledger *ledger, uint32_t id, bool has_gpu, uint32_t gpu_id,
@@ -255,17 +324,21 @@ int ledger_take_queue(struct ledger *ledger, uint32_t id, bool has_gpu, uint32_t
 		queue->gpu_id = gpu_id;
 		queue->is_dirty = true;
 	}
-	if (take_values(queue->counter, RTL_Q_COUNT, value, count))
-		queue->is_dirty = true;
-	return 0;
+	if (!take_values(queue->counter, RTL_Q_COUNT, value, count))
+		return 0;
+	queue->is_dirty = true;
+	return note_drops(ledger, queue);
 }
 
 int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, const uint32_t *gpus,
 	unsigned gpu_count)
 {
-	int r = 0;
+	uint64_t begun_ns = counters->has_time_ns ? counters->time_ns : 0;
+	uint64_t took_ns = counters->has_took_ns ? counters->took_ns : 0;
+	int r;
 
-	ledger_take_process(ledger, counters->process, (unsigned)counters->n_process);
+	ledger_begin_reading(ledger, begun_ns, begun_ns + took_ns);
+	r = ledger_take_process(ledger, counters->process, (unsigned)counters->n_process);
 	for (size_t i = 0; r == 0 && i < counters->n_queues; i++) {
 		const Rtl__QueueCounters *from = counters->queues[i];
 		bool has_gpu = from->has_gpu && from->gpu < gpu_count;
@@ -276,6 +349,25 @@ int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, c
 			from->value, (unsigned)from->n_value);
 	}
 	return r;
+}
+
+void ledger_count_untimed(
+	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns)
+{
+	struct ledger_untimed *untimed = &queue->untimed_by[why];
+	struct loss_span *span = &untimed->span;
+
+	if (untimed->count++ == untimed->noted)
+		*span = (struct loss_span){submit_ns, submit_ns, true, seq, seq};
+	if (seq < span->first_seq)
+		span->first_seq = seq;
+	if (seq > span->last_seq)
+		span->last_seq = seq;
+	if (submit_ns < span->from_ns)
+		span->from_ns = submit_ns;
+	if (submit_ns > span->to_ns)
+		span->to_ns = submit_ns;
+	queue->untimed++;
 }
 
 void ledger_settle(struct ledger *ledger, bool is_alive)
@@ -289,9 +381,8 @@ void ledger_settle(struct ledger *ledger, bool is_alive)
 		if (!pending)
 			continue;
 		ledger->unreadable -= malformed;
-		ledger->loss[LEDGER_MALFORMED] += malformed;
 		/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
-		queue->lost += malformed;
+		queue->lost[LEDGER_MALFORMED] += malformed;
 		queue->dropped_before += malformed;
 		if (is_alive)
 			queue->outstanding += pending - malformed;
@@ -310,8 +401,7 @@ void ledger_give_up(struct ledger *ledger, enum ledger_loss why)
 
 		if (!pending)
 			continue;
-		ledger->loss[why] += pending;
-		queue->lost += pending;
+		queue->lost[why] += pending;
 		queue->dropped_before += pending;
 		queue->is_dirty = true;
 	}
@@ -372,44 +462,48 @@ static int save_counters(struct ledger *ledger, sqlite3_stmt *put)
 	return r;
 }
 
-static int save_loss(const struct ledger *ledger, const char *reason, uint64_t count, bool is_known,
-	sqlite3_stmt *put)
+/* What a row, the drain or the end of the process showed; drops were noted when they were read. */
+static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 {
-	if (!count)
-		return 0;
-	sqlite3_bind_int64(put, 1, ledger->process_id);
-	sqlite3_bind_text(put, 2, reason, -1, SQLITE_STATIC);
-	database_bind_optional(put, 3, is_known, (int64_t)count);
-	sqlite3_bind_int64(put, 4, (int64_t)clock_boottime_ns());
-	return database_run(put);
+	int r = losses_note(
+		&ledger->losses, queue->queue, torn_name, queue->torn, &ledger->reading);
+
+	for (unsigned i = 0; r == 0 && i < LEDGER_QUEUE_LOSSES; i++)
+		r = losses_note(&ledger->losses, queue->queue, loss_name[i], queue->lost[i],
+			&ledger->reading);
+	/* What the user's mode leaves untimed is no loss; its counter says how many. */
+	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++) {
+		struct ledger_untimed *untimed = &queue->untimed_by[i];
+
+		if (i == RTL_UNTIMED_MODE || untimed->count == untimed->noted)
+			continue;
+		r = losses_note(&ledger->losses, queue->queue, rtl_untimed_name(i), untimed->count,
+			&untimed->span);
+		if (r == 0)
+			untimed->noted = untimed->count;
+	}
+	return r;
 }
 
-static int save_losses(struct ledger *ledger, sqlite3_stmt *put)
+/* Since the last reading, when there was none of the end itself. */
+static int note_process(struct ledger *ledger)
 {
-	uint64_t dropped[RTL_Q_COUNT] = {0}, torn = 0;
-	struct ledger_queue *queue, *next;
-	int r;
+	struct loss_span span = {
+		.from_ns = ledger->reading.from_ns, .to_ns = clock_boottime_ns()};
+	int r = 0;
 
-	HASH_ITER (hh, ledger->queues, queue, next) {
-		torn += queue->torn;
-		for (unsigned i = 0; i < RTL_Q_COUNT; i++)
-			if (is_drop(rtl_queue_counter_name[i]))
-				dropped[i] += queue->counter[i];
-	}
-	r = save_loss(ledger, "torn", torn, true, put);
-	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
-		if (is_loss(i))
-			r = save_loss(
-				ledger, rtl_process_counter_name[i], ledger->process[i], true, put);
-	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)
-		r = save_loss(ledger, rtl_queue_counter_name[i], dropped[i], true, put);
-	/* What the user's mode leaves untimed is no loss; its counter says how many. */
-	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)
-		if (i != RTL_UNTIMED_MODE)
-			r = save_loss(ledger, rtl_untimed_name(i), ledger->untimed[i], true, put);
-	for (unsigned i = 0; r == 0 && i < LEDGER_LOSSES; i++)
-		r = save_loss(ledger, loss_name[i], ledger->loss[i], i != LEDGER_UNKNOWN_TAIL, put);
+	for (unsigned i = LEDGER_QUEUE_LOSSES; r == 0 && i < LEDGER_LOSSES; i++)
+		r = losses_note(&ledger->losses, NO_QUEUE, loss_name[i], ledger->loss[i], &span);
 	return r;
+}
+
+static int save_losses(struct ledger *ledger, struct statements *statements)
+{
+	int r = note_process(ledger);
+
+	return r < 0 ? r
+		     : losses_save(&ledger->losses, ledger->process_id, statements,
+			       loss_name[LEDGER_UNKNOWN_TAIL]);
 }
 
 int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
@@ -421,12 +515,14 @@ int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
 	HASH_ITER (hh, ledger->queues, queue, next) {
 		if (!queue->is_dirty)
 			continue;
-		r = save_queue(ledger, queue, statements->at[ST_QUEUE_PUT]);
+		r = note_queue(ledger, queue);
+		if (r == 0)
+			r = save_queue(ledger, queue, statements->at[ST_QUEUE_PUT]);
 		if (r < 0)
 			return r;
 		queue->is_dirty = false;
 	}
-	r = save_losses(ledger, statements->at[ST_LOSS_PUT]);
+	r = save_losses(ledger, statements);
 	if (r < 0)
 		return r;
 	if (!all && now_ns - ledger->counters_saved_ns < COUNTERS_EVERY_NS)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "collectord/hash.h"
+#include "collectord/losses.h"
 #include "collectord/statements.h"
 #include "proto/counters.h"
 #include "proto/rtl.pb-c.h"
@@ -20,14 +21,22 @@ struct store_process_stat;
 /* Found by the collector itself; the shim's own losses come from its counters. */
 enum ledger_loss {
 	LEDGER_MALFORMED,	/* dispatches lost in published frames that nobody can read */
-	LEDGER_CORRUPT_FRAMES,	/* those frames */
+	LEDGER_DISK_FULL,	/* dispatches for which there was no room until it was too late */
+	LEDGER_DB_ERROR,	/* likewise, for whatever else kept the database from taking them */
+	LEDGER_QUEUE_LOSSES,	/* those before it are of a queue, those behind of the process */
+	LEDGER_CORRUPT_FRAMES = LEDGER_QUEUE_LOSSES, /* frames that nobody can read */
 	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that make no sense */
 	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
 	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
 	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */
-	LEDGER_DISK_FULL,	/* dispatches for which there was no room until it was too late */
-	LEDGER_DB_ERROR,	/* likewise, for whatever else kept the database from taking them */
 	LEDGER_LOSSES,
+};
+
+/* Rows without a time, for one reason. */
+struct ledger_untimed {
+	uint64_t count;
+	uint64_t noted; /* of those: the span is of the others */
+	struct loss_span span;
 };
 
 struct ledger_queue {
@@ -44,7 +53,9 @@ struct ledger_queue {
 	uint64_t untimed;
 	uint64_t outstanding;
 	uint64_t torn;
-	uint64_t lost; /* by the collector: malformed, or given up */
+	uint64_t lost[LEDGER_QUEUE_LOSSES]; /* by the collector */
+	struct ledger_untimed untimed_by[RTL_UNTIMED_COUNT];
+	uint64_t seq_before; /* `dispatched` of the reading before, where dispatches may be missing */
 	uint64_t busy_ns;
 	uint64_t last_end_ns;
 	uint64_t next_seq; /* highest number seen + 1 */
@@ -59,8 +70,10 @@ struct ledger {
 	struct ledger_queue *queues;
 	uint64_t process[RTL_P_COUNT];
 	uint64_t process_saved[RTL_P_COUNT];
-	uint64_t untimed[RTL_UNTIMED_COUNT];
-	uint64_t loss[LEDGER_LOSSES];
+	uint64_t loss[LEDGER_LOSSES]; /* of the process: from LEDGER_QUEUE_LOSSES on */
+	struct losses losses;
+	struct loss_span reading; /* from the reading of the counters before to the last one */
+	uint64_t next_from_ns;	  /* no later than anything that the last one did not see */
 	uint64_t unreadable;	    /* records in unreadable frames, as their cells say */
 	uint64_t counters_saved_ns; /* CLOCK_MONOTONIC */
 };
@@ -72,12 +85,22 @@ void ledger_done(struct ledger *ledger);
 /* The queue's books, made on first sight; stable until ledger_load(). NULL: no memory. */
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t queue);
 
+/*
+ * Counters follow that were read between these two times of CLOCK_BOOTTIME; what rose since the
+ * reading before it did so in between. The same @begun_ns again: of the same reading. 0: now.
+ */
+void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t ended_ns);
+
+/* A row without a time, submitted at @submit_ns (0: unknown). */
+void ledger_count_untimed(
+	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns);
+
 /* Takes cumulative counters; a value never goes back. @gpus: gpuId by index. -ENOMEM, -EBADMSG. */
 int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, const uint32_t *gpus,
 	unsigned gpu_count);
 
 /* The same from a recorder. -ENOMEM. */
-void ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count);
+int ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned count);
 int ledger_take_queue(struct ledger *ledger, uint32_t queue, bool has_gpu, uint32_t gpu_id,
 	const uint64_t *value, unsigned count);
 

@@ -10,6 +10,7 @@
 #include "collectord/recording.h"
 #include "collectord/text.h"
 #include "proto/cleanup.h"
+#include "proto/clock.h"
 #include "proto/limits.h"
 
 #define ID_BYTES       16u
@@ -161,32 +162,54 @@ static int find(struct process *process, struct writer *writer)
 static int welcome_back(struct process *process, struct writer *writer)
 {
 	sqlite3_stmt *back = writer->statements.at[ST_PROCESS_BACK];
-	sqlite3_stmt *drop = writer->statements.at[ST_LOSS_DROP];
+	static const enum statement drops[] = {ST_LOSS_DROP, ST_LOSS_INTERVAL_DROP};
 	int r;
 
 	sqlite3_bind_int64(back, 1, process->id);
 	r = database_run(back);
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(drop, 1, process->id);
-	sqlite3_bind_text(drop, 2, "unknown_tail", -1, SQLITE_STATIC);
-	return database_run(drop);
+	for (unsigned i = 0; r == 0 && i < sizeof(drops) / sizeof(drops[0]); i++) {
+		sqlite3_stmt *drop = writer->statements.at[drops[i]];
+
+		sqlite3_bind_int64(drop, 1, process->id);
+		sqlite3_bind_text(drop, 2, "unknown_tail", -1, SQLITE_STATIC);
+		r = database_run(drop);
+	}
+	return r;
+}
+
+int process_read_mark(struct writer *writer, int64_t process_id, struct process_mark *ret)
+{
+	sqlite3_stmt *state = writer->statements.at[ST_PROCESS_STATE];
+	uint64_t now_ns = clock_boottime_ns();
+	int step;
+
+	sqlite3_bind_int64(state, 1, process_id);
+	step = sqlite3_step(state);
+	if (step == SQLITE_ROW) {
+		ret->frame = (uint64_t)sqlite3_column_int64(state, 0);
+		ret->duplicates = (uint64_t)sqlite3_column_int64(state, 1);
+		ret->counted_ns = (uint64_t)sqlite3_column_int64(
+			state, sqlite3_column_type(state, 2) == SQLITE_NULL ? 3 : 2);
+		if (ret->counted_ns > now_ns)
+			ret->counted_ns = now_ns; /* its start is its own word */
+	}
+	sqlite3_reset(state);
+	if (step == SQLITE_ROW)
+		return 0;
+	return step == SQLITE_DONE ? -EUCLEAN : database_errno(step);
 }
 
 int process_reload(struct process *process, struct writer *writer)
 {
-	sqlite3_stmt *state = writer->statements.at[ST_PROCESS_STATE];
-	int r, step;
+	struct process_mark mark;
+	int r = process_read_mark(writer, process->id, &mark);
 
-	sqlite3_bind_int64(state, 1, process->id);
-	step = sqlite3_step(state);
-	if (step == SQLITE_ROW) {
-		process->frame = (uint64_t)sqlite3_column_int64(state, 0);
-		process->duplicates = (uint64_t)sqlite3_column_int64(state, 1);
-	}
-	sqlite3_reset(state);
-	if (step != SQLITE_ROW)
-		return step == SQLITE_DONE ? -EUCLEAN : database_errno(step);
+	if (r < 0)
+		return r;
+	process->frame = mark.frame;
+	process->duplicates = mark.duplicates;
+	process->ledger.next_from_ns = process->ledger.reading.from_ns = mark.counted_ns;
+	process->ledger.reading.to_ns = mark.counted_ns;
 	process->is_dirty = false;
 	process->is_drained = false; /* else it would be over */
 	defines_forget_rows(&process->defines);
@@ -295,6 +318,8 @@ int process_save(struct process *process, struct writer *writer, bool all)
 	sqlite3_bind_int64(mark, 1, process->id);
 	sqlite3_bind_int64(mark, 2, (int64_t)process->frame);
 	sqlite3_bind_int64(mark, 3, (int64_t)process->duplicates);
+	database_bind_optional(mark, 4, process->ledger.next_from_ns > 0,
+		(int64_t)process->ledger.next_from_ns);
 	r = database_run(mark);
 	if (r == 0)
 		r = process_clock_save(process, writer);
@@ -314,5 +339,6 @@ int process_put_end(struct writer *writer, int64_t process_id, const char *ended
 	database_bind_text(end, 2, ended);
 	database_bind_optional(end, 3, exit_status >= 0, exit_status);
 	sqlite3_bind_int64(end, 4, is_drained);
+	sqlite3_bind_int64(end, 5, (int64_t)clock_boottime_ns());
 	return database_run(end);
 }

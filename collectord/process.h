@@ -51,6 +51,16 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 /* Returns NULL. */
 struct process *process_free(struct process *process);
 
+/* What the row of a process says of how far it was read. */
+struct process_mark {
+	uint64_t frame;
+	uint64_t duplicates;
+	uint64_t counted_ns; /* no counter had been read before; its start when none was at all */
+};
+
+/* -EUCLEAN: there is no such row; database_errno(). */
+int process_read_mark(struct writer *writer, int64_t process_id, struct process_mark *ret);
+
 /* After writer_rollback(). */
 int process_reload(struct process *process, struct writer *writer);
 

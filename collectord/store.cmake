@@ -15,7 +15,7 @@ add_custom_command(
 
 set(store_sources ${store_embedded})
 foreach(name answer arguments close command database defines drain drain_events feed hash index ingest
-		ingest_calls ingest_copies ingest_markers intern ledger metric migrate post
+		ingest_calls ingest_copies ingest_markers intern ledger losses metric migrate post
 		process process_clock recorder_reader recording recover room session_file stat statements storage store text tick_line trouble
 		verdict work writer)
 	list(APPEND store_sources ${store_folder}/${name}.c)

@@ -11,6 +11,11 @@ static void bind_session(sqlite3_stmt *statement, int64_t session_id)
 	database_bind_optional(statement, 1, session_id > 0, session_id);
 }
 
+static bool is_null(sqlite3_stmt *statement, int column)
+{
+	return sqlite3_column_type(statement, column) == SQLITE_NULL;
+}
+
 static int sum_queues(struct writer *writer, int64_t session_id, struct completeness *c)
 {
 	sqlite3_stmt *sums = writer->statements.at[ST_SUM_QUEUES];
@@ -79,6 +84,32 @@ static int sum_losses(struct writer *writer, int64_t session_id, struct complete
 	return database_errno(step);
 }
 
+static int locate_losses(struct writer *writer, int64_t session_id, struct completeness *c)
+{
+	sqlite3_stmt *places = writer->statements.at[ST_LOSS_PLACES];
+	int step;
+
+	if (!c->dropped_by.count)
+		return 0;
+	bind_session(places, session_id);
+	while ((step = sqlite3_step(places)) == SQLITE_ROW) {
+		struct completeness_place place = {
+			.processes = (uint64_t)sqlite3_column_int64(places, 1),
+			.has_rank = !is_null(places, 2),
+			.rank = sqlite3_column_int64(places, 2),
+			.has_queue = !is_null(places, 3),
+			.queue = sqlite3_column_int64(places, 3),
+			.from_ns = sqlite3_column_int64(places, 4),
+			.to_ns = sqlite3_column_int64(places, 5),
+		};
+
+		completeness_locate(&c->dropped_by,
+			known_name((const char *)sqlite3_column_text(places, 0)), &place);
+	}
+	sqlite3_reset(places);
+	return database_errno(step);
+}
+
 static int sum_skipped(struct writer *writer, int64_t session_id, struct completeness *c)
 {
 	sqlite3_stmt *skipped = writer->statements.at[ST_SUM_SKIPPED];
@@ -122,6 +153,8 @@ int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct
 
 	if (r == 0)
 		r = sum_losses(writer, session_id, &c);
+	if (r == 0)
+		r = locate_losses(writer, session_id, &c);
 	if (r == 0)
 		r = sum_skipped(writer, session_id, &c);
 	if (r == 0)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define FILTER "skipped_filter"
 
@@ -43,6 +44,14 @@ void completeness_add(struct completeness_reasons *reasons, const char *name, ui
 	if (i == reasons->count)
 		reasons->at[reasons->count++] = (struct completeness_reason){.name = name};
 	reasons->at[i].count += count;
+}
+
+void completeness_locate(struct completeness_reasons *reasons, const char *name,
+	const struct completeness_place *place)
+{
+	for (unsigned i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			reasons->at[i].place = *place;
 }
 
 static uint64_t count_of(const struct completeness_reasons *reasons, const char *name)
@@ -86,6 +95,38 @@ bool completeness_is_complete(const struct completeness *c)
 	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
+/* A tenth of a second is as close as losses are known. */
+static void put_time(struct line *line, int64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		put(line, "%02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min, tm.tm_sec,
+			(int)(realtime_ns / 100000000 % 10));
+}
+
+static void put_place(struct line *line, const struct completeness_place *place)
+{
+	if (!place->processes)
+		return;
+	if (place->processes > 1)
+		put(line, ": %" PRIu64 " processes", place->processes);
+	else if (place->has_rank)
+		put(line, ": rank %" PRId64, place->rank);
+	else
+		put(line, ": one process");
+	if (place->has_queue)
+		put(line, " queue %" PRId64, place->queue);
+	if (place->from_ns <= 0 || place->to_ns < place->from_ns)
+		return;
+	put(line, ", ");
+	put_time(line, place->from_ns);
+	put(line, "-");
+	put_time(line, place->to_ns);
+	put(line, " UTC");
+}
+
 /* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
 static void put_reasons(struct line *line, const struct completeness_reasons *reasons)
 {
@@ -94,6 +135,7 @@ static void put_reasons(struct line *line, const struct completeness_reasons *re
 
 		put(line, "%s%s %" PRIu64, i ? ", " : " (", name ? name + 1 : reasons->at[i].name,
 			reasons->at[i].count);
+		put_place(line, &reasons->at[i].place);
 	}
 	if (reasons->count)
 		put(line, ")");

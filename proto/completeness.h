@@ -8,7 +8,12 @@
  *   complete: N dispatched, N stored (lite: T timed)
  *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
  *
- * with "SIMULATED " in front for a software GPU. What has no fixed place in the line is appended
+ * with "SIMULATED " in front for a software GPU. Behind the count of a reason why dispatches were
+ * dropped stands where and when, as far as that is known:
+ *
+ *   12 dropped (recorder_full 12: rank 3 queue 5, 12:01:03.2-12:01:04.0 UTC)
+ *
+ * What has no fixed place in the line is appended
  * only when it is not zero: skipped, torn, not yet accounted for, lost markers, unknown tails.
  */
 #include <stdbool.h>
@@ -18,9 +23,21 @@
 #define COMPLETENESS_REASONS_MAX 16
 #define COMPLETENESS_LINE_BYTES	 512
 
+/* Of all that was lost for one reason. */
+struct completeness_place {
+	uint64_t processes; /* 0: not known */
+	bool has_rank;	    /* of the only process */
+	int64_t rank;
+	bool has_queue; /* it was one queue only */
+	int64_t queue;
+	int64_t from_ns; /* CLOCK_REALTIME; 0: not known */
+	int64_t to_ns;
+};
+
 struct completeness_reason {
 	const char *name; /* as in rtl_loss or rtl_untimed_reason, prefix included; borrowed */
 	uint64_t count;
+	struct completeness_place place;
 };
 
 struct completeness_reasons {
@@ -56,6 +73,10 @@ struct completeness {
 
 /* Adds @count to the entry @name; past the last entry it is not listed. 0 adds nothing. */
 void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count);
+
+/* Says where @name happened, if it is in @reasons. */
+void completeness_locate(struct completeness_reasons *reasons, const char *name,
+	const struct completeness_place *place);
 
 /* Where rtl_loss's @reason is counted that has a place of its own; NULL: about dispatches. */
 uint64_t *completeness_own_loss(struct completeness *c, const char *reason);

@@ -64,6 +64,12 @@
  * KiB of the define log. What came later is counted (recordings_left_out). As many intervals are
  * rows of a process: a peer that sends more could fill the disk with them, and is closed. */
 #define RECORDINGS_MAX 16384u
+/* When dispatches were lost, per queue and reason: so many intervals, then the closest two become
+ * one. With all reasons of 1024 queues 5 MiB, where one that loses at all loses in a few. */
+#define LOSS_INTERVALS_MAX 8u
+/* Losses no further apart are one interval: nobody looks closer, and a queue that is full for a
+ * minute stays one line. */
+#define LOSS_JOIN_NS 1000000000u
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "proto/clock.h"
 #include "proto/msg.h"
 
 /* 128 queues of 24 counters in their longest form are 31 KiB. */
@@ -106,6 +107,7 @@ static void queue_add(struct counters_frame *work, Rtl__Counters *message,
 static size_t counters_encode(
 	struct telemetry *telemetry, const struct recorder *recorder, bool is_whole, uint8_t *at)
 {
+	uint64_t begun_ns = clock_boottime_ns();
 	struct counters_frame work;
 	uint32_t queues = recorder_queues_used(recorder);
 	uint64_t process_sum = process_read(recorder, work.process);
@@ -132,6 +134,9 @@ static size_t counters_encode(
 		message.process = work.process;
 		message.n_process = RTL_P_COUNT;
 		message.queues = work.list;
+		message.has_time_ns = message.has_took_ns = 1;
+		message.time_ns = begun_ns;
+		message.took_ns = clock_boottime_ns() - begun_ns;
 		frame.body_case = RTL__FRAME__BODY_COUNTERS;
 		frame.counters = &message;
 		used += msg_pack(&frame, at + used);

@@ -146,7 +146,7 @@ def make_lossy(db):
     db.execute("UPDATE rtl_queue SET dispatched = 1030, stored = 1001, untimed = 1, dropped = 27,"
                " outstanding = 1, skipped = 1 WHERE process_id = 2")
     db.execute("UPDATE rtl_process SET ended = 'killed', exit_status = 137 WHERE id = 2")
-    db.execute("INSERT INTO rtl_outstanding VALUES (2, 1, 0, 1029, 2, 6000000000, 7, NULL)")
+    db.execute("INSERT INTO rtl_outstanding VALUES (2, 1, 0, 1029, 2, 6000000000, 7, NULL, NULL)")
     db.executemany("INSERT INTO rtl_loss VALUES (2, ?, ?, NULL, NULL)",
                    [("dropped_recorder_full", 25), ("dropped_quota", 2),
                     ("untimed_timestamp_invalid", 1)])

@@ -50,6 +50,36 @@ static void reasons_stand_behind_their_sum(void **state)
 		"4 untimed (ipc 4), 2 outstanding, 1 torn");
 }
 
+static void drops_say_where_and_when(void **state)
+{
+	struct completeness c = {.dispatched = 30, .stored = 18, .dropped = 12};
+	struct completeness_place place = {.processes = 1,
+		.has_rank = true,
+		.rank = 3,
+		.has_queue = true,
+		.queue = 5,
+		.from_ns = 1700000000250000000,
+		.to_ns = 1700000001999000000};
+
+	(void)state;
+	completeness_add(&c.dropped_by, "dropped_recorder_full", 12);
+	completeness_locate(&c.dropped_by, "dropped_quota", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12), 0 untimed, "
+		"0 outstanding");
+	completeness_locate(&c.dropped_by, "dropped_recorder_full", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: rank 3 queue "
+		"5, 22:13:20.2-22:13:21.9 UTC), 0 untimed, 0 outstanding");
+	place.processes = 4;
+	place.has_rank = place.has_queue = false;
+	place.from_ns = 0;
+	completeness_locate(&c.dropped_by, "dropped_recorder_full", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: 4 processes), "
+		"0 untimed, 0 outstanding");
+}
+
 static void only_the_filter_may_skip(void **state)
 {
 	struct completeness c = {.dispatched = 9, .stored = 5, .skipped = 4};
@@ -150,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_stored_is_complete),
 		cmocka_unit_test(reasons_stand_behind_their_sum),
+		cmocka_unit_test(drops_say_where_and_when),
 		cmocka_unit_test(only_the_filter_may_skip),
 		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
 		cmocka_unit_test(any_loss_is_incomplete),

@@ -199,19 +199,17 @@ void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint3
 	add_dispatches(frames, number, 1, seq, n, calls);
 }
 
-void peer_add_counters(struct frames *frames, uint32_t queue, ...)
+static void add_counters(
+	struct frames *frames, uint64_t time_ns, uint32_t queue, va_list pairs)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Counters counters = RTL__COUNTERS__INIT;
 	Rtl__QueueCounters of_queue = RTL__QUEUE_COUNTERS__INIT, *queues = &of_queue;
 	uint64_t value[RTL_Q_COUNT] = {0}, process[RTL_P_COUNT] = {0};
-	va_list pairs;
 	int counter;
 
-	va_start(pairs, queue);
 	while ((counter = va_arg(pairs, int)) >= 0)
 		value[counter] = (uint64_t)va_arg(pairs, int);
-	va_end(pairs);
 	process[RTL_P_queues_created] = 2;
 	of_queue.has_queue = of_queue.has_gpu = 1;
 	of_queue.queue = of_queue.gpu = queue;
@@ -221,9 +219,29 @@ void peer_add_counters(struct frames *frames, uint32_t queue, ...)
 	counters.process = process;
 	counters.n_queues = 1;
 	counters.queues = &queues;
+	counters.has_time_ns = time_ns > 0;
+	counters.time_ns = time_ns;
 	frame.body_case = RTL__FRAME__BODY_COUNTERS;
 	frame.counters = &counters;
 	frames_add(frames, &frame);
+}
+
+void peer_add_counters(struct frames *frames, uint32_t queue, ...)
+{
+	va_list pairs;
+
+	va_start(pairs, queue);
+	add_counters(frames, 0, queue, pairs);
+	va_end(pairs);
+}
+
+void peer_add_counters_at(struct frames *frames, uint64_t time_ns, uint32_t queue, ...)
+{
+	va_list pairs;
+
+	va_start(pairs, queue);
+	add_counters(frames, time_ns, queue, pairs);
+	va_end(pairs);
 }
 
 void peer_add_bye(struct frames *frames)

@@ -48,4 +48,6 @@ void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint3
 
 /* Values are named like RTL_Q_dispatched; ends with -1. */
 void peer_add_counters(struct frames *frames, uint32_t queue, ...);
+/* The same, read at @time_ns of CLOCK_BOOTTIME. */
+void peer_add_counters_at(struct frames *frames, uint64_t time_ns, uint32_t queue, ...);
 void peer_add_bye(struct frames *frames);

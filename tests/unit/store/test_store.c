@@ -282,8 +282,8 @@ static void losses_are_named(void **state)
 	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 1);
 	harness_close(h);
 	assert_string_equal(h->answer.text,
-		"INCOMPLETE: 20 dispatched, 10 stored, 6 dropped (recorder_full 6), 0 untimed, "
-		"0 outstanding, 3 skipped (filter 3), 1 torn");
+		"INCOMPLETE: 20 dispatched, 10 stored, 6 dropped (recorder_full 6: rank 0 "
+		"queue 0), 0 untimed, 0 outstanding, 3 skipped (filter 3), 1 torn");
 	assert_false(h->answer.complete);
 	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 0);
 	assert_int_equal(

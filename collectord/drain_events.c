@@ -20,6 +20,7 @@ struct event_drain {
 	struct writer *writer;
 	struct process *process;
 	const struct recorder_region *region;
+	uint32_t used; /* its first entries: no others were ever taken */
 	uint8_t *entries;
 	struct event_found *found;
 	uint32_t count;
@@ -46,15 +47,12 @@ static bool entry_is_left(const struct recorder_region *region, const struct rec
 }
 
 static int read_entries(
-	const struct recorder_reader *reader, const struct recorder_region *region, uint8_t **ret)
+	const struct event_drain *drain, const struct recorder_reader *reader, uint8_t **ret)
 {
-	int r;
-
-	*ret = calloc(region->count, region->stride);
+	*ret = calloc(drain->used, drain->region->stride);
 	if (!*ret)
 		return -ENOMEM;
-	r = recorder_reader_get(reader, region, 0, region->count, *ret);
-	return r;
+	return recorder_reader_get(reader, drain->region, 0, drain->used, *ret);
 }
 
 /*
@@ -64,9 +62,9 @@ static int read_entries(
 static int forget_moving(struct event_drain *drain, const struct recorder_reader *reader)
 {
 	CLEANUP(free_p) uint8_t *again = NULL;
-	int r = read_entries(reader, drain->region, &again);
+	int r = read_entries(drain, reader, &again);
 
-	for (uint32_t i = 0; r == 0 && i < drain->region->count; i++) {
+	for (uint32_t i = 0; r == 0 && i < drain->used; i++) {
 		size_t at = (size_t)i * drain->region->stride;
 
 		if (memcmp(drain->entries + at, again + at, drain->region->stride))
@@ -86,10 +84,10 @@ static int find_entries(struct event_drain *drain)
 {
 	const struct recorder_region *region = drain->region;
 
-	drain->found = calloc(region->count, sizeof(*drain->found));
+	drain->found = calloc(drain->used, sizeof(*drain->found));
 	if (!drain->found)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < region->count; i++) {
+	for (uint32_t i = 0; i < drain->used; i++) {
 		const struct recorder_event *event = entry_of(region, drain->entries, i);
 
 		if (entry_is_left(region, event, drain->process->frame))
@@ -123,7 +121,7 @@ static int take_entry(struct event_drain *drain, const struct recorder_event *ev
 static int drain_ring(
 	struct event_drain *drain, const struct recorder_reader *reader, bool is_alive)
 {
-	int r = read_entries(reader, drain->region, &drain->entries);
+	int r = read_entries(drain, reader, &drain->entries);
 
 	if (r == 0 && is_alive)
 		r = forget_moving(drain, reader);
@@ -142,14 +140,24 @@ static int drain_ring(
 int drain_events(struct writer *writer, struct process *process,
 	const struct recorder_reader *reader, bool is_alive)
 {
-	const struct recorder_region *rings[] = {&reader->header.markers, &reader->header.calls};
+	const struct recorder_header *h = &reader->header;
+	const struct {
+		const struct recorder_region *region;
+		uint32_t used;
+	} rings[] = {
+		{&h->markers, h->markers.count},
+		{&h->calls, h->calls.count},
+		{&h->spare_calls, (uint32_t)h->spare_calls_used},
+	};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(rings) / sizeof(rings[0]); i++) {
-		struct event_drain drain = {
-			.writer = writer, .process = process, .region = rings[i]};
+		struct event_drain drain = {.writer = writer,
+			.process = process,
+			.region = rings[i].region,
+			.used = rings[i].used};
 
-		if (!rings[i]->count)
+		if (!drain.used)
 			continue;
 		r = drain_ring(&drain, reader, is_alive);
 		event_drain_done(&drain);

@@ -59,13 +59,15 @@ static bool layout_is_valid(const struct recorder_header *h, uint64_t file_bytes
 		       sizeof(struct recorder_marker)) &&
 	       region_is_valid(&h->calls, total, RECORDER_CALLS, sizeof(struct recorder_call),
 		       sizeof(struct recorder_call)) &&
+	       region_is_valid(&h->spare_calls, total, RECORDER_CALLS_SPARE,
+		       sizeof(struct recorder_call), sizeof(struct recorder_call)) &&
 	       (!h->hello.count || region_is_valid(&h->hello, total, RECORDER_HELLO_BYTES, 1, 1));
 }
 
 static bool progress_is_valid(const struct recorder_header *h)
 {
 	return h->define_bytes <= h->defines.count && h->slots_used <= h->slots.count &&
-	       h->queues_used <= h->queues.count;
+	       h->queues_used <= h->queues.count && h->spare_calls_used <= h->spare_calls.count;
 }
 
 int recorder_reader_open(

@@ -24,7 +24,7 @@
 #define FRAME_RECORDS_MAX 1024u
 
 /* The recorder (one per process). It is sparse: a page costs only once it was used. */
-#define RECORDER_BYTES_MAX (64u << 20)
+#define RECORDER_BYTES_MAX (80u << 20)
 #define RECORDER_SLOTS	   131072u /* in flight: four HIP queues of 16384 packets, twice */
 #define RECORDER_SLOT_CHUNK 1024u  /* what a queue is given at a time */
 #define RECORDER_CELLS	   512u	   /* outbox: 10 s at 50,000 records/s while nobody reads */
@@ -37,9 +37,11 @@
 #define RECORDER_HELLO_BYTES (HELLO_BYTES_MAX + 4u) /* with its length in front */
 
 /* Host events on their way to the shim's thread, which may wait for a processor: a tight loop
- * makes thousands of ranges a second, host calls come at some 500,000. */
-#define RECORDER_MARKERS 8192u
-#define RECORDER_CALLS	 16384u
+ * makes thousands of ranges a second, host calls come at some 500,000. Those find room for another
+ * quarter of a second when half of their ring is taken: a flood of 100,000 launches fits. */
+#define RECORDER_MARKERS     8192u
+#define RECORDER_CALLS	     16384u
+#define RECORDER_CALLS_SPARE 114688u
 
 /* Longest kernel symbol kept. Names over 4 KiB exist (Tensile, CK); 16 KiB is past all seen. */
 #define SYMBOL_BYTES_MAX (16u << 10)

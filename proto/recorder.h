@@ -16,7 +16,7 @@
 #include "proto/counters.h"
 
 #define RECORDER_MAGIC	0x4352454c54525f5full /* "__RTLERC" */
-#define RECORDER_LAYOUT 2u
+#define RECORDER_LAYOUT 3u
 
 enum recorder_slot_state {
 	SLOT_FREE = 0,
@@ -72,7 +72,7 @@ struct recorder_cell {
 static_assert(sizeof(struct recorder_cell) == 64, "cell");
 
 /*
- * Host-side events that are not dispatches lie in two bounded rings of many producers. Entry i
+ * Host-side events that are not dispatches lie in bounded rings of many producers. Entry i
  * of position p = i + k * count may be written while turn == p - i, and is whole when
  * turn == p - i + 1 (so zeroed memory is a ring at position 0). `frame` is as in a slot: labelled
  * in step L, the entry is given back (turn = p - i + count) in step R. A drain stores the whole
@@ -170,6 +170,7 @@ struct recorder_header {
 	struct recorder_region defines; /* count bytes of stride 1 */
 	struct recorder_region markers; /* struct recorder_marker */
 	struct recorder_region calls;	/* struct recorder_call */
+	struct recorder_region spare_calls; /* struct recorder_call: when `calls` fills up */
 	struct recorder_region hello;	/* count bytes of stride 1: the Hello frame as it is sent */
 	uint8_t boot_id[16];
 	uint8_t token[16];
@@ -184,6 +185,7 @@ struct recorder_header {
 	_Atomic uint64_t queues_used;  /* likewise queue blocks */
 	_Atomic uint64_t published;    /* last frame published; cell numbers are the authority */
 	_Atomic uint64_t bye;	       /* 1: clean end, nothing in flight, all frames published */
+	_Atomic uint64_t spare_calls_used; /* entries ever taken: a drain reads no further */
 	_Atomic uint64_t hello_bytes;  /* 0: not there yet; who finds it needs nobody else */
 	_Atomic uint64_t process[64];  /* RTL_PROCESS_COUNTERS */
 };

@@ -137,7 +137,7 @@ static bool ring_run(const struct event_ring *ring, uint64_t limit, bool is_due)
 
 	for (uint32_t i = 0; i < KINDS; i++)
 		frames.pick[i] = (struct event_pick){.encoder = encoders[i]};
-	for (uint64_t at = ring->ends->head; !r && at != limit; at++) {
+	for (uint64_t at = event_ring_head(ring); !r && at != limit; at++) {
 		struct recorder_event *event;
 		enum event_turn turn = event_ring_turn(ring, at, &event);
 
@@ -213,8 +213,11 @@ bool event_frames_run(
 
 bool event_frames_is_done(const struct recorder *recorder)
 {
-	return event_ring_is_empty(&recorder->rings[RECORDER_RING_MARKERS]) &&
-	       event_ring_is_empty(&recorder->rings[RECORDER_RING_CALLS]);
+	bool is_done = true;
+
+	for (int which = 0; which < RECORDER_RINGS; which++)
+		is_done &= event_ring_is_empty(&recorder->rings[which]);
+	return is_done;
 }
 
 void event_frames_reset(void)

@@ -63,10 +63,10 @@ void event_ring_give_back(const struct event_ring *ring, struct recorder_event *
 
 void event_ring_advance(const struct event_ring *ring)
 {
-	uint64_t tail = event_ring_tail(ring);
+	uint64_t tail = event_ring_tail(ring), head = event_ring_head(ring);
 	struct recorder_event *event;
 
-	while (ring->ends->head != tail &&
-		event_ring_turn(ring, ring->ends->head, &event) == EVENT_IS_BACK)
-		ring->ends->head++;
+	while (head != tail && event_ring_turn(ring, head, &event) == EVENT_IS_BACK)
+		head++;
+	atomic_store_explicit(&ring->ends->head, head, memory_order_relaxed);
 }

@@ -16,7 +16,7 @@
 /* Where a ring stands. Zeroed: at position 0. */
 struct event_ends {
 	alignas(64) _Atomic uint64_t tail; /* next position to take; producers */
-	alignas(64) uint64_t head;	   /* oldest one not given back; consumer */
+	alignas(64) _Atomic uint64_t head; /* oldest one not given back; consumer */
 };
 
 /* Constant once it is shared; its entries and its ends are the ring. */
@@ -30,6 +30,15 @@ struct event_ring {
 /* An entry of the caller's, to be filled and published soon: later ones wait for it. NULL: full. */
 struct recorder_event *event_ring_take(const struct event_ring *ring);
 void event_ring_publish(struct recorder_event *event);
+
+/* As of the consumer's last look. */
+static inline bool event_ring_is_half_full(const struct event_ring *ring)
+{
+	uint64_t head = atomic_load_explicit(&ring->ends->head, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&ring->ends->tail, memory_order_relaxed);
+
+	return tail - head > ring->count / 2 && tail > head;
+}
 
 /* ---- consumer ---------------------------------------------------------------------------- */
 
@@ -54,8 +63,13 @@ static inline uint64_t event_ring_tail(const struct event_ring *ring)
 	return atomic_load_explicit(&ring->ends->tail, memory_order_acquire);
 }
 
+static inline uint64_t event_ring_head(const struct event_ring *ring)
+{
+	return atomic_load_explicit(&ring->ends->head, memory_order_relaxed);
+}
+
 /* Nothing taken that was not given back. */
 static inline bool event_ring_is_empty(const struct event_ring *ring)
 {
-	return ring->ends->head == event_ring_tail(ring);
+	return event_ring_head(ring) == event_ring_tail(ring);
 }

@@ -97,7 +97,34 @@ void event_count(enum rtl_process_counter what)
 		recorder_unpin(state);
 }
 
-static void *event_take(enum recorder_ring which, int recorded, int dropped)
+/* Before the entry is whole: a drain that does not see this does not see it either. */
+static void spare_used(struct recorder *recorder, const struct recorder_event *event)
+{
+	const struct event_ring *ring = &recorder->rings[RECORDER_RING_SPARE_CALLS];
+	uint64_t end = ((uintptr_t)event - (uintptr_t)ring->entries) / ring->stride + 1;
+	_Atomic uint64_t *used = &recorder->header->spare_calls_used;
+	uint64_t before = atomic_load_explicit(used, memory_order_relaxed);
+
+	while (before < end && !atomic_compare_exchange_weak_explicit(used, &before, end,
+				       memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* Half of the ring is for copies, which have no other: their times may not overtake them. */
+static struct recorder_event *take_from(
+	struct recorder *recorder, enum recorder_ring which, bool may_be_spare)
+{
+	struct recorder_event *event;
+
+	if (!may_be_spare || !event_ring_is_half_full(&recorder->rings[which]))
+		return event_ring_take(&recorder->rings[which]);
+	event = event_ring_take(&recorder->rings[RECORDER_RING_SPARE_CALLS]);
+	if (event)
+		spare_used(recorder, event);
+	return event;
+}
+
+static void *event_take(enum recorder_ring which, bool may_be_spare, int recorded, int dropped)
 {
 	struct event_state *state = state_get();
 	struct recorder *recorder;
@@ -110,7 +137,7 @@ static void *event_take(enum recorder_ring which, int recorded, int dropped)
 	recorder = recorder_pin(state);
 	if (!recorder)
 		early = early_ring(state, which);
-	event = event_ring_take(recorder ? &recorder->rings[which] : &early);
+	event = recorder ? take_from(recorder, which, may_be_spare) : event_ring_take(&early);
 	what = event ? recorded : dropped;
 	if (what >= 0)
 		count(state, recorder, what);
@@ -144,7 +171,7 @@ struct recorder_marker *event_marker_take(enum rtl_marker_kind kind)
 		[RTL_MARKER_NAME_STREAM] = -1,
 	};
 	struct recorder_marker *marker =
-		event_take(RECORDER_RING_MARKERS, recorded[kind], RTL_P_dropped_markers);
+		event_take(RECORDER_RING_MARKERS, false, recorded[kind], RTL_P_dropped_markers);
 
 	if (marker)
 		marker->kind = (uint16_t)kind;
@@ -166,8 +193,9 @@ struct recorder_call *event_call_take(enum recorder_call_kind kind)
 		[RECORDER_CALL_COPY] = {RTL_P_copies_recorded, RTL_P_dropped_copies},
 		[RECORDER_CALL_COPY_TIMES] = {-1, -1}, /* the copy's row shows that it has none */
 	};
-	struct recorder_call *call =
-		event_take(RECORDER_RING_CALLS, count[kind].recorded, count[kind].dropped);
+	bool is_copy = kind == RECORDER_CALL_COPY || kind == RECORDER_CALL_COPY_TIMES;
+	struct recorder_call *call = event_take(
+		RECORDER_RING_CALLS, !is_copy, count[kind].recorded, count[kind].dropped);
 
 	if (!call)
 		return NULL;
@@ -221,7 +249,7 @@ bool events_early(enum recorder_ring which, struct event_ring *ret)
 {
 	struct event_state *state = atomic_load_explicit(&event_state, memory_order_acquire);
 
-	if (!state)
+	if (!state || which == RECORDER_RING_SPARE_CALLS)
 		return false;
 	*ret = early_ring(state, which);
 	return true;

@@ -42,13 +42,16 @@ static uint64_t header_lay_out(struct recorder_header *header)
 	header->defines = region_put(&end, RECORDER_DEFINE_BYTES, 1);
 	header->markers = region_put(&end, RECORDER_MARKERS, sizeof(struct recorder_marker));
 	header->calls = region_put(&end, RECORDER_CALLS, sizeof(struct recorder_call));
+	header->spare_calls =
+		region_put(&end, RECORDER_CALLS_SPARE, sizeof(struct recorder_call));
 	header->hello = region_put(&end, RECORDER_HELLO_BYTES, 1);
 	return end;
 }
 static_assert((uint64_t)RECORDER_SLOTS * sizeof(struct recorder_slot) +
 			      (uint64_t)RECORDER_CELLS * RECORDER_CELL_BYTES +
 			      (uint64_t)RECORDER_MARKERS * sizeof(struct recorder_marker) +
-			      (uint64_t)RECORDER_CALLS * sizeof(struct recorder_call) +
+			      (uint64_t)(RECORDER_CALLS + RECORDER_CALLS_SPARE) *
+				      sizeof(struct recorder_call) +
 			      RECORDER_DEFINE_BYTES + (1u << 20) <
 		      RECORDER_BYTES_MAX,
 	"recorder bytes");
@@ -159,6 +162,8 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 	ret->defines = ret->base + plan.defines.offset;
 	ret->rings[RECORDER_RING_MARKERS] = ring_over(ret, &plan.markers, RECORDER_RING_MARKERS);
 	ret->rings[RECORDER_RING_CALLS] = ring_over(ret, &plan.calls, RECORDER_RING_CALLS);
+	ret->rings[RECORDER_RING_SPARE_CALLS] =
+		ring_over(ret, &plan.spare_calls, RECORDER_RING_SPARE_CALLS);
 	ret->hello = ret->base + plan.hello.offset;
 	ret->open_frame = 1;
 	atomic_store_explicit(&ret->header->ready, 1, memory_order_release);

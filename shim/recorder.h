@@ -18,6 +18,7 @@
 enum recorder_ring {
 	RECORDER_RING_MARKERS, /* of struct recorder_marker */
 	RECORDER_RING_CALLS,   /* of struct recorder_call */
+	RECORDER_RING_SPARE_CALLS, /* likewise: host calls and collectives when that is half full */
 	RECORDER_RINGS,
 };
 

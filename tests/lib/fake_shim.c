@@ -127,7 +127,8 @@ int fake_shim_init(struct fake_shim *shim, const char *job)
 	offset = add_region(&header->anchors, offset, 1, sizeof(struct recorder_anchors));
 	offset = add_region(&header->defines, offset, FAKE_DEFINE_BYTES, 1);
 	offset = add_region(&header->markers, offset, 0, sizeof(struct recorder_marker));
-	(void)add_region(&header->calls, offset, 0, sizeof(struct recorder_call));
+	offset = add_region(&header->calls, offset, 0, sizeof(struct recorder_call));
+	(void)add_region(&header->spare_calls, offset, 0, sizeof(struct recorder_call));
 	read_boot_id(header->boot_id);
 	if (getrandom(header->token, sizeof(header->token), 0) < 0)
 		return -errno;

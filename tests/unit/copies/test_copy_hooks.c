@@ -121,7 +121,7 @@ static const struct recorder_call *next(void)
 {
 	const struct event_ring *ring = &recorder.rings[RECORDER_RING_CALLS];
 	struct recorder_event *event;
-	uint64_t at = ring->ends->head;
+	uint64_t at = event_ring_head(ring);
 
 	if (at == event_ring_tail(ring) || event_ring_turn(ring, at, &event) != EVENT_IS_WHOLE)
 		return NULL;

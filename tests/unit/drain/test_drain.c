@@ -182,6 +182,27 @@ static void markers_are_taken_oldest_first(void **state)
 	assert_int_equal(loss(h, "corrupt_slot"), 1);
 }
 
+/* Those of a flood: as far as entries were taken, by the same rule. */
+static void spare_calls_are_taken_like_others(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	for (unsigned i = 0; i < HAND_CALLS; i++)
+		r->spare_call[i] = (struct recorder_call){.event.turn = i == 1 ? 0 : 1,
+			.id = 900 + i,
+			.api = 1,
+			.kind = RECORDER_CALL_HOST,
+			.start_ns = PEER_ZERO_NS,
+			.end_ns = PEER_ZERO_NS + 10};
+	r->header.spare_calls_used = HAND_CALLS - 1;
+	end_with(h, r, STORE_ENDED_KILLED);
+	/* The second is not whole, the last was never taken. */
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call"),
+		"900,902");
+}
+
 static void metrics_and_names_are_kept(void **state)
 {
 	struct harness *h = *state;
@@ -378,7 +399,7 @@ static void a_bad_header_is_not_believed(void **state)
 	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
-	for (uint8_t lie = 0; lie < 16; lie++) {
+	for (uint8_t lie = 0; lie < 18; lie++) {
 		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
 		struct recorder_header *header = &r->header;
 
@@ -433,12 +454,18 @@ static void a_bad_header_is_not_believed(void **state)
 		case 15:
 			header->define_bytes = UINT64_MAX;
 			break;
+		case 16:
+			header->spare_calls_used = HAND_CALLS + 1;
+			break;
+		case 17:
+			header->spare_calls.count = UINT32_MAX;
+			break;
 		}
 		end_with(h, r, STORE_ENDED_KILLED);
 	}
 	assert_int_equal(rows(h), 0);
-	assert_int_equal(loss(h, "bad_recorder"), 16);
-	assert_int_equal(loss(h, "unknown_tail"), -16);
+	assert_int_equal(loss(h, "bad_recorder"), 18);
+	assert_int_equal(loss(h, "unknown_tail"), -18);
 	assert_int_equal(
 		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1"), 0);
 }
@@ -550,6 +577,7 @@ int main(void)
 		T(every_slot_goes_where_the_rules_say),
 		T(every_marker_goes_where_the_rules_say),
 		T(markers_are_taken_oldest_first),
+		T(spare_calls_are_taken_like_others),
 		T(metrics_and_names_are_kept),
 		T(a_slot_row_equals_a_frame_row),
 		T(frames_of_the_outbox_are_stored_once),

@@ -37,6 +37,7 @@ struct hand_recorder *hand_recorder_new(uint8_t token)
 	r->header.defines = REGION(define, 4096);
 	r->header.markers = REGION(marker, HAND_MARKERS);
 	r->header.calls = REGION(call, HAND_CALLS);
+	r->header.spare_calls = REGION(spare_call, HAND_CALLS);
 	r->header.token[0] = token;
 	r->header.boot_id[0] = 0xb0;
 	r->header.ready = 1;

@@ -23,6 +23,7 @@ struct hand_recorder {
 	uint8_t define[4096];
 	struct recorder_marker marker[HAND_MARKERS];
 	struct recorder_call call[HAND_CALLS];
+	struct recorder_call spare_call[HAND_CALLS];
 	_Alignas(64) uint8_t cell[HAND_CELLS][HAND_CELL_BYTES];
 };
 

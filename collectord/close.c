@@ -184,6 +184,8 @@ static int finish_rows(struct store *store, struct store_session *session, int e
 		r = end_all_processes(session);
 	if (r == 0)
 		r = put_session_end(session, writer, exit_status);
+	if (r == 0)
+		r = session_file_put_controls(writer, session->id, NULL);
 	/* A file of several sessions is complete when all of them are. */
 	if (r == 0)
 		r = verdict_read(writer, 0, database->sessions > 1, &completeness);

@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/control_memory.h"
 #include "collectord/ctl.h"
 #include "collectord/instance.h"
+#include "collectord/log.h"
 #include "collectord/peer.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
+#include "collectord/store.h"
+#include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/control.h"
 #include "proto/frame.h"
@@ -138,6 +142,37 @@ static int keep(struct session *session, const struct control *control)
 	return 0;
 }
 
+/* Who asked is answered when it is in the file, or CONTROL_ANSWER_MS later. */
+static int remember(const struct session *session)
+{
+	CLEANUP(free_p) char *text =
+		control_memory_write(session->controls, session->n_controls);
+
+	return text && session->store ? store_session_controls(session->store, text) : -ENOMEM;
+}
+
+void control_restore(struct session *session, const char *text)
+{
+	struct control old[CONTROLS_PER_SESSION_MAX], *newer = TAKE(session->controls);
+	unsigned n_old = control_memory_read(text, old), n_newer = session->n_controls;
+	uint64_t *last_seq = &session->server->control_seq;
+	int r = 0;
+
+	session->n_controls = 0;
+	for (unsigned i = 0; r == 0 && i < n_old; i++) {
+		r = keep(session, &old[i]);
+		*last_seq = old[i].seq > *last_seq ? old[i].seq : *last_seq;
+	}
+	/* Somebody was told something already, before the file was open. */
+	for (unsigned i = 0; r == 0 && i < n_newer; i++)
+		r = keep(session, &newer[i]);
+	if (r == 0 && n_newer)
+		r = remember(session);
+	if (r < 0)
+		log_error("no memory for what session %s was told", session->name);
+	free(newer);
+}
+
 int control_apply(struct session *session, struct control *control)
 {
 	struct server *server = session->server;
@@ -150,6 +185,8 @@ int control_apply(struct session *session, struct control *control)
 		server->control_seq = control->seq;
 	}
 	r = keep(session, control);
+	if (r == 0)
+		r = remember(session);
 	if (r < 0)
 		return r;
 	for (struct instance *i = session->instances; i; i = i->next)

@@ -47,6 +47,9 @@ bool control_is_meant(const struct instance *instance, const struct choice_list 
 /* @control has no seq yet: it gets one. For what lives now and what will come. -ENOMEM. */
 int control_apply(struct session *session, struct control *control);
 
+/* What an earlier life of the collector was told; before anybody is welcomed. */
+void control_restore(struct session *session, const char *text);
+
 /* How a process is, as ctl and stat say it. */
 const char *control_text(const struct instance *instance);
 

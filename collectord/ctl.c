@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "collectord/config.h"
 #include "collectord/control.h"
+#include "collectord/ctl_reply.h"
 #include "collectord/instance.h"
 #include "collectord/peer.h"
 #include "collectord/server.h"
@@ -20,18 +20,6 @@
 #include "proto/clock.h"
 #include "proto/control.h"
 #include "proto/limits.h"
-
-/* Why nothing matched (CtlReply.reason): the later, the more was known of what was meant. */
-enum ctl_reason {
-	REASON_NONE,
-	REASON_NO_SESSION,
-	REASON_NOT_YOURS,
-	REASON_OVER,
-	REASON_NO_PROCESS,
-	REASON_NO_RANK,
-	REASON_TOO_OLD,
-	REASON_LEFT_OUT,
-};
 
 /* What a request is about. */
 struct ctl_aim {
@@ -59,6 +47,7 @@ struct ctl_wait {
 	struct ctl_wait *next;
 	struct peer *peer; /* NULL: it hung up */
 	struct flush_ticket ticket;
+	bool is_storing; /* the ticket is not back yet: this has to stay */
 	struct event *deadline;
 	struct ctl_aim aim;
 	struct control control;
@@ -68,40 +57,6 @@ static void aim_done(struct ctl_aim *aim)
 {
 	free(aim->session);
 	free(aim->ranks_text);
-}
-
-/* ---- replies ------------------------------------------------------------------------------- */
-
-static void send_reply(
-	struct peer *peer, bool is_ok, enum ctl_reason reason, unsigned matched, const char *text)
-{
-	Rtl__CtlReply reply = RTL__CTL_REPLY__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
-
-	reply.has_ok = true;
-	reply.ok = is_ok;
-	reply.has_matched = true;
-	reply.matched = matched;
-	reply.has_reason = true;
-	reply.reason = reason;
-	msg_set_bytes(&reply.has_text, &reply.text, text);
-	frame.body_case = RTL__FRAME__BODY_CTL_REPLY;
-	frame.ctl_reply = &reply;
-	peer_send(peer, &frame);
-}
-
-static void refuse(struct peer *peer, enum ctl_reason reason, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-static void refuse(struct peer *peer, enum ctl_reason reason, const char *format, ...)
-{
-	CLEANUP(free_p) char *text = NULL;
-	va_list args;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
-	send_reply(peer, false, reason, 0, text ? text : "no memory");
 }
 
 /* ---- what is meant --------------------------------------------------------------------------- */
@@ -167,8 +122,7 @@ static struct ctl_count count_session(const struct session *session, const struc
 	return count;
 }
 
-/* ---- why nothing is ----------------------------------------------------------------------------
- */
+/* ---- why nothing is --------------------------------------------------------------------------- */
 
 static void explain_session(struct peer *peer, const char *name)
 {
@@ -182,13 +136,13 @@ static void explain_session(struct peer *peer, const char *name)
 			break;
 	}
 	if (!name)
-		refuse(peer, REASON_NO_SESSION, "no session of yours is open");
+		ctl_refuse(peer, REASON_NO_SESSION, "no session of yours is open");
 	else if (!other)
-		refuse(peer, REASON_NO_SESSION, "no session %s", name);
+		ctl_refuse(peer, REASON_NO_SESSION, "no session %s", name);
 	else if (!server_may_see(peer->server, peer, other->uid))
-		refuse(peer, REASON_NOT_YOURS, "session %s is not yours", name);
+		ctl_refuse(peer, REASON_NOT_YOURS, "session %s is not yours", name);
 	else
-		refuse(peer, REASON_OVER, "session %s is over", name);
+		ctl_refuse(peer, REASON_OVER, "session %s is over", name);
 }
 
 static void explain_processes(struct peer *peer, const struct ctl_aim *aim, const char *name,
@@ -202,22 +156,21 @@ static void explain_processes(struct peer *peer, const struct ctl_aim *aim, cons
 		snprintf(of, sizeof(of), "%u session%s of yours", sessions,
 			sessions == 1 ? "" : "s");
 	if (!all->processes)
-		refuse(peer, REASON_NO_PROCESS, "no process of %s has connected yet", of);
+		ctl_refuse(peer, REASON_NO_PROCESS, "no process of %s has connected yet", of);
 	else if (!all->meant)
-		refuse(peer, REASON_NO_RANK, "none of the %u processes of %s has rank %s",
+		ctl_refuse(peer, REASON_NO_RANK, "none of the %u processes of %s has rank %s",
 			all->processes, of, aim->ranks_text);
 	else if (all->left_out)
-		refuse(peer, REASON_LEFT_OUT,
+		ctl_refuse(peer, REASON_LEFT_OUT,
 			"all %u processes meant were left out by --ranks when they started",
 			all->left_out);
 	else
-		refuse(peer, REASON_TOO_OLD,
+		ctl_refuse(peer, REASON_TOO_OLD,
 			"all %u processes meant have a shim that is too old to be told",
 			all->too_old);
 }
 
-/* ---- start and stop
- * ------------------------------------------------------------------------------ */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static void add_count(struct ctl_count *sum, const struct ctl_count *count)
 {
@@ -319,9 +272,9 @@ static void wait_answer(struct ctl_wait *wait)
 	if (out)
 		fclose(out);
 	if (!all.told)
-		refuse(wait->peer, REASON_NO_PROCESS, "every process meant has ended meanwhile");
+		ctl_refuse(wait->peer, REASON_NO_PROCESS, "every process meant has ended meanwhile");
 	else
-		send_reply(wait->peer, !all.silent, REASON_NONE, all.told, text ? text : "");
+		ctl_reply(wait->peer, !all.silent, REASON_NONE, all.told, text ? text : "");
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
@@ -330,9 +283,13 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	if (wait->peer)
+	if (wait->peer) {
 		wait_answer(wait);
-	wait_free(wait);
+		wait->peer->role_data = NULL;
+		wait->peer = NULL;
+	}
+	if (!wait->is_storing)
+		wait_free(wait);
 }
 
 static bool is_settled(const struct ctl_wait *wait)
@@ -340,7 +297,7 @@ static bool is_settled(const struct ctl_wait *wait)
 	const char *name;
 	unsigned sessions;
 
-	return !wait->peer || !count_all(wait, &sessions, &name).silent;
+	return !wait->is_storing && (!wait->peer || !count_all(wait, &sessions, &name).silent);
 }
 
 void ctl_check(struct server *server)
@@ -351,6 +308,16 @@ void ctl_check(struct server *server)
 		if (wait->deadline && is_settled(wait))
 			event_active(wait->deadline, EV_TIMEOUT, 0);
 	}
+}
+
+/* What it was told is in the files. */
+static void on_stored(struct flush_ticket *ticket, int error)
+{
+	struct ctl_wait *wait = ticket->data;
+
+	(void)error; /* the session's own trouble, which it tells */
+	wait->is_storing = false;
+	ctl_check(wait->server);
 }
 
 static struct ctl_wait *wait_new(struct peer *peer)
@@ -402,7 +369,7 @@ static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, u
 		wait->deadline = evtimer_new(peer->server->base, on_deadline, wait);
 	}
 	if (!wait || !wait->deadline) {
-		refuse(peer, REASON_NONE, "no memory");
+		ctl_refuse(peer, REASON_NONE, "no memory");
 		goto out;
 	}
 	all = count_all(wait, &sessions, &name);
@@ -416,10 +383,13 @@ static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, u
 	}
 	set_control(wait, record, duration_ns);
 	if (tell_sessions(wait) < 0) {
-		refuse(peer, REASON_NONE, "no memory");
+		ctl_refuse(peer, REASON_NONE, "no memory");
 		goto out;
 	}
 	event_add(wait->deadline, &timeout);
+	/* Without memory it is answered all the same, perhaps before it is in the file. */
+	wait->ticket = (struct flush_ticket){.done = on_stored, .data = wait};
+	wait->is_storing = store_flush(peer->server->store, &wait->ticket) == 0;
 	ctl_check(peer->server);
 	return;
 out:
@@ -427,8 +397,7 @@ out:
 		wait_free(wait);
 }
 
-/* ---- status
- * ---------------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 static void put_status(FILE *out, const struct server *server, const struct peer *peer)
 {
@@ -482,7 +451,7 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 	FILE *out = open_memstream(&text, &bytes);
 
 	if (!out) {
-		refuse(peer, REASON_NONE, "no memory");
+		ctl_refuse(peer, REASON_NONE, "no memory");
 		return;
 	}
 	if (!aim->session)
@@ -497,11 +466,10 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 	if (!sessions && aim->session)
 		explain_session(peer, aim->session);
 	else
-		send_reply(peer, true, REASON_NONE, processes, text ? text : "");
+		ctl_reply(peer, true, REASON_NONE, processes, text ? text : "");
 }
 
-/* ---- flush
- * ------------------------------------------------------------------------------------------ */
+/* ---- flush ----------------------------------------------------------------------------------- */
 
 /* What troubles a session of somebody else is not told, only that something does. */
 static const char *why_not(const char *state, int error)
@@ -516,7 +484,7 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 
 	/* Trouble is told before the flush that met it. */
 	if (wait->peer)
-		send_reply(wait->peer, error == 0, REASON_NONE, 0,
+		ctl_reply(wait->peer, error == 0, REASON_NONE, 0,
 			error ? why_not(server_state(wait->server, wait->peer, state), error)
 			      : "everything received is committed");
 	wait_free(wait);
@@ -532,11 +500,10 @@ static void answer_flush(struct peer *peer)
 			return;
 		wait_free(wait);
 	}
-	refuse(peer, REASON_NONE, "no memory");
+	ctl_refuse(peer, REASON_NONE, "no memory");
 }
 
-/* ---- requests
- * ------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* 0; -ENOMEM; -EINVAL: a list that none is. */
 static int take_aim(const Rtl__CtlRequest *request, struct ctl_aim *ret)
@@ -564,10 +531,10 @@ void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request)
 	int r = take_aim(request, &aim);
 
 	if (r < 0)
-		refuse(peer, REASON_NONE, "%s",
+		ctl_refuse(peer, REASON_NONE, "%s",
 			r == -EINVAL ? "the ranks are not a list like 0,3-5" : "no memory");
 	else if (peer->role_data)
-		refuse(peer, REASON_NONE, "a request of this connection is under way");
+		ctl_refuse(peer, REASON_NONE, "a request of this connection is under way");
 	else if (verb && !strcmp(verb, "status"))
 		answer_status(peer, &aim);
 	else if (verb && !strcmp(verb, "flush"))
@@ -576,7 +543,7 @@ void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request)
 		answer_record(peer, &aim, !strcmp(verb, "start"),
 			request->has_duration_ns ? request->duration_ns : 0);
 	else
-		refuse(peer, REASON_NONE, "unknown verb: status, flush, start and stop are known");
+		ctl_refuse(peer, REASON_NONE, "unknown verb: status, flush, start and stop are known");
 }
 
 void ctl_closed(struct peer *peer)

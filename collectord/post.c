@@ -74,6 +74,20 @@ int store_session_command(struct store_session *session, const char *text)
 	return store_post(session->store, command);
 }
 
+int store_session_controls(struct store_session *session, const char *text)
+{
+	struct command *command = command_new(COMMAND_SESSION_CONTROLS, session, NULL);
+
+	if (!command)
+		return -ENOMEM;
+	command->text = strdup(text);
+	if (!command->text) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return store_post(session->store, command);
+}
+
 int store_session_close(struct store_session *session, int exit_status)
 {
 	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);

@@ -275,3 +275,24 @@ int recover_end_process(
 	stat_fill_session(p->session, true);
 	return 0;
 }
+
+int recover_controls(struct store_session *session)
+{
+	sqlite3_stmt *row = session->database->writer->statements.at[ST_META_GET];
+	char key[SESSION_FILE_KEY_BYTES], boot_id[SESSION_FILE_BOOT_BYTES];
+	const char *text, *rest;
+	int step;
+
+	session_file_controls_key(session->id, key);
+	session_file_boot_id(boot_id);
+	database_bind_text(row, 1, key);
+	step = sqlite3_step(row);
+	text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+	rest = text ? strchr(text, '\n') : NULL;
+	/* Their times are CLOCK_BOOTTIME's: of another boot they say nothing. */
+	if (rest && boot_id[0] && !strncmp(text, boot_id, (size_t)(rest - text)) &&
+		!boot_id[rest - text])
+		answer_session(session, STORE_CONTROLS, 0, rest + 1);
+	sqlite3_reset(row);
+	return database_errno(step);
+}

@@ -333,6 +333,7 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	struct flush_ticket *ticket = answer->owner;
 
 	switch (answer->kind) {
+	case STORE_CONTROLS:
 	case STORE_OPENED:
 	case STORE_FAILED:
 	case STORE_CLOSED:

@@ -453,6 +453,10 @@ void session_answer(struct session *session, struct store_answer *answer)
 	case STORE_LEFT_PROCESS:
 		take_left_process(session, answer);
 		break;
+	case STORE_CONTROLS:
+		if (answer->text)
+			control_restore(session, answer->text);
+		break;
 	case STORE_OPENED:
 		take_text(&session->name, &answer->name);
 		take_text(&session->database, &answer->database);

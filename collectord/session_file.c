@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,4 +342,26 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		snprintf(why, why_bytes,
 			"%s: its owner cannot read it: no ACLs on this file system", session->path);
 	return 0;
+}
+
+void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES])
+{
+	snprintf(ret, SESSION_FILE_KEY_BYTES, "controls:%" PRId64, session_id);
+}
+
+int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text)
+{
+	sqlite3_stmt *drop = writer->statements.at[ST_META_DROP];
+	char key[SESSION_FILE_KEY_BYTES], boot_id[SESSION_FILE_BOOT_BYTES];
+	CLEANUP(free_p) char *value = NULL;
+
+	session_file_controls_key(session_id, key);
+	if (!text) {
+		database_bind_text(drop, 1, key);
+		return database_run(drop);
+	}
+	session_file_boot_id(boot_id);
+	if (asprintf(&value, "%s\n%s", boot_id, text) < 0)
+		value = NULL;
+	return value ? writer_put_meta(writer, key, value) : -ENOMEM;
 }

@@ -9,6 +9,8 @@
 #define STATEMENTS(X)                                                                              \
 	X(META_PUT, "INSERT INTO rtl_meta (key, value) VALUES (?1, ?2) "                           \
 		    "ON CONFLICT (key) DO UPDATE SET value = excluded.value")                      \
+	X(META_GET, "SELECT value FROM rtl_meta WHERE key = ?1")                                   \
+	X(META_DROP, "DELETE FROM rtl_meta WHERE key = ?1")                                        \
 	X(META_PUT_FIRST, "INSERT OR IGNORE INTO rtl_meta (key, value) VALUES (?1, ?2)")           \
 	X(REASON_PUT, "INSERT OR IGNORE INTO rtl_untimed_reason (id, name) VALUES (?1, ?2)")       \
 	X(TEXT_PUT, "INSERT INTO rocpd_string (string) VALUES (?1)")                               \

@@ -103,6 +103,8 @@ static void open_session(struct store *store, struct store_session *session)
 	/* What this cannot read is seen to when the session closes. */
 	if (session->create == STORE_RESUME)
 		(void)recover_processes(session);
+	if (session->create == STORE_RESUME)
+		(void)recover_controls(session);
 	answer_session(session, STORE_OPENED, 0, why[0] ? why : NULL);
 }
 

@@ -12,7 +12,7 @@
  * one last answer (marked "last" below); the owner must stay valid until then. Handles stay
  * readable (statistics) until the loop frees the session, which frees its processes too.
  *
- *   session:  LEFT_PROCESS*, OPENED                   then  CLOSED (last)
+ *   session:  LEFT_PROCESS*, CONTROLS?, OPENED        then  CLOSED (last)
  *             FAILED (last)
  *   process:  PROCESS_OPENED (again after a reopen), COMMITTED*, BAD_FRAME*, ROOM*
  *                                                     then  PROCESS_ENDED (last)
@@ -109,6 +109,13 @@ int store_session_open(struct store *store, const struct store_session_params *p
 int store_session_command(struct store_session *session, const char *command);
 
 /*
+ * Kept in the session's file while the session is open, for a later life of the collector: a few
+ * lines of the caller's, which a session that is resumed gets back with CONTROLS. Replaces what was
+ * kept before. Copied. -ENOMEM.
+ */
+int store_session_controls(struct store_session *session, const char *text);
+
+/*
  * Final counters, verdict, checkpoint, journal_mode=DELETE. Every process should have had its
  * PROCESS_ENDED before; one that has not is ended as STORE_ENDED_UNKNOWN without a recorder.
  * @exit_status: of the command as a shell would say it (0-255), or -1 unknown. -ENOMEM.
@@ -188,6 +195,7 @@ int store_process_left(struct store_session *session, uint64_t process_id, enum 
 
 enum store_answer_kind {
 	STORE_OPENED,	      /* session: name, database; text: a warning, or NULL */
+	STORE_CONTROLS,	      /* session, before its OPENED: text of store_session_controls() */
 	STORE_FAILED,	      /* session, last: error, text */
 	STORE_CLOSED,	      /* session, last: complete, text = completeness line, database */
 	STORE_PROCESS_OPENED, /* process: process_id, frame = last committed */

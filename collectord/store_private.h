@@ -31,6 +31,7 @@
 enum command_kind {
 	COMMAND_SESSION_OPEN,
 	COMMAND_SESSION_COMMAND,
+	COMMAND_SESSION_CONTROLS,
 	COMMAND_SESSION_CLOSE,
 	COMMAND_SESSION_FREE,
 	COMMAND_PROCESS_OPEN,
@@ -185,6 +186,11 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 /* Of this boot, as the kernel writes it; "" when it cannot be read. */
 void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES]);
 /* What an error means for a file; borrowed. */
+/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end, and
+ * @text; NULL: nothing any more. In the open transaction. */
+#define SESSION_FILE_KEY_BYTES 32
+void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES]);
+int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text);
 const char *session_file_explain(int r);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
@@ -198,6 +204,8 @@ void work_database(struct store *store, struct store_database *database, bool is
 void recover_sessions(struct store *store, const char *path);
 /* Tells the loop which processes of @session have not ended. database_errno(). */
 int recover_processes(struct store_session *session);
+/* Answers CONTROLS where it was told something, in this boot. */
+int recover_controls(struct store_session *session);
 /* As close.c's. */
 int recover_end_process(
 	struct store *store, struct store_database *database, const struct command *command);

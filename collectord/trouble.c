@@ -183,7 +183,9 @@ static bool is_hopeless(
 	const struct store *store, const struct store_database *database, const struct command *c)
 {
 	return c && database->retry_ns && has_waited(c, 2 * store->give_up_ns) &&
-	       (c->process ? c->process->given_up : c->kind == COMMAND_SESSION_COMMAND);
+	       (c->process ? c->process->given_up
+			   : c->kind == COMMAND_SESSION_COMMAND ||
+				      c->kind == COMMAND_SESSION_CONTROLS);
 }
 
 bool trouble_give_up(struct store *store, struct store_database *database)

@@ -214,6 +214,16 @@ static int put_command(struct store_database *database, const struct command *co
 	return r < 0 ? r : STEP_TAKEN;
 }
 
+static int put_controls(struct store_database *database, const struct command *command)
+{
+	int r = writer_begin(database->writer);
+
+	if (r == 0)
+		r = session_file_put_controls(
+			database->writer, command->session->id, command->text);
+	return r < 0 ? r : STEP_TAKEN;
+}
+
 static int step(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
@@ -232,6 +242,8 @@ static int step(
 		return recover_end_process(store, database, command);
 	case COMMAND_SESSION_COMMAND:
 		return put_command(database, command);
+	case COMMAND_SESSION_CONTROLS:
+		return put_controls(database, command);
 	case COMMAND_SESSION_CLOSE:
 		return close_session(store, database, command, is_last);
 	default:

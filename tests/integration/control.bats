@@ -250,24 +250,27 @@ runs() {
 	run -2 "$rtl" ctl flush --duration 3
 }
 
+# serve: a collector on $work/c.sock, after the one before it.
+serve() {
+	# A killed one listens until it is gone.
+	[ -z "${collector:-}" ] || wait "$collector" || :
+	"$collectord" --socket "$work/c.sock" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
+	collector=$!
+	pids+=($collector)
+	answers() { "$rtl" ctl status >/dev/null 2>&1; }
+	wait_until 60 answers
+}
+
+start_rank() { # start_rank RANK: a dormant one of the session "late"
+	RTL_RANK=$1 WORLD_SIZE=2 "$demo" --dispatches 100000000 --rate 2000 >>out 2>>err 3>&- &
+	pids+=($!)
+	ranks+=($!)
+}
+
 @test "who comes later hears it; a collector that was killed is no reason to record" {
-	serve() {
-		# A killed one listens until it is gone.
-		[ -z "${collector:-}" ] || wait "$collector" || :
-		"$collectord" --socket "$work/c.sock" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
-		collector=$!
-		pids+=($collector)
-		answers() { "$rtl" ctl status >/dev/null 2>&1; }
-		wait_until 60 answers
-	}
 	export RTL_SOCKET=$work/c.sock RTL_JOB_ID=late
 	serve
 	eval "$("$rtl" env --device soft --socket "$work/c.sock" --job late --dormant)"
-	start_rank() {
-		RTL_RANK=$1 WORLD_SIZE=2 "$demo" --dispatches 100000000 --rate 2000 >>out 2>>err 3>&- &
-		pids+=($!)
-		ranks+=($!)
-	}
 	ranks=()
 	start_rank 0
 	wait_until 60 moves 1
@@ -295,5 +298,38 @@ runs() {
 	[ "$(sql "$db" "SELECT count(*) FROM rtl_recording WHERE from_ns >= $asked
 		AND to_ns >= $asked + 400000000 AND end_why = 'control'")" -eq 2 ]
 	[ "$(sql "$db" 'SELECT sum(dispatched) = sum(stored) + sum(skipped) FROM rtl_account')" -eq 1 ]
+	[ "$(sql "$db" 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
+}
+
+@test "a collector that was killed tells newcomers what the session was told before" {
+	export RTL_SOCKET=$work/c.sock RTL_JOB_ID=late
+	serve
+	eval "$("$rtl" env --device soft --socket "$work/c.sock" --job late --dormant)"
+	ranks=()
+	start_rank 0
+	wait_until 60 moves 1
+	run -0 "$rtl" ctl start
+	kill -KILL $collector
+	serve
+	start_rank 1
+	both() { [ "$("$rtl" ctl status | grep -c ': records$')" -eq 2 ]; }
+	wait_until 60 both
+	# Newer than what it heard from its former life, for some only; and once more.
+	run -0 "$rtl" ctl stop --ranks 1-2
+	kill -KILL $collector
+	serve
+	kill -KILL $collector
+	serve
+	start_rank 2
+	as_told() {
+		[ "$("$rtl" ctl status | sed -n 's/^  rank \([0-9]*\), pid [0-9]*: /\1 /p' | sort | tr '\n' ,)" = \
+			'0 records,1 dormant,2 dormant,' ]
+	}
+	wait_until 60 as_told
+	kill -KILL "${ranks[@]}"
+	gone() { [ "$("$rtl" ls --json | jq '[.sessions[] | select(.state != "closed")] | length')" -eq 0 ]; }
+	wait_until 60 gone
+	db=$("$rtl" ls --json | jq -r '.sessions[0].database')
+	[ "$(sql "$db" "SELECT count(*) FROM rtl_meta WHERE key LIKE 'controls%'")" -eq 0 ]
 	[ "$(sql "$db" 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/* What rtl ctl is answered: one reply a request. Loop thread. */
+#include <stdbool.h>
+
+struct peer;
+
+/* Why nothing matched (CtlReply.reason): the later, the more was known of what was meant. */
+enum ctl_reason {
+	REASON_NONE,
+	REASON_NO_SESSION,
+	REASON_NOT_YOURS,
+	REASON_OVER,
+	REASON_NO_PROCESS,
+	REASON_NO_RANK,
+	REASON_TOO_OLD,
+	REASON_LEFT_OUT,
+};
+
+void ctl_reply(
+	struct peer *peer, bool is_ok, enum ctl_reason reason, unsigned matched, const char *text);
+void ctl_refuse(struct peer *peer, enum ctl_reason reason, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));

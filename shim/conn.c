@@ -26,7 +26,7 @@
 #define STEP_BYTES_MAX	(1u << 20)
 /* What a collector sends a shim is small. */
 #define REPLY_FRAME_MAX REQUEST_BYTES_MAX
-/* A connection that lasted this long had nothing wrong with it. */
+/* A connection that lasted this long, or stored something, had nothing wrong with it. */
 #define LASTED_NS	1000000000u
 
 int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
@@ -117,7 +117,8 @@ static void conn_schedule(struct conn *conn, uint64_t now_ns)
 
 static void conn_close(struct conn *conn, uint64_t now_ns)
 {
-	bool has_lasted = conn->state == CONN_STREAMING && now_ns - conn->welcome_ns > LASTED_NS;
+	bool has_lasted = conn->state == CONN_STREAMING &&
+			  (conn->has_stored || now_ns - conn->welcome_ns > LASTED_NS);
 
 	conn_forget(conn);
 	conn->item = CONN_NOTHING;
@@ -220,6 +221,7 @@ static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t
 	conn->define_bytes = 0;
 	conn->limit = 0;
 	conn->is_fresh = true;
+	conn->has_stored = false;
 	conn->has_said_bye = false;
 	conn->wants_state = true;
 	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
@@ -275,7 +277,9 @@ static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint
 	case RTL__FRAME__BODY_ACK:
 		if (conn->state != CONN_STREAMING || !frame->ack->has_frame)
 			return -EPROTO;
-		return recorder_acked(conn->recorder, frame->ack->frame);
+		r = recorder_acked(conn->recorder, frame->ack->frame);
+		conn->has_stored |= !r;
+		return r;
 	case RTL__FRAME__BODY_CONTROL:
 		return conn_controlled(conn, frame->control);
 	case RTL__FRAME__BODY_REFUSAL:

@@ -60,6 +60,7 @@ struct conn {
 	size_t telemetry_bytes;
 	bool has_telemetry; /* waits to be written or is being written */
 	bool is_fresh;	    /* welcomed, and no telemetry given yet: it has to be whole */
+	bool has_stored;    /* something was acknowledged on this connection */
 	uint64_t limit;	    /* records up to here have their telemetry before them */
 	uint64_t next_limit;
 	bool wants_bye, has_said_bye;

@@ -296,6 +296,24 @@ static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
 	stored_check(f, 1);
 }
 
+static void a_collector_that_stored_something_is_looked_for_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	/* Each life of it ends before the shim would call the connection lasting. */
+	for (int i = 1; i <= 100; i++) {
+		frame_publish(f);
+		connect_to_collector(f);
+		TURNS_UNTIL(f, !recorder_unacked(&f->recorder));
+		test_connection_close(&f->connection);
+		conn_step(&f->conn, f->now_ns);
+		assert_int_equal(f->conn.state, CONN_AWAY);
+		assert_int_equal(f->conn.next_try_ns - f->now_ns, RECONNECT_NS_MIN);
+		f->now_ns = f->conn.next_try_ns + RECONNECT_NS_FAST;
+	}
+	stored_check(f, 100);
+}
+
 static void an_ack_beyond_what_was_sent_ends_the_connection(void **state)
 {
 	struct fixture *f = *state;
@@ -392,6 +410,7 @@ int main(void)
 		TEST(partial_writes_never_mix_frames),
 		TEST(after_a_hang_up_it_sends_again_what_was_not_stored),
 		TEST(tries_at_once_then_ever_more_rarely_and_for_ever),
+		TEST(a_collector_that_stored_something_is_looked_for_at_once),
 		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
 		TEST(garbage_ends_the_connection_and_no_more),
 		TEST(a_refusal_is_counted_and_slows_it_down),

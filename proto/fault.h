@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Named points at which a test kills the process: RTL_FAULT=name[:count], the count-th
- * passing raises SIGKILL. Compiled only with -DRTL_FAULTS, into test binaries; nothing at all in
- * what is installed. Any thread. docs/recorder.md lists the points.
+ * Named points at which a test kills the process: RTL_FAULT=name[:count[:stop]], the count-th
+ * passing raises SIGKILL, or SIGSTOP. Compiled only with -DRTL_FAULTS, into test binaries; nothing
+ * at all in what is installed. Any thread. docs/recorder.md lists the points.
  */
 #ifdef RTL_FAULTS
 #include <signal.h>
@@ -16,13 +16,17 @@ static inline void fault_point(const char *name, atomic_uint *passed)
 	const char *wanted = getenv("RTL_FAULT");
 	size_t bytes = strlen(name);
 	unsigned long count = 1;
+	const char *rest = "";
+	char *end;
 
 	if (!wanted || strncmp(wanted, name, bytes) || (wanted[bytes] && wanted[bytes] != ':'))
 		return;
-	if (wanted[bytes] == ':')
-		count = strtoul(wanted + bytes + 1, NULL, 10);
+	if (wanted[bytes] == ':') {
+		count = strtoul(wanted + bytes + 1, &end, 10);
+		rest = end;
+	}
 	if (atomic_fetch_add(passed, 1) + 1 == count)
-		raise(SIGKILL);
+		raise(strcmp(rest, ":stop") ? SIGKILL : SIGSTOP);
 }
 
 #define FAULT_POINT(name)                                                                          \

@@ -15,7 +15,7 @@
 #include "shim/origin.h"
 #include "shim/shadow.h"
 
-struct synth synth;
+struct synth synth = {.tick_mask = UINT64_MAX};
 
 static void die(const char *what)
 {
@@ -178,11 +178,11 @@ uint64_t synth_wdid(const struct synth_queue *queue)
 /* A count, or the clock; always past the kernel before. */
 static uint64_t tick_next(void)
 {
-	uint64_t now_ns = synth.has_clock ? clock_boottime_ns() : 0;
+	uint64_t now = synth.clock ? synth.clock() : 0;
 
 	synth.tick += 7;
-	if (synth.tick < now_ns)
-		synth.tick = now_ns;
+	if (synth.tick < now)
+		synth.tick = now;
 	return synth.tick;
 }
 
@@ -265,14 +265,16 @@ static void exec_launch(struct synth_queue *queue, uint64_t index,
 {
 	struct synth_exec *exec = exec_new(queue);
 	uint64_t start = tick_next();
+	uint64_t cookie = (uint64_t)(uintptr_t)packet->kernarg_address;
+	uint64_t ticks = synth.takes_cookie ? cookie : index % 5;
 
 	*exec = (struct synth_exec){
 		.index = index,
 		.kernel_object = packet->kernel_object,
 		.signal = signal,
-		.cookie = (uint64_t)(uintptr_t)packet->kernarg_address,
-		.start = start,
-		.end = start + index % 5,
+		.cookie = cookie,
+		.start = start & synth.tick_mask,
+		.end = (start + ticks) & synth.tick_mask,
 		.grid = {packet->grid_size_x, packet->grid_size_y, packet->grid_size_z},
 		.workgroup = {packet->workgroup_size_x, packet->workgroup_size_y,
 			packet->workgroup_size_z},

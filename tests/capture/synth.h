@@ -69,8 +69,10 @@ struct synth {
 	_Atomic unsigned queues;
 	_Atomic bool stop;
 	uint64_t tick;
-	bool has_clock;	   /* ticks are CLOCK_BOOTTIME ns instead of a count */
-	bool is_forgetful; /* what is done is not kept: for long runs without an oracle */
+	uint64_t (*clock)(void); /* what ticks follow; NULL: they are a count */
+	uint64_t tick_mask;	 /* of the counter that the device shows: it wraps there */
+	bool takes_cookie;	 /* a kernel takes as many ticks as its packet's cookie says */
+	bool is_forgetful;	 /* what is done is not kept: for long runs without an oracle */
 	unsigned long thread;
 	_Atomic uint64_t signals_live;
 	bool has_thread;
@@ -108,7 +110,7 @@ void synth_store(struct capture *capture, hsa_signal_t signal, int64_t value);
 #define SYNTH_FORMAT_BARRIER  2u
 
 struct synth_packet {
-	unsigned type; /* hsa_packet_type_t */
+	unsigned type;	/* hsa_packet_type_t */
 	uint8_t format; /* of a vendor specific one */
 	bool has_barrier;
 	uint64_t kernel_object;

@@ -3,12 +3,15 @@
  * A rank without ROCr: the shim's own recorder, capture path, thread and connection over the
  * synthetic device. For tests that kill and restart collectors and ranks. It ends like a job
  * that outlives its last kernel: when everything has been acknowledged, at most a minute after.
+ * SIGTERM ends the dispatching. Every kernel's duration, symbol and shape say which number it has
+ * in its queue, whatever number the shim gives it.
  */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +26,24 @@
 #include "shim/shadow.h"
 #include "shim/symbols.h"
 #include "shim/worker.h"
+#include "tests/capture/ack_times.h"
 #include "tests/capture/synth.h"
+#include "tests/capture/system_calls.h"
 
 #define KERNELS	       10u
 #define QUEUE_PACKETS  4096u
 #define PAUSE_NS       200000
 #define ACKED_WAIT_NS  60000000000ull
 #define KERNEL_OBJECT0 0x7f0000001000ull
+/* A kernel takes 1 ns more than the one before it in its queue, up to this. */
+#define DURATIONS      65536u
+
+enum option_key {
+	KEY_ACKS = 0x100,
+	KEY_CALLS,
+	KEY_TICK_BITS,
+	KEY_SLEEPS,
+};
 
 static struct options {
 	const char *socket;
@@ -40,6 +54,9 @@ static struct options {
 	uint64_t marks;	      /* of the process */
 	const char *progress; /* file of two numbers: marks begun, marks made */
 	int rank;	      /* -1: what the environment says */
+	bool acks, calls;     /* say how long frames waited, and what waited in the shim */
+	unsigned tick_bits;   /* the device's counter wraps there; 0: it never does */
+	bool sleeps;	      /* the device's counter stands still in a suspended machine */
 } options = {.socket = "", .dispatches = 10000, .queues = 1, .gpus = 1, .rank = -1};
 
 static struct program {
@@ -51,6 +68,8 @@ static struct program {
 	struct symbols symbols;
 	struct capture *capture;
 	struct synth_queue *queue[SYNTH_QUEUES_MAX];
+	_Atomic uint64_t submitted;
+	_Atomic bool is_told_to_end;
 } program;
 
 static const struct argp_option known[] = {
@@ -62,6 +81,12 @@ static const struct argp_option known[] = {
 	{"marks", 'm', "N", 0, "Marks of this process, spread over its life (default 0)", 0},
 	{"progress", 'p', "FILE", 0, "Marks begun and made are there, whatever happens", 0},
 	{"rank", 'k', "N", 0, "Rank (default: from the environment)", 0},
+	{"acks", KEY_ACKS, NULL, 0, "Say how long frames waited for their Ack", 0},
+	{"calls", KEY_CALLS, NULL, 0,
+		"Say how many system calls that may wait dispatching threads made in the shim", 0},
+	{"tick-bits", KEY_TICK_BITS, "N", 0, "The device's counter has N bits", 0},
+	{"sleeps", KEY_SLEEPS, NULL, 0,
+		"The device's counter stands still while the machine is suspended", 0},
 	{0},
 };
 
@@ -94,20 +119,40 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	case 'k':
 		o->rank = (int)strtol(value, NULL, 10);
 		return 0;
+	case KEY_ACKS:
+		o->acks = true;
+		return 0;
+	case KEY_CALLS:
+		o->calls = true;
+		return 0;
+	case KEY_TICK_BITS:
+		o->tick_bits = (unsigned)strtoul(value, NULL, 10);
+		return 0;
+	case KEY_SLEEPS:
+		o->sleeps = true;
+		return 0;
 	case ARGP_KEY_END:
 		if (!o->queues || o->queues > SYNTH_QUEUES_MAX || !o->gpus || o->gpus > 64)
 			argp_error(state, "1 to %u queues, 1 to 64 GPUs", SYNTH_QUEUES_MAX);
+		if (o->tick_bits > 63)
+			argp_error(state, "at most 63 bits");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* As hsaKmtGetClockCounters answers: ticks are nanoseconds of CLOCK_BOOTTIME. */
+/* Ticks are nanoseconds. */
+static uint64_t ticks(void)
+{
+	return options.sleeps ? clock_monotonic_ns() : clock_boottime_ns();
+}
+
+/* As hsaKmtGetClockCounters answers. */
 static int counters(uint32_t node, void *ret)
 {
 	uint64_t now_ns = clock_boottime_ns();
-	const uint64_t answer[4] = {now_ns, now_ns, now_ns, 1000000000};
+	const uint64_t answer[4] = {ticks() & synth.tick_mask, now_ns, now_ns, 1000000000};
 
 	(void)node;
 	memcpy(ret, answer, sizeof(answer));
@@ -209,9 +254,18 @@ static void submit(struct synth_queue *queue, uint64_t i)
 		.has_barrier = true,
 		.kernel_object = KERNEL_OBJECT0 + 64 * (i % KERNELS),
 		.variant = (uint32_t)(i % 60),
+		.cookie = 1 + i % DURATIONS,
 	};
+	uint64_t index;
 
-	synth_submit(program.capture, queue, &packet);
+	/* As synth_submit(); waiting for room in the ring is the application's. */
+	system_calls_enter();
+	index = synth_add_index(program.capture, queue, 1);
+	system_calls_leave();
+	synth_put(queue, index, &packet);
+	system_calls_enter();
+	synth_ring(program.capture, queue, index);
+	system_calls_leave();
 }
 
 /* Outlives us. */
@@ -254,12 +308,13 @@ static void *mark(void *argument)
 
 static void *produce(void *argument)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t number = (uintptr_t)argument;
 	uint64_t total = share_of(options.dispatches, number), done = 0;
 	uint64_t start_ns = clock_monotonic_ns();
 
-	while (done < total) {
+	if (options.calls && system_calls_trap() < 0)
+		abort();
+	while (done < total && !atomic_load(&program.is_told_to_end)) {
 		uint64_t due = total;
 
 		if (options.rate) {
@@ -270,8 +325,9 @@ static void *produce(void *argument)
 		for (; done < due && done < total; done++)
 			submit(program.queue[number], done);
 		if (done < total)
-			nanosleep(&pause, NULL);
+			system_calls_pause(PAUSE_NS);
 	}
+	atomic_fetch_add(&program.submitted, done);
 	return NULL;
 }
 
@@ -299,7 +355,7 @@ static uint64_t executed(void)
 
 static bool is_executed(void)
 {
-	return executed() == options.dispatches;
+	return executed() == atomic_load(&program.submitted);
 }
 
 static bool is_acknowledged(void)
@@ -317,6 +373,8 @@ static int run(struct program *p)
 		if (synth_adopt(p->capture, p->queue[i], i % options.gpus) < 0)
 			return 1;
 	}
+	if (options.acks && ack_times_start(capture_recorder(p->capture)))
+		return 1;
 	synth_start(SYNTH_EAGER);
 	for (unsigned i = 0; i < options.queues; i++)
 		if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))
@@ -331,6 +389,11 @@ static int run(struct program *p)
 		return 1;
 	if (!wait_for(is_acknowledged, ACKED_WAIT_NS))
 		fprintf(stderr, "synthetic-shim: not all was acknowledged\n");
+	if (options.acks)
+		ack_times_print();
+	if (options.calls)
+		printf("calls futex=%" PRIu64 " others=%" PRIu64 "\n", system_calls.futex,
+			system_calls.others);
 	capture_stop(p->capture);
 	if (!events_stop(clock_monotonic_ns() + ACKED_WAIT_NS))
 		return 1;
@@ -341,6 +404,12 @@ static int run(struct program *p)
 	return 0;
 }
 
+static void on_term(int signal)
+{
+	(void)signal;
+	atomic_store(&program.is_told_to_end, true);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {.options = known,
@@ -349,8 +418,11 @@ int main(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	synth.has_clock = true;
+	synth.clock = ticks;
+	synth.tick_mask = options.tick_bits ? (1ull << options.tick_bits) - 1 : UINT64_MAX;
+	synth.takes_cookie = true;
 	synth.is_forgetful = true;
+	(void)signal(SIGTERM, on_term);
 	r = shim_start(&program);
 	if (r < 0) {
 		fprintf(stderr, "synthetic-shim: %s\n", strerror(-r));

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""One collector on one socket and one database, started as often as it is ended, and its ranks."""
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+DEADLINE_S = 120
+FOR_EVER = 100_000_000  # dispatches
+
+
+def fail(text):
+    print("FAILED: " + text, flush=True)
+    sys.exit(1)
+
+
+def wait_for(what, condition, step_s=0.01):
+    """Poll @condition until true; fails after the deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            fail("gave up waiting for " + what)
+        time.sleep(step_s)  # the poll interval of a wait with a deadline
+
+
+def is_long():
+    return bool(os.environ.get("RTL_TEST_LONG"))
+
+
+class Node:
+    def __init__(self, build, work):
+        self.build, self.work = build, work
+        self.socket = os.path.join(work, "c.sock")
+        self.database = os.path.join(work, "all.db")
+        self.log = open(os.path.join(work, "collector.log"), "ab")
+        self.process = None
+        self.manager = None  # who keeps what it gives away
+        self.reader = None   # a connection that stays open whatever happens to the collector
+        self.shims = []
+
+    # ---- the collector
+
+    def start(self, program="collectord", env=None):
+        if self.manager:
+            self.process = self.manager.start(
+                [self.program(program), "--db", self.database], env or {}, self.log, DEADLINE_S)
+            return
+        self.process = subprocess.Popen(
+            [self.program(program), "--socket", self.socket, "--db", self.database],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            env={**os.environ, **(env or {})})
+        wait_for("the collector to listen", self.answers, 0.002)
+
+    def program(self, name):
+        if os.path.isabs(name):
+            return name
+        for folder in ("bin", "tests-bin"):
+            path = os.path.join(self.build, folder, name)
+            if os.path.exists(path):
+                return path
+        fail("no program %s in %s" % (name, self.build))
+        return None
+
+    def answers(self):
+        if self.process.poll() is not None:
+            return True  # died at once: the caller looks
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            try:
+                s.connect(self.socket)
+                return True
+            except OSError:
+                return False
+
+    def kill(self, how=signal.SIGKILL):
+        self.process.send_signal(how)
+        self.process.wait()
+
+    def end(self, show):
+        """Whatever came before: nothing of ours runs on. With @show, the log's last lines."""
+        for process in self.shims + [self.process]:
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+        if show:
+            with open(self.log.name, "rb") as log:
+                sys.stdout.write(log.read().decode(errors="replace")[-4000:])
+
+    # ---- ranks
+
+    def shim(self, rank, dispatches, rate, program="synthetic-shim", env=None, extra=()):
+        shim = subprocess.Popen(
+            [self.program(program), "--socket", self.socket, "--rank", str(rank),
+             "--dispatches", str(dispatches), "--rate", str(rate), "--queues", "2", *extra],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **(env or {})})
+        self.shims = [s for s in self.shims if s.poll() is None] + [shim]
+        return shim
+
+    # ---- the database
+
+    def sql(self, statement):
+        with sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30) as db:
+            return db.execute(statement).fetchall()
+
+    def open_sql(self, statement):
+        """As sql(), over the connection that stays open; only once there is a database."""
+        if not self.reader:
+            self.reader = sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30,
+                                          check_same_thread=False)
+        return self.reader.execute(statement).fetchall()
+
+    def frames(self):
+        """Committed so far, of all processes."""
+        return self.open_sql("SELECT coalesce(sum(hw_frame), 0) FROM rtl_process")[0][0]
+
+    def has(self, statement):
+        """Whether it has a row; there may be no database yet."""
+        try:
+            return self.sql(statement) != []
+        except sqlite3.Error:
+            return False
+
+    def has_rows(self, rank):
+        return self.has("SELECT 1 FROM rtl_account JOIN rtl_process p ON p.id = process_id "
+                        "WHERE rank = %d AND stored > 0 LIMIT 1" % rank)
+
+    def drained(self, count):
+        return self.has("""SELECT 1 FROM (SELECT count(*) AS n, sum(drained) AS d
+            FROM rtl_process) WHERE n = %d AND d = %d""" % (count, count))
+
+    def drained_rank(self, rank):
+        return self.has("SELECT 1 FROM rtl_process WHERE rank = %d AND drained = 1" % rank)
+
+    def ended(self, rank):
+        """@rank is there, all have ended, drained or unknown, and the session is closed."""
+        return self.has("""SELECT 1 WHERE (SELECT count(*) FROM rtl_process WHERE rank = %d) = 1
+            AND NOT EXISTS (SELECT 1 FROM rtl_process WHERE ended IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM rtl_session WHERE end_ns IS NULL)""" % rank)
+
+
+def reap(process):
+    process.kill()
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def said(shim):
+    """What a shim that came to its end says: {word: {name: number}}, kernels among them."""
+    out, _ = shim.communicate(timeout=DEADLINE_S)
+    if shim.returncode != 0:
+        fail("a shim ended with %d" % shim.returncode)
+    lines = {}
+    for line in out.splitlines():
+        word, *pairs = line.split()
+        lines[word] = {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
+    if "dispatched" not in lines:
+        fail("a shim did not say what it dispatched: %r" % out)
+    return lines
+
+
+def told(shim):
+    return said(shim)["dispatched"]["kernels"]
+
+
+def told_to_end(shims):
+    """What they say after they were told to dispatch no more."""
+    for shim in shims:
+        shim.terminate()
+    return [said(shim) for shim in shims]
+
+
+def quantiles(values):
+    """"p50 A, p99 B, max C" of some seconds, in ms."""
+    values = sorted(values)
+    at = [values[int(part * (len(values) - 1) + 0.5)] for part in (0.5, 0.99, 1)]
+    return "p50 %.0f ms, p99 %.0f ms, max %.0f ms" % tuple(1000 * v for v in at)

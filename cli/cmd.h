@@ -27,6 +27,7 @@ struct cmd {
 	const char *summary; /* one line; NULL: an alias, not listed */
 };
 
+int cmd_collectives(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -19,6 +19,8 @@ static const struct cmd commands[] = {
 		"completeness, top kernels, ranks and GPUs, losses" },
 	{ "info", cmd_info, "[--counters|--clocks] [--json|--csv] FILE|SESSION",
 		"session, processes, GPUs, clocks, counters" },
+	{ "collectives", cmd_collectives, "[--rank LIST] [--json|--csv] FILE|SESSION",
+		"collectives across ranks: bandwidth, skew, who is late and why" },
 	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
 		"did all ranks do alike?" },
 	{ "query", cmd_query, "[--json|--csv] FILE|SESSION 'SQL'", "read-only SQL" },
@@ -39,7 +41,7 @@ static void show_help(bool is_short)
 		if (!commands[i].summary)
 			continue;
 		if (is_short)
-			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+			printf("  %-11s %s\n", commands[i].name, commands[i].summary);
 		else
 			printf("  rtl %s%s%s\n        %s\n", commands[i].name,
 				*commands[i].usage ? " " : "", commands[i].usage,

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * One GPU of one process in the order of time, out of rows that come nearly in order. At every
+ * instant the lane does one thing: it computes, else it copies, else it communicates, else it is
+ * idle, because the host had not yet submitted what ran next or in spite of that. So the sums of
+ * any stretch of time add up to its length. Who adds a tagged operation is told when it begins and
+ * ends, when the sums are those of that instant. Pure; one thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sweep_class {
+	SWEEP_COMPUTE,
+	SWEEP_COPY,
+	SWEEP_COMM,
+	SWEEP_HOST, /* idle: what ran next was not submitted yet */
+	SWEEP_WAIT, /* idle: it was */
+	SWEEP_CLASSES,
+};
+
+#define SWEEP_NO_TAG	UINT32_MAX
+/* For what nobody knows the submission of. */
+#define SWEEP_NO_SUBMIT INT64_MIN
+/* Operations of all lanes that are held to be put in order. */
+#define SWEEP_HELD_MAX	((size_t)1 << 18)
+
+struct sweep_op {
+	int64_t start, stop, submit;
+	uint32_t tag;
+	enum sweep_class class; /* the first three */
+};
+
+struct sweep_ops {
+	struct sweep_op *at;
+	size_t count, capacity;
+};
+
+struct sweep_lane {
+	struct sweep_ops ahead; /* not yet in order */
+	struct sweep_ops open;	/* tagged and running, a heap; start is where they end */
+	int64_t now, until[SWEEP_COMM + 1];
+	int64_t sums[SWEEP_CLASSES];
+	bool has_now;
+	bool is_inexact; /* an operation came for a time already passed */
+};
+
+struct sweep {
+	size_t held_max; /* of a lane */
+	void *context;
+	void (*begin)(void *context, struct sweep_lane *lane, const struct sweep_op *op);
+	void (*end)(void *context, struct sweep_lane *lane, uint32_t tag, int64_t at);
+};
+
+void sweep_lane_done(struct sweep_lane *lane);
+/* -ENOMEM. What stops before it starts has no length. */
+int sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op);
+/* No more comes. -ENOMEM. */
+int sweep_finish(const struct sweep *sweep, struct sweep_lane *lane);

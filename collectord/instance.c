@@ -217,7 +217,7 @@ int instance_new_left(struct session *session, const struct instance_identity *i
 	session->instances = instance;
 	if (!is_alive)
 		drain(instance, INSTANCE_END_UNKNOWN, -1);
-	else if (session_find_execed(session->server, identity))
+	else if (session_has_successor(session->server, identity))
 		drain(instance, INSTANCE_END_EXEC, -1); /* its successor was faster than we */
 	return 0;
 }

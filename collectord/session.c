@@ -157,15 +157,31 @@ struct instance *session_find_instance(struct server *server, const struct insta
 	return NULL;
 }
 
-struct instance *session_find_execed(struct server *server, const struct instance_identity *id)
+/* A live process of that pid with another token; @has_spoken: which said Hello to us. */
+static struct instance *find_same_pid(
+	const struct server *server, const struct instance_identity *id, bool has_spoken)
 {
 	for (struct session *s = server->sessions; s; s = s->next)
 		for (struct instance *i = s->instances; i; i = i->next)
 			if (i->identity.pid == id->pid && i->identity.uid == id->uid &&
 				i->identity.start_time == id->start_time && instance_is_live(i) &&
+				(i->had_peer || !has_spoken) &&
 				memcmp(i->identity.token, id->token, sizeof(id->token)) != 0)
 				return i;
 	return NULL;
+}
+
+void session_end_execed(struct server *server, const struct instance_identity *id)
+{
+	struct instance *execed;
+
+	while ((execed = find_same_pid(server, id, false)))
+		instance_end(execed, INSTANCE_END_EXEC);
+}
+
+bool session_has_successor(const struct server *server, const struct instance_identity *id)
+{
+	return find_same_pid(server, id, true) != NULL;
 }
 
 /*

@@ -69,8 +69,14 @@ int session_open_private(struct server *server, struct session **ret);
 /* The process of that identity in any session, or NULL. */
 struct instance *session_find_instance(struct server *server, const struct instance_identity *id);
 
-/* A live process of the same pid with another token, or NULL: the one that exec ended. */
-struct instance *session_find_execed(struct server *server, const struct instance_identity *id);
+/*
+ * @id said Hello: it is what its pid runs now. Whatever else of that pid is taken for live, also
+ * what an earlier life of the collector left, ended by exec.
+ */
+void session_end_execed(struct server *server, const struct instance_identity *id);
+
+/* Has what exec replaced @id by said Hello already? Only that tells which of two came later. */
+bool session_has_successor(const struct server *server, const struct instance_identity *id);
 
 /* What the store found of an earlier life of the collector. */
 void session_take_left(struct server *server, struct store_answer *answer);

@@ -111,19 +111,16 @@ static int find_or_open(struct peer *peer, const Rtl__Hello *hello, const uint8_
 	size_t bytes, struct instance **ret)
 {
 	struct instance_identity identity;
-	struct instance *execed;
 
 	identify(peer, hello, &identity);
 	*ret = session_find_instance(peer->server, &identity);
 	if (*ret && !instance_is_live(*ret))
 		return -ESTALE;
+	if (!*ret && detached_has(peer->server->detached, &identity))
+		return -ESTALE;
+	session_end_execed(peer->server, &identity);
 	if (*ret)
 		return (*ret)->store ? 0 : adopt(peer, *ret, frame, bytes);
-	if (detached_has(peer->server->detached, &identity))
-		return -ESTALE;
-	execed = session_find_execed(peer->server, &identity);
-	if (execed)
-		instance_end(execed, INSTANCE_END_EXEC);
 	return open_instance(peer, hello, &identity, frame, bytes, ret);
 }
 

@@ -14,6 +14,7 @@
 #include "collectord/instance.h"
 #include "collectord/kept.h"
 #include "collectord/peer.h"
+#include "collectord/session.h"
 #include "proto/limits.h"
 
 static bool has_ended(void *data)
@@ -341,6 +342,63 @@ static void another_token_of_the_same_pid_is_an_exec(void **state)
 	fake_shim_done(&second);
 }
 
+/* This very process, as an earlier life of the collector left it: there is no recorder of it. */
+static void leave(struct session *session, const struct fake_shim *shim)
+{
+	struct store_answer answer = {.kind = STORE_LEFT_PROCESS};
+
+	answer.left.uid = getuid();
+	answer.left.pid = getpid();
+	answer.left.start_time = fake_start_time(getpid());
+	answer.left.is_this_boot = true;
+	memcpy(answer.left.token, shim->recorder->token, sizeof(answer.left.token));
+	session_answer(session, &answer);
+}
+
+/* tests/model/recovery.pml, MISTAKE_8: the running program was taken for the one before. */
+static void of_two_programs_left_the_one_that_says_hello_runs(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim other, before, now;
+	struct session *session;
+
+	harness_shim(h, &other, "job");
+	session = fake_store.sessions->owner;
+	fake_shim_init(&before, "job");
+	fake_shim_init(&now, "job");
+	leave(session, &before);
+	leave(session, &now);
+	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
+	fake_shim_send_hello(&now, 1);
+	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
+	assert_false(fake_store.processes->has_ended);
+	assert_true(fake_store.processes->next->has_ended);
+	assert_int_equal(fake_store.processes->next->how, STORE_ENDED_EXEC);
+	fake_shim_done(&other);
+	fake_shim_done(&before);
+	fake_shim_done(&now);
+}
+
+static void what_an_execed_program_left_ends_when_its_successor_is_here(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim before, now;
+	struct session *session;
+
+	fake_shim_init(&before, "job");
+	fake_shim_init(&now, "job");
+	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
+	fake_shim_send_hello(&now, 1);
+	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
+	session = fake_store.sessions->owner;
+	leave(session, &before);
+	assert_true(fake_store.processes->has_ended);
+	assert_int_equal(fake_store.processes->how, STORE_ENDED_EXEC);
+	assert_false(fake_store.processes->next->has_ended);
+	fake_shim_done(&before);
+	fake_shim_done(&now);
+}
+
 static void a_failed_session_refuses_its_shim(void **state)
 {
 	struct harness *h = *state;
@@ -458,6 +516,8 @@ int main(void)
 		TEST(a_reconnect_replaces_the_older_connection),
 		TEST(no_ack_comes_before_the_welcome),
 		TEST(another_token_of_the_same_pid_is_an_exec),
+		TEST(of_two_programs_left_the_one_that_says_hello_runs),
+		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),
 		TEST(a_failed_session_refuses_its_shim),
 		TEST(who_does_not_say_or_finish_anything_is_closed),
 		TEST(silent_connections_of_one_user_leave_room_for_others),

@@ -22,7 +22,7 @@ GLIBC_OLD(pthread_sigmask, "2.2.5");
 GLIBC_OLD(pthread_mutex_trylock, "2.2.5");
 GLIBC_OLD(pthread_attr_setstacksize, "2.2.5");
 GLIBC_OLD(pthread_setname_np, "2.12");
-GLIBC_OLD(pthread_timedjoin_np, "2.3.3");
+GLIBC_OLD(pthread_tryjoin_np, "2.3.3");
 GLIBC_OLD(pthread_once, "2.2.5");
 GLIBC_OLD(pthread_key_create, "2.2.5");
 GLIBC_OLD(pthread_getspecific, "2.2.5");

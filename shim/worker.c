@@ -446,11 +446,18 @@ void worker_settle(void)
 	w->setup.exit_ns -= now_ns < until_ns ? now_ns - start_ns : until_ns - start_ns;
 }
 
+/* It hangs, in the runtime perhaps: it is left to itself. */
+static bool worker_lose(struct worker *w)
+{
+	pthread_detach(w->thread);
+	w->is_lost = true;
+	return false;
+}
+
 bool worker_stop(bool is_quiet)
 {
 	struct worker *w = &worker;
-	uint64_t until_ns;
-	struct timespec until;
+	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
 
 	if (!w->is_running)
 		return true;
@@ -459,13 +466,13 @@ bool worker_stop(bool is_quiet)
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
 	worker_wake(w);
-	until_ns = clock_realtime_ns() + w->setup.exit_ns;
-	until = (struct timespec){(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
-	if (!pthread_timedjoin_np(w->thread, NULL, &until))
-		return true;
-	pthread_detach(w->thread);
-	w->is_lost = true;
-	return false;
+	/* glibc 2.28 waits by CLOCK_REALTIME only, which somebody may set meanwhile. */
+	while (pthread_tryjoin_np(w->thread, NULL)) {
+		if (clock_monotonic_ns() >= until_ns)
+			return worker_lose(w);
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+	}
+	return true;
 }
 
 void worker_forget(void)

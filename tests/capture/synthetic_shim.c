@@ -397,7 +397,9 @@ static int run(struct program *p)
 	capture_stop(p->capture);
 	if (!events_stop(clock_monotonic_ns() + ACKED_WAIT_NS))
 		return 1;
-	if (worker_stop(true) && !capture_pending(p->capture))
+	if (!worker_stop(true))
+		return 1;
+	if (!capture_pending(p->capture))
 		capture_release_signals(p->capture);
 	synth_stop();
 	printf("dispatched rank=%d gpu=0 kernels=%" PRIu64 "\n", options.rank, executed());

@@ -174,8 +174,55 @@ static void add_files(struct sample *sample)
 	}
 }
 
+static int add_one_aside(struct sample *sample, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *end = strstr(name, ".db" FIND_ASIDE);
+	struct sample_session *s;
+
+	if (is_known(sample, path))
+		return 0;
+	s = sample_add_session(sample);
+	if (!s)
+		return -ENOMEM;
+	s->name = end ? strndup(name, (size_t)(end - name)) : strdup(name);
+	s->database = strdup(path);
+	s->is_aside = true;
+	return 0;
+}
+
+static void add_aside_of(struct sample *sample, const char *database)
+{
+	CLEANUP(find_files_free_p) char **paths = find_aside(database);
+
+	for (char **path = paths; path && *path; path++)
+		if (add_one_aside(sample, *path) < 0)
+			return;
+}
+
+/* Files that a collector found damaged: where it looks for them, and beside those it has. */
+static void add_aside(struct sample *sample, bool has_folders)
+{
+	size_t count = sample->session_count;
+
+	for (size_t i = 0; i < count; i++) {
+		/* The array may move. */
+		CLEANUP(free_p)
+		char *database =
+			sample->sessions[i].database ? strdup(sample->sessions[i].database) : NULL;
+
+		if (database)
+			add_aside_of(sample, database);
+	}
+	if (has_folders)
+		add_aside_of(sample, NULL);
+}
+
 static const char *describe_state(const struct sample_session *s)
 {
+	if (s->is_aside)
+		return "set aside";
 	if (s->is_closed)
 		return "closed";
 	/* Open, and no collector has it: it was killed; the next one will go on. */
@@ -260,6 +307,7 @@ int cmd_ls(int argc, char **argv)
 	complete_closed(sample);
 	if (!o.socket)
 		add_files(sample);
+	add_aside(sample, !o.socket);
 	if (sample->session_count)
 		qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare);
 	else if (o.format == RENDER_TABLE) {

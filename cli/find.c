@@ -93,27 +93,70 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
 	return query_open(path ? path : name, error, ret);
 }
 
-char **find_files(void)
+/* Nothing found is no error. */
+static void add_found(glob_t *found, const char *pattern)
 {
-	CLEANUP(free_p) char *dir = state_dir();
-	CLEANUP(free_p) char *mine = dir ? format_path("%s/*.db", dir) : NULL;
-	CLEANUP(free_p) char *served = format_path(FIND_SERVICE_DIR "/%u/*.db", (unsigned)getuid());
-	glob_t found = {0};
-	char **paths;
+	if (pattern)
+		(void)glob(pattern, found->gl_pathv ? GLOB_APPEND : 0, NULL, found);
+}
 
-	/* Nothing found is no error. The service's directory is listed to few, one's own to all. */
-	(void)glob(FIND_SERVICE_DIR "/*/*.db", 0, NULL, &found);
-	if (served)
-		(void)glob(served, found.gl_pathv ? GLOB_APPEND : 0, NULL, &found);
-	if (mine)
-		(void)glob(mine, found.gl_pathv ? GLOB_APPEND : 0, NULL, &found);
-	paths = calloc(found.gl_pathc + 1, sizeof(*paths));
-	for (size_t i = 0, fill = 0; paths && i < found.gl_pathc; i++) {
-		paths[fill] = strdup(found.gl_pathv[i]);
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t bytes = strlen(text), ending_bytes = strlen(ending);
+
+	return bytes >= ending_bytes && !strcmp(text + bytes - ending_bytes, ending);
+}
+
+/* Ends @found. What lies beside a database is no database. */
+static char **take_found(glob_t *found)
+{
+	char **paths = calloc(found->gl_pathc + 1, sizeof(*paths));
+
+	for (size_t i = 0, fill = 0; paths && i < found->gl_pathc; i++) {
+		const char *path = found->gl_pathv[i];
+
+		if (ends_with(path, "-wal") || ends_with(path, "-shm") ||
+			ends_with(path, "-journal"))
+			continue;
+		paths[fill] = strdup(path);
 		fill += paths[fill] != NULL;
 	}
-	globfree(&found);
+	globfree(found);
 	return paths;
+}
+
+static char **find_named(const char *names)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+	CLEANUP(free_p) char *mine = dir ? format_path("%s/%s", dir, names) : NULL;
+	CLEANUP(free_p) char *all = format_path(FIND_SERVICE_DIR "/*/%s", names);
+	CLEANUP(free_p)
+	char *served = format_path(FIND_SERVICE_DIR "/%u/%s", (unsigned)getuid(), names);
+	glob_t found = {0};
+
+	/* The service's directory is listed to few, one's own to all. */
+	add_found(&found, all);
+	add_found(&found, served);
+	add_found(&found, mine);
+	return take_found(&found);
+}
+
+char **find_files(void)
+{
+	return find_named("*.db");
+}
+
+char **find_aside(const char *database)
+{
+	CLEANUP(free_p) char *pattern = NULL;
+	glob_t found = {0};
+
+	if (!database)
+		return find_named("*.db" FIND_ASIDE "*");
+	if (!strpbrk(database, "*?[\\"))
+		pattern = format_path("%s" FIND_ASIDE "*", database);
+	add_found(&found, pattern);
+	return take_found(&found);
 }
 
 void find_files_free_p(char ***paths)

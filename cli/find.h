@@ -18,4 +18,9 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
  * service. NULL-terminated; NULL: no memory or none.
  */
 char **find_files(void);
+
+/* What a collector calls a file that it had to set aside: NAME.db, this, and when. */
+#define FIND_ASIDE ".corrupt-"
+/* Such files of @database, or (NULL) those that lie where find_files() looks. As find_files(). */
+char **find_aside(const char *database);
 void find_files_free_p(char ***paths);

@@ -70,6 +70,18 @@ static int fail(struct query *query, int code)
 	}
 }
 
+int query_damaged(struct query *query, const char *format, ...)
+{
+	char why[QUERY_ERROR_BYTES / 2];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
+	va_end(args);
+	set_error(query, "%s: damaged: %s", query->path, why);
+	return -EBADMSG;
+}
+
 void query_free_p(struct query **query)
 {
 	struct query *q = *query;

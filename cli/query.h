@@ -31,6 +31,9 @@ bool query_glob(const char *pattern, const char *text);
 
 /* The last error as a line without a full stop; valid until the next call. */
 const char *query_error(const struct query *query);
+/* Makes such a line of what the rows themselves tell: "PATH: damaged: ...". -EBADMSG. */
+__attribute__((format(printf, 2, 3))) int query_damaged(
+	struct query *query, const char *format, ...);
 const char *query_path(const struct query *query);
 /* The collector writes it, or did when it ended: there is a write-ahead log. */
 bool query_is_live(const struct query *query);

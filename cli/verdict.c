@@ -2,6 +2,8 @@
 #include "cli/verdict.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,11 +134,44 @@ static int read_sessions(struct query *query, struct completeness *c)
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "sessions", &rows);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		c->live |= query_is_null(rows, 7);
+	/* Where no session is none has ended. */
+	c->live = true;
+	for (bool is_first = true; !r && (r = query_next(rows)) > 0; is_first = false) {
+		c->live = (c->live && !is_first) || query_is_null(rows, 7);
 		r = 0;
 	}
 	return r;
+}
+
+/*
+ * A closed file says what it held. SQLite knows no checksums: a bit that flips may hide rows, or
+ * change a count, and nothing else would tell.
+ */
+static int check_seal(struct query *query, const struct completeness *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	uint64_t dispatched, stored;
+	const char *line, *counts;
+	int r = query_ask(query, "sealed", &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r <= 0)
+		return r;
+	line = query_text(rows, 0);
+	counts = line ? strstr(line, "omplete: ") : NULL;
+	if (!counts)
+		counts = line ? strstr(line, "OMPLETE: ") : NULL;
+	if (!counts ||
+		sscanf(counts + strlen("omplete: "), "%" SCNu64 " dispatched, %" SCNu64 " stored",
+			&dispatched, &stored) != 2)
+		return 0;
+	if (dispatched == c->dispatched && stored == c->stored)
+		return 0;
+	return query_damaged(query,
+		"it had %" PRIu64 " dispatched, %" PRIu64 " stored when it was closed; %" PRIu64
+		", %" PRIu64 " are found",
+		dispatched, stored, c->dispatched, c->stored);
 }
 
 static int verdict_fill(struct query *query, const struct measure *measure, struct verdict *v)
@@ -157,15 +192,16 @@ static int verdict_fill(struct query *query, const struct measure *measure, stru
 		r = read_sessions(query, c);
 	if (!r)
 		r = query_number(query, "undrained", 0, &undrained);
+	if (!r && !c->live)
+		r = check_seal(query, c);
 	if (r)
 		return r;
 	c->undrained = (uint64_t)undrained;
 	c->simulated = v->is_simulated = simulated != 0;
-	if (measure && measure->rows != c->stored) {
-		v->rows_missing = c->stored - measure->rows;
-		c->other_losses +=
-			measure->rows < c->stored ? v->rows_missing : measure->rows - c->stored;
-	}
+	/* As found now, whatever its collector found when it closed it. */
+	if (measure)
+		c->rows_missing = measure->rows < c->stored ? c->stored - measure->rows
+							    : measure->rows - c->stored;
 	v->is_complete = completeness_is_complete(c);
 	v->is_empty = !c->dispatched;
 	completeness_format(c, v->line, sizeof(v->line));

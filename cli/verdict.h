@@ -15,9 +15,8 @@ struct verdict {
 	char line[COMPLETENESS_LINE_BYTES];
 	bool is_complete;
 	bool is_simulated;
-	bool is_empty;	       /* nothing was dispatched at all */
-	uint64_t rows_missing; /* the ledger says stored, the table does not have it */
-	char *names;	       /* of the reasons in counts */
+	bool is_empty; /* nothing was dispatched at all */
+	char *names;   /* of the reasons in counts */
 	size_t names_bytes;
 };
 

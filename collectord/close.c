@@ -8,6 +8,7 @@
 #include "proto/fault.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
+#include "proto/cleanup.h"
 #include "proto/clock.h"
 
 #define STEP_GONE	2 /* see work.c */
@@ -76,6 +77,7 @@ static void announce_end(struct store_process *p)
 	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
 	intern_forget_process(&p->session->database->writer->intern, p->process->id);
 	p->process = process_free(p->process);
+	free(TAKE(p->hello));
 }
 
 int close_process(struct store *store, struct store_database *database, struct command *command)
@@ -186,6 +188,8 @@ static int finish_rows(struct store *store, struct store_session *session, int e
 		r = put_session_end(session, writer, exit_status);
 	if (r == 0)
 		r = session_file_put_controls(writer, session->id, NULL);
+	if (r == 0 && writer->is_resumed && database->sessions == 1)
+		r = verdict_count_rows(writer);
 	/* A file of several sessions is complete when all of them are. */
 	if (r == 0)
 		r = verdict_read(writer, 0, database->sessions > 1, &completeness);

@@ -48,6 +48,11 @@ int database_errno(int result)
 	}
 }
 
+int database_schema_errno(int result)
+{
+	return result == SQLITE_ERROR ? -EUCLEAN : database_errno(result);
+}
+
 int database_exec(sqlite3 *db, const char *sql)
 {
 	return database_errno(sqlite3_exec(db, sql, NULL, NULL, NULL));
@@ -152,7 +157,7 @@ int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql)
 {
 	if (*statement)
 		return 0;
-	return database_errno(
+	return database_schema_errno(
 		sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
 }
 

@@ -17,6 +17,9 @@
  */
 int database_errno(int result);
 
+/* Likewise, of SQL of our own that has to do with the schema: an error in it is the file's. */
+int database_schema_errno(int result);
+
 /*
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.
@@ -37,7 +40,7 @@ int database_exec(sqlite3 *db, const char *sql);
 
 /*
  * A prepared statement kept for the life of its connection: prepares *@statement when it is
- * NULL. -errno as above.
+ * NULL. -EUCLEAN: the schema is not ours, whatever the header says; else as above.
  */
 int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql);
 

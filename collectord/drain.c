@@ -267,6 +267,23 @@ static int pass_unreadable(
 	return r;
 }
 
+/* Where the file has lost what it acknowledged, what the recorder still has begins later. */
+static int pass_gap(struct drain *drain, struct recorder_cell *cell)
+{
+	struct process *process = drain->process;
+	uint64_t number;
+	int r;
+
+	if (!drain->writer->is_resumed || process->frame >= drain->reader.header.published)
+		return 0;
+	r = recorder_reader_find_cell(&drain->reader, process->frame, cell, &number);
+	if (r < 0 || !number)
+		return r;
+	process->ledger.loss[LEDGER_MISSING_FRAMES] += number - process->frame - 1;
+	process->frame = number - 1;
+	return 0;
+}
+
 static int take_cells(struct drain *drain)
 {
 	const struct recorder_region *cells = &drain->reader.header.cells;
@@ -277,6 +294,9 @@ static int take_cells(struct drain *drain)
 	if (!cell)
 		return -ENOMEM;
 	after = (struct recorder_cell *)((uint8_t *)cell + cells->stride);
+	r = pass_gap(drain, cell);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < cells->count; i++) {
 		uint64_t number = drain->process->frame + 1;
 

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/aside.h"
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "proto/cleanup.h"
+#include "proto/clock.h"
 
 /* PRAGMA application_id, "RTLi". */
 #define INDEX_APPLICATION_ID 0x52544c69
@@ -58,6 +60,22 @@ static int check_origin(sqlite3 *db)
 	return database_errno(step);
 }
 
+/* It is small: what cannot be read is met now, while something can be done about it. */
+static int read_all(sqlite3 *db)
+{
+	sqlite3_stmt *statement = NULL;
+	const char *text;
+	int step, r = database_prepare(db, &statement, "PRAGMA quick_check(1)");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(statement);
+	text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	r = step != SQLITE_ROW ? database_errno(step) : text && !strcmp(text, "ok") ? 0 : -EUCLEAN;
+	sqlite3_finalize(statement);
+	return r;
+}
+
 static int prepare(struct index *index, const char *path)
 {
 	int r = database_errno(sqlite3_open_v2(path, &index->db,
@@ -68,23 +86,36 @@ static int prepare(struct index *index, const char *path)
 	sqlite3_busy_timeout(index->db, 1000);
 	r = check_origin(index->db);
 	if (r == 0)
-		r = database_exec(index->db, index_schema);
+		r = read_all(index->db);
+	if (r == 0)
+		r = database_schema_errno(sqlite3_exec(index->db, index_schema, NULL, NULL, NULL));
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
-int index_open(const char *path, struct index **ret)
+/* 1: made; 0: it was there, and can be one. */
+static int make_or_check(const char *path)
+{
+	int r = storage_create_file(path, true);
+
+	if (r != -EEXIST)
+		return r < 0 ? r : 1;
+	r = storage_check_file(path);
+	if (r < 0)
+		return r == -EMEDIUMTYPE ? -EPERM : r;
+	return aside_check(path, INDEX_APPLICATION_ID, 0);
+}
+
+int index_open(const char *path, struct index **ret, bool *ret_is_new)
 {
 	CLEANUP(free_p) char *real = NULL;
 	struct index *index;
 	int r = storage_resolve(path, &real);
 
+	if (r == 0)
+		r = make_or_check(real);
 	if (r < 0)
 		return r;
-	r = storage_create_file(real, true);
-	if (r == -EEXIST)
-		r = storage_check_file(real);
-	if (r < 0)
-		return r;
+	*ret_is_new = r == 1;
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
@@ -157,4 +188,51 @@ int index_each_open(struct index *index, unsigned max,
 		free(paths[i]);
 	}
 	return r;
+}
+
+static const char index_aside_sql[] =
+	"UPDATE OR REPLACE session SET database = ?2, end_realtime_ns = coalesce(end_realtime_ns, "
+	"?3), complete = 0, completeness = ?4 WHERE database = ?1";
+
+int index_set_aside(struct index *index, const char *path, const char *aside, const char *line)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = database_prepare(index->db, &statement, index_aside_sql);
+
+	if (r < 0)
+		return r;
+	database_bind_text(statement, 1, path);
+	database_bind_text(statement, 2, aside);
+	sqlite3_bind_int64(statement, 3, (int64_t)clock_realtime_ns());
+	database_bind_text(statement, 4, line);
+	r = database_run(statement);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+int index_each_session(struct index *index, const char *path,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT name, job, command, uid FROM session "
+			  "WHERE database = ?1 AND end_realtime_ns IS NULL");
+
+	if (r < 0)
+		return r;
+	database_bind_text(row, 1, path);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		struct index_entry entry = {
+			.database = path,
+			.name = (const char *)sqlite3_column_text(row, 0),
+			.job = (const char *)sqlite3_column_text(row, 1),
+			.command = (const char *)sqlite3_column_text(row, 2),
+			.uid = (uid_t)sqlite3_column_int64(row, 3),
+		};
+
+		if (entry.name)
+			take(&entry, data);
+	}
+	sqlite3_finalize(row);
+	return database_errno(step);
 }

@@ -11,8 +11,11 @@
 
 struct index;
 
-/* Opens or makes @path. -EMEDIUMTYPE: not an index of ours; database_errno(). */
-int index_open(const char *path, struct index **ret);
+/*
+ * Opens or makes @path (*@ret_is_new). -EMEDIUMTYPE: not an index of ours; -EUCLEAN: damaged;
+ * -EPERM: not a file that we may write; database_errno().
+ */
+int index_open(const char *path, struct index **ret, bool *ret_is_new);
 struct index *index_close(struct index *index);
 
 struct index_entry {
@@ -32,3 +35,10 @@ int index_put(struct index *index, const struct index_entry *entry);
 /* Calls @take with each database that is said to be open, at most @max; it may call index_put(). */
 int index_each_open(struct index *index, unsigned max,
 	void (*take)(const char *database, void *data), void *data);
+
+/* The file @path of sessions is @aside now, and they have ended with @line. database_errno(). */
+int index_set_aside(struct index *index, const char *path, const char *aside, const char *line);
+
+/* Calls @take with each open session of @path: its name, job, command and uid. database_errno(). */
+int index_each_session(struct index *index, const char *path,
+	void (*take)(const struct index_entry *entry, void *data), void *data);

@@ -69,8 +69,7 @@ static void count_row(struct ledger_queue *books, const struct feed *feed, uint3
 	if (seq >= books->next_seq)
 		books->next_seq = seq + 1;
 	if (untimed) {
-		ledger_count_untimed(
-			books, untimed, seq, submit_ns <= INT64_MAX ? submit_ns : 0);
+		ledger_count_untimed(books, untimed, seq, submit_ns <= INT64_MAX ? submit_ns : 0);
 		return;
 	}
 	books->busy_ns += (uint64_t)duration;
@@ -352,6 +351,13 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 		process->duplicates++;
 		process->is_dirty = true;
 		return 1;
+	}
+	/* What is missing was acknowledged, and went with a part of the file, or all of it. */
+	if (frame->number > process->frame + 1 && writer->is_resumed &&
+		frame->number <= INT64_MAX) {
+		process->ledger.loss[LEDGER_MISSING_FRAMES] += frame->number - process->frame - 1;
+		process->frame = frame->number - 1;
+		process->is_dirty = true;
 	}
 	if (frame->number != process->frame + 1) {
 		snprintf(why, INGEST_WHY_BYTES, "frame %" PRIu64 " came after %" PRIu64,

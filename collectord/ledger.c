@@ -11,7 +11,6 @@
 #include "proto/limits.h"
 
 #define COUNTERS_EVERY_NS 1000000000u
-/* rtl_counter_base.queueId of the counters of a whole process. */
 #define NO_QUEUE	  LOSSES_NO_QUEUE
 
 static const char torn_name[] = "torn";
@@ -24,6 +23,7 @@ static const char *const loss_name[LEDGER_LOSSES] = {
 	[LEDGER_UNKNOWN_TAIL] = "unknown_tail",
 	[LEDGER_DISK_FULL] = "dropped_disk_full",
 	[LEDGER_DB_ERROR] = "dropped_db_error",
+	[LEDGER_MISSING_FRAMES] = "missing_frames",
 };
 
 void ledger_done(struct ledger *ledger)
@@ -230,8 +230,8 @@ int ledger_load(struct ledger *ledger, struct statements *statements)
 	int r;
 
 	ledger_done(ledger);
-	*ledger = (struct ledger){
-		.process_id = id, .reading = reading, .next_from_ns = next_from_ns};
+	*ledger =
+		(struct ledger){.process_id = id, .reading = reading, .next_from_ns = next_from_ns};
 	r = load_queues(ledger, statements->at[ST_QUEUE_ALL]);
 	if (r == 0)
 		r = load_counters(ledger, statements->at[ST_COUNTER_ALL]);
@@ -370,6 +370,13 @@ void ledger_count_untimed(
 	queue->untimed++;
 }
 
+static void lose(struct ledger_queue *queue, enum ledger_loss why, uint64_t count)
+{
+	/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
+	queue->lost[why] += count;
+	queue->dropped_before += count;
+}
+
 void ledger_settle(struct ledger *ledger, bool is_alive)
 {
 	struct ledger_queue *queue, *next;
@@ -381,13 +388,14 @@ void ledger_settle(struct ledger *ledger, bool is_alive)
 		if (!pending)
 			continue;
 		ledger->unreadable -= malformed;
-		/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
-		queue->lost[LEDGER_MALFORMED] += malformed;
-		queue->dropped_before += malformed;
-		if (is_alive)
-			queue->outstanding += pending - malformed;
+		lose(queue, LEDGER_MALFORMED, malformed);
+		pending -= malformed;
+		if (ledger->loss[LEDGER_MISSING_FRAMES])
+			lose(queue, LEDGER_DB_ERROR, pending);
+		else if (is_alive)
+			queue->outstanding += pending;
 		else
-			queue->torn += pending - malformed;
+			queue->torn += pending;
 		queue->is_dirty = true;
 	}
 }
@@ -401,10 +409,34 @@ void ledger_give_up(struct ledger *ledger, enum ledger_loss why)
 
 		if (!pending)
 			continue;
-		queue->lost[why] += pending;
-		queue->dropped_before += pending;
+		lose(queue, why, pending);
 		queue->is_dirty = true;
 	}
+}
+
+int ledger_move(struct ledger *ledger, uint64_t frames)
+{
+	struct ledger_queue *queue, *next;
+	int r = 0;
+
+	losses_done(&ledger->losses);
+	memset(ledger->process_saved, 0, sizeof(ledger->process_saved));
+	memset(ledger->loss, 0, sizeof(ledger->loss));
+	ledger->loss[LEDGER_MISSING_FRAMES] = frames;
+	ledger->unreadable = 0;
+	HASH_ITER (hh, ledger->queues, queue, next) {
+		memset(queue->counter_saved, 0, sizeof(queue->counter_saved));
+		memset(queue->lost, 0, sizeof(queue->lost));
+		memset(queue->untimed_by, 0, sizeof(queue->untimed_by));
+		queue->stored = queue->untimed = queue->outstanding = queue->torn = 0;
+		queue->dropped_before = queue->seq_before = 0;
+		queue->busy_ns = queue->last_end_ns = 0;
+		queue->is_dirty = true;
+		if (r == 0)
+			r = note_drops(ledger, queue);
+	}
+	/* The same values again: what they say of losses is noted anew. */
+	return r < 0 ? r : ledger_take_process(ledger, ledger->process, RTL_P_COUNT);
 }
 
 /* ---- saving ---------------------------------------------------------------------------- */
@@ -488,8 +520,7 @@ static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 /* Since the last reading, when there was none of the end itself. */
 static int note_process(struct ledger *ledger)
 {
-	struct loss_span span = {
-		.from_ns = ledger->reading.from_ns, .to_ns = clock_boottime_ns()};
+	struct loss_span span = {.from_ns = ledger->reading.from_ns, .to_ns = clock_boottime_ns()};
 	int r = 0;
 
 	for (unsigned i = LEDGER_QUEUE_LOSSES; r == 0 && i < LEDGER_LOSSES; i++)

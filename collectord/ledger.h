@@ -20,15 +20,18 @@ struct store_process_stat;
 
 /* Found by the collector itself; the shim's own losses come from its counters. */
 enum ledger_loss {
-	LEDGER_MALFORMED,	/* dispatches lost in published frames that nobody can read */
-	LEDGER_DISK_FULL,	/* dispatches for which there was no room until it was too late */
-	LEDGER_DB_ERROR,	/* likewise, for whatever else kept the database from taking them */
-	LEDGER_QUEUE_LOSSES,	/* those before it are of a queue, those behind of the process */
+	LEDGER_MALFORMED,    /* dispatches lost in published frames that nobody can read */
+	LEDGER_DISK_FULL,    /* dispatches for which there was no room until it was too late */
+	LEDGER_DB_ERROR,     /* likewise, for whatever else kept the database from taking them */
+	LEDGER_QUEUE_LOSSES, /* those before it are of a queue, those behind of the process */
 	LEDGER_CORRUPT_FRAMES = LEDGER_QUEUE_LOSSES, /* frames that nobody can read */
 	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that make no sense */
 	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
 	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
 	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */
+	/* Acknowledged, and not in this file: what they held is lost to LEDGER_DB_ERROR in the end.
+	 */
+	LEDGER_MISSING_FRAMES,
 	LEDGER_LOSSES,
 };
 
@@ -55,7 +58,8 @@ struct ledger_queue {
 	uint64_t torn;
 	uint64_t lost[LEDGER_QUEUE_LOSSES]; /* by the collector */
 	struct ledger_untimed untimed_by[RTL_UNTIMED_COUNT];
-	uint64_t seq_before; /* `dispatched` of the reading before, where dispatches may be missing */
+	uint64_t seq_before; /* `dispatched` of the reading before, where dispatches may be missing
+			      */
 	uint64_t busy_ns;
 	uint64_t last_end_ns;
 	uint64_t next_seq; /* highest number seen + 1 */
@@ -72,8 +76,8 @@ struct ledger {
 	uint64_t process_saved[RTL_P_COUNT];
 	uint64_t loss[LEDGER_LOSSES]; /* of the process: from LEDGER_QUEUE_LOSSES on */
 	struct losses losses;
-	struct loss_span reading; /* from the reading of the counters before to the last one */
-	uint64_t next_from_ns;	  /* no later than anything that the last one did not see */
+	struct loss_span reading;   /* from the reading of the counters before to the last one */
+	uint64_t next_from_ns;	    /* no later than anything that the last one did not see */
 	uint64_t unreadable;	    /* records in unreadable frames, as their cells say */
 	uint64_t counters_saved_ns; /* CLOCK_MONOTONIC */
 };
@@ -110,6 +114,12 @@ int ledger_take_queue(struct ledger *ledger, uint32_t queue, bool has_gpu, uint3
  * Not for a process whose tail is unknown.
  */
 void ledger_settle(struct ledger *ledger, bool is_alive);
+
+/*
+ * The process goes on in another file, which has none of its @frames frames: what the shim
+ * counted stays, all rows are gone. -ENOMEM.
+ */
+int ledger_move(struct ledger *ledger, uint64_t frames);
 
 /* Likewise, of one whose records nobody could store: all that is pending is lost to @why. */
 void ledger_give_up(struct ledger *ledger, enum ledger_loss why);

@@ -37,7 +37,7 @@ static int apply(sqlite3 *db, const struct migration *m)
 		return 0;
 	/* No transaction to end when BEGIN failed: that error is the one to report. */
 	(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-	return database_errno(r);
+	return database_schema_errno(r);
 }
 
 /* An empty file is new; anything else must say that it is ours. */

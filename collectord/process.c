@@ -13,7 +13,7 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
-#define ID_BYTES       16u
+#define ID_BYTES 16u
 
 static void process_free_p(struct process **process)
 {
@@ -308,6 +308,32 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 	return 0;
 }
 
+int process_move(struct process *process, struct writer *writer, int64_t session_id,
+	const Rtl__Hello *hello, uid_t uid, uint64_t frame)
+{
+	int r;
+
+	process->session_id = session_id;
+	process->frame = frame;
+	process->is_drained = false;
+	defines_forget_rows(&process->defines);
+	r = insert(process, writer, hello, uid);
+	for (unsigned i = 0; r == 0 && i < process->gpus && i < hello->n_gpus; i++) {
+		process->clock[i].saved_ns = 0;
+		process->clock[i].is_dirty = true;
+		r = put_gpu(writer, hello->gpus[i]);
+	}
+	if (r == 0)
+		r = put_meta(writer, hello);
+	if (r == 0)
+		r = put_simulated(writer);
+	if (r < 0)
+		return r;
+	process->ledger.process_id = process->id;
+	r = ledger_move(&process->ledger, frame);
+	return r < 0 ? r : process_save(process, writer, true);
+}
+
 int process_save(struct process *process, struct writer *writer, bool all)
 {
 	sqlite3_stmt *mark = writer->statements.at[ST_PROCESS_MARK];
@@ -318,8 +344,8 @@ int process_save(struct process *process, struct writer *writer, bool all)
 	sqlite3_bind_int64(mark, 1, process->id);
 	sqlite3_bind_int64(mark, 2, (int64_t)process->frame);
 	sqlite3_bind_int64(mark, 3, (int64_t)process->duplicates);
-	database_bind_optional(mark, 4, process->ledger.next_from_ns > 0,
-		(int64_t)process->ledger.next_from_ns);
+	database_bind_optional(
+		mark, 4, process->ledger.next_from_ns > 0, (int64_t)process->ledger.next_from_ns);
 	r = database_run(mark);
 	if (r == 0)
 		r = process_clock_save(process, writer);

@@ -61,6 +61,13 @@ struct process_mark {
 /* -EUCLEAN: there is no such row; database_errno(). */
 int process_read_mark(struct writer *writer, int64_t process_id, struct process_mark *ret);
 
+/*
+ * Into another file, of @writer, in its open transaction: a row of its own there, with all that is
+ * known but rows; frames up to @frame are not in it.
+ */
+int process_move(struct process *process, struct writer *writer, int64_t session_id,
+	const Rtl__Hello *hello, uid_t uid, uint64_t frame);
+
 /* After writer_rollback(). */
 int process_reload(struct process *process, struct writer *writer);
 

@@ -115,3 +115,23 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 	return read_at(
 		reader->fd, ret, count * region->stride, region->offset + first * region->stride);
 }
+
+int recorder_reader_find_cell(const struct recorder_reader *reader, uint64_t after,
+	struct recorder_cell *cell, uint64_t *ret_number)
+{
+	const struct recorder_region *cells = &reader->header.cells;
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < cells->count; i++) {
+		int r = recorder_reader_get(reader, cells, i, 1, cell);
+
+		if (r < 0)
+			return r;
+		if (cell->number > after && cell->number % cells->count == i &&
+			cell->number <= reader->header.published &&
+			(!first || cell->number < first))
+			first = cell->number;
+	}
+	*ret_number = first;
+	return 0;
+}

@@ -28,3 +28,10 @@ int recorder_reader_refresh(struct recorder_reader *reader);
 /* @count elements of @region from @first, whole strides. -EBADMSG: out of bounds or cut off. */
 int recorder_reader_get(const struct recorder_reader *reader, const struct recorder_region *region,
 	uint64_t first, uint64_t count, void *ret);
+
+/*
+ * The first frame behind @after that is there; 0: none is. @cell: room for a whole one. As
+ * recorder_reader_get().
+ */
+int recorder_reader_find_cell(const struct recorder_reader *reader, uint64_t after,
+	struct recorder_cell *cell, uint64_t *ret_number);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/aside.h"
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -84,6 +86,29 @@ static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
 		(void)index_put(store->index, &entry);
 }
 
+/* What the power took with it may be anywhere in the file. */
+static int check_pages(const char *path, sqlite3 *db)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int r = database_prepare(db, &row, "PRAGMA quick_check(1)");
+	const char *text;
+	int step;
+
+	if (r < 0 || (uint64_t)storage_database_bytes(path) > STORE_CHECK_BYTES_MAX)
+		return r;
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	text = (const char *)sqlite3_column_text(row, 0);
+	return text && !strcmp(text, "ok") ? 0 : -EUCLEAN;
+}
+
+/* Whether the session of @row, left open, was so by this boot; its file is looked at else. */
+static int check_left(const char *path, sqlite3 *db, sqlite3_stmt *row)
+{
+	return is_same_boot((const char *)sqlite3_column_text(row, 6)) ? 0 : check_pages(path, db);
+}
+
 /* The number of sessions left open, or database_errno(). */
 static int read_sessions(struct store *store, const char *path, sqlite3 *db)
 {
@@ -97,6 +122,9 @@ static int read_sessions(struct store *store, const char *path, sqlite3 *db)
 			put_index(store, path, row);
 			continue;
 		}
+		r = count ? 0 : check_left(path, db, row);
+		if (r < 0)
+			return r;
 		say_session(store, path, row);
 		count++;
 	}
@@ -163,20 +191,81 @@ static bool has_wal(const char *path)
 	return wal && storage_check_file(wal) == 0;
 }
 
+static void say_left(const struct index_entry *entry, void *data)
+{
+	struct store_answer answer = {
+		.kind = STORE_LEFT_SESSION,
+		.name = strdup(entry->name),
+		.job = entry->job ? strdup(entry->job) : NULL,
+		.text = entry->command ? strdup(entry->command) : NULL,
+		.database = strdup(entry->database),
+		.left = {.uid = entry->uid, .is_this_boot = true},
+	};
+
+	answer_left(data, &answer);
+}
+
+/* Its sessions go on in the file that takes its place, as far as anybody knows of them. */
+static int set_aside(struct store *store, const char *path, int error)
+{
+	CLEANUP(free_p) char *aside = NULL;
+	int r;
+
+	if (!session_file_may_renew(store, path))
+		return error;
+	r = renew_file(store, path, error, 1, &aside);
+	if (r < 0 || !store->index)
+		return r;
+	(void)index_each_session(store->index, path, say_left, store); /* who comes is let in */
+	renew_tell_index(store, path, aside, error);
+	return 0;
+}
+
+static int look_at(struct store *store, const char *path)
+{
+	bool had_log = has_wal(path), is_cut;
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+
+	if (r == 0)
+		r = renew_note_cut(store, path);
+	is_cut = r == 1;
+	if (r >= 0)
+		r = peek(store, path);
+	/* Perhaps not even a session is left of what the index knows. */
+	if (r == 0 && is_cut && store->index)
+		(void)index_each_session(store->index, path, say_left, store);
+	else if (r == 0 && had_log)
+		r = finish_seal(path);
+	return aside_is_damage(r) ? set_aside(store, path, r) : r;
+}
+
 static void look_into(const char *path, void *data)
 {
-	struct store *store = data;
-	bool was_cut_off = has_wal(path);
 	int r = storage_check_file(path);
 
 	if (r == -ENOENT)
 		return; /* the user took it away, or it was not made yet */
 	if (r == 0)
-		r = peek(store, path);
-	if (r == 0 && was_cut_off)
-		r = finish_seal(path);
+		r = look_at(data, path);
 	if (r < 0)
-		say_failed(store, path, r);
+		say_failed(data, path, r);
+}
+
+/* The index is new: what lies there is all that is known. */
+static void scan(struct store *store)
+{
+	CLEANUP(free_p) char *pattern = NULL;
+	char *slash = strrchr(store->scan, '/');
+	glob_t found;
+
+	if (asprintf(&pattern, "%.*s/*/*.db", slash ? (int)(slash - store->scan) : 1,
+		    slash ? store->scan : ".") < 0)
+		pattern = NULL;
+	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		look_into(found.gl_pathv[i], store);
+	globfree(&found);
 }
 
 void recover_sessions(struct store *store, const char *path)
@@ -187,6 +276,8 @@ void recover_sessions(struct store *store, const char *path)
 
 	if (path && storage_resolve(path, &real) == 0)
 		look_into(real, store);
+	else if (!path && store->scan)
+		scan(store);
 	else if (!path && store->index)
 		r = index_each_open(store->index, SESSIONS_MAX, look_into, store);
 	if (r < 0)
@@ -263,7 +354,7 @@ int recover_end_process(
 
 	if (r == 0)
 		r = writer_begin(database->writer);
-	if (r == 0)
+	if (r == 0 && !p->session->was_renewed)
 		r = close_unread_row(database->writer, (int64_t)command->process_id, command->how,
 			command->exit_status);
 	if (r == 0)

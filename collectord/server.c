@@ -352,6 +352,10 @@ static void dispatch(struct server *server, struct store_answer *answer)
 		log_warning(
 			"left alone: %s", answer->text ? answer->text : strerror(-answer->error));
 		break;
+	case STORE_SET_ASIDE:
+	case STORE_CUT:
+		log_warning("%s", answer->text ? answer->text : strerror(-answer->error));
+		break;
 	case STORE_LEFT_DONE:
 		end_recovery(server);
 		break;

@@ -8,11 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collectord/aside.h"
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/schema.h"
 
 /* Names of one job tried in a folder before giving up. */
 #define NAMES_MAX 1000
@@ -43,6 +45,11 @@ static struct store_database *find_open(struct store *store, const char *path)
 	return database;
 }
 
+bool session_file_may_renew(const struct store *store, const char *path)
+{
+	return store->index || aside_is_ours(path);
+}
+
 static int open_database(struct store *store, const char *path, struct store_database **ret)
 {
 	CLEANUP(free_p) struct store_database *database = calloc(1, sizeof(*database));
@@ -71,9 +78,33 @@ static int make_database(
 
 	if (r < 0)
 		return r;
+	aside_move_orphans(path);
 	r = open_database(store, path, ret);
 	if (r < 0)
 		(void)unlink(path); /* made just now, by us, and nothing is in it */
+	return r;
+}
+
+static int open_existing(struct store *store, const char *path, struct store_database **ret)
+{
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+
+	if (r == 0)
+		r = renew_note_cut(store, path);
+	if (r >= 0)
+		r = open_database(store, path, ret);
+	if (r == 0)
+		(*ret)->writer->is_resumed = true;
+	return r;
+}
+
+static int set_aside(struct store *store, const char *path, int error)
+{
+	CLEANUP(free_p) char *aside = NULL;
+	int r = renew_file(store, path, error, 1, &aside);
+
+	if (r == 0)
+		renew_tell_index(store, path, aside, error);
 	return r;
 }
 
@@ -85,7 +116,13 @@ static int continue_database(struct store *store, const char *path, struct store
 	if (*ret)
 		return 0;
 	r = storage_check_file(path);
-	return r < 0 ? r : open_database(store, path, ret);
+	if (r < 0)
+		return r;
+	r = open_existing(store, path, ret);
+	if (!aside_is_damage(r) || !session_file_may_renew(store, path))
+		return r;
+	r = set_aside(store, path, r);
+	return r < 0 ? r : open_existing(store, path, ret);
 }
 
 void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
@@ -162,6 +199,13 @@ static int put_meta(struct store_session *session, struct writer *writer)
 	if (r == 0)
 		r = writer_put_meta_first(writer, "command", session->command);
 	return r == 0 ? writer_put_meta_first(writer, "host", session->host) : r;
+}
+
+int session_file_put(struct store_session *session, struct writer *writer)
+{
+	int r = put_row(session, writer);
+
+	return r == 0 ? put_meta(session, writer) : r;
 }
 
 /* A name that is taken by another session of a shared file gets a number. */
@@ -242,6 +286,19 @@ static bool is_of_this_boot(struct writer *writer)
 	return is_same;
 }
 
+/* It took the place of one that went aside, and waits for whoever comes back. */
+static bool is_vacant(struct writer *writer)
+{
+	sqlite3_stmt *statement = NULL;
+	bool is_empty = false;
+
+	if (database_prepare(writer->db, &statement, "SELECT count(*) FROM rtl_session") == 0 &&
+		sqlite3_step(statement) == SQLITE_ROW)
+		is_empty = sqlite3_column_int64(statement, 0) == 0;
+	sqlite3_finalize(statement);
+	return is_empty;
+}
+
 /* Is it the same job, of before the collector was restarted? Left open if so. */
 static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
 {
@@ -255,7 +312,8 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	if (r < 0)
 		return -EEXIST; /* whatever it is, it is not ours to touch */
 	r = find_row(session, database->writer, session->name, &fits);
-	if (r == 1 && fits && is_of_this_boot(database->writer)) {
+	if ((r == 1 && fits && is_of_this_boot(database->writer)) ||
+		(r == 0 && is_vacant(database->writer))) {
 		*ret = database;
 		return 0;
 	}
@@ -328,6 +386,12 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		r = open_in_folder(session, &database, &has_acl);
 	if (r == 0) {
 		r = open_row(session, database);
+		if (aside_is_damage(r)) {
+			renew_want(session->store, database, r);
+			r = renew_database(session->store, database);
+			if (r == 0)
+				r = open_row(session, database);
+		}
 		if (r < 0 && !database->sessions)
 			session_file_close(session->store, database);
 	}

@@ -43,11 +43,11 @@
 		       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "     \
 		       "?15, ?16, ?17, ?18, ?19, ?20)")                                            \
 	X(PROCESS_BACK, "UPDATE rtl_process SET ended = NULL, end_ns = NULL WHERE id = ?1")        \
-	X(PROCESS_STATE, "SELECT hw_frame, duplicate_frames, counted_ns, start_ns "                 \
+	X(PROCESS_STATE, "SELECT hw_frame, duplicate_frames, counted_ns, start_ns "                \
 			 "FROM rtl_process WHERE id = ?1")                                         \
 	X(PROCESS_MARK, "UPDATE rtl_process SET hw_frame = ?2, duplicate_frames = ?3, "            \
 			"counted_ns = ?4 WHERE id = ?1")                                           \
-	X(PROCESS_END, "UPDATE rtl_process SET ended = ?2, exit_status = ?3, drained = ?4, "        \
+	X(PROCESS_END, "UPDATE rtl_process SET ended = ?2, exit_status = ?3, drained = ?4, "       \
 		       "end_ns = ?5 WHERE id = ?1")                                                \
 	X(PROCESS_OPEN_ALL, "SELECT id FROM rtl_process WHERE session_id = ?1 AND ended IS NULL")  \
 	X(PROCESS_LEFT_ALL, "SELECT id, uid, pid, start_time, boot_id, token FROM rtl_process "    \
@@ -80,16 +80,18 @@
 	X(LOSS_INTERVAL_ALL, "SELECT queueId, reason, count, from_ns, to_ns, first_seq, last_seq " \
 			     "FROM rtl_loss_interval_base WHERE process_id = ?1 "                  \
 			     "ORDER BY queueId, reason, number")                                   \
-	X(LOSS_INTERVAL_PUT, "INSERT OR REPLACE INTO rtl_loss_interval_base (process_id, queueId, " \
-			     "reason, number, count, from_ns, to_ns, first_seq, last_seq) "        \
-			     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                        \
+	X(LOSS_INTERVAL_PUT,                                                                       \
+		"INSERT OR REPLACE INTO rtl_loss_interval_base (process_id, queueId, "             \
+		"reason, number, count, from_ns, to_ns, first_seq, last_seq) "                     \
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                     \
 	X(LOSS_INTERVAL_DROP, "DELETE FROM rtl_loss_interval_base WHERE process_id = ?1 "          \
 			      "AND reason = ?2")                                                   \
 	X(RECORDING_BEGIN, "INSERT OR IGNORE INTO rtl_recording (process_id, from_ns, why) "       \
 			   "VALUES (?1, ?2, ?3)")                                                  \
-	X(RECORDING_END, "UPDATE rtl_recording SET to_ns = ?2, end_why = ?3 WHERE process_id = ?1 " \
-			 "AND to_ns IS NULL AND from_ns = (SELECT max(from_ns) FROM rtl_recording " \
-			 "WHERE process_id = ?1 AND from_ns <= ?2)")                               \
+	X(RECORDING_END,                                                                           \
+		"UPDATE rtl_recording SET to_ns = ?2, end_why = ?3 WHERE process_id = ?1 "         \
+		"AND to_ns IS NULL AND from_ns = (SELECT max(from_ns) FROM rtl_recording "         \
+		"WHERE process_id = ?1 AND from_ns <= ?2)")                                        \
 	X(CLOCK_PUT, "INSERT INTO rtl_clock (process_id, gpuId, tick, tick_hz, boottime_ns, "      \
 		     "realtime_ns, error_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                 \
 	X(CLOCK_ALL, "SELECT gpuId, tick, boottime_ns, realtime_ns, error_ns FROM rtl_clock "      \
@@ -133,18 +135,19 @@
 		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
 	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l " \
-		      "JOIN rtl_process p ON p.id = l.process_id "                                 \
-		      "WHERE ?1 IS NULL OR session_id = ?1 GROUP BY reason")                       \
-	X(LOSS_PLACES, "SELECT l.reason, count(DISTINCT l.process_id), "                           \
-		       "CASE WHEN count(DISTINCT l.process_id) = 1 THEN min(p.rank) END, "         \
-		       "CASE WHEN count(DISTINCT l.process_id << 32 | l.queueId & 0xffffffff) = 1 " \
-		       "THEN min(nullif(l.queueId, -1)) END, "                                     \
-		       "min(l.from_ns + s.start_realtime_ns - s.start_ns), "                       \
-		       "max(l.to_ns + s.start_realtime_ns - s.start_ns) "                          \
-		       "FROM rtl_loss_interval_base l JOIN rtl_process p ON p.id = l.process_id "  \
-		       "JOIN rtl_session s ON s.id = p.session_id "                                \
-		       "WHERE l.reason GLOB 'dropped_*' AND (?1 IS NULL OR p.session_id = ?1) "    \
-		       "GROUP BY l.reason")                                                        \
+		      "LEFT JOIN rtl_process p ON p.id = l.process_id "                            \
+		      "WHERE ?1 IS NULL OR session_id = ?1 OR l.process_id = 0 GROUP BY reason")   \
+	X(LOSS_PLACES,                                                                             \
+		"SELECT l.reason, count(DISTINCT l.process_id), "                                  \
+		"CASE WHEN count(DISTINCT l.process_id) = 1 THEN min(p.rank) END, "                \
+		"CASE WHEN count(DISTINCT l.process_id << 32 | l.queueId & 0xffffffff) = 1 "       \
+		"THEN min(nullif(l.queueId, -1)) END, "                                            \
+		"min(l.from_ns + s.start_realtime_ns - s.start_ns), "                              \
+		"max(l.to_ns + s.start_realtime_ns - s.start_ns) "                                 \
+		"FROM rtl_loss_interval_base l JOIN rtl_process p ON p.id = l.process_id "         \
+		"JOIN rtl_session s ON s.id = p.session_id "                                       \
+		"WHERE l.reason GLOB 'dropped_*' AND (?1 IS NULL OR p.session_id = ?1) "           \
+		"GROUP BY l.reason")                                                               \
 	X(SUM_SKIPPED, "SELECT name, CAST(total(value) AS INTEGER) FROM rtl_counter_base c "       \
 		       "JOIN rtl_process p ON p.id = c.process_id "                                \
 		       "WHERE (name GLOB 'skipped_*' OR name = 'untimed_mode') AND (?1 IS NULL "   \
@@ -152,6 +155,8 @@
 		       "GROUP BY name")                                                            \
 	X(SUM_UNDRAINED, "SELECT count(*) FROM rtl_process "                                       \
 			 "WHERE NOT drained AND (?1 IS NULL OR session_id = ?1)")                  \
+	X(MISSING_ROWS, "SELECT CAST((SELECT total(stored) FROM rtl_queue) AS INTEGER) - "         \
+			"(SELECT count(*) FROM rtl_dispatch)")                                     \
 	X(IS_SIMULATED, "SELECT EXISTS (SELECT 1 FROM rtl_gpu WHERE name GLOB '*SIMULATED*')")
 
 #define STATEMENT_ENUM(name, sql) ST_##name,

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "collectord/aside.h"
 #include "collectord/room.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
@@ -20,6 +21,7 @@
 static void free_process(struct store_process *p)
 {
 	process_free(p->process);
+	free(p->hello);
 	free(p);
 }
 
@@ -76,10 +78,8 @@ static void forget_session(struct store *store, struct store_session *session)
 	destroy_session(session);
 }
 
-static void open_session(struct store *store, struct store_session *session)
+void session_put_index(struct store *store, struct store_session *session)
 {
-	char why[256] = "";
-	int r = session_file_open(session, why, sizeof(why));
 	struct index_entry entry = {
 		.database = session->path,
 		.name = session->name,
@@ -89,6 +89,16 @@ static void open_session(struct store *store, struct store_session *session)
 		.start_realtime_ns = session->start_realtime_ns,
 	};
 
+	/* The index only helps to find files; theirs is the truth. */
+	if (store->index)
+		(void)index_put(store->index, &entry);
+}
+
+static void open_session(struct store *store, struct store_session *session)
+{
+	char why[256] = "";
+	int r = session_file_open(session, why, sizeof(why));
+
 	session->next = store->sessions;
 	store->sessions = session;
 	if (r < 0) {
@@ -96,9 +106,7 @@ static void open_session(struct store *store, struct store_session *session)
 		answer_session(session, STORE_FAILED, r, why);
 		return;
 	}
-	/* The index only helps to find files; theirs is the truth. */
-	if (store->index)
-		(void)index_put(store->index, &entry);
+	session_put_index(store, session);
 	stat_fill_session(session, true);
 	/* What this cannot read is seen to when the session closes. */
 	if (session->create == STORE_RESUME)
@@ -272,7 +280,7 @@ static void close_all(struct store *store)
 	while (store->databases) {
 		struct store_database *database = store->databases;
 
-		if (!database->must_reload)
+		if (!database->must_reload && !database->must_renew)
 			save_everything(store, database);
 		while ((command = command_list_take(&database->todo)) ||
 			(command = command_list_take(&database->taken)))
@@ -349,6 +357,7 @@ static void init_wake(pthread_cond_t *wake)
 
 static void release(struct store *store)
 {
+	free(store->scan);
 	index_close(store->index);
 	room_close(store->room);
 	msg_arena_done(&store->arena);
@@ -357,6 +366,35 @@ static void release(struct store *store)
 	if (store->answer_fd >= 0)
 		close(store->answer_fd);
 	free(store);
+}
+
+/* One that is damaged goes aside, too: what it knew stands in the files. */
+static int open_index(struct store *store, const char *path)
+{
+	CLEANUP(free_p) char *aside = NULL;
+	struct store_answer answer = {.kind = STORE_SET_ASIDE};
+	bool is_new = false;
+	int r = index_open(path, &store->index, &is_new);
+
+	if (aside_is_damage(r)) {
+		answer.error = r;
+		r = aside_move(path, &aside);
+		if (r == 0)
+			r = index_open(path, &store->index, &is_new);
+	}
+	if (r < 0)
+		return r;
+	if (is_new)
+		store->scan = strdup(path);
+	if (is_new && !store->scan)
+		return -ENOMEM;
+	if (!aside)
+		return 0;
+	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
+		    session_file_explain(answer.error), aside) < 0)
+		answer.text = NULL;
+	answer_left(store, &answer);
+	return 0;
 }
 
 int store_new(const struct store_config *config, struct store **ret)
@@ -378,7 +416,7 @@ int store_new(const struct store_config *config, struct store **ret)
 		r = room_open(
 			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
-		r = index_open(config->index_path, &store->index);
+		r = open_index(store, config->index_path);
 	if (r == 0)
 		r = start_thread(store);
 	if (r < 0) {

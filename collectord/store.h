@@ -205,13 +205,16 @@ enum store_answer_kind {
 	STORE_BAD_FRAME,      /* process: frame = last accepted, text; send Refusal, close */
 	STORE_ROOM,	      /* process: read on */
 	STORE_FLUSHED,	      /* owner of store_flush(); error: not everything is committed */
-	STORE_DEGRADED,	      /* session: it cannot be stored now; error, text. Again when that changes */
-	STORE_RECOVERED,      /* session: after DEGRADED */
-	STORE_LEFT_SESSION,   /* no owner: name, database, job, text = command, left.uid,
-				 left.is_this_boot */
-	STORE_LEFT_PROCESS,   /* session, before its OPENED: process_id, left */
-	STORE_LEFT_FAILED,    /* no owner: text */
-	STORE_LEFT_DONE,      /* no owner */
+	STORE_DEGRADED, /* session: it cannot be stored now; error, text. Again when that changes */
+	STORE_RECOVERED,    /* session: after DEGRADED */
+	STORE_LEFT_SESSION, /* no owner: name, database, job, text = command, left.uid,
+			       left.is_this_boot */
+	STORE_LEFT_PROCESS, /* session, before its OPENED: process_id, left */
+	STORE_LEFT_FAILED,  /* no owner: text */
+	STORE_SET_ASIDE, /* no owner: a file that is damaged or not ours went out of the way; text
+			  */
+	STORE_CUT,	 /* no owner: a file has lost the end of what it acknowledged; text */
+	STORE_LEFT_DONE, /* no owner */
 };
 
 struct store_answer {

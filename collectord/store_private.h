@@ -90,6 +90,9 @@ struct store_process {
 	bool is_touched;	 /* by the open transaction */
 	int given_up;		 /* -errno: what is not stored of it is counted as dropped */
 	uint64_t committed;
+	uint8_t *hello; /* while it is open: for a file that takes the place of a damaged one */
+	size_t hello_bytes;
+	uid_t uid;
 };
 
 struct store_session {
@@ -112,6 +115,7 @@ struct store_session {
 	struct store_database *database; /* NULL: failed or closed */
 	int64_t id;
 	bool is_over;
+	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
 	uint64_t start_realtime_ns;
 	uint64_t stat_ns; /* when it was last filled */
 };
@@ -125,11 +129,15 @@ struct store_database { /* store */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
 	struct command *current;   /* under way: between the two */
-	int trouble;		/* -errno, since a commit failed or room went; 0: none */
-	bool must_reload;	/* a rollback could not read everything back */
-	unsigned finishing;	/* commands under way when the disk was full: with the reserve */
-	uint64_t retry_ns;	/* the next pause */
-	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
+	int trouble;		   /* -errno, since a commit failed or room went; 0: none */
+	bool must_reload;	   /* a rollback could not read everything back */
+	int reload_error;	   /* why */
+	bool must_renew;	   /* it was found damaged; the writer is detached */
+	int damage;		   /* -errno: what is at its path has to go aside yet; 0: it has */
+	unsigned asides;	   /* that went aside in this life of it */
+	unsigned finishing;	   /* commands under way when the disk was full: with the reserve */
+	uint64_t retry_ns;	   /* the next pause */
+	uint64_t not_before_ns;	   /* CLOCK_MONOTONIC; 0: at once */
 };
 
 struct store {
@@ -151,6 +159,7 @@ struct store {
 	struct room *room; /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	struct index *index;
+	char *scan; /* the folder whose files the index does not know; NULL: it knows */
 };
 
 /* store.c */
@@ -158,6 +167,8 @@ struct store {
 int store_post(struct store *store, struct command *command);
 /* With its processes; nobody may know it any more. */
 void destroy_session(struct store_session *session);
+/* That it is open. */
+void session_put_index(struct store *store, struct store_session *session);
 
 /* command.c */
 struct command *command_new(
@@ -186,13 +197,36 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 /* Of this boot, as the kernel writes it; "" when it cannot be read. */
 void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES]);
 /* What an error means for a file; borrowed. */
-/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end, and
+/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end,
+ * and
  * @text; NULL: nothing any more. In the open transaction. */
 #define SESSION_FILE_KEY_BYTES 32
 void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES]);
 int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text);
 const char *session_file_explain(int r);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
+
+/* The folder of the service is ours with all that is in it; elsewhere the file has to be. */
+bool session_file_may_renew(const struct store *store, const char *path);
+/* The row and the words of @session, in the open transaction of a file that has none of it. */
+int session_file_put(struct store_session *session, struct writer *writer);
+
+/* renew.c */
+/*
+ * What is at @path goes aside, and an empty database that tells of @count such files takes its
+ * place. SET_ASIDE is said. *@ret_aside, unless NULL, to be freed. On an error all is as it was.
+ */
+int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside);
+/*
+ * Before @path is opened: where its log has lost what was committed, that is put into the file,
+ * and said (CUT). 1: so it was; 0: not; database_errno().
+ */
+int renew_note_cut(struct store *store, const char *path);
+void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
+/* @database is damaged: it is let go of, what it had not committed comes again. */
+void renew_want(struct store *store, struct store_database *database, int error);
+/* Afterwards: a new file, with all that is open in it. To be tried again on an error. */
+int renew_database(struct store *store, struct store_database *database);
 
 /* work.c */
 /* Commits what is open; on failure everything taken is to be done again. */

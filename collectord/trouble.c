@@ -4,17 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collectord/aside.h"
 #include "collectord/room.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/limits.h"
+
+static void fail_reload(struct store_database *database, int error)
+{
+	if (error == 0)
+		return;
+	database->must_reload = true;
+	database->reload_error = error;
+}
 
 static void reload_process(struct store_process *p)
 {
 	struct store_database *database = p->session->database;
 
 	p->is_touched = false;
-	if (process_reload(p->process, database->writer) < 0)
-		database->must_reload = true;
+	fail_reload(database, process_reload(p->process, database->writer));
 }
 
 static void say_state(struct store *store, struct store_database *database,
@@ -35,7 +44,8 @@ static void set_trouble(struct store *store, struct store_database *database, in
 
 void trouble_roll_back(struct store *store, struct store_database *database)
 {
-	database->must_reload = writer_rollback(database->writer) < 0;
+	database->must_reload = false;
+	fail_reload(database, writer_rollback(database->writer));
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		for (struct store_process *p = s->processes; p && s->database == database;
 			p = p->next)
@@ -55,6 +65,14 @@ static unsigned count(const struct command_list *list)
 	return n;
 }
 
+void trouble_pause(struct store_database *database)
+{
+	database->retry_ns = database->retry_ns ? database->retry_ns * 2 : STORE_RETRY_NS_MIN;
+	if (database->retry_ns > STORE_RETRY_NS_MAX)
+		database->retry_ns = STORE_RETRY_NS_MAX;
+	database->not_before_ns = clock_monotonic_ns() + database->retry_ns;
+}
+
 void trouble_fail(struct store *store, struct store_database *database, int error)
 {
 	unsigned under_way = count(&database->taken) + (database->current != NULL);
@@ -62,13 +80,13 @@ void trouble_fail(struct store *store, struct store_database *database, int erro
 	/* SQLite knows of no quota. */
 	if (error == -EIO && sqlite3_system_errno(database->writer->db) == EDQUOT)
 		error = -ENOSPC;
-	trouble_roll_back(store, database);
+	if (aside_is_damage(error) && database->asides < STORE_ASIDES_MAX)
+		renew_want(store, database, error);
+	else
+		trouble_roll_back(store, database);
 	if (error == -ENOSPC && store->room)
 		database->finishing = room_spend(store->room) ? under_way : 0;
-	database->retry_ns = database->retry_ns ? database->retry_ns * 2 : STORE_RETRY_NS_MIN;
-	if (database->retry_ns > STORE_RETRY_NS_MAX)
-		database->retry_ns = STORE_RETRY_NS_MAX;
-	database->not_before_ns = clock_monotonic_ns() + database->retry_ns;
+	trouble_pause(database);
 	set_trouble(store, database, error);
 }
 
@@ -185,7 +203,7 @@ static bool is_hopeless(
 	return c && database->retry_ns && has_waited(c, 2 * store->give_up_ns) &&
 	       (c->process ? c->process->given_up
 			   : c->kind == COMMAND_SESSION_COMMAND ||
-				      c->kind == COMMAND_SESSION_CONTROLS);
+				       c->kind == COMMAND_SESSION_CONTROLS);
 }
 
 bool trouble_give_up(struct store *store, struct store_database *database)

@@ -5,6 +5,7 @@
  * given up, with everything that is lost by that in the books. Store thread.
  *
  *   a commit fails        ROLLBACK; its commands come again after 10 ms .. 1 s
+ *   it is damaged         goes aside (renew.c), and another file takes its name
  *   the disk is full      the reserve is freed, what was under way is done with it; then records
  *                         wait (in their recorders) until there is room for the reserve again
  *   who ends meanwhile    waits give_up_ns; then its unstored records are counted,
@@ -18,6 +19,9 @@ void trouble_roll_back(struct store *store, struct store_database *database);
 
 /* A commit or a step has failed. */
 void trouble_fail(struct store *store, struct store_database *database, int error);
+
+/* The next try is later, and later each time. */
+void trouble_pause(struct store_database *database);
 
 /* A commit has succeeded: the trouble before it, if any, is over unless there is still no room. */
 void trouble_over(struct store *store, struct store_database *database);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collectord/database.h"
+#include "proto/clock.h"
 #include "proto/counters.h"
 
 static void bind_session(sqlite3_stmt *statement, int64_t session_id)
@@ -166,6 +167,26 @@ int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct
 	c.simulated = is_simulated;
 	*ret = c;
 	return 0;
+}
+
+int verdict_count_rows(struct writer *writer)
+{
+	sqlite3_stmt *missing = writer->statements.at[ST_MISSING_ROWS];
+	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
+	int64_t count = 0;
+	int step = sqlite3_step(missing);
+
+	if (step == SQLITE_ROW)
+		count = sqlite3_column_int64(missing, 0);
+	sqlite3_reset(missing);
+	if (step != SQLITE_ROW || !count)
+		return step == SQLITE_ROW ? 0 : database_errno(step);
+	sqlite3_bind_int64(loss, 1, 0); /* of no process */
+	sqlite3_bind_text(loss, 2, "rows_missing", -1, SQLITE_STATIC);
+	sqlite3_bind_int64(loss, 3, count > 0 ? count : -count);
+	sqlite3_bind_null(loss, 4);
+	sqlite3_bind_int64(loss, 5, (int64_t)clock_boottime_ns());
+	return database_run(loss);
 }
 
 int verdict_save(struct writer *writer, const struct completeness *completeness)

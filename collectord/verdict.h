@@ -10,5 +10,11 @@
 /* @session_id 0: of all sessions in the file. @is_live: not closed. database_errno(). */
 int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct completeness *ret);
 
+/*
+ * Of the whole file, in the open transaction: what the ledger has and the table does not becomes
+ * a loss, rows_missing. Reads every row. -EUCLEAN: not all can be read; database_errno().
+ */
+int verdict_count_rows(struct writer *writer);
+
 /* Puts the line, the verdict and "simulated" into rtl_meta. */
 int verdict_save(struct writer *writer, const struct completeness *completeness);

@@ -145,7 +145,7 @@ static int take_frames(struct store *store, const struct command *command)
 }
 
 static int open_process(
-	struct store *store, struct store_database *database, const struct command *command)
+	struct store *store, struct store_database *database, struct command *command)
 {
 	struct store_process *p = command->process;
 	Rtl__Frame *frame;
@@ -176,6 +176,9 @@ static int open_process(
 	}
 	trouble_over(store, database);
 	p->committed = p->process->frame;
+	p->hello = TAKE(command->bytes);
+	p->hello_bytes = command->count;
+	p->uid = command->uid;
 	stat_fill_process(p);
 	stat_fill_session(p->session, false);
 	answer_process(p, STORE_PROCESS_OPENED, 0, NULL);
@@ -276,6 +279,15 @@ static int step_safely(
 	return STEP_UNDONE;
 }
 
+static bool renewed(struct store *store, struct store_database *database)
+{
+	int r = database->must_renew ? renew_database(store, database) : 0;
+
+	if (r < 0)
+		trouble_pause(database);
+	return r == 0;
+}
+
 static bool reload(struct store *store, struct store_database *database)
 {
 	if (!database->must_reload)
@@ -283,7 +295,8 @@ static bool reload(struct store *store, struct store_database *database)
 	trouble_roll_back(store, database);
 	if (!database->must_reload)
 		return true;
-	trouble_fail(store, database, -EIO); /* what cannot be read cannot be written */
+	/* What cannot be read cannot be written. */
+	trouble_fail(store, database, database->reload_error);
 	return false;
 }
 
@@ -310,7 +323,8 @@ void work_database(struct store *store, struct store_database *database, bool is
 	if (!is_last && began_ns < database->not_before_ns)
 		return;
 	database->not_before_ns = 0;
-	if (trouble_give_up(store, database) || !reload(store, database))
+	if (trouble_give_up(store, database) || !renewed(store, database) ||
+		!reload(store, database))
 		return;
 	if (database->trouble && !database->todo.first && !database->writer->is_open)
 		trouble_over(store, database);

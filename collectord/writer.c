@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/aside.h"
 #include "collectord/database.h"
 #include "proto/fault.h"
 #include "proto/cleanup.h"
@@ -44,6 +45,44 @@ static void writer_free_p(struct writer **writer)
 	writer_free(*writer);
 }
 
+static void close_all(struct writer *writer)
+{
+	intern_done(&writer->intern);
+	statements_done(&writer->statements);
+	writer->feed = feed_free(writer->feed);
+	writer->db = database_close(writer->db);
+	writer->is_open = false;
+}
+
+void writer_detach(struct writer *writer)
+{
+	if (writer->db)
+		sqlite3_db_config(writer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	close_all(writer);
+}
+
+int writer_attach(struct writer *writer)
+{
+	int r = database_open(writer->path, &writer->db);
+
+	if (r == 0)
+		r = statements_prepare(writer->db, &writer->statements);
+	if (r == 0)
+		r = feed_new(writer->db, &writer->feed);
+	writer->intern.statements = &writer->statements;
+	writer->intern.db = writer->db;
+	if (r == 0)
+		r = prime(writer);
+	if (r == 0)
+		r = intern_load(&writer->intern);
+	/* A new file leaves nothing behind, a damaged one stays as it is. */
+	if (aside_is_damage(r))
+		writer_detach(writer);
+	else if (r < 0)
+		close_all(writer);
+	return r;
+}
+
 int writer_open(const char *path, struct msg_arena *arena, struct writer **ret)
 {
 	CLEANUP(writer_free_p) struct writer *writer = calloc(1, sizeof(*writer));
@@ -55,18 +94,7 @@ int writer_open(const char *path, struct msg_arena *arena, struct writer **ret)
 	writer->path = strdup(path);
 	if (!writer->path)
 		return -ENOMEM;
-	r = database_open(path, &writer->db);
-	if (r == 0)
-		r = statements_prepare(writer->db, &writer->statements);
-	if (r == 0)
-		r = feed_new(writer->db, &writer->feed);
-	if (r < 0)
-		return r;
-	writer->intern.statements = &writer->statements;
-	writer->intern.db = writer->db;
-	r = prime(writer);
-	if (r == 0)
-		r = intern_load(&writer->intern);
+	r = writer_attach(writer);
 	if (r < 0)
 		return r;
 	*ret = TAKE(writer);
@@ -77,10 +105,7 @@ struct writer *writer_free(struct writer *writer)
 {
 	if (!writer)
 		return NULL;
-	intern_done(&writer->intern);
-	statements_done(&writer->statements);
-	feed_free(writer->feed);
-	database_close(writer->db);
+	close_all(writer);
 	free(writer->path);
 	free(writer);
 	return NULL;
@@ -92,6 +117,8 @@ int writer_begin(struct writer *writer)
 
 	if (writer->is_open)
 		return 0;
+	if (!writer->db)
+		return -EIO;
 	FAULT_POINT("before_begin");
 	r = database_exec(writer->db, "BEGIN IMMEDIATE");
 	if (r < 0)
@@ -119,6 +146,8 @@ int writer_commit(struct writer *writer)
 
 int writer_rollback(struct writer *writer)
 {
+	if (!writer->db)
+		return -EIO;
 	writer->feed->count = 0;
 	/* SQLite may have rolled back by itself (full, I/O error): then there is nothing to do. */
 	if (!sqlite3_get_autocommit(writer->db))

@@ -20,12 +20,20 @@ struct writer {
 	struct feed *feed;
 	struct msg_arena *arena; /* borrowed: one for the thread */
 	bool is_open;		 /* a transaction */
+	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 };
 
 /* As database_open(). */
 int writer_open(const char *path, struct msg_arena *arena, struct writer **ret);
+
+/*
+ * Lets go of a file that is damaged, as it is: no checkpoint, the log stays. Nothing can be begun
+ * then (-EIO) until writer_attach() has opened what has its name now. As database_open().
+ */
+void writer_detach(struct writer *writer);
+int writer_attach(struct writer *writer);
 
 /* An open transaction is lost. Returns NULL. */
 struct writer *writer_free(struct writer *writer);

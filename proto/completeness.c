@@ -73,6 +73,9 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"dropped_copies", &c->copies_dropped},
 		{"queues_coop", &c->queues_coop},
 		{"queues_ineligible", &c->queues_ineligible},
+		{"databases_set_aside", &c->databases_set_aside},
+		{"logs_cut", &c->logs_cut},
+		{"rows_missing", &c->rows_missing},
 	};
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -92,7 +95,8 @@ bool completeness_is_complete(const struct completeness *c)
 	return !c->live && !untimed_lost(c) && !c->outstanding && !c->dropped && !c->torn &&
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
 	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
-	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
+	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->other_losses &&
+	       c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
 /* A tenth of a second is as close as losses are known. */
@@ -188,6 +192,9 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	if (!c->live && c->undrained > c->tails_unknown)
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
 			" not read to the end");
+	put_if(&out, c->rows_missing, "row", "s", " missing");
+	put_if(&out, c->logs_cut, "log", "s", " cut short");
+	put_if(&out, c->databases_set_aside, "damaged database", "s", " set aside");
 	put_if(&out, c->other_losses, "other loss", "es", "");
 	return line;
 }

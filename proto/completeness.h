@@ -60,9 +60,12 @@ struct completeness {
 	uint64_t markers_dropped;
 	uint64_t calls_dropped;
 	uint64_t copies_dropped;
-	uint64_t queues_coop;	    /* cooperative queues: what ran there nobody counted */
-	uint64_t queues_ineligible; /* other queues that could not be followed */
-	uint64_t tails_unknown;	    /* processes whose last moments nobody knows */
+	uint64_t queues_coop;	      /* cooperative queues: what ran there nobody counted */
+	uint64_t queues_ineligible;   /* other queues that could not be followed */
+	uint64_t tails_unknown;	      /* processes whose last moments nobody knows */
+	uint64_t databases_set_aside; /* earlier files of it, damaged: what they hold is not here */
+	uint64_t logs_cut;	      /* a log has lost what was committed last */
+	uint64_t rows_missing;	      /* the ledger and the file differ by so many */
 	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
 	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */
 	/* The parts of dropped, skipped and untimed. */

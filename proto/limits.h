@@ -10,29 +10,29 @@
 #define PROTO_VERSION_MAX 1
 
 /* A HELLO is a few strings and the GPUs: 64 of them with names fit in 16 KiB. */
-#define HELLO_BYTES_MAX (16u << 10)
+#define HELLO_BYTES_MAX	  (16u << 10)
 /* A frame of 1024 records is ~24 KiB; defines with long names need more. The length is
  * checked against this before anything is allocated. */
-#define FRAME_BYTES_MAX (256u << 10)
+#define FRAME_BYTES_MAX	  (256u << 10)
 /* Requests of tools are tiny; replies may list thousands of sessions and ranks. */
 #define REQUEST_BYTES_MAX (4u << 10)
 #define REPLY_BYTES_MAX	  (4u << 20)
 /* 256 KiB of empty submessages would unpack to 11-19 MiB: the arena ends that. */
-#define ARENA_BYTES_MAX (4u << 20)
+#define ARENA_BYTES_MAX	  (4u << 20)
 
 /* Records of one frame: past 512 the cost per record is flat, 1024 fit one cell. */
 #define FRAME_RECORDS_MAX 1024u
 
 /* The recorder (one per process). It is sparse: a page costs only once it was used. */
-#define RECORDER_BYTES_MAX (80u << 20)
-#define RECORDER_SLOTS	   131072u /* in flight: four HIP queues of 16384 packets, twice */
-#define RECORDER_SLOT_CHUNK 1024u  /* what a queue is given at a time */
-#define RECORDER_CELLS	   512u	   /* outbox: 10 s at 50,000 records/s while nobody reads */
-#define RECORDER_CELL_BYTES (32u << 10)
+#define RECORDER_BYTES_MAX    (80u << 20)
+#define RECORDER_SLOTS	      131072u /* in flight: four HIP queues of 16384 packets, twice */
+#define RECORDER_SLOT_CHUNK   1024u   /* what a queue is given at a time */
+#define RECORDER_CELLS	      512u    /* outbox: 10 s at 50,000 records/s while nobody reads */
+#define RECORDER_CELL_BYTES   (32u << 10)
 #define RECORDER_DEFINE_BYTES (4u << 20) /* 16k distinct kernels with 200-byte names */
-#define RECORDER_QUEUES	      1024u	 /* KFD allows 1024 queues a process; ended ones are re-used */
-#define RECORDER_GPUS	      64u	 /* CPX partitions of 8 MI300 */
-#define RECORDER_ANCHORS      16u	 /* per GPU: enough for a line through the last seconds */
+#define RECORDER_QUEUES	      1024u /* KFD allows 1024 queues a process; ended ones are re-used */
+#define RECORDER_GPUS	      64u   /* CPX partitions of 8 MI300 */
+#define RECORDER_ANCHORS      16u   /* per GPU: enough for a line through the last seconds */
 
 #define RECORDER_HELLO_BYTES (HELLO_BYTES_MAX + 4u) /* with its length in front */
 
@@ -44,16 +44,16 @@
 #define RECORDER_CALLS_SPARE 114688u
 
 /* Longest kernel symbol kept. Names over 4 KiB exist (Tensile, CK); 16 KiB is past all seen. */
-#define SYMBOL_BYTES_MAX (16u << 10)
+#define SYMBOL_BYTES_MAX      (16u << 10)
 /* Longest roctx text kept. */
-#define MARKER_BYTES_MAX 1024u
+#define MARKER_BYTES_MAX      1024u
 /* Metrics of one roctxMark ("loss=1.2 lr=3e-4"), and the longest name of one: a mark of 1 KiB
  * could hold 256 pairs, which nobody means. */
-#define METRIC_PAIRS_MAX 16u
+#define METRIC_PAIRS_MAX      16u
 #define METRIC_NAME_BYTES_MAX 64u
 /* Strings of a HELLO: job keys, paths, host names, command lines (cut, not refused). */
-#define LABEL_BYTES_MAX	  256u
-#define COMMAND_BYTES_MAX 4096u
+#define LABEL_BYTES_MAX	      256u
+#define COMMAND_BYTES_MAX     4096u
 
 /* Distinct definitions of one process in the daemon: a process cannot define more than its
  * define log holds; at 8 bytes each this bounds the daemon's index to a few MiB. */
@@ -61,59 +61,65 @@
 #define PROCESS_SYMBOLS_MAX 65536u
 #define PROCESS_STRINGS_MAX 65536u
 /* Ids of a process's host calls: a row of theirs is process << 40 | id. */
-#define PROCESS_CALL_MAX ((1ull << 40) - 1)
+#define PROCESS_CALL_MAX    ((1ull << 40) - 1)
 /* Changes from recording to not recording and back that a shim defines, a step of --steps each: 300
  * KiB of the define log. What came later is counted (recordings_left_out). As many intervals are
  * rows of a process: a peer that sends more could fill the disk with them, and is closed. */
-#define RECORDINGS_MAX 16384u
+#define RECORDINGS_MAX	    16384u
 /* When dispatches were lost, per queue and reason: so many intervals, then the closest two become
  * one. With all reasons of 1024 queues 5 MiB, where one that loses at all loses in a few. */
-#define LOSS_INTERVALS_MAX 8u
+#define LOSS_INTERVALS_MAX  8u
 /* Losses no further apart are one interval: nobody looks closer, and a queue that is full for a
  * minute stays one line. */
-#define LOSS_JOIN_NS 1000000000u
+#define LOSS_JOIN_NS	    1000000000u
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 
 /* The daemon's connections (dbus's figures). */
-#define CONNECTIONS_MAX		2048u
-#define CONNECTIONS_PER_UID_MAX 1024u
-#define UNGREETED_MAX		64u
-#define GREETING_MS_MAX		5000u /* first frame, from connect */
-#define PARTIAL_FRAME_MS_MAX	5000u /* one frame, from its first byte, not re-armed */
-#define OUTPUT_BYTES_MAX	(8u << 20) /* unread replies; more: the peer is closed */
-#define LISTEN_BACKLOG		4096
-#define RUNNERS_PER_SESSION_MAX 1024u
+#define CONNECTIONS_MAX		 2048u
+#define CONNECTIONS_PER_UID_MAX	 1024u
+#define UNGREETED_MAX		 64u
+#define GREETING_MS_MAX		 5000u	    /* first frame, from connect */
+#define PARTIAL_FRAME_MS_MAX	 5000u	    /* one frame, from its first byte, not re-armed */
+#define OUTPUT_BYTES_MAX	 (8u << 20) /* unread replies; more: the peer is closed */
+#define LISTEN_BACKLOG		 4096
+#define RUNNERS_PER_SESSION_MAX	 1024u
 /* Open sessions: one file and two descriptors each. */
-#define SESSIONS_MAX	     1024u
-#define SESSIONS_PER_UID_MAX 256u
+#define SESSIONS_MAX		 1024u
+#define SESSIONS_PER_UID_MAX	 256u
 /* Recorders that who started the collector keeps for its next life: one a process. */
-#define KEPT_RECORDERS_MAX CONNECTIONS_MAX
+#define KEPT_RECORDERS_MAX	 CONNECTIONS_MAX
 /* Starts and stops of a session that late comers have to hear: one for all ranks replaces those
  * before it. */
 #define CONTROLS_PER_SESSION_MAX 16u
 /* rtl ctl start is answered when every process has, or so much later with who has not. */
-#define CONTROL_ANSWER_MS 3000u
+#define CONTROL_ANSWER_MS	 3000u
 /* Closed sessions that are remembered, so that a latecomer finds its file. */
-#define SESSIONS_CLOSED_MAX 256u
+#define SESSIONS_CLOSED_MAX	 256u
 /* A private collector to which nobody ever comes ends after that. */
-#define PRIVATE_WAIT_MS 30000u
+#define PRIVATE_WAIT_MS		 30000u
 
 /* Frames handed from the loop to the store thread and not yet committed, in bytes: past it
  * the loop stops reading data connections, and the recorders absorb. */
-#define STORE_QUEUE_BYTES_MAX (64u << 20)
+#define STORE_QUEUE_BYTES_MAX	      (64u << 20)
 /* Of that, one process: a flood of one rank leaves room for the others. */
 #define STORE_QUEUE_PROCESS_BYTES_MAX (4u << 20)
 /* A transaction: at most so many rows, or so long. Rows are visible and acknowledged then. */
-#define COMMIT_ROWS_MAX 65536u
-#define COMMIT_MS_MAX	50u
+#define COMMIT_ROWS_MAX		      65536u
+#define COMMIT_MS_MAX		      50u
 
 /* Freed on a full disk, so that what is under way can end: twice a transaction of 65536 rows, with
  * its pages in the WAL and in the database, and the books of 1024 queues. */
-#define STORE_RESERVE_BYTES (16u << 20)
+#define STORE_RESERVE_BYTES   (16u << 20)
 /* A process that has ended waits so long for a database that cannot take its last records; then
  * they are counted. With as long again for the books: below COLLECTOR_CLOSE_MS_MAX. */
-#define STORE_GIVE_UP_MS 30000u
+#define STORE_GIVE_UP_MS      30000u
+/* Files of one session set aside by one collector: a disk that damages the next one, too, is not
+ * helped by more of them. */
+#define STORE_ASIDES_MAX      3u
+/* A session that another boot left open is checked from end to end up to that size, a second or
+ * so; of a greater one only what goes on with it. */
+#define STORE_CHECK_BYTES_MAX (1ull << 30)
 /* The service leaves so much free, or a twentieth of a small file system. */
 #define STORE_KEEP_FREE_BYTES (1ull << 30)
 
@@ -122,23 +128,23 @@
 #define WAL_BYTES_MAX	     (64u << 20)
 
 /* rtl run waits so long for processes that outlive the command, then names them. */
-#define OUTLIVE_MS_MAX 10000u
+#define OUTLIVE_MS_MAX	       10000u
 /* ... for a collector to come up and open its database, on a loaded node ... */
 #define COLLECTOR_START_MS_MAX 15000u
 /* ... and for it to store and close what is left once nobody lives. */
 #define COLLECTOR_CLOSE_MS_MAX 120000u
 /* A session without a runner (LD_PRELOAD alone) closes so long after its last process. */
-#define SESSION_LINGER_MS 300u
+#define SESSION_LINGER_MS      300u
 
 /* Shim: harvest period (also the most that a SIGKILL leaves as outstanding), its idle
  * period, and when a partly filled frame is sent. */
-#define HARVEST_NS	  1000000u
-#define HARVEST_IDLE_NS	  20000000u
-#define FLUSH_NS	  20000000u
+#define HARVEST_NS	      1000000u
+#define HARVEST_IDLE_NS	      20000000u
+#define FLUSH_NS	      20000000u
 /* OnUnload may hold the exit of the application no longer than this. */
-#define EXIT_NS_MAX	  50000000u
+#define EXIT_NS_MAX	      50000000u
 /* Reconnect: first try at once, doubling to this for the first 10 s, then to 5 s. */
-#define RECONNECT_NS_MIN  10000000u
-#define RECONNECT_NS_FAST 200000000u
-#define RECONNECT_NS_MAX  5000000000ull
+#define RECONNECT_NS_MIN      10000000u
+#define RECONNECT_NS_FAST     200000000u
+#define RECONNECT_NS_MAX      5000000000ull
 #define RECONNECT_FAST_FOR_NS 10000000000ull

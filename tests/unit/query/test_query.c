@@ -57,8 +57,8 @@ static const char *make_fixture(const char *kind)
 	char *command;
 
 	unlink(path);
-	assert_true(
-		asprintf(&command, "%s %s %s %s %s", PYTHON, FIXTURE, kind, SCHEMA_FOLDER, path) > 0);
+	assert_true(asprintf(&command, "%s %s %s %s %s", PYTHON, FIXTURE, kind, SCHEMA_FOLDER,
+			    path) > 0);
 	assert_int_equal(system(command), 0);
 	free(command);
 	return path;
@@ -106,11 +106,11 @@ static const char *make_older(int version)
 	char *command;
 
 	unlink(path);
-	assert_true(asprintf(&command,
-			    "for n in $(seq %d); do cat %s/000${n}_*.sql; done | sqlite3 %s && "
-			    "sqlite3 %s 'PRAGMA application_id=%d; PRAGMA user_version=%d'",
-			    version, SCHEMA_FOLDER, path, path, SCHEMA_APPLICATION_ID,
-			    version) > 0);
+	assert_true(
+		asprintf(&command,
+			"for n in $(seq %d); do cat %s/000${n}_*.sql; done | sqlite3 %s && "
+			"sqlite3 %s 'PRAGMA application_id=%d; PRAGMA user_version=%d'",
+			version, SCHEMA_FOLDER, path, path, SCHEMA_APPLICATION_ID, version) > 0);
 	assert_int_equal(system(command), 0);
 	free(command);
 	return path;
@@ -430,7 +430,7 @@ static void rows_that_vanished_are_noticed(void **state)
 	assert_int_equal(measure_new(query, &m), 0);
 	assert_int_equal(verdict_new(query, m, &v), 0);
 	assert_false(v->is_complete);
-	assert_int_equal(v->rows_missing, 20);
+	assert_int_equal(v->counts.rows_missing, 20);
 	verdict_free_p(&v);
 	measure_free_p(&m);
 	query_free_p(&query);

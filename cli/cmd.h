@@ -38,3 +38,4 @@ int cmd_query(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_summary(int argc, char **argv);
+int cmd_timeline(int argc, char **argv);

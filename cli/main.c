@@ -17,6 +17,8 @@ static const struct cmd commands[] = {
 	{ "ls", cmd_ls, "[--json|--csv]", "sessions, live and stored" },
 	{ "summary", cmd_summary, "[--strict] [--json|--csv] FILE|SESSION",
 		"completeness, top kernels, ranks and GPUs, losses" },
+	{ "timeline", cmd_timeline, "[--steps REGEX] [--rank N] [--gpu N] [--step N] [--json|--csv] FILE|SESSION",
+		"computation, communication, copies and idle time of ranks, GPUs and steps" },
 	{ "info", cmd_info, "[--counters|--clocks] [--json|--csv] FILE|SESSION",
 		"session, processes, GPUs, clocks, counters" },
 	{ "collectives", cmd_collectives, "[--rank LIST] [--json|--csv] FILE|SESSION",

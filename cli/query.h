@@ -46,6 +46,8 @@ uint64_t query_file_bytes(const struct query *query);
  * "-- since N" gets no rows from a file of a schema before N.
  */
 int query_ask(struct query *query, const char *name, struct query_rows **ret);
+/* The same with the number ?1. */
+int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
  * Asks what a user typed: one statement that only reads. -EPERM: it would write, attach or load
  * something; -EINVAL: no valid SQL, or more than one statement.

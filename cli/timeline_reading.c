@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "cli/timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What takes less than that of the time is not what makes it long. */
+#define READING_PCT_MIN 5.0
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static uint64_t get_communication(const struct breakdown_row *row)
+{
+	return row->exposed_communication_ns;
+}
+
+static uint64_t get_copies(const struct breakdown_row *row)
+{
+	return row->exposed_copy_ns;
+}
+
+/* The lane with the greatest share of it. */
+static const struct timeline_lane *find_worst(
+	const struct timeline *t, uint64_t (*get)(const struct breakdown_row *row))
+{
+	const struct timeline_lane *worst = t->lanes;
+
+	for (size_t i = 1; i < t->lane_count; i++)
+		if (percent(get(&t->lanes[i].total), t->lanes[i].total.wall_ns) >
+			percent(get(&worst->total), worst->total.wall_ns))
+			worst = t->lanes + i;
+	return worst;
+}
+
+static void name_lane(
+	const struct timeline *t, const struct timeline_lane *lane, char *ret, size_t bytes)
+{
+	if (t->lane_count < 2)
+		ret[0] = '\0';
+	else if (lane->has_rank)
+		snprintf(ret, bytes, ", most on rank %" PRId64 " GPU %" PRId64, lane->rank,
+			lane->gpu_id);
+	else
+		snprintf(ret, bytes, ", most in process %" PRId64 " GPU %" PRId64, lane->process_id,
+			lane->gpu_id);
+}
+
+static const char *explain(enum breakdown_cause cause)
+{
+	static const char *const why[BREAKDOWN_CAUSES + 1] = {
+		[BREAKDOWN_HOST_LATE] = "the host submits late",
+		[BREAKDOWN_QUEUE_EMPTY] =
+			"nothing was submitted (--mode hip records what the host did meanwhile)",
+		[BREAKDOWN_SYNCHRONISATION] = "the host waits for the GPU before it submits more",
+		[BREAKDOWN_PEER] = "the host waits in RCCL",
+		[BREAKDOWN_LAUNCH] = "kernels are short against what it takes to begin one",
+		[BREAKDOWN_DEPENDENCY] =
+			"kernels were submitted and held back (a barrier, a copy without times, a "
+			"peer)",
+		[BREAKDOWN_UNKNOWN] = "nothing says when kernels were submitted",
+		[BREAKDOWN_CAUSES] = "",
+	};
+
+	return why[cause];
+}
+
+char *timeline_reading(const struct timeline *timeline)
+{
+	const struct breakdown_row *total = &timeline->total;
+	double idle = percent(breakdown_idle_ns(total), total->wall_ns);
+	double communication = percent(total->exposed_communication_ns, total->wall_ns);
+	double copies = percent(total->exposed_copy_ns, total->wall_ns);
+	const struct timeline_lane *worst;
+	char where[96] = "", *text = NULL;
+	int n;
+
+	if (!total->wall_ns) {
+		n = asprintf(&text, "nothing to read: no time was recorded");
+	} else if (idle >= READING_PCT_MIN && idle >= communication && idle >= copies) {
+		enum breakdown_cause cause = breakdown_main_cause(total);
+
+		worst = find_worst(timeline, breakdown_idle_ns);
+		name_lane(timeline, worst, where, sizeof(where));
+		n = asprintf(&text,
+			"GPUs idle %.0f %% of the time%s (%.0f %%); %.0f %% of that: %s", idle,
+			where, percent(breakdown_idle_ns(&worst->total), worst->total.wall_ns),
+			percent(total->cause_ns[cause], breakdown_idle_ns(total)), explain(cause));
+	} else if (communication >= READING_PCT_MIN && communication >= copies) {
+		worst = find_worst(timeline, get_communication);
+		name_lane(timeline, worst, where, sizeof(where));
+		n = asprintf(&text,
+			"communication is %.0f %% of the time, %.0f %% of it exposed%s (%.0f %% of "
+			"its time)",
+			percent(total->communication_ns, total->wall_ns),
+			percent(total->exposed_communication_ns, total->communication_ns), where,
+			percent(worst->total.exposed_communication_ns, worst->total.wall_ns));
+	} else if (copies >= READING_PCT_MIN) {
+		worst = find_worst(timeline, get_copies);
+		name_lane(timeline, worst, where, sizeof(where));
+		n = asprintf(&text, "copies that nothing hides are %.0f %% of the time%s (%.0f %%)",
+			copies, where, percent(worst->total.exposed_copy_ns, worst->total.wall_ns));
+	} else {
+		n = asprintf(&text,
+			"computation is %.0f %% of the time; neither communication, copies nor "
+			"idle "
+			"time stand out",
+			percent(total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns));
+	}
+	return n < 0 ? NULL : text;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/* What is missing, who is who, and how many there are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+/* Steps are those of the markers, though one record of the second is missing. */
+static void a_dropped_record_moves_nothing(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	for (int64_t i = 0; i < 3; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "step %d", (int)i);
+		scene_range(&s.scene, 1, text, i * 1000, i * 1000 + 990);
+		for (int64_t k = 0; k < 4; k++)
+			if (i != 1 || k != 2)
+				scene_dispatch(&s.scene, k < 3 ? s.gemm : s.ring,
+					i * 1000 + k * 200, i * 1000 + k * 200 + 200, i * 1000);
+	}
+	scene_sql(&s.scene, "UPDATE rtl_queue SET dispatched = dispatched + 1, dropped = 1 WHERE "
+			    "queueId = 0");
+	stage_ask(&s);
+	stage_check(stage_row(&s, 0, 0), 990, 600, 200, 0, 190);
+	stage_check(stage_row(&s, 0, 1), 990, 400, 200, 0, 390);
+	stage_check(stage_row(&s, 0, 2), 990, 600, 200, 0, 190);
+	assert_false(s.timeline->verdict->is_complete);
+	assert_int_equal(s.timeline->outside_ns, 20);
+	stage_end(&s);
+}
+
+static void untimed_kernels_are_counted_where_they_were_submitted(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_range(&s.scene, 1, "step 5", 0, 100);
+	scene_range(&s.scene, 1, "step 6", 100, 200);
+	scene_dispatch(&s.scene, s.gemm, 0, 50, 0);
+	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 120);
+	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 130);
+	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 500);
+	scene_copy(&s.scene, 1, SCENE_NONE, 0, SCENE_NONE, SCENE_NONE, 5);
+	stage_ask(&s);
+	assert_int_equal(stage_row(&s, 0, 0)->untimed, 0);
+	assert_int_equal(stage_row(&s, 0, 1)->untimed, 2);
+	assert_int_equal(stage_row(&s, 0, 1)->kernels, 0);
+	assert_int_equal(s.timeline->lanes[0].outside.untimed, 1);
+	assert_int_equal(s.timeline->untimed, 3);
+	assert_int_equal(s.timeline->untimed_copies, 1);
+	s.options.has_step = true;
+	s.options.step = 6;
+	stage_ask(&s);
+	assert_int_equal(s.timeline->total.wall_ns, 100);
+	assert_int_equal(s.timeline->lanes[0].shown, 1);
+	stage_end(&s);
+}
+
+/* The second rank's clock is an hour ahead: its figures are the first one's. */
+static void ranks_have_their_own_time(void **state)
+{
+	static const int64_t offset = 3600000000000;
+	struct breakdown_row a, b;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_process(&s.scene, 2, 1);
+	for (int64_t p = 1; p <= 2; p++) {
+		int64_t at = (p - 1) * offset;
+		int64_t k = p == 1 ? s.gemm
+				   : scene_shape(&s.scene, 2, 0, 0, scene_kernel(&s.scene, GEMM));
+
+		scene_range(&s.scene, p, "step 0", at, at + 1000);
+		scene_dispatch(&s.scene, k, at + 100, at + 300, at + 10);
+		scene_dispatch(&s.scene, k, at + 500, at + 1300, at + 400);
+	}
+	stage_ask(&s);
+	a = *stage_row(&s, 0, 0);
+	b = *stage_row(&s, 1, 0);
+	stage_check(&a, 1300, 1000, 0, 0, 300);
+	b.start_ns -= offset;
+	b.end_ns -= offset;
+	assert_memory_equal(&a, &b, sizeof(a));
+	stage_end(&s);
+}
+
+/* Numbers of calls are of their process: the same one is another operation on each rank. */
+static void equal_ids_of_two_ranks_never_mix(void **state)
+{
+	static const char *const ops[] = {"ncclAllReduce", "ncclReduceScatter"};
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_process(&s.scene, 2, 1);
+	for (int64_t p = 1; p <= 2; p++) {
+		int64_t k = p == 1 ? s.some
+				   : scene_shape(&s.scene, 2, 0, 1, scene_kernel(&s.scene, SOME));
+
+		scene_call(&s.scene, p, 5, ops[p - 1], 0, 50, 0);
+		scene_collective(&s.scene, p, 5, 7, 0);
+		scene_call(&s.scene, p, 6, "hipLaunchKernel", 10, 20, 5); /* within it */
+		scene_dispatch(&s.scene, k, 100, 110, 15);
+		scene_link(&s.scene, 6);
+		scene_dispatch(&s.scene, k, 200, 220, 120);
+		scene_link(&s.scene, 5);
+		scene_dispatch(&s.scene, k, 300, 340, 150);
+		scene_link(&s.scene, 9); /* of nothing that moves data */
+	}
+	stage_ask(&s);
+	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 30);
+	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 0);
+	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 0);
+	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 30);
+	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
+	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
+	stage_end(&s);
+}
+
+static void a_group_of_several_is_communication(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_call(&s.scene, 1, 1, "ncclAllReduce", 0, 1, 0);
+	scene_call(&s.scene, 1, 2, "ncclReduceScatter", 1, 2, 0);
+	scene_call(&s.scene, 1, 3, "ncclGroupEnd", 2, 9, 0);
+	scene_collective(&s.scene, 1, 1, 7, 0);
+	scene_collective(&s.scene, 1, 2, 7, 1);
+	scene_sql(&s.scene, "UPDATE rtl_collective_base SET launch_id = (1 << 40) | 3");
+	scene_dispatch(&s.scene, s.some, 10, 20, 5);
+	scene_link(&s.scene, 3);
+	stage_ask(&s);
+	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 10);
+	stage_end(&s);
+}
+
+static void copies_belong_to_the_gpus_that_compute(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_process(&s.scene, 2, 1);
+	scene_dispatch(&s.scene, s.gemm, 0, 10, 0);
+	scene_copy(&s.scene, 1, 0, 5, 20, 30, 0);	   /* to a GPU it does not compute on */
+	scene_copy(&s.scene, 1, 0, SCENE_NONE, 15, 18, 0); /* out of order */
+	scene_copy(&s.scene, 2, 4, 6, 100, 120, 50);	   /* computes nowhere */
+	stage_ask(&s);
+	assert_int_equal(s.timeline->lane_count, 2);
+	stage_check(stage_row(&s, 0, 0), 30, 10, 0, 13, 7);
+	assert_int_equal(s.timeline->lanes[1].gpu_id, 6);
+	stage_check(stage_row(&s, 1, 0), 20, 0, 0, 20, 0);
+	stage_end(&s);
+}
+
+static void nothing_and_one_kernel_are_sensible(void **state)
+{
+	char *reading;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	stage_ask(&s);
+	assert_int_equal(s.timeline->lane_count, 0);
+	reading = timeline_reading(s.timeline);
+	assert_string_equal(reading, "nothing to read: no time was recorded");
+	free(reading);
+	stage_end(&s);
+	stage_begin(&s);
+	scene_dispatch(&s.scene, s.gemm, 7, 9, 3);
+	stage_ask(&s);
+	stage_check(stage_row(&s, 0, 0), 2, 2, 0, 0, 0);
+	reading = timeline_reading(s.timeline);
+	assert_non_null(strstr(reading, "computation is 100 %"));
+	free(reading);
+	stage_end(&s);
+}
+
+static void a_thousand_ranks_are_in_order(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_sql(&s.scene,
+		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+		"INSERT INTO rtl_process (id, session_id, pid, start_ns, rank, boot_id, uid, "
+		"drained, token, start_time) SELECT i, 1, i, 0, 1000 - i, 'b', 0, 1, '', 0 FROM n");
+	scene_sql(&s.scene, "UPDATE rtl_process SET rank = 999 WHERE id = 1");
+	scene_sql(&s.scene, "INSERT INTO rtl_shape SELECT 1000 + id, id, CASE id WHEN 1 THEN 0 "
+			    "ELSE id %% 8 END, 0, (SELECT min(id) FROM "
+			    "rtl_kernel_base), 1, 1, 1, 1, 1, 1, 0, 0 FROM rtl_process");
+	scene_sql(&s.scene,
+		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit) SELECT 1000 + "
+		"p.id, n.i, n.i * 1000, 100 + p.rank / 2, 10 FROM rtl_process p, (SELECT value AS "
+		"i "
+		"FROM json_each('[0,1,2,3]')) n ORDER BY n.i");
+	stage_ask(&s);
+	assert_int_equal(s.timeline->lane_count, 1000);
+	for (size_t i = 0; i < 1000; i++) {
+		assert_int_equal(s.timeline->lanes[i].rank, i);
+		stage_check(stage_row(&s, i, 0), 3100 + i / 2, 4 * (100 + i / 2), 0, 0,
+			2700 - 3 * (i / 2));
+	}
+	stage_end(&s);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct timeline_segment *x = a, *y = b;
+
+	return (x->segment.start_ns > y->segment.start_ns) -
+	       (x->segment.start_ns < y->segment.start_ns);
+}
+
+static void segments_say_what_was_under_way(void **state)
+{
+	static const unsigned compute = 1u << BREAKDOWN_COMPUTE, ring = 1u << BREAKDOWN_ALLREDUCE;
+	const struct timeline_segment expected[] = {{0, {0, 5, compute}},
+		{0, {5, 10, compute | ring}}, {0, {10, 15, ring}}, {0, {15, 20, compute | ring}},
+		{1, {20, 25, ring}}, {1, {30, 40, 1u << BREAKDOWN_COPY}}};
+	const struct timeline_lane *lane;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_range(&s.scene, 1, "step 0", 0, 2);
+	scene_range(&s.scene, 1, "step 1", 2, 40);
+	scene_dispatch(&s.scene, s.gemm, 0, 10, 0);
+	scene_dispatch(&s.scene, s.gemm, 15, 20, 1);
+	scene_dispatch(&s.scene, s.ring, 5, 25, 3);
+	scene_dispatch(&s.scene, s.copy, 30, 40, 25);
+	s.options.wants_segments = true;
+	stage_ask(&s);
+	lane = s.timeline->lanes;
+	assert_int_equal(lane->segment_count, 6);
+	qsort(lane->segments, 6, sizeof(*lane->segments), by_name);
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(lane->segments[i].row, expected[i].row);
+		assert_int_equal(lane->segments[i].segment.start_ns, expected[i].segment.start_ns);
+		assert_int_equal(lane->segments[i].segment.end_ns, expected[i].segment.end_ns);
+		assert_int_equal(lane->segments[i].segment.streams, expected[i].segment.streams);
+	}
+	assert_int_equal(stage_row(&s, 0, 0)->active_segments, 4);
+	assert_int_equal(stage_row(&s, 0, 1)->active_segments, 2);
+	stage_end(&s);
+}
+
+static void bad_rules_and_patterns_are_refused(void **state)
+{
+	char error[QUERY_ERROR_BYTES];
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_dispatch(&s.scene, s.gemm, 7, 9, 3);
+	stage_ask(&s);
+	timeline_free_p(&s.timeline);
+	s.options.categories = "/nonexistent/rules";
+	assert_int_equal(timeline_new(s.query, &s.options, error, &s.timeline), -ENOENT);
+	assert_non_null(strstr(error, "/nonexistent/rules"));
+	s.options.categories = NULL;
+	s.options.steps = "[";
+	assert_int_equal(timeline_new(s.query, &s.options, error, &s.timeline), -EINVAL);
+	assert_non_null(strstr(error, "--steps"));
+	assert_null(s.timeline);
+	stage_end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dropped_record_moves_nothing),
+		cmocka_unit_test(untimed_kernels_are_counted_where_they_were_submitted),
+		cmocka_unit_test(ranks_have_their_own_time),
+		cmocka_unit_test(equal_ids_of_two_ranks_never_mix),
+		cmocka_unit_test(a_group_of_several_is_communication),
+		cmocka_unit_test(copies_belong_to_the_gpus_that_compute),
+		cmocka_unit_test(nothing_and_one_kernel_are_sensible),
+		cmocka_unit_test(a_thousand_ranks_are_in_order),
+		cmocka_unit_test(segments_say_what_was_under_way),
+		cmocka_unit_test(bad_rules_and_patterns_are_refused),
+	};
+
+	unsetenv("RTL_CATEGORIES");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

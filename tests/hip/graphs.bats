@@ -23,7 +23,7 @@ load hip.bash
 
 @test "a chain of 5,000 nodes, 100 replays: 500,000 dispatches" {
 	scene graph 5000 100
-	flooded
+	complete_with_calls
 }
 
 @test "a graph that forks 40 ways and joins nowhere, 50 replays" {

@@ -15,7 +15,7 @@ scene() {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=${gpus:-1}
 	env -u SOFTGPU_TRUTH LD_LIBRARY_PATH="$libdir/softgpu" "$scenes" "$@" >out.alone
 	# However loaded the machine is: the end waits until the last records are out.
-	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft ${rtl_options:-} -- "$scenes" "$@" >out 2>err ||
+	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft ${rtl_options:-} -- ${starved:-} "$scenes" "$@" >out 2>err ||
 		{
 			cat out err
 			return 1
@@ -42,17 +42,14 @@ launched() {
 			WHERE k.symbol NOT LIKE '\_\_amd\_rocclr%' ESCAPE '\\'")" ]
 }
 
-# flooded: launched and exact; or, where the machine starved the shim's thread until no room was
-# left for dispatches or calls, all that is not stored is counted, and the verdict says so.
-flooded() {
-	if [ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]; then
-		launched
-		exact
-		return
-	fi
-	accounted t.db
-	[ -z "$(sql t.db "SELECT * FROM rtl_loss WHERE reason NOT IN ('dropped_recorder_full', 'dropped_calls')")" ]
-	[ "$(sed -n 's/^launched //p' out)" -eq \
-		"$(sql t.db 'SELECT sum(timed + dropped) FROM rtl_account')" ]
-	tail -n 1 err | grep -Eq '^SIMULATED INCOMPLETE: .* dropped'
+# complete_with_calls: launched and exact, nothing lost; and each launch has its call, where calls are
+# recorded: every call that was entered has a row.
+complete_with_calls() {
+	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]
+	launched
+	exact
+	local begun
+	begun=$(sql t.db "SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = 'calls_begun'")
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_host_call')" -eq "$begun" ]
+	[ "$begun" -eq 0 ] || [ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE api_id IS NULL')" -eq 0 ]
 }

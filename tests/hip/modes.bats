@@ -3,11 +3,21 @@
 # Every mode under a flood: HIP's queues take 100,000 launches as fast as they go.
 load hip.bash
 
-@test "a HIP program that floods its queue ends as ever, all accounted for, in every mode" {
+@test "a HIP program that floods its queue ends as ever, complete with every call, in every mode" {
 	local mode
 	for mode in lite standard default full hip; do
 		rm -f t.db truth/* ./*.truth.csv
 		rtl_options="-m $mode" scene flood 100000
-		flooded
+		complete_with_calls
+	done
+}
+
+@test "a HIP program that floods its queue is complete where the shim's thread gets no processor" {
+	local mode
+	for mode in standard hip; do
+		rm -f t.db truth/* ./*.truth.csv
+		starved="$here/../lib/starved $RTL_BUILD" rtl_options="-m $mode" scene flood 100000
+		complete_with_calls
+		grep -q '^starved$' err
 	done
 }

@@ -8,15 +8,19 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic pid_t fed; /* the process that is; not its children */
+/* Processes, and not their children. */
+static _Atomic pid_t fed, starved;
 
+/* Says on stderr that there was something to end. */
 static void feed(void)
 {
-	atomic_store(&fed, getpid());
+	if (atomic_exchange(&fed, getpid()) != getpid() && atomic_load(&starved) == getpid())
+		fputs("starved\n", stderr);
 }
 
 int pthread_setname_np(pthread_t thread, const char *name)
@@ -24,7 +28,8 @@ int pthread_setname_np(pthread_t thread, const char *name)
 	int (*real)(pthread_t, const char *) =
 		(int (*)(pthread_t, const char *))dlsym(RTLD_NEXT, "pthread_setname_np");
 
-	while (!strcmp(name, "rtl-shim") && atomic_load(&fed) != getpid())
+	for (; !strcmp(name, "rtl-shim") && atomic_load(&fed) != getpid();
+		atomic_store(&starved, getpid()))
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	return real ? real(thread, name) : 0;
 }

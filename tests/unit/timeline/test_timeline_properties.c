@@ -163,7 +163,7 @@ static void every_figure_is_a_count_of_ticks_in_any_order(void **state)
 	int64_t cuts[STEPS * 2];
 
 	(void)state;
-	for (seed = 1; seed < (getenv("RTL_TEST_LONG") ? 400 : 12); seed++) {
+	for (seed = 1; seed < (getenv("RTL_TEST_LONG") ? 400 : 7); seed++) {
 		uint64_t round = seed;
 		struct timeline *one, *other;
 

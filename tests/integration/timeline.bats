@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Where the time goes, of real runs and of files that are not as they should be.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+fixture() { # fixture KIND [FILE]
+	python3 "$here/fixture.py" "$1" "$here/../../collectord/schema" "${2:-$1.db}"
+}
+
+@test "every figure of every step is the device's" {
+	local csv
+	$rtl run -o t.db --mode full --device soft -- "$demo" --ranks 4 --steps 8 --straggler 2 >out 2>err
+	csv=$(truth_csv)
+	run -0 "$rtl" timeline --json t.db
+	echo "$output" >t.json
+	# shellcheck disable=SC2086 # a list of files
+	run -0 python3 "$here/compare_timeline.py" t.db t.json 119 $csv
+	grep -Eq "^32 steps, [1-9][0-9]* copies$" <<<"$output"
+	# Each rank's steps are its run, with what lies outside.
+	[ "$(jq '[.rows[] | .kernels] | add' t.json)" = "$(sql t.db 'SELECT count(*) FROM rocpd_op')" ]
+	jq -e '[.ranks[].total_time_ns] == ([.rows[] | select(.step != null)] | group_by(.rank) | map(map(.total_time_ns) | add))' t.json
+	# In the steps that it does not begin late, the slow rank computes longest.
+	jq -e '[.rows[] | select(.step == 7)] | max_by(.computation_time_ns) | .rank == 2' t.json
+}
+
+@test "without markers the steps are found by their kernels" {
+	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 12 >out 2>err
+	cp t.db plain.db
+	sqlite3 plain.db 'DELETE FROM rtl_marker_base'
+	run -0 "$rtl" timeline --json plain.db
+	[ "$(jq -c '[.steps.source, .steps.confidence > 0.95, .steps.count]' <<<"$output")" = '["inferred",true,24]' ]
+	# All but the last, which goes to the end of the run, have what a step has.
+	[ "$(jq -c '[.rows[] | select(.step != null and .step < 11) | .kernels] | unique' <<<"$output")" = '[119]' ]
+	run -0 "$rtl" timeline plain.db
+	grep -q '^steps: inferred (confidence [01]\.[0-9]*): kernels repeat every' <<<"$output"
+}
+
+@test "the text fits 100 columns and ends with what it says" {
+	$rtl run -o t.db --device soft -- "$demo" --ranks 4 --steps 8 >out 2>err
+	run -0 "$rtl" timeline t.db
+	grep -q '^SIMULATED complete: ' <<<"${lines[0]}"
+	[ "$(awk 'NF && !/^GPUs idle|^communication is|^computation is/ {if (length($0) > 100) print}' <<<"$output" | wc -l)" -eq 0 ]
+	grep -Eq '^(GPUs idle|communication is|computation is) ' <<<"${lines[-1]}"
+	grep -q '^LONGEST STEPS (SIMULATED): 24 of 3[2-6]; --top 0 shows all$' <<<"$output"
+	run -0 "$rtl" timeline --top 0 t.db
+	grep -q '^STEPS (SIMULATED)$' <<<"$output"
+	run -0 "$rtl" timeline --rank 2 --step 3 t.db
+	[ "$(grep -c '^ *2 ' <<<"$output")" -eq 2 ]
+	run -0 "$rtl" timeline --rank 99 t.db
+	grep -q 'no kernel or copy with a time on that rank and GPU' <<<"$output"
+	run -0 "$rtl" timeline --step 99 t.db
+	grep -q '^no step of that number$' <<<"$output"
+}
+
+@test "csv has a row a rank, GPU and step; segments are AORTA's" {
+	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 3 >out 2>err
+	"$rtl" timeline --csv t.db >t.csv
+	python3 - t.csv <<-'PY'
+	import csv, sys
+	rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["step"]]
+	assert len(rows) == 6, rows
+	for r in rows:
+	    parts = sum(int(r[k]) for k in ("computation_time_ns", "exposed_comm_time_ns",
+	        "exposed_memcpy_time_ns", "micro_idle_time_ns", "macro_idle_time_ns"))
+	    assert parts == int(r["total_time_ns"]) == int(r["end_ns"]) - int(r["start_ns"]), r
+	PY
+	run -0 "$rtl" timeline --json --segments --rank 0 --step 1 t.db
+	jq -e '.rows | length == 1' <<<"$output"
+	jq -e '.rows[0] | (.active_segments | length) == .active_segment_count' <<<"$output"
+	jq -e '.rows[0] | ([.active_segments[] | select(.active_streams | index("compute")) | .end_ms - .start_ms] | add)
+		- .per_stream_ms.compute | fabs < 1e-6' <<<"$output"
+	run -2 --separate-stderr "$rtl" timeline --segments t.db
+	[ "$stderr" = "rtl: timeline: --segments is a part of --json" ]
+}
+
+@test "files that lack something are shown with what they lack" {
+	fixture clean
+	fixture lossy
+	fixture live
+	fixture hostile
+	run -0 "$rtl" timeline lossy.db
+	grep -q '^1 kernels have no times' <<<"$output"
+	grep -q '^kernels are missing' <<<"$output"
+	run -3 --separate-stderr "$rtl" timeline --strict lossy.db
+	run -0 "$rtl" timeline live.db
+	grep -q '^the session is open' <<<"$output"
+	run -0 "$rtl" timeline --json live.db
+	[ "$(jq -c '[.schema, .live, .complete]' <<<"$output")" = '[1,true,false]' ]
+	sqlite3 hostile.db "INSERT INTO rtl_marker_base SELECT 1, id, NULL, 7, 'push', id, 5000000000, 5100000000
+		FROM rocpd_string WHERE string GLOB '*red*'"
+	for format in '' --json --csv; do
+		# shellcheck disable=SC2086 # no word or one
+		run -0 "$rtl" timeline $format --steps red hostile.db
+		! grep -q $'\x1b' <<<"$output"
+	done
+	run -0 "$rtl" timeline --json --steps red hostile.db
+	[ "$(jq -r '.rows[0].text' <<<"$output" | head -c 4)" = $'\x1b[31' ]
+}
+
+@test "nothing dispatched, nothing there, bad patterns and rules" {
+	$rtl run -o none.db --device soft -- "$demo" --ranks 1 --init-only
+	run -0 "$rtl" timeline none.db
+	grep -q '^no kernels: nothing was dispatched$' <<<"$output"
+	run -0 "$rtl" timeline --json none.db
+	[ "$(jq -c '[.schema, .rows, .ranks]' <<<"$output")" = '[1,[],[]]' ]
+	run -0 "$rtl" timeline --csv none.db
+	[ "${#lines[@]}" -eq 1 ]
+	fixture clean
+	run -1 --separate-stderr "$rtl" timeline --steps '(' clean.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	grep -q '^rtl: --steps (: ' <<<"$stderr"
+	run -1 --separate-stderr "$rtl" timeline --steps nobody clean.db
+	grep -q 'no roctx range or mark matches' <<<"$stderr"
+	run -1 --separate-stderr "$rtl" timeline missing.db
+	printf 'gemm\n' >rules
+	run -1 --separate-stderr "$rtl" timeline --categories rules clean.db
+	[ "$stderr" = "rtl: rules:1: no pattern behind the category" ]
+	printf 'communication/allreduce gemm\n' >rules
+	run -0 --separate-stderr env RTL_CATEGORIES=rules "$rtl" timeline --json clean.db
+	jq -e '.total.per_stream_ms.allreduce > 0' <<<"$output"
+}

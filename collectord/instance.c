@@ -362,7 +362,9 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 {
 	struct session *session = instance->session;
 
-	kept_drop(session->server, &instance->identity);
+	/* A database that cannot be opened now, perhaps for a full disk, may be by our next life. */
+	if (answer->kind == STORE_PROCESS_ENDED || answer->error != -EBADF || !instance->was_kept)
+		kept_drop(session->server, &instance->identity);
 	if (answer->kind == STORE_PROCESS_FAILED) {
 		instance->is_failed = true;
 		event_del(instance->death);

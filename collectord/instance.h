@@ -66,6 +66,7 @@ struct instance {
 	unsigned opens_pending;	     /* answers to come before the connection may be welcomed */
 	bool had_peer;
 	bool is_kept; /* its recorder outlives us */
+	bool was_kept; /* it outlived an earlier life of us, which had stored of it */
 	bool is_welcomed; /* the current connection */
 	bool is_failed;	  /* the store refused it */
 	struct control_state control;

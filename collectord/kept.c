@@ -205,6 +205,7 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 		return strerror(-r);
 	kept->fd = -1;
 	(void)TAKE_FD(pidfd); /* the instance's now */
+	instance->was_kept = true;
 	if (!is_alive)
 		instance_end(instance, INSTANCE_END_UNKNOWN);
 	return NULL;

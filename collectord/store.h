@@ -199,7 +199,8 @@ enum store_answer_kind {
 	STORE_FAILED,	      /* session, last: error, text */
 	STORE_CLOSED,	      /* session, last: complete, text = completeness line, database */
 	STORE_PROCESS_OPENED, /* process: process_id, frame = last committed */
-	STORE_PROCESS_FAILED, /* process, last: error, text; send it as Refusal */
+	STORE_PROCESS_FAILED, /* process, last: error (-EBADF: its session is not open), text; send
+				 it as Refusal */
 	STORE_PROCESS_ENDED,  /* process, last: frame */
 	STORE_COMMITTED,      /* process: frame; send Ack */
 	STORE_BAD_FRAME,      /* process: frame = last accepted, text; send Refusal, close */

@@ -128,7 +128,8 @@ int fake_shim_init(struct fake_shim *shim, const char *job)
 	offset = add_region(&header->defines, offset, FAKE_DEFINE_BYTES, 1);
 	offset = add_region(&header->markers, offset, 0, sizeof(struct recorder_marker));
 	offset = add_region(&header->calls, offset, 0, sizeof(struct recorder_call));
-	(void)add_region(&header->spare_calls, offset, 0, sizeof(struct recorder_call));
+	offset = add_region(&header->spare_calls, offset, 0, sizeof(struct recorder_call));
+	(void)add_region(&header->hello, offset, FAKE_HELLO_BYTES, 1);
 	read_boot_id(header->boot_id);
 	if (getrandom(header->token, sizeof(header->token), 0) < 0)
 		return -errno;
@@ -339,18 +340,43 @@ static uint8_t *pack_hello(struct fake_shim *shim, size_t *ret_bytes)
 	return msg_pack_new(&frame, ret_bytes);
 }
 
-int fake_shim_send_hello(struct fake_shim *shim, unsigned n_fds)
+/* What only the process itself can say of the recorder. */
+static int settle(struct fake_shim *shim)
 {
-	CLEANUP(free_p) uint8_t *bytes = NULL;
-	int fds[FDS_MAX];
-	size_t n = 0;
-
 	shim->recorder->pid = shim->child ? shim->child : getpid();
 	shim->recorder->start_time = fake_start_time((pid_t)shim->recorder->pid);
 	if (!shim->is_unsealed &&
 		fcntl(shim->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 &&
 		errno != EPERM)
 		return -errno;
+	return 0;
+}
+
+int fake_shim_keep_hello(struct fake_shim *shim)
+{
+	CLEANUP(free_p) uint8_t *bytes = NULL;
+	size_t n = 0;
+	int r = settle(shim);
+
+	if (r < 0)
+		return r;
+	bytes = pack_hello(shim, &n);
+	if (!bytes || n > FAKE_HELLO_BYTES)
+		return -ENOMEM;
+	memcpy(at(shim, &shim->recorder->hello), bytes, n);
+	shim->recorder->hello_bytes = n;
+	return 0;
+}
+
+int fake_shim_send_hello(struct fake_shim *shim, unsigned n_fds)
+{
+	CLEANUP(free_p) uint8_t *bytes = NULL;
+	int fds[FDS_MAX];
+	size_t n = 0;
+	int r = settle(shim);
+
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < FDS_MAX; i++)
 		fds[i] = shim->memfd;
 	bytes = pack_hello(shim, &n);

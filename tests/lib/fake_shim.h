@@ -17,6 +17,7 @@
 #define FAKE_CELL_BYTES	  (4u << 10)
 #define FAKE_SLOTS	  64u
 #define FAKE_DEFINE_BYTES (16u << 10)
+#define FAKE_HELLO_BYTES  (1u << 10)
 #define FAKE_WAIT_MS	  60000 /* for what must come; long, since only a failure waits it out */
 
 struct fake_shim {
@@ -54,6 +55,9 @@ void fake_shim_kill(struct fake_shim *shim);
 
 /* Sends @n_fds copies of the recorder with it. 0 or -errno. */
 int fake_shim_send_hello(struct fake_shim *shim, unsigned n_fds);
+
+/* Puts Hello into the recorder, where who keeps that finds it. 0 or -errno. */
+int fake_shim_keep_hello(struct fake_shim *shim);
 
 /* Unpacked in the shim's arena until the next. 0; -ECONNRESET: closed; -ETIMEDOUT. */
 int fake_receive(struct fake_shim *shim, int timeout_ms, Rtl__Frame **ret);

@@ -17,6 +17,12 @@
 #ifndef RESTARTS
 #define RESTARTS 2
 #endif
+#ifndef EXECS
+#define EXECS 1
+#endif
+#ifndef FAILURES
+#define FAILURES 0 /* the database cannot be opened: a full disk */
+#endif
 #define PROGRAMS 2
 #define OTHER(p) (1 - (p))
 
@@ -49,12 +55,13 @@ bool has_peer[PROGRAMS];
 bool had_peer[PROGRAMS];
 bool wants_keep[PROGRAMS]; /* kept_retry() */
 bool wants_drop[PROGRAMS];
-bool up, is_closing;
+bool up, is_closing, is_stopping;
+bool was_resumed[PROGRAMS]; /* its recorder was kept by an earlier life */
 
 #define IS_LIVE(p) (state[p] == LEFT || state[p] == OPENING || state[p] == OPEN)
 
 /* ---- between loop and store: collectord/store_private.h ---- */
-mtype = { session_open, session_close, open, frame, end, left, opened, failed, ended, keep, drop };
+mtype = { session_open, session_failed, session_close, open, frame, end, left, opened, failed, ended, keep, drop };
 chan todo = [8] of { mtype, byte };
 chan answers = [8] of { mtype, byte };
 
@@ -65,7 +72,8 @@ byte rows[PROGRAMS];	  /* frames of each program that are stored */
 bool tail_rows[PROGRAMS]; /* its tail is */
 bool is_closed, is_complete;
 
-bool handle_is_over[PROGRAMS]; /* the store's memory: struct store_process.is_over */
+/* The store's memory: struct store_process.is_over, struct store_session.database == NULL */
+bool handle_is_over[PROGRAMS], is_shut;
 
 /* ---- whoever started it: cli/run_keeper.c, or systemd ---- */
 chan notify = [8] of { mtype, byte };
@@ -101,6 +109,7 @@ inline end_instance(who)
 	fi;
 	state[who] = DRAINING;
 	has_peer[who] = false;
+	wants_keep[who] = false; /* kept_retry() asks instance_is_live() */
 #ifdef MISTAKE_3 /* the recorder is let go of before it is stored */
 	wants_drop[who] = true
 #endif
@@ -169,16 +178,25 @@ inline close_session()
 
 proctype store()
 {
-	byte p;
+	byte p, failures = FAILURES;
 
 end_idle:
 	do
 	:: atomic { todo ? session_open, p ->
 		/* session_file_open(), recover_processes() */
+		is_shut = false;
 		is_closed = false; is_complete = false;
 		if :: has_row[0] && !has_ended[0] -> answer(left, 0) :: else fi;
 		if :: has_row[1] && !has_ended[1] -> answer(left, 1) :: else fi }
-	:: atomic { todo ? open, p -> open_process(p); p = 0 }
+	:: atomic { failures && todo ? [session_open, p] -> todo ? session_open, p;
+		failures--;
+		is_shut = true;
+		answer(session_failed, 0) }
+	/* route(): refuse() */
+	:: atomic { is_shut && todo ? [open, p] -> todo ? open, p;
+		handle_is_over[p] = true; answer(failed, p); p = 0 }
+	:: atomic { is_shut && todo ? [left, p] -> todo ? left, p; answer(failed, p); p = 0 }
+	:: atomic { !is_shut && todo ? [open, p] -> todo ? open, p; open_process(p); p = 0 }
 	:: atomic { todo ? frame, p ->
 		/* take_frames(), work_commit() */
 		if
@@ -186,7 +204,8 @@ end_idle:
 		:: else /* a duplicate */
 		fi; p = 0 }
 	:: atomic { todo ? end, p -> if :: handle_is_over[p] :: else -> end_process(p) fi; p = 0 }
-	:: atomic { todo ? left, p -> end_unread(p); answer(ended, p); p = 0 }
+	:: atomic { !is_shut && todo ? [left, p] -> todo ? left, p;
+		end_unread(p); answer(ended, p); p = 0 }
 	:: atomic { todo ? session_close, p -> close_session() }
 	od
 }
@@ -247,6 +266,7 @@ inline resume(who)
 {
 	if
 	:: kept[who] ->
+		was_resumed[who] = true;
 		take_recorder(who);
 		if :: !alive -> end_instance(who) :: else fi
 	:: else
@@ -263,8 +283,23 @@ inline send_keep(who)
 inline send_drop(who)
 {
 	wants_drop[who] = false;
-	wants_keep[who] = false;
 	notify ! drop, who
+}
+
+/* All that is its memory. A connection that it had accepted is gone, one in the backlog is not. */
+inline collector_ends()
+{
+	up = false; is_closing = false; is_stopping = false;
+	do :: len(todo) > 0 -> todo ? _, _ :: else -> break od;
+	do :: len(answers) > 0 -> answers ? _, _ :: else -> break od;
+	for (p : 0 .. PROGRAMS - 1) {
+		state[p] = NONE; memfd[p] = false; has_peer[p] = false; had_peer[p] = false;
+		wants_keep[p] = false; wants_drop[p] = false; handle_is_over[p] = false;
+		was_resumed[p] = false
+	}
+	p = 0;
+	is_welcomed = false;
+	if :: is_connecting && !hello[current] -> is_connecting = false :: else fi
 }
 
 #define HAS_NOTHING(p) (state[p] == NONE || state[p] == ENDED)
@@ -292,8 +327,8 @@ end_down:
 #endif
 	}
 	/* accept_some(), shim_peer_greet() */
-	:: atomic { up && !is_closing && hello[0] -> take_hello(0) }
-	:: atomic { up && !is_closing && hello[1] && !hello[0] -> take_hello(1) }
+	:: atomic { up && !is_closing && !is_stopping && hello[0] -> take_hello(0) }
+	:: atomic { up && !is_closing && !is_stopping && hello[1] && !hello[0] -> take_hello(1) }
 	/* kept_put(), kept_drop(): now, or when the keeper is less busy */
 	:: atomic { up && wants_keep[0] && nfull(notify) -> send_keep(0) }
 	:: atomic { up && wants_keep[1] && nfull(notify) -> send_keep(1) }
@@ -315,14 +350,27 @@ end_down:
 		fi;
 		p = 0 }
 	:: atomic { up && answers ? [failed, p] -> answers ? failed, p;
-		state[p] = ENDED; wants_drop[p] = true; p = 0 }
+		/* on_ended() */
+		state[p] = ENDED; wants_keep[p] = false;
+#ifdef MISTAKE_9 /* let go of although the database could only not be opened */
+		wants_drop[p] = true;
+#else
+		wants_drop[p] = !(is_shut && was_resumed[p]);
+#endif
+		/* Refused at its Hello, nothing is stored of it: nothing was promised. */
+		if :: is_shut && !was_resumed[p] -> was_kept[p] = false :: else fi;
+		p = 0 }
 	:: atomic { up && answers ? [ended, p] -> answers ? ended, p;
 		state[p] = ENDED; wants_drop[p] = true; p = 0 }
+	/* on_failed(), server_stop(): rtl run, or systemd, starts another one */
+	:: atomic { up && answers ? [session_failed, p] -> answers ? session_failed, p;
+		is_stopping = true }
+	:: atomic { up && is_stopping -> collector_ends() }
 	/* on_death(), of every instance with that pid */
 	:: atomic { up && !alive && IS_LIVE(0) -> end_instance(0) }
 	:: atomic { up && !alive && IS_LIVE(1) -> end_instance(1) }
 	/* session_check(), on_linger(): the command has ended, and nobody is in the backlog */
-	:: atomic { up && !alive && !is_closing && !hello[0] && !hello[1] &&
+	:: atomic { up && !alive && !is_closing && !is_stopping && !hello[0] && !hello[1] &&
 		HAS_NOTHING(0) && HAS_NOTHING(1) ->
 		is_closing = true;
 		command(session_close, 0) }
@@ -358,7 +406,7 @@ end_running:
 	:: atomic { alive && is_welcomed && sent < frames[current] && state[current] == OPEN ->
 		sent++; command(frame, current) }
 	/* execve(): threads, mapping and connection are gone */
-	:: atomic { alive && current == 0 ->
+	:: atomic { alive && current < EXECS ->
 		current = 1;
 		is_welcomed = false; is_connecting = false; has_peer[0] = false; sent = 0 }
 	:: atomic { alive -> alive = false; is_welcomed = false; is_connecting = false; sent = 0 }
@@ -376,17 +424,7 @@ end_idle:
 	:: atomic { notify ? drop, p -> kept[p] = false; p = 0 }
 	/* SIGKILL of the collector */
 	:: atomic { up && restarts && !is_over -> restarts--;
-		up = false; is_closing = false;
-		do :: len(todo) > 0 -> todo ? _, _ :: else -> break od;
-		do :: len(answers) > 0 -> answers ? _, _ :: else -> break od;
-		for (p : 0 .. PROGRAMS - 1) {
-			state[p] = NONE; memfd[p] = false; has_peer[p] = false; had_peer[p] = false;
-			wants_keep[p] = false; wants_drop[p] = false; handle_is_over[p] = false
-		}
-		p = 0;
-		/* A connection that it had accepted is gone, one in the backlog is not. */
-		is_welcomed = false;
-		if :: is_connecting && !hello[current] -> is_connecting = false :: else fi }
+		collector_ends() }
 	od
 }
 

@@ -68,6 +68,11 @@ void fake_store_answer(struct store *store, enum store_answer_kind kind, void *o
 		abort();
 }
 
+static struct store_answer *last_answer(struct store *store)
+{
+	return &store->answers[(store->first + store->count - 1) % ANSWERS_MAX];
+}
+
 int store_answer_fd(const struct store *store)
 {
 	return store->event_fd;
@@ -97,8 +102,7 @@ void store_answer_done(struct store_answer *answer)
 int store_flush(struct store *store, void *owner)
 {
 	fake_store_answer(store, STORE_FLUSHED, owner, 0, NULL);
-	store->answers[(store->first + store->count - 1) % ANSWERS_MAX].error =
-		fake_store.flush_error;
+	last_answer(store)->error = fake_store.flush_error;
 	return 0;
 }
 
@@ -107,7 +111,7 @@ static void answer_opened(struct store *store, struct store_session *session)
 	struct store_answer *answer;
 
 	fake_store_answer(store, STORE_OPENED, session->owner, 0, NULL);
-	answer = &store->answers[(store->first + store->count - 1) % ANSWERS_MAX];
+	answer = last_answer(store);
 	answer->name = strdup(session->name);
 	answer->database = strdup(session->path);
 }
@@ -188,9 +192,10 @@ int store_process_open(struct store_session *session, uint8_t *hello, size_t byt
 	fake_store.processes = process;
 	fake_store.n_processes++;
 	*ret = process;
-	if (fake_store.refuses_sessions)
+	if (fake_store.refuses_sessions) {
 		fake_store_answer(the_store, STORE_PROCESS_FAILED, owner, 0, "no room");
-	else if (!fake_store.holds_opens)
+		last_answer(the_store)->error = -EBADF;
+	} else if (!fake_store.holds_opens)
 		fake_store_answer(the_store, STORE_PROCESS_OPENED, owner, 0, NULL);
 	return 0;
 }

@@ -3,6 +3,8 @@
 #include "tests/unit/server/harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -495,6 +497,56 @@ static void a_busy_keeper_hears_of_every_end(void **state)
 	close(keeper.fd);
 }
 
+/* @ret borrows @name, which fits. */
+static void be_kept(const struct fake_shim *shim, char *name, struct listen_kept *ret)
+{
+	int n = snprintf(name, KEPT_NAME_BYTES, KEPT_PREFIX "%u-%d-%" PRIu64 "-", getuid(), getpid(),
+		fake_start_time(getpid()));
+
+	for (size_t i = 0; i < INSTANCE_TOKEN_BYTES; i++)
+		n += snprintf(name + n, KEPT_NAME_BYTES - (size_t)n, "%02x",
+			shim->recorder->token[i]);
+	*ret = (struct listen_kept){.fd = fcntl(shim->memfd, F_DUPFD_CLOEXEC, 0), .name = name};
+}
+
+static bool is_forgotten(void *data)
+{
+	(void)data;
+	return fake_store.sessions->is_freed;
+}
+
+/* tests/model/recovery.pml, MISTAKE_9. */
+static void what_was_kept_outlives_a_session_that_cannot_be_opened(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct harness *h = *state;
+	char name[KEPT_NAME_BYTES], text[256];
+	struct keeper keeper = {.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+	struct listen_kept kept;
+	struct listen_sockets sockets = {.kept = &kept, .n_kept = 1};
+	struct fake_shim shim;
+	ssize_t n;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/keeper", h->dir);
+	assert_int_equal(bind(keeper.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	setenv("NOTIFY_SOCKET", address.sun_path, 1);
+	fake_shim_init(&shim, "job");
+	assert_int_equal(fake_shim_keep_hello(&shim), 0);
+	be_kept(&shim, name, &kept);
+	fake_store.refuses_sessions = true;
+	kept_resume(h->server, &sockets);
+	assert_int_equal(kept.fd, -1); /* taken over */
+	harness_wait(h, is_forgotten, NULL);
+	while ((n = recv(keeper.fd, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
+		text[n] = '\0';
+		assert_null(strstr(text, "FDSTOREREMOVE=1"));
+	}
+	fake_shim_done(&shim);
+	unsetenv("NOTIFY_SOCKET");
+	unlink(address.sun_path);
+	close(keeper.fd);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 int main(void)
@@ -522,6 +574,7 @@ int main(void)
 		TEST(who_does_not_say_or_finish_anything_is_closed),
 		TEST(silent_connections_of_one_user_leave_room_for_others),
 		TEST(a_busy_keeper_hears_of_every_end),
+		TEST(what_was_kept_outlives_a_session_that_cannot_be_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

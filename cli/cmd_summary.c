@@ -12,34 +12,39 @@
 
 #define SUMMARY_KERNELS 20
 
+enum { KEY_BY = 0x500, KEY_CATEGORIES };
+
 static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "so many kernels in the table (20); 0: all", 0},
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
+	{"by", KEY_BY, "category", 0, "kernels summed by what kind of work they are", 0},
+	{"categories", KEY_CATEGORIES, "FILE", 0,
+		"rules that say so, before those of the session (else RTL_CATEGORIES)", 0},
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
-		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls "
-		"or collectives",
+		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls, "
+		"collectives or categories",
 		0},
 	{0},
 };
 
 struct summary_cmd {
 	struct summary_options show;
-	const char *name;
+	const char *name, *categories;
 	bool is_strict;
 };
 
 static enum summary_table parse_table(const char *text)
 {
 	static const char *const names[] = {"kernels", "ranks", "gpus", "losses", "copies",
-		"metrics", "host_calls", "collectives"};
+		"metrics", "host_calls", "collectives", "categories"};
 
 	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(text, names[i]))
 			return (enum summary_table)i;
 	if (text)
 		opts_error("--csv=%s: not kernels, ranks, gpus, losses, copies, metrics, "
-			   "host_calls or collectives",
+			   "host_calls, collectives or categories",
 			text);
 	return SUMMARY_KERNEL_TABLE;
 }
@@ -51,6 +56,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'n':
 		o->show.kernels = opts_u64("top", arg, 0, UINT32_MAX);
+		return 0;
+	case KEY_BY:
+		if (strcmp(arg, "category"))
+			opts_error("--by %s: only category", arg);
+		o->show.by_category = true;
+		return 0;
+	case KEY_CATEGORIES:
+		o->categories = arg;
 		return 0;
 	case 's':
 		o->is_strict = true;
@@ -95,6 +108,12 @@ int cmd_summary(int argc, char **argv)
 	}
 	if (summary_new(query, &summary)) {
 		say("%s", query_error(query)[0] ? query_error(query) : "out of memory");
+		return CMD_BAD_INPUT;
+	}
+	if (summary_add_categories(query, o.categories, summary, error)) {
+		say("%s", error[0]		  ? error
+			  : query_error(query)[0] ? query_error(query)
+						  : "out of memory");
 		return CMD_BAD_INPUT;
 	}
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);

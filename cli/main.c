@@ -15,7 +15,7 @@ static const struct cmd commands[] = {
 	{ "stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [SESSION]",
 		"live table of ranks and GPUs" },
 	{ "ls", cmd_ls, "[--json|--csv]", "sessions, live and stored" },
-	{ "summary", cmd_summary, "[--strict] [--json|--csv] FILE|SESSION",
+	{ "summary", cmd_summary, "[--strict] [--by category] [--json|--csv] FILE|SESSION",
 		"completeness, top kernels, ranks and GPUs, losses" },
 	{ "timeline", cmd_timeline, "[--steps REGEX] [--rank N] [--gpu N] [--step N] [--json|--csv] FILE|SESSION",
 		"computation, communication, copies and idle time of ranks, GPUs and steps" },

@@ -56,6 +56,7 @@ void summary_free_p(struct summary **summary)
 	free(s->metrics);
 	free(s->calls);
 	free(s->collectives);
+	free(s->categories);
 	free(s->name);
 	free(s->command);
 	free(s->host);

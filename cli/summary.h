@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "cli/categories.h"
 #include "cli/measure.h"
 #include "cli/query.h"
 #include "cli/render.h"
@@ -20,12 +21,14 @@ enum summary_table {
 	SUMMARY_METRIC_TABLE,
 	SUMMARY_CALL_TABLE,
 	SUMMARY_COLLECTIVE_TABLE,
+	SUMMARY_CATEGORY_TABLE,
 };
 
 struct summary_options {
 	enum render_format format;
 	enum summary_table csv_table;
 	uint64_t kernels; /* in the table; 0: all */
+	bool by_category; /* that table in place of the kernels' */
 	size_t width;	  /* of the terminal */
 };
 
@@ -79,6 +82,13 @@ struct summary_collective {
 	uint64_t calls, bytes, communicators, processes;
 };
 
+/* Kernels of one kind of work. */
+struct summary_category {
+	char name[CATEGORY_NAME_BYTES];
+	uint64_t kernels, calls, timed;
+	int64_t total_ns, min_ns, max_ns;
+};
+
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
@@ -94,6 +104,8 @@ struct summary {
 	size_t call_count;
 	struct summary_collective *collectives;
 	size_t collective_count;
+	struct summary_category *categories; /* most total time first */
+	size_t category_count;
 	int64_t unlinked;	     /* dispatches without a host call, where those were recorded */
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
@@ -102,6 +114,12 @@ struct summary {
 
 /* 0 or -errno; then query_error() tells, or it is -ENOMEM. */
 int summary_new(struct query *query, struct summary **ret);
+/*
+ * Sums kernels by what kind of work they are; @file as for categories_new(), and so are errors.
+ * Without it there is no such table.
+ */
+int summary_add_categories(struct query *query, const char *file, struct summary *summary,
+	char error[QUERY_ERROR_BYTES]);
 /* summary_calls.c: its part of summary_new(). */
 int summary_load_calls(struct query *query, struct summary *s);
 void summary_free_p(struct summary **summary);

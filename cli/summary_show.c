@@ -315,6 +315,40 @@ static void collective_row(const struct summary *s, size_t i, struct render_valu
 	*ret++ = render_integer(s->verdict->is_simulated);
 }
 
+/* ---- categories ---- */
+
+static const struct render_column category_columns[] = {
+	{"calls", "CALLS", RENDER_COUNT},
+	{"total_ns", "TOTAL ms", RENDER_NS_IN_MS},
+	{"avg_ns", "AVG us", RENDER_NS_IN_US},
+	{"min_ns", "MIN us", RENDER_NS_IN_US},
+	{"max_ns", "MAX us", RENDER_NS_IN_US},
+	{"pct", "TIME %", RENDER_TENTHS},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"category", "CATEGORY", RENDER_TEXT},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+static size_t category_rows(const struct summary *s)
+{
+	return s->category_count;
+}
+
+static void category_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct summary_category *c = s->categories + i;
+
+	*ret++ = count_value(c->calls);
+	*ret++ = render_integer(c->total_ns);
+	*ret++ = mean(c->total_ns, c->timed);
+	*ret++ = render_optional(c->timed > 0, c->min_ns);
+	*ret++ = render_optional(c->timed > 0, c->max_ns);
+	*ret++ = percent(c->total_ns, s->measure->total_ns);
+	*ret++ = count_value(c->kernels);
+	*ret++ = render_text(c->name);
+	*ret++ = render_integer(s->verdict->is_simulated);
+}
+
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof(columns[0])
 
 /* In the order of enum summary_table. */
@@ -328,6 +362,7 @@ static const struct table tables[] = {
 	{"HOST CALLS", "host_calls", COLUMNS(call_columns), call_rows, call_row},
 	{"COLLECTIVES", "collectives", COLUMNS(collective_columns), collective_rows,
 		collective_row},
+	{"CATEGORIES", "categories", COLUMNS(category_columns), category_rows, category_row},
 };
 
 static int put_table(const struct summary *s, const struct table *table, enum render_format format,
@@ -412,7 +447,9 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 	if (s->unlinked)
 		fprintf(to, "%" PRId64 " dispatches not linked to a host call\n", s->unlinked);
 	put_session(s, to);
-	if (s->measure->kernel_count)
+	if (o->by_category && s->category_count)
+		r = put_titled(s, SUMMARY_CATEGORY_TABLE, 0, o->width, to);
+	else if (s->measure->kernel_count)
 		r = put_titled(s, SUMMARY_KERNEL_TABLE, o->kernels, o->width, to);
 	if (!r && s->rank_count)
 		r = put_titled(s, SUMMARY_RANK_TABLE, 0, o->width, to);

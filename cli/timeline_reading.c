@@ -6,7 +6,9 @@
 #include <string.h>
 
 /* What takes less than that of the time is not what makes it long. */
-#define READING_PCT_MIN 5.0
+#define READING_PCT_MIN	  5.0
+/* Nearer together they are alike. */
+#define READING_PCT_APART 2.0
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -36,17 +38,24 @@ static const struct timeline_lane *find_worst(
 	return worst;
 }
 
-static void name_lane(
-	const struct timeline *t, const struct timeline_lane *lane, char *ret, size_t bytes)
+/* ", most on rank 3 GPU 3 (41 %)": where one stands out. */
+static void name_worst(const struct timeline *t, uint64_t (*get)(const struct breakdown_row *row),
+	char *ret, size_t bytes)
 {
+	const struct timeline_lane *worst = find_worst(t, get);
+	double most = percent(get(&worst->total), worst->total.wall_ns);
+
+	ret[0] = '\0';
 	if (t->lane_count < 2)
-		ret[0] = '\0';
-	else if (lane->has_rank)
-		snprintf(ret, bytes, ", most on rank %" PRId64 " GPU %" PRId64, lane->rank,
-			lane->gpu_id);
+		return;
+	if (most - percent(get(&t->total), t->total.wall_ns) < READING_PCT_APART)
+		snprintf(ret, bytes, ", on all ranks alike");
+	else if (worst->has_rank)
+		snprintf(ret, bytes, ", most on rank %" PRId64 " GPU %" PRId64 " (%.0f %%)",
+			worst->rank, worst->gpu_id, most);
 	else
-		snprintf(ret, bytes, ", most in process %" PRId64 " GPU %" PRId64, lane->process_id,
-			lane->gpu_id);
+		snprintf(ret, bytes, ", most in process %" PRId64 " GPU %" PRId64 " (%.0f %%)",
+			worst->process_id, worst->gpu_id, most);
 }
 
 static const char *explain(enum breakdown_cause cause)
@@ -74,7 +83,6 @@ char *timeline_reading(const struct timeline *timeline)
 	double idle = percent(breakdown_idle_ns(total), total->wall_ns);
 	double communication = percent(total->exposed_communication_ns, total->wall_ns);
 	double copies = percent(total->exposed_copy_ns, total->wall_ns);
-	const struct timeline_lane *worst;
 	char where[96] = "", *text = NULL;
 	int n;
 
@@ -83,26 +91,23 @@ char *timeline_reading(const struct timeline *timeline)
 	} else if (idle >= READING_PCT_MIN && idle >= communication && idle >= copies) {
 		enum breakdown_cause cause = breakdown_main_cause(total);
 
-		worst = find_worst(timeline, breakdown_idle_ns);
-		name_lane(timeline, worst, where, sizeof(where));
-		n = asprintf(&text,
-			"GPUs idle %.0f %% of the time%s (%.0f %%); %.0f %% of that: %s", idle,
-			where, percent(breakdown_idle_ns(&worst->total), worst->total.wall_ns),
-			percent(total->cause_ns[cause], breakdown_idle_ns(total)), explain(cause));
+		name_worst(timeline, breakdown_idle_ns, where, sizeof(where));
+		n = asprintf(&text, "GPUs idle %.0f %% of the time%s; %.0f %% of that: %s", idle,
+			where, percent(total->cause_ns[cause], breakdown_idle_ns(total)),
+			explain(cause));
 	} else if (communication >= READING_PCT_MIN && communication >= copies) {
-		worst = find_worst(timeline, get_communication);
-		name_lane(timeline, worst, where, sizeof(where));
+		name_worst(timeline, get_communication, where, sizeof(where));
 		n = asprintf(&text,
-			"communication is %.0f %% of the time, %.0f %% of it exposed%s (%.0f %% of "
-			"its time)",
+			"communication is %.0f %% of the time, %.0f %% of it exposed: %.0f %% of "
+			"the "
+			"time%s",
 			percent(total->communication_ns, total->wall_ns),
-			percent(total->exposed_communication_ns, total->communication_ns), where,
-			percent(worst->total.exposed_communication_ns, worst->total.wall_ns));
+			percent(total->exposed_communication_ns, total->communication_ns),
+			communication, where);
 	} else if (copies >= READING_PCT_MIN) {
-		worst = find_worst(timeline, get_copies);
-		name_lane(timeline, worst, where, sizeof(where));
-		n = asprintf(&text, "copies that nothing hides are %.0f %% of the time%s (%.0f %%)",
-			copies, where, percent(worst->total.exposed_copy_ns, worst->total.wall_ns));
+		name_worst(timeline, get_copies, where, sizeof(where));
+		n = asprintf(&text, "copies that nothing hides are %.0f %% of the time%s", copies,
+			where);
 	} else {
 		n = asprintf(&text,
 			"computation is %.0f %% of the time; neither communication, copies nor "

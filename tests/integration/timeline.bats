@@ -120,3 +120,23 @@ fixture() { # fixture KIND [FILE]
 	run -0 --separate-stderr env RTL_CATEGORIES=rules "$rtl" timeline --json clean.db
 	jq -e '.total.per_stream_ms.allreduce > 0' <<<"$output"
 }
+
+@test "summary --by category sums what the kernels are" {
+	fixture clean
+	run -0 "$rtl" summary --by category clean.db
+	grep -q '^CATEGORIES (SIMULATED)$' <<<"$output"
+	! grep -q '^TOP KERNELS' <<<"$output"
+	run -0 "$rtl" summary --json clean.db
+	[ "$(jq -c '[.categories[] | [.category, .kernels]] | sort' <<<"$output")" = \
+		'[["communication",1],["elementwise",1],["gemm",1]]' ]
+	jq -e '([.categories[].total_ns] | add) == ([.kernels[].total_ns] | add)
+		and ([.categories[].calls] | add) == .stored' <<<"$output"
+	printf 'mine *\n' >rules
+	run -0 "$rtl" summary --csv=categories --categories rules clean.db
+	[ "${#lines[@]}" -eq 2 ]
+	grep -q ',mine,' <<<"${lines[1]}"
+	run -2 --separate-stderr "$rtl" summary --by colour clean.db
+	[ "$stderr" = "rtl: summary: --by colour: only category" ]
+	run -1 --separate-stderr "$rtl" summary --categories nowhere clean.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+}

@@ -107,7 +107,9 @@ def collector_point(node, point, args):
     oracle = Oracle(node)
     rank = 0
     for _ in range(args.count):
-        node.start("collectord-faults", {"RTL_FAULT": "%s:%d" % (point, random.randint(1, 3))})
+        # A database is sealed once, at the end of its session.
+        count = 1 if point == "checkpoint" else random.randint(1, 3)
+        node.start("collectord-faults", {"RTL_FAULT": "%s:%d" % (point, count)})
         living, dispatches = rank, DISPATCHES
         if point in DRAIN_POINTS:
             dispatches = 3 * DISPATCHES  # long enough to be there in the end

@@ -322,7 +322,7 @@ static void *produce(void *argument)
 
 			due = share_of((uint64_t)(s * (double)options.rate), number);
 		}
-		for (; done < due && done < total; done++)
+		for (; done < due && done < total && !atomic_load(&program.is_told_to_end); done++)
 			submit(program.queue[number], done);
 		if (done < total)
 			system_calls_pause(PAUSE_NS);

@@ -21,7 +21,7 @@ from node import DEADLINE_S, FOR_EVER, Node, fail, is_long, reap, told, wait_for
 from oracle import Oracle
 
 AT_ONCE = 4
-DISPATCHES = 10_000  # of a rank that comes through
+DISPATCHES = 10_000  # of a rank that ends by itself
 
 # Passed for each dispatch; the others for each frame.
 RECORD_POINTS = ["after_dispatched", "after_submitted", "after_done"]
@@ -107,13 +107,12 @@ def collector_point(node, point, args):
     oracle = Oracle(node)
     rank = 0
     for _ in range(args.count):
-        # A database is sealed once, at the end of its session.
-        count = 1 if point == "checkpoint" else random.randint(1, 3)
+        # A database is sealed once, at the end of its session; else the rank outlives the death.
+        is_seal = point == "checkpoint"
+        count = 1 if is_seal else random.randint(1, 3)
         node.start("collectord-faults", {"RTL_FAULT": "%s:%d" % (point, count)})
-        living, dispatches = rank, DISPATCHES
-        if point in DRAIN_POINTS:
-            dispatches = 3 * DISPATCHES  # long enough to be there in the end
-        shim = node.shim(living, dispatches, args.rate)
+        living = rank
+        shim = node.shim(living, DISPATCHES if is_seal else FOR_EVER, args.rate)
         rank += 1
         if point in DRAIN_POINTS:
             rank = drain_until_dead(node, rank, args.rate)
@@ -121,9 +120,10 @@ def collector_point(node, point, args):
         if node.process.returncode != -signal.SIGKILL:
             fail("at %s the collector ended with %d" % (point, node.process.returncode))
         node.start()
+        shim.terminate()
         expected = told(shim)
         wait_for("the end of all", lambda r=living: node.ended(r))
-        if point not in DRAIN_POINTS and not node.drained_rank(living):
+        if not node.drained_rank(living):
             fail("%s: rank %d came back and was not read to its end" % (point, living))
         oracle.check(unknown_tails=True)
         oracle.check_tails()

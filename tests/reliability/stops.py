@@ -86,8 +86,9 @@ def stop_ranks(node, args):
         if how == "kill":
             reap(shim)
         else:
-            shim.send_signal(signal.SIGCONT)
+            # Else it would make up for all that it did not dispatch meanwhile, at once.
             shim.terminate()
+            shim.send_signal(signal.SIGCONT)
     expected = sum(w["dispatched"]["kernels"] for w in words)
     expected += sum(said(shim)["dispatched"]["kernels"] for how, _, shim in stopped
                     if how == "continue")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/kept.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,6 +22,10 @@
 #include "proto/frame.h"
 #include "proto/limits.h"
 #include "proto/recorder.h"
+
+/* LISTEN_FDNAMES is one string of execve(): MAX_ARG_STRLEN. */
+static_assert(KEPT_RECORDERS_MAX * KEPT_NAME_BYTES + sizeof("LISTEN_FDNAMES=listen") <= 128u << 10,
+	"names of kept recorders");
 
 #define TOKEN_DIGITS (2 * INSTANCE_TOKEN_BYTES)
 #define RETRY_MS     20

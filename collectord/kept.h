@@ -14,7 +14,8 @@ struct listen_sockets;
 struct server;
 
 #define KEPT_PREFIX	"recorder-"
-#define KEPT_NAME_BYTES 112
+/* uid and pid of 10 digits, start time of 20, token of 32, their dashes, and a NUL. */
+#define KEPT_NAME_BYTES (sizeof(KEPT_PREFIX) + 10 + 1 + 10 + 1 + 20 + 1 + 32)
 
 /* Until it is taken: tried again soon where whoever keeps it is busy. */
 void kept_put(struct instance *instance);

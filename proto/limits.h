@@ -87,8 +87,12 @@
 /* Open sessions: one file and two descriptors each. */
 #define SESSIONS_MAX		 1024u
 #define SESSIONS_PER_UID_MAX	 256u
-/* Recorders that who started the collector keeps for its next life: one a process. */
-#define KEPT_RECORDERS_MAX	 CONNECTIONS_MAX
+/*
+ * Recorders that who started the collector keeps for its next life: one a process. Their names are
+ * one string of its environment, of which the kernel takes 128 KiB: with more of them no collector
+ * could be started any more. As FileDescriptorStoreMax= of the service.
+ */
+#define KEPT_RECORDERS_MAX	 1536u
 /* Starts and stops of a session that late comers have to hear: one for all ranks replaces those
  * before it. */
 #define CONTROLS_PER_SESSION_MAX 16u

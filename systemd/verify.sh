@@ -6,6 +6,13 @@ analyze=$1 source=$2 binary=$3 collectord=$4
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+# More than the collector takes, and it would not start.
+limit=$(sed -n 's/^#define KEPT_RECORDERS_MAX[[:space:]]*\([0-9]*\)u$/\1/p' "$source/../proto/limits.h")
+if ! grep -qx "FileDescriptorStoreMax=${limit:?}" "$binary/rtl-collectord.service"; then
+	echo "verify.sh: FileDescriptorStoreMax is not KEPT_RECORDERS_MAX, $limit"
+	exit 1
+fi
+
 cp "$source/rtl-collectord.socket" "$dir"
 sed "s|^ExecStart=.*|ExecStart=$collectord|; /^Documentation=/d" \
 	"$binary/rtl-collectord.service" >"$dir/rtl-collectord.service"

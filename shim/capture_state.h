@@ -91,10 +91,8 @@ struct capture_queue {
 	uint64_t barrier_fired; /* packets before this had to be complete, as of the last pass */
 };
 
-/* Prepared before the first queue: the ring of a HIP queue, twice. */
-#define READY_LOTS_FIRST 32u
-/* Kept ready afterwards, for a queue that runs dry. */
-#define READY_LOTS_KEPT	 8u
+/* Kept ready, for a new queue and for one that runs dry: 2 MB, signals included. */
+#define READY_LOTS     8u
 /* Application signals watched at a time; one bucket is one cache line. */
 #define APPSIG_BUCKETS	 4096u
 #define APPSIG_WAYS	 8u
@@ -130,7 +128,7 @@ struct capture {
 
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */
-	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS_FIRST];
+	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS];
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */

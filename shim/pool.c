@@ -113,7 +113,7 @@ static bool is_scarce(const struct capture *c, const struct capture_queue *q)
 
 slot_ref pool_take_ready(struct capture *c)
 {
-	for (uint32_t i = 0; i < READY_LOTS_FIRST; i++) {
+	for (uint32_t i = 0; i < READY_LOTS; i++) {
 		slot_ref first;
 
 		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
@@ -241,10 +241,6 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 
 	if (queue_is_left_out(q))
 		return;
-	/* The first queue of a process may come before our thread had time to prepare anything,
-	 * with a burst right behind it: a few milliseconds, once. */
-	if (recorder_queues_used(&c->recorder) == 1)
-		least = most;
 	while (q->owned < most && ready_give(c, q))
 		;
 	while (q->owned < least && top_up(c, q))
@@ -284,11 +280,9 @@ static struct capture_queue *queue_in_need(struct capture *c)
 
 static _Atomic slot_ref *ready_empty(struct capture *c)
 {
-	uint32_t lots = recorder_queues_used(&c->recorder) ? READY_LOTS_KEPT : READY_LOTS_FIRST;
-
 	if (gate_is_never_open())
 		return NULL;
-	for (uint32_t i = 0; i < lots; i++)
+	for (uint32_t i = 0; i < READY_LOTS; i++)
 		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
 			return &c->ready[i];
 	return NULL;

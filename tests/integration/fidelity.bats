@@ -64,13 +64,12 @@ compare() { # compare DATABASE
 }
 
 # bats test_tags=flood
-@test "as fast as they go: every dispatch stored or counted by reason" {
-	$rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches 100000 >out 2>err
+@test "as fast as they go, eight ranks on whatever processors there are: every dispatch is stored" {
+	RTL_EXIT_MS=60000 $rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches 100000 >out 2>err
 	cat err
 	accounted t.db
-	[ "$(sql t.db 'SELECT sum(dispatched) FROM rtl_account')" -eq "$(told out | awk -F'|' '{n += $3} END {print n}')" ]
-	[ "$(sql t.db "SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = 'dropped_recorder_full'")" -eq \
-		"$(sql t.db 'SELECT sum(dropped) FROM rtl_account')" ]
+	[ "$(told out)" = "$(stored t.db)" ]
+	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]
 }
 
 @test "paced at 20,000 a second and rank: nothing dropped" {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/gate.h"
 
+#include <pthread.h>
 #include <regex.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
+#include "shim/glibc_compat.h"
 
 /* Changes that wait for the shim thread, which looks every 20 ms at least. */
 #define CHANGES_MAX	  1024u
@@ -74,12 +77,9 @@ static void compile_all(void)
 	strcpy(gate.why, "no memory for its regular expressions");
 }
 
-static void gate_read(void)
+/* The first who comes; the others wait for that one, which nothing of the program interrupts. */
+static void read_or_wait(uint32_t state)
 {
-	uint32_t state = atomic_load_explicit(&gate.read, memory_order_acquire);
-
-	if (state == READ_DONE)
-		return;
 	if (state == READ_UNDER_WAY ||
 		!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
 		while (atomic_load_explicit(&gate.read, memory_order_acquire) != READ_DONE)
@@ -91,6 +91,20 @@ static void gate_read(void)
 		(void)choice_read((const char *const *)environ, &gate.choice, gate.why);
 	compile_all();
 	atomic_store_explicit(&gate.read, READ_DONE, memory_order_release);
+}
+
+static void gate_read(void)
+{
+	uint32_t state = atomic_load_explicit(&gate.read, memory_order_acquire);
+	sigset_t all, saved;
+
+	if (state == READ_DONE)
+		return;
+	/* A handler that opens a range would wait for the thread that it interrupts. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	read_or_wait(state);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
 void gate_forget(void)

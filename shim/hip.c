@@ -190,7 +190,7 @@ bool hip_is_on(void)
 	return is_on;
 }
 
-bool hip_has(const char *name, unsigned *ret)
+static bool has(const char *name, unsigned *ret)
 {
 	for (unsigned i = 0; i < SYMBOL_COUNT; i++) {
 		if (strcmp(wrappers[i].name, name))
@@ -201,22 +201,20 @@ bool hip_has(const char *name, unsigned *ret)
 	return false;
 }
 
-bool hip_is_wrapper(unsigned symbol, const void *function)
+static bool is_wrapper(unsigned symbol, const void *function)
 {
 	return wrappers[symbol].function == function;
 }
 
-void *hip_wrap(unsigned symbol, void *function)
+/* Ours asks one real function: who found another copy of the library gets that one. */
+static void *wrap(unsigned symbol, void *function)
 {
-	void *none = NULL;
-
-	/* Ours asks one real function: who found another copy of the library gets that one. */
-	if (atomic_compare_exchange_strong(&real[symbol], &none, function))
-		real_keep(function);
-	else if (none != function)
-		return function;
-	return (void *)(uintptr_t)wrappers[symbol].function;
+	return real_adopt(&real[symbol], function)
+		       ? (void *)(uintptr_t)wrappers[symbol].function
+		       : function;
 }
+
+const struct wrapped hip_wrapped = {has, is_wrapper, real_next, wrap};
 
 /* ---- start ------------------------------------------------------------------------------ */
 

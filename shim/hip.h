@@ -5,14 +5,9 @@
  */
 #include <stdbool.h>
 
+#include "shim/wrapped.h"
+
 /* Mode hip; constant once main() runs. */
 bool hip_is_on(void);
 
-/* Whether @name is wrapped; @ret: as what. */
-bool hip_has(const char *name, unsigned *ret);
-
-bool hip_is_wrapper(unsigned symbol, const void *function);
-
-/* @function was found under the name of @symbol: our wrapper of it, or itself if ours wraps
- * another. */
-void *hip_wrap(unsigned symbol, void *function);
+extern const struct wrapped hip_wrapped;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * HIP functions that are looked up at run time: dlsym (ctypes, Triton's launcher) and
- * hipGetProcAddress. dlsym tells RTLD_NEXT by its return address, so ours leaves that in place:
- * it asks lookup_dlsym() and, for everything that is not HIP's, jumps on.
+ * Functions that are looked up at run time: HIP's, RCCL's and roctx's by dlsym (ctypes, Triton's
+ * launcher, JAX), HIP's by hipGetProcAddress. dlsym tells RTLD_NEXT by its return address, so ours leaves that in place:
+ * it asks lookup_dlsym() and, for everything that we do not wrap, jumps on.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ struct lookup {
 	void *answer;
 };
 
-struct lookup lookup_dlsym(void *handle, const char *name);
+struct lookup lookup_dlsym(void *handle, const char *name, const void *caller);
 int hipGetProcAddress(const char *name, void **function, int version, uint64_t flags, void *status);
 
 #define GET_ADDRESS "hipGetProcAddress"
@@ -29,35 +29,43 @@ int hipGetProcAddress(const char *name, void **function, int version, uint64_t f
 
 static void *_Atomic real_get_address;
 
-/* Who looks for it in vain asks dlerror() why, and is not ready for no answer. */
-static void *not_found(real_dlsym_fn real, const char *name)
+/* The last of these look-ups says in dlerror() that it was in vain. */
+static void *next_of(
+	const struct wrapped *wrapped, const char *name, void *handle, const void *caller)
 {
-	return real(RTLD_NEXT, name);
+	void *found = handle == RTLD_DEFAULT ? wrapped->next(name, caller) : NULL;
+
+	return found ? found : wrapped->next(name, NULL);
 }
 
-/* RTLD_DEFAULT would find ours, HIP or no HIP. */
-static void *find(real_dlsym_fn real, void *handle, const char *name, unsigned symbol)
+/*
+ * RTLD_DEFAULT would find ours, whether the library is there or not; without us it reaches what is
+ * global, and what the library that asks depends on.
+ */
+static void *find(const struct wrapped *wrapped, unsigned symbol, void *handle, const char *name,
+	const void *caller)
 {
+	real_dlsym_fn real = real_dlsym();
 	void *found = real(handle, name);
 
-	if (found && hip_is_wrapper(symbol, found))
-		found = real_find(name, "libamdhip64", (const void *)real);
-	return found ? hip_wrap(symbol, found) : not_found(real, name);
+	/* In vain: dlerror() says so. */
+	if (!found)
+		return NULL;
+	if (wrapped->next && wrapped->is_wrapper(symbol, found))
+		found = next_of(wrapped, name, handle, caller);
+	return found ? wrapped->wrap(symbol, found) : NULL;
 }
 
-static void *find_get_address(real_dlsym_fn real, void *handle)
+static void *find_get_address(void *handle, const void *caller)
 {
-	void *found = real(handle, GET_ADDRESS), *none = NULL;
+	real_dlsym_fn real = real_dlsym();
+	void *found = real(handle, GET_ADDRESS);
 
 	if (found == (void *)hipGetProcAddress)
-		found = real_find(GET_ADDRESS, "libamdhip64", (const void *)real);
+		found = next_of(&hip_wrapped, GET_ADDRESS, handle, caller);
 	if (!found)
-		return not_found(real, GET_ADDRESS);
-	if (atomic_compare_exchange_strong(&real_get_address, &none, found))
-		real_keep(found);
-	else if (none != found)
-		return found;
-	return (void *)hipGetProcAddress;
+		return NULL;
+	return real_adopt(&real_get_address, found) ? (void *)hipGetProcAddress : found;
 }
 
 /* It gives the variant for the thread's own default stream when asked for it. */
@@ -72,8 +80,9 @@ static void *wrap_found(const char *name, void *function, const void *caller)
 			break;
 		strcpy(full, name);
 		strcat(full, endings[i]);
-		if (hip_has(full, &symbol) && real_find(full, "libamdhip64", caller) == function)
-			return hip_wrap(symbol, function);
+		if (hip_wrapped.has(full, &symbol) &&
+			real_find(full, "libamdhip64", caller) == function)
+			return hip_wrapped.wrap(symbol, function);
 	}
 	return function;
 }
@@ -97,22 +106,32 @@ EXPORT int hipGetProcAddress(
 	return result;
 }
 
-__attribute__((visibility("hidden"))) struct lookup lookup_dlsym(void *handle, const char *name)
+static const struct wrapped *wrapped_at(unsigned index)
+{
+	return index ? rtl_wrapped(index - 1) : &hip_wrapped;
+}
+
+__attribute__((visibility("hidden"))) struct lookup lookup_dlsym(
+	void *handle, const char *name, const void *caller)
 {
 	real_dlsym_fn real = real_dlsym();
+	const struct wrapped *wrapped;
 	struct lookup lookup = {0};
 	unsigned symbol;
 
 	memcpy(&lookup.go_on, &real, sizeof(real));
 	if (!real || handle == RTLD_NEXT || !name || !hip_is_on())
 		return lookup;
-	if (!strcmp(name, GET_ADDRESS))
-		lookup.answer = find_get_address(real, handle);
-	else if (hip_has(name, &symbol))
-		lookup.answer = find(real, handle, name, symbol);
-	else
+	if (!strcmp(name, GET_ADDRESS)) {
+		lookup = (struct lookup){.answer = find_get_address(handle, caller)};
 		return lookup;
-	lookup.go_on = NULL;
+	}
+	for (unsigned i = 0; (wrapped = wrapped_at(i)); i++) {
+		if (!wrapped->has(name, &symbol))
+			continue;
+		lookup = (struct lookup){.answer = find(wrapped, symbol, handle, name, caller)};
+		break;
+	}
 	return lookup;
 }
 
@@ -131,6 +150,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
+	"	movq 24(%rsp), %rdx\n" /* who asks */
 	"	call lookup_dlsym\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"

@@ -60,13 +60,15 @@ static void *find_cached(void *_Atomic *cache, const char *name, const void *cal
 	return found;
 }
 
-#define REAL(variable, name)                                                                       \
+static void *_Atomic reals[RTL_COLLECTIVE_COUNT];
+
+#define REAL_IN(variable, name, cache)                                                             \
 	__typeof__(name) *variable = NULL;                                                         \
 	do {                                                                                       \
-		static void *_Atomic cache_;                                                       \
-		void *found_ = find_cached(&cache_, #name, __builtin_return_address(0));           \
+		void *found_ = find_cached(cache, #name, __builtin_return_address(0));             \
 		memcpy(&variable, &found_, sizeof(found_));                                        \
 	} while (0)
+#define REAL(variable, name) REAL_IN(variable, name, &reals[RTL_COLLECTIVE_##name])
 
 /* Not exported by us. */
 int ncclCommCount(const void *comm, int *ret);
@@ -82,8 +84,9 @@ static uint32_t ask(int (*function)(const void *, int *), const void *comm, uint
 /* Of one that was made past us, or split off: RCCL knows its size and our place in it. */
 static void complete(const void *comm, struct communicator *known)
 {
-	REAL(count, ncclCommCount);
-	REAL(rank, ncclCommUserRank);
+	static void *_Atomic real_count, *_Atomic real_rank;
+	REAL_IN(count, ncclCommCount, &real_count);
+	REAL_IN(rank, ncclCommUserRank, &real_rank);
 
 	known->size = ask(count, comm, 0);
 	known->rank = ask(rank, comm, COLLECTIVE_NO_RANK);
@@ -464,3 +467,32 @@ EXPORT int ncclCommAbort(void *comm)
 {
 	END(ncclCommAbort);
 }
+
+/* ---- by name ---------------------------------------------------------------------------- */
+
+static bool has(const char *name, unsigned *ret)
+{
+	for (unsigned i = 0; i < RTL_COLLECTIVE_COUNT; i++) {
+		if (strcmp(collective_name(i), name))
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
+}
+
+#define WRAPPER(name, class) [RTL_COLLECTIVE_##name] = (const void *)name,
+static const void *const wrappers[] = {COLLECTIVES(WRAPPER)};
+
+static bool is_wrapper(unsigned symbol, const void *function)
+{
+	return wrappers[symbol] == function;
+}
+
+static void *wrap(unsigned symbol, void *function)
+{
+	return real_adopt(&reals[symbol], function) ? (void *)(uintptr_t)wrappers[symbol]
+						    : function;
+}
+
+const struct wrapped rccl_wrapped = {has, is_wrapper, real_next, wrap};

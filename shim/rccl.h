@@ -6,6 +6,8 @@
  */
 #include <stddef.h>
 
+#include "shim/wrapped.h"
+
 #define NCCL_UNIQUE_ID_BYTES 128
 
 typedef struct {
@@ -45,3 +47,5 @@ int ncclCommSplit(void *comm, int color, int key, void **new_comm, void *config)
 int ncclCommFinalize(void *comm);
 int ncclCommDestroy(void *comm);
 int ncclCommAbort(void *comm);
+
+extern const struct wrapped rccl_wrapped;

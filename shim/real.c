@@ -81,22 +81,34 @@ static int note_library(struct dl_phdr_info *info, size_t bytes, void *data)
 	return 1;
 }
 
+void *real_next(const char *name, const void *caller)
+{
+	real_dlsym_fn find = real_dlsym();
+	void *found = find ? find(RTLD_NEXT, name) : NULL;
+	Dl_info info;
+
+	if (!found && find && caller && dladdr(caller, &info) && info.dli_fname)
+		found = find_in(info.dli_fname, name);
+	return found;
+}
+
 void *real_find(const char *name, const char *library, const void *caller)
 {
 	struct search search = {.library = library};
-	real_dlsym_fn find = real_dlsym();
-	Dl_info info;
-	void *found;
+	void *found = real_next(name, caller);
 
-	if (!find)
-		return NULL;
-	found = find(RTLD_NEXT, name);
-	if (found)
-		return found;
-	if (dladdr(caller, &info) && info.dli_fname)
-		found = find_in(info.dli_fname, name);
-	if (found)
+	if (found || !real_dlsym())
 		return found;
 	dl_iterate_phdr(note_library, &search);
 	return search.path[0] ? find_in(search.path, name) : NULL;
+}
+
+bool real_adopt(void *_Atomic *cache, void *function)
+{
+	void *none = NULL;
+
+	if (!atomic_compare_exchange_strong(cache, &none, function))
+		return none == function;
+	real_keep(function);
+	return true;
 }

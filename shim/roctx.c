@@ -7,6 +7,7 @@
 #include "proto/counters.h"
 #include "shim/gate.h"
 #include "shim/markers.h"
+#include "shim/rccl.h"
 #include "shim/roctx_real.h"
 #include "shim/thread_state.h"
 
@@ -164,4 +165,46 @@ EXPORT int roctxGetThreadId(roctx_thread_id *ret)
 		return -1;
 	*ret = thread_state_tid();
 	return 0;
+}
+
+/* ---- by name ---------------------------------------------------------------------------- */
+
+struct by_name {
+	const char *name;
+	const void *function;
+};
+
+#define BY_NAME(name) {#name, (const void *)name},
+static const struct by_name by_name[] = {ROCTX_CHAINED(BY_NAME)};
+
+static bool has(const char *name, unsigned *ret)
+{
+	for (unsigned i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++) {
+		if (strcmp(by_name[i].name, name))
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
+}
+
+static bool is_wrapper(unsigned symbol, const void *function)
+{
+	return by_name[symbol].function == function;
+}
+
+/* Ours hands on to one library: who has found another one gets that. */
+static void *wrap(unsigned symbol, void *function)
+{
+	return roctx_real_has(symbol, function) ? (void *)(uintptr_t)by_name[symbol].function
+						: function;
+}
+
+const struct wrapped roctx_wrapped = {has, is_wrapper, NULL, wrap};
+
+static const struct wrapped *const all_wrapped[] = {&rccl_wrapped, &roctx_wrapped};
+
+EXPORT const struct wrapped *rtl_wrapped(unsigned index)
+{
+	return index < sizeof(all_wrapped) / sizeof(all_wrapped[0]) ? all_wrapped[index] : NULL;
 }

@@ -7,6 +7,8 @@
  */
 #include <stdint.h>
 
+#include "shim/wrapped.h"
+
 typedef uint64_t roctx_range_id;
 typedef uint64_t roctx_thread_id;
 
@@ -39,3 +41,5 @@ int roctxNameHsaAgent(const char *name, const struct hsa_agent_s *agent);
 int roctxNameHipDevice(const char *name, int device);
 int roctxNameHipStream(const char *name, const struct ihipStream_t *stream);
 int roctxGetThreadId(roctx_thread_id *ret);
+
+extern const struct wrapped roctx_wrapped;

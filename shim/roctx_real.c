@@ -4,19 +4,28 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/real.h"
+
 /* In this order, when a program has both. */
 static const char *const libraries[] = {"/libroctx64", "/librocprofiler-sdk-roctx"};
 
+/* Threads whose first calls come at the same moment each look for themselves: nobody may wait, and
+ * a call that went without would be a range that is popped there and was never pushed. */
+#define FINDERS_MAX 64u
+
 static const struct roctx_real nothing;
-static struct roctx_real real;		       /* before `found` points to it: the finder's */
-static const struct roctx_real *_Atomic found; /* NULL: not found yet */
-static atomic_flag is_finding = ATOMIC_FLAG_INIT;
+static struct roctx_real finder[FINDERS_MAX];
+static _Atomic uint32_t finders;
+static const struct roctx_real *_Atomic found; /* one of them; NULL: not found yet */
 static _Atomic uint64_t calls;
+static _Atomic bool has_looked; /* once through, and there was none */
 
 struct search {
 	const char *library;
@@ -38,9 +47,9 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
  * A library behind us in the global scope, else one that is loaded at all: what Python loads,
  * torch for one, is in nobody's scope but its own, and is called through us all the same.
  */
-static void *library_find(void)
+static void *library_find(real_dlsym_fn find)
 {
-	if (dlsym(RTLD_NEXT, "roctxMarkA"))
+	if (find(RTLD_NEXT, "roctxMarkA"))
 		return RTLD_NEXT;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		struct search search = {.library = libraries[i]};
@@ -55,19 +64,34 @@ static void *library_find(void)
 	return NULL;
 }
 
-static void real_find(void)
+static void library_take(void)
 {
-	void *library = library_find();
+	/* Not librtl-calls.so's: that one asks us. */
+	real_dlsym_fn find = real_dlsym();
+	void *library = find ? library_find(find) : NULL;
+	const struct roctx_real *none = NULL;
+	struct roctx_real *real;
+	uint32_t mine;
 	void *function;
 
-	if (!library)
+	if (!library) {
+		atomic_store_explicit(&has_looked, true, memory_order_release);
 		return;
+	}
+	mine = atomic_fetch_add_explicit(&finders, 1, memory_order_relaxed);
+	if (mine >= FINDERS_MAX) {
+		/* All of them have found it, or are about to. */
+		while (!atomic_load_explicit(&found, memory_order_acquire))
+			sched_yield();
+		return;
+	}
+	real = &finder[mine];
 #define FIND(name)                                                                                 \
-	function = dlsym(library, #name);                                                          \
-	memcpy(&real.name, &function, sizeof(function));
+	function = find(library, #name);                                                           \
+	memcpy(&real->name, &function, sizeof(function));
 	ROCTX_CHAINED(FIND)
 #undef FIND
-	atomic_store_explicit(&found, &real, memory_order_release);
+	atomic_compare_exchange_strong(&found, &none, real);
 }
 
 const struct roctx_real *roctx_real(void)
@@ -78,12 +102,23 @@ const struct roctx_real *roctx_real(void)
 	if (now)
 		return now;
 	call = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) + 1;
-	/* Somebody else looks for it: this call goes without, as those before it did. */
-	if (call & (call - 1) || atomic_flag_test_and_set(&is_finding))
+	if (call & (call - 1) && atomic_load_explicit(&has_looked, memory_order_acquire))
 		return &nothing;
-	if (!atomic_load(&found))
-		real_find();
-	atomic_flag_clear(&is_finding);
+	library_take();
 	now = atomic_load_explicit(&found, memory_order_acquire);
 	return now ? now : &nothing;
+}
+
+bool roctx_real_has(unsigned member, const void *function)
+{
+	const struct roctx_real *real = atomic_load_explicit(&found, memory_order_acquire);
+	const void *ours;
+
+	if (!real)
+		library_take();
+	real = atomic_load_explicit(&found, memory_order_acquire);
+	if (!real)
+		return false;
+	memcpy(&ours, (const char *)real + member * sizeof(ours), sizeof(ours));
+	return ours == function;
 }

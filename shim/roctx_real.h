@@ -4,6 +4,8 @@
  * The real roctx library behind our functions, libroctx64 or librocprofiler-sdk-roctx, wherever
  * the program has it loaded. Any application thread.
  */
+#include <stdbool.h>
+
 #include "shim/roctx.h"
 
 /* Every function that we chain. */
@@ -37,3 +39,6 @@ struct roctx_real {
  * 8th, ... call, since a program may load it late.
  */
 const struct roctx_real *roctx_real(void);
+
+/* Whether @function is the one that ROCTX_CHAINED's @member goes to; looks for the library now. */
+bool roctx_real_has(unsigned member, const void *function);

@@ -8,7 +8,8 @@ bats_require_minimum_version 1.5.0
 # HIP leaks at its end, which takes minutes to tell apart from ours, and unmaps the signal stacks
 # that a sanitizer gives to its threads.
 export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
-program=$RTL_BUILD/tests-bin/rccl-calls
+folder=$RTL_BUILD/tests-bin
+program=$folder/rccl-calls
 ranks=4
 
 record() { # record MODE: four ranks into one t.db
@@ -108,7 +109,35 @@ identities() {
 }
 
 @test "a plugin that is closed and opened again finds its RCCL" {
-	folder=$RTL_BUILD/tests-bin
 	[ "$("$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
 	[ "$(LD_PRELOAD=$preload "$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
+}
+
+@test "mode hip: RCCL and roctx that ctypes finds by dlsym" {
+	local mode user=("$(command -v python3)" "$here/../calls/ctypes_rccl.py" "$folder/rccl/librccl.so.1"
+		"$RTL_BUILD/tests/shim/libroctx64.so")
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	LD_LIBRARY_PATH=$libdir/softgpu "${user[@]}" >alone 2>alone.err
+	# What nobody has made global is found in no global scope, with us or without.
+	[ "$(cat alone.err)" = "roctx 20
+not found ncclNoSuchFunction
+not found ncclAllReduce
+not found hipMalloc" ]
+	for mode in hip standard; do
+		RTL_EXIT_MS=60000 "$rtl" run -f -m $mode -o $mode.db --device soft -- "${user[@]}" >out 2>err
+		diff alone out
+		accounted $mode.db
+	done
+	RTL_EXIT_MS=60000 "$rtl" run -q -f -m hip -o hip.db --device soft -- "${user[@]}" >out 2>err
+	diff alone.err err
+	sql hip.db "SELECT seq, count, bytes, m.text FROM rtl_collective k
+		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id
+		JOIN rtl_marker m ON m.process_id = o.process_id AND m.roctxId = o.roctxId
+		WHERE op = 'ncclAllReduce'" | sort -n >rows
+	diff out rows
+	[ "$(sql hip.db "SELECT group_concat(op || peer || '|' || count) FROM rtl_collective WHERE group_id IS NOT NULL")" = \
+		"ncclSend0|7,ncclRecv0|7" ]
+	# In other modes dlsym is the program's own: nothing of it is seen but the kernels.
+	[ "$(sql standard.db 'SELECT count(*) FROM rtl_collective')" -eq 0 ]
 }

@@ -52,7 +52,7 @@ ncclReduce ncclReduceScatter ncclScatter ncclSend roctxGetThreadId roctxMark roc
 roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
 roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \
 roctxRangeStart roctxRangeStartA roctxRangeStop roctxRegisterTracerCallback \
-roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach "
+roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach rtl_wrapped "
 [ "$(exports)" = "$wanted" ] || fail "exports $(exports), not $wanted"
 
 # Only names of the table, and the ways to look one up.

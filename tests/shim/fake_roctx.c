@@ -11,7 +11,7 @@ void roctxMarkA(const char *message);
 uint64_t roctxRangeStartA(const char *message);
 void roctxRangeStop(uint64_t id);
 
-static int calls;
+static _Atomic int calls;
 
 __attribute__((visibility("default"))) int roctx_calls(void)
 {

@@ -20,3 +20,9 @@ chained()
 chained "$build/tests/shim/shim-roctx"
 # A library that only its user's own scope holds: behind us in no scope of ours.
 chained "$build/tests/shim/shim-roctx-late" "$build/tests/shim/libshim-roctx-user.so"
+
+# Several threads at once come first, in each of its processes.
+alone=$("$build/tests/shim/shim-roctx-threads") || die "alone: $?"
+[ "$alone" = "100 of 100" ] || die "the library itself: $alone"
+with=$(LD_PRELOAD="$shim" "$build/tests/shim/shim-roctx-threads") || die "with the shim: $?"
+[ "$with" = "$alone" ] || die "calls of the first moment: $with processes right"

@@ -5,10 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
@@ -406,6 +409,60 @@ static void changes_beyond_the_log_are_counted(void **state)
 	recorder_close(&recorder);
 }
 
+/* False: it had to be killed. */
+static bool reap_in_time(pid_t pid, int *ret_status)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + 30 * SECOND;
+	pid_t reaped = 0;
+
+	while (!reaped && clock_monotonic_ns() < deadline_ns) {
+		reaped = waitpid(pid, ret_status, WNOHANG);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	if (reaped == pid)
+		return true;
+	kill(pid, SIGKILL);
+	waitpid(pid, ret_status, 0);
+	return false;
+}
+
+static void choose_in_handler(int signal)
+{
+	(void)signal;
+	(void)gate_region_matches("in a handler");
+}
+
+/* A handler that opens a range may come while the thread reads what the user chose. */
+static void a_handler_does_not_wait_for_its_thread(void **state)
+{
+	struct sigaction action = {.sa_handler = choose_in_handler};
+	static char region[2000] = "(a";
+	const struct choice choice = {.region = region};
+
+	(void)state;
+	/* Takes its time to compile. */
+	for (int i = 0; i < 60; i++)
+		strcat(region, "|(b{1,200}c)");
+	strcat(region, ")");
+	begin(&choice, 100);
+	for (int i = 1; i <= 10; i++) {
+		/* Not before: then it would be the handler that reads. */
+		const struct itimerval often = {{0, 20}, {0, 500 * i}};
+		int status = -1;
+		pid_t pid = fork();
+
+		if (!pid) {
+			gate_forget();
+			sigaction(SIGALRM, &action, NULL);
+			setitimer(ITIMER_REAL, &often, NULL);
+			(void)gate_region_matches("first");
+			_exit(0);
+		}
+		assert_true(pid > 0 && reap_in_time(pid, &status));
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -424,6 +481,7 @@ int main(void)
 		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
 		cmocka_unit_test(threads_change_it_in_one_order),
 		cmocka_unit_test(changes_beyond_the_log_are_counted),
+		cmocka_unit_test(a_handler_does_not_wait_for_its_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static const scene scenes[] = {
 	{"graph", scene_graph},
 	{"forks", scene_forks},
 	{"captured", scene_captured},
+	{"steady", scene_steady},
 };
 
 static int usage()

@@ -89,11 +89,12 @@ void clock_source_open(
 	thunk_find(table, ret);
 	if (!ret->counters)
 		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
+	ret->kfd_mark = fd_mark(ret->kfd);
 }
 
 void clock_source_close(struct clock_source *source)
 {
-	if (source->kfd >= 0)
+	if (fd_is(source->kfd, source->kfd_mark))
 		close(source->kfd);
 	source->kfd = -1;
 	source->counters = NULL;

@@ -16,6 +16,7 @@ struct clock_source {
 	const struct agents *agents;
 	int (*counters)(uint32_t node, void *ret); /* hsaKmtGetClockCounters, or NULL */
 	int kfd;				   /* /dev/kfd, or -1 */
+	uint64_t kfd_mark; /* fd.h */
 	char runtime[256];			   /* path of libhsa-runtime64, for Hello */
 };
 

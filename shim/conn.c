@@ -66,7 +66,7 @@ void conn_forget(struct conn *conn)
 	/* First forgotten: a child forked in between may not close somebody else's file. */
 	int fd = TAKE_FD(conn->fd);
 
-	if (fd >= 0)
+	if (fd_is(fd, conn->fd_mark))
 		close(fd);
 	conn->state = CONN_AWAY;
 	conn->next_try_ns = UINT64_MAX;
@@ -196,6 +196,7 @@ static void conn_connect(struct conn *conn, uint64_t now_ns)
 		return;
 	}
 	conn->fd = fd;
+	conn->fd_mark = fd_mark(fd);
 	conn->state = CONN_GREETING;
 	conn->item = CONN_HELLO;
 	conn->out = conn->hello;
@@ -422,6 +423,11 @@ static ssize_t hello_send(struct conn *conn)
 	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
+	/* Nobody gets a file of the program's. */
+	if (!fd_is(conn->recorder->fd, conn->recorder->fd_mark)) {
+		errno = EBADF;
+		return -1;
+	}
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof(int));
@@ -468,6 +474,11 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 		if (conn->state == CONN_AWAY)
 			return;
 	}
+	if (!fd_is(conn->fd, conn->fd_mark)) {
+		slog_debug(1, "connection ended: the program closed it");
+		conn_close(conn, now_ns);
+		return;
+	}
 	/* What the peer said last is read even when writing to it fails. */
 	r = conn_write(conn);
 	if (!r || r == -EPIPE || r == -ECONNRESET) {
@@ -477,9 +488,6 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 	}
 	if (r) {
 		slog_debug(1, "connection ended: %s", strerror(-r));
-		/* The program closed all it could find, and the number is a file of its by now. */
-		if (r == -ENOTSOCK)
-			conn->fd = -1;
 		conn_close(conn, now_ns);
 	}
 }

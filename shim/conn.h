@@ -41,7 +41,8 @@ enum conn_item {
 
 struct conn {
 	enum conn_state state;
-	int fd; /* owned; -1: none */
+	int fd;		  /* owned; -1: none */
+	uint64_t fd_mark; /* fd.h */
 	struct recorder *recorder;
 	const uint8_t *hello; /* borrowed */
 	size_t hello_bytes;

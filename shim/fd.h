@@ -8,9 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Below 64: a table of descriptors that has to grow makes all threads of a process wait. */
@@ -52,18 +56,44 @@ static inline int fd_keep(int fd)
 	return kept;
 }
 
-#define FD_WAKE	    "anon_inode:[eventfd]"
-#define FD_RECORDER "/memfd:rtl-recorder"
-
-/* Whether @fd still is what we made. A program may have closed all it could find since, and have
- * a file of its own there. */
-static inline bool fd_is(int fd, const char *what)
+/* Of one eventfd; they all are of one inode. 0: the kernel does not say (before 5.2). */
+static inline uint64_t fd_eventfd_id(int fd)
 {
-	char path[32], target[64];
+	char path[40], text[256];
+	const char *at;
 	ssize_t bytes;
+	int info;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	bytes = readlink(path, target, sizeof(target) - 1);
-	target[bytes > 0 ? bytes : 0] = '\0';
-	return !strncmp(target, what, strlen(what));
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return 0;
+	bytes = read(info, text, sizeof(text) - 1);
+	close(info);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	at = strstr(text, "eventfd-id:");
+	return at ? strtoull(at + sizeof("eventfd-id:") - 1, NULL, 10) + 1 : 0;
+}
+
+/* Which file @fd is of, for fd_is(); 0: of none. Async-signal-safe, but for an eventfd. */
+static inline uint64_t fd_mark(int fd)
+{
+	struct stat file;
+
+	/* Not fstat(): its symbol is newer than what we bind to. */
+	if (fd < 0 || syscall(SYS_fstat, fd, &file))
+		return 0;
+	/* Neither a file nor a socket: an anonymous inode. */
+	if (!(file.st_mode & S_IFMT))
+		return 1ull << 63 | fd_eventfd_id(fd) << 32 | (uint32_t)file.st_ino;
+	return 1ull << 62 | (uint64_t)file.st_dev << 48 | (file.st_ino & 0xffffffffffff);
+}
+
+/*
+ * Whether @fd still is what it was at @mark. A program may have closed all it could find since, and
+ * have a file of its own there, which we may neither write to nor close.
+ */
+static inline bool fd_is(int fd, uint64_t mark)
+{
+	return mark && fd_mark(fd) == mark;
 }

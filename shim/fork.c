@@ -31,7 +31,7 @@ static void fork_in_child(void)
 	hooks_remove();
 	capture_pass_through(capture);
 	worker_forget();
-	if (fd_is(capture_recorder(capture)->fd, FD_RECORDER))
+	if (fd_is(capture_recorder(capture)->fd, capture_recorder(capture)->fd_mark))
 		close(capture_recorder(capture)->fd);
 }
 

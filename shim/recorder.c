@@ -133,6 +133,7 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 	if (!has_address_space(total))
 		return -ENOMEM;
 	r = memfd_make(total, &ret->fd);
+	ret->fd_mark = fd_mark(ret->fd);
 	if (r < 0)
 		return r;
 	base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, ret->fd, 0);
@@ -182,7 +183,7 @@ void recorder_close(struct recorder *recorder)
 {
 	if (recorder->base)
 		munmap(recorder->base, recorder->bytes);
-	if (recorder->fd >= 0)
+	if (fd_is(recorder->fd, recorder->fd_mark))
 		close(recorder->fd);
 	memset(recorder, 0, sizeof(*recorder));
 	recorder->fd = -1;

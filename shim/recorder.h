@@ -30,7 +30,8 @@ struct recorder_identity {
 };
 
 struct recorder {
-	int fd; /* the memfd, for SCM_RIGHTS; owned */
+	int fd;		  /* the memfd, for SCM_RIGHTS; owned */
+	uint64_t fd_mark; /* fd.h */
 	uint8_t *base;
 	size_t bytes;
 	struct recorder_header *header;

@@ -43,6 +43,7 @@ struct worker {
 	bool is_lost;		   /* likewise */
 	bool is_quiet;		   /* set before stop_ns: no dispatch comes any more */
 	int wake;		   /* eventfd; -1 */
+	uint64_t wake_mark;	   /* fd.h */
 	_Atomic uint64_t stop_ns;  /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns; /* until then harvest without a pause: the program ends */
 	_Atomic bool is_known;	   /* the collector has our Hello, or there is none */
@@ -217,7 +218,7 @@ static void worker_wait(struct worker *w)
 	if (!poll_fds[0].revents)
 		return;
 	/* Or every wait would end at once: the program closed it, or it says what we know now. */
-	if (fd_is(w->wake, FD_WAKE) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
+	if (fd_is(w->wake, w->wake_mark) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
 		w->next_harvest_ns = 0;
 	else
 		w->is_deaf = true;
@@ -381,7 +382,7 @@ void worker_release(void)
 	w->has_conn = false;
 	free(w->hello);
 	w->hello = NULL;
-	if (fd_is(w->wake, FD_WAKE))
+	if (fd_is(w->wake, w->wake_mark))
 		close(w->wake);
 	w->wake = -1;
 }
@@ -398,6 +399,7 @@ int worker_start(const struct worker_setup *setup)
 	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (w->wake < 0)
 		return -errno;
+	w->wake_mark = fd_mark(w->wake);
 	event_frames_reset();
 	r = events_start(w->recorder);
 	if (r)
@@ -418,7 +420,7 @@ static void worker_wake(struct worker *w)
 	uint64_t one = 1;
 	ssize_t written;
 
-	if (!fd_is(w->wake, FD_WAKE))
+	if (!fd_is(w->wake, w->wake_mark))
 		return;
 	written = write(w->wake, &one, sizeof(one));
 	(void)written; /* it will find out a period later */
@@ -482,7 +484,7 @@ void worker_forget(void)
 	w->is_running = false;
 	w->is_lost = false;
 	conn_forget(&w->conn);
-	if (fd_is(w->wake, FD_WAKE))
+	if (fd_is(w->wake, w->wake_mark))
 		close(w->wake);
 	w->wake = -1;
 	if (w->setup.clocks)

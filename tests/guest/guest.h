@@ -16,7 +16,7 @@ struct guest_mode {
 
 /* Each ends with a mode without a name. */
 extern const struct guest_mode guest_ends[], guest_family[], guest_signals[], guest_limits[],
-	guest_steady[], guest_children[], guest_secure[];
+	guest_steady[], guest_descriptors[], guest_children[], guest_secure[];
 
 /* Prints what failed and ends the process with 99. */
 void guest_require(bool ok, const char *what);

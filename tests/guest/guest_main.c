@@ -144,7 +144,7 @@ int guest_reap(int pid)
 int main(int argc, char **argv)
 {
 	const struct guest_mode *lists[] = {guest_ends, guest_family, guest_signals, guest_limits,
-		guest_steady, guest_children, guest_secure};
+		guest_steady, guest_descriptors, guest_children, guest_secure};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (const struct guest_mode *mode = lists[i]; mode->name; mode++)

@@ -2,31 +2,39 @@
 #include "shim/batch.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
+#include <sys/mman.h>
 
 #include "shim/capture_state.h"
 #include "proto/fault.h"
 
+#define MEMORY_BYTES                                                                               \
+	(sizeof(struct columns) + FRAME_RECORDS_MAX * sizeof(*((struct batch *)NULL)->picked))
+
 int batch_init(struct batch *batch)
 {
 	int r = shapes_init(&batch->shapes);
+	void *memory;
 
 	if (r < 0)
 		return r;
-	batch->columns = calloc(1, sizeof(*batch->columns));
-	batch->picked = calloc(FRAME_RECORDS_MAX, sizeof(*batch->picked));
-	if (!batch->columns || !batch->picked) {
+	/* Mapped: zeroed by nobody before it is used. */
+	memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED) {
 		batch_done(batch);
 		return -ENOMEM;
 	}
+	batch->columns = memory;
+	batch->picked = (void *)(batch->columns + 1);
 	return 0;
 }
 
 void batch_done(struct batch *batch)
 {
 	shapes_done(&batch->shapes);
-	free(batch->columns);
-	free(batch->picked);
+	if (batch->columns)
+		munmap(batch->columns, MEMORY_BYTES);
 	batch->columns = NULL;
 	batch->picked = NULL;
 }

@@ -13,6 +13,7 @@
 
 #include "proto/clock.h"
 #include "shim/fd.h"
+#include "shim/library.h"
 
 /* HsaClockCounters of the thunk; its headers are packed to 4, which changes nothing here. */
 struct thunk_counters {
@@ -43,35 +44,43 @@ static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
 /* The driver's clock may be rounded down by so much: a tick of the slowest crystal. */
 #define SYSTEM_STEP_NS	  40u
 
-void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity)
+/* As the loader names it. */
+static const char *runtime_of(const struct hsa_table *table)
 {
-	char resolved[PATH_MAX];
+	struct library library;
 	void *address = NULL;
-	Dl_info info;
-	size_t bytes;
 
 	memcpy(&address, &table->real.hsa_agent_get_info, sizeof(address));
-	path[0] = '\0';
-	if (!dladdr(address, &info) || !info.dli_fname)
-		return;
-	bytes = strlen(realpath(info.dli_fname, resolved) ? resolved : info.dli_fname);
-	if (bytes > capacity - 1)
-		return;
-	memcpy(path, realpath(info.dli_fname, resolved) ? resolved : info.dli_fname, bytes + 1);
+	return library_find(address, &library) ? library.path : "";
 }
 
-static void thunk_find(const struct hsa_table *table, struct clock_source *source)
+static void path_resolve(const char *name, char *path, size_t capacity)
 {
-	void *address = NULL;
+	char resolved[PATH_MAX];
+	size_t bytes;
+
+	path[0] = '\0';
+	if (*name && realpath(name, resolved))
+		name = resolved;
+	bytes = strlen(name);
+	if (bytes <= capacity - 1)
+		memcpy(path, name, bytes + 1);
+}
+
+void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity)
+{
+	path_resolve(runtime_of(table), path, capacity);
+}
+
+static void thunk_find(const char *runtime, struct clock_source *source)
+{
 	void *symbol;
 	void *handle;
-	Dl_info info;
 
-	memcpy(&address, &table->real.hsa_agent_get_info, sizeof(address));
-	if (!dladdr(address, &info) || !info.dli_fname)
+	if (!*runtime)
 		return;
 	/* Only what is loaded already: its own handle also finds its own copy of the thunk. */
-	handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+	handle = dlopen(runtime, RTLD_NOLOAD | RTLD_LAZY);
 	if (!handle)
 		return;
 	symbol = dlsym(handle, "hsaKmtGetClockCounters");
@@ -82,11 +91,13 @@ static void thunk_find(const struct hsa_table *table, struct clock_source *sourc
 void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret)
 {
+	const char *runtime = runtime_of(table);
+
 	memset(ret, 0, sizeof(*ret));
 	ret->agents = agents;
 	ret->kfd = -1;
-	clock_source_runtime(table, ret->runtime, sizeof(ret->runtime));
-	thunk_find(table, ret);
+	path_resolve(runtime, ret->runtime, sizeof(ret->runtime));
+	thunk_find(runtime, ret);
 	if (!ret->counters)
 		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
 	ret->kfd_mark = fd_mark(ret->kfd);

@@ -463,6 +463,14 @@ static int conn_write(struct conn *conn)
 	return 0;
 }
 
+void conn_greet(struct conn *conn, uint64_t now_ns)
+{
+	conn_connect(conn, now_ns);
+	/* What went wrong is seen to by the next step. */
+	if (conn->state != CONN_AWAY)
+		(void)conn_write(conn);
+}
+
 void conn_step(struct conn *conn, uint64_t now_ns)
 {
 	int r;
@@ -473,8 +481,7 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 		conn_connect(conn, now_ns);
 		if (conn->state == CONN_AWAY)
 			return;
-	}
-	if (!fd_is(conn->fd, conn->fd_mark)) {
+	} else if (!fd_is(conn->fd, conn->fd_mark)) {
 		slog_debug(1, "connection ended: the program closed it");
 		conn_close(conn, now_ns);
 		return;

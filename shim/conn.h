@@ -85,6 +85,9 @@ int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
 	const uint8_t *hello, size_t hello_bytes);
 void conn_done(struct conn *conn);
 
+/* The first step, in OnLoad: connects and says Hello, and leaves the answer to the thread. */
+void conn_greet(struct conn *conn, uint64_t now_ns);
+
 /* Connects when it is time to, reads what came, writes what fits. @now_ns: CLOCK_BOOTTIME. */
 void conn_step(struct conn *conn, uint64_t now_ns);
 

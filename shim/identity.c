@@ -28,6 +28,9 @@ static ssize_t file_read(const char *path, char *to, size_t capacity)
 		if (!bytes)
 			break;
 		used += (size_t)bytes;
+		/* Of /proc, where less than was asked for is all there is. */
+		if (used < capacity - 1)
+			break;
 	}
 	to[used] = '\0';
 	return (ssize_t)used;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "shim/harvest.h"
 #include "shim/hooks.h"
 #include "shim/ipc.h"
+#include "shim/library.h"
 #include "shim/probe.h"
 #include "shim/runtime.h"
 #include "shim/front_end.h"
@@ -52,7 +52,7 @@ static struct shim {
 	bool is_on;
 	const char *build;   /* likewise, as it states it */
 	bool is_watched;     /* shim_at_exit() is registered */
-	const void *runtime; /* where the library lies that called OnLoad */
+	uintptr_t runtime;   /* where the library lies that called OnLoad */
 	bool is_over;	     /* ended, and nothing of it is in use any more */
 } shim = {.clocks.kfd = -1};
 
@@ -239,11 +239,11 @@ static int shim_start(struct shim *s, void *api_table)
 }
 
 /* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
-static const void *library_of(const void *address)
+static uintptr_t library_of(const void *address)
 {
-	Dl_info info;
+	struct library library;
 
-	return dladdr(address, &info) ? info.dli_fbase : NULL;
+	return library_find(address, &library) ? library.start : 0;
 }
 
 /* There is one of us: what we hold belongs to the runtime that came first. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/runtime.h"
-#include "shim/glibc_compat.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/intercept.h"
+#include "shim/library.h"
 #include "shim/shadow.h"
 
 /* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, later than the headers we build with. */
@@ -63,16 +62,21 @@ const char *runtime_build_version(const struct hsa_table *table)
 
 /* ---- which other tool ------------------------------------------------------------------------ */
 
-/* NULL: the runtime's own; else the file that has it. */
-static const char *owner_of(const void *slot)
+/* NULL: the runtime's own; else the file that has it. @own: the runtime, once it was met. */
+static const char *owner_of(const void *slot, struct library *own)
 {
+	struct library library;
 	void *address;
-	Dl_info info;
 
 	memcpy(&address, slot, sizeof(address));
-	if (!dladdr(address, &info) || !info.dli_fname)
+	if (library_has(own, address))
+		return NULL;
+	if (!library_find(address, &library))
 		return "an unknown tool";
-	return strstr(info.dli_fname, "libhsa-runtime64") ? NULL : info.dli_fname;
+	if (!strstr(library.path, "libhsa-runtime64"))
+		return library.path;
+	*own = library;
+	return NULL;
 }
 
 enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char **ret_path)
@@ -84,16 +88,17 @@ enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char 
 		&real->hsa_queue_add_write_index_screlease,
 		&real->hsa_queue_add_write_index_relaxed,
 		&real->hsa_queue_load_write_index_relaxed};
+	struct library own = {0};
 	const char *path;
 
 	for (size_t i = 0; i < sizeof(submits) / sizeof(*submits); i++) {
-		path = owner_of(submits[i]);
+		path = owner_of(submits[i], &own);
 		if (path) {
 			*ret_path = path;
 			return RUNTIME_TOOL_SUBMITS;
 		}
 	}
-	path = owner_of(&real->hsa_queue_create);
+	path = owner_of(&real->hsa_queue_create, &own);
 	*ret_path = path ? path : "";
 	return path ? RUNTIME_TOOL_CREATES : RUNTIME_TOOL_NONE;
 }

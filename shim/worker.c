@@ -43,7 +43,7 @@ struct worker {
 	bool is_lost;		   /* likewise */
 	bool is_quiet;		   /* set before stop_ns: no dispatch comes any more */
 	int wake;		   /* eventfd; -1 */
-	uint64_t wake_mark;	   /* fd.h */
+	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
 	_Atomic uint64_t stop_ns;  /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns; /* until then harvest without a pause: the program ends */
 	_Atomic bool is_known;	   /* the collector has our Hello, or there is none */
@@ -62,6 +62,22 @@ struct worker {
 };
 
 static struct worker worker = {.wake = -1, .conn.fd = -1};
+
+/* Of an eventfd this reads a file: not for OnLoad. */
+static void wake_note(struct worker *w)
+{
+	uint64_t mark = fd_mark(w->wake);
+
+	atomic_store_explicit(&w->wake_mark, mark ? mark : 1, memory_order_release);
+}
+
+/* In the moment before the thread has looked nobody has closed it yet. */
+static bool wake_is_ours(const struct worker *w)
+{
+	uint64_t mark = atomic_load_explicit(&w->wake_mark, memory_order_acquire);
+
+	return w->wake >= 0 && (!mark || fd_is(w->wake, mark));
+}
 
 /* ---- anchors --------------------------------------------------------------------------------- */
 
@@ -218,7 +234,7 @@ static void worker_wait(struct worker *w)
 	if (!poll_fds[0].revents)
 		return;
 	/* Or every wait would end at once: the program closed it, or it says what we know now. */
-	if (fd_is(w->wake, w->wake_mark) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
+	if (wake_is_ours(w) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
 		w->next_harvest_ns = 0;
 	else
 		w->is_deaf = true;
@@ -301,7 +317,7 @@ static bool greet(struct worker *w)
 	w->has_conn =
 		w->hello && !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, bytes);
 	if (w->has_conn)
-		conn_step(&w->conn, clock_boottime_ns());
+		conn_greet(&w->conn, clock_boottime_ns());
 	return w->has_conn;
 }
 
@@ -309,6 +325,7 @@ static void *worker_main(void *argument)
 {
 	struct worker *w = argument;
 
+	wake_note(w);
 	clocks_calibrate(w);
 	if (!w->has_conn && !greet(w)) {
 		/* Harvesting goes on: a full recorder counts what it drops. */
@@ -382,7 +399,7 @@ void worker_release(void)
 	w->has_conn = false;
 	free(w->hello);
 	w->hello = NULL;
-	if (fd_is(w->wake, w->wake_mark))
+	if (wake_is_ours(w))
 		close(w->wake);
 	w->wake = -1;
 }
@@ -399,7 +416,6 @@ int worker_start(const struct worker_setup *setup)
 	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (w->wake < 0)
 		return -errno;
-	w->wake_mark = fd_mark(w->wake);
 	event_frames_reset();
 	r = events_start(w->recorder);
 	if (r)
@@ -420,7 +436,7 @@ static void worker_wake(struct worker *w)
 	uint64_t one = 1;
 	ssize_t written;
 
-	if (!fd_is(w->wake, w->wake_mark))
+	if (!wake_is_ours(w))
 		return;
 	written = write(w->wake, &one, sizeof(one));
 	(void)written; /* it will find out a period later */
@@ -484,7 +500,7 @@ void worker_forget(void)
 	w->is_running = false;
 	w->is_lost = false;
 	conn_forget(&w->conn);
-	if (fd_is(w->wake, w->wake_mark))
+	if (wake_is_ours(w))
 		close(w->wake);
 	w->wake = -1;
 	if (w->setup.clocks)

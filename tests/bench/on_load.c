@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * on_load KERNELS: how long hsa_init takes, in ns, and what is resident after it and KERNELS
- * dispatches, in KiB: all of it, and of that what lies in files and shared memory.
+ * dispatches, in KiB: all of it, and of that what lies in files and shared memory; how many pages
+ * this thread has met for the first time when hsa_init returns.
  */
 #include "tests/softgpu/test_gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static uint64_t now_ns(void)
@@ -37,17 +39,21 @@ int main(int argc, char **argv)
 	int kernels = argc > 1 ? atoi(argv[1]) : 0;
 	unsigned long resident, shared;
 	uint64_t start_ns, took_ns;
+	struct rusage usage;
 	FILE *file;
 
 	start_ns = now_ns();
 	HSA_OK(hsa_init());
 	took_ns = now_ns() - start_ns;
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return 1;
 	if (kernels)
 		work(kernels);
 	file = fopen("/proc/self/statm", "re");
 	if (!file || fscanf(file, "%*u %lu %lu", &resident, &shared) != 2)
 		return 1;
-	printf("%llu %lu %lu\n", (unsigned long long)took_ns, resident * 4, shared * 4);
+	printf("%llu %lu %lu %ld\n", (unsigned long long)took_ns, resident * 4, shared * 4,
+		usage.ru_minflt);
 	if (argc > 2) { /* and where, for whoever asks */
 		char line[256];
 

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # on_load.sh BUILD [RUNS]: what the shim adds to hsa_init and to the memory of a process that does no
-# more than that, and of one that dispatches: medians of RUNS (30), with and without, interleaved.
+# more than that, and of one that dispatches: of RUNS (200), with and without, interleaved; what OnLoad
+# says itself of its time on the calling thread (RTL_DEBUG=2, the lines that it writes included).
 # ns by the program's clock, KiB by the kernel's count of what is resident, in all and of files.
 set -eu
-build=$1 runs=${2:-30}
+build=$1 runs=${2:-200}
 dir=$(mktemp -d)
 trap 'kill $collector 2>/dev/null; rm -rf "$dir"' EXIT
 "$build/tests/shim/test-collector" "$dir/socket" >"$dir/collected" 2>&1 &
@@ -30,6 +31,8 @@ for _ in $(seq "$runs"); do
 		once off "$kernels" HSA_TOOLS_LIB="$shim" RTL_MODE=off
 		once shim "$kernels" HSA_TOOLS_LIB="$shim"
 	done
+	env LD_LIBRARY_PATH="$build/lib/softgpu" RTL_SOCKET="$dir/socket" HSA_TOOLS_LIB="$shim" RTL_DEBUG=2 \
+		"$build/tests-bin/on-load" 0 2>&1 | sed -n 's/.*OnLoad took \([0-9]*\) us/\1/p' >>"$dir/told"
 done
 printf '%-22s %12s %12s %12s\n' "" "hsa_init ns" "RSS KiB" "shared KiB"
 for kernels in 0 1; do
@@ -38,3 +41,7 @@ for kernels in 0 1; do
 			"$(median $name $kernels 2)" "$(median $name $kernels 3)"
 	done
 done
+sort -n "$dir/told" | awk '{ v[NR] = $1 }
+	END { printf "OnLoad, us: least %d, median %d, p95 %d, most %d of %d\n", v[1], v[int((NR + 1) / 2)],
+		v[int(NR * 0.95)], v[NR], NR }'
+echo "load: $(cut -d' ' -f1-3 /proc/loadavg)"

@@ -185,9 +185,15 @@ static bool times_are_wanted(void)
 	return true;
 }
 
+/* Nothing moves, nothing says when, or one signal is of several. */
+static bool copy_can_be_timed(const struct copy *copy)
+{
+	return copy->bytes && copy->completion.handle;
+}
+
 static void copy_watch_maybe(const struct copy *copy)
 {
-	if (copy->is_chosen && copy->bytes && copy->completion.handle && times_are_wanted())
+	if (copy->is_chosen && copy_can_be_timed(copy) && times_are_wanted())
 		(void)copy_watch(copy->completion.handle, copy->id, copy->submit_ns);
 }
 
@@ -204,6 +210,8 @@ void copy_end(struct copy *copy, bool ok)
 	if (ok && !copy->is_chosen)
 		event_count(RTL_P_copies_filtered);
 	ok = ok && copy->is_chosen && copy_record(copy);
+	if (ok && copies_are_timed() && !copy_can_be_timed(copy))
+		event_count(RTL_P_copies_untimed);
 	copy_watch_submitted(copy->completion.handle, copy->id, ok);
 }
 

@@ -276,6 +276,9 @@ static void only_an_operation_of_one_copy_is_timed(void **state)
 	assert_int_equal(times->end_ns - times->start_ns, 77);
 	assert_null(next());
 	assert_int_equal(counter(RTL_P_copies_timed), 1);
+	/* Each is one or the other. */
+	assert_int_equal(counter(RTL_P_copies_untimed), 2);
+	assert_int_equal(counter(RTL_P_copies_recorded), 3);
 }
 
 static void what_the_user_left_out_is_counted(void **state)

@@ -129,6 +129,11 @@ not found hipMalloc" ]
 		diff alone out
 		accounted $mode.db
 	done
+	# A sanitized librtl-calls.so leaves dlsym alone: then they are not seen.
+	if [ -n "$sanitizer" ]; then
+		[ "$(sql hip.db 'SELECT count(*) FROM rtl_collective')" -eq 0 ]
+		return
+	fi
 	RTL_EXIT_MS=60000 "$rtl" run -q -f -m hip -o hip.db --device soft -- "${user[@]}" >out 2>err
 	diff alone.err err
 	sql hip.db "SELECT seq, count, bytes, m.text FROM rtl_collective k
@@ -140,4 +145,24 @@ not found hipMalloc" ]
 		"ncclSend0|7,ncclRecv0|7" ]
 	# In other modes dlsym is the program's own: nothing of it is seen but the kernels.
 	[ "$(sql standard.db 'SELECT count(*) FROM rtl_collective')" -eq 0 ]
+}
+
+@test "children made past libc call HIP and RCCL as without us, and are nobody's records" {
+	local mode
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	LD_LIBRARY_PATH=$libdir/softgpu "$folder/children-calls" >alone
+	[ "$(cat alone)" = "clone 0
+clone 0
+clone 0
+fork 0" ]
+	for mode in hip standard; do
+		RTL_EXIT_MS=60000 "$rtl" run -f -m $mode -o $mode.db --device soft -- "$folder/children-calls" >out
+		diff alone out
+		accounted $mode.db
+		[ "$(sql $mode.db 'SELECT count(*) FROM rtl_process')" -eq 1 ]
+		[ "$(sql $mode.db "SELECT count(*) FROM rtl_host_call WHERE api = 'ncclGroupEnd'")" -eq 14 ]
+		[ "$(sql $mode.db 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
+	done
+	[ "$(sql hip.db "SELECT count(*) FROM rtl_host_call WHERE api = 'hipMemcpy'")" -eq 14 ]
 }

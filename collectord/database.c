@@ -133,13 +133,18 @@ int database_open(const char *path, sqlite3 **ret)
 	return 0;
 }
 
+int database_checkpoint(sqlite3 *db)
+{
+	return database_errno(
+		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+}
+
 int database_seal(sqlite3 *db)
 {
 	int r;
 
 	FAULT_POINT("checkpoint");
-	r = database_errno(
-		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+	r = database_checkpoint(db);
 
 	if (r < 0)
 		return r;

@@ -28,6 +28,12 @@ int database_schema_errno(int result);
 int database_open(const char *path, sqlite3 **ret);
 
 /*
+ * Empties the WAL, without waiting for anybody. -EBUSY: somebody reads what is in it; the rest is
+ * checkpointed.
+ */
+int database_checkpoint(sqlite3 *db);
+
+/*
  * Makes it one file: WAL checkpointed and truncated, journal_mode=DELETE.
  * -EBUSY: somebody reads it; all is checkpointed as far as readers allow. May be called again.
  */

@@ -299,22 +299,26 @@ bool server_may_see(const struct server *server, const struct peer *peer, uid_t 
 const char *server_state(
 	const struct server *server, const struct peer *peer, char ret[SERVER_STATE_BYTES])
 {
-	const struct session *first = NULL;
+	const struct session *degraded = NULL, *held = NULL;
 	unsigned more = 0;
 
-	for (const struct session *s = server->sessions; s && server->n_degraded; s = s->next) {
-		if (!s->trouble || !server_may_see(server, peer, s->uid))
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		if ((!s->trouble && !s->held) || !server_may_see(server, peer, s->uid))
 			continue;
-		more += first != NULL;
-		first = first ? first : s;
+		more += s->trouble && degraded;
+		degraded = !degraded && s->trouble ? s : degraded;
+		held = held ? held : s;
 	}
-	if (!first)
+	if (!held)
 		return "ok";
-	if (more)
-		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", first->name,
-			first->trouble, more);
+	if (!degraded)
+		snprintf(ret, SERVER_STATE_BYTES, "storing, but: %s: %s", held->name, held->held);
+	else if (more)
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", degraded->name,
+			degraded->trouble, more);
 	else
-		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s", first->name, first->trouble);
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s", degraded->name,
+			degraded->trouble);
 	return ret;
 }
 
@@ -340,6 +344,8 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	case STORE_LEFT_PROCESS:
 	case STORE_DEGRADED:
 	case STORE_RECOVERED:
+	case STORE_HELD:
+	case STORE_LET_GO:
 		session_answer(answer->owner, answer);
 		break;
 	case STORE_FLUSHED:

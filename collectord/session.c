@@ -435,6 +435,7 @@ static void on_closed(struct session *session)
 
 	session->state = SESSION_CLOSED;
 	end_trouble(session);
+	free(TAKE(session->held));
 	log_event("session %s closed: %s", session->name, session->line ? session->line : "");
 	runner_send_closed_all(session);
 	free_instances(session);
@@ -490,6 +491,17 @@ void session_answer(struct session *session, struct store_answer *answer)
 	case STORE_DEGRADED:
 		on_trouble(session, TAKE(answer->text));
 		break;
+	case STORE_HELD:
+		/* Said once; how it grows is for who asks. */
+		if (!session->held)
+			log_warning("session %s: %s", session->name,
+				answer->text ? answer->text : "a reader holds its log");
+		take_text(&session->held, &answer->text);
+		break;
+	case STORE_LET_GO:
+		log_event("session %s: its log is let go again", session->name);
+		free(TAKE(session->held));
+		break;
 	case STORE_RECOVERED:
 		end_trouble(session);
 		log_warning("session %s: storing again", session->name);
@@ -519,6 +531,7 @@ struct session *session_free(struct session *session)
 	free(session->name);
 	free(session->database);
 	free(session->command);
+	free(session->held);
 	free(session->line);
 	free(session);
 	return NULL;

@@ -53,6 +53,7 @@ struct session {
 	bool is_complete;
 	char *line; /* the completeness line, once closed */
 	char *trouble; /* why it cannot be stored now; NULL: it can */
+	char *held;    /* who makes its log grow; NULL: nobody */
 };
 
 /*

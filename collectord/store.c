@@ -227,6 +227,8 @@ static uint64_t next_time(const struct store *store)
 			at_ns = d->not_before_ns;
 		else if (d->writer->is_open)
 			at_ns = d->writer->began_ns + COMMIT_MS_MAX * 1000000ull;
+		else
+			at_ns = held_next_ns(d);
 		if (at_ns < next_ns)
 			next_ns = at_ns;
 	}

@@ -208,6 +208,8 @@ enum store_answer_kind {
 	STORE_FLUSHED,	      /* owner of store_flush(); error: not everything is committed */
 	STORE_DEGRADED, /* session: it cannot be stored now; error, text. Again when that changes */
 	STORE_RECOVERED,    /* session: after DEGRADED */
+	STORE_HELD,	      /* session: a reader makes its log grow; text. Again when it has doubled */
+	STORE_LET_GO,	      /* session: after HELD */
 	STORE_LEFT_SESSION, /* no owner: name, database, job, text = command, left.uid,
 			       left.is_this_boot */
 	STORE_LEFT_PROCESS, /* session, before its OPENED: process_id, left */

@@ -135,6 +135,8 @@ struct store_database { /* store */
 	bool must_renew;	   /* it was found damaged; the writer is detached */
 	int damage;		   /* -errno: what is at its path has to go aside yet; 0: it has */
 	unsigned asides;	   /* that went aside in this life of it */
+	uint64_t held_bytes;	/* of its log, when that was last said; 0: nobody holds it */
+	uint64_t held_look_ns;	/* CLOCK_MONOTONIC */
 	unsigned finishing;	   /* commands under way when the disk was full: with the reserve */
 	uint64_t retry_ns;	   /* the next pause */
 	uint64_t not_before_ns;	   /* CLOCK_MONOTONIC; 0: at once */
@@ -210,6 +212,11 @@ struct store_database *session_file_close(struct store *store, struct store_data
 bool session_file_may_renew(const struct store *store, const char *path);
 /* The row and the words of @session, in the open transaction of a file that has none of it. */
 int session_file_put(struct store_session *session, struct writer *writer);
+
+/* held.c: between transactions. */
+void held_check(struct store *store, struct store_database *database);
+/* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
+uint64_t held_next_ns(const struct store_database *database);
 
 /* renew.c */
 /*

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/cleanup.h"
@@ -14,6 +16,15 @@
 #define FRAME_HEADER_BYTES 24u
 #define PAGE_BYTES_MAX	   65536u
 #define SALT_BYTES	   8u
+/* Bytes of the -shm file that a reader locks, one of them (SQLite's walformat). */
+#define SHM_READ_FIRST 123u
+#define SHM_READ_LAST  127u
+
+static void fclose_p(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
 
 struct sum {
 	bool is_big_endian;
@@ -103,4 +114,50 @@ int wal_is_cut(const char *path)
 		!wal_is_header(header))
 		return 0;
 	return look(fd, header, frame);
+}
+
+static int stat_beside(const char *database, const char *suffix, struct stat *ret)
+{
+	CLEANUP(free_p) char *path = NULL;
+
+	if (asprintf(&path, "%s%s", database, suffix) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return stat(path, ret) < 0 ? -errno : 0;
+}
+
+uint64_t wal_bytes(const char *database)
+{
+	struct stat st;
+
+	return stat_beside(database, "-wal", &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/*
+ * The locks of the -shm file may not be asked for with fcntl(): closing that descriptor would drop
+ * those that SQLite holds for us. The device that stands there need not be stat()'s (btrfs,
+ * overlayfs), but no other file has locks of just these bytes.
+ */
+unsigned wal_readers(const char *database, pid_t *ret_pid)
+{
+	CLEANUP(fclose_p) FILE *locks = fopen("/proc/locks", "re");
+	unsigned long long inode, first, last;
+	unsigned count = 0;
+	char line[256], kind[16];
+	struct stat st;
+	int pid;
+
+	if (!locks || stat_beside(database, "-shm", &st) < 0)
+		return 0;
+	while (fgets(line, sizeof(line), locks)) {
+		if (sscanf(line, "%*d: %15s %*s %*s %d %*x:%*x:%llu %llu %llu", kind, &pid, &inode,
+			    &first, &last) != 5 ||
+			strcmp(kind, "POSIX") != 0 || inode != st.st_ino || pid == getpid() ||
+			first < SHM_READ_FIRST || last > SHM_READ_LAST)
+			continue;
+		if (!count++)
+			*ret_pid = pid;
+	}
+	return count;
 }

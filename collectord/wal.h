@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * SQLite's write-ahead log as a file, before SQLite has opened it: what it would silently take for
- * the end of the log. Reads only. Store thread.
+ * SQLite's write-ahead log as a file: what SQLite would silently take for its end, and who keeps it
+ * from being used again. Reads only. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define WAL_HEADER_BYTES 32u
 
@@ -17,3 +18,12 @@ bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES]);
  * when there is no log), or -errno. Reads all of it.
  */
 int wal_is_cut(const char *path);
+
+/* Of the log of @database; 0: there is none. */
+uint64_t wal_bytes(const char *database);
+
+/*
+ * How many other processes read @database at this moment, and *@ret_pid one of them, as /proc/locks
+ * tells; 0: nobody, or it is not to be known here.
+ */
+unsigned wal_readers(const char *database, pid_t *ret_pid);

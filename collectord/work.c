@@ -77,6 +77,7 @@ int work_commit(struct store *store, struct store_database *database)
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		if (s->database == database)
 			stat_fill_session(s, false);
+	held_check(store, database);
 	return 0;
 }
 
@@ -358,4 +359,6 @@ void work_database(struct store *store, struct store_database *database, bool is
 	}
 	if (commit_is_due(database->writer))
 		(void)work_commit(store, database); /* a failure has set the next try */
+	else if (database->held_bytes)
+		held_check(store, database);
 }

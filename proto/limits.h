@@ -127,7 +127,9 @@
 /* The service leaves so much free, or a twentieth of a small file system. */
 #define STORE_KEEP_FREE_BYTES (1ull << 30)
 
-/* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. */
+/* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. Past that only a reader that keeps its
+ * snapshot makes it grow: that is said, and goes on while there is room, for no record is lost to a
+ * reader; then the disk is full, with all that follows. */
 #define WAL_CHECKPOINT_BYTES (32u << 20)
 #define WAL_BYTES_MAX	     (64u << 20)
 

@@ -6,6 +6,8 @@ usage: disk.py MODE --build DIR [--cycles N]
   slow   ten synthetic shims of 5,000 dispatches over a disk of 3.2, 0.4 and 0.1 MB/s, all at
          once; over the slowest 500, which keep it busy for as long, unless RTL_TEST_LONG is set
   full   a small tmpfs is filled and freed again under load (needs root)
+  over   it stays full for longer than --disk-wait: what is given up is counted, nobody's exit status
+         changes, and what comes when it is freed is stored (needs root)
 """
 import argparse
 import os
@@ -15,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from node import Node, fail, is_long, told, wait_for
+from node import DEADLINE_S, Node, fail, is_long, told, wait_for
 from oracle import Oracle
 
 SHIMS, DISPATCHES, DISPATCHES_SHORT = 10, 5_000, 500
@@ -92,11 +94,16 @@ def status(node):
                           capture_output=True, text=True, timeout=60).stdout
 
 
-def full(args, work):
+def mount(work):
     disk = os.path.join(work, "disk")
     os.mkdir(disk)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % DISK_BYTES, "rtl-test", disk],
                    check=True)
+    return disk
+
+
+def full(args, work):
+    disk = mount(work)
     node = Node(args.build, work)
     node.database = os.path.join(disk, "all.db")
     filler = os.path.join(disk, "filler")
@@ -128,9 +135,95 @@ def full(args, work):
                 sys.stdout.write(log.read().decode(errors="replace")[-4000:])
 
 
+EXIT_STATUS = 7  # of the program, which is not to change
+RANKS = 2
+
+
+def run_job(node, steps):
+    """rtl run of real ranks, by way of a shell that ends with a status of its own."""
+    line = "%s --ranks %d --steps %d; test $? = 0 && exit %d" % (
+        node.program("rtl-demo"), RANKS, steps, EXIT_STATUS)
+    return subprocess.Popen(
+        [node.program("rtl"), "run", "--socket", node.socket, "--device", "soft", "--", "sh", "-c",
+         line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(job):
+    """What each rank dispatched, and the last words of rtl run."""
+    out, err = job.communicate(timeout=DEADLINE_S)
+    if job.returncode != EXIT_STATUS:
+        fail("rtl run ended with %d, not %d: %s" % (job.returncode, EXIT_STATUS, err))
+    told_by = {}
+    for line in out.splitlines():
+        if line.startswith("dispatched "):
+            word = dict(pair.split("=") for pair in line.split()[1:])
+            told_by[int(word["rank"])] = int(word["kernels"])
+    return told_by, err.splitlines()[-1]
+
+
+def books(node, first):
+    """Of processes from @first on, by rank: dispatched, stored, dropped, of that for want of room
+    on the disk, and of it in the recorder."""
+    return {row[0]: row[1:] for row in node.sql("""SELECT rank, sum(dispatched), sum(stored),
+        sum(dropped), %s, %s FROM rtl_account a JOIN rtl_process p ON p.id = process_id
+        WHERE p.id >= %d GROUP BY process_id""" % (*(
+            """coalesce((SELECT sum(count) FROM rtl_loss l WHERE l.process_id = a.process_id
+            AND reason = 'dropped_%s'), 0)""" % why for why in ("disk_full", "recorder_full")),
+                                                   first))}
+
+
+def check_given_up(node, told_by, line):
+    """How much of it all."""
+    lost = 0
+    for rank, (dispatched, stored, dropped, disk, recorder) in books(node, 1).items():
+        if dispatched != told_by[rank] or stored + dropped != dispatched or \
+                disk + recorder != dropped or not disk:
+            fail("rank %d: %d dispatched; in the books %s" %
+                 (rank, told_by[rank], books(node, 1)[rank]))
+        lost += disk
+    if "INCOMPLETE: %d dispatched" % sum(told_by.values()) not in line or \
+            "disk_full %d" % lost not in line:
+        fail("%d of %s lost, and the last words are %r" % (lost, told_by, line))
+    if node.sql("PRAGMA integrity_check") != [("ok",)]:
+        fail("integrity_check")
+    return lost
+
+
+def over(args, work):
+    disk = mount(work)
+    node = Node(args.build, work)
+    node.database = os.path.join(disk, "all.db")
+    filler = os.path.join(disk, "filler")
+    jobs = []
+    try:
+        node.start(options=["--disk-wait", "2"])
+        jobs.append(run_job(node, 3_000))
+        wait_for("rows", lambda: node.has_rows(0) and node.has_rows(1))
+        fill(filler)
+        told_by, line = finished(jobs[0])
+        lost = check_given_up(node, told_by, line)
+        os.unlink(filler)
+        wait_for("room", lambda: "degraded" not in status(node))
+        os.environ["RTL_JOB_ID"] = "later"
+        jobs.append(run_job(node, 50))
+        later, _ = finished(jobs[1])
+        for rank, row in books(node, RANKS + 1).items():
+            if row != (later[rank], later[rank], 0, 0, 0):
+                fail("after it was freed: %d dispatched; %s" % (later[rank], row))
+        print("over: %d dispatched, %d of them counted as disk_full; after that %d, all stored" %
+              (sum(told_by.values()), lost, sum(later.values())), flush=True)
+    finally:
+        for job in jobs:
+            if job.poll() is None:
+                job.kill()
+                job.wait()
+        node.end(sys.exc_info()[0])
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["slow", "full"])
+    parser.add_argument("mode", choices=["slow", "full", "over"])
     parser.add_argument("--build", required=True)
     parser.add_argument("--cycles", type=int, default=3)
     parser.add_argument("--long", type=int, help="cycles when RTL_TEST_LONG is set")
@@ -140,7 +233,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         os.environ["XDG_RUNTIME_DIR"] = work
         os.environ["RTL_JOB_ID"] = "disk"
-        {"slow": slow, "full": full}[args.mode](args, work)
+        {"slow": slow, "full": full, "over": over}[args.mode](args, work)
 
 
 if __name__ == "__main__":

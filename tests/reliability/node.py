@@ -43,13 +43,13 @@ class Node:
 
     # ---- the collector
 
-    def start(self, program="collectord", env=None):
+    def start(self, program="collectord", env=None, options=()):
         if self.manager:
             self.process = self.manager.start(
                 [self.program(program), "--db", self.database], env or {}, self.log, DEADLINE_S)
             return
         self.process = subprocess.Popen(
-            [self.program(program), "--socket", self.socket, "--db", self.database],
+            [self.program(program), "--socket", self.socket, "--db", self.database, *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={**os.environ, **(env or {})})
         wait_for("the collector to listen", self.answers, 0.002)

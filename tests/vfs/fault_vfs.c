@@ -245,6 +245,11 @@ uint64_t fault_vfs_operations(void)
 	return n;
 }
 
+unsigned fault_vfs_writers_max(void)
+{
+	return unsynced_users_max();
+}
+
 static void parse(char *text, struct fault_vfs *ret)
 {
 	const struct {

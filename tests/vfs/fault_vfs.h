@@ -33,5 +33,7 @@ void fault_vfs_install(void);
 
 /* From now on, counting from 0. */
 void fault_vfs_set(const struct fault_vfs *fault);
+/* The most connections that could write to one database at a time, since the start. */
+unsigned fault_vfs_writers_max(void);
 /* How many operations of its kinds there were since. */
 uint64_t fault_vfs_operations(void);

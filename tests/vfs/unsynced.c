@@ -34,6 +34,7 @@ struct unsynced {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct unsynced *files;
 static bool is_on;
+static unsigned users_max; /* lock */
 
 static void must(bool is_true)
 {
@@ -62,6 +63,13 @@ static bool is_same(int fd, const char *path)
 	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
+static bool is_log(const char *path)
+{
+	size_t bytes = strlen(path);
+
+	return bytes > 4 && !strcmp(path + bytes - 4, "-wal");
+}
+
 struct unsynced *unsynced_open(const char *path)
 {
 	struct unsynced *file;
@@ -85,8 +93,20 @@ struct unsynced *unsynced_open(const char *path)
 		file->fd = open(path, O_RDWR | O_CLOEXEC);
 		must(file->fd >= 0);
 	}
+	if (file->users > users_max && !is_log(path))
+		users_max = file->users;
 	pthread_mutex_unlock(&lock);
 	return file;
+}
+
+unsigned unsynced_users_max(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&lock);
+	n = users_max;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 void unsynced_close(struct unsynced *file)

@@ -14,6 +14,9 @@ struct unsynced;
 struct unsynced *unsynced_open(const char *path);
 void unsynced_close(struct unsynced *file);
 
+/* The most that were open at a time of one database (logs are not counted). */
+unsigned unsynced_users_max(void);
+
 /* False forgets everything. */
 void unsynced_watch(bool is_watched);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/unit/store/life.h"
 #include "tests/vfs/fault_vfs.h"
@@ -122,11 +123,41 @@ static void for_ever(void **state)
 	print_message("%u disks that never came back, each said\n", tried);
 }
 
+/*
+ * Two that write or checkpoint can damage a WAL (SQLite before 3.51.3): whatever a collector does
+ * with a file, it has one connection to it that could.
+ */
+static void one_connection_writes(void **state)
+{
+	const struct fault_vfs none = {0};
+	struct store_session_params other = {.name = "other", .uid = getuid()};
+	struct harness *h = *state;
+
+	fault_vfs_set(&none);
+	other.path = h->path;
+	other.create = STORE_RESUME;
+	harness_open(h);
+	assert_int_equal(store_session_open(h->store, &other, h, &h->session), 0);
+	harness_wait(h, STORE_OPENED);
+	life_restart(h, 0); /* both are left open */
+	assert_int_equal(store_recover(h->store, h->path), 0);
+	harness_wait(h, STORE_LEFT_DONE);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(life_run(h), LIFE_CLOSED);
+		life_restart(h, 0);
+		assert_int_equal(store_recover(h->store, h->path), 0);
+		harness_wait(h, STORE_LEFT_DONE);
+	}
+	assert_int_equal(fault_vfs_writers_max(), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(once, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(for_ever, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			one_connection_writes, harness_setup, harness_teardown),
 	};
 
 	fault_vfs_install();

@@ -37,9 +37,9 @@ static void say_held(struct store *store, const struct store_database *database,
 	else if (readers > 1)
 		snprintf(who, sizeof(who), "a reader (pid %d, or one of %u more)", (int)pid,
 			readers - 1);
-	snprintf(text, sizeof(text), "%s holds the log of the database, which has grown to %" PRIu64
-				     " MiB",
-		who, bytes / MIB);
+	snprintf(text, sizeof(text),
+		"%s holds the log of the database, which has grown to %" PRIu64 " MiB", who,
+		bytes / MIB);
 	say(store, database, text);
 }
 

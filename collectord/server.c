@@ -425,9 +425,11 @@ static int add_listeners(struct server *server, const struct listen_sockets *soc
 		server->listener_fds[i] = sockets->fds[i];
 		server->listeners[i] = event_new(
 			server->base, sockets->fds[i], EV_READ | EV_PERSIST, on_connection, server);
-		if (!server->listeners[i] || event_add(server->listeners[i], NULL) < 0)
+		if (!server->listeners[i])
 			return -ENOMEM;
 		server->n_listeners++;
+		if (event_add(server->listeners[i], NULL) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }

@@ -17,8 +17,8 @@
 #define PAGE_BYTES_MAX	   65536u
 #define SALT_BYTES	   8u
 /* Bytes of the -shm file that a reader locks, one of them (SQLite's walformat). */
-#define SHM_READ_FIRST 123u
-#define SHM_READ_LAST  127u
+#define SHM_READ_FIRST	   123u
+#define SHM_READ_LAST	   127u
 
 static void fclose_p(FILE **file)
 {

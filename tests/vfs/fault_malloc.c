@@ -13,12 +13,13 @@
 
 static sqlite3_mem_methods real;
 static atomic_ullong at, more, allocated;
+static atomic_bool is_everywhere;
 
 static bool fails(void)
 {
 	uint64_t n, first = at;
 
-	if (syscall(SYS_gettid) == getpid())
+	if (!is_everywhere && syscall(SYS_gettid) == getpid())
 		return false;
 	n = atomic_fetch_add(&allocated, 1) + 1;
 	if (!first || n < first || n >= first + more)
@@ -55,6 +56,14 @@ WRAPPED(void *, realloc, (void *old, size_t bytes), (old, bytes))
 WRAPPED(void *, reallocarray, (void *old, size_t n, size_t bytes), (old, n, bytes))
 WRAPPED(char *, strdup, (const char *text), (text))
 
+int __real_vasprintf(char **ret, const char *format, va_list args);
+int __wrap_vasprintf(char **ret, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+int __wrap_vasprintf(char **ret, const char *format, va_list args)
+{
+	return fails() ? -1 : __real_vasprintf(ret, format, args);
+}
+
 int __wrap_asprintf(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __wrap_asprintf(char **ret, const char *format, ...)
 {
@@ -64,9 +73,24 @@ int __wrap_asprintf(char **ret, const char *format, ...)
 	if (fails())
 		return -1;
 	va_start(args, format);
-	n = vasprintf(ret, format, args);
+	n = __real_vasprintf(ret, format, args);
 	va_end(args);
 	return n;
+}
+
+void *fault_malloc_malloc(size_t bytes)
+{
+	return __wrap_malloc(bytes);
+}
+
+void *fault_malloc_realloc(void *old, size_t bytes)
+{
+	return __wrap_realloc(old, bytes);
+}
+
+void fault_malloc_everywhere(void)
+{
+	is_everywhere = true;
 }
 
 void fault_malloc_install(void)

@@ -199,8 +199,7 @@ void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint3
 	add_dispatches(frames, number, 1, seq, n, calls);
 }
 
-static void add_counters(
-	struct frames *frames, uint64_t time_ns, uint32_t queue, va_list pairs)
+static void add_counters(struct frames *frames, uint64_t time_ns, uint32_t queue, va_list pairs)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Counters counters = RTL__COUNTERS__INIT;

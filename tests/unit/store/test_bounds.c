@@ -262,7 +262,8 @@ static void send_recordings(struct harness *h, uint64_t first, uint32_t n)
 	harness_send(h, &f);
 }
 
-/* What comes again with each connection is no further interval; one too many ends the connection. */
+/* What comes again with each connection is no further interval; one too many ends the connection.
+ */
 static void recordings_beyond_their_number(void **state)
 {
 	struct harness *h = *state;

@@ -74,7 +74,7 @@ static void fill_columns(struct columns *c, uint64_t number)
 
 static void add_markers(struct frames *f, uint64_t number)
 {
-	ProtobufCBinaryData text = {10, (uint8_t *)(uintptr_t)"loss=1.5 x"}, texts[EVENTS];
+	ProtobufCBinaryData text = {10, (uint8_t *)(uintptr_t) "loss=1.5 x"}, texts[EVENTS];
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Markers m = RTL__MARKERS__INIT;
 	struct columns c;
@@ -318,7 +318,8 @@ static void check_truth(struct harness *h)
 		"start < 0 OR \"end\" < start OR sequenceId < 0",
 		"SELECT count(*) FROM rocpd_op o LEFT JOIN rtl_kernel k ON k.id = o.description_id "
 		"WHERE k.id IS NULL",
-		"SELECT count(*) FROM rtl_host_call WHERE NOT json_valid(coalesce(arguments, '{}')) OR end_ns < "
+		"SELECT count(*) FROM rtl_host_call WHERE NOT json_valid(coalesce(arguments, "
+		"'{}')) OR end_ns < "
 		"start_ns OR start_ns < 0 OR correlation_id < 1",
 		"SELECT count(*) FROM rtl_call_base WHERE id >> 40 <> process_id",
 		"SELECT count(*) FROM rtl_copy WHERE end_ns < start_ns OR bytes < 0",

@@ -14,10 +14,11 @@
 #include "proto/clock.h"
 #include "tests/unit/store/harness.h"
 
-#define SECOND 1000000000ull
+#define SECOND	  1000000000ull
 #define INTERVALS "SELECT count(*) FROM rtl_loss_interval WHERE reason = 'dropped_recorder_full'"
 
-/* ---- the intervals themselves ----------------------------------------------------------------- */
+/* ---- the intervals themselves -----------------------------------------------------------------
+ */
 
 struct world {
 	struct harness *h;
@@ -80,10 +81,11 @@ static void what_adjoins_is_one_interval(void **state)
 	assert_int_equal(number(&w, INTERVALS), 1);
 	note(&w, 10, 20, 21);
 	save(&w);
-	assert_string_equal(harness_text(w.h->path,
-				    "SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, "
-				    "from_ns / 1000000000, to_ns / 1000000000, first_seq, last_seq)) "
-				    "FROM rtl_loss_interval"),
+	assert_string_equal(
+		harness_text(w.h->path,
+			"SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, "
+			"from_ns / 1000000000, to_ns / 1000000000, first_seq, last_seq)) "
+			"FROM rtl_loss_interval"),
 		"4 9 10-13 10-13,4 1 20-21 20-21");
 	assert_string_equal(
 		harness_text(w.h->path, "SELECT printf('%d %d-%d', count, from_ns / 1000000000, "
@@ -108,8 +110,10 @@ static void too_many_become_few_and_lose_nothing(void **state)
 	assert_int_equal(number(&w, INTERVALS), LOSS_INTERVALS_MAX);
 	assert_int_equal(number(&w, "SELECT sum(count) FROM rtl_loss_interval"), 5050);
 	assert_int_equal(number(&w, "SELECT count FROM rtl_loss"), 5050);
-	assert_int_equal(number(&w, "SELECT min(from_ns) / 1000000000 FROM rtl_loss_interval"), 100);
-	assert_int_equal(number(&w, "SELECT max(to_ns) / 1000000000 FROM rtl_loss_interval"), 10010);
+	assert_int_equal(
+		number(&w, "SELECT min(from_ns) / 1000000000 FROM rtl_loss_interval"), 100);
+	assert_int_equal(
+		number(&w, "SELECT max(to_ns) / 1000000000 FROM rtl_loss_interval"), 10010);
 	/* In order, and none within another. */
 	assert_int_equal(number(&w, "SELECT count(*) FROM rtl_loss_interval_base a JOIN "
 				    "rtl_loss_interval_base b ON b.number = a.number + 1 "
@@ -137,7 +141,8 @@ static void what_was_saved_is_read_back(void **state)
 	close_world(&w);
 }
 
-/* ---- through the store -------------------------------------------------------------------------- */
+/* ---- through the store --------------------------------------------------------------------------
+ */
 
 /* Counters of queue 0 that were read @ago_s seconds ago. */
 static void send_counters(
@@ -171,8 +176,7 @@ static void increments_lie_between_two_readings(void **state)
 		"1000000000, count, first_seq, last_seq, rank, gpuId, queueId)) "
 		"FROM rtl_loss_interval",
 		(unsigned long long)now_ns);
-	assert_string_equal(
-		harness_text(h->path, sql), "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
+	assert_string_equal(harness_text(h->path, sql), "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
 	/* A new collector goes on where this one was. */
 	store_free(h->store);
 	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
@@ -201,18 +205,18 @@ static void losses_of_before_are_kept(void **state)
 	send_counters(h, clock_boottime_ns(), 0, 100, 7);
 	store_free(h->store);
 	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_exec(db,
-			"DROP VIEW rtl_loss_interval; DROP TABLE rtl_loss_interval_base; "
-			"ALTER TABLE rtl_process DROP COLUMN counted_ns; "
-			"ALTER TABLE rtl_process DROP COLUMN end_ns; "
-			"ALTER TABLE rtl_queue DROP COLUMN last_shape; "
-			"ALTER TABLE rtl_queue DROP COLUMN last_seq; "
-			"ALTER TABLE rtl_outstanding DROP COLUMN correlation_id; "
-			"DROP TABLE rtl_in_flight; "
-			"INSERT INTO rtl_loss SELECT id, 'untimed_early', 3, 5, 6 FROM rtl_process; "
-			"PRAGMA user_version = 8",
-			NULL, NULL, NULL),
+	assert_int_equal(sqlite3_exec(db,
+				 "DROP VIEW rtl_loss_interval; DROP TABLE rtl_loss_interval_base; "
+				 "ALTER TABLE rtl_process DROP COLUMN counted_ns; "
+				 "ALTER TABLE rtl_process DROP COLUMN end_ns; "
+				 "ALTER TABLE rtl_queue DROP COLUMN last_shape; "
+				 "ALTER TABLE rtl_queue DROP COLUMN last_seq; "
+				 "ALTER TABLE rtl_outstanding DROP COLUMN correlation_id; "
+				 "DROP TABLE rtl_in_flight; "
+				 "INSERT INTO rtl_loss SELECT id, 'untimed_early', 3, 5, 6 FROM "
+				 "rtl_process; "
+				 "PRAGMA user_version = 8",
+				 NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
@@ -223,9 +227,10 @@ static void losses_of_before_are_kept(void **state)
 	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
 						 "'dropped_recorder_full'"),
 		8);
-	assert_string_equal(harness_text(h->path, "SELECT count || ' ' || from_ns || ' ' || "
-						  "coalesce(queueId, 'none') FROM rtl_loss_interval "
-						  "WHERE reason = 'untimed_early'"),
+	assert_string_equal(
+		harness_text(h->path, "SELECT count || ' ' || from_ns || ' ' || "
+				      "coalesce(queueId, 'none') FROM rtl_loss_interval "
+				      "WHERE reason = 'untimed_early'"),
 		"3 5 none");
 }
 

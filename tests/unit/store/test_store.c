@@ -105,9 +105,8 @@ static void dispatches_name_their_calls(void **state)
 	peer_add_called(&f, 1, 0, 8, &calls);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(ifnull(call, '') || '.' || "
-				      "ifnull(node, '')) FROM rtl_dispatch"),
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(ifnull(call, '') || '.' || "
+						  "ifnull(node, '')) FROM rtl_dispatch"),
 		".,8.0,8.1,9.5,9.6,9.7,9.,.");
 	assert_int_equal(
 		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE "
@@ -506,7 +505,8 @@ static void few_anchors_are_kept(void **state)
 	assert_in_range(
 		harness_number(h->path, "SELECT count(*) FROM rtl_clock WHERE gpuId = 3"), 8, 20);
 	assert_int_equal(
-		harness_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3"), 301);
+		harness_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3"),
+		301);
 }
 
 static void busy_is_a_union(void **state)

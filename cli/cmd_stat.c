@@ -9,6 +9,7 @@
 #include "cli/opts.h"
 #include "cli/render.h"
 #include "cli/say.h"
+#include "cli/stat_outstanding.h"
 #include "cli/stat_screen.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -25,7 +26,8 @@ struct stat_options {
 	const char *socket, *session;
 	uint64_t count; /* 0: until it is stopped */
 	uint64_t interval_ns;
-	bool is_json, is_batch;
+	bool is_json, is_batch, is_outstanding;
+	bool has_times; /* -n or -i */
 };
 
 static const struct argp_option options[] = {
@@ -33,6 +35,7 @@ static const struct argp_option options[] = {
 	{"interval", 'i', "SECONDS", 0, "so far apart (2)", 0},
 	{"batch", 'b', NULL, 0, "print the table each time, for pipes and logs", 0},
 	{"json", 'j', NULL, 0, "one JSON document a line each time", 0},
+	{"outstanding", 'o', NULL, 0, "once: what each rank waits in, and who is the odd one out", 0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
 };
@@ -42,10 +45,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct stat_options *o = state->input;
 
 	switch (key) {
+	case 'o':
+		o->is_outstanding = true;
+		return 0;
 	case 'n':
+		o->has_times = true;
 		o->count = opts_u64("count", arg, 1, UINT32_MAX);
 		return 0;
 	case 'i':
+		o->has_times = true;
 		o->interval_ns =
 			opts_seconds("interval", arg, STAT_INTERVAL_NS_MIN, STAT_INTERVAL_NS_MAX);
 		return 0;
@@ -63,6 +71,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			opts_error("one SESSION at a time");
 		o->session = arg;
 		return 0;
+	case ARGP_KEY_END:
+		if (o->is_outstanding && (o->has_times || o->is_batch))
+			opts_error("--outstanding is shown once; it goes with --json and --socket");
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -72,7 +84,8 @@ static const struct argp parser = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. Without a "
-	"terminal -b is meant. Exit status: 0; 1: no collector answers, or none knows SESSION.",
+	"terminal -b is meant. --outstanding has the collectors look at what is in flight, and "
+	"shows it as rtl outstanding does. Exit status: 0; 1: no collector answers, or none knows SESSION.",
 	NULL, NULL, NULL};
 
 static int report_absence(const struct sample *sample)
@@ -296,6 +309,8 @@ int cmd_stat(int argc, char **argv)
 	struct stat_options o = {.interval_ns = 2 * SECOND_NS};
 
 	opts_parse(&parser, argc, argv, 0, &o);
+	if (o.is_outstanding)
+		return stat_outstanding(o.socket, o.session, o.is_json);
 	if (o.is_json || o.is_batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		return loop_batch(&o);
 	return show_screen(&o);

@@ -104,6 +104,11 @@ const char *query_path(const struct query *query)
 	return query->path;
 }
 
+int64_t query_schema(const struct query *query)
+{
+	return query->schema;
+}
+
 uint64_t query_file_bytes(const struct query *query)
 {
 	return query->bytes;

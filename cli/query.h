@@ -35,6 +35,8 @@ const char *query_error(const struct query *query);
 __attribute__((format(printf, 2, 3))) int query_damaged(
 	struct query *query, const char *format, ...);
 const char *query_path(const struct query *query);
+/* Of the file: SCHEMA_VERSION, or less. */
+int64_t query_schema(const struct query *query);
 /* The collector writes it, or did when it ended: there is a write-ahead log. */
 bool query_is_live(const struct query *query);
 

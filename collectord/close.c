@@ -58,6 +58,8 @@ static int end_process(struct store_database *database, struct store_process *p,
 		r = drain_process(writer, p->process, memfd, how == STORE_ENDED_DETACHED);
 	else
 		end_unread(p);
+	if (r == 0 && p->process->is_drained)
+		r = in_flight_forget(writer, p->process->id);
 	/* Rows first: a full disk is to be met before anything says that they are there. */
 	if (r == 0)
 		r = feed_flush(writer->feed);
@@ -78,6 +80,7 @@ static void announce_end(struct store_process *p)
 	intern_forget_process(&p->session->database->writer->intern, p->process->id);
 	p->process = process_free(p->process);
 	free(TAKE(p->hello));
+	in_flight_done(&p->in_flight);
 }
 
 int close_process(struct store *store, struct store_database *database, struct command *command)

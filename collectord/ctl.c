@@ -496,7 +496,7 @@ static void answer_flush(struct peer *peer)
 
 	if (wait) {
 		wait->ticket = (struct flush_ticket){.done = on_flushed, .data = wait};
-		if (store_flush(peer->server->store, &wait->ticket) == 0)
+		if (store_look(peer->server->store, &wait->ticket) == 0)
 			return;
 		wait_free(wait);
 	}

@@ -9,8 +9,7 @@
 #include "collectord/drain_events.h"
 #include "collectord/hash.h"
 #include "collectord/ingest.h"
-#include "collectord/recorder_reader.h"
-#include "collectord/recording.h"
+#include "collectord/recorder_books.h"
 #include "proto/checksum.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -54,23 +53,6 @@ static void drain_done(struct drain *drain)
 
 /* ---- slots, as they were at one moment -------------------------------------------------- */
 
-static int get_region(const struct drain *drain, const struct recorder_region *region,
-	uint64_t count, void *ret_array)
-{
-	void *array = calloc(count ? count : 1, region->stride);
-	int r;
-
-	if (!array)
-		return -ENOMEM;
-	r = recorder_reader_get(&drain->reader, region, 0, count, array);
-	if (r < 0) {
-		free(array);
-		return r;
-	}
-	*(void **)ret_array = array;
-	return 0;
-}
-
 static int note_flights(struct drain *drain)
 {
 	for (uint64_t i = 0; drain->is_alive && i < drain->slot_count; i++) {
@@ -100,52 +82,23 @@ static int get_slots(struct drain *drain)
 
 	drain->queue_count = h->queues_used;
 	drain->slot_count = h->slots_used;
-	r = get_region(drain, &h->slots, drain->slot_count, &drain->slots);
+	r = recorder_books_read(&drain->reader, &h->slots, drain->slot_count, &drain->slots);
 	if (r == 0)
-		r = get_region(drain, &h->queues, drain->queue_count, &drain->queues);
+		r = recorder_books_read(
+			&drain->reader, &h->queues, drain->queue_count, &drain->queues);
 	return r < 0 ? r : note_flights(drain);
 }
 
 /* ---- definitions and anchors ------------------------------------------------------------- */
 
-static int take_define_log(struct drain *drain, const uint8_t *log, uint64_t bytes)
-{
-	struct process *process = drain->process;
-	uint64_t at = 0;
-	Rtl__Frame *frame;
-	int r;
-
-	while (bytes - at > FRAME_PREFIX_BYTES) {
-		uint32_t length = frame_get_length(log + at);
-
-		at += FRAME_PREFIX_BYTES;
-		if (length == 0 || length > FRAME_BYTES_MAX || length > bytes - at)
-			break;
-		if (msg_unpack(drain->writer->arena, log + at, length, &frame) < 0 ||
-			frame->body_case != RTL__FRAME__BODY_DEFINES)
-			break;
-		r = defines_take(&process->defines, frame->defines, process->gpus);
-		if (r == 0)
-			r = recording_take(drain->writer, process, frame->defines);
-		if (r == -EBADMSG)
-			break;
-		if (r < 0)
-			return r;
-		at += length;
-	}
-	if (at != bytes)
-		process->ledger.loss[LEDGER_CORRUPT_DEFINES] = 1;
-	return 0;
-}
-
 static int take_defines(struct drain *drain)
 {
-	const struct recorder_header *h = &drain->reader.header;
-	uint64_t bytes = h->define_bytes;
-	CLEANUP(free_p) uint8_t *log = NULL;
-	int r = get_region(drain, &h->defines, bytes, &log);
+	int r = recorder_books_defines(drain->writer, drain->process, &drain->reader);
 
-	return r < 0 ? r : take_define_log(drain, log, bytes);
+	if (r != -EBADMSG)
+		return r;
+	drain->process->ledger.loss[LEDGER_CORRUPT_DEFINES] = 1;
+	return 0;
 }
 
 static int take_anchors_of(struct drain *drain, unsigned gpu)
@@ -338,6 +291,15 @@ static int find_books(struct drain *drain, const struct recorder_slot *slot, uns
 	return 0;
 }
 
+/* The host call of a slot; 0: none, or its counter or the slot is torn. */
+static uint64_t call_of(const struct drain *drain, const struct recorder_slot *slot)
+{
+	uint64_t call = recorder_call_id(
+		slot->call, drain->reader.header.process[RTL_P_calls_begun]);
+
+	return call <= PROCESS_CALL_MAX ? call : 0;
+}
+
 static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 {
 	struct process *process = drain->process;
@@ -349,8 +311,7 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 		.submit_ns = slot->submit_ns,
 		.tid = slot->tid,
 		.marker = slot->marker,
-		.call = recorder_call_id(
-			slot->call, drain->reader.header.process[RTL_P_calls_begun]),
+		.call = call_of(drain, slot),
 		.node = slot->node,
 		.untimed = slot->untimed,
 	};
@@ -363,9 +324,6 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 	};
 	int r;
 
-	if (row.call > PROCESS_CALL_MAX)
-		row.call =
-			0; /* the counter is torn or the slot is: no link rather than a wrong one */
 	if (!row.untimed && slot->end_tick < slot->start_tick)
 		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
 	for (int i = 0; i < 3; i++) {
@@ -409,6 +367,7 @@ static int store_outstanding(struct drain *drain, const struct recorder_slot *sl
 		put, 6, slot->submit_ns && slot->submit_ns <= INT64_MAX, (int64_t)slot->submit_ns);
 	database_bind_optional(put, 7, slot->tid, slot->tid);
 	database_bind_optional(put, 8, slot->marker, (int64_t)slot->marker);
+	database_bind_optional(put, 9, call_of(drain, slot) > 0, (int64_t)call_of(drain, slot));
 	r = database_run(put);
 	if (r < 0)
 		return r;
@@ -460,31 +419,10 @@ static int take_slots(struct drain *drain)
 	return r;
 }
 
-/* ---- counters ------------------------------------------------------------------------------ */
-
 static int take_counters(struct drain *drain)
 {
-	struct process *process = drain->process;
-	uint64_t value[(int)RTL_P_COUNT > (int)RTL_Q_COUNT ? RTL_P_COUNT : RTL_Q_COUNT];
-	int r = 0;
-
-	ledger_begin_reading(&process->ledger, clock_boottime_ns(), clock_boottime_ns());
-	for (unsigned i = 0; i < RTL_P_COUNT; i++)
-		value[i] = drain->reader.header.process[i];
-	r = ledger_take_process(&process->ledger, value, RTL_P_COUNT);
-	for (uint32_t q = 0; r == 0 && q < drain->queue_count; q++) {
-		const struct recorder_queue *queue = &drain->queues[q];
-		bool has_gpu = queue->gpu < process->gpus;
-
-		for (unsigned i = 0; i < RTL_Q_PRODUCER_COUNT; i++)
-			value[i] = queue->producer[i];
-		for (unsigned i = RTL_Q_HARVESTER_FIRST; i < RTL_Q_COUNT; i++)
-			value[i] = queue->harvester[i - RTL_Q_HARVESTER_FIRST];
-		if (queue->in_use || value[RTL_Q_dispatched])
-			r = ledger_take_queue(&process->ledger, q, has_gpu,
-				has_gpu ? process->gpu_id[queue->gpu] : 0, value, RTL_Q_COUNT);
-	}
-	return r;
+	return recorder_books_counters(drain->process, &drain->reader, drain->queues,
+		drain->queue_count, clock_boottime_ns());
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

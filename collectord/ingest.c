@@ -73,8 +73,11 @@ static void count_row(struct ledger_queue *books, const struct feed *feed, uint3
 		return;
 	}
 	books->busy_ns += (uint64_t)duration;
-	if ((uint64_t)(start + duration) > books->last_end_ns)
-		books->last_end_ns = (uint64_t)(start + duration);
+	if ((uint64_t)(start + duration) < books->last_end_ns)
+		return;
+	books->last_end_ns = (uint64_t)(start + duration);
+	books->last_shape = feed->column[FEED_SHAPE][row];
+	books->last_seq = seq;
 }
 
 void ingest_put_dispatch(

@@ -2,6 +2,7 @@
 #include "collectord/instance.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,15 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 	ask_exit_status(instance);
 }
 
+/* The store has a descriptor of its own. Without one it only cannot say who hangs. */
+static void show_recorder(const struct instance *instance)
+{
+	int memfd = instance->memfd < 0 ? -1 : fcntl(instance->memfd, F_DUPFD_CLOEXEC, 3);
+
+	if (memfd >= 0)
+		(void)store_process_watch(instance->store, memfd);
+}
+
 static int watch(struct instance *instance, struct event_base *base)
 {
 	instance->exit_timer = evtimer_new(base, on_exit_timer, instance);
@@ -189,6 +199,7 @@ int instance_new(struct session *session, const struct instance_identity *identi
 	instance->next = session->instances;
 	session->instances = instance;
 	kept_put(instance);
+	show_recorder(instance);
 	*ret = instance;
 	return 0;
 }
@@ -237,6 +248,7 @@ int instance_adopt(struct instance *instance, int memfd, const uint8_t *hello, s
 		return r;
 	instance->memfd = memfd;
 	kept_put(instance);
+	show_recorder(instance);
 	instance->state = INSTANCE_OPENING;
 	instance->opens_pending = 1;
 	return 0;

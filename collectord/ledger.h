@@ -62,6 +62,8 @@ struct ledger_queue {
 			      */
 	uint64_t busy_ns;
 	uint64_t last_end_ns;
+	int64_t last_shape; /* of the row that ended then; 0: none */
+	uint64_t last_seq;
 	uint64_t next_seq; /* highest number seen + 1 */
 	/* As saved before this life of the collector: counters there may be older. */
 	uint64_t dispatched_before;

@@ -116,6 +116,7 @@ int store_process_open(struct store_session *session, uint8_t *hello, size_t byt
 		return -ENOMEM;
 	process->session = session;
 	process->owner = owner;
+	process->in_flight.memfd = -1;
 	command = command_new(COMMAND_PROCESS_OPEN, session, process);
 	if (!command) {
 		free(process);
@@ -163,6 +164,19 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	return is_full;
 }
 
+int store_process_watch(struct store_process *process, int memfd)
+{
+	struct command *command = command_new(COMMAND_PROCESS_WATCH, process->session, process);
+
+	if (!command) {
+		if (memfd >= 0)
+			close(memfd);
+		return -ENOMEM;
+	}
+	command->memfd = memfd;
+	return store_post(process->session->store, command);
+}
+
 int store_process_end(
 	struct store_process *process, int memfd, enum store_ended how, int exit_status)
 {
@@ -192,6 +206,7 @@ int store_process_left(struct store_session *session, uint64_t process_id, enum 
 	}
 	process->session = session;
 	process->owner = owner;
+	process->in_flight.memfd = -1;
 	command->process_id = process_id;
 	command->how = how;
 	command->exit_status = exit_status;

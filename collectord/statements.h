@@ -54,19 +54,26 @@
 			    "WHERE session_id = ?1 AND ended IS NULL")                             \
 	X(PROCESS_COUNT, "SELECT count(*) FROM rtl_process WHERE session_id = ?1")                 \
 	X(OUTSTANDING_PUT, "INSERT INTO rtl_outstanding (process_id, gpuId, queueId, "             \
-			   "sequenceId, description_id, submit_ns, tid, roctxId) "                 \
-			   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                              \
+			   "sequenceId, description_id, submit_ns, tid, roctxId, "                 \
+			   "correlation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")          \
+	X(IN_FLIGHT_PUT, "INSERT OR REPLACE INTO rtl_in_flight (process_id, queueId, sequenceId, " \
+			 "gpuId, description_id, submit_ns, tid, roctxId, correlation_id, behind, " \
+			 "taken_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")        \
+	X(IN_FLIGHT_DROP, "DELETE FROM rtl_in_flight WHERE process_id = ?1")                       \
 	X(QUEUE_ALL, "SELECT queueId, gpuId, dispatched, skipped, stored, untimed, outstanding, "  \
-		     "dropped, torn, busy_ns, last_end_ns FROM rtl_queue WHERE process_id = ?1")   \
+		     "dropped, torn, busy_ns, last_end_ns, last_shape, last_seq "                  \
+		     "FROM rtl_queue WHERE process_id = ?1")                                       \
 	X(QUEUE_PUT, "INSERT INTO rtl_queue (process_id, queueId, gpuId, dispatched, skipped, "    \
-		     "stored, untimed, outstanding, dropped, torn, busy_ns, last_end_ns) "         \
-		     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "                 \
+		     "stored, untimed, outstanding, dropped, torn, busy_ns, last_end_ns, "         \
+		     "last_shape, last_seq) "                                                      \
+		     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "       \
 		     "ON CONFLICT DO UPDATE SET gpuId = excluded.gpuId, "                          \
 		     "dispatched = excluded.dispatched, skipped = excluded.skipped, "              \
 		     "stored = excluded.stored, untimed = excluded.untimed, "                      \
 		     "outstanding = excluded.outstanding, dropped = excluded.dropped, "            \
 		     "torn = excluded.torn, busy_ns = excluded.busy_ns, "                          \
-		     "last_end_ns = excluded.last_end_ns")                                         \
+		     "last_end_ns = excluded.last_end_ns, last_shape = excluded.last_shape, "      \
+		     "last_seq = excluded.last_seq")                                               \
 	X(COUNTER_ALL, "SELECT queueId, name, value FROM rtl_counter_base WHERE process_id = ?1")  \
 	X(COUNTER_PUT, "INSERT INTO rtl_counter_base (process_id, queueId, name, value) "          \
 		       "VALUES (?1, ?2, ?3, ?4) "                                                  \

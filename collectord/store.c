@@ -22,6 +22,7 @@ static void free_process(struct store_process *p)
 {
 	process_free(p->process);
 	free(p->hello);
+	in_flight_done(&p->in_flight);
 	free(p);
 }
 
@@ -200,8 +201,11 @@ static void run_batch(struct store *store, struct command_list *batch)
 	struct command *command;
 
 	while ((command = command_list_take(batch))) {
-		if (command->kind == COMMAND_FLUSH) {
+		if (command->kind == COMMAND_FLUSH || command->kind == COMMAND_LOOK) {
 			work_off(store);
+			for (struct store_database *d = store->databases;
+				d && command->kind == COMMAND_LOOK; d = d->next)
+				work_look(store, d, true);
 			answer_flushed(store, command->owner, commit_all(store));
 			command_free(command);
 			continue;
@@ -229,6 +233,8 @@ static uint64_t next_time(const struct store *store)
 			at_ns = d->writer->began_ns + COMMIT_MS_MAX * 1000000ull;
 		else
 			at_ns = held_next_ns(d);
+		if (work_next_look(store, d) < at_ns)
+			at_ns = work_next_look(store, d);
 		if (at_ns < next_ns)
 			next_ns = at_ns;
 	}
@@ -451,6 +457,15 @@ int store_answer_fd(const struct store *store)
 int store_flush(struct store *store, void *owner)
 {
 	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
+
+	if (command)
+		command->owner = owner;
+	return store_post(store, command);
+}
+
+int store_look(struct store *store, void *owner)
+{
+	struct command *command = command_new(COMMAND_LOOK, NULL, NULL);
 
 	if (command)
 		command->owner = owner;

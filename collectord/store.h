@@ -61,6 +61,9 @@ int store_answer_fd(const struct store *store);
 /* Commit all that was queued before; then one FLUSHED answer with @owner. -ENOMEM. */
 int store_flush(struct store *store, void *owner);
 
+/* The same, and rtl_in_flight has what the processes have in flight now. -ENOMEM. */
+int store_look(struct store *store, void *owner);
+
 /*
  * Look for sessions that an earlier life of the collector left open: in the file @path, or in
  * what the index names (NULL). Reads only, but for a file whose end was decided and which is
@@ -143,6 +146,12 @@ int store_process_open(struct store_session *session, uint8_t *hello, size_t byt
  * -ENOMEM.
  */
 int store_process_reopen(struct store_process *process);
+
+/*
+ * It lives, and this is its recorder: what it has in flight can be seen (rtl_in_flight). Takes
+ * ownership of @memfd, always; checked as for store_process_end(). -ENOMEM.
+ */
+int store_process_watch(struct store_process *process, int memfd);
 
 /*
  * Whole frames as received after the Hello, each with its length prefix, one after the other;

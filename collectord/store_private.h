@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectord/in_flight.h"
 #include "collectord/index.h"
 #include "collectord/process.h"
 #include "collectord/store.h"
@@ -23,6 +24,9 @@
 /* After a failed commit: doubling. */
 #define STORE_RETRY_NS_MIN 10000000u
 #define STORE_RETRY_NS_MAX 1000000000u
+/* So often what hangs is looked for, and somebody who asks is shown it anew. */
+#define STORE_LOOK_NS	   1000000000u
+#define STORE_LOOK_ASKED_NS 50000000u
 /* A full disk is looked at so often. */
 #define STORE_ROOM_TRY_NS  250000000u
 /* The sums of a whole session are read again so often at most. */
@@ -39,8 +43,10 @@ enum command_kind {
 	COMMAND_PROCESS_FRAMES,
 	COMMAND_PROCESS_END,
 	COMMAND_PROCESS_LEFT,
+	COMMAND_PROCESS_WATCH,
 	COMMAND_RECOVER,
 	COMMAND_FLUSH,
+	COMMAND_LOOK, /* what is in flight, then as FLUSH */
 };
 
 /* Made by the loop, then the store's. */
@@ -88,6 +94,7 @@ struct store_process {
 	bool is_over;		 /* its last answer was given */
 	bool is_bad;		 /* throws frames away until it is reopened */
 	bool is_touched;	 /* by the open transaction */
+	struct in_flight in_flight;
 	int given_up;		 /* -errno: what is not stored of it is counted as dropped */
 	uint64_t committed;
 	uint8_t *hello; /* while it is open: for a file that takes the place of a damaged one */
@@ -140,6 +147,7 @@ struct store_database { /* store */
 	unsigned finishing;	   /* commands under way when the disk was full: with the reserve */
 	uint64_t retry_ns;	   /* the next pause */
 	uint64_t not_before_ns;	   /* CLOCK_MONOTONIC; 0: at once */
+	uint64_t looked_ns;	   /* CLOCK_MONOTONIC: at what is in flight */
 };
 
 struct store {
@@ -238,6 +246,13 @@ int renew_database(struct store *store, struct store_database *database);
 /* work.c */
 /* Commits what is open; on failure everything taken is to be done again. */
 int work_commit(struct store *store, struct store_database *database);
+/*
+ * Looks at what is in flight, if it is time for that or somebody asks. What it finds is committed
+ * with the next transaction.
+ */
+void work_look(struct store *store, struct store_database *database, bool is_asked);
+/* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
+uint64_t work_next_look(const struct store *store, const struct store_database *database);
 /* Does what can be done now. @is_last: do not wait for anybody. */
 void work_database(struct store *store, struct store_database *database, bool is_last);
 

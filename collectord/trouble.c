@@ -23,6 +23,7 @@ static void reload_process(struct store_process *p)
 	struct store_database *database = p->session->database;
 
 	p->is_touched = false;
+	p->in_flight.may_have_rows = true; /* what the lost transaction did to them is not known */
 	fail_reload(database, process_reload(p->process, database->writer));
 }
 

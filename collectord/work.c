@@ -203,6 +203,13 @@ static int reopen_process(
 	return 0;
 }
 
+static int watch_process(struct command *command)
+{
+	in_flight_init(&command->process->in_flight, command->memfd);
+	command->memfd = -1;
+	return 0;
+}
+
 static int put_command(struct store_database *database, const struct command *command)
 {
 	sqlite3_stmt *put = database->writer->statements.at[ST_SESSION_COMMAND];
@@ -244,6 +251,8 @@ static int step(
 		return close_process(store, database, command);
 	case COMMAND_PROCESS_LEFT:
 		return recover_end_process(store, database, command);
+	case COMMAND_PROCESS_WATCH:
+		return watch_process(command);
 	case COMMAND_SESSION_COMMAND:
 		return put_command(database, command);
 	case COMMAND_SESSION_CONTROLS:
@@ -314,6 +323,55 @@ static void stop_at(struct store *store, struct store_database *database, int er
 	command_list_prepend(&database->todo, &again);
 }
 
+/* ---- what is in flight --------------------------------------------------------------------- */
+
+static bool is_watched(const struct store_process *p)
+{
+	return p->process && p->in_flight.memfd >= 0 && !p->is_over && !p->given_up;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+uint64_t work_next_look(const struct store *store, const struct store_database *database)
+{
+	/* A disk that is full has no room for what is only of the moment. */
+	if (database->trouble || database->must_reload || database->must_renew)
+		return UINT64_MAX;
+	for (const struct store_session *s = store->sessions; s; s = s->next)
+		for (const struct store_process *p = s->processes; p && s->database == database;
+			p = p->next)
+			if (is_watched(p))
+				return later(database->looked_ns + STORE_LOOK_NS,
+					database->not_before_ns);
+	return UINT64_MAX;
+}
+
+void work_look(struct store *store, struct store_database *database, bool is_asked)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t next_ns = work_next_look(store, database);
+	int r = 0;
+
+	if (is_asked && next_ns != UINT64_MAX)
+		next_ns = database->looked_ns + STORE_LOOK_ASKED_NS;
+	if (now_ns < next_ns)
+		return;
+	database->looked_ns = now_ns;
+	for (struct store_session *s = store->sessions; s && r >= 0; s = s->next)
+		for (struct store_process *p = s->processes;
+			p && r >= 0 && s->database == database; p = p->next) {
+			r = is_watched(p) ? in_flight_look(&p->in_flight, database->writer,
+						    p->process, is_asked)
+					  : 0;
+			p->is_touched |= r > 0;
+		}
+	if (r < 0)
+		trouble_fail(store, database, r);
+}
+
 void work_database(struct store *store, struct store_database *database, bool is_last)
 {
 	uint64_t began_ns = clock_monotonic_ns();
@@ -357,6 +415,8 @@ void work_database(struct store *store, struct store_database *database, bool is
 		if (!is_last && clock_monotonic_ns() - began_ns >= WORK_TURN_NS)
 			break;
 	}
+	if (!is_last)
+		work_look(store, database, false);
 	if (commit_is_due(database->writer))
 		(void)work_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)

@@ -66,6 +66,8 @@
  * KiB of the define log. What came later is counted (recordings_left_out). As many intervals are
  * rows of a process: a peer that sends more could fill the disk with them, and is closed. */
 #define RECORDINGS_MAX	    16384u
+/* Rows of what a queue has in flight: the oldest ones are who wait, the rest wait for them. */
+#define IN_FLIGHT_ROWS_MAX  16u
 /* When dispatches were lost, per queue and reason: so many intervals, then the closest two become
  * one. With all reasons of 1024 queues 5 MiB, where one that loses at all loses in a few. */
 #define LOSS_INTERVALS_MAX  8u

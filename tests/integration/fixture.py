@@ -6,6 +6,7 @@ clean    2 ranks on 2 GPUs, everything timed, complete
 lossy    rank 1 drops, an untimed dispatch, one outstanding, a process that dispatched nothing
 hostile  names with escapes, quotes, formulas, bytes that are no UTF-8
 live     as clean, but the session is open
+hung     8 ranks that were killed: rank 3 was not in the all-reduce that the others waited in
 shared   2 processes on one GPU, overlapping and out of order
 uneven   rank 1 with few kernels, rank 2 with less, rank 3 slow, 4 and 5 absent, 6 idle
 big N    8 GPUs of N dispatches each (for measuring by hand)
@@ -137,6 +138,36 @@ def make_live(db):
     session(db, closed=False)
     ranks(db, PLAIN)
     db.execute("UPDATE rtl_process SET ended = NULL, exit_status = NULL, drained = 0")
+
+
+def make_hung(db):
+    session(db)
+    gemm = kernel(db, "void at::native::gemm_x<float>(float*)", "_Z6gemm_x.kd")
+    ring = kernel(db, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(void*)", "ncclDevKernel_AllReduce.kd")
+    op = text(db, "ncclAllReduce")
+    db.execute("INSERT INTO rtl_api VALUES (?, 'count')", (op,))
+    for rank in range(8):
+        at, end = rank + 1, START + 60_000_000_000
+        process(db, at, rank, "killed", 143)
+        gpu(db, rank)
+        shape(db, at, at, rank, 0, gemm)
+        dispatch(db, at, 0, START, 1_000_000)
+        waits = rank != 3
+        queue(db, at, 0, rank, dispatched=3 if waits else 1, stored=1, outstanding=2 * waits)
+        db.execute("UPDATE rtl_queue SET last_shape = ?, last_seq = 0, last_end_ns = ?"
+                   " WHERE process_id = ?", (at, end - 12_400_000_000, at))
+        db.execute("UPDATE rtl_process SET end_ns = ? WHERE id = ?", (end, at))
+        db.execute("INSERT INTO rtl_marker_base VALUES (?, 1, NULL, 7, 'push', ?, ?, NULL)",
+                   (at, text(db, "step 1204"), START))
+        for seq in range(1203, 1206 if waits else 1204):
+            call = at << 40 | seq
+            db.execute("INSERT INTO rtl_call_base VALUES (?, ?, NULL, 7, ?, ?, ?, 0, NULL, 1, NULL,"
+                       " NULL, NULL)", (call, at, op, end - 12_400_000_000, end - 12_300_000_000))
+            db.execute("INSERT INTO rtl_collective_base VALUES (?, ?, ?, 8, ?, 1048576, 4194304,"
+                       " 'float32', 'sum', NULL, NULL, ?)", (call, 0x9e3f12ab, rank, seq, call))
+            if seq > 1203:
+                db.execute("INSERT INTO rtl_outstanding VALUES (?, ?, 0, ?, ?, ?, 7, 1, ?)",
+                           (at, rank, seq - 1203, ring, end - 12_390_000_000 + rank * 1_000_000, seq))
 
 
 def make_lossy(db):

@@ -26,7 +26,7 @@ forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/server.[ch] collecto
 	collectord/process.[ch] collectord/runner.[ch] collectord/tool.[ch] collectord/shim_peer.[ch]
 forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/ingest.[ch] \
 	collectord/feed.[ch] collectord/database.[ch] collectord/migrate.[ch] collectord/drain.[ch] \
-	collectord/ledger.[ch] collectord/intern.[ch]
+	collectord/ledger*.[ch] collectord/intern.[ch]
 forbid 'collectord/' cli/*.[ch]
 forbid 'sqlite3\.h' cli/cmd_*.c cli/run*.[ch] cli/client.[ch]
 forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]

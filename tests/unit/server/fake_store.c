@@ -106,6 +106,18 @@ int store_flush(struct store *store, void *owner)
 	return 0;
 }
 
+int store_look(struct store *store, void *owner)
+{
+	return store_flush(store, owner);
+}
+
+int store_process_watch(struct store_process *process, int memfd)
+{
+	(void)process;
+	close(memfd);
+	return 0;
+}
+
 static void answer_opened(struct store *store, struct store_session *session)
 {
 	struct store_answer *answer;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What a recorder says besides its records: definitions and counters. Of a dead process, and of one
+ * that lives: both only grow, and a definition counts once it is whole. Store thread.
+ */
+#include "collectord/process.h"
+#include "collectord/recorder_reader.h"
+
+/* -EBADMSG: the log ends in rubbish, what was before it is taken; -ENOMEM; database_errno(). */
+int recorder_books_defines(
+	struct writer *writer, struct process *process, const struct recorder_reader *reader);
+
+/* @queues: the first @count queue blocks, read from @read_ns (CLOCK_BOOTTIME) on. -ENOMEM. */
+int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
+	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns);
+
+/* @count elements of @region from the first on; the caller frees *@ret_array. -ENOMEM, -EBADMSG. */
+int recorder_books_read(const struct recorder_reader *reader, const struct recorder_region *region,
+	uint64_t count, void *ret_array);

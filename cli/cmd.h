@@ -40,3 +40,4 @@ int cmd_run(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_summary(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_tree(int argc, char **argv);

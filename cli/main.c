@@ -25,6 +25,8 @@ static const struct cmd commands[] = {
 		"collectives across ranks: bandwidth, skew, who is late and why" },
 	{ "outstanding", cmd_outstanding, "[--json|--csv] FILE|SESSION",
 		"what each rank waits in, and who is the odd one out" },
+	{ "tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] FILE|SESSION",
+		"ranges and host calls, with the GPU time of their kernels" },
 	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
 		"did all ranks do alike?" },
 	{ "query", cmd_query, "[--json|--csv] FILE|SESSION 'SQL'", "read-only SQL" },

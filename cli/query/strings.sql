@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+-- Every text.
+SELECT id, string FROM rocpd_string ORDER BY id;

@@ -9,6 +9,7 @@ shuffled the same, its dispatches stored in random order
 lost     a call and a range have no row, a dispatch has no times, another no thread
 deep     ranges 400 deep
 names    hostile and long names
+numbers  steps with numbers, and other names with them
 wide     1,000 ranks
 flood    more names than nodes
 """
@@ -136,6 +137,15 @@ def make_names(db):
     for i, name in enumerate(("\x1b[31mred;\n\u202e", "=cmd|'/C calc'!A0", "x" * 4096, "")):
         tree.range(0, i + 1, name, 0, 10)
         tree.run(0, 0, i * 10, 10 - i, i * 10, i + 1)
+    tree.store()
+
+
+def make_numbers(db):
+    tree = Tree(db, 1)
+    for i, name in enumerate(("step 1", "step 2", "ProfilerStep#3", "ProfilerStep#14 warm", "layer 1",
+                              "layer 2", "epoch 7 step 1")):
+        tree.range(0, i + 1, name, i * 100, i * 100 + 50)
+        tree.run(0, 0, i * 100, 10, i * 100, i + 1)
     tree.store()
 
 

@@ -162,6 +162,20 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $("$rtl" tree live.db) == *INCOMPLETE*ncclAllReduce* ]]
 }
 
+@test "steps are one, whatever their numbers; other names are not" {
+	fixture numbers
+	equals "$(nodes numbers.db count -- --no-kernels | sort)" "1 ProfilerStep#N warm|1
+1 ProfilerStep#N|1
+1 epoch 7 step 1|1
+1 layer 1|1
+1 layer 2|1
+1 step N|2"
+	equals "$(nodes numbers.db count -- --no-kernels --steps '^layer [0-9]' | grep 'layer')" "1 layer N|2"
+	[ "$(nodes numbers.db -- --no-kernels --each-step | wc -l)" -eq 7 ]
+	run -2 "$rtl" tree --steps '(' numbers.db
+	[ "${#lines[@]}" -eq 1 ]
+}
+
 @test "1,000 ranks" {
 	fixture wide
 	equals "$(nodes wide.db gpu_ns processes slowest_rank slowest_gpu_ns)" "1 step|10050000|1000|617|60000

@@ -99,6 +99,8 @@ static int add_pattern(const struct line *line, struct category_rules *rules, co
 	bool is_part = !strpbrk(text, "*?[");
 	int n;
 
+	if (strchr(text, '\t'))
+		return refuse(line, "a tab in the pattern");
 	if (has_open_bracket(text))
 		return refuse(line, "a [ in the pattern is not closed");
 	n = snprintf(pattern, sizeof(pattern), is_part ? "*%s*" : "%s", text);
@@ -169,4 +171,25 @@ int category_file_read(
 		snprintf(error, QUERY_ERROR_BYTES, "rules of categories: %s: cannot be read", path);
 	}
 	return r;
+}
+
+char *category_rules_text(const struct category_rules *rules)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return NULL;
+	for (size_t i = 0; i < rules->count; i++) {
+		const struct category_rule *rule = rules->at + i;
+
+		fprintf(to, "%s\t%s\t%s\n", rule->category.name, rule->category.collective,
+			rule->pattern);
+	}
+	if (fclose(to)) {
+		free(text);
+		return NULL;
+	}
+	return text;
 }

@@ -23,4 +23,6 @@ int category_file_read(
 /* Appends one. @collective: NULL or "": none. -ENOMEM. */
 int category_rules_add(struct category_rules *rules, const char *category, const char *collective,
 	const char *pattern);
+/* As RunnerHello has them; malloc'ed. NULL: no memory. */
+char *category_rules_text(const struct category_rules *rules);
 void category_rules_done(struct category_rules *rules);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cmd.h"
@@ -121,5 +122,6 @@ int cmd_run(int argc, char **argv)
 	run_launch_detect(&launch, options.command[0]);
 	r = run_recorded(&options, &launch, &collector);
 	run_collector_done(&collector);
+	free(options.categories);
 	return r;
 }

@@ -23,6 +23,7 @@ struct run_options {
 	const char *socket; /* --socket */
 	const char *mode;
 	struct choices choices;
+	char *categories; /* the rules of --categories, RTL_CATEGORIES, for RunnerHello; NULL: none */
 	bool is_private;
 	bool is_forced;
 	bool is_aside; /* trace: an existing output is moved out of the way */

@@ -82,6 +82,7 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	msg_set_bytes(&hello.has_job, &hello.job, job);
 	msg_set_bytes(&hello.has_command, &hello.command, command);
 	msg_set_bytes(&hello.has_output, &hello.output, output);
+	msg_set_bytes(&hello.has_categories, &hello.categories, options->categories);
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
 	frame.runner_hello = &hello;
 	collector->options = options;

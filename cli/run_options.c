@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/category_file.h"
 #include "cli/opts.h"
+#include "proto/cleanup.h"
+#include "proto/limits.h"
 #include "proto/mode.h"
 
 enum run_key {
@@ -12,6 +15,7 @@ enum run_key {
 	KEY_DEVICE,
 	KEY_STRICT,
 	KEY_SOCKET,
+	KEY_CATEGORIES,
 };
 
 static const struct argp_option run_option[] = {
@@ -24,13 +28,33 @@ static const struct argp_option run_option[] = {
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"socket", KEY_SOCKET, "PATH", 0, "the collector to use (default: RTL_SOCKET, the node's)",
 		0},
+	{"categories", KEY_CATEGORIES, "FILE", 0,
+		"rules that say what kind of work a kernel is, stored with the session (default: "
+		"RTL_CATEGORIES)",
+		0},
 	{"strict", KEY_STRICT, NULL, 0,
 		"no start (125) when it cannot be recorded, 3 when the record is not complete", 0},
 	{"quiet", 'q', NULL, 0, "say only what went wrong", 0},
 	{"verbose", 'v', NULL, 0, "say what is used", 0},
-	CHOICES_ARGP
-	{0},
+	CHOICES_ARGP{0},
 };
+
+/* A mistake is said now: a session with other categories than its user thinks helps nobody. */
+static void read_categories(struct run_options *options, const char *path)
+{
+	CLEANUP(category_rules_done) struct category_rules rules = {0};
+	char error[QUERY_ERROR_BYTES];
+
+	if (category_file_read(path, &rules, error))
+		opts_error("%s", error[0] ? error : "out of memory");
+	free(options->categories);
+	options->categories = category_rules_text(&rules);
+	if (!options->categories)
+		opts_error("out of memory");
+	if (strlen(options->categories) >= CATEGORIES_BYTES_MAX)
+		opts_error("%s: more than %u bytes of rules do not fit into a session", path,
+			CATEGORIES_BYTES_MAX);
+}
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
@@ -67,6 +91,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_STRICT:
 		options->is_strict = true;
 		return 0;
+	case KEY_CATEGORIES:
+		read_categories(options, value);
+		return 0;
 	case KEY_SOCKET:
 		if (!*value)
 			opts_error("--socket: the path is empty");
@@ -93,7 +120,7 @@ static const struct argp run_argp = {
 
 void run_options_parse(struct run_options *options, int argc, char **argv)
 {
-	const char *output = getenv("RTL_OUTPUT");
+	const char *output = getenv("RTL_OUTPUT"), *categories = getenv("RTL_CATEGORIES");
 
 	*options = (struct run_options){
 		.verb = argv[0],
@@ -105,6 +132,8 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 		opts_error("no command to run; rtl %s [options] [--] COMMAND", argv[0]);
 	opts_check_variables(options->mode);
 	choices_check(&options->choices);
+	if (!options->categories && categories && *categories)
+		read_categories(options, categories);
 	if (!options->output && !options->socket && output && *output)
 		options->output = output;
 	if (options->socket && (options->output || options->is_private))

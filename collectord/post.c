@@ -74,9 +74,9 @@ int store_session_command(struct store_session *session, const char *text)
 	return store_post(session->store, command);
 }
 
-int store_session_controls(struct store_session *session, const char *text)
+static int post_text(struct store_session *session, enum command_kind kind, const char *text)
 {
-	struct command *command = command_new(COMMAND_SESSION_CONTROLS, session, NULL);
+	struct command *command = command_new(kind, session, NULL);
 
 	if (!command)
 		return -ENOMEM;
@@ -86,6 +86,16 @@ int store_session_controls(struct store_session *session, const char *text)
 		return -ENOMEM;
 	}
 	return store_post(session->store, command);
+}
+
+int store_session_controls(struct store_session *session, const char *text)
+{
+	return post_text(session, COMMAND_SESSION_CONTROLS, text);
+}
+
+int store_session_categories(struct store_session *session, const char *text)
+{
+	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
 }
 
 int store_session_close(struct store_session *session, int exit_status)

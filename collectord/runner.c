@@ -11,6 +11,7 @@
 #include "collectord/peer.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
+#include "collectord/store.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 
@@ -185,8 +186,27 @@ static void welcome(struct peer *peer, struct session *session)
 		runner_send_status(runner, false, session->n_runners);
 }
 
+/* Lines of three fields between tabs, the first and the last not empty; "": none. */
+static bool are_rules(const char *text)
+{
+	while (*text) {
+		size_t line = strcspn(text, "\n"), category = strcspn(text, "\t");
+		size_t collective = category < line ? strcspn(text + category + 1, "\t") : 0;
+		size_t fields = category + 1 + collective + 1;
+
+		if (!text[line] || !category || fields >= line ||
+			memchr(text + fields, '\t', line - fields))
+			return false;
+		text += line + 1;
+	}
+	return true;
+}
+
 void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 {
+	CLEANUP(free_p)
+	char *categories =
+		msg_string(hello->has_categories, &hello->categories, CATEGORIES_BYTES_MAX);
 	CLEANUP(free_p) char *job = msg_string(hello->has_job, &hello->job, LABEL_BYTES_MAX);
 	CLEANUP(free_p)
 	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
@@ -204,7 +224,16 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		peer_refuse(peer, "RunnerHello lacks its job");
 		return;
 	}
+	if (categories && !are_rules(categories)) {
+		peer_refuse(peer, "RunnerHello has a rule of categories that is none");
+		return;
+	}
 	r = session_get(peer->server, peer->uid, job, command, &session);
+	if (r == 0 && categories && *categories) {
+		r = store_session_categories(session->store, categories);
+		if (r < 0)
+			session_check(session);
+	}
 	if (r == 0 && session->n_runners >= RUNNERS_PER_SESSION_MAX) {
 		session_check(session);
 		r = -EDQUOT;

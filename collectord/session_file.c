@@ -429,3 +429,27 @@ int session_file_put_controls(struct writer *writer, int64_t session_id, const c
 		value = NULL;
 	return value ? writer_put_meta(writer, key, value) : -ENOMEM;
 }
+
+/* The loop has looked at it: each line is three fields between tabs (runner.c). */
+int session_file_put_categories(struct writer *writer, const char *text)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_CATEGORY_PUT];
+	CLEANUP(free_p) char *copy = strdup(text);
+	char *rest = copy, *line;
+	int64_t position = 0;
+	int r = copy ? database_run(writer->statements.at[ST_CATEGORIES_DROP]) : -ENOMEM;
+
+	for (const char *at = text; *at; at++)
+		position -= *at == '\n';
+	while (r == 0 && position < 0 && (line = strsep(&rest, "\n"))) {
+		const char *category = strsep(&line, "\t"), *collective = strsep(&line, "\t");
+
+		sqlite3_bind_int64(put, 1, position++);
+		database_bind_text(put, 2, category);
+		if (collective && *collective)
+			database_bind_text(put, 3, collective);
+		database_bind_text(put, 4, line ? line : "");
+		r = database_run(put);
+	}
+	return r;
+}

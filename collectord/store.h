@@ -110,6 +110,8 @@ int store_session_open(struct store *store, const struct store_session_params *p
 
 /* What a runner that came after the session was opened knows. Copied. -ENOMEM. */
 int store_session_command(struct store_session *session, const char *command);
+/* The user's rules of categories, as RunnerHello has them, in place of those before. -ENOMEM. */
+int store_session_categories(struct store_session *session, const char *text);
 
 /*
  * Kept in the session's file while the session is open, for a later life of the collector: a few

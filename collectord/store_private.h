@@ -36,6 +36,7 @@ enum command_kind {
 	COMMAND_SESSION_OPEN,
 	COMMAND_SESSION_COMMAND,
 	COMMAND_SESSION_CONTROLS,
+	COMMAND_SESSION_CATEGORIES,
 	COMMAND_SESSION_CLOSE,
 	COMMAND_SESSION_FREE,
 	COMMAND_PROCESS_OPEN,
@@ -213,6 +214,8 @@ void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES]);
 #define SESSION_FILE_KEY_BYTES 32
 void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES]);
 int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text);
+/* The user's rules of categories, in place of those before. In the open transaction. */
+int session_file_put_categories(struct writer *writer, const char *text);
 const char *session_file_explain(int r);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 

@@ -204,7 +204,8 @@ static bool is_hopeless(
 	return c && database->retry_ns && has_waited(c, 2 * store->give_up_ns) &&
 	       (c->process ? c->process->given_up
 			   : c->kind == COMMAND_SESSION_COMMAND ||
-				       c->kind == COMMAND_SESSION_CONTROLS);
+				       c->kind == COMMAND_SESSION_CONTROLS ||
+				       c->kind == COMMAND_SESSION_CATEGORIES);
 }
 
 bool trouble_give_up(struct store *store, struct store_database *database)

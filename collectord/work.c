@@ -235,6 +235,15 @@ static int put_controls(struct store_database *database, const struct command *c
 	return r < 0 ? r : STEP_TAKEN;
 }
 
+static int put_categories(struct store_database *database, const struct command *command)
+{
+	int r = writer_begin(database->writer);
+
+	if (r == 0)
+		r = session_file_put_categories(database->writer, command->text);
+	return r < 0 ? r : STEP_TAKEN;
+}
+
 static int step(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
@@ -257,6 +266,8 @@ static int step(
 		return put_command(database, command);
 	case COMMAND_SESSION_CONTROLS:
 		return put_controls(database, command);
+	case COMMAND_SESSION_CATEGORIES:
+		return put_categories(database, command);
 	case COMMAND_SESSION_CLOSE:
 		return close_session(store, database, command, is_last);
 	default:

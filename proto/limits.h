@@ -54,6 +54,8 @@
 /* Strings of a HELLO: job keys, paths, host names, command lines (cut, not refused). */
 #define LABEL_BYTES_MAX	      256u
 #define COMMAND_BYTES_MAX     4096u
+/* Rules of categories that a runner brings: a hundred of 60 bytes, and RunnerHello still fits. */
+#define CATEGORIES_BYTES_MAX  6144u
 
 /* Distinct definitions of one process in the daemon: a process cannot define more than its
  * define log holds; at 8 bytes each this bounds the daemon's index to a few MiB. */

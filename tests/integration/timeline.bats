@@ -140,3 +140,21 @@ fixture() { # fixture KIND [FILE]
 	run -1 --separate-stderr "$rtl" summary --categories nowhere clean.db
 	[ "${#stderr_lines[@]}" -eq 1 ]
 }
+
+@test "rules that rtl run was given are stored, and any reader has them" {
+	printf 'mine  rms_norm\ncommunication/allreduce  CIJK*\n' >rules
+	run -0 --separate-stderr "$rtl" run -q -o t.db --categories rules --device soft -- "$demo" --ranks 2 --steps 2
+	rm rules
+	[ "$(sql t.db "SELECT position, category, collective, pattern FROM rtl_category WHERE origin = 'user' ORDER BY 1")" = \
+		$'-2|mine||*rms_norm*\n-1|communication|allreduce|cijk*' ]
+	[ "$(sql t.db "SELECT DISTINCT category FROM rtl_kernel WHERE symbol GLOB 'Cijk*'")" = communication ]
+	run -0 "$rtl" summary --json t.db
+	jq -e '[.categories[].category] | index("mine") and (index("gemm") | not)' <<<"$output"
+	run -0 "$rtl" timeline --json t.db
+	jq -e '.total.per_stream_ms.allreduce > 10' <<<"$output"
+	printf 'gemm\n' >bad
+	run -125 --separate-stderr env RTL_CATEGORIES=bad "$rtl" run -o u.db -- true
+	[ "$stderr" = "rtl: run: bad:1: no pattern behind the category" ]
+	run -125 --separate-stderr "$rtl" run -o u.db --categories nowhere -- true
+	[ ! -e u.db ]
+}

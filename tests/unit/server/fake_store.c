@@ -167,6 +167,13 @@ int store_session_command(struct store_session *session, const char *command)
 	return 0;
 }
 
+int store_session_categories(struct store_session *session, const char *text)
+{
+	(void)session;
+	(void)text;
+	return 0;
+}
+
 int store_session_controls(struct store_session *session, const char *text)
 {
 	(void)session;

@@ -132,12 +132,18 @@ void harness_connect(struct harness *h, struct fake_shim *peer)
 
 void harness_send_runner_hello(struct fake_shim *peer, const char *job)
 {
+	harness_send_runner_rules(peer, job, NULL);
+}
+
+void harness_send_runner_rules(struct fake_shim *peer, const char *job, const char *categories)
+{
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
 	hello.has_version_min = hello.has_version_max = true;
 	hello.version_min = hello.version_max = 1;
 	msg_set_bytes(&hello.has_job, &hello.job, job);
+	msg_set_bytes(&hello.has_categories, &hello.categories, categories);
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
 	frame.runner_hello = &hello;
 	assert_int_equal(fake_send(peer->fd, &frame), 0);

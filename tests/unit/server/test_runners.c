@@ -79,6 +79,26 @@ static void a_runner_without_a_job_is_refused(void **state)
 	fake_shim_done(&runner);
 }
 
+static void a_runner_with_rules_that_are_none_is_refused(void **state)
+{
+	static const char *const bad[] = {"gemm", "gemm\t\tx", "gemm\tx\n", "\t\tx\n", "gemm\t\t\n",
+		"gemm\t\tx\ty\n", "gemm\t\tx\n\n", "\n", "gemm\n\t\tx\n"};
+	struct harness *h = *state;
+	struct fake_shim runner;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		harness_connect(h, &runner);
+		harness_send_runner_rules(&runner, "job", bad[i]);
+		harness_expect_refusal(h, &runner, "rule of categories");
+		fake_shim_done(&runner);
+	}
+	assert_int_equal(fake_store.n_sessions, 0);
+	harness_connect(h, &runner);
+	harness_send_runner_rules(&runner, "job", "gemm\t\tx\ncommunication\tallreduce\ty\n");
+	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
+	fake_shim_done(&runner);
+}
+
 static void the_session_closes_when_runner_and_processes_are_done(void **state)
 {
 	struct harness *h = *state;
@@ -334,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_runner_is_told_where_its_session_is),
 		TEST(a_runner_without_a_job_is_refused),
+		TEST(a_runner_with_rules_that_are_none_is_refused),
 		TEST(the_session_closes_when_runner_and_processes_are_done),
 		TEST(a_runner_holds_its_session_when_all_processes_have_ended),
 		TEST(of_several_runners_exactly_one_is_the_last),

@@ -3,8 +3,9 @@
  * A rank without ROCr: the shim's own recorder, capture path, thread and connection over the
  * synthetic device. For tests that kill and restart collectors and ranks. It ends like a job
  * that outlives its last kernel: when everything has been acknowledged, at most a minute after.
- * SIGTERM ends the dispatching. Every kernel's duration, symbol and shape say which number it has
- * in its queue, whatever number the shim gives it.
+ * SIGTERM ends the dispatching. --polite dispatches less where the recorder fills, so that a
+ * machine with too much to do drops nothing; SIGUSR1 ends that. Every kernel's duration, symbol and
+ * shape say which number it has in its queue, whatever number the shim gives it.
  */
 #include <argp.h>
 #include <errno.h>
@@ -37,12 +38,18 @@
 #define KERNEL_OBJECT0 0x7f0000001000ull
 /* A kernel takes 1 ns more than the one before it in its queue, up to this. */
 #define DURATIONS      65536u
+/* --polite waits from there on: a quarter of the outbox, an eighth of the slots. */
+#define POLITE_FRAMES  (RECORDER_CELLS / 4)
+#define POLITE_SLOTS   (RECORDER_SLOTS / 8)
+/* Between two looks at them. */
+#define POLITE_BURST   256u
 
 enum option_key {
 	KEY_ACKS = 0x100,
 	KEY_CALLS,
 	KEY_TICK_BITS,
 	KEY_SLEEPS,
+	KEY_POLITE,
 };
 
 static struct options {
@@ -70,6 +77,7 @@ static struct program {
 	struct synth_queue *queue[SYNTH_QUEUES_MAX];
 	_Atomic uint64_t submitted;
 	_Atomic bool is_told_to_end;
+	_Atomic bool is_polite;
 } program;
 
 static const struct argp_option known[] = {
@@ -87,6 +95,7 @@ static const struct argp_option known[] = {
 	{"tick-bits", KEY_TICK_BITS, "N", 0, "The device's counter has N bits", 0},
 	{"sleeps", KEY_SLEEPS, NULL, 0,
 		"The device's counter stands still while the machine is suspended", 0},
+	{"polite", KEY_POLITE, NULL, 0, "Dispatch less where the recorder fills", 0},
 	{0},
 };
 
@@ -130,6 +139,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		return 0;
 	case KEY_SLEEPS:
 		o->sleeps = true;
+		return 0;
+	case KEY_POLITE:
+		atomic_store(&program.is_polite, true);
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->queues || o->queues > SYNTH_QUEUES_MAX || !o->gpus || o->gpus > 64)
@@ -306,6 +318,13 @@ static void *mark(void *argument)
 	return NULL;
 }
 
+static bool is_crowded(void)
+{
+	return atomic_load(&program.is_polite) &&
+	       (recorder_unacked(capture_recorder(program.capture)) > POLITE_FRAMES ||
+		       capture_pending(program.capture) > POLITE_SLOTS);
+}
+
 static void *produce(void *argument)
 {
 	uint64_t number = (uintptr_t)argument;
@@ -315,16 +334,22 @@ static void *produce(void *argument)
 	if (options.calls && system_calls_trap() < 0)
 		abort();
 	while (done < total && !atomic_load(&program.is_told_to_end)) {
-		uint64_t due = total;
+		uint64_t due = total, begin_ns = clock_monotonic_ns();
 
+		if (is_crowded()) {
+			/* What was not dispatched meanwhile is not made up for. */
+			system_calls_pause(PAUSE_NS);
+			start_ns += clock_monotonic_ns() - begin_ns;
+			continue;
+		}
 		if (options.rate) {
 			double s = (double)(clock_monotonic_ns() - start_ns) / 1e9;
 
 			due = share_of((uint64_t)(s * (double)options.rate), number);
 		}
-		for (; done < due && done < total && !atomic_load(&program.is_told_to_end); done++)
-			submit(program.queue[number], done);
-		if (done < total)
+		for (unsigned i = 0; i < POLITE_BURST && done < due && done < total; i++)
+			submit(program.queue[number], done++);
+		if (done < total && done >= due)
 			system_calls_pause(PAUSE_NS);
 	}
 	atomic_fetch_add(&program.submitted, done);
@@ -406,6 +431,12 @@ static int run(struct program *p)
 	return 0;
 }
 
+static void on_user(int signal)
+{
+	(void)signal;
+	atomic_store(&program.is_polite, false);
+}
+
 static void on_term(int signal)
 {
 	(void)signal;
@@ -425,6 +456,7 @@ int main(int argc, char **argv)
 	synth.takes_cookie = true;
 	synth.is_forgetful = true;
 	(void)signal(SIGTERM, on_term);
+	(void)signal(SIGUSR1, on_user);
 	r = shim_start(&program);
 	if (r < 0) {
 		fprintf(stderr, "synthetic-shim: %s\n", strerror(-r));

@@ -93,7 +93,8 @@ class Node:
     def shim(self, rank, dispatches, rate, program="synthetic-shim", env=None, extra=()):
         shim = subprocess.Popen(
             [self.program(program), "--socket", self.socket, "--rank", str(rank),
-             "--dispatches", str(dispatches), "--rate", str(rate), "--queues", "2", *extra],
+             "--dispatches", str(dispatches), "--rate", str(rate), "--queues", "2", "--polite",
+             *extra],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
             env={**os.environ, **(env or {})})
         self.shims = [s for s in self.shims if s.poll() is None] + [shim]

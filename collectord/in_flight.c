@@ -213,7 +213,8 @@ static int put_slots(struct look *look)
 	size_t begin = 0, end;
 	int r = 0;
 
-	qsort(look->slots, look->slot_count, sizeof(*look->slots), compare_slots);
+	if (look->slot_count)
+		qsort(look->slots, look->slot_count, sizeof(*look->slots), compare_slots);
 	for (; r == 0 && begin < look->slot_count; begin = end) {
 		for (end = begin; end < look->slot_count &&
 				  look->slots[end].queue == look->slots[begin].queue;)

@@ -118,7 +118,9 @@ identities() {
 		"$RTL_BUILD/tests/shim/libroctx64.so")
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
-	LD_LIBRARY_PATH=$libdir/softgpu "${user[@]}" >alone 2>alone.err
+	# Sanitized stand-ins need their runtime in a Python that is not.
+	env ${sanitizer:+LD_PRELOAD=$sanitizer} LD_LIBRARY_PATH="$libdir/softgpu" "${user[@]}" \
+		>alone 2>alone.err
 	# What nobody has made global is found in no global scope, with us or without.
 	[ "$(cat alone.err)" = "roctx 20
 not found ncclNoSuchFunction

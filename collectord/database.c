@@ -14,6 +14,9 @@
 #define CACHE_KIB    65536
 #define OPEN_BUSY_MS 5000
 
+/* A text found no memory since the last database_run(). */
+static _Thread_local bool is_unbound;
+
 int database_errno(int result)
 {
 	switch (result & 0xff) {
@@ -170,6 +173,13 @@ int database_run(sqlite3_stmt *statement)
 {
 	int r;
 
+	/* Not for SQLite to find a NULL where none may be: that would be the peer's fault. */
+	if (is_unbound) {
+		is_unbound = false;
+		(void)sqlite3_reset(statement); /* it was not run */
+		sqlite3_clear_bindings(statement);
+		return -ENOMEM;
+	}
 	(void)sqlite3_step(statement); /* sqlite3_reset() says the same error again */
 	r = sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
@@ -178,8 +188,8 @@ int database_run(sqlite3_stmt *statement)
 
 void database_bind_text(sqlite3_stmt *statement, int index, const char *text)
 {
-	/* A failed bind leaves NULL, which a NOT NULL column then refuses. */
-	(void)sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+	if (sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT) == SQLITE_NOMEM)
+		is_unbound = true;
 }
 
 void database_bind_optional(sqlite3_stmt *statement, int index, bool has, int64_t value)

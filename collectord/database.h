@@ -53,7 +53,7 @@ int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql);
 /* Runs a statement that returns no row, resets it and forgets what was bound. */
 int database_run(sqlite3_stmt *statement);
 
-/* NULL binds NULL. The text is copied. */
+/* NULL binds NULL. The text is copied; without memory for that database_run() says -ENOMEM. */
 void database_bind_text(sqlite3_stmt *statement, int index, const char *text);
 /* FEED_NULL-free variant: binds NULL unless @has. */
 void database_bind_optional(sqlite3_stmt *statement, int index, bool has, int64_t value);

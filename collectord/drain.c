@@ -182,11 +182,13 @@ static int take_cell(struct drain *drain, const struct recorder_cell *cell)
 	const uint8_t *bytes = (const uint8_t *)(cell + 1);
 	char why[INGEST_WHY_BYTES];
 	Rtl__Frame *frame;
-	int r = -EBADMSG;
+	int r = msg_unpack(drain->writer->arena, bytes + FRAME_PREFIX_BYTES,
+		cell->length - FRAME_PREFIX_BYTES, &frame);
 
-	if (msg_unpack(drain->writer->arena, bytes + FRAME_PREFIX_BYTES,
-		    cell->length - FRAME_PREFIX_BYTES, &frame) == 0 &&
-		frame->has_number && frame->number == cell->number)
+	if (r < 0)
+		return r == -ENOMEM ? r : -EBADMSG;
+	r = -EBADMSG;
+	if (frame->has_number && frame->number == cell->number)
 		r = ingest_frame(drain->writer, drain->process, frame, why);
 	if (r == 0 && frame->body_case == RTL__FRAME__BODY_DISPATCHES)
 		forget_flights(drain, frame->dispatches);
@@ -294,8 +296,8 @@ static int find_books(struct drain *drain, const struct recorder_slot *slot, uns
 /* The host call of a slot; 0: none, or its counter or the slot is torn. */
 static uint64_t call_of(const struct drain *drain, const struct recorder_slot *slot)
 {
-	uint64_t call = recorder_call_id(
-		slot->call, drain->reader.header.process[RTL_P_calls_begun]);
+	uint64_t call =
+		recorder_call_id(slot->call, drain->reader.header.process[RTL_P_calls_begun]);
 
 	return call <= PROCESS_CALL_MAX ? call : 0;
 }

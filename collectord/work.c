@@ -112,6 +112,8 @@ static int take_frame(
 	Rtl__Frame *frame;
 	int r = msg_unpack(&store->arena, bytes, count, &frame);
 
+	if (r == -ENOMEM)
+		return r;
 	if (r < 0)
 		return refuse_frame(p, explain_unpack(r));
 	r = ingest_frame(p->session->database->writer, p->process, frame, why);
@@ -160,7 +162,7 @@ static int open_process(
 	if (r == 0 && frame->body_case == RTL__FRAME__BODY_HELLO)
 		r = process_open(database->writer, p->session->id, frame->hello, command->uid,
 			command->pid, command->start_time, &p->process);
-	else
+	else if (r != -ENOMEM)
 		r = -EBADMSG;
 	if (r == -EBADMSG || r == -EALREADY) {
 		p->is_over = true;
@@ -372,8 +374,8 @@ void work_look(struct store *store, struct store_database *database, bool is_ask
 		return;
 	database->looked_ns = now_ns;
 	for (struct store_session *s = store->sessions; s && r >= 0; s = s->next)
-		for (struct store_process *p = s->processes;
-			p && r >= 0 && s->database == database; p = p->next) {
+		for (struct store_process *p = s->processes; p && r >= 0 && s->database == database;
+			p = p->next) {
 			r = is_watched(p) ? in_flight_look(&p->in_flight, database->writer,
 						    p->process, is_asked)
 					  : 0;

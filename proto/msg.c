@@ -74,8 +74,10 @@ static void *arena_alloc(void *data, size_t bytes)
 		at = arena->base + arena->used;
 	} else {
 		block = malloc(sizeof(*block) + bytes);
-		if (!block)
+		if (!block) {
+			arena->is_starved = true;
 			return NULL;
+		}
 		block->bytes = bytes;
 		block->next = arena->extra;
 		arena->extra = block;
@@ -240,7 +242,10 @@ int msg_unpack(struct msg_arena *arena, const uint8_t *data, size_t bytes, Rtl__
 	Rtl__Frame *frame;
 
 	arena_reset(arena);
+	arena->is_starved = false;
 	frame = rtl__frame__unpack(&allocator, bytes, data);
+	if (!frame && arena->is_starved)
+		return -ENOMEM;
 	if (!frame)
 		return arena->limit - arena->used < bytes ? -ENOBUFS : -EBADMSG;
 	if (frame->body_case == RTL__FRAME__BODY__NOT_SET)

@@ -6,6 +6,7 @@
  * No sockets, no logging. An arena belongs to one thread.
  */
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/rtl.pb-c.h"
@@ -15,6 +16,7 @@ struct msg_arena {
 	size_t capacity; /* grows on demand to the limit, kept between frames */
 	size_t used;
 	size_t limit;
+	bool is_starved;	       /* the frame found no memory */
 	struct msg_arena_block *extra; /* blocks of a frame that outgrew base */
 };
 
@@ -24,7 +26,8 @@ void msg_arena_done(struct msg_arena *arena);
 /*
  * Unpack one frame. What it returns lives in @arena until the next call with it.
  * 0; -EBADMSG: not a Frame, or its body is missing or unknown; -ENOBUFS: over the arena's
- * limit; -EINVAL: a column has not n entries or a run list is out of order.
+ * limit; -EINVAL: a column has not n entries or a run list is out of order; -ENOMEM: nothing is
+ * known of it, try again.
  */
 int msg_unpack(struct msg_arena *arena, const uint8_t *data, size_t bytes, Rtl__Frame **ret);
 

@@ -120,6 +120,9 @@ def collector_point(node, point, args):
         if node.process.returncode != -signal.SIGKILL:
             fail("at %s the collector ended with %d" % (point, node.process.returncode))
         node.start()
+        if not is_seal:
+            # Or nobody may ever have heard of it: it may have died with the Hello unread.
+            wait_for("rank %d to come back" % living, lambda r=living: node.has_rows(r))
         shim.terminate()
         expected = told(shim)
         wait_for("the end of all", lambda r=living: node.ended(r))

@@ -10,7 +10,12 @@ dir=$(mktemp -d)
 trap 'kill $collector 2>/dev/null; rm -rf "$dir"' EXIT
 "$build/tests/shim/test-collector" "$dir/socket" >"$dir/collected" 2>&1 &
 collector=$!
-until grep -q ready "$dir/collected"; do sleep 0.05; done
+tries=0
+until grep -q ready "$dir/collected"; do
+	tries=$((tries + 1))
+	[ $tries -lt 600 ] || { echo "on_load.sh: the collector did not come up in 30 s" >&2; exit 1; }
+	sleep 0.05
+done
 
 once() { # once NAME KERNELS VARIABLE...
 	name=$1 kernels=$2

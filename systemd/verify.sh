@@ -8,21 +8,30 @@ trap 'rm -rf "$dir"' EXIT
 
 # More than the collector takes, and it would not start.
 limit=$(sed -n 's/^#define KEPT_RECORDERS_MAX[[:space:]]*\([0-9]*\)u$/\1/p' "$source/../proto/limits.h")
-if ! grep -qx "FileDescriptorStoreMax=${limit:?}" "$binary/rtl-collectord.service"; then
-	echo "verify.sh: FileDescriptorStoreMax is not KEPT_RECORDERS_MAX, $limit"
-	exit 1
-fi
-
-cp "$source/rtl-collectord.socket" "$dir"
-sed "s|^ExecStart=.*|ExecStart=$collectord|; /^Documentation=/d" \
-	"$binary/rtl-collectord.service" >"$dir/rtl-collectord.service"
-sed -i '/^Documentation=/d' "$dir/rtl-collectord.socket"
+for unit in "$binary/rtl-collectord.service" "$binary/user/rtl-collectord.service"; do
+	if ! grep -qx "FileDescriptorStoreMax=${limit:?}" "$unit"; then
+		echo "verify.sh: FileDescriptorStoreMax is not KEPT_RECORDERS_MAX, $limit: $unit"
+		exit 1
+	fi
+done
 
 # The manual page is not installed in a build tree, the user rtl need not exist here.
-out=$(SYSTEMD_UNIT_PATH="$dir:" "$analyze" verify --man=no \
-	"$dir/rtl-collectord.socket" "$dir/rtl-collectord.service" 2>&1) || status=$?
-printf '%s\n' "$out"
-if printf '%s\n' "$out" | grep -q "rtl-collectord\.\(service\|socket\):"; then
-	exit 1
-fi
-exit "${status:-0}"
+verify() {
+	manager=$1 folder=$2
+	mkdir "$dir/$manager"
+	for unit in "$source/$folder/rtl-collectord.socket" "$binary/$folder/rtl-collectord.service"; do
+		sed "s|^ExecStart=.*|ExecStart=$collectord|; /^Documentation=/d" \
+			"$unit" >"$dir/$manager/${unit##*/}"
+	done
+	status=0
+	out=$(XDG_RUNTIME_DIR="$dir" SYSTEMD_UNIT_PATH="$dir/$manager:" "$analyze" verify --man=no \
+		"--$manager" "$dir/$manager/rtl-collectord.socket" \
+		"$dir/$manager/rtl-collectord.service" 2>&1) || status=$?
+	printf '%s\n' "$out"
+	if printf '%s\n' "$out" | grep -q "rtl-collectord\.\(service\|socket\):"; then
+		status=1
+	fi
+	[ "$status" -eq 0 ] || exit "$status"
+}
+verify system .
+verify user user

@@ -15,9 +15,11 @@ int harness_setup(void **state)
 {
 	struct harness *h = calloc(1, sizeof(*h));
 	struct store_config config = {0};
+	const char *base = getenv("TMPDIR");
 
 	assert_non_null(h);
-	snprintf(h->dir, sizeof(h->dir), "%s", "/tmp/rtl-store-XXXXXX");
+	assert_true(snprintf(h->dir, sizeof(h->dir), "%s/rtl-store-XXXXXX", base ? base : "/tmp") <
+		    (int)sizeof(h->dir));
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->path, sizeof(h->path), "%s/job.db", h->dir);
 	assert_int_equal(store_new(&config, &h->store), 0);

@@ -2,6 +2,9 @@
 /*
  * The n-th allocation of the store's thread fails. Nothing crashes, leaks or hangs, and what is
  * told as complete is.
+ *
+ * RTL_TEST_SHARD=I/OF: of those that are to be tried the I-th, the I+OF-th ... RTL_TEST_AT=N: the
+ * N-th allocation only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +29,35 @@ static void without_the(struct harness *h, uint64_t n, uint64_t so_many)
 	life_forget(h);
 }
 
+/* As RTL_TEST_SHARD says. */
+struct shard {
+	unsigned i, of;
+};
+
+static struct shard shard_read(void)
+{
+	struct shard shard = {1, 1};
+	const char *text = getenv("RTL_TEST_SHARD");
+
+	if (text)
+		assert_true(sscanf(text, "%u/%u", &shard.i, &shard.of) == 2 && shard.i &&
+			    shard.i <= shard.of);
+	return shard;
+}
+
+static uint64_t at; /* the allocation under test; 0: none */
+
+static uint64_t next(uint64_t n)
+{
+	return getenv("RTL_TEST_LONG") ? n + 1 : n + 1 + n / 4;
+}
+
 static void any_allocation(void **state)
 {
+	const char *only = getenv("RTL_TEST_AT");
+	struct shard shard = shard_read();
 	struct harness *h = *state;
-	unsigned tried = 0;
+	unsigned tried = 0, passed = 0;
 	uint64_t count;
 
 	life_restart(h, 0);
@@ -38,16 +66,28 @@ static void any_allocation(void **state)
 	count = fault_malloc_count();
 	life_forget(h);
 	assert_true(count > 1000);
-	for (uint64_t n = 1; n <= count;
-		n = getenv("RTL_TEST_LONG") ? n + 1 : n + 1 + n / 4, tried++)
-		without_the(h, n, tried % 2 ? 1 : 3);
-	print_message("%u of %lu allocations\n", tried, (unsigned long)count);
+	for (at = only ? strtoull(only, NULL, 10) : 1; at && at <= count;
+		at = only ? 0 : next(at), tried++) {
+		if (!only && tried % shard.of != shard.i - 1)
+			continue;
+		without_the(h, at, at % 2 ? 3 : 1);
+		passed++;
+	}
+	at = 0;
+	print_message("%u of %lu allocations\n", passed, (unsigned long)count);
+}
+
+static int say_where(void **state)
+{
+	if (at)
+		print_message("it was allocation %lu\n", (unsigned long)at);
+	return harness_teardown(state);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(any_allocation, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(any_allocation, harness_setup, say_where),
 	};
 
 	fault_malloc_install();

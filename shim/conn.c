@@ -156,7 +156,10 @@ static int path_connect(const char *path)
 	return TAKE_FD(fd);
 }
 
-/* One line, once there is something that is lost with it: many programs only look at the GPUs. */
+/*
+ * One line, once there is something that is lost with it: many programs only look at the GPUs. It
+ * has to stay true when a collector comes later and finds in the recorder what was before.
+ */
 static void conn_complain(struct conn *conn)
 {
 	const char *path = conn->path[conn->failed_path];
@@ -165,11 +168,11 @@ static void conn_complain(struct conn *conn)
 		return;
 	conn->has_complained = true;
 	if (conn->failed_error == EKEYREJECTED)
-		slog_tell("the collector at %s runs as a user that is not trusted; nothing is "
-			  "recorded",
+		slog_tell("the collector at %s runs as a user that is not trusted; it is given "
+			  "nothing",
 			path);
 	else
-		slog_tell("no collector at %s: %s; nothing is recorded", path,
+		slog_tell("no collector at %s: %s; nothing is stored unless one comes", path,
 			strerror(conn->failed_error));
 }
 
@@ -185,6 +188,7 @@ static void conn_connect(struct conn *conn, uint64_t now_ns)
 		if (fd != -ENOENT)
 			break;
 	}
+	conn->has_last_try &= fd == -EAGAIN;
 	if (fd < 0) {
 		/* A full backlog is a collector that has much to do, not none. */
 		if (fd != -EAGAIN) {
@@ -225,6 +229,7 @@ static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t
 	conn->has_stored = false;
 	conn->has_said_bye = false;
 	conn->wants_state = true;
+	conn->is_refused = false;
 	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
 	slog_debug(1, "welcomed; %llu frames are stored", (unsigned long long)welcome->last_frame);
 	return 0;
@@ -246,8 +251,9 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 	if (conn->has_complained)
 		slog_debug(1, "refused: %s", text);
 	else
-		slog_tell("the collector refused: %s; nothing is recorded", text);
+		slog_tell("the collector refused: %s; nothing is stored while it does", text);
 	conn->has_complained = true;
+	conn->is_refused = true;
 	/* Perhaps not for ever, but not a reason to hurry either. */
 	conn->delay_ns = RECONNECT_NS_MAX;
 	return -ECONNREFUSED;
@@ -476,7 +482,7 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 	int r;
 
 	if (conn->state == CONN_AWAY) {
-		if (now_ns < conn->next_try_ns)
+		if (now_ns < conn->next_try_ns && !conn->has_last_try)
 			return;
 		conn_connect(conn, now_ns);
 		if (conn->state == CONN_AWAY)
@@ -541,13 +547,20 @@ void conn_bye(struct conn *conn)
 	conn->wants_bye = true;
 }
 
+void conn_hurry(struct conn *conn)
+{
+	/* Who said no a moment ago would say it again, and count it. */
+	conn->has_last_try = !conn->is_refused;
+}
+
 void conn_last_words(struct conn *conn)
 {
 	if (conn->state == CONN_AWAY)
 		conn_complain(conn);
 }
 
-bool conn_is_drained(const struct conn *conn)
+/* Nothing is left to write. */
+static bool is_drained(const struct conn *conn)
 {
 	const uint8_t *frame;
 	size_t bytes;
@@ -556,4 +569,16 @@ bool conn_is_drained(const struct conn *conn)
 	return conn->item == CONN_NOTHING && !conn->has_telemetry &&
 	       !recorder_next_unsent(conn->recorder, &number, &frame, &bytes) &&
 	       (!conn->wants_bye || conn->has_said_bye);
+}
+
+bool conn_is_busy(const struct conn *conn)
+{
+	switch (conn->state) {
+	case CONN_STREAMING:
+		return !is_drained(conn);
+	case CONN_GREETING:
+		return conn->item == CONN_HELLO;
+	default:
+		return conn->has_last_try;
+	}
 }

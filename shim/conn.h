@@ -78,6 +78,8 @@ struct conn {
 	int failed_error;     /* errno of the last attempt to connect; 0: none failed */
 	unsigned failed_path; /* index of its path */
 	bool has_complained;
+	bool is_refused;   /* by the last that answered */
+	bool has_last_try; /* the program ends: try before next_try_ns, once */
 };
 
 /* @socket: RTL_SOCKET, or "" for the usual places. -ENOMEM. All else comes with conn_step(). */
@@ -112,11 +114,17 @@ void conn_tell_state(struct conn *conn);
 /* Say Bye once everything published is written. */
 void conn_bye(struct conn *conn);
 
+/*
+ * The program ends: where no connection is, or is lost from now on, the next step tries once more
+ * at once. A collector that listens by then reads the recorder, though nothing else is ever sent.
+ */
+void conn_hurry(struct conn *conn);
+
 /* At the end: says that nobody was there if that was not said yet and something was lost. */
 void conn_last_words(struct conn *conn);
 
-/* Nothing is left to write. */
-bool conn_is_drained(const struct conn *conn);
+/* There is something that a further step would do: write, or try once more to connect. */
+bool conn_is_busy(const struct conn *conn);
 
 /* fork's child: the descriptor goes, nothing else is touched. */
 void conn_forget(struct conn *conn);

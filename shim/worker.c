@@ -39,14 +39,14 @@ struct worker {
 	struct worker_setup setup;
 	struct recorder *recorder;
 	pthread_t thread;
-	bool is_running;	   /* OnLoad's and OnUnload's thread */
-	bool is_lost;		   /* likewise */
-	bool is_quiet;		   /* set before stop_ns: no dispatch comes any more */
-	int wake;		   /* eventfd; -1 */
+	bool is_running;	    /* OnLoad's and OnUnload's thread */
+	bool is_lost;		    /* likewise */
+	bool is_quiet;		    /* set before stop_ns: no dispatch comes any more */
+	int wake;		    /* eventfd; -1 */
 	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
-	_Atomic uint64_t stop_ns;  /* 0: go on; else the deadline */
-	_Atomic uint64_t hurry_ns; /* until then harvest without a pause: the program ends */
-	_Atomic bool is_known;	   /* the collector has our Hello, or there is none */
+	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
+	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
+	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
 
 	/* The thread's own. */
 	struct conn conn;
@@ -226,7 +226,8 @@ static void worker_wait(struct worker *w)
 	uint64_t now_ns = clock_boottime_ns();
 	uint64_t next_ns =
 		w->next_harvest_ns < gate_next_ns() ? w->next_harvest_ns : gate_next_ns();
-	uint64_t ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	uint64_t ns = wait_ns < HARVEST_IDLE_NS ? wait_ns : HARVEST_IDLE_NS;
 	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	uint64_t woken;
 
@@ -240,6 +241,12 @@ static void worker_wait(struct worker *w)
 		w->is_deaf = true;
 }
 
+/* BOOTTIME never goes back; if it ever did, nobody would wait until it is where it was. */
+static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
+{
+	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > HARVEST_IDLE_NS;
+}
+
 static void worker_loop(struct worker *w)
 {
 	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
@@ -248,7 +255,7 @@ static void worker_loop(struct worker *w)
 		gate_tick(now_ns);
 		if (recording_run(w->recorder))
 			conn_tell_state(&w->conn);
-		if (now_ns >= w->next_harvest_ns)
+		if (harvest_is_due(w, now_ns))
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
 		conn_step(&w->conn, now_ns);
@@ -268,6 +275,8 @@ static void worker_finish(struct worker *w)
 	uint64_t now_ns = clock_boottime_ns();
 
 	(void)recording_run(w->recorder);
+	if (w->has_conn)
+		conn_hurry(&w->conn);
 	for (;;) {
 		harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
@@ -291,8 +300,7 @@ static void worker_finish(struct worker *w)
 		worker_flush(w, now_ns, true);
 		conn_step(&w->conn, now_ns);
 	}
-	while (w->conn.state == CONN_STREAMING && !conn_is_drained(&w->conn) &&
-		now_ns + FINISH_STEP_NS < deadline_ns) {
+	while (conn_is_busy(&w->conn) && now_ns + FINISH_STEP_NS < deadline_ns) {
 		struct pollfd room = {.fd = w->conn.fd, .events = POLLOUT};
 
 		ppoll(&room, 1, &(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);

@@ -9,11 +9,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
@@ -246,7 +248,7 @@ static void after_a_hang_up_it_sends_again_what_was_not_stored(void **state)
 	connect_to_collector(f);
 	for (int i = 0; i < 10; i++)
 		frame_publish(f);
-	TURNS_UNTIL(f, conn_is_drained(&f->conn));
+	TURNS_UNTIL(f, !conn_is_busy(&f->conn));
 	assert_int_equal(recorder_unacked(&f->recorder), 10);
 
 	/* The collector stored 6 of the 10 and died before it said so. */
@@ -351,6 +353,29 @@ static void garbage_ends_the_connection_and_no_more(void **state)
 	}
 }
 
+/* Connected once, then backing off from a collector that is gone. */
+static void lose_collector(struct fixture *f)
+{
+	connect_to_collector(f);
+	TURNS_UNTIL(f, !conn_is_busy(&f->conn));
+	test_connection_close(&f->connection);
+	close(f->listener);
+	unlink(f->path);
+	f->listener = -1;
+}
+
+static bool is_somebody_there(const struct fixture *f)
+{
+	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
+	char byte;
+	int fd = poll(&waiting, 1, 0) == 1 ? accept4(f->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+	bool has_hello = fd >= 0 && recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	return has_hello;
+}
+
 static void a_refusal_is_counted_and_slows_it_down(void **state)
 {
 	struct fixture *f = *state;
@@ -369,7 +394,79 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	conn_step(&f->conn, f->now_ns);
 	assert_int_equal(f->conn.state, CONN_AWAY);
 	assert_true(f->conn.next_try_ns - f->now_ns >= RECONNECT_NS_MAX);
+
+	/* And not asked again because the program ends. */
+	conn_hurry(&f->conn);
+	assert_false(conn_is_busy(&f->conn));
+	conn_step(&f->conn, f->now_ns);
+	assert_false(is_somebody_there(f));
 	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_refused]), 1);
+}
+
+static void at_the_end_it_tries_at_once_and_once(void **state)
+{
+	struct fixture *f = *state;
+
+	/* It is told of the end before it has noticed the loss. */
+	lose_collector(f);
+	conn_hurry(&f->conn);
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+	collector_listen(f);
+	assert_true(conn_is_busy(&f->conn));
+	conn_step(&f->conn, f->now_ns);
+	assert_false(conn_is_busy(&f->conn));
+	assert_true(is_somebody_there(f));
+
+	/* That one hangs up as well, and is not asked again. */
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+	assert_false(conn_is_busy(&f->conn));
+	conn_step(&f->conn, f->now_ns);
+	assert_false(is_somebody_there(f));
+}
+
+static void at_the_end_nobody_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	lose_collector(f);
+	conn_step(&f->conn, f->now_ns);
+	conn_hurry(&f->conn);
+	assert_true(conn_is_busy(&f->conn));
+	conn_step(&f->conn, f->now_ns);
+	assert_false(conn_is_busy(&f->conn));
+}
+
+/* As many as one listener lets wait: a collector that has much to do. */
+static void at_the_end_a_busy_collector_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int waiting[2];
+
+	lose_collector(f);
+	conn_step(&f->conn, f->now_ns);
+	collector_listen(f);
+	assert_int_equal(listen(f->listener, 0), 0);
+	strcpy(address.sun_path, f->path);
+	for (int i = 0; i < 2; i++)
+		waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(connect(waiting[0], (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(connect(waiting[1], (struct sockaddr *)&address, sizeof(address)), -1);
+	assert_int_equal(errno, EAGAIN);
+
+	conn_hurry(&f->conn);
+	for (int i = 0; i < 3; i++) {
+		conn_step(&f->conn, f->now_ns);
+		assert_true(conn_is_busy(&f->conn));
+	}
+	assert_false(is_somebody_there(f)); /* who waited first says nothing */
+	conn_step(&f->conn, f->now_ns);
+	assert_false(conn_is_busy(&f->conn));
+	assert_true(is_somebody_there(f));
+	for (int i = 0; i < 2; i++)
+		close(waiting[i]);
 }
 
 static void says_bye_after_the_last_frame(void **state)
@@ -382,7 +479,7 @@ static void says_bye_after_the_last_frame(void **state)
 	conn_bye(&f->conn);
 	TURNS_UNTIL(f, f->collector.process[0]->has_said_bye);
 	stored_check(f, 5);
-	assert_true(conn_is_drained(&f->conn));
+	assert_false(conn_is_busy(&f->conn));
 }
 
 static void trusts_itself_root_and_user_rtl_only(void **state)
@@ -414,6 +511,9 @@ int main(void)
 		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
 		TEST(garbage_ends_the_connection_and_no_more),
 		TEST(a_refusal_is_counted_and_slows_it_down),
+		TEST(at_the_end_it_tries_at_once_and_once),
+		TEST(at_the_end_nobody_is_waited_for),
+		TEST(at_the_end_a_busy_collector_is_waited_for),
 		TEST(says_bye_after_the_last_frame),
 		TEST(trusts_itself_root_and_user_rtl_only),
 	};

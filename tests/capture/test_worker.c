@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The shim's thread, with a socket that the test plays the collector on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "shim/events.h"
+#include "shim/markers.h"
+#include "shim/worker.h"
+#include "tests/capture/synth.h"
+
+#define WAIT_MS	    60000
+/* 10, 20, 40, 80, 160, 200 ms: after that many it waits as long as it ever does at first. */
+#define HANG_UPS    7
+#define HOUR_NS	    3600000000000ll
+#define DEADLINE_NS (WAIT_MS * 1000000ull)
+
+struct fixture {
+	char directory[64];
+	char path[96];
+	int listener;
+	struct identity identity;
+	struct rank_info rank;
+	struct agents agents;
+	struct clock_source clocks;
+	struct strings strings;
+	struct capture *capture;
+};
+
+/* In libc's place: BOOTTIME as the test wants it. */
+static _Atomic int64_t boottime_offset_ns;
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int r = (int)syscall(SYS_clock_gettime, id, ret);
+
+	if (id == CLOCK_BOOTTIME)
+		ret->tv_sec += boottime_offset_ns / 1000000000;
+	return r;
+}
+
+static int counters(uint32_t node, void *ret)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	const uint64_t answer[4] = {now_ns, now_ns, now_ns, 1000000000};
+
+	(void)node;
+	memcpy(ret, answer, sizeof(answer));
+	return 0;
+}
+
+static uint32_t symbol_none(uint64_t kernel_object)
+{
+	(void)kernel_object;
+	return 0;
+}
+
+static void listener_open(struct fixture *f)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strcpy(f->directory, "/tmp/rtl-worker-XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	snprintf(f->path, sizeof(f->path), "%s/s", f->directory);
+	strcpy(address.sun_path, f->path);
+	f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(f->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(f->listener, 8), 0);
+}
+
+static int fixture_setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
+	struct worker_setup setup;
+	struct capture_hsa hsa;
+
+	listener_open(f);
+	assert_int_equal(identity_read(&f->identity), 0);
+	f->agents = (struct agents){.count = 1, .gpu[0] = {.kfd_node = 1, .tick_hz = 1000000000}};
+	f->clocks = (struct clock_source){.agents = &f->agents, .counters = counters, .kfd = -1};
+	synth_hsa(&hsa);
+	hsa.symbol_of = hsa.symbol_define = symbol_none;
+	assert_int_equal(capture_create(&identity, &hsa, &f->capture), 0);
+	strings_init(&f->strings, capture_recorder(f->capture));
+	setup = (struct worker_setup){
+		.capture = f->capture,
+		.strings = &f->strings,
+		.agents = &f->agents,
+		.clocks = &f->clocks,
+		.socket = f->path,
+		.exit_ns = DEADLINE_NS,
+		.hello = {.identity = &f->identity,
+			.rank = &f->rank,
+			.agents = &f->agents,
+			.front_end = "shadow"},
+	};
+	assert_int_equal(worker_start(&setup), 0);
+	*state = f;
+	return 0;
+}
+
+static int fixture_teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	boottime_offset_ns = 0;
+	capture_stop(f->capture);
+	(void)events_stop(clock_monotonic_ns() + DEADLINE_NS);
+	(void)worker_stop(true);
+	worker_release();
+	strings_done(&f->strings);
+	close(f->listener);
+	unlink(f->path);
+	rmdir(f->directory);
+	free(f);
+	return 0;
+}
+
+/* The next connection; -1: none within @ms. */
+static int accept_next(const struct fixture *f, int ms)
+{
+	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
+
+	return poll(&waiting, 1, ms) == 1 ? accept4(f->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+}
+
+static void the_end_does_not_wait_for_the_next_try(void **state)
+{
+	struct fixture *f = *state;
+	char byte;
+	int fd;
+
+	for (int i = 0; i < HANG_UPS; i++) {
+		fd = accept_next(f, WAIT_MS);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	fd = accept_next(f, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
+	close(fd);
+}
+
+static void wait_for_frame(const struct fixture *f, uint64_t number)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (recorder_published(capture_recorder(f->capture)) < number) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+}
+
+static void a_clock_that_goes_back_holds_nothing_up(void **state)
+{
+	struct fixture *f = *state;
+
+	markers_mark("before");
+	wait_for_frame(f, 1);
+	boottime_offset_ns = -HOUR_NS;
+	markers_mark("after");
+	wait_for_frame(f, 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_end_does_not_wait_for_the_next_try),
+		TEST(a_clock_that_goes_back_holds_nothing_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -65,7 +65,11 @@ static int load(const struct sample_session *session, struct outstanding **ret)
 	r = query_open(session->database, error, &query);
 	if (!r)
 		r = outstanding_new(query, error, ret);
-	if (r)
+	if (r == -EACCES && session->has_uid && session->uid != getuid())
+		say("%s: its database is readable for uid %u and root only; rtl stat has the "
+		    "numbers of what is outstanding",
+			session->name ? session->name : "-", session->uid);
+	else if (r)
 		say_why(query, error);
 	return r;
 }

@@ -70,7 +70,7 @@ static bool check_socket(struct doctor *doctor, const char *path, bool is_explic
 	if (text)
 		text[strcspn(text, "\n")] = '\0';
 	doctor_add(doctor, DOCTOR_OK, WHAT, NULL, "%s: %s, uid %u, answers%s%s", path,
-		!strcmp(path, PLACES_SYSTEM_SOCKET) ? "the node's service" : "private",
+		!strcmp(path, places_system_socket()) ? "the node's service" : "private",
 		(unsigned)client.uid, text && *text ? ": " : "", text ? text : "");
 	client_close(&client);
 	return true;
@@ -88,7 +88,7 @@ static void check_sockets(struct doctor *doctor)
 	for (size_t i = 0; paths[i]; i++) {
 		bool answers = check_socket(doctor, paths[i], is_explicit);
 
-		has_service |= answers && (is_explicit || !strcmp(paths[i], PLACES_SYSTEM_SOCKET));
+		has_service |= answers && (is_explicit || !strcmp(paths[i], places_system_socket()));
 	}
 	places_sockets_free(paths);
 	if (!has_service && !is_explicit)

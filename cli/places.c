@@ -59,6 +59,13 @@ static int exists(char path[PATH_MAX])
 	return 0;
 }
 
+const char *places_system_socket(void)
+{
+	if (access(PLACES_SYSTEM_SOCKET, F_OK) && !access(PLACES_CONTAINER_SOCKET, F_OK))
+		return PLACES_CONTAINER_SOCKET;
+	return PLACES_SYSTEM_SOCKET;
+}
+
 int places_find(enum place place, char ret[PATH_MAX])
 {
 	const char *libdir = getenv("RTL_LIBDIR");
@@ -245,7 +252,7 @@ int places_sockets(const char *option, char ***ret)
 		if (r == 0)
 			r = list_add_folder(&list, folder);
 		if (r == 0)
-			r = list_add(&list, NULL, PLACES_SYSTEM_SOCKET);
+			r = list_add(&list, NULL, places_system_socket());
 	}
 	if (r < 0) {
 		places_sockets_free(list.paths);

@@ -10,15 +10,19 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#define PLACES_SYSTEM_SOCKET "/run/rtl.sock"
+#define PLACES_SYSTEM_SOCKET	"/run/rtl.sock"
+#define PLACES_CONTAINER_SOCKET "/run/rtl/rtl.sock"
 /* Longest path a Unix socket can have, with its NUL. */
-#define PLACES_SOCKET_BYTES  sizeof(((struct sockaddr_un *)NULL)->sun_path)
+#define PLACES_SOCKET_BYTES	sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
 enum place {
 	PLACE_SHIM,	  /* librtl-shim.so */
 	PLACE_COLLECTORD, /* the daemon's program */
 	PLACE_SOFTGPU,	  /* folder of the software GPU's libhsakmt.so.1 */
 };
+
+/* The node's service: the second of these where only its directory is, as mounted in a container. */
+const char *places_system_socket(void);
 
 /*
  * The absolute path of @place: relative to this program, for the libraries below RTL_LIBDIR

@@ -168,6 +168,7 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 {
 	const char *variable = getenv("RTL_SOCKET");
 	bool is_private = options->output || options->is_private;
+	const char *service = places_system_socket();
 	struct run_output output;
 	int r;
 
@@ -182,11 +183,11 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 		return attach_private(collector, options, launch, &output);
 	if (run_private_join(collector, options, launch, &output) == 0)
 		return 0;
-	r = try_service(collector, options, PLACES_SYSTEM_SOCKET, launch->job);
+	r = try_service(collector, options, service, launch->job);
 	if (r == 0)
 		return 0;
 	if (r != -ENOENT && r != -ECONNREFUSED)
-		say("collector at %s: %s; a private one is used", PLACES_SYSTEM_SOCKET,
+		say("collector at %s: %s; a private one is used", service,
 			client_error(&collector->client, r));
 	return attach_private(collector, options, launch, &output);
 }

@@ -158,6 +158,16 @@ static int add_row(struct sample *sample, const char *socket, size_t first, uint
 	return 0;
 }
 
+static void add_totals(struct sample *sample, const Rtl__NodeTotals *node)
+{
+	if (!node)
+		return;
+	sample->has_node = true;
+	sample->node_sessions += node->sessions;
+	sample->node_processes += node->processes;
+	sample->node_connections += node->connections;
+}
+
 static int take_stat(void *data, const char *socket, const Rtl__Frame *frame)
 {
 	const Rtl__StatReply *reply = frame->stat_reply;
@@ -168,6 +178,7 @@ static int take_stat(void *data, const char *socket, const Rtl__Frame *frame)
 
 	if (state && strcmp(state, "ok") != 0)
 		note_trouble(sample, socket, state);
+	add_totals(sample, reply->node);
 	for (size_t i = 0; i < reply->n_sessions && !r; i++)
 		r = add_session(sample, socket, reply->sessions[i]);
 	for (size_t i = 0; i < reply->n_rows && !r; i++)

@@ -45,6 +45,8 @@ struct sample {
 	char *trouble; /* of a collector that is not well, or that did not answer; NULL */
 	unsigned collectors;
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
+	bool has_node;	  /* all tenants together: the service says it, a private collector not */
+	uint32_t node_sessions, node_processes, node_connections;
 };
 
 /*

@@ -144,6 +144,15 @@ __attribute__((format(printf, 3, 4))) static int put_line(
 	return take_line(view, style, render_escape(text, (size_t)n));
 }
 
+/* Where others work, too, whose sessions are not shown. */
+static int put_node(struct stat_view *view, const struct sample *now)
+{
+	if (!now->has_node || now->node_sessions <= now->session_count)
+		return 0;
+	return put_line(view, STAT_PLAIN, "all users of this node: %u sessions, %u processes",
+		now->node_sessions, now->node_processes);
+}
+
 static int put_head(struct stat_view *view, const struct sample *now, uint64_t interval_ns)
 {
 	char host[65] = "", clock[16] = "", every[32] = "";
@@ -162,7 +171,7 @@ static int put_head(struct stat_view *view, const struct sample *now, uint64_t i
 		now->session_count == 1 ? "" : "s");
 	if (!r && now->trouble)
 		r = put_line(view, STAT_LOSSY, "! %s", now->trouble);
-	return r;
+	return r ? r : put_node(view, now);
 }
 
 /* Of all its rows whose rate is known; NAN: of none. */
@@ -354,6 +363,15 @@ static bool is_simulated(const struct sample *now)
 	return false;
 }
 
+static json_t *node_json(const struct sample *now)
+{
+	return now->has_node ? json_pack("{s:I, s:I, s:I}", "sessions",
+				       (json_int_t)now->node_sessions, "processes",
+				       (json_int_t)now->node_processes, "connections",
+				       (json_int_t)now->node_connections)
+			     : json_null();
+}
+
 json_t *stat_view_json(const struct sample *now)
 {
 	json_t *o = json_object(), *sessions = json_array(), *rows = json_array();
@@ -371,6 +389,7 @@ json_t *stat_view_json(const struct sample *now)
 	bad |= json_object_set_new(o, "simulated", json_boolean(is_simulated(now)));
 	bad |= json_object_set_new(o, "collectors", json_integer(now->collectors));
 	bad |= json_object_set_new(o, "trouble", text(now->trouble));
+	bad |= json_object_set_new(o, "node", node_json(now));
 	bad |= json_object_set_new(o, "sessions", sessions);
 	bad |= json_object_set_new(o, "ranks", rows);
 	if (!bad)

@@ -27,6 +27,7 @@ enum option_key {
 	KEY_KEEP_FREE,
 	KEY_DISK_WAIT,
 	KEY_NETWORK_FS,
+	KEY_SINGLE_TENANT,
 };
 
 static const struct argp_option options[] = {
@@ -50,6 +51,10 @@ static const struct argp_option options[] = {
 	{"allow-network-fs", KEY_NETWORK_FS, NULL, 0,
 		"store on NFS, Lustre, GPFS, FUSE and their like all the same: SQLite's locks and "
 		"memory need not work there",
+		0},
+	{"single-tenant", KEY_SINGLE_TENANT, NULL, 0,
+		"serve every uid also in a user or pid namespace that hides who others are; who "
+		"is hidden is refused one by one",
 		0},
 	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
@@ -100,6 +105,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_NETWORK_FS:
 		config->allow_network_fs = true;
+		return 0;
+	case KEY_SINGLE_TENANT:
+		config->is_single_tenant = true;
 		return 0;
 	case KEY_VERBOSE:
 		config->is_verbose = true;

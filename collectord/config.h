@@ -20,6 +20,7 @@ struct config {
 	bool is_private;	     /* own uid and root only */
 	bool is_verbose;
 	bool allow_network_fs;
+	bool is_single_tenant; /* in a namespace that hides others, too */
 	bool has_keep_free;
 	uint64_t keep_free_bytes; /* --keep-free */
 	unsigned give_up_ms;	  /* --disk-wait; 0: the default */

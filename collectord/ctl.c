@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/access.h"
 #include "collectord/config.h"
 #include "collectord/control.h"
 #include "collectord/ctl_reply.h"
@@ -61,21 +62,18 @@ static void aim_done(struct ctl_aim *aim)
 
 /* ---- what is meant --------------------------------------------------------------------------- */
 
-bool ctl_is_named(const struct session *session, const char *name)
-{
-	return !strcmp(session->name, name) || (session->job && !strcmp(session->job, name));
-}
-
 static bool is_open(const struct session *session)
 {
 	return session->state == SESSION_OPENING || session->state == SESSION_OPEN;
 }
 
 static bool is_aimed_at(
-	const struct peer *peer, const struct session *session, const struct ctl_aim *aim)
+	struct peer *peer, const struct session *session, const struct ctl_aim *aim)
 {
-	return is_open(session) && server_may_see(peer->server, peer, session->uid) &&
-	       (!aim->session || ctl_is_named(session, aim->session));
+	if (!is_open(session))
+		return false;
+	return aim->session ? access_is_named(peer->server, peer, session, aim->session)
+			    : access_may_see(peer->server, peer, session->uid);
 }
 
 static void count_process(
@@ -126,21 +124,14 @@ static struct ctl_count count_session(const struct session *session, const struc
 
 static void explain_session(struct peer *peer, const char *name)
 {
-	const struct session *other = NULL;
+	bool is_known = false;
 
-	for (const struct session *s = peer->server->sessions; name && s; s = s->next) {
-		if (!ctl_is_named(s, name))
-			continue;
-		other = s;
-		if (server_may_see(peer->server, peer, s->uid))
-			break;
-	}
+	for (const struct session *s = peer->server->sessions; name && s; s = s->next)
+		is_known |= access_is_named(peer->server, peer, s, name);
 	if (!name)
 		ctl_refuse(peer, REASON_NO_SESSION, "no session of yours is open");
-	else if (!other)
-		ctl_refuse(peer, REASON_NO_SESSION, "no session %s", name);
-	else if (!server_may_see(peer->server, peer, other->uid))
-		ctl_refuse(peer, REASON_NOT_YOURS, "session %s is not yours", name);
+	else if (!is_known)
+		ctl_refuse(peer, REASON_NO_SESSION, "no session %s that you may see", name);
 	else
 		ctl_refuse(peer, REASON_OVER, "session %s is over", name);
 }
@@ -399,20 +390,15 @@ out:
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static void put_status(FILE *out, const struct server *server, const struct peer *peer)
+static void put_status(FILE *out, const struct server *server, struct peer *peer)
 {
 	char state[SERVER_STATE_BYTES];
-	unsigned sessions = 0;
-	unsigned processes = 0;
+	struct access_totals all = access_totals(server);
 
-	for (const struct session *s = server->sessions; s; s = s->next) {
-		sessions += s->state != SESSION_CLOSED;
-		processes += session_live_instances(s);
-	}
 	fprintf(out,
 		"collectord " RTL_VERSION " pid %d, store %s, %u sessions, %u processes, "
 		"%u connections, %s\n",
-		getpid(), server->config->store_path, sessions, processes, server->n_peers,
+		getpid(), server->config->store_path, all.sessions, all.processes, all.connections,
 		server_state(server, peer, state));
 }
 

@@ -21,7 +21,6 @@ void ctl_closed(struct peer *peer);
 void ctl_check(struct server *server);
 
 /* @name is its name or its launcher's key. */
-bool ctl_is_named(const struct session *session, const char *name);
 
 /* At the end of the server. */
 void ctl_done(struct server *server);

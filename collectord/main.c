@@ -17,6 +17,7 @@
 #include "collectord/store.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+#include "proto/namespace.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -163,6 +164,21 @@ static void say_ready(const struct config *config, const struct listen_sockets *
 	notify_ready(status);
 }
 
+/* Of a user's own collector the kernel tells all it asks: is it us, or root? */
+static int check_namespaces(const struct config *config)
+{
+	const char *what = namespace_hides_uids()   ? "user namespace, which hides the uids"
+			   : namespace_hides_pids() ? "pid namespace, which hides the pids"
+						    : NULL;
+
+	if (!what || config->is_private || config->is_single_tenant)
+		return 0;
+	log_error("cannot serve all users from inside a %s of others; start it outside, or with "
+		  "--single-tenant (or --private)",
+		what);
+	return -EPERM;
+}
+
 static int run(const struct config *config, struct listen_sockets *sockets)
 {
 	CLEANUP(free_p) char *folder = folder_of(config);
@@ -203,7 +219,7 @@ int main(int argc, char **argv)
 	r = config_resolve(&config);
 	if (r < 0)
 		log_error("no place to store: %s; give --db or --db-dir", strerror(-r));
-	else if (open_sockets(&config, &sockets) >= 0)
+	else if (check_namespaces(&config) == 0 && open_sockets(&config, &sockets) >= 0)
 		exit_code = run(&config, &sockets);
 	listen_done(&sockets);
 	config_done(&config);

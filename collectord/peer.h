@@ -49,6 +49,7 @@ struct peer {
 	bool is_finishing; /* no reading any more; ends when its output is written */
 	bool is_ended;
 	bool is_partial; /* the deadline runs for a frame that has begun */
+	bool has_access, sees_all; /* access.c's: whether it was asked for, and the answer */
 };
 
 /* Takes ownership of @fd on success only. -ENOMEM, or what the socket options say. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "collectord/access.h"
 #include "collectord/instance.h"
 #include "collectord/log.h"
 #include "collectord/peer.h"
@@ -218,6 +219,10 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		peer_refuse(peer, "rtl speaks protocol %u-%u, this collector %u-%u",
 			hello->version_min, hello->version_max, PROTO_VERSION_MIN,
 			PROTO_VERSION_MAX);
+		return;
+	}
+	if (!peer->pid) {
+		peer_refuse(peer, "%s", access_no_pid);
 		return;
 	}
 	if (!job || !*job) {

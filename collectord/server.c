@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/access.h"
 #include "collectord/config.h"
 #include "collectord/ctl.h"
 #include "collectord/detached.h"
@@ -29,6 +30,7 @@
 #include "collectord/tool.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+#include "proto/namespace.h"
 
 /* Connections taken in before others get their turn. */
 #define ACCEPT_BATCH		32u
@@ -37,8 +39,6 @@
 /* Beyond CONNECTIONS_MAX so many are told why; more are just closed. */
 #define CONNECTIONS_REFUSED_MAX 64u
 #define THROTTLE_MS		100u
-#define OVERFLOW_UID		65534u
-#define GROUPS_MAX		1024u
 
 static void set_listening(struct server *server, bool is_listening)
 {
@@ -92,13 +92,14 @@ static void count_uid(
 /* NULL: welcome; else why not. */
 static const char *check_admission(const struct server *server, const struct peer *peer)
 {
+	const char *why = access_check_identity(server, peer);
 	unsigned all;
 	unsigned ungreeted;
 
+	if (why)
+		return why;
 	if (server->config->is_private && peer->uid != geteuid() && peer->uid != 0)
 		return "this collector is private to another user";
-	if (server->is_user_namespace && peer->uid == OVERFLOW_UID)
-		return "its uid is not visible here: credentials do not cross user namespaces";
 	count_uid(server, peer->uid, &all, &ungreeted);
 	if (server->n_peers > CONNECTIONS_MAX)
 		return "too many connections";
@@ -277,33 +278,14 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 	}
 }
 
-bool server_may_see(const struct server *server, const struct peer *peer, uid_t uid)
-{
-	gid_t groups[GROUPS_MAX];
-	socklen_t bytes = sizeof(groups);
-
-	if (peer->uid == uid || peer->uid == 0)
-		return true;
-	if (server->see_all_gid == (gid_t)-1 || peer->is_ended)
-		return false;
-	if (peer->gid == server->see_all_gid)
-		return true;
-	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) < 0)
-		return false;
-	for (size_t i = 0; i < bytes / sizeof(groups[0]); i++)
-		if (groups[i] == server->see_all_gid)
-			return true;
-	return false;
-}
-
 const char *server_state(
-	const struct server *server, const struct peer *peer, char ret[SERVER_STATE_BYTES])
+	const struct server *server, struct peer *peer, char ret[SERVER_STATE_BYTES])
 {
 	const struct session *degraded = NULL, *held = NULL;
 	unsigned more = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next) {
-		if ((!s->trouble && !s->held) || !server_may_see(server, peer, s->uid))
+		if ((!s->trouble && !s->held) || !access_may_see(server, peer, s->uid))
 			continue;
 		more += s->trouble && degraded;
 		degraded = !degraded && s->trouble ? s : degraded;
@@ -434,21 +416,6 @@ static int add_listeners(struct server *server, const struct listen_sockets *soc
 	return 0;
 }
 
-/* False in the host's own user namespace. */
-static bool has_mapped_uids(void)
-{
-	CLEANUP(close_p) int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-	char text[128] = "";
-	unsigned first = 1;
-	unsigned outside = 1;
-	unsigned count = 0;
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return false;
-	return sscanf(text, "%u %u %u", &first, &outside, &count) != 3 || first || outside ||
-	       count != UINT32_MAX;
-}
-
 static int build(struct server *server, struct listen_sockets *sockets)
 {
 	const struct group *group = getgrnam(CONFIG_USER);
@@ -456,7 +423,8 @@ static int build(struct server *server, struct listen_sockets *sockets)
 
 	msg_arena_init(&server->arena, ARENA_BYTES_MAX);
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	server->is_user_namespace = has_mapped_uids();
+	server->hides_uids = namespace_hides_uids();
+	server->hidden_uid = namespace_hidden_uid();
 	server->see_all_gid = group ? group->gr_gid : (gid_t)-1;
 	server->base = event_base_new();
 	if (!server->base)

@@ -51,11 +51,13 @@ struct server {
 	struct event *watchdog;
 	struct flush_ticket watchdog_ticket;
 	bool is_watchdog_asked; /* its answer is still to come */
+	uint64_t watchdog_beats; /* of the store, when it was looked at last */
 	int spare_fd; /* given up to accept and close one connection when there are no fds */
 	bool is_throttled;
 	bool is_recovering; /* nobody is let in before all that was left open is known */
 	bool is_settling;
-	bool is_user_namespace; /* other uids may be hidden behind the overflow uid */
+	bool hides_uids;  /* in our user namespace others may be shown as hidden_uid */
+	uid_t hidden_uid;
 	gid_t see_all_gid;	/* (gid_t)-1: no such group */
 
 	struct peer *peers; /* live */
@@ -106,7 +108,4 @@ bool server_is_settled(struct server *server, uid_t uid);
 #define SERVER_STATE_BYTES 512
 /* Of what @peer may see: "ok", or "degraded: SESSION: why (and 2 more)". Returns @ret. */
 const char *server_state(
-	const struct server *server, const struct peer *peer, char ret[SERVER_STATE_BYTES]);
-
-/* May @peer see what belongs to @uid: the owner, root, the service's group. */
-bool server_may_see(const struct server *server, const struct peer *peer, uid_t uid);
+	const struct server *server, struct peer *peer, char ret[SERVER_STATE_BYTES]);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collectord/access.h"
 #include "collectord/admit.h"
 #include "collectord/detached.h"
 #include "collectord/exit_status.h"
@@ -37,7 +38,7 @@ static const struct peer_role shim_role = {.frames = shim_frames, .closed = shim
 static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
 {
 	if (!peer->pid)
-		return "its pid is not visible here: credentials do not cross pid namespaces";
+		return access_no_pid;
 	if (peer->n_passed != 1)
 		return "Hello must carry exactly one file descriptor, the recorder";
 	if (!hello->has_token || hello->token.len != INSTANCE_TOKEN_BYTES || !hello->has_boot_id ||

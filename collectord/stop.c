@@ -125,7 +125,7 @@ void stop_on_signal(struct server *server, int number)
 		server_stop(server, 0);
 }
 
-/* Alive is who loops and whose store answers, or says why it cannot. */
+/* Alive is who loops and whose store goes on: it answers, or it works at what came before. */
 static void on_watchdog_answer(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;
@@ -141,10 +141,13 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	if (server->n_degraded)
-		notify_alive();
-	if (server->is_watchdog_asked)
+	if (server->is_watchdog_asked) {
+		if (store_beats(server->store) != server->watchdog_beats)
+			notify_alive();
+		server->watchdog_beats = store_beats(server->store);
 		return;
+	}
+	server->watchdog_beats = store_beats(server->store);
 	server->is_watchdog_asked = store_flush(server->store, &server->watchdog_ticket) == 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,7 @@ static void *store_run(void *data)
 	bool goes_on;
 
 	do {
+		store_beat(store);
 		goes_on = wait_for_commands(store, next_time(store), &batch);
 		run_batch(store, &batch);
 	} while (goes_on);
@@ -470,6 +472,16 @@ int store_look(struct store *store, void *owner)
 	if (command)
 		command->owner = owner;
 	return store_post(store, command);
+}
+
+void store_beat(struct store *store)
+{
+	atomic_fetch_add_explicit(&store->beats, 1, memory_order_relaxed);
+}
+
+uint64_t store_beats(struct store *store)
+{
+	return atomic_load_explicit(&store->beats, memory_order_relaxed);
 }
 
 int store_recover(struct store *store, const char *path)

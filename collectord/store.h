@@ -64,6 +64,9 @@ int store_flush(struct store *store, void *owner);
 /* The same, and rtl_in_flight has what the processes have in flight now. -ENOMEM. */
 int store_look(struct store *store, void *owner);
 
+/* Goes up with every step that the thread makes: one that stands still waits for us, or hangs. */
+uint64_t store_beats(struct store *store);
+
 /*
  * Look for sessions that an earlier life of the collector left open: in the file @path, or in
  * what the index names (NULL). Reads only, but for a file whose end was decided and which is

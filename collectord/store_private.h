@@ -162,6 +162,7 @@ struct store {
 	struct answer *answers;	     /* lock */
 	struct answer **answers_end; /* lock */
 	int answer_fd;
+	_Atomic uint64_t beats; /* store writes, anybody reads */
 
 	/* store */
 	struct store_database *databases;
@@ -174,6 +175,7 @@ struct store {
 };
 
 /* store.c */
+void store_beat(struct store *store);
 /* Takes over @command, NULL is -ENOMEM. Loop thread. */
 int store_post(struct store *store, struct command *command);
 /* With its processes; nobody may know it any more. */

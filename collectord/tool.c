@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/access.h"
+#include "collectord/config.h"
 #include "collectord/ctl.h"
 #include "collectord/instance.h"
 #include "collectord/log.h"
@@ -207,9 +209,10 @@ static int list_rows(struct reply *reply)
 static int collect_stat(struct peer *peer, const char *name, struct reply *reply)
 {
 	for (const struct session *s = peer->server->sessions; s; s = s->next) {
-		if (!server_may_see(peer->server, peer, s->uid))
+		if (!access_may_see(peer->server, peer, s->uid))
 			continue;
-		if (name ? !ctl_is_named(s, name) : s->state == SESSION_CLOSED)
+		if (name ? !access_is_named(peer->server, peer, s, name)
+			 : s->state == SESSION_CLOSED)
 			continue;
 		if (reply->n_infos == REPLY_SESSIONS_MAX)
 			break;
@@ -223,6 +226,21 @@ static int collect_stat(struct peer *peer, const char *name, struct reply *reply
 	return list_rows(reply);
 }
 
+/* The service's only: a private collector has no neighbours. */
+static void put_totals(const struct server *server, Rtl__NodeTotals *totals, Rtl__StatReply *stat)
+{
+	struct access_totals all = access_totals(server);
+
+	if (server->config->is_private)
+		return;
+	*totals = (Rtl__NodeTotals)RTL__NODE_TOTALS__INIT;
+	totals->has_sessions = totals->has_processes = totals->has_connections = true;
+	totals->sessions = all.sessions;
+	totals->processes = all.processes;
+	totals->connections = all.connections;
+	stat->node = totals;
+}
+
 static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 {
 	CLEANUP(free_p)
@@ -231,6 +249,7 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 	CLEANUP(reply_done) struct reply reply = {0};
 	Rtl__StatReply stat = RTL__STAT_REPLY__INIT;
 	char state[SERVER_STATE_BYTES];
+	Rtl__NodeTotals totals;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
 	if (reply_init(&reply, peer->server) < 0 || collect_stat(peer, name, &reply) < 0) {
@@ -245,6 +264,7 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 	stat.rows = reply.row_list;
 	msg_set_bytes(&stat.has_state, &stat.state,
 		server_state(peer->server, peer, state));
+	put_totals(peer->server, &totals, &stat);
 	frame.body_case = RTL__FRAME__BODY_STAT_REPLY;
 	frame.stat_reply = &stat;
 	peer_send(peer, &frame);
@@ -261,7 +281,7 @@ static void answer_sessions(struct peer *peer)
 		return;
 	}
 	for (const struct session *s = peer->server->sessions; s; s = s->next)
-		if (server_may_see(peer->server, peer, s->uid) &&
+		if (access_may_see(peer->server, peer, s->uid) &&
 			reply.n_infos < REPLY_SESSIONS_MAX)
 			add_session(&reply, s);
 	sessions.n_sessions = reply.n_infos;

@@ -401,6 +401,7 @@ void work_database(struct store *store, struct store_database *database, bool is
 	if (database->trouble && !database->todo.first && !database->writer->is_open)
 		trouble_over(store, database);
 	while ((is_last || turn-- > 0) && (command = command_list_take(&database->todo))) {
+		store_beat(store);
 		database->current = command;
 		if (!is_last && trouble_must_wait(store, database, command)) {
 			stop_at(store, database, -EAGAIN);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Named points at which a test kills the process: RTL_FAULT=name[:count[:stop]], the count-th
- * passing raises SIGKILL, or SIGSTOP. Compiled only with -DRTL_FAULTS, into test binaries; nothing
+ * Named points at which a test kills the process: RTL_FAULT=name[:count[:how]], the count-th
+ * passing raises SIGKILL; with "stop" SIGSTOP; with "hang" the thread stays there. Compiled only with -DRTL_FAULTS, into test binaries; nothing
  * at all in what is installed. Any thread. docs/recorder.md lists the points.
  */
 #ifdef RTL_FAULTS
@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static inline void fault_point(const char *name, atomic_uint *passed)
 {
@@ -25,8 +26,11 @@ static inline void fault_point(const char *name, atomic_uint *passed)
 		count = strtoul(wanted + bytes + 1, &end, 10);
 		rest = end;
 	}
-	if (atomic_fetch_add(passed, 1) + 1 == count)
-		raise(strcmp(rest, ":stop") ? SIGKILL : SIGSTOP);
+	if (atomic_fetch_add(passed, 1) + 1 != count)
+		return;
+	while (!strcmp(rest, ":hang"))
+		(void)pause();
+	raise(strcmp(rest, ":stop") ? SIGKILL : SIGSTOP);
 }
 
 #define FAULT_POINT(name)                                                                          \

@@ -129,5 +129,8 @@ bool conn_is_busy(const struct conn *conn);
 /* fork's child: the descriptor goes, nothing else is touched. */
 void conn_forget(struct conn *conn);
 
-/* Whether a collector that runs as @uid may have our data: ourselves, root, user rtl. */
+/*
+ * Whether a collector that runs as @uid may have our data: ourselves, root, user rtl. (Or whoever
+ * mounted its socket into our container: proto/namespace.h.)
+ */
 bool conn_trusts(uid_t uid, const char *passwd);

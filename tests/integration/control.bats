@@ -235,7 +235,7 @@ runs() {
 		chmod 755 "$work"
 		run -1 --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups \
 			env HOME=/ "$rtl" ctl --socket "$work/c.sock" start --session "$name"
-		grep -Eq "session $name is not yours|belongs to another user" <<<"$stderr"
+		grep -Eq "no session $name that you may see|belongs to another user" <<<"$stderr"
 	fi
 	echo go >gate
 	closed() { [ "$("$rtl" ls --json | jq '[.sessions[] | select(.state != "closed")] | length')" -eq 0 ]; }

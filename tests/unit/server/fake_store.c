@@ -111,6 +111,11 @@ int store_look(struct store *store, void *owner)
 	return store_flush(store, owner);
 }
 
+uint64_t store_beats(struct store *store)
+{
+	return store->count;
+}
+
 int store_process_watch(struct store_process *process, int memfd)
 {
 	(void)process;

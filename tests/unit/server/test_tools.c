@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/access.h"
 #include "collectord/peer.h"
 #include "proto/cleanup.h"
 
@@ -220,13 +221,12 @@ static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	peer.fd = pair[0];
 	h->server->see_all_gid = 4242;
-	assert_true(server_may_see(h->server, &peer, 1001));
-	assert_false(server_may_see(h->server, &peer, 1002));
-	peer.gid = 4242;
-	assert_true(server_may_see(h->server, &peer, 1002));
-	peer.gid = 1001;
-	peer.uid = 0;
-	assert_true(server_may_see(h->server, &peer, 1002));
+	assert_true(access_may_see(h->server, &peer, 1001));
+	assert_false(access_may_see(h->server, &peer, 1002));
+	peer = (struct peer){.fd = pair[0], .uid = 1001, .gid = 4242};
+	assert_true(access_may_see(h->server, &peer, 1002));
+	peer = (struct peer){.fd = pair[0], .uid = 0, .gid = 1001};
+	assert_true(access_may_see(h->server, &peer, 1002));
 	close(pair[0]);
 	close(pair[1]);
 }

@@ -243,7 +243,7 @@ static int bad(char why[INGEST_WHY_BYTES])
 int ingest_host_calls(struct writer *writer, struct process *process, const Rtl__HostCalls *calls,
 	char why[INGEST_WHY_BYTES])
 {
-	const uint64_t *words = calls->arg;
+	size_t word = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < calls->n; i++) {
@@ -255,8 +255,9 @@ int ingest_host_calls(struct writer *writer, struct process *process, const Rtl_
 	for (uint32_t i = 0; r == 0 && i < calls->n; i++) {
 		struct call call = CALL_OF_FRAME(calls, i, calls->api);
 
-		call.words = words;
-		words += calls->arg_count[i];
+		/* Where no call has any there is no column. */
+		call.words = calls->arg_count[i] ? calls->arg + word : NULL;
+		word += calls->arg_count[i];
 		r = put_host_call(writer, process, &call);
 	}
 	return r;

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Seeds of the fuzz targets, from real traffic: capture.py BUILD FOLDER
+
+Stands between programs on the software GPU and a collector, hands on bytes and descriptors, and
+keeps what passes: each kind of frame under FOLDER/<kind>/, the first frames of connections under
+hello/, whole connections under session/. tests/fuzz/seeds.sh makes the corpus of it.
+"""
+import array
+import hashlib
+import os
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+KINDS = {2: "hello", 4: "defines", 5: "dispatches", 6: "markers", 7: "counters", 8: "anchors",
+         12: "runner", 14: "requests", 16: "requests", 18: "requests", 20: "runner_done",
+         21: "copies", 22: "host_calls", 23: "collectives", 25: "control_done"}
+KEPT = 40  # of a kind: the first ones, then what is larger than all before
+DEADLINE_S = 120
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def body(frame):
+    """(field, bytes of the body) of a Frame."""
+    at = 0
+    while at < len(frame):
+        tag, at = varint(frame, at)
+        if tag & 7 == 0:
+            _, at = varint(frame, at)
+        else:
+            length, at = varint(frame, at)
+            return tag >> 3, frame[at:at + length]
+    return 0, b""
+
+
+class Keeper:
+    def __init__(self, folder):
+        self.folder, self.count, self.most = folder, {}, {}
+
+    def write(self, kind, data):
+        count = self.count.get(kind, 0)
+        if count >= KEPT and len(data) <= 2 * self.most.get(kind, 0):
+            return
+        self.count[kind] = count + 1
+        self.most[kind] = max(self.most.get(kind, 0), len(data))
+        os.makedirs(os.path.join(self.folder, kind), exist_ok=True)
+        name = hashlib.sha1(data).hexdigest()[:12]
+        with open(os.path.join(self.folder, kind, name), "wb") as file:
+            file.write(data)
+
+    def frame(self, frame):
+        field, content = body(frame)
+        kind = KINDS.get(field, "other")
+        self.write(kind, frame if kind in ("hello", "runner", "requests", "runner_done")
+                   else content)
+
+
+def connect_as_another(path):
+    """(connection, pid): of a process of its own, since the collector asks the kernel who it is."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(theirs.fileno(), 0)
+        os.closerange(3, 65536)  # else it would hold others' connections open
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(path)
+        socket.send_fds(socket.socket(fileno=0), [b"x"], [connection.fileno()])
+        connection.close()
+        signal.pause()
+    theirs.close()
+    _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+    ours.close()
+    return socket.socket(fileno=fds[0]), pid
+
+
+class Link:
+    """One connection, both ways."""
+
+    def __init__(self, client, path):
+        self.client, self.fill, self.whole = client, b"", b""
+        self.server, self.pid = connect_as_another(path)
+
+    def up(self, keeper):
+        """From the client. False: it has ended."""
+        data, fds, _, _ = socket.recv_fds(self.client, 1 << 16, 4)
+        if not data:
+            return False
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        sent = self.server.sendmsg([data], rights)
+        self.server.sendall(data[sent:])
+        for fd in fds:
+            os.close(fd)
+        self.fill += data
+        while len(self.fill) >= 4:
+            length, = struct.unpack_from("<I", self.fill)
+            if len(self.fill) < 4 + length:
+                break
+            keeper.frame(self.fill[4:4 + length])
+            self.whole += self.fill[:4 + length]
+            self.fill = self.fill[4 + length:]
+        return True
+
+    def down(self):
+        data = self.server.recv(1 << 16)
+        if data:
+            self.client.sendall(data)
+        return bool(data)
+
+    def close(self, keeper):
+        if 0 < len(self.whole) < 16384:
+            keeper.write("session", self.whole)
+        self.client.close()
+        self.server.close()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def pump(listener, path, keeper, processes):
+    selector = selectors.DefaultSelector()
+    selector.register(listener, selectors.EVENT_READ)
+    deadline = time.monotonic() + DEADLINE_S
+    links = 0
+    while links or any(p.poll() is None for p in processes):
+        if time.monotonic() > deadline:
+            sys.exit("capture: the programs do not end")
+        for key, _ in selector.select(0.1):
+            if key.fileobj is listener:
+                link = Link(listener.accept()[0], path)
+                selector.register(link.client, selectors.EVENT_READ, (link, True))
+                selector.register(link.server, selectors.EVENT_READ, (link, False))
+                links += 1
+                continue
+            link, is_up = key.data
+            if link.client.fileno() < 0:
+                continue  # its other end was first
+            try:
+                alive = link.up(keeper) if is_up else link.down()
+            except OSError:
+                alive = False
+            if not alive:
+                selector.unregister(link.client)
+                selector.unregister(link.server)
+                link.close(keeper)
+                links -= 1
+
+
+def scenes(build, work, front):
+    """What is run, one after the other."""
+    rtl = os.path.join(build, "bin/rtl")
+    run = [rtl, "run", "--socket", front, "--device", "soft"]
+    demo = os.path.join(build, "bin/rtl-demo")
+    bins = os.path.join(build, "tests-bin")
+    rules = os.path.join(work, "rules")
+    with open(rules, "w") as file:
+        file.write("gemm *Cijk*\ncommunication/allreduce *AllReduce*\n")
+    yield [run + ["--mode", "full", "--", demo, "--steps", "3", "--ranks", "2"],
+           [rtl, "stat", "--socket", front, "-n", "1", "--json"],
+           [rtl, "ctl", "--socket", front, "status"]]
+    yield [run + ["--steps", "1:1:1:2", "--categories", rules, "--", demo, "--steps", "6"]]
+    calls = os.path.join(bins, "hip-calls")
+    yield [run + ["--mode", "hip", "--", calls, "2", "3"],
+           [rtl, "ctl", "--socket", front, "stop", "--duration", "10ms", "--ranks", "0,3-5"]]
+    unique = os.path.join(work, "id")
+    with open(unique, "wb") as file:
+        file.write(os.urandom(128))
+    ranks = "for r in 0 1; do RTL_RANK=$r '%s' $r 2 '%s' & done; wait" % (
+        os.path.join(bins, "rccl-calls"), unique)
+    yield [run + ["--mode", "hip", "--", "sh", "-c", ranks],
+           [rtl, "ctl", "--socket", front, "flush"]]
+    for scene in ("graph", "captured", "streams"):
+        yield [run + ["--mode", "hip", "--", os.path.join(bins, "hip-scenes"), scene, "3", "4"]]
+
+
+def main():
+    build, folder = map(os.path.abspath, sys.argv[1:])
+    keeper = Keeper(folder)
+    with tempfile.TemporaryDirectory() as work:
+        path, front = os.path.join(work, "c.sock"), os.path.join(work, "front.sock")
+        collector = subprocess.Popen(
+            [os.path.join(build, "bin/collectord"), "--socket", path, "--db-dir", work])
+        while not os.path.exists(path):
+            if collector.poll() is not None:
+                sys.exit("capture: the collector does not start")
+            time.sleep(0.01)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(front)
+        listener.listen(64)
+        env = {**os.environ, "RTL_SOCKET": front, "LD_LIBRARY_PATH": ":".join(
+            [os.path.join(build, "lib/softgpu"), os.path.join(build, "tests-bin")])}
+        try:
+            for commands in scenes(build, work, front):
+                pump(listener, path, keeper, [subprocess.Popen(
+                    c, env=env, stdout=subprocess.DEVNULL) for c in commands])
+        finally:
+            collector.terminate()
+            collector.wait()
+    print(", ".join("%s %d" % kind for kind in sorted(keeper.count.items())))
+
+
+main()

@@ -23,7 +23,8 @@ struct run_options {
 	const char *socket; /* --socket */
 	const char *mode;
 	struct choices choices;
-	char *categories; /* the rules of --categories, RTL_CATEGORIES, for RunnerHello; NULL: none */
+	char *categories; /* the rules of --categories, RTL_CATEGORIES, for RunnerHello; NULL: none
+			   */
 	bool is_private;
 	bool is_forced;
 	bool is_aside; /* trace: an existing output is moved out of the way */
@@ -130,6 +131,10 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 /* The same RunnerHello once more, on a new connection. */
 int run_collector_greet_again(struct run_collector *collector);
 
+/* Its two halves: the Hello may lie in the socket's queue before there is anybody to take it. */
+int run_collector_say_hello(struct run_collector *collector);
+int run_collector_hear(struct run_collector *collector);
+
 /* ---- keeper: of the collector that we started (run_keeper.c) -------------------------------- */
 
 /* To be watched for input by whoever waits; -1: there is nothing to watch. */
@@ -138,7 +143,7 @@ int run_keeper_fd(const struct run_collector *collector);
 /* Does what is due. True: the collector had died; there is another one, which knows us. */
 bool run_keeper_serve(struct run_collector *collector);
 
-/* False: the collector that we started has died. */
+/* False: the collector that we started has died, and is not yet started again. */
 bool run_keeper_lives(const struct run_collector *collector);
 
 /* ---- child ---------------------------------------------------------------------------------- */
@@ -151,9 +156,9 @@ int run_child_find(const char *command);
 
 struct run_child {
 	pid_t pid;
-	int signal_fd;			      /* the signals that we pass on, and SIGCHLD */
-	int status;			      /* wait status, once it has ended */
-	bool is_recorded;		      /* set before the start: what it leaves behind matters */
+	int signal_fd;	  /* the signals that we pass on, and SIGCHLD */
+	int status;	  /* wait status, once it has ended */
+	bool is_recorded; /* set before the start: what it leaves behind matters */
 	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
 };
 
@@ -168,6 +173,9 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
  * a shell would give.
  */
 int run_child_wait(struct run_child *child, struct run_collector *collector);
+
+/* After run_child_wait(): whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came since the last look. */
+bool run_child_is_end_wanted(const struct run_child *child);
 
 /*
  * After run_child_wait(): waits for what the command left running, which may be ranks that the

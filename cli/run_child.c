@@ -240,3 +240,14 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 		return 128 + WTERMSIG(child->status);
 	return WEXITSTATUS(child->status);
 }
+
+bool run_child_is_end_wanted(const struct run_child *child)
+{
+	struct signalfd_siginfo info;
+	bool is_wanted = false;
+
+	while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		is_wanted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+			     info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT;
+	return is_wanted;
+}

@@ -59,38 +59,32 @@ static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **
 	return r;
 }
 
-int run_collector_greet_again(struct run_collector *collector)
-{
-	return run_collector_greet(
-		collector, collector->options, collector->job, collector->display);
-}
-
-int run_collector_greet(struct run_collector *collector, const struct run_options *options,
-	const char *job, const char *output)
+int run_collector_say_hello(struct run_collector *collector)
 {
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
+	Rtl__Frame frame = RTL__FRAME__INIT;
 	/* The first frame of a connection is bounded: leave room for the rest of it. */
 	char command[COMMAND_BYTES_MAX];
-	const Rtl__RunnerStatus *status;
-	int r;
 
-	join_command(options->command, command, sizeof(command));
+	join_command(collector->options->command, command, sizeof(command));
 	hello.has_version_min = hello.has_version_max = 1;
 	hello.version_min = PROTO_VERSION_MIN;
 	hello.version_max = PROTO_VERSION_MAX;
-	msg_set_bytes(&hello.has_job, &hello.job, job);
+	msg_set_bytes(&hello.has_job, &hello.job, collector->job);
 	msg_set_bytes(&hello.has_command, &hello.command, command);
-	msg_set_bytes(&hello.has_output, &hello.output, output);
-	msg_set_bytes(&hello.has_categories, &hello.categories, options->categories);
+	msg_set_bytes(&hello.has_output, &hello.output, collector->display);
+	msg_set_bytes(&hello.has_categories, &hello.categories, collector->options->categories);
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
 	frame.runner_hello = &hello;
-	collector->options = options;
-	collector->job = job;
-	collector->display = output;
-	r = client_send(&collector->client, &frame);
-	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
-		r = receive_while_it_lives(collector, &reply);
+	return client_send(&collector->client, &frame);
+}
+
+int run_collector_hear(struct run_collector *collector)
+{
+	const Rtl__RunnerStatus *status;
+	Rtl__Frame *reply;
+	int r = receive_while_it_lives(collector, &reply);
+
 	if (r < 0)
 		return r;
 	if (reply->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
@@ -101,6 +95,23 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	copy_bytes(collector->database, sizeof(collector->database), status->has_database,
 		&status->database);
 	return 0;
+}
+
+int run_collector_greet_again(struct run_collector *collector)
+{
+	int r = run_collector_say_hello(collector);
+
+	/* Who hung up may have said why before. */
+	return r == 0 || r == -EPIPE || r == -ECONNRESET ? run_collector_hear(collector) : r;
+}
+
+int run_collector_greet(struct run_collector *collector, const struct run_options *options,
+	const char *job, const char *output)
+{
+	collector->options = options;
+	collector->job = job;
+	collector->display = output;
+	return run_collector_greet_again(collector);
 }
 
 /* The job goes unrecorded, or does not go at all. */

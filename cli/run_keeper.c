@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,9 +18,6 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
-/* A collector that dies more often than that within so long is not started again. */
-#define DEATHS_MAX	10u
-#define DEATHS_WINDOW_NS 10000000000ull
 #define STATE_BYTES_MAX 4096u
 #define NAME_BYTES_MAX	256u
 
@@ -28,12 +26,19 @@ struct run_keeper {
 	char *argv[7];
 	char notify[32]; /* "@...", chosen by the kernel */
 	int notify_fd;
-	int pidfd; /* of the collector; -1: not to be had, so nobody is started again */
+	int pidfd;    /* of the collector; -1: not to be had, so nobody is started again */
+	int timer_fd; /* of start_ns */
 	int epoll_fd;
 	struct run_kept *kept;
 	size_t n_kept;
-	unsigned deaths;
-	uint64_t deaths_since_ns;
+
+	/* CLOCK_MONOTONIC. Trouble: deaths, and no life between them that lasted. */
+	bool is_down;	     /* it is dead, and is started again at start_ns */
+	uint64_t started_ns; /* the latest one */
+	uint64_t start_ns;
+	uint64_t pause_ns;
+	uint64_t trouble_ns; /* the first death of it; 0: there was none */
+	bool has_said_down, has_said_up;
 };
 
 /* An address of the kernel's choice; who may write to it is told by credentials. */
@@ -95,10 +100,13 @@ int run_keeper_new(const struct run_spawn *spawn, const char *program, const cha
 	*keeper = (struct run_keeper){.spawn = {.listen_fd = -1, .log_fd = -1},
 		.notify_fd = -1,
 		.pidfd = -1,
+		.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
-	r = keeper->epoll_fd < 0 ? -errno : make_notify(keeper);
+	r = keeper->epoll_fd < 0 || keeper->timer_fd < 0 ? -errno : make_notify(keeper);
 	if (r == 0)
 		r = watch(keeper, keeper->notify_fd);
+	if (r == 0)
+		r = watch(keeper, keeper->timer_fd);
 	if (r == 0)
 		r = set_command(keeper, program, session, database, is_verbose);
 	if (r < 0)
@@ -124,6 +132,7 @@ struct run_keeper *run_keeper_free(struct run_keeper *keeper)
 	close_p(&keeper->spawn.listen_fd);
 	close_p(&keeper->notify_fd);
 	close_p(&keeper->pidfd);
+	close_p(&keeper->timer_fd);
 	close_p(&keeper->epoll_fd);
 	free(keeper);
 	return NULL;
@@ -138,7 +147,9 @@ int run_keeper_spawn(struct run_collector *collector)
 	keeper->pidfd = -1;
 	keeper->spawn.kept = keeper->kept;
 	keeper->spawn.n_kept = keeper->n_kept;
+	keeper->started_ns = clock_monotonic_ns();
 	r = run_start_spawn(&keeper->spawn, &keeper->pidfd);
+	keeper->is_down = r < 0;
 	if (r == 0 && keeper->pidfd >= 0)
 		r = watch(keeper, keeper->pidfd);
 	if (r < 0 || keeper->pidfd >= 0)
@@ -263,45 +274,97 @@ static bool is_dead(const struct run_keeper *keeper)
 
 bool run_keeper_lives(const struct run_collector *collector)
 {
-	return !collector->keeper || !is_dead(collector->keeper);
+	const struct run_keeper *keeper = collector->keeper;
+
+	return !keeper || (!keeper->is_down && !is_dead(keeper));
 }
 
-static bool may_start_again(struct run_keeper *keeper)
+static void set_timer(const struct run_keeper *keeper, uint64_t ns)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	struct itimerspec due = {.it_value = {.tv_sec = (time_t)(ns / 1000000000u),
+					 .tv_nsec = (long)(ns % 1000000000u)}};
 
-	if (now_ns - keeper->deaths_since_ns > DEATHS_WINDOW_NS) {
-		keeper->deaths = 0;
-		keeper->deaths_since_ns = now_ns;
+	(void)timerfd_settime(keeper->timer_fd, 0, &due, NULL);
+}
+
+/*
+ * At once the first time; then, while they die young, after pauses that double: up to 200 ms in the
+ * first 10 s of it, up to 5 s from then on, for as long as the job takes: a disk may be freed.
+ */
+static void plan_start(struct run_keeper *keeper)
+{
+	uint64_t now_ns = clock_monotonic_ns(), lived_ns = now_ns - keeper->started_ns, next_ns;
+	bool is_fast;
+
+	if (!keeper->trouble_ns || lived_ns > RECONNECT_FAST_FOR_NS) {
+		keeper->trouble_ns = now_ns;
+		keeper->pause_ns = 0;
+		keeper->has_said_down = keeper->has_said_up = false;
 	}
-	return ++keeper->deaths <= DEATHS_MAX;
+	is_fast = now_ns - keeper->trouble_ns < RECONNECT_FAST_FOR_NS;
+	if (is_fast && lived_ns > RECONNECT_NS_FAST)
+		keeper->pause_ns = 0;
+	keeper->is_down = true;
+	keeper->start_ns = now_ns + keeper->pause_ns;
+	/* Or it would wake us all the time. */
+	if (keeper->pidfd >= 0)
+		(void)epoll_ctl(keeper->epoll_fd, EPOLL_CTL_DEL, keeper->pidfd, NULL);
+	set_timer(keeper, keeper->pause_ns ? keeper->pause_ns : 1);
+	next_ns = keeper->pause_ns ? keeper->pause_ns * 2 : RECONNECT_NS_MIN;
+	keeper->pause_ns = is_fast && next_ns > RECONNECT_NS_FAST ? RECONNECT_NS_FAST : next_ns;
+	if (keeper->pause_ns > RECONNECT_NS_MAX)
+		keeper->pause_ns = RECONNECT_NS_MAX;
+}
+
+/* Our RunnerHello lies in the socket's queue: nobody has lived long enough to take it. */
+static bool is_queued(const struct run_collector *collector)
+{
+	struct pollfd entry = {.fd = collector->client.fd, .events = POLLIN};
+
+	return entry.fd >= 0 && poll(&entry, 1, 0) == 0;
 }
 
 static int start_again(struct run_collector *collector)
 {
-	int r;
+	int r = 0;
 
-	client_close(&collector->client);
+	collector->keeper->started_ns = clock_monotonic_ns();
+	run_start_clear_log(collector);
 	/* In its queue before it is there: it shall not take its session for abandoned. */
-	r = client_connect(&collector->client, collector->socket);
+	if (!is_queued(collector)) {
+		client_close(&collector->client);
+		r = client_connect(&collector->client, collector->socket);
+		if (r == 0)
+			r = run_collector_say_hello(collector);
+		if (r < 0)
+			client_close(&collector->client);
+	}
 	if (r == 0)
 		r = run_keeper_spawn(collector);
 	if (r == 0)
-		r = run_collector_greet_again(collector);
+		r = run_collector_hear(collector);
 	return r;
 }
 
-static void give_up(struct run_collector *collector, int error)
+/* Once: what dies at once may do so for hours. */
+static void say_down(struct run_collector *collector, int error)
 {
-	char why[RUN_WHY_BYTES] = "it died too often";
+	char why[RUN_WHY_BYTES];
 
-	if (error < 0)
-		run_start_explain(collector, error, why);
-	say("the collector died and cannot be started again: %s; the end of the record may be "
-	    "missing",
+	if (collector->keeper->has_said_down)
+		return;
+	collector->keeper->has_said_down = true;
+	run_start_explain(collector, error, why);
+	say("the collector died and does not start again: %s; it is tried again as long as the job "
+	    "runs",
 		why);
-	client_close(&collector->client);
-	collector->keeper = run_keeper_free(collector->keeper);
+}
+
+static void say_up(struct run_keeper *keeper)
+{
+	if (!keeper->has_said_up)
+		say("the collector had died and was started again; it goes on where it was");
+	keeper->has_said_up = true;
 }
 
 int run_keeper_fd(const struct run_collector *collector)
@@ -312,25 +375,30 @@ int run_keeper_fd(const struct run_collector *collector)
 bool run_keeper_serve(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
-	bool was_restarted = false;
-	int r = 0;
+	uint64_t expired;
+	int r;
 
 	if (!keeper)
 		return false;
+	(void)!read(keeper->timer_fd, &expired, sizeof(expired)); /* whose word start_ns is */
 	while (receive(keeper))
 		;
-	while (is_dead(keeper)) {
+	if (!keeper->is_down && is_dead(keeper)) {
 		/* What it said last is still in our queue. */
 		while (receive(keeper))
 			;
-		if (!may_start_again(keeper)) {
-			give_up(collector, r);
-			return false;
-		}
-		r = start_again(collector);
-		was_restarted = r == 0;
+		plan_start(keeper);
 	}
-	if (was_restarted)
-		say("the collector had died and was started again; it goes on where it was");
-	return was_restarted;
+	if (!keeper->is_down || clock_monotonic_ns() < keeper->start_ns)
+		return false;
+	r = start_again(collector);
+	if (r == 0) {
+		say_up(keeper);
+		return true;
+	}
+	if (!run_keeper_lives(collector)) {
+		say_down(collector, r);
+		plan_start(keeper);
+	}
+	return false;
 }

@@ -7,10 +7,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,17 +29,6 @@ static bool reap_all(void)
 		pid = waitpid(-1, NULL, WNOHANG);
 	while (pid > 0 || (pid < 0 && errno == EINTR));
 	return pid < 0;
-}
-
-static bool is_end_wanted(int signal_fd)
-{
-	struct signalfd_siginfo info;
-	bool is_wanted = false;
-
-	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		is_wanted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
-			     info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT;
-	return is_wanted;
 }
 
 static size_t list_children(pid_t *ret, size_t max)
@@ -74,7 +61,7 @@ size_t run_orphans_wait(const struct run_child *child, struct run_collector *col
 			return list_children(ret, max);
 		(void)poll(entries, 2, (int)((deadline_ns - now_ns + 999999u) / 1000000u));
 		(void)run_keeper_serve(collector);
-		if (is_end_wanted(child->signal_fd))
+		if (run_child_is_end_wanted(child))
 			return list_children(ret, max);
 	}
 	return 0;

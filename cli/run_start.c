@@ -19,7 +19,7 @@
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 
-#define PASSED_FD     3	 /* SD_LISTEN_FDS_START */
+#define PASSED_FD     3 /* SD_LISTEN_FDS_START */
 /* What a collector says in its life; more is thrown away rather than kept in memory. */
 #define LOG_BYTES_MAX (64u << 10)
 
@@ -212,6 +212,16 @@ int run_start(struct run_collector *collector, const char *program, const char *
 	(void)unlink(collector->socket);
 	run_why(why, "%s: %s", program, strerror(-r));
 	return r;
+}
+
+void run_start_clear_log(const struct run_collector *collector)
+{
+	int fd = collector->log_fd;
+
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return;
+	/* Its size is sealed. Where it cannot be: old words, if there are no new ones. */
+	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, LOG_BYTES_MAX);
 }
 
 /* The last line of @text, which may end in line breaks. */

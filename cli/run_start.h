@@ -34,5 +34,8 @@ struct run_spawn {
 /* Borrows everything. 0, with its pidfd, or -1 where the kernel has none; -errno. */
 int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd);
 
+/* Before another one is started: what the one before it said is not its word. */
+void run_start_clear_log(const struct run_collector *collector);
+
 /* Why it did not answer: its own last words where it has any. */
 void run_start_explain(const struct run_collector *collector, int error, char why[RUN_WHY_BYTES]);

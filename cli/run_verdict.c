@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
@@ -22,8 +20,10 @@
 
 /* One after the other, each of them dying before it has closed the session. */
 #define COLLECTORS_MAX 10u
+/* Between two looks at whether a dead one has a successor. */
+#define START_STEP_MS  100
 /* More outliving processes than that are counted, not named. */
-#define NAMED_MAX 8
+#define NAMED_MAX      8
 
 static_assert(RUN_WHY_BYTES >= QUERY_ERROR_BYTES, "query_open() fills it");
 
@@ -51,6 +51,9 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
 	int r;
 
+	/* Its socket is there all the same: nobody would answer. */
+	if (!run_keeper_lives(e->collector))
+		return -ENOTCONN;
 	done.has_now = now;
 	done.now = now;
 	done.has_status = true;
@@ -69,12 +72,14 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
 	struct run_collector *c = e->collector;
+	struct pollfd entries[2] = {{.fd = e->child->signal_fd, .events = POLLIN},
+		{.fd = run_keeper_fd(c), .events = POLLIN}};
 	bool is_hopeless;
 	int r;
 
 	for (;;) {
 		r = 0;
-		if (!run_keeper_serve(c)) {
+		if (!run_keeper_serve(c) && run_keeper_lives(c)) {
 			client_close(&c->client);
 			r = client_connect(&c->client, c->socket);
 			if (r == 0)
@@ -86,7 +91,9 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
 		if (r == 0 || is_hopeless || clock_monotonic_ns() >= deadline)
 			return r;
-		(void)poll(NULL, 0, 100); /* it is being restarted: nothing to wait on */
+		(void)poll(entries, 2, START_STEP_MS); /* somebody else may restart it */
+		if (run_child_is_end_wanted(e->child))
+			return -EINTR;
 	}
 }
 
@@ -114,7 +121,6 @@ static int wait_closed(struct ending *e, uint64_t deadline)
 		struct pollfd entries[2] = {{.fd = e->collector->client.fd, .events = POLLIN},
 			{.fd = e->child->signal_fd, .events = POLLIN}};
 		uint64_t now = clock_monotonic_ns();
-		struct signalfd_siginfo info;
 		Rtl__Frame *frame;
 		int r = client_receive(&e->collector->client, 0, &frame);
 
@@ -130,10 +136,8 @@ static int wait_closed(struct ending *e, uint64_t deadline)
 		if (now >= deadline)
 			return -ETIMEDOUT;
 		(void)poll(entries, 2, (int)((deadline - now + 999999u) / 1000000u));
-		while (read(e->child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-			if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
-				info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
-				return -EINTR;
+		if (run_child_is_end_wanted(e->child))
+			return -EINTR;
 	}
 }
 
@@ -206,8 +210,7 @@ static enum outcome finish(struct ending *e)
 	int r;
 
 	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
-	e->orphans = run_orphans_wait(
-		e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
+	e->orphans = run_orphans_wait(e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
 	/* Time is up, or the user had enough: no second wait. */
 	if (e->orphans)
 		e->deadline_ns = clock_monotonic_ns();
@@ -222,7 +225,10 @@ static enum outcome finish(struct ending *e)
 	}
 	if (r == 0)
 		return outcome;
-	run_why(e->why, "%s", r == -EINTR ? "interrupted" : client_error(&e->collector->client, r));
+	run_why(e->why, "%s",
+		r == -EINTR	 ? "interrupted"
+		: r == -ENOTCONN ? "it is dead and does not start again"
+				 : client_error(&e->collector->client, r));
 	return OUTCOME_UNFINISHED;
 }
 

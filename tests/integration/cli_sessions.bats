@@ -281,3 +281,59 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	[ "$(wc -l <out)" -eq 1 ]
 	accounted late.db
 }
+
+breakable_rtl() { # an rtl whose collector dies at once as long as there is a file "broken"
+	mkdir bin && cp "$rtl" bin/rtl && ln -s "$libdir" lib
+	cat >bin/collectord <<-END
+		#!/bin/sh
+		echo start >>$work/starts
+		[ ! -e $work/broken ] || { echo "collectord: cannot store: it is broken" >&2; exit 1; }
+		exec "$collectord" "\$@"
+	END
+	chmod +x bin/collectord
+	rtl=$work/bin/rtl
+}
+has_tried() { [ "$(wc -l <starts)" -ge "$1" ]; } # has_tried N
+
+@test "a collector that cannot start is started until it can, and that is said once" {
+	breakable_rtl
+	"$rtl" run -o d.db --device soft bash -c \
+		'while [ ! -e stop ]; do "$0" --ranks 2 --gpus 2 --dispatches 500 --rate 1000; done' \
+		"$demo" >out 2>err 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until 60 rows_grow d.db
+	touch broken
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 15
+	rm broken
+	rows=$(sql d.db 'SELECT count(*) FROM rocpd_op')
+	wait_until 60 rows_grow d.db
+	touch stop
+	wait $runner
+	[ "$(grep -c 'died and does not start again: cannot store: it is broken' err)" -eq 1 ]
+	[ "$(grep -c 'had died and was started again' err)" -eq 1 ]
+	[ "$(told out | awk -F'|' '{n += $3} END {print n}')" -eq "$(sql d.db 'SELECT count(*) FROM rocpd_op')" ]
+	accounted d.db
+	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
+}
+
+is_alone() { [ -z "$(cat "/proc/$1/task/$1/children")" ]; } # is_alone PID
+
+@test "a collector that never starts again takes neither the exit status nor patience" {
+	breakable_rtl
+	mkfifo gate
+	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	local runner=$! status=0
+	pids+=($runner)
+	wait_until 60 test -e d.db
+	touch broken
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 2
+	echo go >gate
+	wait_until 60 is_alone $runner
+	kill -TERM $runner
+	wait $runner || status=$?
+	[ "$status" -eq 5 ]
+	grep -q 'collector: interrupted; the end of the record may be missing' err
+}

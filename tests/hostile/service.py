@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The node's service as an administrator starts it, and users of the node. Needs root.
+
+The user and the group rtl exist in here only: /etc/passwd and /etc/group are mounted over, in a
+mount namespace that ends with the test. Users are numbers: they need no entry."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from node import DEADLINE_S, fail, reap, wait_for
+
+RTL = 61900  # uid and gid of the service
+INSIDE = "RTL_TEST_INSIDE"
+
+
+def enter():
+    """Runs this script once more, in a mount namespace with the user rtl."""
+    if os.geteuid() != 0:
+        fail("needs root: it starts the service as an administrator does")
+    if not os.environ.get(INSIDE):
+        os.environ[INSIDE] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
+                              *sys.argv])
+    for path, line in (("/etc/passwd", "rtl:x:%d:%d::/nonexistent:/bin/false"),
+                       ("/etc/group", "rtl:x:%d:")):
+        with open(path, encoding="utf-8") as file:
+            lines = [text for text in file.read().splitlines() if not text.startswith("rtl:")]
+        with tempfile.NamedTemporaryFile("w") as copy:
+            copy.write("\n".join(lines + [line % ((RTL,) * line.count("%d"))]) + "\n")
+            copy.flush()
+            os.chmod(copy.name, 0o644)
+            subprocess.run(["mount", "--bind", copy.name, path], check=True)
+
+
+class User:
+    """Somebody on the node. @container: root in a user namespace of its own."""
+
+    def __init__(self, name, uid, group=False, container=False):
+        self.name, self.uid, self.container = name, uid, container
+        self.groups = ["--groups", str(RTL)] if group else ["--clear-groups"]
+
+    def command(self, command):
+        inner = ["unshare", "--user", "--map-root-user"] if self.container else []
+        return ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid), *self.groups,
+                *inner, *command]
+
+
+class Service:
+    """A folder that everybody may pass, with what users run, a socket and a store."""
+
+    def __init__(self, build):
+        self.work = tempfile.mkdtemp(prefix="rtl-hostile-")
+        os.chmod(self.work, 0o755)
+        for name in ("bin/rtl", "bin/collectord", "tests-bin/synthetic-shim",
+                     "tests-bin/collectord-faults"):
+            shutil.copy2(os.path.join(build, name), self.work)  # the build may lie where few may go
+        self.run = os.path.join(self.work, "run")
+        os.mkdir(self.run, 0o755)
+        self.socket = os.path.join(self.run, "rtl.sock")
+        self.store = os.path.join(self.work, "store")
+        self.log = open(os.path.join(self.work, "collector.log"), "ab")
+        self.process = None
+        self.shims = []
+        self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "RTL_SOCKET": self.socket,
+                    "LC_ALL": "C"}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"):
+            if name in os.environ:
+                self.env[name] = os.environ[name]
+
+    def program(self, name):
+        return os.path.join(self.work, name)
+
+    def collector(self, *options, socket=None, store=None):
+        return [self.program("collectord"), "--socket", socket or self.socket, "--db-dir",
+                store or self.store, *options]
+
+    def start(self, command=None, socket=None):
+        process = subprocess.Popen(command or self.collector(), stdin=subprocess.DEVNULL,
+                                   stdout=self.log, stderr=self.log, env=self.env)
+        self.shims.append(process)
+        path = socket or self.socket
+        wait_for("the collector to answer", lambda: process.poll() is not None
+                 or self.rtl(None, "ctl", "status", socket=path).returncode == 0)
+        if process.poll() is not None:
+            fail("the collector ended with %d" % process.returncode)
+        return process
+
+    def spawn(self, user, job, *options, dispatches=10_000_000, rate=200, socket=None):
+        """A rank of @user, whose launcher calls its job @job."""
+        shim = subprocess.Popen(
+            user.command([self.program("synthetic-shim"), "--socket", socket or self.socket,
+                          "--rank", "0", "--dispatches", str(dispatches), "--rate", str(rate),
+                          *options]),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**self.env, "RTL_JOB_ID": job}, cwd="/")
+        self.shims.append(shim)
+        return shim
+
+    def as_user(self, user, *command, socket=None):
+        return subprocess.run(
+            user.command(command) if user else command, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", env={**self.env, "RTL_SOCKET": socket or self.socket},
+            cwd="/", timeout=DEADLINE_S, check=False)
+
+    def rtl(self, user, *arguments, socket=None):
+        return self.as_user(user, self.program("rtl"), *arguments, socket=socket)
+
+    def sessions(self, user=None):
+        """{uid: [what rtl ls says]} of what @user sees (root)."""
+        said = self.rtl(user, "ls", "--json", "--socket", self.socket)
+        if said.returncode != 0:
+            return {}
+        found = {}
+        for session in json.loads(said.stdout)["sessions"]:
+            found.setdefault(session["uid"], []).append(session)
+        return found
+
+    def has_said(self, text):
+        """A collector, in its log."""
+        with open(self.log.name, errors="replace", encoding="utf-8") as log:
+            return text in log.read()
+
+    def end(self, show):
+        for process in reversed(self.shims):
+            if process.poll() is None:
+                reap(process)
+        self.log.close()
+        if show:
+            with open(os.path.join(self.work, "collector.log"), errors="replace",
+                      encoding="utf-8") as log:
+                sys.stdout.write(log.read()[-4000:])
+        shutil.rmtree(self.work, ignore_errors=True)

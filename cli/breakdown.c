@@ -137,8 +137,10 @@ static void account_gap(
 	struct breakdown *s, int64_t from, int64_t to, const struct breakdown_event *next)
 {
 	bool is_micro = length(from, to) < (uint64_t)s->micro_idle_ns;
-	int64_t submit = next ? next->submit_ns : to;
+	int64_t submit = next ? next->submit_ns : to, row_end;
 
+	if (next)
+		find_row(s, from, to, &row_end)->gaps++;
 	if (next && submit == BREAKDOWN_NO_SUBMIT) {
 		account_idle(s, from, to, BREAKDOWN_UNKNOWN, is_micro);
 		return;
@@ -221,6 +223,7 @@ void breakdown_sum(struct breakdown_row *to, const struct breakdown_row *from)
 	to->macro_idle_ns += from->macro_idle_ns;
 	for (int i = 0; i < BREAKDOWN_CAUSES; i++)
 		to->cause_ns[i] += from->cause_ns[i];
+	to->gaps += from->gaps;
 	to->active_segments += from->active_segments;
 	to->kernels += from->kernels;
 	to->copies += from->copies;

@@ -60,6 +60,7 @@ struct breakdown_row {
 	uint64_t with_allreduce_ns, with_reducescatter_ns, with_communication_ns;
 	uint64_t micro_idle_ns, macro_idle_ns;
 	uint64_t cause_ns[BREAKDOWN_CAUSES];
+	uint64_t gaps;		  /* idle times that something ended, in the row they began in */
 	uint64_t active_segments; /* times without a change of what is under way, idle ones not */
 	uint64_t kernels, copies, untimed;
 };

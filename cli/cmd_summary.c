@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
 		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls, "
-		"collectives or categories",
+		"collectives, categories or reason",
 		0},
 	{0},
 };
@@ -37,14 +37,14 @@ struct summary_cmd {
 static enum summary_table parse_table(const char *text)
 {
 	static const char *const names[] = {"kernels", "ranks", "gpus", "losses", "copies",
-		"metrics", "host_calls", "collectives", "categories"};
+		"metrics", "host_calls", "collectives", "categories", "reason"};
 
 	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(text, names[i]))
 			return (enum summary_table)i;
 	if (text)
 		opts_error("--csv=%s: not kernels, ranks, gpus, losses, copies, metrics, "
-			   "host_calls, collectives or categories",
+			   "host_calls, collectives, categories or reason",
 			text);
 	return SUMMARY_KERNEL_TABLE;
 }
@@ -90,8 +90,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp parser = {options, parse, "FILE|SESSION",
-	"Whether everything was recorded, the top kernels, every rank and GPU, and what is "
-	"missing.",
+	"Whether everything was recorded, the top kernels, every rank and GPU, what is missing, "
+	"and "
+	"in one sentence why the job is slow.",
 	NULL, NULL, NULL};
 
 int cmd_summary(int argc, char **argv)
@@ -110,7 +111,8 @@ int cmd_summary(int argc, char **argv)
 		say("%s", query_error(query)[0] ? query_error(query) : "out of memory");
 		return CMD_BAD_INPUT;
 	}
-	if (summary_add_categories(query, o.categories, summary, error)) {
+	if (summary_add_categories(query, o.categories, summary, error) ||
+		summary_add_reason(query, o.categories, summary, error)) {
 		say("%s", error[0]		  ? error
 			  : query_error(query)[0] ? query_error(query)
 						  : "out of memory");

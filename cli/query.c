@@ -144,15 +144,22 @@ static bool is_older_than(const struct query *query, const char *sql)
 	return at && query->schema < strtol(at + strlen(since), NULL, 10);
 }
 
-int query_ask(struct query *query, const char *name, struct query_rows **ret)
+static const char *find_text(struct query *query, const char *name)
 {
 	for (const struct query_text *text = query_texts; text->name; text++)
 		if (!strcmp(text->name, name))
-			return prepare(query,
-				is_older_than(query, text->sql) ? "SELECT NULL WHERE 0" : text->sql,
-				NULL, ret);
+			return text->sql;
 	set_error(query, "no query is called %s", name);
-	return -EINVAL;
+	return NULL;
+}
+
+int query_ask(struct query *query, const char *name, struct query_rows **ret)
+{
+	const char *sql = find_text(query, name);
+
+	if (!sql)
+		return -EINVAL;
+	return prepare(query, is_older_than(query, sql) ? "SELECT NULL WHERE 0" : sql, NULL, ret);
 }
 
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret)
@@ -162,6 +169,43 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 	/* Of a schema that is too old there is no ?1, and no row. */
 	if (!r && sqlite3_bind_parameter_count((*ret)->statement))
 		(void)sqlite3_bind_int64((*ret)->statement, 1, number);
+	return r;
+}
+
+static int do_statements(struct query *query, const char *sql, const int64_t *numbers, size_t count)
+{
+	while (sql && *sql) {
+		CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+		int r = prepare(query, sql, &sql, &rows);
+
+		if (r)
+			return r;
+		if (!rows->statement) /* what follows the last one */
+			return 0;
+		for (int i = 1; i <= sqlite3_bind_parameter_count(rows->statement); i++)
+			if ((size_t)i <= count)
+				(void)sqlite3_bind_int64(rows->statement, i, numbers[i - 1]);
+		while ((r = query_next(rows)) > 0)
+			continue;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int query_do(struct query *query, const char *name, const int64_t *numbers, size_t count)
+{
+	const char *sql = find_text(query, name);
+	int r;
+
+	if (!sql)
+		return -EINVAL;
+	if (is_older_than(query, sql))
+		return 0;
+	/* The file itself was opened to be read only. */
+	sqlite3_exec(query->db, "PRAGMA query_only = 0", NULL, NULL, NULL);
+	r = do_statements(query, sql, numbers, count);
+	sqlite3_exec(query->db, "PRAGMA query_only = 1", NULL, NULL, NULL);
 	return r;
 }
 
@@ -260,8 +304,10 @@ static int harden(struct query *query)
 	/* Only the collector checkpoints. */
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);
-	return sqlite3_exec(
-		query->db, "PRAGMA query_only = 1; PRAGMA mmap_size = 0; BEGIN", NULL, NULL, NULL);
+	return sqlite3_exec(query->db,
+		"PRAGMA query_only = 1; PRAGMA mmap_size = 0; "
+		"PRAGMA temp_store = memory; BEGIN",
+		NULL, NULL, NULL);
 }
 
 static int read_pragma(struct query *query, const char *sql, int64_t *ret)

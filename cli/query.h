@@ -51,6 +51,11 @@ int query_ask(struct query *query, const char *name, struct query_rows **ret);
 /* The same with the number ?1. */
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
+ * Does the statements of query/@name.sql, which make temporary things of this connection alone, with
+ * the numbers ?1 to ?@count. No rows of the query may be open. Errors as query_open().
+ */
+int query_do(struct query *query, const char *name, const int64_t *numbers, size_t count);
+/*
  * Asks what a user typed: one statement that only reads. -EPERM: it would write, attach or load
  * something; -EINVAL: no valid SQL, or more than one statement.
  */

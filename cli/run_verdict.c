@@ -12,6 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/measure.h"
 #include "cli/query.h"
+#include "cli/reason.h"
 #include "cli/say.h"
 #include "cli/verdict.h"
 #include "proto/cleanup.h"
@@ -232,9 +233,24 @@ static enum outcome finish(struct ending *e)
 	return OUTCOME_UNFINISHED;
 }
 
-/* The verdict of the file itself, which is all that a later reader has. */
-static int read_verdict(const char *path, struct verdict **ret, char why[RUN_WHY_BYTES])
+/* What the file tells of why the job took so long; NULL: nothing, or it was not asked. */
+static char *read_reason(
+	struct query *query, const struct verdict *verdict, const struct run_options *options)
 {
+	CLEANUP(reason_free_p) struct reason *reason = NULL;
+	char error[QUERY_ERROR_BYTES];
+
+	if (options->is_quiet || verdict->is_empty ||
+		reason_new(query, NULL, verdict, error, &reason))
+		return NULL;
+	return reason_line(reason);
+}
+
+/* The verdict of the file itself, which is all that a later reader has. */
+static int read_verdict(
+	const struct ending *e, struct verdict **ret, char **ret_reason, char why[RUN_WHY_BYTES])
+{
+	const char *path = e->collector->database;
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(measure_free_p) struct measure *measure = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
@@ -254,11 +270,13 @@ static int read_verdict(const char *path, struct verdict **ret, char why[RUN_WHY
 		run_why(why, "%s: %s", path, query_error(query));
 		return r;
 	}
+	*ret_reason = read_reason(query, verdict, e->options);
 	*ret = TAKE(verdict);
 	return 0;
 }
 
-static void print_line(const struct ending *e, const struct verdict *v, bool is_good)
+static void print_line(
+	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
 	if (e->options->is_quiet && is_good)
 		return;
@@ -266,6 +284,8 @@ static void print_line(const struct ending *e, const struct verdict *v, bool is_
 		say("session %s in %s", e->collector->session, e->collector->database);
 	if (v->is_empty && !e->options->is_quiet)
 		say("no kernel was seen; if there should be some, see rtl doctor");
+	if (reason)
+		say("%s", reason);
 	/* The contract's words, bare: scripts look for them at the start of the last line. */
 	fprintf(stderr, "%s\n", v->line);
 }
@@ -275,6 +295,7 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 {
 	struct ending e = {.collector = collector, .options = options, .child = child};
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	CLEANUP(free_p) char *reason = NULL;
 	char why[RUN_WHY_BYTES] = "";
 	enum outcome outcome;
 	bool is_good;
@@ -288,11 +309,11 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		run_private_forget(collector);
 	if (outcome == OUTCOME_UNFINISHED)
 		say("collector: %s; the end of the record may be missing", e.why);
-	if (read_verdict(collector->database, &verdict, why) < 0)
+	if (read_verdict(&e, &verdict, &reason, why) < 0)
 		say("the record cannot be judged: %s", why);
 	is_good = verdict && outcome == OUTCOME_CLOSED && verdict->is_complete;
 	if (verdict)
-		print_line(&e, verdict, is_good);
+		print_line(&e, verdict, reason, is_good);
 	if (options->is_strict && status == 0 && (!is_good || verdict->is_empty))
 		return CMD_LOSSY;
 	return status;

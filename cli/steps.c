@@ -9,6 +9,9 @@
 #include "cli/steps_private.h"
 #include "proto/cleanup.h"
 
+/* Of so many steps the first is no example. */
+#define STEPS_WARM 3
+
 void steps_free_p(struct steps **steps)
 {
 	struct steps *s = *steps;
@@ -175,6 +178,37 @@ static void count_steps(struct steps *steps)
 	steps->step_count = 0;
 	for (size_t i = 0; i < steps->count; i++)
 		steps->step_count += steps->processes[i].count;
+}
+
+/* The first of several warms up, and waits for processes that start later. */
+static void join(struct steps_process *process)
+{
+	struct step *first = process->at;
+
+	if (!process->count)
+		return;
+	if (process->count >= STEPS_WARM)
+		first->start_ns = first[1].start_ns;
+	first->end_ns = process->at[process->count - 1].end_ns;
+	for (size_t i = 1; i < process->count; i++)
+		free(process->at[i].text);
+	process->count = 1;
+	if (!process->has_events)
+		return;
+	if (first->start_ns < process->first_ns)
+		first->start_ns = process->first_ns;
+	if (first->end_ns > process->last_ns)
+		first->end_ns = process->last_ns;
+	/* Steps in which its GPUs did nothing. */
+	if (first->end_ns < first->start_ns)
+		first->end_ns = first->start_ns;
+}
+
+void steps_join(struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		join(steps->processes + i);
+	count_steps(steps);
 }
 
 static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES])

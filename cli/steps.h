@@ -56,6 +56,12 @@ int steps_new(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret);
 void steps_free_p(struct steps **steps);
 
+/*
+ * One step of each process in place of all of them: from the first (of three and more the second) to
+ * the last, with what is between, and nothing before its first kernel or copy or after its last.
+ */
+void steps_join(struct steps *steps);
+
 /* NULL: it did nothing. */
 const struct steps_process *steps_of(const struct steps *steps, int64_t process_id);
 /* The step of a process in which @time_ns lies; NULL: none. */

@@ -62,6 +62,7 @@ void summary_free_p(struct summary **summary)
 	free(s->host);
 	measure_free_p(&s->measure);
 	verdict_free_p(&s->verdict);
+	reason_free_p(&s->reason);
 	free(s);
 	*summary = NULL;
 }
@@ -289,6 +290,12 @@ static int load_copies(struct query *query, struct summary *s)
 		r = 0;
 	}
 	return r;
+}
+
+int summary_add_reason(struct query *query, const char *file, struct summary *summary,
+	char error[QUERY_ERROR_BYTES])
+{
+	return reason_new(query, file, summary->verdict, error, &summary->reason);
 }
 
 static int load_session(struct query *query, struct summary *s)

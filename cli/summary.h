@@ -9,6 +9,7 @@
 #include "cli/categories.h"
 #include "cli/measure.h"
 #include "cli/query.h"
+#include "cli/reason.h"
 #include "cli/render.h"
 #include "cli/verdict.h"
 
@@ -22,6 +23,7 @@ enum summary_table {
 	SUMMARY_CALL_TABLE,
 	SUMMARY_COLLECTIVE_TABLE,
 	SUMMARY_CATEGORY_TABLE,
+	SUMMARY_REASON_TABLE,
 };
 
 struct summary_options {
@@ -92,6 +94,7 @@ struct summary_category {
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
+	struct reason *reason; /* NULL: nobody asked */
 	struct summary_rank *ranks;
 	size_t rank_count;
 	struct summary_loss *losses;
@@ -119,6 +122,9 @@ int summary_new(struct query *query, struct summary **ret);
  * Without it there is no such table.
  */
 int summary_add_categories(struct query *query, const char *file, struct summary *summary,
+	char error[QUERY_ERROR_BYTES]);
+/* Why the job is slow; @file and errors likewise. */
+int summary_add_reason(struct query *query, const char *file, struct summary *summary,
 	char error[QUERY_ERROR_BYTES]);
 /* summary_calls.c: its part of summary_new(). */
 int summary_load_calls(struct query *query, struct summary *s);

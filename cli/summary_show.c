@@ -11,7 +11,7 @@
 
 /* A table: its columns, and one value a column for each of its rows. */
 struct table {
-	const char *title, *key;
+	const char *title, *key; /* key: of its array in --json; NULL: it is none */
 	const struct render_column *columns;
 	size_t count;
 	size_t (*rows)(const struct summary *s);
@@ -349,6 +349,52 @@ static void category_row(const struct summary *s, size_t i, struct render_value 
 	*ret++ = render_integer(s->verdict->is_simulated);
 }
 
+/* ---- reason ---- */
+
+static const struct render_column reason_columns[] = {
+	{"code", NULL, RENDER_TEXT},
+	{"text", NULL, RENDER_TEXT},
+	{"hint", NULL, RENDER_TEXT},
+	{"rank", NULL, RENDER_ID},
+	{"gpuId", NULL, RENDER_ID},
+	{"kernels", NULL, RENDER_COUNT},
+	{"of", NULL, RENDER_COUNT},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+static size_t reason_rows(const struct summary *s)
+{
+	return s->reason ? 1 : 0;
+}
+
+static void reason_row(const struct summary *s, size_t i, struct render_value *ret)
+{
+	const struct reason *r = s->reason;
+
+	(void)i; /* there is one */
+	*ret++ = render_text(reason_code_name(r->code));
+	*ret++ = render_text(r->text);
+	*ret++ = render_text(r->hint[0] ? r->hint : NULL);
+	*ret++ = render_optional(r->lane && r->lane->has_rank, r->lane ? r->lane->rank : 0);
+	*ret++ = render_optional(r->lane, r->lane ? r->lane->gpu_id : 0);
+	*ret++ = count_value(r->figures.sample);
+	*ret++ = count_value(r->figures.rows);
+	*ret++ = render_integer(s->verdict->is_simulated);
+}
+
+static int put_reason(const struct summary *s, FILE *to)
+{
+	CLEANUP(free_p) char *line = NULL;
+
+	if (!s->reason)
+		return 0;
+	line = reason_line(s->reason);
+	if (!line)
+		return -ENOMEM;
+	fprintf(to, "\n%s\n", line);
+	return 0;
+}
+
 #define COLUMNS(columns) columns, sizeof(columns) / sizeof(columns[0])
 
 /* In the order of enum summary_table. */
@@ -363,6 +409,7 @@ static const struct table tables[] = {
 	{"COLLECTIVES", "collectives", COLUMNS(collective_columns), collective_rows,
 		collective_row},
 	{"CATEGORIES", "categories", COLUMNS(category_columns), category_rows, category_row},
+	{"REASON", NULL, COLUMNS(reason_columns), reason_rows, reason_row},
 };
 
 static int put_table(const struct summary *s, const struct table *table, enum render_format format,
@@ -465,7 +512,7 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_COLLECTIVE_TABLE, 0, o->width, to);
 	if (!r && s->loss_count)
 		r = put_titled(s, SUMMARY_LOSS_TABLE, 0, o->width, to);
-	return r;
+	return r ? r : put_reason(s, to);
 }
 
 static json_t *table_json(const struct summary *s, const struct table *table)
@@ -519,7 +566,10 @@ static int show_json(const struct summary *s, FILE *to)
 	if (!r)
 		r = json_object_set_new(document, "unlinked", json_integer(s->unlinked));
 	for (size_t i = 0; !r && i < sizeof(tables) / sizeof(*tables); i++)
-		r = json_object_set_new(document, tables[i].key, table_json(s, tables + i));
+		if (tables[i].key)
+			r = json_object_set_new(document, tables[i].key, table_json(s, tables + i));
+	if (!r && s->reason)
+		r = json_object_set_new(document, "reason", reason_json(s->reason));
 	if (!r)
 		render_json(to, document, false);
 	json_decref(document);

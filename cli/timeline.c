@@ -99,6 +99,8 @@ static int fill(struct query *query, struct timeline *t, const struct timeline_o
 
 	if (!r)
 		r = steps_new(query, o->steps, error, &t->steps);
+	if (!r && o->joins_steps)
+		steps_join(t->steps);
 	if (!r)
 		r = timeline_pass(query, t, o, error);
 	if (r)

@@ -13,7 +13,7 @@
 #include "cli/breakdown.h"
 #include "cli/verdict.h"
 
-/* Steps of all ranks and GPUs: 108 MB. */
+/* Steps of all ranks and GPUs: 112 MB. */
 #define TIMELINE_ROWS_MAX     500000
 /* With --segments, of all rows. */
 #define TIMELINE_SEGMENTS_MAX 1000000
@@ -25,6 +25,7 @@ struct timeline_options {
 	bool has_rank, has_gpu, has_step;
 	int64_t rank, gpu_id, step;
 	bool wants_segments;
+	bool joins_steps; /* one row: from the first step to the last, with what is between */
 };
 
 struct timeline_segment {

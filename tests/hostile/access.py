@@ -235,8 +235,8 @@ def strange_jobs(service):
     for folder, _, names in os.walk(service.store):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), service.store)
-            if not re.fullmatch(r"\.lock|index\.db(-journal)?|"
-                                r"[0-9]+/job-[0-9a-f]{16}(-[0-9]+)?\.db(-wal|-shm|-journal)?", path):
+            if not re.fullmatch(r"\.lock|(index|[0-9]+/job-[0-9a-f]{16}(-[0-9]+)?)\.db"
+                                r"(-wal|-shm|-journal)?", path):
                 fail("a strange file: " + path)
     if len(service.sessions()[B.uid]) != 1 or service.sessions()[B.uid][0]["processes"] != 1:
         fail("B's job has got a process of A")

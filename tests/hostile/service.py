@@ -6,10 +6,12 @@ mount namespace that ends with the test. Users are numbers: they need no entry."
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
+from manager import Manager
 from node import DEADLINE_S, fail, reap, wait_for
 
 RTL = 61900  # uid and gid of the service
@@ -102,8 +104,8 @@ class Service:
     def as_user(self, user, *command, socket=None):
         return subprocess.run(
             user.command(command) if user else command, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, errors="replace", env={**self.env, "RTL_SOCKET": socket or self.socket},
-            cwd="/", timeout=DEADLINE_S, check=False)
+            capture_output=True, text=True, errors="replace", cwd="/", timeout=DEADLINE_S,
+            check=False, env={**self.env, "RTL_SOCKET": socket or self.socket})
 
     def rtl(self, user, *arguments, socket=None):
         return self.as_user(user, self.program("rtl"), *arguments, socket=socket)
@@ -133,3 +135,28 @@ class Service:
                       encoding="utf-8") as log:
                 sys.stdout.write(log.read()[-4000:])
         shutil.rmtree(self.work, ignore_errors=True)
+
+
+class Supervised:
+    """The service's program as the user that systemd starts it as."""
+
+    def __init__(self, service):
+        self.service = service
+        os.mkdir(service.store, 0o711)
+        os.chown(service.store, RTL, RTL)
+        self.second = os.path.join(service.work, "second.sock")
+        self.manager = Manager(service.socket, self.second)
+        self.process = None
+
+    def start(self, program="collectord", env=None):
+        command = User("rtl", RTL).command(
+            [self.service.program(program), "--db-dir", self.service.store])
+        self.process = self.manager.start(
+            command, env or {}, self.service.log,
+            DEADLINE_S)
+        self.service.shims.append(self.process)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(DEADLINE_S) != 0:
+            fail("told to end, the collector ended with %d" % self.process.returncode)

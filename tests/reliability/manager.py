@@ -11,14 +11,17 @@ FIRST_FD = 3
 class Manager:
     """Starts one program again and again on one socket, and keeps what it gives away."""
 
-    def __init__(self, path):
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.listener.bind(path)
-        self.listener.listen(4096)
+    def __init__(self, *paths):
+        self.listeners = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in paths]
+        for listener, path in zip(self.listeners, paths):
+            listener.bind(path)
+            os.chmod(path, 0o666)
+            listener.listen(4096)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind("")  # the kernel chooses an abstract name
         self.address = "@" + self.notify.getsockname()[1:].decode()
         self.kept = {}  # name -> descriptor
+        self.heard = {}  # field -> how often, its latest value
         self.ready = threading.Event()
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
@@ -29,6 +32,8 @@ class Manager:
             text, fds, _, _ = socket.recv_fds(self.notify, 4096, 4)
             fields = dict(line.split("=", 1) for line in text.decode().splitlines() if "=" in line)
             with self.changed:
+                for field, value in fields.items():
+                    self.heard[field] = (self.times(field) + 1, value)
                 name = fields.get("FDNAME")
                 if "FDSTORE" in fields and fds:
                     self.drop(name)
@@ -46,6 +51,12 @@ class Manager:
         if fd is not None:
             os.close(fd)
 
+    def times(self, field):
+        return self.heard.get(field, (0,))[0]
+
+    def value(self, field):
+        return self.heard.get(field, (0, ""))[1]
+
     def wait_kept(self, count, deadline_s):
         """True once @count descriptors are kept."""
         with self.changed:
@@ -55,9 +66,10 @@ class Manager:
         """The process, once it says that it is ready; what is kept is passed on to it."""
         with self.lock:
             names = list(self.kept)
-            fds = [self.listener.fileno()] + [self.kept[name] for name in names]
+            fds = [listener.fileno() for listener in self.listeners]
+            fds += [self.kept[name] for name in names]
         env = {**os.environ, **env, "NOTIFY_SOCKET": self.address, "LISTEN_FDS": str(len(fds)),
-               "LISTEN_FDNAMES": ":".join(["listen"] + names)}
+               "LISTEN_FDNAMES": ":".join(["listen"] * len(self.listeners) + names)}
         # The shell puts them where they are looked for; first out of the way of each other.
         top = max(fds + [FIRST_FD + len(fds)]) + 1
         moves = ["exec %d>&%d" % (top + i, fd) for i, fd in enumerate(fds)]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The service under its manager, as systemd speaks to it: sockets that it owns (LISTEN_FDS), what
+it is told (READY, STATUS, STOPPING, WATCHDOG), recorders that it keeps (FDSTORE).
+
+  words     what is said from the start to the end; recorders are kept, and let go when stored
+  watchdog  it is fed while the store works, also on a disk that fails, and not when the store's
+            thread hangs while the loop still answers; then nothing is lost by a restart"""
+import argparse
+import os
+import signal
+import sqlite3
+
+from node import DEADLINE_S, fail, reap, told, wait_for
+from service import Service, Supervised, User, enter
+
+A = User("A", 61901)
+WATCHDOG_US = 600_000
+
+
+class Watched(Supervised):
+    """Under a watchdog, with one job of A."""
+
+    def start(self, program="collectord", env=None):
+        super().start(program, {"WATCHDOG_USEC": str(WATCHDOG_US), **(env or {})})
+
+    def wait_fed(self):
+        """The watchdog has heard us, again and again, from now on."""
+        fed = self.manager.times("WATCHDOG")
+        wait_for("the watchdog to be fed", lambda: self.manager.times("WATCHDOG") >= fed + 5)
+
+    def session(self):
+        """What rtl ls says of A's one session."""
+        return self.service.sessions().get(A.uid, [{}])[0]
+
+    def wait_stored(self, shim, kernels):
+        """All that @shim says it dispatched is in its closed file, once."""
+        wait_for("the session to be closed", lambda: self.session().get("state") == "closed")
+        with sqlite3.connect("file:%s?mode=ro" % self.session()["database"], uri=True) as db:
+            stored, times = db.execute("SELECT count(*), count(DISTINCT queueId || ':' || "
+                                       "sequenceId) FROM rocpd_op").fetchone()
+        if (stored, times) != (kernels, kernels):
+            fail("%d dispatched by pid %d, %d stored, %d of them once" % (
+                kernels, shim.pid, stored, times))
+
+
+def words(supervised):
+    service, manager = supervised.service, supervised.manager
+    supervised.start()
+    status = manager.value("STATUS")
+    if service.socket not in status or service.store not in status:
+        fail("STATUS=%s" % status)
+    for path in (service.socket, supervised.second):
+        wait_for("an answer on " + path,
+                 lambda at=path: service.rtl(A, "ctl", "status", socket=at).returncode == 0)
+    shim = service.spawn(A, "words", rate=2000)
+    if not manager.wait_kept(1, DEADLINE_S):
+        fail("the recorder was not kept")
+    if not list(manager.kept)[0].startswith("recorder-%d-%d-" % (A.uid, shim.pid)):
+        fail("kept as " + list(manager.kept)[0])
+    wait_for("kernels", lambda: supervised.session().get("stored"))
+    reap(supervised.process)
+    os.kill(shim.pid, signal.SIGTERM)
+    supervised.start()  # with both sockets and the recorder
+    supervised.wait_stored(shim, told(shim))
+    if not manager.wait_kept(0, DEADLINE_S):
+        fail("the recorder was not let go of")
+    supervised.stop()
+    if manager.times("READY") != 2 or manager.times("STOPPING") != 1:
+        fail("READY %d times, STOPPING %d times" % (
+            manager.times("READY"), manager.times("STOPPING")))
+    print("READY, STATUS, two sockets, FDSTORE and FDSTOREREMOVE, STOPPING: as systemd has them")
+
+
+def watchdog(supervised):
+    service, manager = supervised.service, supervised.manager
+    supervised.start()
+    supervised.wait_fed()
+    supervised.stop()
+
+    # A disk that fails is no reason to be killed.
+    supervised.start("collectord-faults", {"RTL_VFS": "write,fail_at=200,for_ever"})
+    shim = service.spawn(A, "disk", rate=2000)
+    wait_for("the disk to fail", lambda: "degraded" in service.rtl(
+        A, "ctl", "status").stdout)
+    supervised.wait_fed()
+    reap(supervised.process)
+    print("fed while the disk fails")
+
+    # A thread that hangs is one.
+    supervised.start("collectord-faults", {"RTL_FAULT": "before_commit:5:hang"})
+    fed = [0, 0]
+
+    def is_starved():
+        """Not fed for ten of the intervals in which it should be, twice in a row."""
+        times = manager.times("WATCHDOG")
+        fed[:] = [times, fed[1] + 1 if times == fed[0] else 0]
+        return fed[1] == 2
+    wait_for("the watchdog to starve", is_starved, 10 * WATCHDOG_US / 3e6)
+    if service.rtl(A, "ctl", "status").returncode != 0:
+        fail("the loop does not answer")
+    print("not fed when the store hangs, and the loop answers all the same")
+    # What the manager does about it.
+    os.kill(supervised.process.pid, signal.SIGABRT)
+    supervised.process.wait(DEADLINE_S)
+    supervised.start()
+    supervised.wait_fed()
+    shim.terminate()
+    supervised.wait_stored(shim, told(shim))
+    supervised.stop()
+    print("killed and started again: nothing lost")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("words", "watchdog"))
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args()
+    enter()
+    service = Service(options.build)
+    is_good = False
+    try:
+        {"words": words, "watchdog": watchdog}[options.what](Watched(service))
+        is_good = True
+    finally:
+        service.end(show=not is_good)
+
+
+main()

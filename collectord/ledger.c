@@ -103,15 +103,16 @@ uint64_t ledger_queue_dispatched(const struct ledger_queue *queue)
 
 /* ---- counters -------------------------------------------------------------------------- */
 
-static bool take_values(uint64_t *counter, unsigned known, const uint64_t *value, size_t n)
+static bool take_values(
+	uint64_t *counter, unsigned known, uint64_t max, const uint64_t *value, size_t n)
 {
 	bool changed = false;
 
 	/* A newer shim may send more than we have names for. */
 	for (size_t i = 0; i < n && i < known; i++) {
-		/* SQLite's integers are signed: a greater value is a lie and would turn negative.
+		/* A greater value is a lie, and sums of such would end in no integer of SQLite's.
 		 */
-		if (value[i] <= counter[i] || value[i] > INT64_MAX / 4)
+		if (value[i] <= counter[i] || value[i] > max)
 			continue;
 		counter[i] = value[i];
 		changed = true;
@@ -140,14 +141,14 @@ int ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned c
 {
 	int r = 0;
 
-	take_values(ledger->process, RTL_P_COUNT, value, count);
+	take_values(ledger->process, RTL_P_COUNT, COUNTER_PROCESS_MAX, value, count);
 	/* The only one that is a state. */
 	if (count > RTL_P_is_recording)
 		ledger->process[RTL_P_is_recording] = value[RTL_P_is_recording] != 0;
 	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
 		if (is_loss(i))
-			r = losses_note(&ledger->losses, LOSSES_NO_QUEUE, rtl_process_counter_name[i],
-				ledger->process[i], &ledger->reading);
+			r = losses_note(&ledger->losses, LOSSES_NO_QUEUE,
+				rtl_process_counter_name[i], ledger->process[i], &ledger->reading);
 	return r;
 }
 
@@ -183,7 +184,7 @@ int ledger_take_queue(struct ledger *ledger, uint32_t id, bool has_gpu, uint32_t
 		queue->gpu_id = gpu_id;
 		queue->is_dirty = true;
 	}
-	if (!take_values(queue->counter, RTL_Q_COUNT, value, count))
+	if (!take_values(queue->counter, RTL_Q_COUNT, COUNTER_QUEUE_MAX, value, count))
 		return 0;
 	queue->is_dirty = true;
 	return note_drops(ledger, queue);

@@ -13,6 +13,9 @@
 /* A few bad peers are shown in full; a flood of them must not fill the journal. */
 #define LOG_PEER_LINES 20u
 #define LOG_PEER_NS    5000000000ull
+/* The same of the same user once a minute, and then how often; of so many users and reasons. */
+#define LOG_REFUSAL_NS 60000000000ull
+#define LOG_REFUSALS   32u
 
 static bool is_verbose_log;
 static bool is_journal;
@@ -25,6 +28,13 @@ struct log_limit {
 };
 static struct log_limit peer_limit = {.what = "about peers"};
 static struct log_limit event_limit = {.what = "about sessions"};
+
+static struct log_refusal {
+	uint64_t said_ns; /* 0: not in use */
+	unsigned uid;
+	unsigned again;
+	char text[LOG_REFUSAL_BYTES];
+} refusals[LOG_REFUSALS];
 
 void log_init(bool is_verbose)
 {
@@ -99,6 +109,55 @@ void log_peer(const char *format, ...)
 {
 	if (may_say(&peer_limit))
 		PRINT(4, format);
+}
+
+static void forget_refusal(struct log_refusal *refusal)
+{
+	if (refusal->again)
+		log_peer("uid %u refused %u more times: %s", refusal->uid, refusal->again,
+			refusal->text);
+	refusal->said_ns = 0;
+}
+
+/* The one of @uid and @text, or a free place, or the oldest one's. */
+static struct log_refusal *find_refusal(unsigned uid, const char *text)
+{
+	struct log_refusal *oldest = &refusals[0];
+
+	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++) {
+		if (r->said_ns && r->uid == uid && !strncmp(r->text, text, sizeof(r->text) - 1))
+			return r;
+		if (r->said_ns < oldest->said_ns)
+			oldest = r;
+	}
+	if (oldest->said_ns)
+		forget_refusal(oldest);
+	return oldest;
+}
+
+void log_refusal(unsigned uid, int pid, const char *text)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct log_refusal *refusal;
+
+	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++)
+		if (r->said_ns && now_ns - r->said_ns > LOG_REFUSAL_NS)
+			forget_refusal(r);
+	refusal = find_refusal(uid, text);
+	if (refusal->said_ns) {
+		refusal->again++;
+		return;
+	}
+	*refusal = (struct log_refusal){.said_ns = now_ns, .uid = uid};
+	snprintf(refusal->text, sizeof(refusal->text), "%s", text);
+	log_peer("uid %u pid %d refused: %s", uid, pid, text);
+}
+
+void log_done(void)
+{
+	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++)
+		if (r->said_ns)
+			forget_refusal(r);
 }
 
 void log_event(const char *format, ...)

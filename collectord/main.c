@@ -201,6 +201,7 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 	/* The store may still answer to owners that the server holds: it ends last. */
 	server_free(server);
 	store_free(store);
+	log_done();
 	return exit_code;
 }
 

@@ -127,7 +127,6 @@ void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, s
 	peer->passed_fd = -1;
 	peer->pidfd = -1;
 	event_del(peer->deadline);
-	server_peer_greeted(peer->server, peer);
 }
 
 /* Keeps the first fd that was ever passed; the others are closed at once. */
@@ -276,7 +275,7 @@ void peer_refuse(struct peer *peer, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	log_peer("uid %u pid %d refused: %s", peer->uid, peer->pid, text);
+	log_refusal(peer->uid, peer->pid, text);
 	msg_set_bytes(&refusal.has_text, &refusal.text, text);
 	frame.body_case = RTL__FRAME__BODY_REFUSAL;
 	frame.refusal = &refusal;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collectord/access.h"
+#include "collectord/arrivals.h"
 #include "collectord/config.h"
 #include "collectord/ctl.h"
 #include "collectord/detached.h"
@@ -32,10 +33,9 @@
 #include "proto/limits.h"
 #include "proto/namespace.h"
 
-/* Connections taken in before others get their turn. */
-#define ACCEPT_BATCH		32u
-/* One uid may hold so many connections that have not said who they are. */
-#define UNGREETED_PER_UID_MAX	(UNGREETED_MAX / 2u)
+/* Connections taken in before others get their turn; one that is turned away costs less. */
+#define ACCEPT_BATCH		256u
+#define ADMIT_COST		8u
 /* Beyond CONNECTIONS_MAX so many are told why; more are just closed. */
 #define CONNECTIONS_REFUSED_MAX 64u
 #define THROTTLE_MS		100u
@@ -76,40 +76,6 @@ static void on_throttle_end(evutil_socket_t fd, short what, void *data)
 	unthrottle(data);
 }
 
-static void count_uid(
-	const struct server *server, uid_t uid, unsigned *ret_all, unsigned *ret_ungreeted)
-{
-	*ret_all = 0;
-	*ret_ungreeted = 0;
-	for (const struct peer *p = server->peers; p; p = p->next) {
-		if (p->uid != uid)
-			continue;
-		++*ret_all;
-		*ret_ungreeted += !p->role && !p->is_finishing;
-	}
-}
-
-/* NULL: welcome; else why not. */
-static const char *check_admission(const struct server *server, const struct peer *peer)
-{
-	const char *why = access_check_identity(server, peer);
-	unsigned all;
-	unsigned ungreeted;
-
-	if (why)
-		return why;
-	if (server->config->is_private && peer->uid != geteuid() && peer->uid != 0)
-		return "this collector is private to another user";
-	count_uid(server, peer->uid, &all, &ungreeted);
-	if (server->n_peers > CONNECTIONS_MAX)
-		return "too many connections";
-	if (all > CONNECTIONS_PER_UID_MAX)
-		return "too many connections of this user";
-	if (ungreeted > UNGREETED_PER_UID_MAX)
-		return "too many connections of this user that do not say what they are";
-	return NULL;
-}
-
 static void admit(struct server *server, int fd)
 {
 	struct peer *peer = NULL;
@@ -125,13 +91,13 @@ static void admit(struct server *server, int fd)
 		server->peers->previous = peer;
 	server->peers = peer;
 	server->n_peers++;
-	server->n_ungreeted++;
 	server->accepted++;
-	why = check_admission(server, peer);
+	why = arrivals_check(server, peer);
 	if (why)
 		peer_refuse(peer, "%s", why);
 	else
 		peer_read(peer); /* what it says is usually there already */
+	arrivals_make_way(server, peer);
 }
 
 /* Without this an exhausted fd table would leave the connection pending, and us spinning. */
@@ -150,15 +116,11 @@ static void shed_one(struct server *server, int listener)
 /* True: perhaps there are more. */
 static bool accept_some(struct server *server, int listener)
 {
-	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+	for (unsigned cost = 0; cost < ACCEPT_BATCH; cost++) {
 		int fd;
 
 		if (server->is_throttled || server->is_stopping || server->is_recovering)
 			return false;
-		if (server->n_ungreeted >= UNGREETED_MAX) {
-			throttle(server);
-			return false;
-		}
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
@@ -167,7 +129,12 @@ static bool accept_some(struct server *server, int listener)
 				continue;
 			return false;
 		}
+		if (!arrivals_take(&server->arrivals, fd)) {
+			close(fd);
+			continue;
+		}
 		admit(server, fd);
+		cost += ADMIT_COST - 1;
 	}
 	return true;
 }
@@ -181,7 +148,7 @@ static void on_connection(evutil_socket_t fd, short what, void *data)
 /* What has arrived before now is in the backlog; a flood that goes on is not waited out. */
 static void take_backlog(struct server *server, int listener)
 {
-	for (unsigned i = 0; i < LISTEN_BACKLOG / ACCEPT_BATCH; i++)
+	for (unsigned i = 0; i < LISTEN_BACKLOG * ADMIT_COST / ACCEPT_BATCH; i++)
 		if (!accept_some(server, listener))
 			return;
 }
@@ -196,7 +163,7 @@ bool server_is_settled(struct server *server, uid_t uid)
 		for (size_t i = 0; i < server->n_listeners; i++)
 			take_backlog(server, server->listener_fds[i]);
 		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
-			if (!p->role && p->uid == uid)
+			if (arrivals_is_silent(p) && p->uid == uid)
 				ungreeted[n++] = p;
 		/* Ended ones stay allocated until the loop turns. */
 		for (size_t i = 0; i < n; i++)
@@ -207,7 +174,7 @@ bool server_is_settled(struct server *server, uid_t uid)
 	if ((server->is_throttled || server->is_recovering) && !server->is_stopping)
 		return false;
 	for (const struct peer *p = server->peers; p; p = p->next)
-		if (!p->role && !p->is_finishing && p->uid == uid)
+		if (arrivals_is_silent(p) && p->uid == uid)
 			return false;
 	return true;
 }
@@ -232,23 +199,8 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 		peer_refuse(peer, "the first frame must be a Hello or a request");
 }
 
-static void count_greeted(struct server *server)
-{
-	server->n_ungreeted--;
-	if (server->n_ungreeted < UNGREETED_MAX && !server->is_settling)
-		unthrottle(server);
-}
-
-void server_peer_greeted(struct server *server, struct peer *peer)
-{
-	(void)peer;
-	count_greeted(server);
-}
-
 void server_peer_ended(struct server *server, struct peer *peer)
 {
-	if (!peer->role)
-		count_greeted(server);
 	if (peer->previous)
 		peer->previous->next = peer->next;
 	else

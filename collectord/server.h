@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collectord/arrivals.h"
 #include "proto/msg.h"
 
 struct config;
@@ -63,7 +64,7 @@ struct server {
 	struct peer *peers; /* live */
 	struct peer *dead;  /* ended, to be freed by the reaper */
 	unsigned n_peers;
-	unsigned n_ungreeted;
+	struct arrivals arrivals;
 
 	struct session *sessions; /* newest first */
 	struct ctl_wait *ctl_waits; /* rtl ctl start and stop that are under way; ctl.c */
@@ -96,7 +97,6 @@ struct server *server_free(struct server *server);
 
 /* From peer.c. */
 void server_greet(struct server *server, struct peer *peer, const uint8_t *frame, size_t bytes);
-void server_peer_greeted(struct server *server, struct peer *peer);
 void server_peer_ended(struct server *server, struct peer *peer);
 
 /*

@@ -70,6 +70,10 @@
 #define RECORDINGS_MAX	    16384u
 /* Rows of what a queue has in flight: the oldest ones are who wait, the rest wait for them. */
 #define IN_FLIGHT_ROWS_MAX  16u
+/* What a counter of a queue may say: 8 months at 50,000 a second. So the sums of all counters of
+ * 1024 queues of 1000 processes are numbers still. Of a process: its bytes are among them. */
+#define COUNTER_QUEUE_MAX   (1ull << 40)
+#define COUNTER_PROCESS_MAX (1ull << 48)
 /* When dispatches were lost, per queue and reason: so many intervals, then the closest two become
  * one. With all reasons of 1024 queues 5 MiB, where one that loses at all loses in a few. */
 #define LOSS_INTERVALS_MAX  8u
@@ -79,10 +83,14 @@
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 
-/* The daemon's connections (dbus's figures). */
+/* The daemon's connections (dbus's figures). One user has half of what the others leave, at most:
+ * so there is always room for one more user. Who has not said what it is makes way for newcomers. */
 #define CONNECTIONS_MAX		 2048u
 #define CONNECTIONS_PER_UID_MAX	 1024u
 #define UNGREETED_MAX		 64u
+/* How often one user may connect: all ranks of a full node at once, then more than tools ask. */
+#define CONNECTS_BURST_MAX	 2048u
+#define CONNECTS_PER_S_MAX	 200u
 #define GREETING_MS_MAX		 5000u	    /* first frame, from connect */
 #define PARTIAL_FRAME_MS_MAX	 5000u	    /* one frame, from its first byte, not re-armed */
 #define OUTPUT_BYTES_MAX	 (8u << 20) /* unread replies; more: the peer is closed */

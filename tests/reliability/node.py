@@ -30,7 +30,52 @@ def is_long():
     return bool(os.environ.get("RTL_TEST_LONG"))
 
 
-class Node:
+class Database:
+    """What ranks wrote, at self.database."""
+
+    reader = None  # a connection that stays open whatever happens to the collector
+
+    def sql(self, statement):
+        with sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30) as db:
+            return db.execute(statement).fetchall()
+
+    def open_sql(self, statement):
+        """As sql(), over the connection that stays open; only once there is a database."""
+        if not self.reader:
+            self.reader = sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30,
+                                          check_same_thread=False)
+        return self.reader.execute(statement).fetchall()
+
+    def frames(self):
+        """Committed so far, of all processes."""
+        return self.open_sql("SELECT coalesce(sum(hw_frame), 0) FROM rtl_process")[0][0]
+
+    def has(self, statement):
+        """Whether it has a row; there may be no database yet."""
+        try:
+            return self.sql(statement) != []
+        except sqlite3.Error:
+            return False
+
+    def has_rows(self, rank):
+        return self.has("SELECT 1 FROM rtl_account JOIN rtl_process p ON p.id = process_id "
+                        "WHERE rank = %d AND stored > 0 LIMIT 1" % rank)
+
+    def drained(self, count):
+        return self.has("""SELECT 1 FROM (SELECT count(*) AS n, sum(drained) AS d
+            FROM rtl_process) WHERE n = %d AND d = %d""" % (count, count))
+
+    def drained_rank(self, rank):
+        return self.has("SELECT 1 FROM rtl_process WHERE rank = %d AND drained = 1" % rank)
+
+    def ended(self, rank):
+        """@rank is there, all have ended, drained or unknown, and the session is closed."""
+        return self.has("""SELECT 1 WHERE (SELECT count(*) FROM rtl_process WHERE rank = %d) = 1
+            AND NOT EXISTS (SELECT 1 FROM rtl_process WHERE ended IS NULL)
+            AND NOT EXISTS (SELECT 1 FROM rtl_session WHERE end_ns IS NULL)""" % rank)
+
+
+class Node(Database):
     def __init__(self, build, work):
         self.build, self.work = build, work
         self.socket = os.path.join(work, "c.sock")
@@ -38,7 +83,6 @@ class Node:
         self.log = open(os.path.join(work, "collector.log"), "ab")
         self.process = None
         self.manager = None  # who keeps what it gives away
-        self.reader = None   # a connection that stays open whatever happens to the collector
         self.shims = []
 
     # ---- the collector
@@ -99,47 +143,6 @@ class Node:
             env={**os.environ, **(env or {})})
         self.shims = [s for s in self.shims if s.poll() is None] + [shim]
         return shim
-
-    # ---- the database
-
-    def sql(self, statement):
-        with sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30) as db:
-            return db.execute(statement).fetchall()
-
-    def open_sql(self, statement):
-        """As sql(), over the connection that stays open; only once there is a database."""
-        if not self.reader:
-            self.reader = sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30,
-                                          check_same_thread=False)
-        return self.reader.execute(statement).fetchall()
-
-    def frames(self):
-        """Committed so far, of all processes."""
-        return self.open_sql("SELECT coalesce(sum(hw_frame), 0) FROM rtl_process")[0][0]
-
-    def has(self, statement):
-        """Whether it has a row; there may be no database yet."""
-        try:
-            return self.sql(statement) != []
-        except sqlite3.Error:
-            return False
-
-    def has_rows(self, rank):
-        return self.has("SELECT 1 FROM rtl_account JOIN rtl_process p ON p.id = process_id "
-                        "WHERE rank = %d AND stored > 0 LIMIT 1" % rank)
-
-    def drained(self, count):
-        return self.has("""SELECT 1 FROM (SELECT count(*) AS n, sum(drained) AS d
-            FROM rtl_process) WHERE n = %d AND d = %d""" % (count, count))
-
-    def drained_rank(self, rank):
-        return self.has("SELECT 1 FROM rtl_process WHERE rank = %d AND drained = 1" % rank)
-
-    def ended(self, rank):
-        """@rank is there, all have ended, drained or unknown, and the session is closed."""
-        return self.has("""SELECT 1 WHERE (SELECT count(*) FROM rtl_process WHERE rank = %d) = 1
-            AND NOT EXISTS (SELECT 1 FROM rtl_process WHERE ended IS NULL)
-            AND NOT EXISTS (SELECT 1 FROM rtl_session WHERE end_ns IS NULL)""" % rank)
 
 
 def reap(process):

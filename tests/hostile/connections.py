@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Too many connections, too fast, too slow: the others do not feel it.
+
+usage: connections.py --build DIR [--seconds N] [--crowd N]
+
+  crowd   1,000 live ranks of 8 uids
+  caps    one uid opens as many connections as it may, and more
+  slow    64 connections that never say what they are, others byte by byte, frames never ended
+  flood   one uid connects as fast as it can
+"""
+import socket
+import time
+
+import wire
+from neighbours import (HOSTILE_UID, RSS_MIB_MAX, Database, ask, connect, fail, percentile, receive,
+                     refusal, run, wait_for)
+
+UIDS = 8
+CONNECTIONS_MAX = 2048  # proto/limits.h
+UNGREETED_MAX = 64
+FLOODERS = 4
+HONEST_UID = HOSTILE_UID + 50
+QUESTION = wire.frame(sessions_request={"version_min": 1, "version_max": 1})
+
+
+# ---- a crowd ---------------------------------------------------------------------------------
+
+
+class Crowd(Database):
+    def __init__(self, street, uid, count):
+        self.street, self.uid, self.count = street, uid, count
+        self.process = street.popen(uid, [street.program("liar"), street.socket, "none", "0",
+                                           str(count)], job="crowd")
+
+    def has_come(self):
+        """They say so themselves, each once it is welcomed."""
+        for _ in range(self.count):
+            if self.process.stdout.readline() != "welcomed\n":
+                fail("one of uid %d is not welcomed" % self.uid)
+        self.database = self.street.databases(self.uid)[0]
+
+
+def crowd(street, arguments):
+    crowds = [Crowd(street, HOSTILE_UID + i, arguments.crowd // UIDS) for i in range(UIDS)]
+    for one in crowds:
+        one.has_come()
+    answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(3)]
+    rss, fds = street.rss_mib(), street.fds()
+    for one in crowds:
+        one.process.kill()
+        one.process.wait()
+    for one in crowds:
+        wait_for("a crowd of uid %d to be drained" % one.uid, lambda o=one: o.drained(o.count))
+    street.check_fds("the end of the crowd", street.fds_with_honest)
+    if rss > RSS_MIB_MAX:
+        fail("%d MiB with %d connections" % (rss, arguments.crowd))
+    print("crowd: %d live ranks of %d uids: RSS %d MiB, %d descriptors; another uid is answered "
+          "after at most %.0f ms; all gone and drained: %d descriptors" %
+          (arguments.crowd, UIDS, rss, fds, 1000 * max(answers), street.fds()))
+
+
+# ---- more than there may be -------------------------------------------------------------------
+
+
+def hold(_pipe, path, count):
+    """So many connections that are tools, and stay: how many were let in, and what others heard."""
+    held, texts = [], set()
+    for _ in range(count):
+        connection = connect(path)
+        held.append(connection)
+        try:
+            connection.sendall(QUESTION)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # refused already; why lies there to be read
+        body, fields = receive(connection)
+        if body != "sessions_reply":
+            texts.add(fields.get("text", b"").decode())
+            held.pop().close()
+    hold.held = held  # until we end
+    return len(held), sorted(texts)
+
+
+def probe(_pipe, path):
+    return ask(path)
+
+
+def caps(street):
+    """Each has half of what the others leave, so that three greedy ones do not have all."""
+    left, words = CONNECTIONS_MAX - len(street.tenants), []
+    greedy = []
+    for i in range(3):
+        greedy.append(street.neighbour(HOSTILE_UID + i, hold, left // 2 + 50))
+        count, texts = greedy[i].result()
+        if count != left // 2 or texts != ["too many connections of this user"]:
+            fail("%d connections of one uid of %d that are left, refused with %s" %
+                 (count, left, texts))
+        left -= count
+        words.append("%d" % count)
+    answer = street.neighbour(HONEST_UID, probe).result()
+    rss = street.rss_mib()
+    for one in greedy:
+        one.end()
+    street.check_fds("the end of the greedy", street.fds_with_honest)
+    said = len(street.lines("too many connections of this user"))
+    if said != len(greedy):
+        fail("%d users refused 50 times each, said %d times" % (len(greedy), said))
+    print("caps: of all they want three uids get %s connections, the others are refused, said once "
+          "each; RSS %d MiB; another uid is answered after %.0f ms" %
+          (", ".join(words), rss, 1000 * answer))
+
+
+# ---- too slow ----------------------------------------------------------------------------------
+
+
+def dawdle(pipe, path, count):
+    """Connections that say nothing, and come again as soon as they are sent away."""
+    slow = [connect(path) for _ in range(count)]
+    pipe.send("there")
+    texts = set()
+    while not pipe.poll():
+        for number, connection in enumerate(slow):
+            connection.setblocking(False)
+            try:
+                gone = connection.recv(1, socket.MSG_PEEK) is not None
+            except (BlockingIOError, ConnectionResetError):
+                gone = False
+            if gone:
+                connection.settimeout(60)
+                texts.add(refusal(connection))
+                connection.close()
+                slow[number] = connect(path)
+        time.sleep(0.001)  # the pace of somebody who has time
+    pipe.recv()
+    return sorted(text or "" for text in texts)
+
+
+def spell(_pipe, path):
+    """A question byte by byte is answered; a frame that never ends is refused."""
+    with connect(path) as connection:
+        for byte in QUESTION + QUESTION:
+            connection.sendall(bytes([byte]))
+        for _ in range(2):
+            if receive(connection)[0] != "sessions_reply":
+                fail("a question byte by byte is not answered")
+    begun = []
+    for _ in range(20):
+        connection = connect(path)
+        connection.sendall(QUESTION + QUESTION[:3])
+        receive(connection)
+        begun.append(connection)
+    texts = {refusal(connection) for connection in begun}
+    return sorted(texts)
+
+
+def slow(street):
+    dawdlers = [street.neighbour(HOSTILE_UID + i, dawdle, UNGREETED_MAX // UIDS)
+                for i in range(UIDS)]
+    spellers = [street.neighbour(HOSTILE_UID + i, spell) for i in range(2)]
+    for one in dawdlers:
+        if one.result() != "there":
+            fail("a dawdler is not there")
+    answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(10)]
+    texts = {text for one in spellers for text in one.result()}
+    if texts != {"a frame took longer than 5000 ms"}:
+        fail("frames without an end are refused with %s" % texts)
+    heard = set()
+    for one in dawdlers:
+        one.tell()
+        heard.update(one.result())
+        one.end()
+    for one in spellers:
+        one.end()
+    street.check_fds("the end of the slow", street.fds_with_honest)
+    print("slow: %d connections that say nothing, all the time, and hear %s: another uid is "
+          "answered after at most %.0f ms" %
+          (UNGREETED_MAX, sorted(heard), 1000 * max(answers)))
+    return heard
+
+
+# ---- too fast ----------------------------------------------------------------------------------
+
+
+def storm(pipe, path):
+    """As fast as it goes: nothing said, half a Hello, a question, half of them never read."""
+    words = (b"", b"\1", QUESTION, QUESTION[:7], b"\xff\xff\xff\xff")
+    count = 0
+    pipe.send("there")
+    while not pipe.poll():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.setblocking(False)
+            try:
+                connection.connect(path)
+                connection.send(words[count % len(words)])
+                count += 1
+            except (BlockingIOError, ConnectionResetError, BrokenPipeError):
+                pass  # the backlog is full, or it was sent away already
+    pipe.recv()
+    return count
+
+
+def ask_for(_pipe, path, seconds):
+    until, answers = time.monotonic() + seconds, []
+    while time.monotonic() < until:
+        answers.append(ask(path))
+        time.sleep(0.02)  # more would be too often
+    return answers
+
+
+def flood(street, arguments):
+    before = len(street.said().splitlines())
+    floods = [street.neighbour(HOSTILE_UID, storm) for _ in range(FLOODERS)]
+    for one in floods:
+        one.result()
+    answers = street.neighbour(HONEST_UID, ask_for, arguments.seconds).result()
+    count = 0
+    for one in floods:
+        one.tell()
+        count += one.result()
+        one.end()
+    street.check_fds("the end of the flood", street.fds_with_honest)
+    said = len(street.said().splitlines()) - before
+    # Of a few reasons one line each, and how often once a minute.
+    if said > 4 + arguments.seconds // 15:
+        fail("%d lines about a flood" % said)
+    print("flood: %d connections of one uid in %d s (%d lines in the log); another uid: %d "
+          "questions, each on a connection of its own, answered after p50 %.1f ms, p99 %.0f ms, "
+          "max %.0f ms" %
+          (count, arguments.seconds, said, len(answers), 1000 * percentile(answers, 0.5),
+           1000 * percentile(answers, 0.99), 1000 * max(answers)))
+
+
+def test(street, arguments):
+    street.start()
+    street.honest()
+    crowd(street, arguments)
+    caps(street)
+    slow(street)
+    flood(street, arguments)
+    print(street.check_honest() + "; RSS at most %d MiB" % street.rss_mib("VmHWM"))
+    street.check_fds()
+    street.stop()
+
+
+if __name__ == "__main__":
+    run(test, seconds=(2, 60), crowd=(1000, 1000))

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Peers that pass descriptors nobody asked for: the collector has as many at the end as before.
+
+usage: descriptors.py --build DIR [--messages N]
+"""
+import array
+import os
+import socket
+
+import wire
+from neighbours import HOSTILE_UID, connect, fail, refusal, run
+
+SCM_MAX_FD = 253
+STORM_UIDS = 4
+TOOL = wire.frame(stat_request={"version_min": 1, "version_max": 1})
+HELLO = wire.frame(hello={"version_min": 1, "version_max": 1, "token": bytes(16),
+                          "boot_id": bytes(16), "recorder_bytes": 4096})
+
+
+def pass_fds(connection, data, fds):
+    """Bytes sent; 0: the collector has closed it."""
+    try:
+        return connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                            array.array("i", fds))])
+    except (BrokenPipeError, ConnectionResetError):
+        return 0
+    except OSError as error:
+        # 6.16: who may not pass any is told; ETOOMANYREFS: the kernel's own limit in flight.
+        if error.errno in (1, 109):
+            return 0
+        raise
+
+
+def refused(path, data, count):
+    """@data with @count descriptors as the first frame: the text of the refusal."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    with connect(path) as connection:
+        pass_fds(connection, data, [null] * count)
+        text = refusal(connection)
+    os.close(null)
+    return text
+
+
+def storm(_pipe, path, messages):
+    """Each message with as many as there may be; what was refused, and how many arrived."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    many = [null] * SCM_MAX_FD
+    texts, passed = set(), 0
+    texts.add(refused(path, HELLO, 0))
+    texts.add(refused(path, HELLO, 2))
+    texts.add(refused(path, HELLO, SCM_MAX_FD))
+    texts.add(refused(path, TOOL, 1))
+    passed += 2 + SCM_MAX_FD + 1
+    connection, left = None, HELLO
+    for number in range(messages):
+        if not connection:
+            connection = connect(path)
+            # In turns: a greeting byte by byte, a tool, one whose greeting never ends.
+            left = (HELLO, TOOL, HELLO[:8])[number % 3]
+            if left == TOOL:
+                connection.sendall(TOOL)
+                left = TOOL * 4
+        sent = pass_fds(connection, left[:1], many)
+        passed += SCM_MAX_FD * sent
+        left = left[1:]
+        if not sent or not left:
+            connection.close()
+            connection = None
+    if connection:
+        connection.close()
+    return sorted(texts), passed
+
+
+def test(street, arguments):
+    street.start()
+    street.honest()
+    storms = [street.neighbour(HOSTILE_UID + i, storm, arguments.messages)
+              for i in range(STORM_UIDS)]
+    results = [s.result() for s in storms]
+    for texts, _ in results:
+        if texts != ["Hello must carry exactly one file descriptor, the recorder",
+                     "only Hello may carry a file descriptor"]:
+            fail("refused with other words: %s" % texts)
+    for other in storms:
+        other.end()
+    words = street.check_honest()
+    street.check_fds()
+    print("%d messages with %d descriptors each passed %d; the collector has %d, as before; %s" %
+          (STORM_UIDS * arguments.messages, SCM_MAX_FD, sum(p for _, p in results), street.fds(),
+           words))
+    street.stop()
+
+
+if __name__ == "__main__":
+    run(test, messages=(500, 10_000))

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""The node's service as root starts it, honest ranks of several uids whose rows are checked
+exactly, and neighbours of other uids beside them.
+
+Honest ranks dispatch until the test ends; then every dispatch of theirs must be a row of their own
+database, whatever was done beside them. What their frames waited for an Ack is reported; it fails
+a test only where it is a stall.
+"""
+import argparse
+import ctypes
+import glob
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import wire
+from node import DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, told_to_end, wait_for
+from oracle import Oracle
+from service import enter
+
+RSS_MIB_MAX = 256
+# An Ack that takes longer is a stall, on any machine.
+ACK_S_MAX = 100
+HONEST_UIDS = (61001, 61002)
+HOSTILE_UID = 61100  # and those behind it
+RATE = 2_000         # dispatches a second, of an honest rank
+PR_SET_DUMPABLE = 4
+fork = multiprocessing.get_context("fork")
+libc = ctypes.CDLL(None)
+
+
+class Tenant(Database):
+    """One rank of @uid, in a session of its own."""
+
+    def __init__(self, street, uid):
+        self.street, self.uid = street, uid
+        self.database = None
+        self.process = street.popen(uid, [
+            street.program("synthetic-shim"), "--socket", street.socket, "--rank", "0",
+            "--dispatches", str(FOR_EVER), "--rate", str(RATE), "--queues", "2", "--polite",
+            "--acks"], job="honest")
+
+    def is_there(self):
+        found = self.street.databases(self.uid)
+        self.database = found[0] if found else None
+        return bool(found) and self.has_rows(0)
+
+
+class Street(Node):
+    """A collector that serves all, who is honest, and who is not."""
+
+    def __init__(self, build, work):
+        os.chmod(work, 0o755)  # other uids pass
+        super().__init__(build, work)
+        self.folder = os.path.join(work, "store")
+        self.bin = os.path.join(work, "bin")
+        os.mkdir(self.bin, 0o755)
+        self.tenants = []
+        self.others = []
+
+    def program(self, name):
+        """A copy: not everybody may pass to where it was built."""
+        copy = os.path.join(self.bin, name)
+        if not os.path.exists(copy):
+            shutil.copy(super().program(name), copy)
+            os.chmod(copy, 0o755)
+        return copy
+
+    def start(self, program="collectord", env=None, options=()):
+        self.process = subprocess.Popen(
+            [super().program(program), "--socket", self.socket, "--db-dir", self.folder,
+             "--keep-free", "0", *options],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            env={**os.environ, **(env or {})})
+        wait_for("the collector to listen", self.answers, 0.002)
+        wait_for("its being ready", lambda: "listening on" in self.said())
+        self.fds_at_start = self.fds()
+
+    def popen(self, uid, command, job, **more):
+        process = subprocess.Popen(
+            command, user=uid, group=uid, extra_groups=[], cwd=self.work,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            env={"PATH": os.environ["PATH"], "HOME": self.work, "RTL_JOB_ID": job}, **more)
+        self.shims.append(process)
+        return process
+
+    def databases(self, uid):
+        return sorted(glob.glob(os.path.join(self.folder, str(uid), "*.db")))
+
+    # ---- the honest
+
+    def honest(self):
+        self.tenants = [Tenant(self, uid) for uid in HONEST_UIDS]
+        for tenant in self.tenants:
+            wait_for("rows of uid %d" % tenant.uid, tenant.is_there)
+        self.fds_with_honest = self.fds()
+
+    def check_honest(self):
+        """They end: all is stored, nothing dropped, nothing of anybody else's is there. Words."""
+        words = told_to_end([tenant.process for tenant in self.tenants])
+        for tenant, said in zip(self.tenants, words):
+            wait_for("uid %d to be drained" % tenant.uid, lambda t=tenant: t.drained(1))
+            Oracle(tenant).check_all_stored(said["dispatched"]["kernels"])
+            if self.databases(tenant.uid) != [tenant.database]:
+                fail("uid %d has other databases: %s" % (tenant.uid, self.databases(tenant.uid)))
+            if tenant.sql("SELECT DISTINCT uid FROM rtl_process") != [(tenant.uid,)]:
+                fail("rows of somebody else in the database of uid %d" % tenant.uid)
+        p99 = max(said["acks"]["p99_us"] for said in words) / 1000
+        most = max(said["acks"]["max_us"] for said in words) / 1000
+        if most > 1000 * ACK_S_MAX:
+            fail("a frame of an honest rank waited for %.1f s" % (most / 1000))
+        return ("honest: %d of %d stored, 0 dropped, Ack p99 %.0f ms, max %.0f ms" %
+                (2 * (sum(said["dispatched"]["kernels"] for said in words),) + (p99, most)))
+
+    # ---- readings of the daemon
+
+    def fds(self):
+        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def rss_mib(self, key="VmRSS"):
+        with open("/proc/%d/status" % self.process.pid, encoding="utf-8") as status:
+            for line in status:
+                if line.startswith(key + ":"):
+                    return int(line.split()[1]) >> 10
+        return 0
+
+    def said(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def lines(self, text):
+        return [line for line in self.said().splitlines() if text in line]
+
+    def check_alive(self):
+        if self.process.poll() is not None:
+            fail("the collector ended with %d" % self.process.returncode)
+
+    def check_fds(self, what="the end", before=None):
+        """As many as @before, or at the start, once what is connected has gone."""
+        before = before or self.fds_at_start
+        wait_for("%d descriptors at %s, as before" % (before, what),
+                 lambda: self.process.poll() is not None or self.fds() <= before)
+        self.check_alive()
+
+    def stop(self):
+        """It still works, and ends well."""
+        self.check_alive()
+        self.kill(signal.SIGTERM)
+        if self.process.returncode:
+            fail("the collector ended with %d" % self.process.returncode)
+
+    # ---- neighbours
+
+    def neighbour(self, uid, work, *arguments):
+        """@work(socket path, *arguments) in a process of @uid; neighbour.result() is its answer."""
+        neighbour = Neighbour(uid, work, self.socket, *arguments)
+        self.others.append(neighbour)
+        return neighbour
+
+    def end(self, show):
+        for other in self.others:
+            other.end()
+        super().end(show)
+
+
+class Neighbour:
+    def __init__(self, uid, work, *arguments):
+        self.ours, theirs = fork.Pipe()
+        self.process = fork.Process(target=become, args=(uid, work, theirs, arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def is_done(self):
+        return self.ours.poll() or not self.process.is_alive()
+
+    def result(self):
+        if not self.ours.poll(DEADLINE_S):
+            fail("a neighbour has no result")
+        try:
+            answer = self.ours.recv()
+        except EOFError:
+            fail("a neighbour ended without a result: %s" % self.process.exitcode)
+        if isinstance(answer, str) and answer.startswith("FAILED"):
+            fail("a neighbour: " + answer)
+        return answer
+
+    def tell(self, word="go on"):
+        self.ours.send(word)
+
+    def end(self):
+        self.process.kill()
+        self.process.join()
+        self.ours.close()
+
+
+def become(uid, work, pipe, arguments):
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    libc.prctl(PR_SET_DUMPABLE, 1)  # else its /proc/self is root's
+    try:
+        pipe.send(work(pipe, *arguments))
+        pipe.recv()  # what it holds open stays open until it is told, or ended
+    except EOFError:
+        pass
+    except Exception as error:  # pylint: disable=broad-except
+        pipe.send("FAILED %r" % error)
+
+
+# ---- connections by hand -------------------------------------------------------------------
+
+
+def connect(path):
+    """As a shim does: while the backlog is full it tries again a moment later."""
+    deadline = time.monotonic() + DEADLINE_S
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(DEADLINE_S)
+    while True:
+        try:
+            connection.connect(path)
+            return connection
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                fail("the backlog is full for %d s" % DEADLINE_S)
+            time.sleep(0.01)
+
+
+def receive(connection):
+    """The next frame, decoded: (body, fields). (None, {}): it was closed."""
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            try:
+                more = connection.recv(count - len(data))
+            except (ConnectionResetError, BrokenPipeError):
+                return None
+            if not more:
+                return None
+            data += more
+        return data
+    prefix = exactly(4)
+    data = exactly(struct.unpack("<I", prefix)[0]) if prefix else None
+    if data is None:
+        return None, {}
+    fields = wire.decode("Frame", data)
+    body = next((name for name in fields if name != "number"), None)
+    return body, fields.get(body, {})
+
+
+def refusal(connection):
+    """The text with which it was refused; "" if it was closed without; None: it was not."""
+    body, fields = receive(connection)
+    if body is None:
+        return ""
+    return fields["text"].decode() if body == "refusal" else None
+
+
+def ask(path):
+    """A tool's question on a connection of its own; how long the answer took, in seconds."""
+    begin = time.monotonic()
+    with connect(path) as connection:
+        connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+        body, fields = receive(connection)
+    if body != "sessions_reply":
+        fail("no answer but %s %s" % (body, fields))
+    return time.monotonic() - begin
+
+
+def percentile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(part * len(values)))]
+
+
+# ---- a test ----------------------------------------------------------------------------------
+
+
+def run(test, **options):
+    """@test(street, arguments) as a program: --build DIR, and numbers NAME=(short, long)."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    for name, (short, _) in options.items():
+        parser.add_argument("--" + name, type=int, default=short)
+    arguments = parser.parse_args()
+    if is_long():
+        for name, (_, long) in options.items():
+            setattr(arguments, name, long)
+    enter()
+    with tempfile.TemporaryDirectory() as work:
+        street = Street(arguments.build, work)
+        try:
+            test(street, arguments)
+        finally:
+            street.end(sys.exc_info()[0])

@@ -36,6 +36,7 @@ int cmd_info(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_outstanding(int argc, char **argv);
 int cmd_query(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_summary(int argc, char **argv);

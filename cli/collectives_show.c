@@ -20,15 +20,15 @@ static bool fill(const struct collectives_view *view, const struct collectives_c
 	return table->row(view, i, ret);
 }
 
-/* Nothing where there are no rows; the first @limit of them. */
-static int put_table(const struct collectives_view *view, const struct collectives_columns *table,
-	uint64_t limit, FILE *to)
+int collectives_put_table(const struct collectives_view *view,
+	const struct collectives_columns *table, enum render_format format, uint64_t limit,
+	FILE *to, uint64_t *ret)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[COLLECTIVES_COLUMNS_MAX];
 	size_t rows = table->rows(view);
-	uint64_t shown = 0, left = 0;
-	int r = render_new(to, RENDER_TABLE, table->columns, table->count, &render);
+	uint64_t count = 0;
+	int r = render_new(to, format, table->columns, table->count, &render);
 
 	if (r)
 		return r;
@@ -36,18 +36,33 @@ static int put_table(const struct collectives_view *view, const struct collectiv
 	for (size_t i = 0; i < rows && !r; i++) {
 		if (!fill(view, table, i, row))
 			continue;
-		if (limit && shown == limit) {
-			left++;
-			continue;
-		}
-		if (!shown++)
-			fprintf(to, "\n%s\n", table->title);
-		r = render_row(render, row);
+		if (!limit || count < limit)
+			r = render_row(render, row);
+		count++;
 	}
-	if (!r && shown)
+	if (!r && count)
 		render_finish(render);
-	if (left)
-		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)left);
+	*ret = count;
+	return r;
+}
+
+/* Nothing where there are no rows; the first @limit of them. */
+static int put_table(const struct collectives_view *view, const struct collectives_columns *table,
+	uint64_t limit, FILE *to)
+{
+	struct render_value row[COLLECTIVES_COLUMNS_MAX];
+	uint64_t count;
+	size_t first = 0;
+	int r;
+
+	while (first < table->rows(view) && !fill(view, table, first, row))
+		first++;
+	if (first == table->rows(view))
+		return 0;
+	fprintf(to, "\n%s\n", table->title);
+	r = collectives_put_table(view, table, RENDER_TABLE, limit, to, &count);
+	if (!r && limit && count > limit)
+		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)(count - limit));
 	return r;
 }
 

@@ -30,6 +30,14 @@ struct collectives_view {
 	const struct collectives_options *options;
 };
 
+struct collectives_columns;
+
+/* The first @limit (0: all) rows of a table, without a title; *ret: how many there are. Nothing where
+ * there are none. -ENOMEM. */
+int collectives_put_table(const struct collectives_view *view,
+	const struct collectives_columns *table, enum render_format format, uint64_t limit,
+	FILE *to, uint64_t *ret);
+
 /* -ENOMEM. */
 int collectives_show(const struct collectives_view *view, FILE *to);
 

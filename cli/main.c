@@ -27,6 +27,8 @@ static const struct cmd commands[] = {
 		"what each rank waits in, and who is the odd one out" },
 	{ "tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] FILE|SESSION",
 		"ranges and host calls, with the GPU time of their kernels" },
+	{ "report", cmd_report, "FILE|SESSION... --html OUT [-f] [--label TEXT] [--steps REGEX]",
+		"one page with all of that, to look at in a browser" },
 	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
 		"did all ranks do alike?" },
 	{ "query", cmd_query, "[--json|--csv] FILE|SESSION 'SQL'", "read-only SQL" },

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/html.h"
 #include "proto/cleanup.h"
 
 /* Widths are those of the first rows; a longer table streams. */
@@ -129,6 +130,11 @@ static char *format_cell(enum render_kind kind, const struct render_value *value
 	default:
 		return strdup(kind == RENDER_NOTE ? "" : "-");
 	}
+}
+
+char *render_cell(enum render_kind kind, const struct render_value *value)
+{
+	return format_cell(kind, value, 0);
 }
 
 int render_new(FILE *to, enum render_format format, const struct render_column *columns,
@@ -390,9 +396,18 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 	return err;
 }
 
+static int put_html_row(struct render *r, const struct render_value *row)
+{
+	if (!r->rows++)
+		html_put_head(r->to, r->columns, r->count);
+	return html_put_row(r->to, r->columns, r->count, row);
+}
+
 int render_row(struct render *render, const struct render_value *row)
 {
 	switch (render->format) {
+	case RENDER_HTML:
+		return put_html_row(render, row);
 	case RENDER_JSON:
 		return put_json_row(render, row);
 	case RENDER_CSV:
@@ -405,6 +420,11 @@ int render_row(struct render *render, const struct render_value *row)
 void render_finish(struct render *render)
 {
 	switch (render->format) {
+	case RENDER_HTML:
+		if (!render->rows)
+			html_put_head(render->to, render->columns, render->count);
+		fputs("</tbody></table>", render->to);
+		break;
 	case RENDER_JSON:
 		fputs(render->rows ? "\n]" : "[]", render->to);
 		break;

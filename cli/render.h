@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rows to a table, JSON or CSV. Texts come from applications and are hostile: a table and CSV
- * never carry control bytes to a terminal, CSV never starts a formula, JSON is always valid.
+ * Rows to a table, JSON, CSV or HTML. Texts come from applications and are hostile: a table and CSV
+ * never carry control bytes to a terminal, CSV never starts a formula, JSON is always valid, HTML
+ * never has a text for an element.
  * Tables show pleasant units (they stand in the title), JSON and CSV the exact value.
  * Called by cmd_*.c; knows nothing of databases or sockets. Writes only to the given stream.
  */
@@ -16,6 +17,7 @@ enum render_format {
 	RENDER_TABLE,
 	RENDER_JSON,
 	RENDER_CSV,
+	RENDER_HTML, /* a table element; the columns that a table shows */
 };
 
 /* How a table shows a column; JSON and CSV show what the value is. */
@@ -77,6 +79,8 @@ int render_row(struct render *render, const struct render_value *row);
 void render_finish(struct render *render);
 void render_free_p(struct render **render);
 
+/* What a table shows in a cell: "-" is unknown. malloc'ed; NULL: no memory. */
+char *render_cell(enum render_kind kind, const struct render_value *value);
 /* A row as an object with exact values, for documents with several tables. NULL: no memory. */
 json_t *render_json_row(
 	const struct render_column *columns, size_t count, const struct render_value *row);

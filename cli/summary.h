@@ -130,5 +130,10 @@ int summary_add_reason(struct query *query, const char *file, struct summary *su
 int summary_load_calls(struct query *query, struct summary *s);
 void summary_free_p(struct summary **summary);
 
+size_t summary_table_rows(const struct summary *summary, enum summary_table which);
+/* The first @rows (0: all) of one table, without a title. -ENOMEM. */
+int summary_put_table(const struct summary *summary, enum summary_table which,
+	enum render_format format, uint64_t rows, FILE *to);
+
 /* -ENOMEM. */
 int summary_show(const struct summary *summary, const struct summary_options *options, FILE *to);

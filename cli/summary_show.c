@@ -430,6 +430,19 @@ static int put_table(const struct summary *s, const struct table *table, enum re
 	return r;
 }
 
+size_t summary_table_rows(const struct summary *summary, enum summary_table which)
+{
+	return tables[which].rows(summary);
+}
+
+int summary_put_table(const struct summary *summary, enum summary_table which,
+	enum render_format format, uint64_t rows, FILE *to)
+{
+	size_t has = tables[which].rows(summary);
+
+	return put_table(summary, tables + which, format, rows && rows < has ? rows : has, 0, to);
+}
+
 static int put_titled(
 	const struct summary *s, enum summary_table which, uint64_t limit, size_t width, FILE *to)
 {

@@ -18,6 +18,19 @@
 /* With --segments, of all rows. */
 #define TIMELINE_SEGMENTS_MAX 1000000
 
+struct timeline_lane;
+
+/*
+ * Told what is under way when, on each lane, in the order of its time; lanes by their places while
+ * reading, which is the order of process and GPU. begin() comes again where the file has to be read
+ * again. 0 or -errno.
+ */
+struct timeline_taker {
+	int (*begin)(void *taker, const struct timeline_lane *lanes, size_t count);
+	int (*take)(void *taker, size_t lane, const struct breakdown_segment *segment);
+	void *taker;
+};
+
 struct timeline_options {
 	const char *steps;	/* regex; NULL: as steps_new() says */
 	const char *categories; /* file; NULL: as categories_new() says */
@@ -26,6 +39,7 @@ struct timeline_options {
 	int64_t rank, gpu_id, step;
 	bool wants_segments;
 	bool joins_steps; /* one row: from the first step to the last, with what is between */
+	const struct timeline_taker *taker; /* of all segments; NULL: nobody asks */
 };
 
 struct timeline_segment {
@@ -76,6 +90,13 @@ struct timeline_show {
 	uint64_t rows; /* in the table; 0: all */
 	size_t width;
 };
+
+/* Tables without a title, in the format of @show: a row a lane; the longest steps, so many as it
+ * says. -ENOMEM. */
+int timeline_put_ranks(
+	const struct timeline *timeline, const struct timeline_show *show, FILE *to);
+int timeline_put_longest(const struct timeline *timeline, const struct timeline_options *options,
+	const struct timeline_show *show, FILE *to);
 
 /* -ENOMEM. */
 int timeline_show(const struct timeline *timeline, const struct timeline_options *options,

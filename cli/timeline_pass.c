@@ -260,6 +260,16 @@ static int take_segment(
 	return 0;
 }
 
+static int tell_segment(
+	void *taker, const struct breakdown_row *row, const struct breakdown_segment *segment)
+{
+	const struct track *track = taker;
+	const struct timeline_taker *to = track->pass->options->taker;
+
+	(void)row; /* who asks for all of them does not ask for the steps */
+	return to->take(to->taker, track->lane, segment);
+}
+
 static int64_t lane_begin(const struct timeline_lane *lane)
 {
 	const struct steps_process *process = lane->process;
@@ -360,8 +370,9 @@ static void begin_tracks(struct pass *pass, bool is_sorted)
 				.has_calls = process && process->has_calls,
 				.micro_idle_ns = pass->options->micro_idle_ns},
 		};
-		if (pass->options->wants_segments) {
-			track->breakdown.take = take_segment;
+		if (pass->options->wants_segments || pass->options->taker) {
+			track->breakdown.take =
+				pass->options->taker ? tell_segment : take_segment;
 			track->breakdown.taker = track;
 		}
 		reorder_init(&track->reorder, held_limit(t));
@@ -507,7 +518,11 @@ static int pass_over(struct pass *pass, bool is_sorted)
 	int r;
 
 	begin_tracks(pass, is_sorted);
-	r = open_copies(pass, is_sorted);
+	r = pass->options->taker ? pass->options->taker->begin(pass->options->taker->taker,
+					   t->lanes, t->lane_count)
+				 : 0;
+	if (!r)
+		r = open_copies(pass, is_sorted);
 	if (!r)
 		r = query_ask(pass->query,
 			is_sorted ? "timeline_dispatches_sorted" : "timeline_dispatches", &rows);

@@ -78,7 +78,7 @@ static void fill_row(
 }
 
 static int put_lines(const struct line *lines, size_t count, bool is_total, bool has_processes,
-	size_t width, FILE *to)
+	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_column columns[COLUMNS + 1] = {{NULL, "PROC", RENDER_ID}};
@@ -89,10 +89,10 @@ static int put_lines(const struct line *lines, size_t count, bool is_total, bool
 	memcpy(columns + 1, is_total ? total_columns : step_columns, sizeof(total_columns));
 	if (!has_processes)
 		columns[0].title = NULL;
-	r = render_new(to, RENDER_TABLE, columns, COLUMNS + 1, &render);
+	r = render_new(to, show->format, columns, COLUMNS + 1, &render);
 	if (r)
 		return r;
-	render_set_width(render, width);
+	render_set_width(render, show->width);
 	for (size_t i = 0; i < count && !r; i++) {
 		values[0] = render_integer(lines[i].lane->process_id);
 		fill_row(lines + i, is_total, cause, values + 1);
@@ -144,7 +144,7 @@ static void drop_outside(struct lines *lines)
 	lines->count = kept;
 }
 
-static int put_totals(const struct timeline *t, size_t width, FILE *to)
+int timeline_put_ranks(const struct timeline *t, const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
 
@@ -153,8 +153,22 @@ static int put_totals(const struct timeline *t, size_t width, FILE *to)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->lane_count; i++)
 		lines.at[i] = (struct line){t->lanes + i, 0, &t->lanes[i].total};
-	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
-	return put_lines(lines.at, t->lane_count, true, t->has_ambiguous_ranks, width, to);
+	return put_lines(lines.at, t->lane_count, true, t->has_ambiguous_ranks, show, to);
+}
+
+int timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
+	const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(lines_done) struct lines lines = {0};
+	int r = collect(t, o, &lines);
+
+	if (r)
+		return r;
+	drop_outside(&lines);
+	if (lines.count)
+		qsort(lines.at, lines.count, sizeof(*lines.at), compare_walls);
+	return put_lines(lines.at, show->rows < lines.count ? show->rows : lines.count, false,
+		t->has_ambiguous_ranks, show, to);
 }
 
 /* All of them in order, or the longest. */
@@ -163,22 +177,20 @@ static int put_steps(const struct timeline *t, const struct timeline_options *o,
 {
 	CLEANUP(lines_done) struct lines lines = {0};
 	int r = collect(t, o, &lines);
-	size_t shown;
+	size_t steps;
 
 	if (r || !lines.count)
 		return r;
-	shown = show->rows && show->rows < lines.count ? (size_t)show->rows : lines.count;
-	if (shown < lines.count) {
+	if (show->rows && show->rows < lines.count) {
 		drop_outside(&lines);
-		if (shown > lines.count)
-			shown = lines.count;
-		qsort(lines.at, lines.count, sizeof(*lines.at), compare_walls);
+		steps = lines.count;
 		fprintf(to, "\nLONGEST STEPS%s: %zu of %zu; --top 0 shows all\n",
-			t->verdict->is_simulated ? " (SIMULATED)" : "", shown, lines.count);
-	} else {
-		fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+			t->verdict->is_simulated ? " (SIMULATED)" : "",
+			show->rows < steps ? (size_t)show->rows : steps, steps);
+		return timeline_put_longest(t, o, show, to);
 	}
-	return put_lines(lines.at, shown, false, t->has_ambiguous_ranks, show->width, to);
+	fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+	return put_lines(lines.at, lines.count, false, t->has_ambiguous_ranks, show, to);
 }
 
 static void put_notes(const struct timeline *t, FILE *to)
@@ -231,7 +243,8 @@ static int show_text(const struct timeline *t, const struct timeline_options *o,
 			put_nothing(t, o, to);
 		return 0;
 	}
-	r = put_totals(t, show->width, to);
+	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+	r = timeline_put_ranks(t, show, to);
 	/* One step of each is what the totals say. */
 	if (!r && (t->steps->source != STEPS_WHOLE || o->has_step))
 		r = put_steps(t, o, show, to);

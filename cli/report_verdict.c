@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/* What comes first: is it all there, why is it slow, and how large is what was looked at. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/html.h"
+#include "cli/report.h"
+#include "proto/cleanup.h"
+
+static int put_labelled(FILE *to, const char *label, const char *text)
+{
+	int r;
+
+	if (!text || !text[0])
+		return 0;
+	fprintf(to, "<span><b>%s</b> ", label);
+	r = html_put(to, text);
+	fputs("</span> ", to);
+	return r;
+}
+
+static int put_session(const struct summary *s, FILE *to)
+{
+	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
+	char when[32], took[32] = "running";
+	struct tm tm;
+	int r;
+
+	fputs("<p class=meta>", to);
+	r = put_labelled(to, "command", s->command);
+	if (!r)
+		r = put_labelled(to, "host", s->host);
+	if (!r && s->sessions && gmtime_r(&start, &tm) &&
+		strftime(when, sizeof(when), "%F %T UTC", &tm))
+		r = put_labelled(to, "started", when);
+	if (s->wall_ns >= 0)
+		snprintf(took, sizeof(took), "%.3f s", (double)s->wall_ns / 1e9);
+	if (!r && s->sessions)
+		r = put_labelled(to, "took", took);
+	if (!r && s->sessions > 1) {
+		snprintf(took, sizeof(took), "%zu", s->sessions - 1);
+		r = put_labelled(to, "more sessions in this file", took);
+	}
+	fputs("</p>\n", to);
+	return r;
+}
+
+static int put_banner(FILE *to, const char *class, const char *sign, const char *text)
+{
+	int r;
+
+	fprintf(to, "<p class=\"banner %s\"><span class=sign aria-hidden=true>%s</span> ", class,
+		sign);
+	r = html_put(to, text);
+	fputs("</p>\n", to);
+	return r;
+}
+
+static int put_banners(const struct report_file *f, FILE *to)
+{
+	const struct verdict *v = f->summary->verdict;
+	int r = 0;
+
+	if (v->is_simulated)
+		r = put_banner(to, "simulated", "&#9888;",
+			"SIMULATED: these times are those of a software GPU, and of no device.");
+	if (!r && v->counts.live)
+		r = put_banner(to, "live", "&#9679;",
+			"LIVE: the session is open; the page has what was stored until now.");
+	if (!r && v->is_empty)
+		return put_banner(to, "bad", "&#10007;",
+			"EMPTY: nothing was dispatched; rtl doctor says why there are no kernels.");
+	if (!r)
+		r = v->is_complete ? put_banner(to, "good", "&#10003;", v->line)
+				   : put_banner(to, v->counts.live ? "live" : "bad",
+					     v->counts.live ? "&#9679;" : "&#10007;", v->line);
+	if (!r && !v->is_complete && !v->counts.live)
+		fputs("<p class=note>What is missing is in no figure below, and looks like idle "
+		      "time."
+		      "</p>\n",
+			to);
+	return r;
+}
+
+static int put_reason(const struct report_file *f, FILE *to)
+{
+	int r = 0;
+
+	fputs("<div class=reason><h2>Why</h2>\n<p>", to);
+	r = html_put(to, f->reading);
+	fputs("</p>\n", to);
+	if (!r && f->stragglers->ranked) {
+		fputs("<p>", to);
+		r = html_put(to, f->stragglers->reading);
+		fputs("</p>\n", to);
+	}
+	fputs("</div>\n", to);
+	return r;
+}
+
+static void put_card(FILE *to, const char *title, const char *value, const char *unit)
+{
+	fprintf(to, "<div><dt>%s<dd>%s <small>%s</small></div>\n", title, value, unit);
+}
+
+static void put_share(FILE *to, const char *title, uint64_t part, uint64_t whole, const char *unit)
+{
+	char value[32];
+
+	if (!whole)
+		return;
+	snprintf(value, sizeof(value), "%.1f %%", 100.0 * (double)part / (double)whole);
+	put_card(to, title, value, unit);
+}
+
+static void put_count(FILE *to, const char *title, uint64_t count, const char *unit)
+{
+	CLEANUP(free_p) char *value = render_count((int64_t)count);
+
+	put_card(to, title, value ? value : "", unit);
+}
+
+static uint64_t count_steps(const struct timeline *t)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		if (t->lanes[i].shown > most)
+			most = t->lanes[i].shown;
+	return most;
+}
+
+/* The mean of all steps of all lanes. */
+static void put_step_length(const struct timeline *t, FILE *to)
+{
+	uint64_t rows = 0;
+	char value[32];
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		rows += t->lanes[i].shown;
+	if (!rows || t->steps->source == STEPS_WHOLE)
+		return;
+	snprintf(value, sizeof(value), "%.3f", (double)t->total.wall_ns / (double)rows / 1e6);
+	put_card(to, "Mean step", value, "ms");
+}
+
+static void put_cards(const struct report_file *f, FILE *to)
+{
+	const struct breakdown_row *total = &f->timeline->total;
+
+	fputs("<dl class=cards>\n", to);
+	put_count(to, "Ranks", f->summary->rank_count, "");
+	put_count(to, "GPUs", f->summary->measure->gpu_count, "");
+	put_count(to, "Kernels", f->summary->verdict->counts.stored, "");
+	if (f->timeline->steps->source != STEPS_WHOLE)
+		put_count(to, "Steps", count_steps(f->timeline), "a rank");
+	put_step_length(f->timeline, to);
+	put_share(
+		to, "Computation", total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns, "of time");
+	put_share(to, "Exposed communication", total->exposed_communication_ns, total->wall_ns,
+		"of time");
+	put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, "of time");
+	put_share(to, "Idle", breakdown_idle_ns(total), total->wall_ns, "of time");
+	put_share(to, "Communication hidden", total->with_communication_ns, total->communication_ns,
+		"of it");
+	fputs("</dl>\n", to);
+}
+
+int report_put_verdict(const struct report_file *file, FILE *to)
+{
+	int r;
+
+	fputs("<header>\n<h1>", to);
+	r = html_put(to, file->label);
+	fputs("</h1>\n", to);
+	if (!r)
+		r = put_session(file->summary, to);
+	if (!r)
+		r = put_banners(file, to);
+	if (!r)
+		r = put_reason(file, to);
+	if (!r)
+		put_cards(file, to);
+	fputs("</header>\n", to);
+	return r;
+}

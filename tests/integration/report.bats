@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl report: the file that it writes, and the page in a real browser.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+fixture() { # fixture KIND [FILE]
+	python3 "$here/fixture.py" "$1" "$here/../../collectord/schema" "${2:-$1.db}"
+}
+
+ranks() { # ranks KIND [FILE]
+	python3 "$here/fixture_ranks.py" "$1" "$here/../../collectord/schema" "${2:-$1.db}"
+}
+
+@test "a page is written whole or not at all" {
+	fixture clean
+	run -0 --separate-stderr "$rtl" report clean.db --html out.html
+	[ -z "$output" ]
+	grep -Eq '^rtl: wrote out.html \([0-9.]+ MB\): open it in any browser$' <<<"$stderr"
+	[ "$(stat -c %a out.html)" = "$(printf '%o' $((0666 & ~$(umask))))" ]
+	cp out.html before
+	run -1 --separate-stderr "$rtl" report clean.db --html out.html
+	[ "$stderr" = "rtl: out.html: exists; -f overwrites it" ]
+	run -1 --separate-stderr "$rtl" report missing.db --html out.html -f
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	cmp out.html before
+	run -0 "$rtl" report clean.db --html out.html -f
+	cmp out.html before
+	run -1 --separate-stderr "$rtl" report clean.db --html clean.db -f
+	[ "$stderr" = "rtl: clean.db: is one of the databases; name another page" ]
+	mkdir folder
+	run -1 --separate-stderr "$rtl" report clean.db --html folder -f
+	[ "$stderr" = "rtl: folder: is a directory; name a file in it" ]
+	run -1 --separate-stderr "$rtl" report clean.db --html nowhere/out.html
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	"$rtl" report clean.db --html - >stdout.html
+	cmp stdout.html before
+	run -1 --separate-stderr "$rtl" report before --html x.html
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[ "$(ls -d ./*.html* | tr '\n' ' ')" = "./out.html ./stdout.html " ]
+}
+
+@test "what is asked for wrongly is said in one line" {
+	fixture clean
+	fixture lossy
+	run -2 --separate-stderr "$rtl" report clean.db
+	[ "$stderr" = "rtl: report: needs --html OUT" ]
+	run -2 --separate-stderr "$rtl" report --html out.html
+	[ "$stderr" = "rtl: report: needs FILE or SESSION; rtl ls lists sessions" ]
+	run -2 --separate-stderr "$rtl" report --label a --label b clean.db --html out.html
+	[ "$stderr" = "rtl: report: more --label than FILEs" ]
+	run -2 --separate-stderr "$rtl" report clean.db{,,,,,,,,} --html out.html
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -1 --separate-stderr "$rtl" report clean.db --steps '(' --html out.html
+	grep -q '^rtl: --steps (: ' <<<"$stderr"
+	run -3 --separate-stderr "$rtl" report --strict lossy.db --html out.html
+	[ -s out.html ]
+	run -0 "$rtl" report --help
+	# A full disk is no success, and leaves nothing behind.
+	if [ -w /dev/full ]; then
+		run -1 bash -c '"$1" report clean.db --html - >/dev/full' _ "$rtl"
+	fi
+}
+
+@test "nothing in a page is from elsewhere, nor comes out of a name" {
+	fixture hostile
+	sqlite3 hostile.db "UPDATE rocpd_string SET string = '</script><script>window.pwned=1</script>' || char(8232)
+		WHERE id = (SELECT min(id) FROM rtl_kernel_base)"
+	"$rtl" report hostile.db --html out.html
+	! grep -q 'pwned=1</script>' out.html
+	grep -q 'pwned=1&#60;/script&#62;\\u2028' out.html
+	! grep -Eq '(src|href)="?(https?:)?//' out.html
+	# A script for each of the policy's hashes, and no other.
+	python3 - out.html <<-'PY'
+	import base64, hashlib, re, sys
+	page = open(sys.argv[1], encoding="utf-8").read()
+	policy = re.search(r'Content-Security-Policy content="([^"]*)"', page)[1]
+	assert policy.startswith("default-src 'none'"), policy
+	for tag, directive in (("script", "script-src"), ("style", "style-src")):
+	    wanted = re.search(directive + r"((?: 'sha256-[^']*')+)", policy)[1].split()
+	    texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+	    have = ["'sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() + "'" for t in texts]
+	    assert have == wanted, (tag, have, wanted)
+	PY
+}
+
+@test "in a browser" {
+	$rtl run -o demo.db --mode full --device soft -- "$demo" --ranks 4 --steps 20 --straggler 2 >out 2>err
+	ranks late
+	ranks many
+	ranks none
+	ranks one
+	fixture lossy
+	fixture live
+	fixture hostile
+	python3 - <<-'PY'
+	import sqlite3
+	db = sqlite3.connect("hostile.db")
+	ids = [row[0] for row in db.execute("SELECT id FROM rtl_kernel_base ORDER BY id LIMIT 4")]
+	names = ["</script><script>window.pwned = 1</script>", '"><img src=x onerror="window.pwned = 1">',
+	         "<!--<script>\u2028\u202eevil", "x" * 4096]
+	for at, name in zip(ids, names):
+	    db.execute("UPDATE rocpd_string SET string = ? WHERE id = ?", (name, at))
+	db.commit()
+	PY
+	for name in demo late many none one lossy live hostile; do
+		"$rtl" report $name.db --html $name.html
+	done
+	"$rtl" report demo.db late.db --label left --label right --html both.html
+	run -0 python3 "$here/check_report.py" "$rtl" . ${RTL_SHOTS:+"$RTL_SHOTS"}
+}

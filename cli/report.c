@@ -62,6 +62,8 @@ static int read_file(
 	if (!r)
 		r = summary_add_categories(f->query, o->categories, f->summary, error);
 	if (!r)
+		r = summary_add_reason(f->query, o->categories, f->summary, error);
+	if (!r)
 		r = categories_new(f->query, o->categories, error, &f->categories);
 	if (!r)
 		r = read_timeline(f, o, share, error);
@@ -180,7 +182,7 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	char who[48];
 
 	ret->label = TAKE(f->label);
-	ret->reason = TAKE(f->reading);
+	ret->reason = strdup(f->summary->reason->text);
 	ret->line = strdup(f->summary->verdict->line);
 	ret->is_complete = f->summary->verdict->is_complete;
 	ret->is_simulated = f->summary->verdict->is_simulated;
@@ -198,7 +200,7 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 		collectives_name_lane(f->collectives, s->straggler, who, sizeof(who));
 		ret->straggler = strdup(who);
 	}
-	return ret->line ? keep_kernels(f->summary->measure, ret) : -ENOMEM;
+	return ret->line && ret->reason ? keep_kernels(f->summary->measure, ret) : -ENOMEM;
 }
 
 int report_part_make(const char *name, const char *label, const struct report_options *options,

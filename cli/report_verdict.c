@@ -83,19 +83,52 @@ static int put_banners(const struct report_file *f, FILE *to)
 	return r;
 }
 
+static int put_item(FILE *to, const char *text)
+{
+	fputs("<li>", to);
+	return html_put(to, text);
+}
+
+/* A sentence begins with a capital, as its names may not. */
+static int put_sentence(FILE *to, const char *text, bool is_live)
+{
+	bool is_word = text[0] >= 'a' && text[0] <= 'z' && text[1] >= 'a' && text[1] <= 'z';
+	int r;
+
+	if (is_word)
+		fputc(text[0] - 'a' + 'A', to);
+	r = html_put(to, text + is_word);
+	fputs(is_live ? ", so far." : ".", to);
+	return r;
+}
+
+static int put_sample(FILE *to, const struct reason_figures *figures)
+{
+	fputs("<li>", to);
+	return html_print(to,
+		"the sentence looked at %" PRIu64 " kernels in the middle of %" PRIu64
+		"; what is below, at all",
+		figures->sample, figures->rows);
+}
+
+/* The reason, then what the verbs read out of the figures. */
 static int put_reason(const struct report_file *f, FILE *to)
 {
-	int r = 0;
+	const struct reason *reason = f->summary->reason;
+	int r;
 
-	fputs("<div class=reason><h2>Why</h2>\n<p>", to);
-	r = html_put(to, f->reading);
-	fputs("</p>\n", to);
-	if (!r && f->stragglers->ranked) {
-		fputs("<p>", to);
-		r = html_put(to, f->stragglers->reading);
-		fputs("</p>\n", to);
-	}
-	fputs("</div>\n", to);
+	fputs("<div class=reason>\n<h2>Why</h2>\n<p>", to);
+	r = put_sentence(to, reason->text, f->summary->verdict->counts.live);
+	fputs("</p>\n<ul>", to);
+	if (!r && reason->hint[0])
+		r = put_item(to, reason->hint);
+	if (!r)
+		r = put_item(to, f->reading);
+	if (!r && f->stragglers->ranked)
+		r = put_item(to, f->stragglers->reading);
+	if (!r && reason->figures.sample && reason->figures.sample < reason->figures.rows)
+		r = put_sample(to, &reason->figures);
+	fputs("</ul>\n</div>\n", to);
 	return r;
 }
 

@@ -66,7 +66,7 @@ def figures(b):
     check("the banner is the verdict", summary["line"] in text, text)
     check("SIMULATED is said, in the title too",
           "SIMULATED: " in text and b.ask("document.title").startswith("SIMULATED"), text)
-    check("the reason is there", timeline["reading"] in text, text)
+    check("the reason is there", summary["reason"]["text"][1:] in text and timeline["reading"] in text, text)
     columns = {"CALLS": "calls", "TOTAL ms": "total_ns", "AVG us": "avg_ns", "MIN us": "min_ns", "MAX us": "max_ns"}
     same("kernels", [{t: row[t] for t in columns} | {"KERNEL": row["KERNEL"]} for row in table(b, "#f0-kernels")],
          [{t: k[c] for t, c in columns.items()} | {"KERNEL": k["name"]} for k in summary["kernels"]])

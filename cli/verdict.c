@@ -104,8 +104,8 @@ static int read_places(struct query *query, struct verdict *v)
 			.to_ns = query_integer(rows, 5),
 		};
 
-		completeness_locate(&v->counts.dropped_by,
-			query_text(rows, 0) ? query_text(rows, 0) : "", &place);
+		completeness_locate(
+			&v->counts, query_text(rows, 0) ? query_text(rows, 0) : "", &place);
 		r = 0;
 	}
 	return r;

@@ -58,9 +58,10 @@
 	X(OUTSTANDING_PUT, "INSERT INTO rtl_outstanding (process_id, gpuId, queueId, "             \
 			   "sequenceId, description_id, submit_ns, tid, roctxId, "                 \
 			   "correlation_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")          \
-	X(IN_FLIGHT_PUT, "INSERT OR REPLACE INTO rtl_in_flight (process_id, queueId, sequenceId, " \
-			 "gpuId, description_id, submit_ns, tid, roctxId, correlation_id, behind, " \
-			 "taken_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")        \
+	X(IN_FLIGHT_PUT,                                                                           \
+		"INSERT OR REPLACE INTO rtl_in_flight (process_id, queueId, sequenceId, "          \
+		"gpuId, description_id, submit_ns, tid, roctxId, correlation_id, behind, "         \
+		"taken_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")                 \
 	X(IN_FLIGHT_DROP, "DELETE FROM rtl_in_flight WHERE process_id = ?1")                       \
 	X(QUEUE_ALL, "SELECT queueId, gpuId, dispatched, skipped, stored, untimed, outstanding, "  \
 		     "dropped, torn, busy_ns, last_end_ns, last_shape, last_seq "                  \
@@ -155,8 +156,9 @@
 		"max(l.to_ns + s.start_realtime_ns - s.start_ns) "                                 \
 		"FROM rtl_loss_interval_base l JOIN rtl_process p ON p.id = l.process_id "         \
 		"JOIN rtl_session s ON s.id = p.session_id "                                       \
-		"WHERE l.reason GLOB 'dropped_*' AND (?1 IS NULL OR p.session_id = ?1) "           \
-		"GROUP BY l.reason")                                                               \
+		"WHERE (l.reason GLOB 'dropped_*' OR l.reason GLOB 'untimed_*' "                   \
+		"OR l.reason IN ('torn', 'unknown_tail')) "                                        \
+		"AND (?1 IS NULL OR p.session_id = ?1) GROUP BY l.reason")                         \
 	X(SUM_SKIPPED, "SELECT name, CAST(total(value) AS INTEGER) FROM rtl_counter_base c "       \
 		       "JOIN rtl_process p ON p.id = c.process_id "                                \
 		       "WHERE (name GLOB 'skipped_*' OR name = 'untimed_mode') AND (?1 IS NULL "   \

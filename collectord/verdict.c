@@ -42,8 +42,8 @@ static int sum_queues(struct writer *writer, int64_t session_id, struct complete
 /* The line borrows names: the tables of counters.h have them for ever. */
 static const char *known_name(const char *name)
 {
-	static const char *const ours[] = {
-		"dropped_malformed", "dropped_disk_full", "dropped_db_error"};
+	static const char *const ours[] = {"dropped_malformed", "dropped_disk_full",
+		"dropped_db_error", "torn", "unknown_tail"};
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		if (!strcmp(rtl_queue_counter_name[i], name))
@@ -90,7 +90,7 @@ static int locate_losses(struct writer *writer, int64_t session_id, struct compl
 	sqlite3_stmt *places = writer->statements.at[ST_LOSS_PLACES];
 	int step;
 
-	if (!c->dropped_by.count)
+	if (!c->dropped_by.count && !c->untimed_by.count && !c->torn && !c->tails_unknown)
 		return 0;
 	bind_session(places, session_id);
 	while ((step = sqlite3_step(places)) == SQLITE_ROW) {
@@ -104,8 +104,8 @@ static int locate_losses(struct writer *writer, int64_t session_id, struct compl
 			.to_ns = sqlite3_column_int64(places, 5),
 		};
 
-		completeness_locate(&c->dropped_by,
-			known_name((const char *)sqlite3_column_text(places, 0)), &place);
+		completeness_locate(
+			c, known_name((const char *)sqlite3_column_text(places, 0)), &place);
 	}
 	sqlite3_reset(places);
 	return database_errno(step);

@@ -46,12 +46,23 @@ void completeness_add(struct completeness_reasons *reasons, const char *name, ui
 	reasons->at[i].count += count;
 }
 
-void completeness_locate(struct completeness_reasons *reasons, const char *name,
+static void locate(struct completeness_reasons *reasons, const char *name,
 	const struct completeness_place *place)
 {
 	for (unsigned i = 0; i < reasons->count; i++)
 		if (!strcmp(reasons->at[i].name, name))
 			reasons->at[i].place = *place;
+}
+
+void completeness_locate(
+	struct completeness *c, const char *reason, const struct completeness_place *place)
+{
+	if (!strcmp(reason, "torn"))
+		c->torn_place = *place;
+	else if (!strcmp(reason, "unknown_tail"))
+		c->tails_place = *place;
+	locate(&c->dropped_by, reason, place);
+	locate(&c->untimed_by, reason, place);
 }
 
 static uint64_t count_of(const struct completeness_reasons *reasons, const char *name)
@@ -110,25 +121,36 @@ static void put_time(struct line *line, int64_t realtime_ns)
 			(int)(realtime_ns / 100000000 % 10));
 }
 
-static void put_place(struct line *line, const struct completeness_place *place)
+static void put_times(struct line *line, const struct completeness_place *place)
 {
-	if (!place->processes)
-		return;
-	if (place->processes > 1)
-		put(line, ": %" PRIu64 " processes", place->processes);
-	else if (place->has_rank)
-		put(line, ": rank %" PRId64, place->rank);
-	else
-		put(line, ": one process");
-	if (place->has_queue)
-		put(line, " queue %" PRId64, place->queue);
-	if (place->from_ns <= 0 || place->to_ns < place->from_ns)
-		return;
-	put(line, ", ");
 	put_time(line, place->from_ns);
 	put(line, "-");
 	put_time(line, place->to_ns);
 	put(line, " UTC");
+}
+
+static bool has_times(const struct completeness_place *place)
+{
+	return place->from_ns > 0 && place->to_ns >= place->from_ns;
+}
+
+static void put_place(struct line *line, const struct completeness_place *place, const char *before)
+{
+	if (!place->processes)
+		return;
+	put(line, "%s", before);
+	if (place->processes > 1)
+		put(line, "%" PRIu64 " processes", place->processes);
+	else if (place->has_rank)
+		put(line, "rank %" PRId64, place->rank);
+	else
+		put(line, "one process");
+	if (place->has_queue)
+		put(line, " queue %" PRId64, place->queue);
+	if (!has_times(place))
+		return;
+	put(line, ", ");
+	put_times(line, place);
 }
 
 /* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
@@ -139,7 +161,7 @@ static void put_reasons(struct line *line, const struct completeness_reasons *re
 
 		put(line, "%s%s %" PRIu64, i ? ", " : " (", name ? name + 1 : reasons->at[i].name,
 			reasons->at[i].count);
-		put_place(line, &reasons->at[i].place);
+		put_place(line, &reasons->at[i].place, ": ");
 	}
 	if (reasons->count)
 		put(line, ")");
@@ -161,6 +183,32 @@ static void put_if(
 		put(line, ", %" PRIu64 " %s%s%s", count, what, count == 1 ? "" : plural, after);
 }
 
+static void put_torn(struct line *line, const struct completeness *c)
+{
+	put_if(line, c->torn, "torn", "", "");
+	if (!c->torn || !c->torn_place.processes)
+		return;
+	put_place(line, &c->torn_place, " (");
+	put(line, ")");
+}
+
+/* How many processes has been said. */
+static void put_tails(struct line *line, const struct completeness *c)
+{
+	const struct completeness_place *place = &c->tails_place;
+	bool has_rank = place->processes == 1 && place->has_rank;
+
+	put_if(line, c->tails_unknown, "process", "es", " with an unknown tail");
+	if (!c->tails_unknown || (!has_rank && !has_times(place)))
+		return;
+	put(line, " (");
+	if (has_rank)
+		put(line, "rank %" PRId64 "%s", place->rank, has_times(place) ? ", " : "");
+	if (has_times(place))
+		put_times(line, place);
+	put(line, ")");
+}
+
 char *completeness_format(const struct completeness *c, char *line, size_t bytes)
 {
 	struct line out = {line, bytes};
@@ -180,14 +228,14 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 		put(&out, ", %" PRIu64 " outstanding", c->outstanding);
 	}
 	put_skipped(&out, c);
-	put_if(&out, c->torn, "torn", "", "");
+	put_torn(&out, c);
 	put_if(&out, c->pending, "pending", "", "");
 	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
 	put_if(&out, c->calls_dropped, "call", "s", " dropped");
 	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
 	put_if(&out, c->queues_coop, "cooperative queue", "s", " not recorded");
 	put_if(&out, c->queues_ineligible, "queue", "s", " not recorded");
-	put_if(&out, c->tails_unknown, "process", "es", " with an unknown tail");
+	put_tails(&out, c);
 	/* Those are the same ones mostly; while it is live it goes without saying. */
 	if (!c->live && c->undrained > c->tails_unknown)
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",

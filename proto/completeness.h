@@ -9,7 +9,8 @@
  *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
  *
  * with "SIMULATED " in front for a software GPU. Behind the count of a reason why dispatches were
- * dropped stands where and when, as far as that is known:
+ * dropped, torn or left untimed, and of unknown tails, stands where and when, as far as that is
+ * known:
  *
  *   12 dropped (recorder_full 12: rank 3 queue 5, 12:01:03.2-12:01:04.0 UTC)
  *
@@ -68,6 +69,8 @@ struct completeness {
 	uint64_t rows_missing;	      /* the ledger and the file differ by so many */
 	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
 	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */
+	struct completeness_place torn_place;
+	struct completeness_place tails_place;
 	/* The parts of dropped, skipped and untimed. */
 	struct completeness_reasons dropped_by;
 	struct completeness_reasons skipped_by;
@@ -77,9 +80,9 @@ struct completeness {
 /* Adds @count to the entry @name; past the last entry it is not listed. 0 adds nothing. */
 void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count);
 
-/* Says where @name happened, if it is in @reasons. */
-void completeness_locate(struct completeness_reasons *reasons, const char *name,
-	const struct completeness_place *place);
+/* Says where what rtl_loss calls @reason happened, if the line has a place for it. */
+void completeness_locate(
+	struct completeness *c, const char *reason, const struct completeness_place *place);
 
 /* Where rtl_loss's @reason is counted that has a place of its own; NULL: about dispatches. */
 uint64_t *completeness_own_loss(struct completeness *c, const char *reason);

@@ -337,3 +337,36 @@ is_alone() { [ -z "$(cat "/proc/$1/task/$1/children")" ]; } # is_alone PID
 	[ "$status" -eq 5 ]
 	grep -q 'collector: interrupted; the end of the record may be missing' err
 }
+
+row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # row_of CONDITION [OPTION...]
+
+@test "rtl ls lists what a collector has set aside, once, and where it lies" {
+	start_service
+	"$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>err
+	db=$(service_db)
+	name=$(basename "$db" .db)
+	[ "$(row_of '.state == "set aside"' --socket c.sock)" = '[]' ]
+	kill -TERM $service
+	wait $service
+	# Its session was open, as far as the service knows, and the file is none any more.
+	sqlite3 store/index.db 'UPDATE session SET end_realtime_ns = NULL'
+	printf 'no database of ours' | dd of="$db" conv=notrunc status=none
+	cp "$db" damaged
+	start_service
+	aside() { [ -n "$(find store -name "$name.db.corrupt-*" ! -name '*-wal' ! -name '*-shm')" ]; }
+	wait_until 60 aside
+	file=$(find "$work/store" -name "$name.db.corrupt-*")
+	cmp "$file" damaged
+	listed() { [ "$(row_of '.state == "set aside"' --socket c.sock | jq length)" -eq 1 ]; }
+	wait_until 60 listed
+	row_of '.state == "set aside"' --socket c.sock |
+		jq -e --arg name "$name" --arg file "$file" \
+			'.[0] | .session == $name and .database == $file and .dispatched == null and .live_processes == 0'
+	"$rtl" ls --socket c.sock >table
+	grep -q "^$name  *set aside " table
+	# Where no collector is asked it is found among the user's own files.
+	mkdir state/rtl
+	cp "$file" "state/rtl/mine.db.corrupt-20260101T000000Z"
+	touch "state/rtl/mine.db.corrupt-20260101T000000Z-wal"
+	row_of '.session == "mine"' | jq -e 'length == 1 and (.[0] | .state == "set aside" and (.database | endswith("000000Z")))'
+}

@@ -63,21 +63,57 @@ static void drops_say_where_and_when(void **state)
 
 	(void)state;
 	completeness_add(&c.dropped_by, "dropped_recorder_full", 12);
-	completeness_locate(&c.dropped_by, "dropped_quota", &place);
+	completeness_locate(&c, "dropped_quota", &place);
 	check(&c, false,
 		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12), 0 untimed, "
 		"0 outstanding");
-	completeness_locate(&c.dropped_by, "dropped_recorder_full", &place);
+	completeness_locate(&c, "dropped_recorder_full", &place);
 	check(&c, false,
 		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: rank 3 queue "
 		"5, 22:13:20.2-22:13:21.9 UTC), 0 untimed, 0 outstanding");
 	place.processes = 4;
 	place.has_rank = place.has_queue = false;
 	place.from_ns = 0;
-	completeness_locate(&c.dropped_by, "dropped_recorder_full", &place);
+	completeness_locate(&c, "dropped_recorder_full", &place);
 	check(&c, false,
 		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: 4 processes), "
 		"0 untimed, 0 outstanding");
+}
+
+static void other_losses_say_where_too(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 8, .untimed = 2, .torn = 1};
+	struct completeness_place queue = {
+		.processes = 1, .has_rank = true, .rank = 3, .has_queue = true, .queue = 5};
+	struct completeness_place process = {.processes = 1,
+		.has_rank = true,
+		.rank = 4,
+		.from_ns = 1700000000250000000,
+		.to_ns = 1700000001999000000};
+
+	(void)state;
+	c.tails_unknown = 1;
+	completeness_add(&c.untimed_by, "untimed_early", 2);
+	completeness_locate(&c, "untimed_early", &queue);
+	completeness_locate(&c, "torn", &queue);
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 2 untimed (early 2: rank 3 queue "
+		"5), 0 outstanding, 1 torn (rank 3 queue 5), 1 process with an unknown tail (rank "
+		"4, 22:13:20.2-22:13:21.9 UTC)");
+	/* Their number has been said. */
+	c.tails_unknown = process.processes = 2;
+	c.untimed = c.torn = 0;
+	c.untimed_by.count = 0;
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 0 untimed, 0 outstanding, 2 "
+		"processes with an unknown tail (22:13:20.2-22:13:21.9 UTC)");
+	process.from_ns = 0;
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 0 untimed, 0 outstanding, 2 "
+		"processes with an unknown tail");
 }
 
 static void only_the_filter_may_skip(void **state)
@@ -181,6 +217,7 @@ int main(void)
 		cmocka_unit_test(all_stored_is_complete),
 		cmocka_unit_test(reasons_stand_behind_their_sum),
 		cmocka_unit_test(drops_say_where_and_when),
+		cmocka_unit_test(other_losses_say_where_too),
 		cmocka_unit_test(only_the_filter_may_skip),
 		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
 		cmocka_unit_test(any_loss_is_incomplete),

@@ -274,7 +274,7 @@ static void frames_of_the_outbox_are_stored_once(void **state)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_string_equal(h->answer.text, "INCOMPLETE: 36 dispatched, 35 stored, 0 dropped, 0 "
-					    "untimed, 0 outstanding, 1 torn");
+					    "untimed, 0 outstanding, 1 torn (rank 0 queue 0)");
 }
 
 static void everything_can_come_from_the_recorder(void **state)

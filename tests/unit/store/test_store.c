@@ -282,7 +282,8 @@ static void losses_are_named(void **state)
 	harness_close(h);
 	assert_string_equal(h->answer.text,
 		"INCOMPLETE: 20 dispatched, 10 stored, 6 dropped (recorder_full 6: rank 0 "
-		"queue 0), 0 untimed, 0 outstanding, 3 skipped (filter 3), 1 torn");
+		"queue 0), 0 untimed, 0 outstanding, 3 skipped (filter 3), 1 torn (rank 0 queue "
+		"0)");
 	assert_false(h->answer.complete);
 	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 0);
 	assert_int_equal(
@@ -341,7 +342,7 @@ static void an_unseen_death_is_an_unknown_tail(void **state)
 	harness_wait(h, STORE_CLOSED);
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "INCOMPLETE: 10 dispatched, 10 stored"));
-	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail"));
+	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail (rank 0"));
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
 						 "reason = 'unknown_tail' AND count IS NULL"),
 		1);

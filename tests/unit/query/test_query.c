@@ -73,14 +73,19 @@ static struct query *open_fixture(const char *kind)
 	return query;
 }
 
+static const char part[] = "part_";
+
 static unsigned ask_everything(struct query *query, int version)
 {
 	unsigned count = 0;
 
 	for (const struct query_text *text = query_texts; text->name; text++, count++) {
 		struct query_rows *rows = NULL;
-		int r = query_ask(query, text->name, &rows);
+		int r;
 
+		if (!strncmp(text->name, part, sizeof(part) - 1))
+			continue; /* does something: see do_parts() */
+		r = query_ask(query, text->name, &rows);
 		while (!r && (r = query_next(rows)) > 0)
 			r = 0;
 		if (r)
@@ -90,12 +95,25 @@ static unsigned ask_everything(struct query *query, int version)
 	return count;
 }
 
+static void do_parts(struct query *query, int version)
+{
+	static const char *const parts[] = {
+		"part_begin", "part_calls", "part_calls_of", "part_times", "part_copies"};
+	const int64_t numbers[] = {1, 2};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (query_do(query, parts[i], numbers, 2))
+			fail_msg("schema %d, %s.sql: %s", version, parts[i], query_error(query));
+	assert_int_equal(query_do(query, "part_end", NULL, 0), 0);
+}
+
 static void every_question_fits_the_schema(void **state)
 {
 	struct query *query = open_fixture("clean");
 
 	(void)state;
 	assert_true(ask_everything(query, SCHEMA_VERSION) > 10);
+	do_parts(query, SCHEMA_VERSION);
 	query_free_p(&query);
 }
 
@@ -126,6 +144,7 @@ static void every_question_is_answered_for_older_schemas(void **state)
 
 		assert_int_equal(query_open(make_older(version), error, &query), 0);
 		assert_true(ask_everything(query, version) > 10);
+		do_parts(query, version);
 		query_free_p(&query);
 	}
 }

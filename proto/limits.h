@@ -161,8 +161,10 @@
 #define FLUSH_NS	      20000000u
 /* OnUnload may hold the exit of the application no longer than this. */
 #define EXIT_NS_MAX	      50000000u
-/* Reconnect: first try at once, doubling to this for the first 10 s, then to 5 s. */
-#define RECONNECT_NS_MIN      10000000u
+/* Reconnect: the next try is after a quarter of the time without a collector, so that a rank is
+ * back soon after one is; not sooner than this (a try costs some 10 us), and not later than FAST
+ * for the first 10 s, then than MAX. */
+#define RECONNECT_NS_MIN      5000000u
 #define RECONNECT_NS_FAST     200000000u
 #define RECONNECT_NS_MAX      5000000000ull
 #define RECONNECT_FAST_FOR_NS 10000000000ull

@@ -47,7 +47,6 @@ int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
 		strcpy(conn->path[conn->paths++], SOCKET_SYSTEM);
 		strcpy(conn->path[conn->paths++], SOCKET_CONTAINER);
 	}
-	conn->delay_ns = RECONNECT_NS_MIN;
 	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
 	msg_arena_init(&conn->arena, ARENA_BYTES_MAX);
 	return 0;
@@ -107,13 +106,13 @@ bool conn_trusts(uid_t uid, const char *passwd)
 
 /* ---- coming and going ------------------------------------------------------------------ */
 
-static void conn_schedule(struct conn *conn, uint64_t now_ns)
+static void conn_schedule(struct conn *conn, uint64_t now_ns, uint64_t least_ns)
 {
-	bool is_fast = now_ns - conn->away_since_ns < RECONNECT_FAST_FOR_NS;
-	uint64_t most = is_fast ? RECONNECT_NS_FAST : RECONNECT_NS_MAX;
+	uint64_t away_ns = now_ns - conn->away_since_ns;
+	uint64_t most_ns = away_ns < RECONNECT_FAST_FOR_NS ? RECONNECT_NS_FAST : RECONNECT_NS_MAX;
+	uint64_t delay_ns = away_ns / 4 < most_ns ? away_ns / 4 : most_ns;
 
-	conn->next_try_ns = now_ns + conn->delay_ns;
-	conn->delay_ns = conn->delay_ns * 2 < most ? conn->delay_ns * 2 : most;
+	conn->next_try_ns = now_ns + (delay_ns > least_ns ? delay_ns : least_ns);
 }
 
 static void conn_close(struct conn *conn, uint64_t now_ns)
@@ -127,11 +126,10 @@ static void conn_close(struct conn *conn, uint64_t now_ns)
 	conn->has_telemetry = false;
 	frame_reader_done(&conn->reader);
 	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
-	if (has_lasted)
-		conn->delay_ns = RECONNECT_NS_MIN;
 	if (has_lasted || !conn->away_since_ns)
 		conn->away_since_ns = now_ns;
-	conn_schedule(conn, now_ns);
+	/* Refused perhaps not for ever, but not a reason to hurry either. */
+	conn_schedule(conn, now_ns, conn->is_refused ? RECONNECT_NS_MAX : RECONNECT_NS_MIN);
 }
 
 /* A connected socket to a peer we trust; -errno. */
@@ -197,7 +195,7 @@ static void conn_connect(struct conn *conn, uint64_t now_ns)
 			conn->failed_path = i < conn->paths ? i : 0;
 		}
 		conn_complain(conn);
-		conn_schedule(conn, now_ns);
+		conn_schedule(conn, now_ns, RECONNECT_NS_MIN);
 		return;
 	}
 	conn->fd = fd;
@@ -255,8 +253,6 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 		slog_tell("the collector refused: %s; nothing is stored while it does", text);
 	conn->has_complained = true;
 	conn->is_refused = true;
-	/* Perhaps not for ever, but not a reason to hurry either. */
-	conn->delay_ns = RECONNECT_NS_MAX;
 	return -ECONNREFUSED;
 }
 

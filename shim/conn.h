@@ -73,7 +73,6 @@ struct conn {
 
 	uint64_t next_try_ns;
 	uint64_t away_since_ns;
-	uint64_t delay_ns;
 	uint64_t welcome_ns;
 	int failed_error;     /* errno of the last attempt to connect; 0: none failed */
 	unsigned failed_path; /* index of its path */

@@ -273,7 +273,7 @@ static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
 	uint64_t last_ns, gap_ns = 0;
 
 	conn_step(&f->conn, f->now_ns);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 30; i++) {
 		last_ns = f->now_ns;
 		assert_int_equal(f->conn.state, CONN_AWAY);
 		assert_true(f->conn.next_try_ns > f->now_ns);
@@ -296,6 +296,24 @@ static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
 	connect_to_collector(f);
 	TURNS_UNTIL(f, !recorder_unacked(&f->recorder));
 	stored_check(f, 1);
+}
+
+/* Whenever in the first second a collector comes back: it is found a quarter of that time later. */
+static void is_back_within_a_quarter_of_the_outage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t start_ns = f->now_ns;
+
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.next_try_ns - f->now_ns, RECONNECT_NS_MIN);
+	while (f->now_ns - start_ns < 1000000000u) {
+		uint64_t away_ns = f->now_ns - start_ns, gap_ns;
+
+		gap_ns = f->conn.next_try_ns - f->now_ns;
+		assert_true(gap_ns <= RECONNECT_NS_MIN || gap_ns <= away_ns / 4);
+		f->now_ns = f->conn.next_try_ns;
+		conn_step(&f->conn, f->now_ns);
+	}
 }
 
 static void a_collector_that_stored_something_is_looked_for_at_once(void **state)
@@ -507,6 +525,7 @@ int main(void)
 		TEST(partial_writes_never_mix_frames),
 		TEST(after_a_hang_up_it_sends_again_what_was_not_stored),
 		TEST(tries_at_once_then_ever_more_rarely_and_for_ever),
+		TEST(is_back_within_a_quarter_of_the_outage),
 		TEST(a_collector_that_stored_something_is_looked_for_at_once),
 		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
 		TEST(garbage_ends_the_connection_and_no_more),

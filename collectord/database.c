@@ -7,6 +7,7 @@
 
 #include "proto/fault.h"
 #include "collectord/migrate.h"
+#include "collectord/wal.h"
 #include "proto/limits.h"
 
 /* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
@@ -86,7 +87,19 @@ static int set_journal(sqlite3 *db, const char *sql, const char *wanted)
 	return strcmp(mode, wanted) ? -EBUSY : 0;
 }
 
-static int configure(sqlite3 *db)
+/* Before anything is written: that would be over what tells it. */
+static int look_at_log(sqlite3 *db, bool *ret_is_cut)
+{
+	char mode[16] = "";
+	int r = read_text(db, "PRAGMA journal_mode", mode, sizeof(mode));
+
+	if (r == 0 && !strcmp(mode, "wal"))
+		r = wal_is_cut(db);
+	*ret_is_cut = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int configure(sqlite3 *db, bool *ret_is_cut)
 {
 	char sql[256], mode[16] = "";
 	int r;
@@ -102,7 +115,9 @@ static int configure(sqlite3 *db)
 	r = database_exec(db, sql);
 	if (r < 0)
 		return r;
-	r = migrate_run(db);
+	r = look_at_log(db, ret_is_cut);
+	if (r == 0)
+		r = migrate_run(db);
 	if (r < 0)
 		return r;
 	/* Another mode is its answer where there is no shared memory, BUSY where somebody reads. */
@@ -112,7 +127,7 @@ static int configure(sqlite3 *db)
 	return strcmp(mode, "wal") ? -ENOTSUP : 0;
 }
 
-int database_open(const char *path, sqlite3 **ret)
+int database_open(const char *path, bool *ret_is_cut, sqlite3 **ret)
 {
 	sqlite3 *db = NULL;
 	int r;
@@ -123,7 +138,7 @@ int database_open(const char *path, sqlite3 **ret)
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, OPEN_BUSY_MS);
-		r = configure(db);
+		r = configure(db, ret_is_cut);
 		sqlite3_busy_timeout(db, 0);
 	} else {
 		r = database_errno(r);

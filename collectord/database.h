@@ -24,8 +24,9 @@ int database_schema_errno(int result);
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.
  * -EMEDIUMTYPE: not ours; -EPROTONOSUPPORT: of a newer rtl; -ENOTSUP: no WAL on this file system.
+ * *@ret_is_cut: its log has lost what was committed (wal.h); the next commit writes over the trace.
  */
-int database_open(const char *path, sqlite3 **ret);
+int database_open(const char *path, bool *ret_is_cut, sqlite3 **ret);
 
 /*
  * Empties the WAL, without waiting for anybody. -EBUSY: somebody reads what is in it; the rest is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/log.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,9 +49,13 @@ __attribute__((format(printf, 2, 0))) static void print_line(
 {
 	char line[LOG_LINE_BYTES];
 	int at = is_journal ? snprintf(line, sizeof(line), "<%d>", level) : 0;
+	uint64_t now_us = clock_monotonic_ns() / 1000;
 	int n;
 
 	at += snprintf(line + at, sizeof(line) - (size_t)at, "collectord: ");
+	if (is_verbose_log)
+		at += snprintf(line + at, sizeof(line) - (size_t)at,
+			"[%" PRIu64 ".%06" PRIu64 "] ", now_us / 1000000, now_us % 1000000);
 	n = vsnprintf(line + at, sizeof(line) - (size_t)at - 1, format, arguments);
 	if (n < 0)
 		return;

@@ -28,5 +28,5 @@ void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_refusal(unsigned uid, int pid, const char *text);
 void log_done(void);
 
-/* Only with --verbose. */
+/* Only with --verbose, which puts CLOCK_MONOTONIC, in seconds, before each line. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,6 +9,7 @@
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
+#include "collectord/trouble.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 #include "proto/schema.h"
@@ -156,9 +157,11 @@ static int check_ours(sqlite3 *db)
 static int peek(struct store *store, const char *path)
 {
 	sqlite3 *db = NULL;
-	int r = database_errno(sqlite3_open_v2(path, &db,
-		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
+	if (r == 0)
+		r = database_errno(sqlite3_open_v2(path, &db,
+			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
 	if (r == 0) {
 		sqlite3_busy_timeout(db, 1000);
 		r = check_ours(db);
@@ -167,19 +170,6 @@ static int peek(struct store *store, const char *path)
 		r = read_sessions(store, path, db);
 	database_close(db);
 	return r;
-}
-
-/* All sessions closed, but the collector died before it made one file of it. */
-static int finish_seal(const char *path)
-{
-	sqlite3 *db = NULL;
-	int r = database_open(path, &db);
-
-	if (r < 0)
-		return r;
-	r = database_seal(db);
-	database_close(db);
-	return r == -EBUSY ? 0 : r; /* somebody reads it: it is whole, only not one file */
 }
 
 static bool has_wal(const char *path)
@@ -221,21 +211,58 @@ static int set_aside(struct store *store, const char *path, int error)
 	return 0;
 }
 
+bool recover_seal(struct store *store, struct store_database *database, bool is_last)
+{
+	int r = database_seal(database->writer->db);
+
+	if (r == -EBUSY && !is_last) {
+		trouble_pause(database);
+		return false;
+	}
+	/* For whom somebody reads it is whole, only not one file. */
+	if (r < 0 && r != -EBUSY)
+		say_failed(store, database->writer->path, r);
+	if (aside_is_damage(r))
+		writer_detach(database->writer);
+	session_file_close(store, database);
+	return true;
+}
+
+/*
+ * Its collector died with it open. It stays so: SQLite reads a log only when nobody has it open.
+ * Without a session that goes on it is made one file, which that collector did not come to.
+ */
+static int go_on(struct store *store, const char *path)
+{
+	struct store_database *database;
+	int r = session_file_open_existing(store, path, &database);
+
+	if (r < 0)
+		return r;
+	r = read_sessions(store, path, database->writer->db);
+	if (r < 0) {
+		if (aside_is_damage(r))
+			writer_detach(database->writer);
+		session_file_close(store, database);
+		return r;
+	}
+	/* Perhaps not even a session is left of what the index knows. */
+	if (r == 0 && database->writer->was_cut && store->index) {
+		(void)index_each_session(store->index, path, say_left, store);
+	} else if (r == 0) {
+		database->is_left = true;
+		(void)recover_seal(store, database, false); /* else in a moment */
+	}
+	return 0;
+}
+
 static int look_at(struct store *store, const char *path)
 {
-	bool had_log = has_wal(path), is_cut;
-	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+	int r;
 
-	if (r == 0)
-		r = renew_note_cut(store, path);
-	is_cut = r == 1;
-	if (r >= 0)
-		r = peek(store, path);
-	/* Perhaps not even a session is left of what the index knows. */
-	if (r == 0 && is_cut && store->index)
-		(void)index_each_session(store->index, path, say_left, store);
-	else if (r == 0 && had_log)
-		r = finish_seal(path);
+	if (session_file_find_open(store, path))
+		return 0;
+	r = has_wal(path) ? go_on(store, path) : peek(store, path);
 	return aside_is_damage(r) ? set_aside(store, path, r) : r;
 }
 

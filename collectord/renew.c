@@ -13,33 +13,16 @@
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
-#include "collectord/wal.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/limits.h"
 
-/* rtl_loss of the file as a whole. */
-#define NO_PROCESS 0
-
-static int put_loss(struct writer *writer, const char *reason, unsigned count)
-{
-	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
-	int r = writer_begin(writer);
-
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(loss, 1, NO_PROCESS);
-	sqlite3_bind_text(loss, 2, reason, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(loss, 3, count);
-	sqlite3_bind_null(loss, 4);
-	sqlite3_bind_int64(loss, 5, (int64_t)clock_boottime_ns());
-	return database_run(loss);
-}
-
 static int put_note(struct writer *writer, const char *aside, unsigned count)
 {
-	int r = put_loss(writer, "databases_set_aside", count);
+	int r = writer_begin(writer);
 
+	if (r == 0)
+		r = writer_put_loss(writer, "databases_set_aside", count);
 	if (r == 0)
 		r = writer_put_meta(writer, "set_aside", aside);
 	return r == 0 ? writer_commit(writer) : r;
@@ -71,7 +54,7 @@ static void say(struct store *store, const char *path, const char *aside, int er
 	answer_left(store, &answer);
 }
 
-static void say_cut(struct store *store, const char *path)
+void renew_say_cut(struct store *store, const char *path)
 {
 	struct store_answer answer = {.kind = STORE_CUT, .error = -EUCLEAN};
 
@@ -81,30 +64,6 @@ static void say_cut(struct store *store, const char *path)
 		    path) < 0)
 		answer.text = NULL;
 	answer_left(store, &answer);
-}
-
-int renew_note_cut(struct store *store, const char *path)
-{
-	CLEANUP(free_p) char *wal = NULL;
-	struct writer *writer = NULL;
-	int r;
-
-	if (asprintf(&wal, "%s-wal", path) < 0) {
-		wal = NULL;
-		return -ENOMEM;
-	}
-	r = wal_is_cut(wal);
-	if (r <= 0)
-		return r;
-	r = writer_open(path, &store->arena, &writer);
-	if (r == 0)
-		r = put_loss(writer, "logs_cut", 1);
-	if (r == 0)
-		r = writer_commit(writer);
-	writer_free(writer);
-	if (r == 0)
-		say_cut(store, path);
-	return r < 0 ? r : 1;
 }
 
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside)

@@ -477,6 +477,7 @@ void session_answer(struct session *session, struct store_answer *answer)
 	case STORE_OPENED:
 		take_text(&session->name, &answer->name);
 		take_text(&session->database, &answer->database);
+		log_debug("session %s: open", session->name);
 		on_opened(session);
 		break;
 	case STORE_CLOSED:

@@ -31,8 +31,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	return NULL;
 }
 
-/* An open file must not be opened twice: closing one drops the locks of the other. */
-static struct store_database *find_open(struct store *store, const char *path)
+struct store_database *session_file_find_open(struct store *store, const char *path)
 {
 	struct store_database *database;
 	struct stat st;
@@ -85,17 +84,19 @@ static int make_database(
 	return r;
 }
 
-static int open_existing(struct store *store, const char *path, struct store_database **ret)
+int session_file_open_existing(
+	struct store *store, const char *path, struct store_database **ret)
 {
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = renew_note_cut(store, path);
-	if (r >= 0)
 		r = open_database(store, path, ret);
-	if (r == 0)
-		(*ret)->writer->is_resumed = true;
-	return r;
+	if (r < 0)
+		return r;
+	(*ret)->writer->is_resumed = true;
+	if ((*ret)->writer->was_cut)
+		renew_say_cut(store, path);
+	return 0;
 }
 
 static int set_aside(struct store *store, const char *path, int error)
@@ -112,17 +113,17 @@ static int continue_database(struct store *store, const char *path, struct store
 {
 	int r;
 
-	*ret = find_open(store, path);
+	*ret = session_file_find_open(store, path);
 	if (*ret)
 		return 0;
 	r = storage_check_file(path);
 	if (r < 0)
 		return r;
-	r = open_existing(store, path, ret);
+	r = session_file_open_existing(store, path, ret);
 	if (!aside_is_damage(r) || !session_file_may_renew(store, path))
 		return r;
 	r = set_aside(store, path, r);
-	return r < 0 ? r : open_existing(store, path, ret);
+	return r < 0 ? r : session_file_open_existing(store, path, ret);
 }
 
 void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
@@ -262,7 +263,7 @@ static int open_at_path(struct store_session *session, struct store_database **r
 		return r;
 	free(session->path);
 	session->path = path;
-	*ret = find_open(session->store, path);
+	*ret = session_file_find_open(session->store, path);
 	if (*ret)
 		return 0;
 	r = make_database(session->store, path, false, ret);
@@ -306,7 +307,7 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	bool fits = false;
 	int r;
 
-	if (find_open(session->store, path))
+	if (session_file_find_open(session->store, path))
 		return -EEXIST;
 	r = continue_database(session->store, path, &database);
 	if (r < 0)
@@ -402,6 +403,9 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 	}
 	session->database = database;
 	database->sessions++;
+	if (database->is_left)
+		database->not_before_ns = database->retry_ns = 0;
+	database->is_left = false;
 	if (!has_acl)
 		snprintf(why, why_bytes,
 			"%s: its owner cannot read it: no ACLs on this file system", session->path);

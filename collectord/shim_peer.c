@@ -164,6 +164,7 @@ void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *
 	}
 	control_introduce(instance, hello);
 	peer_greeted(peer, &shim_role, instance, FRAME_BYTES_MAX);
+	log_debug("pid %d has said Hello", (int)peer->pid);
 	if (instance_attach(instance, peer) < 0)
 		peer_close(peer);
 }

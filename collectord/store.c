@@ -228,10 +228,10 @@ static uint64_t next_time(const struct store *store)
 	for (const struct store_database *d = store->databases; d; d = d->next) {
 		uint64_t at_ns = UINT64_MAX;
 
-		if (d->todo.first || d->must_reload || d->trouble)
+		if (d->todo.first || d->must_reload || d->trouble || d->is_left)
 			at_ns = d->not_before_ns;
 		else if (d->writer->is_open)
-			at_ns = d->writer->began_ns + COMMIT_MS_MAX * 1000000ull;
+			at_ns = work_next_commit(d);
 		else
 			at_ns = held_next_ns(d);
 		if (work_next_look(store, d) < at_ns)

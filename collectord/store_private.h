@@ -149,6 +149,8 @@ struct store_database { /* store */
 	uint64_t retry_ns;	   /* the next pause */
 	uint64_t not_before_ns;	   /* CLOCK_MONOTONIC; 0: at once */
 	uint64_t looked_ns;	   /* CLOCK_MONOTONIC: at what is in flight */
+	bool is_left;		   /* no session goes on with it: to be made one file */
+	uint64_t committed_ns;	   /* CLOCK_MONOTONIC: the last transaction of records */
 };
 
 struct store {
@@ -219,6 +221,12 @@ int session_file_put_controls(struct writer *writer, int64_t session_id, const c
 /* The user's rules of categories, in place of those before. In the open transaction. */
 int session_file_put_categories(struct writer *writer, const char *text);
 const char *session_file_explain(int r);
+/* NULL: not open here. An open file must not be opened twice: closing one drops the locks of the
+ * other. */
+struct store_database *session_file_find_open(struct store *store, const char *path);
+/* A file that nobody has open here, as it was left; what is damaged is not set aside. */
+int session_file_open_existing(
+	struct store *store, const char *path, struct store_database **ret);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
 /* The folder of the service is ours with all that is in it; elsewhere the file has to be. */
@@ -237,11 +245,8 @@ uint64_t held_next_ns(const struct store_database *database);
  * place. SET_ASIDE is said. *@ret_aside, unless NULL, to be freed. On an error all is as it was.
  */
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside);
-/*
- * Before @path is opened: where its log has lost what was committed, that is put into the file,
- * and said (CUT). 1: so it was; 0: not; database_errno().
- */
-int renew_note_cut(struct store *store, const char *path);
+/* Says CUT of @path. */
+void renew_say_cut(struct store *store, const char *path);
 void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
 /* @database is damaged: it is let go of, what it had not committed comes again. */
 void renew_want(struct store *store, struct store_database *database, int error);
@@ -251,6 +256,8 @@ int renew_database(struct store *store, struct store_database *database);
 /* work.c */
 /* Commits what is open; on failure everything taken is to be done again. */
 int work_commit(struct store *store, struct store_database *database);
+/* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
+uint64_t work_next_commit(const struct store_database *database);
 /*
  * Looks at what is in flight, if it is time for that or somebody asks. What it finds is committed
  * with the next transaction.
@@ -263,6 +270,8 @@ void work_database(struct store *store, struct store_database *database, bool is
 
 /* recover.c: what an earlier life of the collector left open. */
 void recover_sessions(struct store *store, const char *path);
+/* Makes @database, which no session goes on with, one file. True: it is closed; else later. */
+bool recover_seal(struct store *store, struct store_database *database, bool is_last);
 /* Tells the loop which processes of @session have not ended. database_errno(). */
 int recover_processes(struct store_session *session);
 /* Answers CONTROLS where it was told something, in this boot. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/wal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collectord/database.h"
 #include "proto/cleanup.h"
 
 #define WAL_MAGIC	   0x377f0682u /* the last bit: in which order words are summed */
@@ -16,6 +18,7 @@
 #define FRAME_HEADER_BYTES 24u
 #define PAGE_BYTES_MAX	   65536u
 #define SALT_BYTES	   8u
+#define INDEX_BYTES	   32768 /* the first piece of the index, as SQLite maps it */
 /* Bytes of the -shm file that a reader locks, one of them (SQLite's walformat). */
 #define SHM_READ_FIRST	   123u
 #define SHM_READ_LAST	   127u
@@ -67,10 +70,71 @@ bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES])
 	       !(page_bytes & (page_bytes - 1)) && fits(&sum, header + 24);
 }
 
-/* Of this round of the log, not of the one before, which lies behind the end. */
-static bool is_of_round(const uint8_t *frame, const uint8_t *header)
+/* SQLite's index of the log, in the memory of its -shm file (walformat); in native byte order. */
+struct index_header {
+	uint32_t version, unused, change;
+	uint8_t is_init, is_big_endian;
+	uint16_t page_bytes; /* 1: 65536 */
+	uint32_t frames;     /* up to the last commit that SQLite knows of */
+	uint32_t pages;
+	uint32_t sum[2]; /* of the last of @frames */
+	uint8_t salt[SALT_BYTES];
+	uint32_t own_sum[2];
+};
+static_assert(sizeof(struct index_header) == 48, "WalIndexHdr");
+
+/* Where SQLite would go on writing. */
+struct end {
+	size_t page_bytes;
+	uint64_t frames;
+	struct sum sum;
+	uint8_t salt[SALT_BYTES];
+};
+
+/* 1: *@ret is filled; 0: there is no index, or another connection just changes it. */
+static int read_index(sqlite3 *db, struct end *ret)
 {
-	return !memcmp(frame + 8, header + 16, SALT_BYTES);
+	struct index_header header[2];
+	volatile void *index = NULL;
+	sqlite3_file *file = NULL;
+	int r = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+
+	if (r == SQLITE_OK)
+		r = file->pMethods->xShmMap(file, 0, INDEX_BYTES, 0, &index);
+	if (r != SQLITE_OK)
+		return database_errno(r);
+	if (!index)
+		return 0;
+	memcpy(header, (const void *)index, sizeof(header));
+	if (memcmp(&header[0], &header[1], sizeof(header[0])) != 0 || !header[0].is_init)
+		return 0;
+	*ret = (struct end){
+		.page_bytes = header[0].page_bytes == 1 ? PAGE_BYTES_MAX : header[0].page_bytes,
+		.frames = header[0].frames,
+		.sum = {header[0].is_big_endian, header[0].sum[0], header[0].sum[1]},
+	};
+	memcpy(ret->salt, header[0].salt, SALT_BYTES);
+	return 1;
+}
+
+/* Without a frame the sum is that of the log's header. False: it was begun anew, or never. */
+static bool begin_sum(int fd, struct end *end)
+{
+	uint8_t header[WAL_HEADER_BYTES];
+
+	if (end->frames)
+		return true;
+	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+		!wal_is_header(header) || memcmp(header + 16, end->salt, SALT_BYTES) != 0)
+		return false;
+	end->sum = (struct sum){get_u32(header) & 1, get_u32(header + 24), get_u32(header + 28)};
+	return true;
+}
+
+/* Of this round of the log, not of the one before, which lies behind the end. */
+static bool is_of_round(const uint8_t *frame, const struct end *end)
+{
+	return !memcmp(frame + 8, end->salt, SALT_BYTES);
 }
 
 /* What a transaction that was rolled back leaves behind has none. */
@@ -79,41 +143,48 @@ static bool is_commit(const uint8_t *frame)
 	return get_u32(frame + 4) != 0;
 }
 
-static int look(int fd, const uint8_t *header, uint8_t *frame)
+/* The frame that SQLite would write next, if it is one that it would have taken. */
+static bool goes_on(struct end *end, const uint8_t *frame, size_t bytes)
 {
-	size_t page_bytes = get_u32(header + 8), bytes = FRAME_HEADER_BYTES + page_bytes;
-	struct sum sum = {get_u32(header) & 1, get_u32(header + 24), get_u32(header + 28)};
-	off_t at = WAL_HEADER_BYTES;
-	unsigned broken = 0;
+	if (bytes != FRAME_HEADER_BYTES + end->page_bytes || !is_of_round(frame, end))
+		return false;
+	add(&end->sum, frame, 8);
+	add(&end->sum, frame + FRAME_HEADER_BYTES, end->page_bytes);
+	return get_u32(frame) && fits(&end->sum, frame + 16);
+}
+
+/* Behind the first frame that does not go on only headers are read. */
+static int look(int fd, struct end *end, uint8_t *frame)
+{
+	size_t frame_bytes = FRAME_HEADER_BYTES + end->page_bytes, wanted = frame_bytes;
+	off_t at = WAL_HEADER_BYTES + (off_t)(end->frames * frame_bytes);
 	ssize_t n;
 
-	while ((n = pread(fd, frame, bytes, at)) == (ssize_t)bytes) {
-		at += n;
-		add(&sum, frame, 8);
-		add(&sum, frame + FRAME_HEADER_BYTES, page_bytes);
-		if (!broken && is_of_round(frame, header) && get_u32(frame) &&
-			fits(&sum, frame + 16))
-			continue;
-		if (broken++ && is_of_round(frame, header) && is_commit(frame))
+	while ((n = pread(fd, frame, wanted, at)) >= (ssize_t)FRAME_HEADER_BYTES) {
+		at += (off_t)frame_bytes;
+		if (wanted == frame_bytes && !goes_on(end, frame, (size_t)n))
+			wanted = FRAME_HEADER_BYTES;
+		else if (wanted < frame_bytes && is_of_round(frame, end) && is_commit(frame))
 			return 1;
 	}
 	return n < 0 ? -errno : 0;
 }
 
-int wal_is_cut(const char *path)
+int wal_is_cut(sqlite3 *db)
 {
+	const char *path = sqlite3_filename_wal(sqlite3_db_filename(db, "main"));
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	CLEANUP(free_p) uint8_t *frame = malloc(FRAME_HEADER_BYTES + PAGE_BYTES_MAX);
-	uint8_t header[WAL_HEADER_BYTES];
+	CLEANUP(free_p) uint8_t *frame = NULL;
+	struct end end = {0};
+	int r;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (!frame)
-		return -ENOMEM;
-	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
-		!wal_is_header(header))
-		return 0;
-	return look(fd, header, frame);
+	r = read_index(db, &end);
+	if (r <= 0 || !begin_sum(fd, &end))
+		return r < 0 ? r : 0;
+	frame = malloc(FRAME_HEADER_BYTES + end.page_bytes);
+	return frame ? look(fd, &end, frame) : -ENOMEM;
 }
 
 static int stat_beside(const char *database, const char *suffix, struct stat *ret)

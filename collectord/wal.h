@@ -4,6 +4,7 @@
  * SQLite's write-ahead log as a file: what SQLite would silently take for its end, and who keeps it
  * from being used again. Reads only. Store thread.
  */
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,11 +14,12 @@
 bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES]);
 
 /*
- * Does the log @path break off although a commit lies behind? A writer that is killed leaves one
- * frame torn, the last; here the disk, or the power, has taken what was committed. 1, 0 (also
- * when there is no log), or -errno. Reads all of it.
+ * Does the log of @db, which has been read and not been written since it was opened, break off
+ * although a commit lies behind? A writer that is killed leaves one frame torn, the last; here the
+ * disk, or the power, has taken what was committed. What lies before the end is SQLite's to judge,
+ * and has been: read is only what it left. 1, 0 (also when there is no log), or -errno.
  */
-int wal_is_cut(const char *path);
+int wal_is_cut(sqlite3 *db);
 
 /* Of the log of @database; 0: there is none. */
 uint64_t wal_bytes(const char *database);

@@ -69,6 +69,9 @@ int work_commit(struct store *store, struct store_database *database)
 			p = p->next)
 			if (p->process)
 				announce_commit(p);
+	/* A look at what is in flight is no reason for records to wait. */
+	if (database->taken.first)
+		database->committed_ns = clock_monotonic_ns();
 	while ((command = command_list_take(&database->taken))) {
 		answer_release(store, command);
 		command_free(command);
@@ -81,7 +84,13 @@ int work_commit(struct store *store, struct store_database *database)
 	return 0;
 }
 
-static bool commit_is_due(const struct writer *writer)
+uint64_t work_next_commit(const struct store_database *database)
+{
+	return database->writer->is_open ? database->committed_ns + COMMIT_MS_MAX * 1000000ull
+					 : UINT64_MAX;
+}
+
+static bool commit_is_full(const struct writer *writer)
 {
 	return writer->is_open &&
 	       (writer->rows >= COMMIT_ROWS_MAX ||
@@ -395,6 +404,8 @@ void work_database(struct store *store, struct store_database *database, bool is
 	if (!is_last && began_ns < database->not_before_ns)
 		return;
 	database->not_before_ns = 0;
+	if (database->is_left && recover_seal(store, database, is_last))
+		return;
 	if (trouble_give_up(store, database) || !renewed(store, database) ||
 		!reload(store, database))
 		return;
@@ -424,14 +435,14 @@ void work_database(struct store *store, struct store_database *database, bool is
 		}
 		if (r == STEP_GONE)
 			return;
-		if (commit_is_due(database->writer) && work_commit(store, database) < 0)
+		if (commit_is_full(database->writer) && work_commit(store, database) < 0)
 			return;
 		if (!is_last && clock_monotonic_ns() - began_ns >= WORK_TURN_NS)
 			break;
 	}
 	if (!is_last)
 		work_look(store, database, false);
-	if (commit_is_due(database->writer))
+	if (clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(store, database);

@@ -13,6 +13,9 @@
 #include "proto/counters.h"
 #include "proto/schema.h"
 
+/* rtl_loss of the file as a whole. */
+#define NO_PROCESS 0
+
 static int put_reasons(struct writer *writer)
 {
 	sqlite3_stmt *put = writer->statements.at[ST_REASON_PUT];
@@ -31,6 +34,8 @@ static int prime(struct writer *writer)
 {
 	int r = writer_begin(writer);
 
+	if (r == 0 && writer->was_cut)
+		r = writer_put_loss(writer, "logs_cut", 1);
 	if (r == 0)
 		r = put_reasons(writer);
 	if (r == 0)
@@ -63,7 +68,7 @@ void writer_detach(struct writer *writer)
 
 int writer_attach(struct writer *writer)
 {
-	int r = database_open(writer->path, &writer->db);
+	int r = database_open(writer->path, &writer->was_cut, &writer->db);
 
 	if (r == 0)
 		r = statements_prepare(writer->db, &writer->statements);
@@ -154,6 +159,18 @@ int writer_rollback(struct writer *writer)
 		(void)database_exec(writer->db, "ROLLBACK");
 	writer->is_open = false;
 	return intern_load(&writer->intern);
+}
+
+int writer_put_loss(struct writer *writer, const char *reason, unsigned count)
+{
+	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
+
+	sqlite3_bind_int64(loss, 1, NO_PROCESS);
+	sqlite3_bind_text(loss, 2, reason, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(loss, 3, count);
+	sqlite3_bind_null(loss, 4);
+	sqlite3_bind_int64(loss, 5, (int64_t)clock_boottime_ns());
+	return database_run(loss);
 }
 
 int writer_put_meta(struct writer *writer, const char *key, const char *text)

@@ -21,6 +21,7 @@ struct writer {
 	struct msg_arena *arena; /* borrowed: one for the thread */
 	bool is_open;		 /* a transaction */
 	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
+	bool was_cut;		 /* its log had lost what was committed: noted in it, not yet said */
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 };
@@ -43,6 +44,9 @@ int writer_begin(struct writer *writer);
 int writer_commit(struct writer *writer);
 /* Also empties the feed and reads the mirror again. */
 int writer_rollback(struct writer *writer);
+
+/* rtl_loss of the file as a whole, up to now, in place of what it said of @reason. */
+int writer_put_loss(struct writer *writer, const char *reason, unsigned count);
 
 /* rtl_meta. */
 int writer_put_meta(struct writer *writer, const char *key, const char *text);

@@ -120,7 +120,8 @@
 #define STORE_QUEUE_BYTES_MAX	      (64u << 20)
 /* Of that, one process: a flood of one rank leaves room for the others. */
 #define STORE_QUEUE_PROCESS_BYTES_MAX (4u << 20)
-/* A transaction: at most so many rows, or so long. Rows are visible and acknowledged then. */
+/* A transaction: at most so many rows, or so long after the one before; what comes after a pause
+ * is committed at once. Rows are visible and acknowledged then. */
 #define COMMIT_ROWS_MAX		      65536u
 #define COMMIT_MS_MAX		      50u
 

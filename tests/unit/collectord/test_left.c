@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "proto/cleanup.h"
+#include "proto/clock.h"
 
 #define DISPATCHES 10
 #define FRAMES	   3
@@ -311,6 +314,37 @@ static void a_closed_session_is_made_one_file(void **state)
 	finish(life);
 }
 
+/* Who reads it keeps it from being one file; no session is there to wait for that. */
+static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
+{
+	struct life *life = *state;
+	sqlite3_stmt *row = NULL;
+	uint64_t deadline_ns;
+	sqlite3 *db = NULL;
+
+	setenv("RTL_FAULT", "checkpoint", 1);
+	start_program(life, COLLECTORD_FAULTS);
+	unsetenv("RTL_FAULT");
+	run_shim(life);
+	fake_shim_kill(&life->shim);
+	(void)daemon_wait(&life->daemon);
+	assert_int_equal(sqlite3_open_v2(life->file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT id FROM rtl_process", -1, &row, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	start(life);
+	wait_for_recovery(life);
+	assert_true(exists(life, "-wal"));
+	sqlite3_finalize(row);
+	sqlite3_close(db);
+	deadline_ns = clock_monotonic_ns() + FAKE_WAIT_MS * 1000000ull;
+	while (exists(life, "-wal")) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		(void)poll(NULL, 0, 5); /* the interval of a wait with a deadline */
+	}
+	finish(life);
+}
+
 static void a_file_that_is_gone_is_not_made_again(void **state)
 {
 	struct life *life = *state;
@@ -342,6 +376,7 @@ int main(void)
 		BOTH(who_returns_by_exec_leaves_an_unknown_tail),
 		BOTH(a_damaged_file_is_one_line_and_not_the_end),
 		BOTH(a_closed_session_is_made_one_file),
+		BOTH(a_closed_session_is_made_one_file_when_its_reader_goes),
 		BOTH(a_file_that_is_gone_is_not_made_again),
 	};
 

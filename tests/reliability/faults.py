@@ -134,6 +134,9 @@ def collector_point(node, point, args):
             JOIN rtl_process p ON p.id = process_id WHERE rank = %d""" % living)[0]
         if row != (expected, expected):
             fail("%s: dispatched %d, the database has %s" % (point, expected, row))
+        if is_seal:
+            # Left to the next collector with this fault, it would be what that one dies of.
+            wait_for("the seal", lambda: not os.path.exists(node.database + "-wal"))
         node.kill(signal.SIGTERM)
 
 

@@ -9,6 +9,7 @@ usage: flips.py MODE --build DIR [--flips N] [--seed N]
          it aside, ends, and says "complete" only of a file that holds everything
 """
 import argparse
+import contextlib
 import glob
 import os
 import random
@@ -101,7 +102,8 @@ def copy_to(node, kept, database):
 
 def rows(path):
     try:
-        with sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=30) as db:
+        with contextlib.closing(
+                sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=30)) as db:
             return db.execute("SELECT count(*) FROM rocpd_op").fetchone()[0]
     except sqlite3.Error:
         return -1
@@ -109,7 +111,8 @@ def rows(path):
 
 def verdict(path):
     try:
-        with sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=30) as db:
+        with contextlib.closing(
+                sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=30)) as db:
             return db.execute("SELECT value FROM rtl_meta WHERE key = 'completeness'").fetchone()[0]
     except (sqlite3.Error, TypeError):
         return ""

@@ -14,6 +14,7 @@ usage: kills.py MODE --build DIR [--count N] [--long N] [--shims N] [--rate N] [
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -42,25 +43,59 @@ class Outages:
 
     def __init__(self, node):
         self.node, self.seconds, self.since = node, [], None
+        self.begins = []  # of each life that was waited for
+        self.whole = []   # as seconds, where no other kill came between
+        self.frames = 0
 
-    def begin(self):
-        """The collector is dead by now, or about to end."""
+    def begin(self, since):
+        """The collector, which was told to end at @since, is dead, or about to be."""
+        self.look(since)
+        self.begins.append(since)
         if self.since is None:
-            self.since = time.monotonic()
+            self.since = since
         self.frames = self.node.frames()
+
+    def look(self, now):
+        if self.since is None or self.node.frames() == self.frames:
+            return
+        self.seconds.append(now - self.since)
+        if self.since == self.begins[-1]:
+            self.whole.append(now - self.since)
+        self.since = None
 
     def watch(self, until=None):
         """Look on until the monotonic time @until; None: until there is a commit."""
         while self.since is not None or (until and time.monotonic() < until):
             now = time.monotonic()
-            if self.since is not None and self.node.frames() > self.frames:
-                self.seconds.append(now - self.since)
-                self.since = None
+            self.look(now)
             if until and now >= until:
                 return
             if self.since is not None and now - self.since > FIRST_COMMIT_S_MAX:
                 fail("no commit for %d s" % FIRST_COMMIT_S_MAX)
             time.sleep(0.002)  # the poll interval of a wait with a deadline
+
+
+# What a collector says with --verbose, and what it has come to by then.
+MILESTONES = (("listening on", "to listening"), (": open", "to the database open"),
+              ("has said Hello", "to the first rank back"))
+
+
+def stages(node, begins):
+    """Lines: how long after each of @begins (monotonic) that life of the collector came so far."""
+    node.log.flush()
+    with open(node.log.name, encoding="utf-8", errors="replace") as log:
+        lines = [(float(m[1]), m[2]) for m in
+                 (re.match(r"collectord: \[ *([0-9.]+)\] (.*)", line) for line in log) if m]
+    text = []
+    for sign, name in MILESTONES:
+        times = [at for at, line in lines if sign in line]
+        seconds = []
+        for begin, end in zip(begins, begins[1:] + [float("inf")]):
+            first = next((at for at in times if begin <= at < end), None)
+            if first is not None:
+                seconds.append(first - begin)
+        text.append("  %s: %s (%d of %d)" % (name, quantiles(seconds), len(seconds), len(begins)))
+    return "\n".join(text)
 
 
 def finish(node, shims):
@@ -72,14 +107,16 @@ def finish(node, shims):
 
 
 def kill_collector(node, args):
+    node.options = ["--verbose"]
     node.start()
     shims = load(node, args)
     outages = Outages(node)
     begin = time.monotonic()
     for _ in range(args.count):
         outages.watch(time.monotonic() + random.uniform(0.05, 0.5))
+        told = time.monotonic()
         node.kill()
-        outages.begin()
+        outages.begin(told)
         node.start()
     outages.watch()
     seconds = time.monotonic() - begin
@@ -88,6 +125,8 @@ def kill_collector(node, args):
           "duplicate frames absorbed); from the kill to the first commit: %s" %
           (args.count, seconds, args.shims, expected, expected, duplicates,
            quantiles(outages.seconds)))
+    print("of a life that was not cut short before it (%d): %s; from the kill\n%s" %
+          (len(outages.whole), quantiles(outages.whole), stages(node, outages.begins)))
 
 
 def restart(node, args):
@@ -104,15 +143,16 @@ def restart(node, args):
     for turn in range(args.count):
         outages.watch(time.monotonic() + random.uniform(0.02, 0.2))
         if turn % 3 == 2:
+            outages.begin(time.monotonic())
             node.process.send_signal(signal.SIGHUP)
-            outages.begin()
             continue
         if turn % 3 == 1:
             program = other if program == "collectord" else "collectord"
+        told = time.monotonic()
         node.kill(signal.SIGTERM)
         if node.process.returncode:
             fail("the collector ended with %d" % node.process.returncode)
-        outages.begin()
+        outages.begin(told)
         node.start(program)
     outages.watch()
     if node.process.poll() is not None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """One collector on one socket and one database, started as often as it is ended, and its ranks."""
+import contextlib
 import os
 import signal
 import socket
@@ -35,8 +36,14 @@ class Database:
 
     reader = None  # a connection that stays open whatever happens to the collector
 
+    def open(self, **how):
+        """A connection for a with statement, at whose end it is closed: the garbage collector would
+        let it hold up the collector's seal for any time."""
+        return contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.database, uri=True,
+                                                  timeout=30, **how))
+
     def sql(self, statement):
-        with sqlite3.connect("file:%s?mode=ro" % self.database, uri=True, timeout=30) as db:
+        with self.open() as db:
             return db.execute(statement).fetchall()
 
     def open_sql(self, statement):
@@ -82,15 +89,18 @@ class Node(Database):
         self.database = os.path.join(work, "all.db")
         self.log = open(os.path.join(work, "collector.log"), "ab")
         self.process = None
+        self.options = []    # of the collector, beside where it stores
         self.manager = None  # who keeps what it gives away
         self.shims = []
 
     # ---- the collector
 
     def start(self, program="collectord", env=None, options=()):
+        options = [*self.options, *options]
         if self.manager:
             self.process = self.manager.start(
-                [self.program(program), "--db", self.database], env or {}, self.log, DEADLINE_S)
+                [self.program(program), "--db", self.database, *options], env or {}, self.log,
+                DEADLINE_S)
             return
         self.process = subprocess.Popen(
             [self.program(program), "--socket", self.socket, "--db", self.database, *options],

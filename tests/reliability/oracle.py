@@ -5,8 +5,6 @@ One bit for each dispatch of each queue. A kernel's duration and symbol say whic
 its queue: the device made them, not the shim. So a row that stands in for another one shows, as
 does one that is missing or there twice.
 """
-import sqlite3
-
 from node import fail
 
 DURATIONS = 65536  # tests/capture/synthetic_shim.c
@@ -30,8 +28,7 @@ class Oracle:
 
     def feed(self):
         """All rows that are new since the last time."""
-        with sqlite3.connect("file:%s?mode=ro" % self.node.database, uri=True, timeout=30,
-                             isolation_level=None) as db:
+        with self.node.open(isolation_level=None) as db:
             db.execute("BEGIN")
             self.load_shapes(db)
             self.check_content(db)

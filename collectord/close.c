@@ -229,34 +229,39 @@ static void put_index(struct store *store, struct store_session *session)
 		(void)index_put(store->index, &entry);
 }
 
-/* The last figures, while the file is still open. */
+/* The last figures, while the file is still open: an error that passes must not be the last word. */
+static int fill_last(struct store_session *session)
+{
+	int r = -EAGAIN;
+
+	session->is_over = true;
+	for (int i = 0; i < LAST_WORD_TRIES && r < 0; i++)
+		r = stat_fill_session(session, true);
+	session->is_over = r == 0;
+	return r;
+}
+
 static void finish_session(struct store *store, struct store_session *session)
 {
 	session->is_over = true;
 	for (struct store_process *p = session->processes; p; p = p->next)
 		if (p->process)
 			announce_end(p);
-	/* The last chance: an error that passes must not be the last word. */
-	for (int i = 0; i < LAST_WORD_TRIES && stat_fill_session(session, true) < 0; i++)
-		;
 	put_index(store, session);
 	session->database->sessions--;
 	session->database = NULL;
 }
 
-/* -EAGAIN: somebody reads the file, and there is still time to wait for that. */
-static int seal(struct store_database *database, struct command *command, bool is_last)
+/* @error, or -EAGAIN: it may pass, and there is still time to wait for that. */
+static int wait_or(
+	struct store_database *database, const struct command *command, bool is_last, int error)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	int r = database_seal(database->writer->db);
 
-	if (r == 0)
-		return 0;
-	if (!is_last && now_ns < command->deadline_ns) {
-		database->not_before_ns = now_ns + STORE_SEAL_TRY_NS;
-		return -EAGAIN;
-	}
-	return r;
+	if (is_last || error == 0 || now_ns >= command->deadline_ns)
+		return error;
+	database->not_before_ns = now_ns + STORE_SEAL_TRY_NS;
+	return -EAGAIN;
 }
 
 int close_session(
@@ -275,11 +280,10 @@ int close_session(
 		command->deadline_ns = clock_monotonic_ns() + STORE_SEAL_NS;
 	}
 	r = 0;
-	if (database->sessions == 1) {
-		r = seal(database, command, is_last);
-		if (r == -EAGAIN)
-			return r;
-	}
+	if (database->sessions == 1)
+		r = wait_or(database, command, is_last, database_seal(database->writer->db));
+	if (r == -EAGAIN || wait_or(database, command, is_last, fill_last(session)) == -EAGAIN)
+		return -EAGAIN;
 	finish_session(store, session);
 	/* Closed before anybody hears of it: whoever reads then meets no lock of ours. */
 	if (!database->sessions)

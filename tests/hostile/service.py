@@ -142,19 +142,20 @@ class Supervised:
 
     def __init__(self, service):
         self.service = service
-        os.mkdir(service.store, 0o711)
+        os.makedirs(service.store, 0o711, exist_ok=True)
         os.chown(service.store, RTL, RTL)
         self.second = os.path.join(service.work, "second.sock")
         self.manager = Manager(service.socket, self.second)
         self.process = None
 
     def start(self, program="collectord", env=None):
-        command = User("rtl", RTL).command(
-            [self.service.program(program), "--db-dir", self.service.store])
         self.process = self.manager.start(
-            command, env or {}, self.service.log,
+            self.command(self.service.program(program)), env or {}, self.service.log,
             DEADLINE_S)
         self.service.shims.append(self.process)
+
+    def command(self, program):
+        return User("rtl", RTL).command([program, "--db-dir", self.service.store])
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

@@ -18,8 +18,9 @@ class Manager:
             os.chmod(path, 0o666)
             listener.listen(4096)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notify.bind("")  # the kernel chooses an abstract name
-        self.address = "@" + self.notify.getsockname()[1:].decode()
+        self.address = paths[0] + ".notify"  # an abstract name is of one network only
+        self.notify.bind(self.address)
+        os.chmod(self.address, 0o666)
         self.kept = {}  # name -> descriptor
         self.heard = {}  # field -> how often, its latest value
         self.ready = threading.Event()

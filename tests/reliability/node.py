@@ -2,6 +2,7 @@
 """One collector on one socket and one database, started as often as it is ended, and its ranks."""
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import sqlite3
@@ -97,13 +98,18 @@ class Node(Database):
 
     def start(self, program="collectord", env=None, options=()):
         options = [*self.options, *options]
+        # What it is started by, if anything: tests/hostile/sandbox.py.
+        prefix = shlex.split(os.environ.get("RTL_TEST_PREFIX", ""))
+        if prefix:
+            prefix.append(self.work)
         if self.manager:
             self.process = self.manager.start(
-                [self.program(program), "--db", self.database, *options], env or {}, self.log,
+                [*prefix, self.program(program), "--db", self.database, *options], env or {},
+                self.log,
                 DEADLINE_S)
             return
         self.process = subprocess.Popen(
-            [self.program(program), "--socket", self.socket, "--db", self.database, *options],
+            [*prefix, self.program(program), "--socket", self.socket, "--db", self.database, *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={**os.environ, **(env or {})})
         wait_for("the collector to listen", self.answers, 0.002)

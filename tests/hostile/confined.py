@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""The collector inside of the sandbox that its unit describes: not one system call is denied, and
+nothing that it needs is hidden or read-only.
+
+  life   what it does from start to end, on /run/rtl.sock and /var/lib/rtl of the test's own mount
+         namespace, started without any option as its unit does
+  suite  tests of tests/reliability with their collectors in there; --long: more of them
+"""
+import argparse
+import os
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+
+from node import DEADLINE_S, fail, is_long, reap, told, wait_for
+from service import Service, Supervised, User, enter
+
+ROOT, A, B = User("root", 0), User("A", 61901), User("B", 61902)
+DISK_BYTES = 192 << 20
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Each of them must be refused, or the sandbox is none.
+ESCAPES = """
+chroot / true; exec 3<>/dev/tcp/127.0.0.1/80; touch /tmp/x; chmod u+s /tmp/x; unshare --net true
+echo x >/etc/rtl-was-here; ls /root; kill -0 1
+"""
+
+
+class Confined(Supervised):
+    def __init__(self, service, build):
+        self.unit = os.path.join(build, "systemd", "rtl-collectord.service")
+        self.report = os.path.join(service.work, "denied")
+        super().__init__(service)
+
+    def command(self, program):
+        return self.sandboxed(self.report, program)
+
+    def sandboxed(self, report, *command):
+        return [sys.executable, os.path.join(HERE, "sandbox.py"), self.unit, report,
+                self.service.store, *command]
+
+    def denied(self, report):
+        try:
+            with open(report, encoding="ascii") as lines:
+                return lines.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+
+def make_node(service):
+    """Empty /run and /var/lib, for us alone; the store has a disk of its own."""
+    for path in ("/run", "/var/lib"):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", path], check=True)
+    os.mkdir("/run/rtl", 0o755)
+    os.mkdir("/var/lib/rtl", 0o711)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=711,size=%d" % DISK_BYTES, "none",
+                    "/var/lib/rtl"], check=True)
+    service.socket, service.store = "/run/rtl.sock", "/var/lib/rtl"
+
+
+def check_sandbox(confined):
+    """What must not work in there does not, and is told of."""
+    report = confined.report + "-escapes"
+    said = subprocess.run(
+        confined.sandboxed(report, "/bin/bash", "-c", ESCAPES), capture_output=True, text=True,
+        timeout=DEADLINE_S, check=False)
+    names = {line.split()[1].split("(")[0] for line in confined.denied(report)}
+    wanted = {"chroot", "socket", "fchmodat", "unshare"}
+    if not wanted <= names or os.path.exists("/etc/rtl-was-here") or \
+            said.stderr.count("denied") + said.stderr.count("Read-only") < 2:
+        fail("the sandbox lets pass: %s %s" % (wanted - names, said.stderr))
+    # What it looks at of others: when they began, who holds a log.
+    said = subprocess.run(
+        confined.sandboxed(report, "/bin/bash", "-c", "cat /proc/1/stat /proc/locks"),
+        capture_output=True, timeout=DEADLINE_S, check=False)
+    if said.returncode != 0:
+        fail("the sandbox hides what is needed: %r" % said.stderr)
+    print("the sandbox denies " + ", ".join(sorted(names)) + ", and writing elsewhere")
+
+
+class Life:
+    def __init__(self, confined):
+        self.confined, self.service = confined, confined.service
+
+    def session(self, user, job):
+        return next((s for s in self.service.sessions().get(user.uid, []) if s["job"] == job), {})
+
+    def wait_closed(self, user, job, kernels):
+        """All of @kernels are stored or counted, as rtl ls has them; the owner can read them."""
+        wait_for("the end of " + job, lambda: self.session(user, job).get("state") == "closed")
+        session = self.session(user, job)
+        said = self.service.as_user(user, "sqlite3", "-readonly", session["database"],
+                                    "SELECT count(*) FROM rocpd_op")
+        if session["dispatched"] != kernels or " complete: " not in session["line"] or \
+                said.stdout.strip() != str(session["stored"]):
+            fail("%s: %d dispatched: %s %s" % (job, kernels, session["line"], said))
+
+    def stored(self, user, job):
+        return self.session(user, job).get("stored") or 0
+
+    def wait_more(self, user, job):
+        before = self.stored(user, job)
+        wait_for("more of " + job, lambda: self.stored(user, job) > before)
+
+    # ---- what it does
+
+    def real_ranks(self, build):
+        env = {key: value for key, value in self.service.env.items() if key != "RTL_SOCKET"}
+        said = subprocess.run(
+            [os.path.join(build, "bin", "rtl"), "run", "--strict", "--device", "soft", "--",
+             os.path.join(build, "bin", "rtl-demo"), "--ranks", "2", "--steps", "3"],
+            capture_output=True, text=True, env=env, cwd=self.service.work, timeout=DEADLINE_S,
+            stdin=subprocess.DEVNULL, check=False)
+        if said.returncode != 0 or "in /var/lib/rtl/0/" not in said.stderr:
+            fail("two ranks: %d %s" % (said.returncode, said.stderr))
+        print("two ranks: " + said.stderr.strip().splitlines()[-1])
+
+    def killed_rank(self):
+        shim = self.service.spawn(A, "killed", rate=5000)
+        wait_for("a rank", lambda: self.stored(A, "killed"))
+        os.kill(shim.pid, signal.SIGKILL)
+        wait_for("its end", lambda: self.session(A, "killed").get("state") == "closed")
+        with sqlite3.connect("file:%s?mode=ro" % self.session(A, "killed")["database"],
+                             uri=True) as db:
+            row = db.execute("SELECT drained FROM rtl_process").fetchall()
+        if row != [(1,)]:
+            fail("a killed rank is not drained: %s" % row)
+        print("a killed rank is drained")
+
+    def questions(self):
+        for user in (ROOT, A, B):
+            for verb in (["stat", "-b", "-n", "1"], ["stat", "--outstanding"], ["ls"],
+                         ["ctl", "status"], ["ctl", "flush"], ["ctl", "stop"], ["ctl", "start"]):
+                said = self.service.rtl(user, *verb)
+                if user is not B and said.returncode != 0:
+                    fail("%s: rtl %s: %s" % (user.name, " ".join(verb), said.stderr))
+        print("rtl stat, ls, ctl")
+
+    def killed_collector(self, job):
+        reap(self.confined.process)
+        self.confined.start()
+        self.wait_more(A, job)
+        print("killed and started again: its ranks come back")
+
+    def damaged(self, job):
+        """The file of an open session is overwritten while nobody has it."""
+        path = self.session(A, job)["database"]
+        reap(self.confined.process)
+        with open(path, "r+b") as file:
+            file.write(b"\x55" * 65536)
+        self.confined.start()
+        wait_for("it to be set aside", lambda: self.service.has_said("set aside: "))
+        self.wait_more(A, job)
+        print("a damaged database is set aside")
+
+    def full_disk(self, job):
+        filler = os.path.join(self.service.store, "filler")
+        with open(filler, "wb") as file:
+            try:
+                while True:
+                    file.write(b"\0" * (1 << 20))
+                    file.flush()
+            except OSError:
+                pass
+
+        def state():
+            return self.service.rtl(A, "ctl", "status").stdout
+        wait_for("the disk to be full", lambda: "degraded" in state())
+        os.unlink(filler)
+        wait_for("the disk to have room", lambda: "degraded" not in state())
+        self.wait_more(A, job)
+        print("a disk that was full")
+
+
+def live(confined, build):
+    service, life = confined.service, Life(confined)
+    confined.start()
+    life.real_ranks(build)
+    life.killed_rank()
+    shim = service.spawn(A, "long", rate=2000)
+    other = service.spawn(B, "other", dispatches=20000, rate=20000)
+    wait_for("a rank", lambda: life.stored(A, "long"))
+    life.questions()
+    life.wait_closed(B, "other", told(other))
+    life.killed_collector("long")
+    life.full_disk("long")
+    shim.terminate()
+    life.wait_closed(A, "long", told(shim))
+    shim = service.spawn(A, "damaged", rate=2000)
+    wait_for("a rank", lambda: life.stored(A, "damaged"))
+    life.damaged("damaged")
+    shim.terminate()
+    told(shim)
+    wait_for("the end", lambda: life.session(A, "damaged").get("state") == "closed")
+    confined.stop()
+
+
+SUITE = ("kills.py kept --count 2 --rate 5000", "disk.py full --cycles 1")
+LONG_SUITE = (
+    "kills.py collector --long 50 --shims 2 --rate 5000", "kills.py both --long 10 --rate 5000",
+    "kills.py rank --long 50 --rate 5000", "kills.py restart --long 20 --shims 2 --rate 5000",
+    "stops.py rank --long 2 --shims 2 --rate 5000", "clocks.py --rounds 3", "disk.py slow",
+    "disk.py over", "reader.py")
+
+
+def suite(confined, build):
+    confined.service.env["RTL_TEST_PREFIX"] = shlex.join(
+        [sys.executable, os.path.join(HERE, "sandbox.py"), confined.unit, confined.report])
+    for line in LONG_SUITE + SUITE if is_long() else SUITE:
+        script, *arguments = line.split()
+        said = subprocess.run(
+            [sys.executable, os.path.join(HERE, "..", "reliability", script), *arguments,
+             "--build", build], env={**os.environ, **confined.service.env},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if said.returncode != 0:
+            fail("%s: %s%s" % (line, said.stdout, said.stderr))
+        print("%s: %s" % (line, said.stdout.strip().splitlines()[-1]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("life", "suite"))
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args()
+    enter()
+    build = os.path.abspath(options.build)
+    service = Service(build)
+    is_good = False
+    try:
+        make_node(service)
+        confined = Confined(service, build)
+        check_sandbox(confined)
+        {"life": live, "suite": suite}[options.what](confined, build)
+        denied = confined.denied(confined.report)
+        if not os.path.exists(confined.report):
+            fail("no collector was in the sandbox")
+        if denied:
+            fail("denied %d times: %s" % (len(denied), "; ".join(sorted(set(denied))[:20])))
+        print("0 denials")
+        is_good = True
+    finally:
+        service.end(show=not is_good)
+
+
+main()

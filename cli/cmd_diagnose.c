@@ -140,7 +140,7 @@ int cmd_diagnose(int argc, char **argv)
 		say("%s", error);
 		return CMD_BAD_INPUT;
 	}
-	r = summary_new(query, &summary);
+	r = summary_new(query, &(struct summary_wishes){0}, error, &summary);
 	if (!r)
 		r = diagnose_new(summary, &diagnose);
 	if (!r)

@@ -5,23 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 
-/* rtl_shape of the file, in the order of its ids, with the sums of its dispatches. */
-struct shape {
-	int64_t id, kernel_id;
-	size_t lane;
-	uint64_t calls, timed;
-	int64_t total_ns, min_ns, max_ns;
-};
+/* Columns of query/dispatches.sql and dispatches_in_ranges.sql. */
+enum { D_SHAPE, D_START, D_DURATION, D_CALL, D_MARKER };
 
 struct pass {
 	struct query *query;
 	struct measure *measure;
-	struct shape *shapes;
-	size_t count, capacity;
+	const struct measure_options *options;
+	int64_t *shape_ids; /* of the first cells, in order */
+	size_t shape_count, shape_capacity;
 	size_t *gpu_of_lane;
-	bool is_dense; /* id - first id is the index */
+	bool *is_shared; /* of GPUs: more than one lane; the others' sums are those of the lane */
+	struct measure_ranges ranges;
+	struct idmap cell_of; /* by shape and range */
+	bool is_dense;	      /* id - first id is the index */
 };
 
 /* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
@@ -32,8 +32,11 @@ static int64_t plus(int64_t a, int64_t b)
 
 static void pass_done(struct pass *pass)
 {
-	free(pass->shapes);
+	free(pass->shape_ids);
 	free(pass->gpu_of_lane);
+	free(pass->is_shared);
+	measure_ranges_done(&pass->ranges);
+	idmap_done(&pass->cell_of);
 }
 
 static void free_lanes(struct measure_lane *lanes, size_t count)
@@ -54,6 +57,14 @@ void measure_free_p(struct measure **measure)
 		free(m->kernels[i].symbol);
 	}
 	free(m->kernels);
+	for (size_t i = 0; i < m->cell_count; i++)
+		durations_done(&m->cells[i].durations);
+	free(m->cells);
+	for (size_t i = 0; i < m->marker_count; i++)
+		free(m->markers[i]);
+	free(m->markers);
+	free(m->calls);
+	measure_free_host(m);
 	free_lanes(m->lanes, m->lane_count);
 	free_lanes(m->gpus, m->gpu_count);
 	free(m);
@@ -114,54 +125,83 @@ const struct measure_lane *measure_find_lane(
 	return find_lane(measure->lanes, measure->lane_count, process_id, gpu_id);
 }
 
+static int add_shape(struct pass *pass, const struct query_rows *rows)
+{
+	struct measure *m = pass->measure;
+	int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
+	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
+
+	if (GROW(pass->shape_ids, pass->shape_count, pass->shape_capacity) ||
+		GROW(m->cells, m->cell_count, m->cell_capacity))
+		return -ENOMEM;
+	pass->shape_ids[pass->shape_count++] = query_integer(rows, 0);
+	m->cells[m->cell_count++] = (struct measure_cell){
+		.process_id = process_id,
+		.gpu_id = gpu_id,
+		.queue_id = query_integer(rows, 3),
+		.kernel_id = query_integer(rows, 4),
+		.lane = (size_t)(lane - m->lanes),
+		.host = measure_find_host(m, process_id),
+	};
+	return 0;
+}
+
 static int load_shapes(struct pass *pass)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->query, "shapes", &rows);
+	int r = query_ask(pass->query, "queue_shapes", &rows);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		const struct measure_lane *lane = measure_find_lane(
-			pass->measure, query_integer(rows, 1), query_integer(rows, 2));
-
-		if (pass->count == pass->capacity) {
-			size_t wanted = pass->capacity ? pass->capacity * 2 : 256;
-			struct shape *grown = reallocarray(pass->shapes, wanted, sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			pass->shapes = grown;
-			pass->capacity = wanted;
-		}
-		pass->shapes[pass->count++] = (struct shape){
-			.id = query_integer(rows, 0),
-			.kernel_id = query_integer(rows, 3),
-			.lane = (size_t)(lane - pass->measure->lanes),
-		};
-		r = 0;
-	}
-	pass->is_dense = pass->count && (uint64_t)pass->shapes[pass->count - 1].id -
-							(uint64_t)pass->shapes[0].id ==
-						pass->count - 1;
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_shape(pass, rows);
+	pass->is_dense = pass->shape_count && (uint64_t)pass->shape_ids[pass->shape_count - 1] -
+							      (uint64_t)pass->shape_ids[0] ==
+						      pass->shape_count - 1;
 	return r;
 }
 
-static struct shape *find_shape(const struct pass *pass, int64_t id)
+static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
 {
-	size_t low = 0, high = pass->count;
+	size_t low = 0, high = pass->shape_count;
 
 	if (pass->is_dense) {
-		low = (size_t)id - (size_t)pass->shapes[0].id;
-		return low < high ? pass->shapes + low : NULL;
+		low = (size_t)id - (size_t)pass->shape_ids[0];
+		return low < high ? pass->measure->cells + low : NULL;
 	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (pass->shapes[middle].id < id)
+		if (pass->shape_ids[middle] < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < pass->count && pass->shapes[low].id == id ? pass->shapes + low : NULL;
+	return low < pass->shape_count && pass->shape_ids[low] == id ? pass->measure->cells + low
+								     : NULL;
+}
+
+/* The part of a shape that was submitted in ranges of that name. NULL: no memory. */
+static struct measure_cell *find_cell(
+	struct pass *pass, struct measure_cell *shape, const int64_t *row, unsigned nulls)
+{
+	struct measure *m = pass->measure;
+	struct measure_cell cell = *shape;
+	uint32_t *at;
+
+	if (!pass->options->by_marker || nulls & 1u << D_MARKER)
+		return shape;
+	cell.marker = measure_find_range(&pass->ranges, cell.process_id, row[D_MARKER]);
+	at = idmap_at(&pass->cell_of, (int64_t)((uint64_t)(shape - m->cells) << 32 | cell.marker));
+	if (!at)
+		return NULL;
+	if (*at != IDMAP_NONE)
+		return m->cells + *at;
+	if (GROW(m->cells, m->cell_count, m->cell_capacity))
+		return NULL;
+	*at = (uint32_t)m->cell_count;
+	cell.sums = (struct measure_sums){0};
+	cell.durations = (struct durations){0};
+	m->cells[m->cell_count] = cell;
+	return m->cells + m->cell_count++;
 }
 
 static int load_gpu_of_lane(struct pass *pass)
@@ -169,11 +209,17 @@ static int load_gpu_of_lane(struct pass *pass)
 	struct measure *m = pass->measure;
 
 	pass->gpu_of_lane = calloc(m->lane_count + 1, sizeof(size_t));
-	if (!pass->gpu_of_lane)
+	pass->is_shared = calloc(m->gpu_count + 1, sizeof(bool));
+	if (!pass->gpu_of_lane || !pass->is_shared)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->lane_count; i++)
-		pass->gpu_of_lane[i] =
-			(size_t)(find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id) - m->gpus);
+	for (size_t i = 0; i < m->lane_count; i++) {
+		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
+
+		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
+		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
+	}
+	for (size_t i = 0; i < m->gpu_count; i++)
+		m->gpus[i].calls = 0;
 	return 0;
 }
 
@@ -193,51 +239,82 @@ static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
 	return intervals_add(&lane->set, start, stop);
 }
 
-static int add_row(struct pass *pass, const struct query_rows *rows)
+static int cell_add(const struct pass *pass, struct measure_cell *cell, int64_t duration)
 {
+	struct measure_sums *sums = &cell->sums;
+
+	if (!sums->timed++ || duration < sums->min_ns)
+		sums->min_ns = duration;
+	if (sums->timed == 1 || duration > sums->max_ns)
+		sums->max_ns = duration;
+	sums->total_ns = plus(sums->total_ns, duration);
+	return pass->options->wants_percentiles ? durations_add(&cell->durations, duration) : 0;
+}
+
+static int add_row(void *context, const int64_t *row, unsigned nulls)
+{
+	struct pass *pass = context;
 	struct measure *m = pass->measure;
-	struct shape *shape = find_shape(pass, query_integer(rows, 0));
+	struct measure_cell *cell = find_shape(pass, row[D_SHAPE]);
 	struct measure_lane *lane;
-	int64_t start, duration;
+	size_t gpu;
 	int r;
 
 	m->rows++;
-	if (!shape) /* of a damaged file; the verdict compares the rows with the ledger */
+	if (!cell) /* of a damaged file; the verdict compares the rows with the ledger */
 		return 0;
-	lane = m->lanes + shape->lane;
-	shape->calls++;
+	cell = find_cell(pass, cell, row, nulls);
+	if (!cell)
+		return -ENOMEM;
+	lane = m->lanes + cell->lane;
+	gpu = pass->gpu_of_lane[cell->lane];
+	cell->sums.calls++;
 	lane->calls++;
-	m->gpus[pass->gpu_of_lane[shape->lane]].calls++;
-	if (query_is_null(rows, 1))
+	m->gpus[gpu].calls++;
+	if (nulls & 1u << D_START)
 		return 0;
-	start = query_integer(rows, 1);
-	duration = query_integer(rows, 2);
-	if (!shape->timed++ || duration < shape->min_ns)
-		shape->min_ns = duration;
-	if (shape->timed == 1 || duration > shape->max_ns)
-		shape->max_ns = duration;
-	shape->total_ns = plus(shape->total_ns, duration);
-	r = lane_add(lane, start, duration);
-	return r ? r : lane_add(m->gpus + pass->gpu_of_lane[shape->lane], start, duration);
+	if (cell->host != IDMAP_NONE && !(nulls & 1u << D_CALL))
+		measure_add_launch(m, cell->host, row[D_CALL], row[D_START]);
+	r = cell_add(pass, cell, row[D_DURATION]);
+	if (!r)
+		r = lane_add(lane, row[D_START], row[D_DURATION]);
+	if (!r && pass->is_shared[gpu])
+		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
+	return r;
 }
 
 static int pass_over_rows(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->query, "dispatches", &rows);
+	return query_fold(pass->query,
+		pass->options->by_marker ? "dispatches_in_ranges" : "dispatches", add_row, pass);
+}
 
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_row(pass, rows);
+static int add_again(void *context, const int64_t *row, unsigned nulls)
+{
+	struct pass *pass = context;
+	const struct measure_cell *shape = find_shape(pass, row[D_SHAPE]);
+	int64_t stop = plus(row[D_START], row[D_DURATION]);
+	struct intervals *set;
+	size_t gpu;
+	int r = 0;
+
+	if (!shape || nulls & 1u << D_START)
+		return 0;
+	set = &pass->measure->lanes[shape->lane].set;
+	if (set->limit == SIZE_MAX)
+		r = intervals_add(set, row[D_START], stop);
+	gpu = pass->gpu_of_lane[shape->lane];
+	set = &pass->measure->gpus[gpu].set;
+	if (!r && set->limit == SIZE_MAX && pass->is_shared[gpu])
+		r = intervals_add(set, row[D_START], stop);
 	return r;
 }
 
 /* Rows of a lane came out of order by more than the bound: hold all of it. */
 static int measure_again(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct measure *m = pass->measure;
 	bool is_needed = false;
-	int r;
 
 	for (size_t i = 0; i < m->lane_count + m->gpu_count; i++) {
 		struct intervals *set =
@@ -249,119 +326,7 @@ static int measure_again(struct pass *pass)
 		intervals_done(set);
 		intervals_init(set, SIZE_MAX);
 	}
-	if (!is_needed)
-		return 0;
-	r = query_ask(pass->query, "dispatches", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
-		const struct shape *shape = find_shape(pass, query_integer(rows, 0));
-		int64_t start = query_integer(rows, 1), stop = plus(start, query_integer(rows, 2));
-		struct intervals *set;
-
-		r = 0;
-		if (!shape || query_is_null(rows, 1))
-			continue;
-		set = &m->lanes[shape->lane].set;
-		if (set->limit == SIZE_MAX)
-			r = intervals_add(set, start, stop);
-		set = &m->gpus[pass->gpu_of_lane[shape->lane]].set;
-		if (!r && set->limit == SIZE_MAX)
-			r = intervals_add(set, start, stop);
-	}
-	return r;
-}
-
-static int compare_shapes(const void *a, const void *b)
-{
-	const struct shape *x = a, *y = b;
-
-	return (x->kernel_id > y->kernel_id) - (x->kernel_id < y->kernel_id);
-}
-
-static void kernel_add_shape(struct measure_kernel *kernel, const struct shape *shape)
-{
-	if (shape->timed && (!kernel->timed || shape->min_ns < kernel->min_ns))
-		kernel->min_ns = shape->min_ns;
-	if (shape->timed && (!kernel->timed || shape->max_ns > kernel->max_ns))
-		kernel->max_ns = shape->max_ns;
-	kernel->calls += shape->calls;
-	kernel->timed += shape->timed;
-	kernel->total_ns = plus(kernel->total_ns, shape->total_ns);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct measure_kernel *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int compare_totals(const void *a, const void *b)
-{
-	const struct measure_kernel *x = a, *y = b;
-
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return strcmp(x->name, y->name);
-}
-
-/* Symbols that demangle to the same name are one kernel, as in the view top. */
-static void join_names(struct measure *m)
-{
-	size_t fill = 0;
-
-	if (!m->kernel_count)
-		return;
-	qsort(m->kernels, m->kernel_count, sizeof(*m->kernels), compare_names);
-	for (size_t i = 1; i < m->kernel_count; i++) {
-		struct measure_kernel *into = m->kernels + fill, *from = m->kernels + i;
-		struct shape sums = {.calls = from->calls,
-			.timed = from->timed,
-			.total_ns = from->total_ns,
-			.min_ns = from->min_ns,
-			.max_ns = from->max_ns};
-
-		if (strcmp(into->name, from->name) != 0) {
-			m->kernels[++fill] = *from;
-			continue;
-		}
-		kernel_add_shape(into, &sums);
-		free(from->name);
-		free(from->symbol);
-	}
-	m->kernel_count = fill + 1;
-	qsort(m->kernels, m->kernel_count, sizeof(*m->kernels), compare_totals);
-}
-
-/* Shapes and rtl_kernel are both sorted by the kernel's id. */
-static int name_kernels(struct pass *pass)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	struct measure *m = pass->measure;
-	size_t at = 0;
-	int r = query_ask(pass->query, "kernels", &rows);
-
-	if (pass->count)
-		qsort(pass->shapes, pass->count, sizeof(*pass->shapes), compare_shapes);
-	m->kernels = calloc(pass->count + 1, sizeof(*m->kernels));
-	if (!m->kernels)
-		return -ENOMEM;
-	while (!r && at < pass->count && (r = query_next(rows)) > 0) {
-		struct measure_kernel kernel = {0};
-		int64_t id = query_integer(rows, 0);
-
-		r = 0;
-		for (; at < pass->count && pass->shapes[at].kernel_id <= id; at++)
-			if (pass->shapes[at].kernel_id == id)
-				kernel_add_shape(&kernel, pass->shapes + at);
-		if (!kernel.calls)
-			continue;
-		kernel.name = strdup(query_text(rows, 1) ? query_text(rows, 1) : "");
-		kernel.symbol = strdup(query_text(rows, 2) ? query_text(rows, 2) : "");
-		m->kernels[m->kernel_count++] = kernel;
-		if (!kernel.name || !kernel.symbol)
-			return -ENOMEM;
-	}
-	return r;
+	return is_needed ? query_fold(pass->query, "dispatches", add_again, pass) : 0;
 }
 
 static void finish_lanes(struct measure_lane *lanes, size_t count)
@@ -372,15 +337,35 @@ static void finish_lanes(struct measure_lane *lanes, size_t count)
 	}
 }
 
+/* To the GPUs that one process alone has used. */
+static void copy_lanes(const struct pass *pass)
+{
+	struct measure *m = pass->measure;
+
+	for (size_t i = 0; i < m->lane_count; i++) {
+		struct measure_lane *gpu = m->gpus + pass->gpu_of_lane[i];
+
+		if (pass->is_shared[pass->gpu_of_lane[i]])
+			continue;
+		*gpu = m->lanes[i];
+		gpu->process_id = 0;
+	}
+}
+
 static int measure_fill(struct pass *pass)
 {
 	struct measure *m = pass->measure;
+	const struct measure_options *o = pass->options;
 	int r = load_lanes(pass->query, "lanes", &m->lanes, &m->lane_count);
 
 	if (!r)
 		r = load_lanes(pass->query, "gpus_used", &m->gpus, &m->gpu_count);
 	if (!r)
 		r = load_gpu_of_lane(pass);
+	if (!r && o->wants_calls)
+		r = measure_load_host(pass->query, m);
+	if (!r && o->by_marker)
+		r = measure_load_ranges(pass->query, o->steps, m, &pass->ranges);
 	if (!r)
 		r = load_shapes(pass);
 	if (!r)
@@ -388,21 +373,21 @@ static int measure_fill(struct pass *pass)
 	if (!r)
 		r = measure_again(pass);
 	if (!r)
-		r = name_kernels(pass);
+		r = measure_name_kernels(pass->query, m, o->wants_percentiles);
+	if (!r && o->wants_calls)
+		r = measure_name_calls(pass->query, m);
 	if (r)
 		return r;
 	finish_lanes(m->lanes, m->lane_count);
 	finish_lanes(m->gpus, m->gpu_count);
-	join_names(m);
-	for (size_t i = 0; i < m->kernel_count; i++)
-		m->total_ns = plus(m->total_ns, m->kernels[i].total_ns);
+	copy_lanes(pass);
 	return 0;
 }
 
-int measure_new(struct query *query, struct measure **ret)
+int measure_new_of(struct query *query, const struct measure_options *options, struct measure **ret)
 {
 	CLEANUP(measure_free_p) struct measure *m = calloc(1, sizeof(*m));
-	CLEANUP(pass_done) struct pass pass = {.query = query, .measure = m};
+	CLEANUP(pass_done) struct pass pass = {.query = query, .measure = m, .options = options};
 	int r;
 
 	if (!m)
@@ -412,4 +397,9 @@ int measure_new(struct query *query, struct measure **ret)
 		return r;
 	*ret = TAKE(m);
 	return 0;
+}
+
+int measure_new(struct query *query, struct measure **ret)
+{
+	return measure_new_of(query, &(struct measure_options){0}, ret);
 }

@@ -21,6 +21,9 @@ struct query {
 	bool is_live;
 	uint64_t bytes;
 	int64_t schema;
+	query_take take; /* of the query_fold() that runs */
+	void *taker;
+	int taken;
 	char error[QUERY_ERROR_BYTES];
 };
 
@@ -172,6 +175,45 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 	return r;
 }
 
+/* One row of query_fold(). Without one that runs (a user's SQL) it does nothing. */
+static void fold_step(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	struct query *query = sqlite3_user_data(context);
+	int64_t numbers[QUERY_FOLD_COLUMNS];
+	unsigned nulls = 0;
+
+	if (!query->take || count > QUERY_FOLD_COLUMNS)
+		return;
+	for (int i = 0; i < count; i++) {
+		numbers[i] = sqlite3_value_int64(values[i]);
+		if (!numbers[i] && sqlite3_value_type(values[i]) == SQLITE_NULL)
+			nulls |= 1u << i;
+	}
+	query->taken = query->take(query->taker, numbers, nulls);
+	if (query->taken)
+		sqlite3_result_error_code(context, SQLITE_ABORT);
+}
+
+static void fold_final(sqlite3_context *context)
+{
+	sqlite3_result_null(context);
+}
+
+int query_fold(struct query *query, const char *name, query_take take, void *context)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, name, &rows);
+
+	if (r)
+		return r;
+	query->take = take;
+	query->taker = context;
+	query->taken = 0;
+	r = query_next(rows);
+	query->take = NULL;
+	return query->taken ? query->taken : r < 0 ? r : 0;
+}
+
 static int do_statements(struct query *query, const char *sql, const int64_t *numbers, size_t count)
 {
 	while (sql && *sql) {
@@ -304,6 +346,8 @@ static int harden(struct query *query)
 	/* Only the collector checkpoints. */
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);
+	sqlite3_create_function(query->db, "rtl_fold", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, query,
+		NULL, fold_step, fold_final);
 	return sqlite3_exec(query->db,
 		"PRAGMA query_only = 1; PRAGMA mmap_size = 0; "
 		"PRAGMA temp_store = memory; BEGIN",

@@ -57,12 +57,13 @@ static int read_file(
 {
 	const struct collectives_filter all = {0};
 	size_t share = o->files ? o->files : 1;
-	int r = summary_new(f->query, &f->summary);
+	const struct summary_wishes wishes = {
+		.measure = {.wants_percentiles = true, .wants_calls = true},
+		.categories = true,
+		.reason = true,
+		.category_file = o->categories};
+	int r = summary_new(f->query, &wishes, error, &f->summary);
 
-	if (!r)
-		r = summary_add_categories(f->query, o->categories, f->summary, error);
-	if (!r)
-		r = summary_add_reason(f->query, o->categories, f->summary, error);
 	if (!r)
 		r = categories_new(f->query, o->categories, error, &f->categories);
 	if (!r)
@@ -169,8 +170,8 @@ static int keep_kernels(const struct measure *measure, struct report_figures *re
 		kernel->name = strdup(measure->kernels[i].name);
 		if (!kernel->name)
 			return -ENOMEM;
-		kernel->calls = measure->kernels[i].calls;
-		kernel->total_ns = measure->kernels[i].total_ns;
+		kernel->calls = measure->kernels[i].sums.calls;
+		kernel->total_ns = measure->kernels[i].sums.total_ns;
 		ret->kernel_count++;
 	}
 	return 0;

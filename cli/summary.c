@@ -54,9 +54,9 @@ void summary_free_p(struct summary **summary)
 	for (size_t i = 0; i < s->metric_count; i++)
 		free(s->metrics[i].name);
 	free(s->metrics);
-	free(s->calls);
 	free(s->collectives);
-	free(s->categories);
+	summary_groups_free_p(&s->groups);
+	summary_groups_free_p(&s->categories);
 	free(s->name);
 	free(s->command);
 	free(s->host);
@@ -292,12 +292,6 @@ static int load_copies(struct query *query, struct summary *s)
 	return r;
 }
 
-int summary_add_reason(struct query *query, const char *file, struct summary *summary,
-	char error[QUERY_ERROR_BYTES])
-{
-	return reason_new(query, file, summary->verdict, error, &summary->reason);
-}
-
 static int load_session(struct query *query, struct summary *s)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -319,14 +313,32 @@ static int load_session(struct query *query, struct summary *s)
 	return r;
 }
 
-int summary_new(struct query *query, struct summary **ret)
+static int add_groups(struct query *query, const struct summary_wishes *w, struct summary *s,
+	char error[QUERY_ERROR_BYTES])
+{
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	int r = 0;
+
+	if (w->categories || w->by == SUMMARY_BY_CATEGORY)
+		r = categories_new(query, w->category_file, error, &categories);
+	if (!r && w->by != SUMMARY_BY_NOTHING)
+		r = summary_groups_new(query, s->measure, w->by, categories, &s->groups);
+	if (!r && w->categories)
+		r = summary_groups_new(
+			query, s->measure, SUMMARY_BY_CATEGORY, categories, &s->categories);
+	return r;
+}
+
+int summary_new(struct query *query, const struct summary_wishes *wishes,
+	char error[QUERY_ERROR_BYTES], struct summary **ret)
 {
 	CLEANUP(summary_free_p) struct summary *s = calloc(1, sizeof(*s));
 	int r;
 
+	error[0] = '\0';
 	if (!s)
 		return -ENOMEM;
-	r = measure_new(query, &s->measure);
+	r = measure_new_of(query, &wishes->measure, &s->measure);
 	if (!r)
 		r = verdict_new(query, s->measure, &s->verdict);
 	if (!r)
@@ -341,6 +353,10 @@ int summary_new(struct query *query, struct summary **ret)
 		r = load_metrics(query, s);
 	if (!r)
 		r = summary_load_calls(query, s);
+	if (!r)
+		r = add_groups(query, wishes, s, error);
+	if (!r && wishes->reason)
+		r = reason_new(query, wishes->category_file, s->verdict, error, &s->reason);
 	if (r)
 		return r;
 	*ret = TAKE(s);

@@ -6,10 +6,10 @@
  */
 #include <stdio.h>
 
-#include "cli/categories.h"
 #include "cli/measure.h"
 #include "cli/query.h"
 #include "cli/reason.h"
+#include "cli/summary_groups.h"
 #include "cli/render.h"
 #include "cli/verdict.h"
 
@@ -24,14 +24,16 @@ enum summary_table {
 	SUMMARY_COLLECTIVE_TABLE,
 	SUMMARY_CATEGORY_TABLE,
 	SUMMARY_REASON_TABLE,
+	SUMMARY_TABLES,
+	SUMMARY_GROUP_TABLE = SUMMARY_TABLES, /* of summary.groups; no table of its own */
 };
 
 struct summary_options {
 	enum render_format format;
 	enum summary_table csv_table;
-	uint64_t kernels; /* in the table; 0: all */
-	bool by_category; /* that table in place of the kernels' */
-	size_t width;	  /* of the terminal */
+	uint64_t kernels;	/* in the table; 0: all */
+	uint64_t group_kernels; /* of each group; 0: all */
+	size_t width;		/* of the terminal */
 };
 
 /* One process on one GPU, or a process that used none. */
@@ -69,26 +71,10 @@ struct summary_metric {
 	double last, least, most;
 };
 
-/* One function of HIP's or RCCL's. */
-struct summary_call {
-	char name[64];
-	uint64_t calls, nonzero; /* nonzero: results that were not success */
-	int64_t total_ns, min_ns, max_ns;
-	uint64_t dispatches; /* that it caused, with a time; and from its begin to their starts */
-	int64_t latency_ns;
-};
-
 struct summary_collective {
 	char op[64], datatype[32];
 	uint64_t ranks; /* of the communicator; 0: unknown */
 	uint64_t calls, bytes, communicators, processes;
-};
-
-/* Kernels of one kind of work. */
-struct summary_category {
-	char name[CATEGORY_NAME_BYTES];
-	uint64_t kernels, calls, timed;
-	int64_t total_ns, min_ns, max_ns;
 };
 
 struct summary {
@@ -103,29 +89,27 @@ struct summary {
 	size_t copy_count;
 	struct summary_metric *metrics;
 	size_t metric_count;
-	struct summary_call *calls;
-	size_t call_count;
 	struct summary_collective *collectives;
 	size_t collective_count;
-	struct summary_category *categories; /* most total time first */
-	size_t category_count;
+	struct summary_groups *groups;	   /* as was asked for; NULL: none */
+	struct summary_groups *categories; /* NULL: nobody asked */
 	int64_t unlinked;	     /* dispatches without a host call, where those were recorded */
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
 	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */
 };
 
-/* 0 or -errno; then query_error() tells, or it is -ENOMEM. */
-int summary_new(struct query *query, struct summary **ret);
-/*
- * Sums kernels by what kind of work they are; @file as for categories_new(), and so are errors.
- * Without it there is no such table.
- */
-int summary_add_categories(struct query *query, const char *file, struct summary *summary,
-	char error[QUERY_ERROR_BYTES]);
-/* Why the job is slow; @file and errors likewise. */
-int summary_add_reason(struct query *query, const char *file, struct summary *summary,
-	char error[QUERY_ERROR_BYTES]);
+/* What costs time, and not everybody wants. */
+struct summary_wishes {
+	struct measure_options measure;
+	enum summary_by by;
+	bool categories, reason;
+	const char *category_file; /* as for categories_new(), and so are errors */
+};
+
+/* 0 or -errno; then @error, else query_error() tells, or it is -ENOMEM. */
+int summary_new(struct query *query, const struct summary_wishes *wishes,
+	char error[QUERY_ERROR_BYTES], struct summary **ret);
 /* summary_calls.c: its part of summary_new(). */
 int summary_load_calls(struct query *query, struct summary *s);
 void summary_free_p(struct summary **summary);

@@ -1,92 +1,147 @@
 // SPDX-License-Identifier: MIT
+/* Collectives by operation, datatype and size of the communicator. */
 #include "cli/summary.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cli/collectives.h"
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 
-static void copy_name(char *ret, size_t bytes, const struct query_rows *rows, int column)
-{
-	const char *text = query_text(rows, column);
+/* While they are summed: who and what was counted already. */
+struct group {
+	int64_t api_id;
+	struct idmap comms, processes;
+};
 
-	snprintf(ret, bytes, "%s", text ? text : "");
+struct groups {
+	struct summary *summary;
+	struct group *at;
+	size_t capacity, sums_capacity, count, last;
+};
+
+static void groups_done(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		idmap_done(&groups->at[i].comms);
+		idmap_done(&groups->at[i].processes);
+	}
+	free(groups->at);
 }
 
-static int load_host_calls(struct query *query, struct summary *s)
+static bool is_of(const struct groups *groups, size_t at, int64_t api_id, const char *datatype,
+	uint64_t ranks)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "host_calls", &rows);
+	const struct summary_collective *sums = groups->summary->collectives + at;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		struct summary_call *grown =
-			reallocarray(s->calls, s->call_count + 1, sizeof(*grown));
-		struct summary_call *call;
+	return groups->at[at].api_id == api_id && sums->ranks == ranks &&
+	       !strcmp(sums->datatype, datatype);
+}
 
-		if (!grown)
-			return -ENOMEM;
-		s->calls = grown;
-		call = &grown[s->call_count++];
-		*call = (struct summary_call){
-			.calls = (uint64_t)query_integer(rows, 1),
-			.total_ns = query_integer(rows, 2),
-			.min_ns = query_integer(rows, 3),
-			.max_ns = query_integer(rows, 4),
-			.nonzero = (uint64_t)query_integer(rows, 5),
-			.dispatches = (uint64_t)query_integer(rows, 6),
-			.latency_ns = query_integer(rows, 7),
-		};
-		copy_name(call->name, sizeof(call->name), rows, 0);
-		r = 0;
-	}
-	return r;
+/* They are few, and the next is as a rule like the one before. */
+static int find(struct groups *groups, const struct query_rows *rows, size_t *ret)
+{
+	struct summary *s = groups->summary;
+	int64_t api_id = measure_api_of(s->measure, query_integer(rows, 0));
+	const char *text = query_text(rows, 1);
+	uint64_t ranks = (uint64_t)query_integer(rows, 3);
+	struct summary_collective sums = {.ranks = ranks};
+
+	snprintf(sums.datatype, sizeof(sums.datatype), "%s", text ? text : "");
+	*ret = groups->last;
+	if (groups->last < groups->count &&
+		is_of(groups, groups->last, api_id, sums.datatype, ranks))
+		return 0;
+	for (*ret = 0; *ret < groups->count; ++*ret)
+		if (is_of(groups, *ret, api_id, sums.datatype, ranks))
+			return 0;
+	if (GROW(groups->at, groups->count, groups->capacity) ||
+		GROW(s->collectives, s->collective_count, groups->sums_capacity))
+		return -ENOMEM;
+	groups->at[groups->count++] = (struct group){.api_id = api_id};
+	s->collectives[s->collective_count++] = sums;
+	return 0;
+}
+
+/* -ENOMEM. */
+static int count_once(struct idmap *seen, int64_t id, uint64_t *count)
+{
+	uint32_t *at = idmap_at(seen, id);
+
+	if (!at)
+		return -ENOMEM;
+	*count += *at == IDMAP_NONE;
+	*at = 0;
+	return 0;
+}
+
+static int add(struct groups *groups, const struct query_rows *rows)
+{
+	struct summary_collective *sums;
+	struct group *group;
+	size_t at;
+	int r = find(groups, rows, &at);
+
+	if (r)
+		return r;
+	groups->last = at;
+	sums = groups->summary->collectives + at;
+	group = groups->at + at;
+	sums->calls++;
+	sums->bytes += (uint64_t)query_integer(rows, 4);
+	if (!query_is_null(rows, 2))
+		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
+	return r ? r
+		 : count_once(&group->processes,
+			   query_integer(rows, 0) >> COLLECTIVES_PROCESS_SHIFT, &sums->processes);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct summary_collective *x = a, *y = b;
+	int order;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	order = strcmp(x->op, y->op);
+	if (!order)
+		order = strcmp(x->datatype, y->datatype);
+	return order ? order : (x->ranks > y->ranks) - (x->ranks < y->ranks);
+}
+
+static void name_groups(struct groups *groups)
+{
+	struct summary *s = groups->summary;
+
+	for (size_t i = 0; i < groups->count; i++)
+		for (size_t k = 0; k < s->measure->call_count; k++)
+			if (s->measure->calls[k].api_id == groups->at[i].api_id)
+				memcpy(s->collectives[i].op, s->measure->calls[k].name,
+					sizeof(s->collectives[i].op));
+	if (s->collective_count)
+		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare);
 }
 
 static int load_collectives(struct query *query, struct summary *s)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(groups_done) struct groups groups = {.summary = s};
 	int r = query_ask(query, "collectives", &rows);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		struct summary_collective *grown =
-			reallocarray(s->collectives, s->collective_count + 1, sizeof(*grown));
-		struct summary_collective *one;
-
-		if (!grown)
-			return -ENOMEM;
-		s->collectives = grown;
-		one = &grown[s->collective_count++];
-		*one = (struct summary_collective){
-			.ranks = (uint64_t)query_integer(rows, 2),
-			.calls = (uint64_t)query_integer(rows, 3),
-			.bytes = (uint64_t)query_integer(rows, 4),
-			.communicators = (uint64_t)query_integer(rows, 5),
-			.processes = (uint64_t)query_integer(rows, 6),
-		};
-		copy_name(one->op, sizeof(one->op), rows, 0);
-		copy_name(one->datatype, sizeof(one->datatype), rows, 1);
-		r = 0;
-	}
-	return r;
-}
-
-static int load_unlinked(struct query *query, struct summary *s)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "unlinked", &rows);
-
-	if (!r && (r = query_next(rows)) > 0) {
-		s->unlinked = query_integer(rows, 0);
-		r = 0;
-	}
+	while (!r && (r = query_next(rows)) > 0)
+		r = add(&groups, rows);
+	if (!r)
+		name_groups(&groups);
 	return r;
 }
 
 int summary_load_calls(struct query *query, struct summary *s)
 {
-	int r = load_host_calls(query, s);
+	int r = s->measure->host ? load_collectives(query, s) : 0;
 
-	if (!r)
-		r = load_collectives(query, s);
-	return r ? r : load_unlinked(query, s);
+	/* What the calls were is known; a word each is not needed any more. */
+	measure_free_host(s->measure);
+	return r ? r : query_number(query, "unlinked", 0, &s->unlinked);
 }

@@ -1,3 +1,3 @@
 -- SPDX-License-Identifier: MIT
 -- Every dispatch, in the order of the file: no join, no sort.
-SELECT shape_id, start, duration FROM rtl_dispatch;
+SELECT rtl_fold(shape_id, start, duration, call) FROM rtl_dispatch;

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- do
 -- From here on this connection sees the dispatches ?1 to ?2 alone; temporary names come before those of the file.
 CREATE TEMP TABLE rtl_part (first_id, last_id, from_ns, to_ns);
 INSERT INTO rtl_part (first_id, last_id) VALUES (?1, ?2);

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- do
 -- since 5
 -- And no host calls but those that part_calls_of adds.
 CREATE TEMP TABLE rtl_call_base (id INTEGER PRIMARY KEY, process_id, parent, tid, api_id, start_ns, end_ns, result);

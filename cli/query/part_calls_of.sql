@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- do
 -- since 5
 -- The calls ?1 to ?2 that tell what the host waited for, and what moves data between ranks.
 INSERT INTO temp.rtl_call_base

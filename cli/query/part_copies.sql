@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- do
 -- since 4
 -- And the copies of that time.
 CREATE TEMP VIEW rtl_copy_base AS SELECT c.* FROM rtl_part p

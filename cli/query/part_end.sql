@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- do
 -- All of the file again.
 DROP VIEW IF EXISTS temp.rtl_dispatch;
 DROP VIEW IF EXISTS temp.rtl_marker;

@@ -106,8 +106,7 @@ static int print_json(const struct doctor *doctor, bool is_well)
 					finding->todo));
 	}
 	if (r == 0)
-		r = json_dumpf(document, stdout, JSON_INDENT(2));
-	putchar('\n');
+		render_json(stdout, document, false);
 	json_decref(document);
 	return r;
 }

@@ -85,7 +85,8 @@ void html_put_head(FILE *to, const struct render_column *columns, size_t count)
 		if (columns[i].title) {
 			fprintf(to, "<th scope=col%s>",
 				is_number(columns[i].kind) ? " class=n" : "");
-			put_escaped(to, columns[i].title);
+			/* Some are names of sessions; without memory the column stays. */
+			(void)html_put(to, columns[i].title);
 		}
 	fputs("</thead><tbody>\n", to);
 }

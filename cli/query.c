@@ -10,6 +10,7 @@
 #include "cli/query_file.h"
 #include "cli/query_text.h"
 #include "proto/cleanup.h"
+#include "proto/limits.h"
 #include "proto/schema.h"
 
 /* A commit of the collector takes at most COMMIT_MS_MAX; closing a file a little longer. */
@@ -343,6 +344,7 @@ static int harden(struct query *query)
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	(void)sqlite3_limit(query->db, SQLITE_LIMIT_LENGTH, QUERY_VALUE_BYTES_MAX);
 	/* Only the collector checkpoints. */
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);

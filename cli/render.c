@@ -20,6 +20,7 @@ struct render {
 	size_t count;
 	size_t width;	/* of the terminal; 0: any */
 	size_t *widths; /* of the columns */
+	char **titles;	/* fit for a terminal: those of rtl query are a stranger's */
 	bool *is_left;
 	char **held; /* count cells a row */
 	size_t rows;
@@ -137,6 +138,21 @@ char *render_cell(enum render_kind kind, const struct render_value *value)
 	return format_cell(kind, value, 0);
 }
 
+static int copy_titles(struct render *r)
+{
+	r->titles = calloc(r->count + 1, sizeof(*r->titles));
+	for (size_t i = 0; r->titles && i < r->count; i++) {
+		const char *title = r->columns[i].title;
+
+		if (!title)
+			continue;
+		r->titles[i] = render_escape(title, strlen(title));
+		if (!r->titles[i])
+			return -ENOMEM;
+	}
+	return r->titles ? 0 : -ENOMEM;
+}
+
 int render_new(FILE *to, enum render_format format, const struct render_column *columns,
 	size_t count, struct render **ret)
 {
@@ -150,11 +166,13 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 	if (!r->widths || !r->is_left)
 		return -ENOMEM;
 	if (format == RENDER_TABLE) {
+		if (copy_titles(r) < 0)
+			return -ENOMEM;
 		r->held = calloc(RENDER_ROWS_HELD * (count + 1), sizeof(*r->held));
 		if (!r->held)
 			return -ENOMEM;
 		for (size_t i = 0; i < count; i++) {
-			r->widths[i] = columns[i].title ? render_width(columns[i].title) : 0;
+			r->widths[i] = r->titles[i] ? render_width(r->titles[i]) : 0;
 			r->is_left[i] = columns[i].kind <= RENDER_NOTE;
 		}
 	}
@@ -171,6 +189,9 @@ void render_free_p(struct render **render)
 	for (size_t i = 0; r->held && i < r->rows * r->count; i++)
 		free(r->held[i]);
 	free(r->held);
+	for (size_t i = 0; r->titles && i < r->count; i++)
+		free(r->titles[i]);
+	free(r->titles);
 	free(r->widths);
 	free(r->is_left);
 	free(r);
@@ -203,7 +224,7 @@ static void put_line(struct render *r, char *const *cells)
 
 	for (size_t i = 0; i < r->count; i++) {
 		CLEANUP(free_p) char *cut = NULL;
-		const char *text = cells ? cells[i] : r->columns[i].title;
+		const char *text = cells ? cells[i] : r->titles[i];
 		size_t width, room;
 
 		if (!r->columns[i].title)
@@ -317,32 +338,67 @@ json_t *render_json_row(
 	return object;
 }
 
+/* jansson escapes all that is not ASCII, and of ASCII all that steers a terminal but DEL. */
+static int put_json_part(const char *part, size_t bytes, void *to)
+{
+	const char *at;
+
+	/* A write error stays in the stream, where main.c looks. */
+	for (; (at = memchr(part, 0x7f, bytes)); part = at + 1) {
+		fwrite(part, 1, (size_t)(at - part), to);
+		fputs("\\u007f", to);
+		bytes -= (size_t)(at - part) + 1;
+	}
+	fwrite(part, 1, bytes, to);
+	return 0;
+}
+
+int render_json_value(FILE *to, const json_t *value, size_t flags)
+{
+	return json_dump_callback(
+		       value, put_json_part, to, JSON_ENSURE_ASCII | JSON_ENCODE_ANY | flags)
+		       ? -ENOMEM
+		       : 0;
+}
+
 static int put_json_row(struct render *r, const struct render_value *row)
 {
 	json_t *object = render_json_row(r->columns, r->count, row);
+	int err;
 
 	if (!object)
 		return -ENOMEM;
 	fputs(r->rows++ ? ",\n" : "[\n", r->to);
-	/* A write error stays in the stream, where main.c looks. */
-	(void)json_dumpf(object, r->to, JSON_ENSURE_ASCII | JSON_COMPACT);
+	err = render_json_value(r->to, object, JSON_COMPACT);
 	json_decref(object);
-	return 0;
+	return err;
+}
+
+/* Of what a spreadsheet computes, also in their full width. */
+static bool is_formula(const char *text, size_t length)
+{
+	static const char *const signs[] = {"=", "+", "-", "@", "\t", "\r", "\n", "\xef\xbc\x9d",
+		"\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		if (length >= strlen(signs[i]) && !memcmp(text, signs[i], strlen(signs[i])))
+			return true;
+	return false;
 }
 
 /* RFC 4180; a text that a spreadsheet would compute gets an apostrophe. */
 static int put_csv_text(struct render *r, const char *text, size_t length)
 {
 	CLEANUP(free_p) char *safe = render_escape(text, length);
-	bool is_formula = length && strchr("=+-@\t\r", text[0]) != NULL && text[0];
+	bool is_computed = is_formula(text, length);
 
 	if (!safe)
 		return -ENOMEM;
-	if (!is_formula && !strpbrk(safe, ",\"' ;")) {
+	if (!is_computed && !strpbrk(safe, ",\"' ;")) {
 		fputs(safe, r->to);
 		return 0;
 	}
-	fputs(is_formula ? "\"'" : "\"", r->to);
+	fputs(is_computed ? "\"'" : "\"", r->to);
 	for (const char *at = safe; *at; at++) {
 		if (*at == '"')
 			fputc('"', r->to);
@@ -392,6 +448,10 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 			fputc(',', r->to);
 		err = put_csv_value(r, row + i);
 	}
+	/* An empty line would be no row. */
+	if (r->count == 1 &&
+		(row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
+		fputs("\"\"", r->to);
 	fputc('\n', r->to);
 	return err;
 }
@@ -415,6 +475,12 @@ int render_row(struct render *render, const struct render_value *row)
 	default:
 		return put_table_row(render, row);
 	}
+}
+
+void render_json(FILE *to, const json_t *document, bool is_compact)
+{
+	(void)render_json_value(to, document, is_compact ? JSON_COMPACT : JSON_INDENT(2));
+	fputc('\n', to);
 }
 
 void render_finish(struct render *render)

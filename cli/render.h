@@ -86,6 +86,8 @@ json_t *render_json_row(
 	const struct render_column *columns, size_t count, const struct render_value *row);
 /* A text as JSON, bytes that are no UTF-8 replaced; NULL gives null. */
 json_t *render_json_text(const char *text, size_t length);
+/* As JSON of ASCII without a byte that steers a terminal; @flags as jansson's. -ENOMEM. */
+int render_json_value(FILE *to, const json_t *value, size_t flags);
 /* The document on one line (is_compact) or indented, with a newline. ASCII only. */
 void render_json(FILE *to, const json_t *document, bool is_compact);
 

@@ -145,14 +145,6 @@ json_t *render_json_text(const char *text, size_t length)
 	return json_stringn(valid, fill);
 }
 
-void render_json(FILE *to, const json_t *document, bool is_compact)
-{
-	/* A write error stays in the stream, where main.c looks. */
-	(void)json_dumpf(
-		document, to, JSON_ENSURE_ASCII | (is_compact ? JSON_COMPACT : JSON_INDENT(2)));
-	fputc('\n', to);
-}
-
 size_t render_terminal_width(int fd, size_t otherwise)
 {
 	struct winsize size;

@@ -6,7 +6,7 @@
 
 #include "proto/cleanup.h"
 
-#define WRITE_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))
+#define WRITE_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
 static void decref_p(json_t **json)
 {
@@ -240,7 +240,7 @@ static int put_row(const struct timeline_lane *lane, size_t which, const struct 
 		return -ENOMEM;
 	fputs(*is_first ? "\n    " : ",\n    ", to);
 	*is_first = false;
-	return json_dumpf(row, to, WRITE_FLAGS) ? -EIO : 0;
+	return render_json_value(to, row, WRITE_FLAGS);
 }
 
 /* The rows are the last member of the document. */
@@ -259,8 +259,9 @@ int timeline_show_json(
 	json_object_foreach(head, key, value)
 	{
 		fprintf(to, "  \"%s\": ", key);
-		if (json_dumpf(value, to, WRITE_FLAGS | JSON_ENCODE_ANY))
-			return -EIO;
+		r = render_json_value(to, value, WRITE_FLAGS);
+		if (r)
+			return r;
 		fputs(",\n", to);
 	}
 	fputs("  \"rows\": [", to);

@@ -315,7 +315,6 @@ static int put_rows(const struct tree_view *view, FILE *to) {
 /* Its rows stream: they may be a million. */
 static int put_json(const struct tree_view *view, FILE *to) {
   const struct tree *tree = view->by_rank;
-  CLEANUP(free_p) char *head = NULL;
   json_t *document = json_pack(
       "{s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "by",
       view->options->is_merged ? "merged" : "rank", "gpu_ns",
@@ -325,13 +324,14 @@ static int put_json(const struct tree_view *view, FILE *to) {
       (json_int_t)tree->lost_ranges, "folded", (json_int_t)tree->folded);
   int r = document ? verdict_put_json(view->verdict, document) : -ENOMEM;
 
-  if (!r)
-    head = json_dumps(document, JSON_ENSURE_ASCII | JSON_COMPACT);
+  if (!r) {
+    fputc('{', to);
+    r = render_json_value(to, document, JSON_COMPACT | JSON_EMBED);
+  }
   json_decref(document);
-  if (!head)
-    return -ENOMEM;
-  head[strlen(head) - 1] = ','; /* instead of its closing brace */
-  fprintf(to, "%s\n\"nodes\":", head);
+  if (r)
+    return r;
+  fputs(",\n\"nodes\":", to);
   r = put_rows(view, to);
   fputs("}\n", to);
   return r;

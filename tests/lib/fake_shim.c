@@ -335,6 +335,8 @@ static uint8_t *pack_hello(struct fake_shim *shim, size_t *ret_bytes)
 	msg_set_bytes(&gpu.has_gfx, &gpu.gfx, "gfx90a");
 	hello.n_gpus = 1;
 	hello.gpus = gpus;
+	if (shim->edit_hello)
+		shim->edit_hello(&hello, shim->edit_data);
 	frame.body_case = RTL__FRAME__BODY_HELLO;
 	frame.hello = &hello;
 	return msg_pack_new(&frame, ret_bytes);

@@ -30,6 +30,8 @@ struct fake_shim {
 	uint32_t version_min, version_max;
 	int64_t rank; /* -1: unknown */
 	const char *job;
+	void (*edit_hello)(Rtl__Hello *hello, void *data); /* before it is packed; NULL: as it is */
+	void *edit_data;
 	uid_t uid;   /* whom the child becomes, when we are root; (uid_t)-1: nobody else */
 	pid_t child; /* whose process it is; 0: ours */
 	int control; /* a byte to the child: connect again */

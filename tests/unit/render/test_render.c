@@ -152,6 +152,23 @@ static void a_table_aligns_numbers_and_says_unknown(void **state)
 	free(text);
 }
 
+/* One row of columns of its own. */
+static char *show_columns(const struct render_column *of, size_t count, enum render_format format,
+	const struct render_value *row)
+{
+	struct render *render = NULL;
+	size_t bytes;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &bytes);
+
+	assert_int_equal(render_new(to, format, of, count, &render), 0);
+	assert_int_equal(render_row(render, row), 0);
+	render_finish(render);
+	render_free_p(&render);
+	fclose(to);
+	return text;
+}
+
 static void csv_is_exact_and_starts_no_formula(void **state)
 {
 	struct render_value rows[3][COUNT];
@@ -167,6 +184,30 @@ static void csv_is_exact_and_starts_no_formula(void **state)
 	free(text);
 	text = show(RENDER_CSV, 0, rows, 0);
 	assert_string_equal(text, "count,ns,pct,hidden,flag,name\n");
+	free(text);
+	/* Also in their full width, and an empty row is one. */
+	rows[0][0] = render_text("\uff1d1+1");
+	text = show_columns(columns, 1, RENDER_CSV, rows[0]);
+	assert_string_equal(text, "count\n\"'\uff1d1+1\"\n");
+	free(text);
+	rows[0][0] = render_text("");
+	text = show_columns(columns, 1, RENDER_CSV, rows[0]);
+	assert_string_equal(text, "count\n\"\"\n");
+	free(text);
+}
+
+static void titles_of_strangers_are_safe(void **state)
+{
+	static const struct render_column column = {"a\x1b[31m", "a\x1b[31m", RENDER_ANY};
+	struct render_value row = render_text("x");
+	char *text;
+
+	(void)state;
+	text = show_columns(&column, 1, RENDER_TABLE, &row);
+	assert_string_equal(text, "a\\x1b[31m\nx\n");
+	free(text);
+	text = show_columns(&column, 1, RENDER_CSV, &row);
+	assert_string_equal(text, "a\\x1b[31m\nx\n");
 	free(text);
 }
 
@@ -195,7 +236,7 @@ static void json_is_valid_whatever_the_text(void **state)
 	assert_true(json_integer_value(json_object_get(json_array_get(document, 0), "count")) ==
 		    INT64_MAX);
 	for (const char *at = text; *at; at++)
-		assert_true((unsigned char)*at < 0x80);
+		assert_true((unsigned char)*at < 0x7f);
 	json_decref(document);
 	free(text);
 	text = show(RENDER_JSON, 0, rows, 0);
@@ -250,6 +291,7 @@ int main(void)
 		cmocka_unit_test(a_cut_text_has_the_width_asked_for),
 		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),
 		cmocka_unit_test(csv_is_exact_and_starts_no_formula),
+		cmocka_unit_test(titles_of_strangers_are_safe),
 		cmocka_unit_test(json_is_valid_whatever_the_text),
 		cmocka_unit_test(a_long_table_streams),
 		cmocka_unit_test(the_nearest_name_is_suggested),

@@ -99,14 +99,22 @@ static int look_at_log(sqlite3 *db, bool *ret_is_cut)
 	return r < 0 ? r : 0;
 }
 
+void database_harden(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)NULL);
+	/* Debian's is built with it on. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, (int *)NULL);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_BYTES_MAX);
+}
+
 static int configure(sqlite3 *db, bool *ret_is_cut)
 {
 	char sql[256], mode[16] = "";
 	int r;
 
-	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)NULL);
+	database_harden(db);
 	snprintf(sql, sizeof(sql),
 		"PRAGMA page_size=%d; PRAGMA cache_size=-%d; PRAGMA synchronous=NORMAL;"
 		"PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=%u; "

@@ -20,6 +20,10 @@ int database_errno(int result);
 /* Likewise, of SQL of our own that has to do with the schema: an error in it is the file's. */
 int database_schema_errno(int result);
 
+/* For every connection, before anything is read: the schema reaches no further than its tables, and
+ * no value is longer than STORE_VALUE_BYTES_MAX. */
+void database_harden(sqlite3 *db);
+
 /*
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.

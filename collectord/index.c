@@ -83,6 +83,7 @@ static int prepare(struct index *index, const char *path)
 
 	if (r < 0)
 		return r;
+	database_harden(index->db);
 	sqlite3_busy_timeout(index->db, 1000);
 	r = check_origin(index->db);
 	if (r == 0)

@@ -43,6 +43,18 @@ void log_init(bool is_verbose)
 	is_journal = getenv("JOURNAL_STREAM") != NULL;
 }
 
+/* What a peer says may be in it: a line stays one, and steers nobody's terminal. */
+static void make_plain(char *line)
+{
+	for (uint8_t *at = (uint8_t *)line; *at; at++) {
+		if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+			*at++ = '?';
+		else if (*at >= 0x20 && *at != 0x7f)
+			continue;
+		*at = '?';
+	}
+}
+
 /* One write per line, so that lines of two programs on one terminal stay whole. */
 __attribute__((format(printf, 2, 0))) static void print_line(
 	int level, const char *format, va_list arguments)
@@ -59,6 +71,7 @@ __attribute__((format(printf, 2, 0))) static void print_line(
 	n = vsnprintf(line + at, sizeof(line) - (size_t)at - 1, format, arguments);
 	if (n < 0)
 		return;
+	make_plain(line);
 	at = (int)strlen(line);
 	line[at] = '\n';
 	fwrite(line, 1, (size_t)at + 1, stderr);

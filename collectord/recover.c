@@ -163,6 +163,7 @@ static int peek(struct store *store, const char *path)
 		r = database_errno(sqlite3_open_v2(path, &db,
 			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
 	if (r == 0) {
+		database_harden(db);
 		sqlite3_busy_timeout(db, 1000);
 		r = check_ours(db);
 	}

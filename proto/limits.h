@@ -140,6 +140,12 @@
 /* The service leaves so much free, or a twentieth of a small file system. */
 #define STORE_KEEP_FREE_BYTES (1ull << 30)
 
+/* One value of a database: the longest ever stored is a demangled name of 64 KiB. A longer one is a
+ * lie of the file, which the collector refuses to build in memory. */
+#define STORE_VALUE_BYTES_MAX (1 << 20)
+/* Of rtl, which reads files of anybody, and makes one text of many rows where it is asked to. */
+#define QUERY_VALUE_BYTES_MAX (16 << 20)
+
 /* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. Past that only a reader that keeps its
  * snapshot makes it grow: that is said, and goes on while there is room, for no record is lost to a
  * reader; then the disk is full, with all that follows. */

@@ -9,11 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/database.h"
 #include "proto/checksum.h"
 #include "proto/collectives.h"
 #include "proto/copies.h"
 #include "proto/frame.h"
 #include "proto/host_calls.h"
+#include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -366,11 +368,38 @@ static void liars_harm_only_themselves(void **state)
 	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
 }
 
+/* What a file's schema and values may do to the collector. */
+static void databases_are_held_short(void **state)
+{
+	struct harness *h = *state;
+	sqlite3 *db = NULL;
+	char *text = NULL;
+	bool is_cut;
+	int on = -1;
+
+	harness_open(h);
+	harness_close(h);
+	assert_int_equal(database_open(h->path, &is_cut, &db), 0);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, -1, &on);
+	assert_int_equal(on, 1);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, -1, &on);
+	assert_int_equal(on, 0);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, -1, &on);
+	assert_int_equal(on, 0);
+	assert_int_equal(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1), STORE_VALUE_BYTES_MAX);
+	assert_int_equal(
+		sqlite3_exec(db, "SELECT hex(zeroblob(600000))", NULL, NULL, &text), SQLITE_TOOBIG);
+	sqlite3_free(text);
+	database_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			liars_harm_only_themselves, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			databases_are_held_short, harness_setup, harness_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

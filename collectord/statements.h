@@ -29,7 +29,7 @@
 		       "start_realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
 	X(SESSION_OPEN_AGAIN, "UPDATE rtl_session SET end_ns = NULL, exit_status = NULL "          \
 			      "WHERE id = ?1")                                                     \
-	X(SESSION_COMMAND, "UPDATE rtl_session SET command = ?2 WHERE id = ?1")                    \
+	X(SESSION_COMMAND, "UPDATE rtl_session SET command = coalesce(command, ?2) WHERE id = ?1") \
 	X(CATEGORIES_DROP, "DELETE FROM rtl_category WHERE origin = 'user'")                       \
 	X(CATEGORY_PUT, "INSERT INTO rtl_category VALUES (?1, ?2, ?3, ?4, 'user')")                \
 	X(SESSION_END, "UPDATE rtl_session SET end_ns = ?2, exit_status = ?3 WHERE id = ?1")       \

@@ -111,7 +111,8 @@ struct store_session_params {
 int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret);
 
-/* What a runner that came after the session was opened knows. Copied. -ENOMEM. */
+/* What a runner that came after the session was opened knows. Copied; the first one stays,
+ * whichever life of the collector was told. -ENOMEM. */
 int store_session_command(struct store_session *session, const char *command);
 /* The user's rules of categories, as RunnerHello has them, in place of those before. -ENOMEM. */
 int store_session_categories(struct store_session *session, const char *text);
@@ -221,9 +222,9 @@ enum store_answer_kind {
 	STORE_ROOM,	      /* process: read on */
 	STORE_FLUSHED,	      /* owner of store_flush(); error: not everything is committed */
 	STORE_DEGRADED, /* session: it cannot be stored now; error, text. Again when that changes */
-	STORE_RECOVERED,    /* session: after DEGRADED */
-	STORE_HELD,	      /* session: a reader makes its log grow; text. Again when it has doubled */
-	STORE_LET_GO,	      /* session: after HELD */
+	STORE_RECOVERED, /* session: after DEGRADED */
+	STORE_HELD,	 /* session: a reader makes its log grow; text. Again when it has doubled */
+	STORE_LET_GO,	 /* session: after HELD */
 	STORE_LEFT_SESSION, /* no owner: name, database, job, text = command, left.uid,
 			       left.is_this_boot */
 	STORE_LEFT_PROCESS, /* session, before its OPENED: process_id, left */

@@ -221,6 +221,7 @@ static int watch_process(struct command *command)
 	return 0;
 }
 
+/* Unless an earlier life of the collector was told one. */
 static int put_command(struct store_database *database, const struct command *command)
 {
 	sqlite3_stmt *put = database->writer->statements.at[ST_SESSION_COMMAND];
@@ -232,7 +233,7 @@ static int put_command(struct store_database *database, const struct command *co
 	database_bind_text(put, 2, command->text);
 	r = database_run(put);
 	if (r == 0)
-		r = writer_put_meta(database->writer, "command", command->text);
+		r = writer_put_meta_first(database->writer, "command", command->text);
 	return r < 0 ? r : STEP_TAKEN;
 }
 

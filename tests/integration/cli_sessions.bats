@@ -156,7 +156,7 @@ exit 6'
 collector_of() { # collector_of FILE: the pid of the private collector that writes it
 	local folder
 	for folder in /proc/[0-9]*; do
-		tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | grep -q -- "--db $work/$1 " &&
+		{ tr '\0' ' ' <"$folder/cmdline"; } 2>/dev/null | grep -q -- "--db $work/$1 " &&
 			echo "${folder#/proc/}"
 	done
 	return 0
@@ -192,12 +192,13 @@ is_another() { # is_another FILE: a collector writes it, and not the last one
 	"$rtl" run -o k.db --device soft bash -c \
 		'while [ ! -e stop ]; do "$0" --ranks 3 --gpus 2 --dispatches 5000 --rate 10000; done' \
 		"$demo" >out 2>err 3>&- &
-	local runner=$! collector=""
+	local runner=$! collector="" commands=""
 	pids+=($runner)
 	for _ in 1 2 3; do
 		wait_until 60 is_another k.db
 		collector=$(collector_of k.db)
 		wait_until 60 rows_grow k.db
+		commands="${commands:+$commands }$("$rtl" ls --json | jq -r '.sessions[0].command' | cut -d ' ' -f 1)"
 		kill -KILL "$collector"
 	done
 	touch stop
@@ -207,6 +208,9 @@ is_another() { # is_another FILE: a collector writes it, and not the last one
 	[ "$(sql k.db 'SELECT count(*) FROM rocpd_op')" -eq "$told" ]
 	accounted k.db
 	[ "$(tail -n 1 err)" = "SIMULATED complete: $told dispatched, $told stored" ]
+	# The session is still called by what was run, not by a rank that a recorder was kept of.
+	[ "$commands" = "bash bash bash" ]
+	[ "$(sql k.db "SELECT substr(command, 1, 7) || (SELECT substr(value, 1, 7) FROM rtl_meta WHERE key = 'command') FROM rtl_session")" = "bash -cbash -c" ]
 }
 rows_grow() { # rows_grow FILE: since the last look
 	local before=${rows:-0}

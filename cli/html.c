@@ -93,7 +93,7 @@ void html_put_head(FILE *to, const struct render_column *columns, size_t count)
 
 static void put_cell_begin(FILE *to, enum render_kind kind, const struct render_value *value)
 {
-	if (!is_number(kind) || value->type == RENDER_STRING)
+	if (!is_number(kind))
 		fputs("<td>", to);
 	else if (value->type == RENDER_INTEGER)
 		fprintf(to, "<td class=n data-v=%" PRId64 ">", value->integer);

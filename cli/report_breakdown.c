@@ -5,6 +5,7 @@
 
 #include "cli/html.h"
 #include "cli/report.h"
+#include "proto/cleanup.h"
 
 struct part {
 	const char *class, *name;
@@ -42,6 +43,8 @@ static void put_legend(FILE *to)
 /* Bars of one length are of one time: the longest of all lanes is the whole width. */
 static void put_bar(const struct timeline_lane *lane, uint64_t longest, FILE *to)
 {
+	const struct render_value wall = render_integer((int64_t)lane->total.wall_ns);
+	CLEANUP(free_p) char *time = render_cell(RENDER_NS_IN_MS, &wall);
 	uint64_t values[PARTS];
 	double x = 0;
 	char name[64];
@@ -66,8 +69,7 @@ static void put_bar(const struct timeline_lane *lane, uint64_t longest, FILE *to
 				x, width);
 		x += width;
 	}
-	fprintf(to, "</svg><span class=n>%.3f ms</span></div>\n",
-		(double)lane->total.wall_ns / 1e6);
+	fprintf(to, "</svg><span class=n>%s ms</span></div>\n", time ? time : "");
 }
 
 static void put_bars(const struct timeline *t, FILE *to)

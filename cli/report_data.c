@@ -66,10 +66,10 @@ static uint64_t zigzag(int64_t value)
 /* Start less the one before, length, name; lane by lane. */
 static void put_events(const struct report_file *f, const struct report_window *window, FILE *to)
 {
-	size_t at = 0;
+	size_t at = 0, lanes = window->is_place ? 0 : f->timeline->lane_count;
 
 	fputs("\"lanes\":[", to);
-	for (size_t lane = 0; lane < f->timeline->lane_count; lane++) {
+	for (size_t lane = 0; lane < lanes; lane++) {
 		struct html_base64 base64 = {.to = to};
 		int64_t before = origin(f);
 

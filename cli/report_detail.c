@@ -172,7 +172,7 @@ static void shrink(struct report_window *window)
 
 static bool is_within(const struct report_window *window, int64_t start_ns, int64_t end_ns)
 {
-	return start_ns < window->to_ns &&
+	return !window->is_place && start_ns < window->to_ns &&
 	       (end_ns > window->from_ns || start_ns >= window->from_ns);
 }
 
@@ -297,13 +297,13 @@ int report_detail_read(struct query *query, const struct categories *categories,
 		.query = query, .categories = categories, .timeline = timeline, .detail = ret};
 	int err;
 
-	if (has <= events) {
+	if (has <= events)
 		ret->windows[ret->window_count++] = (struct report_window){
 			.from_ns = INT64_MIN, .to_ns = INT64_MAX, .is_all = true, .label = "all"};
-	} else {
-		report_windows_choose(timeline, collectives, stragglers, ret);
-	}
-	r.events_max = events / (ret->window_count ? ret->window_count : 1);
+	report_windows_choose(timeline, collectives, stragglers, ret);
+	for (size_t i = 1; i < ret->window_count && has <= events; i++)
+		ret->windows[i].is_place = true;
+	r.events_max = events / (has <= events || !ret->window_count ? 1 : ret->window_count);
 	err = load_shapes(&r);
 	if (!err && ret->window_count)
 		err = read_kernels(&r);

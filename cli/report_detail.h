@@ -3,7 +3,8 @@
 /*
  * Every kernel and copy of all lanes in a few stretches of time, for a page that cannot hold all of
  * ten million. A stretch that holds more than its share ends earlier, at the same instant on all
- * lanes: what a window shows is whole. One pass over the dispatches. One thread.
+ * lanes: what a window shows is whole. Where all fits, one window has all, and the stretches are
+ * only places to look at. One pass over the dispatches. One thread.
  */
 #include "cli/collectives_report.h"
 #include "cli/categories.h"
@@ -11,7 +12,7 @@
 
 /* Some 9 bytes each in the page. */
 #define REPORT_EVENTS_MAX  65536
-#define REPORT_WINDOWS_MAX 3
+#define REPORT_WINDOWS_MAX 4
 
 struct report_event {
 	int64_t start_ns, length_ns;
@@ -22,6 +23,7 @@ struct report_event {
 struct report_window {
 	int64_t from_ns, to_ns;
 	bool is_all, is_cut; /* everything; ends early */
+	bool is_place;	     /* has no events of its own: another window has them */
 	char label[128];
 	struct report_event *events; /* by lane, start */
 	size_t count, capacity;

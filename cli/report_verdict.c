@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What comes first: is it all there, why is it slow, and how large is what was looked at. */
-#include <inttypes.h>
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -104,11 +104,14 @@ static int put_sentence(FILE *to, const char *text, bool is_live)
 
 static int put_sample(FILE *to, const struct reason_figures *figures)
 {
-	fputs("<li>", to);
-	return html_print(to,
-		"the sentence looked at %" PRIu64 " kernels in the middle of %" PRIu64
-		"; what is below, at all",
-		figures->sample, figures->rows);
+	CLEANUP(free_p) char *sample = render_count((int64_t)figures->sample);
+	CLEANUP(free_p) char *rows = render_count((int64_t)figures->rows);
+
+	if (!sample || !rows)
+		return -ENOMEM;
+	fprintf(to, "<li>the sentence is of %s kernels in the middle; all else here is of all %s",
+		sample, rows);
+	return 0;
 }
 
 /* The reason, then what the verbs read out of the figures. */
@@ -178,12 +181,28 @@ static void put_step_length(const struct timeline *t, FILE *to)
 	put_card(to, "Mean step", value, "ms");
 }
 
+/* Of one process several rows, a GPU each; without any rank, processes are what there is. */
+static void put_ranks(const struct summary *s, FILE *to)
+{
+	uint64_t ranks = 0, processes = 0;
+
+	for (size_t i = 0; i < s->rank_count; i++)
+		if (!i || s->ranks[i].process_id != s->ranks[i - 1].process_id) {
+			ranks += s->ranks[i].has_rank;
+			processes++;
+		}
+	if (ranks)
+		put_count(to, "Ranks", ranks, "");
+	else
+		put_count(to, "Processes", processes, "");
+}
+
 static void put_cards(const struct report_file *f, FILE *to)
 {
 	const struct breakdown_row *total = &f->timeline->total;
 
 	fputs("<dl class=cards>\n", to);
-	put_count(to, "Ranks", f->summary->rank_count, "");
+	put_ranks(f->summary, to);
 	put_count(to, "GPUs", f->summary->measure->gpu_count, "");
 	put_count(to, "Kernels", f->summary->verdict->counts.stored, "");
 	if (f->timeline->steps->source != STEPS_WHOLE)

@@ -24,12 +24,18 @@ static void name_lane(const struct timeline_lane *lane, char ret[48])
 		snprintf(ret, 48, "process %" PRId64, lane->process_id);
 }
 
+/* The first of several warms up, and waits for others to start. */
+static size_t first_step(const struct timeline_lane *lane)
+{
+	return lane->process->count >= 3 ? 1 : 0;
+}
+
 static const struct timeline_lane *find_longest(const struct timeline *t, size_t *ret)
 {
 	const struct timeline_lane *longest = NULL;
 
 	for (size_t i = 0; i < t->lane_count; i++)
-		for (size_t n = 0; n < t->lanes[i].process->count; n++)
+		for (size_t n = first_step(t->lanes + i); n < t->lanes[i].process->count; n++)
 			if (!longest || t->lanes[i].rows[n].wall_ns > longest->rows[*ret].wall_ns) {
 				longest = t->lanes + i;
 				*ret = n;
@@ -80,11 +86,15 @@ static void add_latest(struct report_detail *detail, const struct collectives *c
 	const struct collectives_report *stragglers)
 {
 	const struct collectives_operation *o = c->operations + stragglers->latest[0];
-	/* As long before the first to arrive as the wait was: what made the last one late. */
-	struct report_window *window = add(
-		detail, (int64_t)((uint64_t)o->start_first - (uint64_t)o->late_ns), o->stop_last);
+	struct report_window *window;
+	int64_t before_ns, from_ns;
 	char who[48];
 
+	/* With what made the last one late, as far as it is that long ago. */
+	if (__builtin_mul_overflow(o->late_ns, 3, &before_ns) ||
+		__builtin_sub_overflow(o->start_first, before_ns, &from_ns))
+		from_ns = o->start_first;
+	window = add(detail, from_ns, o->stop_last);
 	collectives_name_lane(c, c->launches[o->last].lane, who, sizeof(who));
 	snprintf(window->label, sizeof(window->label), "latest arrival: %s, %.3f ms late", who,
 		(double)o->late_ns / 1e6);
@@ -96,7 +106,8 @@ void report_windows_choose(const struct timeline *timeline, const struct collect
 	size_t which = 0, usual;
 	const struct timeline_lane *longest = find_longest(timeline, &which);
 
-	if (longest) {
+	/* One step is all there is: where the whole is too much, its beginning. */
+	if (longest && (timeline->steps->source != STEPS_WHOLE || !detail->window_count)) {
 		add_step(detail, timeline, longest, which, "longest");
 		usual = find_usual(longest);
 		if (usual != which && usual < longest->process->count)

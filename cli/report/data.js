@@ -68,7 +68,7 @@ rtl.classNames = {
 rtl.colours = () => {
 	const style = getComputedStyle(document.documentElement);
 	const colours = {};
-	for (const name of [...rtl.classes, "ground", "panel", "line", "text", "soft", "link"])
+	for (const name of [...rtl.classes, "ground", "panel", "line", "text", "soft", "link", "on-fill"])
 		colours[name] = style.getPropertyValue(`--${name}`).trim();
 	return colours;
 };

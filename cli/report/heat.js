@@ -17,18 +17,33 @@ rtl.Heat = class {
 		this.top = this.mean.reduce((top, value) => Math.max(top, value), 0);
 		this.chosen = null;
 		this.parent = parent;
-		this.canvas = rtl.element(parent, "canvas", { tabIndex: 0 });
+		this.box = rtl.element(parent, "div", { className: "heat-box" });
+		this.canvas = rtl.element(this.box, "canvas", { tabIndex: 0 });
 		this.canvas.setAttribute("role", "application");
 		this.canvas.setAttribute("aria-label",
 			"heat map, a row a rank, a column a collective: arrows choose a cell, Enter shows it in the time line");
 		this.status = rtl.element(parent, "p", { className: "status" });
 		this.status.setAttribute("aria-live", "polite");
+		this.arrange();
 		this.status.textContent = heat.per > 1
 			? `A column is ${heat.per} of ${heat.collectives.toLocaleString("en-US")} collectives: the mean of them. Click: shows it in the time line.`
 			: "A column is a collective. Click: shows it in the time line.";
+		if (this.isArranged)
+			this.status.textContent += " The latest ranks come first.";
 		this.listen();
 		rtl.redraw.push(() => this.draw());
 		this.draw();
+	}
+
+	// Of more rows than one looks at, the latest come first; this.order has the row of each place.
+	arrange() {
+		const { rows, columns } = this.heat;
+		this.isArranged = rows.length > 64;
+		this.order = rows.map((_, row) => row);
+		const late = rows.map((_, row) =>
+			this.mean.subarray(row * columns, (row + 1) * columns).reduce((sum, value) => sum + Math.max(value, 0), 0));
+		if (this.isArranged)
+			this.order.sort((a, b) => late[b] - late[a] || a - b);
 	}
 
 	colour(value) {
@@ -40,12 +55,12 @@ rtl.Heat = class {
 	}
 
 	draw() {
-		const width = this.parent.clientWidth, { rows, columns } = this.heat;
+		const width = this.box.clientWidth, { rows, columns } = this.heat;
 		if (width < 50)
 			return;
 		const colours = rtl.colours();
 		this.gutter = width < 600 ? 84 : 124;
-		this.row = Math.min(26, Math.max(2, Math.floor(480 / Math.max(1, rows.length))));
+		this.row = Math.min(26, Math.max(13, Math.floor(480 / Math.max(1, rows.length))));
 		this.column = (width - this.gutter) / columns;
 		const height = rows.length * this.row + 34;
 		const c = rtl.resize(this.canvas, width, height);
@@ -53,12 +68,9 @@ rtl.Heat = class {
 		c.fillRect(0, 0, width, height);
 		c.font = "12px system-ui, sans-serif";
 		c.textBaseline = "middle";
-		const every = Math.ceil(13 / this.row);
-		rows.forEach((name, row) => {
-			if (row % every === 0) {
-				c.fillStyle = colours.text;
-				c.fillText(name, 8, row * this.row + this.row / 2, this.gutter - 12);
-			}
+		this.order.forEach((which, row) => {
+			c.fillStyle = colours.text;
+			c.fillText(rows[which], 8, row * this.row + this.row / 2, this.gutter - 12);
 			for (let column = 0; column < columns; column++)
 				this.drawCell(c, row, column);
 		});
@@ -72,7 +84,7 @@ rtl.Heat = class {
 	}
 
 	drawCell(c, row, column) {
-		const value = this.mean[row * this.heat.columns + column];
+		const value = this.mean[this.order[row] * this.heat.columns + column];
 		if (value < 0)
 			return;
 		const left = this.gutter + column * this.column;
@@ -101,12 +113,12 @@ rtl.Heat = class {
 			row: Math.min(Math.max(row, 0), rows.length - 1),
 			column: Math.min(Math.max(column, 0), columns - 1),
 		};
-		const cell = this.chosen.row * columns + this.chosen.column;
+		const cell = this.order[this.chosen.row] * columns + this.chosen.column;
 		const first = this.chosen.column * per;
 		const which = per > 1 ? `collectives ${first} to ${Math.min(first + per, this.heat.collectives) - 1}` : `collective ${first}`;
 		const late = this.mean[cell] < 0 ? "not there"
 			: `${rtl.time(this.mean[cell] * 1e6)} behind the first${per > 1 ? ` in the mean, ${rtl.time(this.most[cell] * 1e6)} at most` : ""}`;
-		this.status.textContent = `${rows[this.chosen.row]}, ${which}, at ${rtl.time(this.at[this.chosen.column] * 1e6)}: ${late}`;
+		this.status.textContent = `${rows[this.order[this.chosen.row]]}, ${which}, at ${rtl.time(this.at[this.chosen.column] * 1e6)}: ${late}`;
 		this.draw();
 	}
 

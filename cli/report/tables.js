@@ -13,12 +13,10 @@ rtl.tables.compare = (a, b, sign) => {
 	return sign * String(a).localeCompare(String(b));
 };
 
-rtl.tables.value = (cell, isNumber) => {
-	if (!cell)
-		return null;
-	if (cell.dataset.v !== undefined)
+rtl.tables.value = (cell) => {
+	if (cell && cell.dataset.v !== undefined)
 		return Number(cell.dataset.v);
-	return isNumber ? null : cell.textContent;
+	return cell && cell.textContent !== "-" ? cell.textContent : null;
 };
 
 rtl.tables.sort = (table, column) => {
@@ -28,7 +26,7 @@ rtl.tables.sort = (table, column) => {
 	const before = title.getAttribute("aria-sort");
 	// Who sorts numbers looks for the greatest.
 	const down = before ? before === "ascending" : isNumber;
-	const rows = [...table.tBodies[0].rows].map((row, at) => [rtl.tables.value(row.cells[column], isNumber), at, row]);
+	const rows = [...table.tBodies[0].rows].map((row, at) => [rtl.tables.value(row.cells[column]), at, row]);
 	rows.sort((a, b) => rtl.tables.compare(a[0], b[0], down ? -1 : 1) || a[1] - b[1]);
 	for (const other of titles)
 		other.removeAttribute("aria-sort");

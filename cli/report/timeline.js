@@ -10,7 +10,10 @@ rtl.Timeline = class {
 		this.names = data.names;
 		this.view = { from: 0, to: Math.max(1, data.ns) };
 		this.sum(data.bins);
-		this.windows = data.windows.map((w) => ({ ...w, lanes: w.lanes.map(rtl.events) }));
+		// Those without kernels of their own are places to look at.
+		this.places = data.windows.filter((w) => !w.all);
+		this.windows = data.windows.filter((w) => w.lanes.length)
+			.map((w) => ({ ...w, lanes: w.lanes.map(rtl.events) }));
 		this.tools = rtl.element(parent, "div", { className: "tools" });
 		this.box = rtl.element(parent, "div", { className: "lanes" });
 		this.canvas = rtl.element(this.box, "canvas", { tabIndex: 0 });
@@ -183,7 +186,7 @@ rtl.Timeline = class {
 			c.fillRect(left, top, Math.max(width - (width > 4 ? 1 : 0), 0.4), tall - 1);
 			c.globalAlpha = 1;
 			if (width > 46 && tall > 10)
-				this.drawText(name, Math.max(left, this.gutter) + 4, top + tall / 2,
+				this.drawText(name, kind, Math.max(left, this.gutter) + 4, top + tall / 2,
 					width - 8 - Math.max(0, this.gutter - left));
 		}
 		c.restore();
@@ -206,14 +209,14 @@ rtl.Timeline = class {
 		return low;
 	}
 
-	drawText(text, x, y, room) {
+	drawText(text, kind, x, y, room) {
 		const c = this.context;
 		let shown = text.slice(0, Math.floor(room / 5) + 1);
 		while (shown && c.measureText(shown).width > room)
 			shown = shown.slice(0, -1);
 		if (shown.length < 3)
 			return;
-		c.fillStyle = "#fff";
+		c.fillStyle = kind === "copy" ? "#000" : this.colours["on-fill"];
 		c.fillText(shown, x, y);
 	}
 

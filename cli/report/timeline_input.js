@@ -19,8 +19,8 @@ rtl.timelineInput = (line) => {
 	button("All", "the whole time (Home)", () => line.show(0, line.data.ns));
 	button("\u2212", "zoom out (arrow down)", () => line.zoom(2));
 	button("+", "zoom in (arrow up)", () => line.zoom(0.5));
-	for (const w of line.windows.filter((each) => !each.all))
-		button(w.label, w.cut ? "every kernel, from its begin as far as the page has room" : "every kernel", () =>
+	for (const w of line.places)
+		button(w.label, w.cut ? "from its begin, as far as the page has room for every kernel" : "shows it", () =>
 			line.show(w.from, w.to));
 	const range = rtl.element(tools, "span", { className: "n" });
 	say();

@@ -135,6 +135,11 @@ int run_collector_greet_again(struct run_collector *collector);
 int run_collector_say_hello(struct run_collector *collector);
 int run_collector_hear(struct run_collector *collector);
 
+struct verdict;
+
+/* The last words of the session as a service has them. 0; -ENOENT: it does not know it; -errno. */
+int run_told_verdict(const struct run_collector *collector, struct verdict **ret);
+
 /* ---- keeper: of the collector that we started (run_keeper.c) -------------------------------- */
 
 /* To be watched for input by whoever waits; -1: there is nothing to watch. */

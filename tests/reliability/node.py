@@ -105,11 +105,11 @@ class Node(Database):
         if self.manager:
             self.process = self.manager.start(
                 [*prefix, self.program(program), "--db", self.database, *options], env or {},
-                self.log,
-                DEADLINE_S)
+                self.log, DEADLINE_S)
             return
         self.process = subprocess.Popen(
-            [*prefix, self.program(program), "--socket", self.socket, "--db", self.database, *options],
+            [*prefix, self.program(program), "--socket", self.socket, "--db", self.database,
+             *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={**os.environ, **(env or {})})
         wait_for("the collector to listen", self.answers, 0.002)

@@ -68,7 +68,7 @@ class Container:
 
 
 def pids_of_host(pid_inside, program):
-    """Of @program, which has @pid_inside in its own namespace."""
+    """Of @program, which has @pid_inside in a namespace of its own and its user on the host."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -77,7 +77,8 @@ def pids_of_host(pid_inside, program):
         except OSError:
             continue
         pids = lines.get("NSpid", "").split()
-        if lines["Name"].strip() == program[:15] and len(pids) > 1 and pids[-1] == pid_inside:
+        if lines["Name"].strip() == program[:15] and len(pids) > 1 and pids[-1] == pid_inside and \
+                lines["Uid"].split()[0] == str(USER.uid):
             found.append(int(pid))
     return found
 
@@ -101,11 +102,10 @@ def look(container, supervised):
     container.run("unset RTL_SOCKET; export RTL_JOB_ID='%s'" % job)
     text, _ = container.run("%s --rank 0 >%s/said 2>&1 & echo $!" % (shim, container.folder))
     inside = text.split()[0]
-    (pid,) = pids_of_host(inside, "synthetic-shim") or [None]
-
     def session():
         return next((s for s in service.sessions().get(USER.uid, []) if s["job"] == job), {})
     wait_for("a rank in a container to be recorded", lambda: session().get("stored"))
+    (pid,) = pids_of_host(inside, "synthetic-shim")
     text, status = container.run("%s stat --json -n 1" % service.program("rtl"))
     if status != 0 or '"socket":"/run/rtl/rtl.sock"' not in text.replace(" ", ""):
         fail("rtl stat in a container %s: %s" % (container.name, text))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "proto/cleanup.h"
 #include "proto/limits.h"
@@ -65,7 +66,24 @@ int ask_all(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase 
 struct wanted {
 	const char *name;
 	char *database;
+	char *removal;
 };
+
+static void note_removal(struct wanted *wanted, const Rtl__SessionInfo *info)
+{
+	CLEANUP(free_p) char *why = msg_string(true, &info->removed_why, COMMAND_BYTES_MAX);
+	time_t at = (time_t)(info->removed_realtime_ns / 1000000000);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm))
+		(void)strftime(when, sizeof(when), "%F %T UTC", &tm);
+	/* The newest comes first. */
+	if (!wanted->removal &&
+		asprintf(&wanted->removal, "its collector removed it at %s: %s", when,
+			why ? why : "") < 0)
+		wanted->removal = NULL;
+}
 
 /* By its name, or by the launcher's key of its job. */
 static int look_for_session(void *data, const char *socket, const Rtl__Frame *reply)
@@ -81,13 +99,18 @@ static int look_for_session(void *data, const char *socket, const Rtl__Frame *re
 		CLEANUP(free_p)
 		char *job = msg_string(info->has_job, &info->job, LABEL_BYTES_MAX);
 
-		if ((name && !strcmp(name, wanted->name)) || (job && !strcmp(job, wanted->name)))
+		if ((!name || strcmp(name, wanted->name) != 0) &&
+			(!job || strcmp(job, wanted->name) != 0))
+			continue;
+		if (info->has_removed_why)
+			note_removal(wanted, info);
+		else
 			wanted->database = msg_string(info->has_database, &info->database, 4096);
 	}
 	return wanted->database ? 1 : 0;
 }
 
-char *ask_database(const char *name)
+char *ask_database(const char *name, char **ret_removal)
 {
 	Rtl__SessionsRequest body = RTL__SESSIONS_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -102,5 +125,6 @@ char *ask_database(const char *name)
 	/* No collector, or none that knows: the state directories are next. */
 	(void)ask_all(
 		NULL, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, look_for_session, &wanted, &result);
+	*ret_removal = wanted.removal;
 	return wanted.database;
 }

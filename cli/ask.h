@@ -28,5 +28,8 @@ int ask_all(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase 
 /* Nobody listens there: what a finished private collector leaves behind. */
 bool ask_is_absent(int error);
 
-/* The database of the session @name, malloc'ed; NULL: no collector knows it. */
-char *ask_database(const char *name);
+/*
+ * The database of the session @name, malloc'ed; NULL: no collector knows it. Then *@ret_removal, to
+ * be freed, says when one removed it, and why; NULL: none did.
+ */
+char *ask_database(const char *name, char **ret_removal);

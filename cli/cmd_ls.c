@@ -71,6 +71,8 @@ static const struct render_column columns[] = {
 	{"command", "COMMAND", RENDER_TEXT},
 	{"line", NULL, RENDER_TEXT},
 	{"socket", NULL, RENDER_TEXT},
+	{"removed_realtime_ns", NULL, RENDER_ID},
+	{"removed_why", NULL, RENDER_TEXT},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -223,14 +225,31 @@ static const char *describe_state(const struct sample_session *s)
 {
 	if (s->is_aside)
 		return "set aside";
+	if (s->removed_why)
+		return "removed";
 	if (s->is_closed)
 		return "closed";
 	/* Open, and no collector has it: it was killed; the next one will go on. */
 	return s->socket ? "live" : "interrupted";
 }
 
-static void fill_row(
-	const struct sample_session *s, char started[32], struct render_value ret[COLUMNS])
+/* In a table it stands where its database would; NULL: it is there. */
+static char *describe_removal(const struct sample_session *s, enum render_format format)
+{
+	time_t at = (time_t)(s->removed_realtime_ns / 1000000000);
+	char when[32] = "";
+	char *text = NULL;
+	struct tm tm;
+
+	if (!s->removed_why || format != RENDER_TABLE)
+		return NULL;
+	if (gmtime_r(&at, &tm))
+		(void)strftime(when, sizeof(when), " %F %T", &tm);
+	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
+}
+
+static void fill_row(const struct sample_session *s, const char *removal, char started[32],
+	struct render_value ret[COLUMNS])
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
@@ -244,16 +263,18 @@ static void fill_row(
 	*ret++ = render_optional(s->has_counts, s->processes);
 	*ret++ = render_integer(s->live_processes);
 	*ret++ = render_optional(s->has_counts, (int64_t)s->dispatched);
-	*ret++ = render_optional(s->has_counts, (int64_t)s->stored);
+	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->stored);
 	*ret++ = render_optional(s->has_counts, (int64_t)s->lost);
 	*ret++ = render_optional(s->has_counts, s->is_simulated);
-	*ret++ = render_optional(s->has_counts, (int64_t)s->bytes);
+	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->bytes);
 	*ret++ = render_optional(s->has_uid, s->uid);
 	*ret++ = render_text(s->job);
-	*ret++ = render_text(s->database);
+	*ret++ = render_text(removal ? removal : s->database);
 	*ret++ = render_text(s->command);
 	*ret++ = render_text(s->line);
 	*ret++ = render_text(s->socket);
+	*ret++ = render_optional(s->removed_why, (int64_t)s->removed_realtime_ns);
+	*ret++ = render_text(s->removed_why);
 }
 
 /* The newest last, next to the prompt. */
@@ -278,7 +299,10 @@ static int show(const struct sample *sample, const struct ls_options *o)
 	if (o->format == RENDER_JSON)
 		printf("{\"schema\":1,\"sessions\":");
 	for (size_t i = 0; i < sample->session_count && !r; i++) {
-		fill_row(sample->sessions + i, started, row);
+		CLEANUP(free_p)
+		char *removal = describe_removal(sample->sessions + i, o->format);
+
+		fill_row(sample->sessions + i, removal, started, row);
 		r = render_row(render, row);
 	}
 	render_finish(render);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,15 +82,19 @@ static char *find_in_service_dir(const char *name)
 
 int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret)
 {
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = NULL, *removal = NULL;
 
 	if (strchr(name, '/') || !access(name, F_OK) || !is_session_name(name))
 		return query_open(name, error, ret);
-	path = ask_database(name);
+	path = ask_database(name, &removal);
 	if (!path)
 		path = find_in_state_dir(name);
 	if (!path)
 		path = find_in_service_dir(name);
+	if (!path && removal) {
+		snprintf(error, QUERY_ERROR_BYTES, "%s: %s", name, removal);
+		return -ENOENT;
+	}
 	return query_open(path ? path : name, error, ret);
 }
 

@@ -29,6 +29,7 @@ void sample_free_p(struct sample **sample)
 		free(session->database);
 		free(session->command);
 		free(session->line);
+		free(session->removed_why);
 	}
 	for (size_t i = 0; i < s->row_count; i++) {
 		free(s->rows[i].state);
@@ -94,6 +95,8 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	s->bytes = info->database_bytes;
 	s->is_closed = info->closed;
 	s->is_simulated = info->simulated;
+	s->removed_realtime_ns = info->removed_realtime_ns;
+	s->removed_why = msg_string(info->has_removed_why, &info->removed_why, COMMAND_BYTES_MAX);
 	return 0;
 }
 

@@ -222,6 +222,8 @@ static void put_index(struct store *store, struct store_session *session)
 		.end_realtime_ns = clock_realtime_ns(),
 		.is_complete = session->stat.complete,
 		.line = session->stat.line,
+		.stored = session->stat.stored,
+		.bytes = session->stat.database_bytes,
 	};
 
 	/* The index only helps to find files; theirs is the truth. */
@@ -248,6 +250,8 @@ static void finish_session(struct store *store, struct store_session *session)
 		if (p->process)
 			announce_end(p);
 	put_index(store, session);
+	if (session->database->sessions == 1)
+		over_quota_close(store, session->database);
 	session->database->sessions--;
 	session->database = NULL;
 }

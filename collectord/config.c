@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collectord/limit_options.h"
 #include "proto/cleanup.h"
 
 /* The C library looks it up by name, so it may not be hidden. */
@@ -40,9 +41,8 @@ static const struct argp_option options[] = {
 	{"private-session", KEY_PRIVATE_SESSION, "NAME", 0,
 		"one session of that name for whatever comes; exit when it is closed", 0},
 	{"keep-free", KEY_KEEP_FREE, "MIB", 0,
-		"leave so much of the disk free; records wait meanwhile (default: the service "
-		"1024, "
-		"or a twentieth of a small disk; else 0)",
+		"leave so much of the disk free: closed sessions go before, else records wait "
+		"(default: the service 1024, or a twentieth of a small disk; others 0)",
 		0},
 	{"disk-wait", KEY_DISK_WAIT, "SECONDS", 0,
 		"a process that has ended waits so long for a disk that is full or failing; then "
@@ -78,6 +78,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct config *config = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &config->limits;
+		return 0;
 	case KEY_SOCKET:
 		config->socket_path = argument;
 		return 0;
@@ -123,9 +126,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	}
 }
 
+static const struct argp_child children[] = {{&limit_options, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+
 static const struct argp argp = {
 	.options = options,
 	.parser = parse_option,
+	.children = children,
 	.doc = "Collects what the rtl shims of this node see, one database a session.\v"
 	       "Started as root with no other option it is the node's service: everybody may "
 	       "connect, sessions lie under " CONFIG_SYSTEM_STORE "/<uid>/. Started by a user it "
@@ -134,7 +140,9 @@ static const struct argp argp = {
 
 void config_parse(struct config *config, int argc, char **argv)
 {
-	*config = (struct config){.service_uid = (uid_t)-1, .service_gid = (gid_t)-1};
+	*config = (struct config){.service_uid = (uid_t)-1,
+		.service_gid = (gid_t)-1,
+		.limits = LIMIT_UNSET_ALL};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, config);
 }

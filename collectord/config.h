@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collectord/store.h"
+
 #define CONFIG_SYSTEM_SOCKET "/run/rtl.sock"
 #define CONFIG_SYSTEM_STORE  "/var/lib/rtl"
 #define CONFIG_USER	     "rtl"
@@ -24,6 +26,7 @@ struct config {
 	bool has_keep_free;
 	uint64_t keep_free_bytes; /* --keep-free */
 	unsigned give_up_ms;	  /* --disk-wait; 0: the default */
+	struct store_limits limits; /* as far as they are given: limit_options.h */
 
 	/* Worked out by config_resolve(). */
 	bool is_service;   /* root, or the service's own user: sessions of every uid */

@@ -189,7 +189,8 @@ static int take_cell(struct drain *drain, const struct recorder_cell *cell)
 		return r == -ENOMEM ? r : -EBADMSG;
 	r = -EBADMSG;
 	if (frame->has_number && frame->number == cell->number)
-		r = ingest_frame(drain->writer, drain->process, frame, why);
+		r = ingest_frame(drain->writer, drain->process, frame,
+			cell->length - FRAME_PREFIX_BYTES, why);
 	if (r == 0 && frame->body_case == RTL__FRAME__BODY_DISPATCHES)
 		forget_flights(drain, frame->dispatches);
 	return r;
@@ -380,6 +381,19 @@ static int store_outstanding(struct drain *drain, const struct recorder_slot *sl
 	return 0;
 }
 
+/* Its tenant may not store it: nor would it be outstanding for ever. */
+static int drop_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	unsigned gpu = drain->queues[slot->queue].gpu;
+	struct ledger_queue *books;
+	int r = find_books(drain, slot, gpu, &books);
+
+	if (r == 0)
+		ledger_count_over_quota(
+			books, slot->seq, slot->submit_ns <= INT64_MAX ? slot->submit_ns : 0);
+	return r;
+}
+
 /* Has a frame taken over this record since the slots were copied? */
 static bool flight_is_over(const struct drain *drain, const struct recorder_slot *slot)
 {
@@ -409,6 +423,8 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 	}
 	if (flight_is_over(drain, slot))
 		return 0;
+	if (!quota_take(&drain->writer->quota, 1, sizeof(*slot)))
+		return drop_slot(drain, slot);
 	return state == SLOT_DONE ? store_slot(drain, slot) : store_outstanding(drain, slot);
 }
 

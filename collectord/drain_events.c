@@ -118,6 +118,18 @@ static int take_entry(struct event_drain *drain, const struct recorder_event *ev
 	}
 }
 
+/* What is counted when its tenant may not store it. */
+static enum ledger_loss loss_of(const struct event_drain *drain, const struct recorder_event *event)
+{
+	const struct recorder_call *call = (const void *)event;
+
+	if (drain->region->stride == sizeof(struct recorder_marker))
+		return LEDGER_QUOTA_MARKERS;
+	return call->kind == RECORDER_CALL_COPY || call->kind == RECORDER_CALL_COPY_TIMES
+		       ? LEDGER_QUOTA_COPIES
+		       : LEDGER_QUOTA_CALLS;
+}
+
 static int drain_ring(
 	struct event_drain *drain, const struct recorder_reader *reader, bool is_alive)
 {
@@ -128,6 +140,10 @@ static int drain_ring(
 	if (r == 0)
 		r = find_entries(drain);
 	for (uint32_t i = 0; r == 0 && i < drain->count; i++) {
+		if (!quota_take(&drain->writer->quota, 1, drain->region->stride)) {
+			drain->process->ledger.loss[loss_of(drain, drain->found[i].event)]++;
+			continue;
+		}
 		r = take_entry(drain, drain->found[i].event);
 		if (r == -EBADMSG) {
 			drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;

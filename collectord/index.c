@@ -8,17 +8,15 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/index_private.h"
 #include "collectord/storage.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 
 /* PRAGMA application_id, "RTLi". */
 #define INDEX_APPLICATION_ID 0x52544c69
-
-struct index {
-	sqlite3 *db;
-	sqlite3_stmt *put;
-};
+/* PRAGMA user_version. */
+#define INDEX_VERSION	     1
 
 static const char index_schema[] =
 	"BEGIN IMMEDIATE;"
@@ -29,15 +27,31 @@ static const char index_schema[] =
 	") WITHOUT ROWID;"
 	"PRAGMA application_id=1381256297;"
 	"COMMIT";
+/* From version 0, which was not numbered. */
+static const char index_migration[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN stored INTEGER;"
+	"ALTER TABLE session ADD COLUMN bytes INTEGER;"
+	/* Why it has to stay, though it should go. */
+	"ALTER TABLE session ADD COLUMN kept TEXT;"
+	/* What went. removed_realtime_ns NULL: it is going; whoever finds that finishes it. */
+	"CREATE TABLE removed ("
+	"	id INTEGER PRIMARY KEY, database TEXT NOT NULL, name TEXT NOT NULL, job TEXT, "
+	"	command TEXT, uid INTEGER NOT NULL, start_realtime_ns INTEGER NOT NULL, "
+	"	end_realtime_ns INTEGER, complete INTEGER NOT NULL, completeness TEXT, "
+	"	stored INTEGER, bytes INTEGER, why TEXT NOT NULL, removed_realtime_ns INTEGER);"
+	"PRAGMA user_version=1;"
+	"COMMIT";
 static_assert(INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
 
 static const char index_put_sql[] =
 	"INSERT INTO session (database, name, job, command, uid, start_realtime_ns, "
-	"end_realtime_ns, complete, completeness) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+	"end_realtime_ns, complete, completeness, stored, bytes) "
+	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
 	"ON CONFLICT DO UPDATE SET job = excluded.job, command = excluded.command, "
 	"start_realtime_ns = excluded.start_realtime_ns, "
 	"end_realtime_ns = excluded.end_realtime_ns, complete = excluded.complete, "
-	"completeness = excluded.completeness";
+	"completeness = excluded.completeness, stored = excluded.stored, bytes = excluded.bytes";
 
 static int check_origin(sqlite3 *db)
 {
@@ -76,6 +90,32 @@ static int read_all(sqlite3 *db)
 	return r;
 }
 
+static int index_number(sqlite3 *db, const char *sql, int *ret)
+{
+	sqlite3_stmt *statement = NULL;
+	int step, r = database_prepare(db, &statement, sql);
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW)
+		*ret = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+static int migrate(sqlite3 *db)
+{
+	int version = -1;
+	int r = index_number(db, "PRAGMA user_version", &version);
+
+	if (r == 0 && version < INDEX_VERSION)
+		r = database_schema_errno(sqlite3_exec(db, index_migration, NULL, NULL, NULL));
+	if (r < 0)
+		(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
 static int prepare(struct index *index, const char *path)
 {
 	int r = database_errno(sqlite3_open_v2(path, &index->db,
@@ -90,6 +130,8 @@ static int prepare(struct index *index, const char *path)
 		r = read_all(index->db);
 	if (r == 0)
 		r = database_schema_errno(sqlite3_exec(index->db, index_schema, NULL, NULL, NULL));
+	if (r == 0)
+		r = migrate(index->db);
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
@@ -103,7 +145,7 @@ static int make_or_check(const char *path)
 	r = storage_check_file(path);
 	if (r < 0)
 		return r == -EMEDIUMTYPE ? -EPERM : r;
-	return aside_check(path, INDEX_APPLICATION_ID, 0);
+	return aside_check(path, INDEX_APPLICATION_ID, INDEX_VERSION);
 }
 
 int index_open(const char *path, struct index **ret, bool *ret_is_new)
@@ -152,6 +194,8 @@ int index_put(struct index *index, const struct index_entry *entry)
 	database_bind_optional(put, 7, entry->end_realtime_ns > 0, (int64_t)entry->end_realtime_ns);
 	sqlite3_bind_int64(put, 8, entry->is_complete);
 	database_bind_text(put, 9, entry->line);
+	sqlite3_bind_int64(put, 10, (int64_t)entry->stored);
+	database_bind_optional(put, 11, entry->bytes > 0, (int64_t)entry->bytes);
 	return database_run(put);
 }
 

@@ -28,6 +28,8 @@ struct index_entry {
 	uint64_t end_realtime_ns; /* 0: open */
 	bool is_complete;
 	const char *line; /* NULL: open */
+	uint64_t stored;  /* dispatches */
+	uint64_t bytes;	  /* 0: not known */
 };
 
 int index_put(struct index *index, const struct index_entry *entry);

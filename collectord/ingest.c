@@ -8,6 +8,7 @@
 #include "collectord/ingest_calls.h"
 #include "collectord/ingest_copies.h"
 #include "collectord/ingest_markers.h"
+#include "collectord/ingest_quota.h"
 #include "collectord/recording.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
@@ -106,6 +107,18 @@ void ingest_put_dispatch(
 
 /* ---- dispatches ------------------------------------------------------------------------ */
 
+int ingest_find_books(struct process *process, struct define_shape *shape)
+{
+	if (shape->books)
+		return 0;
+	shape->books = ledger_queue(&process->ledger, shape->queue);
+	if (!shape->books)
+		return -ENOMEM;
+	shape->books->has_gpu = true;
+	shape->books->gpu_id = process->gpu_id[shape->gpu];
+	return 0;
+}
+
 static int resolve_shape(struct writer *writer, struct process *process, struct define_shape *shape)
 {
 	struct intern_shape_key key = {
@@ -125,16 +138,13 @@ static int resolve_shape(struct writer *writer, struct process *process, struct 
 		&process->defines, &writer->intern, shape->symbol, 0, &key.kernel_id);
 	if (r < 0)
 		return r;
-	shape->books = ledger_queue(&process->ledger, shape->queue);
-	if (!shape->books)
-		return -ENOMEM;
-	shape->books->has_gpu = true;
-	shape->books->gpu_id = key.gpu_id;
+	r = ingest_find_books(process, shape);
+	if (r < 0)
+		return r;
 	return intern_put_shape(&writer->intern, &key, &shape->shape_id);
 }
 
-/* The number of record @i, from the one before; -1 when it leaves the range of a row. */
-static int64_t next_seq(int64_t before, int64_t delta)
+int64_t ingest_next_seq(int64_t before, int64_t delta)
 {
 	int64_t seq;
 
@@ -153,7 +163,7 @@ static int check_dispatches(struct writer *writer, struct process *process,
 		struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
 		int r;
 
-		seq = next_seq(seq, d->seq[i]);
+		seq = ingest_next_seq(seq, d->seq[i]);
 		if (seq < 0)
 			return bad(why, "a sequence number is out of range");
 		if (!shape)
@@ -194,11 +204,11 @@ static uint64_t duration_at(const Rtl__Dispatches *d, struct cursor *at, uint32_
 	return d->long_duration[at->long_duration++];
 }
 
-static uint64_t submit_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
+uint64_t ingest_submit_ns(const Rtl__Dispatches *d, uint32_t i, size_t *next)
 {
 	if (d->submit_delta_ns[i] != LONG_SUBMIT)
 		return d->submit_base_ns + (uint64_t)(int64_t)d->submit_delta_ns[i];
-	return d->long_submit_ns[at->long_submit++];
+	return d->long_submit_ns[(*next)++];
 }
 
 static uint32_t untimed_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
@@ -241,7 +251,7 @@ static int take_dispatches(struct writer *writer, struct process *process, const
 		struct ingest_dispatch row;
 
 		step_runs(d, &at, i);
-		seq = next_seq(seq, d->seq[i]);
+		seq = ingest_next_seq(seq, d->seq[i]);
 		row = (struct ingest_dispatch){
 			.shape_id = shape->shape_id,
 			.books = shape->books,
@@ -249,7 +259,7 @@ static int take_dispatches(struct writer *writer, struct process *process, const
 			.seq = (uint64_t)seq,
 			.start_tick = d->start_tick[i],
 			.ticks = duration_at(d, &at, i),
-			.submit_ns = submit_at(d, &at, i),
+			.submit_ns = ingest_submit_ns(d, i, &at.long_submit),
 			.tid = at.tid_now,
 			.marker = at.marker_now,
 			.call = at.call_now,
@@ -346,7 +356,7 @@ static int take_records(struct writer *writer, struct process *process, const Rt
 }
 
 static int take_numbered(struct writer *writer, struct process *process, const Rtl__Frame *frame,
-	char why[INGEST_WHY_BYTES])
+	size_t bytes, char why[INGEST_WHY_BYTES])
 {
 	int r;
 
@@ -367,18 +377,25 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 			frame->number, process->frame);
 		return -EBADMSG;
 	}
-	r = take_records(writer, process, frame, why);
+	if (quota_take(&writer->quota, ingest_quota_records(frame), bytes)) {
+		r = take_records(writer, process, frame, why);
+		/* Any other error rolls the whole transaction back. */
+		if (r == -EBADMSG)
+			quota_return(&writer->quota, ingest_quota_records(frame), bytes);
+	} else {
+		r = ingest_quota_drop(process, frame, why);
+	}
 	if (r == 0)
 		process->frame = frame->number;
 	return r;
 }
 
 int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
-	char why[INGEST_WHY_BYTES])
+	size_t bytes, char why[INGEST_WHY_BYTES])
 {
 	if (is_record(frame) != (frame->has_number != 0))
 		return bad(why,
 			frame->has_number ? "a number on no records" : "records without a number");
-	return frame->has_number ? take_numbered(writer, process, frame, why)
+	return frame->has_number ? take_numbered(writer, process, frame, bytes, why)
 				 : take_unnumbered(writer, process, frame, why);
 }

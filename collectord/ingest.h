@@ -10,11 +10,11 @@
 #define INGEST_WHY_BYTES 128
 
 /*
- * 0: taken. 1: a duplicate, ignored and counted. -EBADMSG: a number was skipped, or the frame
+ * @bytes: of the frame as it came. 0: taken, or dropped over quota and counted. 1: a duplicate, ignored and counted. -EBADMSG: a number was skipped, or the frame
  * makes no sense; @why says it in one line. -ENOMEM or database_errno(): roll back.
  */
 int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
-	char why[INGEST_WHY_BYTES]);
+	size_t bytes, char why[INGEST_WHY_BYTES]);
 
 /* One dispatch, as the drain finds it in a slot. */
 struct ingest_dispatch {
@@ -31,6 +31,15 @@ struct ingest_dispatch {
 	uint32_t node; /* among its dispatches; RECORDER_NODE_UNKNOWN */
 	uint32_t untimed; /* enum rtl_untimed */
 };
+
+/* The number of a record, from that of the one before; -1 when it leaves the range of a row. */
+int64_t ingest_next_seq(int64_t before, int64_t delta);
+
+/* When record @i was submitted. @next: of those that are written out, 0 before the first. */
+uint64_t ingest_submit_ns(const Rtl__Dispatches *dispatches, uint32_t i, size_t *next);
+
+/* The books of the queue of @shape. -ENOMEM. */
+int ingest_find_books(struct process *process, struct define_shape *shape);
 
 /* Makes room for @rows in the feed. database_errno(). */
 int ingest_reserve(struct writer *writer, uint32_t rows);

@@ -211,13 +211,11 @@ int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, c
 	return r;
 }
 
-void ledger_count_untimed(
-	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns)
+static void befall(struct ledger_befallen *befallen, uint64_t seq, uint64_t submit_ns)
 {
-	struct ledger_untimed *untimed = &queue->untimed_by[why];
-	struct loss_span *span = &untimed->span;
+	struct loss_span *span = &befallen->span;
 
-	if (untimed->count++ == untimed->noted)
+	if (befallen->count++ == befallen->noted)
 		*span = (struct loss_span){submit_ns, submit_ns, true, seq, seq};
 	if (seq < span->first_seq)
 		span->first_seq = seq;
@@ -227,6 +225,12 @@ void ledger_count_untimed(
 		span->from_ns = submit_ns;
 	if (submit_ns > span->to_ns)
 		span->to_ns = submit_ns;
+}
+
+void ledger_count_untimed(
+	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns)
+{
+	befall(&queue->untimed_by[why], seq, submit_ns);
 	queue->untimed++;
 }
 
@@ -235,6 +239,15 @@ static void lose(struct ledger_queue *queue, enum ledger_loss why, uint64_t coun
 	/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
 	queue->lost[why] += count;
 	queue->dropped_before += count;
+}
+
+void ledger_count_over_quota(struct ledger_queue *queue, uint64_t seq, uint64_t submit_ns)
+{
+	befall(&queue->over_quota, seq, submit_ns);
+	lose(queue, LEDGER_QUOTA, 1);
+	if (seq >= queue->next_seq)
+		queue->next_seq = seq + 1;
+	queue->is_dirty = true;
 }
 
 void ledger_settle(struct ledger *ledger, bool is_alive)
@@ -288,6 +301,7 @@ int ledger_move(struct ledger *ledger, uint64_t frames)
 		memset(queue->counter_saved, 0, sizeof(queue->counter_saved));
 		memset(queue->lost, 0, sizeof(queue->lost));
 		memset(queue->untimed_by, 0, sizeof(queue->untimed_by));
+		memset(&queue->over_quota, 0, sizeof(queue->over_quota));
 		queue->stored = queue->untimed = queue->outstanding = queue->torn = 0;
 		queue->dropped_before = queue->seq_before = 0;
 		queue->busy_ns = queue->last_end_ns = 0;

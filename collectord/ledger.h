@@ -23,6 +23,7 @@ enum ledger_loss {
 	LEDGER_MALFORMED,    /* dispatches lost in published frames that nobody can read */
 	LEDGER_DISK_FULL,    /* dispatches for which there was no room until it was too late */
 	LEDGER_DB_ERROR,     /* likewise, for whatever else kept the database from taking them */
+	LEDGER_QUOTA,	     /* dispatches beyond what their tenant may store */
 	LEDGER_QUEUE_LOSSES, /* those before it are of a queue, those behind of the process */
 	LEDGER_CORRUPT_FRAMES = LEDGER_QUEUE_LOSSES, /* frames that nobody can read */
 	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that make no sense */
@@ -32,11 +33,14 @@ enum ledger_loss {
 	/* Acknowledged, and not in this file: what they held is lost to LEDGER_DB_ERROR in the end.
 	 */
 	LEDGER_MISSING_FRAMES,
+	LEDGER_QUOTA_MARKERS, /* as LEDGER_QUOTA, of what the host did */
+	LEDGER_QUOTA_CALLS,   /* collectives among them */
+	LEDGER_QUOTA_COPIES,
 	LEDGER_LOSSES,
 };
 
-/* Rows without a time, for one reason. */
-struct ledger_untimed {
+/* Dispatches that one reason befell: rows without a time, or none for want of quota. */
+struct ledger_befallen {
 	uint64_t count;
 	uint64_t noted; /* of those: the span is of the others */
 	struct loss_span span;
@@ -57,7 +61,8 @@ struct ledger_queue {
 	uint64_t outstanding;
 	uint64_t torn;
 	uint64_t lost[LEDGER_QUEUE_LOSSES]; /* by the collector */
-	struct ledger_untimed untimed_by[RTL_UNTIMED_COUNT];
+	struct ledger_befallen untimed_by[RTL_UNTIMED_COUNT];
+	struct ledger_befallen over_quota; /* of lost[LEDGER_QUOTA] */
 	uint64_t seq_before; /* `dispatched` of the reading before, where dispatches may be missing
 			      */
 	uint64_t busy_ns;
@@ -100,6 +105,9 @@ void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t end
 /* A row without a time, submitted at @submit_ns (0: unknown). */
 void ledger_count_untimed(
 	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns);
+
+/* One that its tenant may not store. */
+void ledger_count_over_quota(struct ledger_queue *queue, uint64_t seq, uint64_t submit_ns);
 
 /* Takes cumulative counters; a value never goes back. @gpus: gpuId by index. -ENOMEM, -EBADMSG. */
 int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, const uint32_t *gpus,

@@ -22,7 +22,11 @@ const char *const ledger_loss_name[LEDGER_LOSSES] = {
 	[LEDGER_UNKNOWN_TAIL] = "unknown_tail",
 	[LEDGER_DISK_FULL] = "dropped_disk_full",
 	[LEDGER_DB_ERROR] = "dropped_db_error",
+	[LEDGER_QUOTA] = "dropped_quota",
 	[LEDGER_MISSING_FRAMES] = "missing_frames",
+	[LEDGER_QUOTA_MARKERS] = "quota_markers",
+	[LEDGER_QUOTA_CALLS] = "quota_calls",
+	[LEDGER_QUOTA_COPIES] = "quota_copies",
 };
 
 /* ---- reading back ---------------------------------------------------------------------- */
@@ -126,6 +130,7 @@ static void load_sums(struct ledger *ledger)
 		queue->seq_before = ledger_queue_dispatched(queue);
 		for (unsigned i = 0; i < LEDGER_QUEUE_LOSSES; i++)
 			queue->lost[i] = losses_total(losses, queue->queue, ledger_loss_name[i]);
+		queue->over_quota.count = queue->over_quota.noted = queue->lost[LEDGER_QUOTA];
 		for (unsigned why = 1; why < RTL_UNTIMED_COUNT; why++)
 			queue->untimed_by[why].count = queue->untimed_by[why].noted =
 				losses_total(losses, queue->queue, rtl_untimed_name(why));
@@ -209,6 +214,21 @@ static int save_counters(struct ledger *ledger, sqlite3_stmt *put)
 	return r;
 }
 
+/* Each knows its own time. */
+static int note_befallen(struct ledger *ledger, const struct ledger_queue *queue,
+	const char *reason, struct ledger_befallen *befallen)
+{
+	int r;
+
+	if (befallen->count == befallen->noted)
+		return 0;
+	r = losses_note(
+		&ledger->losses, queue->queue, reason, befallen->count, &befallen->span);
+	if (r == 0)
+		befallen->noted = befallen->count;
+	return r;
+}
+
 /* What a row, the drain or the end of the process showed; drops were noted when they were read. */
 static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 {
@@ -216,19 +236,16 @@ static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 		&ledger->losses, queue->queue, ledger_torn_name, queue->torn, &ledger->reading);
 
 	for (unsigned i = 0; r == 0 && i < LEDGER_QUEUE_LOSSES; i++)
-		r = losses_note(&ledger->losses, queue->queue, ledger_loss_name[i], queue->lost[i],
-			&ledger->reading);
+		if (i != LEDGER_QUOTA)
+			r = losses_note(&ledger->losses, queue->queue, ledger_loss_name[i],
+				queue->lost[i], &ledger->reading);
+	if (r == 0)
+		r = note_befallen(ledger, queue, ledger_loss_name[LEDGER_QUOTA], &queue->over_quota);
 	/* What the user's mode leaves untimed is no loss; its counter says how many. */
-	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++) {
-		struct ledger_untimed *untimed = &queue->untimed_by[i];
-
-		if (i == RTL_UNTIMED_MODE || untimed->count == untimed->noted)
-			continue;
-		r = losses_note(&ledger->losses, queue->queue, rtl_untimed_name(i), untimed->count,
-			&untimed->span);
-		if (r == 0)
-			untimed->noted = untimed->count;
-	}
+	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)
+		if (i != RTL_UNTIMED_MODE)
+			r = note_befallen(
+				ledger, queue, rtl_untimed_name(i), &queue->untimed_by[i]);
 	return r;
 }
 

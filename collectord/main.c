@@ -9,6 +9,7 @@
 
 #include "collectord/claim.h"
 #include "collectord/config.h"
+#include "collectord/limit_options.h"
 #include "collectord/listen.h"
 #include "collectord/log.h"
 #include "collectord/notify.h"
@@ -148,6 +149,8 @@ static int start_store(const struct config *config, const char *folder, struct s
 	store_config.folder = folder;
 	store_config.keep_free_bytes = keep_free(config, folder);
 	store_config.give_up_ms = config->give_up_ms;
+	store_config.limits =
+		limit_options_resolve(&config->limits, config->is_service, folder);
 	r = store_new(&store_config, ret);
 	if (r < 0)
 		log_error("cannot start the store: %s", strerror(-r));

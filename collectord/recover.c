@@ -7,6 +7,7 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
@@ -302,6 +303,7 @@ void recover_sessions(struct store *store, const char *path)
 	CLEANUP(free_p) char *real = NULL;
 	int r = 0;
 
+	retention_recover(store);
 	if (path && storage_resolve(path, &real) == 0)
 		look_into(real, store);
 	else if (!path && store->scan)

@@ -112,6 +112,16 @@ static bool has_free(const struct room *room, uint64_t bytes)
 	return (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
 }
 
+int64_t room_left(const struct room *room)
+{
+	uint64_t kept = room->keep_free_bytes + (room->is_spent ? room->reserve_bytes : 0);
+	struct statvfs fs;
+
+	if (fstatvfs(room->folder, &fs) < 0)
+		return INT64_MAX;
+	return (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize) - (int64_t)kept;
+}
+
 static bool look(struct room *room)
 {
 	uint64_t wanted = room->keep_free_bytes;

@@ -24,5 +24,8 @@ struct room *room_close(struct room *room);
 /* The disk is full: the reserve is freed. True when that made room. */
 bool room_spend(struct room *room);
 
+/* What is free, less what has to stay so; INT64_MAX when that cannot be told. */
+int64_t room_left(const struct room *room);
+
 /* May records be taken? Looks at the disk ten times a second at most. */
 bool room_is_there(struct room *room);

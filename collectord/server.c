@@ -23,6 +23,7 @@
 #include "collectord/log.h"
 #include "collectord/notify.h"
 #include "collectord/peer.h"
+#include "collectord/removed.h"
 #include "collectord/runner.h"
 #include "collectord/session.h"
 #include "collectord/shim_peer.h"
@@ -233,19 +234,23 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 const char *server_state(
 	const struct server *server, struct peer *peer, char ret[SERVER_STATE_BYTES])
 {
-	const struct session *degraded = NULL, *held = NULL;
+	const struct session *degraded = NULL, *held = NULL, *over = NULL;
 	unsigned more = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next) {
-		if ((!s->trouble && !s->held) || !access_may_see(server, peer, s->uid))
+		if ((!s->trouble && !s->held && !s->over_quota) ||
+			!access_may_see(server, peer, s->uid))
 			continue;
 		more += s->trouble && degraded;
 		degraded = !degraded && s->trouble ? s : degraded;
-		held = held ? held : s;
+		held = !held && s->held ? s : held;
+		over = !over && s->over_quota ? s : over;
 	}
-	if (!held)
+	if (!degraded && !held && !over)
 		return "ok";
-	if (!degraded)
+	if (!degraded && over)
+		snprintf(ret, SERVER_STATE_BYTES, "%s: %s", over->name, over->over_quota);
+	else if (!degraded)
 		snprintf(ret, SERVER_STATE_BYTES, "storing, but: %s: %s", held->name, held->held);
 	else if (more)
 		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", degraded->name,
@@ -280,6 +285,8 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	case STORE_RECOVERED:
 	case STORE_HELD:
 	case STORE_LET_GO:
+	case STORE_OVER_QUOTA:
+	case STORE_WITHIN_QUOTA:
 		session_answer(answer->owner, answer);
 		break;
 	case STORE_FLUSHED:
@@ -295,6 +302,12 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	case STORE_SET_ASIDE:
 	case STORE_CUT:
 		log_warning("%s", answer->text ? answer->text : strerror(-answer->error));
+		break;
+	case STORE_REMOVED:
+		removed_take(server, answer);
+		break;
+	case STORE_KEPT:
+		log_warning("%s", answer->text ? answer->text : "a file cannot be removed");
 		break;
 	case STORE_LEFT_DONE:
 		end_recovery(server);
@@ -452,6 +465,7 @@ struct server *server_free(struct server *server)
 	if (server->base)
 		on_reap(-1, 0, server);
 	ctl_done(server);
+	removed_done(server);
 	while (server->sessions) {
 		struct session *next = server->sessions->next;
 

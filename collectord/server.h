@@ -20,6 +20,7 @@ struct detached;
 struct listen_sockets;
 struct peer;
 struct instance;
+struct removed;
 struct session;
 struct store;
 struct store_answer;
@@ -70,6 +71,7 @@ struct server {
 	struct ctl_wait *ctl_waits; /* rtl ctl start and stop that are under way; ctl.c */
 	uint64_t control_seq;	  /* the highest given */
 	struct detached *detached;
+	struct removed *removed; /* sessions whose files went, newest first */
 	struct session *private_session;
 	struct msg_arena arena; /* for first frames and requests */
 	unsigned n_degraded; /* sessions that cannot be stored now */

@@ -307,6 +307,17 @@ static int check_quota(const struct server *server, uid_t uid)
 	return total >= SESSIONS_MAX || of_uid >= SESSIONS_PER_UID_MAX ? -EDQUOT : 0;
 }
 
+void session_forget_file(struct server *server, const char *database)
+{
+	struct session *next;
+
+	for (struct session *s = server->sessions; s; s = next) {
+		next = s->next;
+		if (s->state == SESSION_CLOSED && s->database && !strcmp(s->database, database))
+			forget(s);
+	}
+}
+
 /* The newest of that key, in whatever state. */
 static struct session *find(const struct server *server, uid_t uid, const char *job)
 {
@@ -436,6 +447,7 @@ static void on_closed(struct session *session)
 	session->state = SESSION_CLOSED;
 	end_trouble(session);
 	free(TAKE(session->held));
+	free(TAKE(session->over_quota));
 	log_event("session %s closed: %s", session->name, session->line ? session->line : "");
 	runner_send_closed_all(session);
 	free_instances(session);
@@ -503,6 +515,15 @@ void session_answer(struct session *session, struct store_answer *answer)
 		log_event("session %s: its log is let go again", session->name);
 		free(TAKE(session->held));
 		break;
+	case STORE_OVER_QUOTA:
+		log_peer("session %s: %s", session->name,
+			answer->text ? answer->text : "over quota");
+		take_text(&session->over_quota, &answer->text);
+		break;
+	case STORE_WITHIN_QUOTA:
+		log_peer("session %s: %s", session->name, answer->text ? answer->text : "");
+		free(TAKE(session->over_quota));
+		break;
 	case STORE_RECOVERED:
 		end_trouble(session);
 		log_warning("session %s: storing again", session->name);
@@ -533,6 +554,7 @@ struct session *session_free(struct session *session)
 	free(session->database);
 	free(session->command);
 	free(session->held);
+	free(session->over_quota);
 	free(session->line);
 	free(session);
 	return NULL;

@@ -54,6 +54,7 @@ struct session {
 	char *line; /* the completeness line, once closed */
 	char *trouble; /* why it cannot be stored now; NULL: it can */
 	char *held;    /* who makes its log grow; NULL: nobody */
+	char *over_quota; /* of what its tenant has more than it may; NULL: of nothing */
 };
 
 /*
@@ -87,6 +88,9 @@ void session_check(struct session *session);
 
 /* An answer of the store for it; its texts may be taken. */
 void session_answer(struct session *session, struct store_answer *answer);
+
+/* The file of a closed session is gone: who comes late finds none. */
+void session_forget_file(struct server *server, const char *database);
 
 /* SIGTERM of a private collector: wait for nobody. */
 void session_close_now(struct session *session);

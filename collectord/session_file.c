@@ -26,6 +26,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	while (*at != database)
 		at = &(*at)->next;
 	*at = database->next;
+	over_quota_close(store, database);
 	writer_free(database->writer);
 	free(database);
 	return NULL;
@@ -266,7 +267,8 @@ static int open_at_path(struct store_session *session, struct store_database **r
 	*ret = session_file_find_open(session->store, path);
 	if (*ret)
 		return 0;
-	r = make_database(session->store, path, false, ret);
+	/* In the service's folder: its file went meanwhile, and its owner shall read the new one, too. */
+	r = make_database(session->store, path, session->store->index != NULL, ret);
 	if (r == -EEXIST && session->create == STORE_RESUME)
 		r = continue_database(session->store, path, ret);
 	return r;
@@ -402,6 +404,13 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		return r;
 	}
 	session->database = database;
+	r = over_quota_open(session);
+	if (r < 0) {
+		session->database = NULL;
+		if (!database->sessions)
+			session_file_close(session->store, database);
+		return r;
+	}
 	database->sessions++;
 	if (database->is_left)
 		database->not_before_ns = database->retry_ns = 0;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/aside.h"
+#include "collectord/retention.h"
 #include "collectord/room.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
@@ -223,7 +224,7 @@ static void run_batch(struct store *store, struct command_list *batch)
 /* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
 static uint64_t next_time(const struct store *store)
 {
-	uint64_t next_ns = UINT64_MAX;
+	uint64_t next_ns = retention_next_ns(store->retention);
 
 	for (const struct store_database *d = store->databases; d; d = d->next) {
 		uint64_t at_ns = UINT64_MAX;
@@ -236,6 +237,8 @@ static uint64_t next_time(const struct store *store)
 			at_ns = held_next_ns(d);
 		if (work_next_look(store, d) < at_ns)
 			at_ns = work_next_look(store, d);
+		if (!d->trouble && over_quota_next_ns(d) < at_ns)
+			at_ns = over_quota_next_ns(d);
 		if (at_ns < next_ns)
 			next_ns = at_ns;
 	}
@@ -316,6 +319,7 @@ static void *store_run(void *data)
 		store_beat(store);
 		goes_on = wait_for_commands(store, next_time(store), &batch);
 		run_batch(store, &batch);
+		retention_step(store);
 	} while (goes_on);
 	work_all(store, true);
 	(void)commit_all(store); /* tried once: see store_free() */
@@ -368,8 +372,10 @@ static void init_wake(pthread_cond_t *wake)
 static void release(struct store *store)
 {
 	free(store->scan);
+	retention_free(store->retention);
 	index_close(store->index);
 	room_close(store->room);
+	quotas_done(&store->quotas);
 	msg_arena_done(&store->arena);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);
@@ -417,6 +423,9 @@ int store_new(const struct store_config *config, struct store **ret)
 	pthread_mutex_init(&store->lock, NULL);
 	init_wake(&store->wake);
 	msg_arena_init(&store->arena, ARENA_BYTES_MAX);
+	quotas_init(&store->quotas, &config->limits);
+	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
+			    config->limits.disk_bytes;
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;
@@ -427,6 +436,8 @@ int store_new(const struct store_config *config, struct store **ret)
 			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
+	if (r == 0 && config->index_path && config->folder)
+		r = retention_new(store, config);
 	if (r == 0)
 		r = start_thread(store);
 	if (r < 0) {

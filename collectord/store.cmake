@@ -15,9 +15,10 @@ add_custom_command(
 
 set(store_sources ${store_embedded})
 foreach(name answer arguments aside close command database defines drain drain_events feed hash held
-		in_flight index ingest ingest_calls ingest_copies ingest_markers intern ledger ledger_rows
-		losses metric migrate post process process_clock recorder_books recorder_reader recording
-		recover renew room session_file stat statements storage store text tick_line trouble wal
+		in_flight index index_removed ingest ingest_calls ingest_copies ingest_markers
+		ingest_quota intern ledger ledger_rows losses metric migrate over_quota post process
+		process_clock quota recorder_books recorder_reader recording recover removal renew
+		retention room session_file stat statements storage store text tick_line trouble wal
 		verdict work writer)
 	list(APPEND store_sources ${store_folder}/${name}.c)
 endforeach()

@@ -31,6 +31,18 @@ struct store_process;
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
+/* What tenants may store, and for how long it is kept. 0: without end. */
+struct store_limits {
+	/* Of one uid; see quota.h. */
+	uint64_t records_per_s;
+	uint64_t bytes_per_s; /* of frames */
+	uint64_t burst_s;     /* so many seconds of both at once; 0: one */
+	uint64_t disk_bytes;  /* of its databases, open and closed */
+	/* Of the whole store; see retention.h. */
+	uint64_t keep_s;     /* after a session was closed */
+	uint64_t keep_bytes; /* of all databases, open and closed */
+};
+
 struct store_config {
 	/* index.db of the service: every session of the node. NULL: none (private collector). */
 	const char *index_path;
@@ -40,6 +52,7 @@ struct store_config {
 	uint64_t keep_free_bytes;
 	/* How long the end of a process waits for a database that fails; 0: STORE_GIVE_UP_MS. */
 	unsigned give_up_ms;
+	struct store_limits limits;
 };
 
 /*
@@ -178,6 +191,16 @@ struct store_left {
 	bool is_this_boot;
 };
 
+/* Of a session whose file is gone. Times of CLOCK_REALTIME. */
+struct store_removed {
+	uid_t uid;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t removed_ns;
+	uint64_t stored; /* dispatches */
+	uint64_t bytes;
+};
+
 enum store_ended {
 	STORE_ENDED_EXITED,
 	STORE_ENDED_KILLED,
@@ -225,6 +248,9 @@ enum store_answer_kind {
 	STORE_RECOVERED, /* session: after DEGRADED */
 	STORE_HELD,	 /* session: a reader makes its log grow; text. Again when it has doubled */
 	STORE_LET_GO,	 /* session: after HELD */
+	STORE_OVER_QUOTA, /* session: its tenant stores more than it may; text. Again when that
+				 changes */
+	STORE_WITHIN_QUOTA, /* session: after OVER_QUOTA, at its close, too; text: what was granted */
 	STORE_LEFT_SESSION, /* no owner: name, database, job, text = command, left.uid,
 			       left.is_this_boot */
 	STORE_LEFT_PROCESS, /* session, before its OPENED: process_id, left */
@@ -232,6 +258,8 @@ enum store_answer_kind {
 	STORE_SET_ASIDE, /* no owner: a file that is damaged or not ours went out of the way; text
 			  */
 	STORE_CUT,	 /* no owner: a file has lost the end of what it acknowledged; text */
+	STORE_REMOVED,	 /* no owner: a closed session; name, job, database, text = why, removed */
+	STORE_KEPT,	 /* no owner: a closed session that should go, and must not; text */
 	STORE_LEFT_DONE, /* no owner */
 };
 
@@ -247,6 +275,7 @@ struct store_answer {
 	char *database; /* absolute path; owned by the answer */
 	char *job;	/* owned by the answer; NULL: unknown */
 	struct store_left left;
+	struct store_removed removed;
 };
 
 /* 1: @ret is filled, to be ended with store_answer_done(); 0: none left. */

@@ -12,6 +12,7 @@
 #include "collectord/in_flight.h"
 #include "collectord/index.h"
 #include "collectord/process.h"
+#include "collectord/quota.h"
 #include "collectord/store.h"
 #include "collectord/verdict.h"
 #include "collectord/writer.h"
@@ -151,6 +152,9 @@ struct store_database { /* store */
 	uint64_t looked_ns;	   /* CLOCK_MONOTONIC: at what is in flight */
 	bool is_left;		   /* no session goes on with it: to be made one file */
 	uint64_t committed_ns;	   /* CLOCK_MONOTONIC: the last transaction of records */
+	uint64_t bytes;		   /* of the file and its log, as its quota counts them */
+	uint64_t told_dropped;	   /* of its quota, when that was last looked at */
+	uint64_t over_quota_ns;	   /* CLOCK_MONOTONIC: more was dropped then; 0: told that it is over */
 };
 
 struct store {
@@ -172,6 +176,9 @@ struct store {
 	struct msg_arena arena;
 	struct room *room; /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
+	struct quotas quotas;
+	bool has_quotas;
+	struct retention *retention; /* NULL: closed sessions are kept */
 	struct index *index;
 	char *scan; /* the folder whose files the index does not know; NULL: it knows */
 };
@@ -238,6 +245,15 @@ int session_file_put(struct store_session *session, struct writer *writer);
 void held_check(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
 uint64_t held_next_ns(const struct store_database *database);
+
+/* over_quota.c: after a commit, and by the clock. */
+void over_quota_check(struct store *store, struct store_database *database);
+/* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
+uint64_t over_quota_next_ns(const struct store_database *database);
+/* @session is opened in its database: whose quota that is. -ENOMEM. */
+int over_quota_open(struct store_session *session);
+/* Its last session closes, or its file: what it was granted in all is said. */
+void over_quota_close(struct store *store, struct store_database *database);
 
 /* renew.c */
 /*

@@ -11,6 +11,7 @@
 #include "collectord/instance.h"
 #include "collectord/log.h"
 #include "collectord/peer.h"
+#include "collectord/removed.h"
 #include "collectord/runner.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
@@ -54,6 +55,8 @@ static size_t count_sessions(const struct server *server)
 	size_t n = 0;
 
 	for (const struct session *s = server->sessions; s && n < REPLY_SESSIONS_MAX; s = s->next)
+		n++;
+	for (const struct removed *r = server->removed; r && n < REPLY_SESSIONS_MAX; r = r->next)
 		n++;
 	return n;
 }
@@ -107,6 +110,29 @@ static void add_session(struct reply *reply, const struct session *session)
 	if (stat->start_realtime_ns)
 		info->start_realtime_ns = stat->start_realtime_ns;
 	msg_set_bytes(&info->has_complete, &info->complete, stat->line);
+}
+
+static void add_removed(struct reply *reply, const struct removed *removed)
+{
+	Rtl__SessionInfo *info = &reply->infos[reply->n_infos];
+
+	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
+	reply->info_list[reply->n_infos++] = info;
+	msg_set_bytes(&info->has_session, &info->session, removed->name);
+	msg_set_bytes(&info->has_job, &info->job, removed->job);
+	info->has_uid = true;
+	info->uid = removed->uid;
+	info->has_start_realtime_ns = true;
+	info->start_realtime_ns = removed->start_realtime_ns;
+	info->has_closed = true;
+	info->closed = true;
+	info->has_stored = true;
+	info->stored = removed->stored;
+	info->has_database_bytes = true;
+	info->database_bytes = removed->bytes;
+	info->has_removed_realtime_ns = true;
+	info->removed_realtime_ns = removed->removed_realtime_ns;
+	msg_set_bytes(&info->has_removed_why, &info->removed_why, removed->why);
 }
 
 static int make_room(struct reply *reply, size_t n)
@@ -284,6 +310,10 @@ static void answer_sessions(struct peer *peer)
 		if (access_may_see(peer->server, peer, s->uid) &&
 			reply.n_infos < REPLY_SESSIONS_MAX)
 			add_session(&reply, s);
+	for (const struct removed *r = peer->server->removed; r; r = r->next)
+		if (access_may_see(peer->server, peer, r->uid) &&
+			reply.n_infos < REPLY_SESSIONS_MAX)
+			add_removed(&reply, r);
 	sessions.n_sessions = reply.n_infos;
 	sessions.sessions = reply.info_list;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collectord/aside.h"
+#include "collectord/retention.h"
 #include "collectord/room.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -120,6 +121,7 @@ bool trouble_must_wait(
 	}
 	if (room_is_there(store->room))
 		return false;
+	retention_hurry(store); /* what is closed may make room */
 	database->not_before_ns = clock_monotonic_ns() + STORE_ROOM_TRY_NS;
 	set_trouble(store, database, -ENOSPC);
 	return true;

@@ -43,7 +43,7 @@ static int sum_queues(struct writer *writer, int64_t session_id, struct complete
 static const char *known_name(const char *name)
 {
 	static const char *const ours[] = {"dropped_malformed", "dropped_disk_full",
-		"dropped_db_error", "torn", "unknown_tail"};
+		"dropped_db_error", "dropped_quota", "torn", "unknown_tail"};
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		if (!strcmp(rtl_queue_counter_name[i], name))

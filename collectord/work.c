@@ -81,6 +81,7 @@ int work_commit(struct store *store, struct store_database *database)
 		if (s->database == database)
 			stat_fill_session(s, false);
 	held_check(store, database);
+	over_quota_check(store, database);
 	return 0;
 }
 
@@ -125,7 +126,7 @@ static int take_frame(
 		return r;
 	if (r < 0)
 		return refuse_frame(p, explain_unpack(r));
-	r = ingest_frame(p->session->database->writer, p->process, frame, why);
+	r = ingest_frame(p->session->database->writer, p->process, frame, count, why);
 	if (r == -EBADMSG)
 		return refuse_frame(p, why);
 	return r < 0 ? r : 0;
@@ -447,4 +448,6 @@ void work_database(struct store *store, struct store_database *database, bool is
 		(void)work_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(store, database);
+	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())
+		over_quota_check(store, database);
 }

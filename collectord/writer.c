@@ -63,6 +63,7 @@ void writer_detach(struct writer *writer)
 {
 	if (writer->db)
 		sqlite3_db_config(writer->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	quota_rollback(&writer->quota);
 	close_all(writer);
 }
 
@@ -145,12 +146,14 @@ int writer_commit(struct writer *writer)
 	if (r < 0)
 		return r;
 	writer->is_open = false;
+	quota_commit(&writer->quota);
 	FAULT_POINT("after_commit");
 	return 0;
 }
 
 int writer_rollback(struct writer *writer)
 {
+	quota_rollback(&writer->quota);
 	if (!writer->db)
 		return -EIO;
 	writer->feed->count = 0;

@@ -9,6 +9,7 @@
 
 #include "collectord/feed.h"
 #include "collectord/intern.h"
+#include "collectord/quota.h"
 #include "collectord/statements.h"
 #include "proto/msg.h"
 
@@ -19,6 +20,7 @@ struct writer {
 	struct intern intern;
 	struct feed *feed;
 	struct msg_arena *arena; /* borrowed: one for the thread */
+	struct quota quota;	 /* of whose database it is */
 	bool is_open;		 /* a transaction */
 	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
 	bool was_cut;		 /* its log had lost what was committed: noted in it, not yet said */

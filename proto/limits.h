@@ -146,6 +146,29 @@
 /* Of rtl, which reads files of anybody, and makes one text of many rows where it is asked to. */
 #define QUERY_VALUE_BYTES_MAX (16 << 20)
 
+/*
+ * What one tenant of the service may store by default. 64 GPUs of 20,000 dispatches a second are 1.3
+ * million records; of 20 bytes each on their way, of some 150 where they are host calls. A burst of
+ * ten seconds is what its recorders hold when the collector comes back.
+ */
+#define QUOTA_RECORDS_PER_S 2000000u
+#define QUOTA_BYTES_PER_S   (256u << 20)
+#define QUOTA_BURST_S	    10u
+/* ... and of the file system: four of them at once are needed to fill it. */
+#define QUOTA_DISK_PART	    4u
+
+/* Who stores now loses closed sessions when a sixteenth of it is left, and live records only then. */
+#define QUOTA_AHEAD_PART    16u
+
+/* Closed sessions go when less than what has to stay free, an eighth of that and a reserve are
+ * left: before records have to wait. */
+#define RETENTION_AHEAD_PART 8u
+/* Sessions that went are remembered in index.db: a year of forty a day, 10 MiB. */
+#define REMOVED_ROWS_MAX     16384u
+/* ... and told to who asks, the latest ones, of one tenant not more than a quarter of them. */
+#define SESSIONS_REMOVED_MAX 1024u
+#define SESSIONS_REMOVED_PER_UID_MAX 256u
+
 /* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. Past that only a reader that keeps its
  * snapshot makes it grow: that is said, and goes on while there is room, for no record is lost to a
  * reader; then the disk is full, with all that follows. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The index of closed sessions that go: which is the oldest, that it is going, and that it went.
+ * A database may hold several sessions; it goes when all of them are closed. Store thread.
+ * All return database_errno() or what is said.
+ */
+#include "collectord/index.h"
+
+/* What closed databases of each uid take, and how many they are. */
+int index_each_closed(struct index *index,
+	void (*take)(uid_t uid, uint64_t bytes, unsigned count, void *data), void *data);
+
+/* Of those whose size is not known, @bytes_of() tells it. */
+int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database));
+
+#define INDEX_ANY_UID ((uid_t)-1)
+
+struct index_closed {
+	char *database; /* to be freed */
+	uid_t uid;
+	uint64_t end_ns; /* CLOCK_REALTIME, of its last session */
+	uint64_t bytes;
+};
+
+/* The database of @uid that was closed first and has no reason to be kept. 1; 0: there is none. */
+int index_find_oldest(struct index *index, uid_t uid, struct index_closed *ret);
+
+/* It must stay, and is passed over until index_unkeep() of @why, NULL: of whatever. */
+int index_keep(struct index *index, const char *database, const char *why);
+int index_unkeep(struct index *index, const char *why);
+
+/* The sessions of @database, and what was set aside of it, are going; then: are gone. */
+int index_begin_removal(struct index *index, const char *database, const char *why);
+int index_end_removal(struct index *index, const char *database);
+
+/* Each database that is going; *@is_there: there is another one of its name. Copied first. */
+int index_each_going(struct index *index,
+	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data);
+
+struct index_removed {
+	struct index_entry session;
+	const char *why;
+	uint64_t removed_ns; /* CLOCK_REALTIME */
+};
+
+/* The sessions of @database (NULL: of any) that went, the latest @max of them, oldest first. */
+int index_each_removed(struct index *index, const char *database, unsigned max,
+	void (*take)(const struct index_removed *removed, void *data), void *data);

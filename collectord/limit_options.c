@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/limit_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "proto/limits.h"
+
+#define MIB   (1ull << 20)
+#define DAY_S 86400u
+
+enum option_key {
+	KEY_QUOTA_ROWS = 0x200,
+	KEY_QUOTA_BYTES,
+	KEY_QUOTA_BURST,
+	KEY_QUOTA_DISK,
+	KEY_KEEP_DAYS,
+	KEY_KEEP_BYTES,
+};
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Limits; 0 is none. Defaults are the service's, others have none:", 1},
+	{"quota-rows", KEY_QUOTA_ROWS, "N", 0,
+		"records a second that a user may store (default 2000000); those beyond are counted "
+		"(dropped_quota), and stored nowhere",
+		1},
+	{"quota-bytes", KEY_QUOTA_BYTES, "MIB", 0,
+		"likewise, MiB a second as they are sent (default 256)", 1},
+	{"quota-burst", KEY_QUOTA_BURST, "SECONDS", 0,
+		"a user who was still may send so many seconds' worth at once (default 10)", 1},
+	{"quota-disk", KEY_QUOTA_DISK, "MIB", 0,
+		"what the databases of a user may take (default: a quarter of the file system): its "
+		"oldest closed sessions go, then its live ones store no more records",
+		1},
+	{"keep-days", KEY_KEEP_DAYS, "DAYS", 0,
+		"closed sessions go so long after their end (default 0: they stay)", 1},
+	{"keep-bytes", KEY_KEEP_BYTES, "MIB", 0,
+		"closed sessions go while all databases take more, those of the user who has most "
+		"first (default 0: while the disk has room, see --keep-free)",
+		1},
+	{NULL, 0, NULL, 0, NULL, 0},
+};
+
+static uint64_t parse_number(
+	struct argp_state *state, const char *option, const char *text, uint64_t max, uint64_t unit)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (end == text || *end || errno || text[0] == '-' || value > max)
+		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s", option, max, text);
+	return value * unit;
+}
+
+static uint64_t or_default(uint64_t given, uint64_t value)
+{
+	return given == LIMIT_UNSET ? value : given;
+}
+
+/* A bucket that never holds a whole frame would grant none. */
+static void check(struct argp_state *state, const struct store_limits *limits)
+{
+	uint64_t burst_s = or_default(limits->burst_s, QUOTA_BURST_S);
+	uint64_t rows = or_default(limits->records_per_s, 0);
+
+	if (!burst_s)
+		argp_error(state, "--quota-burst: at least a second");
+	else if (rows && rows * burst_s < FRAME_RECORDS_MAX)
+		argp_error(state, "--quota-rows times --quota-burst: at least %u records",
+			FRAME_RECORDS_MAX);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct store_limits *limits = state->input;
+
+	switch (key) {
+	case KEY_QUOTA_ROWS:
+		limits->records_per_s = parse_number(state, "quota-rows", text, 1000000000, 1);
+		return 0;
+	case KEY_QUOTA_BYTES:
+		limits->bytes_per_s = parse_number(state, "quota-bytes", text, UINT32_MAX, MIB);
+		return 0;
+	case KEY_QUOTA_BURST:
+		limits->burst_s = parse_number(state, "quota-burst", text, 3600, 1);
+		return 0;
+	case KEY_QUOTA_DISK:
+		limits->disk_bytes = parse_number(state, "quota-disk", text, UINT32_MAX, MIB);
+		return 0;
+	case KEY_KEEP_DAYS:
+		limits->keep_s = parse_number(state, "keep-days", text, 36500, DAY_S);
+		return 0;
+	case KEY_KEEP_BYTES:
+		limits->keep_bytes = parse_number(state, "keep-bytes", text, UINT32_MAX, MIB);
+		return 0;
+	case ARGP_KEY_END:
+		check(state, limits);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp limit_options = {.options = options, .parser = parse_option};
+
+static uint64_t disk_part(const char *folder)
+{
+	struct statvfs fs;
+
+	if (statvfs(folder, &fs) < 0)
+		return 0;
+	return (uint64_t)fs.f_blocks * fs.f_frsize / QUOTA_DISK_PART;
+}
+
+struct store_limits limit_options_resolve(
+	const struct store_limits *given, bool is_service, const char *folder)
+{
+	return (struct store_limits){
+		.records_per_s = or_default(given->records_per_s, is_service ? QUOTA_RECORDS_PER_S : 0),
+		.bytes_per_s = or_default(given->bytes_per_s, is_service ? QUOTA_BYTES_PER_S : 0),
+		.burst_s = or_default(given->burst_s, QUOTA_BURST_S),
+		.disk_bytes = or_default(given->disk_bytes, is_service ? disk_part(folder) : 0),
+		.keep_s = or_default(given->keep_s, 0),
+		.keep_bytes = or_default(given->keep_bytes, 0),
+	};
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/quota.h"
+
+#include <stdlib.h>
+
+#include "proto/clock.h"
+#include "proto/limits.h"
+
+void quotas_init(struct quotas *quotas, const struct store_limits *limits)
+{
+	*quotas = (struct quotas){.limits = *limits};
+	if (!quotas->limits.burst_s)
+		quotas->limits.burst_s = 1;
+}
+
+void quotas_done(struct quotas *quotas)
+{
+	struct quota_account *account, *next;
+
+	HASH_ITER (hh, quotas->accounts, account, next) {
+		HASH_DEL(quotas->accounts, account);
+		free(account);
+	}
+}
+
+struct quota_account *quotas_account(struct quotas *quotas, uid_t uid)
+{
+	const struct store_limits *limits = &quotas->limits;
+	struct quota_account *account;
+
+	HASH_FIND(hh, quotas->accounts, &uid, sizeof(uid), account);
+	if (account)
+		return account;
+	account = calloc(1, sizeof(*account));
+	if (!account)
+		return NULL;
+	account->uid = uid;
+	account->limits = limits;
+	account->records = (double)(limits->records_per_s * limits->burst_s);
+	account->bytes = (double)(limits->bytes_per_s * limits->burst_s);
+	account->filled_ns = clock_monotonic_ns();
+	HASH_ADD(hh, quotas->accounts, uid, sizeof(account->uid), account);
+	if (account->is_lost) {
+		free(account);
+		return NULL;
+	}
+	return account;
+}
+
+static void add(double *bucket, double more, uint64_t per_s, uint64_t burst_s)
+{
+	double most = (double)(per_s * burst_s);
+
+	*bucket += more;
+	if (*bucket > most)
+		*bucket = most;
+}
+
+static void fill(struct quota_account *account)
+{
+	const struct store_limits *limits = account->limits;
+	uint64_t now_ns = clock_monotonic_ns();
+	double seconds = (double)(now_ns - account->filled_ns) / 1e9;
+
+	account->filled_ns = now_ns;
+	add(&account->records, seconds * (double)limits->records_per_s, limits->records_per_s,
+		limits->burst_s);
+	add(&account->bytes, seconds * (double)limits->bytes_per_s, limits->bytes_per_s,
+		limits->burst_s);
+}
+
+/* Why not; QUOTA_WITHIN: it may. */
+static enum quota_why refuse(struct quota_account *account, double records, double bytes)
+{
+	fill(account);
+	if (account->is_over_disk)
+		return QUOTA_DISK;
+	if (account->limits->records_per_s && account->records < records)
+		return QUOTA_RECORDS;
+	if (account->limits->bytes_per_s && account->bytes < bytes)
+		return QUOTA_BYTES;
+	return QUOTA_WITHIN;
+}
+
+bool quota_take(struct quota *quota, uint64_t records, uint64_t bytes)
+{
+	enum quota_why why;
+
+	if (!quota->account)
+		return true;
+	why = refuse(quota->account, (double)records, (double)bytes);
+	if (why != QUOTA_WITHIN) {
+		quota->why = why;
+		quota->open.dropped += records;
+		return false;
+	}
+	quota->account->records -= (double)records;
+	quota->account->bytes -= (double)bytes;
+	quota->open.granted += records;
+	quota->open.granted_bytes += bytes;
+	return true;
+}
+
+void quota_return(struct quota *quota, uint64_t records, uint64_t bytes)
+{
+	if (!quota->account)
+		return;
+	/* What is too much runs over when the buckets are filled next. */
+	quota->account->records += (double)records;
+	quota->account->bytes += (double)bytes;
+	quota->open.granted -= records;
+	quota->open.granted_bytes -= bytes;
+}
+
+void quota_commit(struct quota *quota)
+{
+	quota->total.granted += quota->open.granted;
+	quota->total.dropped += quota->open.dropped;
+	quota->total.granted_bytes += quota->open.granted_bytes;
+	quota->open = (struct quota_sum){0};
+}
+
+void quota_rollback(struct quota *quota)
+{
+	quota_return(quota, quota->open.granted, quota->open.granted_bytes);
+	quota->open = (struct quota_sum){0};
+}
+
+void quota_weigh(struct quota_account *account)
+{
+	uint64_t most = account->limits->disk_bytes;
+	uint64_t used = account->open_bytes + account->closed_bytes;
+
+	account->is_near_disk = most && used > most - most / QUOTA_AHEAD_PART;
+	account->is_over_disk = most && used > most;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What a tenant may store, counted per uid: records and bytes a second, out of buckets that fill as
+ * time goes by, and bytes on the disk. A frame is granted whole, or dropped whole and counted
+ * (dropped_quota). What a transaction took is given back when it is rolled back: its frames
+ * come again. Store thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collectord/hash.h"
+#include "collectord/store.h"
+
+/* Of one uid, over all its databases. */
+struct quota_account {
+	UT_hash_handle hh;
+	bool is_lost; /* the table could not grow for it */
+	uid_t uid;
+	const struct store_limits *limits;
+	unsigned databases; /* that are open */
+	double records;	    /* left in the bucket */
+	double bytes;
+	uint64_t filled_ns; /* CLOCK_MONOTONIC */
+	uint64_t open_bytes;
+	uint64_t closed_bytes;
+	bool is_over_disk;
+	bool is_near_disk; /* so that closed ones go before live ones have to stop */
+};
+
+struct quotas {
+	struct store_limits limits;
+	struct quota_account *accounts; /* of whoever had a session: never freed before the end */
+};
+
+enum quota_why {
+	QUOTA_WITHIN,
+	QUOTA_RECORDS,
+	QUOTA_BYTES,
+	QUOTA_DISK,
+};
+
+struct quota_sum {
+	uint64_t granted; /* records */
+	uint64_t dropped;
+	uint64_t granted_bytes;
+};
+
+/* Of one database. All zero: no quota. */
+struct quota {
+	struct quota_account *account;
+	struct quota_sum open;	/* in the open transaction */
+	struct quota_sum total; /* committed, in this life of the collector */
+	enum quota_why why;	/* of the last drop */
+};
+
+void quotas_init(struct quotas *quotas, const struct store_limits *limits);
+void quotas_done(struct quotas *quotas);
+
+/* The account of @uid, made on first sight with full buckets. NULL: no memory. */
+struct quota_account *quotas_account(struct quotas *quotas, uid_t uid);
+
+/* May so much be stored? True: it is charged for. */
+bool quota_take(struct quota *quota, uint64_t records, uint64_t bytes);
+/* It was not stored after all, in the same transaction. */
+void quota_return(struct quota *quota, uint64_t records, uint64_t bytes);
+
+/* With the transaction of the database. */
+void quota_commit(struct quota *quota);
+void quota_rollback(struct quota *quota);
+
+/* What the databases of the account take now decides whether more is let in. */
+void quota_weigh(struct quota_account *account);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Closed sessions go when they are too old, when their tenant has more than it may, when the store
+ * has, or when the disk has too little room left; whole, oldest first, and of the tenants the one
+ * that has most: who has less than an equal share of what may be kept loses nothing to others. Never
+ * an open one, one that is being read, or what is not ours. One goes at a time, between the other
+ * things that the store does. Store thread.
+ */
+#include <stdint.h>
+
+struct retention;
+struct store;
+struct store_config;
+
+/* For a store with an index and a folder: store->retention. -ENOMEM, or what realpath() says. */
+int retention_new(struct store *store, const struct store_config *config);
+void retention_free(struct retention *retention);
+
+/* At the start, before anybody is let in: what was going is gone, and what went is told. */
+void retention_recover(struct store *store);
+
+/* Look at once: a session was closed, or the disk is full. */
+void retention_hurry(struct store *store);
+
+/* At most one session goes. */
+void retention_step(struct store *store);
+
+/* CLOCK_MONOTONIC; UINT64_MAX: never. */
+uint64_t retention_next_ns(const struct retention *retention);

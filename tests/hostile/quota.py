@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A tenant at twenty times its quota beside seven honest ones: who pays is who is over.
+
+usage: quota.py --build DIR
+What the noisy tenant's ranks say they dispatched, what its databases have in their books, and what
+the collector logs that it granted must be the same figures; the honest ones lose nothing.
+Two of its ranks share the quota; a third is killed, and read to its end over quota.
+"""
+import argparse
+import glob
+import os
+import re
+import signal
+import sqlite3
+import sys
+import time
+
+from node import fail, is_long, said, wait_for
+from service import Service, User, enter
+
+QUOTA = 1_000           # records a second of each tenant ...
+BURST_S = 4             # ... and so many seconds' worth at once
+HONEST, HONEST_DISPATCHES, HONEST_RATE = 7, 3_000, 500  # never more than a burst: none can be over
+NOISY_RATE = 20 * QUOTA
+STALL_US = 10_000_000   # an Ack that takes so long is no latency any more
+NOISY = User("noisy", 71000)
+
+
+def honest(number):
+    return User("honest %d" % number, 71001 + number)
+
+
+def open_database(service, uid, job):
+    for path in glob.glob(os.path.join(service.store, str(uid), "*.db")):
+        db = sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=60)
+        if db.execute("SELECT 1 FROM rtl_session WHERE job = ?", (job,)).fetchone():
+            return db
+        db.close()
+    fail("uid %d has no database of job %s" % (uid, job))
+    return None
+
+
+def books(service, uid, job):
+    """dispatched, stored, dropped, dropped over quota, outstanding + torn, rows, line."""
+    db = open_database(service, uid, job)
+    sums = db.execute("""SELECT sum(dispatched), sum(stored), sum(dropped),
+        (SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason = 'dropped_quota'),
+        sum(outstanding + torn), (SELECT count(*) FROM rocpd_op), sum(pending)
+        FROM rtl_account""").fetchone()
+    line = db.execute("SELECT value FROM rtl_meta WHERE key = 'completeness'").fetchone()[0]
+    spans = db.execute("""SELECT coalesce(sum(count), 0) FROM rtl_loss_interval
+        WHERE reason = 'dropped_quota' AND first_seq <= last_seq AND from_ns <= to_ns""").fetchone()
+    db.close()
+    if sums[5] != sums[1] or sums[6] != 0 or spans[0] != sums[3]:
+        fail("uid %d, %s: %d rows; books %s; %d with a time" % (uid, job, sums[5], sums, spans[0]))
+    return sums[:5] + (line,)
+
+
+def log_text(service):
+    with open(service.log.name, encoding="utf-8", errors="replace") as log:
+        return log.read()
+
+
+def granted(service, name):
+    """What the collector said last of session @name: granted, dropped."""
+    found = re.findall(r"session %s: uid \d+, quota: (\d+) records granted, (\d+) dropped"
+                       % re.escape(name), log_text(service))
+    if not found:
+        fail("the collector did not say what %s was granted" % name)
+    return tuple(int(n) for n in found[-1])
+
+
+def closed(service, uid):
+    return sum(s["state"] == "closed" for s in service.sessions().get(uid, []))
+
+
+def run_honest(service, job):
+    return [service.spawn(honest(i), job, "--acks", "--polite", dispatches=HONEST_DISPATCHES,
+                          rate=HONEST_RATE) for i in range(HONEST)]
+
+
+def finish_honest(service, shims, job):
+    """To their end: the worst p50 and p99 of their Acks, in us."""
+    acks = []
+    for number, shim in enumerate(shims):
+        words = said(shim)
+        acks.append(words["acks"])
+        uid = honest(number).uid
+        wait_for("the end of honest %d" % number, lambda u=uid, j=job: any(
+            s["state"] == "closed" and s["job"] == j for s in service.sessions().get(u, [])))
+        kernels = words["dispatched"]["kernels"]
+        if books(service, uid, job)[:4] != (kernels, kernels, 0, 0):
+            fail("honest %d: dispatched %d, books %s" %
+                 (number, kernels, books(service, uid, job)))
+    p50, p99 = (max(a[name] for a in acks) for name in ("p50_us", "p99_us"))
+    if p99 > STALL_US:
+        fail("the Acks of an honest tenant stall: p99 %d us" % p99)
+    return p50, p99
+
+
+def check_seen(service):
+    """Who is over quota is told so, and root; a neighbour is not."""
+    for user, sees in ((None, True), (NOISY, True), (honest(0), False)):
+        words = service.rtl(user, "ctl", "--socket", service.socket, "status").stdout
+        if ("over quota: uid %d" % NOISY.uid in words) != sees:
+            fail("%s is told: %s" % (user.name if user else "root", words))
+
+
+def check_noisy(service, sent):
+    """@sent: {job: dispatches, or None for a rank that was killed}."""
+    totals = [0, 0]
+    names = {s["job"]: s["session"] for s in service.sessions()[NOISY.uid]}
+    for job, kernels in sent.items():
+        dispatched, stored, dropped, quota, other, line = books(service, NOISY.uid, job)
+        log_granted, log_dropped = granted(service, names[job])
+        if kernels is None:
+            kernels = dispatched  # nobody else knows
+        if dispatched != kernels or dropped != quota or stored + dropped + other != dispatched:
+            fail("%s: sent %d, books %s" % (job, kernels, (dispatched, stored, dropped, quota)))
+        if not dropped or "INCOMPLETE: %d dispatched" % dispatched not in line or \
+                "(quota %d" % quota not in line:
+            fail("%s: %d dropped, and the last words are %r" % (job, dropped, line))
+        # What a rank that was killed had in flight is granted a row, too; what is torn is not.
+        if log_dropped != dropped or not stored <= log_granted <= stored + other:
+            fail("%s: the log says %d granted, %d dropped; the books %d stored, %d dropped" %
+                 (job, log_granted, log_dropped, stored, dropped))
+        if sent[job] is not None and (other or dropped != kernels - log_granted):
+            fail("%s: dropped %d, sent %d less granted %d" % (job, dropped, kernels, log_granted))
+        totals[0] += kernels
+        totals[1] += log_granted
+    return totals
+
+
+def check(service):
+    dispatches = (100 if is_long() else 40) * QUOTA
+    service.start(service.collector("--verbose", "--quota-rows", str(QUOTA), "--quota-burst",
+                                    str(BURST_S)))
+    alone = finish_honest(service, run_honest(service, "alone"), "alone")
+    start = time.monotonic()
+    noisy = {job: service.spawn(NOISY, job, "--queues", "2", "--polite", dispatches=dispatches,
+                                rate=NOISY_RATE // 2) for job in ("noise-a", "noise-b")}
+    killed = service.spawn(NOISY, "killed", "--queues", "2", dispatches=100_000_000,
+                           rate=NOISY_RATE)
+    shims = run_honest(service, "beside")
+    wait_for("the noisy tenant to be over its quota", lambda: "over quota: uid %d" % NOISY.uid in
+             service.rtl(None, "ctl", "--socket", service.socket, "status").stdout)
+    check_seen(service)
+    beside = finish_honest(service, shims, "beside")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    sent = {job: said(shim)["dispatched"]["kernels"] for job, shim in noisy.items()}
+    wait_for("the noisy sessions to close", lambda: closed(service, NOISY.uid) == 3)
+    total, stored = check_noisy(service, {**sent, "killed": None})
+    most = QUOTA * (BURST_S + time.monotonic() - start)
+    if stored > most:
+        fail("%d granted, where the quota lets at most %d pass" % (stored, most))
+    print("quota: noisy: %d dispatched at 20x the quota, %d granted, %d dropped, as its ranks, its "
+          "books and the log say; 7 honest: 0 of %d dropped, Ack p50/p99 %.1f/%.1f ms alone, "
+          "%.1f/%.1f ms beside it" % (total, stored, total - stored,
+                                      2 * HONEST * HONEST_DISPATCHES, alone[0] / 1e3,
+                                      alone[1] / 1e3, beside[0] / 1e3, beside[1] / 1e3))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    args = parser.parse_args()
+    enter()
+    service = Service(args.build)
+    try:
+        check(service)
+    finally:
+        service.end(sys.exc_info()[0] is not None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Closed sessions go: by size, age and room, whole, oldest first, fair between tenants.
+
+usage: retention.py --build DIR
+Two hundred sessions of five tenants, all but a few of them copies of a real one with times of their
+own; links, foreign files and a reader among them; the collector is killed in the middle, twice.
+Whatever happens, a session is either there, or the index says when and why it went.
+"""
+import argparse
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+
+from node import DEADLINE_S, fail, said, wait_for
+from service import Service, User, enter
+
+MIB = 1 << 20
+DAY_NS = 86400 * 10**9
+START_NS = 1_700_000_000 * 10**9
+GREAT, MIDDLE, SMALL, SINGLE, LIVE = (User(name, 72000 + i) for i, name in enumerate(
+    ("great", "middle", "small", "single", "live")))
+COUNTS = {GREAT: 120, MIDDLE: 60, SMALL: 18}  # copies, beside the first one
+COMPANIONS = ("-shm", "-lock")
+
+
+def index_path(service):
+    return os.path.join(service.store, "index.db")
+
+
+def ask(service, sql, values=()):
+    db = sqlite3.connect("file:%s?mode=ro" % index_path(service), uri=True, timeout=60)
+    rows = db.execute(sql, values).fetchall()
+    db.close()
+    return rows
+
+
+def stop(process, how=signal.SIGTERM):
+    process.send_signal(how)
+    process.wait(timeout=DEADLINE_S)
+
+
+def run_rank(service, user, job, dispatches=500):
+    kernels = said(service.spawn(user, job, "--polite", dispatches=dispatches, rate=0)
+                   )["dispatched"]["kernels"]
+    wait_for("the end of " + job, lambda: any(s["job"] == job and s["state"] != "live"
+                                              for s in service.sessions().get(user.uid, [])))
+    return kernels
+
+
+def size_of(path):
+    """Of what is no link; it may go while it is looked at."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+class Stock:
+    """The closed sessions: what was made, in the order in which it was closed."""
+
+    def __init__(self, service):
+        self.service = service
+        self.paths = {}  # user -> [path], oldest first
+        self.rows = []
+
+    def add_real(self):
+        for user in (SINGLE, GREAT, MIDDLE, SMALL):
+            run_rank(self.service, user, "first of " + user.name)
+            path, = [s["database"] for s in self.service.sessions()[user.uid]]
+            self.paths[user] = [path]
+
+    def add_copies(self):
+        """The oldest of all is the single one."""
+        db = sqlite3.connect(index_path(self.service), timeout=60)
+        for i, user in enumerate((SINGLE, GREAT, MIDDLE, SMALL)):
+            db.execute("UPDATE session SET end_realtime_ns = ? WHERE uid = ?",
+                       (START_NS + i, user.uid))
+        for user, count in COUNTS.items():
+            for i in range(count):
+                self.add_copy(db, user, "copy-%03d" % i, START_NS + 10**9 * (i + 1))
+        db.commit()
+        db.close()
+
+    def add_copy(self, db, user, name, end_ns):
+        first = self.paths[user][0]
+        path = os.path.join(os.path.dirname(first), name + ".db")
+        shutil.copyfile(first, path)
+        for file in [path] + [path + ending for ending in COMPANIONS]:
+            open(file, "ab").close()
+            shutil.chown(file, os.stat(first).st_uid, os.stat(first).st_gid)
+        db.execute("""INSERT INTO session (database, name, uid, start_realtime_ns, end_realtime_ns,
+            complete) VALUES (?, ?, ?, ?, ?, 1)""", (path, name, user.uid, end_ns - 1, end_ns))
+        self.paths[user].append(path)
+
+    def check_whole(self):
+        """There or gone, and the index knows it; nothing is left of what went."""
+        known = {row[0] for row in ask(self.service, "SELECT database FROM session")}
+        gone = {row[0]: row[1:] for row in ask(
+            self.service, "SELECT database, removed_realtime_ns, why, uid, bytes FROM removed")}
+        for user, paths in self.paths.items():
+            for path in paths:
+                if os.path.lexists(path) != (path in known) or (path in known) == (path in gone):
+                    fail("%s is %sthere; the index: %s, %s" % (
+                        path, "" if os.path.lexists(path) else "not ", path in known,
+                        gone.get(path)))
+                if path in known:
+                    continue
+                removed_ns, why, uid, size = gone[path]
+                left = [e for e in COMPANIONS if os.path.lexists(path + e)]
+                if not removed_ns or not why or uid != user.uid or not size or left:
+                    fail("%s went: %s; there is still %s" % (path, gone[path], left))
+        return len(gone)
+
+    def bytes(self, user):
+        return sum(map(size_of, self.paths[user]))
+
+    def there(self, user):
+        return [os.path.lexists(p) for p in self.paths[user]]
+
+
+def plant(stock, work):
+    """What is not ours, among the oldest of the middle tenant. {path: what the log says}"""
+    paths = stock.paths[MIDDLE]
+    precious = os.path.join(work, "precious")
+    shutil.copyfile(paths[0], precious)
+    for path in paths[1:5]:
+        os.unlink(path)
+    os.symlink(precious, paths[1])
+    with open(paths[2], "w", encoding="ascii") as file:
+        file.write("somebody's notes\n" * 100)
+    shutil.chown(paths[2], os.stat(paths[0]).st_uid)
+    os.link(paths[0], paths[3])  # then the first one has two names, too
+    shutil.copyfile(precious, paths[4])
+    os.chown(paths[4], 0, 0)
+    return {paths[0]: "several links", paths[1]: "symbolic link",
+            paths[2]: "not a database of rtl", paths[3]: "several links", paths[4]: "not ours"}
+
+
+def start(service, *options):
+    return service.start(service.collector("--verbose", *options))
+
+
+def run_killed(service, where, *options):
+    """It kills itself at fault point @where."""
+    process = subprocess.Popen(
+        [service.program("collectord-faults"), *service.collector(*options)[1:]],
+        stdin=subprocess.DEVNULL, stdout=service.log, stderr=service.log,
+        env={**service.env, "RTL_FAULT": where})
+    service.shims.append(process)
+    if process.wait(timeout=DEADLINE_S) != -signal.SIGKILL:
+        fail("%s: it ended with %d" % (where, process.returncode))
+
+
+def log_text(service):
+    with open(service.log.name, encoding="utf-8", errors="replace") as log:
+        return log.read()
+
+
+def by_size(service, stock):
+    """A limit of the whole store, two kills, a reader, and what is not ours."""
+    planted = plant(stock, service.work)
+    reader = sqlite3.connect("file:%s?mode=ro" % stock.paths[GREAT][0], uri=True, timeout=60,
+                             isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM rtl_session").fetchone()
+    before = {user: stock.bytes(user) for user in stock.paths}
+    limit = sum(before.values()) // 3 // MIB
+    options = ("--keep-bytes", str(limit))
+    run_killed(service, "removal_begun:5", *options)
+    run_killed(service, "removal_unlinked:20", *options)
+    process = start(service, *options)
+    wait_for("the store to be small", lambda: sum(map(stock.bytes, stock.paths)) <= limit * MIB)
+    process = run_pass(service, process, options)
+    removed = stock.check_whole()
+    log = log_text(service)
+    for path, why in planted.items():
+        lines = [line for line in log.splitlines() if path + ":" in line and why in line]
+        if not os.path.lexists(path) or not lines:
+            fail("%s (%s): there %s, log %s" % (path, why, os.path.lexists(path), lines))
+    if not stock.there(GREAT)[0]:
+        fail("a session went that was being read")
+    reader.close()
+    if stock.there(SINGLE) != [True] or not all(stock.there(SMALL)):
+        fail("who had less than its share lost something")
+    left = stock.there(GREAT)[1:]
+    if left != sorted(left) or all(left) or stock.bytes(GREAT) < limit * MIB // 8:
+        fail("of the one that had most is left: %s" % left)
+    check_told(service, stock)
+    stop(process)
+    process = start(service, *options)  # nobody reads it any more
+    stop(process)
+    return removed
+
+
+def run_pass(service, process, options):
+    """By now everything that has to go has gone: at the start, it is looked for before tools are
+    answered; all that went in the life before is finished."""
+    stop(process)
+    return start(service, *options)
+
+
+def check_told(service, stock):
+    """rtl ls and rtl summary, to whom it was."""
+    gone = [os.path.basename(p)[:-3] for p in stock.paths[GREAT] if not os.path.lexists(p)]
+    told = [s for s in service.sessions(GREAT)[GREAT.uid] if s["state"] == "removed"]
+    if {s["session"] for s in told} != set(gone) or not all(
+            s["removed_why"] and s["removed_realtime_ns"] and s["bytes"] for s in told):
+        fail("%d went, rtl ls tells of %s" % (len(gone), told[:3]))
+    table = service.rtl(GREAT, "ls", "--socket", service.socket).stdout
+    if table.count("removed 2") != len(gone):
+        fail("rtl ls: %s" % table)
+    if GREAT.uid in service.sessions(SINGLE):
+        fail("a neighbour is told what went")
+    for user, words in ((GREAT, "its collector removed it at "), (SINGLE, "no such file or session")):
+        name = gone[0]
+        summary = service.rtl(user, "summary", name)
+        if summary.returncode != 1 or summary.stderr.count("\n") != 1 or \
+                words not in summary.stderr or summary.stdout:
+            fail("rtl summary of what went, to %s: %r %r" % (user.name, summary.stdout,
+                                                             summary.stderr))
+
+
+def by_age(service, stock):
+    """The small tenant's oldest five were closed long ago; the others' but a day."""
+    db = sqlite3.connect(index_path(service), timeout=60)
+    now_ns = db.execute("SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000").fetchone()[0]
+    db.execute("UPDATE session SET end_realtime_ns = ? - ? + end_realtime_ns % 1000",
+               (now_ns, DAY_NS))
+    for path in stock.paths[SMALL][:5]:
+        db.execute("UPDATE session SET end_realtime_ns = ? WHERE database = ?",
+                   (now_ns - 11 * DAY_NS, path))
+    db.commit()
+    db.close()
+    process = start(service, "--keep-days", "10")
+    wait_for("the old ones to go", lambda: not any(stock.there(SMALL)[:5]))
+    stop(process)
+    stock.check_whole()
+    if not all(stock.there(SMALL)[5:]) or stock.there(SINGLE) != [True]:
+        fail("what was closed a day ago went")
+    why, = ask(service, "SELECT DISTINCT why FROM removed WHERE database = ?",
+               (stock.paths[SMALL][0],))[0]
+    if "10 days" not in why:
+        fail("why: " + why)
+
+
+def by_quota(service, stock):
+    """A live session over its tenant's disk quota: its closed ones go, then no more is stored."""
+    process = start(service, "--quota-disk", "4")
+    run_rank(service, LIVE, "closed")
+    kernels = run_rank(service, LIVE, "live", 250_000)
+    gone, live = sorted(service.sessions()[LIVE.uid], key=lambda s: s["start_realtime_ns"])
+    db = sqlite3.connect("file:%s?mode=ro" % live["database"], uri=True, timeout=60)
+    dispatched, stored, dropped, quota, rows = db.execute(
+        """SELECT sum(dispatched), sum(stored), sum(dropped), (SELECT sum(count) FROM rtl_loss
+        WHERE reason = 'dropped_quota'), (SELECT count(*) FROM rocpd_op) FROM rtl_account"""
+    ).fetchone()
+    db.close()
+    stop(process)
+    size = os.path.getsize(live["database"])
+    if (gone["state"], live["state"]) != ("removed", "closed") or dispatched != kernels or \
+            stored + dropped != dispatched or dropped != quota or not stored or not dropped or \
+            rows != stored or "(quota %d" % quota not in live["line"] or size > 8 * MIB:
+        fail("over the disk quota: %s, %s: %d dispatched, %d stored, %d dropped, %d over quota, "
+             "%d bytes" % (gone, live, dispatched, stored, dropped, quota, size))
+    if "over quota: uid %d has" % LIVE.uid not in log_text(service):
+        fail("the log does not say that the disk quota is used up")
+    stock.check_whole()
+    return stored, dropped, size
+
+
+def for_room(service, stock):
+    """A small disk: closed sessions go before records have to wait."""
+    disk = os.path.join(service.work, "disk")
+    os.mkdir(disk, 0o755)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=755", "rtl-test", disk], check=True)
+    service.store = os.path.join(disk, "store")
+    small = Stock(service)
+    process = start(service)
+    run_rank(service, GREAT, "first")
+    run_rank(service, SINGLE, "only")
+    stop(process)
+    small.paths = {user: [s for s, in ask(service, "SELECT database FROM session WHERE uid = ?",
+                                          (user.uid,))] for user in (GREAT, SINGLE)}
+    db = sqlite3.connect(index_path(service), timeout=60)
+    with open(small.paths[GREAT][0], "ab") as file:
+        file.truncate(2 * MIB)
+    for i in range(20):
+        small.add_copy(db, GREAT, "copy-%03d" % i, START_NS + i)
+        with open(small.paths[GREAT][-1], "r+b") as file:
+            file.seek(0, os.SEEK_END)
+            file.write(b"\1" * (2 * MIB))
+            file.truncate(2 * MIB)
+            file.seek(MIB)
+            file.write(b"\1" * MIB)
+    db.commit()
+    db.close()
+    process = start(service, "--keep-free", "32")
+    kernels = run_rank(service, SINGLE, "stored", 100_000)
+    line, = [s["line"] for s in service.sessions()[SINGLE.uid] if s["job"] == "stored"]
+    stop(process)
+    removed = small.check_whole()
+    if not removed or "complete: %d dispatched, %d stored" % (kernels, kernels) not in line or \
+            "degraded" in log_text(service).rsplit("listening on", 1)[1] or \
+            small.there(SINGLE) != [True]:
+        fail("%d went for room; %s" % (removed, line))
+    stock.service = None
+    return removed
+
+
+def check(service):
+    stock = Stock(service)
+    process = start(service)
+    stock.add_real()
+    stop(process)
+    stock.add_copies()
+    removed = by_size(service, stock)
+    by_age(service, stock)
+    stored, dropped, size = by_quota(service, stock)
+    room = for_room(service, stock)
+    print("retention: of %d closed sessions %d went for size, over two kills; 5 for age; a live one "
+          "over 4 MiB of disk: %d stored, %d counted, %d KiB; %d went for room, before anything "
+          "waited" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    args = parser.parse_args()
+    enter()
+    service = Service(args.build)
+    try:
+        check(service)
+    finally:
+        service.end(sys.exc_info()[0] is not None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a tenant may not store is counted, in the transaction that moves the frame number; what is
+ * rolled back is given back. Buckets that fill by a record a second stand still for a test.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/quota.h"
+#include "tests/unit/store/harness.h"
+#include "tests/unit/store/recorder.h"
+
+#define OVER_QUOTA "SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason = 'dropped_quota'"
+
+static void restart(struct harness *h, uint64_t burst_s)
+{
+	struct store_config config = {.limits = {.records_per_s = 1, .burst_s = burst_s}};
+
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&config, &h->store), 0);
+}
+
+static void frames_over_quota(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	restart(h, 100);
+	harness_open(h);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 60);
+	peer_add_dispatches(&f, 2, 1, 60, 60); /* 40 are left */
+	peer_add_dispatches(&f, 3, 1, 120, 30);
+	peer_add_counters(&f, 0, RTL_Q_dispatched, 150, -1);
+	harness_send(h, &f);
+	harness_wait_commit(h, 3);
+	harness_wait(h, STORE_OVER_QUOTA);
+	assert_non_null(strstr(h->answer.text, "more than 1 records a second"));
+	harness_close(h);
+	assert_false(h->answer.complete);
+	assert_non_null(strstr(h->answer.text, "150 dispatched, 90 stored, 60 dropped (quota 60"));
+	assert_int_equal(harness_number(h->path, OVER_QUOTA), 60);
+	assert_int_equal(harness_number(h->path, "SELECT first_seq * 1000 + last_seq FROM "
+						 "rtl_loss_interval WHERE reason = 'dropped_quota'"),
+		60119);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId "
+						 "BETWEEN 60 AND 119"),
+		0);
+	harness_check_books(h->path);
+}
+
+/* Bad frames are refused, whoever sends them. */
+static void nonsense_over_quota(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	restart(h, 10);
+	harness_open(h);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 10);
+	peer_add_dispatches(&f, 2, 77, 10, 10);
+	harness_send(h, &f);
+	for (h->answer.kind = STORE_OPENED; h->answer.kind != STORE_BAD_FRAME;) {
+		store_answer_done(&h->answer);
+		if (!store_next_answer(h->store, &h->answer))
+			h->answer.kind = STORE_OPENED;
+	}
+	assert_int_equal(h->answer.frame, 0);
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	assert_int_equal(h->answer.frame, 1);
+	assert_int_equal(harness_number(h->path, OVER_QUOTA), 0);
+}
+
+/* A rank that was killed is read to its end; what is too much of that is counted. */
+static void recorder_over_quota(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	restart(h, 3);
+	harness_open(h);
+	for (unsigned i = 0; i < HAND_SLOTS; i++)
+		hand_recorder_slot(r, i, i < 6 ? SLOT_DONE : SLOT_SUBMITTED, i, 0);
+	r->header.slots_used = HAND_SLOTS;
+	r->header.queues_used = 1;
+	r->queue[0].in_use = 1;
+	r->queue[0].producer[RTL_Q_dispatched] = HAND_SLOTS;
+	hand_recorder_marker(r, 0, 1, 0, "late");
+	assert_int_equal(store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED,
+				 128 + 9),
+		0);
+	free(r);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	assert_int_equal(store_session_close(h->session, -1), 0);
+	harness_wait(h, STORE_WITHIN_QUOTA);
+	assert_string_equal(strchr(h->answer.text, ':'), ": 3 records granted, 6 dropped");
+	harness_wait(h, STORE_CLOSED);
+	assert_non_null(strstr(h->answer.text, "8 dispatched, 3 stored, 5 dropped (quota 5"));
+	assert_non_null(strstr(h->answer.text, "1 marker dropped"));
+	assert_int_equal(harness_number(h->path, OVER_QUOTA), 5);
+	harness_check_books(h->path);
+}
+
+static void what_is_rolled_back(void **state)
+{
+	const struct store_limits limits = {.records_per_s = 1, .burst_s = 100};
+	struct quota first = {0}, second = {0}, none = {0};
+	struct quotas quotas;
+
+	(void)state;
+	quotas_init(&quotas, &limits);
+	first.account = second.account = quotas_account(&quotas, 7);
+	assert_ptr_equal(first.account, quotas_account(&quotas, 7));
+	assert_ptr_not_equal(first.account, quotas_account(&quotas, 8));
+	assert_true(quota_take(&first, 80, 0));
+	assert_false(quota_take(&second, 80, 0)); /* of the same uid */
+	quota_rollback(&first);
+	assert_true(quota_take(&second, 80, 0));
+	quota_return(&second, 80, 0);
+	assert_true(quota_take(&second, 90, 0));
+	assert_false(quota_take(&second, 90, 0));
+	quota_commit(&second);
+	assert_int_equal(second.total.granted, 90);
+	assert_int_equal(second.total.dropped, 170);
+	assert_int_equal(first.total.granted + first.total.dropped, 0);
+	assert_true(quota_take(&none, UINT64_MAX, UINT64_MAX));
+	quotas_done(&quotas);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_rolled_back),
+		cmocka_unit_test_setup_teardown(frames_over_quota, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			nonsense_over_quota, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			recorder_over_quota, harness_setup, harness_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

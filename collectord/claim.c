@@ -71,14 +71,34 @@ static int try_lock(int fd, pid_t *ret_pid)
 	return -EADDRINUSE;
 }
 
+/* A link to something else, or what others could have made to be locked out by. */
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1 &&
+	       st.st_uid == geteuid();
+}
+
+/* Not to wait for who may be at the other end of a pipe. */
+static int open_lock(const char *path)
+{
+	CLEANUP(close_p)
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return errno == ELOOP || errno == EISDIR || errno == ENXIO ? -ENOLCK : -errno;
+	return is_ours(fd) ? TAKE_FD(fd) : -ENOLCK;
+}
+
 int claim_take(const char *path, struct claim *ret, pid_t *ret_pid)
 {
 	*ret = (struct claim){.fd = -1};
 	*ret_pid = 0;
 	for (;;) {
 		CLEANUP(close_p)
-		int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-		int r = fd < 0 ? -errno : try_lock(fd, ret_pid);
+		int fd = open_lock(path);
+		int r = fd < 0 ? fd : try_lock(fd, ret_pid);
 
 		if (r < 0)
 			return r;

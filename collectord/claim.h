@@ -14,8 +14,8 @@ struct claim {
 
 /*
  * Takes the lock file @path, made if needed. 0; -EADDRINUSE: *ret_pid has it, 0 if that cannot be
- * told; -ENOMEM, or what open() says. Closing any descriptor of the file in this process ends the
- * lock.
+ * told; -ENOLCK: what lies there is no lock file of ours; -ENOMEM, or what open() says. Closing any
+ * descriptor of the file in this process ends the lock.
  */
 int claim_take(const char *path, struct claim *ret, pid_t *ret_pid);
 

@@ -191,8 +191,21 @@ static int clear_path(const char *path, const struct sockaddr_un *address, pid_t
 	return unlink(path) < 0 ? -errno : 0;
 }
 
+/* Who may rename what lies there could put a socket of their own in the place of ours. */
+static int check_parent(const char *parent, bool is_private)
+{
+	const mode_t writable = is_private ? S_IWOTH : S_IWGRP | S_IWOTH;
+	struct stat st;
+
+	if (stat(parent, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -ENOTUNIQ;
+	return (st.st_mode & writable) && !(st.st_mode & S_ISVTX) ? -ENOTUNIQ : 0;
+}
+
 /* The directory of a user's socket is made on demand: theirs alone. */
-static int make_parent(const char *path)
+static int make_parent(const char *path, bool is_private)
 {
 	CLEANUP(free_p) char *parent = strdup(path);
 	char *slash;
@@ -200,12 +213,11 @@ static int make_parent(const char *path)
 	if (!parent)
 		return -ENOMEM;
 	slash = strrchr(parent, '/');
-	if (!slash || slash == parent)
-		return 0;
-	*slash = '\0';
-	if (!mkdir(parent, geteuid() == 0 ? 0755 : 0700) || errno == EEXIST)
-		return 0;
-	return -errno;
+	if (slash)
+		slash[slash == parent] = '\0';
+	if (slash && mkdir(parent, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return check_parent(slash ? parent : ".", is_private);
 }
 
 int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid)
@@ -220,7 +232,7 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	*ret_pid = 0;
 	if (r < 0)
 		return r;
-	r = make_parent(path);
+	r = make_parent(path, is_private);
 	if (r < 0)
 		return r;
 	r = take_lock(path, &lock, ret_pid);

@@ -24,7 +24,7 @@ struct listen_sockets {
 	size_t count;
 	bool is_passed;
 	struct claim lock; /* <path>.lock, for our lifetime; none: sockets were passed */
-	dev_t device; /* of the socket we bound */
+	dev_t device;	   /* of the socket we bound */
 	ino_t inode;
 	char *path; /* of the first socket; for people */
 	struct listen_kept *kept;
@@ -40,7 +40,8 @@ int listen_take_passed(struct listen_sockets *sockets);
 
 /*
  * Bind and listen at @path. -EADDRINUSE: a live server is there, *ret_pid is its pid (0: not
- * known); -EEXIST: what lies there is not a dead socket of ours; -EACCES, -EROFS, ...: as bind.
+ * known); -EEXIST: what lies there is not a dead socket of ours; -ENOLCK: nor is <path>.lock a lock
+ * of ours; -ENOTUNIQ: others may rename what lies in its folder; -EACCES, -EROFS, ...: as bind.
  */
 int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid);
 

@@ -31,6 +31,10 @@ static void explain_bind_failure(const char *path, int error, pid_t pid)
 	else if (error == -EEXIST)
 		log_error(
 			"cannot listen on %s: what lies there is not a dead socket of ours", path);
+	else if (error == -ENOLCK)
+		log_error("cannot listen on %s: %s.lock is no lock file of ours", path, path);
+	else if (error == -ENOTUNIQ)
+		log_error("cannot listen on %s: others may write there", path);
 	else if (config_user_socket(&user_path) == 0 && strcmp(path, user_path) != 0)
 		log_error("cannot listen on %s: %s; try --socket %s", path, strerror(-error),
 			user_path);
@@ -94,7 +98,8 @@ static int claim_store(const struct config *config, struct claim *ret)
 	if (r == -EADDRINUSE)
 		log_error("another collector stores in %s: pid %d", config->store_path, (int)pid);
 	else if (r < 0)
-		log_error("cannot lock %s: %s", path, strerror(-r));
+		log_error("cannot lock %s: %s", path,
+			r == -ENOLCK ? "it is no lock file of ours" : strerror(-r));
 	return r;
 }
 
@@ -153,7 +158,7 @@ static int start_store(const struct config *config, const char *folder, struct s
 		limit_options_resolve(&config->limits, config->is_service, folder);
 	r = store_new(&store_config, ret);
 	if (r < 0)
-		log_error("cannot start the store: %s", strerror(-r));
+		log_error("cannot store in %s: %s", config->store_path, store_explain(r));
 	return r;
 }
 

@@ -40,6 +40,12 @@ static int make_parents(const char *path, mode_t mode)
 	return r;
 }
 
+/* What a user's own collector stores in is the user's choice. */
+static bool is_trusted(const struct place *place, uid_t owner)
+{
+	return !place->is_shared || owner == 0 || owner == geteuid() || owner == place->uid;
+}
+
 /* Our own directory is put right; one that somebody else made for us is not touched. */
 static int set_right(int fd, const struct place *place, bool is_created, bool *ret_is_theirs)
 {
@@ -50,7 +56,7 @@ static int set_right(int fd, const struct place *place, bool is_created, bool *r
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	/* Whoever may write there could put a link in the place of a database. */
-	if (!is_ours && (st.st_mode & writable))
+	if (!is_ours && ((st.st_mode & writable) || !is_trusted(place, st.st_uid)))
 		return -EPERM;
 	if (is_ours && (st.st_mode & 0777) != (place->is_shared ? SHARED_MODE : OWN_MODE) &&
 		fchmod(fd, place->is_shared ? SHARED_MODE : OWN_MODE) < 0)

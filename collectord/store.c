@@ -176,6 +176,15 @@ static bool has_work(const struct store *store)
 	return false;
 }
 
+/* A file that a reader keeps from being sealed has all its records all the same. */
+static bool has_uncommitted(const struct store_database *database)
+{
+	for (const struct command *c = database->todo.first; c; c = c->next)
+		if (c->kind != COMMAND_SESSION_CLOSE)
+			return true;
+	return false;
+}
+
 static int commit_all(struct store *store)
 {
 	int error = 0;
@@ -185,7 +194,7 @@ static int commit_all(struct store *store)
 
 		if (d->trouble)
 			error = d->trouble;
-		else if (r < 0 || d->todo.first)
+		else if (r < 0 || has_uncommitted(d))
 			error = -EIO;
 	}
 	return error;
@@ -460,6 +469,11 @@ struct store *store_free(struct store *store)
 	answer_drop_all(store);
 	release(store);
 	return NULL;
+}
+
+const char *store_explain(int error)
+{
+	return session_file_explain(error);
 }
 
 int store_answer_fd(const struct store *store)

@@ -55,6 +55,9 @@ struct store_config {
 	struct store_limits limits;
 };
 
+/* What -errno of the store means to people. */
+const char *store_explain(int error);
+
 /*
  * Starts the thread, with all signals blocked in it. -ENOMEM, -EAGAIN, or what eventfd() says.
  */

@@ -267,6 +267,19 @@ static int conn_controlled(struct conn *conn, const Rtl__Control *control)
 	return 0;
 }
 
+/* Not even greeted, by one of another version or none: as a refusal. */
+static void conn_misunderstood(struct conn *conn, int error)
+{
+	if (!error || conn->state != CONN_GREETING || error == -ECONNRESET ||
+		error == -ECONNREFUSED || error == -ENOMEM)
+		return;
+	if (!conn->has_complained)
+		slog_tell("the collector says what this shim does not understand; nothing is "
+			  "stored while it does");
+	conn->has_complained = true;
+	conn->is_refused = true;
+}
+
 /* 0, or any -errno: the connection ends. */
 static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint64_t now_ns)
 {
@@ -494,6 +507,7 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 	if (!r || r == -EPIPE || r == -ECONNRESET) {
 		int read_r = conn_read(conn, now_ns);
 
+		conn_misunderstood(conn, read_r);
 		r = read_r ? read_r : r;
 	}
 	if (r) {

@@ -22,7 +22,7 @@ import tempfile
 import time
 
 import wire
-from node import DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, told_to_end, wait_for
+from node import DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, told, told_to_end, wait_for
 from oracle import Oracle
 from service import enter
 

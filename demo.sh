@@ -33,8 +33,10 @@ echo
 echo "== what was recorded: rtl summary $db =="
 $rtl summary $db
 
+$rtl report -f $db --html build/demo/demo.html 2>/dev/null
 echo
 echo "database: $db"
+echo "page:     build/demo/demo.html, for any browser"
 echo "try next:"
 echo "  $rtl info --counters $db"
 echo "  $rtl query $db 'SELECT gpuId, rank, count(*) FROM rocpd_op GROUP BY gpuId, rank'"

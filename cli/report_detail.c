@@ -204,24 +204,21 @@ static int add_kernel(struct reading *r, struct report_window *window, int64_t s
 	return err ? err : add_event(r, window, event);
 }
 
-static int read_kernels(struct reading *r)
+/* query/dispatches.sql: shape, start, duration. */
+static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct reading *r = context;
 	struct report_detail *d = r->detail;
-	int err = query_ask(r->query, "dispatches", &rows);
+	struct report_event event = {.start_ns = row[1], .length_ns = row[2]};
+	int64_t end_ns;
+	int err = 0;
 
-	while (!err && (err = query_next(rows)) > 0) {
-		struct report_event event = {query_integer(rows, 1), query_integer(rows, 2), 0, 0};
-		int64_t end_ns;
-
-		err = 0;
-		if (query_is_null(rows, 1) || event.length_ns < 0 ||
-			__builtin_add_overflow(event.start_ns, event.length_ns, &end_ns))
-			continue;
-		for (size_t i = 0; i < d->window_count && !err; i++)
-			if (is_within(d->windows + i, event.start_ns, end_ns))
-				err = add_kernel(r, d->windows + i, query_integer(rows, 0), &event);
-	}
+	if (nulls & 1u << 1 || event.length_ns < 0 ||
+		__builtin_add_overflow(event.start_ns, event.length_ns, &end_ns))
+		return 0;
+	for (size_t i = 0; i < d->window_count && !err; i++)
+		if (is_within(d->windows + i, event.start_ns, end_ns))
+			err = add_kernel(r, d->windows + i, row[0], &event);
 	return err;
 }
 
@@ -306,7 +303,7 @@ int report_detail_read(struct query *query, const struct categories *categories,
 	r.events_max = events / (has <= events || !ret->window_count ? 1 : ret->window_count);
 	err = load_shapes(&r);
 	if (!err && ret->window_count)
-		err = read_kernels(&r);
+		err = query_fold(query, "dispatches", take_kernel, &r);
 	if (!err && ret->window_count)
 		err = read_copies(&r);
 	if (!err)

@@ -50,16 +50,16 @@ static int compare_walls(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The step of that lane whose length is nearest to the median; its count: no memory. */
+/* The step of that lane whose length is the median; its count: no memory. */
 static size_t find_usual(const struct timeline_lane *lane)
 {
-	size_t count = lane->process->count, best = 0;
-	CLEANUP(free_p) uint64_t *walls = calloc(count + 1, sizeof(*walls));
+	size_t first = first_step(lane), count = lane->process->count - first, best = first;
+	CLEANUP(free_p) uint64_t *walls = calloc(count, sizeof(*walls));
 
 	if (!walls)
-		return count;
+		return lane->process->count;
 	for (size_t i = 0; i < count; i++)
-		walls[i] = lane->rows[i].wall_ns;
+		walls[i] = lane->rows[first + i].wall_ns;
 	qsort(walls, count, sizeof(*walls), compare_walls);
 	while (lane->rows[best].wall_ns != walls[count / 2])
 		best++;
@@ -107,10 +107,13 @@ void report_windows_choose(const struct timeline *timeline, const struct collect
 	const struct timeline_lane *longest = find_longest(timeline, &which);
 
 	/* One step is all there is: where the whole is too much, its beginning. */
-	if (longest && (timeline->steps->source != STEPS_WHOLE || !detail->window_count)) {
+	if (longest && longest->rows[which].wall_ns &&
+		(timeline->steps->source != STEPS_WHOLE || !detail->window_count)) {
 		add_step(detail, timeline, longest, which, "longest");
 		usual = find_usual(longest);
-		if (usual != which && usual < longest->process->count)
+		/* Where all are alike one is enough. */
+		if (usual < longest->process->count &&
+			longest->rows[usual].wall_ns < longest->rows[which].wall_ns)
 			add_step(detail, timeline, longest, usual, "median");
 	}
 	/* Times of several nodes are moved; those of the time line are not. */

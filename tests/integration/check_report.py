@@ -91,6 +91,25 @@ def figures(b):
     same("no collective of the demo is missed", late["operations"], b.ask("rtl.load('data-f0').heat.collectives"))
 
 
+def charts(b):
+    """Over steps; of a build without uPlot a word that there are none."""
+    told = b.ask("document.querySelector('.charts').innerText")
+    if b.ask("typeof uPlot") == "undefined":
+        check("a build without uPlot says so", "no uPlot" in told, told)
+        return
+    same("two charts", b.ask("document.querySelectorAll('.charts canvas').length"), 2)
+    # The part of a step that the first point of a lane is made of.
+    b.ask("""(() => { const s = document.querySelector('.charts select'); s.value = 2; s.dispatchEvent(new Event('change')); })()""")
+    x, y = b.ask("""(() => { const o = document.querySelector('.charts .u-over'); o.scrollIntoView({block: 'center'});
+        const r = o.getBoundingClientRect(); return [r.left + 1, r.top + r.height / 2]; })()""")
+    b.mouse("mouseMoved", x, y)
+    b.look()
+    told = b.ask("[...document.querySelectorAll('.steps-chart .u-value')].map((v) => v.textContent)")
+    step = [r for r in verb("demo", "timeline")["rows"] if r["rank"] == 1 and r["step"] is not None][0]
+    exposed, idle = step["exposed_comm_time_ns"] / 1e6, step["idle_time_ns"] / 1e6
+    check("a chart tells the figures of the step", f"{exposed:.3f} ms" in told and f"{idle:.3f} ms" in told, (told, exposed, idle))
+
+
 def bins(b):
     """The bins of the time line add up to what the ranks did."""
     sums = b.ask("""(() => { const line = rtl.shown[0].line; return line.lanes.map((_, lane) =>
@@ -215,6 +234,12 @@ def bare(b):
 
 
 def others(b):
+    page = (FOLDER / "demo.html").read_text(encoding="utf-8")
+    at = page.find("<script>/*! https://github.com/leeoniya/uPlot")
+    if at >= 0:
+        (FOLDER / "plain.html").write_text(page[:at] + page[page.index("</script>", at) + 9:], encoding="utf-8")
+        load(b, "plain")
+        charts(b)
     load(b, "hostile")
     same("hostile names are texts", b.ask("[window.pwned === undefined, document.querySelectorAll('main img, main script:not([type])').length]"),
          [True, 0])
@@ -245,6 +270,7 @@ def main():
     try:
         load(b, "demo")
         figures(b)
+        charts(b)
         bins(b)
         timeline(b)
         sorting(b)

@@ -203,7 +203,7 @@ static void the_longest_step_and_a_usual_one_are_shown(void **state)
 	assert_int_equal(detail.windows[0].from_ns, 1110);
 	assert_int_equal(detail.windows[0].to_ns, 1510);
 	assert_int_equal(detail.windows[0].count, 1);
-	assert_int_equal(detail.windows[1].from_ns, 1000);
+	assert_int_equal(detail.windows[1].from_ns, 1510);
 	assert_false(detail.windows[1].is_cut);
 	report_detail_done(&detail);
 	/* Where all fits they are places of the whole. */

@@ -8,19 +8,19 @@
 #include "cli/verdict.h"
 
 struct tree_options {
-  enum render_format format;
-  bool is_folded, is_merged, has_kernels;
-  uint64_t depth;     /* levels; 0: all */
-  double min_percent; /* of the whole GPU time; smaller nodes are summed in a
-                         row */
-  size_t width;
+	enum render_format format;
+	bool is_folded, is_merged, has_kernels;
+	uint64_t depth;	    /* levels; 0: all */
+	double min_percent; /* of the whole GPU time; smaller nodes are summed in a
+			       row */
+	size_t width;
 };
 
 struct tree_view {
-  const struct tree *tree;    /* as it is shown */
-  const struct tree *by_rank; /* its processes */
-  const struct verdict *verdict;
-  const struct tree_options *options;
+	const struct tree *tree;    /* as it is shown */
+	const struct tree *by_rank; /* its processes */
+	const struct verdict *verdict;
+	const struct tree_options *options;
 };
 
 /* -ENOMEM. */

@@ -33,17 +33,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's':
 		o->is_strict = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (o->name)
-			opts_error("one FILE or SESSION at a time");
-		o->name = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->name)
-			opts_error("needs FILE or SESSION; rtl ls lists sessions");
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return opts_file(key, arg, &o->name);
 	}
 }
 

@@ -43,19 +43,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'v':
 		o->is_csv = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (o->name)
-			opts_error("one FILE or SESSION at a time");
-		o->name = arg;
-		return 0;
 	case ARGP_KEY_END:
-		if (!o->name)
-			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		(void)opts_file(key, arg, &o->name);
 		if (o->is_csv && !o->has_clocks)
 			opts_error("--csv goes with --clocks");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return opts_file(key, arg, &o->name);
 	}
 }
 

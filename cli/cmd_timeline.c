@@ -106,13 +106,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->show.format = RENDER_CSV;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (o->name)
-			opts_error("one FILE or SESSION at a time");
-		o->name = arg;
-		return 0;
+		return opts_file(key, arg, &o->name);
 	case ARGP_KEY_END:
-		if (!o->name)
-			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		(void)opts_file(key, arg, &o->name);
 		if (o->what.wants_segments && o->show.format != RENDER_JSON)
 			opts_error("--segments is a part of --json");
 		return 0;

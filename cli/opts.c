@@ -185,6 +185,17 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 			opts_verb);
 }
 
+error_t opts_file(int key, char *arg, const char **ret)
+{
+	if (key == ARGP_KEY_ARG && *ret)
+		opts_error("one FILE or SESSION at a time");
+	if (key == ARGP_KEY_END && !*ret)
+		opts_error("needs FILE or SESSION; rtl ls lists sessions");
+	if (key == ARGP_KEY_ARG)
+		*ret = arg;
+	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+}
+
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max)
 {
 	unsigned long long value;

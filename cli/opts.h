@@ -19,6 +19,12 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 /* "rtl VERB: <text>", then exit. For a parser, and for a verb after opts_parse(). */
 _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * For the parser of a verb of one FILE|SESSION, to return for keys that it does not know: takes the
+ * argument into *@ret, and at the end sees to it that there is one.
+ */
+error_t opts_file(int key, char *arg, const char **ret);
+
 /* Strict values: the whole text, no sign, no spaces; a mistake is opts_error("--@name: ..."). */
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
 /* Seconds with a fraction, in ns. */

@@ -53,15 +53,18 @@ char *reason_line(const struct reason *reason)
 	CLEANUP(free_p) char *sample = render_count((int64_t)f->sample);
 	CLEANUP(free_p) char *rows = render_count((int64_t)f->rows);
 	CLEANUP(free_p) char *line = NULL;
-	char part[96] = "";
+	char part[96] = "", lost[96] = "";
 
 	if (!sample || !rows)
 		return NULL;
 	if (f->sample < f->rows && f->sample)
 		snprintf(part, sizeof(part), " [%s of %s kernels looked at]", sample, rows);
-	if (asprintf(&line, "%sreason: %s%s%s%s%s", f->is_simulated ? "SIMULATED " : "",
+	if (f->missing && f->sample)
+		snprintf(lost, sizeof(lost),
+			"; %" PRIu64 " kernels are missing, and look like idle time", f->missing);
+	if (asprintf(&line, "%sreason: %s%s%s%s%s%s", f->is_simulated ? "SIMULATED " : "",
 		    reason->text, f->is_live && f->sample ? ", so far" : "",
-		    reason->hint[0] ? "; " : "", reason->hint, part) < 0) {
+		    reason->hint[0] ? "; " : "", reason->hint, lost, part) < 0) {
 		line = NULL;
 		return NULL;
 	}

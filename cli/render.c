@@ -427,11 +427,14 @@ static int put_csv_value(struct render *r, const struct render_value *value)
 
 static int put_csv_title(struct render *r)
 {
+	const char *comma = "";
 	int err = 0;
 
 	for (size_t i = 0; i < r->count && !err; i++) {
-		if (i)
-			fputc(',', r->to);
+		if (!r->columns[i].key)
+			continue;
+		fputs(comma, r->to);
+		comma = ",";
 		err = put_csv_text(r, r->columns[i].key, strlen(r->columns[i].key));
 	}
 	fputc('\n', r->to);
@@ -442,10 +445,13 @@ static int put_csv_title(struct render *r)
 static int put_csv_row(struct render *r, const struct render_value *row)
 {
 	int err = r->rows ? 0 : put_csv_title(r);
+	const char *comma = "";
 
 	for (size_t i = 0; i < r->count && !err; i++) {
-		if (i)
-			fputc(',', r->to);
+		if (!r->columns[i].key)
+			continue;
+		fputs(comma, r->to);
+		comma = ",";
 		err = put_csv_value(r, row + i);
 	}
 	/* An empty line would be no row. */

@@ -19,10 +19,12 @@
 #define MODEL_SHARDS	     8
 #define MODEL_COMM_GROUPS    24 /* RCCL's channels */
 #define MODEL_ADAM_FLOATS    (512 * 1024)
-#define MODEL_OPS_PER_LAYER  32 /* 26 of compute, 4 of communication, 1 of the optimizer */
-#define MODEL_OPS_OTHER	     32
+#define MODEL_OPS_PER_LAYER  48 /* 26 of compute, 4 to 13 of communication, 1 of the optimizer */
+#define MODEL_OPS_OTHER	     64
 #define MODEL_KERNARG_STRIDE 64
 #define MODEL_SLOW_PASSES    4
+#define MODEL_BUCKETS	     8	/* all-reduces of a layer whose communication is exposed */
+#define MODEL_PIECES	     16 /* copies of a batch that goes to the GPU in pieces */
 
 /* Where each tensor lies in the GPU's memory, in bytes. */
 struct model_tensors {
@@ -144,12 +146,26 @@ static void model_forward_layer(struct model *m, const struct model_tensors *t)
 	model_map(m, KERNEL_ADD, T * D, (struct kernel_args){t->x, t->h, t->x, T * D, 0, 0, 0});
 }
 
+/* The batch, or what comes before its last piece: one after the other. */
+static void model_copy_in(struct model *m)
+{
+	int event = MODEL_EVENTS + 2 * m->layers;
+	struct model_op *copy;
+
+	for (int piece = 0; piece < m->pieces; piece++) {
+		copy = model_add(m, MODEL_COPY_IN, MODEL_COMPUTE);
+		copy->event = piece + 1 < m->pieces ? event + piece : MODEL_INPUT;
+		copy->dep = piece ? event + piece - 1 : 0;
+		copy->piece = piece;
+	}
+}
+
 static void model_forward(struct model *m, const struct model_tensors *t)
 {
 	struct model_op *copy;
 
 	model_push(m, "forward");
-	model_add(m, MODEL_COPY_IN, MODEL_COMPUTE)->event = MODEL_INPUT;
+	model_copy_in(m);
 	model_sync(m, MODEL_WAIT, MODEL_COMPUTE, MODEL_INPUT);
 	for (int layer = 0; layer < m->layers; layer++)
 		model_forward_layer(m, t);
@@ -166,7 +182,8 @@ static void model_forward(struct model *m, const struct model_tensors *t)
 
 static void model_backward_layer(struct model *m, const struct model_tensors *t, int layer)
 {
-	int event = MODEL_EVENTS + layer;
+	int event = MODEL_EVENTS + layer,
+	    buckets = m->cause == CAUSE_EXPOSED_COMM ? MODEL_BUCKETS : 1;
 
 	model_gemm(m, KERNEL_GEMM_DGRAD, t->h, t->weight, t->act, T, F, D);
 	model_gemm(m, KERNEL_GEMM_WGRAD, t->act, t->h, t->d_weight, F, D, T);
@@ -188,9 +205,15 @@ static void model_backward_layer(struct model *m, const struct model_tensors *t,
 	/* The layer's gradients are reduced while the next layer computes. */
 	model_sync(m, MODEL_RECORD, MODEL_COMPUTE, event);
 	model_sync(m, MODEL_WAIT, MODEL_COMM, event);
-	model_dispatch(m, MODEL_COMM, KERNEL_ALL_REDUCE, MODEL_COMM_GROUPS,
-		(struct kernel_args){t->grad, t->grad, t->reduced, MODEL_REDUCE_FLOATS,
-			MODEL_COMM_GROUPS, 0, 0.5f});
+	for (int bucket = 0; bucket < buckets; bucket++)
+		model_dispatch(m, MODEL_COMM, KERNEL_ALL_REDUCE, MODEL_COMM_GROUPS,
+			(struct kernel_args){t->grad, t->grad, t->reduced, MODEL_REDUCE_FLOATS,
+				MODEL_COMM_GROUPS, 0, 0.5f});
+	if (m->cause != CAUSE_EXPOSED_COMM)
+		return;
+	/* Nothing hides them: the next layer waits. */
+	model_sync(m, MODEL_RECORD, MODEL_COMM, event + m->layers);
+	model_sync(m, MODEL_WAIT, MODEL_COMPUTE, event + m->layers);
 }
 
 static void model_backward(struct model *m, const struct model_tensors *t)
@@ -272,9 +295,14 @@ static int model_allocate(struct model *m, struct model_tensors *ret)
 }
 
 int model_open(const struct gpu *gpu, const struct code *code, int layers, bool straggler,
-	struct model *ret)
+	enum cause cause, struct model *ret)
 {
-	struct model model = {.gpu = gpu, .code = code, .layers = layers, .straggler = straggler};
+	struct model model = {.gpu = gpu,
+		.code = code,
+		.layers = layers,
+		.straggler = straggler,
+		.cause = cause,
+		.pieces = cause == CAUSE_SLOW_COPIES ? MODEL_PIECES : 1};
 	struct model_tensors tensors;
 	int r = model_allocate(&model, &tensors);
 
@@ -282,7 +310,7 @@ int model_open(const struct gpu *gpu, const struct code *code, int layers, bool 
 		model_close(&model);
 		return r;
 	}
-	model.events = MODEL_EVENTS + layers;
+	model.events = MODEL_EVENTS + 2 * layers + MODEL_PIECES;
 	model_forward(&model, &tensors);
 	model_backward(&model, &tensors);
 	model_optimizer(&model, &tensors);

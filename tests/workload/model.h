@@ -16,12 +16,13 @@
 
 #include "tests/workload/code.h"
 #include "tests/workload/gpu.h"
+#include "tests/workload/options.h"
 
 enum model_op_kind {
 	MODEL_DISPATCH,
 	MODEL_RECORD,	/* barrier packet that completes @event */
 	MODEL_WAIT,	/* barrier packet that waits for @event */
-	MODEL_COPY_IN,	/* host to GPU, completes @event */
+	MODEL_COPY_IN,	/* host to GPU, after @dep unless that is 0, completes @event */
 	MODEL_COPY_OUT, /* GPU to host after @dep, completes @event */
 	MODEL_PUSH,	/* roctx range @name */
 	MODEL_POP,
@@ -29,7 +30,10 @@ enum model_op_kind {
 
 enum model_queue { MODEL_COMPUTE, MODEL_COMM, MODEL_QUEUES };
 
-/* Events of a step; those of the layers' gradients follow. */
+/*
+ * Events of a step; those of the layers' gradients follow, then of their reductions (for
+ * CAUSE_EXPOSED_COMM) and of the pieces of the batch (for CAUSE_SLOW_COPIES).
+ */
 enum model_event {
 	MODEL_INPUT,
 	MODEL_LOGITS,
@@ -43,6 +47,7 @@ struct model_op {
 	enum model_op_kind kind;
 	enum model_queue queue;
 	int event, dep;
+	int piece; /* of the batch */
 	const char *name;
 	hsa_kernel_dispatch_packet_t packet;
 };
@@ -52,6 +57,7 @@ struct model {
 	const struct code *code;
 	int layers;
 	bool straggler;
+	enum cause cause;
 
 	struct model_op *op;
 	size_t ops;
@@ -60,6 +66,7 @@ struct model {
 	void *batch_host, *loss_host; /* host ends of the copies */
 	void *batch, *logits;	      /* their GPU ends */
 	size_t batch_bytes, loss_bytes;
+	int pieces; /* in which the batch is copied */
 
 	void *device, *host; /* all GPU and all host memory */
 	char *kernargs;
@@ -69,5 +76,5 @@ struct model {
 
 /* -ENOMEM or -EIO after saying why. */
 int model_open(const struct gpu *gpu, const struct code *code, int layers, bool straggler,
-	struct model *ret);
+	enum cause cause, struct model *ret);
 void model_close(struct model *model);

@@ -35,6 +35,7 @@ enum {
 	OPT_ONE_GPU_EACH,
 	OPT_STRAGGLER,
 	OPT_FAULT_RANK,
+	OPT_CAUSE,
 	OPT_STEPS,
 	OPT_LAYERS,
 	OPT_HANG_AT,
@@ -69,6 +70,14 @@ static const struct argp_option options_table[] = {
 		"Rank R computes its GEMMs with a slower kernel, as often as the others", 0},
 	{NULL, 0, NULL, 0, "Work:", 2},
 	{"steps", OPT_STEPS, "N", 0, "Training steps (default 10)", 0},
+	{"cause", OPT_CAUSE, "CAUSE", 0,
+		"What makes the steps slow: none (default), slow-rank (rank 1 has a --straggler's "
+		"GEMMs), late-host (each batch comes late), exposed-comm (the backward pass waits "
+		"for "
+		"each of many all-reduces), slow-copies (the batch goes to the GPU in pieces, "
+		"slowly), "
+		"launch-bound (short kernels, each waited for)",
+		0},
 	{"layers", OPT_LAYERS, "N", 0, "Layers of the model (default 4)", 0},
 	{"dispatches", OPT_DISPATCHES, "N", 0,
 		"Instead of steps, exactly N short kernels per rank on one queue", 0},
@@ -146,6 +155,19 @@ static enum exit_mode options_exit_mode(const char *text)
 	options_fail("--exit-mode is return, _exit, abort or kill, not '%s'", text);
 }
 
+static enum cause options_cause(const char *text)
+{
+	static const char *const names[CAUSES] = {
+		"none", "slow-rank", "late-host", "exposed-comm", "slow-copies", "launch-bound"};
+
+	for (int cause = 0; cause < CAUSES; cause++)
+		if (!strcmp(text, names[cause]))
+			return (enum cause)cause;
+	options_fail("--cause is none, slow-rank, late-host, exposed-comm, slow-copies or "
+		     "launch-bound, not '%s'",
+		text);
+}
+
 static int options_take_queue_size(const char *text)
 {
 	int size = options_int("--queue-size", text, 64, OPTIONS_QUEUE_MAX);
@@ -163,8 +185,10 @@ static void options_check(const struct options *opt)
 		options_fail("--steps and --dispatches exclude each other");
 	if (!storm && (opt->rate_hz || opt->threads > 1 || opt->batch > 1))
 		options_fail("--rate, --threads and --batch need --dispatches");
-	if (storm && (opt->hang_at >= 0 || opt->straggler >= 0))
-		options_fail("--hang-at and --straggler need --steps");
+	if (storm && (opt->hang_at >= 0 || opt->straggler >= 0 || opt->cause != CAUSE_NONE))
+		options_fail("--hang-at, --straggler and --cause need --steps");
+	if (opt->cause == CAUSE_SLOW_RANK && opt->ranks > 0 && opt->ranks < 2)
+		options_fail("--cause slow-rank needs two ranks");
 	if (opt->hang_at >= 0 && opt->steps >= 0 && opt->hang_at >= opt->steps)
 		options_fail("--hang-at %d is past the last of %d steps", opt->hang_at, opt->steps);
 	if (opt->batch > opt->queue_size / 2)
@@ -213,6 +237,9 @@ static error_t options_take(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_FAULT_RANK:
 		opt->fault_rank = options_int("--fault-rank", arg, 0, OPTIONS_RANKS_MAX - 1);
+		return 0;
+	case OPT_CAUSE:
+		opt->cause = options_cause(arg);
 		return 0;
 	case OPT_STEPS:
 		opt->steps = options_int("--steps", arg, 0, INT32_MAX);
@@ -305,6 +332,8 @@ void options_parse(int argc, char **argv, struct options *ret)
 		options_fail("unknown or incomplete option '%s'",
 			argv[next > 1 && next <= argc ? next - 1 : argc - 1]);
 	options_check(&opt);
+	if (opt.cause == CAUSE_SLOW_RANK && opt.straggler < 0)
+		opt.straggler = 1;
 	if (opt.steps < 0)
 		opt.steps = 10;
 	if (!opt.dispatches_given && opt.hang_at >= opt.steps)

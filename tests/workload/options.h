@@ -14,6 +14,17 @@
 #define OPTIONS_QUEUE_MAX   16384 /* packets, a power of two */
 #define OPTIONS_EXIT_USAGE  2
 
+/* Why a job is slow, as planted. */
+enum cause {
+	CAUSE_NONE,
+	CAUSE_SLOW_RANK,
+	CAUSE_LATE_HOST,
+	CAUSE_EXPOSED_COMM,
+	CAUSE_SLOW_COPIES,
+	CAUSE_LAUNCH_BOUND,
+	CAUSES,
+};
+
 enum exit_mode { EXIT_RETURN, EXIT_UNDERSCORE, EXIT_ABORT, EXIT_KILL };
 
 /* -1 in a field of ranks or steps means "not given". */
@@ -24,6 +35,7 @@ struct options {
 	int straggler;	/* a rank */
 	int fault_rank; /* the only rank that --hang-at and --exit-mode touch */
 
+	enum cause cause;
 	int steps;
 	int layers;
 	int hang_at; /* a step */

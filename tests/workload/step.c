@@ -13,6 +13,12 @@
 #include "tests/workload/talk.h"
 #include "tests/workload/verify.h"
 
+/* --cause late-host: what each batch is late; three times what a step takes. */
+#define STEP_LATE_NS   40000000
+/* --cause launch-bound: launches a step, and what the host does for each; more than they take. */
+#define STEP_LAUNCHES  200
+#define STEP_LAUNCH_NS 30000
+
 struct step_run {
 	const struct options *opt;
 	const struct model *model;
@@ -45,10 +51,12 @@ static void step_pop(const struct step_run *run)
 static int step_copy(struct step_run *run, const struct model_op *op)
 {
 	const struct model *m = run->model;
+	size_t bytes = m->batch_bytes / (size_t)m->pieces, at = (size_t)op->piece * bytes;
 
 	if (op->kind == MODEL_COPY_IN)
-		GPU_TRY(hsa_amd_memory_async_copy, m->batch, m->gpu->agent, m->batch_host,
-			m->gpu->cpu, m->batch_bytes, 0, NULL, run->event[op->event]);
+		GPU_TRY(hsa_amd_memory_async_copy, (char *)m->batch + at, m->gpu->agent,
+			(char *)m->batch_host + at, m->gpu->cpu, bytes, op->dep ? 1 : 0,
+			op->dep ? &run->event[op->dep] : NULL, run->event[op->event]);
 	else
 		GPU_TRY(hsa_amd_memory_async_copy, m->loss_host, m->gpu->cpu, m->logits,
 			m->gpu->agent, m->loss_bytes, 1, &run->event[op->dep],
@@ -105,6 +113,48 @@ static int step_submit(struct step_run *run, int step, bool hangs)
 	return r;
 }
 
+/* A batch that its loader has not ready in time. */
+static void step_wait_for_batch(void)
+{
+	struct timespec left = {.tv_nsec = STEP_LATE_NS};
+
+	while (nanosleep(&left, &left))
+		;
+}
+
+/* What a framework does on the host for each launch, in time of the processor. */
+static void step_prepare_launch(void)
+{
+	struct timespec from, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - from.tv_sec) * 1000000000 + now.tv_nsec - from.tv_nsec <
+		STEP_LAUNCH_NS);
+}
+
+/* Short kernels, each submitted only when the one before has ended. */
+static int step_launch_each(struct step_run *run, int step)
+{
+	const hsa_signal_t none = {0};
+	char name[32];
+
+	snprintf(name, sizeof(name), "step %d", step);
+	step_push(run, name);
+	for (int i = 0; i < STEP_LAUNCHES; i++) {
+		struct producer *producer = &run->producer[MODEL_COMPUTE];
+
+		hsa_signal_store_relaxed(run->event[MODEL_DONE], 1);
+		step_prepare_launch();
+		queue_dispatch(producer, &run->model->storm[i % 3], stamp_next(&run->stamp));
+		queue_barrier(producer, none, run->event[MODEL_DONE]);
+		gpu_wait(run->event[MODEL_DONE]);
+	}
+	step_pop(run);
+	return 0;
+}
+
 static int step_open(struct step_run *run, struct board_count *count)
 {
 	int events = run->model->events;
@@ -156,10 +206,14 @@ int step_run_all(
 	for (int step = 0; !r && step < opt->steps; step++) {
 		bool hangs = step == opt->hang_at && options_hits(opt, rank);
 
-		r = step_submit(&run, step, hangs);
+		if (opt->cause == CAUSE_LATE_HOST)
+			step_wait_for_batch();
+		r = opt->cause == CAUSE_LAUNCH_BOUND ? step_launch_each(&run, step)
+						     : step_submit(&run, step, hangs);
 		if (r || (opt->no_wait && step == opt->steps - 1))
 			return r;
-		gpu_wait(run.event[MODEL_LOSS]);
+		if (opt->cause != CAUSE_LAUNCH_BOUND)
+			gpu_wait(run.event[MODEL_LOSS]);
 		gpu_wait(run.event[MODEL_DONE]);
 		board_meet(board, rank, step + 1);
 	}

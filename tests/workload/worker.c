@@ -79,12 +79,33 @@ static void worker_introduce(const struct worker *w)
 			worker_gpu.name);
 }
 
+/*
+ * A software GPU copies as fast as its script says; a real one pays for each piece. Before the
+ * runtime is there.
+ */
+static int worker_slow_copies(const struct options *opt)
+{
+	static const char slow[] = "copy bytes_per_us=1";
+	const char *before = getenv("SOFTGPU_FAULT");
+	char text[1024];
+	int n;
+
+	if (opt->cause != CAUSE_SLOW_COPIES)
+		return 0;
+	n = snprintf(text, sizeof(text), "%s%s%s", before ? before : "", before ? ";" : "", slow);
+	if (n < 0 || (size_t)n >= sizeof(text))
+		return -ENAMETOOLONG;
+	return setenv("SOFTGPU_FAULT", text, 1) ? -errno : 0;
+}
+
 static int worker_work(const struct worker *w)
 {
 	const struct options *opt = w->opt;
 	bool one = opt->one_gpu_each;
-	int r = gpu_open(one ? 0 : rank_on_node(w->info), one ? 0 : opt->gpus, &worker_gpu);
+	int r = worker_slow_copies(opt);
 
+	if (!r)
+		r = gpu_open(one ? 0 : rank_on_node(w->info), one ? 0 : opt->gpus, &worker_gpu);
 	if (r)
 		return r;
 	atomic_store(&w->board->rank[w->slot].gpu, worker_gpu.node_gpu);
@@ -94,7 +115,7 @@ static int worker_work(const struct worker *w)
 	r = code_load(&worker_gpu, &worker_code);
 	if (!r)
 		r = model_open(&worker_gpu, &worker_code, opt->layers,
-			opt->straggler == w->info->rank, &worker_model);
+			opt->straggler == w->info->rank, opt->cause, &worker_model);
 	if (r)
 		return r;
 	if (opt->dispatches_given)

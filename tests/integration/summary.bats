@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What rtl summary says of kernels, against the same worked out from the view of dispatches.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+fixture() { # fixture KIND [SCRIPT]
+	python3 "$here/${2:-fixture.py}" "$1" "$here/../../collectord/schema" "$1.db"
+}
+
+compare() { # compare FILE ROWS
+	run -0 python3 "$here/compare_summary.py" "$rtl" "$1"
+	[ "$output" = "$2 rows" ]
+}
+
+@test "sums and percentiles, overall and by rank, GPU, queue, range and category" {
+	fixture clean
+	compare clean.db 24
+	# Two processes on one GPU, out of order.
+	fixture shared
+	compare shared.db 7
+	# Untimed kernels count, and are in no time.
+	fixture lossy
+	compare lossy.db 24
+	fixture hostile
+	compare hostile.db 56
+	# Kernels of 4.3 s and more, of no time at all, and one of a damaged file's.
+	fixture uneven
+	sqlite3 uneven.db "UPDATE rtl_dispatch SET duration = CASE id % 5 WHEN 0 THEN 0 WHEN 1 THEN 4294967295
+		WHEN 2 THEN 4294967296 WHEN 3 THEN 5000000000 + id ELSE duration + id % 7 END"
+	compare uneven.db 14
+	# A real run: ranges by their texts, steps as one.
+	$rtl run -q -o t.db --device soft -- "$demo" --ranks 2 --steps 3
+	python3 "$here/compare_summary.py" "$rtl" t.db
+	run -0 "$rtl" summary --by marker --csv=groups --steps '^(back|for)' t.db
+	[ "$(cut -d, -f1 <<<"$output" | tr -d '"' | LC_ALL=C sort -u | tr '\n' ' ')" = "(no range) backward forward group optimizer " ]
+}
+
+@test "the text: groups, and the first of their kernels" {
+	fixture clean
+	run -0 "$rtl" summary --by rank clean.db
+	grep -q '^KERNELS BY RANK (SIMULATED)$' <<<"$output"
+	[ "$(grep -c ' rank [01]$' <<<"$output")" -eq 2 ]
+	[ "$(grep -c '   *gemm_f16(float\*)$' <<<"$output")" -eq 2 ]
+	run -0 "$rtl" summary --by queue --top 1 clean.db
+	[ "$(grep -c ' rank [01] queue 0$' <<<"$output")" -eq 2 ]
+	grep -q '^1 kernels of each; --top 0 shows all$' <<<"$output"
+	run -0 "$rtl" summary clean.db
+	grep -q 'P50 us *P95 us *P99 us' <<<"$output"
+	for words in "--by" "--by colour" "--csv=groups" "--steps x" "--by marker --steps ("; do
+		# shellcheck disable=SC2086 # words
+		run -2 --separate-stderr "$rtl" summary $words clean.db
+		[ "${#stderr_lines[@]}" -eq 1 ]
+	done
+}

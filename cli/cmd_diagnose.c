@@ -39,9 +39,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp parser = {options, parse, "FILE|SESSION",
-	"Whether the ranks of a session did alike: MISSING has no kernels, LOW less than half of "
-	"the "
-	"rank with most, NOTE less than four fifths.",
+	"Whether the ranks of a session did alike, in all and kernel by kernel: MISSING has none, "
+	"LOW "
+	"less than half of the rank with most, NOTE less than four fifths; and why, as far as the "
+	"file tells.",
 	NULL, NULL, NULL};
 
 static const struct render_column columns[] = {
@@ -50,6 +51,7 @@ static const struct render_column columns[] = {
 	{"pid", "PID", RENDER_ID},
 	{"process_id", NULL, RENDER_ID},
 	{"kernels", "KERNELS", RENDER_COUNT},
+	{"of_kernels", NULL, RENDER_BOOL},
 	{"text", "WHY", RENDER_TEXT},
 };
 
@@ -62,7 +64,71 @@ static void fill_row(const struct diagnose_finding *f, struct render_value ret[C
 	*ret++ = render_optional(f->has_process, f->pid);
 	*ret++ = render_optional(f->has_process, f->process_id);
 	*ret++ = render_optional(f->has_process, (int64_t)f->kernels);
+	*ret++ = render_integer(f->is_of_kernels);
 	*ret++ = render_text(f->text);
+}
+
+static const struct render_column process_columns[] = {
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"untimed", "UNTIMED", RENDER_COUNT},
+	{"busy_ns", "BUSY ms", RENDER_NS_IN_MS},
+	{"gpus", "GPUS", RENDER_TEXT},
+	{"state", "STATE", RENDER_TEXT},
+	{"exe", "PROGRAM", RENDER_TEXT},
+};
+
+#define PROCESS_COLUMNS (sizeof(process_columns) / sizeof(process_columns[0]))
+
+static void fill_process(const struct diagnose_process *p, struct render_value ret[PROCESS_COLUMNS])
+{
+	*ret++ = render_optional(p->first->has_rank, p->first->rank);
+	*ret++ = render_integer(p->first->pid);
+	*ret++ = render_integer(p->first->process_id);
+	*ret++ = render_integer((int64_t)p->kernels);
+	*ret++ = render_integer((int64_t)p->untimed);
+	*ret++ = render_integer((int64_t)p->busy_ns);
+	*ret++ = render_text(p->gpus);
+	*ret++ = render_text(p->first->state);
+	*ret++ = render_text(p->first->exe);
+}
+
+static int show_processes(const struct diagnose *d)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[PROCESS_COLUMNS];
+	int r = d->process_count ? render_new(stdout, RENDER_TABLE, process_columns,
+					   PROCESS_COLUMNS, &render)
+				 : 0;
+
+	if (!render)
+		return r;
+	putchar('\n');
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	for (size_t i = 0; i < d->process_count && !r; i++) {
+		fill_process(d->processes + i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static json_t *processes_json(const struct diagnose *d)
+{
+	struct render_value row[PROCESS_COLUMNS];
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < d->process_count; i++) {
+		fill_process(d->processes + i, row);
+		if (json_array_append_new(
+			    array, render_json_row(process_columns, PROCESS_COLUMNS, row))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
 }
 
 static int show_json(const struct diagnose *d, const struct verdict *verdict)
@@ -71,6 +137,7 @@ static int show_json(const struct diagnose *d, const struct verdict *verdict)
 	json_t *document = json_object(), *findings = json_array();
 	int bad = json_object_set_new(document, "schema", json_integer(1));
 
+	bad |= json_object_set_new(document, "processes", processes_json(d));
 	bad |= json_object_set(document, "findings", findings);
 	if (!bad)
 		bad = verdict_put_json(verdict, document);
@@ -92,8 +159,11 @@ static int show_table(const struct diagnose *d, const struct verdict *verdict)
 	int r = 0;
 
 	puts(verdict->line);
+	r = show_processes(d);
+	if (r)
+		return r;
 	if (!d->count) {
-		puts("all ranks did alike");
+		puts("\nall ranks did alike");
 		return 0;
 	}
 	r = render_new(stdout, RENDER_TABLE, columns, COLUMNS, &render);
@@ -112,7 +182,7 @@ static int show_table(const struct diagnose *d, const struct verdict *verdict)
 static bool is_grave(const struct diagnose *d)
 {
 	for (size_t i = 0; i < d->count; i++)
-		if (d->findings[i].level >= DIAGNOSE_LOW)
+		if (d->findings[i].level >= DIAGNOSE_LOW && !d->findings[i].is_of_kernels)
 			return true;
 	return false;
 }

@@ -7,21 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/diagnose_private.h"
 #include "proto/cleanup.h"
 
-/* A process, all its GPUs together. */
-struct share {
-	const struct summary_rank *first;
-	uint64_t kernels, busy_ns;
-};
-
-struct shares {
-	struct share *at;
-	size_t count;
-	uint64_t most;
-};
-
-static void shares_done(struct shares *shares)
+static void shares_done(struct diagnose_shares *shares)
 {
 	free(shares->at);
 }
@@ -33,6 +22,9 @@ void diagnose_free_p(struct diagnose **diagnose)
 	for (size_t i = 0; i < (*diagnose)->count; i++)
 		free((*diagnose)->findings[i].text);
 	free((*diagnose)->findings);
+	for (size_t i = 0; i < (*diagnose)->process_count; i++)
+		free((*diagnose)->processes[i].gpus);
+	free((*diagnose)->processes);
 	free(*diagnose);
 	*diagnose = NULL;
 }
@@ -44,8 +36,8 @@ const char *diagnose_level_name(enum diagnose_level level)
 	return names[level];
 }
 
-__attribute__((format(printf, 4, 5))) static int add(struct diagnose *d, enum diagnose_level level,
-	const struct share *share, const char *format, ...)
+int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct diagnose_share *share,
+	const char *format, ...)
 {
 	struct diagnose_finding *grown =
 		reallocarray(d->findings, d->count + 1, sizeof(*d->findings));
@@ -73,56 +65,143 @@ __attribute__((format(printf, 4, 5))) static int add(struct diagnose *d, enum di
 	return 0;
 }
 
+static void add_extent(struct diagnose_share *share, const struct measure_lane *lane)
+{
+	if (!share->has_times || lane->first_ns < share->first_ns)
+		share->first_ns = lane->first_ns;
+	if (!share->has_times || lane->last_ns > share->last_ns)
+		share->last_ns = lane->last_ns;
+	share->has_times = true;
+}
+
+/* Of the ranks: helpers come and go. */
+static void add_to_all(struct diagnose_shares *all, const struct diagnose_share *share)
+{
+	if (!share->has_times || !share->first->has_rank)
+		return;
+	if (!all->has_times || share->first_ns < all->first_ns)
+		all->first_ns = share->first_ns;
+	if (!all->has_times || share->last_ns > all->last_ns)
+		all->last_ns = share->last_ns;
+	all->has_times = true;
+}
+
 /* The rows of a process lie together. */
-static int collect(const struct summary *s, struct shares *ret)
+static int collect(const struct summary *s, struct diagnose_shares *ret)
 {
 	ret->at = calloc(s->rank_count + 1, sizeof(*ret->at));
 	if (!ret->at)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->rank_count; i++) {
 		const struct summary_rank *rank = s->ranks + i;
-		struct share *last = ret->at + ret->count - 1;
+		struct diagnose_share *last = ret->at + ret->count - 1;
 
 		if (!ret->count || last->first->process_id != rank->process_id) {
 			last = ret->at + ret->count++;
 			last->first = rank;
 		}
+		last->rows++;
 		last->kernels += rank->dispatched;
+		last->stored += rank->stored;
+		last->untimed += rank->untimed;
+		last->dropped += rank->dropped;
+		last->skipped += rank->skipped;
+		last->outstanding += rank->outstanding;
 		last->busy_ns += rank->has_measure ? rank->lane.busy_ns : 0;
+		if (rank->has_measure)
+			add_extent(last, &rank->lane);
 		if (last->kernels > ret->most)
 			ret->most = last->kernels;
 	}
+	for (size_t i = 0; i < ret->count; i++)
+		add_to_all(ret, ret->at + i);
 	return 0;
 }
 
+static void format_time(double ns, char ret[32])
+{
+	if (ns >= 1e9)
+		snprintf(ret, 32, "%.1f s", ns / 1e9);
+	else
+		snprintf(ret, 32, "%.1f ms", ns / 1e6);
+}
+
+/* "; its first kernel began 3.2 s after the others'": what the file tells of why there are fewer.
+ */
+static void explain_few(const struct diagnose_shares *all, const struct diagnose_share *share,
+	char *ret, size_t bytes)
+{
+	double wall = (double)all->last_ns - (double)all->first_ns;
+	double late = (double)share->first_ns - (double)all->first_ns;
+	double early = (double)all->last_ns - (double)share->last_ns;
+	char time[32];
+
+	format_time(early > late ? early : late, time);
+	ret[0] = '\0';
+	if (!share->has_times)
+		snprintf(ret, bytes, "; none has a time");
+	else if (early > late && early * 100 > wall * DIAGNOSE_EXTENT_PCT)
+		snprintf(ret, bytes, "; its last kernel ended %s before the others'", time);
+	else if (late * 100 > wall * DIAGNOSE_EXTENT_PCT)
+		snprintf(ret, bytes, "; its first kernel began %s after the others'", time);
+	else
+		snprintf(ret, bytes,
+			"; over the same time: other work, or a queue that was not followed?");
+}
+
 /* A launcher or a data loader dispatches nothing and has no rank: no reason to worry. */
-static int judge_silence(struct diagnose *d, const struct share *share)
+static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
 	if (!share->first->has_rank)
-		return add(
+		return diagnose_add(
 			d, DIAGNOSE_NOTE, share, "no kernels: %s; a launcher or a helper?", note);
-	return add(d, DIAGNOSE_MISSING, share,
+	return diagnose_add(d, DIAGNOSE_MISSING, share,
 		"no kernels: %s; did it work on the CPU, die early, or use another runtime?", note);
 }
 
-static int judge(struct diagnose *d, const struct share *share, uint64_t most)
+static int judge(
+	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
 {
+	char why[96];
+	uint64_t most = all->most;
 	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
 
 	if (!share->kernels)
 		return judge_silence(d, share);
 	if (!share->first->has_rank || percent >= DIAGNOSE_NOTE_PCT)
 		return 0;
-	return add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
+	explain_few(all, share, why, sizeof(why));
+	return diagnose_add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
 		"%" PRIu64 " kernels, %" PRIu64 " %% of the rank with most (%" PRIu64
-		"); state: %s",
-		share->kernels, percent, most, share->first->state);
+		"); state: %s%s",
+		share->kernels, percent, most, share->first->state, why);
+}
+
+/* What was dispatched and is not in the rows, or has no time: of one rank alone it misleads. */
+static int judge_losses(struct diagnose *d, const struct diagnose_share *share)
+{
+	int r = 0;
+
+	if (share->dropped)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its kernels were dropped; rtl summary says why",
+			share->dropped);
+	if (!r && share->outstanding)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its kernels had not ended; rtl outstanding says which",
+			share->outstanding);
+	if (!r && share->untimed && share->untimed * 2 > share->stored)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its %" PRIu64 " kernels have no times: signals of the "
+			"program's own, in --mode lite or shared?",
+			share->untimed, share->stored);
+	return r;
 }
 
 /* Did about as many kernels as any. */
-static bool is_comparable(const struct share *share, uint64_t most)
+bool diagnose_is_comparable(const struct diagnose_share *share, uint64_t most)
 {
 	return share->first->has_rank && share->kernels &&
 	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
@@ -136,7 +215,7 @@ static int compare_busy(const void *a, const void *b)
 }
 
 /* As many kernels, but longer at work than the rank in the middle: the others wait for it. */
-static int find_stragglers(struct diagnose *d, const struct shares *shares)
+static int find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	CLEANUP(free_p) uint64_t *busy = calloc(shares->count + 1, sizeof(*busy));
 	size_t count = 0;
@@ -146,18 +225,18 @@ static int find_stragglers(struct diagnose *d, const struct shares *shares)
 	if (!busy)
 		return -ENOMEM;
 	for (size_t i = 0; i < shares->count; i++)
-		if (is_comparable(shares->at + i, shares->most))
+		if (diagnose_is_comparable(shares->at + i, shares->most))
 			busy[count++] = shares->at[i].busy_ns;
 	if (count < 2)
 		return 0;
 	qsort(busy, count, sizeof(*busy), compare_busy);
 	middle = busy[(count - 1) / 2];
 	for (size_t i = 0; i < shares->count && !r; i++) {
-		const struct share *share = shares->at + i;
+		const struct diagnose_share *share = shares->at + i;
 		double percent = middle ? (double)share->busy_ns * 100 / (double)middle - 100 : 0;
 
-		if (is_comparable(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
-			r = add(d, DIAGNOSE_NOTE, share,
+		if (diagnose_is_comparable(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
+			r = diagnose_add(d, DIAGNOSE_NOTE, share,
 				"straggler? its GPU was busy %.0f %% longer than that of the rank "
 				"in "
 				"the middle",
@@ -167,7 +246,7 @@ static int find_stragglers(struct diagnose *d, const struct shares *shares)
 }
 
 /* Ranks between those that are here: a shim that was not loaded leaves exactly such a hole. */
-static int find_holes(struct diagnose *d, const struct shares *shares)
+static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	int64_t expected = -1;
 	int r = 0;
@@ -178,7 +257,7 @@ static int find_holes(struct diagnose *d, const struct shares *shares)
 		if (!rank->has_rank)
 			continue;
 		if (expected >= 0 && rank->rank > expected)
-			r = add(d, DIAGNOSE_MISSING, NULL,
+			r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
 				"%" PRId64 " ranks from %" PRId64
 				" on never said hello, though rank %" PRId64
 				" did; is HSA_TOOLS_LIB inherited there?",
@@ -188,26 +267,91 @@ static int find_holes(struct diagnose *d, const struct shares *shares)
 	return r;
 }
 
-static int judge_all(struct diagnose *d, const struct summary *s, const struct shares *shares)
+/* What the launcher said the job has. Others of it may be on another node. */
+static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	int64_t world = 0, here = 0;
+
+	for (size_t i = 0; i < shares->count; i++) {
+		const struct summary_rank *rank = shares->at[i].first;
+
+		here += rank->has_rank;
+		if (rank->world_size > world)
+			world = rank->world_size;
+	}
+	if (!here || here >= world)
+		return 0;
+	return diagnose_add(d, DIAGNOSE_NOTE, NULL,
+		"%" PRId64 " of %" PRId64
+		" ranks are in here; the others are on other nodes, or never said hello",
+		here, world);
+}
+
+static char *list_gpus(const struct diagnose_share *share)
+{
+	CLEANUP(free_p) char *text = strdup("");
+
+	for (size_t i = 0; i < share->rows && text; i++) {
+		char *longer;
+
+		if (!share->first[i].has_gpu)
+			continue;
+		if (asprintf(&longer, "%s%s%" PRId64, text, text[0] ? "," : "",
+			    share->first[i].gpu_id) < 0)
+			return NULL;
+		free(text);
+		text = longer;
+	}
+	return TAKE(text);
+}
+
+static int list_processes(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	d->processes = calloc(shares->count + 1, sizeof(*d->processes));
+	if (!d->processes)
+		return -ENOMEM;
+	for (size_t i = 0; i < shares->count; i++) {
+		const struct diagnose_share *share = shares->at + i;
+
+		d->processes[i] = (struct diagnose_process){.first = share->first,
+			.gpus = list_gpus(share),
+			.kernels = share->kernels,
+			.untimed = share->untimed,
+			.busy_ns = share->busy_ns};
+		d->process_count++;
+		if (!d->processes[i].gpus)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int judge_all(
+	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares)
 {
 	int r = 0;
 
 	if (!shares->count)
-		return add(d, DIAGNOSE_MISSING, NULL,
+		return diagnose_add(d, DIAGNOSE_MISSING, NULL,
 			"no process said hello: HSA_TOOLS_LIB not inherited, no HSA used, or a "
 			"static "
 			"runtime; see rtl doctor");
 	if (!shares->most)
-		r = add(d, DIAGNOSE_MISSING, NULL,
+		r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
 			"no process dispatched anything; see rtl doctor");
 	for (size_t i = 0; i < shares->count && !r; i++)
-		r = judge(d, shares->at + i, shares->most);
+		r = judge(d, shares->at + i, shares);
 	if (!r)
 		r = find_stragglers(d, shares);
 	if (!r)
+		r = diagnose_kernels(d, s, shares);
+	for (size_t i = 0; i < shares->count && !r; i++)
+		r = judge_losses(d, shares->at + i);
+	if (!r)
 		r = find_holes(d, shares);
+	if (!r)
+		r = find_others(d, shares);
 	if (!r && !s->verdict->is_complete && !s->verdict->counts.live)
-		r = add(d, DIAGNOSE_NOTE, NULL,
+		r = diagnose_add(d, DIAGNOSE_NOTE, NULL,
 			"something is missing; rtl summary says what and why");
 	return r;
 }
@@ -215,9 +359,11 @@ static int judge_all(struct diagnose *d, const struct summary *s, const struct s
 int diagnose_new(const struct summary *summary, struct diagnose **ret)
 {
 	CLEANUP(diagnose_free_p) struct diagnose *d = calloc(1, sizeof(*d));
-	CLEANUP(shares_done) struct shares shares = {0};
+	CLEANUP(shares_done) struct diagnose_shares shares = {0};
 	int r = d ? collect(summary, &shares) : -ENOMEM;
 
+	if (!r)
+		r = list_processes(d, &shares);
 	if (!r)
 		r = judge_all(d, summary, &shares);
 	if (r)

@@ -9,10 +9,12 @@
 #include "cli/summary.h"
 
 /* Kernels of a process, compared with the process that has most. */
-#define DIAGNOSE_LOW_PCT  50
-#define DIAGNOSE_NOTE_PCT 80
+#define DIAGNOSE_LOW_PCT    50
+#define DIAGNOSE_NOTE_PCT   80
+/* Of the time of all ranks: who begins later or ends earlier than that has fewer kernels for it. */
+#define DIAGNOSE_EXTENT_PCT 20
 /* Busy time, over that of the rank in the middle. */
-#define DIAGNOSE_SLOW_PCT 20
+#define DIAGNOSE_SLOW_PCT   20
 
 enum diagnose_level {
 	DIAGNOSE_NOTE,
@@ -23,17 +25,26 @@ enum diagnose_level {
 struct diagnose_finding {
 	enum diagnose_level level;
 	bool has_rank, has_process;
+	bool is_of_kernels; /* of some of them; in number the rank did as others */
 	int64_t rank, pid, process_id;
 	uint64_t kernels;
 	char *text;
 };
 
+struct diagnose_process {
+	const struct summary_rank *first; /* its first row; borrowed */
+	char *gpus;			  /* "0,1" */
+	uint64_t kernels, untimed, busy_ns;
+};
+
 struct diagnose {
+	struct diagnose_process *processes; /* by rank */
+	size_t process_count;
 	struct diagnose_finding *findings;
 	size_t count;
 };
 
-/* -ENOMEM. */
+/* -ENOMEM. Borrows @summary. */
 int diagnose_new(const struct summary *summary, struct diagnose **ret);
 void diagnose_free_p(struct diagnose **diagnose);
 

@@ -12,7 +12,8 @@
 enum {
 	P_ID,
 	P_RANK,
-	P_PID = 4,
+	P_WORLD_SIZE = 3,
+	P_PID,
 	P_EXE = 7,
 	P_ENDED = 10,
 	P_EXIT_STATUS,
@@ -140,6 +141,7 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 		.pid = query_integer(rows, P_PID),
 		.has_rank = !query_is_null(rows, P_RANK),
 		.rank = query_integer(rows, P_RANK),
+		.world_size = query_integer(rows, P_WORLD_SIZE),
 		.exe = strdup(query_text(rows, P_EXE) ? query_text(rows, P_EXE) : ""),
 		.note = explain_nothing(rows),
 	};

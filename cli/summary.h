@@ -40,7 +40,7 @@ struct summary_options {
 struct summary_rank {
 	int64_t process_id, pid;
 	bool has_rank, has_gpu, has_measure;
-	int64_t rank, gpu_id;
+	int64_t rank, gpu_id, world_size; /* world_size: 0: unknown */
 	char *exe;
 	char state[32];	  /* live | exited 0 | killed by 9 | ... */
 	const char *note; /* why there is nothing; NULL */

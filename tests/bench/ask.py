@@ -103,13 +103,15 @@ def main():
             db.close()
         base = min(scan(path) for _ in range(3))
         print(f"{RANKS} x {args.kernels:,} kernels, {os.path.getsize(path) / 2**20:,.0f} MiB")
-        print(f"{'scan':12} {base:7.2f} s")
+        print(f"{'scan':20} {base:7.2f} s")
         page = f"{folder}/page.html"
-        for verb, more in (("summary", []), ("collectives", []), ("tree", []), ("report", ["-f", "--html", page])):
+        for verb, more in (("summary", []), ("summary", ["--by", "queue"]), ("summary", ["--by", "marker"]),
+                           ("summary", ["--json"]), ("collectives", []), ("tree", []), ("report", ["-f", "--html", page])):
             runs = [ask([f"{args.build}/bin/rtl", verb, path, *more]) for _ in range(3)]
             seconds, memory = min(r[0] for r in runs), max(r[1] for r in runs)
-            print(f"{verb:12} {seconds:7.2f} s {seconds / base:6.2f} x {memory:7.0f} MiB", flush=True)
-        print(f"{'page':12} {os.path.getsize(page) / 1e6:7.2f} MB")
+            name = " ".join([verb] + [word for word in more if word != page])
+            print(f"{name:20} {seconds:7.2f} s {seconds / base:6.2f} x {memory:7.0f} MiB", flush=True)
+        print(f"{'page':20} {os.path.getsize(page) / 1e6:7.2f} MB")
 
 
 if __name__ == "__main__":

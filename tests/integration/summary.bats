@@ -53,3 +53,24 @@ compare() { # compare FILE ROWS
 		[ "${#stderr_lines[@]}" -eq 1 ]
 	done
 }
+
+@test "diagnose: which kernels a rank lacks, and which it alone has" {
+	$rtl run -q -o t.db --device soft -- "$demo" --ranks 3 --steps 2 --straggler 1
+	run -0 "$rtl" diagnose --strict --json t.db
+	[ "$(jq -c '[.findings[] | select(.of_kernels) | [.level, .rank]]' <<<"$output")" = '[["MISSING",1],["NOTE",1]]' ]
+	jq -e '.findings | map(select(.of_kernels)) | (.[0].text | test("^has none of what all other ranks have: Cijk_.*MT128x128x16.*, Cijk_.*, Cijk_"))
+		and (.[1].text | test("^is the only one with: 34 x Cijk_.*MT32x32x16"))' <<<"$output"
+	[ "$(jq -c '[.processes[] | [.rank, .kernels, .gpus, .state]]' <<<"$output")" = \
+		'[[0,239,"0","exited 0"],[1,239,"1","exited 0"],[2,239,"2","exited 0"]]' ]
+	# Half of one kernel of rank 2 is gone; the count of all says nothing of it.
+	sqlite3 t.db "DELETE FROM rtl_dispatch WHERE id IN (SELECT o.id FROM rocpd_op o JOIN rtl_kernel k
+		ON k.id = o.description_id WHERE k.name GLOB '*rms_norm*' AND o.rank = 2 LIMIT 12)"
+	run -0 "$rtl" diagnose t.db
+	grep -Eq '^LOW +2 .* less than half of what the rank in the middle has: 6 of 18 x void vllm::rms_norm' <<<"$output"
+	fixture uneven
+	run -0 "$rtl" diagnose uneven.db
+	grep -Fq "400 kernels, 40 % of the rank with most (1000); state: exited 0; its last kernel ended 6.0 ms before the others'" <<<"$output"
+	sqlite3 uneven.db "UPDATE rtl_process SET world_size = 16"
+	run -0 "$rtl" diagnose uneven.db
+	grep -q '5 of 16 ranks are in here; the others are on other nodes, or never said hello' <<<"$output"
+}

@@ -47,6 +47,8 @@ struct worker {
 	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
 	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
+	_Atomic bool is_away;	    /* there is no connection */
+	_Atomic bool is_last_try;   /* set when the program ends, until one more was tried */
 
 	/* The thread's own. */
 	struct conn conn;
@@ -247,6 +249,20 @@ static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > HARVEST_IDLE_NS;
 }
 
+static void worker_talk(struct worker *w, uint64_t now_ns)
+{
+	bool is_last_try = atomic_load_explicit(&w->is_last_try, memory_order_acquire);
+
+	if (is_last_try && w->has_conn)
+		conn_hurry(&w->conn);
+	conn_step(&w->conn, now_ns);
+	if (w->conn.item != CONN_HELLO)
+		atomic_store_explicit(&w->is_known, true, memory_order_release);
+	atomic_store_explicit(&w->is_away, w->conn.state == CONN_AWAY, memory_order_release);
+	if (is_last_try && (w->conn.state != CONN_AWAY || !conn_is_busy(&w->conn)))
+		atomic_store_explicit(&w->is_last_try, false, memory_order_release);
+}
+
 static void worker_loop(struct worker *w)
 {
 	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
@@ -258,9 +274,7 @@ static void worker_loop(struct worker *w)
 		if (harvest_is_due(w, now_ns))
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
-		conn_step(&w->conn, now_ns);
-		if (w->conn.item != CONN_HELLO)
-			atomic_store_explicit(&w->is_known, true, memory_order_release);
+		worker_talk(w, now_ns);
 		worker_wait(w);
 	}
 }
@@ -450,6 +464,14 @@ static void worker_wake(struct worker *w)
 	(void)written; /* it will find out a period later */
 }
 
+/* Nothing is in flight, and who listens has our Hello. */
+static bool is_settled(struct worker *w)
+{
+	return atomic_load_explicit(&w->is_known, memory_order_acquire) &&
+	       !atomic_load_explicit(&w->is_last_try, memory_order_acquire) &&
+	       !capture_pending(w->setup.capture);
+}
+
 void worker_settle(void)
 {
 	struct worker *w = &worker;
@@ -458,13 +480,13 @@ void worker_settle(void)
 
 	if (!w->is_running)
 		return;
-	if (capture_pending(w->setup.capture)) {
+	if (capture_pending(w->setup.capture))
 		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+	if (atomic_load_explicit(&w->is_away, memory_order_acquire))
+		atomic_store_explicit(&w->is_last_try, true, memory_order_release);
+	if (!is_settled(w))
 		worker_wake(w);
-	}
-	while ((!atomic_load_explicit(&w->is_known, memory_order_acquire) ||
-		       capture_pending(w->setup.capture)) &&
-		now_ns < until_ns) {
+	while (!is_settled(w) && now_ns < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
 	}

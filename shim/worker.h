@@ -28,7 +28,7 @@ int worker_start(const struct worker_setup *setup);
 
 /*
  * exit(), which most HIP programs end by without hsa_shut_down: until the collector knows of us
- * and what is in flight is in frames, at most 4/5 of exit_ns; worker_stop() may take the rest. The
+ * (who has none tries once more) and what is in flight is in frames, at most 4/5 of exit_ns; worker_stop() may take the rest. The
  * runtime lives on, and dispatches may still come.
  */
 void worker_settle(void);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ struct fixture {
 	char directory[64];
 	char path[96];
 	int listener;
+	unsigned sockets; /* that are not the shim's */
 	struct identity identity;
 	struct rank_info rank;
 	struct agents agents;
@@ -81,6 +83,16 @@ static void listener_open(struct fixture *f)
 	assert_int_equal(listen(f->listener, 8), 0);
 }
 
+static unsigned count_sockets(void)
+{
+	unsigned count = 0;
+	struct stat st;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += !fstat(fd, &st) && S_ISSOCK(st.st_mode);
+	return count;
+}
+
 static int fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -89,6 +101,7 @@ static int fixture_setup(void **state)
 	struct capture_hsa hsa;
 
 	listener_open(f);
+	f->sockets = count_sockets();
 	assert_int_equal(identity_read(&f->identity), 0);
 	f->agents = (struct agents){.count = 1, .gpu[0] = {.kfd_node = 1, .tick_hz = 1000000000}};
 	f->clocks = (struct clock_source){.agents = &f->agents, .counters = counters, .kfd = -1};
@@ -138,24 +151,64 @@ static int accept_next(const struct fixture *f, int ms)
 	return poll(&waiting, 1, ms) == 1 ? accept4(f->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
 
-static void the_end_does_not_wait_for_the_next_try(void **state)
+/* Until the thread has noticed that nobody is there any more: a while before it tries again. */
+static void hang_up(const struct fixture *f)
 {
-	struct fixture *f = *state;
-	char byte;
-	int fd;
+	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
 
 	for (int i = 0; i < HANG_UPS; i++) {
-		fd = accept_next(f, WAIT_MS);
+		int fd = accept_next(f, WAIT_MS);
+
 		assert_true(fd >= 0);
 		close(fd);
 	}
-	capture_stop(f->capture);
-	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
-	assert_true(worker_stop(true));
-	fd = accept_next(f, 0);
+	while (count_sockets() > f->sockets && poll(&waiting, 1, 1) == 0)
+		assert_true(clock_monotonic_ns() < deadline_ns);
+}
+
+static void check_hello(const struct fixture *f)
+{
+	char byte;
+	int fd = accept_next(f, 0);
+
 	assert_true(fd >= 0);
 	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
 	close(fd);
+}
+
+static void the_end_does_not_wait_for_the_next_try(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up(f);
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	check_hello(f);
+}
+
+/* Which is how most programs end: nobody shuts the runtime down. */
+static void nor_does_exit(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up(f);
+	worker_settle();
+	check_hello(f);
+}
+
+static void exit_waits_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t start_ns;
+
+	hang_up(f);
+	unlink(f->path);
+	start_ns = clock_monotonic_ns();
+	worker_settle();
+	/* It may take four fifths. */
+	assert_true(clock_monotonic_ns() < start_ns + DEADLINE_NS / 2);
 }
 
 static void wait_for_frame(const struct fixture *f, uint64_t number)
@@ -184,6 +237,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_end_does_not_wait_for_the_next_try),
+		TEST(nor_does_exit),
+		TEST(exit_waits_for_nobody),
 		TEST(a_clock_that_goes_back_holds_nothing_up),
 	};
 

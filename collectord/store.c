@@ -176,13 +176,13 @@ static bool has_work(const struct store *store)
 	return false;
 }
 
-/* A file that a reader keeps from being sealed has all its records all the same. */
-static bool has_uncommitted(const struct store_database *database)
+/* A close whose rows are written only waits for its readers. */
+static bool is_written(const struct command_list *list)
 {
-	for (const struct command *c = database->todo.first; c; c = c->next)
-		if (c->kind != COMMAND_SESSION_CLOSE)
-			return true;
-	return false;
+	for (const struct command *c = list->first; c; c = c->next)
+		if (c->kind != COMMAND_SESSION_CLOSE || !c->deadline_ns)
+			return false;
+	return true;
 }
 
 static int commit_all(struct store *store)
@@ -194,7 +194,7 @@ static int commit_all(struct store *store)
 
 		if (d->trouble)
 			error = d->trouble;
-		else if (r < 0 || has_uncommitted(d))
+		else if (r < 0 || !is_written(&d->todo))
 			error = -EIO;
 	}
 	return error;

@@ -243,6 +243,33 @@ static void a_reader_does_not_stop_the_close(void **state)
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
 }
 
+/* All is committed then, though the file may yet have to be made one. */
+static void a_reader_does_not_make_a_flush_fail(void **state)
+{
+	struct harness *h = *state;
+	struct frames frames = {0};
+	sqlite3_stmt *statement;
+	sqlite3 *db;
+
+	harness_open(h);
+	send_ten(h, 1, 0);
+	assert_int_equal(sqlite3_open_v2(h->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT * FROM rocpd_op", -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	peer_add_bye(&frames);
+	harness_send(h, &frames);
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	assert_int_equal(store_flush(h->store, h), 0);
+	harness_wait(h, STORE_FLUSHED);
+	assert_int_equal(h->answer.error, 0);
+	assert_int_equal(harness_number(h->path, "SELECT count(end_ns) FROM rtl_session"), 1);
+	sqlite3_finalize(statement);
+	sqlite3_close(db);
+	harness_wait(h, STORE_CLOSED);
+}
+
 /* Whoever looks at the file at that very moment holds a lock that WAL mode has to wait for. */
 static void a_reader_does_not_stop_the_opening(void **state)
 {
@@ -493,6 +520,7 @@ int main(void)
 		T(a_newer_schema_is_not_written),
 		T(sessions_can_share_a_file),
 		T(a_reader_does_not_stop_the_close),
+		T(a_reader_does_not_make_a_flush_fail),
 		T(a_reader_does_not_stop_the_opening),
 		T(a_service_names_its_files),
 		T(the_index_lists_every_session),

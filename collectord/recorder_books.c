@@ -40,8 +40,10 @@ static int take_log(
 		at += FRAME_PREFIX_BYTES;
 		if (length == 0 || length > FRAME_BYTES_MAX || length > bytes - at)
 			return -EBADMSG;
-		if (msg_unpack(writer->arena, log + at, length, &frame) < 0 ||
-			frame->body_case != RTL__FRAME__BODY_DEFINES)
+		r = msg_unpack(writer->arena, log + at, length, &frame);
+		if (r < 0)
+			return r == -ENOMEM ? r : -EBADMSG;
+		if (frame->body_case != RTL__FRAME__BODY_DEFINES)
 			return -EBADMSG;
 		r = defines_take(&process->defines, frame->defines, process->gpus);
 		if (r == 0)

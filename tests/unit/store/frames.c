@@ -126,6 +126,28 @@ void peer_add_defines(struct frames *frames)
 	add_kernel(frames, 2, 1, "beta.kd", 7);
 }
 
+void peer_add_strings(struct frames *frames, uint32_t first, uint32_t n)
+{
+	Rtl__StringDef *strings = calloc(n, sizeof(*strings)), **list = calloc(n, sizeof(*list));
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	for (uint32_t i = 0; i < n; i++) {
+		rtl__string_def__init(&strings[i]);
+		strings[i].has_id = 1;
+		strings[i].id = first + i;
+		msg_set_bytes(&strings[i].has_text, &strings[i].text, "s");
+		list[i] = &strings[i];
+	}
+	defines.n_strings = n;
+	defines.strings = list;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	frames_add(frames, &frame);
+	free(list);
+	free(strings);
+}
+
 void peer_add_anchors(struct frames *frames, uint64_t tick)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;

@@ -32,6 +32,8 @@ uint8_t *peer_hello_named(uint8_t token, const char *gpu_name, size_t *ret_count
 void peer_add_defines(struct frames *frames);
 /* Defines string @id, symbol @id and shape @id (queue 0) for a kernel of that name. */
 void peer_add_kernel(struct frames *frames, uint32_t id, const void *name, size_t bytes);
+/* @n strings of ids from @first on, in one frame. */
+void peer_add_strings(struct frames *frames, uint32_t first, uint32_t n);
 /* Tick 0 and tick @tick of both GPUs. */
 void peer_add_anchors(struct frames *frames, uint64_t tick);
 

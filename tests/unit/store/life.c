@@ -17,7 +17,7 @@ static bool is_aside(enum store_answer_kind kind)
 }
 
 /* Whatever it is, but for trouble that comes and goes. */
-static enum store_answer_kind next(struct harness *h)
+enum store_answer_kind life_wait(struct harness *h)
 {
 	struct pollfd poller = {.fd = store_answer_fd(h->store), .events = POLLIN};
 
@@ -49,7 +49,7 @@ static bool open_both(struct harness *h)
 
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	do
-		kind = next(h);
+		kind = life_wait(h);
 	while (kind == STORE_LEFT_PROCESS);
 	if (kind == STORE_FAILED) {
 		h->session = store_session_free(h->session);
@@ -90,12 +90,12 @@ enum life_end life_run(struct harness *h)
 	send_all(h);
 	assert_int_equal(
 		store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED, -1), 0);
-	while ((kind = next(h)) == STORE_COMMITTED || kind == STORE_PROCESS_OPENED)
+	while ((kind = life_wait(h)) == STORE_COMMITTED || kind == STORE_PROCESS_OPENED)
 		;
 	free(r);
 	assert_true(kind == STORE_PROCESS_ENDED || kind == STORE_PROCESS_FAILED);
 	assert_int_equal(store_session_close(h->session, 0), 0);
-	assert_int_equal(next(h), STORE_CLOSED);
+	assert_int_equal(life_wait(h), STORE_CLOSED);
 	h->session = store_session_free(h->session);
 	return LIFE_CLOSED;
 }

@@ -22,6 +22,9 @@ enum life_end {
  */
 enum life_end life_run(struct harness *h);
 
+/* The next answer, in h->answer, but for trouble that comes and goes. */
+enum store_answer_kind life_wait(struct harness *h);
+
 /* The store again, with @give_up_ms. */
 void life_restart(struct harness *h, unsigned give_up_ms);
 

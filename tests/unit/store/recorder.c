@@ -34,7 +34,7 @@ struct hand_recorder *hand_recorder_new(uint8_t token)
 	r->header.cells = REGION(cell, HAND_CELLS);
 	r->header.queues = REGION(queue, 2);
 	r->header.anchors = REGION(anchors, 2);
-	r->header.defines = REGION(define, 4096);
+	r->header.defines = REGION(define, sizeof(r->define));
 	r->header.markers = REGION(marker, HAND_MARKERS);
 	r->header.calls = REGION(call, HAND_CALLS);
 	r->header.spare_calls = REGION(spare_call, HAND_CALLS);

@@ -20,7 +20,7 @@ struct hand_recorder {
 	struct recorder_slot slot[HAND_SLOTS];
 	struct recorder_queue queue[2];
 	struct recorder_anchors anchors[2];
-	uint8_t define[4096];
+	uint8_t define[32u << 10];
 	struct recorder_marker marker[HAND_MARKERS];
 	struct recorder_call call[HAND_CALLS];
 	struct recorder_call spare_call[HAND_CALLS];

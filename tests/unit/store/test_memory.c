@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/unit/store/life.h"
+#include "tests/unit/store/recorder.h"
 #include "tests/vfs/fault_malloc.h"
 
 #define COMPLETE "complete: 800 dispatched, 800 stored"
@@ -77,6 +78,59 @@ static void any_allocation(void **state)
 	print_message("%u of %lu allocations\n", passed, (unsigned long)count);
 }
 
+/* More than what the Hello has made room for. */
+static void define_much(struct hand_recorder *r)
+{
+	struct frames f = {0};
+
+	peer_add_strings(&f, 100, 2000);
+	assert_true(f.count <= sizeof(r->define) - r->header.define_bytes);
+	memcpy(r->define + r->header.define_bytes, f.bytes, f.count);
+	r->header.define_bytes += f.count;
+	free(f.bytes);
+}
+
+/* All that is known of it comes from its recorder, while the n-th allocation fails; 0: none. */
+static uint64_t drain_without_the(struct harness *h, uint64_t n)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+	uint64_t count;
+
+	life_restart(h, 0);
+	harness_open(h);
+	r->queue[0].producer[RTL_Q_dispatched] = 1;
+	hand_recorder_slot(r, 0, SLOT_DONE, 0, 0);
+	define_much(r);
+	fault_malloc_set(n, 1);
+	assert_int_equal(
+		store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED, -1), 0);
+	free(r);
+	do
+		life_wait(h);
+	while (h->answer.kind != STORE_PROCESS_ENDED);
+	count = fault_malloc_count();
+	fault_malloc_set(0, 0);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	assert_int_equal(life_wait(h), STORE_CLOSED);
+	h->session = store_session_free(h->session);
+	assert_string_equal(
+		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'"),
+		"complete: 1 dispatched, 1 stored");
+	life_forget(h);
+	return count;
+}
+
+static void a_recorder_is_not_corrupt_for_want_of_memory(void **state)
+{
+	struct harness *h = *state;
+	uint64_t count = drain_without_the(h, 0);
+
+	assert_true(count > 0);
+	for (at = 1; at <= count; at = next(at))
+		(void)drain_without_the(h, at);
+	at = 0;
+}
+
 static int say_where(void **state)
 {
 	if (at)
@@ -88,6 +142,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(any_allocation, harness_setup, say_where),
+		cmocka_unit_test_setup_teardown(a_recorder_is_not_corrupt_for_want_of_memory,
+			harness_setup, say_where),
 	};
 
 	fault_malloc_install();

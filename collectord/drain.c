@@ -233,7 +233,8 @@ static int pass_gap(struct drain *drain, struct recorder_cell *cell)
 	if (!drain->writer->is_resumed || process->frame >= drain->reader.header.published)
 		return 0;
 	r = recorder_reader_find_cell(&drain->reader, process->frame, cell, &number);
-	if (r < 0 || !number)
+	/* As of a frame that is sent: the file has no greater number. */
+	if (r < 0 || !number || number > INT64_MAX)
 		return r;
 	process->ledger.loss[LEDGER_MISSING_FRAMES] += number - process->frame - 1;
 	process->frame = number - 1;

@@ -355,6 +355,31 @@ static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 }
 
+/* A file that lacks frames takes later ones, but for numbers that no file can hold. */
+static void a_frame_of_an_impossible_number_is_not_behind_a_gap(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	const uint64_t number = UINT64_MAX - 3; /* of cell 0 */
+
+	harness_open(h);
+	send_first(h);
+	/* A file that was not made by this life of the collector may lack some. */
+	store_answer_done(&h->answer);
+	memset(&h->answer, 0, sizeof(h->answer));
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
+	harness_open_session(h, STORE_RESUME);
+	harness_open_process(h, 1, 0);
+	publish(r, number, 10, 5);
+	r->header.published = number;
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_int_equal(loss(h, "missing_frames"), 0);
+	assert_int_equal(rows(h), 10);
+}
+
 static void an_outstanding_dispatch_has_its_name(void **state)
 {
 	struct harness *h = *state;
@@ -585,6 +610,7 @@ int main(void)
 		T(a_torn_last_cell_is_read_from_its_slots),
 		T(a_corrupt_cell_in_the_middle_costs_its_records_only),
 		T(a_cell_that_lies_about_its_number_is_not_stored),
+		T(a_frame_of_an_impossible_number_is_not_behind_a_gap),
 		T(an_outstanding_dispatch_has_its_name),
 		T(a_slot_without_times_is_untimed),
 		T(a_bad_header_is_not_believed),

@@ -412,8 +412,11 @@ int recover_controls(struct store_session *session)
 	rest = text ? strchr(text, '\n') : NULL;
 	/* Their times are CLOCK_BOOTTIME's: of another boot they say nothing. */
 	if (rest && boot_id[0] && !strncmp(text, boot_id, (size_t)(rest - text)) &&
-		!boot_id[rest - text])
+		!boot_id[rest - text]) {
+		free(session->controls);
+		session->controls = strdup(rest + 1); /* without memory only a renewed file lacks it */
 		answer_session(session, STORE_CONTROLS, 0, rest + 1);
+	}
 	sqlite3_reset(row);
 	return database_errno(step);
 }

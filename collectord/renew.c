@@ -129,6 +129,18 @@ static int move_process(struct store *store, struct store_process *p)
 		p->uid, p->committed);
 }
 
+/* What was asked of it, too. */
+static int put_session(struct store_session *session, struct writer *writer)
+{
+	int r = session_file_put(session, writer);
+
+	if (r == 0 && session->controls)
+		r = session_file_put_controls(writer, session->id, session->controls);
+	if (r == 0 && session->categories)
+		r = session_file_put_categories(writer, session->categories);
+	return r;
+}
+
 static int put_all(struct store *store, struct store_database *database)
 {
 	int r = writer_begin(database->writer);
@@ -137,7 +149,7 @@ static int put_all(struct store *store, struct store_database *database)
 		if (s->database != database)
 			continue;
 		s->was_renewed = true;
-		r = session_file_put(s, database->writer);
+		r = put_session(s, database->writer);
 		for (struct store_process *p = s->processes; p && r == 0; p = p->next)
 			if (p->process)
 				r = move_process(store, p);

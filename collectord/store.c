@@ -39,6 +39,8 @@ void destroy_session(struct store_session *session)
 	free(session->name);
 	free(session->job);
 	free(session->command);
+	free(session->controls);
+	free(session->categories);
 	free(session->host);
 	free(session->path);
 	free(session->dir);

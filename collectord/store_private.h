@@ -111,6 +111,8 @@ struct store_session {
 	char *name;		    /* store; clean */
 	char *job;		    /* fixed */
 	char *command;		    /* store */
+	char *controls, *categories; /* store: as they were put last, for a file that takes the place
+				      * of a damaged one; NULL: never, or not in this life */
 	char *host;		    /* fixed */
 	char *path;		    /* store; absolute once open */
 	char *dir;		    /* fixed */

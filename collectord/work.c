@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -222,6 +223,18 @@ static int watch_process(struct command *command)
 	return 0;
 }
 
+/* @text in place of what *@kept is. */
+static int keep_text(char **kept, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*kept);
+	*kept = copy;
+	return 0;
+}
+
 /* Unless an earlier life of the collector was told one. */
 static int put_command(struct store_database *database, const struct command *command)
 {
@@ -235,6 +248,8 @@ static int put_command(struct store_database *database, const struct command *co
 	r = database_run(put);
 	if (r == 0)
 		r = writer_put_meta_first(database->writer, "command", command->text);
+	if (r == 0 && !command->session->command)
+		r = keep_text(&command->session->command, command->text);
 	return r < 0 ? r : STEP_TAKEN;
 }
 
@@ -245,6 +260,8 @@ static int put_controls(struct store_database *database, const struct command *c
 	if (r == 0)
 		r = session_file_put_controls(
 			database->writer, command->session->id, command->text);
+	if (r == 0)
+		r = keep_text(&command->session->controls, command->text);
 	return r < 0 ? r : STEP_TAKEN;
 }
 
@@ -254,6 +271,8 @@ static int put_categories(struct store_database *database, const struct command 
 
 	if (r == 0)
 		r = session_file_put_categories(database->writer, command->text);
+	if (r == 0)
+		r = keep_text(&command->session->categories, command->text);
 	return r < 0 ? r : STEP_TAKEN;
 }
 

@@ -389,6 +389,31 @@ static void damage_found_on_the_way_costs_what_was_there(void **state)
 	harness_check_books(h->path);
 }
 
+/* A late comer, or the next collector, has to be told the same of a session in another file. */
+static void what_was_asked_of_a_session_goes_with_it(void **state)
+{
+	struct harness *h = *state;
+
+	harness_open(h);
+	assert_int_equal(store_session_controls(h->session, "stop 7\n"), 0);
+	assert_int_equal(store_session_categories(h->session, "gemm\t\tCijk_*\n"), 0);
+	assert_int_equal(store_session_command(h->session, "python later.py"), 0);
+	send(h, 1);
+	harness_wait_commit(h, 1);
+	scribble(h);
+	send(h, 2);
+	wait_for(h, STORE_SET_ASIDE);
+	wait_commit(h, 2);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key LIKE "
+						 "'controls:%' AND value LIKE '%stop 7%'"),
+		1);
+	assert_int_equal(harness_number(h->path,
+				 "SELECT count(*) FROM rtl_category WHERE origin = 'user'"),
+		1);
+	assert_string_equal(harness_text(h->path, "SELECT command FROM rtl_session"),
+		"python later.py");
+}
+
 /* Index and files of the service: all that lies there is its own. */
 static void open_service(struct harness *h, const char *index)
 {
@@ -502,6 +527,7 @@ int main(void)
 		T(damage_found_on_the_way_costs_what_was_there),
 		T(a_service_sets_aside_whatever_lies_there),
 		T(a_damaged_index_is_made_anew),
+		T(what_was_asked_of_a_session_goes_with_it),
 		T(a_log_without_its_database_goes_aside),
 	};
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectord/admit.h"
@@ -29,6 +30,9 @@ static_assert(KEPT_RECORDERS_MAX * KEPT_NAME_BYTES + sizeof("LISTEN_FDNAMES=list
 
 #define TOKEN_DIGITS (2 * INSTANCE_TOKEN_BYTES)
 #define RETRY_MS     20
+/* A second for memory to come back, before anybody is served. */
+#define MEMORY_TRIES  100
+#define MEMORY_TRY_NS 10000000
 
 /* A name that whoever keeps it was too busy to be told of. */
 struct kept_left {
@@ -149,27 +153,32 @@ void kept_done(struct server *server)
 	}
 }
 
-/* The Hello in the recorder, without its prefix; NULL: there is none, or no memory. */
-static uint8_t *read_hello(int fd, size_t *ret_bytes)
+/* The Hello in the recorder, without its prefix. -EBADMSG: there is none; -ENOMEM. */
+static int read_hello(int fd, size_t *ret_bytes, uint8_t **ret)
 {
 	CLEANUP(free_p) uint8_t *frame = NULL;
 	struct recorder_header header;
 	uint64_t bytes;
 
 	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		return NULL;
+		return -EBADMSG;
 	bytes = header.hello_bytes;
 	if (bytes <= FRAME_PREFIX_BYTES || bytes > RECORDER_HELLO_BYTES ||
 		header.hello.offset > RECORDER_BYTES_MAX)
-		return NULL;
+		return -EBADMSG;
 	bytes -= FRAME_PREFIX_BYTES;
 	frame = malloc(bytes);
-	if (!frame || pread(fd, frame, bytes, (off_t)header.hello.offset + FRAME_PREFIX_BYTES) !=
-			      (ssize_t)bytes)
-		return NULL;
+	if (!frame)
+		return -ENOMEM;
+	if (pread(fd, frame, bytes, (off_t)header.hello.offset + FRAME_PREFIX_BYTES) !=
+		(ssize_t)bytes)
+		return -EBADMSG;
 	*ret_bytes = bytes;
-	return TAKE(frame);
+	*ret = TAKE(frame);
+	return 0;
 }
+
+static const char no_memory[] = "no memory";
 
 /* NULL: taken over; else why not. */
 static const char *resume(struct server *server, struct listen_kept *kept)
@@ -186,9 +195,12 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 
 	if (!parse_name(kept->name, &identity))
 		return "its name is none of ours";
-	frame = read_hello(kept->fd, &admission.bytes);
-	if (!frame || msg_unpack(&server->arena, frame, admission.bytes, &message) < 0 ||
-		message->body_case != RTL__FRAME__BODY_HELLO)
+	r = read_hello(kept->fd, &admission.bytes, &frame);
+	if (r == 0)
+		r = msg_unpack(&server->arena, frame, admission.bytes, &message);
+	if (r == -ENOMEM)
+		return no_memory;
+	if (r < 0 || message->body_case != RTL__FRAME__BODY_HELLO)
 		return "it holds no Hello";
 	admission.frame = frame;
 	/* The command of a job is its runner's to say, who waits in our queue. */
@@ -210,7 +222,7 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 	admission.pidfd = pidfd;
 	r = admit(server, &admission, &instance);
 	if (r < 0)
-		return strerror(-r);
+		return r == -ENOMEM ? no_memory : strerror(-r);
 	kept->fd = -1;
 	(void)TAKE_FD(pidfd); /* the instance's now */
 	instance->was_kept = true;
@@ -224,6 +236,11 @@ void kept_resume(struct server *server, struct listen_sockets *sockets)
 	for (size_t i = 0; i < sockets->n_kept; i++) {
 		const char *why = resume(server, &sockets->kept[i]);
 
+		/* Whoever finds its process gone would take it for read by nobody: so here, and now. */
+		for (int tries = 1; why == no_memory && tries < MEMORY_TRIES; tries++) {
+			nanosleep(&(struct timespec){.tv_nsec = MEMORY_TRY_NS}, NULL);
+			why = resume(server, &sockets->kept[i]);
+		}
 		if (!why)
 			continue;
 		log_warning("a kept recorder is let go: %s", why);

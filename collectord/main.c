@@ -223,6 +223,7 @@ int main(int argc, char **argv)
 	config_parse(&config, argc, argv);
 	log_init(config.is_verbose);
 	(void)signal(SIGPIPE, SIG_IGN); /* a peer that has gone is an error of its write */
+	server_block_signals();		/* from here on the end tidies up: it has to be come to */
 	umask(0077);
 	place_raise_descriptors();
 	r = config_resolve(&config);

@@ -89,9 +89,13 @@ static int read_credentials(struct peer *peer)
 	return 0;
 }
 
+const char peer_no_memory[] = "the collector has no memory for that now";
+
 int peer_new(struct server *server, int fd, struct peer **ret)
 {
 	struct peer *peer = calloc(1, sizeof(*peer));
+	uint8_t *at = NULL;
+	size_t room = 0;
 	int r = -ENOMEM;
 
 	if (!peer)
@@ -104,6 +108,9 @@ int peer_new(struct server *server, int fd, struct peer **ret)
 	peer->deadline = evtimer_new(server->base, on_deadline, peer);
 	if (peer->output && peer->read_event && peer->write_event && peer->deadline)
 		r = read_credentials(peer);
+	/* Room for what it says first: who is taken in is not sent away for want of it. */
+	if (r == 0)
+		r = frame_reader_space(&peer->reader, &at, &room);
 	if (r == 0 && event_add(peer->read_event, NULL) < 0)
 		r = -ENOMEM;
 	if (r < 0) {

@@ -56,6 +56,9 @@ struct peer {
 int peer_new(struct server *server, int fd, struct peer **ret);
 
 /* Give it a role once its first frame is understood, and what it may send from now on. */
+/* Why what a peer says is not taken though it may be right. */
+extern const char peer_no_memory[];
+
 void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, size_t limit);
 
 /* Read what is there now, as when the loop finds it readable. */

@@ -71,10 +71,11 @@ static void runner_frame(struct peer *peer, const uint8_t *data, size_t bytes)
 	struct runner *runner = peer->role_data;
 	Rtl__Frame *frame = NULL;
 	Rtl__RunnerDone done;
+	int r = msg_unpack(&peer->server->arena, data, bytes, &frame);
 
-	if (msg_unpack(&peer->server->arena, data, bytes, &frame) < 0 ||
-		frame->body_case != RTL__FRAME__BODY_RUNNER_DONE) {
-		peer_refuse(peer, "a runner may only say RunnerDone");
+	if (r < 0 || frame->body_case != RTL__FRAME__BODY_RUNNER_DONE) {
+		peer_refuse(peer, "%s",
+			r == -ENOMEM ? peer_no_memory : "a runner may only say RunnerDone");
 		return;
 	}
 	if (!runner)

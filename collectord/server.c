@@ -61,29 +61,22 @@ static void throttle(struct server *server)
 	event_add(server->throttle, &timeout);
 }
 
-static void unthrottle(struct server *server)
-{
-	if (!server->is_throttled || server->is_stopping || server->is_recovering)
-		return;
-	server->is_throttled = false;
-	event_del(server->throttle);
-	set_listening(server, true);
-}
-
-static void on_throttle_end(evutil_socket_t fd, short what, void *data)
-{
-	(void)fd;
-	(void)what;
-	unthrottle(data);
-}
-
+/* Where there is no memory for it the connection waits, and all that come after it. */
 static void admit(struct server *server, int fd)
 {
 	struct peer *peer = NULL;
 	const char *why;
+	int r = -EMFILE;
 
-	if (server->n_peers >= CONNECTIONS_MAX + CONNECTIONS_REFUSED_MAX ||
-		peer_new(server, fd, &peer) < 0) {
+	if (server->n_peers < CONNECTIONS_MAX + CONNECTIONS_REFUSED_MAX)
+		r = peer_new(server, fd, &peer);
+	if (r == -ENOMEM) {
+		log_peer("no memory for a connection: it waits, accepting pauses");
+		server->waiting_fd = fd;
+		throttle(server);
+		return;
+	}
+	if (r < 0) {
 		close(fd);
 		return;
 	}
@@ -99,6 +92,24 @@ static void admit(struct server *server, int fd)
 	else
 		peer_read(peer); /* what it says is usually there already */
 	arrivals_make_way(server, peer);
+}
+
+static void unthrottle(struct server *server)
+{
+	if (!server->is_throttled || server->is_stopping || server->is_recovering)
+		return;
+	server->is_throttled = false;
+	event_del(server->throttle);
+	set_listening(server, true);
+	if (server->waiting_fd >= 0)
+		admit(server, TAKE_FD(server->waiting_fd));
+}
+
+static void on_throttle_end(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	unthrottle(data);
 }
 
 /* Without this an exhausted fd table would leave the connection pending, and us spinning. */
@@ -183,9 +194,12 @@ bool server_is_settled(struct server *server, uid_t uid)
 void server_greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
 {
 	Rtl__Frame *frame = NULL;
+	int r = msg_unpack(&server->arena, data, bytes, &frame);
 
-	if (msg_unpack(&server->arena, data, bytes, &frame) < 0) {
-		peer_refuse(peer, "the first frame is not one of this protocol");
+	if (r < 0) {
+		peer_refuse(peer, "%s",
+			r == -ENOMEM ? peer_no_memory
+				     : "the first frame is not one of this protocol");
 		return;
 	}
 	if (frame->body_case == RTL__FRAME__BODY_HELLO)
@@ -347,17 +361,29 @@ static void on_signal(evutil_socket_t fd, short what, void *data)
 		stop_on_signal(data, (int)info.ssi_signo);
 }
 
+static void fill_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGTERM);
+	sigaddset(ret, SIGINT);
+	sigaddset(ret, SIGHUP);
+}
+
+void server_block_signals(void)
+{
+	sigset_t signals;
+
+	fill_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
 /* Blocked and read, not handled: one that comes before the loop runs waits for it. */
 static int add_signals(struct server *server)
 {
 	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return -errno;
+	server_block_signals();
+	fill_signals(&signals);
 	server->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (server->signal_fd < 0)
 		return -errno;
@@ -392,7 +418,7 @@ static int build(struct server *server, struct listen_sockets *sockets)
 	server->hidden_uid = namespace_hidden_uid();
 	server->see_all_gid = group ? group->gr_gid : (gid_t)-1;
 	server->base = event_base_new();
-	if (!server->base)
+	if (!server->base || msg_arena_reserve(&server->arena) < 0)
 		return -ENOMEM;
 	server->reaper = event_new(server->base, -1, 0, on_reap, server);
 	server->throttle = evtimer_new(server->base, on_throttle_end, server);
@@ -433,6 +459,7 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 	server->store = store;
 	server->sockets = sockets;
 	server->spare_fd = -1;
+	server->waiting_fd = -1;
 	server->signal_fd = -1;
 	r = build(server, sockets);
 	if (r < 0) {
@@ -483,6 +510,7 @@ struct server *server_free(struct server *server)
 	free_event(server->throttle);
 	kept_done(server);
 	free_event(server->keep_retry);
+	close_p(&server->waiting_fd);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	if (server->base)

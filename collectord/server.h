@@ -54,6 +54,7 @@ struct server {
 	struct flush_ticket watchdog_ticket;
 	bool is_watchdog_asked; /* its answer is still to come */
 	uint64_t watchdog_beats; /* of the store, when it was looked at last */
+	int waiting_fd; /* accepted, and there was no memory for its peer; -1: none */
 	int spare_fd; /* given up to accept and close one connection when there are no fds */
 	bool is_throttled;
 	bool is_recovering; /* nobody is let in before all that was left open is known */
@@ -83,6 +84,9 @@ struct server {
 	struct event *stop_deadline;
 	uint64_t accepted; /* connections ever */
 };
+
+/* Before anything is left behind: what tells us to end waits for the loop. Main thread, once. */
+void server_block_signals(void);
 
 /* @sockets' fds are borrowed. @store: answers are consumed here. -ENOMEM. */
 int server_new(const struct config *config, struct listen_sockets *sockets,

@@ -365,9 +365,10 @@ static void answer(struct peer *peer, const Rtl__Frame *frame)
 static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)
 {
 	Rtl__Frame *frame = NULL;
+	int r = msg_unpack(&peer->server->arena, data, bytes, &frame);
 
-	if (msg_unpack(&peer->server->arena, data, bytes, &frame) < 0 || !tool_is_request(frame))
-		peer_refuse(peer, "that is no request");
+	if (r < 0 || !tool_is_request(frame))
+		peer_refuse(peer, "%s", r == -ENOMEM ? peer_no_memory : "that is no request");
 	else
 		answer(peer, frame);
 }

@@ -59,6 +59,12 @@ static void arena_reset(struct msg_arena *arena)
 	arena->used = 0;
 }
 
+int msg_arena_reserve(struct msg_arena *arena)
+{
+	arena_reset(arena);
+	return arena->base ? 0 : -ENOMEM;
+}
+
 static void *arena_alloc(void *data, size_t bytes)
 {
 	struct msg_arena *arena = data;

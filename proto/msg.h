@@ -23,6 +23,9 @@ struct msg_arena {
 void msg_arena_init(struct msg_arena *arena, size_t limit);
 void msg_arena_done(struct msg_arena *arena);
 
+/* Room at once for what most frames need: these find it whatever memory there is. -ENOMEM. */
+int msg_arena_reserve(struct msg_arena *arena);
+
 /*
  * Unpack one frame. What it returns lives in @arena until the next call with it.
  * 0; -EBADMSG: not a Frame, or its body is missing or unknown; -ENOBUFS: over the arena's

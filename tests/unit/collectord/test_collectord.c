@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,36 @@ static void another_live_collector_is_refused_with_its_pid(void **state)
 	daemon_start(&second, arguments, -1, (uid_t)-1);
 	assert_int_equal(WEXITSTATUS(daemon_wait(&second)), 1);
 	assert_non_null(strstr(second.said, pid));
+	daemon_stop(&first);
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+/* It listens, and waits for the place of another: what it made goes with it. */
+static void told_to_end_while_it_starts_it_tidies_up(void **state)
+{
+	struct place *place = *state;
+	struct daemon first, second;
+	char path[128];
+	const char *arguments[] = {COLLECTORD, "--socket", path, "--db-dir", place->store, NULL};
+	struct stat st;
+	int status;
+
+	snprintf(path, sizeof(path), "%s/second", place->dir);
+	daemon_start_in(&first, place);
+	daemon_start(&second, arguments, -1, (uid_t)-1);
+	/* A test that is late tries nothing; the other waits two seconds. */
+	while (lstat(path, &st) < 0 && !has_ended(second.pid))
+		(void)poll(NULL, 0, 1);
+	daemon_signal(&second, SIGTERM);
+	status = daemon_wait(&second);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(lstat(path, &st), -1);
 	daemon_stop(&first);
 }
 
@@ -436,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_ready_line_names_socket_and_store),
 		TEST(another_live_collector_is_refused_with_its_pid),
+		TEST(told_to_end_while_it_starts_it_tidies_up),
 		TEST(a_dead_socket_is_replaced),
 		TEST(what_is_no_socket_is_left_alone),
 		TEST(a_user_is_told_a_path_that_works),

@@ -122,12 +122,15 @@ static uint64_t drain_without_the(struct harness *h, uint64_t n)
 
 static void a_recorder_is_not_corrupt_for_want_of_memory(void **state)
 {
+	struct shard shard = shard_read();
 	struct harness *h = *state;
 	uint64_t count = drain_without_the(h, 0);
+	unsigned tried = 0;
 
 	assert_true(count > 0);
 	for (at = 1; at <= count; at = next(at))
-		(void)drain_without_the(h, at);
+		if (tried++ % shard.of == shard.i - 1)
+			(void)drain_without_the(h, at);
 	at = 0;
 }
 

@@ -397,7 +397,6 @@ static void what_was_asked_of_a_session_goes_with_it(void **state)
 	harness_open(h);
 	assert_int_equal(store_session_controls(h->session, "stop 7\n"), 0);
 	assert_int_equal(store_session_categories(h->session, "gemm\t\tCijk_*\n"), 0);
-	assert_int_equal(store_session_command(h->session, "python later.py"), 0);
 	send(h, 1);
 	harness_wait_commit(h, 1);
 	scribble(h);
@@ -410,8 +409,6 @@ static void what_was_asked_of_a_session_goes_with_it(void **state)
 	assert_int_equal(harness_number(h->path,
 				 "SELECT count(*) FROM rtl_category WHERE origin = 'user'"),
 		1);
-	assert_string_equal(harness_text(h->path, "SELECT command FROM rtl_session"),
-		"python later.py");
 }
 
 /* Index and files of the service: all that lies there is its own. */

@@ -31,10 +31,11 @@ class Confined(Supervised):
     def __init__(self, service, build):
         self.unit = os.path.join(build, "systemd", "rtl-collectord.service")
         self.report = os.path.join(service.work, "denied")
+        self.options = []  # of COLLECTORD_OPTIONS
         super().__init__(service)
 
     def command(self, program):
-        return self.sandboxed(self.report, program)
+        return self.sandboxed(self.report, program, *self.options)
 
     def sandboxed(self, report, *command):
         return [sys.executable, os.path.join(HERE, "sandbox.py"), self.unit, report,
@@ -173,6 +174,15 @@ class Life:
         print("a disk that was full")
 
 
+    def retention(self):
+        """Closed sessions go when they take too much."""
+        self.confined.options = ["--keep-bytes", "1"]
+        self.confined.start()
+        wait_for("closed sessions to go", lambda: all(
+            "removed" in s["state"] for s in self.service.sessions().get(A.uid, [{"state": ""}])))
+        print("closed sessions are removed")
+
+
 def live(confined, build):
     service, life = confined.service, Life(confined)
     confined.start()
@@ -193,6 +203,8 @@ def live(confined, build):
     shim.terminate()
     told(shim)
     wait_for("the end", lambda: life.session(A, "damaged").get("state") == "closed")
+    confined.stop()
+    life.retention()
     confined.stop()
 
 

@@ -25,7 +25,7 @@ HEADER = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 
 # What is not about the sandbox, or is held below whatever the value.
 PASSED_OVER = {
-    "Type", "ExecStart", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec", "TasksMax",
+    "Type", "EnvironmentFile", "ExecStart", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec", "TasksMax",
     "FileDescriptorStoreMax", "NotifyAccess", "MemoryHigh", "MemoryMax", "OOMScoreAdjust",
     "StateDirectory", "StateDirectoryMode", "RemoveIPC", "KeyringMode", "IPAddressDeny"}
 HELD = {

@@ -36,12 +36,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	if (peer->is_finishing)
+	if (peer->is_finishing) {
 		peer_close(peer);
-	else if (!peer->role)
+	} else if (peer->is_held) {
+		log_refusal(peer->uid, peer->pid, "it does not read its replies");
+		peer_close(peer);
+	} else if (!peer->role) {
 		peer_refuse(peer, "no first frame within %u ms", GREETING_MS_MAX);
-	else
+	} else {
 		peer_refuse(peer, "a frame took longer than %u ms", PARTIAL_FRAME_MS_MAX);
+	}
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *data)
@@ -49,6 +53,16 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 	(void)fd;
 	(void)what;
 	peer_read(data);
+}
+
+/* Who has read all its replies may ask again. */
+static void release(struct peer *peer)
+{
+	if (!peer->is_held)
+		return;
+	peer->is_held = false;
+	event_del(peer->deadline);
+	peer_resume(peer);
 }
 
 static void write_output(struct peer *peer)
@@ -63,6 +77,8 @@ static void write_output(struct peer *peer)
 		event_add(peer->write_event, NULL);
 	else if (peer->is_finishing)
 		peer_close(peer);
+	else
+		release(peer);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *data)
@@ -195,6 +211,15 @@ static void watch_partial(struct peer *peer, bool has_advanced)
 	peer->is_partial = is_partial;
 }
 
+/* One reply at a time: the next question is looked at when this one's was read. */
+static void hold(struct peer *peer)
+{
+	if (peer->is_held || peer->is_ended || !evbuffer_get_length(peer->output))
+		return;
+	peer->is_held = true;
+	peer_pause(peer);
+}
+
 static void deliver(struct peer *peer)
 {
 	const uint8_t *frame = NULL;
@@ -203,7 +228,7 @@ static void deliver(struct peer *peer)
 	size_t bulk_from = 0;
 	int r = 0;
 
-	while (!peer->is_finishing && !peer->is_ended) {
+	while (!peer->is_finishing && !peer->is_ended && !peer->is_paused) {
 		r = frame_reader_next(&peer->reader, &cursor, &frame, &bytes);
 		if (r != 1)
 			break;
@@ -213,6 +238,8 @@ static void deliver(struct peer *peer)
 		} else if (peer->role->frame) {
 			peer->role->frame(peer, frame, bytes);
 		}
+		if (peer->role && peer->role->frame && !peer->is_finishing)
+			hold(peer);
 	}
 	if (peer->role && peer->role->frames && cursor > bulk_from && !peer->is_finishing &&
 		!peer->is_ended)
@@ -222,6 +249,8 @@ static void deliver(struct peer *peer)
 			peer->reader.limit);
 	frame_reader_compact(&peer->reader, cursor);
 	watch_partial(peer, cursor > 0);
+	if (peer->is_held)
+		set_deadline(peer, UNREAD_MS_MAX);
 }
 
 void peer_read(struct peer *peer)
@@ -257,7 +286,7 @@ void peer_send(struct peer *peer, const Rtl__Frame *frame)
 	if (peer->is_ended || peer->is_finishing)
 		return;
 	if (evbuffer_get_length(peer->output) + bytes > OUTPUT_BYTES_MAX) {
-		log_peer("uid %u pid %d does not read its replies: closed", peer->uid, peer->pid);
+		log_refusal(peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 		return;
 	}
@@ -332,7 +361,7 @@ void peer_resume(struct peer *peer)
 	if (peer->is_finishing)
 		return;
 	event_add(peer->read_event, NULL);
-	watch_partial(peer, true);
+	deliver(peer); /* what was there already; then how long the rest may take */
 }
 
 void peer_free(struct peer *peer)

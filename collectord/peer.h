@@ -45,7 +45,8 @@ struct peer {
 	struct event *deadline;
 	const struct peer_role *role; /* NULL: not greeted yet */
 	void *role_data;
-	bool is_paused;	   /* by the role: no reading until peer_resume() */
+	bool is_paused;	   /* no reading until peer_resume() */
+	bool is_held;	   /* paused until it has read what it was sent */
 	bool is_finishing; /* no reading any more; ends when its output is written */
 	bool is_ended;
 	bool is_partial; /* the deadline runs for a frame that has begun */

@@ -93,7 +93,10 @@
 #define CONNECTS_PER_S_MAX	 200u
 #define GREETING_MS_MAX		 5000u	    /* first frame, from connect */
 #define PARTIAL_FRAME_MS_MAX	 5000u	    /* one frame, from its first byte, not re-armed */
-#define OUTPUT_BYTES_MAX	 (8u << 20) /* unread replies; more: the peer is closed */
+/* Of replies one at a time waits to be read, and so long; only what nobody asked for (states, Acks)
+ * is sent all the same, and past this the peer is closed. */
+#define OUTPUT_BYTES_MAX	 (8u << 20)
+#define UNREAD_MS_MAX		 30000u
 #define LISTEN_BACKLOG		 4096
 #define RUNNERS_PER_SESSION_MAX	 1024u
 /* Open sessions: one file and two descriptors each. */

@@ -67,11 +67,11 @@ static uint64_t finished(const struct recorder_queue *queue)
 /* At most: a dispatch that was seen to end may be counted under two names. */
 static bool may_wait(const struct recorder_queue *queue)
 {
-	const _Atomic uint64_t *h = queue->harvester - RTL_Q_HARVESTER_FIRST;
-	uint64_t gone = queue->producer[RTL_Q_skipped_shutdown] +
-			queue->producer[RTL_Q_skipped_filter] + queue->producer[RTL_Q_skipped_coop] +
-			queue->producer[RTL_Q_skipped_no_queue_info] +
-			queue->producer[RTL_Q_dropped_recorder_full] + h[RTL_Q_recorded];
+	uint64_t gone =
+		queue->producer[RTL_Q_skipped_shutdown] + queue->producer[RTL_Q_skipped_filter] +
+		queue->producer[RTL_Q_skipped_coop] + queue->producer[RTL_Q_skipped_no_queue_info] +
+		queue->producer[RTL_Q_dropped_recorder_full] +
+		queue->harvester[RTL_Q_recorded - RTL_Q_HARVESTER_FIRST];
 
 	return queue->producer[RTL_Q_dispatched] > gone;
 }
@@ -162,7 +162,8 @@ static int compare_slots(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* ---- rows --------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------
+ */
 
 /* Nothing of a symbol is sent before a record that uses it; a kernel that hangs has none. */
 static int find_kernel(struct look *look, const struct recorder_slot *slot, int64_t *ret_id)
@@ -186,8 +187,8 @@ static int find_kernel(struct look *look, const struct recorder_slot *slot, int6
 static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_t behind)
 {
 	sqlite3_stmt *put = look->writer->statements.at[ST_IN_FLIGHT_PUT];
-	uint64_t call = recorder_call_id(
-		slot->call, look->reader.header.process[RTL_P_calls_begun]);
+	uint64_t call =
+		recorder_call_id(slot->call, look->reader.header.process[RTL_P_calls_begun]);
 	int64_t kernel_id;
 	int r = find_kernel(look, slot, &kernel_id);
 
@@ -233,7 +234,8 @@ int in_flight_forget(struct writer *writer, int64_t process_id)
 	return database_run(drop);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- the whole
+ * ------------------------------------------------------------------------------------ */
 
 static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
 {
@@ -266,11 +268,10 @@ static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
 	return 1;
 }
 
-int in_flight_look(struct in_flight *watch, struct writer *writer, struct process *process,
-	bool is_asked)
+int in_flight_look(
+	struct in_flight *watch, struct writer *writer, struct process *process, bool is_asked)
 {
-	struct look look = {
-		.writer = writer, .process = process, .taken_ns = clock_boottime_ns()};
+	struct look look = {.writer = writer, .process = process, .taken_ns = clock_boottime_ns()};
 	int r;
 
 	if (watch->memfd < 0)

@@ -125,7 +125,7 @@ void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t end
 	uint64_t now_ns = clock_boottime_ns();
 
 	/* A shim's word: only within what we know ourselves. Before it said when: now. */
-	if (ended_ns < begun_ns || ended_ns > now_ns)
+	if (!ended_ns || ended_ns < begun_ns || ended_ns > now_ns)
 		ended_ns = now_ns;
 	if (!begun_ns || begun_ns > ended_ns)
 		begun_ns = ended_ns;

@@ -476,6 +476,16 @@ static void on_failed(struct session *session, const struct store_answer *answer
 		session_check(session);
 }
 
+/* Of one that was resumed its file knows it. */
+static void take_start(struct session *session)
+{
+	struct store_session_stat stat;
+
+	store_session_stat(session->store, &stat);
+	if (stat.start_realtime_ns)
+		session->start_realtime_ns = stat.start_realtime_ns;
+}
+
 void session_answer(struct session *session, struct store_answer *answer)
 {
 	switch (answer->kind) {
@@ -490,6 +500,7 @@ void session_answer(struct session *session, struct store_answer *answer)
 		take_text(&session->name, &answer->name);
 		take_text(&session->database, &answer->database);
 		log_debug("session %s: open", session->name);
+		take_start(session);
 		on_opened(session);
 		break;
 	case STORE_CLOSED:

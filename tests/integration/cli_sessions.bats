@@ -274,6 +274,9 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	cat out.0 out.1 >out
 	total() { awk -F'|' '{ n += $3 } END { print n }'; }
 	[ "$(told out | total)" = "$(sql "$(service_db)" 'SELECT count(*) FROM rocpd_op')" ]
+	# Not since the service was started again.
+	[ "$("$rtl" ls --socket c.sock --json | jq -c '[.sessions[].start_realtime_ns / 1e6 | floor]')" = \
+		"[$(sql "$(service_db)" 'SELECT start_realtime_ns / 1000000 FROM rtl_session')]" ]
 }
 
 @test "a rank that starts after the command has ended is waited for and recorded" {

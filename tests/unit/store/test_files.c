@@ -61,9 +61,14 @@ static void a_restarted_collector_goes_on(void **state)
 static void who_never_comes_back_has_an_unknown_tail(void **state)
 {
 	struct harness *h = *state;
+	struct frames counters = {0};
 
 	harness_open(h);
 	send_ten(h, 1, 0);
+	peer_add_counters(&counters, 0, RTL_Q_dispatched, 10, -1);
+	harness_send(h, &counters);
+	assert_int_equal(store_flush(h->store, NULL), 0);
+	harness_wait(h, STORE_FLUSHED);
 	restart(h);
 	harness_open_session(h, STORE_RESUME);
 	assert_int_equal(store_session_close(h->session, 0), 0);
@@ -71,6 +76,12 @@ static void who_never_comes_back_has_an_unknown_tail(void **state)
 	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail"));
 	assert_string_equal(
 		harness_text(h->path, "SELECT ended || drained FROM rtl_process"), "unknown0");
+	/* Lost since its books were last written. */
+	assert_int_equal(harness_number(h->path,
+				 "SELECT count(*) FROM rtl_loss_interval l JOIN rtl_process p ON "
+				 "p.id = l.process_id WHERE l.reason = 'unknown_tail' AND "
+				 "l.from_ns = p.counted_ns AND l.to_ns >= l.from_ns"),
+		1);
 	/* Late, but alive: nothing is unknown any more. */
 	store_session_free(h->session);
 	harness_open_session(h, STORE_RESUME);

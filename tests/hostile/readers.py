@@ -44,6 +44,7 @@ def read_some(pipe, path):
     """Asks faster than it reads: how much it has read until it was sent away."""
     count = 0
     with connect(path) as connection:
+        connection.settimeout(None)  # else Python waits before it sends
         pipe.send("there")
         try:
             while not pipe.poll():

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Processes that fork without end, and pass their connections on: counts return to where they were.
+
+usage: forks.py --build DIR [--processes N] [--seconds N]
+"""
+import os
+import signal
+import socket
+import time
+
+import wire
+from memfds import BOOT_ID, memfd
+from neighbours import HOSTILE_UID, Database, connect, fail, receive, run, wait_for
+
+STORM_UID, GIVER_UID, TAKER_UID = HOSTILE_UID, HOSTILE_UID + 1, HOSTILE_UID + 2
+QUESTION = wire.frame(sessions_request={"version_min": 1, "version_max": 1})
+DEFINES = wire.frame(defines={"shapes": [{"id": 1, "gpu": 0, "queue": 0, "symbol": 1,
+                                          "workgroup": [1, 1, 1], "grid": [1, 1, 1]}]})
+
+
+def hello(path, job):
+    """A connection that was welcomed as a rank, of this process."""
+    token = os.urandom(16)
+    fd = memfd(token)
+    connection = connect(path)
+    socket.send_fds(connection, [wire.frame(hello={
+        "version_min": 1, "version_max": 1, "token": token, "boot_id": BOOT_ID, "job": job,
+        "recorder_bytes": os.fstat(fd).st_size, "gpus": [{"gpu_id": 0, "tick_hz": 10 ** 9}]})],
+        [fd])
+    os.close(fd)
+    body, said = receive(connection)
+    if body != "welcome":
+        fail("not welcomed: %s %s" % (body, said))
+    return connection
+
+
+def dispatch(connection, number):
+    """One dispatch, in a frame of its own; what was answered."""
+    connection.sendall(DEFINES + wire.frame(number=number, dispatches={
+        "n": 1, "shape": [1], "seq": [number - 1], "start_tick": [1], "duration_ticks": [1],
+        "submit_base_ns": 1, "submit_delta_ns": [0], "tid_from": [0], "tid": [1]}))
+    return receive(connection)[0]
+
+
+def reap(pid):
+    status = os.waitpid(pid, 0)[1]
+    if status:
+        fail("a child ended with %d" % status)
+
+
+def in_child(work, *arguments):
+    """fork() without exec: @work, and nothing of ours behind it."""
+    pid = os.fork()
+    if not pid:
+        try:
+            work(*arguments)
+        except BaseException:  # pylint: disable=broad-except
+            os._exit(1)
+        os._exit(0)
+    return pid
+
+
+def ranks(_pipe, path, count):
+    """So many processes, one after the other, each a rank with one dispatch."""
+    def rank():
+        if dispatch(hello(path, "storm"), 1) != "ack":
+            os._exit(2)
+    for _ in range(count):
+        reap(in_child(rank))
+    return count
+
+
+def storm(_pipe, path, seconds):
+    """As many forks as there can be while a rank's and a tool's connection are open: children that
+    end, that exec, that ask on what they inherited, that are killed."""
+    ours, tool = hello(path, "storm"), connect(path)
+    tool.sendall(QUESTION)
+    receive(tool)
+    kinds = (lambda: None, lambda: os.execv("/bin/true", ["true"]),
+             lambda: tool.sendall(QUESTION), lambda: os.kill(os.getpid(), signal.SIGSTOP))
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        kind = count % len(kinds)
+        pid = in_child(kinds[kind])
+        if kind == 3:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        else:
+            reap(pid)
+        count += 1
+        if kind == 2 and receive(tool)[0] != "sessions_reply":
+            fail("what a child asked is not answered")
+        if count % 500 == 0:
+            os.posix_spawn("/bin/true", ["true"], {})  # as vfork() and exec
+            os.wait()
+    if dispatch(ours, 1) != "ack":
+        fail("its own connection does not work any more")
+    return count
+
+
+def give(pipe, path):
+    """Root in the guise of a user says Hello; a child of another user goes on in its place, also
+    when the giver has died, and tells."""
+    giver = os.fork()
+    if giver:
+        os.waitpid(giver, 0)
+        return pipe.recv()  # never: we are ended
+    os.setegid(GIVER_UID)
+    os.seteuid(GIVER_UID)
+    connection = hello(path, "given")
+    os.seteuid(0)
+    os.setegid(0)
+    giver = os.getpid()
+    if not os.fork():
+        os.setresgid(TAKER_UID, TAKER_UID, TAKER_UID)
+        os.setresuid(TAKER_UID, TAKER_UID, TAKER_UID)
+        first = dispatch(connection, 1)
+        os.write(go[1], b"x")
+        pipe.send((giver, os.getpid(), first, receive(connection)[0]))
+        os._exit(0)
+    os.read(go[0], 1)  # the frame is acknowledged: now the giver may die
+    os._exit(0)
+
+
+go = os.pipe()
+
+
+class Session(Database):
+    def __init__(self, street, uid):
+        self.street, self.uid = street, uid
+
+    def is_closed(self, processes):
+        found = self.street.databases(self.uid)
+        self.database = found[0] if found else None
+        return bool(found) and self.has(
+            """SELECT 1 FROM rtl_session WHERE end_ns IS NOT NULL AND %d = (SELECT count(*) FROM
+            rtl_process) AND NOT EXISTS (SELECT 1 FROM rtl_process WHERE NOT drained)""" % processes)
+
+
+def test(street, arguments):
+    street.start()
+    street.honest()
+    runs = [street.neighbour(STORM_UID, ranks, arguments.processes),
+            street.neighbour(STORM_UID, storm, arguments.seconds)]
+    giving = street.neighbour(0, give)
+    processes, forks = [one.result() for one in runs]
+    giver, taker, first, last = giving.result()
+    for one in runs + [giving]:
+        one.end()
+    stormed, given = Session(street, STORM_UID), Session(street, GIVER_UID)
+    wait_for("the storm's session to be closed", lambda: stormed.is_closed(processes + 1))
+    wait_for("the giver's session to be closed", lambda: given.is_closed(1))
+    if (first, last) != ("ack", None):
+        fail("in the taker's hands: %s, and after the giver's death %s" % (first, last))
+    if given.sql("SELECT uid, pid FROM rtl_process") != [(GIVER_UID, giver)]:
+        fail("given by pid %d to %d, stored as %s" %
+             (giver, taker, given.sql("SELECT uid, pid FROM rtl_process")))
+    if street.databases(TAKER_UID):
+        fail("the taker has a database")
+    rows = stormed.sql("SELECT process_id, count(*) FROM rocpd_op GROUP BY 1")
+    if len(rows) != processes + 1 or any(count != 1 for _, count in rows):
+        fail("%d processes with one dispatch each are stored as %s" % (processes + 1, rows[:9]))
+    words = street.check_honest()
+    street.check_fds()
+    print("%d forks in %d s beside open connections; %d ranks one after the other, one row each; "
+          "a connection in the hands of another user stores what its giver said Hello for, and "
+          "ends with it; %d descriptors, as before; %s" %
+          (forks, arguments.seconds, processes, street.fds(), words))
+    street.stop()
+
+
+if __name__ == "__main__":
+    run(test, processes=(200, 5_000), seconds=(2, 60))

@@ -215,6 +215,8 @@ static int load_gpu_of_lane(struct pass *pass)
 	for (size_t i = 0; i < m->lane_count; i++) {
 		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
 
+		if (!gpu) /* GPUs are those of the lanes */
+			return -EINVAL;
 		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
 		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
 	}

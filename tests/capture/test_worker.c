@@ -136,6 +136,8 @@ static int fixture_teardown(void **state)
 	(void)worker_stop(true);
 	worker_release();
 	strings_done(&f->strings);
+	capture_release_signals(f->capture);
+	capture_free(f->capture);
 	close(f->listener);
 	unlink(f->path);
 	rmdir(f->directory);

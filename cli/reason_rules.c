@@ -491,10 +491,12 @@ static bool held_back(struct judging *j)
 static bool idle(struct judging *j)
 {
 	const struct breakdown_row *row = j->row[PART_IDLE];
-	enum breakdown_cause cause = breakdown_main_cause(row);
+	enum breakdown_cause cause;
 
 	if (!is_main(j, PART_IDLE))
 		return false;
+	/* There is one: causes sum to the idle time (breakdown_holds()). */
+	cause = breakdown_main_cause(row);
 	say_idle(j, "several causes, %s the most of them (%.0f %%)", breakdown_cause_words(cause),
 		percent(row->cause_ns[cause], breakdown_idle_ns(row)));
 	if (!j->figures->has_calls)

@@ -180,7 +180,8 @@ static void the_greatest_part_is_the_reason(void **state)
 	begin(&s);
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 700, 99, 99);
-	check(&s, REASON_IS_IDLE, ""); /* 102 ns idle, without a cause */
+	set_cause(&s, BREAKDOWN_UNKNOWN);
+	check(&s, REASON_IS_IDLE, "");
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 702, 99, 100);
 	check(&s, REASON_IS_SLOW_COPIES, "copies are 10 % of the step, 100 % of it exposed");

@@ -196,5 +196,7 @@ def told_to_end(shims):
 def quantiles(values):
     """"p50 A, p99 B, max C" of some seconds, in ms."""
     values = sorted(values)
+    if not values:
+        return "never"
     at = [values[int(part * (len(values) - 1) + 0.5)] for part in (0.5, 0.99, 1)]
     return "p50 %.0f ms, p99 %.0f ms, max %.0f ms" % tuple(1000 * v for v in at)

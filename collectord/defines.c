@@ -13,18 +13,38 @@
 #define UNKNOWN_KERNEL "<unknown kernel>"
 #define ROOM_MIN       64u
 
+/* Stands for each name for which there is no room. */
+static char overflow[] = INTERN_OVERFLOW;
+
 void defines_done(struct defines *defines)
 {
 	for (uint32_t i = 0; i < defines->text_count; i++)
-		free(defines->texts[i].text);
+		if (defines->texts[i].text != overflow)
+			free(defines->texts[i].text);
 	free(defines->texts);
 	free(defines->symbols);
 	free(defines->shapes);
+	quota_charge(defines->account, -(int64_t)defines->charged);
 	*defines = (struct defines){0};
 }
 
+static void charge(struct defines *defines, size_t bytes)
+{
+	defines->charged += bytes;
+	quota_charge(defines->account, (int64_t)bytes);
+}
+
+uint64_t defines_take_left_out(struct defines *defines)
+{
+	uint64_t count = defines->left_out;
+
+	defines->left_out = 0;
+	return count;
+}
+
 /* Room for index @id in a table of *@count zeroed elements. */
-static int make_room(void **table, uint32_t *count, size_t bytes, uint32_t id, uint32_t max)
+static int make_room(struct defines *defines, void **table, uint32_t *count, size_t bytes,
+	uint32_t id, uint32_t max)
 {
 	uint32_t want = *count ? *count : ROOM_MIN;
 	char *grown;
@@ -35,9 +55,12 @@ static int make_room(void **table, uint32_t *count, size_t bytes, uint32_t id, u
 		return 0;
 	while (want <= id)
 		want *= 2;
+	if (!quota_has_memory(defines->account, (want - *count) * bytes, QUOTA_TABLES))
+		return -EDQUOT;
 	grown = realloc(*table, want * bytes);
 	if (!grown)
 		return -ENOMEM;
+	charge(defines, (want - *count) * bytes);
 	memset(grown + *count * bytes, 0, (want - *count) * bytes);
 	*table = grown;
 	*count = want;
@@ -47,7 +70,7 @@ static int make_room(void **table, uint32_t *count, size_t bytes, uint32_t id, u
 static int take_text(struct defines *defines, const Rtl__StringDef *def)
 {
 	struct define_text *text;
-	int r = make_room((void **)&defines->texts, &defines->text_count, sizeof(*text), def->id,
+	int r = make_room(defines, (void **)&defines->texts, &defines->text_count, sizeof(*text), def->id,
 		PROCESS_STRINGS_MAX);
 
 	if (r < 0)
@@ -58,17 +81,24 @@ static int take_text(struct defines *defines, const Rtl__StringDef *def)
 	/* The define log of its recorder holds no more than this. */
 	if (defines->bytes + def->text.len > RECORDER_DEFINE_BYTES)
 		return -EBADMSG;
+	defines->bytes += def->text.len;
+	/* What is no UTF-8 becomes three times as long. */
+	if (!quota_has_memory(defines->account, 3 * def->text.len + 1, QUOTA_NAMES)) {
+		text->text = overflow;
+		defines->left_out++;
+		return 0;
+	}
 	text->text = text_clean(def->text.data, def->text.len, SYMBOL_BYTES_MAX);
 	if (!text->text)
 		return -ENOMEM;
-	defines->bytes += def->text.len;
+	charge(defines, strlen(text->text) + 1);
 	return 0;
 }
 
 static int take_symbol(struct defines *defines, const Rtl__SymbolDef *def)
 {
 	struct define_symbol *symbol;
-	int r = make_room((void **)&defines->symbols, &defines->symbol_count, sizeof(*symbol),
+	int r = make_room(defines, (void **)&defines->symbols, &defines->symbol_count, sizeof(*symbol),
 		def->id, PROCESS_SYMBOLS_MAX);
 
 	if (r < 0)
@@ -92,7 +122,7 @@ static int take_shape(struct defines *defines, const Rtl__ShapeDef *def, unsigne
 
 	if (def->gpu >= gpus || def->queue >= RECORDER_QUEUES)
 		return -EBADMSG;
-	r = make_room((void **)&defines->shapes, &defines->shape_count, sizeof(*shape), def->id,
+	r = make_room(defines, (void **)&defines->shapes, &defines->shape_count, sizeof(*shape), def->id,
 		PROCESS_SHAPES_MAX);
 	if (r < 0)
 		return r;

@@ -40,6 +40,9 @@ struct define_shape {
 };
 
 struct defines {
+	struct quota_account *account; /* who pays for the memory; NULL: nobody */
+	uint64_t charged;
+	uint64_t left_out; /* names, since that was last asked */
 	struct define_text *texts;
 	struct define_symbol *symbols;
 	struct define_shape *shapes;
@@ -53,9 +56,13 @@ void defines_done(struct defines *defines);
 
 /*
  * Takes a frame of definitions; what is known already stays as it is. @gpus: of the Hello.
- * 0; -ENOMEM; -EBADMSG: an id, a queue or a GPU out of bounds, or too much text.
+ * 0; -ENOMEM; -EBADMSG: an id, a queue or a GPU out of bounds, or too much text; -EDQUOT: more than
+ * its user may have.
  */
 int defines_take(struct defines *defines, const Rtl__Defines *frame, unsigned gpus);
+
+/* How many names were not kept since the last call. */
+uint64_t defines_take_left_out(struct defines *defines);
 
 /* Row ids are no longer true. */
 void defines_forget_rows(struct defines *defines);

@@ -95,9 +95,10 @@ static int take_defines(struct drain *drain)
 {
 	int r = recorder_books_defines(drain->writer, drain->process, &drain->reader);
 
-	if (r != -EBADMSG)
+	if (r != -EBADMSG && r != -EDQUOT)
 		return r;
-	drain->process->ledger.loss[LEDGER_CORRUPT_DEFINES] = 1;
+	drain->process->ledger
+		.loss[r == -EDQUOT ? LEDGER_QUOTA_DEFINES : LEDGER_CORRUPT_DEFINES] = 1;
 	return 0;
 }
 
@@ -468,6 +469,8 @@ static int drain_whole(struct drain *drain)
 		r = take_counters(drain);
 	if (r < 0)
 		return r;
+	ledger->loss[LEDGER_NAMES] += intern_take_overflowed(&drain->writer->intern) +
+				      defines_take_left_out(&drain->process->defines);
 	/* Acknowledged and lost all the same: only a power cut does that. */
 	last = drain->process->frame > drain->last_unreadable ? drain->process->frame
 							      : drain->last_unreadable;

@@ -29,10 +29,12 @@ int index_each_closed(struct index *index,
 	void (*take)(uid_t uid, uint64_t bytes, unsigned count, void *data), void *data)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT uid, sum(bytes), count(*) FROM (SELECT uid, max(coalesce(bytes, 0)) AS bytes "
-			  "FROM session GROUP BY database HAVING count(*) = count(end_realtime_ns)) "
-			  "GROUP BY uid");
+	int step,
+		r = database_prepare(index->db, &row,
+			"SELECT uid, sum(bytes), count(*) FROM (SELECT uid, max(coalesce(bytes, "
+			"0)) AS bytes "
+			"FROM session GROUP BY database HAVING count(*) = count(end_realtime_ns)) "
+			"GROUP BY uid");
 
 	if (r < 0)
 		return r;
@@ -126,7 +128,8 @@ int index_keep(struct index *index, const char *database, const char *why)
 int index_unkeep(struct index *index, const char *why)
 {
 	return run(index,
-		"UPDATE session SET kept = NULL WHERE kept = ?1 OR (kept IS NOT NULL AND ?1 IS NULL)",
+		"UPDATE session SET kept = NULL WHERE kept = ?1 OR (kept IS NOT NULL AND ?1 IS "
+		"NULL)",
 		why, NULL);
 }
 
@@ -191,7 +194,8 @@ int index_each_going(struct index *index,
 		int step, r = database_prepare(index->db, &row,
 				  "SELECT id, database, uid, EXISTS (SELECT 1 FROM session s "
 				  "WHERE s.database = removed.database) FROM removed "
-				  "WHERE removed_realtime_ns IS NULL AND id > ?1 ORDER BY id LIMIT 1");
+				  "WHERE removed_realtime_ns IS NULL AND id > ?1 ORDER BY id LIMIT "
+				  "1");
 
 		if (r < 0)
 			return r;
@@ -214,12 +218,13 @@ int index_each_removed(struct index *index, const char *database, unsigned max,
 	void (*take)(const struct index_removed *removed, void *data), void *data)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT * FROM (SELECT id, database, name, job, command, uid, "
-			  "start_realtime_ns, end_realtime_ns, complete, completeness, "
-			  "stored, bytes, why, removed_realtime_ns FROM removed "
-			  "WHERE removed_realtime_ns IS NOT NULL AND (?1 IS NULL OR " OF_DATABASE ") "
-			  "ORDER BY id DESC LIMIT ?2) ORDER BY id");
+	int step,
+		r = database_prepare(index->db, &row,
+			"SELECT * FROM (SELECT id, database, name, job, command, uid, "
+			"start_realtime_ns, end_realtime_ns, complete, completeness, "
+			"stored, bytes, why, removed_realtime_ns FROM removed "
+			"WHERE removed_realtime_ns IS NOT NULL AND (?1 IS NULL OR " OF_DATABASE ") "
+			"ORDER BY id DESC LIMIT ?2) ORDER BY id");
 
 	if (r < 0)
 		return r;
@@ -227,19 +232,20 @@ int index_each_removed(struct index *index, const char *database, unsigned max,
 	sqlite3_bind_int64(row, 2, max);
 	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
 		const struct index_removed removed = {
-			.session = {
-				.database = text_of(row, 1),
-				.name = text_of(row, 2),
-				.job = text_of(row, 3),
-				.command = text_of(row, 4),
-				.uid = (uid_t)sqlite3_column_int64(row, 5),
-				.start_realtime_ns = (uint64_t)sqlite3_column_int64(row, 6),
-				.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 7),
-				.is_complete = sqlite3_column_int(row, 8),
-				.line = text_of(row, 9),
-				.stored = (uint64_t)sqlite3_column_int64(row, 10),
-				.bytes = (uint64_t)sqlite3_column_int64(row, 11),
-			},
+			.session =
+				{
+					.database = text_of(row, 1),
+					.name = text_of(row, 2),
+					.job = text_of(row, 3),
+					.command = text_of(row, 4),
+					.uid = (uid_t)sqlite3_column_int64(row, 5),
+					.start_realtime_ns = (uint64_t)sqlite3_column_int64(row, 6),
+					.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 7),
+					.is_complete = sqlite3_column_int(row, 8),
+					.line = text_of(row, 9),
+					.stored = (uint64_t)sqlite3_column_int64(row, 10),
+					.bytes = (uint64_t)sqlite3_column_int64(row, 11),
+				},
 			.why = text_of(row, 12),
 			.removed_ns = (uint64_t)sqlite3_column_int64(row, 13),
 		};

@@ -17,6 +17,9 @@
 #define LONG_DURATION UINT32_MAX
 #define LONG_SUBMIT   INT32_MIN
 
+const char ingest_no_memory[] =
+	"this user's processes have more queues and kernels than the collector keeps in memory";
+
 static int bad(char why[INGEST_WHY_BYTES], const char *text)
 {
 	snprintf(why, INGEST_WHY_BYTES, "%s", text);
@@ -111,6 +114,8 @@ int ingest_find_books(struct process *process, struct define_shape *shape)
 {
 	if (shape->books)
 		return 0;
+	if (!ledger_has_room(&process->ledger, shape->queue))
+		return -EDQUOT;
 	shape->books = ledger_queue(&process->ledger, shape->queue);
 	if (!shape->books)
 		return -ENOMEM;
@@ -171,6 +176,8 @@ static int check_dispatches(struct writer *writer, struct process *process,
 		if (shape->shape_id)
 			continue;
 		r = resolve_shape(writer, process, shape);
+		if (r == -EDQUOT)
+			return bad(why, ingest_no_memory);
 		if (r < 0)
 			return r;
 	}
@@ -302,6 +309,10 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 		r = defines_take(&process->defines, frame->defines, process->gpus);
 		if (r == 0)
 			r = recording_take(writer, process, frame->defines);
+		process->ledger.loss[LEDGER_NAMES] += defines_take_left_out(&process->defines);
+		process->is_dirty = true;
+		if (r == -EDQUOT)
+			return bad(why, ingest_no_memory);
 		return r == -EBADMSG ? bad(why, "a definition is out of bounds") : r;
 	case RTL__FRAME__BODY_ANCHORS:
 		return take_anchors(writer, process, frame->anchors, why);
@@ -393,9 +404,13 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 int ingest_frame(struct writer *writer, struct process *process, const Rtl__Frame *frame,
 	size_t bytes, char why[INGEST_WHY_BYTES])
 {
+	int r;
+
 	if (is_record(frame) != (frame->has_number != 0))
 		return bad(why,
 			frame->has_number ? "a number on no records" : "records without a number");
-	return frame->has_number ? take_numbered(writer, process, frame, bytes, why)
-				 : take_unnumbered(writer, process, frame, why);
+	r = frame->has_number ? take_numbered(writer, process, frame, bytes, why)
+			      : take_unnumbered(writer, process, frame, why);
+	process->ledger.loss[LEDGER_NAMES] += intern_take_overflowed(&writer->intern);
+	return r;
 }

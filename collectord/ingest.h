@@ -38,7 +38,10 @@ int64_t ingest_next_seq(int64_t before, int64_t delta);
 /* When record @i was submitted. @next: of those that are written out, 0 before the first. */
 uint64_t ingest_submit_ns(const Rtl__Dispatches *dispatches, uint32_t i, size_t *next);
 
-/* The books of the queue of @shape. -ENOMEM. */
+/* In one line: no room for what a process defines. */
+extern const char ingest_no_memory[];
+
+/* The books of the queue of @shape. -ENOMEM; -EDQUOT: no more of them. */
 int ingest_find_books(struct process *process, struct define_shape *shape);
 
 /* Makes room for @rows in the feed. database_errno(). */

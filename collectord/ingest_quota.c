@@ -33,6 +33,7 @@ static int check_dispatches(
 	struct process *process, const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
 {
 	int64_t seq = -1;
+	int r;
 
 	for (uint32_t i = 0; i < d->n; i++) {
 		struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
@@ -42,8 +43,9 @@ static int check_dispatches(
 			return bad(why, "a sequence number is out of range");
 		if (!shape)
 			return bad(why, "a dispatch has an undefined shape");
-		if (ingest_find_books(process, shape) < 0)
-			return -ENOMEM;
+		r = ingest_find_books(process, shape);
+		if (r < 0)
+			return r == -EDQUOT ? bad(why, ingest_no_memory) : r;
 	}
 	return 0;
 }
@@ -66,8 +68,7 @@ static int drop_dispatches(
 	return r;
 }
 
-int ingest_quota_drop(
-	struct process *process, const Rtl__Frame *frame, char why[INGEST_WHY_BYTES])
+int ingest_quota_drop(struct process *process, const Rtl__Frame *frame, char why[INGEST_WHY_BYTES])
 {
 	uint64_t *loss = process->ledger.loss;
 

@@ -10,5 +10,4 @@
 uint64_t ingest_quota_records(const Rtl__Frame *frame);
 
 /* 0: all its records are counted. -EBADMSG: it makes no sense; -ENOMEM: roll back. */
-int ingest_quota_drop(
-	struct process *process, const Rtl__Frame *frame, char why[INGEST_WHY_BYTES]);
+int ingest_quota_drop(struct process *process, const Rtl__Frame *frame, char why[INGEST_WHY_BYTES]);

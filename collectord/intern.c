@@ -10,6 +10,10 @@
 #include "collectord/hash.h"
 #include "collectord/text.h"
 #include "proto/cleanup.h"
+#include "proto/limits.h"
+
+/* Of an entry, what its table takes beside it. */
+#define HASH_BYTES 32u
 
 struct intern_text {
 	UT_hash_handle hh;
@@ -24,6 +28,33 @@ struct intern_shape {
 	bool is_lost;
 	struct intern_shape_key key;
 };
+
+static void charge(struct intern *intern, size_t bytes)
+{
+	intern->charged += bytes;
+	quota_charge(intern->account, (int64_t)bytes);
+}
+
+static void give_back(struct intern *intern, size_t bytes)
+{
+	intern->charged -= bytes;
+	quota_charge(intern->account, -(int64_t)bytes);
+}
+
+void intern_set_account(struct intern *intern, struct quota_account *account)
+{
+	quota_charge(intern->account, -(int64_t)intern->charged);
+	intern->account = account;
+	quota_charge(account, (int64_t)intern->charged);
+}
+
+uint64_t intern_take_overflowed(struct intern *intern)
+{
+	uint64_t count = intern->overflowed;
+
+	intern->overflowed = 0;
+	return count;
+}
 
 static void drop_texts(struct intern_text **texts)
 {
@@ -45,7 +76,9 @@ void intern_done(struct intern *intern)
 		HASH_DEL(intern->shapes, shape);
 		free(shape);
 	}
+	give_back(intern, intern->charged);
 	intern->bytes = 0;
+	intern->names = 0;
 	memset(intern->apis, 0, sizeof(intern->apis));
 }
 
@@ -64,13 +97,19 @@ static int add_text(struct intern *intern, struct intern_text **texts, const cha
 		return -ENOMEM;
 	}
 	intern->bytes += sizeof(*entry) + bytes;
+	intern->names++;
+	charge(intern, sizeof(*entry) + bytes + HASH_BYTES);
 	return 0;
 }
 
 static int add_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id)
 {
-	struct intern_shape *entry = calloc(1, sizeof(*entry));
+	struct intern_shape *entry;
 
+	/* Who asks keeps the id: it is only for the case that it is asked for again. */
+	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_TABLES))
+		return 0;
+	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
 	entry->key = *key;
@@ -80,6 +119,7 @@ static int add_shape(struct intern *intern, const struct intern_shape_key *key, 
 		free(entry);
 		return -ENOMEM;
 	}
+	charge(intern, sizeof(*entry) + HASH_BYTES);
 	return 0;
 }
 
@@ -92,6 +132,7 @@ void intern_forget_process(struct intern *intern, int64_t process_id)
 			continue;
 		HASH_DEL(intern->shapes, shape);
 		free(shape);
+		give_back(intern, sizeof(*shape) + HASH_BYTES);
 	}
 }
 
@@ -169,9 +210,16 @@ static int insert_text(struct intern *intern, const char *text, int64_t *ret_id)
 }
 
 /* The one text that still fits when the table of names is full. */
-static const char *bounded(const struct intern *intern, const char *text)
+static const char *bounded(struct intern *intern, const char *text)
 {
-	return intern->bytes + strlen(text) > INTERN_BYTES_MAX ? INTERN_OVERFLOW : text;
+	size_t bytes = strlen(text);
+
+	if (intern->bytes + bytes <= INTERN_BYTES_MAX && intern->names < SESSION_NAMES_MAX &&
+		quota_has_memory(intern->account, sizeof(struct intern_text) + bytes, QUOTA_NAMES) &&
+		quota_take_name(intern->account))
+		return text;
+	intern->overflowed++;
+	return INTERN_OVERFLOW;
 }
 
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id)

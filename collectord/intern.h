@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collectord/quota.h"
 #include "collectord/statements.h"
 
-/* Texts and symbols of one database in memory; past it new ones become INTERN_OVERFLOW. */
+/* Texts and symbols of one database in memory; past it, or past what its user may, new ones become
+ * INTERN_OVERFLOW. */
 #define INTERN_BYTES_MAX (128u << 20)
 #define INTERN_OVERFLOW	 "<name-overflow>"
 
@@ -38,12 +40,22 @@ struct intern {
 	struct intern_text *kernels; /* by symbol */
 	struct intern_shape *shapes;
 	size_t bytes;
+	unsigned names; /* texts and kernels */
+	struct quota_account *account; /* who pays for the memory; NULL: nobody */
+	uint64_t charged;
+	uint64_t overflowed; /* uses of INTERN_OVERFLOW since that was last asked */
 	int64_t apis[INTERN_APIS_MAX]; /* row ids; 0: not asked for yet */
 };
 
 /* Empties the mirror and reads it from the database. -ENOMEM, or as database_errno(). */
 int intern_load(struct intern *intern);
 void intern_done(struct intern *intern);
+
+/* From now on @account pays, also for what is here already. */
+void intern_set_account(struct intern *intern, struct quota_account *account);
+
+/* How many names were not kept since the last call. */
+uint64_t intern_take_overflowed(struct intern *intern);
 
 /* It has ended: its shapes are in the database, and nobody asks for them again. */
 void intern_forget_process(struct intern *intern, int64_t process_id);

@@ -17,8 +17,17 @@ void ledger_done(struct ledger *ledger)
 	HASH_ITER (hh, ledger->queues, queue, next) {
 		HASH_DEL(ledger->queues, queue);
 		free(queue);
+		quota_charge(ledger->account, -(int64_t)sizeof(*queue));
 	}
 	losses_done(&ledger->losses);
+}
+
+bool ledger_has_room(const struct ledger *ledger, uint32_t id)
+{
+	struct ledger_queue *queue;
+
+	HASH_FIND(hh, ledger->queues, &id, sizeof(id), queue);
+	return queue || quota_has_memory(ledger->account, sizeof(*queue), QUOTA_TABLES);
 }
 
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t id)
@@ -38,6 +47,7 @@ struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t id)
 		free(queue);
 		return NULL;
 	}
+	quota_charge(ledger->account, sizeof(*queue));
 	return queue;
 }
 
@@ -203,7 +213,8 @@ int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, c
 		const Rtl__QueueCounters *from = counters->queues[i];
 		bool has_gpu = from->has_gpu && from->gpu < gpu_count;
 
-		if (!from->has_queue || from->queue >= RECORDER_QUEUES)
+		if (!from->has_queue || from->queue >= RECORDER_QUEUES ||
+			!ledger_has_room(ledger, from->queue))
 			return -EBADMSG;
 		r = ledger_take_queue(ledger, from->queue, has_gpu, has_gpu ? gpus[from->gpu] : 0,
 			from->value, (unsigned)from->n_value);

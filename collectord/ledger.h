@@ -12,6 +12,7 @@
 
 #include "collectord/hash.h"
 #include "collectord/losses.h"
+#include "collectord/quota.h"
 #include "collectord/statements.h"
 #include "proto/counters.h"
 #include "proto/rtl.pb-c.h"
@@ -36,6 +37,8 @@ enum ledger_loss {
 	LEDGER_QUOTA_MARKERS, /* as LEDGER_QUOTA, of what the host did */
 	LEDGER_QUOTA_CALLS,   /* collectives among them */
 	LEDGER_QUOTA_COPIES,
+	LEDGER_QUOTA_DEFINES, /* 1: definitions that its tenant has no memory for */
+	LEDGER_NAMES,	      /* names that are not kept: <name-overflow> stands for them */
 	LEDGER_LOSSES,
 };
 
@@ -78,6 +81,7 @@ struct ledger_queue {
 
 struct ledger {
 	int64_t process_id;
+	struct quota_account *account; /* who pays for the memory; NULL: nobody */
 	struct ledger_queue *queues;
 	uint64_t process[RTL_P_COUNT];
 	uint64_t process_saved[RTL_P_COUNT];
@@ -92,6 +96,9 @@ struct ledger {
 /* Empties @ledger and reads it from the database. -ENOMEM, or as database_errno(). */
 int ledger_load(struct ledger *ledger, struct statements *statements);
 void ledger_done(struct ledger *ledger);
+
+/* May there be books of @queue: are there, or has its tenant memory for them? */
+bool ledger_has_room(const struct ledger *ledger, uint32_t queue);
 
 /* The queue's books, made on first sight; stable until ledger_load(). NULL: no memory. */
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t queue);

@@ -27,6 +27,8 @@ const char *const ledger_loss_name[LEDGER_LOSSES] = {
 	[LEDGER_QUOTA_MARKERS] = "quota_markers",
 	[LEDGER_QUOTA_CALLS] = "quota_calls",
 	[LEDGER_QUOTA_COPIES] = "quota_copies",
+	[LEDGER_QUOTA_DEFINES] = "quota_definitions",
+	[LEDGER_NAMES] = "names_left_out",
 };
 
 /* ---- reading back ---------------------------------------------------------------------- */
@@ -145,8 +147,10 @@ int ledger_load(struct ledger *ledger, struct statements *statements)
 	int r;
 
 	ledger_done(ledger);
-	*ledger =
-		(struct ledger){.process_id = id, .reading = reading, .next_from_ns = next_from_ns};
+	*ledger = (struct ledger){.process_id = id,
+		.account = ledger->account,
+		.reading = reading,
+		.next_from_ns = next_from_ns};
 	r = load_queues(ledger, statements->at[ST_QUEUE_ALL]);
 	if (r == 0)
 		r = load_counters(ledger, statements->at[ST_COUNTER_ALL]);

@@ -16,6 +16,8 @@ enum option_key {
 	KEY_QUOTA_BYTES,
 	KEY_QUOTA_BURST,
 	KEY_QUOTA_DISK,
+	KEY_QUOTA_MEMORY,
+	KEY_QUOTA_NAMES,
 	KEY_KEEP_DAYS,
 	KEY_KEEP_BYTES,
 };
@@ -23,7 +25,8 @@ enum option_key {
 static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "Limits; 0 is none. Defaults are the service's, others have none:", 1},
 	{"quota-rows", KEY_QUOTA_ROWS, "N", 0,
-		"records a second that a user may store (default 2000000); those beyond are counted "
+		"records a second that a user may store (default 2000000); those beyond are "
+		"counted "
 		"(dropped_quota), and stored nowhere",
 		1},
 	{"quota-bytes", KEY_QUOTA_BYTES, "MIB", 0,
@@ -31,8 +34,18 @@ static const struct argp_option options[] = {
 	{"quota-burst", KEY_QUOTA_BURST, "SECONDS", 0,
 		"a user who was still may send so many seconds' worth at once (default 10)", 1},
 	{"quota-disk", KEY_QUOTA_DISK, "MIB", 0,
-		"what the databases of a user may take (default: a quarter of the file system): its "
+		"what the databases of a user may take (default: a quarter of the file system): "
+		"its "
 		"oldest closed sessions go, then its live ones store no more records",
+		1},
+	{"quota-memory", KEY_QUOTA_MEMORY, "MIB", 0,
+		"what this program keeps in memory of a user's kernels, names and queues (default "
+		"128): new names are <name-overflow> then, counted; last, processes are refused",
+		1},
+	{"quota-names", KEY_QUOTA_NAMES, "N", 0,
+		"new names of kernels and markers that a user may store in a day (default "
+		"1048576); "
+		"then as above",
 		1},
 	{"keep-days", KEY_KEEP_DAYS, "DAYS", 0,
 		"closed sessions go so long after their end (default 0: they stay)", 1},
@@ -91,6 +104,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case KEY_QUOTA_DISK:
 		limits->disk_bytes = parse_number(state, "quota-disk", text, UINT32_MAX, MIB);
 		return 0;
+	case KEY_QUOTA_MEMORY:
+		limits->memory_bytes = parse_number(state, "quota-memory", text, UINT32_MAX, MIB);
+		return 0;
+	case KEY_QUOTA_NAMES:
+		limits->names_per_day = parse_number(state, "quota-names", text, UINT32_MAX, 1);
+		return 0;
 	case KEY_KEEP_DAYS:
 		limits->keep_s = parse_number(state, "keep-days", text, 36500, DAY_S);
 		return 0;
@@ -120,10 +139,15 @@ struct store_limits limit_options_resolve(
 	const struct store_limits *given, bool is_service, const char *folder)
 {
 	return (struct store_limits){
-		.records_per_s = or_default(given->records_per_s, is_service ? QUOTA_RECORDS_PER_S : 0),
+		.records_per_s =
+			or_default(given->records_per_s, is_service ? QUOTA_RECORDS_PER_S : 0),
 		.bytes_per_s = or_default(given->bytes_per_s, is_service ? QUOTA_BYTES_PER_S : 0),
 		.burst_s = or_default(given->burst_s, QUOTA_BURST_S),
 		.disk_bytes = or_default(given->disk_bytes, is_service ? disk_part(folder) : 0),
+		.memory_bytes =
+			or_default(given->memory_bytes, is_service ? QUOTA_MEMORY_BYTES : 0),
+		.names_per_day =
+			or_default(given->names_per_day, is_service ? NAMES_PER_DAY_MAX : 0),
 		.keep_s = or_default(given->keep_s, 0),
 		.keep_bytes = or_default(given->keep_bytes, 0),
 	};

@@ -109,6 +109,7 @@ int over_quota_open(struct store_session *session)
 	if (!quota->account)
 		return -ENOMEM;
 	quota->account->databases++;
+	intern_set_account(&database->writer->intern, quota->account);
 	weigh(store, database);
 	return 0;
 }
@@ -122,6 +123,7 @@ void over_quota_close(struct store *store, struct store_database *database)
 	if (quota->total.dropped)
 		say_within(store, database);
 	quota->account->databases--;
+	intern_set_account(&database->writer->intern, NULL);
 	quota->account->open_bytes -= database->bytes;
 	quota->account = NULL;
 	retention_hurry(store);

@@ -62,7 +62,8 @@ static void release(struct peer *peer)
 		return;
 	peer->is_held = false;
 	event_del(peer->deadline);
-	peer_resume(peer);
+	if (!peer->is_waiting)
+		peer_resume(peer);
 }
 
 static void write_output(struct peer *peer)
@@ -278,6 +279,25 @@ void peer_read(struct peer *peer)
 	deliver(peer);
 }
 
+/* What its user has not read, on all its connections. */
+static size_t unread_bytes(const struct peer *peer)
+{
+	size_t sum = 0;
+
+	for (const struct peer *p = peer->server->peers; p; p = p->next)
+		if (p->uid == peer->uid)
+			sum += evbuffer_get_length(p->output);
+	return sum;
+}
+
+static bool is_too_much(const struct peer *peer, size_t more)
+{
+	size_t bytes = evbuffer_get_length(peer->output) + more;
+
+	return bytes > OUTPUT_BYTES_MAX ||
+	       (bytes > OUTPUT_SMALL_BYTES && unread_bytes(peer) + more > OUTPUT_UID_BYTES_MAX);
+}
+
 void peer_send(struct peer *peer, const Rtl__Frame *frame)
 {
 	size_t bytes = msg_packed_bytes(frame);
@@ -285,7 +305,7 @@ void peer_send(struct peer *peer, const Rtl__Frame *frame)
 
 	if (peer->is_ended || peer->is_finishing)
 		return;
-	if (evbuffer_get_length(peer->output) + bytes > OUTPUT_BYTES_MAX) {
+	if (is_too_much(peer, bytes)) {
 		log_refusal(peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 		return;

@@ -27,6 +27,51 @@ static char *copy_path(const char *path, bool *ok)
 	return copy;
 }
 
+bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part)
+{
+	size_t others = store->queued_bytes - user->queued_bytes;
+	size_t left = others < STORE_QUEUE_BYTES_MAX ? STORE_QUEUE_BYTES_MAX - others : 0;
+
+	return user->queued_bytes && user->queued_bytes >= left / 2 / part;
+}
+
+/* NULL: no memory. */
+static struct store_user *get_user(struct store *store, uid_t uid)
+{
+	struct store_user *user;
+
+	pthread_mutex_lock(&store->lock);
+	for (user = store->users; user && user->uid != uid; user = user->next)
+		;
+	if (!user) {
+		user = calloc(1, sizeof(*user));
+		if (user) {
+			*user = (struct store_user){.next = store->users, .uid = uid};
+			store->users = user;
+		}
+	}
+	if (user)
+		user->sessions++;
+	pthread_mutex_unlock(&store->lock);
+	return user;
+}
+
+void store_user_free(struct store *store, struct store_user *user)
+{
+	struct store_user **at = &store->users;
+
+	if (!user)
+		return;
+	pthread_mutex_lock(&store->lock);
+	if (--user->sessions == 0) {
+		while (*at != user)
+			at = &(*at)->next;
+		*at = user->next;
+		free(user);
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
 int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret)
 {
@@ -49,7 +94,8 @@ int store_session_open(struct store *store, const struct store_session_params *p
 	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
 	session->path = copy_path(params->path, &ok);
 	session->dir = copy_path(params->dir, &ok);
-	if (ok)
+	session->user = get_user(store, params->uid);
+	if (ok && session->user)
 		r = store_post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
 	if (r < 0) {
 		destroy_session(session);
@@ -161,8 +207,10 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	command->count = bytes;
 	pthread_mutex_lock(&store->lock);
 	process->queued_bytes += bytes;
+	process->session->user->queued_bytes += bytes;
 	store->queued_bytes += bytes;
 	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
+		  store_user_is_full(store, process->session->user, 1) ||
 		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
 	if (is_full && !process->is_stalled) {
 		process->is_stalled = true;

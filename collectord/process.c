@@ -278,6 +278,7 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 	if (!process)
 		return -ENOMEM;
 	process->session_id = session_id;
+	process->defines.account = process->ledger.account = writer->quota.account;
 	process->pid = pid;
 	process->start_time = start_time ? start_time : hello->start_time;
 	memcpy(process->boot_id, hello->boot_id.data, ID_BYTES);

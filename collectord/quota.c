@@ -6,6 +6,8 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
+#define DAY_NS (86400u * 1000000000ull)
+
 void quotas_init(struct quotas *quotas, const struct store_limits *limits)
 {
 	*quotas = (struct quotas){.limits = *limits};
@@ -124,6 +126,38 @@ void quota_rollback(struct quota *quota)
 {
 	quota_return(quota, quota->open.granted, quota->open.granted_bytes);
 	quota->open = (struct quota_sum){0};
+}
+
+bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum quota_memory what)
+{
+	uint64_t most = account ? account->limits->memory_bytes : 0;
+
+	if (what == QUOTA_NAMES)
+		most -= most / 2;
+	return !most || account->memory_bytes + bytes <= most;
+}
+
+void quota_charge(struct quota_account *account, int64_t bytes)
+{
+	if (account)
+		account->memory_bytes += (uint64_t)bytes;
+}
+
+bool quota_take_name(struct quota_account *account)
+{
+	uint64_t now_ns;
+
+	if (!account || !account->limits->names_per_day)
+		return true;
+	now_ns = clock_monotonic_ns();
+	if (now_ns >= account->day_ns) {
+		account->day_ns = now_ns + DAY_NS;
+		account->names = 0;
+	}
+	if (account->names >= account->limits->names_per_day)
+		return false;
+	account->names++;
+	return true;
 }
 
 void quota_weigh(struct quota_account *account)

@@ -27,7 +27,10 @@ struct quota_account {
 	uint64_t open_bytes;
 	uint64_t closed_bytes;
 	bool is_over_disk;
-	bool is_near_disk; /* so that closed ones go before live ones have to stop */
+	uint64_t memory_bytes; /* of definitions */
+	uint64_t names;	       /* new ones in the day that ends at ... */
+	uint64_t day_ns;       /* ... CLOCK_MONOTONIC */
+	bool is_near_disk;     /* so that closed ones go before live ones have to stop */
 };
 
 struct quotas {
@@ -70,6 +73,19 @@ void quota_return(struct quota *quota, uint64_t records, uint64_t bytes);
 /* With the transaction of the database. */
 void quota_commit(struct quota *quota);
 void quota_rollback(struct quota *quota);
+
+enum quota_memory {
+	QUOTA_NAMES,  /* may fill half of it */
+	QUOTA_TABLES, /* ... and these the rest: they are what dispatches are stored by */
+};
+
+/* Is there room in memory for @bytes more? Of nobody (@account NULL): there is. */
+bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum quota_memory what);
+/* Taken, or given back. */
+void quota_charge(struct quota_account *account, int64_t bytes);
+
+/* One more name in a file: may it be? */
+bool quota_take_name(struct quota_account *account);
 
 /* What the databases of the account take now decides whether more is let in. */
 void quota_weigh(struct quota_account *account);

@@ -29,7 +29,8 @@ static const char *name_in(const char *store, const char *database, uid_t uid)
 	size_t bytes = strlen(store);
 	int n = snprintf(folder, sizeof(folder), "/%u/", (unsigned)uid);
 
-	if (strncmp(database, store, bytes) != 0 || strncmp(database + bytes, folder, (size_t)n) != 0)
+	if (strncmp(database, store, bytes) != 0 ||
+		strncmp(database + bytes, folder, (size_t)n) != 0)
 		return NULL;
 	database += bytes + (size_t)n;
 	return *database && *database != '.' && !strchr(database, '/') ? database : NULL;

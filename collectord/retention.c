@@ -19,11 +19,11 @@
 #include "proto/limits.h"
 
 /* Everything is looked at so often, and the room that is left. */
-#define PASS_NS	   60000000000u
-#define LOOK_NS	   1000000000u
-#define MIB	   (1u << 20)
-#define DAY_S	   86400u
-#define WHY_BYTES  160
+#define PASS_NS	  60000000000u
+#define LOOK_NS	  1000000000u
+#define MIB	  (1u << 20)
+#define DAY_S	  86400u
+#define WHY_BYTES 160
 
 static const char is_read[] = "it is being read";
 
@@ -90,14 +90,15 @@ static void say_removed(const struct index_removed *removed, void *data)
 		.job = copy(session->job),
 		.database = copy(session->database),
 		.text = copy(removed->why),
-		.removed = {
-			.uid = session->uid,
-			.start_ns = session->start_realtime_ns,
-			.end_ns = session->end_realtime_ns,
-			.removed_ns = removed->removed_ns,
-			.stored = session->stored,
-			.bytes = session->bytes,
-		},
+		.removed =
+			{
+				.uid = session->uid,
+				.start_ns = session->start_realtime_ns,
+				.end_ns = session->end_realtime_ns,
+				.removed_ns = removed->removed_ns,
+				.stored = session->stored,
+				.bytes = session->bytes,
+			},
 	};
 
 	answer_left(data, &answer);
@@ -320,9 +321,9 @@ static int find_over_quota(struct store *store, struct victim *victim)
 
 	for (size_t i = 0; most && i < retention->count; i++) {
 		const struct tenant *tenant = &retention->tenants[i];
-		int r = is_over_quota(tenant, most) ? index_find_oldest(store->index, tenant->uid,
-							      &victim->closed)
-						    : 0;
+		int r = is_over_quota(tenant, most)
+				? index_find_oldest(store->index, tenant->uid, &victim->closed)
+				: 0;
 
 		if (r == 0)
 			continue;
@@ -348,9 +349,9 @@ static int find_of_greatest(struct store *store, uint64_t excess, struct victim 
 	share = (total > excess ? total - excess : 0) / retention->count;
 	for (size_t i = 0; i < retention->count; i++) {
 		const struct tenant *tenant = &retention->tenants[i];
-		int r = size_of(tenant) > share ? index_find_oldest(store->index, tenant->uid,
-							  &victim->closed)
-						: 0;
+		int r = size_of(tenant) > share
+				? index_find_oldest(store->index, tenant->uid, &victim->closed)
+				: 0;
 
 		if (r != 0)
 			return r;

@@ -3,9 +3,9 @@
 /*
  * Closed sessions go when they are too old, when their tenant has more than it may, when the store
  * has, or when the disk has too little room left; whole, oldest first, and of the tenants the one
- * that has most: who has less than an equal share of what may be kept loses nothing to others. Never
- * an open one, one that is being read, or what is not ours. One goes at a time, between the other
- * things that the store does. Store thread.
+ * that has most: who has less than an equal share of what may be kept loses nothing to others.
+ * Never an open one, one that is being read, or what is not ours. One goes at a time, between the
+ * other things that the store does. Store thread.
  */
 #include <stdint.h>
 

@@ -428,7 +428,9 @@ static int build(struct server *server, struct listen_sockets *sockets)
 	if (!server->reaper || !server->throttle || !server->keep_retry || !server->answers ||
 		event_add(server->answers, NULL) < 0)
 		return -ENOMEM;
-	r = stop_init(server);
+	r = requests_init(server);
+	if (r == 0)
+		r = stop_init(server);
 	if (r == 0)
 		r = add_signals(server);
 	if (r == 0)
@@ -492,6 +494,7 @@ struct server *server_free(struct server *server)
 	if (server->base)
 		on_reap(-1, 0, server);
 	ctl_done(server);
+	requests_done(server);
 	removed_done(server);
 	while (server->sessions) {
 		struct session *next = server->sessions->next;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "collectord/arrivals.h"
+#include "collectord/requests.h"
 #include "proto/msg.h"
 
 struct config;
@@ -72,6 +73,7 @@ struct server {
 	struct ctl_wait *ctl_waits; /* rtl ctl start and stop that are under way; ctl.c */
 	uint64_t control_seq;	  /* the highest given */
 	struct detached *detached;
+	struct requests requests;
 	struct removed *removed; /* sessions whose files went, newest first */
 	struct session *private_session;
 	struct msg_arena arena; /* for first frames and requests */

@@ -36,6 +36,7 @@ void destroy_session(struct store_session *session)
 		free_process(session->processes);
 		session->processes = next;
 	}
+	store_user_free(session->store, session->user);
 	free(session->name);
 	free(session->job);
 	free(session->command);
@@ -436,7 +437,8 @@ int store_new(const struct store_config *config, struct store **ret)
 	msg_arena_init(&store->arena, ARENA_BYTES_MAX);
 	quotas_init(&store->quotas, &config->limits);
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
-			    config->limits.disk_bytes;
+			    config->limits.disk_bytes || config->limits.memory_bytes ||
+			    config->limits.names_per_day;
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;

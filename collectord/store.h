@@ -38,6 +38,8 @@ struct store_limits {
 	uint64_t bytes_per_s; /* of frames */
 	uint64_t burst_s;     /* so many seconds of both at once; 0: one */
 	uint64_t disk_bytes;  /* of its databases, open and closed */
+	uint64_t memory_bytes; /* of its definitions */
+	uint64_t names_per_day;
 	/* Of the whole store; see retention.h. */
 	uint64_t keep_s;     /* after a session was closed */
 	uint64_t keep_bytes; /* of all databases, open and closed */

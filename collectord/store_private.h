@@ -82,6 +82,14 @@ struct answer {
 	struct store_answer answer;
 };
 
+/* Of one uid: what it has in the queue, over all its processes. */
+struct store_user {
+	struct store_user *next; /* lock */
+	uid_t uid;		 /* fixed */
+	unsigned sessions;	 /* lock */
+	size_t queued_bytes;	 /* lock */
+};
+
 struct store_process {
 	struct store_process *next;    /* store */
 	struct store_session *session; /* fixed */
@@ -117,6 +125,7 @@ struct store_session {
 	char *path;		    /* store; absolute once open */
 	char *dir;		    /* fixed */
 	uid_t uid;		    /* fixed */
+	struct store_user *user;    /* fixed */
 	enum store_create create;   /* fixed */
 
 	struct store_session_stat stat; /* lock */
@@ -165,6 +174,7 @@ struct store {
 	pthread_cond_t wake;	     /* lock */
 	struct command_list queue;   /* lock */
 	size_t queued_bytes;	     /* lock */
+	struct store_user *users;    /* lock */
 	unsigned stalled;	     /* lock */
 	bool is_stopping;	     /* lock */
 	struct answer *answers;	     /* lock */
@@ -193,6 +203,13 @@ int store_post(struct store *store, struct command *command);
 void destroy_session(struct store_session *session);
 /* That it is open. */
 void session_put_index(struct store *store, struct store_session *session);
+
+/* post.c */
+/*
+ * Has it half of what the others leave (of that the @part-th part)? With the lock held.
+ */
+bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part);
+void store_user_free(struct store *store, struct store_user *user);
 
 /* command.c */
 struct command *command_new(

@@ -360,6 +360,7 @@ static void answer(struct peer *peer, const Rtl__Frame *frame)
 		answer_sessions(peer);
 	else
 		ctl_answer(peer, frame->ctl_request);
+	requests_charge(peer);
 }
 
 static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)

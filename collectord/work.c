@@ -415,6 +415,14 @@ void work_look(struct store *store, struct store_database *database, bool is_ask
 		trouble_fail(store, database, r);
 }
 
+/* One user with many sessions has no more of the thread than one with a single one. */
+static uint64_t turn_ns(const struct store_database *database)
+{
+	const struct quota_account *account = database->writer->quota.account;
+
+	return WORK_TURN_NS / (account && account->databases ? account->databases : 1);
+}
+
 void work_database(struct store *store, struct store_database *database, bool is_last)
 {
 	uint64_t began_ns = clock_monotonic_ns();
@@ -458,7 +466,7 @@ void work_database(struct store *store, struct store_database *database, bool is
 			return;
 		if (commit_is_full(database->writer) && work_commit(store, database) < 0)
 			return;
-		if (!is_last && clock_monotonic_ns() - began_ns >= WORK_TURN_NS)
+		if (!is_last && clock_monotonic_ns() - began_ns >= turn_ns(database))
 			break;
 	}
 	if (!is_last)

@@ -90,6 +90,7 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"databases_set_aside", &c->databases_set_aside},
 		{"logs_cut", &c->logs_cut},
 		{"rows_missing", &c->rows_missing},
+		{"names_left_out", &c->names_left_out},
 	};
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -109,7 +110,7 @@ bool completeness_is_complete(const struct completeness *c)
 	return !c->live && !untimed_lost(c) && !c->outstanding && !c->dropped && !c->torn &&
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
 	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
-	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->other_losses &&
+	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->names_left_out && !c->other_losses &&
 	       c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
@@ -244,6 +245,7 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
 			" not read to the end");
 	put_if(&out, c->rows_missing, "row", "s", " missing");
+	put_if(&out, c->names_left_out, "name", "s", " not kept");
 	put_if(&out, c->logs_cut, "log", "s", " cut short");
 	put_if(&out, c->databases_set_aside, "damaged database", "s", " set aside");
 	put_if(&out, c->other_losses, "other loss", "es", "");

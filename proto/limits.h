@@ -97,6 +97,12 @@
  * is sent all the same, and past this the peer is closed. */
 #define OUTPUT_BYTES_MAX	 (8u << 20)
 #define UNREAD_MS_MAX		 30000u
+/* ... of all connections of one user: four of the longest replies, and a page for each of the rest */
+#define OUTPUT_UID_BYTES_MAX	 (32u << 20)
+#define OUTPUT_SMALL_BYTES	 (16u << 10)
+/* Requests of all tools of one user: a screen asks twice a second; those beyond are answered later. */
+#define REQUESTS_BURST_MAX	 200u
+#define REQUESTS_PER_S_MAX	 50u
 #define LISTEN_BACKLOG		 4096
 #define RUNNERS_PER_SESSION_MAX	 1024u
 /* Open sessions: one file and two descriptors each. */
@@ -121,7 +127,8 @@
 /* Frames handed from the loop to the store thread and not yet committed, in bytes: past it
  * the loop stops reading data connections, and the recorders absorb. */
 #define STORE_QUEUE_BYTES_MAX	      (64u << 20)
-/* Of that, one process: a flood of one rank leaves room for the others. */
+/* Of that one user has half of what the others leave, so that there is always room for one more; and
+ * one process: a flood of one rank leaves room for the others. */
 #define STORE_QUEUE_PROCESS_BYTES_MAX (4u << 20)
 /* A transaction: at most so many rows, or so long after the one before; what comes after a pause
  * is committed at once. Rows are visible and acknowledged then. */
@@ -160,6 +167,16 @@
 /* ... and of the file system: four of them at once are needed to fill it. */
 #define QUOTA_DISK_PART	    4u
 
+/*
+ * What the daemon keeps in memory of the definitions of one user: names, at most half of it, and the
+ * tables that find them. 64 ranks of 2,000 kernels with names of 300 bytes need 60 MiB, and four
+ * such users fit below MemoryHigh= of the service.
+ */
+#define QUOTA_MEMORY_BYTES (128u << 20)
+/* Different names of a session (16k kernels, and marks that carry a step's number), and those that
+ * one user adds in a day: what lies in files for ever. */
+#define SESSION_NAMES_MAX  262144u
+#define NAMES_PER_DAY_MAX  1048576u
 /* Who stores now loses closed sessions when a sixteenth of it is left, and live records only then. */
 #define QUOTA_AHEAD_PART    16u
 

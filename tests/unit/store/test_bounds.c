@@ -100,6 +100,41 @@ static void fill_queue(struct harness *h)
 	free(bytes);
 }
 
+/* One user's flood, over many processes, leaves half of the queue. */
+static void one_user_leaves_room(void **state)
+{
+	struct harness *h = *state;
+	struct store_session_params params = {
+		.name = "other", .uid = getuid() + 1, .create = STORE_NEW};
+	const size_t each = STORE_QUEUE_PROCESS_BYTES_MAX - 4096;
+	struct store_process *process;
+	struct store_session *session;
+	unsigned taken = 0;
+	char path[112];
+	size_t count;
+	uint8_t *bytes;
+	sqlite3 *db;
+
+	harness_open_session(h, STORE_NEW);
+	db = lock(h->path);
+	do {
+		bytes = peer_hello((uint8_t)(10 + taken), 0, &count);
+		assert_int_equal(store_process_open(h->session, bytes, count, getuid(),
+					 100 + (int)taken, 4242, h, &process),
+			0);
+		taken++;
+	} while (!store_process_frames(process, calloc(1, each), each));
+	assert_in_range(taken * each, STORE_QUEUE_BYTES_MAX / 2, STORE_QUEUE_BYTES_MAX / 2 + each);
+	snprintf(path, sizeof(path), "%s/other.db", h->dir);
+	params.path = path;
+	assert_int_equal(store_session_open(h->store, &params, h, &session), 0);
+	bytes = peer_hello(1, 0, &count);
+	assert_int_equal(
+		store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, h, &process), 0);
+	assert_int_equal(store_process_frames(process, calloc(1, each), each), 0);
+	sqlite3_close(db);
+}
+
 /* Whoever owned a handle frees it with the last answer. */
 static void last_answer_is_the_last(void **state)
 {
@@ -290,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(figures_beyond_any_sum),
+		TEST(one_user_leaves_room),
 		TEST(last_answer_is_the_last),
 		TEST(trouble_ends_before_the_session),
 		TEST(opened_behind_a_close),

@@ -3,12 +3,14 @@
  * What a tenant may not store is counted, in the transaction that moves the frame number; what is
  * rolled back is given back. Buckets that fill by a record a second stand still for a test.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collectord/quota.h"
+#include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -43,8 +45,9 @@ static void frames_over_quota(void **state)
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "150 dispatched, 90 stored, 60 dropped (quota 60"));
 	assert_int_equal(harness_number(h->path, OVER_QUOTA), 60);
-	assert_int_equal(harness_number(h->path, "SELECT first_seq * 1000 + last_seq FROM "
-						 "rtl_loss_interval WHERE reason = 'dropped_quota'"),
+	assert_int_equal(
+		harness_number(h->path, "SELECT first_seq * 1000 + last_seq FROM "
+					"rtl_loss_interval WHERE reason = 'dropped_quota'"),
 		60119);
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId "
 						 "BETWEEN 60 AND 119"),
@@ -92,8 +95,8 @@ static void recorder_over_quota(void **state)
 	r->queue[0].in_use = 1;
 	r->queue[0].producer[RTL_Q_dispatched] = HAND_SLOTS;
 	hand_recorder_marker(r, 0, 1, 0, "late");
-	assert_int_equal(store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED,
-				 128 + 9),
+	assert_int_equal(
+		store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED, 128 + 9),
 		0);
 	free(r);
 	harness_wait(h, STORE_PROCESS_ENDED);
@@ -105,6 +108,119 @@ static void recorder_over_quota(void **state)
 	assert_non_null(strstr(h->answer.text, "1 marker dropped"));
 	assert_int_equal(harness_number(h->path, OVER_QUOTA), 5);
 	harness_check_books(h->path);
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+#define MEMORY_BYTES (4u << 20)
+#define CROWD	     24u
+#define NAMES	     200u
+#define NAME_BYTES   4000u
+
+static void restart_small(struct harness *h, uint64_t memory_bytes, uint64_t names_per_day)
+{
+	struct store_config config = {
+		.limits = {.memory_bytes = memory_bytes, .names_per_day = names_per_day}};
+
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&config, &h->store), 0);
+}
+
+/* A process of names of its own, each of which one dispatch uses. */
+static void define_many(struct harness *h, uint8_t token)
+{
+	struct frames f = {0};
+	char name[NAME_BYTES];
+
+	harness_open_process(h, token, token);
+	peer_add_anchors(&f, 1000000);
+	memset(name, 'x', sizeof(name));
+	for (uint32_t i = 0; i < NAMES; i++) {
+		int n = snprintf(name, sizeof(name), "kernel %u of %u ", i, token);
+
+		name[n] = 'x';
+		peer_add_kernel(&f, 10 + i, name, sizeof(name));
+		peer_add_dispatches(&f, 1 + i, 10 + i, i, 1);
+	}
+	peer_add_bye(&f);
+	harness_send(h, &f);
+	harness_wait_commit(h, NAMES);
+}
+
+/* 19 MiB of names, twice, in a budget of four: half of that is for names, and all dispatches. */
+static void names_beyond_memory(void **state)
+{
+	struct harness *h = *state;
+	size_t before;
+	int64_t kept;
+
+	restart_small(h, MEMORY_BYTES, 0);
+	harness_open_session(h, STORE_NEW);
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < CROWD; i++)
+		define_many(h, (uint8_t)(i + 1));
+	/* What the sanitizers' allocator holds is not told. */
+	assert_true(mallinfo2().uordblks < before + 4 * MEMORY_BYTES);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_non_null(strstr(h->answer.text, " names not kept"));
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), CROWD * NAMES);
+	kept = harness_number(
+		h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'");
+	assert_in_range(kept, 1, MEMORY_BYTES / 2 / NAME_BYTES);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
+						 "ON k.id = description_id WHERE symbol GLOB "
+						 "'kernel*'"),
+		kept);
+	/* Each that is missing is counted once: where it was defined, or where it was used. */
+	assert_true(harness_number(h->path,
+			    "SELECT sum(count) FROM rtl_loss WHERE reason = 'names_left_out'") >=
+		    CROWD * NAMES - kept);
+	harness_check_books(h->path);
+}
+
+static void names_of_a_day(void **state)
+{
+	struct harness *h = *state;
+
+	restart_small(h, 0, 50);
+	harness_open_session(h, STORE_NEW);
+	define_many(h, 1);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB "
+					"'kernel*'"),
+		50);
+	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
+						 "'names_left_out'"),
+		NAMES - 50);
+}
+
+/* Tables of numbers alone: who is past the budget is refused, and what it has taken comes back. */
+static void tables_beyond_memory(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	restart_small(h, 1 << 20, 0);
+	harness_open(h);
+	peer_add_kernel(&f, PROCESS_SHAPES_MAX - 1, "far away", 8);
+	harness_send(h, &f);
+	for (h->answer.kind = STORE_OPENED; h->answer.kind != STORE_BAD_FRAME;) {
+		store_answer_done(&h->answer);
+		if (!store_next_answer(h->store, &h->answer))
+			h->answer.kind = STORE_OPENED;
+	}
+	assert_non_null(strstr(h->answer.text, "than the collector keeps in memory"));
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	harness_open_process(h, 2, 1);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 10);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
 }
 
 static void what_is_rolled_back(void **state)
@@ -137,6 +253,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_rolled_back),
+		cmocka_unit_test_setup_teardown(
+			names_beyond_memory, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(names_of_a_day, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			tables_beyond_memory, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(frames_over_quota, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			nonsense_over_quota, harness_setup, harness_teardown),

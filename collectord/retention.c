@@ -44,6 +44,7 @@ struct retention {
 	struct tenant *tenants;
 	size_t count, room;
 	bool has_no_memory;
+	bool has_readers; /* of what should go: looked at again soon */
 };
 
 /* What goes, and why. */
@@ -161,6 +162,7 @@ static int keep(struct store *store, const char *database, int error)
 {
 	const char *why = error == -EBUSY ? is_read : explain(error);
 
+	store->retention->has_readers |= error == -EBUSY;
 	if (error != -EBUSY)
 		say_kept(store, database, why);
 	return index_keep(store->index, database, why);
@@ -314,16 +316,19 @@ static bool is_over_quota(const struct tenant *tenant, uint64_t most)
 	return size_of(tenant) > most && tenant->closed > 1;
 }
 
-static int find_over_quota(struct store *store, struct victim *victim)
+/* @is_live: of who stores now, and would have to stop. */
+static int find_over_quota(struct store *store, bool is_live, struct victim *victim)
 {
 	const struct retention *retention = store->retention;
 	uint64_t most = retention->limits.disk_bytes;
 
 	for (size_t i = 0; most && i < retention->count; i++) {
 		const struct tenant *tenant = &retention->tenants[i];
-		int r = is_over_quota(tenant, most)
-				? index_find_oldest(store->index, tenant->uid, &victim->closed)
-				: 0;
+		bool is_meant = is_live == (tenant->open_bytes > 0);
+		int r = 0;
+
+		if (is_meant && is_over_quota(tenant, most))
+			r = index_find_oldest(store->index, tenant->uid, &victim->closed);
 
 		if (r == 0)
 			continue;
@@ -446,12 +451,20 @@ void retention_step(struct store *store)
 		return;
 	r = weigh_tenants(store);
 	if (r == 0)
+		r = find_over_quota(store, true, &victim);
+	if (r == 0)
 		r = find_old(store, &victim);
 	if (r == 0)
-		r = find_over_quota(store, &victim);
+		r = find_over_quota(store, false, &victim);
 	if (r == 0)
 		r = find_too_much(store, &victim);
 	if (r == 0)
 		r = find_for_room(store, &victim);
-	store->retention->is_going_on = r == 1 && let_go(store, &victim) == 0;
+	if (r == 1)
+		r = let_go(store, &victim) < 0 ? -EAGAIN : 1;
+	store->retention->is_going_on = r == 1;
+	if (r == 1 || (r == 0 && !store->retention->has_readers))
+		return;
+	store->retention->has_readers = false;
+	store->retention->pass_ns = clock_monotonic_ns() + LOOK_NS;
 }

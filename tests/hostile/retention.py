@@ -47,8 +47,9 @@ def stop(process, how=signal.SIGTERM):
 def run_rank(service, user, job, dispatches=500):
     kernels = said(service.spawn(user, job, "--polite", dispatches=dispatches, rate=0)
                    )["dispatched"]["kernels"]
-    wait_for("the end of " + job, lambda: any(s["job"] == job and s["state"] != "live"
-                                              for s in service.sessions().get(user.uid, [])))
+    # Not by rtl ls: what that reads would be kept for it.
+    wait_for("the end of " + job, lambda: ask(
+        service, "SELECT 1 FROM session WHERE job = ? AND end_realtime_ns IS NOT NULL", (job,)))
     return kernels
 
 
@@ -252,6 +253,8 @@ def by_age(service, stock):
 def by_quota(service, stock):
     """A live session over its tenant's disk quota: its closed ones go, then no more is stored."""
     process = start(service, "--quota-disk", "4")
+    wait_for("the others to be within it", lambda: all(
+        stock.bytes(user) <= 4 * MIB for user in (GREAT, SMALL)))
     run_rank(service, LIVE, "closed")
     kernels = run_rank(service, LIVE, "live", 250_000)
     gone, live = sorted(service.sessions()[LIVE.uid], key=lambda s: s["start_realtime_ns"])

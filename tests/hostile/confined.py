@@ -208,12 +208,14 @@ def live(confined, build):
     confined.stop()
 
 
-SUITE = ("kills.py kept --count 2 --rate 5000", "disk.py full --cycles 1")
+SUITE = ("kills.py kept --count 2 --long 20 --rate 5000", "disk.py full --cycles 1 --long 3")
 LONG_SUITE = (
-    "kills.py collector --long 50 --shims 2 --rate 5000", "kills.py both --long 10 --rate 5000",
-    "kills.py rank --long 50 --rate 5000", "kills.py restart --long 20 --shims 2 --rate 5000",
-    "stops.py rank --long 2 --shims 2 --rate 5000", "clocks.py --rounds 3", "disk.py slow",
-    "disk.py over", "reader.py")
+    "kills.py collector --count 5 --long 50 --shims 2 --rate 5000",
+    "kills.py both --count 5 --long 10 --rate 5000",
+    "kills.py rank --count 5 --long 50 --rate 5000",
+    "kills.py restart --count 5 --long 20 --shims 2 --rate 5000",
+    "stops.py rank --seconds 1 --long 2 --shims 2 --rate 5000",
+    "reader.py --long 2")
 
 
 def suite(confined, build):

@@ -13,7 +13,7 @@ import socket
 import time
 
 import wire
-from neighbours import (HOSTILE_UID, RSS_MIB_MAX, Database, ask, connect, fail, percentile, receive,
+from neighbours import (HOSTILE_UID, Database, ask, connect, fail, percentile, receive,
                      refusal, run, wait_for)
 
 UIDS = 8
@@ -42,7 +42,8 @@ class Crowd(Database):
 
 
 def crowd(street, arguments):
-    crowds = [Crowd(street, HOSTILE_UID + i, arguments.crowd // UIDS) for i in range(UIDS)]
+    count = street.fewer(arguments.crowd)
+    crowds = [Crowd(street, HOSTILE_UID + i, count // UIDS) for i in range(UIDS)]
     for one in crowds:
         one.has_come()
     answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(3)]
@@ -53,11 +54,10 @@ def crowd(street, arguments):
     for one in crowds:
         wait_for("a crowd of uid %d to be drained" % one.uid, lambda o=one: o.drained(o.count))
     street.check_fds("the end of the crowd", street.fds_with_honest)
-    if rss > RSS_MIB_MAX:
-        fail("%d MiB with %d connections" % (rss, arguments.crowd))
+    street.check_rss(rss, "%d connections" % count)
     print("crowd: %d live ranks of %d uids: RSS %d MiB, %d descriptors; another uid is answered "
           "after at most %.0f ms; all gone and drained: %d descriptors" %
-          (arguments.crowd, UIDS, rss, fds, 1000 * max(answers), street.fds()))
+          (count, UIDS, rss, fds, 1000 * max(answers), street.fds()))
 
 
 # ---- more than there may be -------------------------------------------------------------------

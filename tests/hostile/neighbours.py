@@ -37,6 +37,12 @@ fork = multiprocessing.get_context("fork")
 libc = ctypes.CDLL(None)
 
 
+def environment():
+    """What a program gets of ours."""
+    return {name: value for name, value in os.environ.items()
+            if name == "PATH" or name.endswith("SAN_OPTIONS")}
+
+
 class Tenant(Database):
     """One rank of @uid, in a session of its own."""
 
@@ -65,6 +71,9 @@ class Street(Node):
         os.mkdir(self.bin, 0o755)
         self.tenants = []
         self.others = []
+        with open(super().program("collectord"), "rb") as binary:
+            data = binary.read()
+        self.is_sanitized = any(name in data for name in (b"libasan.so", b"libtsan.so"))
 
     def program(self, name):
         """A copy: not everybody may pass to where it was built."""
@@ -88,7 +97,7 @@ class Street(Node):
         process = subprocess.Popen(
             command, user=uid, group=uid, extra_groups=[], cwd=self.work,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-            env={"PATH": os.environ["PATH"], "HOME": self.work, "RTL_JOB_ID": job}, **more)
+            env={**environment(), "HOME": self.work, "RTL_JOB_ID": job}, **more)
         self.shims.append(process)
         return process
 
@@ -135,6 +144,14 @@ class Street(Node):
     def said(self):
         with open(self.log.name, encoding="utf-8", errors="replace") as log:
             return log.read()
+
+    def fewer(self, count):
+        """Of processes: with a sanitizer each is twenty times as large."""
+        return count // 10 if self.is_sanitized else count
+
+    def check_rss(self, mib, what):
+        if mib > RSS_MIB_MAX and not self.is_sanitized:
+            fail("%d MiB with %s" % (mib, what))
 
     def lines(self, text):
         return [line for line in self.said().splitlines() if text in line]

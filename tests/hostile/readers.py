@@ -14,7 +14,7 @@ import sys
 import time
 
 import wire
-from neighbours import (HONEST_UIDS, HOSTILE_UID, RSS_MIB_MAX, ask, connect, fail, run, wait_for)
+from neighbours import (HONEST_UIDS, HOSTILE_UID, ask, connect, fail, run, wait_for)
 
 RANKS = 200
 TOOLS = 5
@@ -80,9 +80,10 @@ def commits_go_on(tenant, rows):
 def test(street, arguments):
     street.start()
     street.honest()
+    count = street.fewer(RANKS)
     crowd = street.popen(HOSTILE_UID, [street.program("liar"), street.socket, "none", "0",
-                                       str(RANKS)], job="watched")
-    for _ in range(RANKS):
+                                       str(count)], job="watched")
+    for _ in range(count):
         if crowd.stdout.readline() != "welcomed\n":
             fail("a rank that is to be watched is not welcomed")
     askers = [street.neighbour(HOSTILE_UID, never_read, arguments.askers)]
@@ -111,12 +112,11 @@ def test(street, arguments):
         process.wait()
     words = street.check_honest()
     street.check_fds()
-    if rss > RSS_MIB_MAX:
-        fail("%d MiB with %d that do not read" % (rss, arguments.askers))
+    street.check_rss(rss, "%d that do not read" % arguments.askers)
     print("%d watchers of %d ranks that do not read, asked for %d times; 2 that read slowly; %d "
           "rtl stat; a long question to each of %d databases: RSS at most %d MiB; %d rows more of "
           "each honest rank meanwhile; another uid is answered after at most %.0f ms; %s" %
-          (arguments.askers, RANKS, asked, TOOLS, len(HONEST_UIDS), rss, arguments.rows,
+          (arguments.askers, count, asked, TOOLS, len(HONEST_UIDS), rss, arguments.rows,
            1000 * max(answers), words))
     street.stop()
 

@@ -15,7 +15,7 @@ import subprocess
 
 import wire
 from memfds import BOOT_ID, memfd
-from neighbours import HOSTILE_UID, connect, fail, libc, receive, run, wait_for
+from neighbours import HOSTILE_UID, connect, environment, fail, libc, receive, run, wait_for
 
 PR_SET_PDEATHSIG = 1
 OURS = 1  # proto/limits.h: PROTO_VERSION_MIN and _MAX
@@ -225,7 +225,7 @@ def program(street, at, name):
     done = subprocess.run(
         [os.path.join(street.build, "bin", "rtl-demo"), "--ranks", "1", "--steps", "10"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
-        env={"PATH": os.environ["PATH"], "HOME": street.work, "RTL_SOCKET": at,
+        env={**environment(), "HOME": street.work, "RTL_SOCKET": at,
              "RTL_JOB_ID": name, "RTL_EXIT_MS": "60000",
              "HSA_TOOLS_LIB": os.path.join(library, "librtl-shim.so"), "LD_LIBRARY_PATH": os.path.join(library, "softgpu")})
     said = [line for line in done.stderr.splitlines() if line.startswith("rtl: ")]

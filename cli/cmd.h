@@ -30,6 +30,7 @@ struct cmd {
 int cmd_collectives(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_env(int argc, char **argv);
 int cmd_info(int argc, char **argv);

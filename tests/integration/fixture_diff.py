@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes a training run whose figures are worked out by hand: fixture_diff.py SCHEMA FILE [KEY=VALUE...].
+
+Times are us. Each step is a range of `period` (+ `wobble` in odd steps); in it a gemm of `gemm` (+ `slow` on
+rank `slow_rank`; + `jitter` in odd steps; + `warm` in the first), and an all-reduce of `comm` that begins
+`hidden` before the gemm ends. `extra`: one more kernel of that length after it. `missing`: this rank is absent.
+`lost`: so many dispatches were dropped. `untimed`: so many of each rank have no times, because of the mode.
+`markers=0`: no ranges.
+"""
+import sys
+
+from fixture import START, counters, gpu, kernel, open_db, process, queue, session, shape, text
+
+US = 1000
+NAMES = [("gemm_f16(float*)", "_Z8gemm_f16Pf.kd"),
+         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(void*)", "ncclDevKernel_AllReduce.kd"),
+         ("new_kernel(int)", "_Z10new_kerneli.kd")]
+DEFAULTS = {"ranks": 2, "steps": 5, "period": 1000, "wobble": 0, "gemm": 400, "jitter": 0, "warm": 0,
+            "slow": 0, "slow_rank": 0, "comm": 200, "hidden": 50, "extra": 0, "missing": -1, "lost": 0,
+            "untimed": 0, "markers": 1, "live": 0, "simulated": 1, "name": "job-1", "mode": "lite",
+            "front_end": "shadow", "gfx": "gfx90a", "rule": "", "recording": 0, "loss": "",
+            "kernels": 1}
+
+
+def step(db, o, rank, at, add):
+    begin = START + sum(o["period"] + o["wobble"] * (n % 2) for n in range(at)) * US
+    length = o["period"] + o["wobble"] * (at % 2)
+    gemm = (o["gemm"] + (o["slow"] if rank == o["slow_rank"] else 0) + o["jitter"] * (at % 2)
+            + (o["warm"] if at == 0 else 0))
+    if o["markers"]:
+        db.execute("INSERT INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
+                   (rank + 1, at + 1, text(db, f"step {at}"), begin, begin + length * US))
+    add(0, begin, gemm)
+    add(1, begin + (gemm - o["hidden"]) * US, o["comm"])
+    if o["extra"]:
+        add(2, begin + (gemm - o["hidden"] + o["comm"]) * US, o["extra"])
+
+
+def run_rank(db, o, rank):
+    rows = []
+
+    def add(which, start, length):
+        is_untimed = o["untimed"] and len(rows) >= o["steps"] * 2 - o["untimed"]
+        rows.append((rank * 3 + which + 1, len(rows), None if is_untimed else start,
+                     None if is_untimed else length * US, START if is_untimed else 0, 7,
+                     8 if is_untimed else None))
+
+    for at in range(o["steps"]):
+        step(db, o, rank, at, add)
+    if not o["kernels"]:
+        rows = []
+    db.executemany("INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, untimed)"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    queue(db, rank + 1, 0, rank, dispatched=len(rows) + o["lost"], stored=len(rows),
+          untimed=o["untimed"], dropped=o["lost"])
+    if o["untimed"]:
+        counters(db, rank + 1, 0, {"untimed_mode": o["untimed"]})
+    if o["lost"]:
+        counters(db, rank + 1, 0, {"dropped_recorder_full": o["lost"]})
+
+
+def make(db, o):
+    session(db, name=o["name"], simulated=o["simulated"], closed=not o["live"])
+    ids = [kernel(db, n, s) for n, s in NAMES]
+    for rank in range(o["ranks"]):
+        process(db, rank + 1, rank)
+        gpu(db, rank, o["simulated"])
+        for i, k in enumerate(ids):
+            shape(db, rank * 3 + i + 1, rank + 1, rank, 0, k)
+        if rank != o["missing"]:
+            run_rank(db, o, rank)
+        if o["recording"]:
+            db.execute("INSERT INTO rtl_recording VALUES (?, ?, NULL, 'control', NULL)",
+                       (rank + 1, START))
+    db.execute("UPDATE rtl_process SET mode = ?, front_end = ?", (o["mode"], o["front_end"]))
+    db.execute("UPDATE rtl_gpu SET gfx = ?", (o["gfx"],))
+    if o["rule"]:
+        db.execute("INSERT INTO rtl_category VALUES (-1, ?, NULL, '*gemm*', 'user')", (o["rule"],))
+    loss = text(db, "loss")
+    for n, value in enumerate(str(o["loss"]).split(",") if o["loss"] else []):
+        db.execute("INSERT INTO rtl_metric_base VALUES (1, ?, NULL, 7, ?, ?, ?)",
+                   (1000 + n, START + n, loss, float(value)))
+
+
+def main():
+    schema, path = sys.argv[1:3]
+    options = dict(DEFAULTS)
+    for pair in sys.argv[3:]:
+        key, value = pair.split("=", 1)
+        options[key] = type(DEFAULTS[key])(value)
+    db = open_db(schema, path)
+    make(db, options)
+    db.execute("COMMIT")
+    db.close()
+
+
+if __name__ == "__main__":
+    main()

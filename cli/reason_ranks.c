@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/* The rules about one rank among others: it is slow, or late. */
+#include "cli/reason_judging.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cleanup.h"
+
+/* ---- computation ---------------------------------------------------------------------------- */
+
+struct reason_sum reason_computation(
+	const struct reason_figures *f, const struct reason_lane *lane, size_t kind)
+{
+	struct reason_sum sum = {0};
+
+	for (size_t i = 0; i < f->kind_count; i++)
+		if (f->kinds[i].class == CATEGORY_COMPUTATION && (kind == SIZE_MAX || kind == i)) {
+			sum.calls += lane->kinds[i].calls;
+			sum.ns += lane->kinds[i].ns;
+		}
+	return sum;
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of the other lanes' mean kernel, the lower of two; 0: there is none. */
+static double median_of_others(
+	const struct reason_figures *f, const struct reason_lane *lane, size_t kind)
+{
+	CLEANUP(free_p) double *means = calloc(f->lane_count + 1, sizeof(*means));
+	size_t count = 0;
+
+	for (size_t i = 0; means && i < f->lane_count; i++) {
+		struct reason_sum sum = reason_computation(f, f->lanes + i, kind);
+
+		if (f->lanes + i != lane && sum.calls)
+			means[count++] = sum.ns / (double)sum.calls;
+	}
+	if (!count)
+		return 0;
+	qsort(means, count, sizeof(*means), compare_reals);
+	return means[(count - 1) / 2];
+}
+
+const char *reason_name_kind(const struct reason_kind *kind, char buffer[48])
+{
+	if (!strcmp(kind->name, "gemm"))
+		return "GEMMs";
+	snprintf(buffer, 48, "%s kernels", kind->name);
+	return buffer;
+}
+
+/* ", GEMMs 1.31x the median rank's": the kind that costs the lane most; none where none is slow. */
+static void name_slow_kind(
+	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
+{
+	double most = 0;
+	char buffer[48];
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < f->kind_count; i++) {
+		struct reason_sum sum = reason_computation(f, lane, i);
+		double median = median_of_others(f, lane, i);
+		double extra = sum.ns - median * (double)sum.calls;
+
+		if (median <= 0 || extra <= most || sum.ns * 100 < median * (double)sum.calls * 102)
+			continue;
+		most = extra;
+		snprintf(ret, bytes, "%s %.2fx the median rank's",
+			reason_name_kind(f->kinds + i, buffer),
+			sum.ns / (double)sum.calls / median);
+	}
+}
+
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+static const struct reason_lane *find_straggler(const struct reason_figures *f)
+{
+	const struct reason_straggler *s = &f->straggler;
+
+	for (size_t i = 0; s->is_found && i < f->lane_count; i++)
+		if (f->lanes[i].process_id == s->process_id && f->lanes[i].gpu_id == s->gpu_id)
+			return f->lanes + i;
+	return NULL;
+}
+
+static void say_late(struct judging *j, const struct reason_lane *lane, const char *why)
+{
+	const struct reason_straggler *s = &j->figures->straggler;
+	char who[64], late[32];
+
+	reason_name_rank(j->figures, lane, who, sizeof(who));
+	reason_capitalize(who);
+	reason_format_time(s->late_ns, late);
+	j->reason->lane = lane;
+	reason_say(j, "%s arrives last in %.0f %% of collectives, %s late, because %s", who,
+		reason_percent(s->last, s->count), late, why);
+}
+
+static bool arrives_late(const struct judging *j)
+{
+	return find_straggler(j->figures) && j->figures->straggler.late_pct >= REASON_LATE_PCT;
+}
+
+static bool is_late_by_computation(struct judging *j)
+{
+	const struct reason_straggler *s = &j->figures->straggler;
+	const struct reason_lane *lane = find_straggler(j->figures);
+	char why[160], kind[96];
+
+	if (!arrives_late(j) || s->cause != COLLECTIVES_COMPUTE)
+		return false;
+	name_slow_kind(j->figures, lane, kind, sizeof(kind));
+	if (kind[0])
+		snprintf(why, sizeof(why), "its compute is slower (%s)", kind);
+	else
+		snprintf(
+			why, sizeof(why), "it computes %.2fx as long as the median rank", s->ratio);
+	say_late(j, lane, why);
+	return true;
+}
+
+/* Do all ranks do the same, as far as their numbers of kernels tell? */
+static bool are_alike(const struct reason_figures *f)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (size_t i = 0; i < f->lane_count; i++) {
+		if (f->lanes[i].stored < least)
+			least = f->lanes[i].stored;
+		if (f->lanes[i].stored > most)
+			most = f->lanes[i].stored;
+	}
+	return f->lane_count > 1 && (double)(most - least) * 100 <= (double)most * REASON_ALIKE_PCT;
+}
+
+static double mean_kernel(const struct reason_figures *f, const struct reason_lane *lane)
+{
+	struct reason_sum sum = reason_computation(f, lane, SIZE_MAX);
+
+	return sum.calls ? sum.ns / (double)sum.calls : 0;
+}
+
+/* Who takes longest for the same kernels, and what that costs of its time in percent. */
+static const struct reason_lane *find_slowest(
+	const struct reason_figures *f, double *ret_ratio, double *ret_cost_pct)
+{
+	const struct reason_lane *slowest = f->lanes;
+	double median;
+
+	for (size_t i = 1; i < f->lane_count; i++)
+		if (mean_kernel(f, f->lanes + i) > mean_kernel(f, slowest))
+			slowest = f->lanes + i;
+	median = median_of_others(f, slowest, SIZE_MAX);
+	if (median <= 0)
+		return NULL;
+	*ret_ratio = mean_kernel(f, slowest) / median;
+	*ret_cost_pct = 100.0 * (1 - 1 / *ret_ratio) * reason_computation(f, slowest, SIZE_MAX).ns /
+			(double)slowest->total.wall_ns;
+	return slowest;
+}
+
+static bool is_slow_by_kernels(struct judging *j)
+{
+	const struct reason_figures *f = j->figures;
+	const struct reason_lane *lane;
+	double ratio, cost_pct;
+	char who[64], kind[96];
+
+	if (!are_alike(f))
+		return false;
+	lane = find_slowest(f, &ratio, &cost_pct);
+	if (!lane || ratio * 100 < REASON_SLOW_PCT || cost_pct < REASON_LATE_PCT)
+		return false;
+	reason_name_rank(f, lane, who, sizeof(who));
+	reason_capitalize(who);
+	name_slow_kind(f, lane, kind, sizeof(kind));
+	j->reason->lane = lane;
+	reason_say(j, "%s is slow: its kernels take %.2fx as long as the median rank's%s%s%s", who,
+		ratio, kind[0] ? " (" : "", kind, kind[0] ? ")" : "");
+	return true;
+}
+
+bool reason_slow_rank(struct judging *j)
+{
+	return is_late_by_computation(j) || is_slow_by_kernels(j);
+}
+
+bool reason_late_rank(struct judging *j)
+{
+	static const char *const why[] = {[COLLECTIVES_COPY] = "its copies take longer",
+		[COLLECTIVES_HOST] = "its host submits late",
+		[COLLECTIVES_WAIT] = "its GPU idles with work submitted",
+		[COLLECTIVES_CAUSES] = "of several things"};
+	const struct reason_straggler *s = &j->figures->straggler;
+	char text[96], each[32];
+
+	/* What an earlier collective did has a reason of its own. */
+	if (!arrives_late(j) || !why[s->cause])
+		return false;
+	reason_format_time(s->cause_ns, each);
+	if (s->cause < COLLECTIVES_CAUSES)
+		snprintf(text, sizeof(text), "%s (%s each time)", why[s->cause], each);
+	else
+		snprintf(text, sizeof(text), "%s", why[s->cause]);
+	say_late(j, find_straggler(j->figures), text);
+	if (s->cause == COLLECTIVES_HOST && !j->figures->has_calls)
+		reason_say_hint(j, "rtl run --mode hip records what its host does then");
+	return true;
+}

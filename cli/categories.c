@@ -167,3 +167,25 @@ const struct category *categories_match(
 
 	return match(categories, name, symbol, &rule) ? NULL : of_rule(categories, rule);
 }
+
+char *categories_text(const struct categories *categories)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return NULL;
+	for (size_t i = 0; i < categories->rules.count; i++) {
+		const struct category_rule *rule = categories->rules.at + i;
+
+		fprintf(to, "%s/%s %s\n", rule->category.name, rule->category.collective,
+			rule->pattern);
+		if (!strcmp(rule->pattern, "*"))
+			break;
+	}
+	if (!fclose(to))
+		return text;
+	free(text);
+	return NULL;
+}

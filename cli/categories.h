@@ -48,3 +48,6 @@ const struct category *categories_of(const struct categories *categories, int64_
 /* Of any name; @symbol may be NULL. Never NULL but for want of memory. */
 const struct category *categories_match(
 	const struct categories *categories, const char *name, const char *symbol);
+/* The rules that have a say, one a line: up to the first that matches whatever it is. malloc'ed;
+ * NULL: no memory. */
+char *categories_text(const struct categories *categories);

@@ -14,6 +14,7 @@
 #include "cli/categories.h"
 #include "cli/query.h"
 #include "cli/steps.h"
+#include "cli/verdict.h"
 
 #define DIFF_FILES_MAX	  8
 #define DIFF_LABEL_BYTES  256
@@ -39,12 +40,18 @@ enum diff_part {
 	DIFF_PARTS,
 };
 
-/* One process on one GPU: the @nth of its rank, from 0. Sums are of the steps compared. */
-struct diff_lane {
+/* One process on one GPU, and who it is in another run: the how-many-th GPU of the how-many-th
+ * process of its rank, from 0. Without a rank, of those processes. */
+struct diff_who {
 	bool has_rank;
-	int64_t rank, gpu_id, process_id;
-	unsigned nth;
-	size_t steps; /* compared */
+	int64_t rank, process_id, gpu_id;
+	unsigned process_nth, gpu_nth;
+};
+
+/* Sums are of the steps compared. */
+struct diff_lane {
+	struct diff_who who;
+	size_t steps, all_steps; /* compared; with those left out */
 	double ns[DIFF_PARTS];
 };
 
@@ -80,22 +87,22 @@ struct diff_group {
 
 /* A rank in collectives. */
 struct diff_straggler {
-	bool has_rank;
-	int64_t rank, gpu_id;
+	struct diff_who who;
 	uint64_t count, last;
 	double late_ns, wait_ns; /* in sum: as the last one; for the last one */
 };
 
 struct diff_side {
 	char label[DIFF_LABEL_BYTES];
-	char *path, *line, *ways, *front_ends, *gpus, *rules;
-	bool is_complete, is_simulated, is_empty, is_partial;
-	uint64_t stored, skipped, timed;
+	char *path, *ways, *front_ends, *gpus, *rules; /* rules: those of categories in effect */
+	struct verdict *verdict;
+	bool is_empty, is_partial;
+	uint64_t timed;
 	enum steps_source source;
 	double confidence;
 	size_t period;
 	char *steps_line;
-	struct diff_lane *lanes; /* by rank (unknown last), GPU */
+	struct diff_lane *lanes; /* by rank (unknown last), process, GPU */
 	size_t lane_count;
 	uint64_t lane_steps, all_lane_steps; /* compared; with those left out */
 	struct diff_step *steps;
@@ -105,7 +112,7 @@ struct diff_side {
 	int64_t kernel_ns;	   /* of all */
 	struct diff_group *groups; /* by operation, datatype, size, ranks */
 	size_t group_count;
-	struct diff_straggler *stragglers; /* by rank, GPU */
+	struct diff_straggler *stragglers; /* likewise */
 	size_t straggler_count;
 	bool has_loss;
 	double loss; /* mean of roctxMark("loss=...") */
@@ -201,8 +208,13 @@ bool diff_is_regression(const struct diff *diff);
 enum diff_clarity diff_clarity(const struct diff_change *change);
 /* NAN where it cannot be told. */
 double diff_ratio(double before, double after);
-/* The lane of the same rank that is its same GPU; NULL: none. */
-const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_lane *lane);
+/* Sets process_nth and gpu_nth by whoever is @before it in order; NULL: it is the first. */
+void diff_number(const struct diff_who *before, struct diff_who *who);
+int diff_who_order(const struct diff_who *a, const struct diff_who *b);
+/* NULL: there is none. */
+const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_who *who);
+const struct diff_straggler *diff_find_straggler(
+	const struct diff_side *side, const struct diff_who *who);
 /* Mean of a step of the lane; NAN: it has none. */
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part);
 /* Of all lanes and steps. */

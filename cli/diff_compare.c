@@ -43,29 +43,56 @@ double diff_ratio(double before, double after)
 	return before > 0 ? after / before : NAN;
 }
 
-const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_lane *lane)
+/* ---- who is who ---- */
+
+void diff_number(const struct diff_who *before, struct diff_who *who)
 {
-	size_t from = 0, to = side->lane_count;
-
-	/* Lanes are by rank, those without one last; of a rank by nth. */
-	while (from < to) {
-		size_t at = from + (to - from) / 2;
-		const struct diff_lane *l = side->lanes + at;
-		int order = (int)lane->has_rank - (int)l->has_rank;
-
-		if (!order && l->has_rank)
-			order = (l->rank > lane->rank) - (l->rank < lane->rank);
-		if (!order)
-			order = (l->nth > lane->nth) - (l->nth < lane->nth);
-		if (!order)
-			return l;
-		if (order > 0)
-			to = at;
-		else
-			from = at + 1;
+	who->process_nth = who->gpu_nth = 0;
+	if (!before || before->has_rank != who->has_rank ||
+		(who->has_rank && before->rank != who->rank))
+		return;
+	if (before->process_id == who->process_id) {
+		who->process_nth = before->process_nth;
+		who->gpu_nth = before->gpu_nth + 1;
+	} else {
+		who->process_nth = before->process_nth + 1;
 	}
-	return NULL;
 }
+
+int diff_who_order(const struct diff_who *a, const struct diff_who *b)
+{
+	if (a->has_rank != b->has_rank)
+		return a->has_rank ? -1 : 1;
+	if (a->has_rank && a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->process_nth != b->process_nth)
+		return a->process_nth < b->process_nth ? -1 : 1;
+	return (a->gpu_nth > b->gpu_nth) - (a->gpu_nth < b->gpu_nth);
+}
+
+static int compare_lane(const void *who, const void *lane)
+{
+	return diff_who_order(who, &((const struct diff_lane *)lane)->who);
+}
+
+static int compare_straggler(const void *who, const void *straggler)
+{
+	return diff_who_order(who, &((const struct diff_straggler *)straggler)->who);
+}
+
+const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_who *who)
+{
+	return bsearch(who, side->lanes, side->lane_count, sizeof(*side->lanes), compare_lane);
+}
+
+const struct diff_straggler *diff_find_straggler(
+	const struct diff_side *side, const struct diff_who *who)
+{
+	return bsearch(who, side->stragglers, side->straggler_count, sizeof(*side->stragglers),
+		compare_straggler);
+}
+
+/* ---- the step and its parts ---- */
 
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part)
 {
@@ -122,7 +149,7 @@ static void compare_part(struct diff *d, enum diff_part part)
 			2 * sqrt(error_squared(d->reference, part) + error_squared(d->side, part))};
 	for (size_t i = 0; i < d->side->lane_count; i++) {
 		const struct diff_lane *lane = d->side->lanes + i;
-		const struct diff_lane *before = diff_find_lane(d->reference, lane);
+		const struct diff_lane *before = diff_find_lane(d->reference, &lane->who);
 
 		if (before)
 			widen(diff_ratio(diff_lane_mean(before, part), diff_lane_mean(lane, part)),
@@ -152,7 +179,7 @@ static double rank_mean(const struct diff_kernel_rank *rank)
 static const struct diff_kernel_rank *find_kernel_rank(
 	const struct diff_kernel *kernel, const struct diff_side *side, const struct diff_lane *as)
 {
-	const struct diff_lane *lane = diff_find_lane(side, as);
+	const struct diff_lane *lane = diff_find_lane(side, &as->who);
 	size_t at = lane ? (size_t)(lane - side->lanes) : 0, from = 0, to = kernel->rank_count;
 
 	while (lane && from < to) {

@@ -46,7 +46,7 @@ static const char *known(const char *text)
 static const struct diff_lane *find_odd(const struct diff_side *side, const struct diff_side *other)
 {
 	for (size_t i = 0; i < side->lane_count; i++)
-		if (!diff_find_lane(other, side->lanes + i))
+		if (!diff_find_lane(other, &side->lanes[i].who))
 			return side->lanes + i;
 	return NULL;
 }
@@ -56,7 +56,7 @@ static uint64_t count_odd(const struct diff_side *side, const struct diff_side *
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < side->lane_count; i++)
-		count += !diff_find_lane(other, side->lanes + i);
+		count += !diff_find_lane(other, &side->lanes[i].who);
 	return count;
 }
 
@@ -69,12 +69,16 @@ static void check_lanes(const struct diff_side *has, const struct diff_side *lac
 
 	if (!odd)
 		return;
-	if (odd->has_rank && !odd->nth)
-		snprintf(who, sizeof(who), "rank %" PRId64, odd->rank);
-	else if (odd->has_rank)
-		snprintf(who, sizeof(who), "GPU number %u of rank %" PRId64, odd->nth, odd->rank);
+	if (!odd->who.has_rank)
+		snprintf(who, sizeof(who), "a process without a rank");
+	else if (odd->who.process_nth)
+		snprintf(who, sizeof(who), "process number %u of rank %" PRId64,
+			odd->who.process_nth + 1, odd->who.rank);
+	else if (odd->who.gpu_nth)
+		snprintf(who, sizeof(who), "GPU number %u of rank %" PRId64, odd->who.gpu_nth + 1,
+			odd->who.rank);
 	else
-		snprintf(who, sizeof(who), "a GPU of a process without a rank");
+		snprintf(who, sizeof(who), "rank %" PRId64, odd->who.rank);
 	if (others)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more", others);
 	refuse(ret, DIFF_RANKS, "%zu ranks and GPUs against %zu: %.60s has no kernels of %s%s",
@@ -93,7 +97,7 @@ static void check_ranks(const struct diff_side *a, const struct diff_side *b, st
 /* Of what was dispatched while it was there, losses not counted: those are said apart. */
 static double coverage_pct(const struct diff_side *s)
 {
-	uint64_t all = s->stored + s->skipped;
+	uint64_t all = s->verdict->counts.stored + s->verdict->counts.skipped;
 
 	return all ? 100.0 * (double)s->timed / (double)all : 0;
 }
@@ -116,13 +120,27 @@ static bool is_far(double a, double b, double percent)
 	return fabs(a - b) * 100 > percent * (a > b ? a : b);
 }
 
+/* The first lane that has more or fewer steps than its like; NULL: all have as many. */
+static const struct diff_lane *find_other_steps(
+	const struct diff_side *a, const struct diff_side *b, double tolerance)
+{
+	for (size_t i = 0; i < b->lane_count; i++) {
+		const struct diff_lane *like = diff_find_lane(a, &b->lanes[i].who);
+
+		if (like &&
+			is_far((double)like->all_steps, (double)b->lanes[i].all_steps, tolerance))
+			return b->lanes + i;
+	}
+	return NULL;
+}
+
 static void check_steps(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
 	static const char *const sources[] = {"by markers", "inferred", "none"};
-	/* What is inferred may be off by one. */
+	/* What is inferred may be off by some. */
 	double tolerance = a->source == STEPS_INFERRED ? DIFF_INFERRED_PCT : 0;
-	double before = a->lane_count ? (double)a->lane_steps / (double)a->lane_count : 0;
-	double after = b->lane_count ? (double)b->lane_steps / (double)b->lane_count : 0;
+	const struct diff_lane *odd = find_other_steps(a, b, tolerance);
+	char who[40] = "a process";
 
 	if (a->source != b->source)
 		refuse(ret, DIFF_STEPS, "steps %s against %s", sources[a->source],
@@ -131,8 +149,12 @@ static void check_steps(const struct diff_side *a, const struct diff_side *b, st
 		 is_far((double)a->period, (double)b->period, DIFF_INFERRED_PCT))
 		refuse(ret, DIFF_STEPS, "an inferred step has %zu kernels against %zu", a->period,
 			b->period);
-	else if (is_far(before, after, tolerance))
-		refuse(ret, DIFF_STEPS, "%.4g steps of a rank against %.4g", before, after);
+	else if (odd) {
+		if (odd->who.has_rank)
+			snprintf(who, sizeof(who), "rank %" PRId64, odd->who.rank);
+		refuse(ret, DIFF_STEPS, "%s has %zu steps against %zu", who,
+			diff_find_lane(a, &odd->who)->all_steps, odd->all_steps);
+	}
 }
 
 static void check_modes(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
@@ -147,20 +169,21 @@ static void check_modes(const struct diff_side *a, const struct diff_side *b, st
 static void check_losses(
 	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
-	const struct diff_side *lossy = a->is_complete ? b : a;
+	bool is_a = a->verdict->is_complete, is_b = b->verdict->is_complete;
+	const struct diff_side *lossy = is_a ? b : a;
 
-	if (a->is_complete && b->is_complete)
+	if (is_a && is_b)
 		return;
 	refuse(ret, DIFF_LOSSES, "%.60s%s: %.150s", lossy->label,
-		a->is_complete || b->is_complete ? "" : " and the other, too", lossy->line);
+		is_a || is_b ? "" : " and the other, too", lossy->verdict->line);
 }
 
 static void check_device(
 	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
-	if (a->is_simulated != b->is_simulated)
+	if (a->verdict->is_simulated != b->verdict->is_simulated)
 		refuse(ret, DIFF_DEVICE, "only %.60s is of a software GPU",
-			a->is_simulated ? a->label : b->label);
+			a->verdict->is_simulated ? a->label : b->label);
 	else if (!is_same(a->gpus, b->gpus))
 		refuse(ret, DIFF_DEVICE, "GPUs %.60s against %.60s", known(a->gpus),
 			known(b->gpus));
@@ -170,7 +193,8 @@ static void check_rules(const struct diff_side *a, const struct diff_side *b, st
 {
 	if (!is_same(a->rules, b->rules))
 		refuse(ret, DIFF_CATEGORIES,
-			"other rules say what is communication; --categories brings some for both");
+			"other rules say what is communication; --categories FILE, its last line "
+			"\"other *\" brings the same");
 }
 
 void diff_check(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)

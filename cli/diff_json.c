@@ -21,7 +21,7 @@ static json_t *text_json(const char *text)
 
 static json_t *real_json(double value)
 {
-	return isnan(value) ? json_null() : json_real(value);
+	return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *count_json(uint64_t value)
@@ -83,15 +83,18 @@ static json_t *aorta_json(const struct diff_view *view)
 static json_t *side_json(const struct diff_side *s)
 {
 	static const char *const sources[] = {"markers", "inferred", "whole"};
-
-	return json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:{s:s, s:o, s:o}}",
+	json_t *object = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:{s:s, s:o, s:o}}",
 		"label", text_json(s->label), "path", text_json(s->path), "completeness",
-		text_json(s->line), "complete", s->is_complete, "simulated", s->is_simulated,
-		"empty", s->is_empty, "mode", text_json(s->ways), "front_end",
-		text_json(s->front_ends), "gpus", text_json(s->gpus), "lanes",
+		text_json(s->verdict->line), "empty", s->is_empty, "mode", text_json(s->ways),
+		"front_end", text_json(s->front_ends), "gpus", text_json(s->gpus), "lanes",
 		count_json(s->lane_count), "steps", "source", sources[s->source], "compared",
 		count_json(s->lane_steps), "confidence",
 		s->source == STEPS_INFERRED ? real_json(s->confidence) : json_null());
+
+	if (object && !verdict_put_json(s->verdict, object))
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 static json_t *gate_json(const struct diff_gate *gate)
@@ -160,7 +163,7 @@ int diff_show_json(const struct diff_view *view, FILE *to)
 		document, "reference", text_json(view->sides[view->reference]->label));
 	bad |= json_object_set_new(document, "compared", json_boolean(!view->is_refused));
 	for (size_t i = 0; i < view->side_count && !bad; i++) {
-		is_simulated |= view->sides[i]->is_simulated;
+		is_simulated |= view->sides[i]->verdict->is_simulated;
 		bad |= json_array_append_new(files, side_json(view->sides[i]));
 	}
 	bad |= json_object_set_new(document, "simulated", json_boolean(is_simulated));

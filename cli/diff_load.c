@@ -22,8 +22,8 @@ void diff_side_free_p(struct diff_side **side)
 		free(s->kernels[i].name);
 		free(s->kernels[i].ranks);
 	}
+	verdict_free_p(&s->verdict);
 	free(s->path);
-	free(s->line);
 	free(s->ways);
 	free(s->front_ends);
 	free(s->gpus);
@@ -78,17 +78,13 @@ static int make_room(struct diff_side *s, const struct timeline *t)
 static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 {
 	struct diff_lane *lane = s->lanes + s->lane_count;
-	const struct diff_lane *before = s->lane_count ? lane - 1 : NULL;
 	size_t first, end;
 
-	*lane = (struct diff_lane){.has_rank = from->has_rank,
+	lane->who = (struct diff_who){.has_rank = from->has_rank,
 		.rank = from->rank,
-		.gpu_id = from->gpu_id,
-		.process_id = from->process_id};
-	/* Without a rank, which of them it is has to do. */
-	if (before && before->has_rank == lane->has_rank &&
-		(!lane->has_rank || before->rank == lane->rank))
-		lane->nth = before->nth + 1;
+		.process_id = from->process_id,
+		.gpu_id = from->gpu_id};
+	diff_number(s->lane_count ? &lane[-1].who : NULL, &lane->who);
 	choose_steps(from->process, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		struct diff_step *step = s->steps + (i - first);
@@ -98,6 +94,7 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 		step->lanes++;
 	}
 	lane->steps = end - first;
+	lane->all_steps = from->process->count;
 	s->lane_steps += lane->steps;
 	s->all_lane_steps += from->process->count;
 	if (lane->steps > s->step_count)
@@ -237,7 +234,7 @@ static int copy_ranks(struct diff_side *s, const struct measure *m)
 	if (!pieces || !places)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->lane_count; i++)
-		places[i] = (struct place){s->lanes[i].process_id, s->lanes[i].gpu_id, i};
+		places[i] = (struct place){s->lanes[i].who.process_id, s->lanes[i].who.gpu_id, i};
 	qsort(places, s->lane_count, sizeof(*places), compare_places);
 	count = collect_pieces(m, places, s->lane_count, pieces);
 	for (size_t i = 0; i < count && !r; i = end) {
@@ -267,12 +264,8 @@ static int load_kernels(
 		label		? label
 		: summary->name ? summary->name
 				: query_path(query));
-	s->is_complete = summary->verdict->is_complete;
-	s->is_simulated = summary->verdict->is_simulated;
-	s->stored = summary->verdict->counts.stored;
-	s->skipped = summary->verdict->counts.skipped;
-	s->line = strdup(summary->verdict->line);
-	return s->line ? 0 : -ENOMEM;
+	s->verdict = TAKE(summary->verdict);
+	return 0;
 }
 
 /* ---- collectives ---- */
@@ -316,14 +309,18 @@ static int copy_groups(struct diff_side *s, const struct collectives_report *rep
 	return 0;
 }
 
+/* As lanes: ids, for who they are is not known yet. */
 static int compare_stragglers(const void *a, const void *b)
 {
-	const struct diff_straggler *x = a, *y = b;
+	const struct diff_who *x = &((const struct diff_straggler *)a)->who;
+	const struct diff_who *y = &((const struct diff_straggler *)b)->who;
 
 	if (x->has_rank != y->has_rank)
 		return x->has_rank ? -1 : 1;
-	if (x->rank != y->rank)
+	if (x->has_rank && x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
+	if (x->process_id != y->process_id)
+		return x->process_id < y->process_id ? -1 : 1;
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
@@ -338,9 +335,10 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 
 		if (from->count)
 			s->stragglers[s->straggler_count++] =
-				(struct diff_straggler){.has_rank = process->has_rank,
-					.rank = process->rank,
-					.gpu_id = from->gpu_id,
+				(struct diff_straggler){.who = {.has_rank = process->has_rank,
+								.rank = process->rank,
+								.process_id = process->id,
+								.gpu_id = from->gpu_id},
 					.count = from->count,
 					.last = from->last,
 					.late_ns = (double)from->late_ns,
@@ -349,6 +347,8 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 	if (s->straggler_count)
 		qsort(s->stragglers, s->straggler_count, sizeof(*s->stragglers),
 			compare_stragglers);
+	for (size_t i = 0; i < s->straggler_count; i++)
+		diff_number(i ? &s->stragglers[i - 1].who : NULL, &s->stragglers[i].who);
 	return 0;
 }
 
@@ -367,7 +367,13 @@ static int load_collectives(struct diff_side *s, struct query *query, const stru
 		r = collectives_report_new(collectives, &report);
 	if (!r)
 		r = copy_groups(s, report);
-	return r ? r : copy_stragglers(s, collectives);
+	if (!r)
+		r = copy_stragglers(s, collectives);
+	if (!r) {
+		s->rules = categories_text(categories);
+		r = s->rules ? 0 : -ENOMEM;
+	}
+	return r;
 }
 
 /* ---- how it was recorded ---- */
@@ -393,7 +399,7 @@ static int load_list(struct query *query, const char *name, char **ret)
 	return r;
 }
 
-static int load_ways(struct diff_side *s, struct query *query, const struct diff_options *o)
+static int load_ways(struct diff_side *s, struct query *query)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int64_t recordings;
@@ -403,9 +409,6 @@ static int load_ways(struct diff_side *s, struct query *query, const struct diff
 		r = load_list(query, "diff_front_ends", &s->front_ends);
 	if (!r)
 		r = load_list(query, "diff_gpus", &s->gpus);
-	/* Who brings rules brings them for all. */
-	if (!r && !o->categories)
-		r = load_list(query, "diff_rules", &s->rules);
 	if (!r)
 		r = query_number(query, "diff_recordings", 0, &recordings);
 	if (r)
@@ -437,7 +440,7 @@ int diff_side_new(const char *name, const char *label, const struct diff_options
 	if (!r)
 		r = load_collectives(s, query, options, error);
 	if (!r)
-		r = load_ways(s, query, options);
+		r = load_ways(s, query);
 	if (!r) {
 		s->path = strdup(query_path(query));
 		r = s->path ? 0 : -ENOMEM;

@@ -26,7 +26,7 @@ static void put_side(const struct diff_view *view, size_t at, FILE *to)
 
 	put_escaped(s->label, to);
 	fputs(at == view->reference ? " (reference): " : ": ", to);
-	put_escaped(s->line, to);
+	put_escaped(s->verdict->line, to);
 	fputs("\n  ", to);
 	put_escaped(s->path, to);
 	fputs("; mode ", to);
@@ -78,7 +78,9 @@ static size_t put_title(
 			shown = (size_t)view->rows;
 	}
 	fprintf(to, "\n%s%s", diff_tables[which].title,
-		diff->side->is_simulated || diff->reference->is_simulated ? " (SIMULATED)" : "");
+		diff->side->verdict->is_simulated || diff->reference->verdict->is_simulated
+			? " (SIMULATED)"
+			: "");
 	if (shown < rows)
 		fprintf(to, ": %zu of %zu, that changed most; --top 0 shows all", shown, rows);
 	fputc('\n', to);
@@ -176,7 +178,8 @@ static int put_csv_rows(const struct diff *diff, const struct diff_columns *tabl
 
 	row[0] = render_text(diff->reference->label);
 	row[1] = render_text(diff->side->label);
-	row[2] = render_integer(diff->reference->is_simulated || diff->side->is_simulated);
+	row[2] = render_integer(
+		diff->reference->verdict->is_simulated || diff->side->verdict->is_simulated);
 	for (size_t n = 0; n < table->rows(diff) && !r; n++) {
 		table->row(diff, n, values);
 		for (size_t i = 0; i < count; i++)

@@ -124,12 +124,12 @@ static size_t rank_rows(const struct diff *diff)
 static void rank_row(const struct diff *d, size_t i, struct render_value *ret)
 {
 	const struct diff_lane *after = d->side->lanes + i;
-	const struct diff_lane *before = diff_find_lane(d->reference, after);
+	const struct diff_lane *before = diff_find_lane(d->reference, &after->who);
 	double was = before ? diff_lane_mean(before, DIFF_STEP) : NAN;
 	double is = diff_lane_mean(after, DIFF_STEP);
 
-	*ret++ = render_optional(after->has_rank, after->rank);
-	*ret++ = render_integer(after->gpu_id);
+	*ret++ = render_optional(after->who.has_rank, after->who.rank);
+	*ret++ = render_integer(after->who.gpu_id);
 	*ret++ = render_optional(before != NULL, before ? (int64_t)before->steps : 0);
 	*ret++ = render_integer((int64_t)after->steps);
 	*ret++ = ns(was);
@@ -292,28 +292,6 @@ static size_t straggler_rows(const struct diff *diff)
 	return diff->side->straggler_count;
 }
 
-/* The how-many-th GPU of its rank; as lanes. */
-static unsigned straggler_nth(const struct diff_side *side, size_t at)
-{
-	const struct diff_straggler *s = side->stragglers + at;
-	unsigned nth = 0;
-
-	while (nth < at && side->stragglers[at - nth - 1].has_rank == s->has_rank &&
-		(!s->has_rank || side->stragglers[at - nth - 1].rank == s->rank))
-		nth++;
-	return nth;
-}
-
-static const struct diff_straggler *find_straggler(
-	const struct diff_side *side, const struct diff_straggler *as, unsigned nth)
-{
-	for (size_t i = 0; i < side->straggler_count; i++)
-		if (side->stragglers[i].has_rank == as->has_rank &&
-			(!as->has_rank || side->stragglers[i].rank == as->rank) && !nth--)
-			return side->stragglers + i;
-	return NULL;
-}
-
 static struct render_value last_pct(const struct diff_straggler *s)
 {
 	return s && s->count ? render_real(100.0 * (double)s->last / (double)s->count)
@@ -323,11 +301,10 @@ static struct render_value last_pct(const struct diff_straggler *s)
 static void straggler_row(const struct diff *d, size_t i, struct render_value *ret)
 {
 	const struct diff_straggler *after = d->side->stragglers + i;
-	const struct diff_straggler *before =
-		find_straggler(d->reference, after, straggler_nth(d->side, i));
+	const struct diff_straggler *before = diff_find_straggler(d->reference, &after->who);
 
-	*ret++ = render_optional(after->has_rank, after->rank);
-	*ret++ = render_integer(after->gpu_id);
+	*ret++ = render_optional(after->who.has_rank, after->who.rank);
+	*ret++ = render_integer(after->who.gpu_id);
 	*ret++ = render_optional(before != NULL, before ? (int64_t)before->count : 0);
 	*ret++ = render_integer((int64_t)after->count);
 	*ret++ = last_pct(before);

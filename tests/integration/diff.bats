@@ -115,6 +115,9 @@ b|c|step|100000"
 		coverage recording=1
 		steps steps=6
 		steps markers=0
+		steps fewer=1
+		ranks again=gpu
+		ranks again=process
 		modes mode=hip
 		modes front_end=intercept
 		losses lost=3
@@ -129,6 +132,32 @@ b|c|step|100000"
 	run -4 --separate-stderr "$rtl" diff --allow all a.db b.db
 	equals "$stderr" "rtl: diff: b cannot be compared with a: empty: b has no kernel with a time"
 	run -4 --separate-stderr "$rtl" diff --allow all b.db a.db
+}
+
+@test "who is who: by rank, process and GPU, whatever their numbers" {
+	fixture a again=gpu
+	fixture b again=process
+	# Two GPUs of a process are not two processes of a rank.
+	run -4 --separate-stderr "$rtl" diff a.db b.db
+	grep -q 'b has no kernels of GPU number 2 of rank 0' <<<"$stderr"
+	run -4 --separate-stderr "$rtl" diff b.db a.db
+	grep -q 'a has no kernels of process number 2 of rank 0' <<<"$stderr"
+	fixture c again=gpu first_gpu=4 gemm=450
+	equals "$(columns a.db c.db -- ranks rank gpuId delta_computation_ns)" "0|4|50000
+0|12|50000
+1|5|50000"
+}
+
+@test "other rules of what is communication are seen, and can be made the same" {
+	fixture a
+	fixture b rule=attention
+	run -4 "$rtl" diff a.db b.db
+	# What the file does not match is as each session has it.
+	echo 'communication *nccl*' >rules
+	run -4 "$rtl" diff --categories rules a.db b.db
+	echo 'other *' >>rules
+	run -0 "$rtl" diff --categories rules a.db b.db
+	RTL_CATEGORIES=rules run -0 "$rtl" diff a.db b.db
 }
 
 @test "a threshold is for CI: exit 5 only where it is passed, and clearly" {

@@ -6,7 +6,8 @@ Times are us. Each step is a range of `period` (+ `wobble` in odd steps); in it 
 rank `slow_rank`; + `jitter` in odd steps; + `warm` in the first), and an all-reduce of `comm` that begins
 `hidden` before the gemm ends. `extra`: one more kernel of that length after it. `missing`: this rank is absent.
 `lost`: so many dispatches were dropped. `untimed`: so many of each rank have no times, because of the mode.
-`markers=0`: no ranges.
+`markers=0`: no ranges. `fewer`: this rank has a step less. `again`: rank 0 does all of it twice at once, on another
+GPU (`gpu`) or as another process (`process`).
 """
 import sys
 
@@ -20,44 +21,48 @@ DEFAULTS = {"ranks": 2, "steps": 5, "period": 1000, "wobble": 0, "gemm": 400, "j
             "slow": 0, "slow_rank": 0, "comm": 200, "hidden": 50, "extra": 0, "missing": -1, "lost": 0,
             "untimed": 0, "markers": 1, "live": 0, "simulated": 1, "name": "job-1", "mode": "lite",
             "front_end": "shadow", "gfx": "gfx90a", "rule": "", "recording": 0, "loss": "",
-            "kernels": 1}
+            "kernels": 1, "fewer": -1, "again": "", "first_gpu": 0}
 
 
-def step(db, o, rank, at, add):
+def step(db, o, rank, process_id, at, add):
     begin = START + sum(o["period"] + o["wobble"] * (n % 2) for n in range(at)) * US
     length = o["period"] + o["wobble"] * (at % 2)
     gemm = (o["gemm"] + (o["slow"] if rank == o["slow_rank"] else 0) + o["jitter"] * (at % 2)
             + (o["warm"] if at == 0 else 0))
     if o["markers"]:
-        db.execute("INSERT INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
-                   (rank + 1, at + 1, text(db, f"step {at}"), begin, begin + length * US))
+        db.execute("INSERT OR IGNORE INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
+                   (process_id, at + 1, text(db, f"step {at}"), begin, begin + length * US))
     add(0, begin, gemm)
     add(1, begin + (gemm - o["hidden"]) * US, o["comm"])
     if o["extra"]:
         add(2, begin + (gemm - o["hidden"] + o["comm"]) * US, o["extra"])
 
 
-def run_rank(db, o, rank):
+def run_rank(db, o, rank, ids, process_id, gpu_id, queue_id):
+    first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM rtl_shape").fetchone()[0]
     rows = []
 
     def add(which, start, length):
         is_untimed = o["untimed"] and len(rows) >= o["steps"] * 2 - o["untimed"]
-        rows.append((rank * 3 + which + 1, len(rows), None if is_untimed else start,
+        rows.append((first + which, len(rows), None if is_untimed else start,
                      None if is_untimed else length * US, START if is_untimed else 0, 7,
                      8 if is_untimed else None))
 
-    for at in range(o["steps"]):
-        step(db, o, rank, at, add)
+    gpu(db, gpu_id, o["simulated"])
+    for i, k in enumerate(ids):
+        shape(db, first + i, process_id, gpu_id, queue_id, k)
+    for at in range(o["steps"] - (rank == o["fewer"])):
+        step(db, o, rank, process_id, at, add)
     if not o["kernels"]:
         rows = []
     db.executemany("INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, untimed)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    queue(db, rank + 1, 0, rank, dispatched=len(rows) + o["lost"], stored=len(rows),
+    queue(db, process_id, queue_id, gpu_id, dispatched=len(rows) + o["lost"], stored=len(rows),
           untimed=o["untimed"], dropped=o["lost"])
     if o["untimed"]:
-        counters(db, rank + 1, 0, {"untimed_mode": o["untimed"]})
+        counters(db, process_id, queue_id, {"untimed_mode": o["untimed"]})
     if o["lost"]:
-        counters(db, rank + 1, 0, {"dropped_recorder_full": o["lost"]})
+        counters(db, process_id, queue_id, {"dropped_recorder_full": o["lost"]})
 
 
 def make(db, o):
@@ -65,14 +70,16 @@ def make(db, o):
     ids = [kernel(db, n, s) for n, s in NAMES]
     for rank in range(o["ranks"]):
         process(db, rank + 1, rank)
-        gpu(db, rank, o["simulated"])
-        for i, k in enumerate(ids):
-            shape(db, rank * 3 + i + 1, rank + 1, rank, 0, k)
         if rank != o["missing"]:
-            run_rank(db, o, rank)
+            run_rank(db, o, rank, ids, rank + 1, o["first_gpu"] + rank, 0)
         if o["recording"]:
             db.execute("INSERT INTO rtl_recording VALUES (?, ?, NULL, 'control', NULL)",
                        (rank + 1, START))
+    if o["again"] == "gpu":
+        run_rank(db, o, 0, ids, 1, o["ranks"] + 10, 1)
+    if o["again"] == "process":
+        process(db, o["ranks"] + 10, 0)
+        run_rank(db, o, 0, ids, o["ranks"] + 10, o["ranks"] + 10, 0)
     db.execute("UPDATE rtl_process SET mode = ?, front_end = ?", (o["mode"], o["front_end"]))
     db.execute("UPDATE rtl_gpu SET gfx = ?", (o["gfx"],))
     if o["rule"]:

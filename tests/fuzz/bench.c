@@ -102,7 +102,7 @@ int bench_take(struct bench *bench, const uint8_t *bytes, size_t count, bool is_
 		return r;
 	if (is_next && frame->has_number)
 		frame->number = bench->process->frame + 1;
-	r = ingest_frame(bench->writer, bench->process, frame, why);
+	r = ingest_frame(bench->writer, bench->process, frame, count, why);
 	/* Anything else would roll back what others sent, and again at each try. */
 	FUZZ_MUST(r == 0 || r == 1 || r == -EBADMSG);
 	return r;

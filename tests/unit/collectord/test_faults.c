@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #define DISPATCHES 10
-#define FRAMES	   8
+/* A COMMIT each, after those of the opening, which are one to five. */
+#define FRAMES	   12
 
 /* Frame by frame, until the daemon dies of it. */
 static void send_until_death(struct fake_shim *shim)
@@ -61,12 +62,12 @@ static void die_and_go_on(struct place *place, const char *fault)
 
 static void before_commit(void **state)
 {
-	die_and_go_on(*state, "before_commit:4");
+	die_and_go_on(*state, "before_commit:8");
 }
 
 static void after_commit(void **state)
 {
-	die_and_go_on(*state, "after_commit:4");
+	die_and_go_on(*state, "after_commit:8");
 }
 
 static void before_ack(void **state)

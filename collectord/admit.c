@@ -72,6 +72,8 @@ int admit(struct server *server, const struct admission *admission, struct insta
 		return -ENOMEM;
 	if (session_count_instances(server, identity->uid) >= CONNECTIONS_PER_UID_MAX)
 		return -EDQUOT;
+	if (session_count_all_instances(server, identity->uid) >= PROCESSES_PER_UID_MAX)
+		return -EUSERS;
 	r = session_get(server, identity->uid, job, command, &session);
 	if (r < 0)
 		return r;

@@ -377,10 +377,15 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 	/* A database that cannot be opened now, perhaps for a full disk, may be by our next life. */
 	if (answer->kind == STORE_PROCESS_ENDED || answer->error != -EBADF || !instance->was_kept)
 		kept_drop(session->server, &instance->identity);
+	event_del(instance->death);
+	event_del(instance->exit_timer);
+	/* A session may outlive any number of its processes; who is detached is watched on. */
+	if (!instance_was_detached(instance)) {
+		close_p(&instance->pidfd);
+		instance->pidfd = -1;
+	}
 	if (answer->kind == STORE_PROCESS_FAILED) {
 		instance->is_failed = true;
-		event_del(instance->death);
-		event_del(instance->exit_timer);
 		close_p(&instance->memfd);
 		instance->memfd = -1;
 		if (instance->peer)

@@ -78,6 +78,16 @@ unsigned session_count_instances(const struct server *server, uid_t uid)
 	return n;
 }
 
+unsigned session_count_all_instances(const struct server *server, uid_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		for (const struct instance *i = s->uid == uid ? s->instances : NULL; i; i = i->next)
+			n++;
+	return n;
+}
+
 static void detach_all(struct session *session)
 {
 	for (struct instance *i = session->instances; i; i = i->next)

@@ -97,6 +97,8 @@ void session_close_now(struct session *session);
 
 unsigned session_live_instances(const struct session *session);
 unsigned session_count_instances(const struct server *server, uid_t uid);
+/* With those that have ended, of all sessions that are remembered. */
+unsigned session_count_all_instances(const struct server *server, uid_t uid);
 
 /* Returns NULL. The store's handle is not freed: the store ends with it. */
 struct session *session_free(struct session *session);

@@ -130,6 +130,8 @@ static const char *explain(int error)
 	switch (error) {
 	case -EDQUOT:
 		return "too many processes or sessions of this user are open";
+	case -EUSERS:
+		return "the open sessions of this user have had too many processes";
 	case -ESTALE:
 		return "the session of this process is closed, or it was taken for ended";
 	case -ESHUTDOWN:

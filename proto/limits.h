@@ -108,6 +108,9 @@
 /* Open sessions: one file and two descriptors each. */
 #define SESSIONS_MAX		 1024u
 #define SESSIONS_PER_UID_MAX	 256u
+/* Processes of the open sessions of one user, those that have ended among them: their figures are
+ * told until the session closes, and take 6 KiB each, 100 MiB in all. */
+#define PROCESSES_PER_UID_MAX	 16384u
 /*
  * Recorders that who started the collector keeps for its next life: one a process. Their names are
  * one string of its environment, of which the kernel takes 128 KiB: with more of them no collector

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes that have ended go on to take of a session that is open for months. */
+#include "tests/unit/server/harness.h"
+
+#include <stdlib.h>
+
+#include "collectord/instance.h"
+#include "collectord/session.h"
+#include "proto/limits.h"
+
+static bool is_over(void *data)
+{
+	return ((struct instance *)data)->state == INSTANCE_ENDED;
+}
+
+static void an_ended_process_holds_no_descriptor(void **state)
+{
+	struct harness *h = *state;
+	struct instance *dead, *refused;
+	struct fake_shim shim[2];
+
+	harness_shim(h, &shim[0], "job");
+	dead = fake_store.processes->owner;
+	harness_shim(h, &shim[1], "job");
+	refused = fake_store.processes->owner;
+	assert_true(dead->pidfd >= 0 && refused->pidfd >= 0);
+	fake_shim_kill(&shim[0]);
+	harness_wait(h, is_over, dead);
+	assert_int_equal(dead->pidfd, -1);
+	assert_int_equal(dead->memfd, -1);
+	fake_store_answer(h->store, STORE_PROCESS_FAILED, refused, 0, "no room");
+	harness_wait(h, is_over, refused);
+	assert_int_equal(refused->pidfd, -1);
+	assert_int_equal(refused->memfd, -1);
+	fake_shim_done(&shim[0]);
+	fake_shim_done(&shim[1]);
+}
+
+static void add_ended(struct session *session, unsigned n)
+{
+	while (n--) {
+		struct instance *ended = calloc(1, sizeof(*ended));
+
+		assert_non_null(ended);
+		*ended = (struct instance){.session = session,
+			.state = INSTANCE_ENDED,
+			.memfd = -1,
+			.pidfd = -1,
+			.next = session->instances};
+		session->instances = ended;
+	}
+}
+
+static void the_processes_of_one_user_are_numbered(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first, last, extra;
+
+	harness_shim(h, &first, "job");
+	add_ended(fake_store.sessions->owner, PROCESSES_PER_UID_MAX - 2);
+	harness_shim(h, &last, "job");
+	fake_shim_init(&extra, "job");
+	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
+	fake_shim_send_hello(&extra, 1);
+	harness_expect_refusal(h, &extra, "too many processes");
+	fake_shim_done(&extra);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_ended_process_holds_no_descriptor),
+		TEST(the_processes_of_one_user_are_numbered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -88,8 +88,7 @@ static void give_room_locked(struct store *store, struct store_process *process)
 {
 	struct answer *entry;
 
-	if (!process->is_stalled || process->queued_bytes > STORE_QUEUE_PROCESS_BYTES_MAX / 2 ||
-		store_user_is_full(store, process->session->user, 2))
+	if (!process->is_stalled || process->queued_bytes > STORE_QUEUE_PROCESS_BYTES_MAX / 2)
 		return;
 	/* Its last answer was given: nobody waits, and its owner may be gone. */
 	if (process->is_over) {
@@ -114,8 +113,9 @@ void answer_release(struct store *store, const struct command *command)
 	command->process->queued_bytes -= command->count;
 	command->process->session->user->queued_bytes -= command->count;
 	store->queued_bytes -= command->count;
-	if (store->stalled && store->queued_bytes <= STORE_QUEUE_BYTES_MAX / 2)
-		for (struct store_session *s = store->sessions; s; s = s->next)
+	/* What others have in the queue, perhaps for ever, is among what a user may not have. */
+	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
+		if (!store_user_is_full(store, s->user, 2))
 			for (struct store_process *p = s->processes; p; p = p->next)
 				give_room_locked(store, p);
 	pthread_mutex_unlock(&store->lock);

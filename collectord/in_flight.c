@@ -177,7 +177,8 @@ static int find_kernel(struct look *look, const struct recorder_slot *slot, int6
 		look->has_new_defines = true;
 		r = recorder_books_defines(look->writer, look->process, &look->reader);
 	}
-	if (r < 0 && r != -EBADMSG)
+	/* What its user has no memory for stays unnamed, too. */
+	if (r < 0 && r != -EBADMSG && r != -EDQUOT)
 		return r;
 	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
 	return defines_kernel_row(&look->process->defines, &look->writer->intern, slot->symbol,

@@ -107,7 +107,7 @@ static int add_shape(struct intern *intern, const struct intern_shape_key *key, 
 	struct intern_shape *entry;
 
 	/* Who asks keeps the id: it is only for the case that it is asked for again. */
-	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_TABLES))
+	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_CACHE))
 		return 0;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)

@@ -131,10 +131,9 @@ void quota_rollback(struct quota *quota)
 bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum quota_memory what)
 {
 	uint64_t most = account ? account->limits->memory_bytes : 0;
+	uint64_t part = what == QUOTA_CACHE ? most / 4 : what == QUOTA_NAMES ? most / 2 : most;
 
-	if (what == QUOTA_NAMES)
-		most -= most / 2;
-	return !most || account->memory_bytes + bytes <= most;
+	return !most || account->memory_bytes + bytes <= part;
 }
 
 void quota_charge(struct quota_account *account, int64_t bytes)

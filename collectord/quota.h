@@ -75,7 +75,8 @@ void quota_commit(struct quota *quota);
 void quota_rollback(struct quota *quota);
 
 enum quota_memory {
-	QUOTA_NAMES,  /* may fill half of it */
+	QUOTA_CACHE,  /* may fill a quarter of it: what can be done without */
+	QUOTA_NAMES,  /* half of it */
 	QUOTA_TABLES, /* ... and these the rest: they are what dispatches are stored by */
 };
 

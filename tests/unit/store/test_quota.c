@@ -223,6 +223,24 @@ static void tables_beyond_memory(void **state)
 	harness_wait_commit(h, 1);
 }
 
+/* What can be done without leaves room for names, and those for what records are stored by. */
+static void memory_goes_by_need(void **state)
+{
+	const struct store_limits limits = {.memory_bytes = 1000};
+	struct quota_account account = {.limits = &limits};
+
+	(void)state;
+	assert_true(quota_has_memory(&account, 250, QUOTA_CACHE));
+	quota_charge(&account, 250);
+	assert_false(quota_has_memory(&account, 1, QUOTA_CACHE));
+	assert_true(quota_has_memory(&account, 250, QUOTA_NAMES));
+	quota_charge(&account, 250);
+	assert_false(quota_has_memory(&account, 1, QUOTA_NAMES));
+	assert_true(quota_has_memory(&account, 500, QUOTA_TABLES));
+	assert_false(quota_has_memory(&account, 501, QUOTA_TABLES));
+	assert_true(quota_has_memory(NULL, UINT64_MAX, QUOTA_CACHE));
+}
+
 static void what_is_rolled_back(void **state)
 {
 	const struct store_limits limits = {.records_per_s = 1, .burst_s = 100};
@@ -252,6 +270,7 @@ static void what_is_rolled_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_goes_by_need),
 		cmocka_unit_test(what_is_rolled_back),
 		cmocka_unit_test_setup_teardown(
 			names_beyond_memory, harness_setup, harness_teardown),

@@ -14,6 +14,8 @@
 #define PAGE_BYTES   32768
 #define CACHE_KIB    65536
 #define OPEN_BUSY_MS 5000
+/* Instructions of SQLite's machine between two beats: some milliseconds. */
+#define BEAT_STEPS   100000
 
 /* A text found no memory since the last database_run(). */
 static _Thread_local bool is_unbound;
@@ -135,17 +137,22 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 	return strcmp(mode, "wal") ? -ENOTSUP : 0;
 }
 
-int database_open(const char *path, bool *ret_is_cut, sqlite3 **ret)
+int database_open(
+	const char *path, const struct database_patience *patience, bool *ret_is_cut, sqlite3 **ret)
 {
+	const struct database_patience five_seconds = {.busy_ms = OPEN_BUSY_MS};
 	sqlite3 *db = NULL;
 	int r;
 
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+	if (!patience)
+		patience = &five_seconds;
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
 	if (r == SQLITE_OK) {
-		sqlite3_busy_timeout(db, OPEN_BUSY_MS);
+		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
+		sqlite3_busy_timeout(db, (int)patience->busy_ms);
 		r = configure(db, ret_is_cut);
 		sqlite3_busy_timeout(db, 0);
 	} else {

@@ -24,13 +24,23 @@ int database_schema_errno(int result);
  * no value is longer than STORE_VALUE_BYTES_MAX. */
 void database_harden(sqlite3 *db);
 
+/* What a connection may take of the thread's time. */
+struct database_patience {
+	unsigned busy_ms; /* opening waits so long for who reads a file that is not in WAL mode */
+	int (*beat)(void *data); /* returns 0; called now and then while a statement runs, which may
+				  * take minutes on a large file; NULL: nobody has to know */
+	void *data;
+};
+
 /*
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.
  * -EMEDIUMTYPE: not ours; -EPROTONOSUPPORT: of a newer rtl; -ENOTSUP: no WAL on this file system.
  * *@ret_is_cut: its log has lost what was committed (wal.h); the next commit writes over the trace.
+ * @patience: NULL: five seconds, and no beat.
  */
-int database_open(const char *path, bool *ret_is_cut, sqlite3 **ret);
+int database_open(const char *path, const struct database_patience *patience, bool *ret_is_cut,
+	sqlite3 **ret);
 
 /*
  * Empties the WAL, without waiting for anybody. -EBUSY: somebody reads what is in it; the rest is

@@ -35,7 +35,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 
 	if (r < 0)
 		return r;
-	r = writer_open(path, &store->arena, &writer);
+	r = writer_open(path, &store->arena, &store->patience, &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
 	writer_free(writer); /* one file again */

@@ -60,7 +60,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 		return -ENOMEM;
 	if (stat(path, &st) < 0)
 		return -errno;
-	r = writer_open(path, &store->arena, &database->writer);
+	r = writer_open(path, &store->arena, &store->patience, &database->writer);
 	if (r < 0)
 		return r;
 	database->dev = st.st_dev;
@@ -302,7 +302,8 @@ static bool is_vacant(struct writer *writer)
 	return is_empty;
 }
 
-/* Is it the same job, of before the collector was restarted? Left open if so. */
+/* Is it the same job, of before the collector was restarted? Left open if so. -EEXIST: no; -EBUSY:
+ * somebody reads it, so that nobody knows. */
 static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
 {
 	struct store_database *database;
@@ -312,6 +313,8 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	if (session_file_find_open(session->store, path))
 		return -EEXIST;
 	r = continue_database(session->store, path, &database);
+	if (r == -EBUSY)
+		return r;
 	if (r < 0)
 		return -EEXIST; /* whatever it is, it is not ours to touch */
 	r = find_row(session, database->writer, session->name, &fits);
@@ -328,18 +331,25 @@ static int open_in_folder(struct store_session *session, struct store_database *
 {
 	CLEANUP(free_p) char *folder = NULL;
 	CLEANUP(free_p) char *name = strdup(session->name);
+	bool may_resume = session->create == STORE_RESUME;
 	int r = storage_tenant_folder(session->dir, session->uid, &folder, ret_acl);
 
 	for (int i = 2; r == 0 && name && i < NAMES_MAX; i++) {
 		CLEANUP(free_p) char *path = NULL;
 		char safe[STORAGE_NAME_BYTES];
 
+		store_beat(session->store);
 		storage_safe_name(session->name, safe);
 		if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
 			return -ENOMEM;
 		r = make_database(session->store, path, true, ret);
-		if (r == -EEXIST && session->create == STORE_RESUME)
+		if (r == -EEXIST && may_resume)
 			r = try_resume(session, path, ret);
+		/* Who keeps readers on all his closed files is waited for once. */
+		if (r == -EBUSY && may_resume) {
+			may_resume = false;
+			r = -EEXIST;
+		}
 		if (r == 0)
 			session->path = TAKE(path);
 		if (r != -EEXIST)

@@ -425,6 +425,12 @@ static int open_index(struct store *store, const char *path)
 	return 0;
 }
 
+static int go_on_beating(void *data)
+{
+	store_beat(data);
+	return 0;
+}
+
 int store_new(const struct store_config *config, struct store **ret)
 {
 	struct store *store = calloc(1, sizeof(*store));
@@ -435,6 +441,11 @@ int store_new(const struct store_config *config, struct store **ret)
 	pthread_mutex_init(&store->lock, NULL);
 	init_wake(&store->wake);
 	msg_arena_init(&store->arena, ARENA_BYTES_MAX);
+	store->patience = (struct database_patience){
+		.busy_ms = config->index_path ? STORE_BUSY_SHARED_MS : STORE_BUSY_MS,
+		.beat = go_on_beating,
+		.data = store,
+	};
 	quotas_init(&store->quotas, &config->limits);
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||

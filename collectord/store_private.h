@@ -30,6 +30,10 @@
 #define STORE_LOOK_ASKED_NS 50000000u
 /* A full disk is looked at so often. */
 #define STORE_ROOM_TRY_NS  250000000u
+/* Opening waits so long for who reads a closed file: where there is no other file, and where the
+ * sessions of a whole folder wait meanwhile. */
+#define STORE_BUSY_MS	     5000u
+#define STORE_BUSY_SHARED_MS 500u
 /* The sums of a whole session are read again so often at most. */
 #define STORE_STAT_NS	   250000000u
 
@@ -186,6 +190,7 @@ struct store {
 	struct store_database *databases;
 	struct store_session *sessions;
 	struct msg_arena arena;
+	struct database_patience patience; /* of all databases */
 	struct room *room; /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	struct quotas quotas;

@@ -69,7 +69,7 @@ void writer_detach(struct writer *writer)
 
 int writer_attach(struct writer *writer)
 {
-	int r = database_open(writer->path, &writer->was_cut, &writer->db);
+	int r = database_open(writer->path, writer->patience, &writer->was_cut, &writer->db);
 
 	if (r == 0)
 		r = statements_prepare(writer->db, &writer->statements);
@@ -89,7 +89,8 @@ int writer_attach(struct writer *writer)
 	return r;
 }
 
-int writer_open(const char *path, struct msg_arena *arena, struct writer **ret)
+int writer_open(const char *path, struct msg_arena *arena, const struct database_patience *patience,
+	struct writer **ret)
 {
 	CLEANUP(writer_free_p) struct writer *writer = calloc(1, sizeof(*writer));
 	int r;
@@ -97,6 +98,7 @@ int writer_open(const char *path, struct msg_arena *arena, struct writer **ret)
 	if (!writer)
 		return -ENOMEM;
 	writer->arena = arena;
+	writer->patience = patience;
 	writer->path = strdup(path);
 	if (!writer->path)
 		return -ENOMEM;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectord/database.h"
 #include "collectord/feed.h"
 #include "collectord/intern.h"
 #include "collectord/quota.h"
@@ -20,6 +21,7 @@ struct writer {
 	struct intern intern;
 	struct feed *feed;
 	struct msg_arena *arena; /* borrowed: one for the thread */
+	const struct database_patience *patience; /* borrowed; or NULL */
 	struct quota quota;	 /* of whose database it is */
 	bool is_open;		 /* a transaction */
 	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
@@ -28,8 +30,9 @@ struct writer {
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 };
 
-/* As database_open(). */
-int writer_open(const char *path, struct msg_arena *arena, struct writer **ret);
+/* As database_open(); what @patience points to lives as long as the writer. */
+int writer_open(const char *path, struct msg_arena *arena, const struct database_patience *patience,
+	struct writer **ret);
 
 /*
  * Lets go of a file that is damaged, as it is: no checkpoint, the log stays. Nothing can be begun

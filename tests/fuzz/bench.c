@@ -71,7 +71,7 @@ void bench_init(struct bench *bench)
 	FUZZ_MUST(fd >= 0);
 	close(fd);
 	msg_arena_init(&bench->arena, ARENA_BYTES_MAX);
-	FUZZ_MUST(writer_open(path, &bench->arena, &bench->writer) == 0);
+	FUZZ_MUST(writer_open(path, &bench->arena, NULL, &bench->writer) == 0);
 	FUZZ_MUST(sqlite3_exec(bench->writer->db,
 			  "INSERT INTO rtl_session (name, job, uid, start_ns, start_realtime_ns) "
 			  "VALUES ('fuzz', 'fuzz', 0, 1, 1)",

@@ -291,7 +291,7 @@ static void the_ended_take_no_memory(void **state)
 	harness_open(h);
 	harness_close(h);
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	assert_int_equal(writer_open(h->path, &arena, &writer), 0);
+	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &first), 0);
 	key.process_id = 2;
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &second), 0);

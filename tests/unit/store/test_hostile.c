@@ -379,7 +379,7 @@ static void databases_are_held_short(void **state)
 
 	harness_open(h);
 	harness_close(h);
-	assert_int_equal(database_open(h->path, &is_cut, &db), 0);
+	assert_int_equal(database_open(h->path, NULL, &is_cut, &db), 0);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, -1, &on);
 	assert_int_equal(on, 1);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, -1, &on);

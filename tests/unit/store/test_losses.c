@@ -40,7 +40,7 @@ static void open_world(struct world *w, void **state)
 	harness_open(w->h);
 	harness_close(w->h);
 	msg_arena_init(&w->arena, 1 << 20);
-	assert_int_equal(writer_open(w->h->path, &w->arena, &w->writer), 0);
+	assert_int_equal(writer_open(w->h->path, &w->arena, NULL, &w->writer), 0);
 }
 
 static void close_world(struct world *w)

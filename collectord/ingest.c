@@ -395,6 +395,8 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 			quota_return(&writer->quota, ingest_quota_records(frame), bytes);
 	} else {
 		r = ingest_quota_drop(process, frame, why);
+		if (r == -EBADMSG)
+			quota_forget_dropped(&writer->quota, ingest_quota_records(frame));
 	}
 	if (r == 0)
 		process->frame = frame->number;

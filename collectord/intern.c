@@ -216,7 +216,7 @@ static const char *bounded(struct intern *intern, const char *text)
 
 	if (intern->bytes + bytes <= INTERN_BYTES_MAX && intern->names < SESSION_NAMES_MAX &&
 		quota_has_memory(intern->account, sizeof(struct intern_text) + bytes, QUOTA_NAMES) &&
-		quota_take_name(intern->account))
+		quota_take_name(intern->quota))
 		return text;
 	intern->overflowed++;
 	return INTERN_OVERFLOW;

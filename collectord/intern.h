@@ -41,6 +41,7 @@ struct intern {
 	struct intern_shape *shapes;
 	size_t bytes;
 	unsigned names; /* texts and kernels */
+	struct quota *quota;	       /* borrowed: of its database */
 	struct quota_account *account; /* who pays for the memory; NULL: nobody */
 	uint64_t charged;
 	uint64_t overflowed; /* uses of INTERN_OVERFLOW since that was last asked */

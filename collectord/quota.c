@@ -114,6 +114,12 @@ void quota_return(struct quota *quota, uint64_t records, uint64_t bytes)
 	quota->open.granted_bytes -= bytes;
 }
 
+void quota_forget_dropped(struct quota *quota, uint64_t records)
+{
+	if (quota->account)
+		quota->open.dropped -= records;
+}
+
 void quota_commit(struct quota *quota)
 {
 	quota->total.granted += quota->open.granted;
@@ -124,7 +130,13 @@ void quota_commit(struct quota *quota)
 
 void quota_rollback(struct quota *quota)
 {
+	struct quota_account *account = quota->account;
+
 	quota_return(quota, quota->open.granted, quota->open.granted_bytes);
+	/* A new day may have begun meanwhile. */
+	if (account)
+		account->names -= quota->open.names < account->names ? quota->open.names
+								      : account->names;
 	quota->open = (struct quota_sum){0};
 }
 
@@ -142,8 +154,9 @@ void quota_charge(struct quota_account *account, int64_t bytes)
 		account->memory_bytes += (uint64_t)bytes;
 }
 
-bool quota_take_name(struct quota_account *account)
+bool quota_take_name(struct quota *quota)
 {
+	struct quota_account *account = quota->account;
 	uint64_t now_ns;
 
 	if (!account || !account->limits->names_per_day)
@@ -156,6 +169,7 @@ bool quota_take_name(struct quota_account *account)
 	if (account->names >= account->limits->names_per_day)
 		return false;
 	account->names++;
+	quota->open.names++;
 	return true;
 }
 

@@ -49,6 +49,7 @@ struct quota_sum {
 	uint64_t granted; /* records */
 	uint64_t dropped;
 	uint64_t granted_bytes;
+	uint64_t names; /* new ones in the file */
 };
 
 /* Of one database. All zero: no quota. */
@@ -69,6 +70,8 @@ struct quota_account *quotas_account(struct quotas *quotas, uid_t uid);
 bool quota_take(struct quota *quota, uint64_t records, uint64_t bytes);
 /* It was not stored after all, in the same transaction. */
 void quota_return(struct quota *quota, uint64_t records, uint64_t bytes);
+/* Nor was it dropped: its frame was refused. */
+void quota_forget_dropped(struct quota *quota, uint64_t records);
 
 /* With the transaction of the database. */
 void quota_commit(struct quota *quota);
@@ -85,8 +88,8 @@ bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum 
 /* Taken, or given back. */
 void quota_charge(struct quota_account *account, int64_t bytes);
 
-/* One more name in a file: may it be? */
-bool quota_take_name(struct quota_account *account);
+/* One more name in the file: may it be? */
+bool quota_take_name(struct quota *quota);
 
 /* What the databases of the account take now decides whether more is let in. */
 void quota_weigh(struct quota_account *account);

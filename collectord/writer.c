@@ -77,6 +77,7 @@ int writer_attach(struct writer *writer)
 		r = feed_new(writer->db, &writer->feed);
 	writer->intern.statements = &writer->statements;
 	writer->intern.db = writer->db;
+	writer->intern.quota = &writer->quota;
 	if (r == 0)
 		r = prime(writer);
 	if (r == 0)

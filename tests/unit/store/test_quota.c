@@ -78,6 +78,15 @@ static void nonsense_over_quota(void **state)
 	harness_wait(h, STORE_PROCESS_ENDED);
 	assert_int_equal(h->answer.frame, 1);
 	assert_int_equal(harness_number(h->path, OVER_QUOTA), 0);
+	/* What was refused is not told as dropped, either. */
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	do {
+		store_answer_done(&h->answer);
+		if (!store_next_answer(h->store, &h->answer))
+			h->answer.kind = STORE_OPENED;
+		assert_int_not_equal(h->answer.kind, STORE_OVER_QUOTA);
+		assert_int_not_equal(h->answer.kind, STORE_WITHIN_QUOTA);
+	} while (h->answer.kind != STORE_CLOSED);
 }
 
 /* A rank that was killed is read to its end; what is too much of that is counted. */
@@ -243,7 +252,8 @@ static void memory_goes_by_need(void **state)
 
 static void what_is_rolled_back(void **state)
 {
-	const struct store_limits limits = {.records_per_s = 1, .burst_s = 100};
+	const struct store_limits limits = {
+		.records_per_s = 1, .burst_s = 100, .names_per_day = 2};
 	struct quota first = {0}, second = {0}, none = {0};
 	struct quotas quotas;
 
@@ -264,6 +274,14 @@ static void what_is_rolled_back(void **state)
 	assert_int_equal(second.total.dropped, 170);
 	assert_int_equal(first.total.granted + first.total.dropped, 0);
 	assert_true(quota_take(&none, UINT64_MAX, UINT64_MAX));
+	assert_true(quota_take_name(&second) && quota_take_name(&first));
+	assert_false(quota_take_name(&first));
+	quota_rollback(&first);
+	assert_true(quota_take_name(&first));
+	quota_commit(&first);
+	quota_rollback(&first);
+	assert_false(quota_take_name(&second));
+	assert_true(quota_take_name(&none));
 	quotas_done(&quotas);
 }
 

@@ -129,6 +129,7 @@ static void conn_close(struct conn *conn, uint64_t now_ns)
 	if (has_lasted || !conn->away_since_ns)
 		conn->away_since_ns = now_ns;
 	/* Refused perhaps not for ever, but not a reason to hurry either. */
+	conn->has_last_try &= !conn->is_refused;
 	conn_schedule(conn, now_ns, conn->is_refused ? RECONNECT_NS_MAX : RECONNECT_NS_MIN);
 }
 
@@ -188,6 +189,8 @@ static void conn_connect(struct conn *conn, uint64_t now_ns)
 			break;
 	}
 	conn->has_last_try &= fd == -EAGAIN;
+	/* Who refused us is gone, or asked again. */
+	conn->is_refused &= fd == -EAGAIN;
 	if (fd < 0) {
 		/* A full backlog is a collector that has much to do, not none. */
 		if (fd != -EAGAIN) {
@@ -228,7 +231,6 @@ static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t
 	conn->has_stored = false;
 	conn->has_said_bye = false;
 	conn->wants_state = true;
-	conn->is_refused = false;
 	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
 	slog_debug(1, "welcomed; %llu frames are stored", (unsigned long long)welcome->last_frame);
 	return 0;

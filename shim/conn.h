@@ -77,7 +77,7 @@ struct conn {
 	int failed_error;     /* errno of the last attempt to connect; 0: none failed */
 	unsigned failed_path; /* index of its path */
 	bool has_complained;
-	bool is_refused;   /* by the last that answered */
+	bool is_refused;   /* by whoever was asked last */
 	bool has_last_try; /* the program ends: try before next_try_ns, once */
 };
 

@@ -47,8 +47,7 @@ struct worker {
 	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
 	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
-	_Atomic bool is_away;	    /* there is no connection */
-	_Atomic bool is_last_try;   /* set when the program ends, until one more was tried */
+	_Atomic bool is_last_try;   /* set when the program ends, until one is there or was tried */
 
 	/* The thread's own. */
 	struct conn conn;
@@ -258,7 +257,6 @@ static void worker_talk(struct worker *w, uint64_t now_ns)
 	conn_step(&w->conn, now_ns);
 	if (w->conn.item != CONN_HELLO)
 		atomic_store_explicit(&w->is_known, true, memory_order_release);
-	atomic_store_explicit(&w->is_away, w->conn.state == CONN_AWAY, memory_order_release);
 	if (is_last_try && (w->conn.state != CONN_AWAY || !conn_is_busy(&w->conn)))
 		atomic_store_explicit(&w->is_last_try, false, memory_order_release);
 }
@@ -482,10 +480,9 @@ void worker_settle(void)
 		return;
 	if (capture_pending(w->setup.capture))
 		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
-	if (atomic_load_explicit(&w->is_away, memory_order_acquire))
-		atomic_store_explicit(&w->is_last_try, true, memory_order_release);
-	if (!is_settled(w))
-		worker_wake(w);
+	/* Only the thread knows whether its connection still stands. */
+	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
+	worker_wake(w);
 	while (!is_settled(w) && now_ns < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();

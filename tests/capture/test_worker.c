@@ -24,8 +24,8 @@
 #include "tests/capture/synth.h"
 
 #define WAIT_MS	    60000
-/* 10, 20, 40, 80, 160, 200 ms: after that many it waits as long as it ever does at first. */
-#define HANG_UPS    7
+/* Away for so long it pauses for 200 ms: what comes sooner is not the ordinary next try. */
+#define AWAY_NS	    1000000000u
 #define HOUR_NS	    3600000000000ll
 #define DEADLINE_NS (WAIT_MS * 1000000ull)
 
@@ -153,18 +153,28 @@ static int accept_next(const struct fixture *f, int ms)
 	return poll(&waiting, 1, ms) == 1 ? accept4(f->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
 
-/* Until the thread has noticed that nobody is there any more: a while before it tries again. */
+/* Whatever comes, for long enough that the next try after it is a while off. */
+static void hang_up_on_all(const struct fixture *f)
+{
+	uint64_t until_ns = clock_monotonic_ns() + AWAY_NS;
+	bool is_last;
+
+	do {
+		int fd = accept_next(f, WAIT_MS);
+
+		assert_true(fd >= 0);
+		is_last = clock_monotonic_ns() > until_ns;
+		close(fd);
+	} while (!is_last);
+}
+
+/* Until the thread has noticed that nobody is there any more, too. */
 static void hang_up(const struct fixture *f)
 {
 	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
 	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
 
-	for (int i = 0; i < HANG_UPS; i++) {
-		int fd = accept_next(f, WAIT_MS);
-
-		assert_true(fd >= 0);
-		close(fd);
-	}
+	hang_up_on_all(f);
 	while (count_sockets() > f->sockets && poll(&waiting, 1, 1) == 0)
 		assert_true(clock_monotonic_ns() < deadline_ns);
 }
@@ -196,6 +206,16 @@ static void nor_does_exit(void **state)
 	struct fixture *f = *state;
 
 	hang_up(f);
+	worker_settle();
+	check_hello(f);
+}
+
+/* The thread finds it out when it is told to end, or has just done so. */
+static void nor_does_exit_when_they_have_only_now_hung_up(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up_on_all(f);
 	worker_settle();
 	check_hello(f);
 }
@@ -240,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_end_does_not_wait_for_the_next_try),
 		TEST(nor_does_exit),
+		TEST(nor_does_exit_when_they_have_only_now_hung_up),
 		TEST(exit_waits_for_nobody),
 		TEST(a_clock_that_goes_back_holds_nothing_up),
 	};

@@ -419,6 +419,19 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	conn_step(&f->conn, f->now_ns);
 	assert_false(is_somebody_there(f));
 	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_refused]), 1);
+
+	/* Who comes in the place of one that went is another. */
+	close(f->listener);
+	unlink(f->path);
+	f->now_ns = f->conn.next_try_ns;
+	conn_step(&f->conn, f->now_ns);
+	collector_listen(f);
+	conn_hurry(&f->conn);
+	conn_step(&f->conn, f->now_ns);
+	assert_true(is_somebody_there(f));
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+	assert_true(f->conn.next_try_ns - f->now_ns < RECONNECT_NS_MAX);
 }
 
 static void at_the_end_it_tries_at_once_and_once(void **state)

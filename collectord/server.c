@@ -41,24 +41,33 @@
 #define CONNECTIONS_REFUSED_MAX 64u
 #define THROTTLE_MS		100u
 
-static void set_listening(struct server *server, bool is_listening)
+static void stop_listening(struct server *server)
 {
-	for (size_t i = 0; i < server->n_listeners; i++) {
-		if (is_listening)
-			event_add(server->listeners[i], NULL);
-		else
-			event_del(server->listeners[i]);
-	}
+	for (size_t i = 0; i < server->n_listeners; i++)
+		event_del(server->listeners[i]);
 }
 
-/* The backlog keeps who comes meanwhile. */
-static void throttle(struct server *server)
+/* The backlog keeps who comes meanwhile. False: nothing would end it, so it does not begin. */
+static bool throttle(struct server *server)
 {
 	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
 
+	if (event_add(server->throttle, &timeout) < 0)
+		return false;
 	server->is_throttled = true;
-	set_listening(server, false);
-	event_add(server->throttle, &timeout);
+	stop_listening(server);
+	return true;
+}
+
+/* In a moment, where there is no memory for it now. */
+static void start_listening(struct server *server)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < server->n_listeners; i++)
+		is_whole &= event_add(server->listeners[i], NULL) == 0;
+	if (!is_whole)
+		(void)throttle(server);
 }
 
 /* Where there is no memory for it the connection waits, and all that come after it. */
@@ -70,10 +79,9 @@ static void admit(struct server *server, int fd)
 
 	if (server->n_peers < CONNECTIONS_MAX + CONNECTIONS_REFUSED_MAX)
 		r = peer_new(server, fd, &peer);
-	if (r == -ENOMEM) {
+	if (r == -ENOMEM && throttle(server)) {
 		log_peer("no memory for a connection: it waits, accepting pauses");
 		server->waiting_fd = fd;
-		throttle(server);
 		return;
 	}
 	if (r < 0) {
@@ -100,8 +108,8 @@ static void unthrottle(struct server *server)
 		return;
 	server->is_throttled = false;
 	event_del(server->throttle);
-	set_listening(server, true);
-	if (server->waiting_fd >= 0)
+	start_listening(server);
+	if (!server->is_throttled && server->waiting_fd >= 0)
 		admit(server, TAKE_FD(server->waiting_fd));
 }
 
@@ -122,7 +130,28 @@ static void shed_one(struct server *server, int listener)
 	close_p(&fd);
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	log_peer("no file descriptors left: a connection was closed, accepting pauses");
-	throttle(server);
+	(void)throttle(server);
+}
+
+/* False: there is nobody to accept, or nothing to do it with for a while. */
+static bool may_accept_more(struct server *server, int listener, int error)
+{
+	switch (error) {
+	case EINTR:
+	case ECONNABORTED:
+		return true;
+	case EMFILE:
+	case ENFILE:
+		shed_one(server, listener);
+		return false;
+	case ENOMEM:
+	case ENOBUFS:
+		log_peer("the kernel has no memory for a connection: accepting pauses");
+		(void)throttle(server);
+		return false;
+	default:
+		return false;
+	}
 }
 
 /* True: perhaps there are more. */
@@ -135,11 +164,9 @@ static bool accept_some(struct server *server, int listener)
 			return false;
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE)
-				shed_one(server, listener);
-			if (errno == EINTR || errno == ECONNABORTED)
-				continue;
-			return false;
+			if (!may_accept_more(server, listener, errno))
+				return false;
+			continue;
 		}
 		if (!arrivals_take(&server->arrivals, fd)) {
 			close(fd);
@@ -196,6 +223,10 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 	Rtl__Frame *frame = NULL;
 	int r = msg_unpack(&server->arena, data, bytes, &frame);
 
+	if (r == -ENOMEM && peer->n_passed) {
+		shim_peer_put_off(peer);
+		return;
+	}
 	if (r < 0) {
 		peer_refuse(peer, "%s",
 			r == -ENOMEM ? peer_no_memory
@@ -282,7 +313,7 @@ static void end_recovery(struct server *server)
 	if (!server->is_stopping)
 		kept_resume(server, server->sockets);
 	if (!server->is_stopping)
-		set_listening(server, true);
+		start_listening(server);
 }
 
 static void dispatch(struct server *server, struct store_answer *answer)
@@ -444,7 +475,7 @@ static int build(struct server *server, struct listen_sockets *sockets)
 		return r;
 	}
 	server->is_recovering = true;
-	set_listening(server, false);
+	stop_listening(server);
 	return store_recover(
 		server->store, server->config->db_file ? server->config->store_path : NULL);
 }

@@ -141,6 +141,12 @@ static const char *explain(int error)
 	}
 }
 
+void shim_peer_put_off(struct peer *peer)
+{
+	log_refusal(peer->uid, peer->pid, peer_no_memory);
+	peer_close(peer);
+}
+
 void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame, size_t bytes)
 {
 	struct instance *instance = NULL;
@@ -160,6 +166,10 @@ void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *
 		return;
 	}
 	r = find_or_open(peer, hello, frame, bytes, &instance);
+	if (r == -ENOMEM) {
+		shim_peer_put_off(peer);
+		return;
+	}
 	if (r < 0) {
 		peer_refuse(peer, "%s", explain(r));
 		return;

@@ -14,3 +14,6 @@ struct peer;
 /* The first frame of @peer was @hello, of these bytes. Welcomes it later, or refuses it. */
 void shim_peer_greet(
 	struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame, size_t bytes);
+
+/* There is no memory for it now: it comes again when hung up on, and would not after a refusal. */
+void shim_peer_put_off(struct peer *peer);

@@ -138,6 +138,8 @@ int store_session_open(struct store *store, const struct store_session_params *p
 {
 	struct store_session *session = calloc(1, sizeof(*session));
 
+	if (!session)
+		return -ENOMEM;
 	session->owner = owner;
 	session->uid = params->uid;
 	snprintf(session->name, sizeof(session->name), "%s", params->name);
@@ -209,6 +211,8 @@ int store_process_open(struct store_session *session, uint8_t *hello, size_t byt
 	(void)uid;
 	(void)start_time;
 	free(hello);
+	if (!process)
+		return -ENOMEM;
 	process->session = session;
 	process->owner = owner;
 	process->pid = pid;

@@ -75,7 +75,7 @@ void harness_wait(struct harness *h, bool (*condition)(void *data), void *data)
 	}
 }
 
-static int receive(struct harness *h, struct fake_shim *shim, Rtl__Frame **ret)
+int harness_receive(struct harness *h, struct fake_shim *shim, Rtl__Frame **ret)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + FAKE_WAIT_MS * 1000000ull;
 	int r;
@@ -91,7 +91,7 @@ Rtl__Frame *harness_expect(struct harness *h, struct fake_shim *shim, Rtl__Frame
 {
 	Rtl__Frame *frame = NULL;
 
-	assert_int_equal(receive(h, shim, &frame), 0);
+	assert_int_equal(harness_receive(h, shim, &frame), 0);
 	if (frame->body_case == RTL__FRAME__BODY_REFUSAL && body != RTL__FRAME__BODY_REFUSAL)
 		fail_msg("refused: %.*s", (int)frame->refusal->text.len,
 			(char *)frame->refusal->text.data);
@@ -103,7 +103,7 @@ void harness_expect_closed(struct harness *h, struct fake_shim *shim)
 {
 	Rtl__Frame *frame = NULL;
 
-	assert_int_equal(receive(h, shim, &frame), -ECONNRESET);
+	assert_int_equal(harness_receive(h, shim, &frame), -ECONNRESET);
 }
 
 void harness_expect_refusal(struct harness *h, struct fake_shim *shim, const char *text)

@@ -37,6 +37,9 @@ void harness_turn(struct harness *h);
 /* Turn until @condition(@data). */
 void harness_wait(struct harness *h, bool (*condition)(void *data), void *data);
 
+/* As fake_receive(), turning meanwhile. */
+int harness_receive(struct harness *h, struct fake_shim *shim, Rtl__Frame **ret);
+
 /* A frame for @shim, turning meanwhile; its body must be @body. */
 Rtl__Frame *harness_expect(struct harness *h, struct fake_shim *shim, Rtl__Frame__BodyCase body);
 

@@ -224,6 +224,41 @@ static void handle(struct run_keeper *keeper, const char *state, int fd)
 		close(fd);
 }
 
+/* The first one; as many as the kernel found room for are ours to close. -1: there is none. */
+static int take_first_fd(struct msghdr *message)
+{
+	int first = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		bool is_rights = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS;
+		size_t n = is_rights ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+static bool is_from_us(struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		struct ucred from;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+			continue;
+		memcpy(&from, CMSG_DATA(c), sizeof(from));
+		return from.uid == geteuid();
+	}
+	return false;
+}
+
 /* One message; false: there is none. Strangers may write to the address: they are not heard. */
 static bool receive(struct run_keeper *keeper)
 {
@@ -237,26 +272,14 @@ static bool receive(struct run_keeper *keeper)
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes)};
-	bool is_ours = false;
-	int fd = -1;
+	int fd;
 	ssize_t n = recvmsg(keeper->notify_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EINTR;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-		struct ucred from;
-
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-		if (c->cmsg_type == SCM_CREDENTIALS) {
-			memcpy(&from, CMSG_DATA(c), sizeof(from));
-			is_ours = from.uid == geteuid();
-		} else if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-			memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-		}
-	}
+	fd = take_first_fd(&message);
 	state[n] = '\0';
-	if (is_ours)
+	if (is_from_us(&message))
 		handle(keeper, state, fd);
 	else if (fd >= 0)
 		close(fd);
@@ -347,7 +370,7 @@ static int start_again(struct run_collector *collector)
 }
 
 /* Once: what dies at once may do so for hours. */
-static void say_down(struct run_collector *collector, int error)
+static void say_down(struct run_collector *collector, int error, bool is_there)
 {
 	char why[RUN_WHY_BYTES];
 
@@ -355,9 +378,13 @@ static void say_down(struct run_collector *collector, int error)
 		return;
 	collector->keeper->has_said_down = true;
 	run_start_explain(collector, error, why);
-	say("the collector died and does not start again: %s; it is tried again as long as the job "
-	    "runs",
-		why);
+	if (is_there)
+		say("the collector died; the one started in its place does not take us in: %s",
+			why);
+	else
+		say("the collector died and does not start again: %s; it is tried again as long "
+		    "as the job runs",
+			why);
 }
 
 static void say_up(struct run_keeper *keeper)
@@ -376,6 +403,7 @@ bool run_keeper_serve(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
 	uint64_t expired;
+	bool is_there;
 	int r;
 
 	if (!keeper)
@@ -396,9 +424,11 @@ bool run_keeper_serve(struct run_collector *collector)
 		say_up(keeper);
 		return true;
 	}
-	if (!run_keeper_lives(collector)) {
-		say_down(collector, r);
+	is_there = run_keeper_lives(collector);
+	/* It may only be slow: what it does is seen at the end. */
+	if (!is_there || r != -ETIMEDOUT)
+		say_down(collector, r, is_there);
+	if (!is_there)
 		plan_start(keeper);
-	}
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,6 +61,17 @@ static int move_up(int fd, size_t passed)
 	if (fd < 0)
 		_exit(1);
 	return fd;
+}
+
+/* For a moment each is there twice. Who is started raises its own limit anyway. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void place_fds(int listener, int log, const struct run_kept *kept, size_t n_kept)
@@ -118,6 +130,7 @@ static _Noreturn void become(const struct run_spawn *spawn, const char *names)
 {
 	char pid[24], count[24];
 
+	raise_descriptors();
 	place_fds(spawn->listen_fd, spawn->log_fd, spawn->kept, spawn->n_kept);
 	reset_signals();
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
@@ -183,7 +196,8 @@ int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd)
 	if (!collector)
 		return -EAGAIN;
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
-	return 0;
+	/* Not ours to reap: it may be gone already, with nothing left to watch. */
+	return *ret_pidfd < 0 && errno == ESRCH ? -ECONNRESET : 0;
 }
 
 int run_start(struct run_collector *collector, const char *program, const char *session,
@@ -210,7 +224,10 @@ int run_start(struct run_collector *collector, const char *program, const char *
 	client_close(&collector->client);
 	collector->keeper = run_keeper_free(collector->keeper);
 	(void)unlink(collector->socket);
-	run_why(why, "%s: %s", program, strerror(-r));
+	if (r == -ECONNRESET)
+		run_start_explain(collector, r, why);
+	else
+		run_why(why, "%s: %s", program, strerror(-r));
 	return r;
 }
 

@@ -31,7 +31,10 @@ struct run_spawn {
 	size_t n_kept;
 };
 
-/* Borrows everything. 0, with its pidfd, or -1 where the kernel has none; -errno. */
+/*
+ * Borrows everything. 0, with its pidfd, or -1 where the kernel has none; -ECONNRESET: it is dead
+ * already; -errno.
+ */
 int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd);
 
 /* Before another one is started: what the one before it said is not its word. */

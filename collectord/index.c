@@ -259,6 +259,7 @@ int index_each_session(struct index *index, const char *path,
 	void (*take)(const struct index_entry *entry, void *data), void *data)
 {
 	sqlite3_stmt *row = NULL;
+	int count = 0;
 	int step, r = database_prepare(index->db, &row,
 			  "SELECT name, job, command, uid FROM session "
 			  "WHERE database = ?1 AND end_realtime_ns IS NULL");
@@ -275,9 +276,12 @@ int index_each_session(struct index *index, const char *path,
 			.uid = (uid_t)sqlite3_column_int64(row, 3),
 		};
 
-		if (entry.name)
-			take(&entry, data);
+		if (!entry.name)
+			continue;
+		take(&entry, data);
+		count++;
 	}
 	sqlite3_finalize(row);
-	return database_errno(step);
+	r = database_errno(step);
+	return r < 0 ? r : count;
 }

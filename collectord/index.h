@@ -41,6 +41,7 @@ int index_each_open(struct index *index, unsigned max,
 /* The file @path of sessions is @aside now, and they have ended with @line. database_errno(). */
 int index_set_aside(struct index *index, const char *path, const char *aside, const char *line);
 
-/* Calls @take with each open session of @path: its name, job, command and uid. database_errno(). */
+/* Calls @take with each open session of @path: its name, job, command and uid. How many, or
+ * database_errno(). */
 int index_each_session(struct index *index, const char *path,
 	void (*take)(const struct index_entry *entry, void *data), void *data);

@@ -105,10 +105,20 @@ static int check_pages(const char *path, sqlite3 *db)
 	return text && !strcmp(text, "ok") ? 0 : -EUCLEAN;
 }
 
-/* Whether the session of @row, left open, was so by this boot; its file is looked at else. */
-static int check_left(const char *path, sqlite3 *db, sqlite3_stmt *row)
+/* Where a session was left open by another boot its file is looked at. */
+static int check_left(const char *path, sqlite3 *db)
 {
-	return is_same_boot((const char *)sqlite3_column_text(row, 6)) ? 0 : check_pages(path, db);
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(db, &row,
+			  "SELECT (SELECT value FROM rtl_meta WHERE key = 'boot_id') "
+			  "FROM rtl_session WHERE end_ns IS NULL LIMIT 1");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	return is_same_boot((const char *)sqlite3_column_text(row, 0)) ? 0 : check_pages(path, db);
 }
 
 /* The number of sessions left open, or database_errno(). */
@@ -124,9 +134,6 @@ static int read_sessions(struct store *store, const char *path, sqlite3 *db)
 			put_index(store, path, row);
 			continue;
 		}
-		r = count ? 0 : check_left(path, db, row);
-		if (r < 0)
-			return r;
 		say_session(store, path, row);
 		count++;
 	}
@@ -154,8 +161,11 @@ static int check_ours(sqlite3 *db)
 	return sqlite3_column_int(row, 1) > SCHEMA_VERSION ? -EPROTONOSUPPORT : 1;
 }
 
-/* As read_sessions(); what is closed and whole is not written to. */
-static int peek(struct store *store, const char *path)
+/*
+ * As read_sessions(), or where it @has_log only whether it may be gone on with. Not written to:
+ * what is closed and whole stays so, what is damaged goes aside as it is.
+ */
+static int peek(struct store *store, const char *path, bool has_log)
 {
 	sqlite3 *db = NULL;
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
@@ -168,8 +178,11 @@ static int peek(struct store *store, const char *path)
 		sqlite3_busy_timeout(db, 1000);
 		r = check_ours(db);
 	}
-	if (r == 1)
-		r = read_sessions(store, path, db);
+	if (r == 1) {
+		r = check_left(path, db);
+		if (r == 0 && !has_log)
+			r = read_sessions(store, path, db);
+	}
 	database_close(db);
 	return r;
 }
@@ -249,9 +262,9 @@ static int go_on(struct store *store, const char *path)
 		return r;
 	}
 	/* Perhaps not even a session is left of what the index knows. */
-	if (r == 0 && database->writer->was_cut && store->index) {
-		(void)index_each_session(store->index, path, say_left, store);
-	} else if (r == 0) {
+	if (r == 0 && database->writer->was_cut && store->index)
+		r = index_each_session(store->index, path, say_left, store);
+	if (r <= 0) {
 		database->is_left = true;
 		(void)recover_seal(store, database, false); /* else in a moment */
 	}
@@ -260,11 +273,15 @@ static int go_on(struct store *store, const char *path)
 
 static int look_at(struct store *store, const char *path)
 {
+	bool has_log;
 	int r;
 
 	if (session_file_find_open(store, path))
 		return 0;
-	r = has_wal(path) ? go_on(store, path) : peek(store, path);
+	has_log = has_wal(path);
+	r = peek(store, path, has_log);
+	if (has_log && !aside_is_damage(r))
+		r = go_on(store, path);
 	return aside_is_damage(r) ? set_aside(store, path, r) : r;
 }
 

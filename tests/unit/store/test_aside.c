@@ -469,6 +469,71 @@ static void a_service_sets_aside_whatever_lies_there(void **state)
 	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 2);
 }
 
+/* Beside the writer, so that a log stays. An older rtl's: a writer would note its own schema. */
+static void move_to_another_boot(const struct harness *h, sqlite3 **ret)
+{
+	assert_int_equal(sqlite3_open(h->path, ret), SQLITE_OK);
+	sqlite3_db_config(*ret, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	assert_int_equal(sqlite3_exec(*ret,
+				 "PRAGMA wal_checkpoint(TRUNCATE); "
+				 "UPDATE rtl_meta SET value = 'another' WHERE key = 'boot_id'; "
+				 "UPDATE rtl_meta SET value = 1 WHERE key = 'schema'",
+				 NULL, NULL, NULL),
+		SQLITE_OK);
+}
+
+static void assert_same(const char *path, const char *bytes, size_t count)
+{
+	size_t count_now;
+	char *now;
+
+	read_whole(path, &now, &count_now);
+	assert_int_equal(count_now, count);
+	assert_memory_equal(now, bytes, count);
+	free(now);
+}
+
+/* Nothing is written to it before it was looked at. */
+static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
+{
+	struct harness *h = *state;
+	char index[96], path[sizeof(h->path) + 8], aside[256], aside_wal[300];
+	char *file, *log, rubbish[4096];
+	size_t bytes, log_bytes;
+	int64_t page;
+	sqlite3 *db;
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	open_service(h, index);
+	open_in_service(h, "a");
+	harness_open_process(h, 1, 0);
+	send(h, 1);
+	harness_wait_commit(h, 1);
+	page = harness_number(
+		h->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_clock'");
+	move_to_another_boot(h, &db);
+	open_service(h, index);
+	sqlite3_close(db);
+	memset(rubbish, 0xa5, sizeof(rubbish));
+	put_bytes(h->path, (page - 1) * 32768, rubbish, sizeof(rubbish));
+	snprintf(path, sizeof(path), "%s-wal", h->path);
+	read_whole(h->path, &file, &bytes);
+	read_whole(path, &log, &log_bytes);
+	assert_true(log_bytes > 32768);
+
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	harness_wait(h, STORE_SET_ASIDE);
+	harness_wait(h, STORE_LEFT_SESSION);
+	harness_wait(h, STORE_LEFT_DONE);
+	assert_int_equal(count_aside(h, aside, sizeof(aside)), 1);
+	assert_same(aside, file, bytes);
+	snprintf(aside_wal, sizeof(aside_wal), "%s-wal", aside);
+	assert_same(aside_wal, log, log_bytes);
+	free(file);
+	free(log);
+	open_in_service(h, "a");
+}
+
 /* Its sessions are found again by their files. */
 static void a_damaged_index_is_made_anew(void **state)
 {
@@ -523,6 +588,7 @@ int main(void)
 		T(what_was_never_ours_stays_byte_by_byte),
 		T(damage_found_on_the_way_costs_what_was_there),
 		T(a_service_sets_aside_whatever_lies_there),
+		T(what_another_boot_left_damaged_goes_aside_as_it_is),
 		T(a_damaged_index_is_made_anew),
 		T(what_was_asked_of_a_session_goes_with_it),
 		T(a_log_without_its_database_goes_aside),

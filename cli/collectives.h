@@ -55,6 +55,7 @@ struct collectives_lane {
 
 	/* Over operations of two ranks and more that were timed whole. */
 	uint64_t count, last, first;
+	double last_expected; /* times, were the last of each drawn by lot */
 	int64_t wait_ns; /* for the last one, in sum */
 	int64_t late_ns; /* as the last one, in sum, and of that what is explained, by cause */
 	uint64_t explained;

@@ -222,6 +222,7 @@ static void add_to_ranks(struct ranking *ranking, const struct collectives_opera
 		size_t at = launch->lane * (size_t)COLLECTIVES_HEAT_BINS + bin;
 
 		c->lanes[launch->lane].count++;
+		c->lanes[launch->lane].last_expected += 1.0 / operation->launches;
 		c->lanes[launch->lane].wait_ns = plus(c->lanes[launch->lane].wait_ns,
 			minus(operation->start_last, launch->start));
 		ranking->heat_sum[at] += (float)minus(launch->start, operation->start_first);

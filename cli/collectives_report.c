@@ -251,25 +251,32 @@ int collectives_main_cause(const int64_t cause_ns[COLLECTIVES_CAUSES], int64_t l
 		       : COLLECTIVES_CAUSES;
 }
 
-static unsigned straggler_share(const struct collectives_report *report)
+/* In whole percent: sums of thirds are not exact. */
+static bool is_often_last(const struct collectives_lane *lane)
 {
-	return report->rank_count == 2 ? COLLECTIVES_STRAGGLER_OF_TWO_PCT
-				       : COLLECTIVES_STRAGGLER_PCT;
+	unsigned chance = (unsigned)lround(
+		COLLECTIVES_STRAGGLER_CHANCE_PCT * lane->last_expected / (double)lane->count);
+
+	return lane->last * 100 >= lane->count * (chance > COLLECTIVES_STRAGGLER_PCT
+							 ? chance
+							 : COLLECTIVES_STRAGGLER_PCT);
 }
 
-static uint32_t find_straggler(const struct collectives *c, const struct collectives_report *report)
+static bool is_straggler(const struct collectives *c, const struct collectives_lane *lane)
 {
 	double span = (double)c->to_ns - (double)c->from_ns;
-	const struct collectives_lane *lane;
 
-	if (!report->rank_count)
-		return COLLECTIVES_NONE;
-	lane = c->lanes + report->ranks[0];
-	if (lane->last < COLLECTIVES_STRAGGLER_COUNT ||
-		lane->last * 100 < lane->count * straggler_share(report) ||
-		(double)lane->late_ns * 100 < span * COLLECTIVES_STRAGGLER_COST_PCT)
-		return COLLECTIVES_NONE;
-	return report->ranks[0];
+	return lane->last >= COLLECTIVES_STRAGGLER_COUNT && is_often_last(lane) &&
+	       (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT;
+}
+
+/* The worst of them: who has most operations may be last in many by chance. */
+static uint32_t find_straggler(const struct collectives *c, const struct collectives_report *report)
+{
+	for (size_t i = 0; i < report->rank_count; i++)
+		if (is_straggler(c, c->lanes + report->ranks[i]))
+			return report->ranks[i];
+	return COLLECTIVES_NONE;
 }
 
 static void format_time(double ns, char ret[32])
@@ -329,7 +336,7 @@ static void read_even(const struct collectives *c, struct collectives_report *re
 
 	collectives_name_lane(c, report->ranks[0], who, sizeof(who));
 	format_time((double)report->skew_ns / (double)report->ranked, apart);
-	if (lane->last * 100 >= lane->count * straggler_share(report))
+	if (is_often_last(lane))
 		snprintf(report->reading, sizeof(report->reading),
 			"no rank costs much: %s is last in %" PRIu64 " of %" PRIu64
 			" collectives; arrivals are %s apart",

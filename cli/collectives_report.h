@@ -6,10 +6,10 @@
  */
 #include "cli/collectives.h"
 
-/* A rank stands out when it comes last in so many percent of the operations: of two, and of more.
- */
-#define COLLECTIVES_STRAGGLER_OF_TWO_PCT 75
+/* A rank stands out when it comes last in so many percent of its operations, and in so many percent
+ * of those in which it would by chance: of two ranks each comes last in half of theirs. */
 #define COLLECTIVES_STRAGGLER_PCT	 50
+#define COLLECTIVES_STRAGGLER_CHANCE_PCT 150
 /* ... in at least so many, and its lateness in sum is so many percent of the time they span. */
 #define COLLECTIVES_STRAGGLER_COUNT	 10
 #define COLLECTIVES_STRAGGLER_COST_PCT	 1

@@ -227,6 +227,13 @@ static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret
 	return 0;
 }
 
+/* A copy within one GPU is not of it twice; a host is no GPU 0. */
+static bool has_two_ends(const struct query_rows *copies)
+{
+	return query_is_null(copies, 1) || query_is_null(copies, 2) ||
+	       query_integer(copies, 1) != query_integer(copies, 2);
+}
+
 static int add_copy(struct timing *t, int64_t process, int column, const struct sweep_op *op)
 {
 	uint32_t lane;
@@ -252,7 +259,7 @@ static int add_copies(struct timing *t, int64_t until)
 			.class = SWEEP_COPY};
 
 		r = add_copy(t, process, 1, &op);
-		if (!r && query_integer(t->copies, 1) != query_integer(t->copies, 2))
+		if (!r && has_two_ends(t->copies))
 			r = add_copy(t, process, 2, &op);
 		if (!r)
 			r = query_next(t->copies);

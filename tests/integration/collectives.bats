@@ -78,6 +78,20 @@ equals() { # equals TEXT EXPECTED
 	[ "$("$rtl" collectives --comm 58 --csv=operations causes.db | cut -d, -f1-3 | tail -n +2)" = "ncclAllReduce,58,0" ]
 }
 
+@test "a copy from the host to GPU 0 has one end, and it is GPU 0" {
+	fixture late_copy
+	[ "$(columns late_copy.db ranks rank times_arrived_last late_mean_ns compute_ns copy_ns host_ns idle_ns cause |
+		sed -n 1p)" = "0|12|50000|0|50000|0|0|copy" ]
+}
+
+@test "who is last in a bit more than half of its pairs is no straggler" {
+	fixture pairs
+	[[ "$(json pairs.db 'd["reading"]')" == "no rank stands out: of 80 collectives rank 1 is last most often (60 %)"* ]]
+	# In 16 of 20 it is one.
+	sqlite3 pairs.db "UPDATE rtl_dispatch SET start = start + 100000 WHERE call IN (14, 15, 19, 20) AND shape_id = 4"
+	[[ "$(json pairs.db 'd["reading"]')" == "Rank 1 arrives last in 80 % of 20 collectives"* ]]
+}
+
 @test "a rank that lacks a collective is named, and shifts no other" {
 	fixture missing
 	equals "$(columns missing.db missing rank operation comm seq process why)" \

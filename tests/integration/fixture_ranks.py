@@ -8,6 +8,9 @@ ids of two ranks meet everywhere.
 late     rank 2 of 4 computes 90 us longer before each of 12 all-reduces
 shuffled the same, its dispatches stored in random order
 slow_many as late, with more dispatches between than are held, in random order
+late_copy rank 0 of 4 copies to its GPU for 50 us before each of 12 all-reduces
+late_start as late, and rank 2 comes to the first all-reduce a second after the others
+pairs    8 ranks in pairs, each with a communicator: the odd rank is last in 12 of 20 all-reduces
 causes   rank 2 of 3 is late by compute, copy, host, wait and an earlier collective, in turn
 missing  one record is lost, one rank is killed, one begins later
 overlap  two communicators at once, computation beside them
@@ -145,6 +148,45 @@ def make_slow_many(db):
         at = i // 5000 * 1000 + 300 + i % 5000 // 10
         ranks.run(0, COMPUTE, at, at)
     ranks.store(random.Random(5))
+
+
+def make_late_copy(db):
+    ranks = Ranks(db, 4)
+    for step in range(12):
+        at = step * 1000
+        for rank in range(4):
+            ranks.run(rank, COMPUTE, at, at + 100)
+            if not rank:
+                ranks.copy(rank, at + 100, at + 150, at)
+            ranks.collective(rank, "ncclAllReduce", step, at + (100 if rank else 150), at + 250, at)
+    ranks.store()
+
+
+def make_late_start(db):
+    ranks = Ranks(db, 4)
+    for rank in range(4):
+        begin = 1_000_000 if rank == 2 else 0
+        arrival = begin + (190 if rank == 2 else 100)
+        ranks.run(rank, COMPUTE, begin, arrival)
+        ranks.collective(rank, "ncclAllReduce", 0, arrival, 1_000_250)
+    for step in range(1, 12):
+        at = 1_000_000 + step * 1000
+        for rank in range(4):
+            arrival = at + (190 if rank == 2 else 100)
+            ranks.run(rank, COMPUTE, at, arrival)
+            ranks.collective(rank, "ncclAllReduce", step, arrival, at + 250, at + 50)
+    ranks.store()
+
+
+def make_pairs(db):
+    ranks = Ranks(db, 8)
+    for step in range(20):
+        at = step * 1000
+        for rank in range(8):
+            is_late = rank % 2 == (step % 5 < 3)
+            ranks.collective(rank, "ncclAllReduce", step, at + (150 if is_late else 100), at + 250,
+                             comm=50 + rank // 2, me=rank % 2, size=2)
+    ranks.store()
 
 
 def make_live(db):

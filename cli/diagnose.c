@@ -149,12 +149,24 @@ static void explain_few(const struct diagnose_shares *all, const struct diagnose
 			"; over the same time: other work, or a queue that was not followed?");
 }
 
-/* A launcher or a data loader dispatches nothing and has no rank: no reason to worry. */
-static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
+/* Does another process of that rank have kernels? */
+static bool has_other(const struct diagnose_shares *all, const struct diagnose_share *share)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->at[i].first->has_rank && all->at[i].first->rank == share->first->rank &&
+			all->at[i].kernels)
+			return true;
+	return false;
+}
+
+/* A launcher or a data loader dispatches nothing and has no rank, or its parent's: no reason to
+ * worry. */
+static int judge_silence(struct diagnose *d, const struct diagnose_share *share,
+	const struct diagnose_shares *all)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
-	if (!share->first->has_rank)
+	if (!share->first->has_rank || has_other(all, share))
 		return diagnose_add(
 			d, DIAGNOSE_NOTE, share, "no kernels: %s; a launcher or a helper?", note);
 	return diagnose_add(d, DIAGNOSE_MISSING, share,
@@ -169,7 +181,7 @@ static int judge(
 	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
 
 	if (!share->kernels)
-		return judge_silence(d, share);
+		return judge_silence(d, share, all);
 	if (!share->first->has_rank || percent >= DIAGNOSE_NOTE_PCT)
 		return 0;
 	explain_few(all, share, why, sizeof(why));
@@ -275,7 +287,8 @@ static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 	for (size_t i = 0; i < shares->count; i++) {
 		const struct summary_rank *rank = shares->at[i].first;
 
-		here += rank->has_rank;
+		/* By rank: a rank's processes lie together. */
+		here += rank->has_rank && (!i || rank->rank != shares->at[i - 1].first->rank);
 		if (rank->world_size > world)
 			world = rank->world_size;
 	}

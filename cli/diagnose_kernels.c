@@ -105,7 +105,7 @@ __attribute__((format(printf, 4, 5))) static void note(
 	va_end(args);
 }
 
-/* What others have of it: the middle, the lower of two. */
+/* What others have of it: the middle, the lower of two; but of two ranks one is the other's. */
 static void judge_kernel(struct comparing *c, uint32_t kernel)
 {
 	const char *name = c->measure->kernels[kernel].name;
@@ -119,7 +119,7 @@ static void judge_kernel(struct comparing *c, uint32_t kernel)
 			last = c->of_interest[i];
 	}
 	qsort(c->sorted, c->interest, sizeof(*c->sorted), compare_counts);
-	middle = c->sorted[(c->interest - 1) / 2];
+	middle = c->sorted[c->interest == 2 ? 1 : (c->interest - 1) / 2];
 	if (having == 1 && c->interest > 2)
 		note(c, last, KIND_ALONE, "%" PRIu64 " x %.*s", c->counts[last], NAME_BYTES, name);
 	for (size_t i = 0; i < c->interest && middle; i++) {
@@ -154,13 +154,14 @@ static int tell(struct comparing *c, struct diagnose *d, size_t share)
 {
 	static const struct {
 		enum diagnose_level level;
-		const char *before, *after;
+		const char *before, *of_two, *after;
 	} words[KINDS] = {
 		[KIND_LACKS] = {DIAGNOSE_MISSING, "has none of what all other ranks have",
+			"has none of what the other rank has",
 			"; does it do other work, or was its queue not followed?"},
 		[KIND_FEW] = {DIAGNOSE_LOW, "less than half of what the rank in the middle has",
-			""},
-		[KIND_ALONE] = {DIAGNOSE_NOTE, "is the only one with",
+			"less than half of what the other rank has", ""},
+		[KIND_ALONE] = {DIAGNOSE_NOTE, "is the only one with", "is the only one with",
 			"; another library, shape or tuning there?"},
 	};
 	int r = 0;
@@ -174,7 +175,8 @@ static int tell(struct comparing *c, struct diagnose *d, size_t share)
 		if (s->count > NAMES_MAX)
 			snprintf(more, sizeof(more), " and %zu more kernels", s->count - NAMES_MAX);
 		r = diagnose_add(d, words[kind].level, c->shares->at + share, "%s: %s%s%s",
-			words[kind].before, s->names, more, words[kind].after);
+			c->interest == 2 ? words[kind].of_two : words[kind].before, s->names, more,
+			words[kind].after);
 		if (!r)
 			d->findings[d->count - 1].is_of_kernels = true;
 	}

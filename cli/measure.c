@@ -131,6 +131,8 @@ static int add_shape(struct pass *pass, const struct query_rows *rows)
 	int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
 	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
 
+	if (!lane) /* lanes are sorted by numbers */
+		return query_damaged(pass->query, "a process or a GPU is not a number");
 	if (GROW(pass->shape_ids, pass->shape_count, pass->shape_capacity) ||
 		GROW(m->cells, m->cell_count, m->cell_capacity))
 		return -ENOMEM;
@@ -215,8 +217,8 @@ static int load_gpu_of_lane(struct pass *pass)
 	for (size_t i = 0; i < m->lane_count; i++) {
 		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
 
-		if (!gpu) /* GPUs are those of the lanes */
-			return -EINVAL;
+		if (!gpu) /* GPUs are those of the lanes, sorted by numbers */
+			return query_damaged(pass->query, "a GPU is not a number");
 		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
 		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
 	}

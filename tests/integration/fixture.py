@@ -4,6 +4,7 @@
 
 clean    2 ranks on 2 GPUs, everything timed, complete
 lossy    rank 1 drops, an untimed dispatch, one outstanding, a process that dispatched nothing
+helper   as clean, and a process without kernels that has inherited rank 0
 hostile  names with escapes, quotes, formulas, bytes that are no UTF-8
 live     as clean, but the session is open
 hung     8 ranks that were killed: rank 3 was not in the all-reduce that the others waited in
@@ -132,6 +133,12 @@ PLAIN = [("gemm_f16(float*)", "_Z8gemm_f16Pf.kd"), ("elementwise_add", "elementw
 def make_clean(db):
     session(db)
     ranks(db, PLAIN)
+
+
+def make_helper(db):
+    make_clean(db)
+    process(db, 3, 0)
+    counters(db, 3, -1, {"queues_created": 0})
 
 
 def make_live(db):

@@ -67,10 +67,41 @@ compare() { # compare FILE ROWS
 		ON k.id = o.description_id WHERE k.name GLOB '*rms_norm*' AND o.rank = 2 LIMIT 12)"
 	run -0 "$rtl" diagnose t.db
 	grep -Eq '^LOW +2 .* less than half of what the rank in the middle has: 6 of 18 x void vllm::rms_norm' <<<"$output"
+	# Of two ranks each is measured by the other.
+	fixture clean
+	sqlite3 clean.db "UPDATE rtl_dispatch SET shape_id = 4 WHERE shape_id = 5 AND seq >= 300"
+	run -0 "$rtl" diagnose --json clean.db
+	[ "$(jq -c '[.findings[] | [.level, .rank, .text]]' <<<"$output")" = \
+		'[["LOW",1,"less than half of what the other rank has: 100 of 333 x elementwise_add"]]' ]
+	sqlite3 clean.db "UPDATE rtl_dispatch SET shape_id = 4 WHERE shape_id = 5"
+	run -0 "$rtl" diagnose --json clean.db
+	[[ $(jq -r '.findings[] | .level + .text' <<<"$output") == "MISSINGhas none of what the other rank has: elementwise_add"* ]]
 	fixture uneven
 	run -0 "$rtl" diagnose uneven.db
 	grep -Fq "400 kernels, 40 % of the rank with most (1000); state: exited 0; its last kernel ended 6.0 ms before the others'" <<<"$output"
 	sqlite3 uneven.db "UPDATE rtl_process SET world_size = 16"
 	run -0 "$rtl" diagnose uneven.db
 	grep -q '5 of 16 ranks are in here; the others are on other nodes, or never said hello' <<<"$output"
+}
+
+@test "diagnose: a helper that inherits a rank is no rank without kernels" {
+	fixture helper
+	run -0 "$rtl" diagnose --strict --json helper.db
+	[ "$(jq -c '[.findings[] | [.level, .rank, .process_id]]' <<<"$output")" = '[["NOTE",0,3]]' ]
+	jq -e '.findings[0].text | test("a launcher or a helper")' <<<"$output"
+	# And it is counted once.
+	sqlite3 helper.db "UPDATE rtl_process SET world_size = 3"
+	run -0 "$rtl" diagnose helper.db
+	grep -q '2 of 3 ranks are in here' <<<"$output"
+}
+
+@test "what is no number where numbers are is a damaged file" {
+	fixture clean
+	cp clean.db gpu.db
+	sqlite3 clean.db "UPDATE rtl_shape SET process_id = 'x' WHERE id = 4"
+	sqlite3 gpu.db "UPDATE rtl_shape SET gpuId = 'x' WHERE id = 4"
+	for file in clean.db gpu.db; do
+		run -1 --separate-stderr "$rtl" summary $file
+		[[ $stderr == "rtl: $file: damaged: "*" not a number" ]]
+	done
 }

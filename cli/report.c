@@ -39,16 +39,18 @@ static uint64_t count_events(const struct report_file *f)
 	return events;
 }
 
-static int read_timeline(struct report_file *f, const struct report_options *o, size_t share,
-	char error[QUERY_ERROR_BYTES])
+static int read_timeline(
+	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
 {
-	bool has_all = count_events(f) <= REPORT_EVENTS_MAX / share;
+	bool has_all = count_events(f) <= REPORT_EVENTS_MAX / f->share;
 
 	f->timeline_options = (struct timeline_options){.steps = o->steps,
 		.categories = o->categories,
 		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
 		.taker = &f->bins.taker};
-	report_bins_init(&f->bins, (has_all ? REPORT_BINS_LANE_FEW : REPORT_BINS_LANE_MAX) / share);
+	report_bins_init(&f->bins,
+		(has_all ? REPORT_BINS_LANE_FEW : REPORT_BINS_LANE_MAX) / f->share,
+		REPORT_BINS_MAX / f->share);
 	return timeline_new(f->query, &f->timeline_options, error, &f->timeline);
 }
 
@@ -56,25 +58,26 @@ static int read_file(
 	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
 {
 	const struct collectives_filter all = {0};
-	size_t share = o->files ? o->files : 1;
 	const struct summary_wishes wishes = {
 		.measure = {.wants_percentiles = true, .wants_calls = true},
 		.categories = true,
 		.reason = true,
 		.category_file = o->categories};
-	int r = summary_new(f->query, &wishes, error, &f->summary);
+	int r;
 
+	f->share = o->files ? o->files : 1;
+	r = summary_new(f->query, &wishes, error, &f->summary);
 	if (!r)
 		r = categories_new(f->query, o->categories, error, &f->categories);
 	if (!r)
-		r = read_timeline(f, o, share, error);
+		r = read_timeline(f, o, error);
 	if (!r)
 		r = collectives_new(f->query, f->categories, &all, &f->collectives);
 	if (!r)
 		r = collectives_report_new(f->collectives, &f->stragglers);
 	if (!r)
 		r = report_detail_read(f->query, f->categories, f->timeline, f->collectives,
-			f->stragglers, REPORT_EVENTS_MAX / share, count_events(f), &f->detail);
+			f->stragglers, REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
 	if (!r) {
 		f->reading = timeline_reading(f->timeline);
 		r = f->reading ? 0 : -ENOMEM;
@@ -153,13 +156,21 @@ void report_part_done(struct report_part *part)
 	*part = (struct report_part){0};
 }
 
-static uint64_t count_ranks(const struct timeline *t)
+/* Of one rank there may be several processes, one after the other; of nobody knows whom, each. */
+static bool is_same_rank(const struct timeline_lane *a, const struct timeline_lane *b)
 {
-	uint64_t ranks = 0;
+	return a->has_rank && b->has_rank ? a->rank == b->rank : a->process_id == b->process_id;
+}
 
-	for (size_t i = 0; i < t->lane_count; i++)
-		ranks += !i || t->lanes[i].process_id != t->lanes[i - 1].process_id;
-	return ranks;
+static void keep_lanes(const struct timeline *t, struct report_figures *ret)
+{
+	for (size_t i = 0; i < t->lane_count; i++) {
+		ret->ranks += !i || !is_same_rank(t->lanes + i, t->lanes + i - 1);
+		ret->lane_steps += t->lanes[i].shown;
+		if (t->lanes[i].shown > ret->steps)
+			ret->steps = t->lanes[i].shown;
+	}
+	ret->total = t->total;
 }
 
 static int keep_kernels(const struct measure *measure, struct report_figures *ret)
@@ -187,14 +198,9 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	ret->line = strdup(f->summary->verdict->line);
 	ret->is_complete = f->summary->verdict->is_complete;
 	ret->is_simulated = f->summary->verdict->is_simulated;
-	ret->ranks = count_ranks(f->timeline);
-	ret->lanes = f->timeline->lane_count;
 	ret->kernels = f->summary->verdict->counts.stored;
 	ret->kernel_ns = f->summary->measure->total_ns;
-	for (size_t i = 0; i < f->timeline->lane_count; i++)
-		if (f->timeline->lanes[i].shown > ret->steps)
-			ret->steps = f->timeline->lanes[i].shown;
-	ret->total = f->timeline->total;
+	keep_lanes(f->timeline, ret);
 	ret->collectives = s->ranked;
 	ret->skew_ns = s->ranked ? s->skew_ns / (int64_t)s->ranked : 0;
 	if (s->straggler != COLLECTIVES_NONE) {

@@ -18,7 +18,7 @@
 /* Rows of a table: whoever wants more asks the verb. */
 #define REPORT_ROWS_MAX	   1000
 #define REPORT_STEPS_MAX   50
-/* Points of step charts, of all lanes; the cells of the heat map, and its columns. */
+/* Points of step charts, of all lanes; the cells of heat maps; and the columns of one. */
 #define REPORT_POINTS_MAX  16384
 #define REPORT_CELLS_MAX   65536
 #define REPORT_COLUMNS_MAX 1024
@@ -31,6 +31,7 @@ struct report_options {
 /* All that is known of one session. */
 struct report_file {
 	char *label;
+	size_t share; /* of the page: one of so many */
 	struct query *query;
 	struct categories *categories;
 	struct summary *summary;
@@ -60,7 +61,8 @@ struct report_kernel {
 struct report_figures {
 	char *label, *line, *reason, *straggler; /* straggler: NULL: nobody */
 	bool is_complete, is_simulated;
-	uint64_t ranks, lanes, kernels, steps, collectives;
+	uint64_t ranks, kernels, collectives;
+	uint64_t steps, lane_steps; /* of the rank with most; of all lanes, in sum */
 	int64_t kernel_ns, skew_ns; /* skew_ns: mean; of collectives */
 	struct breakdown_row total;
 	struct report_kernel kernels_by_time[REPORT_TOP_KERNELS];

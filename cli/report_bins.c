@@ -8,7 +8,7 @@ static size_t choose_count(const struct report_bins *b, size_t lanes)
 {
 	size_t count = b->lane_max;
 
-	while (count > REPORT_BINS_LANE_MIN && count * lanes > REPORT_BINS_MAX)
+	while (count > REPORT_BINS_LANE_MIN && count * lanes > b->all_max)
 		count /= 2;
 	return count;
 }
@@ -76,9 +76,10 @@ static int take(void *taker, size_t lane, const struct breakdown_segment *segmen
 	return 0;
 }
 
-void report_bins_init(struct report_bins *bins, size_t lane_max)
+void report_bins_init(struct report_bins *bins, size_t lane_max, size_t all_max)
 {
-	*bins = (struct report_bins){.lane_max = lane_max, .taker = {begin, take, bins}};
+	*bins = (struct report_bins){
+		.lane_max = lane_max, .all_max = all_max, .taker = {begin, take, bins}};
 }
 
 void report_bins_done(struct report_bins *bins)

@@ -7,7 +7,7 @@
  */
 #include "cli/timeline.h"
 
-/* Of all lanes: 4 bytes each in the page. */
+/* Of all lanes of all files: 4 bytes each in the page. */
 #define REPORT_BINS_MAX	     ((size_t)1 << 19)
 #define REPORT_BINS_LANE_MAX ((size_t)1 << 16)
 #define REPORT_BINS_LANE_MIN ((size_t)1 << 8)
@@ -23,7 +23,7 @@ enum report_class {
 };
 
 struct report_bins {
-	size_t lane_max; /* set by the caller: bins of a lane */
+	size_t lane_max, all_max; /* set by the caller: bins of a lane, of all lanes */
 	struct timeline_taker taker;
 	size_t lanes, count; /* count: of a lane */
 	int64_t from_ns, to_ns;
@@ -32,7 +32,7 @@ struct report_bins {
 	int64_t *process_id, *gpu_id; /* of each lane */
 };
 
-void report_bins_init(struct report_bins *bins, size_t lane_max);
+void report_bins_init(struct report_bins *bins, size_t lane_max, size_t all_max);
 void report_bins_done(struct report_bins *bins);
 /* The bins of a lane; NULL: it has none. */
 const float *report_bins_of(const struct report_bins *bins, const struct timeline_lane *lane);

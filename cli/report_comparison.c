@@ -43,9 +43,8 @@ static struct render_value get_steps(const struct report_figures *f)
 
 static struct render_value get_step_length(const struct report_figures *f)
 {
-	uint64_t rows = f->steps * f->lanes;
-
-	return rows ? render_integer((int64_t)(f->total.wall_ns / rows)) : render_null();
+	return f->lane_steps ? render_integer((int64_t)(f->total.wall_ns / f->lane_steps))
+			     : render_null();
 }
 
 static struct render_value get_computation(const struct report_figures *f)

@@ -14,6 +14,7 @@
 struct heat {
 	const struct collectives *c;
 	uint32_t *row_of;	   /* of each lane of the collectives */
+	size_t cells;		   /* there is room for */
 	size_t rows, columns, per; /* per: collectives of a column */
 	uint64_t ranked;
 	float *mean, *most; /* ms, by row, column; -1: not there */
@@ -40,7 +41,7 @@ static int make_room(struct heat *h)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->lane_count; i++)
 		h->row_of[i] = c->lanes[i].count ? (uint32_t)h->rows++ : COLLECTIVES_NONE;
-	columns = REPORT_CELLS_MAX / (h->rows ? h->rows : 1);
+	columns = h->cells / (h->rows ? h->rows : 1);
 	if (columns > REPORT_COLUMNS_MAX)
 		columns = REPORT_COLUMNS_MAX;
 	if (!columns)
@@ -115,7 +116,9 @@ static uint64_t count_ranked(const struct collectives *c)
 int report_put_heat_data(const struct report_file *file, FILE *to)
 {
 	CLEANUP(heat_done)
-	struct heat h = {.c = file->collectives, .ranked = count_ranked(file->collectives)};
+	struct heat h = {.c = file->collectives,
+		.cells = REPORT_CELLS_MAX / file->share,
+		.ranked = count_ranked(file->collectives)};
 	const char *comma = "";
 	int r = make_room(&h);
 	char name[48];

@@ -18,9 +18,10 @@ static float ms(uint64_t ns)
 }
 
 /* Steps of a point. */
-static size_t choose_group(const struct timeline *t)
+static size_t choose_group(const struct report_file *f)
 {
-	size_t most = 0, room = REPORT_POINTS_MAX / (t->lane_count ? t->lane_count : 1);
+	const struct timeline *t = f->timeline;
+	size_t most = 0, room = REPORT_POINTS_MAX / f->share / (t->lane_count ? t->lane_count : 1);
 
 	for (size_t i = 0; i < t->lane_count; i++)
 		if (t->lanes[i].process->count > most)
@@ -59,7 +60,7 @@ static void put_point(struct html_base64 *base64, const struct report_file *f,
 int report_put_steps_data(const struct report_file *file, FILE *to)
 {
 	const struct timeline *t = file->timeline;
-	size_t group = choose_group(t);
+	size_t group = choose_group(file);
 
 	fprintf(to, "\"steps\":{\"fields\":%s,\"group\":%zu,\"lanes\":[", fields, group);
 	for (size_t i = 0; i < t->lane_count && t->steps->source != STEPS_WHOLE; i++) {

@@ -84,6 +84,28 @@ ranks() { # ranks KIND [FILE]
 	PY
 }
 
+@test "side by side: ranks, and the mean of the steps that they have" {
+	ranks late
+	# Rank 0 has all twelve steps of a millisecond, the others four; one process has taken another's rank.
+	python3 - late.db <<-'PY'
+	import sqlite3, sys
+	db = sqlite3.connect(sys.argv[1])
+	begin = 5_000_000_000
+	for step in range(12):
+	    text = db.execute("INSERT INTO rocpd_string (string) VALUES (?)", (f"step {step}",)).lastrowid
+	    for process in range(1, 5 if step < 4 else 2):
+	        db.execute("INSERT INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
+	                   (process, step + 1, text, begin + step * 1_000_000, begin + (step + 1) * 1_000_000))
+	db.execute("UPDATE rtl_process SET rank = 2 WHERE id = 4")
+	db.commit()
+	PY
+	[ "$("$rtl" timeline --json late.db | jq -c '[.ranks[].steps]')" = "[12,4,4,4]" ]
+	"$rtl" report late.db late.db --html out.html
+	grep -Eq '<td>ranks<td[^>]* data-v=3>3<' out.html
+	grep -Eq '<td>steps of a rank, most<td[^>]* data-v=12>12<' out.html
+	grep -Eq '<td>mean step .ms.<td[^>]* data-v=1000000>1.000<' out.html
+}
+
 @test "in a browser" {
 	$rtl run -o demo.db --mode full --device soft -- "$demo" --ranks 4 --steps 20 --straggler 2 >out 2>err
 	ranks late

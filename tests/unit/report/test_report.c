@@ -36,7 +36,7 @@ static void bins_are_shares_of_their_time(void **state)
 	/* Longer than a bin, and out of order in the file. */
 	scene_dispatch(&s.scene, s.gemm, 225, 400, 0);
 	scene_dispatch(&s.scene, s.copy, 160, 170, 0);
-	report_bins_init(&bins, 4);
+	report_bins_init(&bins, 4, REPORT_BINS_MAX);
 	s.options.taker = &bins.taker;
 	stage_ask(&s);
 	assert_int_equal(bins.count, 4);
@@ -59,7 +59,7 @@ static void bins_begin_again_with_the_file(void **state)
 	struct report_bins bins;
 
 	(void)state;
-	report_bins_init(&bins, 1);
+	report_bins_init(&bins, 1, REPORT_BINS_MAX);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(bins.taker.begin(bins.taker.taker, &lane, 1), 0);
 		assert_int_equal(bins.taker.take(bins.taker.taker, 0, &segment), 0);
@@ -78,11 +78,15 @@ static void many_lanes_share_the_bins(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		lanes[i] = (struct timeline_lane){.process_id = i, .process = &process};
-	report_bins_init(&bins, REPORT_BINS_LANE_MAX);
+	report_bins_init(&bins, REPORT_BINS_LANE_MAX, REPORT_BINS_MAX);
 	assert_int_equal(bins.taker.begin(bins.taker.taker, lanes, 1000), 0);
 	assert_true(bins.count * 1000 <= REPORT_BINS_MAX);
 	assert_true(bins.count >= REPORT_BINS_LANE_MIN);
 	assert_non_null(report_bins_of(&bins, lanes + 999));
+	/* And files share what the page has. */
+	bins.all_max /= 2;
+	assert_int_equal(bins.taker.begin(bins.taker.taker, lanes, 1000), 0);
+	assert_true(bins.count * 1000 <= REPORT_BINS_MAX / 2);
 	assert_int_equal(bins.taker.begin(bins.taker.taker, NULL, 0), 0);
 	assert_null(report_bins_of(&bins, lanes));
 	report_bins_done(&bins);

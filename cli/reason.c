@@ -106,9 +106,13 @@ json_t *reason_json(const struct reason *reason)
 {
 	const struct reason_figures *f = &reason->figures;
 	const struct reason_lane *lane = reason->lane;
-	json_t *object = json_pack("{s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "code",
-		reason_code_name(reason->code), "text", reason->text, "hint",
-		reason->hint[0] ? json_string(reason->hint) : json_null(), "simulated",
+	/* Names of categories and directions may be anything. */
+	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "code",
+		reason_code_name(reason->code), "text",
+		render_json_text(reason->text, strlen(reason->text)), "hint",
+		reason->hint[0] ? render_json_text(reason->hint, strlen(reason->hint))
+				: json_null(),
+		"simulated",
 		f->is_simulated, "all", row_json(&f->total), "straggler",
 		straggler_json(&f->straggler), "looked_at",
 		json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)f->sample, "of",

@@ -25,7 +25,7 @@ void reason_name_rank(
 	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes);
 void reason_capitalize(char *text);
 
-/* Of the kernels of a lane that compute: of one kind, or (SIZE_MAX) of all. */
+/* A lane's kernels of one kind; none where they do not compute. */
 struct reason_sum reason_computation(
 	const struct reason_figures *f, const struct reason_lane *lane, size_t kind);
 /* For people; in @buffer or of the kind itself. */

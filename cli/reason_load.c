@@ -345,9 +345,12 @@ static void take_straggler(struct reason_figures *f, const struct collectives *c
 		.last = lane->last,
 		.count = lane->count,
 		.late_ns = (double)lane->late_ns / (double)lane->last,
-		.late_pct = 100.0 * (double)lane->late_ns / span,
 		.cause = COLLECTIVES_CAUSES,
 	};
+	/* The first of a communicator is explained by nothing: ranks are initialised, and compile. */
+	if (lane->explained)
+		s->late_ns = (double)lane->explained_late_ns / (double)lane->explained;
+	s->late_pct = 100.0 * s->late_ns * (double)lane->last / span;
 	if (!lane->explained)
 		return;
 	s->cause = collectives_main_cause(lane->cause_ns, lane->explained_late_ns);

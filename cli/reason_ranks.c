@@ -14,14 +14,8 @@
 struct reason_sum reason_computation(
 	const struct reason_figures *f, const struct reason_lane *lane, size_t kind)
 {
-	struct reason_sum sum = {0};
-
-	for (size_t i = 0; i < f->kind_count; i++)
-		if (f->kinds[i].class == CATEGORY_COMPUTATION && (kind == SIZE_MAX || kind == i)) {
-			sum.calls += lane->kinds[i].calls;
-			sum.ns += lane->kinds[i].ns;
-		}
-	return sum;
+	return f->kinds[kind].class == CATEGORY_COMPUTATION ? lane->kinds[kind]
+							    : (struct reason_sum){0};
 }
 
 static int compare_reals(const void *a, const void *b)
@@ -31,7 +25,7 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of the other lanes' mean kernel, the lower of two; 0: there is none. */
+/* The median of the other lanes' mean kernel of a kind, the lower of two; 0: there is none. */
 static double median_of_others(
 	const struct reason_figures *f, const struct reason_lane *lane, size_t kind)
 {
@@ -121,9 +115,11 @@ static bool is_late_by_computation(struct judging *j)
 	name_slow_kind(j->figures, lane, kind, sizeof(kind));
 	if (kind[0])
 		snprintf(why, sizeof(why), "its compute is slower (%s)", kind);
-	else
+	else if (s->ratio > 0)
 		snprintf(
 			why, sizeof(why), "it computes %.2fx as long as the median rank", s->ratio);
+	else /* the median rank computes nothing */
+		snprintf(why, sizeof(why), "it computes longer");
 	say_late(j, lane, why);
 	return true;
 }
@@ -142,29 +138,46 @@ static bool are_alike(const struct reason_figures *f)
 	return f->lane_count > 1 && (double)(most - least) * 100 <= (double)most * REASON_ALIKE_PCT;
 }
 
-static double mean_kernel(const struct reason_figures *f, const struct reason_lane *lane)
-{
-	struct reason_sum sum = reason_computation(f, lane, SIZE_MAX);
+/* A lane's kernels, and how long the median of the others would have taken for as many of each
+ * kind: who has more of the long ones is not slow. Kinds that it alone has are left out. */
+struct pace {
+	double actual_ns, expected_ns;
+};
 
-	return sum.calls ? sum.ns / (double)sum.calls : 0;
+static struct pace measure_pace(const struct reason_figures *f, const struct reason_lane *lane)
+{
+	struct pace pace = {0};
+
+	for (size_t i = 0; i < f->kind_count; i++) {
+		struct reason_sum sum = reason_computation(f, lane, i);
+		double median = median_of_others(f, lane, i);
+
+		if (median <= 0)
+			continue;
+		pace.actual_ns += sum.ns;
+		pace.expected_ns += median * (double)sum.calls;
+	}
+	return pace;
 }
 
 /* Who takes longest for the same kernels, and what that costs of its time in percent. */
 static const struct reason_lane *find_slowest(
 	const struct reason_figures *f, double *ret_ratio, double *ret_cost_pct)
 {
-	const struct reason_lane *slowest = f->lanes;
-	double median;
+	const struct reason_lane *slowest = NULL;
 
-	for (size_t i = 1; i < f->lane_count; i++)
-		if (mean_kernel(f, f->lanes + i) > mean_kernel(f, slowest))
-			slowest = f->lanes + i;
-	median = median_of_others(f, slowest, SIZE_MAX);
-	if (median <= 0)
-		return NULL;
-	*ret_ratio = mean_kernel(f, slowest) / median;
-	*ret_cost_pct = 100.0 * (1 - 1 / *ret_ratio) * reason_computation(f, slowest, SIZE_MAX).ns /
-			(double)slowest->total.wall_ns;
+	*ret_ratio = *ret_cost_pct = 0;
+	for (size_t i = 0; i < f->lane_count; i++) {
+		const struct reason_lane *lane = f->lanes + i;
+		struct pace pace = measure_pace(f, lane);
+
+		if (pace.expected_ns <= 0 || pace.actual_ns <= *ret_ratio * pace.expected_ns)
+			continue;
+		slowest = lane;
+		*ret_ratio = pace.actual_ns / pace.expected_ns;
+		*ret_cost_pct = 100.0 * (pace.actual_ns - pace.expected_ns) /
+				(double)lane->total.wall_ns;
+	}
 	return slowest;
 }
 
@@ -182,10 +195,11 @@ static bool is_slow_by_kernels(struct judging *j)
 		return false;
 	reason_name_rank(f, lane, who, sizeof(who));
 	reason_capitalize(who);
+	/* There is one: not all kinds can be faster than their sum. */
 	name_slow_kind(f, lane, kind, sizeof(kind));
 	j->reason->lane = lane;
-	reason_say(j, "%s is slow: its kernels take %.2fx as long as the median rank's%s%s%s", who,
-		ratio, kind[0] ? " (" : "", kind, kind[0] ? ")" : "");
+	reason_say(j, "%s is slow: its kernels take %.2fx as long as the median rank's (%s)", who,
+		ratio, kind);
 	return true;
 }
 

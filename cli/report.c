@@ -194,7 +194,7 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	char who[48];
 
 	ret->label = TAKE(f->label);
-	ret->reason = strdup(f->summary->reason->text);
+	ret->reason = strdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
 	ret->line = strdup(f->summary->verdict->line);
 	ret->is_complete = f->summary->verdict->is_complete;
 	ret->is_simulated = f->summary->verdict->is_simulated;

@@ -121,15 +121,17 @@ static int put_reason(const struct report_file *f, FILE *to)
 	int r;
 
 	fputs("<div class=reason>\n<h2>Why</h2>\n<p>", to);
-	r = put_sentence(to, reason->text, f->summary->verdict->counts.live);
+	r = put_sentence(to, reason ? reason->text : f->summary->no_reason,
+		f->summary->verdict->counts.live);
 	fputs("</p>\n<ul>", to);
-	if (!r && reason->hint[0])
+	if (!r && reason && reason->hint[0])
 		r = put_item(to, reason->hint);
 	if (!r)
 		r = put_item(to, f->reading);
 	if (!r && f->stragglers->ranked)
 		r = put_item(to, f->stragglers->reading);
-	if (!r && reason->figures.sample && reason->figures.sample < reason->figures.rows)
+	if (!r && reason && reason->figures.sample &&
+		reason->figures.sample < reason->figures.rows)
 		r = put_sample(to, &reason->figures);
 	fputs("</ul>\n</div>\n", to);
 	return r;

@@ -321,7 +321,8 @@ static int add_groups(struct query *query, const struct summary_wishes *w, struc
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	int r = 0;
 
-	if (w->categories || w->by == SUMMARY_BY_CATEGORY)
+	/* A file that cannot be read is the user's mistake, of whatever use it is later. */
+	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file)
 		r = categories_new(query, w->category_file, error, &categories);
 	if (!r && w->by != SUMMARY_BY_NOTHING)
 		r = summary_groups_new(query, s->measure, w->by, categories, &s->groups);
@@ -329,6 +330,19 @@ static int add_groups(struct query *query, const struct summary_wishes *w, struc
 		r = summary_groups_new(
 			query, s->measure, SUMMARY_BY_CATEGORY, categories, &s->categories);
 	return r;
+}
+
+/* The tables are worth something without: a damaged file may have them, and no reason. */
+static int add_reason(struct query *query, const struct summary_wishes *w, struct summary *s)
+{
+	char error[QUERY_ERROR_BYTES];
+	int r = reason_new(query, w->category_file, s->verdict, error, &s->reason);
+
+	if (!r || r == -ENOMEM)
+		return r;
+	snprintf(s->no_reason, sizeof(s->no_reason), "unknown (%.*s)",
+		(int)sizeof(s->no_reason) - 16, error[0] ? error : query_error(query));
+	return 0;
 }
 
 int summary_new(struct query *query, const struct summary_wishes *wishes,
@@ -358,7 +372,7 @@ int summary_new(struct query *query, const struct summary_wishes *wishes,
 	if (!r)
 		r = add_groups(query, wishes, s, error);
 	if (!r && wishes->reason)
-		r = reason_new(query, wishes->category_file, s->verdict, error, &s->reason);
+		r = add_reason(query, wishes, s);
 	if (r)
 		return r;
 	*ret = TAKE(s);

@@ -80,7 +80,8 @@ struct summary_collective {
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
-	struct reason *reason; /* NULL: nobody asked */
+	struct reason *reason;		   /* NULL: nobody asked, or nobody knows: */
+	char no_reason[QUERY_ERROR_BYTES]; /* "unknown (...)"; empty: nobody asked */
 	struct summary_rank *ranks;
 	size_t rank_count;
 	struct summary_loss *losses;

@@ -13,12 +13,13 @@ static int put_reason(const struct summary *s, FILE *to)
 {
 	CLEANUP(free_p) char *line = NULL;
 
-	if (!s->reason)
+	if (!s->reason && !s->no_reason[0])
 		return 0;
-	line = reason_line(s->reason);
+	line = s->reason ? reason_line(s->reason)
+			 : render_escape(s->no_reason, strlen(s->no_reason));
 	if (!line)
 		return -ENOMEM;
-	fprintf(to, "\n%s\n", line);
+	fprintf(to, "\n%s%s\n", s->reason ? "" : "reason: ", line);
 	return 0;
 }
 
@@ -296,8 +297,9 @@ static int show_json(const struct summary *s, FILE *to)
 			document, "by", json_string(summary_by_name(s->groups->by)));
 	if (!r && s->groups)
 		r = json_object_set_new(document, "groups", groups_json(s));
-	if (!r && s->reason)
-		r = json_object_set_new(document, "reason", reason_json(s->reason));
+	if (!r && (s->reason || s->no_reason[0]))
+		r = json_object_set_new(
+			document, "reason", s->reason ? reason_json(s->reason) : json_null());
 	if (!r)
 		render_json(to, document, false);
 	json_decref(document);

@@ -89,9 +89,27 @@ says() { # says REGEX
 		'["slow_rank",2,"compute",12,90000]' ]
 	# The others wait for it inside of the collective: that is no reason of its own.
 	"$rtl" summary --json late.db | jq -e '.reason.all.exposed_comm_pct > 10'
+	# What happens once, when all begin, is no reason for the rest.
+	fixture late_start fixture_ranks.py
+	"$rtl" summary --json late_start.db | jq -e '.reason | (.text | startswith("Rank 2 is slow: its kernels")) and
+		(.straggler | .times_arrived_last == 12 and .late_mean_ns == 90000 and .late_pct < 1)'
 	fixture many fixture_ranks.py
 	run -0 "$rtl" summary many.db
 	[[ ${lines[-1]} == "SIMULATED reason: "* ]]
+}
+
+@test "the tables of a damaged file are there without the reason" {
+	fixture clean
+	"$rtl" summary --csv clean.db >kernels
+	sqlite3 clean.db "DROP TABLE rtl_marker_base"
+	run -0 "$rtl" summary clean.db
+	[ "${lines[-1]}" = "reason: unknown (clean.db: no such table: main.rtl_marker_base)" ]
+	"$rtl" summary --csv clean.db | diff kernels -
+	run -0 "$rtl" summary --json clean.db
+	[ "$(jq -c 'has("reason"), .reason' <<<"$output" | tr '\n' ' ')" = "true null " ]
+	# What the user named and cannot be read is no damage.
+	run -1 --separate-stderr "$rtl" summary --categories missing clean.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
 }
 
 @test "of a large file the middle is looked at, and that is said" {
@@ -134,6 +152,7 @@ says() { # says REGEX
 	run -0 "$rtl" summary live.db
 	[[ ${lines[-1]} == "SIMULATED reason: "*", so far"* ]]
 	fixture names fixture_ranks.py
+	fixture late fixture_ranks.py
 	fixture hostile
 	printf 'b\x1b[31mad *\n' >rules
 	for file in names.db hostile.db; do
@@ -143,6 +162,9 @@ says() { # says REGEX
 			! grep -q $'\x1b' <<<"$output"
 		done
 	done
+	sqlite3 late.db "UPDATE rtl_category SET category = CAST(x'ff6d' AS TEXT) WHERE category = 'gemm'"
+	run -0 "$rtl" summary --json late.db
+	jq -e '.reason.text | test("because its compute is slower .\ufffdm kernels 1.90x")' <<<"$output"
 	sqlite3 clean.db "UPDATE rtl_category SET category = 'a' || char(27) || '[31m' WHERE category = 'gemm'"
 	run -0 "$rtl" summary --by category clean.db
 	! grep -q $'\x1b' <<<"$output"

@@ -136,6 +136,27 @@ static void a_slow_rank_is_slower_than_the_median(void **state)
 	check(&s, REASON_IS_NONE, "");
 }
 
+/* The last stage of a pipeline has more of the long kernels, and is as fast in each. */
+static void another_mix_of_kernels_is_not_slow(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < LANES; i++) {
+		uint64_t gemms = i == 3 ? 90 : 50;
+
+		s.sums[i][GEMM] = (struct reason_sum){gemms, (double)gemms * 100e3};
+		s.sums[i][OTHER] = (struct reason_sum){100 - gemms, (double)(100 - gemms) * 10e3};
+		s.lanes[i].total.wall_ns = 10000000;
+	}
+	check(&s, REASON_IS_NONE, "");
+	/* It is slow where a kind is: 9000 us of GEMMs take 11700. */
+	s.sums[3][GEMM].ns *= 1.3;
+	check(&s, REASON_IS_SLOW_RANK, "Rank 3 is slow: its kernels take 1.30x as long as the "
+				       "median rank's (GEMMs 1.30x");
+}
+
 static void who_arrives_last_comes_before_what_others_show(void **state)
 {
 	struct scene s;
@@ -159,6 +180,11 @@ static void who_arrives_last_comes_before_what_others_show(void **state)
 		"Rank 3 arrives last in 96 % of collectives, 9.8 ms late, because its "
 		"compute is "
 		"slower (GEMMs 1.05x the median rank's)");
+	/* More of the same kernels; or where others have none at all. */
+	s.sums[3][GEMM].ns = s.sums[2][GEMM].ns;
+	check(&s, REASON_IS_SLOW_RANK, "because it computes 1.31x as long as the median rank");
+	late->ratio = 0;
+	check(&s, REASON_IS_SLOW_RANK, "late, because it computes longer");
 	late->cause = COLLECTIVES_HOST;
 	late->cause_ns = 9e6;
 	check(&s, REASON_IS_LATE_RANK, "because its host submits late (9.0 ms each time)");
@@ -240,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_nothing_there_is_no_reason),
 		cmocka_unit_test(a_slow_rank_is_slower_than_the_median),
+		cmocka_unit_test(another_mix_of_kernels_is_not_slow),
 		cmocka_unit_test(who_arrives_last_comes_before_what_others_show),
 		cmocka_unit_test(the_greatest_part_is_the_reason),
 		cmocka_unit_test(idle_time_has_causes),

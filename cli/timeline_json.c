@@ -114,16 +114,20 @@ static json_t *lane_json(const struct timeline_lane *lane)
 	return NULL;
 }
 
+/* From the begin of the step; a damaged file may hold any times. */
+static json_t *ms_after(const struct breakdown_row *row, int64_t time_ns)
+{
+	return json_real((double)(int64_t)((uint64_t)time_ns - (uint64_t)row->start_ns) / 1e6);
+}
+
 /* AORTA's: times from the begin of the step, and what was under way. */
 static json_t *segment_json(
 	const struct breakdown_row *row, const struct breakdown_segment *segment)
 {
 	json_t *object = json_object(), *streams = json_array();
-	int bad = json_object_set_new(
-		object, "start_ms", json_real((double)(segment->start_ns - row->start_ns) / 1e6));
+	int bad = json_object_set_new(object, "start_ms", ms_after(row, segment->start_ns));
 
-	bad |= json_object_set_new(
-		object, "end_ms", json_real((double)(segment->end_ns - row->start_ns) / 1e6));
+	bad |= json_object_set_new(object, "end_ms", ms_after(row, segment->end_ns));
 	bad |= json_object_set_new(object, "active_streams", streams);
 	for (int i = 0; i < BREAKDOWN_STREAMS && !bad; i++)
 		if (segment->streams & 1u << i)

@@ -77,6 +77,14 @@ static int64_t plus(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
+static int64_t minus(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN)
+							 : difference;
+}
+
 /* ---- lanes, in the order of process and GPU ----------------------------------------------- */
 
 static size_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
@@ -497,7 +505,7 @@ static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 	}
 	event.start_ns = query_integer(rows, 1);
 	event.end_ns = plus(event.start_ns, query_integer(rows, 2));
-	event.submit_ns = submit || !query_is_null(rows, 3) ? plus(event.start_ns, -submit)
+	event.submit_ns = submit || !query_is_null(rows, 3) ? minus(event.start_ns, submit)
 							    : BREAKDOWN_NO_SUBMIT;
 	event.stream = shape->stream;
 	if (event.stream == BREAKDOWN_COMMUNICATION && pass->host.call_count &&

@@ -98,6 +98,20 @@ fixture() { # fixture KIND [FILE]
 	[ "$(jq -r '.rows[0].text' <<<"$output" | head -c 4)" = $'\x1b[31' ]
 }
 
+@test "times at the ends of what a number holds are wrong, and nothing worse" {
+	fixture clean
+	for times in "submit = -9223372036854775807 - 1" "start = 9223372036854775000" \
+		"start = -9223372036854775000" "duration = -9223372036854775000"; do
+		cp clean.db odd.db
+		sqlite3 odd.db "UPDATE rtl_dispatch SET $times WHERE id % 100 = 7"
+		for what in "" --json "--json --segments"; do
+			# shellcheck disable=SC2086 # words
+			run --separate-stderr timeout 60 "$rtl" timeline $what odd.db
+			[[ $status -eq 0 || ($status -eq 1 && ${#stderr_lines[@]} -eq 1) ]]
+		done
+	done
+}
+
 @test "nothing dispatched, nothing there, bad patterns and rules" {
 	$rtl run -o none.db --device soft -- "$demo" --ranks 1 --init-only
 	run -0 "$rtl" timeline none.db

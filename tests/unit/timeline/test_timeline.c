@@ -242,7 +242,9 @@ static void idle_time_has_its_cause(void **state)
 			scene_call(&s.scene, 1, 1, "hipStreamSynchronize", 500, 1020000, 0);
 			scene_call(&s.scene, 1, 2, "hipMemcpy", 1010000, 1030000, 0);
 			scene_call(&s.scene, 1, 3, "ncclGroupEnd", 1050000, 1070000, 0);
+			/* These do not wait. */
 			scene_call(&s.scene, 1, 4, "hipMemcpyAsync", 1030000, 1050000, 0);
+			scene_call(&s.scene, 1, 5, "hipFreeAsync", 1030000, 1050000, 0);
 		}
 		scene_dispatch(&s.scene, s.gemm, 0, 1000000, 0);
 		/* Nothing submitted for 90 us, of which 30 sync, 20 in RCCL; 10 us to begin. */

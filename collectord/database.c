@@ -111,6 +111,12 @@ void database_harden(sqlite3 *db)
 	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_BYTES_MAX);
 }
 
+void database_set_beat(sqlite3 *db, const struct database_patience *patience)
+{
+	if (patience && patience->beat)
+		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
+}
+
 static int configure(sqlite3 *db, bool *ret_is_cut)
 {
 	char sql[256], mode[16] = "";
@@ -151,7 +157,7 @@ int database_open(
 		patience = &five_seconds;
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
 	if (r == SQLITE_OK) {
-		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
+		database_set_beat(db, patience);
 		sqlite3_busy_timeout(db, (int)patience->busy_ms);
 		r = configure(db, ret_is_cut);
 		sqlite3_busy_timeout(db, 0);

@@ -32,6 +32,9 @@ struct database_patience {
 	void *data;
 };
 
+/* For a connection that database_open() has not made: its statements beat. NULL: they do not. */
+void database_set_beat(sqlite3 *db, const struct database_patience *patience);
+
 /*
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.

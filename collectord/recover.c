@@ -175,6 +175,7 @@ static int peek(struct store *store, const char *path, bool has_log)
 			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
 	if (r == 0) {
 		database_harden(db);
+		database_set_beat(db, &store->patience);
 		sqlite3_busy_timeout(db, 1000);
 		r = check_ours(db);
 	}

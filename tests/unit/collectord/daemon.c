@@ -179,6 +179,8 @@ int64_t ask_number(const char *path, const char *sql)
 	int64_t value;
 
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
+		/* The collector may be writing it. */
+		sqlite3_busy_timeout(db, FAKE_WAIT_MS) != SQLITE_OK ||
 		sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
 		fail_msg("%s: %s: %s", path, sql, sqlite3_errmsg(db));
 	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);

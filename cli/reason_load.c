@@ -140,7 +140,8 @@ static int begin_part(struct loading *l)
 		return 0;
 	ids[0] = (int64_t)((uint64_t)first + ((uint64_t)last - (uint64_t)first) / 2 -
 			   REASON_SAMPLE / 2);
-	ids[1] = ids[0] + REASON_SAMPLE - 1;
+	ids[1] =
+		(int64_t)((uint64_t)ids[0] + REASON_SAMPLE - 1); /* ids of a damaged file are any */
 	l->is_part = true;
 	return query_do(l->query, "part_begin", ids, 2);
 }
@@ -347,7 +348,8 @@ static void take_straggler(struct reason_figures *f, const struct collectives *c
 		.late_ns = (double)lane->late_ns / (double)lane->last,
 		.cause = COLLECTIVES_CAUSES,
 	};
-	/* The first of a communicator is explained by nothing: ranks are initialised, and compile. */
+	/* The first of a communicator is explained by nothing: ranks are initialised, and compile.
+	 */
 	if (lane->explained)
 		s->late_ns = (double)lane->explained_late_ns / (double)lane->explained;
 	s->late_pct = 100.0 * s->late_ns * (double)lane->last / span;

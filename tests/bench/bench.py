@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""What a figure is, and what measuring one needs: turns, instructions, the peer, the identity."""
+import contextlib
+import dataclasses
+import json
+import operator
+import os
+import pathlib
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# A command of a figure that takes longer than this hangs.
+COMMAND_S = 1800
+GOAL = re.compile(r"(<=|>=|<|>|=)\s*([0-9.]+(?:e[+-]?[0-9]+)?)")
+COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+           "=": operator.eq}
+
+
+class BenchError(Exception):
+    """Why a figure could not be measured, in one line."""
+
+
+def reaches(goal, value):
+    """Whether @value is as @goal ("<= 0.25", "= 0") wants it."""
+    match = GOAL.match(goal)
+    if not match:
+        raise BenchError(f"a goal is like '<= 0.25', not {goal!r}")
+    return COMPARE[match[1]](value, float(match[2]))
+
+
+@dataclasses.dataclass
+class Figure:
+    """One line of the table. The goal judges the ratio where there is one, else the value.
+
+    low and high are the spread of what the goal judges. met is None where nothing is to be judged:
+    no goal, or nothing to compare with.
+    """
+    name: str
+    value: float | None
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    baseline: str = ""
+    baseline_value: float | None = None
+    ratio: float | None = None
+    goal: str = ""
+    stretch: str = ""
+    met: bool | None = None
+    note: str = ""
+
+    def __post_init__(self):
+        judged = self.value if self.ratio is None else self.ratio
+        if self.goal and self.met is None and judged is not None and not self.is_unmeasured():
+            self.met = reaches(self.goal, judged)
+        if self.met and self.stretch and reaches(self.stretch, judged):
+            self.note = "; ".join(filter(None, [self.note, f"stretch {self.stretch} too"]))
+
+    def is_unmeasured(self):
+        return self.note.startswith("needs ")
+
+
+@dataclasses.dataclass
+class Turns:
+    """What interleaved() measured of one variant, in the order of the turns."""
+    samples: list
+
+    @property
+    def median(self):
+        return statistics.median(self.samples)
+
+    @property
+    def low(self):
+        return min(self.samples)
+
+    @property
+    def high(self):
+        return max(self.samples)
+
+    def over(self, other):
+        """Of each turn, this to @other: so that a load that comes and goes is in both."""
+        return Turns([a / b for a, b in zip(self.samples, other.samples, strict=True)])
+
+    def minus(self, other):
+        return Turns([a - b for a, b in zip(self.samples, other.samples, strict=True)])
+
+
+class Bench:
+    """What a measure() is given.
+
+    build: the build directory. peer: rocm-trace-lite's, or None. quick: sizes that finish soon; what
+    is not exact says so then. runs: turns of what is timed. folder: scratch of this figure.
+    """
+
+    def __init__(self, build, peer=None, quick=False, runs=7):
+        self.build = pathlib.Path(build).resolve()
+        self.peer = pathlib.Path(peer).resolve() if peer else None
+        self.quick, self.runs = quick, runs
+        self.samples = {}  # of the figure module that runs now
+        self.folder = None
+
+    @contextlib.contextmanager
+    def scratch(self):
+        """A folder for one figure module, and its own place for sockets."""
+        with tempfile.TemporaryDirectory(prefix="rtl-bench-") as folder:
+            self.folder, self.samples = pathlib.Path(folder), {}
+            try:
+                yield self.folder
+            finally:
+                self.folder = None
+
+    def environment(self, **more):
+        """Ours, without what an outer session has set; @more: None removes."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("RTL_", "SOFTGPU_"))}
+        env.pop("HSA_TOOLS_LIB", None)
+        env.update(XDG_RUNTIME_DIR=str(self.folder), XDG_STATE_HOME=str(self.folder),
+                   LD_LIBRARY_PATH=str(self.build / "lib/softgpu"))
+        for name, value in more.items():
+            if value is None:
+                env.pop(name, None)
+            else:
+                env[name] = str(value)
+        return env
+
+    def run(self, *command, env=None, status=0, **more):
+        """Runs @command; what it prints. BenchError where its status is another."""
+        command = [str(word) for word in command]
+        try:
+            done = subprocess.run(command, env=env or self.environment(), text=True, timeout=COMMAND_S,
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False, **more)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise BenchError(f"{pathlib.Path(command[0]).name}: {error}") from error
+        if done.returncode != status:
+            said = (done.stderr.strip() or done.stdout.strip() or "nothing said").splitlines()[-1]
+            raise BenchError(f"{pathlib.Path(command[0]).name}: status {done.returncode}: {said}")
+        return done.stdout
+
+    def program(self, name, folder="tests-bin"):
+        path = self.build / folder / name
+        if not path.exists():
+            raise BenchError(f"{path} is not built")
+        return path
+
+    def peer_file(self, name="librtl.so"):
+        """A file of rocm-trace-lite's tree. Only where self.peer is set."""
+        path = self.peer / name
+        if not path.exists():
+            raise BenchError(f"--peer: no {name} in {self.peer}; build rocm-trace-lite there first")
+        return path
+
+    def interleaved(self, variants, runs=None):
+        """Each of @variants (name -> callable that returns a number) @runs times, in turns.
+
+        The order within a turn is drawn anew, by a seed that is always the same: nobody is always
+        the one who comes after the other. The first turn warms up and does not count.
+        """
+        order, draw = list(variants), random.Random(1)
+        turns = {name: [] for name in variants}
+        for turn in range((runs or self.runs) + 1):
+            draw.shuffle(order)
+            for name in order:
+                value = variants[name]()
+                if turn:
+                    turns[name].append(value)
+        self.samples.update(turns)
+        return {name: Turns(samples) for name, samples in turns.items()}
+
+    def callgrind(self, command, functions=(), env=None):
+        """Instructions of @command: of all of it, or within @functions and what they call."""
+        if not shutil.which("valgrind"):
+            raise BenchError("valgrind is not installed")
+        profile = self.folder / "callgrind.out"
+        self.run("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}",
+                 *[f"--toggle-collect={name}" for name in functions], *command, env=env)
+        # One profile a thread where --separate-threads asks for it; one file else.
+        for line in profile.read_text().splitlines():
+            if line.startswith(("summary:", "totals:")):
+                return int(line.split()[1])
+        raise BenchError("callgrind's profile has no total")
+
+    def slope(self, cost, few, many):
+        """What one more costs: cost(n) at two sizes. What comes once is in neither."""
+        low, high = cost(few), cost(many)
+        self.samples.setdefault("slopes", []).append({"n": [few, many], "cost": [low, high]})
+        return (high - low) / (many - few)
+
+    def identity(self, db):
+        """The accounting identity of a closed database, by 'rtl info'. What rtl info says."""
+        info = json.loads(self.run(self.build / "bin/rtl", "info", "--json", db))
+        right = {what: info[what] for what in
+                 ("skipped", "stored", "outstanding", "dropped", "torn", "pending")}
+        if info["dispatched"] != sum(right.values()):
+            raise BenchError(f"{db}: dispatched {info['dispatched']} is not the sum of {right}")
+        if info["pending"] and not info["live"]:
+            raise BenchError(f"{db}: closed with {info['pending']} pending")
+        for process in info["counters"]:
+            if not process["balanced"]:
+                raise BenchError(f"{db}: the counters of process {process['pid']} do not add up")
+        return info
+
+    def needs_peer(self, name, unit, goal):
+        """In place of a figure that compares with rocm-trace-lite, without one."""
+        return Figure(name, None, unit, baseline="rocm-trace-lite", goal=goal, note="needs --peer")
+
+
+def machine():
+    """What the figures hold for, and what else ran."""
+    cpu = "unknown"
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                cpu = line.split(":", 1)[1].strip()
+                break
+    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": os.uname().release,
+            "load": list(os.getloadavg())}
+
+
+def commit():
+    """The tree's, with + where it has changes; None outside of git."""
+    def git(*words):
+        return subprocess.run(["git", "-C", SOURCE, *words], capture_output=True, text=True,
+                              check=False)
+    if not shutil.which("git") or git("rev-parse", "HEAD").returncode:
+        return None
+    dirty = git("status", "--porcelain", "--untracked-files=no").stdout
+    return git("rev-parse", "HEAD").stdout.strip() + ("+" if dirty else "")
+
+
+def now():
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

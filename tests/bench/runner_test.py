@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""The runner itself, with figures that measure nothing much: what it prints, writes and returns."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from bench import Bench, BenchError, Figure, reaches  # noqa: E402
+
+RUN = pathlib.Path(__file__).resolve().parent / "run"
+TINY = '''"""Counts to a number.\n\nAgainst twice that."""
+from bench import Figure
+def measure(bench):
+    turns = bench.interleaved({"ours": lambda: 2, "base": lambda: 4})
+    ratio = turns["ours"].over(turns["base"])
+    yield Figure("tiny", turns["ours"].median, "steps", ratio.low, ratio.high, "twice", 4, ratio.median, GOAL)
+    yield bench.needs_peer("tiny against the peer", "steps", "<= 0.25")
+'''
+BROKEN = '''"""Fails half-way."""
+from bench import BenchError, Figure
+def measure(bench):
+    yield Figure("before", 1, "steps")
+    raise BenchError("the reason")
+'''
+
+
+class Runner(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.put("tiny", TINY.replace("GOAL", "'<= 0.5', '<= 0.5'"))
+
+    def put(self, name, text):
+        (self.folder / f"{name}.py").write_text(text)
+
+    def run_it(self, *words, status=0):
+        done = subprocess.run([sys.executable, RUN, "--build", self.folder, "--figures", self.folder,
+                               "--runs", "2", *words], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done
+
+    def test_table_and_json(self):
+        out = self.run_it("--json", str(self.folder / "out.json")).stdout.splitlines()
+        self.assertEqual(out[0].split("  ")[0], "figure")
+        self.assertRegex(out[1], r"^tiny +2 steps +twice: 4 +0.5 \[0.5-0.5\] +<= 0.5 +yes \(stretch")
+        self.assertRegex(out[2], r"^tiny against the peer +- steps +rocm-trace-lite +- +<= 0.25 +- \(needs --peer\)")
+        told = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual(set(told["machine"]), {"cpu", "cores", "kernel", "load"})
+        self.assertIn("commit", told)
+        self.assertRegex(told["date"], r"^\d{4}-\d\d-\d\dT")
+        self.assertEqual(told["figures"][0]["samples"], {"ours": [2, 2], "base": [4, 4]})
+        self.assertIs(told["figures"][0]["figures"][0]["met"], True)
+        self.assertIsNone(told["figures"][0]["figures"][1]["met"])
+
+    def test_a_missed_goal_is_a_status(self):
+        self.put("tiny", TINY.replace("GOAL", "'<= 0.4'"))
+        self.assertRegex(self.run_it(status=3).stdout, "(?m)^tiny .*<= 0.4 +NO$")
+
+    def test_one_fails_and_the_others_go_on(self):
+        self.put("broken", BROKEN)
+        out = self.run_it(status=1).stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in out[1:]],
+                         ["before", "tiny", "tiny", "broken:"])
+        self.assertEqual(out[-1], "broken: not measured: the reason")
+
+    def test_list_and_names(self):
+        self.assertEqual(self.run_it("--list").stdout.split(None, 1), ["tiny", "Counts to a number.\n"])
+        self.assertIn("no figure 'other'; there are: tiny", self.run_it("other", status=2).stderr)
+
+    def test_turns_are_in_turns(self):
+        bench, seen = Bench(self.folder, runs=20), []
+        bench.interleaved({"a": lambda: seen.append("a") or 1, "b": lambda: seen.append("b") or 1})
+        turns = ["".join(seen[i:i + 2]) for i in range(0, len(seen), 2)]
+        self.assertEqual(set(turns), {"ab", "ba"})
+        self.assertEqual(len(turns), 21)
+
+    def test_goals(self):
+        self.assertTrue(reaches("= 0", 0) and reaches(">= 0.75", 0.8) and not reaches("< 2", 2))
+        with self.assertRaises(BenchError):
+            reaches("fast", 1)
+        self.assertIsNone(Figure("a", 1, "s").met)
+
+    def test_identity_that_does_not_hold(self):
+        bench = Bench(self.folder)
+        info = {"dispatched": 5, "skipped": 0, "stored": 3, "outstanding": 1, "dropped": 1, "torn": 0,
+                "pending": 0, "live": False, "counters": [{"pid": 7, "balanced": True}]}
+        bench.run = lambda *_, **__: json.dumps(info)
+        self.assertEqual(bench.identity("t.db")["stored"], 3)
+        for change in ({"stored": 2}, {"stored": 2, "pending": 1},
+                       {"counters": [{"pid": 7, "balanced": False}]}):
+            bench.run = lambda *_, change=change, **__: json.dumps(info | change)
+            with self.assertRaises(BenchError):
+                bench.identity("t.db")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -3,7 +3,6 @@
 
 Each user has a job of its own. Cells of "other" are about the job of A, A's about that of B. What
 is hidden is hidden in the same words as what does not exist."""
-import argparse
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import subprocess
 import sys
 
 from node import DEADLINE_S, fail, reap, wait_for
-from service import RTL, Service, User, enter
+from service import RTL, User, run
 
 ROOT = User("root", 0)
 ADMIN = User("group rtl", 61903, group=True)
@@ -243,50 +242,41 @@ def strange_jobs(service):
     print("%d strange names of jobs: no strange path, and none is another user's job" % len(jobs))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    enter()
-    service = Service(options.build)
+def check(service, _options):
     matrix = Matrix(service)
     users = [ROOT, ADMIN, A, B, NOBODY, CONTAINER]
-    is_good = False
-    try:
-        service.start()
-        if os.stat(service.store).st_uid != RTL:
-            fail("the store is not the user rtl's")
-        with open("/proc/%d/status" % service.shims[0].pid, encoding="ascii") as status:
-            if not re.search(r"^Uid:\s%d\s%d\s%d\s%d$" % ((RTL,) * 4), status.read(), re.M):
-                fail("the collector has not become the user rtl")
-        shims = [service.spawn(user, "job of " + user.name) for user in users]
+    service.start()
+    if os.stat(service.store).st_uid != RTL:
+        fail("the store is not the user rtl's")
+    with open("/proc/%d/status" % service.shims[0].pid, encoding="ascii") as status:
+        if not re.search(r"^Uid:\s%d\s%d\s%d\s%d$" % ((RTL,) * 4), status.read(), re.M):
+            fail("the collector has not become the user rtl")
+    shims = [service.spawn(user, "job of " + user.name) for user in users]
 
-        def recorded():
-            matrix.sessions = {uid: of[0] for uid, of in service.sessions().items()}
-            return all((matrix.sessions.get(user.uid) or {}).get("stored") for user in users)
-        wait_for("a job of each user", recorded)
-        for user in users:
-            matrix.look(user, B if user is A else A)
-        unmapped(service, matrix)
-        for user in (B, NOBODY, CONTAINER):
-            same_words(service, user, matrix.sessions[A.uid])
-        said = service.rtl(ADMIN, "stat", "--outstanding", matrix.sessions[A.uid]["session"])
-        if said.returncode != 1 or "readable for uid %d and root only" % A.uid not in said.stderr:
-            fail("group rtl is not told why it cannot read: %r" % said.stderr)
-        strange_jobs(service)
-        for shim in shims:
-            shim.terminate()
-            shim.communicate(timeout=DEADLINE_S)
-        wait_for("all sessions to be closed", lambda: all(
-            s["state"] == "closed" for of in service.sessions().values() for s in of))
-        for user in users:
-            matrix.look_closed(user, B if user is A else A)
-        matrix.put(UNMAPPED, "closed other db",
-                   yes(matrix.reads_database(UNMAPPED, matrix.sessions[A.uid]["database"])))
-        matrix.show()
-        is_good = True
-    finally:
-        service.end(show=not is_good)
+    def recorded():
+        matrix.sessions = {uid: of[0] for uid, of in service.sessions().items()}
+        return all((matrix.sessions.get(user.uid) or {}).get("stored") for user in users)
+    wait_for("a job of each user", recorded)
+    for user in users:
+        matrix.look(user, B if user is A else A)
+    unmapped(service, matrix)
+    for user in (B, NOBODY, CONTAINER):
+        same_words(service, user, matrix.sessions[A.uid])
+    said = service.rtl(ADMIN, "stat", "--outstanding", matrix.sessions[A.uid]["session"])
+    if said.returncode != 1 or "readable for uid %d and root only" % A.uid not in said.stderr:
+        fail("group rtl is not told why it cannot read: %r" % said.stderr)
+    strange_jobs(service)
+    for shim in shims:
+        shim.terminate()
+        shim.communicate(timeout=DEADLINE_S)
+    wait_for("all sessions to be closed", lambda: all(
+        s["state"] == "closed" for of in service.sessions().values() for s in of))
+    for user in users:
+        matrix.look_closed(user, B if user is A else A)
+    matrix.put(UNMAPPED, "closed other db",
+               yes(matrix.reads_database(UNMAPPED, matrix.sessions[A.uid]["database"])))
+    matrix.show()
 
 
-main()
+if __name__ == "__main__":
+    run(check)

@@ -6,7 +6,6 @@ nothing that it needs is hidden or read-only.
          namespace, started without any option as its unit does
   suite  tests of tests/reliability with their collectors in there; --long: more of them
 """
-import argparse
 import os
 import shlex
 import signal
@@ -15,7 +14,7 @@ import subprocess
 import sys
 
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
-from service import Service, Supervised, User, enter
+from service import Supervised, User, run
 
 ROOT, A, B = User("root", 0), User("A", 61901), User("B", 61902)
 DISK_BYTES = 192 << 20
@@ -232,30 +231,21 @@ def suite(confined, build):
         print("%s: %s" % (line, said.stdout.strip().splitlines()[-1]))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("life", "suite"))
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    enter()
-    build = os.path.abspath(options.build)
-    service = Service(build)
-    is_good = False
-    try:
-        make_node(service)
-        confined = Confined(service, build)
-        check_sandbox(confined)
-        {"life": live, "suite": suite}[options.what](confined, build)
-        denied = confined.denied(confined.report)
-        if not os.path.exists(confined.report):
-            fail("no collector was in the sandbox")
-        if denied:
-            fail("denied %d times: %s" % (len(denied), "; ".join(sorted(set(denied))[:20])))
-        print("0 denials")
-        is_good = True
-    finally:
-        service.end(show=not is_good)
+TESTS = {"life": live, "suite": suite}
 
 
-main()
+def check(service, options):
+    make_node(service)
+    confined = Confined(service, options.build)
+    check_sandbox(confined)
+    TESTS[options.what](confined, options.build)
+    denied = confined.denied(confined.report)
+    if not os.path.exists(confined.report):
+        fail("no collector was in the sandbox")
+    if denied:
+        fail("denied %d times: %s" % (len(denied), "; ".join(sorted(set(denied))[:20])))
+    print("0 denials")
+
+
+if __name__ == "__main__":
+    run(check, *TESTS)

@@ -5,13 +5,12 @@ collector was killed and started again.
 
 Of two kinds: with uids of its own (root inside is an ordinary user of the host), and with the
 host's. Both have processes, mounts and /proc of their own. The socket is the manager's."""
-import argparse
 import os
 import sqlite3
 import subprocess
 
 from node import DEADLINE_S, fail, reap, wait_for
-from service import Service, Supervised, User, enter
+from service import Supervised, User, run
 
 USER = User("of the host", 61907)
 # What a container's runtime does: an empty /run, the folder of the host's in it.
@@ -136,25 +135,16 @@ def look(container, supervised):
           "killed between them" % (container.name, inside, pid, USER.uid, first))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    enter()
-    service = Service(options.build)
-    is_good = False
-    try:
-        supervised = Supervised(service)
-        supervised.start()
-        for has_own_uids in (True, False):
-            container = Container(service, has_own_uids)
-            run_real(container, os.path.abspath(options.build))
-            look(container, supervised)
-            container.end()
-        supervised.stop()
-        is_good = True
-    finally:
-        service.end(show=not is_good)
+def check(service, options):
+    supervised = Supervised(service)
+    supervised.start()
+    for has_own_uids in (True, False):
+        container = Container(service, has_own_uids)
+        run_real(container, options.build)
+        look(container, supervised)
+        container.end()
+    supervised.stop()
 
 
-main()
+if __name__ == "__main__":
+    run(check)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Processes that fork without end, and pass their connections on: counts return to where they were.
 
-usage: forks.py --build DIR [--processes N] [--seconds N]
+usage: forks.py --build DIR [--processes N] [--forks N]
 """
 import os
 import signal
@@ -14,7 +14,7 @@ from memfds import BOOT_ID, memfd
 from neighbours import HOSTILE_UID, Database, connect, fail, receive, run, wait_for
 
 STORM_UID, GIVER_UID, TAKER_UID = HOSTILE_UID, HOSTILE_UID + 1, HOSTILE_UID + 2
-QUESTION = wire.frame(sessions_request={"version_min": 1, "version_max": 1})
+FORKERS = 4
 DEFINES = wire.frame(defines={"shapes": [{"id": 1, "gpu": 0, "queue": 0, "symbol": 1,
                                           "workgroup": [1, 1, 1], "grid": [1, 1, 1]}]})
 
@@ -71,32 +71,26 @@ def ranks(_pipe, path, count):
     return count
 
 
-def storm(_pipe, path, seconds):
-    """As many forks as there can be while a rank's and a tool's connection are open: children that
-    end, that exec, that ask on what they inherited, that are killed."""
-    ours, tool = hello(path, "storm"), connect(path)
-    tool.sendall(QUESTION)
-    receive(tool)
-    kinds = (lambda: None, lambda: os.execv("/bin/true", ["true"]),
-             lambda: tool.sendall(QUESTION), lambda: os.kill(os.getpid(), signal.SIGSTOP))
-    until, count = time.monotonic() + seconds, 0
-    while time.monotonic() < until:
-        kind = count % len(kinds)
-        pid = in_child(kinds[kind])
-        if kind == 3:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        else:
-            reap(pid)
-        count += 1
-        if kind == 2 and receive(tool)[0] != "sessions_reply":
-            fail("what a child asked is not answered")
-        if count % 500 == 0:
-            os.posix_spawn("/bin/true", ["true"], {})  # as vfork() and exec
-            os.wait()
-    if dispatch(ours, 1) != "ack":
-        fail("its own connection does not work any more")
-    return count
+class Storm:
+    """Ranks that fork @forks times in all, with their connections and recorders open."""
+
+    def __init__(self, street, forks):
+        self.process = street.popen(STORM_UID, [
+            street.program("hostile-forks"), street.socket, str(forks), str(FORKERS),
+            street.program("hostile-tiny")], job="storm")
+
+    def result(self):
+        """What became of them, in words."""
+        said, _ = self.process.communicate(timeout=3600)
+        if self.process.returncode:
+            fail("hostile-forks ended with %d" % self.process.returncode)
+        counts = {name: int(value) for name, value in (pair.split("=") for pair in said.split())}
+        ms = counts.pop("ms")
+        if not all(counts.values()):
+            fail("it tried too little: %s" % counts)
+        return "%d forks, %.0f a second (%s)" % (
+            sum(counts.values()), 1000 * sum(counts.values()) / ms,
+            ", ".join("%d %s" % (counts[name], name) for name in counts))
 
 
 def give(pipe, path):
@@ -141,15 +135,16 @@ class Session(Database):
 def test(street, arguments):
     street.start()
     street.honest()
-    runs = [street.neighbour(STORM_UID, ranks, arguments.processes),
-            street.neighbour(STORM_UID, storm, arguments.seconds)]
+    storm = Storm(street, arguments.forks)
+    one_by_one = street.neighbour(STORM_UID, ranks, arguments.processes)
     giving = street.neighbour(0, give)
-    processes, forks = [one.result() for one in runs]
+    processes = one_by_one.result() + FORKERS
     giver, taker, first, last = giving.result()
-    for one in runs + [giving]:
+    forks = storm.result()
+    for one in one_by_one, giving:
         one.end()
     stormed, given = Session(street, STORM_UID), Session(street, GIVER_UID)
-    wait_for("the storm's session to be closed", lambda: stormed.is_closed(processes + 1))
+    wait_for("the storm's session to be closed", lambda: stormed.is_closed(processes))
     wait_for("the giver's session to be closed", lambda: given.is_closed(1))
     if (first, last) != ("ack", None):
         fail("in the taker's hands: %s, and after the giver's death %s" % (first, last))
@@ -159,16 +154,15 @@ def test(street, arguments):
     if street.databases(TAKER_UID):
         fail("the taker has a database")
     rows = stormed.sql("SELECT process_id, count(*) FROM rocpd_op GROUP BY 1")
-    if len(rows) != processes + 1 or any(count != 1 for _, count in rows):
-        fail("%d processes with one dispatch each are stored as %s" % (processes + 1, rows[:9]))
+    if len(rows) != processes or any(count != 1 for _, count in rows):
+        fail("%d processes with one dispatch each are stored as %s" % (processes, rows[:9]))
     words = street.check_honest()
     street.check_fds()
-    print("%d forks in %d s beside open connections; %d ranks one after the other, one row each; "
-          "a connection in the hands of another user stores what its giver said Hello for, and "
-          "ends with it; %d descriptors, as before; %s" %
-          (forks, arguments.seconds, processes, street.fds(), words))
+    print("%s beside open connections; %d ranks, one row each; a connection in the hands of "
+          "another user stores what its giver said Hello for, and ends with it; %d descriptors, "
+          "as before; %s" % (forks, processes, street.fds(), words))
     street.stop()
 
 
 if __name__ == "__main__":
-    run(test, processes=(200, 5_000), seconds=(2, 60))
+    run(test, processes=(200, 5_000), forks=(12_000, 300_000))

@@ -10,6 +10,7 @@
 #include "proto/frame.h"
 #include "proto/limits.h"
 #include "proto/msg.h"
+#include "tests/lib/columns.h"
 
 #define QUEUES 4u
 
@@ -131,32 +132,14 @@ static void put_cell(struct recorder *r, uint64_t number, const Rtl__Frame *fram
 /* Dispatches of shape @shape, which nobody may have defined. */
 static void put_dispatches(struct recorder *r, uint64_t number, uint32_t shape, uint32_t n)
 {
-	static uint32_t shapes[FRAME_RECORDS_MAX], durations[FRAME_RECORDS_MAX];
-	static uint64_t starts[FRAME_RECORDS_MAX];
-	static int64_t seqs[FRAME_RECORDS_MAX];
-	static int32_t submits[FRAME_RECORDS_MAX];
-	uint32_t from = 0, tid = 77;
+	static struct dispatch_columns columns = {.tid = 77};
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Dispatches d = RTL__DISPATCHES__INIT;
 
 	for (uint32_t i = 0; i < n; i++)
-		shapes[i] = shape;
-	seqs[0] = (int64_t)(number * FRAME_RECORDS_MAX);
-	d.has_n = 1;
-	d.n = n;
-	d.n_shape = d.n_seq = d.n_start_tick = d.n_duration_ticks = d.n_submit_delta_ns = n;
-	d.shape = shapes;
-	d.seq = seqs;
-	d.start_tick = starts;
-	d.duration_ticks = durations;
-	d.submit_delta_ns = submits;
-	d.n_tid = d.n_tid_from = 1;
-	d.tid_from = &from;
-	d.tid = &tid;
-	frame.has_number = 1;
-	frame.number = number;
-	frame.body_case = RTL__FRAME__BODY_DISPATCHES;
-	frame.dispatches = &d;
+		columns.shape[i] = shape;
+	columns.seq[0] = (int64_t)(number * FRAME_RECORDS_MAX);
+	columns_frame(&columns, n, number, &d, &frame);
 	put_cell(r, number, &frame);
 }
 

@@ -7,17 +7,15 @@ What the noisy tenant's ranks say they dispatched, what its databases have in th
 the collector logs that it granted must be the same figures; the honest ones lose nothing.
 Two of its ranks share the quota; a third is killed, and read to its end over quota.
 """
-import argparse
 import glob
 import os
 import re
 import signal
 import sqlite3
-import sys
 import time
 
 from node import fail, is_long, said, wait_for
-from service import Service, User, enter
+from service import User, run
 
 QUOTA = 1_000           # records a second of each tenant ...
 BURST_S = 4             # ... and so many seconds' worth at once
@@ -132,7 +130,7 @@ def check_noisy(service, sent):
     return totals
 
 
-def check(service):
+def check(service, _options):
     dispatches = (100 if is_long() else 40) * QUOTA
     service.start(service.collector("--verbose", "--quota-rows", str(QUOTA), "--quota-burst",
                                     str(BURST_S)))
@@ -163,17 +161,5 @@ def check(service):
                                       alone[1] / 1e3, beside[0] / 1e3, beside[1] / 1e3))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    args = parser.parse_args()
-    enter()
-    service = Service(args.build)
-    try:
-        check(service)
-    finally:
-        service.end(sys.exc_info()[0] is not None)
-
-
 if __name__ == "__main__":
-    main()
+    run(check)

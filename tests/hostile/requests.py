@@ -4,15 +4,13 @@
 
 usage: requests.py --build DIR
 """
-import argparse
 import os
 import socket
-import sys
 import time
 
 import wire
 from node import DEADLINE_S, fail, wait_for
-from service import Service, User, enter
+from service import User, run
 
 BURST, PER_S = 200, 50  # proto/limits.h
 REQUESTS = BURST + PER_S
@@ -56,7 +54,7 @@ def start_asker(path):
     os._exit(1)
 
 
-def check(service):
+def check(service, _options):
     service.start()
     begin = time.monotonic()
     asker = start_asker(service.socket)
@@ -78,17 +76,5 @@ def check(service):
           (REQUESTS, seconds, asked))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    args = parser.parse_args()
-    enter()
-    service = Service(args.build)
-    try:
-        check(service)
-    finally:
-        service.end(sys.exc_info()[0] is not None)
-
-
 if __name__ == "__main__":
-    main()
+    run(check)

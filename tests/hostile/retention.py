@@ -7,17 +7,15 @@ Two hundred sessions of five tenants, all but a few of them copies of a real one
 own; links, foreign files and a reader among them; the collector is killed in the middle, twice.
 Whatever happens, a session is either there, or the index says when and why it went.
 """
-import argparse
 import os
 import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
-import sys
 
 from node import DEADLINE_S, fail, said, wait_for
-from service import Service, User, enter
+from service import User, run
 
 MIB = 1 << 20
 DAY_NS = 86400 * 10**9
@@ -316,7 +314,7 @@ def for_room(service, stock):
     return removed
 
 
-def check(service):
+def check(service, _options):
     stock = Stock(service)
     process = start(service)
     stock.add_real()
@@ -331,17 +329,5 @@ def check(service):
           "waited" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    args = parser.parse_args()
-    enter()
-    service = Service(args.build)
-    try:
-        check(service)
-    finally:
-        service.end(sys.exc_info()[0] is not None)
-
-
 if __name__ == "__main__":
-    main()
+    run(check)

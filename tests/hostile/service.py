@@ -3,6 +3,7 @@
 
 The user and the group rtl exist in here only: /etc/passwd and /etc/group are mounted over, in a
 mount namespace that ends with the test. Users are numbers: they need no entry."""
+import argparse
 import json
 import os
 import shutil
@@ -11,21 +12,18 @@ import subprocess
 import sys
 import tempfile
 
+import jail
 from manager import Manager
 from node import DEADLINE_S, fail, reap, wait_for
 
 RTL = 61900  # uid and gid of the service
-INSIDE = "RTL_TEST_INSIDE"
 
 
 def enter():
-    """Runs this script once more, in a mount namespace with the user rtl."""
+    """From here on this is a process in namespaces of its own, where the user rtl exists."""
     if os.geteuid() != 0:
         fail("needs root: it starts the service as an administrator does")
-    if not os.environ.get(INSIDE):
-        os.environ[INSIDE] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
-                              *sys.argv])
+    jail.enter()
     for path, line in (("/etc/passwd", "rtl:x:%d:%d::/nonexistent:/bin/false"),
                        ("/etc/group", "rtl:x:%d:")):
         with open(path, encoding="utf-8") as file:
@@ -161,3 +159,18 @@ class Supervised:
         self.process.send_signal(signal.SIGTERM)
         if self.process.wait(DEADLINE_S) != 0:
             fail("told to end, the collector ended with %d" % self.process.returncode)
+
+
+def run(check, *what):
+    """@check(service, options) as a program: --build DIR, and one of @what if there are any."""
+    parser = argparse.ArgumentParser()
+    if what:
+        parser.add_argument("what", choices=what)
+    parser.add_argument("--build", required=True, type=os.path.abspath)
+    options = parser.parse_args()
+    enter()
+    service = Service(options.build)
+    try:
+        check(service, options)
+    finally:
+        service.end(show=sys.exc_info()[0] is not None)

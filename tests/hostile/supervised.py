@@ -5,13 +5,12 @@ it is told (READY, STATUS, STOPPING, WATCHDOG), recorders that it keeps (FDSTORE
   words     what is said from the start to the end; recorders are kept, and let go when stored
   watchdog  it is fed while the store works, also on a disk that fails, and not when the store's
             thread hangs while the loop still answers; then nothing is lost by a restart"""
-import argparse
 import os
 import signal
 import sqlite3
 
 from node import DEADLINE_S, fail, reap, told, wait_for
-from service import Service, Supervised, User, enter
+from service import Supervised, User, run
 
 A = User("A", 61901)
 WATCHDOG_US = 600_000
@@ -110,19 +109,7 @@ def watchdog(supervised):
     print("killed and started again: nothing lost")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("words", "watchdog"))
-    parser.add_argument("--build", required=True)
-    options = parser.parse_args()
-    enter()
-    service = Service(options.build)
-    is_good = False
-    try:
-        {"words": words, "watchdog": watchdog}[options.what](Watched(service))
-        is_good = True
-    finally:
-        service.end(show=not is_good)
+TESTS = {"words": words, "watchdog": watchdog}
 
-
-main()
+if __name__ == "__main__":
+    run(lambda service, options: TESTS[options.what](Watched(service)), *TESTS)

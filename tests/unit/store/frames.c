@@ -8,6 +8,7 @@
 #include "proto/frame.h"
 #include "proto/limits.h"
 #include "proto/msg.h"
+#include "tests/lib/columns.h"
 
 /* Not assert(): a build without it must not lose what stands inside. */
 #define must(claim) ((claim) ? (void)0 : abort())
@@ -172,38 +173,21 @@ void peer_add_anchors(struct frames *frames, uint64_t tick)
 static void add_dispatches(struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq,
 	uint32_t n, const Rtl__Dispatches *calls)
 {
-	static uint32_t shapes[FRAME_RECORDS_MAX], durations[FRAME_RECORDS_MAX];
-	static uint64_t starts[FRAME_RECORDS_MAX];
-	static int64_t seqs[FRAME_RECORDS_MAX];
-	static int32_t submits[FRAME_RECORDS_MAX];
+	static struct dispatch_columns columns = {.tid = 77};
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Dispatches d = *calls;
-	uint32_t from = 0, tid = 77;
 
 	must(n <= FRAME_RECORDS_MAX);
-	d.has_submit_base_ns = d.has_n = 1;
+	d.has_submit_base_ns = 1;
 	d.submit_base_ns = PEER_ZERO_NS + (1000 + 100 * seq) * PEER_TICK_NS - 500;
 	for (uint32_t i = 0; i < n; i++) {
-		shapes[i] = shape;
-		seqs[i] = i ? 0 : (int64_t)seq;
-		starts[i] = 1000 + 100 * (seq + i);
-		durations[i] = 50;
-		submits[i] = (int32_t)(100 * i * PEER_TICK_NS);
+		columns.shape[i] = shape;
+		columns.seq[i] = i ? 0 : (int64_t)seq;
+		columns.start[i] = 1000 + 100 * (seq + i);
+		columns.duration[i] = 50;
+		columns.submit[i] = (int32_t)(100 * i * PEER_TICK_NS);
 	}
-	d.n = n;
-	d.n_shape = d.n_seq = d.n_start_tick = d.n_duration_ticks = d.n_submit_delta_ns = n;
-	d.shape = shapes;
-	d.seq = seqs;
-	d.start_tick = starts;
-	d.duration_ticks = durations;
-	d.submit_delta_ns = submits;
-	d.n_tid = d.n_tid_from = 1;
-	d.tid_from = &from;
-	d.tid = &tid;
-	frame.has_number = 1;
-	frame.number = number;
-	frame.body_case = RTL__FRAME__BODY_DISPATCHES;
-	frame.dispatches = &d;
+	columns_frame(&columns, n, number, &d, &frame);
 	frames_add(frames, &frame);
 }
 

@@ -17,7 +17,7 @@ FIELDS = {"defines": 4, "dispatches": 5, "markers": 6, "counters": 7, "anchors":
 # And by hand, since they say nothing: Bye, a second Hello, requests, Ack, an answer, unknown ones.
 SMALL = [(9, b"\x08\x01"), (10, b""), (2, b""), (12, b"\x1a\x01x"), (14, b""), (16, b""),
          (18, b"\x18\x01"), (20, b"\x08\x01"), (25, b"\x08\x01\x10\x01"), (24, b""), (99, b"x")]
-CLIENTS = 2
+CLIENTS = 32  # each of a uid of its own: connections of one are let in 200 a second
 
 
 def write_seeds(path):
@@ -64,4 +64,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, frames=(100_000, 10_000_000))
+    run(test, frames=(1_000_000, 10_000_000))

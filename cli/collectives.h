@@ -83,7 +83,6 @@ struct collectives_launch {
 	uint32_t anchor;	       /* the launch before on this communicator; or NONE */
 	uint32_t lane, comm, kernels, untimed;
 	uint32_t operation, kernel; /* kernel: index of its name, by order only */
-	bool has_window;
 	bool is_spread; /* over several GPUs of its process */
 };
 

@@ -130,6 +130,20 @@ static int64_t error_of(const struct collectives *c, uint32_t launch)
 	return error > 0 ? error : 0;
 }
 
+/*
+ * What it did since the operation before is known: that had ended. Looked at when all kernels are
+ * known, for one of that operation may come after this one's.
+ */
+static bool has_window(const struct collectives *c, const struct collectives_launch *launch)
+{
+	const struct collectives_launch *before;
+
+	if (launch->anchor == COLLECTIVES_NONE)
+		return false;
+	before = c->launches + launch->anchor;
+	return !launch->is_spread && !before->is_spread && before->stop <= launch->start;
+}
+
 /* What the last did between the operation before and this one, less what the reference did. */
 static bool explain(const struct collectives *c, struct collectives_operation *operation)
 {
@@ -138,12 +152,11 @@ static bool explain(const struct collectives *c, struct collectives_operation *o
 	const struct collectives_launch *before, *other_before;
 	int64_t *cause = operation->cause_ns;
 
-	if (!last->has_window || !other->has_window || last->is_spread || other->is_spread)
+	if (!has_window(c, last) || !has_window(c, other))
 		return false;
 	before = c->launches + last->anchor;
 	other_before = c->launches + other->anchor;
-	if (before->operation != other_before->operation || before->is_spread ||
-		other_before->is_spread)
+	if (before->operation != other_before->operation)
 		return false;
 	cause[COLLECTIVES_COMPUTE] =
 		minus(last->window[SWEEP_COMPUTE], other->window[SWEEP_COMPUTE]);

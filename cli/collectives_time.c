@@ -70,7 +70,7 @@ static uint32_t lane_index(const struct timing *t, const struct sweep_lane *swee
 	return (uint32_t)(lane - t->c->lanes);
 }
 
-/* Takes the time from the anchor's end to here apart; not where the anchor still runs. */
+/* Takes the time from the anchor's end to here apart. */
 static void begin(void *context, struct sweep_lane *sweep, const struct sweep_op *op)
 {
 	struct timing *t = context;
@@ -93,7 +93,6 @@ static void begin(void *context, struct sweep_lane *sweep, const struct sweep_op
 	if (!slot || slot->launch == COLLECTIVES_NONE)
 		return;
 	launch->anchor = slot->launch;
-	launch->has_window = t->c->launches[slot->launch].stop <= op->start;
 	for (int i = 0; i < SWEEP_CLASSES; i++)
 		launch->window[i] = (int64_t)((uint64_t)sweep->sums[i] - (uint64_t)slot->sums[i]);
 }

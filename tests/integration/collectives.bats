@@ -50,6 +50,13 @@ equals() { # equals TEXT EXPECTED
 		"[[0], [0], [90000], [0]]" ]
 }
 
+@test "what goes on after the next one has begun explains nothing" {
+	fixture again
+	# All but the first and the step after the call that goes on; the step after that begins late for it.
+	[ "$(columns again.db ranks rank times_arrived_last explained compute_ns copy_ns earlier_ns host_ns idle_ns cause | head -n 1)" = \
+		"2|8|6|90000|0|16666|-16666|0|compute" ]
+}
+
 @test "the order of the rows in the file does not matter" {
 	fixture late
 	fixture shuffled

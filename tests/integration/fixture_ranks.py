@@ -13,6 +13,7 @@ late_start as late, and rank 2 comes to the first all-reduce a second after the 
 pairs    8 ranks in pairs, each with a communicator: the odd rank is last in 12 of 20 all-reduces
 causes   rank 2 of 3 is late by compute, copy, host, wait and an earlier collective, in turn
 missing  one record is lost, one rank is killed, one begins later
+again    rank 2 of 3 is late for its computation; in one step the call before goes on after it
 overlap  two communicators at once, computation beside them
 groups   calls that share a kernel; all-to-all of sends; uneven all-to-all; fp8
 untimed  one rank's kernel has no times
@@ -222,6 +223,23 @@ def make_causes(db):
     step(5, 1000, lambda at: (run(2, COMPUTE, at, at + 100, at),
                               ranks.collective(2, "ncclAllReduce", 0, at + 100, at + 150, at,
                                                comm=88, me=0, size=2)))
+    ranks.store()
+
+
+def make_again(db):
+    """As late, of 3 ranks; the second kernel of the call of step 4 comes after that of step 5, and
+    takes rank 2 100 us longer than the others."""
+    ranks = Ranks(db, 3)
+    for step in range(8):
+        at = step * 1000
+        for rank in range(3):
+            arrival = at + (190 if rank == 2 else 100)
+            ranks.run(rank, COMPUTE, at, arrival)
+            number = ranks.collective(rank, "ncclAllReduce", step, arrival, at + 250, at)
+            if step == 4:
+                again = number
+            if step == 5:
+                ranks.run(rank, COMM, at + 300, at + (500 if rank == 2 else 400), at, call=again)
     ranks.store()
 
 

@@ -6,9 +6,8 @@
 
 #include "cli/cmd.h"
 #include "cli/collectives_show.h"
-#include "cli/find.h"
-#include "cli/opts.h"
 #include "cli/say.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 #define COLLECTIVES_TOP	  20
@@ -21,29 +20,24 @@ static const struct argp_option options[] = {
 	{"operation", 'p', "TEXT", 0, "operations whose name has this in it", 0},
 	{"categories", 'C', "FILE", 0, "rules that say what communication is (RTL_CATEGORIES)", 0},
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or matched by order only", 0},
-	{"json", 'j', NULL, 0, "one document with everything", 0},
-	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
-		"one table: groups (default), ranks, operations or missing", 0},
+	VERB_JSON,
+	VERB_CSV_TABLE("one table: groups (default), ranks, operations or missing"),
 	{0},
 };
 
 struct collectives_cmd {
+	struct verb verb;
 	struct collectives_options show;
 	struct collectives_filter filter;
-	const char *name, *categories;
-	bool is_strict;
+	const char *categories;
 };
 
 static enum collectives_table parse_table(const char *text)
 {
 	static const char *const names[] = {"groups", "ranks", "operations", "missing"};
 
-	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(text, names[i]))
-			return (enum collectives_table)i;
-	if (text)
-		opts_error("--csv=%s: not groups, ranks, operations or missing", text);
-	return COLLECTIVES_GROUP_TABLE;
+	return (enum collectives_table)opts_choice(
+		"csv", text, names, sizeof(names) / sizeof(*names));
 }
 
 static void parse_comm(struct collectives_filter *filter, const char *text)
@@ -66,8 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->show.top = opts_u64("top", arg, 0, UINT32_MAX);
 		return 0;
 	case 'r':
-		if (choice_parse_list(arg, &o->show.ranks))
-			opts_error("--rank=%s: not a list of ranks, as in 0,3-5", arg);
+		opts_ranks(arg, &o->show.ranks);
 		return 0;
 	case 'k':
 		parse_comm(&o->filter, arg);
@@ -78,18 +71,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'C':
 		o->categories = arg;
 		return 0;
-	case 's':
-		o->is_strict = true;
-		return 0;
-	case 'j':
-		o->show.format = RENDER_JSON;
-		return 0;
 	case 'c':
-		o->show.format = RENDER_CSV;
-		o->show.csv_table = parse_table(arg);
-		return 0;
+		if (arg)
+			o->show.csv_table = parse_table(arg);
+		return verb_parse(key, arg, &o->verb);
 	default:
-		return opts_file(key, arg, &o->name);
+		return verb_parse(key, arg, &o->verb);
 	}
 }
 
@@ -114,25 +101,20 @@ static int check_strict(const struct collectives *c, const struct verdict *verdi
 
 int cmd_collectives(int argc, char **argv)
 {
-	struct collectives_cmd o = {.show = {.format = RENDER_TABLE, .top = COLLECTIVES_TOP}};
+	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
 	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
-	char error[QUERY_ERROR_BYTES];
+	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
+	o.show.format = o.verb.format;
 	r = categories_new(query, o.categories, error, &categories);
-	if (r && error[0]) {
-		say("%s", error);
-		return CMD_BAD_INPUT;
-	}
 	if (!r)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
@@ -143,9 +125,7 @@ int cmd_collectives(int argc, char **argv)
 	if (!r)
 		r = collectives_show(
 			&(struct collectives_view){collectives, report, verdict, &o.show}, stdout);
-	if (r) {
-		say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
-		return CMD_BAD_INPUT;
-	}
-	return o.is_strict ? check_strict(collectives, verdict) : CMD_OK;
+	if (r)
+		return verb_fail(query, error);
+	return o.verb.is_strict ? check_strict(collectives, verdict) : CMD_OK;
 }

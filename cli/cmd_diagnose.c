@@ -1,41 +1,40 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/diagnose.h"
-#include "cli/find.h"
-#include "cli/opts.h"
-#include "cli/say.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
-struct diagnose_options {
-	const char *name;
-	bool is_json, is_strict;
+enum table {
+	FINDING_TABLE,
+	PROCESS_TABLE,
+};
+
+static const char *const table_names[] = {
+	[FINDING_TABLE] = "findings", [PROCESS_TABLE] = "processes"};
+
+struct diagnose_cmd {
+	struct verb verb;
+	enum table csv_table;
 };
 
 static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "a document with one object a finding", 0},
+	VERB_JSON,
+	VERB_CSV_TABLE("one table: findings (default) or processes"),
 	{"strict", 's', NULL, 0, "exit 3 when a rank is missing or low", 0},
 	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct diagnose_options *o = state->input;
+	struct diagnose_cmd *o = state->input;
 
-	switch (key) {
-	case 'j':
-		o->is_json = true;
-		return 0;
-	case 's':
-		o->is_strict = true;
-		return 0;
-	default:
-		return opts_file(key, arg, &o->name);
-	}
+	if (key == 'c' && arg)
+		o->csv_table = (enum table)opts_choice("csv", arg, table_names, 2);
+	return verb_parse(key, arg, &o->verb);
 }
 
 static const struct argp parser = {options, parse, "FILE|SESSION",
@@ -75,6 +74,7 @@ static const struct render_column process_columns[] = {
 	{"kernels", "KERNELS", RENDER_COUNT},
 	{"untimed", "UNTIMED", RENDER_COUNT},
 	{"busy_ns", "BUSY ms", RENDER_NS_IN_MS},
+	{"work_ns", "WORK ms", RENDER_NS_IN_MS},
 	{"gpus", "GPUS", RENDER_TEXT},
 	{"state", "STATE", RENDER_TEXT},
 	{"exe", "PROGRAM", RENDER_TEXT},
@@ -90,25 +90,40 @@ static void fill_process(const struct diagnose_process *p, struct render_value r
 	*ret++ = render_integer((int64_t)p->kernels);
 	*ret++ = render_integer((int64_t)p->untimed);
 	*ret++ = render_integer((int64_t)p->busy_ns);
+	*ret++ = render_integer((int64_t)p->work_ns);
 	*ret++ = render_text(p->gpus);
 	*ret++ = render_text(p->first->state);
 	*ret++ = render_text(p->first->exe);
 }
 
-static int show_processes(const struct diagnose *d)
+static int put_processes(const struct diagnose *d, enum render_format format)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[PROCESS_COLUMNS];
-	int r = d->process_count ? render_new(stdout, RENDER_TABLE, process_columns,
-					   PROCESS_COLUMNS, &render)
-				 : 0;
+	int r = render_new(stdout, format, process_columns, PROCESS_COLUMNS, &render);
 
-	if (!render)
+	if (r)
 		return r;
-	putchar('\n');
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
 	for (size_t i = 0; i < d->process_count && !r; i++) {
 		fill_process(d->processes + i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static int put_findings(const struct diagnose *d, enum render_format format)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLUMNS];
+	int r = render_new(stdout, format, columns, COLUMNS, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	for (size_t i = 0; i < d->count && !r; i++) {
+		fill_row(d->findings + i, row);
 		r = render_row(render, row);
 	}
 	render_finish(render);
@@ -152,31 +167,33 @@ static int show_json(const struct diagnose *d, const struct verdict *verdict)
 	return bad ? -ENOMEM : 0;
 }
 
-static int show_table(const struct diagnose *d, const struct verdict *verdict)
+static int show_text(const struct diagnose *d, const struct verdict *verdict)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
-	struct render_value row[COLUMNS];
 	int r = 0;
 
 	puts(verdict->line);
-	r = show_processes(d);
+	if (d->process_count) {
+		putchar('\n');
+		r = put_processes(d, RENDER_TABLE);
+	}
 	if (r)
 		return r;
-	if (!d->count) {
-		puts("\nall ranks did alike");
-		return 0;
+	puts(d->count ? "" : "\nall ranks did alike");
+	return d->count ? put_findings(d, RENDER_TABLE) : 0;
+}
+
+static int show(
+	const struct diagnose_cmd *o, const struct diagnose *d, const struct verdict *verdict)
+{
+	switch (o->verb.format) {
+	case RENDER_JSON:
+		return show_json(d, verdict);
+	case RENDER_CSV:
+		return o->csv_table == PROCESS_TABLE ? put_processes(d, RENDER_CSV)
+						     : put_findings(d, RENDER_CSV);
+	default:
+		return show_text(d, verdict);
 	}
-	r = render_new(stdout, RENDER_TABLE, columns, COLUMNS, &render);
-	if (r)
-		return r;
-	putchar('\n');
-	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
-	for (size_t i = 0; i < d->count && !r; i++) {
-		fill_row(d->findings + i, row);
-		r = render_row(render, row);
-	}
-	render_finish(render);
-	return r;
 }
 
 static bool is_grave(const struct diagnose *d)
@@ -189,27 +206,27 @@ static bool is_grave(const struct diagnose *d)
 
 int cmd_diagnose(int argc, char **argv)
 {
-	struct diagnose_options o = {0};
+	struct diagnose_cmd o = {.verb.format = RENDER_TABLE};
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	CLEANUP(diagnose_free_p) struct diagnose *diagnose = NULL;
-	char error[QUERY_ERROR_BYTES];
+	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
-		return CMD_BAD_INPUT;
-	}
-	r = summary_new(query, &(struct summary_wishes){0}, error, &summary);
+	r = verb_open(&o.verb, &query);
+	if (r)
+		return r;
+	r = categories_new(query, NULL, error, &categories);
+	if (!r)
+		r = summary_new(query, &(struct summary_wishes){.measure.categories = categories},
+			error, &summary);
 	if (!r)
 		r = diagnose_new(summary, &diagnose);
 	if (!r)
-		r = o.is_json ? show_json(diagnose, summary->verdict)
-			      : show_table(diagnose, summary->verdict);
-	if (r) {
-		say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
-		return CMD_BAD_INPUT;
-	}
-	return o.is_strict && is_grave(diagnose) ? CMD_LOSSY : CMD_OK;
+		r = show(&o, diagnose, summary->verdict);
+	if (r)
+		return verb_fail(query, error);
+	return o.verb.is_strict && is_grave(diagnose) ? CMD_LOSSY : CMD_OK;
 }

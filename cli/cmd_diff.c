@@ -88,13 +88,12 @@ static void parse_threshold(struct diff_cmd *o, const char *arg)
 
 static enum diff_table parse_table(const char *text)
 {
-	for (int i = 0; text && i < DIFF_TABLES; i++)
-		if (!strcmp(text, diff_tables[i].name))
-			return (enum diff_table)i;
-	if (text)
-		opts_error(
-			"--csv=%s: not timeline, ranks, kernels, collectives or stragglers", text);
-	return DIFF_TIMELINE_TABLE;
+	const char *names[DIFF_TABLES];
+
+	for (int i = 0; i < DIFF_TABLES; i++)
+		names[i] = diff_tables[i].name;
+	return text ? (enum diff_table)opts_choice("csv", text, names, DIFF_TABLES)
+		    : DIFF_TIMELINE_TABLE;
 }
 
 static void add(const char **list, size_t *count, const char *text)

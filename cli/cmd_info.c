@@ -6,15 +6,12 @@
 
 #include "cli/cmd.h"
 #include "cli/diagnostic.h"
-#include "cli/find.h"
-#include "cli/opts.h"
 #include "cli/question.h"
-#include "cli/say.h"
-#include "cli/verdict.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 struct info_options {
-	const char *name;
+	struct verb verb;
 	bool is_json, is_csv, has_counters, has_clocks;
 };
 
@@ -44,12 +41,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->is_csv = true;
 		return 0;
 	case ARGP_KEY_END:
-		(void)opts_file(key, arg, &o->name);
+		(void)opts_file(key, arg, &o->verb.name);
 		if (o->is_csv && !o->has_clocks)
 			opts_error("--csv goes with --clocks");
 		return 0;
 	default:
-		return opts_file(key, arg, &o->name);
+		return opts_file(key, arg, &o->verb.name);
 	}
 }
 
@@ -310,19 +307,13 @@ int cmd_info(int argc, char **argv)
 	struct info_options o = {0};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	char error[QUERY_ERROR_BYTES];
 	int r;
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
 	r = verdict_new(query, NULL, &verdict);
 	if (!r)
 		r = show(query, verdict, &o);
-	if (!r)
-		return CMD_OK;
-	say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
-	return CMD_BAD_INPUT;
+	return r ? verb_fail(query, NULL) : CMD_OK;
 }

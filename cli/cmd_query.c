@@ -3,21 +3,18 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cli/find.h"
-#include "cli/opts.h"
-#include "cli/render.h"
 #include "cli/say.h"
-#include "cli/verdict.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 struct query_options {
-	enum render_format format;
-	const char *name, *sql;
+	struct verb verb;
+	const char *sql;
 };
 
 static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "a document with one object a row", 0},
-	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
+	VERB_JSON,
+	VERB_CSV("comma-separated values with a title line"),
 	{0},
 };
 
@@ -26,15 +23,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct query_options *o = state->input;
 
 	switch (key) {
-	case 'j':
-		o->format = RENDER_JSON;
-		return 0;
-	case 'c':
-		o->format = RENDER_CSV;
-		return 0;
 	case ARGP_KEY_ARG:
-		if (!o->name)
-			o->name = arg;
+		if (!o->verb.name)
+			o->verb.name = arg;
 		else if (!o->sql)
 			o->sql = arg;
 		else
@@ -45,13 +36,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			opts_error("needs FILE or SESSION, and SQL: rtl query FILE 'SELECT ...'");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return verb_parse(key, arg, &o->verb);
 	}
 }
 
 static const struct argp parser = {options, parse, "FILE|SESSION 'SQL'",
 	"Ask a session database one statement that only reads; it may still be written."
-	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, rtl_metric, "
+	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
+	"rtl_metric, "
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel; "
 	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
 	"rtl_counter; rtl_session, rtl_process, rtl_gpu, rtl_clock, rtl_clock_check, rtl_meta. "
@@ -120,20 +112,19 @@ static void show_rows(const struct query_options *o, struct query *query, struct
 	size_t count = (size_t)query_column_count(rows);
 	struct render_column *columns = name_columns(rows, count);
 	CLEANUP(render_free_p) struct render *render = NULL;
-	int r = columns ? render_new(stdout, o->format, columns, count, &render) : -1;
+	int r = columns ? render_new(stdout, o->verb.format, columns, count, &render) : -1;
 
 	if (!r) {
-		if (o->format == RENDER_JSON)
+		if (o->verb.format == RENDER_JSON)
 			printf("{\"schema\":1,\"simulated\":%s,\"rows\":",
 				is_simulated ? "true" : "false");
 		r = put_rows(rows, render, count);
 		render_finish(render);
-		if (o->format == RENDER_JSON)
+		if (o->verb.format == RENDER_JSON)
 			printf(",\"ok\":%s}\n", r ? "false" : "true");
 	}
 	if (r) {
-		say("%s", query_error(query)[0] ? query_error(query) : "out of memory");
-		*status = CMD_BAD_INPUT;
+		*status = verb_fail(query, NULL);
 	}
 	render_free_p(&render);
 	free_columns(columns, count);
@@ -150,23 +141,18 @@ static int is_simulated(struct query *query, bool *ret)
 
 int cmd_query(int argc, char **argv)
 {
-	struct query_options o = {.format = RENDER_TABLE};
+	struct query_options o = {.verb.format = RENDER_TABLE};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	char error[QUERY_ERROR_BYTES];
 	int status = CMD_OK;
 	bool simulated;
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
-	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows)) {
-		say("%s", query_error(query));
-		return CMD_BAD_INPUT;
-	}
-	if (simulated && o.format != RENDER_JSON)
+	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows))
+		return verb_fail(query, NULL);
+	if (simulated && o.verb.format != RENDER_JSON)
 		say("SIMULATED: these figures are of a software GPU");
 	show_rows(&o, query, rows, simulated, &status);
 	return status;

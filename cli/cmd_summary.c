@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <regex.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/find.h"
-#include "cli/opts.h"
-#include "cli/say.h"
 #include "cli/summary.h"
+#include "cli/verb.h"
 #include "proto/choice.h"
 #include "proto/cleanup.h"
 
@@ -19,7 +15,7 @@ enum { KEY_BY = 0x500, KEY_CATEGORIES, KEY_STEPS };
 
 static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "so many kernels in the table (20; --by: 5 of each); 0: all", 0},
-	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
+	VERB_STRICT,
 	{"by", KEY_BY, "WHAT", 0,
 		"kernels apart by rank, gpu, queue, marker (the innermost roctx range) or category "
 		"(what kind of work they are)",
@@ -31,49 +27,43 @@ static const struct argp_option options[] = {
 		0},
 	{"categories", KEY_CATEGORIES, "FILE", 0,
 		"rules that say so, before those of the session (else RTL_CATEGORIES)", 0},
-	{"json", 'j', NULL, 0, "one document with everything", 0},
-	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
+	VERB_JSON,
+	VERB_CSV_TABLE(
 		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls, "
-		"collectives, categories, reason or (with --by) groups",
-		0},
+		"collectives, categories, reason or (with --by) groups"),
 	{0},
 };
 
 struct summary_cmd {
+	struct verb verb;
 	struct summary_options show;
 	struct summary_wishes wishes;
-	const char *name, *step_text;
+	const char *step_text;
 	regex_t steps;
-	bool is_strict;
+	bool has_steps;
 };
 
 static void summary_cmd_done(struct summary_cmd *o)
 {
-	if (o->wishes.measure.steps)
+	if (o->has_steps)
 		regfree(&o->steps);
 }
 
 static enum summary_by parse_by(const char *text)
 {
+	const char *names[SUMMARY_BYS];
+
 	for (int by = SUMMARY_BY_RANK; by < SUMMARY_BYS; by++)
-		if (!strcmp(text, summary_by_name((enum summary_by)by)))
-			return (enum summary_by)by;
-	opts_error("--by %s: not rank, gpu, queue, marker or category", text);
-	return SUMMARY_BY_NOTHING;
+		names[by - SUMMARY_BY_RANK] = summary_by_name((enum summary_by)by);
+	return (enum summary_by)(
+		SUMMARY_BY_RANK + opts_choice("by", text, names, SUMMARY_BYS - SUMMARY_BY_RANK));
 }
 
 static void parse_steps(struct summary_cmd *o)
 {
-	const char *text = o->step_text ? o->step_text : CHOICE_STEP_MARKER_DEFAULT;
-	char why[128];
-	int r = regcomp(&o->steps, text, REG_EXTENDED);
-
-	if (!r) {
-		o->wishes.measure.steps = &o->steps;
-		return;
-	}
-	regerror(r, &o->steps, why, sizeof(why));
-	opts_error("--steps=%s: %s", text, why);
+	opts_regex("steps", o->step_text ? o->step_text : CHOICE_STEP_MARKER_DEFAULT, &o->has_steps,
+		&o->steps);
+	o->wishes.measure.steps = &o->steps;
 }
 
 /* What belongs together; then what is to be measured for it. */
@@ -101,14 +91,7 @@ static enum summary_table parse_table(const char *text)
 	static const char *const names[] = {"kernels", "ranks", "gpus", "losses", "copies",
 		"metrics", "host_calls", "collectives", "categories", "reason", "groups"};
 
-	for (size_t i = 0; text && i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(text, names[i]))
-			return (enum summary_table)i;
-	if (text)
-		opts_error("--csv=%s: not kernels, ranks, gpus, losses, copies, metrics, "
-			   "host_calls, collectives, categories, reason or groups",
-			text);
-	return SUMMARY_KERNEL_TABLE;
+	return (enum summary_table)opts_choice("csv", text, names, sizeof(names) / sizeof(*names));
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -128,22 +111,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CATEGORIES:
 		o->wishes.category_file = arg;
 		return 0;
-	case 's':
-		o->is_strict = true;
-		return 0;
-	case 'j':
-		o->show.format = RENDER_JSON;
-		return 0;
 	case 'c':
-		o->show.format = RENDER_CSV;
-		o->show.csv_table = parse_table(arg);
-		return 0;
+		if (arg)
+			o->show.csv_table = parse_table(arg);
+		return verb_parse(key, arg, &o->verb);
 	case ARGP_KEY_END:
-		(void)opts_file(key, arg, &o->name);
+		(void)verb_parse(key, arg, &o->verb);
+		o->show.format = o->verb.format;
 		check_choices(o);
 		return 0;
 	default:
-		return opts_file(key, arg, &o->name);
+		return verb_parse(key, arg, &o->verb);
 	}
 }
 
@@ -156,33 +134,19 @@ static const struct argp parser = {options, parse, "FILE|SESSION",
 int cmd_summary(int argc, char **argv)
 {
 	CLEANUP(summary_cmd_done)
-	struct summary_cmd o = {.show = {.format = RENDER_TABLE,
-					.kernels = SUMMARY_KERNELS,
-					.group_kernels = SUMMARY_GROUP_KERNELS}};
+	struct summary_cmd o = {.verb.format = RENDER_TABLE,
+		.show = {.kernels = SUMMARY_KERNELS, .group_kernels = SUMMARY_GROUP_KERNELS}};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	char error[QUERY_ERROR_BYTES];
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
-	if (summary_new(query, &o.wishes, error, &summary)) {
-		say("%s", error[0]		  ? error
-			  : query_error(query)[0] ? query_error(query)
-						  : "out of memory");
-		return CMD_BAD_INPUT;
-	}
+	if (summary_new(query, &o.wishes, error, &summary))
+		return verb_fail(query, error);
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
-	if (summary_show(summary, &o.show, stdout)) {
-		say("out of memory");
-		return CMD_BAD_INPUT;
-	}
-	if (o.is_strict && (!summary->verdict->is_complete || summary->verdict->is_empty)) {
-		say("--strict: %s", summary->verdict->is_empty ? "nothing was dispatched"
-							       : summary->verdict->line);
-		return CMD_LOSSY;
-	}
-	return CMD_OK;
+	if (summary_show(summary, &o.show, stdout))
+		return verb_fail(query, NULL);
+	return verb_check(&o.verb, summary->verdict);
 }

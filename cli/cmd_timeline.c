@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/find.h"
-#include "cli/opts.h"
-#include "cli/say.h"
 #include "cli/timeline.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 #define TIMELINE_ROWS 24
@@ -40,17 +36,16 @@ static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "so many rows in the table of steps, the longest (24); 0: all", 0},
 	{"segments", KEY_SEGMENTS, NULL, 0, "with --json: what was under way when, in each step",
 		0},
-	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
-	{"json", 'j', NULL, 0, "one document with everything", 0},
-	{"csv", 'c', NULL, 0, "one row a rank, GPU and step, in ns", 0},
+	VERB_STRICT,
+	VERB_JSON,
+	VERB_CSV("one row a rank, GPU and step, in ns"),
 	{0},
 };
 
 struct timeline_cmd {
+	struct verb verb;
 	struct timeline_options what;
 	struct timeline_show show;
-	const char *name;
-	bool is_strict;
 };
 
 static void set_number(const char *name, const char *arg, bool *has, int64_t *ret)
@@ -96,24 +91,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		o->show.rows = opts_u64("top", arg, 0, UINT32_MAX);
 		return 0;
-	case 's':
-		o->is_strict = true;
-		return 0;
-	case 'j':
-		o->show.format = RENDER_JSON;
-		return 0;
-	case 'c':
-		o->show.format = RENDER_CSV;
-		return 0;
-	case ARGP_KEY_ARG:
-		return opts_file(key, arg, &o->name);
 	case ARGP_KEY_END:
-		(void)opts_file(key, arg, &o->name);
+		(void)verb_parse(key, arg, &o->verb);
+		o->show.format = o->verb.format;
 		if (o->what.wants_segments && o->show.format != RENDER_JSON)
 			opts_error("--segments is a part of --json");
 		return 0;
 	default:
-		return parse_choice(key, arg, &o->what);
+		return parse_choice(key, arg, &o->what) == ARGP_ERR_UNKNOWN
+			       ? verb_parse(key, arg, &o->verb)
+			       : 0;
 	}
 }
 
@@ -126,32 +113,20 @@ static const struct argp parser = {options, parse, "FILE|SESSION",
 
 int cmd_timeline(int argc, char **argv)
 {
-	struct timeline_cmd o = {.what = {.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS},
-		.show = {.format = RENDER_TABLE, .rows = TIMELINE_ROWS}};
+	struct timeline_cmd o = {.verb.format = RENDER_TABLE,
+		.what = {.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS},
+		.show.rows = TIMELINE_ROWS};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	char error[QUERY_ERROR_BYTES];
 
 	opts_parse(&parser, argc, argv, 0, &o);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
-	if (timeline_new(query, &o.what, error, &timeline)) {
-		say("%s", error[0]		  ? error
-			  : query_error(query)[0] ? query_error(query)
-						  : "out of memory");
-		return CMD_BAD_INPUT;
-	}
+	if (timeline_new(query, &o.what, error, &timeline))
+		return verb_fail(query, error);
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
-	if (timeline_show(timeline, &o.what, &o.show, stdout)) {
-		say("out of memory");
-		return CMD_BAD_INPUT;
-	}
-	if (o.is_strict && (!timeline->verdict->is_complete || timeline->verdict->is_empty)) {
-		say("--strict: %s", timeline->verdict->is_empty ? "nothing was dispatched"
-								: timeline->verdict->line);
-		return CMD_LOSSY;
-	}
-	return CMD_OK;
+	if (timeline_show(timeline, &o.what, &o.show, stdout))
+		return verb_fail(query, NULL);
+	return verb_check(&o.verb, timeline->verdict);
 }

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/find.h"
-#include "cli/opts.h"
-#include "cli/say.h"
 #include "cli/tree_show.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 #define TREE_WIDTH	 100
@@ -30,16 +28,16 @@ static const struct argp_option options[] = {
 		"step N, iteration N)",
 		0},
 	{"each-step", KEY_EACH_STEP, NULL, 0, "steps are not one", 0},
-	{"json", 'j', NULL, 0, "one document with every node", 0},
-	{"csv", 'c', NULL, 0, "a line a node", 0},
+	VERB_JSON,
+	VERB_CSV("a line a node"),
 	{"folded", 'f', NULL, 0, "stacks and ns of GPU time, for flame graphs", 0},
 	{0},
 };
 
 struct tree_cmd {
+	struct verb verb;
 	struct tree_options show;
 	struct choice_list ranks;
-	const char *name;
 	bool has_min;
 	regex_t steps;
 	bool has_steps, is_each_step;
@@ -65,23 +63,9 @@ static double parse_percent(const char *text)
 
 static void parse_by(struct tree_cmd *o, const char *text)
 {
-	o->show.is_merged = !strcmp(text, "merged");
-	if (!o->show.is_merged && strcmp(text, "rank") != 0)
-		opts_error("--by=%s: not merged or rank", text);
-}
+	static const char *const names[] = {"merged", "rank"};
 
-static void parse_steps(struct tree_cmd *o, const char *text)
-{
-	char why[128];
-	int r;
-
-	tree_cmd_done(o);
-	r = regcomp(&o->steps, text, REG_EXTENDED);
-	o->has_steps = !r;
-	if (!r)
-		return;
-	regerror(r, &o->steps, why, sizeof(why));
-	opts_error("--steps=%s: %s", text, why);
+	o->show.is_merged = !opts_choice("by", text, names, 2);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -100,11 +84,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->has_min = true;
 		return 0;
 	case 'r':
-		if (choice_parse_list(arg, &o->ranks))
-			opts_error("--rank=%s: not a list of ranks, as in 0,3-5", arg);
+		opts_ranks(arg, &o->ranks);
 		return 0;
 	case KEY_STEPS:
-		parse_steps(o, arg);
+		opts_regex("steps", arg, &o->has_steps, &o->steps);
 		return 0;
 	case KEY_EACH_STEP:
 		o->is_each_step = true;
@@ -112,17 +95,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_KERNELS:
 		o->show.has_kernels = false;
 		return 0;
-	case 'j':
-		o->show.format = RENDER_JSON;
-		return 0;
-	case 'c':
-		o->show.format = RENDER_CSV;
-		return 0;
 	case 'f':
 		o->show.is_folded = true;
 		return 0;
 	default:
-		return opts_file(key, arg, &o->name);
+		return verb_parse(key, arg, &o->verb);
 	}
 }
 
@@ -136,21 +113,19 @@ int cmd_tree(int argc, char **argv)
 {
 	CLEANUP(tree_cmd_done)
 	struct tree_cmd o = {
-		.show = {.format = RENDER_TABLE, .is_merged = true, .has_kernels = true}};
+		.verb.format = RENDER_TABLE, .show = {.is_merged = true, .has_kernels = true}};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	CLEANUP(tree_free_p) struct tree *tree = NULL;
 	CLEANUP(tree_free_p) struct tree *merged = NULL;
-	char error[QUERY_ERROR_BYTES];
 	int r;
 
 	opts_parse(&parser, argc, argv, 0, &o);
 	if (!o.has_steps)
-		parse_steps(&o, CHOICE_STEP_MARKER_DEFAULT);
-	if (find_open(o.name, error, &query)) {
-		say("%s", error);
+		opts_regex("steps", CHOICE_STEP_MARKER_DEFAULT, &o.has_steps, &o.steps);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	}
+	o.show.format = o.verb.format;
 	if (!o.has_min && o.show.format == RENDER_TABLE)
 		o.show.min_percent = TREE_MIN_PERCENT;
 	o.show.width = render_terminal_width(STDOUT_FILENO, TREE_WIDTH);
@@ -162,9 +137,5 @@ int cmd_tree(int argc, char **argv)
 	if (!r)
 		r = tree_show(&(struct tree_view){merged ? merged : tree, tree, verdict, &o.show},
 			stdout);
-	if (r) {
-		say("%s", r == -ENOMEM ? "out of memory" : query_error(query));
-		return CMD_BAD_INPUT;
-	}
-	return CMD_OK;
+	return r ? verb_fail(query, NULL) : CMD_OK;
 }

@@ -108,6 +108,7 @@ static int collect(const struct summary *s, struct diagnose_shares *ret)
 		last->skipped += rank->skipped;
 		last->outstanding += rank->outstanding;
 		last->busy_ns += rank->has_measure ? rank->lane.busy_ns : 0;
+		last->work_ns += rank->has_measure ? rank->lane.work_ns : 0;
 		if (rank->has_measure)
 			add_extent(last, &rank->lane);
 		if (last->kernels > ret->most)
@@ -161,8 +162,8 @@ static bool has_other(const struct diagnose_shares *all, const struct diagnose_s
 
 /* A launcher or a data loader dispatches nothing and has no rank, or its parent's: no reason to
  * worry. */
-static int judge_silence(struct diagnose *d, const struct diagnose_share *share,
-	const struct diagnose_shares *all)
+static int judge_silence(
+	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
@@ -219,39 +220,41 @@ bool diagnose_is_comparable(const struct diagnose_share *share, uint64_t most)
 	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
 }
 
-static int compare_busy(const void *a, const void *b)
+static int compare_work(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* As many kernels, but longer at work than the rank in the middle: the others wait for it. */
+/*
+ * As many kernels, but longer at work than the rank in the middle: the others wait for it. They
+ * do that inside of collectives, so that those who wait are as busy as it is: no work is that.
+ */
 static int find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
 {
-	CLEANUP(free_p) uint64_t *busy = calloc(shares->count + 1, sizeof(*busy));
+	CLEANUP(free_p) uint64_t *work = calloc(shares->count + 1, sizeof(*work));
 	size_t count = 0;
 	uint64_t middle;
 	int r = 0;
 
-	if (!busy)
+	if (!work)
 		return -ENOMEM;
 	for (size_t i = 0; i < shares->count; i++)
 		if (diagnose_is_comparable(shares->at + i, shares->most))
-			busy[count++] = shares->at[i].busy_ns;
+			work[count++] = shares->at[i].work_ns;
 	if (count < 2)
 		return 0;
-	qsort(busy, count, sizeof(*busy), compare_busy);
-	middle = busy[(count - 1) / 2];
+	qsort(work, count, sizeof(*work), compare_work);
+	middle = work[(count - 1) / 2];
 	for (size_t i = 0; i < shares->count && !r; i++) {
 		const struct diagnose_share *share = shares->at + i;
-		double percent = middle ? (double)share->busy_ns * 100 / (double)middle - 100 : 0;
+		double percent = middle ? (double)share->work_ns * 100 / (double)middle - 100 : 0;
 
 		if (diagnose_is_comparable(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
 			r = diagnose_add(d, DIAGNOSE_NOTE, share,
-				"straggler? its GPU was busy %.0f %% longer than that of the rank "
-				"in "
-				"the middle",
+				"straggler? its GPU worked %.0f %% longer than that of the rank in "
+				"the middle (communication not counted)",
 				percent);
 	}
 	return r;
@@ -330,7 +333,8 @@ static int list_processes(struct diagnose *d, const struct diagnose_shares *shar
 			.gpus = list_gpus(share),
 			.kernels = share->kernels,
 			.untimed = share->untimed,
-			.busy_ns = share->busy_ns};
+			.busy_ns = share->busy_ns,
+			.work_ns = share->work_ns};
 		d->process_count++;
 		if (!d->processes[i].gpus)
 			return -ENOMEM;

@@ -13,7 +13,7 @@
 #define DIAGNOSE_NOTE_PCT   80
 /* Of the time of all ranks: who begins later or ends earlier than that has fewer kernels for it. */
 #define DIAGNOSE_EXTENT_PCT 20
-/* Busy time, over that of the rank in the middle. */
+/* Work, without communication, over that of the rank in the middle. */
 #define DIAGNOSE_SLOW_PCT   20
 
 enum diagnose_level {
@@ -34,7 +34,7 @@ struct diagnose_finding {
 struct diagnose_process {
 	const struct summary_rank *first; /* its first row; borrowed */
 	char *gpus;			  /* "0,1" */
-	uint64_t kernels, untimed, busy_ns;
+	uint64_t kernels, untimed, busy_ns, work_ns;
 };
 
 struct diagnose {

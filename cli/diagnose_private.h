@@ -7,7 +7,7 @@
 struct diagnose_share {
 	const struct summary_rank *first;
 	size_t rows; /* of the summary, from first on: its GPUs */
-	uint64_t kernels, stored, untimed, dropped, skipped, outstanding, busy_ns;
+	uint64_t kernels, stored, untimed, dropped, skipped, outstanding, busy_ns, work_ns;
 	bool has_times;
 	int64_t first_ns, last_ns; /* of its kernels */
 };

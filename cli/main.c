@@ -31,7 +31,7 @@ static const struct cmd commands[] = {
 		"one page with all of that, to look at in a browser" },
 	{ "diff", cmd_diff, "FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] [--json|--csv]",
 		"what changed between runs; refuses those that cannot be compared" },
-	{ "diagnose", cmd_diagnose, "[--strict] [--json] FILE|SESSION",
+	{ "diagnose", cmd_diagnose, "[--strict] [--json|--csv] FILE|SESSION",
 		"did all ranks do alike?" },
 	{ "query", cmd_query, "[--json|--csv] FILE|SESSION 'SQL'", "read-only SQL" },
 	{ "env", cmd_env, "[--device soft] [--socket PATH]",

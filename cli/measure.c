@@ -39,10 +39,16 @@ static void pass_done(struct pass *pass)
 	idmap_done(&pass->cell_of);
 }
 
+static void done_sets(struct measure_lane *lane)
+{
+	intervals_done(&lane->set);
+	intervals_done(&lane->work);
+}
+
 static void free_lanes(struct measure_lane *lanes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		intervals_done(&lanes[i].set);
+		done_sets(lanes + i);
 	free(lanes);
 }
 
@@ -84,7 +90,8 @@ static int add_lane(struct measure_lane **lanes, size_t *count, int64_t process_
 		return -ENOMEM;
 	*lanes = grown;
 	grown[*count] = (struct measure_lane){.process_id = process_id, .gpu_id = gpu_id};
-	intervals_init(&grown[(*count)++].set, INTERVALS_HELD_MAX);
+	intervals_init(&grown[*count].set, INTERVALS_HELD_MAX);
+	intervals_init(&grown[(*count)++].work, INTERVALS_HELD_MAX);
 	return 0;
 }
 
@@ -130,6 +137,7 @@ static int add_shape(struct pass *pass, const struct query_rows *rows)
 	struct measure *m = pass->measure;
 	int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
 	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
+	const struct categories *categories = pass->options->categories;
 
 	if (!lane) /* lanes are sorted by numbers */
 		return query_damaged(pass->query, "a process or a GPU is not a number");
@@ -144,6 +152,9 @@ static int add_shape(struct pass *pass, const struct query_rows *rows)
 		.kernel_id = query_integer(rows, 4),
 		.lane = (size_t)(lane - m->lanes),
 		.host = measure_find_host(m, process_id),
+		.is_communication =
+			categories && categories_of(categories, query_integer(rows, 4))->class ==
+					      CATEGORY_COMMUNICATION,
 	};
 	return 0;
 }
@@ -282,6 +293,8 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	r = cell_add(pass, cell, row[D_DURATION]);
 	if (!r)
 		r = lane_add(lane, row[D_START], row[D_DURATION]);
+	if (!r && pass->options->categories && !cell->is_communication)
+		r = intervals_add(&lane->work, row[D_START], plus(row[D_START], row[D_DURATION]));
 	if (!r && pass->is_shared[gpu])
 		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
 	return r;
@@ -307,11 +320,23 @@ static int add_again(void *context, const int64_t *row, unsigned nulls)
 	set = &pass->measure->lanes[shape->lane].set;
 	if (set->limit == SIZE_MAX)
 		r = intervals_add(set, row[D_START], stop);
+	set = &pass->measure->lanes[shape->lane].work;
+	if (!r && set->limit == SIZE_MAX && !shape->is_communication)
+		r = intervals_add(set, row[D_START], stop);
 	gpu = pass->gpu_of_lane[shape->lane];
 	set = &pass->measure->gpus[gpu].set;
 	if (!r && set->limit == SIZE_MAX && pass->is_shared[gpu])
 		r = intervals_add(set, row[D_START], stop);
 	return r;
+}
+
+static bool reset_inexact(struct intervals *set)
+{
+	if (!set->is_inexact)
+		return false;
+	intervals_done(set);
+	intervals_init(set, SIZE_MAX);
+	return true;
 }
 
 /* Rows of a lane came out of order by more than the bound: hold all of it. */
@@ -320,16 +345,12 @@ static int measure_again(struct pass *pass)
 	struct measure *m = pass->measure;
 	bool is_needed = false;
 
-	for (size_t i = 0; i < m->lane_count + m->gpu_count; i++) {
-		struct intervals *set =
-			i < m->lane_count ? &m->lanes[i].set : &m->gpus[i - m->lane_count].set;
-
-		if (!set->is_inexact)
-			continue;
-		is_needed = true;
-		intervals_done(set);
-		intervals_init(set, SIZE_MAX);
+	for (size_t i = 0; i < m->lane_count; i++) {
+		is_needed |= reset_inexact(&m->lanes[i].set);
+		is_needed |= reset_inexact(&m->lanes[i].work);
 	}
+	for (size_t i = 0; i < m->gpu_count; i++)
+		is_needed |= reset_inexact(&m->gpus[i].set);
 	return is_needed ? query_fold(pass->query, "dispatches", add_again, pass) : 0;
 }
 
@@ -337,7 +358,8 @@ static void finish_lanes(struct measure_lane *lanes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		lanes[i].busy_ns = intervals_length(&lanes[i].set);
-		intervals_done(&lanes[i].set);
+		lanes[i].work_ns = intervals_length(&lanes[i].work);
+		done_sets(lanes + i);
 	}
 }
 

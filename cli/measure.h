@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/categories.h"
 #include "cli/durations.h"
 #include "cli/idmap.h"
 #include "cli/intervals.h"
@@ -17,7 +18,8 @@
 
 struct measure_options {
 	bool wants_percentiles, wants_calls;
-	bool by_marker; /* cells apart by the innermost roctx range */
+	bool by_marker;			     /* cells apart by the innermost roctx range */
+	const struct categories *categories; /* NULL: lanes have no work_ns */
 	const regex_t
 		*steps; /* then: of ranges whose text matches the number at the end is left out */
 };
@@ -41,6 +43,7 @@ struct measure_cell {
 	uint32_t kernel;	  /* in kernels; MEASURE_NO_KERNEL: it has no row */
 	uint32_t marker;	  /* in markers */
 	uint32_t host;		  /* while measuring: the process's calls */
+	bool is_communication;	  /* where there are categories */
 	struct measure_sums sums; /* without percentiles */
 	struct durations durations;
 };
@@ -55,8 +58,8 @@ struct measure_lane {
 	int64_t process_id, gpu_id;
 	uint64_t calls, timed;
 	int64_t total_ns, first_ns, last_ns; /* first start, last end; only when timed > 0 */
-	uint64_t busy_ns;
-	struct intervals set; /* while measuring */
+	uint64_t busy_ns, work_ns;	     /* work: without communication, which may be waiting */
+	struct intervals set, work;	     /* while measuring */
 };
 
 /* One function of HIP's or RCCL's. */

@@ -209,6 +209,44 @@ uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max
 	return value;
 }
 
+size_t opts_choice(const char *name, const char *text, const char *const *names, size_t count)
+{
+	char list[256];
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	for (size_t i = 0; i < count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+			!i		? ""
+			: i + 1 < count ? ", "
+					: " or ",
+			names[i]);
+	opts_error("--%s=%s: not %s", name, text, list);
+}
+
+void opts_ranks(const char *text, struct choice_list *ret)
+{
+	if (choice_parse_list(text, ret))
+		opts_error("--rank=%s: not a list of ranks, as in 0,3-5", text);
+}
+
+void opts_regex(const char *name, const char *text, bool *has, regex_t *ret)
+{
+	char why[128];
+	int r;
+
+	if (*has)
+		regfree(ret);
+	r = regcomp(ret, text, REG_EXTENDED);
+	*has = !r;
+	if (!r)
+		return;
+	regerror(r, ret, why, sizeof(why));
+	opts_error("--%s=%s: %s", name, text, why);
+}
+
 uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns)
 {
 	double value;

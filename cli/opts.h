@@ -7,8 +7,11 @@
  * These functions exit: 0 after --help, CMD_USAGE (or 125, see OPTS_RUN) after a mistake.
  */
 #include <argp.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "proto/choice.h"
 
 /* Options end at the first argument, and mistakes exit with 125: what `rtl run` promises. */
 #define OPTS_RUN 1u
@@ -27,6 +30,13 @@ error_t opts_file(int key, char *arg, const char **ret);
 
 /* Strict values: the whole text, no sign, no spaces; a mistake is opts_error("--@name: ..."). */
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
+/* The index of one of @count names (at least two); a mistake names them all. */
+size_t opts_choice(const char *name, const char *text, const char *const *names, size_t count);
+/* Of ranks, as in 0,3-5. */
+void opts_ranks(const char *text, struct choice_list *ret);
+/* POSIX extended; to be freed where *@has is set, which is also how a second one finds the first.
+ */
+void opts_regex(const char *name, const char *text, bool *has, regex_t *ret);
 /* Seconds with a fraction, in ns. */
 uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns);
 /* A name of proto/mode.h, for RTL_MODE. */

@@ -290,6 +290,21 @@ as_nobody() {
 		'[1,[["LOW",1,400],["NOTE",2,700],["MISSING",6,0],["NOTE",3,1000],["MISSING",null,null]]]' ]
 	[[ $(jq -r '.findings[-1].text' <<<"$output") == "2 ranks from 4 on never said hello"* ]]
 	[[ $(jq -r '.findings[3].text' <<<"$output") == "straggler?"*"80 %"* ]]
+	# The same in every format.
+	"$rtl" diagnose --json uneven.db >uneven.json
+	"$rtl" diagnose --csv uneven.db >findings.csv
+	"$rtl" diagnose --csv=processes uneven.db >processes.csv
+	python3 - uneven.json findings.csv processes.csv <<-'PY'
+	import csv, json, sys
+	d = json.load(open(sys.argv[1]))
+	text = lambda v: "" if v is None else "1" if v is True else "0" if v is False else str(v)
+	for key, path in (("findings", sys.argv[2]), ("processes", sys.argv[3])):
+	    rows = list(csv.DictReader(open(path)))
+	    assert rows and rows == [{k: text(v) for k, v in r.items()} for r in d[key]], (key, rows, d[key])
+	PY
+	apart "$rtl" diagnose --csv=nothing uneven.db
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: diagnose: --csv=nothing: not findings or processes" ]
 	apart "$rtl" diagnose --strict uneven.db
 	[ "$status" -eq 3 ]
 	sqlite3 clean.db 'DELETE FROM rtl_process; DELETE FROM rtl_queue'

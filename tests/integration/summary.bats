@@ -84,6 +84,16 @@ compare() { # compare FILE ROWS
 	grep -q '5 of 16 ranks are in here; the others are on other nodes, or never said hello' <<<"$output"
 }
 
+@test "diagnose: who waits for a slow rank is as busy as it is, and works less" {
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/schema" late.db
+	run -0 "$rtl" diagnose --json late.db
+	# 12 steps of 250 us; of them 100 us are work, 190 on rank 2.
+	[ "$(jq -c '[.processes[] | [.rank, .busy_ns, .work_ns]]' <<<"$output")" = \
+		'[[0,3000000,1200000],[1,3000000,1200000],[2,3000000,2280000],[3,3000000,1200000]]' ]
+	[ "$(jq -r '.findings[] | "\(.rank) \(.text)"' <<<"$output")" = \
+		"2 straggler? its GPU worked 90 % longer than that of the rank in the middle (communication not counted)" ]
+}
+
 @test "diagnose: a helper that inherits a rank is no rank without kernels" {
 	fixture helper
 	run -0 "$rtl" diagnose --strict --json helper.db

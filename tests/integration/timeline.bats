@@ -150,7 +150,7 @@ fixture() { # fixture KIND [FILE]
 	[ "${#lines[@]}" -eq 2 ]
 	grep -q ',mine,' <<<"${lines[1]}"
 	run -2 --separate-stderr "$rtl" summary --by colour clean.db
-	[ "$stderr" = "rtl: summary: --by colour: not rank, gpu, queue, marker or category" ]
+	[ "$stderr" = "rtl: summary: --by=colour: not rank, gpu, queue, marker or category" ]
 	run -1 --separate-stderr "$rtl" summary --categories nowhere clean.db
 	[ "${#stderr_lines[@]}" -eq 1 ]
 }

@@ -30,7 +30,7 @@ static enum ledger_loss given_up_to(const struct store_process *p)
 }
 
 /* Without its recorder: all is known only if it said so itself and every frame was taken. */
-static void end_unread(struct store_process *p)
+static void settle_unread(struct store_process *p)
 {
 	struct process *process = p->process;
 
@@ -46,19 +46,33 @@ static void end_unread(struct store_process *p)
 	}
 }
 
-static int end_process(struct store_database *database, struct store_process *p, int memfd,
-	enum store_ended how, int exit_status)
+/* A slice of its recorder. DRAIN_MORE, 0, or an error. */
+static int read_recorder(
+	struct store_database *database, struct store_process *p, int memfd, enum store_ended how)
+{
+	struct drain **drain = &database->drain;
+	int r = 0;
+
+	if (p->given_up)
+		return drain_give_up(database->writer, p->process, memfd, given_up_to(p));
+	if (!*drain)
+		r = drain_new(
+			database->writer, p->process, memfd, how == STORE_ENDED_DETACHED, drain);
+	if (r == 0)
+		r = drain_go_on(*drain);
+	if (r != DRAIN_MORE)
+		*drain = drain_free(*drain);
+	return r;
+}
+
+/* All was read that can be. */
+static int put_end(struct store_database *database, struct store_process *p, enum store_ended how,
+	int exit_status)
 {
 	struct writer *writer = database->writer;
 	int r = 0;
 
-	if (memfd >= 0 && p->given_up)
-		r = drain_give_up(writer, p->process, memfd, given_up_to(p));
-	else if (memfd >= 0)
-		r = drain_process(writer, p->process, memfd, how == STORE_ENDED_DETACHED);
-	else
-		end_unread(p);
-	if (r == 0 && p->process->is_drained)
+	if (p->process->is_drained)
 		r = in_flight_forget(writer, p->process->id);
 	/* Rows first: a full disk is to be met before anything says that they are there. */
 	if (r == 0)
@@ -69,6 +83,13 @@ static int end_process(struct store_database *database, struct store_process *p,
 		r = process_put_end(writer, p->process->id, ended_name[how], exit_status,
 			p->process->is_drained);
 	return r;
+}
+
+static int end_unread(struct store_database *database, struct store_process *p,
+	enum store_ended how, int exit_status)
+{
+	settle_unread(p);
+	return put_end(database, p, how, exit_status);
 }
 
 static void announce_end(struct store_process *p)
@@ -83,18 +104,38 @@ static void announce_end(struct store_process *p)
 	in_flight_done(&p->in_flight);
 }
 
-int close_process(struct store *store, struct store_database *database, struct command *command)
+/* The transaction of an end holds nothing else. */
+static int begin_end(struct store *store, struct store_database *database)
+{
+	int r = database->drain ? 0 : work_commit(store, database);
+
+	return r == 0 ? writer_begin(database->writer) : r;
+}
+
+int close_process(
+	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
 	struct store_process *p = command->process;
 	int r;
 
 	if (!p->process)
 		return 0;
-	r = work_commit(store, database);
+	r = begin_end(store, database);
+	if (r < 0)
+		return r;
+	do {
+		store_beat(store);
+		r = command->memfd < 0 ? 0
+				       : read_recorder(database, p, command->memfd, command->how);
+	} while (r == DRAIN_MORE && is_last);
+	if (r == DRAIN_MORE) {
+		FAULT_POINT("drain_between_slices");
+		return -EAGAIN;
+	}
+	if (command->memfd < 0)
+		settle_unread(p);
 	if (r == 0)
-		r = writer_begin(database->writer);
-	if (r == 0)
-		r = end_process(database, p, command->memfd, command->how, command->exit_status);
+		r = put_end(database, p, command->how, command->exit_status);
 	if (r < 0)
 		return r;
 	FAULT_POINT("drain_before_commit");
@@ -161,7 +202,7 @@ static int end_all_processes(struct store_session *session)
 
 	for (struct store_process *p = session->processes; p && r == 0; p = p->next)
 		if (p->process)
-			r = end_process(database, p, -1, STORE_ENDED_UNKNOWN, -1);
+			r = end_unread(database, p, STORE_ENDED_UNKNOWN, -1);
 	return r < 0 ? r : end_forgotten(session, database->writer);
 }
 
@@ -231,7 +272,8 @@ static void put_index(struct store *store, struct store_session *session)
 		(void)index_put(store->index, &entry);
 }
 
-/* The last figures, while the file is still open: an error that passes must not be the last word. */
+/* The last figures, while the file is still open: an error that passes must not be the last word.
+ */
 static int fill_last(struct store_session *session)
 {
 	int r = -EAGAIN;

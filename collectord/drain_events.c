@@ -10,26 +10,27 @@
 #include "collectord/ingest_markers.h"
 #include "proto/cleanup.h"
 
+/* Of markers, of calls, and the spare one of those. */
+#define RINGS 3u
+
 /* A whole entry that no stored frame holds. */
 struct event_found {
 	uint64_t position;
 	const struct recorder_event *event;
 };
 
-struct event_drain {
-	struct writer *writer;
-	struct process *process;
-	const struct recorder_region *region;
-	uint32_t used; /* its first entries: no others were ever taken */
-	uint8_t *entries;
-	struct event_found *found;
-	uint32_t count;
-};
-
-static void event_drain_done(struct event_drain *drain)
+static void ring_done(struct drain_events *drain)
 {
 	free(drain->entries);
 	free(drain->found);
+	drain->entries = NULL;
+	drain->found = NULL;
+	drain->count = drain->at = 0;
+}
+
+void drain_events_done(struct drain_events *drain)
+{
+	ring_done(drain);
 }
 
 static const struct recorder_event *entry_of(
@@ -47,7 +48,7 @@ static bool entry_is_left(const struct recorder_region *region, const struct rec
 }
 
 static int read_entries(
-	const struct event_drain *drain, const struct recorder_reader *reader, uint8_t **ret)
+	const struct drain_events *drain, const struct recorder_reader *reader, uint8_t **ret)
 {
 	*ret = calloc(drain->used, drain->region->stride);
 	if (!*ret)
@@ -59,7 +60,7 @@ static int read_entries(
  * What a living process changes under our eyes does not count: it was in two equal readings, or
  * it is on its way.
  */
-static int forget_moving(struct event_drain *drain, const struct recorder_reader *reader)
+static int forget_moving(struct drain_events *drain, const struct recorder_reader *reader)
 {
 	CLEANUP(free_p) uint8_t *again = NULL;
 	int r = read_entries(drain, reader, &again);
@@ -80,7 +81,7 @@ static int compare_positions(const void *a, const void *b)
 	return (one->position > other->position) - (one->position < other->position);
 }
 
-static int find_entries(struct event_drain *drain)
+static int find_entries(struct drain_events *drain, uint64_t last_frame)
 {
 	const struct recorder_region *region = drain->region;
 
@@ -90,7 +91,7 @@ static int find_entries(struct event_drain *drain)
 	for (uint32_t i = 0; i < drain->used; i++) {
 		const struct recorder_event *event = entry_of(region, drain->entries, i);
 
-		if (entry_is_left(region, event, drain->process->frame))
+		if (entry_is_left(region, event, last_frame))
 			drain->found[drain->count++] =
 				(struct event_found){event->turn - 1 + i, event};
 	}
@@ -99,27 +100,29 @@ static int find_entries(struct event_drain *drain)
 }
 
 /* One kind of record each; -EBADMSG: it makes no sense. */
-static int take_entry(struct event_drain *drain, const struct recorder_event *event)
+static int take_entry(const struct drain_events *drain, struct writer *writer,
+	struct process *process, const struct recorder_event *event)
 {
 	const void *entry = event;
 	const struct recorder_call *call = entry;
 
 	if (drain->region->stride == sizeof(struct recorder_marker))
-		return ingest_marker_event(drain->writer, drain->process, entry);
+		return ingest_marker_event(writer, process, entry);
 	switch (call->kind) {
 	case RECORDER_CALL_COPY:
 	case RECORDER_CALL_COPY_TIMES:
-		return ingest_copy_entry(drain->writer, drain->process, call);
+		return ingest_copy_entry(writer, process, call);
 	case RECORDER_CALL_HOST:
 	case RECORDER_CALL_COLLECTIVE:
-		return ingest_call_entry(drain->writer, drain->process, call);
+		return ingest_call_entry(writer, process, call);
 	default:
 		return -EBADMSG;
 	}
 }
 
 /* What is counted when its tenant may not store it. */
-static enum ledger_loss loss_of(const struct event_drain *drain, const struct recorder_event *event)
+static enum ledger_loss loss_of(
+	const struct drain_events *drain, const struct recorder_event *event)
 {
 	const struct recorder_call *call = (const void *)event;
 
@@ -130,53 +133,62 @@ static enum ledger_loss loss_of(const struct event_drain *drain, const struct re
 		       : LEDGER_QUOTA_CALLS;
 }
 
-static int drain_ring(
-	struct event_drain *drain, const struct recorder_reader *reader, bool is_alive)
-{
-	int r = read_entries(drain, reader, &drain->entries);
-
-	if (r == 0 && is_alive)
-		r = forget_moving(drain, reader);
-	if (r == 0)
-		r = find_entries(drain);
-	for (uint32_t i = 0; r == 0 && i < drain->count; i++) {
-		if (!quota_take(&drain->writer->quota, 1, drain->region->stride)) {
-			drain->process->ledger.loss[loss_of(drain, drain->found[i].event)]++;
-			continue;
-		}
-		r = take_entry(drain, drain->found[i].event);
-		if (r == -EBADMSG) {
-			drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
-			r = 0;
-		}
-	}
-	return r;
-}
-
-int drain_events(struct writer *writer, struct process *process,
+static int begin_ring(struct drain_events *drain, const struct process *process,
 	const struct recorder_reader *reader, bool is_alive)
 {
 	const struct recorder_header *h = &reader->header;
 	const struct {
 		const struct recorder_region *region;
 		uint32_t used;
-	} rings[] = {
+	} rings[RINGS] = {
 		{&h->markers, h->markers.count},
 		{&h->calls, h->calls.count},
 		{&h->spare_calls, (uint32_t)h->spare_calls_used},
 	};
+	int r;
+
+	drain->region = rings[drain->ring].region;
+	drain->used = rings[drain->ring].used;
+	if (!drain->used)
+		return 0;
+	r = read_entries(drain, reader, &drain->entries);
+	if (r == 0 && is_alive)
+		r = forget_moving(drain, reader);
+	return r == 0 ? find_entries(drain, process->frame) : r;
+}
+
+static int take_or_count(struct drain_events *drain, struct writer *writer, struct process *process,
+	const struct recorder_event *event)
+{
+	int r;
+
+	if (!quota_take(&writer->quota, 1, drain->region->stride)) {
+		process->ledger.loss[loss_of(drain, event)]++;
+		return 0;
+	}
+	r = take_entry(drain, writer, process, event);
+	if (r != -EBADMSG)
+		return r;
+	process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+	return 0;
+}
+
+int drain_events_take(struct drain_events *drain, struct writer *writer, struct process *process,
+	const struct recorder_reader *reader, bool is_alive)
+{
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(rings) / sizeof(rings[0]); i++) {
-		struct event_drain drain = {.writer = writer,
-			.process = process,
-			.region = rings[i].region,
-			.used = rings[i].used};
-
-		if (!drain.used)
-			continue;
-		r = drain_ring(&drain, reader, is_alive);
-		event_drain_done(&drain);
+	if (drain->ring == RINGS)
+		return 0;
+	if (!drain->found)
+		r = begin_ring(drain, process, reader, is_alive);
+	else if (drain->at < drain->count)
+		r = take_or_count(drain, writer, process, drain->found[drain->at++].event);
+	if (r < 0)
+		return r;
+	if (drain->at == drain->count) {
+		ring_done(drain);
+		drain->ring++;
 	}
-	return r;
+	return 1;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "collectord/recording.h"
-#include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/frame.h"
 #include "proto/limits.h"
@@ -27,42 +26,58 @@ int recorder_books_read(const struct recorder_reader *reader, const struct recor
 	return 0;
 }
 
-static int take_log(
-	struct writer *writer, struct process *process, const uint8_t *log, uint64_t bytes)
+int recorder_log_read(struct recorder_log *log, const struct recorder_reader *reader)
 {
-	uint64_t at = 0;
+	log->count = reader->header.define_bytes;
+	log->at = 0;
+	return recorder_books_read(reader, &reader->header.defines, log->count, &log->bytes);
+}
+
+void recorder_log_done(struct recorder_log *log)
+{
+	free(log->bytes);
+	*log = (struct recorder_log){0};
+}
+
+int recorder_log_take(struct recorder_log *log, struct writer *writer, struct process *process)
+{
+	uint64_t at = log->at + FRAME_PREFIX_BYTES;
 	Rtl__Frame *frame;
+	uint32_t length;
 	int r;
 
-	while (bytes - at > FRAME_PREFIX_BYTES) {
-		uint32_t length = frame_get_length(log + at);
-
-		at += FRAME_PREFIX_BYTES;
-		if (length == 0 || length > FRAME_BYTES_MAX || length > bytes - at)
-			return -EBADMSG;
-		r = msg_unpack(writer->arena, log + at, length, &frame);
-		if (r < 0)
-			return r == -ENOMEM ? r : -EBADMSG;
-		if (frame->body_case != RTL__FRAME__BODY_DEFINES)
-			return -EBADMSG;
-		r = defines_take(&process->defines, frame->defines, process->gpus);
-		if (r == 0)
-			r = recording_take(writer, process, frame->defines);
-		if (r < 0)
-			return r;
-		at += length;
-	}
-	return at == bytes ? 0 : -EBADMSG;
+	if (log->at == log->count)
+		return 0;
+	if (log->count - log->at <= FRAME_PREFIX_BYTES)
+		return -EBADMSG;
+	length = frame_get_length(log->bytes + log->at);
+	if (length == 0 || length > FRAME_BYTES_MAX || length > log->count - at)
+		return -EBADMSG;
+	r = msg_unpack(writer->arena, log->bytes + at, length, &frame);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EBADMSG;
+	if (frame->body_case != RTL__FRAME__BODY_DEFINES)
+		return -EBADMSG;
+	r = defines_take(&process->defines, frame->defines, process->gpus);
+	if (r == 0)
+		r = recording_take(writer, process, frame->defines);
+	log->at = at + length;
+	return r < 0 ? r : 1;
 }
 
 int recorder_books_defines(
 	struct writer *writer, struct process *process, const struct recorder_reader *reader)
 {
-	uint64_t bytes = reader->header.define_bytes;
-	CLEANUP(free_p) uint8_t *log = NULL;
-	int r = recorder_books_read(reader, &reader->header.defines, bytes, &log);
+	struct recorder_log log = {0};
+	int r = recorder_log_read(&log, reader);
 
-	return r < 0 ? r : take_log(writer, process, log, bytes);
+	if (r < 0)
+		return r;
+	do
+		r = recorder_log_take(&log, writer, process);
+	while (r == 1);
+	recorder_log_done(&log);
+	return r;
 }
 
 int recorder_books_counters(struct process *process, const struct recorder_reader *reader,

@@ -7,7 +7,21 @@
 #include "collectord/process.h"
 #include "collectord/recorder_reader.h"
 
-/* -EBADMSG: the log ends in rubbish, what was before it is taken; -ENOMEM; database_errno(). */
+/* The definitions, to be taken one frame at a time. */
+struct recorder_log {
+	uint8_t *bytes; /* NULL: not read */
+	uint64_t count;
+	uint64_t at;
+};
+
+/* A copy of what there is now. -ENOMEM, -EBADMSG. */
+int recorder_log_read(struct recorder_log *log, const struct recorder_reader *reader);
+/* 1: go on; 0: that was all; errors as of recorder_books_defines(). */
+int recorder_log_take(struct recorder_log *log, struct writer *writer, struct process *process);
+void recorder_log_done(struct recorder_log *log);
+
+/* All of them. -EBADMSG: the log ends in rubbish, what was before it is taken; -ENOMEM;
+ * database_errno(). */
 int recorder_books_defines(
 	struct writer *writer, struct process *process, const struct recorder_reader *reader);
 

@@ -27,6 +27,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 		at = &(*at)->next;
 	*at = database->next;
 	over_quota_close(store, database);
+	drain_free(database->drain);
 	writer_free(database->writer);
 	free(database);
 	return NULL;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectord/drain.h"
 #include "collectord/in_flight.h"
 #include "collectord/index.h"
 #include "collectord/process.h"
@@ -153,6 +154,7 @@ struct store_database { /* store */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
 	struct command *current;   /* under way: between the two */
+	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
 	int trouble;		   /* -errno, since a commit failed or room went; 0: none */
 	bool must_reload;	   /* a rollback could not read everything back */
 	int reload_error;	   /* why */
@@ -294,7 +296,7 @@ void renew_want(struct store *store, struct store_database *database, int error)
 int renew_database(struct store *store, struct store_database *database);
 
 /* work.c */
-/* Commits what is open; on failure everything taken is to be done again. */
+/* Commits what is open, unless it is half a drain; on failure everything taken is to be done again. */
 int work_commit(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
@@ -320,8 +322,10 @@ int recover_controls(struct store_session *session);
 int recover_end_process(
 	struct store *store, struct store_database *database, const struct command *command);
 
-/* close.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set), or an error. */
-int close_process(struct store *store, struct store_database *database, struct command *command);
+/* close.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set, or others have their turn),
+ * or an error. */
+int close_process(struct store *store, struct store_database *database, struct command *command,
+	bool is_last);
 int close_session(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
 

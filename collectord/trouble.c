@@ -47,6 +47,7 @@ static void set_trouble(struct store *store, struct store_database *database, in
 void trouble_roll_back(struct store *store, struct store_database *database)
 {
 	database->must_reload = false;
+	database->drain = drain_free(database->drain);
 	fail_reload(database, writer_rollback(database->writer));
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		for (struct store_process *p = s->processes; p && s->database == database;
@@ -113,7 +114,7 @@ static bool is_bulk(const struct command *command)
 bool trouble_must_wait(
 	struct store *store, struct store_database *database, const struct command *command)
 {
-	if (!store->room || !is_bulk(command))
+	if (!store->room || !is_bulk(command) || database->drain)
 		return false;
 	if (database->finishing) {
 		database->finishing--;

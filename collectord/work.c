@@ -55,7 +55,7 @@ int work_commit(struct store *store, struct store_database *database)
 	struct command *command;
 	int r;
 
-	if (!database->writer->is_open)
+	if (!database->writer->is_open || database->drain)
 		return 0;
 	/* All rows first: the feed counts them into the books that are saved next. */
 	r = save_touched(store, database);
@@ -289,7 +289,7 @@ static int step(
 	case COMMAND_PROCESS_REOPEN:
 		return reopen_process(store, database, command);
 	case COMMAND_PROCESS_END:
-		return close_process(store, database, command);
+		return close_process(store, database, command, is_last);
 	case COMMAND_PROCESS_LEFT:
 		return recover_end_process(store, database, command);
 	case COMMAND_PROCESS_WATCH:
@@ -381,7 +381,7 @@ static uint64_t later(uint64_t a_ns, uint64_t b_ns)
 uint64_t work_next_look(const struct store *store, const struct store_database *database)
 {
 	/* A disk that is full has no room for what is only of the moment. */
-	if (database->trouble || database->must_reload || database->must_renew)
+	if (database->trouble || database->must_reload || database->must_renew || database->drain)
 		return UINT64_MAX;
 	for (const struct store_session *s = store->sessions; s; s = s->next)
 		for (const struct store_process *p = s->processes; p && s->database == database;

@@ -138,6 +138,10 @@
 #define COMMIT_ROWS_MAX		      65536u
 #define COMMIT_MS_MAX		      50u
 
+/* Of the recorder of a process that ended so many records are read before somebody else has a turn:
+ * as many as a frame may hold, some 5 ms where each has a shape of its own. */
+#define DRAIN_SLICE_RECORDS	      1024u
+
 /* Freed on a full disk, so that what is under way can end: twice a transaction of 65536 rows, with
  * its pages in the WAL and in the database, and the books of 1024 queues. */
 #define STORE_RESERVE_BYTES   (16u << 20)

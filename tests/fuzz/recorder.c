@@ -145,6 +145,19 @@ static void change(struct hand_recorder *r, struct tape *tape)
 	}
 }
 
+static void drain_all(int memfd, bool is_alive)
+{
+	struct drain *drain = NULL;
+	int r;
+
+	FUZZ_MUST(drain_new(bench.writer, bench.process, memfd, is_alive, &drain) == 0);
+	do
+		r = drain_go_on(drain);
+	while (r == DRAIN_MORE);
+	FUZZ_MUST(r == 0);
+	drain_free(drain);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
@@ -164,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		FUZZ_MUST(drain_give_up(
 				  bench.writer, bench.process, memfd, LEDGER_CORRUPT_FRAMES) == 0);
 	else
-		FUZZ_MUST(drain_process(bench.writer, bench.process, memfd, flags & IS_ALIVE) == 0);
+		drain_all(memfd, flags & IS_ALIVE);
 	bench_check(&bench);
 	bench_end(&bench);
 	return 0;

@@ -60,11 +60,8 @@ struct hand_recorder *hand_recorder_new(uint8_t token)
 	return r;
 }
 
-void hand_recorder_slot(
-	struct hand_recorder *r, unsigned i, uint32_t state, uint64_t seq, uint64_t frame)
+static void fill_slot(struct recorder_slot *slot, uint32_t state, uint64_t seq, uint64_t frame)
 {
-	struct recorder_slot *slot = &r->slot[i];
-
 	slot->state = state;
 	slot->seq = seq;
 	slot->frame = frame;
@@ -79,6 +76,12 @@ void hand_recorder_slot(
 	slot->grid[1] = 2;
 	slot->grid[2] = 1;
 	slot->lds = 1024;
+}
+
+void hand_recorder_slot(
+	struct hand_recorder *r, unsigned i, uint32_t state, uint64_t seq, uint64_t frame)
+{
+	fill_slot(&r->slot[i], state, seq, frame);
 }
 
 struct recorder_marker *hand_recorder_marker(
@@ -122,5 +125,25 @@ int hand_recorder_memfd(const struct hand_recorder *r)
 
 	must(fd >= 0);
 	must(pwrite(fd, r, sizeof(*r), 0) == (ssize_t)sizeof(*r));
+	return fd;
+}
+
+int hand_recorder_memfd_slots(struct hand_recorder *r, uint32_t slots)
+{
+	struct recorder_slot *array = calloc(slots, sizeof(*array));
+	size_t bytes = slots * sizeof(*array);
+	int fd;
+
+	must(array);
+	for (uint32_t i = 0; i < slots; i++)
+		fill_slot(&array[i], SLOT_DONE, i, 0);
+	r->header.slots = (struct recorder_region){
+		.offset = sizeof(*r), .count = slots, .stride = sizeof(*array)};
+	r->header.slots_used = slots;
+	r->header.total_bytes = sizeof(*r) + bytes;
+	r->queue[0].producer[RTL_Q_dispatched] = slots;
+	fd = hand_recorder_memfd(r);
+	must(pwrite(fd, array, bytes, sizeof(*r)) == (ssize_t)bytes);
+	free(array);
 	return fd;
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -164,6 +165,41 @@ static void killed_in_the_last_checkpoint(void **state)
 	check_file(h);
 }
 
+/* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
+static void killed_between_slices(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	const uint32_t slots = 8 * DRAIN_SLICE_RECORDS;
+	int fd = hand_recorder_memfd_slots(r, slots);
+	struct store_config config = {0};
+	int status;
+	pid_t pid;
+
+	free(r);
+	h->store = store_free(h->store);
+	pid = fork();
+	if (pid == 0) {
+		setenv("RTL_FAULT", "drain_between_slices:5", 1);
+		if (store_new(&config, &h->store) < 0)
+			_exit(1);
+		harness_open(h);
+		store_process_end(h->process, dup(fd), STORE_ENDED_KILLED, -1);
+		harness_wait(h, STORE_PROCESS_ENDED);
+		_exit(3); /* the fault was never passed */
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(store_new(&config, &h->store), 0);
+	harness_open_session(h, STORE_RESUME);
+	harness_open_process(h, 1, 0);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	store_process_end(h->process, fd, STORE_ENDED_KILLED, -1);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), slots);
+	harness_check_books(h->path);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -175,6 +211,7 @@ int main(void)
 		T(killed_before_commit),
 		T(killed_after_commit_before_ack),
 		T(killed_in_the_drain),
+		T(killed_between_slices),
 		T(killed_after_the_drain),
 		T(killed_in_the_last_checkpoint),
 	};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/* What the files of a drain share, and nobody else includes. Store thread. */
+#include "collectord/drain.h"
+#include "collectord/drain_events.h"
+#include "collectord/recorder_books.h"
+
+struct flight;
+
+struct drain {
+	struct writer *writer;
+	struct process *process;
+	struct recorder_reader reader;
+	bool is_alive;
+	unsigned phase;	   /* that is under way */
+	uint64_t left;	   /* records of this slice, ... */
+	uint64_t until_ns; /* ... and its end, CLOCK_MONOTONIC */
+
+	struct recorder_queue *queues; /* header.queues_used of them */
+	uint64_t queue_count;
+	struct recorder_log defines;
+	struct recorder_cell *cell, *after; /* one piece of memory */
+	uint32_t cells_passed;
+	uint64_t last_unreadable;    /* number of the last frame, when it is; else 0 */
+	struct recorder_slot *slots; /* from slots_from to slots_to */
+	uint64_t slots_from, slots_to;
+	uint64_t slot_at; /* the next one */
+	uint64_t slot_count;
+	struct flight *flights; /* only with is_alive */
+	struct drain_events events;
+};
+
+/* So much was done. True: somebody else's turn. */
+bool drain_spend(struct drain *drain, uint64_t records);
+
+/* drain_slots.c: what is in no frame */
+int drain_begin_slots(struct drain *drain);
+/* A phase. */
+int drain_take_slots(struct drain *drain);
+/* What is in the frame @d is not in flight. */
+void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d);
+void drain_slots_done(struct drain *drain);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process had in flight, and what is finished and in no frame. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collectord/database.h"
+#include "collectord/drain_private.h"
+#include "collectord/hash.h"
+#include "collectord/ingest.h"
+#include "proto/limits.h"
+
+/* A slot of a process that still writes, until a later frame is seen to hold its record. */
+struct flight {
+	UT_hash_handle hh;
+	bool is_lost;
+	struct {
+		uint64_t seq;
+		uint64_t queue;
+	} key;
+};
+
+/* ---- as they were at one moment ---------------------------------------------------------- */
+
+static int note_flights(struct drain *drain)
+{
+	for (uint64_t i = 0; drain->is_alive && i < drain->slot_count; i++) {
+		const struct recorder_slot *slot = &drain->slots[i];
+		struct flight *flight;
+
+		if (slot->state == SLOT_FREE)
+			continue;
+		flight = calloc(1, sizeof(*flight));
+		if (!flight)
+			return -ENOMEM;
+		flight->key.seq = slot->seq;
+		flight->key.queue = slot->queue;
+		HASH_ADD(hh, drain->flights, key, sizeof(flight->key), flight);
+		if (flight->is_lost) {
+			free(flight);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Of a living process all at once, of a dead one as they are come to. */
+static int get_slots(struct drain *drain, uint64_t from)
+{
+	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
+	uint64_t count = drain->slot_count - from;
+
+	if (count > most)
+		count = most;
+	if (!drain->slots)
+		drain->slots = calloc(most ? most : 1, sizeof(*drain->slots));
+	if (!drain->slots)
+		return -ENOMEM;
+	drain->slots_from = from;
+	drain->slots_to = from + count;
+	return recorder_reader_get(
+		&drain->reader, &drain->reader.header.slots, from, count, drain->slots);
+}
+
+int drain_begin_slots(struct drain *drain)
+{
+	int r = get_slots(drain, 0);
+
+	return r < 0 ? r : note_flights(drain);
+}
+
+void drain_slots_done(struct drain *drain)
+{
+	struct flight *flight, *next;
+
+	HASH_ITER (hh, drain->flights, flight, next) {
+		HASH_DEL(drain->flights, flight);
+		free(flight);
+	}
+	free(drain->slots);
+}
+
+void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d)
+{
+	int64_t seq = -1;
+
+	for (uint32_t i = 0; drain->flights && i < d->n; i++) {
+		const struct define_shape *shape =
+			defines_shape(&drain->process->defines, d->shape[i]);
+		struct flight key = {0}, *flight;
+
+		seq += d->seq[i] + 1; /* in range: the frame was taken */
+		key.key.seq = (uint64_t)seq;
+		key.key.queue = shape->queue;
+		HASH_FIND(hh, drain->flights, &key.key, sizeof(key.key), flight);
+		if (!flight)
+			continue;
+		HASH_DEL(drain->flights, flight);
+		free(flight);
+	}
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+static bool slot_is_valid(const struct drain *drain, const struct recorder_slot *slot)
+{
+	return slot->queue < drain->queue_count &&
+	       drain->queues[slot->queue].gpu < drain->process->gpus && slot->seq < INT64_MAX &&
+	       slot->marker <= INT64_MAX &&
+	       (slot->state != SLOT_DONE || slot->untimed < RTL_UNTIMED_COUNT);
+}
+
+static int find_books(struct drain *drain, const struct recorder_slot *slot, unsigned gpu,
+	struct ledger_queue **ret)
+{
+	struct ledger_queue *books = ledger_queue(&drain->process->ledger, slot->queue);
+
+	if (!books)
+		return -ENOMEM;
+	books->has_gpu = true;
+	books->gpu_id = drain->process->gpu_id[gpu];
+	*ret = books;
+	return 0;
+}
+
+/* The host call of a slot; 0: none, or its counter or the slot is torn. */
+static uint64_t call_of(const struct drain *drain, const struct recorder_slot *slot)
+{
+	uint64_t call =
+		recorder_call_id(slot->call, drain->reader.header.process[RTL_P_calls_begun]);
+
+	return call <= PROCESS_CALL_MAX ? call : 0;
+}
+
+static int store_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	struct process *process = drain->process;
+	struct ingest_dispatch row = {
+		.gpu = drain->queues[slot->queue].gpu,
+		.seq = slot->seq,
+		.start_tick = slot->start_tick,
+		.ticks = slot->end_tick - slot->start_tick,
+		.submit_ns = slot->submit_ns,
+		.tid = slot->tid,
+		.marker = slot->marker,
+		.call = call_of(drain, slot),
+		.node = slot->node,
+		.untimed = slot->untimed,
+	};
+	struct intern_shape_key key = {
+		.process_id = process->id,
+		.gpu_id = process->gpu_id[row.gpu],
+		.queue = slot->queue,
+		.lds = slot->lds,
+		.scratch = slot->scratch,
+	};
+	int r;
+
+	if (!row.untimed && slot->end_tick < slot->start_tick)
+		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
+	for (int i = 0; i < 3; i++) {
+		key.workgroup[i] = slot->workgroup[i];
+		key.grid[i] = slot->grid[i];
+	}
+	r = find_books(drain, slot, row.gpu, &row.books);
+	if (r == 0)
+		r = defines_kernel_row(
+			&process->defines, &drain->writer->intern, slot->symbol, 0, &key.kernel_id);
+	if (r == 0)
+		r = intern_put_shape(&drain->writer->intern, &key, &row.shape_id);
+	if (r == 0)
+		r = ingest_reserve(drain->writer, 1);
+	if (r == 0)
+		ingest_put_dispatch(drain->writer, process, &row);
+	return r;
+}
+
+static int store_outstanding(struct drain *drain, const struct recorder_slot *slot)
+{
+	struct process *process = drain->process;
+	sqlite3_stmt *put = drain->writer->statements.at[ST_OUTSTANDING_PUT];
+	unsigned gpu = drain->queues[slot->queue].gpu;
+	struct ledger_queue *books;
+	int64_t kernel_id;
+	int r = find_books(drain, slot, gpu, &books);
+
+	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
+	if (r == 0)
+		r = defines_kernel_row(&process->defines, &drain->writer->intern, slot->symbol,
+			slot->symbol ? 0 : slot->start_tick, &kernel_id);
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(put, 1, process->id);
+	sqlite3_bind_int64(put, 2, process->gpu_id[gpu]);
+	sqlite3_bind_int64(put, 3, slot->queue);
+	sqlite3_bind_int64(put, 4, (int64_t)slot->seq);
+	sqlite3_bind_int64(put, 5, kernel_id);
+	database_bind_optional(
+		put, 6, slot->submit_ns && slot->submit_ns <= INT64_MAX, (int64_t)slot->submit_ns);
+	database_bind_optional(put, 7, slot->tid, slot->tid);
+	database_bind_optional(put, 8, slot->marker, (int64_t)slot->marker);
+	database_bind_optional(put, 9, call_of(drain, slot) > 0, (int64_t)call_of(drain, slot));
+	r = database_run(put);
+	if (r < 0)
+		return r;
+	books->outstanding++;
+	books->is_dirty = true;
+	if (slot->seq >= books->next_seq)
+		books->next_seq = slot->seq + 1;
+	return 0;
+}
+
+/* Its tenant may not store it: nor would it be outstanding for ever. */
+static int drop_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	unsigned gpu = drain->queues[slot->queue].gpu;
+	struct ledger_queue *books;
+	int r = find_books(drain, slot, gpu, &books);
+
+	if (r == 0)
+		ledger_count_over_quota(
+			books, slot->seq, slot->submit_ns <= INT64_MAX ? slot->submit_ns : 0);
+	return r;
+}
+
+/* Has a frame taken over this record since the slots were copied? */
+static bool flight_is_over(const struct drain *drain, const struct recorder_slot *slot)
+{
+	struct flight key = {0}, *flight;
+
+	if (!drain->is_alive)
+		return false;
+	key.key.seq = slot->seq;
+	key.key.queue = slot->queue;
+	HASH_FIND(hh, drain->flights, &key.key, sizeof(key.key), flight);
+	return !flight;
+}
+
+static int take_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	uint64_t last = drain->process->frame;
+	uint32_t state = slot->state;
+
+	if (state == SLOT_FREE)
+		return 0;
+	/* It is in a frame, and every frame up to the last published is stored. */
+	if (slot->frame > 0 && slot->frame <= last)
+		return 0;
+	if (state > SLOT_DONE || !slot_is_valid(drain, slot)) {
+		drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+		return 0;
+	}
+	if (flight_is_over(drain, slot))
+		return 0;
+	if (!quota_take(&drain->writer->quota, 1, sizeof(*slot)))
+		return drop_slot(drain, slot);
+	return state == SLOT_DONE ? store_slot(drain, slot) : store_outstanding(drain, slot);
+}
+
+/* To look at one that is free is next to nothing. */
+#define FREE_SLOTS_PER_RECORD 64u
+
+int drain_take_slots(struct drain *drain)
+{
+	int r = 0;
+
+	while (r == 0 && drain->slot_at < drain->slot_count) {
+		const struct recorder_slot *slot;
+		uint64_t at = drain->slot_at;
+
+		if (at == drain->slots_to)
+			r = get_slots(drain, at);
+		if (r < 0)
+			return r;
+		slot = &drain->slots[at - drain->slots_from];
+		r = take_slot(drain, slot);
+		drain->slot_at++;
+		if (r == 0 && (slot->state != SLOT_FREE || at % FREE_SLOTS_PER_RECORD == 0) &&
+			drain_spend(drain, 1))
+			r = DRAIN_MORE;
+	}
+	return r;
+}

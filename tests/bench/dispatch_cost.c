@@ -1,53 +1,92 @@
 // SPDX-License-Identifier: MIT
 /*
- * dispatch_cost ROUNDS [signals]: what submitting a kernel costs the thread that does it, in ns of
- * its CPU time, on the real runtime and the software GPU: the median round's, and the least. A
- * round is half a ring, so that nobody waits for room. With "signals", each packet has one of 256
- * of the program's own, which it waits for before it uses it again.
+ * dispatch-cost ROUNDS cpu|wall SIGNALS: ns per dispatch, the median round's and the least. A round
+ * is half a ring, so that nobody waits for room, and its kernels have ended before the next begins.
+ *
+ * cpu: of the submitting thread's processor time, the submission alone. wall: of the clock, from
+ * the first dispatch to the last one's end. SIGNALS: 0, or each packet has one of so many of the
+ * program's own, which it waits for before it uses it again.
+ *
+ * On the GPU that there is, like rtl-demo, whose short kernels these are.
  */
-#include "tests/softgpu/test_gpu.h"
-
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define RING	   16384u
-#define ROUND	   (RING / 2)
-#define ROUNDS_MAX 200
-#define SIGNALS	   256u
+#include "tests/workload/model.h"
+#include "tests/workload/queue.h"
 
-static hsa_signal_t own[SIGNALS];
+#define RING	    16384
+#define ROUND	    (RING / 2)
+#define ROUNDS_MAX  1000
+#define SIGNALS_MAX 4096
+#define KINDS	    4 /* of short kernels */
 
-static uint64_t cpu_ns(void)
+struct job {
+	struct gpu gpu;
+	struct code code;
+	struct model model;
+	struct board_count count;
+	struct producer producer;
+	hsa_signal_t last;
+	hsa_signal_t own[SIGNALS_MAX];
+	unsigned signals;
+	bool is_wall;
+};
+
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec at;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+	clock_gettime(clock, &at);
 	return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
 }
 
-static uint64_t round_ns(hsa_queue_t *queue, uint64_t kernel, bool has_signals)
+static uint64_t job_ns(const struct job *job)
 {
-	hsa_signal_t none = {0};
-	uint64_t spent_ns = 0, start_ns;
+	return now_ns(job->is_wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void wait_all(struct job *job)
+{
+	hsa_signal_store_relaxed(job->last, 1);
+	queue_barrier(&job->producer, (hsa_signal_t){0}, job->last);
+	gpu_wait(job->last);
+}
+
+static hsa_signal_t own_signal(const struct job *job, unsigned n)
+{
+	hsa_signal_t signal = job->own[n % job->signals];
+
+	gpu_wait(signal);
+	hsa_signal_store_relaxed(signal, 1);
+	return signal;
+}
+
+/* One clock reading for all of them, or, where the program waits in between, without its waits. */
+static uint64_t round_ns(struct job *job)
+{
+	bool is_split = job->signals && !job->is_wall;
+	uint64_t spent_ns = 0, start_ns = job_ns(job);
 
 	for (unsigned i = 0; i < ROUND; i++) {
-		hsa_signal_t signal = has_signals ? own[i % SIGNALS] : none;
+		hsa_signal_t signal = job->signals ? own_signal(job, i) : (hsa_signal_t){0};
 
-		/* The wait is the program's, and not what is measured. */
-		if (has_signals) {
-			signal_wait_done(signal);
-			hsa_signal_store_relaxed(signal, 1);
-		}
-		start_ns = has_signals || i == 0 ? cpu_ns() : 0;
-		(void)queue_put(queue, packet_dispatch(kernel, signal));
-		if (has_signals)
-			spent_ns += cpu_ns() - start_ns;
-		else if (i == 0)
-			spent_ns = start_ns;
+		if (is_split)
+			start_ns = job_ns(job);
+		queue_dispatch(&job->producer, &job->model.storm[i % KINDS], signal);
+		if (is_split)
+			spent_ns += job_ns(job) - start_ns;
 	}
-	return (has_signals ? spent_ns : cpu_ns() - spent_ns) / ROUND;
+	if (job->is_wall)
+		wait_all(job);
+	if (!is_split)
+		spent_ns = job_ns(job) - start_ns;
+	if (!job->is_wall)
+		wait_all(job);
+	return spent_ns / ROUND;
 }
 
 static int compare(const void *a, const void *b)
@@ -57,38 +96,64 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int job_open(struct job *job)
+{
+	int r = gpu_open(0, 0, &job->gpu);
+
+	if (!r)
+		r = code_load(&job->gpu, &job->code);
+	if (!r)
+		r = model_open(&job->gpu, &job->code, 1, false, CAUSE_NONE, &job->model);
+	if (!r)
+		r = queue_open(&job->gpu, RING, &job->producer.queue);
+	job->producer.count = &job->count;
+	if (!r)
+		GPU_TRY(hsa_signal_create, 1, 0, NULL, &job->last);
+	for (unsigned i = 0; !r && i < job->signals; i++)
+		GPU_TRY(hsa_signal_create, 0, 0, NULL, &job->own[i]);
+	return r;
+}
+
+static void job_close(struct job *job)
+{
+	hsa_queue_destroy(job->producer.queue);
+	hsa_signal_destroy(job->last);
+	for (unsigned i = 0; i < job->signals; i++)
+		hsa_signal_destroy(job->own[i]);
+	model_close(&job->model);
+	code_unload(&job->code);
+	gpu_close();
+}
+
+static bool arguments(int argc, char **argv, unsigned *ret_rounds, struct job *ret)
+{
+	if (argc != 4)
+		return false;
+	*ret_rounds = (unsigned)strtoul(argv[1], NULL, 10);
+	ret->is_wall = !strcmp(argv[2], "wall");
+	ret->signals = (unsigned)strtoul(argv[3], NULL, 10);
+	return *ret_rounds >= 1 && *ret_rounds <= ROUNDS_MAX && ret->signals <= SIGNALS_MAX &&
+	       (ret->is_wall || !strcmp(argv[2], "cpu"));
+}
+
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 7;
-	bool has_signals = argc > 2 && !strcmp(argv[2], "signals");
+	static struct job job;
 	uint64_t ns[ROUNDS_MAX];
-	hsa_signal_t last;
-	struct code code;
-	hsa_queue_t *queue;
-	struct gpu gpu;
+	unsigned rounds;
 
-	if (rounds < 1 || rounds > ROUNDS_MAX)
+	if (!arguments(argc, argv, &rounds, &job)) {
+		fprintf(stderr, "usage: dispatch-cost ROUNDS(1-%d) cpu|wall SIGNALS(0-%d)\n",
+			ROUNDS_MAX, SIGNALS_MAX);
 		return 2;
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], RING);
-	last = signal_new(1);
-	for (unsigned i = 0; i < SIGNALS; i++)
-		own[i] = signal_new(0);
-	for (int i = -1; i < rounds; i++) {
-		uint64_t took = round_ns(queue, code.kernel[0], has_signals);
-
-		if (i >= 0)
-			ns[i] = took;
-		run_one(queue, code.kernel[1], last);
 	}
-	qsort(ns, (size_t)rounds, sizeof(*ns), compare);
+	if (job_open(&job))
+		return 1;
+	(void)round_ns(&job); /* faults its pages in */
+	for (unsigned i = 0; i < rounds; i++)
+		ns[i] = round_ns(&job);
+	qsort(ns, rounds, sizeof(*ns), compare);
 	printf("%llu %llu\n", (unsigned long long)ns[rounds / 2], (unsigned long long)ns[0]);
-	HSA_OK(hsa_queue_destroy(queue));
-	HSA_OK(hsa_signal_destroy(last));
-	for (unsigned i = 0; i < SIGNALS; i++)
-		HSA_OK(hsa_signal_destroy(own[i]));
-	code_unload(&code);
-	gpu_close();
+	job_close(&job);
 	return 0;
 }

@@ -261,7 +261,7 @@ static error_t options_take(int key, char *arg, struct argp_state *state)
 		opt->threads = options_int("--threads", arg, 1, OPTIONS_THREADS_MAX);
 		return 0;
 	case OPT_BATCH:
-		opt->batch = options_int("--batch", arg, 1, OPTIONS_QUEUE_MAX / 2);
+		opt->batch = options_int("--batch", arg, 1, OPTIONS_QUEUE / 2);
 		return 0;
 	case OPT_QUEUE_SIZE:
 		opt->queue_size = options_take_queue_size(arg);
@@ -324,7 +324,7 @@ void options_parse(int argc, char **argv, struct options *ret)
 		.hang_at = -1,
 		.threads = 1,
 		.batch = 1,
-		.queue_size = OPTIONS_QUEUE_MAX};
+		.queue_size = OPTIONS_QUEUE};
 	int next = argc;
 
 	/* What argp itself says of a bad option takes two lines, and goes with its --help. */

@@ -11,7 +11,8 @@
 #define OPTIONS_RANKS_MAX   4096
 #define OPTIONS_LAYERS_MAX  1024
 #define OPTIONS_THREADS_MAX 64
-#define OPTIONS_QUEUE_MAX   16384 /* packets, a power of two */
+#define OPTIONS_QUEUE	    16384  /* packets, a power of two */
+#define OPTIONS_QUEUE_MAX   131072 /* what ROCr gives at most */
 #define OPTIONS_EXIT_USAGE  2
 
 /* Why a job is slow, as planted. */

@@ -4,9 +4,7 @@
 # The same program with the code of one target alone, which is not the software GPU's default.
 rtl_demo_embed(code_objects_other.c gfx906)
 add_executable(rtl-demo-other ${RTL_DEMO_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/code_objects_other.c)
-target_include_directories(rtl-demo-other PRIVATE ${RTL_HSA_INCLUDE_DIR})
-target_link_libraries(rtl-demo-other PRIVATE rtl_flags ${RTL_HSA_LIBRARY} Threads::Threads
-	${CMAKE_DL_LIBS})
+target_link_libraries(rtl-demo-other PRIVATE rtl_demo_gpu)
 set_target_properties(rtl-demo-other PROPERTIES
 	RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 

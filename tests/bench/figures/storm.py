@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""A whole program that submits kernels of 2 us as fast as it can: wall clock over no tool, and the peer's.
+
+rtl-demo --dispatches, from its start to the end of its last process and, under rtl, of the collector: the
+one database is there, closed and complete. The peer is its library alone; what it needs to put the ranks'
+files together comes on top of it. Goal: an eighth of what the peer adds, or less than the program itself
+varies.
+"""
+from bench import Figure, Turns
+from tools import NAMES, PEER, Tools, name
+
+# The largest queue that the runtime makes: nothing ever waits for room, and the runtime's intercept queue
+# never has more than it can hold, which would abort the program.
+QUEUE = 131072
+GOAL = "<= 0.125"
+
+
+def storm(bench, tools, ranks):
+    dispatches = 20000 if bench.quick else 100000
+    command = [bench.program("rtl-demo", "bin"), "--ranks", ranks, "--dispatches", dispatches,
+               "--queue-size", QUEUE]
+    variants = ["none", "shadow", "intercept", "dormant", "off", "empty", *(PEER if tools.has_peer else ())]
+
+    def once(variant):
+        return lambda: tools.run(variant, *command, dispatches=ranks * dispatches)[1]
+
+    words = f"{ranks} {'rank' if ranks == 1 else 'ranks'}"
+    found = bench.interleaved({f"{v}, {words}": once(v) for v in variants})
+    return {v: found[f"{v}, {words}"] for v in variants}, words
+
+
+def against_peer(bench, turns, variant, words):
+    added, none = turns[variant].minus(turns["none"]), turns["none"]
+    what = f"storm, {words}: {name(variant)}, added"
+    spread = none.high - none.low
+    note = f"no tool varies by {spread * 1e3:.0f} ms"
+    if "standard" not in turns:
+        missing = bench.needs_peer(what, "ms", GOAL)
+        missing.value = added.median * 1e3
+        return missing
+    peer = turns["standard"].minus(none)
+    ratio = Turns([a / max(b, 1e-9) for a, b in zip(added.samples, peer.samples)])
+    figure = Figure(what, added.median * 1e3, "ms", ratio.low, ratio.high, name("standard") + ", added",
+                    peer.median * 1e3, added.median / peer.median, goal=GOAL, note=note)
+    if added.median <= spread:
+        figure.met = True
+    return figure
+
+
+def measure(bench):
+    tools = Tools(bench, SOFTGPU_COUNT=8, SOFTGPU_REALTIME=1, SOFTGPU_FAULT="default duration=2us")
+    for ranks in (1, 8):
+        turns, words = storm(bench, tools, ranks)
+        none = turns["none"]
+        yield Figure(f"storm, {words}: no tool", none.median * 1e3, "ms", none.low * 1e3, none.high * 1e3)
+        for variant in ("shadow", "intercept"):
+            yield against_peer(bench, turns, variant, words)
+        for variant in ("dormant", "off", "empty", *(PEER if tools.has_peer else ())):
+            added = turns[variant].minus(none)
+            yield Figure(f"storm, {words}: {name(variant)}, added", added.median * 1e3, "ms", added.low * 1e3,
+                         added.high * 1e3, NAMES["none"], none.median * 1e3)

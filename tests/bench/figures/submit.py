@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""The submitting thread's CPU time per dispatch, over no tool.
+
+dispatch-cost on the runtime, rounds of 8,192 dispatches that nobody waits for; with --signals each has one
+of 64 signals of the program's own. Of each process the median round; the figure is the median of the turns'
+differences from no tool in the same turn, which goes with the load of the machine.
+"""
+from bench import Figure
+from tools import NAMES, OURS, PEER, Tools, name
+
+GOALS = {"shadow": ("<= 60", "<= 30"), "intercept": ("<= 150", "<= 115")}
+
+
+def measure(bench):
+    tools = Tools(bench, is_strict=False)
+    program = bench.program("dispatch-cost")
+    rounds = 10 if bench.quick else 40
+    variants = ["none", *OURS, "empty", *(PEER if tools.has_peer else ())]
+
+    def once(variant, signals):
+        return lambda: int(tools.run(variant, program, rounds, "cpu", signals)[0].split()[0])
+
+    for signals, words in ((0, ""), (64, ", with a signal")):
+        turns = bench.interleaved({f"{v}{words}": once(v, signals) for v in variants})
+        none = turns[f"none{words}"]
+        yield Figure(f"submit: {NAMES['none']}{words}", none.median, "ns", none.low, none.high)
+        for variant in variants[1:]:
+            this = turns[f"{variant}{words}"]
+            added = this.minus(none)
+            goal, stretch = GOALS.get(variant, ("", "")) if not signals else ("", "")
+            yield Figure(f"submit: {name(variant)}, added{words}", added.median, "ns", added.low, added.high,
+                         NAMES["none"], none.median, goal=goal, stretch=stretch)
+    if not tools.has_peer:
+        yield bench.needs_peer("submit: rocm-trace-lite, added", "ns", "")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""A program without a tool, under rtl in its front ends and modes, under an empty tool and the peer."""
+import os
+import subprocess
+import time
+
+from bench import BenchError
+
+# The peer hangs at its end now and then (a wake-up is lost), and where a signal is on every packet it
+# aborts some runs: such a run is done again, and the samples say how often.
+PEER_S, PEER_TRIES = 120, 5
+
+# What rtl is told by each variant of it.
+OURS = {
+    "shadow": {"RTL_FRONT_END": "shadow"},
+    # On ROCm 5.2 to 5.7 it is refused for what a flood does to the runtime. These programs never
+    # have more outstanding than their queue holds.
+    "intercept": {"RTL_FRONT_END": "intercept-unsafe"},
+    "dormant": {"RTL_FRONT_END": "shadow", "RTL_DORMANT": "1"},
+    "off": {"RTL_MODE": "off"},
+}
+PEER = {"lite": "lite", "standard": "standard"}
+NAMES = {"none": "no tool", "empty": "empty intercept queue", "lite": "rocm-trace-lite lite",
+         "standard": "rocm-trace-lite standard"}
+
+
+def name(variant):
+    return NAMES.get(variant, f"rtl {variant}")
+
+
+class Tools:
+    """Runs a command under a variant, and checks what rtl says of it.
+
+    is_strict: what was not timed is no figure either.
+    """
+
+    def __init__(self, bench, is_strict=True, **env):
+        self.bench, self.is_strict, self.env = bench, is_strict, env
+        self.rtl = bench.program("rtl", "bin")
+        self.empty = bench.program("empty-queue.so")
+        self.peer = bench.peer and bench.peer_file()
+        self.has_peer = bool(bench.peer)
+
+    def run(self, variant, *command, dispatches=None):
+        """What @command prints, and the seconds that it took under @variant, start and end of the tool
+        included. dispatches: how many of them rtl has to know."""
+        begin = time.monotonic()
+        if variant in OURS:
+            said = self._ours(variant, command)
+        elif variant in PEER:
+            return self._peer(variant, command)
+        else:
+            tool = {"HSA_TOOLS_LIB": self.empty} if variant == "empty" else {}
+            said = self.bench.run(*command, env=self.bench.environment(**self.env, **tool))
+        took = time.monotonic() - begin
+        if variant in ("shadow", "intercept"):
+            self._check(dispatches)
+        return said, took
+
+    @property
+    def database(self):
+        return self.bench.folder / "run.db"
+
+    def _ours(self, variant, command):
+        env = self.bench.environment(**self.env, **OURS[variant])
+        strict = ["--strict"] if self.is_strict and variant in ("shadow", "intercept") else []
+        return self.bench.run(self.rtl, "run", "-q", "-f", *strict, "-o", self.database, "--", *command,
+                              env=env)
+
+    def _check(self, dispatches):
+        info = self.bench.identity(self.database)
+        if dispatches is not None and info["dispatched"] != dispatches:
+            raise BenchError(f"{dispatches} dispatches, and rtl knows {info['dispatched']}")
+
+    def _peer(self, variant, command):
+        env = self.bench.environment(**self.env, HSA_TOOLS_LIB=self.peer, RTL_MODE=PEER[variant],
+                                     RTL_OUTPUT=self.bench.folder / "peer_%p.db")
+        for _ in range(PEER_TRIES):
+            for old in self.bench.folder.glob("peer_*"):
+                old.unlink()
+            begin = time.monotonic()
+            process = subprocess.Popen([str(word) for word in command], env=env, text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, start_new_session=True)
+            try:
+                said, _ = process.communicate(timeout=PEER_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.communicate()
+                self._peer_failed(variant, "hung")
+                continue
+            took = time.monotonic() - begin
+            if process.returncode:
+                self._peer_failed(variant, f"status {process.returncode}")
+                continue
+            if not list(self.bench.folder.glob("peer_*.db")):
+                raise BenchError(f"{name(variant)} was not loaded: it wrote no database")
+            return said, took
+        raise BenchError(f"{name(variant)} failed {PEER_TRIES} times: {self.bench.samples['peer failed'][-1]}")
+
+    def _peer_failed(self, variant, how):
+        self.bench.samples.setdefault("peer failed", []).append(f"{variant}: {how}")

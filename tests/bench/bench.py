@@ -170,14 +170,16 @@ class Bench:
         self.samples.update(turns)
         return {name: Turns(samples) for name, samples in turns.items()}
 
-    def callgrind(self, command, functions=(), env=None):
-        """Instructions of @command: of all of it, or within @functions and what they call."""
+    def callgrind(self, command, functions=(), env=None, under=()):
+        """Instructions of @command: of all of it, or within @functions and what they call.
+
+        @under: words in front of valgrind's, such as those of rtl run.
+        """
         if not shutil.which("valgrind"):
             raise BenchError("valgrind is not installed")
         profile = self.folder / "callgrind.out"
-        self.run("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}",
+        self.run(*under, "valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}",
                  *[f"--toggle-collect={name}" for name in functions], *command, env=env)
-        # One profile a thread where --separate-threads asks for it; one file else.
         for line in profile.read_text().splitlines():
             if line.startswith(("summary:", "totals:")):
                 return int(line.split()[1])

@@ -95,6 +95,8 @@ bool synth_step(struct synth_queue *queue, enum synth_mode mode);
 hsa_signal_t synth_signal_new(int64_t value);
 void synth_signal_free(hsa_signal_t signal);
 int64_t synth_signal_load(hsa_signal_t signal);
+/* Of the runtime: a doorbell rings. */
+void synth_signal_store(hsa_signal_t signal, int64_t value);
 
 /* ---- the application: the same calls that the hooks make ---------------------------------- */
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The dispatch hook: instructions, time and system calls of the submitting thread, without ROCr.
+
+tests/bench/runtime/hook_cost.c submits kernels on a runtime that costs next to nothing. What recording
+costs is the shim less its twin, which follows every packet and records none; of rocm-trace-lite
+(standard, which records all of them too) the same less an intercept queue with an empty callback.
+Instructions are callgrind's, of two lengths, so that what comes once is in neither; times are of the
+thread's processor clock, in turns.
+"""
+from bench import Figure
+from hook import Hooks
+
+WIN, FAR = "<= 0.25", "<= 0.1"
+
+
+def against_peer(bench, name, unit, ours, peer, spread=None):
+    if peer is None:
+        return bench.needs_peer(name, unit, WIN)
+    low, high = (spread.low, spread.high) if spread else (None, None)
+    ratio = spread.median if spread else ours / peer
+    return Figure(name, ours, unit, low, high, "rocm-trace-lite's", peer, ratio, WIN, FAR)
+
+
+def instructions(bench, hooks):
+    cost = {name: hooks.instructions(name) for name in hooks.ways if name not in ("off", "dormant")}
+    bench.samples["instructions"] = cost
+    peer = cost["peer"] - cost["empty intercept"] if bench.peer else None
+    unit = "instructions"
+    yield against_peer(bench, "hook over its twin", unit, cost["shadow"] - cost["shadow twin"], peer)
+    yield against_peer(bench, "hook over its twin, intercept queue", unit,
+                       cost["intercept"] - cost["intercept twin"], peer)
+    whole = cost["shadow"] - cost["none"]
+    yield Figure("hook with its front end", whole, unit, baseline="rocm-trace-lite's with its queue",
+                 baseline_value=cost["peer"] - cost["none"] if bench.peer else None,
+                 ratio=whole / (cost["peer"] - cost["none"]) if bench.peer else None)
+
+
+def times(bench, hooks):
+    batches = 20 if bench.quick else 200
+    names = [name for name in hooks.ways if name not in ("off", "dormant")]
+    said = {}
+
+    def measure(name):
+        said.setdefault(name, []).append(hooks.run(name, batches))
+        return said[name][-1]["thread_ns"]
+    turns = bench.interleaved({name: lambda name=name: measure(name) for name in names})
+    bench.samples["hook_cost"] = said
+    ours = turns["shadow"].minus(turns["shadow twin"])
+    peer = turns["peer"].minus(turns["empty intercept"]) if bench.peer else None
+    yield against_peer(bench, "hook over its twin, time", "ns", ours.median,
+                       peer.median if peer else None, ours.over(peer) if peer else None)
+    clock = type(ours)([run["clock_ns"] for run in said["shadow"][1:]])
+    share = ours.over(clock)
+    yield Figure("hook in clock readings", ours.median, "ns", share.low, share.high,
+                 "clock_gettime(MONOTONIC)", clock.median, share.median, "<= 2", "<= 1")
+    whole = turns["shadow"].minus(turns["none"])
+    yield Figure("hook with its front end, time", whole.median, "ns", whole.low, whole.high)
+
+
+def system_calls(bench, hooks):
+    ours = hooks.system_calls("shadow")
+    peer = hooks.system_calls("peer") if bench.peer else {}
+    bench.samples["system_calls"] = {"shadow": ours, "peer": peer}
+    base = "rocm-trace-lite" if bench.peer else ""
+    yield Figure("system calls of the hook", sum(ours.values()), "a dispatch", baseline=base,
+                 baseline_value=sum(peer.values()) if bench.peer else None, goal="= 0",
+                 note=", ".join(ours))
+    yield Figure("futexes of the hook", ours.get("futex", 0), "a dispatch", baseline=base,
+                 baseline_value=peer.get("futex", 0) if bench.peer else None, goal="= 0")
+
+
+def measure(bench):
+    hooks = Hooks(bench)
+    yield from instructions(bench, hooks)
+    yield from system_calls(bench, hooks)
+    yield from times(bench, hooks)

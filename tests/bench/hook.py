@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Tools on the runtime without ROCr: tests/bench/runtime/hook_cost.c, run in the ways that figures compare."""
+import dataclasses
+import json
+import re
+
+from bench import BenchError
+
+PACKETS = 1024
+# The threads' functions: all that a tool does in the background.
+WORKERS = {"shadow": "worker_entry", "peer": "hsa_intercept::completion_worker()"}
+SYSCALL = re.compile(r"^(\d+)\s+(\w+)\(.*\)\s+= (-?\d+)")
+
+
+@dataclasses.dataclass
+class Way:
+    """What a program is run with. mode: of rtl run, None: no rtl run; tool: what HSA_TOOLS_LIB names."""
+    mode: tuple | None = None
+    tool: object = None
+    more: dict = dataclasses.field(default_factory=dict)
+
+
+class Hooks:
+    """The ways to run it, by name."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.program = bench.program("hook-cost")
+        libraries = bench.build / "lib/synth"
+        twin = libraries / "librtl_twin.so"
+        nowhere = {"RTL_SOCKET": bench.folder / "nowhere"}
+        intercept = {"RTL_FRONT_END": "intercept-unsafe"}
+        self.ways = {
+            "none": Way(),
+            "shadow": Way(("--mode=standard",)),
+            "intercept": Way(("--mode=standard",), more=intercept),
+            "shadow twin": Way(tool=twin, more=nowhere),
+            "intercept twin": Way(tool=twin, more=nowhere | intercept),
+            "empty intercept": Way(tool=libraries / "libempty_intercept.so"),
+            "off": Way(("--mode=off",)),
+            "dormant": Way(("--dormant",)),
+        }
+        if bench.peer:
+            self.ways["peer"] = Way(tool=bench.peer_file(), more={
+                "RTL_MODE": "standard", "RTL_OUTPUT": bench.folder / "peer.db"})
+
+    def _start(self, name):
+        """The words in front of the program's, its environment, and its database or None."""
+        way, bench = self.ways[name], self.bench
+        # The program brings its runtime; nothing of it is on the software GPU.
+        env = bench.environment(LD_LIBRARY_PATH=None, HSA_TOOLS_LIB=way.tool, **way.more)
+        for stale in bench.folder.glob("peer.db*"):
+            stale.unlink()
+        if way.mode is None:
+            return [], env, None
+        db = bench.folder / "hook.db"
+        return [bench.build / "bin/rtl", "run", "-q", "-f", "-o", db, *way.mode, "--"], env, db
+
+    def _check(self, name, db, dispatches):
+        """That what is measured was done: a run that recorded nothing would be cheap."""
+        if name in ("shadow", "intercept"):
+            info = self.bench.identity(db)
+            if info["stored"] != dispatches:
+                raise BenchError(f"{name}: {info['stored']} of {dispatches} stored")
+        if name == "dormant":
+            info = self.bench.identity(db)
+            if info["skipped"] != dispatches:
+                raise BenchError(f"dormant: {info['skipped']} of {dispatches} skipped")
+
+    def run(self, name, batches, tracer=()):
+        """What hook_cost prints, from @batches of PACKETS."""
+        under, env, db = self._start(name)
+        said = json.loads(self.bench.run(*under, *tracer, self.program, batches, PACKETS, env=env))
+        self._check(name, db, batches * PACKETS)
+        timed = batches * PACKETS if name in ("shadow", "intercept", "peer") else 0
+        if said["timed"] != timed:
+            raise BenchError(f"{name}: {said['timed']} of the kernels had a signal, not {timed}")
+        return said
+
+    def instructions(self, name, with_thread=False):
+        """Per dispatch: of the submitting thread, or of all the tool's threads too."""
+        def cost(batches):
+            under, env, db = self._start(name)
+            functions = ["submit_batch"]
+            if with_thread and name in WORKERS:
+                functions.append(WORKERS[name])
+            total = self.bench.callgrind([self.program, batches, PACKETS], functions, env, under)
+            self._check(name, db, batches * PACKETS)
+            return total
+        few, many = (4, 12) if self.bench.quick else (10, 40)
+        return self.bench.slope(cost, few, many) / PACKETS
+
+    def _traced(self, name, batches, calls):
+        """The system calls of one run, (thread, name, result), and the id of the submitting one."""
+        log = self.bench.folder / "strace"
+        self.run(name, batches, ("strace", "-f", "-qq", "-e", f"trace={calls}", "-e", "signal=none",
+                                 "-o", log))
+        lines = log.read_text().splitlines()
+        # One call can lie in two lines; only what others do meanwhile comes between.
+        open_calls, found = {}, []
+        for line in lines:
+            thread, _, rest = line.partition(" ")
+            rest = rest.strip()
+            if rest.endswith("<unfinished ...>"):
+                open_calls[thread] = rest.removesuffix("<unfinished ...>")
+                found.append([thread, rest.split("(")[0], None])
+                continue
+            resumed = re.match(r"<\.\.\. \w+ resumed>(.*)", rest)
+            if resumed:
+                rest = open_calls.pop(thread, "") + resumed[1]
+                at = next(i for i in range(len(found) - 1, -1, -1)
+                          if found[i][0] == thread and found[i][2] is None)
+                match = SYSCALL.match(f"{thread} {rest}")
+                found[at][2] = int(match[3]) if match else -1
+                continue
+            match = SYSCALL.match(f"{thread} {rest}")
+            if match:
+                found.append([thread, match[2], int(match[3])])
+        return found
+
+    def system_calls(self, name, batches=5):
+        """By name, those that the submitting thread made while it submitted, per dispatch."""
+        calls, inside, thread = {}, False, None
+        for who, what, _ in self._traced(name, batches, "all"):
+            if what == "getppid":
+                thread, inside = who, not inside
+            elif inside and who == thread:
+                calls[what] = calls.get(what, 0) + 1
+        if thread is None:
+            raise BenchError("strace saw nobody submit")
+        return {what: n / (batches * PACKETS) for what, n in calls.items()}
+
+    def sent(self, name, batches):
+        """Bytes that went into sockets."""
+        return sum(result for _, _, result in
+                   self._traced(name, batches, "sendto,sendmsg,writev") if result > 0)

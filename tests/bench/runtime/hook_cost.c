@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hook_cost BATCHES PACKETS: kernels submitted as HIP does it, an index, a packet and a doorbell each,
+ * on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two batches the device
+ * runs and the tool reads all times, so that each batch finds the tool as the one before did. Prints
+ * one line of JSON; ns are of the processor:
+ *
+ *   dispatches, timed  kernels done, and those whose packet had a signal by then
+ *   thread_ns          of this thread within submit_batch(), per dispatch
+ *   tool_ns            likewise, and all that the tool's own threads took
+ *   clock_ns           one clock_gettime(CLOCK_MONOTONIC)
+ *   threads, switches  of the tool, and how often they came out of a wait while all that went on
+ *
+ * getppid(), which nobody else calls, stands before and after each batch, for strace.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proto/clock.h"
+#include "tests/bench/runtime/runtime.h"
+
+#define RING	    4096u
+#define READ_MAX_NS 120000000000ull
+#define LOOK_NS	    100000
+#define CLOCKS	    10000u
+#define KERNEL_NS   2000u
+
+#define EXPORT __attribute__((visibility("default"), noinline))
+
+EXPORT void submit_batch(hsa_queue_t *queue, unsigned packets);
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+	struct timespec at;
+
+	clock_gettime(clock, &at);
+	return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
+static void submit(hsa_queue_t *queue, unsigned i)
+{
+	hsa_kernel_dispatch_packet_t *ring = queue->base_address, *at;
+	hsa_kernel_dispatch_packet_t body = {
+		.setup = 1,
+		.workgroup_size_x = 256,
+		.workgroup_size_y = 1,
+		.workgroup_size_z = 1,
+		.grid_size_x = 256 * (1 + i % 8),
+		.grid_size_y = 1,
+		.grid_size_z = 1,
+		.kernel_object = runtime_kernel(i % RUNTIME_KERNELS),
+		.kernarg_address = (void *)(uintptr_t)KERNEL_NS, /* the synthetic device's duration */
+	};
+	uint64_t index = hsa_queue_add_write_index_screlease(queue, 1);
+
+	at = &ring[index & (queue->size - 1)];
+	memcpy((char *)at + sizeof(at->header), (char *)&body + sizeof(at->header),
+		sizeof(body) - sizeof(at->header));
+	__atomic_store_n(&at->header, HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE,
+		__ATOMIC_RELEASE);
+	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
+}
+
+/* What is measured, by its name in the profiler too. */
+void submit_batch(hsa_queue_t *queue, unsigned packets)
+{
+	for (unsigned i = 0; i < packets; i++)
+		submit(queue, i);
+}
+
+static bool wait_until_read(void)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	uint64_t deadline_ns = clock_monotonic_ns() + READ_MAX_NS;
+
+	while (!runtime_is_read()) {
+		if (clock_monotonic_ns() > deadline_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Of all threads but this. */
+static unsigned threads_look(uint64_t *ret_switches)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned threads = 0;
+
+	*ret_switches = 0;
+	while (tasks && (entry = readdir(tasks))) {
+		char path[64], line[128];
+		uint64_t switches;
+		FILE *file;
+
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/status", entry->d_name);
+		file = fopen(path, "re");
+		threads++;
+		while (file && fgets(line, sizeof(line), file))
+			if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &switches) == 1)
+				*ret_switches += switches;
+		if (file)
+			fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return threads;
+}
+
+static double clock_cost(void)
+{
+	uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	for (unsigned i = 0; i < CLOCKS; i++)
+		(void)clock_monotonic_ns();
+	return (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) / CLOCKS;
+}
+
+static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
+{
+	uint64_t spent_ns = 0, outside_ns, switches, before;
+	uint64_t process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t thread_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	double dispatches = (double)batches * packets;
+	unsigned threads;
+
+	(void)threads_look(&before);
+	for (unsigned long i = 0; i < batches; i++) {
+		uint64_t start_ns;
+
+		start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+		(void)getppid();
+		submit_batch(queue, packets);
+		(void)getppid();
+		spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+		runtime_device_run();
+		if (!wait_until_read()) {
+			fprintf(stderr, "hook_cost: the tool has not read all times in 120 s\n");
+			return 1;
+		}
+	}
+	threads = threads_look(&switches);
+	outside_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - thread_ns - spent_ns;
+	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process_ns;
+	printf("{\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
+	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"threads\": %u, \"switches\": %" PRIu64 "}\n",
+		runtime_executed(), runtime_timed(), (double)spent_ns / dispatches,
+		(double)(process_ns - outside_ns) / dispatches, clock_cost(), threads,
+		switches - before);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long batches = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	unsigned packets = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+	hsa_agent_t gpu = {RUNTIME_GPU};
+	hsa_queue_t *queue;
+	int r;
+
+	if (!batches || !packets || packets > RING) {
+		fprintf(stderr, "usage: hook_cost BATCHES PACKETS: packets up to %u\n", RING);
+		return 2;
+	}
+	if (!runtime_begin() || hsa_executable_freeze((hsa_executable_t){1}, "") ||
+		hsa_queue_create(gpu, RING, HSA_QUEUE_TYPE_MULTI, NULL, NULL, 0, 0, &queue)) {
+		fprintf(stderr, "hook_cost: no runtime\n");
+		return 1;
+	}
+	r = measure(queue, batches, packets);
+	(void)hsa_queue_destroy(queue);
+	runtime_end();
+	return r;
+}

@@ -74,19 +74,34 @@ static struct peer *let_go(struct instance *instance)
 	return peer;
 }
 
-static int end_in_store(struct instance *instance, enum store_ended how, int exit_status)
+static int end_in_store(struct instance *instance)
 {
-	if (instance->store)
-		return store_process_end(
-			instance->store, TAKE_FD(instance->memfd), how, exit_status);
-	return store_process_left(instance->session->store, instance->left_id, how, exit_status,
-		instance, &instance->store);
+	enum store_ended how = store_ends[instance->end];
+	int r;
+
+	if (!instance->store)
+		return store_process_left(instance->session->store, instance->left_id, how,
+			instance->exit_status, instance, &instance->store);
+	r = store_process_end(instance->store, instance->memfd, how, instance->exit_status);
+	if (r == 0)
+		instance->memfd = -1; /* the store's */
+	return r;
+}
+
+/* Its session waits for it: what has no memory for it now is asked again. */
+static void tell_end(struct instance *instance)
+{
+	if (end_in_store(instance) == 0)
+		return;
+	log_error("no memory to drain pid %d now: it waits", instance->identity.pid);
+	add_timer(instance->exit_timer, MEMORY_TRY_MS);
 }
 
 static void drain(struct instance *instance, enum instance_end how, int exit_status)
 {
 	instance->state = INSTANCE_DRAINING;
 	instance->end = how;
+	instance->exit_status = exit_status;
 	event_del(instance->death);
 	event_del(instance->exit_timer);
 	if (instance->peer) {
@@ -96,8 +111,7 @@ static void drain(struct instance *instance, enum instance_end how, int exit_sta
 		else
 			peer_close(let_go(instance));
 	}
-	if (end_in_store(instance, store_ends[how], exit_status) < 0)
-		log_error("no memory to drain pid %d", instance->identity.pid);
+	tell_end(instance);
 }
 
 static void ask_exit_status(struct instance *instance)
@@ -117,9 +131,14 @@ static void ask_exit_status(struct instance *instance)
 
 static void on_exit_timer(evutil_socket_t fd, short what, void *data)
 {
+	struct instance *instance = data;
+
 	(void)fd;
 	(void)what;
-	ask_exit_status(data);
+	if (instance->state == INSTANCE_DRAINING)
+		tell_end(instance);
+	else
+		ask_exit_status(instance);
 }
 
 static void on_death(evutil_socket_t fd, short what, void *data)

@@ -58,8 +58,9 @@ struct instance {
 	int memfd;	     /* the recorder; the store's from the drain on */
 	int pidfd;	     /* -1: this kernel has none, /proc is asked */
 	struct event *death; /* pidfd readable, or a timer */
-	struct event *exit_timer;
+	struct event *exit_timer; /* for its exit status, then for memory to tell the store */
 	unsigned exit_tries;
+	int exit_status; /* as a shell says it; -1: unknown */
 	struct peer *peer;	     /* NULL: away */
 	struct store_process *store; /* NULL: left by an earlier life, and not come back */
 	uint64_t left_id;	     /* then: its rtl_process.id */

@@ -240,11 +240,8 @@ int store_process_end(
 {
 	struct command *command = command_new(COMMAND_PROCESS_END, process->session, process);
 
-	if (!command) {
-		if (memfd >= 0)
-			close(memfd);
+	if (!command)
 		return -ENOMEM;
-	}
 	command->memfd = memfd;
 	command->how = how;
 	command->exit_status = exit_status;

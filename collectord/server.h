@@ -28,6 +28,9 @@ struct store_answer;
 
 #define SERVER_LISTENERS_MAX 8u
 
+/* What there is no memory for, and must be done, is tried again so soon. */
+#define MEMORY_TRY_MS 100u
+
 /* One answer of store_flush(): what to do then. Owned by whoever asked, until @done. */
 struct flush_ticket {
 	void (*done)(struct flush_ticket *ticket, int error); /* not all is committed: -errno */
@@ -84,6 +87,7 @@ struct server {
 	bool is_flushed; /* while stopping: everything is committed */
 	struct flush_ticket stop_ticket;
 	struct event *stop_deadline;
+	struct event *stop_flush; /* once there is memory to ask for it */
 	uint64_t accepted; /* connections ever */
 };
 

@@ -28,19 +28,21 @@ static bool is_open(const struct session *session)
 	return session->state == SESSION_OPENING || session->state == SESSION_OPEN;
 }
 
-static void close_session(struct session *session)
-{
-	session->state = SESSION_CLOSING;
-	event_del(session->linger);
-	if (store_session_close(session->store, session->exit_status) < 0)
-		log_error("no memory to close session %s", session->name);
-}
-
 static void add_linger(struct session *session, unsigned ms)
 {
 	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
 
 	event_add(session->linger, &timeout);
+}
+
+static void close_session(struct session *session)
+{
+	session->state = SESSION_CLOSING;
+	event_del(session->linger);
+	if (store_session_close(session->store, session->exit_status) == 0)
+		return;
+	log_error("no memory to close session %s now: it waits", session->name);
+	add_linger(session, MEMORY_TRY_MS);
 }
 
 static bool is_held_by_runner(const struct session *session)
@@ -125,6 +127,10 @@ static void on_linger(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
+	if (session->state == SESSION_CLOSING) {
+		close_session(session);
+		return;
+	}
 	if (!is_open(session) || !is_abandoned(session))
 		return;
 	if (!server_is_settled(session->server, session->uid))

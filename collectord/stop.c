@@ -44,6 +44,11 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;
 
+	/* That passes, as a disk that is full does not. The deadline stands. */
+	if (error == -ENOMEM) {
+		add_timer(server->stop_flush, MEMORY_TRY_MS);
+		return;
+	}
 	server->is_flushed = true;
 	if (error < 0) {
 		log_error("not everything is committed: %s", strerror(-error));
@@ -51,6 +56,18 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 	}
 	add_timer(server->stop_deadline, STOP_WRITE_MS_MAX);
 	stop_check(server);
+}
+
+/* All that was queued before. */
+static void flush(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	server->stop_ticket = (struct flush_ticket){.done = on_flushed, .data = server};
+	if (store_flush(server->store, &server->stop_ticket) < 0)
+		on_flushed(&server->stop_ticket, -ENOMEM);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
@@ -92,9 +109,7 @@ void server_stop(struct server *server, int exit_code)
 		peer_pause(p);
 	drain_the_dead(server);
 	add_timer(server->stop_deadline, STOP_MS_MAX);
-	server->stop_ticket = (struct flush_ticket){.done = on_flushed, .data = server};
-	if (store_flush(server->store, &server->stop_ticket) < 0)
-		on_flushed(&server->stop_ticket, -ENOMEM);
+	flush(-1, 0, server);
 }
 
 /* The job was told to end, too: its last kernels belong into the file. */
@@ -157,7 +172,8 @@ int stop_init(struct server *server)
 	struct timeval interval = {.tv_sec = (time_t)(us / 1000000), .tv_usec = us % 1000000};
 
 	server->stop_deadline = evtimer_new(server->base, on_deadline, server);
-	if (!server->stop_deadline)
+	server->stop_flush = evtimer_new(server->base, flush, server);
+	if (!server->stop_deadline || !server->stop_flush)
 		return -ENOMEM;
 	if (!us)
 		return 0;
@@ -170,6 +186,8 @@ void stop_done(struct server *server)
 {
 	if (server->stop_deadline)
 		event_free(server->stop_deadline);
+	if (server->stop_flush)
+		event_free(server->stop_flush);
 	if (server->watchdog)
 		event_free(server->watchdog);
 }

@@ -220,8 +220,8 @@ enum store_ended {
 
 /*
  * The process is dead (or detached): read the rest from its recorder, in one transaction.
- * Takes ownership of @memfd, always; -1: there is none, its tail is unknown unless it said Bye
- * and all was committed. @exit_status: 0-255, 128+signal, -1 unknown. The caller has checked
+ * Takes ownership of @memfd on success only; -1: there is none, its tail is unknown unless it said
+ * Bye and all was committed. @exit_status: 0-255, 128+signal, -1 unknown. The caller has checked
  * seals and size of the memfd; the store believes nothing in it. -ENOMEM.
  */
 int store_process_end(

@@ -99,8 +99,15 @@ void store_answer_done(struct store_answer *answer)
 	free(answer->database);
 }
 
+static bool refuses(void)
+{
+	return fake_store.refusals && fake_store.refusals--;
+}
+
 int store_flush(struct store *store, void *owner)
 {
+	if (refuses())
+		return -ENOMEM;
 	fake_store_answer(store, STORE_FLUSHED, owner, 0, NULL);
 	last_answer(store)->error = fake_store.flush_error;
 	return 0;
@@ -190,6 +197,8 @@ int store_session_controls(struct store_session *session, const char *text)
 
 int store_session_close(struct store_session *session, int exit_status)
 {
+	if (refuses())
+		return -ENOMEM;
 	session->is_closed = true;
 	session->exit_status = exit_status;
 	fake_store_answer(the_store, STORE_CLOSED, session->owner, 0, "complete: 0 dispatched");
@@ -247,6 +256,8 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 int store_process_end(
 	struct store_process *process, int memfd, enum store_ended how, int exit_status)
 {
+	if (refuses())
+		return -ENOMEM;
 	process->has_ended = true;
 	process->how = how;
 	process->exit_status = exit_status;

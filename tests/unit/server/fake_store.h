@@ -45,6 +45,7 @@ struct fake_store {
 	bool is_full;	  /* store_process_frames() says 1 */
 	bool refuses_sessions;
 	int flush_error;
+	unsigned refusals; /* so many requests to come find no memory: ends, closes, flushes */
 };
 
 extern struct fake_store fake_store;

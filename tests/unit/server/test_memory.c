@@ -120,9 +120,51 @@ static void where_the_kernel_has_no_memory_accepting_pauses(void **state)
 	}
 }
 
+static bool has_ended(void *data)
+{
+	(void)data;
+	return fake_store.processes->has_ended;
+}
+
+static bool is_closed(void *data)
+{
+	(void)data;
+	return fake_store.sessions->is_closed;
+}
+
+static bool is_flushed(void *data)
+{
+	return ((struct harness *)data)->server->is_flushed;
+}
+
+/* Its session would never close, and whoever runs the job would wait for that. */
+static void what_must_be_done_is_tried_until_there_is_memory(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	fake_store.refusals = 2;
+	fake_shim_kill(&shim);
+	harness_wait(h, has_ended, NULL);
+	assert_int_equal(fake_store.refusals, 0);
+	assert_true(fake_store.processes->had_memfd);
+	fake_store.refusals = 2;
+	harness_wait(h, is_closed, NULL);
+	assert_int_equal(fake_store.refusals, 0);
+	fake_store.refusals = 2;
+	server_stop(h->server, 0);
+	assert_false(h->server->is_flushed);
+	harness_wait(h, is_flushed, h);
+	assert_int_equal(h->server->exit_code, 0);
+	fake_shim_done(&shim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_must_be_done_is_tried_until_there_is_memory,
+			harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(who_connects_without_memory_is_taken_in_later,
 			harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(who_says_hello_without_memory_may_come_again,

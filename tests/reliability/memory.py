@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The n-th allocation of the whole daemon fails: it goes on, or ends in order with a line of why.
+"""An allocation of the whole daemon fails: it goes on, or ends in order with a line of why.
 
-usage: memory.py --build DIR [--tries N] [--long N] [--seed N]
+usage: memory.py --build DIR [--sites N] [--shard I/OF] [--seed N]
 
+What is tried are sites, each a chain of callers that ends in an allocation: --sites of them, or with
+RTL_TEST_LONG all that a first life without failures meets, or the I-th part of OF.
 Each time a rank comes and goes, and a tool asks; then a collector with all its memory finishes
 what is left. Nobody dies of a signal, the rank's exit status is its own, and "complete" is said only
 of what is.
@@ -11,6 +13,7 @@ of what is.
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +31,11 @@ def rank(node):
 
 def told(job):
     """What the rank says it dispatched; it never fails for our sake."""
-    out, _ = job.communicate(timeout=DEADLINE_S)
+    try:
+        out, _ = job.communicate(timeout=DEADLINE_S)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        fail("the job did not end")
     if job.returncode != 0:
         fail("the job ended with %d: %s" % (job.returncode, out))
     for line in out.splitlines():
@@ -62,15 +69,15 @@ def lines(node):
         return log.read().count(b"listening on ")
 
 
-def life(args, folder, at, so_many):
-    """1: the collector had not even started."""
+def life(args, folder, site, at, so_many):
+    """What the collector said of its memory; the last word is whether it had not even started."""
     os.mkdir(folder)
     node = Node(args.build, folder)
-    what = "allocation %d (%d)" % (at, so_many)
-    count = os.path.join(folder, "count")
+    what = "site %d, time %d (%d)" % (site, at, so_many)
+    sites = os.path.join(folder, "sites")
     try:
         node.start("collectord-memory",
-                   {"RTL_MALLOC": "%d,%d" % (at, so_many), "RTL_MALLOC_COUNT": count})
+                   {"RTL_MALLOC": "%d,%d,%d" % (site, at, so_many), "RTL_MALLOC_SITES": sites})
         job = rank(node)
         kernels = told(job)
         ask(node)
@@ -80,10 +87,12 @@ def life(args, folder, at, so_many):
         wait_for("it to be ready", lambda: lines(node) > before)
         stop(node, what)
         check(node, kernels, what)
-        with open(count, encoding="ascii") as file:
-            return ended, int(file.read())
+        with open(sites, encoding="ascii") as file:
+            has_failed = int(file.readline())
+            return {int(s): int(n) for s, n in map(str.split, file)}, has_failed, ended
     finally:
         node.end(sys.exc_info()[0])
+        shutil.rmtree(folder)
 
 
 def check(node, kernels, what):
@@ -100,26 +109,47 @@ def check(node, kernels, what):
              (what, kernels, dispatched, stored, "complete" if is_complete else "INCOMPLETE"))
 
 
+def to_try(sites, args):
+    """(site, which of its allocations), by name: shards know nothing of each other's first life."""
+    for site in sorted(sites):
+        if site % args.of == args.shard - 1:
+            yield site, random.choice((1, sites[site]))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("--tries", type=int, default=12)
-    parser.add_argument("--long", type=int, help="tries when RTL_TEST_LONG is set")
+    parser.add_argument("--sites", type=int, default=12, help="to try, unless RTL_TEST_LONG is set")
+    parser.add_argument("--shard", default="1/1")
     parser.add_argument("--seed", type=int, default=5)
     args = parser.parse_args()
-    tries = args.long if args.long and is_long() else args.tries
+    args.shard, args.of = map(int, args.shard.split("/"))
     random.seed(args.seed)
     with tempfile.TemporaryDirectory() as work:
         os.environ["XDG_RUNTIME_DIR"] = work
         os.environ["RTL_JOB_ID"] = "memory"
-        _, count = life(args, os.path.join(work, "whole"), 0, 1)
-        ended = 0
-        for i in range(tries):
-            # One from each part of its life, wherever in it.
-            at = 1 + i * count // tries + random.randrange(max(1, count // tries))
-            ended += life(args, os.path.join(work, str(i)), at, 3 if i % 2 else 1)[0]
-        print("memory: %d of %d allocations, the collector did not start %d times" %
-              (tries, count, ended))
+        sites, _, _ = life(args, os.path.join(work, "whole"), 0, 0, 1)
+        if len(sites) < 1000:
+            fail("only %d sites are known: the stacks can't be followed" % len(sites))
+        chosen = list(to_try(sites, args))
+        if not is_long():
+            chosen = random.sample(chosen, args.sites)
+        failed = ended = wrong = 0
+        for i, (site, at) in enumerate(chosen):
+            try:
+                _, has_failed, has_ended = life(args, os.path.join(work, str(i)), site, at,
+                                                3 if i % 2 else 1)
+            except SystemExit:  # said; the others are tried all the same
+                wrong += 1
+                continue
+            failed += has_failed
+            ended += has_ended
+        if wrong:
+            fail("%d of %d sites" % (wrong, len(chosen)))
+        if failed < len(chosen) * 3 // 4:
+            fail("only %d of %d sites came up again" % (failed, len(chosen)))
+        print("memory: %d of %d sites with %d allocations tried, %d failed, the collector did not "
+              "start %d times" % (len(chosen), len(sites), sum(sites.values()), failed, ended))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/vfs/fault_malloc.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,7 +16,7 @@
 
 static sqlite3_mem_methods real;
 static atomic_ullong at, more, allocated;
-static atomic_bool is_everywhere;
+static atomic_bool is_everywhere, is_traced;
 
 /* Asked for tens of thousands of times a second: the kernel is asked once a thread. */
 static bool is_first_thread(void)
@@ -25,15 +28,73 @@ static bool is_first_thread(void)
 	return which == FIRST;
 }
 
+/* ---- sites: who calls whom, down to the allocation ----------------------------------------- */
+
+#define SITES (1u << 14)
+#define CALLERS_MAX 64
+
+static struct site {
+	atomic_ullong id, count;
+} sites[SITES];
+static atomic_ullong wanted_site, wanted_count;
+static atomic_bool is_by_site;
+
+/* Where libraries are loaded must not matter: the next run has to find the same. */
+static uint64_t site_here(void)
+{
+	void *callers[CALLERS_MAX];
+	uint64_t id = 0xcbf29ce484222325;
+
+	for (int i = 0, n = backtrace(callers, CALLERS_MAX); i < n; i++) {
+		struct dl_find_object object;
+		uintptr_t at_ = (uintptr_t)callers[i];
+
+		if (_dl_find_object(callers[i], &object) == 0)
+			at_ -= (uintptr_t)object.dlfo_map_start;
+		id = (id ^ at_) * 0x100000001b3;
+	}
+	return id ? id : 1;
+}
+
+/* How often that site has asked, with this time. */
+static uint64_t site_count(uint64_t id)
+{
+	for (uint32_t i = 0; i < SITES; i++) {
+		struct site *site = &sites[(id + i) % SITES];
+		unsigned long long none = 0;
+
+		if (atomic_compare_exchange_strong(&site->id, &none, id) || none == id)
+			return atomic_fetch_add(&site->count, 1) + 1;
+	}
+	abort(); /* the table is to be made larger */
+}
+
+/* For addr2line. */
+static void trace(void)
+{
+	void *callers[CALLERS_MAX];
+
+	backtrace_symbols_fd(callers, backtrace(callers, CALLERS_MAX), STDERR_FILENO);
+}
+
 static bool fails(void)
 {
-	uint64_t n, first = at;
+	uint64_t n, first;
 
 	if (!is_everywhere && is_first_thread())
 		return false;
 	n = atomic_fetch_add(&allocated, 1) + 1;
+	if (is_by_site) {
+		uint64_t site = site_here();
+
+		if (site_count(site) == wanted_count && site == wanted_site)
+			at = n;
+	}
+	first = at;
 	if (!first || n < first || n >= first + more)
 		return false;
+	if (is_traced)
+		trace();
 	errno = ENOMEM;
 	return true;
 }
@@ -124,7 +185,32 @@ void fault_malloc_set(uint64_t fail_at, uint64_t for_so_many)
 	at = fail_at;
 }
 
+void fault_malloc_set_site(uint64_t site, uint64_t fail_at, uint64_t for_so_many)
+{
+	void *caller;
+
+	(void)backtrace(&caller, 1); /* loads what it needs: that allocates */
+	fault_malloc_set(0, for_so_many);
+	wanted_site = site;
+	wanted_count = fail_at;
+	is_by_site = true;
+	is_traced = getenv("RTL_MALLOC_TRACE");
+}
+
 uint64_t fault_malloc_count(void)
 {
 	return allocated;
+}
+
+void fault_malloc_tell_sites(FILE *file)
+{
+	for (uint32_t i = 0; i < SITES; i++)
+		if (sites[i].id)
+			fprintf(file, "%" PRIu64 " %" PRIu64 "\n", (uint64_t)sites[i].id,
+				(uint64_t)sites[i].count);
+}
+
+bool fault_malloc_has_failed(void)
+{
+	return at && allocated >= at;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Before anything of SQLite's. */
 void fault_malloc_install(void);
@@ -20,3 +21,13 @@ void *fault_malloc_realloc(void *old, size_t bytes);
  */
 void fault_malloc_set(uint64_t fail_at, uint64_t for_so_many);
 uint64_t fault_malloc_count(void);
+
+/*
+ * A site is a chain of callers that ends in an allocation; its name, a hash of them, is the same in
+ * each run of a program. From now on the @fail_at-th allocation of @site fails, 0: none, and
+ * @for_so_many - 1 after it, of whatever site.
+ */
+void fault_malloc_set_site(uint64_t site, uint64_t fail_at, uint64_t for_so_many);
+/* "SITE COUNT" a line. */
+void fault_malloc_tell_sites(FILE *file);
+bool fault_malloc_has_failed(void);

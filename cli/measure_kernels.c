@@ -118,10 +118,11 @@ static int compare_names(const void *a, const void *b)
 	const struct named *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
-	return order ? order : (x->id > y->id) - (x->id < y->id);
+	return order ? order : strcmp(x->symbol, y->symbol);
 }
 
-/* Symbols that demangle to the same name are one kernel, as in the view top. */
+/* Symbols that demangle to the same name are one kernel, as in the view top; the first of them by
+ * the alphabet is told. */
 static int make_kernels(struct naming *n)
 {
 	struct measure *m = n->measure;

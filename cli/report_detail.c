@@ -268,7 +268,10 @@ static int compare_places(const void *a, const void *b)
 
 	if (x->lane != y->lane)
 		return x->lane < y->lane ? -1 : 1;
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	/* The shorter one is drawn over the longer. */
+	return (x->length_ns < y->length_ns) - (x->length_ns > y->length_ns);
 }
 
 /* A window was shrunk after an event beyond its end had come. */

@@ -34,7 +34,10 @@ bool timeline_shows(const struct timeline_options *options, const struct step *s
 bool timeline_shows_outside(
 	const struct timeline_options *options, const struct timeline_lane *lane)
 {
-	return !options->has_step && lane->outside.wall_ns;
+	const struct breakdown_row *row = &lane->outside;
+
+	/* What took no time, or has none, may lie there where no time does. */
+	return !options->has_step && (row->wall_ns || row->kernels || row->copies || row->untimed);
 }
 
 static int check(const struct timeline_lane *lane, const struct breakdown_row *row, size_t step,

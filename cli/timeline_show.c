@@ -130,7 +130,10 @@ static int compare_walls(const void *a, const void *b)
 
 	if (x->row->wall_ns != y->row->wall_ns)
 		return x->row->wall_ns < y->row->wall_ns ? 1 : -1;
-	return (x->row > y->row) - (x->row < y->row);
+	/* Not by row: lanes have theirs wherever there was memory. */
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
 }
 
 /* It is no step, and would be the longest of them. */

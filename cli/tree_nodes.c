@@ -140,6 +140,8 @@ static int compare_children(const void *a, const void *b, void *context)
 	const struct tree *tree = context;
 	const struct tree_node *x = tree->nodes + *(const uint32_t *)a;
 	const struct tree_node *y = tree->nodes + *(const uint32_t *)b;
+	char x_name[64], y_name[64];
+	int order;
 
 	if (x->kind != y->kind && (x->kind <= TREE_THREAD || y->kind <= TREE_THREAD))
 		return x->kind < y->kind ? -1 : 1;
@@ -151,6 +153,10 @@ static int compare_children(const void *a, const void *b, void *context)
 		return x->host_ns < y->host_ns ? 1 : -1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
+	/* Not by id: that is the order in which a collector met them. */
+	order = strcmp(tree_name(tree, x, x_name), tree_name(tree, y, y_name));
+	if (order)
+		return order;
 	return tree->names[x->name] < tree->names[y->name]
 		       ? -1
 		       : tree->names[x->name] > tree->names[y->name];

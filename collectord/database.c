@@ -10,8 +10,6 @@
 #include "collectord/wal.h"
 #include "proto/limits.h"
 
-/* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
-#define PAGE_BYTES   32768
 #define CACHE_KIB    65536
 #define OPEN_BUSY_MS 5000
 /* Instructions of SQLite's machine between two beats: some milliseconds. */
@@ -127,7 +125,8 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 		"PRAGMA page_size=%d; PRAGMA cache_size=-%d; PRAGMA synchronous=NORMAL;"
 		"PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=%u; "
 		"PRAGMA journal_size_limit=%u",
-		PAGE_BYTES, CACHE_KIB, WAL_CHECKPOINT_BYTES / PAGE_BYTES, WAL_BYTES_MAX);
+		DATABASE_PAGE_BYTES, CACHE_KIB, WAL_CHECKPOINT_BYTES / DATABASE_PAGE_BYTES,
+		WAL_BYTES_MAX);
 	r = database_exec(db, sql);
 	if (r < 0)
 		return r;
@@ -136,7 +135,9 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 		r = migrate_run(db);
 	if (r < 0)
 		return r;
-	/* Another mode is its answer where there is no shared memory, BUSY where somebody reads. */
+	/* After the schema: what tells a file of ours stands in it, and not in a log beside it.
+	 * Another mode is its answer where there is no shared memory, BUSY where somebody
+	 * reads. */
 	r = read_text(db, "PRAGMA journal_mode=WAL", mode, sizeof(mode));
 	if (r < 0)
 		return r;

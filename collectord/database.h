@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A larger page is a shorter tree; Debian's greatest default, so that any sqlite3 is at ease. */
+#define DATABASE_PAGE_BYTES 32768
+
 /*
  * SQLite's result as -errno: -ENOSPC full, -EBUSY, -ENOMEM, -EROFS, -EMEDIUMTYPE not a database,
  * -EUCLEAN corrupt, -EACCES, -EINVAL a value it will never take, -EIO anything else. SQLITE_OK, ROW

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "collectord/database.h"
 #include "proto/schema.h"
@@ -21,18 +22,68 @@ static int read_pragma(sqlite3 *db, const char *sql, int *ret)
 	return r == SQLITE_ROW ? 0 : database_errno(r);
 }
 
-static int apply(sqlite3 *db, const struct migration *m)
+/* Takes over @bytes, always. */
+static int open_image(unsigned char *bytes, sqlite3 **ret)
 {
-	char end[96];
+	sqlite3_int64 size = (sqlite3_int64)schema_image_bytes;
+	int r = sqlite3_open_v2(":memory:", ret, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (r != SQLITE_OK) {
+		sqlite3_free(bytes);
+		return r;
+	}
+	return sqlite3_deserialize(*ret, "main", bytes, size, size,
+		SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+}
+
+static int copy_image(sqlite3 *db, sqlite3 *image)
+{
+	sqlite3_backup *backup = sqlite3_backup_init(db, "main", image, "main");
+
+	if (!backup)
+		return sqlite3_errcode(db);
+	(void)sqlite3_backup_step(backup, -1); /* _finish() says the same error again */
+	return sqlite3_backup_finish(backup);
+}
+
+/* Page by page, in one transaction: to have SQLite read the schema and write it down again, step by
+ * step, takes ten times as long. */
+static int make_new(sqlite3 *db)
+{
+	unsigned char *bytes = sqlite3_malloc64(schema_image_bytes);
+	sqlite3 *image = NULL;
 	int r;
 
-	snprintf(end, sizeof(end), "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
-		SCHEMA_APPLICATION_ID, m->version);
-	r = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	if (!bytes)
+		return -ENOMEM;
+	memset(bytes, 0, schema_image_bytes);
+	for (const struct schema_run *run = schema_image; run->bytes; run++)
+		memcpy(bytes + run->at, run->data, run->bytes);
+	r = open_image(bytes, &image);
 	if (r == SQLITE_OK)
-		r = sqlite3_exec(db, m->sql, NULL, NULL, NULL);
+		r = copy_image(db, image);
+	(void)sqlite3_close(image);
+	return database_errno(r);
+}
+
+static int apply(sqlite3 *db, const struct migration *m)
+{
+	char end[64];
+	int r = sqlite3_exec(db, m->sql, NULL, NULL, NULL);
+
+	snprintf(end, sizeof(end), "PRAGMA user_version=%d", m->version);
+	return r == SQLITE_OK ? sqlite3_exec(db, end, NULL, NULL, NULL) : r;
+}
+
+static int apply_from(sqlite3 *db, int version)
+{
+	int r = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+
+	for (const struct migration *m = migrations; r == SQLITE_OK && m->version; m++)
+		if (m->version > version)
+			r = apply(db, m);
 	if (r == SQLITE_OK)
-		r = sqlite3_exec(db, end, NULL, NULL, NULL);
+		r = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	if (r == SQLITE_OK)
 		return 0;
 	/* No transaction to end when BEGIN failed: that error is the one to report. */
@@ -51,8 +102,9 @@ static int check_origin(sqlite3 *db, int version)
 	r = read_pragma(db, "SELECT count(*) FROM sqlite_master", &objects);
 	if (r < 0)
 		return r;
+	/* Of no version, and yet there is something: an image would go over it. */
 	if (id == SCHEMA_APPLICATION_ID)
-		return 0;
+		return objects && !version ? -EUCLEAN : 0;
 	return id || version || objects ? -EMEDIUMTYPE : 0;
 }
 
@@ -61,19 +113,13 @@ int migrate_run(sqlite3 *db)
 	int version, r;
 
 	r = read_pragma(db, "PRAGMA user_version", &version);
-	if (r < 0)
-		return r;
-	r = check_origin(db, version);
+	if (r == 0)
+		r = check_origin(db, version);
 	if (r < 0)
 		return r;
 	if (version > SCHEMA_VERSION)
 		return -EPROTONOSUPPORT;
-	for (const struct migration *m = migrations; m->version; m++) {
-		if (m->version <= version)
-			continue;
-		r = apply(db, m);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (version == SCHEMA_VERSION)
+		return 0;
+	return version ? apply_from(db, version) : make_new(db);
 }

@@ -13,7 +13,14 @@ add_custom_command(
 	DEPENDS ${store_migrations} ${store_folder}/embed_sql.cmake
 	VERBATIM)
 
-set(store_sources ${store_embedded})
+# What a new database begins as. Made by the build, from the migrations.
+set(store_image ${CMAKE_CURRENT_BINARY_DIR}/gen/schema_image.c)
+add_executable(schema-image ${store_folder}/schema_image.c ${store_embedded})
+target_link_libraries(schema-image PRIVATE rtl_flags PkgConfig::SQLITE)
+add_custom_command(OUTPUT ${store_image} COMMAND schema-image > ${store_image}
+	DEPENDS schema-image VERBATIM)
+
+set(store_sources ${store_embedded} ${store_image})
 foreach(name answer arguments aside close command database defines drain drain_events drain_slots feed hash held
 		in_flight index index_removed ingest ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows losses metric migrate over_quota post process

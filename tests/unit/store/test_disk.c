@@ -12,7 +12,9 @@
 #include "tests/unit/store/life.h"
 #include "tests/vfs/fault_vfs.h"
 
-#define GIVE_UP_MS 30u
+#define GIVE_UP_MS     30u
+/* Schema, WAL mode, the log's header; its checkpoint in two, and the mode of a closed file. */
+#define LIFE_SYNCS_MAX 6
 
 static const struct {
 	unsigned kind;
@@ -151,6 +153,18 @@ static void one_connection_writes(void **state)
 	assert_int_equal(fault_vfs_writers_max(), 1);
 }
 
+/* A disk that is shared takes milliseconds for each, and a job waits for its start and its end. */
+static void a_life_waits_for_the_disk_seldom(void **state)
+{
+	struct harness *h = *state;
+	uint64_t syncs;
+
+	life_restart(h, 0);
+	syncs = count_operations(h, FAULT_VFS_SYNC);
+	print_message("%lu syncs\n", (unsigned long)syncs);
+	assert_in_range(syncs, 1, LIFE_SYNCS_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +172,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(for_ever, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			one_connection_writes, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_life_waits_for_the_disk_seldom, harness_setup, harness_teardown),
 	};
 
 	fault_vfs_install();

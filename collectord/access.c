@@ -9,6 +9,7 @@
 #include "collectord/peer.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
+#include "collectord/store.h"
 #include "proto/cleanup.h"
 
 #define GROUPS_MAX 65536u /* NGROUPS_MAX of the kernel */
@@ -64,6 +65,11 @@ static bool sees_all(const struct server *server, struct peer *peer)
 bool access_may_see(const struct server *server, struct peer *peer, uid_t uid)
 {
 	return sees_all(server, peer) || peer->uid == uid;
+}
+
+uid_t access_uid(const struct server *server, struct peer *peer)
+{
+	return sees_all(server, peer) ? STORE_EVERYBODY : peer->uid;
 }
 
 bool access_is_named(

@@ -21,6 +21,9 @@ const char *access_check_identity(const struct server *server, const struct peer
 /* May @peer see and control what belongs to @uid. */
 bool access_may_see(const struct server *server, struct peer *peer, uid_t uid);
 
+/* Whose sessions @peer may flush: its own, or STORE_EVERYBODY's. */
+uid_t access_uid(const struct server *server, struct peer *peer);
+
 /* Is @session one that @peer may see, and @name its name or its job's? */
 bool access_is_named(
 	const struct server *server, struct peer *peer, const struct session *session, const char *name);

@@ -26,6 +26,10 @@ struct command *command_free(struct command *command)
 		return NULL;
 	if (command->memfd >= 0)
 		close(command->memfd);
+	if (command->flush && --command->flush->parts == 0) {
+		answer_flushed(command->flush->store, command->flush->owner, command->flush->error);
+		free(command->flush);
+	}
 	free(command->bytes);
 	free(command->text);
 	free(command);

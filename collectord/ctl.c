@@ -67,8 +67,7 @@ static bool is_open(const struct session *session)
 	return session->state == SESSION_OPENING || session->state == SESSION_OPEN;
 }
 
-static bool is_aimed_at(
-	struct peer *peer, const struct session *session, const struct ctl_aim *aim)
+static bool is_aimed_at(struct peer *peer, const struct session *session, const struct ctl_aim *aim)
 {
 	if (!is_open(session))
 		return false;
@@ -120,7 +119,8 @@ static struct ctl_count count_session(const struct session *session, const struc
 	return count;
 }
 
-/* ---- why nothing is --------------------------------------------------------------------------- */
+/* ---- why nothing is ---------------------------------------------------------------------------
+ */
 
 static void explain_session(struct peer *peer, const char *name)
 {
@@ -263,7 +263,8 @@ static void wait_answer(struct ctl_wait *wait)
 	if (out)
 		fclose(out);
 	if (!all.told)
-		ctl_refuse(wait->peer, REASON_NO_PROCESS, "every process meant has ended meanwhile");
+		ctl_refuse(
+			wait->peer, REASON_NO_PROCESS, "every process meant has ended meanwhile");
 	else
 		ctl_reply(wait->peer, !all.silent, REASON_NONE, all.told, text ? text : "");
 }
@@ -380,7 +381,8 @@ static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, u
 	event_add(wait->deadline, &timeout);
 	/* Without memory it is answered all the same, perhaps before it is in the file. */
 	wait->ticket = (struct flush_ticket){.done = on_stored, .data = wait};
-	wait->is_storing = store_flush(peer->server->store, &wait->ticket) == 0;
+	wait->is_storing = store_flush(peer->server->store, access_uid(peer->server, peer),
+				   &wait->ticket) == 0;
 	ctl_check(peer->server);
 	return;
 out:
@@ -482,7 +484,8 @@ static void answer_flush(struct peer *peer)
 
 	if (wait) {
 		wait->ticket = (struct flush_ticket){.done = on_flushed, .data = wait};
-		if (store_look(peer->server->store, &wait->ticket) == 0)
+		if (store_look(peer->server->store, access_uid(peer->server, peer),
+			    &wait->ticket) == 0)
 			return;
 		wait_free(wait);
 	}
@@ -529,7 +532,8 @@ void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request)
 		answer_record(peer, &aim, !strcmp(verb, "start"),
 			request->has_duration_ns ? request->duration_ns : 0);
 	else
-		ctl_refuse(peer, REASON_NONE, "unknown verb: status, flush, start and stop are known");
+		ctl_refuse(
+			peer, REASON_NONE, "unknown verb: status, flush, start and stop are known");
 }
 
 void ctl_closed(struct peer *peer)

@@ -108,7 +108,6 @@ int over_quota_open(struct store_session *session)
 	quota->account = quotas_account(&store->quotas, session->uid);
 	if (!quota->account)
 		return -ENOMEM;
-	quota->account->databases++;
 	intern_set_account(&database->writer->intern, quota->account);
 	weigh(store, database);
 	return 0;
@@ -122,7 +121,6 @@ void over_quota_close(struct store *store, struct store_database *database)
 		return;
 	if (quota->total.dropped)
 		say_within(store, database);
-	quota->account->databases--;
 	intern_set_account(&database->writer->intern, NULL);
 	quota->account->open_bytes -= database->bytes;
 	quota->account = NULL;

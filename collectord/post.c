@@ -72,12 +72,22 @@ void store_user_free(struct store *store, struct store_user *user)
 	pthread_mutex_unlock(&store->lock);
 }
 
-int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+void store_user_set(struct store *store, struct store_database *database, struct store_user *user)
+{
+	struct store_user *before = database->user;
+
+	database->user = user ? user : &store->nobody;
+	pthread_mutex_lock(&store->lock);
+	database->user->sessions++;
+	pthread_mutex_unlock(&store->lock);
+	store_user_free(store, before);
+}
+
+int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret)
 {
 	struct store_session *session;
 	bool ok = true;
-	int r = -ENOMEM;
 
 	if (!params->name || !params->name[0] || !params->path == !params->dir)
 		return -EINVAL;
@@ -95,14 +105,28 @@ int store_session_open(struct store *store, const struct store_session_params *p
 	session->path = copy_path(params->path, &ok);
 	session->dir = copy_path(params->dir, &ok);
 	session->user = get_user(store, params->uid);
-	if (ok && session->user)
-		r = store_post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
-	if (r < 0) {
+	if (!ok || !session->user) {
 		destroy_session(session);
-		return r;
+		return -ENOMEM;
 	}
 	*ret = session;
 	return 0;
+}
+
+int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret)
+{
+	struct store_session *session;
+	int r = store_session_new(store, params, owner, &session);
+
+	if (r < 0)
+		return r;
+	r = store_post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	if (r < 0)
+		destroy_session(session);
+	else
+		*ret = session;
+	return r;
 }
 
 int store_session_command(struct store_session *session, const char *text)

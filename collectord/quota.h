@@ -20,7 +20,6 @@ struct quota_account {
 	bool is_lost; /* the table could not grow for it */
 	uid_t uid;
 	const struct store_limits *limits;
-	unsigned databases; /* that are open */
 	double records;	    /* left in the bucket */
 	double bytes;
 	uint64_t filled_ns; /* CLOCK_MONOTONIC */

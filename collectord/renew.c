@@ -99,7 +99,7 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 /* What is not acknowledged comes again; and an end that was written is in the other file. */
 static void take_back(struct store *store, struct store_database *database)
 {
-	database->drain = drain_free(database->drain);
+	work_end_drain(database);
 	if (database->current)
 		command_list_add(&database->taken, TAKE(database->current));
 	command_list_prepend(&database->todo, &database->taken);

@@ -22,12 +22,19 @@
 struct store_database *session_file_close(struct store *store, struct store_database *database)
 {
 	struct store_database **at = &store->databases;
+	struct command *command;
 
 	while (*at != database)
 		at = &(*at)->next;
 	*at = database->next;
+	/* Behind the last close only who waits for all before it is in line. */
+	while ((command = command_list_take(&database->todo))) {
+		answer_release(store, command);
+		command_free(command);
+	}
 	over_quota_close(store, database);
-	drain_free(database->drain);
+	work_end_drain(database);
+	store_user_set(store, database, NULL);
 	writer_free(database->writer);
 	free(database);
 	return NULL;
@@ -66,6 +73,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 		return r;
 	database->dev = st.st_dev;
 	database->ino = st.st_ino;
+	store_user_set(store, database, NULL);
 	database->next = store->databases;
 	store->databases = database;
 	*ret = TAKE(database);
@@ -86,8 +94,7 @@ static int make_database(
 	return r;
 }
 
-int session_file_open_existing(
-	struct store *store, const char *path, struct store_database **ret)
+int session_file_open_existing(struct store *store, const char *path, struct store_database **ret)
 {
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
@@ -268,7 +275,8 @@ static int open_at_path(struct store_session *session, struct store_database **r
 	*ret = session_file_find_open(session->store, path);
 	if (*ret)
 		return 0;
-	/* In the service's folder: its file went meanwhile, and its owner shall read the new one, too. */
+	/* In the service's folder: its file went meanwhile, and its owner shall read the new one,
+	 * too. */
 	r = make_database(session->store, path, session->store->index != NULL, ret);
 	if (r == -EEXIST && session->create == STORE_RESUME)
 		r = continue_database(session->store, path, ret);

@@ -66,7 +66,7 @@ static void flush(evutil_socket_t fd, short what, void *data)
 	(void)fd;
 	(void)what;
 	server->stop_ticket = (struct flush_ticket){.done = on_flushed, .data = server};
-	if (store_flush(server->store, &server->stop_ticket) < 0)
+	if (store_flush(server->store, STORE_EVERYBODY, &server->stop_ticket) < 0)
 		on_flushed(&server->stop_ticket, -ENOMEM);
 }
 
@@ -163,7 +163,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
 		return;
 	}
 	server->watchdog_beats = store_beats(server->store);
-	server->is_watchdog_asked = store_flush(server->store, &server->watchdog_ticket) == 0;
+	server->is_watchdog_asked = store_flush(server->store, STORE_EVERYBODY, &server->watchdog_ticket) == 0;
 }
 
 int stop_init(struct server *server)

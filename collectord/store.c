@@ -48,42 +48,6 @@ void destroy_session(struct store_session *session)
 	free(session);
 }
 
-/* Commands that came after its last answer may still be waiting. */
-static void drop_commands(
-	struct store *store, struct command_list *list, const struct store_session *session)
-{
-	struct command_list kept = {0};
-	struct command *command;
-
-	while ((command = command_list_take(list))) {
-		if (command->session != session) {
-			command_list_add(&kept, command);
-			continue;
-		}
-		answer_release(store, command);
-		command_free(command);
-	}
-	*list = kept;
-}
-
-static void forget_session(struct store *store, struct store_session *session)
-{
-	struct store_session **at = &store->sessions;
-
-	for (struct store_database *d = store->databases; d; d = d->next)
-		drop_commands(store, &d->todo, session);
-	/* The lock: the loop's own accounting walks this list no more once it let go. */
-	pthread_mutex_lock(&store->lock);
-	for (struct store_process *p = session->processes; p; p = p->next)
-		store->stalled -= p->is_stalled;
-	pthread_mutex_unlock(&store->lock);
-	while (*at && *at != session)
-		at = &(*at)->next;
-	if (*at)
-		*at = session->next;
-	destroy_session(session);
-}
-
 void session_put_index(struct store *store, struct store_session *session)
 {
 	struct index_entry entry = {
@@ -100,143 +64,19 @@ void session_put_index(struct store *store, struct store_session *session)
 		(void)index_put(store->index, &entry);
 }
 
-static void open_session(struct store *store, struct store_session *session)
-{
-	char why[256] = "";
-	int r = session_file_open(session, why, sizeof(why));
-
-	session->next = store->sessions;
-	store->sessions = session;
-	if (r < 0) {
-		session->is_over = true;
-		answer_session(session, STORE_FAILED, r, why);
-		return;
-	}
-	session_put_index(store, session);
-	stat_fill_session(session, true);
-	/* What this cannot read is seen to when the session closes. */
-	if (session->create == STORE_RESUME)
-		(void)recover_processes(session);
-	if (session->create == STORE_RESUME)
-		(void)recover_controls(session);
-	answer_session(session, STORE_OPENED, 0, why[0] ? why : NULL);
-}
-
-/* ---- the thread's side: from the queue to the databases ------------------------------------- */
-
-static void refuse(struct store *store, struct command *command)
-{
-	struct store_process *p = command->process;
-
-	if (command->kind == COMMAND_PROCESS_OPEN || command->kind == COMMAND_PROCESS_LEFT) {
-		p->is_over = true;
-		answer_process(p, STORE_PROCESS_FAILED, -EBADF, "its session is not open");
-	}
-	answer_release(store, command);
-	command_free(command);
-}
-
-static void route(struct store *store, struct command *command)
-{
-	struct store_session *session = command->session;
-
-	if (command->kind == COMMAND_PROCESS_OPEN || command->kind == COMMAND_PROCESS_LEFT) {
-		command->process->next = session->processes;
-		session->processes = command->process;
-	}
-	if (command->kind == COMMAND_RECOVER) {
-		recover_sessions(store, command->text);
-		command_free(command);
-	} else if (command->kind == COMMAND_SESSION_OPEN) {
-		open_session(store, session);
-		command_free(command);
-	} else if (command->kind == COMMAND_SESSION_FREE) {
-		forget_session(store, session);
-		command_free(command);
-	} else if (!session->database) {
-		refuse(store, command);
-	} else {
-		command_list_add(&session->database->todo, command);
-	}
-}
-
-static void work_all(struct store *store, bool is_last)
-{
-	struct store_database *database = store->databases, *next;
-
-	for (; database; database = next) {
-		next = database->next;
-		work_database(store, database, is_last);
-	}
-}
-
-/* More of what is queued, of databases that need not wait. */
-static bool has_work(const struct store *store)
-{
-	for (const struct store_database *d = store->databases; d; d = d->next)
-		if (d->todo.first && !d->not_before_ns)
-			return true;
-	return false;
-}
-
-/* A close whose rows are written only waits for its readers. */
-static bool is_written(const struct command_list *list)
-{
-	for (const struct command *c = list->first; c; c = c->next)
-		if (c->kind != COMMAND_SESSION_CLOSE || !c->deadline_ns)
-			return false;
-	return true;
-}
-
-static int commit_all(struct store *store)
-{
-	int error = 0;
-
-	for (struct store_database *d = store->databases; d; d = d->next) {
-		int r = work_commit(store, d);
-
-		if (d->trouble)
-			error = d->trouble;
-		else if (r < 0 || !is_written(&d->todo))
-			error = -EIO;
-	}
-	return error;
-}
-
-static void work_off(struct store *store)
-{
-	do
-		work_all(store, false);
-	while (has_work(store));
-}
-
 static void run_batch(struct store *store, struct command_list *batch)
 {
 	struct command *command;
 
-	while ((command = command_list_take(batch))) {
-		if (command->kind == COMMAND_FLUSH || command->kind == COMMAND_LOOK) {
-			work_off(store);
-			for (struct store_database *d = store->databases;
-				d && command->kind == COMMAND_LOOK; d = d->next)
-				work_look(store, d, true);
-			answer_flushed(store, command->owner, commit_all(store));
-			command_free(command);
-			continue;
-		}
-		/* Its file may be one whose close is queued: that writes the end of the same row.
-		 */
-		if (command->kind == COMMAND_SESSION_OPEN)
-			work_off(store);
-		route(store, command);
-	}
-	work_all(store, false);
+	while ((command = command_list_take(batch)))
+		turns_route(store, command);
+	turns_round(store);
 }
 
 /* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
 static uint64_t next_time(const struct store *store)
 {
-	uint64_t next_ns = retention_next_ns(store->retention);
+	uint64_t next_ns = turns_has_opens(store) ? 0 : retention_next_ns(store->retention);
 
 	for (const struct store_database *d = store->databases; d; d = d->next) {
 		uint64_t at_ns = UINT64_MAX;
@@ -304,7 +144,7 @@ static void close_all(struct store *store)
 	while (store->databases) {
 		struct store_database *database = store->databases;
 
-		if (!database->must_reload && !database->must_renew)
+		if (!database->must_reload && !database->must_renew && !database->drain)
 			save_everything(store, database);
 		while ((command = command_list_take(&database->todo)) ||
 			(command = command_list_take(&database->taken)))
@@ -333,8 +173,7 @@ static void *store_run(void *data)
 		run_batch(store, &batch);
 		retention_step(store);
 	} while (goes_on);
-	work_all(store, true);
-	(void)commit_all(store); /* tried once: see store_free() */
+	turns_finish(store); /* tried once: see store_free() */
 	close_all(store);
 	return NULL;
 }
@@ -450,6 +289,7 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||
 			    config->limits.names_per_day;
+	store->nobody = (struct store_user){.uid = STORE_EVERYBODY, .sessions = 1};
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;
@@ -496,22 +336,30 @@ int store_answer_fd(const struct store *store)
 	return store->answer_fd;
 }
 
-int store_flush(struct store *store, void *owner)
+static int post_flush(struct store *store, uid_t uid, void *owner, bool is_look)
 {
 	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
+	struct flush *flush = calloc(1, sizeof(*flush));
 
-	if (command)
-		command->owner = owner;
+	if (!command || !flush) {
+		command_free(command);
+		free(flush);
+		return -ENOMEM;
+	}
+	*flush = (struct flush){
+		.store = store, .owner = owner, .uid = uid, .is_look = is_look, .parts = 1};
+	command->flush = flush;
 	return store_post(store, command);
 }
 
-int store_look(struct store *store, void *owner)
+int store_flush(struct store *store, uid_t uid, void *owner)
 {
-	struct command *command = command_new(COMMAND_LOOK, NULL, NULL);
+	return post_flush(store, uid, owner, false);
+}
 
-	if (command)
-		command->owner = owner;
-	return store_post(store, command);
+int store_look(struct store *store, uid_t uid, void *owner)
+{
+	return post_flush(store, uid, owner, true);
 }
 
 void store_beat(struct store *store)

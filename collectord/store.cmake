@@ -25,7 +25,7 @@ foreach(name answer arguments aside close command database defines drain drain_e
 		in_flight index index_removed ingest ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows losses metric migrate over_quota post process
 		process_clock quota recorder_books recorder_reader recording recover removal renew
-		retention room session_file stat statements storage store text tick_line trouble wal
+		retention room session_file stat statements storage store text tick_line trouble turns wal
 		verdict work writer)
 	list(APPEND store_sources ${store_folder}/${name}.c)
 endforeach()

@@ -76,11 +76,17 @@ struct store *store_free(struct store *store);
 /* Readable when there are answers. Read by store_next_answer() itself; do not close. */
 int store_answer_fd(const struct store *store);
 
-/* Commit all that was queued before; then one FLUSHED answer with @owner. -ENOMEM. */
-int store_flush(struct store *store, void *owner);
+/* Of store_flush() and store_look(): the sessions of all. */
+#define STORE_EVERYBODY ((uid_t)-1)
 
-/* The same, and rtl_in_flight has what the processes have in flight now. -ENOMEM. */
-int store_look(struct store *store, void *owner);
+/*
+ * Commit all that was queued before of the sessions of @uid, each when its turn comes; then one
+ * FLUSHED answer with @owner. -ENOMEM.
+ */
+int store_flush(struct store *store, uid_t uid, void *owner);
+
+/* The same, and rtl_in_flight has what their processes have in flight now. -ENOMEM. */
+int store_look(struct store *store, uid_t uid, void *owner);
 
 /* Goes up with every step that the thread makes: one that stands still waits for us, or hangs. */
 uint64_t store_beats(struct store *store);

@@ -19,24 +19,27 @@
 #include "collectord/writer.h"
 
 /* Demangling may need 16 MiB of it (text.c); pages cost only when they are used. */
-#define STORE_STACK_BYTES  (64u << 20)
+#define STORE_STACK_BYTES    (64u << 20)
 /* How long a session waits for readers to go before its file is left in WAL mode. */
-#define STORE_SEAL_NS	   1000000000u
-#define STORE_SEAL_TRY_NS  20000000u
+#define STORE_SEAL_NS	     1000000000u
+#define STORE_SEAL_TRY_NS    20000000u
 /* After a failed commit: doubling. */
-#define STORE_RETRY_NS_MIN 10000000u
-#define STORE_RETRY_NS_MAX 1000000000u
+#define STORE_RETRY_NS_MIN   10000000u
+#define STORE_RETRY_NS_MAX   1000000000u
 /* So often what hangs is looked for, and somebody who asks is shown it anew. */
-#define STORE_LOOK_NS	   1000000000u
-#define STORE_LOOK_ASKED_NS 50000000u
+#define STORE_LOOK_NS	     1000000000u
+#define STORE_LOOK_ASKED_NS  50000000u
+/* Of one turn; a single process may have 12 MiB of slots to be read twice. */
+#define STORE_LOOK_PROCESSES 16u
+#define STORE_LOOK_TURN_NS   5000000u
 /* A full disk is looked at so often. */
-#define STORE_ROOM_TRY_NS  250000000u
+#define STORE_ROOM_TRY_NS    250000000u
 /* Opening waits so long for who reads a closed file: where there is no other file, and where the
  * sessions of a whole folder wait meanwhile. */
 #define STORE_BUSY_MS	     5000u
 #define STORE_BUSY_SHARED_MS 500u
 /* The sums of a whole session are read again so often at most. */
-#define STORE_STAT_NS	   250000000u
+#define STORE_STAT_NS	     250000000u
 
 enum command_kind {
 	COMMAND_SESSION_OPEN,
@@ -53,7 +56,16 @@ enum command_kind {
 	COMMAND_PROCESS_WATCH,
 	COMMAND_RECOVER,
 	COMMAND_FLUSH,
-	COMMAND_LOOK, /* what is in flight, then as FLUSH */
+};
+
+/* A flush of several databases: a command each, the last one answers. */
+struct flush {
+	struct store *store;
+	void *owner;
+	uid_t uid;
+	bool is_look; /* at what is in flight, before */
+	unsigned parts;
+	int error; /* of the last one that failed */
 };
 
 /* Made by the loop, then the store's. */
@@ -64,9 +76,9 @@ struct command {
 	struct store_process *process;
 	uint8_t *bytes; /* a Hello, or frames; owned */
 	size_t count;
-	char *text;  /* owned; of RECOVER a path */
-	void *owner; /* of FLUSH */
-	int memfd;   /* owned; -1: none */
+	char *text;	     /* owned; of RECOVER a path */
+	struct flush *flush; /* a part of it; of FLUSH */
+	int memfd;	     /* owned; -1: none */
 	enum store_ended how;
 	int exit_status;
 	uid_t uid;
@@ -91,8 +103,10 @@ struct answer {
 struct store_user {
 	struct store_user *next; /* lock */
 	uid_t uid;		 /* fixed */
-	unsigned sessions;	 /* lock */
+	unsigned sessions;	 /* lock: and databases */
 	size_t queued_bytes;	 /* lock */
+	uint64_t round;		 /* store: of its last turn */
+	unsigned drains;	 /* store: that are under way */
 };
 
 struct store_process {
@@ -110,7 +124,8 @@ struct store_process {
 	bool is_bad;		 /* throws frames away until it is reopened */
 	bool is_touched;	 /* by the open transaction */
 	struct in_flight in_flight;
-	int given_up;		 /* -errno: what is not stored of it is counted as dropped */
+	uint64_t look; /* the last one of its database that came to it */
+	int given_up;  /* -errno: what is not stored of it is counted as dropped */
 	uint64_t committed;
 	uint8_t *hello; /* while it is open: for a file that takes the place of a damaged one */
 	size_t hello_bytes;
@@ -118,24 +133,26 @@ struct store_process {
 };
 
 struct store_session {
-	struct store_session *next; /* store */
-	struct store *store;	    /* fixed */
-	void *owner;		    /* fixed */
-	char *name;		    /* store; clean */
-	char *job;		    /* fixed */
-	char *command;		    /* store */
-	char *controls, *categories; /* store: as they were put last, for a file that takes the place
-				      * of a damaged one; NULL: never, or not in this life */
-	char *host;		    /* fixed */
-	char *path;		    /* store; absolute once open */
-	char *dir;		    /* fixed */
-	uid_t uid;		    /* fixed */
-	struct store_user *user;    /* fixed */
-	enum store_create create;   /* fixed */
+	struct store_session *next;  /* store */
+	struct store *store;	     /* fixed */
+	void *owner;		     /* fixed */
+	char *name;		     /* store; clean */
+	char *job;		     /* fixed */
+	char *command;		     /* store */
+	char *controls, *categories; /* store: as they were put last, for a file that takes the
+				      * place of a damaged one; NULL: never, or not in this life */
+	char *host;		     /* fixed */
+	char *path;		     /* store; absolute once open */
+	char *dir;		     /* fixed */
+	uid_t uid;		     /* fixed */
+	struct store_user *user;     /* fixed */
+	enum store_create create;    /* fixed */
 
 	struct store_session_stat stat; /* lock */
 
 	/* store */
+	bool is_waiting;	     /* to be opened */
+	struct command_list waiting; /* what came meanwhile */
 	struct store_process *processes;
 	struct store_database *database; /* NULL: failed or closed */
 	int64_t id;
@@ -148,6 +165,7 @@ struct store_session {
 struct store_database { /* store */
 	struct store_database *next;
 	struct writer *writer;
+	struct store_user *user; /* whose turn it has; never NULL */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;	   /* open ones */
@@ -155,23 +173,28 @@ struct store_database { /* store */
 	struct command_list taken; /* done in the open transaction */
 	struct command *current;   /* under way: between the two */
 	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
-	int trouble;		   /* -errno, since a commit failed or room went; 0: none */
-	bool must_reload;	   /* a rollback could not read everything back */
-	int reload_error;	   /* why */
-	bool must_renew;	   /* it was found damaged; the writer is detached */
-	int damage;		   /* -errno: what is at its path has to go aside yet; 0: it has */
-	unsigned asides;	   /* that went aside in this life of it */
-	uint64_t held_bytes;	/* of its log, when that was last said; 0: nobody holds it */
+	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
+	bool must_reload;    /* a rollback could not read everything back */
+	int reload_error;    /* why */
+	bool must_renew;     /* it was found damaged; the writer is detached */
+	int damage;	     /* -errno: what is at its path has to go aside yet; 0: it has */
+	unsigned asides;     /* that went aside in this life of it */
+	uint64_t held_bytes; /* of its log, when that was last said; 0: nobody holds it */
 	uint64_t held_look_ns;	/* CLOCK_MONOTONIC */
-	unsigned finishing;	   /* commands under way when the disk was full: with the reserve */
-	uint64_t retry_ns;	   /* the next pause */
-	uint64_t not_before_ns;	   /* CLOCK_MONOTONIC; 0: at once */
-	uint64_t looked_ns;	   /* CLOCK_MONOTONIC: at what is in flight */
-	bool is_left;		   /* no session goes on with it: to be made one file */
-	uint64_t committed_ns;	   /* CLOCK_MONOTONIC: the last transaction of records */
-	uint64_t bytes;		   /* of the file and its log, as its quota counts them */
-	uint64_t told_dropped;	   /* of its quota, when that was last looked at */
-	uint64_t over_quota_ns;	   /* CLOCK_MONOTONIC: more was dropped then; 0: told that it is over */
+	unsigned finishing;	/* commands under way when the disk was full: with the reserve */
+	uint64_t retry_ns;	/* the next pause */
+	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
+	uint64_t looked_ns;	/* CLOCK_MONOTONIC: at what is in flight */
+	uint64_t look;		/* the number of that */
+	bool is_looking;	/* it has not come to all processes */
+	bool is_look_asked;
+	uint64_t flushed;      /* by the flush of that number */
+	bool is_left;	       /* no session goes on with it: to be made one file */
+	uint64_t committed_ns; /* CLOCK_MONOTONIC: the last transaction of records */
+	uint64_t bytes;	       /* of the file and its log, as its quota counts them */
+	uint64_t told_dropped; /* of its quota, when that was last looked at */
+	uint64_t
+		over_quota_ns; /* CLOCK_MONOTONIC: more was dropped then; 0: told that it is over */
 };
 
 struct store {
@@ -189,11 +212,14 @@ struct store {
 	_Atomic uint64_t beats; /* store writes, anybody reads */
 
 	/* store */
-	struct store_database *databases;
+	struct store_database *databases; /* who had its turn last is last */
+	struct command_list opens;	  /* sessions that wait for it */
 	struct store_session *sessions;
+	struct store_user nobody; /* has the databases that no session goes on with */
+	uint64_t round, flushes;
 	struct msg_arena arena;
 	struct database_patience patience; /* of all databases */
-	struct room *room; /* NULL: nobody looks after it */
+	struct room *room;		   /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	struct quotas quotas;
 	bool has_quotas;
@@ -211,16 +237,32 @@ void destroy_session(struct store_session *session);
 /* That it is open. */
 void session_put_index(struct store *store, struct store_session *session);
 
+/* turns.c */
+/* Into the line it belongs in. */
+void turns_route(struct store *store, struct command *command);
+/* Each user has one turn, in which one of its databases gets on, or one session is opened. */
+void turns_round(struct store *store);
+/* The rest of everybody's, before the end. */
+void turns_finish(struct store *store);
+/* Some session can be opened now. */
+bool turns_has_opens(const struct store *store);
+
 /* post.c */
+/* A handle that nobody has asked to open. -ENOMEM, -EINVAL. */
+int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret);
 /*
  * Has it half of what the others leave (of that the @part-th part)? With the lock held.
  */
 bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part);
 void store_user_free(struct store *store, struct store_user *user);
+/* @database has its turns with those of @user from now on; NULL: with nobody's. */
+void store_user_set(struct store *store, struct store_database *database, struct store_user *user);
 
 /* command.c */
 struct command *command_new(
 	enum command_kind kind, struct store_session *session, struct store_process *process);
+/* A part of a flush is done with that. Returns NULL. */
 struct command *command_free(struct command *command);
 void command_list_add(struct command_list *list, struct command *command);
 /* All of @more before all of @list. */
@@ -258,8 +300,7 @@ const char *session_file_explain(int r);
  * other. */
 struct store_database *session_file_find_open(struct store *store, const char *path);
 /* A file that nobody has open here, as it was left; what is damaged is not set aside. */
-int session_file_open_existing(
-	struct store *store, const char *path, struct store_database **ret);
+int session_file_open_existing(struct store *store, const char *path, struct store_database **ret);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
 /* The folder of the service is ours with all that is in it; elsewhere the file has to be. */
@@ -296,19 +337,20 @@ void renew_want(struct store *store, struct store_database *database, int error)
 int renew_database(struct store *store, struct store_database *database);
 
 /* work.c */
-/* Commits what is open, unless it is half a drain; on failure everything taken is to be done again. */
+/* Commits what is open, unless it is half a drain; on failure everything taken is to be done again.
+ */
 int work_commit(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
-/*
- * Looks at what is in flight, if it is time for that or somebody asks. What it finds is committed
- * with the next transaction.
- */
-void work_look(struct store *store, struct store_database *database, bool is_asked);
 /* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
 uint64_t work_next_look(const struct store *store, const struct store_database *database);
-/* Does what can be done now. @is_last: do not wait for anybody. */
-void work_database(struct store *store, struct store_database *database, bool is_last);
+/* Half a drain is no more. */
+void work_end_drain(struct store_database *database);
+/*
+ * Does what can be done now, in a turn of bounded length. @is_last: all of it, and without waiting
+ * for anybody. True: a step was made.
+ */
+bool work_database(struct store *store, struct store_database *database, bool is_last);
 
 /* recover.c: what an earlier life of the collector left open. */
 void recover_sessions(struct store *store, const char *path);

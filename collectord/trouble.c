@@ -47,7 +47,7 @@ static void set_trouble(struct store *store, struct store_database *database, in
 void trouble_roll_back(struct store *store, struct store_database *database)
 {
 	database->must_reload = false;
-	database->drain = drain_free(database->drain);
+	work_end_drain(database);
 	fail_reload(database, writer_rollback(database->writer));
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		for (struct store_process *p = s->processes; p && s->database == database;
@@ -152,8 +152,9 @@ static bool mark_given_up(const struct store *store, const struct store_database
 			c->process->given_up = database->trouble;
 			is_new = true;
 		}
-		for (struct store_process *p = c->session->processes;
-			p && c->kind == COMMAND_SESSION_CLOSE; p = p->next) {
+		if (c->kind != COMMAND_SESSION_CLOSE)
+			continue;
+		for (struct store_process *p = c->session->processes; p; p = p->next) {
 			is_new |= !p->given_up;
 			p->given_up = database->trouble;
 		}

@@ -17,10 +17,12 @@
 #define STEP_TAKEN  1		 /* done in the open transaction: kept until it is committed */
 #define STEP_GONE   2		 /* done, and the database is closed */
 #define STEP_UNDONE (-ECANCELED) /* failed, and rolled back already */
+/* What a look says: it has not come to all. */
+#define LOOK_MORE   1
 
-/* Commands done for one database, or the time for that, before the others have their turn. */
+/* Commands done in one turn, or the time for that, before the others have theirs. */
 #define WORK_TURN_COMMANDS 256
-#define WORK_TURN_NS	   10000000u
+#define WORK_TURN_NS	   5000000u
 
 /* ---- commit ------------------------------------------------------------------------------- */
 
@@ -57,6 +59,7 @@ int work_commit(struct store *store, struct store_database *database)
 
 	if (!database->writer->is_open || database->drain)
 		return 0;
+	store_beat(store);
 	/* All rows first: the feed counts them into the books that are saved next. */
 	r = save_touched(store, database);
 	if (r == 0)
@@ -97,6 +100,93 @@ static bool commit_is_full(const struct writer *writer)
 	return writer->is_open &&
 	       (writer->rows >= COMMIT_ROWS_MAX ||
 		       clock_monotonic_ns() - writer->began_ns >= COMMIT_MS_MAX * 1000000ull);
+}
+
+/* ---- what is in flight --------------------------------------------------------------------- */
+
+static bool is_watched(const struct store_process *p)
+{
+	return p->process && p->in_flight.memfd >= 0 && !p->is_over && !p->given_up;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+uint64_t work_next_look(const struct store *store, const struct store_database *database)
+{
+	/* A disk that is full has no room for what is only of the moment. */
+	if (database->trouble || database->must_reload || database->must_renew || database->drain)
+		return UINT64_MAX;
+	for (const struct store_session *s = store->sessions; s; s = s->next)
+		for (const struct store_process *p = s->processes; p && s->database == database;
+			p = p->next)
+			if (is_watched(p))
+				return later(database->is_looking
+						     ? 0
+						     : database->looked_ns + STORE_LOOK_NS,
+					database->not_before_ns);
+	return UINT64_MAX;
+}
+
+/* Who is not looked at counts as seen. */
+static int look_at(struct store *store, struct store_database *database, struct store_process *p)
+{
+	int r;
+
+	p->look = database->look;
+	if (!is_watched(p))
+		return 0;
+	store_beat(store);
+	r = in_flight_look(&p->in_flight, database->writer, p->process, database->is_look_asked);
+	p->is_touched |= r > 0;
+	return r < 0 ? r : 1;
+}
+
+/* Those that this look has not come to: so many, or for so long. LOOK_MORE, 0, an error. */
+static int go_on_looking(struct store *store, struct store_database *database)
+{
+	uint64_t until_ns = clock_monotonic_ns() + STORE_LOOK_TURN_NS;
+	unsigned left = STORE_LOOK_PROCESSES;
+
+	for (struct store_session *s = store->sessions; s; s = s->next)
+		for (struct store_process *p = s->processes; p && s->database == database;
+			p = p->next) {
+			int r = p->look == database->look ? 0 : look_at(store, database, p);
+
+			if (r < 0)
+				return r;
+			if (r > 0 && (!--left || clock_monotonic_ns() >= until_ns))
+				return LOOK_MORE;
+		}
+	return 0;
+}
+
+/*
+ * A turn's part of a look at what is in flight, if it is time for one or somebody asks. What it
+ * finds is committed with the next transaction. LOOK_MORE, 0, STEP_UNDONE.
+ */
+static int look(struct store *store, struct store_database *database, bool is_asked)
+{
+	uint64_t next_ns = work_next_look(store, database);
+	int r;
+
+	if (!database->is_looking || (is_asked && !database->is_look_asked)) {
+		if (is_asked && next_ns != UINT64_MAX)
+			next_ns = database->looked_ns + STORE_LOOK_ASKED_NS;
+		if (clock_monotonic_ns() < next_ns)
+			return 0;
+		database->looked_ns = clock_monotonic_ns();
+		database->look++;
+		database->is_look_asked = is_asked;
+	}
+	r = go_on_looking(store, database);
+	database->is_looking = r == LOOK_MORE;
+	if (r >= 0)
+		return r;
+	trouble_fail(store, database, r);
+	return STEP_UNDONE;
 }
 
 /* ---- commands ------------------------------------------------------------------------------ */
@@ -276,6 +366,23 @@ static int put_categories(struct store_database *database, const struct command 
 	return r < 0 ? r : STEP_TAKEN;
 }
 
+static int flush(struct store *store, struct store_database *database,
+	const struct command *command, bool is_last)
+{
+	int r = 0;
+
+	do
+		r = command->flush->is_look ? look(store, database, true) : 0;
+	while (r == LOOK_MORE && is_last);
+	if (r == LOOK_MORE)
+		return -EAGAIN;
+	if (r == 0)
+		r = work_commit(store, database);
+	if (r == 0 && database->trouble)
+		command->flush->error = database->trouble;
+	return r;
+}
+
 static int step(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
@@ -302,6 +409,8 @@ static int step(
 		return put_categories(database, command);
 	case COMMAND_SESSION_CLOSE:
 		return close_session(store, database, command, is_last);
+	case COMMAND_FLUSH:
+		return flush(store, database, command, is_last);
 	default:
 		return 0;
 	}
@@ -366,115 +475,94 @@ static void stop_at(struct store *store, struct store_database *database, int er
 	command_list_prepend(&database->todo, &again);
 }
 
-/* ---- what is in flight --------------------------------------------------------------------- */
-
-static bool is_watched(const struct store_process *p)
+void work_end_drain(struct store_database *database)
 {
-	return p->process && p->in_flight.memfd >= 0 && !p->is_over && !p->given_up;
-}
-
-static uint64_t later(uint64_t a_ns, uint64_t b_ns)
-{
-	return a_ns > b_ns ? a_ns : b_ns;
-}
-
-uint64_t work_next_look(const struct store *store, const struct store_database *database)
-{
-	/* A disk that is full has no room for what is only of the moment. */
-	if (database->trouble || database->must_reload || database->must_renew || database->drain)
-		return UINT64_MAX;
-	for (const struct store_session *s = store->sessions; s; s = s->next)
-		for (const struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
-			if (is_watched(p))
-				return later(database->looked_ns + STORE_LOOK_NS,
-					database->not_before_ns);
-	return UINT64_MAX;
-}
-
-void work_look(struct store *store, struct store_database *database, bool is_asked)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t next_ns = work_next_look(store, database);
-	int r = 0;
-
-	if (is_asked && next_ns != UINT64_MAX)
-		next_ns = database->looked_ns + STORE_LOOK_ASKED_NS;
-	if (now_ns < next_ns)
+	if (!database->drain)
 		return;
-	database->looked_ns = now_ns;
-	for (struct store_session *s = store->sessions; s && r >= 0; s = s->next)
-		for (struct store_process *p = s->processes; p && r >= 0 && s->database == database;
-			p = p->next) {
-			r = is_watched(p) ? in_flight_look(&p->in_flight, database->writer,
-						    p->process, is_asked)
-					  : 0;
-			p->is_touched |= r > 0;
-		}
-	if (r < 0)
-		trouble_fail(store, database, r);
+	database->drain = drain_free(database->drain);
+	database->user->drains--;
 }
 
-/* One user with many sessions has no more of the thread than one with a single one. */
-static uint64_t turn_ns(const struct store_database *database)
+/* A user has one drain at a time: each takes some 20 MiB. */
+static bool is_behind_a_drain(const struct store_database *database)
 {
-	const struct quota_account *account = database->writer->quota.account;
+	const struct command *first = database->todo.first;
 
-	return WORK_TURN_NS / (account && account->databases ? account->databases : 1);
+	return first && first->kind == COMMAND_PROCESS_END && first->memfd >= 0 &&
+	       !database->drain && database->user->drains;
 }
 
-void work_database(struct store *store, struct store_database *database, bool is_last)
+/* The next of what is in line. 1: go on; 0: it is done, or has to wait; STEP_UNDONE, STEP_GONE. */
+static int work_next(struct store *store, struct store_database *database, bool is_last)
 {
-	uint64_t began_ns = clock_monotonic_ns();
 	struct command *command;
-	int turn = WORK_TURN_COMMANDS;
 	int r;
 
-	if (!is_last && began_ns < database->not_before_ns)
-		return;
-	database->not_before_ns = 0;
-	if (database->is_left && recover_seal(store, database, is_last))
-		return;
-	if (trouble_give_up(store, database) || !renewed(store, database) ||
-		!reload(store, database))
-		return;
-	if (database->trouble && !database->todo.first && !database->writer->is_open)
-		trouble_over(store, database);
-	while ((is_last || turn-- > 0) && (command = command_list_take(&database->todo))) {
-		store_beat(store);
-		database->current = command;
-		if (!is_last && trouble_must_wait(store, database, command)) {
-			stop_at(store, database, -EAGAIN);
-			break;
-		}
-		r = step_safely(store, database, command, is_last);
-		if (r == STEP_UNDONE)
-			return;
-		if (r < 0) {
-			stop_at(store, database, r);
-			return;
-		}
-		if (r != STEP_GONE)
-			database->current = NULL;
-		if (r == STEP_TAKEN) {
-			command_list_add(&database->taken, command);
-		} else {
-			answer_release(store, command);
-			command_free(command);
-		}
-		if (r == STEP_GONE)
-			return;
-		if (commit_is_full(database->writer) && work_commit(store, database) < 0)
-			return;
-		if (!is_last && clock_monotonic_ns() - began_ns >= turn_ns(database))
-			break;
+	if (!database->todo.first || (!is_last && is_behind_a_drain(database)))
+		return 0;
+	store_beat(store);
+	command = command_list_take(&database->todo);
+	database->current = command;
+	if (!is_last && trouble_must_wait(store, database, command)) {
+		stop_at(store, database, -EAGAIN);
+		return 0;
 	}
-	if (!is_last)
-		work_look(store, database, false);
+	r = step_safely(store, database, command, is_last);
+	if (r == STEP_UNDONE)
+		return r;
+	if (r < 0) {
+		stop_at(store, database, r);
+		return STEP_UNDONE;
+	}
+	if (r != STEP_GONE)
+		database->current = NULL;
+	if (r == STEP_TAKEN) {
+		command_list_add(&database->taken, command);
+	} else {
+		answer_release(store, command);
+		command_free(command);
+	}
+	if (r == STEP_GONE)
+		return r;
+	return commit_is_full(database->writer) && work_commit(store, database) < 0 ? STEP_UNDONE
+										    : 1;
+}
+
+/* What has come, then what it is time for. */
+static void work_turn(struct store *store, struct store_database *database, bool is_last)
+{
+	uint64_t until_ns = clock_monotonic_ns() + WORK_TURN_NS;
+	int turn = WORK_TURN_COMMANDS;
+	int r = 1;
+
+	while (r == 1 && (is_last || (turn-- > 0 && clock_monotonic_ns() < until_ns)))
+		r = work_next(store, database, is_last);
+	if (r == STEP_UNDONE || r == STEP_GONE)
+		return;
+	if (!is_last && look(store, database, false) < 0)
+		return;
 	if (clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(store, database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())
 		over_quota_check(store, database);
+}
+
+bool work_database(struct store *store, struct store_database *database, bool is_last)
+{
+	uint64_t beats = store_beats(store);
+
+	if (!is_last && clock_monotonic_ns() < database->not_before_ns)
+		return false;
+	database->not_before_ns = 0;
+	if (database->is_left && recover_seal(store, database, is_last))
+		return true;
+	if (trouble_give_up(store, database) || !renewed(store, database) ||
+		!reload(store, database))
+		return true;
+	if (database->trouble && !database->todo.first && !database->writer->is_open)
+		trouble_over(store, database);
+	work_turn(store, database, is_last);
+	return store_beats(store) != beats;
 }

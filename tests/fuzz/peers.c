@@ -98,7 +98,7 @@ static void settle(void)
 	struct flush_ticket ticket = {.done = mark_done, .data = &is_done};
 
 	turn();
-	FUZZ_MUST(store_flush(store, &ticket) == 0);
+	FUZZ_MUST(store_flush(store, STORE_EVERYBODY, &ticket) == 0);
 	while (!is_done)
 		event_base_loop(server->base, EVLOOP_ONCE);
 	turn();

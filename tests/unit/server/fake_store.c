@@ -104,18 +104,19 @@ static bool refuses(void)
 	return fake_store.refusals && fake_store.refusals--;
 }
 
-int store_flush(struct store *store, void *owner)
+int store_flush(struct store *store, uid_t uid, void *owner)
 {
 	if (refuses())
 		return -ENOMEM;
+	fake_store.flush_uid = uid;
 	fake_store_answer(store, STORE_FLUSHED, owner, 0, NULL);
 	last_answer(store)->error = fake_store.flush_error;
 	return 0;
 }
 
-int store_look(struct store *store, void *owner)
+int store_look(struct store *store, uid_t uid, void *owner)
 {
-	return store_flush(store, owner);
+	return store_flush(store, uid, owner);
 }
 
 uint64_t store_beats(struct store *store)

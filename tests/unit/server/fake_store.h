@@ -46,6 +46,7 @@ struct fake_store {
 	bool refuses_sessions;
 	int flush_error;
 	unsigned refusals; /* so many requests to come find no memory: ends, closes, flushes */
+	uid_t flush_uid; /* whose sessions were flushed last */
 };
 
 extern struct fake_store fake_store;

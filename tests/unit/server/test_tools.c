@@ -129,6 +129,8 @@ static void a_flush_that_failed_says_so(void **state)
 	assert_false(ask_ctl(h, &tool, "flush"));
 	fake_store.flush_error = 0;
 	assert_true(ask_ctl(h, &tool, "flush"));
+	/* Nobody makes others commit. */
+	assert_int_equal(fake_store.flush_uid, getuid() ? getuid() : STORE_EVERYBODY);
 	fake_store.flush_error = -ENOSPC;
 	server_stop(h->server, 0);
 	harness_turn(h);

@@ -73,7 +73,7 @@ static void send_all(struct harness *h)
 		peer_add_dispatches(&f, n, 1, (n - 1) * LIFE_EACH, LIFE_EACH);
 		harness_send(h, &f);
 		/* A transaction each, also where the machine is fast. */
-		assert_int_equal(store_flush(h->store, h), 0);
+		assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	}
 }
 

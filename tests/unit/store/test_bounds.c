@@ -203,12 +203,12 @@ static void last_answer_is_the_last(void **state)
 	assert_int_equal(store_session_close(session, 0), 0);
 	wait_counting(h, STORE_CLOSED, &other, STORE_ROOM);
 	sqlite3_close(db);
-	assert_int_equal(store_flush(h->store, NULL), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, NULL), 0);
 	do {
 		next_answer(h);
 		assert_ptr_not_equal(h->answer.owner, &other);
 	} while (h->answer.kind != STORE_RECOVERED);
-	assert_int_equal(store_flush(h->store, h), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	do {
 		next_answer(h);
 		assert_ptr_not_equal(h->answer.owner, &other);
@@ -252,7 +252,7 @@ static void opened_behind_a_close(void **state)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	assert_int_equal(store_session_open(h->store, &params, &second, &again), 0);
 	wait_counting(h, STORE_OPENED, &second, STORE_ROOM);
-	assert_int_equal(store_flush(h->store, h), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	wait_counting(h, STORE_FLUSHED, h, STORE_ROOM);
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session WHERE "
 						 "end_ns IS NULL"),
@@ -343,7 +343,7 @@ static void recordings_beyond_their_number(void **state)
 	for (int connection = 0; connection < 2; connection++)
 		for (uint32_t i = 0; i < RECORDINGS_MAX; i += FRAME_RECORDS_MAX)
 			send_recordings(h, i, FRAME_RECORDS_MAX);
-	assert_int_equal(store_flush(h->store, h), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_recording WHERE "
 						 "to_ns = from_ns + 1000"),

@@ -67,7 +67,7 @@ static void who_never_comes_back_has_an_unknown_tail(void **state)
 	send_ten(h, 1, 0);
 	peer_add_counters(&counters, 0, RTL_Q_dispatched, 10, -1);
 	harness_send(h, &counters);
-	assert_int_equal(store_flush(h->store, NULL), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, NULL), 0);
 	harness_wait(h, STORE_FLUSHED);
 	restart(h);
 	harness_open_session(h, STORE_RESUME);
@@ -272,7 +272,7 @@ static void a_reader_does_not_make_a_flush_fail(void **state)
 	harness_send(h, &frames);
 	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
 	assert_int_equal(store_session_close(h->session, 0), 0);
-	assert_int_equal(store_flush(h->store, h), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_int_equal(h->answer.error, 0);
 	assert_int_equal(harness_number(h->path, "SELECT count(end_ns) FROM rtl_session"), 1);

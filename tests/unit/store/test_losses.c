@@ -153,7 +153,7 @@ static void send_counters(
 	peer_add_counters_at(&f, now_ns - ago_s * SECOND, 0, RTL_Q_dispatched, dispatched,
 		RTL_Q_dropped_recorder_full, dropped, -1);
 	harness_send(h, &f);
-	assert_int_equal(store_flush(h->store, NULL), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, NULL), 0);
 	harness_wait(h, STORE_FLUSHED);
 }
 

@@ -366,7 +366,7 @@ static void live_figures_need_no_disk(void **state)
 	peer_add_dispatches(&f, 2, 2, 0, 20);
 	peer_add_counters(&f, 1, RTL_Q_dispatched, 25, RTL_Q_dropped_recorder_full, 1, -1);
 	harness_send(h, &f);
-	assert_int_equal(store_flush(h->store, h), 0);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_int_equal(h->answer.error, 0);
 	store_process_stat(h->process, &stat);

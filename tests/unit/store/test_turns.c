@@ -211,12 +211,213 @@ static void a_drain_lets_others_pass(void **state)
 	harness_check_books(dead.path);
 }
 
+/* ---- however much one user has open
+ * ---------------------------------------------------------------- */
+
+#define MANY 8u
+
+/* In the middle of the many of somebody else. */
+struct crowd {
+	struct tenant of[MANY];
+	struct tenant honest[2];
+};
+
+static void crowd_open(struct harness *h, struct crowd *c)
+{
+	tenant_open(h, &c->honest[0], 100, getuid() + 1);
+	for (unsigned i = 0; i < MANY; i++)
+		tenant_open(h, &c->of[i], i, getuid());
+	tenant_open(h, &c->honest[1], 101, getuid() + 2);
+}
+
+/* Of the next answers of @kind, with both honest ones, how many are others'. */
+static unsigned others_before(struct harness *h, const struct crowd *c, enum store_answer_kind kind)
+{
+	unsigned others = 0, honest = 0;
+	const void *who;
+
+	while (honest < 2) {
+		if (next_kind(h, &who) != kind)
+			continue;
+		if (who == &c->honest[0] || who == &c->honest[1])
+			honest++;
+		else
+			others++;
+	}
+	return others;
+}
+
+static void files_of_one_user_are_one_turn(void **state)
+{
+	struct harness *h = *state;
+	static struct crowd c;
+
+	crowd_open(h, &c);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < MANY; i++)
+		queue_frame(h, &c.of[i]);
+	queue_frame(h, &c.honest[0]);
+	queue_frame(h, &c.honest[1]);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	/* Its one turn may be before theirs. */
+	assert_in_range(others_before(h, &c, STORE_COMMITTED), 0, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		harness_check_books(c.of[i].path);
+}
+
+static struct command *command_to_open(
+	struct harness *h, struct tenant *t, unsigned number, uid_t uid)
+{
+	struct store_session_params params = {
+		.name = "job", .uid = uid, .create = STORE_NEW, .path = t->path};
+
+	snprintf(t->path, sizeof(t->path), "%s/%u.db", h->dir, number);
+	assert_int_equal(store_session_new(h->store, &params, t, &t->session), 0);
+	return command_new(COMMAND_SESSION_OPEN, t->session, NULL);
+}
+
+/* Each makes a file. */
+static void sessions_of_one_user_are_one_turn(void **state)
+{
+	struct harness *h = *state;
+	static struct crowd c;
+	struct command *honest[2], *of[MANY];
+
+	for (unsigned i = 0; i < MANY; i++)
+		of[i] = command_to_open(h, &c.of[i], i, getuid());
+	for (unsigned i = 0; i < 2; i++)
+		honest[i] = command_to_open(h, &c.honest[i], 100 + i, getuid() + 1 + i);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < MANY; i++)
+		queue(h, of[i]);
+	queue(h, honest[0]);
+	queue(h, honest[1]);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_in_range(others_before(h, &c, STORE_OPENED), 0, 1);
+}
+
+/* What came for a session before its file was there is done afterwards, in order. */
+static void what_waits_for_a_session_is_done(void **state)
+{
+	struct harness *h = *state;
+	struct tenant t;
+	size_t count;
+	uint8_t *hello = peer_hello(10, 0, &count);
+	struct command *open = command_to_open(h, &t, 0, getuid());
+	struct frames f = {0};
+
+	assert_int_equal(store_post(h->store, open), 0);
+	assert_int_equal(
+		store_process_open(t.session, hello, count, getuid(), 100, 4242, &t, &t.process),
+		0);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 10);
+	hello = frames_take(&f, &count);
+	assert_int_equal(store_process_frames(t.process, hello, count), 0);
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	wait_kind(h, &t, STORE_OPENED);
+	wait_kind(h, &t, STORE_PROCESS_OPENED);
+	wait_kind(h, &t, STORE_COMMITTED);
+	wait_kind(h, h, STORE_FLUSHED);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+}
+
+/* ---- who asks
+ * -------------------------------------------------------------------------------------- */
+
+static void queue_flush(struct harness *h, uid_t uid, void *owner, bool is_look)
+{
+	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
+	struct flush *flush = calloc(1, sizeof(*flush));
+
+	assert_non_null(flush);
+	*flush = (struct flush){
+		.store = h->store, .owner = owner, .uid = uid, .is_look = is_look, .parts = 1};
+	command->flush = flush;
+	queue(h, command);
+}
+
+static void a_flush_waits_for_its_user_alone(void **state)
+{
+	struct harness *h = *state;
+	struct tenant dead, other;
+	const void *who;
+	char all;
+
+	tenant_open(h, &dead, 0, getuid());
+	tenant_open(h, &other, 1, getuid() + 1);
+	pthread_mutex_lock(&h->store->lock);
+	queue_end(h, &dead, recorder_of(0));
+	queue_flush(h, STORE_EVERYBODY, &all, false);
+	queue_frame(h, &other);
+	queue_flush(h, getuid() + 1, h, false);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_ptr_equal(who, &other);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	assert_ptr_equal(who, h);
+	assert_int_equal(next_kind(h, &who), STORE_PROCESS_ENDED);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	assert_ptr_equal(who, &all);
+}
+
+/* A look comes to some processes a turn. */
+static void a_look_lets_others_pass(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[4 * STORE_LOOK_PROCESSES];
+	struct tenant many, before, after;
+	const void *who;
+
+	tenant_open(h, &before, 0, getuid() + 1);
+	tenant_open(h, &many, 1, getuid());
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+		size_t count;
+		uint8_t *hello = peer_hello((uint8_t)(20 + i), 0, &count);
+
+		assert_int_equal(store_process_open(many.session, hello, count, getuid(),
+					 200 + (int)i, 4242, &many, &process[i]),
+			0);
+		wait_kind(h, &many, STORE_PROCESS_OPENED);
+	}
+	tenant_open(h, &after, 2, getuid() + 2);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(20 + i));
+		struct command *watch =
+			command_new(COMMAND_PROCESS_WATCH, many.session, process[i]);
+
+		watch->memfd = hand_recorder_memfd(r);
+		queue(h, watch);
+		free(r);
+	}
+	queue_flush(h, getuid(), h, true);
+	queue_frame(h, &before);
+	queue_frame(h, &after);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++)
+		assert_int_equal(process[i]->look, 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_slice_is_bounded_and_the_sum_exact),
 		T(a_drain_lets_others_pass),
+		T(files_of_one_user_are_one_turn),
+		T(sessions_of_one_user_are_one_turn),
+		T(what_waits_for_a_session_is_done),
+		T(a_flush_waits_for_its_user_alone),
+		T(a_look_lets_others_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who comes next. Commands wait in the line of their database, and sessions to be opened in one of
+ * the store. In a round each user has one turn, whatever it has open: so a frame waits for one turn
+ * of every other user at most. Store thread.
+ */
+#include <errno.h>
+
+#include "collectord/store_private.h"
+#include "proto/clock.h"
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+/* Commands that came after its last answer may still be waiting. */
+static void drop_commands(
+	struct store *store, struct command_list *list, const struct store_session *session)
+{
+	struct command_list kept = {0};
+	struct command *command;
+
+	while ((command = command_list_take(list))) {
+		if (command->session != session) {
+			command_list_add(&kept, command);
+			continue;
+		}
+		answer_release(store, command);
+		command_free(command);
+	}
+	*list = kept;
+}
+
+static void forget_session(struct store *store, struct store_session *session)
+{
+	struct store_session **at = &store->sessions;
+
+	for (struct store_database *d = store->databases; d; d = d->next)
+		drop_commands(store, &d->todo, session);
+	/* The lock: the loop's own accounting walks this list no more once it let go. */
+	pthread_mutex_lock(&store->lock);
+	for (struct store_process *p = session->processes; p; p = p->next)
+		store->stalled -= p->is_stalled;
+	pthread_mutex_unlock(&store->lock);
+	while (*at && *at != session)
+		at = &(*at)->next;
+	if (*at)
+		*at = session->next;
+	destroy_session(session);
+}
+
+static void open_session(struct store *store, struct store_session *session)
+{
+	char why[256] = "";
+	int r = session_file_open(session, why, sizeof(why));
+
+	session->next = store->sessions;
+	store->sessions = session;
+	if (r < 0) {
+		session->is_over = true;
+		answer_session(session, STORE_FAILED, r, why);
+		return;
+	}
+	if (session->database->user == &store->nobody)
+		store_user_set(store, session->database, session->user);
+	session_put_index(store, session);
+	stat_fill_session(session, true);
+	/* What this cannot read is seen to when the session closes. */
+	if (session->create == STORE_RESUME)
+		(void)recover_processes(session);
+	if (session->create == STORE_RESUME)
+		(void)recover_controls(session);
+	answer_session(session, STORE_OPENED, 0, why[0] ? why : NULL);
+}
+
+/* ---- from the queue into the lines ----------------------------------------------------------- */
+
+static void refuse(struct store *store, struct command *command)
+{
+	struct store_process *p = command->process;
+
+	if (command->kind == COMMAND_PROCESS_OPEN || command->kind == COMMAND_PROCESS_LEFT) {
+		p->is_over = true;
+		answer_process(p, STORE_PROCESS_FAILED, -EBADF, "its session is not open");
+	}
+	answer_release(store, command);
+	command_free(command);
+}
+
+static void add_flush_part(struct command_list *list, struct flush *flush)
+{
+	struct command *part = command_new(COMMAND_FLUSH, NULL, NULL);
+
+	if (!part) {
+		flush->error = -ENOMEM;
+		return;
+	}
+	part->flush = flush;
+	flush->parts++;
+	command_list_add(list, part);
+}
+
+static bool is_meant(const struct flush *flush, const struct store_session *session)
+{
+	return flush->uid == STORE_EVERYBODY || flush->uid == session->uid;
+}
+
+/* Behind all that is in line now, once in each. */
+static void route_flush(struct store *store, struct command *command)
+{
+	struct flush *flush = command->flush;
+
+	store->flushes++;
+	for (struct command *open = store->opens.first; open; open = open->next)
+		if (is_meant(flush, open->session))
+			add_flush_part(&open->session->waiting, flush);
+	for (struct store_session *s = store->sessions; s; s = s->next) {
+		if (!s->database || s->database->flushed == store->flushes || !is_meant(flush, s))
+			continue;
+		s->database->flushed = store->flushes;
+		add_flush_part(&s->database->todo, flush);
+	}
+	command_free(command);
+}
+
+static void free_session(struct store *store, struct command *command)
+{
+	forget_session(store, command->session);
+	command_free(command);
+}
+
+/* @session has it in its line, or its database has. */
+static void route_to_session(
+	struct store *store, struct store_session *session, struct command *command)
+{
+	if (session->is_waiting)
+		command_list_add(&session->waiting, command);
+	else if (command->kind == COMMAND_SESSION_FREE)
+		free_session(store, command);
+	else if (session->database)
+		command_list_add(&session->database->todo, command);
+	else
+		refuse(store, command);
+}
+
+void turns_route(struct store *store, struct command *command)
+{
+	struct store_session *session = command->session;
+
+	switch (command->kind) {
+	case COMMAND_RECOVER:
+		recover_sessions(store, command->text);
+		command_free(command);
+		break;
+	case COMMAND_FLUSH:
+		route_flush(store, command);
+		break;
+	case COMMAND_SESSION_OPEN:
+		session->is_waiting = true;
+		command_list_add(&store->opens, command);
+		break;
+	case COMMAND_PROCESS_OPEN:
+	case COMMAND_PROCESS_LEFT:
+		command->process->next = session->processes;
+		session->processes = command->process;
+		route_to_session(store, session, command);
+		break;
+	default:
+		route_to_session(store, session, command);
+	}
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+static bool has_close_before(const struct command_list *list, uint64_t before_ns)
+{
+	for (const struct command *c = list->first; c; c = c->next)
+		if (c->kind == COMMAND_SESSION_CLOSE && c->made_ns <= before_ns)
+			return true;
+	return false;
+}
+
+/* Its file may be one whose close is in line (which writes the end of the same row), or in which
+ * half a drain is; but not for one that has to wait itself. */
+static bool can_be_opened(const struct store *store, const struct command *open)
+{
+	const struct store_session *session = open->session;
+
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if ((session->path || d->user == session->user) && !d->not_before_ns &&
+			(d->drain || has_close_before(&d->todo, open->made_ns)))
+			return false;
+	return true;
+}
+
+bool turns_has_opens(const struct store *store)
+{
+	for (const struct command *c = store->opens.first; c; c = c->next)
+		if (can_be_opened(store, c))
+			return true;
+	return false;
+}
+
+static void open_waiting(struct store *store, bool is_last)
+{
+	struct command_list later = {0};
+	struct command *open, *command;
+
+	while ((open = command_list_take(&store->opens))) {
+		struct store_session *session = open->session;
+
+		if (!is_last &&
+			(session->user->round == store->round || !can_be_opened(store, open))) {
+			command_list_add(&later, open);
+			continue;
+		}
+		session->user->round = store->round;
+		session->is_waiting = false;
+		store_beat(store);
+		open_session(store, session);
+		command_free(open);
+		while ((command = command_list_take(&session->waiting)))
+			route_to_session(store, session, command);
+	}
+	store->opens = later;
+}
+
+/* A close whose rows are written only waits for its readers. */
+static bool is_written(const struct command_list *list)
+{
+	for (const struct command *c = list->first; c; c = c->next)
+		if (c->kind != COMMAND_FLUSH &&
+			(c->kind != COMMAND_SESSION_CLOSE || !c->deadline_ns))
+			return false;
+	return true;
+}
+
+/* Who asks for a flush hears at once that it has to wait, not when it no longer has to. */
+static void end_flushes(struct store *store, struct store_database *database)
+{
+	int error = database->trouble ? database->trouble
+		    : !is_written(&database->todo) || work_commit(store, database) < 0 ? -EIO
+										       : 0;
+	struct command_list kept = {0};
+	struct command *command;
+
+	while ((command = command_list_take(&database->todo))) {
+		if (command->kind != COMMAND_FLUSH) {
+			command_list_add(&kept, command);
+			continue;
+		}
+		if (error)
+			command->flush->error = error;
+		command_free(command);
+	}
+	database->todo = kept;
+}
+
+static bool has_flush(const struct store_database *database)
+{
+	for (const struct command *c = database->todo.first; c; c = c->next)
+		if (c->kind == COMMAND_FLUSH)
+			return true;
+	return false;
+}
+
+/* Who had its turn last is last the next time. */
+static void move_to_end(struct store *store, struct store_database *database)
+{
+	struct store_database **at = &store->databases;
+
+	while (*at && *at != database)
+		at = &(*at)->next;
+	if (!*at)
+		return; /* it was closed */
+	*at = database->next;
+	database->next = NULL;
+	while (*at)
+		at = &(*at)->next;
+	*at = database;
+}
+
+void turns_round(struct store *store)
+{
+	struct store_database *database, *next;
+
+	store->round++;
+	open_waiting(store, false);
+	for (database = store->databases; database; database = next) {
+		struct store_user *user = database->user;
+
+		next = database->next;
+		if (user->round != store->round && work_database(store, database, false)) {
+			user->round = store->round;
+			move_to_end(store, database);
+		}
+	}
+	for (database = store->databases; database; database = database->next)
+		if (database->not_before_ns && has_flush(database))
+			end_flushes(store, database);
+}
+
+static void work_all(struct store *store)
+{
+	struct store_database *database, *next;
+
+	for (database = store->databases; database; database = next) {
+		next = database->next;
+		(void)work_database(store, database, true);
+	}
+}
+
+void turns_finish(struct store *store)
+{
+	work_all(store);
+	open_waiting(store, true);
+	work_all(store);
+	for (struct store_database *d = store->databases; d; d = d->next)
+		(void)work_commit(store, d);
+}

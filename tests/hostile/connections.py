@@ -232,6 +232,7 @@ def flood(street, arguments):
 
 def test(street, arguments):
     street.start()
+    street.honest_alone()
     street.honest()
     crowd(street, arguments)
     caps(street)

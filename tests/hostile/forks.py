@@ -134,6 +134,7 @@ class Session(Database):
 
 def test(street, arguments):
     street.start()
+    street.honest_alone()
     street.honest()
     storm = Storm(street, arguments.forks)
     one_by_one = street.neighbour(STORM_UID, ranks, arguments.processes)

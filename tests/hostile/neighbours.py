@@ -22,7 +22,8 @@ import tempfile
 import time
 
 import wire
-from node import DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, told, told_to_end, wait_for
+from node import (DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, said, told, told_to_end,
+                  wait_for)
 from oracle import Oracle
 from service import enter
 
@@ -30,6 +31,8 @@ RSS_MIB_MAX = 256
 # An Ack that takes longer is a stall, on any machine.
 ACK_S_MAX = 100
 HONEST_UIDS = (61001, 61002)
+ALONE_UIDS = (61011, 61012)  # honest ones before anybody else comes
+ALONE_S = 2
 HOSTILE_UID = 61100  # and those behind it
 RATE = 2_000         # dispatches a second, of an honest rank
 PR_SET_DUMPABLE = 4
@@ -46,12 +49,12 @@ def environment():
 class Tenant(Database):
     """One rank of @uid, in a session of its own."""
 
-    def __init__(self, street, uid):
+    def __init__(self, street, uid, dispatches=FOR_EVER):
         self.street, self.uid = street, uid
         self.database = None
         self.process = street.popen(uid, [
             street.program("synthetic-shim"), "--socket", street.socket, "--rank", "0",
-            "--dispatches", str(FOR_EVER), "--rate", str(RATE), "--queues", "2", "--polite",
+            "--dispatches", str(dispatches), "--rate", str(RATE), "--queues", "2", "--polite",
             "--acks"], job="honest")
 
     def is_there(self):
@@ -70,6 +73,7 @@ class Street(Node):
         self.bin = os.path.join(work, "bin")
         os.mkdir(self.bin, 0o755)
         self.tenants = []
+        self.alone = None
         self.others = []
         with open(super().program("collectord"), "rb") as binary:
             data = binary.read()
@@ -106,6 +110,16 @@ class Street(Node):
 
     # ---- the honest
 
+    def honest_alone(self):
+        """As many honest ranks with nobody beside them: what their Acks are to be held against."""
+        tenants = [Tenant(self, uid, ALONE_S * RATE) for uid in ALONE_UIDS]
+        words = [said(tenant.process) for tenant in tenants]
+        for tenant in tenants:
+            wait_for("uid %d to be there" % tenant.uid, tenant.is_there)
+            wait_for("uid %d to be done" % tenant.uid, lambda t=tenant: t.ended(0))
+        self.alone = worst_acks(words)
+        self.check_fds("the end of who was alone")
+
     def honest(self):
         self.tenants = [Tenant(self, uid) for uid in HONEST_UIDS]
         for tenant in self.tenants:
@@ -115,19 +129,19 @@ class Street(Node):
     def check_honest(self):
         """They end: all is stored, nothing dropped, nothing of anybody else's is there. Words."""
         words = told_to_end([tenant.process for tenant in self.tenants])
-        for tenant, said in zip(self.tenants, words):
+        for tenant, one in zip(self.tenants, words):
             wait_for("uid %d to be drained" % tenant.uid, lambda t=tenant: t.drained(1))
-            Oracle(tenant).check_all_stored(said["dispatched"]["kernels"])
+            Oracle(tenant).check_all_stored(one["dispatched"]["kernels"])
             if self.databases(tenant.uid) != [tenant.database]:
                 fail("uid %d has other databases: %s" % (tenant.uid, self.databases(tenant.uid)))
             if tenant.sql("SELECT DISTINCT uid FROM rtl_process") != [(tenant.uid,)]:
                 fail("rows of somebody else in the database of uid %d" % tenant.uid)
-        p99 = max(said["acks"]["p99_us"] for said in words) / 1000
-        most = max(said["acks"]["max_us"] for said in words) / 1000
-        if most > 1000 * ACK_S_MAX:
-            fail("a frame of an honest rank waited for %.1f s" % (most / 1000))
-        return ("honest: %d of %d stored, 0 dropped, Ack p99 %.0f ms, max %.0f ms" %
-                (2 * (sum(said["dispatched"]["kernels"] for said in words),) + (p99, most)))
+        acks = worst_acks(words)
+        if acks["max"] > 1000 * ACK_S_MAX:
+            fail("a frame of an honest rank waited for %.1f s" % (acks["max"] / 1000))
+        return ("honest: %d of %d stored, 0 dropped, %s" %
+                (2 * (sum(one["dispatched"]["kernels"] for one in words),) +
+                 (beside(acks, self.alone),)))
 
     # ---- readings of the daemon
 
@@ -186,6 +200,21 @@ class Street(Node):
         for other in self.others:
             other.end()
         super().end(show)
+
+
+def worst_acks(words):
+    """What the frames of the slowest rank waited for their Acks, in ms."""
+    return {name: max(one["acks"][name + "_us"] for one in words) / 1000
+            for name in ("p50", "p99", "max")}
+
+
+def beside(acks, alone):
+    """In words; @alone: without a neighbour, in the same run, or None."""
+    text = "Ack p50 %(p50).1f ms, p99 %(p99).1f ms, max %(max).0f ms" % acks
+    if alone:
+        text += ", %.2f and %.2f times those of %.1f and %.1f ms alone" % (
+            acks["p50"] / alone["p50"], acks["p99"] / alone["p99"], alone["p50"], alone["p99"])
+    return text
 
 
 class Neighbour:

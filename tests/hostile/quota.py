@@ -156,9 +156,10 @@ def check(service, _options):
         fail("%d granted, where the quota lets at most %d pass" % (stored, most))
     print("quota: noisy: %d dispatched at 20x the quota, %d granted, %d dropped, as its ranks, its "
           "books and the log say; 7 honest: 0 of %d dropped, Ack p50/p99 %.1f/%.1f ms alone, "
-          "%.1f/%.1f ms beside it" % (total, stored, total - stored,
+          "%.1f/%.1f ms beside it, %.2f and %.2f times as long" % (total, stored, total - stored,
                                       2 * HONEST * HONEST_DISPATCHES, alone[0] / 1e3,
-                                      alone[1] / 1e3, beside[0] / 1e3, beside[1] / 1e3))
+                                      alone[1] / 1e3, beside[0] / 1e3, beside[1] / 1e3,
+                                      beside[0] / alone[0], beside[1] / alone[1]))
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ def read_with_all(street, liars):
 
 def test(street, arguments):
     street.start()
+    street.honest_alone()
     street.honest()
     liars = Liars(street, HOSTILE_UID)
     together = [tell_all(liars, 1000 * turn) for turn in range(arguments.rounds)]

@@ -257,24 +257,54 @@ static bool is_often_last(const struct collectives_lane *lane)
 	unsigned chance = (unsigned)lround(
 		COLLECTIVES_STRAGGLER_CHANCE_PCT * lane->last_expected / (double)lane->count);
 
-	return lane->last * 100 >= lane->count * (chance > COLLECTIVES_STRAGGLER_PCT
-							 ? chance
-							 : COLLECTIVES_STRAGGLER_PCT);
+	return lane->last * 100 >=
+	       lane->count *
+		       (chance > COLLECTIVES_STRAGGLER_PCT ? chance : COLLECTIVES_STRAGGLER_PCT);
 }
 
-static bool is_straggler(const struct collectives *c, const struct collectives_lane *lane)
+/*
+ * How probable it is that a lane is last so often though each time everybody may be: the upper tail
+ * of the binomial distribution with the mean of the chances. Where they differ the tail is no
+ * heavier (Hoeffding 1956).
+ */
+static double find_chance(const struct collectives_lane *lane)
+{
+	double n = (double)lane->count, k = (double)lane->last, p = lane->last_expected / n;
+	double term, sum = 0;
+
+	if (k <= lane->last_expected || p >= 1)
+		return 1;
+	term = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
+		   (n - k) * log1p(-p));
+	/* Beyond the mean each is smaller than the one before. */
+	for (; k <= n && term > sum * 1e-9; k++) {
+		sum += term;
+		term *= (n - k) / (k + 1) * p / (1 - p);
+	}
+	return sum;
+}
+
+/* Any of @lanes could have been that one. */
+static bool may_be_chance(const struct collectives_lane *lane, size_t lanes)
+{
+	return find_chance(lane) * (double)lanes * COLLECTIVES_STRAGGLER_RUNS > 1;
+}
+
+static bool is_straggler(
+	const struct collectives *c, const struct collectives_lane *lane, size_t lanes)
 {
 	double span = (double)c->to_ns - (double)c->from_ns;
 
 	return lane->last >= COLLECTIVES_STRAGGLER_COUNT && is_often_last(lane) &&
-	       (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT;
+	       (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT &&
+	       !may_be_chance(lane, lanes);
 }
 
 /* The worst of them: who has most operations may be last in many by chance. */
 static uint32_t find_straggler(const struct collectives *c, const struct collectives_report *report)
 {
 	for (size_t i = 0; i < report->rank_count; i++)
-		if (is_straggler(c, c->lanes + report->ranks[i]))
+		if (is_straggler(c, c->lanes + report->ranks[i], report->rank_count))
 			return report->ranks[i];
 	return COLLECTIVES_NONE;
 }
@@ -338,8 +368,10 @@ static void read_even(const struct collectives *c, struct collectives_report *re
 	format_time((double)report->skew_ns / (double)report->ranked, apart);
 	if (is_often_last(lane))
 		snprintf(report->reading, sizeof(report->reading),
-			"no rank costs much: %s is last in %" PRIu64 " of %" PRIu64
+			"no rank %s: %s is last in %" PRIu64 " of %" PRIu64
 			" collectives; arrivals are %s apart",
+			may_be_chance(lane, report->rank_count) ? "stands out beyond chance"
+								: "costs much",
 			who, lane->last, lane->count, apart);
 	else if (lane->last)
 		snprintf(report->reading, sizeof(report->reading),

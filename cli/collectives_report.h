@@ -10,6 +10,8 @@
  * of those in which it would by chance: of two ranks each comes last in half of theirs. */
 #define COLLECTIVES_STRAGGLER_PCT	 50
 #define COLLECTIVES_STRAGGLER_CHANCE_PCT 150
+/* ... and so often that of so many runs in which chance alone decides at most one has such a rank, */
+#define COLLECTIVES_STRAGGLER_RUNS	 1000
 /* ... in at least so many, and its lateness in sum is so many percent of the time they span. */
 #define COLLECTIVES_STRAGGLER_COUNT	 10
 #define COLLECTIVES_STRAGGLER_COST_PCT	 1

@@ -24,6 +24,7 @@
 struct reason_sum {
 	uint64_t calls;
 	double ns;
+	double spread_ns2; /* how far each is from the mean of those alike, squared, in sum */
 };
 
 /* One process on one GPU. */

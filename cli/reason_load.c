@@ -15,6 +15,7 @@ struct shape {
 	int64_t process_id, gpu_id;
 	size_t kind, process;
 	struct reason_sum sum;
+	double squares; /* of ns, in sum */
 };
 
 /* Numbers of a process's host calls in the part. */
@@ -168,6 +169,7 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
 	l->figures->timed++;
 	shape->sum.calls++;
 	shape->sum.ns += (double)duration;
+	shape->squares += (double)duration * (double)duration;
 }
 
 /* Sums by shape, and the extent of the part: its time, and each process's host calls. */
@@ -274,6 +276,14 @@ static int load_timeline(struct loading *l, const char *categories, char error[Q
 	return r ? r : take_lanes(l->figures, timeline);
 }
 
+/* Kernels of one shape do the same: by what they differ is chance, as far as anybody can see. */
+static double find_spread(const struct shape *shape)
+{
+	double spread = shape->squares - shape->sum.ns * shape->sum.ns / (double)shape->sum.calls;
+
+	return spread > 0 ? spread : 0;
+}
+
 /* Shapes are by process and GPU, as a rule: the lane of the one before is that of the next. */
 static void sum_kinds(const struct loading *l)
 {
@@ -290,6 +300,7 @@ static void sum_kinds(const struct loading *l)
 			continue;
 		lane->kinds[shape->kind].calls += shape->sum.calls;
 		lane->kinds[shape->kind].ns += shape->sum.ns;
+		lane->kinds[shape->kind].spread_ns2 += find_spread(shape);
 	}
 }
 

@@ -141,7 +141,7 @@ static bool are_alike(const struct reason_figures *f)
 /* A lane's kernels, and how long the median of the others would have taken for as many of each
  * kind: who has more of the long ones is not slow. Kinds that it alone has are left out. */
 struct pace {
-	double actual_ns, expected_ns;
+	double actual_ns, expected_ns, spread_ns2;
 };
 
 static struct pace measure_pace(const struct reason_figures *f, const struct reason_lane *lane)
@@ -156,8 +156,17 @@ static struct pace measure_pace(const struct reason_figures *f, const struct rea
 			continue;
 		pace.actual_ns += sum.ns;
 		pace.expected_ns += median * (double)sum.calls;
+		pace.spread_ns2 += sum.spread_ns2;
 	}
 	return pace;
+}
+
+/* Kernels whose times vary come to another sum each time, and so do those they are held against. */
+static bool may_be_chance(const struct pace *pace)
+{
+	double extra = pace->actual_ns - pace->expected_ns;
+
+	return extra <= 0 || extra * extra < REASON_ERRORS * REASON_ERRORS * 2 * pace->spread_ns2;
 }
 
 /* Who takes longest for the same kernels, and what that costs of its time in percent. */
@@ -171,12 +180,13 @@ static const struct reason_lane *find_slowest(
 		const struct reason_lane *lane = f->lanes + i;
 		struct pace pace = measure_pace(f, lane);
 
-		if (pace.expected_ns <= 0 || pace.actual_ns <= *ret_ratio * pace.expected_ns)
+		if (pace.expected_ns <= 0 || pace.actual_ns <= *ret_ratio * pace.expected_ns ||
+			may_be_chance(&pace))
 			continue;
 		slowest = lane;
 		*ret_ratio = pace.actual_ns / pace.expected_ns;
-		*ret_cost_pct = 100.0 * (pace.actual_ns - pace.expected_ns) /
-				(double)lane->total.wall_ns;
+		*ret_cost_pct =
+			100.0 * (pace.actual_ns - pace.expected_ns) / (double)lane->total.wall_ns;
 	}
 	return slowest;
 }

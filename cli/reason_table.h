@@ -10,6 +10,7 @@
 	X(KERNELS, 50, "kernels with a time: of fewer nothing is said")                            \
 	X(LATE_PCT, 5, "% of the time that a rank's lateness or extra computation costs")          \
 	X(SLOW_PCT, 110, "% of the median rank's time for a kernel: slower than that is slow")     \
+	X(ERRORS, 4, "standard errors of that: a rank that is slower by less may be so by chance") \
 	X(ALIKE_PCT, 5, "% by which the kernels of ranks that do the same may differ in number")   \
 	X(PART_PCT, 10, "% of the time: a part that is smaller is not the reason")                 \
 	X(APART_PCT, 10, "points above the mean of all: then one GPU is named")                    \

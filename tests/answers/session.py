@@ -117,12 +117,26 @@ class Process:
         return sorted({k.gpu for k in self.kernels})
 
 
-class Session:
+class Job:
+    """Processes, to be stored."""
+
+    def __init__(self, processes, has_calls):
+        self.processes, self.has_calls = processes, has_calls
+
+    def kernels(self):
+        return [(p, k) for p in self.processes for k in p.kernels]
+
+    def store(self, path, rng=None, is_apart=False):
+        """rng: rows in its order. is_apart: no id occurs twice; else all ranks count from 1."""
+        Writer(self, path, rng, is_apart).write()
+
+
+class Session(Job):
     """What a seed makes. Structure first (steps, ranges, calls), then kernels in it, then collectives."""
 
     def __init__(self, rng):
         self.rng = rng
-        self.has_calls = rng.random() < 0.8
+        super().__init__([], rng.random() < 0.8)
         self.has_steps = rng.random() < 0.7
         self.steps = rng.randrange(1, 6)
         self.length = rng.choice((300, 3000, 60_000))
@@ -230,15 +244,6 @@ class Session:
         p.kernels.append(Kernel(p.rank * 2, 20, GENERIC, at,
                                 max(1, stop - at + self.rng.choice((0, 0, self.rng.randrange(50)))),
                                 submit, 7, None, group or calls[-1]))
-
-    # ---- databases ----
-
-    def kernels(self):
-        return [(p, k) for p in self.processes for k in p.kernels]
-
-    def store(self, path, rng=None, is_apart=False):
-        """rng: rows in its order. is_apart: no id occurs twice; else all ranks count from 1."""
-        Writer(self, path, rng, is_apart).write()
 
 
 class Writer:

@@ -78,7 +78,7 @@ equals() { # equals TEXT EXPECTED
 4d|5|50000|0|0|50000|0|0"
 	[ "$(columns causes.db ranks rank cause | sed -n 1p)" = "2|several" ]
 	# Six are not enough to call it a straggler.
-	[[ "$(json causes.db 'd["reading"]')" == "no rank costs much: rank 2 is last in 6 of 6 collectives"* ]]
+	[[ "$(json causes.db 'd["reading"]')" == "no rank stands out beyond chance: rank 2 is last in 6 of 6 collectives"* ]]
 	# One communicator alone.
 	[ "$(columns causes.db operations comm | sort -u)" = "4d
 58" ]
@@ -94,9 +94,11 @@ equals() { # equals TEXT EXPECTED
 @test "who is last in a bit more than half of its pairs is no straggler" {
 	fixture pairs
 	[[ "$(json pairs.db 'd["reading"]')" == "no rank stands out: of 80 collectives rank 1 is last most often (60 %)"* ]]
-	# In 16 of 20 it is one.
+	# In 16 of 20 one of eight ranks may be by chance, once in twenty such runs; in 19 it is one.
 	sqlite3 pairs.db "UPDATE rtl_dispatch SET start = start + 100000 WHERE call IN (14, 15, 19, 20) AND shape_id = 4"
-	[[ "$(json pairs.db 'd["reading"]')" == "Rank 1 arrives last in 80 % of 20 collectives"* ]]
+	[[ "$(json pairs.db 'd["reading"]')" == "no rank stands out beyond chance: rank 1 is last in 16 of 20 collectives"* ]]
+	sqlite3 pairs.db "UPDATE rtl_dispatch SET start = start + 100000 WHERE call IN (5, 9, 10) AND shape_id = 4"
+	[[ "$(json pairs.db 'd["reading"]')" == "Rank 1 arrives last in 95 % of 20 collectives"* ]]
 }
 
 @test "a rank that lacks a collective is named, and shifts no other" {

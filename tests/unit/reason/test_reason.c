@@ -77,7 +77,7 @@ static void begin(struct scene *s)
 			.stored = 100,
 			.kinds = s->sums[i]};
 		/* 100 us each: not short. */
-		s->sums[i][GEMM] = (struct reason_sum){100, 100 * 100e3};
+		s->sums[i][GEMM] = (struct reason_sum){.calls = 100, .ns = 100 * 100e3};
 		set(s, i, 950, 0, 0);
 	}
 	set_cause(s, BREAKDOWN_QUEUE_EMPTY);
@@ -131,6 +131,11 @@ static void a_slow_rank_is_slower_than_the_median(void **state)
 		"Rank 2 is slow: its kernels take 1.31x as long as the median rank's "
 		"(GEMMs 1.31x");
 	assert_ptr_equal(s.reason.lane, s.lanes + 2);
+	/* 3.1 ms more, which four standard errors of two such sums would be by chance. */
+	s.sums[2][GEMM].spread_ns2 = 3.1e6 * 3.1e6 / (2 * REASON_ERRORS * REASON_ERRORS) * 1.01;
+	check(&s, REASON_IS_NONE, "");
+	s.sums[2][GEMM].spread_ns2 *= 0.98;
+	check(&s, REASON_IS_SLOW_RANK, "");
 	/* Who does other work is not slow. */
 	s.lanes[2].stored = 94;
 	check(&s, REASON_IS_NONE, "");
@@ -146,15 +151,17 @@ static void another_mix_of_kernels_is_not_slow(void **state)
 	for (size_t i = 0; i < LANES; i++) {
 		uint64_t gemms = i == 3 ? 90 : 50;
 
-		s.sums[i][GEMM] = (struct reason_sum){gemms, (double)gemms * 100e3};
-		s.sums[i][OTHER] = (struct reason_sum){100 - gemms, (double)(100 - gemms) * 10e3};
+		s.sums[i][GEMM] = (struct reason_sum){.calls = gemms, .ns = (double)gemms * 100e3};
+		s.sums[i][OTHER] = (struct reason_sum){
+			.calls = 100 - gemms, .ns = (double)(100 - gemms) * 10e3};
 		s.lanes[i].total.wall_ns = 10000000;
 	}
 	check(&s, REASON_IS_NONE, "");
 	/* It is slow where a kind is: 9000 us of GEMMs take 11700. */
 	s.sums[3][GEMM].ns *= 1.3;
-	check(&s, REASON_IS_SLOW_RANK, "Rank 3 is slow: its kernels take 1.30x as long as the "
-				       "median rank's (GEMMs 1.30x");
+	check(&s, REASON_IS_SLOW_RANK,
+		"Rank 3 is slow: its kernels take 1.30x as long as the "
+		"median rank's (GEMMs 1.30x");
 }
 
 static void who_arrives_last_comes_before_what_others_show(void **state)

@@ -59,13 +59,23 @@ static int slot_shape(
 	return r;
 }
 
-/* Whether one more record of the largest kind fits; exact sums only once that is in question. */
-static bool columns_have_room(const struct columns *columns, size_t room)
+/*
+ * Whether one more record fits. Exact sums say how many of the largest kind do, and are taken again
+ * only when these are used up.
+ */
+static bool columns_have_room(struct columns *columns, size_t room)
 {
-	size_t most = COLUMNS_FRAME_BYTES_MAX + (columns->n + 1) * (size_t)COLUMNS_RECORD_BYTES_MAX;
+	size_t bytes;
 
-	return columns->n < FRAME_RECORDS_MAX &&
-	       (most <= room || columns_bytes_most(columns) + COLUMNS_RECORD_BYTES_MAX <= room);
+	if (columns->n < columns->n_sure)
+		return true;
+	bytes = columns_bytes_most(columns);
+	if (bytes < room)
+		columns->n_sure =
+			columns->n + (uint32_t)((room - bytes) / COLUMNS_RECORD_BYTES_MAX);
+	if (columns->n_sure > FRAME_RECORDS_MAX)
+		columns->n_sure = FRAME_RECORDS_MAX;
+	return columns->n < columns->n_sure;
 }
 
 /* Takes records off one queue's list of finished ones until the frame is full. */

@@ -26,13 +26,15 @@ struct shape_key {
 };
 static_assert(sizeof(struct shape_key) == 40, "shape_key");
 
-#define SHAPE_INDEX (2u * PROCESS_SHAPES_MAX)
+#define SHAPE_INDEX  (2u * PROCESS_SHAPES_MAX)
+/* Those that a program alternates between: found without hashing all of the key. */
+#define SHAPE_RECENT 512u
 
 struct shapes {
-	uint32_t *index;	/* SHAPE_INDEX: id, 0: empty; open addressing */
-	struct shape_key *keys; /* PROCESS_SHAPES_MAX, by id */
-	uint32_t used;		/* ids 1 .. used are defined */
-	uint32_t last;		/* id of the latest answer: runs repeat it */
+	uint32_t *index;	       /* SHAPE_INDEX: id, 0: empty; open addressing */
+	struct shape_key *keys;	       /* PROCESS_SHAPES_MAX, by id */
+	uint32_t used;		       /* ids 1 .. used are defined */
+	uint32_t recent[SHAPE_RECENT]; /* id of the latest answer in that place */
 };
 
 /* -ENOMEM. */
@@ -50,6 +52,7 @@ int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct
 /* One frame of dispatches, as columns (rtl.proto, Dispatches). */
 struct columns {
 	uint32_t n;
+	uint32_t n_sure; /* so many fit, whatever they hold; batch.c */
 	uint32_t shape[FRAME_RECORDS_MAX];
 	uint64_t seq[FRAME_RECORDS_MAX]; /* zigzag of the difference */
 	uint64_t start_tick[FRAME_RECORDS_MAX];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,11 +57,11 @@ static int memory_get(struct capture *c)
 	c->queues = sparse_new(QUEUES_BYTES);
 	c->appsig = sparse_new(APPSIG_BYTES);
 	c->quarantine = sparse_new(QUARANTINE_BYTES);
-	c->shadow = shadow_table_new();
+	c->head.shadow = shadow_table_new();
 	c->intercept = intercept_queues_new();
-	c->is_ours = ours_new();
-	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->shadow ||
-		!c->intercept || !c->is_ours)
+	c->head.is_ours = ours_new();
+	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->head.shadow ||
+		!c->intercept || !c->head.is_ours)
 		return -ENOMEM;
 	return batch_init(&c->batch);
 }
@@ -97,8 +98,8 @@ struct capture *capture_free(struct capture *c)
 	sparse_free(c->queues, QUEUES_BYTES);
 	sparse_free(c->appsig, APPSIG_BYTES);
 	sparse_free(c->quarantine, QUARANTINE_BYTES);
-	sparse_free((void *)c->is_ours, OURS_BYTES);
-	shadow_table_free(c->shadow);
+	sparse_free((void *)c->head.is_ours, OURS_BYTES);
+	shadow_table_free(c->head.shadow);
 	intercept_queues_free(c->intercept);
 	batch_done(&c->batch);
 	free(c);
@@ -129,13 +130,10 @@ void capture_release_signals(struct capture *c)
 
 void capture_pass_through(struct capture *c)
 {
-	atomic_store_explicit(c->is_ours, 0, memory_order_relaxed);
+	atomic_store_explicit(c->head.is_ours, 0, memory_order_relaxed);
 }
 
-bool capture_is_pass_through(const struct capture *c)
-{
-	return !atomic_load_explicit(c->is_ours, memory_order_relaxed);
-}
+static_assert(offsetof(struct capture, head) == 0, "capture_head");
 
 uint64_t capture_pending(const struct capture *c)
 {

@@ -7,6 +7,10 @@ set(rtl_capture_sources recorder.c capture.c pool.c appsig.c copy_watch.c dispat
 	event_ring.c origin.c thread_state.c)
 list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 
+# The hot path has no arrays on its stack for a protector to guard, and a frame for each packet.
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/dispatch.c ${CMAKE_CURRENT_LIST_DIR}/shadow.c
+	PROPERTIES COMPILE_OPTIONS -fno-stack-protector)
+
 foreach(name rtl_capture rtl_capture_faults)
 	add_library(${name} STATIC ${rtl_capture_sources})
 	target_link_libraries(${name} PUBLIC rtl_proto_static)

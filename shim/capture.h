@@ -60,6 +60,14 @@ struct capture_hsa {
 };
 
 struct capture;
+struct shadow_table;
+
+/* The beginning of struct capture: what every hook looks at. */
+struct capture_head {
+	/* A page of its own that is zero in a child, however that was made: 0: pass through. */
+	_Atomic uint32_t *is_ours;
+	struct shadow_table *shadow;
+};
 
 /* -ENOMEM, or what recorder_create() says. Never freed by the shim. */
 int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
@@ -82,7 +90,13 @@ void capture_release_signals(struct capture *capture);
 
 /* pthread_atfork's child: every hook has to call the original from now on. */
 void capture_pass_through(struct capture *capture);
-bool capture_is_pass_through(const struct capture *capture);
+
+static inline bool capture_is_pass_through(const struct capture *capture)
+{
+	const struct capture_head *head = (const struct capture_head *)(const void *)capture;
+
+	return !atomic_load_explicit(head->is_ours, memory_order_relaxed);
+}
 
 /* Records in flight or finished and not yet in a published frame. */
 uint64_t capture_pending(const struct capture *capture);

@@ -6,7 +6,7 @@
  * through slot_private.next; a slot is in one list at a time:
  *
  *   queue.free -> (producer) -> queue.submitted -> (harvester) -> in_flight -> done -> frame
- *   -> queue.returned -> (producer) -> queue.free
+ *   -> queue.returned -> (producer) -> queue.free or queue.spare
  *
  * submitted and returned are pushed with a CAS by one side and taken whole with an exchange by
  * the other: no ABA, no capacity, any order of completion.
@@ -77,6 +77,7 @@ struct capture_queue {
 
 	/* The producer's: holder of the walk. */
 	alignas(CACHE_LINE_BYTES) slot_ref free;
+	slot_ref spare; /* for when neither free nor returned has any: not in the cache */
 	_Atomic uint64_t taken; /* slots ever taken */
 	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
 	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
@@ -105,14 +106,13 @@ struct quarantined {
 };
 
 struct intercept_queue;
-struct shadow_table;
 
 struct capture {
+	struct capture_head head;
 	struct recorder recorder;
 	struct capture_hsa hsa;
 	struct slot_private *slots;   /* RECORDER_SLOTS */
 	struct capture_queue *queues; /* RECORDER_QUEUES */
-	struct shadow_table *shadow;
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
@@ -123,8 +123,6 @@ struct capture {
 	 */
 	_Atomic uint32_t pass_lock;
 	bool is_detached; /* under pass_lock: the runtime is gone */
-	/* A page of its own that is zero in a child, however that was made: 0: pass through. */
-	_Atomic uint32_t *is_ours;
 
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */

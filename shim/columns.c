@@ -33,7 +33,7 @@ enum {
 
 void columns_clear(struct columns *c, uint64_t newest_call)
 {
-	c->n = 0;
+	c->n = c->n_sure = 0;
 	c->n_long_duration = c->n_long_submit = c->n_tid = c->n_marker = c->n_untimed = 0;
 	c->n_call = 0;
 	c->call_from_bytes = c->call_bytes = c->node_bytes = 0;

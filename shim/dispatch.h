@@ -19,9 +19,8 @@
 struct dispatch_batch {
 	struct capture *capture;
 	struct capture_queue *queue;
-	uint64_t submit_ns; /* one reading for the batch: the doorbell's time */
-	bool is_stopped;
-	slot_ref first; /* chain of filled slots, newest first */
+	uint64_t submit_ns; /* one reading for the batch, at its first dispatch; 0: none yet */
+	slot_ref first;	    /* chain of filled slots, newest first */
 	slot_ref last;
 };
 
@@ -33,7 +32,11 @@ enum dispatch_how {
 /* A packet that is not recorded will write to @signal. */
 void dispatch_signal_used(struct capture *c, uint64_t signal);
 
-void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_batch *ret);
+static inline void dispatch_begin(
+	struct capture *c, struct capture_queue *q, struct dispatch_batch *ret)
+{
+	*ret = (struct dispatch_batch){.capture = c, .queue = q};
+}
 
 /*
  * @packet: a kernel dispatch, its header already acquired. @signal: its completion signal, 0

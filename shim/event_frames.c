@@ -135,6 +135,9 @@ static bool ring_run(const struct event_ring *ring, uint64_t limit, bool is_due)
 	bool is_seen = false;
 	int r = 0;
 
+	/* Almost always: and the picks are large. */
+	if (event_ring_head(ring) == limit)
+		return false;
 	for (uint32_t i = 0; i < KINDS; i++)
 		frames.pick[i] = (struct event_pick){.encoder = encoders[i]};
 	for (uint64_t at = event_ring_head(ring); !r && at != limit; at++) {

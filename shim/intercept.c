@@ -36,7 +36,7 @@ static struct intercept_queue *queue_at(struct capture *c, uint32_t block)
 struct origins *intercept_origins(struct capture *c, const hsa_queue_t *queue)
 {
 	struct shadow_queue *block =
-		shadow_table_find(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
+		shadow_table_find(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
 
 	return block ? &block->origins : NULL;
 }
@@ -186,11 +186,11 @@ static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint
 	i->queue = q;
 	i->copy = copy_new(proxy->size);
 	i->copy_packets = i->copy_limit = i->copy ? proxy->size : 0;
-	i->origins = &shadow_table_at(c->shadow, q->index)->origins;
+	i->origins = &shadow_table_at(c->head.shadow, q->index)->origins;
 	i->ring = proxy->base_address;
 	if (origins_begin(i->origins, proxy, 0) < 0 ||
-		shadow_table_add(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy,
-			shadow_table_at(c->shadow, q->index)) < 0) {
+		shadow_table_add(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy,
+			shadow_table_at(c->head.shadow, q->index)) < 0) {
 		end(c, i);
 		return NULL;
 	}
@@ -224,7 +224,7 @@ static hsa_status_t create(
 			return status;
 		}
 		atomic_store(&i->proxy, NULL);
-		shadow_table_remove(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy);
+		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy);
 		end(c, i);
 	}
 	(void)c->hsa.queue_destroy(proxy);
@@ -246,7 +246,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 		while (atomic_load(&i->is_busy))
 			sched_yield();
 		atomic_store(&i->proxy, NULL);
-		shadow_table_remove(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
+		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
 		origins_end(i->origins);
 		harvest_queue_release(c, i->queue);
 		*ret_block = n;
@@ -265,8 +265,8 @@ static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 	struct intercept_queue *i = queue_at(c, block);
 
 	origins_revive(i->origins);
-	(void)shadow_table_add(c->shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue,
-		shadow_table_at(c->shadow, block));
+	(void)shadow_table_add(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue,
+		shadow_table_at(c->head.shadow, block));
 	atomic_store(&i->is_live, 1);
 	atomic_store(&i->proxy, queue);
 }

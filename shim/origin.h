@@ -55,7 +55,7 @@ static inline struct packet_origin origin_of_caller(void)
 		.call = (uint32_t)thread_state()->call,
 		.node = RECORDER_NODE_UNKNOWN,
 		.tid = thread_state_tid(),
-		.is_in_region = thread_state_is_in_region(),
+		.is_in_region = thread_state_is_in_region(thread_state()),
 	};
 }
 
@@ -67,6 +67,7 @@ struct origins {
 	_Atomic uint64_t life; /* as tags have it; another one once the ring is gone */
 	const uint8_t *ring;
 	uint64_t ring_mask;
+	thread_state_hint submitter; /* of the latest reservation, or one before */
 	/* Of the walker. */
 	_Atomic uint64_t walked; /* no entry before it is needed */
 	struct origin *run;	 /* covers the packets before run_end; NULL: unattributed */
@@ -102,7 +103,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
 	entry->marker = thread->marker;
 	entry->call = (uint32_t)thread->call;
-	entry->tid = thread->tid | (thread_state_is_in_region() ? ORIGIN_IN_REGION : 0);
+	entry->tid = thread->tid | (thread_state_is_in_region(thread) ? ORIGIN_IN_REGION : 0);
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 
@@ -112,7 +113,7 @@ void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n)
 /* The calling thread reserves @n packets from @first on; before it publishes any. */
 static inline void origins_reserve(struct origins *origins, uint64_t first, uint64_t n)
 {
-	const struct thread_state *thread = thread_state();
+	const struct thread_state *thread = thread_state_near(&origins->submitter);
 	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_acquire);
 
 	if (__builtin_expect(thread->call || !thread->tid || first - walked > origins->mask ||

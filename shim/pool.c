@@ -204,13 +204,16 @@ static bool reclaim(struct capture *c)
 {
 	struct capture_queue *victim = queue_with_most(c);
 	struct slot_list free = {0};
+	slot_ref held[2];
 
 	if (!victim)
 		return false;
 	chain_to_list(
 		c, &free, atomic_exchange_explicit(&victim->returned, 0, memory_order_acquire));
 	/* What its producer holds, when nobody walks it: an idle queue has most of it there. */
-	chain_to_list(c, &free, shadow_take_free(c, victim->index));
+	shadow_take_free(c, victim->index, held);
+	chain_to_list(c, &free, held[0]);
+	chain_to_list(c, &free, held[1]);
 	for (uint32_t half = free.count / 2; half; half--) {
 		slot_list_append(c, &c->loose, list_take(c, &free));
 		victim->owned--;
@@ -388,7 +391,8 @@ void pool_slot_free(struct capture *c, slot_ref ref)
 void pool_retire(struct capture *c, struct capture_queue *q)
 {
 	chain_to_list(c, &c->loose, q->free);
-	q->free = 0;
+	chain_to_list(c, &c->loose, q->spare);
+	q->free = q->spare = 0;
 	chain_to_list(
 		c, &c->loose, atomic_exchange_explicit(&q->returned, 0, memory_order_acquire));
 	q->owned = 0;

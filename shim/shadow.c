@@ -19,17 +19,7 @@ enum walk_word {
 	WALK_AGAIN, /* held, and somebody rang meanwhile */
 };
 
-/* ---- look-up and the virtual index (rules 3 and 4) ---------------------------------------- */
-
-struct shadow_queue *shadow_of_queue(struct capture *c, const hsa_queue_t *queue)
-{
-	return shadow_table_find(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
-}
-
-struct shadow_queue *shadow_of_doorbell(struct capture *c, hsa_signal_t signal)
-{
-	return shadow_table_find(c->shadow, SHADOW_BY_DOORBELL, signal.handle);
-}
+/* ---- the virtual index (rule 4) ----------------------------------------------------------- */
 
 uint64_t shadow_index_load(const struct shadow_queue *s)
 {
@@ -315,29 +305,31 @@ void shadow_housekeep(struct capture *c)
 	uint32_t used = recorder_queues_used(&c->recorder);
 
 	for (uint32_t i = 0; i < used; i++)
-		queue_housekeep(shadow_table_at(c->shadow, i));
+		queue_housekeep(shadow_table_at(c->head.shadow, i));
 }
 
-uint32_t shadow_take_free(struct capture *c, uint32_t block)
+void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 {
-	struct shadow_queue *s = shadow_table_at(c->shadow, block);
-	uint32_t first = 0;
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
 
+	ret[0] = ret[1] = 0;
 	/* Before it lives, adopt() sets the walk word. */
 	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) || !walk_hold(s))
-		return 0;
+		return;
 	if (atomic_load_explicit(&s->is_live, memory_order_relaxed)) {
-		first = s->queue->free;
-		s->queue->free = 0;
+		ret[0] = s->queue->free;
+		ret[1] = s->queue->spare;
+		s->queue->free = s->queue->spare = 0;
 	}
 	while (!walk_leave(s)) {
 		/* Not idle at all: it needs its slots, and cannot get others while we are here. */
-		if (first)
-			s->queue->free = first;
-		first = 0;
+		if (ret[0])
+			s->queue->free = ret[0];
+		if (ret[1])
+			s->queue->spare = ret[1];
+		ret[0] = ret[1] = 0;
 		(void)walk(s);
 	}
-	return first;
 }
 
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
@@ -347,7 +339,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 	/* A walk that is not seen here begins after the stop and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < used; i++) {
-		struct shadow_queue *s = shadow_table_at(c->shadow, i);
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
 
 		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
 			if (clock_monotonic_ns() >= deadline_ns)
@@ -421,13 +413,13 @@ static void shadow_end(struct shadow_queue *s)
 static int shadow_publish(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
 {
 	uint64_t key = (uint64_t)(uintptr_t)queue;
-	int r = shadow_table_add(c->shadow, SHADOW_BY_QUEUE, key, s);
+	int r = shadow_table_add(c->head.shadow, SHADOW_BY_QUEUE, key, s);
 
 	if (r < 0)
 		return r;
-	r = shadow_table_add(c->shadow, SHADOW_BY_DOORBELL, s->doorbell.handle, s);
+	r = shadow_table_add(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle, s);
 	if (r < 0) {
-		shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, key);
+		shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, key);
 		return r;
 	}
 	atomic_store(&s->walk, WALK_FREE);
@@ -446,7 +438,7 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 	q = capture_queue_new(c, gpu, queue->size, queue->id);
 	if (!q)
 		return -ENOSPC;
-	s = shadow_table_at(c->shadow, q->index);
+	s = shadow_table_at(c->head.shadow, q->index);
 	s->queue = q;
 	r = shadow_start(c, s, queue);
 	if (r == 0)
@@ -469,8 +461,8 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	while (!walk_hold(s))
 		sched_yield();
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
-	shadow_table_remove(c->shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
-	shadow_table_remove(c->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
+	shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
 	origins_end(&s->origins);
 	harvest_queue_release(c, s->queue);
 	*ret_block = s->queue->index;
@@ -480,14 +472,14 @@ static void retire(struct capture *c, uint32_t block)
 {
 	if (block == FRONT_END_NO_BLOCK)
 		return;
-	shadow_end(shadow_table_at(c->shadow, block));
+	shadow_end(shadow_table_at(c->head.shadow, block));
 	harvest_queue_retire(c, &c->queues[block]);
 }
 
 /* The virtual index stands where it stood; nobody may have used the queue meanwhile. */
 static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 {
-	struct shadow_queue *s = shadow_table_at(c->shadow, block);
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
 
 	origins_revive(&s->origins);
 	if (shadow_publish(c, s, queue) < 0)

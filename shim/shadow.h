@@ -20,16 +20,28 @@
 
 #include <hsa/hsa.h>
 
+#include "shim/capture.h"
 #include "shim/front_end.h"
-
-struct capture;
-struct shadow_queue;
+#include "shim/shadow_table.h"
 
 extern const struct front_end shadow_front_end;
 
 /* NULL: not one of ours. Lock-free. */
-struct shadow_queue *shadow_of_queue(struct capture *capture, const hsa_queue_t *queue);
-struct shadow_queue *shadow_of_doorbell(struct capture *capture, hsa_signal_t signal);
+static inline struct shadow_queue *shadow_of_queue(
+	const struct capture *capture, const hsa_queue_t *queue)
+{
+	const struct capture_head *head = (const struct capture_head *)(const void *)capture;
+
+	return shadow_table_find(head->shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+}
+
+static inline struct shadow_queue *shadow_of_doorbell(
+	const struct capture *capture, hsa_signal_t signal)
+{
+	const struct capture_head *head = (const struct capture_head *)(const void *)capture;
+
+	return shadow_table_find(head->shadow, SHADOW_BY_DOORBELL, signal.handle);
+}
 
 /* Rule 4: on the virtual index only, sequentially consistent whatever was asked for. */
 uint64_t shadow_index_load(const struct shadow_queue *queue);
@@ -51,7 +63,7 @@ void shadow_housekeep(struct capture *capture);
 bool shadow_quiesce(struct capture *capture, uint64_t deadline_ns);
 
 /*
- * The free slots that the producer of block @block holds, as a chain; 0: none, or somebody walks
+ * The free slots that the producer of block @block holds, as two chains; 0: none, or somebody walks
  * the queue at the moment. Holder of the harvest lock.
  */
-uint32_t shadow_take_free(struct capture *capture, uint32_t block);
+void shadow_take_free(struct capture *capture, uint32_t block, uint32_t ret[2]);

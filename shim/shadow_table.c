@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shim/shadow_table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,23 +10,17 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "proto/limits.h"
 #include "shim/shadow_queue.h"
 
-/* At most a quarter full. A key lies within so many places from where it belongs. */
-#define PLACES (4u * RECORDER_QUEUES)
-#define WINDOW 16u
-
-struct map {
-	_Atomic uint64_t key[PLACES + WINDOW];
-	_Atomic(struct shadow_queue *) queue[PLACES + WINDOW];
-};
+#define WINDOW SHADOW_WINDOW
 
 struct shadow_table {
-	struct map map[SHADOW_KEYS];
+	struct shadow_map map[SHADOW_KEYS];
 	_Atomic uint32_t lock;
 	struct shadow_queue queue[RECORDER_QUEUES];
 };
+
+static_assert(offsetof(struct shadow_table, map) == 0, "shadow_table_find");
 
 struct shadow_table *shadow_table_new(void)
 {
@@ -49,19 +44,15 @@ struct shadow_queue *shadow_table_at(struct shadow_table *table, uint32_t index)
 	return &table->queue[index];
 }
 
-static uint32_t place_of(uint64_t key)
+struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t key)
 {
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) % PLACES;
-}
-
-struct shadow_queue *shadow_table_find(struct shadow_table *table, enum shadow_key by, uint64_t key)
-{
-	struct map *map = &table->map[by];
-	uint32_t first = place_of(key);
+	uint32_t first = shadow_place(key);
 
 	if (!key)
 		return NULL;
-	for (uint32_t i = first; i < first + WINDOW; i++)
+	/* Most signals that are stored to are no doorbells: a miss has to be quick. */
+	for (uint32_t i = first;
+		i <= first + atomic_load_explicit(&map->reach, memory_order_relaxed); i++)
 		if (atomic_load_explicit(&map->key[i], memory_order_acquire) == key)
 			return atomic_load_explicit(&map->queue[i], memory_order_relaxed);
 	return NULL;
@@ -81,14 +72,16 @@ static void table_unlock(struct shadow_table *table)
 int shadow_table_add(
 	struct shadow_table *table, enum shadow_key by, uint64_t key, struct shadow_queue *queue)
 {
-	struct map *map = &table->map[by];
-	uint32_t first = place_of(key);
+	struct shadow_map *map = &table->map[by];
+	uint32_t first = shadow_place(key);
 	int r = -ENOSPC;
 
 	table_lock(table);
 	for (uint32_t i = first; i < first + WINDOW; i++) {
 		if (atomic_load_explicit(&map->key[i], memory_order_relaxed))
 			continue;
+		if (i - first > atomic_load_explicit(&map->reach, memory_order_relaxed))
+			atomic_store_explicit(&map->reach, i - first, memory_order_relaxed);
 		atomic_store_explicit(&map->queue[i], queue, memory_order_relaxed);
 		/* The entry is published last (rule 2). */
 		atomic_store_explicit(&map->key[i], key, memory_order_release);
@@ -101,8 +94,8 @@ int shadow_table_add(
 
 void shadow_table_remove(struct shadow_table *table, enum shadow_key by, uint64_t key)
 {
-	struct map *map = &table->map[by];
-	uint32_t first = place_of(key);
+	struct shadow_map *map = &table->map[by];
+	uint32_t first = shadow_place(key);
 
 	table_lock(table);
 	for (uint32_t i = first; i < first + WINDOW; i++)

@@ -5,7 +5,11 @@
  * lock-free and run for every signal store of the application; changes come from the threads
  * that create and destroy queues and take a lock of their own.
  */
+#include <stdatomic.h>
 #include <stdint.h>
+
+#include "proto/limits.h"
+#include "proto/recorder.h"
 
 struct shadow_queue;
 struct shadow_table;
@@ -23,8 +27,37 @@ enum shadow_key {
 	SHADOW_KEYS,
 };
 
-struct shadow_queue *shadow_table_find(
-	struct shadow_table *table, enum shadow_key by, uint64_t key);
+/* At most a quarter full. A key lies within so many places from where it belongs. */
+#define SHADOW_PLACES (4u * RECORDER_QUEUES)
+#define SHADOW_WINDOW 16u
+
+/* A table begins with an array of these, by enum shadow_key. */
+struct shadow_map {
+	_Atomic uint32_t reach; /* no key ever lay further from where it belongs */
+	_Atomic uint64_t key[SHADOW_PLACES + SHADOW_WINDOW];
+	_Atomic(struct shadow_queue *) queue[SHADOW_PLACES + SHADOW_WINDOW];
+};
+
+static inline uint32_t shadow_place(uint64_t key)
+{
+	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) % SHADOW_PLACES;
+}
+
+/* Not where it belongs, or not at all. */
+struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t key);
+
+static inline struct shadow_queue *shadow_table_find(
+	const struct shadow_table *table, enum shadow_key by, uint64_t key)
+{
+	const struct shadow_map *map = (const struct shadow_map *)(const void *)table + by;
+	uint32_t first = shadow_place(key);
+
+	/* No key is 0, which is what free places have. */
+	if (__builtin_expect(
+		    key && atomic_load_explicit(&map->key[first], memory_order_acquire) == key, 1))
+		return atomic_load_explicit(&map->queue[first], memory_order_relaxed);
+	return shadow_map_search(map, key);
+}
 
 /* -ENOSPC: no place near where the key belongs. */
 int shadow_table_add(

@@ -38,6 +38,7 @@ static void block_give(void *state)
 	struct block *block = state;
 	uint64_t first = atomic_load_explicit(&blocks_free, memory_order_relaxed), mine;
 
+	atomic_store_explicit(&block->state.owner, 0, memory_order_relaxed);
 	do {
 		atomic_store_explicit(&block->next, (uint32_t)first, memory_order_relaxed);
 		mine = ((first >> 32) + 1) << 32 | (uint64_t)(block - blocks + 1);
@@ -55,8 +56,8 @@ static struct block *block_take(void)
 		uint64_t rest = ((first >> 32) + 1) << 32 |
 				atomic_load_explicit(&block->next, memory_order_relaxed);
 
-		if (atomic_compare_exchange_weak_explicit(&blocks_free, &first, rest,
-			    memory_order_acquire, memory_order_acquire))
+		if (atomic_compare_exchange_weak_explicit(
+			    &blocks_free, &first, rest, memory_order_acquire, memory_order_acquire))
 			return block;
 	}
 	used = atomic_load_explicit(&blocks_used, memory_order_relaxed);
@@ -79,8 +80,11 @@ static __attribute__((noinline)) struct thread_state *state_first(void)
 	if (!block)
 		return &spare;
 	memset(&block->state, 0, sizeof(block->state));
-	if (!pthread_setspecific(block_key, block))
+	if (!pthread_setspecific(block_key, block)) {
+		atomic_store_explicit(&block->state.owner, (uintptr_t)__builtin_thread_pointer(),
+			memory_order_relaxed);
 		return &block->state;
+	}
 	block_give(block);
 	return &spare;
 }

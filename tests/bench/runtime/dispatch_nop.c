@@ -6,11 +6,6 @@
  */
 #include "shim/dispatch.h"
 
-void dispatch_begin(struct capture *c, struct capture_queue *q, struct dispatch_batch *ret)
-{
-	*ret = (struct dispatch_batch){.capture = c, .queue = q};
-}
-
 void dispatch_signal_used(struct capture *c, uint64_t signal)
 {
 	(void)c, (void)signal;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* runtime.c's functions, by the types of those that they stand for: what table.cc puts into tables. */
+/* runtime.c's functions, by the types of those that they stand for: what table.cc puts into tables.
+ */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * hook_cost BATCHES PACKETS: kernels submitted as HIP does it, an index, a packet and a doorbell each,
- * on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two batches the device
- * runs and the tool reads all times, so that each batch finds the tool as the one before did. Prints
- * one line of JSON; ns are of the processor:
+ * hook_cost BATCHES PACKETS: kernels submitted as HIP does it, an index, a packet and a doorbell
+ * each, on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two batches
+ * the device runs and the tool reads all times, so that each batch finds the tool as the one before
+ * did. Prints one line of JSON; ns are of the processor:
  *
  *   dispatches, timed  kernels done, and those whose packet had a signal by then
  *   thread_ns          of this thread within submit_batch(), per dispatch
@@ -55,7 +55,8 @@ static void submit(hsa_queue_t *queue, unsigned i)
 		.grid_size_y = 1,
 		.grid_size_z = 1,
 		.kernel_object = runtime_kernel(i % RUNTIME_KERNELS),
-		.kernarg_address = (void *)(uintptr_t)KERNEL_NS, /* the synthetic device's duration */
+		.kernarg_address =
+			(void *)(uintptr_t)KERNEL_NS, /* the synthetic device's duration */
 	};
 	uint64_t index = hsa_queue_add_write_index_screlease(queue, 1);
 
@@ -152,7 +153,8 @@ static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
 	outside_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - thread_ns - spent_ns;
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process_ns;
 	printf("{\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
-	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"threads\": %u, \"switches\": %" PRIu64 "}\n",
+	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"threads\": %u, \"switches\": %" PRIu64
+	       "}\n",
 		runtime_executed(), runtime_timed(), (double)spent_ns / dispatches,
 		(double)(process_ns - outside_ns) / dispatches, clock_cost(), threads,
 		switches - before);

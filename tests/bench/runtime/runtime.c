@@ -17,8 +17,8 @@
 #define AGENT_PRODUCT_NAME 0xA009
 #define AGENT_TICK_HZ	   0xA016
 
-#define KERNEL_OBJECT0	   0x7f0000001000ull
-#define KERNEL_BYTES	   64u
+#define KERNEL_OBJECT0 0x7f0000001000ull
+#define KERNEL_BYTES   64u
 
 static struct runtime {
 	struct capture_hsa functions; /* of the synthetic device */
@@ -35,7 +35,8 @@ static amd_signal_t *signal_at(hsa_signal_t signal)
 	return (amd_signal_t *)(uintptr_t)signal.handle;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------
+ */
 
 static void *tool_function(const char *name)
 {
@@ -76,7 +77,8 @@ void runtime_end(void)
 	on_unload();
 }
 
-/* ---- the device -------------------------------------------------------------------------------- */
+/* ---- the device --------------------------------------------------------------------------------
+ */
 
 void runtime_device_run(void)
 {
@@ -138,7 +140,8 @@ int hsaKmtGetClockCounters(uint32_t node, void *ret)
 	return 0;
 }
 
-/* ---- agents and code --------------------------------------------------------------------------- */
+/* ---- agents and code ---------------------------------------------------------------------------
+ */
 
 hsa_status_t runtime_hsa_system_get_info(hsa_system_info_t attribute, void *value)
 {
@@ -216,7 +219,8 @@ hsa_status_t runtime_hsa_executable_symbol_get_info(
 	hsa_executable_symbol_t symbol, hsa_executable_symbol_info_t attribute, void *value)
 {
 	char name[64];
-	int bytes = snprintf(name, sizeof(name), "synthetic_kernel_%u.kd", (unsigned)symbol.handle - 1);
+	int bytes =
+		snprintf(name, sizeof(name), "synthetic_kernel_%u.kd", (unsigned)symbol.handle - 1);
 
 	switch ((unsigned)attribute) {
 	case HSA_EXECUTABLE_SYMBOL_INFO_TYPE:
@@ -236,14 +240,15 @@ hsa_status_t runtime_hsa_executable_symbol_get_info(
 	}
 }
 
-/* ---- queues ------------------------------------------------------------------------------------ */
+/* ---- queues ------------------------------------------------------------------------------------
+ */
 
 hsa_status_t runtime_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
 {
-	return runtime.functions.queue_create(agent, size, type, callback, data,
-		private_segment_size, group_segment_size, queue);
+	return runtime.functions.queue_create(
+		agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 }
 
 hsa_status_t runtime_hsa_queue_destroy(hsa_queue_t *queue)
@@ -255,8 +260,8 @@ hsa_status_t runtime_intercept_create(hsa_agent_t agent, uint32_t size, hsa_queu
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
 {
-	return runtime.functions.intercept_create(agent, size, type, callback, data,
-		private_segment_size, group_segment_size, queue);
+	return runtime.functions.intercept_create(
+		agent, size, type, callback, data, private_segment_size, group_segment_size, queue);
 }
 
 hsa_status_t runtime_intercept_register(
@@ -283,8 +288,8 @@ void runtime_hsa_queue_store_write_index_relaxed(const hsa_queue_t *queue, uint6
 uint64_t runtime_hsa_queue_cas_write_index_relaxed(
 	const hsa_queue_t *queue, uint64_t expected, uint64_t value)
 {
-	(void)__atomic_compare_exchange_n(write_index(queue), &expected, value, false,
-		__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	(void)__atomic_compare_exchange_n(
+		write_index(queue), &expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return expected;
 }
 
@@ -293,7 +298,8 @@ uint64_t runtime_hsa_queue_add_write_index_relaxed(const hsa_queue_t *queue, uin
 	return __atomic_fetch_add(write_index(queue), value, __ATOMIC_ACQ_REL);
 }
 
-/* ---- signals ----------------------------------------------------------------------------------- */
+/* ---- signals -----------------------------------------------------------------------------------
+ */
 
 hsa_status_t runtime_hsa_signal_create(hsa_signal_value_t initial, uint32_t num_consumers,
 	const hsa_agent_t *consumers, hsa_signal_t *signal)
@@ -326,7 +332,8 @@ void runtime_hsa_signal_subtract_screlease(hsa_signal_t signal, hsa_signal_value
 	__atomic_fetch_sub(&signal_at(signal)->value, value, __ATOMIC_RELEASE);
 }
 
-static bool is_met(hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t compare)
+static bool is_met(
+	hsa_signal_t signal, hsa_signal_condition_t condition, hsa_signal_value_t compare)
 {
 	int64_t value = synth_signal_load(signal);
 
@@ -349,8 +356,7 @@ hsa_signal_value_t runtime_hsa_signal_wait_scacquire(hsa_signal_t signal,
 	hsa_wait_state_t state)
 {
 	uint64_t until_ns = clock_realtime_ns() + timeout;
-	struct timespec until = {
-		(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+	struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
 	bool is_late = false;
 
 	(void)state;
@@ -363,7 +369,8 @@ hsa_signal_value_t runtime_hsa_signal_wait_scacquire(hsa_signal_t signal,
 	return synth_signal_load(signal);
 }
 
-/* ---- times ------------------------------------------------------------------------------------- */
+/* ---- times -------------------------------------------------------------------------------------
+ */
 
 hsa_status_t runtime_hsa_amd_profiling_set_profiler_enabled(hsa_queue_t *queue, int enable)
 {

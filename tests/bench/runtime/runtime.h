@@ -19,7 +19,8 @@ extern "C" {
 #define RUNTIME_KERNELS 10u
 #define RUNTIME_GPU	1u
 
-/* As hsa_init and hsa_shut_down: loads what HSA_TOOLS_LIB names, a path. False: it does not load. */
+/* As hsa_init and hsa_shut_down: loads what HSA_TOOLS_LIB names, a path. False: it does not load.
+ */
 RUNTIME_API bool runtime_begin(void);
 RUNTIME_API void runtime_end(void);
 
@@ -30,8 +31,8 @@ RUNTIME_API uint64_t runtime_kernel(unsigned number);
 RUNTIME_API void runtime_device_run(void);
 
 /*
- * Whether the tool has read all times that the device wrote: asked the runtime for them, or made the
- * signals ready for their next use.
+ * Whether the tool has read all times that the device wrote: asked the runtime for them, or made
+ * the signals ready for their next use.
  */
 RUNTIME_API bool runtime_is_read(void);
 

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""hook_gate.py BUILD: what a dispatch costs the thread that submits it, in instructions, has a limit.
+
+The loop and the runtime without ROCr are taken off, the front end is in; callgrind's count is the same on
+any machine, and differs a little between compilers. A change that needs more says why, here and in
+docs/performance.md.
+"""
+import sys
+
+from bench import Bench
+from hook import Hooks
+
+# Measured: 558, and 913 with the synthetic intercept queue itself; and some 15 % more.
+LIMITS = {"shadow": 640, "intercept": 1050}
+# The loop alone takes 72: callgrind has seen it, and nothing else.
+LOOP = range(40, 140)
+
+
+def main():
+    bench = Bench(sys.argv[1], quick=True)
+    with bench.scratch():
+        hooks = Hooks(bench)
+        cost = {name: hooks.instructions(name) for name in ("none", *LIMITS)}
+    if int(cost["none"]) not in LOOP:
+        return f"the loop takes {cost['none']:.0f} instructions: that is not what is measured here"
+    worst = []
+    for name, limit in LIMITS.items():
+        spent = cost[name] - cost["none"]
+        print(f"{name}: {spent:.0f} instructions a dispatch, limit {limit}")
+        if not limit / 3 < spent <= limit:
+            worst.append(name)
+    return f"out of bounds: {', '.join(worst)}" if worst else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -147,19 +147,23 @@ void config_parse(struct config *config, int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, config);
 }
 
-/* The service's user, where it exists: as root we become it, as it we are the service. */
+/*
+ * The service's user, where it exists: as root we become it, as it we are the service. What a user
+ * asked root to write (--db FILE, a private session) stays root's, and nobody is looked up for it: a
+ * directory service may take long, and a job waits for its collector.
+ */
 static void find_service_user(struct config *config)
 {
-	const struct passwd *user = getpwnam(CONFIG_USER);
+	const struct passwd *user;
 
+	if (config->db_file)
+		return;
+	user = getpwnam(CONFIG_USER);
 	config->is_service = geteuid() == 0 || (user && user->pw_uid == geteuid());
-	/* What a user asked root to write (--db FILE, a private session) stays root's. */
-	if (geteuid() == 0 && user && !config->db_file) {
+	if (geteuid() == 0 && user) {
 		config->service_uid = user->pw_uid;
 		config->service_gid = user->pw_gid;
 	}
-	if (config->db_file)
-		config->is_service = false;
 }
 
 /* A path as the user meant it, before anything changes the working directory. */

@@ -438,16 +438,23 @@ static int add_listeners(struct server *server, const struct listen_sockets *soc
 	return 0;
 }
 
+/* Who may see everybody's. A private collector admits only its own user and root: nobody is asked. */
+static gid_t find_group(const struct config *config)
+{
+	const struct group *group = config->is_private ? NULL : getgrnam(CONFIG_USER);
+
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
 static int build(struct server *server, struct listen_sockets *sockets)
 {
-	const struct group *group = getgrnam(CONFIG_USER);
 	int r;
 
 	msg_arena_init(&server->arena, ARENA_BYTES_MAX);
 	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	server->hides_uids = namespace_hides_uids();
 	server->hidden_uid = namespace_hidden_uid();
-	server->see_all_gid = group ? group->gr_gid : (gid_t)-1;
+	server->see_all_gid = find_group(server->config);
 	server->base = event_base_new();
 	if (!server->base || msg_arena_reserve(&server->arena) < 0)
 		return -ENOMEM;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * dispatch-cost ROUNDS cpu|wall SIGNALS: ns per dispatch, the median round's and the least. A round
- * is half a ring, so that nobody waits for room, and its kernels have ended before the next begins.
+ * is half a ring, so that nobody waits for room; its kernels have ended before the next begins, and
+ * without signals a pause follows, in which a tool can take what it noted: bursts, and no flood.
  *
  * cpu: of the submitting thread's processor time, the submission alone. wall: of the clock, from
  * the first dispatch to the last one's end. SIGNALS: 0, or each packet has one of so many of the
@@ -23,6 +24,7 @@
 #define ROUNDS_MAX  1000
 #define SIGNALS_MAX 4096
 #define KINDS	    4 /* of short kernels */
+#define PAUSE_NS    20000000
 
 struct job {
 	struct gpu gpu;
@@ -86,6 +88,8 @@ static uint64_t round_ns(struct job *job)
 		spent_ns = job_ns(job) - start_ns;
 	if (!job->is_wall)
 		wait_all(job);
+	if (!job->signals)
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 	return spent_ns / ROUND;
 }
 

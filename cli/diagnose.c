@@ -220,6 +220,14 @@ bool diagnose_is_comparable(const struct diagnose_share *share, uint64_t most)
 	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
 }
 
+/* What was dropped, or has no times, is no time saved. */
+static bool has_work(const struct diagnose_share *share, uint64_t most)
+{
+	return diagnose_is_comparable(share, most) && share->stored >= share->untimed &&
+	       (double)(share->stored - share->untimed) * 100 >=
+		       (double)share->kernels * DIAGNOSE_TIMED_PCT;
+}
+
 static int compare_work(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -241,7 +249,7 @@ static int find_stragglers(struct diagnose *d, const struct diagnose_shares *sha
 	if (!work)
 		return -ENOMEM;
 	for (size_t i = 0; i < shares->count; i++)
-		if (diagnose_is_comparable(shares->at + i, shares->most))
+		if (has_work(shares->at + i, shares->most))
 			work[count++] = shares->at[i].work_ns;
 	if (count < 2)
 		return 0;
@@ -251,7 +259,7 @@ static int find_stragglers(struct diagnose *d, const struct diagnose_shares *sha
 		const struct diagnose_share *share = shares->at + i;
 		double percent = middle ? (double)share->work_ns * 100 / (double)middle - 100 : 0;
 
-		if (diagnose_is_comparable(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
+		if (has_work(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
 			r = diagnose_add(d, DIAGNOSE_NOTE, share,
 				"straggler? its GPU worked %.0f %% longer than that of the rank in "
 				"the middle (communication not counted)",

@@ -15,6 +15,8 @@
 #define DIAGNOSE_EXTENT_PCT 20
 /* Work, without communication, over that of the rank in the middle. */
 #define DIAGNOSE_SLOW_PCT   20
+/* ... and of so many percent of the kernels of each the times are known. */
+#define DIAGNOSE_TIMED_PCT  95
 
 enum diagnose_level {
 	DIAGNOSE_NOTE,

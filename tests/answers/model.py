@@ -66,7 +66,8 @@ def summary(session, by):
 
 
 def busy(kernels):
-    return union((k.start, k.stop) for k in kernels if k.start is not None)
+    times = [(k.start, k.stop) for k in kernels if k.start is not None]
+    return union(times) if times else None
 
 
 # ---- time line ----

@@ -9,18 +9,16 @@ that is a third slower must name that rank, or silence would pass; where the noi
 at least no other. Seeds are fixed, so are answers.
 """
 import collections
-import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+from asking import ask
 from session import GENERIC, Job, Kernel, Part, Process
 
-RTL = sys.argv[1]
 US = 1000
 # What a kernel of a kind takes: gemms of two sizes, elementwise, fill.
 KINDS = ((0, 400 * US), (1, 900 * US), (2, 120 * US), (7, 15 * US))
@@ -76,15 +74,10 @@ def communicate(p, comm, me, size, seq, start, end):
     p.kernels.append(Kernel(p.rank, p.rank, GENERIC, start, end - start, start - 500 * US, call=call))
 
 
-def reason(path):
-    done = subprocess.run([RTL, "summary", "--json", path], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)["reason"]
-
-
-def ask(seed, slow, folder):
+def ask_about(seed, slow, folder):
     noise, path = Noise(seed, slow), folder / f"{seed}-{slow}.db"
     noise.job().store(path)
-    said = reason(path)
+    said = ask("summary", path)["reason"]
     path.unlink()
     return noise, said
 
@@ -107,7 +100,7 @@ def main():
     rates, bad = collections.Counter(), []
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         cases = [(seed, slow) for seed in range(first, first + count) for slow in (None, 1.33)]
-        asked = pool.map(lambda case: ask(*case, pathlib.Path(name)), cases)
+        asked = pool.map(lambda case: ask_about(*case, pathlib.Path(name)), cases)
         for (seed, slow), (noise, said) in zip(cases, asked):
             what = ("alike" if noise.slow is None else "one slow", noise.level)
             rates[what] += 1

@@ -94,13 +94,14 @@ class Bench:
     """What a measure() is given.
 
     build: the build directory. peer: rocm-trace-lite's, or None. quick: sizes that finish soon; what
-    is not exact says so then. runs: turns of what is timed. folder: scratch of this figure.
+    is not exact says so then. runs: turns of what is timed. folder: scratch of this figure. is_soft: on
+    the software GPU; else on the GPU that the programs find by themselves.
     """
 
-    def __init__(self, build, peer=None, quick=False, runs=7):
+    def __init__(self, build, peer=None, quick=False, runs=7, is_soft=True):
         self.build = pathlib.Path(build).resolve()
         self.peer = pathlib.Path(peer).resolve() if peer else None
-        self.quick, self.runs = quick, runs
+        self.quick, self.runs, self.is_soft = quick, runs, is_soft
         self.samples = {}  # of the figure module that runs now
         self.folder = None
 
@@ -118,8 +119,9 @@ class Bench:
         """Ours, without what an outer session has set; @more: None removes."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("RTL_", "SOFTGPU_"))}
         env.pop("HSA_TOOLS_LIB", None)
-        env.update(XDG_RUNTIME_DIR=str(self.folder), XDG_STATE_HOME=str(self.folder),
-                   LD_LIBRARY_PATH=str(self.build / "lib/softgpu"))
+        env.update(XDG_RUNTIME_DIR=str(self.folder), XDG_STATE_HOME=str(self.folder))
+        if self.is_soft:
+            env["LD_LIBRARY_PATH"] = str(self.build / "lib/softgpu")
         for name, value in more.items():
             if value is None:
                 env.pop(name, None)

@@ -69,6 +69,8 @@ class Tools:
 
     def _check(self, dispatches):
         info = self.bench.identity(self.database)
+        if info["dispatched"] and info["simulated"] != self.bench.is_soft:
+            raise BenchError(f"on {'a software' if info['simulated'] else 'a real'} GPU: see --device")
         if dispatches is not None and info["dispatched"] != dispatches:
             raise BenchError(f"{dispatches} dispatches, and rtl knows {info['dispatched']}")
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What the figures of whole programs run: each variant does what its name says. No time is judged."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from bench import Bench, BenchError  # noqa: E402
+from tools import OURS, Tools  # noqa: E402
+
+BUILD = sys.argv.pop(1)
+DEMO = ["--dispatches", 500]
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        self.bench = Bench(BUILD)
+        scratch = self.bench.scratch()
+        scratch.__enter__()
+        self.addCleanup(scratch.__exit__, None, None, None)
+        self.tools = Tools(self.bench, SOFTGPU_COUNT=1)
+        self.demo = [self.bench.program("rtl-demo", "bin"), *DEMO]
+
+    def recorded(self):
+        info = self.bench.identity(self.tools.database)
+        front = info["processes"][0]["front_end"] if info["processes"] else None
+        return info["dispatched"], info["stored"], front
+
+    def test_what_each_variant_records(self):
+        want = {"shadow": (500, 500, "shadow"), "intercept": (500, 500, "intercept"),
+                "dormant": (500, 0, "shadow"), "off": (0, 0, None)}
+        self.assertEqual(set(want), set(OURS))
+        for variant, expected in want.items():
+            said, took = self.tools.run(variant, *self.demo)
+            self.assertIn("kernels=500", said)
+            self.assertGreater(took, 0)
+            self.assertEqual(self.recorded(), expected, variant)
+
+    def test_another_number_is_refused(self):
+        with self.assertRaisesRegex(BenchError, "501 dispatches, and rtl knows 500"):
+            self.tools.run("shadow", *self.demo, dispatches=501)
+
+    def test_the_wrong_device_is_refused(self):
+        self.bench.is_soft = False
+        self.tools.env["LD_LIBRARY_PATH"] = self.bench.build / "lib/softgpu"
+        with self.assertRaisesRegex(BenchError, "on a software GPU: see --device"):
+            self.tools.run("shadow", *self.demo)
+
+    def test_the_empty_tool_intercepts(self):
+        """rtl does not follow a queue that is already another tool's, and says so."""
+        said, _ = self.tools.run("empty", *self.demo)
+        self.assertIn("kernels=500", said)
+        self.bench.run(self.tools.rtl, "run", "-q", "-f", "-o", self.tools.database, "--", *self.demo,
+                       env=self.bench.environment(HSA_TOOLS_LIB=self.tools.empty, SOFTGPU_COUNT=1))
+        self.assertEqual(self.bench.identity(self.tools.database)["queues_not_followed"], 1)
+
+    def test_dispatch_cost(self):
+        for how, signals in (("cpu", 0), ("cpu", 64), ("wall", 64)):
+            said, _ = Tools(self.bench, is_strict=False).run(
+                "shadow", self.bench.program("dispatch-cost"), 1, how, signals)
+            median, least = map(int, said.split())
+            self.assertGreaterEqual(median, least)
+            dispatched, stored, _ = self.recorded()
+            self.assertEqual((dispatched, stored), (2 * 8192, 2 * 8192))
+
+
+if __name__ == "__main__":
+    unittest.main()

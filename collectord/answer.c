@@ -110,9 +110,9 @@ void answer_release(struct store *store, const struct command *command)
 	if (command->kind != COMMAND_PROCESS_FRAMES)
 		return;
 	pthread_mutex_lock(&store->lock);
-	command->process->queued_bytes -= command->count;
-	command->process->session->user->queued_bytes -= command->count;
-	store->queued_bytes -= command->count;
+	command->process->queued_bytes -= command_bytes(command);
+	command->process->session->user->queued_bytes -= command_bytes(command);
+	store->queued_bytes -= command_bytes(command);
 	/* What others have in the queue, perhaps for ever, is among what a user may not have. */
 	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
 		if (!store_user_is_full(store, s->user, 2))

@@ -36,6 +36,11 @@ struct command *command_free(struct command *command)
 	return NULL;
 }
 
+size_t command_bytes(const struct command *command)
+{
+	return sizeof(*command) + command->count;
+}
+
 void command_list_add(struct command_list *list, struct command *command)
 {
 	command->next = NULL;

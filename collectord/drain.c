@@ -259,7 +259,7 @@ static int take_events(struct drain *drain)
 static int take_counters(struct drain *drain)
 {
 	return recorder_books_counters(drain->process, &drain->reader, drain->queues,
-		drain->queue_count, clock_boottime_ns());
+		drain->queue_count, clock_boottime_ns(), true);
 }
 
 static int end(struct drain *drain)

@@ -10,6 +10,17 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
+/* Its books, and when whatever may be missing of it went: it pays for all at once, since who tells
+ * of a loss must not be refused. */
+static size_t queue_bytes(void)
+{
+	unsigned reasons = LEDGER_QUEUE_LOSSES + RTL_UNTIMED_COUNT + 1; /* and what is torn */
+
+	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
+		reasons += ledger_is_drop(rtl_queue_counter_name[i]);
+	return sizeof(struct ledger_queue) + reasons * losses_entry_bytes();
+}
+
 void ledger_done(struct ledger *ledger)
 {
 	struct ledger_queue *queue, *next;
@@ -17,7 +28,7 @@ void ledger_done(struct ledger *ledger)
 	HASH_ITER (hh, ledger->queues, queue, next) {
 		HASH_DEL(ledger->queues, queue);
 		free(queue);
-		quota_charge(ledger->account, -(int64_t)sizeof(*queue));
+		quota_charge(ledger->account, -(int64_t)queue_bytes());
 	}
 	losses_done(&ledger->losses);
 }
@@ -27,7 +38,7 @@ bool ledger_has_room(const struct ledger *ledger, uint32_t id)
 	struct ledger_queue *queue;
 
 	HASH_FIND(hh, ledger->queues, &id, sizeof(id), queue);
-	return queue || quota_has_memory(ledger->account, sizeof(*queue), QUOTA_TABLES);
+	return queue || quota_has_memory(ledger->account, queue_bytes(), QUOTA_TABLES);
 }
 
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t id)
@@ -47,7 +58,7 @@ struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t id)
 		free(queue);
 		return NULL;
 	}
-	quota_charge(ledger->account, sizeof(*queue));
+	quota_charge(ledger->account, (int64_t)queue_bytes());
 	return queue;
 }
 

@@ -30,6 +30,11 @@ struct loss_entry {
 	struct interval interval[LOSS_INTERVALS_MAX + 1];
 };
 
+size_t losses_entry_bytes(void)
+{
+	return sizeof(struct loss_entry);
+}
+
 void losses_done(struct losses *losses)
 {
 	struct loss_entry *entry, *next;

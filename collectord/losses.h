@@ -8,6 +8,7 @@
  * Store thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "collectord/statements.h"
@@ -30,6 +31,9 @@ struct loss_entry;
 struct losses {
 	struct loss_entry *entries; /* by queue and reason */
 };
+
+/* What one reason of one queue takes, at most. */
+size_t losses_entry_bytes(void);
 
 void losses_done(struct losses *losses);
 

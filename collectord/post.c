@@ -230,9 +230,9 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	command->bytes = frames;
 	command->count = bytes;
 	pthread_mutex_lock(&store->lock);
-	process->queued_bytes += bytes;
-	process->session->user->queued_bytes += bytes;
-	store->queued_bytes += bytes;
+	process->queued_bytes += command_bytes(command);
+	process->session->user->queued_bytes += command_bytes(command);
+	store->queued_bytes += command_bytes(command);
 	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
 		  store_user_is_full(store, process->session->user, 1) ||
 		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;

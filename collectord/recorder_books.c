@@ -81,7 +81,7 @@ int recorder_books_defines(
 }
 
 int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
-	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns)
+	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns, bool is_last)
 {
 	uint64_t value[(int)RTL_P_COUNT > (int)RTL_Q_COUNT ? RTL_P_COUNT : RTL_Q_COUNT];
 	int r;
@@ -94,6 +94,8 @@ int recorder_books_counters(struct process *process, const struct recorder_reade
 		const struct recorder_queue *queue = &queues[q];
 		bool has_gpu = queue->gpu < process->gpus;
 
+		if (!is_last && !ledger_has_room(&process->ledger, q))
+			continue;
 		for (unsigned i = 0; i < RTL_Q_PRODUCER_COUNT; i++)
 			value[i] = queue->producer[i];
 		for (unsigned i = RTL_Q_HARVESTER_FIRST; i < RTL_Q_COUNT; i++)

@@ -25,9 +25,13 @@ void recorder_log_done(struct recorder_log *log);
 int recorder_books_defines(
 	struct writer *writer, struct process *process, const struct recorder_reader *reader);
 
-/* @queues: the first @count queue blocks, read from @read_ns (CLOCK_BOOTTIME) on. -ENOMEM. */
+/*
+ * @queues: the first @count queue blocks, read from @read_ns (CLOCK_BOOTTIME) on. @is_last: of all
+ * of them, which the end of the process sets free; else of those for which its tenant has memory.
+ * -ENOMEM.
+ */
 int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
-	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns);
+	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns, bool is_last);
 
 /* @count elements of @region from the first on; the caller frees *@ret_array. -ENOMEM, -EBADMSG. */
 int recorder_books_read(const struct recorder_reader *reader, const struct recorder_region *region,

@@ -264,6 +264,8 @@ struct command *command_new(
 	enum command_kind kind, struct store_session *session, struct store_process *process);
 /* A part of a flush is done with that. Returns NULL. */
 struct command *command_free(struct command *command);
+/* Of the queue: a flood of tiny frames is one of commands. */
+size_t command_bytes(const struct command *command);
 void command_list_add(struct command_list *list, struct command *command);
 /* All of @more before all of @list. */
 void command_list_prepend(struct command_list *list, struct command_list *more);

@@ -5,8 +5,10 @@
  * of every other user at most. Store thread.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "collectord/store_private.h"
+#include "proto/cleanup.h"
 #include "proto/clock.h"
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -127,16 +129,49 @@ static void free_session(struct store *store, struct command *command)
 	command_free(command);
 }
 
+static bool is_text(const struct command *command)
+{
+	return command->kind == COMMAND_SESSION_COMMAND ||
+	       command->kind == COMMAND_SESSION_CONTROLS ||
+	       command->kind == COMMAND_SESSION_CATEGORIES;
+}
+
+/*
+ * Of a session's texts the last one counts, of its command the first: whoever tells it again and
+ * again while its file cannot be written has one in line. True: @command is taken over.
+ */
+static bool join_text(struct command_list *line, struct command *command)
+{
+	struct command *c = is_text(command) ? line->first : NULL;
+
+	while (c && (c->kind != command->kind || c->session != command->session))
+		c = c->next;
+	if (!c)
+		return false;
+	if (c->kind != COMMAND_SESSION_COMMAND) {
+		free(c->text);
+		c->text = TAKE(command->text);
+	}
+	command_free(command);
+	return true;
+}
+
+static void add_to_line(struct command_list *line, struct command *command)
+{
+	if (!join_text(line, command))
+		command_list_add(line, command);
+}
+
 /* @session has it in its line, or its database has. */
 static void route_to_session(
 	struct store *store, struct store_session *session, struct command *command)
 {
 	if (session->is_waiting)
-		command_list_add(&session->waiting, command);
+		add_to_line(&session->waiting, command);
 	else if (command->kind == COMMAND_SESSION_FREE)
 		free_session(store, command);
 	else if (session->database)
-		command_list_add(&session->database->todo, command);
+		add_to_line(&session->database->todo, command);
 	else
 		refuse(store, command);
 }

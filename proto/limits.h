@@ -177,10 +177,11 @@
 /*
  * What the daemon keeps in memory of the definitions of one user: names, while all is at most half
  * of it, and the tables that find them. 64 ranks of 2,000 kernels with names of 300 bytes, in 8,000
- * shapes each, need 80 MiB for both, so that no name is left out; and four such users fit below
- * MemoryHigh= of the service. Rows of shapes, another 80 MiB, are remembered up to a quarter.
+ * shapes each, need 80 MiB for both, so that no name is left out, and the books of eight queues each
+ * another 6; and four such users fit below MemoryHigh= of the service. Rows of shapes, another 80 MiB,
+ * are remembered up to a quarter.
  */
-#define QUOTA_MEMORY_BYTES (160u << 20)
+#define QUOTA_MEMORY_BYTES (172u << 20)
 /* Different names of a session (16k kernels, and marks that carry a step's number), and those that
  * one user adds in a day: what lies in files for ever. */
 #define SESSION_NAMES_MAX  262144u

@@ -3,6 +3,7 @@
  * Where one process or one file could harm others: figures that no sum holds, a database that
  * cannot be written while the queue is full, a session that comes back while it is closed.
  */
+#include <malloc.h>
 #include <poll.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -130,12 +131,14 @@ static void one_user_leaves_room(void **state)
 	assert_int_equal(store_session_open(h->store, &params, h, &session), 0);
 	bytes = peer_hello(1, 0, &count);
 	assert_int_equal(
-		store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, h, &process), 0);
+		store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, h, &process),
+		0);
 	assert_int_equal(store_process_frames(process, calloc(1, each), each), 0);
 	sqlite3_close(db);
 }
 
-/* ... also when the first one stays for ever: who was stopped goes on as soon as his own is stored. */
+/* ... also when the first one stays for ever: who was stopped goes on as soon as his own is stored.
+ */
 static void one_user_stops_nobody_for_ever(void **state)
 {
 	struct harness *h = *state;
@@ -163,8 +166,8 @@ static void one_user_stops_nobody_for_ever(void **state)
 	params.path = path;
 	assert_int_equal(store_session_open(h->store, &params, &other, &session), 0);
 	bytes = peer_hello(1, 0, &count);
-	assert_int_equal(store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, &other,
-				 &process),
+	assert_int_equal(store_process_open(
+				 session, bytes, count, getuid() + 1, 1001, 4242, &other, &process),
 		0);
 	assert_int_equal(store_process_frames(process, calloc(1, most), most), 1);
 	wait_counting(h, STORE_ROOM, &other, STORE_ROOM);
@@ -357,6 +360,61 @@ static void recordings_beyond_their_number(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
+#define TEXT_BYTES 6000
+#define TEXTS	   2000u
+
+/* Told again and again while the file cannot be written: one is in line, and the last one counts.
+ */
+static void texts_do_not_pile_up(void **state)
+{
+	struct harness *h = *state;
+	size_t before;
+	sqlite3 *db;
+	char *text;
+
+	harness_open(h);
+	db = lock(h->path);
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
+	wait_counting(h, STORE_DEGRADED, NULL, STORE_DEGRADED);
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < TEXTS; i++) {
+		assert_true(asprintf(&text, "%*u", TEXT_BYTES, i) > 0);
+		assert_int_equal(store_session_controls(h->session, text), 0);
+		free(text);
+		/* Heard of when it is in line. */
+		if (i % 100 == 0) {
+			assert_int_equal(store_flush(h->store, STORE_EVERYBODY, &db), 0);
+			wait_counting(h, STORE_FLUSHED, &db, STORE_FLUSHED);
+		}
+	}
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, &db), 0);
+	wait_counting(h, STORE_FLUSHED, &db, STORE_FLUSHED);
+	assert_true(mallinfo2().uordblks < before + 100 * TEXT_BYTES);
+	sqlite3_close(db);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
+	wait_counting(h, STORE_RECOVERED, NULL, STORE_RECOVERED);
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, &db), 0);
+	wait_counting(h, STORE_FLUSHED, &db, STORE_FLUSHED);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key GLOB "
+						 "'controls*' AND value GLOB '* 1999'"),
+		1);
+}
+
+/* Frames of a few bytes each take what their commands do. */
+static void tiny_frames_fill_the_queue(void **state)
+{
+	struct harness *h = *state;
+	unsigned taken = 1;
+	sqlite3 *db;
+
+	harness_open(h);
+	db = lock(h->path);
+	while (!store_process_frames(h->process, calloc(1, 8), 8))
+		taken++;
+	assert_in_range(taken, 1, STORE_QUEUE_PROCESS_BYTES_MAX / 100);
+	sqlite3_close(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +427,8 @@ int main(void)
 		TEST(cells_at_odd_places),
 		TEST(the_ended_take_no_memory),
 		TEST(recordings_beyond_their_number),
+		TEST(texts_do_not_pile_up),
+		TEST(tiny_frames_fill_the_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/process.h"
 #include "collectord/quota.h"
+#include "collectord/recorder_books.h"
 #include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
@@ -252,8 +254,7 @@ static void memory_goes_by_need(void **state)
 
 static void what_is_rolled_back(void **state)
 {
-	const struct store_limits limits = {
-		.records_per_s = 1, .burst_s = 100, .names_per_day = 2};
+	const struct store_limits limits = {.records_per_s = 1, .burst_s = 100, .names_per_day = 2};
 	struct quota first = {0}, second = {0}, none = {0};
 	struct quotas quotas;
 
@@ -285,6 +286,67 @@ static void what_is_rolled_back(void **state)
 	quotas_done(&quotas);
 }
 
+#define BOOKS_BYTES (1u << 20)
+
+/* Whatever it says of a queue later was paid for when the queue was let in. */
+static void a_queue_pays_for_its_losses(void **state)
+{
+	const struct store_limits limits = {.memory_bytes = BOOKS_BYTES};
+	uint64_t value[RTL_Q_COUNT];
+	struct ledger ledger = {0};
+	struct quotas quotas;
+	size_t before;
+	uint32_t queues = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
+		value[i] = 5;
+	quotas_init(&quotas, &limits);
+	ledger.account = quotas_account(&quotas, 1);
+	before = mallinfo2().uordblks;
+	for (; ledger_has_room(&ledger, queues); queues++)
+		assert_int_equal(
+			ledger_take_queue(&ledger, queues, false, 0, value, RTL_Q_COUNT), 0);
+	assert_in_range(queues, 1,
+		BOOKS_BYTES /
+			(sizeof(struct ledger_queue) + LEDGER_QUEUE_LOSSES * losses_entry_bytes()));
+	assert_true(mallinfo2().uordblks < before + BOOKS_BYTES);
+	ledger_done(&ledger);
+	assert_int_equal(ledger.account->memory_bytes, 0);
+	quotas_done(&quotas);
+}
+
+static unsigned queues_of(struct process *process, bool is_last)
+{
+	static struct recorder_queue queue[RECORDER_QUEUES];
+	static struct recorder_reader reader;
+	unsigned count;
+
+	for (unsigned q = 0; q < RECORDER_QUEUES; q++)
+		queue[q].in_use = 1;
+	assert_int_equal(
+		recorder_books_counters(process, &reader, queue, RECORDER_QUEUES, 1, is_last), 0);
+	count = HASH_COUNT(process->ledger.queues);
+	ledger_done(&process->ledger);
+	return count;
+}
+
+/* Who lives has no more books than memory; of who ended all are read, and given back. */
+static void a_look_makes_no_books_beyond_memory(void **state)
+{
+	const struct store_limits limits = {.memory_bytes = BOOKS_BYTES};
+	static struct process process;
+	struct quotas quotas;
+
+	(void)state;
+	quotas_init(&quotas, &limits);
+	process.ledger.account = quotas_account(&quotas, 1);
+	assert_in_range(queues_of(&process, false), 1, BOOKS_BYTES / sizeof(struct ledger_queue));
+	assert_int_equal(queues_of(&process, true), RECORDER_QUEUES);
+	assert_int_equal(process.ledger.account->memory_bytes, 0);
+	quotas_done(&quotas);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +362,8 @@ int main(void)
 			nonsense_over_quota, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			recorder_over_quota, harness_setup, harness_teardown),
+		cmocka_unit_test(a_queue_pays_for_its_losses),
+		cmocka_unit_test(a_look_makes_no_books_beyond_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,9 +170,9 @@ static void queue_frame(struct harness *h, struct tenant *t)
 	peer_add_anchors(&f, 1000000);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	command->bytes = frames_take(&f, &command->count);
-	t->process->queued_bytes += command->count;
-	t->session->user->queued_bytes += command->count;
-	h->store->queued_bytes += command->count;
+	t->process->queued_bytes += command_bytes(command);
+	t->session->user->queued_bytes += command_bytes(command);
+	h->store->queued_bytes += command_bytes(command);
 	queue(h, command);
 }
 

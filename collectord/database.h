@@ -23,6 +23,9 @@ int database_errno(int result);
 /* Likewise, of SQL of our own that has to do with the schema: an error in it is the file's. */
 int database_schema_errno(int result);
 
+/* Before the first connection of the program, by its only thread. */
+void database_init(void);
+
 /* For every connection, before anything is read: the schema reaches no further than its tables, and
  * no value is longer than STORE_VALUE_BYTES_MAX. */
 void database_harden(sqlite3 *db);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collectord/aside.h"
+#include "collectord/cache.h"
 #include "collectord/database.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -37,6 +38,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	store_user_set(store, database, NULL);
 	writer_free(database->writer);
 	free(database);
+	cache_divide(store);
 	return NULL;
 }
 
@@ -76,6 +78,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 	store_user_set(store, database, NULL);
 	database->next = store->databases;
 	store->databases = database;
+	cache_divide(store);
 	*ret = TAKE(database);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/aside.h"
+#include "collectord/database.h"
 #include "collectord/retention.h"
 #include "collectord/room.h"
 #include "collectord/store_private.h"
@@ -277,6 +278,7 @@ int store_new(const struct store_config *config, struct store **ret)
 
 	if (!store)
 		return -ENOMEM;
+	database_init();
 	pthread_mutex_init(&store->lock, NULL);
 	init_wake(&store->wake);
 	msg_arena_init(&store->arena, ARENA_BYTES_MAX);

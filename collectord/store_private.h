@@ -214,6 +214,7 @@ struct store {
 	/* store */
 	struct store_database *databases; /* who had its turn last is last */
 	struct command_list opens;	  /* sessions that wait for it */
+	uint64_t cache_bytes; /* of the pages of each; 0: none was ever open */
 	struct store_session *sessions;
 	struct store_user nobody; /* has the databases that no session goes on with */
 	uint64_t round, flushes;

@@ -2,6 +2,8 @@
 #include "collectord/writer.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/counters.h"
+#include "proto/limits.h"
 #include "proto/schema.h"
 
 /* rtl_loss of the file as a whole. */
@@ -67,10 +70,24 @@ void writer_detach(struct writer *writer)
 	close_all(writer);
 }
 
+void writer_set_cache(struct writer *writer, uint64_t bytes)
+{
+	char sql[64];
+
+	writer->cache_bytes = bytes;
+	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%" PRIu64, bytes >> 10);
+	/* Without memory for that it keeps what it had. */
+	if (writer->db)
+		(void)database_exec(writer->db, sql);
+}
+
 int writer_attach(struct writer *writer)
 {
 	int r = database_open(writer->path, writer->patience, &writer->was_cut, &writer->db);
 
+	if (r == 0)
+		writer_set_cache(writer,
+			writer->cache_bytes ? writer->cache_bytes : STORE_CACHE_EACH_BYTES_MAX);
 	if (r == 0)
 		r = statements_prepare(writer->db, &writer->statements);
 	if (r == 0)

@@ -26,6 +26,7 @@ struct writer {
 	bool is_open;		 /* a transaction */
 	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
 	bool was_cut;		 /* its log had lost what was committed: noted in it, not yet said */
+	uint64_t cache_bytes;	 /* of its pages; 0: as much as one may have */
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 };
@@ -40,6 +41,9 @@ int writer_open(const char *path, struct msg_arena *arena, const struct database
  */
 void writer_detach(struct writer *writer);
 int writer_attach(struct writer *writer);
+
+/* What of its pages it may keep in memory, now and after a writer_attach(): see cache.h. */
+void writer_set_cache(struct writer *writer, uint64_t bytes);
 
 /* An open transaction is lost. Returns NULL. */
 struct writer *writer_free(struct writer *writer);

@@ -133,6 +133,12 @@
 /* Of that one user has half of what the others leave, so that there is always room for one more; and
  * one process: a flood of one rank leaves room for the others. */
 #define STORE_QUEUE_PROCESS_BYTES_MAX (4u << 20)
+/* SQLite's pages in memory. Rows are appended: a transaction changes 3 MiB of them, and with the ends
+ * of the tables of 256 ranks 16 MiB. All databases share twice that, down to eight pages each, below
+ * which a page would be written more than once a transaction: 256 MiB of 1024 sessions. */
+#define STORE_CACHE_EACH_BYTES_MAX (16u << 20)
+#define STORE_CACHE_EACH_BYTES_MIN (256u << 10)
+#define STORE_CACHE_BYTES_MAX	   (32u << 20)
 /* A transaction: at most so many rows, or so long after the one before; what comes after a pause
  * is committed at once. Rows are visible and acknowledged then. */
 #define COMMIT_ROWS_MAX		      65536u

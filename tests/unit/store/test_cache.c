@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * However many sessions are open, what SQLite keeps of them in memory is one sum.
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collectord/cache.h"
+#include "proto/limits.h"
+#include "tests/unit/store/harness.h"
+
+#define SESSIONS     72u
+#define FRAMES_EACH  20u
+#define ROWS_EACH    1000u
+/* Of a session that stores nothing: statements, the schema, eight pages. */
+#define OPENED_BYTES (800u << 10)
+/* Statements that run for the first time, and what a page has beside itself. */
+#define SLACK_BYTES  (6u << 20)
+
+static void a_share_fits_and_seldom_changes(void **state)
+{
+	uint64_t share = 0, before;
+	unsigned changes = 0;
+
+	(void)state;
+	assert_int_equal(cache_share(0, 1), STORE_CACHE_EACH_BYTES_MAX);
+	for (unsigned n = 1; n <= SESSIONS_MAX; n++) {
+		before = share;
+		share = cache_share(share, n);
+		changes += share != before;
+		assert_true(
+			share * n <= STORE_CACHE_BYTES_MAX || share == STORE_CACHE_EACH_BYTES_MIN);
+	}
+	assert_int_equal(share, STORE_CACHE_EACH_BYTES_MIN);
+	/* One that comes and goes changes nothing. */
+	for (unsigned n = 1; n < SESSIONS_MAX; n++) {
+		share = cache_share(cache_share(0, n), n + 1);
+		before = cache_share(share, n);
+		assert_int_equal(cache_share(before, n + 1), share);
+		assert_int_equal(before, share);
+	}
+	for (unsigned n = SESSIONS_MAX; n > 0; n--) {
+		before = share;
+		share = cache_share(share, n);
+		changes += share != before;
+	}
+	assert_int_equal(share, STORE_CACHE_EACH_BYTES_MAX);
+	assert_true(changes <= 16);
+}
+
+struct one {
+	struct store_session *session;
+	struct store_process *process;
+};
+
+static void open_one(struct harness *h, unsigned i, struct one *ret)
+{
+	char path[128], name[16];
+	size_t count;
+	uint8_t *hello = peer_hello((uint8_t)i, (int)i, &count);
+	struct store_session_params params = {
+		.name = name, .path = path, .uid = getuid(), .create = STORE_NEW};
+
+	snprintf(path, sizeof(path), "%s/many-%u.db", h->dir, i);
+	snprintf(name, sizeof(name), "many-%u", i);
+	assert_int_equal(store_session_open(h->store, &params, h, &ret->session), 0);
+	harness_wait(h, STORE_OPENED);
+	assert_int_equal(store_process_open(ret->session, hello, count, getuid(), 1000 + (int)i,
+				 4242, h, &ret->process),
+		0);
+	harness_wait(h, STORE_PROCESS_OPENED);
+}
+
+static void feed_one(struct harness *h, struct store_process *process)
+{
+	struct frames f = {0};
+	size_t count;
+	uint8_t *bytes;
+
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	for (unsigned i = 0; i < FRAMES_EACH; i++)
+		peer_add_dispatches(&f, i + 1, 1, (uint64_t)i * ROWS_EACH, ROWS_EACH);
+	bytes = frames_take(&f, &count);
+	assert_true(store_process_frames(process, bytes, count) >= 0);
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	harness_wait(h, STORE_FLUSHED);
+}
+
+static void many_sessions_share_one_sum(void **state)
+{
+	static struct one many[SESSIONS];
+	struct harness *h = *state;
+	sqlite3_int64 opened, fed;
+	char path[128];
+
+	for (unsigned i = 0; i < SESSIONS; i++)
+		open_one(h, i, &many[i]);
+	opened = sqlite3_memory_used();
+	assert_true(opened <= (sqlite3_int64)SESSIONS * OPENED_BYTES);
+	for (unsigned i = 0; i < SESSIONS; i++)
+		feed_one(h, many[i].process);
+	fed = sqlite3_memory_used();
+	snprintf(path, sizeof(path), "%s/many-%u.db", h->dir, SESSIONS - 1);
+	assert_int_equal(
+		harness_number(path, "SELECT count(*) FROM rtl_dispatch"), FRAMES_EACH * ROWS_EACH);
+	/* Else the test is of nothing. */
+	assert_true(SESSIONS * harness_number(path, "SELECT count(*) * 30 FROM rtl_dispatch") >
+		    STORE_CACHE_BYTES_MAX + SLACK_BYTES);
+	print_message("%u sessions: %lld KiB after they were opened, %lld with rows\n", SESSIONS,
+		opened >> 10, fed >> 10);
+	assert_true(
+		fed - opened <= (sqlite3_int64)(cache_share(0, SESSIONS) * SESSIONS + SLACK_BYTES));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_share_fits_and_seldom_changes),
+		TEST(many_sessions_share_one_sum),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Instructions of the collector for one more row, all in: both threads, sockets to checkpoint.
+
+Ranks that only send (feeders.c) to a real collector under callgrind, at two sizes: what is done once
+a life, a session or a rank is in neither. Its monotonic clock stands still (still_clock.c), so that
+it commits by rows, as it does at speed: else the figure would be of how busy the machine is.
+Baseline: SQLite alone with the same rows, by a virtual table (insert_floor.c).
+"""
+import re
+
+from bench import BenchError, Figure
+from collector import Collector
+
+RANKS = 8
+# Transactions of 65,536 rows: of each size a whole number.
+FEW, MANY, MANY_QUICK = 65_536, 327_680, 131_072
+
+
+def collector_cost(bench, rows):
+    profile = bench.folder / "profile"
+    wrap = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
+    with Collector(bench, wrap=wrap,
+                   LD_PRELOAD=bench.program("libstill-clock.so")) as collector:
+        collector.feed(RANKS, rows // RANKS, "--hasty")
+        collector.until_ended(RANKS)
+        collector.stop()
+        collector.check(rows, is_closed=False)  # that is for a timer, which stands still
+    found = re.search(r"^(?:summary|totals): (\d+)", profile.read_text(), re.M)
+    if not found:
+        raise BenchError("callgrind's profile has no total")
+    return int(found[1])
+
+
+def floor_cost(bench, rows):
+    for old in bench.folder.glob("floor.db*"):
+        old.unlink()
+    return bench.callgrind([bench.program("insert-floor"), "vtab", bench.folder / "floor.db", rows])
+
+
+def measure(bench):
+    many = MANY_QUICK if bench.quick else MANY
+    ours = bench.slope(lambda rows: collector_cost(bench, rows), FEW, many)
+    base = bench.slope(lambda rows: floor_cost(bench, rows), FEW, many)
+    yield Figure("collector, instructions a row", ours, "instructions",
+                 baseline="SQLite alone, virtual table", baseline_value=base, goal="<= 4500",
+                 stretch="<= 3900", note=f"{ours / base:.2f} times it")

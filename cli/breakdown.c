@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/breakdown.h"
 
+#include <string.h>
+
 #define BIT(stream) (1u << (stream))
 #define COMMUNICATION                                                                              \
 	(BIT(BREAKDOWN_ALLREDUCE) | BIT(BREAKDOWN_REDUCESCATTER) | BIT(BREAKDOWN_COMMUNICATION))
@@ -16,7 +18,7 @@ void breakdown_begin(struct breakdown *breakdown, int64_t start_ns)
 	breakdown->now_ns = start_ns;
 	for (int i = 0; i < BREAKDOWN_STREAMS; i++)
 		breakdown->reach_ns[i] = INT64_MIN;
-	breakdown->row_at = breakdown->wait_at = 0;
+	breakdown->row_at = breakdown->gap_count = 0;
 	breakdown->segment_row = NULL;
 	breakdown->error = 0;
 }
@@ -94,62 +96,145 @@ static void account_busy(struct breakdown *s, int64_t from, int64_t to, unsigned
 	}
 }
 
-static void account_idle(
-	struct breakdown *s, int64_t from, int64_t to, enum breakdown_cause cause, bool is_micro)
+static void account_idle(struct breakdown *s, int64_t from, int64_t to)
 {
+	bool is_micro = length(from, to) < (uint64_t)s->micro_idle_ns;
+
 	while (from < to) {
 		int64_t end;
 		struct breakdown_row *row = find_row(s, from, to, &end);
 
 		*(is_micro ? &row->micro_idle_ns : &row->macro_idle_ns) += length(from, end);
+		from = end;
+	}
+}
+
+/* ---- why ------------------------------------------------------------------------------------ */
+
+/* The first window that ends after @at. Causes are told later than idle time, and not in order. */
+static size_t search_row(const struct breakdown *s, int64_t at)
+{
+	size_t low = 0, high = s->row_at < s->count ? s->row_at + 1 : s->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->rows[middle].end_ns <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void account_cause(struct breakdown *s, int64_t from, int64_t to, enum breakdown_cause cause)
+{
+	for (size_t i = from < to ? search_row(s, from) : 0; from < to;) {
+		struct breakdown_row *row =
+			i < s->count && s->rows[i].start_ns < to ? s->rows + i : NULL;
+		int64_t end = !row		     ? to
+			      : row->start_ns > from ? row->start_ns
+			      : row->end_ns < to     ? row->end_ns
+						     : to;
+
+		if (row && row->start_ns <= from)
+			i++;
+		else
+			row = s->outside;
 		row->cause_ns[cause] += length(from, end);
 		from = end;
 	}
 }
 
-/* Nothing was submitted: what did the host do meanwhile? */
-static void account_empty(struct breakdown *s, int64_t from, int64_t to, bool is_micro)
+static size_t search_wait(const struct breakdown *s, int64_t at)
+{
+	size_t low = 0, high = s->wait_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->waits[middle].end_ns <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The queues were empty: what did the host do meanwhile? */
+static void account_empty(struct breakdown *s, int64_t from, int64_t to)
 {
 	enum breakdown_cause own = s->has_calls ? BREAKDOWN_HOST_LATE : BREAKDOWN_QUEUE_EMPTY;
 
-	while (s->wait_at < s->wait_count && s->waits[s->wait_at].end_ns <= from)
-		s->wait_at++;
-	for (size_t i = s->wait_at; i < s->wait_count && from < to; i++) {
+	for (size_t i = search_wait(s, from); i < s->wait_count && from < to; i++) {
 		const struct breakdown_wait *wait = s->waits + i;
 		int64_t start = wait->start_ns > from ? wait->start_ns : from;
 		int64_t end = wait->end_ns < to ? wait->end_ns : to;
 
 		if (start >= to)
 			break;
-		account_idle(s, from, start, own, is_micro);
-		account_idle(s, start, end,
-			wait->is_peer ? BREAKDOWN_PEER : BREAKDOWN_SYNCHRONISATION, is_micro);
+		account_cause(s, from, start, own);
+		account_cause(
+			s, start, end, wait->is_peer ? BREAKDOWN_PEER : BREAKDOWN_SYNCHRONISATION);
 		from = end > from ? end : from;
 	}
-	account_idle(s, from, to, own, is_micro);
+	account_cause(s, from, to, own);
 }
 
-/*
- * What ended the gap is what it waited for: another that was submitted earlier and starts later
- * was held back by something else, as a rule by this one.
- */
+static void settle(struct breakdown *s, const struct breakdown_gap *gap)
+{
+	account_empty(s, gap->start_ns, gap->queued_ns);
+	account_cause(s, gap->queued_ns, gap->end_ns,
+		length(gap->queued_ns, gap->end_ns) <= BREAKDOWN_LAUNCH_NS ? BREAKDOWN_LAUNCH
+									   : BREAKDOWN_DEPENDENCY);
+}
+
+static void settle_first(struct breakdown *s, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		settle(s, s->gaps + i);
+	s->gap_count -= count;
+	memmove(s->gaps, s->gaps + count, s->gap_count * sizeof(*s->gaps));
+}
+
 static void account_gap(
 	struct breakdown *s, int64_t from, int64_t to, const struct breakdown_event *next)
 {
-	bool is_micro = length(from, to) < (uint64_t)s->micro_idle_ns;
-	int64_t submit = next ? next->submit_ns : to, row_end;
+	int64_t queued = next ? next->submit_ns : to, row_end;
 
 	if (next)
 		find_row(s, from, to, &row_end)->gaps++;
-	if (next && submit == BREAKDOWN_NO_SUBMIT) {
-		account_idle(s, from, to, BREAKDOWN_UNKNOWN, is_micro);
+	account_idle(s, from, to);
+	if (next && queued == BREAKDOWN_NO_SUBMIT) {
+		account_cause(s, from, to, BREAKDOWN_UNKNOWN);
 		return;
 	}
-	submit = submit < from ? from : submit > to ? to : submit;
-	account_empty(s, from, submit, is_micro);
-	account_idle(s, submit, to,
-		length(submit, to) <= BREAKDOWN_LAUNCH_NS ? BREAKDOWN_LAUNCH : BREAKDOWN_DEPENDENCY,
-		is_micro);
+	if (s->gap_count == BREAKDOWN_GAPS_HELD)
+		settle_first(s, BREAKDOWN_GAPS_HELD / 2);
+	s->gaps[s->gap_count++] = (struct breakdown_gap){from,
+		queued < from ? from
+		: queued > to ? to
+			      : queued,
+		to};
+}
+
+/*
+ * Something was in a queue from then until now, when it starts: not only what ends a gap, but each
+ * that starts later and was submitted before that one. Gaps in which the queues were never empty
+ * are done with, so that each is looked at once but for the last.
+ */
+static void note_queued(struct breakdown *s, int64_t submit_ns)
+{
+	while (s->gap_count) {
+		struct breakdown_gap *last = s->gaps + s->gap_count - 1;
+
+		if (submit_ns < last->queued_ns)
+			last->queued_ns = submit_ns > last->start_ns ? submit_ns : last->start_ns;
+		if (last->queued_ns > last->start_ns)
+			return;
+		settle(s, last);
+		s->gap_count--;
+	}
 }
 
 static void advance(struct breakdown *s, int64_t to, const struct breakdown_event *next)
@@ -179,6 +264,8 @@ int breakdown_add(struct breakdown *breakdown, const struct breakdown_event *eve
 	if (event->end_ns <= event->start_ns)
 		return breakdown->error;
 	advance(breakdown, event->start_ns, event);
+	if (event->submit_ns != BREAKDOWN_NO_SUBMIT)
+		note_queued(breakdown, event->submit_ns);
 	if (event->end_ns > breakdown->reach_ns[event->stream])
 		breakdown->reach_ns[event->stream] = event->end_ns;
 	return breakdown->error;
@@ -187,6 +274,7 @@ int breakdown_add(struct breakdown *breakdown, const struct breakdown_event *eve
 int breakdown_finish(struct breakdown *breakdown, int64_t end_ns)
 {
 	advance(breakdown, end_ns, NULL);
+	settle_first(breakdown, breakdown->gap_count);
 	end_segment(breakdown);
 	return breakdown->error;
 }

@@ -21,12 +21,14 @@ enum breakdown_stream {
 };
 
 enum breakdown_cause {
-	BREAKDOWN_HOST_LATE,   /* nothing was submitted, and the host did not wait for the GPU */
-	BREAKDOWN_QUEUE_EMPTY, /* nothing was submitted; host calls were not recorded */
-	BREAKDOWN_SYNCHRONISATION, /* nothing was submitted: the host waited for the GPU */
-	BREAKDOWN_PEER,		   /* nothing was submitted: the host was inside RCCL */
-	BREAKDOWN_LAUNCH,	   /* submitted less than BREAKDOWN_LAUNCH_NS before it started */
-	BREAKDOWN_DEPENDENCY, /* submitted, and held back: by a barrier, an unseen copy, a peer */
+	/* While the queues were empty: */
+	BREAKDOWN_HOST_LATE,	   /* the host did not wait for the GPU */
+	BREAKDOWN_QUEUE_EMPTY,	   /* host calls were not recorded */
+	BREAKDOWN_SYNCHRONISATION, /* the host waited for the GPU */
+	BREAKDOWN_PEER,		   /* the host was inside RCCL */
+	/* While something was in them: */
+	BREAKDOWN_LAUNCH,     /* for at most BREAKDOWN_LAUNCH_NS */
+	BREAKDOWN_DEPENDENCY, /* longer: held back by a barrier, an unseen copy, a peer */
 	BREAKDOWN_UNKNOWN,    /* nothing says when the next was submitted */
 	BREAKDOWN_CAUSES,
 };
@@ -38,6 +40,12 @@ enum breakdown_cause {
 
 #define BREAKDOWN_NO_SUBMIT INT64_MIN
 
+/*
+ * Gaps whose queues were empty as far as was seen are kept so many: what starts later may have lain
+ * there meanwhile. One that waits for longer than that was not there in those before. 8 KiB.
+ */
+#define BREAKDOWN_GAPS_HELD 256
+
 struct breakdown_event {
 	int64_t start_ns, end_ns, submit_ns;
 	enum breakdown_stream stream;
@@ -47,6 +55,11 @@ struct breakdown_event {
 struct breakdown_wait {
 	int64_t start_ns, end_ns;
 	bool is_peer;
+};
+
+/* From start to queued nothing was in the queues, from there to the end something was. */
+struct breakdown_gap {
+	int64_t start_ns, queued_ns, end_ns;
 };
 
 struct breakdown_row {
@@ -85,7 +98,9 @@ struct breakdown {
 	/* Its own. */
 	int64_t now_ns;
 	int64_t reach_ns[BREAKDOWN_STREAMS];
-	size_t row_at, wait_at;
+	size_t row_at;
+	struct breakdown_gap gaps[BREAKDOWN_GAPS_HELD]; /* in order, each with an empty part */
+	size_t gap_count;
 	struct breakdown_row *segment_row;
 	struct breakdown_segment segment;
 	int error;

@@ -250,12 +250,75 @@ static void idle_time_has_its_cause(void **state)
 		/* Nothing submitted for 90 us, of which 30 sync, 20 in RCCL; 10 us to begin. */
 		scene_dispatch(&s.scene, s.gemm, 1100000, 1200000, 1090000);
 		/* Submitted long before. */
-		scene_dispatch(&s.scene, s.gemm, 1250000, 1300000, 1000000);
+		scene_dispatch(&s.scene, s.gemm, 1250000, 1300000, 1092000);
 		scene_dispatch(&s.scene, s.gemm, 1305000, 1400000, SCENE_NONE);
 		stage_ask(&s);
 		check_causes(stage_row(&s, 0, 0), has_calls ? with_calls : without);
 		stage_end(&s);
 	}
+}
+
+/* On another queue, submitted at 150 us, and held back to 330: the host is late only before that.
+ */
+static void queues_that_are_not_empty_are_held_back(void **state)
+{
+	static const uint64_t causes[BREAKDOWN_CAUSES] = {
+		/* 100 to 150; of the second gap, 200 to 300, nothing. */
+		[BREAKDOWN_QUEUE_EMPTY] = 50000,
+		/* 150 to 190 and 200 to 300, though what ends them is submitted at 180 and 290. */
+		[BREAKDOWN_DEPENDENCY] = 140000,
+		/* 310 to 330: as long as it takes to begin. */
+		[BREAKDOWN_LAUNCH] = 20000};
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_dispatch(&s.scene, s.gemm, 0, 100000, 0);
+	scene_dispatch(&s.scene, s.gemm, 190000, 200000, 180000);
+	scene_dispatch(&s.scene, s.gemm, 300000, 310000, 290000);
+	scene_dispatch(&s.scene, s.ring, 330000, 340000, 150000);
+	stage_ask(&s);
+	check_causes(stage_row(&s, 0, 0), causes);
+	assert_int_equal(stage_row(&s, 0, 0)->gaps, 3);
+	stage_end(&s);
+}
+
+/* It ends where the host is asked about: synchronisation counts only while nothing is queued. */
+static void a_wait_for_work_that_is_held_back_is_no_synchronisation(void **state)
+{
+	static const uint64_t causes[BREAKDOWN_CAUSES] = {
+		[BREAKDOWN_SYNCHRONISATION] = 40000, [BREAKDOWN_DEPENDENCY] = 60000};
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_sql(&s.scene, "UPDATE rtl_process SET mode = 'hip'");
+	scene_call(&s.scene, 1, 1, "hipDeviceSynchronize", 50000, 195000, 0);
+	scene_dispatch(&s.scene, s.gemm, 0, 100000, 0);
+	scene_dispatch(&s.scene, s.gemm, 200000, 210000, 196000);
+	scene_dispatch(&s.scene, s.ring, 210000, 220000, 140000);
+	stage_ask(&s);
+	check_causes(stage_row(&s, 0, 0), causes);
+	stage_end(&s);
+}
+
+/* Of more gaps than are held the first ones keep what was seen of them. */
+static void what_waits_too_long_was_in_the_last_gaps_alone(void **state)
+{
+	enum { GAPS = BREAKDOWN_GAPS_HELD + 44, SETTLED = BREAKDOWN_GAPS_HELD / 2 };
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	for (int64_t i = 0; i <= GAPS; i++)
+		scene_dispatch(&s.scene, s.gemm, i * 100000, i * 100000 + 50000, i * 100000);
+	scene_dispatch(&s.scene, s.ring, GAPS * 100000 + 50000, GAPS * 100000 + 60000, 1);
+	stage_ask(&s);
+	assert_int_equal(
+		stage_row(&s, 0, 0)->cause_ns[BREAKDOWN_QUEUE_EMPTY], SETTLED * INT64_C(50000));
+	assert_int_equal(stage_row(&s, 0, 0)->cause_ns[BREAKDOWN_DEPENDENCY],
+		(GAPS - SETTLED) * INT64_C(50000));
+	stage_end(&s);
 }
 
 int main(void)
@@ -272,6 +335,9 @@ int main(void)
 		cmocka_unit_test(micro_idle_times_are_below_the_threshold),
 		cmocka_unit_test(a_gap_over_two_steps_is_one_gap),
 		cmocka_unit_test(idle_time_has_its_cause),
+		cmocka_unit_test(queues_that_are_not_empty_are_held_back),
+		cmocka_unit_test(a_wait_for_work_that_is_held_back_is_no_synchronisation),
+		cmocka_unit_test(what_waits_too_long_was_in_the_last_gaps_alone),
 	};
 
 	unsetenv("RTL_CATEGORIES");

@@ -89,10 +89,23 @@ static void fill_ticks(const struct event *events, size_t count, int rank, unsig
 				ret[t] |= (unsigned char)(1u << events[i].stream);
 }
 
+/* A bit more: something was submitted and has not started. */
+#define QUEUED 1u << STREAMS
+
+static void fill_queued(
+	const struct event *events, size_t count, int rank, unsigned char ret[TICKS])
+{
+	for (size_t i = 0; i < count; i++)
+		for (int64_t t = events[i].submit < 0 ? 0 : events[i].submit; t < events[i].start;
+			t++)
+			if (events[i].rank == rank && events[i].end > events[i].start)
+				ret[t] |= (unsigned char)(QUEUED);
+}
+
 static void count_ticks(const unsigned char *ticks, struct breakdown_row *row)
 {
 	for (int64_t t = row->start_ns; t < row->end_ns; t++) {
-		unsigned on = t < TICKS ? ticks[t] : 0;
+		unsigned on = t < TICKS ? ticks[t] & ~(QUEUED) : 0;
 		bool computes = on & 1, communicates = on & 14;
 
 		for (int k = 0; k < STREAMS; k++)
@@ -104,7 +117,10 @@ static void count_ticks(const unsigned char *ticks, struct breakdown_row *row)
 		row->with_allreduce_ns += computes && on & 2;
 		row->with_reducescatter_ns += computes && on & 4;
 		row->macro_idle_ns += !on;
-		row->active_segments += on && (t == row->start_ns || on != ticks[t - 1]);
+		row->cause_ns[BREAKDOWN_LAUNCH] += !on && t < TICKS && ticks[t];
+		row->cause_ns[BREAKDOWN_QUEUE_EMPTY] += !on && (t >= TICKS || !ticks[t]);
+		row->active_segments +=
+			on && (t == row->start_ns || on != (ticks[t - 1] & ~(QUEUED)));
 		row->wall_ns++;
 	}
 }
@@ -121,6 +137,8 @@ static void check(const struct breakdown_row *row, const struct breakdown_row *e
 	assert_int_equal(row->with_allreduce_ns, expected->with_allreduce_ns);
 	assert_int_equal(row->with_reducescatter_ns, expected->with_reducescatter_ns);
 	assert_int_equal(breakdown_idle_ns(row), expected->macro_idle_ns);
+	/* Nobody waits so long that it is held back. */
+	assert_memory_equal(row->cause_ns, expected->cause_ns, sizeof(row->cause_ns));
 	assert_int_equal(row->active_segments, expected->active_segments);
 }
 
@@ -130,6 +148,7 @@ static void check_lane(const struct timeline_lane *lane, const struct event *eve
 	unsigned char ticks[TICKS];
 
 	fill_ticks(events, count, (int)lane->rank, ticks);
+	fill_queued(events, count, (int)lane->rank, ticks);
 	for (size_t i = 0; i < lane->process->count; i++) {
 		expected = (struct breakdown_row){
 			.start_ns = lane->rows[i].start_ns, .end_ns = lane->rows[i].end_ns};

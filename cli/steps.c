@@ -12,17 +12,27 @@
 /* Of so many steps the first is no example. */
 #define STEPS_WARM 3
 
+void steps_clear(struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		struct steps_process *process = steps->processes + i;
+
+		for (size_t n = 0; n < process->count; n++)
+			free(process->at[n].text);
+		free(process->at);
+		process->at = NULL;
+		process->count = 0;
+	}
+	steps->step_count = 0;
+}
+
 void steps_free_p(struct steps **steps)
 {
 	struct steps *s = *steps;
 
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->count; i++) {
-		for (size_t n = 0; n < s->processes[i].count; n++)
-			free(s->processes[i].at[n].text);
-		free(s->processes[i].at);
-	}
+	steps_clear(s);
 	free(s->processes);
 	free(s);
 	*steps = NULL;
@@ -90,8 +100,10 @@ struct steps_process *steps_process(struct steps *steps, int64_t process_id)
 	return grown + at;
 }
 
-int steps_add(struct steps_process *process, struct step step)
+int steps_add(struct steps *steps, struct steps_process *process, struct step step)
 {
+	if (steps->step_count == STEPS_MAX)
+		return -E2BIG;
 	/* Room for a power of two. */
 	if (!(process->count & (process->count - 1))) {
 		size_t wanted = process->count ? process->count * 2 : 1;
@@ -102,6 +114,7 @@ int steps_add(struct steps_process *process, struct step step)
 		process->at = grown;
 	}
 	process->at[process->count++] = step;
+	steps->step_count++;
 	return 0;
 }
 
@@ -211,9 +224,29 @@ void steps_join(struct steps *steps)
 	count_steps(steps);
 }
 
+int steps_take_whole(struct steps *steps, const char *why)
+{
+	int r = 0;
+
+	steps_clear(steps);
+	steps->source = STEPS_WHOLE;
+	snprintf(steps->line, sizeof(steps->line),
+		"steps: %s: the run of each rank is taken for one", why);
+	for (size_t i = 0; i < steps->count && !r; i++) {
+		struct steps_process *process = steps->processes + i;
+
+		if (process->has_events)
+			r = steps_add(steps, process,
+				(struct step){
+					.start_ns = process->first_ns, .end_ns = process->last_ns});
+	}
+	return r;
+}
+
 static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES])
 {
 	struct steps *steps = work->steps;
+	char why[32];
 	int r = load_shapes(work);
 
 	if (!r)
@@ -223,7 +256,9 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 	if (r)
 		return r;
 	name_processes(work);
-	if (steps->step_count) {
+	if (steps->is_too_many) {
+		steps->source = STEPS_WHOLE;
+	} else if (steps->step_count) {
 		steps->source = STEPS_MARKERS;
 		snprintf(steps->line, sizeof(steps->line), "steps: %zu from roctx markers",
 			steps->step_count);
@@ -232,7 +267,10 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 	}
 	if (!r)
 		r = steps_place(work);
-	count_steps(steps);
+	if (!r && steps->is_too_many) {
+		snprintf(why, sizeof(why), "more than %d", STEPS_MAX);
+		r = steps_take_whole(steps, why);
+	}
 	return r;
 }
 

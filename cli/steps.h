@@ -36,6 +36,8 @@ struct steps_process {
 };
 
 #define STEPS_LINE_BYTES 256
+/* Of all processes, with their texts and places 150 MB. */
+#define STEPS_MAX	 1000000
 
 struct steps {
 	enum steps_source source;
@@ -45,22 +47,27 @@ struct steps {
 	struct steps_process *processes; /* by id */
 	size_t count;
 	size_t step_count; /* of all processes */
+	bool is_too_many;  /* more than STEPS_MAX: the source is STEPS_WHOLE for it */
 };
 
 /*
  * @regex: of the markers that begin a step (POSIX extended); NULL: those of rtl run
  * (CHOICE_STEP_MARKER_DEFAULT), and without any a period is looked for. 0; -EINVAL with @error:
- * bad regex, or no marker matches; else as query_open(), and query_error() tells.
+ * bad regex, no marker matches, or with a @regex too many; else as query_open(), and query_error()
+ * tells.
  */
 int steps_new(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret);
 void steps_free_p(struct steps **steps);
 
 /*
- * One step of each process in place of all of them: from the first (of three and more the second) to
- * the last, with what is between, and nothing before its first kernel or copy or after its last.
+ * One step of each process in place of all of them: from the first (of three and more the second)
+ * to the last, with what is between, and nothing before its first kernel or copy or after its last.
  */
 void steps_join(struct steps *steps);
+
+/* The run of each process in place of its steps, because of what @why says. -ENOMEM. */
+int steps_take_whole(struct steps *steps, const char *why);
 
 /* NULL: it did nothing. */
 const struct steps_process *steps_of(const struct steps *steps, int64_t process_id);

@@ -78,7 +78,7 @@ static int add_marker(struct steps *steps, const struct query_rows *rows)
 	if (process->count && process->at[process->count - 1].is_open)
 		process->at[process->count - 1].end_ns = step.start_ns;
 	step.text = strdup(query_text(rows, 2));
-	r = step.text ? steps_add(process, step) : -ENOMEM;
+	r = step.text ? steps_add(steps, process, step) : -ENOMEM;
 	if (r)
 		free(step.text);
 	return r;
@@ -117,12 +117,16 @@ int steps_from_markers(struct steps_work *work, const char *regex, char error[QU
 		if (text && !regexec(&pattern.regex, text, 0, NULL, 0))
 			r = add_marker(steps, rows);
 	}
+	steps->is_too_many = r == -E2BIG;
+	if (steps->is_too_many && regex)
+		snprintf(error, QUERY_ERROR_BYTES,
+			"--steps %.300s: more than %d match; name longer ones", regex, STEPS_MAX);
+	if (steps->is_too_many)
+		steps_clear(steps);
 	if (r)
-		return r;
-	for (size_t i = 0; i < steps->count; i++) {
+		return !steps->is_too_many ? r : regex ? -EINVAL : 0;
+	for (size_t i = 0; i < steps->count; i++)
 		finish(steps->processes + i);
-		steps->step_count += steps->processes[i].count;
-	}
 	if (regex && !steps->step_count) {
 		snprintf(error, QUERY_ERROR_BYTES,
 			"--steps %.300s: no roctx range or mark matches; rtl query FILE 'SELECT "

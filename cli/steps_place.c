@@ -105,6 +105,18 @@ static int64_t plus(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
+/* Once there are too many of them the pass is still needed: for when each process worked. */
+static int add_step(struct steps *steps, struct steps_process *process, struct step step)
+{
+	int r = steps->is_too_many ? 0 : steps_add(steps, process, step);
+
+	if (r != -E2BIG)
+		return r;
+	steps->is_too_many = true;
+	steps_clear(steps);
+	return 0;
+}
+
 static int pass_dispatches(struct place *place)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -122,7 +134,7 @@ static int pass_dispatches(struct place *place)
 		add_event(place, shape->process, start, plus(start, query_integer(rows, 2)),
 			submit > 0 ? plus(start, -submit) : start);
 		if (shape->kernel_id == work->kernel_id)
-			r = steps_add(work->steps->processes + shape->process,
+			r = add_step(work->steps, work->steps->processes + shape->process,
 				(struct step){.start_ns = start});
 	}
 	return r;
@@ -204,14 +216,15 @@ int steps_place(struct steps_work *work)
 	for (size_t i = 0; i < steps->count && !r; i++) {
 		struct steps_process *process = steps->processes + i;
 
-		if (place.cuts)
+		if (place.cuts && !steps->is_too_many)
 			move_cuts(process, place.cuts + i);
 		else if (steps->source == STEPS_INFERRED)
 			join_begins(process);
 		/* Who has no steps of its own, has one. */
 		if (!process->count && process->has_events)
-			r = steps_add(process, (struct step){.start_ns = process->first_ns,
-						       .end_ns = process->last_ns});
+			r = add_step(steps, process,
+				(struct step){
+					.start_ns = process->first_ns, .end_ns = process->last_ns});
 	}
 	return r;
 }

@@ -22,8 +22,10 @@ struct steps_work {
 };
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id);
-/* Appends a step; takes @text. -ENOMEM. */
-int steps_add(struct steps_process *process, struct step step);
+/* Appends a step; takes @text on success. -ENOMEM; -E2BIG: the process is left with none. */
+int steps_add(struct steps *steps, struct steps_process *process, struct step step);
+/* Forgets all of them. */
+void steps_clear(struct steps *steps);
 const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id);
 
 /* 0; -EINVAL with @error; else as query_open(). Leaves steps->step_count 0 if none matches. */

@@ -194,6 +194,7 @@ static json_t *steps_json(const struct steps *steps)
 	json_t *object = json_object();
 	int bad = json_object_set_new(object, "source", json_string(sources[steps->source]));
 
+	bad |= json_object_set_new(object, "line", json_string(steps->line));
 	bad |= json_object_set_new(object, "count", json_integer((json_int_t)steps->step_count));
 	bad |= json_object_set_new(object, "confidence",
 		steps->source == STEPS_INFERRED ? json_real(steps->confidence) : json_null());

@@ -318,6 +318,25 @@ static void reset_rows(struct timeline_lane *lane)
 	lane->segment_count = 0;
 }
 
+/* Nobody named them: the whole is an answer. Who asked for these steps gets none without them. */
+static int take_runs(struct pass *pass, size_t rows, char error[QUERY_ERROR_BYTES])
+{
+	const struct timeline_options *o = pass->options;
+	char why[128];
+
+	if (o->steps || o->has_step) {
+		snprintf(error, QUERY_ERROR_BYTES,
+			"%zu steps of all ranks and GPUs are more than %d: name longer ones with "
+			"--steps; rtl timeline also takes --rank and --gpu",
+			rows, TIMELINE_ROWS_MAX);
+		return -E2BIG;
+	}
+	snprintf(why, sizeof(why),
+		"%zu of all ranks and GPUs, more than %d (--steps names longer ones)", rows,
+		TIMELINE_ROWS_MAX);
+	return steps_take_whole(pass->timeline->steps, why);
+}
+
 static int make_tracks(struct pass *pass, char error[QUERY_ERROR_BYTES])
 {
 	struct timeline *t = pass->timeline;
@@ -326,11 +345,10 @@ static int make_tracks(struct pass *pass, char error[QUERY_ERROR_BYTES])
 	for (size_t i = 0; i < t->lane_count; i++)
 		rows += t->lanes[i].process->count;
 	if (rows > TIMELINE_ROWS_MAX) {
-		snprintf(error, QUERY_ERROR_BYTES,
-			"%zu steps of all ranks and GPUs are more than %d: choose with --rank or "
-			"--gpu, or name longer ones with --steps",
-			rows, TIMELINE_ROWS_MAX);
-		return -E2BIG;
+		int r = take_runs(pass, rows, error);
+
+		if (r)
+			return r;
 	}
 	pass->tracks = calloc(t->lane_count + 1, sizeof(*pass->tracks));
 	if (!pass->tracks)
@@ -379,8 +397,7 @@ static void begin_tracks(struct pass *pass, bool is_sorted)
 				.micro_idle_ns = pass->options->micro_idle_ns},
 		};
 		if (pass->options->wants_segments || pass->options->taker) {
-			track->breakdown.take =
-				pass->options->taker ? tell_segment : take_segment;
+			track->breakdown.take = pass->options->taker ? tell_segment : take_segment;
 			track->breakdown.taker = track;
 		}
 		reorder_init(&track->reorder, held_limit(t));
@@ -526,8 +543,8 @@ static int pass_over(struct pass *pass, bool is_sorted)
 	int r;
 
 	begin_tracks(pass, is_sorted);
-	r = pass->options->taker ? pass->options->taker->begin(pass->options->taker->taker,
-					   t->lanes, t->lane_count)
+	r = pass->options->taker ? pass->options->taker->begin(
+					   pass->options->taker->taker, t->lanes, t->lane_count)
 				 : 0;
 	if (!r)
 		r = open_copies(pass, is_sorted);

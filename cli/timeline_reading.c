@@ -2,6 +2,7 @@
 #include "cli/timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,13 +78,34 @@ static const char *explain(enum breakdown_cause cause)
 	return why[cause];
 }
 
+/* What the shares are of: rows are steps, where there are any, and what is outside is no row. */
+static const char *name_base(const struct timeline *t)
+{
+	return t->steps->source == STEPS_WHOLE ? "time" : "steps";
+}
+
+/* " (96 % of all the time)": where what lies between the steps makes it another number. */
+static void name_all(const struct timeline *t, double idle_pct, char *ret, size_t bytes)
+{
+	uint64_t idle_ns = breakdown_idle_ns(&t->total);
+	double all;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < t->lane_count; i++)
+		idle_ns += breakdown_idle_ns(&t->lanes[i].outside);
+	all = percent(idle_ns, t->total.wall_ns + t->outside_ns);
+	if (t->outside_ns && fabs(all - idle_pct) >= READING_PCT_APART)
+		snprintf(ret, bytes, " (%.0f %% of all the time)", all);
+}
+
 char *timeline_reading(const struct timeline *timeline)
 {
 	const struct breakdown_row *total = &timeline->total;
 	double idle = percent(breakdown_idle_ns(total), total->wall_ns);
 	double communication = percent(total->exposed_communication_ns, total->wall_ns);
 	double copies = percent(total->exposed_copy_ns, total->wall_ns);
-	char where[96] = "", *text = NULL;
+	const char *base = name_base(timeline);
+	char where[96] = "", all[48], *text = NULL;
 	int n;
 
 	if (!total->wall_ns) {
@@ -92,28 +114,27 @@ char *timeline_reading(const struct timeline *timeline)
 		enum breakdown_cause cause = breakdown_main_cause(total);
 
 		name_worst(timeline, breakdown_idle_ns, where, sizeof(where));
-		n = asprintf(&text, "GPUs idle %.0f %% of the time%s; %.0f %% of that: %s", idle,
-			where, percent(total->cause_ns[cause], breakdown_idle_ns(total)),
+		name_all(timeline, idle, all, sizeof(all));
+		n = asprintf(&text, "GPUs idle %.0f %% of the %s%s%s; %.0f %% of that: %s", idle,
+			base, all, where, percent(total->cause_ns[cause], breakdown_idle_ns(total)),
 			explain(cause));
 	} else if (communication >= READING_PCT_MIN && communication >= copies) {
 		name_worst(timeline, get_communication, where, sizeof(where));
 		n = asprintf(&text,
-			"communication is %.0f %% of the time, %.0f %% of it exposed: %.0f %% of "
-			"the "
-			"time%s",
-			percent(total->communication_ns, total->wall_ns),
+			"communication is %.0f %% of the %s, %.0f %% of it exposed: %.0f %% of "
+			"the %s%s",
+			percent(total->communication_ns, total->wall_ns), base,
 			percent(total->exposed_communication_ns, total->communication_ns),
-			communication, where);
+			communication, base, where);
 	} else if (copies >= READING_PCT_MIN) {
 		name_worst(timeline, get_copies, where, sizeof(where));
-		n = asprintf(&text, "copies that nothing hides are %.0f %% of the time%s", copies,
-			where);
+		n = asprintf(&text, "copies that nothing hides are %.0f %% of the %s%s", copies,
+			base, where);
 	} else {
 		n = asprintf(&text,
-			"computation is %.0f %% of the time; neither communication, copies nor "
-			"idle "
+			"computation is %.0f %% of the %s; neither communication, copies nor idle "
 			"time stand out",
-			percent(total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns));
+			percent(total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns), base);
 	}
 	return n < 0 ? NULL : text;
 }

@@ -283,6 +283,128 @@ static void bad_rules_and_patterns_are_refused(void **state)
 	stage_end(&s);
 }
 
+static void add_marks(struct stage *s, int count)
+{
+	scene_sql(&s->scene,
+		"INSERT INTO rocpd_string (string) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL "
+		"SELECT i + 1 FROM n WHERE i < %d) SELECT 'step ' || i FROM n",
+		count - 1);
+	scene_sql(&s->scene, "INSERT INTO rtl_marker_base SELECT 1, id, NULL, 7, 'mark', id, id, "
+			     "id FROM rocpd_string WHERE string GLOB 'step *'");
+	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
+	scene_dispatch(&s->scene, s->gemm, 90, 100, 0);
+}
+
+static void refuse(struct stage *s, const char *part)
+{
+	char error[QUERY_ERROR_BYTES];
+
+	timeline_free_p(&s->timeline);
+	assert_true(timeline_new(s->query, &s->options, error, &s->timeline) < 0);
+	if (!strstr(error, part))
+		fail_msg("%s", error);
+}
+
+/* The run instead, and it is said; but not to who named these steps. */
+static void more_rows_than_fit_are_the_run(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	add_marks(&s, TIMELINE_ROWS_MAX + 1);
+	stage_ask(&s);
+	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
+	assert_string_equal(s.timeline->steps->line,
+		"steps: 500001 of all ranks and GPUs, more than 500000 (--steps names longer "
+		"ones): the run of each rank is taken for one");
+	stage_check(stage_row(&s, 0, 0), 100, 20, 0, 0, 80);
+	assert_int_equal(s.timeline->lanes[0].process->count, 1);
+	assert_int_equal(s.timeline->outside_ns, 0);
+	s.options.steps = "step";
+	refuse(&s, "500001 steps of all ranks and GPUs are more than 500000: name longer ones");
+	s.options.steps = "step [0-9]*000$";
+	stage_ask(&s);
+	assert_int_equal(s.timeline->steps->source, STEPS_MARKERS);
+	assert_int_equal(s.timeline->lanes[0].process->count, 500);
+	stage_end(&s);
+}
+
+/* Those that nobody named as well: one queue's steps are those of the process on all its GPUs. */
+static void more_inferred_rows_than_fit_are_the_run(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	scene_sql(&s.scene,
+		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 56999) "
+		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit) SELECT CASE i "
+		"%% 3 WHEN 0 THEN %d WHEN 1 THEN %d ELSE %d END, i, i * 100 + (i / 3) * 50, 90, 10 "
+		"FROM n",
+		(int)s.gemm, (int)s.copy,
+		(int)scene_shape(&s.scene, 1, 0, 0, scene_kernel(&s.scene, "third")));
+	for (int64_t gpu = 1; gpu < 30; gpu++)
+		scene_dispatch(&s.scene,
+			scene_shape(&s.scene, 1, gpu, gpu + 1, scene_kernel(&s.scene, "other")), 0,
+			10, 0);
+	scene_sql(&s.scene, "UPDATE rtl_queue SET stored = 57000 WHERE queueId = 0");
+	stage_ask(&s);
+	assert_int_equal(s.timeline->lane_count, 30);
+	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
+	assert_non_null(strstr(s.timeline->steps->line, "more than 500000"));
+	stage_check(stage_row(&s, 0, 0), 6649940, 3420000, 0, 1710000, 1519940);
+	s.options.has_gpu = true; /* of one there are not too many */
+	stage_ask(&s);
+	assert_int_equal(s.timeline->steps->source, STEPS_INFERRED);
+	assert_true(s.timeline->lanes[0].process->count >= 18999);
+	stage_end(&s);
+}
+
+/* Nor are so many kept that there is no memory for them. */
+static void more_steps_than_are_kept_are_the_run(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	add_marks(&s, STEPS_MAX + 1);
+	stage_ask(&s);
+	assert_string_equal(s.timeline->steps->line,
+		"steps: more than 1000000: the run of each rank is taken for one");
+	stage_check(stage_row(&s, 0, 0), 100, 20, 0, 0, 80);
+	s.options.steps = "step";
+	refuse(&s, "--steps step: more than 1000000 match; name longer ones");
+	stage_end(&s);
+}
+
+/* rtl summary's reason counts what is between the steps; the sums of ranks do not. */
+static void what_is_between_steps_has_its_own_share(void **state)
+{
+	char *reading;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	for (int64_t i = 0; i < 4; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "step %d", (int)i);
+		scene_range(&s.scene, 1, text, i * 1000, i * 1000 + 100);
+		scene_dispatch(&s.scene, s.gemm, i * 1000, i * 1000 + 60, i * 1000);
+		scene_dispatch(&s.scene, s.gemm, i * 1000 + 90, i * 1000 + 100, i * 1000 + 80);
+	}
+	stage_ask(&s);
+	assert_int_equal(s.timeline->outside_ns, 2700);
+	reading = timeline_reading(s.timeline);
+	/* 4 x 30 of 400, and with 3 x 900 of 3100. */
+	assert_string_equal(reading, "GPUs idle 30 % of the steps (91 % of all the time); 67 % of "
+				     "that: nothing was submitted (--mode hip records what the "
+				     "host did meanwhile)");
+	free(reading);
+	stage_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +417,10 @@ int main(void)
 		cmocka_unit_test(nothing_and_one_kernel_are_sensible),
 		cmocka_unit_test(a_thousand_ranks_are_in_order),
 		cmocka_unit_test(segments_say_what_was_under_way),
+		cmocka_unit_test(what_is_between_steps_has_its_own_share),
+		cmocka_unit_test(more_rows_than_fit_are_the_run),
+		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),
+		cmocka_unit_test(more_steps_than_are_kept_are_the_run),
 		cmocka_unit_test(bad_rules_and_patterns_are_refused),
 	};
 

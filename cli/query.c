@@ -372,18 +372,24 @@ static int read_pragma(struct query *query, const char *sql, int64_t *ret)
 /* Ours, of this version, and readable to the end of its schema. */
 static int check_identity(struct query *query)
 {
-	int64_t id, version, tables;
+	int64_t id, version, tables, rocpd;
 	int r = read_pragma(query, "PRAGMA application_id", &id);
 
 	if (!r)
 		r = read_pragma(query, "PRAGMA user_version", &version);
 	if (!r)
 		r = read_pragma(query, "SELECT count(*) FROM sqlite_schema", &tables);
+	if (!r)
+		r = read_pragma(query,
+			"SELECT count(*) FROM sqlite_schema WHERE name GLOB 'rocpd_*'", &rocpd);
 	if (r < 0)
 		return r;
 	if (id != SCHEMA_APPLICATION_ID) {
 		set_error(query,
-			tables ? "%s: not an rtl database" : "%s: empty: nothing was stored yet",
+			rocpd	 ? "%s: a rocpd database of another tool, not an rtl database; rtl "
+				   "reads what rtl run records"
+			: tables ? "%s: not an rtl database"
+				 : "%s: empty: nothing was stored yet",
 			query->path);
 		return -EINVAL;
 	}

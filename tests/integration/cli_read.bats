@@ -187,6 +187,7 @@ no_control_bytes() { # of a text with several lines
 	: >empty
 	echo "hello, world; this is a text" >text
 	sqlite3 foreign.db 'CREATE TABLE t (a); INSERT INTO t VALUES (1)'
+	sqlite3 rocpd.db 'CREATE TABLE rocpd_string (id, string); CREATE TABLE rocpd_op (id, gpuId, start, end)'
 	cp clean.db newer.db
 	sqlite3 newer.db 'PRAGMA user_version = 99'
 	head -c 50 clean.db >stump

@@ -176,8 +176,10 @@ static inline void batch_append(
  * Whether the user wants this dispatch: @gate says what to look at. A kernel that nobody has
  * named may be any, so it is wanted; who is not known to be in a region is not.
  */
-static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
+static inline bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
 {
+	if (__builtin_expect(!(gate & (GATE_CLOSED | GATE_BY_KERNEL | GATE_BY_REGION)), 1))
+		return true;
 	return gate_is_open(gate) && !(gate & GATE_BY_KERNEL && symbol & SYMBOL_UNWANTED) &&
 	       !(gate & GATE_BY_REGION && !origin->is_in_region);
 }

@@ -142,7 +142,8 @@ static uint64_t walk_bound(struct shadow_queue *s, uint64_t next)
 }
 
 /* Rule 11: somebody moves the real index. What is visible already cannot be stamped any more. */
-static void foreign_writer_seen(struct shadow_queue *s, uint64_t real)
+static __attribute__((noinline, cold)) void foreign_writer_seen(
+	struct shadow_queue *s, uint64_t real)
 {
 	uint64_t virtual = atomic_load(&s->virtual_index);
 
@@ -182,7 +183,8 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 }
 
 /* The device may have consumed a foreign writer's packets: their headers are INVALID then. */
-static uint64_t walk_past_foreign(struct shadow_queue *s, uint64_t next, uint64_t real)
+static __attribute__((noinline, cold)) uint64_t walk_past_foreign(
+	struct shadow_queue *s, uint64_t next, uint64_t real)
 {
 	while (next < real) {
 		uint64_t end = packets_walk(s, next, real);
@@ -195,7 +197,8 @@ static uint64_t walk_past_foreign(struct shadow_queue *s, uint64_t next, uint64_
 	return next;
 }
 
-static bool walk(struct shadow_queue *s)
+/* In the doorbell itself: a call of its own would save every register a second time. */
+static inline __attribute__((always_inline)) bool walk(struct shadow_queue *s)
 {
 	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
 	uint64_t real = __atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED);
@@ -214,6 +217,11 @@ static bool walk(struct shadow_queue *s)
 	if (next)
 		s->capture->hsa.signal_store_screlease(s->doorbell, (hsa_signal_value_t)(next - 1));
 	return next != from;
+}
+
+static __attribute__((noinline)) bool walk_rarely(struct shadow_queue *s)
+{
+	return walk(s);
 }
 
 /* ---- who walks (rule 5) -------------------------------------------------------------------- */
@@ -258,9 +266,9 @@ void shadow_doorbell(struct shadow_queue *s)
 {
 	if (!walk_take(s))
 		return;
-	do
-		(void)walk(s);
-	while (!walk_leave(s));
+	(void)walk(s);
+	while (__builtin_expect(!walk_leave(s), 0))
+		(void)walk_rarely(s);
 }
 
 /* Whether there is something to publish that no doorbell of ours announced. */
@@ -293,11 +301,11 @@ static void queue_housekeep(struct shadow_queue *s)
 	if (!walk_hold(s))
 		return;
 	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && is_overdue(s))
-		is_new = walk(s);
+		is_new = walk_rarely(s);
 	if (is_new)
 		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
 	while (!walk_leave(s))
-		(void)walk(s);
+		(void)walk_rarely(s);
 }
 
 void shadow_housekeep(struct capture *c)
@@ -328,7 +336,7 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 		if (ret[1])
 			s->queue->spare = ret[1];
 		ret[0] = ret[1] = 0;
-		(void)walk(s);
+		(void)walk_rarely(s);
 	}
 }
 

@@ -7,6 +7,8 @@ import re
 from bench import BenchError
 
 PACKETS = 1024
+# Batches that hook_cost runs before those that it measures.
+WARM_UP = 16
 # The threads' functions: all that a tool does in the background.
 WORKERS = {"shadow": "worker_entry", "peer": "hsa_intercept::completion_worker()"}
 SYSCALL = re.compile(r"^(\d+)\s+(\w+)\(.*\)\s+= (-?\d+)")
@@ -36,7 +38,7 @@ class Hooks:
             "intercept": Way(("--mode=standard",), more=intercept),
             "shadow twin": Way(tool=twin, more=nowhere),
             "intercept twin": Way(tool=twin, more=nowhere | intercept),
-            "empty intercept": Way(tool=libraries / "libempty_intercept.so"),
+            "empty intercept": Way(tool=bench.program("empty-queue.so")),
             "off": Way(("--mode=off",)),
             "dormant": Way(("--dormant",)),
         }
@@ -71,8 +73,9 @@ class Hooks:
         """What hook_cost prints, from @batches of PACKETS."""
         under, env, db = self._start(name)
         said = json.loads(self.bench.run(*under, *tracer, self.program, batches, PACKETS, env=env))
-        self._check(name, db, batches * PACKETS)
-        timed = batches * PACKETS if name in ("shadow", "intercept", "peer") else 0
+        dispatches = (batches + WARM_UP) * PACKETS
+        self._check(name, db, dispatches)
+        timed = dispatches if name in ("shadow", "intercept", "peer") else 0
         if said["timed"] != timed:
             raise BenchError(f"{name}: {said['timed']} of the kernels had a signal, not {timed}")
         return said
@@ -85,7 +88,7 @@ class Hooks:
             if with_thread and name in WORKERS:
                 functions.append(WORKERS[name])
             total = self.bench.callgrind([self.program, batches, PACKETS], functions, env, under)
-            self._check(name, db, batches * PACKETS)
+            self._check(name, db, (batches + WARM_UP) * PACKETS)
             return total
         few, many = (4, 12) if self.bench.quick else (10, 40)
         return self.bench.slope(cost, few, many) / PACKETS
@@ -128,7 +131,7 @@ class Hooks:
                 calls[what] = calls.get(what, 0) + 1
         if thread is None:
             raise BenchError("strace saw nobody submit")
-        return {what: n / (batches * PACKETS) for what, n in calls.items()}
+        return {what: n / ((batches + WARM_UP) * PACKETS) for what, n in calls.items()}
 
     def sent(self, name, batches):
         """Bytes that went into sockets."""

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Who submitted what, and which dispatch of its call it is: reservations, walks and rings by hand. */
+/* Who submitted what, and which dispatch of its call it is: reservations, walks and rings by hand.
+ */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,8 +47,8 @@ static struct packet_origin walk_one(struct line *line)
 	hsa_kernel_dispatch_packet_t *packet = &line->ring[line->next % PACKETS];
 	struct packet_origin origin;
 
-	(void)origins_walk(&line->origins, line->next,
-		packet_is_dispatch(packet, packet->header), &origin);
+	(void)origins_walk(
+		&line->origins, line->next, packet_is_dispatch(packet, packet->header), &origin);
 	line->next++;
 	packet->header = HSA_PACKET_TYPE_INVALID;
 	return origin;
@@ -99,6 +101,48 @@ static void packets_of_a_reservation_share_its_submitter(void **state)
 		assert_int_equal(origin.marker, i < 3 ? 5 : 6);
 		assert_int_equal(origin.tid, thread_state_tid());
 		assert_int_equal(origin.call, 0);
+	}
+}
+
+struct submitter {
+	struct line *line;
+	uint64_t index;
+	uint32_t tid;
+};
+
+static void *submit_as_another(void *argument)
+{
+	struct submitter *who = argument;
+
+	thread_state()->marker = 100 + who->index;
+	origins_reserve(&who->line->origins, who->index, 1);
+	who->tid = thread_state_tid();
+	return NULL;
+}
+
+/* The queue remembers who reserved last; that one has ended here, or submits in between. */
+static void threads_that_take_turns_are_told_apart(void **state)
+{
+	struct line *line = *state;
+	struct submitter other[2];
+
+	for (uint64_t turn = 0; turn < 2; turn++) {
+		pthread_t thread;
+
+		thread_state()->marker = 7 + turn;
+		origins_reserve(&line->origins, 2 * turn, 1);
+		other[turn] = (struct submitter){line, 2 * turn + 1, 0};
+		assert_int_equal(pthread_create(&thread, NULL, submit_as_another, &other[turn]), 0);
+		pthread_join(thread, NULL);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		publish(line, i, KERNEL);
+	for (unsigned i = 0; i < 4; i++) {
+		struct packet_origin origin = walk(line);
+
+		assert_int_equal(origin.marker, i % 2 ? 100 + i : 7 + i / 2);
+		assert_int_equal(origin.tid, i % 2 ? other[i / 2].tid : thread_state_tid());
+		assert_true(i % 2 == 0 || origin.tid != thread_state_tid());
 	}
 }
 
@@ -277,6 +321,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(packets_of_a_reservation_share_its_submitter),
+		TEST(threads_that_take_turns_are_told_apart),
 		TEST(dispatches_count_over_queues_and_past_barriers),
 		TEST(batch_walked_in_part_is_counted_whole),
 		TEST(number_is_unknown_where_nothing_was_written_yet),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # on_load.sh BUILD_DIR: what OnLoad costs the thread that calls hsa_init, in instructions, which are the
-# same on a loaded machine: tests/bench/on_load.sh has the time. 170,000 with a small environment; and in
+# same on a loaded machine: the figure on_load of tests/bench has the time. 170,000 with a small environment; and in
 # page faults, which cost more than all of these.
 . "$(dirname "$0")/../shim/lib.sh"
 INSTRUCTIONS_MAX=300000

@@ -208,6 +208,73 @@ b|c|step|100000"
 	equals "$(columns many.db more.db -- ranks rank delta_computation_ns | sort -t'|' -k2n | tail -1)" "999|100000"
 }
 
+@test "a file of every older rtl, with a new one" {
+	local version schema=$here/../../collectord/schema
+	fixture b gemm=500
+	for ((version = 1; version <= $(printf '%s\n' "$schema"/*.sql | wc -l); version++)); do
+		mkdir "v$version"
+		printf '%s\n' "$schema"/*.sql | head -n $version | xargs -I{} cp {} "v$version"
+		python3 "$here/fixture_diff.py" "v$version" "old$version.db" name=old
+		[ "$(sql "old$version.db" 'PRAGMA user_version')" -eq $version ]
+		equals "$(columns "old$version.db" b.db -- timeline reference candidate figure reference_ns delta_ns clear | sed -n 1,2p)" \
+			"old|b|step|1000000|0|0
+old|b|computation|400000|100000|1"
+		equals "$(columns b.db "old$version.db" -- kernels delta_of_step_ns name)" "-100000|gemm_f16(float*)
+0|ncclDevKernel_AllReduce_Sum_f32_RING_LL(void*)"
+	done
+	[ "$version" -gt 9 ]
+}
+
+@test "names of 4 KiB that differ in their last byte are two kernels" {
+	fixture a
+	fixture b gemm=500
+	for file in a b; do
+		sqlite3 $file.db "UPDATE rocpd_string SET string = printf('%.*c', 4095, 'g') || '$file' WHERE string LIKE 'gemm%'"
+	done
+	equals "$(columns a.db b.db -- kernels reference_calls candidate_calls delta_of_step_ns name |
+		awk -F'|' '{print $1 "|" $2 "|" $3 "|" length($4) substr($4, length($4))}')" "0|10|500000|4096b
+10|0|-400000|4096a
+10|10|0|46)"
+	"$rtl" diff --json --top 0 a.db b.db | jq -e '[.comparisons[0].kernels[].name | length] == [4096, 4096, 46]'
+	run -0 "$rtl" diff a.db b.db
+	python3 -c 'import sys; assert max(map(len, open(0, encoding="utf-8"))) <= 203' <<<"$output"
+	# What is shown short is what was compared in full: both are there.
+	[ "$(grep -c 'gggggg' <<<"$output")" -eq 2 ]
+	run -5 "$rtl" diff --threshold kernel=50 a.db b.db
+}
+
+@test "a threshold is passed by more than it, not by it" {
+	local period gemm
+	fixture a
+	for period in 1010 1030 1070 1100 1290; do
+		rm -f b.db
+		fixture b period=$period
+		run -0 "$rtl" diff --threshold $((period / 10 - 100)) a.db b.db
+		run -5 "$rtl" diff --threshold "$((period / 10 - 101)).99" a.db b.db
+	done
+	for gemm in 404 412 428 440 500; do
+		rm -f b.db
+		fixture b gemm=$gemm
+		run -0 "$rtl" diff --threshold kernel=$((gemm / 4 - 100)) a.db b.db
+		run -5 "$rtl" diff --threshold kernel=$((gemm / 4 - 101)).99 a.db b.db
+	done
+	# A new kernel counts from 1 % of the 600 us on that the reference's kernels take of a step.
+	rm b.db
+	fixture b extra=5
+	run -0 "$rtl" diff --threshold kernel=50 a.db b.db
+	rm b.db
+	fixture b extra=6
+	run -5 "$rtl" diff --threshold kernel=50 a.db b.db
+	# Nor by what is not clear: steps that alternate by 20 us explain 11.547.
+	fixture c wobble=20
+	rm b.db
+	fixture b period=1021
+	run -0 "$rtl" diff --threshold 1 c.db b.db
+	rm b.db
+	fixture b period=1022
+	run -5 "$rtl" diff --threshold 1 c.db b.db
+}
+
 @test "two real runs: the straggler's rank is the one that changed" {
 	export SOFTGPU_COUNT=4 SOFTGPU_SCRIPT="$here/../workload/softgpu.script"
 	$rtl run -o a.db --device soft -- "$demo" --ranks 4 --gpus 4 --steps 8 >out 2>err

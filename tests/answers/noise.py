@@ -35,6 +35,8 @@ class Noise:
         self.ranks = rng.choice((2, 2, 3, 4, 8))
         self.pairs = self.ranks % 2 == 0 and rng.random() < 0.4
         self.steps = rng.choice((11, 12, 15, 20, 40))
+        # Hosts are ahead; or late for half of the kernels, by up to a tenth of them.
+        self.gaps = rng.choice((0, 0, 0.1))
         self.layout = [rng.choice(KINDS) for _ in range(rng.randrange(6, 16))]
         # GPUs of one kind differ by a per cent or so, for ever.
         self.speeds = [rng.gauss(1, 0.004) for _ in range(self.ranks)]
@@ -63,7 +65,10 @@ class Noise:
         for what, length in self.layout:
             for _ in range(2 if self.rng.random() < count else 1):
                 took = int(length * pace * max(0.3, self.rng.gauss(1, each)))
-                p.kernels.append(Kernel(p.rank, p.rank, what, at, took, at - 500 * US))
+                gap = int(took * self.gaps * self.rng.random()) if self.gaps else 0
+                is_late = gap and self.rng.random() < 0.5
+                at += gap
+                p.kernels.append(Kernel(p.rank, p.rank, what, at, took, at - (0 if is_late else 500 * US)))
                 at += took
         return at
 
@@ -108,7 +113,7 @@ def main():
             if wrong:
                 rates[what + ("wrong",)] += 1
                 bad.append(f"seed {seed}: {wrong}: {noise.ranks} ranks{' in pairs' if noise.pairs else ''}, "
-                           f"{noise.steps} steps, {noise.level}, slow: {noise.slow}: {said['text']}")
+                           f"{noise.steps} steps, {noise.level}, gaps {noise.gaps}, slow: {noise.slow}: {said['text']}")
     for what, n in sorted((w, n) for w, n in rates.items() if len(w) == 2):
         print(f"{what[0]:9} {what[1]:6} {rates[what + ('wrong',)]:4} of {n:4} wrong")
     for line in bad[:20]:

@@ -246,13 +246,13 @@ old|b|computation|400000|100000|1"
 @test "a threshold is passed by more than it, not by it" {
 	local period gemm
 	fixture a
-	for period in 1010 1030 1070 1100 1290; do
+	for period in 1010 1070 1290; do
 		rm -f b.db
 		fixture b period=$period
 		run -0 "$rtl" diff --threshold $((period / 10 - 100)) a.db b.db
 		run -5 "$rtl" diff --threshold "$((period / 10 - 101)).99" a.db b.db
 	done
-	for gemm in 404 412 428 440 500; do
+	for gemm in 404 428 500; do
 		rm -f b.db
 		fixture b gemm=$gemm
 		run -0 "$rtl" diff --threshold kernel=$((gemm / 4 - 100)) a.db b.db

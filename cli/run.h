@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cli/choices.h"
@@ -124,16 +125,17 @@ int run_private_join(struct run_collector *collector, const struct run_options *
 /* The session is closed and we were the last: take the socket's name away. */
 void run_private_forget(const struct run_collector *collector);
 
-/* RunnerHello and its answer. 0, or as client_receive(). */
+/* RunnerHello and its answer, before there is a command whose signals could wait: it blocks. 0, or
+ * as client_receive(). */
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
 	const char *job, const char *output);
 
-/* The same RunnerHello once more, on a new connection. */
-int run_collector_greet_again(struct run_collector *collector);
-
-/* Its two halves: the Hello may lie in the socket's queue before there is anybody to take it. */
+/* Its halves, for the same RunnerHello once more on a new connection: it may lie in the socket's
+ * queue before there is anybody to take it. The answer is waited for by whoever waits for more
+ * than that. */
 int run_collector_say_hello(struct run_collector *collector);
-int run_collector_hear(struct run_collector *collector);
+/* 0; -EBADMSG: @reply is none. */
+int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply);
 
 struct verdict;
 
@@ -145,11 +147,15 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 /* To be watched for input by whoever waits; -1: there is nothing to watch. */
 int run_keeper_fd(const struct run_collector *collector);
 
-/* Does what is due. True: the collector had died; there is another one, which knows us. */
+/* Does what is due, and never waits. True: the collector had died; there is another one, which has
+ * just taken us in. */
 bool run_keeper_serve(struct run_collector *collector);
 
 /* False: the collector that we started has died, and is not yet started again. */
 bool run_keeper_lives(const struct run_collector *collector);
+
+/* False as well: it was started again, and it is still to be seen whether it takes us in. */
+bool run_keeper_is_up(const struct run_collector *collector);
 
 /* ---- child ---------------------------------------------------------------------------------- */
 
@@ -165,6 +171,7 @@ struct run_child {
 	int status;	  /* wait status, once it has ended */
 	bool is_recorded; /* set before the start: what it leaves behind matters */
 	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
+	struct rlimit old_descriptors;	      /* likewise; run_keeper.c may need more of them */
 };
 
 /* Before anything is started. */

@@ -87,6 +87,7 @@ void run_child_init(struct run_child *child)
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child->old_child);
 	/* Nobody who reads our stderr is no reason to die, nor to change the exit status. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &child->old_pipe);
+	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
 }
 
 static int take_signals(sigset_t *ret_old, int *ret_fd)
@@ -114,6 +115,8 @@ static _Noreturn void become(const struct run_child *child, char **command,
 
 	sigaction(SIGCHLD, &child->old_child, NULL);
 	sigaction(SIGPIPE, &child->old_pipe, NULL);
+	/* Programs that use select() must not be given more than they were. */
+	(void)setrlimit(RLIMIT_NOFILE, &child->old_descriptors);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (env)
 		error = jobenv_apply(env);

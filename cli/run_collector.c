@@ -46,19 +46,6 @@ static void copy_bytes(char *to, size_t room, int has, const ProtobufCBinaryData
 	snprintf(to, room, "%s", text ? text : "");
 }
 
-/* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
-static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **ret)
-{
-	int r = -ETIMEDOUT;
-
-	for (unsigned ms = 0; r == -ETIMEDOUT && ms < COLLECTOR_START_MS_MAX; ms += LIFE_STEP_MS) {
-		r = client_receive(&collector->client, LIFE_STEP_MS, ret);
-		if (r == -ETIMEDOUT && !run_keeper_lives(collector))
-			return -ECONNRESET;
-	}
-	return r;
-}
-
 int run_collector_say_hello(struct run_collector *collector)
 {
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
@@ -79,14 +66,10 @@ int run_collector_say_hello(struct run_collector *collector)
 	return client_send(&collector->client, &frame);
 }
 
-int run_collector_hear(struct run_collector *collector)
+int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply)
 {
 	const Rtl__RunnerStatus *status;
-	Rtl__Frame *reply;
-	int r = receive_while_it_lives(collector, &reply);
 
-	if (r < 0)
-		return r;
 	if (reply->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
 		return -EBADMSG;
 	status = reply->runner_status;
@@ -97,21 +80,33 @@ int run_collector_hear(struct run_collector *collector)
 	return 0;
 }
 
-int run_collector_greet_again(struct run_collector *collector)
+/* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
+static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **ret)
 {
-	int r = run_collector_say_hello(collector);
+	int r = -ETIMEDOUT;
 
-	/* Who hung up may have said why before. */
-	return r == 0 || r == -EPIPE || r == -ECONNRESET ? run_collector_hear(collector) : r;
+	for (unsigned ms = 0; r == -ETIMEDOUT && ms < COLLECTOR_START_MS_MAX; ms += LIFE_STEP_MS) {
+		r = client_receive(&collector->client, LIFE_STEP_MS, ret);
+		if (r == -ETIMEDOUT && !run_keeper_lives(collector))
+			return -ECONNRESET;
+	}
+	return r;
 }
 
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
 	const char *job, const char *output)
 {
+	Rtl__Frame *reply;
+	int r;
+
 	collector->options = options;
 	collector->job = job;
 	collector->display = output;
-	return run_collector_greet_again(collector);
+	r = run_collector_say_hello(collector);
+	/* Who hung up may have said why before. */
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
+		r = receive_while_it_lives(collector, &reply);
+	return r < 0 ? r : run_collector_take(collector, reply);
 }
 
 /* The job goes unrecorded, or does not go at all. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
@@ -20,6 +21,8 @@
 
 #define STATE_BYTES_MAX 4096u
 #define NAME_BYTES_MAX	256u
+/* Descriptors for what is done beside keeping: starting a collector, talking to it, reading its file. */
+#define DESCRIPTORS_OWN 32u
 
 struct run_keeper {
 	struct run_spawn spawn; /* its descriptors are ours */
@@ -30,16 +33,42 @@ struct run_keeper {
 	int timer_fd; /* of start_ns */
 	int epoll_fd;
 	struct run_kept *kept;
-	size_t n_kept;
+	size_t n_kept, kept_max;
+	bool has_said_full;
 
 	/* CLOCK_MONOTONIC. Trouble: deaths, and no life between them that lasted. */
 	bool is_down;	     /* it is dead, and is started again at start_ns */
+	bool is_unheard;     /* it was started again, and has not answered yet */
+	bool is_hearing;     /* its answer is watched for: timer_fd says when that takes too long */
 	uint64_t started_ns; /* the latest one */
 	uint64_t start_ns;
 	uint64_t pause_ns;
 	uint64_t trouble_ns; /* the first death of it; 0: there was none */
 	bool has_said_down, has_said_up;
 };
+
+/*
+ * How many recorders find room. Who becomes the collector has each of them twice for a moment; the
+ * command gets the old limit back (run_child.c).
+ */
+static size_t make_room(int lowest_fd)
+{
+	rlim_t taken = (rlim_t)lowest_fd + DESCRIPTORS_OWN, wanted = taken + 2 * KEPT_RECORDERS_MAX;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	if (limit.rlim_cur < wanted) {
+		rlim_t old = limit.rlim_cur;
+
+		limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			limit.rlim_cur = old;
+	}
+	if (limit.rlim_cur >= wanted)
+		return KEPT_RECORDERS_MAX;
+	return limit.rlim_cur <= taken ? 0 : (limit.rlim_cur - taken) / 2;
+}
 
 /* An address of the kernel's choice; who may write to it is told by credentials. */
 static int make_notify(struct run_keeper *keeper)
@@ -68,6 +97,12 @@ static int watch(const struct run_keeper *keeper, int fd)
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
 	return epoll_ctl(keeper->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Of what is closed, or was never watched, nothing comes anyway. */
+static void unwatch(const struct run_keeper *keeper, int fd)
+{
+	(void)epoll_ctl(keeper->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static int set_command(struct run_keeper *keeper, const char *program, const char *session,
@@ -114,6 +149,7 @@ int run_keeper_new(const struct run_spawn *spawn, const char *program, const cha
 	keeper->spawn = *spawn;
 	keeper->spawn.notify = keeper->notify;
 	keeper->spawn.command = keeper->argv;
+	keeper->kept_max = make_room(keeper->epoll_fd);
 	collector->keeper = TAKE(keeper);
 	return 0;
 }
@@ -173,6 +209,19 @@ static void drop(struct run_keeper *keeper, const char *name)
 	}
 }
 
+/* Once: a rank more is no news. */
+static void say_full(struct run_keeper *keeper)
+{
+	if (keeper->has_said_full)
+		return;
+	keeper->has_said_full = true;
+	say("the recorders of no more than %zu processes can be kept%s: what others have not sent is "
+	    "lost if they die together with the collector",
+		keeper->n_kept,
+		keeper->kept_max < KEPT_RECORDERS_MAX ? " with so few open files (ulimit -Hn)"
+						      : "");
+}
+
 /* Takes over @fd, always. */
 static void keep(struct run_keeper *keeper, int fd, const char *name)
 {
@@ -180,13 +229,14 @@ static void keep(struct run_keeper *keeper, int fd, const char *name)
 	char *copy;
 
 	drop(keeper, name);
-	more = keeper->n_kept < KEPT_RECORDERS_MAX
+	more = keeper->n_kept < keeper->kept_max
 		       ? reallocarray(keeper->kept, keeper->n_kept + 1, sizeof(*keeper->kept))
 		       : NULL;
 	copy = strdup(name);
 	if (more)
 		keeper->kept = more;
 	if (!more || !copy) {
+		say_full(keeper);
 		free(copy);
 		close(fd);
 		return;
@@ -216,6 +266,8 @@ static void handle(struct run_keeper *keeper, const char *state, int fd)
 		if (is_store && fd >= 0) {
 			keep(keeper, fd, name);
 			fd = -1;
+		} else if (is_store) {
+			say_full(keeper); /* nor did the kernel find room for it */
 		} else if (is_drop) {
 			drop(keeper, name);
 		}
@@ -302,6 +354,11 @@ bool run_keeper_lives(const struct run_collector *collector)
 	return !keeper || (!keeper->is_down && !is_dead(keeper));
 }
 
+bool run_keeper_is_up(const struct run_collector *collector)
+{
+	return run_keeper_lives(collector) && !(collector->keeper && collector->keeper->is_hearing);
+}
+
 static void set_timer(const struct run_keeper *keeper, uint64_t ns)
 {
 	struct itimerspec due = {.it_value = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -310,12 +367,19 @@ static void set_timer(const struct run_keeper *keeper, uint64_t ns)
 	(void)timerfd_settime(keeper->timer_fd, 0, &due, NULL);
 }
 
+static void stop_hearing(struct run_collector *collector)
+{
+	collector->keeper->is_hearing = false;
+	unwatch(collector->keeper, collector->client.fd);
+}
+
 /*
  * At once the first time; then, while they die young, after pauses that double: up to 200 ms in the
  * first 10 s of it, up to 5 s from then on, for as long as the job takes: a disk may be freed.
  */
-static void plan_start(struct run_keeper *keeper)
+static void plan_start(struct run_collector *collector)
 {
+	struct run_keeper *keeper = collector->keeper;
 	uint64_t now_ns = clock_monotonic_ns(), lived_ns = now_ns - keeper->started_ns, next_ns;
 	bool is_fast;
 
@@ -329,9 +393,9 @@ static void plan_start(struct run_keeper *keeper)
 		keeper->pause_ns = 0;
 	keeper->is_down = true;
 	keeper->start_ns = now_ns + keeper->pause_ns;
-	/* Or it would wake us all the time. */
-	if (keeper->pidfd >= 0)
-		(void)epoll_ctl(keeper->epoll_fd, EPOLL_CTL_DEL, keeper->pidfd, NULL);
+	/* Or they would wake us all the time. */
+	unwatch(keeper, keeper->pidfd);
+	stop_hearing(collector);
 	set_timer(keeper, keeper->pause_ns ? keeper->pause_ns : 1);
 	next_ns = keeper->pause_ns ? keeper->pause_ns * 2 : RECONNECT_NS_MIN;
 	keeper->pause_ns = is_fast && next_ns > RECONNECT_NS_FAST ? RECONNECT_NS_FAST : next_ns;
@@ -347,11 +411,13 @@ static bool is_queued(const struct run_collector *collector)
 	return entry.fd >= 0 && poll(&entry, 1, 0) == 0;
 }
 
+/* The answer is watched for by the loop: the command's signals and its end do not wait for it. */
 static int start_again(struct run_collector *collector)
 {
+	struct run_keeper *keeper = collector->keeper;
 	int r = 0;
 
-	collector->keeper->started_ns = clock_monotonic_ns();
+	keeper->started_ns = clock_monotonic_ns();
 	run_start_clear_log(collector);
 	/* In its queue before it is there: it shall not take its session for abandoned. */
 	if (!is_queued(collector)) {
@@ -363,14 +429,18 @@ static int start_again(struct run_collector *collector)
 			client_close(&collector->client);
 	}
 	if (r == 0)
-		r = run_keeper_spawn(collector);
+		r = watch(keeper, collector->client.fd);
 	if (r == 0)
-		r = run_collector_hear(collector);
-	return r;
+		r = run_keeper_spawn(collector);
+	if (r < 0)
+		return r;
+	keeper->is_unheard = keeper->is_hearing = true;
+	set_timer(keeper, COLLECTOR_START_MS_MAX * 1000000ull);
+	return 0;
 }
 
 /* Once: what dies at once may do so for hours. */
-static void say_down(struct run_collector *collector, int error, bool is_there)
+static void say_down(struct run_collector *collector, int error)
 {
 	char why[RUN_WHY_BYTES];
 
@@ -378,12 +448,16 @@ static void say_down(struct run_collector *collector, int error, bool is_there)
 		return;
 	collector->keeper->has_said_down = true;
 	run_start_explain(collector, error, why);
-	if (is_there)
-		say("the collector died; the one started in its place does not take us in: %s",
-			why);
-	else
+	if (!run_keeper_lives(collector))
 		say("the collector died and does not start again: %s; it is tried again as long "
 		    "as the job runs",
+			why);
+	else if (error == -ETIMEDOUT)
+		say("the collector died; the one started in its place does not answer yet: %s; it "
+		    "is waited for as long as the job runs",
+			why);
+	else
+		say("the collector died; the one started in its place does not take us in: %s",
 			why);
 }
 
@@ -392,6 +466,34 @@ static void say_up(struct run_keeper *keeper)
 	if (!keeper->has_said_up)
 		say("the collector had died and was started again; it goes on where it was");
 	keeper->has_said_up = true;
+}
+
+/* What is there of its answer. True: it takes us in. */
+static bool hear(struct run_collector *collector)
+{
+	struct run_keeper *keeper = collector->keeper;
+	Rtl__Frame *reply;
+	int r = client_receive(&collector->client, 0, &reply);
+
+	if (r == -ETIMEDOUT) {
+		/* It may only be slow: what it does is seen at the end. */
+		if (clock_monotonic_ns() - keeper->started_ns >= COLLECTOR_START_MS_MAX * 1000000ull)
+			say_down(collector, r);
+		return false;
+	}
+	stop_hearing(collector);
+	if (r == 0)
+		r = run_collector_take(collector, reply);
+	if (r == 0) {
+		keeper->is_unheard = false;
+		say_up(keeper);
+		return true;
+	}
+	/* Who hangs up without a word is dying, which is seen next. */
+	if (r != -ECONNRESET)
+		say_down(collector, r);
+	client_close(&collector->client);
+	return false;
 }
 
 int run_keeper_fd(const struct run_collector *collector)
@@ -403,32 +505,30 @@ bool run_keeper_serve(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
 	uint64_t expired;
-	bool is_there;
+	bool is_back;
 	int r;
 
 	if (!keeper)
 		return false;
-	(void)!read(keeper->timer_fd, &expired, sizeof(expired)); /* whose word start_ns is */
+	(void)!read(keeper->timer_fd, &expired, sizeof(expired)); /* the times are our own */
 	while (receive(keeper))
 		;
+	is_back = keeper->is_hearing && hear(collector);
 	if (!keeper->is_down && is_dead(keeper)) {
 		/* What it said last is still in our queue. */
 		while (receive(keeper))
 			;
-		plan_start(keeper);
+		if (keeper->is_unheard)
+			say_down(collector, -ECONNRESET);
+		plan_start(collector);
+		is_back = false;
 	}
 	if (!keeper->is_down || clock_monotonic_ns() < keeper->start_ns)
-		return false;
+		return is_back;
 	r = start_again(collector);
-	if (r == 0) {
-		say_up(keeper);
-		return true;
+	if (r < 0) {
+		say_down(collector, r);
+		plan_start(collector);
 	}
-	is_there = run_keeper_lives(collector);
-	/* It may only be slow: what it does is seen at the end. */
-	if (!is_there || r != -ETIMEDOUT)
-		say_down(collector, r, is_there);
-	if (!is_there)
-		plan_start(keeper);
 	return false;
 }

@@ -23,6 +23,10 @@
 #define COLLECTORS_MAX 10u
 /* Between two looks at whether a dead one has a successor. */
 #define START_STEP_MS  100
+/* ... at whether it lives, where our connection may still be in its queue */
+#define LIFE_STEP_MS   50
+/* Who wants to end waits so long for an answer of a collector that is silent. */
+#define HURRY_MS       2000u
 /* More outliving processes than that are counted, not named. */
 #define NAMED_MAX      8
 
@@ -41,19 +45,65 @@ struct ending {
 	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC: for what outlives the command */
 	pid_t orphan[NAMED_MAX]; /* that did, by then */
 	size_t orphans;
+	bool is_hurried;	 /* the user wanted to end while the collector was silent */
 	char why[RUN_WHY_BYTES]; /* of OUTCOME_UNFINISHED */
 	bool has_told_trouble;
 };
+
+static uint64_t in_ms(uint64_t ms)
+{
+	return clock_monotonic_ns() + ms * 1000000u;
+}
+
+/*
+ * One frame, by @deadline_ns. As client_receive(); -EINTR: the user wants to end; -ECONNRESET also
+ * where the collector died before it had taken our connection.
+ */
+static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
+{
+	struct run_collector *c = e->collector;
+
+	for (;;) {
+		struct pollfd entries[2] = {{.fd = c->client.fd, .events = POLLIN},
+			{.fd = e->child->signal_fd, .events = POLLIN}};
+		int r = client_receive(&c->client, 0, ret);
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (r != -ETIMEDOUT || now_ns >= deadline_ns)
+			return r;
+		if (!run_keeper_lives(c))
+			return -ECONNRESET;
+		(void)poll(entries, 2,
+			deadline_ns - now_ns < LIFE_STEP_MS * 1000000ull ? 1 : LIFE_STEP_MS);
+		if (run_child_is_end_wanted(e->child))
+			return -EINTR;
+	}
+}
+
+/*
+ * What its loop answers, which no disk holds up. Who wants to end while it is silent waits a moment
+ * longer, once: a collector that is only busy has then the chance to close the session.
+ */
+static int await_answer(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
+{
+	int r = await(e, e->is_hurried ? in_ms(HURRY_MS) : deadline_ns, ret);
+
+	if (r != -EINTR || e->is_hurried)
+		return r;
+	e->is_hurried = true;
+	e->deadline_ns = clock_monotonic_ns();
+	return await(e, in_ms(HURRY_MS), ret);
+}
 
 /* The answer is a status: whether it was closed before (its connection ends then), or not. */
 static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 {
 	Rtl__RunnerDone done = RTL__RUNNER_DONE__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
-	int r;
+	int r, sent;
 
 	/* Its socket is there all the same: nobody would answer. */
-	if (!run_keeper_lives(e->collector))
+	if (!run_keeper_is_up(e->collector))
 		return -ENOTCONN;
 	done.has_now = now;
 	done.now = now;
@@ -61,10 +111,33 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	done.status = e->child->status;
 	frame.body_case = RTL__FRAME__BODY_RUNNER_DONE;
 	frame.runner_done = &done;
-	r = client_call(&e->collector->client, &frame, RTL__FRAME__BODY_RUNNER_STATUS, &reply);
+	sent = client_send(&e->collector->client, &frame);
+	r = await_answer(e, sent < 0 ? 0 : in_ms(CLIENT_REPLY_MS), &reply);
+	/* A refusal that came before our word was through explains the broken pipe. */
+	if (sent < 0 && r != -ECONNABORTED)
+		return sent;
+	if (r < 0)
+		return r;
+	if (reply->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
+		return -EBADMSG;
+	*ret = reply->runner_status;
+	return 0;
+}
+
+static int greet_again(struct ending *e)
+{
+	struct run_collector *c = e->collector;
+	Rtl__Frame *reply;
+	int r;
+
+	client_close(&c->client);
+	r = client_connect(&c->client, c->socket);
 	if (r == 0)
-		*ret = reply->runner_status;
-	return r;
+		r = run_collector_say_hello(c);
+	/* Who hung up may have said why before. */
+	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
+		r = await_answer(e, in_ms(COLLECTOR_START_MS_MAX), &reply);
+	return r < 0 ? r : run_collector_take(c, reply);
 }
 
 /* It may have been restarted while the command ran, by the service manager or by who started it;
@@ -80,27 +153,19 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 
 	for (;;) {
 		r = 0;
-		if (!run_keeper_serve(c) && run_keeper_lives(c)) {
-			client_close(&c->client);
-			r = client_connect(&c->client, c->socket);
-			if (r == 0)
-				r = run_collector_greet_again(c);
-		}
+		/* One that comes up takes us in by itself. */
+		if (!run_keeper_serve(c) && run_keeper_is_up(c))
+			r = greet_again(e);
 		if (r == 0)
 			r = send_done(e, false, ret);
 		/* Who started a private one holds its socket, as long as there is hope. */
 		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
-		if (r == 0 || is_hopeless || clock_monotonic_ns() >= deadline)
+		if (r == 0 || is_hopeless || e->is_hurried || clock_monotonic_ns() >= deadline)
 			return r;
 		(void)poll(entries, 2, START_STEP_MS); /* somebody else may restart it */
 		if (run_child_is_end_wanted(e->child))
 			return -EINTR;
 	}
-}
-
-static uint64_t in_ms(uint64_t ms)
-{
-	return clock_monotonic_ns() + ms * 1000000u;
 }
 
 /* Once: it may come and go. */
@@ -119,26 +184,16 @@ static void say_trouble(struct ending *e, const Rtl__RunnerStatus *status)
 static int wait_closed(struct ending *e, uint64_t deadline)
 {
 	for (;;) {
-		struct pollfd entries[2] = {{.fd = e->collector->client.fd, .events = POLLIN},
-			{.fd = e->child->signal_fd, .events = POLLIN}};
-		uint64_t now = clock_monotonic_ns();
 		Rtl__Frame *frame;
-		int r = client_receive(&e->collector->client, 0, &frame);
+		int r = await(e, deadline, &frame);
 
-		if (r == 0 && frame->body_case == RTL__FRAME__BODY_RUNNER_STATUS) {
-			if (frame->runner_status->closed)
-				return 0;
-			say_trouble(e, frame->runner_status);
-		}
-		if (r == 0)
-			continue;
-		if (r != -ETIMEDOUT)
+		if (r < 0)
 			return r;
-		if (now >= deadline)
-			return -ETIMEDOUT;
-		(void)poll(entries, 2, (int)((deadline - now + 999999u) / 1000000u));
-		if (run_child_is_end_wanted(e->child))
-			return -EINTR;
+		if (frame->body_case != RTL__FRAME__BODY_RUNNER_STATUS)
+			continue;
+		if (frame->runner_status->closed)
+			return 0;
+		say_trouble(e, frame->runner_status);
 	}
 }
 
@@ -199,6 +254,7 @@ static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum
 	if (status->runners > 1 || status->closed)
 		return 0;
 	r = wait_closed(e, is_waited_for ? e->deadline_ns : in_ms(COLLECTOR_CLOSE_MS_MAX));
+	e->is_hurried |= r == -EINTR;
 	if (r == -EINTR || (r == -ETIMEDOUT && is_waited_for))
 		r = close_now(e);
 	return r;
@@ -217,7 +273,7 @@ static enum outcome finish(struct ending *e)
 		e->deadline_ns = clock_monotonic_ns();
 	r = send_done(e, false, &status);
 	for (unsigned i = 0; i < COLLECTORS_MAX; i++) {
-		if (r < 0)
+		if (r < 0 && !e->is_hurried)
 			r = send_done_again(e, &status);
 		if (r == 0)
 			r = see_it_closed(e, status, &outcome);
@@ -226,10 +282,12 @@ static enum outcome finish(struct ending *e)
 	}
 	if (r == 0)
 		return outcome;
+	if (r == -ENOTCONN && run_keeper_lives(e->collector))
+		r = -ETIMEDOUT; /* started again, and mute */
 	run_why(e->why, "%s",
-		r == -EINTR	 ? "interrupted"
-		: r == -ENOTCONN ? "it is dead and does not start again"
-				 : client_error(&e->collector->client, r));
+		r == -EINTR || e->is_hurried ? "interrupted"
+		: r == -ENOTCONN	     ? "it is dead and does not start again"
+					     : client_error(&e->collector->client, r));
 	return OUTCOME_UNFINISHED;
 }
 

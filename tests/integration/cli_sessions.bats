@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # rtl run and the life of a session: who starts, joins, comes late, leaves first, outlives.
 load lib.bash
+load keeper.bash
 
 bats_require_minimum_version 1.5.0
 
@@ -14,8 +15,6 @@ rank() {
 
 # A command that ends when N of its kind have started.
 meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 1 line <>fifo || :; done; ls up.* >seen.$RTL_RANK'
-
-lines_of() { grep -Ec "$1" "$2" || true; }
 
 @test "runs of one launch join one collector, and one of them has the last word" {
 	mkfifo fifo
@@ -153,15 +152,6 @@ exit 6'
 	wait_until 60 cleared
 }
 
-collector_of() { # collector_of FILE: the pid of the private collector that writes it
-	local folder
-	for folder in /proc/[0-9]*; do
-		{ tr '\0' ' ' <"$folder/cmdline"; } 2>/dev/null | grep -q -- "--db $work/$1 " &&
-			echo "${folder#/proc/}"
-	done
-	return 0
-}
-
 kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	mkfifo "gate.$1"
 	"$rtl" run --device soft -o "$1" ${2:+"$2"} bash -c "read line <gate.$1; exit ${3:-0}" 2>err 3>&- &
@@ -183,11 +173,6 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	[ "$status" -eq 3 ] # nothing was dispatched
 }
 
-is_another() { # is_another FILE: a collector writes it, and not the last one
-	local now
-	now=$(collector_of "$1")
-	[ -n "$now" ] && [ "$now" != "$collector" ]
-}
 @test "the collector is killed under load, again and again: complete" {
 	"$rtl" run -o k.db --device soft bash -c \
 		'while [ ! -e stop ]; do "$0" --ranks 3 --gpus 2 --dispatches 5000 --rate 10000; done' \
@@ -212,12 +197,6 @@ is_another() { # is_another FILE: a collector writes it, and not the last one
 	[ "$commands" = "bash bash bash" ]
 	[ "$(sql k.db "SELECT substr(command, 1, 7) || (SELECT substr(value, 1, 7) FROM rtl_meta WHERE key = 'command') FROM rtl_session")" = "bash -cbash -c" ]
 }
-rows_grow() { # rows_grow FILE: since the last look
-	local before=${rows:-0}
-	rows=$(sql "$1" 'SELECT count(*) FROM rocpd_op')
-	[ "${rows:-0}" -gt "$before" ]
-}
-
 @test "collector and ranks killed at once: every dispatch is stored or outstanding" {
 	"$rtl" run -o b.db --device soft "$demo" --ranks 3 --gpus 2 --dispatches 2000000 --rate 10000 >out 2>err 3>&- &
 	local runner=$! status=0
@@ -289,19 +268,6 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	accounted late.db
 }
 
-breakable_rtl() { # an rtl whose collector dies at once as long as there is a file "broken"
-	mkdir bin && cp "$rtl" bin/rtl && ln -s "$libdir" lib
-	cat >bin/collectord <<-END
-		#!/bin/sh
-		echo start >>$work/starts
-		[ ! -e $work/broken ] || { echo "collectord: cannot store: it is broken" >&2; exit 1; }
-		exec "$collectord" "\$@"
-	END
-	chmod +x bin/collectord
-	rtl=$work/bin/rtl
-}
-has_tried() { [ "$(wc -l <starts)" -ge "$1" ]; } # has_tried N
-
 @test "a collector that cannot start is started until it can, and that is said once" {
 	breakable_rtl
 	"$rtl" run -o d.db --device soft bash -c \
@@ -324,8 +290,6 @@ has_tried() { [ "$(wc -l <starts)" -ge "$1" ]; } # has_tried N
 	accounted d.db
 	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
 }
-
-is_alone() { [ -z "$(cat "/proc/$1/task/$1/children")" ]; } # is_alone PID
 
 @test "a collector that never starts again takes neither the exit status nor patience" {
 	breakable_rtl

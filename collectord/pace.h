@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * SQLite's files as ever, but that each operation on them is a sign of life, and that no sync has
+ * more to write than the disk does in about a second. A checkpoint otherwise writes into the
+ * kernel's memory at once and then waits for all of it in one call: on a slow disk for minutes, in
+ * which nobody can tell whether we still live. Any thread; each has a beat of its own.
+ */
+
+/* Whom SQLite's work on this thread tells that it goes on; NULL: nobody. */
+void pace_set_beat(int (*beat)(void *data), void *data);
+/* The same of other work on a file. */
+void pace_beat(void);
+
+/* The VFS to open a database with. */
+const char *pace_vfs(void);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+# For tests of what rtl run is to its private collector; after lib.bash.
+
+collector_of() { # collector_of FILE: the pid of the private collector that writes it
+	local folder
+	for folder in /proc/[0-9]*; do
+		{ tr '\0' ' ' <"$folder/cmdline"; } 2>/dev/null | grep -q -- "--db $work/$1 " &&
+			echo "${folder#/proc/}"
+	done
+	return 0
+}
+
+is_another() { # is_another FILE: a collector writes it, and not the last one
+	local now
+	now=$(collector_of "$1")
+	[ -n "$now" ] && [ "$now" != "$collector" ]
+}
+
+rows_grow() { # rows_grow FILE: since the last look
+	local before=${rows:-0}
+	rows=$(sql "$1" 'SELECT count(*) FROM rocpd_op')
+	[ "${rows:-0}" -gt "$before" ]
+}
+
+# An rtl whose collector dies at once as long as there is a file "broken", lives and says nothing as long
+# as there is "mute", and gives its keeper as many more descriptors as "many" says.
+breakable_rtl() {
+	mkdir bin && cp "$rtl" bin/rtl && ln -s "$libdir" lib
+	cat >bin/collectord <<-END
+		#!/bin/sh
+		echo "\$\$ \$LISTEN_FDS" >>$work/starts
+		[ ! -e $work/broken ] || { echo "collectord: cannot store: it is broken" >&2; exit 1; }
+		[ ! -e $work/mute ] || exec sleep 1000
+		[ ! -e $work/many ] || { python3 "$here/keep_many.py" "\$(cat $work/many)" && >$work/has_many; } &
+		exec "$collectord" "\$@"
+	END
+	chmod +x bin/collectord
+	rtl=$work/bin/rtl
+}
+has_tried() { [ "$(wc -l <starts)" -ge "$1" ]; } # has_tried N
+
+is_alone() { [ -z "$(cat "/proc/$1/task/$1/children")" ]; } # is_alone PID
+
+lines_of() { grep -Ec "$1" "$2" || true; } # lines_of PATTERN FILE

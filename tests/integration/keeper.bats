@@ -1,0 +1,198 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl run is the service manager of its private collector: what it keeps, what it waits for.
+load lib.bash
+load keeper.bash
+
+bats_require_minimum_version 1.5.0
+
+# Somebody who asks the collector, and waits for an answer as long as any tool does: what ends before is
+# not held up by it. Sets client.
+ask() {
+	"$rtl" ctl --socket "$(find run -name '*.sock')" status >/dev/null 2>&1 3>&- &
+	client=$!
+	pids+=($client)
+}
+is_asking() { kill -0 $client; }
+
+has_ended() { ! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null; } # has_ended PID: a child of ours
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+# told_to_end PID: once more, and it has
+told_to_end() {
+	kill -TERM "$1" 2>/dev/null || true
+	has_ended "$1"
+}
+
+# fds PID [TARGET...]: what it has open, without what differs from one to the next
+fds() {
+	local fd
+	for fd in /proc/"$1"/fd/*; do
+		readlink "$fd"
+	done | sed 's/[[#][0-9]*[]]*//' | sort
+}
+
+@test "a collector that lives and says nothing holds no signal up, and nothing is lost when a good one comes" {
+	breakable_rtl
+	"$rtl" run -o d.db --device soft bash -c 'trap "touch told" TERM
+		while [ ! -e stop ]; do "$0" --ranks 2 --gpus 2 --dispatches 500 --rate 1000; done' \
+		"$demo" >out 2>err 3>&- &
+	local runner=$! before client
+	pids+=($runner)
+	wait_until 60 rows_grow d.db
+	own() { fds $runner | grep -v '^/memfd:rtl-recorder'; }
+	before=$(own)
+	touch mute
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 2
+	pids+=("$(tail -n 1 starts | cut -d ' ' -f 1)")
+	ask
+	kill -TERM $runner
+	wait_until 60 test -e told
+	is_asking
+	rm mute
+	kill -KILL "$(tail -n 1 starts | cut -d ' ' -f 1)"
+	rows=$(sql d.db 'SELECT count(*) FROM rocpd_op')
+	wait_until 60 rows_grow d.db
+	is_as_before() { [ "$(own)" = "$before" ]; }
+	wait_until 60 is_as_before
+	touch stop
+	wait $runner
+	[ "$(grep -c 'had died and was started again' err)" -eq 1 ]
+	[ "$(told out | awk -F'|' '{n += $3} END {print n}')" -eq "$(sql d.db 'SELECT count(*) FROM rocpd_op')" ]
+	accounted d.db
+	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
+}
+
+@test "a collector that lives and says nothing does not hide the end of the job, nor does its wait outlast a signal" {
+	breakable_rtl
+	mkfifo gate
+	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	local runner=$! status=0 client
+	pids+=($runner)
+	wait_until 60 test -e d.db
+	touch mute
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 2
+	pids+=("$(tail -n 1 starts | cut -d ' ' -f 1)")
+	ask
+	echo go >gate
+	wait_until 60 is_alone $runner
+	wait_until 60 told_to_end $runner
+	is_asking
+	wait $runner || status=$?
+	[ "$status" -eq 5 ]
+	grep -q 'collector: interrupted; the end of the record may be missing' err
+}
+
+@test "a stopped collector does not keep who wants to end, and closes the file when it goes on" {
+	mkfifo gate
+	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	local runner=$! status=0 client collector
+	pids+=($runner)
+	wait_until 60 test -e d.db
+	collector=$(collector_of d.db)
+	kill -STOP "$collector"
+	wait_until 60 is_stopped "$collector"
+	ask
+	echo go >gate
+	wait_until 60 is_alone $runner
+	wait_until 60 told_to_end $runner
+	is_asking
+	is_stopped "$collector"
+	wait $runner || status=$?
+	[ "$status" -eq 5 ]
+	grep -q 'collector: interrupted; the end of the record may be missing' err
+	kill -CONT "$collector"
+	closed() { [ "$(sql d.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
+	wait_until 60 closed
+}
+
+@test "few open files are no limit to what is kept, where more may be had; the job has the limit that it had" {
+	breakable_rtl
+	mkfifo gate
+	echo 100 >many
+	(
+		ulimit -Sn 64
+		exec "$rtl" run -o d.db --device soft bash -c 'ulimit -Sn >limit; ulimit -Hn >>limit; read line <gate' 2>err 3>&-
+	) &
+	local runner=$!
+	pids+=($runner)
+	wait_until 60 test -e has_many
+	rm many
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 2
+	echo go >gate
+	wait $runner
+	[ "$(sed -n '2s/.* //p' starts)" -eq 101 ]
+	[ "$(cat limit)" = "64"$'\n'"$(ulimit -Hn)" ]
+	[ "$(lines_of 'recorders of no more than' err)" -eq 0 ]
+	[ "$(lines_of 'had died and was started again' err)" -eq 1 ]
+}
+
+@test "where no more open files may be had, what cannot be kept is said once and nothing else suffers" {
+	breakable_rtl
+	mkfifo gate
+	echo 100 >many
+	(
+		ulimit -n 128
+		exec "$rtl" run -o d.db --device soft bash -c '"$0" --ranks 1 --steps 2 >out.0
+			read line <gate; "$0" --ranks 1 --steps 2 >out.1' "$demo" 2>err 3>&-
+	) &
+	local runner=$! kept
+	pids+=($runner)
+	wait_until 60 test -e out.0
+	wait_until 60 test -e has_many
+	rm many
+	kill -KILL "$(collector_of d.db)"
+	wait_until 60 has_tried 2
+	echo go >gate
+	wait $runner
+	kept=$(sed -n 's/.*recorders of no more than \([0-9]*\) processes can be kept with so few open files.*/\1/p' err)
+	[ "$kept" -gt 0 ]
+	[ "$kept" -lt 100 ]
+	# The rank's own came first or last, and the socket.
+	[ "$(sed -n '2s/.* //p' starts)" -ge $kept ]
+	[ "$(sed -n '2s/.* //p' starts)" -le $((kept + 1)) ]
+	cat out.0 out.1 >out
+	cat err
+	[ "$(told out | awk -F'|' '{n += $3} END {print n}')" -eq "$(sql d.db 'SELECT count(*) FROM rocpd_op')" ]
+	accounted d.db
+	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
+}
+
+@test "the job has the descriptors that it would have, each collector those that the first had" {
+	local look='import os; d = "/proc/self/fd/"; print(sorted((f, os.readlink(d + f)) for f in os.listdir(d) if f > "2" and os.path.exists(d + f)))'
+	echo mine >nine
+	exec 9<nine
+	python3 -c "$look" >without 3>&-
+	"$rtl" run -o d.db --device soft bash -c 'python3 -c "$1" >with; exec "$0" --ranks 1 --dispatches 1000000 --rate 100' \
+		"$demo" "$look" 2>err 3>&- &
+	local runner=$! collector first
+	pids+=($runner)
+	wait_until 60 rows_grow d.db
+	grep -q "('9', '$work/nine')" without
+	diff without with
+	collector=$(collector_of d.db)
+	settled() {
+		first=$(fds "$collector")
+		read -rt 0.1 <> <(:) || true
+		[ "$(fds "$collector")" = "$first" ]
+	}
+	wait_until 60 settled
+	echo "$first"
+	[ "$(grep -c '^/memfd:rtl-collector-log' <<<"$first")" -eq 2 ]
+	[ "$(grep -c 'nine$' <<<"$first")" -eq 0 ]
+	# Of a pipe it has both ends: it is its own.
+	[ -z "$(readlink /proc/"$collector"/fd/* | grep '^pipe:' | sort | uniq -u)" ]
+	is_as_the_first() { [ "$(fds "$collector")" = "$first" ]; }
+	for _ in 1 2; do
+		kill -KILL "$collector"
+		wait_until 60 is_another d.db
+		collector=$(collector_of d.db)
+		wait_until 60 rows_grow d.db
+		wait_until 60 is_as_the_first
+	done
+	exec 9<&-
+	kill -TERM $runner
+	wait $runner || true
+}

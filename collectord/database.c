@@ -7,6 +7,7 @@
 
 #include "proto/fault.h"
 #include "collectord/migrate.h"
+#include "collectord/pace.h"
 #include "collectord/wal.h"
 #include "proto/limits.h"
 
@@ -158,7 +159,7 @@ int database_open(
 
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
 	r = sqlite3_open_v2(path, &db,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL);
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, pace_vfs());
 	if (!patience)
 		patience = &five_seconds;
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */

@@ -28,8 +28,9 @@ static sqlite3_vfs vfs;
 static sqlite3_vfs *under;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local struct beat current;
-/* Of this thread's disk, as the last sync of more than the least has shown. */
-static _Thread_local uint64_t piece_bytes = PIECE_BYTES_MIN;
+/* Of this thread's disk, as the last sync of more than the least has shown; before: more than a short
+ * session writes. */
+static _Thread_local uint64_t piece_bytes = 2 * PIECE_BYTES_MIN;
 
 void pace_set_beat(int (*beat)(void *data), void *data)
 {

@@ -7,6 +7,7 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/pace.h"
 #include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -172,7 +173,8 @@ static int peek(struct store *store, const char *path, bool has_log)
 
 	if (r == 0)
 		r = database_errno(sqlite3_open_v2(path, &db,
-			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+			pace_vfs()));
 	if (r == 0) {
 		database_harden(db);
 		database_set_beat(db, &store->patience);

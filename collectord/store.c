@@ -12,6 +12,7 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/pace.h"
 #include "collectord/retention.h"
 #include "collectord/room.h"
 #include "collectord/store_private.h"
@@ -162,12 +163,19 @@ static void close_all(struct store *store)
 	}
 }
 
+static int go_on_beating(void *data)
+{
+	store_beat(data);
+	return 0;
+}
+
 static void *store_run(void *data)
 {
 	struct store *store = data;
 	struct command_list batch;
 	bool goes_on;
 
+	pace_set_beat(go_on_beating, store);
 	do {
 		store_beat(store);
 		goes_on = wait_for_commands(store, next_time(store), &batch);
@@ -262,12 +270,6 @@ static int open_index(struct store *store, const char *path)
 		    session_file_explain(answer.error), aside) < 0)
 		answer.text = NULL;
 	answer_left(store, &answer);
-	return 0;
-}
-
-static int go_on_beating(void *data)
-{
-	store_beat(data);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/database.h"
+#include "collectord/pace.h"
 #include "proto/cleanup.h"
 
 #define WAL_MAGIC	   0x377f0682u /* the last bit: in which order words are summed */
@@ -161,6 +162,7 @@ static int look(int fd, struct end *end, uint8_t *frame)
 	ssize_t n;
 
 	while ((n = pread(fd, frame, wanted, at)) >= (ssize_t)FRAME_HEADER_BYTES) {
+		pace_beat();
 		at += (off_t)frame_bytes;
 		if (wanted == frame_bytes && !goes_on(end, frame, (size_t)n))
 			wanted = FRAME_HEADER_BYTES;

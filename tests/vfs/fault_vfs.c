@@ -14,6 +14,7 @@
 struct file {
 	sqlite3_file base;
 	struct unsynced *unsynced; /* NULL: not watched */
+	uint64_t dirty;		   /* bytes since the last sync */
 	sqlite3_file real[];
 };
 
@@ -21,7 +22,7 @@ static sqlite3_vfs vfs;
 static const sqlite3_vfs *under;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_vfs fault;
-static uint64_t operations;
+static uint64_t operations, sync_bytes_max;
 
 static sqlite3_file *real_of(sqlite3_file *file)
 {
@@ -56,17 +57,17 @@ static bool fails(const sqlite3_file *file, enum fault_vfs_kind kind)
 	return does_fail;
 }
 
-static void throttle(int bytes)
+static void throttle(uint64_t bytes, const uint64_t *at)
 {
 	uint64_t rate, ns;
 	struct timespec pause;
 
 	pthread_mutex_lock(&lock);
-	rate = fault.bytes_per_second;
+	rate = *at;
 	pthread_mutex_unlock(&lock);
 	if (!rate)
 		return;
-	ns = (uint64_t)bytes * 1000000000u / rate;
+	ns = bytes * 1000000000u / rate;
 	pause = (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	(void)nanosleep(&pause, NULL); /* shorter is only a faster disk */
 }
@@ -96,7 +97,8 @@ static int file_write(sqlite3_file *file, const void *data, int bytes, sqlite3_i
 	if (fails(file, FAULT_VFS_WRITE))
 		return is_full ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 	if (is_watched(file)) {
-		throttle(bytes);
+		throttle((uint64_t)bytes, &fault.bytes_per_second);
+		((struct file *)file)->dirty += (uint64_t)bytes;
 		unsynced_write(((struct file *)file)->unsynced, data, (size_t)bytes, at);
 	}
 	return real_of(file)->pMethods->xWrite(real_of(file), data, bytes, at);
@@ -113,10 +115,16 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 
 static int file_sync(sqlite3_file *file, int flags)
 {
+	uint64_t *dirty = &((struct file *)file)->dirty;
 	int r;
 
 	if (fails(file, FAULT_VFS_SYNC))
 		return SQLITE_IOERR_FSYNC;
+	throttle(*dirty, &fault.synced_per_second);
+	pthread_mutex_lock(&lock);
+	sync_bytes_max = *dirty > sync_bytes_max ? *dirty : sync_bytes_max;
+	pthread_mutex_unlock(&lock);
+	*dirty = 0;
 	r = real_of(file)->pMethods->xSync(real_of(file), flags);
 	if (r == SQLITE_OK && is_watched(file))
 		unsynced_sync(((struct file *)file)->unsynced);
@@ -217,6 +225,7 @@ static int open_file(
 	(void)self;
 	file->base.pMethods = NULL;
 	file->unsynced = NULL;
+	file->dirty = 0;
 	if (r != SQLITE_OK)
 		return r;
 	file->base.pMethods = &methods;
@@ -230,7 +239,7 @@ void fault_vfs_set(const struct fault_vfs *wanted)
 {
 	pthread_mutex_lock(&lock);
 	fault = *wanted;
-	operations = 0;
+	operations = sync_bytes_max = 0;
 	unsynced_watch(fault.cut_at != 0);
 	pthread_mutex_unlock(&lock);
 }
@@ -241,6 +250,16 @@ uint64_t fault_vfs_operations(void)
 
 	pthread_mutex_lock(&lock);
 	n = operations;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+uint64_t fault_vfs_sync_bytes_max(void)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&lock);
+	n = sync_bytes_max;
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -256,7 +275,8 @@ static void parse(char *text, struct fault_vfs *ret)
 		const char *name;
 		uint64_t *at;
 	} numbers[] = {{"fail_at=", &ret->fail_at}, {"cut_at=", &ret->cut_at},
-		{"seed=", &ret->seed}, {"bytes_per_second=", &ret->bytes_per_second}};
+		{"seed=", &ret->seed}, {"bytes_per_second=", &ret->bytes_per_second},
+		{"synced_per_second=", &ret->synced_per_second}};
 	const struct {
 		const char *name;
 		unsigned kind;

@@ -25,6 +25,7 @@ struct fault_vfs {
 	uint64_t cut_at;	   /* the power goes at that operation: SIGKILL after the loss */
 	uint64_t seed;		   /* which of the unsynced writes are lost */
 	uint64_t bytes_per_second; /* 0: as fast as it goes */
+	uint64_t synced_per_second; /* likewise of what a sync finds: the kernel's memory took it */
 };
 
 /* Once, before any database is opened. With RTL_VFS in the environment it starts like that:
@@ -35,5 +36,7 @@ void fault_vfs_install(void);
 void fault_vfs_set(const struct fault_vfs *fault);
 /* The most connections that could write to one database at a time, since the start. */
 unsigned fault_vfs_writers_max(void);
+/* The most that one sync of a file found to be written, in bytes; since fault_vfs_set(). */
+uint64_t fault_vfs_sync_bytes_max(void);
 /* How many operations of its kinds there were since. */
 uint64_t fault_vfs_operations(void);

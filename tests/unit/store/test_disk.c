@@ -16,6 +16,12 @@
 /* Schema, WAL mode, the log's header; its checkpoint in two, and the mode of a closed file. */
 #define LIFE_SYNCS_MAX 6
 
+/* The slow disk, and rows for twice as much and more. */
+#define SLOW_BYTES  (1u << 20)
+#define PAGE_BYTES  32768u
+#define LONG_FRAMES 100u
+#define LONG_EACH   1000u
+
 static const struct {
 	unsigned kind;
 	const char *name;
@@ -165,6 +171,52 @@ static void a_life_waits_for_the_disk_seldom(void **state)
 	assert_in_range(syncs, 1, LIFE_SYNCS_MAX);
 }
 
+/* 100,000 rows of some 34 bytes, in one transaction or a few. */
+static void fill(struct harness *h)
+{
+	struct frames f = {0};
+
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 100000000);
+	for (uint64_t n = 1; n <= LONG_FRAMES; n++) {
+		peer_add_dispatches(&f, n, 1, (n - 1) * LONG_EACH, LONG_EACH);
+		harness_send(h, &f);
+	}
+	harness_wait_commit(h, LONG_FRAMES);
+}
+
+/*
+ * Where the kernel's memory takes in a moment what the disk takes minutes for, a watchdog would end
+ * the collector in the sync of a checkpoint, and its successor in the same: so no sync has more to
+ * write than a second's worth, and all goes on visibly.
+ */
+static void a_slow_disk_is_written_to_in_steps(void **state)
+{
+	const struct fault_vfs slow = {
+		.kinds = FAULT_VFS_WRITE | FAULT_VFS_SYNC, .synced_per_second = SLOW_BYTES};
+	const struct fault_vfs none = {0};
+	struct harness *h = *state;
+	uint64_t beats, operations;
+
+	life_restart(h, 0); /* another thread: it knows nothing of this disk */
+	fault_vfs_set(&slow);
+	harness_open(h);
+	fill(h);
+	assert_true(fault_vfs_sync_bytes_max() <= 2 * SLOW_BYTES + PAGE_BYTES); /* not known yet */
+	/* The checkpoint of the seal. */
+	fault_vfs_set(&slow);
+	beats = store_beats(h->store);
+	harness_close(h);
+	operations = fault_vfs_operations();
+	print_message("%lu writes and syncs, %lu beats, %lu bytes at most in a sync\n",
+		(unsigned long)operations, (unsigned long)(store_beats(h->store) - beats),
+		(unsigned long)fault_vfs_sync_bytes_max());
+	assert_true(operations > 2 * SLOW_BYTES / PAGE_BYTES);
+	assert_true(store_beats(h->store) - beats >= operations);
+	assert_true(fault_vfs_sync_bytes_max() <= SLOW_BYTES + PAGE_BYTES);
+	fault_vfs_set(&none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +226,8 @@ int main(void)
 			one_connection_writes, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_life_waits_for_the_disk_seldom, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_slow_disk_is_written_to_in_steps, harness_setup, harness_teardown),
 	};
 
 	fault_vfs_install();

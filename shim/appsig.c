@@ -7,7 +7,8 @@
 
 enum claim_state {
 	CLAIM_NONE,
-	CLAIM_PENDING,
+	CLAIM_PENDING, /* never again once it was left: who reads meanwhile can tell by that */
+	CLAIM_COUNTED, /* pending as well, but not to be timed: only the signal's value matters */
 	CLAIM_BUSY,
 	CLAIM_SPOILED, /* the reader was overtaken: what it reads is not to be used */
 	CLAIM_EARLY,
@@ -68,34 +69,53 @@ static uint64_t entry_of(slot_ref ref, uint64_t generation)
 	return generation << ENTRY_SLOT_BITS | ref;
 }
 
-/* What the claim's holder sees; sets why, start, end when it is over. */
-static enum appsig_state signal_read(
-	struct capture *c, struct slot_private *private, uint64_t handle)
+static enum claim_state state_of(uint64_t claim)
+{
+	return (enum claim_state)(claim & ((1u << CLAIM_STATE_BITS) - 1));
+}
+
+static bool is_pending(uint64_t claim)
+{
+	return state_of(claim) == CLAIM_PENDING || state_of(claim) == CLAIM_COUNTED;
+}
+
+struct reading {
+	enum appsig_state state;
+	uint8_t why; /* as start and end: when it has finished */
+	uint64_t start, end;
+};
+
+/* @is_counted: why it has no times was settled before. */
+static struct reading signal_read(
+	struct capture *c, uint64_t handle, int64_t target, bool is_counted)
 {
 	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t)handle;
 	int64_t value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
 	uint64_t end = __atomic_load_n(&signal->end_ts, __ATOMIC_ACQUIRE);
 	uint64_t start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
+	struct reading reading = {.state = APPSIG_FINISHED, .why = RTL_TIMED};
 
-	if (private->why != RTL_TIMED)
-		return value <= private->target ? APPSIG_FINISHED : APPSIG_PENDING;
-	/* The times come before the value: it may have fallen since it was read. */
-	if (value > private->target && end)
-		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
-	if (value > private->target && !end)
-		return APPSIG_PENDING;
-	if (value > private->target && !atomic_load(&c->times_come_late))
-		return APPSIG_DOUBTFUL;
-	if (value > private->target) {
-		/* An earlier packet's, most likely, and ours may be overwritten by them. */
-		private->why = RTL_UNTIMED_EARLY;
-		return APPSIG_FINISHED;
+	if (is_counted) {
+		reading.state = value <= target ? APPSIG_FINISHED : APPSIG_PENDING;
+		return reading;
 	}
-	if (!start || end < start)
-		return APPSIG_FIRED_NO_TIME;
-	private->start = start;
-	private->end = end;
-	return APPSIG_FINISHED;
+	/* The times come before the value: it may have fallen since it was read. */
+	if (value > target && end)
+		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
+	if (value > target && !end) {
+		reading.state = APPSIG_PENDING;
+	} else if (value > target && !atomic_load(&c->times_come_late)) {
+		reading.state = APPSIG_DOUBTFUL;
+	} else if (value > target) {
+		/* An earlier packet's, most likely, and ours may be overwritten by them. */
+		reading.why = RTL_UNTIMED_EARLY;
+	} else if (!start || end < start) {
+		reading.state = APPSIG_FIRED_NO_TIME;
+	} else {
+		reading.start = start;
+		reading.end = end;
+	}
+	return reading;
 }
 
 /* BUSY back to @state, unless somebody could not wait and has spoiled the reading. */
@@ -106,36 +126,62 @@ static bool claim_leave(struct slot_private *private, uint64_t generation, enum 
 	return atomic_compare_exchange_strong(&private->claim, &busy, claim_of(generation, state));
 }
 
-/* The only exit of a watched signal: from now on nobody looks at it. */
-static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
+/* For the claim's holder. @why: RTL_TIMED: as settled before. */
+static void set_result(
+	struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
+{
+	if (why != RTL_TIMED)
+		private->why = why;
+	private->start = start;
+	private->end = end;
+}
+
+/* BUSY to EARLY: from now on nobody looks at the signal. */
+static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle,
+	const struct reading *reading)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 
 	entry_remove(c, handle, entry_of(ref, generation));
+	set_result(private, reading->why, reading->start, reading->end);
 	if (!claim_leave(private, generation, CLAIM_EARLY)) {
 		private->why = RTL_UNTIMED_EARLY;
 		atomic_store(&private->claim, claim_of(generation, CLAIM_EARLY));
 	}
 }
 
-/* The signal serves another packet while ours still runs: neither can be timed. */
-static int64_t claim_share(struct slot_private *private)
+/* Any doubt drops the time and keeps the record. */
+static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
+{
+	claim_finish(c, ref, generation, handle, &(struct reading){.why = RTL_UNTIMED_EARLY});
+}
+
+/* The signal serves another packet while ours still runs: neither can be timed. False: spoiled. */
+static bool claim_share(struct slot_private *private, uint64_t generation)
 {
 	if (private->why == RTL_TIMED)
 		private->why = RTL_UNTIMED_SHARED;
-	return private->target;
+	return claim_leave(private, generation, CLAIM_COUNTED);
 }
 
-static bool claim_take(struct slot_private *private, uint64_t generation, enum appsig_use use)
+/* True: BUSY is ours, and *@ret_is_counted is what it was. */
+static bool claim_take(struct slot_private *private, uint64_t generation, enum appsig_use use,
+	bool *ret_is_counted)
 {
 	for (unsigned looks = 0;; looks++) {
-		uint64_t claim = claim_of(generation, CLAIM_PENDING);
+		uint64_t claim = atomic_load(&private->claim);
 
-		if (atomic_compare_exchange_strong(
-			    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)))
-			return true;
-		if (claim != claim_of(generation, CLAIM_BUSY) &&
-			(use != APPSIG_DESTROY || claim != claim_of(generation, CLAIM_SPOILED)))
+		if (claim >> CLAIM_STATE_BITS != generation)
+			return false; /* long finished */
+		*ret_is_counted = state_of(claim) == CLAIM_COUNTED;
+		if (is_pending(claim)) {
+			if (atomic_compare_exchange_strong(
+				    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)))
+				return true;
+			continue;
+		}
+		if (state_of(claim) != CLAIM_BUSY &&
+			(use != APPSIG_DESTROY || state_of(claim) != CLAIM_SPOILED))
 			return false; /* finished meanwhile */
 		if (use == APPSIG_DESTROY)
 			sched_yield(); /* cold, and its reader needs only a few loads */
@@ -156,33 +202,33 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
 	uint64_t generation = entry >> ENTRY_SLOT_BITS;
 	struct slot_private *private = slot_private_of(c, ref);
-	int64_t target = INT64_MAX;
+	struct reading reading;
+	bool is_counted;
+	int64_t target;
 
-	if (!claim_take(private, generation, use))
+	if (!claim_take(private, generation, use, &is_counted))
 		return INT64_MAX;
-	switch (signal_read(c, private, handle)) {
+	target = private->target;
+	reading = signal_read(c, handle, target, is_counted);
+	switch (reading.state) {
 	case APPSIG_FINISHED:
-		claim_finish(c, ref, generation, handle);
-		break;
+		claim_finish(c, ref, generation, handle, &reading);
+		return INT64_MAX;
 	case APPSIG_FIRED_NO_TIME:
 		atomic_store(&c->times_come_late, true);
-		/* fall through */
+		break;
 	case APPSIG_DOUBTFUL:
-		private->why = RTL_UNTIMED_EARLY;
-		claim_finish(c, ref, generation, handle);
 		break;
 	case APPSIG_PENDING:
 		if (use == APPSIG_PACKET) {
-			target = claim_share(private);
-			if (claim_leave(private, generation, CLAIM_PENDING))
-				break;
+			if (!claim_share(private, generation))
+				claim_give_up(c, ref, generation, handle);
+			return target;
 		}
-		/* Any doubt drops the time and keeps the record. */
-		private->why = RTL_UNTIMED_EARLY;
-		claim_finish(c, ref, generation, handle);
 		break;
 	}
-	return target;
+	claim_give_up(c, ref, generation, handle);
+	return INT64_MAX;
 }
 
 /* All watched packets of @handle but @except; the lowest value among those that run on. */
@@ -212,6 +258,9 @@ void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 {
 	if (handle && atomic_load_explicit(&c->appsig_count, memory_order_acquire))
 		(void)handle_used(c, handle, 0, use);
+	/* The harvester holds no claim while it reads: see appsig_poll(). */
+	while (use == APPSIG_DESTROY && handle && atomic_load(&c->appsig_read) == handle)
+		sched_yield();
 }
 
 void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
@@ -240,7 +289,8 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
 	}
-	atomic_store(&private->claim, claim_of(generation, CLAIM_PENDING));
+	atomic_store(&private->claim,
+		claim_of(generation, private->why == RTL_TIMED ? CLAIM_PENDING : CLAIM_COUNTED));
 	if (!entry_add(c, handle, entry_of(ref, generation))) {
 		/* More signals than can be watched: we would miss a re-use. */
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
@@ -253,13 +303,9 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 	if (handle_used(c, handle, entry_of(ref, generation), APPSIG_PACKET) != INT64_MAX) {
 		claim = claim_of(generation, CLAIM_PENDING);
 		if (atomic_compare_exchange_strong(
-			    &private->claim, &claim, claim_of(generation, CLAIM_BUSY))) {
-			(void)claim_share(private);
-			if (!claim_leave(private, generation, CLAIM_PENDING)) {
-				private->why = RTL_UNTIMED_EARLY;
-				claim_finish(c, ref, generation, handle);
-			}
-		}
+			    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)) &&
+			!claim_share(private, generation))
+			claim_give_up(c, ref, generation, handle);
 	}
 }
 
@@ -269,33 +315,39 @@ static const uint8_t why_undecided[] = {
 	[APPSIG_FIRED_NO_TIME] = RTL_UNTIMED_TIMESTAMP_INVALID,
 };
 
+/*
+ * It reads without a claim, and takes what it has read only if the claim has not moved since: so
+ * nobody who needs the signal ever waits for our thread, which may be waiting for a processor, nor
+ * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look at
+ * the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
+ */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
-	uint64_t claim = atomic_load(&private->claim);
-	uint64_t generation = claim >> CLAIM_STATE_BITS;
-	enum appsig_state state;
+	bool is_over = false, is_counted;
+	struct reading reading;
+	uint64_t claim;
 
-	if (claim == claim_of(generation, CLAIM_EARLY))
-		return APPSIG_FINISHED;
-	claim = claim_of(generation, CLAIM_PENDING);
-	if (!atomic_compare_exchange_strong(
-		    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)))
-		return claim == claim_of(generation, CLAIM_EARLY) ? APPSIG_FINISHED
-								  : APPSIG_PENDING;
-	state = signal_read(c, private, handle);
-	if (state != APPSIG_FINISHED && is_last) {
-		if (private->why == RTL_TIMED)
-			private->why = why_undecided[state];
-		state = APPSIG_FINISHED;
+	atomic_store(&c->appsig_read, handle);
+	claim = atomic_load(&private->claim);
+	if (!is_pending(claim)) {
+		atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
+		return state_of(claim) == CLAIM_EARLY ? APPSIG_FINISHED : APPSIG_PENDING;
 	}
-	if (state == APPSIG_FINISHED || !claim_leave(private, generation, CLAIM_PENDING)) {
-		/* Spoiled while we read: the signal is no longer ours to watch. */
-		if (state != APPSIG_FINISHED)
-			private->why = RTL_UNTIMED_EARLY;
-		claim_finish(c, ref, generation, handle);
-		state = APPSIG_FINISHED;
-	}
-	return state;
+	is_counted = state_of(claim) == CLAIM_COUNTED;
+	reading = signal_read(c, handle, private->target, is_counted);
+	if (reading.state == APPSIG_FINISHED || is_last)
+		is_over = atomic_compare_exchange_strong(&private->claim, &claim,
+			claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
+	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
+	if (!is_over && reading.state == APPSIG_FINISHED)
+		return APPSIG_PENDING; /* somebody reads it himself: what he has seen is his to say */
+	if (!is_over)
+		return reading.state;
+	entry_remove(c, handle, entry_of(ref, claim >> CLAIM_STATE_BITS));
+	if (reading.state != APPSIG_FINISHED && !is_counted)
+		reading.why = why_undecided[reading.state];
+	set_result(private, reading.why, reading.start, reading.end);
+	return APPSIG_FINISHED;
 }

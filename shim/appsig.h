@@ -5,9 +5,10 @@
  * fires, and read early when something is about to overwrite its times. Never changed, apart
  * from zeroing its two timestamps at submit. Lock-free; any thread.
  *
- * Who may read a watched signal is decided by the slot's claim word, generation and state:
- * whoever moves PENDING to BUSY reads, and leaves PENDING (not finished) or EARLY (times are
- * in slot_private). The harvester alone turns EARLY into a finished slot.
+ * What was read counts by the slot's claim word, generation and state. The application's threads move
+ * PENDING or COUNTED to BUSY, read, and leave COUNTED (not finished, shared) or EARLY (the result is in
+ * slot_private). The harvester reads first, and then moves PENDING or COUNTED to EARLY: if it comes
+ * too late, what it has read is nobody's. It alone turns EARLY into a finished slot.
  */
 #include <stdbool.h>
 #include <stdint.h>

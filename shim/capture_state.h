@@ -39,12 +39,11 @@ struct slot_private {
 	_Atomic uint64_t claim;	     /* appsig.h: generation and who may read the signal */
 	_Atomic uint64_t app_handle; /* the application's signal while SLOT_APP */
 	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
-	uint64_t packet;	     /* index in the AQL queue */
 	union {
-		int64_t target; /* finished when the value is at or below; until EARLY */
-		uint64_t start; /* ticks, from EARLY on */
+		uint64_t packet; /* SLOT_INJECTED: index in the AQL queue */
+		int64_t target;	 /* SLOT_APP: finished when the value is at or below */
 	};
-	uint64_t end;
+	uint64_t start, end; /* SLOT_APP, ticks, from EARLY on */
 	uint64_t since_ns; /* of the phase */
 	slot_ref next;
 	uint8_t kind;	     /* enum slot_kind */
@@ -135,6 +134,7 @@ struct capture {
 	struct slot_list back;	/* freed, all of queue back_queue, not yet pushed */
 	uint32_t back_queue;
 	uint64_t now_ns; /* of the pass that is running */
+	_Atomic uint64_t appsig_read; /* the application's signal that is being read; 0: none */
 	uint32_t done_total;
 	uint64_t done_since_ns;		/* the oldest finished record waits since */
 	uint64_t active_ns;		/* something happened */

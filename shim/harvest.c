@@ -17,6 +17,9 @@
 
 /* A device may make the value visible before the times: so long they may take. */
 #define LATE_TIME_NS	  50000000u
+/* ... and between its two stores it may lose its processor, where it is software; a signal that was
+ * armed again behind our back looks the same, and waits in vain. */
+#define DOUBT_NS	  2000000000u
 /* Between the first doubt and the verdict "missed". */
 #define SUSPECT_NS	  10000000u
 /* Short periods go on for so long after the last event. */
@@ -34,13 +37,13 @@ enum outcome {
 
 /* ---- one record ------------------------------------------------------------------------ */
 
-static enum outcome times_wait(struct capture *c, struct slot_private *private)
+static enum outcome times_wait(struct capture *c, struct slot_private *private, uint64_t ns)
 {
 	if (private->phase != PHASE_NO_TIME) {
 		private->phase = PHASE_NO_TIME;
 		private->since_ns = c->now_ns;
 	}
-	return c->now_ns - private->since_ns < LATE_TIME_NS ? WAITING : FINISHED;
+	return c->now_ns - private->since_ns < ns ? WAITING : FINISHED;
 }
 
 /* docs/shadow.md, 5: a later packet with the barrier bit has fired, this one still has not. */
@@ -78,7 +81,7 @@ static enum outcome injected_poll(struct capture *c, const struct capture_queue 
 		return FINISHED;
 	}
 	private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
-	return times_wait(c, private);
+	return times_wait(c, private, LATE_TIME_NS);
 }
 
 static enum outcome app_poll(
@@ -88,7 +91,8 @@ static enum outcome app_poll(
 	enum appsig_state state = appsig_poll(c, ref, false);
 
 	if (state == APPSIG_FIRED_NO_TIME || state == APPSIG_DOUBTFUL) {
-		if (times_wait(c, private) == WAITING)
+		if (times_wait(c, private, state == APPSIG_DOUBTFUL ? DOUBT_NS : LATE_TIME_NS) ==
+			WAITING)
 			return WAITING;
 		state = appsig_poll(c, ref, true);
 	}

@@ -2,8 +2,12 @@
 /* Signals: ours and the application's, fired, late, silent, shared, re-used, abandoned. */
 #include "tests/capture/fixture.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "shim/harvest.h"
 
@@ -208,6 +212,9 @@ static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
 		__atomic_store_n(
 			&((amd_signal_t *)(uintptr_t)signal.handle)->value, 1, __ATOMIC_RELEASE);
 	}
+	/* Of the last nobody can tell it from a device that is between its two stores, for a while. */
+	settle(f);
+	fixture_harvest(f, 3000 * MS);
 	settle(f);
 	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 0);
 	assert_int_equal(fixture_count(f, RTL_Q_untimed_early), 3);
@@ -226,6 +233,7 @@ static void own_signal_between_the_devices_two_stores_is_waited_for(void **state
 		__atomic_store_n(&raw->start_ts, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&raw->end_ts, 2, __ATOMIC_RELEASE);
 		fixture_harvest(f, 0);
+		fixture_harvest(f, 1000 * MS); /* it has lost its processor there */
 		fixture_step(f);
 		fixture_harvest(f, 0);
 		synth_store(f->capture, signal, 1);
@@ -286,6 +294,112 @@ static void own_signal_destroyed_at_once_was_read_before(void **state)
 	settle(f);
 	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 20);
 	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/*
+ * A signal in a page of its own that nobody may read: who does is held until he is let go, just in
+ * front of his first load, as if the processor had been taken from him there.
+ */
+static struct {
+	_Atomic bool is_held, may_go;
+} hold;
+
+static void on_fault(int number)
+{
+	(void)number;
+	hold.is_held = true;
+	while (!hold.may_go)
+		sched_yield();
+}
+
+static void hold_readers(amd_signal_t **ret)
+{
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+
+	hold.is_held = hold.may_go = false;
+	assert_int_equal(sigaction(SIGSEGV, &action, NULL), 0);
+	*ret = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(*ret, MAP_FAILED);
+	(*ret)->kind = AMD_SIGNAL_KIND_USER;
+	(*ret)->value = 1;
+}
+
+static void *harvest_main(void *data)
+{
+	struct fixture *f = data;
+
+	(void)harvest_run(f->capture, f->now_ns);
+	return NULL;
+}
+
+/* The kernel with @signal has ended; our thread is just about to read that. */
+static void hold_harvester(struct fixture *f, amd_signal_t *signal, pthread_t *ret)
+{
+	fixture_dispatch(f, (uint64_t)(uintptr_t)signal);
+	fixture_step(f);
+	assert_int_equal(signal->value, 0);
+	f->now_ns += MS;
+	assert_int_equal(mprotect(signal, 4096, PROT_NONE), 0);
+	assert_int_equal(pthread_create(ret, NULL, harvest_main, f), 0);
+	while (!hold.is_held)
+		sched_yield();
+	assert_int_equal(mprotect(signal, 4096, PROT_READ | PROT_WRITE), 0);
+}
+
+static void let_go(struct fixture *f, amd_signal_t *signal, pthread_t harvester)
+{
+	hold.may_go = true;
+	assert_int_equal(pthread_join(harvester, NULL), 0);
+	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	settle(f);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_TIMED);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_read), 1);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(munmap(signal, 4096), 0);
+}
+
+static void own_signal_armed_again_while_our_thread_reads_it_keeps_its_times(void **state)
+{
+	struct fixture *f = *state;
+	amd_signal_t *signal;
+	pthread_t harvester;
+
+	hold_readers(&signal);
+	hold_harvester(f, signal, &harvester);
+	synth_store(f->capture, (hsa_signal_t){(uint64_t)(uintptr_t)signal}, 1);
+	signal->start_ts = signal->end_ts = 0;
+	let_go(f, signal, harvester);
+}
+
+struct destroyer {
+	struct fixture *f;
+	amd_signal_t *signal;
+	_Atomic bool is_done;
+};
+
+static void *destroy_main(void *data)
+{
+	struct destroyer *d = data;
+
+	harvest_signal_destroy(d->f->capture, (hsa_signal_t){(uint64_t)(uintptr_t)d->signal});
+	d->is_done = true;
+	return NULL;
+}
+
+static void own_signal_is_not_freed_while_our_thread_reads_it(void **state)
+{
+	struct destroyer d = {.f = *state};
+	pthread_t harvester, destroyer;
+
+	hold_readers(&d.signal);
+	hold_harvester(d.f, d.signal, &harvester);
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy_main, &d), 0);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	assert_false(d.is_done);
+	hold.may_go = true;
+	assert_int_equal(pthread_join(destroyer, NULL), 0);
+	let_go(d.f, d.signal, harvester);
 }
 
 static void copy_with_the_same_signal_reads_it_first(void **state)
@@ -397,6 +511,8 @@ int main(void)
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
 		TEST(own_signal_destroyed_at_once_was_read_before),
+		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
+		TEST(own_signal_is_not_freed_while_our_thread_reads_it),
 		TEST(copy_with_the_same_signal_reads_it_first),
 		cmocka_unit_test(ipc_signals_are_not_read),
 		cmocka_unit_test(more_signals_than_can_be_watched_lose_only_times),

@@ -12,6 +12,8 @@
 #include "proto/limits.h"
 
 #define OPEN_BUSY_MS 5000
+/* Who reads is held up by recovery alone. */
+#define READ_BUSY_MS 1000
 /* Instructions of SQLite's machine between two beats: some milliseconds. */
 #define BEAT_STEPS   100000
 
@@ -96,6 +98,8 @@ static int look_at_log(sqlite3 *db, bool *ret_is_cut)
 	if (r == 0 && !strcmp(mode, "wal"))
 		r = wal_is_cut(db);
 	*ret_is_cut = r == 1;
+	if (r == 0)
+		(void)wal_trim(db); /* who cannot now can later: what then fails says so */
 	return r < 0 ? r : 0;
 }
 
@@ -175,6 +179,24 @@ int database_open(
 		database_close(db);
 		return r;
 	}
+	*ret = db;
+	return 0;
+}
+
+int database_open_to_read(
+	const char *path, const struct database_patience *patience, sqlite3 **ret)
+{
+	sqlite3 *db = NULL;
+	int r = database_errno(sqlite3_open_v2(path, &db,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, pace_vfs()));
+
+	if (r < 0) {
+		database_close(db);
+		return r;
+	}
+	database_harden(db);
+	database_set_beat(db, patience);
+	sqlite3_busy_timeout(db, READ_BUSY_MS);
 	*ret = db;
 	return 0;
 }

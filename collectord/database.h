@@ -48,6 +48,10 @@ void database_set_beat(sqlite3 *db, const struct database_patience *patience);
  * *@ret_is_cut: its log has lost what was committed (wal.h); the next commit writes over the trace.
  * @patience: NULL: five seconds, and no beat.
  */
+/* For reading alone: nothing of it is changed. @patience: as above, but not NULL. database_errno(). */
+int database_open_to_read(
+	const char *path, const struct database_patience *patience, sqlite3 **ret);
+
 int database_open(const char *path, const struct database_patience *patience, bool *ret_is_cut,
 	sqlite3 **ret);
 

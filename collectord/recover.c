@@ -7,7 +7,6 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
-#include "collectord/pace.h"
 #include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -172,15 +171,9 @@ static int peek(struct store *store, const char *path, bool has_log)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_errno(sqlite3_open_v2(path, &db,
-			SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
-			pace_vfs()));
-	if (r == 0) {
-		database_harden(db);
-		database_set_beat(db, &store->patience);
-		sqlite3_busy_timeout(db, 1000);
+		r = database_open_to_read(path, &store->patience, &db);
+	if (r == 0)
 		r = check_ours(db);
-	}
 	if (r == 1) {
 		r = check_left(path, db);
 		if (r == 0 && !has_log)

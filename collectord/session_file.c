@@ -286,57 +286,69 @@ static int open_at_path(struct store_session *session, struct store_database **r
 	return r;
 }
 
-static bool is_of_this_boot(struct writer *writer)
+static const char fits_sql[] =
+	"SELECT (SELECT count(*) FROM rtl_session), uid, job, end_ns, "
+	"(SELECT value FROM rtl_meta WHERE key = 'boot_id') "
+	"FROM (SELECT 1) LEFT JOIN rtl_session ON name = ?1";
+
+/* 1: the file holds this job, not closed and of this boot; or it is vacant: it took the place of one
+ * that went aside, and waits for whoever comes back. 0: neither. */
+static int holds(const struct store_session *session, sqlite3 *db)
 {
 	char boot_id[SESSION_FILE_BOOT_BYTES];
-	sqlite3_stmt *statement = NULL;
-	bool is_same = false;
+	sqlite3_stmt *row = NULL;
+	int r = database_prepare(db, &row, fits_sql);
 
+	if (r < 0)
+		return r;
 	session_file_boot_id(boot_id);
-	if (database_prepare(writer->db, &statement,
-		    "SELECT value FROM rtl_meta WHERE key = 'boot_id'") == 0 &&
-		sqlite3_step(statement) == SQLITE_ROW)
-		is_same = text_is(sqlite3_column_text(statement, 0), boot_id);
-	sqlite3_finalize(statement);
-	return is_same;
+	database_bind_text(row, 1, session->name);
+	r = sqlite3_step(row);
+	if (r != SQLITE_ROW)
+		r = database_errno(r);
+	else if (!sqlite3_column_int64(row, 0))
+		r = 1;
+	else
+		r = sqlite3_column_type(row, 1) != SQLITE_NULL &&
+		    sqlite3_column_int64(row, 1) == session->uid &&
+		    text_is(sqlite3_column_text(row, 2), session->job) &&
+		    sqlite3_column_type(row, 3) == SQLITE_NULL &&
+		    text_is(sqlite3_column_text(row, 4), boot_id);
+	sqlite3_finalize(row);
+	return r;
 }
 
-/* It took the place of one that went aside, and waits for whoever comes back. */
-static bool is_vacant(struct writer *writer)
+/* By reading alone: a file of another session stays as it is, sealed, with its verdict. As holds(). */
+static int peek(const struct store_session *session, const char *path)
 {
-	sqlite3_stmt *statement = NULL;
-	bool is_empty = false;
+	sqlite3 *db = NULL;
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
-	if (database_prepare(writer->db, &statement, "SELECT count(*) FROM rtl_session") == 0 &&
-		sqlite3_step(statement) == SQLITE_ROW)
-		is_empty = sqlite3_column_int64(statement, 0) == 0;
-	sqlite3_finalize(statement);
-	return is_empty;
+	if (r == 0)
+		r = database_open_to_read(path, &session->store->patience, &db);
+	if (r == 0)
+		r = holds(session, db);
+	database_close(db);
+	return r;
 }
 
 /* Is it the same job, of before the collector was restarted? Left open if so. -EEXIST: no; -EBUSY:
- * somebody reads it, so that nobody knows. */
+ * somebody reads it, so that it cannot be gone on with. */
 static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
 {
-	struct store_database *database;
-	bool fits = false;
 	int r;
 
 	if (session_file_find_open(session->store, path))
 		return -EEXIST;
-	r = continue_database(session->store, path, &database);
-	if (r == -EBUSY)
-		return r;
-	if (r < 0)
-		return -EEXIST; /* whatever it is, it is not ours to touch */
-	r = find_row(session, database->writer, session->name, &fits);
-	if ((r == 1 && fits && is_of_this_boot(database->writer)) ||
-		(r == 0 && is_vacant(database->writer))) {
-		*ret = database;
-		return 0;
-	}
-	session_file_close(session->store, database);
-	return -EEXIST;
+	r = storage_check_file(path);
+	if (r == 0)
+		r = peek(session, path);
+	/* What is damaged goes aside. */
+	if (r == 1 || aside_is_damage(r))
+		r = continue_database(session->store, path, ret);
+	else
+		r = r == -EBUSY ? r : -EEXIST;
+	return r == 0 || r == -EBUSY ? r : -EEXIST; /* whatever it is, it is not ours to touch */
 }
 
 static int open_in_folder(struct store_session *session, struct store_database **ret, bool *ret_acl)

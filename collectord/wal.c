@@ -128,6 +128,7 @@ static bool begin_sum(int fd, struct end *end)
 	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
 		!wal_is_header(header) || memcmp(header + 16, end->salt, SALT_BYTES) != 0)
 		return false;
+	end->page_bytes = get_u32(header + 8); /* SQLite learns it from the first commit that it finds */
 	end->sum = (struct sum){get_u32(header) & 1, get_u32(header + 24), get_u32(header + 28)};
 	return true;
 }
@@ -138,7 +139,10 @@ static bool is_of_round(const uint8_t *frame, const struct end *end)
 	return !memcmp(frame + 8, end->salt, SALT_BYTES);
 }
 
-/* What a transaction that was rolled back leaves behind has none. */
+/*
+ * What a transaction that was rolled back leaves behind has none, nor has what goes over frames of its
+ * own that were spilled: SQLite gives those no salt until all sums before them are right.
+ */
 static bool is_commit(const uint8_t *frame)
 {
 	return get_u32(frame + 4) != 0;
@@ -187,6 +191,46 @@ int wal_is_cut(sqlite3 *db)
 		return r < 0 ? r : 0;
 	frame = malloc(FRAME_HEADER_BYTES + end.page_bytes);
 	return frame ? look(fd, &end, frame) : -ENOMEM;
+}
+
+/* Bytes up to the end, where a frame of the same round lies behind it; else 0. */
+static sqlite3_int64 end_of_more(sqlite3 *db, sqlite3_file *log)
+{
+	uint8_t header[WAL_HEADER_BYTES], frame[FRAME_HEADER_BYTES];
+	struct end end;
+	sqlite3_int64 at;
+
+	if (read_index(db, &end) != 1 ||
+		log->pMethods->xRead(log, header, sizeof(header), 0) != SQLITE_OK ||
+		memcmp(header + 16, end.salt, SALT_BYTES) != 0)
+		return 0;
+	end.page_bytes = get_u32(header + 8);
+	at = WAL_HEADER_BYTES +
+	     (sqlite3_int64)(end.frames * (FRAME_HEADER_BYTES + end.page_bytes));
+	if (log->pMethods->xRead(log, frame, sizeof(frame), at) != SQLITE_OK ||
+		!is_of_round(frame, &end))
+		return 0;
+	return at;
+}
+
+int wal_trim(sqlite3 *db)
+{
+	sqlite3_file *log = NULL;
+	sqlite3_int64 bytes;
+	int r;
+
+	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+		!log || !log->pMethods || !end_of_more(db, log))
+		return 0;
+	/* Nobody writes meanwhile, not even a user with a shell of SQLite's. */
+	r = database_exec(db, "BEGIN IMMEDIATE");
+	if (r < 0)
+		return r;
+	bytes = end_of_more(db, log);
+	if (bytes)
+		r = database_errno(log->pMethods->xTruncate(log, bytes));
+	(void)database_exec(db, "ROLLBACK"); /* of nothing */
+	return r;
 }
 
 static int stat_beside(const char *database, const char *suffix, struct stat *ret)

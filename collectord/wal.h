@@ -2,7 +2,7 @@
 #pragma once
 /*
  * SQLite's write-ahead log as a file: what SQLite would silently take for its end, and who keeps it
- * from being used again. Reads only. Store thread.
+ * from being used again. Store thread.
  */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -20,6 +20,14 @@ bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES]);
  * and has been: read is only what it left. 1, 0 (also when there is no log), or -errno.
  */
 int wal_is_cut(sqlite3 *db);
+
+/*
+ * Cuts off what lies behind the end of the log: of a transaction that was never acknowledged, since it
+ * failed, or since its writer died before it had told SQLite's index of it while a reader kept that.
+ * A shorter transaction would cover its begin alone, and its end then look like what was lost. Not
+ * before what was lost has been noted. 0 (also when there is nothing), -EBUSY, database_errno().
+ */
+int wal_trim(sqlite3 *db);
 
 /* Of the log of @database; 0: there is none. */
 uint64_t wal_bytes(const char *database);

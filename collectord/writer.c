@@ -9,6 +9,7 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/wal.h"
 #include "proto/fault.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -32,6 +33,15 @@ static int put_reasons(struct writer *writer)
 	return r;
 }
 
+static int put_incomplete_first(struct writer *writer)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_META_PUT_FIRST];
+
+	database_bind_text(put, 1, "complete");
+	sqlite3_bind_int64(put, 2, 0);
+	return database_run(put);
+}
+
 /* Rows that every database has, whatever migration made it. */
 static int prime(struct writer *writer)
 {
@@ -39,13 +49,21 @@ static int prime(struct writer *writer)
 
 	if (r == 0 && writer->was_cut)
 		r = writer_put_loss(writer, "logs_cut", 1);
+	/* Of a file that is only sealed the verdict stands; a session that goes on takes it back. */
+	if (r == 0 && writer->was_cut)
+		r = writer_put_meta_number(writer, "complete", 0);
 	if (r == 0)
 		r = put_reasons(writer);
 	if (r == 0)
 		r = writer_put_meta_number(writer, "schema", SCHEMA_VERSION);
 	if (r == 0)
-		r = writer_put_meta_number(writer, "complete", 0);
-	return r == 0 ? writer_commit(writer) : r;
+		r = put_incomplete_first(writer);
+	if (r == 0)
+		r = writer_commit(writer);
+	/* Or the next look would find once more what has been noted. */
+	if (r == 0 && writer->was_cut)
+		(void)wal_trim(writer->db);
+	return r;
 }
 
 static void writer_free_p(struct writer **writer)
@@ -181,6 +199,8 @@ int writer_rollback(struct writer *writer)
 	if (!sqlite3_get_autocommit(writer->db))
 		(void)database_exec(writer->db, "ROLLBACK");
 	writer->is_open = false;
+	/* A commit that failed at its very end may have left its mark in the log. */
+	(void)wal_trim(writer->db);
 	return intern_load(&writer->intern);
 }
 

@@ -165,6 +165,21 @@ static void killed_in_the_last_checkpoint(void **state)
 	check_file(h);
 }
 
+/* Its end was written: who only makes it one file takes nothing of that back. */
+static void killed_in_the_last_checkpoint_and_nobody_comes(void **state)
+{
+	struct harness *h = *state;
+
+	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
+	assert_int_equal(store_recover(h->store, h->path), 0);
+	harness_wait(h, STORE_LEFT_DONE);
+	/* Sealed and closed in the same turn, as nobody reads it. */
+	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_int_equal(
+		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	check_file(h);
+}
+
 /* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
 static void killed_between_slices(void **state)
 {
@@ -214,6 +229,7 @@ int main(void)
 		T(killed_between_slices),
 		T(killed_after_the_drain),
 		T(killed_in_the_last_checkpoint),
+		T(killed_in_the_last_checkpoint_and_nobody_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

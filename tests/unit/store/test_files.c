@@ -344,41 +344,6 @@ static void a_service_names_its_files(void **state)
 	assert_string_equal(h->answer.database, want);
 }
 
-/* Somebody reads the job's closed file: a fresh one, and none of the others is waited for. */
-static void a_job_whose_file_is_read_gets_a_fresh_one(void **state)
-{
-	struct harness *h = *state;
-	struct store_session_params params = {
-		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_NEW};
-	char first[160], want[160], index[96];
-	const struct store_config service = {.index_path = index};
-	sqlite3 *reader;
-
-	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
-	harness_wait(h, STORE_OPENED);
-	snprintf(first, sizeof(first), "%s", h->answer.database);
-	assert_int_equal(store_session_close(h->session, 0), 0);
-	harness_wait(h, STORE_CLOSED);
-	/* Of the same job, and open: where the first were not read, it would go on with this. */
-	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
-	harness_wait(h, STORE_OPENED);
-	assert_string_equal(h->answer.name, "job-2");
-	store_answer_done(&h->answer);
-	h->store = store_free(h->store);
-	snprintf(index, sizeof(index), "%s/index.db", h->dir);
-	assert_int_equal(store_new(&service, &h->store), 0);
-	assert_int_equal(sqlite3_open(first, &reader), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM rtl_meta", NULL, NULL,
-				 NULL),
-		SQLITE_OK);
-	params.create = STORE_RESUME;
-	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
-	harness_wait(h, STORE_OPENED);
-	snprintf(want, sizeof(want), "%s/%u/job-3.db", h->dir, (unsigned)getuid());
-	assert_string_equal(h->answer.database, want);
-	assert_int_equal(sqlite3_close(reader), SQLITE_OK);
-}
-
 /* How many rows does a plain reader see? -1: it may not. */
 static int rows_seen(const char *path)
 {
@@ -569,7 +534,6 @@ int main(void)
 		T(a_reader_does_not_make_a_flush_fail),
 		T(a_reader_does_not_stop_the_opening),
 		T(a_service_names_its_files),
-		T(a_job_whose_file_is_read_gets_a_fresh_one),
 		T(the_index_lists_every_session),
 	};
 

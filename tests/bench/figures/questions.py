@@ -1,24 +1,24 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How long the questions about ranks take, to one scan of the dispatches by SQLite.
+"""Questions about 8 ranks of 1,000,000 kernels, from cold, to one scan of the dispatches by SQLite.
 
-ask.py BUILD [KERNELS] [--hip] [--keep FILE]: 8 ranks of KERNELS (1,000,000) each, of which one in 20 is
-RCCL's, with its call; ranges in two levels; with --hip a host call for each kernel. Seconds are of the
-processor, the least of three; the page cache holds the file.
+One kernel in 20 is RCCL's, with its call; ranges in two levels. Before each turn the kernel forgets the
+file. The scan reads every start, duration and submission by SQLite's own program; wall clock, and the
+most memory.
 """
-import argparse
 import os
-import pathlib
-import sqlite3
 import sys
-import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "integration"))
+from bench import BenchError, Figure, SOURCE
+
+sys.path.insert(0, str(SOURCE / "tests/integration"))
 from fixture import START, gpu, kernel, open_db, process, queue, session, shape, text  # noqa: E402
 
 RANKS, CHUNK, NAMES = 8, 1000, 100
+MEMORY_MIB = 256
+SCAN = "SELECT count(start), sum(duration), max(start + duration), sum(submit) FROM rtl_dispatch"
+GOALS = {"summary": "<= 1.5", "timeline": "<= 4", "collectives": "<= 4", "tree": "<= 4", "report": "<= 12",
+         "diff": "<= 12"}
 # Row i of a chunk that begins with :first, of rank :rank.
 N = "WITH RECURSIVE n (i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :end) "
 DISPATCH = N + """INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, marker, call)
@@ -70,49 +70,47 @@ def make(db, count, hip):
     db.execute("COMMIT")
 
 
-def scan(path):
-    """What any answer about all dispatches has to do at least."""
-    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    begin = time.process_time()
-    db.execute("SELECT count(start), sum(duration), max(start + duration), sum(submit) FROM rtl_dispatch").fetchone()
-    return time.process_time() - begin
+def forget(*paths):
+    """The kernel has them in memory no more: written first, since it keeps what is not."""
+    for path in paths:
+        fd = os.open(path, os.O_RDWR)
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
 
 
-def ask(command):
-    """Seconds, and the most memory in MiB."""
-    pid = os.posix_spawn(command[0], command, os.environ, file_actions=[
+def ask(bench, peaks, name, command, paths):
+    """Seconds from cold; the most memory goes to @peaks."""
+    forget(*paths)
+    begin = time.monotonic()
+    pid = os.posix_spawnp(str(command[0]), [str(word) for word in command], bench.environment(), file_actions=[
         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
     _, status, usage = os.wait4(pid, 0)
+    took = time.monotonic() - begin
     if status:
-        sys.exit(f"{' '.join(command)}: status {status}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        raise BenchError(f"rtl {name}: status {os.waitstatus_to_exitcode(status)}")
+    peaks[name] = max(peaks.get(name, 0), usage.ru_maxrss / 1024)
+    return took
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("build")
-    parser.add_argument("kernels", nargs="?", type=int, default=1_000_000)
-    parser.add_argument("--hip", action="store_true")
-    parser.add_argument("--keep")
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = args.keep or f"{folder}/ranks.db"
-        if not os.path.exists(path):
-            db = open_db(HERE.parents[1] / "collectord" / "schema", path)
-            make(db, args.kernels, args.hip)
-            db.close()
-        base = min(scan(path) for _ in range(3))
-        print(f"{RANKS} x {args.kernels:,} kernels, {os.path.getsize(path) / 2**20:,.0f} MiB")
-        print(f"{'scan':20} {base:7.2f} s")
-        page = f"{folder}/page.html"
-        for verb, more in (("summary", []), ("summary", ["--by", "queue"]), ("summary", ["--by", "marker"]),
-                           ("summary", ["--json"]), ("collectives", []), ("tree", []), ("report", ["-f", "--html", page])):
-            runs = [ask([f"{args.build}/bin/rtl", verb, path, *more]) for _ in range(3)]
-            seconds, memory = min(r[0] for r in runs), max(r[1] for r in runs)
-            name = " ".join([verb] + [word for word in more if word != page])
-            print(f"{name:20} {seconds:7.2f} s {seconds / base:6.2f} x {memory:7.0f} MiB", flush=True)
-        print(f"{'page':20} {os.path.getsize(page) / 1e6:7.2f} MB")
-
-
-if __name__ == "__main__":
-    main()
+def measure(bench):
+    count, rtl, peaks = 10_000 if bench.quick else 1_000_000, bench.program("rtl", "bin"), {}
+    path, page = bench.folder / "ranks.db", bench.folder / "page.html"
+    db = open_db(SOURCE / "collectord" / "schema", str(path))
+    make(db, count, 0)
+    db.close()
+    bench.identity(path)
+    commands = {"scan": (["sqlite3", "-readonly", path, SCAN], [path])}
+    for verb in GOALS:
+        more = {"report": ["-f", "--html", page], "diff": [path]}.get(verb, [])
+        commands[verb] = ([rtl, verb, path, *more], [path])
+    turns = bench.interleaved(
+        {name: lambda name=name, c=command, p=paths: ask(bench, peaks, name, c, p)
+         for name, (command, paths) in commands.items()}, 1 if bench.quick else 3)
+    for verb, goal in GOALS.items():
+        ratio = turns[verb].over(turns["scan"])
+        # Of a small file the start of a program is most of it.
+        yield Figure(f"rtl {verb}, {RANKS} x {count:,}", turns[verb].median * 1e3, "ms", ratio.low, ratio.high,
+                     "one scan by SQLite", turns["scan"].median * 1e3, ratio.median,
+                     "" if bench.quick else goal)
+        yield Figure(f"rtl {verb}, memory", peaks[verb], "MiB", goal=f"< {MEMORY_MIB}")

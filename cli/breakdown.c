@@ -18,7 +18,7 @@ void breakdown_begin(struct breakdown *breakdown, int64_t start_ns)
 	breakdown->now_ns = start_ns;
 	for (int i = 0; i < BREAKDOWN_STREAMS; i++)
 		breakdown->reach_ns[i] = INT64_MIN;
-	breakdown->row_at = breakdown->gap_count = 0;
+	breakdown->row_at = breakdown->gap_count = breakdown->cause_at = 0;
 	breakdown->segment_row = NULL;
 	breakdown->error = 0;
 }
@@ -111,6 +111,12 @@ static void account_idle(struct breakdown *s, int64_t from, int64_t to)
 
 /* ---- why ------------------------------------------------------------------------------------ */
 
+static bool is_first_after(const struct breakdown *s, size_t row, int64_t at)
+{
+	return row < s->count && s->rows[row].end_ns > at &&
+	       (!row || s->rows[row - 1].end_ns <= at);
+}
+
 /* The first window that ends after @at. Causes are told later than idle time, and not in order. */
 static size_t search_row(const struct breakdown *s, int64_t at)
 {
@@ -127,9 +133,17 @@ static size_t search_row(const struct breakdown *s, int64_t at)
 	return low;
 }
 
+static size_t find_cause_row(struct breakdown *s, int64_t at)
+{
+	if (!is_first_after(s, s->cause_at, at))
+		s->cause_at = is_first_after(s, s->cause_at + 1, at) ? s->cause_at + 1
+								     : search_row(s, at);
+	return s->cause_at;
+}
+
 static void account_cause(struct breakdown *s, int64_t from, int64_t to, enum breakdown_cause cause)
 {
-	for (size_t i = from < to ? search_row(s, from) : 0; from < to;) {
+	for (size_t i = from < to ? find_cause_row(s, from) : 0; from < to;) {
 		struct breakdown_row *row =
 			i < s->count && s->rows[i].start_ns < to ? s->rows + i : NULL;
 		int64_t end = !row		     ? to

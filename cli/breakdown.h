@@ -101,6 +101,7 @@ struct breakdown {
 	size_t row_at;
 	struct breakdown_gap gaps[BREAKDOWN_GAPS_HELD]; /* in order, each with an empty part */
 	size_t gap_count;
+	size_t cause_at; /* the row of the last cause; the next is near it as a rule */
 	struct breakdown_row *segment_row;
 	struct breakdown_segment segment;
 	int error;

@@ -18,7 +18,7 @@
 
 #define DIFF_FILES_MAX	  8
 #define DIFF_LABEL_BYTES  256
-#define DIFF_REASON_BYTES 256
+#define DIFF_REASON_BYTES (COMPLETENESS_LINE_BYTES + 128)
 /* Of the reference's time of kernels: less of it is no regression of a kernel. */
 #define DIFF_KERNEL_PCT	  1.0
 /* Points of per cent by which the dispatches that have times may differ. */

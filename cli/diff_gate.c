@@ -174,7 +174,7 @@ static void check_losses(
 
 	if (is_a && is_b)
 		return;
-	refuse(ret, DIFF_LOSSES, "%.60s%s: %.150s", lossy->label,
+	refuse(ret, DIFF_LOSSES, "%.60s%s: %s", lossy->label,
 		is_a || is_b ? "" : " and the other, too", lossy->verdict->line);
 }
 

@@ -130,8 +130,7 @@ static int put_reason(const struct report_file *f, FILE *to)
 		r = put_item(to, f->reading);
 	if (!r && f->stragglers->ranked)
 		r = put_item(to, f->stragglers->reading);
-	if (!r && reason && reason->figures.sample &&
-		reason->figures.sample < reason->figures.rows)
+	if (!r && reason && reason->figures.sample && reason->figures.sample < reason->figures.rows)
 		r = put_sample(to, &reason->figures);
 	fputs("</ul>\n</div>\n", to);
 	return r;
@@ -202,6 +201,8 @@ static void put_ranks(const struct summary *s, FILE *to)
 static void put_cards(const struct report_file *f, FILE *to)
 {
 	const struct breakdown_row *total = &f->timeline->total;
+	/* What lies between steps is in no row of theirs. */
+	const char *base = f->timeline->steps->source == STEPS_WHOLE ? "of time" : "of steps";
 
 	fputs("<dl class=cards>\n", to);
 	put_ranks(f->summary, to);
@@ -210,12 +211,11 @@ static void put_cards(const struct report_file *f, FILE *to)
 	if (f->timeline->steps->source != STEPS_WHOLE)
 		put_count(to, "Steps", count_steps(f->timeline), "a rank");
 	put_step_length(f->timeline, to);
+	put_share(to, "Computation", total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns, base);
 	put_share(
-		to, "Computation", total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns, "of time");
-	put_share(to, "Exposed communication", total->exposed_communication_ns, total->wall_ns,
-		"of time");
-	put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, "of time");
-	put_share(to, "Idle", breakdown_idle_ns(total), total->wall_ns, "of time");
+		to, "Exposed communication", total->exposed_communication_ns, total->wall_ns, base);
+	put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, base);
+	put_share(to, "Idle", breakdown_idle_ns(total), total->wall_ns, base);
 	put_share(to, "Communication hidden", total->with_communication_ns, total->communication_ns,
 		"of it");
 	fputs("</dl>\n", to);

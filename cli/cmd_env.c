@@ -52,9 +52,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->mode = opts_mode(value);
 		return 0;
 	case KEY_DEVICE:
-		options->is_soft = !strcmp(value, "soft");
-		if (!options->is_soft && strcmp(value, "real"))
-			opts_error("--device %s: neither real nor soft", value);
+		options->is_soft = opts_is_soft(value);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -260,6 +260,13 @@ uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint6
 	return (uint64_t)(value * 1e9 + 0.5);
 }
 
+bool opts_is_soft(const char *text)
+{
+	static const char *const names[] = {"real", "soft"};
+
+	return opts_choice("device", text, names, 2);
+}
+
 const char *opts_mode(const char *text)
 {
 	char names[128] = "";

@@ -39,6 +39,8 @@ void opts_ranks(const char *text, struct choice_list *ret);
 void opts_regex(const char *name, const char *text, bool *has, regex_t *ret);
 /* Seconds with a fraction, in ns. */
 uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns);
+/* Of --device: the software GPU, or real ones? */
+bool opts_is_soft(const char *text);
 /* A name of proto/mode.h, for RTL_MODE. */
 const char *opts_mode(const char *text);
 /* The variables that a job would inherit (proto/variable.h), where a mistake can still be said.

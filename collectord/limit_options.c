@@ -56,17 +56,47 @@ static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, NULL, 0},
 };
 
+static const struct number {
+	int key;
+	size_t field; /* of struct store_limits */
+	uint64_t max, unit;
+} numbers[] = {
+#define NUMBER(key, field, ...)                                                                    \
+	{                                                                                          \
+		key, offsetof(struct store_limits, field), __VA_ARGS__                             \
+	}
+	NUMBER(KEY_QUOTA_ROWS, records_per_s, 1000000000, 1),
+	NUMBER(KEY_QUOTA_BYTES, bytes_per_s, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_BURST, burst_s, 3600, 1),
+	NUMBER(KEY_QUOTA_DISK, disk_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_MEMORY, memory_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_NAMES, names_per_day, UINT32_MAX, 1),
+	NUMBER(KEY_KEEP_DAYS, keep_s, 36500, DAY_S),
+	NUMBER(KEY_KEEP_BYTES, keep_bytes, UINT32_MAX, MIB),
+#undef NUMBER
+};
+
+static const char *name_option(int key)
+{
+	const struct argp_option *option = options;
+
+	while (option->key != key)
+		option++;
+	return option->name;
+}
+
 static uint64_t parse_number(
-	struct argp_state *state, const char *option, const char *text, uint64_t max, uint64_t unit)
+	struct argp_state *state, const struct number *number, const char *text)
 {
 	uint64_t value;
 	char *end;
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (end == text || *end || errno || text[0] == '-' || value > max)
-		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s", option, max, text);
-	return value * unit;
+	if (end == text || *end || errno || text[0] == '-' || value > number->max)
+		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s",
+			name_option(number->key), number->max, text);
+	return value * number->unit;
 }
 
 static uint64_t or_default(uint64_t given, uint64_t value)
@@ -91,37 +121,17 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct store_limits *limits = state->input;
 
-	switch (key) {
-	case KEY_QUOTA_ROWS:
-		limits->records_per_s = parse_number(state, "quota-rows", text, 1000000000, 1);
-		return 0;
-	case KEY_QUOTA_BYTES:
-		limits->bytes_per_s = parse_number(state, "quota-bytes", text, UINT32_MAX, MIB);
-		return 0;
-	case KEY_QUOTA_BURST:
-		limits->burst_s = parse_number(state, "quota-burst", text, 3600, 1);
-		return 0;
-	case KEY_QUOTA_DISK:
-		limits->disk_bytes = parse_number(state, "quota-disk", text, UINT32_MAX, MIB);
-		return 0;
-	case KEY_QUOTA_MEMORY:
-		limits->memory_bytes = parse_number(state, "quota-memory", text, UINT32_MAX, MIB);
-		return 0;
-	case KEY_QUOTA_NAMES:
-		limits->names_per_day = parse_number(state, "quota-names", text, UINT32_MAX, 1);
-		return 0;
-	case KEY_KEEP_DAYS:
-		limits->keep_s = parse_number(state, "keep-days", text, 36500, DAY_S);
-		return 0;
-	case KEY_KEEP_BYTES:
-		limits->keep_bytes = parse_number(state, "keep-bytes", text, UINT32_MAX, MIB);
-		return 0;
-	case ARGP_KEY_END:
+	if (key == ARGP_KEY_END) {
 		check(state, limits);
 		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
 	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (numbers[i].key == key) {
+			*(uint64_t *)((char *)limits + numbers[i].field) =
+				parse_number(state, numbers + i, text);
+			return 0;
+		}
+	return ARGP_ERR_UNKNOWN;
 }
 
 const struct argp limit_options = {.options = options, .parser = parse_option};

@@ -3,24 +3,30 @@
 """Seeds of the fuzz targets, from real traffic: capture.py BUILD FOLDER
 
 Stands between programs on the software GPU and a collector, hands on bytes and descriptors, and
-keeps what passes: each kind of frame under FOLDER/<kind>/, the first frames of connections under
-hello/, whole connections under session/. tests/fuzz/seeds.sh makes the corpus of it.
+keeps what passes: each kind of frame under FOLDER/<kind>/, the first frames of connections whole
+under first_*/, connections under session/, and rows of what was stored, as SQL, under sql/.
+tests/fuzz/seeds.sh makes the corpus of it.
 """
 import array
+import contextlib
+import glob
 import hashlib
 import os
 import selectors
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-KINDS = {2: "hello", 4: "defines", 5: "dispatches", 6: "markers", 7: "counters", 8: "anchors",
-         12: "runner", 14: "requests", 16: "requests", 18: "requests", 20: "runner_done",
-         21: "copies", 22: "host_calls", 23: "collectives", 25: "control_done"}
+KINDS = {2: "first_hello", 4: "defines", 5: "dispatches", 6: "markers", 7: "counters",
+         8: "anchors", 12: "first_runner", 14: "first_request", 16: "first_request",
+         18: "first_request", 20: "first_done", 21: "copies", 22: "host_calls",
+         23: "collectives", 25: "control_done"}
+SQL_BYTES = 3800
 KEPT = 40  # of a kind: the first ones, then what is larger than all before
 DEADLINE_S = 120
 
@@ -50,10 +56,15 @@ def body(frame):
 
 
 class Keeper:
-    def __init__(self, folder):
+    """@places are of this machine: others of the same length stand for them."""
+
+    def __init__(self, folder, places):
         self.folder, self.count, self.most = folder, {}, {}
+        self.places = [(place.encode(), b"/" + b"x" * (len(place) - 1)) for place in places]
 
     def write(self, kind, data):
+        for place, other in self.places:
+            data = data.replace(place, other)
         count = self.count.get(kind, 0)
         if count >= KEPT and len(data) <= 2 * self.most.get(kind, 0):
             return
@@ -67,8 +78,7 @@ class Keeper:
     def frame(self, frame):
         field, content = body(frame)
         kind = KINDS.get(field, "other")
-        self.write(kind, frame if kind in ("hello", "runner", "requests", "runner_done")
-                   else content)
+        self.write(kind, frame if kind.startswith("first_") else content)
 
 
 def connect_as_another(path):
@@ -187,10 +197,29 @@ def scenes(build, work, front):
         yield [run + ["--mode", "hip", "--", os.path.join(bins, "hip-scenes"), scene, "3", "4"]]
 
 
+def keep_rows(keeper, work):
+    """Some rows of every table of every database, a statement a row."""
+    for path in glob.glob(os.path.join(work, "*", "*.db")):
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            text = b""
+            for table, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' "
+                                     "AND name NOT IN ('rtl_category', 'rtl_meta')").fetchall():
+                columns = [row[1] for row in db.execute("PRAGMA table_info(%s)" % table)]
+                for row in db.execute("SELECT %s FROM %s LIMIT 3" % (
+                        ", ".join('quote("%s")' % column for column in columns), table)):
+                    line = ("INSERT OR REPLACE INTO %s VALUES (%s);\n" % (
+                        table, ", ".join(row))).encode()
+                    if len(text + line) > SQL_BYTES:
+                        keeper.write("sql", text)
+                        text = b""
+                    text += line if len(line) <= SQL_BYTES else b""
+            keeper.write("sql", text)
+
+
 def main():
     build, folder = map(os.path.abspath, sys.argv[1:])
-    keeper = Keeper(folder)
     with tempfile.TemporaryDirectory() as work:
+        keeper = Keeper(folder, (build, work))
         path, front = os.path.join(work, "c.sock"), os.path.join(work, "front.sock")
         collector = subprocess.Popen(
             [os.path.join(build, "bin/collectord"), "--socket", path, "--db-dir", work])
@@ -210,6 +239,7 @@ def main():
         finally:
             collector.terminate()
             collector.wait()
+        keep_rows(keeper, work)
     print(", ".join("%s %d" % kind for kind in sorted(keeper.count.items())))
 
 

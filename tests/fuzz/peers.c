@@ -2,35 +2,18 @@
 /*
  * fuzz.peers, fuzz.sessions: the collector's loop and real sockets, and on the other end up to four
  * peers who say what they like: first frames of every kind with and without a recorder, requests,
- * records, bytes. An input is what they do, one after the other. Behind the loop is the double of
- * tests/unit/server (peers: fast), or the store and its databases (sessions). Everything is new for
- * each input.
+ * records, bytes. An input is what they do, one after the other. Behind the loop is a double of the
+ * store (peers), or the store and its databases (sessions).
  */
 #include <errno.h>
-#include <ftw.h>
-#include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "collectord/config.h"
-#include "collectord/listen.h"
-#include "collectord/server.h"
-#include "collectord/store.h"
 #include "proto/cleanup.h"
-#include "proto/frame.h"
-#include "proto/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/loop.h"
 #include "tests/lib/fake_shim.h"
 #include "tests/lib/mutate.h"
-#ifdef FUZZ_FAKE_STORE
-#include "tests/unit/server/fake_store.h"
-#endif
 
 #define PEERS 4u
 
@@ -47,89 +30,16 @@ enum action {
 	ACTIONS
 };
 
-static char socket_path[128], store_path[128];
-static struct listen_sockets sockets;
-static struct server *server;
-static struct store *store;
 static int fds[PEERS];
 static struct fake_shim shims[PEERS];
 static unsigned current;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	pid_t pid = 0;
-
 	(void)argc;
 	(void)argv;
-	snprintf(socket_path, sizeof(socket_path), "%s/s", fuzz_folder());
-	snprintf(store_path, sizeof(store_path), "%s/store", fuzz_folder());
-	sockets.lock.fd = -1;
-	FUZZ_MUST(listen_bind(&sockets, socket_path, false, &pid) == 0);
+	loop_init();
 	return 0;
-}
-
-/* ---- the collector -------------------------------------------------------------------------- */
-
-#ifndef FUZZ_FAKE_STORE
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-#endif
-
-static void turn(void)
-{
-	event_base_loop(server->base, EVLOOP_NONBLOCK);
-}
-
-static void mark_done(struct flush_ticket *ticket, int error)
-{
-	(void)error;
-	*(bool *)ticket->data = true;
-}
-
-/* Until the store has answered all that was asked of it. */
-static void settle(void)
-{
-	bool is_done = false;
-	struct flush_ticket ticket = {.done = mark_done, .data = &is_done};
-
-	turn();
-	FUZZ_MUST(store_flush(store, STORE_EVERYBODY, &ticket) == 0);
-	while (!is_done)
-		event_base_loop(server->base, EVLOOP_ONCE);
-	turn();
-}
-
-static void start(const struct config *config)
-{
-#ifdef FUZZ_FAKE_STORE
-	store = fake_store_new();
-#else
-	char index_path[160];
-	struct store_config store_config = {.index_path = index_path};
-
-	snprintf(index_path, sizeof(index_path), "%s/index.db", store_path);
-	FUZZ_MUST(mkdir(store_path, 0755) == 0);
-	FUZZ_MUST(store_new(&store_config, &store) == 0);
-#endif
-	FUZZ_MUST(server_new(config, &sockets, store, &server) == 0);
-	while (server->is_recovering)
-		event_base_loop(server->base, EVLOOP_ONCE);
-}
-
-static void stop(void)
-{
-	server = server_free(server);
-#ifdef FUZZ_FAKE_STORE
-	store = fake_store_free(store);
-#else
-	store = store_free(store);
-	FUZZ_MUST(nftw(store_path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
-#endif
 }
 
 /* ---- the peers ------------------------------------------------------------------------------ */
@@ -164,47 +74,7 @@ static void disconnect(unsigned peer)
 static void connect_current(void)
 {
 	disconnect(current);
-	fds[current] = fake_connect(socket_path);
-	FUZZ_MUST(fds[current] >= 0);
-	turn();
-}
-
-/* Never waits: a peer that sends more than is read is not what is tried here. */
-static void send_some(const uint8_t *bytes, size_t n, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (fds[current] < 0)
-		connect_current();
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
-	(void)!sendmsg(fds[current], &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-	turn();
-}
-
-static void send_frame(const uint8_t *frame, size_t n, int fd)
-{
-	uint8_t *bytes = malloc(n + FRAME_PREFIX_BYTES);
-
-	FUZZ_MUST(bytes);
-	frame_put_length(bytes, (uint32_t)n);
-	memcpy(bytes + FRAME_PREFIX_BYTES, frame, n);
-	send_some(bytes, n + FRAME_PREFIX_BYTES, fd);
-	free(bytes);
+	fds[current] = loop_connect();
 }
 
 /* A shim that does as it should, so that what follows finds a session open. */
@@ -219,10 +89,10 @@ static void be_shim(struct tape *tape)
 	shim->next = 1;
 	FUZZ_MUST(fake_shim_send_hello(shim, 1) == 0);
 	(void)fake_shim_define(shim);
-	turn();
+	loop_turn();
 	(void)fake_shim_dispatch(shim, 3, false);
 	shim->fd = -1;
-	turn();
+	loop_turn();
 }
 
 static void act(struct tape *tape)
@@ -236,10 +106,13 @@ static void act(struct tape *tape)
 	case ACT_HELLO:
 	case ACT_RAW:
 		bytes = tape_bytes(tape, (size_t)tape_number(tape, 2), &n);
+		if (fds[current] < 0)
+			connect_current();
 		if (action == ACT_RAW)
-			send_some(bytes, n, -1);
+			loop_send(fds[current], bytes, n, -1);
 		else
-			send_frame(bytes, n, action == ACT_HELLO ? shims[current].memfd : -1);
+			loop_send_frame(fds[current], bytes, n,
+				action == ACT_HELLO ? shims[current].memfd : -1);
 		break;
 	case ACT_CONNECT:
 		connect_current();
@@ -251,19 +124,18 @@ static void act(struct tape *tape)
 		current = (unsigned)tape_number(tape, 1) % PEERS;
 		break;
 	case ACT_SETTLE:
-		settle();
+		loop_settle();
 		break;
 	case ACT_SHIM:
 		be_shim(tape);
 		break;
 	default:
-		turn();
+		loop_turn();
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct config config = {.store_path = store_path, .db_dir = store_path};
 	struct tape tape = {data, bytes};
 
 	for (unsigned i = 0; i < PEERS; i++) {
@@ -273,14 +145,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		memset(shims[i].recorder->token, (int)i + 1, 16);
 	}
 	current = 0;
-	start(&config);
+	loop_start();
 	while (tape.left)
 		act(&tape);
-	settle();
+	loop_settle();
 	for (unsigned i = 0; i < PEERS; i++)
 		disconnect(i);
-	turn();
-	stop();
+	loop_turn();
+	loop_stop();
 	for (unsigned i = 0; i < PEERS; i++)
 		fake_shim_done(&shims[i]);
 	return 0;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fuzz.hello, fuzz.requests: what a connection says first, one message an input.
+ *
+ * --first=hello: the first byte says what of it is put right behind the rest (the last value of a
+ * field counts), so that an input made elsewhere is of this process and machine. The same Hello
+ * then opens a process in a real database.
+ * --first=request: the first byte says whose (a tool's, a runner's), beside a rank. Whatever is
+ * asked has an answer.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cleanup.h"
+#include "proto/limits.h"
+#include "tests/fuzz/bench.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/loop.h"
+#include "tests/lib/fake_shim.h"
+
+#define FIX_TOKEN   1u
+#define FIX_BOOT    2u
+#define FIX_BYTES   4u
+#define FIX_VERSION 8u
+#define NO_FD	    16u
+
+#define FIELD_HELLO 2u
+#define ROOM	    (HELLO_BYTES_MAX + 128u)
+#define WIRE_VARINT 0u
+#define WIRE_BYTES  2u
+
+static bool is_hello;
+static struct bench bench;
+static struct fake_shim shim;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	for (int i = 1; i < *argc; i++)
+		is_hello |= !strcmp((*argv)[i], "--first=hello");
+	if (is_hello)
+		bench_init(&bench);
+	loop_init();
+	return 0;
+}
+
+static size_t put_varint(uint8_t *at, uint64_t value)
+{
+	size_t n = 0;
+
+	for (; value > 0x7f; value >>= 7)
+		at[n++] = (uint8_t)(value | 0x80);
+	at[n++] = (uint8_t)value;
+	return n;
+}
+
+static size_t put_number(uint8_t *at, unsigned field, uint64_t value)
+{
+	size_t n = put_varint(at, field << 3 | WIRE_VARINT);
+
+	return n + put_varint(at + n, value);
+}
+
+static size_t put_bytes(uint8_t *at, unsigned field, const uint8_t *bytes, size_t count)
+{
+	size_t n = put_varint(at, field << 3 | WIRE_BYTES);
+
+	n += put_varint(at + n, count);
+	memcpy(at + n, bytes, count);
+	return n + count;
+}
+
+/* Behind the @n bytes of a Hello at @at. */
+static size_t put_right(uint8_t *at, size_t n, uint64_t what)
+{
+	if (what & FIX_VERSION)
+		n += put_number(at + n, 1, shim.version_min);
+	if (what & FIX_VERSION)
+		n += put_number(at + n, 2, shim.version_max);
+	if (what & FIX_TOKEN)
+		n += put_bytes(at + n, 3, shim.recorder->token, sizeof(shim.recorder->token));
+	if (what & FIX_BOOT)
+		n += put_bytes(at + n, 4, shim.recorder->boot_id, sizeof(shim.recorder->boot_id));
+	if (what & FIX_BYTES)
+		n += put_number(at + n, 22, shim.recorder->total_bytes);
+	return n;
+}
+
+/* What comes back is a frame of ours. How many; *@ret_welcome: a Welcome was among them. */
+static unsigned read_replies(struct fake_shim *peer, bool *ret_welcome)
+{
+	Rtl__Frame *frame = NULL;
+	unsigned count = 0;
+	int r;
+
+	while ((r = fake_receive(peer, 0, &frame)) == 0) {
+		*ret_welcome |= frame->body_case == RTL__FRAME__BODY_WELCOME;
+		count++;
+	}
+	FUZZ_MUST(r == -ETIMEDOUT || r == -ECONNRESET);
+	return count;
+}
+
+/* The store takes whatever the loop has let pass. */
+static void open_process(const uint8_t *frame, size_t bytes)
+{
+	Rtl__Frame *unpacked = NULL;
+
+	FUZZ_MUST(writer_begin(bench.writer) == 0);
+	FUZZ_MUST(msg_unpack(&bench.arena, frame, bytes, &unpacked) == 0);
+	FUZZ_MUST(process_open(bench.writer, bench.session_id, unpacked->hello, 0, 1007, 4242,
+			  &bench.process) == 0);
+	bench_check(&bench);
+	bench_end(&bench);
+}
+
+static void say_hello(struct tape *tape)
+{
+	uint8_t body[ROOM], frame[ROOM + 16];
+	uint64_t how = tape_number(tape, 1);
+	bool is_welcome = false;
+	size_t n, bytes;
+	const uint8_t *from = tape_bytes(tape, HELLO_BYTES_MAX, &n);
+
+	memcpy(body, from, n);
+	n = put_right(body, n, how);
+	bytes = put_bytes(frame, FIELD_HELLO, body, n);
+	shim.fd = loop_connect();
+	loop_send_frame(shim.fd, frame, bytes, how & NO_FD ? -1 : shim.memfd);
+	loop_settle();
+	FUZZ_MUST(read_replies(&shim, &is_welcome) > 0);
+	if (!is_welcome)
+		return;
+	(void)fake_shim_define(&shim);
+	(void)fake_shim_dispatch(&shim, 3, false);
+	loop_settle();
+	open_process(frame, bytes);
+}
+
+static void ask(struct tape *tape)
+{
+	static const unsigned fields[] = {12, 14, 16, 18, 20, 9, 24};
+	struct fake_shim tool = {.memfd = -1, .control = -1};
+	uint8_t frame[ROOM];
+	unsigned field = fields[tape_number(tape, 1) % (sizeof(fields) / sizeof(*fields))];
+	bool is_welcome = false;
+	size_t n;
+	const uint8_t *from = tape_bytes(tape, REQUEST_BYTES_MAX, &n);
+
+	shim.fd = loop_connect();
+	shim.next = 1;
+	FUZZ_MUST(fake_shim_send_hello(&shim, 1) == 0);
+	(void)fake_shim_define(&shim);
+	(void)fake_shim_dispatch(&shim, 3, false);
+	loop_settle();
+	FUZZ_MUST(read_replies(&shim, &is_welcome) > 0 && is_welcome);
+	frame_reader_init(&tool.reader, REPLY_BYTES_MAX);
+	msg_arena_init(&tool.arena, ARENA_BYTES_MAX);
+	tool.fd = loop_connect();
+	loop_send_frame(tool.fd, frame, put_bytes(frame, field, from, n), -1);
+	loop_settle();
+	FUZZ_MUST(read_replies(&tool, &is_welcome) > 0);
+	fake_shim_done(&tool);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct tape tape = {data, bytes};
+
+	FUZZ_MUST(fake_shim_init(&shim, "job") == 0);
+	/* Else no two runs would be the same. */
+	memset(shim.recorder->token, 1, sizeof(shim.recorder->token));
+	FUZZ_MUST(fake_shim_keep_hello(&shim) == 0); /* sealed, as its process says */
+	loop_start();
+	if (is_hello)
+		say_hello(&tape);
+	else
+		ask(&tape);
+	fake_shim_hang_up(&shim);
+	loop_settle();
+	loop_stop();
+	fake_shim_done(&shim);
+	return 0;
+}
+
+/* Of the message, mostly. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+	if (bytes < 2 || seed % 8 == 0)
+		return LLVMFuzzerMutate(data, bytes, room);
+	return 1 + fuzz_mutate(data + 1, bytes - 1, room - 1, seed);
+}

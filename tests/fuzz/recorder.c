@@ -145,7 +145,7 @@ static void change(struct hand_recorder *r, struct tape *tape)
 	}
 }
 
-static void drain_all(int memfd, bool is_alive)
+static void drain_all(bool is_alive)
 {
 	struct drain *drain = NULL;
 	int r;
@@ -177,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		FUZZ_MUST(drain_give_up(
 				  bench.writer, bench.process, memfd, LEDGER_CORRUPT_FRAMES) == 0);
 	else
-		drain_all(memfd, flags & IS_ALIVE);
+		drain_all(flags & IS_ALIVE);
 	bench_check(&bench);
 	bench_end(&bench);
 	return 0;

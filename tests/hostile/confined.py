@@ -4,14 +4,17 @@ nothing that it needs is hidden or read-only.
 
   life   what it does from start to end, on /run/rtl.sock and /var/lib/rtl of the test's own mount
          namespace, started without any option as its unit does
-  suite  tests of tests/reliability with their collectors in there; --long: more of them
+  suite  tests of tests/reliability with their collectors in there; --long: every test that starts
+         one
 """
 import os
 import shlex
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
 from service import Supervised, User, run
@@ -207,28 +210,96 @@ def live(confined, build):
     confined.stop()
 
 
-SUITE = ("kills.py kept --count 2 --long 20 --rate 5000", "disk.py full --cycles 1 --long 3")
-LONG_SUITE = (
-    "kills.py collector --count 5 --long 50 --shims 2 --rate 5000",
-    "kills.py both --count 5 --long 10 --rate 5000",
-    "kills.py rank --count 5 --long 50 --rate 5000",
-    "kills.py restart --count 5 --long 20 --shims 2 --rate 5000",
-    "stops.py rank --seconds 1 --long 2 --shims 2 --rate 5000",
-    "reader.py --long 2")
+# Short: two tests, with fewer rounds than they have by themselves.
+SUITE = ("kills.py kept --count 2 --rate 5000", "disk.py full --cycles 1")
+# --long: all tests that start a collector, but for those whose collector is not as the unit's.
+EXCLUDED = {
+    "reliability.memory": "starts no collector: the store alone, by allocation",
+    "reliability.kill_collector_real": "a user starts it: FILTERED",
+    "reliability.kill_rank_real": "a user starts it: FILTERED",
+    "hostile.sandbox": "has the sandbox itself",
+    "hostile.sandbox_suite": "is this test",
+    "hostile.killed": "starts none",
+    "hostile.access": "root starts it, which then becomes rtl: calls that the unit forbids",
+    "hostile.quota": "root starts it",
+    "hostile.retention": "root starts it",
+    "hostile.requests": "root starts it",
+    "hostile.container": "mounts of the test would have to reach its mount namespace",
+    "hostile.places": "what root finds in the place of socket and store",
+    "hostile.names": "has a store of its own, as a user",
+    "hostile.skew": "has collectors of its own, as a user",
+}
+INNER = "^(reliability|hostile)[.]"
+FILTERED = "^integration[.]|^reliability[.]kill_(collector|rank)_real$"
 
 
-def suite(confined, build):
-    confined.service.env["RTL_TEST_PREFIX"] = shlex.join(
-        [sys.executable, os.path.join(HERE, "sandbox.py"), confined.unit, confined.report])
-    for line in LONG_SUITE + SUITE if is_long() else SUITE:
+def run_short(prefix, build):
+    for line in SUITE:
         script, *arguments = line.split()
         said = subprocess.run(
             [sys.executable, os.path.join(HERE, "..", "reliability", script), *arguments,
-             "--build", build], env={**os.environ, **confined.service.env},
+             "--build", build], env={**os.environ, "RTL_TEST_PREFIX": prefix},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if said.returncode != 0:
             fail("%s: %s%s" % (line, said.stdout, said.stderr))
         print("%s: %s" % (line, said.stdout.strip().splitlines()[-1]))
+
+
+def run_tests(confined, build, wanted, excluded=(), prefix=""):
+    """ctest in a folder of its own, so that it shares no files with who runs this test."""
+    folder = tempfile.mkdtemp(dir=confined.service.work)
+    with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+        file.write('subdirs("%s")\n' % build)
+    env = {name: value for name, value in os.environ.items() if name != "RTL_TEST_LONG"}
+    names = "|".join("^%s$" % name.replace(".", "[.]") for name in excluded)
+    said = subprocess.run(
+        ["ctest", "--test-dir", folder, "--output-on-failure", "-R", wanted,
+         *(["-E", names] if names else [])],
+        env={**env, "RTL_TEST_PREFIX": prefix}, text=True, stdin=subprocess.DEVNULL,
+        capture_output=True, check=False)
+    passed = said.stdout.count("   Passed ")
+    if said.returncode != 0 or not passed:
+        fail(said.stdout[-8000:] + said.stderr)
+    return passed
+
+
+def put_in_front(confined, build):
+    """Who starts the build's collector starts it behind the filter, in this mount namespace."""
+    real = os.path.join(confined.service.work, "real-collectord")
+    front = os.path.join(confined.service.work, "front")
+    program = os.path.join(build, "bin", "collectord")
+    shutil.copy2(program, real)
+    words = [sys.executable, os.path.join(HERE, "filtered.py"), confined.unit, confined.report, real]
+    with open(front, "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\nexec %s "$@"\n' % shlex.join(words))
+    os.chmod(front, 0o755)
+    subprocess.run(["mount", "--bind", front, program], check=True)
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    if "collectord" not in said.stdout:
+        fail("no collector behind the filter: %s" % said.stderr)
+
+
+def check_filter(confined):
+    """As above: what it must not do is refused, and told of."""
+    report = confined.report + "-planted"
+    subprocess.run([sys.executable, os.path.join(HERE, "filtered.py"), confined.unit, report,
+                    "/bin/bash", "-c", "chroot / true"], capture_output=True, check=False)
+    if not any(" chroot(" in line for line in confined.denied(report)):
+        fail("the filter lets chroot() pass, or nobody hears of it")
+
+
+def suite(confined, build):
+    prefix = shlex.join(
+        [sys.executable, os.path.join(HERE, "sandbox.py"), confined.unit, confined.report])
+    if not is_long():
+        run_short(prefix, build)
+        return
+    count = run_tests(confined, build, INNER, EXCLUDED, prefix)
+    print("%d tests with their collectors in the sandbox" % count, flush=True)
+    check_filter(confined)
+    put_in_front(confined, build)
+    count = run_tests(confined, build, FILTERED)
+    print("%d tests with their collectors behind the filter" % count)
 
 
 TESTS = {"life": live, "suite": suite}

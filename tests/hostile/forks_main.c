@@ -20,19 +20,12 @@
 #include "proto/clock.h"
 #include "tests/lib/fake_shim.h"
 
-#define FORKERS_MAX 16u
+#define FORKERS_MAX   16u
 /* Rare, since the collector answers and accepts so many a second of one user and no more. */
 #define ASK_EVERY     256u
 #define CONNECT_EVERY 16u
 
-enum kind {
-	KIND_END,
-	KIND_EXEC,
-	KIND_KILL,
-	KIND_CONNECT,
-	KIND_ASK,
-	KINDS
-};
+enum kind { KIND_END, KIND_EXEC, KIND_KILL, KIND_CONNECT, KIND_ASK, KINDS };
 
 static const char *const names[KINDS] = {"ended", "execed", "killed", "connected", "asked"};
 

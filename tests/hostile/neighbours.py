@@ -22,8 +22,8 @@ import tempfile
 import time
 
 import wire
-from node import (DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, said, told, told_to_end,
-                  wait_for)
+from node import (DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, prefix_for, said, told,
+                  told_to_end, wait_for)
 from oracle import Oracle
 from service import enter
 
@@ -89,7 +89,7 @@ class Street(Node):
 
     def start(self, program="collectord", env=None, options=()):
         self.process = subprocess.Popen(
-            [super().program(program), "--socket", self.socket, "--db-dir", self.folder,
+            [*prefix_for(self.work), super().program(program), "--socket", self.socket, "--db-dir", self.folder,
              "--keep-free", "0", *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
             env={**os.environ, **(env or {})})

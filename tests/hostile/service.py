@@ -14,7 +14,7 @@ import tempfile
 
 import jail
 from manager import Manager
-from node import DEADLINE_S, fail, reap, wait_for
+from node import DEADLINE_S, fail, prefix_for, reap, wait_for
 
 RTL = 61900  # uid and gid of the service
 
@@ -153,7 +153,9 @@ class Supervised:
         self.service.shims.append(self.process)
 
     def command(self, program):
-        return User("rtl", RTL).command([program, "--db-dir", self.service.store])
+        prefix = prefix_for(self.service.store)
+        command = [*prefix, program, "--db-dir", self.service.store]
+        return command if prefix else User("rtl", RTL).command(command)
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

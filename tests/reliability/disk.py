@@ -231,6 +231,7 @@ def main():
     if args.long and is_long():
         args.cycles = args.long
     with tempfile.TemporaryDirectory() as work:
+        os.chmod(work, 0o711)  # what a collector is started by may give it a user of its own
         os.environ["XDG_RUNTIME_DIR"] = work
         os.environ["RTL_JOB_ID"] = "disk"
         {"slow": slow, "full": full, "over": over}[args.mode](args, work)

@@ -173,6 +173,7 @@ def main():
               MARK_FRAME_POINTS)
     with tempfile.TemporaryDirectory() as work, \
             concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        os.chmod(work, 0o711)  # what a collector is started by may give it a user of its own
         os.environ["XDG_RUNTIME_DIR"] = work
         os.environ["RTL_JOB_ID"] = "faults"
         runs = [pool.submit(run, point, args, os.path.join(work, point)) for point in points]

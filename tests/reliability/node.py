@@ -32,6 +32,12 @@ def is_long():
     return bool(os.environ.get("RTL_TEST_LONG"))
 
 
+def prefix_for(folder):
+    """What a collector that stores in @folder is started by, if anything: tests/hostile/sandbox.py."""
+    prefix = shlex.split(os.environ.get("RTL_TEST_PREFIX", ""))
+    return prefix and [*prefix, folder]
+
+
 class Database:
     """What ranks wrote, at self.database."""
 
@@ -98,10 +104,7 @@ class Node(Database):
 
     def start(self, program="collectord", env=None, options=()):
         options = [*self.options, *options]
-        # What it is started by, if anything: tests/hostile/sandbox.py.
-        prefix = shlex.split(os.environ.get("RTL_TEST_PREFIX", ""))
-        if prefix:
-            prefix.append(self.work)
+        prefix = prefix_for(self.work)
         if self.manager:
             self.process = self.manager.start(
                 [*prefix, self.program(program), "--db", self.database, *options], env or {},

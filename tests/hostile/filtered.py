@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Runs a program behind the unit's filter of system calls, and as nobody else: filtered.py UNIT
+REPORT PROGRAM [ARG...]. For collectors that a user starts: mounts, user and limits are his."""
+import os
+import sys
+
+import sandbox
+
+if __name__ == "__main__":
+    unit, report_path, program = sys.argv[1:4]
+    sandbox.execute(sandbox.filter_of(sandbox.read_unit(unit), report_path + ".filter"),
+                    os.open(report_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666),
+                    os.open(program, os.O_RDONLY), sys.argv[3:])

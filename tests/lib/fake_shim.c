@@ -257,19 +257,16 @@ static int receive_fd(int pair)
 int fake_shim_connect_child(struct fake_shim *shim, const char *path)
 {
 	int pair[2];
-	int fd = -1;
+	int fd;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	shim->child = fork();
 	if (shim->child == 0)
 		child_main(path, pair[1], shim->uid);
-	if (shim->child < 0)
-		fd = -errno;
 	close(pair[1]);
 	shim->control = pair[0];
-	if (shim->child > 0)
-		fd = receive_fd(pair[0]);
+	fd = shim->child < 0 ? -EAGAIN : receive_fd(pair[0]);
 	if (fd < 0)
 		return fd;
 	start_connection(shim, fd);

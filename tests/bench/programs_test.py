@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the figures of whole programs run: each variant does what its name says. No time is judged."""
+import os
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from bench import Bench, BenchError  # noqa: E402
-from tools import OURS, Tools  # noqa: E402
+from tools import OURS, Tools, processor_s  # noqa: E402
 
 BUILD = sys.argv.pop(1)
 DEMO = ["--dispatches", 500]
@@ -35,6 +36,16 @@ class Programs(unittest.TestCase):
             self.assertIn("kernels=500", said)
             self.assertGreater(took, 0)
             self.assertEqual(self.recorded(), expected, variant)
+
+    def test_the_collector_is_in_the_cost(self):
+        wall, alone = self.tools.cost("none", *self.demo)
+        self.assertGreater(wall, 0)
+        self.assertGreater(alone, 0)
+        begin = processor_s()
+        self.tools.cost("shadow", *self.demo, dispatches=500)
+        self.assertGreater(processor_s() - begin, 0)
+        with self.assertRaises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
 
     def test_another_number_is_refused(self):
         with self.assertRaisesRegex(BenchError, "501 dispatches, and rtl knows 500"):

@@ -4,7 +4,8 @@
 rtl-demo --dispatches, from its start to the end of its last process and, under rtl, of the collector: the
 one database is there, closed and complete. The peer is its library alone; what it needs to put the ranks'
 files together comes on top of it. Goal: an eighth of what the peer adds, or less than the program itself
-varies.
+varies. The processor's time of all processes, the collector's too, follows: it goes less with
+what else runs.
 """
 from bench import Figure, Turns
 from tools import NAMES, PEER, Tools, name
@@ -21,12 +22,32 @@ def storm(bench, tools, ranks):
                "--queue-size", QUEUE]
     variants = ["none", "shadow", "intercept", "dormant", "off", "empty", *(PEER if tools.has_peer else ())]
 
+    spent = {v: [] for v in variants}
+
     def once(variant):
-        return lambda: tools.run(variant, *command, dispatches=ranks * dispatches)[1]
+        def run():
+            wall, cpu = tools.cost(variant, *command, dispatches=ranks * dispatches)
+            spent[variant].append(cpu)
+            return wall
+        return run
 
     words = f"{ranks} {'rank' if ranks == 1 else 'ranks'}"
     found = bench.interleaved({f"{v}, {words}": once(v) for v in variants})
-    return {v: found[f"{v}, {words}"] for v in variants}, words
+    # The first turn warms up.
+    cpu = {v: Turns(samples[1:]) for v, samples in spent.items()}
+    bench.samples.update({f"{v}, {words}, CPU": turns.samples for v, turns in cpu.items()})
+    return {v: found[f"{v}, {words}"] for v in variants}, cpu, words
+
+
+def processor(cpu, words):
+    none = cpu["none"]
+    yield Figure(f"storm, {words}: no tool, CPU", none.median * 1e3, "ms", none.low * 1e3, none.high * 1e3)
+    for variant in cpu:
+        if variant == "none":
+            continue
+        added = cpu[variant].minus(none)
+        yield Figure(f"storm, {words}: {name(variant)}, CPU added", added.median * 1e3, "ms", added.low * 1e3,
+                     added.high * 1e3, NAMES["none"], none.median * 1e3)
 
 
 def against_peer(bench, turns, variant, words):
@@ -50,7 +71,7 @@ def against_peer(bench, turns, variant, words):
 def measure(bench):
     tools = Tools(bench, SOFTGPU_COUNT=8, SOFTGPU_REALTIME=1, SOFTGPU_FAULT="default duration=2us")
     for ranks in (1, 8):
-        turns, words = storm(bench, tools, ranks)
+        turns, cpu, words = storm(bench, tools, ranks)
         none = turns["none"]
         yield Figure(f"storm, {words}: no tool", none.median * 1e3, "ms", none.low * 1e3, none.high * 1e3)
         for variant in ("shadow", "intercept"):
@@ -59,3 +80,4 @@ def measure(bench):
             added = turns[variant].minus(none)
             yield Figure(f"storm, {words}: {name(variant)}, added", added.median * 1e3, "ms", added.low * 1e3,
                          added.high * 1e3, NAMES["none"], none.median * 1e3)
+        yield from processor(cpu, words)

@@ -116,7 +116,7 @@ says() { # says REGEX
 	python3 - "$here/../bench" big.db <<-'PY'
 	import pathlib, sys
 	sys.path.insert(0, sys.argv[1])
-	import ask
+	from figures import questions as ask
 	db = ask.open_db(pathlib.Path(sys.argv[1]).resolve().parents[1] / "collectord" / "schema", sys.argv[2])
 	ask.make(db, 20000, True)
 	PY

@@ -288,7 +288,7 @@ case_wrong_arguments_are_refused() {
 	refused --rate 0 --dispatches 1
 	refused --threads 65 --dispatches 1
 	refused --queue-size 100
-	refused --queue-size 32768
+	refused --queue-size 262144
 	refused --queue-size 64 --batch 33 --dispatches 99
 	refused --hang-at 10
 	refused --hang-at 3 --steps 3

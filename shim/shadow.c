@@ -71,12 +71,25 @@ static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uin
 	return (hsa_kernel_dispatch_packet_t *)(s->ring + (index & s->mask) * PACKET_BYTES);
 }
 
+/*
+ * The application's signal in a packet of any type. A ring slot written again without that field
+ * still carries ours (rule 6), which may be with another kernel by now: that one goes.
+ */
+static inline uint64_t signal_of(hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
+{
+	uint64_t signal = packet->completion_signal.handle;
+
+	if (signal && signal == *last)
+		packet->completion_signal.handle = *last = signal = 0;
+	return signal;
+}
+
 static void packet_walk(
 	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, uint16_t header)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t *last = &s->last[index & s->mask];
-	uint64_t signal = packet->completion_signal.handle;
+	uint64_t signal = signal_of(packet, last);
 	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
 	bool is_dispatch = packet_is_dispatch(packet, header);
 	struct packet_origin origin;
@@ -88,9 +101,6 @@ static void packet_walk(
 		dispatch_other(batch, signal);
 		return;
 	}
-	/* A ring slot written again without its signal field still carries ours (rule 6). */
-	if (signal && signal == *last)
-		signal = 0;
 	/* Rule 10. */
 	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
 				     memory_order_relaxed) == index + 1)
@@ -98,16 +108,15 @@ static void packet_walk(
 	handle = dispatch_packet(batch, packet, signal, index, &origin, how);
 	if (signal)
 		return; /* rule 8: the application's, not touched */
-	/* One aligned store; no other field, never the header. A stale handle must go too. */
-	if (handle != packet->completion_signal.handle)
+	/* One aligned store; no other field, never the header. */
+	if (handle)
 		packet->completion_signal.handle = handle;
 	*last = handle;
 	if (handle)
 		s->stamped_end = index + s->mask + 2;
 }
 
-/* Rule 14: the gate is closed. Nothing of the packet changes but a signal of ours, which a ring
- * slot written again without that field still carries. */
+/* Rule 14: the gate is closed. Nothing of the packet changes but a stale signal of ours. */
 static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t header)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
@@ -116,8 +125,7 @@ static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t 
 	if (__builtin_expect(index < s->stamped_end, 0)) {
 		uint64_t *last = &s->last[index & s->mask];
 
-		if (signal && signal == *last)
-			packet->completion_signal.handle = signal = 0;
+		signal = signal_of(packet, last);
 		*last = 0;
 	}
 	if (!s->is_dormant) {

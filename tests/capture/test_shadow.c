@@ -84,16 +84,20 @@ static void index_ahead_of_the_ring_walks_no_old_packet(void **state)
 static void our_stale_handle_is_replaced(void **state)
 {
 	struct fixture *f = *state;
+	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
 	uint64_t old;
 
-	fixture_dispatch(f, 0);
-	old = packet_at(f, 0)->completion_signal.handle;
-	for (int i = 1; i < 64; i++)
+	for (int i = 0; i < 64; i++)
 		fixture_dispatch(f, 0);
+	old = packet_at(f, 0)->completion_signal.handle;
+	barrier.signal = packet_at(f, 1)->completion_signal.handle;
 	fixture_step(f);
-	/* The slot again, every field written but the signal. */
+	/* The slots again, every field written but the signal. */
 	fixture_dispatch(f, old);
+	synth_submit(f->capture, f->queue, &barrier);
+	assert_int_equal(packet_at(f, 65)->completion_signal.handle, 0);
 	fixture_step(f);
+	assert_int_equal(synth_signal_load((hsa_signal_t){barrier.signal}), 0);
 	fixture_harvest(f, 30 * MS);
 	fixture_harvest(f, 30 * MS);
 	assert_int_equal(fixture_count(f, RTL_Q_own_signals_seen), 0);

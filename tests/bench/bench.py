@@ -38,8 +38,8 @@ def reaches(goal, value):
 class Figure:
     """One line of the table. The goal judges the ratio where there is one, else the value.
 
-    low and high are the spread of what the goal judges. met is None where nothing is to be judged:
-    no goal, or nothing to compare with.
+    low and high are the quartiles of what the goal judges. met is None where nothing is to be judged:
+    no goal, nothing to compare with, or a note that begins with "needs " or "not judged: ".
     """
     name: str
     value: float | None
@@ -56,13 +56,13 @@ class Figure:
 
     def __post_init__(self):
         judged = self.value if self.ratio is None else self.ratio
-        if self.goal and self.met is None and judged is not None and not self.is_unmeasured():
+        if self.goal and self.met is None and judged is not None and not self.is_unjudged():
             self.met = reaches(self.goal, judged)
         if self.met and self.stretch and reaches(self.stretch, judged):
             self.note = "; ".join(filter(None, [self.note, f"stretch {self.stretch} too"]))
 
-    def is_unmeasured(self):
-        return self.note.startswith("needs ")
+    def is_unjudged(self):
+        return self.note.startswith(("needs ", "not judged: "))
 
 
 @dataclasses.dataclass
@@ -74,20 +74,49 @@ class Turns:
     def median(self):
         return statistics.median(self.samples)
 
+    def quartile(self, which):
+        if len(self.samples) < 2:
+            return self.samples[0]
+        return statistics.quantiles(self.samples, n=4, method="inclusive")[which]
+
     @property
     def low(self):
-        return min(self.samples)
+        return self.quartile(0)
 
     @property
     def high(self):
-        return max(self.samples)
+        return self.quartile(2)
+
+    @property
+    def spread(self):
+        return self.high - self.low
 
     def over(self, other):
         """Of each turn, this to @other: so that a load that comes and goes is in both."""
         return Turns([a / b for a, b in zip(self.samples, other.samples, strict=True)])
 
+    def times(self, factor):
+        return Turns([a * factor for a in self.samples])
+
     def minus(self, other):
         return Turns([a - b for a, b in zip(self.samples, other.samples, strict=True)])
+
+
+def compare_added(name, unit, ours, peer, goals, note=""):
+    """The Figure of what we add to what @peer, a (name, Turns), adds: differences from a baseline, by turns.
+
+    A difference that is not above 0 is the machine's, not a tool's: a ratio with one says nothing, or, by
+    its sign, that any goal is met. goals: (goal, stretch).
+    """
+    what, theirs = peer
+    figure = Figure(name, ours.median, unit, baseline=what, baseline_value=theirs.median, note=note)
+    below = sum(a <= 0 or b <= 0 for a, b in zip(ours.samples, theirs.samples, strict=True))
+    if below:
+        reason = f"not judged: in {below} of {len(ours.samples)} turns one adds nothing"
+        return dataclasses.replace(figure, goal=goals[0], note="; ".join(filter(None, [reason, note])))
+    ratio = ours.over(theirs)
+    return dataclasses.replace(figure, low=ratio.low, high=ratio.high, ratio=ratio.median, goal=goals[0],
+                               stretch=goals[1])
 
 
 class Bench:
@@ -206,6 +235,10 @@ class Bench:
             if not process["balanced"]:
                 raise BenchError(f"{db}: the counters of process {process['pid']} do not add up")
         return info
+
+    def timed(self, goal):
+        """@goal of a time: small sizes and a few turns judge none."""
+        return "" if self.quick else goal
 
     def needs_peer(self, name, unit, goal):
         """In place of a figure that compares with rocm-trace-lite, without one."""

@@ -6,6 +6,7 @@ import re
 
 from bench import BenchError
 
+SHIM = "librtl-shim.so"
 PACKETS = 1024
 # Batches that hook_cost runs before those that it measures.
 WARM_UP = 16

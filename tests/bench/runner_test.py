@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from bench import Bench, BenchError, Figure, reaches  # noqa: E402
+from bench import Bench, BenchError, Figure, Turns, compare_added, reaches  # noqa: E402
 
 RUN = pathlib.Path(__file__).resolve().parent / "run"
 TINY = '''"""Counts to a number.\n\nAgainst twice that."""
@@ -83,6 +83,46 @@ class Runner(unittest.TestCase):
         with self.assertRaises(BenchError):
             reaches("fast", 1)
         self.assertIsNone(Figure("a", 1, "s").met)
+
+    def test_what_adds_nothing_is_not_judged(self):
+        def compare(ours, peer):
+            return compare_added("a", "ns", Turns(ours), ("peer", Turns(peer)), ("<= 0.25", "<= 0.1"))
+        met = compare([1, 2, 3], [10, 20, 30])
+        self.assertEqual((met.ratio, met.met, met.note), (0.1, True, "stretch <= 0.1 too"))
+        self.assertIs(compare([9, 2, 9], [10, 20, 30]).met, False)
+        for ours, peer in (([1, 1, 1], [10, -5, 10]), ([1, 1, 1], [0, 0, 0]), ([-1, -1, -1], [10, 10, 10])):
+            figure = compare(ours, peer)
+            self.assertIsNone(figure.met)
+            self.assertIn("not judged: in", figure.note)
+
+    def test_the_ratio_is_the_median_of_the_turns(self):
+        """Of the medians it would be 2 / 10."""
+        figure = compare_added("a", "ns", Turns([1, 2, 30]), ("peer", Turns([1, 10, 20])), ("", ""))
+        self.assertEqual(figure.ratio, 1)
+
+    def test_spread_is_between_quartiles(self):
+        turns = Turns([1, 2, 3, 4, 100])
+        self.assertEqual((turns.low, turns.high, turns.spread), (2, 4, 2))
+        self.assertEqual(Turns([5]).spread, 0)
+
+    def test_storm_within_and_beyond_the_spread(self):
+        sys.path.insert(0, str(RUN.parent / "figures"))
+        self.addCleanup(sys.path.pop, 0)
+        import storm  # noqa: PLC0415
+        bench = Bench(self.folder)
+
+        def judge(none, ours, peer):
+            return storm.against_peer(bench, {"none": Turns(none), "shadow": Turns(ours), "standard": Turns(peer)},
+                                      "shadow", "1 rank")
+        none = [1.0, 1.1, 1.2]
+        within = judge(none, [1.01, 1.11, 1.21], [2, 2.1, 2.2])
+        self.assertIs(within.met, True)
+        self.assertIn("within the spread", within.note)
+        self.assertIs(judge(none, [1.5, 1.6, 1.7], [2, 2.1, 2.2]).met, False)
+        self.assertIs(judge(none, [1.5, 1.6, 1.7], [9, 9.1, 9.2]).met, True)
+        wild = judge([1, 2, 3], [1.1, 2.1, 3.1], [9, 9, 9])
+        self.assertIsNone(wild.met)
+        self.assertIn("not judged: no tool varies", wild.note)
 
     def test_identity_that_does_not_hold(self):
         bench = Bench(self.folder)

@@ -10,6 +10,7 @@
  *   tool_ns            likewise, and all that the tool's own threads took
  *   clock_ns           one clock_gettime(CLOCK_MONOTONIC)
  *   threads, switches  of the tool, and how often they came out of a wait while all that went on
+ *   tool               the file of HSA_TOOLS_LIB, if it is in this process, or ""
  *
  * getppid(), which nobody else calls, stands before and after each batch, for strace.
  */
@@ -119,6 +120,26 @@ static unsigned threads_look(uint64_t *ret_switches)
 	return threads;
 }
 
+static const char *tool_in_process(void)
+{
+	const char *path = getenv("HSA_TOOLS_LIB"), *name;
+	FILE *maps = path ? fopen("/proc/self/maps", "re") : NULL;
+	char line[4096 + 128];
+	bool is_there = false;
+
+	if (!maps)
+		return "";
+	name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	while (fgets(line, sizeof(line), maps)) {
+		const char *file = strrchr(line, '/');
+
+		line[strcspn(line, "\n")] = '\0';
+		is_there |= file && !strcmp(file + 1, name);
+	}
+	fclose(maps);
+	return is_there ? name : "";
+}
+
 static double clock_cost(void)
 {
 	uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -167,10 +188,10 @@ static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process_ns;
 	printf("{\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
 	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"threads\": %u, \"switches\": %" PRIu64
-	       "}\n",
+	       ", \"tool\": \"%s\"}\n",
 		runtime_executed(), runtime_timed(), (double)spent_ns / dispatches,
 		(double)(process_ns - outside_ns) / dispatches, clock_cost(), threads,
-		switches - before);
+		switches - before, tool_in_process());
 	return 0;
 }
 

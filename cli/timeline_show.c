@@ -211,7 +211,7 @@ static void put_notes(const struct timeline *t, FILE *to)
 			" copies have no times (--mode full records them): what they did "
 			"is shown as idle time\n",
 			t->untimed_copies);
-	if (t->outside_ns * 100 >= t->total.wall_ns)
+	if (t->outside_ns && t->outside_ns * 100 >= t->total.wall_ns)
 		fprintf(to, "outside of steps: %.1f ms, not in the sums of ranks\n",
 			(double)t->outside_ns / 1e6);
 	if (t->verdict->counts.dropped || t->verdict->counts.torn || t->verdict->counts.outstanding)

@@ -378,6 +378,20 @@ static void more_steps_than_are_kept_are_the_run(void **state)
 	stage_end(&s);
 }
 
+/* Steps of 100 ns, 30 of them idle. */
+static void add_paced(struct stage *s, int64_t count, int64_t period_ns)
+{
+	for (int64_t i = 0; i < count; i++) {
+		int64_t at = i * period_ns;
+		char text[16];
+
+		snprintf(text, sizeof(text), "step %d", (int)i);
+		scene_range(&s->scene, 1, text, at, at + 100);
+		scene_dispatch(&s->scene, s->gemm, at, at + 60, at);
+		scene_dispatch(&s->scene, s->gemm, at + 90, at + 100, at + 80);
+	}
+}
+
 /* rtl summary's reason counts what is between the steps; the sums of ranks do not. */
 static void what_is_between_steps_has_its_own_share(void **state)
 {
@@ -386,14 +400,7 @@ static void what_is_between_steps_has_its_own_share(void **state)
 
 	(void)state;
 	stage_begin(&s);
-	for (int64_t i = 0; i < 4; i++) {
-		char text[16];
-
-		snprintf(text, sizeof(text), "step %d", (int)i);
-		scene_range(&s.scene, 1, text, i * 1000, i * 1000 + 100);
-		scene_dispatch(&s.scene, s.gemm, i * 1000, i * 1000 + 60, i * 1000);
-		scene_dispatch(&s.scene, s.gemm, i * 1000 + 90, i * 1000 + 100, i * 1000 + 80);
-	}
+	add_paced(&s, 4, 1000);
 	stage_ask(&s);
 	assert_int_equal(s.timeline->outside_ns, 2700);
 	reading = timeline_reading(s.timeline);
@@ -402,6 +409,42 @@ static void what_is_between_steps_has_its_own_share(void **state)
 				     "that: nothing was submitted (--mode hip records what the "
 				     "host did meanwhile)");
 	free(reading);
+	stage_end(&s);
+}
+
+static char *show(const struct stage *s)
+{
+	const struct timeline_show show = {.format = RENDER_TABLE, .rows = 10, .width = 200};
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	assert_non_null(to);
+	assert_int_equal(timeline_show(s->timeline, &s->options, &show, to), 0);
+	assert_int_equal(fclose(to), 0);
+	return text;
+}
+
+/* Neither has any time then: not what was asked for, and not what lies outside of it. */
+static void what_is_outside_is_told_where_there_is_any(void **state)
+{
+	struct stage s;
+	char *text;
+
+	(void)state;
+	stage_begin(&s);
+	add_paced(&s, 4, 1000);
+	stage_ask(&s);
+	text = show(&s);
+	assert_non_null(strstr(text, "outside of steps: 0.0 ms, not in the sums of ranks\n"));
+	free(text);
+	s.options.has_step = true;
+	s.options.step = 99;
+	stage_ask(&s);
+	text = show(&s);
+	assert_non_null(strstr(text, "no step of that number\n"));
+	assert_null(strstr(text, "outside of steps"));
+	free(text);
 	stage_end(&s);
 }
 
@@ -418,6 +461,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_ranks_are_in_order),
 		cmocka_unit_test(segments_say_what_was_under_way),
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
+		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_steps_than_are_kept_are_the_run),

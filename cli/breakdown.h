@@ -35,6 +35,8 @@ enum breakdown_cause {
 
 /* What a GPU needs to begin with what it was given: 20 us is long for it. */
 #define BREAKDOWN_LAUNCH_NS	20000
+/* What BREAKDOWN_LAUNCH is in a sentence, for people: that of a time line, and of the reason. */
+#define BREAKDOWN_LAUNCH_TEXT	"kernels are submitted, and each takes up to 20 us to begin"
 /* TraceLens's threshold between micro and macro idle time, if nobody says another. */
 #define BREAKDOWN_MICRO_IDLE_NS 10000
 

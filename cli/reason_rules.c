@@ -256,15 +256,16 @@ static bool host_in_rccl(struct judging *j)
 static bool held_back(struct judging *j)
 {
 	const uint64_t *cause_ns = j->row[PART_IDLE]->cause_ns;
+	bool is_held = cause_ns[BREAKDOWN_DEPENDENCY] >= cause_ns[BREAKDOWN_LAUNCH];
 
 	if (!is_cause(j, cause_ns[BREAKDOWN_DEPENDENCY] + cause_ns[BREAKDOWN_LAUNCH]))
 		return false;
-	say_idle(j, "kernels are submitted and held back");
+	say_idle(j, "%s", is_held ? "kernels are submitted and held back" : BREAKDOWN_LAUNCH_TEXT);
 	if (j->figures->untimed_copies)
 		reason_say_hint(j,
-			"perhaps by copies, of which %" PRIu64
+			"perhaps %s copies, of which %" PRIu64
 			" have no times: rtl run --mode full",
-			j->figures->untimed_copies);
+			is_held ? "by" : "for", j->figures->untimed_copies);
 	return true;
 }
 

@@ -67,7 +67,7 @@ static const char *explain(enum breakdown_cause cause)
 			"nothing was submitted (--mode hip records what the host did meanwhile)",
 		[BREAKDOWN_SYNCHRONISATION] = "the host waits for the GPU before it submits more",
 		[BREAKDOWN_PEER] = "the host waits in RCCL",
-		[BREAKDOWN_LAUNCH] = "kernels are short against what it takes to begin one",
+		[BREAKDOWN_LAUNCH] = BREAKDOWN_LAUNCH_TEXT,
 		[BREAKDOWN_DEPENDENCY] =
 			"kernels were submitted and held back (a barrier, a copy without times, a "
 			"peer)",

@@ -243,7 +243,9 @@ static void idle_time_has_causes(void **state)
 		{BREAKDOWN_SYNCHRONISATION, REASON_IS_HOST_SYNC, "the host waits for it to end"},
 		{BREAKDOWN_PEER, REASON_IS_HOST_IN_RCCL, "the host waits inside RCCL"},
 		{BREAKDOWN_DEPENDENCY, REASON_IS_HELD_BACK, "submitted and held back"},
-		{BREAKDOWN_LAUNCH, REASON_IS_HELD_BACK, "submitted and held back"},
+		{BREAKDOWN_LAUNCH, REASON_IS_HELD_BACK,
+			"GPUs idle 30 %: kernels are submitted, and each takes up to 20 us to "
+			"begin"},
 		{BREAKDOWN_UNKNOWN, REASON_IS_IDLE, "several causes, unknown the most of them"},
 	};
 	struct scene s;
@@ -256,6 +258,22 @@ static void idle_time_has_causes(void **state)
 		set_cause(&s, cases[i].cause);
 		check(&s, cases[i].code, cases[i].text);
 	}
+	/* Of two that are one rule's, the larger. */
+	for (size_t i = 0; i < LANES; i++) {
+		memset(s.lanes[i].total.cause_ns, 0, sizeof(s.lanes[i].total.cause_ns));
+		s.lanes[i].total.cause_ns[BREAKDOWN_DEPENDENCY] = 149;
+		s.lanes[i].total.cause_ns[BREAKDOWN_LAUNCH] = 151;
+	}
+	s.reason.figures.untimed_copies = 7;
+	check(&s, REASON_IS_HELD_BACK, "each takes up to 20 us to begin");
+	assert_string_equal(
+		s.reason.hint, "perhaps for copies, of which 7 have no times: rtl run --mode full");
+	s.lanes[0].total.cause_ns[BREAKDOWN_DEPENDENCY] += 9;
+	s.lanes[0].total.cause_ns[BREAKDOWN_LAUNCH] -= 9;
+	check(&s, REASON_IS_HELD_BACK, "submitted and held back");
+	assert_string_equal(
+		s.reason.hint, "perhaps by copies, of which 7 have no times: rtl run --mode full");
+	s.reason.figures.untimed_copies = 0;
 	/* Short kernels that each wait come first. */
 	set_cause(&s, BREAKDOWN_HOST_LATE);
 	for (size_t i = 0; i < LANES; i++) {

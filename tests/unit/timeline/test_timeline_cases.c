@@ -412,6 +412,24 @@ static void what_is_between_steps_has_its_own_share(void **state)
 	stage_end(&s);
 }
 
+/* Kernels of 25 us, queued ahead, with 15 us between them. */
+static void kernels_that_are_slow_to_begin_are_not_called_short(void **state)
+{
+	char *reading;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	for (int64_t i = 0; i < 100; i++)
+		scene_dispatch(&s.scene, s.gemm, 1000 + i * 40000, 26000 + i * 40000, 0);
+	stage_ask(&s);
+	reading = timeline_reading(s.timeline);
+	assert_string_equal(reading, "GPUs idle 37 % of the time; 100 % of that: kernels are "
+				     "submitted, and each takes up to 20 us to begin");
+	free(reading);
+	stage_end(&s);
+}
+
 static char *show(const struct stage *s)
 {
 	const struct timeline_show show = {.format = RENDER_TABLE, .rows = 10, .width = 200};
@@ -461,6 +479,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_ranks_are_in_order),
 		cmocka_unit_test(segments_say_what_was_under_way),
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
+		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
 		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),

@@ -174,6 +174,7 @@ struct store_database { /* store */
 	struct command *current;   /* under way: between the two */
 	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
 	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
+	uint64_t trouble_ns; /* CLOCK_MONOTONIC: since when; of the last one */
 	bool must_reload;    /* a rollback could not read everything back */
 	int reload_error;    /* why */
 	bool must_renew;     /* it was found damaged; the writer is detached */

@@ -40,6 +40,8 @@ static void set_trouble(struct store *store, struct store_database *database, in
 {
 	if (database->trouble == error)
 		return;
+	if (!database->trouble)
+		database->trouble_ns = clock_monotonic_ns();
 	database->trouble = error;
 	say_state(store, database, error ? STORE_DEGRADED : STORE_RECOVERED, error);
 }
@@ -135,9 +137,14 @@ static bool is_end(const struct command *command)
 	return command->kind == COMMAND_PROCESS_END || command->kind == COMMAND_PROCESS_LEFT;
 }
 
-static bool has_waited(const struct command *command, uint64_t ns)
+/* For the disk: not for those before it in line while the disk was well. */
+static bool has_waited(
+	const struct store_database *database, const struct command *command, uint64_t ns)
 {
-	return clock_monotonic_ns() - command->made_ns >= ns;
+	uint64_t since_ns = command->made_ns > database->trouble_ns ? command->made_ns
+								    : database->trouble_ns;
+
+	return clock_monotonic_ns() - since_ns >= ns;
 }
 
 /* True: there is somebody new. */
@@ -146,7 +153,7 @@ static bool mark_given_up(const struct store *store, const struct store_database
 	bool is_new = false;
 
 	for (const struct command *c = database->todo.first; c; c = c->next) {
-		if (!has_waited(c, store->give_up_ns))
+		if (!has_waited(database, c, store->give_up_ns))
 			continue;
 		if (is_end(c) && !c->process->given_up) {
 			c->process->given_up = database->trouble;
@@ -175,7 +182,7 @@ static void let_pass(struct store *store, struct store_database *database)
 			answer_release(store, command);
 			command_free(command);
 		} else if (is_given_up || (command->kind == COMMAND_SESSION_CLOSE &&
-						  has_waited(command, store->give_up_ns))) {
+						  has_waited(database, command, store->give_up_ns))) {
 			command_list_add(&first, command);
 		} else {
 			command_list_add(&later, command);
@@ -205,7 +212,7 @@ static void abandon(struct store *store, struct store_database *database)
 static bool is_hopeless(
 	const struct store *store, const struct store_database *database, const struct command *c)
 {
-	return c && database->retry_ns && has_waited(c, 2 * store->give_up_ns) &&
+	return c && database->retry_ns && has_waited(database, c, 2 * store->give_up_ns) &&
 	       (c->process ? c->process->given_up
 			   : c->kind == COMMAND_SESSION_COMMAND ||
 				       c->kind == COMMAND_SESSION_CONTROLS ||
@@ -217,7 +224,8 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 	struct command *first;
 	bool is_gone;
 
-	if (!database->trouble)
+	/* Half a drain: the disk takes what it is given, and a failure would have ended it. */
+	if (!database->trouble || database->drain)
 		return false;
 	if (mark_given_up(store, database)) {
 		trouble_roll_back(store, database);
@@ -229,7 +237,7 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 		abandon(store, database);
 	first = database->todo.first;
 	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
-		!has_waited(first, 2 * store->give_up_ns))
+		!has_waited(database, first, 2 * store->give_up_ns))
 		return false;
 	trouble_roll_back(store, database);
 	first = command_list_take(&database->todo);

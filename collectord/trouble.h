@@ -8,9 +8,10 @@
  *   it is damaged         goes aside (renew.c), and another file takes its name
  *   the disk is full      the reserve is freed, what was under way is done with it; then records
  *                         wait (in their recorders) until there is room for the reserve again
- *   who ends meanwhile    waits give_up_ns; then its unstored records are counted,
- * dropped_disk_full or dropped_db_error, in the room that the reserve has left not even that fits
- * after as long again its end is not written: the tail is unknown
+ *   who ends meanwhile    waits give_up_ns of the trouble; then its unstored records are counted,
+ *                         dropped_disk_full or dropped_db_error, in the room that the reserve has
+ *                         left. Not while half a drain is stored: that disk works
+ *   not even that fits    after as long again its end is not written: the tail is unknown
  */
 #include "collectord/store_private.h"
 

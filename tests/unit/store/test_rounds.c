@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The store's rounds, one at a time: the test is the store's thread, and looks at what is between
+ * two of them. So nothing here depends on how long anything takes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "collectord/database.h"
+#include "collectord/store_private.h"
+#include "collectord/trouble.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
+#include "tests/unit/store/harness.h"
+#include "tests/unit/store/recorder.h"
+
+#define SLOTS	   (20 * DRAIN_SLICE_RECORDS)
+#define HOUR_NS	   3600000000000u
+/* More than all that is in line takes, on any machine. */
+#define ROUNDS_MAX 100000u
+
+/* ---- a store without a thread ----------------------------------------------------------------- */
+
+struct hand {
+	struct harness *h; /* for its folder */
+	struct store store;
+};
+
+static int no_beat(void *data)
+{
+	(void)data;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	static const struct store_limits none;
+	struct hand *hand = calloc(1, sizeof(*hand));
+	void *h;
+
+	assert_non_null(hand);
+	harness_setup(&h);
+	hand->h = h;
+	pthread_mutex_init(&hand->store.lock, NULL);
+	pthread_cond_init(&hand->store.wake, NULL);
+	msg_arena_init(&hand->store.arena, ARENA_BYTES_MAX);
+	quotas_init(&hand->store.quotas, &none);
+	hand->store.patience = (struct database_patience){.busy_ms = 1000, .beat = no_beat};
+	hand->store.nobody = (struct store_user){.uid = STORE_EVERYBODY, .sessions = 1};
+	hand->store.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hand->store.give_up_ns = HOUR_NS;
+	*state = hand;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	void *h = hand->h;
+
+	turns_finish(store);
+	while (store->databases)
+		session_file_close(store, store->databases);
+	while (store->sessions) {
+		struct store_session *next = store->sessions->next;
+
+		destroy_session(store->sessions);
+		store->sessions = next;
+	}
+	answer_drop_all(store);
+	quotas_done(&store->quotas);
+	msg_arena_done(&store->arena);
+	pthread_cond_destroy(&store->wake);
+	pthread_mutex_destroy(&store->lock);
+	close(store->answer_fd);
+	free(hand);
+	return harness_teardown(&h);
+}
+
+/* ---- what is in line --------------------------------------------------------------------------- */
+
+/* A session, and a process of it. */
+struct tenant {
+	struct store_session *session;
+	struct store_process *process;
+	char path[112];
+};
+
+/* In line to be opened, in file @number of the folder. */
+static void ask_to_open(struct hand *hand, struct tenant *t, unsigned number, uid_t uid,
+	const char *name, enum store_create create)
+{
+	struct store_session_params params = {
+		.name = name, .uid = uid, .create = create, .path = t->path};
+
+	snprintf(t->path, sizeof(t->path), "%s/%u.db", hand->h->dir, number);
+	assert_int_equal(store_session_new(&hand->store, &params, t, &t->session), 0);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_OPEN, t->session, NULL));
+}
+
+static void open_process(struct hand *hand, struct tenant *t, uint8_t token)
+{
+	struct command *command;
+	size_t count;
+	uint8_t *hello = peer_hello(token, 0, &count);
+
+	/* store_process_open() but for the queue: the command is taken out of it at once. */
+	assert_int_equal(store_process_open(t->session, hello, count, getuid(), 1000 + token, 4242,
+				 t, &t->process),
+		0);
+	while ((command = command_list_take(&hand->store.queue)))
+		turns_route(&hand->store, command);
+	for (unsigned i = 0; !t->process->process && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_non_null(t->process->process);
+}
+
+static void open_tenant(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
+{
+	ask_to_open(hand, t, number, uid, "job", STORE_NEW);
+	turns_round(&hand->store);
+	assert_non_null(t->session->database);
+	open_process(hand, t, (uint8_t)(10 + number));
+}
+
+/* The process of @token is dead, and has left a recorder of @slots. */
+static struct command *end_in_line(
+	struct hand *hand, struct tenant *t, uint8_t token, uint32_t slots)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, t->session, t->process);
+	struct hand_recorder *r = hand_recorder_new(token);
+
+	command->memfd = hand_recorder_memfd_slots(r, slots);
+	command->how = STORE_ENDED_KILLED;
+	command->exit_status = 137;
+	turns_route(&hand->store, command);
+	free(r);
+	return command;
+}
+
+static void rounds_until_over(struct hand *hand, const struct tenant *t)
+{
+	for (unsigned i = 0; !t->process->is_over && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_true(t->process->is_over);
+}
+
+/* ---- a drain, and a disk that had failed ------------------------------------------------------ */
+
+static void a_drain_under_way_is_not_given_up(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	/* What an earlier commit has met; none has succeeded since. */
+	trouble_fail(&hand->store, t.session->database, -EIO);
+	t.session->database->not_before_ns = 0;
+	end_in_line(hand, &t, 10, SLOTS);
+	turns_round(&hand->store);
+	assert_non_null(t.session->database->drain);
+	assert_int_equal(t.session->database->trouble, -EIO);
+	hand->store.give_up_ns = 0; /* it has waited long enough */
+	rounds_until_over(hand, &t);
+	assert_int_equal(t.process->given_up, 0);
+	assert_int_equal(t.session->database->trouble, 0);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_int_equal(harness_number(t.path, "SELECT sum(dropped) FROM rtl_account"), 0);
+	harness_check_books(t.path);
+}
+
+/* What stood in line for long while the disk was well is not given up when it fails. */
+static void a_wait_begins_with_the_trouble(void **state)
+{
+	struct hand *hand = *state;
+	struct store_database *database;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	database = t.session->database;
+	end_in_line(hand, &t, 10, 1)->made_ns = 1;
+	trouble_fail(&hand->store, database, -EIO);
+	assert_false(trouble_give_up(&hand->store, database));
+	assert_int_equal(t.process->given_up, 0);
+	/* An hour later. */
+	database->trouble_ns = 1;
+	database->todo.first->made_ns = 1;
+	hand->store.give_up_ns = clock_monotonic_ns() - 1;
+	assert_false(trouble_give_up(&hand->store, database));
+	assert_int_equal(t.process->given_up, -EIO);
+	database->not_before_ns = 0;
+	rounds_until_over(hand, &t);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_drain_under_way_is_not_given_up),
+		T(a_wait_begins_with_the_trouble),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

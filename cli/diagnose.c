@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,32 @@ static void add_to_all(struct diagnose_shares *all, const struct diagnose_share 
 	all->has_times = true;
 }
 
+/* Did about as many kernels as any. */
+static bool is_comparable(const struct diagnose_share *share, uint64_t most)
+{
+	return share->first->has_rank && share->kernels &&
+	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
+}
+
+/* Some may have been recorded longer than others: by a filter, by steps, by hand. */
+static double recorded_part(const struct diagnose_share *share)
+{
+	return share->skipped < share->kernels
+		       ? (double)(share->kernels - share->skipped) / (double)share->kernels
+		       : 0;
+}
+
+static void expect_rows(struct diagnose_shares *all)
+{
+	double longest = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (is_comparable(all->at + i, all->most))
+			longest = fmax(longest, recorded_part(all->at + i));
+	for (size_t i = 0; i < all->count; i++)
+		all->at[i].expected = (double)all->at[i].kernels * longest;
+}
+
 /* The rows of a process lie together. */
 static int collect(const struct summary *s, struct diagnose_shares *ret)
 {
@@ -116,6 +143,7 @@ static int collect(const struct summary *s, struct diagnose_shares *ret)
 	}
 	for (size_t i = 0; i < ret->count; i++)
 		add_to_all(ret, ret->at + i);
+	expect_rows(ret);
 	return 0;
 }
 
@@ -192,12 +220,24 @@ static int judge(
 		share->kernels, percent, most, share->first->state, why);
 }
 
+/* Is @count about all of them? */
+static bool is_known(uint64_t count, const struct diagnose_share *share)
+{
+	return (double)count * 100 >= share->expected * DIAGNOSE_KNOWN_PCT;
+}
+
 /* What was dispatched and is not in the rows, or has no time: of one rank alone it misleads. */
-static int judge_losses(struct diagnose *d, const struct diagnose_share *share)
+static int judge_losses(struct diagnose *d, const struct diagnose_share *share, uint64_t most)
 {
 	int r = 0;
 
-	if (share->dropped)
+	if (share->skipped && is_comparable(share, most) &&
+		!is_known(share->kernels - share->skipped, share))
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its %" PRIu64 " kernels were not recorded, more than of "
+			"others: neither its work nor its kernels are held against theirs",
+			share->skipped, share->kernels);
+	if (!r && share->dropped)
 		r = diagnose_add(d, DIAGNOSE_NOTE, share,
 			"%" PRIu64 " of its kernels were dropped; rtl summary says why",
 			share->dropped);
@@ -213,19 +253,16 @@ static int judge_losses(struct diagnose *d, const struct diagnose_share *share)
 	return r;
 }
 
-/* Did about as many kernels as any. */
-bool diagnose_is_comparable(const struct diagnose_share *share, uint64_t most)
+bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most)
 {
-	return share->first->has_rank && share->kernels &&
-	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
+	return is_comparable(share, most) && is_known(share->stored, share);
 }
 
-/* What was dropped, or has no times, is no time saved. */
+/* What was dropped, not recorded, or has no times, is no time saved. */
 static bool has_work(const struct diagnose_share *share, uint64_t most)
 {
-	return diagnose_is_comparable(share, most) && share->stored >= share->untimed &&
-	       (double)(share->stored - share->untimed) * 100 >=
-		       (double)share->kernels * DIAGNOSE_TIMED_PCT;
+	return diagnose_has_rows(share, most) && share->stored >= share->untimed &&
+	       is_known(share->stored - share->untimed, share);
 }
 
 static int compare_work(const void *a, const void *b)
@@ -370,7 +407,7 @@ static int judge_all(
 	if (!r)
 		r = diagnose_kernels(d, s, shares);
 	for (size_t i = 0; i < shares->count && !r; i++)
-		r = judge_losses(d, shares->at + i);
+		r = judge_losses(d, shares->at + i, shares->most);
 	if (!r)
 		r = find_holes(d, shares);
 	if (!r)

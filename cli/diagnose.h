@@ -15,8 +15,9 @@
 #define DIAGNOSE_EXTENT_PCT 20
 /* Work, without communication, over that of the rank in the middle. */
 #define DIAGNOSE_SLOW_PCT   20
-/* ... and of so many percent of the kernels of each the times are known. */
-#define DIAGNOSE_TIMED_PCT  95
+/* ... and so many percent of the kernels of each are in the rows (of work: with times), of those
+ * that would be there had it been recorded as long as the rank that was recorded longest. */
+#define DIAGNOSE_KNOWN_PCT  95
 
 enum diagnose_level {
 	DIAGNOSE_NOTE,

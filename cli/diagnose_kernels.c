@@ -2,6 +2,7 @@
 /* Kernels, by name, that one rank has and others have not, or has less often. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct comparing {
 	const struct diagnose_shares *shares;
 	uint64_t *counts;    /* of each process: of the kernel at hand */
 	uint64_t *sorted;    /* those of them that count */
-	size_t *of_interest; /* processes that did about as many kernels as any */
+	size_t *of_interest; /* processes of whose kernels the rows have as many as of any */
 	size_t interest;
 	struct sentence *sentences;	   /* KINDS of each process */
 	const struct measure_cell **cells; /* by kernel */
@@ -77,8 +78,8 @@ static int prepare(struct comparing *c)
 		if (!at)
 			return -ENOMEM;
 		*at = (uint32_t)i;
-		/* Of one with few kernels in all that is all there is to say. */
-		if (diagnose_is_comparable(c->shares->at + i, c->shares->most))
+		/* Of one with few kernels, or few rows, in all that is all there is to say. */
+		if (diagnose_has_rows(c->shares->at + i, c->shares->most))
 			c->of_interest[c->interest++] = i;
 	}
 	for (size_t i = 0; i < m->cell_count; i++)
@@ -105,6 +106,24 @@ __attribute__((format(printf, 4, 5))) static void note(
 	va_end(args);
 }
 
+/* What its rows lack may have been of any kernel. */
+static double may_have(const struct comparing *c, size_t share)
+{
+	const struct diagnose_share *of = c->shares->at + share;
+
+	return (double)c->counts[share] + fmax(of->expected - (double)of->stored, 0);
+}
+
+/* Has @share the only ones, whatever the others lost? */
+static bool is_alone(const struct comparing *c, size_t share)
+{
+	for (size_t i = 0; i < c->interest; i++)
+		if (c->of_interest[i] != share &&
+			may_have(c, c->of_interest[i]) >= (double)c->counts[share])
+			return false;
+	return true;
+}
+
 /* What others have of it: the middle, the lower of two; but of two ranks one is the other's. */
 static void judge_kernel(struct comparing *c, uint32_t kernel)
 {
@@ -120,14 +139,16 @@ static void judge_kernel(struct comparing *c, uint32_t kernel)
 	}
 	qsort(c->sorted, c->interest, sizeof(*c->sorted), compare_counts);
 	middle = c->sorted[c->interest == 2 ? 1 : (c->interest - 1) / 2];
-	if (having == 1 && c->interest > 2)
+	if (having == 1 && c->interest > 2 && is_alone(c, last))
 		note(c, last, KIND_ALONE, "%" PRIu64 " x %.*s", c->counts[last], NAME_BYTES, name);
 	for (size_t i = 0; i < c->interest && middle; i++) {
 		uint64_t count = c->counts[c->of_interest[i]];
 
+		if (may_have(c, c->of_interest[i]) * 100 >= (double)middle * DIAGNOSE_LOW_PCT)
+			continue;
 		if (!count && having + 1 == c->interest)
 			note(c, c->of_interest[i], KIND_LACKS, "%.*s", NAME_BYTES, name);
-		else if ((double)count * 100 < (double)middle * DIAGNOSE_LOW_PCT)
+		else
 			note(c, c->of_interest[i], KIND_FEW, "%" PRIu64 " of %" PRIu64 " x %.*s",
 				count, middle, NAME_BYTES, name);
 	}

@@ -94,6 +94,61 @@ compare() { # compare FILE ROWS
 		"2 straggler? its GPU worked 90 % longer than that of the rank in the middle (communication not counted)" ]
 }
 
+@test "diagnose: a session that was recorded in part is judged as a whole one" {
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/schema" late.db
+	# Of each rank as many kernels again were left out.
+	sqlite3 late.db "UPDATE rtl_queue SET skipped = stored, dispatched = 2 * stored;
+		INSERT INTO rtl_counter_base SELECT process_id, queueId, 'skipped_filter', skipped FROM rtl_queue"
+	run -0 "$rtl" diagnose --json late.db
+	[ "$(jq -r '.findings[] | "\(.rank) \(.text)"' <<<"$output")" = \
+		"2 straggler? its GPU worked 90 % longer than that of the rank in the middle (communication not counted)" ]
+	# Rank 2 went on when the others were stopped: more work of more kernels is no slower.
+	sqlite3 late.db "UPDATE rtl_queue SET skipped = 0, dispatched = 24;
+		UPDATE rtl_queue SET skipped = 2, stored = 22 WHERE process_id <> 3;
+		UPDATE rtl_counter_base SET value = 2 * (process_id <> 3);
+		DELETE FROM rtl_dispatch WHERE seq >= 22 AND shape_id NOT IN (5, 6)"
+	run -0 "$rtl" diagnose --json late.db
+	[ "$(jq -c '[.findings[] | [.level, .rank]]' <<<"$output")" = '[["NOTE",0],["NOTE",1],["NOTE",3]]' ]
+	[[ $(jq -r '.findings[0].text' <<<"$output") == "2 of its 24 kernels were not recorded, more than of others: "* ]]
+}
+
+@test "diagnose: what a rank lost, or was not recorded, is no other work" {
+	fixture clean
+	cp clean.db few.db
+	# Rank 1 has 333 elementwise_add, at every third place. Not one is left, for each of these reasons.
+	sqlite3 clean.db "DELETE FROM rtl_dispatch WHERE shape_id = 5"
+	for cause in "dropped = 333" "skipped = 333"; do
+		sqlite3 clean.db "UPDATE rtl_queue SET stored = 667, dropped = 0, skipped = 0 WHERE process_id = 2;
+			UPDATE rtl_queue SET $cause WHERE process_id = 2"
+		run -0 "$rtl" diagnose --json clean.db
+		[ "$(jq '[.findings[] | select(.of_kernels)] | length' <<<"$output")" = 0 ]
+		[[ $(jq -r '.findings[] | select(.rank == 1).text' <<<"$output") == "333 of its "*"kernels were "* ]]
+	done
+	# Few are lost, all of a kernel of which there were few.
+	sqlite3 few.db "UPDATE rtl_dispatch SET shape_id = 1 WHERE shape_id = 2 AND seq >= 30;
+		UPDATE rtl_dispatch SET shape_id = 4 WHERE shape_id = 5 AND seq >= 30;
+		DELETE FROM rtl_dispatch WHERE shape_id = 5;
+		UPDATE rtl_queue SET stored = 990, dropped = 10 WHERE process_id = 2"
+	run -0 "$rtl" diagnose --json few.db
+	[ "$(jq '[.findings[] | select(.of_kernels)] | length' <<<"$output")" = 0 ]
+	sqlite3 few.db "UPDATE rtl_queue SET dispatched = 993, dropped = 3 WHERE process_id = 2"
+	run -0 "$rtl" diagnose --json few.db
+	[ "$(jq -c '[.findings[] | select(.of_kernels) | [.level, .rank]]' <<<"$output")" = '[["MISSING",1]]' ]
+	# One kernel of rank 0 has another name; what rank 1 lost may have had it, too.
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/schema" alone.db
+	sqlite3 alone.db "INSERT INTO rocpd_string (id, string) VALUES (900, 'other');
+		INSERT INTO rtl_kernel_base VALUES (900, 'other.kd');
+		CREATE TEMP TABLE s AS SELECT * FROM rtl_shape WHERE id = 1;
+		UPDATE s SET id = 900, kernel_id = 900; INSERT INTO rtl_shape SELECT * FROM s;
+		UPDATE rtl_dispatch SET shape_id = 900 WHERE shape_id = 1 AND seq = 0"
+	run -0 "$rtl" diagnose --json alone.db
+	[[ $(jq -r '.findings[] | select(.of_kernels).text' <<<"$output") == "is the only one with: 1 x other"* ]]
+	sqlite3 alone.db "DELETE FROM rtl_dispatch WHERE shape_id = 3 AND seq = 0;
+		UPDATE rtl_queue SET stored = 23, dropped = 1 WHERE process_id = 2"
+	run -0 "$rtl" diagnose --json alone.db
+	[ "$(jq '[.findings[] | select(.of_kernels)] | length' <<<"$output")" = 0 ]
+}
+
 @test "diagnose: a helper that inherits a rank is no rank without kernels" {
 	fixture helper
 	run -0 "$rtl" diagnose --strict --json helper.db

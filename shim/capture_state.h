@@ -134,6 +134,7 @@ struct capture {
 	struct slot_list back;	/* freed, all of queue back_queue, not yet pushed */
 	uint32_t back_queue;
 	uint64_t now_ns; /* of the pass that is running */
+	bool is_deciding; /* it is the last: times that are not there do not come */
 	_Atomic uint64_t appsig_read; /* the application's signal that is being read; 0: none */
 	uint32_t done_total;
 	uint64_t done_since_ns;		/* the oldest finished record waits since */

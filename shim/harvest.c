@@ -43,7 +43,7 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private, 
 		private->phase = PHASE_NO_TIME;
 		private->since_ns = c->now_ns;
 	}
-	return c->now_ns - private->since_ns < ns ? WAITING : FINISHED;
+	return !c->is_deciding && c->now_ns - private->since_ns < ns ? WAITING : FINISHED;
 }
 
 /* docs/shadow.md, 5: a later packet with the barrier bit has fired, this one still has not. */
@@ -267,7 +267,13 @@ static bool lots_provide(struct capture *c)
 	return is_new;
 }
 
-static bool pass_locked(struct capture *c, uint64_t now_ns, bool is_forced)
+enum pass_kind {
+	PASS_ORDINARY,
+	PASS_FORCED, /* frames that are not due, too */
+	PASS_LAST,   /* likewise; nobody is waited for any more who has fired or may have */
+};
+
+static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 	bool is_active;
@@ -276,11 +282,13 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, bool is_forced)
 	shadow_housekeep(c);
 	harvest_lock_wait(c);
 	c->now_ns = now_ns;
+	c->is_deciding = kind == PASS_LAST;
 	for (uint32_t i = 0; i < used; i++)
 		if (queue_is_live(&c->queues[i]))
 			queue_harvest(c, &c->queues[i], false);
+	c->is_deciding = false;
 	pool_quarantine_end(c);
-	frames_make(c, is_forced, false);
+	frames_make(c, kind != PASS_ORDINARY, false);
 	is_active = now_ns - c->active_ns < ACTIVE_NS;
 	harvest_lock_release(c);
 	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
@@ -288,13 +296,13 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, bool is_forced)
 	return is_active || capture_pending(c);
 }
 
-static bool pass(struct capture *c, uint64_t now_ns, bool is_forced)
+static bool pass(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 {
 	bool is_active;
 
 	if (!harvest_runtime_hold(c))
 		return false;
-	is_active = pass_locked(c, now_ns, is_forced);
+	is_active = pass_locked(c, now_ns, kind);
 	harvest_runtime_release(c);
 	return is_active;
 }
@@ -317,12 +325,17 @@ void harvest_runtime_release(struct capture *c)
 
 bool harvest_run(struct capture *c, uint64_t now_ns)
 {
-	return pass(c, now_ns, false);
+	return pass(c, now_ns, PASS_ORDINARY);
 }
 
 bool harvest_flush(struct capture *c, uint64_t now_ns)
 {
-	return pass(c, now_ns, true);
+	return pass(c, now_ns, PASS_FORCED);
+}
+
+bool harvest_last(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, PASS_LAST);
 }
 
 bool harvest_detach(struct capture *c, uint64_t deadline_ns)
@@ -334,7 +347,7 @@ bool harvest_detach(struct capture *c, uint64_t deadline_ns)
 			return false;
 		nanosleep(&step, NULL);
 	}
-	(void)pass_locked(c, clock_boottime_ns(), true);
+	(void)pass_locked(c, clock_boottime_ns(), PASS_LAST);
 	c->is_detached = true;
 	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
 	return true;

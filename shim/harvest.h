@@ -23,6 +23,9 @@ bool harvest_run(struct capture *capture, uint64_t now_ns);
 /* As harvest_run, and also publishes frames that are not due: before Bye and in ctl flush. */
 bool harvest_flush(struct capture *capture, uint64_t now_ns);
 
+/* As harvest_flush, and decides what waits for its times: before the process gives up waiting. */
+bool harvest_last(struct capture *capture, uint64_t now_ns);
+
 /*
  * The end of OnUnload when the shim's thread did not come to its end in time: waits until it is
  * out of its pass (CPU time only, but it may have to wait for a processor), makes the last pass

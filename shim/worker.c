@@ -46,6 +46,7 @@ struct worker {
 	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
 	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
 	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
+	_Atomic uint64_t decide_ns; /* so late in that time nobody's times are waited for */
 	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
 	_Atomic bool is_last_try;   /* set when the program ends, until one is there or was tried */
 
@@ -201,7 +202,9 @@ static void worker_harvest(struct worker *w, uint64_t now_ns)
 	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
 	bool is_busy = true;
 
-	if (is_hurried)
+	if (is_hurried && now_ns >= atomic_load_explicit(&w->decide_ns, memory_order_relaxed))
+		harvest_last(w->setup.capture, now_ns);
+	else if (is_hurried)
 		harvest_flush(w->setup.capture, now_ns);
 	else
 		is_busy = harvest_run(w->setup.capture, now_ns);
@@ -290,15 +293,18 @@ static void worker_finish(struct worker *w)
 	if (w->has_conn)
 		conn_hurry(&w->conn);
 	for (;;) {
-		harvest_flush(w->setup.capture, now_ns);
+		bool is_last = now_ns + FINISH_STEP_NS >= deadline_ns;
+
+		if (is_last)
+			harvest_last(w->setup.capture, now_ns);
+		else
+			harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
-		if (!capture_pending(w->setup.capture))
-			break;
-		now_ns = clock_boottime_ns();
-		if (now_ns + FINISH_STEP_NS >= deadline_ns)
+		if (is_last || !capture_pending(w->setup.capture))
 			break;
 		conn_step(&w->conn, now_ns);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
 	}
 	if (recorder_published(w->recorder) != w->anchored)
 		anchors_take(w, now_ns);
@@ -478,8 +484,11 @@ void worker_settle(void)
 
 	if (!w->is_running)
 		return;
-	if (capture_pending(w->setup.capture))
+	if (capture_pending(w->setup.capture)) {
+		atomic_store_explicit(&w->decide_ns, until_ns - (until_ns - start_ns) / 8,
+			memory_order_relaxed);
 		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+	}
 	/* Only the thread knows whether its connection still stands. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);

@@ -222,6 +222,34 @@ static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
 	synth_signal_free(signal);
 }
 
+/* The process ends: it cannot wait, and whatever has fired is finished. */
+static void the_last_pass_decides_what_has_finished_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t armed = synth_signal_new(1), running = synth_signal_new(1);
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	f->queue->has_no_times = false;
+	fixture_dispatch(f, armed.handle);
+	fixture_step(f);
+	synth_signal_store(armed, 1);
+	fixture_dispatch(f, running.handle);
+	fixture_harvest(f, MS);
+	(void)harvest_flush(f->capture, f->now_ns);
+	assert_int_equal(capture_pending(f->capture), 3);
+	(void)harvest_last(f->capture, f->now_ns);
+	assert_int_equal(capture_pending(f->capture), 1);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_early), 1);
+	settle(f);
+	assert_int_equal(fixture_row(f, 2)->untimed, RTL_TIMED);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(armed);
+	synth_signal_free(running);
+}
+
 static void own_signal_between_the_devices_two_stores_is_waited_for(void **state)
 {
 	struct fixture *f = *state;
@@ -507,6 +535,7 @@ int main(void)
 		TEST(own_signal_is_read_and_never_changed),
 		TEST(own_signal_armed_again_was_read_before),
 		TEST(own_signal_armed_behind_our_back_loses_only_the_time),
+		TEST(the_last_pass_decides_what_has_finished_and_nothing_else),
 		TEST(own_signal_between_the_devices_two_stores_is_waited_for),
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),

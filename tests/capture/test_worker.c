@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@
 #define WAIT_MS	    60000
 /* Away for so long it pauses for 200 ms: what comes sooner is not the ordinary next try. */
 #define AWAY_NS	    1000000000u
+#define BRIEF_NS    500000000u
 #define HOUR_NS	    3600000000000ll
 #define DEADLINE_NS (WAIT_MS * 1000000ull)
 
@@ -40,10 +43,16 @@ struct fixture {
 	struct clock_source clocks;
 	struct strings strings;
 	struct capture *capture;
+	struct synth_queue *queue; /* of those tests that have one */
+	hsa_signal_t signal;
 };
 
-/* In libc's place: BOOTTIME as the test wants it. */
+/* In libc's place: BOOTTIME as the test wants it, and a time at which every clock stands still. */
 static _Atomic int64_t boottime_offset_ns;
+static _Atomic uint64_t standing_ns;
+/* The thread that ends the shim has looked at when it began to. */
+static __thread bool is_ending;
+static _Atomic bool has_begun;
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
 {
@@ -51,6 +60,11 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 
 	if (id == CLOCK_BOOTTIME)
 		ret->tv_sec += boottime_offset_ns / 1000000000;
+	if (standing_ns)
+		*ret = (struct timespec){(time_t)(standing_ns / 1000000000),
+			(long)(standing_ns % 1000000000)};
+	if (is_ending && id == CLOCK_BOOTTIME)
+		has_begun = true;
 	return r;
 }
 
@@ -93,7 +107,7 @@ static unsigned count_sockets(void)
 	return count;
 }
 
-static int fixture_setup(void **state)
+static int fixture_begin(void **state, uint64_t exit_ns)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
@@ -115,7 +129,7 @@ static int fixture_setup(void **state)
 		.agents = &f->agents,
 		.clocks = &f->clocks,
 		.socket = f->path,
-		.exit_ns = DEADLINE_NS,
+		.exit_ns = exit_ns,
 		.hello = {.identity = &f->identity,
 			.rank = &f->rank,
 			.agents = &f->agents,
@@ -126,11 +140,23 @@ static int fixture_setup(void **state)
 	return 0;
 }
 
+static int fixture_setup(void **state)
+{
+	return fixture_begin(state, DEADLINE_NS);
+}
+
+/* An end that gives up long before a doubt is over. */
+static int fixture_setup_brief(void **state)
+{
+	return fixture_begin(state, BRIEF_NS);
+}
+
 static int fixture_teardown(void **state)
 {
 	struct fixture *f = *state;
 
 	boottime_offset_ns = 0;
+	standing_ns = 0;
 	capture_stop(f->capture);
 	(void)events_stop(clock_monotonic_ns() + DEADLINE_NS);
 	(void)worker_stop(true);
@@ -138,6 +164,10 @@ static int fixture_teardown(void **state)
 	strings_done(&f->strings);
 	capture_release_signals(f->capture);
 	capture_free(f->capture);
+	if (f->queue) {
+		synth_queue_free(f->queue);
+		synth_signal_free(f->signal);
+	}
 	close(f->listener);
 	unlink(f->path);
 	rmdir(f->directory);
@@ -254,6 +284,69 @@ static void a_clock_that_goes_back_holds_nothing_up(void **state)
 	wait_for_frame(f, 2);
 }
 
+/* A kernel that has ended, whose signal was armed again by something that nobody hooks. */
+static void kernel_in_doubt(struct fixture *f)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+
+	f->queue = synth_queue_new(64);
+	f->signal = synth_signal_new(1);
+	packet.signal = f->signal.handle;
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	synth_submit(f->capture, f->queue, &packet);
+	while (synth_step(f->queue, SYNTH_DOORBELL))
+		;
+	synth_signal_store(f->signal, 1);
+	assert_int_equal(capture_pending(f->capture), 1);
+}
+
+/* To the last of the time that the end may take, and no further while anything is undecided. */
+static void *clock_forward(void *data)
+{
+	struct fixture *f = data;
+
+	while (!has_begun)
+		sched_yield();
+	standing_ns += BRIEF_NS / 5 * 4 - 1;
+	for (int i = 0; i < WAIT_MS && capture_pending(f->capture); i++)
+		poll(NULL, 0, 1);
+	standing_ns += 1;
+	return NULL;
+}
+
+static void check_that_it_is_decided(struct fixture *f, void (*end)(void))
+{
+	pthread_t clock;
+
+	has_begun = false;
+	standing_ns = clock_boottime_ns();
+	kernel_in_doubt(f);
+	assert_int_equal(pthread_create(&clock, NULL, clock_forward, f), 0);
+	is_ending = true;
+	end();
+	is_ending = false;
+	assert_int_equal(pthread_join(clock, NULL), 0);
+	assert_int_equal(capture_pending(f->capture), 0);
+	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+				 RTL_Q_untimed_early),
+		1);
+}
+
+static void stop(void)
+{
+	assert_true(worker_stop(true));
+}
+
+static void a_kernel_in_doubt_is_decided_before_the_end(void **state)
+{
+	check_that_it_is_decided(*state, stop);
+}
+
+static void and_before_exit(void **state)
+{
+	check_that_it_is_decided(*state, worker_settle);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -263,6 +356,10 @@ int main(void)
 		TEST(nor_does_exit_when_they_have_only_now_hung_up),
 		TEST(exit_waits_for_nobody),
 		TEST(a_clock_that_goes_back_holds_nothing_up),
+		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
+			fixture_setup_brief, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			and_before_exit, fixture_setup_brief, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

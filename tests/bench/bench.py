@@ -9,6 +9,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -24,6 +25,10 @@ COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator
 
 class BenchError(Exception):
     """Why a figure could not be measured, in one line."""
+
+
+class PeerError(BenchError):
+    """The peer fails: its figures are missing, ours are not."""
 
 
 def reaches(goal, value):
@@ -119,6 +124,22 @@ def compare_added(name, unit, ours, peer, goals, note=""):
                                stretch=goals[1])
 
 
+@contextlib.contextmanager
+def session(command, **more):
+    """@command as the first of a session of its own: all of it is killed where something is raised here."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    try:
+        yield process
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        raise
+    finally:
+        process.wait()
+        for pipe in filter(None, (process.stdout, process.stderr)):
+            pipe.close()
+
+
 class Bench:
     """What a measure() is given.
 
@@ -137,7 +158,7 @@ class Bench:
     @contextlib.contextmanager
     def scratch(self):
         """A folder for one figure module, and its own place for sockets."""
-        with tempfile.TemporaryDirectory(prefix="rtl-bench-") as folder:
+        with tempfile.TemporaryDirectory(prefix="rtl-bench-", ignore_cleanup_errors=True) as folder:
             self.folder, self.samples = pathlib.Path(folder), {}
             try:
                 yield self.folder
@@ -158,18 +179,23 @@ class Bench:
                 env[name] = str(value)
         return env
 
-    def run(self, *command, env=None, status=0, **more):
-        """Runs @command; what it prints. BenchError where its status is another."""
+    def run(self, *command, env=None, status=0, seconds=COMMAND_S, **more):
+        """Runs @command; what it prints. BenchError where its status is another, or after @seconds, when
+        all that it started in its session is killed."""
         command = [str(word) for word in command]
+        what = pathlib.Path(command[0]).name
         try:
-            done = subprocess.run(command, env=env or self.environment(), text=True, timeout=COMMAND_S,
-                                  stdin=subprocess.DEVNULL, capture_output=True, check=False, **more)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise BenchError(f"{pathlib.Path(command[0]).name}: {error}") from error
-        if done.returncode != status:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing said").splitlines()[-1]
-            raise BenchError(f"{pathlib.Path(command[0]).name}: status {done.returncode}: {said}")
-        return done.stdout
+            with session(command, env=env or self.environment(), text=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, **more) as process:
+                out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{what}: still running after {seconds} s") from error
+        except OSError as error:
+            raise BenchError(f"{what}: {error}") from error
+        if process.returncode != status:
+            said = (err.strip() or out.strip() or "nothing said").splitlines()[-1]
+            raise BenchError(f"{what}: status {process.returncode}: {said}")
+        return out
 
     def program(self, name, folder="tests-bin"):
         path = self.build / folder / name
@@ -188,14 +214,20 @@ class Bench:
         """Each of @variants (name -> callable that returns a number) @runs times, in turns.
 
         The order within a turn is drawn anew, by a seed that is always the same: nobody is always
-        the one who comes after the other. The first turn warms up and does not count.
+        the one who comes after the other. The first turn warms up and does not count. A variant with
+        PeerError is not in what is returned.
         """
         order, draw = list(variants), random.Random(1)
         turns = {name: [] for name in variants}
         for turn in range((runs or self.runs) + 1):
             draw.shuffle(order)
-            for name in order:
-                value = variants[name]()
+            for name in list(order):
+                try:
+                    value = variants[name]()
+                except PeerError:
+                    order.remove(name)
+                    del turns[name]
+                    continue
                 if turn:
                     turns[name].append(value)
         self.samples.update(turns)
@@ -211,10 +243,15 @@ class Bench:
         profile = self.folder / "callgrind.out"
         self.run(*under, "valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}",
                  *[f"--toggle-collect={name}" for name in functions], *command, env=env)
-        for line in profile.read_text().splitlines():
-            if line.startswith(("summary:", "totals:")):
-                return int(line.split()[1])
-        raise BenchError("callgrind's profile has no total")
+        text = profile.read_text()
+        # One that is not there, renamed or inlined, would be free.
+        for name in functions:
+            if not re.search(rf"^fn=\(\d+\) {re.escape(name)}(?:'\d+)?$", text, re.M):
+                raise BenchError(f"callgrind saw no {name}")
+        total = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
+        if not total:
+            raise BenchError("callgrind's profile has no total")
+        return int(total[1])
 
     def slope(self, cost, few, many):
         """What one more costs: cost(n) at two sizes. What comes once is in neither."""

@@ -32,7 +32,7 @@ class Programs(unittest.TestCase):
                 "dormant": (500, 0, "shadow"), "off": (0, 0, None)}
         self.assertEqual(set(want), set(OURS))
         for variant, expected in want.items():
-            said, took = self.tools.run(variant, *self.demo)
+            said, took = self.tools.run(variant, *self.demo, dispatches=500)
             self.assertIn("kernels=500", said)
             self.assertGreater(took, 0)
             self.assertEqual(self.recorded(), expected, variant)
@@ -48,8 +48,18 @@ class Programs(unittest.TestCase):
             os.waitpid(-1, os.WNOHANG)
 
     def test_another_number_is_refused(self):
-        with self.assertRaisesRegex(BenchError, "501 dispatches, and rtl knows 500"):
+        with self.assertRaisesRegex(BenchError, "501 dispatches, and rtl knows .*'stored': 500"):
             self.tools.run("shadow", *self.demo, dispatches=501)
+
+    def test_another_front_end_or_none_is_refused(self):
+        self.tools.run("shadow", *self.demo, dispatches=500)
+        for variant, why in (("intercept", "its front end is shadow"), ("off", "rtl knows .*'stored': 500"),
+                             ("dormant", "rtl knows .*'stored': 500")):
+            with self.assertRaisesRegex(BenchError, why):
+                self.tools._check(variant, 500)  # pylint: disable=protected-access
+        self.tools.run("off", *self.demo, dispatches=500)
+        with self.assertRaisesRegex(BenchError, "rtl knows .*'stored': 0"):
+            self.tools._check("shadow", 500)  # pylint: disable=protected-access
 
     def test_the_wrong_device_is_refused(self):
         self.bench.is_soft = False
@@ -68,7 +78,7 @@ class Programs(unittest.TestCase):
     def test_dispatch_cost(self):
         for how, signals in (("cpu", 0), ("cpu", 64), ("wall", 64)):
             said, _ = Tools(self.bench, is_strict=False).run(
-                "shadow", self.bench.program("dispatch-cost"), 1, how, signals)
+                "shadow", self.bench.program("dispatch-cost"), 1, how, signals, dispatches=2 * 8192)
             median, least = map(int, said.split())
             self.assertGreaterEqual(median, least)
             dispatched, stored, _ = self.recorded()

@@ -36,9 +36,9 @@ def storm(bench, tools, ranks):
     words = f"{ranks} {'rank' if ranks == 1 else 'ranks'}"
     found = bench.interleaved({f"{v}, {words}": once(v) for v in variants})
     # The first turn warms up.
-    cpu = {v: Turns(samples[1:]) for v, samples in spent.items()}
+    cpu = {v: Turns(samples[1:]) for v, samples in spent.items() if v not in tools.failed}
     bench.samples.update({f"{v}, {words}, CPU": turns.samples for v, turns in cpu.items()})
-    return {v: found[f"{v}, {words}"] for v in variants}, cpu, words
+    return {v: found[f"{v}, {words}"] for v in variants if f"{v}, {words}" in found}, cpu, words
 
 
 def processor(cpu, words):
@@ -52,19 +52,23 @@ def processor(cpu, words):
                      added.high * 1e3, NAMES["none"], none.median * 1e3)
 
 
-def against_peer(bench, turns, variant, words):
+def against_peer(bench, tools, turns, variant, words):
     added, none = turns[variant].minus(turns["none"]), turns["none"]
     what = f"storm, {words}: {name(variant)}, added"
+    if "standard" in tools.failed:
+        return Figure(what, added.median * 1e3, "ms", baseline=name("standard"), goal=bench.timed(GOAL),
+                      note=f"not judged: {name('standard')} {tools.failed['standard']}")
     if "standard" not in turns:
         missing = bench.needs_peer(what, "ms", bench.timed(GOAL))
         missing.value = added.median * 1e3
         return missing
     peer = turns["standard"].minus(none)
     varies, goal = f"no tool varies by {none.spread * 1e3:.0f} ms", bench.timed(GOAL)
+    varies = "; ".join(filter(None, [varies, tools.coverage("standard")]))
     found = dict(name=what, value=added.median * 1e3, unit="ms", baseline=name("standard") + ", added",
                  baseline_value=peer.median * 1e3, goal=goal)
     if none.spread > none.median / SPREAD_PART:
-        return Figure(**found, note=f"not judged: {varies}, more than a quarter of it")
+        return Figure(**found, note=f"not judged: more than a quarter of it, {varies}")
     if added.median <= none.spread:
         return Figure(**found, met=True if goal else None, note=f"within the spread: {varies}")
     return compare_added(what, "ms", added.times(1e3), (found["baseline"], peer.times(1e3)), (goal, ""),
@@ -72,14 +76,17 @@ def against_peer(bench, turns, variant, words):
 
 
 def measure(bench):
-    tools = Tools(bench, SOFTGPU_COUNT=8, SOFTGPU_REALTIME=1, SOFTGPU_FAULT="default duration=2us")
     for ranks in (1, 8):
+        tools = Tools(bench, SOFTGPU_COUNT=8, SOFTGPU_REALTIME=1, SOFTGPU_FAULT="default duration=2us")
         turns, cpu, words = storm(bench, tools, ranks)
         none = turns["none"]
         yield Figure(f"storm, {words}: no tool", none.median * 1e3, "ms", none.low * 1e3, none.high * 1e3)
         for variant in ("shadow", "intercept"):
-            yield against_peer(bench, turns, variant, words)
+            yield against_peer(bench, tools, turns, variant, words)
         for variant in ("dormant", "off", "empty", *(PEER if tools.has_peer else ())):
+            if variant in tools.failed:
+                yield tools.missing(f"storm, {words}: {name(variant)}, added", "ms", variant)
+                continue
             added = turns[variant].minus(none)
             yield Figure(f"storm, {words}: {name(variant)}, added", added.median * 1e3, "ms", added.low * 1e3,
                          added.high * 1e3, NAMES["none"], none.median * 1e3)

@@ -6,7 +6,7 @@ them; then again where each has one of 64 signals of the program's own. Of each 
 differences from no tool in the same turn, which goes with the load of the machine.
 """
 from bench import Figure
-from tools import NAMES, OURS, PEER, Tools, name
+from tools import BURST, NAMES, OURS, PEER, Tools, name
 
 GOALS = {"shadow": ("<= 60", "<= 30"), "intercept": ("<= 150", "<= 115")}
 
@@ -20,17 +20,24 @@ def measure(bench):
 
     def once(variant, signals):
         under = tools if signals else lossless
-        return lambda: int(under.run(variant, program, rounds, "cpu", signals)[0].split()[0])
+        # One round more warms up.
+        return lambda: int(under.run(variant, program, rounds, "cpu", signals,
+                                     dispatches=(rounds + 1) * BURST)[0].split()[0])
 
     for signals, words in ((0, ""), (64, ", with a signal")):
+        under = tools if signals else lossless
         turns = bench.interleaved({f"{v}{words}": once(v, signals) for v in variants})
         none = turns[f"none{words}"]
         yield Figure(f"submit: {NAMES['none']}{words}", none.median, "ns", none.low, none.high)
         for variant in variants[1:]:
+            if f"{variant}{words}" not in turns:
+                yield under.missing(f"submit: {name(variant)}, added{words}", "ns", variant)
+                continue
             this = turns[f"{variant}{words}"]
             added = this.minus(none)
-            goal, stretch = GOALS.get(variant, ("", "")) if not signals else ("", "")
+            goal, stretch = map(bench.timed, GOALS.get(variant, ("", ""))) if not signals else ("", "")
             yield Figure(f"submit: {name(variant)}, added{words}", added.median, "ns", added.low, added.high,
-                         NAMES["none"], none.median, goal=goal, stretch=stretch)
+                         NAMES["none"], none.median, goal=goal, stretch=stretch,
+                         note=under.coverage(variant))
     if not tools.has_peer:
         yield bench.needs_peer("submit: rocm-trace-lite, added", "ns", "")

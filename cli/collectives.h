@@ -35,7 +35,8 @@ enum collectives_cause {
 	COLLECTIVES_COPY,
 	COLLECTIVES_EARLIER, /* an earlier collective let it go later, or held it longer */
 	COLLECTIVES_HOST,
-	COLLECTIVES_WAIT, /* idle, with work submitted */
+	COLLECTIVES_WAIT,    /* idle, with work submitted */
+	COLLECTIVES_UNKNOWN, /* idle, and nothing says which of the two */
 	COLLECTIVES_CAUSES,
 };
 
@@ -56,8 +57,8 @@ struct collectives_lane {
 	/* Over operations of two ranks and more that were timed whole. */
 	uint64_t count, last, first;
 	double last_expected; /* times, were the last of each drawn by lot */
-	int64_t wait_ns; /* for the last one, in sum */
-	int64_t late_ns; /* as the last one, in sum, and of that what is explained, by cause */
+	int64_t wait_ns;      /* for the last one, in sum */
+	int64_t late_ns;      /* as the last one, in sum, and of that what is explained, by cause */
 	uint64_t explained;
 	int64_t cause_ns[COLLECTIVES_CAUSES];
 	int64_t explained_late_ns, compute_ns, median_compute_ns; /* of the explained */
@@ -83,7 +84,7 @@ struct collectives_launch {
 	uint32_t anchor;	       /* the launch before on this communicator; or NONE */
 	uint32_t lane, comm, kernels, untimed;
 	uint32_t operation, kernel; /* kernel: index of its name, by order only */
-	bool is_spread; /* over several GPUs of its process */
+	bool is_spread;		    /* over several GPUs of its process */
 };
 
 /* One rank's part of one collective. */

@@ -163,6 +163,8 @@ static bool explain(const struct collectives *c, struct collectives_operation *o
 	cause[COLLECTIVES_COPY] = minus(last->window[SWEEP_COPY], other->window[SWEEP_COPY]);
 	cause[COLLECTIVES_HOST] = minus(last->window[SWEEP_HOST], other->window[SWEEP_HOST]);
 	cause[COLLECTIVES_WAIT] = minus(last->window[SWEEP_WAIT], other->window[SWEEP_WAIT]);
+	cause[COLLECTIVES_UNKNOWN] =
+		minus(last->window[SWEEP_UNKNOWN], other->window[SWEEP_UNKNOWN]);
 	cause[COLLECTIVES_EARLIER] = plus(minus(before->stop, other_before->stop),
 		minus(last->window[SWEEP_COMM], other->window[SWEEP_COMM]));
 	return true;

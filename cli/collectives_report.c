@@ -234,7 +234,8 @@ static int fill_orders(const struct collectives *c, struct collectives_report *r
 
 const char *collectives_cause_name(int cause)
 {
-	static const char *const names[] = {"compute", "copy", "earlier", "host", "idle"};
+	static const char *const names[] = {
+		"compute", "copy", "earlier", "host", "idle", "unknown"};
 
 	return cause < COLLECTIVES_CAUSES ? names[cause] : "several";
 }
@@ -323,7 +324,8 @@ static void format_why(const struct collectives_lane *lane, char *ret, size_t by
 {
 	static const char *const why[] = {"it computes longer", "its copies take longer",
 		"an earlier collective let it go later", "its host submits late",
-		"its GPU idles with work submitted"};
+		"its GPU idles with work submitted",
+		"its GPU idles, and nothing says when its work was submitted"};
 	int cause = collectives_main_cause(lane->cause_ns, lane->explained_late_ns);
 	double n = (double)lane->explained;
 	char part[32], ratio[48] = "";

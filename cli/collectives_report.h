@@ -10,7 +10,8 @@
  * of those in which it would by chance: of two ranks each comes last in half of theirs. */
 #define COLLECTIVES_STRAGGLER_PCT	 50
 #define COLLECTIVES_STRAGGLER_CHANCE_PCT 150
-/* ... and so often that of so many runs in which chance alone decides at most one has such a rank, */
+/* ... and so often that of so many runs in which chance alone decides at most one has such a rank,
+ */
 #define COLLECTIVES_STRAGGLER_RUNS	 1000
 /* ... in at least so many, and its lateness in sum is so many percent of the time they span. */
 #define COLLECTIVES_STRAGGLER_COUNT	 10
@@ -49,7 +50,7 @@ void collectives_report_free_p(struct collectives_report **report);
 
 /* From when everybody had come until everybody had left. */
 int64_t collectives_latency(const struct collectives_operation *operation);
-/* "compute", "copy", "earlier", "host", "idle"; "several": none of them is enough. */
+/* "compute", "copy", "earlier", "host", "idle", "unknown"; "several": none is enough. */
 const char *collectives_cause_name(int cause);
 /* The greatest of them, COLLECTIVES_CAUSES where none reaches COLLECTIVES_CAUSE_PCT of @late_ns. */
 int collectives_main_cause(const int64_t cause_ns[COLLECTIVES_CAUSES], int64_t late_ns);

@@ -32,8 +32,8 @@ struct collectives_view {
 
 struct collectives_columns;
 
-/* The first @limit (0: all) rows of a table, without a title; *ret: how many there are. Nothing where
- * there are none. -ENOMEM. */
+/* The first @limit (0: all) rows of a table, without a title; *ret: how many there are. Nothing
+ * where there are none. -ENOMEM. */
 int collectives_put_table(const struct collectives_view *view,
 	const struct collectives_columns *table, enum render_format format, uint64_t limit,
 	FILE *to, uint64_t *ret);
@@ -42,7 +42,7 @@ int collectives_put_table(const struct collectives_view *view,
 int collectives_show(const struct collectives_view *view, FILE *to);
 
 /* collectives_tables.c's: the rows of each table. */
-#define COLLECTIVES_COLUMNS_MAX 24
+#define COLLECTIVES_COLUMNS_MAX 25
 
 struct collectives_columns {
 	const char *key, *title;

@@ -160,6 +160,7 @@ static const struct render_column rank_columns[] = {
 	{"earlier_ns", "EARLIER", RENDER_NS_IN_MS},
 	{"host_ns", "HOST", RENDER_NS_IN_MS},
 	{"idle_ns", "IDLE", RENDER_NS_IN_MS},
+	{"unknown_ns", NULL, RENDER_NS_IN_MS},
 	{"compute_ratio", NULL, RENDER_ANY},
 	{"mean_wait_ns", "WAITS ms", RENDER_NS_IN_MS},
 	{"total_wait_ns", NULL, RENDER_ID},
@@ -193,6 +194,7 @@ static bool rank_row(const struct collectives_view *view, size_t i, struct rende
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_EARLIER], lane->explained);
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_HOST], lane->explained);
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_WAIT], lane->explained);
+	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_UNKNOWN], lane->explained);
 	*ret++ = per((double)lane->compute_ns, (double)lane->median_compute_ns);
 	*ret++ = mean_ns(lane->wait_ns, lane->count);
 	*ret++ = render_integer(lane->wait_ns);
@@ -243,6 +245,7 @@ static const struct render_column operation_columns[] = {
 	{"earlier_ns", NULL, RENDER_ID},
 	{"host_ns", NULL, RENDER_ID},
 	{"idle_ns", NULL, RENDER_ID},
+	{"unknown_ns", NULL, RENDER_ID},
 	{"imbalance", NULL, RENDER_ANY},
 	{"state", NULL, RENDER_TEXT},
 };
@@ -282,6 +285,7 @@ static bool operation_row(const struct collectives_view *view, size_t i, struct 
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_EARLIER]);
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_HOST]);
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_WAIT]);
+	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_UNKNOWN]);
 	*ret++ = per(o->sent_max, o->sent_mean);
 	*ret++ = render_text(o->is_incomplete	? "incomplete"
 			     : o->is_mismatched ? "mismatched"

@@ -223,6 +223,7 @@ bool reason_late_rank(struct judging *j)
 	static const char *const why[] = {[COLLECTIVES_COPY] = "its copies take longer",
 		[COLLECTIVES_HOST] = "its host submits late",
 		[COLLECTIVES_WAIT] = "its GPU idles with work submitted",
+		[COLLECTIVES_UNKNOWN] = "its GPU idles",
 		[COLLECTIVES_CAUSES] = "of several things"};
 	const struct reason_straggler *s = &j->figures->straggler;
 	char text[96], each[32];

@@ -79,14 +79,18 @@ static void tell_ends(const struct sweep *sweep, struct sweep_lane *lane)
 /* Idle until @next starts. */
 static void add_idle(struct sweep_lane *lane, const struct sweep_op *next)
 {
-	int64_t host = next->submit;
+	int64_t queued = next->queued;
 
-	if (host < lane->now)
-		host = lane->now;
-	if (host > next->start)
-		host = next->start;
-	add(lane, SWEEP_HOST, lane->now, host);
-	add(lane, SWEEP_WAIT, host, next->start);
+	if (queued < lane->now)
+		queued = lane->now;
+	if (queued > next->start)
+		queued = next->start;
+	if (next->queued == SWEEP_NO_SUBMIT) {
+		add(lane, SWEEP_UNKNOWN, lane->now, next->start);
+	} else {
+		add(lane, SWEEP_HOST, lane->now, queued);
+		add(lane, SWEEP_WAIT, queued, next->start);
+	}
 	lane->now = next->start;
 }
 
@@ -158,12 +162,34 @@ static void order(struct sweep_ops *ops)
 		}
 }
 
+/*
+ * What starts later may lie in a queue long before, and what ends an idle time may be submitted at
+ * its end. What takes no time neither lies there nor ends one.
+ */
+static void find_queued(struct sweep_ops *ops)
+{
+	int64_t first = INT64_MAX;
+	bool is_known = true;
+
+	for (size_t i = ops->count; i--;) {
+		struct sweep_op *op = ops->at + i;
+
+		if (op->stop > op->start) {
+			is_known = op->submit != SWEEP_NO_SUBMIT;
+			if (is_known && op->submit < first)
+				first = op->submit;
+		}
+		op->queued = is_known ? first : SWEEP_NO_SUBMIT;
+	}
+}
+
 /* The first @count of those ahead. */
 static int take_first(const struct sweep *sweep, struct sweep_lane *lane, size_t count)
 {
 	int r = 0;
 
 	order(&lane->ahead);
+	find_queued(&lane->ahead);
 	for (size_t i = 0; i < count && !r; i++)
 		r = take(sweep, lane, lane->ahead.at + i);
 	lane->ahead.count -= count;

@@ -3,9 +3,10 @@
 /*
  * One GPU of one process in the order of time, out of rows that come nearly in order. At every
  * instant the lane does one thing: it computes, else it copies, else it communicates, else it is
- * idle, because the host had not yet submitted what ran next or in spite of that. So the sums of
- * any stretch of time add up to its length. Who adds a tagged operation is told when it begins and
- * ends, when the sums are those of that instant. Pure; one thread.
+ * idle, because nothing was submitted that had not started yet or in spite of that (as breakdown.h
+ * tells them apart: what ends an idle time need not be what lay in a queue meanwhile). So the sums
+ * of any stretch of time add up to its length. Who adds a tagged operation is told when it begins
+ * and ends, when the sums are those of that instant. Pure; one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,21 +16,26 @@ enum sweep_class {
 	SWEEP_COMPUTE,
 	SWEEP_COPY,
 	SWEEP_COMM,
-	SWEEP_HOST, /* idle: what ran next was not submitted yet */
-	SWEEP_WAIT, /* idle: it was */
+	SWEEP_HOST,    /* idle: the queues were empty */
+	SWEEP_WAIT,    /* idle: something was submitted and had not started */
+	SWEEP_UNKNOWN, /* idle: nothing says when what ended that was submitted */
 	SWEEP_CLASSES,
 };
 
 #define SWEEP_NO_TAG	UINT32_MAX
 /* For what nobody knows the submission of. */
 #define SWEEP_NO_SUBMIT INT64_MIN
-/* Operations of all lanes that are held to be put in order. */
+/*
+ * Operations of all lanes that are held to be put in order. At least half of a lane's share are
+ * ahead of the one that is taken: one that starts later than all of these was not seen in a queue.
+ */
 #define SWEEP_HELD_MAX	((size_t)1 << 18)
 
 struct sweep_op {
 	int64_t start, stop, submit;
 	uint32_t tag;
 	enum sweep_class class; /* the first three */
+	int64_t queued;		/* its own: since when something is in the queues as it starts */
 };
 
 struct sweep_ops {

@@ -100,6 +100,12 @@ def submits(p):
              if k.start is not None] + [(c.submit, c.start, c.stop) for c in p.copies])
 
 
+def submits_of(p, gpu):
+    """(submit, start, stop) of what has times on a GPU; None: nobody knows."""
+    return ([(k.submit, k.start, k.stop) for k in p.kernels if k.gpu == gpu and k.start is not None]
+            + [(c.submit, c.start, c.stop) for c in p.copies if gpu in (c.source, c.target)])
+
+
 def extent(p):
     work = submits(p)
     return (min(a for _, a, _ in work), max(b for _, _, b in work)) if work else None
@@ -246,12 +252,35 @@ def operation_figures(o):
     return row
 
 
+def idle_times(p, gpu):
+    """(start, stop, cause) of each instant between two works of a GPU: its queues are empty, or something
+    was submitted and has not started (held), or nothing says when what ends the gap was submitted."""
+    work = [w for w in submits_of(p, gpu) if w[1] < w[2]]
+    cuts = sorted({t for w in work for t in w if t is not None})
+    out = []
+    for x, y in zip(cuts, cuts[1:]):
+        later = [w for w in work if w[1] >= y]
+        if not later or any(start <= x and stop >= y for _, start, stop in work):
+            continue
+        first = min(start for _, start, _ in later)
+        is_known = all(submit is not None for submit, start, _ in later if start == first)
+        is_held = any(submit is not None and submit <= x for submit, *_ in later)
+        out.append((x, y, "unknown" if not is_known else "held" if is_held else "empty"))
+    return out
+
+
 def lane_classes(p, gpu, a, b):
     """What a GPU does between a and b: it computes, else copies, else communicates, else is idle."""
     at = lambda *kinds: [(x, y) for x, y, s in events_of(p, gpu) if s in kinds]
     compute, copy, comm = at("compute"), at("copy"), at(*COMMUNICATION)
     sums = [union(clip(kinds, a, b)) for kinds in (compute, compute + copy, compute + copy + comm)]
-    return {"compute": sums[0], "copy": sums[1] - sums[0], "comm": sums[2] - sums[1], "idle": b - a - sums[2]}
+    out = {"compute": sums[0], "copy": sums[1] - sums[0], "comm": sums[2] - sums[1],
+           "empty": b - a - sums[2], "held": 0, "unknown": 0}
+    for x, y, cause in idle_times(p, gpu):
+        length = max(0, min(y, b) - max(x, a))
+        out["empty"] -= length  # also what nothing ends
+        out[cause] += length
+    return out
 
 
 # ---- tree ----

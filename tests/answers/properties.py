@@ -153,7 +153,7 @@ def check_collectives(session, path):
 
 def check_causes(key, row, figures, operations):
     """Lateness taken apart, by brute force over what both GPUs did since the operation before."""
-    parts = ("compute_ns", "copy_ns", "earlier_ns", "host_ns", "idle_ns")
+    parts = ("compute_ns", "copy_ns", "earlier_ns", "host_ns", "idle_ns", "unknown_ns")
     same((key, "causes add up"), sum(int(row[part]) for part in parts), int(row["late_ns"]))
     arrivals = sorted(figures["launches"], key=lambda x: (x.start, x.p.rank))
     did = []
@@ -162,9 +162,9 @@ def check_causes(key, row, figures, operations):
                       if x.is_timed and x.p is launch.p and x.comm == launch.comm and x.stop <= launch.start
                       and x is not launch), key=lambda x: x.stop)
         did.append(model.lane_classes(launch.p, launch.gpu, before.stop, launch.start) | {"end": before.stop})
-    for part in "compute", "copy":
-        same((key, part), int(row[f"{part}_ns"]), did[0][part] - did[1][part])
-    same((key, "idle"), int(row["host_ns"]) + int(row["idle_ns"]), did[0]["idle"] - did[1]["idle"])
+    for part, column in {"compute": "compute", "copy": "copy", "empty": "host", "held": "idle",
+                         "unknown": "unknown"}.items():
+        same((key, column), int(row[f"{column}_ns"]), did[0][part] - did[1][part])
     same((key, "earlier"), int(row["earlier_ns"]), did[0]["comm"] + did[0]["end"] - did[1]["comm"] - did[1]["end"])
 
 

@@ -67,7 +67,7 @@ equals() { # equals TEXT EXPECTED
 	done
 }
 
-@test "five causes, and they add up to the lateness" {
+@test "each cause, and they add up to the lateness" {
 	fixture causes
 	equals "$(columns causes.db operations comm seq late_ns compute_ns copy_ns earlier_ns host_ns idle_ns |
 		grep ^4d)" "4d|0|50000|||||
@@ -83,6 +83,25 @@ equals() { # equals TEXT EXPECTED
 	[ "$(columns causes.db operations comm | sort -u)" = "4d
 58" ]
 	[ "$("$rtl" collectives --comm 58 --csv=operations causes.db | cut -d, -f1-3 | tail -n +2)" = "ncclAllReduce,58,0" ]
+}
+
+@test "a kernel held back in another queue: the GPU had work, in every answer" {
+	fixture held
+	reason() { "$rtl" summary --json held.db | python3 -c 'import json, sys; print(json.load(sys.stdin)["reason"]["text"])'; }
+	[ "$(columns held.db ranks rank compute_ns copy_ns earlier_ns host_ns idle_ns unknown_ns cause | head -n 1)" = \
+		"2|10000|0|0|0|190000|0|idle" ]
+	[[ "$(json held.db 'd["reading"]')" == "Rank 2 arrives last in 100 % of 12 collectives, 200.0 us late: its GPU idles with work submitted (190.0 us)" ]]
+	[[ "$(reason)" == *"because its GPU idles with work submitted (190.0 us each time)"* ]]
+	[ "$("$rtl" timeline --json held.db | python3 -c 'import json, sys
+for row in json.load(sys.stdin)["ranks"]:
+	cause = row["idle_cause_ns"]
+	print(row["rank"], cause["dependency"], cause["unknown"])' | sed -n 3p)" = "2 2090000 0" ] # in the 11 steps that it finds
+	# Nothing says when anything was submitted: neither is the host's doing, nor is it held back.
+	sqlite3 held.db "UPDATE rtl_dispatch SET submit = NULL"
+	[ "$(columns held.db ranks rank compute_ns host_ns idle_ns unknown_ns cause | head -n 1)" = \
+		"2|10000|0|0|190000|unknown" ]
+	[[ "$(json held.db 'd["reading"]')" == *"its GPU idles, and nothing says when its work was submitted (190.0 us)" ]]
+	[[ "$(reason)" == *"because its GPU idles (190.0 us each time)"* ]]
 }
 
 @test "a copy from the host to GPU 0 has one end, and it is GPU 0" {

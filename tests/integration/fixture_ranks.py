@@ -12,6 +12,7 @@ late_copy rank 0 of 4 copies to its GPU for 50 us before each of 12 all-reduces
 late_start as late, and rank 2 comes to the first all-reduce a second after the others
 pairs    8 ranks in pairs, each with a communicator: the odd rank is last in 12 of 20 all-reduces
 causes   rank 2 of 3 is late by compute, copy, host, wait and an earlier collective, in turn
+held     rank 2 of 4 has a kernel held back in a queue while a later one of another ends its idle time
 missing  one record is lost, one rank is killed, one begins later
 again    rank 2 of 3 is late for its computation; in one step the call before goes on after it
 overlap  two communicators at once, computation beside them
@@ -223,6 +224,23 @@ def make_causes(db):
     step(5, 1000, lambda at: (run(2, COMPUTE, at, at + 100, at),
                               ranks.collective(2, "ncclAllReduce", 0, at + 100, at + 150, at,
                                                comm=88, me=0, size=2)))
+    ranks.store()
+
+
+def make_held(db):
+    """Between its computation and each all-reduce rank 2 is idle for 190 us, which a small kernel ends
+    that is submitted 10 us before; one submitted at the begin of the step starts only after it all."""
+    ranks = Ranks(db, 4)
+    for step in range(12):
+        at = step * 1000
+        for rank in range(4):
+            is_late = rank == 2
+            ranks.run(rank, COMPUTE, at, at + 100)
+            if is_late:
+                ranks.run(rank, COMPUTE, at + 290, at + 300, at + 280)
+            arrival, submit = (300, 280) if is_late else (100, 50)
+            ranks.collective(rank, "ncclAllReduce", step, at + arrival, at + 450, at + submit)
+            ranks.run(rank, COMPUTE, at + 450, at + 500, at if is_late else at + 440)
     ranks.store()
 
 

@@ -170,6 +170,7 @@ static void keep_lanes(const struct timeline *t, struct report_figures *ret)
 		if (t->lanes[i].shown > ret->steps)
 			ret->steps = t->lanes[i].shown;
 	}
+	ret->has_steps = t->steps->source != STEPS_WHOLE;
 	ret->total = t->total;
 }
 

@@ -38,13 +38,14 @@ static struct render_value get_kernel_time(const struct report_figures *f)
 
 static struct render_value get_steps(const struct report_figures *f)
 {
-	return render_integer((int64_t)f->steps);
+	return render_optional(f->has_steps, (int64_t)f->steps);
 }
 
 static struct render_value get_step_length(const struct report_figures *f)
 {
-	return f->lane_steps ? render_integer((int64_t)(f->total.wall_ns / f->lane_steps))
-			     : render_null();
+	return f->has_steps && f->lane_steps
+		       ? render_integer((int64_t)(f->total.wall_ns / f->lane_steps))
+		       : render_null();
 }
 
 static struct render_value get_computation(const struct report_figures *f)
@@ -93,10 +94,10 @@ static const struct figure figures[] = {
 	{"kernel time, sum (ms)", RENDER_NS_IN_MS, get_kernel_time},
 	{"steps of a rank, most", RENDER_COUNT, get_steps},
 	{"mean step (ms)", RENDER_NS_IN_MS, get_step_length},
-	{"computation (% of steps)", RENDER_TENTHS, get_computation},
-	{"exposed communication (% of steps)", RENDER_TENTHS, get_exposed},
-	{"exposed copies (% of steps)", RENDER_TENTHS, get_copies},
-	{"idle (% of steps)", RENDER_TENTHS, get_idle},
+	{"computation (%)", RENDER_TENTHS, get_computation},
+	{"exposed communication (%)", RENDER_TENTHS, get_exposed},
+	{"exposed copies (%)", RENDER_TENTHS, get_copies},
+	{"idle (%)", RENDER_TENTHS, get_idle},
 	{"communication hidden (% of it)", RENDER_TENTHS, get_hidden},
 	{"collectives", RENDER_COUNT, get_collectives},
 	{"mean skew of arrivals (ms)", RENDER_NS_IN_MS, get_skew},
@@ -216,7 +217,8 @@ int report_put_comparison(const struct report_part *parts, size_t count, FILE *t
 	r = put_lines(parts, count, to);
 	fputs("<p class=note>Figures only: whether sessions may be compared (alike in ranks, "
 	      "coverage, "
-	      "steps, losses) is for who reads them.</p>\n"
+	      "steps, losses) is for who reads them. Shares are of the steps; where a session has "
+	      "none, of its time.</p>\n"
 	      "<div class=scroll tabindex=0 role=region aria-label=\"side by side\">",
 		to);
 	if (!r)

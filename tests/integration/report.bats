@@ -106,6 +106,21 @@ ranks() { # ranks KIND [FILE]
 	grep -Eq '<td>mean step .ms.<td[^>]* data-v=1000000>1.000<' out.html
 }
 
+@test "side by side: a session without steps has no number of them, nor a mean" {
+	ranks late
+	ranks one
+	sqlite3 late.db "INSERT INTO rocpd_string (string) VALUES ('step 1'); INSERT INTO rtl_marker_base
+		SELECT id, 1, NULL, 7, 'push', last_insert_rowid(), 5000000000, 5000500000 FROM rtl_process"
+	[ "$("$rtl" timeline --json late.db | jq -r .steps.source)" = markers ]
+	[ "$("$rtl" timeline --json one.db | jq -r .steps.source)" != markers ]
+	"$rtl" report late.db one.db --html out.html
+	run -0 sed -n 's/<td[^>]*>/|/g; s/<tr>//; /^|\(steps of\|mean step\|idle\)/p' out.html
+	[ "$output" = "|steps of a rank, most|1|-
+|mean step (ms)|0.500|-
+|idle (%)|50.0|0.0" ]
+	grep -Fq 'Shares are of the steps; where a session has none, of its time.' out.html
+}
+
 @test "in a browser" {
 	$rtl run -o demo.db --mode full --device soft -- "$demo" --ranks 4 --steps 20 --straggler 2 >out 2>err
 	ranks late

@@ -298,7 +298,8 @@ static bool nothing(struct judging *j)
 
 static bool untimed(struct judging *j)
 {
-	if (j->figures->lane_count)
+	/* Of copies alone there are lanes; and none of kernels that take no time. */
+	if (j->figures->lane_count || j->figures->timed)
 		return false;
 	reason_say(j, "no single cause: no kernel has a time");
 	reason_say_hint(j, "rtl run --mode standard records times");

@@ -193,28 +193,43 @@ static void count_steps(struct steps *steps)
 		steps->step_count += steps->processes[i].count;
 }
 
-/* The first of several warms up, and waits for processes that start later. */
+/* What of a window lies in the run of the process: false, and untouched, where nothing does. */
+static bool limit(
+	const struct steps_process *process, int64_t start_ns, int64_t end_ns, struct step *ret)
+{
+	if (start_ns < process->first_ns)
+		start_ns = process->first_ns;
+	if (end_ns > process->last_ns)
+		end_ns = process->last_ns;
+	if (end_ns <= start_ns)
+		return false;
+	ret->start_ns = start_ns;
+	ret->end_ns = end_ns;
+	return true;
+}
+
+/* The first of several warms up, and waits for processes that start later; but steps in which its
+ * GPUs did nothing say nothing of it. */
 static void join(struct steps_process *process)
 {
 	struct step *first = process->at;
+	int64_t warm_ns, end_ns;
 
 	if (!process->count)
 		return;
-	if (process->count >= STEPS_WARM)
-		first->start_ns = first[1].start_ns;
-	first->end_ns = process->at[process->count - 1].end_ns;
+	warm_ns = first[process->count >= STEPS_WARM ? 1 : 0].start_ns;
+	end_ns = first[process->count - 1].end_ns;
 	for (size_t i = 1; i < process->count; i++)
 		free(process->at[i].text);
 	process->count = 1;
-	if (!process->has_events)
-		return;
-	if (first->start_ns < process->first_ns)
+	if (!process->has_events) {
+		first->start_ns = warm_ns;
+		first->end_ns = end_ns;
+	} else if (!limit(process, warm_ns, end_ns, first) &&
+		   !limit(process, first->start_ns, end_ns, first)) {
 		first->start_ns = process->first_ns;
-	if (first->end_ns > process->last_ns)
 		first->end_ns = process->last_ns;
-	/* Steps in which its GPUs did nothing. */
-	if (first->end_ns < first->start_ns)
-		first->end_ns = first->start_ns;
+	}
 }
 
 void steps_join(struct steps *steps)

@@ -63,6 +63,7 @@ void steps_free_p(struct steps **steps);
 /*
  * One step of each process in place of all of them: from the first (of three and more the second)
  * to the last, with what is between, and nothing before its first kernel or copy or after its last.
+ * Where nothing is left of that the first counts, too; of who did nothing in any, the whole run.
  */
 void steps_join(struct steps *steps);
 

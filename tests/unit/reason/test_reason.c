@@ -111,6 +111,10 @@ static void of_nothing_there_is_no_reason(void **state)
 	s.reason.figures.timed--;
 	check(&s, REASON_IS_FEW, "49 kernels are too few");
 	s.reason.figures.lane_count = 0;
+	check(&s, REASON_IS_FEW, "49 kernels are too few");
+	s.reason.figures.timed++;
+	check(&s, REASON_IS_NONE, "computation is 0 % of the step");
+	s.reason.figures.timed = 0;
 	check(&s, REASON_IS_UNTIMED, "no kernel has a time");
 	s.reason.figures.dispatched = 0;
 	check(&s, REASON_IS_NOTHING, "no kernel was dispatched");

@@ -412,6 +412,37 @@ static void what_is_between_steps_has_its_own_share(void **state)
 	stage_end(&s);
 }
 
+/* What rtl summary's reason is about: the steps without the first, unless that is all there is. */
+static void who_works_in_the_first_step_alone_has_a_time(void **state)
+{
+	static const struct {
+		bool in_first, in_second;
+		uint64_t wall_ns, compute_ns;
+	} cases[] = {{true, true, 50, 50}, {true, false, 390, 360}, {false, false, 40, 30}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct stage s;
+
+		stage_begin(&s);
+		s.options.joins_steps = true;
+		scene_mark(&s.scene, 1, "step 1", 1000);
+		scene_mark(&s.scene, 1, "step 2", 2000);
+		scene_mark(&s.scene, 1, "step 3", 3000);
+		scene_dispatch(&s.scene, s.gemm, 0, 10, 0);
+		scene_dispatch(&s.scene, s.gemm, 20, 40, 0);
+		for (int64_t at = 1000; at < 1400 && cases[i].in_first; at += 100)
+			scene_dispatch(&s.scene, s.gemm, at, at + 90, at);
+		if (cases[i].in_second)
+			scene_dispatch(&s.scene, s.gemm, 2000, 2050, 2000);
+		stage_ask(&s);
+		assert_int_equal(s.timeline->steps->source, STEPS_MARKERS);
+		stage_check(stage_row(&s, 0, 0), cases[i].wall_ns, cases[i].compute_ns, 0, 0,
+			cases[i].wall_ns - cases[i].compute_ns);
+		stage_end(&s);
+	}
+}
+
 /* Kernels of 25 us, queued ahead, with 15 us between them. */
 static void kernels_that_are_slow_to_begin_are_not_called_short(void **state)
 {
@@ -479,6 +510,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_ranks_are_in_order),
 		cmocka_unit_test(segments_say_what_was_under_way),
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
+		cmocka_unit_test(who_works_in_the_first_step_alone_has_a_time),
 		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
 		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),

@@ -321,12 +321,17 @@ void turns_round(struct store *store)
 	open_waiting(store, false);
 	for (database = store->databases; database; database = next) {
 		struct store_user *user = database->user;
+		uint64_t before = user->round;
 
 		next = database->next;
-		if (user->round != store->round && work_database(store, database, false)) {
-			user->round = store->round;
+		if (before == store->round)
+			continue;
+		/* Before it, for with a database that is closed its user may go. */
+		user->round = store->round;
+		if (work_database(store, database, false))
 			move_to_end(store, database);
-		}
+		else
+			user->round = before; /* nothing was done: both are there */
 	}
 	for (database = store->databases; database; database = database->next)
 		if (database->not_before_ns && has_flush(database))

@@ -198,12 +198,45 @@ static void a_wait_begins_with_the_trouble(void **state)
 	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
 }
 
+/* ---- whose file it was ----------------------------------------------------------------------- */
+
+static void close_session_of(struct hand *hand, struct tenant *t)
+{
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t->session, NULL));
+	for (unsigned i = 0; t->session->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_null(t->session->database);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_FREE, t->session, NULL));
+}
+
+/* It has its turns with those of the first user, who goes before it: a sanitizer sees what is read
+ * or written of them afterwards. */
+static void a_file_outlives_the_sessions_of_its_user(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant first, second;
+
+	ask_to_open(hand, &first, 0, getuid(), "first", STORE_NEW);
+	turns_round(&hand->store);
+	ask_to_open(hand, &second, 0, getuid() + 1, "second", STORE_RESUME);
+	turns_round(&hand->store);
+	assert_non_null(second.session->database);
+	assert_ptr_equal(second.session->database, first.session->database);
+	close_session_of(hand, &first);
+	assert_int_equal(second.session->database->user->uid, getuid());
+	assert_int_equal(second.session->database->user->sessions, 1);
+	close_session_of(hand, &second);
+	assert_null(hand->store.databases);
+	assert_null(hand->store.users);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_drain_under_way_is_not_given_up),
 		T(a_wait_begins_with_the_trouble),
+		T(a_file_outlives_the_sessions_of_its_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,23 +291,44 @@ static bool may_be_chance(const struct collectives_lane *lane, size_t lanes)
 	return find_chance(lane) * (double)lanes * COLLECTIVES_STRAGGLER_RUNS > 1;
 }
 
-static bool is_straggler(
-	const struct collectives *c, const struct collectives_lane *lane, size_t lanes)
+static bool costs_much(const struct collectives *c, const struct collectives_lane *lane)
 {
 	double span = (double)c->to_ns - (double)c->from_ns;
 
-	return lane->last >= COLLECTIVES_STRAGGLER_COUNT && is_often_last(lane) &&
-	       (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT &&
-	       !may_be_chance(lane, lanes);
+	return (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT;
 }
 
-/* The worst of them: who has most operations may be last in many by chance. */
-static uint32_t find_straggler(const struct collectives *c, const struct collectives_report *report)
+/* How far a lane is from being the straggler: the first of the conditions that it does not meet. */
+enum standing { RARELY_LAST, LAST_BY_CHANCE, LAST_CHEAPLY, LAST_TOO_FEW, STRAGGLER };
+
+static enum standing judge(
+	const struct collectives *c, const struct collectives_lane *lane, size_t lanes)
 {
-	for (size_t i = 0; i < report->rank_count; i++)
-		if (is_straggler(c, c->lanes + report->ranks[i], report->rank_count))
-			return report->ranks[i];
-	return COLLECTIVES_NONE;
+	if (!is_often_last(lane))
+		return RARELY_LAST;
+	if (may_be_chance(lane, lanes))
+		return LAST_BY_CHANCE;
+	if (!costs_much(c, lane))
+		return LAST_CHEAPLY;
+	return lane->last < COLLECTIVES_STRAGGLER_COUNT ? LAST_TOO_FEW : STRAGGLER;
+}
+
+/* The nearest to it, the worst of these: who has most operations may be last in many by chance. */
+static uint32_t find_nearest(const struct collectives *c, const struct collectives_report *report,
+	enum standing *ret_standing)
+{
+	uint32_t nearest = COLLECTIVES_NONE;
+
+	*ret_standing = RARELY_LAST;
+	for (size_t i = 0; i < report->rank_count; i++) {
+		enum standing standing = judge(c, c->lanes + report->ranks[i], report->rank_count);
+
+		if (nearest != COLLECTIVES_NONE && standing <= *ret_standing)
+			continue;
+		nearest = report->ranks[i];
+		*ret_standing = standing;
+	}
+	return nearest;
 }
 
 static void format_time(double ns, char ret[32])
@@ -360,21 +381,25 @@ static void read_straggler(const struct collectives *c, struct collectives_repor
 		100.0 * (double)lane->last / (double)lane->count, count ? count : "", late, why);
 }
 
-static void read_even(const struct collectives *c, struct collectives_report *report)
+/* Of all ranks the one @nearest to be the straggler is named. */
+static void read_even(const struct collectives *c, uint32_t nearest, enum standing standing,
+	struct collectives_report *report)
 {
+	static const char *const before[] = {
+		[LAST_BY_CHANCE] = "no rank stands out beyond chance: ",
+		[LAST_CHEAPLY] = "no rank costs much: ",
+		[LAST_TOO_FEW] = "too few to tell: "};
 	CLEANUP(free_p) char *count = render_count((int64_t)report->ranked);
-	const struct collectives_lane *lane = c->lanes + report->ranks[0];
+	const struct collectives_lane *lane = c->lanes + nearest;
 	char who[48], apart[32];
 
-	collectives_name_lane(c, report->ranks[0], who, sizeof(who));
+	collectives_name_lane(c, nearest, who, sizeof(who));
 	format_time((double)report->skew_ns / (double)report->ranked, apart);
-	if (is_often_last(lane))
+	if (standing != RARELY_LAST)
 		snprintf(report->reading, sizeof(report->reading),
-			"no rank %s: %s is last in %" PRIu64 " of %" PRIu64
+			"%s%s is last in %" PRIu64 " of %" PRIu64
 			" collectives; arrivals are %s apart",
-			may_be_chance(lane, report->rank_count) ? "stands out beyond chance"
-								: "costs much",
-			who, lane->last, lane->count, apart);
+			before[standing], who, lane->last, lane->count, apart);
 	else if (lane->last)
 		snprintf(report->reading, sizeof(report->reading),
 			"no rank stands out: of %s collectives %s is last most often (%.0f %%); "
@@ -391,12 +416,14 @@ static void read_even(const struct collectives *c, struct collectives_report *re
 static void read_it(const struct collectives *c, struct collectives_report *report)
 {
 	const char *text = NULL;
+	enum standing standing;
+	uint32_t nearest = find_nearest(c, report, &standing);
 
-	report->straggler = find_straggler(c, report);
-	if (report->straggler != COLLECTIVES_NONE)
+	report->straggler = standing == STRAGGLER ? nearest : COLLECTIVES_NONE;
+	if (standing == STRAGGLER)
 		read_straggler(c, report);
 	else if (report->ranked)
-		read_even(c, report);
+		read_even(c, nearest, standing, report);
 	else if (!c->event_count && !c->comm_kernels)
 		text = "no collectives: neither RCCL calls nor communication kernels are in here";
 	else if (!c->operation_count)

@@ -110,6 +110,23 @@ for row in json.load(sys.stdin)["ranks"]:
 		sed -n 1p)" = "0|12|50000|0|50000|0|0|copy" ]
 }
 
+@test "who is always last is no straggler where that is seldom, or costs little" {
+	fixture late
+	# One of four ranks, in nine of nine: by chance once in 65,000 such runs.
+	cp late.db few.db
+	sqlite3 few.db "DELETE FROM rtl_collective_base WHERE seq >= 9"
+	[ "$(json few.db 'd["reading"]')" = \
+		"too few to tell: rank 2 is last in 9 of 9 collectives; arrivals are 90.0 us apart" ]
+	# A second passes before the last one, so that 12 times 90 us are a thousandth of it all.
+	sqlite3 late.db "UPDATE rtl_dispatch SET start = start + 1000000000 WHERE seq >= 22"
+	[ "$(json late.db 'd["reading"]')" = \
+		"no rank costs much: rank 2 is last in 12 of 12 collectives; arrivals are 90.0 us apart" ]
+	# Rank 1 is as often last, and in less of its own.
+	fixture pairs
+	sqlite3 pairs.db "DELETE FROM rtl_collective_base WHERE comm = 51 AND seq % 5 > 2"
+	[[ "$(json pairs.db 'd["reading"]')" == "no rank stands out beyond chance: rank 3 is last in 12 of 12 collectives"* ]]
+}
+
 @test "who is last in a bit more than half of its pairs is no straggler" {
 	fixture pairs
 	[[ "$(json pairs.db 'd["reading"]')" == "no rank stands out: of 80 collectives rank 1 is last most often (60 %)"* ]]

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/capture_state.h"
 #include "shim/harvest.h"
 #include "shim/shadow.h"
 
@@ -234,6 +235,84 @@ static void doorbell_rung_during_a_walk_is_left_to_the_walker(void **state)
 	fixture_harvest(&f, 30 * MS);
 	check_against_device(f.capture, f.reader, f.queue, 0);
 	assert_int_equal(fixture_count(&f, RTL_Q_housekeeping_publishes), 0);
+	fixture_done(&f);
+}
+
+static uint32_t chain_length(struct capture *c, slot_ref ref)
+{
+	uint32_t n = 0;
+
+	for (; ref; ref = slot_private_of(c, ref)->next)
+		n++;
+	return n;
+}
+
+/* Another queue needs slots: of what the producer holds, both chains. */
+static void slots_that_are_put_by_are_taken_from_an_idle_queue(void **state)
+{
+	struct fixture *f = *state;
+	struct capture_queue *q = &f->capture->queues[f->queue->block];
+	uint32_t free, spare;
+	slot_ref taken[2];
+
+	for (int i = 0; i < 600 && !(q->free && q->spare); i++) {
+		fixture_dispatch(f, 0);
+		fixture_step(f);
+		fixture_harvest(f, 30 * MS);
+	}
+	free = chain_length(f->capture, q->free);
+	spare = chain_length(f->capture, q->spare);
+	assert_true(free && spare);
+	shadow_take_free(f->capture, q->index, taken);
+	assert_int_equal(chain_length(f->capture, taken[0]), free);
+	assert_int_equal(chain_length(f->capture, taken[1]), spare);
+	assert_int_equal(q->free + q->spare, 0);
+	/* Nothing is left to take, and the queue goes on with others. */
+	shadow_take_free(f->capture, q->index, taken);
+	assert_int_equal(taken[0] + taken[1], 0);
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
+}
+
+/* Asked for from inside of a walk, as the thread that provides others asks while it goes on. */
+static struct {
+	struct fixture *fixture;
+	void (*store)(hsa_signal_t signal, hsa_signal_value_t value);
+	slot_ref held, taken[2];
+} thief;
+
+static void store_and_take(hsa_signal_t signal, hsa_signal_value_t value)
+{
+	struct capture_queue *q = &thief.fixture->capture->queues[0];
+
+	thief.store(signal, value);
+	thief.held = q->free;
+	shadow_take_free(thief.fixture->capture, q->index, thief.taken);
+	assert_int_equal(q->free, thief.held);
+}
+
+static void slots_of_a_queue_that_is_walked_stay(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+
+	(void)state;
+	synth_hsa(&hsa);
+	thief.store = hsa.signal_store_screlease;
+	hsa.signal_store_screlease = store_and_take;
+	fixture_init_with(&f, 64, &hsa);
+	thief.fixture = &f;
+	fixture_dispatch(&f, 0);
+	assert_int_not_equal(thief.held, 0);
+	assert_int_equal(thief.taken[0] + thief.taken[1], 0);
+	fixture_step(&f);
+	fixture_harvest(&f, 30 * MS);
+	fixture_harvest(&f, 30 * MS);
+	check_against_device(f.capture, f.reader, f.queue, 0);
 	fixture_done(&f);
 }
 
@@ -474,6 +553,8 @@ int main(void)
 		TEST(foreign_writer_ends_stamping_but_not_recording),
 		cmocka_unit_test(last_packet_of_a_batch_is_left_where_asked),
 		cmocka_unit_test(doorbell_rung_during_a_walk_is_left_to_the_walker),
+		TEST(slots_that_are_put_by_are_taken_from_an_idle_queue),
+		cmocka_unit_test(slots_of_a_queue_that_is_walked_stay),
 		TEST(plain_queues_are_not_ours),
 		TEST(stopped_capture_counts_and_keeps_the_queue_going),
 		TEST(forked_child_passes_through),

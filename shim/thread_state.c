@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -73,13 +74,22 @@ __attribute__((constructor)) static void blocks_begin(void)
 	has_key = !pthread_key_create(&block_key, block_give);
 }
 
+/* All but the owner, which others may look at, by an old hint; it is 0 already. */
+static void state_clear(struct thread_state *state)
+{
+	const size_t after = offsetof(struct thread_state, owner) + sizeof(state->owner);
+
+	memset(state, 0, offsetof(struct thread_state, owner));
+	memset((uint8_t *)state + after, 0, sizeof(*state) - after);
+}
+
 static __attribute__((noinline)) struct thread_state *state_first(void)
 {
 	struct block *block = has_key ? block_take() : NULL;
 
 	if (!block)
 		return &spare;
-	memset(&block->state, 0, sizeof(block->state));
+	state_clear(&block->state);
 	if (!pthread_setspecific(block_key, block)) {
 		atomic_store_explicit(&block->state.owner, (uintptr_t)__builtin_thread_pointer(),
 			memory_order_relaxed);

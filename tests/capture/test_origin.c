@@ -316,6 +316,36 @@ static void block_used_again_knows_nothing_of_its_former_life(void **state)
 	assert_int_equal(walk(a).marker, 3);
 }
 
+static void *state_use(void *ret)
+{
+	struct thread_state *state = thread_state();
+
+	*(struct thread_state **)ret = state;
+	return (void *)(uintptr_t)(!state->marker && !state->call && !state->tid);
+}
+
+/* Meant for TSan: the next thread has the block by then, and makes it its own meanwhile. */
+static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **state)
+{
+	struct thread_state *gone = NULL, *next = NULL;
+	pthread_t thread;
+	void *is_clear;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, state_use, &gone), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	gone->marker = gone->call = gone->tid = 7;
+	assert_int_equal(pthread_create(&thread, NULL, state_use, &next), 0);
+	for (int i = 0; i < 1000; i++) {
+		thread_state_hint hint = gone;
+
+		assert_ptr_equal(thread_state_near(&hint), thread_state());
+	}
+	assert_int_equal(pthread_join(thread, &is_clear), 0);
+	assert_ptr_equal(next, gone);
+	assert_true(is_clear);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -330,6 +360,7 @@ int main(void)
 		TEST(half_walked_batch_keeps_its_entry),
 		TEST(queue_destroyed_within_the_call_is_safe),
 		TEST(block_used_again_knows_nothing_of_its_former_life),
+		cmocka_unit_test(block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void run_batch(struct store *store, struct command_list *batch)
 }
 
 /* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
-static uint64_t next_time(const struct store *store)
+static uint64_t next_time(struct store *store)
 {
 	uint64_t next_ns = turns_has_opens(store) ? 0 : retention_next_ns(store->retention);
 

@@ -247,7 +247,7 @@ void turns_round(struct store *store);
 /* The rest of everybody's, before the end. */
 void turns_finish(struct store *store);
 /* Some session can be opened now. */
-bool turns_has_opens(const struct store *store);
+bool turns_has_opens(struct store *store);
 
 /* post.c */
 /* A handle that nobody has asked to open. -ENOMEM, -EINVAL. */

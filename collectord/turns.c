@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
@@ -213,20 +214,37 @@ static bool has_close_before(const struct command_list *list, uint64_t before_ns
 	return false;
 }
 
-/* Its file may be one whose close is in line (which writes the end of the same row), or in which
- * half a drain is; but not for one that has to wait itself. */
-static bool can_be_opened(const struct store *store, const struct command *open)
+/* A session is closed in it, before that, or half a drain is in it. But nobody waits for one that
+ * has to wait itself. */
+static bool is_busy(const struct store_database *database, uint64_t before_ns)
+{
+	return !database->not_before_ns &&
+	       (database->drain || has_close_before(&database->todo, before_ns));
+}
+
+/* In a folder it is gone on with by who is of the same job. */
+static bool is_of_job(const struct store_session *a, const struct store_session *b)
+{
+	return a->user == b->user &&
+	       (a->job && b->job ? !strcmp(a->job, b->job) : a->job == b->job);
+}
+
+/* Not while its file, or what may be its file, is busy: a close writes the end of the same row. */
+static bool can_be_opened(struct store *store, const struct command *open)
 {
 	const struct store_session *session = open->session;
+	const struct store_database *file =
+		session->path ? session_file_find_open(store, session->path) : NULL;
 
-	for (const struct store_database *d = store->databases; d; d = d->next)
-		if ((session->path || d->user == session->user) && !d->not_before_ns &&
-			(d->drain || has_close_before(&d->todo, open->made_ns)))
+	if (session->path)
+		return !file || !is_busy(file, open->made_ns);
+	for (const struct store_session *s = store->sessions; s; s = s->next)
+		if (s->database && is_of_job(s, session) && is_busy(s->database, open->made_ns))
 			return false;
 	return true;
 }
 
-bool turns_has_opens(const struct store *store)
+bool turns_has_opens(struct store *store)
 {
 	for (const struct command *c = store->opens.first; c; c = c->next)
 		if (can_be_opened(store, c))

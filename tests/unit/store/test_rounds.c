@@ -230,6 +230,76 @@ static void a_file_outlives_the_sessions_of_its_user(void **state)
 	assert_null(hand->store.users);
 }
 
+/* ---- what a session waits for to be opened ----------------------------------------------------- */
+
+static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
+{
+	open_tenant(hand, t, number, uid);
+	end_in_line(hand, t, (uint8_t)(10 + number), SLOTS);
+	turns_round(&hand->store);
+	assert_non_null(t->session->database->drain);
+}
+
+/* As after a restart of the collector: by path. */
+static void a_session_waits_for_its_file_alone(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant dead[2], other, same;
+
+	begin_drain(hand, &dead[0], 0, getuid() + 1);
+	begin_drain(hand, &dead[1], 1, getuid() + 2);
+	ask_to_open(hand, &other, 2, getuid(), "other", STORE_RESUME);
+	ask_to_open(hand, &same, 1, getuid() + 3, "same", STORE_RESUME);
+	turns_round(&hand->store);
+	assert_non_null(other.session->database);
+	assert_null(same.session->database);
+	assert_non_null(dead[1].session->database->drain);
+	rounds_until_over(hand, &dead[1]);
+	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_ptr_equal(same.session->database, dead[1].session->database);
+	assert_int_equal(harness_number(dead[1].path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+}
+
+static struct store_session *ask_in_folder(struct hand *hand, const char *job)
+{
+	struct store_session_params params = {.name = "job",
+		.job = job,
+		.uid = getuid(),
+		.create = STORE_RESUME,
+		.dir = hand->h->dir};
+	struct store_session *session;
+
+	assert_int_equal(store_session_new(&hand->store, &params, hand, &session), 0);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	return session;
+}
+
+/* In its user's folder it may be gone on with what is being closed. */
+static void a_session_waits_for_its_job_alone(void **state)
+{
+	struct hand *hand = *state;
+	struct store_session *same, *other;
+	struct tenant t = {.session = ask_in_folder(hand, "1")};
+
+	turns_round(&hand->store);
+	assert_non_null(t.session->database);
+	open_process(hand, &t, 10);
+	end_in_line(hand, &t, 10, SLOTS);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
+	turns_round(&hand->store);
+	assert_non_null(t.session->database->drain);
+	same = ask_in_folder(hand, "1");
+	other = ask_in_folder(hand, "2");
+	turns_round(&hand->store);
+	assert_non_null(other->database);
+	assert_null(same->database);
+	for (unsigned i = 0; !same->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_non_null(same->database);
+	assert_null(t.session->database);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -237,6 +307,8 @@ int main(void)
 		T(a_drain_under_way_is_not_given_up),
 		T(a_wait_begins_with_the_trouble),
 		T(a_file_outlives_the_sessions_of_its_user),
+		T(a_session_waits_for_its_file_alone),
+		T(a_session_waits_for_its_job_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -492,10 +492,17 @@ static bool is_behind_a_drain(const struct store_database *database)
 	       !database->drain && database->user->drains;
 }
 
+/* With a drain its turn is over: the next one may be of another file of its user. */
+static bool is_a_turn(const struct command *command)
+{
+	return command->kind == COMMAND_PROCESS_END && command->memfd >= 0;
+}
+
 /* The next of what is in line. 1: go on; 0: it is done, or has to wait; STEP_UNDONE, STEP_GONE. */
 static int work_next(struct store *store, struct store_database *database, bool is_last)
 {
 	struct command *command;
+	bool is_over;
 	int r;
 
 	if (!database->todo.first || (!is_last && is_behind_a_drain(database)))
@@ -503,6 +510,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	store_beat(store);
 	command = command_list_take(&database->todo);
 	database->current = command;
+	is_over = !is_last && is_a_turn(command);
 	if (!is_last && trouble_must_wait(store, database, command)) {
 		stop_at(store, database, -EAGAIN);
 		return 0;
@@ -524,8 +532,9 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	}
 	if (r == STEP_GONE)
 		return r;
-	return commit_is_full(database->writer) && work_commit(store, database) < 0 ? STEP_UNDONE
-										    : 1;
+	if (commit_is_full(database->writer) && work_commit(store, database) < 0)
+		return STEP_UNDONE;
+	return !is_over;
 }
 
 /* What has come, then what it is time for. */

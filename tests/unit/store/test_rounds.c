@@ -300,6 +300,52 @@ static void a_session_waits_for_its_job_alone(void **state)
 	assert_null(t.session->database);
 }
 
+/* ---- the drains of one user ------------------------------------------------------------------- */
+
+#define RANKS 3u
+/* A drain of several turns. */
+#define RANK_SLOTS (3 * DRAIN_SLICE_RECORDS)
+
+static unsigned over_of(struct store_process *const process[RANKS])
+{
+	unsigned over = 0;
+
+	for (unsigned i = 0; i < RANKS; i++)
+		over += process[i]->is_over;
+	return over;
+}
+
+/* So neither stands behind all drains of the other. */
+static void files_of_a_user_drain_in_turns(void **state)
+{
+	struct hand *hand = *state;
+	struct store_process *process[2][RANKS];
+	struct tenant t[2];
+
+	for (unsigned file = 0; file < 2; file++) {
+		ask_to_open(hand, &t[file], file, getuid(), "job", STORE_NEW);
+		turns_round(&hand->store);
+		for (unsigned i = 0; i < RANKS; i++) {
+			open_process(hand, &t[file], (uint8_t)(10 + i));
+			process[file][i] = t[file].process;
+		}
+	}
+	for (unsigned file = 0; file < 2; file++)
+		for (unsigned i = 0; i < RANKS; i++) {
+			t[file].process = process[file][i];
+			end_in_line(hand, &t[file], (uint8_t)(10 + i), RANK_SLOTS);
+		}
+	for (unsigned i = 0; over_of(process[0]) + over_of(process[1]) < 2 * RANKS; i++) {
+		assert_in_range(i, 0, ROUNDS_MAX);
+		turns_round(&hand->store);
+		/* One more than the other, at most. */
+		assert_in_range(over_of(process[0]) + 1 - over_of(process[1]), 0, 2);
+	}
+	for (unsigned file = 0; file < 2; file++)
+		assert_int_equal(harness_number(t[file].path, "SELECT count(*) FROM rocpd_op"),
+			RANKS * RANK_SLOTS);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -309,6 +355,7 @@ int main(void)
 		T(a_file_outlives_the_sessions_of_its_user),
 		T(a_session_waits_for_its_file_alone),
 		T(a_session_waits_for_its_job_alone),
+		T(files_of_a_user_drain_in_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,57 +84,122 @@ static const char *name_base(const struct timeline *t)
 	return t->steps->source == STEPS_WHOLE ? "time" : "steps";
 }
 
-/* " (96 % of all the time)": where what lies between the steps makes it another number. */
-static void name_all(const struct timeline *t, double idle_pct, char *ret, size_t bytes)
+/* With what lies between the steps of those ranks. */
+static struct breakdown_row sum_all(const struct timeline *t)
 {
-	uint64_t idle_ns = breakdown_idle_ns(&t->total);
-	double all;
+	struct breakdown_row all = t->total;
+
+	for (size_t i = 0; t->outside_ns && i < t->lane_count; i++)
+		breakdown_sum(&all, &t->lanes[i].outside);
+	return all;
+}
+
+static double idle_percent(const struct breakdown_row *row)
+{
+	return percent(breakdown_idle_ns(row), row->wall_ns);
+}
+
+/* Do GPUs idle another share of all the time than of the steps? */
+static bool is_apart(const struct timeline *t, const struct breakdown_row *all)
+{
+	return fabs(idle_percent(all) - idle_percent(&t->total)) >= READING_PCT_APART;
+}
+
+/* "80 % of that: the host submits late", for what most of the idle time is. */
+static void name_cause(const struct breakdown_row *row, char *ret, size_t bytes)
+{
+	enum breakdown_cause cause = breakdown_main_cause(row);
+
+	snprintf(ret, bytes, "%.0f %% of that: %s",
+		cause < BREAKDOWN_CAUSES ? percent(row->cause_ns[cause], breakdown_idle_ns(row))
+					 : 0,
+		explain(cause));
+}
+
+static int read_idle(const struct timeline *t, char **ret)
+{
+	struct breakdown_row all = sum_all(t);
+	char where[96], share[48] = "", cause[128];
+
+	name_worst(t, breakdown_idle_ns, where, sizeof(where));
+	name_cause(&t->total, cause, sizeof(cause));
+	if (is_apart(t, &all))
+		snprintf(share, sizeof(share), " (%.0f %% of all the time)", idle_percent(&all));
+	return asprintf(ret, "GPUs idle %.0f %% of the %s%s%s; %s", idle_percent(&t->total),
+		name_base(t), share, where, cause);
+}
+
+/* "; of all the time GPUs idle 50 %, 80 % of that: ...", where another part of the steps is the
+ * largest, or none. */
+static void name_rest(const struct timeline *t, char *ret, size_t bytes)
+{
+	struct breakdown_row all = sum_all(t);
+	char cause[128] = "";
 
 	ret[0] = '\0';
-	for (size_t i = 0; i < t->lane_count; i++)
-		idle_ns += breakdown_idle_ns(&t->lanes[i].outside);
-	all = percent(idle_ns, t->total.wall_ns + t->outside_ns);
-	if (t->outside_ns && fabs(all - idle_pct) >= READING_PCT_APART)
-		snprintf(ret, bytes, " (%.0f %% of all the time)", all);
+	if (!is_apart(t, &all))
+		return;
+	if (idle_percent(&all) >= READING_PCT_MIN)
+		name_cause(&all, cause, sizeof(cause));
+	snprintf(ret, bytes, "; of all the time GPUs idle %.0f %%%s%s", idle_percent(&all),
+		cause[0] ? ", " : "", cause);
+}
+
+static int read_communication(const struct timeline *t, char **ret)
+{
+	const struct breakdown_row *total = &t->total;
+	char where[96], rest[192];
+
+	name_worst(t, get_communication, where, sizeof(where));
+	name_rest(t, rest, sizeof(rest));
+	return asprintf(ret,
+		"communication is %.0f %% of the %s, %.0f %% of it exposed: %.0f %% of the %s%s%s",
+		percent(total->communication_ns, total->wall_ns), name_base(t),
+		percent(total->exposed_communication_ns, total->communication_ns),
+		percent(total->exposed_communication_ns, total->wall_ns), name_base(t), where,
+		rest);
+}
+
+static int read_copies(const struct timeline *t, char **ret)
+{
+	char where[96], rest[192];
+
+	name_worst(t, get_copies, where, sizeof(where));
+	name_rest(t, rest, sizeof(rest));
+	return asprintf(ret, "copies that nothing hides are %.0f %% of the %s%s%s",
+		percent(t->total.exposed_copy_ns, t->total.wall_ns), name_base(t), where, rest);
+}
+
+static int read_computation(const struct timeline *t, char **ret)
+{
+	char rest[192];
+
+	name_rest(t, rest, sizeof(rest));
+	return asprintf(ret,
+		"computation is %.0f %% of the %s; neither communication, copies nor idle time "
+		"stand out%s%s",
+		percent(t->total.stream_ns[BREAKDOWN_COMPUTE], t->total.wall_ns), name_base(t),
+		rest[0] ? " in them" : "", rest);
 }
 
 char *timeline_reading(const struct timeline *timeline)
 {
 	const struct breakdown_row *total = &timeline->total;
-	double idle = percent(breakdown_idle_ns(total), total->wall_ns);
+	double idle = idle_percent(total);
 	double communication = percent(total->exposed_communication_ns, total->wall_ns);
 	double copies = percent(total->exposed_copy_ns, total->wall_ns);
-	const char *base = name_base(timeline);
-	char where[96] = "", all[48], *text = NULL;
+	char *text = NULL;
 	int n;
 
-	if (!total->wall_ns) {
+	if (!total->wall_ns)
 		n = asprintf(&text, "nothing to read: no time was recorded");
-	} else if (idle >= READING_PCT_MIN && idle >= communication && idle >= copies) {
-		enum breakdown_cause cause = breakdown_main_cause(total);
-
-		name_worst(timeline, breakdown_idle_ns, where, sizeof(where));
-		name_all(timeline, idle, all, sizeof(all));
-		n = asprintf(&text, "GPUs idle %.0f %% of the %s%s%s; %.0f %% of that: %s", idle,
-			base, all, where, percent(total->cause_ns[cause], breakdown_idle_ns(total)),
-			explain(cause));
-	} else if (communication >= READING_PCT_MIN && communication >= copies) {
-		name_worst(timeline, get_communication, where, sizeof(where));
-		n = asprintf(&text,
-			"communication is %.0f %% of the %s, %.0f %% of it exposed: %.0f %% of "
-			"the %s%s",
-			percent(total->communication_ns, total->wall_ns), base,
-			percent(total->exposed_communication_ns, total->communication_ns),
-			communication, base, where);
-	} else if (copies >= READING_PCT_MIN) {
-		name_worst(timeline, get_copies, where, sizeof(where));
-		n = asprintf(&text, "copies that nothing hides are %.0f %% of the %s%s", copies,
-			base, where);
-	} else {
-		n = asprintf(&text,
-			"computation is %.0f %% of the %s; neither communication, copies nor idle "
-			"time stand out",
-			percent(total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns), base);
-	}
+	else if (idle >= READING_PCT_MIN && idle >= communication && idle >= copies)
+		n = read_idle(timeline, &text);
+	else if (communication >= READING_PCT_MIN && communication >= copies)
+		n = read_communication(timeline, &text);
+	else if (copies >= READING_PCT_MIN)
+		n = read_copies(timeline, &text);
+	else
+		n = read_computation(timeline, &text);
 	return n < 0 ? NULL : text;
 }

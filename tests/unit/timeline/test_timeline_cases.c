@@ -474,6 +474,47 @@ static char *show(const struct stage *s)
 	return text;
 }
 
+/* A loader that takes as long as the step: whatever the largest part of that is, and if none is. */
+static void a_loader_between_steps_is_told_of_any_steps(void **state)
+{
+	static const char rest[] = "; of all the time GPUs idle 45 %, 96 % of that: nothing was "
+				   "submitted (--mode hip records what the host did meanwhile)";
+	static const char *const parts[] = {
+		"computation is 97 % of the steps; neither communication, copies nor idle time "
+		"stand out in them",
+		"communication is 49 % of the steps, 100 % of it exposed: 49 % of the steps",
+		"copies that nothing hides are 49 % of the steps"};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(parts) / sizeof(*parts); n++) {
+		char text[256], *reading;
+		struct stage s;
+
+		stage_begin(&s);
+		for (int64_t i = 0; i < 4; i++) {
+			int64_t at = i * 2000, kind = n == 0 ? s.gemm : n == 1 ? s.ring : s.copy;
+
+			snprintf(text, sizeof(text), "step %d", (int)i);
+			scene_range(&s.scene, 1, text, at, at + 1000);
+			scene_dispatch(&s.scene, s.gemm, at, at + 480, at);
+			scene_dispatch(&s.scene, kind, at + 510, at + 1000, at + 480);
+		}
+		stage_ask(&s);
+		/* 4 x 30 of 4000, and with 3 x 1000 of 7000. */
+		snprintf(text, sizeof(text), "%s%s", parts[n], rest);
+		reading = timeline_reading(s.timeline);
+		assert_string_equal(reading, text);
+		free(reading);
+		/* One step has nothing outside. */
+		s.options.has_step = true;
+		stage_ask(&s);
+		reading = timeline_reading(s.timeline);
+		assert_null(strstr(reading, "all the time"));
+		free(reading);
+		stage_end(&s);
+	}
+}
+
 /* Neither has any time then: not what was asked for, and not what lies outside of it. */
 static void what_is_outside_is_told_where_there_is_any(void **state)
 {
@@ -512,6 +553,7 @@ int main(void)
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
 		cmocka_unit_test(who_works_in_the_first_step_alone_has_a_time),
 		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
+		cmocka_unit_test(a_loader_between_steps_is_told_of_any_steps),
 		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),

@@ -246,12 +246,24 @@ class Bench:
         text = profile.read_text()
         # One that is not there, renamed or inlined, would be free.
         for name in functions:
-            if not re.search(rf"^fn=\(\d+\) {re.escape(name)}(?:'\d+)?$", text, re.M):
+            if not re.search(rf"^c?fn=\(\d+\) {re.escape(name)}(?:'\d+)?$", text, re.M):
                 raise BenchError(f"callgrind saw no {name}")
         total = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
         if not total:
             raise BenchError("callgrind's profile has no total")
         return int(total[1])
+
+    def calls(self, function):
+        """How often @function, of whatever version of its library, was called in callgrind()'s last run."""
+        ids, callee, calls = {}, None, 0
+        for line in (self.folder / "callgrind.out").read_text().splitlines():
+            found = re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line)
+            if found:
+                ids.setdefault(found[2], found[3])
+                callee = ids[found[2]] if found[1] == "cfn" else None
+            elif line.startswith("calls=") and callee and callee.split("@")[0].split("'")[0] == function:
+                calls += int(line[len("calls="):].split()[0])
+        return calls
 
     def slope(self, cost, few, many):
         """What one more costs: cost(n) at two sizes. What comes once is in neither."""

@@ -6,6 +6,7 @@ import re
 
 from bench import BenchError
 
+DATABASE = "hook.db"
 SHIM = "librtl-shim.so"
 PACKETS = 1024
 # Batches that hook_cost runs before those that it measures.
@@ -56,7 +57,7 @@ class Hooks:
             stale.unlink()
         if way.mode is None:
             return [], env, None
-        db = bench.folder / "hook.db"
+        db = bench.folder / DATABASE
         return [bench.build / "bin/rtl", "run", "-q", "-f", "-o", db, *way.mode, "--"], env, db
 
     def _check(self, name, db, dispatches):
@@ -93,6 +94,14 @@ class Hooks:
             return total
         few, many = (4, 12) if self.bench.quick else (10, 40)
         return self.bench.slope(cost, few, many) / PACKETS
+
+    def clock_readings(self, name, batches=4):
+        """Per dispatch, of the submitting thread: callgrind has no vDSO, so that each is a call."""
+        under, env, db = self._start(name)
+        self.bench.callgrind([self.program, batches, PACKETS], ["submit_batch"], env, under)
+        dispatches = (batches + WARM_UP) * PACKETS
+        self._check(name, db, dispatches)
+        return self.bench.calls("clock_gettime") / dispatches
 
     def _traced(self, name, batches, calls):
         """The system calls of one run, (thread, name, result), and the id of the submitting one."""
@@ -135,6 +144,14 @@ class Hooks:
         return {what: n / ((batches + WARM_UP) * PACKETS) for what, n in calls.items()}
 
     def sent(self, name, batches):
-        """Bytes that went into sockets."""
-        return sum(result for _, _, result in
-                   self._traced(name, batches, "sendto,sendmsg,writev") if result > 0)
+        """Bytes that went into sockets: no frame came to the collector by another way, the recorder's."""
+        sent = sum(result for _, _, result in
+                   self._traced(name, batches, "sendto,sendmsg,writev") if result and result > 0)
+        info = self.bench.identity(self.bench.folder / DATABASE)
+        process, counters = info["processes"][0], info["counters"][0]["counters"]
+        published = counters["bytes_published"]
+        if sent < published or counters["connects"] != 1 or process["hw_frame"] != counters["frames_published"] \
+                or process["duplicate_frames"]:
+            raise BenchError(f"{sent} bytes went over the socket of {published} in {counters['frames_published']} "
+                             f"frames; {counters['connects']} connections")
+        return sent

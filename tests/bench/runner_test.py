@@ -55,6 +55,7 @@ class Runner(unittest.TestCase):
         self.assertIn("commit", told)
         self.assertRegex(told["date"], r"^\d{4}-\d\d-\d\dT")
         self.assertEqual(told["figures"][0]["samples"], {"ours": [2, 2], "base": [4, 4]})
+        self.assertGreaterEqual(told["figures"][0]["seconds"], 0)
         self.assertIs(told["figures"][0]["figures"][0]["met"], True)
         self.assertIsNone(told["figures"][0]["figures"][1]["met"])
 
@@ -68,6 +69,12 @@ class Runner(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in out[1:]],
                          ["before", "tiny", "tiny", "broken:"])
         self.assertEqual(out[-1], "broken: not measured: the reason")
+
+    def test_what_was_measured_before_an_end_is_written(self):
+        self.put("zzz", '"""Ends all."""\nimport os\ndef measure(bench):\n    os._exit(9)\n    yield\n')
+        self.run_it("--json", str(self.folder / "out.json"), status=9)
+        told = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([figure["name"] for figure in told["figures"]], ["tiny"])
 
     def test_list_and_names(self):
         self.assertEqual(self.run_it("--list").stdout.split(None, 1), ["tiny", "Counts to a number.\n"])
@@ -118,6 +125,14 @@ class Runner(unittest.TestCase):
             self.assertEqual(bench.callgrind(["true"], ["submit_batch"]), 7)
             with self.assertRaisesRegex(BenchError, "callgrind saw no worker_entry"):
                 bench.callgrind(["true"], ["submit_batch", "worker_entry"])
+
+    def test_calls_of_a_function(self):
+        bench = Bench(self.folder)
+        with bench.scratch() as folder:
+            (folder / "callgrind.out").write_text(
+                "fn=(1) f\ncfn=(2) clock_gettime@@GLIBC_2.17\ncalls=3 +1\n5 6\n"
+                "fn=(2)\ncfn=(3) other\ncalls=9 1\nfn=(4) g\ncfn=(2)\ncalls=4 1\n")
+            self.assertEqual((bench.calls("clock_gettime"), bench.calls("other"), bench.calls("f")), (7, 9, 0))
 
     def test_goals(self):
         self.assertTrue(reaches("= 0", 0) and reaches(">= 0.75", 0.8) and not reaches("< 2", 2))

@@ -12,10 +12,11 @@ import sqlite3
 import sys
 import time
 
-from bench import BenchError, Figure
+from bench import BenchError, Figure, Turns
 from tools import Tools
 
 RANKS, RATE = 8, 30000
+RUNS_MIN = 5
 PEER_CALL = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -84,18 +85,28 @@ def ask_peer(bench, what, *arguments):
     return float(bench.run(sys.executable, "-c", PEER_CALL, bench.peer, what, json.dumps(arguments)))
 
 
-def against_peer(bench, db, count, tail, goals, stretch):
-    made = bench.folder / "peer_merged.db"
-    merged = ask_peer(bench, "_merge_traces", make_peer_files(bench, db), str(made))
+def against_peer(bench, db, count, turns, goals):
+    """@db is there. Tail and merge take @turns, or are measured once."""
+    made, paths = bench.folder / "peer_merged.db", make_peer_files(bench, db)
+
+    def merge():
+        made.unlink(missing_ok=True)
+        return ask_peer(bench, "_merge_traces", paths, str(made))
+    ways = {f"tail {count}": lambda: run_ours(bench, db, count), f"merge {count}": merge}
+    if turns > 1:
+        tail, merged = bench.interleaved(ways, turns).values()
+    else:
+        tail, merged = (Turns([way()]) for way in ways.values())
     peer = sqlite3.connect(made)
     found = peer.execute("SELECT count(*) FROM rocpd_op").fetchone()[0]
     peer.close()
     if found != RANKS * count:
         raise BenchError(f"the peer merged {found} of {RANKS * count}")
     size = f"8 x {count:,}"
-    yield Figure(f"last exit to closed database, {size}", tail * 1e3, "ms",
-                 baseline="rocm-trace-lite's merge", baseline_value=merged * 1e3, ratio=tail / merged,
-                 goal=goals, stretch=stretch)
+    ratio = tail.over(merged)
+    yield Figure(f"last exit to closed database, {size}", tail.median * 1e3, "ms", ratio.low, ratio.high,
+                 "rocm-trace-lite's merge", merged.median * 1e3, ratio.median, *goals,
+                 note=f"{turns} {'turn' if turns == 1 else 'turns'}")
     ours, theirs = (os.path.getsize(path) / found for path in (db, made))
     yield Figure(f"database, {size}", ours, "bytes/dispatch", baseline="rocm-trace-lite, merged",
                  baseline_value=theirs, ratio=ours / theirs, goal="" if bench.quick else "<= 0.5",
@@ -109,7 +120,7 @@ def summary(bench, db, made, size):
         bench.run(bench.program("rtl", "bin"), "summary", db)
         return time.monotonic() - begin
     turns = bench.interleaved({"ours": ours, "peer": lambda: ask_peer(bench, "_generate_summary", str(made))},
-                              3)
+                              1 if bench.quick else RUNS_MIN)
     ratio = turns["ours"].over(turns["peer"])
     return Figure(f"rtl summary, {size}", turns["ours"].median * 1e3, "ms", ratio.low, ratio.high,
                   "rocm-trace-lite's summary", turns["peer"].median * 1e3, ratio.median,
@@ -118,12 +129,12 @@ def summary(bench, db, made, size):
 
 
 def measure(bench):
-    for count, goal, stretch in ((10_000, "", ""),) if bench.quick else (
-            (100_000, "<= 0.05", "<= 0.02"), (1_000_000, "<= 0.02", "<= 0.005")):
+    for count, goal, stretch, turns in ((10_000, "", "", 1),) if bench.quick else (
+            (100_000, "<= 0.05", "<= 0.02", max(bench.runs, RUNS_MIN)), (1_000_000, "<= 0.02", "<= 0.005", 1)):
         db = bench.folder / "job.db"
         tail = run_ours(bench, db, count)
         if bench.peer:
-            yield from against_peer(bench, db, count, tail, goal, stretch)
+            yield from against_peer(bench, db, count, turns, (goal, stretch))
         else:
             missing = bench.needs_peer(f"last exit to closed database, 8 x {count:,}", "ms", goal)
             missing.value = tail * 1e3

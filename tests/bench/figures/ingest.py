@@ -8,10 +8,12 @@ the same collector with one rank, or with a tenth of the rows.
 """
 import json
 
-from bench import Figure
+from bench import Figure, Turns
 from collector import Collector
 
 RANKS = 8
+# Of what is not timed, but varies.
+TURNS = 5
 
 
 def fed(bench, ranks, rows, cpu=None):
@@ -37,41 +39,41 @@ def floor(bench, way, rows, cpu=None):
     return said["rows"] / said["seconds"]
 
 
-def compare(name, turns, variant, base, what, goal, stretch=""):
+def compare(bench, name, turns, variant, base, what, goal, stretch=""):
     ratio = turns[variant].over(turns[base])
     return Figure(name, turns[variant].median, "rows/s", ratio.low, ratio.high, what,
-                  turns[base].median, ratio.median, goal, stretch)
+                  turns[base].median, ratio.median, bench.timed(goal), bench.timed(stretch))
 
 
 def rates(bench):
-    rows, cpu = 400_000 if bench.quick else 1_600_000, {"ours": [], "vtab": []}
+    rows, cpu = 200_000 if bench.quick else 1_600_000, {"ours": [], "vtab": []}
     turns = bench.interleaved({
         "ours": lambda: fed(bench, RANKS, rows, cpu["ours"]),
         "vtab": lambda: floor(bench, "vtab", rows, cpu["vtab"]),
         "bind": lambda: floor(bench, "bind", rows)})
-    yield compare(f"ingest, {RANKS} senders", turns, "ours", "vtab", "SQLite alone, virtual table",
+    yield compare(bench, f"ingest, {RANKS} senders", turns, "ours", "vtab", "SQLite alone, virtual table",
                   ">= 0.75", ">= 0.9")
-    yield compare(f"ingest, {RANKS} senders", turns, "ours", "bind", "SQLite alone, prepared inserts",
+    yield compare(bench, f"ingest, {RANKS} senders", turns, "ours", "bind", "SQLite alone, prepared inserts",
                   ">= 1.4", ">= 2")
     # Of all but the first turn, which warms up.
-    ratio = sorted(a / b for a, b in zip(cpu["ours"][1:], cpu["vtab"][1:]))
+    ours, base = (Turns(cpu[who][1:]).times(1e9 / rows) for who in ("ours", "vtab"))
+    ratio = ours.over(base)
     bench.samples["cpu"] = cpu
-    yield Figure("ingest, processor time of the collector", cpu["ours"][-1] / rows * 1e9, "ns/row",
-                 ratio[0], ratio[-1], "SQLite alone, virtual table", cpu["vtab"][-1] / rows * 1e9,
-                 ratio[len(ratio) // 2], note="all it does in its life")
+    yield Figure("ingest, processor time of the collector", ours.median, "ns/row", ratio.low, ratio.high,
+                 "SQLite alone, virtual table", base.median, ratio.median, note="all it does in its life")
 
 
 def growth_in_ranks(bench):
-    rows, runs = (512_000, 2) if bench.quick else (3_072_000, None)
+    rows, runs = (256_000, 2) if bench.quick else (3_072_000, None)
     # 400 shapes of each rank are rows, too: fewer dispatches would be lost among those of 256.
     counts = (1, 32) if bench.quick else (1, 32, 256)
     turns = bench.interleaved({n: lambda n=n: fed(bench, n, rows) for n in counts}, runs)
     for n in counts[1:]:
-        yield compare(f"rows/s at {n} ranks", turns, n, 1, "one rank", ">= 0.85")
+        yield compare(bench, f"rows/s at {n} ranks", turns, n, 1, "one rank", ">= 0.85")
 
 
 def growth_in_rows(bench):
-    few = 240_000 if bench.quick else 800_000
+    few = 80_000 if bench.quick else 800_000
 
     def peak(rows):
         with Collector(bench) as collector:
@@ -82,7 +84,7 @@ def growth_in_rows(bench):
             collector.check(rows)
         return most
     turns = bench.interleaved({"few": lambda: peak(few), "many": lambda: peak(10 * few)},
-                              1 if bench.quick else 3)
+                              1 if bench.quick else TURNS)
     ratio = turns["many"].over(turns["few"])
     yield Figure(f"collector's memory, {10 * few:,} rows", turns["many"].median, "MiB", ratio.low,
                  ratio.high, f"{few:,} rows", turns["few"].median, ratio.median, "<= 1.1")

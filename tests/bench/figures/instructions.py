@@ -12,6 +12,8 @@ from bench import BenchError, Figure
 from collector import Collector
 
 RANKS = 8
+# Measured: 3,790; and 5 % more.
+GATE = "<= 3980"
 # Transactions of 65,536 rows: of each size a whole number.
 FEW, MANY, MANY_QUICK = 65_536, 327_680, 131_072
 
@@ -44,3 +46,5 @@ def measure(bench):
     yield Figure("collector, instructions a row", ours, "instructions",
                  baseline="SQLite alone, virtual table", baseline_value=base, goal="<= 4500",
                  stretch="<= 3900", note=f"{ours / base:.2f} times it")
+    # The goal is far off: what is lost on the way to it shows here.
+    yield Figure("collector, instructions a row, to what it was", ours, "instructions", goal=GATE)

@@ -106,7 +106,7 @@ def measure(bench):
         commands[verb] = ([rtl, verb, path, *more], [path])
     turns = bench.interleaved(
         {name: lambda name=name, c=command, p=paths: ask(bench, peaks, name, c, p)
-         for name, (command, paths) in commands.items()}, 1 if bench.quick else 3)
+         for name, (command, paths) in commands.items()}, 1 if bench.quick else 5)
     for verb, goal in GOALS.items():
         ratio = turns[verb].over(turns["scan"])
         # Of a small file the start of a program is most of it.

@@ -15,7 +15,7 @@ GOALS = {"shadow": ("<= 1.25", ""), "intercept": ("<= 1.6", "")}
 def measure(bench):
     tools = Tools(bench, is_strict=False)
     program = bench.program("dispatch-cost")
-    rounds = 5 if bench.quick else 15
+    rounds = 3 if bench.quick else 15
     runs = bench.runs if bench.quick else max(bench.runs, RUNS_MIN)
     variants = ["none", "shadow", "intercept", "empty", *(PEER if tools.has_peer else ())]
 

@@ -15,7 +15,7 @@ def measure(bench):
     # With signals the program uses one again as soon as it can: the times of some are gone then.
     lossless, tools = Tools(bench), Tools(bench, is_strict=False)
     program = bench.program("dispatch-cost")
-    rounds = 10 if bench.quick else 40
+    rounds = 4 if bench.quick else 40
     variants = ["none", *OURS, "empty", *(PEER if tools.has_peer else ())]
 
     def once(variant, signals):

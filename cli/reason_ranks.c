@@ -25,23 +25,45 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median of the other lanes' mean kernel of a kind, the lower of two; 0: there is none. */
-static double median_of_others(
-	const struct reason_figures *f, const struct reason_lane *lane, size_t kind)
-{
-	CLEANUP(free_p) double *means = calloc(f->lane_count + 1, sizeof(*means));
-	size_t count = 0;
+/* All lanes' mean kernel of a kind, in order; those that have none have no place. */
+struct means {
+	double *at;
+	size_t count;
+};
 
-	for (size_t i = 0; means && i < f->lane_count; i++) {
+static void means_done(struct means *means)
+{
+	free(means->at);
+}
+
+/* Again for each kind. False: no memory. */
+static bool sort_means(const struct reason_figures *f, size_t kind, struct means *means)
+{
+	if (!means->at)
+		means->at = calloc(f->lane_count + 1, sizeof(*means->at));
+	if (!means->at)
+		return false;
+	means->count = 0;
+	for (size_t i = 0; i < f->lane_count; i++) {
 		struct reason_sum sum = reason_computation(f, f->lanes + i, kind);
 
-		if (f->lanes + i != lane && sum.calls)
-			means[count++] = sum.ns / (double)sum.calls;
+		if (sum.calls)
+			means->at[means->count++] = sum.ns / (double)sum.calls;
 	}
-	if (!count)
+	qsort(means->at, means->count, sizeof(*means->at), compare_reals);
+	return true;
+}
+
+/* The median of the others, the lower of two: the same place, but for who stands before it; 0:
+ * there is none. Of several as long as @own anyone is left out. */
+static double median_of_others(const struct means *means, struct reason_sum own)
+{
+	size_t others = means->count - (own.calls > 0);
+	size_t middle = others ? (others - 1) / 2 : 0;
+
+	if (!others)
 		return 0;
-	qsort(means, count, sizeof(*means), compare_reals);
-	return means[(count - 1) / 2];
+	return means->at[middle + (own.calls && own.ns / (double)own.calls <= means->at[middle])];
 }
 
 const char *reason_name_kind(const struct reason_kind *kind, char buffer[48])
@@ -56,13 +78,14 @@ const char *reason_name_kind(const struct reason_kind *kind, char buffer[48])
 static void name_slow_kind(
 	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
 {
+	CLEANUP(means_done) struct means means = {0};
 	double most = 0;
 	char buffer[48];
 
 	ret[0] = '\0';
-	for (size_t i = 0; i < f->kind_count; i++) {
+	for (size_t i = 0; i < f->kind_count && sort_means(f, i, &means); i++) {
 		struct reason_sum sum = reason_computation(f, lane, i);
-		double median = median_of_others(f, lane, i);
+		double median = median_of_others(&means, sum);
 		double extra = sum.ns - median * (double)sum.calls;
 
 		if (median <= 0 || extra <= most || sum.ns * 100 < median * (double)sum.calls * 102)
@@ -144,21 +167,31 @@ struct pace {
 	double actual_ns, expected_ns, spread_ns2;
 };
 
-static struct pace measure_pace(const struct reason_figures *f, const struct reason_lane *lane)
+static void add_pace(struct pace *pace, const struct means *means, struct reason_sum sum)
 {
-	struct pace pace = {0};
+	double median = median_of_others(means, sum);
 
-	for (size_t i = 0; i < f->kind_count; i++) {
-		struct reason_sum sum = reason_computation(f, lane, i);
-		double median = median_of_others(f, lane, i);
+	if (median <= 0)
+		return;
+	pace->actual_ns += sum.ns;
+	pace->expected_ns += median * (double)sum.calls;
+	pace->spread_ns2 += sum.spread_ns2;
+}
 
-		if (median <= 0)
-			continue;
-		pace.actual_ns += sum.ns;
-		pace.expected_ns += median * (double)sum.calls;
-		pace.spread_ns2 += sum.spread_ns2;
+/* One of each lane, malloc'ed. Kinds outside: each is sorted once, of however many lanes. NULL: no
+ * memory. */
+static struct pace *measure_paces(const struct reason_figures *f)
+{
+	CLEANUP(free_p) struct pace *paces = calloc(f->lane_count + 1, sizeof(*paces));
+	CLEANUP(means_done) struct means means = {0};
+
+	for (size_t kind = 0; paces && kind < f->kind_count; kind++) {
+		if (!sort_means(f, kind, &means))
+			return NULL;
+		for (size_t i = 0; i < f->lane_count; i++)
+			add_pace(paces + i, &means, reason_computation(f, f->lanes + i, kind));
 	}
-	return pace;
+	return TAKE(paces);
 }
 
 /* Kernels whose times vary come to another sum each time, and so do those they are held against. */
@@ -173,12 +206,13 @@ static bool may_be_chance(const struct pace *pace)
 static const struct reason_lane *find_slowest(
 	const struct reason_figures *f, double *ret_ratio, double *ret_cost_pct)
 {
+	CLEANUP(free_p) struct pace *paces = measure_paces(f);
 	const struct reason_lane *slowest = NULL;
 
 	*ret_ratio = *ret_cost_pct = 0;
-	for (size_t i = 0; i < f->lane_count; i++) {
+	for (size_t i = 0; paces && i < f->lane_count; i++) {
 		const struct reason_lane *lane = f->lanes + i;
-		struct pace pace = measure_pace(f, lane);
+		struct pace pace = paces[i];
 
 		if (pace.expected_ns <= 0 || pace.actual_ns <= *ret_ratio * pace.expected_ns ||
 			may_be_chance(&pace))

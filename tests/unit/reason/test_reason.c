@@ -168,6 +168,87 @@ static void another_mix_of_kernels_is_not_slow(void **state)
 		"median rank's (GEMMs 1.30x");
 }
 
+/* How much of it was put in order, by reason_judge() too: the linker has it come by here. */
+static size_t sorted;
+
+void __real_qsort(void *at, size_t count, size_t bytes, int (*compare)(const void *, const void *));
+void __wrap_qsort(void *at, size_t count, size_t bytes, int (*compare)(const void *, const void *));
+
+void __wrap_qsort(void *at, size_t count, size_t bytes, int (*compare)(const void *, const void *))
+{
+	sorted += count;
+	__real_qsort(at, count, bytes, compare);
+}
+
+/* What a rank is held against is found at once for all: twice as many ranks are twice the work. */
+static void a_slow_rank_among_many_is_found_in_one_pass(void **state)
+{
+	enum { MANY = 3000 };
+	struct reason_lane *lanes = calloc(MANY, sizeof(*lanes));
+	struct reason_sum(*sums)[KINDS] = calloc(MANY, sizeof(*sums));
+	struct scene s;
+
+	(void)state;
+	assert_true(lanes && sums);
+	begin(&s);
+	for (size_t i = 0; i < MANY; i++) {
+		lanes[i] = s.lanes[0];
+		lanes[i].process_id = lanes[i].rank = lanes[i].gpu_id = (int64_t)i;
+		lanes[i].kinds = sums[i];
+		/* Of each length three, and the median is that of rank 1500. */
+		sums[i][GEMM] =
+			(struct reason_sum){.calls = 100, .ns = 100 * (100e3 + (double)(i / 3))};
+	}
+	sums[0][GEMM].ns = 100 * 150750.0;
+	s.reason.figures.lanes = lanes;
+	s.reason.figures.lane_count = MANY;
+	memset(&s.reason.figures.total, 0, sizeof(s.reason.figures.total));
+	for (size_t i = 0; i < MANY; i++)
+		breakdown_sum(&s.reason.figures.total, &lanes[i].total);
+	sorted = 0;
+	reason_judge(&s.reason);
+	assert_int_equal(s.reason.code, REASON_IS_SLOW_RANK);
+	assert_ptr_equal(s.reason.lane, lanes);
+	assert_non_null(strstr(s.reason.text, "Rank 0 is slow: its kernels take 1.50x"));
+	assert_in_range(sorted, MANY, 4 * KINDS * MANY);
+	free(sums);
+	free(lanes);
+}
+
+/* The median of the others, whoever the lane is: one without its own, of however many. */
+static void the_median_is_of_the_others(void **state)
+{
+	static const struct {
+		double us[LANES]; /* 0: has none of it */
+		enum reason_code code;
+		const char *text;
+	} cases[] = {
+		{{150, 100, 0, 0}, REASON_IS_SLOW_RANK, "Rank 0 is slow: its kernels take 1.50x"},
+		{{100, 150, 0, 0}, REASON_IS_SLOW_RANK, "Rank 1 is slow: its kernels take 1.50x"},
+		/* Of two others the lower, of three the one in the middle. */
+		{{100, 120, 180, 0}, REASON_IS_SLOW_RANK, "Rank 2 is slow: its kernels take 1.80x"},
+		{{180, 120, 100, 0}, REASON_IS_SLOW_RANK, "Rank 0 is slow: its kernels take 1.80x"},
+		{{100, 120, 150, 180}, REASON_IS_SLOW_RANK,
+			"Rank 3 is slow: its kernels take 1.50x"},
+		{{180, 180, 120, 100}, REASON_IS_SLOW_RANK,
+			"Rank 0 is slow: its kernels take 1.50x"},
+		{{100, 100, 100, 0}, REASON_IS_NONE, "no single cause"},
+		{{0, 0, 0, 150}, REASON_IS_NONE, "no single cause"},
+	};
+	struct scene s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		begin(&s);
+		for (size_t k = 0; k < LANES; k++) {
+			s.sums[k][GEMM] = (struct reason_sum){.calls = cases[i].us[k] > 0 ? 100 : 0,
+				.ns = cases[i].us[k] * 100e3};
+			s.lanes[k].total.wall_ns = 10000000;
+		}
+		check(&s, cases[i].code, cases[i].text);
+	}
+}
+
 static void who_arrives_last_comes_before_what_others_show(void **state)
 {
 	struct scene s;
@@ -296,6 +377,8 @@ int main(void)
 		cmocka_unit_test(of_nothing_there_is_no_reason),
 		cmocka_unit_test(a_slow_rank_is_slower_than_the_median),
 		cmocka_unit_test(another_mix_of_kernels_is_not_slow),
+		cmocka_unit_test(the_median_is_of_the_others),
+		cmocka_unit_test(a_slow_rank_among_many_is_found_in_one_pass),
 		cmocka_unit_test(who_arrives_last_comes_before_what_others_show),
 		cmocka_unit_test(the_greatest_part_is_the_reason),
 		cmocka_unit_test(idle_time_has_causes),

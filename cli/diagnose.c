@@ -113,6 +113,24 @@ static void expect_rows(struct diagnose_shares *all)
 		all->at[i].expected = (double)all->at[i].kernels * longest;
 }
 
+/* The processes of a rank lie together, and may be many. */
+static void find_working_ranks(struct diagnose_shares *all)
+{
+	size_t end;
+
+	for (size_t i = 0; i < all->count; i = end) {
+		const struct summary_rank *rank = all->at[i].first;
+		bool works = false;
+
+		for (end = i; end < all->count && all->at[end].first->has_rank == rank->has_rank &&
+			      all->at[end].first->rank == rank->rank;
+			end++)
+			works |= all->at[end].kernels > 0;
+		for (size_t k = i; k < end; k++)
+			all->at[k].rank_works = works && rank->has_rank;
+	}
+}
+
 /* The rows of a process lie together. */
 static int collect(const struct summary *s, struct diagnose_shares *ret)
 {
@@ -144,6 +162,7 @@ static int collect(const struct summary *s, struct diagnose_shares *ret)
 	for (size_t i = 0; i < ret->count; i++)
 		add_to_all(ret, ret->at + i);
 	expect_rows(ret);
+	find_working_ranks(ret);
 	return 0;
 }
 
@@ -178,24 +197,13 @@ static void explain_few(const struct diagnose_shares *all, const struct diagnose
 			"; over the same time: other work, or a queue that was not followed?");
 }
 
-/* Does another process of that rank have kernels? */
-static bool has_other(const struct diagnose_shares *all, const struct diagnose_share *share)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (all->at[i].first->has_rank && all->at[i].first->rank == share->first->rank &&
-			all->at[i].kernels)
-			return true;
-	return false;
-}
-
 /* A launcher or a data loader dispatches nothing and has no rank, or its parent's: no reason to
  * worry. */
-static int judge_silence(
-	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
+static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
-	if (!share->first->has_rank || has_other(all, share))
+	if (!share->first->has_rank || share->rank_works)
 		return diagnose_add(
 			d, DIAGNOSE_NOTE, share, "no kernels: %s; a launcher or a helper?", note);
 	return diagnose_add(d, DIAGNOSE_MISSING, share,
@@ -210,7 +218,7 @@ static int judge(
 	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
 
 	if (!share->kernels)
-		return judge_silence(d, share, all);
+		return judge_silence(d, share);
 	if (!share->first->has_rank || percent >= DIAGNOSE_NOTE_PCT)
 		return 0;
 	explain_few(all, share, why, sizeof(why));

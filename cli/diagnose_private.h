@@ -9,8 +9,8 @@ struct diagnose_share {
 	size_t rows; /* of the summary, from first on: its GPUs */
 	uint64_t kernels, stored, untimed, dropped, skipped, outstanding, busy_ns, work_ns;
 	double expected; /* rows, were it recorded as long as the rank recorded longest */
-	bool has_times;
-	int64_t first_ns, last_ns; /* of its kernels */
+	bool has_times, rank_works; /* rank_works: some process of its rank has kernels */
+	int64_t first_ns, last_ns;  /* of its kernels */
 };
 
 struct diagnose_shares {

@@ -22,7 +22,7 @@ enum {
 	P_DISPATCHED,
 };
 
-/* query/ledger.sql, kept because each process looks for its own. */
+/* query/ledger.sql, by process, kept because each process looks for its own. */
 struct account {
 	int64_t process_id, gpu_id;
 	bool has_gpu;
@@ -168,19 +168,32 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	return 0;
 }
 
+/* The first account of @process_id, or of the next one that has any. */
+static size_t find_accounts(const struct accounts *accounts, int64_t process_id)
+{
+	size_t begin = 0, end = accounts->count;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+
+		if (accounts->at[middle].process_id < process_id)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin;
+}
+
 static int add_process(
 	struct summary *s, const struct query_rows *rows, const struct accounts *accounts)
 {
 	int64_t id = query_integer(rows, P_ID);
-	size_t found = 0;
+	size_t first = find_accounts(accounts, id), i = first;
 	int r = 0;
 
-	for (size_t i = 0; i < accounts->count && !r; i++)
-		if (accounts->at[i].process_id == id) {
-			found++;
-			r = add_rank(s, rows, accounts->at + i);
-		}
-	return r || found ? r : add_rank(s, rows, NULL);
+	for (; i < accounts->count && accounts->at[i].process_id == id && !r; i++)
+		r = add_rank(s, rows, accounts->at + i);
+	return r || i > first ? r : add_rank(s, rows, NULL);
 }
 
 static int load_ranks(struct query *query, struct summary *s)

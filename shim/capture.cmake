@@ -11,6 +11,12 @@ list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/dispatch.c ${CMAKE_CURRENT_LIST_DIR}/shadow.c
 	PROPERTIES COMPILE_OPTIONS -fno-stack-protector)
 
+# What the compiler puts in memset's place TSan does not see.
+if(RTL_SANITIZE MATCHES thread)
+	set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/thread_state.c
+		PROPERTIES COMPILE_OPTIONS "-fno-builtin-memset;-U_FORTIFY_SOURCE")
+endif()
+
 foreach(name rtl_capture rtl_capture_faults)
 	add_library(${name} STATIC ${rtl_capture_sources})
 	target_link_libraries(${name} PUBLIC rtl_proto_static)

@@ -2,6 +2,7 @@
 /* Who submitted what, and which dispatch of its call it is: reservations, walks and rings by hand.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -316,10 +317,18 @@ static void block_used_again_knows_nothing_of_its_former_life(void **state)
 	assert_int_equal(walk(a).marker, 3);
 }
 
+static _Atomic bool was_looked_at;
+
 static void *state_use(void *ret)
 {
-	struct thread_state *state = thread_state();
+	/* Or it would be called before the loop: it is declared to be a constant of the thread. */
+	struct thread_state *(*volatile take)(void) = thread_state;
+	struct thread_state *state;
 
+	/* Relaxed: it orders nothing, so that TSan takes look and life for simultaneous. */
+	while (!atomic_load_explicit(&was_looked_at, memory_order_relaxed))
+		sched_yield();
+	state = take();
 	*(struct thread_state **)ret = state;
 	return (void *)(uintptr_t)(!state->marker && !state->call && !state->tid);
 }
@@ -332,14 +341,17 @@ static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **stat
 	void *is_clear;
 
 	(void)state;
+	atomic_store(&was_looked_at, true);
 	assert_int_equal(pthread_create(&thread, NULL, state_use, &gone), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	gone->marker = gone->call = gone->tid = 7;
+	atomic_store(&was_looked_at, false);
 	assert_int_equal(pthread_create(&thread, NULL, state_use, &next), 0);
 	for (int i = 0; i < 1000; i++) {
 		thread_state_hint hint = gone;
 
 		assert_ptr_equal(thread_state_near(&hint), thread_state());
+		atomic_store_explicit(&was_looked_at, true, memory_order_relaxed);
 	}
 	assert_int_equal(pthread_join(thread, &is_clear), 0);
 	assert_ptr_equal(next, gone);

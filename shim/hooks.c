@@ -302,6 +302,16 @@ static hsa_status_t hook_hsa_amd_queue_get_info(hsa_queue_t *queue, uint32_t att
 	return REAL(hsa_amd_queue_get_info)(queue, attribute, value);
 }
 
+/* Without it the device writes no times, and each record would wait for them in vain. */
+static hsa_status_t hook_hsa_amd_profiling_set_profiler_enabled(hsa_queue_t *queue, int enable)
+{
+	struct capture *capture = capture_in_use();
+	bool is_followed = capture && (shadow_of_queue(capture, queue) ||
+					      intercept_origins(capture, queue));
+
+	return REAL(hsa_amd_profiling_set_profiler_enabled)(queue, is_followed ? 1 : enable);
+}
+
 /* ---- signals that come to an end or are used again ---------------------------------------- */
 
 static hsa_status_t hook_hsa_signal_destroy(hsa_signal_t signal)
@@ -477,6 +487,7 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	X(hsa_amd_memory_async_copy_rect)                                                          \
 	X(hsa_amd_memory_async_batch_copy)                                                         \
 	X(hsa_amd_profiling_async_copy_enable)                                                     \
+	X(hsa_amd_profiling_set_profiler_enabled)                                                  \
 	X(hsa_executable_freeze)                                                                   \
 	X(hsa_executable_destroy)                                                                  \
 	X(hsa_queue_destroy)                                                                       \

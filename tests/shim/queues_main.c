@@ -166,6 +166,19 @@ static void rearmed_mode(void)
 	printf("dispatched %u\nuntimed_early %u\n", dispatched, dispatched);
 }
 
+/* The program has no use for times, and says so: ours are there all the same. */
+static void unprofiled_mode(void)
+{
+	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
+
+	HSA_OK(hsa_amd_profiling_set_profiler_enabled(queue, 1));
+	run(queue, KERNELS);
+	HSA_OK(hsa_amd_profiling_set_profiler_enabled(queue, 0));
+	run(queue, KERNELS);
+	HSA_OK(hsa_queue_destroy(queue));
+	printf("dispatched %u\nrecorded %u\n", dispatched, dispatched);
+}
+
 /* Hands of ours that destroy nothing: the queue goes on, followed. */
 static void failed_destroy_mode(void)
 {
@@ -187,6 +200,7 @@ int main(int argc, char **argv)
 		{"waits", waits_mode},
 		{"counting", counting_mode},
 		{"rearmed", rearmed_mode},
+		{"unprofiled", unprofiled_mode},
 		{"failed_destroy", failed_destroy_mode},
 	};
 

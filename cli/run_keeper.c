@@ -186,10 +186,11 @@ int run_keeper_spawn(struct run_collector *collector)
 	keeper->started_ns = clock_monotonic_ns();
 	r = run_start_spawn(&keeper->spawn, &keeper->pidfd);
 	keeper->is_down = r < 0;
-	if (r == 0 && keeper->pidfd >= 0)
-		r = watch(keeper, keeper->pidfd);
-	if (r < 0 || keeper->pidfd >= 0)
+	if (r < 0 || (keeper->pidfd >= 0 && watch(keeper, keeper->pidfd) == 0))
 		return r;
+	/* It lives: what is started beside it would want the same file. */
+	close_p(&keeper->pidfd);
+	keeper->pidfd = -1;
 	/* We would not see it die: then nobody may wait for ever on a socket that only we hold. */
 	close_p(&keeper->spawn.listen_fd);
 	keeper->spawn.listen_fd = -1;

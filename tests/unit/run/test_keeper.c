@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rtl run as the manager of its collector, where the kernel has no room. epoll_ctl() is ours
+ * (see CMakeLists.txt).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli/run_keeper.h"
+
+static bool has_no_room;
+
+int __real_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+	if (!has_no_room || operation != EPOLL_CTL_ADD)
+		return __real_epoll_ctl(epoll_fd, operation, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
+
+/* The collector: this program again, which lives until somebody connects. */
+static int collect(void)
+{
+	(void)alarm(60);
+	return accept(3, NULL, NULL) < 0;
+}
+
+static void make(struct run_collector *collector, int listen_fd)
+{
+	const struct run_spawn spawn = {
+		.listen_fd = listen_fd, .log_fd = open("/dev/null", O_RDWR | O_CLOEXEC)};
+
+	*collector = (struct run_collector){.client = {.fd = -1}, .log_fd = spawn.log_fd};
+	assert_true(spawn.log_fd >= 0);
+	assert_int_equal(
+		run_keeper_new(&spawn, "/proc/self/exe", "1", "x.db", false, collector), 0);
+}
+
+static void done(struct run_collector *collector)
+{
+	collector->keeper = run_keeper_free(collector->keeper);
+	close(collector->log_fd);
+}
+
+/* Of an address that the kernel has chosen. */
+static int make_listener(struct sockaddr_un *ret, socklen_t *ret_bytes)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*ret_bytes = sizeof(*ret);
+	assert_int_equal(bind(fd, (struct sockaddr *)ret, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)ret, ret_bytes), 0);
+	return fd;
+}
+
+/* Nobody else is started for its file, and nobody waits on a socket that only we hold. */
+static void one_that_is_not_seen_to_die_stays_alone(void **state)
+{
+	struct run_collector collector;
+	struct sockaddr_un address;
+	socklen_t bytes;
+	int listen_fd = make_listener(&address, &bytes);
+	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+	(void)state;
+	make(&collector, listen_fd);
+	has_no_room = true;
+	r = run_keeper_spawn(&collector);
+	has_no_room = false;
+	assert_int_equal(r, 0);
+	assert_true(run_keeper_lives(&collector));
+	assert_int_equal(fcntl(listen_fd, F_GETFD), -1);
+	/* It was left alive: it is the one who listens now. */
+	assert_int_equal(connect(client, (struct sockaddr *)&address, bytes), 0);
+	close(client);
+	done(&collector);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_is_not_seen_to_die_stays_alone),
+	};
+
+	(void)argv;
+	if (argc > 1)
+		return collect();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -23,6 +23,10 @@
 #define NAME_BYTES_MAX	256u
 /* Descriptors for what is done beside keeping: starting a collector, talking to it, reading its file. */
 #define DESCRIPTORS_OWN 32u
+/* Any user may write to us without end. Of a call, before the others have their turn, and of one
+ * who died: what lies in a queue at once (net.unix.max_dgram_qlen: 10, systemd makes it 512). */
+#define MESSAGES_MAX	  64u
+#define MESSAGES_LAST_MAX 1024u
 
 struct run_keeper {
 	struct run_spawn spawn; /* its descriptors are ours */
@@ -339,6 +343,12 @@ static bool receive(struct run_keeper *keeper)
 	return true;
 }
 
+static void receive_some(struct run_keeper *keeper, unsigned most)
+{
+	while (most-- > 0 && receive(keeper))
+		;
+}
+
 /* ---- when it dies ------------------------------------------------------------------------ */
 
 static bool is_dead(const struct run_keeper *keeper)
@@ -512,13 +522,11 @@ bool run_keeper_serve(struct run_collector *collector)
 	if (!keeper)
 		return false;
 	(void)!read(keeper->timer_fd, &expired, sizeof(expired)); /* the times are our own */
-	while (receive(keeper))
-		;
+	receive_some(keeper, MESSAGES_MAX);
 	is_back = keeper->is_hearing && hear(collector);
 	if (!keeper->is_down && is_dead(keeper)) {
 		/* What it said last is still in our queue. */
-		while (receive(keeper))
-			;
+		receive_some(keeper, MESSAGES_LAST_MAX);
 		if (keeper->is_unheard)
 			say_down(collector, -ECONNRESET);
 		plan_start(collector);

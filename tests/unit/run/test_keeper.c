@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * rtl run as the manager of its collector, where the kernel has no room. epoll_ctl() is ours
- * (see CMakeLists.txt).
+ * rtl run as the manager of its collector, where the kernel has no room, and where somebody else
+ * writes to it without end. epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,10 +18,14 @@
 
 #include "cli/run_keeper.h"
 
+#define MESSAGES_MAX 64u
+
 static bool has_no_room;
+static unsigned messages;
 
 int __real_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags);
 
 int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
 {
@@ -29,6 +33,17 @@ int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *ev
 		return __real_epoll_ctl(epoll_fd, operation, fd, event);
 	errno = ENOSPC;
 	return -1;
+}
+
+/* Empty, of nobody. There is always one more. */
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	(void)fd;
+	(void)flags;
+	if (++messages > 100 * MESSAGES_MAX)
+		fail_msg("it never ends");
+	message->msg_controllen = 0;
+	return 0;
 }
 
 /* The collector: this program again, which lives until somebody connects. */
@@ -91,10 +106,23 @@ static void one_that_is_not_seen_to_die_stays_alone(void **state)
 	done(&collector);
 }
 
+static void a_flood_has_its_turn(void **state)
+{
+	struct run_collector collector;
+
+	(void)state;
+	make(&collector, -1);
+	messages = 0;
+	assert_false(run_keeper_serve(&collector));
+	assert_int_equal(messages, MESSAGES_MAX);
+	done(&collector);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_not_seen_to_die_stays_alone),
+		cmocka_unit_test(a_flood_has_its_turn),
 	};
 
 	(void)argv;

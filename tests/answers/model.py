@@ -150,6 +150,48 @@ def breakdown(events, a, b):
     return sums
 
 
+def idle_times(p, gpu, a, b):
+    """(start, stop, cause) of each instant in which a GPU does nothing: its queues are empty, or something
+    was submitted and has not started (held), or nothing says when what ends the gap was submitted."""
+    work = [w for w in submits_of(p, gpu) if w[1] < w[2]]
+    cuts = sorted({a, b} | {t for w in work for t in w if t is not None and a < t < b})
+    out = []
+    for x, y in zip(cuts, cuts[1:]):
+        if any(start <= x and stop >= y for _, start, stop in work):
+            continue
+        later = [w for w in work if w[1] >= y]
+        first = min((start for _, start, _ in later), default=None)
+        is_known = all(submit is not None for submit, start, _ in later if start == first)
+        is_held = any(submit is not None and submit <= x for submit, *_ in later)
+        out.append((x, y, "unknown" if not is_known else "held" if is_held else "empty"))
+    return out
+
+
+def idle_causes(p, gpu, a, b, has_calls):
+    """(start, stop, cause, is micro) of the same instants, as a time line names them: in each what the
+    host does decides where the queues are empty, and else for how long of the gap they were not."""
+    waits = sorted((c.start, -c.stop, "waiting_for_peer" if c.api.startswith("nccl") else "synchronisation")
+                   for c in p.calls if c.api.startswith("nccl") or "Synchronize" in c.api)
+    gaps = []
+    for x, y, cause in idle_times(p, gpu, a, b):
+        if not gaps or gaps[-1][-1][1] < x:
+            gaps.append([])
+        gaps[-1].append((x, y, cause))
+    out = []
+    for gap in gaps:
+        is_micro = gap[-1][1] - gap[0][0] < 10_000
+        is_short = sum(y - x for x, y, cause in gap if cause == "held") <= 20_000
+        for x, y, cause in gap:
+            if cause != "empty":
+                out.append((x, y, cause if cause == "unknown" else "launch" if is_short else "dependency", is_micro))
+                continue
+            cuts = sorted({x, y} | {t for start, stop, _ in waits for t in (start, -stop) if x < t < y})
+            for u, v in zip(cuts, cuts[1:]):
+                does = [what for start, stop, what in waits if start <= u and -stop >= v]
+                out.append((u, v, does[0] if does else "host_late" if has_calls else "queue_empty", is_micro))
+    return out
+
+
 def timeline(session):
     """{(rank, gpu): [(number, start, stop, figures)]}"""
     return {(p.rank, gpu): [(n, START + a, START + b, breakdown(events_of(p, gpu), a, b))
@@ -252,34 +294,15 @@ def operation_figures(o):
     return row
 
 
-def idle_times(p, gpu):
-    """(start, stop, cause) of each instant between two works of a GPU: its queues are empty, or something
-    was submitted and has not started (held), or nothing says when what ends the gap was submitted."""
-    work = [w for w in submits_of(p, gpu) if w[1] < w[2]]
-    cuts = sorted({t for w in work for t in w if t is not None})
-    out = []
-    for x, y in zip(cuts, cuts[1:]):
-        later = [w for w in work if w[1] >= y]
-        if not later or any(start <= x and stop >= y for _, start, stop in work):
-            continue
-        first = min(start for _, start, _ in later)
-        is_known = all(submit is not None for submit, start, _ in later if start == first)
-        is_held = any(submit is not None and submit <= x for submit, *_ in later)
-        out.append((x, y, "unknown" if not is_known else "held" if is_held else "empty"))
-    return out
-
-
 def lane_classes(p, gpu, a, b):
     """What a GPU does between a and b: it computes, else copies, else communicates, else is idle."""
     at = lambda *kinds: [(x, y) for x, y, s in events_of(p, gpu) if s in kinds]
     compute, copy, comm = at("compute"), at("copy"), at(*COMMUNICATION)
     sums = [union(clip(kinds, a, b)) for kinds in (compute, compute + copy, compute + copy + comm)]
-    out = {"compute": sums[0], "copy": sums[1] - sums[0], "comm": sums[2] - sums[1],
-           "empty": b - a - sums[2], "held": 0, "unknown": 0}
-    for x, y, cause in idle_times(p, gpu):
-        length = max(0, min(y, b) - max(x, a))
-        out["empty"] -= length  # also what nothing ends
-        out[cause] += length
+    out = {"compute": sums[0], "copy": sums[1] - sums[0], "comm": sums[2] - sums[1], "empty": 0, "held": 0,
+           "unknown": 0}
+    for x, y, cause in idle_times(p, gpu, a, b):
+        out[cause] += y - x
     return out
 
 

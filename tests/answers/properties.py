@@ -81,12 +81,12 @@ def check_reason(session, document):
                 close(field, document["reason"]["all"][field], 100 * figures[part] / figures["wall"])
 
 
-def check_row(events, row, figures):
+def check_row(events, row, figures, idle):
     for field, part in NS.items():
         same((field, row["rank"], row["gpuId"], row["step"]), row[field], figures[part])
     same("the parts are the whole", sum(row[f] for f in PARTS), row["total_time_ns"])
     same("micro and macro", row["micro_idle_time_ns"] + row["macro_idle_time_ns"], row["idle_time_ns"])
-    same("causes", sum(row["idle_cause_ns"].values()), row["idle_time_ns"])
+    check_idle((row["rank"], row["gpuId"], row["step"]), [row], idle, row["start_ns"] - START, row["end_ns"] - START)
     same("segments", row["active_segment_count"], figures["segments"])
     for stream in model.STREAMS:
         close(stream, row["per_stream_ms"][stream], figures[stream] / 1e6)
@@ -95,6 +95,18 @@ def check_row(events, row, figures):
     for ratio, whole in (("overlap_ratio", "compute"), ("comm_hidden_ratio", "comm")):
         if figures[whole]:
             close(ratio, row[ratio], figures["compute_comm"] / figures[whole])
+
+
+def check_idle(key, rows, idle, a, b):
+    """Each cause by itself, and what is micro: in sum any of them could be another."""
+    want = {cause: 0 for cause in rows[0]["idle_cause_ns"]}
+    micro = 0
+    for x, y, cause, is_micro in idle:
+        length = max(0, min(y, b) - max(x, a))
+        want[cause] += length
+        micro += length * is_micro
+    same((key, "causes"), {cause: sum(r["idle_cause_ns"][cause] for r in rows) for cause in want}, want)
+    same((key, "micro"), sum(r["micro_idle_time_ns"] for r in rows), micro)
 
 
 def check_timeline(session, path):
@@ -108,8 +120,13 @@ def check_timeline(session, path):
         if document["steps"]["source"] != "inferred":
             same("windows", [(r["step"], r["start_ns"], r["end_ns"]) for r in steps],
                  [step[:3] for step in want[rank, gpu]])
+        first, last = model.extent(session.processes[rank])
+        first = min([first] + [r["start_ns"] - START for r in steps])
+        last = max([last] + [r["end_ns"] - START for r in steps])
+        idle = model.idle_causes(session.processes[rank], gpu, first, last, session.has_calls)
+        check_idle((rank, gpu), lane, idle, first, last)
         for row in steps:
-            check_row(events, row, model.breakdown(events, row["start_ns"] - START, row["end_ns"] - START))
+            check_row(events, row, model.breakdown(events, row["start_ns"] - START, row["end_ns"] - START), idle)
         for before, after in zip(steps, steps[1:]):
             assert before["end_ns"] <= after["start_ns"], "windows overlap"
         # Nothing is lost between the steps, and nothing counted twice.

@@ -139,7 +139,7 @@ class Session(Job):
         super().__init__([], rng.random() < 0.8)
         self.has_steps = rng.random() < 0.7
         self.steps = rng.randrange(1, 6)
-        self.length = rng.choice((300, 3000, 60_000))
+        self.length = rng.choice((300, 3000, 60_000, 600_000))  # idle for less and more than 20 us
         self.untimed = rng.choice((0, 0, 0.05))
         self.processes = [Process(rank) for rank in range(rng.choice((1, 2, 2, 3, 4)))]
         for p in self.processes:
@@ -169,6 +169,9 @@ class Session(Job):
         # On a thread without ranges, and perhaps for nobody.
         for _ in range(self.rng.randrange(4)):
             self.kernel(p, None, None, *self.window(self.rng.randrange(self.steps)), tid=8)
+        for _ in range(self.rng.randrange(4) if self.has_calls else 0):
+            a = self.rng.randrange(self.length * self.steps)
+            p.call("hipDeviceSynchronize", None, None, 8, a, a + self.length // self.rng.choice((4, 7, 30)))
         for _ in range(self.rng.choice((0, 0, 3))):
             a = self.rng.randrange(self.length * self.steps)
             gpu, _ = self.lane(p)
@@ -234,9 +237,10 @@ class Session(Job):
         comm, me, size, seq = what
         at += self.rng.choice((0, 0, self.rng.randrange(self.length // 3)))
         group = None
-        calls = [p.call(op, None, None, 7, at, at + 1) for op in ops]
+        stays = self.rng.choice((1, 1, self.length // 10))
+        calls = [p.call(op, None, None, 7, at, at + stays) for op in ops]
         if len(ops) > 1:
-            group = p.call("ncclGroupEnd", None, None, 7, at, at + 2)
+            group = p.call("ncclGroupEnd", None, None, 7, at, at + stays + 1)
         if not is_lost:
             p.parts += [Part(comm, me, size, seq + i, op, group or call, call)
                         for i, (op, call) in enumerate(zip(ops, calls))]

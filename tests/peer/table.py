@@ -46,7 +46,8 @@ END = """
 
 `answers.properties` asks random sessions (nested ranges and calls, several GPUs and queues a rank, groups, two
 communicators, lost parts, kernels without times, of no time, at the same time, submitted nobody knows when, a host that
-waits or does not) and holds every figure, each cause of an idle time by itself, to `tests/answers/model.py`, which works them out by brute force from the formulas of the documents. The same session
+waits or does not) and holds every figure, each cause of an idle time by itself, to `tests/answers/model.py`, which
+works them out by brute force from the formulas of the documents. The same session
 with its rows in another order, with ids of which none occurs twice, with another clock on one rank, and one rank alone
 must give the same answers; a file is as itself, and the other way round the other sign. `RTL_TEST_LONG=1` asks a thousand.
 

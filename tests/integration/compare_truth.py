@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Compare a session database with the software GPU's truth logs, dispatch by dispatch.
 
-usage: compare_truth.py [--prefix] [--untimed] DATABASE TRUTH_CSV...
+usage: compare_truth.py [--prefix] [--untimed] [--filtered] [--by-rank] DATABASE TRUTH_CSV...
 
 Every truth queue of a process that ran kernels must be a queue of the database with the same
 kernels in the same order, durations equal to the tick, and starts at one constant distance
 from the device's clock per GPU (so their order is the device's). With --prefix (a killed
 process) the database may lack a tail that it lists as outstanding; with --filtered any row: each
-is compared with the dispatch that its number names. A kernel whose timestamps the
+is compared with the dispatch that its number names. A process is known by its pid, with --by-rank by
+its rank, which is then the name of its table (RANK.csv): where there are so many that pids come again. A kernel whose timestamps the
 device was told to spoil for good (zero_ts, swapped_ts) must be a row without a time, with the reason
 untimed_timestamp_invalid; no other may, but with --untimed any with a reason. Prints what it compared; exits 1 at the first difference.
 """
 import collections
 import csv
+import os
 import sqlite3
 import sys
 
@@ -26,10 +28,11 @@ def fail(text):
     sys.exit(1)
 
 
-def read_truth(paths):
-    """pid -> queue -> [(packet, kernel, gpu, node, start_tick, end_tick, is_spoilt)] in packet order."""
+def read_truth(paths, by_rank):
+    """process -> queue -> [(packet, kernel, gpu, node, start_tick, end_tick, is_spoilt)] in packet order."""
     truth = collections.defaultdict(lambda: collections.defaultdict(list))
     for path in paths:
+        rank = os.path.basename(path).removesuffix(".csv")
         with open(path, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 # The runtime's own copies run on queues of its own that no tool sees.
@@ -37,7 +40,7 @@ def read_truth(paths):
                     continue
                 if "done" not in row["flags"].split("|"):
                     continue
-                truth[int(row["pid"])][int(row["queue"])].append(
+                truth[int(rank if by_rank else row["pid"])][int(row["queue"])].append(
                     (int(row["packet"]), row["kernel"], int(row["gpu"]), int(row["node"]),
                      int(row["start_tick"]), int(row["end_tick"]),
                      not SPOILT.isdisjoint(row["flags"].split("|"))))
@@ -47,27 +50,28 @@ def read_truth(paths):
     return truth
 
 
-def read_database(path):
+def read_database(path, by_rank):
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
     rows = collections.defaultdict(lambda: collections.defaultdict(list))
-    pids = dict(db.execute("SELECT id, pid FROM rtl_process"))
-    if len(set(pids.values())) != len(pids):
-        fail("two processes of one pid: this comparison needs distinct pids")
+    name = "rank" if by_rank else "pid"
+    names = dict(db.execute("SELECT id, %s FROM rtl_process" % name))
+    if len(set(names.values())) != len(names):
+        fail("two processes of one %s: this comparison needs distinct ones" % name)
     query = """SELECT process_id, queueId, sequenceId, k.symbol, gpuId, start, "end", reason
         FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
         ORDER BY process_id, queueId, sequenceId"""
     for process, queue, seq, symbol, gpu, start, end, reason in db.execute(query):
-        rows[pids[process]][queue].append(
+        rows[names[process]][queue].append(
             (seq, symbol.removesuffix(".kd"), gpu, start, end, reason))
     outstanding = collections.Counter()
     for process, queue, count in db.execute(
             "SELECT process_id, queueId, count(*) FROM rtl_outstanding GROUP BY 1, 2"):
-        outstanding[pids[process], queue] = count
+        outstanding[names[process], queue] = count
     queues = collections.defaultdict(list)
     for process, queue in db.execute("""SELECT process_id, queueId FROM rtl_account
             WHERE dispatched > 0 ORDER BY 1, 2"""):
-        queues[pids[process]].append(queue)
-    return rows, outstanding, queues, set(pids.values())
+        queues[names[process]].append(queue)
+    return rows, outstanding, queues, set(names.values())
 
 
 def compare_queue(where, mine, truth, distance, may_lack, may_be_untimed):
@@ -99,26 +103,28 @@ def main():
     prefix = "--prefix" in args
     untimed = "--untimed" in args
     filtered = "--filtered" in args
-    args = [a for a in args if a not in ("--prefix", "--untimed", "--filtered")]
+    by_rank = "--by-rank" in args
+    args = [a for a in args if a not in ("--prefix", "--untimed", "--filtered", "--by-rank")]
     if len(args) < 2:
-        fail("usage: compare_truth.py [--prefix] [--untimed] [--filtered] DATABASE TRUTH_CSV...")
-    rows, outstanding, queues_of, pids = read_database(args[0])
-    truth = read_truth(args[1:])
+        fail("usage: compare_truth.py [--prefix] [--untimed] [--filtered] [--by-rank] DATABASE "
+             "TRUTH_CSV...")
+    rows, outstanding, queues_of, processes = read_database(args[0], by_rank)
+    truth = read_truth(args[1:], by_rank)
     compared = 0
-    for pid, queues in truth.items():
-        if pid not in pids:
-            fail("process %d is not in the database" % pid)
-        numbers = queues_of[pid]
-        mine = [rows[pid][q] for q in numbers]
-        lacks = [outstanding[pid, q] for q in numbers]
+    for process, queues in truth.items():
+        if process not in processes:
+            fail("process %d is not in the database" % process)
+        numbers = queues_of[process]
+        mine = [rows[process][q] for q in numbers]
+        lacks = [outstanding[process, q] for q in numbers]
         theirs = [queues[q] for q in sorted(queues)]
         if len(mine) != len(theirs):
-            fail("process %d: %d queues, the device had %d" % (pid, len(mine), len(theirs)))
+            fail("process %d: %d queues, the device had %d" % (process, len(mine), len(theirs)))
         distance = {}
         for index, (left, right, lack) in enumerate(zip(mine, theirs, lacks)):
             if filtered:
                 right = [right[row[0]] for row in left]
-            compare_queue("process %d queue %d" % (pid, index), left, right, distance,
+            compare_queue("process %d queue %d" % (process, index), left, right, distance,
                           lack if prefix else 0, untimed)
             compared += len(left)
     extra = {p for p in rows if rows[p]} - set(truth)

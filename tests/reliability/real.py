@@ -39,7 +39,7 @@ class Job:
         self.env = {
             **os.environ, "LD_PRELOAD": " ".join(sanitizer + [shim]),
             "LD_LIBRARY_PATH": os.path.join(node.build, "lib", "softgpu"),
-            "SOFTGPU_COUNT": str(RANKS), "SOFTGPU_TRUTH": os.path.join(self.truth, "%p"),
+            "SOFTGPU_COUNT": str(RANKS),
             "SOFTGPU_SCRIPT": str(TESTS / "workload" / "softgpu.script"),
             "RTL_SOCKET": node.socket}
 
@@ -52,6 +52,7 @@ class Job:
                  "--rate", str(RATE)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.node.log,
                 env={**self.env, "RTL_RANK": str(self.rank),
+                     "SOFTGPU_TRUTH": os.path.join(self.truth, str(self.rank)),
                      "RTL_LOCAL_RANK": str(self.rank % RANKS)})
             self.rank += 1
         self.node.shims = [s for s in self.node.shims if s.poll() is None] + list(ranks.values())
@@ -66,7 +67,7 @@ class Job:
                 subprocess.run([self.node.program("softgpu-truth"), os.path.join(self.truth, log)],
                                stdout=table, check=True, timeout=DEADLINE_S)
         done = subprocess.run(
-            [sys.executable, str(TESTS / "integration" / "compare_truth.py"), *options,
+            [sys.executable, str(TESTS / "integration" / "compare_truth.py"), "--by-rank", *options,
              self.node.database, *tables], capture_output=True, text=True, timeout=1800,
             check=False)
         if done.returncode:

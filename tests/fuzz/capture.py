@@ -223,8 +223,9 @@ def main():
         path, front = os.path.join(work, "c.sock"), os.path.join(work, "front.sock")
         collector = subprocess.Popen(
             [os.path.join(build, "bin/collectord"), "--socket", path, "--db-dir", work])
+        deadline = time.monotonic() + DEADLINE_S
         while not os.path.exists(path):
-            if collector.poll() is not None:
+            if collector.poll() is not None or time.monotonic() > deadline:
                 sys.exit("capture: the collector does not start")
             time.sleep(0.01)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

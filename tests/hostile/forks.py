@@ -11,6 +11,7 @@ import time
 
 import wire
 from memfds import BOOT_ID, memfd
+from node import DEADLINE_S
 from neighbours import HOSTILE_UID, Database, connect, fail, receive, run, wait_for
 
 STORM_UID, GIVER_UID, TAKER_UID = HOSTILE_UID, HOSTILE_UID + 1, HOSTILE_UID + 2
@@ -69,8 +70,11 @@ def in_child(work, *arguments):
 def ranks(_pipe, path, count):
     """So many processes, one after the other, each a rank with one dispatch."""
     def rank():
+        deadline = time.monotonic() + DEADLINE_S
         connection = hello(path, "storm")
         while not connection:  # as a shim does
+            if time.monotonic() > deadline:
+                os._exit(3)
             time.sleep(0.01)
             connection = hello(path, "storm")
         if dispatch(connection, 1) != "ack":

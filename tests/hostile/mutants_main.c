@@ -22,6 +22,8 @@
 #define BURST_MAX 8u /* few: what comes behind a refused frame is not read */
 #define SEEDS_MAX 4096u
 #define DEATHS	  64u /* one of so many connections ends with its process */
+/* Long, since only a failure waits it out, and 128 such connections make sessions of one store. */
+#define ANSWER_MS (10 * FAKE_WAIT_MS)
 
 struct seed {
 	unsigned field;
@@ -165,7 +167,7 @@ static bool greet(struct fake_shim *shim, const char *path)
 	/* Without the one descriptor, or with more, it is refused. */
 	if (fake_shim_send_hello(shim, one_of(32) ? 1 : one_of(4)) < 0)
 		return false;
-	r = fake_receive(shim, FAKE_WAIT_MS, &reply);
+	r = fake_receive(shim, ANSWER_MS, &reply);
 	if (r == -ETIMEDOUT)
 		errx(1, "a Hello has no answer");
 	if (r < 0 || reply->body_case != RTL__FRAME__BODY_WELCOME) {

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +21,6 @@
 
 #define TICK_HZ	     100000000u
 #define TOTAL_BYTES  (256u << 10)
-#define FDS_MAX	     8u
 #define HEADER_BYTES 4096u
 
 static uint8_t *at(const struct fake_shim *shim, const struct recorder_region *region)
@@ -154,19 +151,6 @@ void fake_shim_done(struct fake_shim *shim)
 	*shim = (struct fake_shim){.fd = -1, .memfd = -1, .control = -1};
 }
 
-int fake_connect(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path));
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	return TAKE_FD(fd);
-}
-
 static void start_connection(struct fake_shim *shim, int fd)
 {
 	close_p(&shim->fd);
@@ -185,88 +169,10 @@ int fake_shim_connect(struct fake_shim *shim, const char *path)
 	return 0;
 }
 
-static int send_fds(int socket, const void *bytes, size_t n, const int *fds, unsigned n_fds)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (n_fds) {
-		struct cmsghdr *c;
-
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)n ? 0 : -errno;
-}
-
-/* The child owns nothing but its identity: connect, hand the socket over, wait for the end. */
-static _Noreturn void child_main(const char *path, int pair, uid_t uid)
-{
-	char byte;
-	int fd;
-
-	/* Else a test's own ends of connections would stay open here. */
-	pair = dup2(pair, 3);
-	close_range(4, ~0u, 0);
-	if (uid != (uid_t)-1 && (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten by setresuid() */
-	do {
-		fd = fake_connect(path);
-		if (fd < 0 || send_fds(pair, "x", 1, &fd, 1) < 0)
-			_exit(1);
-		close(fd);
-	} while (read(pair, &byte, 1) == 1);
-	for (;;)
-		pause();
-}
-
-static int receive_fd(int pair)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	char byte;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr message = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c;
-	int fd;
-
-	if (recvmsg(pair, &message, MSG_CMSG_CLOEXEC) != 1)
-		return -ECONNREFUSED;
-	c = CMSG_FIRSTHDR(&message);
-	if (!c || c->cmsg_type != SCM_RIGHTS)
-		return -EBADMSG;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 int fake_shim_connect_child(struct fake_shim *shim, const char *path)
 {
-	int pair[2];
-	int fd;
+	int fd = fake_child_start(path, shim->uid, &shim->child, &shim->control);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	shim->child = fork();
-	if (shim->child == 0)
-		child_main(path, pair[1], shim->uid);
-	close(pair[1]);
-	shim->control = pair[0];
-	fd = shim->child < 0 ? -EAGAIN : receive_fd(pair[0]);
 	if (fd < 0)
 		return fd;
 	start_connection(shim, fd);
@@ -275,11 +181,8 @@ int fake_shim_connect_child(struct fake_shim *shim, const char *path)
 
 int fake_shim_reconnect_child(struct fake_shim *shim)
 {
-	int fd;
+	int fd = fake_child_again(shim->control);
 
-	if (send(shim->control, "x", 1, MSG_NOSIGNAL) != 1)
-		return -errno;
-	fd = receive_fd(shim->control);
 	if (fd < 0)
 		return fd;
 	start_connection(shim, fd);
@@ -373,16 +276,16 @@ int fake_shim_keep_hello(struct fake_shim *shim)
 int fake_shim_send_hello(struct fake_shim *shim, unsigned n_fds)
 {
 	CLEANUP(free_p) uint8_t *bytes = NULL;
-	int fds[FDS_MAX];
+	int fds[FAKE_FDS_MAX];
 	size_t n = 0;
 	int r = settle(shim);
 
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i < FDS_MAX; i++)
+	for (unsigned i = 0; i < FAKE_FDS_MAX; i++)
 		fds[i] = shim->memfd;
 	bytes = pack_hello(shim, &n);
-	return bytes ? send_fds(shim->fd, bytes, n, fds, n_fds) : -ENOMEM;
+	return bytes ? fake_send_fds(shim->fd, bytes, n, fds, n_fds) : -ENOMEM;
 }
 
 int fake_send_bytes(int fd, const void *bytes, size_t n)

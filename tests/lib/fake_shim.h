@@ -12,6 +12,7 @@
 #include "proto/frame.h"
 #include "proto/msg.h"
 #include "proto/recorder.h"
+#include "tests/lib/fake_child.h"
 
 #define FAKE_CELLS	  16u
 #define FAKE_CELL_BYTES	  (4u << 10)
@@ -45,7 +46,6 @@ int fake_shim_init(struct fake_shim *shim, const char *job);
 void fake_shim_done(struct fake_shim *shim);
 
 /* Blocking sockets; 0 or -errno. */
-int fake_connect(const char *path);
 int fake_shim_connect(struct fake_shim *shim, const char *path);
 /* As a process of its own that does nothing else: shim->child, whom the test may kill. */
 int fake_shim_connect_child(struct fake_shim *shim, const char *path);

@@ -79,8 +79,10 @@ static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct
 	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
 		return false;
 	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
-		signal_give(c, slot_private_of(c, ref));
+		/* Written before it is read: a page that was read first is the zero page, and to
+		 * replace that interrupts every processor that runs a thread of this process. */
 		slot_list_append(c, lot, ref);
+		signal_give(c, slot_private_of(c, ref));
 	}
 	return true;
 }

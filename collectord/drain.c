@@ -44,7 +44,8 @@ static int begin(struct drain *drain)
 	int r;
 
 	drain->queue_count = h->queues_used;
-	drain->slot_count = h->slots_used;
+	/* Those that are ready and were never dispatched with lie in pages that nobody wrote. */
+	drain->slot_count = recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
 	r = drain_begin_slots(drain);
 	if (r == 0)
 		r = recorder_books_read(

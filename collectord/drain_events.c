@@ -148,7 +148,9 @@ static int begin_ring(struct drain_events *drain, const struct process *process,
 	int r;
 
 	drain->region = rings[drain->ring].region;
-	drain->used = rings[drain->ring].used;
+	/* Most programs have no ranges, and those that do seldom fill the ring. */
+	drain->used = (uint32_t)recorder_reader_written(
+		reader, drain->region, rings[drain->ring].used);
 	if (!drain->used)
 		return 0;
 	r = read_entries(drain, reader, &drain->entries);

@@ -116,6 +116,27 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 		reader->fd, ret, count * region->stride, region->offset + first * region->stride);
 }
 
+uint64_t recorder_reader_written(
+	const struct recorder_reader *reader, const struct recorder_region *region, uint64_t count)
+{
+	off_t begin = (off_t)region->offset, end = begin + (off_t)(count * region->stride);
+	off_t at = begin, written = begin;
+
+	while (at < end) {
+		at = lseek(reader->fd, at, SEEK_DATA);
+		if (at < 0 && errno != ENXIO)
+			return count; /* it cannot be asked */
+		if (at < 0 || at >= end)
+			break;
+		at = written = lseek(reader->fd, at, SEEK_HOLE);
+		if (at < 0)
+			return count;
+	}
+	if (written >= end)
+		return count;
+	return ((uint64_t)(written - begin) + region->stride - 1) / region->stride;
+}
+
 int recorder_reader_find_cell(const struct recorder_reader *reader, uint64_t after,
 	struct recorder_cell *cell, uint64_t *ret_number)
 {

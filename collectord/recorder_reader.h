@@ -30,6 +30,13 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 	uint64_t first, uint64_t count, void *ret);
 
 /*
+ * How many of the first @count elements of @region may hold anything: behind them there are only
+ * holes, pages that nobody ever wrote, which read as zeros.
+ */
+uint64_t recorder_reader_written(
+	const struct recorder_reader *reader, const struct recorder_region *region, uint64_t count);
+
+/*
  * The first frame behind @after that is there; 0: none is. @cell: room for a whole one. As
  * recorder_reader_get().
  */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collectord/recorder_reader.h"
 #include "tests/unit/drain/ends.h"
 
 /* Each state of a slot with each label, where frames 1 (stored) and 2 (in a cell) are published. */
@@ -390,6 +391,33 @@ static void a_living_process_is_not_counted_twice(void **state)
 	assert_string_equal(harness_text(h->path, "SELECT ended FROM rtl_process"), "detached");
 }
 
+/* Its rings and slots are megabytes, of which a short program has written a page, or none. */
+static void holes_of_a_recorder_are_not_read(void **state)
+{
+	const struct recorder_region region = {.offset = 4096, .count = 64, .stride = 1088};
+	struct recorder_reader reader = {.fd = memfd_create("holes", MFD_CLOEXEC)};
+	const char byte = 1;
+
+	(void)state;
+	assert_true(reader.fd >= 0);
+	assert_int_equal(ftruncate(reader.fd, 1 << 20), 0);
+	/* What lies before it and behind it is not its own. */
+	assert_int_equal(pwrite(reader.fd, &byte, 1, 4095), 1);
+	assert_int_equal(pwrite(reader.fd, &byte, 1, 4096 + 65 * 1088 + 4096), 1);
+	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 0);
+	/* Up to the end of the page, whose last element is in it in part. */
+	assert_int_equal(pwrite(reader.fd, &byte, 1, 4096 + 5 * 1088), 1);
+	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 8);
+	assert_int_equal(recorder_reader_written(&reader, &region, 7), 7);
+	assert_int_equal(recorder_reader_written(&reader, &region, 0), 0);
+	/* A hole between two that were written. */
+	assert_int_equal(pwrite(reader.fd, &byte, 1, 4096 + 63 * 1088), 1);
+	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 64);
+	close(reader.fd);
+	/* No file that could be asked: all of it. */
+	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 64);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -410,6 +438,7 @@ int main(void)
 		T(a_shim_that_died_early_left_nothing),
 		T(a_clean_recorder_adds_nothing),
 		T(a_living_process_is_not_counted_twice),
+		T(holes_of_a_recorder_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

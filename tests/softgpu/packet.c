@@ -79,7 +79,9 @@ static void signal_done(struct queue *q, uint64_t handle)
 	} else if (q->fault != FAULT_LATE_TS) {
 		write_ticks(q, s);
 	}
-	clock_put_signal(handle, q->end_ns);
+	/* In real time who waits for it sees it when it has ended by the wall, where its own time is. */
+	if (!softgpu_config.is_realtime)
+		clock_put_signal(handle, q->end_ns);
 	__atomic_sub_fetch(&s->value, 1, __ATOMIC_RELEASE);
 	if (mailbox) {
 		__atomic_store_n((uint64_t *)(uintptr_t)mailbox, event, __ATOMIC_RELEASE);

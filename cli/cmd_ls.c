@@ -3,12 +3,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/find.h"
+#include "cli/grow.h"
 #include "cli/opts.h"
+#include "cli/path_set.h"
 #include "cli/sample.h"
 #include "cli/say.h"
 #include "cli/verdict.h"
@@ -17,11 +20,13 @@
 struct ls_options {
 	enum render_format format;
 	const char *socket;
+	size_t newest; /* SIZE_MAX: all */
 };
 
 static const struct argp_option options[] = {
 	{"json", 'j', NULL, 0, "a document with one object a session", 0},
 	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
+	{"newest", 'n', "COUNT", 0, "only the COUNT sessions that were written to last", 0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
 };
@@ -36,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'c':
 		o->format = RENDER_CSV;
+		return 0;
+	case 'n':
+		o->newest = opts_u64("newest", arg, 1, UINT32_MAX);
 		return 0;
 	case 'S':
 		o->socket = arg;
@@ -76,20 +84,6 @@ static const struct render_column columns[] = {
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* A file that a collector told of is not listed twice. */
-static bool is_known(const struct sample *sample, const char *path)
-{
-	CLEANUP(free_p) char *real = realpath(path, NULL);
-
-	for (size_t i = 0; i < sample->session_count; i++) {
-		const char *other = sample->sessions[i].database;
-
-		if (other && (!strcmp(other, path) || (real && !strcmp(other, real))))
-			return true;
-	}
-	return false;
-}
 
 /* Of a closed session its collector knows little more than where it lies. */
 static int read_counts(struct sample_session *s, struct query *query)
@@ -160,31 +154,87 @@ static void complete_closed(struct sample *sample)
 	}
 }
 
-/* What cannot be read is not listed: it is somebody else's, or no database of ours. */
-static void add_files(struct sample *sample)
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* 0: it is not there. */
+static uint64_t written_ns(const char *path)
 {
-	CLEANUP(find_files_free_p) char **paths = find_files();
+	struct stat st;
 
-	for (char **path = paths; path && *path; path++) {
-		CLEANUP(query_free_p) struct query *query = NULL;
-		char error[QUERY_ERROR_BYTES];
-
-		if (is_known(sample, *path))
-			continue;
-		if (query_open(*path, error, &query) || read_file(sample, query, *path))
-			continue;
-	}
+	if (stat(path, &st))
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
-static int add_one_aside(struct sample *sample, const char *path)
+/* Of a database, or of its log. */
+static uint64_t database_written_ns(const char *path)
+{
+	CLEANUP(free_p) char *wal = NULL;
+	uint64_t own_ns = written_ns(path), wal_ns;
+
+	if (asprintf(&wal, "%s-wal", path) < 0) {
+		wal = NULL;
+		return own_ns;
+	}
+	wal_ns = written_ns(wal);
+	return wal_ns > own_ns ? wal_ns : own_ns;
+}
+
+struct found {
+	const char *path;
+	uint64_t written_ns;
+};
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return (x->written_ns < y->written_ns) - (x->written_ns > y->written_ns);
+}
+
+/* What cannot be read is not listed: it is somebody else's, or no database of ours. */
+static bool add_file(struct sample *sample, const char *path)
+{
+	CLEANUP(query_free_p) struct query *query = NULL;
+	char error[QUERY_ERROR_BYTES];
+
+	return !query_open(path, error, &query) && !read_file(sample, query, path);
+}
+
+/* Opening one takes a millisecond: of a long history only what is shown. */
+static void add_files(struct sample *sample, struct path_set *known, size_t newest)
+{
+	CLEANUP(find_files_free_p) char **paths = find_files();
+	CLEANUP(free_p) struct found *found = NULL;
+	size_t count = 0, capacity = 0, added = 0;
+
+	for (char **path = paths; path && *path; path++) {
+		if (path_set_has(known, *path))
+			continue;
+		path_set_add(known, *path);
+		if (GROW(found, count, capacity) < 0)
+			break;
+		found[count++] = (struct found){.path = *path,
+			.written_ns = newest < SIZE_MAX ? database_written_ns(*path) : 0};
+	}
+	if (count && newest < SIZE_MAX)
+		qsort(found, count, sizeof(*found), compare_found);
+	for (size_t i = 0; i < count && added < newest; i++)
+		added += add_file(sample, found[i].path);
+}
+
+/* ---- what was set aside --------------------------------------------------------------------- */
+
+static int add_one_aside(struct sample *sample, struct path_set *known, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	const char *end = strstr(name, ".db" FIND_ASIDE);
 	struct sample_session *s;
 
-	if (is_known(sample, path))
+	if (path_set_has(known, path))
 		return 0;
+	path_set_add(known, path);
 	s = sample_add_session(sample);
 	if (!s)
 		return -ENOMEM;
@@ -194,31 +244,79 @@ static int add_one_aside(struct sample *sample, const char *path)
 	return 0;
 }
 
-static void add_aside_of(struct sample *sample, const char *database)
+static bool is_of_known(const struct path_set *known, const char *path)
 {
-	CLEANUP(find_files_free_p) char **paths = find_aside(database);
+	CLEANUP(free_p) char *database = strdup(path);
+	char *end = NULL;
+
+	for (char *at = database; at && (at = strstr(at, FIND_ASIDE)); at++)
+		end = at;
+	if (!end)
+		return false;
+	*end = '\0';
+	return path_set_has(known, database);
+}
+
+static void add_aside_of(struct sample *sample, struct path_set *known, const char *folder)
+{
+	CLEANUP(find_files_free_p) char **paths = find_aside(folder);
 
 	for (char **path = paths; path && *path; path++)
-		if (add_one_aside(sample, *path) < 0)
+		if ((!folder || is_of_known(known, *path)) &&
+			add_one_aside(sample, known, *path) < 0)
 			return;
 }
 
 /* Files that a collector found damaged: where it looks for them, and beside those it has. */
-static void add_aside(struct sample *sample, bool has_folders)
+static void add_aside(struct sample *sample, struct path_set *known, bool has_folders)
 {
+	CLEANUP(path_set_done) struct path_set folders = {0};
 	size_t count = sample->session_count;
 
 	for (size_t i = 0; i < count; i++) {
 		/* The array may move. */
+		const char *database = sample->sessions[i].database;
+		const char *slash = database ? strrchr(database, '/') : NULL;
 		CLEANUP(free_p)
-		char *database =
-			sample->sessions[i].database ? strdup(sample->sessions[i].database) : NULL;
+		char *folder = slash ? strndup(database, (size_t)(slash - database)) : NULL;
 
-		if (database)
-			add_aside_of(sample, database);
+		if (!folder || path_set_has(&folders, folder))
+			continue;
+		path_set_add(&folders, folder);
+		add_aside_of(sample, known, folder);
 	}
 	if (has_folders)
-		add_aside_of(sample, NULL);
+		add_aside_of(sample, known, NULL);
+}
+
+/* ---- what is shown -------------------------------------------------------------------------- */
+
+/* What is still open is written to. */
+static int compare_written(const void *a, const void *b)
+{
+	const struct sample_session *x = a, *y = b;
+
+	return (x->written_ns < y->written_ns) - (x->written_ns > y->written_ns);
+}
+
+static uint64_t session_written_ns(const struct sample_session *s)
+{
+	if (s->removed_why)
+		return s->removed_realtime_ns;
+	if (s->socket && !s->is_closed)
+		return UINT64_MAX;
+	return s->database ? database_written_ns(s->database) : 0;
+}
+
+static void keep_newest(struct sample *sample, size_t newest)
+{
+	if (sample->session_count <= newest)
+		return;
+	for (size_t i = 0; i < sample->session_count; i++)
+		sample->sessions[i].written_ns = session_written_ns(sample->sessions + i);
+	qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare_written);
+	while (sample->session_count > newest)
+		sample_drop_session(sample);
 }
 
 static const char *describe_state(const struct sample_session *s)
@@ -311,9 +409,24 @@ static int show(const struct sample *sample, const struct ls_options *o)
 	return r;
 }
 
+/* To what collectors told of. */
+static void add_all(struct sample *sample, const struct ls_options *o)
+{
+	CLEANUP(path_set_done) struct path_set known = {0};
+
+	for (size_t i = 0; i < sample->session_count; i++)
+		if (sample->sessions[i].database)
+			path_set_add(&known, sample->sessions[i].database);
+	if (!o->socket)
+		add_files(sample, &known, o->newest);
+	add_aside(sample, &known, !o->socket);
+	keep_newest(sample, o->newest);
+	complete_closed(sample);
+}
+
 int cmd_ls(int argc, char **argv)
 {
-	struct ls_options o = {.format = RENDER_TABLE};
+	struct ls_options o = {.format = RENDER_TABLE, .newest = SIZE_MAX};
 	CLEANUP(sample_free_p) struct sample *sample = NULL;
 
 	opts_parse(&parser, argc, argv, 0, &o);
@@ -328,10 +441,7 @@ int cmd_ls(int argc, char **argv)
 	/* Files are listed even where no collector is. */
 	if (sample->trouble && sample->collectors)
 		say("%s", sample->trouble);
-	complete_closed(sample);
-	if (!o.socket)
-		add_files(sample);
-	add_aside(sample, !o.socket);
+	add_all(sample, &o);
 	if (sample->session_count)
 		qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare);
 	else if (o.format == RENDER_TABLE) {

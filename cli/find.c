@@ -54,11 +54,15 @@ static char *state_dir(void)
 	return NULL;
 }
 
+/* One's own collector keeps them by uid, as the service does. */
 static char *find_in_state_dir(const char *name)
 {
 	CLEANUP(free_p) char *dir = state_dir();
+	char *path = dir ? take_if_there(format_path("%s/%s.db", dir, name)) : NULL;
 
-	return dir ? take_if_there(format_path("%s/%s.db", dir, name)) : NULL;
+	if (!path && dir)
+		path = take_if_there(format_path("%s/%u/%s.db", dir, (unsigned)getuid(), name));
+	return path;
 }
 
 /* The caller's own first; root and group rtl can look into the others. */
@@ -134,6 +138,7 @@ static char **find_named(const char *names)
 {
 	CLEANUP(free_p) char *dir = state_dir();
 	CLEANUP(free_p) char *mine = dir ? format_path("%s/%s", dir, names) : NULL;
+	CLEANUP(free_p) char *kept = dir ? format_path("%s/*/%s", dir, names) : NULL;
 	CLEANUP(free_p) char *all = format_path(FIND_SERVICE_DIR "/*/%s", names);
 	CLEANUP(free_p)
 	char *served = format_path(FIND_SERVICE_DIR "/%u/%s", (unsigned)getuid(), names);
@@ -143,6 +148,7 @@ static char **find_named(const char *names)
 	add_found(&found, all);
 	add_found(&found, served);
 	add_found(&found, mine);
+	add_found(&found, kept);
 	return take_found(&found);
 }
 
@@ -151,15 +157,15 @@ char **find_files(void)
 	return find_named("*.db");
 }
 
-char **find_aside(const char *database)
+char **find_aside(const char *folder)
 {
 	CLEANUP(free_p) char *pattern = NULL;
 	glob_t found = {0};
 
-	if (!database)
+	if (!folder)
 		return find_named("*.db" FIND_ASIDE "*");
-	if (!strpbrk(database, "*?[\\"))
-		pattern = format_path("%s" FIND_ASIDE "*", database);
+	if (!strpbrk(folder, "*?[\\"))
+		pattern = format_path("%s/*" FIND_ASIDE "*", folder);
 	add_found(&found, pattern);
 	return take_found(&found);
 }

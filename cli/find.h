@@ -21,6 +21,6 @@ char **find_files(void);
 
 /* What a collector calls a file that it had to set aside: NAME.db, this, and when. */
 #define FIND_ASIDE ".corrupt-"
-/* Such files of @database, or (NULL) those that lie where find_files() looks. As find_files(). */
-char **find_aside(const char *database);
+/* Such files in @folder, or (NULL) where find_files() looks. As find_files(). */
+char **find_aside(const char *folder);
 void find_files_free_p(char ***paths);

@@ -14,23 +14,27 @@
 
 #define SAMPLE_PATH_BYTES 4096
 
+void sample_drop_session(struct sample *sample)
+{
+	struct sample_session *session = sample->sessions + --sample->session_count;
+
+	free(session->socket);
+	free(session->name);
+	free(session->job);
+	free(session->database);
+	free(session->command);
+	free(session->line);
+	free(session->removed_why);
+}
+
 void sample_free_p(struct sample **sample)
 {
 	struct sample *s = *sample;
 
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->session_count; i++) {
-		struct sample_session *session = s->sessions + i;
-
-		free(session->socket);
-		free(session->name);
-		free(session->job);
-		free(session->database);
-		free(session->command);
-		free(session->line);
-		free(session->removed_why);
-	}
+	while (s->session_count)
+		sample_drop_session(s);
 	for (size_t i = 0; i < s->row_count; i++) {
 		free(s->rows[i].state);
 		free(s->rows[i].exe);

@@ -20,6 +20,7 @@ struct sample_session {
 	uint64_t removed_realtime_ns; /* its collector removed it then ... */
 	char *removed_why;	      /* ... NULL: it did not */
 	bool is_aside; /* a file that a collector found damaged and put out of its way */
+	uint64_t written_ns; /* the last write to it; of rtl ls alone */
 };
 
 /* One process on one GPU. */
@@ -65,6 +66,8 @@ void sample_note(struct sample *sample, const char *text);
 
 /* Appends an empty session. NULL: no memory. */
 struct sample_session *sample_add_session(struct sample *sample);
+/* The last one, of which there are no rows. */
+void sample_drop_session(struct sample *sample);
 
 /* Fills the rates of @now. @before may be NULL. */
 void sample_rate(struct sample *now, const struct sample *before);

@@ -211,8 +211,8 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 }
 grows() { [ "$(sql "$1" 'SELECT count(DISTINCT rank) = 3 AND count(*) > 1000 FROM rocpd_op')" = 1 ]; }
 
-start_service() {
-	"$collectord" --socket "$work/c.sock" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
+start_service() { # [FOLDER]
+	"$collectord" --socket "$work/c.sock" --db-dir "${1:-$work/store}" >>collector.log 2>&1 3>&- &
 	service=$!
 	pids+=($service)
 	wait_until 30 answers
@@ -340,4 +340,30 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	cp "$file" "state/rtl/mine.db.corrupt-20260101T000000Z"
 	touch "state/rtl/mine.db.corrupt-20260101T000000Z-wal"
 	row_of '.session == "mine"' | jq -e 'length == 1 and (.[0] | .state == "set aside" and (.database | endswith("000000Z")))'
+}
+
+@test "rtl ls finds what a user's own collector left, the newest alone where asked, each folder looked into once" {
+	start_service "$work/state/rtl"
+	"$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>err
+	kill -TERM $service
+	wait $service
+	db=$(find "$work/state/rtl" -name '*.db' ! -name index.db)
+	name=$(basename "$db" .db)
+	row_of '.state == "closed"' | jq -e --arg name "$name" --arg db "$db" \
+		'length == 1 and .[0].session == $name and .[0].database == $db'
+	"$rtl" summary "$name" | grep -q "^complete: \|SIMULATED complete: "
+	folders() { strace -f -o calls -e trace=openat,open "$rtl" ls >table; grep -c O_DIRECTORY calls; }
+	few=$(folders)
+	for i in {1..12}; do
+		cp "$db" "${db%.db}-$i.db"
+		touch -d "2026-01-01 00:00:$i" "${db%.db}-$i.db"
+	done
+	[ "$(folders)" -eq "$few" ]
+	[ "$(wc -l <table)" -eq 14 ]
+	"$rtl" ls -n 3 --json | jq -r '.sessions[].database' | sort >newest
+	printf '%s\n' "$db" "${db%.db}-11.db" "${db%.db}-12.db" | sort | diff - newest
+	# What is not shown is not read.
+	strace -f -o calls -e trace=openat,open "$rtl" ls -n 3 >table
+	[ "$(grep -o "$name[-0-9]*\.db\"" calls | sort -u | wc -l)" -eq 3 ]
+	run -2 "$rtl" ls -n 0
 }

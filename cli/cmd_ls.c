@@ -254,7 +254,7 @@ static bool is_of_known(const struct path_set *known, const char *path)
 	if (!end)
 		return false;
 	*end = '\0';
-	return path_set_has(known, database);
+	return path_set_has_name(known, database);
 }
 
 static void add_aside_of(struct sample *sample, struct path_set *known, const char *folder)
@@ -280,7 +280,7 @@ static void add_aside(struct sample *sample, struct path_set *known, bool has_fo
 		CLEANUP(free_p)
 		char *folder = slash ? strndup(database, (size_t)(slash - database)) : NULL;
 
-		if (!folder || path_set_has(&folders, folder))
+		if (!folder || path_set_has_name(&folders, folder))
 			continue;
 		path_set_add(&folders, folder);
 		add_aside_of(sample, known, folder);

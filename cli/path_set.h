@@ -7,10 +7,13 @@
 #include <stdbool.h>
 
 struct path_set {
-	void *tree;
+	void *names, *files;
 };
 
 void path_set_done(struct path_set *set);
-/* @path, and what it is without links. Without memory the file is unknown: it is shown twice. */
+/* @path, which need not be there. Without memory it stays unknown: it is shown twice. */
 void path_set_add(struct path_set *set, const char *path);
+/* That file, by whatever name. */
 bool path_set_has(const struct path_set *set, const char *path);
+/* That name, of a file that may be gone. */
+bool path_set_has_name(const struct path_set *set, const char *path);

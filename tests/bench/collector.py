@@ -13,21 +13,21 @@ from bench import BenchError
 WAIT_S = 600
 
 
-def until(condition, what):
+def until(condition, what, poll_s=0.02):
     """What condition() says once it is true."""
     end = time.monotonic() + WAIT_S
     while not (value := condition()):
         if time.monotonic() > end:
             raise BenchError(f"{what}: nothing in {WAIT_S} s")
-        time.sleep(0.02)
+        time.sleep(poll_s)
     return value
 
 
 class Collector:
     """collectord with one file, or with a folder of them. With *wrap* before it (valgrind)."""
 
-    def __init__(self, bench, *options, wrap=(), **environment):
-        self.bench, self.usage = bench, None
+    def __init__(self, bench, *options, wrap=(), poll_s=0.02, **environment):
+        self.bench, self.usage, self.poll_s = bench, None, poll_s
         self.socket, self.db = bench.folder / "collector.sock", bench.folder / "collector.db"
         self.log = bench.folder / "collector.log"
         for path in bench.folder.glob("collector.*"):
@@ -40,7 +40,7 @@ class Collector:
 
     def __enter__(self):
         try:
-            until(self.is_up, "collectord does not come up")
+            until(self.is_up, "collectord does not come up", self.poll_s)
         except BaseException:
             self.process.kill()
             raise

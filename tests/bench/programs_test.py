@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What the figures of whole programs run: each variant does what its name says. No time is judged."""
+import csv
+import io
 import os
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent / "figures"))
 from bench import Bench, BenchError  # noqa: E402
+from history import Store  # noqa: E402
 from tools import OURS, Tools, processor_s  # noqa: E402
 
 BUILD = sys.argv.pop(1)
@@ -74,6 +78,20 @@ class Programs(unittest.TestCase):
         self.bench.run(self.tools.rtl, "run", "-q", "-f", "-o", self.tools.database, "--", *self.demo,
                        env=self.bench.environment(HSA_TOOLS_LIB=self.tools.empty, SOFTGPU_COUNT=1))
         self.assertEqual(self.bench.identity(self.tools.database)["queues_not_followed"], 1)
+
+    def test_a_history_is_of_sessions(self):
+        """Copies with names of their own, each whole, that rtl lists and the collector removes."""
+        store = Store(self.bench, 6)
+        store.list()
+        names = [row["session"] for row in csv.DictReader(io.StringIO(store.said))]
+        self.assertEqual(len(set(names)), 6)
+        for i in range(5):
+            self.assertEqual(self.bench.identity(store.path_of(i))["stored"], 500)
+        self.assertGreater(store.life()["rtl stat"], 0)
+        self.assertEqual(store.closed(), 7)  # and that of its rtl run
+        store.retire(2)
+        self.assertFalse(store.path_of(1).exists())
+        self.assertTrue(store.path_of(2).exists())
 
     def test_dispatch_cost(self):
         for how, signals in (("cpu", 0), ("cpu", 64), ("wall", 64)):

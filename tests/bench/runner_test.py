@@ -59,6 +59,20 @@ class Runner(unittest.TestCase):
         self.assertIs(told["figures"][0]["figures"][0]["met"], True)
         self.assertIsNone(told["figures"][0]["figures"][1]["met"])
 
+    def test_rows_for_the_page(self):
+        """Those with a goal; what was missed stands out."""
+        self.put("tiny", TINY.replace("GOAL", "'<= 0.4'") + '    yield Figure("no goal", 1, "steps")\n')
+        out = str(self.folder / "out.json")
+        self.run_it("--json", out, status=3)
+        said = self.run_it("--table", out).stdout.splitlines()
+        self.assertRegex(said[0], r"^\d{4}-\d\d-\d\d, commit \w+, \d+ cores \(.+\), load [0-9.]+ at its start, 2 turns:$")
+        self.assertEqual(said[2:4], ["| figure | value | baseline | ratio [spread] | goal | met | command |",
+                                     "| --- | --- | --- | --- | --- | --- | --- |"])
+        self.assertEqual(said[4:], [
+            "| tiny | 2 steps | twice: 4 | 0.5 [0.5-0.5] | <= 0.4 | **missed** | `tiny` |",
+            "| tiny against the peer | - steps | rocm-trace-lite | - | <= 0.25 | - (needs --peer) | `tiny` |"])
+        self.assertIn("is no file", self.run_it("--table", str(self.folder / "none"), status=2).stderr)
+
     def test_a_missed_goal_is_a_status(self):
         self.put("tiny", TINY.replace("GOAL", "'<= 0.4'"))
         self.assertRegex(self.run_it(status=3).stdout, "(?m)^tiny .*<= 0.4 +NO$")

@@ -62,6 +62,27 @@ static int shell_status(int wait_status)
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+static void join(struct instance *instance)
+{
+	struct session *session = instance->session;
+
+	instance->next = session->instances;
+	session->instances = instance;
+	session->n_instances++;
+	session->n_live++;
+	instances_add(&session->server->instances, instance);
+}
+
+/* There is no way back from @state. */
+static void set_dead(struct instance *instance, enum instance_state state)
+{
+	struct session *session = instance->session;
+
+	session->n_live -= instance_is_live(instance);
+	session->n_ended += state == INSTANCE_ENDED && instance->state != INSTANCE_ENDED;
+	instance->state = state;
+}
+
 /* Ends the tie to the current connection; what becomes of that is the caller's business. */
 static struct peer *let_go(struct instance *instance)
 {
@@ -99,7 +120,7 @@ static void tell_end(struct instance *instance)
 
 static void drain(struct instance *instance, enum instance_end how, int exit_status)
 {
-	instance->state = INSTANCE_DRAINING;
+	set_dead(instance, INSTANCE_DRAINING);
 	instance->end = how;
 	instance->exit_status = exit_status;
 	event_del(instance->death);
@@ -152,7 +173,7 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 		return;
 	}
 	event_del(instance->death);
-	instance->state = INSTANCE_DYING;
+	set_dead(instance, INSTANCE_DYING);
 	if (instance->peer)
 		peer_close(let_go(instance));
 	ask_exit_status(instance);
@@ -215,8 +236,7 @@ int instance_new(struct session *session, const struct instance_identity *identi
 		return r;
 	}
 	instance->opens_pending = 1;
-	instance->next = session->instances;
-	session->instances = instance;
+	join(instance);
 	kept_put(instance);
 	show_recorder(instance);
 	*ret = instance;
@@ -243,8 +263,7 @@ int instance_new_left(struct session *session, const struct instance_identity *i
 		instance_free(instance);
 		return -ENOMEM;
 	}
-	instance->next = session->instances;
-	session->instances = instance;
+	join(instance);
 	if (!is_alive)
 		drain(instance, INSTANCE_END_UNKNOWN, -1);
 	else if (session_has_successor(session->server, identity))
@@ -411,7 +430,7 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 			peer_refuse(let_go(instance), "%s",
 				answer->text ? answer->text : "the database refused this process");
 	}
-	instance->state = INSTANCE_ENDED;
+	set_dead(instance, INSTANCE_ENDED);
 	session_check(session);
 }
 

@@ -51,7 +51,8 @@ struct instance_identity {
 
 struct instance {
 	struct session *session;
-	struct instance *next;
+	struct instance *next; /* of its session */
+	struct instance *next_in_bucket; /* instances.c */
 	struct instance_identity identity;
 	enum instance_state state;
 	enum instance_end end;

@@ -216,7 +216,7 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 	if (why)
 		return why;
 	memcpy(identity.boot_id, admission.hello->boot_id.data, INSTANCE_TOKEN_BYTES);
-	if (session_find_instance(server, &identity))
+	if (instances_find(&server->instances, &identity))
 		return "its process is here already";
 	is_alive = exit_status_find_living(identity.pid, identity.start_time, &pidfd);
 	admission.pidfd = pidfd;

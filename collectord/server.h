@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "collectord/arrivals.h"
+#include "collectord/instances.h"
 #include "collectord/requests.h"
 #include "proto/msg.h"
 
@@ -73,6 +74,7 @@ struct server {
 	struct arrivals arrivals;
 
 	struct session *sessions; /* newest first */
+	struct instances instances; /* of all of them */
 	struct ctl_wait *ctl_waits; /* rtl ctl start and stop that are under way; ctl.c */
 	uint64_t control_seq;	  /* the highest given */
 	struct detached *detached;

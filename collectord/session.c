@@ -55,19 +55,12 @@ static bool is_held_by_runner(const struct session *session)
 
 static bool has_unended(const struct session *session)
 {
-	for (const struct instance *i = session->instances; i; i = i->next)
-		if (i->state != INSTANCE_ENDED)
-			return true;
-	return false;
+	return session->n_ended < session->n_instances;
 }
 
 unsigned session_live_instances(const struct session *session)
 {
-	unsigned n = 0;
-
-	for (const struct instance *i = session->instances; i; i = i->next)
-		n += instance_is_live(i);
-	return n;
+	return session->n_live;
 }
 
 unsigned session_count_instances(const struct server *server, uid_t uid)
@@ -85,8 +78,8 @@ unsigned session_count_all_instances(const struct server *server, uid_t uid)
 	unsigned n = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next)
-		for (const struct instance *i = s->uid == uid ? s->instances : NULL; i; i = i->next)
-			n++;
+		if (s->uid == uid)
+			n += s->n_instances;
 	return n;
 }
 
@@ -164,40 +157,17 @@ void session_close_now(struct session *session)
 	session_check(session);
 }
 
-struct instance *session_find_instance(struct server *server, const struct instance_identity *id)
-{
-	for (struct session *s = server->sessions; s; s = s->next)
-		for (struct instance *i = s->instances; i; i = i->next)
-			if (instance_is_same(&i->identity, id))
-				return i;
-	return NULL;
-}
-
-/* A live process of that pid with another token; @has_spoken: which said Hello to us. */
-static struct instance *find_same_pid(
-	const struct server *server, const struct instance_identity *id, bool has_spoken)
-{
-	for (struct session *s = server->sessions; s; s = s->next)
-		for (struct instance *i = s->instances; i; i = i->next)
-			if (i->identity.pid == id->pid && i->identity.uid == id->uid &&
-				i->identity.start_time == id->start_time && instance_is_live(i) &&
-				(i->had_peer || !has_spoken) &&
-				memcmp(i->identity.token, id->token, sizeof(id->token)) != 0)
-				return i;
-	return NULL;
-}
-
 void session_end_execed(struct server *server, const struct instance_identity *id)
 {
 	struct instance *execed;
 
-	while ((execed = find_same_pid(server, id, false)))
+	while ((execed = instances_find_other(&server->instances, id, false)))
 		instance_end(execed, INSTANCE_END_EXEC);
 }
 
 bool session_has_successor(const struct server *server, const struct instance_identity *id)
 {
-	return find_same_pid(server, id, true) != NULL;
+	return instances_find_other(&server->instances, id, true) != NULL;
 }
 
 /*
@@ -302,7 +272,7 @@ static void take_left_process(struct session *session, const struct store_answer
 
 	memcpy(identity.token, answer->left.token, sizeof(identity.token));
 	/* Here already: its Hello came before this answer. */
-	if (session_find_instance(session->server, &identity))
+	if (instances_find(&session->server->instances, &identity))
 		return;
 	if (instance_new_left(session, &identity, answer->process_id, answer->left.is_this_boot) <
 		0)
@@ -407,6 +377,7 @@ static void free_instances(struct session *session)
 		if (instance_was_detached(i))
 			detached_add(&session->server->detached, session->server->base,
 				&i->identity, &i->pidfd);
+		instances_remove(&session->server->instances, i);
 		instance_free(i);
 		session->instances = next;
 	}

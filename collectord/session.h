@@ -39,6 +39,7 @@ struct session {
 	enum session_state state;
 	struct store_session *store; /* NULL once closed */
 	struct instance *instances;
+	unsigned n_instances, n_live, n_ended; /* of these; kept by instance.c */
 	struct runner *runners; /* connected, also those that are done */
 	unsigned n_runners;
 	bool had_runner;
@@ -67,9 +68,6 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 
 /* The private collector's one session. */
 int session_open_private(struct server *server, struct session **ret);
-
-/* The process of that identity in any session, or NULL. */
-struct instance *session_find_instance(struct server *server, const struct instance_identity *id);
 
 /*
  * @id said Hello: it is what its pid runs now. Whatever else of that pid is taken for live, also

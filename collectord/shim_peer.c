@@ -114,7 +114,7 @@ static int find_or_open(struct peer *peer, const Rtl__Hello *hello, const uint8_
 	struct instance_identity identity;
 
 	identify(peer, hello, &identity);
-	*ret = session_find_instance(peer->server, &identity);
+	*ret = instances_find(&peer->server->instances, &identity);
 	if (*ret && !instance_is_live(*ret))
 		return -ESTALE;
 	if (!*ret && detached_has(peer->server->detached, &identity))

@@ -48,6 +48,8 @@ static void add_ended(struct session *session, unsigned n)
 			.pidfd = -1,
 			.next = session->instances};
 		session->instances = ended;
+		session->n_instances++;
+		session->n_ended++;
 	}
 }
 

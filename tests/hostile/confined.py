@@ -8,6 +8,7 @@ nothing that it needs is hidden or read-only.
          one
 """
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -245,22 +246,43 @@ def run_short(prefix, build):
         print("%s: %s" % (line, said.stdout.strip().splitlines()[-1]))
 
 
+def names_of(build, wanted, excluded):
+    said = subprocess.run(["ctest", "--test-dir", build, "-N", "-R", wanted], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+    part = re.compile(os.environ.get("RTL_TEST_PART", ""))
+    return [name for name in re.findall(r"^ *Test +#\d+: (\S+)$", said, re.M)
+            if name not in excluded and part.search(name)]
+
+
+def run_one(confined, folder, name, env):
+    """What is wrong with it, if anything: that it failed and what was denied are two things."""
+    before = len(confined.denied(confined.report))
+    said = subprocess.run(
+        ["ctest", "--test-dir", folder, "--output-on-failure", "-R",
+         "^%s$" % name.replace(".", "[.]")],
+        env=env, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    denied = sorted(set(confined.denied(confined.report)[before:]))
+    wrong = ["%s: denied: %s" % (name, "; ".join(denied[:20]))] if denied else []
+    if said.returncode != 0 or said.stdout.count("   Passed ") != 1:
+        how = "outside of its time limit" if "***Timeout" in said.stdout else "failed"
+        wrong.append("%s: %s: %s%s" % (name, how, said.stdout[-6000:], said.stderr))
+    print("%s %s" % (name, "passed" if not wrong else wrong[0].split(": ")[1]), flush=True)
+    return wrong
+
+
 def run_tests(confined, build, wanted, excluded=(), prefix=""):
-    """ctest in a folder of its own, so that it shares no files with who runs this test."""
+    """How many. One after the other, in a folder of their own, so that they share no files with who
+    runs this test; all of them, whatever becomes of one. RTL_TEST_PART: those whose names it finds."""
     folder = tempfile.mkdtemp(dir=confined.service.work)
     with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
         file.write('subdirs("%s")\n' % build)
     env = {name: value for name, value in os.environ.items() if name != "RTL_TEST_LONG"}
-    names = "|".join("^%s$" % name.replace(".", "[.]") for name in excluded)
-    said = subprocess.run(
-        ["ctest", "--test-dir", folder, "--output-on-failure", "-R", wanted,
-         *(["-E", names] if names else [])],
-        env={**env, "RTL_TEST_PREFIX": prefix}, text=True, stdin=subprocess.DEVNULL,
-        capture_output=True, check=False)
-    passed = said.stdout.count("   Passed ")
-    if said.returncode != 0 or not passed:
-        fail(said.stdout[-8000:] + said.stderr)
-    return passed
+    env["RTL_TEST_PREFIX"] = prefix
+    names = names_of(build, wanted, excluded)
+    wrong = [text for name in names for text in run_one(confined, folder, name, env)]
+    if wrong:
+        fail("\n".join(wrong))
+    return len(names)
 
 
 def put_in_front(confined, build):
@@ -298,8 +320,10 @@ def suite(confined, build):
     print("%d tests with their collectors in the sandbox" % count, flush=True)
     check_filter(confined)
     put_in_front(confined, build)
-    count = run_tests(confined, build, FILTERED)
-    print("%d tests with their collectors behind the filter" % count)
+    count += run_tests(confined, build, FILTERED)
+    if not count:
+        fail("no test was run")
+    print("%d tests in all, those of users with their collectors behind the filter" % count)
 
 
 TESTS = {"life": live, "suite": suite}

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Which lines of what strangers' bytes pass through the fuzz targets reach: coverage.py PROGRAMS
-[--seconds N] [--missed FILE], with programs of the preset fuzz-coverage. Runs the corpus, then N
-seconds of new inputs, of each target; --missed shows the lines of FILE that none has reached."""
+[--seconds N] [--missed FILE] [TARGET...], with programs of the preset fuzz-coverage. Runs the corpus,
+then N seconds of new inputs, of each target. Two tables: each target with the files it is meant for,
+each file with what all targets reach; --missed: the lines of FILE that none has reached."""
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,16 +16,40 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # What reads a stranger's bytes: frames, recorders, requests, files, options.
 PARSERS = {
-    "proto": "choice collectives completeness control copies counters frame host_calls msg variable",
-    "collectord": "admit aside config control control_memory ctl database defines drain "
-                  "drain_events index ingest ingest_calls ingest_copies ingest_markers intern "
-                  "ledger limit_options metric migrate peer process process_clock recorder_books "
-                  "recorder_reader recover requests runner session_file shim_peer text tool wal",
-    "cli": "category_file html query query_file render_text"}
+    "proto": "choice collectives completeness control copies counters frame msg variable",
+    "collectord": "admit arguments aside config control control_memory ctl database defines drain "
+                  "drain_events drain_slots index ingest ingest_calls ingest_copies ingest_markers "
+                  "ingest_quota intern ledger ledger_rows limit_options losses metric migrate peer process "
+                  "process_clock recorder_books recorder_reader recording recover "
+                  "requests runner session_file shim_peer text tick_line tool wal",
+    "cli": "category_file html query query_file render render_text"}
+# What a target is there for; what else it reaches is the others' merit.
+MEANT = {
+    "frames": "proto/frame proto/msg",
+    "defines": "collectord/defines collectord/intern collectord/recording",
+    "dispatches": "collectord/ingest collectord/process_clock",
+    "markers": "collectord/ingest_markers collectord/metric",
+    "counters": "collectord/ledger collectord/losses",
+    "anchors": "collectord/process_clock collectord/tick_line",
+    "copies": "collectord/ingest_copies proto/copies",
+    "host_calls": "collectord/ingest_calls collectord/arguments",
+    "collectives": "collectord/ingest_calls proto/collectives",
+    "recorder": "collectord/drain collectord/drain_events collectord/drain_slots "
+                "collectord/recorder_books collectord/recorder_reader",
+    "peers": "collectord/peer collectord/shim_peer collectord/tool collectord/runner",
+    "sessions": "collectord/process collectord/session_file collectord/database",
+    "hello": "collectord/admit collectord/shim_peer collectord/process",
+    "requests": "collectord/ctl collectord/runner collectord/tool",
+    "settings": "cli/category_file collectord/config collectord/control_memory "
+                "collectord/limit_options proto/choice proto/variable",
+    "texts": "cli/html cli/render cli/render_text collectord/metric collectord/text",
+    "database": "collectord/aside collectord/index collectord/migrate collectord/recover "
+                "collectord/session_file collectord/wal",
+    "readers": "cli/query cli/query_file"}
 
 
 def files():
-    return [os.path.join(ROOT, folder, name + ".c")
+    return [os.path.join(folder, name + ".c")
             for folder, names in PARSERS.items() for name in names.split()]
 
 
@@ -34,58 +60,91 @@ def targets():
             yield name, words.split()
 
 
-def run(programs, work, seconds):
-    """Raw profiles of all targets."""
+def run(programs, work, seconds, wanted):
+    """Raw profiles of all targets, one folder each."""
     for name, (program, *options) in targets():
-        found = os.path.join(work, name)
+        if wanted and name not in wanted:
+            continue
+        found, raw = os.path.join(work, "found-" + name), os.path.join(work, name)
         os.mkdir(found)
         for how in (["-runs=0"], ["-max_total_time=%d" % seconds]) if seconds else (["-runs=0"],):
             done = subprocess.run(
                 [os.path.join(programs, "fuzz_" + program), *options, *how, "-verbosity=0",
                  "-dict=" + os.path.join(HERE, "rtl.dict"), "-max_len=65536", "-timeout=60",
                  "-artifact_prefix=crash-%s-" % name, found, os.path.join(HERE, "corpus", name)],
-                env={**os.environ, "LLVM_PROFILE_FILE": "%s/%s%%m-%%p.profraw" % (work, name)},
+                env={**os.environ, "LLVM_PROFILE_FILE": raw + "/%m-%p.profraw"},
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             if done.returncode:
                 sys.exit("%s ended with %d: %s" % (name, done.returncode, done.stderr[-3000:]))
 
 
-def show(programs, work, missed):
-    merged = os.path.join(work, "all.profdata")
-    raw = [os.path.join(work, name) for name in os.listdir(work) if name.endswith(".profraw")]
+def merge(work, names, into):
+    raw = [os.path.join(work, name, file) for name in names
+           for file in os.listdir(os.path.join(work, name)) if file.endswith(".profraw")]
+    merged = os.path.join(work, into + ".profdata")
     subprocess.run(["llvm-profdata-14", "merge", "-sparse", "-o", merged, *raw], check=True)
-    names = sorted({program for _, (program, *_) in targets()})
-    objects = [os.path.join(programs, "fuzz_" + name) for name in names]
-    objects = objects[:1] + [word for name in objects[1:] for word in ("-object", name)]
-    if missed:
-        text = subprocess.run(["llvm-cov-14", "show", *objects, "-instr-profile", merged,
-                               os.path.join(ROOT, missed)], check=True, capture_output=True,
-                              text=True).stdout
-        print("\n".join(line for line in text.splitlines() if line.split("|")[1:2] and
-                        line.split("|")[1].strip() == "0"))
-        return
+    return merged
+
+
+def objects(programs, names):
+    paths = [os.path.join(programs, "fuzz_" + name) for name in sorted(set(names))]
+    return paths[:1] + [word for path in paths[1:] for word in ("-object", path)]
+
+
+def lines_of(programs, names, profile, paths):
+    """{file: (lines, reached)} of @paths, below ROOT."""
     said = json.loads(subprocess.run(
-        ["llvm-cov-14", "export", "-summary-only", *objects, "-instr-profile", merged, *files()],
-        check=True, capture_output=True, text=True).stdout)
-    total = [0, 0]
-    print("| file | lines | reached |\n|---|---|---|")
-    for file in sorted(said["data"][0]["files"], key=lambda f: f["filename"]):
-        lines = file["summary"]["lines"]
-        total = [total[0] + lines["count"], total[1] + lines["covered"]]
-        print("| `%s` | %d | %.0f %% |" % (os.path.relpath(file["filename"], ROOT),
-                                          lines["count"], lines["percent"]))
-    print("| all | %d | %.1f %% |" % (total[0], 100 * total[1] / total[0]))
+        ["llvm-cov-14", "export", "-summary-only", *objects(programs, names), "-instr-profile",
+         profile], check=True, capture_output=True, text=True).stdout)
+    # A compiler's cache may have made names relative to where it ran.
+    ran_in = os.path.dirname(os.path.dirname(programs))
+    found = {os.path.relpath(os.path.join(ran_in, file["filename"]), ROOT): file["summary"]["lines"]
+             for file in said["data"][0]["files"]}
+    missing = [path for path in paths if path not in found]
+    if missing:
+        sys.exit("not in %s: %s" % (" ".join(names), " ".join(missing)))
+    return {path: (found[path]["count"], found[path]["covered"]) for path in paths}
+
+
+def row(name, lines, reached):
+    print("| %s | %d | %.0f %% |" % (name, lines, 100 * reached / lines))
+
+
+def show(programs, work, wanted, missed):
+    ran = [(name, program) for name, (program, *_) in targets() if not wanted or name in wanted]
+    merged = merge(work, [name for name, _ in ran], "all")
+    names = [program for _, program in ran]
+    if missed:
+        text = subprocess.run(["llvm-cov-14", "show", *objects(programs, names), "-instr-profile",
+                               merged], check=True, capture_output=True, text=True,
+                              cwd=os.path.dirname(os.path.dirname(programs))).stdout
+        part = re.search(r"^\S*/%s:\n(.*?)(?=^\S|\Z)" % re.escape(missed), text, re.M | re.S)
+        print("\n".join(line for line in part.group(1).splitlines() if
+                        line.split("|")[1:2] and line.split("|")[1].strip() == "0"))
+        return
+    print("| target | lines meant for it | reached |\n|---|---|---|")
+    for name, program in ran:
+        said = lines_of(programs, [program], merge(work, [name], name),
+                        [path + ".c" for path in MEANT[name].split()])
+        row("`%s`" % name, *(sum(counts) for counts in zip(*said.values())))
+    print("\n| file | lines | reached |\n|---|---|---|")
+    said = lines_of(programs, names, merged, files())
+    for file in sorted(said):
+        row("`%s`" % file, *said[file])
+    row("all", *(sum(counts) for counts in zip(*said.values())))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs")
+    parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--missed")
     options = parser.parse_args()
+    programs = os.path.abspath(options.programs)
     with tempfile.TemporaryDirectory() as work:
-        run(os.path.abspath(options.programs), work, options.seconds)
-        show(os.path.abspath(options.programs), work, options.missed)
+        run(programs, work, options.seconds, options.targets)
+        show(programs, work, options.targets, options.missed)
 
 
 main()

@@ -16,7 +16,7 @@
 /* PRAGMA application_id, "RTLi". */
 #define INDEX_APPLICATION_ID 0x52544c69
 /* PRAGMA user_version. */
-#define INDEX_VERSION	     1
+#define INDEX_VERSION	     2
 
 static const char index_schema[] =
 	"BEGIN IMMEDIATE;"
@@ -28,7 +28,7 @@ static const char index_schema[] =
 	"PRAGMA application_id=1381256297;"
 	"COMMIT";
 /* From version 0, which was not numbered. */
-static const char index_migration[] =
+static const char index_removals[] =
 	"BEGIN IMMEDIATE;"
 	"ALTER TABLE session ADD COLUMN stored INTEGER;"
 	"ALTER TABLE session ADD COLUMN bytes INTEGER;"
@@ -42,16 +42,38 @@ static const char index_migration[] =
 	"	stored INTEGER, bytes INTEGER, why TEXT NOT NULL, removed_realtime_ns INTEGER);"
 	"PRAGMA user_version=1;"
 	"COMMIT";
+/* Who a session counts as, and a way to what retention asks for that is as long with ten sessions
+ * as with ten thousand. */
+static const char index_ways[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN tenant INTEGER;"
+	"ALTER TABLE removed ADD COLUMN tenant INTEGER;"
+	"CREATE INDEX session_open ON session (start_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NULL;"
+	"CREATE INDEX session_age ON session (end_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NOT NULL AND kept IS NULL;"
+	"CREATE INDEX session_age_of_tenant ON session (tenant, end_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NOT NULL AND kept IS NULL;"
+	"CREATE INDEX session_kept ON session (kept) WHERE kept IS NOT NULL;"
+	"CREATE INDEX session_not_weighed ON session (database) "
+	"	WHERE bytes IS NULL AND end_realtime_ns IS NOT NULL;"
+	"CREATE INDEX removed_database ON removed (database);"
+	"CREATE INDEX removed_of_tenant ON removed (tenant, id);"
+	"CREATE INDEX removed_going ON removed (id) WHERE removed_realtime_ns IS NULL;"
+	"PRAGMA user_version=2;"
+	"COMMIT";
+static const char *const index_migrations[INDEX_VERSION] = {index_removals, index_ways};
 static_assert(INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
 
 static const char index_put_sql[] =
 	"INSERT INTO session (database, name, job, command, uid, start_realtime_ns, "
-	"end_realtime_ns, complete, completeness, stored, bytes) "
-	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+	"end_realtime_ns, complete, completeness, stored, bytes, tenant) "
+	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
 	"ON CONFLICT DO UPDATE SET job = excluded.job, command = excluded.command, "
 	"start_realtime_ns = excluded.start_realtime_ns, "
 	"end_realtime_ns = excluded.end_realtime_ns, complete = excluded.complete, "
-	"completeness = excluded.completeness, stored = excluded.stored, bytes = excluded.bytes";
+	"completeness = excluded.completeness, stored = excluded.stored, bytes = excluded.bytes, "
+	"tenant = excluded.tenant";
 
 static int check_origin(sqlite3 *db)
 {
@@ -109,8 +131,9 @@ static int migrate(sqlite3 *db)
 	int version = -1;
 	int r = index_number(db, "PRAGMA user_version", &version);
 
-	if (r == 0 && version < INDEX_VERSION)
-		r = database_schema_errno(sqlite3_exec(db, index_migration, NULL, NULL, NULL));
+	for (; r == 0 && version >= 0 && version < INDEX_VERSION; version++)
+		r = database_schema_errno(
+			sqlite3_exec(db, index_migrations[version], NULL, NULL, NULL));
 	if (r < 0)
 		(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return r;
@@ -132,6 +155,12 @@ static int prepare(struct index *index, const char *path)
 		r = database_schema_errno(sqlite3_exec(index->db, index_schema, NULL, NULL, NULL));
 	if (r == 0)
 		r = migrate(index->db);
+	if (r == 0)
+		r = database_exec(
+			index->db, "UPDATE session SET tenant = uid WHERE tenant IS NOT uid");
+	if (r == 0)
+		r = database_exec(
+			index->db, "UPDATE removed SET tenant = uid WHERE tenant IS NOT uid");
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
@@ -175,6 +204,7 @@ struct index *index_close(struct index *index)
 {
 	if (!index)
 		return NULL;
+	index_totals_forget(index);
 	sqlite3_finalize(index->put);
 	database_close(index->db);
 	free(index);
@@ -184,6 +214,7 @@ struct index *index_close(struct index *index)
 int index_put(struct index *index, const struct index_entry *entry)
 {
 	sqlite3_stmt *put = index->put;
+	int r;
 
 	database_bind_text(put, 1, entry->database);
 	database_bind_text(put, 2, entry->name);
@@ -196,7 +227,11 @@ int index_put(struct index *index, const struct index_entry *entry)
 	database_bind_text(put, 9, entry->line);
 	sqlite3_bind_int64(put, 10, (int64_t)entry->stored);
 	database_bind_optional(put, 11, entry->bytes > 0, (int64_t)entry->bytes);
-	return database_run(put);
+	sqlite3_bind_int64(put, 12, entry->uid);
+	index_totals_before(index, entry->database);
+	r = database_run(put);
+	index_totals_after(index, entry->database);
+	return r;
 }
 
 /* Copied first: the rows must not change below the statement that reads them. */
@@ -250,7 +285,11 @@ int index_set_aside(struct index *index, const char *path, const char *aside, co
 	database_bind_text(statement, 2, aside);
 	sqlite3_bind_int64(statement, 3, (int64_t)clock_realtime_ns());
 	database_bind_text(statement, 4, line);
+	index_totals_before(index, path);
+	index_totals_before(index, aside);
 	r = database_run(statement);
+	index_totals_after(index, path);
+	index_totals_after(index, aside);
 	sqlite3_finalize(statement);
 	return r;
 }

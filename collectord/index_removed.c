@@ -12,8 +12,11 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
-/* A file that went aside belongs to the one that has its name now. */
-#define OF_DATABASE "(database = ?1 OR substr(database, 1, length(?1) + 9) = ?1 || '.corrupt-')"
+/* A file that went aside belongs to the one that has its name now. As a range: it is looked up. */
+#define OF_DATABASE                                                                                \
+	"(database = ?1 OR (database >= ?1 || '.corrupt-' AND database < ?1 || '.corrupt.'))"
+/* Sizes that are looked up in one transaction. */
+#define WEIGHED_AT_ONCE 64
 
 static void finalize_p(sqlite3_stmt **statement)
 {
@@ -23,25 +26,6 @@ static void finalize_p(sqlite3_stmt **statement)
 static const char *text_of(sqlite3_stmt *row, int column)
 {
 	return (const char *)sqlite3_column_text(row, column);
-}
-
-int index_each_closed(struct index *index,
-	void (*take)(uid_t uid, uint64_t bytes, unsigned count, void *data), void *data)
-{
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step,
-		r = database_prepare(index->db, &row,
-			"SELECT uid, sum(bytes), count(*) FROM (SELECT uid, max(coalesce(bytes, "
-			"0)) AS bytes "
-			"FROM session GROUP BY database HAVING count(*) = count(end_realtime_ns)) "
-			"GROUP BY uid");
-
-	if (r < 0)
-		return r;
-	while ((step = sqlite3_step(row)) == SQLITE_ROW)
-		take((uid_t)sqlite3_column_int64(row, 0), (uint64_t)sqlite3_column_int64(row, 1),
-			(unsigned)sqlite3_column_int64(row, 2), data);
-	return database_errno(step);
 }
 
 static int put_bytes(struct index *index, const char *database, uint64_t bytes)
@@ -54,46 +38,77 @@ static int put_bytes(struct index *index, const char *database, uint64_t bytes)
 		return r;
 	database_bind_text(put, 1, database);
 	sqlite3_bind_int64(put, 2, (int64_t)bytes);
-	return database_run(put);
+	index_totals_before(index, database);
+	r = database_run(put);
+	index_totals_after(index, database);
+	return r;
+}
+
+/* 1: there was one; 0: none is left. */
+static int weigh_one(struct index *index, uint64_t (*bytes_of)(const char *database))
+{
+	CLEANUP(free_p) char *database = NULL;
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database FROM session WHERE bytes IS NULL AND "
+			  "end_realtime_ns IS NOT NULL LIMIT 1");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	database = strdup(text_of(row, 0));
+	if (!database)
+		return -ENOMEM;
+	sqlite3_reset(row);
+	r = put_bytes(index, database, bytes_of(database));
+	return r < 0 ? r : 1;
+}
+
+static int end_change(struct index *index, int r)
+{
+	if (r == 0)
+		r = database_exec(index->db, "COMMIT");
+	if (r < 0) {
+		(void)database_exec(index->db, "ROLLBACK");
+		index_totals_forget(index);
+	}
+	return r;
 }
 
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database))
 {
-	for (;;) {
-		CLEANUP(free_p) char *database = NULL;
-		CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-		int step, r = database_prepare(index->db, &row,
-				  "SELECT database FROM session WHERE bytes IS NULL AND "
-				  "end_realtime_ns IS NOT NULL LIMIT 1");
-
-		if (r < 0)
-			return r;
-		step = sqlite3_step(row);
-		if (step != SQLITE_ROW)
-			return database_errno(step);
-		database = strdup(text_of(row, 0));
-		if (!database)
-			return -ENOMEM;
-		sqlite3_reset(row);
-		r = put_bytes(index, database, bytes_of(database));
-		if (r < 0)
-			return r;
-	}
-}
-
-int index_find_oldest(struct index *index, uid_t uid, struct index_closed *ret)
-{
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT database, uid, max(end_realtime_ns) AS closed, "
-			  "max(coalesce(bytes, 0)) FROM session WHERE ?1 IS NULL OR uid = ?1 "
-			  "GROUP BY database "
-			  "HAVING count(*) = count(end_realtime_ns) AND count(kept) = 0 "
-			  "ORDER BY closed, database LIMIT 1");
+	int r = database_exec(index->db, "BEGIN");
+	int more = 1;
 
 	if (r < 0)
 		return r;
-	database_bind_optional(row, 1, uid != INDEX_ANY_UID, uid);
+	for (int i = 0; more == 1 && i < WEIGHED_AT_ONCE; i++)
+		more = weigh_one(index, bytes_of);
+	r = end_change(index, more < 0 ? more : 0);
+	return r < 0 ? r : more;
+}
+
+/* Those that nothing speaks against, of one tenant or of all: the first is meant. */
+#define OLDEST(of)                                                                                 \
+	"SELECT database, uid, end_realtime_ns, bytes FROM session s WHERE " of                    \
+	"end_realtime_ns IS NOT NULL AND kept IS NULL AND NOT EXISTS (SELECT 1 FROM session o "    \
+	"WHERE o.database = s.database AND (o.end_realtime_ns IS NULL OR "                         \
+	"o.end_realtime_ns > s.end_realtime_ns OR o.kept IS NOT NULL)) "                           \
+	"ORDER BY end_realtime_ns, database LIMIT 1"
+
+int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *ret)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	bool is_any = tenant == INDEX_ANY;
+	int step, r = database_prepare(
+			  index->db, &row, is_any ? OLDEST("") : OLDEST("tenant = ?1 AND "));
+
+	if (r < 0)
+		return r;
+	if (!is_any)
+		sqlite3_bind_int64(row, 1, tenant);
 	step = sqlite3_step(row);
 	if (step != SQLITE_ROW)
 		return database_errno(step);
@@ -106,6 +121,20 @@ int index_find_oldest(struct index *index, uid_t uid, struct index_closed *ret)
 	return ret->database ? 1 : -ENOMEM;
 }
 
+int index_kept_bytes(struct index *index, uint64_t *ret)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT coalesce(sum(bytes), 0) FROM session WHERE kept IS NOT NULL");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(row);
+	if (step == SQLITE_ROW)
+		*ret = (uint64_t)sqlite3_column_int64(row, 0);
+	return database_errno(step);
+}
+
 /* @sql of two texts. */
 static int run(struct index *index, const char *sql, const char *first, const char *second)
 {
@@ -114,7 +143,8 @@ static int run(struct index *index, const char *sql, const char *first, const ch
 
 	if (r < 0)
 		return r;
-	database_bind_text(statement, 1, first);
+	if (first)
+		database_bind_text(statement, 1, first);
 	if (sqlite3_bind_parameter_count(statement) > 1)
 		database_bind_text(statement, 2, second);
 	return database_run(statement);
@@ -127,48 +157,81 @@ int index_keep(struct index *index, const char *database, const char *why)
 
 int index_unkeep(struct index *index, const char *why)
 {
-	return run(index,
-		"UPDATE session SET kept = NULL WHERE kept = ?1 OR (kept IS NOT NULL AND ?1 IS "
-		"NULL)",
-		why, NULL);
+	if (!why)
+		return run(
+			index, "UPDATE session SET kept = NULL WHERE kept IS NOT NULL", NULL, NULL);
+	return run(index, "UPDATE session SET kept = NULL WHERE kept = ?1", why, NULL);
+}
+
+/* Out of the sums, before they go: how many rows there are, and whose. */
+static int take_out(struct index *index, const char *database, uid_t *ret_tenant, int64_t *ret_rows)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database, tenant, count(*) FROM session WHERE " OF_DATABASE
+			  " GROUP BY database");
+
+	*ret_rows = 0;
+	if (r < 0)
+		return r;
+	database_bind_text(row, 1, database);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		index_totals_before(index, text_of(row, 0));
+		*ret_tenant = (uid_t)sqlite3_column_int64(row, 1);
+		*ret_rows += sqlite3_column_int64(row, 2);
+	}
+	return database_errno(step);
 }
 
 int index_begin_removal(struct index *index, const char *database, const char *why)
 {
+	uid_t tenant = 0;
+	int64_t rows;
 	int r = database_exec(index->db, "BEGIN IMMEDIATE");
 
 	if (r < 0)
 		return r;
-	r = run(index,
-		"INSERT INTO removed (database, name, job, command, uid, start_realtime_ns, "
-		"end_realtime_ns, complete, completeness, stored, bytes, why) "
-		"SELECT database, name, job, command, uid, start_realtime_ns, end_realtime_ns, "
-		"complete, completeness, stored, bytes, ?2 FROM session WHERE " OF_DATABASE,
-		database, why);
+	r = take_out(index, database, &tenant, &rows);
+	if (r == 0)
+		r = run(index,
+			"INSERT INTO removed (database, name, job, command, uid, "
+			"start_realtime_ns, end_realtime_ns, complete, completeness, stored, "
+			"bytes, tenant, why) SELECT database, name, job, command, uid, "
+			"start_realtime_ns, end_realtime_ns, complete, completeness, stored, "
+			"bytes, tenant, ?2 FROM session WHERE " OF_DATABASE,
+			database, why);
 	if (r == 0)
 		r = run(index, "DELETE FROM session WHERE " OF_DATABASE, database, NULL);
+	r = end_change(index, r);
 	if (r == 0)
-		r = database_exec(index->db, "COMMIT");
-	if (r < 0)
-		(void)database_exec(index->db, "ROLLBACK");
+		index_totals_removed(index, tenant, rows);
 	return r;
 }
 
-/* Of long ago nobody asks. */
+/* Of long ago nobody asks. Of whom most is told the oldest is forgotten: so nobody's removals make
+ * those of another be forgotten. */
 static int trim(struct index *index)
 {
-	CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
-	int r = database_prepare(index->db, &statement,
-		"DELETE FROM removed WHERE removed_realtime_ns IS NOT NULL AND "
-		"id <= (SELECT max(id) FROM removed) - ?1");
+	uid_t tenant;
 
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(statement, 1, REMOVED_ROWS_MAX);
-	return database_run(statement);
+	while (index_totals_most_removed(index, &tenant) && index->removed > REMOVED_ROWS_MAX) {
+		CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
+		int r = database_prepare(index->db, &statement,
+			"DELETE FROM removed WHERE id = (SELECT id FROM removed WHERE tenant = ?1 "
+			"AND removed_realtime_ns IS NOT NULL ORDER BY id LIMIT 1)");
+
+		if (r < 0)
+			return r;
+		sqlite3_bind_int64(statement, 1, tenant);
+		r = database_run(statement);
+		if (r < 0 || !sqlite3_changes(index->db))
+			return r; /* all of them are just going */
+		index_totals_removed(index, tenant, -1);
+	}
+	return 0;
 }
 
-int index_end_removal(struct index *index, const char *database)
+static int end_rows(struct index *index, const char *database)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *end = NULL;
 	int r = database_prepare(index->db, &end,
@@ -179,8 +242,17 @@ int index_end_removal(struct index *index, const char *database)
 		return r;
 	database_bind_text(end, 1, database);
 	sqlite3_bind_int64(end, 2, (int64_t)clock_realtime_ns());
-	r = database_run(end);
-	return r < 0 ? r : trim(index);
+	return database_run(end);
+}
+
+int index_end_removal(struct index *index, const char *database)
+{
+	int r = database_exec(index->db, "BEGIN IMMEDIATE");
+
+	if (r < 0)
+		return r;
+	r = end_rows(index, database);
+	return end_change(index, r < 0 ? r : trim(index));
 }
 
 int index_each_going(struct index *index,
@@ -214,22 +286,29 @@ int index_each_going(struct index *index,
 	}
 }
 
+/* Of each tenant the latest ones: one who had much removed leaves room for what the others had. */
+#define RANK ", row_number() OVER (PARTITION BY tenant ORDER BY id DESC) AS rank"
+#define REMOVED_OF(rank, which)                                                                    \
+	"SELECT * FROM (SELECT * FROM (SELECT id, database, name, job, command, uid, "             \
+	"start_realtime_ns, end_realtime_ns, complete, completeness, stored, bytes, why, "         \
+	"removed_realtime_ns" rank                                                                 \
+	" FROM removed WHERE removed_realtime_ns IS NOT NULL) WHERE " which                        \
+	" ORDER BY id DESC LIMIT ?3) ORDER BY id"
+
 int index_each_removed(struct index *index, const char *database, unsigned max,
 	void (*take)(const struct index_removed *removed, void *data), void *data)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step,
-		r = database_prepare(index->db, &row,
-			"SELECT * FROM (SELECT id, database, name, job, command, uid, "
-			"start_realtime_ns, end_realtime_ns, complete, completeness, "
-			"stored, bytes, why, removed_realtime_ns FROM removed "
-			"WHERE removed_realtime_ns IS NOT NULL AND (?1 IS NULL OR " OF_DATABASE ") "
-			"ORDER BY id DESC LIMIT ?2) ORDER BY id");
+	int step, r = database_prepare(index->db, &row,
+			  database ? REMOVED_OF("", OF_DATABASE) : REMOVED_OF(RANK, "rank <= ?2"));
 
 	if (r < 0)
 		return r;
-	database_bind_text(row, 1, database);
-	sqlite3_bind_int64(row, 2, max);
+	if (database)
+		database_bind_text(row, 1, database);
+	else
+		sqlite3_bind_int64(row, 2, SESSIONS_REMOVED_PER_UID_MAX);
+	sqlite3_bind_int64(row, 3, max);
 	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
 		const struct index_removed removed = {
 			.session =

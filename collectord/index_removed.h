@@ -7,14 +7,10 @@
  */
 #include "collectord/index.h"
 
-/* What closed databases of each uid take, and how many they are. */
-int index_each_closed(struct index *index,
-	void (*take)(uid_t uid, uint64_t bytes, unsigned count, void *data), void *data);
-
-/* Of those whose size is not known, @bytes_of() tells it. */
+/* Sizes that are not known yet, @bytes_of() tells some of them. 1: there are more; 0. */
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database));
 
-#define INDEX_ANY_UID ((uid_t)-1)
+#define INDEX_ANY ((uid_t)-1)
 
 struct index_closed {
 	char *database; /* to be freed */
@@ -23,12 +19,15 @@ struct index_closed {
 	uint64_t bytes;
 };
 
-/* The database of @uid that was closed first and has no reason to be kept. 1; 0: there is none. */
-int index_find_oldest(struct index *index, uid_t uid, struct index_closed *ret);
+/* The database of @tenant that was closed first and has no reason to be kept. 1; 0: there is none.
+ */
+int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *ret);
 
 /* It must stay, and is passed over until index_unkeep() of @why, NULL: of whatever. */
 int index_keep(struct index *index, const char *database, const char *why);
 int index_unkeep(struct index *index, const char *why);
+/* What those take that must stay. */
+int index_kept_bytes(struct index *index, uint64_t *ret);
 
 /* The sessions of @database, and what was set aside of it, are going; then: are gone. */
 int index_begin_removal(struct index *index, const char *database, const char *why);
@@ -44,6 +43,7 @@ struct index_removed {
 	uint64_t removed_ns; /* CLOCK_REALTIME */
 };
 
-/* The sessions of @database (NULL: of any) that went, the latest @max of them, oldest first. */
+/* The sessions of @database (NULL: of any, of each tenant SESSIONS_REMOVED_PER_UID_MAX at most)
+ * that went, the latest @max of them, oldest first. */
 int index_each_removed(struct index *index, const char *database, unsigned max,
 	void (*take)(const struct index_removed *removed, void *data), void *data);

@@ -20,6 +20,7 @@ enum option_key {
 	KEY_QUOTA_NAMES,
 	KEY_KEEP_DAYS,
 	KEY_KEEP_BYTES,
+	KEY_KEEP_SESSIONS,
 };
 
 static const struct argp_option options[] = {
@@ -40,7 +41,7 @@ static const struct argp_option options[] = {
 		1},
 	{"quota-memory", KEY_QUOTA_MEMORY, "MIB", 0,
 		"what this program keeps in memory of a user's kernels, names and queues (default "
-		"128): new names are <name-overflow> then, counted; last, processes are refused",
+		"172): new names are <name-overflow> then, counted; last, processes are refused",
 		1},
 	{"quota-names", KEY_QUOTA_NAMES, "N", 0,
 		"new names of kernels and markers that a user may store in a day (default "
@@ -52,6 +53,11 @@ static const struct argp_option options[] = {
 	{"keep-bytes", KEY_KEEP_BYTES, "MIB", 0,
 		"closed sessions go while all databases take more, those of the user who has most "
 		"first (default 0: while the disk has room, see --keep-free)",
+		1},
+	{"keep-sessions", KEY_KEEP_SESSIONS, "N", 0,
+		"of a user so many closed sessions are kept, whatever their size (default 16384): "
+		"its "
+		"oldest go",
 		1},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
@@ -73,6 +79,7 @@ static const struct number {
 	NUMBER(KEY_QUOTA_NAMES, names_per_day, UINT32_MAX, 1),
 	NUMBER(KEY_KEEP_DAYS, keep_s, 36500, DAY_S),
 	NUMBER(KEY_KEEP_BYTES, keep_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_KEEP_SESSIONS, keep_sessions, UINT32_MAX, 1),
 #undef NUMBER
 };
 
@@ -160,5 +167,7 @@ struct store_limits limit_options_resolve(
 			or_default(given->names_per_day, is_service ? NAMES_PER_DAY_MAX : 0),
 		.keep_s = or_default(given->keep_s, 0),
 		.keep_bytes = or_default(given->keep_bytes, 0),
+		.keep_sessions =
+			or_default(given->keep_sessions, is_service ? KEEP_SESSIONS_MAX : 0),
 	};
 }

@@ -16,7 +16,7 @@ extern const struct argp limit_options;
 #define LIMIT_UNSET UINT64_MAX
 #define LIMIT_UNSET_ALL                                                                            \
 	((struct store_limits){LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,    \
-		LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET})
+		LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET})
 
 /* What was not given is the default, @folder's file system considered. */
 struct store_limits limit_options_resolve(

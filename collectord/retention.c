@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collectord/hash.h"
 #include "collectord/index_removed.h"
+#include "collectord/index_totals.h"
 #include "collectord/removal.h"
 #include "collectord/room.h"
 #include "collectord/storage.h"
@@ -28,6 +30,8 @@
 static const char is_read[] = "it is being read";
 
 struct tenant {
+	UT_hash_handle hh;
+	bool is_lost; /* the table could not grow for it */
 	uid_t uid;
 	uint64_t closed_bytes;
 	uint64_t open_bytes;
@@ -38,11 +42,12 @@ struct retention {
 	char *folder; /* absolute, without links */
 	struct store_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns; /* CLOCK_MONOTONIC: the next look at everything ... */
-	uint64_t look_ns; /* ... and at the room */
-	bool is_going_on; /* of a pass that is under way */
-	struct tenant *tenants;
-	size_t count, room;
+	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything ... */
+	uint64_t looked_ns;	/* ... and the last one at the room ... */
+	bool was_storing;	/* ... when somebody stored, or nobody */
+	uint64_t wanted_ns;	/* until then it counts that a session found no room to open */
+	bool is_going_on;	/* of a pass that is under way */
+	struct tenant *tenants; /* the one that has most is first */
 	bool has_no_memory;
 	bool has_readers; /* of what should go: looked at again soon */
 };
@@ -68,9 +73,14 @@ int retention_new(struct store *store, const struct store_config *config)
 
 void retention_free(struct retention *retention)
 {
+	struct tenant *tenant, *next;
+
 	if (!retention)
 		return;
-	free(retention->tenants);
+	HASH_ITER (hh, retention->tenants, tenant, next) {
+		HASH_DEL(retention->tenants, tenant);
+		free(tenant);
+	}
 	free(retention->folder);
 	free(retention);
 }
@@ -187,31 +197,30 @@ static int let_go(struct store *store, const struct victim *victim)
 
 /* ---- who ----------------------------------------------------------------------------------- */
 
-static struct tenant *tenant_of(struct retention *retention, uid_t uid)
+/* NULL: there is none, or no memory for one that @is_new. */
+static struct tenant *tenant_of(struct retention *retention, uid_t uid, bool is_new)
 {
-	struct tenant *grown;
+	struct tenant *tenant;
 
-	for (size_t i = 0; i < retention->count; i++)
-		if (retention->tenants[i].uid == uid)
-			return &retention->tenants[i];
-	if (retention->count == retention->room) {
-		size_t room = retention->room ? 2 * retention->room : 16;
-
-		grown = reallocarray(retention->tenants, room, sizeof(*grown));
-		if (!grown) {
-			retention->has_no_memory = true;
-			return NULL;
-		}
-		retention->tenants = grown;
-		retention->room = room;
+	HASH_FIND(hh, retention->tenants, &uid, sizeof(uid), tenant);
+	if (tenant || !is_new)
+		return tenant;
+	tenant = calloc(1, sizeof(*tenant));
+	if (tenant) {
+		tenant->uid = uid;
+		HASH_ADD(hh, retention->tenants, uid, sizeof(tenant->uid), tenant);
 	}
-	retention->tenants[retention->count] = (struct tenant){.uid = uid};
-	return &retention->tenants[retention->count++];
+	if (tenant && tenant->is_lost) {
+		free(tenant);
+		tenant = NULL;
+	}
+	retention->has_no_memory |= !tenant;
+	return tenant;
 }
 
 static void take_closed(uid_t uid, uint64_t bytes, unsigned count, void *data)
 {
-	struct tenant *tenant = tenant_of(data, uid);
+	struct tenant *tenant = tenant_of(data, uid, true);
 
 	if (!tenant)
 		return;
@@ -221,32 +230,24 @@ static void take_closed(uid_t uid, uint64_t bytes, unsigned count, void *data)
 
 static void add_open(struct store *store)
 {
-	for (const struct store_session *s = store->sessions; s; s = s->next) {
-		const struct store_session *other = store->sessions;
-		struct tenant *tenant;
+	for (const struct store_database *d = store->databases; d; d = d->next) {
+		struct tenant *tenant = d->user == &store->nobody
+						? NULL
+						: tenant_of(store->retention, d->user->uid, true);
 
-		if (!s->database)
-			continue;
-		/* Once a database. */
-		while (other->database != s->database)
-			other = other->next;
-		tenant = other == s ? tenant_of(store->retention, s->uid) : NULL;
 		if (tenant)
-			tenant->open_bytes +=
-				(uint64_t)storage_database_bytes(s->database->writer->path);
+			tenant->open_bytes += (uint64_t)storage_database_bytes(d->writer->path);
 	}
 }
 
 static void tell_accounts(struct store *store)
 {
-	const struct retention *retention = store->retention;
 	struct quota_account *account, *next;
 
 	HASH_ITER (hh, store->quotas.accounts, account, next) {
-		account->closed_bytes = 0;
-		for (size_t i = 0; i < retention->count; i++)
-			if (retention->tenants[i].uid == account->uid)
-				account->closed_bytes = retention->tenants[i].closed_bytes;
+		const struct tenant *tenant = tenant_of(store->retention, account->uid, false);
+
+		account->closed_bytes = tenant ? tenant->closed_bytes : 0;
 		quota_weigh(account);
 	}
 }
@@ -261,31 +262,30 @@ static uint64_t size_of(const struct tenant *tenant)
 	return tenant->closed_bytes + tenant->open_bytes;
 }
 
-static int compare(const void *a, const void *b)
+static int compare(const struct tenant *a, const struct tenant *b)
 {
-	const uint64_t x = size_of(a), y = size_of(b);
-
-	return (x < y) - (x > y);
+	return (size_of(a) < size_of(b)) - (size_of(a) > size_of(b));
 }
 
-/* The one that has most is first. */
+/* 1: not all of it is weighed yet. */
 static int weigh_tenants(struct store *store)
 {
 	struct retention *retention = store->retention;
 	int r = index_weigh(store->index, bytes_of);
 
-	retention->count = 0;
+	if (r != 0)
+		return r;
+	for (struct tenant *t = retention->tenants; t; t = t->hh.next)
+		t->closed_bytes = t->open_bytes = t->closed = 0;
 	retention->has_no_memory = false;
-	if (r == 0)
-		r = index_each_closed(store->index, take_closed, retention);
+	r = index_each_closed(store->index, take_closed, retention);
 	if (r < 0)
 		return r;
 	add_open(store);
 	if (retention->has_no_memory)
 		return -ENOMEM;
 	tell_accounts(store);
-	if (retention->count)
-		qsort(retention->tenants, retention->count, sizeof(*retention->tenants), compare);
+	HASH_SORT(retention->tenants, compare);
 	return 0;
 }
 
@@ -294,7 +294,7 @@ static int weigh_tenants(struct store *store)
 static int find_old(struct store *store, struct victim *victim)
 {
 	uint64_t keep_ns = store->retention->limits.keep_s * 1000000000u;
-	int r = keep_ns ? index_find_oldest(store->index, INDEX_ANY_UID, &victim->closed) : 0;
+	int r = keep_ns ? index_find_oldest(store->index, INDEX_ANY, &victim->closed) : 0;
 
 	if (r <= 0)
 		return r;
@@ -322,8 +322,8 @@ static int find_over_quota(struct store *store, bool is_live, struct victim *vic
 	const struct retention *retention = store->retention;
 	uint64_t most = retention->limits.disk_bytes;
 
-	for (size_t i = 0; most && i < retention->count; i++) {
-		const struct tenant *tenant = &retention->tenants[i];
+	for (const struct tenant *tenant = most ? retention->tenants : NULL; tenant;
+		tenant = tenant->hh.next) {
 		bool is_meant = is_live == (tenant->open_bytes > 0);
 		int r = 0;
 
@@ -340,22 +340,53 @@ static int find_over_quota(struct store *store, bool is_live, struct victim *vic
 	return 0;
 }
 
-/* The oldest of who has most, if that is more than an equal share of what is left without @excess.
- */
+/* As many as a tenant may have, however small they are. */
+static int find_too_many(struct store *store, struct victim *victim)
+{
+	uint64_t most = store->retention->limits.keep_sessions;
+
+	for (const struct tenant *t = most ? store->retention->tenants : NULL; t; t = t->hh.next) {
+		int r = t->closed > most ? index_find_oldest(store->index, t->uid, &victim->closed)
+					 : 0;
+
+		if (r == 0)
+			continue;
+		snprintf(victim->why, sizeof(victim->why),
+			"its owner had %u closed sessions, of %" PRIu64 " that are kept", t->closed,
+			most);
+		return r;
+	}
+	return 0;
+}
+
+static uint64_t total_of(const struct retention *retention)
+{
+	uint64_t total = 0;
+
+	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+		total += size_of(t);
+	return total;
+}
+
+/* Equal parts of what is left without @excess. */
+static uint64_t share_without(const struct retention *retention, uint64_t excess)
+{
+	uint64_t total = total_of(retention), count = 0;
+
+	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+		count += size_of(t) > 0;
+	return total > excess && count ? (total - excess) / count : 0;
+}
+
+/* The oldest of who has most, if that is more than its share. */
 static int find_of_greatest(struct store *store, uint64_t excess, struct victim *victim)
 {
 	const struct retention *retention = store->retention;
-	uint64_t total = 0, share;
+	uint64_t share = share_without(retention, excess);
 
-	for (size_t i = 0; i < retention->count; i++)
-		total += size_of(&retention->tenants[i]);
-	if (!retention->count || !excess)
-		return 0;
-	share = (total > excess ? total - excess : 0) / retention->count;
-	for (size_t i = 0; i < retention->count; i++) {
-		const struct tenant *tenant = &retention->tenants[i];
-		int r = size_of(tenant) > share
-				? index_find_oldest(store->index, tenant->uid, &victim->closed)
+	for (const struct tenant *t = excess ? retention->tenants : NULL; t; t = t->hh.next) {
+		int r = size_of(t) > share
+				? index_find_oldest(store->index, t->uid, &victim->closed)
 				: 0;
 
 		if (r != 0)
@@ -367,11 +398,9 @@ static int find_of_greatest(struct store *store, uint64_t excess, struct victim 
 static int find_too_much(struct store *store, struct victim *victim)
 {
 	const struct retention *retention = store->retention;
-	uint64_t most = retention->limits.keep_bytes, total = 0;
+	uint64_t most = retention->limits.keep_bytes, total = total_of(retention);
 	int r;
 
-	for (size_t i = 0; i < retention->count; i++)
-		total += size_of(&retention->tenants[i]);
 	if (!most || total <= most)
 		return 0;
 	r = find_of_greatest(store, total - most, victim);
@@ -381,21 +410,51 @@ static int find_too_much(struct store *store, struct victim *victim)
 	return r;
 }
 
-/* Before records have to wait. */
-static uint64_t missing_room(const struct store *store)
+/* Somebody's records need room, or will in a moment. */
+static bool is_storing(const struct store *store)
+{
+	return store->databases || store->opens.first ||
+	       clock_monotonic_ns() < store->retention->wanted_ns;
+}
+
+/* Before records have to wait; *@ret_least: without so much of it they have to. */
+static uint64_t missing_room(const struct store *store, uint64_t *ret_least)
 {
 	int64_t wanted = (int64_t)(store->retention->keep_free_bytes / RETENTION_AHEAD_PART +
 				   STORE_RESERVE_BYTES);
-	int64_t left = store->room && store->retention->keep_free_bytes ? room_left(store->room)
-									: INT64_MAX;
+	int64_t left = INT64_MAX;
 
+	/* Who fills the disk while nobody stores costs nobody what he has. */
+	if (store->room && store->retention->keep_free_bytes && is_storing(store))
+		left = room_left(store->room);
+	*ret_least = left < 0 ? (uint64_t)-left : 0;
 	return left < wanted ? (uint64_t)(wanted - left) : 0;
+}
+
+/* What find_of_greatest() would find by and by. */
+static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
+{
+	uint64_t share = share_without(store->retention, excess), kept = 0, all = 0;
+	int r = index_kept_bytes(store->index, &kept);
+
+	for (const struct tenant *t = store->retention->tenants; t; t = t->hh.next) {
+		uint64_t above = size_of(t) > share ? size_of(t) - share : 0;
+
+		all += above < t->closed_bytes ? above : t->closed_bytes;
+	}
+	*ret = all > kept ? all - kept : 0;
+	return r;
 }
 
 static int find_for_room(struct store *store, struct victim *victim)
 {
-	int r = find_of_greatest(store, missing_room(store), victim);
+	uint64_t least, missing = missing_room(store, &least), given = 0;
+	int r = least ? can_give(store, missing, &given) : 0;
 
+	/* Of a disk that others fill it would not help if all went: then nothing goes. */
+	if (r < 0 || given < least)
+		return r;
+	r = find_of_greatest(store, missing, victim);
 	snprintf(victim->why, sizeof(victim->why),
 		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
 		store->retention->keep_free_bytes / MIB);
@@ -410,28 +469,51 @@ void retention_hurry(struct store *store)
 		store->retention->pass_ns = 0;
 }
 
-uint64_t retention_next_ns(const struct retention *retention)
+void retention_want_room(struct store *store)
 {
+	if (!store->retention)
+		return;
+	store->retention->wanted_ns = clock_monotonic_ns() + PASS_NS;
+	retention_hurry(store);
+}
+
+/* At once when somebody begins to store. */
+static uint64_t next_look_ns(const struct store *store)
+{
+	const struct retention *retention = store->retention;
+
+	if (!is_storing(store))
+		return retention->looked_ns + PASS_NS;
+	return retention->was_storing ? retention->looked_ns + LOOK_NS : 0;
+}
+
+uint64_t retention_next_ns(const struct store *store)
+{
+	const struct retention *retention = store->retention;
+	uint64_t look_ns;
+
 	if (!retention)
 		return UINT64_MAX;
 	if (retention->is_going_on)
 		return 0;
-	return retention->pass_ns < retention->look_ns ? retention->pass_ns : retention->look_ns;
+	look_ns = next_look_ns(store);
+	return retention->pass_ns < look_ns ? retention->pass_ns : look_ns;
 }
 
 static bool is_due(struct store *store)
 {
 	struct retention *retention = store->retention;
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns(), least;
 	bool is_due = retention->is_going_on || now_ns >= retention->pass_ns;
 
-	if (!is_due && now_ns >= retention->look_ns)
-		is_due = missing_room(store) > 0;
+	if (!is_due && now_ns >= next_look_ns(store))
+		is_due = missing_room(store, &least) > 0;
 	if (is_due && !retention->is_going_on)
 		(void)index_unkeep(store->index, is_read);
 	if (is_due)
 		retention->pass_ns = now_ns + PASS_NS;
-	retention->look_ns = now_ns + (store->databases ? LOOK_NS : PASS_NS);
+	retention->looked_ns = now_ns;
+	retention->was_storing = is_storing(store);
 	return is_due;
 }
 
@@ -446,16 +528,20 @@ void retention_step(struct store *store)
 	int r;
 
 	store_beat(store);
-	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store->retention) ||
-		!is_due(store))
+	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store) || !is_due(store))
 		return;
 	r = weigh_tenants(store);
+	store->retention->is_going_on = r == 1;
+	if (r == 1)
+		return;
 	if (r == 0)
 		r = find_over_quota(store, true, &victim);
 	if (r == 0)
 		r = find_old(store, &victim);
 	if (r == 0)
 		r = find_over_quota(store, false, &victim);
+	if (r == 0)
+		r = find_too_many(store, &victim);
 	if (r == 0)
 		r = find_too_much(store, &victim);
 	if (r == 0)

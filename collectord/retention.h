@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Closed sessions go when they are too old, when their tenant has more than it may, when the store
- * has, or when the disk has too little room left; whole, oldest first, and of the tenants the one
- * that has most: who has less than an equal share of what may be kept loses nothing to others.
+ * has, or when who stores now finds too little room on the disk and that makes enough of it; whole,
+ * oldest first, and of the tenants the one that has most: who has less than an equal share of what
+ * may be kept loses nothing to others. A step costs by tenants, not by how much history they have.
  * Never an open one, one that is being read, or what is not ours. One goes at a time, between the
  * other things that the store does. Store thread.
  */
@@ -23,8 +24,11 @@ void retention_recover(struct store *store);
 /* Look at once: a session was closed, or the disk is full. */
 void retention_hurry(struct store *store);
 
+/* A session could not be opened for want of room: what is closed may make some. */
+void retention_want_room(struct store *store);
+
 /* At most one session goes. */
 void retention_step(struct store *store);
 
 /* CLOCK_MONOTONIC; UINT64_MAX: never. */
-uint64_t retention_next_ns(const struct retention *retention);
+uint64_t retention_next_ns(const struct store *store);

@@ -78,7 +78,7 @@ static void run_batch(struct store *store, struct command_list *batch)
 /* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
 static uint64_t next_time(struct store *store)
 {
-	uint64_t next_ns = turns_has_opens(store) ? 0 : retention_next_ns(store->retention);
+	uint64_t next_ns = turns_has_opens(store) ? 0 : retention_next_ns(store);
 
 	for (const struct store_database *d = store->databases; d; d = d->next) {
 		uint64_t at_ns = UINT64_MAX;

@@ -41,8 +41,9 @@ struct store_limits {
 	uint64_t memory_bytes; /* of its definitions */
 	uint64_t names_per_day;
 	/* Of the whole store; see retention.h. */
-	uint64_t keep_s;     /* after a session was closed */
-	uint64_t keep_bytes; /* of all databases, open and closed */
+	uint64_t keep_s;	/* after a session was closed */
+	uint64_t keep_bytes;	/* of all databases, open and closed */
+	uint64_t keep_sessions; /* closed ones, of one uid */
 };
 
 struct store_config {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/retention.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -57,6 +58,8 @@ static void open_session(struct store *store, struct store_session *session)
 
 	session->next = store->sessions;
 	store->sessions = session;
+	if (r == -ENOSPC || r == -EDQUOT)
+		retention_want_room(store);
 	if (r < 0) {
 		session->is_over = true;
 		answer_session(session, STORE_FAILED, r, why);

@@ -198,7 +198,12 @@
 /* Closed sessions go when less than what has to stay free, an eighth of that and a reserve are
  * left: before records have to wait. */
 #define RETENTION_AHEAD_PART 8u
-/* Sessions that went are remembered in index.db: a year of forty a day, 10 MiB. */
+/* Closed sessions of one tenant that the service keeps: a year of forty a day. Each is a file, three
+ * at times, and a row of the index whatever it holds: without this the smallest ones, a thousand a
+ * minute, would take all inodes long before a quarter of the disk. */
+#define KEEP_SESSIONS_MAX    16384u
+/* Sessions that went are remembered in index.db, 10 MiB of them; of whom most are remembered the
+ * oldest is forgotten first. */
 #define REMOVED_ROWS_MAX     16384u
 /* ... and told to who asks, the latest ones, of one tenant not more than a quarter of them. */
 #define SESSIONS_REMOVED_MAX 1024u

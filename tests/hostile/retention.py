@@ -248,6 +248,22 @@ def by_age(service, stock):
         fail("why: " + why)
 
 
+def by_count(service, stock):
+    """However small they are: so many of a user."""
+    process = start(service, "--keep-sessions", "12")
+    wait_for("as many as may be kept", lambda: all(
+        sum(stock.there(user)) <= 12 for user in (GREAT, MIDDLE, SMALL)))
+    stop(process)
+    stock.check_whole()
+    left = stock.there(SMALL)
+    if left != [False] * (len(left) - 12) + [True] * 12 or stock.there(SINGLE) != [True]:
+        fail("of the 12 sessions to be kept are left: %s" % left)
+    why, = ask(service, "SELECT why FROM removed WHERE database = ?",
+               (stock.paths[SMALL][len(left) - 13],))[0]
+    if why != "its owner had 13 closed sessions, of 12 that are kept":
+        fail("why: " + why)
+
+
 def by_quota(service, stock):
     """A live session over its tenant's disk quota: its closed ones go, then no more is stored."""
     process = start(service, "--quota-disk", "4")
@@ -279,7 +295,7 @@ def for_room(service, stock):
     """A small disk: closed sessions go before records have to wait."""
     disk = os.path.join(service.work, "disk")
     os.mkdir(disk, 0o755)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m,mode=755", "rtl-test", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=156m,mode=755", "rtl-test", disk], check=True)
     service.store = os.path.join(disk, "store")
     small = Stock(service)
     process = start(service)
@@ -291,7 +307,7 @@ def for_room(service, stock):
     db = sqlite3.connect(index_path(service), timeout=60)
     with open(small.paths[GREAT][0], "ab") as file:
         file.truncate(2 * MIB)
-    for i in range(20):
+    for i in range(50):
         small.add_copy(db, GREAT, "copy-%03d" % i, START_NS + i)
         with open(small.paths[GREAT][-1], "r+b") as file:
             file.seek(0, os.SEEK_END)
@@ -301,7 +317,7 @@ def for_room(service, stock):
             file.write(b"\1" * MIB)
     db.commit()
     db.close()
-    process = start(service, "--keep-free", "32")
+    process = start(service, "--keep-free", "32", "--quota-disk", "0")
     kernels = run_rank(service, SINGLE, "stored", 100_000)
     line, = [s["line"] for s in service.sessions()[SINGLE.uid] if s["job"] == "stored"]
     stop(process)
@@ -310,8 +326,62 @@ def for_room(service, stock):
             "degraded" in log_text(service).rsplit("listening on", 1)[1] or \
             small.there(SINGLE) != [True]:
         fail("%d went for room; %s" % (removed, line))
+    others_fill(service, small, disk, process)
     stock.service = None
     return removed
+
+
+def leave_free(disk, mib):
+    """Somebody's file takes the rest; it is made anew."""
+    path = os.path.join(disk, "somebody's")
+    if os.path.lexists(path):
+        os.unlink(path)
+    found = os.statvfs(disk)
+    with open(path, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0,
+                           max(found.f_bavail * found.f_frsize - mib * MIB, 4096))
+    return path
+
+
+def closed_mib(stock):
+    return sum(stock.bytes(user) for user in stock.paths) // MIB
+
+
+def others_fill(service, small, disk, process):
+    """What fills the disk is not ours: nothing goes while nobody stores, nor where it is no help."""
+    options = ("--keep-free", "32", "--quota-disk", "0")
+    before = small.there(GREAT)
+    # 32 have to stay, 16 are the reserve's, 20 more are wanted: then some 18 are left of what is closed
+    leave_free(disk, 32 + 16 + 20 - (closed_mib(small) - 18))
+    process = start(service, *options)
+    stop(process)
+    if small.there(GREAT) != before or not small.check_whole():
+        fail("sessions went for a disk that others fill, with nobody who stores")
+    process = start(service, *options)
+    kernels = run_rank(service, SINGLE, "goes on")
+    stop(process)
+    after = small.there(GREAT)
+    line, = [s[0] for s in ask(service, "SELECT completeness FROM session WHERE job = 'goes on'")]
+    if not sum(before) > sum(after) > 0 or " complete: %d " % kernels not in line:
+        fail("for who stores went %d of %d; %s" % (sum(before) - sum(after), sum(before), line))
+    path = leave_free(disk, 32 + 16 - closed_mib(small) - 4)
+    process = start(service, *options)
+    shim = service.spawn(SINGLE, "waits", "--polite")
+    wait_for("its records to wait", lambda: "degraded" in log_text(service).rsplit("listening on", 1)[1])
+    for _ in range(3):  # each is answered by the thread that looks for what may go
+        service.rtl(None, "ctl", "status", "--socket", service.socket)
+    if small.there(GREAT) != after:
+        fail("%d went though all of them are too little" % (sum(after) - sum(small.there(GREAT))))
+    os.unlink(path)
+    shim.terminate()
+    shim.wait(DEADLINE_S)
+    wait_for("its end", lambda: ask(
+        service, "SELECT 1 FROM session WHERE job = 'waits' AND end_realtime_ns IS NOT NULL"))
+    stop(process)
+    line, = [s[0] for s in ask(service, "SELECT completeness FROM session WHERE job = 'waits'")]
+    if "dropped" in line:
+        fail("what waited: " + line)
+    small.check_whole()
 
 
 def check(service, _options):
@@ -322,11 +392,12 @@ def check(service, _options):
     stock.add_copies()
     removed = by_size(service, stock)
     by_age(service, stock)
+    by_count(service, stock)
     stored, dropped, size = by_quota(service, stock)
     room = for_room(service, stock)
     print("retention: of %d closed sessions %d went for size, over two kills; 5 for age; a live one "
           "over 4 MiB of disk: %d stored, %d counted, %d KiB; %d went for room, before anything "
-          "waited" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
+          "waited, none for somebody's files" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
 
 
 if __name__ == "__main__":

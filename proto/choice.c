@@ -9,6 +9,9 @@
 
 #define DURATION_NS_MAX (10ull * 366 * 24 * 3600 * 1000000000ull)
 #define STEPS_MAX	1000000000u
+/* Of a pattern that is written out, and of brackets within each other. */
+#define REGEX_PARTS_MAX 16384u
+#define REGEX_DEPTH_MAX 32u
 
 #define CHOICE_ROW(key, option, variable, arg, help) [key] = {option, variable, arg, help},
 const struct choice_option choice_options[CHOICE_COUNT] = {CHOICE_OPTIONS(CHOICE_ROW)};
@@ -137,11 +140,75 @@ static int steps_parse(const char *text, struct choice_steps *ret)
 	return 0;
 }
 
+/* What stands between @at, which is behind a bracket, and the one that ends it. */
+static const char *regex_skip_set(const char *at)
+{
+	at += *at == '^';
+	at += *at == ']';
+	while (*at && *at != ']') {
+		/* [:alpha:], [.x.], [=x=] */
+		const char *end = at[0] == '[' && at[1] && strchr(":.=", at[1])
+					  ? strstr(at + 2, (const char[]){at[1], ']', '\0'})
+					  : NULL;
+
+		at = end ? end + 2 : at + 1;
+	}
+	return *at ? at + 1 : at;
+}
+
+/* Of "{2,5}", behind the brace: how often at most what stands before it is written out. */
+static uint64_t regex_times(const char *at)
+{
+	uint64_t first = 0, last = 0;
+
+	if (number_take(&at, REGEX_PARTS_MAX + 1, &first))
+		first = *at >= '0' && *at <= '9' ? REGEX_PARTS_MAX + 1 : 0;
+	if (*at == ',' && at++ && number_take(&at, REGEX_PARTS_MAX + 1, &last))
+		last = *at >= '0' && *at <= '9' ? REGEX_PARTS_MAX + 1 : 0;
+	return first > last ? first : last;
+}
+
+/* regcomp() writes "x+" out as "xx*" and "x{9}" nine times, each within the next: thirty signs in a
+ * row are more memory than there is. */
+static bool regex_is_small(const char *text)
+{
+	uint64_t parts[REGEX_DEPTH_MAX + 1] = {0}, last = 0, times;
+	unsigned depth = 0;
+
+	while (*text && parts[depth] <= REGEX_PARTS_MAX) {
+		char sign = *text++;
+
+		times = sign == '+' ? 2 : sign == '{' ? regex_times(text) : 1;
+		if (sign == '(' && depth == REGEX_DEPTH_MAX)
+			return false;
+		if (sign == '(') {
+			parts[++depth] = last = 0;
+		} else if (sign == ')' && depth) {
+			last = parts[depth--] + 1;
+			parts[depth] += last;
+		} else if (strchr("+{*?", sign)) {
+			parts[depth] += times ? last * (times - 1) : 0;
+			last *= times ? times : 1;
+			text += sign == '{' && times ? strcspn(text, "}") : 0;
+			text += sign == '{' && *text == '}';
+		} else {
+			text = sign == '[' ? regex_skip_set(text) : text + (sign == '\\' && *text);
+			last = 1;
+			parts[depth]++;
+		}
+	}
+	return parts[depth] <= REGEX_PARTS_MAX;
+}
+
 static int regex_check(const char *text, char why[CHOICE_WHY_BYTES])
 {
 	regex_t regex;
 	char reason[128];
-	int r = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+	int r;
+
+	if (!regex_is_small(text))
+		return bad(why, "%.200s: too many repetitions within each other", text);
+	r = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
 
 	if (!r) {
 		regfree(&regex);

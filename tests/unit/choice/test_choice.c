@@ -167,6 +167,26 @@ static void every_reason_has_a_name(void **state)
 	assert_string_equal(control_state_text(CONTROL_DORMANT | CONTROL_STEPS), "dormant");
 }
 
+static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
+{
+	static const char *const large[] = {"a++++++++++++++++++++++++++++++++++++++++",
+		"((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{200}){200}", "a{16000}{9}",
+		"[]+*{9]{99}{99}{99}", "\\+++++++++++++++++++++++++++++++++++++"};
+	static const char *const small[] = {"^(gemm|Cijk_.*)_[0-9]+x[0-9]+(_[[:alnum:]+]+)*$",
+		"a{2,50}", "[+*{]+", "[]+++++++++++++++++++++++++++++++++]", "\\(\\(\\+\\{",
+		"(a|b+)+c?d*"};
+	char why[CHOICE_WHY_BYTES];
+	struct choice choice = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++) {
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, large[i], why), -EINVAL);
+		assert_non_null(strstr(why, "too many repetitions"));
+	}
+	for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, small[i], why), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -179,6 +199,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_go_together_is_said),
 		cmocka_unit_test(the_default_step_marker_knows_the_usual_texts),
 		cmocka_unit_test(every_reason_has_a_name),
+		cmocka_unit_test(a_pattern_that_is_too_large_written_out_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

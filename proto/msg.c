@@ -15,6 +15,19 @@
 
 #define ARENA_FIRST_BYTES (64u << 10)
 
+/* ASan knows no bounds within a block: what of the arena nobody was given is not to be read. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes)   ((void)(at), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#endif
+
 struct msg_arena_block {
 	struct msg_arena_block *next;
 	size_t bytes;
@@ -57,6 +70,8 @@ static void arena_reset(struct msg_arena *arena)
 		arena->capacity = arena->base ? want : 0;
 	}
 	arena->used = 0;
+	if (arena->base)
+		ASAN_POISON_MEMORY_REGION(arena->base, arena->capacity);
 }
 
 int msg_arena_reserve(struct msg_arena *arena)
@@ -69,6 +84,7 @@ static void *arena_alloc(void *data, size_t bytes)
 {
 	struct msg_arena *arena = data;
 	struct msg_arena_block *block;
+	size_t asked = bytes;
 	void *at;
 
 	if (bytes > arena->limit)
@@ -90,6 +106,8 @@ static void *arena_alloc(void *data, size_t bytes)
 		at = block->data;
 	}
 	arena->used += bytes;
+	ASAN_POISON_MEMORY_REGION(at, bytes);
+	ASAN_UNPOISON_MEMORY_REGION(at, asked);
 	return at;
 }
 

@@ -34,6 +34,8 @@ void bench_begin(struct bench *bench);
 int bench_take(struct bench *bench, const uint8_t *frame, size_t bytes, bool is_next);
 /* Definitions of two kernels and anchors, as tests/unit/store/frames.h. */
 void bench_take_base(struct bench *bench);
-/* Books and rows agree. */
+/* A dispatch of each shape that is defined, as far as there are few. */
+void bench_use_shapes(struct bench *bench);
+/* Books and rows agree, and no number is out of its bounds. */
 void bench_check(struct bench *bench);
 void bench_end(struct bench *bench);

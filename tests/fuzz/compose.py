@@ -146,7 +146,6 @@ def main():
         put(folder, "settings", bytes([1 + 5 * i]) + word)
     put(folder, "settings", b"\2full")
     put(folder, "settings", b"\3gemm *Cijk*\ncommunication/allreduce *AllReduce*\n# none\n")
-    put(folder, "settings", b"\0041 1 0 0-3\n2 0 5 \n")
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../hostile"))
     import hostile_names
     for name in hostile_names.NAMES:

@@ -30,14 +30,16 @@
 #define WIRE_VARINT 0u
 #define WIRE_BYTES  2u
 
-static bool is_hello;
+static bool is_hello, must_take;
 static struct bench bench;
 static struct fake_shim shim;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	for (int i = 1; i < *argc; i++)
+	for (int i = 1; i < *argc; i++) {
 		is_hello |= !strcmp((*argv)[i], "--first=hello");
+		must_take |= !strcmp((*argv)[i], "--must-take");
+	}
 	if (is_hello)
 		bench_init(&bench);
 	loop_init();
@@ -114,6 +116,19 @@ static void open_process(const uint8_t *frame, size_t bytes)
 	bench_end(&bench);
 }
 
+/* Only who has proved to be what it says is let in. */
+static void check_welcomed(const uint8_t *body, size_t n, uint64_t how)
+{
+	Rtl__Hello *hello = rtl__hello__unpack(NULL, n, body);
+
+	FUZZ_MUST(hello && !(how & NO_FD));
+	FUZZ_MUST(hello->token.len == 16 && hello->boot_id.len == 16);
+	FUZZ_MUST(!memcmp(hello->token.data, shim.recorder->token, 16));
+	FUZZ_MUST(hello->recorder_bytes == shim.recorder->total_bytes);
+	FUZZ_MUST(hello->n_gpus <= RECORDER_GPUS);
+	rtl__hello__free_unpacked(hello, NULL);
+}
+
 static void say_hello(struct tape *tape)
 {
 	uint8_t body[ROOM], frame[ROOM + 16];
@@ -129,12 +144,34 @@ static void say_hello(struct tape *tape)
 	loop_send_frame(shim.fd, frame, bytes, how & NO_FD ? -1 : shim.memfd);
 	loop_settle();
 	FUZZ_MUST(read_replies(&shim, &is_welcome) > 0);
+	FUZZ_MUST(is_welcome || !must_take);
 	if (!is_welcome)
 		return;
+	check_welcomed(body, n, how);
 	(void)fake_shim_define(&shim);
 	(void)fake_shim_dispatch(&shim, 3, false);
 	loop_settle();
 	open_process(frame, bytes);
+}
+
+static void know_control(Rtl__Hello *hello, void *data)
+{
+	(void)data;
+	hello->has_has_control = hello->has_control = true;
+}
+
+/* Whatever the rank was told, it did: who asked for it waits for that. */
+static void say_done(void)
+{
+	Rtl__ControlDone done = RTL__CONTROL_DONE__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	done.has_seq = done.has_is_recording = done.has_closed = true;
+	done.seq = UINT64_MAX;
+	done.is_recording = true;
+	frame.body_case = RTL__FRAME__BODY_CONTROL_DONE;
+	frame.control_done = &done;
+	(void)fake_send(shim.fd, &frame);
 }
 
 static void ask(struct tape *tape)
@@ -149,6 +186,7 @@ static void ask(struct tape *tape)
 
 	shim.fd = loop_connect();
 	shim.next = 1;
+	shim.edit_hello = know_control;
 	FUZZ_MUST(fake_shim_send_hello(&shim, 1) == 0);
 	(void)fake_shim_define(&shim);
 	(void)fake_shim_dispatch(&shim, 3, false);
@@ -158,6 +196,8 @@ static void ask(struct tape *tape)
 	msg_arena_init(&tool.arena, ARENA_BYTES_MAX);
 	tool.fd = loop_connect();
 	loop_send_frame(tool.fd, frame, put_bytes(frame, field, from, n), -1);
+	loop_settle();
+	say_done();
 	loop_settle();
 	FUZZ_MUST(read_replies(&tool, &is_welcome) > 0);
 	fake_shim_done(&tool);

@@ -52,6 +52,9 @@ static int take_all(struct frame_reader *reader)
 		unpack(frame, bytes);
 	}
 	frame_reader_compact(reader, cursor);
+	/* Who waits for the rest of a frame knows that it may come. */
+	if (r == 0 && reader->fill >= FRAME_PREFIX_BYTES)
+		FUZZ_MUST(frame_get_length(reader->buffer) - 1u < reader->limit);
 	return r;
 }
 

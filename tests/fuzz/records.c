@@ -13,12 +13,14 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/mutate.h"
 
+#define FIELD_DEFINES 4u
+
 static const struct {
 	const char *name;
 	unsigned field;
 	bool is_numbered;
 } bodies[] = {
-	{"defines", 4, false},
+	{"defines", FIELD_DEFINES, false},
 	{"dispatches", 5, true},
 	{"markers", 6, true},
 	{"counters", 7, false},
@@ -30,15 +32,18 @@ static const struct {
 
 static struct bench bench;
 static unsigned body;
+static bool must_take;
 static uint8_t frame[FRAME_BYTES_MAX + 64];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	for (int i = 1; i < *argc; i++)
+	for (int i = 1; i < *argc; i++) {
+		must_take |= !strcmp((*argv)[i], "--must-take");
 		for (unsigned b = 0; b < sizeof(bodies) / sizeof(*bodies); b++)
 			if (!strncmp((*argv)[i], "--body=", 7) &&
 				!strcmp((*argv)[i] + 7, bodies[b].name))
 				body = b;
+	}
 	bench_init(&bench);
 	return 0;
 }
@@ -56,6 +61,7 @@ static size_t put_varint(uint8_t *at, uint64_t value)
 static void take_body(const uint8_t *data, size_t bytes)
 {
 	size_t n = 0;
+	int r;
 
 	if (bodies[body].is_numbered) {
 		frame[n++] = 1 << 3;
@@ -64,7 +70,8 @@ static void take_body(const uint8_t *data, size_t bytes)
 	n += put_varint(frame + n, bodies[body].field << 3 | 2);
 	n += put_varint(frame + n, bytes);
 	memcpy(frame + n, data, bytes);
-	(void)bench_take(&bench, frame, n + bytes, false);
+	r = bench_take(&bench, frame, n + bytes, false);
+	FUZZ_MUST(r == 0 || !must_take);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -72,10 +79,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (bytes > FRAME_BYTES_MAX)
 		return -1;
 	bench_begin(&bench);
-	bench_take_base(&bench);
+	/* The first definition of an id counts. */
+	if (bodies[body].field != FIELD_DEFINES)
+		bench_take_base(&bench);
 	/* Twice: what is sent again under the next number must not be taken for new either. */
 	take_body(data, bytes);
 	take_body(data, bytes);
+	if (bodies[body].field == FIELD_DEFINES)
+		bench_use_shapes(&bench);
 	bench_check(&bench);
 	bench_end(&bench);
 	return 0;

@@ -13,6 +13,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 [ -n "${SEEDS:-}" ] || python3 "$folder/capture.py" "$build" "$work/seeds" >&2
 seeds=${SEEDS:-$work/seeds}
 python3 "$folder/compose.py" "$seeds"
+python3 "$folder/by_hand.py" "$seeds"
 
 grow() { # grow NAME PROGRAM [ARGUMENT...]
 	name=$1 program=$fuzz/fuzz_$2

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/html.h"
 #include "cli/render.h"
 #include "collectord/metric.h"
 #include "collectord/text.h"
@@ -22,10 +23,68 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* What changes the order of what is shown, or shows nothing. */
+static const char *const hidden[] = {"\u200b", "\u200e", "\u200f", "\u202a", "\u202b", "\u202c",
+	"\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069", "\ufeff", "\u061c", "\u00ad"};
+
 static void be_plain(const char *text)
 {
 	for (const unsigned char *at = (const unsigned char *)text; *at; at++)
 		FUZZ_MUST(*at >= 0x20 && *at != 0x7f);
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+		FUZZ_MUST(!strstr(text, hidden[i]));
+}
+
+/* In a page: no byte begins a tag or ends an attribute, and a script's text is a JSON string. */
+static void put_into_page(const char *text, size_t bytes)
+{
+	CLEANUP(free_p) char *copy = strndup(text, bytes);
+	char *shown = NULL;
+	size_t n;
+	FILE *to = open_memstream(&shown, &n);
+	json_t *json;
+
+	FUZZ_MUST(copy && to && html_put_text(to, text, bytes) == 0 && fflush(to) == 0);
+	be_plain(shown);
+	FUZZ_MUST(!strpbrk(shown, "<>\"'"));
+	rewind(to);
+	FUZZ_MUST(html_put_json(to, copy) == 0 && fclose(to) == 0);
+	FUZZ_MUST(!strpbrk(shown, "<>&"));
+	json = json_loads(shown, JSON_DECODE_ANY, NULL);
+	FUZZ_MUST(json_is_string(json));
+	json_decref(json);
+	free(shown);
+}
+
+/* Behind the title: cells of one text, which no spreadsheet computes and no quote ends early. */
+static void be_cells(const char *csv)
+{
+	const char *at = strchr(csv, '\n') + 1;
+
+	for (int cells = 0; cells < 2; cells++) {
+		bool is_quoted = *at == '"';
+
+		at += is_quoted;
+		FUZZ_MUST(!*at || !strchr("=+-@\t\r", *at));
+		FUZZ_MUST(strncmp(at, "\uff1d", 3) && strncmp(at, "\uff0b", 3));
+		while (*at && (is_quoted || !strchr(",\n", *at))) {
+			if (*at == '"' && is_quoted && *++at != '"')
+				break;
+			at++;
+		}
+		FUZZ_MUST(*at == (cells ? '\n' : ','));
+		at++;
+	}
+	FUZZ_MUST(!*at);
+}
+
+static void clean_to_few(const uint8_t *data, size_t bytes)
+{
+	for (size_t most = 0; most <= 16; most++) {
+		CLEANUP(free_p) char *clean = text_clean(data, bytes, most);
+
+		FUZZ_MUST(clean && strlen(clean) <= most);
+	}
 }
 
 static void store(const uint8_t *data, size_t bytes)
@@ -37,6 +96,7 @@ static void store(const uint8_t *data, size_t bytes)
 	json_t *json;
 
 	FUZZ_MUST(clean && strlen(clean) <= SYMBOL_BYTES_MAX);
+	clean_to_few(data, bytes);
 	json = json_string(clean); /* checks that it is UTF-8 */
 	FUZZ_MUST(json);
 	json_decref(json);
@@ -59,6 +119,7 @@ static void show(const char *text, size_t bytes)
 	FUZZ_MUST(safe && cut && render_width(cut) <= 20);
 	be_plain(safe);
 	be_plain(cut);
+	put_into_page(text, bytes);
 	for (enum render_format format = RENDER_TABLE; format <= RENDER_CSV; format++) {
 		struct render_value row[] = {{.type = RENDER_STRING, .text = text, .length = bytes},
 			{.type = RENDER_STRING, .text = text, .length = bytes}};
@@ -79,6 +140,8 @@ static void show(const char *text, size_t bytes)
 			FUZZ_MUST(json);
 			json_decref(json);
 		}
+		if (format == RENDER_CSV)
+			be_cells(shown);
 		free(shown);
 	}
 }

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Inputs for what no captured traffic says and chance does not find: by_hand.py FOLDER. Words of
+operators and files, tools that tell a job to start and stop, names and metrics in markers, copies in
+a recorder, frames of each kind whole and in pieces."""
+import hashlib
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../hostile"))
+import wire  # noqa: E402
+
+CORPUS = os.path.join(HERE, "corpus")
+FIELDS = {"defines": 4, "dispatches": 5, "markers": 6, "counters": 7, "anchors": 8, "copies": 21,
+          "host_calls": 22, "collectives": 23}
+NUMBERED = {"dispatches", "markers", "copies", "host_calls", "collectives"}
+CALL, MARKER = 5, 4  # of recorder.c
+RUNNER, STAT, SESSIONS, CTL = range(4)  # of first.c
+
+
+def put(folder, kind, data):
+    os.makedirs(os.path.join(folder, kind), exist_ok=True)
+    with open(os.path.join(folder, kind, hashlib.sha1(data).hexdigest()[:12]), "wb") as file:
+        file.write(data)
+
+
+def settings(folder):
+    words = ["--quota-rows\n%d\n--quota-burst\n10" % n for n in (1, 1024, 1 << 40)]
+    words += ["--%s\n%s" % (name, value) for value in ("7", "-1", "1x", "99999999999999999999")
+              for name in ("quota-bytes", "quota-disk", "quota-memory", "quota-names", "keep-days",
+                           "keep-bytes", "quota-burst")]
+    for text in words:
+        put(folder, "settings", b"\0" + text.encode())
+    for count in (63, 64, 65):
+        put(folder, "settings", b"\1" + b",".join(b"%d" % i for i in range(count)))
+    for text in ("start 1 0 0-3\nstop 2 5\n", "start 1 0 1-1,2-9\n", "stop 18446744073709551615 1\n",
+                 "start 1 0 3-2\n", "stopping 1 2\n", *("stop %d 0\n" % n * n for n in (15, 16, 17))):
+        put(folder, "settings", b"\4" + text.encode())
+
+
+def requests(folder):
+    both = {"version_min": 1, "version_max": 1}
+    for verb in (b"start", b"stop", b"status", b"flush"):
+        for more in ({}, {"session": b"job"}, {"session": b"nobody's"}, {"ranks": b"0"},
+                     {"ranks": b"7-9"}, {"ranks": b"x"}, {"duration_ns": 1},
+                     {"duration_ns": (1 << 64) - 1}, {"session": b"job", "ranks": b"0-4294967294"}):
+            put(folder, "requests", bytes([CTL]) +
+                wire.encode("CtlRequest", {**both, "verb": verb, **more}))
+    for rules in (b"", b"gemm\t\t*gemm*\n", b"a\tb\tc\nd\te\tf\n", b"\tb\tc\n", b"a\tb\tc"):
+        put(folder, "requests", bytes([RUNNER]) + wire.encode("RunnerHello", {
+            **both, "job": b"job", "command": b"true", "categories": rules}))
+    for session in (b"job", b"nobody's"):
+        put(folder, "requests", bytes([STAT]) + wire.encode("StatRequest", {**both, "session": session}))
+
+
+def markers(folder):
+    texts = [b"loss=1.5, lr=-2e3;step=7", b"a=" + b"9" * 70, b"=1 b= c=x d=inf e=0x1 f=1e999",
+             b"thread \xff", b""]
+    for kind in range(1, 10):
+        for text in texts:
+            put(folder, "markers", wire.encode("Markers", {
+                "n": 1, "kind": [kind], "id": [5], "parent": [3], "tid": [7],
+                "time_ns": [1_000_000_000_000], "text": [0xffffffff], "inline_text": [text]}))
+
+
+def recorder(folder):
+    """Entries of the rings, as recorder.c reads them: what follows turn and frame."""
+    for kind, api in ((1, 0), (1, 1), (1, 60000), (2, 0), (2, 9), (2, 60000), (3, 0), (3, 3), (4, 4),
+                      (5, 0)):
+        for ids, start, end in ((1, 10**12, 10**12 + 5), (0, 0, 0), (1 << 63, 5, 4)):
+            entry = struct.pack("<6QIiHB5x", ids, 0, start, end, 0, 0, 7, 0, api, kind)
+            entry += struct.pack("<14Q", 64, 1, (1 << 64) - 1, 0, 3, *range(9))
+            for ring in (0, 1):
+                put(folder, "recorder", bytes([0, CALL, ring, 1, 0]) +
+                    struct.pack("<H", len(entry)) + entry)
+    for kind in range(1, 10):
+        for count in (8, 1024, 1025, 65535):
+            entry = struct.pack("<3QIHH", 4, 2, 10**12, 7, kind, count) + b"loss=1.5" * 8
+            put(folder, "recorder", bytes([0, MARKER, 1, 0]) + struct.pack("<H", len(entry)) + entry)
+
+
+def frames(folder):
+    """Of each kind one, at each limit, whole and byte by byte; and lengths about the limits."""
+    for kind, field in FIELDS.items():
+        whole = [name for name in os.listdir(os.path.join(CORPUS, kind))
+                 if 40 < os.path.getsize(os.path.join(CORPUS, kind, name)) < 1500]
+        for name in sorted(whole)[:3]:
+            with open(os.path.join(CORPUS, kind, name), "rb") as file:
+                body = file.read()
+            frame = (b"\x08\x01" if kind in NUMBERED else b"") + wire.varint(field << 3 | 2) + \
+                wire.varint(len(body)) + body
+            frame = struct.pack("<I", len(frame)) + frame
+            for how in (1, 1 | 1 << 2, 1 | 7 << 2):
+                put(folder, "frames", bytes([how]) + frame * 2)
+    for how, limit in enumerate((4 << 10, 256 << 10)):
+        for length in (0, limit - 1, limit, limit + 1):
+            put(folder, "frames", bytes([how]) + struct.pack("<I", length) + b"\x52\0" * 20)
+    put(folder, "frames", b"\0" + struct.pack("<I", 4097) + b"\x52\0" * 2060)
+
+
+def texts(folder):
+    bomb = b"_Z1fIiEvT_"
+    for _ in range(12):
+        bomb += b"S_S0_S1_"
+    for text in (bomb, b"_Z1fPFPFPFPFvSt6vectorIS_IS0_IS1_IS2_EEEEE", b"_ZN" + b"1a" * 400 + b"Ev",
+                 b"_Z1fSt4pairIS_IS0_S0_ES1_IS1_S1_EE", b"_Z" + b"1fI" * 60 + b"i" + b"E" * 60,
+                 b"</script><!--", b"\"'&<>\\", b"=1+1", b"+1", b"-1", b"@x", b"\xef\xbc\x9d1",
+                 b"\"a\",\"b\"", b"\xed\xa0\x80", b"\xe2\x80\xae\xe2\x81\xa6\xc2\xad",
+                 b"\xf4\x90\x80\x80", b"\xff" * 40, b"a\xff" * 40):
+        put(folder, "texts", text)
+    # Each level twice the one below: what it stands for is too long to be written out.
+    nest = b"i"
+    for _ in range(14):
+        nest = b"St4pairI" + nest + b"S" + b"_E"
+    put(folder, "texts", b"_Z1f" + nest)
+
+
+def main():
+    folder = sys.argv[1]
+    for make in (settings, requests, markers, recorder, frames, texts):
+        make(folder)
+
+
+main()

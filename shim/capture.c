@@ -201,6 +201,7 @@ static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu
 	q->gpu = gpu;
 	q->ring_packets = ring_packets;
 	q->barrier_fired = 0;
+	q->witness = 0;
 	q->dry_until_ns = 0;
 	if (is_new)
 		block->gpu = gpu;

@@ -39,10 +39,7 @@ struct slot_private {
 	_Atomic uint64_t claim;	     /* appsig.h: generation and who may read the signal */
 	_Atomic uint64_t app_handle; /* the application's signal while SLOT_APP */
 	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
-	union {
-		uint64_t packet; /* SLOT_INJECTED: index in the AQL queue */
-		int64_t target;	 /* SLOT_APP: finished when the value is at or below */
-	};
+	int64_t target;		     /* SLOT_APP: finished when the value is at or below */
 	uint64_t start, end; /* SLOT_APP, ticks, from EARLY on */
 	uint64_t since_ns; /* of the phase */
 	slot_ref next;
@@ -88,7 +85,8 @@ struct capture_queue {
 	alignas(CACHE_LINE_BYTES) struct slot_list in_flight;
 	struct slot_list done;
 	uint32_t owned;		/* slots given to this queue */
-	uint64_t barrier_fired; /* packets before this had to be complete, as of the last pass */
+	slot_ref witness;	/* in flight, asked where a scan ends early; 0: none */
+	uint64_t barrier_fired; /* numbers before this had to be complete, as of the last pass */
 };
 
 /* Kept ready, for a new queue and for one that runs dry: 2 MB, signals included. */

@@ -196,7 +196,7 @@ static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how)
+	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
 {
 	struct capture *c = batch->capture;
 	struct capture_queue *q = batch->queue;
@@ -230,7 +230,6 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 	slot->submit_ns = batch->submit_ns;
 	slot_fill(slot, packet, origin, symbol & ~SYMBOL_UNWANTED);
 	private = slot_private_of(c, ref);
-	private->packet = index;
 	private->has_barrier = packet->header >> HSA_PACKET_HEADER_BARRIER & 1;
 	private->why = RTL_TIMED;
 	private->phase = PHASE_NONE;

@@ -40,11 +40,11 @@ static inline void dispatch_begin(
 
 /*
  * @packet: a kernel dispatch, its header already acquired. @signal: its completion signal, 0
- * when it has none or one of ours from an earlier turn. @index: in the AQL queue. @origin: who
- * submitted it. Returns the signal to store into the packet; 0: hand it on untouched.
+ * when it has none or one of ours from an earlier turn. @origin: who submitted it. Returns the
+ * signal to store into the packet; 0: hand it on untouched.
  */
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how);
+	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how);
 
 /*
  * In place of all of these while queue_is_dormant(): the packet is counted and left alone; no

@@ -37,26 +37,35 @@ enum outcome {
 
 /* ---- one record ------------------------------------------------------------------------ */
 
+/* The pass that began it may have had a later clock: a dispatch's own harvest comes in between. */
+static uint64_t phase_ns(const struct capture *c, const struct slot_private *private)
+{
+	return c->now_ns > private->since_ns ? c->now_ns - private->since_ns : 0;
+}
+
 static enum outcome times_wait(struct capture *c, struct slot_private *private, uint64_t ns)
 {
 	if (private->phase != PHASE_NO_TIME) {
 		private->phase = PHASE_NO_TIME;
 		private->since_ns = c->now_ns;
 	}
-	return !c->is_deciding && c->now_ns - private->since_ns < ns ? WAITING : FINISHED;
+	return !c->is_deciding && phase_ns(c, private) < ns ? WAITING : FINISHED;
 }
 
-/* docs/shadow.md, 5: a later packet with the barrier bit has fired, this one still has not. */
-static enum outcome injected_suspect(
-	struct capture *c, const struct capture_queue *q, struct slot_private *private)
+/* docs/shadow.md, 5: number @passed had the barrier bit and has fired, so this one has ended. */
+static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)
 {
-	if (private->packet >= q->barrier_fired)
-		return RUNNING;
+	return passed && slot_of(c, ref)->seq < passed;
+}
+
+/* ... and its signal, read after that, still says that it has not. */
+static enum outcome suspect_wait(struct capture *c, struct slot_private *private)
+{
 	if (private->phase != PHASE_SUSPECT) {
 		private->phase = PHASE_SUSPECT;
 		private->since_ns = c->now_ns;
 	}
-	return c->now_ns - private->since_ns < SUSPECT_NS ? RUNNING : FINISHED;
+	return phase_ns(c, private) < SUSPECT_NS ? RUNNING : FINISHED;
 }
 
 static enum outcome injected_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
@@ -68,7 +77,7 @@ static enum outcome injected_poll(struct capture *c, const struct capture_queue 
 	uint64_t start, end;
 
 	if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) >= 1) {
-		outcome = injected_suspect(c, q, private);
+		outcome = is_passed(c, ref, q->barrier_fired) ? suspect_wait(c, private) : RUNNING;
 		private->why = RTL_UNTIMED_TIMESTAMP_FAILED;
 		return outcome;
 	}
@@ -84,12 +93,32 @@ static enum outcome injected_poll(struct capture *c, const struct capture_queue 
 	return times_wait(c, private, LATE_TIME_NS);
 }
 
-static enum outcome app_poll(
-	struct capture *c, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+/*
+ * It has ended, and its signal will never say so: whoever counts with it has set it up again past
+ * the hooks. Else it would keep its queue from being harvested for ever.
+ */
+static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum appsig_state state;
+
+	if (suspect_wait(c, private) == RUNNING)
+		return APPSIG_PENDING;
+	state = appsig_poll(c, ref, true);
+	/* Nothing was missed: the packet was left alone. */
+	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
+		private->why = RTL_UNTIMED_EARLY;
+	return state;
+}
+
+static enum outcome app_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
+	uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	enum appsig_state state = appsig_poll(c, ref, false);
 
+	if (state == APPSIG_PENDING && is_passed(c, ref, q->barrier_fired))
+		state = passed_poll(c, ref);
 	if (state == APPSIG_FIRED_NO_TIME || state == APPSIG_DOUBTFUL) {
 		if (times_wait(c, private, state == APPSIG_DOUBTFUL ? DOUBT_NS : LATE_TIME_NS) ==
 			WAITING)
@@ -110,7 +139,7 @@ static enum outcome slot_poll(struct capture *c, const struct capture_queue *q, 
 	case SLOT_INJECTED:
 		return injected_poll(c, q, ref, ret_start, ret_end);
 	case SLOT_APP:
-		return app_poll(c, ref, ret_start, ret_end);
+		return app_poll(c, q, ref, ret_start, ret_end);
 	case SLOT_PLAIN:
 		break;
 	}
@@ -208,6 +237,39 @@ static void in_flight_unlink(
 	if (q->in_flight.tail == ref)
 		q->in_flight.tail = previous;
 	q->in_flight.count--;
+	if (q->witness == ref)
+		q->witness = 0;
+}
+
+/* Its signal was seen to fire, with the times that the device writes before. */
+static bool has_fired(const struct slot_private *private, enum outcome outcome)
+{
+	if (private->kind == SLOT_INJECTED)
+		return outcome != RUNNING && private->why != RTL_UNTIMED_TIMESTAMP_FAILED;
+	return private->kind == SLOT_APP && outcome == FINISHED && private->why == RTL_TIMED;
+}
+
+/*
+ * The scan is about to end at packets that seem to run. If they never fire it would end there for
+ * ever, so one behind them is looked at each time, and stays the same until it has fired. Returns
+ * the number before which nothing runs any more; 0: not known.
+ */
+static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
+{
+	slot_ref ref = q->witness ? q->witness : q->in_flight.tail;
+	struct slot_private *private = slot_private_of(c, ref);
+	enum outcome outcome;
+	uint64_t start, end;
+
+	q->witness = 0;
+	if (!private->has_barrier || private->kind == SLOT_PLAIN)
+		return 0;
+	outcome = slot_poll(c, q, ref, &start, &end);
+	if (has_fired(private, outcome))
+		return slot_of(c, ref)->seq;
+	if (outcome != FINISHED)
+		q->witness = ref;
+	return 0;
 }
 
 /*
@@ -216,7 +278,7 @@ static void in_flight_unlink(
  */
 static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_inline)
 {
-	uint64_t barrier_fired = q->barrier_fired;
+	uint64_t barrier_fired = q->barrier_fired, passed = barrier_fired;
 	slot_ref previous = 0, ref, next;
 	bool is_blocked = false;
 
@@ -228,14 +290,17 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 		enum outcome outcome = slot_poll(c, q, ref, &start, &end);
 
 		next = private->next;
-		if (outcome == RUNNING && is_blocked && has_barrier)
-			break;
-		if (outcome != RUNNING && has_barrier && private->kind == SLOT_INJECTED &&
-			private->why != RTL_UNTIMED_TIMESTAMP_FAILED &&
-			private->packet > barrier_fired)
-			barrier_fired = private->packet;
-		if (outcome == RUNNING)
+		if (outcome == RUNNING && !is_passed(c, ref, passed)) {
+			if (is_blocked && has_barrier) {
+				passed = witness_ask(c, q);
+				if (!is_passed(c, ref, passed))
+					break;
+			}
 			is_blocked = true;
+		}
+		if (has_barrier && has_fired(private, outcome) &&
+			slot_of(c, ref)->seq > barrier_fired)
+			barrier_fired = slot_of(c, ref)->seq;
 		if (outcome != FINISHED || !slot_name(c, ref, is_inline)) {
 			previous = ref;
 			continue;

@@ -69,7 +69,7 @@ static struct packet_origin packet_whose(struct intercept_queue *i, uint64_t ind
 }
 
 static void packet_take(struct dispatch_batch *batch, hsa_kernel_dispatch_packet_t *packet,
-	uint64_t index, const struct packet_origin *origin)
+	const struct packet_origin *origin)
 {
 	uint64_t signal = packet->completion_signal.handle;
 	uint64_t injected;
@@ -78,20 +78,20 @@ static void packet_take(struct dispatch_batch *batch, hsa_kernel_dispatch_packet
 		dispatch_other(batch, signal);
 		return;
 	}
-	injected = dispatch_packet(batch, packet, signal, index, origin, DISPATCH_STAMP);
+	injected = dispatch_packet(batch, packet, signal, origin, DISPATCH_STAMP);
 	if (injected)
 		packet->completion_signal.handle = injected;
 }
 
 /* Rule 2: without room for a copy they are counted and go on as they are. */
 static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t index, const struct packet_origin *origin)
+	const struct packet_origin *origin)
 {
 	if (!packet_is_dispatch(packet, packet->header))
 		dispatch_other(batch, packet->completion_signal.handle);
 	else
-		(void)dispatch_packet(batch, packet, packet->completion_signal.handle, index,
-			origin, DISPATCH_LEAVE);
+		(void)dispatch_packet(
+			batch, packet, packet->completion_signal.handle, origin, DISPATCH_LEAVE);
 }
 
 /* Rule 14: the gate is closed. */
@@ -125,9 +125,9 @@ static const void *packets_take(struct intercept_queue *i,
 			packet_is_dispatch(&packets[n], packets[n].header), is_applications);
 
 		if (has_room)
-			packet_take(&batch, &i->copy[n], index + n, &origin);
+			packet_take(&batch, &i->copy[n], &origin);
 		else
-			packet_leave(&batch, &packets[n], index + n, &origin);
+			packet_leave(&batch, &packets[n], &origin);
 	}
 	dispatch_end(&batch);
 	if (is_applications)

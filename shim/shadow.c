@@ -105,7 +105,7 @@ static void packet_walk(
 	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
 				     memory_order_relaxed) == index + 1)
 		how = DISPATCH_LEAVE;
-	handle = dispatch_packet(batch, packet, signal, index, &origin, how);
+	handle = dispatch_packet(batch, packet, signal, &origin, how);
 	if (signal)
 		return; /* rule 8: the application's, not touched */
 	/* One aligned store; no other field, never the header. */

@@ -92,6 +92,13 @@ void fixture_destroy_queue(struct fixture *f)
 	shadow_front_end.retire(f->capture, block);
 }
 
+void fixture_settle(struct fixture *f)
+{
+	fixture_step(f);
+	for (int i = 0; i < 4; i++)
+		fixture_harvest(f, FIXTURE_SETTLE_NS);
+}
+
 uint64_t fixture_count(const struct fixture *f, enum rtl_queue_counter what)
 {
 	return recorder_queue_value(&f->recorder->queues[f->queue->block], what);

@@ -40,6 +40,9 @@ uint64_t fixture_dispatch(struct fixture *f, uint64_t signal);
 void fixture_harvest(struct fixture *f, uint64_t ns);
 /* The device does what it can. */
 void fixture_step(struct fixture *f);
+/* Both, past late times, verdicts and the flush of a frame. */
+#define FIXTURE_SETTLE_NS (100 * MS)
+void fixture_settle(struct fixture *f);
 
 /* Destroys the queue as an application does; its execs stay readable until fixture_done(). */
 void fixture_destroy_queue(struct fixture *f);

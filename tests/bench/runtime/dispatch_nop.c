@@ -12,9 +12,9 @@ void dispatch_signal_used(struct capture *c, uint64_t signal)
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, uint64_t index, const struct packet_origin *origin, enum dispatch_how how)
+	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
 {
-	(void)batch, (void)packet, (void)signal, (void)index, (void)origin, (void)how;
+	(void)batch, (void)packet, (void)signal, (void)origin, (void)how;
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Which lines of what strangers' bytes pass through the fuzz targets reach: coverage.py PROGRAMS
-[--seconds N] [--missed FILE] [TARGET...], with programs of the preset fuzz-coverage. Runs the corpus,
-then N seconds of new inputs, of each target. Two tables: each target with the files it is meant for,
+[--seconds N] [--missed FILE] [TARGET...], with programs of the preset fuzz-coverage. Runs the corpus
+and the edges, then N seconds of new inputs, of each target. Two tables: each target with the files it is meant for,
 each file with what all targets reach; --missed: the lines of FILE that none has reached."""
 import argparse
 import json
@@ -67,11 +67,17 @@ def run(programs, work, seconds, wanted):
             continue
         found, raw = os.path.join(work, "found-" + name), os.path.join(work, name)
         os.mkdir(found)
+        edges = []
+        if program in ("records", "first", "recorder"):
+            edges = [os.path.join(work, "edges-" + name)]
+            os.mkdir(edges[0])
+            subprocess.run([sys.executable, os.path.join(HERE, "edges.py"), name, *edges], check=True)
         for how in (["-runs=0"], ["-max_total_time=%d" % seconds]) if seconds else (["-runs=0"],):
             done = subprocess.run(
                 [os.path.join(programs, "fuzz_" + program), *options, *how, "-verbosity=0",
                  "-dict=" + os.path.join(HERE, "rtl.dict"), "-max_len=65536", "-timeout=60",
-                 "-artifact_prefix=crash-%s-" % name, found, os.path.join(HERE, "corpus", name)],
+                 "-artifact_prefix=crash-%s-" % name, found, os.path.join(HERE, "corpus", name),
+                 *edges],
                 env={**os.environ, "LLVM_PROFILE_FILE": raw + "/%m-%p.profraw"},
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             if done.returncode:

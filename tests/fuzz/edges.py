@@ -5,6 +5,7 @@ some of the corpus) once missing, twice, one element shorter and longer, and at 
 limits lie. What chance finds in an hour stands here at once; the inputs are always the same."""
 import hashlib
 import os
+import re
 import struct
 import sys
 
@@ -65,6 +66,7 @@ WHOLE = {
                                   for i in range(64)],
         "recorder_bytes": 256 << 10, "has_control": True})}
 HEAD = {"hello": b"\2"}
+CHANGE_HEADER, CHANGE_CELL_LENGTH, HEADER_BYTES = 0, 8, 360  # of recorder.c; without its counters
 
 DEPTH = 2
 BYTES_MAX = 4096  # of a message: larger ones have no other fields
@@ -72,6 +74,9 @@ MESSAGES = 4  # those with most kinds of fields
 NUMBERS = sorted({0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 127, 128, 255, 256, 1023, 1024, 1025, 4096,
                   1 << 16, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40,
                   (1 << 40) + 1, (1 << 48) + 1, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1})
+with open(os.path.join(HERE, "../../proto/host_calls.h"), encoding="utf-8") as header:
+    CALLS = len(re.findall(r"^\tX\(", header.read(), re.M))
+NUMBERS = sorted({*NUMBERS, CALLS - 1, CALLS, CALLS + 1})
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
@@ -197,18 +202,35 @@ def kept(target):
     return [one for of_head in most.values() for one in of_head[:MESSAGES]]
 
 
+def recorders():
+    """As recorder.c reads them: each word of the header, each length of a cell."""
+    for size, form in ((4, "<I"), (8, "<Q")):
+        for at in range(0, HEADER_BYTES, size):
+            for number in NUMBERS:
+                if number < 1 << 8 * size and (size == 8) == (number >= 1 << 16):
+                    yield (b"\0" + bytes([CHANGE_HEADER]) + struct.pack("<I", at)[:3] +
+                           bytes([size]) + struct.pack(form, number))
+    for cell in range(4):
+        for number in [*NUMBERS, *range(4000, 70000, 500)]:
+            if number < 1 << 32:
+                yield bytes([0, CHANGE_CELL_LENGTH, cell]) + struct.pack("<I", number)
+
+
 def main():
     target, out = sys.argv[1:]
     if target in WHOLE:
         bodies = [(HEAD.get(target, b""), wire.encode(*WHOLE[target]))]
         with open(os.path.join(out, "whole"), "wb") as file:
             file.write(b"".join(bodies[0]))
-    else:
+    elif target != "recorder":
         bodies = kept(target)
-    for head, body in bodies:
-        for made in messages(body, DEPTH):
-            with open(os.path.join(out, hashlib.sha1(head + made).hexdigest()[:16]), "wb") as file:
-                file.write(head + made)
+    if target == "recorder":
+        made = recorders()
+    else:
+        made = (head + other for head, body in bodies for other in messages(body, DEPTH))
+    for data in made:
+        with open(os.path.join(out, hashlib.sha1(data).hexdigest()[:16]), "wb") as file:
+            file.write(data)
 
 
 main()

@@ -29,6 +29,7 @@ enum change {
 	CHANGE_CALL,
 	CHANGE_DEFINES,
 	CHANGE_RAW_CELL,
+	CHANGE_CELL_LENGTH,
 	CHANGES
 };
 
@@ -71,6 +72,16 @@ static void change_cell(struct hand_recorder *r, struct tape *tape, bool is_raw)
 	if (!is_raw)
 		memcpy(bytes, &(uint32_t){(uint32_t)n}, 4);
 	cell->checksum = checksum32(bytes, cell->length, number);
+}
+
+/* A cell that says another length, twice the same. */
+static void change_cell_length(struct hand_recorder *r, struct tape *tape)
+{
+	struct recorder_cell *cell = (void *)r->cell[tape_number(tape, 1) % HAND_CELLS];
+	uint32_t length = (uint32_t)tape_number(tape, 4);
+
+	cell->length = length;
+	memcpy(cell + 1, &(uint32_t){length - 4}, 4);
 }
 
 static void change_slot(struct hand_recorder *r, struct tape *tape)
@@ -128,6 +139,9 @@ static void change(struct hand_recorder *r, struct tape *tape)
 		break;
 	case CHANGE_RAW_CELL:
 		change_cell(r, tape, true);
+		break;
+	case CHANGE_CELL_LENGTH:
+		change_cell_length(r, tape);
 		break;
 	case CHANGE_SLOT:
 		change_slot(r, tape);

@@ -17,9 +17,23 @@ BEHIND = {"hello": 1, "requests": 1}  # bytes that are the target's, not the mes
 NOW, NONE32, NONE64 = 10**12, (1 << 32) - 1, (1 << 64) - 1
 
 
+def host_calls():
+    """Names of enum rtl_host_call in their order: tables that consist of tables."""
+    with open(os.path.join(HERE, "../../proto/host_calls.h"), encoding="utf-8") as header:
+        tables = dict(re.findall(r"^#define (HOST_CALLS\w*)\(X\)((?:.*\\\n)*.*)$", header.read(), re.M))
+
+    def names(table):
+        for inner, name in re.findall(r"\b(HOST_CALLS\w*)\(X\)|\bX\((\w+)", tables[table]):
+            yield from names(inner) if inner else [name]
+    return list(names("HOST_CALLS"))
+
+
+CALLS = host_calls()
+
+
 def columns(n, **values):
     """Each again and again, @n in all; the texts as they are."""
-    return {"n": n, **{name: value if name == "inline_text" else (value * n)[:n]
+    return {"n": n, **{name: value if name in ("inline_text", "arg") else (value * n)[:n]
                        for name, value in values.items()}}
 
 
@@ -50,6 +64,10 @@ WHOLE = {
         2, how=[1, 5], id=[5], call=[3, 0], tid=[7, 0], submit_ns=[NOW, 0], marker=[2, 0],
         bytes=[64, 0], direction=[1, 0], source=[-1, 0], target=[1, 0], engine=[1, 0],
         start_ns=[0, NOW], duration_ns=[0, 9])),
+    "host_calls": ("HostCalls", columns(
+        2, api=[CALLS.index("hipDeviceSynchronize"), CALLS.index("hipSetDevice")], id=[5, 6],
+        parent=[0, 5], tid=[7], start_ns=[NOW], duration_ns=[9], marker=[1, 0], result=[0, -1],
+        stream=[0, 3], arg_count=[0, 1], arg=[1])),
     "collectives": ("Collectives", columns(
         2, op=[8], id=[5, 6], parent=[0, 5], tid=[7], start_ns=[NOW], duration_ns=[9], marker=[0],
         result=[0], stream=[3], count=[64], bytes=[256], datatype=[7], reduction=[0], comm=[9],
@@ -74,9 +92,7 @@ MESSAGES = 4  # those with most kinds of fields
 NUMBERS = sorted({0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 127, 128, 255, 256, 1023, 1024, 1025, 4096,
                   1 << 16, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 40,
                   (1 << 40) + 1, (1 << 48) + 1, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1})
-with open(os.path.join(HERE, "../../proto/host_calls.h"), encoding="utf-8") as header:
-    CALLS = len(re.findall(r"^\tX\(", header.read(), re.M))
-NUMBERS = sorted({*NUMBERS, CALLS - 1, CALLS, CALLS + 1})
+NUMBERS = sorted({*NUMBERS, len(CALLS) - 1, len(CALLS), len(CALLS) + 1})
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 

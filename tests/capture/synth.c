@@ -11,7 +11,7 @@
 
 #include "proto/clock.h"
 
-struct synth synth = {.tick_mask = UINT64_MAX};
+struct synth synth = {.tick_mask = UINT64_MAX, .pause_ns = 50000};
 
 static void die(const char *what)
 {
@@ -341,7 +341,7 @@ bool synth_step(struct synth_queue *queue, enum synth_mode mode)
 
 static void *processor(void *unused)
 {
-	const struct timespec pause = {.tv_nsec = 50000};
+	const struct timespec pause = {.tv_nsec = synth.pause_ns};
 
 	(void)unused;
 	while (!atomic_load(&synth.stop)) {

@@ -71,6 +71,7 @@ struct synth {
 	uint64_t tick;
 	uint64_t (*clock)(void); /* what ticks follow; NULL: they are a count */
 	uint64_t tick_mask;	 /* of the counter that the device shows: it wraps there */
+	long pause_ns;		 /* of the processor's thread that found nothing to do */
 	bool takes_cookie;	 /* a kernel takes as many ticks as its packet's cookie says */
 	bool is_forgetful;	 /* what is done is not kept: for long runs without an oracle */
 	unsigned long thread;

@@ -34,6 +34,10 @@
 #define KERNELS	       10u
 #define QUEUE_PACKETS  4096u
 #define PAUSE_NS       200000
+/* At a low rate nobody looks more often than is worth it: a thousand ranks share two cores. */
+#define PAUSE_NS_MAX   10000000
+#define LOOKS	       4u /* of a producer, a kernel */
+#define DEVICE_LOOKS   16u
 #define ACKED_WAIT_NS  60000000000ull
 #define KERNEL_OBJECT0 0x7f0000001000ull
 /* A kernel takes 1 ns more than the one before it in its queue, up to this. */
@@ -325,6 +329,14 @@ static bool is_crowded(void)
 		       capture_pending(program.capture) > POLITE_SLOTS);
 }
 
+/* Of who looks @looks times a kernel, at least each @least_ns. */
+static uint64_t pause_ns(uint64_t looks, uint64_t least_ns)
+{
+	uint64_t ns = options.rate ? 1000000000u / options.rate / looks : 0;
+
+	return ns < least_ns ? least_ns : ns > PAUSE_NS_MAX ? PAUSE_NS_MAX : ns;
+}
+
 static void *produce(void *argument)
 {
 	uint64_t number = (uintptr_t)argument;
@@ -350,7 +362,7 @@ static void *produce(void *argument)
 		for (unsigned i = 0; i < POLITE_BURST && done < due && done < total; i++)
 			submit(program.queue[number], done++);
 		if (done < total && done >= due)
-			system_calls_pause(PAUSE_NS);
+			system_calls_pause(pause_ns(LOOKS, PAUSE_NS));
 	}
 	atomic_fetch_add(&program.submitted, done);
 	return NULL;
@@ -358,13 +370,15 @@ static void *produce(void *argument)
 
 static bool wait_for(bool (*condition)(void), uint64_t ns)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t deadline = clock_monotonic_ns() + ns;
 
 	while (!condition()) {
 		if (clock_monotonic_ns() > deadline)
 			return false;
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_NS_MAX / 2)
+			pause.tv_nsec *= 2;
 	}
 	return true;
 }
@@ -400,6 +414,7 @@ static int run(struct program *p)
 	}
 	if (options.acks && ack_times_start(capture_recorder(p->capture)))
 		return 1;
+	synth.pause_ns = (long)pause_ns(DEVICE_LOOKS, synth.pause_ns);
 	synth_start(SYNTH_EAGER);
 	for (unsigned i = 0; i < options.queues; i++)
 		if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))

@@ -92,7 +92,7 @@ class Hooks:
             total = self.bench.callgrind([self.program, batches, PACKETS], functions, env, under)
             self._check(name, db, (batches + WARM_UP) * PACKETS)
             return total
-        few, many = (4, 12) if self.bench.quick else (10, 40)
+        few, many = (2, 6) if self.bench.quick else (10, 40)
         return self.bench.slope(cost, few, many) / PACKETS
 
     def clock_readings(self, name, batches=4):

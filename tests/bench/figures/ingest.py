@@ -64,7 +64,7 @@ def rates(bench):
 
 
 def growth_in_ranks(bench):
-    rows, runs = (256_000, 2) if bench.quick else (3_072_000, None)
+    rows, runs = (256_000, 1) if bench.quick else (3_072_000, None)
     # 400 shapes of each rank are rows, too: fewer dispatches would be lost among those of 256.
     counts = (1, 32) if bench.quick else (1, 32, 256)
     turns = bench.interleaved({n: lambda n=n: fed(bench, n, rows) for n in counts}, runs)

@@ -19,7 +19,7 @@ SPREAD_PART = 4
 
 
 def storm(bench, tools, ranks):
-    dispatches = 5000 if bench.quick else 100000
+    dispatches = 2000 if bench.quick else 100000
     command = [bench.program("rtl-demo", "bin"), "--ranks", ranks, "--dispatches", dispatches,
                "--queue-size", QUEUE]
     variants = ["none", "shadow", "intercept", "dormant", "off", "empty", *(PEER if tools.has_peer else ())]

@@ -118,6 +118,7 @@ enum use {
 	USE_BY_PACKET,
 	USE_BY_STORE,
 	USE_BY_COPY,
+	USE_BY_DESTROY,
 };
 
 /* It runs on while its signal gets another copy: nobody's times will be in there. */
@@ -140,10 +141,13 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, bool *
 	uint64_t word = atomic_load(&watch->word), id = id_of(watch);
 	enum watch_state state = state_of(word);
 
-	if (state == WATCH_FREE || state == WATCH_SPOILED ||
+	if (state == WATCH_FREE ||
 		atomic_load_explicit(&watch->signal, memory_order_relaxed) != signal)
 		return true;
-	if (state == WATCH_BUSY) {
+	/* What is spoiled is still being read. */
+	if (state == WATCH_SPOILED && use != USE_BY_DESTROY)
+		return true;
+	if (state == WATCH_BUSY || state == WATCH_SPOILED) {
 		/* Its reader needs a few loads and a lock of the runtime; a dispatch does not wait. */
 		if (use == USE_BY_PACKET)
 			return word_change(watch, &word, WATCH_SPOILED);
@@ -181,6 +185,11 @@ static bool signal_use(uint64_t signal, enum use use)
 void copy_watch_used_slowly(uint64_t signal)
 {
 	(void)signal_use(signal, USE_BY_STORE);
+}
+
+void copy_watch_destroyed_slowly(uint64_t signal)
+{
+	(void)signal_use(signal, USE_BY_DESTROY);
 }
 
 void copy_watch_packet_slowly(uint64_t signal)

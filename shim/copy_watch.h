@@ -38,14 +38,22 @@ void copy_watch_submitted(uint64_t signal, uint64_t id, bool ok);
 /* Signals that are watched; 0 on most calls. */
 extern _Atomic uint32_t copy_watch_count;
 
-/* The signal's next use: its value is stored or it is destroyed, a packet is to complete it. */
+/* The signal's next use: its value is stored, it is destroyed, a packet is to complete it. */
 void copy_watch_used_slowly(uint64_t signal);
+void copy_watch_destroyed_slowly(uint64_t signal);
 void copy_watch_packet_slowly(uint64_t signal);
 
 static inline void copy_watch_used(uint64_t signal)
 {
 	if (__builtin_expect(atomic_load_explicit(&copy_watch_count, memory_order_acquire) != 0, 0))
 		copy_watch_used_slowly(signal);
+}
+
+/* Returns when nobody reads it any more. */
+static inline void copy_watch_destroyed(uint64_t signal)
+{
+	if (__builtin_expect(atomic_load_explicit(&copy_watch_count, memory_order_acquire) != 0, 0))
+		copy_watch_destroyed_slowly(signal);
 }
 
 static inline void copy_watch_packet(uint64_t signal)

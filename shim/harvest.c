@@ -494,5 +494,5 @@ void harvest_signal_reuse(struct capture *c, hsa_signal_t signal)
 void harvest_signal_destroy(struct capture *c, hsa_signal_t signal)
 {
 	appsig_used(c, signal.handle, APPSIG_DESTROY);
-	copy_watch_used(signal.handle);
+	copy_watch_destroyed(signal.handle);
 }

@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <hsa/amd_hsa_signal.h>
 
@@ -42,10 +44,19 @@ static uint64_t start_of(uint64_t id)
 	return SUBMIT_NS + id * 10;
 }
 
+/* A reader that loses its processor: he stays in the runtime until he is let go. */
+static struct {
+	_Atomic bool is_asked, is_held, may_go;
+} hold;
+
 static bool read_times(uint64_t handle, uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct signal *signal = (struct signal *)(uintptr_t)handle;
 
+	while (hold.is_asked && !hold.may_go) {
+		hold.is_held = true;
+		syscall(SYS_sched_yield);
+	}
 	if (atomic_load(&signal->is_gone))
 		atomic_store(&is_wrong, true);
 	*ret_start = __atomic_load_n(&signal->amd.start_ts, __ATOMIC_RELAXED);
@@ -241,12 +252,12 @@ static void *submitter(void *arg)
 		if (i % 7 == 0)
 			copy_watch_packet(handle);
 		if (i % 5 == 0) {
-			copy_watch_used(handle);
+			copy_watch_destroyed(handle);
 			atomic_store(&signal->is_gone, true);
 		}
 	}
 	for (unsigned i = 0; i < 16; i++)
-		copy_watch_used(handle_of(&signals[i]));
+		copy_watch_destroyed(handle_of(&signals[i]));
 	return signals;
 }
 
@@ -262,6 +273,67 @@ static void *dispatcher(void *arg)
 		sched_yield();
 	}
 	return NULL;
+}
+
+struct destroyer {
+	struct signal *signal;
+	_Atomic bool is_done;
+};
+
+/* In libc's place: who destroys a signal waits by it, and is seen to. */
+static __thread bool is_destroyer;
+static _Atomic bool is_waiting;
+
+int sched_yield(void)
+{
+	if (is_destroyer)
+		is_waiting = true;
+	return (int)syscall(SYS_sched_yield);
+}
+
+static void *destroyer(void *arg)
+{
+	struct destroyer *d = arg;
+
+	is_destroyer = true;
+	copy_watch_destroyed(handle_of(d->signal));
+	atomic_store(&d->signal->is_gone, true);
+	d->is_done = true;
+	return NULL;
+}
+
+static void *poll_once(void *arg)
+{
+	(void)copy_watch_poll();
+	return arg;
+}
+
+/* A packet has the signal meanwhile, so that what he reads is not wanted any more: he reads it. */
+static void a_signal_is_not_freed_while_somebody_reads_it_in_vain(void **state)
+{
+	struct signal signal = {.amd.value = 1};
+	struct destroyer d = {.signal = &signal};
+	pthread_t reader, thread;
+
+	(void)state;
+	submit(&signal, 1);
+	device_finish(&signal, 1);
+	hold.is_asked = true;
+	assert_int_equal(pthread_create(&reader, NULL, poll_once, NULL), 0);
+	while (!hold.is_held)
+		sched_yield();
+	copy_watch_packet(handle_of(&signal));
+	assert_int_equal(pthread_create(&thread, NULL, destroyer, &d), 0);
+	while (!is_waiting && !d.is_done)
+		sched_yield();
+	assert_false(d.is_done);
+	hold.may_go = true;
+	assert_int_equal(pthread_join(reader, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	hold.is_asked = false;
+	assert_false(is_wrong);
+	assert_int_equal(untimed, 1);
+	assert_int_equal(copy_watch_count, 0);
 }
 
 static void everybody_at_once(void **state)
@@ -302,6 +374,7 @@ int main(void)
 		TEST(a_packet_takes_the_times_away),
 		TEST(copies_that_share_a_signal_have_no_times),
 		TEST(times_that_nobody_wrote_are_none),
+		TEST(a_signal_is_not_freed_while_somebody_reads_it_in_vain),
 		TEST(everybody_at_once),
 	};
 

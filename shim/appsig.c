@@ -25,12 +25,45 @@ static uint64_t claim_of(uint64_t generation, enum claim_state state)
 	return generation << CLAIM_STATE_BITS | state;
 }
 
+static uint64_t hash_of(uint64_t handle)
+{
+	return handle / sizeof(amd_signal_t) * 0x9e3779b97f4a7c15ull >> 32;
+}
+
 static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
 {
-	uint64_t hash = handle / sizeof(amd_signal_t) * 0x9e3779b97f4a7c15ull;
-
-	return c->appsig[hash >> 32 & (APPSIG_BUCKETS - 1)];
+	return c->appsig[hash_of(handle) & (APPSIG_BUCKETS - 1)];
 }
+
+/* ---- signals whose times come late ----------------------------------------------------------- */
+
+/*
+ * It was used again when it had fired and had no times: then they may come any moment, and be taken for
+ * those of its next packet. Or its host had taken it down by itself, which says nothing of others.
+ */
+static _Atomic uint64_t *late_place(struct capture *c, uint64_t handle)
+{
+	return &c->late_signals[hash_of(handle) & (LATE_SIGNALS - 1)];
+}
+
+static bool is_late(struct capture *c, uint64_t handle)
+{
+	return atomic_load_explicit(late_place(c, handle), memory_order_relaxed) == handle;
+}
+
+static void late_add(struct capture *c, uint64_t handle)
+{
+	atomic_store_explicit(late_place(c, handle), handle, memory_order_relaxed);
+}
+
+/* The next signal at this address is another one. */
+static void late_remove(struct capture *c, uint64_t handle)
+{
+	if (handle && is_late(c, handle))
+		atomic_compare_exchange_strong(late_place(c, handle), &handle, 0);
+}
+
+/* ---- which packets are watched -------------------------------------------------------------- */
 
 static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
 {
@@ -104,7 +137,7 @@ static struct reading signal_read(
 		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
 	if (value > target && !end) {
 		reading.state = APPSIG_PENDING;
-	} else if (value > target && !atomic_load(&c->times_come_late)) {
+	} else if (value > target && !is_late(c, handle)) {
 		reading.state = APPSIG_DOUBTFUL;
 	} else if (value > target) {
 		/* An earlier packet's, most likely, and ours may be overwritten by them. */
@@ -215,7 +248,7 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 		claim_finish(c, ref, generation, handle, &reading);
 		return INT64_MAX;
 	case APPSIG_FIRED_NO_TIME:
-		atomic_store(&c->times_come_late, true);
+		late_add(c, handle);
 		break;
 	case APPSIG_DOUBTFUL:
 		break;
@@ -261,6 +294,8 @@ void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 	/* The harvester holds no claim while it reads: see appsig_poll(). */
 	while (use == APPSIG_DESTROY && handle && atomic_load(&c->appsig_read) == handle)
 		sched_yield();
+	if (use == APPSIG_DESTROY)
+		late_remove(c, handle);
 }
 
 void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)

@@ -94,6 +94,8 @@ struct capture_queue {
 /* Application signals watched at a time; one bucket is one cache line. */
 #define APPSIG_BUCKETS	 4096u
 #define APPSIG_WAYS	 8u
+/* One that is forgotten for another's sake is waited for longer than it is worth. */
+#define LATE_SIGNALS	 512u
 /* Signals that may still be written to: kept out of use for a while. */
 #define QUARANTINE_MAX	 4096u
 
@@ -113,7 +115,6 @@ struct capture {
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
-	_Atomic bool times_come_late;		 /* a signal of the application's was without */
 
 	_Atomic uint32_t is_stopped;
 	/* Held through each pass of the harvester, the only one that touches the runtime's memory.
@@ -142,6 +143,8 @@ struct capture {
 	uint32_t quarantine_head, quarantine_tail;
 	_Atomic uint64_t framed; /* records that left their slots */
 	struct batch batch;
+	/* By handle, of any thread: appsig.c. */
+	_Atomic uint64_t late_signals[LATE_SIGNALS];
 };
 
 static inline struct slot_private *slot_private_of(struct capture *c, slot_ref ref)

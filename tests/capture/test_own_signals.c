@@ -137,6 +137,40 @@ static void pass_with_an_older_clock_ends_no_wait(void **state)
 	synth_signal_free(signal);
 }
 
+/* By hsa_signal_subtract(), say: nothing that its device does. */
+static void signal_that_its_host_took_down_says_nothing_of_others(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t own = synth_signal_new(1), other = synth_signal_new(1);
+	hsa_signal_t of[] = {other, own, own};
+	enum rtl_untimed why[] = {RTL_TIMED, RTL_UNTIMED_EARLY, RTL_TIMED};
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, own.handle);
+	synth_signal_store(own, 0);
+	synth_store(f->capture, own, 2);
+	fixture_settle(f);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_EARLY);
+	f->queue->has_no_times = false;
+	for (int i = 0; i < 3; i++) {
+		amd_signal_t *raw = (amd_signal_t *)(uintptr_t)of[i].handle;
+
+		/* What is destroyed is forgotten. */
+		if (i == 2)
+			harvest_signal_destroy(f->capture, of[i]);
+		synth_signal_store(of[i], 1);
+		fixture_dispatch(f, of[i].handle);
+		__atomic_store_n(&raw->start_ts, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&raw->end_ts, 2, __ATOMIC_RELEASE);
+		fixture_harvest(f, MS);
+		fixture_settle(f);
+		assert_int_equal(fixture_row(f, (uint64_t)i + 1)->untimed, why[i]);
+	}
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	synth_signal_free(own);
+	synth_signal_free(other);
+}
+
 static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
 {
 	struct fixture *f = *state;
@@ -445,6 +479,7 @@ int main(void)
 		TEST(the_last_pass_decides_what_has_finished_and_nothing_else),
 		TEST(own_signal_between_the_devices_two_stores_is_waited_for),
 		TEST(pass_with_an_older_clock_ends_no_wait),
+		TEST(signal_that_its_host_took_down_says_nothing_of_others),
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
 		TEST(counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested),

@@ -88,9 +88,15 @@ def ask_peer(bench, what, *arguments):
 def against_peer(bench, db, count, turns, goals):
     """@db is there. Tail and merge take @turns, or are measured once."""
     made, paths = bench.folder / "peer_merged.db", make_peer_files(bench, db)
+    # A merge takes its largest file away.
+    for path in paths:
+        os.link(path, f"{path}.kept")
 
     def merge():
         made.unlink(missing_ok=True)
+        for path in paths:
+            if not os.path.exists(path):
+                os.link(f"{path}.kept", path)
         return ask_peer(bench, "_merge_traces", paths, str(made))
     ways = {f"tail {count}": lambda: run_ours(bench, db, count), f"merge {count}": merge}
     if turns > 1:

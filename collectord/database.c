@@ -163,7 +163,9 @@ int database_open(
 
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
 	r = sqlite3_open_v2(path, &db,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, pace_vfs());
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+			SQLITE_OPEN_URI, /* for the feed's; paths of ours begin with a slash */
+		pace_vfs());
 	if (!patience)
 		patience = &five_seconds;
 	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
@@ -183,8 +185,7 @@ int database_open(
 	return 0;
 }
 
-int database_open_to_read(
-	const char *path, const struct database_patience *patience, sqlite3 **ret)
+int database_open_to_read(const char *path, const struct database_patience *patience, sqlite3 **ret)
 {
 	sqlite3 *db = NULL;
 	int r = database_errno(sqlite3_open_v2(path, &db,
@@ -204,7 +205,7 @@ int database_open_to_read(
 int database_checkpoint(sqlite3 *db)
 {
 	return database_errno(
-		sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
 }
 
 int database_seal(sqlite3 *db)
@@ -216,7 +217,7 @@ int database_seal(sqlite3 *db)
 
 	if (r < 0)
 		return r;
-	return set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
+	return set_journal(db, "PRAGMA main.journal_mode=DELETE", "delete");
 }
 
 sqlite3 *database_close(sqlite3 *db)

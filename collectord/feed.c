@@ -1,159 +1,105 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/feed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "collectord/database.h"
 
-struct feed_table {
-	sqlite3_vtab base;
-	struct feed *feed;
-};
+/* A row: its length, its number, its header (how long that is, a type each), its values. */
+#define ROW_BYTES_MAX (1u + 2u + 1u + FEED_COLUMNS + 8u * FEED_COLUMNS)
 
-struct feed_cursor {
-	sqlite3_vtab_cursor base;
-	struct feed *feed;
-	uint32_t row;
-};
-
-static int feed_connect(sqlite3 *db, void *data, int argc, const char *const *argv,
-	sqlite3_vtab **ret, char **ret_error)
-{
-	struct feed_table *table;
-	int r;
-
-	(void)argc;
-	(void)argv;
-	(void)ret_error;
-	r = sqlite3_declare_vtab(db,
-		"CREATE TABLE feed (shape_id, seq, start, duration, submit, tid, marker, untimed, "
-		"call, node)");
-	if (r != SQLITE_OK)
-		return r;
-	table = sqlite3_malloc(sizeof(*table));
-	if (!table)
-		return SQLITE_NOMEM;
-	*table = (struct feed_table){.feed = data};
-	*ret = &table->base;
-	return SQLITE_OK;
-}
-
-static int feed_disconnect(sqlite3_vtab *table)
-{
-	sqlite3_free(table);
-	return SQLITE_OK;
-}
-
-static int feed_best_index(sqlite3_vtab *table, sqlite3_index_info *info)
-{
-	(void)table;
-	info->estimatedCost = FEED_ROWS_MAX;
-	info->estimatedRows = FEED_ROWS_MAX;
-	return SQLITE_OK;
-}
-
-static int feed_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret)
-{
-	struct feed_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	*cursor = (struct feed_cursor){.feed = ((struct feed_table *)table)->feed};
-	*ret = &cursor->base;
-	return SQLITE_OK;
-}
-
-static int feed_close(sqlite3_vtab_cursor *cursor)
-{
-	sqlite3_free(cursor);
-	return SQLITE_OK;
-}
-
-static int feed_filter(
-	sqlite3_vtab_cursor *cursor, int index, const char *text, int argc, sqlite3_value **argv)
-{
-	(void)index;
-	(void)text;
-	(void)argc;
-	(void)argv;
-	((struct feed_cursor *)cursor)->row = 0;
-	return SQLITE_OK;
-}
-
-static int feed_next(sqlite3_vtab_cursor *cursor)
-{
-	((struct feed_cursor *)cursor)->row++;
-	return SQLITE_OK;
-}
-
-static int feed_eof(sqlite3_vtab_cursor *cursor)
-{
-	const struct feed_cursor *c = (const struct feed_cursor *)cursor;
-
-	return c->row >= c->feed->count;
-}
-
-/* Once a value of every row: nothing but the load and the call. */
-static int feed_value(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
-{
-	const struct feed_cursor *c = (const struct feed_cursor *)cursor;
-	int64_t value = c->feed->column[column][c->row];
-
-	if (value != FEED_NULL)
-		sqlite3_result_int64(context, value);
-	return SQLITE_OK; /* no result is NULL */
-}
-
-static int feed_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
-{
-	*ret = ((struct feed_cursor *)cursor)->row;
-	return SQLITE_OK;
-}
-
-/* No xCreate: eponymous only, nothing of it ever stands in the schema. */
-static const sqlite3_module feed_module = {
-	.xConnect = feed_connect,
-	.xBestIndex = feed_best_index,
-	.xDisconnect = feed_disconnect,
-	.xOpen = feed_open,
-	.xClose = feed_close,
-	.xFilter = feed_filter,
-	.xNext = feed_next,
-	.xEof = feed_eof,
-	.xColumn = feed_value,
-	.xRowid = feed_rowid,
-};
+/* Each value is written as eight bytes: what follows it goes over those it does not need. */
+static_assert(FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * ROW_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
+	"a leaf holds its rows whatever is in them");
+static_assert(ROW_BYTES_MAX < 128, "the length of a row is one byte");
+static_assert(FEED_FILE_ROWS < 1u << 14, "the number of a row is two bytes");
 
 int feed_new(sqlite3 *db, struct feed **ret)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
 	int r;
 
+	*ret = feed;
 	if (!feed)
 		return -ENOMEM;
-	r = sqlite3_create_module(db, "rtl_feed", &feed_module, feed);
+	feed->db = db;
+	r = feed_file_attach(&feed->file, db);
+	/* Without names of columns, and with all of them alike, it copies rows as they are. */
 	if (r == SQLITE_OK)
-		r = sqlite3_prepare_v3(db,
-			"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, "
-			"marker, untimed, call, node) "
-			"SELECT shape_id, seq, start, duration, submit, tid, marker, untimed, "
-			"call, node FROM rtl_feed",
+		r = sqlite3_prepare_v3(db, "INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows",
 			-1, SQLITE_PREPARE_PERSISTENT, &feed->insert, NULL);
-	if (r != SQLITE_OK) {
-		feed_free(feed);
-		return database_errno(r);
-	}
-	*ret = feed;
-	return 0;
+	return database_schema_errno(r);
+}
+
+void feed_end(struct feed *feed)
+{
+	if (!feed)
+		return;
+	sqlite3_finalize(feed->insert);
+	feed->insert = NULL;
 }
 
 struct feed *feed_free(struct feed *feed)
 {
-	if (feed)
-		sqlite3_finalize(feed->insert);
 	free(feed);
 	return NULL;
+}
+
+/*
+ * The value at @to, its type at @ret_type: the shortest of SQLite's that holds it, as SQLite itself
+ * would choose. Returns where the next one goes.
+ */
+static inline uint8_t *put_value(uint8_t *to, int64_t value, uint8_t *ret_type)
+{
+	/* By the bits that it needs beside its sign. */
+	static const uint8_t type_of[64] = {[0 ... 7] = 1,
+		[8 ... 15] = 2,
+		[16 ... 23] = 3,
+		[24 ... 31] = 4,
+		[32 ... 47] = 5,
+		[48 ... 63] = 6};
+	static const uint8_t bytes_of[] = {0, 1, 2, 3, 4, 6, 8};
+	uint64_t bits = (uint64_t)(value ^ (value >> 63)), ordered;
+	unsigned type, bytes;
+
+	if ((uint64_t)value < 2) {
+		*ret_type = (uint8_t)(8 + value); /* 0 and 1 are types of their own */
+		return to;
+	}
+	if (value == FEED_NULL) {
+		*ret_type = 0;
+		return to;
+	}
+	type = type_of[64 - __builtin_clzll(bits | 1)];
+	bytes = bytes_of[type];
+	*ret_type = (uint8_t)type;
+	ordered = __builtin_bswap64((uint64_t)value << (64 - 8 * bytes));
+	memcpy(to, &ordered, sizeof(ordered));
+	return to + bytes;
+}
+
+void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
+{
+	unsigned in_leaf = feed->count % FEED_FILE_LEAF_ROWS, columns = FEED_COLUMNS;
+	uint8_t *leaf = feed_file_leaf(&feed->file, feed->count / FEED_FILE_LEAF_ROWS);
+	uint8_t *row = in_leaf ? feed->end : leaf + FEED_FILE_LEAF_HEAD, *head = row + 3, *end;
+
+	/* Columns at the end that a row does not have are NULL. */
+	while (columns && column[columns - 1] == FEED_NULL)
+		columns--;
+	end = head + 1 + columns;
+	for (unsigned i = 0; i < columns; i++)
+		end = put_value(end, column[i], head + 1 + i);
+	feed->count++;
+	row[0] = (uint8_t)(end - head);
+	row[1] = (uint8_t)(0x80 | feed->count >> 7);
+	row[2] = (uint8_t)(feed->count & 0x7f);
+	head[0] = (uint8_t)(1 + columns);
+	feed_file_put_16(leaf + 8 + 2 * in_leaf, (unsigned)(row - leaf));
+	feed->end = end;
 }
 
 int feed_flush(struct feed *feed)
@@ -162,10 +108,15 @@ int feed_flush(struct feed *feed)
 
 	if (!feed->count)
 		return 0;
+	r = feed_file_publish(&feed->file, feed->count);
+	if (r < 0)
+		return r;
 	(void)sqlite3_step(feed->insert); /* sqlite3_reset() says the same error again */
 	r = sqlite3_reset(feed->insert);
 	if (r != SQLITE_OK)
 		return database_errno(r);
+	if (sqlite3_changes64(feed->db) != feed->count)
+		return -EIO;
 	feed->count = 0;
 	return 0;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rows of rtl_dispatch on their way into SQLite: columns of integers that one INSERT .. SELECT
- * reads through an eponymous virtual table: half the instructions of bound parameters.
+ * Rows of rtl_dispatch on their way into SQLite: written down as they will lie in the file, in the
+ * pages of a table in memory (feed_file.h) from which one INSERT .. SELECT copies them: less than
+ * half the instructions of a virtual table, a fifth of those of bound parameters (ADR 0045).
  * Store thread; one feed a database connection, which it must outlive.
  */
 #include <sqlite3.h>
 #include <stdint.h>
 
-#define FEED_ROWS_MAX 8192u
+#include "collectord/feed_file.h"
+
+#define FEED_ROWS_MAX FEED_FILE_ROWS
 #define FEED_NULL     INT64_MIN /* stored as NULL */
 
 enum feed_column {
@@ -26,16 +29,25 @@ enum feed_column {
 };
 
 struct feed {
+	sqlite3 *db;
 	sqlite3_stmt *insert;
-	uint32_t count; /* whole rows: what lies beyond may be half written */
-	int64_t column[FEED_COLUMNS][FEED_ROWS_MAX];
+	uint32_t count;
+	uint8_t *end; /* of the last row, where there is one */
+	struct feed_file file;
 };
 
-/* Registers the table in @db and prepares the insert (the schema must exist). -ENOMEM, -EIO. */
+/*
+ * Attaches it to @db and prepares the insert (the schema must exist). -ENOMEM, or as
+ * database_errno(): what is in *@ret then has to be ended and freed, too.
+ */
 int feed_new(sqlite3 *db, struct feed **ret);
 
-/* Before its connection is closed. Returns NULL. */
+/* Before its connection is closed, and after. The latter returns NULL. */
+void feed_end(struct feed *feed);
 struct feed *feed_free(struct feed *feed);
+
+/* Adds a row to less than FEED_ROWS_MAX. */
+void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS]);
 
 /* Inserts the rows and empties the feed; on an error they stay. What database_errno() says. */
 int feed_flush(struct feed *feed);

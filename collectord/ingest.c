@@ -34,8 +34,8 @@ int ingest_reserve(struct writer *writer, uint32_t rows)
 }
 
 /* Sets start and duration; returns why there are none. */
-static uint32_t put_times(struct feed *feed, uint32_t row, const struct tick_line *line,
-	const struct ingest_dispatch *d)
+static uint32_t put_times(
+	int64_t *row, const struct tick_line *line, const struct ingest_dispatch *d)
 {
 	uint32_t untimed = d->untimed;
 	int64_t start, duration;
@@ -46,64 +46,60 @@ static uint32_t put_times(struct feed *feed, uint32_t row, const struct tick_lin
 		untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
 	if (untimed)
 		start = duration = FEED_NULL;
-	feed->column[FEED_START][row] = start;
-	feed->column[FEED_DURATION][row] = duration;
-	feed->column[FEED_UNTIMED][row] = untimed ? untimed : FEED_NULL;
+	row[FEED_START] = start;
+	row[FEED_DURATION] = duration;
+	row[FEED_UNTIMED] = untimed ? untimed : FEED_NULL;
 	return untimed;
 }
 
-static void put_submit(struct feed *feed, uint32_t row, uint64_t submit_ns)
+static int64_t submit_of(int64_t start, uint64_t submit_ns)
 {
-	int64_t start = feed->column[FEED_START][row], submit = FEED_NULL;
-
-	if (submit_ns && submit_ns <= INT64_MAX)
-		submit = start == FEED_NULL ? (int64_t)submit_ns : start - (int64_t)submit_ns;
-	feed->column[FEED_SUBMIT][row] = submit;
+	if (!submit_ns || submit_ns > INT64_MAX)
+		return FEED_NULL;
+	return start == FEED_NULL ? (int64_t)submit_ns : start - (int64_t)submit_ns;
 }
 
-static void count_row(struct ledger_queue *books, const struct feed *feed, uint32_t row,
-	uint32_t untimed, uint64_t submit_ns)
+static void count_row(const struct ingest_dispatch *d, const int64_t *row, uint32_t untimed)
 {
-	int64_t start = feed->column[FEED_START][row];
-	int64_t duration = feed->column[FEED_DURATION][row];
-	uint64_t seq = (uint64_t)feed->column[FEED_SEQ][row];
+	struct ledger_queue *books = d->books;
+	uint64_t end_ns;
 
 	books->stored++;
 	books->is_dirty = true;
-	if (seq >= books->next_seq)
-		books->next_seq = seq + 1;
+	if (d->seq >= books->next_seq)
+		books->next_seq = d->seq + 1;
 	if (untimed) {
-		ledger_count_untimed(books, untimed, seq, submit_ns <= INT64_MAX ? submit_ns : 0);
+		ledger_count_untimed(
+			books, untimed, d->seq, d->submit_ns <= INT64_MAX ? d->submit_ns : 0);
 		return;
 	}
-	books->busy_ns += (uint64_t)duration;
-	if ((uint64_t)(start + duration) < books->last_end_ns)
+	books->busy_ns += (uint64_t)row[FEED_DURATION];
+	end_ns = (uint64_t)(row[FEED_START] + row[FEED_DURATION]);
+	if (end_ns < books->last_end_ns)
 		return;
-	books->last_end_ns = (uint64_t)(start + duration);
-	books->last_shape = feed->column[FEED_SHAPE][row];
-	books->last_seq = seq;
+	books->last_end_ns = end_ns;
+	books->last_shape = d->shape_id;
+	books->last_seq = d->seq;
 }
 
 void ingest_put_dispatch(
 	struct writer *writer, struct process *process, const struct ingest_dispatch *d)
 {
-	struct feed *feed = writer->feed;
-	uint32_t row = feed->count, untimed;
+	struct process_clock *clock = &process->clock[d->gpu];
+	int64_t row[FEED_COLUMNS];
+	uint32_t untimed = put_times(row, &clock->line, d);
 
-	feed->column[FEED_SHAPE][row] = d->shape_id;
-	feed->column[FEED_SEQ][row] = (int64_t)d->seq;
-	feed->column[FEED_TID][row] = d->tid ? d->tid : FEED_NULL;
-	feed->column[FEED_MARKER][row] = d->marker ? (int64_t)d->marker : FEED_NULL;
-	feed->column[FEED_CALL][row] = d->call ? (int64_t)d->call : FEED_NULL;
-	feed->column[FEED_NODE][row] =
-		d->call && d->node != RECORDER_NODE_UNKNOWN ? d->node : FEED_NULL;
-	untimed = put_times(feed, row, &process->clock[d->gpu].line, d);
-	put_submit(feed, row, d->submit_ns);
+	row[FEED_SHAPE] = d->shape_id;
+	row[FEED_SEQ] = (int64_t)d->seq;
+	row[FEED_SUBMIT] = submit_of(row[FEED_START], d->submit_ns);
+	row[FEED_TID] = d->tid ? d->tid : FEED_NULL;
+	row[FEED_MARKER] = d->marker ? (int64_t)d->marker : FEED_NULL;
+	row[FEED_CALL] = d->call ? (int64_t)d->call : FEED_NULL;
+	row[FEED_NODE] = d->call && d->node != RECORDER_NODE_UNKNOWN ? d->node : FEED_NULL;
 	if (!untimed)
-		process_clock_check(&process->clock[d->gpu], d->start_tick, d->submit_ns,
-			(uint64_t)feed->column[FEED_START][row]);
-	count_row(d->books, feed, row, untimed, d->submit_ns);
-	feed->count++;
+		process_clock_check(clock, d->start_tick, d->submit_ns, (uint64_t)row[FEED_START]);
+	count_row(d, row, untimed);
+	feed_put(writer->feed, row);
 	writer->rows++;
 	process->is_dirty = true;
 }

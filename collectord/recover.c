@@ -92,7 +92,7 @@ static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
 static int check_pages(const char *path, sqlite3 *db)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int r = database_prepare(db, &row, "PRAGMA quick_check(1)");
+	int r = database_prepare(db, &row, "PRAGMA main.quick_check(1)");
 	const char *text;
 	int step;
 

@@ -49,7 +49,8 @@ static int prime(struct writer *writer)
 
 	if (r == 0 && writer->was_cut)
 		r = writer_put_loss(writer, "logs_cut", 1);
-	/* Of a file that is only sealed the verdict stands; a session that goes on takes it back. */
+	/* Of a file that is only sealed the verdict stands; a session that goes on takes it back.
+	 */
 	if (r == 0 && writer->was_cut)
 		r = writer_put_meta_number(writer, "complete", 0);
 	if (r == 0)
@@ -75,8 +76,9 @@ static void close_all(struct writer *writer)
 {
 	intern_done(&writer->intern);
 	statements_done(&writer->statements);
-	writer->feed = feed_free(writer->feed);
+	feed_end(writer->feed);
 	writer->db = database_close(writer->db);
+	writer->feed = feed_free(writer->feed);
 	writer->is_open = false;
 }
 

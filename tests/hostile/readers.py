@@ -72,9 +72,9 @@ while True:
 
 
 def commits_go_on(tenant, rows):
-    before = tenant.open_sql("SELECT max(id) FROM rtl_dispatch")[0][0]
+    before = tenant.open_sql("SELECT max(rowid) FROM rtl_dispatch")[0][0]
     wait_for("%d rows more of uid %d" % (rows, tenant.uid), lambda: tenant.open_sql(
-        "SELECT max(id) FROM rtl_dispatch")[0][0] - before >= rows)
+        "SELECT max(rowid) FROM rtl_dispatch")[0][0] - before >= rows)
 
 
 def test(street, arguments):

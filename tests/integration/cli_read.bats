@@ -257,7 +257,7 @@ as_nobody() {
 	[ "$before" = "$(sha256sum clean.db)" ]
 	[ ! -e x.db ]
 	# An error in the middle still leaves valid JSON.
-	apart "$rtl" query --json clean.db "SELECT CASE WHEN id > 5 THEN abs(-9223372036854775808) ELSE id END AS n FROM rtl_dispatch"
+	apart "$rtl" query --json clean.db "SELECT CASE WHEN rowid > 5 THEN abs(-9223372036854775808) ELSE rowid END AS n FROM rtl_dispatch"
 	[ "$status" -eq 1 ]
 	valid_json "$output"
 	[ "$(jq .ok <<<"$output")" = false ]

@@ -26,8 +26,8 @@ compare() { # compare FILE ROWS
 	compare hostile.db 56
 	# Kernels of 4.3 s and more, of no time at all, and one of a damaged file's.
 	fixture uneven
-	sqlite3 uneven.db "UPDATE rtl_dispatch SET duration = CASE id % 5 WHEN 0 THEN 0 WHEN 1 THEN 4294967295
-		WHEN 2 THEN 4294967296 WHEN 3 THEN 5000000000 + id ELSE duration + id % 7 END"
+	sqlite3 uneven.db "UPDATE rtl_dispatch SET duration = CASE rowid % 5 WHEN 0 THEN 0 WHEN 1 THEN 4294967295
+		WHEN 2 THEN 4294967296 WHEN 3 THEN 5000000000 + rowid ELSE duration + rowid % 7 END"
 	compare uneven.db 14
 	# A real run: ranges by their texts, steps as one.
 	$rtl run -q -o t.db --device soft -- "$demo" --ranks 2 --steps 3
@@ -63,7 +63,7 @@ compare() { # compare FILE ROWS
 	[ "$(jq -c '[.processes[] | [.rank, .kernels, .gpus, .state]]' <<<"$output")" = \
 		'[[0,239,"0","exited 0"],[1,239,"1","exited 0"],[2,239,"2","exited 0"]]' ]
 	# Half of one kernel of rank 2 is gone; the count of all says nothing of it.
-	sqlite3 t.db "DELETE FROM rtl_dispatch WHERE id IN (SELECT o.id FROM rocpd_op o JOIN rtl_kernel k
+	sqlite3 t.db "DELETE FROM rtl_dispatch WHERE rowid IN (SELECT o.id FROM rocpd_op o JOIN rtl_kernel k
 		ON k.id = o.description_id WHERE k.name GLOB '*rms_norm*' AND o.rank = 2 LIMIT 12)"
 	run -0 "$rtl" diagnose t.db
 	grep -Eq '^LOW +2 .* less than half of what the rank in the middle has: 6 of 18 x void vllm::rms_norm' <<<"$output"

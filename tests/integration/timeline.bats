@@ -103,7 +103,7 @@ fixture() { # fixture KIND [FILE]
 	for times in "submit = -9223372036854775807 - 1" "start = 9223372036854775000" \
 		"start = -9223372036854775000" "duration = -9223372036854775000"; do
 		cp clean.db odd.db
-		sqlite3 odd.db "UPDATE rtl_dispatch SET $times WHERE id % 100 = 7"
+		sqlite3 odd.db "UPDATE rtl_dispatch SET $times WHERE rowid % 100 = 7"
 		for what in "" --json "--json --segments"; do
 			# shellcheck disable=SC2086 # words
 			run --separate-stderr timeout 60 "$rtl" timeline $what odd.db

@@ -25,7 +25,7 @@ forbid 'protobuf-c|proto/msg\.h|proto/rtl\.pb|stdio\.h|syslog\.h|pthread\.h' \
 forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/server.[ch] collectord/session.[ch] \
 	collectord/process.[ch] collectord/runner.[ch] collectord/tool.[ch] collectord/shim_peer.[ch]
 forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/ingest.[ch] \
-	collectord/feed.[ch] collectord/database.[ch] collectord/migrate.[ch] collectord/drain*.[ch] \
+	collectord/feed*.[ch] collectord/database.[ch] collectord/migrate.[ch] collectord/drain*.[ch] \
 	collectord/ledger*.[ch] collectord/intern.[ch]
 forbid 'collectord/' cli/*.[ch]
 forbid 'sqlite3\.h' cli/cmd_*.c cli/run*.[ch] cli/client.[ch]

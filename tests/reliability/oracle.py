@@ -34,9 +34,9 @@ class Oracle:
             self.check_content(db)
             bits_of = {shape: bits for shape, (bits, _) in self.shapes.items()}
             for shape, seq in db.execute(
-                    "SELECT shape_id, seq FROM rtl_dispatch WHERE id > ?", (self.last,)):
+                    "SELECT shape_id, seq FROM rtl_dispatch WHERE rowid > ?", (self.last,)):
                 bits_of[shape][seq] += 1
-            self.last = db.execute("SELECT coalesce(max(id), 0) FROM rtl_dispatch").fetchone()[0]
+            self.last = db.execute("SELECT coalesce(max(rowid), 0) FROM rtl_dispatch").fetchone()[0]
         for where, bits in self.bits.items():
             if len(bits) != bits.count(0) + bits.count(1):
                 fail("(process, queue) %s has numbers that are there twice" % (where,))
@@ -45,7 +45,7 @@ class Oracle:
         """Each row is the dispatch whose number it has; and there is a bit for each."""
         for shape, kernel, wrong, untimed, most in db.execute(
                 """SELECT shape_id, seq %% %d, sum(duration <> 1 + seq %% %d),
-                sum(duration IS NULL), max(seq) FROM rtl_dispatch WHERE id > ?
+                sum(duration IS NULL), max(seq) FROM rtl_dispatch WHERE rowid > ?
                 GROUP BY 1, 2""" % (KERNELS, DURATIONS), (self.last,)):
             bits, expected = self.shapes[shape]
             if wrong or kernel != expected:

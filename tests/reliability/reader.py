@@ -19,7 +19,7 @@ from oracle import Oracle
 
 WAL_BYTES_MAX = 64 << 20  # proto/limits.h
 SHIMS = 4
-COUNT = "SELECT count(*), coalesce(sum(id), 0) FROM rtl_dispatch"
+COUNT = "SELECT count(*), coalesce(sum(rowid), 0) FROM rtl_dispatch"
 
 
 class Reader:

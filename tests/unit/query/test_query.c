@@ -142,7 +142,8 @@ static const char *make_older(int version)
 	unlink(path);
 	assert_true(
 		asprintf(&command,
-			"for n in $(seq %d); do cat %s/000${n}_*.sql; done | sqlite3 %s && "
+			"for n in $(seq %d); do cat %s/$(printf %%04d $n)_*.sql; done | sqlite3 %s "
+			"&& "
 			"sqlite3 %s 'PRAGMA application_id=%d; PRAGMA user_version=%d'",
 			version, SCHEMA_FOLDER, path, path, SCHEMA_APPLICATION_ID, version) > 0);
 	assert_int_equal(system(command), 0);
@@ -460,7 +461,7 @@ static void rows_that_vanished_are_noticed(void **state)
 	struct verdict *v = NULL;
 
 	(void)state;
-	run_sql(path, "DELETE FROM rtl_dispatch WHERE id % 100 = 0");
+	run_sql(path, "DELETE FROM rtl_dispatch WHERE rowid % 100 = 0");
 	assert_int_equal(query_open(path, error, &query), 0);
 	assert_int_equal(measure_new(query, &m), 0);
 	assert_int_equal(verdict_new(query, m, &v), 0);

@@ -219,7 +219,7 @@ void scene_collective(
 void scene_link(struct scene *scene, int64_t call)
 {
 	scene_sql(scene,
-		"UPDATE rtl_dispatch SET call = %lld WHERE id = (SELECT max(id) FROM "
+		"UPDATE rtl_dispatch SET call = %lld WHERE rowid = (SELECT max(rowid) FROM "
 		"rtl_dispatch)",
 		(long long)call);
 }

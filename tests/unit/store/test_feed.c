@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* Rows that the feed writes down itself are those that SQLite would have written. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/migrate.h"
+#include "collectord/writer.h"
+#include "proto/schema.h"
+#include "tests/unit/store/harness.h"
+
+#define INSERTED "shape_id, seq, start, duration, submit, tid, marker, untimed, call, node"
+
+/* On both sides of each size that SQLite has for a number. */
+static const int64_t values[] = {0, 1, -1, 2, -2, 127, 128, -128, -129, 255, 256, 32767, 32768,
+	-32768, -32769, 8388607, 8388608, -8388608, -8388609, INT32_MAX, INT32_MAX + 1ll, INT32_MIN,
+	INT32_MIN - 1ll, (1ll << 47) - 1, 1ll << 47, -(1ll << 47), -(1ll << 47) - 1, INT64_MAX,
+	INT64_MIN + 1, FEED_NULL};
+#define VALUES (sizeof(values) / sizeof(*values))
+
+static struct writer *begin(struct harness *h)
+{
+	struct writer *writer;
+	int fd = open(h->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(writer_open(h->path, NULL, NULL, &writer), 0);
+	assert_int_equal(writer_begin(writer), 0);
+	return writer;
+}
+
+/* Row @i: all values come to all columns; the first two are never NULL. */
+static int64_t value_of(unsigned i, unsigned column)
+{
+	int64_t value = values[(i / 7 + i * column + column) % VALUES];
+
+	return value == FEED_NULL && column <= FEED_SEQ ? 77 : value;
+}
+
+static void put_rows(struct feed *feed, unsigned first, unsigned count)
+{
+	for (unsigned i = first; i < first + count; i++) {
+		int64_t row[FEED_COLUMNS];
+
+		for (unsigned c = 0; c < FEED_COLUMNS; c++)
+			row[c] = value_of(i, c);
+		feed_put(feed, row);
+	}
+	assert_int_equal(feed_flush(feed), 0);
+	assert_int_equal(feed->count, 0);
+}
+
+static void check_rows(sqlite3 *db, unsigned first, unsigned count)
+{
+	sqlite3_stmt *all;
+	unsigned i;
+
+	assert_int_equal(sqlite3_prepare_v2(db,
+				 "SELECT " INSERTED ", rowid FROM rtl_dispatch ORDER BY rowid", -1,
+				 &all, NULL),
+		SQLITE_OK);
+	for (i = 0; sqlite3_step(all) == SQLITE_ROW; i++) {
+		assert_int_equal(sqlite3_column_int64(all, FEED_COLUMNS), i + 1);
+		for (unsigned c = 0; c < FEED_COLUMNS; c++) {
+			int64_t value = value_of(first + i, c);
+
+			assert_int_equal(sqlite3_column_type(all, (int)c),
+				value == FEED_NULL ? SQLITE_NULL : SQLITE_INTEGER);
+			if (value != FEED_NULL)
+				assert_true(sqlite3_column_int64(all, (int)c) == value);
+		}
+	}
+	sqlite3_finalize(all);
+	assert_int_equal(i, count);
+}
+
+static void end(struct harness *h, struct writer *writer)
+{
+	writer_free(writer);
+	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+}
+
+static void what_is_put_is_what_is_read(void **state)
+{
+	/* Part of a leaf, leaves that are full, all of them; each over what was there before. */
+	static const unsigned counts[] = {1, FEED_FILE_LEAF_ROWS - 1, FEED_FILE_LEAF_ROWS,
+		FEED_FILE_LEAF_ROWS + 1, 2 * FEED_FILE_LEAF_ROWS, 129, FEED_ROWS_MAX - 1,
+		FEED_ROWS_MAX, 2, FEED_ROWS_MAX, 1};
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+	unsigned rows = 0;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		put_rows(writer->feed, rows, counts[i]);
+		rows += counts[i];
+	}
+	check_rows(writer->db, 0, rows);
+	assert_int_equal(writer_commit(writer), 0);
+	check_rows(writer->db, 0, rows);
+	assert_int_equal(writer_begin(writer), 0);
+	put_rows(writer->feed, rows, 100);
+	assert_int_equal(writer_commit(writer), 0);
+	check_rows(writer->db, 0, rows + 100);
+	end(h, writer);
+}
+
+static void a_rollback_leaves_nothing(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+
+	put_rows(writer->feed, 0, 300);
+	assert_int_equal(writer_rollback(writer), 0);
+	assert_int_equal(writer_begin(writer), 0);
+	put_rows(writer->feed, 1000, 200);
+	assert_int_equal(writer_commit(writer), 0);
+	check_rows(writer->db, 1000, 200);
+	end(h, writer);
+}
+
+/* SQLite does so where both tables are alike; else it takes each row apart, and says nothing. */
+static void rows_are_copied_as_they_are(void **state)
+{
+	struct writer *writer = begin(*state);
+	sqlite3_stmt *explain;
+	unsigned copies = 0;
+	char sql[256];
+
+	snprintf(sql, sizeof(sql), "EXPLAIN %s", sqlite3_sql(writer->feed->insert));
+	assert_int_equal(sqlite3_prepare_v2(writer->db, sql, -1, &explain, NULL), SQLITE_OK);
+	while (sqlite3_step(explain) == SQLITE_ROW) {
+		const char *step = (const char *)sqlite3_column_text(explain, 1);
+
+		copies += !strcmp(step, "RowData") || !strcmp(step, "RowCell");
+		assert_string_not_equal(step, "MakeRecord");
+		assert_string_not_equal(step, "NotExists"); /* a look through the table */
+	}
+	sqlite3_finalize(explain);
+	assert_int_equal(copies, 1);
+	end(*state, writer);
+}
+
+/* What SQLite has read once it would read again from its own memory, unless it only borrows. */
+static void sqlite_keeps_no_page(void **state)
+{
+	struct writer *writer = begin(*state);
+
+	put_rows(writer->feed, 0, FEED_ROWS_MAX);
+	assert_int_equal(writer->feed->file.borrowed, 0);
+	writer->feed->file.borrowed = 1;
+	feed_put(writer->feed, (const int64_t[FEED_COLUMNS]){1, 2});
+	assert_int_equal(feed_flush(writer->feed), -EBUSY);
+	writer->feed->file.borrowed = 0;
+	assert_int_equal(feed_flush(writer->feed), 0);
+	assert_int_equal(writer_commit(writer), 0);
+	/* Pages that it would keep cannot be read at all. */
+	assert_int_equal(sqlite3_exec(writer->db, "PRAGMA feed.mmap_size=0", NULL, NULL, NULL), 0);
+	assert_int_equal(writer_begin(writer), 0);
+	feed_put(writer->feed, (const int64_t[FEED_COLUMNS]){1, 2});
+	assert_int_equal(feed_flush(writer->feed), -EIO);
+	assert_int_equal(writer_rollback(writer), 0);
+	end(*state, writer);
+}
+
+static void older_files_keep_the_numbers_of_their_rows(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer;
+	sqlite3 *db;
+	char sql[96];
+
+	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
+	for (const struct migration *m = migrations; m->version < 10; m++)
+		assert_int_equal(sqlite3_exec(db, m->sql, NULL, NULL, NULL), SQLITE_OK);
+	snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=9",
+		SCHEMA_APPLICATION_ID);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			"INSERT INTO rtl_dispatch VALUES (5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "
+			"(9, 1, 3, 3, 4, 5, 6, 7, 8, 9, 11)",
+			NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	writer = begin(h);
+	feed_put(writer->feed, (const int64_t[FEED_COLUMNS]){1, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+	assert_int_equal(writer_commit(writer), 0);
+	end(h, writer);
+	assert_string_equal(harness_text(h->path,
+				    "SELECT group_concat(rowid || ':' || seq || ':' || node, ' ') "
+				    "FROM rtl_dispatch"),
+		"5:2:10 9:3:11 10:4:12");
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(what_is_put_is_what_is_read),
+		CASE(a_rollback_leaves_nothing),
+		CASE(rows_are_copied_as_they_are),
+		CASE(sqlite_keeps_no_page),
+		CASE(older_files_keep_the_numbers_of_their_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

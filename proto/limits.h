@@ -131,8 +131,9 @@
  * the loop stops reading data connections, and the recorders absorb. */
 #define STORE_QUEUE_BYTES_MAX	      (64u << 20)
 /* Of that one user has half of what the others leave, so that there is always room for one more; and
- * one process: a flood of one rank leaves room for the others. */
-#define STORE_QUEUE_PROCESS_BYTES_MAX (4u << 20)
+ * one process a transaction and half of the next: more would only wait here instead of in its
+ * recorder, and a flood of one rank leaves room for the others. */
+#define STORE_QUEUE_PROCESS_BYTES_MAX (2u << 20)
 /* SQLite's pages in memory. Rows are appended: a transaction changes 3 MiB of them, and with the ends
  * of the tables of 256 ranks 16 MiB. All databases share twice that, down to eight pages each, below
  * which a page would be written more than once a transaction: 256 MiB of 1024 sessions. */

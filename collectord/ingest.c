@@ -35,7 +35,7 @@ int ingest_reserve(struct writer *writer, uint32_t rows)
 
 /* Sets start and duration; returns why there are none. */
 static uint32_t put_times(
-	int64_t *row, const struct tick_line *line, const struct ingest_dispatch *d)
+	int64_t *row, struct tick_line *line, const struct ingest_dispatch *d)
 {
 	uint32_t untimed = d->untimed;
 	int64_t start, duration;

@@ -91,6 +91,7 @@ int tick_line_add(struct tick_line *line, const struct tick_anchor *anchor)
 {
 	unsigned i = place_of(line, anchor->tick);
 
+	line->span = (struct tick_span){0};
 	if (anchor->boottime_ns < line->since_ns)
 		return TICK_LINE_KNOWN;
 	if (i > 0 && line->anchor[i - 1].tick == anchor->tick &&
@@ -150,9 +151,22 @@ static bool is_of_before(const struct tick_line *line, uint64_t tick, int64_t *r
 	       !fit(ns, ret_ns);
 }
 
-int tick_line_convert(const struct tick_line *line, uint64_t tick, int64_t *ret_ns)
+/* What holds from anchor @a on, to @b; NULL: as far as it goes. */
+static void set_span(struct tick_line *line, const struct tick_anchor *a,
+	const struct tick_anchor *b, uint64_t ns, uint64_t per)
 {
-	const struct tick_anchor *a, *b;
+	uint64_t ticks = UINT64_MAX / ns;
+
+	if (b && b->tick - a->tick < ticks)
+		ticks = b->tick - a->tick;
+	if (a->boottime_ns > INT64_MAX || ticks * ns / per > INT64_MAX - a->boottime_ns)
+		return;
+	line->span = (struct tick_span){a->tick, ticks, a->boottime_ns, ns, per};
+}
+
+int tick_line_find(struct tick_line *line, uint64_t tick, int64_t *ret_ns)
+{
+	const struct tick_anchor *a, *b = NULL;
 	uint64_t ns = NS_PER_S, per = line->hz;
 	unsigned i;
 
@@ -167,10 +181,15 @@ int tick_line_convert(const struct tick_line *line, uint64_t tick, int64_t *ret_
 		if (misfit(line, a, b) <= 0) {
 			ns = b->boottime_ns - a->boottime_ns;
 			per = b->tick - a->tick;
-		} else if (tick - a->tick > b->tick - tick) {
-			a = b;
+		} else {
+			/* Up to the middle one holds, from there on the other: no span. */
+			if (tick - a->tick > b->tick - tick)
+				a = b;
+			i = 0;
 		}
 	}
+	if (i > 0 && !line->since_ns)
+		set_span(line, a, b, ns, per);
 	return fit((wide)a->boottime_ns + scaled((wide)tick - (wide)a->tick, ns, per), ret_ns);
 }
 
@@ -178,6 +197,10 @@ int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *re
 {
 	if (!line->hz)
 		return -ENODATA;
+	if (ticks <= UINT64_MAX / NS_PER_S / 2) {
+		*ret_ns = (int64_t)(ticks * NS_PER_S / line->hz);
+		return 0;
+	}
 	return fit((wide)ticks * NS_PER_S / line->hz, ret_ns);
 }
 

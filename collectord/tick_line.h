@@ -19,9 +19,20 @@ struct tick_anchor {
 	uint64_t error_ns; /* bound on how far tick and boottime are apart; 0: unknown */
 };
 
+/*
+ * Ticks that one division converts: none of them leaves 64 bits on its way, and the results are
+ * times. What was found for one tick holds for those around it, until an anchor comes.
+ */
+struct tick_span {
+	uint64_t from_tick, ticks; /* 0: none */
+	uint64_t from_ns;
+	uint64_t ns, per;
+};
+
 struct tick_line {
-	uint64_t hz; /* nominal; 0: unknown, nothing can be converted */
-	uint64_t since_ns; /* boottime of the anchor that began it again; 0: never */
+	uint64_t hz; /* nominal; 0: unknown, nothing can be converted. Set once */
+	struct tick_span span;
+	uint64_t since_ns;	   /* boottime of the anchor that began it again; 0: never */
 	struct tick_anchor before; /* the last one of what it was until then */
 	unsigned count;
 	struct tick_anchor anchor[PROCESS_ANCHORS_MAX]; /* tick and boottime strictly rise */
@@ -30,7 +41,7 @@ struct tick_line {
 void tick_line_init(struct tick_line *line, uint64_t hz);
 
 enum tick_line_added {
-	TICK_LINE_KNOWN,     /* or of before the line began again */
+	TICK_LINE_KNOWN, /* or of before the line began again */
 	TICK_LINE_ADDED,
 	TICK_LINE_STEPPED,   /* added, and the ticks before it do not fit the nominal rate: suspend,
 				a counter that was set */
@@ -48,7 +59,18 @@ int tick_line_add(struct tick_line *line, const struct tick_anchor *anchor);
 uint64_t tick_line_error(const struct tick_line *line, uint64_t tick);
 
 /* 0; -ENODATA: no anchor or no frequency; -ERANGE: the result is no time. */
-int tick_line_convert(const struct tick_line *line, uint64_t tick, int64_t *ret_ns);
+int tick_line_find(struct tick_line *line, uint64_t tick, int64_t *ret_ns);
+
+static inline int tick_line_convert(struct tick_line *line, uint64_t tick, int64_t *ret_ns)
+{
+	const struct tick_span *span = &line->span;
+	uint64_t ticks = tick - span->from_tick;
+
+	if (ticks >= span->ticks)
+		return tick_line_find(line, tick, ret_ns);
+	*ret_ns = (int64_t)(span->from_ns + ticks * span->ns / span->per);
+	return 0;
+}
 
 /* Exact, rounded down. -ENODATA: no frequency; -ERANGE. */
 int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns);

@@ -18,7 +18,7 @@ static int add(struct tick_line *line, uint64_t tick, uint64_t ns)
 	return tick_line_add(line, &anchor);
 }
 
-static int64_t convert(const struct tick_line *line, uint64_t tick)
+static int64_t convert(struct tick_line *line, uint64_t tick)
 {
 	int64_t ns = -1;
 
@@ -212,6 +212,50 @@ static void extremes_are_refused_not_wrapped(void **state)
 	assert_int_equal(tick_line_convert(&line, UINT64_MAX / 2 + 1, &ns), 0);
 }
 
+/* Of a line that has converted before, and of one that has not. */
+static void check_alike(struct tick_line *line, uint64_t tick)
+{
+	struct tick_line fresh = *line;
+	int64_t ns = -1, expected = -1;
+	int r;
+
+	fresh.span = (struct tick_span){0};
+	r = tick_line_convert(&fresh, tick, &expected);
+	assert_int_equal(tick_line_convert(line, tick, &ns), r);
+	assert_true(ns == expected);
+}
+
+static uint64_t draw(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 16;
+}
+
+static void what_came_before_does_not_matter(void **state)
+{
+	static const uint64_t rates[] = {1, 999, MHZ_25, MHZ_100, 3000000001u};
+	uint64_t drawn = 1;
+
+	(void)state;
+	for (size_t i = 0; i < 50; i++) {
+		struct tick_line line;
+		uint64_t tick = draw(&drawn) % 1000000, ns = draw(&drawn) % 1000000;
+
+		tick_line_init(&line, rates[i % (sizeof(rates) / sizeof(*rates))]);
+		for (unsigned n = 0; n < 20; n++) {
+			/* Some go back, some stand still in ticks. */
+			(void)add(&line, tick, ns);
+			for (unsigned k = 0; k < 20; k++)
+				check_alike(&line, tick + draw(&drawn) % 4000000 - 2000000);
+			check_alike(&line, tick);
+			check_alike(&line, tick - 1);
+			check_alike(&line, tick + (1ull << (draw(&drawn) % 64)));
+			tick += draw(&drawn) % 1000000 + (n % 7 == 6 ? -700000u : 0);
+			ns += draw(&drawn) % (n % 5 ? 10000000 : 10000000000);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +269,7 @@ int main(void)
 		cmocka_unit_test(a_suspend_is_between_two_anchors),
 		cmocka_unit_test(the_error_grows_away_from_the_anchors),
 		cmocka_unit_test(old_anchors_are_thinned),
+		cmocka_unit_test(what_came_before_does_not_matter),
 		cmocka_unit_test(extremes_are_refused_not_wrapped),
 	};
 

@@ -229,6 +229,7 @@
  * period, and when a partly filled frame is sent. */
 #define HARVEST_NS	      1000000u
 #define HARVEST_IDLE_NS	      20000000u
+#define DOZE_NS		      1000000000u /* its period while nothing is recorded: docs/control.md */
 #define FLUSH_NS	      20000000u
 /* OnUnload may hold the exit of the application no longer than this. */
 #define EXIT_NS_MAX	      50000000u

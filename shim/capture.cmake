@@ -2,7 +2,7 @@
 # The capture path: recorder, shadow front end, harvest, batches. One library for the shim and
 # for tests; its twin with fault points is for tests only.
 set(rtl_capture_sources recorder.c capture.c pool.c appsig.c copy_watch.c dispatch.c front_end.c shadow.c shadow_table.c intercept.c
-	gate.c
+	gate.c doze.c
 	harvest.c batch.c columns.c shapes.c
 	event_ring.c origin.c thread_state.c)
 list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

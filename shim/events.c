@@ -13,6 +13,7 @@
 #include "proto/clock.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
+#include "shim/doze.h"
 
 /* One mapping. A page of it costs only once it was used. */
 struct event_state {
@@ -155,6 +156,7 @@ static void event_publish(struct recorder_event *event)
 	event_ring_publish(event);
 	if (!is_early)
 		recorder_unpin(state);
+	doze_alert();
 	FAULT_POINT("event_published");
 }
 

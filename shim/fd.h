@@ -56,15 +56,27 @@ static inline int fd_keep(int fd)
 	return kept;
 }
 
+/* printf() is not for signal handlers, and a doorbell may ring in one. */
+static inline void fd_put_number(char *at, unsigned number)
+{
+	unsigned digits = 1;
+
+	for (unsigned rest = number; rest >= 10; rest /= 10)
+		digits++;
+	at[digits] = '\0';
+	for (; digits; number /= 10)
+		at[--digits] = (char)('0' + number % 10);
+}
+
 /* Of one eventfd; they all are of one inode. 0: the kernel does not say (before 5.2). */
 static inline uint64_t fd_eventfd_id(int fd)
 {
-	char path[40], text[256];
+	char path[40] = "/proc/self/fdinfo/", text[256];
 	const char *at;
 	ssize_t bytes;
 	int info;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	fd_put_number(path + strlen(path), (unsigned)fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return 0;
@@ -75,7 +87,7 @@ static inline uint64_t fd_eventfd_id(int fd)
 	return at ? strtoull(at + sizeof("eventfd-id:") - 1, NULL, 10) + 1 : 0;
 }
 
-/* Which file @fd is of, for fd_is(); 0: of none. Async-signal-safe, but for an eventfd. */
+/* Which file @fd is of, for fd_is(); 0: of none. Async-signal-safe. */
 static inline uint64_t fd_mark(int fd)
 {
 	struct stat file;

@@ -354,7 +354,7 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 	c->is_deciding = false;
 	pool_quarantine_end(c);
 	frames_make(c, kind != PASS_ORDINARY, false);
-	is_active = now_ns - c->active_ns < ACTIVE_NS;
+	is_active = now_ns - c->active_ns < ACTIVE_NS && gate_is_open(gate_load(&gate_word));
 	harvest_lock_release(c);
 	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		is_active |= lots_provide(c);

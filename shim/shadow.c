@@ -9,6 +9,7 @@
 
 #include "proto/clock.h"
 #include "shim/dispatch.h"
+#include "shim/doze.h"
 #include "shim/packet.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
@@ -161,6 +162,14 @@ static __attribute__((noinline, cold)) void foreign_writer_seen(
 		;
 }
 
+/* Announced before it was written, or by who reserved an index behind it: perhaps nobody rings for
+ * it again, so it is not left to one who dozes. */
+static __attribute__((noinline, cold)) void left_behind(struct shadow_queue *s)
+{
+	atomic_store(&s->is_left_behind, 1);
+	doze_alert();
+}
+
 static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bound)
 {
 	struct dispatch_batch batch;
@@ -170,8 +179,10 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 	for (i = next; i < bound; i++) {
 		uint16_t header = packet_header(packet_at(s, i));
 
-		if (!packet_is_published(header))
+		if (__builtin_expect(!packet_is_published(header), 0)) {
+			left_behind(s);
 			break;
+		}
 		/* After the header: a packet published after the gate was closed finds it so. */
 		if (queue_is_dormant(s->queue)) {
 			packet_skip(s, i, header);
@@ -324,6 +335,28 @@ void shadow_housekeep(struct capture *c)
 		queue_housekeep(shadow_table_at(c->head.shadow, i));
 }
 
+/* One that has been left behind since is noted again. */
+static bool queue_is_settled(struct shadow_queue *s)
+{
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) ||
+		!atomic_exchange(&s->is_left_behind, 0))
+		return true;
+	if (atomic_load(&s->virtual_index) == atomic_load(&s->next))
+		return true;
+	atomic_store(&s->is_left_behind, 1);
+	return false;
+}
+
+bool shadow_is_settled(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++)
+		if (!queue_is_settled(shadow_table_at(c->head.shadow, i)))
+			return false;
+	return true;
+}
+
 void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 {
 	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
@@ -410,6 +443,7 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->doorbell = queue->doorbell_signal;
 	s->is_plain = false;
 	s->is_dormant = false;
+	atomic_store_explicit(&s->is_left_behind, 0, memory_order_relaxed);
 	s->stamped_end = 0;
 	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
 	atomic_store_explicit(&s->next, index, memory_order_relaxed);

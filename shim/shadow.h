@@ -55,6 +55,8 @@ void shadow_doorbell(struct shadow_queue *queue);
 
 /* Rule 11: walks every queue whose doorbell was rung too early or not through us. Harvester. */
 void shadow_housekeep(struct capture *capture);
+/* No doorbell rang for a packet that was not there, but for those that are walked by now. */
+bool shadow_is_settled(struct capture *capture);
 
 /*
  * OnUnload, after capture_stop(): true once no walk runs any more that began before it, so

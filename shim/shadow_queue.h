@@ -39,6 +39,9 @@ struct shadow_queue {
 	bool is_dormant;      /* the packet before was skipped: the gate was closed */
 	uint64_t stamped_end; /* ring slots of packets before this one may still carry a signal of
 				 ours */
+	/* A walk met a packet that was announced and not written: the holder of the walk sets it, the
+	 * housekeeper takes it back. */
+	_Atomic uint32_t is_left_behind;
 	struct origins origins; /* of the block's queue, whoever follows it */
 	uint64_t seen; /* next, as of the last housekeeping; the harvester's thread */
 };

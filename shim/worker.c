@@ -15,12 +15,14 @@
 #include "proto/clock.h"
 #include "shim/conn.h"
 #include "shim/copy_watch.h"
+#include "shim/doze.h"
 #include "shim/event_frames.h"
 #include "shim/events.h"
 #include "shim/fd.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
 #include "shim/recording.h"
+#include "shim/shadow.h"
 #include "shim/slog.h"
 #include "shim/telemetry.h"
 
@@ -58,6 +60,8 @@ struct worker {
 	struct telemetry telemetry;
 	uint64_t harvest_period_ns;
 	uint64_t next_harvest_ns;
+	bool is_idle; /* the last harvest found nothing to wait for */
+	uint64_t awake_until_ns; /* who was woken a moment ago may be again */
 	uint64_t last_telemetry_ns;
 	uint64_t last_anchor_ns;
 	uint64_t anchored; /* published frames at the last anchor */
@@ -197,11 +201,54 @@ static bool copies_harvest(struct worker *w)
 	return is_busy;
 }
 
+static void worker_wake(struct worker *w);
+
+static void wake_from_doze(void)
+{
+	worker_wake(&worker);
+}
+
+/* Only this thread can open the gate again, told by the collector or by the time. */
+static bool is_shut_here(void)
+{
+	return gate_load(&gate_word) & (CONTROL_DORMANT | CONTROL_TIME | CONTROL_RANK_OUT);
+}
+
+/* There is nothing that a look in less than DOZE_NS would find, but what ends a doze. */
+static bool may_doze(struct worker *w, uint64_t now_ns)
+{
+	return is_shut_here() && w->is_idle && now_ns >= w->awake_until_ns && !w->is_deaf &&
+	       w->has_conn && w->conn.state == CONN_STREAMING && !conn_is_busy(&w->conn) &&
+	       !conn_wants_telemetry(&w->conn) && !capture_pending(w->setup.capture) &&
+	       event_frames_is_done(w->recorder) && shadow_is_settled(w->setup.capture);
+}
+
+/* Asked twice: who changed it in between may have seen us awake. */
+static void worker_doze(struct worker *w, uint64_t now_ns)
+{
+	bool was_on = doze_is_on();
+
+	if (may_doze(w, now_ns) && (was_on || wake_is_ours(w))) {
+		doze_begin(wake_from_doze);
+		if (may_doze(w, now_ns)) {
+			if (!was_on)
+				w->next_harvest_ns = now_ns + DOZE_NS;
+			w->harvest_period_ns = DOZE_NS;
+			return;
+		}
+	}
+	doze_end();
+	/* It was told to record, or woken, or has lost its collector. */
+	if (was_on)
+		w->next_harvest_ns = 0;
+}
+
 static void worker_harvest(struct worker *w, uint64_t now_ns)
 {
 	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
 	bool is_busy = true;
 
+	doze_end();
 	if (is_hurried && now_ns >= atomic_load_explicit(&w->decide_ns, memory_order_relaxed))
 		harvest_last(w->setup.capture, now_ns);
 	else if (is_hurried)
@@ -218,6 +265,7 @@ static void worker_harvest(struct worker *w, uint64_t now_ns)
 		w->harvest_period_ns *= 2;
 	if (w->harvest_period_ns > HARVEST_IDLE_NS)
 		w->harvest_period_ns = HARVEST_IDLE_NS;
+	w->is_idle = !is_busy;
 	w->next_harvest_ns = now_ns + w->harvest_period_ns;
 }
 
@@ -231,7 +279,8 @@ static void worker_wait(struct worker *w)
 	uint64_t next_ns =
 		w->next_harvest_ns < gate_next_ns() ? w->next_harvest_ns : gate_next_ns();
 	uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
-	uint64_t ns = wait_ns < HARVEST_IDLE_NS ? wait_ns : HARVEST_IDLE_NS;
+	uint64_t most_ns = doze_is_on() ? DOZE_NS : HARVEST_IDLE_NS;
+	uint64_t ns = wait_ns < most_ns ? wait_ns : most_ns;
 	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 	uint64_t woken;
 
@@ -239,16 +288,20 @@ static void worker_wait(struct worker *w)
 	if (!poll_fds[0].revents)
 		return;
 	/* Or every wait would end at once: the program closed it, or it says what we know now. */
-	if (wake_is_ours(w) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken))
+	if (wake_is_ours(w) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken)) {
 		w->next_harvest_ns = 0;
-	else
+		w->harvest_period_ns = HARVEST_NS;
+		w->awake_until_ns = clock_boottime_ns() + DOZE_NS;
+	} else {
 		w->is_deaf = true;
+	}
 }
 
 /* BOOTTIME never goes back; if it ever did, nobody would wait until it is where it was. */
 static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 {
-	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > HARVEST_IDLE_NS;
+	return now_ns >= w->next_harvest_ns ||
+	       w->next_harvest_ns - now_ns > w->harvest_period_ns;
 }
 
 static void worker_talk(struct worker *w, uint64_t now_ns)
@@ -276,6 +329,7 @@ static void worker_loop(struct worker *w)
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
 		worker_talk(w, now_ns);
+		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
 }
@@ -535,6 +589,7 @@ void worker_forget(void)
 
 	w->is_running = false;
 	w->is_lost = false;
+	doze_end();
 	conn_forget(&w->conn);
 	if (wake_is_ours(w))
 		close(w->wake);

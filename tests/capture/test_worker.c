@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,10 @@
 #include <unistd.h>
 
 #include "proto/clock.h"
+#include "proto/msg.h"
+#include "shim/doze.h"
 #include "shim/events.h"
+#include "shim/gate.h"
 #include "shim/markers.h"
 #include "shim/worker.h"
 #include "tests/capture/synth.h"
@@ -284,6 +288,143 @@ static void a_clock_that_goes_back_holds_nothing_up(void **state)
 	wait_for_frame(f, 2);
 }
 
+/* ---- while nothing is recorded ---------------------------------------------------------------- */
+
+static void send_frame(int fd, Rtl__Frame *frame)
+{
+	size_t bytes;
+	uint8_t *packed = msg_pack_new(frame, &bytes);
+
+	assert_non_null(packed);
+	assert_int_equal(send(fd, packed, bytes, MSG_NOSIGNAL), bytes);
+	free(packed);
+}
+
+static void send_welcome(int fd)
+{
+	Rtl__Welcome welcome = RTL__WELCOME__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	welcome.has_version = 1;
+	welcome.version = PROTO_VERSION_MAX;
+	frame.body_case = RTL__FRAME__BODY_WELCOME;
+	frame.welcome = &welcome;
+	send_frame(fd, &frame);
+}
+
+static void send_control(int fd, uint64_t seq, bool record)
+{
+	Rtl__Control control = RTL__CONTROL__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	control.has_seq = control.has_record = 1;
+	control.seq = seq;
+	control.record = record;
+	frame.body_case = RTL__FRAME__BODY_CONTROL;
+	frame.control = &control;
+	send_frame(fd, &frame);
+}
+
+static void wait_for_doze(bool is_on)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (doze_is_on() != is_on) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+}
+
+/* A collector that welcomes, and has the process wait; dozing, with a queue. */
+static int begin_dormant(struct fixture *f)
+{
+	int fd = accept_next(f, WAIT_MS);
+
+	assert_true(fd >= 0);
+	send_welcome(fd);
+	send_control(fd, 1, false);
+	f->queue = synth_queue_new(64);
+	f->signal = synth_signal_new(1);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	wait_for_doze(true);
+	return fd;
+}
+
+static void a_dormant_thread_dozes_through_dispatches(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	for (int i = 0; i < 1000; i++) {
+		synth_submit(f->capture, f->queue, &packet);
+		while (synth_step(f->queue, SYNTH_DOORBELL))
+			;
+	}
+	assert_true(doze_is_on());
+	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+				 RTL_Q_skipped_filter),
+		1000);
+	close(fd);
+}
+
+/* Nobody rings for it again. */
+static void an_early_doorbell_ends_a_doze(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS, index;
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	index = synth_add_index(f->capture, f->queue, 1);
+	errno = EDOM;
+	synth_ring(f->capture, f->queue, index);
+	assert_int_equal(errno, EDOM);
+	assert_false(doze_is_on());
+	synth_put(f->queue, index, &packet);
+	while (synth_wdid(f->queue) != index + 1) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+	/* Nor does it come back to it while something is left behind. */
+	index = synth_add_index(f->capture, f->queue, 1);
+	synth_ring(f->capture, f->queue, index);
+	boottime_offset_ns += 3 * (int64_t)DOZE_NS;
+	markers_mark("it harvests");
+	wait_for_frame(f, 1);
+	assert_false(doze_is_on());
+	synth_put(f->queue, index, &packet);
+	synth_ring(f->capture, f->queue, index);
+	wait_for_doze(true);
+	close(fd);
+}
+
+static void a_range_ends_a_doze(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	markers_mark("something");
+	assert_false(doze_is_on());
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
+static void being_told_to_record_ends_a_doze(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	send_control(fd, 2, true);
+	wait_for_doze(false);
+	synth_submit(f->capture, f->queue, &packet);
+	while (synth_step(f->queue, SYNTH_DOORBELL))
+		;
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
 /* A kernel that has ended, whose signal was armed again by something that nobody hooks. */
 static void kernel_in_doubt(struct fixture *f)
 {
@@ -356,6 +497,10 @@ int main(void)
 		TEST(nor_does_exit_when_they_have_only_now_hung_up),
 		TEST(exit_waits_for_nobody),
 		TEST(a_clock_that_goes_back_holds_nothing_up),
+		TEST(a_dormant_thread_dozes_through_dispatches),
+		TEST(an_early_doorbell_ends_a_doze),
+		TEST(a_range_ends_a_doze),
+		TEST(being_told_to_record_ends_a_doze),
 		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
 			fixture_setup_brief, fixture_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -9,7 +9,8 @@
  *   thread_ns          of this thread within submit_batch(), per dispatch
  *   tool_ns            likewise, and all that the tool's own threads took
  *   clock_ns           one clock_gettime(CLOCK_MONOTONIC)
- *   threads, switches  of the tool, and how often they came out of a wait while all that went on
+ *   seconds            of the clock, for all of that
+ *   threads, switches  of the tool, and how often they came out of a wait meanwhile
  *   tool               the file of HSA_TOOLS_LIB, if it is in this process, or ""
  *
  * getppid(), which nobody else calls, stands before and after each batch, for strace.
@@ -171,7 +172,7 @@ static bool batches_run(
 
 static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
 {
-	uint64_t spent_ns = 0, outside_ns, switches, before, process_ns, thread_ns;
+	uint64_t spent_ns = 0, outside_ns, switches, before, process_ns, thread_ns, begin_ns;
 	double dispatches = (double)batches * packets;
 	unsigned threads;
 
@@ -180,6 +181,7 @@ static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
 	spent_ns = 0;
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	thread_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	begin_ns = clock_monotonic_ns();
 	(void)threads_look(&before);
 	if (!batches_run(queue, batches, packets, &spent_ns))
 		return 1;
@@ -187,11 +189,12 @@ static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
 	outside_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - thread_ns - spent_ns;
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process_ns;
 	printf("{\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
-	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"threads\": %u, \"switches\": %" PRIu64
-	       ", \"tool\": \"%s\"}\n",
+	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"seconds\": %.3f, "
+	       "\"threads\": %u, \"switches\": %" PRIu64 ", \"tool\": \"%s\"}\n",
 		runtime_executed(), runtime_timed(), (double)spent_ns / dispatches,
-		(double)(process_ns - outside_ns) / dispatches, clock_cost(), threads,
-		switches - before, tool_in_process());
+		(double)(process_ns - outside_ns) / dispatches, clock_cost(),
+		(double)(clock_monotonic_ns() - begin_ns) / 1e9, threads, switches - before,
+		tool_in_process());
 	return 0;
 }
 

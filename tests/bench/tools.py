@@ -6,6 +6,7 @@ import os
 import resource
 import sqlite3
 import subprocess
+import sys
 import time
 
 from bench import BenchError, Figure, PeerError
@@ -30,7 +31,15 @@ OURS = {
 BURST = 8192
 PEER = {"lite": "lite", "standard": "standard"}
 NAMES = {"none": "no tool", "empty": "empty intercept queue", "lite": "rocm-trace-lite lite",
-         "standard": "rocm-trace-lite standard"}
+         "standard": "rocm-trace-lite standard", "merged": "rocm-trace-lite standard and its merge"}
+MERGE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from rocm_trace_lite import cmd_trace
+begin = time.monotonic()
+cmd_trace._merge_traces(sys.argv[3:], sys.argv[2])
+print(time.monotonic() - begin)
+"""
 
 
 def name(variant):
@@ -140,13 +149,26 @@ class Tools:
         self.failed[variant] = f"failed {PEER_TRIES} times: {self.bench.samples['peer failed'][-1]}"
         raise PeerError(f"{name(variant)} {self.failed[variant]}")
 
+    def merge_peer(self):
+        """Seconds in which it makes one file of those of its last run, its own Python's start left out."""
+        made, paths = self.bench.folder / "merged.db", sorted(self.bench.folder.glob("peer_*.db"))
+        rows = sum(self._rows(path) for path in paths)
+        made.unlink(missing_ok=True)
+        took = float(self.bench.run(sys.executable, "-c", MERGE, self.bench.peer, made, *paths).split()[-1])
+        if self._rows(made) != rows:
+            raise BenchError(f"the peer merged {self._rows(made)} of {rows} rows")
+        return took
+
+    @staticmethod
+    def _rows(path):
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM rocpd_op").fetchone()[0]
+
     def _check_peer(self, variant, dispatches):
-        paths, rows = list(self.bench.folder.glob("peer_*.db")), 0
+        paths = list(self.bench.folder.glob("peer_*.db"))
         if not paths:
             raise BenchError(f"{name(variant)} was not loaded: it wrote no database")
-        for path in paths:
-            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True)) as db:
-                rows += db.execute("SELECT count(*) FROM rocpd_op").fetchone()[0]
+        rows = sum(self._rows(path) for path in paths)
         self.bench.samples.setdefault("peer rows", []).append([variant, rows, dispatches])
         if dispatches:
             self.covered[variant] = min(self.covered.get(variant, 1), rows / dispatches)

@@ -2,8 +2,9 @@
 """A whole program that submits kernels of 2 us as fast as it can: wall clock over no tool, and the peer's.
 
 rtl-demo --dispatches, from its start to the end of its last process and, under rtl, of the collector: the
-one database is there, closed and complete. The peer is its library alone; what it needs to put the ranks'
-files together comes on top of it. Goal: an eighth of what the peer adds (the median of the turns' ratios), or
+one database is there, closed and complete. The peer is its library alone, whose users have a file a rank then;
+and, as a second baseline where there are several, with its own _merge_traces, after which they have one, too (what its
+command does besides, a summary and a timeline, is left out). Goal: an eighth of what the peer adds (the median of the turns' ratios), or
 less than the program itself varies (between its quartiles), which must be less than a quarter of it. The processor's time of all processes, the collector's too, follows: it goes less with
 what else runs.
 """
@@ -24,12 +25,14 @@ def storm(bench, tools, ranks):
                "--queue-size", QUEUE]
     variants = ["none", "shadow", "intercept", "dormant", "off", "empty", *(PEER if tools.has_peer else ())]
 
-    spent = {v: [] for v in variants}
+    spent, merged = {v: [] for v in variants}, []
 
     def once(variant):
         def run():
             wall, cpu = tools.cost(variant, *command, dispatches=ranks * dispatches)
             spent[variant].append(cpu)
+            if variant == "standard" and ranks > 1:
+                merged.append(wall + tools.merge_peer())
             return wall
         return run
 
@@ -38,7 +41,11 @@ def storm(bench, tools, ranks):
     # The first turn warms up.
     cpu = {v: Turns(samples[1:]) for v, samples in spent.items() if v not in tools.failed}
     bench.samples.update({f"{v}, {words}, CPU": turns.samples for v, turns in cpu.items()})
-    return {v: found[f"{v}, {words}"] for v in variants if f"{v}, {words}" in found}, cpu, words
+    turns = {v: found[f"{v}, {words}"] for v in variants if f"{v}, {words}" in found}
+    if merged and "standard" in turns:
+        turns["merged"] = Turns(merged[1:])
+        bench.samples[f"merged, {words}"] = merged[1:]
+    return turns, cpu, words
 
 
 def processor(cpu, words):
@@ -52,7 +59,7 @@ def processor(cpu, words):
                      added.high * 1e3, NAMES["none"], none.median * 1e3)
 
 
-def against_peer(bench, tools, turns, variant, words):
+def against_peer(bench, tools, turns, variant, words, whom="standard"):
     added, none = turns[variant].minus(turns["none"]), turns["none"]
     what = f"storm, {words}: {name(variant)}, added"
     if "standard" in tools.failed:
@@ -62,10 +69,10 @@ def against_peer(bench, tools, turns, variant, words):
         missing = bench.needs_peer(what, "ms", bench.timed(GOAL))
         missing.value = added.median * 1e3
         return missing
-    peer = turns["standard"].minus(none)
+    peer = turns[whom].minus(none)
     varies, goal = f"no tool varies by {none.spread * 1e3:.0f} ms", bench.timed(GOAL)
     varies = "; ".join(filter(None, [varies, tools.coverage("standard")]))
-    found = dict(name=what, value=added.median * 1e3, unit="ms", baseline=name("standard") + ", added",
+    found = dict(name=what, value=added.median * 1e3, unit="ms", baseline=name(whom) + ", added",
                  baseline_value=peer.median * 1e3, goal=goal)
     if none.spread > none.median / SPREAD_PART:
         return Figure(**found, note=f"not judged: more than a quarter of it, {varies}")
@@ -83,6 +90,8 @@ def measure(bench):
         yield Figure(f"storm, {words}: no tool", none.median * 1e3, "ms", none.low * 1e3, none.high * 1e3)
         for variant in ("shadow", "intercept"):
             yield against_peer(bench, tools, turns, variant, words)
+            if "merged" in turns:
+                yield against_peer(bench, tools, turns, variant, words, "merged")
         for variant in ("dormant", "off", "empty", *(PEER if tools.has_peer else ())):
             if variant in tools.failed:
                 yield tools.missing(f"storm, {words}: {name(variant)}, added", "ms", variant)

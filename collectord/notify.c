@@ -9,52 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "proto/cleanup.h"
-
-#ifdef RTL_SYSTEMD
-#include <systemd/sd-daemon.h>
-
-void notify_ready(const char *status)
-{
-	(void)sd_notifyf(0, "READY=1\nSTATUS=%s", status); /* a manager that is gone is no error */
-}
-
-void notify_stopping(void)
-{
-	(void)sd_notify(0, "STOPPING=1");
-}
-
-void notify_alive(void)
-{
-	(void)sd_notify(0, "WATCHDOG=1");
-}
-
-uint64_t notify_watchdog_us(void)
-{
-	uint64_t us = 0;
-
-	return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
-}
-#else
-void notify_ready(const char *status)
-{
-	(void)status;
-}
-
-void notify_stopping(void)
-{
-}
-
-void notify_alive(void)
-{
-}
-
-uint64_t notify_watchdog_us(void)
-{
-	return 0;
-}
-#endif
 
 static bool is_passing(int error)
 {
@@ -70,8 +27,8 @@ static bool is_passing(int error)
 	}
 }
 
-/* Not sd_pid_notify_with_fds(): that waits, and rtl run may be stopped at its terminal. */
-static int send_state(const char *state, int fd)
+/* Not by libsystemd, which brings seven more libraries into a process that starts with each job. */
+static int send_state(const char *state, int fd, int flags)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -84,7 +41,8 @@ static int send_state(const char *state, int fd)
 	CLEANUP(close_p) int socket_fd = -1;
 	size_t bytes = path ? strlen(path) : 0;
 
-	if (!bytes)
+	/* A path, or an abstract name; of a virtual machine's host we know nothing. */
+	if (!bytes || (*path != '/' && *path != '@'))
 		return -ENOTCONN;
 	if (bytes >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
@@ -103,17 +61,65 @@ static int send_state(const char *state, int fd)
 	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return -EAGAIN;
-	if (sendmsg(socket_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+	if (sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) >= 0)
 		return 0;
 	return is_passing(errno) ? -EAGAIN : -errno;
 }
 
+/* A manager that is gone is no error. */
+static void tell(const char *state)
+{
+	(void)send_state(state, -1, 0);
+}
+
+void notify_ready(const char *status)
+{
+	CLEANUP(free_p) char *state = NULL;
+
+	if (asprintf(&state, "READY=1\nSTATUS=%s", status) < 0)
+		state = NULL;
+	tell(state ? state : "READY=1");
+}
+
+void notify_stopping(void)
+{
+	tell("STOPPING=1");
+}
+
+void notify_alive(void)
+{
+	tell("WATCHDOG=1");
+}
+
+/* 0: it is not there, or is no number. */
+static uint64_t number_of(const char *name)
+{
+	const char *text = getenv(name);
+	char *end = NULL;
+	uint64_t value;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	return errno || *end ? 0 : value;
+}
+
+uint64_t notify_watchdog_us(void)
+{
+	/* Meant for another process, whose environment we have. */
+	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
+		return 0;
+	return number_of("WATCHDOG_USEC");
+}
+
+/* These do not wait: rtl run may be stopped at its terminal. */
 int notify_keep(int fd, const char *name)
 {
 	char state[160];
 
 	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s", name);
-	return send_state(state, fd);
+	return send_state(state, fd, MSG_DONTWAIT);
 }
 
 int notify_drop(const char *name)
@@ -121,5 +127,5 @@ int notify_drop(const char *name)
 	char state[160];
 
 	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-	return send_state(state, -1);
+	return send_state(state, -1, MSG_DONTWAIT);
 }

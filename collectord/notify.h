@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the service manager is told (sd_notify). Without libsystemd, or when nobody listens,
- * these do nothing. Loop thread.
+ * What the service manager is told, in sd_notify(3)'s protocol. When nobody listens these do
+ * nothing. Loop thread.
  */
 #include <stdint.h>
 

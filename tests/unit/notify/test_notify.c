@@ -61,6 +61,54 @@ static void what_is_heard_is_kept(void **state)
 	assert_int_equal(notify_drop("recorder-1"), 0);
 }
 
+static void the_manager_is_told(void **state)
+{
+	struct keeper *k = *state;
+	char text[200] = "";
+
+	notify_ready("listening");
+	assert_true(recv(k->fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "READY=1\nSTATUS=listening");
+	memset(text, 0, sizeof(text));
+	notify_alive();
+	assert_true(recv(k->fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "WATCHDOG=1");
+	memset(text, 0, sizeof(text));
+	notify_stopping();
+	assert_true(recv(k->fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "STOPPING=1");
+	/* Nobody, or nothing that is known here. */
+	setenv("NOTIFY_SOCKET", "vsock:2:1234", 1);
+	notify_alive();
+	unsetenv("NOTIFY_SOCKET");
+	notify_alive();
+	assert_int_equal(recv(k->fd, text, sizeof(text) - 1, MSG_DONTWAIT), -1);
+}
+
+static void the_watchdog_is_ours_or_nobodys(void **state)
+{
+	static const char *const wrong[] = {"", "0", "-1", "1x", " 1", "99999999999999999999"};
+	char pid[24];
+
+	(void)state;
+	unsetenv("WATCHDOG_PID");
+	unsetenv("WATCHDOG_USEC");
+	assert_int_equal(notify_watchdog_us(), 0);
+	setenv("WATCHDOG_USEC", "30000000", 1);
+	assert_int_equal(notify_watchdog_us(), 30000000);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	assert_int_equal(notify_watchdog_us(), 30000000);
+	setenv("WATCHDOG_PID", "1", 1);
+	assert_int_equal(notify_watchdog_us(), 0);
+	unsetenv("WATCHDOG_PID");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv("WATCHDOG_USEC", wrong[i], 1);
+		assert_int_equal(notify_watchdog_us(), 0);
+	}
+	unsetenv("WATCHDOG_USEC");
+}
+
 static void a_busy_keeper_is_asked_again(void **state)
 {
 	int r = 0;
@@ -103,6 +151,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(what_is_heard_is_kept),
+		TEST(the_manager_is_told),
+		TEST(the_watchdog_is_ours_or_nobodys),
 		TEST(a_busy_keeper_is_asked_again),
 		TEST(a_keeper_that_is_gone_keeps_nothing),
 		TEST(nobody_keeps_anything),

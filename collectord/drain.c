@@ -41,18 +41,21 @@ bool drain_spend(struct drain *drain, uint64_t records)
 static int begin(struct drain *drain)
 {
 	const struct recorder_header *h = &drain->reader.header;
+
+	/* Those that are ready and were never dispatched with lie in pages that nobody wrote. */
+	drain->slot_count = recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
+	return drain_begin_slots(drain);
+}
+
+/* Behind the slots: what is in one of them is counted here. */
+static int read_queues(struct drain *drain)
+{
+	const struct recorder_header *h = &drain->reader.header;
 	int r;
 
 	drain->queue_count = h->queues_used;
-	/* Those that are ready and were never dispatched with lie in pages that nobody wrote. */
-	drain->slot_count = recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
-	r = drain_begin_slots(drain);
-	if (r == 0)
-		r = recorder_books_read(
-			&drain->reader, &h->queues, drain->queue_count, &drain->queues);
-	if (r == 0)
-		r = recorder_reader_refresh(&drain->reader);
-	return r;
+	r = recorder_books_read(&drain->reader, &h->queues, drain->queue_count, &drain->queues);
+	return r == 0 ? recorder_reader_refresh(&drain->reader) : r;
 }
 
 /* ---- definitions and anchors ------------------------------------------------------------- */
@@ -248,29 +251,42 @@ static int take_cells(struct drain *drain)
 
 static int take_events(struct drain *drain)
 {
+	uint64_t records = 0;
 	int r;
 
 	do
 		r = drain_events_take(&drain->events, drain->writer, drain->process, &drain->reader,
-			drain->is_alive);
-	while (r == 1 && !drain_spend(drain, 1));
+			drain->is_alive, &records);
+	while (r == 1 && !drain_spend(drain, records));
 	return r == 1 ? DRAIN_MORE : r;
 }
 
+/* ---- the books ---------------------------------------------------------------------------- */
+
 static int take_counters(struct drain *drain)
 {
-	return recorder_books_counters(drain->process, &drain->reader, drain->queues,
-		drain->queue_count, clock_boottime_ns(), true);
+	return recorder_books_process(drain->process, &drain->reader, clock_boottime_ns());
 }
 
-static int end(struct drain *drain)
+static int take_queue_counters(struct drain *drain)
+{
+	int r = 0;
+
+	while (r == 0 && drain->queue_at < drain->queue_count) {
+		uint32_t queue = (uint32_t)drain->queue_at++;
+
+		r = recorder_books_queue(drain->process, &drain->queues[queue], queue);
+		if (r == 0 && drain_spend(drain, 1))
+			r = DRAIN_MORE;
+	}
+	return r;
+}
+
+static int settle(struct drain *drain)
 {
 	struct ledger *ledger = &drain->process->ledger;
 	uint64_t last;
-	int r = take_counters(drain);
 
-	if (r < 0)
-		return r;
 	ledger->loss[LEDGER_NAMES] += intern_take_overflowed(&drain->writer->intern) +
 				      defines_take_left_out(&drain->process->defines);
 	/* Acknowledged and lost all the same: only a power cut does that. */
@@ -284,11 +300,32 @@ static int end(struct drain *drain)
 	return 0;
 }
 
+/* So many rows are looked for at a time. */
+#define SAVE_ROWS 64u
+
+/* What is left for the end of the process is little. */
+static int save_books(struct drain *drain)
+{
+	struct statements *statements = &drain->writer->statements;
+	/* The records first, as at any commit. */
+	int r = feed_flush(drain->writer->feed);
+	uint64_t rows;
+
+	if (r < 0)
+		return r;
+	do {
+		rows = SAVE_ROWS;
+		r = ledger_save_part(&drain->process->ledger, statements, &rows);
+	} while (r == LEDGER_MORE && !drain_spend(drain, SAVE_ROWS - rows));
+	return r == LEDGER_MORE ? DRAIN_MORE : r;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /* In this order. 0: over; DRAIN_MORE: to be called again; -ENOMEM, -EBADMSG, database_errno(). */
-static int (*const phases[])(struct drain *) = {
-	begin, take_defines, take_anchors, take_cells, drain_take_slots, take_events, end};
+static int (*const phases[])(struct drain *) = {begin, drain_copy_slots, read_queues, take_defines,
+	take_anchors, take_cells, drain_take_slots, take_events, take_counters, take_queue_counters,
+	settle, save_books};
 
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 
@@ -296,10 +333,12 @@ static int count_only(struct drain *drain, enum ledger_loss why)
 {
 	const struct recorder_header *header = &drain->reader.header;
 	struct ledger *ledger = &drain->process->ledger;
-	int r = begin(drain);
+	int r = read_queues(drain);
 
 	if (r == 0)
 		r = take_counters(drain);
+	for (uint32_t q = 0; r == 0 && q < drain->queue_count; q++)
+		r = recorder_books_queue(drain->process, &drain->queues[q], q);
 	if (r < 0)
 		return r;
 	ledger_give_up(ledger, why);

@@ -19,13 +19,19 @@ struct event_found {
 	const struct recorder_event *event;
 };
 
+/* Those of a chunk that are not taken yet. */
+struct event_run {
+	uint32_t at, end;
+};
+
 static void ring_done(struct drain_events *drain)
 {
+	unsigned ring = drain->ring;
+
 	free(drain->entries);
 	free(drain->found);
-	drain->entries = NULL;
-	drain->found = NULL;
-	drain->count = drain->at = 0;
+	free(drain->runs);
+	*drain = (struct drain_events){.ring = ring};
 }
 
 void drain_events_done(struct drain_events *drain)
@@ -47,30 +53,37 @@ static bool entry_is_left(const struct recorder_region *region, const struct rec
 	       !(event->frame > 0 && event->frame <= last_frame);
 }
 
-static int read_entries(
-	const struct drain_events *drain, const struct recorder_reader *reader, uint8_t **ret)
+static uint32_t chunk_from(const struct drain_events *drain, uint32_t first)
 {
-	*ret = calloc(drain->used, drain->region->stride);
-	if (!*ret)
-		return -ENOMEM;
-	return recorder_reader_get(reader, drain->region, 0, drain->used, *ret);
+	uint32_t left = drain->used - first;
+
+	return left < DRAIN_EVENTS_CHUNK ? left : DRAIN_EVENTS_CHUNK;
+}
+
+static int read_chunk(struct drain_events *drain, const struct recorder_reader *reader)
+{
+	uint32_t first = drain->read, count = chunk_from(drain, first);
+
+	drain->read += count;
+	return recorder_reader_get(reader, drain->region, first, count,
+		drain->entries + (size_t)first * drain->region->stride);
 }
 
 /*
  * What a living process changes under our eyes does not count: it was in two equal readings, or
  * it is on its way.
  */
-static int forget_moving(struct drain_events *drain, const struct recorder_reader *reader)
+static int forget_moving(const struct drain_events *drain, const struct recorder_reader *reader)
 {
-	CLEANUP(free_p) uint8_t *again = NULL;
-	int r = read_entries(drain, reader, &again);
+	size_t stride = drain->region->stride;
+	uint32_t first = drain->looked, count = chunk_from(drain, first);
+	CLEANUP(free_p) uint8_t *again = calloc(count, stride);
+	uint8_t *entries = drain->entries + first * stride;
+	int r = again ? recorder_reader_get(reader, drain->region, first, count, again) : -ENOMEM;
 
-	for (uint32_t i = 0; r == 0 && i < drain->used; i++) {
-		size_t at = (size_t)i * drain->region->stride;
-
-		if (memcmp(drain->entries + at, again + at, drain->region->stride))
-			memset(drain->entries + at, 0, drain->region->stride);
-	}
+	for (size_t at = 0; r == 0 && at < count * stride; at += stride)
+		if (memcmp(entries + at, again + at, stride))
+			memset(entries + at, 0, stride);
 	return r;
 }
 
@@ -81,22 +94,41 @@ static int compare_positions(const void *a, const void *b)
 	return (one->position > other->position) - (one->position < other->position);
 }
 
-static int find_entries(struct drain_events *drain, uint64_t last_frame)
+/* Of an honest ring they are in order as they lie, but for one place. */
+static void look_at_chunk(struct drain_events *drain, uint64_t last_frame)
 {
 	const struct recorder_region *region = drain->region;
+	uint32_t end = drain->looked + chunk_from(drain, drain->looked);
+	struct event_run run = {.at = drain->count};
 
-	drain->found = calloc(drain->used, sizeof(*drain->found));
-	if (!drain->found)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < drain->used; i++) {
+	for (uint32_t i = drain->looked; i < end; i++) {
 		const struct recorder_event *event = entry_of(region, drain->entries, i);
 
 		if (entry_is_left(region, event, last_frame))
 			drain->found[drain->count++] =
 				(struct event_found){event->turn - 1 + i, event};
 	}
-	qsort(drain->found, drain->count, sizeof(*drain->found), compare_positions);
-	return 0;
+	drain->looked = end;
+	run.end = drain->count;
+	if (run.at == run.end)
+		return;
+	qsort(drain->found + run.at, run.end - run.at, sizeof(*drain->found), compare_positions);
+	drain->runs[drain->run_count++] = run;
+}
+
+/* The oldest one that is left; NULL: none is. */
+static const struct recorder_event *next_event(struct drain_events *drain)
+{
+	struct event_run *oldest = NULL;
+
+	for (uint32_t i = 0; i < drain->run_count; i++) {
+		struct event_run *run = &drain->runs[i];
+
+		if (run->at < run->end && (!oldest || drain->found[run->at].position <
+							      drain->found[oldest->at].position))
+			oldest = run;
+	}
+	return oldest ? drain->found[oldest->at++].event : NULL;
 }
 
 /* One kind of record each; -EBADMSG: it makes no sense. */
@@ -133,8 +165,7 @@ static enum ledger_loss loss_of(
 		       : LEDGER_QUOTA_CALLS;
 }
 
-static int begin_ring(struct drain_events *drain, const struct process *process,
-	const struct recorder_reader *reader, bool is_alive)
+static int begin_ring(struct drain_events *drain, const struct recorder_reader *reader)
 {
 	const struct recorder_header *h = &reader->header;
 	const struct {
@@ -145,18 +176,38 @@ static int begin_ring(struct drain_events *drain, const struct process *process,
 		{&h->calls, h->calls.count},
 		{&h->spare_calls, (uint32_t)h->spare_calls_used},
 	};
-	int r;
+	uint32_t used;
 
 	drain->region = rings[drain->ring].region;
 	/* Most programs have no ranges, and those that do seldom fill the ring. */
-	drain->used = (uint32_t)recorder_reader_written(
-		reader, drain->region, rings[drain->ring].used);
-	if (!drain->used)
+	used = (uint32_t)recorder_reader_written(reader, drain->region, rings[drain->ring].used);
+	if (!used)
 		return 0;
-	r = read_entries(drain, reader, &drain->entries);
-	if (r == 0 && is_alive)
+	drain->entries = calloc(used, drain->region->stride);
+	drain->found = calloc(used, sizeof(*drain->found));
+	drain->runs = calloc(used / DRAIN_EVENTS_CHUNK + 1, sizeof(*drain->runs));
+	if (!drain->entries || !drain->found || !drain->runs)
+		return -ENOMEM;
+	drain->used = used;
+	return 0;
+}
+
+/* The next chunk: read, and of a dead process looked at, of a living one read again before that. */
+static int go_on_reading(struct drain_events *drain, const struct process *process,
+	const struct recorder_reader *reader, bool is_alive)
+{
+	int r = 0;
+
+	if (drain->read < drain->used) {
+		r = read_chunk(drain, reader);
+		if (is_alive)
+			return r;
+	} else {
 		r = forget_moving(drain, reader);
-	return r == 0 ? find_entries(drain, process->frame) : r;
+	}
+	if (r == 0)
+		look_at_chunk(drain, process->frame);
+	return r;
 }
 
 static int take_or_count(struct drain_events *drain, struct writer *writer, struct process *process,
@@ -176,19 +227,29 @@ static int take_or_count(struct drain_events *drain, struct writer *writer, stru
 }
 
 int drain_events_take(struct drain_events *drain, struct writer *writer, struct process *process,
-	const struct recorder_reader *reader, bool is_alive)
+	const struct recorder_reader *reader, bool is_alive, uint64_t *ret_records)
 {
+	const struct recorder_event *event;
 	int r = 0;
 
+	*ret_records = 1;
 	if (drain->ring == RINGS)
 		return 0;
-	if (!drain->found)
-		r = begin_ring(drain, process, reader, is_alive);
-	else if (drain->at < drain->count)
-		r = take_or_count(drain, writer, process, drain->found[drain->at++].event);
+	if (!drain->region)
+		r = begin_ring(drain, reader);
 	if (r < 0)
 		return r;
-	if (drain->at == drain->count) {
+	if (drain->looked < drain->used) {
+		*ret_records = DRAIN_EVENTS_CHUNK / DRAIN_EVENTS_LOOKS_PER_RECORD;
+		r = go_on_reading(drain, process, reader, is_alive);
+		return r < 0 ? r : 1;
+	}
+	event = next_event(drain);
+	if (event)
+		r = take_or_count(drain, writer, process, event);
+	if (r < 0)
+		return r;
+	if (!event) {
 		ring_done(drain);
 		drain->ring++;
 	}

@@ -5,8 +5,6 @@
 #include "collectord/drain_events.h"
 #include "collectord/recorder_books.h"
 
-struct flight;
-
 struct drain {
 	struct writer *writer;
 	struct process *process;
@@ -22,11 +20,14 @@ struct drain {
 	struct recorder_cell *cell, *after; /* one piece of memory */
 	uint32_t cells_passed;
 	uint64_t last_unreadable;    /* number of the last frame, when it is; else 0 */
-	struct recorder_slot *slots; /* from slots_from to slots_to */
-	uint64_t slots_from, slots_to;
-	uint64_t slot_at; /* the next one */
+	struct recorder_slot *slots; /* with is_alive all, else a chunk */
+	uint64_t slots_to;	     /* so many were read */
+	uint64_t slot_at;	     /* the next one to be stored */
 	uint64_t slot_count;
-	struct flight *flights; /* only with is_alive */
+	uint32_t *flights; /* only with is_alive: those in use, plus one, by hash; 0: an empty place
+			    */
+	size_t flights_mask;
+	uint64_t queue_at; /* the next one whose books are taken */
 	struct drain_events events;
 };
 
@@ -35,7 +36,9 @@ bool drain_spend(struct drain *drain, uint64_t records);
 
 /* drain_slots.c: what is in no frame */
 int drain_begin_slots(struct drain *drain);
-/* A phase. */
+/* Phases. Of a living process all are copied before anything else is read: one may be in a frame
+ * when that is come to, and then it is not in flight; none moves to another slot. */
+int drain_copy_slots(struct drain *drain);
 int drain_take_slots(struct drain *drain);
 /* What is in the frame @d is not in flight. */
 void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d);

@@ -9,73 +9,100 @@
 #include "collectord/ingest.h"
 #include "proto/limits.h"
 
-/* A slot of a process that still writes, until a later frame is seen to hold its record. */
-struct flight {
-	UT_hash_handle hh;
-	bool is_lost;
-	struct {
-		uint64_t seq;
-		uint64_t queue;
-	} key;
-};
+/* To copy and note a slot, of this part of what it is to store one. */
+#define COPIES_PER_RECORD 8u
 
 /* ---- as they were at one moment ---------------------------------------------------------- */
 
-static int note_flights(struct drain *drain)
+static size_t first_place(const struct drain *drain, uint64_t seq, uint64_t queue)
 {
-	for (uint64_t i = 0; drain->is_alive && i < drain->slot_count; i++) {
-		const struct recorder_slot *slot = &drain->slots[i];
-		struct flight *flight;
+	const uint64_t key[2] = {seq, queue};
 
-		if (slot->state == SLOT_FREE)
-			continue;
-		flight = calloc(1, sizeof(*flight));
-		if (!flight)
-			return -ENOMEM;
-		flight->key.seq = slot->seq;
-		flight->key.queue = slot->queue;
-		HASH_ADD(hh, drain->flights, key, sizeof(flight->key), flight);
-		if (flight->is_lost) {
-			free(flight);
-			return -ENOMEM;
-		}
-	}
-	return 0;
+	return hash_bytes(key, sizeof(key)) & drain->flights_mask;
 }
 
-/* Of a living process all at once, of a dead one as they are come to. */
-static int get_slots(struct drain *drain, uint64_t from)
+/* Where slot @seq of @queue is noted, or would be: there is always an empty place. */
+static uint32_t *find_flight(const struct drain *drain, uint64_t seq, uint64_t queue)
 {
-	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
-	uint64_t count = drain->slot_count - from;
+	size_t place = first_place(drain, seq, queue);
 
-	if (count > most)
-		count = most;
-	if (!drain->slots)
-		drain->slots = calloc(most ? most : 1, sizeof(*drain->slots));
-	if (!drain->slots)
-		return -ENOMEM;
-	drain->slots_from = from;
-	drain->slots_to = from + count;
-	return recorder_reader_get(
-		&drain->reader, &drain->reader.header.slots, from, count, drain->slots);
+	for (; drain->flights[place]; place = (place + 1) & drain->flights_mask) {
+		const struct recorder_slot *slot = &drain->slots[drain->flights[place] - 1];
+
+		if (slot->seq == seq && slot->queue == queue)
+			break;
+	}
+	return &drain->flights[place];
+}
+
+/* Until a later frame is seen to hold its record. */
+static void note_flight(struct drain *drain, uint32_t i)
+{
+	struct recorder_slot *slot = &drain->slots[i];
+	uint32_t *place;
+
+	if (slot->state == SLOT_FREE)
+		return;
+	place = find_flight(drain, slot->seq, slot->queue);
+	if (!*place) {
+		*place = i + 1;
+		return;
+	}
+	/* No dispatch has two. */
+	slot->state = SLOT_FREE;
+	drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+}
+
+static int new_flights(struct drain *drain)
+{
+	size_t places = 2;
+
+	while (places < 2 * drain->slot_count)
+		places *= 2;
+	drain->flights = calloc(places, sizeof(*drain->flights));
+	drain->flights_mask = places - 1;
+	return drain->flights ? 0 : -ENOMEM;
 }
 
 int drain_begin_slots(struct drain *drain)
 {
-	int r = get_slots(drain, 0);
+	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
 
-	return r < 0 ? r : note_flights(drain);
+	drain->slots = calloc(most ? most : 1, sizeof(*drain->slots));
+	if (!drain->slots)
+		return -ENOMEM;
+	return drain->is_alive ? new_flights(drain) : 0;
+}
+
+static int get_slots(struct drain *drain, uint64_t from, struct recorder_slot *ret)
+{
+	uint64_t count = drain->slot_count - from;
+
+	if (count > RECORDER_SLOT_CHUNK)
+		count = RECORDER_SLOT_CHUNK;
+	drain->slots_to = from + count;
+	return recorder_reader_get(&drain->reader, &drain->reader.header.slots, from, count, ret);
+}
+
+int drain_copy_slots(struct drain *drain)
+{
+	int r = 0;
+
+	while (r == 0 && drain->is_alive && drain->slots_to < drain->slot_count) {
+		uint64_t from = drain->slots_to;
+
+		r = get_slots(drain, from, &drain->slots[from]);
+		for (uint64_t i = from; r == 0 && i < drain->slots_to; i++)
+			note_flight(drain, (uint32_t)i);
+		if (r == 0 && drain_spend(drain, (drain->slots_to - from) / COPIES_PER_RECORD))
+			r = DRAIN_MORE;
+	}
+	return r;
 }
 
 void drain_slots_done(struct drain *drain)
 {
-	struct flight *flight, *next;
-
-	HASH_ITER (hh, drain->flights, flight, next) {
-		HASH_DEL(drain->flights, flight);
-		free(flight);
-	}
+	free(drain->flights);
 	free(drain->slots);
 }
 
@@ -86,16 +113,12 @@ void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d)
 	for (uint32_t i = 0; drain->flights && i < d->n; i++) {
 		const struct define_shape *shape =
 			defines_shape(&drain->process->defines, d->shape[i]);
-		struct flight key = {0}, *flight;
+		uint32_t *flight;
 
 		seq += d->seq[i] + 1; /* in range: the frame was taken */
-		key.key.seq = (uint64_t)seq;
-		key.key.queue = shape->queue;
-		HASH_FIND(hh, drain->flights, &key.key, sizeof(key.key), flight);
-		if (!flight)
-			continue;
-		HASH_DEL(drain->flights, flight);
-		free(flight);
+		flight = find_flight(drain, (uint64_t)seq, shape->queue);
+		if (*flight)
+			drain->slots[*flight - 1].state = SLOT_FREE;
 	}
 }
 
@@ -222,19 +245,6 @@ static int drop_slot(struct drain *drain, const struct recorder_slot *slot)
 	return r;
 }
 
-/* Has a frame taken over this record since the slots were copied? */
-static bool flight_is_over(const struct drain *drain, const struct recorder_slot *slot)
-{
-	struct flight key = {0}, *flight;
-
-	if (!drain->is_alive)
-		return false;
-	key.key.seq = slot->seq;
-	key.key.queue = slot->queue;
-	HASH_FIND(hh, drain->flights, &key.key, sizeof(key.key), flight);
-	return !flight;
-}
-
 static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 {
 	uint64_t last = drain->process->frame;
@@ -249,8 +259,6 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 		drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
 		return 0;
 	}
-	if (flight_is_over(drain, slot))
-		return 0;
 	if (!quota_take(&drain->writer->quota, 1, sizeof(*slot)))
 		return drop_slot(drain, slot);
 	return state == SLOT_DONE ? store_slot(drain, slot) : store_outstanding(drain, slot);
@@ -258,6 +266,19 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 
 /* To look at one that is free is next to nothing. */
 #define FREE_SLOTS_PER_RECORD 64u
+
+/* Of a dead process they are read as they are come to. */
+static int next_slot(struct drain *drain, const struct recorder_slot **ret)
+{
+	uint64_t at = drain->slot_at++;
+
+	if (drain->is_alive) {
+		*ret = &drain->slots[at];
+		return 0;
+	}
+	*ret = &drain->slots[at % RECORDER_SLOT_CHUNK];
+	return at == drain->slots_to ? get_slots(drain, at, drain->slots) : 0;
+}
 
 int drain_take_slots(struct drain *drain)
 {
@@ -267,13 +288,9 @@ int drain_take_slots(struct drain *drain)
 		const struct recorder_slot *slot;
 		uint64_t at = drain->slot_at;
 
-		if (at == drain->slots_to)
-			r = get_slots(drain, at);
-		if (r < 0)
-			return r;
-		slot = &drain->slots[at - drain->slots_from];
-		r = take_slot(drain, slot);
-		drain->slot_at++;
+		r = next_slot(drain, &slot);
+		if (r == 0)
+			r = take_slot(drain, slot);
 		if (r == 0 && (slot->state != SLOT_FREE || at % FREE_SLOTS_PER_RECORD == 0) &&
 			drain_spend(drain, 1))
 			r = DRAIN_MORE;

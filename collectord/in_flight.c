@@ -252,7 +252,7 @@ static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
 		return is_any;
 	if (is_any) {
 		r = recorder_books_counters(look->process, &look->reader, look->queues,
-			look->queue_count, look->taken_ns, false);
+			look->queue_count, look->taken_ns);
 		if (r == 0)
 			r = read_slots(look);
 	}

@@ -144,6 +144,11 @@ void ledger_give_up(struct ledger *ledger, enum ledger_loss why);
 /* Writes what changed; the counters at most once a second, unless @all. database_errno(). */
 int ledger_save(struct ledger *ledger, struct statements *statements, bool all);
 
+/* All of it, as long as *@rows are left, which are taken off: LEDGER_MORE where more is to be
+ * written. In one transaction. */
+#define LEDGER_MORE 1
+int ledger_save_part(struct ledger *ledger, struct statements *statements, uint64_t *rows);
+
 uint64_t ledger_queue_dispatched(const struct ledger_queue *queue);
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue);
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue);

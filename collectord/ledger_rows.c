@@ -183,14 +183,17 @@ static int save_queue(
 	return database_run(put);
 }
 
+/* LEDGER_MORE: no @rows are left. */
 static int save_values(const struct ledger *ledger, int64_t queue, const char *const *names,
-	const uint64_t *value, uint64_t *saved, unsigned count, sqlite3_stmt *put)
+	const uint64_t *value, uint64_t *saved, unsigned count, sqlite3_stmt *put, uint64_t *rows)
 {
 	int r;
 
 	for (unsigned i = 0; i < count; i++) {
 		if (value[i] == saved[i])
 			continue;
+		if (!*rows)
+			return LEDGER_MORE;
 		sqlite3_bind_int64(put, 1, ledger->process_id);
 		sqlite3_bind_int64(put, 2, queue);
 		sqlite3_bind_text(put, 3, names[i], -1, SQLITE_STATIC);
@@ -199,21 +202,22 @@ static int save_values(const struct ledger *ledger, int64_t queue, const char *c
 		if (r < 0)
 			return r;
 		saved[i] = value[i];
+		--*rows;
 	}
 	return 0;
 }
 
-static int save_counters(struct ledger *ledger, sqlite3_stmt *put)
+static int save_counters(struct ledger *ledger, sqlite3_stmt *put, uint64_t *rows)
 {
 	struct ledger_queue *queue, *next;
 	int r = save_values(ledger, NO_QUEUE, rtl_process_counter_name, ledger->process,
-		ledger->process_saved, RTL_P_COUNT, put);
+		ledger->process_saved, RTL_P_COUNT, put, rows);
 
 	HASH_ITER (hh, ledger->queues, queue, next) {
-		if (r < 0)
+		if (r != 0)
 			break;
 		r = save_values(ledger, queue->queue, rtl_queue_counter_name, queue->counter,
-			queue->counter_saved, RTL_Q_COUNT, put);
+			queue->counter_saved, RTL_Q_COUNT, put, rows);
 	}
 	return r;
 }
@@ -226,8 +230,7 @@ static int note_befallen(struct ledger *ledger, const struct ledger_queue *queue
 
 	if (befallen->count == befallen->noted)
 		return 0;
-	r = losses_note(
-		&ledger->losses, queue->queue, reason, befallen->count, &befallen->span);
+	r = losses_note(&ledger->losses, queue->queue, reason, befallen->count, &befallen->span);
 	if (r == 0)
 		befallen->noted = befallen->count;
 	return r;
@@ -244,7 +247,8 @@ static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 			r = losses_note(&ledger->losses, queue->queue, ledger_loss_name[i],
 				queue->lost[i], &ledger->reading);
 	if (r == 0)
-		r = note_befallen(ledger, queue, ledger_loss_name[LEDGER_QUOTA], &queue->over_quota);
+		r = note_befallen(
+			ledger, queue, ledger_loss_name[LEDGER_QUOTA], &queue->over_quota);
 	/* What the user's mode leaves untimed is no loss; its counter says how many. */
 	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)
 		if (i != RTL_UNTIMED_MODE)
@@ -260,40 +264,65 @@ static int note_process(struct ledger *ledger)
 	int r = 0;
 
 	for (unsigned i = LEDGER_QUEUE_LOSSES; r == 0 && i < LEDGER_LOSSES; i++)
-		r = losses_note(&ledger->losses, NO_QUEUE, ledger_loss_name[i], ledger->loss[i], &span);
+		r = losses_note(
+			&ledger->losses, NO_QUEUE, ledger_loss_name[i], ledger->loss[i], &span);
 	return r;
 }
 
-static int save_losses(struct ledger *ledger, struct statements *statements)
+static int save_losses(struct ledger *ledger, struct statements *statements, uint64_t *rows)
 {
 	int r = note_process(ledger);
 
 	return r < 0 ? r
 		     : losses_save(&ledger->losses, ledger->process_id, statements,
-			       ledger_loss_name[LEDGER_UNKNOWN_TAIL]);
+			       ledger_loss_name[LEDGER_UNKNOWN_TAIL], rows);
 }
 
-int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
+static int save_queues(struct ledger *ledger, struct statements *statements, uint64_t *rows)
 {
-	uint64_t now_ns = clock_monotonic_ns();
 	struct ledger_queue *queue, *next;
-	int r;
 
 	HASH_ITER (hh, ledger->queues, queue, next) {
+		int r;
+
 		if (!queue->is_dirty)
 			continue;
+		if (!*rows)
+			return LEDGER_MORE;
 		r = note_queue(ledger, queue);
 		if (r == 0)
 			r = save_queue(ledger, queue, statements->at[ST_QUEUE_PUT]);
 		if (r < 0)
 			return r;
+		--*rows;
 		queue->is_dirty = false;
 	}
-	r = save_losses(ledger, statements);
-	if (r < 0)
+	return 0;
+}
+
+static int save(struct ledger *ledger, struct statements *statements, bool all, uint64_t *rows)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = save_queues(ledger, statements, rows);
+
+	if (r == 0)
+		r = save_losses(ledger, statements, rows);
+	if (r != 0 || (!all && now_ns - ledger->counters_saved_ns < COUNTERS_EVERY_NS))
 		return r;
-	if (!all && now_ns - ledger->counters_saved_ns < COUNTERS_EVERY_NS)
-		return 0;
-	ledger->counters_saved_ns = now_ns;
-	return save_counters(ledger, statements->at[ST_COUNTER_PUT]);
+	r = save_counters(ledger, statements->at[ST_COUNTER_PUT], rows);
+	if (r == 0)
+		ledger->counters_saved_ns = now_ns;
+	return r;
+}
+
+int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
+{
+	uint64_t rows = UINT64_MAX;
+
+	return save(ledger, statements, all, &rows);
+}
+
+int ledger_save_part(struct ledger *ledger, struct statements *statements, uint64_t *rows)
+{
+	return save(ledger, statements, true, rows);
 }

@@ -18,9 +18,20 @@ struct loss_key {
 	const char *reason;
 };
 
+/* Of all queues together: one row. */
+struct loss_sum {
+	UT_hash_handle hh;
+	const char *reason;
+	bool is_lost; /* as below */
+	bool is_dirty;
+	uint64_t count;
+	uint64_t from_ns, to_ns; /* 0: unknown */
+};
+
 struct loss_entry {
 	UT_hash_handle hh;
 	struct loss_key key;
+	struct loss_sum *sum;
 	bool is_lost; /* the table could not grow for it */
 	bool is_dirty;
 	uint64_t total;
@@ -38,10 +49,15 @@ size_t losses_entry_bytes(void)
 void losses_done(struct losses *losses)
 {
 	struct loss_entry *entry, *next;
+	struct loss_sum *sum, *next_sum;
 
 	HASH_ITER (hh, losses->entries, entry, next) {
 		HASH_DEL(losses->entries, entry);
 		free(entry);
+	}
+	HASH_ITER (hh, losses->sums, sum, next_sum) {
+		HASH_DEL(losses->sums, sum);
+		free(sum);
 	}
 }
 
@@ -54,15 +70,36 @@ static struct loss_entry *find(const struct losses *losses, int64_t queue, const
 	return entry;
 }
 
+static struct loss_sum *find_or_add_sum(struct losses *losses, const char *reason)
+{
+	struct loss_sum *sum;
+
+	HASH_FIND(hh, losses->sums, &reason, sizeof(reason), sum);
+	if (sum)
+		return sum;
+	sum = calloc(1, sizeof(*sum));
+	if (!sum)
+		return NULL;
+	sum->reason = reason;
+	HASH_ADD(hh, losses->sums, reason, sizeof(sum->reason), sum);
+	if (sum->is_lost) {
+		free(sum);
+		return NULL;
+	}
+	return sum;
+}
+
 static struct loss_entry *find_or_add(struct losses *losses, int64_t queue, const char *reason)
 {
 	struct loss_entry *entry = find(losses, queue, reason);
+	struct loss_sum *sum = entry ? entry->sum : find_or_add_sum(losses, reason);
 
-	if (entry)
+	if (entry || !sum)
 		return entry;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return NULL;
+	entry->sum = sum;
 	entry->key = (struct loss_key){.queue = queue, .reason = reason};
 	HASH_ADD(hh, losses->entries, key, sizeof(entry->key), entry);
 	if (entry->is_lost) {
@@ -141,6 +178,15 @@ static void add(struct loss_entry *entry, uint64_t count, const struct loss_span
 		join_at(entry, closest(entry));
 }
 
+static void add_to_sum(struct loss_sum *sum, uint64_t count, const struct loss_span *span)
+{
+	sum->count += count;
+	if (span->from_ns && (!sum->from_ns || span->from_ns < sum->from_ns))
+		sum->from_ns = span->from_ns;
+	if (span->to_ns > sum->to_ns)
+		sum->to_ns = span->to_ns;
+}
+
 int losses_note(struct losses *losses, int64_t queue, const char *reason, uint64_t total,
 	const struct loss_span *span)
 {
@@ -152,14 +198,16 @@ int losses_note(struct losses *losses, int64_t queue, const char *reason, uint64
 	if (!entry)
 		return -ENOMEM;
 	add(entry, total - entry->total, span);
+	add_to_sum(entry->sum, total - entry->total, span);
+	entry->sum->is_dirty = true;
 	entry->total = total;
 	return 0;
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-static int load_row(struct losses *losses, sqlite3_stmt *all,
-	const char *(*known)(const char *reason))
+static int load_row(
+	struct losses *losses, sqlite3_stmt *all, const char *(*known)(const char *reason))
 {
 	const char *text = (const char *)sqlite3_column_text(all, 1);
 	const char *reason = text ? known(text) : NULL;
@@ -183,6 +231,7 @@ static int load_row(struct losses *losses, sqlite3_stmt *all,
 	entry->interval[entry->intervals++] = row;
 	entry->saved = entry->intervals;
 	entry->total += row.count;
+	add_to_sum(entry->sum, row.count, &row.span);
 	return 0;
 }
 
@@ -229,49 +278,55 @@ static int save_entry(struct loss_entry *entry, int64_t process_id, sqlite3_stmt
 	return r;
 }
 
-/* The one row of a reason, of all queues. */
-static int save_sum(const struct losses *losses, const char *reason, int64_t process_id,
-	bool is_counted, sqlite3_stmt *put)
+static int save_sum(
+	const struct loss_sum *sum, int64_t process_id, bool is_counted, sqlite3_stmt *put)
 {
-	uint64_t count = 0, from_ns = 0, to_ns = 0;
-
-	for (const struct loss_entry *e = losses->entries; e; e = e->hh.next) {
-		if (e->key.reason != reason)
-			continue;
-		count += e->total;
-		for (unsigned i = 0; i < e->intervals; i++) {
-			const struct loss_span *span = &e->interval[i].span;
-
-			if (span->from_ns && (!from_ns || span->from_ns < from_ns))
-				from_ns = span->from_ns;
-			if (span->to_ns > to_ns)
-				to_ns = span->to_ns;
-		}
-	}
 	sqlite3_bind_int64(put, 1, process_id);
-	sqlite3_bind_text(put, 2, reason, -1, SQLITE_STATIC);
-	database_bind_optional(put, 3, is_counted, (int64_t)count);
-	database_bind_optional(put, 4, from_ns > 0, (int64_t)from_ns);
-	database_bind_optional(put, 5, to_ns > 0, (int64_t)to_ns);
+	sqlite3_bind_text(put, 2, sum->reason, -1, SQLITE_STATIC);
+	database_bind_optional(put, 3, is_counted, (int64_t)sum->count);
+	database_bind_optional(put, 4, sum->from_ns > 0, (int64_t)sum->from_ns);
+	database_bind_optional(put, 5, sum->to_ns > 0, (int64_t)sum->to_ns);
 	return database_run(put);
 }
 
-int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
-	const char *uncounted)
+static int save_sums(struct losses *losses, int64_t process_id, sqlite3_stmt *put,
+	const char *uncounted, uint64_t *rows)
 {
-	struct loss_entry *entry, *next;
-	int r;
+	struct loss_sum *sum, *next;
 
-	HASH_ITER (hh, losses->entries, entry, next) {
-		if (!entry->is_dirty)
+	HASH_ITER (hh, losses->sums, sum, next) {
+		int r;
+
+		if (!sum->is_dirty)
 			continue;
-		r = save_entry(entry, process_id, statements->at[ST_LOSS_INTERVAL_PUT]);
-		if (r == 0)
-			r = save_sum(losses, entry->key.reason, process_id,
-				entry->key.reason != uncounted, statements->at[ST_LOSS_PUT]);
+		if (!*rows)
+			return 1;
+		r = save_sum(sum, process_id, sum->reason != uncounted, put);
 		if (r < 0)
 			return r;
-		entry->is_dirty = false;
+		--*rows;
+		sum->is_dirty = false;
 	}
 	return 0;
+}
+
+int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
+	const char *uncounted, uint64_t *rows)
+{
+	struct loss_entry *entry, *next;
+
+	HASH_ITER (hh, losses->entries, entry, next) {
+		int r;
+
+		if (!entry->is_dirty)
+			continue;
+		if (!*rows)
+			return 1;
+		r = save_entry(entry, process_id, statements->at[ST_LOSS_INTERVAL_PUT]);
+		if (r < 0)
+			return r;
+		--*rows;
+		entry->is_dirty = false;
+	}
+	return save_sums(losses, process_id, statements->at[ST_LOSS_PUT], uncounted, rows);
 }

@@ -27,9 +27,11 @@ struct loss_span {
 };
 
 struct loss_entry;
+struct loss_sum;
 
 struct losses {
 	struct loss_entry *entries; /* by queue and reason */
+	struct loss_sum *sums;	    /* by reason */
 };
 
 /* What one reason of one queue takes, at most. */
@@ -54,6 +56,9 @@ uint64_t losses_total(const struct losses *losses, int64_t queue, const char *re
 int losses_load(struct losses *losses, int64_t process_id, struct statements *statements,
 	const char *(*known)(const char *reason));
 
-/* Writes what is new. @uncounted: the reason whose count nobody knows. database_errno(). */
+/*
+ * Writes what is new, as long as *@rows are left: 1 where more is. @uncounted: the reason whose
+ * count nobody knows. database_errno().
+ */
 int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
-	const char *uncounted);
+	const char *uncounted, uint64_t *rows);

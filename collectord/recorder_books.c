@@ -80,29 +80,39 @@ int recorder_books_defines(
 	return r;
 }
 
-int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
-	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns, bool is_last)
+int recorder_books_process(
+	struct process *process, const struct recorder_reader *reader, uint64_t read_ns)
 {
-	uint64_t value[(int)RTL_P_COUNT > (int)RTL_Q_COUNT ? RTL_P_COUNT : RTL_Q_COUNT];
-	int r;
+	uint64_t value[RTL_P_COUNT];
 
 	ledger_begin_reading(&process->ledger, read_ns, clock_boottime_ns());
 	for (unsigned i = 0; i < RTL_P_COUNT; i++)
 		value[i] = reader->header.process[i];
-	r = ledger_take_process(&process->ledger, value, RTL_P_COUNT);
-	for (uint32_t q = 0; r == 0 && q < count; q++) {
-		const struct recorder_queue *queue = &queues[q];
-		bool has_gpu = queue->gpu < process->gpus;
+	return ledger_take_process(&process->ledger, value, RTL_P_COUNT);
+}
 
-		if (!is_last && !ledger_has_room(&process->ledger, q))
-			continue;
-		for (unsigned i = 0; i < RTL_Q_PRODUCER_COUNT; i++)
-			value[i] = queue->producer[i];
-		for (unsigned i = RTL_Q_HARVESTER_FIRST; i < RTL_Q_COUNT; i++)
-			value[i] = queue->harvester[i - RTL_Q_HARVESTER_FIRST];
-		if (queue->in_use || value[RTL_Q_dispatched])
-			r = ledger_take_queue(&process->ledger, q, has_gpu,
-				has_gpu ? process->gpu_id[queue->gpu] : 0, value, RTL_Q_COUNT);
-	}
+int recorder_books_queue(struct process *process, const struct recorder_queue *queue, uint32_t id)
+{
+	uint64_t value[RTL_Q_COUNT];
+	bool has_gpu = queue->gpu < process->gpus;
+
+	for (unsigned i = 0; i < RTL_Q_PRODUCER_COUNT; i++)
+		value[i] = queue->producer[i];
+	for (unsigned i = RTL_Q_HARVESTER_FIRST; i < RTL_Q_COUNT; i++)
+		value[i] = queue->harvester[i - RTL_Q_HARVESTER_FIRST];
+	if (!queue->in_use && !value[RTL_Q_dispatched])
+		return 0;
+	return ledger_take_queue(&process->ledger, id, has_gpu,
+		has_gpu ? process->gpu_id[queue->gpu] : 0, value, RTL_Q_COUNT);
+}
+
+int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
+	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns)
+{
+	int r = recorder_books_process(process, reader, read_ns);
+
+	for (uint32_t q = 0; r == 0 && q < count; q++)
+		if (ledger_has_room(&process->ledger, q))
+			r = recorder_books_queue(process, &queues[q], q);
 	return r;
 }

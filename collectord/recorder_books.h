@@ -25,13 +25,18 @@ void recorder_log_done(struct recorder_log *log);
 int recorder_books_defines(
 	struct writer *writer, struct process *process, const struct recorder_reader *reader);
 
+/* The counters of the process itself, read at @read_ns (CLOCK_BOOTTIME). -ENOMEM. */
+int recorder_books_process(
+	struct process *process, const struct recorder_reader *reader, uint64_t read_ns);
+/* Behind that, those of queue @id, also where its tenant has no memory for them. -ENOMEM. */
+int recorder_books_queue(struct process *process, const struct recorder_queue *queue, uint32_t id);
+
 /*
- * @queues: the first @count queue blocks, read from @read_ns (CLOCK_BOOTTIME) on. @is_last: of all
- * of them, which the end of the process sets free; else of those for which its tenant has memory.
- * -ENOMEM.
+ * All of them. @queues: the first @count queue blocks, read from @read_ns on; those are left out
+ * for which its tenant has no memory. -ENOMEM.
  */
 int recorder_books_counters(struct process *process, const struct recorder_reader *reader,
-	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns, bool is_last);
+	const struct recorder_queue *queues, uint64_t count, uint64_t read_ns);
 
 /* @count elements of @region from the first on; the caller frees *@ret_array. -ENOMEM, -EBADMSG. */
 int recorder_books_read(const struct recorder_reader *reader, const struct recorder_region *region,

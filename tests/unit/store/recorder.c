@@ -128,22 +128,30 @@ int hand_recorder_memfd(const struct hand_recorder *r)
 	return fd;
 }
 
+int hand_recorder_memfd_with(struct hand_recorder *r, struct recorder_region *region,
+	const void *array, uint32_t count, uint32_t stride)
+{
+	size_t bytes = (size_t)count * stride;
+	int fd;
+
+	*region = (struct recorder_region){.offset = sizeof(*r), .count = count, .stride = stride};
+	r->header.total_bytes = sizeof(*r) + bytes;
+	fd = hand_recorder_memfd(r);
+	must(pwrite(fd, array, bytes, sizeof(*r)) == (ssize_t)bytes);
+	return fd;
+}
+
 int hand_recorder_memfd_slots(struct hand_recorder *r, uint32_t slots)
 {
 	struct recorder_slot *array = calloc(slots, sizeof(*array));
-	size_t bytes = slots * sizeof(*array);
 	int fd;
 
 	must(array);
 	for (uint32_t i = 0; i < slots; i++)
 		fill_slot(&array[i], SLOT_DONE, i, 0);
-	r->header.slots = (struct recorder_region){
-		.offset = sizeof(*r), .count = slots, .stride = sizeof(*array)};
 	r->header.slots_used = slots;
-	r->header.total_bytes = sizeof(*r) + bytes;
 	r->queue[0].producer[RTL_Q_dispatched] = slots;
-	fd = hand_recorder_memfd(r);
-	must(pwrite(fd, array, bytes, sizeof(*r)) == (ssize_t)bytes);
+	fd = hand_recorder_memfd_with(r, &r->header.slots, array, slots, sizeof(*array));
 	free(array);
 	return fd;
 }

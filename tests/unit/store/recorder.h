@@ -42,6 +42,10 @@ struct recorder_marker *hand_recorder_marker(
 struct recorder_cell *hand_recorder_cell(
 	struct hand_recorder *r, uint64_t number, struct frames *frames, uint32_t records);
 
+/* A memfd that holds it with @array, of @count elements, as @region of its header. */
+int hand_recorder_memfd_with(struct hand_recorder *r, struct recorder_region *region,
+	const void *array, uint32_t count, uint32_t stride);
+
 /* A memfd that holds it with so many slots, each with a finished dispatch of queue 0, 0 and on. */
 int hand_recorder_memfd_slots(struct hand_recorder *r, uint32_t slots);
 

@@ -12,90 +12,10 @@
 #include "collectord/drain.h"
 #include "collectord/store_private.h"
 #include "proto/limits.h"
-#include "proto/msg.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
 #define SLOTS (20 * DRAIN_SLICE_RECORDS)
-
-/* ---- a drain by itself --------------------------------------------------------------------------
- */
-
-struct bench {
-	struct msg_arena arena;
-	struct writer *writer;
-	struct process *process;
-};
-
-static void bench_open(struct bench *b, const char *path)
-{
-	Rtl__Frame *frame;
-	size_t count;
-	uint8_t *hello = peer_hello(7, 0, &count);
-
-	msg_arena_init(&b->arena, ARENA_BYTES_MAX);
-	assert_int_equal(writer_open(path, &b->arena, NULL, &b->writer), 0);
-	assert_int_equal(writer_begin(b->writer), 0);
-	assert_int_equal(msg_unpack(&b->arena, hello, count, &frame), 0);
-	assert_int_equal(
-		process_open(b->writer, 1, frame->hello, getuid(), 1007, 4242, &b->process), 0);
-	assert_int_equal(writer_commit(b->writer), 0);
-	free(hello);
-}
-
-static void bench_close(struct bench *b)
-{
-	process_free(b->process);
-	writer_free(b->writer);
-	msg_arena_done(&b->arena);
-}
-
-/* A slice of it, in the open transaction. */
-static int slice(struct bench *b, struct drain *drain)
-{
-	uint64_t before = b->writer->rows;
-	int r = drain_go_on(drain);
-
-	assert_in_range(r, 0, DRAIN_MORE);
-	assert_in_range(b->writer->rows - before, 0, DRAIN_SLICE_RECORDS);
-	return r;
-}
-
-static void a_slice_is_bounded_and_the_sum_exact(void **state)
-{
-	struct harness *h = *state;
-	struct hand_recorder *r = hand_recorder_new(7);
-	int fd = hand_recorder_memfd_slots(r, SLOTS);
-	struct drain *drain;
-	struct bench b;
-	unsigned slices = 0;
-
-	free(r);
-	harness_open(h);
-	harness_close(h);
-	bench_open(&b, h->path);
-	/* Half of it, which goes. */
-	assert_int_equal(writer_begin(b.writer), 0);
-	assert_int_equal(drain_new(b.writer, b.process, fd, false, &drain), 0);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(slice(&b, drain), DRAIN_MORE);
-	drain_free(drain);
-	assert_int_equal(writer_rollback(b.writer), 0);
-	assert_int_equal(process_reload(b.process, b.writer), 0);
-	/* All of it. */
-	assert_int_equal(writer_begin(b.writer), 0);
-	assert_int_equal(drain_new(b.writer, b.process, fd, false, &drain), 0);
-	do
-		slices++;
-	while (slice(&b, drain) == DRAIN_MORE);
-	assert_in_range(slices, SLOTS / DRAIN_SLICE_RECORDS, UINT32_MAX);
-	drain_free(drain);
-	assert_true(b.process->is_drained);
-	assert_int_equal(writer_commit(b.writer), 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), SLOTS);
-	bench_close(&b);
-	close(fd);
-}
 
 /* ---- between users
  * -------------------------------------------------------------------------------- */
@@ -411,7 +331,6 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
-		T(a_slice_is_bounded_and_the_sum_exact),
 		T(a_drain_lets_others_pass),
 		T(files_of_one_user_are_one_turn),
 		T(sessions_of_one_user_are_one_turn),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/capture/ack_times.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "proto/clock.h"
 #include "proto/limits.h"
@@ -19,13 +22,18 @@ static struct ack_times {
 	const struct recorder *recorder;
 	pthread_t thread;
 	_Atomic bool stop;
+	int fd;					   /* -1: nobody reads along */
 	uint64_t published_ns[2 * RECORDER_CELLS]; /* more than can be unacknowledged */
 	uint32_t *us;
 	size_t count, capacity;
-} times;
+} times = {.fd = -1};
 
-static void put(uint64_t ns)
+static void put(uint64_t published_ns, uint64_t ns)
 {
+	struct ack_time time = {published_ns, ns};
+
+	if (times.fd >= 0 && write(times.fd, &time, sizeof(time)) != sizeof(time))
+		abort();
 	if (times.count == times.capacity) {
 		times.capacity = times.capacity ? 2 * times.capacity : 1024;
 		times.us = realloc(times.us, times.capacity * sizeof(*times.us));
@@ -49,15 +57,23 @@ static void *look(void *unused)
 
 		while (published < now_published)
 			times.published_ns[published++ % (2 * RECORDER_CELLS)] = now_ns;
-		while (acked + unacked < published)
-			put(now_ns - times.published_ns[acked++ % (2 * RECORDER_CELLS)]);
+		for (; acked + unacked < published; acked++) {
+			uint64_t at_ns = times.published_ns[acked % (2 * RECORDER_CELLS)];
+
+			put(at_ns, now_ns - at_ns);
+		}
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
 
-int ack_times_start(const struct recorder *recorder)
+int ack_times_start(const struct recorder *recorder, const char *path)
 {
+	if (path) {
+		times.fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+		if (times.fd < 0)
+			return -errno;
+	}
 	times.recorder = recorder;
 	return -pthread_create(&times.thread, NULL, look, NULL);
 }
@@ -81,4 +97,6 @@ void ack_times_print(void)
 	printf("acks n=%zu p50_us=%" PRIu32 " p99_us=%" PRIu32 " max_us=%" PRIu32 "\n", n,
 		n ? times.us[n / 2] : 0, n ? times.us[n * 99 / 100] : 0, n ? times.us[n - 1] : 0);
 	free(times.us);
+	if (times.fd >= 0)
+		close(times.fd);
 }

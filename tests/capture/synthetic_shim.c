@@ -54,6 +54,7 @@ enum option_key {
 	KEY_TICK_BITS,
 	KEY_SLEEPS,
 	KEY_POLITE,
+	KEY_ACKS_TO,
 };
 
 static struct options {
@@ -66,6 +67,7 @@ static struct options {
 	const char *progress; /* file of two numbers: marks begun, marks made */
 	int rank;	      /* -1: what the environment says */
 	bool acks, calls;     /* say how long frames waited, and what waited in the shim */
+	const char *acks_to;  /* file of struct ack_time, one for each frame */
 	unsigned tick_bits;   /* the device's counter wraps there; 0: it never does */
 	bool sleeps;	      /* the device's counter stands still in a suspended machine */
 } options = {.socket = "", .dispatches = 10000, .queues = 1, .gpus = 1, .rank = -1};
@@ -94,6 +96,7 @@ static const struct argp_option known[] = {
 	{"progress", 'p', "FILE", 0, "Marks begun and made are there, whatever happens", 0},
 	{"rank", 'k', "N", 0, "Rank (default: from the environment)", 0},
 	{"acks", KEY_ACKS, NULL, 0, "Say how long frames waited for their Ack", 0},
+	{"acks-to", KEY_ACKS_TO, "FILE", 0, "That, and of each frame into FILE, which is there", 0},
 	{"calls", KEY_CALLS, NULL, 0,
 		"Say how many system calls that may wait dispatching threads made in the shim", 0},
 	{"tick-bits", KEY_TICK_BITS, "N", 0, "The device's counter has N bits", 0},
@@ -131,6 +134,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		return 0;
 	case 'k':
 		o->rank = (int)strtol(value, NULL, 10);
+		return 0;
+	case KEY_ACKS_TO:
+		o->acks_to = value;
+		o->acks = true;
 		return 0;
 	case KEY_ACKS:
 		o->acks = true;
@@ -412,7 +419,7 @@ static int run(struct program *p)
 		if (synth_adopt(p->capture, p->queue[i], i % options.gpus) < 0)
 			return 1;
 	}
-	if (options.acks && ack_times_start(capture_recorder(p->capture)))
+	if (options.acks && ack_times_start(capture_recorder(p->capture), options.acks_to))
 		return 1;
 	synth.pause_ns = (long)pause_ns(DEVICE_LOOKS, synth.pause_ns);
 	synth_start(SYNTH_EAGER);

@@ -4,9 +4,10 @@
 
 usage: connections.py --build DIR [--seconds N] [--crowd N]
 
-  crowd   1,000 live ranks of 8 uids
-  caps    one uid opens as many connections as it may, and more
-  slow    64 connections that never say what they are, others byte by byte, frames never ended
+  crowd   1,000 live ranks of 8 uids, which are then killed all at once
+  caps    three uids open as many connections as they may, and more
+  slow    64 connections that never say what they are
+  bytes   questions byte by byte, and frames that never end
   flood   one uid connects as fast as it can
 """
 import re
@@ -21,6 +22,7 @@ UIDS = 8
 CONNECTIONS_MAX = 2048  # proto/limits.h
 UNGREETED_MAX = 64
 FLOODERS = 4
+SPELLERS, BEGUN = 4, 20  # users, and of each so many frames that never end
 HONEST_UID = HOSTILE_UID + 50
 QUESTION = wire.frame(sessions_request={"version_min": 1, "version_max": 1})
 
@@ -44,16 +46,20 @@ class Crowd(Database):
 
 def crowd(street, arguments):
     count = street.fewer(arguments.crowd)
-    crowds = [Crowd(street, HOSTILE_UID + i, count // UIDS) for i in range(UIDS)]
-    for one in crowds:
-        one.has_come()
-    answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(3)]
-    rss, fds = street.rss_mib(), street.fds()
-    for one in crowds:
-        one.process.kill()
-        one.process.wait()
-    for one in crowds:
-        wait_for("a crowd of uid %d to be drained" % one.uid, lambda o=one: o.drained(o.count))
+    with street.attack("%d live ranks of %d uids" % (count, UIDS)) as attack:
+        crowds = [Crowd(street, HOSTILE_UID + i, count // UIDS) for i in range(UIDS)]
+        for one in crowds:
+            one.has_come()
+        answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(3)]
+        rss, fds = street.rss_mib(), street.fds()
+        attack.go_on()
+    with street.attack("the end of %d ranks at once" % count):
+        for one in crowds:
+            one.process.kill()
+        for one in crowds:
+            one.process.wait()
+        for one in crowds:
+            wait_for("a crowd of uid %d to be drained" % one.uid, lambda o=one: o.drained(o.count))
     street.check_fds("the end of the crowd", street.fds_with_honest)
     street.check_rss(rss, "%d connections" % count)
     print("crowd: %d live ranks of %d uids: RSS %d MiB, %d descriptors; another uid is answered "
@@ -90,18 +96,20 @@ def caps(street):
     """Each has half of what the others leave, so that three greedy ones do not have all."""
     left, words = CONNECTIONS_MAX - len(street.tenants), []
     greedy = []
-    for i in range(3):
-        greedy.append(street.neighbour(HOSTILE_UID + i, hold, left // 2 + 50))
-        count, texts = greedy[i].result()
-        if count != left // 2 or texts != ["too many connections of this user"]:
-            fail("%d connections of one uid of %d that are left, refused with %s" %
-                 (count, left, texts))
-        left -= count
-        words.append("%d" % count)
-    answer = street.neighbour(HONEST_UID, probe).result()
-    rss = street.rss_mib()
-    for one in greedy:
-        one.end()
+    with street.attack("three users at their limit of connections") as attack:
+        for i in range(3):
+            greedy.append(street.neighbour(HOSTILE_UID + i, hold, left // 2 + 50))
+            count, texts = greedy[i].result()
+            if count != left // 2 or texts != ["too many connections of this user"]:
+                fail("%d connections of one uid of %d that are left, refused with %s" %
+                     (count, left, texts))
+            left -= count
+            words.append("%d" % count)
+        answer = street.neighbour(HONEST_UID, probe).result()
+        rss = street.rss_mib()
+        attack.go_on()
+        for one in greedy:
+            one.end()
     street.check_fds("the end of the greedy", street.fds_with_honest)
     said = len(street.lines("too many connections of this user"))
     if said != len(greedy):
@@ -136,47 +144,68 @@ def dawdle(pipe, path, count):
     return sorted(text or "" for text in texts)
 
 
-def spell(_pipe, path):
-    """A question byte by byte is answered; a frame that never ends is refused."""
-    with connect(path) as connection:
-        for byte in QUESTION + QUESTION:
-            connection.sendall(bytes([byte]))
-        for _ in range(2):
-            if receive(connection)[0] != "sessions_reply":
-                fail("a question byte by byte is not answered")
-    begun = []
-    for _ in range(20):
-        connection = connect(path)
-        connection.sendall(QUESTION + QUESTION[:3])
-        receive(connection)
-        begun.append(connection)
-    texts = {refusal(connection) for connection in begun}
-    return sorted(texts)
-
-
 def slow(street):
-    dawdlers = [street.neighbour(HOSTILE_UID + i, dawdle, UNGREETED_MAX // UIDS)
-                for i in range(UIDS)]
-    spellers = [street.neighbour(HOSTILE_UID + i, spell) for i in range(2)]
-    for one in dawdlers:
-        if one.result() != "there":
-            fail("a dawdler is not there")
-    answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(10)]
-    texts = {text for one in spellers for text in one.result()}
-    if texts != {"a frame took longer than 5000 ms"}:
-        fail("frames without an end are refused with %s" % texts)
-    heard = set()
-    for one in dawdlers:
-        one.tell()
-        heard.update(one.result())
-        one.end()
-    for one in spellers:
-        one.end()
+    with street.attack("%d connections that say nothing" % UNGREETED_MAX) as attack:
+        dawdlers = [street.neighbour(HOSTILE_UID + i, dawdle, UNGREETED_MAX // UIDS)
+                    for i in range(UIDS)]
+        for one in dawdlers:
+            if one.result() != "there":
+                fail("a dawdler is not there")
+        answers = [street.neighbour(HONEST_UID, probe).result() for _ in range(10)]
+        attack.go_on()
+        heard = set()
+        for one in dawdlers:
+            one.tell()
+            heard.update(one.result())
+            one.end()
     street.check_fds("the end of the slow", street.fds_with_honest)
     print("slow: %d connections that say nothing, all the time, and hear %s: another uid is "
           "answered after at most %.0f ms" %
           (UNGREETED_MAX, sorted(heard), 1000 * max(answers)))
-    return heard
+
+
+def spell(pipe, path, count):
+    """Questions byte by byte are answered, and frames that never end are refused, until told."""
+    spelled, begun = 0, []
+    for _ in range(count):
+        connection = connect(path)
+        connection.sendall(QUESTION + QUESTION[:3])
+        receive(connection)
+        begun.append(connection)
+    pipe.send("there")
+    while not pipe.poll():
+        with connect(path) as connection:
+            for byte in QUESTION + QUESTION:
+                connection.sendall(bytes([byte]))
+            for _ in range(2):
+                if receive(connection)[0] != "sessions_reply":
+                    fail("a question byte by byte is not answered")
+        spelled += 2
+        time.sleep(0.05)  # requests of a user are answered so often
+    pipe.recv()
+    return spelled, sorted({refusal(connection) for connection in begun})
+
+
+def bytes_alone(street):
+    with street.attack("%d users that send byte by byte" % SPELLERS) as attack:
+        spellers = [street.neighbour(HOSTILE_UID + i, spell, BEGUN) for i in range(SPELLERS)]
+        for one in spellers:
+            if one.result() != "there":
+                fail("a speller is not there")
+        attack.go_on()
+        for one in spellers:
+            one.tell()
+        results = [one.result() for one in spellers]
+        for one in spellers:
+            one.end()
+    texts = {text for _, heard in results for text in heard}
+    if texts != {"a frame took longer than 5000 ms"}:
+        fail("frames without an end are refused with %s" % texts)
+    if not all(spelled for spelled, _ in results):
+        fail("somebody spelled nothing: %s" % results)
+    street.check_fds("the end of the spellers", street.fds_with_honest)
+    print("bytes: %d questions byte by byte answered, %d frames that never ended refused" %
+          (sum(spelled for spelled, _ in results), SPELLERS * BEGUN))
 
 
 # ---- too fast ----------------------------------------------------------------------------------
@@ -214,35 +243,38 @@ def refusals(street):
 
 
 def flood(street, arguments):
-    before = refusals(street)
-    floods = [street.neighbour(HOSTILE_UID, storm) for _ in range(FLOODERS)]
-    for one in floods:
-        one.result()
-    answers = street.neighbour(HONEST_UID, ask_for, arguments.seconds).result()
-    count = 0
-    for one in floods:
-        one.tell()
-        count += one.result()
-        one.end()
+    before, start = refusals(street), time.monotonic()
+    with street.attack("one user that connects without end") as attack:
+        floods = [street.neighbour(HOSTILE_UID, storm) for _ in range(FLOODERS)]
+        for one in floods:
+            one.result()
+        answers = street.neighbour(HONEST_UID, ask_for, arguments.seconds).result()
+        attack.go_on()
+        count = 0
+        for one in floods:
+            one.tell()
+            count += one.result()
+            one.end()
+    seconds = time.monotonic() - start
     street.check_fds("the end of the flood", street.fds_with_honest)
     # Of a few reasons one line each, and how often once a minute; not how often what came before.
     said = sum(refusal not in before for refusal in refusals(street)[len(before):])
-    if said > 4 + arguments.seconds // 15:
+    if said > 4 + seconds // 15:
         fail("%d lines about a flood" % said)
-    print("flood: %d connections of one uid in %d s (%d lines in the log); another uid: %d "
+    print("flood: %d connections of one uid in %.1f s (%d lines in the log); another uid: %d "
           "questions, each on a connection of its own, answered after p50 %.1f ms, p99 %.0f ms, "
           "max %.0f ms" %
-          (count, arguments.seconds, said, len(answers), 1000 * percentile(answers, 0.5),
+          (count, seconds, said, len(answers), 1000 * percentile(answers, 0.5),
            1000 * percentile(answers, 0.99), 1000 * max(answers)))
 
 
 def test(street, arguments):
     street.start()
-    street.honest_alone()
     street.honest()
     crowd(street, arguments)
     caps(street)
     slow(street)
+    bytes_alone(street)
     flood(street, arguments)
     print(street.check_honest() + "; RSS at most %d MiB" % street.rss_mib("VmHWM"))
     street.check_fds()

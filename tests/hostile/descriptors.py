@@ -42,8 +42,9 @@ def refused(path, data, count):
     return text
 
 
-def storm(_pipe, path, messages):
-    """Each message with as many as there may be; what was refused, and how many arrived."""
+def storm(pipe, path, messages):
+    """So many messages and until told, each with as many as there may be; what was refused, how many
+    messages there were, and how many descriptors arrived."""
     null = os.open("/dev/null", os.O_RDONLY)
     many = [null] * SCM_MAX_FD
     texts, passed = set(), 0
@@ -53,7 +54,8 @@ def storm(_pipe, path, messages):
     texts.add(refused(path, TOOL, 1))
     passed += 2 + SCM_MAX_FD + 1
     connection, left, number, sent = None, HELLO, 0, 1
-    while number < messages:
+    pipe.send("there")
+    while number < messages or not pipe.poll():
         if not connection:
             connection = connect(path)
             # In turns: a greeting byte by byte, a tool, one whose greeting never ends.
@@ -71,26 +73,34 @@ def storm(_pipe, path, messages):
             connection, sent = None, 1
     if connection:
         connection.close()
-    return sorted(texts), passed
+    pipe.recv()
+    return sorted(texts), number, passed
 
 
 def test(street, arguments):
     street.start()
     street.honest()
-    storms = [street.neighbour(HOSTILE_UID + i, storm, arguments.messages)
-              for i in range(STORM_UIDS)]
-    results = [s.result() for s in storms]
-    for texts, _ in results:
+    with street.attack("a storm of passed descriptors") as attack:
+        storms = [street.neighbour(HOSTILE_UID + i, storm, arguments.messages)
+                  for i in range(STORM_UIDS)]
+        for one in storms:
+            if one.result() != "there":
+                fail("a storm is not there")
+        attack.go_on()
+        for one in storms:
+            one.tell()
+        results = [one.result() for one in storms]
+        for one in storms:
+            one.end()
+    for texts, _, _ in results:
         if texts != ["Hello must carry exactly one file descriptor, the recorder",
                      "only Hello may carry a file descriptor"]:
             fail("refused with other words: %s" % texts)
-    for other in storms:
-        other.end()
     words = street.check_honest()
     street.check_fds()
     print("%d messages with %d descriptors each passed %d; the collector has %d, as before; %s" %
-          (STORM_UIDS * arguments.messages, SCM_MAX_FD, sum(p for _, p in results), street.fds(),
-           words))
+          (sum(number for _, number, _ in results), SCM_MAX_FD,
+           sum(passed for _, _, passed in results), street.fds(), words))
     street.stop()
 
 

@@ -7,6 +7,7 @@ usage: forks.py --build DIR [--processes N] [--forks N]
 import os
 import signal
 import socket
+import sys
 import time
 
 import wire
@@ -31,7 +32,7 @@ def hello(path, job):
             "recorder_bytes": os.fstat(fd).st_size,
             "gpus": [{"gpu_id": 0, "tick_hz": 10 ** 9}]})], [fd])
         body, said = receive(connection)
-    except BrokenPipeError:
+    except (BrokenPipeError, ConnectionResetError):
         body, said = None, {}
     os.close(fd)
     if body is None:
@@ -61,7 +62,8 @@ def in_child(work, *arguments):
     if not pid:
         try:
             work(*arguments)
-        except BaseException:  # pylint: disable=broad-except
+        except BaseException as error:  # pylint: disable=broad-except
+            print("a child: %r" % error, file=sys.stderr)
             os._exit(1)
         os._exit(0)
     return pid
@@ -96,17 +98,27 @@ class Storm:
             street.program("hostile-tiny")], job="storm")
 
     def result(self):
-        """What became of them, in words."""
+        """How many there were of each kind, and "ms"."""
         said, _ = self.process.communicate(timeout=3600)
         if self.process.returncode:
             fail("hostile-forks ended with %d" % self.process.returncode)
         counts = {name: int(value) for name, value in (pair.split("=") for pair in said.split())}
-        ms = counts.pop("ms")
         if not all(counts.values()):
             fail("it tried too little: %s" % counts)
-        return "%d forks, %.0f a second (%s)" % (
-            sum(counts.values()), 1000 * sum(counts.values()) / ms,
-            ", ".join("%d %s" % (counts[name], name) for name in counts))
+        return counts
+
+
+def storms(street, forks, attack):
+    """One after the other until it is seen; how many, and what became of them in words."""
+    number, sums = 0, {}
+    while not number or not attack.is_seen():
+        number += 1
+        for name, count in Storm(street, forks).result().items():
+            sums[name] = sums.get(name, 0) + count
+    ms = sums.pop("ms")
+    return number, "%d forks, %.0f a second (%s)" % (
+        sum(sums.values()), 1000 * sum(sums.values()) / ms,
+        ", ".join("%d %s" % (sums[name], name) for name in sums))
 
 
 def give(pipe, path):
@@ -150,14 +162,13 @@ class Session(Database):
 
 def test(street, arguments):
     street.start()
-    street.honest_alone()
     street.honest()
-    storm = Storm(street, arguments.forks)
-    one_by_one = street.neighbour(STORM_UID, ranks, arguments.processes)
-    giving = street.neighbour(0, give)
-    processes = one_by_one.result() + FORKERS
+    with street.attack("a storm of forks") as attack:
+        one_by_one = street.neighbour(STORM_UID, ranks, arguments.processes)
+        giving = street.neighbour(0, give)
+        number, forks = storms(street, arguments.forks, attack)
+        processes = one_by_one.result() + number * FORKERS
     giver, taker, first, last = giving.result()
-    forks = storm.result()
     for one in one_by_one, giving:
         one.end()
     stormed, given = Session(street, STORM_UID), Session(street, GIVER_UID)

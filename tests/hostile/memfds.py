@@ -174,24 +174,30 @@ def offer(_pipe, path, kind):
     return fields["text"].decode() if body == "refusal" else str(body)
 
 
+def offer_all(street, answers):
+    offers = {kind: street.neighbour(HOSTILE_UID, offer, kind) for kind in KINDS}
+    for kind, one in offers.items():
+        answers[kind] = one.result()
+        if answers[kind] not in KINDS[kind][2]:
+            fail("a recorder that is %s: %s" % (kind, answers[kind]))
+    for one in offers.values():
+        one.end()
+
+
 def test(street, arguments):
     street.start()
     street.honest()
-    answers = {}
-    for _ in range(arguments.rounds):
-        offers = {kind: street.neighbour(HOSTILE_UID, offer, kind) for kind in KINDS}
-        for kind, one in offers.items():
-            answers[kind] = one.result()
-            if answers[kind] not in KINDS[kind][2]:
-                fail("a recorder that is %s: %s" % (kind, answers[kind]))
-        for one in offers.values():
-            one.end()
+    answers, rounds = {}, 0
+    with street.attack("%d kinds of recorders that are none" % len(KINDS)) as attack:
+        while rounds < arguments.rounds or not attack.is_seen():
+            offer_all(street, answers)
+            rounds += 1
     words = street.check_honest()
     street.check_fds()
     for kind, answer in answers.items():
         print("%-28s %s" % (kind, answer))
     print("%d kinds x %d, each refused or harmless; %d descriptors, as before; %s" %
-          (len(KINDS), arguments.rounds, street.fds(), words))
+          (len(KINDS), rounds, street.fds(), words))
     street.stop()
 
 

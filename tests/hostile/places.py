@@ -302,7 +302,8 @@ def test(street, _arguments):
     of_the_store(street)
     street.start()
     street.honest()
-    count = of_a_tenant(street)
+    with street.attack("what lies in the place of a database"):
+        count = of_a_tenant(street)
     words = street.check_honest()
     print("%d things in the place of a tenant's database: left as they were, the job stored beside "
           "them; %s" % (count, words))

@@ -14,7 +14,7 @@ import sys
 import time
 
 import wire
-from neighbours import (HONEST_UIDS, HOSTILE_UID, ask, connect, fail, run, wait_for)
+from neighbours import (HOSTILE_UID, ask, connect, fail, run, wait_for)
 
 RANKS = 200
 TOOLS = 5
@@ -86,27 +86,29 @@ def test(street, arguments):
     for _ in range(count):
         if crowd.stdout.readline() != "welcomed\n":
             fail("a rank that is to be watched is not welcomed")
-    askers = [street.neighbour(HOSTILE_UID, never_read, arguments.askers)]
-    askers += [street.neighbour(HOSTILE_UID, read_some) for _ in range(2)]
-    for one in askers:
-        if one.result() != "there":
-            fail("an asker is not there")
-    tools = [street.popen(HOSTILE_UID, [street.program("rtl"), "stat", "--socket", street.socket],
-                          job="watched") for _ in range(TOOLS)]
-    readers = [street.popen(uid, [sys.executable, "-c", LONG, tenant.database], job="honest")
-               for uid, tenant in zip((0, 0), street.tenants)]
-    for reader in readers:
-        if not reader.stdout.readline():
-            fail("a long question has no answer")
-    for tenant in street.tenants:
-        commits_go_on(tenant, arguments.rows)
-    answers = street.neighbour(HOSTILE_UID + 1, other).result()
-    rss = street.rss_mib("VmHWM")
-    asked = 0
-    for one in askers:
-        one.tell()
-        asked += one.result()
-        one.end()
+    with street.attack("%d that ask and do not read" % arguments.askers) as attack:
+        askers = [street.neighbour(HOSTILE_UID, never_read, arguments.askers)]
+        askers += [street.neighbour(HOSTILE_UID, read_some) for _ in range(2)]
+        for one in askers:
+            if one.result() != "there":
+                fail("an asker is not there")
+        tools = [street.popen(HOSTILE_UID, [street.program("rtl"), "stat", "--socket",
+                                            street.socket], job="watched") for _ in range(TOOLS)]
+        readers = [street.popen(uid, [sys.executable, "-c", LONG, tenant.database], job="honest")
+                   for uid, tenant in zip((0, 0), street.tenants)]
+        for reader in readers:
+            if not reader.stdout.readline():
+                fail("a long question has no answer")
+        for tenant in street.tenants:
+            commits_go_on(tenant, arguments.rows)
+        answers = street.neighbour(HOSTILE_UID + 1, other).result()
+        attack.go_on()
+        rss = street.rss_mib("VmHWM")
+        asked = 0
+        for one in askers:
+            one.tell()
+            asked += one.result()
+            one.end()
     for process in tools + readers + [crowd]:
         process.kill()
         process.wait()
@@ -116,7 +118,7 @@ def test(street, arguments):
     print("%d watchers of %d ranks that do not read, asked for %d times; 2 that read slowly; %d "
           "rtl stat; a long question to each of %d databases: RSS at most %d MiB; %d rows more of "
           "each honest rank meanwhile; another uid is answered after at most %.0f ms; %s" %
-          (arguments.askers, count, asked, TOOLS, len(HONEST_UIDS), rss, arguments.rows,
+          (arguments.askers, count, asked, TOOLS, len(readers), rss, arguments.rows,
            1000 * max(answers), words))
     street.stop()
 

@@ -93,14 +93,17 @@ def read_with_all(street, liars):
 
 def test(street, arguments):
     street.start()
-    street.honest_alone()
     street.honest()
     liars = Liars(street, HOSTILE_UID)
-    together = [tell_all(liars, 1000 * turn) for turn in range(arguments.rounds)]
-    rank = 1000 * arguments.rounds
-    liars.start("everything", rank)
-    liars.welcomed()
-    alone = liars.kill()
+    together = []
+    with street.attack("%d lying recorders" % len(liars.lies)) as attack:
+        while len(together) < arguments.rounds or not attack.is_seen():
+            together.append(tell_all(liars, 1000 * len(together)))
+    rank = 1000 * len(together)
+    with street.attack("a recorder with all that fits into it"):
+        liars.start("everything", rank)
+        liars.welcomed()
+        alone = liars.kill()
     stored = liars.sql("SELECT sum(stored) FROM rtl_account JOIN rtl_process p "
                        "ON p.id = process_id WHERE rank = %d" % rank)[0][0]
     wait_for("the liars' session to be closed", lambda: liars.has(
@@ -114,7 +117,7 @@ def test(street, arguments):
     street.check_fds()
     print("%d lies x %d found out, all of them %.1f s after their death; all that fits into a "
           "recorder (%d rows) %.1f s; RSS at most %d MiB; %s" %
-          (len(liars.lies), arguments.rounds, max(together), stored, alone,
+          (len(liars.lies), len(together), max(together), stored, alone,
            street.rss_mib("VmHWM"), words))
     street.stop()
 

@@ -11,12 +11,13 @@
  */
 #include <assert.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/counters.h"
 
 #define RECORDER_MAGIC	0x4352454c54525f5full /* "__RTLERC" */
-#define RECORDER_LAYOUT 3u
+#define RECORDER_LAYOUT 4u
 
 enum recorder_slot_state {
 	SLOT_FREE = 0,
@@ -24,7 +25,11 @@ enum recorder_slot_state {
 	SLOT_DONE = 2,	    /* times are in it */
 };
 
-/* One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester. */
+/*
+ * One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester. Its last
+ * third is the beginning of an AQL packet as it was, but for what lies over fields that say nothing of
+ * the kernel: so a producer copies it in two moves, and nobody takes it apart before it is read.
+ */
 struct recorder_slot {
 	_Atomic uint16_t state; /* enum recorder_slot_state */
 	uint16_t queue;		/* index of the queue block */
@@ -33,23 +38,29 @@ struct recorder_slot {
 	_Atomic uint64_t frame; /* 0, or the only frame that holds or will hold this record */
 	uint64_t submit_ns;	/* CLOCK_BOOTTIME */
 	/*
-	 * While SUBMITTED with symbol 0: the kernel object whose symbol was unknown at dispatch.
-	 * When DONE: ticks of the GPU.
+	 * While SUBMITTED: the kernel object, which matters while symbol is 0. When DONE: ticks of the
+	 * GPU.
 	 */
 	uint64_t start_tick;
-	uint64_t end_tick;
-	uint64_t marker;  /* innermost open range of the submitting thread; 0: none */
-	uint32_t symbol;  /* id in the define log; 0: unknown */
-	uint32_t tid;	  /* submitting thread */
-	uint32_t grid[3]; /* work-items */
+	uint64_t end_tick; /* when DONE */
+	uint64_t marker;   /* innermost open range of the submitting thread; 0: none */
+	uint32_t call;	   /* low half of the id of the host call that caused it; 0: none */
+	uint32_t tid;	   /* submitting thread */
+	/* From here on in a packet's places. */
+	uint32_t symbol;       /* id in the define log; 0: unknown. A packet's header lies here */
 	uint16_t workgroup[3];
-	uint8_t untimed; /* enum rtl_untimed, when DONE */
+	uint8_t untimed;       /* enum rtl_untimed, when DONE. Reserved in a packet, as the next */
 	uint8_t reserved;
-	uint32_t lds;	  /* bytes */
-	uint32_t scratch; /* bytes */
-	uint32_t call;	  /* low half of the id of the host call that caused it; 0: none */
+	uint32_t grid[3];      /* work-items */
+	uint32_t scratch;      /* bytes */
+	uint32_t lds;	       /* bytes */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
+/* A packet's first bytes, to the kernel object. */
+#define RECORDER_SLOT_PACKET_BYTES 32u
+static_assert(offsetof(struct recorder_slot, symbol) + RECORDER_SLOT_PACKET_BYTES ==
+		      sizeof(struct recorder_slot),
+	"slot");
 
 /* It could not be told: packets of the same call were lost sight of. */
 #define RECORDER_NODE_UNKNOWN UINT32_MAX

@@ -66,6 +66,8 @@ static int memory_get(struct capture *c)
 	return batch_init(&c->batch);
 }
 
+static const struct symbol_entry no_symbol;
+
 int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
 	struct capture **ret)
 {
@@ -76,6 +78,11 @@ int capture_create(const struct recorder_identity *identity, const struct captur
 		return -ENOMEM;
 	memset(c, 0, sizeof(*c));
 	c->hsa = *hsa;
+	if (!hsa->symbols) {
+		c->hsa.symbols = &no_symbol;
+		c->hsa.symbols_mask = 0;
+	}
+	c->is_careful = hsa->count_unlinked;
 	r = recorder_create(identity, &c->recorder);
 	if (r == 0)
 		r = memory_get(c);
@@ -119,6 +126,7 @@ const struct capture_hsa *capture_hsa_of(const struct capture *c)
 void capture_stop(struct capture *c)
 {
 	atomic_store_explicit(&c->is_stopped, 1, memory_order_relaxed);
+	atomic_store_explicit(&c->is_careful, 1, memory_order_relaxed);
 }
 
 void capture_release_signals(struct capture *c)
@@ -203,6 +211,11 @@ static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu
 	q->barrier_fired = 0;
 	q->witness = 0;
 	q->dry_until_ns = 0;
+	q->ticks = (struct ticks){0};
+	q->trail = &q->first;
+	atomic_store_explicit(&q->first, 0, memory_order_relaxed);
+	q->reached = 0;
+	q->is_reached_back = false;
 	if (is_new)
 		block->gpu = gpu;
 	block->hsa_queue_id = hsa_queue_id;

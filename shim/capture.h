@@ -18,6 +18,7 @@
 #include "proto/limits.h"
 #include "shim/hsa_intercept.h"
 #include "shim/recorder.h"
+#include "shim/symbol_table.h"
 
 #define CACHE_LINE_BYTES 64u
 
@@ -46,6 +47,9 @@ struct capture_hsa {
 
 	/* Hot: lock-free, 0 when unknown; with SYMBOL_UNWANTED where --kernels leaves it out. */
 	uint32_t (*symbol_of)(uint64_t kernel_object);
+	/* Likewise, without a call: where symbol_of() looks first. May be NULL. */
+	const struct symbol_entry *symbols;
+	uint32_t symbols_mask;
 	/* Harvester only, may lock: defines kernel@0x... for an unknown one; never 0. */
 	uint32_t (*symbol_define)(uint64_t kernel_object);
 	/* Hot: whether the times of this signal cannot be read here. May be NULL. */

@@ -5,17 +5,22 @@
  * structures behind capture.h. Each field names its one writer. Lists of slots are chains
  * through slot_private.next; a slot is in one list at a time:
  *
- *   queue.free -> (producer) -> queue.submitted -> (harvester) -> in_flight -> done -> frame
+ *   queue.free -> (producer) -> the queue's trail -> (harvester) -> in_flight -> done -> frame
  *   -> queue.returned -> (producer) -> queue.free or queue.spare
  *
- * submitted and returned are pushed with a CAS by one side and taken whole with an exchange by
- * the other: no ABA, no capacity, any order of completion.
+ * returned is pushed with a CAS by one side and taken whole with an exchange by the other: no ABA,
+ * no capacity, any order of completion.
+ *
+ * The trail is a list from the queue's first slot on through slot_private.link, which the producer
+ * writes once the next slot is filled: one store, whoever looks meanwhile. The harvester remembers
+ * where it is (reached) and may give that slot away to nobody until there is one behind it.
  */
 #include <stdalign.h>
 
 #include "shim/batch_state.h"
 #include "shim/capture.h"
 #include "shim/gate.h"
+#include "shim/ticks.h"
 
 /* A reference to a slot: its index + 1; 0: none. */
 typedef uint32_t slot_ref;
@@ -41,13 +46,24 @@ struct slot_private {
 	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
 	int64_t target;		     /* SLOT_APP: finished when the value is at or below */
 	uint64_t start, end; /* SLOT_APP, ticks, from EARLY on */
-	uint64_t since_ns; /* of the phase */
+	uint32_t since; /* of the phase; harvest.c, since_now() */
+	_Atomic slot_ref link; /* the queue's next dispatch; 0: none yet. The producer, always */
 	slot_ref next;
-	uint8_t kind;	     /* enum slot_kind */
-	uint8_t has_barrier; /* barrier bit of the packet */
-	uint8_t why;	     /* enum rtl_untimed decided so far */
-	uint8_t phase;	     /* enum slot_phase */
+	union {
+		struct {
+			uint8_t kind;	     /* enum slot_kind */
+			uint8_t has_barrier; /* barrier bit of the packet */
+			uint8_t why;	     /* enum rtl_untimed decided so far */
+			uint8_t phase;	     /* enum slot_phase */
+		};
+		uint32_t begin; /* all four, as of a dispatch with a signal of ours */
+	};
 };
+/* has_barrier then is that bit of the packet's header. */
+#define SLOT_BEGIN_MASK (1u << HSA_PACKET_HEADER_BARRIER)
+static_assert(!SLOT_INJECTED && !PHASE_NONE && !RTL_TIMED && HSA_PACKET_HEADER_BARRIER == 8,
+	"slot_private.begin");
+
 static_assert(sizeof(struct slot_private) == CACHE_LINE_BYTES, "slot_private");
 
 struct slot_list {
@@ -75,14 +91,18 @@ struct capture_queue {
 	alignas(CACHE_LINE_BYTES) slot_ref free;
 	slot_ref spare; /* for when neither free nor returned has any: not in the cache */
 	_Atomic uint64_t taken; /* slots ever taken */
+	_Atomic slot_ref *trail; /* where the next one is to be linked */
+	struct ticks ticks;
 	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
+	_Atomic slot_ref first; /* of the trail; 0: none yet */
 	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
 
-	alignas(CACHE_LINE_BYTES) _Atomic slot_ref submitted; /* newest first */
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref returned;
 
 	/* The harvester's: holder of the harvest lock. */
-	alignas(CACHE_LINE_BYTES) struct slot_list in_flight;
+	alignas(CACHE_LINE_BYTES) slot_ref reached; /* last one taken off the trail; 0: none yet */
+	bool is_reached_back; /* it has been given back since */
+	struct slot_list in_flight;
 	struct slot_list done;
 	uint32_t owned;		/* slots given to this queue */
 	slot_ref witness;	/* in flight, asked where a scan ends early; 0: none */
@@ -116,6 +136,7 @@ struct capture {
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
 
+	_Atomic uint32_t is_careful; /* dispatches: the long way (is_stopped, count_unlinked) */
 	_Atomic uint32_t is_stopped;
 	/* Held through each pass of the harvester, the only one that touches the runtime's memory.
 	 */
@@ -147,14 +168,15 @@ struct capture {
 	_Atomic uint64_t late_signals[LATE_SIGNALS];
 };
 
+/* Of none an address, too, that nobody may look at. */
 static inline struct slot_private *slot_private_of(struct capture *c, slot_ref ref)
 {
-	return &c->slots[ref - 1];
+	return c->slots + ref - 1;
 }
 
 static inline struct recorder_slot *slot_of(struct capture *c, slot_ref ref)
 {
-	return &c->recorder.slots[ref - 1];
+	return c->recorder.slots + ref - 1;
 }
 
 static inline void slot_list_append(struct capture *c, struct slot_list *list, slot_ref ref)
@@ -226,6 +248,8 @@ bool pool_provide(struct capture *c);
 void pool_begin(struct capture *c, struct capture_queue *q);
 /* Step R: the record is in a published frame. pool_flush() after the last. */
 void pool_slot_free(struct capture *c, slot_ref ref);
+/* Its signal is as new, it is FREE: back to its queue, or to whoever needs slots. */
+void pool_slot_return(struct capture *c, slot_ref ref);
 void pool_flush(struct capture *c);
 void pool_quarantine_end(struct capture *c);
 /* Takes back what @q has free. */

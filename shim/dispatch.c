@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "shim/dispatch.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <x86intrin.h>
 
 #include "proto/clock.h"
 #include "shim/appsig.h"
@@ -88,38 +90,46 @@ static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
 	q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
 }
 
-static inline slot_ref slot_take(
-	struct dispatch_batch *batch, struct capture *c, struct capture_queue *q)
+/* The long way; @seq: of the dispatch. */
+static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 {
-	uint64_t taken = atomic_load_explicit(&q->taken, memory_order_relaxed);
+	struct capture_queue *q = batch->queue;
 	slot_ref ref;
 
-	if (__builtin_expect(!(taken % REFRESH_SLOTS), 0))
+	if (!(seq % REFRESH_SLOTS))
 		slots_refresh(q);
-	if (__builtin_expect(!q->free, 0) && !slots_refill(batch))
+	if (!q->free && !slots_refill(batch))
 		return 0;
 	ref = q->free;
-	q->free = slot_private_of(c, ref)->next;
-	atomic_store_explicit(&q->taken, taken + 1, memory_order_relaxed);
+	q->free = slot_private_of(batch->capture, ref)->next;
+	recorder_word_add(&q->taken, 1);
 	return ref;
 }
 
-static inline void slot_fill(struct recorder_slot *slot, const hsa_kernel_dispatch_packet_t *packet,
-	const struct packet_origin *origin, uint32_t symbol)
+/* Of a dispatch as most are; when and what it is come apart. The slot stays FREE. */
+static inline void slot_fill(struct recorder_slot *slot, const struct capture_queue *q,
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin, uint64_t seq)
 {
-	atomic_store_explicit(&slot->frame, 0, memory_order_relaxed);
-	slot->start_tick = symbol ? 0 : packet->kernel_object;
-	slot->end_tick = 0;
-	slot->marker = origin->marker;
-	slot->call = origin->call;
+	slot->queue = (uint16_t)q->index;
 	slot->node = origin->node;
-	slot->symbol = symbol;
-	slot->tid = origin->tid;
-	packet_grid(packet, slot->grid);
-	memcpy(slot->workgroup, &packet->workgroup_size_x, sizeof(slot->workgroup));
-	slot->untimed = RTL_TIMED;
-	slot->lds = packet->group_segment_size;
-	slot->scratch = packet->private_segment_size;
+	slot->seq = seq;
+	atomic_store_explicit(&slot->frame, 0, memory_order_relaxed);
+	slot->start_tick = packet->kernel_object;
+	memcpy((char *)slot + offsetof(struct recorder_slot, marker), &origin->who,
+		sizeof(origin->who));
+	memcpy((char *)slot + offsetof(struct recorder_slot, symbol), packet,
+		RECORDER_SLOT_PACKET_BYTES);
+}
+
+/* It is whole: the harvester's from here on. */
+static inline void slot_hand_over(
+	struct capture_queue *q, struct recorder_slot *slot, struct slot_private *private, slot_ref ref)
+{
+	atomic_store_explicit(&slot->state, SLOT_SUBMITTED, memory_order_release);
+	FAULT_POINT("after_submitted");
+	atomic_store_explicit(&private->link, 0, memory_order_relaxed);
+	atomic_store_explicit(q->trail, ref, memory_order_release);
+	q->trail = &private->link;
 }
 
 /* No end of this packet's will be known, and why. */
@@ -144,44 +154,41 @@ static __attribute__((noinline)) uint64_t slot_arm_own(
 	return 0;
 }
 
-/* How this packet's end will be known. Returns the signal to inject, or 0. */
-static inline uint64_t slot_arm(struct dispatch_batch *batch, struct recorder_queue *block,
-	slot_ref ref, struct slot_private *private, uint64_t signal, enum dispatch_how how)
+/* With our signal in it, which is returned. */
+static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_private *private,
+	const hsa_kernel_dispatch_packet_t *packet)
 {
-	uint64_t injected = private->injected;
-
-	if (signal)
-		return slot_arm_own(batch, ref, signal);
-	if (__builtin_expect(how == DISPATCH_LEAVE, 0)) {
-		recorder_count_queue(block, RTL_Q_unstamped, 1);
-		return slot_leave(private, RTL_UNTIMED_UNSTAMPED);
-	}
-	if (__builtin_expect(!injected, 0))
-		return slot_leave(private, RTL_UNTIMED_SIGNAL_POOL);
+	private->begin = packet->header & SLOT_BEGIN_MASK;
 	recorder_count_queue(block, RTL_Q_signals_injected, 1);
-	private->kind = SLOT_INJECTED;
-	return injected;
+	return private->injected;
 }
 
-static inline void batch_append(
-	struct dispatch_batch *batch, struct slot_private *private, slot_ref ref)
+/* How this packet's end will be known. Returns the signal to inject, or 0. */
+static uint64_t slot_arm_somehow(struct dispatch_batch *batch, slot_ref ref,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, enum dispatch_how how)
 {
-	private->next = batch->first;
-	batch->first = ref;
-	if (!batch->last)
-		batch->last = ref;
+	struct slot_private *private = slot_private_of(batch->capture, ref);
+	struct recorder_queue *block = batch->queue->block;
+
+	if (!signal && how == DISPATCH_STAMP && private->injected)
+		return slot_arm(block, private, packet);
+	private->begin = packet->header & SLOT_BEGIN_MASK;
+	if (signal)
+		return slot_arm_own(batch, ref, signal);
+	if (how == DISPATCH_STAMP)
+		return slot_leave(private, RTL_UNTIMED_SIGNAL_POOL);
+	recorder_count_queue(block, RTL_Q_unstamped, 1);
+	return slot_leave(private, RTL_UNTIMED_UNSTAMPED);
 }
 
 /*
  * Whether the user wants this dispatch: @gate says what to look at. A kernel that nobody has
  * named may be any, so it is wanted; who is not known to be in a region is not.
  */
-static inline bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
+static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
 {
-	if (__builtin_expect(!(gate & (GATE_CLOSED | GATE_BY_KERNEL | GATE_BY_REGION)), 1))
-		return true;
 	return gate_is_open(gate) && !(gate & GATE_BY_KERNEL && symbol & SYMBOL_UNWANTED) &&
-	       !(gate & GATE_BY_REGION && !origin->is_in_region);
+	       !(gate & GATE_BY_REGION && !(origin->who.tid & ORIGIN_IN_REGION));
 }
 
 /* It is counted and left alone. */
@@ -195,49 +202,99 @@ static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 	return 0;
 }
 
-uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
-	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
+/* False: the line of the queue's ticks has to be drawn anew, or there is none. */
+static inline bool submit_glance(struct dispatch_batch *batch, const struct ticks *ticks)
+{
+	return batch->submit_ns ||
+	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
+}
+
+/* The long way: whatever there may be about a dispatch. */
+static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin, enum dispatch_how how)
 {
 	struct capture *c = batch->capture;
 	struct capture_queue *q = batch->queue;
-	struct recorder_queue *block = q->block;
-	struct slot_private *private;
+	uint64_t injected, seq = recorder_queue_value(q->block, RTL_Q_dispatched);
 	struct recorder_slot *slot;
-	uint64_t injected, seq;
 	uint32_t symbol;
 	slot_ref ref;
 
-	/* The calls come first: nothing has to be kept over them. */
-	if (!batch->submit_ns)
-		batch->submit_ns = clock_boottime_ns();
+	if (!submit_glance(batch, &q->ticks))
+		batch->submit_ns = ticks_read_ns(&q->ticks);
 	symbol = c->hsa.symbol_of(packet->kernel_object);
-	seq = recorder_queue_value(block, RTL_Q_dispatched);
 	/* The number is given before anything can drop the dispatch (docs/recorder.md, 2.1). */
-	recorder_count_queue(block, RTL_Q_dispatched, 1);
+	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
 	FAULT_POINT("after_dispatched");
-	if (__builtin_expect(atomic_load_explicit(&c->is_stopped, memory_order_relaxed), 0))
+	if (atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
-	if (__builtin_expect(!is_wanted(gate_load(q->gate), symbol, origin), 0))
+	if (!is_wanted(gate_load(q->gate), symbol, origin))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
-	ref = slot_take(batch, c, q);
-	if (__builtin_expect(!ref, 0))
+	ref = slot_take(batch, seq);
+	if (!ref)
 		return dispatch_drop(batch, signal, RTL_Q_dropped_recorder_full);
-	if (__builtin_expect(c->hsa.count_unlinked, 0) && !origin->call)
-		recorder_count_queue(block, RTL_Q_unlinked, 1);
+	if (c->hsa.count_unlinked && !origin->who.call)
+		recorder_count_queue(q->block, RTL_Q_unlinked, 1);
 	slot = slot_of(c, ref);
-	slot->queue = (uint16_t)q->index;
-	slot->seq = seq;
+	slot_fill(slot, q, packet, origin, seq);
 	slot->submit_ns = batch->submit_ns;
-	slot_fill(slot, packet, origin, symbol & ~SYMBOL_UNWANTED);
-	private = slot_private_of(c, ref);
-	private->has_barrier = packet->header >> HSA_PACKET_HEADER_BARRIER & 1;
-	private->why = RTL_TIMED;
-	private->phase = PHASE_NONE;
-	injected = slot_arm(batch, block, ref, private, signal, how);
-	atomic_store_explicit(&slot->state, SLOT_SUBMITTED, memory_order_release);
-	FAULT_POINT("after_submitted");
-	batch_append(batch, private, ref);
+	slot->symbol = symbol & ~SYMBOL_UNWANTED;
+	slot->tid &= ~ORIGIN_IN_REGION;
+	packet_grid(packet, slot->grid);
+	injected = slot_arm_somehow(batch, ref, packet, signal, how);
+	slot_hand_over(q, slot, slot_private_of(c, ref), ref);
 	return injected;
+}
+
+/* Whether nothing but the kernel and the time is left to ask; @ref: the slot that is next. */
+static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
+	const hsa_kernel_dispatch_packet_t *packet, slot_ref ref, uint64_t seq)
+{
+	return ref && slot_private_of(c, ref)->injected && seq % REFRESH_SLOTS &&
+	       !atomic_load_explicit(&c->is_careful, memory_order_relaxed) &&
+	       !(gate_load(q->gate) & (GATE_CLOSED | GATE_BY_KERNEL | GATE_BY_REGION)) &&
+	       packet_type(packet->header) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
+}
+
+/*
+ * The short way, which has no call in it, so that nothing has to be kept over one. It takes nothing
+ * and counts nothing before it knows that it can go on to the end: what it has written by then is
+ * in a slot that is still FREE, and the long way writes it again.
+ */
+static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin)
+{
+	struct capture *c = batch->capture;
+	struct capture_queue *q = batch->queue;
+	uint64_t seq = recorder_queue_value(q->block, RTL_Q_dispatched), injected;
+	struct slot_private *private = slot_private_of(c, q->free);
+	struct recorder_slot *slot = slot_of(c, q->free);
+	slot_ref ref;
+
+	if (__builtin_expect(!is_ordinary(c, q, packet, q->free, seq), 0))
+		return dispatch_with_care(batch, packet, 0, origin, DISPATCH_STAMP);
+	slot_fill(slot, q, packet, origin, seq);
+	slot->symbol = symbols_glance(c->hsa.symbols, c->hsa.symbols_mask, packet->kernel_object);
+	if (__builtin_expect(!slot->symbol || !submit_glance(batch, &q->ticks), 0))
+		return dispatch_with_care(batch, packet, 0, origin, DISPATCH_STAMP);
+	slot->submit_ns = batch->submit_ns;
+	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
+	FAULT_POINT("after_dispatched");
+	ref = q->free;
+	q->free = private->next;
+	recorder_word_add(&q->taken, 1);
+	injected = slot_arm(q->block, private, packet);
+	slot_hand_over(q, slot, private, ref);
+	return injected;
+}
+
+uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
+{
+	if (__builtin_expect(signal || how != DISPATCH_STAMP, 0))
+		return dispatch_with_care(batch, packet, signal, origin, how);
+	return dispatch_ordinary(batch, packet, origin);
 }
 
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
@@ -250,8 +307,4 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
 void dispatch_end(struct dispatch_batch *batch)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_intercept_calls, 1);
-	if (batch->first)
-		slot_chain_push(
-			batch->capture, &batch->queue->submitted, batch->first, batch->last);
-	batch->first = batch->last = 0;
 }

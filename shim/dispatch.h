@@ -20,12 +20,10 @@ struct dispatch_batch {
 	struct capture *capture;
 	struct capture_queue *queue;
 	uint64_t submit_ns; /* one reading for the batch, at its first dispatch; 0: none yet */
-	slot_ref first;	    /* chain of filled slots, newest first */
-	slot_ref last;
 };
 
 enum dispatch_how {
-	DISPATCH_STAMP, /* our signal where the application has none */
+	DISPATCH_STAMP = 0, /* our signal where the application has none */
 	DISPATCH_LEAVE, /* recorded without a time: rule 10, foreign writers */
 };
 
@@ -67,5 +65,5 @@ static inline void dispatch_skip(
 /* Any other packet. */
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal);
 
-/* Gives the filled slots to the harvester; before the packets become visible to the device. */
+/* Before the packets become visible to the device. */
 void dispatch_end(struct dispatch_batch *batch);

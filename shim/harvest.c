@@ -37,19 +37,27 @@ enum outcome {
 
 /* ---- one record ------------------------------------------------------------------------ */
 
-/* The pass that began it may have had a later clock: a dispatch's own harvest comes in between. */
-static uint64_t phase_ns(const struct capture *c, const struct slot_private *private)
+/* slot_private.since counts microseconds, nearly, of which differences are used: of an hour at most. */
+#define SINCE_SHIFT 10u
+
+static uint32_t since_now(const struct capture *c)
 {
-	return c->now_ns > private->since_ns ? c->now_ns - private->since_ns : 0;
+	return (uint32_t)(c->now_ns >> SINCE_SHIFT);
+}
+
+static bool has_passed(const struct capture *c, const struct slot_private *private, uint64_t ns)
+{
+	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in between. */
+	return (int32_t)(since_now(c) - private->since) >= (int32_t)(ns >> SINCE_SHIFT);
 }
 
 static enum outcome times_wait(struct capture *c, struct slot_private *private, uint64_t ns)
 {
 	if (private->phase != PHASE_NO_TIME) {
 		private->phase = PHASE_NO_TIME;
-		private->since_ns = c->now_ns;
+		private->since = since_now(c);
 	}
-	return !c->is_deciding && phase_ns(c, private) < ns ? WAITING : FINISHED;
+	return !c->is_deciding && !has_passed(c, private, ns) ? WAITING : FINISHED;
 }
 
 /* docs/shadow.md, 5: number @passed had the barrier bit and has fired, so this one has ended. */
@@ -63,9 +71,9 @@ static enum outcome suspect_wait(struct capture *c, struct slot_private *private
 {
 	if (private->phase != PHASE_SUSPECT) {
 		private->phase = PHASE_SUSPECT;
-		private->since_ns = c->now_ns;
+		private->since = since_now(c);
 	}
-	return phase_ns(c, private) < SUSPECT_NS ? RUNNING : FINISHED;
+	return has_passed(c, private, SUSPECT_NS) ? FINISHED : RUNNING;
 }
 
 static enum outcome injected_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
@@ -199,30 +207,24 @@ static bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 
 /* ---- one queue ---------------------------------------------------------------------------- */
 
-/* The producer's chain is newest first. */
+/* Follows the queue's trail to its end, which is where the harvester stands then. */
 static void submitted_take(struct capture *c, struct capture_queue *q)
 {
-	slot_ref ref = atomic_load_explicit(&q->submitted, memory_order_relaxed);
-	slot_ref oldest = 0;
+	for (;;) {
+		slot_ref last = q->reached, ref;
 
-	if (!ref)
-		return;
-	ref = atomic_exchange_explicit(&q->submitted, 0, memory_order_acquire);
-	while (ref) {
-		struct slot_private *private = slot_private_of(c, ref);
-		slot_ref next = private->next;
-
-		private->next = oldest;
-		oldest = ref;
-		ref = next;
+		ref = atomic_load_explicit(last ? &slot_private_of(c, last)->link : &q->first,
+			memory_order_acquire);
+		if (!ref)
+			return;
+		q->reached = ref;
+		if (q->is_reached_back) {
+			q->is_reached_back = false;
+			pool_slot_return(c, last);
+		}
+		slot_list_append(c, &q->in_flight, ref);
+		c->active_ns = c->now_ns;
 	}
-	while (oldest) {
-		slot_ref next = slot_private_of(c, oldest)->next;
-
-		slot_list_append(c, &q->in_flight, oldest);
-		oldest = next;
-	}
-	c->active_ns = c->now_ns;
 }
 
 static void in_flight_unlink(
@@ -425,6 +427,7 @@ bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t n
 		if (now_ns > c->now_ns)
 			c->now_ns = now_ns;
 		queue_harvest(c, q, true);
+		pool_flush(c); /* the slot that the trail had reached, if there is no frame */
 		frames_make(c, false, true);
 		harvest_lock_release(c);
 	}
@@ -472,6 +475,10 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	}
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
+	/* Nothing will ever be linked to it. */
+	if (q->is_reached_back)
+		pool_slot_return(c, q->reached);
+	q->is_reached_back = false;
 	c->queues_live--;
 	pool_retire(c, q);
 	harvest_lock_release(c);

@@ -94,6 +94,16 @@ static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch
 			batch, packet, packet->completion_signal.handle, origin, DISPATCH_LEAVE);
 }
 
+/* Mostly it is one, which needs no call. */
+static inline void packets_copy(hsa_kernel_dispatch_packet_t *copy,
+	const hsa_kernel_dispatch_packet_t *packets, uint64_t count)
+{
+	if (__builtin_expect(count == 1, 1))
+		*copy = *packets;
+	else
+		memcpy(copy, packets, count * PACKET_BYTES);
+}
+
 /* Rule 14: the gate is closed. */
 static void packets_skip(
 	struct intercept_queue *i, const hsa_kernel_dispatch_packet_t *packets, uint64_t count)
@@ -119,7 +129,7 @@ static const void *packets_take(struct intercept_queue *i,
 	}
 	dispatch_begin(i->capture, i->queue, &batch);
 	if (has_room)
-		memcpy(i->copy, packets, count * PACKET_BYTES);
+		packets_copy(i->copy, packets, count);
 	for (uint64_t n = 0; n < count; n++) {
 		struct packet_origin origin = packet_whose(i, index + n,
 			packet_is_dispatch(&packets[n], packets[n].header), is_applications);
@@ -152,7 +162,8 @@ static void on_packets(const void *packets, uint64_t count, uint64_t user_index,
 		packets = packets_take(i, packets, count, user_index);
 	/* Rule 1: once, with all of them. */
 	writer(packets, count);
-	atomic_store(&i->is_busy, 0);
+	/* Who waits for this to be 0 looks at nothing that was read in between. */
+	atomic_store_explicit(&i->is_busy, 0, memory_order_release);
 }
 
 /* ---- birth and death of a queue ---------------------------------------------------------- */

@@ -105,6 +105,8 @@ static int shim_capture_create(struct shim *s)
 		.is_ring_readable = ring_is_in_host_memory,
 		.gate_of = gate_of,
 		.symbol_of = symbol_of,
+		.symbols = shim_symbols.entry,
+		.symbols_mask = SYMBOLS_CAPACITY - 1,
 		.symbol_define = symbol_define,
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),

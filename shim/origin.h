@@ -16,7 +16,9 @@
  * walked there yet, from the ring itself.
  */
 #include <stdatomic.h>
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <hsa/hsa.h>
@@ -24,38 +26,54 @@
 #include "proto/recorder.h"
 #include "shim/thread_state.h"
 
+/* As a slot has it: copied there in one move. */
+struct origin_who {
+	uint64_t marker; /* innermost open range; 0: none */
+	uint32_t call;	 /* low half of the host call's id; 0: none */
+	uint32_t tid;	 /* 0: not known who submitted it; with ORIGIN_IN_REGION */
+};
+#define SAME_PLACE_IN_SLOT(field)                                                                  \
+	static_assert(offsetof(struct recorder_slot, field) -                                      \
+				      offsetof(struct recorder_slot, marker) ==                    \
+			      offsetof(struct origin_who, field),                                  \
+		#field)
+SAME_PLACE_IN_SLOT(call);
+SAME_PLACE_IN_SLOT(tid);
+
 struct origin {
 	_Atomic uint64_t tag; /* of the life of the queue, and the first packet */
-	uint64_t marker;
-	uint32_t call; /* low half */
-	uint32_t tid;  /* with ORIGIN_IN_REGION */
+	struct origin_who who;
 	/* Packets << 32 | number of the next dispatch within the call. The submitting thread
 	 * first; within a call then the walker, who takes off the packets that he passed. */
 	_Atomic uint64_t rest;
 };
 static_assert(sizeof(struct origin) == 32, "two in a cache line");
 
-/* Beside a thread's id, which the kernel keeps below 2^22. */
+/* Beside a thread's id, which the kernel keeps below 2^22: a range that --region names was open.
+ * Only where there is a --region, which closes the short way through dispatch_packet(). */
 #define ORIGIN_IN_REGION (1u << 31)
 
 /* What the walker learns of one packet. */
 struct packet_origin {
-	uint64_t marker;
-	uint32_t call;	   /* low half of the host call's id; 0: none */
-	uint32_t node;	   /* number within the call; RECORDER_NODE_UNKNOWN */
-	uint32_t tid;	   /* 0: not known who submitted it */
-	bool is_in_region; /* a range that --region names was open */
+	struct origin_who who;
+	uint32_t node; /* number within the call; RECORDER_NODE_UNKNOWN */
 };
+
+static inline struct origin_who origin_who_is(const struct thread_state *thread, uint32_t tid)
+{
+	return (struct origin_who){
+		.marker = thread->marker,
+		.call = (uint32_t)thread->call,
+		.tid = tid | (thread_state_is_in_region(thread) ? ORIGIN_IN_REGION : 0),
+	};
+}
 
 /* Where reservations are not seen: whoever submits now. Its place in a call is not known. */
 static inline struct packet_origin origin_of_caller(void)
 {
 	return (struct packet_origin){
-		.marker = thread_state()->marker,
-		.call = (uint32_t)thread_state()->call,
+		.who = origin_who_is(thread_state(), thread_state_tid()),
 		.node = RECORDER_NODE_UNKNOWN,
-		.tid = thread_state_tid(),
-		.is_in_region = thread_state_is_in_region(thread_state()),
 	};
 }
 
@@ -101,9 +119,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 {
 	/* The tag first: who finds a new rest finds a new tag. */
 	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
-	entry->marker = thread->marker;
-	entry->call = (uint32_t)thread->call;
-	entry->tid = thread->tid | (thread_state_is_in_region(thread) ? ORIGIN_IN_REGION : 0);
+	entry->who = origin_who_is(thread, thread->tid);
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 
@@ -151,12 +167,9 @@ static inline bool origins_walk(
 		*ret = (struct packet_origin){.node = RECORDER_NODE_UNKNOWN};
 		return false;
 	}
-	ret->marker = run->marker;
-	ret->call = run->call;
+	ret->who = run->who;
 	ret->node = 0;
-	ret->tid = run->tid & ~ORIGIN_IN_REGION;
-	ret->is_in_region = run->tid & ORIGIN_IN_REGION;
-	if (__builtin_expect(run->call != 0, 0))
+	if (__builtin_expect(run->who.call != 0, 0))
 		origin_walk_note(run, is_dispatch, ret);
 	return true;
 }

@@ -331,13 +331,18 @@ void pool_flush(struct capture *c)
 	c->back = (struct slot_list){0};
 }
 
-/* The signal is as new, the slot FREE: back to its queue, or to whoever needs slots. */
-static void slot_return(struct capture *c, slot_ref ref)
+void pool_slot_return(struct capture *c, slot_ref ref)
 {
 	uint32_t queue = slot_of(c, ref)->queue;
+	struct capture_queue *q = &c->queues[queue];
 
-	if (atomic_load_explicit(&c->queues[queue].state, memory_order_relaxed) != QUEUE_LIVE) {
+	if (atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_LIVE) {
 		slot_list_append(c, &c->loose, ref);
+		return;
+	}
+	/* The producer has still to link the next one to it. */
+	if (ref == q->reached) {
+		q->is_reached_back = true;
 		return;
 	}
 	if (c->back.count && c->back_queue != queue)
@@ -353,7 +358,7 @@ static void quarantine_begin(struct capture *c, slot_ref ref)
 		slot_ref oldest = c->quarantine[c->quarantine_tail++ % QUARANTINE_MAX].slot;
 
 		signal_reset(slot_private_of(c, oldest)->injected);
-		slot_return(c, oldest);
+		pool_slot_return(c, oldest);
 	}
 	c->quarantine[c->quarantine_head++ % QUARANTINE_MAX] =
 		(struct quarantined){.slot = ref, .until_ns = c->now_ns + QUARANTINE_NS};
@@ -368,7 +373,7 @@ void pool_quarantine_end(struct capture *c)
 			break;
 		c->quarantine_tail++;
 		signal_reset(slot_private_of(c, entry->slot)->injected);
-		slot_return(c, entry->slot);
+		pool_slot_return(c, entry->slot);
 	}
 	pool_flush(c);
 }
@@ -387,7 +392,7 @@ void pool_slot_free(struct capture *c, slot_ref ref)
 	}
 	if (private->kind == SLOT_INJECTED)
 		signal_reset(private->injected);
-	slot_return(c, ref);
+	pool_slot_return(c, ref);
 }
 
 void pool_retire(struct capture *c, struct capture_queue *q)

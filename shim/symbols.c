@@ -87,7 +87,7 @@ static uint32_t id_take(struct symbols *symbols, uint32_t string, uint64_t kerne
 /* NULL: not there, and with @create no room for it. */
 static struct symbol_entry *entry_find(struct symbols *symbols, uint64_t kernel_object, bool create)
 {
-	uint32_t at = symbols_slot(kernel_object);
+	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);
 
 	for (;;) {
 		struct symbol_entry *entry = &symbols->entry[at];

@@ -15,16 +15,9 @@
 #include "shim/agents.h"
 #include "shim/hsa_table.h"
 #include "shim/strings.h"
+#include "shim/symbol_table.h"
 
 #define SYMBOLS_CAPACITY 131072u /* addresses ever seen: kernels times GPUs */
-
-struct symbol_entry {
-	_Atomic uint64_t kernel_object; /* 0: free; written once */
-	_Atomic uint32_t id;		/* 0: no longer loaded */
-	uint32_t string;		/* of the last definition; mutex */
-	uint32_t last_id;		/* likewise */
-	uint32_t unknown_id;		/* for dispatches while nobody had named it; mutex */
-};
 
 struct symbols {
 	struct symbol_entry entry[SYMBOLS_CAPACITY];
@@ -39,16 +32,10 @@ struct symbols {
 /* @symbols: zeroed, or used by an instance that has ended. */
 void symbols_init(struct symbols *symbols, struct recorder *recorder, struct strings *strings);
 
-static inline uint32_t symbols_slot(uint64_t kernel_object)
-{
-	/* Descriptors are 64-byte aligned and lie side by side: neighbours share cache lines. */
-	return (uint32_t)(kernel_object >> 6 ^ kernel_object >> 24) & (SYMBOLS_CAPACITY - 1);
-}
-
 /* Hot. 0: unknown; with SYMBOL_UNWANTED (capture.h) where --kernels leaves it out. */
 static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kernel_object)
 {
-	uint32_t at = symbols_slot(kernel_object);
+	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);
 
 	for (;;) {
 		const struct symbol_entry *entry = &symbols->entry[at];

@@ -25,6 +25,7 @@
 #include "shim/shadow.h"
 #include "shim/slog.h"
 #include "shim/telemetry.h"
+#include "shim/ticks.h"
 
 /* The thread's own frames are small; glibc puts the static TLS of all libraries here too. */
 #define STACK_BYTES    (512u << 10)
@@ -160,8 +161,7 @@ static void clocks_calibrate(struct worker *w)
 	}
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------
- */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
 static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 {
@@ -406,6 +406,7 @@ static void *worker_main(void *argument)
 	struct worker *w = argument;
 
 	wake_note(w);
+	ticks_look();
 	clocks_calibrate(w);
 	if (!w->has_conn && !greet(w)) {
 		/* Harvesting goes on: a full recorder counts what it drops. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * dispatch-cost ROUNDS cpu|wall SIGNALS: ns per dispatch, the median round's and the least. A round
- * is half a ring, so that nobody waits for room; its kernels have ended before the next begins, and
- * without signals a pause follows, in which a tool can take what it noted: bursts, and no flood.
+ * dispatch-cost ROUNDS cpu|wall SIGNALS [DISPATCHES]: ns per dispatch, the median round's and the least.
+ * A round is half a ring of 16,384 packets, so that nobody waits for room; its kernels have ended
+ * before the next begins, and without signals a pause follows, in which a tool can take what it noted:
+ * bursts, and no flood. With DISPATCHES a round is so many, on a ring of 131,072 packets, and the first
+ * one counts, too: of one round nothing was touched before.
  *
  * cpu: of the submitting thread's processor time, the submission alone. wall: of the clock, from
  * the first dispatch to the last one's end. SIGNALS: 0, or each packet has one of so many of the
@@ -21,6 +23,7 @@
 
 #define RING	    16384
 #define ROUND	    (RING / 2)
+#define RING_LONG   131072
 #define ROUNDS_MAX  1000
 #define SIGNALS_MAX 4096
 #define KINDS	    4 /* of short kernels */
@@ -35,6 +38,7 @@ struct job {
 	hsa_signal_t last;
 	hsa_signal_t own[SIGNALS_MAX];
 	unsigned signals;
+	unsigned ring, round; /* packets */
 	bool is_wall;
 };
 
@@ -73,7 +77,7 @@ static uint64_t round_ns(struct job *job)
 	bool is_split = job->signals && !job->is_wall;
 	uint64_t spent_ns = 0, start_ns = job_ns(job);
 
-	for (unsigned i = 0; i < ROUND; i++) {
+	for (unsigned i = 0; i < job->round; i++) {
 		hsa_signal_t signal = job->signals ? own_signal(job, i) : (hsa_signal_t){0};
 
 		if (is_split)
@@ -90,7 +94,7 @@ static uint64_t round_ns(struct job *job)
 		wait_all(job);
 	if (!job->signals)
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-	return spent_ns / ROUND;
+	return spent_ns / job->round;
 }
 
 static int compare(const void *a, const void *b)
@@ -109,7 +113,7 @@ static int job_open(struct job *job)
 	if (!r)
 		r = model_open(&job->gpu, &job->code, 1, false, CAUSE_NONE, &job->model);
 	if (!r)
-		r = queue_open(&job->gpu, RING, &job->producer.queue);
+		r = queue_open(&job->gpu, job->ring, &job->producer.queue);
 	job->producer.count = &job->count;
 	if (!r)
 		GPU_TRY(hsa_signal_create, 1, 0, NULL, &job->last);
@@ -131,12 +135,15 @@ static void job_close(struct job *job)
 
 static bool arguments(int argc, char **argv, unsigned *ret_rounds, struct job *ret)
 {
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		return false;
+	ret->ring = argc == 5 ? RING_LONG : RING;
+	ret->round = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : ROUND;
 	*ret_rounds = (unsigned)strtoul(argv[1], NULL, 10);
 	ret->is_wall = !strcmp(argv[2], "wall");
 	ret->signals = (unsigned)strtoul(argv[3], NULL, 10);
 	return *ret_rounds >= 1 && *ret_rounds <= ROUNDS_MAX && ret->signals <= SIGNALS_MAX &&
+	       ret->round >= 1 && ret->round <= ret->ring &&
 	       (ret->is_wall || !strcmp(argv[2], "cpu"));
 }
 
@@ -147,13 +154,14 @@ int main(int argc, char **argv)
 	unsigned rounds;
 
 	if (!arguments(argc, argv, &rounds, &job)) {
-		fprintf(stderr, "usage: dispatch-cost ROUNDS(1-%d) cpu|wall SIGNALS(0-%d)\n",
-			ROUNDS_MAX, SIGNALS_MAX);
+		fprintf(stderr, "usage: dispatch-cost ROUNDS(1-%d) cpu|wall SIGNALS(0-%d) [DISPATCHES(1-%d)]\n",
+			ROUNDS_MAX, SIGNALS_MAX, RING_LONG);
 		return 2;
 	}
 	if (job_open(&job))
 		return 1;
-	(void)round_ns(&job); /* faults its pages in */
+	if (job.ring == RING)
+		(void)round_ns(&job); /* faults its pages in */
 	for (unsigned i = 0; i < rounds; i++)
 		ns[i] = round_ns(&job);
 	qsort(ns, rounds, sizeof(*ns), compare);

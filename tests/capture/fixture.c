@@ -6,12 +6,14 @@
 
 #include "shim/harvest.h"
 #include "shim/shadow.h"
+#include "shim/ticks.h"
 
 static const struct recorder_identity identity = {.pid = 1234, .start_time = 5678};
 
 void fixture_init_with(struct fixture *f, uint32_t packets, const struct capture_hsa *hsa)
 {
 	memset(f, 0, sizeof(*f));
+	ticks_look();
 	assert_int_equal(capture_create(&identity, hsa, &f->capture), 0);
 	f->recorder = capture_recorder(f->capture);
 	f->reader = reader_new();

@@ -104,6 +104,9 @@ static uint32_t symbol_of(uint64_t kernel_object)
 	return kernel_object < 1000 ? (uint32_t)kernel_object : 0;
 }
 
+/* One of them is where a dispatch looks first, so that both ways of dispatch_packet() are gone. */
+static const struct symbol_entry known = {.kernel_object = 1, .id = 1};
+
 static uint32_t symbol_define(uint64_t kernel_object)
 {
 	return (uint32_t)(1000 + kernel_object % 1000);
@@ -117,6 +120,7 @@ void synth_hsa(struct capture_hsa *ret)
 		.signal_store_screlease = synth_signal_store,
 		.set_profiler_enabled = profiler_enable,
 		.symbol_of = symbol_of,
+		.symbols = &known,
 		.symbol_define = symbol_define,
 	};
 }

@@ -242,6 +242,8 @@ static int shim_start(struct program *p)
 		.agents = &p->agents, .counters = counters, .kfd = -1, .runtime = "synthetic"};
 	synth_hsa(&hsa);
 	hsa.symbol_of = symbol_of;
+	hsa.symbols = p->symbols.entry;
+	hsa.symbols_mask = SYMBOLS_CAPACITY - 1;
 	hsa.symbol_define = symbol_define;
 	r = capture_create(&identity, &hsa, &p->capture);
 	if (r < 0)

@@ -19,6 +19,7 @@
 
 #include "proto/clock.h"
 #include "shim/harvest.h"
+#include "shim/ticks.h"
 
 #define PRODUCERS  2u
 #define DISPATCHES 30000u
@@ -97,6 +98,7 @@ static void child_run(int socket, uint64_t acked_most)
 
 	alarm(DEADLINE_S);
 	synth_hsa(&hsa);
+	ticks_look();
 	if (capture_create(&identity, &hsa, &child[0].capture))
 		_exit(2);
 	recorder = capture_recorder(child[0].capture);

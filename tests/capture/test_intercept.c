@@ -16,6 +16,7 @@
 #include "shim/intercept.h"
 #include "shim/shadow.h"
 #include "shim/thread_state.h"
+#include "shim/ticks.h"
 
 #define PRODUCERS   8
 #define DEADLINE_NS (120ull * 1000 * MS)
@@ -47,6 +48,7 @@ static void world_begin(void)
 	synth_intercept_hsa(&hsa);
 	memset(&world, 0, sizeof(world));
 	world.now_ns = 1000 * MS;
+	ticks_look();
 	assert_int_equal(capture_create(&identity, &hsa, &world.capture), 0);
 	world.recorder = capture_recorder(world.capture);
 	world.reader = reader_new();

@@ -15,6 +15,7 @@
 #include "shim/harvest.h"
 #include "shim/shadow.h"
 #include "shim/thread_state.h"
+#include "shim/ticks.h"
 
 #define PRODUCERS_MAX 8
 #define DEADLINE_NS   (120ull * 1000 * MS)
@@ -296,6 +297,7 @@ static void run(const struct plan *plan)
 	synth_hsa(&hsa);
 	memset(&world, 0, sizeof(world));
 	world.has_gate = plan->has_gate;
+	ticks_look();
 	assert_int_equal(capture_create(&identity, &hsa, &world.capture), 0);
 	world.reader = reader_new();
 	for (unsigned i = 0; i < plan->queues; i++) {

@@ -207,7 +207,7 @@ proctype harvester()
 
 end_idle:
 	do
-	/* slot_poll() of what dispatch_end() chained: the signal fired, in whatever order */
+	/* slot_poll() of what slot_hand_over() linked: the signal fired, in whatever order */
 	:: atomic { alive && IS_CHAINED(0) -> s = 0; goto end_times }
 	:: atomic { alive && IS_CHAINED(1) -> s = 1; goto end_times }
 	:: atomic {

@@ -2,12 +2,14 @@
 """The submitting thread's CPU time per dispatch, over no tool.
 
 dispatch-cost on the runtime, bursts of 8,192 dispatches that nobody waits for, with a pause of 20 ms between
-them; then again where each has one of 64 signals of the program's own. Of each process the median round; the figure is the median of the turns'
+them; then 100,000 at once in a process that has done nothing before, on a queue of 131,072 packets, from
+which the goals were drawn; then bursts where each has one of 64 signals of the program's own. Of each process the median round; the figure is the median of the turns'
 differences from no tool in the same turn, which goes with the load of the machine.
 """
 from bench import Figure
 from tools import BURST, NAMES, OURS, PEER, Tools, name
 
+AT_ONCE = 100000
 GOALS = {"shadow": ("<= 60", "<= 30"), "intercept": ("<= 150", "<= 115")}
 
 
@@ -18,15 +20,17 @@ def measure(bench):
     rounds = 4 if bench.quick else 40
     variants = ["none", *OURS, "empty", *(PEER if tools.has_peer else ())]
 
-    def once(variant, signals):
+    def once(variant, signals, at_once):
         under = tools if signals else lossless
         # One round more warms up.
-        return lambda: int(under.run(variant, program, rounds, "cpu", signals,
-                                     dispatches=(rounds + 1) * BURST)[0].split()[0])
+        what = (1, "cpu", signals, at_once) if at_once else (rounds, "cpu", signals)
+        return lambda: int(under.run(variant, program, *what,
+                                     dispatches=at_once or (rounds + 1) * BURST)[0].split()[0])
 
-    for signals, words in ((0, ""), (64, ", with a signal")):
+    for signals, at_once, words in ((0, 0, ""), (0, AT_ONCE, f", {AT_ONCE:,} at once"),
+                                    (64, 0, ", with a signal")):
         under = tools if signals else lossless
-        turns = bench.interleaved({f"{v}{words}": once(v, signals) for v in variants})
+        turns = bench.interleaved({f"{v}{words}": once(v, signals, at_once) for v in variants})
         none = turns[f"none{words}"]
         yield Figure(f"submit: {NAMES['none']}{words}", none.median, "ns", none.low, none.high)
         for variant in variants[1:]:

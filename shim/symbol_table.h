@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * kernel_object -> symbol id, the part of symbols.h that the dispatch path reads: lock-free, no
+ * writes.
+ */
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct symbol_entry {
+	_Atomic uint64_t kernel_object; /* 0: free; written once */
+	_Atomic uint32_t id;		/* 0: no longer loaded; with SYMBOL_UNWANTED (capture.h) */
+	uint32_t string;		/* of the last definition; mutex */
+	uint32_t last_id;		/* likewise */
+	uint32_t unknown_id;		/* for dispatches while nobody had named it; mutex */
+};
+
+/* @mask: places - 1. */
+static inline uint32_t symbols_slot(uint64_t kernel_object, uint32_t mask)
+{
+	/* Descriptors are 64-byte aligned and lie side by side: neighbours share cache lines. */
+	return (uint32_t)(kernel_object >> 6 ^ kernel_object >> 24) & mask;
+}
+
+/* 0: not at the first place where it may be, or unknown. */
+static inline uint32_t symbols_glance(
+	const struct symbol_entry *entries, uint32_t mask, uint64_t kernel_object)
+{
+	const struct symbol_entry *entry = &entries[symbols_slot(kernel_object, mask)];
+
+	if (atomic_load_explicit(&entry->kernel_object, memory_order_acquire) != kernel_object)
+		return 0;
+	return atomic_load_explicit(&entry->id, memory_order_acquire);
+}

@@ -235,7 +235,7 @@ int instance_new(struct session *session, const struct instance_identity *identi
 			instance_free_unopened(instance);
 		return r;
 	}
-	instance->opens_pending = 1;
+	instance->is_open_pending = true;
 	join(instance);
 	kept_put(instance);
 	show_recorder(instance);
@@ -288,23 +288,26 @@ int instance_adopt(struct instance *instance, int memfd, const uint8_t *hello, s
 	kept_put(instance);
 	show_recorder(instance);
 	instance->state = INSTANCE_OPENING;
-	instance->opens_pending = 1;
+	instance->is_open_pending = true;
 	return 0;
 }
 
 int instance_attach(struct instance *instance, struct peer *peer)
 {
-	bool is_first = instance->state == INSTANCE_OPENING && !instance->had_peer;
 	int r;
 
 	if (instance->peer)
 		peer_close(let_go(instance));
-	/* A first connection is welcomed by the answer of the open itself. */
-	if (!is_first) {
+	/*
+	 * An answer that is to come is good for whichever connection is there then, for none may
+	 * send a frame before it: who comes again and again while a disk stands has one in the
+	 * store's line.
+	 */
+	if (!instance->is_open_pending) {
 		r = store_process_reopen(instance->store);
 		if (r < 0)
 			return r;
-		instance->opens_pending++;
+		instance->is_open_pending = true;
 	}
 	instance->peer = peer;
 	instance->had_peer = true;
@@ -396,11 +399,7 @@ static void send_ack(struct instance *instance, uint64_t number)
 
 static void on_opened(struct instance *instance, uint64_t last_frame)
 {
-	/* Answers to an earlier connection's Hello say nothing about this one. */
-	if (instance->opens_pending)
-		instance->opens_pending--;
-	if (instance->opens_pending)
-		return;
+	instance->is_open_pending = false;
 	if (instance->peer)
 		send_welcome(instance, last_frame);
 	else if (instance->state == INSTANCE_OPENING)
@@ -446,7 +445,7 @@ void instance_answer(struct instance *instance, const struct store_answer *answe
 		break;
 	case STORE_BAD_FRAME:
 		/* Of an older connection when one is being opened. */
-		if (instance->peer && !instance->opens_pending)
+		if (instance->peer && !instance->is_open_pending)
 			peer_refuse(
 				instance->peer, "%s", answer->text ? answer->text : "bad frame");
 		break;

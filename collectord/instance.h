@@ -65,7 +65,7 @@ struct instance {
 	struct peer *peer;	     /* NULL: away */
 	struct store_process *store; /* NULL: left by an earlier life, and not come back */
 	uint64_t left_id;	     /* then: its rtl_process.id */
-	unsigned opens_pending;	     /* answers to come before the connection may be welcomed */
+	bool is_open_pending;	     /* its answer is to come before a connection may be welcomed */
 	bool had_peer;
 	bool is_kept; /* its recorder outlives us */
 	bool was_kept; /* it outlived an earlier life of us, which had stored of it */

@@ -263,63 +263,6 @@ static void the_dead_are_drained_before_the_end(void **state)
 	fake_shim_done(&shim[1]);
 }
 
-static void a_reconnect_replaces_the_older_connection(void **state)
-{
-	struct harness *h = *state;
-	struct fake_shim first;
-	struct fake_shim second;
-
-	/* Both are this very process: the same pid and start time. */
-	fake_shim_init(&first, "job");
-	assert_int_equal(fake_shim_connect(&first, h->socket), 0);
-	fake_shim_send_hello(&first, 1);
-	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
-	fake_store.processes->hw = 41;
-	fake_shim_init(&second, "job");
-	memcpy(second.recorder->token, first.recorder->token, sizeof(first.recorder->token));
-	assert_int_equal(fake_shim_connect(&second, h->socket), 0);
-	fake_shim_send_hello(&second, 1);
-	assert_int_equal(
-		harness_expect(h, &second, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 41);
-	harness_expect_closed(h, &first);
-	/* The recorder and the pidfd are its process's, not each connection's. */
-	assert_int_equal(h->server->peers->passed_fd, -1);
-	assert_int_equal(h->server->peers->pidfd, -1);
-	assert_int_equal(fake_store.n_processes, 1);
-	assert_int_equal(fake_store.processes->reopens, 1);
-	fake_shim_done(&first);
-	fake_shim_done(&second);
-}
-
-static bool was_reopened(void *data)
-{
-	return ((struct store_process *)data)->reopens == 1;
-}
-
-static void no_ack_comes_before_the_welcome(void **state)
-{
-	struct harness *h = *state;
-	struct store_process *process;
-	struct fake_shim shim;
-
-	fake_shim_init(&shim, "job");
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
-	harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
-	process = fake_store.processes;
-	fake_store.holds_opens = true;
-	fake_shim_hang_up(&shim);
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
-	harness_wait(h, was_reopened, process);
-	/* Of the older connection: the shim does not know that it sent that. */
-	fake_store_answer(h->store, STORE_COMMITTED, process->owner, 7, NULL);
-	fake_store_answer(h->store, STORE_PROCESS_OPENED, process->owner, 7, NULL);
-	assert_int_equal(
-		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 7);
-	fake_shim_done(&shim);
-}
-
 static void another_token_of_the_same_pid_is_an_exec(void **state)
 {
 	struct harness *h = *state;
@@ -566,8 +509,6 @@ int main(void)
 		TEST(a_hang_up_is_not_a_death),
 		TEST(a_death_is_drained_while_connected),
 		TEST(the_dead_are_drained_before_the_end),
-		TEST(a_reconnect_replaces_the_older_connection),
-		TEST(no_ack_comes_before_the_welcome),
 		TEST(another_token_of_the_same_pid_is_an_exec),
 		TEST(of_two_programs_left_the_one_that_says_hello_runs),
 		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),

@@ -12,12 +12,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "collectord/config.h"
 #include "collectord/instance.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 #include "proto/recorder.h"
+#include "proto/subuids.h"
 
 /* Seals are asked first: the call knows shared memory only, so that no file system of a tenant is
  * touched. */
@@ -65,14 +67,15 @@ int admit(struct server *server, const struct admission *admission, struct insta
 	CLEANUP(free_p) char *job = job_of(hello, identity);
 	CLEANUP(free_p)
 	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	uid_t owner = subuids_owner(server->config->subuids, identity->uid);
 	struct session *session = NULL;
 	int r;
 
 	if (!job)
 		return -ENOMEM;
-	if (session_count_instances(server, identity->uid) >= CONNECTIONS_PER_UID_MAX)
+	if (session_count_instances(server, owner) >= CONNECTIONS_PER_UID_MAX)
 		return -EDQUOT;
-	if (session_count_all_instances(server, identity->uid) >= PROCESSES_PER_UID_MAX)
+	if (session_count_all_instances(server, owner) >= PROCESSES_PER_UID_MAX)
 		return -EUSERS;
 	r = session_get(server, identity->uid, job, command, &session);
 	if (r < 0)

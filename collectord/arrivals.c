@@ -12,6 +12,7 @@
 #include "collectord/server.h"
 #include "proto/clock.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 /* One uid may hold so many connections that have not said who they are. */
 #define UNGREETED_PER_UID_MAX (UNGREETED_MAX / 2u)
@@ -42,7 +43,7 @@ static void fill(struct arrivals_user *user, uint64_t now_ns)
 							    : CONNECTS_BURST_MAX;
 }
 
-bool arrivals_take(struct arrivals *arrivals, int fd)
+bool arrivals_take(struct arrivals *arrivals, const struct subuids *subuids, int fd)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct arrivals_user *user;
@@ -51,7 +52,7 @@ bool arrivals_take(struct arrivals *arrivals, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
 		return false;
-	user = find_user(arrivals, ucred.uid, now_ns);
+	user = find_user(arrivals, subuids_owner(subuids, ucred.uid), now_ns);
 	fill(user, now_ns);
 	if (user->left) {
 		user->left--;
@@ -61,12 +62,12 @@ bool arrivals_take(struct arrivals *arrivals, int fd)
 	return false;
 }
 
-static unsigned count_uid(const struct server *server, uid_t uid)
+static unsigned count_owner(const struct server *server, uid_t owner)
 {
 	unsigned n = 0;
 
 	for (const struct peer *p = server->peers; p; p = p->next)
-		n += p->uid == uid;
+		n += p->owner == owner;
 	return n;
 }
 
@@ -79,7 +80,7 @@ const char *arrivals_check(const struct server *server, const struct peer *peer)
 		return why;
 	if (server->config->is_private && peer->uid != geteuid() && peer->uid != 0)
 		return "this collector is private to another user";
-	all = count_uid(server, peer->uid);
+	all = count_owner(server, peer->owner);
 	if (server->n_peers > CONNECTIONS_MAX)
 		return "too many connections";
 	/* Half of what the others leave, so that something is left for who comes next. */
@@ -98,12 +99,12 @@ bool arrivals_is_silent(const struct peer *peer)
 	return !peer->role && !peer->is_finishing && !peer->is_ended;
 }
 
-static size_t count_silent(const struct silent *silent, uid_t uid)
+static size_t count_silent(const struct silent *silent, uid_t owner)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < silent->count; i++)
-		n += silent->peer[i]->uid == uid;
+		n += silent->peer[i]->owner == owner;
 	return n;
 }
 
@@ -119,10 +120,10 @@ void arrivals_make_way(struct server *server, const struct peer *newcomer)
 		if (arrivals_is_silent(p))
 			silent.peer[silent.count++] = p;
 	if (silent.count <= UNGREETED_MAX &&
-		count_silent(&silent, newcomer->uid) <= UNGREETED_PER_UID_MAX)
+		count_silent(&silent, newcomer->owner) <= UNGREETED_PER_UID_MAX)
 		return;
 	for (size_t i = 0; i < silent.count; i++) {
-		size_t n = count_silent(&silent, silent.peer[i]->uid);
+		size_t n = count_silent(&silent, silent.peer[i]->owner);
 
 		if (n < most)
 			continue;

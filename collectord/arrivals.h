@@ -10,6 +10,7 @@
 
 struct peer;
 struct server;
+struct subuids;
 
 /* Of more users than that those that came last the longest ago begin anew. */
 #define ARRIVALS_USERS 64u
@@ -27,7 +28,7 @@ struct arrivals {
  * May the peer of @fd, just accepted, be looked at? A flood is turned away by this alone, at a
  * twentieth of what a connection costs.
  */
-bool arrivals_take(struct arrivals *arrivals, int fd);
+bool arrivals_take(struct arrivals *arrivals, const struct subuids *subuids, int fd);
 
 /* NULL: @peer is welcome; else why not. */
 const char *arrivals_check(const struct server *server, const struct peer *peer);

@@ -14,6 +14,7 @@
 
 #include "collectord/limit_options.h"
 #include "proto/cleanup.h"
+#include "proto/subuids.h"
 
 /* The C library looks it up by name, so it may not be hidden. */
 __attribute__((visibility("default"))) const char *argp_program_version = "collectord " RTL_VERSION;
@@ -29,6 +30,7 @@ enum option_key {
 	KEY_DISK_WAIT,
 	KEY_NETWORK_FS,
 	KEY_SINGLE_TENANT,
+	KEY_SUBUID_FILE,
 };
 
 static const struct argp_option options[] = {
@@ -55,6 +57,10 @@ static const struct argp_option options[] = {
 	{"single-tenant", KEY_SINGLE_TENANT, NULL, 0,
 		"serve every uid also in a user or pid namespace that hides who others are; who "
 		"is hidden is refused one by one",
+		0},
+	{"subuid-file", KEY_SUBUID_FILE, "FILE", 0,
+		"whose the uids in containers are, that they share one user's limits "
+		"(default " CONFIG_SUBUID_FILE ")",
 		0},
 	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
@@ -112,6 +118,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_SINGLE_TENANT:
 		config->is_single_tenant = true;
 		return 0;
+	case KEY_SUBUID_FILE:
+		config->subuid_file = argument;
+		return 0;
 	case KEY_VERBOSE:
 		config->is_verbose = true;
 		return 0;
@@ -142,6 +151,7 @@ void config_parse(struct config *config, int argc, char **argv)
 {
 	*config = (struct config){.service_uid = (uid_t)-1,
 		.service_gid = (gid_t)-1,
+		.subuid_file = CONFIG_SUBUID_FILE,
 		.limits = LIMIT_UNSET_ALL};
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, config);
@@ -149,8 +159,8 @@ void config_parse(struct config *config, int argc, char **argv)
 
 /*
  * The service's user, where it exists: as root we become it, as it we are the service. What a user
- * asked root to write (--db FILE, a private session) stays root's, and nobody is looked up for it: a
- * directory service may take long, and a job waits for its collector.
+ * asked root to write (--db FILE, a private session) stays root's, and nobody is looked up for it:
+ * a directory service may take long, and a job waits for its collector.
  */
 static void find_service_user(struct config *config)
 {
@@ -238,6 +248,7 @@ int config_user_socket(char **ret_path)
 
 void config_done(struct config *config)
 {
+	config->subuids = subuids_free(config->subuids);
 	free(config->store_path);
 	config->store_path = NULL;
 }

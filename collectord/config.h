@@ -13,6 +13,9 @@
 #define CONFIG_SYSTEM_SOCKET "/run/rtl.sock"
 #define CONFIG_SYSTEM_STORE  "/var/lib/rtl"
 #define CONFIG_USER	     "rtl"
+#define CONFIG_SUBUID_FILE   "/etc/subuid"
+
+struct subuids;
 
 struct config {
 	const char *socket_path;     /* NULL: CONFIG_SYSTEM_SOCKET */
@@ -26,6 +29,7 @@ struct config {
 	bool has_keep_free;
 	uint64_t keep_free_bytes; /* --keep-free */
 	unsigned give_up_ms;	  /* --disk-wait; 0: the default */
+	const char *subuid_file;  /* --subuid-file */
 	struct store_limits limits; /* as far as they are given: limit_options.h */
 
 	/* Worked out by config_resolve(). */
@@ -33,6 +37,7 @@ struct config {
 	char *store_path;  /* absolute: db_file or the directory */
 	uid_t service_uid; /* whom to become; (uid_t)-1: stay */
 	gid_t service_gid;
+	struct subuids *subuids; /* whom a uid counts as; NULL: as itself */
 };
 
 /* Exits with a usage message on bad arguments (argp), as --help and --version do. */

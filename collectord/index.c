@@ -12,6 +12,7 @@
 #include "collectord/storage.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/subuids.h"
 
 /* PRAGMA application_id, "RTLi". */
 #define INDEX_APPLICATION_ID 0x52544c69
@@ -139,6 +140,31 @@ static int migrate(sqlite3 *db)
 	return r;
 }
 
+static void tenant_of(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct index *index = sqlite3_user_data(context);
+
+	(void)count;
+	sqlite3_result_int64(
+		context, subuids_owner(index->subuids, (uid_t)sqlite3_value_int64(values[0])));
+}
+
+int index_count_as(struct index *index, const struct subuids *subuids)
+{
+	int r = database_errno(sqlite3_create_function_v2(index->db, "tenant_of", 1,
+		SQLITE_UTF8 | SQLITE_DIRECTONLY, index, tenant_of, NULL, NULL, NULL));
+
+	index->subuids = subuids;
+	index_totals_forget(index);
+	if (r == 0)
+		r = database_exec(index->db, "UPDATE session SET tenant = tenant_of(uid) "
+					     "WHERE tenant IS NOT tenant_of(uid)");
+	if (r == 0)
+		r = database_exec(index->db, "UPDATE removed SET tenant = tenant_of(uid) "
+					     "WHERE tenant IS NOT tenant_of(uid)");
+	return r;
+}
+
 static int prepare(struct index *index, const char *path)
 {
 	int r = database_errno(sqlite3_open_v2(path, &index->db,
@@ -156,11 +182,7 @@ static int prepare(struct index *index, const char *path)
 	if (r == 0)
 		r = migrate(index->db);
 	if (r == 0)
-		r = database_exec(
-			index->db, "UPDATE session SET tenant = uid WHERE tenant IS NOT uid");
-	if (r == 0)
-		r = database_exec(
-			index->db, "UPDATE removed SET tenant = uid WHERE tenant IS NOT uid");
+		r = index_count_as(index, NULL);
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
@@ -227,7 +249,7 @@ int index_put(struct index *index, const struct index_entry *entry)
 	database_bind_text(put, 9, entry->line);
 	sqlite3_bind_int64(put, 10, (int64_t)entry->stored);
 	database_bind_optional(put, 11, entry->bytes > 0, (int64_t)entry->bytes);
-	sqlite3_bind_int64(put, 12, entry->uid);
+	sqlite3_bind_int64(put, 12, subuids_owner(index->subuids, entry->uid));
 	index_totals_before(index, entry->database);
 	r = database_run(put);
 	index_totals_after(index, entry->database);

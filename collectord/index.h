@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct index;
+struct subuids;
 
 /*
  * Opens or makes @path (*@ret_is_new). -EMEDIUMTYPE: not an index of ours; -EUCLEAN: damaged;
@@ -17,6 +18,9 @@ struct index;
  */
 int index_open(const char *path, struct index **ret, bool *ret_is_new);
 struct index *index_close(struct index *index);
+
+/* From here on a tenant is whom a uid counts as; what is there already is changed. */
+int index_count_as(struct index *index, const struct subuids *subuids);
 
 struct index_entry {
 	const char *database; /* absolute path; with name the key */

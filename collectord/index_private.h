@@ -8,13 +8,15 @@
 #include <sys/types.h>
 
 struct index_tenant;
+struct subuids;
 
 struct index {
 	sqlite3 *db;
 	sqlite3_stmt *put;
-	struct index_tenant *tenants; /* by uid */
-	bool has_totals;	      /* of all rows; else they are read when somebody asks */
-	uint64_t removed;	      /* rows of what went */
+	const struct subuids *subuids; /* a tenant is whom a uid counts as */
+	struct index_tenant *tenants;  /* by uid */
+	bool has_totals;	       /* of all rows; else they are read when somebody asks */
+	uint64_t removed;	       /* rows of what went */
 };
 
 /* Around each change of the rows of @database; what cannot be counted is read anew. */

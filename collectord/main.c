@@ -19,6 +19,7 @@
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 #include "proto/namespace.h"
+#include "proto/subuids.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -140,6 +141,16 @@ static uint64_t keep_free(const struct config *config, const char *folder)
 	return part < STORE_KEEP_FREE_BYTES ? part : STORE_KEEP_FREE_BYTES;
 }
 
+/* Without it each uid counts as itself: said, for it is less than what was promised. */
+static void read_subuids(struct config *config)
+{
+	int r = config->is_service ? subuids_read(config->subuid_file, &config->subuids) : 0;
+
+	if (r < 0)
+		log_error("%s: %s: each uid in it has limits of its own", config->subuid_file,
+			strerror(-r));
+}
+
 static int start_store(const struct config *config, const char *folder, struct store **ret)
 {
 	CLEANUP(free_p) char *index_path = NULL;
@@ -153,9 +164,9 @@ static int start_store(const struct config *config, const char *folder, struct s
 	store_config.index_path = index_path;
 	store_config.folder = folder;
 	store_config.keep_free_bytes = keep_free(config, folder);
+	store_config.subuids = config->subuids;
 	store_config.give_up_ms = config->give_up_ms;
-	store_config.limits =
-		limit_options_resolve(&config->limits, config->is_service, folder);
+	store_config.limits = limit_options_resolve(&config->limits, config->is_service, folder);
 	r = store_new(&store_config, ret);
 	if (r < 0)
 		log_error("cannot store in %s: %s", config->store_path, store_explain(r));
@@ -227,6 +238,8 @@ int main(int argc, char **argv)
 	umask(0077);
 	place_raise_descriptors();
 	r = config_resolve(&config);
+	if (r == 0)
+		read_subuids(&config);
 	if (r < 0)
 		log_error("no place to store: %s; give --db or --db-dir", strerror(-r));
 	else if (check_namespaces(&config) == 0 && open_sockets(&config, &sockets) >= 0)

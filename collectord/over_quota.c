@@ -105,7 +105,7 @@ int over_quota_open(struct store_session *session)
 
 	if (!store->has_quotas || quota->account)
 		return 0;
-	quota->account = quotas_account(&store->quotas, session->uid);
+	quota->account = quotas_account(&store->quotas, session->user->uid);
 	if (!quota->account)
 		return -ENOMEM;
 	intern_set_account(&database->writer->intern, quota->account);

@@ -10,10 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/config.h"
 #include "collectord/log.h"
 #include "collectord/server.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -97,6 +99,7 @@ static int read_credentials(struct peer *peer)
 	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
 		return -errno;
 	peer->uid = ucred.uid;
+	peer->owner = subuids_owner(peer->server->config->subuids, ucred.uid);
 	peer->gid = ucred.gid;
 	peer->pid = ucred.pid;
 	/* Exact even when that process is gone and its pid in use again (Linux 6.5). */
@@ -285,7 +288,7 @@ static size_t unread_bytes(const struct peer *peer)
 	size_t sum = 0;
 
 	for (const struct peer *p = peer->server->peers; p; p = p->next)
-		if (p->uid == peer->uid)
+		if (p->owner == peer->owner)
 			sum += evbuffer_get_length(p->output);
 	return sum;
 }

@@ -33,6 +33,7 @@ struct peer {
 	struct peer *previous, *next; /* of the server's list; alone when ended: dead list */
 	int fd;
 	uid_t uid; /* the kernel's word at connect() */
+	uid_t owner; /* whom it counts as where users share something */
 	gid_t gid;
 	pid_t pid;     /* 0: in a pid namespace we cannot see into */
 	int pidfd;     /* -1: none */

@@ -9,6 +9,7 @@
 #include "collectord/text.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 /* A copy fit for a column; *@ok turns false when there is no memory. */
 static char *clean(const char *text, size_t max, bool *ok)
@@ -104,7 +105,7 @@ int store_session_new(struct store *store, const struct store_session_params *pa
 	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
 	session->path = copy_path(params->path, &ok);
 	session->dir = copy_path(params->dir, &ok);
-	session->user = get_user(store, params->uid);
+	session->user = get_user(store, subuids_owner(store->subuids, params->uid));
 	if (!ok || !session->user) {
 		destroy_session(session);
 		return -ENOMEM;

@@ -51,7 +51,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
 	(void)fd;
 	(void)what;
 	for (struct peer *p = server->peers; p;) {
-		if (!p->is_waiting || find_user(&server->requests, p->uid)->left < 0) {
+		if (!p->is_waiting || find_user(&server->requests, p->owner)->left < 0) {
 			has_waiting |= p->is_waiting;
 			p = p->next;
 			continue;
@@ -84,7 +84,7 @@ void requests_charge(struct peer *peer)
 
 	if (peer->uid == 0 || peer->uid == geteuid() || peer->is_ended)
 		return;
-	user = find_user(&server->requests, peer->uid);
+	user = find_user(&server->requests, peer->owner);
 	user->left -= 1;
 	if (user->left >= 0)
 		return;

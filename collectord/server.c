@@ -168,7 +168,7 @@ static bool accept_some(struct server *server, int listener)
 				return false;
 			continue;
 		}
-		if (!arrivals_take(&server->arrivals, fd)) {
+		if (!arrivals_take(&server->arrivals, server->config->subuids, fd)) {
 			close(fd);
 			continue;
 		}
@@ -438,7 +438,8 @@ static int add_listeners(struct server *server, const struct listen_sockets *soc
 	return 0;
 }
 
-/* Who may see everybody's. A private collector admits only its own user and root: nobody is asked. */
+/* Who may see everybody's. A private collector admits only its own user and root: nobody is asked.
+ */
 static gid_t find_group(const struct config *config)
 {
 	const struct group *group = config->is_private ? NULL : getgrnam(CONFIG_USER);

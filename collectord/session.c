@@ -19,6 +19,7 @@
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 /* How soon to look again for a connection that has not yet said who it is. */
 #define SETTLE_MS 20u
@@ -63,22 +64,22 @@ unsigned session_live_instances(const struct session *session)
 	return session->n_live;
 }
 
-unsigned session_count_instances(const struct server *server, uid_t uid)
+unsigned session_count_instances(const struct server *server, uid_t owner)
 {
 	unsigned n = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next)
-		if (s->uid == uid)
+		if (s->owner == owner)
 			n += session_live_instances(s);
 	return n;
 }
 
-unsigned session_count_all_instances(const struct server *server, uid_t uid)
+unsigned session_count_all_instances(const struct server *server, uid_t owner)
 {
 	unsigned n = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next)
-		if (s->uid == uid)
+		if (s->owner == owner)
 			n += s->n_instances;
 	return n;
 }
@@ -218,7 +219,11 @@ static int session_new(struct server *server, uid_t uid, const char *job, const 
 		free(name);
 		return -ENOMEM;
 	}
-	*session = (struct session){.server = server, .uid = uid, .name = name, .exit_status = -1};
+	*session = (struct session){.server = server,
+		.uid = uid,
+		.owner = subuids_owner(server->config->subuids, uid),
+		.name = name,
+		.exit_status = -1};
 	session->job = job ? strdup(job) : NULL;
 	session->command = command ? strdup(command) : NULL;
 	session->linger = evtimer_new(server->base, on_linger, session);
@@ -279,18 +284,18 @@ static void take_left_process(struct session *session, const struct store_answer
 		log_error("no memory to wait for pid %d", identity.pid);
 }
 
-static int check_quota(const struct server *server, uid_t uid)
+static int check_quota(const struct server *server, uid_t owner)
 {
 	unsigned total = 0;
-	unsigned of_uid = 0;
+	unsigned of_owner = 0;
 
 	for (const struct session *s = server->sessions; s; s = s->next) {
 		if (s->state == SESSION_CLOSED)
 			continue;
 		total++;
-		of_uid += s->uid == uid;
+		of_owner += s->owner == owner;
 	}
-	return total >= SESSIONS_MAX || of_uid >= SESSIONS_PER_UID_MAX ? -EDQUOT : 0;
+	return total >= SESSIONS_MAX || of_owner >= SESSIONS_PER_UID_MAX ? -EDQUOT : 0;
 }
 
 void session_forget_file(struct server *server, const char *database)
@@ -341,7 +346,7 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 			session_check(old);
 		return r;
 	}
-	r = check_quota(server, uid);
+	r = check_quota(server, subuids_owner(server->config->subuids, uid));
 	if (r < 0)
 		return r;
 	/* One that is being closed is closed before its file is opened again: one queue. */

@@ -32,6 +32,7 @@ struct session {
 	struct server *server;
 	struct session *next;
 	uid_t uid;
+	uid_t owner; /* whom that counts as: subuids.h */
 	char *job;
 	char *name;	/* ours until the store says the final one */
 	char *database; /* NULL until it is open */
@@ -40,21 +41,21 @@ struct session {
 	struct store_session *store; /* NULL once closed */
 	struct instance *instances;
 	unsigned n_instances, n_live, n_ended; /* of these; kept by instance.c */
-	struct runner *runners; /* connected, also those that are done */
+	struct runner *runners;		       /* connected, also those that are done */
 	unsigned n_runners;
 	bool had_runner;
-	bool was_left; /* open when an earlier life of the collector ended */
-	bool is_past;  /* of an earlier boot: nobody joins it any more */
-	bool wants_now;	 /* a runner does not wait for what still lives */
-	int exit_status; /* of the command, as a shell says it; -1 unknown */
+	bool was_left;		  /* open when an earlier life of the collector ended */
+	bool is_past;		  /* of an earlier boot: nobody joins it any more */
+	bool wants_now;		  /* a runner does not wait for what still lives */
+	int exit_status;	  /* of the command, as a shell says it; -1 unknown */
 	struct control *controls; /* oldest first; NULL: none ever */
 	unsigned n_controls;
 	struct event *linger;
 	uint64_t start_realtime_ns;
 	bool is_complete;
-	char *line; /* the completeness line, once closed */
-	char *trouble; /* why it cannot be stored now; NULL: it can */
-	char *held;    /* who makes its log grow; NULL: nobody */
+	char *line;	  /* the completeness line, once closed */
+	char *trouble;	  /* why it cannot be stored now; NULL: it can */
+	char *held;	  /* who makes its log grow; NULL: nobody */
 	char *over_quota; /* of what its tenant has more than it may; NULL: of nothing */
 };
 
@@ -94,9 +95,9 @@ void session_forget_file(struct server *server, const char *database);
 void session_close_now(struct session *session);
 
 unsigned session_live_instances(const struct session *session);
-unsigned session_count_instances(const struct server *server, uid_t uid);
+unsigned session_count_instances(const struct server *server, uid_t owner);
 /* With those that have ended, of all sessions that are remembered. */
-unsigned session_count_all_instances(const struct server *server, uid_t uid);
+unsigned session_count_all_instances(const struct server *server, uid_t owner);
 
 /* Returns NULL. The store's handle is not freed: the store ends with it. */
 struct session *session_free(struct session *session);

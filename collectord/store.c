@@ -289,6 +289,7 @@ int store_new(const struct store_config *config, struct store **ret)
 		.beat = go_on_beating,
 		.data = store,
 	};
+	store->subuids = config->subuids;
 	quotas_init(&store->quotas, &config->limits);
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||
@@ -304,6 +305,8 @@ int store_new(const struct store_config *config, struct store **ret)
 			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
+	if (r == 0 && store->index)
+		r = index_count_as(store->index, config->subuids);
 	if (r == 0 && config->index_path && config->folder)
 		r = retention_new(store, config);
 	if (r == 0)

@@ -33,7 +33,7 @@ struct store_process;
 
 /* What tenants may store, and for how long it is kept. 0: without end. */
 struct store_limits {
-	/* Of one uid; see quota.h. */
+	/* Of one uid, with what is subordinate to it; see quota.h. */
 	uint64_t records_per_s;
 	uint64_t bytes_per_s; /* of frames */
 	uint64_t burst_s;     /* so many seconds of both at once; 0: one */
@@ -46,6 +46,8 @@ struct store_limits {
 	uint64_t keep_sessions; /* closed ones, of one uid */
 };
 
+struct subuids;
+
 struct store_config {
 	/* index.db of the service: every session of the node. NULL: none (private collector). */
 	const char *index_path;
@@ -56,6 +58,8 @@ struct store_config {
 	/* How long the end of a process waits for a database that fails; 0: STORE_GIVE_UP_MS. */
 	unsigned give_up_ms;
 	struct store_limits limits;
+	/* Whom a uid counts as; NULL: as itself. Outlives the store. */
+	const struct subuids *subuids;
 };
 
 /* What -errno of the store means to people. */

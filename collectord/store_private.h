@@ -102,7 +102,7 @@ struct answer {
 /* Of one uid: what it has in the queue, over all its processes. */
 struct store_user {
 	struct store_user *next; /* lock */
-	uid_t uid;		 /* fixed */
+	uid_t uid;		 /* fixed; whom the uid of a session counts as */
 	unsigned sessions;	 /* lock: and databases */
 	size_t queued_bytes;	 /* lock */
 	uint64_t round;		 /* store: of its last turn */
@@ -223,6 +223,7 @@ struct store {
 	struct database_patience patience; /* of all databases */
 	struct room *room;		   /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
+	const struct subuids *subuids; /* fixed */
 	struct quotas quotas;
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */

@@ -83,6 +83,13 @@
 /* Anchors kept for conversion, per GPU of a process: one a flush, older ones are thinned. */
 #define PROCESS_ANCHORS_MAX 64u
 
+/* Of /etc/subuid: a line for each user that a node knows, 16 bytes here. One container's worth of
+ * uids, as newuidmap, podman and the kubelet give them; and the greatest uid that useradd gives to a
+ * program's user: what is subordinate to those is handed on, a block to a container. */
+#define SUBUID_RANGES_MAX     65536u
+#define SUBUID_BLOCK	      65536u
+#define SUBUID_SYSTEM_UID_MAX 999u
+
 /* The daemon's connections (dbus's figures). One user has half of what the others leave, at most:
  * so there is always room for one more user. Who has not said what it is makes way for newcomers. */
 #define CONNECTIONS_MAX		 2048u

@@ -20,6 +20,7 @@
 #include "collectord/index_removed.h"
 #include "collectord/index_totals.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 #define UIDS   4u
 #define FEW    16u
@@ -338,6 +339,44 @@ static void the_oldest_is_closed_and_may_go(void **state)
 	expect_oldest(index, 0, "/store/0/s-00004.db");
 }
 
+/* Three of the four are one user's. */
+static void subordinate_uids_are_one_tenant(void **state)
+{
+	struct place *place = *state;
+	struct subuids *subuids = NULL;
+	struct sums sums = {0};
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.subuid", place->path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("3:1:2\n", file); /* below 1000: a block, which begins with 1 */
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(subuids_read(path, &subuids), 0);
+	put_closed(place->index, FEW);
+	put_removed(place->index, 2, 5);
+	assert_int_equal(index_count_as(place->index, subuids), 0);
+	put(place->index, FEW + 2, 3 * DAY_NS, BYTES); /* of uid 2 */
+	check_sums(place->index);
+	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
+	assert_int_equal(sums.count[0], FEW / UIDS);
+	assert_int_equal(sums.count[1], 2 * FEW / UIDS + 1);
+	assert_int_equal(sums.count[2], 0);
+	assert_int_equal(sums.count[3], FEW / UIDS);
+	expect_oldest(place->index, 2, NULL);
+	expect_oldest(place->index, 1, "/store/1/s-00001.db");
+	assert_int_equal(index_begin_removal(place->index, "/store/1/s-00001.db", "x"), 0);
+	expect_oldest(place->index, 1, "/store/2/s-00002.db");
+	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 1"), 6);
+	subuids_free(subuids);
+	assert_int_equal(unlink(path), 0);
+	/* Nobody's any more. */
+	assert_int_equal(index_count_as(place->index, NULL), 0);
+	expect_oldest(place->index, 2, "/store/2/s-00002.db");
+	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 2"), 5);
+}
+
 /* As the version before this one left it. */
 static void an_older_index_goes_on(void **state)
 {
@@ -372,6 +411,7 @@ int main(void)
 		T(what_is_not_weighed_is_weighed_in_parts),
 		T(who_has_much_removed_forgets_his_own),
 		T(the_oldest_is_closed_and_may_go),
+		T(subordinate_uids_are_one_tenant),
 		T(an_older_index_goes_on),
 	};
 

@@ -13,6 +13,7 @@
 #include "collectord/quota.h"
 #include "collectord/recorder_books.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -55,6 +56,53 @@ static void frames_over_quota(void **state)
 						 "BETWEEN 60 AND 119"),
 		0);
 	harness_check_books(h->path);
+}
+
+/* 60 dispatches of @uid; the words of the end. */
+static void store_as(struct harness *h, uid_t uid, const char *path)
+{
+	struct store_session_params params = {
+		.name = "job", .job = "job", .path = path, .uid = uid, .create = STORE_NEW};
+	struct frames f = {0};
+
+	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+	harness_wait(h, STORE_OPENED);
+	harness_open_process(h, 1, 0);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 60);
+	peer_add_counters(&f, 0, RTL_Q_dispatched, 60, -1);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+	harness_close(h);
+	assert_int_equal(unlink(path), 0);
+	h->session = store_session_free(h->session);
+}
+
+/* Two of a user's range have one bucket; who is behind it has his own. */
+static void subordinate_uids_have_one_bucket(void **state)
+{
+	struct harness *h = *state;
+	struct store_config config = {.limits = {.records_per_s = 1, .burst_s = 100}};
+	struct subuids *subuids = NULL;
+	FILE *file = fopen(h->path, "w");
+
+	assert_non_null(file);
+	fputs("5000:200000:10\n", file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(subuids_read(h->path, &subuids), 0);
+	assert_int_equal(unlink(h->path), 0);
+	config.subuids = subuids;
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&config, &h->store), 0);
+	store_as(h, 200001, h->path);
+	assert_non_null(strstr(h->answer.text, "60 dispatched, 60 stored"));
+	store_as(h, 200010, h->path);
+	assert_non_null(strstr(h->answer.text, "60 dispatched, 60 stored"));
+	store_as(h, 200002, h->path); /* a frame is granted whole, or not */
+	assert_non_null(strstr(h->answer.text, "60 dispatched, 0 stored, 60 dropped (quota 60"));
+	h->store = store_free(h->store);
+	subuids_free(subuids);
 }
 
 /* Bad frames are refused, whoever sends them. */
@@ -362,6 +410,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			tables_beyond_memory, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(frames_over_quota, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			subordinate_uids_have_one_bucket, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			nonsense_over_quota, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(

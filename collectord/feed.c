@@ -17,6 +17,12 @@ static_assert(FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * ROW_BYTES_MAX + 8 <= F
 static_assert(ROW_BYTES_MAX < 128, "the length of a row is one byte");
 static_assert(FEED_FILE_ROWS < 1u << 14, "the number of a row is two bytes");
 
+static int prepare(struct feed *feed, const char *sql)
+{
+	return sqlite3_prepare_v3(
+		feed->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &feed->insert, NULL);
+}
+
 int feed_new(sqlite3 *db, struct feed **ret)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
@@ -29,8 +35,10 @@ int feed_new(sqlite3 *db, struct feed **ret)
 	r = feed_file_attach(&feed->file, db);
 	/* Without names of columns, and with all of them alike, it copies rows as they are. */
 	if (r == SQLITE_OK)
-		r = sqlite3_prepare_v3(db, "INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows",
-			-1, SQLITE_PREPARE_PERSISTENT, &feed->insert, NULL);
+		r = prepare(feed, "INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
+	/* Begun by an older collector: its rows have a column for their number. */
+	if (r == SQLITE_ERROR)
+		r = prepare(feed, "INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
 	return database_schema_errno(r);
 }
 

@@ -2,24 +2,32 @@
 #include "collectord/migrate.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collectord/database.h"
 #include "proto/schema.h"
 
-static int read_pragma(sqlite3 *db, const char *sql, int *ret)
+/* The migration that is for files without dispatches. */
+#define VERSION_WITHOUT_ROWS 11
+
+/* SQLite's code. */
+static int read_int(sqlite3 *db, const char *sql, int *ret)
 {
 	sqlite3_stmt *statement;
 	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
 	if (r != SQLITE_OK)
-		return database_errno(r);
-	r = sqlite3_step(statement);
-	if (r == SQLITE_ROW)
+		return r;
+	if (sqlite3_step(statement) == SQLITE_ROW)
 		*ret = sqlite3_column_int(statement, 0);
-	sqlite3_finalize(statement);
-	return r == SQLITE_ROW ? 0 : database_errno(r);
+	return sqlite3_finalize(statement);
+}
+
+static int read_pragma(sqlite3 *db, const char *sql, int *ret)
+{
+	return database_errno(read_int(db, sql, ret));
 }
 
 /* Takes over @bytes, always. */
@@ -66,11 +74,30 @@ static int make_new(sqlite3 *db)
 	return database_errno(r);
 }
 
+/*
+ * Rows stay in the table that they are in. To copy a hundred million of them would take minutes, in
+ * which the store does nothing for anybody else, and the disk would have to hold them twice. The
+ * feed knows both tables.
+ */
+static int is_left_out(sqlite3 *db, const struct migration *m, bool *ret)
+{
+	int has_rows = 0;
+	int r = m->version == VERSION_WITHOUT_ROWS
+			? read_int(db, "SELECT EXISTS (SELECT 1 FROM rtl_dispatch)", &has_rows)
+			: SQLITE_OK;
+
+	*ret = has_rows;
+	return r;
+}
+
 static int apply(sqlite3 *db, const struct migration *m)
 {
+	bool is_left;
 	char end[64];
-	int r = sqlite3_exec(db, m->sql, NULL, NULL, NULL);
+	int r = is_left_out(db, m, &is_left);
 
+	if (r == SQLITE_OK && !is_left)
+		r = sqlite3_exec(db, m->sql, NULL, NULL, NULL);
 	snprintf(end, sizeof(end), "PRAGMA user_version=%d", m->version);
 	return r == SQLITE_OK ? sqlite3_exec(db, end, NULL, NULL, NULL) : r;
 }

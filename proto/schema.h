@@ -8,4 +8,4 @@
 /* PRAGMA application_id, "RTLd". 0 stands in every other SQLite file. */
 #define SCHEMA_APPLICATION_ID 0x52544c64
 /* PRAGMA user_version: the number of the last collectord/schema/NNNN_*.sql. */
-#define SCHEMA_VERSION 10
+#define SCHEMA_VERSION 11

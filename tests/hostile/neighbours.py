@@ -257,9 +257,9 @@ class Neighbour:
     def is_done(self):
         return self.ours.poll() or not self.process.is_alive()
 
-    def result(self):
-        if not self.ours.poll(DEADLINE_S):
-            fail("a neighbour has no result")
+    def result(self, within_s=DEADLINE_S):
+        if not self.ours.poll(within_s):
+            fail("a neighbour has no result after %d s" % within_s)
         try:
             answer = self.ours.recv()
         except EOFError:

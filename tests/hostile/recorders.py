@@ -10,8 +10,8 @@ dearest one alone, which bounds what a drain costs.
 import subprocess
 import time
 
-from node import reap
 from neighbours import HOSTILE_UID, Database, fail, run, wait_for
+from node import reap
 
 # A drain that takes longer is a stall, on any machine.
 DRAIN_S_MAX = 100

@@ -105,6 +105,12 @@ static void give_room_locked(struct store *store, struct store_process *process)
 	post_locked(store, entry);
 }
 
+static void give_room_to_all_locked(struct store *store, struct store_process *p)
+{
+	for (; p; p = p->next)
+		give_room_locked(store, p);
+}
+
 void answer_release(struct store *store, const struct command *command)
 {
 	if (command->kind != COMMAND_PROCESS_FRAMES)
@@ -115,9 +121,10 @@ void answer_release(struct store *store, const struct command *command)
 	store->queued_bytes -= command_bytes(command);
 	/* What others have in the queue, perhaps for ever, is among what a user may not have. */
 	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
-		if (!store_user_is_full(store, s->user, 2))
-			for (struct store_process *p = s->processes; p; p = p->next)
-				give_room_locked(store, p);
+		if (!store_user_is_full(store, s->user, 2)) {
+			give_room_to_all_locked(store, s->processes);
+			give_room_to_all_locked(store, s->ended);
+		}
 	pthread_mutex_unlock(&store->lock);
 }
 

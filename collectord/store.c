@@ -30,14 +30,20 @@ static void free_process(struct store_process *p)
 	free(p);
 }
 
+static void free_processes(struct store_process *p)
+{
+	while (p) {
+		struct store_process *next = p->next;
+
+		free_process(p);
+		p = next;
+	}
+}
+
 void destroy_session(struct store_session *session)
 {
-	while (session->processes) {
-		struct store_process *next = session->processes->next;
-
-		free_process(session->processes);
-		session->processes = next;
-	}
+	free_processes(session->processes);
+	free_processes(session->ended);
 	store_user_free(session->store, session->user);
 	free(session->name);
 	free(session->job);

@@ -154,6 +154,7 @@ struct store_session {
 	bool is_waiting;	     /* to be opened */
 	struct command_list waiting; /* what came meanwhile */
 	struct store_process *processes;
+	struct store_process *ended; /* that a commit found to be over: their handles are kept */
 	struct store_database *database; /* NULL: failed or closed */
 	int64_t id;
 	bool is_over;

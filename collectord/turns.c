@@ -33,6 +33,15 @@ static void drop_commands(
 	*list = kept;
 }
 
+static unsigned count_stalled(const struct store_process *p)
+{
+	unsigned count = 0;
+
+	for (; p; p = p->next)
+		count += p->is_stalled;
+	return count;
+}
+
 static void forget_session(struct store *store, struct store_session *session)
 {
 	struct store_session **at = &store->sessions;
@@ -41,8 +50,7 @@ static void forget_session(struct store *store, struct store_session *session)
 		drop_commands(store, &d->todo, session);
 	/* The lock: the loop's own accounting walks this list no more once it let go. */
 	pthread_mutex_lock(&store->lock);
-	for (struct store_process *p = session->processes; p; p = p->next)
-		store->stalled -= p->is_stalled;
+	store->stalled -= count_stalled(session->processes) + count_stalled(session->ended);
 	pthread_mutex_unlock(&store->lock);
 	while (*at && *at != session)
 		at = &(*at)->next;

@@ -52,6 +52,24 @@ static void announce_commit(struct store_process *p)
 	answer_process(p, STORE_COMMITTED, 0, NULL);
 }
 
+/* Of ten thousand processes that came and went no later commit or look has anything to do. */
+static void announce_commits(struct store_session *session)
+{
+	struct store_process **at = &session->processes, *p;
+
+	while ((p = *at)) {
+		if (p->process)
+			announce_commit(p);
+		if (p->process || !p->is_over) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		p->next = session->ended;
+		session->ended = p;
+	}
+}
+
 int work_commit(struct store *store, struct store_database *database)
 {
 	struct command *command;
@@ -69,10 +87,8 @@ int work_commit(struct store *store, struct store_database *database)
 		return STEP_UNDONE;
 	}
 	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
-			if (p->process)
-				announce_commit(p);
+		if (s->database == database)
+			announce_commits(s);
 	/* A look at what is in flight is no reason for records to wait. */
 	if (database->taken.first)
 		database->committed_ns = clock_monotonic_ns();

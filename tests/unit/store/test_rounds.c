@@ -346,6 +346,40 @@ static void files_of_a_user_drain_in_turns(void **state)
 			RANKS * RANK_SLOTS);
 }
 
+/* ---- those that came and went ------------------------------------------------------------------ */
+
+#define GONE 40u
+
+static unsigned length_of(const struct store_process *p)
+{
+	unsigned n = 0;
+
+	for (; p; p = p->next)
+		n++;
+	return n;
+}
+
+/* What a commit and a look walk through is as long as there are processes that live. */
+static void commits_walk_past_nobody_who_is_over(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, stays;
+
+	open_tenant(hand, &t, 0, getuid());
+	stays = t;
+	for (unsigned i = 0; i < GONE; i++) {
+		open_process(hand, &t, (uint8_t)(100 + i));
+		end_in_line(hand, &t, (uint8_t)(100 + i), 1);
+		rounds_until_over(hand, &t);
+		assert_int_equal(writer_begin(t.session->database->writer), 0);
+		assert_int_equal(work_commit(&hand->store, t.session->database), 0);
+	}
+	assert_ptr_equal(t.session->processes, stays.process);
+	assert_int_equal(length_of(t.session->processes), 1);
+	assert_int_equal(length_of(t.session->ended), GONE);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), GONE);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -356,6 +390,7 @@ int main(void)
 		T(a_session_waits_for_its_file_alone),
 		T(a_session_waits_for_its_job_alone),
 		T(files_of_a_user_drain_in_turns),
+		T(commits_walk_past_nobody_who_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DURATION_NS_MAX (10ull * 366 * 24 * 3600 * 1000000000ull)
-#define STEPS_MAX	1000000000u
-/* Of a pattern that is written out, and of brackets within each other. */
-#define REGEX_PARTS_MAX 16384u
-#define REGEX_DEPTH_MAX 32u
+#define DURATION_NS_MAX	   (10ull * 366 * 24 * 3600 * 1000000000ull)
+#define STEPS_MAX	   1000000000u
+/* Of a pattern that is written out; of all that is repeated in it, for regcomp() takes time and
+ * memory by the square of that (1,024: 0.1 s, 16 MB); of brackets within each other. */
+#define REGEX_PARTS_MAX	   16384u
+#define REGEX_REPEATED_MAX 1024u
+#define REGEX_DEPTH_MAX	   32u
 
 #define CHOICE_ROW(key, option, variable, arg, help) [key] = {option, variable, arg, help},
 const struct choice_option choice_options[CHOICE_COUNT] = {CHOICE_OPTIONS(CHOICE_ROW)};
@@ -172,10 +174,10 @@ static uint64_t regex_times(const char *at)
  * row are more memory than there is. */
 static bool regex_is_small(const char *text)
 {
-	uint64_t parts[REGEX_DEPTH_MAX + 1] = {0}, last = 0, times;
+	uint64_t parts[REGEX_DEPTH_MAX + 1] = {0}, last = 0, repeated = 0, times;
 	unsigned depth = 0;
 
-	while (*text && parts[depth] <= REGEX_PARTS_MAX) {
+	while (*text && parts[depth] <= REGEX_PARTS_MAX && repeated <= REGEX_REPEATED_MAX) {
 		char sign = *text++;
 
 		times = sign == '+' ? 2 : sign == '{' ? regex_times(text) : 1;
@@ -189,6 +191,7 @@ static bool regex_is_small(const char *text)
 		} else if (strchr("+{*?", sign)) {
 			parts[depth] += times ? last * (times - 1) : 0;
 			last *= times ? times : 1;
+			repeated += last;
 			text += sign == '{' && times ? strcspn(text, "}") : 0;
 			text += sign == '{' && *text == '}';
 		} else {
@@ -197,7 +200,20 @@ static bool regex_is_small(const char *text)
 			parts[depth]++;
 		}
 	}
-	return parts[depth] <= REGEX_PARTS_MAX;
+	return parts[depth] <= REGEX_PARTS_MAX && repeated <= REGEX_REPEATED_MAX;
+}
+
+/* GNU's \1 to \9: matching may take for ever, in the program that dispatches. */
+static bool regex_refers_back(const char *text)
+{
+	while (*text) {
+		char sign = *text++;
+
+		if (sign == '\\' && *text >= '1' && *text <= '9')
+			return true;
+		text = sign == '[' ? regex_skip_set(text) : text + (sign == '\\' && *text);
+	}
+	return false;
 }
 
 static int regex_check(const char *text, char why[CHOICE_WHY_BYTES])
@@ -208,6 +224,8 @@ static int regex_check(const char *text, char why[CHOICE_WHY_BYTES])
 
 	if (!regex_is_small(text))
 		return bad(why, "%.200s: too many repetitions within each other", text);
+	if (regex_refers_back(text))
+		return bad(why, "%.200s: refers back to what it has matched", text);
 	r = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
 
 	if (!r) {

@@ -171,10 +171,12 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 {
 	static const char *const large[] = {"a++++++++++++++++++++++++++++++++++++++++",
 		"((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{200}){200}", "a{16000}{9}",
-		"[]+*{9]{99}{99}{99}", "\\+++++++++++++++++++++++++++++++++++++"};
+		"[]+*{9]{99}{99}{99}", "\\+++++++++++++++++++++++++++++++++++++",
+		/* Few when written out: but each of them is reached from each. */
+		"e*+++++++++++++", "(a?){8000}"};
 	static const char *const small[] = {"^(gemm|Cijk_.*)_[0-9]+x[0-9]+(_[[:alnum:]+]+)*$",
-		"a{2,50}", "[+*{]+", "[]+++++++++++++++++++++++++++++++++]", "\\(\\(\\+\\{",
-		"(a|b+)+c?d*"};
+		"a{2,500}", "(.*){1,255}", "[+*{]+", "[]+++++++++++++++++++++++++++++++++]",
+		"\\(\\(\\+\\{", "(a|b+)+c?d*"};
 	char why[CHOICE_WHY_BYTES];
 	struct choice choice = {0};
 
@@ -185,6 +187,20 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 	}
 	for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
 		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, small[i], why), 0);
+}
+
+static void a_pattern_that_refers_back_is_refused(void **state)
+{
+	static const char *const back[] = {"(a*)*(a*)*\\1\\2x", "(a)\\9", "[\\]\\1"};
+	char why[CHOICE_WHY_BYTES];
+	struct choice choice = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(back) / sizeof(*back); i++) {
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, back[i], why), -EINVAL);
+		assert_non_null(strstr(why, "refers back"));
+	}
+	assert_int_equal(choice_set(&choice, CHOICE_KERNELS, "\\\\1[\\1]", why), 0);
 }
 
 int main(void)
@@ -200,6 +216,7 @@ int main(void)
 		cmocka_unit_test(the_default_step_marker_knows_the_usual_texts),
 		cmocka_unit_test(every_reason_has_a_name),
 		cmocka_unit_test(a_pattern_that_is_too_large_written_out_is_refused),
+		cmocka_unit_test(a_pattern_that_refers_back_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

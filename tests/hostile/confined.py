@@ -35,6 +35,7 @@ class Confined(Supervised):
         self.unit = os.path.join(build, "systemd", "rtl-collectord.service")
         self.report = os.path.join(service.work, "denied")
         self.options = []  # of COLLECTORD_OPTIONS
+        self.is_root = False  # who starts it: behind the filter, without the unit's user
         super().__init__(service)
 
     def command(self, program):
@@ -47,7 +48,8 @@ class Confined(Supervised):
     def denied(self, report):
         try:
             with open(report, encoding="ascii") as lines:
-                return lines.read().splitlines()
+                return [line for line in lines.read().splitlines()
+                        if not (self.is_root and OF_ROOT.match(line))]
         except FileNotFoundError:
             return []
 
@@ -233,6 +235,9 @@ EXCLUDED = {
 }
 INNER = "^(reliability|hostile)[.]"
 FILTERED = "^integration[.]|^reliability[.]kill_(collector|rank)_real$"
+# Whom root starts SQLite gives files of root's to root, and asks not what came of it. The unit's user
+# is another one.
+OF_ROOT = re.compile(r"^\d+ fchown\(\w+, 0x0, 0x0, ")
 
 
 def run_short(prefix, build):
@@ -322,6 +327,7 @@ def suite(confined, build):
         fail("not run there, and no tests: %s" % ", ".join(sorted(unknown)))
     count = run_tests(confined, build, INNER, EXCLUDED, prefix)
     print("%d tests with their collectors in the sandbox" % count, flush=True)
+    confined.is_root = True
     check_filter(confined)
     put_in_front(confined, build)
     count += run_tests(confined, build, FILTERED)

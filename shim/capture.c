@@ -11,6 +11,7 @@
 
 #include "shim/capture_state.h"
 #include "shim/intercept.h"
+#include "shim/shadow.h"
 #include "shim/shadow_table.h"
 
 /* A cold path yields so often before it sleeps. */
@@ -176,7 +177,12 @@ void harvest_lock_wait(struct capture *c)
 
 void harvest_lock_release(struct capture *c)
 {
+	uint32_t owed = c->walk_owed;
+
+	c->walk_owed = 0;
 	atomic_store_explicit(&c->harvest_lock, 0, memory_order_release);
+	if (__builtin_expect(owed != 0, 0))
+		shadow_walk_owed(c, owed);
 }
 
 /* A block never used, else one of a destroyed queue of the same GPU: its numbers go on. */

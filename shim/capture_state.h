@@ -149,6 +149,7 @@ struct capture {
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */
+	uint32_t walk_owed; /* block + 1 of a queue whose walk is held and due; 0: none */
 	uint32_t queues_live;
 	struct slot_list loose; /* of retired queues */
 	struct slot_list back;	/* freed, all of queue back_queue, not yet pushed */

@@ -370,15 +370,23 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 		ret[1] = s->queue->spare;
 		s->queue->free = s->queue->spare = 0;
 	}
-	while (!walk_leave(s)) {
-		/* Not idle at all: it needs its slots, and cannot get others while we are here. */
-		if (ret[0])
-			s->queue->free = ret[0];
-		if (ret[1])
-			s->queue->spare = ret[1];
-		ret[0] = ret[1] = 0;
+	if (walk_leave(s))
+		return;
+	/* Not idle at all: it needs its slots. Somebody rang, and counts on us, but a walk may take
+	 * its time and may need the lock. */
+	s->queue->free = ret[0];
+	s->queue->spare = ret[1];
+	ret[0] = ret[1] = 0;
+	c->walk_owed = block + 1;
+}
+
+void shadow_walk_owed(struct capture *c, uint32_t owed)
+{
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, owed - 1);
+
+	do
 		(void)walk_rarely(s);
-	}
+	while (!walk_leave(s));
 }
 
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)

@@ -66,6 +66,9 @@ bool shadow_quiesce(struct capture *capture, uint64_t deadline_ns);
 
 /*
  * The free slots that the producer of block @block holds, as two chains; 0: none, or somebody walks
- * the queue at the moment. Holder of the harvest lock.
+ * the queue at the moment. Holder of the harvest lock; who rang meanwhile has his walk made when
+ * that is released, by harvest_lock_release().
  */
 void shadow_take_free(struct capture *capture, uint32_t block, uint32_t ret[2]);
+/* @owed: a block + 1, whose walk shadow_take_free() left held. */
+void shadow_walk_owed(struct capture *capture, uint32_t owed);

@@ -7,13 +7,19 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "proto/clock.h"
+#include "shim/capture_state.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
 #include "shim/shadow.h"
+#include "shim/shadow_queue.h"
+#include "shim/shadow_table.h"
 #include "shim/thread_state.h"
 #include "shim/ticks.h"
 
@@ -462,6 +468,71 @@ static void dispatches_of_a_call_are_numbered_over_all_queues(void **state)
 	in_all_modes(plan);
 }
 
+/* ---- who has a walk made for him --------------------------------------------------------------
+ */
+
+/* A page that nobody may look at: who does so finds that somebody rings in that moment. */
+static struct {
+	struct fixture *fixture;
+	void *page;
+	size_t bytes;
+	uint32_t walk; /* of the queue, just before */
+	unsigned rings;
+} bystander;
+
+static struct shadow_queue *shadow_of(struct fixture *f)
+{
+	return shadow_table_at(f->capture->head.shadow, f->queue->block);
+}
+
+static void ring_meanwhile(int number)
+{
+	(void)number;
+	(void)mprotect(bystander.page, bystander.bytes, PROT_READ | PROT_WRITE);
+	bystander.walk = shadow_of(bystander.fixture)->walk;
+	bystander.rings++;
+	fixture_dispatch(bystander.fixture, 0);
+}
+
+/* Where slots are taken from a queue whose walk is held. */
+static void nobody_walks_under_the_harvest_lock(void **state)
+{
+	struct fixture f;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first, end;
+	struct capture_queue *q;
+	slot_ref taken[2];
+
+	(void)state;
+	fixture_init(&f, 64);
+	fixture_dispatch(&f, 0);
+	q = &f.capture->queues[f.queue->block];
+	first = (uintptr_t)q & ~(page - 1);
+	end = ((uintptr_t)(q + 1) + page - 1) & ~(page - 1);
+	bystander.fixture = &f;
+	bystander.page = (void *)first; // NOLINT: a page is an address
+	bystander.bytes = end - first;
+	bystander.rings = 0;
+	assert_int_equal(
+		sigaction(SIGSEGV, &(struct sigaction){.sa_handler = ring_meanwhile}, NULL), 0);
+
+	harvest_lock_wait(f.capture);
+	assert_int_equal(mprotect(bystander.page, bystander.bytes, PROT_NONE), 0);
+	shadow_take_free(f.capture, f.queue->block, taken);
+	assert_int_equal(bystander.rings, 1);
+	assert_int_equal(bystander.walk, 1); /* held: he left it to us */
+	assert_int_equal(synth_wdid(f.queue), 1);
+	harvest_lock_release(f.capture);
+	assert_int_equal(synth_wdid(f.queue), 2);
+	assert_int_equal(shadow_of(&f)->walk, 0);
+	/* He had packets: the queue keeps its slots. */
+	assert_int_equal(taken[0] | taken[1], 0);
+	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	fixture_settle(&f);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 2);
+	fixture_done(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +547,7 @@ int main(void)
 		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
 		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
 		cmocka_unit_test(stops_and_starts_in_between_are_all_accounted_for),
+		cmocka_unit_test(nobody_walks_under_the_harvest_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

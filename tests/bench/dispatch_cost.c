@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * dispatch-cost ROUNDS cpu|wall SIGNALS [DISPATCHES]: ns per dispatch, the median round's and the least.
- * A round is half a ring of 16,384 packets, so that nobody waits for room; its kernels have ended
- * before the next begins, and without signals a pause follows, in which a tool can take what it noted:
- * bursts, and no flood. With DISPATCHES a round is so many, on a ring of 131,072 packets, and the first
- * one counts, too: of one round nothing was touched before.
+ * dispatch-cost ROUNDS cpu|wall|apart SIGNALS [DISPATCHES]: ns per dispatch, the median round's and
+ * the least; the median of those that were awake, and how many these were: the thread gave up its
+ * processor in none of their waits (0 0: there was no such round). A round is half a ring of 16,384
+ * packets, so that nobody waits for room; its kernels have ended before the next begins, and
+ * without signals a pause follows, in which a tool can take what it noted: bursts, and no flood.
+ * With DISPATCHES a round is so many, on a ring of 131,072 packets, and the first one counts, too:
+ * of one round nothing was touched before.
  *
  * cpu: of the submitting thread's processor time, the submission alone. wall: of the clock, from
  * the first dispatch to the last one's end. SIGNALS: 0, or each packet has one of so many of the
- * program's own, which it waits for before it uses it again.
+ * program's own, which it waits for before it uses it again; a round is over when all of these have
+ * fired, too.
+ *
+ * apart: as wall, where the GPU is software, which has a processor like any other thread: it gets
+ * one that this thread does not use, as a GPU would. Else the kernel puts both on one as it
+ * happens, for some rounds: then 64 dispatches take the 200 us that the runtime looks at a signal
+ * before it sleeps.
  *
  * On the GPU that there is, like rtl-demo, whose short kernels these are.
  */
+#include <inttypes.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "tests/workload/model.h"
@@ -39,7 +50,7 @@ struct job {
 	hsa_signal_t own[SIGNALS_MAX];
 	unsigned signals;
 	unsigned ring, round; /* packets */
-	bool is_wall;
+	bool is_wall, is_apart;
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -60,6 +71,29 @@ static void wait_all(struct job *job)
 	hsa_signal_store_relaxed(job->last, 1);
 	queue_barrier(&job->producer, (hsa_signal_t){0}, job->last);
 	gpu_wait(job->last);
+	/* A tool that puts its own in their place may take down these later. */
+	for (unsigned i = 0; i < job->signals; i++)
+		gpu_wait(job->own[i]);
+}
+
+/* The calling thread, and those that it starts from now on, to the first of @all or to the others.
+ */
+static void processors_take(const cpu_set_t *all, bool is_first)
+{
+	cpu_set_t some;
+	int first = 0;
+
+	if (CPU_COUNT(all) < 2)
+		return;
+	while (!CPU_ISSET(first, all))
+		first++;
+	some = *all;
+	CPU_CLR(first, &some);
+	if (is_first) {
+		CPU_ZERO(&some);
+		CPU_SET(first, &some);
+	}
+	sched_setaffinity(0, sizeof(some), &some);
 }
 
 static hsa_signal_t own_signal(const struct job *job, unsigned n)
@@ -71,10 +105,20 @@ static hsa_signal_t own_signal(const struct job *job, unsigned n)
 	return signal;
 }
 
+/* How often this thread has given up its processor to wait. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 /* One clock reading for all of them, or, where the program waits in between, without its waits. */
-static uint64_t round_ns(struct job *job)
+static uint64_t round_ns(struct job *job, bool *ret_is_awake)
 {
 	bool is_split = job->signals && !job->is_wall;
+	long slept = sleeps();
 	uint64_t spent_ns = 0, start_ns = job_ns(job);
 
 	for (unsigned i = 0; i < job->round; i++) {
@@ -90,6 +134,7 @@ static uint64_t round_ns(struct job *job)
 		wait_all(job);
 	if (!is_split)
 		spent_ns = job_ns(job) - start_ns;
+	*ret_is_awake = sleeps() == slept;
 	if (!job->is_wall)
 		wait_all(job);
 	if (!job->signals)
@@ -106,8 +151,13 @@ static int compare(const void *a, const void *b)
 
 static int job_open(struct job *job)
 {
-	int r = gpu_open(0, 0, &job->gpu);
+	cpu_set_t all;
+	int r;
 
+	sched_getaffinity(0, sizeof(all), &all);
+	if (job->is_apart)
+		processors_take(&all, false);
+	r = gpu_open(0, 0, &job->gpu);
 	if (!r)
 		r = code_load(&job->gpu, &job->code);
 	if (!r)
@@ -119,6 +169,8 @@ static int job_open(struct job *job)
 		GPU_TRY(hsa_signal_create, 1, 0, NULL, &job->last);
 	for (unsigned i = 0; !r && i < job->signals; i++)
 		GPU_TRY(hsa_signal_create, 0, 0, NULL, &job->own[i]);
+	if (job->is_apart)
+		processors_take(&all, true);
 	return r;
 }
 
@@ -140,7 +192,8 @@ static bool arguments(int argc, char **argv, unsigned *ret_rounds, struct job *r
 	ret->ring = argc == 5 ? RING_LONG : RING;
 	ret->round = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : ROUND;
 	*ret_rounds = (unsigned)strtoul(argv[1], NULL, 10);
-	ret->is_wall = !strcmp(argv[2], "wall");
+	ret->is_apart = !strcmp(argv[2], "apart");
+	ret->is_wall = ret->is_apart || !strcmp(argv[2], "wall");
 	ret->signals = (unsigned)strtoul(argv[3], NULL, 10);
 	return *ret_rounds >= 1 && *ret_rounds <= ROUNDS_MAX && ret->signals <= SIGNALS_MAX &&
 	       ret->round >= 1 && ret->round <= ret->ring &&
@@ -150,22 +203,30 @@ static bool arguments(int argc, char **argv, unsigned *ret_rounds, struct job *r
 int main(int argc, char **argv)
 {
 	static struct job job;
-	uint64_t ns[ROUNDS_MAX];
-	unsigned rounds;
+	uint64_t ns[ROUNDS_MAX], awake_ns[ROUNDS_MAX] = {0};
+	unsigned rounds, awake = 0;
+	bool is_awake;
 
 	if (!arguments(argc, argv, &rounds, &job)) {
-		fprintf(stderr, "usage: dispatch-cost ROUNDS(1-%d) cpu|wall SIGNALS(0-%d) [DISPATCHES(1-%d)]\n",
+		fprintf(stderr,
+			"usage: dispatch-cost ROUNDS(1-%d) cpu|wall|apart SIGNALS(0-%d) "
+			"[DISPATCHES(1-%d)]\n",
 			ROUNDS_MAX, SIGNALS_MAX, RING_LONG);
 		return 2;
 	}
 	if (job_open(&job))
 		return 1;
 	if (job.ring == RING)
-		(void)round_ns(&job); /* faults its pages in */
-	for (unsigned i = 0; i < rounds; i++)
-		ns[i] = round_ns(&job);
+		(void)round_ns(&job, &is_awake); /* faults its pages in */
+	for (unsigned i = 0; i < rounds; i++) {
+		ns[i] = round_ns(&job, &is_awake);
+		if (is_awake)
+			awake_ns[awake++] = ns[i];
+	}
 	qsort(ns, rounds, sizeof(*ns), compare);
-	printf("%llu %llu\n", (unsigned long long)ns[rounds / 2], (unsigned long long)ns[0]);
+	qsort(awake_ns, awake, sizeof(*awake_ns), compare);
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", ns[rounds / 2], ns[0],
+		awake_ns[awake / 2], awake);
 	job_close(&job);
 	return 0;
 }

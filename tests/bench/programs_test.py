@@ -94,11 +94,12 @@ class Programs(unittest.TestCase):
         self.assertTrue(store.path_of(2).exists())
 
     def test_dispatch_cost(self):
-        for how, signals in (("cpu", 0), ("cpu", 64), ("wall", 64)):
+        for how, signals in (("cpu", 0), ("cpu", 64), ("wall", 64), ("apart", 64)):
             said, _ = Tools(self.bench, is_strict=False).run(
                 "shadow", self.bench.program("dispatch-cost"), 1, how, signals, dispatches=2 * 8192)
-            median, least = map(int, said.split())
+            median, least, awake_ns, awake = map(int, said.split())
             self.assertGreaterEqual(median, least)
+            self.assertEqual(awake_ns, median if awake else 0)
             dispatched, stored, _ = self.recorded()
             self.assertEqual((dispatched, stored), (2 * 8192, 2 * 8192))
 

@@ -11,11 +11,15 @@ enum claim_state {
 	CLAIM_COUNTED, /* pending as well, but not to be timed: only the signal's value matters */
 	CLAIM_BUSY,
 	CLAIM_SPOILED, /* the reader was overtaken: what it reads is not to be used */
+	CLAIM_READ,    /* by who overwrites it now: the result is being written down */
 	CLAIM_EARLY,
 };
 #define CLAIM_STATE_BITS 3
 #define ENTRY_SLOT_BITS	 18
 static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table entries");
+/* The sum of a bucket's entries does not wrap. */
+#define ENTRY_SPARE_BITS 3
+static_assert(APPSIG_WAYS <= 1u << ENTRY_SPARE_BITS, "sums of table entries");
 
 /* A dispatching thread waits at most so many looks for the one who reads. */
 #define BUSY_LOOKS_MAX 100
@@ -74,27 +78,48 @@ static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
 
 		if (atomic_load_explicit(&bucket[i], memory_order_relaxed))
 			continue;
-		if (atomic_compare_exchange_strong(&bucket[i], &empty, entry)) {
-			atomic_fetch_add_explicit(&c->appsig_count, 1, memory_order_relaxed);
+		if (atomic_compare_exchange_strong(&bucket[i], &empty, entry))
 			return true;
-		}
 	}
 	return false;
 }
 
+/* For who took it out of PENDING, COUNTED or BUSY for good: there is one, and nobody else writes
+ * there. */
 static void entry_remove(struct capture *c, uint64_t handle, uint64_t entry)
 {
 	_Atomic uint64_t *bucket = bucket_of(c, handle);
 
-	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
-		uint64_t expected = entry;
-
-		if (atomic_compare_exchange_strong(&bucket[i], &expected, 0)) {
-			/* Release: who sees 0 may free the signal that was read before. */
-			atomic_fetch_sub_explicit(&c->appsig_count, 1, memory_order_release);
+	for (unsigned i = 0; i < APPSIG_WAYS; i++)
+		if (atomic_load_explicit(&bucket[i], memory_order_relaxed) == entry) {
+			/* Release: who sees none may free the signal that was read before. */
+			atomic_store_explicit(&bucket[i], 0, memory_order_release);
 			return;
 		}
+}
+
+/* What there was in @handle's bucket, added up: as much as one of them, if that was the only one.
+ */
+static inline uint64_t bucket_look(
+	struct capture *c, uint64_t handle, uint64_t ret_seen[APPSIG_WAYS])
+{
+	_Atomic uint64_t *bucket = bucket_of(c, handle);
+	uint64_t sum = 0;
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
+		ret_seen[i] = atomic_load(&bucket[i]);
+		sum += ret_seen[i];
 	}
+	return sum;
+}
+
+/* Whether nothing but @except is watched of those that share a bucket with @handle. */
+static inline bool is_alone(struct capture *c, uint64_t handle, uint64_t except)
+{
+	uint64_t seen[APPSIG_WAYS];
+
+	return bucket_look(c, handle, seen) == except;
 }
 
 static uint64_t entry_of(slot_ref ref, uint64_t generation)
@@ -227,6 +252,30 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 }
 
 /*
+ * Most have finished: read without a claim, as appsig_poll() does, and taken if the claim has not
+ * moved since. The signal is there: the caller's use of it follows. False: it takes a closer look.
+ */
+static bool entry_read(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t claim = claim_of(generation, CLAIM_PENDING);
+	struct reading reading;
+
+	if (atomic_load_explicit(&private->claim, memory_order_acquire) != claim)
+		return false;
+	reading = signal_read(
+		c, handle, atomic_load_explicit(&private->target, memory_order_relaxed), false);
+	if (reading.state != APPSIG_FINISHED || !atomic_compare_exchange_strong(&private->claim,
+							&claim, claim_of(generation, CLAIM_READ)))
+		return false;
+	entry_remove(c, handle, entry_of(ref, generation));
+	set_result(private, reading.why, reading.start, reading.end);
+	atomic_store_explicit(
+		&private->claim, claim_of(generation, CLAIM_EARLY), memory_order_release);
+	return true;
+}
+
+/*
  * One watched packet whose signal is about to be used otherwise. Returns the value at which
  * it will have finished when it runs on (shared), else INT64_MAX.
  */
@@ -239,9 +288,11 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	bool is_counted;
 	int64_t target;
 
+	if (entry_read(c, ref, generation, handle))
+		return INT64_MAX;
 	if (!claim_take(private, generation, use, &is_counted))
 		return INT64_MAX;
-	target = private->target;
+	target = atomic_load_explicit(&private->target, memory_order_relaxed);
 	reading = signal_read(c, handle, target, is_counted);
 	switch (reading.state) {
 	case APPSIG_FINISHED:
@@ -264,32 +315,41 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	return INT64_MAX;
 }
 
-/* All watched packets of @handle but @except; the lowest value among those that run on. */
-static int64_t handle_used(struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
+/* handle_used(), where there are some in the bucket. */
+static __attribute__((noinline)) int64_t handle_used_slowly(
+	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
 {
-	_Atomic uint64_t *bucket = bucket_of(c, handle);
+	uint64_t seen[APPSIG_WAYS], sum = bucket_look(c, handle, seen);
 	int64_t lowest = INT64_MAX;
 
 	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
-		uint64_t entry = atomic_load(&bucket[i]);
-		slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
+		slot_ref ref = seen[i] & ((1u << ENTRY_SLOT_BITS) - 1);
 		int64_t target;
 
-		if (!entry || entry == except)
+		if (!seen[i] || seen[i] == except)
 			continue;
 		if (atomic_load_explicit(
-			    &slot_private_of(c, ref)->app_handle, memory_order_relaxed) != handle)
-			continue;
-		target = entry_used(c, entry, handle, use);
-		if (target < lowest)
-			lowest = target;
+			    &slot_private_of(c, ref)->app_handle, memory_order_relaxed) == handle) {
+			target = entry_used(c, seen[i], handle, use);
+			if (target < lowest)
+				lowest = target;
+		}
+		if (seen[i] == sum)
+			break;
 	}
 	return lowest;
 }
 
+/* All watched packets of @handle but @except; the lowest value among those that run on. */
+static inline int64_t handle_used(
+	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
+{
+	return is_alone(c, handle, except) ? INT64_MAX : handle_used_slowly(c, handle, except, use);
+}
+
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 {
-	if (handle && atomic_load_explicit(&c->appsig_count, memory_order_acquire))
+	if (handle && atomic_load_explicit(&c->has_appsigs, memory_order_acquire))
 		(void)handle_used(c, handle, 0, use);
 	/* The harvester holds no claim while it reads: see appsig_poll(). */
 	while (use == APPSIG_DESTROY && handle && atomic_load(&c->appsig_read) == handle)
@@ -312,20 +372,27 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		private->why = RTL_UNTIMED_IPC;
 		return;
 	}
-	generation &= UINT64_MAX >> ENTRY_SLOT_BITS;
+	generation &= UINT64_MAX >> (ENTRY_SLOT_BITS + ENTRY_SPARE_BITS);
+	if (!atomic_load_explicit(&c->has_appsigs, memory_order_relaxed))
+		atomic_store(&c->has_appsigs, 1);
 	atomic_store_explicit(&private->app_handle, handle, memory_order_relaxed);
 	shared = handle_used(c, handle, 0, APPSIG_PACKET);
 	if (shared != INT64_MAX) {
 		/* Each of the packets takes one off the value; this one is the last so far. */
 		private->why = RTL_UNTIMED_SHARED;
-		private->target = shared - 1;
+		atomic_store_explicit(&private->target, shared - 1, memory_order_relaxed);
 	} else {
-		private->target = __atomic_load_n(&signal->value, __ATOMIC_RELAXED) - 1;
+		atomic_store_explicit(&private->target,
+			__atomic_load_n(&signal->value, __ATOMIC_RELAXED) - 1,
+			memory_order_relaxed);
 		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
 	}
-	atomic_store(&private->claim,
-		claim_of(generation, private->why == RTL_TIMED ? CLAIM_PENDING : CLAIM_COUNTED));
+	/* Seen by who finds the entry, or follows the queue's trail: nobody else has a way there.
+	 */
+	atomic_store_explicit(&private->claim,
+		claim_of(generation, private->why == RTL_TIMED ? CLAIM_PENDING : CLAIM_COUNTED),
+		memory_order_release);
 	if (!entry_add(c, handle, entry_of(ref, generation))) {
 		/* More signals than can be watched: we would miss a re-use. */
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
@@ -342,6 +409,11 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 			!claim_share(private, generation))
 			claim_give_up(c, ref, generation, handle);
 	}
+}
+
+bool appsig_is_watched(struct capture *c, uint64_t handle)
+{
+	return !is_alone(c, handle, 0);
 }
 
 static const uint8_t why_undecided[] = {
@@ -371,10 +443,11 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 		return state_of(claim) == CLAIM_EARLY ? APPSIG_FINISHED : APPSIG_PENDING;
 	}
 	is_counted = state_of(claim) == CLAIM_COUNTED;
-	reading = signal_read(c, handle, private->target, is_counted);
+	reading = signal_read(c, handle,
+		atomic_load_explicit(&private->target, memory_order_relaxed), is_counted);
 	if (reading.state == APPSIG_FINISHED || is_last)
-		is_over = atomic_compare_exchange_strong(&private->claim, &claim,
-			claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
+		is_over = atomic_compare_exchange_strong(
+			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
 	if (!is_over && reading.state == APPSIG_FINISHED)
 		return APPSIG_PENDING; /* somebody reads it himself: what he has seen is his to say */

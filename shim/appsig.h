@@ -5,10 +5,12 @@
  * fires, and read early when something is about to overwrite its times. Never changed, apart
  * from zeroing its two timestamps at submit. Lock-free; any thread.
  *
- * What was read counts by the slot's claim word, generation and state. The application's threads move
- * PENDING or COUNTED to BUSY, read, and leave COUNTED (not finished, shared) or EARLY (the result is in
- * slot_private). The harvester reads first, and then moves PENDING or COUNTED to EARLY: if it comes
- * too late, what it has read is nobody's. It alone turns EARLY into a finished slot.
+ * What was read counts by the slot's claim word, generation and state. The application's threads
+ * move PENDING or COUNTED to BUSY, read, and leave COUNTED (not finished, shared) or EARLY (the
+ * result is in slot_private). Where it has just finished, as most have, they read first, move
+ * PENDING to READ, write down the result and leave EARLY. The harvester reads first, and then moves
+ * PENDING or COUNTED to EARLY. Who comes too late has read for nobody. The harvester alone turns
+ * EARLY into a finished slot.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +28,9 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle);
 
 /* Before the signal is used for something else. */
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use);
+
+/* For tests: whether a packet with this signal, or with one in the same bucket, is watched. */
+bool appsig_is_watched(struct capture *c, uint64_t handle);
 
 enum appsig_state {
 	APPSIG_PENDING,

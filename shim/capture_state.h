@@ -44,9 +44,9 @@ struct slot_private {
 	_Atomic uint64_t claim;	     /* appsig.h: generation and who may read the signal */
 	_Atomic uint64_t app_handle; /* the application's signal while SLOT_APP */
 	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
-	int64_t target;		     /* SLOT_APP: finished when the value is at or below */
-	uint64_t start, end; /* SLOT_APP, ticks, from EARLY on */
-	uint32_t since; /* of the phase; harvest.c, since_now() */
+	_Atomic int64_t target;	     /* SLOT_APP: finished when the value is at or below */
+	uint64_t start, end;	     /* SLOT_APP, ticks, from EARLY on */
+	uint32_t since;		     /* of the phase; harvest.c, since_now() */
 	_Atomic slot_ref link; /* the queue's next dispatch; 0: none yet. The producer, always */
 	slot_ref next;
 	union {
@@ -134,7 +134,7 @@ struct capture {
 	struct capture_queue *queues; /* RECORDER_QUEUES */
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
-	_Atomic uint64_t appsig_count;		 /* entries in use: 0 spares the look-up */
+	_Atomic uint32_t has_appsigs;		 /* there was ever an entry; 0 spares the look-up */
 
 	_Atomic uint32_t is_careful; /* dispatches: the long way (is_stopped, count_unlinked) */
 	_Atomic uint32_t is_stopped;

@@ -258,12 +258,13 @@ static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
 }
 
 /*
- * The short way, which has no call in it, so that nothing has to be kept over one. It takes nothing
- * and counts nothing before it knows that it can go on to the end: what it has written by then is
- * in a slot that is still FREE, and the long way writes it again.
+ * The short way, which without a @signal has no call in it, so that nothing has to be kept over
+ * one. It takes nothing and counts nothing before it knows that it can go on to the end: what it
+ * has written by then is in a slot that is still FREE, and the long way writes it again.
  */
-static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batch *batch,
-	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin)
+static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin)
 {
 	struct capture *c = batch->capture;
 	struct capture_queue *q = batch->queue;
@@ -273,27 +274,48 @@ static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batc
 	slot_ref ref;
 
 	if (__builtin_expect(!is_ordinary(c, q, packet, q->free, seq), 0))
-		return dispatch_with_care(batch, packet, 0, origin, DISPATCH_STAMP);
+		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot_fill(slot, q, packet, origin, seq);
 	slot->symbol = symbols_glance(c->hsa.symbols, c->hsa.symbols_mask, packet->kernel_object);
 	if (__builtin_expect(!slot->symbol || !submit_glance(batch, &q->ticks), 0))
-		return dispatch_with_care(batch, packet, 0, origin, DISPATCH_STAMP);
+		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot->submit_ns = batch->submit_ns;
 	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
 	FAULT_POINT("after_dispatched");
 	ref = q->free;
 	q->free = private->next;
 	recorder_word_add(&q->taken, 1);
-	injected = slot_arm(q->block, private, packet);
+	if (signal) {
+		private->begin = packet->header & SLOT_BEGIN_MASK;
+		injected = slot_arm_own(batch, ref, signal);
+	} else {
+		injected = slot_arm(q->block, private, packet);
+	}
 	slot_hand_over(q, slot, private, ref);
 	return injected;
+}
+
+static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin)
+{
+	return dispatch_shortly(batch, packet, 0, origin);
+}
+
+/* @signal: the application's. */
+static __attribute__((noinline)) uint64_t dispatch_with_own(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin)
+{
+	return dispatch_shortly(batch, packet, signal, origin);
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
 	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
 {
-	if (__builtin_expect(signal || how != DISPATCH_STAMP, 0))
+	if (__builtin_expect(how != DISPATCH_STAMP, 0))
 		return dispatch_with_care(batch, packet, signal, origin, how);
+	if (signal)
+		return dispatch_with_own(batch, packet, signal, origin);
 	return dispatch_ordinary(batch, packet, origin);
 }
 

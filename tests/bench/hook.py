@@ -82,14 +82,14 @@ class Hooks:
             raise BenchError(f"{name}: {said['timed']} of the kernels had a signal, not {timed}")
         return said
 
-    def instructions(self, name, with_thread=False):
-        """Per dispatch: of the submitting thread, or of all the tool's threads too."""
+    def instructions(self, name, with_thread=False, words=()):
+        """Per dispatch: of the submitting thread, or of all the tool's threads too. words: more of hook_cost's."""
         def cost(batches):
             under, env, db = self._start(name)
             functions = ["submit_batch"]
             if with_thread and name in WORKERS:
                 functions.append(WORKERS[name])
-            total = self.bench.callgrind([self.program, batches, PACKETS], functions, env, under)
+            total = self.bench.callgrind([self.program, batches, PACKETS, *words], functions, env, under)
             self._check(name, db, (batches + WARM_UP) * PACKETS)
             return total
         few, many = (2, 6) if self.bench.quick else (10, 40)

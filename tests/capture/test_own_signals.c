@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/appsig.h"
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
 
@@ -318,24 +319,25 @@ static void *harvest_main(void *data)
 	return NULL;
 }
 
-/* The kernel with @signal has ended; our thread is just about to read that. */
-static void hold_harvester(struct fixture *f, amd_signal_t *signal, pthread_t *ret)
+/* The kernel with @signal has ended; who runs @reader is just about to read that. */
+static void hold_reader(struct fixture *f, amd_signal_t *signal, void *(*reader)(void *),
+	void *data, pthread_t *ret)
 {
 	fixture_dispatch(f, (uint64_t)(uintptr_t)signal);
 	fixture_step(f);
 	assert_int_equal(signal->value, 0);
 	f->now_ns += MS;
 	assert_int_equal(mprotect(signal, 4096, PROT_NONE), 0);
-	assert_int_equal(pthread_create(ret, NULL, harvest_main, f), 0);
+	assert_int_equal(pthread_create(ret, NULL, reader, data), 0);
 	while (!hold.is_held)
 		sched_yield();
 	assert_int_equal(mprotect(signal, 4096, PROT_READ | PROT_WRITE), 0);
 }
 
-static void let_go(struct fixture *f, amd_signal_t *signal, pthread_t harvester)
+static void let_go(struct fixture *f, amd_signal_t *signal, pthread_t reader)
 {
 	hold.may_go = true;
-	assert_int_equal(pthread_join(harvester, NULL), 0);
+	assert_int_equal(pthread_join(reader, NULL), 0);
 	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	fixture_settle(f);
 	assert_int_equal(fixture_row(f, 0)->untimed, RTL_TIMED);
@@ -351,10 +353,37 @@ static void own_signal_armed_again_while_our_thread_reads_it_keeps_its_times(voi
 	pthread_t harvester;
 
 	hold_readers(&signal);
-	hold_harvester(f, signal, &harvester);
+	hold_reader(f, signal, harvest_main, f, &harvester);
 	synth_store(f->capture, (hsa_signal_t){(uint64_t)(uintptr_t)signal}, 1);
 	signal->start_ts = signal->end_ts = 0;
 	let_go(f, signal, harvester);
+}
+
+struct use {
+	struct fixture *f;
+	amd_signal_t *signal;
+};
+
+static void *use_main(void *data)
+{
+	struct use *use = data;
+
+	harvest_signal_store(use->f->capture, (hsa_signal_t){(uint64_t)(uintptr_t)use->signal});
+	return NULL;
+}
+
+/* Neither waits for the other, nor loses him the times: who reads before him may have lost his
+ * processor. */
+static void own_signal_that_another_thread_is_reading_keeps_its_times(void **state)
+{
+	struct use use = {.f = *state};
+	pthread_t other;
+
+	hold_readers(&use.signal);
+	hold_reader(use.f, use.signal, use_main, &use, &other);
+	synth_store(use.f->capture, (hsa_signal_t){(uint64_t)(uintptr_t)use.signal}, 1);
+	use.signal->start_ts = use.signal->end_ts = 0;
+	let_go(use.f, use.signal, other);
 }
 
 struct destroyer {
@@ -391,13 +420,13 @@ static void own_signal_is_not_freed_while_our_thread_reads_it(void **state)
 
 	is_waiting = false;
 	hold_readers(&d.signal);
-	hold_harvester(d.f, d.signal, &harvester);
+	hold_reader(d.f, d.signal, harvest_main, d.f, &harvester);
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy_main, &d), 0);
 	while (!is_waiting && !d.is_done)
 		sched_yield();
 	assert_false(d.is_done);
 	/* What it could have waited for but our thread is over. */
-	assert_int_equal(d.f->capture->appsig_count, 0);
+	assert_false(appsig_is_watched(d.f->capture, (uint64_t)(uintptr_t)d.signal));
 	hold.may_go = true;
 	assert_int_equal(pthread_join(destroyer, NULL), 0);
 	let_go(d.f, d.signal, harvester);
@@ -486,6 +515,7 @@ int main(void)
 		TEST(signal_set_up_again_without_times_is_given_up_once_passed),
 		TEST(own_signal_destroyed_at_once_was_read_before),
 		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
+		TEST(own_signal_that_another_thread_is_reading_keeps_its_times),
 		TEST(own_signal_is_not_freed_while_our_thread_reads_it),
 		TEST(copy_with_the_same_signal_reads_it_first),
 		cmocka_unit_test(ipc_signals_are_not_read),

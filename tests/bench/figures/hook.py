@@ -30,6 +30,11 @@ def instructions(bench, hooks):
     yield against_peer(bench, "hook over its twin", unit, cost["shadow"] - cost["shadow twin"], peer)
     yield against_peer(bench, "hook over its twin, intercept queue", unit,
                        cost["intercept"] - cost["intercept twin"], peer)
+    # One of the program's own on each: it is remembered, and read by who stores to it again.
+    for front_end in ("shadow", "intercept"):
+        own, twin = (hooks.instructions(name, words=("own",)) for name in (front_end, f"{front_end} twin"))
+        yield Figure(f"hook over its twin, with the program's signal, {front_end}", own - twin, unit,
+                     baseline="without", baseline_value=cost[front_end] - cost[f"{front_end} twin"])
     whole = cost["shadow"] - cost["none"]
     yield Figure("hook with its front end", whole, unit, baseline="rocm-trace-lite's with its queue",
                  baseline_value=cost["peer"] - cost["none"] if bench.peer else None,

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * hook_cost BATCHES PACKETS: kernels submitted as HIP does it, an index, a packet and a doorbell
- * each, on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two batches
- * the device runs and the tool reads all times, so that each batch finds the tool as the one before
- * did. Prints one line of JSON; ns are of the processor:
+ * hook_cost BATCHES PACKETS [own]: kernels submitted as HIP does it, an index, a packet and a
+ * doorbell each, on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two
+ * batches the device runs and the tool reads all times, so that each batch finds the tool as the
+ * one before did.
+ *
+ * own: each packet has one of 64 signals of the program's, which is stored to before; when all have
+ * fired they are used again at once, so that who stores finds times that the tool still needs.
+ *
+ * Prints one line of JSON; ns are of the processor:
  *
  *   dispatches, timed  kernels done, and those whose packet had a signal by then
  *   thread_ns          of this thread within submit_batch(), per dispatch
@@ -32,12 +37,18 @@
 #define LOOK_NS	    100000
 #define CLOCKS	    10000u
 #define KERNEL_NS   2000u
+#define SIGNALS	    64u
+/* In which a tool can take what has ended, where nothing tells when it has. */
+#define PAUSE_NS    20000000
 /* What tools make as they go is made by then. */
 #define WARM_UP	    16u
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
 EXPORT void submit_batch(hsa_queue_t *queue, unsigned packets);
+
+static hsa_signal_t own[SIGNALS];
+static bool has_own;
 
 static uint64_t cpu_ns(clockid_t clock)
 {
@@ -62,8 +73,13 @@ static void submit(hsa_queue_t *queue, unsigned i)
 		.kernarg_address =
 			(void *)(uintptr_t)KERNEL_NS, /* the synthetic device's duration */
 	};
-	uint64_t index = hsa_queue_add_write_index_screlease(queue, 1);
+	uint64_t index;
 
+	if (has_own) {
+		body.completion_signal = own[i % SIGNALS];
+		hsa_signal_store_screlease(body.completion_signal, 1);
+	}
+	index = hsa_queue_add_write_index_screlease(queue, 1);
 	at = &ring[index & (queue->size - 1)];
 	memcpy((char *)at + sizeof(at->header), (char *)&body + sizeof(at->header),
 		sizeof(body) - sizeof(at->header));
@@ -150,18 +166,29 @@ static double clock_cost(void)
 	return (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) / CLOCKS;
 }
 
+static void batch_run(hsa_queue_t *queue, unsigned packets, uint64_t *spent_ns)
+{
+	uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	(void)getppid();
+	submit_batch(queue, packets);
+	(void)getppid();
+	*spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	runtime_device_run();
+}
+
 /* False: the tool does not come to an end with them. @spent_ns: of submit_batch(), added up. */
 static bool batches_run(
 	hsa_queue_t *queue, unsigned long batches, unsigned packets, uint64_t *spent_ns)
 {
 	for (unsigned long i = 0; i < batches; i++) {
-		uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-
-		(void)getppid();
-		submit_batch(queue, packets);
-		(void)getppid();
-		*spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
-		runtime_device_run();
+		if (has_own) {
+			for (unsigned done = 0; done < packets; done += SIGNALS)
+				batch_run(queue, SIGNALS, spent_ns);
+			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+			continue;
+		}
+		batch_run(queue, packets, spent_ns);
 		if (!wait_until_read()) {
 			fprintf(stderr, "hook_cost: the tool has not read all times in 120 s\n");
 			return false;
@@ -206,8 +233,11 @@ int main(int argc, char **argv)
 	hsa_queue_t *queue;
 	int r;
 
-	if (!batches || !packets || packets > RING) {
-		fprintf(stderr, "usage: hook_cost BATCHES PACKETS: packets up to %u\n", RING);
+	has_own = argc > 3 && !strcmp(argv[3], "own");
+	if (!batches || !packets || packets > RING || (has_own && packets % SIGNALS)) {
+		fprintf(stderr,
+			"usage: hook_cost BATCHES PACKETS [own]: packets up to %u; own: by %u\n",
+			RING, SIGNALS);
 		return 2;
 	}
 	if (!runtime_begin() || hsa_executable_freeze((hsa_executable_t){1}, "") ||
@@ -215,7 +245,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hook_cost: no runtime\n");
 		return 1;
 	}
+	for (unsigned i = 0; has_own && i < SIGNALS; i++)
+		(void)hsa_signal_create(0, 0, NULL, &own[i]);
 	r = measure(queue, batches, packets);
+	for (unsigned i = 0; has_own && i < SIGNALS; i++)
+		(void)hsa_signal_destroy(own[i]);
 	(void)hsa_queue_destroy(queue);
 	runtime_end();
 	return r;

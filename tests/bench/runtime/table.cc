@@ -106,6 +106,17 @@ RUNTIME_API uint64_t hsa_queue_add_write_index_screlease(const hsa_queue_t *queu
 	return core.hsa_queue_add_write_index_screlease_fn(queue, value);
 }
 
+RUNTIME_API hsa_status_t hsa_signal_create(hsa_signal_value_t initial, uint32_t num_consumers,
+	const hsa_agent_t *consumers, hsa_signal_t *signal)
+{
+	return core.hsa_signal_create_fn(initial, num_consumers, consumers, signal);
+}
+
+RUNTIME_API hsa_status_t hsa_signal_destroy(hsa_signal_t signal)
+{
+	return core.hsa_signal_destroy_fn(signal);
+}
+
 RUNTIME_API void hsa_signal_store_screlease(hsa_signal_t signal, hsa_signal_value_t value)
 {
 	core.hsa_signal_store_screlease_fn(signal, value);

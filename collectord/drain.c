@@ -38,12 +38,24 @@ bool drain_spend(struct drain *drain, uint64_t records)
 	return !drain->left || clock_monotonic_ns() >= drain->until_ns;
 }
 
+/*
+ * Its last frame was published and what lay in it given back before it said so, and nobody recorded
+ * anything any more: slots and rings, most of a recorder, hold nothing. Who lies loses his own, and
+ * the books tell.
+ */
+static bool has_ended_well(const struct drain *drain)
+{
+	return drain->reader.header.bye && !drain->is_alive;
+}
+
 static int begin(struct drain *drain)
 {
 	const struct recorder_header *h = &drain->reader.header;
 
 	/* Those that are ready and were never dispatched with lie in pages that nobody wrote. */
-	drain->slot_count = recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
+	if (!has_ended_well(drain))
+		drain->slot_count =
+			recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
 	return drain_begin_slots(drain);
 }
 
@@ -254,6 +266,8 @@ static int take_events(struct drain *drain)
 	uint64_t records = 0;
 	int r;
 
+	if (has_ended_well(drain))
+		return 0;
 	do
 		r = drain_events_take(&drain->events, drain->writer, drain->process, &drain->reader,
 			drain->is_alive, &records);

@@ -369,6 +369,26 @@ static void a_clean_recorder_adds_nothing(void **state)
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
 }
 
+/* Most of a recorder is slots. What a liar has in them is missing, and said to be. */
+static void after_a_bye_no_slot_is_read(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	publish(r, 2, 10, 2);
+	hand_recorder_slot(r, 0, SLOT_DONE, 12, 0);
+	hand_recorder_slot(r, 1, SLOT_SUBMITTED, 13, 0);
+	r->header.bye = 1;
+	r->queue[0].producer[RTL_Q_dispatched] = 14;
+	end_with(h, r, STORE_ENDED_EXITED);
+	assert_int_equal(rows(h), 12);
+	assert_int_equal(outstanding(h), 0);
+	assert_int_equal(account(h, "torn"), 2);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
 /* The slots were copied before the cells: a record that moved on meanwhile is not both. */
 static void a_living_process_is_not_counted_twice(void **state)
 {
@@ -437,6 +457,7 @@ int main(void)
 		T(a_slot_without_times_is_untimed),
 		T(a_shim_that_died_early_left_nothing),
 		T(a_clean_recorder_adds_nothing),
+		T(after_a_bye_no_slot_is_read),
 		T(a_living_process_is_not_counted_twice),
 		T(holes_of_a_recorder_are_not_read),
 	};

@@ -202,22 +202,35 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 	return 0;
 }
 
-int database_checkpoint(sqlite3 *db)
+static int checkpoint(sqlite3 *db, int mode)
 {
-	return database_errno(
-		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+	return database_errno(sqlite3_wal_checkpoint_v2(db, "main", mode, NULL, NULL));
 }
 
+int database_checkpoint(sqlite3 *db)
+{
+	return checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
+}
+
+/*
+ * All that the change of mode writes is three numbers in the first hundred bytes of the file, each
+ * of which may be old or new: a rollback journal on the disk would protect nothing, and is two
+ * waits for it. And the log, which then goes, is not emptied before.
+ */
 int database_seal(sqlite3 *db)
 {
 	int r;
 
 	FAULT_POINT("checkpoint");
-	r = database_checkpoint(db);
-
-	if (r < 0)
-		return r;
-	return set_journal(db, "PRAGMA main.journal_mode=DELETE", "delete");
+	r = checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
+	if (r == 0)
+		r = set_journal(db, "PRAGMA main.journal_mode=MEMORY", "memory");
+	if (r == 0)
+		r = set_journal(db, "PRAGMA main.journal_mode=DELETE", "delete");
+	/* Who only has it open keeps the log, but does not need what lies in it. */
+	if (r == -EBUSY)
+		(void)database_checkpoint(db);
+	return r;
 }
 
 sqlite3 *database_close(sqlite3 *db)

@@ -62,7 +62,7 @@ int database_open(const char *path, const struct database_patience *patience, bo
 int database_checkpoint(sqlite3 *db);
 
 /*
- * Makes it one file: WAL checkpointed and truncated, journal_mode=DELETE.
+ * Makes it one file: WAL checkpointed and gone, journal_mode=DELETE.
  * -EBUSY: somebody reads it; all is checkpointed as far as readers allow. May be called again.
  */
 int database_seal(sqlite3 *db);

@@ -125,6 +125,16 @@ int feed_flush(struct feed *feed)
 		return database_errno(r);
 	if (sqlite3_changes64(feed->db) != feed->count)
 		return -EIO;
+	if (feed->count > feed->most)
+		feed->most = feed->count;
 	feed->count = 0;
 	return 0;
+}
+
+void feed_rest(struct feed *feed, uint64_t rows)
+{
+	if (rows > FEED_KEPT_ROWS || feed->most <= FEED_KEPT_ROWS)
+		return;
+	feed_file_release(&feed->file, FEED_KEPT_LEAVES);
+	feed->most = 0;
 }

@@ -11,8 +11,11 @@
 
 #include "collectord/feed_file.h"
 
-#define FEED_ROWS_MAX FEED_FILE_ROWS
-#define FEED_NULL     INT64_MIN /* stored as NULL */
+#define FEED_ROWS_MAX	 FEED_FILE_ROWS
+/* A database that stores no more than so many at a time has memory for them, and not for more. */
+#define FEED_KEPT_LEAVES 4u
+#define FEED_KEPT_ROWS	 (FEED_FILE_LEAF_ROWS * FEED_KEPT_LEAVES)
+#define FEED_NULL	 INT64_MIN /* stored as NULL */
 
 enum feed_column {
 	FEED_SHAPE,
@@ -32,7 +35,8 @@ struct feed {
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 	uint32_t count;
-	uint8_t *end; /* of the last row, where there is one */
+	uint32_t most; /* rows of a flush, since memory was given back */
+	uint8_t *end;  /* of the last row, where there is one */
 	struct feed_file file;
 };
 
@@ -51,3 +55,9 @@ void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS]);
 
 /* Inserts the rows and empties the feed; on an error they stay. What database_errno() says. */
 int feed_flush(struct feed *feed);
+
+/*
+ * A transaction of @rows is over. Memory of one that had many is given back once they are few: of a
+ * thousand sessions it would be 270 MiB, most of them idle.
+ */
+void feed_rest(struct feed *feed, uint64_t rows);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define VFS_NAME	  "rtl-feed"
 /* What sqlite.org/fileformat.html calls them. */
@@ -148,6 +150,17 @@ int feed_file_publish(struct feed_file *file, unsigned rows)
 	else
 		put_root(page(file, ROOT), leaves);
 	return 0;
+}
+
+void feed_file_release(struct feed_file *file, unsigned kept)
+{
+	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)feed_file_leaf(file, kept) + page_bytes - 1;
+	uintptr_t to = (uintptr_t)file->bytes + sizeof(file->bytes);
+
+	/* Zeros from now on; where the system does not want them they stay. */
+	(void)madvise((void *)(from - from % page_bytes),
+		to - to % page_bytes - (from - from % page_bytes), MADV_DONTNEED);
 }
 
 /* ---- as a file ------------------------------------------------------------------------------- */

@@ -37,5 +37,8 @@ uint8_t *feed_file_leaf(struct feed_file *file, unsigned i);
 /* The table has the first @rows rows of the leaves; at least one. -EBUSY: SQLite still reads. */
 int feed_file_publish(struct feed_file *file, unsigned rows);
 
+/* Memory of the leaves from the @kept-th on is given back. Nothing is in them. */
+void feed_file_release(struct feed_file *file, unsigned kept);
+
 /* As SQLite writes them. */
 void feed_file_put_16(uint8_t *to, unsigned value);

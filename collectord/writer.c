@@ -187,6 +187,7 @@ int writer_commit(struct writer *writer)
 		return r;
 	writer->is_open = false;
 	quota_commit(&writer->quota);
+	feed_rest(writer->feed, writer->rows);
 	FAULT_POINT("after_commit");
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "collectord/migrate.h"
@@ -174,6 +175,46 @@ static void sqlite_keeps_no_page(void **state)
 	end(*state, writer);
 }
 
+static unsigned resident_pages(const struct feed_file *file)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)file->bytes / page * page;
+	unsigned char in[FEED_FILE_BYTES / 4096 + 2];
+	size_t bytes = (uintptr_t)file->bytes + sizeof(file->bytes) - from;
+	unsigned count = 0;
+
+	assert_true((bytes + page - 1) / page <= sizeof(in));
+	assert_int_equal(mincore((void *)from, bytes, in), 0);
+	for (size_t i = 0; i < (bytes + page - 1) / page; i++)
+		count += in[i] & 1;
+	return count;
+}
+
+/* A session is open for as long as its job, and may have stored much once. */
+static void who_stores_little_keeps_little(void **state)
+{
+	const unsigned page = (unsigned)sysconf(_SC_PAGESIZE);
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+
+	put_rows(writer->feed, 0, FEED_ROWS_MAX);
+	writer->rows = FEED_ROWS_MAX;
+	assert_int_equal(writer_commit(writer), 0);
+	assert_true(resident_pages(&writer->feed->file) * page >= FEED_FILE_BYTES);
+	assert_int_equal(writer_begin(writer), 0);
+	put_rows(writer->feed, FEED_ROWS_MAX, 3);
+	writer->rows = 3;
+	assert_int_equal(writer_commit(writer), 0);
+	/* The schema, the root, the leaves that are kept, and what is on either side of them. */
+	assert_true(resident_pages(&writer->feed->file) * page <=
+		    (2 + FEED_KEPT_LEAVES) * FEED_FILE_PAGE_BYTES + 2 * page);
+	assert_int_equal(writer_begin(writer), 0);
+	put_rows(writer->feed, FEED_ROWS_MAX + 3, FEED_ROWS_MAX);
+	assert_int_equal(writer_commit(writer), 0);
+	check_rows(writer->db, 0, 2 * FEED_ROWS_MAX + 3);
+	end(h, writer);
+}
+
 /* As schema 9 left it. */
 static sqlite3 *make_older(const struct harness *h)
 {
@@ -241,6 +282,7 @@ int main(void)
 		CASE(a_rollback_leaves_nothing),
 		CASE(rows_are_copied_as_they_are),
 		CASE(sqlite_keeps_no_page),
+		CASE(who_stores_little_keeps_little),
 		CASE(rows_of_an_older_file_stay_where_they_are),
 		CASE(an_older_file_without_rows_gets_the_table_of_a_new_one),
 	};

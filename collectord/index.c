@@ -292,6 +292,55 @@ int index_each_open(struct index *index, unsigned max,
 	return r;
 }
 
+int index_is_closed(struct index *index, const char *database)
+{
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT count(*) > 0 AND count(*) = count(end_realtime_ns) "
+			  "FROM session WHERE database = ?1");
+
+	if (r < 0)
+		return r;
+	database_bind_text(row, 1, database);
+	step = sqlite3_step(row);
+	r = step == SQLITE_ROW ? sqlite3_column_int(row, 0) : database_errno(step);
+	sqlite3_finalize(row);
+	return r;
+}
+
+int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
+	char **ret_database, char **ret_name)
+{
+	CLEANUP(free_p) char *database = NULL;
+	CLEANUP(free_p) char *name = NULL;
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database, name FROM session WHERE end_realtime_ns IS NULL AND "
+			  "uid = ?1 AND job = ?2 AND "
+			  "(name = ?3 OR substr(name, 1, length(?3) + 1) = ?3 || '-') "
+			  "ORDER BY start_realtime_ns DESC, database DESC LIMIT 1 OFFSET ?4");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, like->uid);
+	database_bind_text(row, 2, like->job);
+	database_bind_text(row, 3, like->name);
+	sqlite3_bind_int64(row, 4, skip);
+	step = sqlite3_step(row);
+	if (step == SQLITE_ROW) {
+		database = strdup((const char *)sqlite3_column_text(row, 0));
+		name = strdup((const char *)sqlite3_column_text(row, 1));
+	}
+	sqlite3_finalize(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	if (!database || !name)
+		return -ENOMEM;
+	*ret_database = TAKE(database);
+	*ret_name = TAKE(name);
+	return 1;
+}
+
 static const char index_aside_sql[] =
 	"UPDATE OR REPLACE session SET database = ?2, end_realtime_ns = coalesce(end_realtime_ns, "
 	"?3), complete = 0, completeness = ?4 WHERE database = ?1";

@@ -42,6 +42,15 @@ int index_put(struct index *index, const struct index_entry *entry);
 int index_each_open(struct index *index, unsigned max,
 	void (*take)(const char *database, void *data), void *data);
 
+/* Is @database known, and every session of it closed? 1, 0, or database_errno(). */
+int index_is_closed(struct index *index, const char *database);
+
+/* The open session of the uid, job and name (perhaps with something behind a '-') of @like that
+ * began last, when @skip others are left out. Both texts are to be freed. 1, 0: none;
+ * database_errno(). */
+int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
+	char **ret_database, char **ret_name);
+
 /* The file @path of sessions is @aside now, and they have ended with @line. database_errno(). */
 int index_set_aside(struct index *index, const char *path, const char *aside, const char *line);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectord/aside.h"
@@ -17,8 +18,12 @@
 #include "proto/clock.h"
 #include "proto/schema.h"
 
-/* Names of one job tried in a folder before giving up. */
-#define NAMES_MAX 1000
+/* Names of a job that are numbered: NAME, NAME-2 ... Past them it is named by when it began, which
+ * needs no search however many there are, and so often at most, should somebody else have that. */
+#define NAMES_NUMBERED	8
+#define NAMES_MAX	(2 * NAMES_NUMBERED)
+/* Of a name, so that what is behind it fits into a file's name. */
+#define NAME_STEM_BYTES 100
 
 struct store_database *session_file_close(struct store *store, struct store_database *database)
 {
@@ -221,26 +226,48 @@ int session_file_put(struct store_session *session, struct writer *writer)
 	return r == 0 ? put_meta(session, writer) : r;
 }
 
-/* A name that is taken by another session of a shared file gets a number. */
+/* The @n-th name that a session of the job @first is tried with, from 1. */
+static int take_name(struct store_session *session, const char *first, int n)
+{
+	uint64_t now_ns = clock_realtime_ns();
+	time_t now_s = (time_t)(now_ns / 1000000000u);
+	char when[32], *name;
+	struct tm tm;
+	int r;
+
+	if (n == 1)
+		r = asprintf(&name, "%s", first);
+	else if (n <= NAMES_NUMBERED)
+		r = asprintf(&name, "%.*s-%d", NAME_STEM_BYTES, first, n);
+	else if (gmtime_r(&now_s, &tm) && strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm))
+		r = asprintf(&name, "%.*s-%s.%09u", NAME_STEM_BYTES, first, when,
+			(unsigned)(now_ns % 1000000000u));
+	else
+		return -EOVERFLOW;
+	if (r < 0)
+		return -ENOMEM;
+	free(session->name);
+	session->name = name;
+	return 0;
+}
+
+/* A name that is taken by another session of a shared file gets something behind it. */
 static int name_row(struct store_session *session, struct writer *writer)
 {
 	CLEANUP(free_p) char *first = strdup(session->name);
 	bool fits;
 
-	for (int i = 2; first && i < NAMES_MAX; i++) {
-		int r = find_row(session, writer, session->name, &fits);
-		char *name;
+	for (int i = 1; first && i <= NAMES_MAX; i++) {
+		int r = take_name(session, first, i);
 
+		if (r == 0)
+			r = find_row(session, writer, session->name, &fits);
 		if (r < 0)
 			return r;
 		if (r == 1 && session->create == STORE_RESUME)
 			return open_row_again(session, writer);
 		if (r == 0)
 			return put_row(session, writer);
-		if (asprintf(&name, "%s-%d", first, i) < 0)
-			return -ENOMEM;
-		free(session->name);
-		session->name = name;
 	}
 	return first ? -EEXIST : -ENOMEM;
 }
@@ -286,13 +313,12 @@ static int open_at_path(struct store_session *session, struct store_database **r
 	return r;
 }
 
-static const char fits_sql[] =
-	"SELECT (SELECT count(*) FROM rtl_session), uid, job, end_ns, "
-	"(SELECT value FROM rtl_meta WHERE key = 'boot_id') "
-	"FROM (SELECT 1) LEFT JOIN rtl_session ON name = ?1";
+static const char fits_sql[] = "SELECT (SELECT count(*) FROM rtl_session), uid, job, end_ns, "
+			       "(SELECT value FROM rtl_meta WHERE key = 'boot_id') "
+			       "FROM (SELECT 1) LEFT JOIN rtl_session ON name = ?1";
 
-/* 1: the file holds this job, not closed and of this boot; or it is vacant: it took the place of one
- * that went aside, and waits for whoever comes back. 0: neither. */
+/* 1: the file holds this job, not closed and of this boot; or it is vacant: it took the place of
+ * one that went aside, and waits for whoever comes back. 0: neither. */
 static int holds(const struct store_session *session, sqlite3 *db)
 {
 	char boot_id[SESSION_FILE_BOOT_BYTES];
@@ -318,7 +344,8 @@ static int holds(const struct store_session *session, sqlite3 *db)
 	return r;
 }
 
-/* By reading alone: a file of another session stays as it is, sealed, with its verdict. As holds(). */
+/* By reading alone: a file of another session stays as it is, sealed, with its verdict. As holds().
+ */
 static int peek(const struct store_session *session, const char *path)
 {
 	sqlite3 *db = NULL;
@@ -351,41 +378,76 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	return r == 0 || r == -EBUSY ? r : -EEXIST; /* whatever it is, it is not ours to touch */
 }
 
+/* The sessions of the job that the index says are open, whatever is behind its name. As
+ * try_resume(), which sets the path. */
+static int resume_known(struct store_session *session, struct store_database **ret)
+{
+	struct store *store = session->store;
+	int r = -EEXIST;
+
+	for (unsigned i = 0; store->index && session->job && r == -EEXIST && i < NAMES_MAX; i++) {
+		const struct index_entry job = {
+			.name = session->name, .job = session->job, .uid = session->uid};
+		CLEANUP(free_p) char *path = NULL;
+		char *first = session->name, *name;
+
+		store_beat(store);
+		if (index_find_open(store->index, &job, i, &path, &name) != 1)
+			break;
+		session->name = name;
+		r = try_resume(session, path, ret);
+		if (r == 0)
+			session->path = TAKE(path);
+		else
+			session->name = first;
+		free(r == 0 ? first : name);
+	}
+	return r;
+}
+
+/* What the index says is closed is not opened to see that: there may be any number of it. */
+static bool is_known_closed(const struct store *store, const char *path)
+{
+	return store->index && index_is_closed(store->index, path) == 1;
+}
+
+static int open_with_name(struct store_session *session, const char *folder, bool may_resume,
+	struct store_database **ret)
+{
+	CLEANUP(free_p) char *path = NULL;
+	char safe[STORAGE_NAME_BYTES];
+	int r;
+
+	store_beat(session->store);
+	storage_safe_name(session->name, safe);
+	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
+		return -ENOMEM;
+	r = make_database(session->store, path, true, ret);
+	if (r == -EEXIST && may_resume && !is_known_closed(session->store, path))
+		r = try_resume(session, path, ret);
+	if (r == 0)
+		session->path = TAKE(path);
+	return r;
+}
+
 static int open_in_folder(struct store_session *session, struct store_database **ret, bool *ret_acl)
 {
 	CLEANUP(free_p) char *folder = NULL;
-	CLEANUP(free_p) char *name = strdup(session->name);
+	CLEANUP(free_p) char *first = strdup(session->name);
 	bool may_resume = session->create == STORE_RESUME;
 	int r = storage_tenant_folder(session->dir, session->uid, &folder, ret_acl);
 
-	for (int i = 2; r == 0 && name && i < NAMES_MAX; i++) {
-		CLEANUP(free_p) char *path = NULL;
-		char safe[STORAGE_NAME_BYTES];
-
-		store_beat(session->store);
-		storage_safe_name(session->name, safe);
-		if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
-			return -ENOMEM;
-		r = make_database(session->store, path, true, ret);
-		if (r == -EEXIST && may_resume)
-			r = try_resume(session, path, ret);
+	if (r < 0 || !first)
+		return r < 0 ? r : -ENOMEM;
+	r = may_resume ? resume_known(session, ret) : -EEXIST;
+	for (int i = 1; (r == -EEXIST || (r == -EBUSY && may_resume)) && i <= NAMES_MAX; i++) {
 		/* Who keeps readers on all his closed files is waited for once. */
-		if (r == -EBUSY && may_resume) {
-			may_resume = false;
-			r = -EEXIST;
-		}
+		may_resume &= r != -EBUSY;
+		r = take_name(session, first, i);
 		if (r == 0)
-			session->path = TAKE(path);
-		if (r != -EEXIST)
-			return r;
-		free(session->name);
-		if (asprintf(&session->name, "%.100s-%d", name, i) < 0) {
-			session->name = NULL;
-			return -ENOMEM;
-		}
-		r = 0;
+			r = open_with_name(session, folder, may_resume, ret);
 	}
-	return r < 0 ? r : -EEXIST;
+	return r == -EBUSY && may_resume ? -EEXIST : r;
 }
 
 const char *session_file_explain(int r)

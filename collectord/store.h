@@ -109,14 +109,15 @@ int store_recover(struct store *store, const char *path);
 enum store_create {
 	/*
 	 * With path: the file must not exist (FAILED, -EEXIST).
-	 * With dir: the name that is taken gets a suffix (NAME-2 ...); OPENED says the final one.
+	 * With dir: a name that is taken gets something behind it (NAME-2 to NAME-8, then when it
+	 * began: NAME-20260102T030405.000000006); OPENED says the final one.
 	 */
 	STORE_NEW,
 	/*
 	 * With path: an existing file must be a database of ours and is continued; the session
 	 * of that name in it is re-opened. Else the file is created.
-	 * With dir: NAME is continued when it is an unclosed session of the same uid, job and
-	 * boot (the collector was restarted); otherwise as STORE_NEW.
+	 * With dir: NAME, with whatever is behind it, is continued when it is an unclosed session of
+	 * the same uid, job and boot (the collector was restarted); otherwise as STORE_NEW.
 	 */
 	STORE_RESUME,
 };

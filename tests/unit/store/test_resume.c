@@ -2,12 +2,38 @@
 /* A job that finds files of its name: it goes on with its own, and changes no other. */
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/store/harness.h"
+
+#define FEW	   6u
+#define MANY	   1100u
+#define HEAD_BYTES 4096
+
+static sqlite3_vfs counting, *below;
+static atomic_uint opened; /* databases, by SQLite */
+
+static int open_and_count(
+	sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *ret)
+{
+	(void)vfs;
+	atomic_fetch_add(&opened, (flags & SQLITE_OPEN_MAIN_DB) != 0);
+	return below->xOpen(below, path, file, flags, ret);
+}
+
+static void count_opened_files(void)
+{
+	below = sqlite3_vfs_find(NULL);
+	counting = *below;
+	counting.zName = "counting";
+	counting.xOpen = open_and_count;
+	(void)sqlite3_vfs_register(&counting, 1); /* else nothing is counted, which the test sees */
+}
 
 static size_t read_whole(const char *path, char **ret)
 {
@@ -21,7 +47,8 @@ static size_t read_whole(const char *path, char **ret)
 	return (size_t)st.st_size;
 }
 
-/* A look into the file of an earlier job of that name leaves it as it is: one file, and its verdict. */
+/* A look into the file of an earlier job of that name leaves it as it is: one file, and its
+ * verdict. */
 static void a_job_leaves_the_files_of_others_alone(void **state)
 {
 	struct harness *h = *state;
@@ -35,7 +62,8 @@ static void a_job_leaves_the_files_of_others_alone(void **state)
 	snprintf(first, sizeof(first), "%s", h->answer.database);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
-	assert_int_equal(harness_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	assert_int_equal(
+		harness_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
 	bytes = read_whole(first, &before);
 	params.job = "2";
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
@@ -71,8 +99,8 @@ static void a_job_goes_on_whoever_reads_the_file_before_its_own(void **state)
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
 	assert_int_equal(store_new(&service, &h->store), 0);
 	assert_int_equal(sqlite3_open(first, &reader), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM rtl_meta", NULL, NULL,
-				 NULL),
+	assert_int_equal(
+		sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM rtl_meta", NULL, NULL, NULL),
 		SQLITE_OK);
 	params.create = STORE_RESUME;
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
@@ -82,13 +110,114 @@ static void a_job_goes_on_whoever_reads_the_file_before_its_own(void **state)
 	assert_int_equal(sqlite3_close(reader), SQLITE_OK);
 }
 
+/* The store again, with an index. */
+static void start_service(struct harness *h)
+{
+	char index[96];
+	const struct store_config service = {.index_path = index};
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	store_answer_done(&h->answer);
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&service, &h->store), 0);
+}
+
+/* Databases that are opened for a session that comes. */
+static unsigned open_session(struct harness *h, const struct store_session_params *params)
+{
+	unsigned before = atomic_load(&opened);
+
+	assert_int_equal(store_session_open(h->store, params, h, &h->session), 0);
+	harness_wait(h, STORE_OPENED);
+	return atomic_load(&opened) - before;
+}
+
+/* What a collector that numbered them all left behind: files, of which nothing but the head is
+ * needed here, and what its index says of them. */
+static void add_history(const char *dir, const char *like, unsigned from, unsigned to)
+{
+	char path[160], *bytes, *sql;
+	sqlite3 *db;
+
+	assert_true(read_whole(like, &bytes) > HEAD_BYTES);
+
+	snprintf(path, sizeof(path), "%s/index.db", dir);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	for (unsigned i = from; i <= to; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%u/job-%u.db", dir, (unsigned)getuid(), i);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		assert_int_equal(write(fd, bytes, HEAD_BYTES), HEAD_BYTES);
+		close(fd);
+		sql = sqlite3_mprintf(
+			"INSERT INTO session SELECT %Q, 'job-%u', job, command, uid, "
+			"start_realtime_ns, end_realtime_ns, complete, completeness, "
+			"stored, bytes, kept, tenant FROM session WHERE name = 'job-2'",
+			path, i);
+		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+		sqlite3_free(sql);
+	}
+	assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	free(bytes);
+}
+
+static unsigned come_and_go(struct harness *h, const struct store_session_params *params)
+{
+	unsigned n = open_session(h, params);
+
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	return n;
+}
+
+/* A nightly job, for three years: what is closed is not looked into, and does not use up names. */
+static void a_job_opens_however_many_of_its_sessions_are_closed(void **state)
+{
+	struct harness *h = *state;
+	char index[96], second[160], name[128];
+	const struct store_session_params params = {
+		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+	unsigned few = 0, many;
+
+	start_service(h);
+	for (unsigned i = 1; i <= FEW; i++) {
+		few = come_and_go(h, &params);
+		assert_int_equal(few, come_and_go(h, &params));
+	}
+	snprintf(second, sizeof(second), "%s/%u/job-2.db", h->dir, (unsigned)getuid());
+	add_history(h->dir, second, 9, MANY);
+	many = come_and_go(h, &params);
+	print_message("%u databases opened with %u closed sessions, %u with %u\n", few, 2 * FEW - 1,
+		many, MANY + 2 * FEW - 8);
+	assert_in_range(few, 1, 2);
+	assert_int_equal(many, few);
+
+	/* One that is open is gone on with, whatever it is called. */
+	(void)open_session(h, &params);
+	snprintf(name, sizeof(name), "%s", h->answer.name);
+	assert_int_equal(strncmp(name, "job-2", 5), 0);
+	assert_int_equal(strlen(name), strlen("job-20260101T000000.000000000"));
+	start_service(h);
+	(void)come_and_go(h, &params);
+	assert_string_equal(h->answer.name, name);
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	assert_int_equal(harness_number(index, "SELECT count(*) FROM session WHERE "
+					       "end_realtime_ns IS NOT NULL"),
+		MANY + 2 * FEW - 8 + 2);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_leaves_the_files_of_others_alone),
 		T(a_job_goes_on_whoever_reads_the_file_before_its_own),
+		T(a_job_opens_however_many_of_its_sessions_are_closed),
 	};
 
+	count_opened_files(); /* before a store has its way to files */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

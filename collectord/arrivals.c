@@ -49,16 +49,18 @@ bool arrivals_take(struct arrivals *arrivals, const struct subuids *subuids, int
 	struct arrivals_user *user;
 	struct ucred ucred;
 	socklen_t bytes = sizeof(ucred);
+	uid_t owner;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
 		return false;
-	user = find_user(arrivals, subuids_owner(subuids, ucred.uid), now_ns);
+	owner = subuids_owner(subuids, ucred.uid);
+	user = find_user(arrivals, owner, now_ns);
 	fill(user, now_ns);
 	if (user->left) {
 		user->left--;
 		return true;
 	}
-	log_refusal(ucred.uid, ucred.pid, "it connects too often");
+	log_refusal(owner, ucred.uid, ucred.pid, "it connects too often");
 	return false;
 }
 

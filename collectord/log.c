@@ -32,7 +32,7 @@ static struct log_limit event_limit = {.what = "about sessions"};
 
 static struct log_refusal {
 	uint64_t said_ns; /* 0: not in use */
-	unsigned uid;
+	unsigned owner;
 	unsigned again;
 	char text[LOG_REFUSAL_BYTES];
 } refusals[LOG_REFUSALS];
@@ -66,8 +66,8 @@ __attribute__((format(printf, 2, 0))) static void print_line(
 
 	at += snprintf(line + at, sizeof(line) - (size_t)at, "collectord: ");
 	if (is_verbose_log)
-		at += snprintf(line + at, sizeof(line) - (size_t)at,
-			"[%" PRIu64 ".%06" PRIu64 "] ", now_us / 1000000, now_us % 1000000);
+		at += snprintf(line + at, sizeof(line) - (size_t)at, "[%" PRIu64 ".%06" PRIu64 "] ",
+			now_us / 1000000, now_us % 1000000);
 	n = vsnprintf(line + at, sizeof(line) - (size_t)at - 1, format, arguments);
 	if (n < 0)
 		return;
@@ -132,18 +132,18 @@ void log_peer(const char *format, ...)
 static void forget_refusal(struct log_refusal *refusal)
 {
 	if (refusal->again)
-		log_peer("uid %u refused %u more times: %s", refusal->uid, refusal->again,
+		log_peer("uid %u refused %u more times: %s", refusal->owner, refusal->again,
 			refusal->text);
 	refusal->said_ns = 0;
 }
 
-/* The one of @uid and @text, or a free place, or the oldest one's. */
-static struct log_refusal *find_refusal(unsigned uid, const char *text)
+/* The one of @owner and @text, or a free place, or the oldest one's. */
+static struct log_refusal *find_refusal(unsigned owner, const char *text)
 {
 	struct log_refusal *oldest = &refusals[0];
 
 	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++) {
-		if (r->said_ns && r->uid == uid && !strncmp(r->text, text, sizeof(r->text) - 1))
+		if (r->said_ns && r->owner == owner && !strncmp(r->text, text, sizeof(r->text) - 1))
 			return r;
 		if (r->said_ns < oldest->said_ns)
 			oldest = r;
@@ -153,7 +153,7 @@ static struct log_refusal *find_refusal(unsigned uid, const char *text)
 	return oldest;
 }
 
-void log_refusal(unsigned uid, int pid, const char *text)
+void log_refusal(unsigned owner, unsigned uid, int pid, const char *text)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct log_refusal *refusal;
@@ -161,12 +161,12 @@ void log_refusal(unsigned uid, int pid, const char *text)
 	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++)
 		if (r->said_ns && now_ns - r->said_ns > LOG_REFUSAL_NS)
 			forget_refusal(r);
-	refusal = find_refusal(uid, text);
+	refusal = find_refusal(owner, text);
 	if (refusal->said_ns) {
 		refusal->again++;
 		return;
 	}
-	*refusal = (struct log_refusal){.said_ns = now_ns, .uid = uid};
+	*refusal = (struct log_refusal){.said_ns = now_ns, .owner = owner};
 	snprintf(refusal->text, sizeof(refusal->text), "%s", text);
 	log_peer("uid %u pid %d refused: %s", uid, pid, text);
 }

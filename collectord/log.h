@@ -21,11 +21,12 @@ void log_peer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * @text is why a peer of @uid was refused: said once a minute for the same user and reason, and then
- * how often. The counts that wait for their minute are said by log_done().
+ * @text is why a peer of @uid was refused: said once a minute for the same @owner (whom that uid
+ * counts as) and reason, and then how often. The counts that wait for their minute are said by
+ * log_done().
  */
 #define LOG_REFUSAL_BYTES 160
-void log_refusal(unsigned uid, int pid, const char *text);
+void log_refusal(unsigned owner, unsigned uid, int pid, const char *text);
 void log_done(void);
 
 /* Only with --verbose, which puts CLOCK_MONOTONIC, in seconds, before each line. */

@@ -41,7 +41,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 	if (peer->is_finishing) {
 		peer_close(peer);
 	} else if (peer->is_held) {
-		log_refusal(peer->uid, peer->pid, "it does not read its replies");
+		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 	} else if (!peer->role) {
 		peer_refuse(peer, "no first frame within %u ms", GREETING_MS_MAX);
@@ -309,7 +309,7 @@ void peer_send(struct peer *peer, const Rtl__Frame *frame)
 	if (peer->is_ended || peer->is_finishing)
 		return;
 	if (is_too_much(peer, bytes)) {
-		log_refusal(peer->uid, peer->pid, "it does not read its replies");
+		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 		return;
 	}
@@ -334,7 +334,7 @@ void peer_refuse(struct peer *peer, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	log_refusal(peer->uid, peer->pid, text);
+	log_refusal(peer->owner, peer->uid, peer->pid, text);
 	msg_set_bytes(&refusal.has_text, &refusal.text, text);
 	frame.body_case = RTL__FRAME__BODY_REFUSAL;
 	frame.refusal = &refusal;

@@ -4,12 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "collectord/config.h"
 #include "collectord/log.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
 #include "collectord/store.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
+#include "proto/subuids.h"
 
 static struct removed *removed_free(struct removed *removed)
 {
@@ -22,24 +24,50 @@ static struct removed *removed_free(struct removed *removed)
 	return NULL;
 }
 
-/* The oldest of @uid, or of all, when there are too many. */
-static void trim(struct server *server, uid_t uid)
+/* Of whom most is told, as index.db has it; of several, who heard nothing for longest. */
+static uid_t find_most(const struct server *server)
 {
-	struct removed **of_uid = NULL, **last = NULL, *gone;
-	unsigned n_of_uid = 0, n = 0;
+	struct {
+		uid_t owner;
+		unsigned n;
+	} users[SESSIONS_REMOVED_MAX + 1];
+	unsigned n_users = 0, most = 0;
 
-	for (struct removed **at = &server->removed; *at; at = &(*at)->next) {
-		n++;
-		last = at;
-		if ((*at)->uid != uid)
-			continue;
-		n_of_uid++;
-		of_uid = at;
+	for (const struct removed *r = server->removed; r; r = r->next) {
+		unsigned i = 0;
+
+		while (i < n_users && users[i].owner != r->owner)
+			i++;
+		if (i == n_users) {
+			users[n_users].owner = r->owner;
+			users[n_users++].n = 0;
+		}
+		users[i].n++;
 	}
-	if (n_of_uid > SESSIONS_REMOVED_PER_UID_MAX)
-		last = of_uid;
-	else if (n <= SESSIONS_REMOVED_MAX)
-		return;
+	for (unsigned i = 0; i < n_users; i++)
+		if (users[i].n >= users[most].n)
+			most = i;
+	return users[most].owner;
+}
+
+/* The oldest of @owner, or of who has most, when there are too many. */
+static void trim(struct server *server, uid_t owner)
+{
+	struct removed **last = NULL, *gone;
+	unsigned n_of_owner = 0, n = 0;
+
+	for (const struct removed *r = server->removed; r; r = r->next) {
+		n++;
+		n_of_owner += r->owner == owner;
+	}
+	if (n_of_owner <= SESSIONS_REMOVED_PER_UID_MAX) {
+		if (n <= SESSIONS_REMOVED_MAX)
+			return;
+		owner = find_most(server);
+	}
+	for (struct removed **at = &server->removed; *at; at = &(*at)->next)
+		if ((*at)->owner == owner)
+			last = at;
 	gone = *last;
 	*last = gone->next;
 	removed_free(gone);
@@ -63,6 +91,7 @@ void removed_take(struct server *server, struct store_answer *answer)
 	*removed = (struct removed){
 		.next = server->removed,
 		.uid = from->uid,
+		.owner = subuids_owner(server->config->subuids, from->uid),
 		.name = TAKE(answer->name),
 		.job = TAKE(answer->job),
 		.why = TAKE(answer->text),
@@ -72,7 +101,7 @@ void removed_take(struct server *server, struct store_answer *answer)
 		.bytes = from->bytes,
 	};
 	server->removed = removed;
-	trim(server, removed->uid);
+	trim(server, removed->owner);
 }
 
 void removed_done(struct server *server)

@@ -98,8 +98,7 @@ static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 	return 0;
 }
 
-static int adopt(
-	struct peer *peer, struct instance *instance, const uint8_t *frame, size_t bytes)
+static int adopt(struct peer *peer, struct instance *instance, const uint8_t *frame, size_t bytes)
 {
 	int r = instance_adopt(instance, peer->passed_fd, frame, bytes);
 
@@ -143,7 +142,7 @@ static const char *explain(int error)
 
 void shim_peer_put_off(struct peer *peer)
 {
-	log_refusal(peer->uid, peer->pid, peer_no_memory);
+	log_refusal(peer->owner, peer->uid, peer->pid, peer_no_memory);
 	peer_close(peer);
 }
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/* What one peer may say: the last that is taken, and the first that is not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+#include "proto/recorder.h"
+#include "tests/unit/store/harness.h"
+
+static void flush(struct harness *h)
+{
+	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
+	harness_wait(h, STORE_FLUSHED);
+}
+
+static void strings_of_a_process(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	harness_open(h);
+	peer_add_strings(&f, PROCESS_STRINGS_MAX - 1, 1);
+	harness_send(h, &f);
+	flush(h);
+	peer_add_strings(&f, PROCESS_STRINGS_MAX, 1);
+	harness_send(h, &f);
+	harness_wait(h, STORE_BAD_FRAME);
+}
+
+/* A string, a symbol and a shape: the last two have fewer ids, or as many. */
+static void symbols_and_shapes_of_a_process(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	harness_open(h);
+	peer_add_kernel(&f, PROCESS_SHAPES_MAX - 1, "k", 1);
+	harness_send(h, &f);
+	flush(h);
+	peer_add_kernel(&f, PROCESS_SHAPES_MAX, "k", 1);
+	harness_send(h, &f);
+	harness_wait(h, STORE_BAD_FRAME);
+}
+
+static void add_counters(struct frames *f, uint64_t of_queue, uint64_t of_process)
+{
+	uint64_t value[RTL_Q_COUNT] = {[RTL_Q_dispatched] = of_queue};
+	uint64_t process[RTL_P_COUNT] = {[RTL_P_queues_created] = of_process};
+	Rtl__QueueCounters queue = RTL__QUEUE_COUNTERS__INIT, *queues = &queue;
+	Rtl__Counters counters = RTL__COUNTERS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	queue.has_queue = queue.has_gpu = 1;
+	queue.n_value = RTL_Q_COUNT;
+	queue.value = value;
+	counters.n_process = RTL_P_COUNT;
+	counters.process = process;
+	counters.n_queues = 1;
+	counters.queues = &queues;
+	frame.body_case = RTL__FRAME__BODY_COUNTERS;
+	frame.counters = &counters;
+	frames_add(f, &frame);
+}
+
+static void check_counters(struct harness *h, uint64_t of_queue, uint64_t of_process)
+{
+	assert_int_equal(
+		harness_number(h->path, "SELECT dispatched FROM rtl_queue WHERE queueId = 0"),
+		of_queue);
+	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
+						 "name = 'queues_created'"),
+		of_process);
+}
+
+/* What is greater is not believed; the peer goes on. */
+static void counters_of_a_queue_and_a_process(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+
+	harness_open(h);
+	peer_add_defines(&f);
+	add_counters(&f, 7, 7);
+	add_counters(&f, COUNTER_QUEUE_MAX + 1, COUNTER_PROCESS_MAX + 1);
+	harness_send(h, &f);
+	flush(h);
+	check_counters(h, 7, 7);
+	add_counters(&f, COUNTER_QUEUE_MAX, COUNTER_PROCESS_MAX);
+	add_counters(&f, UINT64_MAX, UINT64_MAX);
+	harness_send(h, &f);
+	harness_close(h); /* those of a process are written now and then */
+	check_counters(h, COUNTER_QUEUE_MAX, COUNTER_PROCESS_MAX);
+}
+
+static void add_mark(struct frames *f)
+{
+	uint32_t kind = RTL_MARKER_MARK, tid = 77, text = 1;
+	uint64_t id = 1, parent = 0, time_ns = PEER_ZERO_NS;
+	Rtl__Markers m = RTL__MARKERS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	m.has_n = 1;
+	m.n = m.n_kind = m.n_id = m.n_parent = m.n_tid = m.n_time_ns = m.n_text = 1;
+	m.kind = &kind;
+	m.id = &id;
+	m.parent = &parent;
+	m.tid = &tid;
+	m.time_ns = &time_ns;
+	m.text = &text;
+	frame.has_number = 1;
+	frame.number = 1;
+	frame.body_case = RTL__FRAME__BODY_MARKERS;
+	frame.markers = &m;
+	frames_add(f, &frame);
+}
+
+static void metrics_of_a_mark(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+	char text[512] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < 2 * METRIC_PAIRS_MAX; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "m%u=%u ", i, i);
+	harness_open(h);
+	peer_add_kernel(&f, 1, text, n);
+	add_mark(&f);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_metric"), METRIC_PAIRS_MAX);
+	assert_int_equal(
+		harness_number(h->path, "SELECT max(value) FROM rtl_metric"), METRIC_PAIRS_MAX - 1);
+}
+
+static void the_command_of_a_session_is_cut(void **state)
+{
+	struct harness *h = *state;
+	char command[2 * COMMAND_BYTES_MAX];
+	const struct store_session_params params = {.name = "job",
+		.command = command,
+		.path = h->path,
+		.uid = getuid(),
+		.create = STORE_NEW};
+
+	memset(command, 'x', sizeof(command) - 1);
+	command[sizeof(command) - 1] = 0;
+	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+	harness_wait(h, STORE_OPENED);
+	assert_int_equal(harness_number(h->path, "SELECT length(command) FROM rtl_session"),
+		COMMAND_BYTES_MAX);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		T(strings_of_a_process),
+		T(symbols_and_shapes_of_a_process),
+		T(counters_of_a_queue_and_a_process),
+		T(metrics_of_a_mark),
+		T(the_command_of_a_session_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

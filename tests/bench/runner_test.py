@@ -206,6 +206,20 @@ class Runner(unittest.TestCase):
             with self.assertRaises(BenchError):
                 bench.identity("t.db")
 
+    def test_rounds_that_were_slept_through(self):
+        """dispatch-cost says: median, least, median of the awake rounds, how many these were."""
+        sys.path.insert(0, str(RUN.parent / "figures"))
+        self.addCleanup(sys.path.pop, 0)
+        from signals import awake  # noqa: PLC0415
+        fine, slept = [4000, 90, 100, 4], [5000, 4000, 0, 0]
+        this, none, note = awake([[900, 90, 120, 5], slept, fine], [fine] * 3, 10)
+        self.assertEqual((this.samples, none.samples), ([120, 100], [100, 100]))
+        self.assertEqual(note, "slept in 70% of the rounds, without a tool 60%; of all 1.00")
+        this, _, note = awake([slept, slept, fine], [[100, 90, 100, 10]] * 3, 10)
+        self.assertEqual(this.samples, [5000, 5000, 4000])
+        self.assertEqual(note, "slept in 87% of the rounds, without a tool 0%: this is of all")
+        self.assertTrue(awake([slept], [slept], 10)[2].startswith("not judged: "))
+
 
 if __name__ == "__main__":
     unittest.main()

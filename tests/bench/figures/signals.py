@@ -9,7 +9,8 @@ software GPU has a processor of its own, which a tool's threads share with it.
 
 The runtime looks at a signal for 200 us and then sleeps. A round in which the program slept shows the scheduler, which
 has put it and its GPU on one processor, as much as the tool: the figure is of those in which it never did, and the
-note has all of them, and what part of them was slept through. Where it slept in nearly all, the figure is of all.
+note has all of them, and what part of them was slept through. Where it slept in nearly all, the figure is of all, and
+not judged if it did so without a tool, too.
 """
 from bench import Figure, Turns
 from tools import BURST, NAMES, PEER, Tools, name
@@ -28,7 +29,8 @@ def awake(this, none, rounds):
     slept = [1 - sum(each[3] for each in said) / (rounds * len(said)) for said in (this, none)]
     note = f"slept in {slept[0]:.0%} of the rounds, without a tool {slept[1]:.0%}"
     if 2 * len(both) <= len(this):
-        return *whole, f"{note}: this is of all"
+        # Of the scheduler, and of no tool, where the program alone does.
+        return *whole, f"{'not judged: ' if slept[1] > 0.5 else ''}{note}: this is of all"
     return Turns([a for a, _ in both]), Turns([b for _, b in both]), \
         f"{note}; of all {whole[0].over(whole[1]).median:.2f}"
 

@@ -119,9 +119,20 @@ void database_set_beat(sqlite3 *db, const struct database_patience *patience)
 		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
 }
 
+/* Nothing stands in it. */
+static int is_new_file(sqlite3 *db, bool *ret)
+{
+	char pages[16] = "";
+	int r = read_text(db, "PRAGMA page_count", pages, sizeof(pages));
+
+	*ret = !strcmp(pages, "0");
+	return r;
+}
+
 static int configure(sqlite3 *db, bool *ret_is_cut)
 {
 	char sql[256], mode[16] = "";
+	bool is_new = false;
 	int r;
 
 	database_harden(db);
@@ -135,7 +146,14 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 		return r;
 	r = look_at_log(db, ret_is_cut);
 	if (r == 0)
+		r = is_new_file(db, &is_new);
+	if (r == 0)
 		r = migrate_run(db);
+	/* The schema is on the disk. Another mode is a few bytes of one sector, and its first log
+	 * holds what every new file has: with or without them it is one of ours that nothing is in
+	 * yet. Both are synced, with their folder, before the first checkpoint writes to the file. */
+	if (r == 0 && is_new)
+		r = database_exec(db, "PRAGMA synchronous=OFF");
 	if (r < 0)
 		return r;
 	/* After the schema: what tells a file of ours stands in it, and not in a log beside it.
@@ -145,6 +163,11 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 	if (r < 0)
 		return r;
 	return strcmp(mode, "wal") ? -ENOTSUP : 0;
+}
+
+int database_begin_work(sqlite3 *db)
+{
+	return database_exec(db, "PRAGMA synchronous=NORMAL");
 }
 
 void database_init(void)

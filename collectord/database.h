@@ -42,6 +42,11 @@ struct database_patience {
 void database_set_beat(sqlite3 *db, const struct database_patience *patience);
 
 /*
+ * A file that was new waits for the disk from here on: so far its schema alone is there for sure.
+ */
+int database_begin_work(sqlite3 *db);
+
+/*
  * Opens the existing file @path (an empty one is new), brings it to the newest schema and sets
  * 32 KiB pages, WAL, synchronous=NORMAL. @path must be free of symbolic links.
  * -EMEDIUMTYPE: not ours; -EPROTONOSUPPORT: of a newer rtl; -ENOTSUP: no WAL on this file system.

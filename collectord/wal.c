@@ -176,6 +176,16 @@ static int look(int fd, struct end *end, uint8_t *frame)
 	return n < 0 ? -errno : 0;
 }
 
+/* SQLite writes its header first: this one had one, which the disk has not. */
+static bool has_lost_header(int fd)
+{
+	static const uint8_t zeros[WAL_HEADER_BYTES];
+	uint8_t header[WAL_HEADER_BYTES + 1];
+
+	return pread(fd, header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	       !memcmp(header, zeros, sizeof(zeros));
+}
+
 int wal_is_cut(sqlite3 *db)
 {
 	const char *path = sqlite3_filename_wal(sqlite3_db_filename(db, "main"));
@@ -187,8 +197,10 @@ int wal_is_cut(sqlite3 *db)
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	r = read_index(db, &end);
-	if (r <= 0 || !begin_sum(fd, &end))
-		return r < 0 ? r : 0;
+	if (r <= 0)
+		return r;
+	if (!begin_sum(fd, &end))
+		return has_lost_header(fd);
 	frame = malloc(FRAME_HEADER_BYTES + end.page_bytes);
 	return frame ? look(fd, &end, frame) : -ENOMEM;
 }

@@ -118,6 +118,8 @@ int writer_attach(struct writer *writer)
 	if (r == 0)
 		r = prime(writer);
 	if (r == 0)
+		r = database_begin_work(writer->db);
+	if (r == 0)
 		r = intern_load(&writer->intern);
 	/* A new file leaves nothing behind, a damaged one stays as it is. */
 	if (aside_is_damage(r))

@@ -13,8 +13,8 @@
 #include "tests/vfs/fault_vfs.h"
 
 #define GIVE_UP_MS     30u
-/* Schema, WAL mode, the log's header; its checkpoint in two, and the mode of a closed file. */
-#define LIFE_SYNCS_MAX 6
+/* The schema; the checkpoint of the log in two, and the mode of a closed file. */
+#define LIFE_SYNCS_MAX 4
 
 /* The slow disk, and rows for twice as much and more. */
 #define SLOW_BYTES  (1u << 20)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/wal.h"
 #include "collectord/writer.h"
 #include "tests/unit/store/harness.h"
 #include "tests/vfs/fault_vfs.h"
@@ -203,6 +204,25 @@ static void a_log_damaged_in_its_first_transaction(void **state)
 	writer_free(writer);
 }
 
+/* The header of a file's first log is not waited for: what stands behind a lost one was committed. */
+static void a_log_whose_header_never_came(void **state)
+{
+	static const char zeros[WAL_HEADER_BYTES];
+	struct harness *h = *state;
+	struct writer *writer = make(h, h->path);
+	char path[128];
+	int fd;
+
+	write_short(writer);
+	assert_false(is_cut_if_killed(h->path));
+	snprintf(path, sizeof(path), "%s-wal", h->path);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), 0), sizeof(zeros));
+	close(fd);
+	assert_true(is_cut_if_killed(h->path));
+	writer_free(writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +234,8 @@ int main(void)
 			a_commit_of_more_than_the_cache_holds, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_log_damaged_in_its_first_transaction, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_log_whose_header_never_came, harness_setup, harness_teardown),
 	};
 	int r;
 

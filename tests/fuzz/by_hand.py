@@ -117,9 +117,16 @@ def texts(folder):
     put(folder, "texts", b"_Z1f" + nest)
 
 
+def peers(folder):
+    """A rank that comes again on a second connection before its first one ends; then two do."""
+    for acts in (b"\x08\x04", b"\x08\x05\x07\x05\x01\x08\x05", b"\x08\x04\x05\x01\x08\x06\x06\x04"):
+        for kind in ("peers", "sessions"):
+            put(folder, kind, acts)
+
+
 def main():
     folder = sys.argv[1]
-    for make in (settings, requests, markers, recorder, frames, texts):
+    for make in (settings, requests, markers, recorder, frames, texts, peers):
         make(folder)
 
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/fuzz/bench.h"
@@ -40,15 +41,27 @@ static char *recover(struct store *store, const char *path)
 	return name;
 }
 
-/* Whatever it was, it is there, or aside. */
-static void check_kept(const char *path)
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	FUZZ_MUST(stat(path, &st) == 0);
+	return st.st_ino;
+}
+
+/* The file itself: one that another has taken the place of is lost. */
+static void check_kept(const char *path, ino_t inode)
 {
 	char pattern[192];
+	bool is_there = false;
 	glob_t found;
 
 	snprintf(pattern, sizeof(pattern), "%s*", path);
 	FUZZ_MUST(glob(pattern, GLOB_NOSORT, NULL, &found) == 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		is_there |= inode_of(found.gl_pathv[i]) == inode;
 	globfree(&found);
+	FUZZ_MUST(is_there);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -60,11 +73,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct store_session *session = NULL;
 	struct store *store = NULL;
 	char *name = NULL;
+	ino_t inode;
 	int r;
 
 	files_write(kind, &tape);
 	if (kind == FILE_INDEX)
 		files_write_whole(FILE_LEFT, files_path());
+	inode = inode_of(files_path());
 	r = store_new(&config, &store);
 	FUZZ_MUST(r == 0 || kind == FILE_INDEX);
 	if (r == 0) {
@@ -74,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (session)
 		files_close(store, session, files_open_process(store, session));
 	store_free(store);
-	check_kept(files_path());
+	check_kept(files_path(), inode);
 	files_remove();
 	free(name);
 	return 0;

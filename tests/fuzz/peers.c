@@ -16,6 +16,13 @@
 #include "tests/lib/mutate.h"
 
 #define PEERS 4u
+#ifdef FUZZ_FAKE_STORE
+#define IS_ACKNOWLEDGED false
+#else
+#define IS_ACKNOWLEDGED true
+#endif
+/* Behind the job, in the byte of ACT_SHIM. */
+#define COMES_AGAIN 4u
 
 enum action {
 	ACT_FRAME,
@@ -33,6 +40,7 @@ enum action {
 static int fds[PEERS];
 static struct fake_shim shims[PEERS];
 static unsigned current;
+static bool has_acted[PEERS]; /* its process may have said anything */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -44,13 +52,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- the peers ------------------------------------------------------------------------------ */
 
-/* What comes back is a frame of ours, whatever was sent. */
-static void read_replies(unsigned peer)
+/* What comes back is a frame of ours, whatever was sent. The kinds of them, a bit each. */
+static uint64_t read_replies(unsigned peer)
 {
 	Rtl__Frame *frame = NULL;
+	uint64_t kinds = 0;
 
 	if (fds[peer] < 0)
-		return;
+		return 0;
 	shims[peer].fd = fds[peer];
 	for (;;) {
 		int r = fake_receive(&shims[peer], 0, &frame);
@@ -59,13 +68,15 @@ static void read_replies(unsigned peer)
 			FUZZ_MUST(r == -ETIMEDOUT || r == -ECONNRESET);
 			break;
 		}
+		kinds |= 1ull << (frame->body_case & 63);
 	}
 	shims[peer].fd = -1;
+	return kinds;
 }
 
 static void disconnect(unsigned peer)
 {
-	read_replies(peer);
+	(void)read_replies(peer);
 	close_p(&fds[peer]);
 	fds[peer] = -1;
 	shims[peer].reader.fill = 0;
@@ -77,13 +88,39 @@ static void connect_current(void)
 	fds[current] = loop_connect();
 }
 
+/* The same process on another connection, before the first one is closed: that one's end is not
+ * its. */
+static void come_again(struct fake_shim *shim)
+{
+	int first = fds[current];
+	uint64_t kinds;
+
+	(void)read_replies(current);
+	shim->reader.fill = 0;
+	shim->cursor = 0;
+	fds[current] = shim->fd = loop_connect();
+	FUZZ_MUST(fake_shim_send_hello(shim, 1) == 0);
+	loop_settle();
+	kinds = read_replies(current);
+	close(first);
+	loop_turn();
+	shim->fd = fds[current];
+	(void)fake_shim_define(shim);
+	(void)fake_shim_dispatch(shim, 3, false);
+	loop_settle();
+	if (kinds & 1ull << RTL__FRAME__BODY_WELCOME && !has_acted[current] && IS_ACKNOWLEDGED)
+		FUZZ_MUST(read_replies(current) & 1ull << RTL__FRAME__BODY_ACK);
+	shim->fd = -1;
+}
+
 /* A shim that does as it should, so that what follows finds a session open. */
 static void be_shim(struct tape *tape)
 {
 	static const char *const jobs[] = {NULL, "one", "two", "../\x1b[31m"};
+	uint64_t how = tape_number(tape, 1);
 	struct fake_shim *shim = &shims[current];
 
-	shim->job = jobs[tape_number(tape, 1) % 4];
+	shim->job = jobs[how % 4];
 	connect_current();
 	shim->fd = fds[current];
 	shim->next = 1;
@@ -93,6 +130,9 @@ static void be_shim(struct tape *tape)
 	(void)fake_shim_dispatch(shim, 3, false);
 	shim->fd = -1;
 	loop_turn();
+	if (how & COMES_AGAIN)
+		come_again(shim);
+	has_acted[current] = true;
 }
 
 static void act(struct tape *tape)
@@ -105,6 +145,7 @@ static void act(struct tape *tape)
 	case ACT_FRAME:
 	case ACT_HELLO:
 	case ACT_RAW:
+		has_acted[current] = true;
 		bytes = tape_bytes(tape, (size_t)tape_number(tape, 2), &n);
 		if (fds[current] < 0)
 			connect_current();
@@ -140,6 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	for (unsigned i = 0; i < PEERS; i++) {
 		fds[i] = -1;
+		has_acted[i] = false;
 		FUZZ_MUST(fake_shim_init(&shims[i], NULL) == 0);
 		/* Else no two runs would be the same. */
 		memset(shims[i].recorder->token, (int)i + 1, 16);

@@ -53,6 +53,22 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* Of the file at files_path(), to be freed; readers change nothing. */
+static uint8_t *read_whole(size_t *ret)
+{
+	FILE *file = fopen(files_path(), "re");
+	uint8_t *bytes = NULL;
+	long count;
+
+	FUZZ_MUST(file && fseek(file, 0, SEEK_END) == 0 && (count = ftell(file)) >= 0);
+	rewind(file);
+	bytes = malloc((size_t)count + 1);
+	FUZZ_MUST(bytes && fread(bytes, 1, (size_t)count, file) == (size_t)count);
+	fclose(file);
+	*ret = (size_t)count;
+	return bytes;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
@@ -61,6 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	size_t form = (size_t)tape_number(&tape, 1) % strlen(verbs[verb].forms);
 	char *words[WORDS_MAX] = {NULL};
 	int n = 0, status;
+	uint8_t *before, *after;
+	size_t count, new_count;
 
 	while (n < 4 && verbs[verb].words[n]) {
 		words[n] = (char *)(uintptr_t)verbs[verb].words[n];
@@ -72,8 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (verbs[verb].run == cmd_query)
 		words[n++] = sql;
 	files_write(kind, &tape);
+	before = read_whole(&count);
 	status = verbs[verb].run(n, words);
 	FUZZ_MUST(status >= CMD_OK && status <= CMD_REGRESSION && status != CMD_USAGE);
+	after = read_whole(&new_count);
+	FUZZ_MUST(count == new_count && !memcmp(before, after, count));
+	free(before);
+	free(after);
 	files_remove();
 	return 0;
 }

@@ -200,7 +200,8 @@ static void who_stores_little_keeps_little(void **state)
 	put_rows(writer->feed, 0, FEED_ROWS_MAX);
 	writer->rows = FEED_ROWS_MAX;
 	assert_int_equal(writer_commit(writer), 0);
-	assert_true(resident_pages(&writer->feed->file) * page >= FEED_FILE_BYTES);
+	/* Of each leaf at least its first half. */
+	assert_true(resident_pages(&writer->feed->file) * page >= FEED_FILE_BYTES / 2);
 	assert_int_equal(writer_begin(writer), 0);
 	put_rows(writer->feed, FEED_ROWS_MAX, 3);
 	writer->rows = 3;

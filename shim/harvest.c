@@ -37,18 +37,26 @@ enum outcome {
 
 /* ---- one record ------------------------------------------------------------------------ */
 
-/* slot_private.since counts microseconds, nearly, of which differences are used: of an hour at most. */
+/* slot_private.since counts microseconds, nearly, and goes round in 73 minutes. */
 #define SINCE_SHIFT 10u
+/* So far the clock of a dispatch's own harvest may be ahead of a pass: 17 s. */
+#define SINCE_AHEAD_MAX (1 << 24)
 
 static uint32_t since_now(const struct capture *c)
 {
 	return (uint32_t)(c->now_ns >> SINCE_SHIFT);
 }
 
-static bool has_passed(const struct capture *c, const struct slot_private *private, uint64_t ns)
+static bool has_passed(const struct capture *c, struct slot_private *private, uint64_t ns)
 {
+	int32_t waited = (int32_t)(since_now(c) - private->since);
+
+	/* A process that was stopped may not know how long: it waits anew, not till the count has gone
+	 * round. */
+	if (waited < -SINCE_AHEAD_MAX)
+		private->since = since_now(c);
 	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in between. */
-	return (int32_t)(since_now(c) - private->since) >= (int32_t)(ns >> SINCE_SHIFT);
+	return waited >= (int32_t)(ns >> SINCE_SHIFT);
 }
 
 static enum outcome times_wait(struct capture *c, struct slot_private *private, uint64_t ns)

@@ -65,6 +65,23 @@ static void times_that_come_late_are_waited_for(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
+/* A job that its scheduler suspends for the better part of an hour, just then. */
+static void who_was_stopped_for_long_does_not_wait_as_long_again(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, MS);
+	assert_int_equal(capture_pending(f->capture), 1);
+	fixture_harvest(f, 3000 * 1000 * MS);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(capture_pending(f->capture), 0);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
 static void times_that_never_come_make_the_record_untimed(void **state)
 {
 	struct fixture *f = *state;
@@ -200,6 +217,7 @@ int main(void)
 		TEST(long_kernel_delays_no_other_queue_and_no_later_kernel),
 		TEST(slots_that_came_back_are_used_before_fresh_ones),
 		TEST(times_that_come_late_are_waited_for),
+		TEST(who_was_stopped_for_long_does_not_wait_as_long_again),
 		TEST(times_that_never_come_make_the_record_untimed),
 		TEST(signal_that_may_still_be_written_to_is_not_used_again_soon),
 		TEST(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule),

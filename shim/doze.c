@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 _Atomic uint32_t doze_word;
+static _Atomic uint32_t doze_wakers;
 static void (*_Atomic doze_waker)(void);
 
 void doze_wake(void)
@@ -12,9 +13,17 @@ void doze_wake(void)
 	int saved = errno;
 	void (*wake)(void) = atomic_load_explicit(&doze_waker, memory_order_relaxed);
 
+	/* Before the exchange: see doze_is_waking(). */
+	atomic_fetch_add(&doze_wakers, 1);
 	if (wake && atomic_exchange(&doze_word, 0))
 		wake();
+	atomic_fetch_sub(&doze_wakers, 1);
 	errno = saved;
+}
+
+bool doze_is_waking(void)
+{
+	return atomic_load(&doze_wakers) != 0;
 }
 
 void doze_begin(void (*wake)(void))
@@ -31,4 +40,10 @@ void doze_end(void)
 bool doze_is_on(void)
 {
 	return atomic_load_explicit(&doze_word, memory_order_relaxed);
+}
+
+void doze_forget(void)
+{
+	doze_end();
+	atomic_store(&doze_wakers, 0);
 }

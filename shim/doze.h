@@ -28,3 +28,8 @@ static inline void doze_alert(void)
 void doze_begin(void (*wake)(void));
 void doze_end(void);
 bool doze_is_on(void);
+
+/* After doze_end(): whether somebody is still about to wake it, and needs what he does that with. */
+bool doze_is_waking(void);
+/* A forked child, whose parent's threads are not there. */
+void doze_forget(void);

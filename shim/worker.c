@@ -86,6 +86,17 @@ static bool wake_is_ours(const struct worker *w)
 	return w->wake >= 0 && (!mark || fd_is(w->wake, mark));
 }
 
+static void worker_wake(struct worker *w)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!wake_is_ours(w))
+		return;
+	written = write(w->wake, &one, sizeof(one));
+	(void)written; /* it will find out a period later */
+}
+
 /* ---- anchors --------------------------------------------------------------------------------- */
 
 /* The clock is the runtime's, which may be gone when OnUnload has given up on this thread. */
@@ -200,8 +211,6 @@ static bool copies_harvest(struct worker *w)
 	harvest_runtime_release(w->setup.capture);
 	return is_busy;
 }
-
-static void worker_wake(struct worker *w);
 
 static void wake_from_doze(void)
 {
@@ -332,6 +341,8 @@ static void worker_loop(struct worker *w)
 		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
+	/* Or the next range would wake a thread that is gone, by a descriptor that may be another's. */
+	doze_end();
 }
 
 /*
@@ -419,8 +430,7 @@ static void *worker_main(void *argument)
 	return NULL;
 }
 
-/* ---- start and stop ----------------------------------------------------------------------------
- */
+/* ---- start and stop ------------------------------------------------------------------------ */
 
 /*
  * The thread inherits the mask of whoever brought the runtime up; the process may use more. And
@@ -480,7 +490,8 @@ void worker_release(void)
 	w->has_conn = false;
 	free(w->hello);
 	w->hello = NULL;
-	if (wake_is_ours(w))
+	/* Who is just about to write to it would write to what is opened next: it stays, then. */
+	if (wake_is_ours(w) && !doze_is_waking())
 		close(w->wake);
 	w->wake = -1;
 }
@@ -510,17 +521,6 @@ int worker_start(const struct worker_setup *setup)
 	if (r)
 		(void)events_stop(0);
 	return r;
-}
-
-static void worker_wake(struct worker *w)
-{
-	uint64_t one = 1;
-	ssize_t written;
-
-	if (!wake_is_ours(w))
-		return;
-	written = write(w->wake, &one, sizeof(one));
-	(void)written; /* it will find out a period later */
 }
 
 /* Nothing is in flight, and who listens has our Hello. */
@@ -590,7 +590,7 @@ void worker_forget(void)
 
 	w->is_running = false;
 	w->is_lost = false;
-	doze_end();
+	doze_forget();
 	conn_forget(&w->conn);
 	if (wake_is_ours(w))
 		close(w->wake);

@@ -432,6 +432,41 @@ static void being_told_to_record_ends_a_doze(void **state)
 	close(fd);
 }
 
+static unsigned count_eventfds(void)
+{
+	unsigned count = 0;
+	struct stat st;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += !fstat(fd, &st) && !(st.st_mode & S_IFMT);
+	return count;
+}
+
+static void release_meanwhile(void)
+{
+	unsigned before = count_eventfds();
+
+	assert_true(doze_is_waking());
+	worker_release();
+	assert_int_equal(count_eventfds(), before);
+}
+
+/* Whoever comes later wakes nobody, and who is about to finds what it writes to where it was. */
+static void the_end_ends_a_doze(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	assert_false(doze_is_on());
+	doze_begin(release_meanwhile);
+	doze_alert();
+	assert_false(doze_is_waking() || doze_is_on());
+	close(fd);
+}
+
 /* A kernel that has ended, whose signal was armed again by something that nobody hooks. */
 static void kernel_in_doubt(struct fixture *f)
 {
@@ -507,6 +542,7 @@ int main(void)
 		TEST(a_dormant_thread_dozes_through_dispatches),
 		TEST(an_early_doorbell_ends_a_doze),
 		TEST(a_range_ends_a_doze),
+		TEST(the_end_ends_a_doze),
 		TEST(being_told_to_record_ends_a_doze),
 		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
 			fixture_setup_brief, fixture_teardown),

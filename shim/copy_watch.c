@@ -15,6 +15,7 @@ enum watch_state {
 	WATCH_SHARED,  /* several copies complete its signal: only their end is waited for */
 	WATCH_BUSY,    /* somebody reads it */
 	WATCH_SPOILED, /* ... and what he reads is not to be used */
+	WATCH_TAKEN,   /* its thread fills it in: it still has the signal of another life */
 };
 #define STATE_BITS 3
 
@@ -25,7 +26,7 @@ enum watch_state {
 
 /*
  * `word` is its life << STATE_BITS | state. Who reads the rest may only use it if the life has not
- * changed since; it is written while the state is SPOILED.
+ * changed since; it is written while the state is TAKEN.
  */
 struct watch {
 	_Atomic uint64_t word;
@@ -141,7 +142,7 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, bool *
 	uint64_t word = atomic_load(&watch->word), id = id_of(watch);
 	enum watch_state state = state_of(word);
 
-	if (state == WATCH_FREE ||
+	if (state == WATCH_FREE || state == WATCH_TAKEN ||
 		atomic_load_explicit(&watch->signal, memory_order_relaxed) != signal)
 		return true;
 	/* What is spoiled is still being read. */
@@ -217,7 +218,7 @@ static struct watch *watch_take(uint64_t signal)
 			continue;
 		/* Nobody looks at a way of another signal; counted before it can be found. */
 		atomic_fetch_add(&copy_watch_count, 1);
-		if (word_change(&bucket[i], &word, WATCH_SPOILED))
+		if (word_change(&bucket[i], &word, WATCH_TAKEN))
 			return &bucket[i];
 		atomic_fetch_sub(&copy_watch_count, 1);
 	}

@@ -7,8 +7,10 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -336,6 +338,55 @@ static void a_signal_is_not_freed_while_somebody_reads_it_in_vain(void **state)
 	assert_int_equal(copy_watch_count, 0);
 }
 
+static void on_fault(int number)
+{
+	(void)number;
+	hold.is_held = true;
+	while (!hold.may_go)
+		syscall(SYS_sched_yield);
+}
+
+static void *submit_one(void *arg)
+{
+	submit(arg, 1);
+	return NULL;
+}
+
+/* Who has taken an entry of the table for his copy and not got on since reads nothing of the one before. */
+static void a_signal_waits_for_nobody_who_only_fills_in_a_place(void **state)
+{
+	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+	struct signal *signal =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct destroyer d = {.signal = signal};
+	pthread_t thread[2];
+
+	(void)state;
+	assert_ptr_not_equal(signal, MAP_FAILED);
+	signal_set(signal, 1);
+	submit(signal, 2);
+	device_finish(signal, 2);
+	assert_false(copy_watch_poll());
+	hold.is_held = hold.may_go = is_waiting = false;
+	assert_int_equal(sigaction(SIGSEGV, &action, NULL), 0);
+	assert_int_equal(mprotect(signal, 4096, PROT_NONE), 0);
+	assert_int_equal(pthread_create(&thread[0], NULL, submit_one, signal), 0);
+	while (!hold.is_held)
+		sched_yield();
+	assert_int_equal(mprotect(signal, 4096, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(pthread_create(&thread[1], NULL, destroyer, &d), 0);
+	while (!is_waiting && !d.is_done)
+		sched_yield();
+	assert_false(is_waiting);
+	hold.may_go = true;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	copy_watch_destroyed(handle_of(signal));
+	assert_int_equal(copy_watch_count, 0);
+	assert_int_equal(munmap(signal, 4096), 0);
+}
+
 static void everybody_at_once(void **state)
 {
 	pthread_t thread[SUBMITTERS], others[2];
@@ -375,6 +426,7 @@ int main(void)
 		TEST(copies_that_share_a_signal_have_no_times),
 		TEST(times_that_nobody_wrote_are_none),
 		TEST(a_signal_is_not_freed_while_somebody_reads_it_in_vain),
+		TEST(a_signal_waits_for_nobody_who_only_fills_in_a_place),
 		TEST(everybody_at_once),
 	};
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "shim/appsig.h"
 
-#include <sched.h>
 
 #include <hsa/amd_hsa_signal.h>
+
+#include "shim/patience.h"
 
 enum claim_state {
 	CLAIM_NONE,
@@ -242,7 +243,7 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 			(use != APPSIG_DESTROY || state_of(claim) != CLAIM_SPOILED))
 			return false; /* finished meanwhile */
 		if (use == APPSIG_DESTROY)
-			sched_yield(); /* cold, and its reader needs only a few loads */
+			patience_take(&looks); /* cold, and its reader needs only a few loads */
 		else if (looks < BUSY_LOOKS_MAX)
 			__builtin_ia32_pause();
 		else if (atomic_compare_exchange_strong(
@@ -347,15 +348,22 @@ static inline int64_t handle_used(
 	return is_alone(c, handle, except) ? INT64_MAX : handle_used_slowly(c, handle, except, use);
 }
 
+/* Its memory goes away. The harvester holds no claim while it reads: see appsig_poll(). */
+static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint64_t handle)
+{
+	unsigned looks = 0;
+
+	while (handle && atomic_load(&c->appsig_read) == handle)
+		patience_take(&looks);
+	late_remove(c, handle);
+}
+
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 {
 	if (handle && atomic_load_explicit(&c->has_appsigs, memory_order_acquire))
 		(void)handle_used(c, handle, 0, use);
-	/* The harvester holds no claim while it reads: see appsig_poll(). */
-	while (use == APPSIG_DESTROY && handle && atomic_load(&c->appsig_read) == handle)
-		sched_yield();
 	if (use == APPSIG_DESTROY)
-		late_remove(c, handle);
+		reader_wait(c, handle);
 }
 
 void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)

@@ -2,21 +2,16 @@
 #include "shim/capture.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "shim/capture_state.h"
 #include "shim/intercept.h"
+#include "shim/patience.h"
 #include "shim/shadow.h"
 #include "shim/shadow_table.h"
-
-/* A cold path yields so often before it sleeps. */
-#define LOCK_YIELDS_MAX 64
-#define LOCK_SLEEP_NS	50000
 
 /* Zeroed memory that costs nothing until it is used. */
 static void *sparse_new(size_t bytes)
@@ -165,14 +160,10 @@ bool harvest_lock_try(struct capture *c)
 
 void harvest_lock_wait(struct capture *c)
 {
-	const struct timespec pause = {.tv_nsec = LOCK_SLEEP_NS};
+	unsigned looks = 0;
 
-	for (unsigned i = 0; !harvest_lock_try(c); i++) {
-		if (i < LOCK_YIELDS_MAX)
-			sched_yield();
-		else
-			nanosleep(&pause, NULL);
-	}
+	while (!harvest_lock_try(c))
+		patience_take(&looks);
 }
 
 void harvest_lock_release(struct capture *c)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "shim/copy_watch.h"
 
-#include <sched.h>
 #include <stddef.h>
 
 #include <hsa/amd_hsa_signal.h>
+
+#include "shim/patience.h"
 
 #define ENTRIES (COPY_WATCH_BUCKETS * COPY_WATCH_WAYS)
 
 enum watch_state {
 	WATCH_FREE,
-	WATCH_MADE,    /* its thread is still submitting it */
+	WATCH_MADE, /* its thread is still submitting it */
 	WATCH_PENDING,
 	WATCH_SHARED,  /* several copies complete its signal: only their end is waited for */
 	WATCH_BUSY,    /* somebody reads it */
@@ -136,8 +137,13 @@ static bool watch_share(struct watch *watch, uint64_t *word)
 	return true;
 }
 
+struct use_seen {
+	bool is_shared;
+	unsigned looks;
+};
+
 /* One way that has @signal. False: look again, somebody else was faster. */
-static bool watch_use(struct watch *watch, uint64_t signal, enum use use, bool *is_shared)
+static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct use_seen *seen)
 {
 	uint64_t word = atomic_load(&watch->word), id = id_of(watch);
 	enum watch_state state = state_of(word);
@@ -149,14 +155,15 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, bool *
 	if (state == WATCH_SPOILED && use != USE_BY_DESTROY)
 		return true;
 	if (state == WATCH_BUSY || state == WATCH_SPOILED) {
-		/* Its reader needs a few loads and a lock of the runtime; a dispatch does not wait. */
+		/* Its reader needs a few loads and a lock of the runtime; a dispatch does not wait.
+		 */
 		if (use == USE_BY_PACKET)
 			return word_change(watch, &word, WATCH_SPOILED);
-		sched_yield();
+		patience_take(&seen->looks);
 		return false;
 	}
 	if (use == USE_BY_COPY && state != WATCH_MADE && !has_fired(watch, signal)) {
-		*is_shared = true;
+		seen->is_shared = true;
 		return watch_share(watch, &word);
 	}
 	if (use != USE_BY_PACKET && state == WATCH_PENDING && has_fired(watch, signal)) {
@@ -175,12 +182,12 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, bool *
 static bool signal_use(uint64_t signal, enum use use)
 {
 	struct watch *bucket = bucket_of(signal);
-	bool is_shared = false;
+	struct use_seen seen = {0};
 
 	for (unsigned i = 0; i < COPY_WATCH_WAYS; i++)
-		while (!watch_use(&bucket[i], signal, use, &is_shared))
+		while (!watch_use(&bucket[i], signal, use, &seen))
 			;
-	return is_shared;
+	return seen.is_shared;
 }
 
 void copy_watch_used_slowly(uint64_t signal)

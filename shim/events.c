@@ -3,7 +3,6 @@
 #include "shim/glibc_compat.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "proto/fault.h"
 #include "proto/limits.h"
 #include "shim/doze.h"
+#include "shim/patience.h"
 
 /* One mapping. A page of it costs only once it was used. */
 struct event_state {
@@ -226,6 +226,7 @@ int events_start(struct recorder *recorder)
 bool events_stop(uint64_t deadline_ns)
 {
 	struct event_state *state = atomic_load_explicit(&event_state, memory_order_acquire);
+	unsigned looks = 0;
 
 	if (!state)
 		return true;
@@ -233,7 +234,7 @@ bool events_stop(uint64_t deadline_ns)
 	while (atomic_load(&state->inside)) {
 		if (clock_monotonic_ns() > deadline_ns)
 			return false;
-		sched_yield();
+		patience_take(&looks);
 	}
 	return true;
 }

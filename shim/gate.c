@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <regex.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -11,6 +10,7 @@
 
 #include "proto/clock.h"
 #include "shim/glibc_compat.h"
+#include "shim/patience.h"
 
 /* Changes that wait for the shim thread, which looks every 20 ms at least. */
 #define CHANGES_MAX	  1024u
@@ -80,10 +80,12 @@ static void compile_all(void)
 /* The first who comes; the others wait for that one, which nothing of the program interrupts. */
 static void read_or_wait(uint32_t state)
 {
+	unsigned looks = 0;
+
 	if (state == READ_UNDER_WAY ||
 		!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
 		while (atomic_load_explicit(&gate.read, memory_order_acquire) != READ_DONE)
-			sched_yield();
+			patience_take(&looks);
 		return;
 	}
 	/* The environment of a setuid program is somebody else's word. */

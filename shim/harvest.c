@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "shim/harvest.h"
 
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "shim/batch.h"
 #include "shim/capture_state.h"
 #include "shim/copy_watch.h"
+#include "shim/patience.h"
 #include "proto/fault.h"
 #include "shim/shadow.h"
 
@@ -384,9 +384,11 @@ static bool pass(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 
 bool harvest_runtime_hold(struct capture *c)
 {
+	unsigned looks = 0;
+
 	/* Contended only by harvest_detach(). */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
-		sched_yield();
+		patience_take(&looks);
 	if (!c->is_detached)
 		return true;
 	harvest_runtime_release(c);
@@ -457,9 +459,11 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 	enum outcome outcome = slot_poll(c, q, ref, &start, &end);
 
 	if (outcome != FINISHED && private->kind == SLOT_APP) {
+		unsigned looks = 0;
+
 		/* Not finished only while another thread reads it, for a few loads. */
 		while (appsig_poll(c, ref, true) != APPSIG_FINISHED)
-			sched_yield();
+			patience_take(&looks);
 		start = private->start;
 		end = private->end;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/intercept.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "proto/clock.h"
 #include "shim/dispatch.h"
 #include "shim/packet.h"
+#include "shim/patience.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
 
@@ -245,6 +245,7 @@ static hsa_status_t create(
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
+	unsigned looks = 0;
 
 	*ret_block = FRONT_END_NO_BLOCK;
 	for (uint32_t n = 0; n < used; n++) {
@@ -255,7 +256,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 		/* Whoever is in the callback comes out; what it is given later is abandoned. */
 		atomic_store(&i->is_live, 0);
 		while (atomic_load(&i->is_busy))
-			sched_yield();
+			patience_take(&looks);
 		atomic_store(&i->proxy, NULL);
 		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
 		origins_end(i->origins);
@@ -285,6 +286,7 @@ static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 static bool quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
+	unsigned looks = 0;
 
 	/* A callback that is not seen here begins after the stop and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -292,7 +294,7 @@ static bool quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&queue_at(c, n)->is_busy)) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			sched_yield();
+			patience_take(&looks);
 		}
 	}
 	return true;

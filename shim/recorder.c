@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +12,7 @@
 #include "proto/checksum.h"
 #include "proto/limits.h"
 #include "shim/fd.h"
+#include "shim/patience.h"
 
 #define PAGE_BYTES	     4096u
 /* Of a limited address space that is left, the recorder takes one of so many parts at most. */
@@ -208,10 +208,12 @@ bool recorder_slots_carve(
 /* Held for one memcpy. A dispatching thread tries; only cold paths come here to wait. */
 static int define_lock(struct recorder *recorder, unsigned how)
 {
+	unsigned looks = 0;
+
 	while (atomic_exchange_explicit(&recorder->define_lock, 1, memory_order_acquire)) {
 		if (how & RECORDER_DEFINE_TRY)
 			return -EAGAIN;
-		sched_yield();
+		patience_take(&looks);
 	}
 	return 0;
 }

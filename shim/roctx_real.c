@@ -4,13 +4,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "shim/patience.h"
 #include "shim/real.h"
 
 /* In this order, when a program has both. */
@@ -71,6 +71,7 @@ static void library_take(void)
 	void *library = find ? library_find(find) : NULL;
 	const struct roctx_real *none = NULL;
 	struct roctx_real *real;
+	unsigned looks = 0;
 	uint32_t mine;
 	void *function;
 
@@ -82,7 +83,7 @@ static void library_take(void)
 	if (mine >= FINDERS_MAX) {
 		/* All of them have found it, or are about to. */
 		while (!atomic_load_explicit(&found, memory_order_acquire))
-			sched_yield();
+			patience_take(&looks);
 		return;
 	}
 	real = &finder[mine];

@@ -2,7 +2,6 @@
 #include "shim/shadow.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <hsa/amd_hsa_signal.h>
@@ -11,6 +10,7 @@
 #include "shim/dispatch.h"
 #include "shim/doze.h"
 #include "shim/packet.h"
+#include "shim/patience.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
 
@@ -392,6 +392,7 @@ void shadow_walk_owed(struct capture *c, uint32_t owed)
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
+	unsigned looks = 0;
 
 	/* A walk that is not seen here begins after the stop and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -401,7 +402,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			sched_yield();
+			patience_take(&looks);
 		}
 	}
 	return true;
@@ -511,13 +512,14 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	struct shadow_queue *s = shadow_of_queue(c, queue);
+	unsigned looks = 0;
 
 	*ret_block = FRONT_END_NO_BLOCK;
 	if (!s)
 		return;
 	/* Held for ever: whoever walked is out, nobody walks a queue that is going away. */
 	while (!walk_hold(s))
-		sched_yield();
+		patience_take(&looks);
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "shim/patience.h"
 #include "shim/shadow_queue.h"
 
 #define WINDOW SHADOW_WINDOW
@@ -60,8 +60,10 @@ struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t ke
 
 static void table_lock(struct shadow_table *table)
 {
+	unsigned looks = 0;
+
 	while (atomic_exchange_explicit(&table->lock, 1, memory_order_acquire))
-		sched_yield();
+		patience_take(&looks);
 }
 
 static void table_unlock(struct shadow_table *table)

@@ -30,6 +30,11 @@ forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/inges
 forbid 'collectord/' cli/*.[ch]
 forbid 'sqlite3\.h' cli/cmd_*.c cli/run*.[ch] cli/client.[ch]
 forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]
+# A wait that only yields lets nobody in who is of another class on the same processor: shim/patience.h.
+if grep -nH 'sched_yield' $(ls shim/*.[ch] | grep -v '^shim/patience\.h$'); then
+	echo "lint.layers: a wait in the shim goes by shim/patience.h" >&2
+	exit 1
+fi
 if [ $bad -ne 0 ]; then
 	echo "lint.layers: the includes above cross a border of docs/architecture.md" >&2
 	exit 1

@@ -149,13 +149,13 @@ static void tenant_of(sqlite3_context *context, int count, sqlite3_value **value
 		context, subuids_owner(index->subuids, (uid_t)sqlite3_value_int64(values[0])));
 }
 
-int index_count_as(struct index *index, const struct subuids *subuids)
+/* As of now a tenant is whom a uid counts as. Mostly that is in the rows already: nothing is written
+ * then, for which a full disk would have no room. */
+static int count_tenants(struct index *index)
 {
 	int r = database_errno(sqlite3_create_function_v2(index->db, "tenant_of", 1,
 		SQLITE_UTF8 | SQLITE_DIRECTONLY, index, tenant_of, NULL, NULL, NULL));
 
-	index->subuids = subuids;
-	index_totals_forget(index);
 	if (r == 0)
 		r = database_exec(index->db, "UPDATE session SET tenant = tenant_of(uid) "
 					     "WHERE tenant IS NOT tenant_of(uid)");
@@ -182,7 +182,7 @@ static int prepare(struct index *index, const char *path)
 	if (r == 0)
 		r = migrate(index->db);
 	if (r == 0)
-		r = index_count_as(index, NULL);
+		r = count_tenants(index);
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
@@ -199,7 +199,7 @@ static int make_or_check(const char *path)
 	return aside_check(path, INDEX_APPLICATION_ID, INDEX_VERSION);
 }
 
-int index_open(const char *path, struct index **ret, bool *ret_is_new)
+int index_open(const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new)
 {
 	CLEANUP(free_p) char *real = NULL;
 	struct index *index;
@@ -213,6 +213,7 @@ int index_open(const char *path, struct index **ret, bool *ret_is_new)
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
+	index->subuids = subuids;
 	r = prepare(index, real);
 	if (r < 0) {
 		index_close(index);

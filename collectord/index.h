@@ -16,11 +16,9 @@ struct subuids;
  * Opens or makes @path (*@ret_is_new). -EMEDIUMTYPE: not an index of ours; -EUCLEAN: damaged;
  * -EPERM: not a file that we may write; database_errno().
  */
-int index_open(const char *path, struct index **ret, bool *ret_is_new);
+int index_open(
+	const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new);
 struct index *index_close(struct index *index);
-
-/* From here on a tenant is whom a uid counts as; what is there already is changed. */
-int index_count_as(struct index *index, const struct subuids *subuids);
 
 struct index_entry {
 	const char *database; /* absolute path; with name the key */

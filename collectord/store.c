@@ -256,13 +256,13 @@ static int open_index(struct store *store, const char *path)
 	CLEANUP(free_p) char *aside = NULL;
 	struct store_answer answer = {.kind = STORE_SET_ASIDE};
 	bool is_new = false;
-	int r = index_open(path, &store->index, &is_new);
+	int r = index_open(path, store->subuids, &store->index, &is_new);
 
 	if (aside_is_damage(r)) {
 		answer.error = r;
 		r = aside_move(path, &aside);
 		if (r == 0)
-			r = index_open(path, &store->index, &is_new);
+			r = index_open(path, store->subuids, &store->index, &is_new);
 	}
 	if (r < 0)
 		return r;
@@ -311,8 +311,6 @@ int store_new(const struct store_config *config, struct store **ret)
 			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
-	if (r == 0 && store->index)
-		r = index_count_as(store->index, config->subuids);
 	if (r == 0 && config->index_path && config->folder)
 		r = retention_new(store, config);
 	if (r == 0)

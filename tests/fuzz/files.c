@@ -199,7 +199,7 @@ static void make_index(void)
 	struct index *index = NULL;
 	bool is_new;
 
-	FUZZ_MUST(index_open(index_path, &index, &is_new) == 0);
+	FUZZ_MUST(index_open(index_path, NULL, &index, &is_new) == 0);
 	FUZZ_MUST(index_put(index, &entry) == 0);
 	index_close(index);
 	make_small_pages(index_path);

@@ -159,24 +159,24 @@ static bool text_is(const unsigned char *a, const char *b)
 	return a && b ? !strcmp((const char *)a, b) : !a && !b;
 }
 
-/* 1: there, and *@ret_fits says whether it is this job, not closed; 0: not there. */
-static int find_row(
-	struct store_session *session, struct writer *writer, const char *name, bool *ret_fits)
+/* 1: the row of its name is of this user and job; 0: it is another's; -ENOENT: there is none. */
+static int find_row(struct store_session *session, struct writer *writer)
 {
 	sqlite3_stmt *find = writer->statements.at[ST_SESSION_FIND];
+	bool is_its_own = false;
 	int step;
 
-	database_bind_text(find, 1, name);
+	database_bind_text(find, 1, session->name);
 	step = sqlite3_step(find);
-	if (step == SQLITE_ROW) {
+	if (step == SQLITE_ROW)
+		is_its_own = sqlite3_column_int64(find, 1) == session->uid &&
+			     text_is(sqlite3_column_text(find, 2), session->job);
+	if (is_its_own) {
 		session->id = sqlite3_column_int64(find, 0);
-		*ret_fits = sqlite3_column_int64(find, 1) == session->uid &&
-			    text_is(sqlite3_column_text(find, 2), session->job) &&
-			    sqlite3_column_type(find, 3) == SQLITE_NULL;
-		session->start_realtime_ns = (uint64_t)sqlite3_column_int64(find, 4);
+		session->start_realtime_ns = (uint64_t)sqlite3_column_int64(find, 3);
 	}
 	sqlite3_reset(find);
-	return step == SQLITE_ROW ? 1 : database_errno(step);
+	return step == SQLITE_ROW ? is_its_own : step == SQLITE_DONE ? -ENOENT : database_errno(step);
 }
 
 static int put_row(struct store_session *session, struct writer *writer)
@@ -251,23 +251,25 @@ static int take_name(struct store_session *session, const char *first, int n)
 	return 0;
 }
 
-/* A name that is taken by another session of a shared file gets something behind it. */
+/*
+ * In a shared file a job goes on with the row of its own that has its name, a closed one, too: who
+ * comes late finds it closed. A name that is another's, or another user's, gets something behind it.
+ */
 static int name_row(struct store_session *session, struct writer *writer)
 {
 	CLEANUP(free_p) char *first = strdup(session->name);
-	bool fits;
 
 	for (int i = 1; first && i <= NAMES_MAX; i++) {
 		int r = take_name(session, first, i);
 
 		if (r == 0)
-			r = find_row(session, writer, session->name, &fits);
+			r = find_row(session, writer);
+		if (r == -ENOENT)
+			return put_row(session, writer);
 		if (r < 0)
 			return r;
 		if (r == 1 && session->create == STORE_RESUME)
 			return open_row_again(session, writer);
-		if (r == 0)
-			return put_row(session, writer);
 	}
 	return first ? -EEXIST : -ENOMEM;
 }

@@ -115,7 +115,8 @@ enum store_create {
 	STORE_NEW,
 	/*
 	 * With path: an existing file must be a database of ours and is continued; the session
-	 * of that name in it is re-opened. Else the file is created.
+	 * of that name, uid and job in it is re-opened, closed or not; a name that is another's
+	 * gets a suffix as with STORE_NEW. Else the file is created.
 	 * With dir: NAME, with whatever is behind it, is continued when it is an unclosed session of
 	 * the same uid, job and boot (the collector was restarted); otherwise as STORE_NEW.
 	 */

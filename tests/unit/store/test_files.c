@@ -234,6 +234,48 @@ static void sessions_can_share_a_file(void **state)
 	harness_check_books(h->path);
 }
 
+static void open_as(struct harness *h, uid_t uid, const char *job)
+{
+	const struct store_session_params params = {.name = "job",
+		.job = job,
+		.path = h->path,
+		.uid = uid,
+		.create = STORE_RESUME};
+
+	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+	harness_wait(h, STORE_OPENED);
+}
+
+static void close_it(struct harness *h)
+{
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	h->session = store_session_free(h->session);
+}
+
+/* The name of a job is made of its key alone, and all users choose that. */
+static void nobody_goes_on_with_the_session_of_another(void **state)
+{
+	static const char *const names[] = {"job", "job-2", "job-3"};
+	struct harness *h = *state;
+	const struct {
+		uid_t uid;
+		const char *job;
+	} who[] = {{getuid(), "1"}, {getuid() + 1, "1"}, {getuid(), "2"}};
+
+	for (unsigned turn = 0; turn < 2; turn++)
+		for (unsigned i = 0; i < 3; i++) {
+			open_as(h, who[i].uid, who[i].job);
+			assert_string_equal(h->answer.name, names[i]);
+			close_it(h); /* who comes late goes on with his own */
+		}
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 3);
+	assert_string_equal(harness_text(h->path, "SELECT group_concat((uid - (SELECT uid FROM "
+						  "rtl_session WHERE id = 1)) || job) FROM "
+						  "(SELECT * FROM rtl_session ORDER BY id)"),
+		"01,11,02");
+}
+
 static void a_reader_does_not_stop_the_close(void **state)
 {
 	struct harness *h = *state;
@@ -530,6 +572,7 @@ int main(void)
 		T(nothing_is_overwritten),
 		T(a_newer_schema_is_not_written),
 		T(sessions_can_share_a_file),
+		T(nobody_goes_on_with_the_session_of_another),
 		T(a_reader_does_not_stop_the_close),
 		T(a_reader_does_not_make_a_flush_fail),
 		T(a_reader_does_not_stop_the_opening),

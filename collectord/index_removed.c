@@ -15,6 +15,10 @@
 /* A file that went aside belongs to the one that has its name now. As a range: it is looked up. */
 #define OF_DATABASE                                                                                \
 	"(database = ?1 OR (database >= ?1 || '.corrupt-' AND database < ?1 || '.corrupt.'))"
+/* What both tables say of a session. */
+#define SESSION                                                                                    \
+	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
+	"completeness, stored, bytes, tenant"
 /* Sizes that are looked up in one transaction. */
 #define WEIGHED_AT_ONCE 64
 
@@ -194,11 +198,8 @@ int index_begin_removal(struct index *index, const char *database, const char *w
 	r = take_out(index, database, &tenant, &rows);
 	if (r == 0)
 		r = run(index,
-			"INSERT INTO removed (database, name, job, command, uid, "
-			"start_realtime_ns, end_realtime_ns, complete, completeness, stored, "
-			"bytes, tenant, why) SELECT database, name, job, command, uid, "
-			"start_realtime_ns, end_realtime_ns, complete, completeness, stored, "
-			"bytes, tenant, ?2 FROM session WHERE " OF_DATABASE,
+			"INSERT INTO removed (" SESSION ", why) SELECT " SESSION ", ?2 FROM session "
+			"WHERE " OF_DATABASE,
 			database, why);
 	if (r == 0)
 		r = run(index, "DELETE FROM session WHERE " OF_DATABASE, database, NULL);
@@ -255,6 +256,25 @@ int index_end_removal(struct index *index, const char *database)
 	return end_change(index, r < 0 ? r : trim(index));
 }
 
+int index_take_gone(struct index *index, const char *database, const char *why)
+{
+	int r = database_exec(index->db, "BEGIN IMMEDIATE");
+
+	if (r < 0)
+		return r;
+	/* Rare enough for the sums to be read anew. */
+	index_totals_forget(index);
+	r = run(index,
+		"INSERT INTO removed (" SESSION ", why) SELECT " SESSION ", ?2 FROM session "
+		"WHERE database = ?1",
+		database, why);
+	if (r == 0)
+		r = run(index, "DELETE FROM session WHERE database = ?1", database, NULL);
+	if (r == 0)
+		r = end_rows(index, database);
+	return end_change(index, r < 0 ? r : trim(index));
+}
+
 int index_each_going(struct index *index,
 	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data)
 {
@@ -288,6 +308,10 @@ int index_each_going(struct index *index,
 
 /* Of each tenant the latest ones: one who had much removed leaves room for what the others had. */
 #define RANK ", row_number() OVER (PARTITION BY tenant ORDER BY id DESC) AS rank"
+/* A path may have been that of others, which went before. */
+#define LATEST_OF_DATABASE                                                                         \
+	OF_DATABASE " AND removed_realtime_ns = (SELECT max(removed_realtime_ns) FROM removed "    \
+		    "WHERE " OF_DATABASE ")"
 #define REMOVED_OF(rank, which)                                                                    \
 	"SELECT * FROM (SELECT * FROM (SELECT id, database, name, job, command, uid, "             \
 	"start_realtime_ns, end_realtime_ns, complete, completeness, stored, bytes, why, "         \
@@ -300,7 +324,8 @@ int index_each_removed(struct index *index, const char *database, unsigned max,
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
 	int step, r = database_prepare(index->db, &row,
-			  database ? REMOVED_OF("", OF_DATABASE) : REMOVED_OF(RANK, "rank <= ?2"));
+			  database ? REMOVED_OF("", LATEST_OF_DATABASE)
+				   : REMOVED_OF(RANK, "rank <= ?2"));
 
 	if (r < 0)
 		return r;

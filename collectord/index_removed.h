@@ -33,6 +33,9 @@ int index_kept_bytes(struct index *index, uint64_t *ret);
 int index_begin_removal(struct index *index, const char *database, const char *why);
 int index_end_removal(struct index *index, const char *database);
 
+/* Its file is not there any more, whoever took it: so are its sessions, open or not. */
+int index_take_gone(struct index *index, const char *database, const char *why);
+
 /* Each database that is going; *@is_there: there is another one of its name. Copied first. */
 int index_each_going(struct index *index,
 	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data);
@@ -43,7 +46,7 @@ struct index_removed {
 	uint64_t removed_ns; /* CLOCK_REALTIME */
 };
 
-/* The sessions of @database (NULL: of any, of each tenant SESSIONS_REMOVED_PER_UID_MAX at most)
- * that went, the latest @max of them, oldest first. */
+/* The sessions of @database that went last (NULL: of any that went, of each tenant
+ * SESSIONS_REMOVED_PER_UID_MAX at most), the latest @max of them, oldest first. */
 int index_each_removed(struct index *index, const char *database, unsigned max,
 	void (*take)(const struct index_removed *removed, void *data), void *data);

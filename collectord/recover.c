@@ -239,6 +239,47 @@ bool recover_seal(struct store *store, struct store_database *database, bool is_
 	return true;
 }
 
+static void pass_over(const struct index_entry *entry, void *data)
+{
+	(void)entry;
+	(void)data;
+}
+
+/* Whether the index knows of an open session in it. */
+static bool is_open_by_index(const struct store *store, const char *path)
+{
+	return store->index && index_each_session(store->index, path, pass_over, NULL) > 0;
+}
+
+static int note_cut(struct store *store, struct writer *writer)
+{
+	int r = writer_begin(writer);
+
+	if (r == 0)
+		r = writer_put_loss(writer, "logs_cut", 1);
+	if (r == 0)
+		r = writer_commit(writer);
+	if (r == 0)
+		renew_say_cut(store, writer->path);
+	else
+		(void)writer_rollback(writer); /* it is closed then */
+	return r;
+}
+
+/*
+ * Not even a session is left of what the index knows. Only the power takes that much: with the
+ * whole log, perhaps, so that there is not even one that is cut.
+ */
+static int go_on_by_index(struct store *store, struct writer *writer)
+{
+	int r = writer->was_cut ? 0 : note_cut(store, writer);
+
+	if (r < 0)
+		return r;
+	r = index_each_session(store->index, writer->path, say_left, store);
+	return r < 0 ? 0 : r; /* the index only helps to find files */
+}
+
 /*
  * Its collector died with it open. It stays so: SQLite reads a log only when nobody has it open.
  * Without a session that goes on it is made one file, which that collector did not come to.
@@ -251,16 +292,15 @@ static int go_on(struct store *store, const char *path)
 	if (r < 0)
 		return r;
 	r = read_sessions(store, path, database->writer->db);
+	if (r == 0 && is_open_by_index(store, path))
+		r = go_on_by_index(store, database->writer);
 	if (r < 0) {
 		if (aside_is_damage(r))
 			writer_detach(database->writer);
 		session_file_close(store, database);
 		return r;
 	}
-	/* Perhaps not even a session is left of what the index knows. */
-	if (r == 0 && database->writer->was_cut && store->index)
-		r = index_each_session(store->index, path, say_left, store);
-	if (r <= 0) {
+	if (r == 0) {
 		database->is_left = true;
 		(void)recover_seal(store, database, false); /* else in a moment */
 	}
@@ -276,7 +316,7 @@ static int look_at(struct store *store, const char *path)
 		return 0;
 	has_log = has_wal(path);
 	r = peek(store, path, has_log);
-	if (has_log && !aside_is_damage(r))
+	if (!aside_is_damage(r) && (has_log || (r == 0 && is_open_by_index(store, path))))
 		r = go_on(store, path);
 	return aside_is_damage(r) ? set_aside(store, path, r) : r;
 }
@@ -286,11 +326,20 @@ static void look_into(const char *path, void *data)
 	int r = storage_check_file(path);
 
 	if (r == -ENOENT)
-		return; /* the user took it away, or it was not made yet */
+		return; /* it was not made yet */
 	if (r == 0)
 		r = look_at(data, path);
 	if (r < 0)
 		say_failed(data, path, r);
+}
+
+/* Of the index: what it says is open was there. */
+static void look_again(const char *path, void *data)
+{
+	if (storage_check_file(path) == -ENOENT)
+		(void)retention_take_gone(data, path); /* else the next start does */
+	else
+		look_into(path, data);
 }
 
 /* The index is new: what lies there is all that is known. */
@@ -322,7 +371,7 @@ void recover_sessions(struct store *store, const char *path)
 	else if (!path && store->scan)
 		scan(store);
 	else if (!path && store->index)
-		r = index_each_open(store->index, SESSIONS_MAX, look_into, store);
+		r = index_each_open(store->index, SESSIONS_MAX, look_again, store);
 	if (r < 0)
 		say_failed(store, "index.db", r);
 	answer_left(store, &done);

@@ -156,6 +156,18 @@ void retention_recover(struct store *store)
 	(void)index_unkeep(store->index, NULL);
 }
 
+bool retention_take_gone(struct store *store, const char *database)
+{
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if (!strcmp(d->writer->path, database))
+			return false; /* still written to: its close says what became of it */
+	if (index_take_gone(store->index, database, "its file was taken away") < 0)
+		return false;
+	(void)index_each_removed(
+		store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
+	return true;
+}
+
 static bool is_open_here(const struct store *store, const char *path)
 {
 	struct stat st;

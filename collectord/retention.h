@@ -8,6 +8,7 @@
  * Never an open one, one that is being read, or what is not ours. One goes at a time, between the
  * other things that the store does. Store thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct retention;
@@ -20,6 +21,10 @@ void retention_free(struct retention *retention);
 
 /* At the start, before anybody is let in: what was going is gone, and what went is told. */
 void retention_recover(struct store *store);
+
+/* The file @database of a session that the index says is open was taken away: it is among what went,
+ * for nobody else would say that it has ended. False: it could not be, or it is written to here. */
+bool retention_take_gone(struct store *store, const char *database);
 
 /* Look at once: a session was closed, or the disk is full. */
 void retention_hurry(struct store *store);

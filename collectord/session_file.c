@@ -12,6 +12,7 @@
 #include "collectord/aside.h"
 #include "collectord/cache.h"
 #include "collectord/database.h"
+#include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
@@ -380,31 +381,46 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	return r == 0 || r == -EBUSY ? r : -EEXIST; /* whatever it is, it is not ours to touch */
 }
 
-/* The sessions of the job that the index says are open, whatever is behind its name. As
- * try_resume(), which sets the path. */
-static int resume_known(struct store_session *session, struct store_database **ret)
+/* The @skip-th session of the job that the index says is open, whatever is behind its name: as
+ * try_resume(), which sets path and name. -ENOENT: it is gone, and so it is from the index; -ESRCH:
+ * there are no more. */
+static int resume_one(struct store_session *session, unsigned skip, struct store_database **ret)
 {
 	struct store *store = session->store;
+	const struct index_entry job = {
+		.name = session->name, .job = session->job, .uid = session->uid};
+	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *name = NULL;
+	char *first = session->name;
+	int r;
+
+	store_beat(store);
+	if (index_find_open(store->index, &job, skip, &path, &name) != 1)
+		return -ESRCH;
+	if (storage_check_file(path) == -ENOENT && retention_take_gone(store, path))
+		return -ENOENT;
+	session->name = name;
+	r = try_resume(session, path, ret);
+	session->name = first;
+	if (r < 0)
+		return r;
+	session->path = TAKE(path);
+	session->name = TAKE(name);
+	free(first);
+	return 0;
+}
+
+static int resume_known(struct store_session *session, struct store_database **ret)
+{
+	unsigned skip = 0;
 	int r = -EEXIST;
 
-	for (unsigned i = 0; store->index && session->job && r == -EEXIST && i < NAMES_MAX; i++) {
-		const struct index_entry job = {
-			.name = session->name, .job = session->job, .uid = session->uid};
-		CLEANUP(free_p) char *path = NULL;
-		char *first = session->name, *name;
-
-		store_beat(store);
-		if (index_find_open(store->index, &job, i, &path, &name) != 1)
-			break;
-		session->name = name;
-		r = try_resume(session, path, ret);
-		if (r == 0)
-			session->path = TAKE(path);
-		else
-			session->name = first;
-		free(r == 0 ? first : name);
+	while (session->store->index && session->job && skip < NAMES_MAX &&
+		(r == -EEXIST || r == -ENOENT)) {
+		r = resume_one(session, skip, ret);
+		skip += r == -EEXIST;
 	}
-	return r;
+	return r == 0 || r == -EBUSY ? r : -EEXIST;
 }
 
 /* What the index says is closed is not opened to see that: there may be any number of it. */

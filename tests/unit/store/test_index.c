@@ -310,6 +310,55 @@ static void who_has_much_removed_forgets_his_own(void **state)
 	assert_int_equal(told[1], 100);
 }
 
+static unsigned told_of(struct index *index, const char *database)
+{
+	unsigned told[UIDS] = {0};
+
+	assert_int_equal(
+		index_each_removed(index, database, SESSIONS_REMOVED_MAX, count_told, told), 0);
+	return told[0];
+}
+
+/* A nightly job, whose file has the same name each time: what went before was told before. */
+static void what_went_is_told_once(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	const char *path = "/store/0/s-00000.db";
+
+	for (unsigned i = 0; i < 3; i++) {
+		put(index, 0, 2 * DAY_NS + i, BYTES);
+		assert_int_equal(index_begin_removal(index, path, "x"), 0);
+		assert_int_equal(index_end_removal(index, path), 0);
+		assert_int_equal(told_of(index, path), 1);
+	}
+	assert_int_equal(told_of(index, NULL), 3);
+}
+
+/* Open or closed, with its file it is over; what was set aside of it has a file. */
+static void whose_file_is_gone_went(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+
+	put_closed(index, FEW);
+	put(index, FEW, 0, 0);
+	assert_int_equal(index_set_aside(index, "/store/0/s-00016.db",
+				 "/store/0/s-00016.db.corrupt-1", "set aside"),
+		0);
+	put(index, FEW, 0, 0);
+	check_sums(index);
+	assert_int_equal(index_take_gone(index, "/store/0/s-00016.db", "gone"), 0);
+	check_sums(index);
+	assert_int_equal(told_of(index, "/store/0/s-00016.db"), 1);
+	assert_int_equal(number(index, "SELECT count(*) FROM session"), FEW + 1);
+	assert_int_equal(
+		number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"), 0);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed WHERE why = 'gone' AND "
+				       "removed_realtime_ns > 0 AND end_realtime_ns IS NULL"),
+		1);
+	assert_int_equal(index_take_gone(index, "/store/0/s-00000.db", "gone"), 0);
+	check_sums(index);
+}
+
 static void expect_oldest(struct index *index, uid_t uid, const char *database)
 {
 	struct index_closed closed = {0};
@@ -422,6 +471,8 @@ int main(void)
 		T(sums_go_along_with_the_rows),
 		T(what_is_not_weighed_is_weighed_in_parts),
 		T(who_has_much_removed_forgets_his_own),
+		T(what_went_is_told_once),
+		T(whose_file_is_gone_went),
 		T(the_oldest_is_closed_and_may_go),
 		T(subordinate_uids_are_one_tenant),
 		T(an_older_index_goes_on),

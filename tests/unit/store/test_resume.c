@@ -209,6 +209,105 @@ static void a_job_opens_however_many_of_its_sessions_are_closed(void **state)
 		MANY + 2 * FEW - 8 + 2);
 }
 
+static int64_t open_by_index(const struct harness *h)
+{
+	char index[96];
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	return harness_number(
+		index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL");
+}
+
+/* Rows of the index, all begun later than the real one: open, of files that are not there. */
+static void add_gone(const struct harness *h, unsigned count)
+{
+	char index[96], sql[512];
+	sqlite3 *db;
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	snprintf(sql, sizeof(sql),
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %u) "
+		"INSERT INTO session (database, name, job, uid, start_realtime_ns, complete, "
+		"tenant) SELECT database || '.gone-' || i, 'job-' || i, job, uid, "
+		"start_realtime_ns + i, 0, tenant FROM session, n WHERE name = 'job'",
+		count);
+	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_changes(db), (int)count);
+	sqlite3_close(db);
+}
+
+#define GONE 40u
+
+/* However many of a job's files somebody took away: it finds its own, and all hear of those. */
+static void files_that_were_taken_away_are_gone(void **state)
+{
+	struct harness *h = *state;
+	const struct store_session_params params = {
+		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+
+	start_service(h);
+	(void)open_session(h, &params);
+	start_service(h);
+	add_gone(h, GONE);
+	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+	for (unsigned i = 0; i < GONE; i++) {
+		harness_wait(h, STORE_REMOVED);
+		assert_string_equal(h->answer.text, "its file was taken away");
+		assert_int_equal(h->answer.removed.uid, getuid());
+	}
+	harness_wait(h, STORE_OPENED);
+	assert_string_equal(h->answer.name, "job");
+	assert_int_equal(open_by_index(h), 1);
+
+	/* Or at the next start, before anybody comes. */
+	start_service(h);
+	add_gone(h, 3);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	harness_wait(h, STORE_LEFT_SESSION);
+	assert_string_equal(h->answer.name, "job");
+	harness_wait(h, STORE_LEFT_DONE);
+	assert_int_equal(open_by_index(h), 1);
+}
+
+/* The power took its log, with all that was ever written of it: its end is not waited for for ever. */
+static void a_session_that_its_file_does_not_know_ends(void **state)
+{
+	struct harness *h = *state;
+	struct store_session_params params = {
+		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+	char path[160];
+	sqlite3 *db;
+
+	start_service(h);
+	(void)open_session(h, &params);
+	snprintf(path, sizeof(path), "%s", h->answer.database);
+	start_service(h);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DELETE FROM rtl_session", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	harness_wait(h, STORE_CUT);
+	harness_wait(h, STORE_LEFT_SESSION);
+	assert_string_equal(h->answer.name, "job");
+	assert_string_equal(h->answer.job, "1");
+	assert_string_equal(h->answer.database, path);
+	harness_wait(h, STORE_LEFT_DONE);
+	params.path = path;
+	params.dir = NULL;
+	(void)open_session(h, &params);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	assert_false(h->answer.complete);
+	assert_int_equal(open_by_index(h), 0);
+	/* Once it is closed nobody says anything. */
+	start_service(h);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	harness_wait(h, STORE_LEFT_DONE);
+	assert_int_equal(
+		harness_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'"), 1);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -216,6 +315,8 @@ int main(void)
 		T(a_job_leaves_the_files_of_others_alone),
 		T(a_job_goes_on_whoever_reads_the_file_before_its_own),
 		T(a_job_opens_however_many_of_its_sessions_are_closed),
+		T(files_that_were_taken_away_are_gone),
+		T(a_session_that_its_file_does_not_know_ends),
 	};
 
 	count_opened_files(); /* before a store has its way to files */

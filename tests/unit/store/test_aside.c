@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/limits.h"
+#include "tests/unit/store/damage.h"
 #include "tests/unit/store/harness.h"
 #include "tests/unit/store/recorder.h"
 
@@ -51,61 +53,24 @@ static void make_ours(struct harness *h, bool is_closed)
 	restart(h);
 }
 
-static void put_bytes(const char *path, off_t at, const void *bytes, size_t count)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, bytes, count, at), (ssize_t)count);
-	close(fd);
-}
-
-static off_t size_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? st.st_size : -1;
-}
-
-static unsigned count_aside(const struct harness *h, char *ret_first, size_t bytes)
-{
-	char pattern[160];
-	glob_t found;
-	unsigned n = 0;
-
-	snprintf(pattern, sizeof(pattern), "%s.corrupt-*Z*", h->path);
-	if (glob(pattern, 0, NULL, &found))
-		return 0;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		const char *path = found.gl_pathv[i];
-
-		if (strstr(path, "-wal") || strstr(path, "-shm"))
-			continue;
-		if (!n++ && ret_first)
-			snprintf(ret_first, bytes, "%s", path);
-	}
-	globfree(&found);
-	return n;
-}
-
 static void break_magic(const struct harness *h)
 {
-	put_bytes(h->path, 3, "xyz", 3);
+	damage_put(h->path, 3, "xyz", 3);
 }
 
 static void break_page_size(const struct harness *h)
 {
-	put_bytes(h->path, 16, "\x12\x34", 2);
+	damage_put(h->path, 16, "\x12\x34", 2);
 }
 
 static void break_version(const struct harness *h)
 {
-	put_bytes(h->path, 18, "\x07\x07", 2);
+	damage_put(h->path, 18, "\x07\x07", 2);
 }
 
 static void break_encoding(const struct harness *h)
 {
-	put_bytes(h->path, 56, "\0\0\0\x02", 4);
+	damage_put(h->path, 56, "\0\0\0\x02", 4);
 }
 
 static void break_schema_page(const struct harness *h)
@@ -113,27 +78,27 @@ static void break_schema_page(const struct harness *h)
 	char rubbish[4096];
 
 	memset(rubbish, 0xa5, sizeof(rubbish));
-	put_bytes(h->path, 100, rubbish, sizeof(rubbish));
+	damage_put(h->path, 100, rubbish, sizeof(rubbish));
 }
 
 static void break_newer(const struct harness *h)
 {
-	put_bytes(h->path, 60, "\0\0\x7f\x01", 4);
+	damage_put(h->path, 60, "\0\0\x7f\x01", 4);
 }
 
 static void break_older(const struct harness *h)
 {
-	put_bytes(h->path, 60, "\0\0\0\x02", 4);
+	damage_put(h->path, 60, "\0\0\0\x02", 4);
 }
 
 static void break_half_page(const struct harness *h)
 {
-	assert_int_equal(truncate(h->path, size_of(h->path) - 16384), 0);
+	assert_int_equal(truncate(h->path, damage_size(h->path) - 16384), 0);
 }
 
 static void break_half_file(const struct harness *h)
 {
-	assert_int_equal(truncate(h->path, size_of(h->path) / 2 / 32768 * 32768), 0);
+	assert_int_equal(truncate(h->path, damage_size(h->path) / 2 / 32768 * 32768), 0);
 }
 
 static void break_wal(const struct harness *h)
@@ -142,7 +107,7 @@ static void break_wal(const struct harness *h)
 
 	memset(rubbish, 0x5a, sizeof(rubbish));
 	snprintf(wal, sizeof(wal), "%s-wal", h->path);
-	put_bytes(wal, 0, rubbish, sizeof(rubbish));
+	damage_put(wal, 0, rubbish, sizeof(rubbish));
 }
 
 static const struct {
@@ -167,7 +132,7 @@ static void read_whole(const char *path, char **ret, size_t *ret_bytes)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	*ret_bytes = (size_t)size_of(path);
+	*ret_bytes = (size_t)damage_size(path);
 	*ret = malloc(*ret_bytes + 1);
 	assert_non_null(*ret);
 	assert_int_equal(read(fd, *ret, *ret_bytes), (ssize_t)*ret_bytes);
@@ -229,7 +194,7 @@ static void go_aside(struct harness *h, size_t which)
 	if (!strstr(h->answer.text, damages[which].why))
 		fail_msg("%s: %s", damages[which].name, h->answer.text);
 	harness_wait(h, STORE_OPENED);
-	assert_int_equal(count_aside(h, aside, sizeof(aside)), 1);
+	assert_int_equal(damage_count_aside(h, aside, sizeof(aside)), 1);
 	read_whole(aside, &after, &aside_bytes);
 	assert_int_equal(bytes, aside_bytes);
 	assert_memory_equal(before, after, bytes);
@@ -262,7 +227,7 @@ static void what_went_aside_is_never_overwritten(void **state)
 		break_half_page(h);
 		resume(h);
 		harness_wait(h, STORE_OPENED);
-		assert_int_equal(count_aside(h, NULL, 0), n);
+		assert_int_equal(damage_count_aside(h, NULL, 0), n);
 		restart(h);
 		h->session = NULL;
 		assert_int_equal(unlink(h->path), 0);
@@ -282,9 +247,9 @@ static void what_was_never_ours_stays_byte_by_byte(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		if (i == 0) {
-			put_bytes(h->path, 0, text, sizeof(text));
+			damage_put(h->path, 0, text, sizeof(text));
 		} else if (i == 1) {
-			put_bytes(h->path, 0, text, 10);
+			damage_put(h->path, 0, text, 10);
 		} else {
 			assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
 			assert_int_equal(sqlite3_exec(db, "CREATE TABLE t (a)", NULL, NULL, NULL),
@@ -301,27 +266,9 @@ static void what_was_never_ours_stays_byte_by_byte(void **state)
 		assert_memory_equal(before, after, bytes);
 		free(before);
 		free(after);
-		assert_int_equal(count_aside(h, NULL, 0), 0);
+		assert_int_equal(damage_count_aside(h, NULL, 0), 0);
 		forget_all(h);
 	}
-}
-
-/* Every page but the first is rubbish all at once, and what the writer has cached is void. */
-static void scribble(const struct harness *h)
-{
-	char rubbish[4096];
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				 "INSERT INTO rtl_meta (key, value) VALUES ('of another', 1); "
-				 "PRAGMA wal_checkpoint(TRUNCATE)",
-				 NULL, NULL, NULL),
-		SQLITE_OK);
-	sqlite3_close(db);
-	memset(rubbish, 0xa5, sizeof(rubbish));
-	for (off_t at = 32768; at < size_of(h->path); at += sizeof(rubbish))
-		put_bytes(h->path, at, rubbish, sizeof(rubbish));
 }
 
 /* Like harness_wait(), whatever trouble comes and goes. */
@@ -368,11 +315,11 @@ static void damage_found_on_the_way_costs_what_was_there(void **state)
 	for (uint64_t n = 1; n <= 3; n++)
 		send(h, n);
 	harness_wait_commit(h, 3);
-	scribble(h);
+	damage_scribble(h);
 	for (uint64_t n = 4; n <= 6; n++)
 		send(h, n);
 	wait_for(h, STORE_SET_ASIDE);
-	assert_int_equal(count_aside(h, NULL, 0), 1);
+	assert_int_equal(damage_count_aside(h, NULL, 0), 1);
 	wait_commit(h, 6);
 	r->queue[0].producer[RTL_Q_dispatched] = 6 * EACH;
 	assert_int_equal(
@@ -389,6 +336,38 @@ static void damage_found_on_the_way_costs_what_was_there(void **state)
 	harness_check_books(h->path);
 }
 
+/* A disk that damages each of them is not helped by more. */
+static void so_many_go_aside_and_no_more(void **state)
+{
+	const struct store_config impatient = {.give_up_ms = 100};
+	struct harness *h = *state;
+	uint64_t n = 1;
+
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&impatient, &h->store), 0);
+	harness_open(h);
+	send(h, n);
+	harness_wait_commit(h, n);
+	while (n <= STORE_ASIDES_MAX) {
+		damage_scribble(h);
+		send(h, ++n);
+		wait_for(h, STORE_SET_ASIDE);
+		wait_commit(h, n);
+		assert_int_equal(damage_count_aside(h, NULL, 0), n - 1);
+	}
+	wait_for(h, STORE_RECOVERED);
+	damage_scribble(h);
+	send(h, n + 1);
+	wait_for(h, STORE_DEGRADED);
+	assert_int_equal(h->answer.error, -EUCLEAN);
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_KILLED, -1), 0);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	wait_for(h, STORE_CLOSED);
+	assert_false(h->answer.complete);
+	assert_non_null(strstr(h->answer.text, "INCOMPLETE: the end was not stored"));
+	assert_int_equal(damage_count_aside(h, NULL, 0), STORE_ASIDES_MAX);
+}
+
 /* A late comer, or the next collector, has to be told the same of a session in another file. */
 static void what_was_asked_of_a_session_goes_with_it(void **state)
 {
@@ -399,7 +378,7 @@ static void what_was_asked_of_a_session_goes_with_it(void **state)
 	assert_int_equal(store_session_categories(h->session, "gemm\t\tCijk_*\n"), 0);
 	send(h, 1);
 	harness_wait_commit(h, 1);
-	scribble(h);
+	damage_scribble(h);
 	send(h, 2);
 	wait_for(h, STORE_SET_ASIDE);
 	wait_commit(h, 2);
@@ -445,7 +424,7 @@ static void a_service_sets_aside_whatever_lies_there(void **state)
 	harness_wait_commit(h, 1);
 	open_service(h, index);
 	assert_int_equal(truncate(h->path, 0), 0);
-	put_bytes(h->path, 0, "what is this", 12);
+	damage_put(h->path, 0, "what is this", 12);
 	assert_int_equal(store_recover(h->store, NULL), 0);
 	harness_wait(h, STORE_SET_ASIDE);
 	assert_non_null(strstr(h->answer.text, "it is not a database of rtl"));
@@ -515,7 +494,7 @@ static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
 	open_service(h, index);
 	sqlite3_close(db);
 	memset(rubbish, 0xa5, sizeof(rubbish));
-	put_bytes(h->path, (page - 1) * 32768, rubbish, sizeof(rubbish));
+	damage_put(h->path, (page - 1) * 32768, rubbish, sizeof(rubbish));
 	snprintf(path, sizeof(path), "%s-wal", h->path);
 	read_whole(h->path, &file, &bytes);
 	read_whole(path, &log, &log_bytes);
@@ -525,7 +504,7 @@ static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
 	harness_wait(h, STORE_SET_ASIDE);
 	harness_wait(h, STORE_LEFT_SESSION);
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_int_equal(count_aside(h, aside, sizeof(aside)), 1);
+	assert_int_equal(damage_count_aside(h, aside, sizeof(aside)), 1);
 	assert_same(aside, file, bytes);
 	snprintf(aside_wal, sizeof(aside_wal), "%s-wal", aside);
 	assert_same(aside_wal, log, log_bytes);
@@ -548,10 +527,10 @@ static void a_damaged_index_is_made_anew(void **state)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	h->store = store_free(h->store);
-	put_bytes(index, 0, "rubbish rubbish rubbish rubbish", 31);
+	damage_put(index, 0, "rubbish rubbish rubbish rubbish", 31);
 	snprintf(h->path, sizeof(h->path), "%s", index);
 	open_service(h, index);
-	assert_int_equal(count_aside(h, NULL, 0), 1);
+	assert_int_equal(damage_count_aside(h, NULL, 0), 1);
 	assert_int_equal(store_recover(h->store, NULL), 0);
 	harness_wait(h, STORE_SET_ASIDE);
 	harness_wait(h, STORE_LEFT_SESSION);
@@ -568,11 +547,11 @@ static void a_log_without_its_database_goes_aside(void **state)
 	glob_t found;
 
 	snprintf(wal, sizeof(wal), "%s-wal", h->path);
-	put_bytes(wal, 0, "of another one", 14);
+	damage_put(wal, 0, "of another one", 14);
 	harness_open(h);
 	snprintf(pattern, sizeof(pattern), "%s.corrupt-*-wal", h->path);
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-	assert_int_equal(size_of(found.gl_pathv[0]), 14);
+	assert_int_equal(damage_size(found.gl_pathv[0]), 14);
 	globfree(&found);
 	send(h, 1);
 	harness_close(h);
@@ -587,6 +566,7 @@ int main(void)
 		T(what_went_aside_is_never_overwritten),
 		T(what_was_never_ours_stays_byte_by_byte),
 		T(damage_found_on_the_way_costs_what_was_there),
+		T(so_many_go_aside_and_no_more),
 		T(a_service_sets_aside_whatever_lies_there),
 		T(what_another_boot_left_damaged_goes_aside_as_it_is),
 		T(a_damaged_index_is_made_anew),

@@ -8,6 +8,9 @@
 #include "proto/limits.h"
 #include "proto/recorder.h"
 #include "tests/unit/store/harness.h"
+#include "tests/unit/store/recorder.h"
+
+#define IN_FLIGHT (3 * IN_FLIGHT_ROWS_MAX)
 
 static void flush(struct harness *h)
 {
@@ -154,6 +157,43 @@ static void the_command_of_a_session_is_cut(void **state)
 		COMMAND_BYTES_MAX);
 }
 
+/* Of each of two queues; the oldest wait, and say how many are behind them. */
+static void dispatches_in_flight_of_a_queue(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	struct recorder_slot *slots = calloc(2 * IN_FLIGHT, sizeof(*slots));
+	int fd;
+
+	assert_non_null(slots);
+	hand_recorder_slot(r, 0, SLOT_SUBMITTED, 0, 0);
+	for (unsigned i = 0; i < 2 * IN_FLIGHT; i++) {
+		memcpy(&slots[i], &r->slot[0], sizeof(slots[i]));
+		slots[i].queue = i % 2;
+		slots[i].seq = IN_FLIGHT - 1 - i / 2;
+	}
+	r->header.slots_used = 2 * IN_FLIGHT;
+	r->header.queues_used = 2;
+	for (unsigned q = 0; q < 2; q++) {
+		r->queue[q].in_use = 1;
+		r->queue[q].producer[RTL_Q_dispatched] = IN_FLIGHT;
+	}
+	fd = hand_recorder_memfd_with(r, &r->header.slots, slots, 2 * IN_FLIGHT, sizeof(*slots));
+	free(slots);
+	free(r);
+	harness_open(h);
+	assert_int_equal(store_process_watch(h->process, fd), 0);
+	assert_int_equal(store_look(h->store, STORE_EVERYBODY, h), 0);
+	harness_wait(h, STORE_FLUSHED);
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
+						  "': ' || count(*) || ' ' || min(sequenceId) || "
+						  "'-' || max(sequenceId) || ' ' || max(behind) || "
+						  "'-' || min(behind) AS text FROM rtl_in_flight "
+						  "GROUP BY queueId ORDER BY queueId)"),
+		"0: 16 0-15 47-32,1: 16 0-15 47-32");
+	assert_int_equal(IN_FLIGHT_ROWS_MAX, 16);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -163,6 +203,7 @@ int main(void)
 		T(counters_of_a_queue_and_a_process),
 		T(metrics_of_a_mark),
 		T(the_command_of_a_session_is_cut),
+		T(dispatches_in_flight_of_a_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

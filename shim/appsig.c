@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "shim/appsig.h"
 
-
 #include <hsa/amd_hsa_signal.h>
 
 #include "shim/patience.h"
@@ -18,9 +17,10 @@ enum claim_state {
 #define CLAIM_STATE_BITS 3
 #define ENTRY_SLOT_BITS	 18
 static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table entries");
-/* The sum of a bucket's entries does not wrap. */
-#define ENTRY_SPARE_BITS 3
-static_assert(APPSIG_WAYS <= 1u << ENTRY_SPARE_BITS, "sums of table entries");
+/* Each entry is one in its upper bits: the sum of a bucket's says there how many they are. */
+#define ENTRY_SPARE_BITS 4
+#define ENTRY_ONE	 (1ull << (64 - ENTRY_SPARE_BITS))
+static_assert(APPSIG_WAYS < 1u << ENTRY_SPARE_BITS, "sums of table entries");
 
 /* A dispatching thread waits at most so many looks for the one who reads. */
 #define BUSY_LOOKS_MAX 100
@@ -43,8 +43,9 @@ static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
 /* ---- signals whose times come late ----------------------------------------------------------- */
 
 /*
- * It was used again when it had fired and had no times: then they may come any moment, and be taken for
- * those of its next packet. Or its host had taken it down by itself, which says nothing of others.
+ * It was used again when it had fired and had no times: then they may come any moment, and be taken
+ * for those of its next packet. Or its host had taken it down by itself, which says nothing of
+ * others.
  */
 static _Atomic uint64_t *late_place(struct capture *c, uint64_t handle)
 {
@@ -99,33 +100,20 @@ static void entry_remove(struct capture *c, uint64_t handle, uint64_t entry)
 		}
 }
 
-/* What there was in @handle's bucket, added up: as much as one of them, if that was the only one.
- */
-static inline uint64_t bucket_look(
-	struct capture *c, uint64_t handle, uint64_t ret_seen[APPSIG_WAYS])
+/* What there was in a bucket, added up: as much as one of them, if that was the only one. */
+static inline uint64_t bucket_sum(_Atomic uint64_t *bucket)
 {
-	_Atomic uint64_t *bucket = bucket_of(c, handle);
 	uint64_t sum = 0;
 
 #pragma GCC unroll 8
-	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
-		ret_seen[i] = atomic_load(&bucket[i]);
-		sum += ret_seen[i];
-	}
+	for (unsigned i = 0; i < APPSIG_WAYS; i++)
+		sum += atomic_load(&bucket[i]);
 	return sum;
-}
-
-/* Whether nothing but @except is watched of those that share a bucket with @handle. */
-static inline bool is_alone(struct capture *c, uint64_t handle, uint64_t except)
-{
-	uint64_t seen[APPSIG_WAYS];
-
-	return bucket_look(c, handle, seen) == except;
 }
 
 static uint64_t entry_of(slot_ref ref, uint64_t generation)
 {
-	return generation << ENTRY_SLOT_BITS | ref;
+	return ENTRY_ONE | generation << ENTRY_SLOT_BITS | ref;
 }
 
 static enum claim_state state_of(uint64_t claim)
@@ -186,11 +174,10 @@ static bool claim_leave(struct slot_private *private, uint64_t generation, enum 
 }
 
 /* For the claim's holder. @why: RTL_TIMED: as settled before. */
-static void set_result(
-	struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
+static void set_result(struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
 {
 	if (why != RTL_TIMED)
-		private->why = why;
+	private->why = why;
 	private->start = start;
 	private->end = end;
 }
@@ -219,7 +206,7 @@ static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, 
 static bool claim_share(struct slot_private *private, uint64_t generation)
 {
 	if (private->why == RTL_TIMED)
-		private->why = RTL_UNTIMED_SHARED;
+	private->why = RTL_UNTIMED_SHARED;
 	return claim_leave(private, generation, CLAIM_COUNTED);
 }
 
@@ -283,7 +270,7 @@ static bool entry_read(struct capture *c, slot_ref ref, uint64_t generation, uin
 static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
 {
 	slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
-	uint64_t generation = entry >> ENTRY_SLOT_BITS;
+	uint64_t generation = (entry & ~ENTRY_ONE) >> ENTRY_SLOT_BITS;
 	struct slot_private *private = slot_private_of(c, ref);
 	struct reading reading;
 	bool is_counted;
@@ -316,26 +303,28 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	return INT64_MAX;
 }
 
-/* handle_used(), where there are some in the bucket. */
+/* handle_used(), where there are some in the bucket; @sum of them. */
 static __attribute__((noinline)) int64_t handle_used_slowly(
-	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
+	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use, uint64_t sum)
 {
-	uint64_t seen[APPSIG_WAYS], sum = bucket_look(c, handle, seen);
+	_Atomic uint64_t *bucket = bucket_of(c, handle);
 	int64_t lowest = INT64_MAX;
 
 	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
-		slot_ref ref = seen[i] & ((1u << ENTRY_SLOT_BITS) - 1);
+		uint64_t entry = atomic_load(&bucket[i]);
+		slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
 		int64_t target;
 
-		if (!seen[i] || seen[i] == except)
+		if (!entry || entry == except)
 			continue;
 		if (atomic_load_explicit(
 			    &slot_private_of(c, ref)->app_handle, memory_order_relaxed) == handle) {
-			target = entry_used(c, seen[i], handle, use);
+			target = entry_used(c, entry, handle, use);
 			if (target < lowest)
 				lowest = target;
 		}
-		if (seen[i] == sum)
+		/* It was the only one. */
+		if (entry == sum)
 			break;
 	}
 	return lowest;
@@ -345,7 +334,9 @@ static __attribute__((noinline)) int64_t handle_used_slowly(
 static inline int64_t handle_used(
 	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
 {
-	return is_alone(c, handle, except) ? INT64_MAX : handle_used_slowly(c, handle, except, use);
+	uint64_t sum = bucket_sum(bucket_of(c, handle));
+
+	return sum == except ? INT64_MAX : handle_used_slowly(c, handle, except, use, sum);
 }
 
 /* Its memory goes away. The harvester holds no claim while it reads: see appsig_poll(). */
@@ -406,7 +397,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)
-			private->why = RTL_UNTIMED_EARLY;
+		private->why = RTL_UNTIMED_EARLY;
 		return;
 	}
 	/* Another queue may have come between look-up and entry: then both saw nothing. */
@@ -421,7 +412,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 
 bool appsig_is_watched(struct capture *c, uint64_t handle)
 {
-	return !is_alone(c, handle, 0);
+	return bucket_sum(bucket_of(c, handle)) != 0;
 }
 
 static const uint8_t why_undecided[] = {
@@ -433,8 +424,8 @@ static const uint8_t why_undecided[] = {
 /*
  * It reads without a claim, and takes what it has read only if the claim has not moved since: so
  * nobody who needs the signal ever waits for our thread, which may be waiting for a processor, nor
- * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look at
- * the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
+ * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look
+ * at the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
  */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 {
@@ -458,7 +449,8 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
 	if (!is_over && reading.state == APPSIG_FINISHED)
-		return APPSIG_PENDING; /* somebody reads it himself: what he has seen is his to say */
+		return APPSIG_PENDING; /* somebody reads it himself: what he has seen is his to say
+					*/
 	if (!is_over)
 		return reading.state;
 	entry_remove(c, handle, entry_of(ref, claim >> CLAIM_STATE_BITS));

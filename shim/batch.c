@@ -39,24 +39,24 @@ void batch_done(struct batch *batch)
 	batch->picked = NULL;
 }
 
-static int slot_shape(
-	struct capture *c, const struct recorder_slot *slot, bool is_inline, uint32_t *ret)
+static __attribute__((noinline)) int shape_find(
+	struct capture *c, const struct shape_key *key, bool is_inline, uint32_t *ret)
 {
-	struct shape_key key = {
-		.gpu = c->queues[slot->queue].gpu,
-		.queue = slot->queue,
-		.symbol = slot->symbol,
-		.workgroup = {slot->workgroup[0], slot->workgroup[1], slot->workgroup[2]},
-		.grid = {slot->grid[0], slot->grid[1], slot->grid[2]},
-		.lds = slot->lds,
-		.scratch = slot->scratch,
-	};
 	bool overflow;
-	int r = shapes_intern(&c->batch.shapes, &c->recorder, &key, is_inline, ret, &overflow);
+	int r = shapes_intern(&c->batch.shapes, &c->recorder, key, is_inline, ret, &overflow);
 
 	if (overflow)
 		recorder_count(&c->recorder, RTL_P_names_overflowed, 1);
 	return r;
+}
+
+static inline int slot_shape(struct capture *c, const struct capture_queue *q,
+	const struct recorder_slot *slot, bool is_inline, uint32_t *ret)
+{
+	struct shape_key key = shape_key_of(slot, q->index, q->gpu);
+
+	*ret = shapes_glance(&c->batch.shapes, &key);
+	return *ret ? 0 : shape_find(c, &key, is_inline, ret);
 }
 
 /*
@@ -82,22 +82,25 @@ static bool columns_have_room(struct columns *columns, size_t room)
 static void pick_from(struct capture *c, struct capture_queue *q, size_t room, bool is_inline)
 {
 	struct columns *columns = c->batch.columns;
+	uint32_t before = columns->n, picked;
+	slot_ref ref = q->done.head;
 
-	while (q->done.head && columns_have_room(columns, room)) {
-		slot_ref ref = q->done.head;
+	while (ref && columns_have_room(columns, room)) {
 		const struct recorder_slot *slot = slot_of(c, ref);
 		uint32_t shape;
 
-		if (slot_shape(c, slot, is_inline, &shape) < 0)
-			return;
+		if (slot_shape(c, q, slot, is_inline, &shape) < 0)
+			break;
 		c->batch.picked[columns->n] = ref;
 		columns_add(columns, slot, shape);
-		q->done.head = slot_private_of(c, ref)->next;
-		if (!q->done.head)
-			q->done.tail = 0;
-		q->done.count--;
-		c->done_total--;
+		ref = slot_private_of(c, ref)->next;
 	}
+	picked = columns->n - before;
+	q->done.head = ref;
+	if (!ref)
+		q->done.tail = 0;
+	q->done.count -= picked;
+	c->done_total -= picked;
 }
 
 static void frame_pick(struct capture *c, size_t room, bool is_inline)
@@ -130,11 +133,9 @@ static void frame_free(struct capture *c)
 {
 	uint32_t n = c->batch.columns->n;
 
-	for (uint32_t i = 0; i < n; i++) {
-		pool_slot_free(c, c->batch.picked[i]);
-		if (i == n / 2)
-			FAULT_POINT("mid_free");
-	}
+	pool_slots_free(c, c->batch.picked, n / 2 + 1);
+	FAULT_POINT("mid_free");
+	pool_slots_free(c, c->batch.picked + n / 2 + 1, n - n / 2 - 1);
 	pool_flush(c);
 	atomic_fetch_add_explicit(&c->framed, n, memory_order_relaxed);
 }

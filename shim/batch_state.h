@@ -7,24 +7,53 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "proto/limits.h"
 #include "proto/recorder.h"
+#include "shim/pb.h"
 
 struct recorder;
 
-/* What a dispatch repeats; compared and hashed as bytes, so no padding. */
+/* What a dispatch repeats: in a slot's places, as far as a slot has it. Compared and hashed as
+ * words, so no padding. */
 struct shape_key {
-	uint32_t gpu;
-	uint32_t queue;
 	uint32_t symbol;
 	uint16_t workgroup[3];
-	uint16_t zero;
+	uint16_t zero; /* of a slot what is no part of its shape */
 	uint32_t grid[3];
-	uint32_t lds;
 	uint32_t scratch;
+	uint32_t lds;
+	uint32_t queue;
+	uint32_t gpu;
 };
-static_assert(sizeof(struct shape_key) == 40, "shape_key");
+#define SHAPE_KEY_WORDS 5
+static_assert(sizeof(struct shape_key) == SHAPE_KEY_WORDS * sizeof(uint64_t), "shape_key");
+#define SAME_PLACE_IN_KEY(field)                                                                   \
+	static_assert(                                                                             \
+		offsetof(struct recorder_slot, field) - offsetof(struct recorder_slot, symbol) ==  \
+			offsetof(struct shape_key, field),                                         \
+		#field)
+SAME_PLACE_IN_KEY(workgroup);
+SAME_PLACE_IN_KEY(grid);
+SAME_PLACE_IN_KEY(scratch);
+SAME_PLACE_IN_KEY(lds);
+static_assert(offsetof(struct recorder_slot, untimed) - offsetof(struct recorder_slot, symbol) ==
+			      offsetof(struct shape_key, zero) &&
+		      offsetof(struct shape_key, queue) == RECORDER_SLOT_PACKET_BYTES,
+	"shape_key");
+
+/* Of a slot of queue @queue. */
+static inline struct shape_key shape_key_of(
+	const struct recorder_slot *slot, uint32_t queue, uint32_t gpu)
+{
+	struct shape_key key = {.queue = queue, .gpu = gpu};
+
+	memcpy(&key, (const char *)slot + offsetof(struct recorder_slot, symbol),
+		RECORDER_SLOT_PACKET_BYTES);
+	key.zero = 0;
+	return key;
+}
 
 #define SHAPE_INDEX  (2u * PROCESS_SHAPES_MAX)
 /* Those that a program alternates between: found without hashing all of the key. */
@@ -41,6 +70,30 @@ struct shapes {
 int shapes_init(struct shapes *shapes);
 void shapes_done(struct shapes *shapes);
 
+/* By what differs between neighbours. */
+static inline uint32_t shape_place(const struct shape_key *key)
+{
+	uint32_t mixed = (key->symbol * 0x9e3779b1u ^ key->grid[0]) * 0x85ebca77u ^ key->queue;
+
+	return (mixed ^ mixed >> 16) % SHAPE_RECENT;
+}
+
+/* The id of @key, if it was the latest answer in its place; 0: shapes_intern() knows. */
+static inline uint32_t shapes_glance(const struct shapes *shapes, const struct shape_key *key)
+{
+	uint32_t id = shapes->recent[shape_place(key)];
+	const struct shape_key *known = &shapes->keys[id];
+	uint64_t differs = 0, left, right;
+
+#pragma GCC unroll 5
+	for (size_t i = 0; i < SHAPE_KEY_WORDS; i++) {
+		memcpy(&left, (const char *)key + i * sizeof(left), sizeof(left));
+		memcpy(&right, (const char *)known + i * sizeof(right), sizeof(right));
+		differs |= left ^ right;
+	}
+	return differs ? 0 : id;
+}
+
 /*
  * The id of @key, defined in the log before this returns. When shapes or log run out, a
  * coarser one: without geometry, then without symbol; *ret_overflow says so once per new one.
@@ -53,8 +106,9 @@ int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct
 struct columns {
 	uint32_t n;
 	uint32_t n_sure; /* so many fit, whatever they hold; batch.c */
-	uint32_t shape[FRAME_RECORDS_MAX];
-	uint64_t seq[FRAME_RECORDS_MAX]; /* zigzag of the difference */
+	/* As they will be sent: varints, shape_bytes and seq_bytes of them. */
+	uint8_t shape[FRAME_RECORDS_MAX * PB_VARINT32_BYTES_MAX];
+	uint8_t seq[FRAME_RECORDS_MAX * PB_VARINT64_BYTES_MAX]; /* zigzag of the difference */
 	uint64_t start_tick[FRAME_RECORDS_MAX];
 	uint32_t duration[FRAME_RECORDS_MAX];
 	int32_t submit_delta[FRAME_RECORDS_MAX];

@@ -89,8 +89,8 @@ struct capture_queue {
 
 	/* The producer's: holder of the walk. */
 	alignas(CACHE_LINE_BYTES) slot_ref free;
-	slot_ref spare; /* for when neither free nor returned has any: not in the cache */
-	_Atomic uint64_t taken; /* slots ever taken */
+	slot_ref spare;		 /* for when neither free nor returned has any: not in the cache */
+	_Atomic uint64_t taken;	 /* slots ever taken */
 	_Atomic slot_ref *trail; /* where the next one is to be linked */
 	struct ticks ticks;
 	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
@@ -101,7 +101,7 @@ struct capture_queue {
 
 	/* The harvester's: holder of the harvest lock. */
 	alignas(CACHE_LINE_BYTES) slot_ref reached; /* last one taken off the trail; 0: none yet */
-	bool is_reached_back; /* it has been given back since */
+	bool is_reached_back;			    /* it has been given back since */
 	struct slot_list in_flight;
 	struct slot_list done;
 	uint32_t owned;		/* slots given to this queue */
@@ -112,12 +112,12 @@ struct capture_queue {
 /* Kept ready, for a new queue and for one that runs dry: 2 MB, signals included. */
 #define READY_LOTS     8u
 /* Application signals watched at a time; one bucket is one cache line. */
-#define APPSIG_BUCKETS	 4096u
-#define APPSIG_WAYS	 8u
+#define APPSIG_BUCKETS 4096u
+#define APPSIG_WAYS    8u
 /* One that is forgotten for another's sake is waited for longer than it is worth. */
-#define LATE_SIGNALS	 512u
+#define LATE_SIGNALS   512u
 /* Signals that may still be written to: kept out of use for a while. */
-#define QUARANTINE_MAX	 4096u
+#define QUARANTINE_MAX 4096u
 
 struct quarantined {
 	slot_ref slot;
@@ -130,8 +130,8 @@ struct capture {
 	struct capture_head head;
 	struct recorder recorder;
 	struct capture_hsa hsa;
-	struct slot_private *slots;   /* RECORDER_SLOTS */
-	struct capture_queue *queues; /* RECORDER_QUEUES */
+	struct slot_private *slots;		 /* RECORDER_SLOTS */
+	struct capture_queue *queues;		 /* RECORDER_QUEUES */
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint32_t has_appsigs;		 /* there was ever an entry; 0 spares the look-up */
@@ -152,10 +152,10 @@ struct capture {
 	uint32_t walk_owed; /* block + 1 of a queue whose walk is held and due; 0: none */
 	uint32_t queues_live;
 	struct slot_list loose; /* of retired queues */
-	struct slot_list back;	/* freed, all of queue back_queue, not yet pushed */
-	uint32_t back_queue;
-	uint64_t now_ns; /* of the pass that is running */
-	bool is_deciding; /* it is the last: times that are not there do not come */
+	struct slot_list back; /* freed, all of back_queue, not yet pushed; its end is not marked */
+	struct capture_queue *back_queue;
+	uint64_t now_ns;	      /* of the pass that is running */
+	bool is_deciding;	      /* it is the last: times that are not there do not come */
 	_Atomic uint64_t appsig_read; /* the application's signal that is being read; 0: none */
 	uint32_t done_total;
 	uint64_t done_since_ns;		/* the oldest finished record waits since */
@@ -180,15 +180,22 @@ static inline struct recorder_slot *slot_of(struct capture *c, slot_ref ref)
 	return c->recorder.slots + ref - 1;
 }
 
+/* All of the chain @first ... @last, @count of them; what @last's next says does not matter. */
+static inline void slot_list_append_chain(
+	struct capture *c, struct slot_list *list, slot_ref first, slot_ref last, uint32_t count)
+{
+	slot_private_of(c, last)->next = 0;
+	if (list->tail)
+		slot_private_of(c, list->tail)->next = first;
+	else
+		list->head = first;
+	list->tail = last;
+	list->count += count;
+}
+
 static inline void slot_list_append(struct capture *c, struct slot_list *list, slot_ref ref)
 {
-	slot_private_of(c, ref)->next = 0;
-	if (list->tail)
-		slot_private_of(c, list->tail)->next = ref;
-	else
-		list->head = ref;
-	list->tail = ref;
-	list->count++;
+	slot_list_append_chain(c, list, ref, ref, 1);
 }
 
 /* Puts the chain @first ... @last before what @head holds. */
@@ -247,8 +254,8 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q);
 bool pool_provide(struct capture *c);
 /* What a new queue starts with; at most a millisecond's worth is made for it. */
 void pool_begin(struct capture *c, struct capture_queue *q);
-/* Step R: the record is in a published frame. pool_flush() after the last. */
-void pool_slot_free(struct capture *c, slot_ref ref);
+/* Step R: the records of @refs are in a published frame. pool_flush() after the last. */
+void pool_slots_free(struct capture *c, const slot_ref *refs, uint32_t n);
 /* Its signal is as new, it is FREE: back to its queue, or to whoever needs slots. */
 void pool_slot_return(struct capture *c, slot_ref ref);
 void pool_flush(struct capture *c);

@@ -108,9 +108,14 @@ static void add_runs(struct columns *c, uint32_t i, const struct recorder_slot *
 
 static void add_call(struct columns *c, uint32_t i, const struct recorder_slot *slot)
 {
-	uint64_t call = recorder_call_id(slot->call, c->newest_call);
-	uint32_t node = call ? slot->node : 0;
+	uint64_t call;
+	uint32_t node;
 
+	/* As most are in a program whose host calls are not recorded. */
+	if (!slot->call && !c->last_call)
+		return;
+	call = recorder_call_id(slot->call, c->newest_call);
+	node = call ? slot->node : 0;
 	if (call != c->last_call || node != c->next_node) {
 		c->call_from[c->n_call] = i;
 		c->call[c->n_call] = call;
@@ -127,10 +132,10 @@ void columns_add(struct columns *c, const struct recorder_slot *slot, uint32_t s
 {
 	uint32_t i = c->n++;
 
-	c->shape[i] = shape;
-	c->shape_bytes += pb_varint_bytes(shape);
-	c->seq[i] = pb_zigzag((int64_t)(slot->seq - c->last_seq - 1));
-	c->seq_bytes += pb_varint_bytes(c->seq[i]);
+	c->shape_bytes = (size_t)(pb_put_varint(c->shape + c->shape_bytes, shape) - c->shape);
+	c->seq_bytes = (size_t)(pb_put_varint(c->seq + c->seq_bytes,
+					pb_zigzag((int64_t)(slot->seq - c->last_seq - 1))) -
+				c->seq);
 	c->last_seq = slot->seq;
 	add_times(c, i, slot);
 	add_submit(c, i, slot);
@@ -170,8 +175,8 @@ size_t columns_bytes_most(const struct columns *c)
 static uint8_t *put_body(const struct columns *c, uint8_t *at)
 {
 	at = pb_put_uint(at, DISPATCHES_N, c->n);
-	at = pb_put_packed32(at, DISPATCHES_SHAPE, c->shape, c->n, c->shape_bytes);
-	at = pb_put_packed(at, DISPATCHES_SEQ, c->seq, c->n, c->seq_bytes);
+	at = pb_put_fixed(at, DISPATCHES_SHAPE, c->shape, c->shape_bytes);
+	at = pb_put_fixed(at, DISPATCHES_SEQ, c->seq, c->seq_bytes);
 	at = pb_put_fixed(at, DISPATCHES_START_TICK, c->start_tick, c->n * sizeof(uint64_t));
 	at = pb_put_fixed(at, DISPATCHES_DURATION, c->duration, c->n * sizeof(uint32_t));
 	at = pb_put_packed(at, DISPATCHES_LONG_DURATION, c->long_duration, c->n_long_duration,
@@ -191,8 +196,7 @@ static uint8_t *put_body(const struct columns *c, uint8_t *at)
 		at, DISPATCHES_UNTIMED_AT, c->untimed_at, c->n_untimed, c->untimed_at_bytes);
 	at = pb_put_packed32(
 		at, DISPATCHES_UNTIMED_WHY, c->untimed_why, c->n_untimed, c->untimed_why_bytes);
-	at = pb_put_packed32(
-		at, DISPATCHES_CALL_FROM, c->call_from, c->n_call, c->call_from_bytes);
+	at = pb_put_packed32(at, DISPATCHES_CALL_FROM, c->call_from, c->n_call, c->call_from_bytes);
 	at = pb_put_packed(at, DISPATCHES_CALL, c->call, c->n_call, c->call_bytes);
 	return pb_put_packed32(at, DISPATCHES_NODE, c->node, c->n_call, c->node_bytes);
 }

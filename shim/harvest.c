@@ -16,18 +16,18 @@
 #include "shim/shadow.h"
 
 /* A device may make the value visible before the times: so long they may take. */
-#define LATE_TIME_NS	  50000000u
+#define LATE_TIME_NS   50000000u
 /* ... and between its two stores it may lose its processor, where it is software; a signal that was
  * armed again behind our back looks the same, and waits in vain. */
-#define DOUBT_NS	  2000000000u
+#define DOUBT_NS       2000000000u
 /* Between the first doubt and the verdict "missed". */
-#define SUSPECT_NS	  10000000u
+#define SUSPECT_NS     10000000u
 /* Short periods go on for so long after the last event. */
-#define ACTIVE_NS	  100000000u
+#define ACTIVE_NS      100000000u
 /* Lots are made one at a time, few in a pass. */
-#define LOTS_PER_PASS	  4u
+#define LOTS_PER_PASS  4u
 /* Between two looks at whether the thread is out of its pass. */
-#define DETACH_STEP_NS	  1000000
+#define DETACH_STEP_NS 1000000
 
 enum outcome {
 	RUNNING,
@@ -38,7 +38,7 @@ enum outcome {
 /* ---- one record ------------------------------------------------------------------------ */
 
 /* slot_private.since counts microseconds, nearly, and goes round in 73 minutes. */
-#define SINCE_SHIFT 10u
+#define SINCE_SHIFT	10u
 /* So far the clock of a dispatch's own harvest may be ahead of a pass: 17 s. */
 #define SINCE_AHEAD_MAX (1 << 24)
 
@@ -51,11 +51,12 @@ static bool has_passed(const struct capture *c, struct slot_private *private, ui
 {
 	int32_t waited = (int32_t)(since_now(c) - private->since);
 
-	/* A process that was stopped may not know how long: it waits anew, not till the count has gone
-	 * round. */
+	/* A process that was stopped may not know how long: it waits anew, not till the count has
+	 * gone round. */
 	if (waited < -SINCE_AHEAD_MAX)
-		private->since = since_now(c);
-	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in between. */
+	private->since = since_now(c);
+	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in
+	 * between. */
 	return waited >= (int32_t)(ns >> SINCE_SHIFT);
 }
 
@@ -84,29 +85,44 @@ static enum outcome suspect_wait(struct capture *c, struct slot_private *private
 	return has_passed(c, private, SUSPECT_NS) ? FINISHED : RUNNING;
 }
 
-static enum outcome injected_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
-	uint64_t *ret_start, uint64_t *ret_end)
+/* What its signal says: nothing, that it has fired, or with times, too. */
+static inline enum outcome injected_look(
+	const struct slot_private *private, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t) private->injected;
+
+	if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) >= 1)
+		return RUNNING;
+	*ret_end = __atomic_load_n(&signal->end_ts, __ATOMIC_RELAXED);
+	*ret_start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
+	return *ret_start && *ret_end >= *ret_start ? FINISHED : WAITING;
+}
+
+static __attribute__((noinline)) enum outcome injected_wait(
+	struct capture *c, const struct capture_queue *q, slot_ref ref, enum outcome seen)
 {
 	struct slot_private *private = slot_private_of(c, ref);
-	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t) private->injected;
 	enum outcome outcome;
-	uint64_t start, end;
 
-	if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) >= 1) {
-		outcome = is_passed(c, ref, q->barrier_fired) ? suspect_wait(c, private) : RUNNING;
-		private->why = RTL_UNTIMED_TIMESTAMP_FAILED;
-		return outcome;
+	if (seen == WAITING) {
+		private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
+		return times_wait(c, private, LATE_TIME_NS);
 	}
-	end = __atomic_load_n(&signal->end_ts, __ATOMIC_RELAXED);
-	start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
-	if (start && end >= start) {
-		private->why = RTL_TIMED;
-		*ret_start = start;
-		*ret_end = end;
-		return FINISHED;
-	}
-	private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
-	return times_wait(c, private, LATE_TIME_NS);
+	outcome = is_passed(c, ref, q->barrier_fired) ? suspect_wait(c, private) : RUNNING;
+	private->why = RTL_UNTIMED_TIMESTAMP_FAILED;
+	return outcome;
+}
+
+static inline enum outcome injected_poll(struct capture *c, const struct capture_queue *q,
+	slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum outcome seen = injected_look(private, ret_start, ret_end);
+
+	if (seen != FINISHED)
+		return injected_wait(c, q, ref, seen);
+	private->why = RTL_TIMED;
+	return FINISHED;
 }
 
 /*
@@ -123,12 +139,12 @@ static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
 	state = appsig_poll(c, ref, true);
 	/* Nothing was missed: the packet was left alone. */
 	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
-		private->why = RTL_UNTIMED_EARLY;
+	private->why = RTL_UNTIMED_EARLY;
 	return state;
 }
 
-static enum outcome app_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
-	uint64_t *ret_start, uint64_t *ret_end)
+static __attribute__((noinline)) enum outcome app_poll(struct capture *c,
+	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	enum appsig_state state = appsig_poll(c, ref, false);
@@ -148,8 +164,8 @@ static enum outcome app_poll(struct capture *c, const struct capture_queue *q, s
 	return FINISHED;
 }
 
-static enum outcome slot_poll(struct capture *c, const struct capture_queue *q, slot_ref ref,
-	uint64_t *ret_start, uint64_t *ret_end)
+static inline __attribute__((always_inline)) enum outcome slot_poll(struct capture *c,
+	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
 {
 	switch ((enum slot_kind)slot_private_of(c, ref)->kind) {
 	case SLOT_INJECTED:
@@ -163,7 +179,6 @@ static enum outcome slot_poll(struct capture *c, const struct capture_queue *q, 
 }
 
 static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
-	[RTL_TIMED] = RTL_Q_recorded,
 	[RTL_UNTIMED_SHARED] = RTL_Q_untimed_shared,
 	[RTL_UNTIMED_IPC] = RTL_Q_untimed_ipc,
 	[RTL_UNTIMED_EARLY] = RTL_Q_untimed_early,
@@ -174,35 +189,42 @@ static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
 	[RTL_UNTIMED_MODE] = RTL_Q_untimed_mode,
 };
 
+/* Why it has no times is counted beside it. */
+static __attribute__((noinline)) void untimed_count(
+	struct capture_queue *q, const struct slot_private *private)
+{
+	recorder_count_queue(q->block, untimed_counter[private->why], 1);
+	if (private->phase == PHASE_SUSPECT && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
+		recorder_count_queue(q->block, RTL_Q_missed, 1);
+}
+
 /* docs/recorder.md 2.2. The symbol was settled before: start_tick may have held the object. */
-static void slot_finish(
+static inline void slot_settle(
 	struct capture *c, struct capture_queue *q, slot_ref ref, uint64_t start, uint64_t end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	struct recorder_slot *slot = slot_of(c, ref);
+	bool is_timed = private->why == RTL_TIMED;
 
-	slot->start_tick = private->why == RTL_TIMED ? start : 0;
-	slot->end_tick = private->why == RTL_TIMED ? end : 0;
+	slot->start_tick = is_timed ? start : 0;
+	slot->end_tick = is_timed ? end : 0;
 	slot->untimed = private->why;
 	atomic_store_explicit(&slot->state, SLOT_DONE, memory_order_release);
 	FAULT_POINT("after_done");
-	recorder_count_queue(q->block, untimed_counter[private->why], 1);
-	if (private->why == RTL_TIMED && private->kind == SLOT_APP)
+	if (is_timed)
+		recorder_count_queue(q->block, RTL_Q_recorded, 1);
+	else
+		untimed_count(q, private);
+	if (is_timed && private->kind == SLOT_APP)
 		recorder_count_queue(q->block, RTL_Q_own_signals_read, 1);
-	if (private->phase == PHASE_SUSPECT && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
-		recorder_count_queue(q->block, RTL_Q_missed, 1);
-	slot_list_append(c, &q->done, ref);
-	if (!c->done_total++)
-		c->done_since_ns = c->now_ns;
+	if (q->witness == ref)
+		q->witness = 0;
 }
 
-/* False: it has to be named first, which is not for the dispatch path. */
-static bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
+/* The kernel was not known when it was dispatched. */
+static __attribute__((noinline)) bool slot_name_late(
+	struct capture *c, struct recorder_slot *slot, bool is_inline)
 {
-	struct recorder_slot *slot = slot_of(c, ref);
-
-	if (slot->symbol)
-		return true;
 	slot->symbol = c->hsa.symbol_of(slot->start_tick) & ~SYMBOL_UNWANTED;
 	if (slot->symbol)
 		return true;
@@ -213,42 +235,76 @@ static bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 	return true;
 }
 
+/* False: it has to be named first, which is not for the dispatch path. */
+static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
+{
+	struct recorder_slot *slot = slot_of(c, ref);
+
+	return slot->symbol || slot_name_late(c, slot, is_inline);
+}
+
 /* ---- one queue ---------------------------------------------------------------------------- */
 
 /* Follows the queue's trail to its end, which is where the harvester stands then. */
 static void submitted_take(struct capture *c, struct capture_queue *q)
 {
-	for (;;) {
-		slot_ref last = q->reached, ref;
+	slot_ref last = q->reached, first, ref;
+	uint32_t count = 1;
 
-		ref = atomic_load_explicit(last ? &slot_private_of(c, last)->link : &q->first,
-			memory_order_acquire);
-		if (!ref)
-			return;
-		q->reached = ref;
-		if (q->is_reached_back) {
-			q->is_reached_back = false;
-			pool_slot_return(c, last);
-		}
-		slot_list_append(c, &q->in_flight, ref);
-		c->active_ns = c->now_ns;
+	first = atomic_load_explicit(
+		last ? &slot_private_of(c, last)->link : &q->first, memory_order_acquire);
+	if (!first)
+		return;
+	q->reached = first;
+	if (q->is_reached_back) {
+		q->is_reached_back = false;
+		pool_slot_return(c, last);
 	}
+	for (;; count++) {
+		struct slot_private *private = slot_private_of(c, q->reached);
+
+		ref = atomic_load_explicit(&private->link, memory_order_acquire);
+		if (!ref)
+			break;
+		private->next = q->reached = ref;
+	}
+	slot_list_append_chain(c, &q->in_flight, first, q->reached, count);
+	c->active_ns = c->now_ns;
 }
 
-static void in_flight_unlink(
-	struct capture *c, struct capture_queue *q, slot_ref previous, slot_ref ref)
-{
-	slot_ref next = slot_private_of(c, ref)->next;
+/* Those that were found to have ended one after the other: they change lists together. */
+struct run {
+	slot_ref previous; /* in flight, before them; 0: they are the first */
+	slot_ref first, last;
+	uint32_t count;
+};
 
-	if (previous)
-		slot_private_of(c, previous)->next = next;
+static void run_end(struct capture *c, struct capture_queue *q, struct run *run)
+{
+	slot_ref next;
+
+	if (!run->count)
+		return;
+	next = slot_private_of(c, run->last)->next;
+	if (run->previous)
+		slot_private_of(c, run->previous)->next = next;
 	else
 		q->in_flight.head = next;
-	if (q->in_flight.tail == ref)
-		q->in_flight.tail = previous;
-	q->in_flight.count--;
-	if (q->witness == ref)
-		q->witness = 0;
+	if (!next)
+		q->in_flight.tail = run->previous;
+	q->in_flight.count -= run->count;
+	slot_list_append_chain(c, &q->done, run->first, run->last, run->count);
+	if (!c->done_total)
+		c->done_since_ns = c->now_ns;
+	c->done_total += run->count;
+	run->count = 0;
+}
+
+static inline void run_add(struct run *run, slot_ref ref)
+{
+	if (!run->count++)
+		run->first = ref;
+	run->last = ref;
 }
 
 /* Its signal was seen to fire, with the times that the device writes before. */
@@ -289,8 +345,9 @@ static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
 static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_inline)
 {
 	uint64_t barrier_fired = q->barrier_fired, passed = barrier_fired;
-	slot_ref previous = 0, ref, next;
+	struct run run = {0};
 	bool is_blocked = false;
+	slot_ref ref, next;
 
 	submitted_take(c, q);
 	for (ref = q->in_flight.head; ref; ref = next) {
@@ -302,6 +359,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 		next = private->next;
 		if (outcome == RUNNING && !is_passed(c, ref, passed)) {
 			if (is_blocked && has_barrier) {
+				run_end(c, q, &run);
 				passed = witness_ask(c, q);
 				if (!is_passed(c, ref, passed))
 					break;
@@ -312,12 +370,14 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 			slot_of(c, ref)->seq > barrier_fired)
 			barrier_fired = slot_of(c, ref)->seq;
 		if (outcome != FINISHED || !slot_name(c, ref, is_inline)) {
-			previous = ref;
+			run_end(c, q, &run);
+			run.previous = ref;
 			continue;
 		}
-		in_flight_unlink(c, q, previous, ref);
-		slot_finish(c, q, ref, start, end);
+		slot_settle(c, q, ref, start, end);
+		run_add(&run, ref);
 	}
+	run_end(c, q, &run);
 	/* Seen from the next pass on: the silent signal is then read after this observation. */
 	q->barrier_fired = barrier_fired;
 }
@@ -472,7 +532,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 		recorder_count_queue(q->block, RTL_Q_unresolved, 1);
 	}
 	(void)slot_name(c, ref, false);
-	slot_finish(c, q, ref, start, end);
+	slot_settle(c, q, ref, start, end);
 }
 
 void harvest_queue_retire(struct capture *c, struct capture_queue *q)
@@ -480,10 +540,11 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	harvest_lock_wait(c);
 	queue_harvest(c, q, false);
 	while (q->in_flight.head) {
-		slot_ref ref = q->in_flight.head;
+		struct run run = {0};
 
-		in_flight_unlink(c, q, 0, ref);
-		slot_abandon(c, q, ref);
+		slot_abandon(c, q, q->in_flight.head);
+		run_add(&run, q->in_flight.head);
+		run_end(c, q, &run);
 	}
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);

@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#define PB_VARINT32_BYTES_MAX 5u
+#define PB_VARINT64_BYTES_MAX 10u
+
 enum pb_wire {
 	PB_VARINT = 0,
 	PB_FIXED64 = 1,
@@ -56,7 +59,7 @@ static inline uint8_t *pb_put_head(uint8_t *at, unsigned field, size_t bytes)
 	return pb_put_varint(pb_put_tag(at, field, PB_BYTES), bytes);
 }
 
-/* A packed column of fixed-width values: on little-endian a copy. */
+/* A packed column as it lies there: of fixed-width values, on little-endian, or of varints. */
 static inline uint8_t *pb_put_fixed(uint8_t *at, unsigned field, const void *column, size_t bytes)
 {
 	if (!bytes)

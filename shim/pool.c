@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where slots and their signals come from and go back to. All but pool_take_ready() and
- * pool_grow() runs under the harvest lock; only these two, pool_slot_free() and pool_flush() may
+ * pool_grow() runs under the harvest lock; only these two, pool_slots_free() and pool_flush() may
  * run on the dispatch path, and of them only pool_grow() calls into the runtime.
  */
 #include <hsa/amd_hsa_signal.h>
@@ -327,14 +327,13 @@ bool pool_provide(struct capture *c)
 void pool_flush(struct capture *c)
 {
 	if (c->back.count)
-		slot_chain_push(c, &c->queues[c->back_queue].returned, c->back.head, c->back.tail);
+		slot_chain_push(c, &c->back_queue->returned, c->back.head, c->back.tail);
 	c->back = (struct slot_list){0};
 }
 
-void pool_slot_return(struct capture *c, slot_ref ref)
+static __attribute__((noinline)) void slot_return_first(struct capture *c, slot_ref ref)
 {
-	uint32_t queue = slot_of(c, ref)->queue;
-	struct capture_queue *q = &c->queues[queue];
+	struct capture_queue *q = &c->queues[slot_of(c, ref)->queue];
 
 	if (atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_LIVE) {
 		slot_list_append(c, &c->loose, ref);
@@ -345,10 +344,29 @@ void pool_slot_return(struct capture *c, slot_ref ref)
 		q->is_reached_back = true;
 		return;
 	}
-	if (c->back.count && c->back_queue != queue)
+	if (c->back_queue != q)
 		pool_flush(c);
-	c->back_queue = queue;
+	c->back_queue = q;
 	slot_list_append(c, &c->back, ref);
+}
+
+/* Mostly there are others of its queue's already. */
+static inline void slot_return(struct capture *c, slot_ref ref)
+{
+	const struct capture_queue *q = c->back_queue;
+
+	if (!c->back.count || q->index != slot_of(c, ref)->queue || q->reached == ref) {
+		slot_return_first(c, ref);
+		return;
+	}
+	slot_private_of(c, c->back.tail)->next = ref;
+	c->back.tail = ref;
+	c->back.count++;
+}
+
+void pool_slot_return(struct capture *c, slot_ref ref)
+{
+	slot_return(c, ref);
 }
 
 static void quarantine_begin(struct capture *c, slot_ref ref)
@@ -378,7 +396,7 @@ void pool_quarantine_end(struct capture *c)
 	pool_flush(c);
 }
 
-void pool_slot_free(struct capture *c, slot_ref ref)
+static inline void slot_free(struct capture *c, slot_ref ref)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	struct recorder_slot *slot = slot_of(c, ref);
@@ -392,7 +410,13 @@ void pool_slot_free(struct capture *c, slot_ref ref)
 	}
 	if (private->kind == SLOT_INJECTED)
 		signal_reset(private->injected);
-	pool_slot_return(c, ref);
+	slot_return(c, ref);
+}
+
+void pool_slots_free(struct capture *c, const slot_ref *refs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		slot_free(c, refs[i]);
 }
 
 void pool_retire(struct capture *c, struct capture_queue *q)

@@ -80,27 +80,6 @@ static uint32_t key_hash(const struct shape_key *key)
 	return (uint32_t)hash;
 }
 
-/* By what differs between neighbours. */
-static uint32_t recent_place(const struct shape_key *key)
-{
-	uint32_t mixed = (key->symbol * 0x9e3779b1u ^ key->grid[0]) * 0x85ebca77u ^ key->queue;
-
-	return (mixed ^ mixed >> 16) % SHAPE_RECENT;
-}
-
-/* As words: not worth a call. */
-static bool keys_are_equal(const struct shape_key *a, const struct shape_key *b)
-{
-	uint64_t left[sizeof(*a) / sizeof(uint64_t)], right[sizeof(*b) / sizeof(uint64_t)];
-	uint64_t differs = 0;
-
-	memcpy(left, a, sizeof(left));
-	memcpy(right, b, sizeof(right));
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-		differs |= left[i] ^ right[i];
-	return !differs;
-}
-
 /* The entry of @key, or the empty one where it belongs: the index is never full. */
 static uint32_t *index_find(struct shapes *shapes, const struct shape_key *key)
 {
@@ -180,14 +159,10 @@ static int shape_define(struct shapes *shapes, struct recorder *recorder,
 int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct shape_key *key,
 	bool is_inline, uint32_t *ret, bool *ret_overflow)
 {
-	uint32_t *recent = &shapes->recent[recent_place(key)];
+	uint32_t *recent = &shapes->recent[shape_place(key)];
 	int r = -ENOSPC;
 
 	*ret_overflow = false;
-	if (*recent && keys_are_equal(&shapes->keys[*recent], key)) {
-		*ret = *recent;
-		return 0;
-	}
 	for (enum shape_level level = LEVEL_EXACT; level < LEVELS && r == -ENOSPC; level++) {
 		struct shape_key coarse = key_coarsen(key, level);
 		uint32_t *entry = index_find(shapes, &coarse);

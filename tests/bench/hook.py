@@ -83,7 +83,11 @@ class Hooks:
         return said
 
     def instructions(self, name, with_thread=False, words=()):
-        """Per dispatch: of the submitting thread, or of all the tool's threads too. words: more of hook_cost's."""
+        """Per dispatch: of the submitting thread, or of all the tool's threads too. words: more of hook_cost's.
+
+        Our thread makes some thousand signals, once, and the runtime's allocator takes for them what it takes, a
+        few million instructions more or less: over so many dispatches more that is not seen.
+        """
         def cost(batches):
             under, env, db = self._start(name)
             functions = ["submit_batch"]
@@ -93,6 +97,8 @@ class Hooks:
             self._check(name, db, (batches + WARM_UP) * PACKETS)
             return total
         few, many = (2, 6) if self.bench.quick else (10, 40)
+        if with_thread and name == "shadow":
+            few, many = (10, 110) if self.bench.quick else (20, 220)
         return self.bench.slope(cost, few, many) / PACKETS
 
     def clock_readings(self, name, batches=4):

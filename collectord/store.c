@@ -95,8 +95,8 @@ static uint64_t next_time(struct store *store)
 			at_ns = work_next_commit(d);
 		else
 			at_ns = held_next_ns(d);
-		if (work_next_look(store, d) < at_ns)
-			at_ns = work_next_look(store, d);
+		if (look_next_ns(store, d) < at_ns)
+			at_ns = look_next_ns(store, d);
 		if (!d->trouble && over_quota_next_ns(d) < at_ns)
 			at_ns = over_quota_next_ns(d);
 		if (at_ns < next_ns)

@@ -348,8 +348,6 @@ int renew_database(struct store *store, struct store_database *database);
 int work_commit(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
-/* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
-uint64_t work_next_look(const struct store *store, const struct store_database *database);
 /* Half a drain is no more. */
 void work_end_drain(struct store_database *database);
 /*
@@ -357,6 +355,17 @@ void work_end_drain(struct store_database *database);
  * for anybody. True: a step was made.
  */
 bool work_database(struct store *store, struct store_database *database, bool is_last);
+
+/* look.c */
+#define LOOK_MORE   1		 /* it has not come to all */
+#define LOOK_UNDONE (-ECANCELED) /* it failed, and what is open was rolled back */
+/* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
+uint64_t look_next_ns(const struct store *store, const struct store_database *database);
+/*
+ * A turn's part of a look at what is in flight, if it is time for one or somebody asks. What it
+ * finds is committed with the next transaction. LOOK_MORE, 0, LOOK_UNDONE.
+ */
+int look_turn(struct store *store, struct store_database *database, bool is_asked);
 
 /* recover.c: what an earlier life of the collector left open. */
 void recover_sessions(struct store *store, const char *path);

@@ -16,9 +16,7 @@
 /* What a step says beside 0 (done) and an error of the database (roll back, try again). */
 #define STEP_TAKEN  1		 /* done in the open transaction: kept until it is committed */
 #define STEP_GONE   2		 /* done, and the database is closed */
-#define STEP_UNDONE (-ECANCELED) /* failed, and rolled back already */
-/* What a look says: it has not come to all. */
-#define LOOK_MORE   1
+#define STEP_UNDONE LOOK_UNDONE /* failed, and rolled back already */
 
 /* Commands done in one turn, or the time for that, before the others have theirs. */
 #define WORK_TURN_COMMANDS 256
@@ -116,93 +114,6 @@ static bool commit_is_full(const struct writer *writer)
 	return writer->is_open &&
 	       (writer->rows >= COMMIT_ROWS_MAX ||
 		       clock_monotonic_ns() - writer->began_ns >= COMMIT_MS_MAX * 1000000ull);
-}
-
-/* ---- what is in flight --------------------------------------------------------------------- */
-
-static bool is_watched(const struct store_process *p)
-{
-	return p->process && p->in_flight.memfd >= 0 && !p->is_over && !p->given_up;
-}
-
-static uint64_t later(uint64_t a_ns, uint64_t b_ns)
-{
-	return a_ns > b_ns ? a_ns : b_ns;
-}
-
-uint64_t work_next_look(const struct store *store, const struct store_database *database)
-{
-	/* A disk that is full has no room for what is only of the moment. */
-	if (database->trouble || database->must_reload || database->must_renew || database->drain)
-		return UINT64_MAX;
-	for (const struct store_session *s = store->sessions; s; s = s->next)
-		for (const struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
-			if (is_watched(p))
-				return later(database->is_looking
-						     ? 0
-						     : database->looked_ns + STORE_LOOK_NS,
-					database->not_before_ns);
-	return UINT64_MAX;
-}
-
-/* Who is not looked at counts as seen. */
-static int look_at(struct store *store, struct store_database *database, struct store_process *p)
-{
-	int r;
-
-	p->look = database->look;
-	if (!is_watched(p))
-		return 0;
-	store_beat(store);
-	r = in_flight_look(&p->in_flight, database->writer, p->process, database->is_look_asked);
-	p->is_touched |= r > 0;
-	return r < 0 ? r : 1;
-}
-
-/* Those that this look has not come to: so many, or for so long. LOOK_MORE, 0, an error. */
-static int go_on_looking(struct store *store, struct store_database *database)
-{
-	uint64_t until_ns = clock_monotonic_ns() + STORE_LOOK_TURN_NS;
-	unsigned left = STORE_LOOK_PROCESSES;
-
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next) {
-			int r = p->look == database->look ? 0 : look_at(store, database, p);
-
-			if (r < 0)
-				return r;
-			if (r > 0 && (!--left || clock_monotonic_ns() >= until_ns))
-				return LOOK_MORE;
-		}
-	return 0;
-}
-
-/*
- * A turn's part of a look at what is in flight, if it is time for one or somebody asks. What it
- * finds is committed with the next transaction. LOOK_MORE, 0, STEP_UNDONE.
- */
-static int look(struct store *store, struct store_database *database, bool is_asked)
-{
-	uint64_t next_ns = work_next_look(store, database);
-	int r;
-
-	if (!database->is_looking || (is_asked && !database->is_look_asked)) {
-		if (is_asked && next_ns != UINT64_MAX)
-			next_ns = database->looked_ns + STORE_LOOK_ASKED_NS;
-		if (clock_monotonic_ns() < next_ns)
-			return 0;
-		database->looked_ns = clock_monotonic_ns();
-		database->look++;
-		database->is_look_asked = is_asked;
-	}
-	r = go_on_looking(store, database);
-	database->is_looking = r == LOOK_MORE;
-	if (r >= 0)
-		return r;
-	trouble_fail(store, database, r);
-	return STEP_UNDONE;
 }
 
 /* ---- commands ------------------------------------------------------------------------------ */
@@ -388,7 +299,7 @@ static int flush(struct store *store, struct store_database *database,
 	int r = 0;
 
 	do
-		r = command->flush->is_look ? look(store, database, true) : 0;
+		r = command->flush->is_look ? look_turn(store, database, true) : 0;
 	while (r == LOOK_MORE && is_last);
 	if (r == LOOK_MORE)
 		return -EAGAIN;
@@ -564,7 +475,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 		r = work_next(store, database, is_last);
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
-	if (!is_last && look(store, database, false) < 0)
+	if (!is_last && look_turn(store, database, false) < 0)
 		return;
 	if (clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit(store, database); /* a failure has set the next try */

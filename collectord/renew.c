@@ -100,9 +100,7 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 static void take_back(struct store *store, struct store_database *database)
 {
 	work_end_drain(database);
-	if (database->current)
-		command_list_add(&database->taken, TAKE(database->current));
-	command_list_prepend(&database->todo, &database->taken);
+	work_take_back(database);
 	for (struct command *c = database->todo.first; c; c = c->next)
 		c->deadline_ns = 0;
 	for (struct store_session *s = store->sessions; s; s = s->next)

@@ -123,6 +123,7 @@ struct store_process {
 	bool is_over;		 /* its last answer was given */
 	bool is_bad;		 /* throws frames away until it is reopened */
 	bool is_touched;	 /* by the open transaction */
+	bool is_opening;	 /* in it */
 	struct in_flight in_flight;
 	uint64_t look; /* the last one of its database that came to it */
 	int given_up;  /* -errno: what is not stored of it is counted as dropped */
@@ -172,6 +173,7 @@ struct store_database { /* store */
 	unsigned sessions;	   /* open ones */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
+	bool has_openings;	   /* of processes, which wait for it */
 	struct command *current;   /* under way: between the two */
 	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
 	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
@@ -350,6 +352,8 @@ int work_commit(struct store *store, struct store_database *database);
 uint64_t work_next_commit(const struct store_database *database);
 /* Half a drain is no more. */
 void work_end_drain(struct store_database *database);
+/* The open transaction is no more: what was done in it stands in line again, whoever it opened. */
+void work_take_back(struct store_database *database);
 /*
  * Does what can be done now, in a turn of bounded length. @is_last: all of it, and without waiting
  * for anybody. True: a step was made.

@@ -50,15 +50,13 @@ void trouble_roll_back(struct store *store, struct store_database *database)
 {
 	database->must_reload = false;
 	work_end_drain(database);
+	work_take_back(database);
 	fail_reload(database, writer_rollback(database->writer));
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		for (struct store_process *p = s->processes; p && s->database == database;
 			p = p->next)
 			if (p->process)
 				reload_process(p);
-	if (database->current)
-		command_list_add(&database->taken, TAKE(database->current));
-	command_list_prepend(&database->todo, &database->taken);
 }
 
 static unsigned count(const struct command_list *list)

@@ -44,6 +44,11 @@ static void announce_commit(struct store_process *p)
 		return;
 	p->is_touched = false;
 	stat_fill_process(p);
+	if (p->is_opening) {
+		p->is_opening = false;
+		p->committed = p->process->frame;
+		answer_process(p, STORE_PROCESS_OPENED, 0, NULL);
+	}
 	if (p->process->frame <= p->committed)
 		return;
 	p->committed = p->process->frame;
@@ -68,9 +73,20 @@ static void announce_commits(struct store_session *session)
 	}
 }
 
+/* Until then a rollback needs it there. */
+static void keep_hello(struct command *command)
+{
+	struct store_process *p = command->process;
+
+	p->hello = TAKE(command->bytes);
+	p->hello_bytes = command->count;
+	p->uid = command->uid;
+}
+
 int work_commit(struct store *store, struct store_database *database)
 {
 	struct command *command;
+	uint64_t now_ns;
 	int r;
 
 	if (!database->writer->is_open || database->drain)
@@ -87,10 +103,14 @@ int work_commit(struct store *store, struct store_database *database)
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		if (s->database == database)
 			announce_commits(s);
-	/* A look at what is in flight is no reason for records to wait. */
-	if (database->taken.first)
-		database->committed_ns = clock_monotonic_ns();
+	database->has_openings = false;
+	now_ns = clock_monotonic_ns();
 	while ((command = command_list_take(&database->taken))) {
+		/* Neither that nor a look at what is in flight is a reason for records to wait. */
+		if (command->kind == COMMAND_PROCESS_OPEN)
+			keep_hello(command);
+		else
+			database->committed_ns = now_ns;
 		answer_release(store, command);
 		command_free(command);
 	}
@@ -158,7 +178,10 @@ static int take_frames(struct store *store, const struct command *command)
 
 	if (!p->process || p->is_bad || p->given_up)
 		return 0;
-	r = writer_begin(p->session->database->writer);
+	/* That it is open is said before whatever is said of them. */
+	r = p->is_opening ? work_commit(store, p->session->database) : 0;
+	if (r == 0)
+		r = writer_begin(p->session->database->writer);
 	if (r < 0)
 		return r;
 	p->is_touched = true;
@@ -175,15 +198,14 @@ static int take_frames(struct store *store, const struct command *command)
 	return r < 0 ? r : STEP_TAKEN;
 }
 
+/* Those that come at once are one transaction: PROCESS_OPENED is said when that is committed. */
 static int open_process(
-	struct store *store, struct store_database *database, struct command *command)
+	struct store *store, struct store_database *database, const struct command *command)
 {
 	struct store_process *p = command->process;
 	Rtl__Frame *frame;
-	int r = work_commit(store, database);
+	int r = writer_begin(database->writer);
 
-	if (r == 0)
-		r = writer_begin(database->writer);
 	if (r < 0)
 		return r;
 	r = msg_unpack(&store->arena, command->bytes, command->count, &frame);
@@ -199,21 +221,11 @@ static int open_process(
 				       : "its Hello makes no sense");
 		return 0;
 	}
-	if (r == 0)
-		r = writer_commit(database->writer);
-	if (r < 0) {
-		p->process = process_free(p->process);
+	if (r < 0)
 		return r;
-	}
-	trouble_over(store, database);
-	p->committed = p->process->frame;
-	p->hello = TAKE(command->bytes);
-	p->hello_bytes = command->count;
-	p->uid = command->uid;
-	stat_fill_process(p);
-	stat_fill_session(p->session, false);
-	answer_process(p, STORE_PROCESS_OPENED, 0, NULL);
-	return 0;
+	p->is_opening = p->is_touched = true;
+	database->has_openings = true;
+	return STEP_TAKEN;
 }
 
 static int reopen_process(
@@ -410,6 +422,19 @@ void work_end_drain(struct store_database *database)
 	database->user->drains--;
 }
 
+void work_take_back(struct store_database *database)
+{
+	if (database->current)
+		command_list_add(&database->taken, TAKE(database->current));
+	for (struct command *c = database->taken.first; c; c = c->next)
+		if (c->kind == COMMAND_PROCESS_OPEN) {
+			c->process->process = process_free(c->process->process);
+			c->process->is_opening = c->process->is_touched = false;
+		}
+	command_list_prepend(&database->todo, &database->taken);
+	database->has_openings = false;
+}
+
 /* A user has one drain at a time: each takes some 20 MiB. */
 static bool is_behind_a_drain(const struct store_database *database)
 {
@@ -469,15 +494,15 @@ static void work_turn(struct store *store, struct store_database *database, bool
 {
 	uint64_t until_ns = clock_monotonic_ns() + WORK_TURN_NS;
 	int turn = WORK_TURN_COMMANDS;
-	int r = 1;
+	int r = work_next(store, database, is_last);
 
-	while (r == 1 && (is_last || (turn-- > 0 && clock_monotonic_ns() < until_ns)))
+	while (r == 1 && (is_last || (--turn > 0 && clock_monotonic_ns() < until_ns)))
 		r = work_next(store, database, is_last);
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
-	if (clock_monotonic_ns() >= work_next_commit(database))
+	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(store, database);

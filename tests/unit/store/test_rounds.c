@@ -103,18 +103,36 @@ static void ask_to_open(struct hand *hand, struct tenant *t, unsigned number, ui
 	turns_route(&hand->store, command_new(COMMAND_SESSION_OPEN, t->session, NULL));
 }
 
-static void open_process(struct hand *hand, struct tenant *t, uint8_t token)
+static void rounds_until_open(struct hand *hand, const struct store_session *session)
+{
+	for (unsigned i = 0; session->is_waiting && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_non_null(session->database);
+}
+
+/* What the loop has put into the queue. */
+static void route_all(struct hand *hand)
 {
 	struct command *command;
+
+	while ((command = command_list_take(&hand->store.queue)))
+		turns_route(&hand->store, command);
+}
+
+static void ask_for_process(struct hand *hand, struct tenant *t, uint8_t token)
+{
 	size_t count;
 	uint8_t *hello = peer_hello(token, 0, &count);
 
-	/* store_process_open() but for the queue: the command is taken out of it at once. */
 	assert_int_equal(store_process_open(t->session, hello, count, getuid(), 1000 + token, 4242,
 				 t, &t->process),
 		0);
-	while ((command = command_list_take(&hand->store.queue)))
-		turns_route(&hand->store, command);
+	route_all(hand);
+}
+
+static void open_process(struct hand *hand, struct tenant *t, uint8_t token)
+{
+	ask_for_process(hand, t, token);
 	for (unsigned i = 0; !t->process->process && i < ROUNDS_MAX; i++)
 		turns_round(&hand->store);
 	assert_non_null(t->process->process);
@@ -123,8 +141,7 @@ static void open_process(struct hand *hand, struct tenant *t, uint8_t token)
 static void open_tenant(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
 {
 	ask_to_open(hand, t, number, uid, "job", STORE_NEW);
-	turns_round(&hand->store);
-	assert_non_null(t->session->database);
+	rounds_until_open(hand, t->session);
 	open_process(hand, t, (uint8_t)(10 + number));
 }
 
@@ -217,10 +234,9 @@ static void a_file_outlives_the_sessions_of_its_user(void **state)
 	struct tenant first, second;
 
 	ask_to_open(hand, &first, 0, getuid(), "first", STORE_NEW);
-	turns_round(&hand->store);
+	rounds_until_open(hand, first.session);
 	ask_to_open(hand, &second, 0, getuid() + 1, "second", STORE_RESUME);
-	turns_round(&hand->store);
-	assert_non_null(second.session->database);
+	rounds_until_open(hand, second.session);
 	assert_ptr_equal(second.session->database, first.session->database);
 	close_session_of(hand, &first);
 	assert_int_equal(second.session->database->user->uid, getuid());
@@ -298,6 +314,108 @@ static void a_session_waits_for_its_job_alone(void **state)
 		turns_round(&hand->store);
 	assert_non_null(same->database);
 	assert_null(t.session->database);
+}
+
+/* ---- processes that come at once --------------------------------------------------------------- */
+
+#define ARRIVALS 40u
+
+/* Of @t, who has its turn in each round, whatever else there is. */
+static void send_frame(struct hand *hand, struct tenant *t, uint64_t number)
+{
+	struct frames f = {0};
+	size_t count;
+	uint8_t *bytes;
+
+	if (number == 1) {
+		peer_add_defines(&f);
+		peer_add_anchors(&f, 1000000);
+	}
+	peer_add_dispatches(&f, number, 1, 10 * (number - 1), 10);
+	bytes = frames_take(&f, &count);
+	assert_int_equal(store_process_frames(t->process, bytes, count), 0);
+	route_all(hand);
+}
+
+static int count_commit(void *data)
+{
+	++*(unsigned *)data;
+	return 0;
+}
+
+static int forbid_commit(void *data)
+{
+	(void)data;
+	return 1;
+}
+
+static unsigned opened_of(const struct store_process *p)
+{
+	unsigned n = 0;
+
+	for (; p; p = p->next)
+		n += p->process && !p->is_opening;
+	return n;
+}
+
+/* Those of one turn. */
+static void arrivals_share_a_commit(void **state)
+{
+	struct hand *hand = *state;
+	unsigned commits = 0, rounds = 0;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	for (unsigned i = 0; i < ARRIVALS; i++)
+		ask_for_process(hand, &t, (uint8_t)(10 + i));
+	sqlite3_commit_hook(t.session->database->writer->db, count_commit, &commits);
+	for (; opened_of(t.session->processes) < ARRIVALS && rounds < ROUNDS_MAX; rounds++)
+		turns_round(&hand->store);
+	assert_int_equal(commits, rounds);
+	assert_int_equal(
+		harness_number(t.path, "SELECT count(*) FROM rtl_process"), ARRIVALS);
+}
+
+static unsigned answers_of(struct hand *hand, enum store_answer_kind kind)
+{
+	struct store_answer answer;
+	unsigned n = 0;
+
+	while (store_next_answer(&hand->store, &answer)) {
+		n += answer.kind == kind;
+		store_answer_done(&answer);
+	}
+	return n;
+}
+
+/* What failed with the commit is done again, and said once. */
+static void arrivals_wait_for_their_commit(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	ask_for_process(hand, &t, 10);
+	ask_for_process(hand, &t, 11);
+	sqlite3_commit_hook(t.session->database->writer->db, forbid_commit, NULL);
+	for (unsigned i = 0; !t.session->database->trouble && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 0);
+	assert_null(t.process->process);
+	sqlite3_commit_hook(t.session->database->writer->db, NULL, NULL);
+	for (unsigned i = 0; opened_of(t.session->processes) < 2 && i < ROUNDS_MAX; i++) {
+		t.session->database->not_before_ns = 0;
+		turns_round(&hand->store);
+	}
+	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 2);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rtl_process"), 2);
+	send_frame(hand, &t, 1);
+	assert_int_equal(work_commit(&hand->store, t.session->database), 0);
+	for (unsigned i = 0; t.process->committed < 1 && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	harness_check_books(t.path);
 }
 
 /* ---- the drains of one user ------------------------------------------------------------------- */
@@ -389,6 +507,8 @@ int main(void)
 		T(a_file_outlives_the_sessions_of_its_user),
 		T(a_session_waits_for_its_file_alone),
 		T(a_session_waits_for_its_job_alone),
+		T(arrivals_share_a_commit),
+		T(arrivals_wait_for_their_commit),
 		T(files_of_a_user_drain_in_turns),
 		T(commits_walk_past_nobody_who_is_over),
 	};

@@ -12,6 +12,7 @@
 #include "proto/clock.h"
 
 #define STEP_GONE	2 /* see work.c */
+#define CLOSE_MORE	1
 #define LAST_WORD_TRIES 3
 
 static const char *const ended_name[] = {
@@ -312,32 +313,78 @@ static int wait_or(
 	return -EAGAIN;
 }
 
+static int write_rows(struct store *store, struct store_database *database, struct command *command)
+{
+	int r = finish_rows(store, command->session, command->exit_status);
+
+	if (r < 0)
+		return r;
+	trouble_over(store, database);
+	command->deadline_ns = clock_monotonic_ns() + STORE_SEAL_NS;
+	return 0;
+}
+
+/* And the last figures. -EAGAIN: later. */
+static int make_one_file(struct store_database *database, struct command *command, bool is_last)
+{
+	int r = 0;
+
+	if (database->sessions == 1)
+		r = wait_or(database, command, is_last, database_seal(database->writer->db));
+	if (r == -EAGAIN ||
+		wait_or(database, command, is_last, fill_last(command->session)) == -EAGAIN)
+		return -EAGAIN;
+	command->close_error = r;
+	return 0;
+}
+
+/* The next step: each waits for the disk some times. 0: it was the last; CLOSE_MORE; -errno. */
+static int close_step(
+	struct store *store, struct store_database *database, struct command *command, bool is_last)
+{
+	int r = 0;
+
+	switch (command->close_step) {
+	case CLOSE_ROWS:
+		r = write_rows(store, database, command);
+		break;
+	case CLOSE_LOG:
+		/* What fails is met once more by the next step. */
+		if (database->sessions == 1)
+			(void)database_write_back(database->writer->db);
+		break;
+	case CLOSE_FILE:
+		r = make_one_file(database, command, is_last);
+		break;
+	case CLOSE_INDEX:
+		finish_session(store, command->session);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	command->close_step++;
+	return CLOSE_MORE;
+}
+
 int close_session(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
 	struct store_session *session = command->session;
 	int r;
 
-	if (session->is_over)
+	if (session->is_over && command->close_step == CLOSE_ROWS)
 		return 0;
-	if (!command->deadline_ns) {
-		r = finish_rows(store, session, command->exit_status);
-		if (r < 0)
-			return r;
-		trouble_over(store, database);
-		command->deadline_ns = clock_monotonic_ns() + STORE_SEAL_NS;
-	}
-	r = 0;
-	if (database->sessions == 1)
-		r = wait_or(database, command, is_last, database_seal(database->writer->db));
-	if (r == -EAGAIN || wait_or(database, command, is_last, fill_last(session)) == -EAGAIN)
-		return -EAGAIN;
-	finish_session(store, session);
+	/* What a disk took that is in trouble does not wait for the next try. */
+	do
+		r = close_step(store, database, command, is_last);
+	while (r == CLOSE_MORE && (is_last || database->trouble));
+	if (r != 0)
+		return r == CLOSE_MORE ? -EAGAIN : r;
 	/* Closed before anybody hears of it: whoever reads then meets no lock of ours. */
 	if (!database->sessions)
 		database = session_file_close(store, database);
 	/* Not sealed is not lost: the file is whole, only with a WAL beside it. */
-	answer_session(session, STORE_CLOSED, r, session->stat.line);
+	answer_session(session, STORE_CLOSED, command->close_error, session->stat.line);
 	return database ? 0 : STEP_GONE;
 }
 

@@ -235,6 +235,12 @@ int database_checkpoint(sqlite3 *db)
 	return checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
 }
 
+int database_write_back(sqlite3 *db)
+{
+	FAULT_POINT("checkpoint");
+	return checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
+}
+
 /*
  * All that the change of mode writes is three numbers in the first hundred bytes of the file, each
  * of which may be old or new: a rollback journal on the disk would protect nothing, and is two
@@ -242,10 +248,8 @@ int database_checkpoint(sqlite3 *db)
  */
 int database_seal(sqlite3 *db)
 {
-	int r;
+	int r = database_write_back(db);
 
-	FAULT_POINT("checkpoint");
-	r = checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
 	if (r == 0)
 		r = set_journal(db, "PRAGMA main.journal_mode=MEMORY", "memory");
 	if (r == 0)

@@ -66,6 +66,9 @@ int database_open(const char *path, const struct database_patience *patience, bo
  */
 int database_checkpoint(sqlite3 *db);
 
+/* What is in the WAL, into the file, as far as readers allow. */
+int database_write_back(sqlite3 *db);
+
 /*
  * Makes it one file: WAL checkpointed and gone, journal_mode=DELETE.
  * -EBUSY: somebody reads it; all is checkpointed as far as readers allow. May be called again.

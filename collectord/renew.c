@@ -101,8 +101,10 @@ static void take_back(struct store *store, struct store_database *database)
 {
 	work_end_drain(database);
 	work_take_back(database);
-	for (struct command *c = database->todo.first; c; c = c->next)
+	for (struct command *c = database->todo.first; c; c = c->next) {
 		c->deadline_ns = 0;
+		c->close_step = CLOSE_ROWS;
+	}
 	for (struct store_session *s = store->sessions; s; s = s->next)
 		for (struct store_process *p = s->processes; p && s->database == database;
 			p = p->next)

@@ -58,6 +58,14 @@ enum command_kind {
 	COMMAND_FLUSH,
 };
 
+/* What the end of a session is done in, with others' turns in between. */
+enum close_step {
+	CLOSE_ROWS,  /* all that the file says of it */
+	CLOSE_LOG,   /* what is in the log goes into the file */
+	CLOSE_FILE,  /* which is then one */
+	CLOSE_INDEX, /* and known as closed */
+};
+
 /* A flush of several databases: a command each, the last one answers. */
 struct flush {
 	struct store *store;
@@ -85,7 +93,9 @@ struct command {
 	pid_t pid;
 	uint64_t start_time;
 	uint64_t process_id;  /* of PROCESS_LEFT */
-	uint64_t deadline_ns; /* of a close that waits for readers; 0: not yet */
+	uint64_t deadline_ns; /* of a close whose rows are written: till then it waits for readers */
+	enum close_step close_step; /* the next one */
+	int close_error;      /* -errno: why it is not one file */
 	uint64_t made_ns;     /* CLOCK_MONOTONIC */
 };
 

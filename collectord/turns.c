@@ -59,8 +59,10 @@ static void forget_session(struct store *store, struct store_session *session)
 	destroy_session(session);
 }
 
-static void open_session(struct store *store, struct store_session *session)
+/* False: it failed, and that is said. */
+static bool open_file(struct store *store, struct command *open)
 {
+	struct store_session *session = open->session;
 	char why[256] = "";
 	int r = session_file_open(session, why, sizeof(why));
 
@@ -71,10 +73,18 @@ static void open_session(struct store *store, struct store_session *session)
 	if (r < 0) {
 		session->is_over = true;
 		answer_session(session, STORE_FAILED, r, why);
-		return;
+		return false;
 	}
 	if (session->database->user == &store->nobody)
 		store_user_set(store, session->database, session->user);
+	open->text = why[0] ? strdup(why) : NULL; /* it is a warning */
+	return true;
+}
+
+static void tell_opened(struct store *store, const struct command *open)
+{
+	struct store_session *session = open->session;
+
 	session_put_index(store, session);
 	stat_fill_session(session, true);
 	/* What this cannot read is seen to when the session closes. */
@@ -82,7 +92,7 @@ static void open_session(struct store *store, struct store_session *session)
 		(void)recover_processes(session);
 	if (session->create == STORE_RESUME)
 		(void)recover_controls(session);
-	answer_session(session, STORE_OPENED, 0, why[0] ? why : NULL);
+	answer_session(session, STORE_OPENED, 0, open->text);
 }
 
 /* ---- from the queue into the lines ----------------------------------------------------------- */
@@ -255,36 +265,82 @@ static bool can_be_opened(struct store *store, const struct command *open)
 	return true;
 }
 
+/* Once its file is there nothing is left to wait for. */
+static bool can_go_on(struct store *store, const struct command *open)
+{
+	return open->session->database || can_be_opened(store, open);
+}
+
 bool turns_has_opens(struct store *store)
 {
 	for (const struct command *c = store->opens.first; c; c = c->next)
-		if (can_be_opened(store, c))
+		if (can_go_on(store, c))
 			return true;
 	return false;
 }
 
-static void open_waiting(struct store *store, bool is_last)
+/* The first that need not wait. NULL: there is none. */
+static struct command *take_open(struct store *store, bool is_last)
 {
-	struct command_list later = {0};
-	struct command *open, *command;
+	struct command_list before = {0};
+	struct command *open;
 
-	while ((open = command_list_take(&store->opens))) {
-		struct store_session *session = open->session;
+	while ((open = command_list_take(&store->opens)) && !is_last && !can_go_on(store, open))
+		command_list_add(&before, open);
+	command_list_prepend(&store->opens, &before);
+	return open;
+}
 
-		if (!is_last &&
-			(session->user->round == store->round || !can_be_opened(store, open))) {
-			command_list_add(&later, open);
-			continue;
-		}
-		session->user->round = store->round;
-		session->is_waiting = false;
-		store_beat(store);
-		open_session(store, session);
-		command_free(open);
-		while ((command = command_list_take(&session->waiting)))
-			route_to_session(store, session, command);
-	}
+/* Who had its turn is last the next time. */
+static void put_off_opens(struct store *store, const struct store_user *user)
+{
+	struct command_list all = store->opens, later = {0};
+	struct command *open;
+
+	store->opens = (struct command_list){0};
+	while ((open = command_list_take(&all)))
+		command_list_add(open->session->user == user ? &later : &store->opens, open);
+	command_list_prepend(&later, &store->opens);
 	store->opens = later;
+}
+
+static void end_wait(struct store *store, struct command *open)
+{
+	struct store_session *session = open->session;
+	struct command *command;
+
+	session->is_waiting = false;
+	command_free(open);
+	while ((command = command_list_take(&session->waiting)))
+		route_to_session(store, session, command);
+}
+
+/*
+ * One step of one session: its file, then its row in the index, for each waits for the disk some
+ * times. False: no session is to be opened, or all have to wait.
+ */
+static bool open_next(struct store *store, bool is_last)
+{
+	struct command *open = take_open(store, is_last);
+	struct command_list again = {0};
+
+	if (!open)
+		return false;
+	store_beat(store);
+	open->session->user->round = store->round;
+	if (open->session->database) {
+		tell_opened(store, open);
+		end_wait(store, open);
+		return true;
+	}
+	put_off_opens(store, open->session->user);
+	if (open_file(store, open)) {
+		command_list_add(&again, open);
+		command_list_prepend(&store->opens, &again);
+	} else {
+		end_wait(store, open);
+	}
+	return true;
 }
 
 /* A close whose rows are written only waits for its readers. */
@@ -347,7 +403,7 @@ void turns_round(struct store *store)
 	struct store_database *database, *next;
 
 	store->round++;
-	open_waiting(store, false);
+	(void)open_next(store, false);
 	for (database = store->databases; database; database = next) {
 		struct store_user *user = database->user;
 		uint64_t before = user->round;
@@ -380,7 +436,8 @@ static void work_all(struct store *store)
 void turns_finish(struct store *store)
 {
 	work_all(store);
-	open_waiting(store, true);
+	while (open_next(store, true))
+		;
 	work_all(store);
 	for (struct store_database *d = store->databases; d; d = d->next)
 		(void)work_commit(store, d);

@@ -14,8 +14,8 @@
 #include "proto/limits.h"
 
 /* What a step says beside 0 (done) and an error of the database (roll back, try again). */
-#define STEP_TAKEN  1		 /* done in the open transaction: kept until it is committed */
-#define STEP_GONE   2		 /* done, and the database is closed */
+#define STEP_TAKEN  1		/* done in the open transaction: kept until it is committed */
+#define STEP_GONE   2		/* done, and the database is closed */
 #define STEP_UNDONE LOOK_UNDONE /* failed, and rolled back already */
 
 /* Commands done in one turn, or the time for that, before the others have theirs. */

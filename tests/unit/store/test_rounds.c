@@ -316,9 +316,9 @@ static void a_session_waits_for_its_job_alone(void **state)
 	assert_null(t.session->database);
 }
 
-/* ---- processes that come at once --------------------------------------------------------------- */
+/* ---- what a round has of the slow steps ------------------------------------------------------- */
 
-#define ARRIVALS 40u
+#define OPENS 4u
 
 /* Of @t, who has its turn in each round, whatever else there is. */
 static void send_frame(struct hand *hand, struct tenant *t, uint64_t number)
@@ -336,6 +336,77 @@ static void send_frame(struct hand *hand, struct tenant *t, uint64_t number)
 	assert_int_equal(store_process_frames(t->process, bytes, count), 0);
 	route_all(hand);
 }
+
+/* A round beside @t, whose frame @number is taken in it. */
+static void round_beside(struct hand *hand, struct tenant *t, uint64_t number)
+{
+	send_frame(hand, t, number);
+	turns_round(&hand->store);
+	assert_null(t->session->database->todo.first);
+	assert_int_equal(t->process->process->frame, number);
+}
+
+static unsigned count_opened(const struct tenant t[OPENS], bool is_whole)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < OPENS; i++)
+		n += t[i].session->database && !(is_whole && t[i].session->is_waiting);
+	return n;
+}
+
+/* Of whomever they are: a file in one, its row in the index in the next. */
+static void a_round_opens_half_a_session(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t[OPENS], other;
+
+	open_tenant(hand, &other, 10, getuid());
+	for (unsigned i = 0; i < OPENS; i++)
+		ask_to_open(hand, &t[i], i, getuid() + 1 + i, "job", STORE_NEW);
+	for (unsigned round = 1; round <= 2 * OPENS; round++) {
+		round_beside(hand, &other, round);
+		assert_int_equal(count_opened(t, false), (round + 1) / 2);
+		assert_int_equal(count_opened(t, true), round / 2);
+	}
+	assert_false(turns_has_opens(&hand->store));
+}
+
+/* Who has many sessions to open does not stand before all others. */
+static void sessions_open_by_user(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t[OPENS];
+
+	for (unsigned i = 0; i < OPENS; i++)
+		ask_to_open(hand, &t[i], i, getuid() + (i == OPENS - 1), "job", STORE_NEW);
+	rounds_until_open(hand, t[OPENS - 1].session);
+	assert_int_equal(count_opened(t, true), 2);
+	rounds_until_open(hand, t[OPENS - 2].session);
+	assert_int_equal(count_opened(t, true), OPENS);
+}
+
+/* Its rows, its log, its file, the index. */
+static void a_session_closes_in_steps(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, other;
+	unsigned rounds = 0;
+
+	open_tenant(hand, &t, 0, getuid() + 1);
+	send_frame(hand, &t, 1);
+	open_tenant(hand, &other, 1, getuid());
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
+	while (t.session->database)
+		round_beside(hand, &other, ++rounds);
+	assert_int_equal(rounds, CLOSE_INDEX - CLOSE_ROWS + 1);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "delete");
+}
+
+/* ---- processes that come at once --------------------------------------------------------------- */
+
+#define ARRIVALS 40u
 
 static int count_commit(void *data)
 {
@@ -507,6 +578,9 @@ int main(void)
 		T(a_file_outlives_the_sessions_of_its_user),
 		T(a_session_waits_for_its_file_alone),
 		T(a_session_waits_for_its_job_alone),
+		T(a_round_opens_half_a_session),
+		T(sessions_open_by_user),
+		T(a_session_closes_in_steps),
 		T(arrivals_share_a_commit),
 		T(arrivals_wait_for_their_commit),
 		T(files_of_a_user_drain_in_turns),

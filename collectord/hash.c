@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/hash.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -8,13 +9,23 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-unsigned hash_bytes(const void *key, size_t bytes)
+/* Of sixteen random bytes that the kernel gave this process, the same for its whole life. */
+static uint64_t get_seed(void)
 {
-	/* Sixteen random bytes that the kernel gave this process, the same for its whole life. */
-	const void *random = (const void *)getauxval(AT_RANDOM);
-	uint64_t seed = 0;
+	static _Atomic uint64_t known; /* to look for it takes as long as to hash */
+	uint64_t seed = atomic_load_explicit(&known, memory_order_relaxed);
+	const void *random;
 
+	if (seed)
+		return seed;
+	random = (const void *)getauxval(AT_RANDOM);
 	if (random)
 		memcpy(&seed, random, sizeof(seed));
-	return (unsigned)XXH3_64bits_withSeed(key, bytes, seed);
+	atomic_store_explicit(&known, seed, memory_order_relaxed);
+	return seed;
+}
+
+unsigned hash_bytes(const void *key, size_t bytes)
+{
+	return (unsigned)XXH3_64bits_withSeed(key, bytes, get_seed());
 }

@@ -13,7 +13,9 @@
 #include "proto/limits.h"
 
 /* Of an entry, what its table takes beside it. */
-#define HASH_BYTES 32u
+#define HASH_BYTES  32u
+/* ... and a table that holds anything. */
+#define TABLE_BYTES 640u
 
 struct intern_text {
 	UT_hash_handle hh;
@@ -27,6 +29,15 @@ struct intern_shape {
 	int64_t id;
 	bool is_lost;
 	struct intern_shape_key key;
+};
+
+/* A table of its own: what one process looks for is near, and goes with it. */
+struct intern_process {
+	UT_hash_handle hh;
+	int64_t id;
+	bool is_lost;
+	uint64_t charged;
+	struct intern_shape *shapes;
 };
 
 static void charge(struct intern *intern, size_t bytes)
@@ -66,16 +77,27 @@ static void drop_texts(struct intern_text **texts)
 	}
 }
 
-void intern_done(struct intern *intern)
+static void drop_process(struct intern *intern, struct intern_process *process)
 {
 	struct intern_shape *shape, *next;
 
-	drop_texts(&intern->texts);
-	drop_texts(&intern->kernels);
-	HASH_ITER (hh, intern->shapes, shape, next) {
-		HASH_DEL(intern->shapes, shape);
+	HASH_ITER (hh, process->shapes, shape, next) {
+		HASH_DEL(process->shapes, shape);
 		free(shape);
 	}
+	HASH_DEL(intern->processes, process);
+	give_back(intern, process->charged);
+	free(process);
+}
+
+void intern_done(struct intern *intern)
+{
+	struct intern_process *process, *next;
+
+	drop_texts(&intern->texts);
+	drop_texts(&intern->kernels);
+	HASH_ITER (hh, intern->processes, process, next)
+		drop_process(intern, process);
 	give_back(intern, intern->charged);
 	intern->bytes = 0;
 	intern->names = 0;
@@ -102,38 +124,79 @@ static int add_text(struct intern *intern, struct intern_text **texts, const cha
 	return 0;
 }
 
+static struct intern_process *find_process(const struct intern *intern, int64_t id)
+{
+	struct intern_process *process;
+
+	HASH_FIND(hh, intern->processes, &id, sizeof(id), process);
+	return process;
+}
+
+static void charge_process(struct intern *intern, struct intern_process *process, size_t bytes)
+{
+	process->charged += bytes;
+	charge(intern, bytes);
+}
+
+/* NULL: no memory. */
+static struct intern_process *get_process(struct intern *intern, int64_t id)
+{
+	struct intern_process *process = find_process(intern, id);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->id = id;
+	HASH_ADD(hh, intern->processes, id, sizeof(process->id), process);
+	if (process->is_lost) {
+		free(process);
+		return NULL;
+	}
+	charge_process(intern, process, sizeof(*process) + HASH_BYTES + TABLE_BYTES);
+	return process;
+}
+
 static int add_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id)
 {
+	struct intern_process *process;
 	struct intern_shape *entry;
 
 	/* Who asks keeps the id: it is only for the case that it is asked for again. */
 	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_CACHE))
 		return 0;
-	entry = calloc(1, sizeof(*entry));
+	process = get_process(intern, key->process_id);
+	entry = process ? calloc(1, sizeof(*entry)) : NULL;
 	if (!entry)
 		return -ENOMEM;
 	entry->key = *key;
 	entry->id = id;
-	HASH_ADD(hh, intern->shapes, key, sizeof(entry->key), entry);
+	HASH_ADD(hh, process->shapes, key, sizeof(entry->key), entry);
 	if (entry->is_lost) {
 		free(entry);
 		return -ENOMEM;
 	}
-	charge(intern, sizeof(*entry) + HASH_BYTES);
+	charge_process(intern, process, sizeof(*entry) + HASH_BYTES);
 	return 0;
+}
+
+static int64_t find_shape(const struct intern *intern, const struct intern_shape_key *key)
+{
+	const struct intern_process *process = find_process(intern, key->process_id);
+	struct intern_shape *entry = NULL;
+
+	if (process)
+		HASH_FIND(hh, process->shapes, key, sizeof(*key), entry);
+	return entry ? entry->id : 0;
 }
 
 void intern_forget_process(struct intern *intern, int64_t process_id)
 {
-	struct intern_shape *shape, *next;
+	struct intern_process *process = find_process(intern, process_id);
 
-	HASH_ITER (hh, intern->shapes, shape, next) {
-		if (shape->key.process_id != process_id)
-			continue;
-		HASH_DEL(intern->shapes, shape);
-		free(shape);
-		give_back(intern, sizeof(*shape) + HASH_BYTES);
-	}
+	if (process)
+		drop_process(intern, process);
 }
 
 static struct intern_text *find_text(struct intern_text *texts, const char *text)
@@ -305,13 +368,11 @@ int intern_put_api(struct intern *intern, uint32_t api, const char *name, const 
 int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id)
 {
 	sqlite3_stmt *put = intern->statements->at[ST_SHAPE_PUT];
-	struct intern_shape *entry;
-	int64_t id;
+	int64_t id = find_shape(intern, key);
 	int r;
 
-	HASH_FIND(hh, intern->shapes, key, sizeof(*key), entry);
-	if (entry) {
-		*ret_id = entry->id;
+	if (id) {
+		*ret_id = id;
 		return 0;
 	}
 	sqlite3_bind_int64(put, 1, key->process_id);

@@ -38,7 +38,7 @@ struct intern {
 	sqlite3 *db;		       /* borrowed */
 	struct intern_text *texts;
 	struct intern_text *kernels; /* by symbol */
-	struct intern_shape *shapes;
+	struct intern_process *processes; /* each with its shapes */
 	size_t bytes;
 	unsigned names; /* texts and kernels */
 	struct quota *quota;	       /* borrowed: of its database */

@@ -303,10 +303,10 @@ static void the_ended_take_no_memory(void **state)
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &second), 0);
 	assert_int_equal(first, second);
 	intern_forget_process(&writer->intern, 1);
-	assert_null(writer->intern.shapes);
+	assert_null(writer->intern.processes);
 	/* Process 1 has ended in the file. */
 	assert_int_equal(intern_load(&writer->intern), 0);
-	assert_null(writer->intern.shapes);
+	assert_null(writer->intern.processes);
 	writer_free(writer);
 	msg_arena_done(&arena);
 }

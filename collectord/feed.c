@@ -11,16 +11,22 @@
 /* A row: its length, its number, its header (how long that is, a type each), its values. */
 #define ROW_BYTES_MAX (1u + 2u + 1u + FEED_COLUMNS + 8u * FEED_COLUMNS)
 
+/* Of a shape its number takes eight bytes, and no more in its own column than its type. */
+#define SHAPE_HEAD_BYTES (1u + 8u + 1u)
+#define SHAPE_BYTES_MAX	 (SHAPE_HEAD_BYTES + FEED_SHAPE_COLUMNS + 8u * (FEED_SHAPE_COLUMNS - 1))
+
 /* Each value is written as eight bytes: what follows it goes over those it does not need. */
 static_assert(FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * ROW_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
 	"a leaf holds its rows whatever is in them");
-static_assert(ROW_BYTES_MAX < 128, "the length of a row is one byte");
+static_assert(
+	FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * SHAPE_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
+	"so does that of the shapes");
+static_assert(ROW_BYTES_MAX < 128 && SHAPE_BYTES_MAX < 128, "the length of a row is one byte");
 static_assert(FEED_FILE_ROWS < 1u << 14, "the number of a row is two bytes");
 
-static int prepare(struct feed *feed, const char *sql)
+static int prepare(struct feed *feed, sqlite3_stmt **statement, const char *sql)
 {
-	return sqlite3_prepare_v3(
-		feed->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &feed->insert, NULL);
+	return sqlite3_prepare_v3(feed->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
 }
 
 int feed_new(sqlite3 *db, struct feed **ret)
@@ -35,10 +41,15 @@ int feed_new(sqlite3 *db, struct feed **ret)
 	r = feed_file_attach(&feed->file, db);
 	/* Without names of columns, and with all of them alike, it copies rows as they are. */
 	if (r == SQLITE_OK)
-		r = prepare(feed, "INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
+		r = prepare(feed, &feed->insert,
+			"INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
 	/* Begun by an older collector: its rows have a column for their number. */
 	if (r == SQLITE_ERROR)
-		r = prepare(feed, "INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
+		r = prepare(feed, &feed->insert,
+			"INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
+	if (r == SQLITE_OK)
+		r = prepare(feed, &feed->insert_shapes,
+			"INSERT INTO main.rtl_shape SELECT * FROM feed.shapes");
 	return database_schema_errno(r);
 }
 
@@ -47,7 +58,8 @@ void feed_end(struct feed *feed)
 	if (!feed)
 		return;
 	sqlite3_finalize(feed->insert);
-	feed->insert = NULL;
+	sqlite3_finalize(feed->insert_shapes);
+	feed->insert = feed->insert_shapes = NULL;
 }
 
 struct feed *feed_free(struct feed *feed)
@@ -110,25 +122,74 @@ void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
 	feed->end = end;
 }
 
-int feed_flush(struct feed *feed)
+/* All @count rows of what is published. */
+static int copy(struct feed *feed, sqlite3_stmt *insert, uint32_t count)
 {
 	int r;
 
-	if (!feed->count)
-		return 0;
-	r = feed_file_publish(&feed->file, feed->count);
-	if (r < 0)
-		return r;
-	(void)sqlite3_step(feed->insert); /* sqlite3_reset() says the same error again */
-	r = sqlite3_reset(feed->insert);
+	(void)sqlite3_step(insert); /* sqlite3_reset() says the same error again */
+	r = sqlite3_reset(insert);
 	if (r != SQLITE_OK)
 		return database_errno(r);
-	if (sqlite3_changes64(feed->db) != feed->count)
-		return -EIO;
+	return sqlite3_changes64(feed->db) == count ? 0 : -EIO;
+}
+
+static int flush_shapes(struct feed *feed)
+{
+	int r;
+
+	if (!feed->shapes)
+		return 0;
+	r = feed_file_publish_shapes(&feed->file, feed->shapes);
+	if (r == 0)
+		r = copy(feed, feed->insert_shapes, feed->shapes);
+	if (r == 0)
+		feed->shapes = 0;
+	return r;
+}
+
+int feed_put_shape(struct feed *feed, const int64_t column[FEED_SHAPE_COLUMNS])
+{
+	int r = feed->shapes == FEED_FILE_LEAF_ROWS ? flush_shapes(feed) : 0;
+	uint8_t *leaf = feed_file_shapes(&feed->file);
+	uint8_t *row = feed->shapes ? feed->shapes_end : leaf + FEED_FILE_LEAF_HEAD, *head, *end;
+
+	if (r < 0)
+		return r;
+	head = row + SHAPE_HEAD_BYTES - 1;
+	end = head + 1 + FEED_SHAPE_COLUMNS;
+	head[0] = 1 + FEED_SHAPE_COLUMNS;
+	head[1] = 0; /* what is the number of its row is nothing in its column */
+	for (unsigned i = 1; i < FEED_SHAPE_COLUMNS; i++)
+		end = put_value(end, column[i], head + 1 + i);
+	row[0] = (uint8_t)(end - head);
+	for (unsigned i = 0; i < 8; i++)
+		row[1 + i] = (uint8_t)((i < 7 ? 0x80 : 0) | (column[0] >> 7 * (7 - i) & 0x7f));
+	feed_file_put_16(leaf + 8 + 2 * feed->shapes++, (unsigned)(row - leaf));
+	feed->shapes_end = end;
+	return 0;
+}
+
+int feed_flush(struct feed *feed)
+{
+	int r = flush_shapes(feed);
+
+	if (r < 0 || !feed->count)
+		return r;
+	r = feed_file_publish(&feed->file, feed->count);
+	if (r == 0)
+		r = copy(feed, feed->insert, feed->count);
+	if (r < 0)
+		return r;
 	if (feed->count > feed->most)
 		feed->most = feed->count;
 	feed->count = 0;
 	return 0;
+}
+
+void feed_drop(struct feed *feed)
+{
+	feed->count = feed->shapes = 0;
 }
 
 void feed_rest(struct feed *feed, uint64_t rows)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rows of rtl_dispatch on their way into SQLite: written down as they will lie in the file, in the
- * pages of a table in memory (feed_file.h) from which one INSERT .. SELECT copies them: less than
- * half the instructions of a virtual table, a fifth of those of bound parameters (ADR 0045).
+ * Rows of rtl_dispatch and of rtl_shape on their way into SQLite: written down as they will lie in
+ * the file, in the pages of a table in memory (feed_file.h) from which one INSERT .. SELECT copies
+ * them: less than half the instructions of a virtual table, a fifth of those of bound parameters
+ * (ADR 0045).
  * Store thread; one feed a database connection, which it must outlive.
  */
 #include <sqlite3.h>
@@ -31,12 +32,17 @@ enum feed_column {
 	FEED_COLUMNS,
 };
 
+/* The id; process, GPU, queue, kernel, workgroup, grid, LDS, scratch. */
+#define FEED_SHAPE_COLUMNS 13
+#define FEED_SHAPE_ID_MAX  ((1ll << 56) - 1)
+
 struct feed {
 	sqlite3 *db;
-	sqlite3_stmt *insert;
-	uint32_t count;
+	sqlite3_stmt *insert, *insert_shapes;
+	uint32_t count, shapes;
 	uint32_t most; /* rows of a flush, since memory was given back */
 	uint8_t *end;  /* of the last row, where there is one */
+	uint8_t *shapes_end;
 	struct feed_file file;
 };
 
@@ -53,8 +59,17 @@ struct feed *feed_free(struct feed *feed);
 /* Adds a row to less than FEED_ROWS_MAX. */
 void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS]);
 
+/*
+ * A shape, after all others by its id, which is above 0; FEED_NULL is none of its values. It is in
+ * the database before the next row is. database_errno() of those before it, if they are too many.
+ */
+int feed_put_shape(struct feed *feed, const int64_t column[FEED_SHAPE_COLUMNS]);
+
 /* Inserts the rows and empties the feed; on an error they stay. What database_errno() says. */
 int feed_flush(struct feed *feed);
+
+/* What was not inserted never will be. */
+void feed_drop(struct feed *feed);
 
 /*
  * A transaction of @rows is over. Memory of one that had many is given back once they are few: of a

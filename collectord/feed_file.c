@@ -20,13 +20,28 @@
 #define VERSION_OF_WRITER 3040000
 /* Pages are numbered from 1. */
 #define ROOT		  2u
-#define LEAF(i)		  (3u + (i))
+#define SHAPES		  3u
+#define LEAF(i)		  (4u + (i))
 
-/* As rtl_dispatch: else SQLite would take each row apart. */
-static const char schema[] =
-	"CREATE TABLE rows (shape_id INTEGER NOT NULL, seq INTEGER NOT NULL, start INTEGER, "
-	"duration INTEGER, submit INTEGER, tid INTEGER, marker INTEGER, untimed INTEGER, "
-	"call INTEGER, node INTEGER)";
+/* As rtl_dispatch and rtl_shape: else SQLite would take each row apart. */
+static const struct table {
+	const char *name, *sql;
+	unsigned root;
+} tables[] = {
+	{"rows",
+		"CREATE TABLE rows (shape_id INTEGER NOT NULL, seq INTEGER NOT NULL, "
+		"start INTEGER, duration INTEGER, submit INTEGER, tid INTEGER, marker INTEGER, "
+		"untimed INTEGER, call INTEGER, node INTEGER)",
+		ROOT},
+	{"shapes",
+		"CREATE TABLE shapes (id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, "
+		"gpuId INTEGER NOT NULL, queueId INTEGER NOT NULL, kernel_id INTEGER NOT NULL, "
+		"workgroupX INTEGER NOT NULL, workgroupY INTEGER NOT NULL, "
+		"workgroupZ INTEGER NOT NULL, gridX INTEGER NOT NULL, gridY INTEGER NOT NULL, "
+		"gridZ INTEGER NOT NULL, lds INTEGER NOT NULL, scratch INTEGER NOT NULL)",
+		SHAPES},
+};
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
 
 struct handle {
 	sqlite3_file base;
@@ -62,6 +77,11 @@ uint8_t *feed_file_leaf(struct feed_file *file, unsigned i)
 	return page(file, LEAF(i));
 }
 
+uint8_t *feed_file_shapes(struct feed_file *file)
+{
+	return page(file, SHAPES);
+}
+
 /* A number below 2^14 in two bytes, as it would be written if it were greater. */
 static uint8_t *put_varint(uint8_t *to, unsigned value)
 {
@@ -86,26 +106,46 @@ static void put_file_header(uint8_t *to)
 	put_32(to + 96, VERSION_OF_WRITER);
 }
 
-/* The one row of sqlite_schema: ('table', 'rows', 'rows', ROOT, schema). */
+static uint8_t text_type(const char *text)
+{
+	return (uint8_t)(13 + 2 * strlen(text));
+}
+
+/* A row of sqlite_schema, its end at @end: ('table', name, name, root, sql). Where it begins. */
+static unsigned put_table(uint8_t *to, unsigned end, const struct table *table, unsigned number)
+{
+	const char *const values[] = {"table", table->name, table->name};
+	uint8_t head[] = {
+		7, text_type("table"), text_type(table->name), text_type(table->name), 1, 0, 0};
+	unsigned record = (unsigned)(sizeof(head) + 1 + strlen(table->sql)), at;
+	uint8_t *cell;
+
+	for (unsigned i = 0; i < 3; i++)
+		record += (unsigned)strlen(values[i]);
+	at = end - record - 3;
+	(void)put_varint(head + 5, 13 + 2 * (unsigned)strlen(table->sql));
+	cell = put_varint(to + at, record);
+	*cell++ = (uint8_t)number;
+	cell = mempcpy(cell, head, sizeof(head));
+	for (unsigned i = 0; i < 3; i++)
+		cell = mempcpy(cell, values[i], strlen(values[i]));
+	*cell++ = (uint8_t)table->root;
+	memcpy(cell, table->sql, strlen(table->sql));
+	return at;
+}
+
 static void put_schema(uint8_t *to)
 {
-	static const char values[] = "tablerowsrows\2";
-	uint8_t head[] = {0, 13 + 2 * 5, 13 + 2 * 4, 13 + 2 * 4, 1, 0, 0};
-	const unsigned record = sizeof(head) + sizeof(values) - 1 + sizeof(schema) - 1;
-	const unsigned at = FEED_FILE_PAGE_BYTES - record - 3;
-	uint8_t *cell = to + at;
+	uint8_t *head = to + FILE_HEADER_BYTES;
+	unsigned at = FEED_FILE_PAGE_BYTES;
 
-	head[0] = sizeof(head);
-	(void)put_varint(head + 5, 13 + 2 * (sizeof(schema) - 1));
-	to[FILE_HEADER_BYTES] = PAGE_LEAF;
-	feed_file_put_16(to + FILE_HEADER_BYTES + 3, 1);
-	feed_file_put_16(to + FILE_HEADER_BYTES + 5, at);
-	feed_file_put_16(to + FILE_HEADER_BYTES + 8, at);
-	cell = put_varint(cell, record);
-	*cell++ = 1;
-	memcpy(cell, head, sizeof(head));
-	memcpy(cell + sizeof(head), values, sizeof(values) - 1);
-	memcpy(cell + sizeof(head) + sizeof(values) - 1, schema, sizeof(schema) - 1);
+	for (unsigned i = 0; i < TABLES; i++) {
+		at = put_table(to, at, &tables[i], i + 1);
+		feed_file_put_16(head + 8 + 2 * i, at);
+	}
+	head[0] = PAGE_LEAF;
+	feed_file_put_16(head + 3, TABLES);
+	feed_file_put_16(head + 5, at);
 }
 
 /* Where each leaf is found is always the same; how many there are is not. */
@@ -149,6 +189,14 @@ int feed_file_publish(struct feed_file *file, unsigned rows)
 		memcpy(page(file, ROOT), feed_file_leaf(file, 0), FEED_FILE_PAGE_BYTES);
 	else
 		put_root(page(file, ROOT), leaves);
+	return 0;
+}
+
+int feed_file_publish_shapes(struct feed_file *file, unsigned rows)
+{
+	if (file->borrowed)
+		return -EBUSY;
+	put_leaf_head(feed_file_shapes(file), rows); /* a table of one leaf has no root above it */
 	return 0;
 }
 

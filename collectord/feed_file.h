@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A database in memory that SQLite reads as a file: one table, "rows", whose pages we write. So a
- * row is written once, in the form in which it will lie in the real database, and SQLite copies it
- * there without taking it apart (ADR 0045).
+ * A database in memory that SQLite reads as a file: the tables "rows" and "shapes", whose pages we
+ * write. So a row is written once, in the form in which it will lie in the real database, and
+ * SQLite copies it there without taking it apart (ADR 0045).
  *
  * SQLite keeps a file's pages while a transaction is open, in which we write anew what it has read.
  * It does not keep those that it borrows, as from a file that is mapped into memory: all but the
@@ -20,8 +20,8 @@
 #define FEED_FILE_ROWS	     (FEED_FILE_LEAF_ROWS * FEED_FILE_LEAVES)
 /* Of a leaf in front of its rows: its header and where each row begins. */
 #define FEED_FILE_LEAF_HEAD  (8u + 2u * FEED_FILE_LEAF_ROWS)
-/* The schema, the root, the leaves. */
-#define FEED_FILE_BYTES	     ((2u + FEED_FILE_LEAVES) * FEED_FILE_PAGE_BYTES)
+/* The schema, the root of the rows, the shapes (one leaf of them), the leaves. */
+#define FEED_FILE_BYTES	     ((3u + FEED_FILE_LEAVES) * FEED_FILE_PAGE_BYTES)
 
 struct feed_file {
 	unsigned borrowed; /* pages that SQLite holds */
@@ -36,6 +36,10 @@ uint8_t *feed_file_leaf(struct feed_file *file, unsigned i);
 
 /* The table has the first @rows rows of the leaves; at least one. -EBUSY: SQLite still reads. */
 int feed_file_publish(struct feed_file *file, unsigned rows);
+
+/* Their leaf, and as above. */
+uint8_t *feed_file_shapes(struct feed_file *file);
+int feed_file_publish_shapes(struct feed_file *file, unsigned rows);
 
 /* Memory of the leaves from the @kept-th on is given back. Nothing is in them. */
 void feed_file_release(struct feed_file *file, unsigned kept);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectord/database.h"
+#include "collectord/feed.h"
 #include "collectord/hash.h"
 #include "collectord/text.h"
 #include "proto/cleanup.h"
@@ -251,13 +252,29 @@ static int load_shapes(struct intern *intern)
 	return r < 0 ? r : database_errno(step);
 }
 
+/* Ids go up by one for as long as there is one feed to put them: no file of ours gets near the end
+ * of what that takes. */
+static int load_last_shape(struct intern *intern)
+{
+	sqlite3_stmt *last = intern->statements->at[ST_SHAPE_LAST];
+	int step = sqlite3_step(last);
+
+	intern->last_shape = step == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 0;
+	sqlite3_reset(last);
+	if (intern->last_shape < 0 || intern->last_shape > FEED_SHAPE_ID_MAX / 2)
+		return -EUCLEAN;
+	return database_errno(step);
+}
+
 int intern_load(struct intern *intern)
 {
 	int r;
 
 	intern_done(intern);
 	r = load_texts(intern);
-	return r < 0 ? r : load_shapes(intern);
+	if (r == 0)
+		r = load_shapes(intern);
+	return r < 0 ? r : load_last_shape(intern);
 }
 
 static int insert_text(struct intern *intern, const char *text, int64_t *ret_id)
@@ -367,7 +384,6 @@ int intern_put_api(struct intern *intern, uint32_t api, const char *name, const 
 
 int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id)
 {
-	sqlite3_stmt *put = intern->statements->at[ST_SHAPE_PUT];
 	int64_t id = find_shape(intern, key);
 	int r;
 
@@ -375,20 +391,14 @@ int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, 
 		*ret_id = id;
 		return 0;
 	}
-	sqlite3_bind_int64(put, 1, key->process_id);
-	sqlite3_bind_int64(put, 2, key->gpu_id);
-	sqlite3_bind_int64(put, 3, key->queue);
-	sqlite3_bind_int64(put, 4, key->kernel_id);
-	for (int i = 0; i < 3; i++) {
-		sqlite3_bind_int64(put, 5 + i, key->workgroup[i]);
-		sqlite3_bind_int64(put, 8 + i, key->grid[i]);
-	}
-	sqlite3_bind_int64(put, 11, key->lds);
-	sqlite3_bind_int64(put, 12, key->scratch);
-	r = database_run(put);
+	id = intern->last_shape + 1;
+	r = feed_put_shape(intern->feed,
+		(const int64_t[FEED_SHAPE_COLUMNS]){id, key->process_id, key->gpu_id, key->queue,
+			key->kernel_id, key->workgroup[0], key->workgroup[1], key->workgroup[2],
+			key->grid[0], key->grid[1], key->grid[2], key->lds, key->scratch});
 	if (r < 0)
 		return r;
-	id = sqlite3_last_insert_rowid(intern->db);
+	intern->last_shape = id;
 	r = add_shape(intern, key, id);
 	if (r == 0)
 		*ret_id = id;

@@ -36,9 +36,11 @@ static_assert(sizeof(struct intern_shape_key) == 56, "compared as bytes");
 struct intern {
 	struct statements *statements; /* borrowed */
 	sqlite3 *db;		       /* borrowed */
+	struct feed *feed;	       /* borrowed */
 	struct intern_text *texts;
 	struct intern_text *kernels; /* by symbol */
 	struct intern_process *processes; /* each with its shapes */
+	int64_t last_shape;		  /* that has an id */
 	size_t bytes;
 	unsigned names; /* texts and kernels */
 	struct quota *quota;	       /* borrowed: of its database */
@@ -48,7 +50,8 @@ struct intern {
 	int64_t apis[INTERN_APIS_MAX]; /* row ids; 0: not asked for yet */
 };
 
-/* Empties the mirror and reads it from the database. -ENOMEM, or as database_errno(). */
+/* Empties the mirror and reads it from the database, in which all is that was put or that is
+ * meant. -ENOMEM, -EUCLEAN, or as database_errno(). */
 int intern_load(struct intern *intern);
 void intern_done(struct intern *intern);
 
@@ -61,8 +64,8 @@ uint64_t intern_take_overflowed(struct intern *intern);
 /* It has ended: its shapes are in the database, and nobody asks for them again. */
 void intern_forget_process(struct intern *intern, int64_t process_id);
 
-/* Row ids, inserted on first sight. Texts are clean (text_clean()). -ENOMEM, or database_errno().
- */
+/* Row ids, inserted on first sight; shapes with the next rows (feed.h). Texts are clean
+ * (text_clean()). -ENOMEM, or database_errno(). */
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id);
 int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id);
 int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,

@@ -17,9 +17,7 @@
 	X(TEXT_ALL, "SELECT s.id, s.string, k.symbol FROM rocpd_string s "                         \
 		    "LEFT JOIN rtl_kernel_base k ON k.id = s.id")                                  \
 	X(KERNEL_PUT, "INSERT INTO rtl_kernel_base (id, symbol) VALUES (?1, ?2)")                  \
-	X(SHAPE_PUT, "INSERT INTO rtl_shape (process_id, gpuId, queueId, kernel_id, workgroupX, "  \
-		     "workgroupY, workgroupZ, gridX, gridY, gridZ, lds, scratch) "                 \
-		     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")                 \
+	X(SHAPE_LAST, "SELECT coalesce(max(id), 0) FROM rtl_shape")                                \
 	X(SHAPE_ALL, "SELECT id, process_id, gpuId, queueId, kernel_id, workgroupX, workgroupY, "  \
 		     "workgroupZ, gridX, gridY, gridZ, lds, scratch FROM rtl_shape "               \
 		     "WHERE process_id IN (SELECT id FROM rtl_process WHERE ended IS NULL)")       \

@@ -114,6 +114,7 @@ int writer_attach(struct writer *writer)
 		r = feed_new(writer->db, &writer->feed);
 	writer->intern.statements = &writer->statements;
 	writer->intern.db = writer->db;
+	writer->intern.feed = writer->feed;
 	writer->intern.quota = &writer->quota;
 	if (r == 0)
 		r = prime(writer);
@@ -199,7 +200,7 @@ int writer_rollback(struct writer *writer)
 	quota_rollback(&writer->quota);
 	if (!writer->db)
 		return -EIO;
-	writer->feed->count = 0;
+	feed_drop(writer->feed);
 	/* SQLite may have rolled back by itself (full, I/O error): then there is nothing to do. */
 	if (!sqlite3_get_autocommit(writer->db))
 		(void)database_exec(writer->db, "ROLLBACK");

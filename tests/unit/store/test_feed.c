@@ -131,25 +131,140 @@ static void a_rollback_leaves_nothing(void **state)
 	end(h, writer);
 }
 
-/* SQLite does so where both tables are alike; else it takes each row apart, and says nothing. */
-static void rows_are_copied_as_they_are(void **state)
+#define SHAPE_COLUMNS                                                                              \
+	"id, process_id, gpuId, queueId, kernel_id, workgroupX, workgroupY, workgroupZ, gridX, "   \
+	"gridY, gridZ, lds, scratch"
+
+static int64_t shape_value_of(unsigned i, unsigned column)
 {
-	struct writer *writer = begin(*state);
+	int64_t value = value_of(i, column);
+
+	return value == FEED_NULL ? 77 : value;
+}
+
+/* From number @first on, whose id is one more. */
+static void put_shapes(struct feed *feed, unsigned first, unsigned count)
+{
+	for (unsigned i = first; i < first + count; i++) {
+		int64_t shape[FEED_SHAPE_COLUMNS] = {i + 1};
+
+		for (unsigned c = 1; c < FEED_SHAPE_COLUMNS; c++)
+			shape[c] = shape_value_of(i, c);
+		assert_int_equal(feed_put_shape(feed, shape), 0);
+	}
+}
+
+static void check_shapes(sqlite3 *db, unsigned count)
+{
+	sqlite3_stmt *all;
+	unsigned i;
+
+	assert_int_equal(
+		sqlite3_prepare_v2(
+			db, "SELECT " SHAPE_COLUMNS " FROM rtl_shape ORDER BY id", -1, &all, NULL),
+		SQLITE_OK);
+	for (i = 0; sqlite3_step(all) == SQLITE_ROW; i++) {
+		assert_int_equal(sqlite3_column_int64(all, 0), i + 1);
+		for (unsigned c = 1; c < FEED_SHAPE_COLUMNS; c++)
+			assert_true(sqlite3_column_int64(all, (int)c) == shape_value_of(i, c));
+	}
+	sqlite3_finalize(all);
+	assert_int_equal(i, count);
+}
+
+static void shapes_that_are_put_are_read(void **state)
+{
+	/* One leaf is flushed when it is full; each over what was there before. */
+	static const unsigned counts[] = {1, FEED_FILE_LEAF_ROWS - 1, FEED_FILE_LEAF_ROWS,
+		FEED_FILE_LEAF_ROWS + 1, 3 * FEED_FILE_LEAF_ROWS, 1};
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+	unsigned shapes = 0;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		put_shapes(writer->feed, shapes, counts[i]);
+		shapes += counts[i];
+		put_rows(writer->feed, 3 * (unsigned)i, 3);
+		check_shapes(writer->db, shapes);
+	}
+	put_shapes(writer->feed, shapes, 5);
+	assert_int_equal(writer_commit(writer), 0); /* without a row behind them */
+	check_shapes(writer->db, shapes + 5);
+	end(h, writer);
+}
+
+static void ids_of_shapes_go_on_where_they_are(void **state)
+{
+	struct intern_shape_key key = {.process_id = 1, .kernel_id = 1};
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+	int64_t id;
+
+	for (unsigned turn = 0; turn < 2; turn++) {
+		for (key.lds = 0; key.lds < 100; key.lds++) {
+			assert_int_equal(intern_put_shape(&writer->intern, &key, &id), 0);
+			assert_int_equal(id, key.lds + 1);
+		}
+		/* Those of a transaction that is rolled back are given once more, ... */
+		if (turn == 0) {
+			assert_int_equal(writer_rollback(writer), 0);
+			assert_int_equal(writer_begin(writer), 0);
+		}
+	}
+	assert_int_equal(writer_commit(writer), 0);
+	end(h, writer);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 100);
+	/* ... and a file that is gone on with is gone on with behind them. */
+	writer = begin(h);
+	key.process_id = 2;
+	assert_int_equal(intern_put_shape(&writer->intern, &key, &id), 0);
+	assert_int_equal(id, 101);
+	assert_int_equal(writer_commit(writer), 0);
+	end(h, writer);
+}
+
+/* Somebody else wrote it. */
+static void a_file_without_room_for_ids_is_damaged(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+
+	put_shapes(writer->feed, 0, 1);
+	assert_int_equal(writer_commit(writer), 0);
+	assert_int_equal(sqlite3_exec(writer->db, "UPDATE rtl_shape SET id = 0x7fffffffffffffff",
+				 NULL, NULL, NULL),
+		SQLITE_OK);
+	end(h, writer);
+	assert_int_equal(writer_open(h->path, NULL, NULL, &writer), -EUCLEAN);
+}
+
+/* SQLite does so where both tables are alike; else it takes each row apart, and says nothing. */
+static void check_copies(sqlite3 *db, const char *insert, bool has_id)
+{
 	sqlite3_stmt *explain;
-	unsigned copies = 0;
+	unsigned copies = 0, looks = 0;
 	char sql[256];
 
-	snprintf(sql, sizeof(sql), "EXPLAIN %s", sqlite3_sql(writer->feed->insert));
-	assert_int_equal(sqlite3_prepare_v2(writer->db, sql, -1, &explain, NULL), SQLITE_OK);
+	snprintf(sql, sizeof(sql), "EXPLAIN %s", insert);
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &explain, NULL), SQLITE_OK);
 	while (sqlite3_step(explain) == SQLITE_ROW) {
 		const char *step = (const char *)sqlite3_column_text(explain, 1);
 
 		copies += !strcmp(step, "RowData") || !strcmp(step, "RowCell");
+		looks += !strcmp(step, "NotExists"); /* through the table */
 		assert_string_not_equal(step, "MakeRecord");
-		assert_string_not_equal(step, "NotExists"); /* a look through the table */
 	}
 	sqlite3_finalize(explain);
 	assert_int_equal(copies, 1);
+	assert_int_equal(looks, has_id);
+}
+
+static void rows_are_copied_as_they_are(void **state)
+{
+	struct writer *writer = begin(*state);
+
+	check_copies(writer->db, sqlite3_sql(writer->feed->insert), false);
+	check_copies(writer->db, sqlite3_sql(writer->feed->insert_shapes), true);
 	end(*state, writer);
 }
 
@@ -206,9 +321,10 @@ static void who_stores_little_keeps_little(void **state)
 	put_rows(writer->feed, FEED_ROWS_MAX, 3);
 	writer->rows = 3;
 	assert_int_equal(writer_commit(writer), 0);
-	/* The schema, the root, the leaves that are kept, and what is on either side of them. */
+	/* The schema, the root, the shapes, the leaves that are kept, and what is on either side.
+	 */
 	assert_true(resident_pages(&writer->feed->file) * page <=
-		    (2 + FEED_KEPT_LEAVES) * FEED_FILE_PAGE_BYTES + 2 * page);
+		    (3 + FEED_KEPT_LEAVES) * FEED_FILE_PAGE_BYTES + 2 * page);
 	assert_int_equal(writer_begin(writer), 0);
 	put_rows(writer->feed, FEED_ROWS_MAX + 3, FEED_ROWS_MAX);
 	assert_int_equal(writer_commit(writer), 0);
@@ -281,6 +397,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(what_is_put_is_what_is_read),
 		CASE(a_rollback_leaves_nothing),
+		CASE(shapes_that_are_put_are_read),
+		CASE(ids_of_shapes_go_on_where_they_are),
+		CASE(a_file_without_room_for_ids_is_damaged),
 		CASE(rows_are_copied_as_they_are),
 		CASE(sqlite_keeps_no_page),
 		CASE(who_stores_little_keeps_little),

@@ -12,10 +12,14 @@
 #include "cli/grow.h"
 #include "cli/opts.h"
 #include "cli/path_set.h"
+#include "cli/query_index.h"
 #include "cli/sample.h"
 #include "cli/say.h"
 #include "cli/verdict.h"
 #include "proto/cleanup.h"
+
+/* So few are opened sooner than the index is read. */
+#define LS_FEW 16u
 
 struct ls_options {
 	enum render_format format;
@@ -102,8 +106,7 @@ static int read_counts(struct sample_session *s, struct query *query)
 	s->processes = (uint32_t)processes;
 	s->dispatched = verdict->counts.dispatched;
 	s->stored = verdict->counts.stored;
-	s->lost = verdict->counts.dropped + verdict->counts.torn + verdict->counts.outstanding +
-		  verdict->counts.untimed;
+	s->lost = completeness_lost(&verdict->counts);
 	s->bytes = query_file_bytes(query);
 	s->has_counts = true;
 	return 0;
@@ -140,14 +143,55 @@ static int read_file(struct sample *sample, struct query *query, const char *pat
 	return read_counts(s, query);
 }
 
+/* As read_counts(), without the file. */
+static void take_counts(struct sample_session *s, const struct query_index_session *from)
+{
+	free(s->line);
+	s->line = from->line ? strdup(from->line) : NULL;
+	s->is_simulated = from->is_simulated;
+	s->processes = from->processes;
+	s->dispatched = from->dispatched;
+	s->stored = from->stored;
+	s->lost = from->lost;
+	s->bytes = from->bytes;
+	s->has_counts = true;
+}
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static bool add_known(struct sample *sample, const struct query_index_session *from)
+{
+	struct sample_session *s = from ? sample_add_session(sample) : NULL;
+
+	if (!s)
+		return false;
+	s->name = copy(from->name);
+	s->job = copy(from->job);
+	s->command = copy(from->command);
+	s->has_uid = true;
+	s->uid = from->uid;
+	s->start_realtime_ns = from->start_realtime_ns;
+	s->is_closed = true;
+	s->database = strdup(from->path);
+	take_counts(s, from);
+	return true;
+}
+
 /* What cannot be read keeps its place in the list, with its counts unknown. */
-static void complete_closed(struct sample *sample)
+static void complete_closed(struct sample *sample, const struct query_index *index)
 {
 	for (size_t i = 0; i < sample->session_count; i++) {
 		struct sample_session *s = sample->sessions + i;
+		const struct query_index_session *known =
+			s->has_counts || !s->database ? NULL : query_index_find(index, s->database);
 		CLEANUP(query_free_p) struct query *query = NULL;
 		char error[QUERY_ERROR_BYTES];
 
+		if (known)
+			take_counts(s, known);
 		if (s->has_counts || !s->database || query_open(s->database, error, &query))
 			continue;
 		(void)read_counts(s, query);
@@ -201,8 +245,9 @@ static bool add_file(struct sample *sample, const char *path)
 	return !query_open(path, error, &query) && !read_file(sample, query, path);
 }
 
-/* Opening one takes a millisecond: of a long history only what is shown. */
-static void add_files(struct sample *sample, struct path_set *known, size_t newest)
+/* Opening one takes a millisecond: of a long history only what is shown, and the index not. */
+static void add_files(struct sample *sample, struct path_set *known,
+	const struct query_index *index, size_t newest)
 {
 	CLEANUP(find_files_free_p) char **paths = find_files();
 	CLEANUP(free_p) struct found *found = NULL;
@@ -220,7 +265,8 @@ static void add_files(struct sample *sample, struct path_set *known, size_t newe
 	if (count && newest < SIZE_MAX)
 		qsort(found, count, sizeof(*found), compare_found);
 	for (size_t i = 0; i < count && added < newest; i++)
-		added += add_file(sample, found[i].path);
+		added += add_known(sample, query_index_find(index, found[i].path)) ||
+			 add_file(sample, found[i].path);
 }
 
 /* ---- what was set aside --------------------------------------------------------------------- */
@@ -409,19 +455,31 @@ static int show(const struct sample *sample, const struct ls_options *o)
 	return r;
 }
 
+static void read_indexes(struct query_index *index)
+{
+	CLEANUP(find_files_free_p) char **stores = find_stores();
+
+	for (char **store = stores; store && *store; store++)
+		query_index_add(index, *store);
+	query_index_sort(index);
+}
+
 /* To what collectors told of. */
 static void add_all(struct sample *sample, const struct ls_options *o)
 {
 	CLEANUP(path_set_done) struct path_set known = {0};
+	CLEANUP(query_index_done) struct query_index index = {0};
 
+	if (!o->socket && o->newest > LS_FEW)
+		read_indexes(&index);
 	for (size_t i = 0; i < sample->session_count; i++)
 		if (sample->sessions[i].database)
 			path_set_add(&known, sample->sessions[i].database);
 	if (!o->socket)
-		add_files(sample, &known, o->newest);
+		add_files(sample, &known, &index, o->newest);
 	add_aside(sample, &known, !o->socket);
 	keep_newest(sample, o->newest);
-	complete_closed(sample);
+	complete_closed(sample, &index);
 }
 
 int cmd_ls(int argc, char **argv)

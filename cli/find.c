@@ -157,6 +157,19 @@ char **find_files(void)
 	return find_named("*.db");
 }
 
+char **find_stores(void)
+{
+	char **stores = calloc(3, sizeof(*stores)); /* the last is NULL */
+	size_t count = 0;
+
+	if (!stores)
+		return NULL;
+	stores[count] = strdup(FIND_SERVICE_DIR);
+	count += stores[count] != NULL;
+	stores[count] = state_dir();
+	return stores;
+}
+
 char **find_aside(const char *folder)
 {
 	CLEANUP(free_p) char *pattern = NULL;

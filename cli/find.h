@@ -19,6 +19,9 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
  */
 char **find_files(void);
 
+/* Where those lie: their stores, each with its index. Likewise. */
+char **find_stores(void);
+
 /* What a collector calls a file that it had to set aside: NAME.db, this, and when. */
 #define FIND_ASIDE ".corrupt-"
 /* Such files in @folder, or (NULL) where find_files() looks. As find_files(). */

@@ -6,6 +6,7 @@
 #include "collectord/database.h"
 #include "collectord/drain.h"
 #include "proto/fault.h"
+#include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
 #include "proto/cleanup.h"
@@ -268,6 +269,14 @@ static void put_index(struct store *store, struct store_session *session)
 		.line = session->stat.line,
 		.stored = session->stat.stored,
 		.bytes = session->stat.database_bytes,
+		.counts =
+			{
+				.changed_ns = storage_changed_ns(session->path),
+				.dispatched = session->stat.dispatched,
+				.lost = session->stat.lost,
+				.processes = session->stat.processes,
+				.is_simulated = session->stat.simulated,
+			},
 	};
 
 	/* The index only helps to find files; theirs is the truth. */

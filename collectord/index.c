@@ -12,12 +12,8 @@
 #include "collectord/storage.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/schema.h"
 #include "proto/subuids.h"
-
-/* PRAGMA application_id, "RTLi". */
-#define INDEX_APPLICATION_ID 0x52544c69
-/* PRAGMA user_version. */
-#define INDEX_VERSION	     2
 
 static const char index_schema[] =
 	"BEGIN IMMEDIATE;"
@@ -63,18 +59,33 @@ static const char index_ways[] =
 	"CREATE INDEX removed_going ON removed (id) WHERE removed_realtime_ns IS NULL;"
 	"PRAGMA user_version=2;"
 	"COMMIT";
-static const char *const index_migrations[INDEX_VERSION] = {index_removals, index_ways};
-static_assert(INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
+/* What rtl ls shows of a closed session, so that it need not open the file. NULL: not known. */
+static const char index_counts[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN processes INTEGER;"
+	"ALTER TABLE session ADD COLUMN dispatched INTEGER;"
+	"ALTER TABLE session ADD COLUMN lost INTEGER;"
+	"ALTER TABLE session ADD COLUMN simulated INTEGER;"
+	/* The file's last change. It holds another one: the file says something else now. */
+	"ALTER TABLE session ADD COLUMN changed_ns INTEGER;"
+	"PRAGMA user_version=3;"
+	"COMMIT";
+static const char *const index_migrations[SCHEMA_INDEX_VERSION] = {
+	index_removals, index_ways, index_counts};
+static_assert(SCHEMA_INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
 
 static const char index_put_sql[] =
 	"INSERT INTO session (database, name, job, command, uid, start_realtime_ns, "
-	"end_realtime_ns, complete, completeness, stored, bytes, tenant) "
-	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+	"end_realtime_ns, complete, completeness, stored, bytes, tenant, processes, dispatched, "
+	"lost, simulated, changed_ns) "
+	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
 	"ON CONFLICT DO UPDATE SET job = excluded.job, command = excluded.command, "
 	"start_realtime_ns = excluded.start_realtime_ns, "
 	"end_realtime_ns = excluded.end_realtime_ns, complete = excluded.complete, "
 	"completeness = excluded.completeness, stored = excluded.stored, bytes = excluded.bytes, "
-	"tenant = excluded.tenant";
+	"tenant = excluded.tenant, processes = excluded.processes, "
+	"dispatched = excluded.dispatched, lost = excluded.lost, simulated = excluded.simulated, "
+	"changed_ns = excluded.changed_ns";
 
 static int check_origin(sqlite3 *db)
 {
@@ -90,7 +101,7 @@ static int check_origin(sqlite3 *db)
 	step = sqlite3_step(statement);
 	if (step == SQLITE_ROW) {
 		id = sqlite3_column_int(statement, 0);
-		if (id != INDEX_APPLICATION_ID && (id || sqlite3_column_int(statement, 1)))
+		if (id != SCHEMA_INDEX_APPLICATION_ID && (id || sqlite3_column_int(statement, 1)))
 			step = SQLITE_NOTADB;
 	}
 	sqlite3_finalize(statement);
@@ -132,7 +143,7 @@ static int migrate(sqlite3 *db)
 	int version = -1;
 	int r = index_number(db, "PRAGMA user_version", &version);
 
-	for (; r == 0 && version >= 0 && version < INDEX_VERSION; version++)
+	for (; r == 0 && version >= 0 && version < SCHEMA_INDEX_VERSION; version++)
 		r = database_schema_errno(
 			sqlite3_exec(db, index_migrations[version], NULL, NULL, NULL));
 	if (r < 0)
@@ -196,7 +207,7 @@ static int make_or_check(const char *path)
 	r = storage_check_file(path);
 	if (r < 0)
 		return r == -EMEDIUMTYPE ? -EPERM : r;
-	return aside_check(path, INDEX_APPLICATION_ID, INDEX_VERSION);
+	return aside_check(path, SCHEMA_INDEX_APPLICATION_ID, SCHEMA_INDEX_VERSION);
 }
 
 int index_open(const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new)
@@ -234,6 +245,17 @@ struct index *index_close(struct index *index)
 	return NULL;
 }
 
+static void bind_counts(sqlite3_stmt *put, const struct index_counts *counts)
+{
+	bool has = counts->changed_ns > 0;
+
+	database_bind_optional(put, 13, has, counts->processes);
+	database_bind_optional(put, 14, has, (int64_t)counts->dispatched);
+	database_bind_optional(put, 15, has, (int64_t)counts->lost);
+	database_bind_optional(put, 16, has, counts->is_simulated);
+	database_bind_optional(put, 17, has, (int64_t)counts->changed_ns);
+}
+
 int index_put(struct index *index, const struct index_entry *entry)
 {
 	sqlite3_stmt *put = index->put;
@@ -251,6 +273,7 @@ int index_put(struct index *index, const struct index_entry *entry)
 	sqlite3_bind_int64(put, 10, (int64_t)entry->stored);
 	database_bind_optional(put, 11, entry->bytes > 0, (int64_t)entry->bytes);
 	sqlite3_bind_int64(put, 12, subuids_owner(index->subuids, entry->uid));
+	bind_counts(put, &entry->counts);
 	index_totals_before(index, entry->database);
 	r = database_run(put);
 	index_totals_after(index, entry->database);
@@ -344,7 +367,7 @@ int index_find_open(struct index *index, const struct index_entry *like, unsigne
 
 static const char index_aside_sql[] =
 	"UPDATE OR REPLACE session SET database = ?2, end_realtime_ns = coalesce(end_realtime_ns, "
-	"?3), complete = 0, completeness = ?4 WHERE database = ?1";
+	"?3), complete = 0, completeness = ?4, changed_ns = NULL WHERE database = ?1";
 
 int index_set_aside(struct index *index, const char *path, const char *aside, const char *line)
 {

@@ -20,6 +20,16 @@ int index_open(
 	const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new);
 struct index *index_close(struct index *index);
 
+/* Of a closed session, beside what retention needs. */
+struct index_counts {
+	uint64_t changed_ns; /* the last change of its file, CLOCK_REALTIME; 0: none of this is
+				known */
+	uint64_t dispatched;
+	uint64_t lost;
+	uint32_t processes;
+	bool is_simulated;
+};
+
 struct index_entry {
 	const char *database; /* absolute path; with name the key */
 	const char *name;
@@ -32,6 +42,7 @@ struct index_entry {
 	const char *line; /* NULL: open */
 	uint64_t stored;  /* dispatches */
 	uint64_t bytes;	  /* 0: not known */
+	struct index_counts counts;
 };
 
 int index_put(struct index *index, const struct index_entry *entry);

@@ -57,10 +57,10 @@ static struct index_tenant *tenant_of(struct index *index, uid_t uid)
 static int read_closed(struct index *index)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	/* In the order of the key; grouped by tenant, too, all would be sorted. */
 	int step, r = database_prepare(index->db, &row,
-			  "SELECT tenant, sum(bytes), count(*) FROM (SELECT tenant, "
-			  "max(coalesce(bytes, 0)) AS bytes FROM session GROUP BY database "
-			  "HAVING count(*) = count(end_realtime_ns)) GROUP BY tenant");
+			  "SELECT tenant, max(coalesce(bytes, 0)) FROM session GROUP BY database "
+			  "HAVING count(*) = count(end_realtime_ns)");
 
 	if (r < 0)
 		return r;
@@ -69,8 +69,8 @@ static int read_closed(struct index *index)
 
 		if (!tenant)
 			return -ENOMEM;
-		tenant->closed_bytes = (uint64_t)sqlite3_column_int64(row, 1);
-		tenant->closed = (unsigned)sqlite3_column_int64(row, 2);
+		tenant->closed_bytes += (uint64_t)sqlite3_column_int64(row, 1);
+		tenant->closed++;
 	}
 	return database_errno(step);
 }

@@ -58,8 +58,7 @@ int stat_fill_session(struct store_session *session, bool now)
 	stat.start_realtime_ns = session->start_realtime_ns;
 	stat.dispatched = c.dispatched;
 	stat.stored = c.stored;
-	stat.lost = c.dropped + c.torn + c.outstanding + c.untimed -
-		    (c.untimed_by_mode < c.untimed ? c.untimed_by_mode : c.untimed);
+	stat.lost = completeness_lost(&c);
 	stat.database_bytes = (uint64_t)storage_database_bytes(writer->path);
 	completeness_format(&c, stat.line, sizeof(stat.line));
 	pthread_mutex_lock(&session->store->lock);

@@ -123,16 +123,31 @@ int storage_tenant_folder(const char *dir, uid_t uid, char **ret, bool *ret_acl)
 	return 0;
 }
 
-off_t storage_database_bytes(const char *path)
+static bool look_at_wal(const char *path, struct stat *ret)
 {
 	char wal[PATH_MAX];
+
+	snprintf(wal, sizeof(wal), "%s-wal", path);
+	return stat(wal, ret) == 0;
+}
+
+off_t storage_database_bytes(const char *path)
+{
 	struct stat st;
 	off_t bytes = 0;
 
 	if (stat(path, &st) == 0)
 		bytes += st.st_size;
-	snprintf(wal, sizeof(wal), "%s-wal", path);
-	if (stat(wal, &st) == 0)
+	if (look_at_wal(path, &st))
 		bytes += st.st_size;
 	return bytes;
+}
+
+uint64_t storage_changed_ns(const char *path)
+{
+	struct stat st;
+
+	if (look_at_wal(path, &st) || stat(path, &st) < 0)
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }

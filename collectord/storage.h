@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define STORAGE_NAME_BYTES 128
@@ -42,3 +43,6 @@ int storage_tenant_folder(const char *dir, uid_t uid, char **ret, bool *ret_acl)
 
 /* Of @path and its WAL. */
 off_t storage_database_bytes(const char *path);
+
+/* When @path was written to last, CLOCK_REALTIME; 0: not known, or it has a WAL, which is newer. */
+uint64_t storage_changed_ns(const char *path);

@@ -335,7 +335,7 @@ struct store_session_stat { /* see SessionInfo */
 	uint64_t start_realtime_ns;
 	uint64_t dispatched;
 	uint64_t stored;
-	uint64_t lost; /* dropped + torn + outstanding + untimed */
+	uint64_t lost; /* completeness_lost() */
 	uint64_t database_bytes;
 	char line[512]; /* the completeness line so far */
 };

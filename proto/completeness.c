@@ -110,8 +110,8 @@ bool completeness_is_complete(const struct completeness *c)
 	return !c->live && !untimed_lost(c) && !c->outstanding && !c->dropped && !c->torn &&
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
 	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
-	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->names_left_out && !c->other_losses &&
-	       c->skipped == count_of(&c->skipped_by, FILTER);
+	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->names_left_out &&
+	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
 /* A tenth of a second is as close as losses are known. */
@@ -211,6 +211,13 @@ static void put_tails(struct line *line, const struct completeness *c)
 	if (has_times(place))
 		put_times(line, place);
 	put(line, ")");
+}
+
+uint64_t completeness_lost(const struct completeness *c)
+{
+	uint64_t by_mode = c->untimed_by_mode < c->untimed ? c->untimed_by_mode : c->untimed;
+
+	return c->dropped + c->torn + c->outstanding + c->untimed - by_mode;
 }
 
 char *completeness_format(const struct completeness *c, char *line, size_t bytes)

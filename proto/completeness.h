@@ -95,5 +95,8 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
  */
 bool completeness_is_complete(const struct completeness *c);
 
+/* Dispatches that are missing or have no times, but for what the user's mode left untimed. */
+uint64_t completeness_lost(const struct completeness *c);
+
 /* Writes the line and a NUL, cut at @bytes; returns @line. */
 char *completeness_format(const struct completeness *c, char *line, size_t bytes);

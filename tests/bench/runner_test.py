@@ -73,6 +73,31 @@ class Runner(unittest.TestCase):
             "| tiny against the peer | - steps | rocm-trace-lite | - | <= 0.25 | - (needs --peer) | `tiny` |"])
         self.assertIn("is no file", self.run_it("--table", str(self.folder / "none"), status=2).stderr)
 
+    def test_one_table_of_several_runs(self):
+        """Each figure as the last run that measured it has it; of one machine only."""
+        runs = [self.folder / name for name in ("first", "second", "third")]
+        self.put("other", TINY.replace("GOAL", "'<= 0.5'").replace("tiny", "other"))
+        self.run_it("--json", str(runs[0]))
+        self.put("tiny", TINY.replace("GOAL", "'<= 0.4'"))
+        self.run_it("--json", str(runs[1]), "tiny", status=3)
+        self.put("other", BROKEN)
+        self.run_it("--json", str(runs[2]), "other", status=1)
+        for day, path in enumerate(runs, 1):
+            self.change(path, date=f"2026-01-0{day}T00:00:00Z", commit=str(day) * 40)
+        said = self.run_it("--table", *map(str, reversed(runs))).stdout.splitlines()
+        self.assertRegex(said[0], r"^- 2026-01-01, commit 1{12}, .* 2 turns: `other`$")
+        self.assertRegex(said[1], r"^- 2026-01-02, commit 2{12}, .* 2 turns: `tiny`$")
+        self.assertEqual([line.split(" | ")[4:] for line in said[5:]], [
+            ["<= 0.5", "yes", "`other` |"], ["<= 0.25", "- (needs --peer)", "`other` |"],
+            ["<= 0.4", "**missed**", "`tiny` |"], ["<= 0.25", "- (needs --peer)", "`tiny` |"]])
+        self.assertIn("`other` was not measured: the reason", self.run_it("--table", str(runs[2])).stdout)
+        self.change(runs[1], machine={"cpu": "another", "cores": 2, "kernel": "", "load": [0]})
+        self.assertIn("is of another machine", self.run_it("--table", *map(str, runs), status=2).stderr)
+
+    @staticmethod
+    def change(path, **values):
+        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
     def test_a_missed_goal_is_a_status(self):
         self.put("tiny", TINY.replace("GOAL", "'<= 0.4'"))
         self.assertRegex(self.run_it(status=3).stdout, "(?m)^tiny .*<= 0.4 +NO$")

@@ -369,3 +369,32 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	[ "$(grep -o "$name[-0-9]*\.db\"" calls | sort -u | wc -l)" -eq 3 ]
 	run -2 "$rtl" ls -n 0
 }
+
+@test "rtl ls of a store opens none of the files that are what the index says, and shows what they hold" {
+	start_service "$work/state/rtl"
+	for mode in standard lite; do
+		RTL_MODE=$mode "$rtl" run --socket c.sock --device soft "$demo" --ranks 2 --steps 1 >out.$mode 2>err.$mode
+	done
+	kill -TERM $service
+	wait $service
+	traced_ls() { ASAN_OPTIONS=detect_leaks=0 strace -f -o calls -e trace=openat,open "$rtl" ls "$@" >table; }
+	opened() { grep -v ENOENT calls | grep -o '[^/"]*\.db"' | grep -v '^index' | sort -u | wc -l; }
+	traced_ls --json
+	[ "$(opened)" -eq 0 ]
+	jq -e '.sessions | length == 2 and all(.state == "closed" and .processes == 2 and .dispatched > 0
+		and .lost == 0 and .simulated and .bytes > 0 and .uid != null and .start_realtime_ns > 0)' table
+	mv table by_index
+	# What is not in it, or was changed since, tells itself, and the same.
+	mv state/rtl/index.db away
+	traced_ls --json
+	[ "$(opened)" -eq 2 ]
+	diff by_index table
+	mv away state/rtl/index.db
+	touch -d 2026-01-01 "$(jq -r '.sessions[0].database' by_index)"
+	traced_ls --json
+	[ "$(opened)" -eq 1 ]
+	diff by_index table
+	# A few are opened sooner than all of it is read.
+	traced_ls -n 2
+	[ "$(opened)" -eq 2 ]
+}

@@ -137,11 +137,13 @@ static void what_a_mode_leaves_untimed_is_stated_and_no_loss(void **state)
 
 	(void)state;
 	check(&c, true, "complete: 9 dispatched, 9 stored (lite: 5 timed)");
+	assert_int_equal(completeness_lost(&c), 0);
 	c.untimed = 6;
 	completeness_add(&c.untimed_by, "untimed_signal_pool", 2);
 	check(&c, false,
 		"INCOMPLETE: 9 dispatched, 9 stored (lite: 3 timed), 0 dropped, "
 		"2 untimed (signal_pool 2), 0 outstanding");
+	assert_int_equal(completeness_lost(&c), 2);
 }
 
 /* Each alone is enough. */

@@ -20,6 +20,7 @@
 #include "collectord/index_removed.h"
 #include "collectord/index_totals.h"
 #include "proto/limits.h"
+#include "proto/schema.h"
 #include "proto/subuids.h"
 
 #define UIDS   4u
@@ -109,6 +110,9 @@ static void put(struct index *index, unsigned n, uint64_t end_ns, uint64_t bytes
 	snprintf(name, sizeof(name), "s-%05u", n);
 	assert_int_equal(index_put(index, &entry), 0);
 }
+
+/* Most steps of one row, when the sums are read. */
+#define STEPS_A_ROW 40u
 
 static void put_closed(struct index *index, unsigned count)
 {
@@ -205,6 +209,24 @@ static void a_removal_costs_the_same_whatever_there_is(void **state)
 	assert_in_range(few, 1, 10000);
 	/* One row that went is forgotten, too. */
 	assert_in_range(many, 1, 2 * few);
+}
+
+static void sums_of_a_long_history_are_read_in_one_pass(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct sums sums = {0};
+	uint64_t steps = 0;
+
+	put_closed(index, MANY);
+	sqlite3_progress_handler(index->db, 1, count_step, &steps);
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	print_message("%llu steps for %u sessions\n", (unsigned long long)steps, MANY);
+	assert_in_range(steps, MANY, STEPS_A_ROW * MANY);
+	steps = 0;
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	assert_int_equal(steps, 0);
+	sqlite3_progress_handler(index->db, 0, NULL, NULL);
+	assert_int_equal(sums.count[1], MANY / UIDS);
 }
 
 static void check_sums(struct index *index)
@@ -439,7 +461,43 @@ static void subordinate_uids_are_one_tenant(void **state)
 	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 2"), 5);
 }
 
-/* As the version before this one left it. */
+/* Of a session that is open, or has a log beside its file, the file is asked. */
+static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct index_entry entry = {
+		.database = "/store/0/one.db",
+		.name = "one",
+		.start_realtime_ns = DAY_NS,
+		.end_realtime_ns = 2 * DAY_NS,
+		.counts = {.changed_ns = 3 * DAY_NS,
+			.dispatched = 40,
+			.lost = 2,
+			.processes = 8,
+			.is_simulated = true},
+	};
+
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(number(index, "SELECT changed_ns FROM session"), 3 * DAY_NS);
+	assert_int_equal(number(index, "SELECT dispatched * 1000 + lost * 100 + processes * 10 "
+				       "+ simulated FROM session"),
+		40281);
+	entry.end_realtime_ns = 0; /* a latecomer */
+	entry.counts = (struct index_counts){0};
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(number(index, "SELECT count(*) FROM session WHERE changed_ns IS NULL AND "
+				       "dispatched IS NULL AND lost IS NULL AND processes IS NULL "
+				       "AND simulated IS NULL"),
+		1);
+	entry.end_realtime_ns = 4 * DAY_NS;
+	entry.counts.changed_ns = 4 * DAY_NS;
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(
+		index_set_aside(index, entry.database, "/store/0/one.db.corrupt-1", "x"), 0);
+	assert_int_equal(number(index, "SELECT changed_ns IS NULL FROM session"), 1);
+}
+
+/* As the first version left it. */
 static void an_older_index_goes_on(void **state)
 {
 	struct place *place = *state;
@@ -451,10 +509,16 @@ static void an_older_index_goes_on(void **state)
 			  "DROP INDEX session_age_of_tenant; DROP INDEX session_kept;"
 			  "DROP INDEX session_not_weighed; DROP INDEX removed_database;"
 			  "DROP INDEX removed_of_tenant; DROP INDEX removed_going;"
+			  "ALTER TABLE session DROP COLUMN processes;"
+			  "ALTER TABLE session DROP COLUMN dispatched;"
+			  "ALTER TABLE session DROP COLUMN lost;"
+			  "ALTER TABLE session DROP COLUMN simulated;"
+			  "ALTER TABLE session DROP COLUMN changed_ns;"
 			  "ALTER TABLE session DROP COLUMN tenant;"
 			  "ALTER TABLE removed DROP COLUMN tenant; PRAGMA user_version=1");
 	reopen_index(place, NULL);
-	assert_int_equal(number(place->index, "PRAGMA user_version"), 2);
+	assert_int_equal(number(place->index, "PRAGMA user_version"), SCHEMA_INDEX_VERSION);
+	assert_int_equal(number(place->index, "SELECT count(changed_ns) FROM session"), 0);
 	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
 	assert_int_equal(sums.count[3], FEW / UIDS);
 	assert_int_equal(sums.bytes[3], FEW / UIDS * BYTES);
@@ -468,6 +532,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_removal_costs_the_same_whatever_there_is),
+		T(sums_of_a_long_history_are_read_in_one_pass),
 		T(sums_go_along_with_the_rows),
 		T(what_is_not_weighed_is_weighed_in_parts),
 		T(who_has_much_removed_forgets_his_own),
@@ -475,6 +540,7 @@ int main(void)
 		T(whose_file_is_gone_went),
 		T(the_oldest_is_closed_and_may_go),
 		T(subordinate_uids_are_one_tenant),
+		T(what_rtl_ls_shows_is_of_a_closed_file),
 		T(an_older_index_goes_on),
 	};
 

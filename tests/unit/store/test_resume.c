@@ -152,7 +152,9 @@ static void add_history(const char *dir, const char *like, unsigned from, unsign
 		assert_int_equal(write(fd, bytes, HEAD_BYTES), HEAD_BYTES);
 		close(fd);
 		sql = sqlite3_mprintf(
-			"INSERT INTO session SELECT %Q, 'job-%u', job, command, uid, "
+			"INSERT INTO session (database, name, job, command, uid, "
+			"start_realtime_ns, end_realtime_ns, complete, completeness, stored, "
+			"bytes, kept, tenant) SELECT %Q, 'job-%u', job, command, uid, "
 			"start_realtime_ns, end_realtime_ns, complete, completeness, "
 			"stored, bytes, kept, tenant FROM session WHERE name = 'job-2'",
 			path, i);

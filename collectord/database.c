@@ -138,9 +138,8 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 	database_harden(db);
 	snprintf(sql, sizeof(sql),
 		"PRAGMA page_size=%d; PRAGMA synchronous=NORMAL;"
-		"PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=%u; "
-		"PRAGMA journal_size_limit=%u",
-		DATABASE_PAGE_BYTES, WAL_CHECKPOINT_BYTES / DATABASE_PAGE_BYTES, WAL_BYTES_MAX);
+		"PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=%u",
+		DATABASE_PAGE_BYTES, WAL_BYTES_MAX);
 	r = database_exec(db, sql);
 	if (r < 0)
 		return r;

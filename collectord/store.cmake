@@ -21,7 +21,7 @@ add_custom_command(OUTPUT ${store_image} COMMAND schema-image > ${store_image}
 	DEPENDS schema-image VERBATIM)
 
 set(store_sources ${store_embedded} ${store_image})
-foreach(name answer arguments aside cache close command database defines drain drain_events drain_slots feed feed_file
+foreach(name answer arguments aside cache checkpoint close command database defines drain drain_events drain_slots feed feed_file
 		hash held in_flight index index_removed index_totals ingest ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows look losses metric migrate over_quota pace post process
 		process_clock quota recorder_books recorder_reader recording recover removal renew

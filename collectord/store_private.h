@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectord/checkpoint.h"
 #include "collectord/drain.h"
 #include "collectord/in_flight.h"
 #include "collectord/index.h"
@@ -238,6 +239,7 @@ struct store {
 	uint64_t give_up_ns;
 	const struct subuids *subuids; /* fixed */
 	struct quotas quotas;
+	struct checkpoints checkpoints;
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */
 	struct index *index;

@@ -484,7 +484,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	}
 	if (r == STEP_GONE)
 		return r;
-	if (commit_is_full(database->writer) && work_commit(store, database) < 0)
+	if (commit_is_full(database->writer) && checkpoint_commit(store, database) < 0)
 		return STEP_UNDONE;
 	return !is_over;
 }
@@ -503,7 +503,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
 	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))
-		(void)work_commit(store, database); /* a failure has set the next try */
+		(void)checkpoint_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(store, database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collectord/aside.h"
+#include "collectord/checkpoint.h"
 #include "collectord/database.h"
 #include "collectord/wal.h"
 #include "proto/fault.h"
@@ -108,6 +109,8 @@ int writer_attach(struct writer *writer)
 	if (r == 0)
 		writer_set_cache(writer,
 			writer->cache_bytes ? writer->cache_bytes : STORE_CACHE_EACH_BYTES_MAX);
+	if (r == 0)
+		checkpoint_watch(writer);
 	if (r == 0)
 		r = statements_prepare(writer->db, &writer->statements);
 	if (r == 0)

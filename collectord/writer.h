@@ -29,6 +29,7 @@ struct writer {
 	uint64_t cache_bytes;	 /* of its pages; 0: as much as one may have */
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
+	unsigned log_pages;	 /* of its log, by the last commit: see checkpoint.h */
 };
 
 /* As database_open(); what @patience points to lives as long as the writer. */

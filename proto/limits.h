@@ -217,9 +217,11 @@
 #define SESSIONS_REMOVED_MAX 1024u
 #define SESSIONS_REMOVED_PER_UID_MAX 256u
 
-/* WAL: auto-checkpoint at 32 MiB, truncated to 64 MiB. Past that only a reader that keeps its
+/* WAL: checkpointed at 32 MiB at the latest, truncated to 64 MiB, and from a step on already where the
+ * disk is quick (collectord/checkpoint.h): less is hardly worth its three waits. Past that only a reader that keeps its
  * snapshot makes it grow: that is said, and goes on while there is room, for no record is lost to a
  * reader; then the disk is full, with all that follows. */
+#define WAL_STEP_BYTES	     (2u << 20)
 #define WAL_CHECKPOINT_BYTES (32u << 20)
 #define WAL_BYTES_MAX	     (64u << 20)
 

@@ -32,7 +32,7 @@ MARK_FRAME_POINTS = ["event_mid_label", "event_before_publish", "event_after_pub
                      "event_mid_free"]
 # "After COMMIT before Ack" is two: in the thread that commits and in the one that sends.
 COLLECTOR_POINTS = ["before_begin", "mid_rows", "before_commit", "after_commit", "before_ack",
-                    "after_ack", "checkpoint"]
+                    "after_ack", "checkpoint_step", "checkpoint"]
 DRAIN_POINTS = ["drain_before_commit", "drain_after_commit"]
 
 

@@ -10,8 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/checkpoint.h"
 #include "collectord/wal.h"
 #include "collectord/writer.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 #include "tests/vfs/fault_vfs.h"
 
@@ -223,6 +226,63 @@ static void a_log_whose_header_never_came(void **state)
 	writer_free(writer);
 }
 
+static unsigned pages_of(unsigned bytes)
+{
+	return bytes / DATABASE_PAGE_BYTES;
+}
+
+static void write_to(struct writer *writer, unsigned pages)
+{
+	while (writer->log_pages < pages) {
+		write_long(writer);
+		assert_int_equal(writer_commit(writer), 0);
+	}
+}
+
+/* Rows of @path, which lacks its log. */
+static int64_t count_without_log(const char *path)
+{
+	char copy[128];
+
+	snprintf(copy, sizeof(copy), "%s.alone", path);
+	copy_file(path, copy, "");
+	return harness_number(copy, "SELECT count(*) FROM t");
+}
+
+static void a_log_goes_into_the_file_in_steps(void **state)
+{
+	struct checkpoints last = {0};
+	struct harness *h = *state;
+	struct writer *writer = make(h, h->path);
+	int64_t rows;
+
+	write_short(writer);
+	checkpoint_step(&last, writer);
+	assert_int_equal(last.ended_ns, 0); /* not worth it */
+	write_to(writer, pages_of(WAL_STEP_BYTES));
+	rows = harness_number(h->path, "SELECT count(*) FROM t");
+	assert_int_equal(count_without_log(h->path), 0);
+	assert_int_equal(writer_begin(writer), 0);
+	checkpoint_step(&last, writer);
+	assert_int_equal(last.ended_ns, 0); /* nor within a transaction */
+	assert_int_equal(writer_rollback(writer), 0);
+	checkpoint_step(&last, writer);
+	assert_int_not_equal(last.took_ns, 0);
+	assert_int_equal(count_without_log(h->path), rows);
+	write_short(writer);
+	assert_true(writer->log_pages < pages_of(WAL_STEP_BYTES)); /* begun anew */
+	/* One that took long is not soon followed by another, until the log is as long as it may be. */
+	last = (struct checkpoints){clock_monotonic_ns(), UINT64_MAX / 16};
+	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES) / 2);
+	checkpoint_step(&last, writer);
+	assert_int_equal(last.took_ns, UINT64_MAX / 16);
+	assert_int_equal(count_without_log(h->path), rows);
+	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES));
+	assert_int_equal(count_without_log(h->path),
+		harness_number(h->path, "SELECT count(*) FROM t"));
+	writer_free(writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +296,8 @@ int main(void)
 			a_log_damaged_in_its_first_transaction, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_log_whose_header_never_came, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_log_goes_into_the_file_in_steps, harness_setup, harness_teardown),
 	};
 	int r;
 

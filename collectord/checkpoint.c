@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/checkpoint.h"
+
+#include "collectord/database.h"
+#include "collectord/store_private.h"
+#include "proto/clock.h"
+#include "proto/fault.h"
+#include "proto/limits.h"
+
+#define MOST_PAGES  (WAL_CHECKPOINT_BYTES / DATABASE_PAGE_BYTES)
+#define STEP_PAGES  (WAL_STEP_BYTES / DATABASE_PAGE_BYTES)
+/* Of ten parts of the time one. */
+#define PAUSE_PARTS 9u
+
+/* As far as readers allow; what fails is tried again with the next commit, whose error counts. */
+static void go(sqlite3 *db)
+{
+	(void)sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+static int on_commit(void *data, sqlite3 *db, const char *name, int pages)
+{
+	struct writer *writer = data;
+
+	(void)name; /* the feed has no log */
+	writer->log_pages = (unsigned)pages;
+	if (writer->log_pages >= MOST_PAGES)
+		go(db);
+	return SQLITE_OK;
+}
+
+void checkpoint_watch(struct writer *writer)
+{
+	writer->log_pages = 0;
+	(void)sqlite3_wal_hook(writer->db, on_commit, writer);
+}
+
+void checkpoint_step(struct checkpoints *last, struct writer *writer)
+{
+	uint64_t begin_ns;
+
+	if (!writer->db || writer->is_open || writer->log_pages < STEP_PAGES)
+		return;
+	begin_ns = clock_monotonic_ns();
+	if (begin_ns - last->ended_ns < PAUSE_PARTS * last->took_ns)
+		return;
+	FAULT_POINT("checkpoint_step");
+	go(writer->db);
+	last->ended_ns = clock_monotonic_ns();
+	last->took_ns = last->ended_ns - begin_ns;
+}
+
+int checkpoint_commit(struct store *store, struct store_database *database)
+{
+	int r = work_commit(store, database);
+
+	if (r == 0)
+		checkpoint_step(&store->checkpoints, database->writer);
+	return r;
+}

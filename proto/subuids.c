@@ -17,6 +17,7 @@ struct range {
 	uint32_t count;
 	uid_t owner;
 	bool is_handed_on; /* to containers: each block is one of them */
+	uid_t reach;	   /* where the last of those up to it ends */
 };
 
 struct subuids {
@@ -79,7 +80,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return (x->first > y->first) - (x->first < y->first);
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return (x->count < y->count) - (x->count > y->count);
 }
 
 /* The owners' names, for those whom nobody knows: all ranges of one name are of one user. */
@@ -142,6 +145,21 @@ static int take(struct reading *reading, char *line)
 	return 0;
 }
 
+static void sort(struct subuids *subuids)
+{
+	uid_t reach = 0;
+
+	if (subuids->count)
+		qsort(subuids->range, subuids->count, sizeof(*subuids->range), compare);
+	for (size_t i = 0; i < subuids->count; i++) {
+		struct range *range = &subuids->range[i];
+
+		if (range->first + range->count > reach)
+			reach = range->first + range->count;
+		range->reach = reach;
+	}
+}
+
 int subuids_read(const char *path, struct subuids **ret)
 {
 	CLEANUP(fclose_p) FILE *file = fopen(path, "re");
@@ -162,9 +180,7 @@ int subuids_read(const char *path, struct subuids **ret)
 	for (size_t i = 0; i < reading.subuids->count; i++)
 		free(reading.name[i]);
 	free(TAKE(reading.name));
-	if (reading.subuids->count)
-		qsort(reading.subuids->range, reading.subuids->count,
-			sizeof(*reading.subuids->range), compare);
+	sort(reading.subuids);
 	*ret = TAKE(reading.subuids);
 	return 0;
 }
@@ -192,6 +208,10 @@ uid_t subuids_owner(const struct subuids *subuids, uid_t uid)
 		else
 			to = middle;
 	}
+	/* Ranges may lie in others: the narrowest counts, and behind its end what it lies in. */
+	while (from && uid - subuids->range[from - 1].first >= subuids->range[from - 1].count &&
+		subuids->range[from - 1].reach > uid)
+		from--;
 	range = from ? &subuids->range[from - 1] : NULL;
 	if (!range || uid - range->first >= range->count)
 		return uid;

@@ -17,7 +17,7 @@ struct subuids *subuids_free(struct subuids *subuids);
 /*
  * Of a uid that is subordinate to somebody who logs in: that user, for all his ranges. Of one that
  * is to root or to a program's user (who hand them on to containers): the first of its
- * SUBUID_BLOCK, as much as a container is given, whose root may be any of them. Else @uid. @subuids
- * NULL: always.
+ * SUBUID_BLOCK, as much as a container is given, whose root may be any of them. Else @uid. Of ranges
+ * that lie in others the narrowest counts. @subuids NULL: always @uid.
  */
 uid_t subuids_owner(const struct subuids *subuids, uid_t uid);

@@ -65,6 +65,27 @@ static void names_are_users(void **state)
 	subuids_free(subuids);
 }
 
+/* As LXD's of root, or of who was given one twice: behind the end of another one the owner stays. */
+static void ranges_may_lie_in_others(void **state)
+{
+	struct subuids *subuids = NULL;
+
+	(void)state;
+	assert_int_equal(read_text("1001:100000:1000000\n1002:200000:10\n1003:200000:100\n"
+				   "1004:1000000:200000\n",
+				 &subuids),
+		0);
+	assert_int_equal(subuids_owner(subuids, 199999), 1001);
+	assert_int_equal(subuids_owner(subuids, 200000), 1002);
+	assert_int_equal(subuids_owner(subuids, 200010), 1003);
+	assert_int_equal(subuids_owner(subuids, 200100), 1001);
+	assert_int_equal(subuids_owner(subuids, 999999), 1001);
+	assert_int_equal(subuids_owner(subuids, 1000000), 1004);
+	assert_int_equal(subuids_owner(subuids, 1199999), 1004);
+	assert_int_equal(subuids_owner(subuids, 1200000), 1200000);
+	subuids_free(subuids);
+}
+
 /* The kubelet's, docker's: a container has a block of them. */
 static void what_is_handed_on_counts_by_container(void **state)
 {
@@ -129,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_of_one_user_are_his),
 		cmocka_unit_test(names_are_users),
+		cmocka_unit_test(ranges_may_lie_in_others),
 		cmocka_unit_test(what_is_handed_on_counts_by_container),
 		cmocka_unit_test(there_are_only_so_many),
 		cmocka_unit_test(what_is_no_line_is_passed_over),

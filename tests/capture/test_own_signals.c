@@ -3,17 +3,16 @@
 #include "tests/capture/fixture.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/appsig.h"
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
+#include "tests/lib/seen_yield.h"
 
 static void own_signal_is_read_and_never_changed(void **state)
 {
@@ -391,17 +390,6 @@ struct destroyer {
 	amd_signal_t *signal;
 	_Atomic bool is_done;
 };
-
-/* In libc's place: who destroys a signal waits by it, and is seen to. */
-static __thread bool is_destroyer;
-static _Atomic bool is_waiting;
-
-int sched_yield(void)
-{
-	if (is_destroyer)
-		is_waiting = true;
-	return (int)syscall(SYS_sched_yield);
-}
 
 static void *destroy_main(void *data)
 {

@@ -6,12 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <hsa/amd_hsa_signal.h>
@@ -20,6 +18,7 @@
 #include "shim/copies.h"
 #include "shim/copy_watch.h"
 #include "shim/events.h"
+#include "tests/lib/seen_yield.h"
 
 #define COPIES	    40000u
 #define SUBMITTERS  3u
@@ -281,17 +280,6 @@ struct destroyer {
 	struct signal *signal;
 	_Atomic bool is_done;
 };
-
-/* In libc's place: who destroys a signal waits by it, and is seen to. */
-static __thread bool is_destroyer;
-static _Atomic bool is_waiting;
-
-int sched_yield(void)
-{
-	if (is_destroyer)
-		is_waiting = true;
-	return (int)syscall(SYS_sched_yield);
-}
 
 static void *destroyer(void *arg)
 {

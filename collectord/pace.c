@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectord/vfs_file.h"
 #include "proto/clock.h"
 
 /* The most that one sync has to write; a disk of 0.1 MB/s takes 10 s for the least. */
@@ -13,7 +14,7 @@
 #define PIECE_BYTES_MAX (64u << 20)
 
 struct file {
-	sqlite3_file base;
+	struct vfs_file on;
 	bool is_paced;
 	uint64_t unsynced; /* bytes written since the last sync */
 	sqlite3_file real[];
@@ -43,11 +44,6 @@ void pace_beat(void)
 		(void)current.beat(current.data); /* it is for those who can end their work */
 }
 
-static sqlite3_file *real_of(sqlite3_file *file)
-{
-	return ((struct file *)file)->real;
-}
-
 static void learn(uint64_t bytes, uint64_t ns)
 {
 	uint64_t per_second = ns ? bytes * 1000000000u / ns : PIECE_BYTES_MAX;
@@ -63,13 +59,13 @@ static void learn(uint64_t bytes, uint64_t ns)
 
 static int file_close(sqlite3_file *file)
 {
-	return real_of(file)->pMethods->xClose(real_of(file));
+	return vfs_real(file)->pMethods->xClose(vfs_real(file));
 }
 
 static int file_read(sqlite3_file *file, void *data, int bytes, sqlite3_int64 at)
 {
 	pace_beat();
-	return real_of(file)->pMethods->xRead(real_of(file), data, bytes, at);
+	return vfs_real(file)->pMethods->xRead(vfs_real(file), data, bytes, at);
 }
 
 static int file_sync(sqlite3_file *base, int flags)
@@ -103,82 +99,35 @@ static int file_write(sqlite3_file *base, const void *data, int bytes, sqlite3_i
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 {
-	return real_of(file)->pMethods->xTruncate(real_of(file), bytes);
-}
-
-static int file_size(sqlite3_file *file, sqlite3_int64 *ret)
-{
-	return real_of(file)->pMethods->xFileSize(real_of(file), ret);
-}
-
-static int file_lock(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xLock(real_of(file), level);
-}
-
-static int file_unlock(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xUnlock(real_of(file), level);
-}
-
-static int file_check_lock(sqlite3_file *file, int *ret)
-{
-	return real_of(file)->pMethods->xCheckReservedLock(real_of(file), ret);
-}
-
-static int file_control(sqlite3_file *file, int operation, void *argument)
-{
-	return real_of(file)->pMethods->xFileControl(real_of(file), operation, argument);
-}
-
-static int file_sector(sqlite3_file *file)
-{
-	return real_of(file)->pMethods->xSectorSize(real_of(file));
+	return vfs_real(file)->pMethods->xTruncate(vfs_real(file), bytes);
 }
 
 static int file_traits(sqlite3_file *file)
 {
-	return real_of(file)->pMethods->xDeviceCharacteristics(real_of(file));
+	return vfs_real(file)->pMethods->xDeviceCharacteristics(vfs_real(file));
 }
 
 static int file_shm_map(sqlite3_file *file, int page, int bytes, int extend, void volatile **ret)
 {
-	return real_of(file)->pMethods->xShmMap(real_of(file), page, bytes, extend, ret);
+	return vfs_real(file)->pMethods->xShmMap(vfs_real(file), page, bytes, extend, ret);
 }
 
 static int file_shm_lock(sqlite3_file *file, int at, int n, int flags)
 {
-	return real_of(file)->pMethods->xShmLock(real_of(file), at, n, flags);
-}
-
-static void file_shm_barrier(sqlite3_file *file)
-{
-	real_of(file)->pMethods->xShmBarrier(real_of(file));
-}
-
-static int file_shm_unmap(sqlite3_file *file, int is_deleted)
-{
-	return real_of(file)->pMethods->xShmUnmap(real_of(file), is_deleted);
+	return vfs_real(file)->pMethods->xShmLock(vfs_real(file), at, n, flags);
 }
 
 static const sqlite3_io_methods methods = {
+	VFS_HAND_ON,
 	.iVersion = 2, /* no xFetch: what is read beats, too */
 	.xClose = file_close,
 	.xRead = file_read,
 	.xWrite = file_write,
 	.xTruncate = file_truncate,
 	.xSync = file_sync,
-	.xFileSize = file_size,
-	.xLock = file_lock,
-	.xUnlock = file_unlock,
-	.xCheckReservedLock = file_check_lock,
-	.xFileControl = file_control,
-	.xSectorSize = file_sector,
 	.xDeviceCharacteristics = file_traits,
 	.xShmMap = file_shm_map,
 	.xShmLock = file_shm_lock,
-	.xShmBarrier = file_shm_barrier,
-	.xShmUnmap = file_shm_unmap,
 };
 
 /* ---- of all -------------------------------------------------------------------------------- */
@@ -190,7 +139,8 @@ static int open_file(
 	int r = under->xOpen(under, path, file->real, flags, ret_flags);
 
 	(void)self;
-	file->base.pMethods = r == SQLITE_OK ? &methods : NULL;
+	file->on.real = file->real;
+	file->on.base.pMethods = r == SQLITE_OK ? &methods : NULL;
 	file->is_paced = (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) != 0;
 	file->unsynced = 0;
 	return r;

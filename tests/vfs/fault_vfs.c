@@ -9,10 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectord/vfs_file.h"
 #include "tests/vfs/unsynced.h"
 
 struct file {
-	sqlite3_file base;
+	struct vfs_file on;
 	struct unsynced *unsynced; /* NULL: not watched */
 	uint64_t dirty;		   /* bytes since the last sync */
 	sqlite3_file real[];
@@ -23,11 +24,6 @@ static const sqlite3_vfs *under;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_vfs fault;
 static uint64_t operations, sync_bytes_max;
-
-static sqlite3_file *real_of(sqlite3_file *file)
-{
-	return ((struct file *)file)->real;
-}
 
 static bool is_watched(const sqlite3_file *file)
 {
@@ -77,14 +73,14 @@ static void throttle(uint64_t bytes, const uint64_t *at)
 static int file_close(sqlite3_file *file)
 {
 	unsynced_close(((struct file *)file)->unsynced);
-	return real_of(file)->pMethods->xClose(real_of(file));
+	return vfs_real(file)->pMethods->xClose(vfs_real(file));
 }
 
 static int file_read(sqlite3_file *file, void *data, int bytes, sqlite3_int64 at)
 {
 	if (fails(file, FAULT_VFS_READ))
 		return SQLITE_IOERR_READ;
-	return real_of(file)->pMethods->xRead(real_of(file), data, bytes, at);
+	return vfs_real(file)->pMethods->xRead(vfs_real(file), data, bytes, at);
 }
 
 static int file_write(sqlite3_file *file, const void *data, int bytes, sqlite3_int64 at)
@@ -101,7 +97,7 @@ static int file_write(sqlite3_file *file, const void *data, int bytes, sqlite3_i
 		((struct file *)file)->dirty += (uint64_t)bytes;
 		unsynced_write(((struct file *)file)->unsynced, data, (size_t)bytes, at);
 	}
-	return real_of(file)->pMethods->xWrite(real_of(file), data, bytes, at);
+	return vfs_real(file)->pMethods->xWrite(vfs_real(file), data, bytes, at);
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 bytes)
@@ -110,7 +106,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 		return SQLITE_IOERR_TRUNCATE;
 	if (is_watched(file))
 		unsynced_truncate(((struct file *)file)->unsynced, bytes);
-	return real_of(file)->pMethods->xTruncate(real_of(file), bytes);
+	return vfs_real(file)->pMethods->xTruncate(vfs_real(file), bytes);
 }
 
 static int file_sync(sqlite3_file *file, int flags)
@@ -125,40 +121,10 @@ static int file_sync(sqlite3_file *file, int flags)
 	sync_bytes_max = *dirty > sync_bytes_max ? *dirty : sync_bytes_max;
 	pthread_mutex_unlock(&lock);
 	*dirty = 0;
-	r = real_of(file)->pMethods->xSync(real_of(file), flags);
+	r = vfs_real(file)->pMethods->xSync(vfs_real(file), flags);
 	if (r == SQLITE_OK && is_watched(file))
 		unsynced_sync(((struct file *)file)->unsynced);
 	return r;
-}
-
-static int file_size(sqlite3_file *file, sqlite3_int64 *ret)
-{
-	return real_of(file)->pMethods->xFileSize(real_of(file), ret);
-}
-
-static int file_lock(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xLock(real_of(file), level);
-}
-
-static int file_unlock(sqlite3_file *file, int level)
-{
-	return real_of(file)->pMethods->xUnlock(real_of(file), level);
-}
-
-static int file_check_lock(sqlite3_file *file, int *ret)
-{
-	return real_of(file)->pMethods->xCheckReservedLock(real_of(file), ret);
-}
-
-static int file_control(sqlite3_file *file, int operation, void *argument)
-{
-	return real_of(file)->pMethods->xFileControl(real_of(file), operation, argument);
-}
-
-static int file_sector(sqlite3_file *file)
-{
-	return real_of(file)->pMethods->xSectorSize(real_of(file));
 }
 
 /* No promise of the disk is believed: writes may tear, and come in any order. */
@@ -174,44 +140,27 @@ static int file_shm_map(sqlite3_file *file, int page, int bytes, int extend, voi
 		*ret = NULL;
 		return SQLITE_IOERR_SHMMAP;
 	}
-	return real_of(file)->pMethods->xShmMap(real_of(file), page, bytes, extend, ret);
+	return vfs_real(file)->pMethods->xShmMap(vfs_real(file), page, bytes, extend, ret);
 }
 
 static int file_shm_lock(sqlite3_file *file, int at, int n, int flags)
 {
 	if ((flags & SQLITE_SHM_LOCK) && fails(file, FAULT_VFS_SHM))
 		return SQLITE_IOERR_SHMLOCK;
-	return real_of(file)->pMethods->xShmLock(real_of(file), at, n, flags);
-}
-
-static void file_shm_barrier(sqlite3_file *file)
-{
-	real_of(file)->pMethods->xShmBarrier(real_of(file));
-}
-
-static int file_shm_unmap(sqlite3_file *file, int is_deleted)
-{
-	return real_of(file)->pMethods->xShmUnmap(real_of(file), is_deleted);
+	return vfs_real(file)->pMethods->xShmLock(vfs_real(file), at, n, flags);
 }
 
 static const sqlite3_io_methods methods = {
+	VFS_HAND_ON,
 	.iVersion = 2, /* no xFetch: every read goes through here */
 	.xClose = file_close,
 	.xRead = file_read,
 	.xWrite = file_write,
 	.xTruncate = file_truncate,
 	.xSync = file_sync,
-	.xFileSize = file_size,
-	.xLock = file_lock,
-	.xUnlock = file_unlock,
-	.xCheckReservedLock = file_check_lock,
-	.xFileControl = file_control,
-	.xSectorSize = file_sector,
 	.xDeviceCharacteristics = file_traits,
 	.xShmMap = file_shm_map,
 	.xShmLock = file_shm_lock,
-	.xShmBarrier = file_shm_barrier,
-	.xShmUnmap = file_shm_unmap,
 };
 
 /* ---- of all -------------------------------------------------------------------------------- */
@@ -223,12 +172,13 @@ static int open_file(
 	int r = under->xOpen((sqlite3_vfs *)under, path, file->real, flags, ret_flags);
 
 	(void)self;
-	file->base.pMethods = NULL;
+	file->on.base.pMethods = NULL;
+	file->on.real = file->real;
 	file->unsynced = NULL;
 	file->dirty = 0;
 	if (r != SQLITE_OK)
 		return r;
-	file->base.pMethods = &methods;
+	file->on.base.pMethods = &methods;
 	if (path && (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) &&
 		(flags & SQLITE_OPEN_READWRITE))
 		file->unsynced = unsynced_open(path);

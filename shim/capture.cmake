@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The capture path: recorder, shadow front end, harvest, batches. One library for the shim and
 # for tests; its twin with fault points is for tests only.
-set(rtl_capture_sources recorder.c capture.c pool.c appsig.c copy_watch.c dispatch.c front_end.c shadow.c shadow_table.c intercept.c
+set(rtl_capture_sources ahead.c recorder.c capture.c pool.c appsig.c copy_watch.c dispatch.c front_end.c shadow.c shadow_table.c intercept.c
 	gate.c doze.c
 	harvest.c batch.c columns.c shapes.c
 	event_ring.c origin.c thread_state.c ticks.c)

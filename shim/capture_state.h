@@ -107,6 +107,9 @@ struct capture_queue {
 	uint32_t owned;		/* slots given to this queue */
 	slot_ref witness;	/* in flight, asked where a scan ends early; 0: none */
 	uint64_t barrier_fired; /* numbers before this had to be complete, as of the last pass */
+
+	/* The shim's thread's, before it takes that lock. */
+	uint64_t taken_seen;
 };
 
 /* Kept ready, for a new queue and for one that runs dry: 2 MB, signals included. */

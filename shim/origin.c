@@ -8,7 +8,9 @@
 #include "shim/thread_state.h"
 
 /* A note that changes under a thread's eyes means that somebody walks; he is not slow. */
-#define NOTE_LOOKS_MAX 1000u
+#define NOTE_LOOKS_MAX	1000u
+/* An address of whole pages has room for it. */
+#define MAPPED_EXPONENT (uintptr_t)63
 
 /* Is the ring that the reservation with @tag was in still there? */
 static bool tag_is_alive(const struct origins *origins, uint64_t tag)
@@ -138,6 +140,9 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 		 * that is left behind is less than what is in use. */
 		origins->entry = memory;
 		origins->mask = entries - 1;
+		atomic_store_explicit(&origins->mapped,
+			(uintptr_t)memory | (unsigned)__builtin_ctzll(entries),
+			memory_order_release);
 	}
 	origins->ring = queue->base_address;
 	origins->ring_mask = queue->size - 1;
@@ -155,6 +160,18 @@ void origins_interrupt(struct origins *origins, uint64_t index)
 	atomic_fetch_add_explicit(&origins->life, 1ull << ORIGIN_LIFE_SHIFT, memory_order_release);
 }
 
+void origins_touch(struct origins *origins)
+{
+	uintptr_t mapped = atomic_load_explicit(&origins->mapped, memory_order_acquire);
+	uint64_t entries = 1ull << (mapped & MAPPED_EXPONENT);
+	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_relaxed);
+
+	/* Who has been round has used all of them. */
+	if (mapped && walked < entries)
+		ahead_of(&origins->ahead, (void *)(mapped & ~MAPPED_EXPONENT),
+			entries * sizeof(*origins->entry), walked * sizeof(*origins->entry));
+}
+
 void origins_end(struct origins *origins)
 {
 	atomic_fetch_add_explicit(&origins->life, 1ull << ORIGIN_LIFE_SHIFT, memory_order_release);
@@ -170,4 +187,5 @@ void origins_free(struct origins *origins)
 	if (origins->entry)
 		munmap(origins->entry, (origins->mask + 1) * sizeof(*origins->entry));
 	origins->entry = NULL;
+	atomic_store_explicit(&origins->mapped, 0, memory_order_relaxed);
 }

@@ -24,6 +24,7 @@
 #include <hsa/hsa.h>
 
 #include "proto/recorder.h"
+#include "shim/ahead.h"
 #include "shim/thread_state.h"
 
 /* As a slot has it: copied there in one move. */
@@ -90,6 +91,10 @@ struct origins {
 	_Atomic uint64_t walked; /* no entry before it is needed */
 	struct origin *run;	 /* covers the packets before run_end; NULL: unattributed */
 	uint64_t run_first, run_end;
+	/* Of the shim's thread, and what it goes by: entry, and in its lower bits the exponent of how
+	 * many there are. */
+	_Atomic uintptr_t mapped;
+	struct ahead ahead;
 };
 
 /* Cold: before the queue is known to anybody. -ENOMEM. @index: the first one to come. */
@@ -99,6 +104,8 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
  * in those that there are. What was reserved before and is walked later is unattributed.
  */
 void origins_interrupt(struct origins *origins, uint64_t index);
+/* The shim's thread: packets come and are recorded; it touches the entries that are next. */
+void origins_touch(struct origins *origins);
 /* Cold: before the ring goes away. */
 void origins_end(struct origins *origins);
 /* Cold: it stayed. */

@@ -6,6 +6,7 @@
  */
 #include <hsa/amd_hsa_signal.h>
 
+#include "shim/ahead.h"
 #include "shim/capture_state.h"
 #include "shim/shadow.h"
 
@@ -298,10 +299,12 @@ bool pool_provide(struct capture *c)
 	_Atomic slot_ref *ready = ready_empty(c);
 	struct capture_queue *q;
 	struct slot_list lot;
-	bool is_given;
+	bool is_given, is_pressed;
 
 	harvest_lock_wait(c);
 	q = queue_in_need(c);
+	/* It will use them at once: it has used the greater part of what it has. */
+	is_pressed = q && queue_owned(q) < 2 * used_by(q);
 	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
 	if (q && !is_given && !can_carve(c))
 		is_given = loose_give(c, q, LOT_SLOTS_LEAST) ||
@@ -311,6 +314,8 @@ bool pool_provide(struct capture *c)
 		return true;
 	if ((!q && !ready) || !slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return false;
+	if (is_pressed)
+		ahead_all(slot_of(c, lot.head), lot.count * sizeof(struct recorder_slot));
 	if (!q) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
 		return true;

@@ -180,7 +180,10 @@ static void say_ready(const struct config *config, const struct listen_sockets *
 	snprintf(status, sizeof(status), "listening on %s, storing in %s", sockets->path,
 		config->store_path);
 	log_info("%s", status);
-	notify_ready(status);
+	/* rtl run hears it by our answer. Its address takes few messages, of any user: it may be
+	 * full, and is not read before that answer. */
+	if (!config->private_session)
+		notify_ready(status);
 }
 
 /* Of a user's own collector the kernel tells all it asks: is it us, or root? */

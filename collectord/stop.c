@@ -101,7 +101,8 @@ void server_stop(struct server *server, int exit_code)
 		return;
 	server->is_stopping = true;
 	server->exit_code = exit_code;
-	notify_stopping();
+	if (!server->config->private_session) /* as in main.c */
+		notify_stopping();
 	for (size_t i = 0; i < server->n_listeners; i++)
 		event_del(server->listeners[i]);
 	event_del(server->throttle);

@@ -23,7 +23,8 @@ rows_grow() { # rows_grow FILE: since the last look
 }
 
 # An rtl whose collector dies at once as long as there is a file "broken", lives and says nothing as long
-# as there is "mute", and gives its keeper as many more descriptors as "many" says.
+# as there is "mute", gives its keeper as many more descriptors as "many" says, and finds no room for a
+# message to it where there is "full".
 breakable_rtl() {
 	mkdir bin && cp "$rtl" bin/rtl && ln -s "$libdir" lib
 	cat >bin/collectord <<-END
@@ -32,6 +33,7 @@ breakable_rtl() {
 		[ ! -e $work/broken ] || { echo "collectord: cannot store: it is broken" >&2; exit 1; }
 		[ ! -e $work/mute ] || exec sleep 1000
 		[ ! -e $work/many ] || { python3 "$here/keep_many.py" "\$(cat $work/many)" && >$work/has_many; } &
+		[ ! -e $work/full ] || python3 "$here/keep_many.py" full
 		exec "$collectord" "\$@"
 	END
 	chmod +x bin/collectord

@@ -160,6 +160,15 @@ fds() {
 	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
 }
 
+@test "whoever fills the address that a collector writes to keeps no job from being recorded" {
+	breakable_rtl
+	touch full
+	"$rtl" run --strict -o d.db --device soft "$demo" --ranks 1 --steps 2 >out 2>err
+	[ "$(wc -l <starts)" -eq 1 ]
+	[ "$(told out)" = "$(stored d.db)" ]
+	accounted d.db
+}
+
 @test "the job has the descriptors that it would have, each collector those that the first had" {
 	local look='import os; d = "/proc/self/fd/"; print(sorted((f, os.readlink(d + f)) for f in os.listdir(d) if f > "2" and os.path.exists(d + f)))'
 	echo mine >nine

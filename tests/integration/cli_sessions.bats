@@ -154,10 +154,10 @@ exit 6'
 
 kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	mkfifo "gate.$1"
-	"$rtl" run --device soft -o "$1" ${2:+"$2"} bash -c "read line <gate.$1; exit ${3:-0}" 2>err 3>&- &
+	"$rtl" run --device soft -o "$1" ${2:+"$2"} bash -c "touch begun.$1; read line <gate.$1; exit ${3:-0}" 2>err 3>&- &
 	local runner=$!
 	pids+=($runner)
-	wait_until 60 test -e "$1"
+	wait_until 60 test -e "begun.$1" # one that dies before it has taken the job in is not started again
 	kill -KILL "$(collector_of "$1")"
 	echo go >"gate.$1"
 	status=0
@@ -294,10 +294,10 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 @test "a collector that never starts again takes neither the exit status nor patience" {
 	breakable_rtl
 	mkfifo gate
-	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0
 	pids+=($runner)
-	wait_until 60 test -e d.db
+	wait_until 60 test -e begun
 	touch broken
 	kill -KILL "$(collector_of d.db)"
 	wait_until 60 has_tried 2

@@ -66,10 +66,10 @@ fds() {
 @test "a collector that lives and says nothing does not hide the end of the job, nor does its wait outlast a signal" {
 	breakable_rtl
 	mkfifo gate
-	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0 client
 	pids+=($runner)
-	wait_until 60 test -e d.db
+	wait_until 60 test -e begun
 	touch mute
 	kill -KILL "$(collector_of d.db)"
 	wait_until 60 has_tried 2
@@ -86,10 +86,10 @@ fds() {
 
 @test "a stopped collector does not keep who wants to end, and closes the file when it goes on" {
 	mkfifo gate
-	"$rtl" run -o d.db --device soft bash -c 'read line <gate; exit 5' 2>err 3>&- &
+	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0 client collector
 	pids+=($runner)
-	wait_until 60 test -e d.db
+	wait_until 60 test -e begun
 	collector=$(collector_of d.db)
 	kill -STOP "$collector"
 	wait_until 60 is_stopped "$collector"

@@ -9,5 +9,5 @@ import sandbox
 if __name__ == "__main__":
     unit, report_path, program = sys.argv[1:4]
     sandbox.execute(sandbox.filter_of(sandbox.read_unit(unit), report_path + ".filter"),
-                    os.open(report_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666),
+                    sandbox.open_listener(report_path),
                     os.open(program, os.O_RDONLY), sys.argv[3:])

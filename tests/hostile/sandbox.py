@@ -213,25 +213,43 @@ def listen(fd, report):
             continue  # it was killed meanwhile
 
 
+def hear(channel, report):
+    """What start_listener() starts: is given its descriptor, or nothing if it came to nothing."""
+    with socket.socket(fileno=channel) as ours:
+        fds = socket.recv_fds(ours, 1, 1)[1]
+    if fds:
+        listen(fds[0], report)
+
+
+def become_listener(channel, report):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    low, high = sorted((channel, report))
+    for first, end in ((3, low), (low + 1, high), (high + 1, 65536)):
+        os.closerange(first, end)
+    for fd in (channel, report):
+        os.set_inheritable(fd, True)
+    os.execv(sys.executable, [sys.executable, "-IS", os.path.abspath(__file__), "--listen", str(channel),
+                              str(report)])
+
+
 def start_listener(report):
-    """In a process that is nobody's child; the other end of how it is given its descriptor."""
+    """In a process that is nobody's child; the other end of how it is given its descriptor.
+    A program of its own: whoever looks for a collector by its words finds one."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     child = os.fork()
     if child:
         os.waitpid(child, 0)
         its.close()
         return ours
-    if os.fork():
+    try:
+        if not os.fork():
+            become_listener(its.fileno(), report)
+    finally:
         os._exit(0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ours.close()
-    (fd,) = socket.recv_fds(its, 1, 1)[1]
-    keep = sorted({fd, report})
-    os.closerange(0, keep[0])
-    os.closerange(keep[0] + 1, keep[1])
-    os.closerange(keep[1] + 1, 65536)
-    listen(fd, report)
-    os._exit(0)
 
 
 # ---- the rest of the unit -----------------------------------------------------------------
@@ -287,29 +305,37 @@ def become(options, state):
     os.setresuid(uid, uid, uid)
 
 
-def execute(filter_program, report, executable, arguments):
+def execute(filter_program, listener, executable, arguments):
     """Becomes @executable (a descriptor) behind the filter."""
-    listener = start_listener(report)
     heard = install(filter_program)
     socket.send_fds(listener, [b"x"], [heard])
     os.close(heard)
     listener.close()
-    os.close(report)
     os.set_inheritable(executable, False)
     os.execve(executable, arguments, os.environ)
 
 
+def open_listener(report_path):
+    report = os.open(report_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    listener = start_listener(report)
+    os.close(report)
+    return listener
+
+
 def main():
+    if sys.argv[1] == "--listen":
+        hear(*map(int, sys.argv[2:]))
+        return
     unit, report_path, state, program, *arguments = sys.argv[1:]
     options = read_unit(unit)
     filter_program = filter_of(options, report_path + ".filter")
-    report = os.open(report_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    listener = open_listener(report_path)  # before its places are hidden
     # By descriptor: the place it lies in may be hidden from it.
     executable = os.open(program, os.O_RDONLY)
     set_mounts(state)
     os.chdir("/")
     become(options, state)
-    execute(filter_program, report, executable, [program, *arguments])
+    execute(filter_program, listener, executable, [program, *arguments])
 
 
 if __name__ == "__main__":

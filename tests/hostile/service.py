@@ -17,6 +17,7 @@ from manager import Manager
 from node import DEADLINE_S, fail, prefix_for, reap, wait_for
 
 RTL = 61900  # uid and gid of the service
+USER_LINES = (("/etc/passwd", "rtl:x:%d:%d::/nonexistent:/bin/false"), ("/etc/group", "rtl:x:%d:"))
 
 
 def enter():
@@ -24,18 +25,36 @@ def enter():
     if os.geteuid() != 0:
         fail("needs root: it starts the service as an administrator does")
     jail.enter()
-    for path, line in (("/etc/passwd", "rtl:x:%d:%d::/nonexistent:/bin/false"),
-                       ("/etc/group", "rtl:x:%d:")):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        if "rtl:x:%d:" % RTL in text:
-            continue  # a test that a test runs
-        lines = [text for text in text.splitlines() if not text.startswith("rtl:")]
-        with tempfile.NamedTemporaryFile("w") as copy:
-            copy.write("\n".join(lines + [line % ((RTL,) * line.count("%d"))]) + "\n")
-            copy.flush()
-            os.chmod(copy.name, 0o644)
-            subprocess.run(["mount", "--bind", copy.name, path], check=True)
+    for path, line in USER_LINES:
+        text = read(path)
+        if "rtl:x:%d:" % RTL not in text:  # else a test that a test runs
+            put_over(path, without_rtl(text) + [line % ((RTL,) * line.count("%d"))])
+
+
+def leave_no_user():
+    """From here on the user rtl exists no more: who is root and starts a collector stays root."""
+    for path, _ in USER_LINES:
+        # What enter() has put there: over a file that is gone nothing can be mounted.
+        subprocess.run(["umount", path], stderr=subprocess.DEVNULL, check=False)
+        if "rtl:" in read(path):
+            put_over(path, without_rtl(read(path)))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def without_rtl(text):
+    return [line for line in text.splitlines() if not line.startswith("rtl:")]
+
+
+def put_over(path, lines):
+    with tempfile.NamedTemporaryFile("w") as copy:
+        copy.write("\n".join(lines) + "\n")
+        copy.flush()
+        os.chmod(copy.name, 0o644)
+        subprocess.run(["mount", "--bind", copy.name, path], check=True)
 
 
 class User:

@@ -52,6 +52,13 @@ class Manager:
         if fd is not None:
             os.close(fd)
 
+    def close(self):
+        """Nobody listens there any more."""
+        for listener in self.listeners:
+            os.unlink(listener.getsockname())
+            listener.close()
+        self.listeners = []
+
     def times(self, field):
         return self.heard.get(field, (0,))[0]
 

@@ -68,7 +68,7 @@ def run(programs, work, seconds, wanted):
         found, raw = os.path.join(work, "found-" + name), os.path.join(work, name)
         os.mkdir(found)
         edges = []
-        if program in ("records", "first", "recorder"):
+        if program in ("records", "first", "recorder", "frames"):
             edges = [os.path.join(work, "edges-" + name)]
             os.mkdir(edges[0])
             subprocess.run([sys.executable, os.path.join(HERE, "edges.py"), name, *edges], check=True)

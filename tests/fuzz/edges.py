@@ -84,7 +84,9 @@ WHOLE = {
                                   for i in range(64)],
         "recorder_bytes": 256 << 10, "has_control": True})}
 HEAD = {"hello": b"\2"}
-CHANGE_HEADER, CHANGE_CELL_LENGTH, HEADER_BYTES = 0, 8, 360  # of recorder.c; without its counters
+# Of recorder.c; the header without its counters.
+CHANGE_HEADER, CHANGE_CELL, CHANGE_CELL_LENGTH, HEADER_BYTES, IS_RESUMED = 0, 2, 8, 360, 8
+FRAME_LIMITS = (16 << 10, 256 << 10, 4 << 10)  # of frames.c
 
 DEPTH = 2
 BYTES_MAX = 4096  # of a message: larger ones have no other fields
@@ -218,8 +220,19 @@ def kept(target):
     return [one for of_head in most.values() for one in of_head[:MESSAGES]]
 
 
+def cells():
+    """Whole ones, with a frame that has another number than they, or none."""
+    for number in [None, *NUMBERS]:
+        for name in ("dispatches", "anchors", "defines"):
+            body = wire.frame(**({} if number is None else {"number": number}), **{name: WHOLE[name][1]})[4:]
+            for flags in (0, IS_RESUMED):
+                yield (bytes([flags, CHANGE_CELL, 1]) + struct.pack("<HH", 3, len(body)) + body +
+                       bytes([CHANGE_CELL, 2, 0, 0, 0, 0]))
+
+
 def recorders():
     """As recorder.c reads them: each word of the header, each length of a cell."""
+    yield from cells()
     for size, form in ((4, "<I"), (8, "<Q")):
         for at in range(0, HEADER_BYTES, size):
             for number in NUMBERS:
@@ -232,16 +245,30 @@ def recorders():
                 yield bytes([0, CHANGE_CELL_LENGTH, cell]) + struct.pack("<I", number)
 
 
+def splits():
+    """As frames.c reads them: two frames of lengths about what a buffer grows to and may hold."""
+    for how, limit in enumerate(FRAME_LIMITS):
+        for second in (limit - 1, limit, limit + 1):
+            for first in (limit // 2 + 2000, limit - 4, limit):
+                if first + second < 1 << 16:
+                    yield bytes([how]) + b"".join(
+                        struct.pack("<I", n) + b"\x52" + varint(n - 3) + bytes(n - 3)
+                        for n in (first, second))
+
+
+MADE = {"recorder": recorders, "frames": splits}
+
+
 def main():
     target, out = sys.argv[1:]
     if target in WHOLE:
         bodies = [(HEAD.get(target, b""), wire.encode(*WHOLE[target]))]
         with open(os.path.join(out, "whole"), "wb") as file:
             file.write(b"".join(bodies[0]))
-    elif target != "recorder":
+    elif target not in MADE:
         bodies = kept(target)
-    if target == "recorder":
-        made = recorders()
+    if target in MADE:
+        made = MADE[target]()
     else:
         made = (head + other for head, body in bodies for other in messages(body, DEPTH))
     for data in made:

@@ -5,8 +5,8 @@
  * --first=hello: the first byte says what of it is put right behind the rest (the last value of a
  * field counts), so that an input made elsewhere is of this process and machine. The same Hello
  * then opens a process in a real database.
- * --first=request: the first byte says whose (a tool's, a runner's), beside a rank. Whatever is
- * asked has an answer.
+ * --first=request: the first byte says whose (a tool's, a runner's), beside ranks of two jobs.
+ * Whatever is asked has an answer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@
 
 static bool is_hello, must_take;
 static struct bench bench;
-static struct fake_shim shim;
+static struct fake_shim shim, other; /* of another job: who asks sees both */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -161,7 +161,7 @@ static void know_control(Rtl__Hello *hello, void *data)
 }
 
 /* Whatever the rank was told, it did: who asked for it waits for that. */
-static void say_done(void)
+static void say_done(const struct fake_shim *rank)
 {
 	Rtl__ControlDone done = RTL__CONTROL_DONE__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -171,7 +171,21 @@ static void say_done(void)
 	done.is_recording = true;
 	frame.body_case = RTL__FRAME__BODY_CONTROL_DONE;
 	frame.control_done = &done;
-	(void)fake_send(shim.fd, &frame);
+	(void)fake_send(rank->fd, &frame);
+}
+
+static void come(struct fake_shim *rank)
+{
+	bool is_welcome = false;
+
+	rank->fd = loop_connect();
+	rank->next = 1;
+	rank->edit_hello = know_control;
+	FUZZ_MUST(fake_shim_send_hello(rank, 1) == 0);
+	(void)fake_shim_define(rank);
+	(void)fake_shim_dispatch(rank, 3, false);
+	loop_settle();
+	FUZZ_MUST(read_replies(rank, &is_welcome) > 0 && is_welcome);
 }
 
 static void ask(struct tape *tape)
@@ -184,42 +198,53 @@ static void ask(struct tape *tape)
 	size_t n;
 	const uint8_t *from = tape_bytes(tape, REQUEST_BYTES_MAX, &n);
 
-	shim.fd = loop_connect();
-	shim.next = 1;
-	shim.edit_hello = know_control;
-	FUZZ_MUST(fake_shim_send_hello(&shim, 1) == 0);
-	(void)fake_shim_define(&shim);
-	(void)fake_shim_dispatch(&shim, 3, false);
-	loop_settle();
-	FUZZ_MUST(read_replies(&shim, &is_welcome) > 0 && is_welcome);
+	come(&shim);
+	come(&other);
 	frame_reader_init(&tool.reader, REPLY_BYTES_MAX);
 	msg_arena_init(&tool.arena, ARENA_BYTES_MAX);
 	tool.fd = loop_connect();
 	loop_send_frame(tool.fd, frame, put_bytes(frame, field, from, n), -1);
 	loop_settle();
-	say_done();
+	say_done(&shim);
+	say_done(&other);
 	loop_settle();
 	FUZZ_MUST(read_replies(&tool, &is_welcome) > 0);
 	fake_shim_done(&tool);
+}
+
+/* Else no two runs would be the same: @token. */
+static void begin(struct fake_shim *rank, const char *job, int token)
+{
+	FUZZ_MUST(fake_shim_init(rank, job) == 0);
+	memset(rank->recorder->token, token, sizeof(rank->recorder->token));
+	FUZZ_MUST(fake_shim_keep_hello(rank) == 0); /* sealed, as its process says */
+}
+
+static void end(struct fake_shim *rank)
+{
+	fake_shim_hang_up(rank);
+	loop_settle();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
 
-	FUZZ_MUST(fake_shim_init(&shim, "job") == 0);
-	/* Else no two runs would be the same. */
-	memset(shim.recorder->token, 1, sizeof(shim.recorder->token));
-	FUZZ_MUST(fake_shim_keep_hello(&shim) == 0); /* sealed, as its process says */
+	begin(&shim, "job", 1);
+	if (!is_hello)
+		begin(&other, "other", 2);
 	loop_start();
 	if (is_hello)
 		say_hello(&tape);
 	else
 		ask(&tape);
-	fake_shim_hang_up(&shim);
-	loop_settle();
+	end(&shim);
+	if (!is_hello)
+		end(&other);
 	loop_stop();
 	fake_shim_done(&shim);
+	if (!is_hello)
+		fake_shim_done(&other);
 	return 0;
 }
 

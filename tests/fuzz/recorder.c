@@ -172,18 +172,35 @@ static void drain_all(bool is_alive)
 	drain_free(drain);
 }
 
+/*
+ * Where cells lie as they should: a frame is of the number that its cell says, so the process has
+ * come no further than they lead; and what comes next is not there, or counted.
+ */
+static void check_cells(const struct hand_recorder *r, const struct recorder_region *cells)
+{
+	uint64_t frame = bench.process->frame, next = frame + 1;
+	const struct recorder_cell *cell = (const void *)r->cell[next % HAND_CELLS];
+	const uint64_t *loss = bench.process->ledger.loss;
+
+	if (loss[LEDGER_BAD_RECORDER] || !r->header.ready ||
+		memcmp(&r->header.cells, cells, sizeof(*cells)))
+		return;
+	FUZZ_MUST(frame <= HAND_CELLS || frame - HAND_CELLS <= r->header.published);
+	FUZZ_MUST(cell->number != next || loss[LEDGER_CORRUPT_FRAMES]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
 	uint64_t flags = tape_number(&tape, 1);
 	struct hand_recorder *r = hand_recorder_new(7);
+	struct recorder_region cells = r->header.cells;
 	size_t size = flags & IS_CUT ? (size_t)tape_number(&tape, 3) % sizeof(*r) : sizeof(*r);
 
 	while (tape.left)
 		change(r, &tape);
 	FUZZ_MUST(ftruncate(memfd, 0) == 0 && ftruncate(memfd, (off_t)size) == 0);
 	FUZZ_MUST(pwrite(memfd, r, size, 0) == (ssize_t)size);
-	free(r);
 	bench_begin(&bench);
 	bench.writer->is_resumed = flags & IS_RESUMED;
 	/* Whatever it says: counted, and nobody else's transaction fails. */
@@ -192,6 +209,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 				  bench.writer, bench.process, memfd, LEDGER_CORRUPT_FRAMES) == 0);
 	else
 		drain_all(flags & IS_ALIVE);
+	if (!(flags & GIVES_UP))
+		check_cells(r, &cells);
+	free(r);
 	bench_check(&bench);
 	bench_end(&bench);
 	return 0;

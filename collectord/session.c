@@ -259,7 +259,8 @@ void session_take_left(struct server *server, struct store_answer *answer)
 			: -ENOMEM;
 
 	if (r < 0) {
-		log_error("no memory to go on with %s", answer->database ? answer->database : "");
+		log_error("cannot go on with %s: %s",
+			answer->database ? answer->database : "a session", strerror(-r));
 		return;
 	}
 	session->was_left = true;

@@ -18,6 +18,10 @@ FIELDS = {"defines": 4, "dispatches": 5, "markers": 6, "counters": 7, "anchors":
 NUMBERED = {"dispatches", "markers", "copies", "host_calls", "collectives"}
 CALL, MARKER = 5, 4  # of recorder.c
 RUNNER, STAT, SESSIONS, CTL = range(4)  # of first.c
+CLOSED, LEFT, INDEX, FILE_KINDS = range(4)  # of files.h
+SQL = 5  # of files.c
+VERBS = 14  # of readers.c
+SCHEMAS = len(os.listdir(os.path.join(HERE, "../../collectord/schema")))
 
 
 def put(folder, kind, data):
@@ -94,7 +98,7 @@ def frames(folder):
             frame = struct.pack("<I", len(frame)) + frame
             for how in (1, 1 | 1 << 2, 1 | 7 << 2):
                 put(folder, "frames", bytes([how]) + frame * 2)
-    for how, limit in enumerate((4 << 10, 256 << 10)):
+    for how, limit in enumerate((16 << 10, 256 << 10, 4 << 10)):
         for length in (0, limit - 1, limit, limit + 1):
             put(folder, "frames", bytes([how]) + struct.pack("<I", length) + b"\x52\0" * 20)
     put(folder, "frames", b"\0" + struct.pack("<I", 4097) + b"\x52\0" * 2060)
@@ -124,9 +128,48 @@ def peers(folder):
             put(folder, kind, acts)
 
 
+# What an owner has done to a file that is to be migrated: what a migration drops is not there, or is no
+# table; what it makes is there; rows that no collector wrote.
+OWNERS_SQL = (
+    "DELETE FROM rtl_dispatch", "DROP TABLE rtl_dispatch",
+    "DELETE FROM rtl_dispatch;CREATE TABLE rtl_loss_interval(x)",
+    "DROP TABLE rtl_dispatch;CREATE VIEW rtl_dispatch AS SELECT 1 AS shape_id",
+    "CREATE VIEW rtl_metric_base AS SELECT 1", "CREATE TABLE rtl_call_base(id)",
+    "CREATE TABLE rtl_copy_base(id);CREATE TABLE rtl_category(id)", "DROP VIEW rocpd_op",
+    "DROP VIEW rocpd_op;CREATE TABLE rocpd_op(id)", "DROP TABLE rtl_meta", "DROP TABLE rtl_session",
+    "ALTER TABLE rtl_process ADD COLUMN launcher", "ALTER TABLE rtl_shape RENAME TO x",
+    "CREATE TRIGGER t AFTER INSERT ON rtl_meta BEGIN DELETE FROM rtl_session;END",
+    "PRAGMA user_version=-1", "PRAGMA user_version=1", "PRAGMA user_version=10", "PRAGMA user_version=0",
+    "PRAGMA writable_schema=1;UPDATE sqlite_schema SET sql='CREATE TABLE rtl_dispatch(a' "
+    "WHERE name='rtl_dispatch'",
+    "PRAGMA writable_schema=1;UPDATE sqlite_schema SET rootpage=2 WHERE name='rtl_process'",
+    "UPDATE rtl_process SET id=-1,rank='x'", "UPDATE rtl_session SET uid='x',name=x'00ff'")
+
+
+def database(folder):
+    """Of each schema one that was closed and one that was left, as it was written and as its owner made it."""
+    for older in range(1, SCHEMAS):
+        for kind in (CLOSED, LEFT):
+            head = bytes([kind + FILE_KINDS * older])
+            put(folder, "database", head)
+            for sql in OWNERS_SQL:
+                put(folder, "database", head + bytes([SQL]) + struct.pack("<H", len(sql)) + sql.encode())
+    for older in (1, 2):
+        put(folder, "database", bytes([INDEX + FILE_KINDS * older]))
+        for at in range(20, 100, 4):  # bytes of its head
+            put(folder, "database", bytes([INDEX + FILE_KINDS * older, 0, at, 0, 0, 4]) + b"\xff" * 4)
+
+
+def readers(folder):
+    """Each verb on a file of each schema."""
+    for older in range(1, SCHEMAS):
+        for verb in range(VERBS):
+            put(folder, "readers", bytes([verb % 2 + 2 * older, verb, 0]))
+
+
 def main():
     folder = sys.argv[1]
-    for make in (settings, requests, markers, recorder, frames, texts, peers):
+    for make in (settings, requests, markers, recorder, frames, texts, peers, database, readers):
         make(folder)
 
 

@@ -2,7 +2,8 @@
 /*
  * fuzz.database: a whole file that is damaged, or a stranger's, and the collector that finds it at
  * its start: it judges it, goes on with the session that was left open in it, stores what a rank
- * sends, and ends it. The first byte says which file (files.h), the rest what has become of it.
+ * sends, and ends it. The first byte says which file (files.h) of which schema, the rest what has
+ * become of it.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -67,7 +68,8 @@ static void check_kept(const char *path, ino_t inode)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
-	enum file_kind kind = (enum file_kind)(tape_number(&tape, 1) % FILE_KINDS);
+	unsigned which = (unsigned)tape_number(&tape, 1);
+	enum file_kind kind = (enum file_kind)(which % FILE_KINDS);
 	struct store_config config = {
 		.index_path = kind == FILE_INDEX ? files_index_path() : NULL, .give_up_ms = 1};
 	struct store_session *session = NULL;
@@ -76,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	ino_t inode;
 	int r;
 
-	files_write(kind, &tape);
+	files_write(kind, which / FILE_KINDS, &tape);
 	if (kind == FILE_INDEX)
 		files_write_whole(FILE_LEFT, files_path());
 	inode = inode_of(files_path());

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "collectord/index.h"
+#include "collectord/migrate.h"
 #include "proto/cleanup.h"
+#include "proto/schema.h"
 #include "tests/fuzz/bench.h"
 #include "tests/unit/store/frames.h"
 
@@ -33,8 +35,8 @@ enum change {
 	CHANGES
 };
 
-static struct file files[FILE_KINDS];
-static char folder[128], path[160], index_path[160];
+static struct file files[FILE_KINDS][FILES_OLDER]; /* older ones: when they are asked for */
+static char folder[128], path[160], index_path[160], newer_path[160];
 
 /* ---- the collector ------------------------------------------------------------------------- */
 
@@ -72,9 +74,12 @@ struct store_session *files_open_session(struct store *store, const char *at, co
 	struct store_session_params params = {
 		.name = name, .path = at, .uid = getuid(), .create = STORE_RESUME};
 	struct store_session *session = NULL;
+	int r = store_session_open(store, &params, NULL, &session);
 
-	FUZZ_MUST(store_session_open(store, &params, NULL, &session) == 0);
-	return wait_for(store, STORE_OPENED, STORE_FAILED) ? session : store_session_free(session);
+	/* Of a stranger's file the session may have no name. */
+	FUZZ_MUST(r == 0 || (r == -EINVAL && !*name));
+	return r == 0 && wait_for(store, STORE_OPENED, STORE_FAILED) ? session
+								     : store_session_free(session);
 }
 
 struct store_process *files_open_process(struct store *store, struct store_session *session)
@@ -186,9 +191,9 @@ static void make_databases(void)
 	FUZZ_MUST(session);
 	process = files_open_process(store, session);
 	FUZZ_MUST(process);
-	read_file(path, &files[FILE_LEFT]);
+	read_file(path, &files[FILE_LEFT][0]);
 	files_close(store, session, process);
-	read_file(path, &files[FILE_CLOSED]);
+	read_file(path, &files[FILE_CLOSED][0]);
 	store_free(store);
 }
 
@@ -203,14 +208,117 @@ static void make_index(void)
 	FUZZ_MUST(index_put(index, &entry) == 0);
 	index_close(index);
 	make_small_pages(index_path);
-	read_file(index_path, &files[FILE_INDEX]);
+	read_file(index_path, &files[FILE_INDEX][0]);
 }
+
+/* ---- older ones ---------------------------------------------------------------------------- */
+
+static void must_run(sqlite3 *db, const char *sql)
+{
+	FUZZ_MUST(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+}
+
+/* The migrations never change once they are released. */
+static void make_old_schema(sqlite3 *db, int version)
+{
+	char sql[96];
+
+	must_run(db, "PRAGMA page_size=1024");
+	for (const struct migration *m = migrations; m->version && m->version <= version; m++)
+		must_run(db, m->sql);
+	snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+		SCHEMA_APPLICATION_ID, version);
+	must_run(db, sql);
+}
+
+/* Of each table what both have. */
+static const char copy_sql[] =
+	"SELECT group_concat('DELETE FROM main.' || name || '; INSERT INTO main.' || name || ' (' "
+	"|| "
+	"  columns || ') SELECT ' || columns || ' FROM newer.' || name, ';') "
+	"FROM (SELECT t.name AS name, (SELECT group_concat('\"' || o.name || '\"') "
+	"    FROM pragma_table_info(t.name, 'main') o JOIN pragma_table_info(t.name, 'newer') n "
+	"    ON n.name = o.name) AS columns "
+	"  FROM main.sqlite_schema t WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%') "
+	"WHERE columns IS NOT NULL";
+
+static void copy_rows(sqlite3 *db)
+{
+	sqlite3_stmt *copy = NULL;
+	char *attach = sqlite3_mprintf("ATTACH %Q AS newer", newer_path);
+
+	FUZZ_MUST(attach);
+	must_run(db, attach);
+	sqlite3_free(attach);
+	FUZZ_MUST(sqlite3_prepare_v2(db, copy_sql, -1, &copy, NULL) == SQLITE_OK);
+	FUZZ_MUST(sqlite3_step(copy) == SQLITE_ROW);
+	must_run(db, (const char *)sqlite3_column_text(copy, 0));
+	sqlite3_finalize(copy);
+}
+
+/* What the collector of that time had written; of one that was killed the rows are in the log. */
+static void make_old_database(enum file_kind kind, unsigned older)
+{
+	sqlite3 *db = NULL;
+
+	write_file(&files[kind][0], newer_path);
+	FUZZ_MUST(sqlite3_open(path, &db) == SQLITE_OK);
+	make_old_schema(db, SCHEMA_VERSION - (int)older);
+	if (kind == FILE_LEFT) {
+		must_run(db, "PRAGMA journal_mode=WAL");
+		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+	}
+	copy_rows(db);
+	sqlite3_close(db);
+	read_file(path, &files[kind][older]);
+}
+
+/* Backwards what index.c did to it. */
+static const char *const index_back[] = {NULL,
+	"DROP INDEX session_open; DROP INDEX session_age; DROP INDEX session_age_of_tenant; "
+	"DROP INDEX session_kept; DROP INDEX session_not_weighed; DROP INDEX removed_database; "
+	"DROP INDEX removed_of_tenant; DROP INDEX removed_going; "
+	"ALTER TABLE session DROP COLUMN tenant; ALTER TABLE removed DROP COLUMN tenant; "
+	"PRAGMA user_version=1",
+	"DROP TABLE removed; ALTER TABLE session DROP COLUMN stored; "
+	"ALTER TABLE session DROP COLUMN bytes; ALTER TABLE session DROP COLUMN kept; "
+	"PRAGMA user_version=0"};
+
+#define INDEX_OLDER (sizeof(index_back) / sizeof(*index_back))
+
+static void make_old_index(unsigned older)
+{
+	sqlite3 *db = NULL;
+
+	write_file(&files[FILE_INDEX][0], index_path);
+	FUZZ_MUST(sqlite3_open(index_path, &db) == SQLITE_OK);
+	for (unsigned i = 1; i <= older; i++)
+		must_run(db, index_back[i]);
+	sqlite3_close(db);
+	read_file(index_path, &files[FILE_INDEX][older]);
+}
+
+static const struct file *file_of(enum file_kind kind, unsigned older)
+{
+	older %= kind == FILE_INDEX ? (unsigned)INDEX_OLDER : FILES_OLDER;
+	if (files[kind][older].bytes)
+		return &files[kind][older];
+	if (kind == FILE_INDEX)
+		make_old_index(older);
+	else
+		make_old_database(kind, older);
+	files_remove();
+	return &files[kind][older];
+}
+
+/* -------------------------------------------------------------------------------------------- */
 
 void files_init(void)
 {
 	snprintf(folder, sizeof(folder), "%s/files", fuzz_folder());
 	snprintf(path, sizeof(path), "%s/job.db", folder);
 	snprintf(index_path, sizeof(index_path), "%s/index.db", folder);
+	snprintf(newer_path, sizeof(newer_path), "%s/newer.db", folder);
 	FUZZ_MUST(mkdir(folder, 0700) == 0);
 	make_databases();
 	make_index();
@@ -341,9 +449,9 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t count)
 	return copy;
 }
 
-void files_write(enum file_kind kind, struct tape *tape)
+void files_write(enum file_kind kind, unsigned older, struct tape *tape)
 {
-	struct file file = files[kind];
+	struct file file = *file_of(kind, older);
 
 	file.bytes = copy_of(file.bytes, file.count);
 	file.log = copy_of(file.log, file.log_count);
@@ -357,5 +465,5 @@ void files_write(enum file_kind kind, struct tape *tape)
 
 void files_write_whole(enum file_kind kind, const char *to)
 {
-	write_file(&files[kind], to);
+	write_file(&files[kind][0], to);
 }

@@ -2,13 +2,15 @@
 #pragma once
 /*
  * Files that a collector has written, and an input that damages one: bytes, whole pages' heads, the
- * log, the length, or by SQL. Pages are of 1 KiB, so that an input reaches as much as it can.
+ * log, the length, or by SQL. Pages are of 1 KiB, so that an input reaches as much as it can. Of
+ * each there are those of older schemas, too.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "collectord/store.h"
+#include "proto/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 struct file {
@@ -23,6 +25,9 @@ enum file_kind {
 	FILE_KINDS
 };
 
+/* The newest schema, and all before it. */
+#define FILES_OLDER ((unsigned)SCHEMA_VERSION)
+
 /* Makes them; once a process. */
 void files_init(void);
 /* Where a damaged one is put, and where an index of it. */
@@ -30,10 +35,11 @@ const char *files_path(void);
 const char *files_index_path(void);
 
 /*
- * Writes a file of @kind to its place, changed as the rest of @tape says. SQL is of databases only:
- * an index could be told to name any file of this machine.
+ * Writes a file of @kind to its place, as an rtl of @older schemas ago wrote it, changed as the
+ * rest of
+ * @tape says. SQL is of databases only: an index could be told to name any file of this machine.
  */
-void files_write(enum file_kind kind, struct tape *tape);
+void files_write(enum file_kind kind, unsigned older, struct tape *tape);
 /* As it was made. */
 void files_write_whole(enum file_kind kind, const char *path);
 /* All that lies there. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * fuzz.readers: a whole file that is damaged, or a stranger's, and the verbs of rtl that read it.
- * The first byte says which file (files.h), the second which verb, the third what it writes; the
- * rest what has become of the file.
+ * The first byte says which file (files.h) of which schema, the second which verb, the third what
+ * it writes; the rest what has become of the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,8 @@ static uint8_t *read_whole(size_t *ret)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
-	enum file_kind kind = tape_number(&tape, 1) & 1 ? FILE_LEFT : FILE_CLOSED;
+	unsigned which = (unsigned)tape_number(&tape, 1);
+	enum file_kind kind = which & 1 ? FILE_LEFT : FILE_CLOSED;
 	size_t verb = (size_t)tape_number(&tape, 1) % (sizeof(verbs) / sizeof(*verbs));
 	size_t form = (size_t)tape_number(&tape, 1) % strlen(verbs[verb].forms);
 	char *words[WORDS_MAX] = {NULL};
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	words[n++] = (char *)(uintptr_t)files_path();
 	if (verbs[verb].run == cmd_query)
 		words[n++] = sql;
-	files_write(kind, &tape);
+	files_write(kind, which / 2, &tape);
 	before = read_whole(&count);
 	status = verbs[verb].run(n, words);
 	FUZZ_MUST(status >= CMD_OK && status <= CMD_REGRESSION && status != CMD_USAGE);

@@ -144,6 +144,13 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 
 /* ---- keeper: of the collector that we started (run_keeper.c) -------------------------------- */
 
+/*
+ * For who sees to its death himself: readable when it gives us something to keep or takes it back, which
+ * run_keeper_receive() does. A recorder is freed by who lets go of it last, in the time that takes.
+ */
+int run_keeper_notify_fd(const struct run_collector *collector);
+void run_keeper_receive(struct run_collector *collector);
+
 /* To be watched for input by whoever waits; -1: there is nothing to watch. */
 int run_keeper_fd(const struct run_collector *collector);
 

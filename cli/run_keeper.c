@@ -349,6 +349,17 @@ static void receive_some(struct run_keeper *keeper, unsigned most)
 		;
 }
 
+int run_keeper_notify_fd(const struct run_collector *collector)
+{
+	return collector->keeper ? collector->keeper->notify_fd : -1;
+}
+
+void run_keeper_receive(struct run_collector *collector)
+{
+	if (collector->keeper)
+		receive_some(collector->keeper, MESSAGES_MAX);
+}
+
 /* ---- when it dies ------------------------------------------------------------------------ */
 
 static bool is_dead(const struct run_keeper *keeper)

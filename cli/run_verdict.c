@@ -64,8 +64,9 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 	struct run_collector *c = e->collector;
 
 	for (;;) {
-		struct pollfd entries[2] = {{.fd = c->client.fd, .events = POLLIN},
-			{.fd = e->child->signal_fd, .events = POLLIN}};
+		struct pollfd entries[3] = {{.fd = c->client.fd, .events = POLLIN},
+			{.fd = e->child->signal_fd, .events = POLLIN},
+			{.fd = run_keeper_notify_fd(c), .events = POLLIN}};
 		int r = client_receive(&c->client, 0, ret);
 		uint64_t now_ns = clock_monotonic_ns();
 
@@ -73,8 +74,11 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 			return r;
 		if (!run_keeper_lives(c))
 			return -ECONNRESET;
-		(void)poll(entries, 2,
+		(void)poll(entries, 3,
 			deadline_ns - now_ns < LIFE_STEP_MS * 1000000ull ? 1 : LIFE_STEP_MS);
+		/* While the collector waits for its disk, not when it is done. */
+		if (entries[2].revents)
+			run_keeper_receive(c);
 		if (run_child_is_end_wanted(e->child))
 			return -EINTR;
 	}

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,6 +23,8 @@
 
 static bool has_no_room;
 static unsigned messages;
+static const char *said; /* the next message, of us; once */
+static int said_fd = -1; /* with it */
 
 int __real_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
@@ -35,11 +38,44 @@ int __wrap_epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *ev
 	return -1;
 }
 
-/* Empty, of nobody. There is always one more. */
+static struct cmsghdr *put_control(
+	struct msghdr *message, struct cmsghdr *at, int type, const void *data, size_t bytes)
+{
+	if (!at) {
+		fail_msg("it asks for too little");
+		return NULL;
+	}
+	at->cmsg_level = SOL_SOCKET;
+	at->cmsg_type = type;
+	at->cmsg_len = CMSG_LEN(bytes);
+	memcpy(CMSG_DATA(at), data, bytes);
+	return CMSG_NXTHDR(message, at);
+}
+
+static ssize_t say(struct msghdr *message)
+{
+	const struct ucred us = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
+	size_t bytes = strlen(said);
+	struct cmsghdr *at;
+
+	memset(message->msg_control, 0, message->msg_controllen);
+	memcpy(message->msg_iov->iov_base, said, bytes);
+	at = put_control(message, CMSG_FIRSTHDR(message), SCM_CREDENTIALS, &us, sizeof(us));
+	if (said_fd >= 0)
+		(void)put_control(message, at, SCM_RIGHTS, &said_fd, sizeof(said_fd));
+	else
+		message->msg_controllen = CMSG_SPACE(sizeof(us));
+	said = NULL;
+	return (ssize_t)bytes;
+}
+
+/* What is said; else empty, of nobody. There is always one more. */
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
 	(void)fd;
 	(void)flags;
+	if (said)
+		return say(message);
 	if (++messages > 100 * MESSAGES_MAX)
 		fail_msg("it never ends");
 	message->msg_controllen = 0;
@@ -118,11 +154,33 @@ static void a_flood_has_its_turn(void **state)
 	done(&collector);
 }
 
+/* Also while only the end is waited for: to free it takes time. */
+static void what_is_taken_back_is_let_go_of(void **state)
+{
+	struct run_collector collector;
+	int recorder;
+
+	(void)state;
+	make(&collector, -1);
+	assert_int_not_equal(run_keeper_notify_fd(&collector), -1);
+	messages = 0;
+	recorder = said_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	said = "FDSTORE=1\nFDNAME=recorder-1";
+	run_keeper_receive(&collector);
+	assert_int_not_equal(fcntl(recorder, F_GETFD), -1);
+	said_fd = -1;
+	said = "FDSTOREREMOVE=1\nFDNAME=recorder-1";
+	run_keeper_receive(&collector);
+	assert_int_equal(fcntl(recorder, F_GETFD), -1);
+	done(&collector);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_is_not_seen_to_die_stays_alone),
 		cmocka_unit_test(a_flood_has_its_turn),
+		cmocka_unit_test(what_is_taken_back_is_let_go_of),
 	};
 
 	(void)argv;

@@ -89,6 +89,8 @@ class Tools:
     def _run(self, variant, command, dispatches):
         if variant in PEER:
             return self._peer(variant, command, dispatches)
+        # As of the peer's: to remove what the turn before has left is no part of this one.
+        self.database.unlink(missing_ok=True)
         begun, begin = processor_s(), time.monotonic()
         if variant in OURS:
             said = self._ours(variant, command)

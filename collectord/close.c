@@ -149,7 +149,7 @@ int close_process(
 	FAULT_POINT("drain_after_commit");
 	trouble_over(store, database);
 	announce_end(p);
-	stat_fill_session(p->session, true);
+	stat_want_session(p->session);
 	return 0;
 }
 

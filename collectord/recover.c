@@ -455,7 +455,7 @@ int recover_end_process(
 		return r;
 	p->is_over = true;
 	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
-	stat_fill_session(p->session, true);
+	stat_want_session(p->session);
 	return 0;
 }
 

@@ -173,6 +173,7 @@ struct store_session {
 	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
 	uint64_t start_realtime_ns;
 	uint64_t stat_ns; /* when it was last filled */
+	bool is_stat_due; /* a process has ended since */
 };
 
 struct store_database { /* store */
@@ -205,6 +206,7 @@ struct store_database { /* store */
 	bool is_look_asked;
 	uint64_t flushed;      /* by the flush of that number */
 	bool is_left;	       /* no session goes on with it: to be made one file */
+	bool is_stat_due;      /* of one of its sessions */
 	uint64_t committed_ns; /* CLOCK_MONOTONIC: the last transaction of records */
 	uint64_t bytes;	       /* of the file and its log, as its quota counts them */
 	uint64_t told_dropped; /* of its quota, when that was last looked at */
@@ -416,3 +418,7 @@ int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended
 void stat_fill_process(struct store_process *process);
 /* database_errno(): the last figures stand. */
 int stat_fill_session(struct store_session *session, bool now);
+/* To sum up a session takes as long as it has processes: where many end it is done for several of
+ * them, at the end of a turn. */
+void stat_want_session(struct store_session *session);
+void stat_fill_due(struct store *store, struct store_database *database);

@@ -500,6 +500,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 		r = work_next(store, database, is_last);
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
+	stat_fill_due(store, database);
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
 	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))

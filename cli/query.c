@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/query_file.h"
+#include "cli/query_private.h"
 #include "cli/query_text.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
@@ -15,23 +16,6 @@
 
 /* A commit of the collector takes at most COMMIT_MS_MAX; closing a file a little longer. */
 #define QUERY_BUSY_MS 5000
-
-struct query {
-	sqlite3 *db;
-	char *path;
-	bool is_live;
-	uint64_t bytes;
-	int64_t schema;
-	query_take take; /* of the query_fold() that runs */
-	void *taker;
-	int taken;
-	char error[QUERY_ERROR_BYTES];
-};
-
-struct query_rows {
-	struct query *query;
-	sqlite3_stmt *statement;
-};
 
 __attribute__((format(printf, 2, 3))) static void set_error(
 	struct query *query, const char *format, ...)
@@ -43,8 +27,7 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 	va_end(args);
 }
 
-/* SQLite's code as ours, with a line for people. */
-static int fail(struct query *query, int code)
+int query_fail(struct query *query, int code)
 {
 	switch (code & 0xff) {
 	case SQLITE_NOTADB:
@@ -130,11 +113,11 @@ static int prepare(
 	int code;
 
 	if (!rows)
-		return fail(query, SQLITE_NOMEM);
+		return query_fail(query, SQLITE_NOMEM);
 	rows->query = query;
 	code = sqlite3_prepare_v2(query->db, sql, -1, &rows->statement, ret_tail);
 	if (code)
-		return fail(query, code);
+		return query_fail(query, code);
 	*ret = TAKE(rows);
 	return 0;
 }
@@ -159,11 +142,19 @@ static const char *find_text(struct query *query, const char *name)
 
 int query_ask(struct query *query, const char *name, struct query_rows **ret)
 {
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	const char *sql = find_text(query, name);
+	int r;
 
 	if (!sql)
 		return -EINVAL;
-	return prepare(query, is_older_than(query, sql) ? "SELECT NULL WHERE 0" : sql, NULL, ret);
+	r = prepare(query, is_older_than(query, sql) ? "SELECT NULL WHERE 0" : sql, NULL, &rows);
+	if (!r)
+		r = query_find_pages(query, sql, rows);
+	if (r)
+		return r;
+	*ret = TAKE(rows);
+	return 0;
 }
 
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret)
@@ -174,45 +165,6 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 	if (!r && sqlite3_bind_parameter_count((*ret)->statement))
 		(void)sqlite3_bind_int64((*ret)->statement, 1, number);
 	return r;
-}
-
-/* One row of query_fold(). Without one that runs (a user's SQL) it does nothing. */
-static void fold_step(sqlite3_context *context, int count, sqlite3_value **values)
-{
-	struct query *query = sqlite3_user_data(context);
-	int64_t numbers[QUERY_FOLD_COLUMNS];
-	unsigned nulls = 0;
-
-	if (!query->take || count > QUERY_FOLD_COLUMNS)
-		return;
-	for (int i = 0; i < count; i++) {
-		numbers[i] = sqlite3_value_int64(values[i]);
-		if (!numbers[i] && sqlite3_value_type(values[i]) == SQLITE_NULL)
-			nulls |= 1u << i;
-	}
-	query->taken = query->take(query->taker, numbers, nulls);
-	if (query->taken)
-		sqlite3_result_error_code(context, SQLITE_ABORT);
-}
-
-static void fold_final(sqlite3_context *context)
-{
-	sqlite3_result_null(context);
-}
-
-int query_fold(struct query *query, const char *name, query_take take, void *context)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
-
-	if (r)
-		return r;
-	query->take = take;
-	query->taker = context;
-	query->taken = 0;
-	r = query_next(rows);
-	query->take = NULL;
-	return query->taken ? query->taken : r < 0 ? r : 0;
 }
 
 static int do_statements(struct query *query, const char *sql, const int64_t *numbers, size_t count)
@@ -252,77 +204,6 @@ int query_do(struct query *query, const char *name, const int64_t *numbers, size
 	return r;
 }
 
-int query_next(struct query_rows *rows)
-{
-	int code = sqlite3_step(rows->statement);
-
-	if (code == SQLITE_ROW)
-		return 1;
-	return code == SQLITE_DONE ? 0 : fail(rows->query, code);
-}
-
-void query_rows_free_p(struct query_rows **rows)
-{
-	if (!*rows)
-		return;
-	sqlite3_finalize((*rows)->statement);
-	free(*rows);
-	*rows = NULL;
-}
-
-int64_t query_integer(const struct query_rows *rows, int column)
-{
-	return sqlite3_column_int64(rows->statement, column);
-}
-
-double query_real(const struct query_rows *rows, int column)
-{
-	return sqlite3_column_double(rows->statement, column);
-}
-
-bool query_is_null(const struct query_rows *rows, int column)
-{
-	return sqlite3_column_type(rows->statement, column) == SQLITE_NULL;
-}
-
-const char *query_text(const struct query_rows *rows, int column)
-{
-	return (const char *)sqlite3_column_text(rows->statement, column);
-}
-
-struct render_value query_value(const struct query_rows *rows, int column)
-{
-	struct render_value value = render_null();
-
-	switch (sqlite3_column_type(rows->statement, column)) {
-	case SQLITE_INTEGER:
-		return render_integer(sqlite3_column_int64(rows->statement, column));
-	case SQLITE_FLOAT:
-		return render_real(sqlite3_column_double(rows->statement, column));
-	case SQLITE_TEXT:
-	case SQLITE_BLOB:
-		/* A text may hold NULs: take its length from SQLite. */
-		value.text = sqlite3_column_blob(rows->statement, column);
-		value.length = (size_t)sqlite3_column_bytes(rows->statement, column);
-		if (!value.text)
-			value.text = "";
-		value.type = RENDER_STRING;
-		return value;
-	default:
-		return value;
-	}
-}
-
-int query_column_count(const struct query_rows *rows)
-{
-	return sqlite3_column_count(rows->statement);
-}
-
-const char *query_column_name(const struct query_rows *rows, int column)
-{
-	return sqlite3_column_name(rows->statement, column);
-}
-
 int query_number(struct query *query, const char *name, int64_t otherwise, int64_t *ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -348,8 +229,7 @@ static int harden(struct query *query)
 	/* Only the collector checkpoints. */
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);
-	sqlite3_create_function(query->db, "rtl_fold", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, query,
-		NULL, fold_step, fold_final);
+	(void)query_add_fold(query); /* what asks for it fails, and says so */
 	return sqlite3_exec(query->db,
 		"PRAGMA query_only = 1; PRAGMA mmap_size = 0; "
 		"PRAGMA temp_store = memory; BEGIN",
@@ -413,7 +293,7 @@ static int open_connection(struct query *query, bool is_immutable)
 	int code;
 
 	if (!uri)
-		return fail(query, SQLITE_NOMEM);
+		return query_fail(query, SQLITE_NOMEM);
 	sqlite3_close_v2(query->db);
 	query->db = NULL;
 	/* One thread uses it: SQLite's own mutexes are a tenth of a scan. */
@@ -421,7 +301,7 @@ static int open_connection(struct query *query, bool is_immutable)
 		SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	if (!code)
 		code = harden(query);
-	return code ? fail(query, code) : check_identity(query);
+	return code ? query_fail(query, code) : check_identity(query);
 }
 
 static int open_checked(struct query *query)
@@ -481,7 +361,7 @@ int query_open_builtin(struct query **ret)
 	for (const struct query_text *text = query_builtin_texts; !code && text->name; text++)
 		code = sqlite3_exec(query->db, text->sql, NULL, NULL, NULL);
 	if (code)
-		return fail(query, code);
+		return query_fail(query, code);
 	query->schema = SCHEMA_VERSION;
 	*ret = TAKE(query);
 	return 0;
@@ -563,7 +443,7 @@ int query_ask_user(struct query *query, const char *sql, struct query_rows **ret
 	}
 	/* VACUUM INTO asks no authorizer. */
 	if (!sqlite3_stmt_readonly(rows->statement))
-		return fail(query, SQLITE_AUTH);
+		return query_fail(query, SQLITE_AUTH);
 	if (has_more(query, tail)) {
 		set_error(query, "SQL: one statement at a time");
 		return -EINVAL;

@@ -45,14 +45,16 @@ uint64_t query_file_bytes(const struct query *query);
 
 /*
  * Asks query/@name.sql. 0 or -errno as query_open(). Free the rows before the query. One that says
- * "-- since N" gets no rows from a file of a schema before N.
+ * "-- since N" gets no rows from a file of a schema before N. One that is no more than "SELECT
+ * columns FROM rtl_dispatch;" has numbers alone (query_integer(), query_is_null()), and of a
+ * closed file they come from its pages.
  */
 int query_ask(struct query *query, const char *name, struct query_rows **ret);
 /* The same with the number ?1. */
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
- * Gives each row of query/@name.sql, "SELECT rtl_fold(columns) FROM ...", to @take without leaving
- * SQLite: a third quicker than query_next(). Integers, NULL as 0 with 1 << column in @nulls; at
+ * Gives each row of query/@name.sql, "SELECT rtl_fold(columns) FROM ...", to @take: where SQLite
+ * gives them, without leaving it, a third quicker than query_next(). Integers, NULL as 0 with 1 << column in @nulls; at
  * most QUERY_FOLD_COLUMNS. Ends with what @take returns, if not 0. Else errors as query_open().
  */
 #define QUERY_FOLD_COLUMNS 6

@@ -129,7 +129,7 @@ static int pass_dispatches(struct place *place)
 		int64_t submit = query_integer(rows, 3);
 
 		r = 0;
-		if (!shape)
+		if (!shape || query_is_null(rows, 1))
 			continue;
 		add_event(place, shape->process, start, plus(start, query_integer(rows, 2)),
 			submit > 0 ? plus(start, -submit) : start);

@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+-- The page where the dispatches begin.
+SELECT rootpage FROM main.sqlite_schema WHERE type = 'table' AND name = 'rtl_dispatch';

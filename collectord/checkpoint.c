@@ -11,6 +11,8 @@
 #define STEP_PAGES  (WAL_STEP_BYTES / DATABASE_PAGE_BYTES)
 /* Of ten parts of the time one. */
 #define PAUSE_PARTS 9u
+/* The longer a job, the less often; its end has the same part of it to write. */
+#define LIFE_PARTS  8u
 
 /* As far as readers allow; what fails is tried again with the next commit, whose error counts. */
 static void go(sqlite3 *db)
@@ -23,6 +25,9 @@ static int on_commit(void *data, sqlite3 *db, const char *name, int pages)
 	struct writer *writer = data;
 
 	(void)name; /* the feed has no log */
+	/* Fewer than before: it was begun anew. */
+	writer->life_pages +=
+		(unsigned)pages - ((unsigned)pages < writer->log_pages ? 0 : writer->log_pages);
 	writer->log_pages = (unsigned)pages;
 	if (writer->log_pages >= MOST_PAGES)
 		go(db);
@@ -39,7 +44,8 @@ void checkpoint_step(struct checkpoints *last, struct writer *writer)
 {
 	uint64_t begin_ns;
 
-	if (!writer->db || writer->is_open || writer->log_pages < STEP_PAGES)
+	if (!writer->db || writer->is_open || writer->log_pages < STEP_PAGES ||
+		writer->log_pages < writer->life_pages / LIFE_PARTS)
 		return;
 	begin_ns = clock_monotonic_ns();
 	if (begin_ns - last->ended_ns < PAUSE_PARTS * last->took_ns)

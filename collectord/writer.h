@@ -30,6 +30,7 @@ struct writer {
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 	unsigned log_pages;	 /* of its log, by the last commit: see checkpoint.h */
+	uint64_t life_pages;	 /* that its logs have had in all */
 };
 
 /* As database_open(); what @patience points to lives as long as the writer. */

@@ -217,10 +217,10 @@
 #define SESSIONS_REMOVED_MAX 1024u
 #define SESSIONS_REMOVED_PER_UID_MAX 256u
 
-/* WAL: checkpointed at 32 MiB at the latest, truncated to 64 MiB, and from a step on already where the
- * disk is quick (collectord/checkpoint.h): less is hardly worth its three waits. Past that only a reader that keeps its
- * snapshot makes it grow: that is said, and goes on while there is room, for no record is lost to a
- * reader; then the disk is full, with all that follows. */
+/* WAL: checkpointed at 32 MiB at the latest, truncated to 64 MiB; where the disk is quick from a step
+ * on, or an eighth of all that it has held (collectord/checkpoint.h): less is hardly worth its three
+ * waits. Past that only a reader that keeps its snapshot makes it grow: that is said, and goes on while
+ * there is room, for no record is lost to a reader; then the disk is full, with all that follows. */
 #define WAL_STEP_BYTES	     (2u << 20)
 #define WAL_CHECKPOINT_BYTES (32u << 20)
 #define WAL_BYTES_MAX	     (64u << 20)

@@ -271,6 +271,13 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	assert_int_equal(count_without_log(h->path), rows);
 	write_short(writer);
 	assert_true(writer->log_pages < pages_of(WAL_STEP_BYTES)); /* begun anew */
+	/* After much the next one is for more. */
+	last = (struct checkpoints){0};
+	writer->life_pages = UINT64_MAX / 2;
+	write_to(writer, pages_of(WAL_STEP_BYTES));
+	checkpoint_step(&last, writer);
+	assert_int_equal(last.ended_ns, 0);
+	writer->life_pages = 0;
 	/* One that took long is not soon followed by another, until the log is as long as it may be. */
 	last = (struct checkpoints){clock_monotonic_ns(), UINT64_MAX / 16};
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES) / 2);

@@ -247,10 +247,10 @@ static int finish_rows(struct store *store, struct store_session *session, int e
 }
 
 /* Opened again while its close waited for readers. */
-static bool has_successor(const struct store *store, const struct store_session *session)
+static bool has_successor(const struct store_session *session)
 {
-	for (const struct store_session *s = store->sessions; s; s = s->next)
-		if (s != session && s->database == session->database && s->id == session->id)
+	for (const struct store_session *s = session->database->first_session; s; s = s->sibling)
+		if (s != session && s->id == session->id)
 			return true;
 	return false;
 }
@@ -280,7 +280,7 @@ static void put_index(struct store *store, struct store_session *session)
 	};
 
 	/* The index only helps to find files; theirs is the truth. */
-	if (store->index && !has_successor(store, session))
+	if (store->index && !has_successor(session))
 		(void)index_put(store->index, &entry);
 }
 
@@ -306,8 +306,7 @@ static void finish_session(struct store *store, struct store_session *session)
 	put_index(store, session);
 	if (session->database->sessions == 1)
 		over_quota_close(store, session->database);
-	session->database->sessions--;
-	session->database = NULL;
+	session_leave(session);
 }
 
 /* @error, or -EAGAIN: it may pass, and there is still time to wait for that. */
@@ -412,8 +411,7 @@ bool close_unwritten(
 	session->stat.complete = false;
 	snprintf(session->stat.line, sizeof(session->stat.line), "%s", line);
 	pthread_mutex_unlock(&store->lock);
-	database->sessions--;
-	session->database = NULL;
+	session_leave(session);
 	if (!database->sessions)
 		database = session_file_close(store, database);
 	answer_session(session, STORE_CLOSED, error, line);

@@ -19,14 +19,14 @@
 #define LOOK_NS 250000000u
 #define MIB	(1u << 20)
 
-static void say(struct store *store, const struct store_database *database, const char *text)
+static void say(const struct store_database *database, const char *text)
 {
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database && !s->is_over)
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		if (!s->is_over)
 			answer_session(s, text ? STORE_HELD : STORE_LET_GO, 0, text);
 }
 
-static void say_held(struct store *store, const struct store_database *database, uint64_t bytes)
+static void say_held(const struct store_database *database, uint64_t bytes)
 {
 	char who[64] = "a reader", text[160];
 	pid_t pid = 0;
@@ -40,10 +40,10 @@ static void say_held(struct store *store, const struct store_database *database,
 	snprintf(text, sizeof(text),
 		"%s holds the log of the database, which has grown to %" PRIu64 " MiB", who,
 		bytes / MIB);
-	say(store, database, text);
+	say(database, text);
 }
 
-void held_check(struct store *store, struct store_database *database)
+void held_check(struct store_database *database)
 {
 	uint64_t now_ns = clock_monotonic_ns(), bytes;
 
@@ -57,10 +57,10 @@ void held_check(struct store *store, struct store_database *database)
 		if (bytes < 2 * database->held_bytes)
 			return;
 		database->held_bytes = bytes;
-		say_held(store, database, bytes);
+		say_held(database, bytes);
 	} else if (database->held_bytes) {
 		database->held_bytes = 0;
-		say(store, database, NULL);
+		say(database, NULL);
 	}
 }
 

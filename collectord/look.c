@@ -16,14 +16,13 @@ static uint64_t later(uint64_t a_ns, uint64_t b_ns)
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-uint64_t look_next_ns(const struct store *store, const struct store_database *database)
+uint64_t look_next_ns(const struct store_database *database)
 {
 	/* A disk that is full has no room for what is only of the moment. */
 	if (database->trouble || database->must_reload || database->must_renew || database->drain)
 		return UINT64_MAX;
-	for (const struct store_session *s = store->sessions; s; s = s->next)
-		for (const struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
+	for (const struct store_session *s = database->first_session; s; s = s->sibling)
+		for (const struct store_process *p = s->processes; p; p = p->next)
 			if (is_watched(p))
 				return later(database->is_looking
 						     ? 0
@@ -52,9 +51,8 @@ static int go_on_looking(struct store *store, struct store_database *database)
 	uint64_t until_ns = clock_monotonic_ns() + STORE_LOOK_TURN_NS;
 	unsigned left = STORE_LOOK_PROCESSES;
 
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next) {
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		for (struct store_process *p = s->processes; p; p = p->next) {
 			int r = p->look == database->look ? 0 : look_at(store, database, p);
 
 			if (r < 0)
@@ -67,7 +65,7 @@ static int go_on_looking(struct store *store, struct store_database *database)
 
 int look_turn(struct store *store, struct store_database *database, bool is_asked)
 {
-	uint64_t next_ns = look_next_ns(store, database);
+	uint64_t next_ns = look_next_ns(database);
 	int r;
 
 	if (!database->is_looking || (is_asked && !database->is_look_asked)) {

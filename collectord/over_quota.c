@@ -17,15 +17,14 @@
 #define TEXT_BYTES 200
 #define MIB	   (1u << 20)
 
-static void say(struct store *store, const struct store_database *database,
-	enum store_answer_kind kind, const char *text)
+static void say(
+	const struct store_database *database, enum store_answer_kind kind, const char *text)
 {
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database)
-			answer_session(s, kind, 0, text);
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		answer_session(s, kind, 0, text);
 }
 
-static void say_over(struct store *store, struct store_database *database)
+static void say_over(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
 	const struct store_limits *limits = quota->account->limits;
@@ -46,10 +45,10 @@ static void say_over(struct store *store, struct store_database *database)
 			quota->why == QUOTA_BYTES ? limits->bytes_per_s / MIB
 						  : limits->records_per_s,
 			quota->why == QUOTA_BYTES ? "MiB" : "records");
-	say(store, database, STORE_OVER_QUOTA, text);
+	say(database, STORE_OVER_QUOTA, text);
 }
 
-static void say_within(struct store *store, struct store_database *database)
+static void say_within(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
 	char text[TEXT_BYTES];
@@ -58,7 +57,7 @@ static void say_within(struct store *store, struct store_database *database)
 	snprintf(text, sizeof(text),
 		"uid %u, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
 		(unsigned)quota->account->uid, quota->total.granted, quota->total.dropped);
-	say(store, database, STORE_WITHIN_QUOTA, text);
+	say(database, STORE_WITHIN_QUOTA, text);
 }
 
 static void weigh(struct store *store, struct store_database *database)
@@ -85,10 +84,10 @@ void over_quota_check(struct store *store, struct store_database *database)
 	if (quota->total.dropped != database->told_dropped) {
 		database->told_dropped = quota->total.dropped;
 		if (!database->over_quota_ns)
-			say_over(store, database);
+			say_over(database);
 		database->over_quota_ns = now_ns;
 	} else if (database->over_quota_ns && now_ns >= over_quota_next_ns(database)) {
-		say_within(store, database);
+		say_within(database);
 	}
 }
 
@@ -120,7 +119,7 @@ void over_quota_close(struct store *store, struct store_database *database)
 	if (!quota->account)
 		return;
 	if (quota->total.dropped)
-		say_within(store, database);
+		say_within(database);
 	intern_set_account(&database->writer->intern, NULL);
 	quota->account->open_bytes -= database->bytes;
 	quota->account = NULL;

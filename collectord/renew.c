@@ -97,7 +97,7 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 /* ---- of a database that is open ------------------------------------------------------------ */
 
 /* What is not acknowledged comes again; and an end that was written is in the other file. */
-static void take_back(struct store *store, struct store_database *database)
+static void take_back(struct store_database *database)
 {
 	work_end_drain(database);
 	work_take_back(database);
@@ -105,17 +105,16 @@ static void take_back(struct store *store, struct store_database *database)
 		c->deadline_ns = 0;
 		c->close_step = CLOSE_ROWS;
 	}
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		for (struct store_process *p = s->processes; p; p = p->next)
 			p->is_touched = false;
 }
 
-void renew_want(struct store *store, struct store_database *database, int error)
+void renew_want(struct store_database *database, int error)
 {
 	database->damage = error;
 	database->must_renew = true;
-	take_back(store, database);
+	take_back(database);
 	writer_detach(database->writer);
 }
 
@@ -146,9 +145,7 @@ static int put_all(struct store *store, struct store_database *database)
 {
 	int r = writer_begin(database->writer);
 
-	for (struct store_session *s = store->sessions; s && r == 0; s = s->next) {
-		if (s->database != database)
-			continue;
+	for (struct store_session *s = database->first_session; s && r == 0; s = s->sibling) {
 		s->was_renewed = true;
 		r = put_session(s, database->writer);
 		for (struct store_process *p = s->processes; p && r == 0; p = p->next)
@@ -210,9 +207,7 @@ int renew_database(struct store *store, struct store_database *database)
 	}
 	database->must_renew = false;
 	database->must_reload = false;
-	for (struct store_session *s = store->sessions; s; s = s->next) {
-		if (s->database != database)
-			continue;
+	for (struct store_session *s = database->first_session; s; s = s->sibling) {
 		for (struct store_process *p = s->processes; p; p = p->next)
 			if (p->process)
 				stat_fill_process(p);

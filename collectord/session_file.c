@@ -504,7 +504,7 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 	if (r == 0) {
 		r = open_row(session, database);
 		if (aside_is_damage(r)) {
-			renew_want(session->store, database, r);
+			renew_want(database, r);
 			r = renew_database(session->store, database);
 			if (r == 0)
 				r = open_row(session, database);
@@ -517,15 +517,14 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 			session_file_explain(r));
 		return r;
 	}
-	session->database = database;
+	session_join(session, database);
 	r = over_quota_open(session);
 	if (r < 0) {
-		session->database = NULL;
+		session_leave(session);
 		if (!database->sessions)
 			session_file_close(session->store, database);
 		return r;
 	}
-	database->sessions++;
 	if (database->is_left)
 		database->not_before_ns = database->retry_ns = 0;
 	database->is_left = false;

@@ -72,15 +72,15 @@ void stat_want_session(struct store_session *session)
 	session->is_stat_due = session->database->is_stat_due = true;
 }
 
-void stat_fill_due(struct store *store, struct store_database *database)
+void stat_fill_due(struct store_database *database)
 {
 	bool now = !database->todo.first;
 
 	if (!database->is_stat_due || database->trouble)
 		return;
 	database->is_stat_due = false;
-	for (struct store_session *s = store->sessions; s; s = s->next) {
-		if (s->database != database || !s->is_stat_due)
+	for (struct store_session *s = database->first_session; s; s = s->sibling) {
+		if (!s->is_stat_due)
 			continue;
 		(void)stat_fill_session(s, now); /* the last figures stand */
 		s->is_stat_due = !now;

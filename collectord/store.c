@@ -72,6 +72,26 @@ void session_put_index(struct store *store, struct store_session *session)
 		(void)index_put(store->index, &entry);
 }
 
+void session_join(struct store_session *session, struct store_database *database)
+{
+	session->database = database;
+	session->sibling = database->first_session;
+	database->first_session = session;
+	database->sessions++;
+}
+
+void session_leave(struct store_session *session)
+{
+	struct store_database *database = session->database;
+	struct store_session **at = &database->first_session;
+
+	while (*at != session)
+		at = &(*at)->sibling;
+	*at = session->sibling;
+	database->sessions--;
+	session->database = NULL;
+}
+
 static void run_batch(struct store *store, struct command_list *batch)
 {
 	struct command *command;
@@ -95,8 +115,8 @@ static uint64_t next_time(struct store *store)
 			at_ns = work_next_commit(d);
 		else
 			at_ns = held_next_ns(d);
-		if (look_next_ns(store, d) < at_ns)
-			at_ns = look_next_ns(store, d);
+		if (look_next_ns(d) < at_ns)
+			at_ns = look_next_ns(d);
 		if (!d->trouble && over_quota_next_ns(d) < at_ns)
 			at_ns = over_quota_next_ns(d);
 		if (at_ns < next_ns)
@@ -134,9 +154,8 @@ static void save_everything(struct store *store, struct store_database *database
 {
 	int r = writer_begin(database->writer);
 
-	for (struct store_session *s = store->sessions; s && r == 0; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database && r == 0;
-			p = p->next)
+	for (struct store_session *s = database->first_session; s && r == 0; s = s->sibling)
+		for (struct store_process *p = s->processes; p && r == 0; p = p->next)
 			if (p->process) {
 				p->is_touched = true;
 				r = process_save(p->process, database->writer, true);

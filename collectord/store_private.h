@@ -168,6 +168,7 @@ struct store_session {
 	struct store_process *processes;
 	struct store_process *ended; /* that a commit found to be over: their handles are kept */
 	struct store_database *database; /* NULL: failed or closed */
+	struct store_session *sibling;	 /* the next one of the same database */
 	int64_t id;
 	bool is_over;
 	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
@@ -183,6 +184,7 @@ struct store_database { /* store */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;	   /* open ones */
+	struct store_session *first_session; /* of them; the others are its siblings */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
 	bool has_openings;	   /* of processes, which wait for it */
@@ -256,6 +258,9 @@ int store_post(struct store *store, struct command *command);
 void destroy_session(struct store_session *session);
 /* That it is open. */
 void session_put_index(struct store *store, struct store_session *session);
+/* It is one of those of @database from now on, until it leaves it. */
+void session_join(struct store_session *session, struct store_database *database);
+void session_leave(struct store_session *session);
 
 /* turns.c */
 /* Into the line it belongs in. */
@@ -331,7 +336,7 @@ bool session_file_may_renew(const struct store *store, const char *path);
 int session_file_put(struct store_session *session, struct writer *writer);
 
 /* held.c: between transactions. */
-void held_check(struct store *store, struct store_database *database);
+void held_check(struct store_database *database);
 /* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
 uint64_t held_next_ns(const struct store_database *database);
 
@@ -354,7 +359,7 @@ int renew_file(struct store *store, const char *path, int error, unsigned count,
 void renew_say_cut(struct store *store, const char *path);
 void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
 /* @database is damaged: it is let go of, what it had not committed comes again. */
-void renew_want(struct store *store, struct store_database *database, int error);
+void renew_want(struct store_database *database, int error);
 /* Afterwards: a new file, with all that is open in it. To be tried again on an error. */
 int renew_database(struct store *store, struct store_database *database);
 
@@ -378,7 +383,7 @@ bool work_database(struct store *store, struct store_database *database, bool is
 #define LOOK_MORE   1		 /* it has not come to all */
 #define LOOK_UNDONE (-ECANCELED) /* it failed, and what is open was rolled back */
 /* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
-uint64_t look_next_ns(const struct store *store, const struct store_database *database);
+uint64_t look_next_ns(const struct store_database *database);
 /*
  * A turn's part of a look at what is in flight, if it is time for one or somebody asks. What it
  * finds is committed with the next transaction. LOOK_MORE, 0, LOOK_UNDONE.
@@ -421,4 +426,4 @@ int stat_fill_session(struct store_session *session, bool now);
 /* To sum up a session takes as long as it has processes: where many end it is done for several of
  * them, at the end of a turn. */
 void stat_want_session(struct store_session *session);
-void stat_fill_due(struct store *store, struct store_database *database);
+void stat_fill_due(struct store_database *database);

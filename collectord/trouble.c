@@ -28,33 +28,30 @@ static void reload_process(struct store_process *p)
 	fail_reload(database, process_reload(p->process, database->writer));
 }
 
-static void say_state(struct store *store, struct store_database *database,
-	enum store_answer_kind kind, int error)
+static void say_state(struct store_database *database, enum store_answer_kind kind, int error)
 {
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database)
-			answer_session(s, kind, error, error ? session_file_explain(error) : NULL);
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		answer_session(s, kind, error, error ? session_file_explain(error) : NULL);
 }
 
-static void set_trouble(struct store *store, struct store_database *database, int error)
+static void set_trouble(struct store_database *database, int error)
 {
 	if (database->trouble == error)
 		return;
 	if (!database->trouble)
 		database->trouble_ns = clock_monotonic_ns();
 	database->trouble = error;
-	say_state(store, database, error ? STORE_DEGRADED : STORE_RECOVERED, error);
+	say_state(database, error ? STORE_DEGRADED : STORE_RECOVERED, error);
 }
 
-void trouble_roll_back(struct store *store, struct store_database *database)
+void trouble_roll_back(struct store_database *database)
 {
 	database->must_reload = false;
 	work_end_drain(database);
 	work_take_back(database);
 	fail_reload(database, writer_rollback(database->writer));
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next)
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		for (struct store_process *p = s->processes; p; p = p->next)
 			if (p->process)
 				reload_process(p);
 }
@@ -84,13 +81,13 @@ void trouble_fail(struct store *store, struct store_database *database, int erro
 	if (error == -EIO && sqlite3_system_errno(database->writer->db) == EDQUOT)
 		error = -ENOSPC;
 	if (aside_is_damage(error) && database->asides < STORE_ASIDES_MAX)
-		renew_want(store, database, error);
+		renew_want(database, error);
 	else
-		trouble_roll_back(store, database);
+		trouble_roll_back(database);
 	if (error == -ENOSPC && store->room)
 		database->finishing = room_spend(store->room) ? under_way : 0;
 	trouble_pause(database);
-	set_trouble(store, database, error);
+	set_trouble(database, error);
 }
 
 void trouble_over(struct store *store, struct store_database *database)
@@ -101,7 +98,7 @@ void trouble_over(struct store *store, struct store_database *database)
 		return;
 	}
 	database->not_before_ns = 0;
-	set_trouble(store, database, 0);
+	set_trouble(database, 0);
 }
 
 /* Records; what else there is fits into the reserve. */
@@ -124,7 +121,7 @@ bool trouble_must_wait(
 		return false;
 	retention_hurry(store); /* what is closed may make room */
 	database->not_before_ns = clock_monotonic_ns() + STORE_ROOM_TRY_NS;
-	set_trouble(store, database, -ENOSPC);
+	set_trouble(database, -ENOSPC);
 	return true;
 }
 
@@ -226,18 +223,18 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 	if (!database->trouble || database->drain)
 		return false;
 	if (mark_given_up(store, database)) {
-		trouble_roll_back(store, database);
+		trouble_roll_back(database);
 		let_pass(store, database);
 	}
 	if (database->retry_ns && is_hopeless(store, database, database->todo.first))
-		trouble_roll_back(store, database);
+		trouble_roll_back(database);
 	while (is_hopeless(store, database, database->todo.first))
 		abandon(store, database);
 	first = database->todo.first;
 	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
 		!has_waited(database, first, 2 * store->give_up_ns))
 		return false;
-	trouble_roll_back(store, database);
+	trouble_roll_back(database);
 	first = command_list_take(&database->todo);
 	is_gone = close_unwritten(store, database, first->session);
 	command_free(first);

@@ -16,7 +16,7 @@
 #include "collectord/store_private.h"
 
 /* Nothing of the transaction is lost: its commands are kept and come again. */
-void trouble_roll_back(struct store *store, struct store_database *database);
+void trouble_roll_back(struct store_database *database);
 
 /* A commit or a step has failed. */
 void trouble_fail(struct store *store, struct store_database *database, int error);

@@ -24,11 +24,10 @@
 
 /* ---- commit ------------------------------------------------------------------------------- */
 
-static int save_touched(struct store *store, struct store_database *database)
+static int save_touched(struct store_database *database)
 {
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		for (struct store_process *p = s->processes; p && s->database == database;
-			p = p->next) {
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		for (struct store_process *p = s->processes; p; p = p->next) {
 			int r = p->is_touched ? process_save(p->process, database->writer, false)
 					      : 0;
 
@@ -93,16 +92,15 @@ int work_commit(struct store *store, struct store_database *database)
 		return 0;
 	store_beat(store);
 	/* All rows first: the feed counts them into the books that are saved next. */
-	r = save_touched(store, database);
+	r = save_touched(database);
 	if (r == 0)
 		r = writer_commit(database->writer);
 	if (r < 0) {
 		trouble_fail(store, database, r);
 		return STEP_UNDONE;
 	}
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database)
-			announce_commits(s);
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		announce_commits(s);
 	database->has_openings = false;
 	now_ns = clock_monotonic_ns();
 	while ((command = command_list_take(&database->taken))) {
@@ -115,10 +113,9 @@ int work_commit(struct store *store, struct store_database *database)
 		command_free(command);
 	}
 	trouble_over(store, database);
-	for (struct store_session *s = store->sessions; s; s = s->next)
-		if (s->database == database)
-			stat_fill_session(s, false);
-	held_check(store, database);
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		stat_fill_session(s, false);
+	held_check(database);
 	over_quota_check(store, database);
 	return 0;
 }
@@ -366,7 +363,7 @@ static int step_safely(
 
 	if (r != -EINVAL || !command->process)
 		return r;
-	trouble_roll_back(store, database);
+	trouble_roll_back(database);
 	if (command->kind == COMMAND_PROCESS_FRAMES) {
 		(void)refuse_frame(command->process, "its rows were refused");
 	} else if (command->memfd < 0) {
@@ -393,7 +390,7 @@ static bool reload(struct store *store, struct store_database *database)
 {
 	if (!database->must_reload)
 		return true;
-	trouble_roll_back(store, database);
+	trouble_roll_back(database);
 	if (!database->must_reload)
 		return true;
 	/* What cannot be read cannot be written. */
@@ -500,13 +497,13 @@ static void work_turn(struct store *store, struct store_database *database, bool
 		r = work_next(store, database, is_last);
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
-	stat_fill_due(store, database);
+	stat_fill_due(database);
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
 	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))
 		(void)checkpoint_commit(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
-		held_check(store, database);
+		held_check(database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())
 		over_quota_check(store, database);
 }

@@ -116,6 +116,8 @@ static void a_file_outlives_the_sessions_of_its_user(void **state)
 	close_session_of(hand, &first);
 	assert_int_equal(second.session->database->user->uid, getuid());
 	assert_int_equal(second.session->database->user->sessions, 1);
+	assert_ptr_equal(second.session->database->first_session, second.session);
+	assert_null(second.session->sibling);
 	close_session_of(hand, &second);
 	assert_null(hand->store.databases);
 	assert_null(hand->store.users);

@@ -337,8 +337,11 @@ static int make_one_file(struct store_database *database, struct command *comman
 {
 	int r = 0;
 
-	if (database->sessions == 1)
-		r = wait_or(database, command, is_last, database_seal(database->writer->db));
+	if (database->sessions == 1) {
+		r = database_seal(database->writer->db);
+		database->is_sealed = r == 0;
+		r = wait_or(database, command, is_last, r);
+	}
 	if (r == -EAGAIN ||
 		wait_or(database, command, is_last, fill_last(command->session)) == -EAGAIN)
 		return -EAGAIN;

@@ -105,15 +105,18 @@ static void take_back(struct store_database *database)
 		c->deadline_ns = 0;
 		c->close_step = CLOSE_ROWS;
 	}
-	for (struct store_session *s = database->first_session; s; s = s->sibling)
+	for (struct store_session *s = database->first_session; s; s = s->sibling) {
+		s->is_over = false; /* its last figures were of the other file */
 		for (struct store_process *p = s->processes; p; p = p->next)
 			p->is_touched = false;
+	}
 }
 
 void renew_want(struct store_database *database, int error)
 {
 	database->damage = error;
 	database->must_renew = true;
+	database->is_sealed = false;
 	take_back(database);
 	writer_detach(database->writer);
 }

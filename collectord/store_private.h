@@ -208,6 +208,7 @@ struct store_database { /* store */
 	bool is_look_asked;
 	uint64_t flushed;      /* by the flush of that number */
 	bool is_left;	       /* no session goes on with it: to be made one file */
+	bool is_sealed;	       /* it is one file, only not closed yet: nobody comes to it */
 	bool is_stat_due;      /* of one of its sessions */
 	uint64_t committed_ns; /* CLOCK_MONOTONIC: the last transaction of records */
 	uint64_t bytes;	       /* of the file and its log, as its quota counts them */

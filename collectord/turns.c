@@ -236,11 +236,12 @@ static bool has_close_before(const struct command_list *list, uint64_t before_ns
 }
 
 /* A session is closed in it, before that, or half a drain is in it. But nobody waits for one that
- * has to wait itself. */
+ * has to wait itself, unless it has no log any more: with who came then it would stay so. */
 static bool is_busy(const struct store_database *database, uint64_t before_ns)
 {
-	return !database->not_before_ns &&
-	       (database->drain || has_close_before(&database->todo, before_ns));
+	return database->is_sealed ||
+	       (!database->not_before_ns &&
+		       (database->drain || has_close_before(&database->todo, before_ns)));
 }
 
 /* In a folder it is gone on with by who is of the same job. */

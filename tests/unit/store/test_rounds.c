@@ -264,6 +264,58 @@ static void a_session_closes_in_steps(void **state)
 	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "delete");
 }
 
+/* Its close is in line, and has come to @step. */
+static void close_until(struct hand *hand, struct tenant *t, enum close_step step)
+{
+	struct command *close = command_new(COMMAND_SESSION_CLOSE, t->session, NULL);
+
+	turns_route(&hand->store, close);
+	for (unsigned i = 0; close->close_step != step && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_int_equal(close->close_step, step);
+}
+
+/* Not even who was in line before the close: that session's file would have no log. */
+static void nobody_comes_to_a_file_that_is_sealed(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, late;
+
+	open_tenant(hand, &t, 0, getuid());
+	close_until(hand, &t, CLOSE_INDEX);
+	ask_to_open(hand, &late, 0, getuid() + 1, "late", STORE_RESUME);
+	hand->store.opens.first->made_ns = 1;
+	rounds_until_open(hand, late.session);
+	assert_null(t.session->database);
+	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "wal");
+}
+
+/* What it has done of its end is in the file that went: all is done again, and said. */
+static void a_close_goes_on_in_a_new_file(void **state)
+{
+	struct hand *hand = *state;
+
+	for (enum close_step step = CLOSE_LOG; step <= CLOSE_INDEX; step++) {
+		struct tenant t, other;
+
+		open_tenant(hand, &t, step, getuid());
+		ask_to_open(hand, &other, step, getuid() + 1, "other", STORE_RESUME);
+		rounds_until_open(hand, other.session);
+		close_until(hand, &t, step);
+		assert_int_equal(answers_of(hand, STORE_CLOSED), 0);
+		trouble_fail(&hand->store, t.session->database, -EUCLEAN);
+		for (unsigned i = 0; t.session->database && i < ROUNDS_MAX; i++) {
+			t.session->database->not_before_ns = 0;
+			turns_round(&hand->store);
+		}
+		assert_null(t.session->database);
+		assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
+		assert_int_equal(
+			harness_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0"),
+			1);
+	}
+}
+
 /* ---- processes that come at once --------------------------------------------------------------- */
 
 #define ARRIVALS 40u
@@ -429,6 +481,8 @@ int main(void)
 		T(a_round_opens_half_a_session),
 		T(sessions_open_by_user),
 		T(a_session_closes_in_steps),
+		T(nobody_comes_to_a_file_that_is_sealed),
+		T(a_close_goes_on_in_a_new_file),
 		T(arrivals_share_a_commit),
 		T(arrivals_wait_for_their_commit),
 		T(files_of_a_user_drain_in_turns),

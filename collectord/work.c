@@ -427,6 +427,8 @@ void work_take_back(struct store_database *database)
 		if (c->kind == COMMAND_PROCESS_OPEN) {
 			c->process->process = process_free(c->process->process);
 			c->process->is_opening = c->process->is_touched = false;
+			/* What the lost transaction did to them is not known. */
+			c->process->in_flight.may_have_rows = true;
 		}
 	command_list_prepend(&database->todo, &database->taken);
 	database->has_openings = false;

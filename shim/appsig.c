@@ -177,7 +177,7 @@ static bool claim_leave(struct slot_private *private, uint64_t generation, enum 
 static void set_result(struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
 {
 	if (why != RTL_TIMED)
-	private->why = why;
+		private->why = why;
 	private->start = start;
 	private->end = end;
 }
@@ -206,7 +206,7 @@ static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, 
 static bool claim_share(struct slot_private *private, uint64_t generation)
 {
 	if (private->why == RTL_TIMED)
-	private->why = RTL_UNTIMED_SHARED;
+		private->why = RTL_UNTIMED_SHARED;
 	return claim_leave(private, generation, CLAIM_COUNTED);
 }
 
@@ -397,7 +397,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)
-		private->why = RTL_UNTIMED_EARLY;
+			private->why = RTL_UNTIMED_EARLY;
 		return;
 	}
 	/* Another queue may have come between look-up and entry: then both saw nothing. */
@@ -449,8 +449,7 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
 	if (!is_over && reading.state == APPSIG_FINISHED)
-		return APPSIG_PENDING; /* somebody reads it himself: what he has seen is his to say
-					*/
+		return APPSIG_PENDING; /* somebody reads it himself, and says what he has seen */
 	if (!is_over)
 		return reading.state;
 	entry_remove(c, handle, entry_of(ref, claim >> CLAIM_STATE_BITS));

@@ -56,7 +56,7 @@ static bool has_passed(const struct capture *c, struct slot_private *private, ui
 	/* A process that was stopped may not know how long: it waits anew, not till the count has
 	 * gone round. */
 	if (waited < -SINCE_AHEAD_MAX)
-	private->since = since_now(c);
+		private->since = since_now(c);
 	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in
 	 * between. */
 	return waited >= (int32_t)(ns >> SINCE_SHIFT);
@@ -141,7 +141,7 @@ static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
 	state = appsig_poll(c, ref, true);
 	/* Nothing was missed: the packet was left alone. */
 	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
-	private->why = RTL_UNTIMED_EARLY;
+		private->why = RTL_UNTIMED_EARLY;
 	return state;
 }
 

@@ -145,8 +145,11 @@ static bool add_part(struct query_index *index, sqlite3_stmt *part, const char *
 	for (; sqlite3_step(part) == SQLITE_ROW; count++) {
 		char *database = copy_text(part, COLUMN_DATABASE);
 
-		if (!database)
+		/* Blobs, or a NUL in a text: what follows them is the same again, for ever. */
+		if (!database || strcmp(database, *last) <= 0) {
+			free(database);
 			break;
+		}
 		if (sqlite3_column_int(part, COLUMN_IS_KNOWN))
 			add_row(index, part, database, real, folder);
 		free(*last);

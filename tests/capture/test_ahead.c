@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "shim/ahead.h"
 #include "shim/capture_state.h"
@@ -162,6 +163,9 @@ int main(void)
 			slots_that_are_needed_have_their_pages, setup, teardown),
 	};
 
+	/* Where all memory is of huge pages one touch is 2 MiB. */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		return 1;
 	if (!is_supported()) {
 		print_message("MADV_POPULATE_WRITE: not in this kernel\n");
 		return 77;

@@ -154,7 +154,7 @@ def database(folder):
             put(folder, "database", head)
             for sql in OWNERS_SQL:
                 put(folder, "database", head + bytes([SQL]) + struct.pack("<H", len(sql)) + sql.encode())
-    for older in (1, 2):
+    for older in (1, 2, 3):
         put(folder, "database", bytes([INDEX + FILE_KINDS * older]))
         for at in range(20, 100, 4):  # bytes of its head
             put(folder, "database", bytes([INDEX + FILE_KINDS * older, 0, at, 0, 0, 4]) + b"\xff" * 4)
@@ -167,9 +167,22 @@ def readers(folder):
             put(folder, "readers", bytes([verb % 2 + 2 * older, verb, 0]))
 
 
+def pages(folder):
+    """Heads, places and beginnings of cells of an inner page, its first child, and leaves, and the file's head."""
+    for page in (1, 2, 3, 40, 64):
+        for at in (*range(16), 500, 508):
+            for what in (b"\0", b"\5", b"\x0d", b"\x7f", b"\xff\xff"):
+                put(folder, "pages", struct.pack("<BHB", page, at, len(what)) + what)
+        for other in (1, 2, 3, 41):
+            put(folder, "pages", bytes([page, 0, 0, 0, other]))
+    for at in (16, 17, 18, 19, 20, 24, 27, 28, 30, 31, 52, 92):
+        for what in (b"\0", b"\1", b"\2", b"\x7f"):
+            put(folder, "pages", struct.pack("<BHB", 0, at, len(what)) + what)
+
+
 def main():
     folder = sys.argv[1]
-    for make in (settings, requests, markers, recorder, frames, texts, peers, database, readers):
+    for make in (settings, requests, markers, recorder, frames, texts, peers, database, readers, pages):
         make(folder)
 
 

@@ -65,6 +65,16 @@ static void check_kept(const char *path, ino_t inode)
 	FUZZ_MUST(is_there);
 }
 
+/* However old it is: nothing of it is wrong. */
+static void check_not_aside(const char *path)
+{
+	char pattern[192];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s.corrupt-*", path);
+	FUZZ_MUST(glob(pattern, GLOB_NOSORT, NULL, &found) == GLOB_NOMATCH);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct tape tape = {data, bytes};
@@ -75,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	struct store_session *session = NULL;
 	struct store *store = NULL;
 	char *name = NULL;
+	bool is_whole = !tape.left;
 	ino_t inode;
 	int r;
 
@@ -83,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		files_write_whole(FILE_LEFT, files_path());
 	inode = inode_of(files_path());
 	r = store_new(&config, &store);
-	FUZZ_MUST(r == 0 || kind == FILE_INDEX);
+	FUZZ_MUST(r == 0 || (kind == FILE_INDEX && !is_whole));
 	if (r == 0) {
 		name = recover(store, kind == FILE_INDEX ? NULL : files_path());
 		session = files_open_session(store, files_path(), name ? name : "job");
@@ -92,6 +103,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		files_close(store, session, files_open_process(store, session));
 	store_free(store);
 	check_kept(files_path(), inode);
+	if (is_whole) {
+		check_not_aside(files_path());
+		check_not_aside(files_index_path());
+	}
 	files_remove();
 	free(name);
 	return 0;

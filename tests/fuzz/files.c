@@ -275,6 +275,9 @@ static void make_old_database(enum file_kind kind, unsigned older)
 
 /* Backwards what index.c did to it. */
 static const char *const index_back[] = {NULL,
+	"ALTER TABLE session DROP COLUMN processes; ALTER TABLE session DROP COLUMN dispatched; "
+	"ALTER TABLE session DROP COLUMN lost; ALTER TABLE session DROP COLUMN simulated; "
+	"ALTER TABLE session DROP COLUMN changed_ns; PRAGMA user_version=2",
 	"DROP INDEX session_open; DROP INDEX session_age; DROP INDEX session_age_of_tenant; "
 	"DROP INDEX session_kept; DROP INDEX session_not_weighed; DROP INDEX removed_database; "
 	"DROP INDEX removed_of_tenant; DROP INDEX removed_going; "

@@ -22,7 +22,7 @@ PARSERS = {
                   "ingest_quota intern ledger ledger_rows limit_options losses metric migrate peer process "
                   "process_clock recorder_books recorder_reader recording recover "
                   "requests runner session_file shim_peer text tick_line tool wal",
-    "cli": "category_file html query query_file render render_text"}
+    "cli": "category_file html query query_file query_pages query_rows render render_text"}
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
     "frames": "proto/frame proto/msg",
@@ -45,7 +45,8 @@ MEANT = {
     "texts": "cli/html cli/render cli/render_text collectord/metric collectord/text",
     "database": "collectord/aside collectord/index collectord/migrate collectord/recover "
                 "collectord/session_file collectord/wal",
-    "readers": "cli/query cli/query_file"}
+    "readers": "cli/query cli/query_file",
+    "pages": "cli/query_pages cli/query_rows"}
 
 
 def files():

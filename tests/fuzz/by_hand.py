@@ -173,6 +173,9 @@ def pages(folder):
         for at in (*range(16), 500, 508):
             for what in (b"\0", b"\5", b"\x0d", b"\x7f", b"\xff\xff"):
                 put(folder, "pages", struct.pack("<BHB", page, at, len(what)) + what)
+        for at in range(12):  # of a cell: its length, id, types
+            for what in (0, 1, 6, 7, 8, 9, 10, 0x7f, 0x80, 0xff):
+                put(folder, "pages", struct.pack("<BHBB", page, 0x8200 + at, 1, what))
         for other in (1, 2, 3, 41):
             put(folder, "pages", bytes([page, 0, 0, 0, other]))
     for at in (16, 17, 18, 19, 20, 24, 27, 28, 30, 31, 52, 92):

@@ -2,8 +2,8 @@
 /*
  * fuzz.pages: a closed file whose pages of dispatches, or whose head, are damaged: what is read from
  * its pages is what SQLite alone reads, and ends where that ends. An input is a row of changes: a
- * page of the table (0: the head of the file), where in it, how many bytes, those; of none: the
- * whole page is another one of the table.
+ * page of the table (0: the head of the file), where in it or in a cell, how many bytes, those; of
+ * none: the whole page is another one of the table.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -165,12 +165,20 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* With its upper bit: in the cell that its next seven say, of a leaf. */
+static size_t place_in(const uint8_t *page, size_t at, size_t size)
+{
+	const uint8_t *cell = page + 8 + 2 * (at >> 8 & 0x7f);
+
+	return (at & 0x8000 ? (size_t)(cell[0] << 8 | cell[1]) + (at & 0xff) : at) % size;
+}
+
 static void change(struct tape *tape)
 {
 	unsigned which = (unsigned)tape_number(tape, 1);
 	size_t size = which ? PAGE_BYTES : HEAD_BYTES, n;
 	uint8_t *page = which ? bad + (pages[which % pages_count] - 1) * PAGE_BYTES : bad;
-	size_t at = (size_t)tape_number(tape, 2) % size;
+	size_t at = place_in(page, (size_t)tape_number(tape, 2), size);
 	size_t want = (size_t)tape_number(tape, 1) % 32;
 	const uint8_t *from;
 

@@ -4,7 +4,7 @@
  * When what lies in the log goes into the file: in steps while the session lives, so that its end
  * has little left to write, and the log is written over while its pages are still in memory. A
  * tenth of the store's time at most, of all databases together; past WAL_CHECKPOINT_BYTES whatever
- * it takes. Store thread.
+ * it takes. In the service, whose thread has other users' records in line, only that. Store thread.
  */
 #include <stdint.h>
 
@@ -25,6 +25,6 @@ void checkpoint_watch(struct writer *writer);
 /* Between two transactions: a step, if the log is worth one and it is time for one. */
 void checkpoint_step(struct checkpoints *last, struct writer *writer);
 
-/* A commit that is due, and a step behind it: whose records it holds has their Ack before. As
- * work_commit(). */
+/* A commit that is due, and, in a collector of one user, a step behind it: whose records it holds has
+ * their Ack before. As work_commit(). */
 int checkpoint_commit(struct store *store, struct store_database *database);

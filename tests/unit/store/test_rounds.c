@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/checkpoint.h"
 #include "collectord/database.h"
+#include "collectord/index.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
 #include "proto/clock.h"
@@ -471,6 +473,33 @@ static void commits_walk_past_nobody_who_is_over(void **state)
 	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), GONE);
 }
 
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* A step waits for the disk: with an index others' records are in line behind it. */
+static void a_service_puts_no_log_away_in_steps(void **state)
+{
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct index *index = NULL;
+	struct tenant t;
+	char path[sizeof(t.path) + sizeof(".index")];
+	struct writer *writer;
+	bool is_new;
+
+	open_tenant(hand, &t, 0, getuid());
+	writer = t.session->database->writer;
+	snprintf(path, sizeof(path), "%s.index", t.path);
+	assert_int_equal(index_open(path, NULL, &index, &is_new), 0);
+	writer->log_pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES;
+	store->index = index;
+	assert_int_equal(checkpoint_commit(store, t.session->database), 0);
+	assert_int_equal(store->checkpoints.ended_ns, 0);
+	store->index = NULL;
+	assert_int_equal(checkpoint_commit(store, t.session->database), 0);
+	assert_int_not_equal(store->checkpoints.ended_ns, 0);
+	index_close(index);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
@@ -489,6 +518,7 @@ int main(void)
 		T(arrivals_wait_for_their_commit),
 		T(files_of_a_user_drain_in_turns),
 		T(commits_walk_past_nobody_who_is_over),
+		T(a_service_puts_no_log_away_in_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

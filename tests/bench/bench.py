@@ -63,8 +63,9 @@ class Figure:
         judged = self.value if self.ratio is None else self.ratio
         if self.goal and self.met is None and judged is not None and not self.is_unjudged():
             self.met = reaches(self.goal, judged)
-        if self.met and self.stretch and reaches(self.stretch, judged):
-            self.note = "; ".join(filter(None, [self.note, f"stretch {self.stretch} too"]))
+        too = f"stretch {self.stretch} too"  # there already where it comes from a file
+        if self.met and self.stretch and too not in self.note and reaches(self.stretch, judged):
+            self.note = "; ".join(filter(None, [self.note, too]))
 
     def is_unjudged(self):
         return self.note.startswith(("needs ", "not judged: "))

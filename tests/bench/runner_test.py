@@ -72,6 +72,9 @@ class Runner(unittest.TestCase):
             "| tiny | 2 steps | twice: 4 | 0.5 [0.5-0.5] | <= 0.4 | **missed** | `tiny` |",
             "| tiny against the peer | - steps | rocm-trace-lite | - | <= 0.25 | - (needs --peer) | `tiny` |"])
         self.assertIn("is no file", self.run_it("--table", str(self.folder / "none"), status=2).stderr)
+        self.put("tiny", TINY.replace("GOAL", "'<= 0.5', '<= 0.5'"))
+        self.run_it("--json", out)
+        self.assertIn("| yes (stretch <= 0.5 too) |", self.run_it("--table", out).stdout)
 
     def test_one_table_of_several_runs(self):
         """Each figure as the last run that measured it has it; of one machine only."""

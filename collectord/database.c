@@ -166,6 +166,7 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 
 int database_begin_work(sqlite3 *db)
 {
+	sqlite3_busy_timeout(db, 0);
 	return database_exec(db, "PRAGMA synchronous=NORMAL");
 }
 
@@ -190,12 +191,12 @@ int database_open(
 		pace_vfs());
 	if (!patience)
 		patience = &five_seconds;
-	/* Until it is in WAL mode a reader, who may look at any file, holds us up for a moment. */
+	/* A reader, who may look at any file, holds us up for a moment: until it is in WAL mode, and
+	 * where he is the first to make the log's index, with the first transaction in that. */
 	if (r == SQLITE_OK) {
 		database_set_beat(db, patience);
 		sqlite3_busy_timeout(db, (int)patience->busy_ms);
 		r = configure(db, ret_is_cut);
-		sqlite3_busy_timeout(db, 0);
 	} else {
 		r = database_errno(r);
 	}

@@ -42,7 +42,8 @@ struct database_patience {
 void database_set_beat(sqlite3 *db, const struct database_patience *patience);
 
 /*
- * A file that was new waits for the disk from here on: so far its schema alone is there for sure.
+ * A file that was new waits for the disk from here on: so far its schema alone is there for sure. And
+ * nobody is waited for any more.
  */
 int database_begin_work(sqlite3 *db);
 

@@ -5,9 +5,12 @@
  * told that it is stored. The moments are microseconds long, so each is made here.
  */
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectord/checkpoint.h"
@@ -290,6 +293,49 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	writer_free(writer);
 }
 
+/* ---- who is first to read it ------------------------------------------------------------------ */
+
+#define HELD_NS 100000000
+
+struct holder {
+	const char *path;
+	sem_t has_it;
+	int error;
+};
+
+/* As a reader does who finds a log without an index, and makes that. */
+static void *hold_for_a_moment(void *data)
+{
+	struct holder *holder = data;
+	sqlite3 *db;
+
+	(void)sqlite3_open(holder->path, &db);
+	holder->error = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	sem_post(&holder->has_it);
+	nanosleep(&(struct timespec){.tv_nsec = HELD_NS}, NULL);
+	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_close(db);
+	return NULL;
+}
+
+static void a_reader_holds_up_an_opening_for_a_moment(void **state)
+{
+	struct harness *h = *state;
+	struct holder holder = {.path = h->path};
+	struct writer *writer = make(h, h->path);
+	pthread_t thread;
+
+	writer_free(writer);
+	sem_init(&holder.has_it, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, hold_for_a_moment, &holder), 0);
+	sem_wait(&holder.has_it);
+	assert_int_equal(holder.error, SQLITE_OK);
+	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	writer_free(writer);
+	sem_destroy(&holder.has_it);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +351,8 @@ int main(void)
 			a_log_whose_header_never_came, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_log_goes_into_the_file_in_steps, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(a_reader_holds_up_an_opening_for_a_moment,
+			harness_setup, harness_teardown),
 	};
 	int r;
 

@@ -2,7 +2,7 @@
 #include "collectord/checkpoint.h"
 
 #include "collectord/database.h"
-#include "collectord/store_private.h"
+#include "collectord/writer.h"
 #include "proto/clock.h"
 #include "proto/fault.h"
 #include "proto/limits.h"
@@ -54,14 +54,4 @@ void checkpoint_step(struct checkpoints *last, struct writer *writer)
 	go(writer->db);
 	last->ended_ns = clock_monotonic_ns();
 	last->took_ns = last->ended_ns - begin_ns;
-}
-
-int checkpoint_commit(struct store *store, struct store_database *database)
-{
-	int r = work_commit(store, database);
-
-	/* Who has others' records in line has no steps: a sync of a busy disk may take a second. */
-	if (r == 0 && !store->index)
-		checkpoint_step(&store->checkpoints, database->writer);
-	return r;
 }

@@ -8,8 +8,6 @@
  */
 #include <stdint.h>
 
-struct store;
-struct store_database;
 struct writer;
 
 /* The last step of any database. */
@@ -24,7 +22,3 @@ void checkpoint_watch(struct writer *writer);
 
 /* Between two transactions: a step, if the log is worth one and it is time for one. */
 void checkpoint_step(struct checkpoints *last, struct writer *writer);
-
-/* A commit that is due, and, in a collector of one user, a step behind it: whose records it holds has
- * their Ack before. As work_commit(). */
-int checkpoint_commit(struct store *store, struct store_database *database);

@@ -368,6 +368,9 @@ int renew_database(struct store *store, struct store_database *database);
 /* Commits what is open, unless it is half a drain; on failure everything taken is to be done again.
  */
 int work_commit(struct store *store, struct store_database *database);
+/* One that is due, and, in a collector of one user, a step of the log behind it: whose records it holds
+ * has their Ack before. As work_commit(). */
+int work_commit_due(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
 /* Half a drain is no more. */

@@ -120,6 +120,16 @@ int work_commit(struct store *store, struct store_database *database)
 	return 0;
 }
 
+int work_commit_due(struct store *store, struct store_database *database)
+{
+	int r = work_commit(store, database);
+
+	/* Who has others' records in line has no steps: a sync of a busy disk may take a second. */
+	if (r == 0 && !store->index)
+		checkpoint_step(&store->checkpoints, database->writer);
+	return r;
+}
+
 uint64_t work_next_commit(const struct store_database *database)
 {
 	return database->writer->is_open ? database->committed_ns + COMMIT_MS_MAX * 1000000ull
@@ -483,7 +493,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	}
 	if (r == STEP_GONE)
 		return r;
-	if (commit_is_full(database->writer) && checkpoint_commit(store, database) < 0)
+	if (commit_is_full(database->writer) && work_commit_due(store, database) < 0)
 		return STEP_UNDONE;
 	return !is_over;
 }
@@ -503,7 +513,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
 	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))
-		(void)checkpoint_commit(store, database); /* a failure has set the next try */
+		(void)work_commit_due(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())

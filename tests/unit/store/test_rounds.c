@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/checkpoint.h"
 #include "collectord/database.h"
 #include "collectord/index.h"
 #include "collectord/store_private.h"
@@ -492,10 +491,10 @@ static void a_service_puts_no_log_away_in_steps(void **state)
 	assert_int_equal(index_open(path, NULL, &index, &is_new), 0);
 	writer->log_pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES;
 	store->index = index;
-	assert_int_equal(checkpoint_commit(store, t.session->database), 0);
+	assert_int_equal(work_commit_due(store, t.session->database), 0);
 	assert_int_equal(store->checkpoints.ended_ns, 0);
 	store->index = NULL;
-	assert_int_equal(checkpoint_commit(store, t.session->database), 0);
+	assert_int_equal(work_commit_due(store, t.session->database), 0);
 	assert_int_not_equal(store->checkpoints.ended_ns, 0);
 	index_close(index);
 }

@@ -33,21 +33,26 @@ attribute() {
 	grep -om1 "[[:space:]]$1=\"[0-9]*\"" "$2" | tr -dc 0-9
 }
 
-# run PRESET BUILD_DIR CTEST_ARG...: build (what the preset names, else all), run, add to the totals.
+# build PRESET: what the preset names, else all.
+build() {
+	{ cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs"; } >"build/$1.log" 2>&1
+}
+
+# run PRESET BUILD_DIR CTEST_ARG...: wait for its build, run, add to the totals. Tests sleep and wait a third of
+# their time: one more than there are processors keeps these busy.
 run() {
-	local preset=$1 dir=$2 log
+	local preset=$1 dir=$2
 	shift 2
-	log=build/$preset.log
 	echo "== $preset: build =="
-	if ! { cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs"; } >"$log" 2>&1; then
-		tail -n 60 "$log"
-		echo "test.sh: $preset does not build; the log is $log" >&2
+	if ! read -r -u "$built" || [ "$REPLY" != "$preset" ]; then
+		tail -n 60 "build/$preset.log"
+		echo "test.sh: $preset does not build; the log is build/$preset.log" >&2
 		exit 1
 	fi
 	echo "== $preset: test =="
 	[ -z "$only" ] || set -- -R "$only"
-	(cd "$dir" && ctest -j "$jobs" --output-on-failure --no-tests=ignore \
-		--output-junit junit.xml "$@") || true
+	(cd "$dir" && ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore \
+		--output-junit junit.xml "$@" {built}<&-) || true
 	local total bad
 	total=$(attribute tests "$dir/junit.xml")
 	bad=$(attribute failures "$dir/junit.xml")
@@ -57,8 +62,21 @@ run() {
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1
-# The runtime is not instrumented: what it synchronises itself is not judged.
-export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+# The runtime is not instrumented: what it synchronises itself is not judged. A thread that closes a file aside
+# may still be there where a test forks: its child goes on, unjudged.
+export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_fork=0
+
+# The names of the presets that are built. All but the first are built beside the tests of those before them, with
+# what these leave of the processors.
+exec {built}< <(
+	build release && echo release || exit
+	renice -n 19 "$BASHPID" >/dev/null
+	for preset in asan tsan fuzz; do
+		build "$preset" && echo "$preset" || exit
+	done
+)
+builder=$!
+trap 'kill "$builder" 2>/dev/null || true' EXIT
 
 # Set or not, never empty: the full counts are for whoever asks.
 unset RTL_TEST_LONG

@@ -5,6 +5,9 @@
  * passing raises SIGKILL; with "stop" SIGSTOP; with "hang" the thread stays there. Compiled only with -DRTL_FAULTS, into test binaries; nothing
  * at all in what is installed. Any thread. docs/recorder.md lists the points.
  */
+#ifdef RTL_FAULTS_NONE
+#error "a file with fault points is one of FAULTS of its library (rtl_twins)"
+#endif
 #ifdef RTL_FAULTS
 #include <signal.h>
 #include <stdatomic.h>

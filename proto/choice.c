@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DURATION_NS_MAX	   (10ull * 366 * 24 * 3600 * 1000000000ull)
-#define STEPS_MAX	   1000000000u
-/* Of a pattern that is written out; of all that is repeated in it, for regcomp() takes time and
- * memory by the square of that (1,024: 0.1 s, 16 MB); of brackets within each other. */
-#define REGEX_PARTS_MAX	   16384u
-#define REGEX_REPEATED_MAX 1024u
-#define REGEX_DEPTH_MAX	   32u
+#include "proto/pattern.h"
+
+#define DURATION_NS_MAX	    (10ull * 366 * 24 * 3600 * 1000000000ull)
+#define DURATION_DIGITS_MAX 9 /* behind the point */
+#define STEPS_MAX	    1000000000u
+/* Of a wrong text: what is wrong with it has to be told, too. */
+#define TEXT		    "%.120s"
 
 #define CHOICE_ROW(key, option, variable, arg, help) [key] = {option, variable, arg, help},
 const struct choice_option choice_options[CHOICE_COUNT] = {CHOICE_OPTIONS(CHOICE_ROW)};
@@ -104,10 +104,11 @@ int choice_parse_duration(const char *text, uint64_t *ret_ns)
 
 		if (number_take(&text, 999999999u, &part))
 			return -EINVAL;
+		/* Counted first: ten multiplied 64 times with itself is 0. */
+		if (text - digits > DURATION_DIGITS_MAX)
+			return -EINVAL;
 		for (; digits < text; digits++)
 			scale *= 10;
-		if (scale > 1000000000u)
-			return -EINVAL;
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
 		if (!strcmp(text, units[i].name))
@@ -142,90 +143,15 @@ static int steps_parse(const char *text, struct choice_steps *ret)
 	return 0;
 }
 
-/* What stands between @at, which is behind a bracket, and the one that ends it. */
-static const char *regex_skip_set(const char *at)
-{
-	at += *at == '^';
-	at += *at == ']';
-	while (*at && *at != ']') {
-		/* [:alpha:], [.x.], [=x=] */
-		const char *end = at[0] == '[' && at[1] && strchr(":.=", at[1])
-					  ? strstr(at + 2, (const char[]){at[1], ']', '\0'})
-					  : NULL;
-
-		at = end ? end + 2 : at + 1;
-	}
-	return *at ? at + 1 : at;
-}
-
-/* Of "{2,5}", behind the brace: how often at most what stands before it is written out. */
-static uint64_t regex_times(const char *at)
-{
-	uint64_t first = 0, last = 0;
-
-	if (number_take(&at, REGEX_PARTS_MAX + 1, &first))
-		first = *at >= '0' && *at <= '9' ? REGEX_PARTS_MAX + 1 : 0;
-	if (*at == ',' && at++ && number_take(&at, REGEX_PARTS_MAX + 1, &last))
-		last = *at >= '0' && *at <= '9' ? REGEX_PARTS_MAX + 1 : 0;
-	return first > last ? first : last;
-}
-
-/* regcomp() writes "x+" out as "xx*" and "x{9}" nine times, each within the next: thirty signs in a
- * row are more memory than there is. */
-static bool regex_is_small(const char *text)
-{
-	uint64_t parts[REGEX_DEPTH_MAX + 1] = {0}, last = 0, repeated = 0, times;
-	unsigned depth = 0;
-
-	while (*text && parts[depth] <= REGEX_PARTS_MAX && repeated <= REGEX_REPEATED_MAX) {
-		char sign = *text++;
-
-		times = sign == '+' ? 2 : sign == '{' ? regex_times(text) : 1;
-		if (sign == '(' && depth == REGEX_DEPTH_MAX)
-			return false;
-		if (sign == '(') {
-			parts[++depth] = last = 0;
-		} else if (sign == ')' && depth) {
-			last = parts[depth--] + 1;
-			parts[depth] += last;
-		} else if (strchr("+{*?", sign)) {
-			parts[depth] += times ? last * (times - 1) : 0;
-			last *= times ? times : 1;
-			repeated += last;
-			text += sign == '{' && times ? strcspn(text, "}") : 0;
-			text += sign == '{' && *text == '}';
-		} else {
-			text = sign == '[' ? regex_skip_set(text) : text + (sign == '\\' && *text);
-			last = 1;
-			parts[depth]++;
-		}
-	}
-	return parts[depth] <= REGEX_PARTS_MAX && repeated <= REGEX_REPEATED_MAX;
-}
-
-/* GNU's \1 to \9: matching may take for ever, in the program that dispatches. */
-static bool regex_refers_back(const char *text)
-{
-	while (*text) {
-		char sign = *text++;
-
-		if (sign == '\\' && *text >= '1' && *text <= '9')
-			return true;
-		text = sign == '[' ? regex_skip_set(text) : text + (sign == '\\' && *text);
-	}
-	return false;
-}
-
 static int regex_check(const char *text, char why[CHOICE_WHY_BYTES])
 {
+	const char *trouble = pattern_trouble(text);
 	regex_t regex;
 	char reason[128];
 	int r;
 
-	if (!regex_is_small(text))
-		return bad(why, "%.200s: too many repetitions within each other", text);
-	if (regex_refers_back(text))
-		return bad(why, "%.200s: refers back to what it has matched", text);
+	if (trouble)
+		return bad(why, TEXT ": %s", text, trouble);
 	r = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
 
 	if (!r) {
@@ -233,7 +159,7 @@ static int regex_check(const char *text, char why[CHOICE_WHY_BYTES])
 		return 0;
 	}
 	regerror(r, &regex, reason, sizeof(reason));
-	return bad(why, "%s: %s", text, reason);
+	return bad(why, TEXT ": %s", text, reason);
 }
 
 int choice_set(
@@ -247,24 +173,25 @@ int choice_set(
 	case CHOICE_RANKS:
 	case CHOICE_GPUS:
 		if (choice_parse_list(text, key == CHOICE_RANKS ? &choice->ranks : &choice->gpus))
-			return bad(why, "%s: not a list of numbers like 0,3-5", text);
+			return bad(why, TEXT ": not a list of numbers like 0,3-5", text);
 		return 0;
 	case CHOICE_START_AFTER:
 	case CHOICE_DURATION:
 		if (choice_parse_duration(text, key == CHOICE_DURATION ? &choice->duration_ns
 								       : &choice->start_after_ns))
-			return bad(why, "%s: not a time like 10, 1.5, 500ms or 2m", text);
+			return bad(why, TEXT ": not a time like 10, 1.5, 500ms or 2m", text);
 		return 0;
 	case CHOICE_STEPS:
 		if (steps_parse(text, &choice->steps))
 			return bad(why,
-				"%s: not WAIT:WARMUP:ACTIVE:REPEAT, four numbers, ACTIVE at least "
+				TEXT
+				": not WAIT:WARMUP:ACTIVE:REPEAT, four numbers, ACTIVE at least "
 				"1",
 				text);
 		return 0;
 	case CHOICE_DORMANT:
 		if (strcmp(text, "0") && strcmp(text, "1"))
-			return bad(why, "%s: neither 1 nor 0", text);
+			return bad(why, TEXT ": neither 1 nor 0", text);
 		choice->is_dormant = *text == '1';
 		return 0;
 	default:

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/choice.h"
@@ -58,7 +59,10 @@ static void durations_are_read_with_their_units(void **state)
 		{"0.000000001", 1u},
 	};
 	static const char *const bad[] = {"", "0", "0.0", ".5", "1.", "-1", "+1", "1 s", "1d", "s",
-		"1e3", "0.5ns", "999999999999999999999", "100000h", "1.1234567890", "1s "};
+		"1e3", "0.5ns", "999999999999999999999", "100000h", "1.1234567890", "1s ",
+		/* 10^64 is 0 in 64 bits. */
+		"1.00000000000000000000000000000000"
+		"00000000000000000000000000000000"};
 	uint64_t ns = 42;
 
 	(void)state;
@@ -173,10 +177,13 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 		"((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{200}){200}", "a{16000}{9}",
 		"[]+*{9]{99}{99}{99}", "\\+++++++++++++++++++++++++++++++++++++",
 		/* Few when written out: but each of them is reached from each. */
-		"e*+++++++++++++", "(a?){8000}"};
+		"e*+++++++++++++", "(a?){8000}",
+		"x?????"
+		"????++++++",
+		"(x*********)++++++"};
 	static const char *const small[] = {"^(gemm|Cijk_.*)_[0-9]+x[0-9]+(_[[:alnum:]+]+)*$",
 		"a{2,500}", "(.*){1,255}", "[+*{]+", "[]+++++++++++++++++++++++++++++++++]",
-		"\\(\\(\\+\\{", "(a|b+)+c?d*"};
+		"\\(\\(\\+\\{", "(a|b+)+c?d*", ".*?gemm.*?(_[a-z]+)*?"};
 	char why[CHOICE_WHY_BYTES];
 	struct choice choice = {0};
 
@@ -187,6 +194,84 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 	}
 	for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
 		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, small[i], why), 0);
+}
+
+/* Seconds and gigabytes of regcomp(), all of them. */
+static void a_pattern_with_too_many_ways_through_nothing_is_refused(void **state)
+{
+	static const char *const large[] = {"(()+||){0,18}", "((a|)+||){0,18}",
+		"(\\b()*()*()*()*\\B)",
+		"(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)"
+		"(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)"
+		"(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)(^|$|\\b|\\B|\\<|\\>|\\`|\\'|)",
+		"((\\'\\b\\b\\b\\b)+)", "(\\b|\\B|x)*(\\b|\\B|y)*(\\b|\\B|z)*",
+		"(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*(a|)*",
+		"$([ab]|){1,32}([ab]|){1,32}([ab]|){1,32}([ab]|){1,32}([ab]|){1,32}(.{0,16}[^a]|)+",
+		"\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b\\b",
+		/* No brackets, but from each one may go to each behind it. */
+		"^b*{0,255}", "\\b[a-z]?{3,255}_",
+		"$_?"
+		"?{1,100}",
+		/* A character of several bytes is repeated as one: 400 MB in a UTF-8 locale. */
+		"$\u00e9?{0,18}(_{9}|\\b)$\u00e9?{0,18}(_{9}|\\b)$\u00e9?{0,18}(_{9}|\\b)"};
+	static const char *const small[] = {"(^|_)(gemm|flash)(_|$)",
+		"\\bgemm\\b.*\\bf16\\b|\\bconv\\b", "(a*)*", "(foo|)bar", "([a-z]*_)*[0-9]*",
+		"^([a-z]*)*$", "(a?b?c?)+", "(\\<[a-z]+\\>[ _]*)+$", "((gemm|conv)?(_f16|_bf16)?)*",
+		"^.*(fwd|bwd)?.*(f16|bf16)?.*$", "(^|[^a-z])(step)([^a-z]|$)+", "\\(\\)", ")",
+		"^[a-z]{0,255}_", "^([a-z]*_?){1,12}$", "\\bSchritt \u00fc?[\u00e4-\u00fc]*{0,9}$"};
+	char why[CHOICE_WHY_BYTES];
+	struct choice choice = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, large[i], why), -EINVAL);
+	for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, small[i], why), 0);
+}
+
+#define NAMES 1000u
+
+/* As many as somebody has kernels: "^(gemm_...0|gemm_...1)$". */
+static void a_pattern_may_name_each_kernel(void **state)
+{
+	char why[CHOICE_WHY_BYTES], text[80 * NAMES];
+	struct choice choice = {0};
+
+	(void)state;
+	for (unsigned is_each = 0; is_each < 2; is_each++) {
+		int at = sprintf(text, "%s", is_each ? "" : "^(");
+
+		for (unsigned i = 0; i < NAMES; i++)
+			at += sprintf(text + at, "%s%sgemm_%060u%s", i ? "|" : "",
+				is_each ? "^" : "", i, is_each ? "$" : "");
+		sprintf(text + at, "%s", is_each ? "" : ")$");
+		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, text, why), 0);
+	}
+	memset(text, '|', 4000);
+	text[4000] = '\0';
+	assert_int_equal(choice_set(&choice, CHOICE_KERNELS, text, why), -EINVAL);
+	assert_non_null(strstr(why, ": too many alternatives"));
+}
+
+/* However long a text is, what is wrong with it is said. */
+static void why_a_long_text_is_wrong_is_said(void **state)
+{
+	char why[CHOICE_WHY_BYTES], text[1000] = {0}, variable[1100];
+	const char *const environment[] = {variable, NULL};
+	struct choice choice = {0};
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 2);
+	assert_int_equal(choice_set(&choice, CHOICE_STEPS, text, why), -EINVAL);
+	assert_non_null(strstr(why, "ACTIVE at least 1"));
+	assert_int_equal(choice_set(&choice, CHOICE_RANKS, text, why), -EINVAL);
+	assert_non_null(strstr(why, "like 0,3-5"));
+	text[sizeof(text) - 2] = '[';
+	assert_int_equal(choice_set(&choice, CHOICE_KERNELS, text, why), -EINVAL);
+	assert_non_null(strstr(why, "a: "));
+	sprintf(variable, "RTL_STEPS=%s", text);
+	assert_int_equal(choice_read(environment, &choice, why), -EINVAL);
+	assert_non_null(strstr(why, "ACTIVE at least 1"));
 }
 
 static void a_pattern_that_refers_back_is_refused(void **state)
@@ -216,6 +301,9 @@ int main(void)
 		cmocka_unit_test(the_default_step_marker_knows_the_usual_texts),
 		cmocka_unit_test(every_reason_has_a_name),
 		cmocka_unit_test(a_pattern_that_is_too_large_written_out_is_refused),
+		cmocka_unit_test(a_pattern_with_too_many_ways_through_nothing_is_refused),
+		cmocka_unit_test(a_pattern_may_name_each_kernel),
+		cmocka_unit_test(why_a_long_text_is_wrong_is_said),
 		cmocka_unit_test(a_pattern_that_refers_back_is_refused),
 	};
 

@@ -88,9 +88,12 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"queues_coop", &c->queues_coop},
 		{"queues_ineligible", &c->queues_ineligible},
 		{"databases_set_aside", &c->databases_set_aside},
+		{"missing_frames", &c->frames_missing},
 		{"logs_cut", &c->logs_cut},
 		{"rows_missing", &c->rows_missing},
 		{"names_left_out", &c->names_left_out},
+		{"processes_unseen", &c->processes_unseen},
+		{"unwatched", &c->unwatched},
 	};
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -111,7 +114,8 @@ bool completeness_is_complete(const struct completeness *c)
 	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
 	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
 	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->names_left_out &&
-	       !c->other_losses && c->skipped == count_of(&c->skipped_by, FILTER);
+	       !c->processes_unseen && !c->frames_missing && !c->unwatched && !c->other_losses &&
+	       c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
 /* A tenth of a second is as close as losses are known. */
@@ -251,8 +255,14 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	if (!c->live && c->undrained > c->tails_unknown)
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
 			" not read to the end");
+	put_if(&out, c->processes_unseen, "process", "es", " not recorded");
+	if (c->unwatched)
+		put(&out, ", not watched all the time");
+	if (c->live)
+		put(&out, ", not closed");
 	put_if(&out, c->rows_missing, "row", "s", " missing");
 	put_if(&out, c->names_left_out, "name", "s", " not kept");
+	put_if(&out, c->frames_missing, "frame", "s", " missing");
 	put_if(&out, c->logs_cut, "log", "s", " cut short");
 	put_if(&out, c->databases_set_aside, "damaged database", "s", " set aside");
 	put_if(&out, c->other_losses, "other loss", "es", "");

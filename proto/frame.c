@@ -15,7 +15,8 @@ void frame_reader_init(struct frame_reader *reader, size_t limit)
 
 void frame_reader_done(struct frame_reader *reader)
 {
-	free(reader->buffer);
+	if (!reader->is_lent)
+		free(reader->buffer);
 	*reader = (struct frame_reader){0};
 }
 
@@ -88,4 +89,46 @@ void frame_reader_compact(struct frame_reader *reader, size_t cursor)
 		return;
 	reader->fill -= cursor;
 	memmove(reader->buffer, reader->buffer + cursor, reader->fill);
+}
+
+void frame_reader_lend(struct frame_reader *reader, uint8_t *buffer, size_t bytes)
+{
+	if (reader->fill)
+		return;
+	if (!reader->is_lent)
+		free(reader->buffer);
+	reader->buffer = buffer;
+	reader->capacity = bytes;
+	reader->is_lent = true;
+}
+
+/* For the rest of the frame that has begun, or for what little is known of it. */
+static size_t room_for_rest(const struct frame_reader *reader)
+{
+	uint32_t bytes = reader->fill < FRAME_PREFIX_BYTES ? 0 : frame_get_length(reader->buffer);
+	size_t need = FRAME_PREFIX_BYTES + (bytes <= reader->limit ? bytes : 0);
+
+	if (need < reader->fill)
+		need = reader->fill; /* no frame: it is refused */
+	return need > FRAME_BUFFER_MIN ? need : FRAME_BUFFER_MIN;
+}
+
+int frame_reader_give_back(struct frame_reader *reader)
+{
+	size_t need = reader->fill ? room_for_rest(reader) : 0;
+	uint8_t *own;
+
+	if (!reader->is_lent && need)
+		return 0;
+	own = need ? malloc(need) : NULL;
+	if (need && !own)
+		return -ENOMEM;
+	if (own)
+		memcpy(own, reader->buffer, reader->fill);
+	if (!reader->is_lent)
+		free(reader->buffer);
+	reader->buffer = own;
+	reader->capacity = need;
+	reader->is_lent = false;
+	return 0;
 }

@@ -4,6 +4,7 @@
  * Framing: a u32 little-endian length, then that many bytes of one rtl.Frame. Bytes in,
  * frames out; no sockets, no protobuf. A reader belongs to one connection and one thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct frame_reader {
 	size_t capacity; /* of buffer: grows to what a frame needs, never past the limit */
 	size_t fill;
 	size_t limit;	 /* largest frame accepted now, without its prefix */
+	bool is_lent;	 /* buffer is its owner's */
 };
 
 /* @limit: see limits.h; may be changed by the owner between frames. */
@@ -39,6 +41,16 @@ int frame_reader_next(struct frame_reader *reader, size_t *cursor, const uint8_t
 
 /* Drop what is before @cursor. */
 void frame_reader_compact(struct frame_reader *reader, size_t cursor);
+
+/*
+ * To receive into @buffer, of the limit and a prefix, which is its owner's and others', too, between
+ * two calls: so that hundreds of readers need one, and what it is in stays in the cache. Who has the
+ * beginning of a frame keeps its own until that frame is whole.
+ */
+void frame_reader_lend(struct frame_reader *reader, uint8_t *buffer, size_t bytes);
+
+/* After frame_reader_compact(): what is left is the reader's own, and nothing else is. 0 or -ENOMEM. */
+int frame_reader_give_back(struct frame_reader *reader);
 
 static inline void frame_put_length(uint8_t *at, uint32_t bytes)
 {

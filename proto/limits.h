@@ -140,11 +140,14 @@
 /* Of that one user has half of what the others leave, so that there is always room for one more; and
  * one process a transaction and half of the next: more would only wait here instead of in its
  * recorder, and a flood of one rank leaves room for the others. */
-#define STORE_QUEUE_PROCESS_BYTES_MAX (2u << 20)
+#define STORE_QUEUE_PROCESS_BYTES_MAX (7u << 18)
 /* SQLite's pages in memory. Rows are appended: a transaction changes 3 MiB of them, and with the ends
  * of the tables of 256 ranks 16 MiB. All databases share twice that, down to eight pages each, below
  * which a page would be written more than once a transaction: 256 MiB of 1024 sessions. */
 #define STORE_CACHE_EACH_BYTES_MAX (16u << 20)
+/* So much at first, and more when a transaction had no room in that: pages that nobody needs again
+ * are memory that is touched for nothing, 2 us for each 4 KiB. */
+#define STORE_CACHE_FIRST_BYTES	   (4u << 20)
 #define STORE_CACHE_EACH_BYTES_MIN (256u << 10)
 #define STORE_CACHE_BYTES_MAX	   (32u << 20)
 /* A transaction: at most so many rows, or so long after the one before; what comes after a pause
@@ -221,7 +224,7 @@
  * on, or an eighth of all that it has held (collectord/checkpoint.h): less is hardly worth its three
  * waits. Past that only a reader that keeps its snapshot makes it grow: that is said, and goes on while
  * there is room, for no record is lost to a reader; then the disk is full, with all that follows. */
-#define WAL_STEP_BYTES	     (2u << 20)
+#define WAL_STEP_BYTES	     (1u << 20)
 #define WAL_CHECKPOINT_BYTES (32u << 20)
 #define WAL_BYTES_MAX	     (64u << 20)
 
@@ -234,9 +237,10 @@
 /* A session without a runner (LD_PRELOAD alone) closes so long after its last process. */
 #define SESSION_LINGER_MS      300u
 
-/* Shim: harvest period (also the most that a SIGKILL leaves as outstanding), its idle
- * period, and when a partly filled frame is sent. */
-#define HARVEST_NS	      1000000u
+/* Shim: harvest period at most (so much a SIGKILL may leave as outstanding that had ended) and at
+ * least (shim/pace.h), its idle period, and when a partly filled frame is sent. */
+#define HARVEST_NS	      5000000u
+#define HARVEST_NS_LEAST      1000000u
 #define HARVEST_IDLE_NS	      20000000u
 #define DOZE_NS		      1000000000u /* its period while nothing is recorded: docs/control.md */
 #define FLUSH_NS	      20000000u

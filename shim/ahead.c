@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "shim/ahead.h"
 
+#include <linux/falloc.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAGE_BYTES 4096u
 
 /* Since Linux 5.14; before it the call fails, and pages are touched by who uses them. */
 #ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -39,4 +44,18 @@ void ahead_all(void *memory, size_t bytes)
 
 	(void)madvise(
 		(void *)first, page_up((uintptr_t)memory + bytes - first), MADV_POPULATE_WRITE);
+}
+
+/* The file, whosesoever it is, keeps its size. */
+static bool is_allocated(int fd, uint64_t offset, size_t bytes)
+{
+	return !syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes);
+}
+
+void ahead_all_of_file(int fd, uint64_t offset, void *memory, size_t bytes)
+{
+	/* First the memory is found, then it is cleared. Who reads has sixteen pages with a fault
+	 * then, and may write to them; who writes would have one. */
+	if (is_allocated(fd, offset, bytes) && is_allocated(fd, offset, bytes))
+		(void)madvise(memory, bytes, MADV_POPULATE_READ);
 }

@@ -24,3 +24,6 @@ void ahead_of(struct ahead *ahead, void *memory, size_t bytes, size_t used);
 
 /* All of that will be used now; whole pages of it and those that it shares with others. */
 void ahead_all(void *memory, size_t bytes);
+/* Likewise of a memfd, which has @memory at @offset: whole pages that nobody has written to. Waits
+ * for others who ask for memory of that file. */
+void ahead_all_of_file(int fd, uint64_t offset, void *memory, size_t bytes);

@@ -69,6 +69,21 @@ static void late_remove(struct capture *c, uint64_t handle)
 		atomic_compare_exchange_strong(late_place(c, handle), &handle, 0);
 }
 
+/* ---- who nobody watches ----------------------------------------------------------------------- */
+
+/* A packet that was skipped or given up, or a copy: it writes to its signal when it ends. */
+static void unwatched_note(struct capture *c)
+{
+	if (!atomic_load_explicit(&c->has_unwatched, memory_order_relaxed))
+		atomic_store_explicit(&c->has_unwatched, 1, memory_order_relaxed);
+}
+
+/* A signal that counts several ends: it may fall for one of those, with that one's times in it. */
+static bool may_be_anothers(const struct capture *c, int64_t value)
+{
+	return value > 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
+}
+
 /* ---- which packets are watched -------------------------------------------------------------- */
 
 static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
@@ -199,6 +214,7 @@ static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, u
 /* Any doubt drops the time and keeps the record. */
 static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
 {
+	unwatched_note(c);
 	claim_finish(c, ref, generation, handle, &(struct reading){.why = RTL_UNTIMED_EARLY});
 }
 
@@ -351,6 +367,8 @@ static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint6
 
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 {
+	if (handle && use == APPSIG_PACKET)
+		unwatched_note(c);
 	if (handle && atomic_load_explicit(&c->has_appsigs, memory_order_acquire))
 		(void)handle_used(c, handle, 0, use);
 	if (use == APPSIG_DESTROY)
@@ -363,7 +381,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 	amd_signal_t *signal = (amd_signal_t *)(uintptr_t)handle;
 	uint64_t claim = atomic_load_explicit(&private->claim, memory_order_relaxed);
 	uint64_t generation = (claim >> CLAIM_STATE_BITS) + 1;
-	int64_t shared;
+	int64_t shared, value;
 
 	private->kind = SLOT_APP;
 	if (c->hsa.signal_is_ipc && c->hsa.signal_is_ipc(handle)) {
@@ -381,9 +399,10 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		private->why = RTL_UNTIMED_SHARED;
 		atomic_store_explicit(&private->target, shared - 1, memory_order_relaxed);
 	} else {
-		atomic_store_explicit(&private->target,
-			__atomic_load_n(&signal->value, __ATOMIC_RELAXED) - 1,
-			memory_order_relaxed);
+		value = __atomic_load_n(&signal->value, __ATOMIC_RELAXED);
+		if (may_be_anothers(c, value))
+			private->why = RTL_UNTIMED_SHARED;
+		atomic_store_explicit(&private->target, value - 1, memory_order_relaxed);
 		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
 	}
@@ -394,6 +413,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		memory_order_release);
 	if (!entry_add(c, handle, entry_of(ref, generation))) {
 		/* More signals than can be watched: we would miss a re-use. */
+		unwatched_note(c);
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)

@@ -39,12 +39,17 @@ void batch_done(struct batch *batch)
 	batch->picked = NULL;
 }
 
-static __attribute__((noinline)) int shape_find(
-	struct capture *c, const struct shape_key *key, bool is_inline, uint32_t *ret)
+static __attribute__((noinline)) int shape_find(struct capture *c, const struct capture_queue *q,
+	const struct recorder_slot *slot, bool is_inline, uint32_t *ret)
 {
+	uint64_t words[SHAPE_KEY_WORDS];
+	struct shape_key key;
 	bool overflow;
-	int r = shapes_intern(&c->batch.shapes, &c->recorder, key, is_inline, ret, &overflow);
+	int r;
 
+	shape_words_of(slot, q->index, q->gpu, words);
+	memcpy(&key, words, sizeof(key));
+	r = shapes_intern(&c->batch.shapes, &c->recorder, &key, is_inline, ret, &overflow);
 	if (overflow)
 		recorder_count(&c->recorder, RTL_P_names_overflowed, 1);
 	return r;
@@ -53,10 +58,11 @@ static __attribute__((noinline)) int shape_find(
 static inline int slot_shape(struct capture *c, const struct capture_queue *q,
 	const struct recorder_slot *slot, bool is_inline, uint32_t *ret)
 {
-	struct shape_key key = shape_key_of(slot, q->index, q->gpu);
+	uint64_t words[SHAPE_KEY_WORDS];
 
-	*ret = shapes_glance(&c->batch.shapes, &key);
-	return *ret ? 0 : shape_find(c, &key, is_inline, ret);
+	shape_words_of(slot, q->index, q->gpu, words);
+	*ret = shapes_glance(&c->batch.shapes, words);
+	return *ret ? 0 : shape_find(c, q, slot, is_inline, ret);
 }
 
 /*

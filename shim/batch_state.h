@@ -43,16 +43,24 @@ static_assert(offsetof(struct recorder_slot, untimed) - offsetof(struct recorder
 		      offsetof(struct shape_key, queue) == RECORDER_SLOT_PACKET_BYTES,
 	"shape_key");
 
-/* Of a slot of queue @queue. */
-static inline struct shape_key shape_key_of(
-	const struct recorder_slot *slot, uint32_t queue, uint32_t gpu)
-{
-	struct shape_key key = {.queue = queue, .gpu = gpu};
+/* What the second word has of it, which is no part of the key. */
+#define SHAPE_KEY_ZERO 0x00000000ffff0000u
+static_assert(offsetof(struct shape_key, zero) == sizeof(uint64_t) + 2, "SHAPE_KEY_ZERO");
 
-	memcpy(&key, (const char *)slot + offsetof(struct recorder_slot, symbol),
-		RECORDER_SLOT_PACKET_BYTES);
-	key.zero = 0;
-	return key;
+/*
+ * The key of @slot of queue @queue, in registers: to write it as its fields and to read it as words
+ * at once would wait each time until all that was stored before is in the cache.
+ */
+static inline void shape_words_of(const struct recorder_slot *slot, uint32_t queue, uint32_t gpu,
+	uint64_t ret[static SHAPE_KEY_WORDS])
+{
+	const char *from = (const char *)slot + offsetof(struct recorder_slot, symbol);
+
+#pragma GCC unroll 4
+	for (size_t i = 0; i < SHAPE_KEY_WORDS - 1; i++)
+		memcpy(&ret[i], from + i * sizeof(ret[i]), sizeof(ret[i]));
+	ret[1] &= ~(uint64_t)SHAPE_KEY_ZERO;
+	ret[SHAPE_KEY_WORDS - 1] = queue | (uint64_t)gpu << 32;
 }
 
 #define SHAPE_INDEX  (2u * PROCESS_SHAPES_MAX)
@@ -70,26 +78,28 @@ struct shapes {
 int shapes_init(struct shapes *shapes);
 void shapes_done(struct shapes *shapes);
 
-/* By what differs between neighbours. */
-static inline uint32_t shape_place(const struct shape_key *key)
+/* By what differs between neighbours: symbol, the first of the grid, queue. */
+static inline uint32_t shape_place(const uint64_t key[static SHAPE_KEY_WORDS])
 {
-	uint32_t mixed = (key->symbol * 0x9e3779b1u ^ key->grid[0]) * 0x85ebca77u ^ key->queue;
+	uint32_t symbol = (uint32_t)key[0], grid = (uint32_t)(key[1] >> 32);
+	uint32_t mixed =
+		(symbol * 0x9e3779b1u ^ grid) * 0x85ebca77u ^ (uint32_t)key[SHAPE_KEY_WORDS - 1];
 
 	return (mixed ^ mixed >> 16) % SHAPE_RECENT;
 }
 
 /* The id of @key, if it was the latest answer in its place; 0: shapes_intern() knows. */
-static inline uint32_t shapes_glance(const struct shapes *shapes, const struct shape_key *key)
+static inline uint32_t shapes_glance(
+	const struct shapes *shapes, const uint64_t key[static SHAPE_KEY_WORDS])
 {
 	uint32_t id = shapes->recent[shape_place(key)];
 	const struct shape_key *known = &shapes->keys[id];
-	uint64_t differs = 0, left, right;
+	uint64_t differs = 0, word;
 
 #pragma GCC unroll 5
 	for (size_t i = 0; i < SHAPE_KEY_WORDS; i++) {
-		memcpy(&left, (const char *)key + i * sizeof(left), sizeof(left));
-		memcpy(&right, (const char *)known + i * sizeof(right), sizeof(right));
-		differs |= left ^ right;
+		memcpy(&word, (const char *)known + i * sizeof(word), sizeof(word));
+		differs |= key[i] ^ word;
 	}
 	return differs ? 0 : id;
 }

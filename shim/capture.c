@@ -12,6 +12,7 @@
 #include "shim/patience.h"
 #include "shim/shadow.h"
 #include "shim/shadow_table.h"
+#include "shim/signals.h"
 
 /* Zeroed memory that costs nothing until it is used. */
 static void *sparse_new(size_t bytes)
@@ -95,7 +96,7 @@ struct capture *capture_free(struct capture *c)
 	if (!c)
 		return NULL;
 	if (c->slots)
-		pool_done(c);
+		signals_done(c);
 	recorder_close(&c->recorder);
 	sparse_free(c->slots, SLOTS_BYTES);
 	sparse_free(c->queues, QUEUES_BYTES);
@@ -117,6 +118,11 @@ struct recorder *capture_recorder(struct capture *c)
 const struct capture_hsa *capture_hsa_of(const struct capture *c)
 {
 	return &c->hsa;
+}
+
+const struct pace *capture_pace(const struct capture *c)
+{
+	return &c->pace;
 }
 
 void capture_stop(struct capture *c)

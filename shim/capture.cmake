@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 # The capture path: recorder, shadow front end, harvest, batches. One library for the shim and
 # for tests; its twin with fault points is for tests only.
-set(rtl_capture_sources ahead.c recorder.c capture.c pool.c appsig.c copy_watch.c dispatch.c front_end.c shadow.c shadow_table.c intercept.c
+set(rtl_capture_sources ahead.c recorder.c capture.c pool.c appsig.c copy_watch.c front_end.c shadow.c
+	shadow_table.c intercept.c signals.c
 	gate.c doze.c
-	harvest.c batch.c columns.c shapes.c
+	pace.c columns.c shapes.c
 	event_ring.c origin.c thread_state.c ticks.c)
+set(rtl_capture_faults dispatch.c harvest.c batch.c)
 list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+list(TRANSFORM rtl_capture_faults PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 
 # The hot path has no arrays on its stack for a protector to guard, and a frame for each packet; what
 # calls nobody needs no frame pointer.
@@ -19,8 +22,4 @@ if(RTL_SANITIZE MATCHES thread)
 		PROPERTIES COMPILE_OPTIONS "-fno-builtin-memset;-U_FORTIFY_SOURCE")
 endif()
 
-foreach(name rtl_capture rtl_capture_faults)
-	add_library(${name} STATIC ${rtl_capture_sources})
-	target_link_libraries(${name} PUBLIC rtl_proto_static)
-endforeach()
-target_compile_definitions(rtl_capture_faults PUBLIC RTL_FAULTS)
+rtl_twins(rtl_capture SOURCES ${rtl_capture_sources} FAULTS ${rtl_capture_faults} LIBS rtl_proto_static)

@@ -31,6 +31,10 @@ struct capture_hsa {
 	hsa_status_t (*signal_create)(hsa_signal_value_t initial, uint32_t num_consumers,
 		const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal);
 	hsa_status_t (*signal_destroy)(hsa_signal_t signal);
+	/* Memory for signals of our own, which all GPUs reach; of any content, whole pages. NULL:
+	 * signal_create() makes them. */
+	void *(*signal_memory_get)(size_t bytes);
+	void (*signal_memory_put)(void *memory);
 	void (*signal_store_screlease)(hsa_signal_t signal, hsa_signal_value_t value);
 	hsa_status_t (*set_profiler_enabled)(hsa_queue_t *queue, int enable);
 	__typeof__(hsa_queue_create) *queue_create;
@@ -64,6 +68,7 @@ struct capture_hsa {
 };
 
 struct capture;
+struct pace;
 struct shadow_table;
 
 /* The beginning of struct capture: what every hook looks at. */
@@ -82,6 +87,9 @@ struct capture *capture_free(struct capture *capture);
 
 struct recorder *capture_recorder(struct capture *capture);
 const struct capture_hsa *capture_hsa_of(const struct capture *capture);
+
+/* When what was harvested needs the shim's thread again: pace.h. */
+const struct pace *capture_pace(const struct capture *capture);
 
 /* OnUnload: from now on dispatches count as skipped_shutdown; queues stay virtualised. */
 void capture_stop(struct capture *capture);

@@ -20,6 +20,7 @@
 #include "shim/batch_state.h"
 #include "shim/capture.h"
 #include "shim/gate.h"
+#include "shim/pace.h"
 #include "shim/ticks.h"
 
 /* A reference to a slot: its index + 1; 0: none. */
@@ -107,20 +108,24 @@ struct capture_queue {
 	uint32_t owned;		/* slots given to this queue */
 	slot_ref witness;	/* in flight, asked where a scan ends early; 0: none */
 	uint64_t barrier_fired; /* numbers before this had to be complete, as of the last pass */
+	uint64_t taken_paced;	/* taken, as of then */
 
 	/* The shim's thread's, before it takes that lock. */
 	uint64_t taken_seen;
 };
 
 /* Kept ready, for a new queue and for one that runs dry: 2 MB, signals included. */
-#define READY_LOTS     8u
+#define READY_LOTS	 8u
 /* Application signals watched at a time; one bucket is one cache line. */
-#define APPSIG_BUCKETS 4096u
-#define APPSIG_WAYS    8u
+#define APPSIG_BUCKETS	 4096u
+#define APPSIG_WAYS	 8u
 /* One that is forgotten for another's sake is waited for longer than it is worth. */
-#define LATE_SIGNALS   512u
+#define LATE_SIGNALS	 512u
+/* Slots whose signals are got from the runtime at once: 256 KiB of them. */
+#define SIGNALS_OF_CHUNK 4096u
+#define SIGNAL_CHUNKS	 32u
 /* Signals that may still be written to: kept out of use for a while. */
-#define QUARANTINE_MAX 4096u
+#define QUARANTINE_MAX	 4096u
 
 struct quarantined {
 	slot_ref slot;
@@ -138,6 +143,7 @@ struct capture {
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint32_t has_appsigs;		 /* there was ever an entry; 0 spares the look-up */
+	_Atomic uint32_t has_unwatched;		 /* ... and a packet without one: appsig.c */
 
 	_Atomic uint32_t is_careful; /* dispatches: the long way (is_stopped, count_unlinked) */
 	_Atomic uint32_t is_stopped;
@@ -145,6 +151,10 @@ struct capture {
 	 */
 	_Atomic uint32_t pass_lock;
 	bool is_detached; /* under pass_lock: the runtime is gone */
+
+	/* Ours, once a slot of the chunk has had one: signals.c. */
+	struct amd_signal_s *_Atomic signal_chunk[SIGNAL_CHUNKS];
+	uint32_t signal_chunks_kept; /* a bit each; at the end */
 
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */
@@ -166,6 +176,7 @@ struct capture {
 	uint32_t next_queue;		/* frames start with another queue each time */
 	struct quarantined *quarantine; /* ring of QUARANTINE_MAX */
 	uint32_t quarantine_head, quarantine_tail;
+	struct pace pace;	 /* of passes; under pass_lock, too */
 	_Atomic uint64_t framed; /* records that left their slots */
 	struct batch batch;
 	/* By handle, of any thread: appsig.c. */
@@ -238,10 +249,13 @@ static inline bool queue_is_dormant(const struct capture_queue *q)
 	return !gate_is_open(gate_load(q->gate));
 }
 
-/* It needs no slots: nothing of it is ever recorded. */
-static inline bool queue_is_left_out(const struct capture_queue *q)
+/*
+ * It needs no slots: nothing of it is ever recorded, or not before the shim's thread says so, which
+ * then makes them at once. Dispatches that come sooner make their own.
+ */
+static inline bool queue_needs_none(const struct capture_queue *q)
 {
-	return q->gate == &gate_shut || gate_is_never_open();
+	return gate_is_shut(gate_load(q->gate));
 }
 
 /* pool.c, under the harvest lock unless said. */
@@ -265,7 +279,6 @@ void pool_flush(struct capture *c);
 void pool_quarantine_end(struct capture *c);
 /* Takes back what @q has free. */
 void pool_retire(struct capture *c, struct capture_queue *q);
-void pool_done(struct capture *c);
 void pool_release(struct capture *c);
 
 /* harvest.c, cold, around the original destroy; the caller holds the walk for ever. */

@@ -3,9 +3,9 @@
 /*
  * Anchors: one instant on three axes, the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME, and a
  * bound on how far the first two may be apart: each reading is taken between two of BOOTTIME.
- * Opened in OnLoad, read by the shim thread only. Two ways: the thunk that the runtime itself
- * uses, where it is a library of its own (through ROCm 6.2, and the software GPU), else KFD's
- * ioctl on a descriptor of our own.
+ * Opened in OnLoad and first read there, then by the shim's thread only. Two ways: the thunk that the
+ * runtime itself uses, where it is a library of its own (through ROCm 6.2, and the software GPU), else
+ * KFD's ioctl on a descriptor of our own.
  */
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ struct clock_source {
 	const struct agents *agents;
 	int (*counters)(uint32_t node, void *ret); /* hsaKmtGetClockCounters, or NULL */
 	int kfd;				   /* /dev/kfd, or -1 */
-	uint64_t kfd_mark; /* fd.h */
+	uint64_t kfd_mark;			   /* fd.h */
 	char runtime[256];			   /* path of libhsa-runtime64, for Hello */
 };
 

@@ -241,7 +241,8 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 	char text[256] = "no reason given";
 	size_t bytes = refusal->text.len < sizeof(text) ? refusal->text.len : sizeof(text) - 1;
 
-	if (refusal->has_text) {
+	/* An empty one has no bytes at all to copy. */
+	if (refusal->has_text && bytes) {
 		memcpy(text, refusal->text.data, bytes);
 		text[bytes] = '\0';
 	}

@@ -11,6 +11,7 @@
 #include "shim/batch.h"
 #include "shim/capture.h"
 #include "shim/events.h"
+#include "shim/pace.h"
 
 /* What came before there was a recorder goes first; for a producer that stopped halfway, what
  * came later waits no longer than this. */
@@ -39,8 +40,10 @@ static struct event_frames {
 	struct capture *capture;
 	struct strings *strings;
 	struct event_pick pick[KINDS];
-	uint64_t since_ns;	 /* records of a part of a frame wait since; 0: none do */
-	uint64_t early_until_ns; /* 0: what came early is through */
+	struct pace pace;
+	uint64_t seen[RECORDER_RINGS]; /* the tails, as of the last look */
+	uint64_t since_ns;	       /* records of a part of a frame wait since; 0: none do */
+	uint64_t early_until_ns;       /* 0: what came early is through */
 } frames;
 
 static uint32_t kind_of(const struct event_ring *ring, const struct recorder_event *event)
@@ -192,6 +195,7 @@ bool event_frames_run(
 	bool is_seen = false, is_left = false;
 	uint64_t limit[RECORDER_RINGS];
 
+	pace_look(&frames.pace, now_ns);
 	if (recorder_unacked(recorder) >= RECORDER_CELLS)
 		return true;
 	frames.capture = capture;
@@ -206,6 +210,9 @@ bool event_frames_run(
 
 		is_seen |= ring_run(ring, limit[which], is_forced || (is_due && !is_scarce));
 		is_left |= !event_ring_is_empty(ring);
+		pace_use(&frames.pace, limit[which] - frames.seen[which],
+			ring->count - (limit[which] - event_ring_head(ring)));
+		frames.seen[which] = limit[which];
 	}
 	if (!is_left || is_due)
 		frames.since_ns = 0;
@@ -223,7 +230,13 @@ bool event_frames_is_done(const struct recorder *recorder)
 	return is_done;
 }
 
+uint64_t event_frames_pause_ns(void)
+{
+	return pace_pause_ns(&frames.pace);
+}
+
 void event_frames_reset(void)
 {
 	frames.since_ns = frames.early_until_ns = 0;
+	memset(frames.seen, 0, sizeof(frames.seen));
 }

@@ -9,6 +9,7 @@
 #include "shim/gate.h"
 #include "shim/hooks.h"
 #include "shim/markers.h"
+#include "shim/recording.h"
 #include "shim/worker.h"
 
 /*
@@ -25,6 +26,7 @@ static void fork_in_child(void)
 	markers_forget_thread();
 	thread_state_forget();
 	calls_forget();
+	recording_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
 	if (!capture)
 		return;

@@ -45,6 +45,7 @@ static struct gate {
 	/* The shim thread's. */
 	uint32_t taken; /* changes */
 	uint64_t taken_ns;
+	uint32_t passed_over; /* since the last that was taken */
 	uint64_t control_seq;
 	uint64_t next_ns; /* UINT64_MAX: none */
 	bool opens_next;
@@ -186,9 +187,11 @@ bool gate_take_change(struct gate_change *ret)
 {
 	uint32_t made = (uint32_t)(atomic_load(&gate_word) >> GATE_CHANGE_LSB);
 
-	if (made - gate.taken > CHANGES_MAX)
+	if (made - gate.taken > CHANGES_MAX) {
+		gate.passed_over += made - CHANGES_MAX - gate.taken;
 		gate.taken = made - CHANGES_MAX;
-	for (; gate.taken != made; gate.taken++) {
+	}
+	for (; gate.taken != made; gate.taken++, gate.passed_over++) {
 		struct change_slot *slot = &gate.change[gate.taken % CHANGES_MAX];
 		uint32_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
 		uint64_t at_ns = atomic_load_explicit(&slot->at_ns, memory_order_acquire);
@@ -208,7 +211,9 @@ bool gate_take_change(struct gate_change *ret)
 			.at_ns = at_ns,
 			.is_recording = what & 1,
 			.why = (enum control_why)(what >> 1),
+			.passed_over = gate.passed_over,
 		};
+		gate.passed_over = 0;
 		return true;
 	}
 	return false;
@@ -363,6 +368,7 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 	 * A pause stays: it is the program's. */
 	gate.taken = (uint32_t)(atomic_fetch_or(&gate_word, CONTROL_RANK_OUT) >> GATE_CHANGE_LSB);
 	gate.taken_ns = 0;
+	gate.passed_over = 0;
 	word_set((GATE_CLOSED & ~(uint64_t)CONTROL_PROGRAM) | GATE_BY_KERNEL | GATE_BY_REGION, set,
 		CONTROL_WHY_START);
 	if (c->start_after_ns)

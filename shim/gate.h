@@ -44,6 +44,12 @@ static inline bool gate_is_open(uint64_t word)
 	return !(word & GATE_CLOSED);
 }
 
+/* Nobody but the shim's thread can open it again, told by the collector or by the time; or nobody. */
+static inline bool gate_is_shut(uint64_t word)
+{
+	return word & (CONTROL_DORMANT | CONTROL_TIME | CONTROL_RANK_OUT);
+}
+
 /* How often it was opened and closed. */
 static inline uint32_t gate_changes(void)
 {
@@ -110,8 +116,9 @@ struct gate_change {
 	uint64_t at_ns; /* CLOCK_BOOTTIME; later than that of the change before */
 	bool is_recording;
 	enum control_why why;
+	uint32_t passed_over; /* changes between the one taken before and this one */
 };
 
 /* The oldest change not yet taken; false: none. When changes come faster than they are taken,
- * the oldest are passed over. */
+ * the oldest are passed over, and counted in the next. */
 bool gate_take_change(struct gate_change *ret);

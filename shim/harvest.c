@@ -11,6 +11,7 @@
 #include "shim/batch.h"
 #include "shim/capture_state.h"
 #include "shim/copy_watch.h"
+#include "shim/pace.h"
 #include "shim/patience.h"
 #include "proto/fault.h"
 #include "shim/shadow.h"
@@ -401,6 +402,8 @@ static bool lots_provide(struct capture *c)
 
 	for (unsigned i = 0; i < LOTS_PER_PASS && is_new; i++)
 		is_new = pool_provide(c);
+	if (is_new)
+		pace_soon(&c->pace);
 	return is_new;
 }
 
@@ -430,6 +433,7 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 	uint32_t used = recorder_queues_used(&c->recorder);
 	bool is_active;
 
+	pace_look(&c->pace, now_ns);
 	memory_touch(c);
 	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
 	shadow_housekeep(c);
@@ -442,11 +446,12 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 	c->is_deciding = false;
 	pool_quarantine_end(c);
 	frames_make(c, kind != PASS_ORDINARY, false);
+	pace_queues(c);
 	is_active = now_ns - c->active_ns < ACTIVE_NS && gate_is_open(gate_load(&gate_word));
 	harvest_lock_release(c);
 	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		is_active |= lots_provide(c);
-	return is_active || capture_pending(c);
+	return is_active || capture_pending(c) || pace_is_pressed(&c->pace);
 }
 
 static bool pass(struct capture *c, uint64_t now_ns, enum pass_kind kind)
@@ -575,8 +580,7 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	harvest_lock_release(c);
 }
 
-/* ---- hooks ------------------------------------------------------------------------------------
- */
+/* ---- hooks --------------------------------------------------------------------------------- */
 
 void harvest_signal_store(struct capture *c, hsa_signal_t signal)
 {

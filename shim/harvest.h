@@ -16,7 +16,8 @@ struct capture;
 /*
  * One period: housekeeping walks (rule 11), harvest (rule 12), frames that are full or due,
  * slots for queues that run short. @now_ns: clock_boottime_ns(). Returns whether anything is
- * in flight or waits for a frame: HARVEST_NS until the next call, else HARVEST_IDLE_NS.
+ * in flight, or waits for a frame or a look: capture_pace() until the next call, else
+ * HARVEST_IDLE_NS.
  */
 bool harvest_run(struct capture *capture, uint64_t now_ns);
 

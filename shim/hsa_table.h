@@ -41,7 +41,7 @@ enum hsa_table_copy_type {
 };
 struct hsa_table_copy_op {
 	uint16_t version;
-	uint16_t type; /* enum hsa_table_copy_type */
+	uint16_t type;	  /* enum hsa_table_copy_type */
 	uint16_t entries; /* 0: one, in place */
 	uint16_t traffic_class;
 	hsa_signal_t completion;
@@ -95,6 +95,10 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_signal_destroy, 320)                                                                   \
 	X(hsa_signal_store_relaxed, 344)                                                             \
 	X(hsa_signal_store_screlease, 352)                                                           \
+	X(hsa_agent_iterate_regions, 232)                                                            \
+	X(hsa_region_get_info, 240)                                                                  \
+	X(hsa_memory_allocate, 280)                                                                  \
+	X(hsa_memory_free, 288)                                                                      \
 	X(hsa_executable_destroy, 688)                                                               \
 	X(hsa_executable_freeze, 704)                                                                \
 	X(hsa_executable_symbol_get_info, 760)                                                       \
@@ -133,7 +137,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 
 /* What the tables held when we came: the runtime's functions or those of an earlier tool. */
 struct hsa_originals {
-#define HSA_DECLARE_CORE(name, offset)		    __typeof__(name) *name;
+#define HSA_DECLARE_CORE(name, offset)		 __typeof__(name) *name;
 #define HSA_DECLARE_EXT(name, type, early, late) type *name;
 	HSA_CORE_MEMBERS(HSA_DECLARE_CORE)
 	HSA_EXT_MEMBERS(HSA_DECLARE_EXT)
@@ -141,7 +145,7 @@ struct hsa_originals {
 
 /* Where they stand: for installing a wrapper. NULL exactly where the original is. */
 struct hsa_slots {
-#define HSA_DECLARE_CORE_SLOT(name, offset)		 __typeof__(name) **name;
+#define HSA_DECLARE_CORE_SLOT(name, offset)	      __typeof__(name) **name;
 #define HSA_DECLARE_EXT_SLOT(name, type, early, late) type **name;
 	HSA_CORE_MEMBERS(HSA_DECLARE_CORE_SLOT)
 	HSA_EXT_MEMBERS(HSA_DECLARE_EXT_SLOT)

@@ -23,6 +23,7 @@
 #include "shim/front_end.h"
 #include "shim/glibc_compat.h"
 #include "shim/slog.h"
+#include "shim/system_memory.h"
 #include "shim/worker.h"
 
 /* For a thread that waits for a processor; past that it is stopped, and touches nothing. */
@@ -50,10 +51,11 @@ static struct shim {
 	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
 	struct capture *capture;
 	bool is_on;
-	const char *build;   /* likewise, as it states it */
-	bool is_watched;     /* shim_at_exit() is registered */
-	uintptr_t runtime;   /* where the library lies that called OnLoad */
-	bool is_over;	     /* ended, and nothing of it is in use any more */
+	const char *build;  /* likewise, as it states it */
+	bool is_left_alone; /* runtime_leaves_packets_alone() */
+	bool is_watched;    /* shim_at_exit() is registered */
+	uintptr_t runtime;  /* where the library lies that called OnLoad */
+	bool is_over;	    /* ended, and nothing of it is in use any more */
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -116,6 +118,11 @@ static int shim_capture_create(struct shim *s)
 
 	if (!hsa.signal_create || !hsa.set_profiler_enabled)
 		return -ENOSYS;
+	if (s->is_left_alone && system_memory_open(&s->table)) {
+		hsa.signal_memory_get = system_memory_get;
+		hsa.signal_memory_put = system_memory_put;
+	}
+	slog_debug(1, "signals are %s", hsa.signal_memory_get ? "ours" : "the runtime's");
 	memcpy(identity.boot_id, s->identity.boot_id, sizeof(identity.boot_id));
 	memcpy(identity.token, s->identity.token, sizeof(identity.token));
 	return capture_create(&identity, &hsa, &s->capture);
@@ -184,6 +191,7 @@ static void shim_front_ends_choose(struct shim *s)
 	s->version = facts.version = runtime_version(&s->table, s->clocks.runtime, s->build);
 	runtime_choose(&facts, s->config.front_end, &s->front_ends);
 	s->front_ends.tool = tool;
+	s->is_left_alone = runtime_leaves_packets_alone(&facts);
 	if (s->front_ends.first)
 		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
 	else
@@ -196,7 +204,19 @@ static void shim_front_ends_choose(struct shim *s)
 		slog_debug(1, "another tool came before: %s", tool);
 }
 
-/* Everything in the order in which it depends on each other; -errno: nothing is installed. */
+/* No thread of ours; but the collector knows of us, so each queue is counted as not recorded. */
+static void shim_leave_all_plain(struct shim *s)
+{
+	s->front_ends = (struct front_ends){
+		.why = "no thread for it",
+		.is_asked_for = true, /* OnLoad says it */
+		.is_off = true,
+		.tool = "",
+	};
+	copies_end();
+}
+
+/* Everything in the order in which it depends on each other; -errno: nothing is recorded. */
 static int shim_start(struct shim *s, void *api_table)
 {
 	struct hsa_table table;
@@ -229,15 +249,17 @@ static int shim_start(struct shim *s, void *api_table)
 	symbols_init(&shim_symbols, capture_recorder(s->capture), &s->strings);
 	copies_begin(&(struct copies_setup){&s->table, &s->agents, config_has(COPY_TIMES)});
 	r = shim_worker_start(s);
-	if (r)
+	if (r && !worker_has_greeted())
 		return r;
+	if (r)
+		shim_leave_all_plain(s);
 	hooks_install(
 		&(struct hooks){s->capture, &s->table, &s->agents, &shim_symbols, s->front_ends});
 	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
 	if (!s->is_watched)
 		s->is_watched = !atexit(shim_at_exit);
-	return 0;
+	return r;
 }
 
 /* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
@@ -338,6 +360,8 @@ EXPORT void OnUnload(void)
 	/* The thread may not read a signal that the runtime has freed. */
 	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
 		return;
+	if (!is_ended)
+		worker_stand_in();
 	if (!is_quiet)
 		return;
 	capture_release_signals(shim.capture);

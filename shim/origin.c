@@ -104,7 +104,14 @@ void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n)
 		return;
 	}
 	(void)thread_state_tid();
+	if (!thread->call && first - walked <= origins->near_mask) {
+		origin_put(&origins->near[first & origins->near_mask], tag, thread, n, 0);
+		return;
+	}
+	if (!atomic_load_explicit(&origins->is_far, memory_order_relaxed))
+		atomic_store_explicit(&origins->is_far, true, memory_order_relaxed);
 	origin_put(entry, tag, thread, n, node);
+	/* Far, and so it lasts: the thread looks there again when it reserves more in this call. */
 	if (thread->call)
 		count_hold(&thread->count, origins, entry, tag, first + n);
 }
@@ -132,14 +139,16 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 	void *memory;
 
 	if (!origins->entry || origins->mask + 1 < entries) {
-		memory = mmap(NULL, entries * sizeof(*origins->entry), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		memory = mmap(NULL, (entries + ORIGINS_NEAR) * sizeof(*origins->entry),
+			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
 		/* The smaller one stays: a thread may hold an entry of it. Sizes double, so all
 		 * that is left behind is less than what is in use. */
 		origins->entry = memory;
 		origins->mask = entries - 1;
+		origins->near = entries > ORIGINS_NEAR ? origins->entry + entries : memory;
+		origins->near_mask = (entries > ORIGINS_NEAR ? ORIGINS_NEAR : entries) - 1;
 		atomic_store_explicit(&origins->mapped,
 			(uintptr_t)memory | (unsigned)__builtin_ctzll(entries),
 			memory_order_release);
@@ -166,8 +175,12 @@ void origins_touch(struct origins *origins)
 	uint64_t entries = 1ull << (mapped & MAPPED_EXPONENT);
 	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_relaxed);
 
+	if (!mapped || !atomic_load_explicit(&origins->is_far, memory_order_relaxed))
+		return;
+	/* Set again by the next: who was far ahead once need not be so again. */
+	atomic_store_explicit(&origins->is_far, false, memory_order_relaxed);
 	/* Who has been round has used all of them. */
-	if (mapped && walked < entries)
+	if (walked < entries)
 		ahead_of(&origins->ahead, (void *)(mapped & ~MAPPED_EXPONENT),
 			entries * sizeof(*origins->entry), walked * sizeof(*origins->entry));
 }
@@ -185,7 +198,8 @@ void origins_revive(struct origins *origins)
 void origins_free(struct origins *origins)
 {
 	if (origins->entry)
-		munmap(origins->entry, (origins->mask + 1) * sizeof(*origins->entry));
+		munmap(origins->entry,
+			(origins->mask + 1 + ORIGINS_NEAR) * sizeof(*origins->entry));
 	origins->entry = NULL;
 	atomic_store_explicit(&origins->mapped, 0, memory_order_relaxed);
 }

@@ -8,7 +8,8 @@
  * A reservation gets an entry only when nobody can still need what lies in its place, which is
  * when it is not more than a ring's length ahead of the walk; otherwise its packets are
  * unattributed: counted, never somebody else's. So an entry has one writer at a time, and that
- * one is done before its packet can be walked.
+ * one is done before its packet can be walked. Who is close to the walk, as nearly everybody, has it
+ * in a ring of few entries, which stay in the caches; a tag says whose an entry is, wherever it lies.
  *
  * Dispatches of a host call are numbered 0, 1, 2, ... in the order in which its thread reserved
  * them, over all queues. A reservation may become a barrier instead; what it became is known by
@@ -78,9 +79,14 @@ static inline struct packet_origin origin_of_caller(void)
 	};
 }
 
+/* As far ahead of the walk as a program is that rings for a few packets at a time. */
+#define ORIGINS_NEAR 1024u
+
 /* Of one queue. */
 struct origins {
 	/* Constant while the queue lives; the memory stays, also from one life to the next. */
+	struct origin *near; /* ORIGINS_NEAR of them, or entry itself, if that has no more */
+	uint64_t near_mask;
 	struct origin *entry;
 	uint64_t mask;
 	_Atomic uint64_t life; /* as tags have it; another one once the ring is gone */
@@ -94,6 +100,7 @@ struct origins {
 	/* Of the shim's thread, and what it goes by: entry, and in its lower bits the exponent of how
 	 * many there are. */
 	_Atomic uintptr_t mapped;
+	_Atomic bool is_far; /* somebody has put one into entry since its last look */
 	struct ahead ahead;
 };
 
@@ -130,7 +137,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 
-/* The rest of origins_reserve(): a thread's first one, within a call, too far ahead. */
+/* The rest of origins_reserve(): a thread's first one, within a call, far ahead. */
 void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n);
 
 /* The calling thread reserves @n packets from @first on; before it publishes any. */
@@ -139,17 +146,28 @@ static inline void origins_reserve(struct origins *origins, uint64_t first, uint
 	const struct thread_state *thread = thread_state_near(&origins->submitter);
 	uint64_t walked = atomic_load_explicit(&origins->walked, memory_order_acquire);
 
-	if (__builtin_expect(thread->call || !thread->tid || first - walked > origins->mask ||
-				     n > UINT32_MAX,
+	if (__builtin_expect(thread->call || !thread->tid ||
+				     first - walked > origins->near_mask || n > UINT32_MAX,
 		    0))
 		origins_reserve_rarely(origins, first, n);
 	else
-		origin_put(&origins->entry[first & origins->mask], origins_tag(origins, first),
+		origin_put(&origins->near[first & origins->near_mask], origins_tag(origins, first),
 			thread, n, 0);
 }
 
 /* Within a call: notes that one more packet of @run was walked over. */
 void origin_walk_note(struct origin *run, bool is_dispatch, struct packet_origin *ret);
+
+static inline struct origin *origins_find(const struct origins *origins, uint64_t index)
+{
+	struct origin *entry = &origins->near[index & origins->near_mask];
+	uint64_t tag = origins_tag(origins, index);
+
+	if (__builtin_expect(atomic_load_explicit(&entry->tag, memory_order_relaxed) == tag, 1))
+		return entry;
+	entry = &origins->entry[index & origins->mask];
+	return atomic_load_explicit(&entry->tag, memory_order_relaxed) == tag ? entry : NULL;
+}
 
 /* The walker, for each packet in order: whose is it? False: unattributed; *ret is empty. */
 static inline bool origins_walk(
@@ -160,12 +178,9 @@ static inline bool origins_walk(
 	if (index >= origins->run_end) {
 		uint64_t packets = 1;
 
-		run = &origins->entry[index & origins->mask];
-		if (atomic_load_explicit(&run->tag, memory_order_relaxed) ==
-			origins_tag(origins, index))
+		run = origins_find(origins, index);
+		if (run)
 			packets = atomic_load_explicit(&run->rest, memory_order_relaxed) >> 32;
-		else
-			run = NULL;
 		origins->run = run;
 		origins->run_first = index;
 		origins->run_end = index + packets;

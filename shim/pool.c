@@ -4,11 +4,10 @@
  * pool_grow() runs under the harvest lock; only these two, pool_slots_free() and pool_flush() may
  * run on the dispatch path, and of them only pool_grow() calls into the runtime.
  */
-#include <hsa/amd_hsa_signal.h>
-
 #include "shim/ahead.h"
 #include "shim/capture_state.h"
 #include "shim/shadow.h"
+#include "shim/signals.h"
 
 /* A signal that fired without times, or not at all, may still be written to for a while. */
 #define QUARANTINE_NS	  1000000000ull
@@ -23,33 +22,8 @@
 /* A new queue gets so many of those that are ready; so many are made for it when none are. */
 #define QUEUE_SLOTS_FIRST 16384u
 #define QUEUE_SLOTS_MADE  4096u
-
-/* Rule 12: as the device expects it, for the next packet. */
-static void signal_reset(uint64_t handle)
-{
-	amd_signal_t *signal = (amd_signal_t *)(uintptr_t)handle;
-
-	if (!handle)
-		return;
-	__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&signal->value, 1, __ATOMIC_RELEASE);
-}
-
-/* GPU_ONLY: no event of the driver's, no interrupt; nobody ever sleeps on it. */
-static void signal_give(struct capture *c, struct slot_private *private)
-{
-	hsa_signal_t signal = {0};
-
-	if (private->injected)
-		return;
-	if (c->hsa.signal_create(1, 0, NULL, HSA_AMD_SIGNAL_AMD_GPU_ONLY, &signal) !=
-		HSA_STATUS_SUCCESS)
-		return; /* the slot records its dispatches as untimed_signal_pool */
-	private->injected = signal.handle;
-	signal_reset(signal.handle);
-	recorder_count(&c->recorder, RTL_P_signals_created, 1);
-}
+/* So many more than are in flight are made for it at most: each takes time, and memory. */
+#define QUEUE_SLOTS_MORE  4096u
 
 static slot_ref list_take(struct capture *c, struct slot_list *list)
 {
@@ -79,11 +53,16 @@ static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct
 	*lot = (struct slot_list){0};
 	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
 		return false;
+	/* Fewer pages cost as much by a call as by their faults. */
+	if (count >= RECORDER_SLOT_CHUNK) {
+		ahead_all(c->slots + first, count * sizeof(*c->slots));
+		signals_touch(c, first + 1, count);
+	}
 	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
 		/* Written before it is read: a page that was read first is the zero page, and to
 		 * replace that interrupts every processor that runs a thread of this process. */
 		slot_list_append(c, lot, ref);
-		signal_give(c, slot_private_of(c, ref));
+		signals_give(c, ref);
 	}
 	return true;
 }
@@ -141,19 +120,27 @@ static bool ready_give(struct capture *c, struct capture_queue *q)
 	return true;
 }
 
-/* From slots that other queues had; at least @least of them. */
-static bool loose_give(struct capture *c, struct capture_queue *q, uint32_t least)
+/* A lot of slots that other queues had; at least @least of them. */
+static bool loose_take(struct capture *c, uint32_t least, struct slot_list *lot)
 {
-	struct slot_list lot = {0};
-
+	*lot = (struct slot_list){0};
 	if (c->loose.count < least)
 		return false;
-	while (lot.count < RECORDER_SLOT_CHUNK && c->loose.count) {
+	while (lot->count < RECORDER_SLOT_CHUNK && c->loose.count) {
 		slot_ref ref = list_take(c, &c->loose);
 
-		signal_give(c, slot_private_of(c, ref));
-		slot_list_append(c, &lot, ref);
+		signals_give(c, ref);
+		slot_list_append(c, lot, ref);
 	}
+	return true;
+}
+
+static bool loose_give(struct capture *c, struct capture_queue *q, uint32_t least)
+{
+	struct slot_list lot;
+
+	if (!loose_take(c, least, &lot))
+		return false;
 	lot_give(c, q, &lot);
 	return true;
 }
@@ -245,7 +232,7 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
-	if (queue_is_left_out(q))
+	if (queue_needs_none(q))
 		return;
 	while (q->owned < most && ready_give(c, q))
 		;
@@ -256,10 +243,12 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 		(void)(ready_give(c, q) || top_up(c, q) || (reclaim(c) && top_up(c, q)));
 }
 
-/* Room for twice of what is in use: for this burst and for the next one. */
+/* Room for twice of what is in use, or for so many more: for this burst and for the next one. */
 static bool is_short(const struct capture *c, const struct capture_queue *q)
 {
-	uint32_t want = 2 * used_by(q) + RECORDER_SLOT_CHUNK;
+	uint32_t used = used_by(q);
+	uint32_t want = used + (used < QUEUE_SLOTS_MORE ? used : QUEUE_SLOTS_MORE) +
+			RECORDER_SLOT_CHUNK;
 	uint32_t share = share_of(c, q) + RECORDER_SLOT_CHUNK;
 
 	return queue_owned(q) < (want < share ? share : want);
@@ -277,7 +266,7 @@ static struct capture_queue *queue_in_need(struct capture *c)
 	for (uint32_t i = 0; i < blocks; i++) {
 		struct capture_queue *q = &c->queues[i];
 
-		if (queue_is_live(q) && !queue_is_left_out(q) && is_short(c, q) &&
+		if (queue_is_live(q) && !queue_needs_none(q) && is_short(c, q) &&
 			!is_scarce(c, q) && (can_carve(c) || is_starving(q)))
 			return q;
 	}
@@ -286,7 +275,7 @@ static struct capture_queue *queue_in_need(struct capture *c)
 
 static _Atomic slot_ref *ready_empty(struct capture *c)
 {
-	if (gate_is_never_open())
+	if (gate_is_shut(gate_load(&gate_word)))
 		return NULL;
 	for (uint32_t i = 0; i < READY_LOTS; i++)
 		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
@@ -309,13 +298,17 @@ bool pool_provide(struct capture *c)
 	if (q && !is_given && !can_carve(c))
 		is_given = loose_give(c, q, LOT_SLOTS_LEAST) ||
 			   (reclaim(c) && loose_give(c, q, LOT_SLOTS_LEAST));
+	if (!q && ready && loose_take(c, RECORDER_SLOT_CHUNK, &lot)) {
+		atomic_store_explicit(ready, lot.head, memory_order_release);
+		is_given = true;
+	}
 	harvest_lock_release(c);
 	if (is_given)
 		return true;
 	if ((!q && !ready) || !slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return false;
 	if (is_pressed)
-		ahead_all(slot_of(c, lot.head), lot.count * sizeof(struct recorder_slot));
+		recorder_slots_touch(&c->recorder, lot.head - 1, lot.count);
 	if (!q) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
 		return true;
@@ -380,7 +373,7 @@ static void quarantine_begin(struct capture *c, slot_ref ref)
 		/* So many at once: the oldest has waited for thousands of others. */
 		slot_ref oldest = c->quarantine[c->quarantine_tail++ % QUARANTINE_MAX].slot;
 
-		signal_reset(slot_private_of(c, oldest)->injected);
+		signals_reset(slot_private_of(c, oldest)->injected);
 		pool_slot_return(c, oldest);
 	}
 	c->quarantine[c->quarantine_head++ % QUARANTINE_MAX] =
@@ -395,26 +388,32 @@ void pool_quarantine_end(struct capture *c)
 		if (c->now_ns < entry->until_ns)
 			break;
 		c->quarantine_tail++;
-		signal_reset(slot_private_of(c, entry->slot)->injected);
+		signals_reset(slot_private_of(c, entry->slot)->injected);
 		pool_slot_return(c, entry->slot);
 	}
 	pool_flush(c);
 }
 
+/* Of a record that has ended: its signal fired without times, or never. */
+static inline bool is_doubtful(struct capture *c, slot_ref ref)
+{
+	uint8_t why = slot_of(c, ref)->untimed;
+
+	return slot_private_of(c, ref)->kind == SLOT_INJECTED &&
+	       (why == RTL_UNTIMED_TIMESTAMP_INVALID || why == RTL_UNTIMED_TIMESTAMP_FAILED);
+}
+
 static inline void slot_free(struct capture *c, slot_ref ref)
 {
-	struct slot_private *private = slot_private_of(c, ref);
-	struct recorder_slot *slot = slot_of(c, ref);
-	uint8_t why = slot->untimed;
+	const struct slot_private *private = slot_private_of(c, ref);
 
-	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
-	if (private->kind == SLOT_INJECTED &&
-		(why == RTL_UNTIMED_TIMESTAMP_INVALID || why == RTL_UNTIMED_TIMESTAMP_FAILED)) {
+	atomic_store_explicit(&slot_of(c, ref)->state, SLOT_FREE, memory_order_release);
+	if (is_doubtful(c, ref)) {
 		quarantine_begin(c, ref);
 		return;
 	}
 	if (private->kind == SLOT_INJECTED)
-		signal_reset(private->injected);
+		signals_reset(private->injected);
 	slot_return(c, ref);
 }
 
@@ -435,25 +434,42 @@ void pool_retire(struct capture *c, struct capture_queue *q)
 	atomic_store_explicit(&q->extra, 0, memory_order_relaxed);
 }
 
+/*
+ * Signals in packets of @q's that the device may still write to are left to it. What is in flight is
+ * in lists; slots that nobody took since they were made are memory that nobody has touched.
+ */
+static void flight_leave(struct capture *c, struct capture_queue *q)
+{
+	slot_ref ref = q->in_flight.head;
+
+	for (; ref; ref = slot_private_of(c, ref)->next)
+		signals_keep(c, ref);
+	ref = atomic_load_explicit(
+		q->reached ? &slot_private_of(c, q->reached)->link : &q->first, memory_order_acquire);
+	while (ref) {
+		signals_keep(c, ref);
+		ref = atomic_load_explicit(&slot_private_of(c, ref)->link, memory_order_acquire);
+	}
+}
+
+/* What waits for a cell has its times already, or would be in quarantine had there been one. */
+static void done_leave(struct capture *c, const struct capture_queue *q)
+{
+	for (slot_ref ref = q->done.head; ref; ref = slot_private_of(c, ref)->next)
+		if (is_doubtful(c, ref))
+			signals_keep(c, ref);
+}
+
 void pool_release(struct capture *c)
 {
 	/* Those in quarantine may still be written to: theirs stay. */
 	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
-		slot_private_of(c, c->quarantine[i % QUARANTINE_MAX].slot)->injected = 0;
-	/* Likewise those of what still runs. What waits for a cell has its times already. */
-	for (uint32_t i = 0; i < recorder_slots_used(&c->recorder); i++)
-		if (atomic_load_explicit(&c->recorder.slots[i].state, memory_order_acquire) ==
-			SLOT_SUBMITTED)
-			c->slots[i].injected = 0;
-	pool_done(c);
-}
-
-void pool_done(struct capture *c)
-{
-	for (uint32_t i = 0; i < recorder_slots_used(&c->recorder); i++) {
-		if (!c->slots[i].injected)
-			continue;
-		(void)c->hsa.signal_destroy((hsa_signal_t){c->slots[i].injected});
-		c->slots[i].injected = 0;
+		signals_keep(c, c->quarantine[i % QUARANTINE_MAX].slot);
+	/* Likewise those of what still runs. */
+	for (uint32_t i = 0; capture_pending(c) && i < recorder_queues_used(&c->recorder); i++) {
+		done_leave(c, &c->queues[i]);
+		if (queue_is_live(&c->queues[i]))
+			flight_leave(c, &c->queues[i]);
 	}
+	signals_done(c);
 }

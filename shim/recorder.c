@@ -11,6 +11,7 @@
 
 #include "proto/checksum.h"
 #include "proto/limits.h"
+#include "shim/ahead.h"
 #include "shim/fd.h"
 #include "shim/patience.h"
 
@@ -19,6 +20,8 @@
 #define ADDRESS_SPACE_PART   16u
 /* Kept for overflow definitions: 8192 shapes of 20 bytes and the names that go with them. */
 #define DEFINE_RESERVE_BYTES (256u << 10)
+/* Of some 100 us each: a fifth of what the end of a process may take. */
+#define DEFINE_LOOKS_AT_END  (PATIENCE_YIELDS + 100u)
 
 static_assert(RECORDER_ANCHORS == 16, "struct recorder_anchors");
 
@@ -205,13 +208,22 @@ bool recorder_slots_carve(
 	return true;
 }
 
+void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint32_t count)
+{
+	struct recorder_slot *slot = recorder->slots + first;
+
+	if (fd_is(recorder->fd, recorder->fd_mark))
+		ahead_all_of_file(recorder->fd, (uint64_t)((uint8_t *)slot - recorder->base), slot,
+			count * sizeof(*slot));
+}
+
 /* Held for one memcpy. A dispatching thread tries; only cold paths come here to wait. */
 static int define_lock(struct recorder *recorder, unsigned how)
 {
-	unsigned looks = 0;
+	unsigned looks = 0, left = DEFINE_LOOKS_AT_END;
 
 	while (atomic_exchange_explicit(&recorder->define_lock, 1, memory_order_acquire)) {
-		if (how & RECORDER_DEFINE_TRY)
+		if (how & RECORDER_DEFINE_TRY || (how & RECORDER_DEFINE_END && !left--))
 			return -EAGAIN;
 		patience_take(&looks);
 	}

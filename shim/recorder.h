@@ -124,6 +124,9 @@ static inline uint32_t recorder_queues_used(const struct recorder *recorder)
 bool recorder_slots_carve(
 	struct recorder *recorder, uint32_t count, uint32_t keep, uint32_t *ret_first);
 
+/* The shim's thread: nobody has used them, somebody will now, and they are whole pages. */
+void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint32_t count);
+
 static inline uint32_t recorder_slots_used(const struct recorder *recorder)
 {
 	return (uint32_t)atomic_load_explicit(&recorder->header->slots_used, memory_order_relaxed);
@@ -136,6 +139,9 @@ enum recorder_define_how {
 	RECORDER_DEFINE_TRY = 1,  /* on the dispatch path: -EAGAIN instead of waiting */
 	RECORDER_DEFINE_LAST =
 		2, /* may use the reserve that is kept for overflow names and shapes */
+	/* At the end of the process: waits for some ms, then -EAGAIN. A signal's handler that ends
+	 * it may have come while its own thread appends. */
+	RECORDER_DEFINE_END = 4,
 };
 
 /*
@@ -148,7 +154,7 @@ int recorder_define(struct recorder *recorder, const void *frame, size_t bytes, 
 const uint8_t *recorder_defines_from(
 	const struct recorder *recorder, uint64_t offset, size_t *ret_bytes);
 
-/* ---- anchors: harvester's thread only ---------------------------------------------------- */
+/* ---- anchors: OnLoad, then harvester's thread only ----------------------------------------- */
 
 /* @gpu: index in Hello.gpus, below RECORDER_GPUS. */
 void recorder_anchor_set_rate(struct recorder *recorder, uint32_t gpu, uint64_t tick_hz);

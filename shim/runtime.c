@@ -12,10 +12,12 @@
 #define SYSTEM_INFO_BUILD_VERSION 0x200
 
 /* AMD's table: its step 7 came with 7.0. The root's major version 2 came with 6.0. */
-#define EXT_STEP_ROCM7	 7u
-#define ROOT_MAJOR_ROCM6 2u
-#define VERSION_FIRST	 50000u
-#define VERSION_BEFORE	 1000000u
+#define EXT_STEP_ROCM7	  7u
+#define ROOT_MAJOR_ROCM6  2u
+/* The last whose sources were read for who looks at the signals of packets. */
+#define PACKETS_READ_LAST 70100u
+#define VERSION_FIRST	  50000u
+#define VERSION_BEFORE	  1000000u
 
 /* ---- which release ------------------------------------------------------------------------- */
 
@@ -62,14 +64,14 @@ const char *runtime_build_version(const struct hsa_table *table)
 
 /* ---- which other tool ------------------------------------------------------------------------ */
 
-/* NULL: the runtime's own; else the file that has it. @own: the runtime, once it was met. */
+/* NULL: the runtime's own, or nobody's; else the file that has it. @own: the runtime, once it was met. */
 static const char *owner_of(const void *slot, struct library *own)
 {
 	struct library library;
 	void *address;
 
 	memcpy(&address, slot, sizeof(address));
-	if (library_has(own, address))
+	if (!address || library_has(own, address))
 		return NULL;
 	if (!library_find(address, &library))
 		return "an unknown tool";
@@ -88,6 +90,9 @@ enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char 
 		&real->hsa_queue_add_write_index_screlease,
 		&real->hsa_queue_add_write_index_relaxed,
 		&real->hsa_queue_load_write_index_relaxed};
+	/* And these are what queues are made with, ours among them. */
+	const void *const creates[] = {&real->hsa_queue_create,
+		&real->hsa_amd_queue_intercept_create, &real->hsa_amd_queue_intercept_register};
 	struct library own = {0};
 	const char *path;
 
@@ -98,9 +103,20 @@ enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char 
 			return RUNTIME_TOOL_SUBMITS;
 		}
 	}
-	path = owner_of(&real->hsa_queue_create, &own);
-	*ret_path = path ? path : "";
-	return path ? RUNTIME_TOOL_CREATES : RUNTIME_TOOL_NONE;
+	for (size_t i = 0; i < sizeof(creates) / sizeof(*creates); i++) {
+		path = owner_of(creates[i], &own);
+		if (path) {
+			*ret_path = path;
+			return RUNTIME_TOOL_CREATES;
+		}
+	}
+	*ret_path = "";
+	return RUNTIME_TOOL_NONE;
+}
+
+bool runtime_leaves_packets_alone(const struct runtime_facts *facts)
+{
+	return facts->tool == RUNTIME_TOOL_NONE && facts->version <= PACKETS_READ_LAST;
 }
 
 /* ---- which front ends --------------------------------------------------------------------------

@@ -43,6 +43,13 @@ struct runtime_facts {
 };
 
 /*
+ * Whether nobody but the device looks at the signal of a packet that we have handed on: no other
+ * tool made the queue, and this release was read for it (ADR 0059). It need not be the runtime's,
+ * then.
+ */
+bool runtime_leaves_packets_alone(const struct runtime_facts *facts);
+
+/*
  * The front ends of this process. Where there are none, ends.why is the reason; is_asked_for:
  * the user's own, so nobody need be told.
  */

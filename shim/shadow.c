@@ -321,30 +321,37 @@ static void queue_housekeep(struct shadow_queue *s)
 		return;
 	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && is_overdue(s))
 		is_new = walk_rarely(s);
-	if (is_new)
+	if (is_new) {
 		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
+		pace_hurry(&s->capture->pace);
+	}
 	while (!walk_leave(s))
 		(void)walk_rarely(s);
-}
-
-void shadow_housekeep(struct capture *c)
-{
-	uint32_t used = recorder_queues_used(&c->recorder);
-
-	for (uint32_t i = 0; i < used; i++)
-		queue_housekeep(shadow_table_at(c->head.shadow, i));
 }
 
 /* One that has been left behind since is noted again. */
 static bool queue_is_settled(struct shadow_queue *s)
 {
 	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) ||
-		!atomic_exchange(&s->is_left_behind, 0))
+		!atomic_load(&s->is_left_behind) || !atomic_exchange(&s->is_left_behind, 0))
 		return true;
 	if (atomic_load(&s->virtual_index) == atomic_load(&s->next))
 		return true;
 	atomic_store(&s->is_left_behind, 1);
 	return false;
+}
+
+void shadow_housekeep(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
+
+		queue_housekeep(s);
+		if (!queue_is_settled(s))
+			pace_soon(&c->pace);
+	}
 }
 
 bool shadow_is_settled(struct capture *c)

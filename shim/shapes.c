@@ -159,9 +159,12 @@ static int shape_define(struct shapes *shapes, struct recorder *recorder,
 int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct shape_key *key,
 	bool is_inline, uint32_t *ret, bool *ret_overflow)
 {
-	uint32_t *recent = &shapes->recent[shape_place(key)];
+	uint64_t words[SHAPE_KEY_WORDS];
+	uint32_t *recent;
 	int r = -ENOSPC;
 
+	memcpy(words, key, sizeof(words));
+	recent = &shapes->recent[shape_place(words)];
 	*ret_overflow = false;
 	for (enum shape_level level = LEVEL_EXACT; level < LEVELS && r == -ENOSPC; level++) {
 		struct shape_key coarse = key_coarsen(key, level);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proto/clock.h"
+#include "shim/anchors.h"
 #include "shim/conn.h"
 #include "shim/copy_watch.h"
 #include "shim/doze.h"
@@ -21,6 +22,8 @@
 #include "shim/fd.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
+#include "shim/pace.h"
+#include "shim/patience.h"
 #include "shim/recording.h"
 #include "shim/shadow.h"
 #include "shim/slog.h"
@@ -52,6 +55,7 @@ struct worker {
 	_Atomic uint64_t decide_ns; /* so late in that time nobody's times are waited for */
 	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
 	_Atomic bool is_last_try;   /* set when the program ends, until one is there or was tried */
+	_Atomic bool is_done;	    /* the thread touches nothing of ours any more */
 
 	/* The thread's own. */
 	struct conn conn;
@@ -61,11 +65,10 @@ struct worker {
 	struct telemetry telemetry;
 	uint64_t harvest_period_ns;
 	uint64_t next_harvest_ns;
-	bool is_idle; /* the last harvest found nothing to wait for */
+	bool is_idle;		 /* the last harvest found nothing to wait for */
 	uint64_t awake_until_ns; /* who was woken a moment ago may be again */
 	uint64_t last_telemetry_ns;
-	uint64_t last_anchor_ns;
-	uint64_t anchored; /* published frames at the last anchor */
+	struct anchors anchors;
 };
 
 static struct worker worker = {.wake = -1, .conn.fd = -1};
@@ -97,46 +100,6 @@ static void worker_wake(struct worker *w)
 	(void)written; /* it will find out a period later */
 }
 
-/* ---- anchors --------------------------------------------------------------------------------- */
-
-/* The clock is the runtime's, which may be gone when OnUnload has given up on this thread. */
-static int clock_read(struct worker *w, uint32_t gpu, struct recorder_anchor *ret)
-{
-	int r;
-
-	if (!harvest_runtime_hold(w->setup.capture))
-		return -ESHUTDOWN;
-	r = clock_source_read(w->setup.clocks, gpu, ret);
-	harvest_runtime_release(w->setup.capture);
-	return r;
-}
-
-static void anchor_take(struct worker *w, uint32_t gpu)
-{
-	struct recorder_anchor anchor;
-
-	if (clock_read(w, gpu, &anchor)) {
-		recorder_count(w->recorder, RTL_P_anchor_failures, 1);
-		return;
-	}
-	recorder_anchor_add(w->recorder, gpu, &anchor);
-}
-
-/* Of the GPUs that have a queue: others have no ticks to convert. */
-static void anchors_take(struct worker *w, uint64_t now_ns)
-{
-	uint32_t queues = recorder_queues_used(w->recorder);
-	uint64_t gpus = 0;
-
-	for (uint32_t i = 0; i < queues; i++)
-		gpus |= 1ull << (w->recorder->queues[i].gpu % RECORDER_GPUS);
-	for (uint32_t gpu = 0; gpu < w->setup.agents->count; gpu++)
-		if (gpus >> gpu & 1)
-			anchor_take(w, gpu);
-	w->last_anchor_ns = now_ns;
-	w->anchored = recorder_published(w->recorder);
-}
-
 /* Sleeps, or less when the end has come. */
 static void worker_sleep(struct worker *w, uint64_t ns)
 {
@@ -146,30 +109,13 @@ static void worker_sleep(struct worker *w, uint64_t ns)
 	ppoll(&wake, 1, &timeout, NULL);
 }
 
-/* The first anchor of each GPU, and the rates that the runtime does not know: Hello has gone
- * without them, so they travel with the anchors. */
+/* The rates that the runtime does not know. */
 static void clocks_calibrate(struct worker *w)
 {
-	struct agents *agents = w->setup.agents;
-	struct recorder_anchor first[RECORDER_GPUS], last;
-	bool is_missing = false;
-
-	memset(first, 0, sizeof(first));
-	for (uint32_t i = 0; i < agents->count; i++) {
-		if (clock_read(w, i, &first[i])) {
-			recorder_count(w->recorder, RTL_P_anchor_failures, 1);
-			continue;
-		}
-		recorder_anchor_add(w->recorder, i, &first[i]);
-		is_missing |= !agents->gpu[i].tick_hz;
-	}
-	if (is_missing)
-		worker_sleep(w, CALIBRATION_NS);
-	for (uint32_t i = 0; i < agents->count; i++) {
-		if (!agents->gpu[i].tick_hz && first[i].tick && !clock_read(w, i, &last))
-			agents->gpu[i].tick_hz = clock_source_estimate_hz(&first[i], &last);
-		recorder_anchor_set_rate(w->recorder, i, agents->gpu[i].tick_hz);
-	}
+	if (anchors_have_rates(&w->anchors))
+		return;
+	worker_sleep(w, CALIBRATION_NS);
+	anchors_rate(&w->anchors);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -177,14 +123,14 @@ static void clocks_calibrate(struct worker *w)
 static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 {
 	bool is_whole = false;
-	bool has_records = recorder_published(w->recorder) != w->anchored;
+	bool has_records = anchors_are_due(&w->anchors);
 	uint8_t *at;
 
 	if (!w->has_conn)
 		return;
 	if (w->conn.state != CONN_STREAMING) {
-		if (has_records && now_ns - w->last_anchor_ns > ANCHOR_AWAY_NS)
-			anchors_take(w, now_ns);
+		if (has_records && now_ns - w->anchors.last_ns > ANCHOR_AWAY_NS)
+			anchors_take(&w->anchors, now_ns);
 		return;
 	}
 	if (!is_forced && now_ns - w->last_telemetry_ns <
@@ -195,7 +141,7 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 		return;
 	/* After the harvest, so that its ticks lie between two anchors. */
 	if (has_records || is_whole)
-		anchors_take(w, now_ns);
+		anchors_take(&w->anchors, now_ns);
 	conn_put_telemetry(&w->conn, telemetry_encode(&w->telemetry, w->recorder, is_whole, at));
 	w->last_telemetry_ns = now_ns;
 }
@@ -217,19 +163,14 @@ static void wake_from_doze(void)
 	worker_wake(&worker);
 }
 
-/* Only this thread can open the gate again, told by the collector or by the time. */
-static bool is_shut_here(void)
-{
-	return gate_load(&gate_word) & (CONTROL_DORMANT | CONTROL_TIME | CONTROL_RANK_OUT);
-}
-
 /* There is nothing that a look in less than DOZE_NS would find, but what ends a doze. */
 static bool may_doze(struct worker *w, uint64_t now_ns)
 {
-	return is_shut_here() && w->is_idle && now_ns >= w->awake_until_ns && !w->is_deaf &&
-	       w->has_conn && w->conn.state == CONN_STREAMING && !conn_is_busy(&w->conn) &&
-	       !conn_wants_telemetry(&w->conn) && !capture_pending(w->setup.capture) &&
-	       event_frames_is_done(w->recorder) && shadow_is_settled(w->setup.capture);
+	return gate_is_shut(gate_load(&gate_word)) && w->is_idle && now_ns >= w->awake_until_ns &&
+	       !w->is_deaf && w->has_conn && w->conn.state == CONN_STREAMING &&
+	       !conn_is_busy(&w->conn) && !conn_wants_telemetry(&w->conn) &&
+	       !capture_pending(w->setup.capture) && event_frames_is_done(w->recorder) &&
+	       shadow_is_settled(w->setup.capture);
 }
 
 /* Asked twice: who changed it in between may have seen us awake. */
@@ -252,6 +193,14 @@ static void worker_doze(struct worker *w, uint64_t now_ns)
 		w->next_harvest_ns = 0;
 }
 
+static uint64_t busy_period_ns(struct worker *w)
+{
+	uint64_t queues_ns = pace_pause_ns(capture_pace(w->setup.capture));
+	uint64_t rings_ns = event_frames_pause_ns();
+
+	return queues_ns < rings_ns ? queues_ns : rings_ns;
+}
+
 static void worker_harvest(struct worker *w, uint64_t now_ns)
 {
 	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
@@ -269,7 +218,7 @@ static void worker_harvest(struct worker *w, uint64_t now_ns)
 	if (is_hurried)
 		w->harvest_period_ns = FINISH_STEP_NS;
 	else if (is_busy)
-		w->harvest_period_ns = HARVEST_NS;
+		w->harvest_period_ns = busy_period_ns(w);
 	else if (w->harvest_period_ns < HARVEST_IDLE_NS)
 		w->harvest_period_ns *= 2;
 	if (w->harvest_period_ns > HARVEST_IDLE_NS)
@@ -309,17 +258,19 @@ static void worker_wait(struct worker *w)
 /* BOOTTIME never goes back; if it ever did, nobody would wait until it is where it was. */
 static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 {
-	return now_ns >= w->next_harvest_ns ||
-	       w->next_harvest_ns - now_ns > w->harvest_period_ns;
+	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > w->harvest_period_ns;
 }
 
 static void worker_talk(struct worker *w, uint64_t now_ns)
 {
 	bool is_last_try = atomic_load_explicit(&w->is_last_try, memory_order_acquire);
+	uint32_t changes = gate_changes();
 
 	if (is_last_try && w->has_conn)
 		conn_hurry(&w->conn);
 	conn_step(&w->conn, now_ns);
+	if (gate_changes() != changes)
+		w->next_harvest_ns = 0;
 	if (w->conn.item != CONN_HELLO)
 		atomic_store_explicit(&w->is_known, true, memory_order_release);
 	if (is_last_try && (w->conn.state != CONN_AWAY || !conn_is_busy(&w->conn)))
@@ -332,8 +283,10 @@ static void worker_loop(struct worker *w)
 		uint64_t now_ns = clock_boottime_ns();
 
 		gate_tick(now_ns);
-		if (recording_run(w->recorder))
+		if (recording_run(w->recorder)) {
 			conn_tell_state(&w->conn);
+			w->next_harvest_ns = 0; /* for slots, if it opens */
+		}
 		if (harvest_is_due(w, now_ns))
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
@@ -341,7 +294,8 @@ static void worker_loop(struct worker *w)
 		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
-	/* Or the next range would wake a thread that is gone, by a descriptor that may be another's. */
+	/* Or the next range would wake a thread that is gone, by a descriptor that may be
+	 * another's. */
 	doze_end();
 }
 
@@ -371,8 +325,8 @@ static void worker_finish(struct worker *w)
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
 	}
-	if (recorder_published(w->recorder) != w->anchored)
-		anchors_take(w, now_ns);
+	if (anchors_are_due(&w->anchors))
+		anchors_take(&w->anchors, now_ns);
 	if (w->is_quiet && !capture_pending(w->setup.capture) &&
 		event_frames_is_done(w->recorder)) {
 		recorder_bye(w->recorder);
@@ -427,6 +381,7 @@ static void *worker_main(void *argument)
 	w->harvest_period_ns = HARVEST_NS;
 	worker_loop(w);
 	worker_finish(w);
+	atomic_store_explicit(&w->is_done, true, memory_order_release);
 	return NULL;
 }
 
@@ -434,7 +389,10 @@ static void *worker_main(void *argument)
 
 /*
  * The thread inherits the mask of whoever brought the runtime up; the process may use more. And
- * a thread of ours that polls every millisecond has no business in a real-time class.
+ * a thread of ours that nobody waits for has no business in a real-time class, nor in taking a
+ * processor from a thread that has just got it: of class BATCH it waits until that has had its
+ * time, where no other processor is free, and then gets as much as anybody. Who asked for less has
+ * less.
  */
 static void schedule_reset(void)
 {
@@ -443,8 +401,8 @@ static void schedule_reset(void)
 
 	if (!sched_getaffinity(getpid(), sizeof(all), &all))
 		sched_setaffinity(0, sizeof(all), &all);
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		sched_setscheduler(0, SCHED_OTHER, &none);
+	if (sched_getscheduler(0) != SCHED_IDLE)
+		sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 static void *worker_entry(void *argument)
@@ -478,7 +436,19 @@ static int thread_start(struct worker *w)
 
 bool worker_is_lost(void)
 {
-	return worker.is_lost;
+	struct worker *w = &worker;
+	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
+	unsigned looks = 0;
+
+	if (!w->is_lost)
+		return false;
+	while (!atomic_load_explicit(&w->is_done, memory_order_acquire)) {
+		if (clock_monotonic_ns() >= until_ns)
+			return true;
+		patience_take(&looks);
+	}
+	w->is_lost = false;
+	return false;
 }
 
 void worker_release(void)
@@ -505,6 +475,8 @@ int worker_start(const struct worker_setup *setup)
 	w->conn.fd = -1;
 	w->setup = *setup;
 	w->recorder = capture_recorder(setup->capture);
+	w->anchors = (struct anchors){
+		.capture = setup->capture, .agents = setup->agents, .clocks = setup->clocks};
 	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (w->wake < 0)
 		return -errno;
@@ -513,7 +485,9 @@ int worker_start(const struct worker_setup *setup)
 	if (r)
 		return r;
 	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
-	 * or a signal, is known to the collector all the same. Nothing of this waits. */
+	 * or a signal, or before the thread has a processor, is known to the collector all the same,
+	 * and its kernels have their times. Nothing of this waits. */
+	anchors_first(&w->anchors);
 	(void)greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
@@ -521,6 +495,11 @@ int worker_start(const struct worker_setup *setup)
 	if (r)
 		(void)events_stop(0);
 	return r;
+}
+
+bool worker_has_greeted(void)
+{
+	return worker.has_conn;
 }
 
 /* Nothing is in flight, and who listens has our Hello. */
@@ -539,9 +518,10 @@ void worker_settle(void)
 
 	if (!w->is_running)
 		return;
+	recording_end(w->recorder);
 	if (capture_pending(w->setup.capture)) {
-		atomic_store_explicit(&w->decide_ns, until_ns - (until_ns - start_ns) / 8,
-			memory_order_relaxed);
+		atomic_store_explicit(
+			&w->decide_ns, until_ns - (until_ns - start_ns) / 8, memory_order_relaxed);
 		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
 	}
 	/* Only the thread knows whether its connection still stands. */
@@ -555,7 +535,7 @@ void worker_settle(void)
 	w->setup.exit_ns -= now_ns < until_ns ? now_ns - start_ns : until_ns - start_ns;
 }
 
-/* It hangs, in the runtime perhaps: it is left to itself. */
+/* It hangs, in the runtime perhaps, or waits for a processor: it is left to itself. */
 static bool worker_lose(struct worker *w)
 {
 	pthread_detach(w->thread);
@@ -572,6 +552,7 @@ bool worker_stop(bool is_quiet)
 		return true;
 	w->is_running = false;
 	w->is_quiet = is_quiet;
+	recording_end(w->recorder);
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
 	worker_wake(w);
@@ -582,6 +563,11 @@ bool worker_stop(bool is_quiet)
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 	}
 	return true;
+}
+
+void worker_stand_in(void)
+{
+	anchors_rate_alone(&worker.anchors);
 }
 
 void worker_forget(void)

@@ -25,6 +25,8 @@ struct worker_setup {
 
 /* What @setup points to has to live until worker_stop(). -errno of what failed. */
 int worker_start(const struct worker_setup *setup);
+/* Where that failed: all the same the collector has or gets our Hello. */
+bool worker_has_greeted(void);
 
 /*
  * exit(), which most HIP programs end by without hsa_shut_down: until the collector knows of us
@@ -41,7 +43,14 @@ void worker_settle(void);
  */
 bool worker_stop(bool is_quiet);
 
-/* An earlier thread did not end in time: there cannot be another one. */
+/* OnUnload, when it was not done, and harvest_detach() has kept it from the runtime: what it may
+ * not have come to do with that, and the collector will need. */
+void worker_stand_in(void);
+
+/*
+ * An earlier thread did not end in time, nor since: there cannot be another one. On a busy machine
+ * it may only have had no turn, so this waits for it as long as worker_stop() may, once more.
+ */
 bool worker_is_lost(void);
 
 /* Before the next start: closes what worker_stop() left open for the collector to read. */

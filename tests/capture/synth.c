@@ -71,6 +71,23 @@ static hsa_status_t signal_destroy(hsa_signal_t signal)
 	return HSA_STATUS_SUCCESS;
 }
 
+/* As a runtime may: not zeroed. */
+static void *signal_memory_get(size_t bytes)
+{
+	void *memory = aligned_alloc(4096, bytes);
+
+	if (!memory)
+		die("aligned_alloc");
+	atomic_fetch_add(&synth.signals_live, 1);
+	return memset(memory, 0x5a, bytes);
+}
+
+static void signal_memory_put(void *memory)
+{
+	atomic_fetch_sub(&synth.signals_live, 1);
+	free(memory);
+}
+
 void synth_signal_store(hsa_signal_t handle, int64_t value)
 {
 	amd_signal_t *signal = signal_at(handle);
@@ -117,6 +134,8 @@ void synth_hsa(struct capture_hsa *ret)
 	*ret = (struct capture_hsa){
 		.signal_create = signal_create,
 		.signal_destroy = signal_destroy,
+		.signal_memory_get = signal_memory_get,
+		.signal_memory_put = signal_memory_put,
 		.signal_store_screlease = synth_signal_store,
 		.set_profiler_enabled = profiler_enable,
 		.symbol_of = symbol_of,

@@ -38,7 +38,7 @@
 #define PAUSE_NS_MAX   10000000
 #define LOOKS	       4u /* of a producer, a kernel */
 #define DEVICE_LOOKS   16u
-#define ACKED_WAIT_NS  60000000000ull
+#define ACKED_WAIT_NS  300000000000ull
 #define KERNEL_OBJECT0 0x7f0000001000ull
 /* A kernel takes 1 ns more than the one before it in its queue, up to this. */
 #define DURATIONS      65536u

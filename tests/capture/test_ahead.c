@@ -8,16 +8,20 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "shim/ahead.h"
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
+#include "shim/thread_state.h"
 
 #define PAGE_BYTES 4096u
 #define BYTES	   (8u << 20)
 #define RING	   16384u
+#define LOT_BYTES  (RECORDER_SLOT_CHUNK * sizeof(struct recorder_slot))
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -88,13 +92,37 @@ static void all_of_it_whole_pages(void **state)
 	munmap(memory, BYTES);
 }
 
+/* Of a file what is there already stays as it is, and so does its size. */
+static void all_of_a_file_and_no_more(void **state)
+{
+	int fd = memfd_create("ahead", 0);
+	struct stat file;
+	char *memory;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memory[2 * PAGE_BYTES] = 'x';
+	ahead_all_of_file(fd, PAGE_BYTES, memory + PAGE_BYTES, 4 * PAGE_BYTES);
+	assert_int_equal(resident(memory, BYTES), 4 * PAGE_BYTES);
+	assert_int_equal(resident(memory + PAGE_BYTES, 4 * PAGE_BYTES), 4 * PAGE_BYTES);
+	assert_int_equal(memory[2 * PAGE_BYTES], 'x');
+	ahead_all_of_file(fd, BYTES, memory, PAGE_BYTES);
+	assert_int_equal(fstat(fd, &file), 0);
+	assert_int_equal(file.st_size, BYTES);
+	munmap(memory, BYTES);
+	close(fd);
+}
+
 static void dispatch(struct fixture *f, unsigned n)
 {
 	while (n--)
 		fixture_dispatch(f, 0);
 }
 
-/* Whose packets are whose is noted in memory that a queue goes round. */
+/* Who reserves far ahead of the walk, or in a call, is noted in memory that a queue goes round. */
 static void queue_on_the_move_finds_its_pages(void **state)
 {
 	struct fixture *f = *state;
@@ -104,17 +132,42 @@ static void queue_on_the_move_finds_its_pages(void **state)
 	const size_t used = RING / 4 * sizeof(*origins->entry);
 
 	dispatch(f, RING / 4);
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 0);
+	thread_state()->call = 1;
+	dispatch(f, RING / 4);
 	assert_int_equal(resident(origins->entry, bytes), used);
 	fixture_settle(f);
-	assert_int_equal(resident(origins->entry, bytes), 2 * used);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
 	/* One that stands still, or goes round again, is not looked after. */
 	fixture_settle(f);
-	assert_int_equal(resident(origins->entry, bytes), 2 * used);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
+	/* Nor one that is close to its walk by now. */
+	thread_state()->call = 0;
+	dispatch(f, RING / 4);
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
+	thread_state()->call = 1;
 	for (int i = 0; i < 8; i++) {
 		dispatch(f, RING / 4);
 		fixture_settle(f);
 	}
 	assert_int_equal(resident(origins->entry, bytes), bytes);
+	thread_state()->call = 0;
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* However many are in flight, no more is made than the next burst is likely to need. */
+static void a_burst_gets_some_more_than_it_uses(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t more = 4 * RECORDER_SLOT_CHUNK, kept = (READY_LOTS + 2) * RECORDER_SLOT_CHUNK;
+
+	dispatch(f, RING - 1);
+	for (int i = 0; i < 64; i++)
+		(void)harvest_run(f->capture, f->now_ns);
+	assert_in_range(recorder_slots_used(f->recorder), RING + more, RING + more + kept);
+	fixture_settle(f);
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
@@ -138,6 +191,48 @@ static void slots_that_are_needed_have_their_pages(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
+/* A program may have closed the recorder's file, and have one of its own by that number. */
+static void a_file_of_the_programs_gets_no_pages(void **state)
+{
+	struct fixture *f = *state;
+	const char *end = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
+	int kept = dup(f->recorder->fd), own = memfd_create("own", 0);
+	struct stat file;
+
+	assert_true(kept >= 0 && own >= 0);
+	assert_int_equal(dup2(own, f->recorder->fd), f->recorder->fd);
+	dispatch(f, f->capture->queues[f->queue->block].owned - 1);
+	(void)harvest_run(f->capture, f->now_ns);
+	assert_true((const char *)(f->recorder->slots + recorder_slots_used(f->recorder)) > end);
+	assert_int_equal(resident(end, LOT_BYTES), 0);
+	assert_int_equal(fstat(own, &file), 0);
+	assert_int_equal(file.st_size, 0);
+	assert_int_equal(file.st_blocks, 0);
+	assert_int_equal(dup2(kept, f->recorder->fd), f->recorder->fd);
+	close(kept);
+	close(own);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* Slots that were made and never taken have nobody's pages. */
+static void the_end_looks_at_nothing_that_nobody_used(void **state)
+{
+	struct fixture *f = *state;
+	const size_t bytes = recorder_slots_used(f->recorder) * sizeof(*f->recorder->slots);
+	size_t before;
+
+	dispatch(f, 1);
+	(void)harvest_run(f->capture, f->now_ns);
+	before = resident(f->recorder->slots, bytes);
+	assert_true(before < bytes / 2);
+	capture_release_signals(f->capture);
+	assert_int_equal(resident(f->recorder->slots, bytes), before);
+	/* The device's, which has not come to it. */
+	assert_int_equal(f->capture->signal_chunks_kept, 1);
+	f->capture->signal_chunks_kept = 0;
+}
+
 static int setup(void **state)
 {
 	static struct fixture fixture;
@@ -158,9 +253,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_much_ahead_as_was_used),
 		cmocka_unit_test(all_of_it_whole_pages),
+		cmocka_unit_test(all_of_a_file_and_no_more),
 		cmocka_unit_test_setup_teardown(queue_on_the_move_finds_its_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(
+			a_burst_gets_some_more_than_it_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(
 			slots_that_are_needed_have_their_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_file_of_the_programs_gets_no_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_end_looks_at_nothing_that_nobody_used, setup, teardown),
 	};
 
 	/* Where all memory is of huge pages one touch is 2 MiB. */

@@ -23,7 +23,7 @@
 
 #define PRODUCERS  2u
 #define DISPATCHES 30000u
-#define DEADLINE_S 120u
+#define DEADLINE_S 300u
 
 struct child {
 	struct capture *capture;

@@ -152,6 +152,7 @@ static void new_slots_cost_one_fault_a_page(void **state)
 #endif
 	synth_hsa(&hsa);
 	/* Its memory would count, too. */
+	hsa.signal_memory_get = NULL;
 	hsa.signal_create = signal_refuse;
 	fixture_init_with(&f, RING, &hsa);
 	before = faults();

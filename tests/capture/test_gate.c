@@ -21,7 +21,7 @@ static const _Atomic uint64_t *gate_of(uint32_t gpu)
 	return gpu ? &gate_shut : &gate_word;
 }
 
-static int setup(void **state)
+static struct fixture *begin(const struct choice *choice)
 {
 	static struct fixture f;
 	struct capture_hsa hsa;
@@ -30,10 +30,21 @@ static int setup(void **state)
 	synth_hsa(&hsa);
 	hsa.symbol_of = symbol_of;
 	hsa.gate_of = gate_of;
-	gate_choose(&(struct choice){0});
+	gate_choose(choice);
 	gate_begin(true, 0, 1);
 	fixture_init_with(&f, 64, &hsa);
-	*state = &f;
+	return &f;
+}
+
+static int setup(void **state)
+{
+	*state = begin(&(struct choice){0});
+	return 0;
+}
+
+static int setup_dormant(void **state)
+{
+	*state = begin(&(struct choice){.is_dormant = true});
 	return 0;
 }
 
@@ -198,6 +209,26 @@ static void a_gpu_that_is_left_out_gets_no_slots(void **state)
 	check_against_device(f->capture, f->reader, other, 1);
 }
 
+/* Nobody knows whether it ever records; then the first dispatches are not lost for it. */
+static void dormant_makes_no_slots_until_it_records(void **state)
+{
+	struct fixture *f = *state;
+	const struct recorder_header *header = f->recorder->header;
+
+	submit(f, 1, 0);
+	fixture_harvest(f, MS);
+	fixture_harvest(f, MS);
+	assert_int_equal(header->slots_used, 0);
+	assert_int_equal(recorder_process_value(f->recorder, RTL_P_signals_created), 0);
+	assert_true(gate_control(1, true, 0));
+	submit(f, 1, 0);
+	assert_true(recorder_process_value(f->recorder, RTL_P_slots_grown) > 0);
+	fixture_harvest(f, MS);
+	assert_true(header->slots_used >= 2 * RECORDER_SLOT_CHUNK);
+	settle(f, 1);
+	assert_non_null(fixture_row(f, 1));
+}
+
 /* What was recorded before waits for the times in it. */
 static void a_skipped_packet_with_a_watched_signal_has_it_read_first(void **state)
 {
@@ -216,6 +247,29 @@ static void a_skipped_packet_with_a_watched_signal_has_it_read_first(void **stat
 	synth_signal_free(signal);
 }
 
+/* The signal counts both, and falls for the first: what is in it then are that one's times. */
+static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(2);
+
+	gate_pause();
+	submit(f, 1, signal.handle);
+	gate_resume();
+	submit(f, 1, signal.handle);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+	settle(f, 1);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_SHARED);
+	/* Each alone again. */
+	synth_store(f->capture, signal, 1);
+	submit(f, 1, signal.handle);
+	settle(f, 1);
+	assert_int_equal(fixture_row(f, 2)->untimed, RTL_TIMED);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -227,7 +281,10 @@ int main(void)
 		GATE_TEST(kernels_that_are_left_out_are_skipped_alone),
 		GATE_TEST(regions_are_those_of_the_reservation),
 		GATE_TEST(a_gpu_that_is_left_out_gets_no_slots),
+		cmocka_unit_test_setup_teardown(
+			dormant_makes_no_slots_until_it_records, setup_dormant, teardown),
 		GATE_TEST(a_skipped_packet_with_a_watched_signal_has_it_read_first),
+		GATE_TEST(a_packet_behind_a_skipped_one_has_no_times_of_that),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,35 @@ static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t num_consumers
 	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }
 
+/* One of a stream that comes and goes: with what it leaves the next one begins. */
+static void queue_come_and_go(struct fixture *f)
+{
+	f->queue = synth_queue_new(4096);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	for (int i = 0; i < 10; i++)
+		fixture_dispatch(f, 0);
+	fixture_settle(f);
+	fixture_destroy_queue(f);
+	for (int i = 0; i < 4; i++)
+		fixture_harvest(f, MS);
+	synth_queue_free(f->queue);
+}
+
+static void queues_that_come_and_go_use_the_same_slots(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_queue *first = f->queue;
+	uint32_t used;
+
+	for (int i = 0; i < 4; i++)
+		queue_come_and_go(f);
+	used = recorder_slots_used(f->recorder);
+	for (int i = 0; i < 60; i++)
+		queue_come_and_go(f);
+	f->queue = first;
+	assert_int_equal(recorder_slots_used(f->recorder), used);
+}
+
 static void runtime_without_signals_leaves_records_without_times(void **state)
 {
 	struct fixture f;
@@ -200,6 +229,7 @@ static void runtime_without_signals_leaves_records_without_times(void **state)
 
 	(void)state;
 	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
 	hsa.signal_create = no_signal;
 	fixture_init_with(&f, 64, &hsa);
 	fixture_dispatch(&f, 0);
@@ -207,6 +237,35 @@ static void runtime_without_signals_leaves_records_without_times(void **state)
 	fixture_settle(&f);
 	assert_int_equal(fixture_row(&f, 0)->untimed, RTL_UNTIMED_SIGNAL_POOL);
 	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+/* Whether the harvester has seen it or not: the device writes to it when it ends. */
+static void at_the_end_signals_of_what_runs_are_the_device_s(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, 64, &hsa);
+	fixture_dispatch(&f, 0);
+	fixture_settle(&f);
+	for (int i = 0; i < 3; i++) {
+		fixture_dispatch(&f, 0);
+		if (i < 2)
+			fixture_harvest(&f, MS);
+	}
+	capture_release_signals(f.capture);
+	assert_int_equal(synth.signals_live, 3);
+	fixture_step(&f);
+	for (int i = 1; i <= 3; i++) {
+		hsa_signal_t signal = f.queue->ring[i].completion_signal;
+
+		assert_int_equal(synth_signal_load(signal), 0);
+		synth_signal_free(signal);
+	}
 	fixture_done(&f);
 }
 
@@ -224,6 +283,8 @@ int main(void)
 		TEST(kernels_that_ran_without_our_signals_end_no_scan),
 		TEST(kernel_still_running_when_the_queue_goes_is_unresolved),
 		TEST(unknown_kernel_gets_a_symbol_when_it_is_harvested),
+		TEST(queues_that_come_and_go_use_the_same_slots),
+		cmocka_unit_test(at_the_end_signals_of_what_runs_are_the_device_s),
 		cmocka_unit_test(runtime_without_signals_leaves_records_without_times),
 	};
 

@@ -19,7 +19,7 @@
 #include "shim/ticks.h"
 
 #define PRODUCERS   8
-#define DEADLINE_NS (120ull * 1000 * MS)
+#define DEADLINE_NS (300ull * 1000 * MS)
 
 /* Agents: 1 as usual, 2 with doorbells that cannot be followed. */
 static const struct front_ends only_intercept = {.first = &intercept_front_end};

@@ -358,6 +358,61 @@ static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **stat
 	assert_true(is_clear);
 }
 
+#define LONG_PACKETS 4096u
+
+/* Whether it is close to the walk or as far ahead as the queue is long, and in between. */
+static void packets_far_ahead_of_the_walk_are_whose_they_are(void **state)
+{
+	const uint64_t ahead[] = {1, ORIGINS_NEAR - 1, ORIGINS_NEAR, ORIGINS_NEAR + 1, LONG_PACKETS, 3};
+	static hsa_kernel_dispatch_packet_t ring[LONG_PACKETS];
+	struct origins origins = {0};
+	hsa_queue_t queue = {.base_address = ring, .size = LONG_PACKETS};
+	struct packet_origin origin;
+	uint64_t reserved = 0, walked = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < LONG_PACKETS; i++)
+		ring[i].header = HSA_PACKET_TYPE_INVALID;
+	assert_int_equal(origins_begin(&origins, &queue, 0), 0);
+	for (unsigned turn = 0; turn < 4 * sizeof(ahead) / sizeof(*ahead); turn++) {
+		uint64_t n = ahead[turn % (sizeof(ahead) / sizeof(*ahead))];
+
+		/* In a call now and then, whose numbers are looked up later. */
+		thread_state()->call = turn % 4 == 3 ? turn : 0;
+		for (; reserved < walked + n; reserved++) {
+			thread_state()->marker = 100 + reserved;
+			origins_reserve(&origins, reserved, 1);
+		}
+		/* Half of them stay for the next turn. */
+		for (uint64_t end = walked + (n + 1) / 2; walked < end; walked++) {
+			assert_true(origins_walk(&origins, walked, false, &origin));
+			assert_int_equal(origin.who.marker, 100 + walked);
+		}
+		origins_walked(&origins, walked);
+	}
+	thread_state()->call = 0;
+	assert_true(reserved > 2 * LONG_PACKETS);
+	assert_true(origins.is_far);
+	origins_free(&origins);
+}
+
+static void packets_close_to_the_walk_share_few_pages(void **state)
+{
+	struct origins origins = {0};
+	hsa_queue_t queue = {.size = LONG_PACKETS};
+	struct packet_origin origin;
+
+	(void)state;
+	assert_int_equal(origins_begin(&origins, &queue, 0), 0);
+	for (uint64_t i = 0; i < 3 * LONG_PACKETS; i++) {
+		origins_reserve(&origins, i, 1);
+		assert_true(origins_walk(&origins, i, false, &origin));
+		origins_walked(&origins, i + 1);
+	}
+	assert_false(origins.is_far);
+	origins_free(&origins);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -372,6 +427,8 @@ int main(void)
 		TEST(half_walked_batch_keeps_its_entry),
 		TEST(queue_destroyed_within_the_call_is_safe),
 		TEST(block_used_again_knows_nothing_of_its_former_life),
+		TEST(packets_far_ahead_of_the_walk_are_whose_they_are),
+		TEST(packets_close_to_the_walk_share_few_pages),
 		cmocka_unit_test(block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint),
 	};
 

@@ -185,6 +185,25 @@ static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
 	synth_signal_free(signal);
 }
 
+/* Given up, it still runs, and it is its end that the signal falls for. */
+static void next_packet_of_a_signal_that_was_stored_to_has_not_the_times_of_the_first(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	fixture_dispatch(f, signal.handle);
+	synth_store(f->capture, signal, 2);
+	fixture_dispatch(f, signal.handle);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+	fixture_settle(f);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_EARLY);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_SHARED);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 static void counting_signal_of_several_packets_is_untimed_shared(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +517,7 @@ int main(void)
 		TEST(pass_with_an_older_clock_ends_no_wait),
 		TEST(signal_that_its_host_took_down_says_nothing_of_others),
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
+		TEST(next_packet_of_a_signal_that_was_stored_to_has_not_the_times_of_the_first),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
 		TEST(counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested),
 		TEST(signal_set_up_again_without_times_is_given_up_once_passed),

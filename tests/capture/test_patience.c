@@ -19,7 +19,7 @@
 #include "shim/shadow_queue.h"
 
 #define HANDLE	   4096u
-#define DEADLINE_S 60
+#define DEADLINE_S 300
 
 struct wait {
 	const char *name;

@@ -9,10 +9,13 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "proto/clock.h"
 #include "shim/events.h"
+#include "shim/gate.h"
+#include "shim/harvest.h"
 #include "shim/markers.h"
 
 /* Away for so long it pauses for 200 ms: what comes sooner is not the ordinary next try. */
@@ -173,6 +176,144 @@ static void and_before_exit(void **state)
 	check_that_it_is_decided(*state, worker_settle);
 }
 
+static void stop_without_it(void)
+{
+	if (worker_stop(true))
+		_exit(2);
+}
+
+/* In a process of its own, which ends as one does: without its thread. Who is interrupted while it
+ * appends to the log has it still. */
+static void end_without_the_thread(void (*end)(void), bool has_log)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct recorder *recorder;
+		struct fixture *f;
+
+		alarm(300);
+		fixture_setup_brief((void **)&f);
+		recorder = capture_recorder(f->capture);
+		has_no_processor = true;
+		while (!is_kept) /* ctest has a deadline */
+			poll(NULL, 0, 1);
+		gate_pause();
+		gate_resume();
+		gate_pause();
+		recorder->define_lock = has_log;
+		end();
+		if (recorder_process_value(recorder, RTL_P_controls_applied) != gate_changes())
+			_exit(1);
+		_exit(recorder_process_value(recorder, RTL_P_recordings_left_out) ==
+					(has_log ? gate_changes() : 0)
+				? 0
+				: 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void what_was_recorded_when_is_known_without_the_thread(void **state)
+{
+	(void)state;
+	end_without_the_thread(stop_without_it, false);
+	end_without_the_thread(worker_settle, false);
+}
+
+/* Without one anchor and the rate no dispatch has its time. */
+static void the_clock_is_known_before_the_thread_is_there(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct recorder_anchors *anchors;
+		struct fixture *f;
+
+		alarm(300);
+		has_no_processor = true;
+		fixture_setup_brief((void **)&f);
+		anchors = &capture_recorder(f->capture)->anchors[0];
+		_exit(anchors->count == 1 && anchors->tick_hz == f->agents.gpu[0].tick_hz ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Older runtimes do not say it, and it takes a while to see. */
+static void the_rate_is_known_without_the_thread(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct fixture *f;
+
+		alarm(300);
+		has_no_processor = has_no_rate = true;
+		fixture_setup_brief((void **)&f);
+		while (!is_kept) /* ctest has a deadline */
+			poll(NULL, 0, 1);
+		stop_without_it();
+		if (!harvest_detach(f->capture, clock_monotonic_ns() + DEADLINE_NS))
+			_exit(3);
+		worker_stand_in();
+		_exit(capture_recorder(f->capture)->anchors[0].tick_hz == TICK_HZ ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A handler that ends the process may have come at any time. */
+static void the_end_does_not_wait_for_whom_it_interrupts(void **state)
+{
+	(void)state;
+	end_without_the_thread(stop_without_it, true);
+	end_without_the_thread(worker_settle, true);
+}
+
+static void live_twice(void)
+{
+	struct fixture *f, *again;
+
+	alarm(300);
+	fixture_setup_brief((void **)&f);
+	has_no_processor = true;
+	while (!is_kept)
+		poll(NULL, 0, 1);
+	stop_without_it();
+	if (!worker_is_lost())
+		_exit(3);
+	has_no_processor = false;
+	while (worker_is_lost())
+		poll(NULL, 0, 1);
+	worker_release();
+	fixture_setup((void **)&again);
+	check_hello(again);
+	_exit(worker_stop(true) ? 0 : 4);
+}
+
+/* The runtime may come up again; whoever was only late does not keep it unobserved. */
+static void a_thread_that_is_late_is_followed_by_another(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		live_twice();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -182,6 +323,11 @@ int main(void)
 		TEST(nor_does_exit_when_they_have_only_now_hung_up),
 		TEST(exit_waits_for_nobody),
 		TEST(a_clock_that_goes_back_holds_nothing_up),
+		cmocka_unit_test(what_was_recorded_when_is_known_without_the_thread),
+		cmocka_unit_test(the_clock_is_known_before_the_thread_is_there),
+		cmocka_unit_test(the_rate_is_known_without_the_thread),
+		cmocka_unit_test(the_end_does_not_wait_for_whom_it_interrupts),
+		cmocka_unit_test(a_thread_that_is_late_is_followed_by_another),
 		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
 			fixture_setup_brief, fixture_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,30 @@ _Atomic int64_t boottime_offset_ns;
 _Atomic uint64_t standing_ns;
 __thread bool is_ending;
 _Atomic bool has_begun;
+_Atomic bool has_no_processor, is_kept;
+bool has_no_rate;
+static __thread bool is_test;
+
+static void wait_for_processor(void)
+{
+	for (; has_no_processor && !is_test; is_kept = true)
+		poll(NULL, 0, 1);
+}
+
+/* What the shim's thread begins with. */
+__attribute__((visibility("default"))) int pthread_setname_np(pthread_t thread, const char *name)
+{
+	(void)thread;
+	(void)name;
+	wait_for_processor();
+	return 0;
+}
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
 {
 	int r = (int)syscall(SYS_clock_gettime, id, ret);
 
+	wait_for_processor();
 	if (id == CLOCK_BOOTTIME)
 		ret->tv_sec += boottime_offset_ns / 1000000000;
 	if (standing_ns)
@@ -36,7 +56,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 static int counters(uint32_t node, void *ret)
 {
 	uint64_t now_ns = clock_boottime_ns();
-	const uint64_t answer[4] = {now_ns, now_ns, now_ns, 1000000000};
+	const uint64_t answer[4] = {now_ns, now_ns, now_ns, TICK_HZ};
 
 	(void)node;
 	memcpy(ret, answer, sizeof(answer));
@@ -96,10 +116,12 @@ static int fixture_begin(void **state, uint64_t exit_ns)
 	struct worker_setup setup;
 	struct capture_hsa hsa;
 
+	is_test = true;
 	listener_open(f);
 	f->sockets = count_sockets();
 	assert_int_equal(identity_read(&f->identity), 0);
-	f->agents = (struct agents){.count = 1, .gpu[0] = {.kfd_node = 1, .tick_hz = 1000000000}};
+	f->agents = (struct agents){
+		.count = 1, .gpu[0] = {.kfd_node = 1, .tick_hz = has_no_rate ? 0 : TICK_HZ}};
 	f->clocks = (struct clock_source){.agents = &f->agents, .counters = counters, .kfd = -1};
 	synth_hsa(&hsa);
 	hsa.symbol_of = hsa.symbol_define = symbol_none;

@@ -14,9 +14,10 @@
 #include "shim/worker.h"
 #include "tests/capture/synth.h"
 
-#define WAIT_MS	    60000
+#define WAIT_MS	    300000
 #define BRIEF_NS    500000000u
 #define DEADLINE_NS (WAIT_MS * 1000000ull)
+#define TICK_HZ	    1000000000u
 
 struct fixture {
 	char directory[64];
@@ -39,6 +40,10 @@ extern _Atomic uint64_t standing_ns;
 /* The thread that ends the shim has looked at when it began to. */
 extern __thread bool is_ending;
 extern _Atomic bool has_begun;
+/* The shim's thread is to wait where it begins or asks for the time, and does. */
+extern _Atomic bool has_no_processor, is_kept;
+/* The runtime does not say how fast the GPU counts. */
+extern bool has_no_rate;
 
 /* cmocka fixtures; the second: an end that gives up long before a doubt is over. */
 int fixture_setup(void **state);

@@ -200,7 +200,7 @@ static bool has_plain_thread(void *argument)
 {
 	cpu_set_t own, mask;
 
-	return has_shim_thread(argument) && sched_getscheduler(shim_thread) == SCHED_OTHER &&
+	return has_shim_thread(argument) && sched_getscheduler(shim_thread) == SCHED_BATCH &&
 	       !sched_getaffinity(getpid(), sizeof(own), &own) &&
 	       !sched_getaffinity(shim_thread, sizeof(mask), &mask) && CPU_EQUAL(&own, &mask) &&
 	       getpriority(PRIO_PROCESS, (id_t)shim_thread) == getpriority(PRIO_PROCESS, 0);

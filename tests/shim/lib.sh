@@ -33,7 +33,7 @@ collector_start()
 	tries=0
 	until grep -q ready "$dir/collected" 2>/dev/null; do
 		tries=$((tries + 1))
-		[ $tries -lt 600 ] || die "the collector does not come up"
+		[ $tries -lt 6000 ] || die "the collector does not come up"
 		sleep 0.05
 	done
 }

@@ -190,6 +190,33 @@ static void failed_destroy_mode(void)
 	printf("dispatched %u\nrecorded %u\nqueues_destroyed 1\n", dispatched, dispatched);
 }
 
+/* Of what kind: how the host and the GPUs cache it. */
+static uint32_t memory_of(const void *at)
+{
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	HSA_OK(hsa_amd_pointer_info(at, &info, NULL, NULL, NULL));
+	assert_int_equal(info.type, HSA_EXT_POINTER_TYPE_HSA);
+	return info.global_flags;
+}
+
+/* A signal of ours, of which only the ring knows, lies where the runtime's lie. */
+static void memory_mode(void)
+{
+	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
+	const hsa_kernel_dispatch_packet_t *ring = queue->base_address;
+	hsa_signal_t own = signal_new(1);
+
+	run(queue, KERNELS);
+	/* Whoever runs this alone finds none. */
+	if (ring[0].completion_signal.handle)
+		assert_int_equal(memory_of((const void *)(uintptr_t)ring[0].completion_signal.handle),
+			memory_of((const void *)(uintptr_t)own.handle));
+	HSA_OK(hsa_signal_destroy(own));
+	HSA_OK(hsa_queue_destroy(queue));
+	printf("dispatched %u\nsignals_injected %u\n", dispatched, dispatched - 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -202,6 +229,7 @@ int main(int argc, char **argv)
 		{"rearmed", rearmed_mode},
 		{"unprofiled", unprofiled_mode},
 		{"failed_destroy", failed_destroy_mode},
+		{"memory", memory_mode},
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(*modes); i++) {

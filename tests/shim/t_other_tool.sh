@@ -23,6 +23,13 @@ collector_stop
 cmp -s "$dir/log.alone" "$dir/log" || die "the tool saw $(cat "$dir/log"), not $(cat "$dir/log.alone")"
 [ "$(told "$dir/out")" = "$(told "$dir/out.alone")" ] || die "the program did something else"
 
+# Who makes the queues may show our signals to the runtime: then they are its own.
+[ "$when" = before ] && whose="the runtime's" || whose=ours
+# shellcheck disable=SC2086 # words
+env LD_LIBRARY_PATH="$build/lib/softgpu" HSA_TOOLS_LIB="$tools" OTHER_TOOL="$what" RTL_DEBUG=1 \
+	OTHER_TOOL_LOG="$dir/log.debug" $demo >/dev/null 2>"$dir/err.debug" || die "RTL_DEBUG: $?"
+grep -q "^rtl: signals are $whose\$" "$dir/err.debug" || die "signals are not $whose"
+
 case $when-$what in
 before-intercepts | before-submits)
 	# Not ours to follow: nothing recorded, one line that names the tool, queues counted.

@@ -22,7 +22,7 @@ else:
             os.write(writer, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(writer, True)
-sys.exit(subprocess.run(sys.argv[2:], stderr=writer, timeout=120).returncode != 0)
+sys.exit(subprocess.run(sys.argv[2:], stderr=writer, timeout=300).returncode != 0)
 END
 }
 

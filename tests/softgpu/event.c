@@ -30,14 +30,20 @@ struct waiter {
 
 struct event {
 	HsaEvent pub; /* first: ROCr holds the address of this */
+	bool is_used; /* between its creation and its end */
 	bool is_auto_reset;
 	bool is_set;
 	struct wait_link *links;
 };
 
-/* Events are few and short: one lock for all. Index 0 is not an event id. */
+/*
+ * By event id; 0 is none. Events are few and short: one lock for all. They stay where they are after
+ * their end: who waits for a signal of ROCr's sees the value and destroys it while the thread that
+ * stored it is still about to set its event. KFD takes an id there, of which at worst another event is
+ * set once too often.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct event *events[EVENTS_MAX + 1];
+static struct event events[EVENTS_MAX + 1];
 static uint32_t next_id = 1;
 static uint64_t mailbox[EVENTS_MAX + 1]; /* where packet processors store the event id */
 
@@ -56,75 +62,69 @@ void event_set_by_id(uint32_t id)
 	if (id == 0 || id > EVENTS_MAX)
 		return;
 	pthread_mutex_lock(&lock);
-	if (events[id])
-		set_locked(events[id]);
+	if (events[id].is_used)
+		set_locked(&events[id]);
 	pthread_mutex_unlock(&lock);
 }
 
 void event_reset_all(void)
 {
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 1; i <= EVENTS_MAX; i++) {
-		/* A sleeping waiter still points at its event; it frees nothing. */
-		if (events[i] && !events[i]->links)
-			free(events[i]);
-		events[i] = NULL;
-	}
+	for (uint32_t i = 1; i <= EVENTS_MAX; i++)
+		events[i].is_used = false;
 	next_id = 1;
 	pthread_mutex_unlock(&lock);
+}
+
+/* The id of an event that nobody has and nobody sleeps on, or 0; ids go round. */
+static uint32_t free_id_locked(void)
+{
+	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
+		uint32_t id = next_id;
+
+		next_id = next_id == EVENTS_MAX ? 1 : next_id + 1;
+		if (!events[id].is_used && !events[id].links)
+			return id;
+	}
+	return 0;
 }
 
 HSAKMT_STATUS hsaKmtCreateEvent(
 	HsaEventDescriptor *desc, bool manual_reset, bool is_signaled, HsaEvent **ret)
 {
-	struct event *e;
-	uint32_t id = 0;
+	uint32_t id;
 
 	if (!desc || !ret)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	if (softgpu_is_orphan() || !softgpu_is_open())
 		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return HSAKMT_STATUS_NO_MEMORY;
 	pthread_mutex_lock(&lock);
-	for (uint32_t i = 0; i < EVENTS_MAX && !id; i++) {
-		if (!events[next_id])
-			id = next_id;
-		next_id = next_id == EVENTS_MAX ? 1 : next_id + 1;
+	id = free_id_locked();
+	if (id) {
+		struct event *e = &events[id];
+
+		*e = (struct event){.is_used = true, .is_auto_reset = !manual_reset, .is_set = is_signaled};
+		e->pub.EventId = id;
+		e->pub.EventData.EventType = desc->EventType;
+		e->pub.EventData.HWData1 = id;
+		e->pub.EventData.HWData2 = (uintptr_t)&mailbox[id];
+		if (desc->EventType == HSA_EVENTTYPE_SIGNAL)
+			e->pub.EventData.EventData.SyncVar = desc->SyncVar;
+		*ret = &e->pub;
 	}
-	if (id)
-		events[id] = e;
 	pthread_mutex_unlock(&lock);
-	if (!id) {
-		free(e);
-		return HSAKMT_STATUS_OUT_OF_RESOURCES;
-	}
-	e->is_auto_reset = !manual_reset;
-	e->is_set = is_signaled;
-	e->pub.EventId = id;
-	e->pub.EventData.EventType = desc->EventType;
-	e->pub.EventData.HWData1 = id;
-	e->pub.EventData.HWData2 = (uintptr_t)&mailbox[id];
-	if (desc->EventType == HSA_EVENTTYPE_SIGNAL)
-		e->pub.EventData.EventData.SyncVar = desc->SyncVar;
-	*ret = &e->pub;
-	return HSAKMT_STATUS_SUCCESS;
+	return id ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_OUT_OF_RESOURCES;
 }
 
 HSAKMT_STATUS hsaKmtDestroyEvent(HsaEvent *event)
 {
-	struct event *e = (struct event *)event;
-
-	if (!e)
+	if (!event)
 		return HSAKMT_STATUS_INVALID_HANDLE;
 	if (softgpu_is_orphan())
 		return HSAKMT_STATUS_SUCCESS;
 	pthread_mutex_lock(&lock);
-	if (e->pub.EventId && e->pub.EventId <= EVENTS_MAX && events[e->pub.EventId] == e)
-		events[e->pub.EventId] = NULL;
+	((struct event *)event)->is_used = false;
 	pthread_mutex_unlock(&lock);
-	free(e);
 	return HSAKMT_STATUS_SUCCESS;
 }
 

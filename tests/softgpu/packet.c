@@ -2,6 +2,7 @@
 #include "tests/softgpu/softgpu.h"
 
 #include <hsa/hsa_ext_amd.h>
+#include <sched.h>
 #include <string.h>
 
 #define BATCH		256u /* packets per turn: other queues and the API get theirs */
@@ -398,8 +399,10 @@ static bool fetch(struct queue *q)
 	 * would break every application; so what is lost was stored too late.
 	 */
 	torn_signal = __atomic_load_n((uint64_t *)(slot + 56), __ATOMIC_RELAXED);
-	if (softgpu_config.eager == 2 && q->is_early)
+	if (softgpu_config.eager == 2 && q->is_early) {
 		queue_relax(TORN_PAUSES);
+		(void)sched_yield(); /* who writes it may have no other processor */
+	}
 	head = __atomic_load_n((uint32_t *)slot, __ATOMIC_ACQUIRE);
 	memcpy(&q->packet, slot, sizeof(q->packet));
 	memcpy(&q->packet, &head, sizeof(head));

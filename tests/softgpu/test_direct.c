@@ -319,6 +319,20 @@ static void suspended_queue_keeps_its_packets(void **state)
 	ring_free(r);
 }
 
+/* As ROCr's own threads do: the one that waited for a signal destroys it, the one that stored it is
+ * still about to set its event. */
+static void event_may_be_set_after_its_end(void **state)
+{
+	HsaEvent *e = event_new(false), *next;
+
+	(void)state;
+	KMT_OK(hsaKmtDestroyEvent(e));
+	KMT_OK(hsaKmtSetEvent(e));
+	next = event_new(false);
+	assert_int_equal(hsaKmtWaitOnEvent(next, 0), HSAKMT_STATUS_WAIT_TIMEOUT);
+	KMT_OK(hsaKmtDestroyEvent(next));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +345,7 @@ int main(void)
 			event_wakes_all_waiters_and_is_consumed, setup, teardown),
 		cmocka_unit_test_setup_teardown(packet_interrupts_the_waiter, setup, teardown),
 		cmocka_unit_test_setup_teardown(events_run_out_and_come_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(event_may_be_set_after_its_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			registrations_nest_under_one_alias, setup, teardown),
 		cmocka_unit_test_setup_teardown(

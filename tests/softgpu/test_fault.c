@@ -3,6 +3,7 @@
 #include "tests/softgpu/test_gpu.h"
 
 #include <hsa/amd_hsa_signal.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,10 +245,12 @@ static void torn_fetch_mixes_ages(void **state)
 		packet_store(b.q, at, &p);
 		for (unsigned int k = 0; k < i % 64; k++)
 			__builtin_ia32_pause();
+		if (i % 2)
+			sched_yield(); /* to the device, if there is one processor */
 		__atomic_store_n(&slot->completion_signal.handle, s.handle, __ATOMIC_RELEASE);
 		__atomic_store_n(&slot->grid_size_x, 512, __ATOMIC_RELEASE);
 		while (hsa_queue_load_read_index_scacquire(b.q) <= at)
-			continue;
+			sched_yield();
 		/* The device's copy has left the ring with the index. */
 		if (!(r->flags & SOFTGPU_TRUTH_NO_SIGNAL))
 			signal_wait_done(s);

@@ -19,7 +19,7 @@
 #include "tests/softgpu/truth.h"
 
 #define TEST_GPUS_MAX	 64
-#define TEST_DEADLINE_MS 60000u
+#define TEST_DEADLINE_MS 300000u
 
 #define HSA_OK(call) assert_int_equal((call), HSA_STATUS_SUCCESS)
 

@@ -29,7 +29,7 @@ function(softgpu_add_test name)
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
 	set_tests_properties(softgpu.${name} PROPERTIES
-		ENVIRONMENT "${softgpu_environment}" TIMEOUT 300)
+		ENVIRONMENT "${softgpu_environment}" TIMEOUT 900)
 endfunction()
 
 softgpu_add_test(topology)
@@ -62,5 +62,5 @@ foreach(name direct script)
 	set_target_properties(softgpu_test_${name} PROPERTIES
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
-	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 300)
+	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 900)
 endforeach()

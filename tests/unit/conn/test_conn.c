@@ -24,7 +24,7 @@
 #include "shim/strings.h"
 #include "tests/shim/collector.h"
 
-#define DEADLINE_NS 60000000000ull
+#define DEADLINE_NS 300000000000ull
 
 struct fixture {
 	char directory[64];
@@ -394,9 +394,9 @@ static bool is_somebody_there(const struct fixture *f)
 	return has_hello;
 }
 
-static void a_refusal_is_counted_and_slows_it_down(void **state)
+/* Of a collector that listens from here on. */
+static void refuse(struct fixture *f, const char *text)
 {
-	struct fixture *f = *state;
 	Rtl__Refusal refusal = RTL__REFUSAL__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	int fd;
@@ -404,13 +404,28 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	collector_listen(f);
 	conn_step(&f->conn, f->now_ns);
 	fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
-	msg_set_bytes(&refusal.has_text, &refusal.text, "not you\x1b[31m");
+	msg_set_bytes(&refusal.has_text, &refusal.text, text);
 	frame.body_case = RTL__FRAME__BODY_REFUSAL;
 	frame.refusal = &refusal;
 	assert_int_equal(test_send(fd, &frame), 0);
 	close(fd);
 	conn_step(&f->conn, f->now_ns);
 	assert_int_equal(f->conn.state, CONN_AWAY);
+}
+
+static void a_refusal_may_be_empty(void **state)
+{
+	struct fixture *f = *state;
+
+	refuse(f, "");
+	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_refused]), 1);
+}
+
+static void a_refusal_is_counted_and_slows_it_down(void **state)
+{
+	struct fixture *f = *state;
+
+	refuse(f, "not you\x1b[31m");
 	assert_true(f->conn.next_try_ns - f->now_ns >= RECONNECT_NS_MAX);
 
 	/* And not asked again because the program ends. */
@@ -542,6 +557,7 @@ int main(void)
 		TEST(a_collector_that_stored_something_is_looked_for_at_once),
 		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
 		TEST(garbage_ends_the_connection_and_no_more),
+		TEST(a_refusal_may_be_empty),
 		TEST(a_refusal_is_counted_and_slows_it_down),
 		TEST(at_the_end_it_tries_at_once_and_once),
 		TEST(at_the_end_nobody_is_waited_for),

@@ -295,6 +295,30 @@ static void more_changes_than_fit_leave_the_latest(void **state)
 	assert_true(change.is_recording);
 }
 
+/* Who changes it that fast has no interval of each, and hears how many are missing. */
+static void changes_that_are_passed_over_are_counted(void **state)
+{
+	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	struct recorder recorder;
+
+	(void)state;
+	assert_int_equal(recorder_create(&who, &recorder), 0);
+	begin(&(struct choice){0}, 100);
+	assert_true(recording_run(&recorder));
+	for (unsigned i = 0; i < 3000; i++) {
+		gate_pause();
+		gate_resume();
+	}
+	assert_true(recording_run(&recorder));
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_controls_applied), 1 + 6000);
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 6000 - 1024);
+	gate_pause();
+	assert_true(recording_run(&recorder));
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 6000 - 1024);
+	gate_resume();
+	recorder_close(&recorder);
+}
+
 /* ---- threads ------------------------------------------------------------------------------ */
 
 static _Atomic bool is_over;
@@ -367,7 +391,7 @@ static void a_forked_child_matches_by_itself(void **state)
 		int status;
 
 		if (!pid) {
-			alarm(60);
+			alarm(300);
 			gate_forget();
 			gate_step("step 1 of all");
 			_exit(is_open() ? 0 : 1);
@@ -406,6 +430,29 @@ static void changes_beyond_the_log_are_counted(void **state)
 		recorder_process_value(&recorder, RTL_P_controls_applied), RECORDINGS_MAX + 3);
 	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 3);
 	assert_true(bytes && bytes < RECORDER_DEFINE_BYTES / 8);
+	recorder_close(&recorder);
+}
+
+/* Names may have filled it. */
+static void changes_that_find_the_log_full_are_counted(void **state)
+{
+	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	static const char names[4096];
+	struct recorder recorder;
+
+	(void)state;
+	assert_int_equal(recorder_create(&who, &recorder), 0);
+	begin(&(struct choice){0}, 100);
+	assert_true(recording_run(&recorder));
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 0);
+	for (size_t bytes = sizeof(names); bytes; bytes /= 2)
+		while (recorder_define(&recorder, names, bytes, RECORDER_DEFINE_WAIT) == 0)
+			;
+	gate_pause();
+	assert_true(recording_run(&recorder));
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 1);
+	assert_int_equal(recorder_process_value(&recorder, RTL_P_controls_applied), 2);
+	gate_resume();
 	recorder_close(&recorder);
 }
 
@@ -479,8 +526,10 @@ int main(void)
 		cmocka_unit_test(a_forked_child_matches_by_itself),
 		cmocka_unit_test(filters_look_at_texts),
 		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
+		cmocka_unit_test(changes_that_are_passed_over_are_counted),
 		cmocka_unit_test(threads_change_it_in_one_order),
 		cmocka_unit_test(changes_beyond_the_log_are_counted),
+		cmocka_unit_test(changes_that_find_the_log_full_are_counted),
 		cmocka_unit_test(a_handler_does_not_wait_for_its_thread),
 	};
 

@@ -26,28 +26,6 @@ static void add_kernel(struct frames *f, unsigned who)
 	peer_add_anchors(f, 1000000);
 }
 
-static void add_range(struct frames *f, uint64_t number)
-{
-	Rtl__Frame frame = RTL__FRAME__INIT;
-	Rtl__Markers m = RTL__MARKERS__INIT;
-	uint32_t kind = RTL_MARKER_BEGIN_PUSH, tid = 77, text = 1;
-	uint64_t id = 1, parent = 0, time_ns = PEER_ZERO_NS;
-
-	m.has_n = 1;
-	m.n = m.n_kind = m.n_id = m.n_parent = m.n_tid = m.n_time_ns = m.n_text = 1;
-	m.kind = &kind;
-	m.id = &id;
-	m.parent = &parent;
-	m.tid = &tid;
-	m.time_ns = &time_ns;
-	m.text = &text;
-	frame.has_number = 1;
-	frame.number = number;
-	frame.body_case = RTL__FRAME__BODY_MARKERS;
-	frame.markers = &m;
-	frames_add(f, &frame);
-}
-
 static void add_call(struct frames *f, uint64_t number, unsigned who)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -151,7 +129,7 @@ static void send_all(struct harness *h, unsigned who)
 	struct frames f = {0};
 
 	add_kernel(&f, who);
-	add_range(&f, 1);
+	peer_add_marker(&f, 1, RTL_MARKER_BEGIN_PUSH);
 	add_call(&f, 2, who);
 	add_copy(&f, 3, who);
 	add_dispatches(&f, 4);

@@ -21,6 +21,13 @@ static hsa_status_t queue_create_of_another_tool(hsa_agent_t agent, uint32_t siz
 	return HSA_STATUS_ERROR;
 }
 
+static hsa_status_t register_of_another_tool(
+	hsa_queue_t *queue, hsa_intercept_handler *callback, void *data)
+{
+	(void)queue, (void)callback, (void)data;
+	return HSA_STATUS_ERROR;
+}
+
 static void store_of_another_tool(hsa_signal_t signal, hsa_signal_value_t value)
 {
 	(void)signal, (void)value;
@@ -48,6 +55,10 @@ static void a_tool_before_us_is_seen(void **state)
 	assert_non_null(strstr(path, "test_runtime"));
 	table.real.hsa_signal_store_screlease = store_of_another_tool;
 	assert_int_equal(runtime_tool_before(&table, &path), RUNTIME_TOOL_SUBMITS);
+	/* Its own callback would come with ours, and after it. */
+	table_fill(&table);
+	table.real.hsa_amd_queue_intercept_register = register_of_another_tool;
+	assert_int_equal(runtime_tool_before(&table, &path), RUNTIME_TOOL_CREATES);
 	table_fill(&table);
 	table.real.hsa_signal_store_relaxed = store_of_another_tool;
 	assert_int_equal(runtime_tool_before(&table, &path), RUNTIME_TOOL_SUBMITS);
@@ -173,6 +184,31 @@ static void beside_another_tool_only_what_is_safe(void **state)
 	}
 }
 
+static void packets_are_left_alone_where_that_is_known(void **state)
+{
+	static const struct {
+		uint32_t version;
+		enum runtime_tool tool;
+		bool is;
+	} expected[] = {
+		{RUNTIME_SOME(5), RUNTIME_TOOL_NONE, true},
+		{60204, RUNTIME_TOOL_NONE, true},
+		{70100, RUNTIME_TOOL_NONE, true},
+		{70101, RUNTIME_TOOL_NONE, false},
+		{RUNTIME_SOME(7), RUNTIME_TOOL_NONE, false},
+		{60204, RUNTIME_TOOL_CREATES, false},
+		{60204, RUNTIME_TOOL_SUBMITS, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		struct runtime_facts facts = {
+			.version = expected[i].version, .tool = expected[i].tool};
+
+		assert_int_equal(runtime_leaves_packets_alone(&facts), expected[i].is);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +217,7 @@ int main(void)
 		cmocka_unit_test(each_release_has_its_front_ends),
 		cmocka_unit_test(no_front_end_has_a_reason_that_says_what_to_set),
 		cmocka_unit_test(beside_another_tool_only_what_is_safe),
+		cmocka_unit_test(packets_are_left_alone_where_that_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,14 +65,16 @@ int admit(struct server *server, const struct admission *admission, struct insta
 	const struct instance_identity *identity = admission->identity;
 	const Rtl__Hello *hello = admission->hello;
 	CLEANUP(free_p) char *job = job_of(hello, identity);
-	CLEANUP(free_p)
-	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	CLEANUP(free_p) char *command = NULL;
 	uid_t owner = subuids_owner(server->config->subuids, identity->uid);
 	struct session *session = NULL;
 	int r;
 
 	if (!job)
 		return -ENOMEM;
+	/* What a runner wraps is its to say, and ranks may come before it where it was waited for. */
+	if (!server->private_session)
+		command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
 	if (session_count_instances(server, owner) >= CONNECTIONS_PER_UID_MAX)
 		return -EDQUOT;
 	if (session_count_all_instances(server, owner) >= PROCESSES_PER_UID_MAX)

@@ -2,6 +2,7 @@
 #include "collectord/checkpoint.h"
 
 #include "collectord/database.h"
+#include "collectord/wal.h"
 #include "collectord/writer.h"
 #include "proto/clock.h"
 #include "proto/fault.h"
@@ -13,6 +14,8 @@
 #define PAUSE_PARTS 9u
 /* The longer a job, the less often; its end has the same part of it to write. */
 #define LIFE_PARTS  8u
+/* The close waits for the disk as often whatever is left for it: for less it has little to write. */
+#define PART_PAGES  (STEP_PAGES / 4)
 
 /* As far as readers allow; what fails is tried again with the next commit, whose error counts. */
 static void go(sqlite3 *db)
@@ -40,16 +43,25 @@ void checkpoint_watch(struct writer *writer)
 	(void)sqlite3_wal_hook(writer->db, on_commit, writer);
 }
 
-void checkpoint_step(struct checkpoints *last, struct writer *writer)
+static bool is_worth_it(const struct writer *writer, bool is_parting)
+{
+	return is_parting || (writer->log_pages >= STEP_PAGES &&
+				     writer->log_pages >= writer->life_pages / LIFE_PARTS);
+}
+
+void checkpoint_step(struct checkpoints *last, struct writer *writer, bool is_parting)
 {
 	uint64_t begin_ns;
 
-	if (!writer->db || writer->is_open || writer->log_pages < STEP_PAGES ||
-		writer->log_pages < writer->life_pages / LIFE_PARTS)
+	if (!writer->db || writer->is_open || writer->log_pages < PART_PAGES)
 		return;
 	begin_ns = clock_monotonic_ns();
-	if (begin_ns - last->ended_ns < PAUSE_PARTS * last->took_ns)
+	if (!is_worth_it(writer, is_parting) ||
+		(!is_parting && begin_ns - last->ended_ns < PAUSE_PARTS * last->took_ns)) {
+		/* A sync waits for what is not on its way by then, and at the end rtl run with it. */
+		wal_send(writer->path);
 		return;
+	}
 	FAULT_POINT("checkpoint_step");
 	go(writer->db);
 	last->ended_ns = clock_monotonic_ns();

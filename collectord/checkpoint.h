@@ -6,6 +6,7 @@
  * tenth of the store's time at most, of all databases together; past WAL_CHECKPOINT_BYTES whatever
  * it takes. In the service, whose thread has other users' records in line, only that. Store thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct writer;
@@ -20,5 +21,9 @@ struct checkpoints {
  */
 void checkpoint_watch(struct writer *writer);
 
-/* Between two transactions: a step, if the log is worth one and it is time for one. */
-void checkpoint_step(struct checkpoints *last, struct writer *writer);
+/*
+ * Between two transactions: a step, if the log is worth one and it is time for one. @is_parting: all
+ * have said Bye, and nothing else is done until their programs have ended: then it is time, and a
+ * shorter log is worth it.
+ */
+void checkpoint_step(struct checkpoints *last, struct writer *writer, bool is_parting);

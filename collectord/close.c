@@ -9,8 +9,10 @@
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
+#include "collectord/wal.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/close_aside.h"
 
 #define STEP_GONE	2 /* see work.c */
 #define CLOSE_MORE	1
@@ -101,11 +103,13 @@ static void announce_end(struct store_process *p)
 	p->is_over = true;
 	p->committed = p->process->frame;
 	stat_fill_process(p);
+	/* Before whoever keeps the recorder hears of it: he lets go of it last, and his is the time
+	 * that its memory takes to be freed, while we close the file. */
+	in_flight_done(&p->in_flight);
 	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
 	intern_forget_process(&p->session->database->writer->intern, p->process->id);
 	p->process = process_free(p->process);
 	free(TAKE(p->hello));
-	in_flight_done(&p->in_flight);
 }
 
 /* The transaction of an end holds nothing else. */
@@ -148,6 +152,8 @@ int close_process(
 		return r;
 	FAULT_POINT("drain_after_commit");
 	trouble_over(store, database);
+	close_p(&command->memfd);
+	command->memfd = -1;
 	announce_end(p);
 	stat_want_session(p->session);
 	return 0;
@@ -220,9 +226,24 @@ static int put_session_end(struct store_session *session, struct writer *writer,
 	return database_run(end);
 }
 
-/* Everything the file says about its end, in one transaction. */
-static int finish_rows(struct store *store, struct store_session *session, int exit_status)
+/* What is missing of which no process knows. */
+static int put_unseen(struct store_session *session, bool was_unwatched)
 {
+	struct writer *writer = session->database->writer;
+	int r = 0;
+
+	if (session->unseen)
+		r = writer_put_loss(writer, "processes_unseen", session->unseen);
+	/* Also where an earlier close had said so, and who was missing has come. */
+	if (r == 0 && (was_unwatched || writer->is_resumed))
+		r = verdict_put_unwatched(writer, session->id, was_unwatched);
+	return r;
+}
+
+/* Everything the file says about its end, in one transaction. */
+static int finish_rows(struct store *store, const struct command *command)
+{
+	struct store_session *session = command->session;
 	struct store_database *database = session->database;
 	struct writer *writer = database->writer;
 	struct completeness completeness;
@@ -233,9 +254,11 @@ static int finish_rows(struct store *store, struct store_session *session, int e
 	if (r == 0)
 		r = end_all_processes(session);
 	if (r == 0)
-		r = put_session_end(session, writer, exit_status);
+		r = put_unseen(session, command->was_unwatched);
 	if (r == 0)
-		r = session_file_put_controls(writer, session->id, NULL);
+		r = put_session_end(session, writer, command->exit_status);
+	if (r == 0)
+		r = session_row_put_controls(writer, session->id, NULL);
 	if (r == 0 && writer->is_resumed && database->sessions == 1)
 		r = verdict_count_rows(writer);
 	/* A file of several sessions is complete when all of them are. */
@@ -323,7 +346,7 @@ static int wait_or(
 
 static int write_rows(struct store *store, struct store_database *database, struct command *command)
 {
-	int r = finish_rows(store, command->session, command->exit_status);
+	int r = finish_rows(store, command);
 
 	if (r < 0)
 		return r;
@@ -332,13 +355,26 @@ static int write_rows(struct store *store, struct store_database *database, stru
 	return 0;
 }
 
+/*
+ * Of one job the log's name goes, which is what the file needs; to free its blocks may be as many
+ * requests of the disk as all else here, and is done when all is said, while rtl reads the file. In
+ * the service nobody waits for that, and threads are not to be had for the asking.
+ */
+static int seal(
+	const struct store *store, struct store_database *database, struct command *command)
+{
+	if (!store->index && command->log_fd < 0)
+		command->log_fd = wal_hold(database->writer->path);
+	return database_seal(database->writer->db);
+}
+
 /* And the last figures. -EAGAIN: later. */
 static int make_one_file(struct store_database *database, struct command *command, bool is_last)
 {
 	int r = 0;
 
 	if (database->sessions == 1) {
-		r = database_seal(database->writer->db);
+		r = seal(command->session->store, database, command);
 		database->is_sealed = r == 0;
 		r = wait_or(database, command, is_last, r);
 	}
@@ -396,6 +432,8 @@ int close_session(
 		database = session_file_close(store, database);
 	/* Not sealed is not lost: the file is whole, only with a WAL beside it. */
 	answer_session(session, STORE_CLOSED, command->close_error, session->stat.line);
+	if (command->log_fd >= 0)
+		close_aside(TAKE_FD(command->log_fd));
 	return database ? 0 : STEP_GONE;
 }
 

@@ -15,7 +15,7 @@ struct command *command_new(
 	command->kind = kind;
 	command->session = session;
 	command->process = process;
-	command->memfd = -1;
+	command->memfd = command->log_fd = -1;
 	command->made_ns = clock_monotonic_ns();
 	return command;
 }
@@ -26,6 +26,8 @@ struct command *command_free(struct command *command)
 		return NULL;
 	if (command->memfd >= 0)
 		close(command->memfd);
+	if (command->log_fd >= 0)
+		close(command->log_fd);
 	if (command->flush && --command->flush->parts == 0) {
 		answer_flushed(command->flush->store, command->flush->owner, command->flush->error);
 		free(command->flush);
@@ -51,6 +53,14 @@ void command_list_add(struct command_list *list, struct command *command)
 	list->end = &command->next;
 }
 
+void command_list_insert(struct command_list *list, struct command *before, struct command *command)
+{
+	command->next = before->next;
+	before->next = command;
+	if (list->end == &before->next)
+		list->end = &command->next;
+}
+
 void command_list_prepend(struct command_list *list, struct command_list *more)
 {
 	if (!more->first)
@@ -69,6 +79,8 @@ struct command *command_list_take(struct command_list *list)
 	if (command) {
 		list->first = command->next;
 		command->next = NULL;
+		if (command->process && command->process->last == command)
+			command->process->last = NULL;
 	}
 	return command;
 }

@@ -119,20 +119,19 @@ void database_set_beat(sqlite3 *db, const struct database_patience *patience)
 		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
 }
 
-/* Nothing stands in it. */
-static int is_new_file(sqlite3 *db, bool *ret)
+/* Nothing stands in it but its schema: what every file has is written first. */
+static bool is_new_file(sqlite3 *db)
 {
-	char pages[16] = "";
-	int r = read_text(db, "PRAGMA page_count", pages, sizeof(pages));
+	char rows[16] = "";
 
-	*ret = !strcmp(pages, "0");
-	return r;
+	/* What cannot be read is met again by whoever needs it. */
+	(void)read_text(db, "SELECT count(*) FROM rtl_meta", rows, sizeof(rows));
+	return !strcmp(rows, "0");
 }
 
 static int configure(sqlite3 *db, bool *ret_is_cut)
 {
 	char sql[256], mode[16] = "";
-	bool is_new = false;
 	int r;
 
 	database_harden(db);
@@ -145,13 +144,11 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 		return r;
 	r = look_at_log(db, ret_is_cut);
 	if (r == 0)
-		r = is_new_file(db, &is_new);
-	if (r == 0)
 		r = migrate_run(db);
 	/* The schema is on the disk. Another mode is a few bytes of one sector, and its first log
 	 * holds what every new file has: with or without them it is one of ours that nothing is in
 	 * yet. Both are synced, with their folder, before the first checkpoint writes to the file. */
-	if (r == 0 && is_new)
+	if (r == 0 && is_new_file(db))
 		r = database_exec(db, "PRAGMA synchronous=OFF");
 	if (r < 0)
 		return r;
@@ -181,14 +178,17 @@ int database_open(
 	const char *path, const struct database_patience *patience, bool *ret_is_cut, sqlite3 **ret)
 {
 	const struct database_patience five_seconds = {.busy_ms = OPEN_BUSY_MS};
+	const char *vfs = pace_vfs();
 	sqlite3 *db = NULL;
 	int r;
 
+	if (!vfs)
+		return -ENOMEM;
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
 			SQLITE_OPEN_URI, /* for the feed's; paths of ours begin with a slash */
-		pace_vfs());
+		vfs);
 	if (!patience)
 		patience = &five_seconds;
 	/* A reader, who may look at any file, holds us up for a moment: until it is in WAL mode, and
@@ -210,10 +210,14 @@ int database_open(
 
 int database_open_to_read(const char *path, const struct database_patience *patience, sqlite3 **ret)
 {
+	const char *vfs = pace_vfs();
 	sqlite3 *db = NULL;
-	int r = database_errno(sqlite3_open_v2(path, &db,
-		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, pace_vfs()));
+	int r;
 
+	if (!vfs)
+		return -ENOMEM;
+	r = database_errno(sqlite3_open_v2(
+		path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs));
 	if (r < 0) {
 		database_close(db);
 		return r;

@@ -169,13 +169,6 @@ void defines_forget_rows(struct defines *defines)
 	}
 }
 
-struct define_shape *defines_shape(struct defines *defines, uint32_t id)
-{
-	if (id >= defines->shape_count || !defines->shapes[id].is_defined)
-		return NULL;
-	return &defines->shapes[id];
-}
-
 static struct define_text *find_text(struct defines *defines, uint32_t id)
 {
 	if (id >= defines->text_count || !defines->texts[id].text)

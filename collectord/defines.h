@@ -26,7 +26,10 @@ struct define_symbol {
 	int64_t kernel_id;
 };
 
+/* What each dispatch asks for is first: of hundreds of ranks no cache holds all, so lines count. */
 struct define_shape {
+	int64_t shape_id;
+	struct ledger_queue *books; /* of its queue; found with shape_id */
 	bool is_defined;
 	uint32_t gpu; /* index in Hello.gpus */
 	uint32_t queue;
@@ -35,8 +38,6 @@ struct define_shape {
 	uint32_t grid[3];
 	uint32_t lds;
 	uint32_t scratch;
-	int64_t shape_id;
-	struct ledger_queue *books; /* of its queue; found with shape_id */
 };
 
 struct defines {
@@ -68,7 +69,12 @@ uint64_t defines_take_left_out(struct defines *defines);
 void defines_forget_rows(struct defines *defines);
 
 /* The definition, or NULL. */
-struct define_shape *defines_shape(struct defines *defines, uint32_t id);
+static inline struct define_shape *defines_shape(struct defines *defines, uint32_t id)
+{
+	if (id >= defines->shape_count || !defines->shapes[id].is_defined)
+		return NULL;
+	return &defines->shapes[id];
+}
 
 /* The text of a string id, clean; NULL: not defined. */
 const char *defines_text(struct defines *defines, uint32_t id);

@@ -241,6 +241,15 @@ static int begin_cells(struct drain *drain)
 	return pass_gap(drain, drain->cell);
 }
 
+/*
+ * Who lives publishes on, and defines what is in that: the definitions that were read are those of
+ * what was published before. What comes later was in a slot then.
+ */
+static bool is_later(const struct drain *drain)
+{
+	return drain->is_alive && drain->process->frame >= drain->reader.header.published;
+}
+
 /* A record of a frame has more bytes than that. */
 #define CELL_RECORD_BYTES 16u
 
@@ -248,7 +257,8 @@ static int take_cells(struct drain *drain)
 {
 	int r = drain->cell ? 0 : begin_cells(drain);
 
-	while (r == 0 && drain->cells_passed < drain->reader.header.cells.count) {
+	while (r == 0 && !is_later(drain) &&
+		drain->cells_passed < drain->reader.header.cells.count) {
 		r = take_next_cell(drain);
 		if (r <= 0)
 			return r;
@@ -338,8 +348,8 @@ static int save_books(struct drain *drain)
 
 /* In this order. 0: over; DRAIN_MORE: to be called again; -ENOMEM, -EBADMSG, database_errno(). */
 static int (*const phases[])(struct drain *) = {begin, drain_copy_slots, read_queues, take_defines,
-	take_anchors, take_cells, drain_take_slots, take_events, take_counters, take_queue_counters,
-	settle, save_books};
+	take_anchors, take_cells, drain_keep_shapes, drain_take_slots, take_events, take_counters,
+	take_queue_counters, settle, save_books};
 
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 

@@ -22,6 +22,7 @@ struct drain {
 	uint64_t last_unreadable;    /* number of the last frame, when it is; else 0 */
 	struct recorder_slot *slots; /* with is_alive all, else a chunk */
 	uint64_t slots_to;	     /* so many were read */
+	uint32_t shape_at;	     /* the next one to be kept */
 	uint64_t slot_at;	     /* the next one to be stored */
 	uint64_t slot_count;
 	uint32_t *flights; /* only with is_alive: those in use, plus one, by hash; 0: an empty place
@@ -39,6 +40,8 @@ int drain_begin_slots(struct drain *drain);
 /* Phases. Of a living process all are copied before anything else is read: one may be in a frame
  * when that is come to, and then it is not in flight; none moves to another slot. */
 int drain_copy_slots(struct drain *drain);
+/* A slot says what its shape is, not which: what its frames brought is found then. */
+int drain_keep_shapes(struct drain *drain);
 int drain_take_slots(struct drain *drain);
 /* What is in the frame @d is not in flight. */
 void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d);

@@ -68,7 +68,8 @@ int drain_begin_slots(struct drain *drain)
 {
 	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
 
-	drain->slots = calloc(most ? most : 1, sizeof(*drain->slots));
+	/* Not zeroed: none is looked at that was not read. */
+	drain->slots = malloc((most ? most : 1) * sizeof(*drain->slots));
 	if (!drain->slots)
 		return -ENOMEM;
 	return drain->is_alive ? new_flights(drain) : 0;
@@ -110,12 +111,12 @@ void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d)
 {
 	int64_t seq = -1;
 
+	/* All is in range, and there: the frame was taken. */
 	for (uint32_t i = 0; drain->flights && i < d->n; i++) {
-		const struct define_shape *shape =
-			defines_shape(&drain->process->defines, d->shape[i]);
+		const struct define_shape *shape = &drain->process->defines.shapes[d->shape[i]];
 		uint32_t *flight;
 
-		seq += d->seq[i] + 1; /* in range: the frame was taken */
+		seq += d->seq[i] + 1;
 		flight = find_flight(drain, (uint64_t)seq, shape->queue);
 		if (*flight)
 			drain->slots[*flight - 1].state = SLOT_FREE;
@@ -190,6 +191,8 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 			&process->defines, &drain->writer->intern, slot->symbol, 0, &key.kernel_id);
 	if (r == 0)
 		r = intern_put_shape(&drain->writer->intern, &key, &row.shape_id);
+	if (r == 0)
+		r = intern_keep_shape(&drain->writer->intern, &key, row.shape_id);
 	if (r == 0)
 		r = ingest_reserve(drain->writer, 1);
 	if (r == 0)
@@ -278,6 +281,22 @@ static int next_slot(struct drain *drain, const struct recorder_slot **ret)
 	}
 	*ret = &drain->slots[at % RECORDER_SLOT_CHUNK];
 	return at == drain->slots_to ? get_slots(drain, at, drain->slots) : 0;
+}
+
+int drain_keep_shapes(struct drain *drain)
+{
+	const struct defines *defines = &drain->process->defines;
+	int r = 0;
+
+	while (r == 0 && drain->slot_count && drain->shape_at < defines->shape_count) {
+		const struct define_shape *shape = &defines->shapes[drain->shape_at++];
+
+		if (shape->shape_id)
+			r = ingest_keep_shape(drain->writer, drain->process, shape);
+		if (r == 0 && shape->shape_id && drain_spend(drain, 1))
+			r = DRAIN_MORE;
+	}
+	return r;
 }
 
 int drain_take_slots(struct drain *drain)

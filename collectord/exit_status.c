@@ -104,17 +104,38 @@ static int read_zombie(pid_t pid, uint64_t start_time, int *ret_wait_status)
 	return 0;
 }
 
-int exit_status_read(int pidfd, pid_t pid, uint64_t start_time, int *ret_wait_status)
+/* Known there once its parent has reaped it. */
+static bool read_reaped(int pidfd, int *ret_wait_status)
 {
 	struct kernel_pidfd_info info = {.mask = KERNEL_PIDFD_INFO_EXIT};
 
-	/* Known there once its parent has reaped it. */
-	if (pidfd >= 0 && !ioctl(pidfd, KERNEL_PIDFD_GET_INFO, &info) &&
-		(info.mask & KERNEL_PIDFD_INFO_EXIT)) {
-		*ret_wait_status = info.exit_code;
+	if (ioctl(pidfd, KERNEL_PIDFD_GET_INFO, &info) < 0 || !(info.mask & KERNEL_PIDFD_INFO_EXIT))
+		return false;
+	*ret_wait_status = info.exit_code;
+	return true;
+}
+
+/* Nobody can say it a second time: of a kernel that does not keep it, it is lost. */
+static bool is_reaped(int pidfd)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
+}
+
+int exit_status_read(int pidfd, pid_t pid, uint64_t start_time, int *ret_wait_status)
+{
+	bool is_gone;
+
+	if (pidfd >= 0 && read_reaped(pidfd, ret_wait_status))
 		return 0;
-	}
-	return read_zombie(pid, start_time, ret_wait_status);
+	if (read_zombie(pid, start_time, ret_wait_status) == 0)
+		return 0;
+	if (pidfd < 0)
+		return -EAGAIN;
+	/* Its parent was woken together with us: it may have reaped it between these two looks. */
+	is_gone = is_reaped(pidfd);
+	if (read_reaped(pidfd, ret_wait_status))
+		return 0;
+	return is_gone ? -ESRCH : -EAGAIN;
 }
 
 int exit_status_open_pidfd(pid_t pid)

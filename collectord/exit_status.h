@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 0 and the wait status; -EAGAIN: not known (yet). @pidfd may be -1. */
+/* 0 and the wait status; -EAGAIN: not known (yet); -ESRCH: nor will it be. @pidfd may be -1. */
 int exit_status_read(int pidfd, pid_t pid, uint64_t start_time, int *ret_wait_status);
 
 /* Field 22 of /proc/PID/stat, clock ticks since boot; 0: no such process, or not readable. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@
 /* Each value is written as eight bytes: what follows it goes over those it does not need. */
 static_assert(FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * ROW_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
 	"a leaf holds its rows whatever is in them");
-static_assert(
-	FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * SHAPE_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
-	"so does that of the shapes");
+/* Where the last shape of a leaf may begin. */
+#define SHAPE_LAST (FEED_FILE_PAGE_BYTES - SHAPE_BYTES_MAX - 8)
+static_assert(FEED_FILE_SHAPE_HEAD <= SHAPE_LAST, "that of the shapes holds one");
 static_assert(ROW_BYTES_MAX < 128 && SHAPE_BYTES_MAX < 128, "the length of a row is one byte");
 static_assert(FEED_FILE_ROWS < 1u << 14, "the number of a row is two bytes");
 
@@ -47,9 +48,13 @@ int feed_new(sqlite3 *db, struct feed **ret)
 	if (r == SQLITE_ERROR)
 		r = prepare(feed, &feed->insert,
 			"INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
+	/*
+	 * An id that is there already would undo the statement, for which SQLite keeps each page
+	 * that it changes as it was; we undo the transaction, whatever fails.
+	 */
 	if (r == SQLITE_OK)
 		r = prepare(feed, &feed->insert_shapes,
-			"INSERT INTO main.rtl_shape SELECT * FROM feed.shapes");
+			"INSERT OR ROLLBACK INTO main.rtl_shape SELECT * FROM feed.shapes");
 	return database_schema_errno(r);
 }
 
@@ -68,37 +73,39 @@ struct feed *feed_free(struct feed *feed)
 	return NULL;
 }
 
+/* By the bits that a value needs beside its sign: its type, its bytes, and how far they are moved
+ * to lie first. */
+static const struct form {
+	uint8_t type, bytes, shift, unused;
+} form_of[63] = {[0 ... 6] = {1, 1, 56, 0},
+	[7 ... 14] = {2, 2, 48, 0},
+	[15 ... 22] = {3, 3, 40, 0},
+	[23 ... 30] = {4, 4, 32, 0},
+	[31 ... 46] = {5, 6, 16, 0},
+	[47 ... 62] = {6, 8, 0, 0}};
+
 /*
  * The value at @to, its type at @ret_type: the shortest of SQLite's that holds it, as SQLite itself
  * would choose. Returns where the next one goes.
  */
 static inline uint8_t *put_value(uint8_t *to, int64_t value, uint8_t *ret_type)
 {
-	/* By the bits that it needs beside its sign. */
-	static const uint8_t type_of[64] = {[0 ... 7] = 1,
-		[8 ... 15] = 2,
-		[16 ... 23] = 3,
-		[24 ... 31] = 4,
-		[32 ... 47] = 5,
-		[48 ... 63] = 6};
-	static const uint8_t bytes_of[] = {0, 1, 2, 3, 4, 6, 8};
+	/* 0 and 1 are types of their own, and NULL, here 1, is none: all three in one look. */
+	static const uint8_t type_of[3] = {8, 0, 9};
+	uint64_t turned = (uint64_t)value << 1 | (uint64_t)value >> 63;
 	uint64_t bits = (uint64_t)(value ^ (value >> 63)), ordered;
-	unsigned type, bytes;
+	const struct form *form;
 
-	if ((uint64_t)value < 2) {
-		*ret_type = (uint8_t)(8 + value); /* 0 and 1 are types of their own */
+	static_assert(FEED_NULL == INT64_MIN, "its only bit is the first");
+	if (turned < sizeof(type_of)) {
+		*ret_type = type_of[turned];
 		return to;
 	}
-	if (value == FEED_NULL) {
-		*ret_type = 0;
-		return to;
-	}
-	type = type_of[64 - __builtin_clzll(bits | 1)];
-	bytes = bytes_of[type];
-	*ret_type = (uint8_t)type;
-	ordered = __builtin_bswap64((uint64_t)value << (64 - 8 * bytes));
+	form = &form_of[63 ^ __builtin_clzll(bits | 1)];
+	*ret_type = form->type;
+	ordered = __builtin_bswap64((uint64_t)value << form->shift);
 	memcpy(to, &ordered, sizeof(ordered));
-	return to + bytes;
+	return to + form->bytes;
 }
 
 void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
@@ -148,11 +155,18 @@ static int flush_shapes(struct feed *feed)
 	return r;
 }
 
+static bool has_room_for_shape(struct feed *feed)
+{
+	return !feed->shapes ||
+	       (feed->shapes < FEED_FILE_SHAPES &&
+		       feed->shapes_end - feed_file_shapes(&feed->file) <= SHAPE_LAST);
+}
+
 int feed_put_shape(struct feed *feed, const int64_t column[FEED_SHAPE_COLUMNS])
 {
-	int r = feed->shapes == FEED_FILE_LEAF_ROWS ? flush_shapes(feed) : 0;
+	int r = has_room_for_shape(feed) ? 0 : flush_shapes(feed);
 	uint8_t *leaf = feed_file_shapes(&feed->file);
-	uint8_t *row = feed->shapes ? feed->shapes_end : leaf + FEED_FILE_LEAF_HEAD, *head, *end;
+	uint8_t *row = feed->shapes ? feed->shapes_end : leaf + FEED_FILE_SHAPE_HEAD, *head, *end;
 
 	if (r < 0)
 		return r;

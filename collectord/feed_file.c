@@ -18,10 +18,9 @@
 #define SCHEMA_FORMAT	  4
 #define ENCODING_UTF8	  1
 #define VERSION_OF_WRITER 3040000
-/* Pages are numbered from 1. */
 #define ROOT		  2u
 #define SHAPES		  3u
-#define LEAF(i)		  (4u + (i))
+#define LEAF(i)		  (FEED_FILE_LEAF_PAGE + (i))
 
 /* As rtl_dispatch and rtl_shape: else SQLite would take each row apart. */
 static const struct table {
@@ -55,12 +54,6 @@ static _Thread_local struct feed_file *attached;
 
 /* ---- pages --------------------------------------------------------------------------------- */
 
-void feed_file_put_16(uint8_t *to, unsigned value)
-{
-	to[0] = (uint8_t)(value >> 8);
-	to[1] = (uint8_t)value;
-}
-
 static void put_32(uint8_t *to, uint32_t value)
 {
 	feed_file_put_16(to, value >> 16);
@@ -70,11 +63,6 @@ static void put_32(uint8_t *to, uint32_t value)
 static uint8_t *page(struct feed_file *file, unsigned number)
 {
 	return file->bytes + (size_t)(number - 1) * FEED_FILE_PAGE_BYTES;
-}
-
-uint8_t *feed_file_leaf(struct feed_file *file, unsigned i)
-{
-	return page(file, LEAF(i));
 }
 
 uint8_t *feed_file_shapes(struct feed_file *file)
@@ -166,12 +154,12 @@ static void put_root(uint8_t *to, unsigned leaves)
 	}
 }
 
-static void put_leaf_head(uint8_t *to, unsigned rows)
+static void put_leaf_head(uint8_t *to, unsigned rows, unsigned head_bytes)
 {
 	to[0] = PAGE_LEAF;
 	feed_file_put_16(to + 1, 0);
 	feed_file_put_16(to + 3, rows);
-	feed_file_put_16(to + 5, FEED_FILE_LEAF_HEAD);
+	feed_file_put_16(to + 5, head_bytes);
 	to[7] = 0;
 }
 
@@ -182,8 +170,9 @@ int feed_file_publish(struct feed_file *file, unsigned rows)
 	if (file->borrowed)
 		return -EBUSY;
 	for (unsigned i = 0; i + 1 < leaves; i++)
-		put_leaf_head(feed_file_leaf(file, i), FEED_FILE_LEAF_ROWS);
-	put_leaf_head(feed_file_leaf(file, leaves - 1), rows - (leaves - 1) * FEED_FILE_LEAF_ROWS);
+		put_leaf_head(feed_file_leaf(file, i), FEED_FILE_LEAF_ROWS, FEED_FILE_LEAF_HEAD);
+	put_leaf_head(feed_file_leaf(file, leaves - 1), rows - (leaves - 1) * FEED_FILE_LEAF_ROWS,
+		FEED_FILE_LEAF_HEAD);
 	/* A root without a key in it is no root. */
 	if (leaves == 1)
 		memcpy(page(file, ROOT), feed_file_leaf(file, 0), FEED_FILE_PAGE_BYTES);
@@ -196,7 +185,8 @@ int feed_file_publish_shapes(struct feed_file *file, unsigned rows)
 {
 	if (file->borrowed)
 		return -EBUSY;
-	put_leaf_head(feed_file_shapes(file), rows); /* a table of one leaf has no root above it */
+	/* A table of one leaf has no root above it. */
+	put_leaf_head(feed_file_shapes(file), rows, FEED_FILE_SHAPE_HEAD);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
  * fails. Store thread.
  */
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Rows of a leaf: as many as fit whatever is in them. */
@@ -20,8 +21,13 @@
 #define FEED_FILE_ROWS	     (FEED_FILE_LEAF_ROWS * FEED_FILE_LEAVES)
 /* Of a leaf in front of its rows: its header and where each row begins. */
 #define FEED_FILE_LEAF_HEAD  (8u + 2u * FEED_FILE_LEAF_ROWS)
-/* The schema, the root of the rows, the shapes (one leaf of them), the leaves. */
-#define FEED_FILE_BYTES	     ((3u + FEED_FILE_LEAVES) * FEED_FILE_PAGE_BYTES)
+/* The shapes' leaf holds as many as fit: of these, whose numbers are small, four times as many. */
+#define FEED_FILE_SHAPES     256u
+#define FEED_FILE_SHAPE_HEAD (8u + 2u * FEED_FILE_SHAPES)
+/* Pages are numbered from 1: the schema, the root of the rows, the shapes (one leaf of them), the
+ * leaves. */
+#define FEED_FILE_LEAF_PAGE  4u
+#define FEED_FILE_BYTES	     ((FEED_FILE_LEAF_PAGE - 1u + FEED_FILE_LEAVES) * FEED_FILE_PAGE_BYTES)
 
 struct feed_file {
 	unsigned borrowed; /* pages that SQLite holds */
@@ -32,7 +38,10 @@ struct feed_file {
 int feed_file_attach(struct feed_file *file, sqlite3 *db);
 
 /* The @i-th leaf, whose rows the caller writes. */
-uint8_t *feed_file_leaf(struct feed_file *file, unsigned i);
+static inline uint8_t *feed_file_leaf(struct feed_file *file, unsigned i)
+{
+	return file->bytes + (size_t)(FEED_FILE_LEAF_PAGE + i - 1) * FEED_FILE_PAGE_BYTES;
+}
 
 /* The table has the first @rows rows of the leaves; at least one. -EBUSY: SQLite still reads. */
 int feed_file_publish(struct feed_file *file, unsigned rows);
@@ -45,4 +54,8 @@ int feed_file_publish_shapes(struct feed_file *file, unsigned rows);
 void feed_file_release(struct feed_file *file, unsigned kept);
 
 /* As SQLite writes them. */
-void feed_file_put_16(uint8_t *to, unsigned value);
+static inline void feed_file_put_16(uint8_t *to, unsigned value)
+{
+	to[0] = (uint8_t)(value >> 8);
+	to[1] = (uint8_t)value;
+}

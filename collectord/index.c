@@ -124,13 +124,16 @@ static int read_all(sqlite3 *db)
 	return r;
 }
 
-static int index_number(sqlite3 *db, const char *sql, int *ret)
+/* The first column of @sql's first row, @text (NULL: none) being its parameter. */
+static int index_number(sqlite3 *db, const char *sql, const char *text, int *ret)
 {
 	sqlite3_stmt *statement = NULL;
 	int step, r = database_prepare(db, &statement, sql);
 
 	if (r < 0)
 		return r;
+	if (text)
+		database_bind_text(statement, 1, text);
 	step = sqlite3_step(statement);
 	if (step == SQLITE_ROW)
 		*ret = sqlite3_column_int(statement, 0);
@@ -141,7 +144,7 @@ static int index_number(sqlite3 *db, const char *sql, int *ret)
 static int migrate(sqlite3 *db)
 {
 	int version = -1;
-	int r = index_number(db, "PRAGMA user_version", &version);
+	int r = index_number(db, "PRAGMA user_version", NULL, &version);
 
 	for (; r == 0 && version >= 0 && version < SCHEMA_INDEX_VERSION; version++)
 		r = database_schema_errno(
@@ -240,9 +243,54 @@ struct index *index_close(struct index *index)
 		return NULL;
 	index_totals_forget(index);
 	sqlite3_finalize(index->put);
+	sqlite3_finalize(index->knows);
 	database_close(index->db);
 	free(index);
 	return NULL;
+}
+
+const char *index_file_path(const struct index *index)
+{
+	return sqlite3_db_filename(index->db, "main");
+}
+
+/* PARENT/UID/NAME of where the store was, PARENT ending with a slash. */
+#define OTHERS	  "replace(database, '/', '')"
+#define PARENT	  "rtrim(rtrim(rtrim(database, " OTHERS "), '/'), " OTHERS ")"
+#define ELSEWHERE "substr(database, 1, length(?1)) <> ?1"
+/* A row that is here already was put since: it is the newer one. */
+#define SETTLE(table)                                                                              \
+	"UPDATE OR IGNORE " table " SET database = ?1 || substr(database, length(" PARENT          \
+	") + 1) WHERE " ELSEWHERE
+
+static int settle_table(struct index *index, const char *sql, const char *folder)
+{
+	sqlite3_stmt *settle = NULL;
+	int r = database_prepare(index->db, &settle, sql);
+
+	if (r < 0)
+		return r;
+	database_bind_text(settle, 1, folder);
+	r = database_run(settle);
+	sqlite3_finalize(settle);
+	return r;
+}
+
+int index_settle(struct index *index)
+{
+	CLEANUP(free_p) char *folder = strdup(index_file_path(index));
+	int r;
+
+	if (!folder)
+		return -ENOMEM;
+	strrchr(folder, '/')[1] = 0;
+	r = settle_table(index, SETTLE("session"), folder);
+	if (r == 0)
+		r = settle_table(index, "DELETE FROM session WHERE " ELSEWHERE, folder);
+	if (r == 0)
+		r = settle_table(index, SETTLE("removed"), folder);
+	index_totals_forget(index);
+	return r;
 }
 
 static void bind_counts(sqlite3_stmt *put, const struct index_counts *counts)
@@ -318,18 +366,13 @@ int index_each_open(struct index *index, unsigned max,
 
 int index_is_closed(struct index *index, const char *database)
 {
-	sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT count(*) > 0 AND count(*) = count(end_realtime_ns) "
-			  "FROM session WHERE database = ?1");
+	int is_closed = 0;
+	int r = index_number(index->db,
+		"SELECT count(*) > 0 AND count(*) = count(end_realtime_ns) "
+		"FROM session WHERE database = ?1",
+		database, &is_closed);
 
-	if (r < 0)
-		return r;
-	database_bind_text(row, 1, database);
-	step = sqlite3_step(row);
-	r = step == SQLITE_ROW ? sqlite3_column_int(row, 0) : database_errno(step);
-	sqlite3_finalize(row);
-	return r;
+	return r < 0 ? r : is_closed;
 }
 
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,

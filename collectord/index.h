@@ -20,6 +20,12 @@ int index_open(
 	const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new);
 struct index *index_close(struct index *index);
 
+/* Its path, absolute; as long as it is open. */
+const char *index_file_path(const struct index *index);
+
+/* The store was moved, or is a copy: its databases are those that lie here, and no others. */
+int index_settle(struct index *index);
+
 /* Of a closed session, beside what retention needs. */
 struct index_counts {
 	uint64_t changed_ns; /* the last change of its file, CLOCK_REALTIME; 0: none of this is

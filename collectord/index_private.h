@@ -13,6 +13,7 @@ struct subuids;
 struct index {
 	sqlite3 *db;
 	sqlite3_stmt *put;
+	sqlite3_stmt *knows; /* NULL: nobody has asked yet */
 	const struct subuids *subuids; /* a tenant is whom a uid counts as */
 	struct index_tenant *tenants;  /* by uid */
 	bool has_totals;	       /* of all rows; else they are read when somebody asks */

@@ -275,6 +275,32 @@ int index_take_gone(struct index *index, const char *database, const char *why)
 	return end_change(index, r < 0 ? r : trim(index));
 }
 
+int index_knows(struct index *index, const char *database)
+{
+	int step, r = database_prepare(index->db, &index->knows,
+			  "SELECT EXISTS (SELECT 1 FROM session WHERE " OF_DATABASE ") OR EXISTS "
+			  "(SELECT 1 FROM removed WHERE " OF_DATABASE
+			  " AND removed_realtime_ns IS NULL)");
+
+	if (r < 0)
+		return r;
+	database_bind_text(index->knows, 1, database);
+	step = sqlite3_step(index->knows);
+	r = step == SQLITE_ROW ? sqlite3_column_int(index->knows, 0) : database_errno(step);
+	sqlite3_reset(index->knows);
+	return r;
+}
+
+void index_read_begin(struct index *index)
+{
+	(void)database_exec(index->db, "BEGIN");
+}
+
+void index_read_end(struct index *index)
+{
+	(void)database_exec(index->db, "COMMIT");
+}
+
 int index_each_going(struct index *index,
 	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data)
 {

@@ -36,6 +36,14 @@ int index_end_removal(struct index *index, const char *database);
 /* Its file is not there any more, whoever took it: so are its sessions, open or not. */
 int index_take_gone(struct index *index, const char *database, const char *why);
 
+/* Is there a session of @database, or of what was set aside of it, or is it just going? 1, 0. */
+int index_knows(struct index *index, const char *database);
+
+/* One reading of the index for all that is asked until index_read_end(): each by itself locks and unlocks
+ * its file, ten system calls. What fails here only takes longer. Nothing may be changed between. */
+void index_read_begin(struct index *index);
+void index_read_end(struct index *index);
+
 /* Each database that is going; *@is_there: there is another one of its name. Copied first. */
 int index_each_going(struct index *index,
 	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data);

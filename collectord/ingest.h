@@ -44,6 +44,10 @@ extern const char ingest_no_memory[];
 /* The books of the queue of @shape. -ENOMEM; -EDQUOT: no more of them. */
 int ingest_find_books(struct process *process, struct define_shape *shape);
 
+/* The row of @shape is found by who knows it by what it is. -ENOMEM, or database_errno(). */
+int ingest_keep_shape(
+	struct writer *writer, struct process *process, const struct define_shape *shape);
+
 /* Makes room for @rows in the feed. database_errno(). */
 int ingest_reserve(struct writer *writer, uint32_t rows);
 

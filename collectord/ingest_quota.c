@@ -58,7 +58,7 @@ static int drop_dispatches(
 	int r = check_dispatches(process, d, why);
 
 	for (uint32_t i = 0; r == 0 && i < d->n; i++) {
-		const struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
+		const struct define_shape *shape = &process->defines.shapes[d->shape[i]];
 		uint64_t submit_ns = ingest_submit_ns(d, i, &next);
 
 		seq = ingest_next_seq(seq, d->seq[i]);

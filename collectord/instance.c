@@ -138,13 +138,14 @@ static void drain(struct instance *instance, enum instance_end how, int exit_sta
 static void ask_exit_status(struct instance *instance)
 {
 	int wait_status = 0;
+	int r = exit_status_read(instance->pidfd, instance->identity.pid,
+		instance->identity.start_time, &wait_status);
 
-	if (exit_status_read(instance->pidfd, instance->identity.pid, instance->identity.start_time,
-		    &wait_status) == 0)
+	if (r == 0)
 		drain(instance,
 			WIFSIGNALED(wait_status) ? INSTANCE_END_KILLED : INSTANCE_END_EXITED,
 			shell_status(wait_status));
-	else if (instance->exit_tries == EXIT_TRIES_MAX)
+	else if (r == -ESRCH || instance->exit_tries == EXIT_TRIES_MAX)
 		drain(instance, INSTANCE_END_UNKNOWN, -1);
 	else
 		add_timer(instance->exit_timer, 1u << instance->exit_tries++);
@@ -322,6 +323,11 @@ void instance_detach_peer(struct instance *instance)
 	if (instance->state == INSTANCE_OPENING || instance->state == INSTANCE_STREAMING)
 		instance->state = INSTANCE_AWAY;
 	ctl_check(instance->session->server);
+}
+
+size_t instance_room(struct instance *instance)
+{
+	return store_process_room(instance->store);
 }
 
 void instance_take_frames(struct instance *instance, const uint8_t *frames, size_t bytes)

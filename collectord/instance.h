@@ -97,6 +97,9 @@ int instance_attach(struct instance *instance, struct peer *peer);
 /* Its connection has ended. */
 void instance_detach_peer(struct instance *instance);
 
+/* How many bytes its connection may still send. */
+size_t instance_room(struct instance *instance);
+
 /* Whole frames of its connection, with prefixes. */
 void instance_take_frames(struct instance *instance, const uint8_t *frames, size_t bytes);
 

@@ -87,6 +87,7 @@ static void drop_process(struct intern *intern, struct intern_process *process)
 		free(shape);
 	}
 	HASH_DEL(intern->processes, process);
+	intern->last_process = NULL;
 	give_back(intern, process->charged);
 	free(process);
 }
@@ -125,11 +126,14 @@ static int add_text(struct intern *intern, struct intern_text **texts, const cha
 	return 0;
 }
 
-static struct intern_process *find_process(const struct intern *intern, int64_t id)
+static struct intern_process *find_process(struct intern *intern, int64_t id)
 {
-	struct intern_process *process;
+	struct intern_process *process = intern->last_process;
 
+	if (process && process->id == id)
+		return process;
 	HASH_FIND(hh, intern->processes, &id, sizeof(id), process);
+	intern->last_process = process;
 	return process;
 }
 
@@ -159,21 +163,27 @@ static struct intern_process *get_process(struct intern *intern, int64_t id)
 	return process;
 }
 
-static int add_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id)
+static unsigned hash_shape(const struct intern_shape_key *key)
 {
-	struct intern_process *process;
+	return hash_bytes(key, sizeof(*key));
+}
+
+/* @process: NULL, or the one of @key. */
+static int add_shape(struct intern *intern, struct intern_process *process,
+	const struct intern_shape_key *key, unsigned hash, int64_t id)
+{
 	struct intern_shape *entry;
 
-	/* Who asks keeps the id: it is only for the case that it is asked for again. */
+	/* Without it there is a second row of the same. */
 	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_CACHE))
 		return 0;
-	process = get_process(intern, key->process_id);
+	process = process ? process : get_process(intern, key->process_id);
 	entry = process ? calloc(1, sizeof(*entry)) : NULL;
 	if (!entry)
 		return -ENOMEM;
 	entry->key = *key;
 	entry->id = id;
-	HASH_ADD(hh, process->shapes, key, sizeof(entry->key), entry);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, process->shapes, &entry->key, sizeof(entry->key), hash, entry);
 	if (entry->is_lost) {
 		free(entry);
 		return -ENOMEM;
@@ -182,13 +192,13 @@ static int add_shape(struct intern *intern, const struct intern_shape_key *key, 
 	return 0;
 }
 
-static int64_t find_shape(const struct intern *intern, const struct intern_shape_key *key)
+static int64_t find_shape(const struct intern_process *process, const struct intern_shape_key *key,
+	unsigned hash)
 {
-	const struct intern_process *process = find_process(intern, key->process_id);
 	struct intern_shape *entry = NULL;
 
 	if (process)
-		HASH_FIND(hh, process->shapes, key, sizeof(*key), entry);
+		HASH_FIND_BYHASHVALUE(hh, process->shapes, key, sizeof(*key), hash, entry);
 	return entry ? entry->id : 0;
 }
 
@@ -246,7 +256,8 @@ static int load_shapes(struct intern *intern)
 			key.workgroup[i] = (uint32_t)sqlite3_column_int64(all, 5 + i);
 			key.grid[i] = (uint32_t)sqlite3_column_int64(all, 8 + i);
 		}
-		r = add_shape(intern, &key, sqlite3_column_int64(all, 0));
+		r = add_shape(intern, find_process(intern, key.process_id), &key, hash_shape(&key),
+			sqlite3_column_int64(all, 0));
 	}
 	sqlite3_reset(all);
 	return r < 0 ? r : database_errno(step);
@@ -384,7 +395,8 @@ int intern_put_api(struct intern *intern, uint32_t api, const char *name, const 
 
 int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id)
 {
-	int64_t id = find_shape(intern, key);
+	struct intern_process *process = find_process(intern, key->process_id);
+	int64_t id = process ? find_shape(process, key, hash_shape(key)) : 0;
 	int r;
 
 	if (id) {
@@ -399,8 +411,14 @@ int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, 
 	if (r < 0)
 		return r;
 	intern->last_shape = id;
-	r = add_shape(intern, key, id);
-	if (r == 0)
-		*ret_id = id;
-	return r;
+	*ret_id = id;
+	return 0;
+}
+
+int intern_keep_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id)
+{
+	struct intern_process *process = find_process(intern, key->process_id);
+	unsigned hash = hash_shape(key);
+
+	return find_shape(process, key, hash) ? 0 : add_shape(intern, process, key, hash, id);
 }

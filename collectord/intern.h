@@ -40,6 +40,7 @@ struct intern {
 	struct intern_text *texts;
 	struct intern_text *kernels; /* by symbol */
 	struct intern_process *processes; /* each with its shapes */
+	struct intern_process *last_process; /* that was asked for; NULL: it went */
 	int64_t last_shape;		  /* that has an id */
 	size_t bytes;
 	unsigned names; /* texts and kernels */
@@ -64,10 +65,14 @@ uint64_t intern_take_overflowed(struct intern *intern);
 /* It has ended: its shapes are in the database, and nobody asks for them again. */
 void intern_forget_process(struct intern *intern, int64_t process_id);
 
-/* Row ids, inserted on first sight; shapes with the next rows (feed.h). Texts are clean
- * (text_clean()). -ENOMEM, or database_errno(). */
+/* Row ids, inserted on first sight; shapes with the next rows (feed.h), and of those only what the
+ * database had when it was read, or intern_keep_shape() was told, has been seen: who asks keeps the id
+ * itself. Texts are clean (text_clean()). -ENOMEM, or database_errno(). */
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id);
 int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id);
 int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,
 	int64_t *ret_id); /* @api: below INTERN_APIS_MAX, always of the same name */
 int intern_put_shape(struct intern *intern, const struct intern_shape_key *key, int64_t *ret_id);
+
+/* For the case that it is asked for again. -ENOMEM. */
+int intern_keep_shape(struct intern *intern, const struct intern_shape_key *key, int64_t id);

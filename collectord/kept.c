@@ -203,9 +203,6 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 	if (r < 0 || message->body_case != RTL__FRAME__BODY_HELLO)
 		return "it holds no Hello";
 	admission.frame = frame;
-	/* The command of a job is its runner's to say, who waits in our queue. */
-	if (server->private_session)
-		message->hello->has_command = false;
 	admission.hello = message->hello;
 	if (!admission.hello->has_token || admission.hello->token.len != INSTANCE_TOKEN_BYTES ||
 		!admission.hello->has_boot_id ||

@@ -69,8 +69,11 @@ int look_turn(struct store *store, struct store_database *database, bool is_aske
 	int r;
 
 	if (!database->is_looking || (is_asked && !database->is_look_asked)) {
+		/* What was not asked for has not seen what is in flight for a moment alone. */
 		if (is_asked && next_ns != UINT64_MAX)
-			next_ns = database->looked_ns + STORE_LOOK_ASKED_NS;
+			next_ns = database->is_look_asked
+					  ? database->looked_ns + STORE_LOOK_ASKED_NS
+					  : 0;
 		if (clock_monotonic_ns() < next_ns)
 			return 0;
 		database->looked_ns = clock_monotonic_ns();

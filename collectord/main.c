@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,10 @@
 #include "proto/limits.h"
 #include "proto/namespace.h"
 #include "proto/subuids.h"
+
+/* The heap grows by so much, and keeps so much of what is free at its end. */
+#define HEAP_STEP_BYTES	 (1 << 20)
+#define HEAP_SPARE_BYTES (2 << 20)
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -227,6 +233,31 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 	return exit_code;
 }
 
+/*
+ * Frames go from one thread to the other, pages of SQLite's come and go by 32 KiB: in a heap of its
+ * own a thread asks the kernel for each of them, and what is given back is touched anew.
+ */
+static void keep_memory(void)
+{
+	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
+	(void)mallopt(M_MMAP_THRESHOLD, HEAP_STEP_BYTES);
+}
+
+/*
+ * A job's own collector runs on the processors that the job computes on. It gets as much of them as
+ * anybody, but where none is free it takes none from a thread that has just got it. Of another class,
+ * it is there because somebody wanted that.
+ */
+static void make_way(void)
+{
+	const struct sched_param none = {0};
+
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		(void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 int main(int argc, char **argv)
 {
 	struct listen_sockets sockets = {.lock.fd = -1};
@@ -234,9 +265,13 @@ int main(int argc, char **argv)
 	int exit_code = EXIT_FAILURE;
 	int r;
 
+	keep_memory();
 	config_parse(&config, argc, argv);
+	if (config.private_session)
+		make_way();
 	log_init(config.is_verbose);
 	(void)signal(SIGPIPE, SIG_IGN); /* a peer that has gone is an error of its write */
+	(void)signal(SIGXFSZ, SIG_IGN); /* and so is a file of more than `ulimit -f` */
 	server_block_signals();		/* from here on the end tidies up: it has to be come to */
 	umask(0077);
 	place_raise_descriptors();

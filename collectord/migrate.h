@@ -7,6 +7,7 @@
  */
 #include <sqlite3.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct migration {
 	int version;
@@ -24,6 +25,20 @@ struct schema_run {
 };
 extern const struct schema_run schema_image[];
 extern const size_t schema_image_bytes;
+
+/*
+ * The new file @path, which has the newest schema and is on the disk. @made is called with @data when
+ * all of it is written and has its name, and before the disk is waited for. -EEXIST; -EOPNOTSUPP:
+ * there are no files without a name here, or none that get one: make an empty one, for migrate_run().
+ */
+int migrate_make_file(const char *path, mode_t mode, void (*made)(void *), void *data);
+
+/*
+ * Where the power went between a new file's name and its sync, zeros may stand for some of it: then
+ * nothing was ever stored in it, and it is made an empty one. It must be open nowhere, and have no log.
+ * 0; -ENOMEM; what ftruncate() says.
+ */
+int migrate_forget_unwritten(const char *path);
 
 /*
  * 0; -EPROTONOSUPPORT: written by a newer rtl; -EMEDIUMTYPE: not a database of ours; or what

@@ -27,7 +27,8 @@ struct beat {
 
 static sqlite3_vfs vfs;
 static sqlite3_vfs *under;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_installed; /* lock */
 static _Thread_local struct beat current;
 /* Of this thread's disk, as the last sync of more than the least has shown; before: more than a short
  * session writes. */
@@ -146,20 +147,27 @@ static int open_file(
 	return r;
 }
 
-static void install(void)
+/* SQLite sets itself up first, for which it may find no memory. */
+static bool install(void)
 {
 	/* The default one: tests have one that fails. */
 	under = sqlite3_vfs_find(NULL);
+	if (!under)
+		return false;
 	vfs = *under;
 	vfs.zName = "rtl-pace";
 	vfs.pNext = NULL;
 	vfs.szOsFile = (int)sizeof(struct file) + under->szOsFile;
 	vfs.xOpen = open_file;
-	(void)sqlite3_vfs_register(&vfs, 0); /* where it is not, no database can be opened */
+	return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
 }
 
 const char *pace_vfs(void)
 {
-	(void)pthread_once(&once, install);
-	return vfs.zName;
+	bool is_there;
+
+	pthread_mutex_lock(&lock);
+	is_there = is_installed = is_installed || install();
+	pthread_mutex_unlock(&lock);
+	return is_there ? vfs.zName : NULL;
 }

@@ -12,5 +12,5 @@ void pace_set_beat(int (*beat)(void *data), void *data);
 /* The same of other work on a file. */
 void pace_beat(void);
 
-/* The VFS to open a database with. */
+/* The VFS to open a database with. NULL: no memory for it now. */
 const char *pace_vfs(void);

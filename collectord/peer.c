@@ -24,6 +24,8 @@
 /* A peer that is being closed gets so long to read why. */
 #define FINISH_MS_MAX 2000u
 #define REFUSAL_BYTES 256
+/* Of who is welcome no more; a frame is taken once it is whole. */
+#define READ_BYTES_MIN 4096u
 
 static void set_deadline(struct peer *peer, unsigned ms)
 {
@@ -224,6 +226,12 @@ static void hold(struct peer *peer)
 	peer_pause(peer);
 }
 
+/* Its frames are copied as they come, before anybody else is read: all such are read into one buffer. */
+static bool borrows(const struct peer *peer)
+{
+	return peer->role && peer->role->frames;
+}
+
 static void deliver(struct peer *peer)
 {
 	const uint8_t *frame = NULL;
@@ -252,9 +260,23 @@ static void deliver(struct peer *peer)
 		peer_refuse(peer, "a frame of this length is not allowed (at most %zu bytes)",
 			peer->reader.limit);
 	frame_reader_compact(&peer->reader, cursor);
+	if (borrows(peer) && frame_reader_give_back(&peer->reader) < 0) {
+		peer_close(peer); /* what was not taken is sent again */
+		return;
+	}
 	watch_partial(peer, cursor > 0);
 	if (peer->is_held)
 		set_deadline(peer, UNREAD_MS_MAX);
+}
+
+/* Of @bytes. Who is welcome no more hears that when a whole frame of it is taken: so a little always. */
+static size_t welcome(struct peer *peer, size_t bytes)
+{
+	size_t room = peer->role && peer->role->room ? peer->role->room(peer) : bytes;
+
+	if (room < READ_BYTES_MIN)
+		room = READ_BYTES_MIN;
+	return room < bytes ? room : bytes;
 }
 
 void peer_read(struct peer *peer)
@@ -266,14 +288,19 @@ void peer_read(struct peer *peer)
 
 	if (peer->is_ended || peer->is_finishing || peer->is_paused)
 		return;
+	if (borrows(peer))
+		frame_reader_lend(&peer->reader, peer->server->received, SERVER_RECEIVED_BYTES);
 	r = frame_reader_space(&peer->reader, &at, &bytes);
 	if (r < 0) {
 		peer_close(peer);
 		return;
 	}
-	got = receive(peer, at, bytes);
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+	got = receive(peer, at, welcome(peer, bytes));
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (borrows(peer))
+			(void)frame_reader_give_back(&peer->reader);
 		return;
+	}
 	if (got <= 0) {
 		peer_close(peer);
 		return;

@@ -24,6 +24,8 @@ struct peer_role {
 	void (*frame)(struct peer *peer, const uint8_t *frame, size_t bytes);
 	/* Or, instead: all that are there, with their prefixes. */
 	void (*frames)(struct peer *peer, const uint8_t *frames, size_t bytes);
+	/* ... and how much of them is welcome: of hundreds of peers none knows of the others. */
+	size_t (*room)(struct peer *peer);
 	/* The connection has ended; called once, before the peer is freed. */
 	void (*closed)(struct peer *peer);
 };

@@ -28,12 +28,16 @@ static char *copy_path(const char *path, bool *ok)
 	return copy;
 }
 
-bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part)
+static size_t user_bound(const struct store *store, const struct store_user *user)
 {
 	size_t others = store->queued_bytes - user->queued_bytes;
-	size_t left = others < STORE_QUEUE_BYTES_MAX ? STORE_QUEUE_BYTES_MAX - others : 0;
 
-	return user->queued_bytes && user->queued_bytes >= left / 2 / part;
+	return others < STORE_QUEUE_BYTES_MAX ? (STORE_QUEUE_BYTES_MAX - others) / 2 : 0;
+}
+
+bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part)
+{
+	return user->queued_bytes && user->queued_bytes >= user_bound(store, user) / part;
 }
 
 /* NULL: no memory. */
@@ -169,13 +173,25 @@ int store_session_categories(struct store_session *session, const char *text)
 	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
 }
 
-int store_session_close(struct store_session *session, int exit_status)
+static int post_close(struct store_session *session, int exit_status, bool was_unwatched)
 {
 	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);
 
-	if (command)
+	if (command) {
 		command->exit_status = exit_status;
+		command->was_unwatched = was_unwatched;
+	}
 	return store_post(session->store, command);
+}
+
+int store_session_close(struct store_session *session, int exit_status)
+{
+	return post_close(session, exit_status, false);
+}
+
+int store_session_close_unwatched(struct store_session *session, int exit_status)
+{
+	return post_close(session, exit_status, true);
 }
 
 struct store_session *store_session_free(struct store_session *session)
@@ -222,6 +238,7 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 {
 	struct store *store = process->session->store;
 	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+	size_t all;
 	bool is_full;
 
 	if (!command) {
@@ -230,10 +247,11 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	}
 	command->bytes = frames;
 	command->count = bytes;
+	all = command_bytes(command);
 	pthread_mutex_lock(&store->lock);
-	process->queued_bytes += command_bytes(command);
-	process->session->user->queued_bytes += command_bytes(command);
-	store->queued_bytes += command_bytes(command);
+	process->queued_bytes += all;
+	process->session->user->queued_bytes += all;
+	store->queued_bytes += all;
 	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
 		  store_user_is_full(store, process->session->user, 1) ||
 		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
@@ -242,9 +260,29 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 		store->stalled++;
 	}
 	command_list_add(&store->queue, command);
-	pthread_cond_signal(&store->wake);
+	store->unread_bytes += all;
+	store->is_urgent = store->is_urgent || is_full;
+	store_wake_locked(store);
 	pthread_mutex_unlock(&store->lock);
 	return is_full;
+}
+
+static size_t left_of(size_t bound, size_t taken)
+{
+	return taken < bound ? bound - taken : 0;
+}
+
+size_t store_process_room(struct store_process *process)
+{
+	struct store *store = process->session->store;
+	const struct store_user *user = process->session->user;
+	size_t room, of_user;
+
+	pthread_mutex_lock(&store->lock);
+	room = left_of(STORE_QUEUE_PROCESS_BYTES_MAX, process->queued_bytes);
+	of_user = left_of(user_bound(store, user), user->queued_bytes);
+	pthread_mutex_unlock(&store->lock);
+	return of_user < room ? of_user : room;
 }
 
 int store_process_watch(struct store_process *process, int memfd)

@@ -228,7 +228,6 @@ static int put_meta(struct writer *writer, const Rtl__Hello *hello)
 		const ProtobufCBinaryData *value;
 		size_t max;
 	} meta[] = {
-		{"command", hello->has_command, &hello->command, COMMAND_BYTES_MAX},
 		{"mode", hello->has_mode, &hello->mode, LABEL_BYTES_MAX},
 		{"front_end", hello->has_front_end, &hello->front_end, LABEL_BYTES_MAX},
 		{"host", hello->has_host, &hello->host, LABEL_BYTES_MAX},
@@ -274,7 +273,7 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 
 	if (!hello_is_valid(hello))
 		return -EBADMSG;
-	process = calloc(1, sizeof(*process));
+	process = calloc(1, sizeof(*process) + hello->n_gpus * sizeof(process->clock[0]));
 	if (!process)
 		return -ENOMEM;
 	process->session_id = session_id;

@@ -35,9 +35,9 @@ struct process {
 
 	unsigned gpus;
 	uint32_t gpu_id[RECORDER_GPUS];
-	struct process_clock clock[RECORDER_GPUS];
 	struct defines defines;
 	struct ledger ledger;
+	struct process_clock clock[]; /* of its GPUs: of all that there may be it would be 140 KiB */
 };
 
 /*

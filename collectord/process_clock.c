@@ -18,7 +18,7 @@ void process_clock_init(struct process_clock *clock, uint64_t hz)
 void process_clock_set_rate(struct process_clock *clock, uint64_t hz)
 {
 	if (!clock->line.hz)
-		clock->line.hz = hz;
+		tick_line_set_rate(&clock->line, hz);
 }
 
 static bool is_kept(const struct process_clock *clock, uint64_t boottime_ns)

@@ -7,6 +7,8 @@
 
 #include "collectord/aside.h"
 #include "collectord/database.h"
+#include "collectord/index_removed.h"
+#include "collectord/migrate.h"
 #include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -22,7 +24,9 @@ static const char sessions_sql[] =
 	"start_realtime_ns + end_ns - start_ns, "
 	"(SELECT value FROM rtl_meta WHERE key = 'boot_id'), "
 	"(SELECT value FROM rtl_meta WHERE key = 'complete'), "
-	"(SELECT value FROM rtl_meta WHERE key = 'completeness') FROM rtl_session ORDER BY id";
+	"(SELECT value FROM rtl_meta WHERE key = 'completeness'), "
+	"(SELECT sum(stored) FROM rtl_queue WHERE process_id IN "
+	"(SELECT id FROM rtl_process WHERE session_id = s.id)) FROM rtl_session s ORDER BY id";
 
 static void finalize_p(sqlite3_stmt **statement)
 {
@@ -39,9 +43,9 @@ static char *column_copy(sqlite3_stmt *row, int column)
 /* When we do not know our own boot, nobody is said to be of another. */
 static bool is_same_boot(const char *recorded)
 {
-	char boot_id[SESSION_FILE_BOOT_BYTES];
+	char boot_id[SESSION_ROW_BOOT_BYTES];
 
-	session_file_boot_id(boot_id);
+	session_row_boot_id(boot_id);
 	return !boot_id[0] || (recorded && !strcmp(recorded, boot_id));
 }
 
@@ -82,6 +86,7 @@ static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
 		.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 5),
 		.is_complete = sqlite3_column_int(row, 7),
 		.line = (const char *)sqlite3_column_text(row, 8),
+		.stored = (uint64_t)sqlite3_column_int64(row, 9),
 	};
 
 	if (store->index)
@@ -183,13 +188,19 @@ static int peek(struct store *store, const char *path, bool has_log)
 	return r;
 }
 
-static bool has_wal(const char *path)
+static bool has_beside(const char *path, const char *ending)
 {
-	CLEANUP(free_p) char *wal = NULL;
+	CLEANUP(free_p) char *beside = NULL;
 
-	if (asprintf(&wal, "%s-wal", path) < 0)
-		wal = NULL;
-	return wal && storage_check_file(wal) == 0;
+	if (asprintf(&beside, "%s%s", path, ending) < 0)
+		beside = NULL;
+	return beside && storage_check_file(beside) == 0;
+}
+
+/* The second where the schema, old or new, was being written. */
+static bool has_log(const char *path)
+{
+	return has_beside(path, "-wal") || has_beside(path, "-journal");
 }
 
 static void say_left(const struct index_entry *entry, void *data)
@@ -309,14 +320,16 @@ static int go_on(struct store *store, const char *path)
 
 static int look_at(struct store *store, const char *path)
 {
-	bool has_log;
+	bool is_left;
 	int r;
 
 	if (session_file_find_open(store, path))
 		return 0;
-	has_log = has_wal(path);
-	r = peek(store, path, has_log);
-	if (!aside_is_damage(r) && (has_log || (r == 0 && is_open_by_index(store, path))))
+	is_left = has_log(path);
+	r = is_left ? 0 : migrate_forget_unwritten(path);
+	if (r == 0)
+		r = peek(store, path, is_left);
+	if (!aside_is_damage(r) && (is_left || (r == 0 && is_open_by_index(store, path))))
 		r = go_on(store, path);
 	return aside_is_damage(r) ? set_aside(store, path, r) : r;
 }
@@ -333,29 +346,121 @@ static void look_into(const char *path, void *data)
 		say_failed(data, path, r);
 }
 
+/* @text, which means nothing to glob(), and @pattern behind it. */
+static int find_files(const char *text, size_t bytes, const char *pattern, int flags, glob_t *ret)
+{
+	CLEANUP(free_p) char *whole = malloc(2 * bytes + strlen(pattern) + 1);
+	char *to = whole;
+
+	if (!whole)
+		return -ENOMEM;
+	for (size_t i = 0; i < bytes; i++) {
+		if (strchr("*?[\\", text[i]))
+			*to++ = '\\';
+		*to++ = text[i];
+	}
+	strcpy(to, pattern);
+	return glob(whole, flags, NULL, ret) ? -ENOENT : 0;
+}
+
+/* The collector that set it aside died before the index heard of it. */
+static bool was_set_aside(struct store *store, const char *path)
+{
+	const char *aside = NULL;
+	glob_t found;
+
+	if (find_files(path, strlen(path), ".corrupt-*Z", 0, &found) < 0)
+		return false;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (index_knows(store->index, found.gl_pathv[i]) == 0)
+			aside = found.gl_pathv[i];
+	if (aside)
+		renew_tell_index(store, path, aside, -EUCLEAN);
+	globfree(&found);
+	return aside;
+}
+
 /* Of the index: what it says is open was there. */
 static void look_again(const char *path, void *data)
 {
-	if (storage_check_file(path) == -ENOENT)
-		(void)retention_take_gone(data, path); /* else the next start does */
-	else
+	if (storage_check_file(path) != -ENOENT)
 		look_into(path, data);
+	else if (!was_set_aside(data, path))
+		(void)retention_take_gone(data, path); /* else the next start does */
 }
 
-/* The index is new: what lies there is all that is known. */
+/* No session was ever in it, nor anything that says what became of one. */
+static bool is_vacant(struct store *store, const char *path)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	int r = storage_check_file(path);
+
+	if (r == 0)
+		r = database_open_to_read(path, &store->patience, &db);
+	if (r == 0)
+		r = check_ours(db);
+	if (r == 1) {
+		r = database_prepare(db, &row,
+			"SELECT 1 FROM rtl_session UNION ALL SELECT 1 FROM rtl_loss LIMIT 1");
+		if (r == 0)
+			r = sqlite3_step(row) == SQLITE_DONE ? 0 : -EEXIST;
+		sqlite3_finalize(TAKE(row));
+	}
+	database_close(db);
+	return r == 0;
+}
+
+/* Its collector died before the index heard of it. */
+static void look_at_unknown(struct store *store, const char *path)
+{
+	look_into(path, store);
+	if (!session_file_find_open(store, path) && is_vacant(store, path))
+		retention_drop_vacant(store, path);
+}
+
+/* STORE/UID/NAME: what lies in another folder there is somebody's, perhaps being written to. */
+static bool is_of_user(const char *path, size_t store_bytes)
+{
+	const char *folder = path + store_bytes + 1;
+
+	return folder[strspn(folder, "0123456789")] == '/';
+}
+
+/* To the front with those of users that the index does not know. How many. */
+static size_t find_unknown(struct store *store, size_t store_bytes, char **path, size_t count)
+{
+	size_t unknown = 0;
+
+	index_read_begin(store->index);
+	for (size_t i = 0; i < count; i++) {
+		char *one = path[i];
+
+		store_beat(store);
+		if (!is_of_user(one, store_bytes) ||
+			(!store->scan && index_knows(store->index, one) != 0))
+			continue;
+		path[i] = path[unknown];
+		path[unknown++] = one;
+	}
+	index_read_end(store->index);
+	return unknown;
+}
+
+/* What lies there is the truth. Where the index is new, it is all that is known. */
 static void scan(struct store *store)
 {
-	CLEANUP(free_p) char *pattern = NULL;
-	char *slash = strrchr(store->scan, '/');
+	const char *index = index_file_path(store->index);
+	size_t bytes = (size_t)(strrchr(index, '/') - index), unknown;
 	glob_t found;
 
-	if (asprintf(&pattern, "%.*s/*/*.db", slash ? (int)(slash - store->scan) : 1,
-		    slash ? store->scan : ".") < 0)
-		pattern = NULL;
-	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+	if (find_files(index, bytes, "/[0-9]*/*.db", GLOB_NOSORT, &found) < 0)
 		return;
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		look_into(found.gl_pathv[i], store);
+	unknown = find_unknown(store, bytes, found.gl_pathv, found.gl_pathc);
+	for (size_t i = 0; i < unknown; i++) {
+		store_beat(store);
+		look_at_unknown(store, found.gl_pathv[i]);
+	}
 	globfree(&found);
 }
 
@@ -363,15 +468,17 @@ void recover_sessions(struct store *store, const char *path)
 {
 	struct store_answer done = {.kind = STORE_LEFT_DONE};
 	CLEANUP(free_p) char *real = NULL;
-	int r = 0;
+	int r = store->index ? retention_recover(store) : 0;
 
-	retention_recover(store);
+	if (r < 0)
+		say_failed(store, "index.db", r);
+	r = 0;
 	if (path && storage_resolve(path, &real) == 0)
 		look_into(real, store);
-	else if (!path && store->scan)
-		scan(store);
-	else if (!path && store->index)
+	else if (!path && store->index) {
 		r = index_each_open(store->index, SESSIONS_MAX, look_again, store);
+		scan(store);
+	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
 	answer_left(store, &done);
@@ -399,11 +506,11 @@ static bool parse_token(const char *hex, uint8_t *ret)
 }
 
 /* rtl_process has it without the dashes. */
-static void plain_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
+static void plain_boot_id(char ret[SESSION_ROW_BOOT_BYTES])
 {
 	char *to = ret;
 
-	session_file_boot_id(ret);
+	session_row_boot_id(ret);
 	for (const char *from = ret; *from; from++)
 		if (*from != '-')
 			*to++ = *from;
@@ -413,7 +520,7 @@ static void plain_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
 int recover_processes(struct store_session *session)
 {
 	sqlite3_stmt *row = session->database->writer->statements.at[ST_PROCESS_LEFT_ALL];
-	char boot_id[SESSION_FILE_BOOT_BYTES];
+	char boot_id[SESSION_ROW_BOOT_BYTES];
 	int step;
 
 	plain_boot_id(boot_id);
@@ -462,12 +569,12 @@ int recover_end_process(
 int recover_controls(struct store_session *session)
 {
 	sqlite3_stmt *row = session->database->writer->statements.at[ST_META_GET];
-	char key[SESSION_FILE_KEY_BYTES], boot_id[SESSION_FILE_BOOT_BYTES];
+	char key[SESSION_ROW_KEY_BYTES], boot_id[SESSION_ROW_BOOT_BYTES];
 	const char *text, *rest;
 	int step;
 
-	session_file_controls_key(session->id, key);
-	session_file_boot_id(boot_id);
+	session_row_controls_key(session->id, key);
+	session_row_boot_id(boot_id);
 	database_bind_text(row, 1, key);
 	step = sqlite3_step(row);
 	text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;

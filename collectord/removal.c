@@ -171,7 +171,7 @@ static int unlink_aside(int folder, const char *name)
 	return first;
 }
 
-int removal_unlink(const char *store, const char *database, uid_t uid)
+static int unlink_all(const char *store, const char *database, uid_t uid, bool is_vacant)
 {
 	const char *name = name_in(store, database, uid);
 	CLEANUP(close_p) int folder = name ? open_folder(store, uid) : -EPERM;
@@ -185,10 +185,20 @@ int removal_unlink(const char *store, const char *database, uid_t uid)
 		return first;
 	FAULT_POINT("removal_unlinked");
 	first = unlink_companions(folder, name);
-	r = unlink_aside(folder, name);
+	r = is_vacant ? 0 : unlink_aside(folder, name);
 	first = first ? first : r;
 	/* Before the index says that it is gone. */
 	if (fsync(folder) < 0 && !first)
 		first = -errno;
 	return first;
+}
+
+int removal_unlink(const char *store, const char *database, uid_t uid)
+{
+	return unlink_all(store, database, uid, false);
+}
+
+int removal_unlink_vacant(const char *store, const char *database, uid_t uid)
+{
+	return unlink_all(store, database, uid, true);
 }

@@ -19,3 +19,6 @@ int removal_check(const char *store, const char *database, uid_t uid);
  * is not ours stays. 0 also when some of it was gone.
  */
 int removal_unlink(const char *store, const char *database, uid_t uid);
+
+/* The same of one in which nothing was ever stored, but not of what was set aside, in which it was. */
+int removal_unlink_vacant(const char *store, const char *database, uid_t uid);

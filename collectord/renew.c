@@ -15,6 +15,7 @@
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/fault.h"
 #include "proto/limits.h"
 
 static int put_note(struct writer *writer, const char *aside, unsigned count)
@@ -73,6 +74,7 @@ int renew_file(struct store *store, const char *path, int error, unsigned count,
 
 	if (r < 0)
 		return r;
+	FAULT_POINT("moved_aside");
 	r = make_noted(store, path, aside, count);
 	if (r < 0) {
 		aside_undo(path, aside);
@@ -135,12 +137,12 @@ static int move_process(struct store *store, struct store_process *p)
 /* What was asked of it, too. */
 static int put_session(struct store_session *session, struct writer *writer)
 {
-	int r = session_file_put(session, writer);
+	int r = session_row_put(session, writer);
 
 	if (r == 0 && session->controls)
-		r = session_file_put_controls(writer, session->id, session->controls);
+		r = session_row_put_controls(writer, session->id, session->controls);
 	if (r == 0 && session->categories)
-		r = session_file_put_categories(writer, session->categories);
+		r = session_row_put_categories(writer, session->categories);
 	return r;
 }
 

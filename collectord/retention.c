@@ -42,7 +42,7 @@ struct retention {
 	char *folder; /* absolute, without links */
 	struct store_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything ... */
+	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
 	uint64_t looked_ns;	/* ... and the last one at the room ... */
 	bool was_storing;	/* ... when somebody stored, or nobody */
 	uint64_t wanted_ns;	/* until then it counts that a session found no room to open */
@@ -50,6 +50,7 @@ struct retention {
 	struct tenant *tenants; /* the one that has most is first */
 	bool has_no_memory;
 	bool has_readers; /* of what should go: looked at again soon */
+	bool is_settled;  /* the index says where its files are now: before, they seem to be gone */
 };
 
 /* What goes, and why. */
@@ -66,6 +67,7 @@ int retention_new(struct store *store, const struct store_config *config)
 		return -ENOMEM;
 	retention->limits = config->limits;
 	retention->keep_free_bytes = config->keep_free_bytes;
+	retention->pass_ns = UINT64_MAX; /* retention_recover() is to come */
 	retention->folder = realpath(config->folder, NULL);
 	store->retention = retention;
 	return retention->folder ? 0 : -errno;
@@ -147,25 +149,51 @@ static void finish(const char *database, uid_t uid, bool is_there, void *data)
 			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 }
 
-void retention_recover(struct store *store)
+/* Where all files seem to be gone none is: a pass begins with another try, then. */
+static int settle(struct store *store)
 {
-	if (!store->retention)
-		return;
+	int r = index_settle(store->index);
+
+	store->retention->is_settled = r == 0;
+	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
+	if (r < 0)
+		return r;
 	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
 	(void)index_each_going(store->index, finish, store);
 	(void)index_unkeep(store->index, NULL);
+	return 0;
+}
+
+int retention_recover(struct store *store)
+{
+	return store->retention ? settle(store) : index_settle(store->index);
 }
 
 bool retention_take_gone(struct store *store, const char *database)
 {
+	if (store->retention && !store->retention->is_settled)
+		return false;
 	for (const struct store_database *d = store->databases; d; d = d->next)
 		if (!strcmp(d->writer->path, database))
 			return false; /* still written to: its close says what became of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
-	(void)index_each_removed(
-		store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
+	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 	return true;
+}
+
+void retention_drop_vacant(struct store *store, const char *database)
+{
+	const char *folder = store->retention ? store->retention->folder : NULL;
+	size_t bytes = folder ? strlen(folder) : 0;
+	uid_t uid;
+
+	/* Where it does not lie in a folder of a user's, and nowhere else, the check says so. */
+	if (!folder || strncmp(database, folder, bytes) || database[bytes] != '/')
+		return;
+	uid = (uid_t)strtoul(database + bytes + 1, NULL, 10);
+	if (removal_check(folder, database, uid) == 0)
+		(void)removal_unlink_vacant(folder, database, uid); /* else the next start does */
 }
 
 static bool is_open_here(const struct store *store, const char *path)
@@ -477,7 +505,7 @@ static int find_for_room(struct store *store, struct victim *victim)
 
 void retention_hurry(struct store *store)
 {
-	if (store->retention)
+	if (store->retention && store->retention->is_settled)
 		store->retention->pass_ns = 0;
 }
 
@@ -508,6 +536,8 @@ uint64_t retention_next_ns(const struct store *store)
 		return UINT64_MAX;
 	if (retention->is_going_on)
 		return 0;
+	if (!retention->is_settled)
+		return retention->pass_ns;
 	look_ns = next_look_ns(store);
 	return retention->pass_ns < look_ns ? retention->pass_ns : look_ns;
 }
@@ -540,7 +570,9 @@ void retention_step(struct store *store)
 	int r;
 
 	store_beat(store);
-	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store) || !is_due(store))
+	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store))
+		return;
+	if ((!store->retention->is_settled && settle(store) < 0) || !is_due(store))
 		return;
 	r = weigh_tenants(store);
 	store->retention->is_going_on = r == 1;

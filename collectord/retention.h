@@ -19,12 +19,17 @@ struct store_config;
 int retention_new(struct store *store, const struct store_config *config);
 void retention_free(struct retention *retention);
 
-/* At the start, before anybody is let in: what was going is gone, and what went is told. */
-void retention_recover(struct store *store);
+/* At the start, before anybody is let in: the index says where its files are now, what was going is
+ * gone, and what went is told. What index_settle() says: then nothing goes until it has succeeded. */
+int retention_recover(struct store *store);
 
 /* The file @database of a session that the index says is open was taken away: it is among what went,
  * for nobody else would say that it has ended. False: it could not be, or it is written to here. */
 bool retention_take_gone(struct store *store, const char *database);
+
+/* Nothing was ever stored in @database, which is open nowhere, and the index does not know it: it
+ * goes, unless somebody reads it just now. */
+void retention_drop_vacant(struct store *store, const char *database);
 
 /* Look at once: a session was closed, or the disk is full. */
 void retention_hurry(struct store *store);

@@ -92,6 +92,7 @@ static void runner_closed(struct peer *peer)
 	if (!runner)
 		return;
 	session = runner->session;
+	session->is_widowed |= !runner->is_done;
 	peer->role_data = NULL;
 	unlink_runner(runner);
 	free(runner);
@@ -110,6 +111,8 @@ void runner_send_status(struct runner *runner, bool is_closed, unsigned runners)
 	msg_set_bytes(&status.has_session, &status.session, session->name);
 	msg_set_bytes(&status.has_database, &status.database, session->database);
 	msg_set_bytes(&status.has_state, &status.state, session->trouble ? session->trouble : "ok");
+	status.has_opening = true;
+	status.opening = session->state == SESSION_OPENING;
 	status.has_closed = true;
 	status.closed = is_closed;
 	status.has_runners = true;
@@ -140,6 +143,15 @@ static struct peer *let_go(struct session *session)
 	return peer;
 }
 
+void runner_send_made(struct session *session)
+{
+	for (struct runner *r = session->runners, *next; r; r = next) {
+		next = r->next; /* sending may end it */
+		if (r->is_early)
+			runner_send_status(r, false, session->n_runners);
+	}
+}
+
 void runner_send_trouble(struct session *session)
 {
 	for (struct runner *r = session->runners, *next; r; r = next) {
@@ -168,7 +180,7 @@ void runner_refuse_all(struct session *session, const char *text)
 		peer_refuse(let_go(session), "%s", text);
 }
 
-static void welcome(struct peer *peer, struct session *session)
+static void welcome(struct peer *peer, struct session *session, bool is_early)
 {
 	struct runner *runner = calloc(1, sizeof(*runner));
 
@@ -177,14 +189,15 @@ static void welcome(struct peer *peer, struct session *session)
 		session_check(session);
 		return;
 	}
-	*runner = (struct runner){.next = session->runners, .peer = peer, .session = session};
+	*runner = (struct runner){
+		.next = session->runners, .peer = peer, .session = session, .is_early = is_early};
 	session->runners = runner;
 	session->n_runners++;
 	session->had_runner = true;
 	session->wants_now = false; /* said of those before it */
 	peer_greeted(peer, &runner_role, runner, REQUEST_BYTES_MAX);
 	/* Else the answer of the store does it. */
-	if (session->state == SESSION_OPEN)
+	if (session->state == SESSION_OPEN || (is_early && session->is_made))
 		runner_send_status(runner, false, session->n_runners);
 }
 
@@ -235,6 +248,8 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		return;
 	}
 	r = session_get(peer->server, peer->uid, job, command, &session);
+	if (r == 0 && hello->has_again)
+		session->was_left |= hello->again;
 	if (r == 0 && categories && *categories) {
 		r = store_session_categories(session->store, categories);
 		if (r < 0)
@@ -248,5 +263,5 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		peer_refuse(peer, "%s",
 			r == -EDQUOT ? "too many sessions or runners of this user" : strerror(-r));
 	else
-		welcome(peer, session);
+		welcome(peer, session, hello->has_early && hello->early);
 }

@@ -16,6 +16,7 @@ struct runner {
 	struct peer *peer;
 	struct session *session;
 	bool is_done;
+	bool is_early; /* it starts its command once the session's file is made */
 };
 
 /* The first frame of @peer was @hello. */
@@ -23,6 +24,9 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello);
 
 /* Tell it what its session looks like now. */
 void runner_send_status(struct runner *runner, bool is_closed, unsigned runners);
+
+/* The session's file is made: to those that wait for no more than that. */
+void runner_send_made(struct session *session);
 
 /* To those that wait for the end: what holds it up, or that nothing does any more. */
 void runner_send_trouble(struct session *session);

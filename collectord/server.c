@@ -322,6 +322,8 @@ static void dispatch(struct server *server, struct store_answer *answer)
 
 	switch (answer->kind) {
 	case STORE_CONTROLS:
+	case STORE_CALLED:
+	case STORE_MADE:
 	case STORE_OPENED:
 	case STORE_FAILED:
 	case STORE_CLOSED:
@@ -502,7 +504,8 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 	server->spare_fd = -1;
 	server->waiting_fd = -1;
 	server->signal_fd = -1;
-	r = build(server, sockets);
+	server->received = malloc(SERVER_RECEIVED_BYTES);
+	r = server->received ? build(server, sockets) : -ENOMEM;
 	if (r < 0) {
 		server_free(server);
 		return r;
@@ -555,6 +558,7 @@ struct server *server_free(struct server *server)
 	close_p(&server->waiting_fd);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
+	free(server->received);
 	if (server->base)
 		event_base_free(server->base);
 	free(server);

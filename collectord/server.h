@@ -14,6 +14,8 @@
 #include "collectord/arrivals.h"
 #include "collectord/instances.h"
 #include "collectord/requests.h"
+#include "proto/frame.h"
+#include "proto/limits.h"
 #include "proto/msg.h"
 
 struct config;
@@ -27,7 +29,8 @@ struct session;
 struct store;
 struct store_answer;
 
-#define SERVER_LISTENERS_MAX 8u
+#define SERVER_LISTENERS_MAX  8u
+#define SERVER_RECEIVED_BYTES (FRAME_BYTES_MAX + FRAME_PREFIX_BYTES)
 
 /* What there is no memory for, and must be done, is tried again so soon. */
 #define MEMORY_TRY_MS 100u
@@ -68,6 +71,7 @@ struct server {
 	uid_t hidden_uid;
 	gid_t see_all_gid;	/* (gid_t)-1: no such group */
 
+	uint8_t *received; /* what a shim sends now: one for all of them, peer.c */
 	struct peer *peers; /* live */
 	struct peer *dead;  /* ended, to be freed by the reaper */
 	unsigned n_peers;

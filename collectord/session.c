@@ -11,6 +11,7 @@
 #include "collectord/control.h"
 #include "collectord/detached.h"
 #include "collectord/instance.h"
+#include "collectord/listen.h"
 #include "collectord/log.h"
 #include "collectord/runner.h"
 #include "collectord/server.h"
@@ -36,11 +37,23 @@ static void add_linger(struct session *session, unsigned ms)
 	event_add(session->linger, &timeout);
 }
 
+/* Somebody may have come and gone, or will come when it is closed, of whom we know nothing. */
+static bool was_unwatched(const struct session *session)
+{
+	return session->is_widowed || (session->was_left && !session->server->sockets->is_passed);
+}
+
 static void close_session(struct session *session)
 {
+	int r;
+
 	session->state = SESSION_CLOSING;
 	event_del(session->linger);
-	if (store_session_close(session->store, session->exit_status) == 0)
+	if (was_unwatched(session))
+		r = store_session_close_unwatched(session->store, session->exit_status);
+	else
+		r = store_session_close(session->store, session->exit_status);
+	if (r == 0)
 		return;
 	log_error("no memory to close session %s now: it waits", session->name);
 	add_linger(session, MEMORY_TRY_MS);
@@ -141,8 +154,8 @@ void session_check(struct session *session)
 	}
 	if (!is_open(session) || !is_abandoned(session))
 		return;
-	/* A runner knows that its command has ended; nobody knows it of a bare process. */
-	if (session->had_runner)
+	/* A runner that says so knows that its command has ended; else nobody knows. */
+	if (session->had_runner && (!session->is_widowed || session->wants_now))
 		add_linger(session, 0);
 	else if (!event_pending(session->linger, EV_TIMEOUT, NULL))
 		add_linger(session, session->instances || session->was_left ? SESSION_LINGER_MS
@@ -489,7 +502,15 @@ void session_answer(struct session *session, struct store_answer *answer)
 		if (answer->text)
 			control_restore(session, answer->text);
 		break;
+	case STORE_CALLED:
+		take_text(&session->command, &answer->text);
+		break;
+	case STORE_MADE:
+		session->is_made = true;
+		runner_send_made(session);
+		break;
 	case STORE_OPENED:
+		session->is_made = false;
 		take_text(&session->name, &answer->name);
 		take_text(&session->database, &answer->database);
 		log_debug("session %s: open", session->name);

@@ -44,7 +44,9 @@ struct session {
 	struct runner *runners;		       /* connected, also those that are done */
 	unsigned n_runners;
 	bool had_runner;
-	bool was_left;		  /* open when an earlier life of the collector ended */
+	bool is_made;		  /* its file is there, new, and not open yet */
+	bool is_widowed;	  /* a runner went without a word: its command may go on */
+	bool was_left;		  /* an earlier life of the collector ended before it did */
 	bool is_past;		  /* of an earlier boot: nobody joins it any more */
 	bool wants_now;		  /* a runner does not wait for what still lives */
 	int exit_status;	  /* of the command, as a shell says it; -1 unknown */

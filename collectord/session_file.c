@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collectord/aside.h"
 #include "collectord/cache.h"
 #include "collectord/database.h"
+#include "collectord/migrate.h"
 #include "collectord/retention.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/fault.h"
 #include "proto/schema.h"
-
-/* Names of a job that are numbered: NAME, NAME-2 ... Past them it is named by when it began, which
- * needs no search however many there are, and so often at most, should somebody else have that. */
-#define NAMES_NUMBERED	8
-#define NAMES_MAX	(2 * NAMES_NUMBERED)
-/* Of a name, so that what is behind it fits into a file's name. */
-#define NAME_STEM_BYTES 100
 
 struct store_database *session_file_close(struct store *store, struct store_database *database)
 {
@@ -89,16 +83,63 @@ static int open_database(struct store *store, const char *path, struct store_dat
 	return 0;
 }
 
-static int make_database(
-	struct store *store, const char *path, bool is_private, struct store_database **ret)
+struct making {
+	struct store_session *session;
+	const char *path;
+	int held; /* O_PATH, which to close drops no lock; -1: there are no descriptors */
+};
+
+/* It is known again whatever becomes of its name. */
+static int hold_file(const char *path)
 {
-	int r = storage_create_file(path, is_private);
+	return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/*
+ * It is there, and there is room for all of it: from here on only the disk or the collector itself can
+ * fail it, and whoever waits for that does not wait for the disk. A log that lay there is not its own:
+ * who opens it now would read that.
+ */
+static void say_made(void *data)
+{
+	struct making *making = data;
+
+	making->held = hold_file(making->path);
+	aside_move_orphans(making->path);
+	answer_session(making->session, STORE_MADE, 0, NULL);
+	/* The loop may have been woken behind us, on this processor. */
+	(void)sched_yield();
+}
+
+static int make_file(struct making *making, bool is_private)
+{
+	int r = migrate_make_file(making->path, storage_file_mode(is_private), say_made, making);
+
+	if (r != -EOPNOTSUPP)
+		return r;
+	r = storage_create_file(making->path, is_private);
+	if (r < 0)
+		return r;
+	making->held = hold_file(making->path);
+	aside_move_orphans(making->path);
+	return 0;
+}
+
+static int make_database(struct store_session *session, const char *path, bool is_private,
+	struct store_database **ret)
+{
+	struct making making = {session, path, -1};
+	int r = make_file(&making, is_private);
+	CLEANUP(close_p) int held = making.held;
 
 	if (r < 0)
 		return r;
-	aside_move_orphans(path);
-	r = open_database(store, path, ret);
-	if (r < 0)
+	FAULT_POINT("file_made");
+	/* A command that did not wait for the disk may have put another one there. */
+	if (held >= 0 && !storage_is_named(held, path))
+		return -ESTALE;
+	r = open_database(session->store, path, ret);
+	if (r < 0 && held >= 0 && storage_is_named(held, path))
 		(void)unlink(path); /* made just now, by us, and nothing is in it */
 	return r;
 }
@@ -144,156 +185,6 @@ static int continue_database(struct store *store, const char *path, struct store
 	return r < 0 ? r : session_file_open_existing(store, path, ret);
 }
 
-void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES])
-{
-	CLEANUP(close_p) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, ret, SESSION_FILE_BOOT_BYTES - 1);
-
-	ret[n > 0 ? n : 0] = 0;
-	ret[strcspn(ret, "\n")] = 0;
-}
-
-/* ---- the session's row ------------------------------------------------------------------ */
-
-static bool text_is(const unsigned char *a, const char *b)
-{
-	return a && b ? !strcmp((const char *)a, b) : !a && !b;
-}
-
-/* 1: the row of its name is of this user and job; 0: it is another's; -ENOENT: there is none. */
-static int find_row(struct store_session *session, struct writer *writer)
-{
-	sqlite3_stmt *find = writer->statements.at[ST_SESSION_FIND];
-	bool is_its_own = false;
-	int step;
-
-	database_bind_text(find, 1, session->name);
-	step = sqlite3_step(find);
-	if (step == SQLITE_ROW)
-		is_its_own = sqlite3_column_int64(find, 1) == session->uid &&
-			     text_is(sqlite3_column_text(find, 2), session->job);
-	if (is_its_own) {
-		session->id = sqlite3_column_int64(find, 0);
-		session->start_realtime_ns = (uint64_t)sqlite3_column_int64(find, 3);
-	}
-	sqlite3_reset(find);
-	return step == SQLITE_ROW ? is_its_own : step == SQLITE_DONE ? -ENOENT : database_errno(step);
-}
-
-static int put_row(struct store_session *session, struct writer *writer)
-{
-	sqlite3_stmt *put = writer->statements.at[ST_SESSION_PUT];
-	int r;
-
-	session->start_realtime_ns = clock_realtime_ns();
-	database_bind_text(put, 1, session->name);
-	database_bind_text(put, 2, session->job);
-	sqlite3_bind_int64(put, 3, session->uid);
-	database_bind_text(put, 4, session->command);
-	database_bind_text(put, 5, session->host);
-	sqlite3_bind_int64(put, 6, (int64_t)clock_boottime_ns());
-	sqlite3_bind_int64(put, 7, (int64_t)session->start_realtime_ns);
-	r = database_run(put);
-	if (r == 0)
-		session->id = sqlite3_last_insert_rowid(writer->db);
-	return r;
-}
-
-static int open_row_again(struct store_session *session, struct writer *writer)
-{
-	sqlite3_stmt *again = writer->statements.at[ST_SESSION_OPEN_AGAIN];
-
-	sqlite3_bind_int64(again, 1, session->id);
-	return database_run(again);
-}
-
-static int put_meta(struct store_session *session, struct writer *writer)
-{
-	char boot_id[SESSION_FILE_BOOT_BYTES];
-	int r = writer_put_meta_number(writer, "complete", 0);
-
-	session_file_boot_id(boot_id);
-	if (r == 0)
-		r = writer_put_meta(writer, "boot_id", boot_id);
-	if (r == 0)
-		r = writer_put_meta_first(writer, "command", session->command);
-	return r == 0 ? writer_put_meta_first(writer, "host", session->host) : r;
-}
-
-int session_file_put(struct store_session *session, struct writer *writer)
-{
-	int r = put_row(session, writer);
-
-	return r == 0 ? put_meta(session, writer) : r;
-}
-
-/* The @n-th name that a session of the job @first is tried with, from 1. */
-static int take_name(struct store_session *session, const char *first, int n)
-{
-	uint64_t now_ns = clock_realtime_ns();
-	time_t now_s = (time_t)(now_ns / 1000000000u);
-	char when[32], *name;
-	struct tm tm;
-	int r;
-
-	if (n == 1)
-		r = asprintf(&name, "%s", first);
-	else if (n <= NAMES_NUMBERED)
-		r = asprintf(&name, "%.*s-%d", NAME_STEM_BYTES, first, n);
-	else if (gmtime_r(&now_s, &tm) && strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm))
-		r = asprintf(&name, "%.*s-%s.%09u", NAME_STEM_BYTES, first, when,
-			(unsigned)(now_ns % 1000000000u));
-	else
-		return -EOVERFLOW;
-	if (r < 0)
-		return -ENOMEM;
-	free(session->name);
-	session->name = name;
-	return 0;
-}
-
-/*
- * In a shared file a job goes on with the row of its own that has its name, a closed one, too: who
- * comes late finds it closed. A name that is another's, or another user's, gets something behind it.
- */
-static int name_row(struct store_session *session, struct writer *writer)
-{
-	CLEANUP(free_p) char *first = strdup(session->name);
-
-	for (int i = 1; first && i <= NAMES_MAX; i++) {
-		int r = take_name(session, first, i);
-
-		if (r == 0)
-			r = find_row(session, writer);
-		if (r == -ENOENT)
-			return put_row(session, writer);
-		if (r < 0)
-			return r;
-		if (r == 1 && session->create == STORE_RESUME)
-			return open_row_again(session, writer);
-	}
-	return first ? -EEXIST : -ENOMEM;
-}
-
-static int open_row(struct store_session *session, struct store_database *database)
-{
-	struct writer *writer = database->writer;
-	int r = work_commit(session->store, database);
-
-	if (r == 0)
-		r = writer_begin(writer);
-	if (r < 0)
-		return r;
-	r = name_row(session, writer);
-	if (r == 0)
-		r = put_meta(session, writer);
-	if (r == 0)
-		r = writer_commit(writer);
-	if (r < 0 && writer_rollback(writer) < 0)
-		database->must_reload = true;
-	return r;
-}
-
 /* ---- the file ---------------------------------------------------------------------------- */
 
 static int open_at_path(struct store_session *session, struct store_database **ret)
@@ -310,7 +201,7 @@ static int open_at_path(struct store_session *session, struct store_database **r
 		return 0;
 	/* In the service's folder: its file went meanwhile, and its owner shall read the new one,
 	 * too. */
-	r = make_database(session->store, path, session->store->index != NULL, ret);
+	r = make_database(session, path, session->store->index != NULL, ret);
 	if (r == -EEXIST && session->create == STORE_RESUME)
 		r = continue_database(session->store, path, ret);
 	return r;
@@ -324,25 +215,25 @@ static const char fits_sql[] = "SELECT (SELECT count(*) FROM rtl_session), uid, 
  * one that went aside, and waits for whoever comes back. 0: neither. */
 static int holds(const struct store_session *session, sqlite3 *db)
 {
-	char boot_id[SESSION_FILE_BOOT_BYTES];
+	char boot_id[SESSION_ROW_BOOT_BYTES];
+	const char *was_boot;
 	sqlite3_stmt *row = NULL;
 	int r = database_prepare(db, &row, fits_sql);
 
 	if (r < 0)
 		return r;
-	session_file_boot_id(boot_id);
+	session_row_boot_id(boot_id);
 	database_bind_text(row, 1, session->name);
 	r = sqlite3_step(row);
+	was_boot = r == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 4) : NULL;
 	if (r != SQLITE_ROW)
 		r = database_errno(r);
 	else if (!sqlite3_column_int64(row, 0))
 		r = 1;
 	else
-		r = sqlite3_column_type(row, 1) != SQLITE_NULL &&
-		    sqlite3_column_int64(row, 1) == session->uid &&
-		    text_is(sqlite3_column_text(row, 2), session->job) &&
-		    sqlite3_column_type(row, 3) == SQLITE_NULL &&
-		    text_is(sqlite3_column_text(row, 4), boot_id);
+		r = session_row_is_its_own(session, row) &&
+		    sqlite3_column_type(row, 3) == SQLITE_NULL && was_boot &&
+		    !strcmp(was_boot, boot_id);
 	sqlite3_finalize(row);
 	return r;
 }
@@ -415,7 +306,7 @@ static int resume_known(struct store_session *session, struct store_database **r
 	unsigned skip = 0;
 	int r = -EEXIST;
 
-	while (session->store->index && session->job && skip < NAMES_MAX &&
+	while (session->store->index && session->job && skip < SESSION_ROW_NAMES_MAX &&
 		(r == -EEXIST || r == -ENOENT)) {
 		r = resume_one(session, skip, ret);
 		skip += r == -EEXIST;
@@ -440,7 +331,7 @@ static int open_with_name(struct store_session *session, const char *folder, boo
 	storage_safe_name(session->name, safe);
 	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
 		return -ENOMEM;
-	r = make_database(session->store, path, true, ret);
+	r = make_database(session, path, true, ret);
 	if (r == -EEXIST && may_resume && !is_known_closed(session->store, path))
 		r = try_resume(session, path, ret);
 	if (r == 0)
@@ -458,10 +349,11 @@ static int open_in_folder(struct store_session *session, struct store_database *
 	if (r < 0 || !first)
 		return r < 0 ? r : -ENOMEM;
 	r = may_resume ? resume_known(session, ret) : -EEXIST;
-	for (int i = 1; (r == -EEXIST || (r == -EBUSY && may_resume)) && i <= NAMES_MAX; i++) {
+	for (int i = 1; (r == -EEXIST || (r == -EBUSY && may_resume)) && i <= SESSION_ROW_NAMES_MAX;
+		i++) {
 		/* Who keeps readers on all his closed files is waited for once. */
 		may_resume &= r != -EBUSY;
-		r = take_name(session, first, i);
+		r = session_row_take_name(session, first, i);
 		if (r == 0)
 			r = open_with_name(session, folder, may_resume, ret);
 	}
@@ -483,6 +375,8 @@ const char *session_file_explain(int r)
 		return "it has several links";
 	case -EUCLEAN:
 		return "it is corrupt";
+	case -ESTALE:
+		return "it is not the file any more that was made for this";
 	case -ENOSPC:
 		return "the disk is full";
 	default:
@@ -502,12 +396,13 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 	else
 		r = open_in_folder(session, &database, &has_acl);
 	if (r == 0) {
-		r = open_row(session, database);
+		FAULT_POINT("file_vacant");
+		r = session_row_open(session, database);
 		if (aside_is_damage(r)) {
 			renew_want(database, r);
 			r = renew_database(session->store, database);
 			if (r == 0)
-				r = open_row(session, database);
+				r = session_row_open(session, database);
 		}
 		if (r < 0 && !database->sessions)
 			session_file_close(session->store, database);
@@ -532,50 +427,4 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		snprintf(why, why_bytes,
 			"%s: its owner cannot read it: no ACLs on this file system", session->path);
 	return 0;
-}
-
-void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES])
-{
-	snprintf(ret, SESSION_FILE_KEY_BYTES, "controls:%" PRId64, session_id);
-}
-
-int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text)
-{
-	sqlite3_stmt *drop = writer->statements.at[ST_META_DROP];
-	char key[SESSION_FILE_KEY_BYTES], boot_id[SESSION_FILE_BOOT_BYTES];
-	CLEANUP(free_p) char *value = NULL;
-
-	session_file_controls_key(session_id, key);
-	if (!text) {
-		database_bind_text(drop, 1, key);
-		return database_run(drop);
-	}
-	session_file_boot_id(boot_id);
-	if (asprintf(&value, "%s\n%s", boot_id, text) < 0)
-		value = NULL;
-	return value ? writer_put_meta(writer, key, value) : -ENOMEM;
-}
-
-/* The loop has looked at it: each line is three fields between tabs (runner.c). */
-int session_file_put_categories(struct writer *writer, const char *text)
-{
-	sqlite3_stmt *put = writer->statements.at[ST_CATEGORY_PUT];
-	CLEANUP(free_p) char *copy = strdup(text);
-	char *rest = copy, *line;
-	int64_t position = 0;
-	int r = copy ? database_run(writer->statements.at[ST_CATEGORIES_DROP]) : -ENOMEM;
-
-	for (const char *at = text; *at; at++)
-		position -= *at == '\n';
-	while (r == 0 && position < 0 && (line = strsep(&rest, "\n"))) {
-		const char *category = strsep(&line, "\t"), *collective = strsep(&line, "\t");
-
-		sqlite3_bind_int64(put, 1, position++);
-		database_bind_text(put, 2, category);
-		if (collective && *collective)
-			database_bind_text(put, 3, collective);
-		database_bind_text(put, 4, line ? line : "");
-		r = database_run(put);
-	}
-	return r;
 }

@@ -22,6 +22,11 @@ static void shim_frames(struct peer *peer, const uint8_t *frames, size_t bytes)
 		instance_take_frames(peer->role_data, frames, bytes);
 }
 
+static size_t shim_room(struct peer *peer)
+{
+	return peer->role_data ? instance_room(peer->role_data) : 0;
+}
+
 static void shim_closed(struct peer *peer)
 {
 	struct instance *instance = peer->role_data;
@@ -32,7 +37,8 @@ static void shim_closed(struct peer *peer)
 	peer->role_data = NULL;
 }
 
-static const struct peer_role shim_role = {.frames = shim_frames, .closed = shim_closed};
+static const struct peer_role shim_role = {
+	.frames = shim_frames, .room = shim_room, .closed = shim_closed};
 
 /* What the message itself must hold. NULL: it does; else why not. */
 static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)

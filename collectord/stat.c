@@ -10,18 +10,18 @@
 void stat_fill_process(struct store_process *p)
 {
 	const struct process *process = p->process;
-	struct store_process_stat stat = {
-		.process_id = (uint64_t)process->id,
-		.pid = process->pid,
-		.has_rank = process->has_rank,
-		.rank = process->rank,
-		.drained = process->is_drained,
-	};
+	struct store_process_stat stat; /* of few GPUs: all that there may be are 6 KiB */
 
+	stat.process_id = (uint64_t)process->id;
+	stat.pid = process->pid;
+	stat.has_rank = process->has_rank;
+	stat.rank = process->rank;
+	stat.drained = process->is_drained;
 	snprintf(stat.exe, sizeof(stat.exe), "%s", process->exe ? process->exe : "");
 	ledger_fill_stat(&process->ledger, &stat);
 	pthread_mutex_lock(&p->session->store->lock);
-	p->stat = stat;
+	memcpy(&p->stat, &stat,
+		offsetof(struct store_process_stat, gpu) + stat.gpus * sizeof(stat.gpu[0]));
 	pthread_mutex_unlock(&p->session->store->lock);
 }
 

@@ -21,7 +21,8 @@
 	X(SHAPE_ALL, "SELECT id, process_id, gpuId, queueId, kernel_id, workgroupX, workgroupY, "  \
 		     "workgroupZ, gridX, gridY, gridZ, lds, scratch FROM rtl_shape "               \
 		     "WHERE process_id IN (SELECT id FROM rtl_process WHERE ended IS NULL)")       \
-	X(SESSION_FIND, "SELECT id, uid, job, start_realtime_ns FROM rtl_session WHERE name = ?1") \
+	X(SESSION_FIND, "SELECT id, uid, job, start_realtime_ns, command FROM rtl_session "        \
+			"WHERE name = ?1")                                                  \
 	X(SESSION_PUT, "INSERT INTO rtl_session (name, job, uid, command, host, start_ns, "        \
 		       "start_realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
 	X(SESSION_OPEN_AGAIN, "UPDATE rtl_session SET end_ns = NULL, exit_status = NULL "          \

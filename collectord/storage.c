@@ -52,11 +52,24 @@ int storage_resolve(const char *path, char **ret)
 	return 0;
 }
 
+mode_t storage_file_mode(bool is_private)
+{
+	return is_private ? 0640 : 0666;
+}
+
+bool storage_is_named(int fd, const char *path)
+{
+	struct stat ours, there;
+
+	return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
+}
+
 int storage_create_file(const char *path, bool is_private)
 {
 	CLEANUP(close_p)
-	int fd = open(
-		path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, is_private ? 0640 : 0666);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		storage_file_mode(is_private));
 
 	return fd < 0 ? -errno : 0;
 }

@@ -28,6 +28,11 @@ int storage_resolve(const char *path, char **ret);
  * umask leaves. -EEXIST, or what open() says.
  */
 int storage_create_file(const char *path, bool is_private);
+mode_t storage_file_mode(bool is_private);
+
+/* Whether @path is a name of the file @fd, which may be O_PATH: as long as that is open, no other file
+ * is taken for it. */
+bool storage_is_named(int fd, const char *path);
 
 /*
  * Does @path name a file that we may continue: regular, ours, one link, no symbolic link?

@@ -125,28 +125,64 @@ static uint64_t next_time(struct store *store)
 	return next_ns;
 }
 
-/* Waits for commands or for @until_ns; false: stop. */
-static bool wait_for_commands(struct store *store, uint64_t until_ns, struct command_list *ret)
+bool store_has_work_locked(const struct store *store)
+{
+	return store->queue.first &&
+	       (!store->is_dozing || store->is_urgent || store->unread_bytes >= STORE_DOZE_BYTES);
+}
+
+void store_wake_locked(struct store *store)
+{
+	if (store_has_work_locked(store))
+		pthread_cond_signal(&store->wake);
+}
+
+static void wait_until_locked(struct store *store, uint64_t until_ns)
 {
 	struct timespec until = {
 		.tv_sec = (time_t)(until_ns / 1000000000u),
 		.tv_nsec = (long)(until_ns % 1000000000u),
 	};
-	bool is_stopping;
 	int r = 0;
 
-	pthread_mutex_lock(&store->lock);
-	while (!store->queue.first && !store->is_stopping && r != ETIMEDOUT) {
+	while (!store_has_work_locked(store) && !store->is_stopping && r != ETIMEDOUT) {
 		if (until_ns == UINT64_MAX)
 			r = pthread_cond_wait(&store->wake, &store->lock);
 		else
 			r = pthread_cond_timedwait(&store->wake, &store->lock, &until);
 	}
+}
+
+/* Waits for commands or for @until_ns; in a flood of frames for several of them. false: stop. */
+static bool wait_for_commands(
+	struct store *store, uint64_t until_ns, bool is_flood, struct command_list *ret)
+{
+	uint64_t doze_ns = is_flood ? clock_monotonic_ns() + STORE_DOZE_NS : 0;
+	bool is_stopping;
+
+	pthread_mutex_lock(&store->lock);
+	if (is_flood && until_ns > doze_ns - STORE_DOZE_NS) {
+		store->is_dozing = true;
+		wait_until_locked(store, doze_ns < until_ns ? doze_ns : until_ns);
+		store->is_dozing = false;
+	}
+	wait_until_locked(store, until_ns);
 	*ret = store->queue;
 	store->queue = (struct command_list){0};
+	store->unread_bytes = 0;
+	store->is_urgent = false;
 	is_stopping = store->is_stopping;
 	pthread_mutex_unlock(&store->lock);
 	return !is_stopping;
+}
+
+/* Frames came upon frames: the next one alone is not worth a wake. @slept_ns: since the last. */
+static bool are_a_flood(const struct command_list *batch, uint64_t slept_ns)
+{
+	const struct command *first = batch->first;
+
+	return first && first->kind == COMMAND_PROCESS_FRAMES &&
+	       (first->next || slept_ns < STORE_DOZE_NS);
 }
 
 /* All counters, also those that had to wait for their second. */
@@ -198,12 +234,16 @@ static void *store_run(void *data)
 {
 	struct store *store = data;
 	struct command_list batch;
-	bool goes_on;
+	uint64_t woke_ns = 0, before_ns;
+	bool goes_on, is_flood = false;
 
 	pace_set_beat(go_on_beating, store);
 	do {
 		store_beat(store);
-		goes_on = wait_for_commands(store, next_time(store), &batch);
+		goes_on = wait_for_commands(store, next_time(store), is_flood, &batch);
+		before_ns = woke_ns;
+		woke_ns = clock_monotonic_ns();
+		is_flood = are_a_flood(&batch, woke_ns - before_ns);
 		run_batch(store, &batch);
 		retention_step(store);
 	} while (goes_on);
@@ -220,7 +260,8 @@ int store_post(struct store *store, struct command *command)
 		return -ENOMEM;
 	pthread_mutex_lock(&store->lock);
 	command_list_add(&store->queue, command);
-	pthread_cond_signal(&store->wake);
+	store->is_urgent = true;
+	store_wake_locked(store);
 	pthread_mutex_unlock(&store->lock);
 	return 0;
 }

@@ -21,20 +21,20 @@ add_custom_command(OUTPUT ${store_image} COMMAND schema-image > ${store_image}
 	DEPENDS schema-image VERBATIM)
 
 set(store_sources ${store_embedded} ${store_image})
-foreach(name answer arguments aside cache checkpoint close command database defines drain drain_events drain_slots feed feed_file
-		hash held in_flight index index_removed index_totals ingest ingest_calls ingest_copies ingest_markers
+foreach(name answer arguments aside cache command defines drain drain_events drain_slots feed feed_file
+		hash held in_flight index index_removed index_totals ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows look losses metric migrate over_quota pace post process
-		process_clock quota recorder_books recorder_reader recording recover removal renew
-		retention room session_file stat statements storage store text tick_line trouble turns wal
-		verdict work writer)
+		process_clock quota recorder_books recorder_reader recording recover
+		room session_row stat statements storage store text tick_line trouble wal
+		verdict work)
 	list(APPEND store_sources ${store_folder}/${name}.c)
 endforeach()
+set(store_faults checkpoint.c close.c database.c ingest.c removal.c renew.c retention.c session_file.c turns.c
+	writer.c)
+list(TRANSFORM store_faults PREPEND ${store_folder}/)
 
-foreach(target rtl_store rtl_store_faults)
-	add_library(${target} STATIC ${store_sources})
-	target_link_libraries(${target} PUBLIC rtl_flags rtl_proto_shared Threads::Threads
-		PRIVATE PkgConfig::SQLITE -l:libiberty.a acl)
+rtl_twins(rtl_store SOURCES ${store_sources} FAULTS ${store_faults}
+	LIBS rtl_flags rtl_proto_shared Threads::Threads)
+foreach(target rtl_store rtl_store_faults rtl_store_both)
+	target_link_libraries(${target} PRIVATE PkgConfig::SQLITE -l:libiberty.a acl)
 endforeach()
-target_compile_definitions(rtl_store_faults PRIVATE RTL_FAULTS)
-# Only tests link it.
-set_target_properties(rtl_store_faults PROPERTIES EXCLUDE_FROM_ALL TRUE)

@@ -12,8 +12,8 @@
  * one last answer (marked "last" below); the owner must stay valid until then. Handles stay
  * readable (statistics) until the loop frees the session, which frees its processes too.
  *
- *   session:  LEFT_PROCESS*, CONTROLS?, OPENED        then  CLOSED (last)
- *             FAILED (last)
+ *   session:  MADE*, LEFT_PROCESS*, CONTROLS?, CALLED?, OPENED   then  CLOSED (last)
+ *             MADE*, FAILED (last)
  *   process:  PROCESS_OPENED (again after a reopen), COMMITTED*, BAD_FRAME*, ROOM*
  *                                                     then  PROCESS_ENDED (last)
  *             PROCESS_FAILED (last)
@@ -162,6 +162,10 @@ int store_session_controls(struct store_session *session, const char *text);
  */
 int store_session_close(struct store_session *session, int exit_status);
 
+/* The same, of one for which for a time nobody listened. Where not all its ranks are there it says
+ * so, for who came and went then is not known. */
+int store_session_close_unwatched(struct store_session *session, int exit_status);
+
 /* After the session's last answer. Frees its process handles too. Returns NULL. */
 struct store_session *store_session_free(struct store_session *session);
 
@@ -199,6 +203,9 @@ int store_process_watch(struct store_process *process, int memfd);
  * -ENOMEM: not taken over, thrown away; close the connection.
  */
 int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes);
+
+/* Bytes till that bound. */
+size_t store_process_room(struct store_process *process);
 
 /* see store_process_left() */
 struct store_left {
@@ -250,8 +257,10 @@ int store_process_left(struct store_session *session, uint64_t process_id, enum 
 /* ---- answers ---------------------------------------------------------------------------- */
 
 enum store_answer_kind {
+	STORE_MADE,	      /* session, before its OPENED or FAILED: its new file is there */
 	STORE_OPENED,	      /* session: name, database; text: a warning, or NULL */
 	STORE_CONTROLS,	      /* session, before its OPENED: text of store_session_controls() */
+	STORE_CALLED,	      /* session, before its OPENED: text = what its file says it runs */
 	STORE_FAILED,	      /* session, last: error, text */
 	STORE_CLOSED,	      /* session, last: complete, text = completeness line, database */
 	STORE_PROCESS_OPENED, /* process: process_id, frame = last committed */
@@ -323,8 +332,8 @@ struct store_process_stat {
 	uint32_t rank;
 	bool drained;
 	uint32_t gpus; /* entries of gpu[] */
-	struct store_gpu_stat gpu[64];
 	char exe[256];
+	struct store_gpu_stat gpu[64];
 };
 
 struct store_session_stat { /* see SessionInfo */

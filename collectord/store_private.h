@@ -24,6 +24,13 @@
 /* How long a session waits for readers to go before its file is left in WAL mode. */
 #define STORE_SEAL_NS	     1000000000u
 #define STORE_SEAL_TRY_NS    20000000u
+/* Frames that come one upon another wait for each other so long, or until there are so many: a
+ * wake costs as much as some 20 rows. */
+#define STORE_DOZE_NS	     5000000u
+#define STORE_DOZE_BYTES     (128u << 10)
+/* So many of one process are taken in a row, whoever's came between: half a turn of rows, for which
+ * the others of its file wait at most. */
+#define STORE_LOT_BYTES	     (256u << 10)
 /* After a failed commit: doubling. */
 #define STORE_RETRY_NS_MIN   10000000u
 #define STORE_RETRY_NS_MAX   1000000000u
@@ -90,6 +97,7 @@ struct command {
 	int memfd;	     /* owned; -1: none */
 	enum store_ended how;
 	int exit_status;
+	bool was_unwatched; /* of a close */
 	uid_t uid;
 	pid_t pid;
 	uint64_t start_time;
@@ -97,6 +105,7 @@ struct command {
 	uint64_t deadline_ns; /* of a close whose rows are written: till then it waits for readers */
 	enum close_step close_step; /* the next one */
 	int close_error;      /* -errno: why it is not one file */
+	int log_fd;	      /* owned; of a log whose name goes; -1: none */
 	uint64_t made_ns;     /* CLOCK_MONOTONIC */
 };
 
@@ -120,21 +129,22 @@ struct store_user {
 	unsigned drains;	 /* store: that are under way */
 };
 
+/* Of all processes a commit looks at the first of it: a line of each, and no line that the loop writes. */
 struct store_process {
-	struct store_process *next;    /* store */
-	struct store_session *session; /* fixed */
-	void *owner;		       /* fixed */
-
-	size_t queued_bytes;		/* lock */
-	bool is_stalled;		/* lock: the loop waits for ROOM */
-	struct store_process_stat stat; /* lock */
-
 	/* store */
+	struct store_process *next;
 	struct process *process; /* NULL: not opened, or over */
 	bool is_over;		 /* its last answer was given */
 	bool is_bad;		 /* throws frames away until it is reopened */
 	bool is_touched;	 /* by the open transaction */
 	bool is_opening;	 /* in it */
+
+	struct store_session *session; /* fixed */
+	void *owner;		       /* fixed */
+
+	/* store */
+	struct command *last;	/* of its frames in line, if nothing else of it came behind them; or NULL */
+	size_t lot_bytes;	/* of those that are one behind another there, and of that */
 	struct in_flight in_flight;
 	uint64_t look; /* the last one of its database that came to it */
 	int given_up;  /* -errno: what is not stored of it is counted as dropped */
@@ -142,6 +152,10 @@ struct store_process {
 	uint8_t *hello; /* while it is open: for a file that takes the place of a damaged one */
 	size_t hello_bytes;
 	uid_t uid;
+
+	struct store_process_stat stat; /* lock */
+	size_t queued_bytes;		/* lock */
+	bool is_stalled;		/* lock: the loop waits for ROOM */
 };
 
 struct store_session {
@@ -170,6 +184,7 @@ struct store_session {
 	struct store_database *database; /* NULL: failed or closed */
 	struct store_session *sibling;	 /* the next one of the same database */
 	int64_t id;
+	unsigned unseen; /* processes that were given up before there was a row of them */
 	bool is_over;
 	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
 	uint64_t start_realtime_ns;
@@ -188,6 +203,7 @@ struct store_database { /* store */
 	struct command_list todo;  /* in order */
 	struct command_list taken; /* done in the open transaction */
 	bool has_openings;	   /* of processes, which wait for it */
+	bool is_parting;	   /* all that are there have said Bye: only their ends are to come */
 	struct command *current;   /* under way: between the two */
 	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
 	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
@@ -226,6 +242,9 @@ struct store {
 	struct store_user *users;    /* lock */
 	unsigned stalled;	     /* lock */
 	bool is_stopping;	     /* lock */
+	bool is_dozing;		     /* lock: a few frames do not end the thread's wait */
+	bool is_urgent;		     /* lock: what is in the queue does, whatever it is */
+	size_t unread_bytes;	     /* lock: of frames in the queue */
 	struct answer *answers;	     /* lock */
 	struct answer **answers_end; /* lock */
 	int answer_fd;
@@ -255,6 +274,9 @@ struct store {
 void store_beat(struct store *store);
 /* Takes over @command, NULL is -ENOMEM. Loop thread. */
 int store_post(struct store *store, struct command *command);
+/* With the lock held: is there something in the queue for which the thread ends its wait? It does. */
+bool store_has_work_locked(const struct store *store);
+void store_wake_locked(struct store *store);
 /* With its processes; nobody may know it any more. */
 void destroy_session(struct store_session *session);
 /* That it is open. */
@@ -293,6 +315,9 @@ struct command *command_free(struct command *command);
 /* Of the queue: a flood of tiny frames is one of commands. */
 size_t command_bytes(const struct command *command);
 void command_list_add(struct command_list *list, struct command *command);
+/* Behind @before, which is in @list. */
+void command_list_insert(
+	struct command_list *list, struct command *before, struct command *command);
 /* All of @more before all of @list. */
 void command_list_prepend(struct command_list *list, struct command_list *more);
 struct command *command_list_take(struct command_list *list);
@@ -311,18 +336,7 @@ void answer_drop_all(struct store *store);
 
 /* session_file.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);
-#define SESSION_FILE_BOOT_BYTES 40
-/* Of this boot, as the kernel writes it; "" when it cannot be read. */
-void session_file_boot_id(char ret[SESSION_FILE_BOOT_BYTES]);
 /* What an error means for a file; borrowed. */
-/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end,
- * and
- * @text; NULL: nothing any more. In the open transaction. */
-#define SESSION_FILE_KEY_BYTES 32
-void session_file_controls_key(int64_t session_id, char ret[SESSION_FILE_KEY_BYTES]);
-int session_file_put_controls(struct writer *writer, int64_t session_id, const char *text);
-/* The user's rules of categories, in place of those before. In the open transaction. */
-int session_file_put_categories(struct writer *writer, const char *text);
 const char *session_file_explain(int r);
 /* NULL: not open here. An open file must not be opened twice: closing one drops the locks of the
  * other. */
@@ -333,8 +347,30 @@ struct store_database *session_file_close(struct store *store, struct store_data
 
 /* The folder of the service is ours with all that is in it; elsewhere the file has to be. */
 bool session_file_may_renew(const struct store *store, const char *path);
+
+/* session_row.c. Of this boot, as the kernel writes it; "" when it cannot be read. */
+#define SESSION_ROW_BOOT_BYTES 40
+void session_row_boot_id(char ret[SESSION_ROW_BOOT_BYTES]);
+/* Names of a job that are numbered: NAME, NAME-2 ... Past them it is named by when it began, which
+ * needs no search however many there are, and so often at most, should somebody else have that. */
+#define SESSION_ROW_NAMES_NUMBERED	8
+#define SESSION_ROW_NAMES_MAX	(2 * SESSION_ROW_NAMES_NUMBERED)
+/* The @n-th name that a session of the job @first is tried with, from 1 to SESSION_ROW_NAMES_MAX. */
+int session_row_take_name(struct store_session *session, const char *first, int n);
+/* Whether @row, which has a uid at 1 and a job at 2, is of the user and the job of @session. */
+bool session_row_is_its_own(const struct store_session *session, sqlite3_stmt *row);
+/* Finds or makes the row, and commits it; what was open is committed before. Sets id, name, and of a
+ * row that was there start_realtime_ns and command. */
+int session_row_open(struct store_session *session, struct store_database *database);
 /* The row and the words of @session, in the open transaction of a file that has none of it. */
-int session_file_put(struct store_session *session, struct writer *writer);
+int session_row_put(struct store_session *session, struct writer *writer);
+/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end, and
+ * @text; NULL: nothing any more. In the open transaction. */
+#define SESSION_ROW_KEY_BYTES 32
+void session_row_controls_key(int64_t session_id, char ret[SESSION_ROW_KEY_BYTES]);
+int session_row_put_controls(struct writer *writer, int64_t session_id, const char *text);
+/* The user's rules of categories, in place of those before. In the open transaction. */
+int session_row_put_categories(struct writer *writer, const char *text);
 
 /* held.c: between transactions. */
 void held_check(struct store_database *database);

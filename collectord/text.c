@@ -45,6 +45,23 @@ static size_t character_bytes(const uint8_t *at, size_t left)
 	return n;
 }
 
+/* How many bytes at @at are characters of their own; by eights, most names are all of them. */
+static size_t plain_bytes(const uint8_t *at, size_t left)
+{
+	const uint64_t ones = UINT64_MAX / 255, tops = ones << 7;
+	size_t n = 0;
+	uint64_t eight;
+
+	for (; left - n >= sizeof(eight); n += sizeof(eight)) {
+		memcpy(&eight, at + n, sizeof(eight));
+		if (((eight - ones) | eight) & tops)
+			break;
+	}
+	while (n < left && at[n] && at[n] < 0x80)
+		n++;
+	return n;
+}
+
 char *text_clean(const void *bytes, size_t count, size_t max)
 {
 	static const uint8_t bad[3] = {0xef, 0xbf, 0xbd};
@@ -55,7 +72,8 @@ char *text_clean(const void *bytes, size_t count, size_t max)
 	if (!out)
 		return NULL;
 	while (count) {
-		size_t n = character_bytes(in, count);
+		size_t plain = plain_bytes(in, count < room - used ? count : room - used);
+		size_t n = plain ? plain : character_bytes(in, count);
 		const uint8_t *from = n ? in : bad;
 		size_t put = n ? n : sizeof(bad), step = n ? n : 1;
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define NS_PER_S	 1000000000u
+#define NS_PER_S	 TICK_LINE_NS_PER_S
 /* Crystals are good to 50 ppm; what is ten times as far off is no drift. */
 #define RATE_PART	 2000u
 /* Of an anchor that does not say. */
@@ -15,7 +15,14 @@ typedef __int128 wide;
 
 void tick_line_init(struct tick_line *line, uint64_t hz)
 {
-	*line = (struct tick_line){.hz = hz};
+	*line = (struct tick_line){0};
+	tick_line_set_rate(line, hz);
+}
+
+void tick_line_set_rate(struct tick_line *line, uint64_t hz)
+{
+	line->hz = hz;
+	line->tick_ns = hz && NS_PER_S % hz == 0 ? NS_PER_S / hz : 0;
 }
 
 /* Old anchors lose every other of the older half; the last seconds stay as dense as they came. */
@@ -193,14 +200,10 @@ int tick_line_find(struct tick_line *line, uint64_t tick, int64_t *ret_ns)
 	return fit((wide)a->boottime_ns + scaled((wide)tick - (wide)a->tick, ns, per), ret_ns);
 }
 
-int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns)
+int tick_line_long_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns)
 {
 	if (!line->hz)
 		return -ENODATA;
-	if (ticks <= UINT64_MAX / NS_PER_S / 2) {
-		*ret_ns = (int64_t)(ticks * NS_PER_S / line->hz);
-		return 0;
-	}
 	return fit((wide)ticks * NS_PER_S / line->hz, ret_ns);
 }
 

@@ -12,6 +12,8 @@
 
 #include "proto/limits.h"
 
+#define TICK_LINE_NS_PER_S 1000000000u
+
 struct tick_anchor {
 	uint64_t tick;
 	uint64_t boottime_ns;
@@ -31,6 +33,7 @@ struct tick_span {
 
 struct tick_line {
 	uint64_t hz; /* nominal; 0: unknown, nothing can be converted. Set once */
+	uint64_t tick_ns; /* of a tick, where that is whole; else 0 */
 	struct tick_span span;
 	uint64_t since_ns;	   /* boottime of the anchor that began it again; 0: never */
 	struct tick_anchor before; /* the last one of what it was until then */
@@ -39,6 +42,8 @@ struct tick_line {
 };
 
 void tick_line_init(struct tick_line *line, uint64_t hz);
+/* Of one whose frequency is unknown. */
+void tick_line_set_rate(struct tick_line *line, uint64_t hz);
 
 enum tick_line_added {
 	TICK_LINE_KNOWN, /* or of before the line began again */
@@ -72,5 +77,15 @@ static inline int tick_line_convert(struct tick_line *line, uint64_t tick, int64
 	return 0;
 }
 
-/* Exact, rounded down. -ENODATA: no frequency; -ERANGE. */
-int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns);
+/* Exact, rounded down. 0; -ENODATA: no frequency; -ERANGE. */
+int tick_line_long_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns);
+
+static inline int tick_line_duration(const struct tick_line *line, uint64_t ticks, int64_t *ret_ns)
+{
+	/* What 64 bits hold on the way; other ticks have a time, too. */
+	if (!line->hz || ticks > INT64_MAX / TICK_LINE_NS_PER_S)
+		return tick_line_long_duration(line, ticks, ret_ns);
+	*ret_ns = (int64_t)(line->tick_ns ? ticks * line->tick_ns
+					  : ticks * TICK_LINE_NS_PER_S / line->hz);
+	return 0;
+}

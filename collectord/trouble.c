@@ -195,6 +195,7 @@ static void abandon(struct store *store, struct store_database *database)
 
 	if (p && !p->is_over) {
 		p->is_over = true;
+		p->session->unseen += command->kind == COMMAND_PROCESS_OPEN;
 		answer_process(p, STORE_PROCESS_FAILED, database->trouble,
 			"its last records cannot be stored");
 		p->process = process_free(p->process);

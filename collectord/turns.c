@@ -12,6 +12,7 @@
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
+#include "proto/fault.h"
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -85,6 +86,7 @@ static void tell_opened(struct store *store, const struct command *open)
 {
 	struct store_session *session = open->session;
 
+	FAULT_POINT("session_not_listed");
 	session_put_index(store, session);
 	stat_fill_session(session, true);
 	/* What this cannot read is seen to when the session closes. */
@@ -92,6 +94,8 @@ static void tell_opened(struct store *store, const struct command *open)
 		(void)recover_processes(session);
 	if (session->create == STORE_RESUME)
 		(void)recover_controls(session);
+	if (session->create == STORE_RESUME && session->command)
+		answer_session(session, STORE_CALLED, 0, session->command);
 	answer_session(session, STORE_OPENED, 0, open->text);
 }
 
@@ -180,8 +184,28 @@ static bool join_text(struct command_list *line, struct command *command)
 
 static void add_to_line(struct command_list *line, struct command *command)
 {
+	if (command->process)
+		command->process->last = NULL;
 	if (!join_text(line, command))
 		command_list_add(line, command);
+}
+
+/*
+ * Behind those of its process that wait, until these are a lot: what is taken in a row finds all that
+ * it needs in the cache, and is one piece of work of a commit.
+ */
+static void add_frames(struct command_list *line, struct command *command)
+{
+	struct store_process *p = command->process;
+
+	if (p->last && p->lot_bytes + command->count <= STORE_LOT_BYTES) {
+		command_list_insert(line, p->last, command);
+		p->lot_bytes += command->count;
+	} else {
+		command_list_add(line, command);
+		p->lot_bytes = command->count;
+	}
+	p->last = command;
 }
 
 /* @session has it in its line, or its database has. */
@@ -192,6 +216,8 @@ static void route_to_session(
 		add_to_line(&session->waiting, command);
 	else if (command->kind == COMMAND_SESSION_FREE)
 		free_session(store, command);
+	else if (session->database && command->kind == COMMAND_PROCESS_FRAMES)
+		add_frames(&session->database->todo, command);
 	else if (session->database)
 		add_to_line(&session->database->todo, command);
 	else

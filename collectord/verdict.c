@@ -189,6 +189,39 @@ int verdict_count_rows(struct writer *writer)
 	return database_run(loss);
 }
 
+/* 1: some rank is missing, as far as those that are there tell; 0, database_errno(). */
+static int lacks_ranks(struct writer *writer, int64_t session_id)
+{
+	sqlite3_stmt *row = NULL;
+	int r = database_prepare(writer->db, &row,
+		"SELECT count(*) = 0 OR coalesce(count(DISTINCT local_rank) <= max(local_rank), 0) "
+		"OR coalesce(count(DISTINCT rank) < max(world_size), 0) "
+		"FROM rtl_process WHERE session_id = ?1");
+	int step;
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, session_id);
+	step = sqlite3_step(row);
+	r = step == SQLITE_ROW ? sqlite3_column_int(row, 0) : database_errno(step);
+	sqlite3_finalize(row);
+	return r;
+}
+
+int verdict_put_unwatched(struct writer *writer, int64_t session_id, bool is_new)
+{
+	int r = lacks_ranks(writer, session_id);
+
+	if (r < 0)
+		return r;
+	if (r)
+		return is_new ? writer_put_loss(writer, "unwatched", 1) : 0;
+	/* Of a file of several it may be another's. */
+	return database_exec(writer->db,
+		"DELETE FROM rtl_loss WHERE process_id = 0 AND reason = 'unwatched' "
+		"AND (SELECT count(*) FROM rtl_session) = 1");
+}
+
 int verdict_save(struct writer *writer, const struct completeness *completeness)
 {
 	char line[COMPLETENESS_LINE_BYTES];

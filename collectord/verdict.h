@@ -16,5 +16,11 @@ int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct
  */
 int verdict_count_rows(struct writer *writer);
 
+/*
+ * Of a session for which for a time nobody listened: whether some rank is missing, "unwatched". Not
+ * @is_new: it may have been said before, and they have come. database_errno().
+ */
+int verdict_put_unwatched(struct writer *writer, int64_t session_id, bool is_new);
+
 /* Puts the line, the verdict and "simulated" into rtl_meta. */
 int verdict_save(struct writer *writer, const struct completeness *completeness);

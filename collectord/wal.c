@@ -263,6 +263,26 @@ uint64_t wal_bytes(const char *database)
 	return stat_beside(database, "-wal", &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+int wal_hold(const char *database)
+{
+	CLEANUP(free_p) char *path = NULL;
+
+	if (asprintf(&path, "%s-wal", database) < 0) {
+		path = NULL;
+		return -1;
+	}
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+void wal_send(const char *database)
+{
+	CLEANUP(close_p) int fd = wal_hold(database);
+
+	/* What fails is said by the sync. */
+	if (fd >= 0)
+		(void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /*
  * The locks of the -shm file may not be asked for with fcntl(): closing that descriptor would drop
  * those that SQLite holds for us. The device that stands there need not be stat()'s (btrfs,

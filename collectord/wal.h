@@ -32,6 +32,13 @@ int wal_trim(sqlite3 *db);
 /* Of the log of @database; 0: there is none. */
 uint64_t wal_bytes(const char *database);
 
+/* Holds the log of @database, whose name then goes at once: its blocks are freed when the descriptor is
+ * closed. -1: there is none. SQLite has no locks on it that this would drop. */
+int wal_hold(const char *database);
+
+/* Has the kernel begin to write the log of @database to the disk, and waits for none of it. */
+void wal_send(const char *database);
+
 /*
  * How many other processes read @database at this moment, and *@ret_pid one of them, as /proc/locks
  * tells; 0: nobody, or it is not to be known here.

@@ -120,14 +120,30 @@ int work_commit(struct store *store, struct store_database *database)
 	return 0;
 }
 
+/* Whether anything has come that is not done yet. */
+static bool has_more(struct store *store, const struct store_database *database)
+{
+	bool has;
+
+	pthread_mutex_lock(&store->lock);
+	has = database->todo.first || store->queue.first;
+	pthread_mutex_unlock(&store->lock);
+	return has;
+}
+
 int work_commit_due(struct store *store, struct store_database *database)
 {
+	bool is_parting = database->is_parting;
 	int r = work_commit(store, database);
 
+	database->is_parting = false;
 	/* Who has others' records in line has no steps: a sync of a busy disk may take a second. */
-	if (r == 0 && !store->index)
-		checkpoint_step(&store->checkpoints, database->writer);
-	return r;
+	if (r < 0 || store->index)
+		return r;
+	/* Behind the last Bye comes the end of who said it: if that is here, the close is the step. */
+	if (!is_parting || !has_more(store, database))
+		checkpoint_step(&store->checkpoints, database->writer, is_parting);
+	return 0;
 }
 
 uint64_t work_next_commit(const struct store_database *database)
@@ -177,6 +193,15 @@ static int take_frame(
 	return r < 0 ? r : 0;
 }
 
+static bool have_all_said_bye(const struct store_database *database)
+{
+	for (const struct store_session *s = database->first_session; s; s = s->sibling)
+		for (const struct store_process *p = s->processes; p; p = p->next)
+			if (p->process && !p->process->said_bye)
+				return false;
+	return true;
+}
+
 static int take_frames(struct store *store, const struct command *command)
 {
 	struct store_process *p = command->process;
@@ -202,6 +227,8 @@ static int take_frames(struct store *store, const struct command *command)
 			r = take_frame(store, p, command->bytes + at, bytes);
 		at += bytes;
 	}
+	if (r == 0 && p->process->said_bye)
+		p->session->database->is_parting = have_all_said_bye(p->session->database);
 	return r < 0 ? r : STEP_TAKEN;
 }
 
@@ -294,7 +321,7 @@ static int put_controls(struct store_database *database, const struct command *c
 	int r = writer_begin(database->writer);
 
 	if (r == 0)
-		r = session_file_put_controls(
+		r = session_row_put_controls(
 			database->writer, command->session->id, command->text);
 	if (r == 0)
 		r = keep_text(&command->session->controls, command->text);
@@ -306,7 +333,7 @@ static int put_categories(struct store_database *database, const struct command 
 	int r = writer_begin(database->writer);
 
 	if (r == 0)
-		r = session_file_put_categories(database->writer, command->text);
+		r = session_row_put_categories(database->writer, command->text);
 	if (r == 0)
 		r = keep_text(&command->session->categories, command->text);
 	return r < 0 ? r : STEP_TAKEN;
@@ -441,7 +468,7 @@ void work_take_back(struct store_database *database)
 			c->process->in_flight.may_have_rows = true;
 		}
 	command_list_prepend(&database->todo, &database->taken);
-	database->has_openings = false;
+	database->has_openings = database->is_parting = false;
 }
 
 /* A user has one drain at a time: each takes some 20 MiB. */
@@ -512,7 +539,8 @@ static void work_turn(struct store *store, struct store_database *database, bool
 	stat_fill_due(database);
 	if (!is_last && look_turn(store, database, false) < 0)
 		return;
-	if (database->has_openings || clock_monotonic_ns() >= work_next_commit(database))
+	if (database->has_openings || (database->is_parting && !store->index) ||
+		clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit_due(store, database); /* a failure has set the next try */
 	else if (database->held_bytes)
 		held_check(database);

@@ -91,15 +91,36 @@ void writer_detach(struct writer *writer)
 	close_all(writer);
 }
 
-void writer_set_cache(struct writer *writer, uint64_t bytes)
+static void set_cache_now(struct writer *writer, uint64_t bytes)
 {
 	char sql[64];
 
-	writer->cache_bytes = bytes;
-	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%" PRIu64, bytes >> 10);
+	writer->cache_now_bytes = bytes < writer->cache_bytes ? bytes : writer->cache_bytes;
+	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%" PRIu64, writer->cache_now_bytes >> 10);
 	/* Without memory for that it keeps what it had. */
 	if (writer->db)
 		(void)database_exec(writer->db, sql);
+}
+
+void writer_set_cache(struct writer *writer, uint64_t bytes)
+{
+	uint64_t now_bytes = writer->cache_now_bytes;
+
+	writer->cache_bytes = bytes;
+	set_cache_now(
+		writer, now_bytes > STORE_CACHE_FIRST_BYTES ? now_bytes : STORE_CACHE_FIRST_BYTES);
+}
+
+/* A transaction that changed more pages than there was room for wrote some of them twice. */
+static void grow_cache(struct writer *writer)
+{
+	int spilled = 0, most = 0;
+
+	if (writer->cache_now_bytes < writer->cache_bytes &&
+		sqlite3_db_status(writer->db, SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &most, 1) ==
+			SQLITE_OK &&
+		spilled)
+		set_cache_now(writer, 2 * writer->cache_now_bytes);
 }
 
 int writer_attach(struct writer *writer)
@@ -194,6 +215,7 @@ int writer_commit(struct writer *writer)
 	writer->is_open = false;
 	quota_commit(&writer->quota);
 	feed_rest(writer->feed, writer->rows);
+	grow_cache(writer);
 	FAULT_POINT("after_commit");
 	return 0;
 }

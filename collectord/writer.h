@@ -26,7 +26,8 @@ struct writer {
 	bool is_open;		 /* a transaction */
 	bool is_resumed;	 /* not made by this life of the collector: it may lack frames */
 	bool was_cut;		 /* its log had lost what was committed: noted in it, not yet said */
-	uint64_t cache_bytes;	 /* of its pages; 0: as much as one may have */
+	uint64_t cache_bytes;	 /* its share of all pages; 0: as much as one may have */
+	uint64_t cache_now_bytes; /* what of that its transactions needed until now */
 	uint64_t began_ns;	 /* CLOCK_MONOTONIC */
 	uint64_t rows;		 /* of rtl_dispatch, in the open transaction */
 	unsigned log_pages;	 /* of its log, by the last commit: see checkpoint.h */

@@ -17,7 +17,7 @@
 #include "shim/events.h"
 #include "shim/strings.h"
 
-#define DEADLINE_NS 60000000000ull
+#define DEADLINE_NS 300000000000ull
 #define FLOOD	    100000u
 /* What calls find while nobody takes any: half of their ring, one more, and the spare one. */
 #define CALLS_ROOM  (RECORDER_CALLS / 2 + 1 + RECORDER_CALLS_SPARE)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives, where /proc tells and where it does not. */
+/* Who lives, where /proc tells and where it does not; and how one ended who is reaped meanwhile. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +14,10 @@
 #include <unistd.h>
 
 #include "collectord/exit_status.h"
+
+/* Enough for the parent to be quicker than one look and slower than the other, some times. */
+#define ROUNDS	    400
+#define EXIT_STATUS 7
 
 static bool lives(pid_t pid, uint64_t start_time)
 {
@@ -77,11 +84,62 @@ static void the_pid_must_do_where_proc_hides_it(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void *reap(void *data)
+{
+	pid_t pid = *(pid_t *)data;
+
+	(void)waitpid(pid, NULL, 0);
+	return NULL;
+}
+
+/* A child that ends when its pipe does, while a thread waits to reap it. */
+static int ask_beside_a_reaper(void)
+{
+	struct pollfd death = {.fd = -1, .events = POLLIN};
+	int end[2], status = 0, r;
+	uint64_t start_time;
+	pthread_t reaper;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(end), 0);
+	pid = fork();
+	if (!pid) {
+		close(end[1]);
+		(void)!read(end[0], &byte, 1);
+		_exit(EXIT_STATUS);
+	}
+	death.fd = exit_status_open_pidfd(pid);
+	start_time = exit_status_start_time(pid);
+	assert_true(death.fd >= 0);
+	assert_int_equal(pthread_create(&reaper, NULL, reap, &pid), 0);
+	close(end[1]);
+	assert_int_equal(poll(&death, 1, 300000), 1);
+	r = exit_status_read(death.fd, pid, start_time, &status);
+	pthread_join(reaper, NULL);
+	if (r == 0)
+		assert_int_equal(WEXITSTATUS(status), EXIT_STATUS);
+	/* A kernel that does not keep it has nothing more to say. */
+	else if (exit_status_read(death.fd, pid, start_time, &status) == 0)
+		fail_msg("known now, and not when it was asked for: %d", r);
+	close(death.fd);
+	close(end[0]);
+	return r;
+}
+
+static void who_is_reaped_meanwhile_is_not_asked_again(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++)
+		assert_int_not_equal(ask_beside_a_reaper(), -EAGAIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_start_time_tells_processes_apart),
 		cmocka_unit_test(the_pid_must_do_where_proc_hides_it),
+		cmocka_unit_test(who_is_reaped_meanwhile_is_not_asked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

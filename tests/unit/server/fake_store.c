@@ -131,7 +131,7 @@ int store_process_watch(struct store_process *process, int memfd)
 	return 0;
 }
 
-static void answer_opened(struct store *store, struct store_session *session)
+void fake_store_open_session(struct store *store, struct store_session *session)
 {
 	struct store_answer *answer;
 
@@ -163,8 +163,10 @@ int store_session_open(struct store *store, const struct store_session_params *p
 	*ret = session;
 	if (fake_store.refuses_sessions)
 		fake_store_answer(store, STORE_FAILED, owner, 0, "no room");
+	else if (fake_store.only_makes)
+		fake_store_answer(store, STORE_MADE, owner, 0, NULL);
 	else
-		answer_opened(store, session);
+		fake_store_open_session(store, session);
 	return 0;
 }
 
@@ -204,6 +206,12 @@ int store_session_close(struct store_session *session, int exit_status)
 	session->exit_status = exit_status;
 	fake_store_answer(the_store, STORE_CLOSED, session->owner, 0, "complete: 0 dispatched");
 	return 0;
+}
+
+int store_session_close_unwatched(struct store_session *session, int exit_status)
+{
+	session->was_unwatched = true;
+	return store_session_close(session, exit_status);
 }
 
 struct store_session *store_session_free(struct store_session *session)
@@ -252,6 +260,12 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	free(frames);
 	process->frame_bytes += bytes;
 	return fake_store.is_full;
+}
+
+size_t store_process_room(struct store_process *process)
+{
+	(void)process;
+	return fake_store.is_full ? 0 : SIZE_MAX;
 }
 
 int store_process_end(

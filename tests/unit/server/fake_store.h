@@ -19,6 +19,7 @@ struct store_session {
 	uid_t uid;
 	int exit_status;
 	bool is_closed;
+	bool was_unwatched;
 	bool is_freed;
 };
 
@@ -44,6 +45,7 @@ struct fake_store {
 	bool holds_opens; /* no PROCESS_OPENED until fake_store_open() */
 	bool is_full;	  /* store_process_frames() says 1 */
 	bool refuses_sessions;
+	bool only_makes; /* no OPENED until fake_store_open_session() */
 	int flush_error;
 	unsigned refusals; /* so many requests to come find no memory: ends, closes, flushes */
 	uid_t flush_uid; /* whose sessions were flushed last */
@@ -53,6 +55,9 @@ extern struct fake_store fake_store;
 
 struct store *fake_store_new(void);
 struct store *fake_store_free(struct store *store);
+
+/* Its file, which was only made, is open. */
+void fake_store_open_session(struct store *store, struct store_session *session);
 
 /* Any answer, as the store would give it. */
 void fake_store_answer(struct store *store, enum store_answer_kind kind, void *owner,

@@ -130,23 +130,45 @@ void harness_connect(struct harness *h, struct fake_shim *peer)
 	assert_int_equal(fake_shim_connect(peer, h->socket), 0);
 }
 
+static void send_runner_hello(struct fake_shim *peer, Rtl__RunnerHello *hello, const char *job)
+{
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	hello->has_version_min = hello->has_version_max = true;
+	hello->version_min = hello->version_max = 1;
+	msg_set_bytes(&hello->has_job, &hello->job, job);
+	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
+	frame.runner_hello = hello;
+	assert_int_equal(fake_send(peer->fd, &frame), 0);
+}
+
 void harness_send_runner_hello(struct fake_shim *peer, const char *job)
 {
 	harness_send_runner_rules(peer, job, NULL);
 }
 
+void harness_send_early_runner_hello(struct fake_shim *peer, const char *job)
+{
+	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
+
+	hello.has_early = hello.early = true;
+	send_runner_hello(peer, &hello, job);
+}
+
+void harness_send_runner_hello_again(struct fake_shim *peer, const char *job)
+{
+	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
+
+	hello.has_again = hello.again = true;
+	send_runner_hello(peer, &hello, job);
+}
+
 void harness_send_runner_rules(struct fake_shim *peer, const char *job, const char *categories)
 {
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
 
-	hello.has_version_min = hello.has_version_max = true;
-	hello.version_min = hello.version_max = 1;
-	msg_set_bytes(&hello.has_job, &hello.job, job);
 	msg_set_bytes(&hello.has_categories, &hello.categories, categories);
-	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
-	frame.runner_hello = &hello;
-	assert_int_equal(fake_send(peer->fd, &frame), 0);
+	send_runner_hello(peer, &hello, job);
 }
 
 void harness_send_runner_done(struct fake_shim *peer, bool now, int status)

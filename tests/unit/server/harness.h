@@ -53,6 +53,9 @@ uint64_t harness_shim(struct harness *h, struct fake_shim *shim, const char *job
 /* Connected (not as a shim), nothing said yet. */
 void harness_connect(struct harness *h, struct fake_shim *peer);
 void harness_send_runner_hello(struct fake_shim *peer, const char *job);
+void harness_send_early_runner_hello(struct fake_shim *peer, const char *job);
+/* Of one that a collector before this one had told to start its command. */
+void harness_send_runner_hello_again(struct fake_shim *peer, const char *job);
 /* With rules of categories; NULL: none. */
 void harness_send_runner_rules(struct fake_shim *peer, const char *job, const char *categories);
 void harness_send_runner_done(struct fake_shim *peer, bool now, int status);

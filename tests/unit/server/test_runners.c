@@ -68,6 +68,53 @@ static void a_runner_is_told_where_its_session_is(void **state)
 	fake_shim_done(&runner);
 }
 
+static bool is_opening(struct harness *h, struct fake_shim *runner)
+{
+	const Rtl__RunnerStatus *status =
+		harness_expect(h, runner, RTL__FRAME__BODY_RUNNER_STATUS)->runner_status;
+
+	assert_false(status->closed);
+	assert_true(status->has_session);
+	return status->opening;
+}
+
+static void who_wants_to_is_told_that_the_file_is_made(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first, second, patient;
+
+	fake_store.only_makes = true;
+	harness_connect(h, &patient);
+	harness_send_runner_hello(&patient, "job");
+	harness_connect(h, &first);
+	harness_send_early_runner_hello(&first, "job");
+	assert_true(is_opening(h, &first));
+	harness_connect(h, &second);
+	harness_send_early_runner_hello(&second, "job");
+	assert_true(is_opening(h, &second));
+	fake_store_open_session(h->store, fake_store.sessions);
+	assert_false(is_opening(h, &first));
+	assert_false(is_opening(h, &second));
+	assert_false(is_opening(h, &patient));
+	fake_shim_done(&first);
+	fake_shim_done(&second);
+	fake_shim_done(&patient);
+}
+
+static void who_was_told_of_a_file_that_then_fails_is_refused(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner;
+
+	fake_store.only_makes = true;
+	harness_connect(h, &runner);
+	harness_send_early_runner_hello(&runner, "job");
+	assert_true(is_opening(h, &runner));
+	fake_store_answer(h->store, STORE_FAILED, fake_store.sessions->owner, 0, "no room");
+	harness_expect_refusal(h, &runner, "no room");
+	fake_shim_done(&runner);
+}
+
 static void a_runner_without_a_job_is_refused(void **state)
 {
 	struct harness *h = *state;
@@ -234,6 +281,39 @@ static void a_dead_runner_leaves_the_session_to_its_processes(void **state)
 	fake_shim_done(&shim);
 }
 
+/* It was killed: its command goes on, and has only not come to the GPU. */
+static void who_comes_after_a_dead_runner_is_waited_for(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner;
+	struct fake_shim shim;
+
+	join(h, &runner, "job");
+	fake_shim_done(&runner);
+	harness_shim(h, &shim, "job");
+	assert_int_equal(fake_store.n_sessions, 1);
+	assert_false(fake_store.sessions->is_closed);
+	fake_shim_kill(&shim);
+	harness_wait(h, is_closed, fake_store.sessions);
+	assert_true(fake_store.sessions->was_unwatched);
+	fake_shim_done(&shim);
+}
+
+/* The collector before this one died before the session was in its file: only its runner knows. */
+static void who_comes_again_was_unwatched(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner;
+
+	harness_connect(h, &runner);
+	harness_send_runner_hello_again(&runner, "job");
+	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
+	harness_send_runner_done(&runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+	assert_true(fake_store.sessions->was_unwatched);
+	fake_shim_done(&runner);
+}
+
 static void what_was_sent_before_the_end_of_a_command_belongs_to_its_session(void **state)
 {
 	struct harness *h = *state;
@@ -250,6 +330,7 @@ static void what_was_sent_before_the_end_of_a_command_belongs_to_its_session(voi
 	while (!fake_store.sessions->is_closed)
 		harness_turn(h);
 	assert_int_equal(fake_store.n_processes, 1);
+	assert_false(fake_store.sessions->was_unwatched);
 	assert_true(fake_store.processes->has_ended);
 	assert_int_equal(fake_store.n_sessions, 1);
 	fake_shim_done(&shim);
@@ -353,6 +434,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_runner_is_told_where_its_session_is),
+		TEST(who_wants_to_is_told_that_the_file_is_made),
+		TEST(who_was_told_of_a_file_that_then_fails_is_refused),
 		TEST(a_runner_without_a_job_is_refused),
 		TEST(a_runner_with_rules_that_are_none_is_refused),
 		TEST(the_session_closes_when_runner_and_processes_are_done),
@@ -362,6 +445,8 @@ int main(void)
 		TEST(what_was_detached_does_not_open_its_session_again),
 		TEST(a_runner_does_not_end_the_processes_of_another),
 		TEST(a_dead_runner_leaves_the_session_to_its_processes),
+		TEST(who_comes_after_a_dead_runner_is_waited_for),
+		TEST(who_comes_again_was_unwatched),
 		TEST(what_was_sent_before_the_end_of_a_command_belongs_to_its_session),
 		TEST(a_session_without_a_runner_closes_after_its_last_process),
 		TEST(a_latecomer_reopens_the_file_of_its_session),

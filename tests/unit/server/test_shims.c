@@ -202,6 +202,58 @@ static void a_full_store_stops_the_reading_and_nothing_is_lost(void **state)
 	fake_shim_done(&shim);
 }
 
+/* Each of a thousand hears that only when something of it was taken: that is not much then. */
+static void a_full_store_is_given_a_page_at_a_time(void **state)
+{
+	enum { EACH = 1000, FRAMES = 16 };
+	struct harness *h = *state;
+	struct store_process *process;
+	uint8_t frames[FRAMES * EACH] = {0};
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	process = fake_store.processes;
+	fake_store.is_full = true;
+	for (unsigned i = 0; i < FRAMES; i++)
+		frame_put_length(frames + i * EACH, EACH - FRAME_PREFIX_BYTES);
+	assert_int_equal(fake_send_bytes(shim.fd, frames, sizeof(frames)), 0);
+	harness_wait(h, has_frames, process);
+	assert_int_equal(process->frame_bytes, 4096 / EACH * EACH);
+	fake_store.is_full = false;
+	fake_store_answer(h->store, STORE_ROOM, process->owner, 0, NULL);
+	while (process->frame_bytes < sizeof(frames))
+		harness_turn(h);
+	fake_shim_done(&shim);
+}
+
+/* Its peer has memory for what it has begun, and for nothing else. */
+static void a_shim_has_a_buffer_for_the_rest_of_a_frame(void **state)
+{
+	enum { BYTES = 20000 };
+	struct harness *h = *state;
+	const struct frame_reader *reader;
+	struct store_process *process;
+	static uint8_t frame[BYTES];
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	process = fake_store.processes;
+	reader = &h->server->peers->reader;
+	frame_put_length(frame, BYTES - FRAME_PREFIX_BYTES);
+	assert_int_equal(fake_send_bytes(shim.fd, frame, BYTES), 0);
+	assert_int_equal(fake_send_bytes(shim.fd, frame, BYTES / 2), 0);
+	while (process->frame_bytes < BYTES || reader->fill < BYTES / 2)
+		harness_turn(h);
+	assert_int_equal(reader->capacity, BYTES);
+	assert_false(reader->is_lent);
+	assert_int_equal(fake_send_bytes(shim.fd, frame + BYTES / 2, BYTES / 2), 0);
+	while (process->frame_bytes < 2 * BYTES)
+		harness_turn(h);
+	assert_null(reader->buffer);
+	assert_int_equal(reader->capacity, 0);
+	fake_shim_done(&shim);
+}
+
 static bool is_away(void *data)
 {
 	return ((struct server *)data)->n_peers == 0;
@@ -506,6 +558,8 @@ int main(void)
 		TEST(an_oversized_frame_closes_a_greeted_shim),
 		TEST(a_bad_frame_closes_its_connection),
 		TEST(a_full_store_stops_the_reading_and_nothing_is_lost),
+		TEST(a_full_store_is_given_a_page_at_a_time),
+		TEST(a_shim_has_a_buffer_for_the_rest_of_a_frame),
 		TEST(a_hang_up_is_not_a_death),
 		TEST(a_death_is_drained_while_connected),
 		TEST(the_dead_are_drained_before_the_end),

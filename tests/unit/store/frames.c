@@ -170,8 +170,9 @@ void peer_add_anchors(struct frames *frames, uint64_t tick)
 	frames_add(frames, &frame);
 }
 
-static void add_dispatches(struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq,
-	uint32_t n, const Rtl__Dispatches *calls)
+/* Each of @step shapes behind that of the one before. */
+static void add_dispatches(struct frames *frames, uint64_t number, uint32_t shape, uint32_t step,
+	uint64_t seq, uint32_t n, const Rtl__Dispatches *calls)
 {
 	static struct dispatch_columns columns = {.tid = 77};
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -181,7 +182,7 @@ static void add_dispatches(struct frames *frames, uint64_t number, uint32_t shap
 	d.has_submit_base_ns = 1;
 	d.submit_base_ns = PEER_ZERO_NS + (1000 + 100 * seq) * PEER_TICK_NS - 500;
 	for (uint32_t i = 0; i < n; i++) {
-		columns.shape[i] = shape;
+		columns.shape[i] = shape + step * i;
 		columns.seq[i] = i ? 0 : (int64_t)seq;
 		columns.start[i] = 1000 + 100 * (seq + i);
 		columns.duration[i] = 50;
@@ -196,13 +197,21 @@ void peer_add_dispatches(
 {
 	const Rtl__Dispatches no_calls = RTL__DISPATCHES__INIT;
 
-	add_dispatches(frames, number, shape, seq, n, &no_calls);
+	add_dispatches(frames, number, shape, 0, seq, n, &no_calls);
+}
+
+void peer_add_shapes(
+	struct frames *frames, uint64_t number, uint32_t first, uint64_t seq, uint32_t n)
+{
+	const Rtl__Dispatches no_calls = RTL__DISPATCHES__INIT;
+
+	add_dispatches(frames, number, first, 1, seq, n, &no_calls);
 }
 
 void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint32_t n,
 	const Rtl__Dispatches *calls)
 {
-	add_dispatches(frames, number, 1, seq, n, calls);
+	add_dispatches(frames, number, 1, 0, seq, n, calls);
 }
 
 static void add_counters(struct frames *frames, uint64_t time_ns, uint32_t queue, va_list pairs)
@@ -247,6 +256,28 @@ void peer_add_counters_at(struct frames *frames, uint64_t time_ns, uint32_t queu
 	va_start(pairs, queue);
 	add_counters(frames, time_ns, queue, pairs);
 	va_end(pairs);
+}
+
+void peer_add_marker(struct frames *frames, uint64_t number, uint32_t kind)
+{
+	uint32_t tid = 77, text = 1;
+	uint64_t id = 1, parent = 0, time_ns = PEER_ZERO_NS;
+	Rtl__Markers m = RTL__MARKERS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	m.has_n = 1;
+	m.n = m.n_kind = m.n_id = m.n_parent = m.n_tid = m.n_time_ns = m.n_text = 1;
+	m.kind = &kind;
+	m.id = &id;
+	m.parent = &parent;
+	m.tid = &tid;
+	m.time_ns = &time_ns;
+	m.text = &text;
+	frame.has_number = 1;
+	frame.number = number;
+	frame.body_case = RTL__FRAME__BODY_MARKERS;
+	frame.markers = &m;
+	frames_add(frames, &frame);
 }
 
 void peer_add_bye(struct frames *frames)

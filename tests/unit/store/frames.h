@@ -44,6 +44,10 @@ void peer_add_anchors(struct frames *frames, uint64_t tick);
 void peer_add_dispatches(
 	struct frames *frames, uint64_t number, uint32_t shape, uint64_t seq, uint32_t n);
 
+/* Likewise, the first of shape @first, the next of the one after that ... */
+void peer_add_shapes(
+	struct frames *frames, uint64_t number, uint32_t first, uint64_t seq, uint32_t n);
+
 /* Likewise, with the runs of host calls that @calls has (n_call, call_from, call, node). */
 void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint32_t n,
 	const Rtl__Dispatches *calls);
@@ -52,4 +56,6 @@ void peer_add_called(struct frames *frames, uint64_t number, uint64_t seq, uint3
 void peer_add_counters(struct frames *frames, uint32_t queue, ...);
 /* The same, read at @time_ns of CLOCK_BOOTTIME. */
 void peer_add_counters_at(struct frames *frames, uint64_t time_ns, uint32_t queue, ...);
+/* Frame @number: one marker event of @kind (RTL_MARKER_...), with the text that string 1 is. */
+void peer_add_marker(struct frames *frames, uint64_t number, uint32_t kind);
 void peer_add_bye(struct frames *frames);

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEADLINE_MS 60000
-
 int harness_setup(void **state)
 {
 	struct harness *h = calloc(1, sizeof(*h));
@@ -67,7 +65,7 @@ void harness_wait(struct harness *h, enum store_answer_kind kind)
 			continue;
 		}
 		memset(&h->answer, 0, sizeof(h->answer));
-		if (poll(&poller, 1, DEADLINE_MS) != 1)
+		if (poll(&poller, 1, HARNESS_WAIT_MS) != 1)
 			fail_msg("no answer %d in time", kind);
 	}
 }

@@ -13,6 +13,9 @@
 #include "collectord/store.h"
 #include "tests/unit/store/frames.h"
 
+/* For what must come; long, since only a failure waits it out. */
+#define HARNESS_WAIT_MS 300000
+
 struct harness {
 	char dir[64];
 	char path[96]; /* DIR/job.db */

@@ -11,6 +11,8 @@
 
 #define LIFE_FRAMES 8u
 #define LIFE_EACH   100u
+/* The first of them are one transaction, of more shapes than there is room for at a time. */
+#define LIFE_FIRST  3u
 
 enum life_end {
 	LIFE_NOT_OPENED, /* FAILED */

@@ -204,7 +204,7 @@ static void go_aside(struct harness *h, size_t which)
 	assert_string_equal(h->answer.text,
 		"INCOMPLETE: 400 dispatched, 100 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
-		"0 outstanding, 1 damaged database set aside, 3 other losses");
+		"0 outstanding, 3 frames missing, 1 damaged database set aside");
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), EACH);
 	harness_check_books(h->path);
 	h->session = store_session_free(h->session);
@@ -284,7 +284,7 @@ static void wait_for(struct harness *h, enum store_answer_kind kind)
 			continue;
 		}
 		memset(&h->answer, 0, sizeof(h->answer));
-		if (poll(&poller, 1, 60000) != 1)
+		if (poll(&poller, 1, HARNESS_WAIT_MS) != 1)
 			fail_msg("no answer %d in time", kind);
 	}
 }
@@ -331,7 +331,7 @@ static void damage_found_on_the_way_costs_what_was_there(void **state)
 	assert_string_equal(h->answer.text,
 		"INCOMPLETE: 600 dispatched, 300 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
-		"0 outstanding, 1 damaged database set aside, 3 other losses");
+		"0 outstanding, 3 frames missing, 1 damaged database set aside");
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 3 * EACH);
 	harness_check_books(h->path);
 }

@@ -28,7 +28,7 @@ static void next_answer(struct harness *h)
 	store_answer_done(&h->answer);
 	while (!store_next_answer(h->store, &h->answer)) {
 		memset(&h->answer, 0, sizeof(h->answer));
-		assert_int_equal(poll(&poller, 1, 60000), 1);
+		assert_int_equal(poll(&poller, 1, HARNESS_WAIT_MS), 1);
 	}
 }
 
@@ -126,6 +126,7 @@ static void one_user_leaves_room(void **state)
 		taken++;
 	} while (!store_process_frames(process, calloc(1, each), each));
 	assert_in_range(taken * each, STORE_QUEUE_BYTES_MAX / 2, STORE_QUEUE_BYTES_MAX / 2 + each);
+	assert_int_equal(store_process_room(process), 0);
 	snprintf(path, sizeof(path), "%s/other.db", h->dir);
 	params.path = path;
 	assert_int_equal(store_session_open(h->store, &params, h, &session), 0);
@@ -133,7 +134,9 @@ static void one_user_leaves_room(void **state)
 	assert_int_equal(
 		store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, h, &process),
 		0);
+	assert_int_equal(store_process_room(process), STORE_QUEUE_PROCESS_BYTES_MAX);
 	assert_int_equal(store_process_frames(process, calloc(1, each), each), 0);
+	assert_in_range(store_process_room(process), 1, 4096);
 	sqlite3_close(db);
 }
 
@@ -296,8 +299,12 @@ static void the_ended_take_no_memory(void **state)
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &first), 0);
+	/* Who asked has the id. */
+	assert_null(writer->intern.processes);
+	assert_int_equal(intern_keep_shape(&writer->intern, &key, first), 0);
 	key.process_id = 2;
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &second), 0);
+	assert_int_equal(intern_keep_shape(&writer->intern, &key, second), 0);
 	intern_forget_process(&writer->intern, 2);
 	key.process_id = 1;
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &second), 0);
@@ -415,6 +422,31 @@ static void tiny_frames_fill_the_queue(void **state)
 	sqlite3_close(db);
 }
 
+#define PROCESSES     64u
+#define PROCESS_BYTES (32u << 10)
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	return heap.uordblks + heap.hblkhd;
+}
+
+/* A node has a thousand of them, and each of them the GPU that it sees. */
+static void a_process_takes_what_its_gpus_do(void **state)
+{
+	struct harness *h = *state;
+	size_t before, each;
+
+	harness_open(h);
+	before = heap_bytes();
+	for (unsigned i = 0; i < PROCESSES; i++)
+		harness_open_process(h, (uint8_t)(2 + i), -1);
+	each = (heap_bytes() - before) / PROCESSES;
+	if (each > PROCESS_BYTES)
+		fail_msg("%zu bytes for each process", each);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +461,7 @@ int main(void)
 		TEST(recordings_beyond_their_number),
 		TEST(texts_do_not_pile_up),
 		TEST(tiny_frames_fill_the_queue),
+		TEST(a_process_takes_what_its_gpus_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,11 +2,13 @@
 /*
  * However many sessions are open, what SQLite keeps of them in memory is one sum.
  */
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "collectord/cache.h"
+#include "collectord/writer.h"
 #include "proto/limits.h"
 #include "tests/unit/store/harness.h"
 
@@ -114,6 +116,49 @@ static void many_sessions_share_one_sum(void **state)
 		fed - opened <= (sqlite3_int64)(cache_share(0, SESSIONS) * SESSIONS + SLACK_BYTES));
 }
 
+/* @rows of dispatches, in one transaction. */
+static void commit_rows(struct writer *writer, uint64_t rows)
+{
+	const int64_t some = 1 << 30;
+	const int64_t row[FEED_COLUMNS] = {
+		300, some, INT64_MAX, some, some, some, some, FEED_NULL, FEED_NULL, FEED_NULL};
+
+	assert_int_equal(writer_begin(writer), 0);
+	for (uint64_t i = 0; i < rows; i++) {
+		if (writer->feed->count == FEED_ROWS_MAX)
+			assert_int_equal(feed_flush(writer->feed), 0);
+		feed_put(writer->feed, row);
+	}
+	assert_int_equal(writer_commit(writer), 0);
+}
+
+static void a_cache_grows_with_its_transactions(void **state)
+{
+	struct harness *h = *state;
+	struct msg_arena arena = {0};
+	struct writer *writer;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/grows.db", h->dir);
+	close(open(path, O_RDWR | O_CREAT | O_EXCL, 0600));
+	assert_int_equal(writer_open(path, &arena, NULL, &writer), 0);
+	/* A whole one of kernels fits, with longer rows than most have. */
+	commit_rows(writer, COMMIT_ROWS_MAX);
+	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_FIRST_BYTES);
+	/* Of what does not, pages are written before the commit: the next time there is room. */
+	for (unsigned i = 0; i < 3; i++)
+		commit_rows(writer, 4 * COMMIT_ROWS_MAX);
+	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_EACH_BYTES_MAX);
+	/* It does not outgrow its share, nor take it at once when that grows. */
+	writer_set_cache(writer, STORE_CACHE_EACH_BYTES_MIN);
+	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_EACH_BYTES_MIN);
+	commit_rows(writer, COMMIT_ROWS_MAX);
+	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_EACH_BYTES_MIN);
+	writer_set_cache(writer, STORE_CACHE_EACH_BYTES_MAX);
+	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_FIRST_BYTES);
+	writer_free(writer);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 int main(void)
@@ -121,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_fits_and_seldom_changes),
 		TEST(many_sessions_share_one_sum),
+		TEST(a_cache_grows_with_its_transactions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,22 @@ SURVIVES(killed_before_commit, "before_commit:5")
 SURVIVES(killed_after_commit_before_ack, "after_commit:5")
 SURVIVES(killed_in_the_drain, "drain_before_commit")
 
+/* Of a file that somebody took away: it is not that of the one which has its name now. */
+static void killed_where_another_files_log_lay(void **state)
+{
+	struct harness *h = *state;
+	char log[128];
+
+	(void)first_life(h, "after_commit:5");
+	assert_int_equal(unlink(h->path), 0);
+	snprintf(log, sizeof(log), "%s-wal", h->path);
+	assert_int_equal(access(log, F_OK), 0);
+	assert_int_equal(first_life(h, "file_made"), 0);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 0);
+	second_life(h, 0);
+	check_file(h);
+}
+
 /* Drained, not announced: the next one may not store the recorder again. */
 static void killed_after_the_drain(void **state)
 {
@@ -226,6 +242,7 @@ int main(void)
 		T(killed_before_commit),
 		T(killed_after_commit_before_ack),
 		T(killed_in_the_drain),
+		T(killed_where_another_files_log_lay),
 		T(killed_between_slices),
 		T(killed_after_the_drain),
 		T(killed_in_the_last_checkpoint),

@@ -193,6 +193,93 @@ static void shapes_that_are_put_are_read(void **state)
 	end(h, writer);
 }
 
+/* Puts shapes whose other columns are all @value until they are flushed; how many are of a leaf. */
+static unsigned fill_leaf(struct feed *feed, int64_t value, int64_t *id)
+{
+	unsigned before = 0;
+
+	while (feed->shapes >= before) {
+		int64_t shape[FEED_SHAPE_COLUMNS] = {++*id};
+
+		for (unsigned c = 1; c < FEED_SHAPE_COLUMNS; c++)
+			shape[c] = value;
+		before = feed->shapes;
+		assert_int_equal(feed_put_shape(feed, shape), 0);
+	}
+	assert_int_equal(feed->shapes, 1);
+	return before;
+}
+
+static void a_leaf_holds_the_shapes_that_fit(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+	int64_t id = 0;
+
+	/* A statement costs as much as many rows: of those of a real job there are many in one. */
+	assert_int_equal(fill_leaf(writer->feed, 0, &id), FEED_FILE_SHAPES);
+	(void)fill_leaf(writer->feed, 0, &id);
+	assert_in_range(fill_leaf(writer->feed, INT64_MAX, &id), 60, 70);
+	assert_in_range(fill_leaf(writer->feed, INT64_MIN + 1, &id), 60, 70);
+	assert_int_equal(writer_commit(writer), 0);
+	end(h, writer);
+	assert_int_equal(harness_number(h->path, "SELECT max(id) FROM rtl_shape"), id);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape WHERE "
+						 "scratch IN (0, 0x7fffffffffffffff, "
+						 "-0x7fffffffffffffff) AND scratch = process_id"),
+		id);
+}
+
+/* What then is undone is the whole transaction, by SQLite already. */
+static void an_id_that_is_there_undoes_all(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+
+	put_shapes(writer->feed, 0, 3);
+	assert_int_equal(writer_commit(writer), 0);
+	assert_int_equal(writer_begin(writer), 0);
+	put_rows(writer->feed, 0, 5);
+	put_shapes(writer->feed, 3, 2);
+	put_shapes(writer->feed, 1, 1);
+	assert_int_equal(feed_flush(writer->feed), -EINVAL);
+	assert_int_equal(writer_rollback(writer), 0);
+	assert_false(writer->is_open);
+	check_shapes(writer->db, 3);
+	check_rows(writer->db, 0, 0);
+	assert_int_equal(writer_begin(writer), 0);
+	put_shapes(writer->feed, 3, 2);
+	put_rows(writer->feed, 0, 5);
+	assert_int_equal(writer_commit(writer), 0);
+	check_shapes(writer->db, 5);
+	check_rows(writer->db, 0, 5);
+	end(h, writer);
+}
+
+/* Whoever asks again, in whatever order, hears the same. */
+static void shapes_are_found_again(void **state)
+{
+	struct intern_shape_key key = {.kernel_id = 1};
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+	int64_t id;
+
+	for (unsigned turn = 0; turn < 2; turn++)
+		for (unsigned i = 0; i < 3000; i++) {
+			unsigned number = turn ? 2999 - i : i;
+
+			key.process_id = number % 3 + 1;
+			key.grid[number % 2] = number / 6 + 1;
+			key.grid[1 - number % 2] = 0;
+			assert_int_equal(intern_put_shape(&writer->intern, &key, &id), 0);
+			assert_int_equal(id, number + 1);
+			assert_int_equal(intern_keep_shape(&writer->intern, &key, id), 0);
+		}
+	assert_int_equal(writer_commit(writer), 0);
+	end(h, writer);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 3000);
+}
+
 static void ids_of_shapes_go_on_where_they_are(void **state)
 {
 	struct intern_shape_key key = {.process_id = 1, .kernel_id = 1};
@@ -238,11 +325,14 @@ static void a_file_without_room_for_ids_is_damaged(void **state)
 	assert_int_equal(writer_open(h->path, NULL, NULL, &writer), -EUCLEAN);
 }
 
+/* OE_Abort in SQLite's code. */
+#define UNDO_STATEMENT 2
+
 /* SQLite does so where both tables are alike; else it takes each row apart, and says nothing. */
 static void check_copies(sqlite3 *db, const char *insert, bool has_id)
 {
 	sqlite3_stmt *explain;
-	unsigned copies = 0, looks = 0;
+	unsigned copies = 0, looks = 0, aborts = 0;
 	char sql[256];
 
 	snprintf(sql, sizeof(sql), "EXPLAIN %s", insert);
@@ -252,11 +342,14 @@ static void check_copies(sqlite3 *db, const char *insert, bool has_id)
 
 		copies += !strcmp(step, "RowData") || !strcmp(step, "RowCell");
 		looks += !strcmp(step, "NotExists"); /* through the table */
+		/* Each page as it was is kept only for a statement that can be undone alone. */
+		aborts += !strcmp(step, "Halt") && sqlite3_column_int(explain, 3) == UNDO_STATEMENT;
 		assert_string_not_equal(step, "MakeRecord");
 	}
 	sqlite3_finalize(explain);
 	assert_int_equal(copies, 1);
 	assert_int_equal(looks, has_id);
+	assert_int_equal(aborts, 0);
 }
 
 static void rows_are_copied_as_they_are(void **state)
@@ -398,6 +491,9 @@ int main(void)
 		CASE(what_is_put_is_what_is_read),
 		CASE(a_rollback_leaves_nothing),
 		CASE(shapes_that_are_put_are_read),
+		CASE(a_leaf_holds_the_shapes_that_fit),
+		CASE(an_id_that_is_there_undoes_all),
+		CASE(shapes_are_found_again),
 		CASE(ids_of_shapes_go_on_where_they_are),
 		CASE(a_file_without_room_for_ids_is_damaged),
 		CASE(rows_are_copied_as_they_are),

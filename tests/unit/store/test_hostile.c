@@ -272,7 +272,7 @@ static void wait_for_end(struct harness *h)
 		store_answer_done(&h->answer);
 		if (!store_next_answer(h->store, &h->answer)) {
 			memset(&h->answer, 0, sizeof(h->answer));
-			assert_int_equal(poll(&poller, 1, 60000), 1);
+			assert_int_equal(poll(&poller, 1, HARNESS_WAIT_MS), 1);
 			continue;
 		}
 		if (h->answer.kind == STORE_DEGRADED)

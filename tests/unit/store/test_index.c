@@ -527,6 +527,23 @@ static void an_older_index_goes_on(void **state)
 		number(place->index, "SELECT count(*) FROM removed WHERE tenant = uid"), 5);
 }
 
+/* That of a session which ended here before the index could be told that the store was moved. */
+static void what_was_put_since_the_store_was_moved_stays(void **state)
+{
+	struct place *place = *state;
+	char here[128];
+	struct index_entry entry = {.database = "/before/0/s.db", .name = "s"};
+
+	assert_int_equal(index_put(place->index, &entry), 0);
+	snprintf(here, sizeof(here), "%s/0/s.db", place->folder);
+	entry.database = here;
+	entry.end_realtime_ns = DAY_NS;
+	assert_int_equal(index_put(place->index, &entry), 0);
+	assert_int_equal(index_settle(place->index), 0);
+	assert_int_equal(number(place->index, "SELECT count(*) FROM session"), 1);
+	assert_true(number(place->index, "SELECT end_realtime_ns FROM session") == DAY_NS);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -538,6 +555,7 @@ int main(void)
 		T(who_has_much_removed_forgets_his_own),
 		T(what_went_is_told_once),
 		T(whose_file_is_gone_went),
+		T(what_was_put_since_the_store_was_moved_stays),
 		T(the_oldest_is_closed_and_may_go),
 		T(subordinate_uids_are_one_tenant),
 		T(what_rtl_ls_shows_is_of_a_closed_file),

@@ -97,28 +97,6 @@ static void counters_of_a_queue_and_a_process(void **state)
 	check_counters(h, COUNTER_QUEUE_MAX, COUNTER_PROCESS_MAX);
 }
 
-static void add_mark(struct frames *f)
-{
-	uint32_t kind = RTL_MARKER_MARK, tid = 77, text = 1;
-	uint64_t id = 1, parent = 0, time_ns = PEER_ZERO_NS;
-	Rtl__Markers m = RTL__MARKERS__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
-
-	m.has_n = 1;
-	m.n = m.n_kind = m.n_id = m.n_parent = m.n_tid = m.n_time_ns = m.n_text = 1;
-	m.kind = &kind;
-	m.id = &id;
-	m.parent = &parent;
-	m.tid = &tid;
-	m.time_ns = &time_ns;
-	m.text = &text;
-	frame.has_number = 1;
-	frame.number = 1;
-	frame.body_case = RTL__FRAME__BODY_MARKERS;
-	frame.markers = &m;
-	frames_add(f, &frame);
-}
-
 static void metrics_of_a_mark(void **state)
 {
 	struct harness *h = *state;
@@ -130,7 +108,7 @@ static void metrics_of_a_mark(void **state)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "m%u=%u ", i, i);
 	harness_open(h);
 	peer_add_kernel(&f, 1, text, n);
-	add_mark(&f);
+	peer_add_marker(&f, 1, RTL_MARKER_MARK);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
 	assert_int_equal(
@@ -163,6 +141,7 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct recorder_slot *slots = calloc(2 * IN_FLIGHT, sizeof(*slots));
+	struct frames f = {0};
 	int fd;
 
 	assert_non_null(slots);
@@ -183,6 +162,11 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	free(r);
 	harness_open(h);
 	assert_int_equal(store_process_watch(h->process, fd), 0);
+	/* By then it was looked at already, as all are now and then: who asks is told more. */
+	peer_add_kernel(&f, 1, "x", 1);
+	peer_add_marker(&f, 1, RTL_MARKER_MARK);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
 	assert_int_equal(store_look(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_string_equal(harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "

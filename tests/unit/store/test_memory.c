@@ -6,10 +6,13 @@
  * RTL_TEST_SHARD=I/OF: of those that are to be tried the I-th, the I+OF-th ... RTL_TEST_AT=N: the
  * N-th allocation only.
  */
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/database.h"
 #include "tests/unit/store/life.h"
 #include "tests/unit/store/recorder.h"
 #include "tests/vfs/fault_malloc.h"
@@ -141,9 +144,35 @@ static int say_where(void **state)
 	return harness_teardown(state);
 }
 
+static void *open_any(void *ret)
+{
+	sqlite3 *db;
+
+	*(int *)ret = database_open_to_read("/nobody's", NULL, &db);
+	return NULL;
+}
+
+/* Nobody has opened anything yet, and SQLite sets itself up. */
+static void sqlite_itself_may_find_no_memory(void **state)
+{
+	(void)state;
+	for (uint64_t n = 1; n <= 2; n++) {
+		pthread_t thread;
+		int r = 0;
+
+		fault_malloc_set(n == 1, 100);
+		assert_int_equal(pthread_create(&thread, NULL, open_any, &r), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		fault_malloc_set(0, 0);
+		assert_true(r < 0); /* there is no such file */
+		assert_int_equal(r == -ENOMEM, n == 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sqlite_itself_may_find_no_memory), /* the first */
 		cmocka_unit_test_setup_teardown(any_allocation, harness_setup, say_where),
 		cmocka_unit_test_setup_teardown(a_recorder_is_not_corrupt_for_want_of_memory,
 			harness_setup, say_where),

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "tests/unit/store/harness.h"
+#include "collectord/migrate.h"
+#include "tests/unit/store/life.h"
 
 #define FEW	   6u
 #define MANY	   1100u
@@ -110,16 +112,21 @@ static void a_job_goes_on_whoever_reads_the_file_before_its_own(void **state)
 	assert_int_equal(sqlite3_close(reader), SQLITE_OK);
 }
 
-/* The store again, with an index. */
-static void start_service(struct harness *h)
+/* The store again, with an index; with a @folder whose files it looks after, too. */
+static void start_in(struct harness *h, const char *folder)
 {
 	char index[96];
-	const struct store_config service = {.index_path = index};
+	const struct store_config service = {.index_path = index, .folder = folder};
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
 	store_answer_done(&h->answer);
 	h->store = store_free(h->store);
 	assert_int_equal(store_new(&service, &h->store), 0);
+}
+
+static void start_service(struct harness *h)
+{
+	start_in(h, NULL);
 }
 
 /* Databases that are opened for a session that comes. */
@@ -310,6 +317,142 @@ static void a_session_that_its_file_does_not_know_ends(void **state)
 		harness_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'"), 1);
 }
 
+/* The store's thread has done once what it does between commands. */
+static void go_round(struct harness *h)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
+		harness_wait(h, STORE_FLUSHED);
+	}
+}
+
+static void do_nothing(void *data)
+{
+	(void)data;
+}
+
+/* The power took all of it but its name, or only its head; or somebody has written to it, too. */
+static void make_unwritten(const char *path, bool has_rest, bool has_more)
+{
+	static const char zeros[HEAD_BYTES];
+	int fd;
+
+	assert_int_equal(migrate_make_file(path, 0600, do_nothing, NULL), 0);
+	fd = open(path, O_RDWR);
+	for (off_t at = 0; at < (has_rest ? HEAD_BYTES : (off_t)schema_image_bytes); at += HEAD_BYTES)
+		assert_int_equal(pwrite(fd, zeros, HEAD_BYTES, at), HEAD_BYTES);
+	if (has_more)
+		assert_int_equal(pwrite(fd, "x", 1, (off_t)schema_image_bytes - 1), 1);
+	close(fd);
+}
+
+static void what_the_power_left_unwritten_goes(void **state)
+{
+	struct harness *h = *state;
+	char path[4][160];
+	unsigned aside = 0;
+
+	start_service(h);
+	snprintf(path[3], sizeof(path[3]), "%s/%u", h->dir, (unsigned)getuid());
+	assert_int_equal(mkdir(path[3], 0700), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/%u/%u.db", h->dir, (unsigned)getuid(), i);
+		make_unwritten(path[i], i > 0, i > 1);
+	}
+	start_in(h, h->dir);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	while (life_wait(h) != STORE_LEFT_DONE)
+		aside += h->answer.kind == STORE_SET_ASIDE;
+	assert_int_equal(access(path[0], F_OK), -1);
+	assert_int_equal(access(path[1], F_OK), -1);
+	/* What somebody may have wanted is kept. */
+	assert_int_equal(aside, 1);
+	assert_int_equal(access(path[2], F_OK), 0);
+}
+
+/* A closed session of a store that lay in another folder, and nobody has looked at it there. */
+static void make_moved(struct harness *h, const char *index)
+{
+	struct store_session_params params = {
+		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+	sqlite3 *db;
+
+	start_service(h);
+	(void)open_session(h, &params);
+	assert_int_equal(store_session_close(h->session, 0), 0);
+	harness_wait(h, STORE_CLOSED);
+	start_service(h);
+	h->store = store_free(h->store);
+	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				 "UPDATE session SET bytes = NULL, database = '/before/store' || "
+				 "substr(database, length(rtrim(rtrim(rtrim(database, "
+				 "replace(database, '/', '')), '/'), '0123456789')))",
+				 NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_changes(db), 1);
+	sqlite3_close(db);
+	start_in(h, h->dir);
+}
+
+/* It is asked once: where the index says that its file is before it is told, nothing lies. */
+static void a_store_that_was_moved_is_weighed_where_it_is(void **state)
+{
+	struct harness *h = *state;
+	char index[96];
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	make_moved(h, index);
+	go_round(h);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	harness_wait(h, STORE_LEFT_DONE);
+	go_round(h);
+	h->store = store_free(h->store);
+	assert_true(harness_number(index, "SELECT bytes FROM session") > 0);
+}
+
+static int elsewhere(sqlite3 *db)
+{
+	sqlite3_stmt *row;
+	int count;
+
+	assert_int_equal(sqlite3_prepare_v2(db,
+				 "SELECT count(*) FROM session WHERE database LIKE '/before/%'", -1,
+				 &row, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	count = sqlite3_column_int(row, 0);
+	sqlite3_finalize(row);
+	return count;
+}
+
+/* Somebody holds the index, or the disk is full: till it can say where its files are, none is missed. */
+static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
+{
+	struct harness *h = *state;
+	time_t deadline = time(NULL) + 300;
+	char index[96];
+	sqlite3 *db;
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	make_moved(h, index);
+	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 300000);
+	assert_int_equal(sqlite3_exec(db, "UPDATE session SET end_realtime_ns = NULL", NULL, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	while (life_wait(h) != STORE_LEFT_DONE)
+		assert_int_not_equal(h->answer.kind, STORE_REMOVED);
+	assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+	while (elsewhere(db))
+		assert_true(time(NULL) < deadline);
+	sqlite3_close(db);
+	h->store = store_free(h->store);
+	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 1);
+	assert_int_equal(harness_number(index, "SELECT count(*) FROM removed"), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -318,6 +461,9 @@ int main(void)
 		T(a_job_goes_on_whoever_reads_the_file_before_its_own),
 		T(a_job_opens_however_many_of_its_sessions_are_closed),
 		T(files_that_were_taken_away_are_gone),
+		T(what_the_power_left_unwritten_goes),
+		T(a_store_that_was_moved_is_weighed_where_it_is),
+		T(a_store_that_was_moved_is_settled_when_it_can_be),
 		T(a_session_that_its_file_does_not_know_ends),
 	};
 

@@ -365,19 +365,21 @@ static void arrivals_share_a_commit(void **state)
 static void arrivals_wait_for_their_commit(void **state)
 {
 	struct hand *hand = *state;
+	struct store_process *first;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
 	rounds_until_open(hand, t.session);
 	ask_for_process(hand, &t, 10);
+	first = t.process; /* whether the other one is in its commit is for the clock to say */
 	ask_for_process(hand, &t, 11);
-	t.process->in_flight.may_have_rows = false; /* as a look that this commit holds may say */
+	first->in_flight.may_have_rows = false; /* as a look that this commit holds may say */
 	sqlite3_commit_hook(t.session->database->writer->db, forbid_commit, NULL);
 	for (unsigned i = 0; !t.session->database->trouble && i < ROUNDS_MAX; i++)
 		turns_round(&hand->store);
 	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 0);
-	assert_null(t.process->process);
-	assert_true(t.process->in_flight.may_have_rows);
+	assert_null(first->process);
+	assert_true(first->in_flight.may_have_rows);
 	sqlite3_commit_hook(t.session->database->writer->db, NULL, NULL);
 	for (unsigned i = 0; opened_of(t.session->processes) < 2 && i < ROUNDS_MAX; i++) {
 		t.session->database->not_before_ns = 0;
@@ -499,6 +501,74 @@ static void a_service_puts_no_log_away_in_steps(void **state)
 	index_close(index);
 }
 
+/* All have said Bye: the log goes into the file while they end, not when one has ended already. */
+static void a_step_does_not_go_before_an_end(void **state)
+{
+	const unsigned pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES / 4;
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct store_database *database;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	database = t.session->database;
+	assert_int_equal(store_process_end(t.process, -1, STORE_ENDED_EXITED, 0), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		database->is_parting = true;
+		database->writer->log_pages = pages;
+		assert_int_equal(work_commit_due(store, database), 0);
+		assert_int_equal(store->checkpoints.ended_ns, 0);
+		route_all(hand); /* from the queue to what its database has to do */
+	}
+	while (database->todo.first)
+		turns_round(store);
+	database->is_parting = true;
+	database->writer->log_pages = pages;
+	assert_int_equal(work_commit_due(store, database), 0);
+	assert_int_not_equal(store->checkpoints.ended_ns, 0);
+}
+
+/* ---- wakes ------------------------------------------------------------------------------------ */
+
+/* As the store's thread takes what is in the queue. */
+static void empty_queue(struct hand *hand)
+{
+	route_all(hand);
+	hand->store.unread_bytes = 0;
+	hand->store.is_urgent = false;
+}
+
+static void post_frames(struct tenant *t, size_t bytes)
+{
+	assert_int_equal(store_process_frames(t->process, calloc(1, bytes), bytes), 0);
+}
+
+static void frames_of_a_flood_wait_for_each_other(void **state)
+{
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct tenant t;
+	unsigned n = 0;
+
+	open_tenant(hand, &t, 0, getuid());
+	empty_queue(hand);
+	post_frames(&t, 100);
+	assert_true(store_has_work_locked(store));
+	store->is_dozing = true;
+	assert_false(store_has_work_locked(store));
+	/* Until there are many, */
+	for (; !store_has_work_locked(store); n++)
+		post_frames(&t, STORE_DOZE_BYTES / 8);
+	assert_in_range(n, 2, 8);
+	/* or something that is none. */
+	empty_queue(hand);
+	post_frames(&t, 100);
+	assert_false(store_has_work_locked(store));
+	assert_int_equal(store_flush(store, getuid(), hand), 0);
+	assert_true(store_has_work_locked(store));
+	empty_queue(hand);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
@@ -518,6 +588,8 @@ int main(void)
 		T(files_of_a_user_drain_in_turns),
 		T(commits_walk_past_nobody_who_is_over),
 		T(a_service_puts_no_log_away_in_steps),
+		T(a_step_does_not_go_before_an_end),
+		T(frames_of_a_flood_wait_for_each_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

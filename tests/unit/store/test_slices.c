@@ -139,6 +139,53 @@ static void slots_of_who_lives_are_copied_in_slices(void **state)
 	bench_close(&b);
 }
 
+/* Frame 2 is whole, and was not published when its process was looked at; what it names is unknown. */
+static int64_t drain_two_frames(struct harness *h, bool is_alive, int64_t *ret_corrupt)
+{
+	struct hand_recorder *r = hand_recorder_new(7);
+	struct frames f = {0};
+	struct bench b;
+	int64_t rows;
+	int fd;
+
+	peer_add_dispatches(&f, 1, 1, 0, 4);
+	hand_recorder_cell(r, 1, &f, 4);
+	peer_add_dispatches(&f, 2, 99, 4, 3);
+	hand_recorder_cell(r, 2, &f, 3);
+	r->header.published = 1;
+	for (unsigned i = 0; i < 3; i++)
+		hand_recorder_slot(r, i, SLOT_SUBMITTED, 4 + i, 0);
+	r->queue[0].producer[RTL_Q_dispatched] = 7;
+	fd = hand_recorder_memfd(r);
+	free(r);
+	bench_open(&b, h);
+	(void)drain_all(&b, fd, is_alive);
+	commit(&b);
+	rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_outstanding"), 3);
+	*ret_corrupt = harness_number(
+		h->path, "SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason LIKE 'corrupt%'");
+	bench_close(&b);
+	return rows;
+}
+
+static void what_is_published_meanwhile_is_in_flight(void **state)
+{
+	int64_t corrupt;
+
+	assert_int_equal(drain_two_frames(*state, true, &corrupt), 4);
+	assert_int_equal(corrupt, 0);
+}
+
+/* Nothing comes later there: a frame that cannot be read is said to be one. */
+static void what_the_dead_did_not_publish_is_looked_at(void **state)
+{
+	int64_t corrupt;
+
+	assert_int_equal(drain_two_frames(*state, false, &corrupt), 4);
+	assert_int_equal(corrupt, 1);
+}
+
 static struct recorder_call call_at(uint64_t position)
 {
 	return (struct recorder_call){
@@ -245,6 +292,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_slice_is_bounded_and_the_sum_exact),
 		T(slots_of_who_lives_are_copied_in_slices),
+		T(what_is_published_meanwhile_is_in_flight),
+		T(what_the_dead_did_not_publish_is_looked_at),
 		T(a_ring_is_read_in_slices),
 		T(a_ring_of_who_lives_is_read_in_slices),
 		T(books_of_all_queues_are_saved_in_slices),

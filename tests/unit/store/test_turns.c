@@ -34,7 +34,7 @@ static enum store_answer_kind next_kind(struct harness *h, const void **ret_owne
 	struct store_answer answer;
 
 	while (!store_next_answer(h->store, &answer))
-		assert_int_equal(poll(&poller, 1, 60000), 1);
+		assert_int_equal(poll(&poller, 1, HARNESS_WAIT_MS), 1);
 	*ret_owner = answer.owner;
 	store_answer_done(&answer);
 	return answer.kind;
@@ -81,19 +81,37 @@ static void queue_end(struct harness *h, struct tenant *t, int memfd)
 	queue(h, command);
 }
 
-static void queue_frame(struct harness *h, struct tenant *t)
+/* Its bytes. */
+static size_t queue_frames(struct harness *h, struct store_process *process, struct frames *frames)
 {
-	struct command *command = command_new(COMMAND_PROCESS_FRAMES, t->session, t->process);
-	struct frames f = {0};
+	struct command *command =
+		command_new(COMMAND_PROCESS_FRAMES, process->session, process);
 
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
-	peer_add_dispatches(&f, 1, 1, 0, 10);
-	command->bytes = frames_take(&f, &command->count);
-	t->process->queued_bytes += command_bytes(command);
-	t->session->user->queued_bytes += command_bytes(command);
+	command->bytes = frames_take(frames, &command->count);
+	process->queued_bytes += command_bytes(command);
+	process->session->user->queued_bytes += command_bytes(command);
 	h->store->queued_bytes += command_bytes(command);
 	queue(h, command);
+	return command->count;
+}
+
+/* Its dispatches are @n, as those of all before it were. */
+static size_t queue_number(
+	struct harness *h, struct store_process *process, uint64_t number, uint32_t n)
+{
+	struct frames f = {0};
+
+	if (number == 1)
+		peer_add_defines(&f);
+	if (number == 1)
+		peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, number, 1, (number - 1) * n, n);
+	return queue_frames(h, process, &f);
+}
+
+static void queue_frame(struct harness *h, struct tenant *t)
+{
+	(void)queue_number(h, t->process, 1, 10);
 }
 
 static int recorder_of(unsigned number)
@@ -245,6 +263,97 @@ static void what_waits_for_a_session_is_done(void **state)
 	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
 }
 
+/* ---- within one file
+ * ------------------------------------------------------------------------------- */
+
+static void open_two(struct harness *h, struct tenant *t, struct store_process *ret[2])
+{
+	size_t count;
+	uint8_t *hello = peer_hello(50, 1, &count);
+
+	tenant_open(h, t, 0, getuid());
+	ret[0] = t->process;
+	assert_int_equal(store_process_open(t->session, hello, count, getuid(), 200, 4242, t, &ret[1]), 0);
+	wait_kind(h, t, STORE_PROCESS_OPENED);
+}
+
+/* Whose dispatch each @n-th row is. */
+static const char *order(struct harness *h, const struct tenant *t, uint32_t n)
+{
+	char sql[256];
+
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	wait_kind(h, h, STORE_FLUSHED);
+	snprintf(sql, sizeof(sql),
+		"SELECT group_concat(process_id, '') FROM (SELECT process_id FROM rtl_dispatch d "
+		"JOIN rtl_shape s ON s.id = shape_id WHERE seq %% %u = 0 ORDER BY d.rowid)",
+		n);
+	return harness_text(t->path, sql);
+}
+
+static void frames_of_a_process_are_taken_in_a_row(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[2];
+	struct tenant t;
+
+	open_two(h, &t, process);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned number = 1; number <= 3; number++)
+		for (unsigned i = 0; i < 2; i++)
+			(void)queue_number(h, process[i], number, 10);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_string_equal(order(h, &t, 10), "111222");
+	harness_check_books(t.path);
+}
+
+/* Those of the first, but not all of them. */
+static void who_sends_much_lets_others_pass(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[2];
+	size_t bytes = 0;
+	struct tenant t;
+	const char *all;
+
+	open_two(h, &t, process);
+	pthread_mutex_lock(&h->store->lock);
+	bytes += queue_number(h, process[0], 1, FRAME_RECORDS_MAX);
+	(void)queue_number(h, process[1], 1, FRAME_RECORDS_MAX);
+	for (unsigned number = 2; bytes <= 2 * STORE_LOT_BYTES; number++)
+		bytes += queue_number(h, process[0], number, FRAME_RECORDS_MAX);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	all = order(h, &t, FRAME_RECORDS_MAX);
+	assert_memory_equal(all, "11", 2);
+	assert_true(strcspn(all, "2") <= strlen(all) / 2);
+	harness_check_books(t.path);
+}
+
+/* What it sent before it came back stays behind it, whoever's came between. */
+static void frames_stay_behind_the_return_of_their_process(void **state)
+{
+	static const char rubbish[] = {1, 0, 0, 0, (char)0xff};
+	struct harness *h = *state;
+	struct store_process *process[2];
+	struct frames bad = {.bytes = malloc(sizeof(rubbish)), .count = sizeof(rubbish)};
+	struct tenant t;
+
+	open_two(h, &t, process);
+	memcpy(bad.bytes, rubbish, sizeof(rubbish));
+	pthread_mutex_lock(&h->store->lock);
+	(void)queue_frames(h, process[0], &bad);
+	(void)queue_number(h, process[1], 1, 10);
+	queue(h, command_new(COMMAND_PROCESS_REOPEN, t.session, process[0]));
+	(void)queue_number(h, process[0], 1, 10);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	wait_kind(h, &t, STORE_BAD_FRAME);
+	assert_string_equal(order(h, &t, 10), "21");
+	harness_check_books(t.path);
+}
+
 /* ---- who asks
  * -------------------------------------------------------------------------------------- */
 
@@ -335,6 +444,9 @@ int main(void)
 		T(files_of_one_user_are_one_turn),
 		T(sessions_of_one_user_are_one_turn),
 		T(what_waits_for_a_session_is_done),
+		T(frames_of_a_process_are_taken_in_a_row),
+		T(who_sends_much_lets_others_pass),
+		T(frames_stay_behind_the_return_of_their_process),
 		T(a_flush_waits_for_its_user_alone),
 		T(a_look_lets_others_pass),
 	};

@@ -4,16 +4,19 @@
  * writer leaves that fails or is killed at the very end of a commit may look like that: nobody was
  * told that it is stored. The moments are microseconds long, so each is made here.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collectord/checkpoint.h"
+#include "collectord/pace.h"
+#include "collectord/store_private.h"
 #include "collectord/wal.h"
 #include "collectord/writer.h"
 #include "proto/clock.h"
@@ -252,6 +255,22 @@ static int64_t count_without_log(const char *path)
 	return harness_number(copy, "SELECT count(*) FROM t");
 }
 
+/* How often the kernel was asked to begin writing. */
+static unsigned sent;
+
+int __real_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags);
+int __wrap_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags);
+
+int __wrap_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
+{
+	int r = __real_sync_file_range(fd, offset, bytes, flags);
+
+	assert_int_equal(r, 0);
+	assert_int_equal(flags, SYNC_FILE_RANGE_WRITE); /* and waits for nothing */
+	sent++;
+	return r;
+}
+
 static void a_log_goes_into_the_file_in_steps(void **state)
 {
 	struct checkpoints last = {0};
@@ -260,17 +279,19 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	int64_t rows;
 
 	write_short(writer);
-	checkpoint_step(&last, writer);
+	checkpoint_step(&last, writer, false);
 	assert_int_equal(last.ended_ns, 0); /* not worth it */
+	assert_int_equal(sent, 0);
 	write_to(writer, pages_of(WAL_STEP_BYTES));
 	rows = harness_number(h->path, "SELECT count(*) FROM t");
 	assert_int_equal(count_without_log(h->path), 0);
 	assert_int_equal(writer_begin(writer), 0);
-	checkpoint_step(&last, writer);
+	checkpoint_step(&last, writer, false);
 	assert_int_equal(last.ended_ns, 0); /* nor within a transaction */
 	assert_int_equal(writer_rollback(writer), 0);
-	checkpoint_step(&last, writer);
+	checkpoint_step(&last, writer, false);
 	assert_int_not_equal(last.took_ns, 0);
+	assert_int_equal(sent, 0);
 	assert_int_equal(count_without_log(h->path), rows);
 	write_short(writer);
 	assert_true(writer->log_pages < pages_of(WAL_STEP_BYTES)); /* begun anew */
@@ -278,14 +299,16 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	last = (struct checkpoints){0};
 	writer->life_pages = UINT64_MAX / 2;
 	write_to(writer, pages_of(WAL_STEP_BYTES));
-	checkpoint_step(&last, writer);
+	checkpoint_step(&last, writer, false);
 	assert_int_equal(last.ended_ns, 0);
+	assert_int_equal(sent, 1); /* but it is on its way: the step will wait for less */
 	writer->life_pages = 0;
 	/* One that took long is not soon followed by another, until the log is as long as it may be. */
 	last = (struct checkpoints){clock_monotonic_ns(), UINT64_MAX / 16};
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES) / 2);
-	checkpoint_step(&last, writer);
+	checkpoint_step(&last, writer, false);
 	assert_int_equal(last.took_ns, UINT64_MAX / 16);
+	assert_int_equal(sent, 2);
 	assert_int_equal(count_without_log(h->path), rows);
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES));
 	assert_int_equal(count_without_log(h->path),
@@ -293,47 +316,82 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	writer_free(writer);
 }
 
-/* ---- who is first to read it ------------------------------------------------------------------ */
-
-#define HELD_NS 100000000
-
-struct holder {
-	const char *path;
-	sem_t has_it;
-	int error;
-};
-
-/* As a reader does who finds a log without an index, and makes that. */
-static void *hold_for_a_moment(void *data)
+static off_t bytes_of(const char *path)
 {
-	struct holder *holder = data;
-	sqlite3 *db;
+	struct stat st;
 
-	(void)sqlite3_open(holder->path, &db);
-	holder->error = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	sem_post(&holder->has_it);
-	nanosleep(&(struct timespec){.tv_nsec = HELD_NS}, NULL);
-	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	sqlite3_close(db);
-	return NULL;
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_size;
 }
 
+/* So that their end, which the user waits for, has little to write. Less than a step is. */
+static void a_log_goes_into_the_file_when_all_have_said_bye(void **state)
+{
+	const uint64_t deadline_ns = clock_monotonic_ns() + 300000000000u;
+	struct harness *h = *state;
+	const off_t least = WAL_STEP_BYTES / 4;
+	struct frames f = {0};
+	off_t before;
+
+	harness_open(h);
+	before = bytes_of(h->path);
+	/* A machine that takes a transaction for each of them fills a log faster than by rows. */
+	pthread_mutex_lock(&h->store->lock);
+	h->store->checkpoints = (struct checkpoints){clock_monotonic_ns(), UINT64_MAX / 16};
+	pthread_mutex_unlock(&h->store->lock);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 100000000);
+	for (uint64_t n = 1; n <= 15; n++) {
+		peer_add_dispatches(&f, n, 1, (n - 1) * 1000, 1000);
+		harness_send(h, &f);
+	}
+	harness_wait_commit(h, 15);
+	assert_true(bytes_of(h->path) == before);
+	peer_add_bye(&f);
+	harness_send(h, &f);
+	while (bytes_of(h->path) - before < least && clock_monotonic_ns() < deadline_ns)
+		(void)poll(NULL, 0, 1);
+	assert_true(bytes_of(h->path) - before >= least);
+	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+}
+
+/* ---- who is first to read it ------------------------------------------------------------------ */
+
+static sqlite3 *holder;
+static unsigned sleeps;
+
+/* The writer waits: the reader is through. */
+static int let_go(sqlite3_vfs *vfs, int us)
+{
+	(void)vfs;
+	sleeps++;
+	assert_int_equal(sqlite3_exec(holder, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	return us;
+}
+
+/* Who finds a log without an index makes that, and has the write lock for that moment. */
 static void a_reader_holds_up_an_opening_for_a_moment(void **state)
 {
+	sqlite3_vfs *vfs = sqlite3_vfs_find(pace_vfs());
 	struct harness *h = *state;
-	struct holder holder = {.path = h->path};
 	struct writer *writer = make(h, h->path);
-	pthread_t thread;
+	int (*sleep)(sqlite3_vfs *, int) = vfs->xSleep;
 
 	writer_free(writer);
-	sem_init(&holder.has_it, 0, 0);
-	assert_int_equal(pthread_create(&thread, NULL, hold_for_a_moment, &holder), 0);
-	sem_wait(&holder.has_it);
-	assert_int_equal(holder.error, SQLITE_OK);
+	sleeps = 0;
+	vfs->xSleep = let_go;
+	assert_int_equal(sqlite3_open(h->path, &holder), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(sleeps, 1);
+	/* Nobody is waited for once it is open. */
+	assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(writer_begin(writer), -EBUSY);
+	assert_int_equal(sleeps, 1);
+	vfs->xSleep = sleep;
+	sqlite3_close(holder);
 	writer_free(writer);
-	sem_destroy(&holder.has_it);
 }
 
 int main(void)
@@ -351,6 +409,8 @@ int main(void)
 			a_log_whose_header_never_came, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_log_goes_into_the_file_in_steps, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(a_log_goes_into_the_file_when_all_have_said_bye,
+			harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(a_reader_holds_up_an_opening_for_a_moment,
 			harness_setup, harness_teardown),
 	};

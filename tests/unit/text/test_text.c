@@ -37,6 +37,32 @@ static void only_utf8_without_nul_remains(void **state)
 	check_clean("\x80", 1, BAD);
 }
 
+/* Eight bytes are looked at at a time, from anywhere to anywhere. */
+static void every_place_is_looked_at(void **state)
+{
+	char in[24], want[32];
+
+	(void)state;
+	for (size_t count = 1; count < sizeof(in); count++)
+		for (size_t at = 0; at < count; at++)
+			for (unsigned i = 0; i < 2; i++) {
+				memset(in, 'x', sizeof(in));
+				in[at] = i ? '\x80' : 0;
+				snprintf(want, sizeof(want), "%.*s" BAD "%.*s", (int)at, in,
+					(int)(count - at - 1), in + at + 1);
+				check_clean(in, count, want);
+			}
+	/* No more of them than there is room for. */
+	for (size_t max = 0; max < sizeof(in); max++) {
+		char *text;
+
+		memset(in, 'x', sizeof(in));
+		text = text_clean(in, sizeof(in), max);
+		assert_int_equal(strlen(text), max);
+		free(text);
+	}
+}
+
 static void it_is_cut_at_a_character(void **state)
 {
 	char *text = text_clean("ab\xe2\x82\xac", 5, 4);
@@ -152,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_utf8_without_nul_remains),
+		cmocka_unit_test(every_place_is_looked_at),
 		cmocka_unit_test(it_is_cut_at_a_character),
 		cmocka_unit_test(kernels_get_their_names),
 		cmocka_unit_test(long_names_are_demangled_too),

@@ -92,6 +92,36 @@ static void durations_are_exact(void **state)
 	assert_int_equal(tick_line_duration(&line, UINT64_MAX, &ns), -ERANGE);
 }
 
+/* Whichever way they are had: as one division of all bits, rounded down. */
+static void durations_of_any_rate_are_exact(void **state)
+{
+	static const uint64_t rates[] = {1, 3, 32768, 1000000, MHZ_25, 27000000, 99999999, MHZ_100,
+		100000001, 333333333, 500000000, 999999999, 1000000000, 1000000001, 2500000000,
+		INT64_MAX, UINT64_MAX};
+	static const uint64_t ticks[] = {0, 1, 2, 3, 7, 99, 12345, 1000000007,
+		INT64_MAX / TICK_LINE_NS_PER_S - 1, INT64_MAX / TICK_LINE_NS_PER_S,
+		INT64_MAX / TICK_LINE_NS_PER_S + 1, UINT32_MAX, INT64_MAX, UINT64_MAX};
+	struct tick_line line;
+
+	(void)state;
+	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+		tick_line_init(&line, r % 2 ? rates[r] : 0);
+		if (!line.hz)
+			tick_line_set_rate(&line, rates[r]);
+		for (unsigned t = 0; t < sizeof(ticks) / sizeof(ticks[0]); t++) {
+			__int128 exact = (__int128)ticks[t] * TICK_LINE_NS_PER_S / rates[r];
+			int64_t ns = -1;
+
+			if (exact > INT64_MAX) {
+				assert_int_equal(tick_line_duration(&line, ticks[t], &ns), -ERANGE);
+				continue;
+			}
+			assert_int_equal(tick_line_duration(&line, ticks[t], &ns), 0);
+			assert_int_equal(ns, (int64_t)exact);
+		}
+	}
+}
+
 static void it_never_goes_back(void **state)
 {
 	struct tick_line line;
@@ -263,6 +293,7 @@ int main(void)
 		cmocka_unit_test(beyond_the_anchors_the_nominal_rate_holds),
 		cmocka_unit_test(between_anchors_the_line_is_straight),
 		cmocka_unit_test(durations_are_exact),
+		cmocka_unit_test(durations_of_any_rate_are_exact),
 		cmocka_unit_test(it_never_goes_back),
 		cmocka_unit_test(a_clock_set_back_is_no_anchor),
 		cmocka_unit_test(a_counter_that_goes_back_begins_again),

@@ -10,6 +10,7 @@
 #include "cli/opts.h"
 #include "cli/render.h"
 #include "cli/say.h"
+#include "cli/verb.h"
 #include "proto/cleanup.h"
 
 #define DIFF_KERNELS 20
@@ -147,10 +148,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->kernels = opts_u64("top", arg, 0, UINT32_MAX);
 		return 0;
 	case 'j':
-		o->format = RENDER_JSON;
+		verb_take_format(&o->format, RENDER_JSON);
 		return 0;
 	case 'c':
-		o->format = RENDER_CSV;
+		verb_take_format(&o->format, RENDER_CSV);
 		o->csv_table = parse_table(arg);
 		return 0;
 	default:

@@ -12,7 +12,7 @@
 
 struct info_options {
 	struct verb verb;
-	bool is_json, is_csv, has_counters, has_clocks;
+	bool has_counters, has_clocks;
 };
 
 static const struct argp_option options[] = {
@@ -35,14 +35,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->has_clocks = true;
 		return 0;
 	case 'j':
-		o->is_json = true;
+		verb_take_format(&o->verb.format, RENDER_JSON);
 		return 0;
 	case 'v':
-		o->is_csv = true;
+		verb_take_format(&o->verb.format, RENDER_CSV);
 		return 0;
 	case ARGP_KEY_END:
 		(void)opts_file(key, arg, &o->verb.name);
-		if (o->is_csv && !o->has_clocks)
+		if (o->verb.format == RENDER_CSV && !o->has_clocks)
 			opts_error("--csv goes with --clocks");
 		return 0;
 	default:
@@ -271,9 +271,9 @@ static int show_clocks(
 	CLEANUP(json_free_p) json_t *document = NULL;
 	int r;
 
-	if (o->is_csv)
+	if (o->verb.format == RENDER_CSV)
 		return question_put_csv(query, "clocks", clock_columns, CLOCK_COLUMNS, stdout);
-	if (!o->is_json) {
+	if (o->verb.format != RENDER_JSON) {
 		puts(verdict->line);
 		return question_show(query, "clocks", "CLOCKS", clock_columns, CLOCK_COLUMNS,
 			render_terminal_width(STDOUT_FILENO, 200), stdout);
@@ -294,7 +294,7 @@ static int show(struct query *query, const struct verdict *verdict, const struct
 {
 	if (o->has_clocks)
 		return show_clocks(query, verdict, o);
-	if (o->is_json)
+	if (o->verb.format == RENDER_JSON)
 		return show_json(query, verdict);
 	if (!o->has_counters)
 		return show_tables(query, verdict);

@@ -15,6 +15,7 @@
 #include "cli/query_index.h"
 #include "cli/sample.h"
 #include "cli/say.h"
+#include "cli/verb.h"
 #include "cli/verdict.h"
 #include "proto/cleanup.h"
 
@@ -41,10 +42,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'j':
-		o->format = RENDER_JSON;
+		verb_take_format(&o->format, RENDER_JSON);
 		return 0;
 	case 'c':
-		o->format = RENDER_CSV;
+		verb_take_format(&o->format, RENDER_CSV);
 		return 0;
 	case 'n':
 		o->newest = opts_u64("newest", arg, 1, UINT32_MAX);

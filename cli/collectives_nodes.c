@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/collectives.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 #include "proto/collectives.h"
 
@@ -34,7 +35,7 @@ static int load_offsets(struct query *query, struct collectives *c, char (*boots
 	}
 	first = c->nodes.shift_ns[0];
 	for (uint32_t i = 0; i < c->nodes.count; i++)
-		c->nodes.shift_ns[i] = (int64_t)((uint64_t)c->nodes.shift_ns[i] - (uint64_t)first);
+		c->nodes.shift_ns[i] = wrap_minus(c->nodes.shift_ns[i], first);
 	return r;
 }
 
@@ -62,8 +63,8 @@ static void shift(struct collectives *c)
 		if (!launch->kernels)
 			continue;
 		by = c->nodes.shift_ns[collectives_process_of(c, (uint32_t)i)->node];
-		launch->start = (int64_t)((uint64_t)launch->start + (uint64_t)by);
-		launch->stop = (int64_t)((uint64_t)launch->stop + (uint64_t)by);
+		launch->start = wrap_plus(launch->start, by);
+		launch->stop = wrap_plus(launch->stop, by);
 	}
 }
 
@@ -106,8 +107,8 @@ static void add_bounds(struct collectives *c, const struct collectives_operation
 
 		if (!extents[i].has)
 			continue;
-		low = (int64_t)((uint64_t)extents[0].start_last - (uint64_t)extents[i].stop_first);
-		high = (int64_t)((uint64_t)extents[0].stop_first - (uint64_t)extents[i].start_last);
+		low = wrap_minus(extents[0].start_last, extents[i].stop_first);
+		high = wrap_minus(extents[0].stop_first, extents[i].start_last);
 		if (!bound->has || low > bound->low)
 			bound->low = low;
 		if (!bound->has || high < bound->high)
@@ -124,9 +125,10 @@ static void narrow(struct collectives *c, const struct bound *bounds)
 		const struct bound *b = bounds + i;
 		bool is_known = b->has && b->low <= b->high;
 		int64_t by = is_known && (b->low > 0 || b->high < 0)
-				     ? b->low + (b->high - b->low) / 2
+				     ? wrap_plus(b->low, wrap_minus(b->high, b->low) / 2)
 				     : 0;
-		int64_t error = by - b->low > b->high - by ? by - b->low : b->high - by;
+		int64_t below = wrap_minus(by, b->low), above = wrap_minus(b->high, by);
+		int64_t error = below > above ? below : above;
 
 		c->nodes.shift_ns[i] = by;
 		if (!is_known || c->nodes.bound_ns < 0)

@@ -53,7 +53,8 @@ static void name(const struct ordering *o, size_t lane, char ret[48])
 /* Nobody leaves a collective before the last has come, but for what the clocks do not know. */
 static bool overlaps(const struct ordering *o, uint64_t k, size_t *ret_gone, size_t *ret_late)
 {
-	int64_t gone = INT64_MAX, late = INT64_MIN, error_ns = 0;
+	int64_t gone = INT64_MAX, late = INT64_MIN;
+	uint64_t error_ns = 0;
 
 	for (size_t i = 0; i < o->count; i++) {
 		const struct collectives_launch *launch = launch_at(o, i, k);
@@ -71,9 +72,9 @@ static bool overlaps(const struct ordering *o, uint64_t k, size_t *ret_gone, siz
 		const struct collectives_lane *lane =
 			o->c->lanes + o->lanes[i ? *ret_late : *ret_gone];
 
-		error_ns += lane->error_ns > 0 ? lane->error_ns : 0;
+		error_ns += lane->error_ns > 0 ? (uint64_t)lane->error_ns : 0;
 	}
-	return late <= gone || (uint64_t)late - (uint64_t)gone <= (uint64_t)error_ns;
+	return late <= gone || (uint64_t)late - (uint64_t)gone <= error_ns;
 }
 
 static bool fits(const struct ordering *o, uint64_t k)

@@ -8,18 +8,9 @@
 #include <string.h>
 
 #include "cli/collectives.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 #include "proto/collectives.h"
-
-static int64_t minus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 /* ---- names ---- */
 
@@ -104,7 +95,7 @@ static bool time_operation(struct ranking *ranking, struct collectives_operation
 	for (uint32_t i = 0; i < operation->launches; i++) {
 		uint32_t at = c->by_operation[operation->first + i];
 		const struct collectives_launch *launch = c->launches + at;
-		int64_t length = minus(launch->stop, launch->start);
+		int64_t length = wrap_minus(launch->stop, launch->start);
 
 		if (!launch->kernels || launch->untimed)
 			return false;
@@ -159,14 +150,14 @@ static bool explain(const struct collectives *c, struct collectives_operation *o
 	if (before->operation != other_before->operation)
 		return false;
 	cause[COLLECTIVES_COMPUTE] =
-		minus(last->window[SWEEP_COMPUTE], other->window[SWEEP_COMPUTE]);
-	cause[COLLECTIVES_COPY] = minus(last->window[SWEEP_COPY], other->window[SWEEP_COPY]);
-	cause[COLLECTIVES_HOST] = minus(last->window[SWEEP_HOST], other->window[SWEEP_HOST]);
-	cause[COLLECTIVES_WAIT] = minus(last->window[SWEEP_WAIT], other->window[SWEEP_WAIT]);
+		wrap_minus(last->window[SWEEP_COMPUTE], other->window[SWEEP_COMPUTE]);
+	cause[COLLECTIVES_COPY] = wrap_minus(last->window[SWEEP_COPY], other->window[SWEEP_COPY]);
+	cause[COLLECTIVES_HOST] = wrap_minus(last->window[SWEEP_HOST], other->window[SWEEP_HOST]);
+	cause[COLLECTIVES_WAIT] = wrap_minus(last->window[SWEEP_WAIT], other->window[SWEEP_WAIT]);
 	cause[COLLECTIVES_UNKNOWN] =
-		minus(last->window[SWEEP_UNKNOWN], other->window[SWEEP_UNKNOWN]);
-	cause[COLLECTIVES_EARLIER] = plus(minus(before->stop, other_before->stop),
-		minus(last->window[SWEEP_COMM], other->window[SWEEP_COMM]));
+		wrap_minus(last->window[SWEEP_UNKNOWN], other->window[SWEEP_UNKNOWN]);
+	cause[COLLECTIVES_EARLIER] = wrap_plus(wrap_minus(before->stop, other_before->stop),
+		wrap_minus(last->window[SWEEP_COMM], other->window[SWEEP_COMM]));
 	return true;
 }
 
@@ -184,11 +175,13 @@ static void find_last(struct ranking *ranking, struct collectives_operation *ope
 	operation->last = ranking->arrivals[n - 1].launch;
 	operation->median = ranking->arrivals[(n - 2) / 2].launch;
 	operation->late_ns =
-		minus(ranking->arrivals[n - 1].start, ranking->arrivals[(n - 2) / 2].start);
-	operation->error_ns = error_of(c, operation->last) + error_of(c, operation->median);
+		wrap_minus(ranking->arrivals[n - 1].start, ranking->arrivals[(n - 2) / 2].start);
+	operation->error_ns =
+		wrap_plus(error_of(c, operation->last), error_of(c, operation->median));
 	if (collectives_process_of(c, operation->last)->node !=
 		collectives_process_of(c, operation->median)->node)
-		operation->error_ns += c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0;
+		operation->error_ns = wrap_plus(operation->error_ns,
+			c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0);
 	operation->is_late = operation->late_ns > operation->error_ns;
 	operation->is_explained = operation->is_late && explain(c, operation);
 }
@@ -200,24 +193,24 @@ static void add_to_last(struct collectives *c, const struct collectives_operatio
 	struct collectives_lane *lane = c->lanes + c->launches[operation->last].lane;
 
 	lane->last++;
-	lane->late_ns = plus(lane->late_ns, operation->late_ns);
+	lane->late_ns = wrap_plus(lane->late_ns, operation->late_ns);
 	if (!operation->is_explained)
 		return;
 	lane->explained++;
-	lane->explained_late_ns = plus(lane->explained_late_ns, operation->late_ns);
+	lane->explained_late_ns = wrap_plus(lane->explained_late_ns, operation->late_ns);
 	for (int i = 0; i < COLLECTIVES_CAUSES; i++)
-		lane->cause_ns[i] = plus(lane->cause_ns[i], operation->cause_ns[i]);
+		lane->cause_ns[i] = wrap_plus(lane->cause_ns[i], operation->cause_ns[i]);
 	lane->compute_ns =
-		plus(lane->compute_ns, c->launches[operation->last].window[SWEEP_COMPUTE]);
+		wrap_plus(lane->compute_ns, c->launches[operation->last].window[SWEEP_COMPUTE]);
 	lane->median_compute_ns =
-		plus(lane->median_compute_ns, c->launches[operation->median].window[SWEEP_COMPUTE]);
+		wrap_plus(lane->median_compute_ns, c->launches[operation->median].window[SWEEP_COMPUTE]);
 }
 
 static size_t find_bin(const struct collectives *c, int64_t at)
 {
-	double length = (double)minus(c->to_ns, c->from_ns);
+	double length = (double)wrap_minus(c->to_ns, c->from_ns);
 	double bin =
-		length > 0 ? (double)minus(at, c->from_ns) / length * COLLECTIVES_HEAT_BINS : 0;
+		length > 0 ? (double)wrap_minus(at, c->from_ns) / length * COLLECTIVES_HEAT_BINS : 0;
 
 	return bin < 0 ? 0 : bin >= COLLECTIVES_HEAT_BINS ? COLLECTIVES_HEAT_BINS - 1 : (size_t)bin;
 }
@@ -238,9 +231,9 @@ static void add_to_ranks(struct ranking *ranking, const struct collectives_opera
 
 		c->lanes[launch->lane].count++;
 		c->lanes[launch->lane].last_expected += 1.0 / operation->launches;
-		c->lanes[launch->lane].wait_ns = plus(c->lanes[launch->lane].wait_ns,
-			minus(operation->start_last, launch->start));
-		ranking->heat_sum[at] += (float)minus(launch->start, operation->start_first);
+		c->lanes[launch->lane].wait_ns = wrap_plus(c->lanes[launch->lane].wait_ns,
+			wrap_minus(operation->start_last, launch->start));
+		ranking->heat_sum[at] += (float)wrap_minus(launch->start, operation->start_first);
 		ranking->heat_count[at]++;
 	}
 }

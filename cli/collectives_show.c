@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives_show.h"
+#include "cli/wrap.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,7 +81,7 @@ static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *
 	if (!view->report->ranked || most <= 0)
 		return;
 	fprintf(to, "\nmean lateness behind the first to arrive, over %.3f s; @ is %.3f ms\n",
-		(double)(c->to_ns - c->from_ns) / 1e9, (double)most / 1e6);
+		(double)wrap_minus(c->to_ns, c->from_ns) / 1e9, (double)most / 1e6);
 	for (uint32_t lane = 0; lane < c->lane_count; lane++) {
 		const float *heat = c->heat + lane * (size_t)COLLECTIVES_HEAT_BINS;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/diagnose_private.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 static void shares_done(struct diagnose_shares *shares)
@@ -329,8 +330,8 @@ static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
 				"%" PRId64 " ranks from %" PRId64
 				" on never said hello, though rank %" PRId64
 				" did; is HSA_TOOLS_LIB inherited there?",
-				rank->rank - expected, expected, rank->rank);
-		expected = rank->rank + 1;
+				wrap_minus(rank->rank, expected), expected, rank->rank);
+		expected = wrap_plus(rank->rank, 1);
 	}
 	return r;
 }

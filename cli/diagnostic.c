@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/diagnostic.h"
+#include "cli/wrap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,16 +44,18 @@ static struct balance weigh(json_t *process)
 		.own_read = counter(counters, "own_signals_read"),
 		.own_seen = counter(counters, "own_signals_seen"),
 		.recorded = counter(counters, "recorded"),
-		.without_signal = counter(counters, "untimed_signal_pool") +
-				  counter(counters, "untimed_unstamped"),
+		.without_signal = wrap_plus(counter(counters, "untimed_signal_pool"),
+			counter(counters, "untimed_unstamped")),
 		.outstanding = counter(process, "outstanding"),
 	};
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(counters, name,
-		value) if (!strncmp(name, "untimed_", strlen("untimed_"))) b.untimed +=
-		(int64_t)json_integer_value(value);
+	json_object_foreach(counters, name, value)
+	{
+		if (!strncmp(name, "untimed_", strlen("untimed_")))
+			b.untimed = wrap_plus(b.untimed, (int64_t)json_integer_value(value));
+	}
 	return b;
 }
 
@@ -63,13 +66,13 @@ static struct balance weigh(json_t *process)
  */
 static bool is_balanced(const struct balance *b)
 {
-	return b->injected + b->own_seen + b->without_signal ==
-	       b->recorded + b->untimed + b->outstanding;
+	return wrap_plus(wrap_plus(b->injected, b->own_seen), b->without_signal) ==
+	       wrap_plus(wrap_plus(b->recorded, b->untimed), b->outstanding);
 }
 
 static void show_check(const struct balance *b, FILE *to)
 {
-	int64_t unread = b->own_seen - b->own_read;
+	int64_t unread = wrap_minus(b->own_seen, b->own_read);
 
 	fprintf(to, "  check: signals injected + own signals read = recorded OK + untimed + "
 		    "outstanding\n");
@@ -143,7 +146,8 @@ static int add_outstanding(struct query *query, int64_t process_id, json_t *proc
 
 	while (!r && (r = query_next(rows)) > 0) {
 		if (query_integer(rows, 0) == process_id)
-			outstanding += query_integer(rows, 6) + query_integer(rows, 9);
+			outstanding = wrap_plus(outstanding,
+				wrap_plus(query_integer(rows, 6), query_integer(rows, 9)));
 		r = 0;
 	}
 	return r ? r : set_integer(process, "outstanding", outstanding);

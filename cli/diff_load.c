@@ -10,6 +10,7 @@
 #include "cli/find.h"
 #include "cli/summary.h"
 #include "cli/timeline.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 void diff_side_free_p(struct diff_side **side)
@@ -146,7 +147,7 @@ static int copy_kernels(struct diff_side *s, const struct measure *m)
 		kernel->timed = sums->timed;
 		kernel->total_ns = sums->total_ns;
 		kernel->p50_ns = sums->percentiles.p50_ns;
-		s->kernel_ns += sums->total_ns;
+		s->kernel_ns = wrap_plus(s->kernel_ns, sums->total_ns);
 		s->timed += sums->timed;
 		kernel->name = strdup(m->kernels[i].name);
 		if (!kernel->name)
@@ -219,7 +220,7 @@ static int give_pieces(struct diff_kernel *kernel, const struct piece *pieces, s
 			continue;
 		}
 		last->timed += pieces[i].of.timed;
-		last->total_ns += pieces[i].of.total_ns;
+		last->total_ns = wrap_plus(last->total_ns, pieces[i].of.total_ns);
 	}
 	return 0;
 }

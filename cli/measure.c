@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/grow.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 /* Columns of query/dispatches.sql and dispatches_in_ranges.sql. */
@@ -23,12 +24,6 @@ struct pass {
 	struct idmap cell_of; /* by shape and range */
 	bool is_dense;	      /* id - first id is the index */
 };
-
-/* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
 
 static void pass_done(struct pass *pass)
 {
@@ -240,7 +235,7 @@ static int load_gpu_of_lane(struct pass *pass)
 
 static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
 {
-	int64_t stop = plus(start, duration);
+	int64_t stop = wrap_plus(start, duration);
 
 	if (!lane->timed++) {
 		lane->first_ns = start;
@@ -250,7 +245,7 @@ static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
 		lane->first_ns = start;
 	if (stop > lane->last_ns)
 		lane->last_ns = stop;
-	lane->total_ns = plus(lane->total_ns, duration);
+	lane->total_ns = wrap_plus(lane->total_ns, duration);
 	return intervals_add(&lane->set, start, stop);
 }
 
@@ -262,7 +257,7 @@ static int cell_add(const struct pass *pass, struct measure_cell *cell, int64_t 
 		sums->min_ns = duration;
 	if (sums->timed == 1 || duration > sums->max_ns)
 		sums->max_ns = duration;
-	sums->total_ns = plus(sums->total_ns, duration);
+	sums->total_ns = wrap_plus(sums->total_ns, duration);
 	return pass->options->wants_percentiles ? durations_add(&cell->durations, duration) : 0;
 }
 
@@ -294,7 +289,7 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	if (!r)
 		r = lane_add(lane, row[D_START], row[D_DURATION]);
 	if (!r && pass->options->categories && !cell->is_communication)
-		r = intervals_add(&lane->work, row[D_START], plus(row[D_START], row[D_DURATION]));
+		r = intervals_add(&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
 	if (!r && pass->is_shared[gpu])
 		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
 	return r;
@@ -310,7 +305,7 @@ static int add_again(void *context, const int64_t *row, unsigned nulls)
 {
 	struct pass *pass = context;
 	const struct measure_cell *shape = find_shape(pass, row[D_SHAPE]);
-	int64_t stop = plus(row[D_START], row[D_DURATION]);
+	int64_t stop = wrap_plus(row[D_START], row[D_DURATION]);
 	struct intervals *set;
 	size_t gpu;
 	int r = 0;

@@ -8,6 +8,7 @@
 #include "cli/collectives.h"
 #include "cli/grow.h"
 #include "cli/measure.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 struct host_call {
@@ -47,16 +48,6 @@ void measure_free_host(struct measure *measure)
 	measure->host = NULL;
 }
 
-static int64_t minus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 static uint32_t *find_api(struct measure *m, int64_t api_id)
 {
 	uint32_t *at = idmap_at(&m->host->api_of_id, api_id);
@@ -92,7 +83,7 @@ static int add_call(struct measure *m, const struct query_rows *rows)
 {
 	struct measure_host *host = m->host;
 	int64_t id = query_integer(rows, 0), start = query_integer(rows, 2);
-	int64_t length = minus(query_integer(rows, 3), start);
+	int64_t length = wrap_minus(query_integer(rows, 3), start);
 	uint32_t *api = find_api(m, query_integer(rows, 1));
 	struct host_process *process = find_process(host, id >> COLLECTIVES_PROCESS_SHIFT);
 	struct measure_call *call;
@@ -104,7 +95,7 @@ static int add_call(struct measure *m, const struct query_rows *rows)
 		call->min_ns = length;
 	if (call->calls == 1 || length > call->max_ns)
 		call->max_ns = length;
-	call->total_ns = plus(call->total_ns, length);
+	call->total_ns = wrap_plus(call->total_ns, length);
 	call->nonzero += query_integer(rows, 4) != 0;
 	host->calls[host->call_count++] =
 		(struct host_call){.number = (uint32_t)id, .api = *api, .start_ns = start};
@@ -163,7 +154,7 @@ void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, in
 		return;
 	measure->calls[found->api].dispatches++;
 	measure->calls[found->api].latency_ns =
-		plus(measure->calls[found->api].latency_ns, minus(start_ns, found->start_ns));
+		wrap_plus(measure->calls[found->api].latency_ns, wrap_minus(start_ns, found->start_ns));
 }
 
 int64_t measure_api_of(const struct measure *measure, int64_t call_id)

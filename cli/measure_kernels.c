@@ -6,6 +6,7 @@
 
 #include "cli/grow.h"
 #include "cli/measure.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 /* Of a kernel that is used, until its name is found: no row, in a damaged file. */
@@ -37,12 +38,6 @@ static void naming_done(struct naming *n)
 	durations_room_done(&n->room);
 }
 
-/* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 void measure_add(struct measure_sums *to, const struct measure_sums *from)
 {
 	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
@@ -51,7 +46,7 @@ void measure_add(struct measure_sums *to, const struct measure_sums *from)
 		to->max_ns = from->max_ns;
 	to->calls += from->calls;
 	to->timed += from->timed;
-	to->total_ns = plus(to->total_ns, from->total_ns);
+	to->total_ns = wrap_plus(to->total_ns, from->total_ns);
 }
 
 int measure_percentiles(const struct measure_cell *const *cells, size_t count,
@@ -253,6 +248,6 @@ int measure_name_kernels(struct query *query, struct measure *measure, bool want
 	if (!r && wants_percentiles)
 		r = find_percentiles(&n);
 	for (size_t i = 0; i < measure->kernel_count; i++)
-		measure->total_ns = plus(measure->total_ns, measure->kernels[i].sums.total_ns);
+		measure->total_ns = wrap_plus(measure->total_ns, measure->kernels[i].sums.total_ns);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include "cli/say.h"
 #include "proto/cleanup.h"
 #include "proto/mode.h"
+#include "proto/pattern.h"
 #include "proto/variable.h"
 
 #define OPTS_NAMES_MAX 64
@@ -234,11 +235,14 @@ void opts_ranks(const char *text, struct choice_list *ret)
 
 void opts_regex(const char *name, const char *text, bool *has, regex_t *ret)
 {
+	const char *trouble = pattern_trouble(text);
 	char why[128];
 	int r;
 
 	if (*has)
 		regfree(ret);
+	if (trouble)
+		opts_error("--%s=%s: %s", name, text, trouble);
 	r = regcomp(ret, text, REG_EXTENDED);
 	*has = !r;
 	if (!r)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/categories.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 
@@ -200,7 +201,7 @@ static int take_wait(struct outstanding *o, const struct query_rows *rows)
 		.collectives = query_integer(rows, 14),
 	};
 	if (wait->has_submit && rank->as_of_ns >= wait->submit_ns)
-		wait->for_ns = rank->as_of_ns - wait->submit_ns;
+		wait->for_ns = wrap_minus(rank->as_of_ns, wait->submit_ns);
 	r = copy_text(rows, 5, &wait->kernel);
 	if (!r)
 		r = copy_text(rows, 8, &wait->range);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/outstanding.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 /* Named one by one; of more only how many. */
@@ -245,7 +246,7 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 	outstanding_put_kernel(to, rank->last);
 	if (rank->as_of_ns > rank->last_end_ns) {
 		fprintf(to, " ");
-		put_seconds(to, rank->as_of_ns - rank->last_end_ns);
+		put_seconds(to, wrap_minus(rank->as_of_ns, rank->last_end_ns));
 		fprintf(to, is_dead(rank) ? " before" : " ago");
 	}
 	fprintf(to, is_dead(rank) ? " as its last kernel" : " and has submitted nothing since");

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/outstanding.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 static const struct render_column columns[] = {
@@ -51,7 +52,7 @@ struct row {
 
 static void put_since(const struct outstanding *o, int64_t ns, char ret[32])
 {
-	int64_t realtime_ns = ns + o->realtime_offset_ns;
+	int64_t realtime_ns = wrap_plus(ns, o->realtime_offset_ns);
 	time_t seconds = (time_t)(realtime_ns / 1000000000);
 	struct tm tm;
 
@@ -120,7 +121,9 @@ static int fill_row(const struct outstanding *o, size_t i, const struct outstand
 	const struct outstanding_wait *w = wait ? wait : &none;
 	bool is_idle = !wait && rank->has_last;
 	int64_t since_ns = wait ? w->submit_ns : rank->last_end_ns;
-	int64_t for_ns = is_idle && rank->as_of_ns > since_ns ? rank->as_of_ns - since_ns : w->for_ns;
+	int64_t for_ns = is_idle && rank->as_of_ns > since_ns
+				 ? wrap_minus(rank->as_of_ns, since_ns)
+				 : w->for_ns;
 	bool has_since = wait ? w->has_submit : is_idle;
 	const char *range = wait && w->range ? w->range : rank->range;
 	struct render_value *v = ret->values;

@@ -106,6 +106,11 @@ bool query_is_live(const struct query *query)
 	return query->is_live;
 }
 
+bool query_is_in_use(const struct query *query)
+{
+	return query->is_in_use;
+}
+
 static int prepare(
 	struct query *query, const char *sql, const char **ret_tail, struct query_rows **ret)
 {
@@ -312,6 +317,7 @@ static int open_checked(struct query *query)
 	if (r)
 		return r;
 	query->is_live = file.has_wal;
+	query->is_in_use = file.is_in_use;
 	query->bytes = file.bytes;
 	r = open_connection(query, false);
 	/*

@@ -40,6 +40,9 @@ int64_t query_schema(const struct query *query);
 /* The collector writes it, or did when it ended: there is a write-ahead log. */
 bool query_is_live(const struct query *query);
 
+/* Somebody had it open before us: its collector, or another reader. */
+bool query_is_in_use(const struct query *query);
+
 /* Size of the file, without its log. */
 uint64_t query_file_bytes(const struct query *query);
 

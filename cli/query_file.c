@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/file_lock.h"
 #include "proto/cleanup.h"
 
 /* "SQLite format 3" with its NUL. */
@@ -60,7 +61,7 @@ static bool is_filled(const char *path, const char *ending)
 	return !stat(name, &st) && st.st_size > 0;
 }
 
-static int look_at_header(const char *path, char error[QUERY_ERROR_BYTES])
+static int look_at_header(const char *path, bool has_wal, char error[QUERY_ERROR_BYTES])
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	unsigned char header[100];
@@ -78,8 +79,7 @@ static int look_at_header(const char *path, char error[QUERY_ERROR_BYTES])
 		return refuse(error, path, -EINVAL, "not an rtl database");
 	if (fstat(fd, &st))
 		return refuse_errno(error, path);
-	if ((size_t)n < sizeof(header) ||
-		(is_cut(header, (uint64_t)st.st_size) && !is_filled(path, "-wal")))
+	if ((size_t)n < sizeof(header) || (is_cut(header, (uint64_t)st.st_size) && !has_wal))
 		return refuse(error, path, -EBADMSG, "truncated or damaged");
 	return 0;
 }
@@ -98,8 +98,19 @@ static bool is_parent_writable(const char *path)
 	return !access(dir, W_OK);
 }
 
+/* To be asked before we open it ourselves. Who must not look is told that it is. */
+static bool is_in_use(const char *path)
+{
+	pid_t pid;
+
+	return file_lock_find(path, FILE_LOCK_SHM, FILE_LOCK_SHM_BYTE, &pid) != 0;
+}
+
 int query_file_look(const char *path, struct query_file *ret, char error[QUERY_ERROR_BYTES])
 {
+	/* SQLite has what lies beside a file where that is, not where a link to it is. */
+	CLEANUP(free_p) char *resolved = realpath(path, NULL);
+	const char *real = resolved ? resolved : path;
 	struct stat st;
 	int r;
 
@@ -109,12 +120,13 @@ int query_file_look(const char *path, struct query_file *ret, char error[QUERY_E
 		return refuse(error, path, -EISDIR, "is a directory");
 	if (!S_ISREG(st.st_mode))
 		return refuse(error, path, -EINVAL, "not a regular file");
-	ret->has_wal = is_filled(path, "-wal");
-	r = look_at_header(path, error);
+	ret->has_wal = is_filled(real, "-wal");
+	ret->is_in_use = is_in_use(real);
+	r = look_at_header(path, ret->has_wal, error);
 	if (r)
 		return r;
 	ret->bytes = (uint64_t)st.st_size;
-	ret->is_dir_writable = is_parent_writable(path);
+	ret->is_dir_writable = is_parent_writable(real);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/query.h"
 
 struct query_file {
+	bool is_in_use; /* somebody has it open: it may be written */
 	bool has_wal; /* not empty */
 	bool is_dir_writable;
 	uint64_t bytes;

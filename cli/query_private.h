@@ -10,6 +10,7 @@ struct query {
 	sqlite3 *db;
 	char *path;
 	bool is_live;
+	bool is_in_use;
 	uint64_t bytes;
 	int64_t schema;
 	query_take take; /* of the query_fold() that runs in SQLite */

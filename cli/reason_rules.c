@@ -301,6 +301,12 @@ static bool untimed(struct judging *j)
 	/* Of copies alone there are lanes; and none of kernels that take no time. */
 	if (j->figures->lane_count || j->figures->timed)
 		return false;
+	if (!j->figures->rows) {
+		reason_say(j, "no single cause: no kernel is stored");
+		if (!j->figures->missing)
+			reason_say_hint(j, "all were left out, as was asked");
+		return true;
+	}
 	reason_say(j, "no single cause: no kernel has a time");
 	reason_say_hint(j, "rtl run --mode standard records times");
 	return true;

@@ -25,7 +25,7 @@
 /* CODE, code, when */
 #define REASON_RULES(X)                                                                            \
 	X(NOTHING, "nothing", "nothing was dispatched")                                            \
-	X(UNTIMED, "untimed", "no kernel or copy has a time")                                      \
+	X(UNTIMED, "untimed", "no kernel or copy has a time, or none is stored")                   \
 	X(FEW, "few", "fewer than KERNELS have one")                                               \
 	X(SLOW_RANK, "slow_rank",                                                                  \
 		"a rank arrives last in collectives for its computation, at LATE_PCT; or ranks "   \

@@ -34,15 +34,15 @@ static int pass_on(struct reorder *reorder, size_t count, struct breakdown *brea
 {
 	int r = 0;
 
+	if (!count)
+		return 0; /* of a lane without an event nothing was allocated */
 	if (reorder->is_unsorted)
 		qsort(reorder->held, reorder->count, sizeof(*reorder->held), compare);
 	reorder->is_unsorted = false;
 	for (size_t i = 0; i < count && !r; i++)
 		r = breakdown_add(breakdown, reorder->held + i);
-	if (count) {
-		reorder->floor_ns = reorder->held[count - 1].start_ns;
-		reorder->has_floor = true;
-	}
+	reorder->floor_ns = reorder->held[count - 1].start_ns;
+	reorder->has_floor = true;
 	reorder->count -= count;
 	memmove(reorder->held, reorder->held + count, reorder->count * sizeof(*reorder->held));
 	return r;

@@ -23,7 +23,7 @@ static int put_labelled(FILE *to, const char *label, const char *text)
 static int put_session(const struct summary *s, FILE *to)
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
-	char when[32], took[32] = "running";
+	char when[32], took[48];
 	struct tm tm;
 	int r;
 
@@ -34,6 +34,8 @@ static int put_session(const struct summary *s, FILE *to)
 	if (!r && s->sessions && gmtime_r(&start, &tm) &&
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
 		r = put_labelled(to, "started", when);
+	snprintf(took, sizeof(took), "%s",
+		s->is_in_use ? "running" : "interrupted: nobody writes it any more");
 	if (s->wall_ns >= 0)
 		snprintf(took, sizeof(took), "%.3f s", (double)s->wall_ns / 1e9);
 	if (!r && s->sessions)
@@ -60,12 +62,13 @@ static int put_banner(FILE *to, const char *class, const char *sign, const char 
 static int put_banners(const struct report_file *f, FILE *to)
 {
 	const struct verdict *v = f->summary->verdict;
+	bool is_live = v->counts.live && f->summary->is_in_use;
 	int r = 0;
 
 	if (v->is_simulated)
 		r = put_banner(to, "simulated", "&#9888;",
 			"SIMULATED: these times are those of a software GPU, and of no device.");
-	if (!r && v->counts.live)
+	if (!r && is_live)
 		r = put_banner(to, "live", "&#9679;",
 			"LIVE: the session is open; the page has what was stored until now.");
 	if (!r && v->is_empty)
@@ -73,9 +76,9 @@ static int put_banners(const struct report_file *f, FILE *to)
 			"EMPTY: nothing was dispatched; rtl doctor says why there are no kernels.");
 	if (!r)
 		r = v->is_complete ? put_banner(to, "good", "&#10003;", v->line)
-				   : put_banner(to, v->counts.live ? "live" : "bad",
-					     v->counts.live ? "&#9679;" : "&#10007;", v->line);
-	if (!r && !v->is_complete && !v->counts.live)
+				   : put_banner(to, is_live ? "live" : "bad",
+					     is_live ? "&#9679;" : "&#10007;", v->line);
+	if (!r && !v->is_complete && !is_live)
 		fputs("<p class=note>What is missing is in no figure below, and looks like idle "
 		      "time."
 		      "</p>\n",

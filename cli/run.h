@@ -89,6 +89,8 @@ struct run_collector {
 	char database[PATH_MAX];
 	char socket[PLACES_SOCKET_BYTES];
 	bool is_private;
+	bool is_opening; /* its file is made, and the answer that it is open still to come */
+	bool is_refused; /* it could not be opened, which was said while the command ran */
 	uint64_t socket_device, socket_inode; /* of a private socket: whose name is removed */
 	int log_fd;			      /* what the collector that we started says; -1 */
 	struct run_keeper *keeper;	      /* of the one that we started; NULL: not ours */
@@ -125,19 +127,27 @@ int run_private_join(struct run_collector *collector, const struct run_options *
 /* The session is closed and we were the last: take the socket's name away. */
 void run_private_forget(const struct run_collector *collector);
 
-/* RunnerHello and its answer, before there is a command whose signals could wait: it blocks. 0, or
- * as client_receive(). */
+/* RunnerHello and its answer, before there is a command whose signals could wait: it blocks; with
+ * @is_early not for what only the disk can fail. 0, or as client_receive(). */
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
-	const char *job, const char *output);
+	const char *job, const char *output, bool is_early);
 
 /* Its halves, for the same RunnerHello once more on a new connection: it may lie in the socket's
  * queue before there is anybody to take it. The answer is waited for by whoever waits for more
  * than that. */
-int run_collector_say_hello(struct run_collector *collector);
+int run_collector_say_hello(struct run_collector *collector, bool is_early);
 /* 0; -EBADMSG: @reply is none. */
 int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply);
 
 struct verdict;
+
+/*
+ * While is_opening, once there is something to read: whether it is open. Never waits. What its end
+ * is to know of a connection that broke it sees itself.
+ */
+void run_collector_hear(struct run_collector *collector);
+/* @error: what the answer was instead. Says so, and lets go of the collector. */
+void run_collector_refused(struct run_collector *collector, int error);
 
 /* The last words of the session as a service has them. 0; -ENOENT: it does not know it; -errno. */
 int run_told_verdict(const struct run_collector *collector, struct verdict **ret);
@@ -146,7 +156,8 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 
 /*
  * For who sees to its death himself: readable when it gives us something to keep or takes it back, which
- * run_keeper_receive() does. A recorder is freed by who lets go of it last, in the time that takes.
+ * run_keeper_receive() does. A recorder is freed by who lets go of it last, in the time that takes: the
+ * collector has by then, and a thread of ours does it.
  */
 int run_keeper_notify_fd(const struct run_collector *collector);
 void run_keeper_receive(struct run_collector *collector);

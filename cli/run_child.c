@@ -224,11 +224,15 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 		/* Before the first wait too: a SIGCHLD may have merged with an earlier one. */
 		if (reap(child, has_stop_signal))
 			break;
-		struct pollfd entries[2] = {{.fd = child->signal_fd, .events = POLLIN},
-			{.fd = run_keeper_fd(collector), .events = POLLIN}};
+		struct pollfd entries[3] = {{.fd = child->signal_fd, .events = POLLIN},
+			{.fd = run_keeper_fd(collector), .events = POLLIN},
+			{.fd = collector->is_opening ? collector->client.fd : -1,
+				.events = POLLIN}};
 
-		if (poll(entries, 2, -1) < 0)
+		if (poll(entries, 3, -1) < 0)
 			continue;
+		if (entries[2].revents)
+			run_collector_hear(collector);
 		if (entries[1].revents)
 			(void)run_keeper_serve(collector); /* what is wrong it has said */
 		while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {

@@ -46,7 +46,7 @@ static void copy_bytes(char *to, size_t room, int has, const ProtobufCBinaryData
 	snprintf(to, room, "%s", text ? text : "");
 }
 
-int run_collector_say_hello(struct run_collector *collector)
+int run_collector_say_hello(struct run_collector *collector, bool is_early)
 {
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -61,6 +61,11 @@ int run_collector_say_hello(struct run_collector *collector)
 	msg_set_bytes(&hello.has_command, &hello.command, command);
 	msg_set_bytes(&hello.has_output, &hello.output, collector->display);
 	msg_set_bytes(&hello.has_categories, &hello.categories, collector->options->categories);
+	hello.has_early = is_early;
+	hello.early = is_early;
+	/* One has had us, and may have died before anything of us was in its file. */
+	hello.has_again = true;
+	hello.again = collector->session[0] != 0;
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
 	frame.runner_hello = &hello;
 	return client_send(&collector->client, &frame);
@@ -77,7 +82,35 @@ int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply)
 		&status->session);
 	copy_bytes(collector->database, sizeof(collector->database), status->has_database,
 		&status->database);
+	collector->is_opening = status->opening;
 	return 0;
+}
+
+void run_collector_refused(struct run_collector *collector, int error)
+{
+	say("collector: %s; the job goes on unrecorded", client_error(&collector->client, error));
+	if (collector->keeper)
+		(void)unlink(collector->socket);
+	/* Or it would be started again. */
+	collector->keeper = run_keeper_free(collector->keeper);
+	client_close(&collector->client);
+	collector->session[0] = '\0';
+	collector->is_opening = false;
+	collector->is_refused = true;
+}
+
+void run_collector_hear(struct run_collector *collector)
+{
+	Rtl__Frame *reply;
+	int r = client_receive(&collector->client, 0, &reply);
+
+	if (r == 0)
+		r = run_collector_take(collector, reply);
+	if (r == 0 || r == -ETIMEDOUT)
+		return;
+	collector->is_opening = false;
+	if (r == -ECONNABORTED || r == -EBADMSG)
+		run_collector_refused(collector, r);
 }
 
 /* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
@@ -94,7 +127,7 @@ static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **
 }
 
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
-	const char *job, const char *output)
+	const char *job, const char *output, bool is_early)
 {
 	Rtl__Frame *reply;
 	int r;
@@ -102,7 +135,8 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	collector->options = options;
 	collector->job = job;
 	collector->display = output;
-	r = run_collector_say_hello(collector);
+	/* Who wants to see the plan wants to see all of it. */
+	r = run_collector_say_hello(collector, is_early && !options->is_verbose);
 	/* Who hung up may have said why before. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = receive_while_it_lives(collector, &reply);
@@ -134,7 +168,7 @@ static int try_service(struct run_collector *collector, const struct run_options
 	int r = client_connect(&collector->client, path);
 
 	if (r == 0)
-		r = run_collector_greet(collector, options, job, NULL);
+		r = run_collector_greet(collector, options, job, NULL, true);
 	if (r < 0) {
 		client_close(&collector->client);
 		return r;

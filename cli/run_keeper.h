@@ -3,8 +3,8 @@
 /*
  * What rtl run is to a private collector of its own: its service manager. It owns the listening
  * socket, keeps the recorders that the collector gives it (sd_notify's FDSTORE), and should the
- * collector die starts another one that goes on where the first one was. One thread; the loops of
- * rtl run watch run_keeper_fd() and call run_keeper_serve().
+ * collector die starts another one that goes on where the first one was. One thread, but for what
+ * frees a recorder; the loops of rtl run watch run_keeper_fd() and call run_keeper_serve().
  */
 #include "cli/run_start.h"
 

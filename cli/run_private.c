@@ -165,7 +165,7 @@ static int join(struct private *private)
 	if (r < 0)
 		return r;
 	r = run_collector_greet(
-		collector, private->options, private->launch->job, private->output->display);
+		collector, private->options, private->launch->job, private->output->display, true);
 	if (r < 0) {
 		client_close(&collector->client);
 		return r;
@@ -320,8 +320,9 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		private->options->is_verbose, why);
 	if (r < 0)
 		return r;
+	/* Of a launch: which file it is is noted for those that come when it is closed. */
 	r = run_collector_greet(private->collector, private->options, private->launch->job,
-		private->output->display);
+		private->output->display, !private->launch->is_shared);
 	if (r < 0) {
 		run_start_explain(private->collector, r, why);
 		private->collector->keeper = run_keeper_free(private->collector->keeper);

@@ -27,6 +27,8 @@
 #define LIFE_STEP_MS   50
 /* Who wants to end waits so long for an answer of a collector that is silent. */
 #define HURRY_MS       2000u
+/* Of greet_again(): the session is closed. */
+#define DONE_ALREADY   1
 /* More outliving processes than that are counted, not named. */
 #define NAMED_MAX      8
 
@@ -128,6 +130,19 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	return 0;
 }
 
+/* Its service died when that was stored, and before it had told us: the next one would know nothing
+ * of it, and begin another for us. What cannot be read here is not known to be closed. */
+static bool is_closed_in_file(const struct run_collector *c)
+{
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	char why[QUERY_ERROR_BYTES];
+
+	return !c->is_private && query_open(c->database, why, &query) == 0 &&
+	       verdict_new(query, NULL, &verdict) == 0 && !verdict->counts.live;
+}
+
+/* 0; DONE_ALREADY: there is nothing left to be done; -errno. */
 static int greet_again(struct ending *e)
 {
 	struct run_collector *c = e->collector;
@@ -136,8 +151,10 @@ static int greet_again(struct ending *e)
 
 	client_close(&c->client);
 	r = client_connect(&c->client, c->socket);
+	if (r == 0 && is_closed_in_file(c))
+		return DONE_ALREADY;
 	if (r == 0)
-		r = run_collector_say_hello(c);
+		r = run_collector_say_hello(c, false);
 	/* Who hung up may have said why before. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = await_answer(e, in_ms(COLLECTOR_START_MS_MAX), &reply);
@@ -164,7 +181,7 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 			r = send_done(e, false, ret);
 		/* Who started a private one holds its socket, as long as there is hope. */
 		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
-		if (r == 0 || is_hopeless || e->is_hurried || clock_monotonic_ns() >= deadline)
+		if (r >= 0 || is_hopeless || e->is_hurried || clock_monotonic_ns() >= deadline)
 			return r;
 		(void)poll(entries, 2, START_STEP_MS); /* somebody else may restart it */
 		if (run_child_is_end_wanted(e->child))
@@ -264,6 +281,25 @@ static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum
 	return r;
 }
 
+/* A command may be quicker than the opening of the file. */
+static void see_it_open(struct ending *e)
+{
+	struct run_collector *c = e->collector;
+	uint64_t deadline_ns = in_ms(COLLECTOR_START_MS_MAX);
+	Rtl__Frame *reply;
+	int r = 0;
+
+	while (r == 0 && c->is_opening) {
+		r = await_answer(e, deadline_ns, &reply);
+		if (r == 0)
+			r = run_collector_take(c, reply);
+	}
+	c->is_opening = false;
+	/* What broke else is met again, by what mends it. */
+	if (r == -ECONNABORTED || r == -EBADMSG)
+		run_collector_refused(c, r);
+}
+
 static enum outcome finish(struct ending *e)
 {
 	enum outcome outcome = OUTCOME_UNFINISHED;
@@ -279,6 +315,8 @@ static enum outcome finish(struct ending *e)
 	for (unsigned i = 0; i < COLLECTORS_MAX; i++) {
 		if (r < 0 && !e->is_hurried)
 			r = send_done_again(e, &status);
+		if (r == DONE_ALREADY)
+			return OUTCOME_CLOSED;
 		if (r == 0)
 			r = see_it_closed(e, status, &outcome);
 		if (!is_broken(r))
@@ -316,11 +354,15 @@ static int read_verdict(
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(measure_free_p) struct measure *measure = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	int r = query_open(path, why, &query);
+	int r = path[0] ? query_open(path, why, &query) : -ENODATA;
 
 	/* Of a service outside of this container, or where its owner is given no way to read it. */
 	if (r < 0 && !e->collector->is_private && run_told_verdict(e->collector, ret) == 0)
 		return 0;
+	if (r == -ENODATA)
+		run_why(why, "no collector lived until its database was open");
+	if (r == -ENOENT)
+		run_why(why, "%s: it was removed or renamed while it was written", path);
 	if (r < 0)
 		return r;
 	r = verdict_new(query, NULL, &verdict);
@@ -332,7 +374,7 @@ static int read_verdict(
 			r = verdict_new(query, measure, &verdict);
 	}
 	if (r < 0) {
-		run_why(why, "%s: %s", path, query_error(query));
+		run_why(why, "%s", query_error(query));
 		return r;
 	}
 	*ret_reason = read_reason(query, verdict, e->options);
@@ -343,11 +385,14 @@ static int read_verdict(
 static void print_line(
 	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
+	/* Else there may have been some, and the line below says why they are not there. */
+	bool was_there = !e->why[0] && !v->counts.unwatched && !v->counts.processes_unseen;
+
 	if (e->options->is_quiet && is_good)
 		return;
 	if (!e->options->is_quiet)
 		say("session %s in %s", e->collector->session, e->collector->database);
-	if (v->is_empty && !e->options->is_quiet)
+	if (v->is_empty && was_there && !e->options->is_quiet)
 		say("no kernel was seen; if there should be some, see rtl doctor");
 	if (reason)
 		say("%s", reason);
@@ -365,6 +410,9 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	enum outcome outcome;
 	bool is_good;
 
+	see_it_open(&e);
+	if (collector->is_refused && options->is_strict && status == 0)
+		return CMD_LOSSY;
 	if (!collector->session[0])
 		return status; /* there never was one */
 	outcome = finish(&e);

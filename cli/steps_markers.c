@@ -9,6 +9,7 @@
 
 #include "proto/choice.h"
 #include "proto/cleanup.h"
+#include "proto/pattern.h"
 
 struct pattern {
 	regex_t regex;
@@ -23,9 +24,15 @@ static void pattern_done(struct pattern *pattern)
 
 static int compile(const char *text, struct pattern *ret, char error[QUERY_ERROR_BYTES])
 {
+	const char *trouble = pattern_trouble(text);
 	char why[128];
-	int r = regcomp(&ret->regex, text, REG_EXTENDED | REG_NOSUB);
+	int r;
 
+	if (trouble) {
+		snprintf(error, QUERY_ERROR_BYTES, "--steps %.300s: %s", text, trouble);
+		return -EINVAL;
+	}
+	r = regcomp(&ret->regex, text, REG_EXTENDED | REG_NOSUB);
 	ret->is_compiled = !r;
 	if (!r)
 		return 0;

@@ -97,13 +97,13 @@ static int load_accounts(struct query *query, struct accounts *ret)
 	return r;
 }
 
-static void describe_state(const struct query_rows *rows, char ret[32])
+static void describe_state(const struct query_rows *rows, bool is_in_use, char ret[32])
 {
 	const char *ended = query_text(rows, P_ENDED);
 	int64_t status = query_integer(rows, P_EXIT_STATUS);
 
 	if (!ended)
-		snprintf(ret, 32, "live");
+		snprintf(ret, 32, is_in_use ? "live" : "unknown");
 	else if (query_is_null(rows, P_EXIT_STATUS))
 		snprintf(ret, 32, "%s", ended);
 	else if (status > 128)
@@ -148,7 +148,7 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	if (!rank->exe)
 		return -ENOMEM;
 	s->rank_count++;
-	describe_state(rows, rank->state);
+	describe_state(rows, s->is_in_use, rank->state);
 	if (!account)
 		return 0;
 	rank->has_gpu = account->has_gpu;
@@ -367,6 +367,7 @@ int summary_new(struct query *query, const struct summary_wishes *wishes,
 	error[0] = '\0';
 	if (!s)
 		return -ENOMEM;
+	s->is_in_use = query_is_in_use(query);
 	r = measure_new_of(query, &wishes->measure, &s->measure);
 	if (!r)
 		r = verdict_new(query, s->measure, &s->verdict);

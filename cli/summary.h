@@ -98,6 +98,7 @@ struct summary {
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
 	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */
+	bool is_in_use; /* else nobody will close what is not closed */
 };
 
 /* What costs time, and not everybody wants. */

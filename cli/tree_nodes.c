@@ -9,6 +9,7 @@
 
 #include "cli/grow.h"
 #include "cli/tree.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 void tree_free_p(struct tree **tree)
@@ -98,18 +99,13 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int
 
 /* ---- sums ---- */
 
-static int64_t plus(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 static void add_sums(struct tree_sums *to, const struct tree_sums *from)
 {
 	to->kernels += from->kernels;
 	to->untimed += from->untimed;
-	to->gpu_ns = plus(to->gpu_ns, from->gpu_ns);
-	to->launch_ns = plus(to->launch_ns, from->launch_ns);
-	to->queue_ns = plus(to->queue_ns, from->queue_ns);
+	to->gpu_ns = wrap_plus(to->gpu_ns, from->gpu_ns);
+	to->launch_ns = wrap_plus(to->launch_ns, from->launch_ns);
+	to->queue_ns = wrap_plus(to->queue_ns, from->queue_ns);
 	if (from->launched && (!to->launched || from->launch_max_ns > to->launch_max_ns))
 		to->launch_max_ns = from->launch_max_ns;
 	if (from->queued && (!to->queued || from->queue_max_ns > to->queue_max_ns))

@@ -5,14 +5,21 @@
 #include "cli/find.h"
 #include "cli/say.h"
 
+void verb_take_format(enum render_format *format, enum render_format wanted)
+{
+	if (*format != RENDER_TABLE && *format != wanted)
+		opts_error("--json and --csv do not go together: give one of them");
+	*format = wanted;
+}
+
 error_t verb_parse(int key, char *arg, struct verb *ret)
 {
 	switch (key) {
 	case 'j':
-		ret->format = RENDER_JSON;
+		verb_take_format(&ret->format, RENDER_JSON);
 		return 0;
 	case 'c':
-		ret->format = RENDER_CSV;
+		verb_take_format(&ret->format, RENDER_CSV);
 		return 0;
 	case 's':
 		ret->is_strict = true;

@@ -39,6 +39,9 @@ struct verb {
 /* For a parser, to return for keys that it does not know: those above, and the name. */
 error_t verb_parse(int key, char *arg, struct verb *ret);
 
+/* One of --json and --csv, which do not go together; exits as opts_error() does. */
+void verb_take_format(enum render_format *format, enum render_format wanted);
+
 /* CMD_OK; CMD_BAD_INPUT after a line that says why. */
 int verb_open(const struct verb *verb, struct query **ret);
 /* Says why something failed: @error, else what the query tells, else that there was no memory;

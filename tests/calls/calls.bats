@@ -156,12 +156,13 @@ linked() {
 @test "a program killed in the middle: its calls are read from the recorder" {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
+	mkfifo go
 	"$rtl" run -m hip -o t.db --device soft -- \
-		sh -c '"$0" 2 100000 & while [ ! -s go ]; do sleep 0.05; done; kill -9 $!; wait' "$calls" \
+		sh -c '"$0" 2 1000000 & read -r _ <go; kill -9 $!; wait' "$calls" \
 		>out 2>err &
 	pids+=($!)
-	wait_until 120 test -e t.db
-	wait_until 120 sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" t.db \
+	wait_until test -e t.db
+	wait_until sh -c '[ "$(sqlite3 -readonly -cmd ".timeout 10000" t.db \
 		"SELECT count(*) FROM rtl_host_call" 2>/dev/null || echo 0)" -gt 200 ]'
 	echo now >go
 	wait "${pids[0]}"

@@ -104,7 +104,7 @@ bats_require_minimum_version 1.5.0
 @test "rtl doctor asks the collector, not only the socket" {
 	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
 	pids+=($!)
-	wait_until 30 test -S "$work/c.sock"
+	wait_until listens "$work/c.sock"
 	RTL_SOCKET=$work/c.sock run -0 "$rtl" doctor --device soft
 	grep -q "^ok   collector: $work/c.sock: .*answers" <<<"$output"
 }

@@ -22,7 +22,7 @@ valid_json() {
 }
 
 no_control_bytes() { # of a text with several lines
-	! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$1"
+	LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$1"
 }
 
 @test "no verb, help and version" {
@@ -78,7 +78,9 @@ no_control_bytes() { # of a text with several lines
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: summary: unknown option --strickt; did you mean --strict?" ]
 	for words in "summary" "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
-		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db"; do
+		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
+		"summary --json --csv clean.db" "diff --csv --json clean.db clean.db" "ls --json --csv" \
+		"info --clocks --json --csv clean.db" "info --csv clean.db"; do
 		apart "$rtl" $words
 		[ "$status" -eq 2 ]
 		one_line "$err"
@@ -237,6 +239,37 @@ as_nobody() {
 	chmod 755 "$work"
 	[ "$status" -eq 1 ]
 	[ "$output" = "rtl: secret.db: Permission denied" ]
+}
+
+odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an answer, or one line of why not
+	local what
+	cp "$1.db" odd.db
+	sqlite3 odd.db "$2"
+	for what in "${@:3}"; do
+		# shellcheck disable=SC2086 # words
+		apart timeout 300 "$rtl" $what odd.db
+		[[ ($status -eq 0 && -z $err) || ($status -eq 1 && $err == "rtl: "*) ]] || {
+			echo "$2: $what: $status, $err"
+			return 1
+		}
+		[ -z "$err" ] || one_line "$err"
+	done
+}
+
+@test "numbers at the ends of what one holds are wrong, and nothing worse" {
+	local kind high=9223372036854775807 low="-9223372036854775807 - 1"
+	for kind in clean lossy hung uneven; do
+		fixture $kind
+	done
+	python3 "$here/fixture_ranks.py" nodes "$here/../../collectord/schema" nodes.db
+	odd hung "UPDATE rtl_queue SET last_end_ns = $low" outstanding "outstanding --json"
+	odd hung "UPDATE rtl_outstanding SET submit_ns = $low" outstanding "outstanding --json"
+	odd hung "UPDATE rtl_session SET start_realtime_ns = $high" outstanding
+	odd lossy "UPDATE rtl_counter_base SET value = $high" "info --json" "info --counters"
+	odd lossy "UPDATE rtl_queue SET skipped = 1e300, outstanding = -9" "info --json" "info --counters"
+	odd uneven "UPDATE rtl_process SET rank = $high WHERE rank = 6" diagnose
+	odd clean "UPDATE rtl_dispatch SET duration = $high - 9 WHERE rowid <= 3" "diff --json clean.db"
+	odd nodes "UPDATE rtl_clock_check SET error_max_ns = $high" collectives "collectives --json"
 }
 
 @test "query reads and nothing else" {

@@ -71,7 +71,7 @@ meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 
 	"$rtl" run -q -o t.db cat gate 3>&- &
 	first=$!
 	pids+=($first)
-	wait_until 60 test -e t.db
+	wait_until test -e t.db
 	run -125 "$rtl" run -o t.db true
 	# Not even with -f: the first is writing.
 	run -125 "$rtl" run -f -o t.db true
@@ -93,7 +93,7 @@ meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 
 	rank 0 bash -c 'read line <gate; "$0" --steps 2' "$demo" >out 2>err.0 3>&- &
 	first=$!
 	pids+=($first)
-	wait_until 60 test -e t.db
+	wait_until test -e t.db
 	rank 1 true 2>err.1
 	[ "$(lines_of complete: err.1)" -eq 0 ]
 	echo go >gate
@@ -127,10 +127,10 @@ exit 6'
 	runner=$!
 	pids+=($runner)
 	# Its command is gone and it still lives: it waits.
-	wait_until 60 test -s left
+	wait_until test -s left
 	pids+=("$(cat left)")
 	gone() { [ "$(cat /proc/$runner/task/$runner/children)" = "$(cat left) " ]; }
-	wait_until 60 gone
+	wait_until gone
 	kill -INT $runner
 	status=0
 	wait $runner || status=$?
@@ -142,14 +142,16 @@ exit 6'
 	"$rtl" run --device soft -o t.db bash -c '"$0" --ranks 1 --dispatches 3000 --rate 1000 >out' "$demo" 3>&- &
 	runner=$!
 	begun() { [ "$(sql t.db 'SELECT count(*) FROM rtl_process' 2>/dev/null)" = 1 ]; }
-	wait_until 60 begun
+	wait_until begun
 	kill -KILL $runner
 	closed() { [ "$(sql t.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
-	wait_until 60 closed
+	wait_until closed
+	# Whoever started the rank says what it did when it has gone.
+	wait_until test -s out
 	[ "$(told out)" = "$(stored t.db)" ]
 	# The next one clears away the socket that nobody could remove.
 	cleared() { "$rtl" run -q -f -o u.db true && [ -z "$(find run -name '*.sock')" ]; }
-	wait_until 60 cleared
+	wait_until cleared
 }
 
 kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
@@ -157,7 +159,7 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	"$rtl" run --device soft -o "$1" ${2:+"$2"} bash -c "touch begun.$1; read line <gate.$1; exit ${3:-0}" 2>err 3>&- &
 	local runner=$!
 	pids+=($runner)
-	wait_until 60 test -e "begun.$1" # one that dies before it has taken the job in is not started again
+	wait_until test -e "begun.$1" # one that dies before it has taken the job in is not started again
 	kill -KILL "$(collector_of "$1")"
 	echo go >"gate.$1"
 	status=0
@@ -179,10 +181,11 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 		"$demo" >out 2>err 3>&- &
 	local runner=$! collector="" commands=""
 	pids+=($runner)
+	wait_until only_ours
 	for _ in 1 2 3; do
-		wait_until 60 is_another k.db
+		wait_until is_another k.db
 		collector=$(collector_of k.db)
-		wait_until 60 rows_grow k.db
+		wait_until rows_grow k.db
 		commands="${commands:+$commands }$("$rtl" ls --json | jq -r '.sessions[0].command' | cut -d ' ' -f 1)"
 		kill -KILL "$collector"
 	done
@@ -197,11 +200,41 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	[ "$commands" = "bash bash bash" ]
 	[ "$(sql k.db "SELECT substr(command, 1, 7) || (SELECT substr(value, 1, 7) FROM rtl_meta WHERE key = 'command') FROM rtl_session")" = "bash -cbash -c" ]
 }
+
+@test "a private session is called by what its runner says, whoever is heard first, and so once it is resumed" {
+	local shim called collector=""
+	start_private() {
+		"$collectord" --socket "$work/p.sock" --private-session one --db "$work/p.db" >>collector.log 2>&1 3>&- &
+		collector=$!
+		pids+=($collector)
+	}
+	called() { "$rtl" ls --json --socket "$work/p.sock" | jq -r '.sessions[0].command'; }
+	start_private
+	wait_until listens "$work/p.sock"
+	"$RTL_BUILD/tests-bin/synthetic-shim" --socket "$work/p.sock" --rank 0 --rate 1000 -n 100000000 >/dev/null 3>&- &
+	shim=$!
+	pids+=($shim)
+	wait_until rows_grow p.db
+	[ "$(called)" = null ]
+	kill -KILL $collector
+	wait $collector || true
+	sqlite3 p.db "UPDATE rtl_session SET command = 'what was run'" # as its runner told it
+	rows=$(sql p.db 'SELECT count(*) FROM rocpd_op')
+	start_private
+	wait_until rows_grow p.db
+	[ "$(called)" = "what was run" ]
+	kill -KILL $shim
+	wait $collector # without a runner it ends with its last process
+	[ "$(sql p.db "SELECT command LIKE '%synthetic-shim --socket%' FROM rtl_process")" -eq 1 ]
+	[ "$(sql p.db 'SELECT command FROM rtl_session')" = "what was run" ]
+}
+
 @test "collector and ranks killed at once: every dispatch is stored or outstanding" {
 	"$rtl" run -o b.db --device soft "$demo" --ranks 3 --gpus 2 --dispatches 2000000 --rate 10000 >out 2>err 3>&- &
 	local runner=$! status=0
 	pids+=($runner)
-	wait_until 60 grows b.db
+	wait_until grows b.db
+	only_ours
 	kill -KILL "$(collector_of b.db)" $("$rtl" stat --json -n 1 | jq '.ranks[].pid')
 	wait $runner || status=$?
 	[ "$status" -eq 137 ]
@@ -215,7 +248,7 @@ start_service() { # [FOLDER]
 	"$collectord" --socket "$work/c.sock" --db-dir "${1:-$work/store}" >>collector.log 2>&1 3>&- &
 	service=$!
 	pids+=($service)
-	wait_until 30 answers
+	wait_until answers
 }
 answers() { "$rtl" ctl --socket "$work/c.sock" status >/dev/null 2>&1; }
 service_db() { find "$work/store" -name '*.db' ! -name index.db; }
@@ -233,7 +266,7 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	"$rtl" stat --socket c.sock -b -n 1 "$name" | grep -q "^$name  closed  SIMULATED complete: [1-9]"
 	"$rtl" stat --socket c.sock --json -n 1 "$name" | jq -e '.sessions[0] | .closed and .dispatched == null and .simulated == null'
 	# Dead in the middle of a kernel, though the command says that all is well.
-	run -3 timeout 120 "$rtl" run --strict --socket c.sock --device soft sh -c \
+	run -3 timeout 300 "$rtl" run --strict --socket c.sock --device soft sh -c \
 		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"
 }
 
@@ -243,7 +276,7 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	"$rtl" run --socket c.sock --device soft bash -c '"$0" --ranks 1 --steps 2 >out.0; touch half; read line <gate; "$0" --ranks 1 --steps 2 >out.1' "$demo" 2>err 3>&- &
 	runner=$!
 	pids+=($runner)
-	wait_until 60 test -e half
+	wait_until test -e half
 	kill -TERM $service
 	wait $service
 	start_service
@@ -256,6 +289,114 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	# Not since the service was started again.
 	[ "$("$rtl" ls --socket c.sock --json | jq -c '[.sessions[].start_realtime_ns / 1e6 | floor]')" = \
 		"[$(sql "$(service_db)" 'SELECT start_realtime_ns / 1000000 FROM rtl_session')]" ]
+}
+
+went_unwatched() { # went_unwatched [FAULT]: as it must
+	RTL_FAULT=${1-} start_service
+	mkfifo gate
+	"$rtl" run --strict --socket c.sock --device soft bash -c 'touch begun; read line <gate
+		"$0" --ranks 2 --gpus 2 --dispatches 100; touch half; read line <gate' "$demo" >out 2>err 3>&- &
+	local runner=$! status=0
+	pids+=($runner)
+	wait_until test -e begun
+	kill -KILL $service
+	wait $service || true
+	echo go >gate
+	wait_until test -e half
+	start_service
+	echo go >gate
+	wait $runner || status=$?
+	[ "$status" -eq 3 ]
+	[[ $(tail -n 1 err) == "INCOMPLETE: 0 dispatched, "*", not watched all the time" ]]
+	run -1 grep 'no kernel was seen' err
+	"$rtl" summary --json "$(service_db)" | jq -e '.complete | not'
+}
+
+@test "ranks that came and went while the service was away are no part of a complete record" {
+	went_unwatched
+}
+
+@test "ranks that came and went, and the service had died before their session was in its file" {
+	collectord=$RTL_BUILD/tests-bin/collectord-faults
+	went_unwatched file_made:1:hang
+}
+
+@test "a session that a service closed before it was killed is judged as it is, not begun anew" {
+	start_service
+	mkfifo gate
+	"$rtl" run --strict --socket c.sock --device soft bash -c '"$0" --ranks 2 --gpus 2 --dispatches 100; touch half; read line <gate' \
+		"$demo" >out 2>err 3>&- &
+	local runner=$! db
+	pids+=($runner)
+	wait_until test -e half
+	again() { kill -KILL $service; wait $service || true; start_service; }
+	db=$(service_db)
+	# Of who has ended only the collector has what it has not stored yet.
+	drained() { [ "$(sql "$db" 'SELECT count(*) FROM rtl_process WHERE drained = 1')" = 2 ]; }
+	wait_until drained
+	again
+	# Nobody of it is there any more, as far as this one knows.
+	closed() { [ "$(sql "$db" 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
+	wait_until closed
+	again
+	echo go >gate
+	wait $runner
+	[ "$(told out)" = "$(stored "$db")" ]
+	[[ $(tail -n 1 err) == "SIMULATED complete: 200 dispatched, 200 stored" ]]
+	[ "$(service_db)" = "$db" ]
+}
+
+@test "a file that nobody writes any more is not said to be running, and its line says why it is not complete" {
+	"$rtl" run -o d.db --device soft "$demo" --ranks 2 --gpus 2 --dispatches 1000000 --rate 500 >out 2>err 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until rows_grow d.db
+	mkdir elsewhere
+	ln -s ../d.db elsewhere/link.db
+	for file in d.db elsewhere/link.db; do
+		"$rtl" summary $file >running
+		grep -q '^session .*  running$' running
+		"$rtl" report $file -f --html page.html
+		grep -q LIVE page.html
+	done
+	kill -KILL $runner "$(collector_of d.db)"
+	wait $runner || true
+	is_alone_in() { [ -z "$(collector_of d.db)" ]; }
+	wait_until is_alone_in
+	"$rtl" summary d.db >summary
+	head -n 1 summary | grep -q '^SIMULATED INCOMPLETE: .* outstanding.*, not closed$'
+	grep -q '^session .*  interrupted: nobody writes it any more$' summary
+	not grep -Ew 'live|running' summary
+	for file in d.db elsewhere/link.db; do
+		"$rtl" report $file -f --html page.html
+		grep -q 'interrupted: nobody writes it any more' page.html
+		not grep -q LIVE page.html
+	done
+}
+
+@test "a file that is taken away while it is written is said to be gone" {
+	run -0 --separate-stderr "$rtl" run -o d.db --device soft bash -c '"$0" --ranks 1 --steps 2; mv d.db e.db' "$demo"
+	[[ $stderr == *"rtl: the record cannot be judged: $work/d.db: it was removed or renamed while it was written"* ]]
+	[[ $("$rtl" summary e.db | head -n 1) == "SIMULATED complete: "* ]]
+}
+
+@test "an rtl run that is killed before its command comes to the GPU: what then comes is recorded" {
+	mkfifo gate
+	"$rtl" run -o d.db --device soft bash -c 'echo $$ >command; read line <gate; exec "$0" --ranks 1 --dispatches 100' \
+		"$demo" >out 2>err 3>&- &
+	local runner=$!
+	wait_until test -s command
+	pids+=("$(cat command)")
+	kill -KILL $runner
+	wait $runner || true
+	# Each is answered behind what the collector does of its own accord.
+	# One rank: where no runner knows of more, the end of the first to come may be the end of all.
+	for _ in 1 2 3; do "$rtl" ctl flush || true; done >flushes 2>&1
+	echo go >gate
+	closed() { [ "$(sql d.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
+	wait_until closed
+	[ "$(told out)" = "$(stored d.db)" ]
+	[ "$(sql d.db 'SELECT value FROM rtl_meta WHERE key = "complete"')" = 1 ]
 }
 
 @test "a rank that starts after the command has ended is waited for and recorded" {
@@ -275,13 +416,13 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 		"$demo" >out 2>err 3>&- &
 	local runner=$!
 	pids+=($runner)
-	wait_until 60 rows_grow d.db
+	wait_until rows_grow d.db
 	touch broken
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 15
+	wait_until has_tried 15
 	rm broken
 	rows=$(sql d.db 'SELECT count(*) FROM rocpd_op')
-	wait_until 60 rows_grow d.db
+	wait_until rows_grow d.db
 	touch stop
 	wait $runner
 	[ "$(grep -c 'died and does not start again: cannot store: it is broken' err)" -eq 1 ]
@@ -297,12 +438,12 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0
 	pids+=($runner)
-	wait_until 60 test -e begun
+	wait_until test -e begun
 	touch broken
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 2
+	wait_until has_tried 2
 	echo go >gate
-	wait_until 60 is_alone $runner
+	wait_until is_alone $runner
 	kill -TERM $runner
 	wait $runner || status=$?
 	[ "$status" -eq 5 ]
@@ -325,11 +466,11 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	cp "$db" damaged
 	start_service
 	aside() { [ -n "$(find store -name "$name.db.corrupt-*" ! -name '*-wal' ! -name '*-shm')" ]; }
-	wait_until 60 aside
+	wait_until aside
 	file=$(find "$work/store" -name "$name.db.corrupt-*")
 	cmp "$file" damaged
 	listed() { [ "$(row_of '.state == "set aside"' --socket c.sock | jq length)" -eq 1 ]; }
-	wait_until 60 listed
+	wait_until listed
 	row_of '.state == "set aside"' --socket c.sock |
 		jq -e --arg name "$name" --arg file "$file" \
 			'.[0] | .session == $name and .database == $file and .dispatched == null and .live_processes == 0'

@@ -77,11 +77,11 @@ counter() { # counter NAME
 	export SOFTGPU_COUNT=2 SOFTGPU_SCRIPT=""
 	$rtl run -o t.db --mode full --device soft -- "$copies" hang >out &
 	pids+=($!)
-	wait_until 60 grep -q hangs out
+	wait_until grep -q hangs out
 	local pid
 	pid=$(basename "$work"/truth/*)
 	# Until the first one's times are on their way, so that there is a difference to see.
-	wait_until 60 has_times
+	wait_until has_times
 	kill -9 "$pid"
 	wait "${pids[0]}" || true
 	accounted t.db

@@ -22,7 +22,7 @@ last_line() { tail -n 1 "$1"; }
 	$rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
 	[ "$(front_ends t.db)" = shadow ]
 	[ "$(process_counter t.db queues_intercepted)" -eq 0 ]
-	! grep -q '^rtl: .*front' err
+	not grep -q '^rtl: .*front' err
 }
 
 @test "the intercept queue gives the same rows" {
@@ -47,7 +47,7 @@ last_line() { tail -n 1 "$1"; }
 
 @test "RTL_FRONT_END=none is silent, listed and never complete" {
 	RTL_FRONT_END=none $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
-	! grep -q 'no kernels are recorded' err
+	not grep -q 'no kernels are recorded' err
 	[ "$(front_ends t.db)" = "none: RTL_FRONT_END=none" ]
 	grep -q 'INCOMPLETE' <<<"$(last_line err)"
 	run -0 "$rtl" summary t.db

@@ -2,12 +2,7 @@
 # For tests of what rtl run is to its private collector; after lib.bash.
 
 collector_of() { # collector_of FILE: the pid of the private collector that writes it
-	local folder
-	for folder in /proc/[0-9]*; do
-		{ tr '\0' ' ' <"$folder/cmdline"; } 2>/dev/null | grep -q -- "--db $work/$1 " &&
-			echo "${folder#/proc/}"
-	done
-	return 0
+	grep -lsaP -- "--db\\x00\\Q$work/$1\\E\\x00" /proc/[0-9]*/cmdline | tr -cd '0-9\n'
 }
 
 is_another() { # is_another FILE: a collector writes it, and not the last one
@@ -32,7 +27,7 @@ breakable_rtl() {
 		echo "\$\$ \$LISTEN_FDS" >>$work/starts
 		[ ! -e $work/broken ] || { echo "collectord: cannot store: it is broken" >&2; exit 1; }
 		[ ! -e $work/mute ] || exec sleep 1000
-		[ ! -e $work/many ] || { python3 "$here/keep_many.py" "\$(cat $work/many)" && >$work/has_many; } &
+		[ ! -e $work/many ] || { python3 "$here/keep_many.py" "\$(cat $work/many)" && exec touch $work/has_many; } &
 		[ ! -e $work/full ] || python3 "$here/keep_many.py" full
 		exec "$collectord" "\$@"
 	END

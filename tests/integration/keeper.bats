@@ -38,23 +38,23 @@ fds() {
 		"$demo" >out 2>err 3>&- &
 	local runner=$! before client
 	pids+=($runner)
-	wait_until 60 rows_grow d.db
+	wait_until rows_grow d.db
 	own() { fds $runner | grep -v '^/memfd:rtl-recorder'; }
 	before=$(own)
 	touch mute
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 2
+	wait_until has_tried 2
 	pids+=("$(tail -n 1 starts | cut -d ' ' -f 1)")
 	ask
 	kill -TERM $runner
-	wait_until 60 test -e told
+	wait_until test -e told
 	is_asking
 	rm mute
 	kill -KILL "$(tail -n 1 starts | cut -d ' ' -f 1)"
 	rows=$(sql d.db 'SELECT count(*) FROM rocpd_op')
-	wait_until 60 rows_grow d.db
+	wait_until rows_grow d.db
 	is_as_before() { [ "$(own)" = "$before" ]; }
-	wait_until 60 is_as_before
+	wait_until is_as_before
 	touch stop
 	wait $runner
 	[ "$(grep -c 'had died and was started again' err)" -eq 1 ]
@@ -69,15 +69,15 @@ fds() {
 	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0 client
 	pids+=($runner)
-	wait_until 60 test -e begun
+	wait_until test -e begun
 	touch mute
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 2
+	wait_until has_tried 2
 	pids+=("$(tail -n 1 starts | cut -d ' ' -f 1)")
 	ask
 	echo go >gate
-	wait_until 60 is_alone $runner
-	wait_until 60 told_to_end $runner
+	wait_until is_alone $runner
+	wait_until told_to_end $runner
 	is_asking
 	wait $runner || status=$?
 	[ "$status" -eq 5 ]
@@ -89,14 +89,14 @@ fds() {
 	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0 client collector
 	pids+=($runner)
-	wait_until 60 test -e begun
+	wait_until test -e begun
 	collector=$(collector_of d.db)
 	kill -STOP "$collector"
-	wait_until 60 is_stopped "$collector"
+	wait_until is_stopped "$collector"
 	ask
 	echo go >gate
-	wait_until 60 is_alone $runner
-	wait_until 60 told_to_end $runner
+	wait_until is_alone $runner
+	wait_until told_to_end $runner
 	is_asking
 	is_stopped "$collector"
 	wait $runner || status=$?
@@ -104,7 +104,7 @@ fds() {
 	grep -q 'collector: interrupted; the end of the record may be missing' err
 	kill -CONT "$collector"
 	closed() { [ "$(sql d.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
-	wait_until 60 closed
+	wait_until closed
 }
 
 @test "few open files are no limit to what is kept, where more may be had; the job has the limit that it had" {
@@ -117,10 +117,10 @@ fds() {
 	) &
 	local runner=$!
 	pids+=($runner)
-	wait_until 60 test -e has_many
+	wait_until test -e has_many
 	rm many
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 2
+	wait_until has_tried 2
 	echo go >gate
 	wait $runner
 	[ "$(sed -n '2s/.* //p' starts)" -eq 101 ]
@@ -140,11 +140,11 @@ fds() {
 	) &
 	local runner=$! kept
 	pids+=($runner)
-	wait_until 60 test -e out.0
-	wait_until 60 test -e has_many
+	wait_until test -e out.0
+	wait_until test -e has_many
 	rm many
 	kill -KILL "$(collector_of d.db)"
-	wait_until 60 has_tried 2
+	wait_until has_tried 2
 	echo go >gate
 	wait $runner
 	kept=$(sed -n 's/.*recorders of no more than \([0-9]*\) processes can be kept with so few open files.*/\1/p' err)
@@ -178,7 +178,7 @@ fds() {
 		"$demo" "$look" 2>err 3>&- &
 	local runner=$! collector first
 	pids+=($runner)
-	wait_until 60 rows_grow d.db
+	wait_until rows_grow d.db
 	grep -q "('9', '$work/nine')" without
 	diff without with
 	collector=$(collector_of d.db)
@@ -187,7 +187,7 @@ fds() {
 		read -rt 0.1 <> <(:) || true
 		[ "$(fds "$collector")" = "$first" ]
 	}
-	wait_until 60 settled
+	wait_until settled
 	echo "$first"
 	[ "$(grep -c '^/memfd:rtl-collector-log' <<<"$first")" -eq 2 ]
 	[ "$(grep -c 'nine$' <<<"$first")" -eq 0 ]
@@ -196,12 +196,88 @@ fds() {
 	is_as_the_first() { [ "$(fds "$collector")" = "$first" ]; }
 	for _ in 1 2; do
 		kill -KILL "$collector"
-		wait_until 60 is_another d.db
+		wait_until is_another d.db
 		collector=$(collector_of d.db)
-		wait_until 60 rows_grow d.db
-		wait_until 60 is_as_the_first
+		wait_until rows_grow d.db
+		wait_until is_as_the_first
 	done
 	exec 9<&-
 	kill -TERM $runner
 	wait $runner || true
+}
+
+# An rtl whose collector's disk or life fails where RTL_VFS and RTL_FAULT say.
+faulty_rtl() {
+	collectord=$RTL_BUILD/tests-bin/collectord-faults
+	breakable_rtl
+}
+
+@test "the command starts once its file is made, and a collector that dies before the file is open loses nothing" {
+	faulty_rtl
+	RTL_FAULT=file_made:1:hang run -0 --separate-stderr "$rtl" run -o d.db --device soft bash -c '
+		kill -KILL "$(tail -n 1 starts | cut -d " " -f 1)"
+		exec "$0" --ranks 2 --gpus 2 --dispatches 500' "$demo"
+	[ "$(grep -c . starts)" -eq 2 ]
+	[[ $stderr == *"had died and was started again"* ]]
+	[[ $stderr == *"SIMULATED complete: "* ]]
+	[ "$(sql d.db 'SELECT count(*) FROM rocpd_op')" -eq 1000 ]
+	accounted d.db
+}
+
+@test "a file that is made and not open yet is in use: nobody takes it away, and its job has it all" {
+	faulty_rtl
+	mkfifo gate
+	RTL_FAULT=file_made:1:stop "$rtl" run -o d.db --device soft bash -c \
+		'read line <gate; "$0" --ranks 2 --gpus 2 --dispatches 500' "$demo" >out 2>err 3>&- &
+	local runner=$! collector other
+	pids+=($runner)
+	wait_until test -e d.db
+	collector=$(collector_of d.db)
+	wait_until is_stopped "$collector"
+	for other in "run -f" trace; do
+		# shellcheck disable=SC2086 # a verb and its option
+		run -125 --separate-stderr "$RTL_BUILD/bin/rtl" $other -o d.db true
+		[ "$stderr" = "rtl: d.db: is in use by pid $collector; wait for it, or name another file" ]
+	done
+	kill -CONT "$collector"
+	echo go >gate
+	wait $runner
+	[ "$(told out)" = "$(stored d.db)" ]
+	accounted d.db
+	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
+	# Then it is in nobody's way.
+	"$RTL_BUILD/bin/rtl" run -q -f -o d.db true
+}
+
+@test "a collector that never lives until its file is open: what is said of the record names that" {
+	faulty_rtl
+	RTL_FAULT=file_vacant run -0 --separate-stderr "$rtl" run -o d.db true
+	[ "$(grep -c . starts)" -ge 2 ]
+	[[ ${stderr_lines[-1]} == "rtl: the record cannot be judged: no collector lived until its database was open" ]]
+}
+
+@test "a file that is made and cannot be opened: the job goes on, one line says why, --strict says it with 3" {
+	faulty_rtl
+	export RTL_VFS=write,fail_at=1,for_ever
+	export -f wait_until
+	run -7 --separate-stderr "$rtl" run -o a.db bash -c 'wait_until [ ! -e a.db ] && exit 7'
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *collector*"goes on unrecorded" ]]
+	run -0 --separate-stderr "$rtl" run -o a.db true
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -3 --separate-stderr "$rtl" run --strict -o a.db true
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[ ! -e a.db ]
+	[ -z "$(find run -name '*.sock')" ]
+}
+
+# proc(5), policy: 0 OTHER, 3 BATCH
+@test "a job's own collector is of class BATCH, the job of the one that it would have" {
+	local classes='for p in $(grep -lsx collectord /proc/[0-9]*/comm) /proc/$$/comm; do
+		grep -qs "$PWD/" ${p%/comm}/cmdline && cut -d" " -f41 ${p%/comm}/stat
+	done'
+	run -0 --separate-stderr "$rtl" run -q -o a.db -- sh -c "$classes" "$PWD/"
+	local own
+	own=$(cut -d" " -f41 /proc/$$/stat)
+	[ "$output" = "$((own ? own : 3))"$'\n'"$own" ]
 }

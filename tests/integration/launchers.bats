@@ -56,7 +56,7 @@ start_collector() { # a collector of one's own, as a user would start it by hand
 	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
 	collector=$!
 	pids+=($collector)
-	wait_until 30 test -S "$work/c.sock"
+	wait_until listens "$work/c.sock"
 }
 
 closed() { # closed DATABASE: nothing open in it
@@ -68,7 +68,7 @@ closed() { # closed DATABASE: nothing open in it
 	start_collector
 	RTL_SOCKET=$work/c.sock LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=$libdir/softgpu \
 		"$demo" --ranks 2 --steps 4 >out
-	wait_until 30 closed all.db 2
+	wait_until closed all.db 2
 	[ "$(told out)" = "$(stored all.db)" ]
 }
 
@@ -76,7 +76,7 @@ closed() { # closed DATABASE: nothing open in it
 	start_collector
 	RTL_SOCKET=$work/c.sock HSA_TOOLS_LIB=$libdir/librtl-shim.so LD_LIBRARY_PATH=$libdir/softgpu \
 		"$demo" --ranks 2 --steps 4 >out
-	wait_until 30 closed all.db 2
+	wait_until closed all.db 2
 	[ "$(told out)" = "$(stored all.db)" ]
 }
 
@@ -86,7 +86,7 @@ closed() { # closed DATABASE: nothing open in it
 		eval "$("$rtl" env --socket "$work/c.sock" --device soft)"
 		"$demo" --ranks 2 --steps 4 >out
 	)
-	wait_until 30 closed all.db 2
+	wait_until closed all.db 2
 	[ "$(told out)" = "$(stored all.db)" ]
 }
 

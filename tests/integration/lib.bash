@@ -24,23 +24,37 @@ setup() {
 	pids=()
 }
 
+# What the commands of a test wrote, the last of each file: its folder is gone when somebody asks why.
+said() {
+	local file
+	cd "$work" || return
+	for file in err* out* *.log; do
+		[ -f "$file" ] && [ -s "$file" ] || continue
+		echo "--- $file ends with:"
+		tail -c 4000 "$file" | tail -n 40 | cat -v
+		echo
+	done
+}
+
 teardown() {
 	local pid
+	[ -n "$BATS_TEST_COMPLETED" ] || said
 	for pid in "${pids[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
-	# What a job of the test has left running; we ourselves are elsewhere then.
+	# What a job of the test has left running; we ourselves are elsewhere then. No process for each one
+	# that a busy machine has.
 	cd /
 	for pid in /proc/[0-9]*; do
-		[ "$(readlink "$pid/cwd")" = "$work" ] && kill -9 "${pid#/proc/}" 2>/dev/null
+		[ "$pid/cwd" -ef "$work" ] && kill -9 "${pid#/proc/}" 2>/dev/null
 	done
 	rm -rf "$work"
 }
 
-# wait_until SECONDS COMMAND...: until it succeeds; fails after the deadline.
+# wait_until COMMAND...: until it succeeds; fails after the deadline. A machine of CI may stand still
+# for two minutes, as its kernel says (workqueue lockup).
 wait_until() {
-	local deadline=$((SECONDS + $1))
-	shift
+	local deadline=$((SECONDS + 300))
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || {
 			echo "gave up waiting for: $*"
@@ -48,6 +62,21 @@ wait_until() {
 		}
 		read -rt 0.02 <> <(:) || true
 	done
+}
+
+# listens SOCKET: a collector answers there; a socket that is there need not be listened on yet
+listens() { "$rtl" ctl --socket "$1" status >/dev/null 2>&1; }
+
+# The node may have collectors of others, and another test one: from here on, only the job's.
+only_ours() {
+	local socket=$(echo "$XDG_RUNTIME_DIR"/rtl/*.sock)
+	[ -S "$socket" ] || return 1
+	export RTL_SOCKET=$socket
+}
+
+# not COMMAND...: fails where it succeeds. Of a bare "!" bats takes no notice (lint.bats).
+not() {
+	! "$@"
 }
 
 sql() { # sql DATABASE STATEMENT: stock sqlite3, read-only

@@ -159,7 +159,7 @@ says() { # says REGEX
 		for format in "" --json --csv=reason "--by rank" "--by marker --csv=groups"; do
 			# shellcheck disable=SC2086 # words
 			run -0 "$rtl" summary $format $file
-			! grep -q $'\x1b' <<<"$output"
+			not grep -q $'\x1b' <<<"$output"
 		done
 	done
 	sqlite3 late.db "UPDATE rtl_category SET category = CAST(x'ff6d' AS TEXT) WHERE category = 'gemm'"
@@ -167,5 +167,5 @@ says() { # says REGEX
 	jq -e '.reason.text | test("because its compute is slower .\ufffdm kernels 1.90x")' <<<"$output"
 	sqlite3 clean.db "UPDATE rtl_category SET category = 'a' || char(27) || '[31m' WHERE category = 'gemm'"
 	run -0 "$rtl" summary --by category clean.db
-	! grep -q $'\x1b' <<<"$output"
+	not grep -q $'\x1b' <<<"$output"
 }

@@ -67,9 +67,9 @@ ranks() { # ranks KIND [FILE]
 	sqlite3 hostile.db "UPDATE rocpd_string SET string = '</script><script>window.pwned=1</script>' || char(8232)
 		WHERE id = (SELECT min(id) FROM rtl_kernel_base)"
 	"$rtl" report hostile.db --html out.html
-	! grep -q 'pwned=1</script>' out.html
+	not grep -q 'pwned=1</script>' out.html
 	grep -q 'pwned=1&#60;/script&#62;\\u2028' out.html
-	! grep -Eq '(src|href)="?(https?:)?//' out.html
+	not grep -Eq '(src|href)="?(https?:)?//' out.html
 	# A script for each of the policy's hashes, and no other.
 	python3 - out.html <<-'PY'
 	import base64, hashlib, re, sys
@@ -140,9 +140,17 @@ ranks() { # ranks KIND [FILE]
 	    db.execute("UPDATE rocpd_string SET string = ? WHERE id = ?", (name, at))
 	db.commit()
 	PY
-	for name in demo late many none one lossy live hostile; do
+	for name in demo late many none one lossy hostile; do
 		"$rtl" report $name.db --html $name.html
 	done
+	# Somebody has it open, as its collector would.
+	python3 - "$rtl" <<-'PY'
+	import sqlite3, subprocess, sys
+	db = sqlite3.connect("live.db")
+	db.execute("PRAGMA journal_mode = WAL")
+	db.execute("SELECT count(*) FROM rtl_session").fetchone()
+	subprocess.run([sys.argv[1], "report", "live.db", "--html", "live.html"], check=True)
+	PY
 	"$rtl" report demo.db late.db --label left --label right --html both.html
 	run -0 python3 "$here/check_report.py" "$rtl" . ${RTL_SHOTS:+"$RTL_SHOTS"}
 }

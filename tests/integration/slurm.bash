@@ -34,13 +34,13 @@ slurm_start() {
 		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \
 		>"$dir/munged.out" 2>&1 3>&- &
 	pids+=($!)
-	wait_until 30 test -S "$dir/munge/socket"
+	wait_until test -S "$dir/munge/socket"
 	slurmctld -D >"$dir/slurmctld.out" 2>&1 3>&- &
 	pids+=($!)
 	slurmd -D >"$dir/slurmd.out" 2>&1 3>&- &
 	pids+=($!)
 	slurm_idle() { sinfo -h -o %T 2>/dev/null | grep -q idle; }
-	wait_until 60 slurm_idle || {
+	wait_until slurm_idle || {
 		cat "$dir"/*.out
 		return 1
 	}

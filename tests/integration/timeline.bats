@@ -92,7 +92,7 @@ fixture() { # fixture KIND [FILE]
 	for format in '' --json --csv; do
 		# shellcheck disable=SC2086 # no word or one
 		run -0 "$rtl" timeline $format --steps red hostile.db
-		! grep -q $'\x1b' <<<"$output"
+		not grep -q $'\x1b' <<<"$output"
 	done
 	run -0 "$rtl" timeline --json --steps red hostile.db
 	[ "$(jq -r '.rows[0].text' <<<"$output" | head -c 4)" = $'\x1b[31' ]
@@ -106,7 +106,7 @@ fixture() { # fixture KIND [FILE]
 		sqlite3 odd.db "UPDATE rtl_dispatch SET $times WHERE rowid % 100 = 7"
 		for what in "" --json "--json --segments"; do
 			# shellcheck disable=SC2086 # words
-			run --separate-stderr timeout 60 "$rtl" timeline $what odd.db
+			run --separate-stderr timeout 300 "$rtl" timeline $what odd.db
 			[[ $status -eq 0 || ($status -eq 1 && ${#stderr_lines[@]} -eq 1 && $stderr == "rtl: "*) ]]
 		done
 	done
@@ -121,9 +121,12 @@ fixture() { # fixture KIND [FILE]
 	run -0 "$rtl" timeline --csv none.db
 	[ "${#lines[@]}" -eq 1 ]
 	fixture clean
-	run -1 --separate-stderr "$rtl" timeline --steps '(' clean.db
-	[ "${#stderr_lines[@]}" -eq 1 ]
-	grep -q '^rtl: --steps (: ' <<<"$stderr"
+	for steps in '(' '(a|)+(a|){2,9}' '(.)\1'; do
+		run -1 --separate-stderr "$rtl" timeline --steps "$steps" clean.db
+		[ "${#stderr_lines[@]}" -eq 1 ]
+		grep -qF "rtl: --steps $steps: " <<<"$stderr"
+		[[ $stderr != *'no roctx range'* ]]
+	done
 	run -1 --separate-stderr "$rtl" timeline --steps nobody clean.db
 	grep -q 'no roctx range or mark matches' <<<"$stderr"
 	run -1 --separate-stderr "$rtl" timeline missing.db
@@ -139,7 +142,7 @@ fixture() { # fixture KIND [FILE]
 	fixture clean
 	run -0 "$rtl" summary --by category clean.db
 	grep -q '^CATEGORIES (SIMULATED)$' <<<"$output"
-	! grep -q '^TOP KERNELS' <<<"$output"
+	not grep -q '^TOP KERNELS' <<<"$output"
 	run -0 "$rtl" summary --json clean.db
 	[ "$(jq -c '[.categories[] | [.category, .kernels]] | sort' <<<"$output")" = \
 		'[["communication",1],["elementwise",1],["gemm",1]]' ]

@@ -147,7 +147,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 127 gemm|10000|1" ]
 	fixture names
 	run -0 "$rtl" tree names.db
-	! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$output"
+	LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$output"
 	python3 -c 'import sys; assert max(map(len, open(0, encoding="utf-8"))) <= 101' <<<"$output"
 	"$rtl" tree --json names.db | python3 -m json.tool >/dev/null
 	"$rtl" tree --csv names.db | grep -q "'=cmd"
@@ -172,8 +172,10 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 1 step N|2"
 	equals "$(nodes numbers.db count -- --no-kernels --steps '^layer [0-9]' | grep 'layer')" "1 layer N|2"
 	[ "$(nodes numbers.db -- --no-kernels --each-step | wc -l)" -eq 7 ]
-	run -2 "$rtl" tree --steps '(' numbers.db
-	[ "${#lines[@]}" -eq 1 ]
+	for steps in '(' '(a|)+(a|){2,9}' 'step (.)\1'; do
+		run -2 "$rtl" tree --steps "$steps" numbers.db
+		[ "${#lines[@]}" -eq 1 ]
+	done
 }
 
 @test "1,000 ranks" {

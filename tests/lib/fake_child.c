@@ -14,7 +14,7 @@
 #include "proto/cleanup.h"
 #include "proto/clock.h"
 
-#define HAND_OVER_NS 60000000000ull
+#define HAND_OVER_NS 300000000000ull
 
 int fake_connect(const char *path)
 {

@@ -19,7 +19,7 @@
 #define FAKE_SLOTS	  64u
 #define FAKE_DEFINE_BYTES (16u << 10)
 #define FAKE_HELLO_BYTES  (1u << 10)
-#define FAKE_WAIT_MS	  60000 /* for what must come; long, since only a failure waits it out */
+#define FAKE_WAIT_MS	  300000 /* for what must come; long, since only a failure waits it out */
 
 struct fake_shim {
 	int fd;	   /* connection; -1: none */

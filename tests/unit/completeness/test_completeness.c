@@ -27,7 +27,7 @@ static void all_stored_is_complete(void **state)
 	c.live = true;
 	check(&c, false,
 		"SIMULATED INCOMPLETE: 12 dispatched, 12 stored, 0 dropped, 0 untimed, "
-		"0 outstanding");
+		"0 outstanding, not closed");
 }
 
 static void reasons_stand_behind_their_sum(void **state)
@@ -149,10 +149,12 @@ static void what_a_mode_leaves_untimed_is_stated_and_no_loss(void **state)
 /* Each alone is enough. */
 static void any_loss_is_incomplete(void **state)
 {
-	static const size_t at[] = {offsetof(struct completeness, untimed),
-		offsetof(struct completeness, outstanding), offsetof(struct completeness, dropped),
-		offsetof(struct completeness, skipped), offsetof(struct completeness, torn),
-		offsetof(struct completeness, pending),
+	static const size_t at[] = {offsetof(struct completeness, processes_unseen),
+		offsetof(struct completeness, unwatched),
+		offsetof(struct completeness, frames_missing),
+		offsetof(struct completeness, untimed), offsetof(struct completeness, outstanding),
+		offsetof(struct completeness, dropped), offsetof(struct completeness, skipped),
+		offsetof(struct completeness, torn), offsetof(struct completeness, pending),
 		offsetof(struct completeness, markers_dropped),
 		offsetof(struct completeness, calls_dropped),
 		offsetof(struct completeness, copies_dropped),
@@ -181,6 +183,9 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		.queues_ineligible = 6,
 		.tails_unknown = 2,
 		.undrained = 3,
+		.processes_unseen = 2,
+		.unwatched = 1,
+		.frames_missing = 8,
 		.other_losses = 4,
 		.pending = 5};
 
@@ -190,7 +195,9 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
 		"1 cooperative queue not recorded, 6 queues not recorded, "
 		"2 processes with an unknown tail, "
-		"1 process not read to the end, 4 other losses");
+		"1 process not read to the end, 2 processes not recorded, not watched all the "
+		"time, "
+		"8 frames missing, 4 other losses");
 }
 
 static void a_line_never_leaves_its_room(void **state)

@@ -21,7 +21,7 @@
 #include "shim/strings.h"
 #include "shim/thread_state.h"
 
-#define DEADLINE_NS 60000000000ull
+#define DEADLINE_NS 300000000000ull
 
 struct seen {
 	uint32_t kind, text;
@@ -311,6 +311,25 @@ static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
 	assert_int_equal(recorder_published(recorder), 2);
 }
 
+/* As fast as it filled, half of the rest would be full before HARVEST_NS. */
+static void a_ring_that_fills_has_a_look_in_time(void **state)
+{
+	uint64_t now_ns = clock_boottime_ns();
+
+	(void)state;
+	(void)event_frames_run(capture, &strings, now_ns, false);
+	markers_mark("one");
+	(void)event_frames_run(capture, &strings, now_ns += HARVEST_NS, false);
+	assert_int_equal(event_frames_pause_ns(), HARVEST_NS);
+	for (unsigned i = 0; i < RECORDER_MARKERS - 1; i++)
+		markers_mark("many");
+	(void)event_frames_run(capture, &strings, now_ns += HARVEST_NS, true);
+	assert_int_equal(event_frames_pause_ns(),
+		(uint64_t)HARVEST_NS * (RECORDER_MARKERS / 2) / (RECORDER_MARKERS - 1));
+	(void)event_frames_run(capture, &strings, now_ns += HARVEST_NS, true);
+	assert_int_equal(event_frames_pause_ns(), HARVEST_NS);
+}
+
 /* The recorder is not in the child's memory at all. */
 static void a_forked_child_touches_nothing_of_its_parent(void **state)
 {
@@ -416,6 +435,7 @@ int main(void)
 		TEST(what_came_without_a_recorder_is_not_lost),
 		TEST(what_finds_no_cell_stays_in_the_ring),
 		TEST(a_part_of_a_frame_waits_for_more_but_not_long),
+		TEST(a_ring_that_fills_has_a_look_in_time),
 		TEST(a_forked_child_touches_nothing_of_its_parent),
 	};
 

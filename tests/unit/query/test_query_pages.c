@@ -17,6 +17,7 @@
 
 #include "cli/query_private.h"
 #include "proto/cleanup.h"
+#include "tests/lib/answer.h"
 
 #define COLUMNS	   7
 #define DAMAGES	   1500
@@ -27,18 +28,6 @@ static char folder[] = "/tmp/rtl-pages-XXXXXX", path[64];
 /* The columns of query/tree_dispatches.sql; dispatches.sql has four of them. */
 static const char all[] = "shape_id, start, duration, submit, tid, marker, call";
 static const char folded[] = "shape_id, start, duration, call";
-
-/* What an answer was: every number in order, and how it ended. */
-struct answer {
-	uint64_t hash, rows;
-	bool is_error, is_of_pages;
-};
-
-static void add_number(struct answer *a, int64_t number, bool is_null)
-{
-	a->hash = (a->hash ^ (uint64_t)number ^ (uint64_t)is_null << 63) * 0x9e3779b97f4a7c15u;
-	a->hash ^= a->hash >> 29;
-}
 
 static int make_folder(void **state)
 {
@@ -83,20 +72,11 @@ static void make_file(unsigned page_bytes)
 	do_sql(sql);
 }
 
-/* Of all lengths that numbers have, with NULLs, and rows that end early. */
 static void add_rows(unsigned count)
 {
-	char sql[1024];
+	char sql[800];
 
-	(void)snprintf(sql, sizeof(sql),
-		"WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %u) "
-		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, marker, "
-		"call) "
-		"SELECT i %% 5, i, CASE WHEN i %% 11 THEN 5000000000 + i * 1000 END, "
-		"(1 << i %% 62) - (i %% 3), -(1 << i %% 62), 7, "
-		"CASE i %% 4 WHEN 1 THEN i WHEN 2 THEN 0 WHEN 3 THEN 1 END, "
-		"CASE WHEN i %% 2 THEN i * 300 END FROM n",
-		count);
+	(void)snprintf(sql, sizeof(sql), ANSWER_ROWS_SQL, count);
 	do_sql(sql);
 }
 
@@ -118,7 +98,7 @@ static void ask_sqlite(const char *columns, const char *condition, struct answer
 		for (int i = 0; i < sqlite3_column_count(statement); i++) {
 			bool is_null = sqlite3_column_type(statement, i) == SQLITE_NULL;
 
-			add_number(ret, sqlite3_column_int64(statement, i), is_null);
+			answer_add(ret, sqlite3_column_int64(statement, i), is_null);
 		}
 	}
 	ret->is_error = code != SQLITE_DONE;
@@ -126,17 +106,8 @@ static void ask_sqlite(const char *columns, const char *condition, struct answer
 	sqlite3_close(db);
 }
 
-static int take(void *context, const int64_t *numbers, unsigned nulls)
-{
-	struct answer *a = context;
-
-	a->rows++;
-	for (int i = 0; i < 4; i++)
-		add_number(a, numbers[i], nulls >> i & 1);
-	return 0;
-}
-
-static void ask_rows(struct query *query, struct answer *ret)
+/* True: from the pages. */
+static bool ask_rows(struct query *query, struct answer *ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "tree_dispatches", &rows);
@@ -146,15 +117,15 @@ static void ask_rows(struct query *query, struct answer *ret)
 		r = 0;
 		ret->rows++;
 		for (int i = 0; i < COLUMNS; i++)
-			add_number(ret, query_integer(rows, i), query_is_null(rows, i));
+			answer_add(ret, query_integer(rows, i), query_is_null(rows, i));
 	}
 	ret->is_error = r < 0;
-	ret->is_of_pages = rows && rows->pages;
+	return rows && rows->pages;
 }
 
 static void check_same(const struct answer *a, const struct answer *b, const char *what)
 {
-	if (a->rows != b->rows || a->hash != b->hash || a->is_error != b->is_error)
+	if (!answer_is_same(a, b))
 		fail_msg("%s: %" PRIu64 " rows (%s), SQLite has %" PRIu64 " (%s)%s", what, a->rows,
 			a->is_error ? "an error" : "fine", b->rows,
 			b->is_error ? "an error" : "fine",
@@ -167,16 +138,17 @@ static bool check(const char *what)
 	CLEANUP(query_free_p) struct query *query = NULL;
 	struct answer rows, fold = {0}, sqlite;
 	char error[QUERY_ERROR_BYTES];
+	bool is_of_pages;
 
 	if (query_open(path, error, &query))
 		return false; /* nobody asks it anything */
-	ask_rows(query, &rows);
+	is_of_pages = ask_rows(query, &rows);
 	ask_sqlite(all, "", &sqlite);
 	check_same(&rows, &sqlite, what);
-	fold.is_error = query_fold(query, "dispatches", take, &fold) < 0;
+	fold.is_error = query_fold(query, "dispatches", answer_take, &fold) < 0;
 	ask_sqlite(folded, "", &sqlite);
 	check_same(&fold, &sqlite, what);
-	return rows.is_of_pages;
+	return is_of_pages;
 }
 
 static void rows_of_a_closed_file_come_from_its_pages(void **state)
@@ -223,14 +195,13 @@ static void a_part_is_what_sqlite_finds_there(void **state)
 
 		assert_int_equal(query_open(path, error, &query), 0);
 		assert_int_equal(query_do(query, "part_begin", parts[i], 2), 0);
-		ask_rows(query, &rows);
+		assert_true(ask_rows(query, &rows));
 		(void)snprintf(condition, sizeof(condition),
 			"WHERE rowid BETWEEN %" PRId64 " AND %" PRId64, parts[i][0], parts[i][1]);
 		ask_sqlite(all, condition, &sqlite);
 		check_same(&rows, &sqlite, condition);
-		assert_true(rows.is_of_pages);
 		assert_int_equal(query_do(query, "part_end", NULL, 0), 0);
-		ask_rows(query, &rows);
+		(void)ask_rows(query, &rows);
 		ask_sqlite(all, "", &sqlite);
 		check_same(&rows, &sqlite, "after the part");
 	}
@@ -280,19 +251,11 @@ static uint32_t next_random(uint32_t *state)
 
 static size_t find_table_pages(unsigned *pages, size_t capacity)
 {
-	sqlite3_stmt *statement;
 	sqlite3 *db;
-	size_t count = 0;
+	size_t count;
 
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(
-		sqlite3_prepare_v2(db,
-			"SELECT pageno FROM dbstat WHERE name = 'rtl_dispatch' ORDER BY path", -1,
-			&statement, NULL),
-		SQLITE_OK);
-	while (count < capacity && sqlite3_step(statement) == SQLITE_ROW)
-		pages[count++] = (unsigned)sqlite3_column_int(statement, 0);
-	sqlite3_finalize(statement);
+	count = answer_pages(db, pages, capacity);
 	sqlite3_close(db);
 	return count;
 }

@@ -116,6 +116,12 @@ static void of_nothing_there_is_no_reason(void **state)
 	check(&s, REASON_IS_NONE, "computation is 0 % of the step");
 	s.reason.figures.timed = 0;
 	check(&s, REASON_IS_UNTIMED, "no kernel has a time");
+	s.reason.figures.rows = 0;
+	check(&s, REASON_IS_UNTIMED, "no kernel is stored");
+	assert_string_equal(s.reason.hint, "all were left out, as was asked");
+	s.reason.figures.missing = 1;
+	check(&s, REASON_IS_UNTIMED, "no kernel is stored");
+	assert_string_equal(s.reason.hint, "");
 	s.reason.figures.dispatched = 0;
 	check(&s, REASON_IS_NOTHING, "no kernel was dispatched");
 }

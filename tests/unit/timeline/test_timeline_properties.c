@@ -281,12 +281,30 @@ static void what_is_too_late_is_noticed(void **state)
 	reorder_done(&reorder);
 }
 
+/* As of a lane whose dispatches have no times: nothing was ever held. */
+static void nothing_held_is_nothing_passed_on(void **state)
+{
+	struct breakdown_row outside = {0};
+	struct breakdown breakdown = {.outside = &outside};
+	struct reorder reorder;
+
+	(void)state;
+	breakdown_begin(&breakdown, 0);
+	reorder_init(&reorder, 64);
+	assert_int_equal(reorder_flush(&reorder, &breakdown), 0);
+	assert_false(reorder.has_floor);
+	assert_int_equal(breakdown_finish(&breakdown, 2000), 0);
+	assert_int_equal(breakdown_idle_ns(&outside), 2000);
+	reorder_done(&reorder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_figure_is_a_count_of_ticks_in_any_order),
 		cmocka_unit_test(a_file_in_reverse_gives_the_same),
 		cmocka_unit_test(what_is_too_late_is_noticed),
+		cmocka_unit_test(nothing_held_is_nothing_passed_on),
 	};
 
 	unsetenv("RTL_CATEGORIES");

@@ -24,13 +24,13 @@ def until(condition, what, poll_s=0.02):
 
 
 class Collector:
-    """collectord with one file, or with a folder of them. With *wrap* before it (valgrind)."""
+    """collectord with one file, or with a folder of them. With *wrap* before it (valgrind). Its files have its name."""
 
-    def __init__(self, bench, *options, wrap=(), poll_s=0.02, **environment):
+    def __init__(self, bench, *options, wrap=(), poll_s=0.02, name="collector", **environment):
         self.bench, self.usage, self.poll_s = bench, None, poll_s
-        self.socket, self.db = bench.folder / "collector.sock", bench.folder / "collector.db"
-        self.log = bench.folder / "collector.log"
-        for path in bench.folder.glob("collector.*"):
+        self.socket, self.db = bench.folder / f"{name}.sock", bench.folder / f"{name}.db"
+        self.log = bench.folder / f"{name}.log"
+        for path in bench.folder.glob(f"{name}.*"):
             path.unlink()
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(

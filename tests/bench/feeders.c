@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranks that only send: each a process with a connection, a recorder and a Hello of its own, that
- * sends prepared dispatches as fast as the collector reads them and ends with its last Ack. All
- * begin at once. Says, as JSON, how long that took and how long frames waited for their Ack. What
- * it costs to see a dispatch is not in it: synthetic-shim has that.
+ * sends prepared dispatches as fast as the collector reads them. All begin at once, and end when all
+ * have their last Ack, as the ranks of a job do. Says, as JSON, how long that took and how long frames
+ * waited for their Ack. What it costs to see a dispatch or to make a frame of it is not in it:
+ * synthetic-shim has that.
  */
 #include <argp.h>
 #include <errno.h>
@@ -51,7 +52,7 @@ static struct shared {
 	struct outcome *outcome;
 	uint64_t *waited_ns; /* ranks x frames */
 	uint64_t frames;     /* of a rank */
-	int ready[2], go[2];
+	int ready[2], go[2], acked[2];
 } shared;
 
 static const struct argp_option known[] = {
@@ -220,10 +221,19 @@ static void fill(
 
 /* ---- a rank --------------------------------------------------------------------------------- */
 
+/* As it goes over the wire: whoever has the processors when all begin, no rank still computes on them. */
+struct prepared {
+	uint8_t *data;
+	size_t bytes;
+	unsigned rows;
+	uint64_t sent_ns;
+};
+
 struct sender {
 	struct fake_shim shim;
-	uint64_t *sent_ns, *waited_ns; /* of each frame */
-	uint64_t acked;
+	struct prepared *frames;
+	uint64_t *waited_ns; /* of each frame */
+	uint64_t base_ns, acked;
 };
 
 /* Acks up to now; waits for the first at most @timeout_ms. */
@@ -239,7 +249,7 @@ static int take_acks(struct sender *s, int timeout_ms)
 		if (frame->body_case != RTL__FRAME__BODY_ACK)
 			continue;
 		for (; s->acked < frame->ack->frame; s->acked++)
-			s->waited_ns[s->acked] = now_ns - s->sent_ns[s->acked];
+			s->waited_ns[s->acked] = now_ns - s->frames[s->acked].sent_ns;
 	}
 	return r == -ETIMEDOUT ? 0 : r;
 }
@@ -256,37 +266,59 @@ static void count(struct fake_shim *shim, unsigned n)
 }
 
 /* Number @number, from 1. */
-static int send_frame(struct sender *s, uint64_t base_ns, uint64_t number)
+static int prepare_frame(struct sender *s, uint64_t number)
 {
 	static struct columns columns;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Dispatches dispatches = RTL__DISPATCHES__INIT;
+	struct prepared *prepared = &s->frames[number - 1];
 	uint64_t first = (number - 1) * options.records, left = options.rows - first;
-	int r;
 
-	fill(&columns, &dispatches, base_ns, first,
+	fill(&columns, &dispatches, s->base_ns, first,
 		(uint32_t)(left < options.records ? left : options.records));
 	frame.has_number = true;
 	frame.number = number;
 	frame.body_case = RTL__FRAME__BODY_DISPATCHES;
 	frame.dispatches = &dispatches;
-	count(&s->shim, dispatches.n);
-	s->sent_ns[number - 1] = clock_monotonic_ns();
-	r = fake_send(s->shim.fd, &frame);
+	prepared->rows = dispatches.n;
+	prepared->data = msg_pack_new(&frame, &prepared->bytes);
+	return prepared->data ? 0 : -ENOMEM;
+}
+
+static int prepare(struct sender *s)
+{
+	int r = 0;
+
+	s->frames = calloc(shared.frames, sizeof(*s->frames));
+	if (!s->frames)
+		return -ENOMEM;
+	s->base_ns = clock_boottime_ns();
+	for (uint64_t number = 1; r == 0 && number <= shared.frames; number++)
+		r = prepare_frame(s, number);
+	return r;
+}
+
+static int send_frame(struct sender *s, struct prepared *frame)
+{
+	int r;
+
+	count(&s->shim, frame->rows);
+	frame->sent_ns = clock_monotonic_ns();
+	r = fake_send_bytes(s->shim.fd, frame->data, frame->bytes);
 	return r == 0 ? take_acks(s, 0) : r;
 }
 
-static int send_rows(struct sender *s, uint64_t base_ns)
+static int send_rows(struct sender *s)
 {
 	uint64_t flush_ns = FLUSH_FRAMES * options.records * (uint64_t)ROWS_PERIOD;
-	int r = send_anchor(&s->shim, base_ns);
+	int r = send_anchor(&s->shim, s->base_ns);
 
 	for (uint64_t number = 1; r == 0 && number <= shared.frames; number++) {
 		if (number % FLUSH_FRAMES == 1)
 			r = send_anchor(
-				&s->shim, base_ns + number / FLUSH_FRAMES * flush_ns + flush_ns);
+				&s->shim, s->base_ns + number / FLUSH_FRAMES * flush_ns + flush_ns);
 		if (r == 0)
-			r = send_frame(s, base_ns, number);
+			r = send_frame(s, &s->frames[number - 1]);
 		if (r == 0 && (number % FLUSH_FRAMES == 0 || number == shared.frames))
 			r = fake_shim_send_counters(&s->shim);
 	}
@@ -309,7 +341,9 @@ static int greet(struct sender *s, unsigned rank)
 		r = -EPROTO;
 	if (r == 0)
 		r = send_names(&s->shim);
-	return r == 0 ? send_shapes(&s->shim) : r;
+	if (r == 0)
+		r = send_shapes(&s->shim);
+	return r == 0 ? prepare(s) : r;
 }
 
 /* A socket that is closed with Acks unread takes with it what it has sent; a shim has it still. */
@@ -329,6 +363,15 @@ static int until_read(int fd)
 	return 0;
 }
 
+/* Till the last of all has its last Ack: nobody's end is in what is timed of another. */
+static int until_all_acked(void)
+{
+	char byte;
+
+	close(shared.acked[1]);
+	return read(shared.acked[0], &byte, 1) == 0 ? 0 : -EIO;
+}
+
 static int be_rank(struct sender *s, unsigned rank)
 {
 	struct outcome *outcome = &shared.outcome[rank];
@@ -342,13 +385,16 @@ static int be_rank(struct sender *s, unsigned rank)
 	if (read(shared.go[0], &byte, 1) != 0) /* ends when all may go */
 		return -EIO;
 	outcome->begin_ns = clock_monotonic_ns();
-	r = send_rows(s, clock_boottime_ns());
+	r = send_rows(s);
+	/* As a shim does; else the last rows would wait for a commit by the clock. */
+	if (r == 0)
+		r = fake_shim_send_bye(&s->shim);
 	while (r == 0 && !options.is_hasty && s->acked < shared.frames)
 		r = take_acks(s, WAIT_MS);
 	if (r < 0)
 		return r;
 	outcome->end_ns = clock_monotonic_ns();
-	r = fake_shim_send_bye(&s->shim);
+	r = options.is_hasty ? 0 : until_all_acked();
 	if (r == 0)
 		r = until_read(s->shim.fd);
 	outcome->is_whole = r == 0;
@@ -358,14 +404,12 @@ static int be_rank(struct sender *s, unsigned rank)
 static _Noreturn void rank_main(unsigned rank)
 {
 	static struct sender sender;
-	int r = -ENOMEM;
+	int r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(shared.go[1]);
 	sender.waited_ns = shared.waited_ns + rank * shared.frames;
-	sender.sent_ns = calloc(shared.frames, sizeof(*sender.sent_ns));
-	if (sender.sent_ns)
-		r = be_rank(&sender, rank);
+	r = be_rank(&sender, rank);
 	if (r < 0)
 		fprintf(stderr, "feeders: rank %u: %s\n", rank, strerror(-r));
 	_exit(r < 0);
@@ -385,7 +429,8 @@ static int start_all(void)
 	shared.frames = (options.rows + options.records - 1) / options.records;
 	shared.outcome = share(options.ranks * sizeof(*shared.outcome));
 	shared.waited_ns = share(options.ranks * shared.frames * sizeof(*shared.waited_ns));
-	if (!shared.outcome || !shared.waited_ns || pipe(shared.ready) < 0 || pipe(shared.go) < 0)
+	if (!shared.outcome || !shared.waited_ns || pipe(shared.ready) < 0 || pipe(shared.go) < 0 ||
+		pipe(shared.acked) < 0)
 		return -errno;
 	for (unsigned rank = 0; rank < options.ranks; rank++) {
 		pid_t child = fork();
@@ -396,6 +441,7 @@ static int start_all(void)
 			rank_main(rank);
 	}
 	close(shared.ready[1]);
+	close(shared.acked[1]);
 	return 0;
 }
 

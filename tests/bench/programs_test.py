@@ -10,7 +10,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent / "figures"))
 from bench import Bench, BenchError  # noqa: E402
-from history import Store  # noqa: E402
+from history import ANSWERS, NEWEST, Store, answers  # noqa: E402
 from tools import OURS, Tools, processor_s  # noqa: E402
 
 BUILD = sys.argv.pop(1)
@@ -87,8 +87,12 @@ class Programs(unittest.TestCase):
         self.assertEqual(len(set(names)), 6)
         for i in range(5):
             self.assertEqual(self.bench.identity(store.path_of(i))["stored"], 500)
-        self.assertGreater(store.life()["rtl stat"], 0)
-        self.assertEqual(store.closed(), 7)  # and that of its rtl run
+        self.assertGreater(store.life()[f"rtl ls -n {NEWEST}"], 0)
+        self.assertEqual(store.closed(), 6)
+        other = Store(self.bench, 4)
+        self.assertEqual([figure.name.split(":")[0] for figure in answers(self.bench, (other, store), (4, 6))],
+                         ["history of 6"] * 3)
+        self.assertEqual((other.closed() - 4, store.closed() - 6), (ANSWERS + 1,) * 2)  # of rtl run
         store.retire(2)
         self.assertFalse(store.path_of(1).exists())
         self.assertTrue(store.path_of(2).exists())

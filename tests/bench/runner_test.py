@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from bench import Bench, BenchError, Figure, PeerError, Turns, compare_added, reaches  # noqa: E402
+from hook import Hooks, alone_note  # noqa: E402
 
 RUN = pathlib.Path(__file__).resolve().parent / "run"
 TINY = '''"""Counts to a number.\n\nAgainst twice that."""
@@ -197,6 +198,20 @@ class Runner(unittest.TestCase):
         """Of the medians it would be 2 / 10."""
         figure = compare_added("a", "ns", Turns([1, 2, 30]), ("peer", Turns([1, 10, 20])), ("", ""))
         self.assertEqual(figure.ratio, 1)
+
+    def test_a_run_beside_a_neighbour_is_measured_again(self):
+        def measure(*runs):
+            """Of 100 batches each: (alone, the best probe)."""
+            hooks = Hooks.__new__(Hooks)
+            hooks.probe_ns, left = 1000, list(runs)
+            hooks.run = lambda name, batches, words: dict(zip(("alone", "probe_ns"), left.pop(0), strict=True))
+            return hooks.run_alone("shadow", 100), left
+        said, left = measure((5, 1000), (60, 1400), (40, 1010), (100, 1000))
+        self.assertEqual((said["alone"], left), (40, [(100, 1000)]))
+        self.assertEqual(alone_note([said, {"alone": 80}], 100), "alone on its core in 60% of the batches")
+        said, left = measure(*[(100, 2000)] * 9)
+        self.assertEqual((said["alone"], len(left)), (0, 4))
+        self.assertIn("not judged: ", alone_note([said, {"alone": 80}], 100))
 
     def test_spread_is_between_quartiles(self):
         turns = Turns([1, 2, 3, 4, 100])

@@ -31,7 +31,7 @@ calls() {
 	alone seeded.trace 1
 	calls seeded.trace >seeded
 	[ "$(grep -c getuid seeded)" -eq 20 ]
-	! diff alone seeded >/dev/null
+	not diff alone seeded >/dev/null
 	# A call of ours would be there each time.
 	same() { # same MODE
 		RTL_EXIT_MS=60000 "$rtl" run -f -m "$1" -o t.db --device soft -- \

@@ -132,6 +132,7 @@ static int launch_open(struct launch *l)
 	sigaddset(&l->handled, SIGTERM);
 	sigaddset(&l->handled, SIGINT);
 	sigaddset(&l->handled, SIGHUP);
+	sigaddset(&l->handled, SIGUSR1);
 	return sigprocmask(SIG_BLOCK, &l->handled, &l->before) ? -errno : 0;
 }
 

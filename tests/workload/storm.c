@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,6 +23,9 @@ struct storm_thread {
 	uint64_t dispatches;
 	uint64_t rate_mhz; /* thousandths of a dispatch per second; 0: as fast as they go */
 };
+
+/* SIGUSR1: what is paced has been enough. */
+static volatile sig_atomic_t storm_is_ended;
 
 /* Submits the dispatches from @from to before @to of this thread. */
 static void storm_submit(struct storm_thread *t, uint64_t from, uint64_t to)
@@ -43,6 +47,12 @@ static void storm_submit(struct storm_thread *t, uint64_t from, uint64_t to)
 	}
 }
 
+static void storm_end(int number)
+{
+	(void)number;
+	storm_is_ended = 1;
+}
+
 /*
  * At each tick, what is due by then: by absolute deadlines, so that a late wake-up is made good
  * by the next and the total rate holds.
@@ -53,7 +63,7 @@ static void storm_pace(struct storm_thread *t)
 	uint64_t sent = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (uint64_t tick = 1; sent < t->dispatches; tick++) {
+	for (uint64_t tick = 1; sent < t->dispatches && !storm_is_ended; tick++) {
 		uint64_t ns = tick * STORM_TICK_NS + (uint64_t)start.tv_nsec;
 		struct timespec deadline = {.tv_sec = start.tv_sec + (time_t)(ns / STORM_NS),
 			.tv_nsec = (long)(ns % STORM_NS)};
@@ -140,6 +150,7 @@ int storm_run(const struct options *opt, const struct model *model, struct board
 	/* Outlives this call when --no-wait leaves kernels in flight. */
 	static struct storm_thread threads[OPTIONS_THREADS_MAX];
 	const uint64_t n = (uint64_t)opt->threads;
+	struct sigaction on_end = {.sa_handler = storm_end};
 	struct timespec from;
 	hsa_queue_t *queue;
 	int r = queue_open(model->gpu, opt->queue_size, &queue);
@@ -156,6 +167,8 @@ int storm_run(const struct options *opt, const struct model *model, struct board
 	}
 	if (r)
 		return r;
+	if (opt->rate_hz)
+		sigaction(SIGUSR1, &on_end, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	r = storm_produce_all(threads, opt->threads);
 	if (opt->verbose)

@@ -3,8 +3,9 @@
 
 dispatch-cost on the runtime, bursts of 8,192 dispatches that nobody waits for, with a pause of 20 ms between
 them; then 100,000 at once in a process that has done nothing before, on a queue of 131,072 packets, from
-which the goals were drawn; then bursts where each has one of 64 signals of the program's own. Of each process the median round; the figure is the median of the turns'
-differences from no tool in the same turn, which goes with the load of the machine.
+which the goals were drawn; the same in rounds, whose median has the memory that the first one touched; then bursts
+where each has one of 64 signals of the program's own. Of each process the median round; the figure is the median of
+the turns' differences from no tool in the same turn, which goes with the load of the machine.
 """
 from bench import Figure
 from tools import BURST, NAMES, OURS, PEER, Tools, name
@@ -17,20 +18,21 @@ def measure(bench):
     # With signals the program uses one again as soon as it can: the times of some are gone then.
     lossless, tools = Tools(bench), Tools(bench, is_strict=False)
     program = bench.program("dispatch-cost")
-    rounds = 4 if bench.quick else 40
+    rounds, rounds_at_once = (4, 3) if bench.quick else (40, 7)
     variants = ["none", *OURS, "empty", *(PEER if tools.has_peer else ())]
 
-    def once(variant, signals, at_once):
+    def once(variant, signals, at_once, times):
         under = tools if signals else lossless
-        # One round more warms up.
-        what = (1, "cpu", signals, at_once) if at_once else (rounds, "cpu", signals)
-        return lambda: int(under.run(variant, program, *what,
-                                     dispatches=at_once or (rounds + 1) * BURST)[0].split()[0])
+        # One round more warms up, but of those at once.
+        dispatches = times * AT_ONCE if at_once else (times + 1) * BURST
+        return lambda: int(under.run(variant, program, times, "cpu", signals, *at_once,
+                                     dispatches=dispatches)[0].split()[0])
 
-    for signals, at_once, words in ((0, 0, ""), (0, AT_ONCE, f", {AT_ONCE:,} at once"),
-                                    (64, 0, ", with a signal")):
+    for words, signals, at_once, times in (
+            ("", 0, (), rounds), (f", {AT_ONCE:,} at once", 0, (AT_ONCE,), 1),
+            (f", {AT_ONCE:,} at once again", 0, (AT_ONCE,), rounds_at_once), (", with a signal", 64, (), rounds)):
         under = tools if signals else lossless
-        turns = bench.interleaved({f"{v}{words}": once(v, signals, at_once) for v in variants})
+        turns = bench.interleaved({f"{v}{words}": once(v, signals, at_once, times) for v in variants})
         none = turns[f"none{words}"]
         yield Figure(f"submit: {NAMES['none']}{words}", none.median, "ns", none.low, none.high)
         for variant in variants[1:]:

@@ -14,6 +14,10 @@ extern "C" {
 RUNTIME_IMPLEMENTS(hsa_system_get_info);
 RUNTIME_IMPLEMENTS(hsa_iterate_agents);
 RUNTIME_IMPLEMENTS(hsa_agent_get_info);
+RUNTIME_IMPLEMENTS(hsa_agent_iterate_regions);
+RUNTIME_IMPLEMENTS(hsa_region_get_info);
+RUNTIME_IMPLEMENTS(hsa_memory_allocate);
+RUNTIME_IMPLEMENTS(hsa_memory_free);
 RUNTIME_IMPLEMENTS(hsa_queue_create);
 RUNTIME_IMPLEMENTS(hsa_queue_destroy);
 RUNTIME_IMPLEMENTS(hsa_queue_load_write_index_relaxed);

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * hook_cost BATCHES PACKETS [own]: kernels submitted as HIP does it, an index, a packet and a
- * doorbell each, on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two
+ * hook_cost BATCHES PACKETS [own] [paced]: kernels submitted as HIP does it, an index, a packet and
+ * a doorbell each, on the runtime without ROCr, with whatever tool HSA_TOOLS_LIB names. Between two
  * batches the device runs and the tool reads all times, so that each batch finds the tool as the
  * one before did.
  *
  * own: each packet has one of 64 signals of the program's, which is stored to before; when all have
  * fired they are used again at once, so that who stores finds times that the tool still needs.
  *
+ * paced: before each batch a pause in which the tools that read times have read them, so that what
+ * reads none is as cold, and is seen by as much of the machine's life, as what does.
+ *
  * Prints one line of JSON; ns are of the processor:
  *
  *   dispatches, timed  kernels done, and those whose packet had a signal by then
  *   thread_ns          of this thread within submit_batch(), per dispatch
+ *   alone, alone_ns    batches beside which nobody used another thread of the core, here or on the
+ *                      host below, as far as a probe before and after tells; likewise, of these
+ *   probe_ns           that probe, at best
  *   tool_ns            likewise, and all that the tool's own threads took
- *   clock_ns           one clock_gettime(CLOCK_MONOTONIC)
+ *   clock_ns           one clock_gettime(CLOCK_MONOTONIC), of the best 1,000
  *   seconds            of the clock, for all of that
  *   threads, switches  of the tool, and how often they came out of a wait meanwhile
  *   tool               the file of HSA_TOOLS_LIB, if it is in this process, or ""
@@ -32,23 +38,35 @@
 #include "proto/clock.h"
 #include "tests/bench/runtime/runtime.h"
 
-#define RING	    4096u
-#define READ_MAX_NS 120000000000ull
-#define LOOK_NS	    100000
-#define CLOCKS	    10000u
-#define KERNEL_NS   2000u
-#define SIGNALS	    64u
+#define RING	     4096u
+#define READ_MAX_NS  120000000000ull
+#define LOOK_NS	     100000
+#define CLOCKS	     1000u
+#define CLOCK_ROUNDS 10u
+#define KERNEL_NS    2000u
+#define SIGNALS	     64u
+/* The shim's thread looks every 5 ms. */
+#define PACE_NS	     6000000
+/* Additions that do not wait for each other: beside a neighbour half as long again. */
+#define PROBES	     4000u
+#define ALONE	     1.1
 /* In which a tool can take what has ended, where nothing tells when it has. */
-#define PAUSE_NS    20000000
+#define PAUSE_NS     20000000
 /* What tools make as they go is made by then. */
-#define WARM_UP	    16u
+#define WARM_UP	     16u
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
 EXPORT void submit_batch(hsa_queue_t *queue, unsigned packets);
 
 static hsa_signal_t own[SIGNALS];
-static bool has_own;
+static bool has_own, is_paced;
+
+/* What a batch took; the slower probe of those before and after it. */
+struct batch_cost {
+	uint64_t spent_ns;
+	uint64_t probe_ns;
+};
 
 static uint64_t cpu_ns(clockid_t clock)
 {
@@ -159,36 +177,61 @@ static const char *tool_in_process(void)
 
 static double clock_cost(void)
 {
-	uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t best_ns = UINT64_MAX;
 
-	for (unsigned i = 0; i < CLOCKS; i++)
-		(void)clock_monotonic_ns();
-	return (double)(cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) / CLOCKS;
+	for (unsigned round = 0; round < CLOCK_ROUNDS; round++) {
+		uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID), spent_ns;
+
+		for (unsigned i = 0; i < CLOCKS; i++)
+			(void)clock_monotonic_ns();
+		spent_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+		if (spent_ns < best_ns)
+			best_ns = spent_ns;
+	}
+	return (double)best_ns / CLOCKS;
 }
 
-static void batch_run(hsa_queue_t *queue, unsigned packets, uint64_t *spent_ns)
+/* As many at a time as the core can: who shares it is seen by these, whatever it runs. */
+static uint64_t probe_ns(void)
 {
-	uint64_t start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t start_ns = clock_monotonic_ns(), a = 0, b = 0, c = 0, d = 0;
 
+	for (unsigned i = 0; i < PROBES; i++) {
+		a++, b++, c++, d++;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+	}
+	return clock_monotonic_ns() - start_ns;
+}
+
+/* Adds to @cost. */
+static void batch_run(hsa_queue_t *queue, unsigned packets, struct batch_cost *cost)
+{
+	uint64_t start_ns, before_ns = probe_ns(), after_ns;
+
+	start_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	(void)getppid();
 	submit_batch(queue, packets);
 	(void)getppid();
-	*spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	cost->spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	after_ns = probe_ns();
+	cost->probe_ns = before_ns > after_ns ? before_ns : after_ns;
 	runtime_device_run();
 }
 
-/* False: the tool does not come to an end with them. @spent_ns: of submit_batch(), added up. */
+/* False: the tool does not come to an end with them. @costs: zeroed, one for each batch. */
 static bool batches_run(
-	hsa_queue_t *queue, unsigned long batches, unsigned packets, uint64_t *spent_ns)
+	hsa_queue_t *queue, unsigned long batches, unsigned packets, struct batch_cost *costs)
 {
 	for (unsigned long i = 0; i < batches; i++) {
 		if (has_own) {
 			for (unsigned done = 0; done < packets; done += SIGNALS)
-				batch_run(queue, SIGNALS, spent_ns);
+				batch_run(queue, SIGNALS, &costs[i]);
 			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 			continue;
 		}
-		batch_run(queue, packets, spent_ns);
+		if (is_paced)
+			nanosleep(&(struct timespec){.tv_nsec = PACE_NS}, NULL);
+		batch_run(queue, packets, &costs[i]);
 		if (!wait_until_read()) {
 			fprintf(stderr, "hook_cost: the tool has not read all times in 120 s\n");
 			return false;
@@ -197,25 +240,48 @@ static bool batches_run(
 	return true;
 }
 
-static int measure(hsa_queue_t *queue, unsigned long batches, unsigned packets)
+static void alone_print(const struct batch_cost *costs, unsigned long batches, unsigned packets)
+{
+	uint64_t alone_ns = 0, best_ns = costs[0].probe_ns;
+	unsigned long alone = 0;
+
+	for (unsigned long i = 0; i < batches; i++)
+		if (costs[i].probe_ns < best_ns)
+			best_ns = costs[i].probe_ns;
+	for (unsigned long i = 0; i < batches; i++) {
+		if ((double)costs[i].probe_ns > ALONE * (double)best_ns)
+			continue;
+		alone_ns += costs[i].spent_ns;
+		alone++;
+	}
+	printf("{\"alone\": %lu, \"alone_ns\": %.2f, \"probe_ns\": %" PRIu64 ", ", alone,
+		(double)alone_ns / ((double)alone * packets), best_ns);
+}
+
+/* @costs: zeroed, for the longer of warming up and @batches. */
+static int measure(
+	hsa_queue_t *queue, unsigned long batches, unsigned packets, struct batch_cost *costs)
 {
 	uint64_t spent_ns = 0, outside_ns, switches, before, process_ns, thread_ns, begin_ns;
 	double dispatches = (double)batches * packets;
 	unsigned threads;
 
-	if (!batches_run(queue, WARM_UP, packets, &spent_ns))
+	if (!batches_run(queue, WARM_UP, packets, costs))
 		return 1;
-	spent_ns = 0;
+	memset(costs, 0, WARM_UP * sizeof(*costs));
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	thread_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 	begin_ns = clock_monotonic_ns();
 	(void)threads_look(&before);
-	if (!batches_run(queue, batches, packets, &spent_ns))
+	if (!batches_run(queue, batches, packets, costs))
 		return 1;
 	threads = threads_look(&switches);
+	for (unsigned long i = 0; i < batches; i++)
+		spent_ns += costs[i].spent_ns;
 	outside_ns = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - thread_ns - spent_ns;
 	process_ns = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - process_ns;
-	printf("{\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
+	alone_print(costs, batches, packets);
+	printf("\"dispatches\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"thread_ns\": %.2f, "
 	       "\"tool_ns\": %.2f, \"clock_ns\": %.2f, \"seconds\": %.3f, "
 	       "\"threads\": %u, \"switches\": %" PRIu64 ", \"tool\": \"%s\"}\n",
 		runtime_executed(), runtime_timed(), (double)spent_ns / dispatches,
@@ -230,13 +296,18 @@ int main(int argc, char **argv)
 	unsigned long batches = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned packets = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
 	hsa_agent_t gpu = {RUNTIME_GPU};
+	struct batch_cost *costs;
 	hsa_queue_t *queue;
 	int r;
 
-	has_own = argc > 3 && !strcmp(argv[3], "own");
+	for (int i = 3; i < argc; i++) {
+		has_own |= !strcmp(argv[i], "own");
+		is_paced |= !strcmp(argv[i], "paced");
+	}
 	if (!batches || !packets || packets > RING || (has_own && packets % SIGNALS)) {
 		fprintf(stderr,
-			"usage: hook_cost BATCHES PACKETS [own]: packets up to %u; own: by %u\n",
+			"usage: hook_cost BATCHES PACKETS [own] [paced]: packets up to %u; own: by "
+			"%u\n",
 			RING, SIGNALS);
 		return 2;
 	}
@@ -247,7 +318,9 @@ int main(int argc, char **argv)
 	}
 	for (unsigned i = 0; has_own && i < SIGNALS; i++)
 		(void)hsa_signal_create(0, 0, NULL, &own[i]);
-	r = measure(queue, batches, packets);
+	costs = calloc(batches > WARM_UP ? batches : WARM_UP, sizeof(*costs));
+	r = costs ? measure(queue, batches, packets, costs) : 1;
+	free(costs);
 	for (unsigned i = 0; has_own && i < SIGNALS; i++)
 		(void)hsa_signal_destroy(own[i]);
 	(void)hsa_queue_destroy(queue);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "proto/clock.h"
@@ -152,15 +153,18 @@ hsa_status_t runtime_hsa_system_get_info(hsa_system_info_t attribute, void *valu
 hsa_status_t runtime_hsa_iterate_agents(
 	hsa_status_t (*callback)(hsa_agent_t agent, void *data), void *data)
 {
-	return callback((hsa_agent_t){RUNTIME_GPU}, data);
+	hsa_status_t status = callback((hsa_agent_t){RUNTIME_CPU}, data);
+
+	return status == HSA_STATUS_SUCCESS ? callback((hsa_agent_t){RUNTIME_GPU}, data) : status;
 }
 
 hsa_status_t runtime_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute, void *value)
 {
-	(void)agent;
+	bool is_gpu = agent.handle == RUNTIME_GPU;
+
 	switch ((unsigned)attribute) {
 	case HSA_AGENT_INFO_DEVICE:
-		*(hsa_device_type_t *)value = HSA_DEVICE_TYPE_GPU;
+		*(hsa_device_type_t *)value = is_gpu ? HSA_DEVICE_TYPE_GPU : HSA_DEVICE_TYPE_CPU;
 		return HSA_STATUS_SUCCESS;
 	case HSA_AGENT_INFO_NAME:
 		strcpy(value, "gfx90a");
@@ -169,7 +173,7 @@ hsa_status_t runtime_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attr
 		strcpy(value, "SIMULATED synthetic device");
 		return HSA_STATUS_SUCCESS;
 	case AGENT_NODE:
-		*(uint32_t *)value = 0;
+		*(uint32_t *)value = is_gpu;
 		return HSA_STATUS_SUCCESS;
 	case AGENT_TICK_HZ:
 		*(uint64_t *)value = 1000000000;
@@ -177,6 +181,47 @@ hsa_status_t runtime_hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attr
 	default:
 		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
 	}
+}
+
+/* One, of the host's: all that its signals lie in. */
+hsa_status_t runtime_hsa_agent_iterate_regions(
+	hsa_agent_t agent, hsa_status_t (*callback)(hsa_region_t region, void *data), void *data)
+{
+	return agent.handle == RUNTIME_CPU ? callback((hsa_region_t){1}, data) : HSA_STATUS_SUCCESS;
+}
+
+hsa_status_t runtime_hsa_region_get_info(
+	hsa_region_t region, hsa_region_info_t attribute, void *value)
+{
+	(void)region;
+	switch (attribute) {
+	case HSA_REGION_INFO_SEGMENT:
+		*(hsa_region_segment_t *)value = HSA_REGION_SEGMENT_GLOBAL;
+		return HSA_STATUS_SUCCESS;
+	case HSA_REGION_INFO_GLOBAL_FLAGS:
+		*(uint32_t *)value =
+			HSA_REGION_GLOBAL_FLAG_FINE_GRAINED | HSA_REGION_GLOBAL_FLAG_KERNARG;
+		return HSA_STATUS_SUCCESS;
+	case HSA_REGION_INFO_RUNTIME_ALLOC_ALLOWED:
+		*(bool *)value = true;
+		return HSA_STATUS_SUCCESS;
+	default:
+		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	}
+}
+
+hsa_status_t runtime_hsa_memory_allocate(hsa_region_t region, size_t bytes, void **ret)
+{
+	(void)region;
+	*ret = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return *ret == MAP_FAILED ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
+}
+
+/* It ends with the process: nobody says how large it was. */
+hsa_status_t runtime_hsa_memory_free(void *memory)
+{
+	(void)memory;
+	return HSA_STATUS_SUCCESS;
 }
 
 uint64_t runtime_kernel(unsigned number)

@@ -18,6 +18,7 @@ extern "C" {
 #define RUNTIME_API	__attribute__((visibility("default")))
 #define RUNTIME_KERNELS 10u
 #define RUNTIME_GPU	1u
+#define RUNTIME_CPU	2u
 
 /* As hsa_init and hsa_shut_down: loads what HSA_TOOLS_LIB names, a path. False: it does not load.
  */

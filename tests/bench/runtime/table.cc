@@ -23,6 +23,10 @@ static void core_fill()
 	FILL(core, hsa_system_get_info);
 	FILL(core, hsa_iterate_agents);
 	FILL(core, hsa_agent_get_info);
+	FILL(core, hsa_agent_iterate_regions);
+	FILL(core, hsa_region_get_info);
+	FILL(core, hsa_memory_allocate);
+	FILL(core, hsa_memory_free);
 	FILL(core, hsa_queue_create);
 	FILL(core, hsa_queue_destroy);
 	FILL_ORDER(hsa_queue_load_write_index, relaxed);

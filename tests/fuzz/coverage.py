@@ -37,14 +37,14 @@ MEANT = {
     "recorder": "collectord/drain collectord/drain_events collectord/drain_slots "
                 "collectord/recorder_books collectord/recorder_reader",
     "peers": "collectord/peer collectord/shim_peer collectord/tool collectord/runner",
-    "sessions": "collectord/process collectord/session_file collectord/database",
+    "sessions": "collectord/process collectord/session_file collectord/session_row collectord/database",
     "hello": "collectord/admit collectord/shim_peer collectord/process",
     "requests": "collectord/ctl collectord/runner collectord/tool",
     "settings": "cli/category_file collectord/config collectord/control_memory "
                 "collectord/limit_options proto/choice proto/variable",
     "texts": "cli/html cli/render cli/render_text collectord/metric collectord/text",
     "database": "collectord/aside collectord/index collectord/migrate collectord/recover "
-                "collectord/session_file collectord/wal",
+                "collectord/session_file collectord/session_row collectord/wal",
     "readers": "cli/query cli/query_file",
     "pages": "cli/query_pages cli/query_rows"}
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/cleanup.h"
+#include "proto/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/loop.h"
@@ -39,7 +40,7 @@ enum action {
 
 static int fds[PEERS];
 static struct fake_shim shims[PEERS];
-static unsigned current;
+static unsigned current, connects;
 static bool has_acted[PEERS]; /* its process may have said anything */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -82,10 +83,29 @@ static void disconnect(unsigned peer)
 	shims[peer].reader.fill = 0;
 }
 
+static int connect_one(void)
+{
+	connects++;
+	return loop_connect();
+}
+
 static void connect_current(void)
 {
 	disconnect(current);
-	fds[current] = loop_connect();
+	fds[current] = connect_one();
+}
+
+/* Who connects more often is hung up on, or not: that is of time. */
+static bool may_connect(void)
+{
+	return connects <= CONNECTS_BURST_MAX;
+}
+
+static void say_hello(struct fake_shim *shim)
+{
+	int r = fake_shim_send_hello(shim, 1);
+
+	FUZZ_MUST(r == 0 || !may_connect());
 }
 
 /* The same process on another connection, before the first one is closed: that one's end is not
@@ -98,8 +118,8 @@ static void come_again(struct fake_shim *shim)
 	(void)read_replies(current);
 	shim->reader.fill = 0;
 	shim->cursor = 0;
-	fds[current] = shim->fd = loop_connect();
-	FUZZ_MUST(fake_shim_send_hello(shim, 1) == 0);
+	fds[current] = shim->fd = connect_one();
+	say_hello(shim);
 	loop_settle();
 	kinds = read_replies(current);
 	close(first);
@@ -108,7 +128,8 @@ static void come_again(struct fake_shim *shim)
 	(void)fake_shim_define(shim);
 	(void)fake_shim_dispatch(shim, 3, false);
 	loop_settle();
-	if (kinds & 1ull << RTL__FRAME__BODY_WELCOME && !has_acted[current] && IS_ACKNOWLEDGED)
+	if (kinds & 1ull << RTL__FRAME__BODY_WELCOME && !has_acted[current] && IS_ACKNOWLEDGED &&
+		may_connect())
 		FUZZ_MUST(read_replies(current) & 1ull << RTL__FRAME__BODY_ACK);
 	shim->fd = -1;
 }
@@ -124,7 +145,7 @@ static void be_shim(struct tape *tape)
 	connect_current();
 	shim->fd = fds[current];
 	shim->next = 1;
-	FUZZ_MUST(fake_shim_send_hello(shim, 1) == 0);
+	say_hello(shim);
 	(void)fake_shim_define(shim);
 	loop_turn();
 	(void)fake_shim_dispatch(shim, 3, false);
@@ -186,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		/* Else no two runs would be the same. */
 		memset(shims[i].recorder->token, (int)i + 1, 16);
 	}
-	current = 0;
+	current = connects = 0;
 	loop_start();
 	while (tape.left)
 		act(&tape);

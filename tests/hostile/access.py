@@ -74,9 +74,9 @@ class Matrix:
         return self.service.as_user(user, "head", "-c", "1", path).returncode == 0
 
     def controls(self, user, name):
-        said = self.service.rtl(user, "ctl", "stop", "--session", name)
+        said = self.service.control(user, "stop", "--session", name)
         if said.returncode == 0:
-            again = self.service.rtl(user, "ctl", "start", "--session", name)
+            again = self.service.control(user, "start", "--session", name)
             if "are dormant" not in said.stdout or "record" not in again.stdout:
                 fail("%s: ctl: %s%s" % (user.name, said.stdout, again.stdout))
         return said.returncode == 0

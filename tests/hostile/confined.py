@@ -138,7 +138,8 @@ class Life:
         for user in (ROOT, A, B):
             for verb in (["stat", "-b", "-n", "1"], ["stat", "--outstanding"], ["ls"],
                          ["ctl", "status"], ["ctl", "flush"], ["ctl", "stop"], ["ctl", "start"]):
-                said = self.service.rtl(user, *verb)
+                said = (self.service.control(user, *verb[1:]) if verb[0] == "ctl" else
+                        self.service.rtl(user, *verb))
                 if user is not B and said.returncode != 0:
                     fail("%s: rtl %s: %s" % (user.name, " ".join(verb), said.stderr))
         print("rtl stat, ls, ctl")

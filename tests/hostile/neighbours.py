@@ -23,14 +23,12 @@ import tempfile
 import time
 
 import wire
-from node import (DEADLINE_S, FOR_EVER, Database, Node, fail, is_long, prefix_for, said, told,
+from node import (DEADLINE_S, FOR_EVER, STALL_S_MAX, Database, Node, fail, is_long, prefix_for, said, told,
                   told_to_end, wait_for)
 from oracle import Oracle
 from service import enter
 
 RSS_MIB_MAX = 256
-# An Ack that takes longer is a stall, on any machine.
-ACK_S_MAX = 100
 HONEST_UIDS = (61001, 61002, 61003, 61004)
 ACKS_MIN = 250       # of an attack: so many that a 99th percentile is of two or three
 HOSTILE_UID = 61100  # and those behind it
@@ -180,7 +178,7 @@ class Street(Node):
             if tenant.sql("SELECT DISTINCT uid FROM rtl_process") != [(tenant.uid,)]:
                 fail("rows of somebody else in the database of uid %d" % tenant.uid)
         worst_us = max(one["acks"]["max_us"] for one in words)
-        if worst_us > 1e6 * ACK_S_MAX:
+        if worst_us > 1e6 * STALL_S_MAX:
             fail("a frame of an honest rank waited for %.1f s" % (worst_us / 1e6))
         for attack in self.attacks:
             print("%d honest ranks beside %s: 0 dropped, %s" %
@@ -208,8 +206,8 @@ class Street(Node):
         """Of processes: with a sanitizer each is twenty times as large."""
         return count // 10 if self.is_sanitized else count
 
-    def check_rss(self, mib, what):
-        if mib > RSS_MIB_MAX and not self.is_sanitized:
+    def check_rss(self, mib, what, most=RSS_MIB_MAX):
+        if mib > most and not self.is_sanitized:
             fail("%d MiB with %s" % (mib, what))
 
     def lines(self, text):

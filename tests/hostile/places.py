@@ -17,17 +17,13 @@ import stat
 import subprocess
 
 from neighbours import HOSTILE_UID, connect, fail, run, told, wait_for
+from node import DEADLINE_S
 
-START_S_MAX = 60
 SECRET = "what somebody else wrote\n"
 
 
-def digest(path):
-    """All that can be seen of what lies there."""
-    try:
-        st = os.lstat(path)
-    except FileNotFoundError:
-        return None
+def look_at(path):
+    st = os.lstat(path)
     seen = [stat.S_IFMT(st.st_mode), st.st_mode, st.st_uid, st.st_nlink, st.st_ino]
     if stat.S_ISREG(st.st_mode):
         with open(path, "rb") as file:
@@ -35,6 +31,14 @@ def digest(path):
     if stat.S_ISLNK(st.st_mode):
         seen.append(os.readlink(path))
     return seen
+
+
+def digest(path):
+    """All that can be seen of what lies there; a log of the collector's may go while we look."""
+    try:
+        return look_at(path)
+    except FileNotFoundError:
+        return None
 
 
 class Place:
@@ -65,7 +69,7 @@ class Place:
         else:
             fail("it does not start in %s" % self.folder)
         process.terminate()
-        process.communicate(timeout=START_S_MAX)
+        process.communicate(timeout=DEADLINE_S)
         if process.returncode:
             fail("it ends with %d in %s" % (process.returncode, self.folder))
 
@@ -80,7 +84,7 @@ class Place:
         before = {path: digest(path) for path in (planted, self.victim)}
         process = self.collector()
         try:
-            _, said = process.communicate(timeout=START_S_MAX)
+            _, said = process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             fail("%s: neither refused nor ended: %s" % (self.folder, process.communicate()[1]))

@@ -11,10 +11,8 @@ import subprocess
 import time
 
 from neighbours import HOSTILE_UID, Database, fail, run, wait_for
-from node import reap
+from node import STALL_S_MAX, reap
 
-# A drain that takes longer is a stall, on any machine.
-DRAIN_S_MAX = 100
 TOOL_S_MAX = 1000  # who takes longer hangs; with all rounds a file has ten million rows
 
 
@@ -47,7 +45,7 @@ class Liars(Database):
             wait_for("liar %d to be drained" % rank, lambda r=rank: self.is_read(r))
         seconds = time.monotonic() - begin
         self.processes = {}
-        if seconds > DRAIN_S_MAX:
+        if seconds > STALL_S_MAX:
             fail("a drain of %.0f s" % seconds)
         return seconds
 

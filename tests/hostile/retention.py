@@ -14,7 +14,7 @@ import sqlite3
 import stat
 import subprocess
 
-from node import DEADLINE_S, fail, said, wait_for
+from node import DEADLINE_S, fail, reap, said, wait_for
 from service import User, run
 
 MIB = 1 << 20
@@ -145,15 +145,18 @@ def start(service, *options):
     return service.start(service.collector("--verbose", *options))
 
 
-def run_killed(service, where, *options):
-    """It kills itself at fault point @where."""
+def run_killed(service, where, *options, user=None):
+    """It kills itself at fault point @where, of what a rank of @user has it do."""
     process = subprocess.Popen(
         [service.program("collectord-faults"), *service.collector(*options)[1:]],
         stdin=subprocess.DEVNULL, stdout=service.log, stderr=service.log,
         env={**service.env, "RTL_FAULT": where})
     service.shims.append(process)
+    shim = service.spawn(user, where) if user else None
     if process.wait(timeout=DEADLINE_S) != -signal.SIGKILL:
         fail("%s: it ended with %d" % (where, process.returncode))
+    if shim:
+        reap(shim)
 
 
 def log_text(service):
@@ -385,11 +388,95 @@ def others_fill(service, small, disk, process):
     small.check_whole()
 
 
+def killed_as_it_opens(service):
+    """Between a session's file and its row in the index. The next collector knows the session; a file
+    that none is in goes."""
+    whole = service.store
+    service.store = os.path.join(service.work, "opens[1]*")
+    folder = os.path.join(service.store, str(LIVE.uid))
+    for where, is_kept in (("file_made", False), ("file_vacant", False),
+                           ("session_not_listed", True)):
+        run_killed(service, where, user=LIVE)
+        left = [name for name in os.listdir(folder) if name.endswith(".db")]
+        if len(left) != 1 or ask(service, "SELECT 1 FROM session"):
+            fail("killed at %s, there are %s, and the index knows them" % (where, left))
+        process = start(service)
+        if is_kept:
+            wait_for("its end", lambda: ask(
+                service, "SELECT 1 FROM session WHERE end_realtime_ns IS NOT NULL"))
+        stop(process)
+        known = [path for path, in ask(service, "SELECT database FROM session")]
+        there = [os.path.join(folder, name) for name in os.listdir(folder)]
+        if there != known or len(known) != is_kept:
+            fail("killed at %s, there are then %s, and the index knows %s" % (where, there, known))
+    service.store = whole
+
+
+def killed_as_it_sets_aside(service):
+    """Between the damaged file's new name and the one that takes its place."""
+    whole = service.store
+    service.store = os.path.join(service.work, "aside[1]")
+    process = start(service)
+    shim = service.spawn(LIVE, "damaged")
+    wait_for("the session", lambda: ask(service, "SELECT 1 FROM session"))
+    stop(process, signal.SIGKILL)
+    reap(shim)
+    path, = [path for path, in ask(service, "SELECT database FROM session")]
+    with open(path, "r+b") as file:
+        file.write(b"damaged" * 20)
+    run_killed(service, "moved_aside")
+    stop(start(service))
+    rows = ask(service, "SELECT database, end_realtime_ns IS NOT NULL, completeness FROM session")
+    if os.path.lexists(path) or len(rows) != 1 or not rows[0][0].startswith(path + ".corrupt-") or \
+            not os.path.exists(rows[0][0]) or rows[0][1:] != (1, "set aside: it is corrupt"):
+        fail("killed as it set %s aside, the index says %s" % (path, rows))
+    service.store = whole
+
+
+def lose_index(service):
+    """What the next collector finds in the files is what the index said, but for sizes."""
+    what = """SELECT database, name, job, command, uid, start_realtime_ns,
+        end_realtime_ns > start_realtime_ns, complete, completeness, stored
+        FROM session ORDER BY database"""
+    before = ask(service, what)
+    os.unlink(index_path(service))
+    # In a folder that is no user's: not a collector's of this store.
+    others = os.path.join(service.store, "7 runs")
+    os.mkdir(others)
+    shutil.copy(before[0][0], others)
+    for path in (others, os.path.join(others, os.path.basename(before[0][0]))):
+        shutil.chown(path, os.stat(before[0][0]).st_uid)
+    stop(start(service))
+    shutil.rmtree(others)
+    after = ask(service, what)
+    if after != before or not all(row[-1] for row in after):
+        fail("the index was %s; made anew it is %s" % (before, after))
+
+
+def move_store(service):
+    """To another folder and back: what the index knows goes along, and nothing is in it twice. How large
+    files are a collector asks while it runs: one that is told to end at once may not have."""
+    what = """SELECT database, name, uid, start_realtime_ns, end_realtime_ns, stored
+        FROM session ORDER BY database"""
+    before, first = ask(service, what), service.store
+    for folder in (first + "-moved", first):
+        os.rename(service.store, folder)
+        service.store = folder
+        stop(start(service))
+        after = ask(service, what)
+        if after != [(path.replace(first, folder), *row) for path, *row in before]:
+            fail("the index was %s; of the store in %s it is %s" % (before, folder, after))
+
+
 def check(service, _options):
+    killed_as_it_opens(service)
+    killed_as_it_sets_aside(service)
     stock = Stock(service)
     process = start(service)
     stock.add_real()
     stop(process)
+    lose_index(service)
+    move_store(service)
     stock.add_copies()
     removed = by_size(service, stock)
     by_age(service, stock)

@@ -130,6 +130,17 @@ class Service:
     def rtl(self, user, *arguments, socket=None):
         return self.as_user(user, self.program("rtl"), *arguments, socket=socket)
 
+    def control(self, user, *arguments):
+        """rtl ctl, once more as long as a rank stands still: it says who has not answered in time."""
+        said = None
+
+        def is_answered():
+            nonlocal said
+            said = self.rtl(user, "ctl", *arguments)
+            return "did not answer in time" not in said.stdout
+        wait_for("every rank to answer", is_answered)
+        return said
+
     def sessions(self, user=None):
         """{uid: [what rtl ls says]} of what @user sees (root)."""
         said = self.rtl(user, "ls", "--json", "--socket", self.socket)

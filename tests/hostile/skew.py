@@ -17,6 +17,7 @@ import time
 import wire
 from memfds import BOOT_ID, memfd
 from neighbours import HOSTILE_UID, connect, environment, fail, libc, receive, run
+from node import DEADLINE_S
 
 PR_SET_PDEATHSIG = 1
 OURS = 1  # proto/limits.h: PROTO_VERSION_MIN and _MAX
@@ -225,7 +226,7 @@ def program(street, at, name):
     library = os.path.join(street.build, "lib")
     done = subprocess.run(
         [os.path.join(street.build, "bin", "rtl-demo"), "--ranks", "1", "--steps", "10"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         env={**environment(), "HOME": street.work, "RTL_SOCKET": at,
              "RTL_JOB_ID": name, "RTL_EXIT_MS": "60000",
              "HSA_TOOLS_LIB": os.path.join(library, "librtl-shim.so"), "LD_LIBRARY_PATH": os.path.join(library, "softgpu")})

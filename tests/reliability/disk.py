@@ -91,7 +91,7 @@ def cycle(node, filler, number):
 
 def status(node):
     return subprocess.run([node.program("rtl"), "ctl", "--socket", node.socket, "status"],
-                          capture_output=True, text=True, timeout=60).stdout
+                          capture_output=True, text=True, timeout=DEADLINE_S).stdout
 
 
 def mount(work):

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from node import Node, fail, is_long, reap, told, wait_for
+from node import DEADLINE_S, Node, fail, is_long, reap, told, wait_for
 
 DISPATCHES = 5_000
 PAGE_BYTES = 32768
@@ -63,7 +63,7 @@ def read_one(node, path, what):
     for verb in VERBS:
         extra = ["SELECT count(*) FROM rocpd_op"] if verb == ["query"] else []
         done = subprocess.run([node.program("rtl"), *verb, path, *extra], capture_output=True,
-                              timeout=120, stdin=subprocess.DEVNULL)
+                              timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
         err = "".join(line for line in done.stderr.decode(errors="replace").splitlines(True)
                       if "SIMULATED" not in line)
         if done.returncode < 0 or done.returncode > 5:
@@ -135,7 +135,7 @@ def store_one(node, what):
     if node.process.poll() is not None:
         fail("%s: the collector ended with %d" % (what, node.process.returncode))
     shim = node.shim(1, 100, 0)
-    if shim.wait(timeout=120) != 0:
+    if shim.wait(timeout=DEADLINE_S) != 0:
         fail("%s: a shim ended with %d" % (what, shim.returncode))
     shim.stdout.close()
     wait_for("the end of " + what, lambda: "left alone" in log_since(node, at) or

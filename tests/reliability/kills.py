@@ -22,12 +22,9 @@ import tempfile
 import time
 
 from manager import Manager
-from node import (DEADLINE_S, FOR_EVER, Node, fail, is_long, quantiles, reap, told_to_end,
-                  wait_for)
+from node import (DEADLINE_S, FOR_EVER, STALL_S_MAX, Node, fail, is_long, quantiles, reap,
+                  told_to_end, wait_for)
 from oracle import Oracle
-
-# An answer that takes longer is a stall, on any machine.
-FIRST_COMMIT_S_MAX = 100
 
 
 def load(node, args, first=0):
@@ -70,8 +67,8 @@ class Outages:
             self.look(now)
             if until and now >= until:
                 return
-            if self.since is not None and now - self.since > FIRST_COMMIT_S_MAX:
-                fail("no commit for %d s" % FIRST_COMMIT_S_MAX)
+            if self.since is not None and now - self.since > STALL_S_MAX:
+                fail("no commit for %d s" % STALL_S_MAX)
             time.sleep(0.002)  # the poll interval of a wait with a deadline
 
 

@@ -75,7 +75,9 @@ class Manager:
         with self.lock:
             names = list(self.kept)
             fds = [listener.fileno() for listener in self.listeners]
-            fds += [self.kept[name] for name in names]
+            # Copies: what the last one has said to the end is heard meanwhile.
+            copies = [os.dup(self.kept[name]) for name in names]
+            fds += copies
         env = {**os.environ, **env, "NOTIFY_SOCKET": self.address, "LISTEN_FDS": str(len(fds)),
                "LISTEN_FDNAMES": ":".join(["listen"] * len(self.listeners) + names)}
         # The shell puts them where they are looked for; first out of the way of each other.
@@ -87,6 +89,8 @@ class Manager:
         process = subprocess.Popen(
             ["bash", "-c", "; ".join(moves) + '; LISTEN_PID=$$ exec "$@"', "bash", *command],
             env=env, pass_fds=fds, stdout=log, stderr=log)
+        for fd in copies:
+            os.close(fd)
         if not self.ready.wait(deadline_s):
             raise TimeoutError("not ready in time: " + " ".join(command))
         return process

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from node import FOR_EVER, Node, fail, is_long, told_to_end, wait_for
+from node import DEADLINE_S, FOR_EVER, Node, fail, is_long, told_to_end, wait_for
 from oracle import Oracle
 
 WAL_BYTES_MAX = 64 << 20  # proto/limits.h
@@ -70,7 +70,7 @@ def rows(node):
 
 def ask(node, *words):
     done = subprocess.run([node.program("rtl"), *words, "--socket", node.socket],
-                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                          capture_output=True, text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr
 
 

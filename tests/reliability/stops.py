@@ -15,11 +15,10 @@ import sys
 import tempfile
 import time
 
-from node import FOR_EVER, Node, fail, is_long, reap, said, told_to_end, wait_for
+from node import (FOR_EVER, STALL_S_MAX, Node, fail, is_long, reap, said, told_to_end,
+                  wait_for)
 from oracle import Oracle
 
-# An Ack that takes longer is a stall, on any machine.
-ACK_S_MAX = 100
 # Where a rank stops, and at which passing: records and marks come fast, frames do not.
 POINTS = {"after_dispatched": 8_000, "after_submitted": 8_000, "after_done": 8_000,
           "mid_label": 10, "before_publish": 10, "mid_free": 10, "mid_send": 10}
@@ -107,7 +106,7 @@ def stop_ranks(node, args):
     print("%d ranks stopped in mid-write for %d s: the %d others' frames were acknowledged after "
           "p50 %.0f ms, p99 %.0f ms, max %.0f ms; then all is stored, or outstanding of the killed" %
           (len(stopped), args.seconds, args.shims, p50, p99, most))
-    if most > 1000 * ACK_S_MAX:
+    if most > 1000 * STALL_S_MAX:
         fail("a frame waited for %.1f s" % (most / 1000))
 
 

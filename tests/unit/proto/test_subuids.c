@@ -29,76 +29,63 @@ static int read_text(const char *text, struct subuids **ret)
 	return r;
 }
 
-static void ranges_of_one_user_are_his(void **state)
+/* Whom a uid counts as. */
+struct counts_as {
+	uid_t uid, owner;
+};
+
+static void check(const char *text, const struct counts_as *of, size_t count)
 {
 	struct subuids *subuids = NULL;
 
-	(void)state;
-	assert_int_equal(
-		read_text("1002:400000:10\n1001:100000:65536\n1001:300000:100000", &subuids), 0);
-	assert_int_equal(subuids_owner(subuids, 1001), 1001);
-	assert_int_equal(subuids_owner(subuids, 99999), 99999);
-	assert_int_equal(subuids_owner(subuids, 100000), 1001);
-	assert_int_equal(subuids_owner(subuids, 165535), 1001);
-	assert_int_equal(subuids_owner(subuids, 165536), 165536);
-	assert_int_equal(subuids_owner(subuids, 399999), 1001);
-	assert_int_equal(subuids_owner(subuids, 400009), 1002);
-	assert_int_equal(subuids_owner(subuids, 400010), 400010);
-	assert_int_equal(subuids_owner(subuids, 0), 0);
+	assert_int_equal(read_text(text, &subuids), 0);
+	for (size_t i = 0; i < count; i++)
+		if (subuids_owner(subuids, of[i].uid) != of[i].owner)
+			fail_msg("uid %u counts as %u", of[i].uid,
+				subuids_owner(subuids, of[i].uid));
 	subuids_free(subuids);
 }
 
-/* Who is in no /etc/passwd of this node: all ranges of that name are one user's all the same. */
+#define CHECK(text, ...)                                                                           \
+	check(text, (const struct counts_as[]){__VA_ARGS__},                                       \
+		sizeof((const struct counts_as[]){__VA_ARGS__}) / sizeof(struct counts_as))
+
+static void ranges_of_one_user_are_his(void **state)
+{
+	(void)state;
+	CHECK("1002:400000:10\n1001:100000:65536\n1001:300000:100000",
+		{1001, 1001}, {99999, 99999}, {100000, 1001}, {165535, 1001}, {165536, 165536},
+		{399999, 1001}, {400009, 1002}, {400010, 400010}, {0, 0});
+}
+
+/* Who is in no /etc/passwd of this node: all ranges of that name are one user's all the same. Never
+ * root's. */
 static void names_are_users(void **state)
 {
-	struct subuids *subuids = NULL;
-
 	(void)state;
-	assert_int_equal(read_text("somebody@directory:200000:10\nsomebody@directory:300000:10\n"
-				   "another@directory:400000:10\nroot:500000:10\n",
-				 &subuids),
-		0);
-	assert_int_equal(subuids_owner(subuids, 200009), 200000);
-	assert_int_equal(subuids_owner(subuids, 300009), 200000);
-	assert_int_equal(subuids_owner(subuids, 400009), 400000);
-	assert_int_equal(subuids_owner(subuids, 500009), 500000); /* never root */
-	subuids_free(subuids);
+	CHECK("somebody@directory:200000:10\nsomebody@directory:300000:10\n"
+		"another@directory:400000:10\nroot:500000:10\n",
+		{200009, 200000}, {300009, 200000}, {400009, 400000}, {500009, 500000});
 }
 
 /* As LXD's of root, or of who was given one twice: behind the end of another one the owner stays. */
 static void ranges_may_lie_in_others(void **state)
 {
-	struct subuids *subuids = NULL;
-
 	(void)state;
-	assert_int_equal(read_text("1001:100000:1000000\n1002:200000:10\n1003:200000:100\n"
-				   "1004:1000000:200000\n",
-				 &subuids),
-		0);
-	assert_int_equal(subuids_owner(subuids, 199999), 1001);
-	assert_int_equal(subuids_owner(subuids, 200000), 1002);
-	assert_int_equal(subuids_owner(subuids, 200010), 1003);
-	assert_int_equal(subuids_owner(subuids, 200100), 1001);
-	assert_int_equal(subuids_owner(subuids, 999999), 1001);
-	assert_int_equal(subuids_owner(subuids, 1000000), 1004);
-	assert_int_equal(subuids_owner(subuids, 1199999), 1004);
-	assert_int_equal(subuids_owner(subuids, 1200000), 1200000);
-	subuids_free(subuids);
+	CHECK("1001:100000:1000000\n1002:200000:10\n1003:200000:100\n"
+		"1004:1000000:200000\n",
+		{199999, 1001}, {200000, 1002}, {200010, 1003}, {200100, 1001}, {999999, 1001},
+		{1000000, 1004}, {1199999, 1004}, {1200000, 1200000});
 }
 
 /* The kubelet's, docker's: a container has a block of them. */
 static void what_is_handed_on_counts_by_container(void **state)
 {
-	struct subuids *subuids = NULL;
-
 	(void)state;
-	assert_int_equal(read_text("998:100000:200000\n", &subuids), 0);
-	assert_int_equal(subuids_owner(subuids, 100001), 100000);
-	assert_int_equal(subuids_owner(subuids, 100000 + SUBUID_BLOCK - 1), 100000);
-	assert_int_equal(subuids_owner(subuids, 100000 + SUBUID_BLOCK), 100000 + SUBUID_BLOCK);
-	assert_int_equal(subuids_owner(subuids, 299999), 100000 + 3 * SUBUID_BLOCK);
-	assert_int_equal(subuids_owner(subuids, 300000), 300000);
-	subuids_free(subuids);
+	CHECK("998:100000:200000\n",
+		{100001, 100000}, {100000 + SUBUID_BLOCK - 1, 100000},
+		{100000 + SUBUID_BLOCK, 100000 + SUBUID_BLOCK}, {299999, 100000 + 3 * SUBUID_BLOCK},
+		{300000, 300000});
 }
 
 static void what_is_no_line_is_passed_over(void **state)

@@ -255,7 +255,7 @@ static const char *last_line(char *text)
 
 void run_start_explain(const struct run_collector *collector, int error, char why[RUN_WHY_BYTES])
 {
-	static const char prefix[] = "collectord: ";
+	static const char prefix[] = "collectord: ", ready[] = "listening on ";
 	char text[4096];
 	ssize_t n = collector->log_fd < 0 ? 0 : pread(collector->log_fd, text, sizeof(text) - 1, 0);
 	const char *line;
@@ -264,6 +264,9 @@ void run_start_explain(const struct run_collector *collector, int error, char wh
 	line = last_line(text);
 	if (!strncmp(line, prefix, sizeof(prefix) - 1))
 		line += sizeof(prefix) - 1;
+	/* A last word that all was well is no reason. */
+	if (!strncmp(line, ready, sizeof(ready) - 1))
+		line = "";
 	run_why(why, "%s",
 		error == -ECONNABORTED || !*line ? client_error(&collector->client, error) : line);
 }

@@ -221,6 +221,7 @@ static bool is_same(const struct outstanding_wait *a, const struct outstanding_w
 static void put_doing(FILE *to, const struct outstanding_rank *rank)
 {
 	const struct outstanding_wait *wait = rank->wait_count ? rank->waits : NULL;
+	int64_t since_ns = 0; /* who came by a moment ago is not idle */
 
 	if (rank->is_unseen)
 		fprintf(to, "is gone (no collector saw how)");
@@ -245,11 +246,15 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 	fprintf(to, is_dead(rank) ? ", having finished " : "last finished ");
 	outstanding_put_kernel(to, rank->last);
 	if (rank->as_of_ns > rank->last_end_ns) {
+		since_ns = wrap_minus(rank->as_of_ns, rank->last_end_ns);
 		fprintf(to, " ");
-		put_seconds(to, wrap_minus(rank->as_of_ns, rank->last_end_ns));
+		put_seconds(to, since_ns);
 		fprintf(to, is_dead(rank) ? " before" : " ago");
 	}
-	fprintf(to, is_dead(rank) ? " as its last kernel" : " and has submitted nothing since");
+	if (is_dead(rank))
+		fprintf(to, " as its last kernel");
+	else if (since_ns < 0 || since_ns >= OUTSTANDING_LONG_NS)
+		fprintf(to, " and has submitted nothing since");
 }
 
 /* How far it came in the communicator of @wait, where that tells something. */
@@ -345,21 +350,28 @@ static void put_others(FILE *to, const struct outstanding *o, const bool *is_abs
 {
 	const struct outstanding_rank *first = NULL;
 	bool are_idle = true;
+	size_t count = 0;
 
 	for (size_t i = 0; i < o->count; i++) {
 		if (!is_absent[i])
 			continue;
 		first = first ? first : o->ranks + i;
 		are_idle &= !o->ranks[i].wait_count;
+		count++;
 	}
 	put_ranks(to, o, is_absent);
-	if (are_idle)
-		fprintf(to, o->is_live ? " have nothing in flight" : " had nothing in flight");
-	if (are_idle && !o->is_live)
+	if (are_idle && !o->is_live) {
+		fprintf(to, " had nothing in flight");
 		return;
-	fprintf(to, are_idle ? ", " : ": ");
-	put_rank(to, first);
-	fprintf(to, " ");
+	}
+	if (are_idle)
+		fprintf(to, count == 1 ? " has nothing in flight: it " : " have nothing in flight, ");
+	else
+		fprintf(to, count == 1 ? " " : ": ");
+	if (count > 1) {
+		put_rank(to, first);
+		fprintf(to, " ");
+	}
 	put_doing(to, first);
 }
 

@@ -240,6 +240,7 @@ static void what_took_the_place_of_a_new_file_stays(void **state)
 	params.uid = getuid();
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	harness_wait(h, STORE_MADE);
+	store_answer_done(&h->answer);
 	while (!store_next_answer(h->store, &h->answer))
 		assert_int_equal(poll(&answer, 1, 20000), 1);
 	assert_int_equal(h->answer.kind, STORE_FAILED);

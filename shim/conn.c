@@ -2,26 +2,18 @@
 #include "shim/conn.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "proto/cleanup.h"
 #include "proto/fault.h"
-#include "proto/namespace.h"
+#include "shim/dial.h"
 #include "shim/fd.h"
 #include "shim/gate.h"
 #include "shim/slog.h"
-
-#define SOCKET_SYSTEM "/run/rtl.sock"
-#define SOCKET_CONTAINER                                                                           \
-	"/run/rtl/rtl.sock" /* a directory can be mounted and survives restarts                    \
-			     */
-#define PASSWD "/etc/passwd"
 
 /* One step writes no more, so that the harvest is never late. */
 #define STEP_BYTES_MAX	(1u << 20)
@@ -41,12 +33,7 @@ int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
 	conn->recorder = recorder;
 	conn->hello = hello;
 	conn->hello_bytes = hello_bytes;
-	if (*socket) {
-		strncpy(conn->path[conn->paths++], socket, LABEL_BYTES_MAX - 1);
-	} else {
-		strcpy(conn->path[conn->paths++], SOCKET_SYSTEM);
-		strcpy(conn->path[conn->paths++], SOCKET_CONTAINER);
-	}
+	conn->paths = dial_paths(socket, conn->path);
 	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
 	msg_arena_init(&conn->arena, ARENA_BYTES_MAX);
 	return 0;
@@ -70,38 +57,6 @@ void conn_forget(struct conn *conn)
 		close(fd);
 	conn->state = CONN_AWAY;
 	conn->next_try_ns = UINT64_MAX;
-}
-
-/* The uid of user rtl, from the file itself: the name service would load libraries. */
-static bool passwd_has(const char *path, uid_t uid)
-{
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	CLEANUP(free_p) char *text = NULL;
-	const size_t most = 256u << 10;
-	ssize_t bytes;
-
-	text = malloc(most);
-	if (fd < 0 || !text)
-		return false;
-	bytes = read(fd, text, most - 1);
-	if (bytes <= 0)
-		return false;
-	text[bytes] = '\0';
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		char *field;
-
-		line += *line == '\n';
-		if (strncmp(line, "rtl:", 4))
-			continue;
-		field = strchr(line + 4, ':');
-		return field && strtoul(field + 1, NULL, 10) == uid;
-	}
-	return false;
-}
-
-bool conn_trusts(uid_t uid, const char *passwd)
-{
-	return uid == 0 || uid == geteuid() || uid == getuid() || passwd_has(passwd, uid);
 }
 
 /* ---- coming and going ------------------------------------------------------------------ */
@@ -133,29 +88,6 @@ static void conn_close(struct conn *conn, uint64_t now_ns)
 	conn_schedule(conn, now_ns, conn->is_refused ? RECONNECT_NS_MAX : RECONNECT_NS_MIN);
 }
 
-/* A connected socket to a peer we trust; -errno. */
-static int path_connect(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	CLEANUP(close_p) int fd = -1;
-	struct ucred peer;
-	socklen_t bytes = sizeof(peer);
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	fd = fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
-		return -errno;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
-		return -errno;
-	if (!conn_trusts(peer.uid, PASSWD) && !namespace_is_from_outside(path, peer.uid))
-		return -EKEYREJECTED;
-	return TAKE_FD(fd);
-}
-
 /*
  * One line, once there is something that is lost with it: many programs only look at the GPUs. It
  * has to stay true when a collector comes later and finds in the recorder what was before.
@@ -178,16 +110,12 @@ static void conn_complain(struct conn *conn)
 
 static void conn_connect(struct conn *conn, uint64_t now_ns)
 {
-	int fd = -ENOENT;
 	unsigned i;
+	int fd;
 
 	if (!conn->away_since_ns)
 		conn->away_since_ns = now_ns;
-	for (i = 0; i < conn->paths; i++) {
-		fd = path_connect(conn->path[i]);
-		if (fd != -ENOENT)
-			break;
-	}
+	fd = dial(conn->path, conn->paths, true, &i);
 	conn->has_last_try &= fd == -EAGAIN;
 	/* Who refused us is gone, or asked again. */
 	conn->is_refused &= fd == -EAGAIN;

@@ -14,10 +14,10 @@
 #include "proto/frame.h"
 #include "proto/limits.h"
 #include "proto/msg.h"
+#include "shim/dial.h"
 #include "shim/recorder.h"
 #include "shim/telemetry.h"
 
-#define CONN_PATHS_MAX	     2
 #define CONN_TELEMETRY_BYTES TELEMETRY_BYTES_MAX
 
 /* Three numbers, their tags, and the frame around them. */
@@ -46,7 +46,7 @@ struct conn {
 	struct recorder *recorder;
 	const uint8_t *hello; /* borrowed */
 	size_t hello_bytes;
-	char path[CONN_PATHS_MAX][LABEL_BYTES_MAX];
+	char path[DIAL_PATHS_MAX][LABEL_BYTES_MAX];
 	unsigned paths;
 
 	/* What is being written: one item at a time, so that frames never mix. */
@@ -127,9 +127,3 @@ bool conn_is_busy(const struct conn *conn);
 
 /* fork's child: the descriptor goes, nothing else is touched. */
 void conn_forget(struct conn *conn);
-
-/*
- * Whether a collector that runs as @uid may have our data: ourselves, root, user rtl. (Or whoever
- * mounted its socket into our container: proto/namespace.h.)
- */
-bool conn_trusts(uid_t uid, const char *passwd);

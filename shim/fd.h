@@ -31,29 +31,30 @@ static inline bool fd_is_affordable(int fd)
 }
 
 /* @fd as open() and its like return it, moved out of the program's way; -1 and errno. */
-static inline int fd_keep(int fd)
+static inline int fd_move(int fd)
 {
-	int kept = -1, saved;
+	int moved, saved;
 
-	if (fd < 0 || fd >= FD_OUT_OF_THE_WAY) {
-		if (fd < 0 || fd_is_affordable(fd))
-			return fd;
-		close(fd);
-		errno = EMFILE;
-		return -1;
-	}
-	if (fd_is_affordable(fd)) {
-		kept = fcntl(fd, F_DUPFD_CLOEXEC, FD_OUT_OF_THE_WAY);
-		/* Beyond a low limit: then just not the standard ones. */
-		if (kept < 0)
-			kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	} else {
-		errno = EMFILE;
-	}
+	if (fd < 0 || fd >= FD_OUT_OF_THE_WAY)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, FD_OUT_OF_THE_WAY);
+	/* Beyond a low limit: then just not the standard ones. */
+	if (moved < 0)
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	saved = errno;
 	close(fd);
 	errno = saved;
-	return kept;
+	return moved;
+}
+
+/* The same of one that stays, for which the program has to have enough left. */
+static inline int fd_keep(int fd)
+{
+	if (fd < 0 || fd_is_affordable(fd))
+		return fd_move(fd);
+	close(fd);
+	errno = EMFILE;
+	return -1;
 }
 
 /* printf() is not for signal handlers, and a doorbell may ring in one. */

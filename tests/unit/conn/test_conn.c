@@ -20,6 +20,7 @@
 
 #include "proto/clock.h"
 #include "shim/conn.h"
+#include "shim/dial.h"
 #include "shim/hello.h"
 #include "shim/strings.h"
 #include "tests/shim/collector.h"
@@ -536,12 +537,12 @@ static void trusts_itself_root_and_user_rtl_only(void **state)
 	fputs("root:x:0:0::/:/bin/sh\nnotrtl:x:77:77::/:\nrtl:x:4711:4711::/:\nrtlx:x:78:78::/:\n",
 		file);
 	fclose(file);
-	assert_true(conn_trusts(0, f->path));
-	assert_true(conn_trusts(geteuid(), f->path));
-	assert_true(conn_trusts(4711, f->path));
-	assert_false(conn_trusts(77, f->path));
-	assert_false(conn_trusts(78, f->path));
-	assert_false(conn_trusts(4711, "/nonexistent"));
+	assert_true(dial_trusts(0, f->path));
+	assert_true(dial_trusts(geteuid(), f->path));
+	assert_true(dial_trusts(4711, f->path));
+	assert_false(dial_trusts(77, f->path));
+	assert_false(dial_trusts(78, f->path));
+	assert_false(dial_trusts(4711, "/nonexistent"));
 }
 
 int main(void)

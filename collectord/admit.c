@@ -16,6 +16,7 @@
 #include "collectord/instance.h"
 #include "collectord/server.h"
 #include "collectord/session.h"
+#include "collectord/store.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 #include "proto/recorder.h"
@@ -60,26 +61,47 @@ static char *job_of(const Rtl__Hello *hello, const struct instance_identity *ide
 	return job;
 }
 
+static int get_session(struct server *server, const struct instance_identity *identity,
+	const Rtl__Hello *hello, struct session **ret)
+{
+	CLEANUP(free_p) char *job = job_of(hello, identity);
+	CLEANUP(free_p) char *command = NULL;
+
+	if (!job)
+		return -ENOMEM;
+	/* What a runner wraps is its to say, and ranks may come before it where it was waited for.
+	 */
+	if (!server->private_session)
+		command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	return session_get(server, identity->uid, job, command, ret);
+}
+
+int admit_unrecorded(
+	struct server *server, const struct instance_identity *identity, const Rtl__Hello *hello)
+{
+	struct session *session;
+	int r = get_session(server, identity, hello, &session);
+
+	if (r < 0)
+		return r;
+	r = store_session_unseen(session->store);
+	session->had_unrecorded = true;
+	session_check(session);
+	return r;
+}
+
 int admit(struct server *server, const struct admission *admission, struct instance **ret)
 {
 	const struct instance_identity *identity = admission->identity;
-	const Rtl__Hello *hello = admission->hello;
-	CLEANUP(free_p) char *job = job_of(hello, identity);
-	CLEANUP(free_p) char *command = NULL;
 	uid_t owner = subuids_owner(server->config->subuids, identity->uid);
 	struct session *session = NULL;
 	int r;
 
-	if (!job)
-		return -ENOMEM;
-	/* What a runner wraps is its to say, and ranks may come before it where it was waited for. */
-	if (!server->private_session)
-		command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
 	if (session_count_instances(server, owner) >= CONNECTIONS_PER_UID_MAX)
 		return -EDQUOT;
 	if (session_count_all_instances(server, owner) >= PROCESSES_PER_UID_MAX)
 		return -EUSERS;
-	r = session_get(server, identity->uid, job, command, &session);
+	r = get_session(server, identity, admission->hello, &session);
 	if (r < 0)
 		return r;
 	r = instance_new(session, identity, admission->memfd, admission->pidfd, admission->frame,

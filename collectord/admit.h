@@ -34,3 +34,7 @@ const char *admit_check_recorder(int fd, const Rtl__Hello *hello);
  * -ENOMEM.
  */
 int admit(struct server *server, const struct admission *admission, struct instance **ret);
+
+/* One that has no recorder: its session says that it is missing. As admit(). */
+int admit_unrecorded(struct server *server, const struct instance_identity *identity,
+	const Rtl__Hello *hello);

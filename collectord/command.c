@@ -20,6 +20,14 @@ struct command *command_new(
 	return command;
 }
 
+bool command_is_note(const struct command *command)
+{
+	return command->kind == COMMAND_SESSION_COMMAND ||
+	       command->kind == COMMAND_SESSION_CONTROLS ||
+	       command->kind == COMMAND_SESSION_CATEGORIES ||
+	       command->kind == COMMAND_SESSION_UNSEEN;
+}
+
 struct command *command_free(struct command *command)
 {
 	if (!command)

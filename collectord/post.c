@@ -173,6 +173,15 @@ int store_session_categories(struct store_session *session, const char *text)
 	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
 }
 
+int store_session_unseen(struct store_session *session)
+{
+	struct command *command = command_new(COMMAND_SESSION_UNSEEN, session, NULL);
+
+	if (command)
+		command->count = 1;
+	return store_post(session->store, command);
+}
+
 static int post_close(struct store_session *session, int exit_status, bool was_unwatched)
 {
 	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);

@@ -146,6 +146,11 @@ static void on_linger(evutil_socket_t fd, short what, void *data)
 		close_session(session);
 }
 
+static bool had_processes(const struct session *session)
+{
+	return session->instances || session->had_unrecorded || session->was_left;
+}
+
 void session_check(struct session *session)
 {
 	if (session->state == SESSION_FAILED && !has_unended(session)) {
@@ -158,8 +163,7 @@ void session_check(struct session *session)
 	if (session->had_runner && (!session->is_widowed || session->wants_now))
 		add_linger(session, 0);
 	else if (!event_pending(session->linger, EV_TIMEOUT, NULL))
-		add_linger(session, session->instances || session->was_left ? SESSION_LINGER_MS
-									    : PRIVATE_WAIT_MS);
+		add_linger(session, had_processes(session) ? SESSION_LINGER_MS : PRIVATE_WAIT_MS);
 }
 
 void session_close_now(struct session *session)

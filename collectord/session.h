@@ -44,6 +44,7 @@ struct session {
 	struct runner *runners;		       /* connected, also those that are done */
 	unsigned n_runners;
 	bool had_runner;
+	bool had_unrecorded;	  /* a process without a recorder came, and was gone again */
 	bool is_made;		  /* its file is there, new, and not open yet */
 	bool is_widowed;	  /* a runner went without a word: its command may go on */
 	bool was_left;		  /* an earlier life of the collector ended before it did */

@@ -2,6 +2,7 @@
 #include "collectord/shim_peer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "collectord/access.h"
@@ -152,6 +153,29 @@ void shim_peer_put_off(struct peer *peer)
 	peer_close(peer);
 }
 
+/* It has said all that it has to say. */
+static void take_unrecorded(struct peer *peer, const Rtl__Hello *hello)
+{
+	struct instance_identity identity = {.uid = peer->uid, .pid = peer->pid};
+	int r;
+
+	if (!peer->pid || peer->n_passed) {
+		peer_refuse(peer, "%s",
+			peer->pid ? "Hello has a recorder, and says that it has none"
+				  : access_no_pid);
+		return;
+	}
+	/* Who waits for no answer may be gone. */
+	identity.start_time = exit_status_start_time(peer->pid);
+	if (!identity.start_time)
+		identity.start_time = hello->start_time;
+	r = admit_unrecorded(peer->server, &identity, hello);
+	log_peer("uid %u pid %d has no recorder: %s%s%s", peer->uid, (int)peer->pid,
+		hello->unrecorded <= INT_MAX ? strerror((int)hello->unrecorded) : "?",
+		r < 0 ? "; its session does not say so: " : "", r < 0 ? explain(r) : "");
+	peer_close(peer);
+}
+
 void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame, size_t bytes)
 {
 	struct instance *instance = NULL;
@@ -163,6 +187,10 @@ void shim_peer_greet(struct peer *peer, const Rtl__Hello *hello, const uint8_t *
 		peer_refuse(peer, "the shim speaks protocol %u-%u, this collector %u-%u",
 			hello->version_min, hello->version_max, PROTO_VERSION_MIN,
 			PROTO_VERSION_MAX);
+		return;
+	}
+	if (hello->has_unrecorded) {
+		take_unrecorded(peer, hello);
 		return;
 	}
 	why = check_hello(peer, hello);

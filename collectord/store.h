@@ -155,6 +155,9 @@ int store_session_categories(struct store_session *session, const char *text);
  */
 int store_session_controls(struct store_session *session, const char *text);
 
+/* One of its processes could not be recorded; stored as what comes with its next commit. -ENOMEM. */
+int store_session_unseen(struct store_session *session);
+
 /*
  * Final counters, verdict, checkpoint, journal_mode=DELETE. Every process should have had its
  * PROCESS_ENDED before; one that has not is ended as STORE_ENDED_UNKNOWN without a recorder.

@@ -54,6 +54,7 @@ enum command_kind {
 	COMMAND_SESSION_COMMAND,
 	COMMAND_SESSION_CONTROLS,
 	COMMAND_SESSION_CATEGORIES,
+	COMMAND_SESSION_UNSEEN,
 	COMMAND_SESSION_CLOSE,
 	COMMAND_SESSION_FREE,
 	COMMAND_PROCESS_OPEN,
@@ -91,7 +92,7 @@ struct command {
 	struct store_session *session; /* NULL: of the whole store */
 	struct store_process *process;
 	uint8_t *bytes; /* a Hello, or frames; owned */
-	size_t count;
+	size_t count;	/* of these; of UNSEEN processes */
 	char *text;	     /* owned; of RECOVER a path */
 	struct flush *flush; /* a part of it; of FLUSH */
 	int memfd;	     /* owned; -1: none */
@@ -184,7 +185,7 @@ struct store_session {
 	struct store_database *database; /* NULL: failed or closed */
 	struct store_session *sibling;	 /* the next one of the same database */
 	int64_t id;
-	unsigned unseen; /* processes that were given up before there was a row of them */
+	unsigned unseen; /* processes of which nothing could be written, not even that */
 	bool is_over;
 	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
 	uint64_t start_realtime_ns;
@@ -312,6 +313,8 @@ struct command *command_new(
 	enum command_kind kind, struct store_session *session, struct store_process *process);
 /* A part of a flush is done with that. Returns NULL. */
 struct command *command_free(struct command *command);
+/* What is told of a session at any time, of which one in line is enough. */
+bool command_is_note(const struct command *command);
 /* Of the queue: a flood of tiny frames is one of commands. */
 size_t command_bytes(const struct command *command);
 void command_list_add(struct command_list *list, struct command *command);

@@ -200,6 +200,8 @@ static void abandon(struct store *store, struct store_database *database)
 			"its last records cannot be stored");
 		p->process = process_free(p->process);
 	}
+	if (command->kind == COMMAND_SESSION_UNSEEN)
+		command->session->unseen += (unsigned)command->count;
 	answer_release(store, command);
 	command_free(command);
 }
@@ -209,10 +211,7 @@ static bool is_hopeless(
 	const struct store *store, const struct store_database *database, const struct command *c)
 {
 	return c && database->retry_ns && has_waited(database, c, 2 * store->give_up_ns) &&
-	       (c->process ? c->process->given_up
-			   : c->kind == COMMAND_SESSION_COMMAND ||
-				       c->kind == COMMAND_SESSION_CONTROLS ||
-				       c->kind == COMMAND_SESSION_CATEGORIES);
+	       (c->process ? c->process->given_up : command_is_note(c));
 }
 
 bool trouble_give_up(struct store *store, struct store_database *database)

@@ -155,25 +155,20 @@ static void free_session(struct store *store, struct command *command)
 	command_free(command);
 }
 
-static bool is_text(const struct command *command)
-{
-	return command->kind == COMMAND_SESSION_COMMAND ||
-	       command->kind == COMMAND_SESSION_CONTROLS ||
-	       command->kind == COMMAND_SESSION_CATEGORIES;
-}
-
 /*
- * Of a session's texts the last one counts, of its command the first: whoever tells it again and
- * again while its file cannot be written has one in line. True: @command is taken over.
+ * Of a session's texts the last one counts, of its command the first, and numbers add up: whoever
+ * tells it again and again while its file cannot be written has one in line. True: @command is taken
+ * over.
  */
-static bool join_text(struct command_list *line, struct command *command)
+static bool join_note(struct command_list *line, struct command *command)
 {
-	struct command *c = is_text(command) ? line->first : NULL;
+	struct command *c = command_is_note(command) ? line->first : NULL;
 
 	while (c && (c->kind != command->kind || c->session != command->session))
 		c = c->next;
 	if (!c)
 		return false;
+	c->count += command->count;
 	if (c->kind != COMMAND_SESSION_COMMAND) {
 		free(c->text);
 		c->text = TAKE(command->text);
@@ -186,7 +181,7 @@ static void add_to_line(struct command_list *line, struct command *command)
 {
 	if (command->process)
 		command->process->last = NULL;
-	if (!join_text(line, command))
+	if (!join_note(line, command))
 		command_list_add(line, command);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/verdict.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collectord/database.h"
@@ -206,6 +208,18 @@ static int lacks_ranks(struct writer *writer, int64_t session_id)
 	r = step == SQLITE_ROW ? sqlite3_column_int(row, 0) : database_errno(step);
 	sqlite3_finalize(row);
 	return r;
+}
+
+int verdict_add_unseen(struct writer *writer, unsigned processes)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+		"INSERT INTO rtl_loss (process_id, reason, count, to_ns) "
+		"VALUES (0, 'processes_unseen', %u, %" PRIu64 ") ON CONFLICT DO UPDATE SET "
+		"count = count + excluded.count, to_ns = excluded.to_ns",
+		processes, clock_boottime_ns());
+	return database_exec(writer->db, sql);
 }
 
 int verdict_put_unwatched(struct writer *writer, int64_t session_id, bool is_new)

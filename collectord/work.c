@@ -339,6 +339,15 @@ static int put_categories(struct store_database *database, const struct command 
 	return r < 0 ? r : STEP_TAKEN;
 }
 
+static int put_unseen(struct store_database *database, const struct command *command)
+{
+	int r = writer_begin(database->writer);
+
+	if (r == 0)
+		r = verdict_add_unseen(database->writer, (unsigned)command->count);
+	return r < 0 ? r : STEP_TAKEN;
+}
+
 static int flush(struct store *store, struct store_database *database,
 	const struct command *command, bool is_last)
 {
@@ -380,6 +389,8 @@ static int step(
 		return put_controls(database, command);
 	case COMMAND_SESSION_CATEGORIES:
 		return put_categories(database, command);
+	case COMMAND_SESSION_UNSEEN:
+		return put_unseen(database, command);
 	case COMMAND_SESSION_CLOSE:
 		return close_session(store, database, command, is_last);
 	case COMMAND_FLUSH:

@@ -69,7 +69,7 @@ struct completeness {
 	uint64_t logs_cut;	      /* a log has lost what was committed last */
 	uint64_t names_left_out;      /* uses of names that were not kept */
 	uint64_t rows_missing;	      /* the ledger and the file differ by so many */
-	uint64_t processes_unseen;    /* said Hello, and nothing of them could be stored */
+	uint64_t processes_unseen;    /* had no recorder, or nothing of them could be stored */
 	uint64_t unwatched;	      /* for a time nobody listened: who came then is not known */
 	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
 	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */

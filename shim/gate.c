@@ -343,6 +343,14 @@ static void timer_after(uint64_t duration_ns, bool opens, enum control_why why)
 		timer_set(UINT64_MAX, false, why);
 }
 
+bool gate_wants_rank(bool has_rank, uint32_t rank)
+{
+	const struct choice *c = gate_choice(NULL);
+
+	/* Who is not known to be one of them is none of them. */
+	return !c->ranks.count || (has_rank && choice_has(&c->ranks, rank));
+}
+
 void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 {
 	const struct choice *c = gate_choice(NULL);
@@ -352,8 +360,7 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 		set |= GATE_BY_KERNEL;
 	if (c->region)
 		set |= GATE_BY_REGION;
-	/* Who is not known to be one of them is none of them. */
-	if (c->ranks.count && (!has_rank || !choice_has(&c->ranks, rank)))
+	if (!gate_wants_rank(has_rank, rank))
 		set |= CONTROL_RANK_OUT;
 	if (c->is_dormant)
 		set |= CONTROL_DORMANT;

@@ -86,6 +86,9 @@ void gate_forget(void);
  * be inside. */
 void gate_choose(const struct choice *choice);
 
+/* A rank that the user asked for, as all are where nothing was said. */
+bool gate_wants_rank(bool has_rank, uint32_t rank);
+
 /* An instance of the shim begins; @has_rank: @rank is known. @start_ns: CLOCK_BOOTTIME, what
  * --start-after counts from. */
 void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns);

@@ -85,8 +85,10 @@ static void process_fill(Rtl__Hello *message, const struct hello *hello)
 	text_set(&message->has_runtime, &message->runtime, hello->runtime);
 	message->has_has_control = 1;
 	message->has_control = 1;
-	message->has_recorder_bytes = 1;
+	message->has_recorder_bytes = !hello->unrecorded;
 	message->recorder_bytes = hello->recorder_bytes;
+	message->has_unrecorded = hello->unrecorded != 0;
+	message->unrecorded = hello->unrecorded;
 }
 
 uint8_t *hello_encode(const struct hello *hello, size_t *ret_bytes)

@@ -19,6 +19,7 @@ struct hello {
 	const char *front_end;
 	const char *runtime;
 	uint64_t recorder_bytes;
+	unsigned unrecorded; /* errno: there is no recorder; 0: there is */
 };
 
 /* malloc'ed frame with its prefix, never past HELLO_BYTES_MAX: the command is cut for it. */

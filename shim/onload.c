@@ -6,15 +6,18 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "proto/cleanup.h"
 #include "proto/clock.h"
 #include "shim/onload.h"
 #include "shim/calls.h"
 #include "shim/config.h"
 #include "shim/copies.h"
 #include "shim/debug.h"
+#include "shim/dial.h"
 #include "shim/events.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
+#include "shim/hello.h"
 #include "shim/hooks.h"
 #include "shim/ipc.h"
 #include "shim/library.h"
@@ -56,6 +59,7 @@ static struct shim {
 	bool is_watched;    /* shim_at_exit() is registered */
 	uintptr_t runtime;  /* where the library lies that called OnLoad */
 	bool is_over;	    /* ended, and nothing of it is in use any more */
+	pid_t told_by;	    /* who said that nothing is recorded: a forked child may have to, too */
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -216,6 +220,32 @@ static void shim_leave_all_plain(struct shim *s)
 	copies_end();
 }
 
+/* @error: why nothing is recorded of what should be. Once a process. */
+static void shim_tell_unrecorded(struct shim *s, int error)
+{
+	const struct hello hello = {
+		.identity = &s->identity,
+		.rank = &s->rank,
+		.agents = &s->agents,
+		.mode = s->config.mode->name,
+		.front_end = "none",
+		.runtime = s->clocks.runtime,
+		.unrecorded = (unsigned)-error,
+	};
+	CLEANUP(free_p) uint8_t *bytes = NULL;
+	size_t count;
+
+	if (s->told_by == getpid())
+		return;
+	s->told_by = getpid();
+	rank_detect((const char *const *)environ, &s->rank);
+	if (!gate_wants_rank(s->rank.rank.is_known, s->rank.rank.value))
+		return;
+	bytes = hello_encode(&hello, &count);
+	if (bytes)
+		dial_tell(s->config.socket, bytes, count);
+}
+
 /* Everything in the order in which it depends on each other; -errno: nothing is recorded. */
 static int shim_start(struct shim *s, void *api_table)
 {
@@ -336,6 +366,8 @@ EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_c
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
 	if (r)
 		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
+	if (r && !shim.is_on)
+		shim_tell_unrecorded(&shim, r);
 	/* Never false: the runtime would unload us, and the program runs either way. */
 	return true;
 }

@@ -157,6 +157,28 @@ static int limits_no_memfd(char **arguments)
 	return within(SYS_memfd_create);
 }
 
+/* A parent that only looks, as a launcher does, and children with a runtime of their own. */
+static int limits_no_memfd_family(char **arguments)
+{
+	(void)arguments;
+	forbid(SYS_memfd_create);
+	guest_require(!hsa_init() && !hsa_shut_down(), "no runtime");
+	for (unsigned i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			guest_open();
+			guest_dispatch(10);
+			guest_tell();
+			guest_close();
+			fflush(stdout);
+			_exit(0);
+		}
+		guest_require(!guest_reap(pid), "a child failed");
+	}
+	return 0;
+}
+
 static int limits_no_socket(char **arguments)
 {
 	(void)arguments;
@@ -243,6 +265,7 @@ const struct guest_mode guest_limits[] = {
 	{"file_numbers", limits_file_numbers},
 	{"address_space", limits_address_space},
 	{"no_memfd", limits_no_memfd},
+	{"no_memfd_family", limits_no_memfd_family},
 	{"no_socket", limits_no_socket},
 	{"no_eventfd", limits_no_eventfd},
 	{"real_time", limits_real_time},

@@ -14,5 +14,6 @@ grep -q '^dispatched [1-9]' "$dir/out" || die "nothing was dispatched"
 	die "not one line about it"
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
 [ "$(grep -c '^process' "$dir/collected")" = 1 ] || die "the collector does not know of it"
+grep -qx 'unrecorded 0' "$dir/collected" || die "it says that it has no recorder, too"
 expect queues_created 1
 expect queues_ineligible 1

@@ -28,6 +28,13 @@ else
 fi
 [ "$(grep -c '^process' "$dir/collected")" = "$3" ] ||
 	die "not $3 processes: $(grep '^process' "$dir/collected")"
+# Who can still say so says that it has no recorder.
+case $mode$line in
+*family*"cannot record"*) told=3 ;;
+*"cannot record"*) told=1 ;;
+*) told=0 ;;
+esac
+grep -qx "unrecorded $told" "$dir/collected" || die "$(grep unrecorded "$dir/collected"), not $told"
 [ "$3" != 0 ] || exit 0
 # Threads that dispatch for as long as it takes do not count what they did.
 case $mode in *threads) exit 0 ;; esac

@@ -99,6 +99,24 @@ END
 	[ -e ran ]
 }
 
+@test "a rank that cannot be recorded is missing from the record, and runs as ever" {
+	# Its recorder is larger than any file of its may be.
+	run -3 --separate-stderr "$rtl" run --strict -o a.db --device soft \
+		bash -c '"$0" --dispatches 50 && ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50' "$demo"
+	[ "$(grep -c '^rtl: cannot record: File too large; the program runs unobserved$' <<<"$stderr")" -eq 1 ]
+	[[ ${stderr_lines[-1]} == "SIMULATED INCOMPLETE: 50 dispatched, 50 stored, "*", 1 process not recorded" ]]
+	[ "$(sql a.db "SELECT count FROM rtl_loss WHERE reason = 'processes_unseen'")" -eq 1 ]
+	# Nobody else is there.
+	run -3 --separate-stderr "$rtl" run --strict -o b.db --device soft \
+		bash -c 'ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50' "$demo"
+	[[ ${stderr_lines[-1]} == "INCOMPLETE: 0 dispatched, "*", 1 process not recorded" ]]
+	[[ $stderr != *"no kernel was seen"* ]]
+	# One that nobody asked for is not missing.
+	run -0 --separate-stderr "$rtl" run --strict --ranks 0 -o c.db --device soft bash -c 'RTL_RANK=0 "$0" --dispatches 5 &&
+		ulimit -f 16384 && RTL_RANK=1 env -u SOFTGPU_TRUTH "$0" --dispatches 5' "$demo"
+	[[ ${stderr_lines[-1]} == "SIMULATED complete: 5 dispatched, 5 stored" ]]
+}
+
 @test "a bad value in a bare process is one line of the shim, and the program runs on" {
 	local bad instead
 	while IFS='|' read -r bad instead; do

@@ -10,6 +10,7 @@
  *   seq PID QUEUE SEQ
  *   marker PID KIND ID PARENT TEXT
  *   counter PID NAME VALUE                         process counters, and queues' in sum
+ *   unrecorded N                                   processes that said that they have no recorder
  *
  * What a process left in its recorder is read first, as a collector does that outlives it.
  *
@@ -156,5 +157,6 @@ int main(int argc, char **argv)
 			connection_serve(&connections[i]);
 	for (unsigned i = 0; i < collector.processes; i++)
 		process_print(collector.process[i]);
+	printf("unrecorded %u\n", collector.unrecorded);
 	return result;
 }

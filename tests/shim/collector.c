@@ -124,6 +124,10 @@ static int hello_take(struct test_collector *collector, struct test_connection *
 	if (!hello->has_token || hello->token.len != 16 || !hello->has_boot_id ||
 		hello->boot_id.len != 16 || !hello->has_start_time || hello->version_min != 1)
 		return BROKEN("Hello is incomplete");
+	if (hello->has_unrecorded) {
+		collector->unrecorded++;
+		return recorder < 0 ? 1 : BROKEN("a recorder that is none");
+	}
 	if (recorder < 0)
 		return BROKEN("Hello without a recorder");
 	process = process_get(collector, hello);

@@ -70,6 +70,7 @@ struct test_collector {
 	struct test_process *process[TEST_PROCESSES_MAX];
 	unsigned processes;
 	struct msg_arena arena;
+	unsigned unrecorded; /* said that they have no recorder */
 	bool is_silent; /* no Ack */
 };
 

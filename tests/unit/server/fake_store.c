@@ -198,6 +198,12 @@ int store_session_controls(struct store_session *session, const char *text)
 	return 0;
 }
 
+int store_session_unseen(struct store_session *session)
+{
+	session->unseen++;
+	return 0;
+}
+
 int store_session_close(struct store_session *session, int exit_status)
 {
 	if (refuses())

@@ -20,6 +20,7 @@ struct store_session {
 	int exit_status;
 	bool is_closed;
 	bool was_unwatched;
+	unsigned unseen;
 	bool is_freed;
 };
 

@@ -121,6 +121,60 @@ static void a_rank_that_is_missing_after_such_a_time_is_told(void **state)
 	assert_null(strstr(harness_text(t.path, LINE), "not watched"));
 }
 
+static unsigned notes_in_line(const struct store_database *database)
+{
+	unsigned n = 0;
+
+	for (const struct command *c = database->todo.first; c; c = c->next)
+		n += c->kind == COMMAND_SESSION_UNSEEN;
+	return n;
+}
+
+/* Of all sessions of the file; and at once, not when it is closed. */
+static void who_had_no_recorder_is_counted(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(store_session_unseen(t.session), 0);
+	route_all(hand);
+	assert_int_equal(notes_in_line(t.session->database), 1);
+	turns_round(&hand->store);
+	assert_int_equal(notes_in_line(t.session->database), 0);
+	assert_int_equal(harness_number(t.path, "SELECT count FROM rtl_loss"), 2);
+	close_it(hand, &t, false);
+	open_once_more(hand, &t);
+	assert_int_equal(store_session_unseen(t.session), 0);
+	close_it(hand, &t, false);
+	assert_string_equal(harness_text(t.path, LINE),
+		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 3 "
+		"processes not recorded");
+}
+
+/* Its disk failed for so long that this was given up, too. */
+static void who_had_no_recorder_is_counted_where_that_could_not_be_written(void **state)
+{
+	struct hand *hand = *state;
+	struct store_database *database;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	database = t.session->database;
+	assert_int_equal(store_session_unseen(t.session), 0);
+	route_all(hand);
+	trouble_fail(&hand->store, database, -ENOMEM);
+	let_time_pass(hand, database);
+	assert_false(trouble_give_up(&hand->store, database));
+	assert_int_equal(notes_in_line(database), 0);
+	database->not_before_ns = 0;
+	close_it(hand, &t, false);
+	assert_non_null(strstr(harness_text(t.path, LINE), ", 1 process not recorded"));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
@@ -128,6 +182,8 @@ int main(void)
 		T(who_was_given_up_before_it_was_stored_is_missing),
 		T(a_time_without_a_listener_counts_unless_all_are_there),
 		T(a_rank_that_is_missing_after_such_a_time_is_told),
+		T(who_had_no_recorder_is_counted),
+		T(who_had_no_recorder_is_counted_where_that_could_not_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

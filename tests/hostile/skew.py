@@ -221,11 +221,11 @@ def somebody_between(street, number, name):
     return at
 
 
-def program(street, at, name):
+def program(street, at, name, steps):
     """The demo: how much it dispatched, and what it said of us."""
     library = os.path.join(street.build, "lib")
     done = subprocess.run(
-        [os.path.join(street.build, "bin", "rtl-demo"), "--ranks", "1", "--steps", "10"],
+        [os.path.join(street.build, "bin", "rtl-demo"), "--ranks", "1", "--steps", str(steps)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         env={**environment(), "HOME": street.work, "RTL_SOCKET": at,
              "RTL_JOB_ID": name, "RTL_EXIT_MS": "60000",
@@ -258,10 +258,10 @@ def programs(street):
     for number, (name, (_, _, is_stored)) in enumerate(BETWEEN.items()):
         at = somebody_between(street, number, name)
         # One that ends before the collector has said its first word has nothing to say, and what it
-        # left is of a process that still lives: of who is between. Then another one is run.
+        # left is of a process that still lives: of who is between. Then another one is run, for longer.
         for attempt in range(20):
             job = "%s %d" % (name, attempt)
-            count, said = program(street, at, job)
+            count, said = program(street, at, job, 10 << min(attempt, 8))
             if (is_soon_stored(street, job, count) if is_stored else said) or (is_stored and said):
                 break
         if bool(said) == is_stored:

@@ -23,10 +23,17 @@ stat_has() { # a jq condition on one sample
 	jq -e "$1" sample.json >/dev/null
 }
 
+# Ranks that have no processor for a second have no rates in it, either.
+samples_show_progress() { # three, in a file
+	"$rtl" stat --json -n 3 -i 1 >samples
+	jq -s -e '.[2].ranks | all(.kernels_per_s > 0 and .load_pct > 0 and .mean_ns > 0)' samples >/dev/null &&
+		jq -s -e '[.[].ranks[0].dispatched] | .[0] < .[1] and .[1] < .[2]' samples >/dev/null
+}
+
 @test "stat shows ranks with growing counts and rates, and the job's own truth at the end" {
 	start_job 2
 	wait_until stat_has '.simulated and ([.ranks[] | select(.dispatched > 100)] | length == 2)'
-	"$rtl" stat --json -n 3 -i 1 >samples
+	wait_until samples_show_progress
 	[ "$(wc -l <samples)" -eq 3 ]
 	while read -r line; do
 		python3 -m json.tool <<<"$line" >/dev/null
@@ -35,8 +42,6 @@ stat_has() { # a jq condition on one sample
 	[ "$(jq -c '[.ranks[].rank] | sort' samples | sort -u)" = "[0,1]" ]
 	# Nothing is known of rates at first, then they are.
 	[ "$(head -1 samples | jq -c '[.ranks[].kernels_per_s] | unique')" = "[null]" ]
-	jq -s -e '.[2].ranks | all(.kernels_per_s > 0 and .load_pct > 0 and .mean_ns > 0)' samples
-	jq -s -e '[.[].ranks[0].dispatched] | .[0] < .[1] and .[1] < .[2]' samples
 	jq -s -e 'all(.[]; all(.ranks[]; .dispatched == .stored + .pending + .skipped + .dropped + .outstanding))' samples
 	"$rtl" stat -b -n 2 -i 0.2 >table
 	[ "$(grep -c '^SIMULATED  rtl-demo-' table)" -eq 2 ]

@@ -30,13 +30,16 @@ static void end_process(struct hand *hand, struct tenant *t)
 	route_all(hand);
 }
 
-/* As if all in line had waited for an hour, twice as long as it may. */
-static void let_time_pass(struct hand *hand, struct store_database *database)
+/* Twice as long as anybody may wait, as if all in line had waited for an hour; then no longer. */
+static void fail_for_long(struct hand *hand, struct store_database *database)
 {
+	trouble_fail(&hand->store, database, -ENOMEM);
 	database->trouble_ns = 1;
 	for (struct command *c = database->todo.first; c; c = c->next)
 		c->made_ns = 1;
 	hand->store.give_up_ns = clock_monotonic_ns() / 4;
+	assert_false(trouble_give_up(&hand->store, database));
+	database->not_before_ns = 0;
 }
 
 /* Its disk or its memory failed until it was given up, and then no longer: the file can be closed.
@@ -52,11 +55,8 @@ static void who_was_given_up_before_it_was_stored_is_missing(void **state)
 	database = t.session->database;
 	ask_for_process(hand, &t, 10);
 	end_process(hand, &t);
-	trouble_fail(&hand->store, database, -ENOMEM);
-	let_time_pass(hand, database);
-	assert_false(trouble_give_up(&hand->store, database));
+	fail_for_long(hand, database);
 	assert_true(t.process->is_over);
-	database->not_before_ns = 0;
 	close_it(hand, &t, false);
 	assert_string_equal(harness_text(t.path, LINE),
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 1 "
@@ -166,11 +166,8 @@ static void who_had_no_recorder_is_counted_where_that_could_not_be_written(void 
 	database = t.session->database;
 	assert_int_equal(store_session_unseen(t.session), 0);
 	route_all(hand);
-	trouble_fail(&hand->store, database, -ENOMEM);
-	let_time_pass(hand, database);
-	assert_false(trouble_give_up(&hand->store, database));
+	fail_for_long(hand, database);
 	assert_int_equal(notes_in_line(database), 0);
-	database->not_before_ns = 0;
 	close_it(hand, &t, false);
 	assert_non_null(strstr(harness_text(t.path, LINE), ", 1 process not recorded"));
 }

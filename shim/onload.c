@@ -257,6 +257,8 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	if (hooks_are_installed(&table))
 		return 0;
+	/* A forked child has its parent's word for it. */
+	s->is_on = false;
 	if (worker_is_lost())
 		return -ETIMEDOUT;
 	shim_forget(s);

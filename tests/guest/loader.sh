@@ -11,7 +11,7 @@ runtime=$(ldconfig -p | awk '$1 == "libhsa-runtime64.so.1" { print $NF; exit }')
 
 processes=$3
 case $mode in
-two)
+two | forked)
 	# Other files of other names, with a thunk of its own; names of the same length leave all else
 	# where it is.
 	for file in "$runtime" "$build/lib/softgpu/libhsakmt.so.1" "$plugin"; do
@@ -47,6 +47,8 @@ else
 	[ ! -s "$dir/err" ] || die "complains with the shim"
 fi
 [ "$(grep -c '^process' "$dir/collected")" = "$processes" ] || die "not $processes processes"
+unrecorded=$([ "$mode" = forked ] && echo 1 || echo 0)
+grep -qx "unrecorded $unrecorded" "$dir/collected" || die "not $unrecorded unrecorded"
 told=$(awk '/^dispatched / { print $2 }' "$dir/out")
 [ "$(grep -c '^row' "$dir/collected")" = "$told" ] ||
 	die "$(grep -c '^row' "$dir/collected") rows of $told dispatches"

@@ -4,10 +4,17 @@
  * the runtime, but opens what is, privately, as Python does.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* No file of a recorder's size. */
+#define FILE_BYTES_MAX (16u << 20)
 
 typedef int (*work_fn)(int kernels);
 
@@ -73,6 +80,29 @@ static void two(char **paths)
 	first.work(-1);
 }
 
+/* The second one in a child, which has no room for a recorder, and ends as it would. */
+static void forked(char **paths)
+{
+	const struct rlimit limit = {FILE_BYTES_MAX, FILE_BYTES_MAX};
+	struct plugin first = plugin_open(paths[0]), second;
+	int status = 0;
+	pid_t pid;
+
+	plugin_work(&first, 10);
+	pid = fork();
+	if (!pid) {
+		signal(SIGXFSZ, SIG_IGN);
+		require(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+		second = plugin_open(paths[1]);
+		(void)second.work(10);
+		second.work(-1);
+		exit(0);
+	}
+	require(pid > 0 && waitpid(pid, &status, 0) == pid, "no child");
+	printf("its child ends with %d\n", status);
+	first.work(-1);
+}
+
 /* Libraries with thread-local variables at fixed places, until there is no room for another. */
 static void tls(char **paths)
 {
@@ -90,7 +120,7 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(char **paths);
-	} modes[] = {{"again", again}, {"two", two}, {"tls", tls}};
+	} modes[] = {{"again", again}, {"two", two}, {"forked", forked}, {"tls", tls}};
 
 	for (size_t i = 0; argc > 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], modes[i].name))

@@ -108,6 +108,7 @@ static int read_counts(struct sample_session *s, struct query *query)
 	s->dispatched = verdict->counts.dispatched;
 	s->stored = verdict->counts.stored;
 	s->lost = completeness_lost(&verdict->counts);
+	s->is_missing = completeness_is_missing(&verdict->counts);
 	s->bytes = query_file_bytes(query);
 	s->has_counts = true;
 	return 0;

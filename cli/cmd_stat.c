@@ -83,7 +83,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
-	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. Without a "
+	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
+	"something is missing, lost kernels or else; the line below says what. Without a "
 	"terminal -b is meant. --outstanding has the collectors look at what is in flight, and "
 	"shows it as rtl outstanding does. Exit status: 0; 1: no collector answers, or none knows SESSION.",
 	NULL, NULL, NULL};

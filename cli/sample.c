@@ -96,6 +96,7 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	s->dispatched = info->dispatched;
 	s->stored = info->stored;
 	s->lost = info->lost;
+	s->is_missing = info->lost || info->missing; /* an older collector says the one alone */
 	s->bytes = info->database_bytes;
 	s->is_closed = info->closed;
 	s->is_simulated = info->simulated;

@@ -17,6 +17,7 @@ struct sample_session {
 	uint32_t uid, processes, live_processes;
 	uint64_t start_realtime_ns, dispatched, stored, lost, bytes;
 	bool has_uid, has_counts, is_closed, is_simulated;
+	bool is_missing; /* something, lost or else: line says what */
 	uint64_t removed_realtime_ns; /* its collector removed it then ... */
 	char *removed_why;	      /* ... NULL: it did not */
 	bool is_aside; /* a file that a collector found damaged and put out of its way */

@@ -193,10 +193,10 @@ static int put_uncounted(struct stat_view *view, const struct sample_session *s)
 		s->command ? "  " : "", s->command ? s->command : "");
 }
 
-/* What is lost, and where and when: what rtl summary would say now. */
+/* What is missing, and where and when: what rtl summary would say now. */
 static int put_verdict(struct stat_view *view, const struct sample_session *s)
 {
-	return s->lost && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
+	return s->is_missing && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
 }
 
 static int put_session(struct stat_view *view, const struct sample *now, size_t session)
@@ -214,11 +214,11 @@ static int put_session(struct stat_view *view, const struct sample *now, size_t 
 		return r;
 	if (!s->has_counts)
 		return put_uncounted(view, s);
-	r = put_line(view, s->lost ? STAT_LOSSY : STAT_SESSION,
+	r = put_line(view, s->is_missing ? STAT_LOSSY : STAT_SESSION,
 		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
 		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
 		s->processes, kernels, isnan(rate) ? "" : " (", isnan(rate) ? "" : per_s,
-		isnan(rate) ? "" : "/s)", lost, s->lost ? " !" : "", s->is_closed ? "  closed" : "",
+		isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "", s->is_closed ? "  closed" : "",
 		s->has_uid && s->uid != getuid() ? "  of another user" : "", s->command ? "  " : "",
 		s->command ? s->command : "");
 	return r ? r : put_verdict(view, s);
@@ -349,6 +349,8 @@ static json_t *session_json(const struct sample_session *s)
 	bad |= json_object_set_new(o, "dispatched", counted(s, s->dispatched));
 	bad |= json_object_set_new(o, "stored", counted(s, s->stored));
 	bad |= json_object_set_new(o, "lost", counted(s, s->lost));
+	bad |= json_object_set_new(
+		o, "missing", s->has_counts ? json_boolean(s->is_missing) : json_null());
 	if (!bad)
 		return o;
 	json_decref(o);

@@ -59,6 +59,7 @@ int stat_fill_session(struct store_session *session, bool now)
 	stat.dispatched = c.dispatched;
 	stat.stored = c.stored;
 	stat.lost = completeness_lost(&c);
+	stat.missing = completeness_is_missing(&c);
 	stat.database_bytes = (uint64_t)storage_database_bytes(writer->path);
 	completeness_format(&c, stat.line, sizeof(stat.line));
 	pthread_mutex_lock(&session->store->lock);

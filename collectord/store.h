@@ -348,6 +348,7 @@ struct store_session_stat { /* see SessionInfo */
 	uint64_t dispatched;
 	uint64_t stored;
 	uint64_t lost; /* completeness_lost() */
+	bool missing;  /* completeness_is_missing() */
 	uint64_t database_bytes;
 	char line[512]; /* the completeness line so far */
 };

@@ -105,6 +105,8 @@ static void add_session(struct reply *reply, const struct session *session)
 	info->stored = stat->stored;
 	info->has_lost = true;
 	info->lost = stat->lost;
+	info->has_missing = true;
+	info->missing = stat->missing;
 	info->has_database_bytes = true;
 	info->database_bytes = stat->database_bytes;
 	if (stat->start_realtime_ns)

@@ -345,6 +345,8 @@ static int put_unseen(struct store_database *database, const struct command *com
 
 	if (r == 0)
 		r = verdict_add_unseen(database->writer, (unsigned)command->count);
+	if (r == 0)
+		stat_want_session(command->session);
 	return r < 0 ? r : STEP_TAKEN;
 }
 

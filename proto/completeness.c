@@ -108,13 +108,17 @@ static uint64_t untimed_lost(const struct completeness *c)
 	return c->untimed > c->untimed_by_mode ? c->untimed - c->untimed_by_mode : 0;
 }
 
+bool completeness_is_missing(const struct completeness *c)
+{
+	return completeness_lost(c) || c->markers_dropped || c->calls_dropped ||
+	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->tails_unknown ||
+	       c->databases_set_aside || c->logs_cut || c->rows_missing || c->names_left_out ||
+	       c->processes_unseen || c->frames_missing || c->unwatched || c->other_losses;
+}
+
 bool completeness_is_complete(const struct completeness *c)
 {
-	return !c->live && !untimed_lost(c) && !c->outstanding && !c->dropped && !c->torn &&
-	       !c->pending && !c->markers_dropped && !c->calls_dropped && !c->copies_dropped &&
-	       !c->queues_coop && !c->queues_ineligible && !c->tails_unknown && !c->undrained &&
-	       !c->databases_set_aside && !c->logs_cut && !c->rows_missing && !c->names_left_out &&
-	       !c->processes_unseen && !c->frames_missing && !c->unwatched && !c->other_losses &&
+	return !c->live && !completeness_is_missing(c) && !c->pending && !c->undrained &&
 	       c->skipped == count_of(&c->skipped_by, FILTER);
 }
 

@@ -98,6 +98,9 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
  */
 bool completeness_is_complete(const struct completeness *c);
 
+/* Something that no later frame brings, be it live: also what counts no dispatches. */
+bool completeness_is_missing(const struct completeness *c);
+
 /* Dispatches that are missing or have no times, but for what the user's mode left untimed. */
 uint64_t completeness_lost(const struct completeness *c);
 

@@ -111,6 +111,13 @@ END
 		bash -c 'ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50' "$demo"
 	[[ ${stderr_lines[-1]} == "INCOMPLETE: 0 dispatched, "*", 1 process not recorded" ]]
 	[[ $stderr != *"no kernel was seen"* ]]
+	# While others go on, too.
+	missing() { [ "$("$rtl" stat --json --count 1 | jq -c '[.sessions[] | .lost, .missing]')" = "[0,$1]" ]; }
+	export -f missing wait_until
+	run -0 env rtl="$rtl" "$rtl" run -q -o d.db --device soft bash -c '"$0" --dispatches 50 && wait_until missing false &&
+		(ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50) && wait_until missing true &&
+		"$rtl" stat --batch --count 1' "$demo"
+	[[ $output == *" 0 lost !"*"SIMULATED INCOMPLETE: "*", 1 process not recorded, not closed"* ]]
 	# One that nobody asked for is not missing.
 	run -0 --separate-stderr "$rtl" run --strict --ranks 0 -o c.db --device soft bash -c 'RTL_RANK=0 "$0" --dispatches 5 &&
 		ulimit -f 16384 && RTL_RANK=1 env -u SOFTGPU_TRUTH "$0" --dispatches 5' "$demo"

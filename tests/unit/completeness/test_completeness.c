@@ -174,6 +174,38 @@ static void any_loss_is_incomplete(void **state)
 	}
 }
 
+/* Live or not; what is on its way is no part of it, nor what nobody asked for. */
+static void what_no_frame_brings_is_missing(void **state)
+{
+	static const size_t missing[] = {offsetof(struct completeness, processes_unseen),
+		offsetof(struct completeness, unwatched), offsetof(struct completeness, untimed),
+		offsetof(struct completeness, outstanding), offsetof(struct completeness, dropped),
+		offsetof(struct completeness, torn), offsetof(struct completeness, frames_missing),
+		offsetof(struct completeness, markers_dropped),
+		offsetof(struct completeness, calls_dropped),
+		offsetof(struct completeness, copies_dropped),
+		offsetof(struct completeness, queues_coop),
+		offsetof(struct completeness, queues_ineligible),
+		offsetof(struct completeness, tails_unknown),
+		offsetof(struct completeness, rows_missing),
+		offsetof(struct completeness, names_left_out),
+		offsetof(struct completeness, logs_cut),
+		offsetof(struct completeness, databases_set_aside),
+		offsetof(struct completeness, other_losses)};
+	struct completeness coming = {
+		.live = true, .dispatched = 9, .pending = 7, .undrained = 1, .skipped = 2};
+
+	(void)state;
+	assert_false(completeness_is_missing(&coming));
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		struct completeness c = coming;
+		uint64_t one = 1;
+
+		memcpy((char *)&c + missing[i], &one, sizeof(one));
+		assert_true(completeness_is_missing(&c));
+	}
+}
+
 static void the_rest_is_said_when_there_is_any(void **state)
 {
 	struct completeness c = {.markers_dropped = 1,
@@ -230,6 +262,7 @@ int main(void)
 		cmocka_unit_test(only_the_filter_may_skip),
 		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
 		cmocka_unit_test(any_loss_is_incomplete),
+		cmocka_unit_test(what_no_frame_brings_is_missing),
 		cmocka_unit_test(the_rest_is_said_when_there_is_any),
 		cmocka_unit_test(a_line_never_leaves_its_room),
 	};

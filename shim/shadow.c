@@ -13,6 +13,7 @@
 #include "shim/patience.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
+#include "shim/signals.h"
 
 enum walk_word {
 	WALK_FREE,
@@ -74,13 +75,15 @@ static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uin
 
 /*
  * The application's signal in a packet of any type. A ring slot written again without that field
- * still carries ours (rule 6), which may be with another kernel by now: that one goes.
+ * still carries ours, and so does a packet that was copied from another one in the ring (rule 6).
+ * It may be with another kernel by now: that one goes.
  */
-static inline uint64_t signal_of(hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
+static inline uint64_t signal_of(
+	struct capture *c, hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
 {
 	uint64_t signal = packet->completion_signal.handle;
 
-	if (signal && signal == *last)
+	if (signal && (signal == *last || __builtin_expect(signals_has(c, signal), 0)))
 		packet->completion_signal.handle = *last = signal = 0;
 	return signal;
 }
@@ -90,7 +93,7 @@ static void packet_walk(
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t *last = &s->last[index & s->mask];
-	uint64_t signal = signal_of(packet, last);
+	uint64_t signal = signal_of(s->capture, packet, last);
 	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
 	bool is_dispatch = packet_is_dispatch(packet, header);
 	struct packet_origin origin;
@@ -126,8 +129,10 @@ static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t 
 	if (__builtin_expect(index < s->stamped_end, 0)) {
 		uint64_t *last = &s->last[index & s->mask];
 
-		signal = signal_of(packet, last);
+		signal = signal_of(s->capture, packet, last);
 		*last = 0;
+	} else if (signal && __builtin_expect(signals_has(s->capture, signal), 0)) {
+		packet->completion_signal.handle = signal = 0;
 	}
 	if (!s->is_dormant) {
 		s->is_dormant = true;

@@ -7,9 +7,11 @@
  * each. Where that memory is not to be had, or another tool makes the queues and might show our
  * signals to the runtime, they are the runtime's.
  *
- * signals_give() and signals_touch() are any thread's that has the slots for itself; the others are
- * cold, under the harvest lock or where no other thread is.
+ * signals_give() and signals_touch() are any thread's that has the slots for itself; the others but
+ * signals_has() are cold, under the harvest lock or where no other thread is.
  */
+#include <hsa/amd_hsa_signal.h>
+
 #include "shim/capture_state.h"
 
 /* A signal for a slot that has none; there may be none to give, then its dispatches have no times.
@@ -18,6 +20,26 @@ void signals_give(struct capture *c, slot_ref ref);
 
 /* The next calls are for @count slots from @first on: their memory at once. */
 void signals_touch(struct capture *c, slot_ref first, uint32_t count);
+
+/*
+ * Whether @handle is one of those that lie in memory of our own; whatever it is, nobody looks
+ * there. For the dispatch path: a packet of the program's has it where it was made out of an
+ * earlier one.
+ */
+static inline bool signals_has(struct capture *c, uint64_t handle)
+{
+	uint32_t chunks =
+		(recorder_slots_used(&c->recorder) + SIGNALS_OF_CHUNK - 1) / SIGNALS_OF_CHUNK;
+
+	for (uint32_t i = 0; i < chunks; i++) {
+		uint64_t memory = (uint64_t)(uintptr_t)atomic_load_explicit(
+			&c->signal_chunk[i], memory_order_relaxed);
+
+		if (memory && handle - memory < SIGNALS_OF_CHUNK * sizeof(struct amd_signal_s))
+			return true;
+	}
+	return false;
+}
 
 /* As the device expects it, for the next packet (rule 12). 0: nothing. */
 void signals_reset(uint64_t handle);

@@ -143,7 +143,10 @@ static void a_stale_signal_of_ours_is_taken_out_while_dormant(void **state)
 			fixture_step(f);
 		}
 	}
-	settle(f, 62 + 2 * 64);
+	/* Or one that makes its packets out of each other. */
+	submit(f, 1, stale[0]);
+	assert_int_equal(packet_at(f, 0)->completion_signal.handle, 0);
+	settle(f, 62 + 2 * 64 + 1);
 	gate_resume();
 }
 

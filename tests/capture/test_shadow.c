@@ -106,6 +106,28 @@ static void our_stale_handle_is_replaced(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
+/* A program that makes its next packet out of the one before it copies our signal as well. */
+static void our_handle_that_the_program_copied_is_taken_out(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
+
+	fixture_dispatch(f, 0);
+	for (uint64_t i = 1; i < 10; i++) {
+		uint64_t before = packet_at(f, i - 1)->completion_signal.handle;
+
+		fixture_dispatch(f, before);
+		assert_int_not_equal(packet_at(f, i)->completion_signal.handle, before);
+	}
+	barrier.signal = packet_at(f, 9)->completion_signal.handle;
+	synth_submit(f->capture, f->queue, &barrier);
+	assert_int_equal(packet_at(f, 10)->completion_signal.handle, 0);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_own_signals_seen), 0);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 10);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
 static void barrier_packets_are_counted_and_left_alone(void **state)
 {
 	struct fixture *f = *state;
@@ -548,6 +570,7 @@ int main(void)
 		TEST(doorbell_before_any_packet_does_not_ring),
 		TEST(index_ahead_of_the_ring_walks_no_old_packet),
 		TEST(our_stale_handle_is_replaced),
+		TEST(our_handle_that_the_program_copied_is_taken_out),
 		TEST(barrier_packets_are_counted_and_left_alone),
 		TEST(packet_published_after_its_doorbell_is_found),
 		TEST(foreign_writer_ends_stamping_but_not_recording),

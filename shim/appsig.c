@@ -78,10 +78,13 @@ static void unwatched_note(struct capture *c)
 		atomic_store_explicit(&c->has_unwatched, 1, memory_order_relaxed);
 }
 
-/* A signal that counts several ends: it may fall for one of those, with that one's times in it. */
+/*
+ * A signal that counts several ends, down to nothing or on from there: it may fall for one of
+ * those, with that one's times in it.
+ */
 static bool may_be_anothers(const struct capture *c, int64_t value)
 {
-	return value > 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
+	return value != 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
 }
 
 /* ---- which packets are watched -------------------------------------------------------------- */

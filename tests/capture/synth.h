@@ -57,6 +57,7 @@ struct synth_queue {
 	bool has_reordering; /* packets without a barrier bit end in another order */
 	bool has_late_times; /* the value falls before the times are there */
 	bool has_no_times;
+	bool has_countdowns; /* signals of the application go on below 1 */
 	uint64_t late; /* exec + 1 whose times are due; 0: none */
 };
 

@@ -253,24 +253,30 @@ static void a_skipped_packet_with_a_watched_signal_has_it_read_first(void **stat
 /* The signal counts both, and falls for the first: what is in it then are that one's times. */
 static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
 {
+	/* Down to nothing, or on from there. */
+	static const hsa_signal_value_t value[] = {2, 0, -7};
 	struct fixture *f = *state;
-	hsa_signal_t signal = synth_signal_new(2);
 
-	gate_pause();
-	submit(f, 1, signal.handle);
-	gate_resume();
-	submit(f, 1, signal.handle);
-	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
-	fixture_harvest(f, MS);
-	settle(f, 1);
-	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_SHARED);
-	/* Each alone again. */
-	synth_store(f->capture, signal, 1);
-	submit(f, 1, signal.handle);
-	settle(f, 1);
-	assert_int_equal(fixture_row(f, 2)->untimed, RTL_TIMED);
-	harvest_signal_destroy(f->capture, signal);
-	synth_signal_free(signal);
+	f->queue->has_countdowns = true;
+	for (unsigned i = 0; i < 3; i++) {
+		hsa_signal_t signal = synth_signal_new(value[i]);
+
+		gate_pause();
+		submit(f, 1, signal.handle);
+		gate_resume();
+		submit(f, 1, signal.handle);
+		assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+		fixture_harvest(f, MS);
+		settle(f, i + 1);
+		assert_int_equal(fixture_row(f, 3 * i + 1)->untimed, RTL_UNTIMED_SHARED);
+		/* Each alone again. */
+		synth_store(f->capture, signal, 1);
+		submit(f, 1, signal.handle);
+		settle(f, i + 1);
+		assert_int_equal(fixture_row(f, 3 * i + 2)->untimed, RTL_TIMED);
+		harvest_signal_destroy(f->capture, signal);
+		synth_signal_free(signal);
+	}
 }
 
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

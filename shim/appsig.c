@@ -176,6 +176,10 @@ static struct reading signal_read(
 		reading.why = RTL_UNTIMED_EARLY;
 	} else if (!start || end < start) {
 		reading.state = APPSIG_FIRED_NO_TIME;
+	} else if (is_late(c, handle)) {
+		reading.state = APPSIG_FIRED_LATE;
+		reading.start = start;
+		reading.end = end;
 	} else {
 		reading.start = start;
 		reading.end = end;
@@ -308,6 +312,7 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	case APPSIG_FIRED_NO_TIME:
 		late_add(c, handle);
 		break;
+	case APPSIG_FIRED_LATE:
 	case APPSIG_DOUBTFUL:
 		break;
 	case APPSIG_PENDING:
@@ -442,6 +447,7 @@ static const uint8_t why_undecided[] = {
 	[APPSIG_PENDING] = RTL_UNTIMED_TIMESTAMP_FAILED,
 	[APPSIG_DOUBTFUL] = RTL_UNTIMED_EARLY,
 	[APPSIG_FIRED_NO_TIME] = RTL_UNTIMED_TIMESTAMP_INVALID,
+	[APPSIG_FIRED_LATE] = RTL_UNTIMED_EARLY,
 };
 
 /*
@@ -450,7 +456,7 @@ static const uint8_t why_undecided[] = {
  * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look
  * at the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
  */
-enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
@@ -467,7 +473,9 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last)
 	is_counted = state_of(claim) == CLAIM_COUNTED;
 	reading = signal_read(c, handle,
 		atomic_load_explicit(&private->target, memory_order_relaxed), is_counted);
-	if (reading.state == APPSIG_FINISHED || is_last)
+	if (reading.state == APPSIG_FIRED_LATE && look == APPSIG_WAITED)
+		reading.state = APPSIG_FINISHED;
+	if (reading.state == APPSIG_FINISHED || look != APPSIG_LOOK)
 		is_over = atomic_compare_exchange_strong(
 			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);

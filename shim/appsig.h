@@ -38,8 +38,16 @@ enum appsig_state {
 	 * again behind our back. */
 	APPSIG_DOUBTFUL,
 	APPSIG_FIRED_NO_TIME, /* fired, times not there (yet) */
+	APPSIG_FIRED_LATE,    /* likewise, or not its own yet: its device writes them late */
 	APPSIG_FINISHED,      /* slot_private.why, start, end are final */
 };
 
-/* Harvester: has it finished? @is_last: decide now whatever its state is. */
-enum appsig_state appsig_poll(struct capture *c, slot_ref ref, bool is_last);
+/* What a look is for. */
+enum appsig_look {
+	APPSIG_LOOK,
+	APPSIG_LAST,   /* decide now whatever its state is */
+	APPSIG_WAITED, /* likewise, after as long as times may be late: they are its own */
+};
+
+/* Harvester: has it finished? */
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look);

@@ -139,7 +139,7 @@ static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
 
 	if (suspect_wait(c, private) == RUNNING)
 		return APPSIG_PENDING;
-	state = appsig_poll(c, ref, true);
+	state = appsig_poll(c, ref, APPSIG_LAST);
 	/* Nothing was missed: the packet was left alone. */
 	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
 		private->why = RTL_UNTIMED_EARLY;
@@ -150,15 +150,15 @@ static __attribute__((noinline)) enum outcome app_poll(struct capture *c,
 	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
-	enum appsig_state state = appsig_poll(c, ref, false);
+	enum appsig_state state = appsig_poll(c, ref, APPSIG_LOOK);
 
 	if (state == APPSIG_PENDING && is_passed(c, ref, q->barrier_fired))
 		state = passed_poll(c, ref);
-	if (state == APPSIG_FIRED_NO_TIME || state == APPSIG_DOUBTFUL) {
+	if (state != APPSIG_PENDING && state != APPSIG_FINISHED) {
 		if (times_wait(c, private, state == APPSIG_DOUBTFUL ? DOUBT_NS : LATE_TIME_NS) ==
 			WAITING)
 			return WAITING;
-		state = appsig_poll(c, ref, true);
+		state = appsig_poll(c, ref, c->is_deciding ? APPSIG_LAST : APPSIG_WAITED);
 	}
 	if (state != APPSIG_FINISHED)
 		return RUNNING;
@@ -545,7 +545,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 		unsigned looks = 0;
 
 		/* Not finished only while another thread reads it, for a few loads. */
-		while (appsig_poll(c, ref, true) != APPSIG_FINISHED)
+		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
 			patience_take(&looks);
 		start = private->start;
 		end = private->end;

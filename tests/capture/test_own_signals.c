@@ -284,6 +284,29 @@ static void signal_set_up_again_without_times_is_given_up_once_passed(void **sta
 	synth_signal_free(signal);
 }
 
+/* Twice in a row: between the second fall and the second times there are the first ones. */
+static void own_signal_whose_times_come_late_again_has_not_the_ones_before(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	f->queue->has_late_times = true;
+	for (int i = 0; i < 3; i++) {
+		synth_store(f->capture, signal, 1);
+		fixture_dispatch(f, signal.handle);
+		assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+		fixture_harvest(f, MS);
+	}
+	/* The last is left alone for so long as times may be late. */
+	fixture_settle(f);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_EARLY);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_EARLY);
+	assert_int_equal(fixture_row(f, 2)->untimed, RTL_TIMED);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 static void own_signal_destroyed_at_once_was_read_before(void **state)
 {
 	struct fixture *f = *state;
@@ -521,6 +544,7 @@ int main(void)
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
 		TEST(counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested),
 		TEST(signal_set_up_again_without_times_is_given_up_once_passed),
+		TEST(own_signal_whose_times_come_late_again_has_not_the_ones_before),
 		TEST(own_signal_destroyed_at_once_was_read_before),
 		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
 		TEST(own_signal_that_another_thread_is_reading_keeps_its_times),

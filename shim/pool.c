@@ -14,7 +14,7 @@
 /* The last lots are for queues that have few. */
 #define LOTS_RESERVED	  16u
 #define QUEUE_SLOTS_AMPLE 4096u
-/* Once all slots were given out, queues share: a lot is no smaller than this. */
+/* Once all slots were given out, queues share: a lot is no smaller than this, see lot_least(). */
 #define LOT_SLOTS_LEAST	  256u
 /* What a dispatch makes for its queue when nobody else can: so long it may take, so often that the
  * next one need not. */
@@ -34,6 +34,14 @@ static slot_ref list_take(struct capture *c, struct slot_list *list)
 		list->tail = 0;
 	list->count--;
 	return ref;
+}
+
+/* ... but where there are so many queues that this is more than half of what each can have. */
+static uint32_t lot_least(const struct capture *c)
+{
+	uint32_t part = RECORDER_SLOTS / 2 / (c->queues_live ? c->queues_live : 1);
+
+	return part < LOT_SLOTS_LEAST ? part : LOT_SLOTS_LEAST;
 }
 
 static bool can_carve(const struct capture *c)
@@ -152,7 +160,7 @@ static bool top_up(struct capture *c, struct capture_queue *q)
 	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
 		return true;
 	if (!slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
-		return loose_give(c, q, LOT_SLOTS_LEAST) || ready_give(c, q);
+		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
 	lot_give(c, q, &lot);
 	return true;
 }
@@ -174,7 +182,7 @@ static uint32_t used_by(const struct capture_queue *q)
 
 static struct capture_queue *queue_with_most(const struct capture *c)
 {
-	uint32_t blocks = recorder_queues_used(&c->recorder), most = 2 * LOT_SLOTS_LEAST;
+	uint32_t blocks = recorder_queues_used(&c->recorder), most = 2 * lot_least(c);
 	struct capture_queue *victim = NULL;
 
 	for (uint32_t i = 0; i < blocks; i++) {
@@ -210,7 +218,7 @@ static bool reclaim(struct capture *c)
 	}
 	if (free.count)
 		slot_chain_push(c, &victim->returned, free.head, free.tail);
-	return c->loose.count >= LOT_SLOTS_LEAST;
+	return c->loose.count >= lot_least(c);
 }
 
 /* ---- who gets how many ------------------------------------------------------------------------
@@ -254,9 +262,10 @@ static bool is_short(const struct capture *c, const struct capture_queue *q)
 	return queue_owned(q) < (want < share ? share : want);
 }
 
-static bool is_starving(const struct capture_queue *q)
+/* reclaim() makes none such of who gives: all of this comes to an end. */
+static bool is_starving(const struct capture *c, const struct capture_queue *q)
 {
-	return queue_owned(q) < used_by(q) + RECORDER_SLOT_CHUNK / 4;
+	return queue_owned(q) < used_by(q) + lot_least(c);
 }
 
 static struct capture_queue *queue_in_need(struct capture *c)
@@ -267,7 +276,7 @@ static struct capture_queue *queue_in_need(struct capture *c)
 		struct capture_queue *q = &c->queues[i];
 
 		if (queue_is_live(q) && !queue_needs_none(q) && is_short(c, q) &&
-			!is_scarce(c, q) && (can_carve(c) || is_starving(q)))
+			!is_scarce(c, q) && (can_carve(c) || is_starving(c, q)))
 			return q;
 	}
 	return NULL;
@@ -296,8 +305,8 @@ bool pool_provide(struct capture *c)
 	is_pressed = q && queue_owned(q) < 2 * used_by(q);
 	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
 	if (q && !is_given && !can_carve(c))
-		is_given = loose_give(c, q, LOT_SLOTS_LEAST) ||
-			   (reclaim(c) && loose_give(c, q, LOT_SLOTS_LEAST));
+		is_given = loose_give(c, q, lot_least(c)) ||
+			   (reclaim(c) && loose_give(c, q, lot_least(c)));
 	if (!q && ready && loose_take(c, RECORDER_SLOT_CHUNK, &lot)) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
 		is_given = true;

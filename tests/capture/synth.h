@@ -61,7 +61,7 @@ struct synth_queue {
 	uint64_t late; /* exec + 1 whose times are due; 0: none */
 };
 
-#define SYNTH_QUEUES_MAX 512u
+#define SYNTH_QUEUES_MAX 1024u
 #define SYNTH_HOLD_NONE	 UINT64_MAX
 
 struct synth {

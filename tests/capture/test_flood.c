@@ -138,6 +138,41 @@ static long faults(void)
 	return usage.ru_minflt;
 }
 
+/* As many as the recorder has places for, and not one of them busy. */
+static void each_of_a_thousand_queues_has_slots(void **state)
+{
+	static struct synth_queue *queue[RECORDER_QUEUES - 1];
+	const struct synth_packet kernel = {
+		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
+	struct fixture *f = *state;
+	uint64_t recorded = 0, dropped = 0;
+
+	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++) {
+		queue[i] = synth_queue_new(64);
+		assert_int_equal(synth_adopt(f->capture, queue[i], 0), 0);
+	}
+	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++) {
+		for (unsigned n = 0; n < 32; n++)
+			(void)synth_submit(f->capture, queue[i], &kernel);
+		while (synth_step(queue[i], SYNTH_DOORBELL))
+			;
+	}
+	thread_wakes_and_finds_all(f);
+	/* It gives nobody what another needs, and so comes to rest. */
+	for (unsigned n = 0; pool_provide(f->capture); n++)
+		assert_in_range(n, 0, RECORDER_QUEUES);
+	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++) {
+		const struct recorder_queue *block = &f->recorder->queues[queue[i]->block];
+
+		recorded += recorder_queue_value(block, RTL_Q_recorded);
+		dropped += recorder_queue_value(block, RTL_Q_dropped_recorder_full);
+	}
+	assert_int_equal(dropped, 0);
+	assert_int_equal(recorded, 32 * (RECORDER_QUEUES - 1));
+	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++)
+		synth_queue_free(queue[i]);
+}
+
 /* In a flood there are thousands of pages; a page read first has a second fault, and a dear one. */
 static void new_slots_cost_one_fault_a_page(void **state)
 {
@@ -170,6 +205,7 @@ int main(void)
 		TEST(thread_that_never_comes_to_its_work),
 		TEST(slots_made_in_need_are_used_again),
 		TEST(queue_that_floods_leaves_some_for_another),
+		TEST(each_of_a_thousand_queues_has_slots),
 		cmocka_unit_test(new_slots_cost_one_fault_a_page),
 	};
 

@@ -13,7 +13,7 @@ enum watch_state {
 	WATCH_FREE,
 	WATCH_MADE, /* its thread is still submitting it */
 	WATCH_PENDING,
-	WATCH_SHARED,  /* several copies complete its signal: only their end is waited for */
+	WATCH_SHARED,  /* several complete its signal: only their end is waited for */
 	WATCH_BUSY,    /* somebody reads it */
 	WATCH_SPOILED, /* ... and what he reads is not to be used */
 	WATCH_TAKEN,   /* its thread fills it in: it still has the signal of another life */
@@ -232,6 +232,12 @@ static struct watch *watch_take(uint64_t signal)
 	return NULL;
 }
 
+/* Others, too, are to end before it has fallen to nothing: packets, of which nobody here knows. */
+static bool has_others(uint64_t signal)
+{
+	return signal_value(signal) > 1;
+}
+
 bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 {
 	bool is_shared = copy_watch_count && signal_use(signal, USE_BY_COPY);
@@ -251,6 +257,11 @@ bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 	__atomic_store_n(&at->end_ts, 0, __ATOMIC_RELAXED);
 	atomic_store_explicit(&watch->signal, signal, memory_order_relaxed);
 	word = atomic_load_explicit(&watch->word, memory_order_relaxed);
+	if (has_others(signal)) {
+		atomic_store(&watch->word, with_state(word, WATCH_SHARED));
+		calls.done(id, 0, 0);
+		return false;
+	}
 	atomic_store(&watch->word, with_state(word, WATCH_MADE));
 	return true;
 }

@@ -46,6 +46,42 @@ static char *socket_path_of(int fd)
 	return strndup(address.sun_path, bytes - offsetof(struct sockaddr_un, sun_path));
 }
 
+/* 0; -ENOENT: nothing lies at the address of @fd; other errors: it is not to be seen from here. */
+static int find_place(int fd, struct listen_place *ret)
+{
+	CLEANUP(free_p) char *path = socket_path_of(fd);
+	struct stat st;
+
+	if (!path)
+		return -ENOMEM;
+	if (path[0] != '/')
+		return -EINVAL; /* of the folder of who bound it */
+	if (lstat(path, &st) < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	*ret = (struct listen_place){true, st.st_dev, st.st_ino};
+	return 0;
+}
+
+static void add(struct listen_sockets *sockets, int fd)
+{
+	(void)find_place(fd, &sockets->places[sockets->count]); /* stays unknown */
+	sockets->fds[sockets->count++] = fd;
+}
+
+bool listen_is_reachable(const struct listen_sockets *sockets)
+{
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct listen_place *then = &sockets->places[i];
+		struct listen_place now;
+		int r = then->is_known ? find_place(sockets->fds[i], &now) : -ENODATA;
+
+		if (r == -ENOENT || (r == 0 && (now.device != then->device ||
+						       now.inode != then->inode)))
+			return false;
+	}
+	return true;
+}
+
 /* LISTEN_PID: so that a child of the intended process does not take the sockets. */
 static unsigned long passed_count(void)
 {
@@ -85,7 +121,7 @@ static int take_socket(struct listen_sockets *sockets, int fd)
 		return -E2BIG;
 	if (!is_listening_stream(fd) || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return -EINVAL;
-	sockets->fds[sockets->count++] = fd;
+	add(sockets, fd);
 	return 0;
 }
 
@@ -250,8 +286,7 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	sockets->path = strdup(path);
 	if (!sockets->path)
 		return -ENOMEM;
-	sockets->device = st.st_dev;
-	sockets->inode = st.st_ino;
+	sockets->places[0] = (struct listen_place){true, st.st_dev, st.st_ino};
 	sockets->fds[sockets->count++] = TAKE_FD(fd);
 	sockets->lock = lock;
 	lock.fd = -1;
@@ -263,7 +298,7 @@ void listen_done(struct listen_sockets *sockets)
 	struct stat st;
 
 	if (sockets->count && !sockets->is_passed && !lstat(sockets->path, &st) &&
-		st.st_dev == sockets->device && st.st_ino == sockets->inode)
+		st.st_dev == sockets->places[0].device && st.st_ino == sockets->places[0].inode)
 		(void)unlink(sockets->path); /* after dropping root it may stay, dead */
 	for (size_t i = 0; i < sockets->count; i++)
 		close(sockets->fds[i]);

@@ -19,14 +19,20 @@ struct listen_kept {
 	char *name;
 };
 
+/* Where a socket lay when we began to listen, as far as that is to be seen from here. */
+struct listen_place {
+	bool is_known;
+	dev_t device;
+	ino_t inode;
+};
+
 struct listen_sockets {
 	int fds[LISTEN_SOCKETS_MAX];
+	struct listen_place places[LISTEN_SOCKETS_MAX];
 	size_t count;
 	bool is_passed;
 	struct claim lock; /* <path>.lock, for our lifetime; none: sockets were passed */
-	dev_t device;	   /* of the socket we bound */
-	ino_t inode;
-	char *path; /* of the first socket; for people */
+	char *path;	   /* of the first socket; for people */
 	struct listen_kept *kept;
 	size_t n_kept; /* at most KEPT_RECORDERS_MAX */
 };
@@ -44,6 +50,9 @@ int listen_take_passed(struct listen_sockets *sockets);
  * of ours; -ENOTUNIQ: others may rename what lies in its folder; -EACCES, -EROFS, ...: as bind.
  */
 int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid);
+
+/* Whether who comes now finds all of them: none was removed, nor has another one in its place. */
+bool listen_is_reachable(const struct listen_sockets *sockets);
 
 /* Close; remove the socket if it is still the one we bound and we may. */
 void listen_done(struct listen_sockets *sockets);

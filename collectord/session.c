@@ -40,7 +40,11 @@ static void add_linger(struct session *session, unsigned ms)
 /* Somebody may have come and gone, or will come when it is closed, of whom we know nothing. */
 static bool was_unwatched(const struct session *session)
 {
-	return session->is_widowed || (session->was_left && !session->server->sockets->is_passed);
+	const struct listen_sockets *sockets = session->server->sockets;
+	bool was_held = sockets->is_passed && sockets->places[0].is_known;
+
+	return session->is_widowed || (session->was_left && !was_held) ||
+	       !listen_is_reachable(sockets);
 }
 
 static void close_session(struct session *session)

@@ -380,6 +380,13 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	[[ $("$rtl" summary e.db | head -n 1) == "SIMULATED complete: "* ]]
 }
 
+@test "ranks that did not find their socket any more are no part of a complete record" {
+	# As the folder of a user goes with the last login, under a job that goes on.
+	run -3 --separate-stderr "$rtl" run --strict -o d.db --device soft \
+		bash -c 'rm -r "$XDG_RUNTIME_DIR/rtl"; "$0" --ranks 2 --gpus 2 --dispatches 100' "$demo"
+	[[ ${stderr_lines[-1]} == "INCOMPLETE: 0 dispatched, "*", not watched all the time" ]]
+}
+
 @test "an rtl run that is killed before its command comes to the GPU: what then comes is recorded" {
 	mkfifo gate
 	"$rtl" run -o d.db --device soft bash -c 'echo $$ >command; read line <gate; exec "$0" --ranks 1 --dispatches 100' \

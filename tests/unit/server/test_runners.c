@@ -3,7 +3,9 @@
 #include "tests/unit/server/harness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -314,6 +316,41 @@ static void who_comes_again_was_unwatched(void **state)
 	fake_shim_done(&runner);
 }
 
+/* Of folders in /run and /tmp there are cleaners: who came later has found nobody. */
+static void who_came_when_the_socket_was_gone_was_unwatched(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner;
+
+	join(h, &runner, "job");
+	assert_int_equal(unlink(h->socket), 0);
+	harness_send_runner_done(&runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+	assert_true(fake_store.sessions->was_unwatched);
+	fake_shim_done(&runner);
+}
+
+static void who_came_to_another_socket_was_unwatched(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner;
+	char moved[sizeof(h->socket) + 8];
+	int fd;
+
+	join(h, &runner, "job");
+	snprintf(moved, sizeof(moved), "%s.moved", h->socket);
+	/* Beside it first: a number that is free again may be given to the next file. */
+	assert_int_equal(rename(h->socket, moved), 0);
+	fd = open(h->socket, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	harness_send_runner_done(&runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+	assert_true(fake_store.sessions->was_unwatched);
+	fake_shim_done(&runner);
+	close(fd);
+	assert_int_equal(rename(moved, h->socket), 0);
+}
+
 static void what_was_sent_before_the_end_of_a_command_belongs_to_its_session(void **state)
 {
 	struct harness *h = *state;
@@ -447,6 +484,8 @@ int main(void)
 		TEST(a_dead_runner_leaves_the_session_to_its_processes),
 		TEST(who_comes_after_a_dead_runner_is_waited_for),
 		TEST(who_comes_again_was_unwatched),
+		TEST(who_came_when_the_socket_was_gone_was_unwatched),
+		TEST(who_came_to_another_socket_was_unwatched),
 		TEST(what_was_sent_before_the_end_of_a_command_belongs_to_its_session),
 		TEST(a_session_without_a_runner_closes_after_its_last_process),
 		TEST(a_latecomer_reopens_the_file_of_its_session),

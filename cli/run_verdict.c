@@ -346,9 +346,34 @@ static char *read_reason(
 	return reason_line(reason);
 }
 
+/* Where our file was taken away somebody may have put another record: 0 if it is still ours. */
+static int check_ours(
+	const struct run_collector *c, struct query *query, bool is_closed, char why[RUN_WHY_BYTES])
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "sessions", &rows);
+	bool is_other = is_closed; /* else it may not have come to its first row */
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 0);
+
+		if (name && !strcmp(name, c->session))
+			return 0;
+		is_other = true;
+		r = 0;
+	}
+	if (r < 0)
+		run_why(why, "%s", query_error(query));
+	else if (is_other)
+		run_why(why, "%s: it was replaced while it was written; what is there is not of "
+			     "this job",
+			c->database);
+	return r < 0 ? r : is_other ? -ESTALE : 0;
+}
+
 /* The verdict of the file itself, which is all that a later reader has. */
-static int read_verdict(
-	const struct ending *e, struct verdict **ret, char **ret_reason, char why[RUN_WHY_BYTES])
+static int read_verdict(const struct ending *e, bool is_closed, struct verdict **ret,
+	char **ret_reason, char why[RUN_WHY_BYTES])
 {
 	const char *path = e->collector->database;
 	CLEANUP(query_free_p) struct query *query = NULL;
@@ -363,6 +388,9 @@ static int read_verdict(
 		run_why(why, "no collector lived until its database was open");
 	if (r == -ENOENT)
 		run_why(why, "%s: it was removed or renamed while it was written", path);
+	/* A service's own folder is nobody else's. */
+	if (r == 0 && e->collector->is_private)
+		r = check_ours(e->collector, query, is_closed, why);
 	if (r < 0)
 		return r;
 	r = verdict_new(query, NULL, &verdict);
@@ -422,7 +450,7 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		run_private_forget(collector);
 	if (outcome == OUTCOME_UNFINISHED)
 		say("collector: %s; the end of the record may be missing", e.why);
-	if (read_verdict(&e, &verdict, &reason, why) < 0)
+	if (read_verdict(&e, outcome == OUTCOME_CLOSED, &verdict, &reason, why) < 0)
 		say("the record cannot be judged: %s", why);
 	is_good = verdict && outcome == OUTCOME_CLOSED && verdict->is_complete;
 	if (verdict)

@@ -380,6 +380,16 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	[[ $("$rtl" summary e.db | head -n 1) == "SIMULATED complete: "* ]]
 }
 
+@test "a file that another record has replaced is not judged as this job's" {
+	"$rtl" run -o other.db --device soft "$demo" --ranks 1 --steps 1
+	# Before it is open it would be another file than the one that was made.
+	run -3 --separate-stderr "$rtl" run --strict -o d.db --device soft \
+		bash -c 'until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; do :; done
+		"$0" --ranks 1 --steps 2; rm d.db*; cp other.db d.db' "$demo"
+	[[ ${stderr_lines[-1]} == "rtl: the record cannot be judged: $work/d.db: it was replaced while it was written; "* ]]
+	cmp other.db d.db
+}
+
 @test "ranks that did not find their socket any more are no part of a complete record" {
 	# As the folder of a user goes with the last login, under a job that goes on.
 	run -3 --separate-stderr "$rtl" run --strict -o d.db --device soft \

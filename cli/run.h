@@ -172,6 +172,9 @@ bool run_keeper_serve(struct run_collector *collector);
 /* False: the collector that we started has died, and is not yet started again. */
 bool run_keeper_lives(const struct run_collector *collector);
 
+/* Of a collector that we started, and that lives; else 0. */
+pid_t run_keeper_pid(const struct run_collector *collector);
+
 /* False as well: it was started again, and it is still to be seen whether it takes us in. */
 bool run_keeper_is_up(const struct run_collector *collector);
 

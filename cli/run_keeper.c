@@ -34,6 +34,7 @@ struct run_keeper {
 	char *argv[7];
 	char notify[32]; /* "@...", chosen by the kernel */
 	int notify_fd;
+	pid_t pid;    /* of the collector */
 	int pidfd;    /* of the collector; -1: not to be had, so nobody is started again */
 	int timer_fd; /* of start_ns */
 	int epoll_fd;
@@ -189,7 +190,7 @@ int run_keeper_spawn(struct run_collector *collector)
 	keeper->spawn.kept = keeper->kept;
 	keeper->spawn.n_kept = keeper->n_kept;
 	keeper->started_ns = clock_monotonic_ns();
-	r = run_start_spawn(&keeper->spawn, &keeper->pidfd);
+	r = run_start_spawn(&keeper->spawn, &keeper->pid, &keeper->pidfd);
 	keeper->is_down = r < 0;
 	if (r < 0 || (keeper->pidfd >= 0 && watch(keeper, keeper->pidfd) == 0))
 		return r;
@@ -380,6 +381,11 @@ bool run_keeper_lives(const struct run_collector *collector)
 	const struct run_keeper *keeper = collector->keeper;
 
 	return !keeper || (!keeper->is_down && !is_dead(keeper));
+}
+
+pid_t run_keeper_pid(const struct run_collector *collector)
+{
+	return collector->keeper && run_keeper_lives(collector) ? collector->keeper->pid : 0;
 }
 
 bool run_keeper_is_up(const struct run_collector *collector)

@@ -31,38 +31,65 @@ static bool reap_all(void)
 	return pid < 0;
 }
 
-static size_t list_children(pid_t *ret, size_t max)
+/* How many there are but for @collector; 0 or -errno. */
+static int list_children(pid_t collector, pid_t *ret, size_t max, size_t *ret_count)
 {
 	char path[64];
-	size_t count = 0;
 	FILE *file;
 	int pid;
 
+	*ret_count = 0;
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	file = fopen(path, "re");
 	if (!file)
-		return 0; /* a kernel without it: they stay unnamed */
-	for (; fscanf(file, "%d", &pid) == 1; count++)
-		if (count < max)
-			ret[count] = pid;
+		return -errno; /* a kernel without it: they stay unnamed */
+	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid == collector)
+			continue;
+		if (*ret_count < max)
+			ret[*ret_count] = pid;
+		++*ret_count;
+	}
 	fclose(file);
+	return 0;
+}
+
+static size_t list_orphans(const struct run_collector *collector, pid_t *ret, size_t max)
+{
+	size_t count;
+
+	(void)list_children(run_keeper_pid(collector), ret, max, &count);
 	return count;
+}
+
+/*
+ * The first process of a container gets every orphan, our collector among them. It ends when we have
+ * said that the command has.
+ */
+static bool has_only_collector(const struct run_collector *collector)
+{
+	pid_t pid = run_keeper_pid(collector);
+	siginfo_t info;
+	size_t count;
+
+	return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       list_children(pid, NULL, 0, &count) == 0 && count == 0;
 }
 
 size_t run_orphans_wait(const struct run_child *child, struct run_collector *collector,
 	uint64_t deadline_ns, pid_t *ret, size_t max)
 {
-	while (!reap_all()) {
+	while (!reap_all() && !has_only_collector(collector)) {
 		struct pollfd entries[2] = {{.fd = child->signal_fd, .events = POLLIN},
 			{.fd = run_keeper_fd(collector), .events = POLLIN}};
 		uint64_t now_ns = clock_monotonic_ns();
 
 		if (now_ns >= deadline_ns)
-			return list_children(ret, max);
+			return list_orphans(collector, ret, max);
 		(void)poll(entries, 2, (int)((deadline_ns - now_ns + 999999u) / 1000000u));
 		(void)run_keeper_serve(collector);
 		if (run_child_is_end_wanted(child))
-			return list_children(ret, max);
+			return list_orphans(collector, ret, max);
 	}
 	return 0;
 }

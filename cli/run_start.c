@@ -169,8 +169,11 @@ static _Noreturn void fork_on(const struct run_spawn *spawn, const char *names, 
 	_exit(pid < 0 || write(tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
 }
 
-/* Twice: it is no child of ours that the command's waits or our end could concern. */
-int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd)
+/*
+ * Twice: it is no child of ours that the command's waits or our end could concern. But where we are
+ * the first process of a container (run_orphans.c).
+ */
+int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
 {
 	CLEANUP(free_p) char *names = join_names(spawn);
 	CLEANUP(close_p) int from = -1, to = -1;
@@ -195,6 +198,7 @@ int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
 	if (!collector)
 		return -EAGAIN;
+	*ret_pid = collector;
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
 	/* Not ours to reap: it may be gone already, with nothing left to watch. */
 	return *ret_pidfd < 0 && errno == ESRCH ? -ECONNRESET : 0;

@@ -32,10 +32,10 @@ struct run_spawn {
 };
 
 /*
- * Borrows everything. 0, with its pidfd, or -1 where the kernel has none; -ECONNRESET: it is dead
- * already; -errno.
+ * Borrows everything. 0, with its pid and pidfd, or -1 where the kernel has none; -ECONNRESET: it is
+ * dead already; -errno.
  */
-int run_start_spawn(const struct run_spawn *spawn, int *ret_pidfd);
+int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);
 
 /* Before another one is started: what the one before it said is not its word. */
 void run_start_clear_log(const struct run_collector *collector);

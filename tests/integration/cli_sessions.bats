@@ -121,6 +121,15 @@ exit 6'
 	[ "$(sql t.db 'PRAGMA journal_mode')" = delete ]
 }
 
+@test "as the first process of a container rtl run does not wait for its own collector" {
+	# Which comes to it as every orphan does.
+	unshare --user --map-root-user --pid --fork --kill-child --mount-proc \
+		"$rtl" run --device soft -o t.db "$demo" --ranks 2 --dispatches 100 >out 2>err
+	run -1 grep 'still running' err
+	[ "$(told out)" = "$(stored t.db)" ]
+	accounted t.db
+}
+
 @test "^C while waiting for what outlives the command ends the wait" {
 	mkfifo fifo
 	"$rtl" run --device soft -o t.db bash -c "$leave" "$demo" 2>err 3>&- &

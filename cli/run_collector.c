@@ -2,6 +2,7 @@
 #include "cli/run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 #include "proto/limits.h"
 
 /* Between two looks at whether the collector that we started still lives. */
-#define LIFE_STEP_MS 50
+#define LIFE_STEP_MS	50
+/* A service that died is back after this, or there is none: systemd starts it after 100 ms. */
+#define SERVICE_BACK_MS 2000u
 
 void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
 {
@@ -161,18 +164,43 @@ static int give_up(const struct run_options *options, const char *format, ...)
 	return options->is_strict ? CMD_RUN_FAILED : 0;
 }
 
-/* Connect to a service and open the session there. 0 or -errno, closed again then. */
-static int try_service(struct run_collector *collector, const struct run_options *options,
+static int try_once(struct run_collector *collector, const struct run_options *options,
 	const char *path, const char *job)
 {
 	int r = client_connect(&collector->client, path);
 
 	if (r == 0)
 		r = run_collector_greet(collector, options, job, NULL, true);
-	if (r < 0) {
+	if (r < 0)
 		client_close(&collector->client);
-		return r;
+	return r;
+}
+
+static bool is_gone(int error)
+{
+	return error == -ECONNRESET || error == -EPIPE;
+}
+
+/*
+ * Connect to a service and open the session there. 0 or -errno, closed again then. One that hangs up
+ * without a word has died, and is started again by whoever started it: not for that a whole job goes
+ * unrecorded.
+ */
+static int try_service(struct run_collector *collector, const struct run_options *options,
+	const char *path, const char *job)
+{
+	int r = try_once(collector, options, path, job);
+
+	if (is_gone(r)) {
+		for (unsigned ms = 0; ms < SERVICE_BACK_MS; ms += LIFE_STEP_MS) {
+			(void)poll(NULL, 0, LIFE_STEP_MS);
+			r = try_once(collector, options, path, job);
+			if (!is_gone(r) && r != -ENOENT && r != -ECONNREFUSED)
+				break;
+		}
 	}
+	if (r < 0)
+		return r;
 	snprintf(collector->socket, sizeof(collector->socket), "%s", path);
 	return 0;
 }

@@ -279,6 +279,26 @@ service_db() { find "$work/store" -name '*.db' ! -name index.db; }
 		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"
 }
 
+@test "a service that dies when a job greets it: the next one has the job" {
+	# The socket outlives it, as under systemd.
+	python3 - "$work/c.sock" "$collectord" --db-dir "$work/store" >>collector.log 2>&1 3>&- <<-'END' &
+		import os, socket, sys
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind(sys.argv[1])
+		listener.listen()
+		open("listens", "w").close()
+		listener.accept()[0].close()
+		os.dup2(listener.fileno(), 3)
+		os.set_inheritable(3, True) # it may have been 3
+		os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+		os.execv(sys.argv[2], sys.argv[2:])
+	END
+	pids+=($!)
+	wait_until test -e listens
+	"$rtl" run --strict --socket c.sock --device soft "$demo" --ranks 2 --steps 2 >out
+	[ "$(told out)" = "$(stored "$(service_db)")" ]
+}
+
 @test "a service that is restarted in the middle of a job" {
 	start_service
 	mkfifo gate

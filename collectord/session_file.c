@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -378,7 +379,8 @@ const char *session_file_explain(int r)
 	case -ESTALE:
 		return "it is not the file any more that was made for this";
 	case -ENOSPC:
-		return "the disk is full";
+		static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said below");
+		return "the disk is full (16 MiB and --keep-free of it stay free)";
 	default:
 		return strerror(-r);
 	}

@@ -250,7 +250,7 @@ static void who_comes_to_a_file_hears_what_the_disk_says(void **state)
 		store_answer_done(&answer);
 	assert_int_equal(answer.kind, STORE_FAILED);
 	assert_int_equal(answer.error, -ENOSPC);
-	assert_non_null(strstr(answer.text, "the disk is full"));
+	assert_non_null(strstr(answer.text, "the disk is full (16 MiB and "));
 	store_answer_done(&answer);
 }
 

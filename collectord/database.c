@@ -31,6 +31,7 @@ int database_errno(int result)
 		return -ENOSPC;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL: /* somebody has locks on the log that nobody needs to read it */
 		return -EBUSY;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
@@ -191,6 +192,7 @@ int database_open(
 		vfs);
 	if (!patience)
 		patience = &five_seconds;
+	pace_set_patience(patience->busy_ms * 1000ull, patience->left_us);
 	/* A reader, who may look at any file, holds us up for a moment: until it is in WAL mode, and
 	 * where he is the first to make the log's index, with the first transaction in that. */
 	if (r == SQLITE_OK) {
@@ -210,6 +212,7 @@ int database_open(
 
 int database_open_to_read(const char *path, const struct database_patience *patience, sqlite3 **ret)
 {
+	unsigned busy_ms;
 	const char *vfs = pace_vfs();
 	sqlite3 *db = NULL;
 	int r;
@@ -224,7 +227,9 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 	}
 	database_harden(db);
 	database_set_beat(db, patience);
-	sqlite3_busy_timeout(db, READ_BUSY_MS);
+	busy_ms = patience->busy_ms < READ_BUSY_MS ? patience->busy_ms : READ_BUSY_MS;
+	sqlite3_busy_timeout(db, (int)busy_ms);
+	pace_set_patience(busy_ms * 1000ull, patience->left_us);
 	*ret = db;
 	return 0;
 }

@@ -32,7 +32,8 @@ void database_harden(sqlite3 *db);
 
 /* What a connection may take of the thread's time. */
 struct database_patience {
-	unsigned busy_ms; /* opening waits so long for who reads a file that is not in WAL mode */
+	unsigned busy_ms; /* opening waits so long for who reads a file, or holds its log */
+	uint64_t *left_us; /* and so long at most, which what it waits is taken from; NULL: no less */
 	int (*beat)(void *data); /* returns 0; called now and then while a statement runs, which may
 				  * take minutes on a large file; NULL: nobody has to know */
 	void *data;

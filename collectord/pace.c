@@ -25,11 +25,17 @@ struct beat {
 	void *data;
 };
 
+struct patience {
+	uint64_t us;
+	uint64_t *also_us; /* or NULL */
+};
+
 static sqlite3_vfs vfs;
 static sqlite3_vfs *under;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_installed; /* lock */
 static _Thread_local struct beat current;
+static _Thread_local struct patience patience = {.us = UINT64_MAX};
 /* Of this thread's disk, as the last sync of more than the least has shown; before: more than a short
  * session writes. */
 static _Thread_local uint64_t piece_bytes = 2 * PIECE_BYTES_MIN;
@@ -43,6 +49,11 @@ void pace_beat(void)
 {
 	if (current.beat)
 		(void)current.beat(current.data); /* it is for those who can end their work */
+}
+
+void pace_set_patience(uint64_t us, uint64_t *also_us)
+{
+	patience = (struct patience){us, also_us};
 }
 
 static void learn(uint64_t bytes, uint64_t ns)
@@ -147,6 +158,25 @@ static int open_file(
 	return r;
 }
 
+/* What SQLite asks for is what it counts: it waits for nobody the longer for it. */
+static int sleep_within(sqlite3_vfs *self, int us)
+{
+	uint64_t most = us > 0 ? (uint64_t)us : 0;
+
+	(void)self;
+	pace_beat();
+	if (most > patience.us)
+		most = patience.us;
+	if (patience.also_us && most > *patience.also_us)
+		most = *patience.also_us;
+	patience.us -= most;
+	if (patience.also_us)
+		*patience.also_us -= most;
+	if (most)
+		(void)under->xSleep(under, (int)most);
+	return us;
+}
+
 /* SQLite sets itself up first, for which it may find no memory. */
 static bool install(void)
 {
@@ -159,6 +189,7 @@ static bool install(void)
 	vfs.pNext = NULL;
 	vfs.szOsFile = (int)sizeof(struct file) + under->szOsFile;
 	vfs.xOpen = open_file;
+	vfs.xSleep = sleep_within;
 	return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
 }
 

@@ -176,7 +176,7 @@ static int peek(struct store *store, const char *path, bool has_log)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, &store->patience, &db);
+		r = database_open_to_read(path, store_patience(store, path), &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {
@@ -397,7 +397,7 @@ static bool is_vacant(struct store *store, const char *path)
 	int r = storage_check_file(path);
 
 	if (r == 0)
-		r = database_open_to_read(path, &store->patience, &db);
+		r = database_open_to_read(path, store_patience(store, path), &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {

@@ -36,7 +36,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 
 	if (r < 0)
 		return r;
-	r = writer_open(path, &store->arena, &store->patience, &writer);
+	r = writer_open(path, &store->arena, store_patience(store, path), &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
 	writer_free(writer); /* one file again */
@@ -193,6 +193,7 @@ static int renew(struct store *store, struct store_database *database)
 {
 	int r = database->damage ? replace(store, database) : 0;
 
+	(void)store_patience(store, database->writer->path); /* which the writer has */
 	if (r == 0)
 		r = attach(database);
 	if (r == 0)

@@ -71,7 +71,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 		return -ENOMEM;
 	if (stat(path, &st) < 0)
 		return -errno;
-	r = writer_open(path, &store->arena, &store->patience, &database->writer);
+	r = writer_open(path, &store->arena, store_patience(store, path), &database->writer);
 	if (r < 0)
 		return r;
 	database->dev = st.st_dev;
@@ -247,7 +247,7 @@ static int peek(const struct store_session *session, const char *path)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, &session->store->patience, &db);
+		r = database_open_to_read(path, store_patience(session->store, path), &db);
 	if (r == 0)
 		r = holds(session, db);
 	database_close(db);

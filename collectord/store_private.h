@@ -46,6 +46,11 @@
  * sessions of a whole folder wait meanwhile. */
 #define STORE_BUSY_MS	     5000u
 #define STORE_BUSY_SHARED_MS 500u
+/* And for those of one user, who may read any of his files for ever, in such a time; users that are
+ * known by that, of whom the one that was waited for longest ago is forgotten. */
+#define STORE_BUSY_USER_MS   5000u
+#define STORE_BUSY_USER_NS   60000000000u
+#define STORE_BUSY_USERS     64u
 /* The sums of a whole session are read again so often at most. */
 #define STORE_STAT_NS	     250000000u
 
@@ -234,6 +239,13 @@ struct store_database { /* store */
 		over_quota_ns; /* CLOCK_MONOTONIC: more was dropped then; 0: told that it is over */
 };
 
+/* Of one user: how long he may still be waited for. */
+struct patience_left {
+	uid_t uid;
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: of nobody */
+	uint64_t us;
+};
+
 struct store {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -259,7 +271,8 @@ struct store {
 	struct store_user nobody; /* has the databases that no session goes on with */
 	uint64_t round, flushes;
 	struct msg_arena arena;
-	struct database_patience patience; /* of all databases */
+	struct database_patience patience; /* of all databases; with whose file is opened */
+	struct patience_left patience_left[STORE_BUSY_USERS];
 	struct room *room;		   /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	const struct subuids *subuids; /* fixed */
@@ -336,6 +349,9 @@ void answer_left(struct store *store, struct store_answer *answer);
 /* Bytes of @command are no longer held: says ROOM where that ends a wait. */
 void answer_release(struct store *store, const struct command *command);
 void answer_drop_all(struct store *store);
+
+/* patience.c: for the opening of the file @path. */
+const struct database_patience *store_patience(struct store *store, const char *path);
 
 /* session_file.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);

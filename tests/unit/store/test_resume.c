@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* A job that finds files of its name: it goes on with its own, and changes no other. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +19,9 @@
 #define FEW	   6u
 #define MANY	   1100u
 #define HEAD_BYTES 4096
+#define LOCKED	   16u
+/* STORE_BUSY_USER_MS */
+#define WAITED_US_MAX 5000000u
 
 static sqlite3_vfs counting, *below;
 static atomic_uint opened; /* databases, by SQLite */
@@ -28,12 +34,23 @@ static int open_and_count(
 	return below->xOpen(below, path, file, flags, ret);
 }
 
+static atomic_uint_fast64_t slept_us;
+static atomic_bool is_awake; /* nobody is waited for in truth */
+
+static int sleep_and_count(sqlite3_vfs *vfs, int us)
+{
+	(void)vfs;
+	atomic_fetch_add(&slept_us, (uint64_t)us);
+	return atomic_load(&is_awake) ? us : below->xSleep(below, us);
+}
+
 static void count_opened_files(void)
 {
 	below = sqlite3_vfs_find(NULL);
 	counting = *below;
 	counting.zName = "counting";
 	counting.xOpen = open_and_count;
+	counting.xSleep = sleep_and_count;
 	(void)sqlite3_vfs_register(&counting, 1); /* else nothing is counted, which the test sees */
 }
 
@@ -453,12 +470,103 @@ static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
 	assert_int_equal(harness_number(index, "SELECT count(*) FROM removed"), 0);
 }
 
+/* ---- an owner who locks what he may read ------------------------------------------------- */
+
+static void path_of(const struct harness *h, unsigned i, const char *ending, char ret[160])
+{
+	snprintf(ret, 160, "%s/%u/job%u.db%s", h->dir, (unsigned)getuid(), i, ending);
+}
+
+/* A collector that is killed with LOCKED sessions open. */
+static void be_killed(struct harness *h)
+{
+	char name[16];
+	struct store_session_params params = {
+		.name = name, .job = name, .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+
+	start_service(h);
+	for (unsigned i = 0; i < LOCKED; i++) {
+		snprintf(name, sizeof(name), "job%u", i);
+		(void)open_session(h, &params);
+	}
+	_exit(0);
+}
+
+/* For reading it is enough to open it, and whoever has to make the index of the log needs this one. */
+static void hold_logs(const struct harness *h, int ready)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 1};
+	char path[160];
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that failed nothing stays */
+	for (unsigned i = 0; i < LOCKED; i++) {
+		path_of(h, i, "-shm", path);
+		if (fcntl(open(path, O_RDONLY), F_SETLK, &lock) < 0)
+			_exit(1);
+	}
+	if (write(ready, "", 1) == 1)
+		(void)pause();
+	_exit(1);
+}
+
+static void wait_end(pid_t pid, int want)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, want);
+}
+
+static unsigned recover_and_count(struct harness *h, enum store_answer_kind kind)
+{
+	unsigned count = 0;
+
+	start_in(h, h->dir);
+	assert_int_equal(store_recover(h->store, NULL), 0);
+	while (life_wait(h) != STORE_LEFT_DONE)
+		count += h->answer.kind == kind;
+	return count;
+}
+
+/* All others wait meanwhile. */
+static void who_locks_all_his_files_is_waited_for_as_for_one(void **state)
+{
+	struct harness *h = *state;
+	int ready[2];
+	pid_t pid;
+	char word;
+
+	h->store = store_free(h->store);
+	pid = fork();
+	if (!pid)
+		be_killed(h);
+	wait_end(pid, 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid)
+		hold_logs(h, ready[1]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &word, 1), 1);
+	close(ready[0]);
+	atomic_store(&slept_us, 0);
+	atomic_store(&is_awake, true);
+	assert_int_equal(recover_and_count(h, STORE_LEFT_FAILED), LOCKED);
+	atomic_store(&is_awake, false);
+	assert_true(atomic_load(&slept_us) > 0);
+	assert_true(atomic_load(&slept_us) <= WAITED_US_MAX);
+	/* As they were: once he lets go they are gone on with. */
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	wait_end(pid, SIGKILL);
+	assert_int_equal(recover_and_count(h, STORE_LEFT_SESSION), LOCKED);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_leaves_the_files_of_others_alone),
 		T(a_job_goes_on_whoever_reads_the_file_before_its_own),
+		T(who_locks_all_his_files_is_waited_for_as_for_one),
 		T(a_job_opens_however_many_of_its_sessions_are_closed),
 		T(files_that_were_taken_away_are_gone),
 		T(what_the_power_left_unwritten_goes),

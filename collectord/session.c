@@ -101,6 +101,15 @@ unsigned session_count_all_instances(const struct server *server, uid_t owner)
 	return n;
 }
 
+bool session_has_many_unread(const struct server *server, uid_t owner)
+{
+	unsigned own = 0, others = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		*(s->owner == owner ? &own : &others) += s->n_instances - s->n_live - s->n_ended;
+	return own && 2 * own + others >= UNREAD_PROCESSES_MAX;
+}
+
 static void detach_all(struct session *session)
 {
 	for (struct instance *i = session->instances; i; i = i->next)

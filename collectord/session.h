@@ -101,6 +101,9 @@ unsigned session_live_instances(const struct session *session);
 unsigned session_count_instances(const struct server *server, uid_t owner);
 /* With those that have ended, of all sessions that are remembered. */
 unsigned session_count_all_instances(const struct server *server, uid_t owner);
+/* That have ended, and wait to be drained: half of what the others leave of UNREAD_PROCESSES_MAX. Who has
+ * none has room. */
+bool session_has_many_unread(const struct server *server, uid_t owner);
 
 /* Returns NULL. The store's handle is not freed: the store ends with it. */
 struct session *session_free(struct session *session);

@@ -96,8 +96,12 @@ static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 		.memfd = peer->passed_fd,
 		.pidfd = pidfd,
 	};
-	int r = admit(peer->server, &admission, ret);
+	int r;
 
+	/* Those that were kept for us come whatever they are: nobody else has their records. */
+	if (session_has_many_unread(peer->server, peer->owner))
+		return -ENFILE;
+	r = admit(peer->server, &admission, ret);
 	if (r < 0)
 		return r;
 	peer->passed_fd = -1;
@@ -138,6 +142,8 @@ static const char *explain(int error)
 		return "too many processes or sessions of this user are open";
 	case -EUSERS:
 		return "the open sessions of this user have had too many processes";
+	case -ENFILE:
+		return "too many processes of this user have ended and are not stored yet";
 	case -ESTALE:
 		return "the session of this process is closed, or it was taken for ended";
 	case -ESHUTDOWN:

@@ -118,6 +118,10 @@
 /* Processes of the open sessions of one user, those that have ended among them: their figures are
  * told until the session closes, and take 6 KiB each, 100 MiB in all. */
 #define PROCESSES_PER_UID_MAX	 16384u
+/* That have ended, and whose records wait for a disk that is slow or fails, or for their owner who
+ * locks his file: three descriptors each, and a recorder. One user has half of what the others leave;
+ * with all connections, and all sessions, they are what LimitNOFILE= of the service has room for. */
+#define UNREAD_PROCESSES_MAX	 1536u
 /*
  * Recorders that who started the collector keeps for its next life: one a process. Their names are
  * one string of its environment, of which the kernel takes 128 KiB: with more of them no collector

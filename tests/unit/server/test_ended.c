@@ -36,20 +36,20 @@ static void an_ended_process_holds_no_descriptor(void **state)
 	fake_shim_done(&shim[1]);
 }
 
-static void add_ended(struct session *session, unsigned n)
+static void add_dead(struct session *session, enum instance_state state, unsigned n)
 {
 	while (n--) {
 		struct instance *ended = calloc(1, sizeof(*ended));
 
 		assert_non_null(ended);
 		*ended = (struct instance){.session = session,
-			.state = INSTANCE_ENDED,
+			.state = state,
 			.memfd = -1,
 			.pidfd = -1,
 			.next = session->instances};
 		session->instances = ended;
 		session->n_instances++;
-		session->n_ended++;
+		session->n_ended += state == INSTANCE_ENDED;
 	}
 }
 
@@ -59,12 +59,45 @@ static void the_processes_of_one_user_are_numbered(void **state)
 	struct fake_shim first, last, extra;
 
 	harness_shim(h, &first, "job");
-	add_ended(fake_store.sessions->owner, PROCESSES_PER_UID_MAX - 2);
+	add_dead(fake_store.sessions->owner, INSTANCE_ENDED, PROCESSES_PER_UID_MAX - 2);
 	harness_shim(h, &last, "job");
 	fake_shim_init(&extra, "job");
 	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
 	fake_shim_send_hello(&extra, 1);
 	harness_expect_refusal(h, &extra, "too many processes");
+	fake_shim_done(&extra);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
+/* His file does not take them: each holds three descriptors, which are everybody's. */
+static void who_has_many_to_be_drained_waits_with_more(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first, last, extra;
+	struct session *session;
+
+	harness_shim(h, &first, "job");
+	session = fake_store.sessions->owner;
+	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX / 2 - 1);
+	harness_shim(h, &last, "job");
+	add_dead(session, INSTANCE_DRAINING, 1);
+	fake_shim_init(&extra, "job");
+	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
+	fake_shim_send_hello(&extra, 1);
+	harness_expect_refusal(h, &extra, "have ended and are not stored yet");
+	fake_shim_done(&extra);
+	/* One of them is over. */
+	session->n_ended++;
+	harness_shim(h, &extra, "job");
+	/* Of others there may be any number. */
+	session->n_ended--;
+	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX);
+	session->owner++;
+	assert_false(session_has_many_unread(h->server, session->owner - 1));
+	assert_true(session_has_many_unread(h->server, session->owner));
+	session->owner--;
+	session->n_ended = session->n_instances - session->n_live;
 	fake_shim_done(&extra);
 	fake_shim_done(&last);
 	fake_shim_done(&first);
@@ -77,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_ended_process_holds_no_descriptor),
 		TEST(the_processes_of_one_user_are_numbered),
+		TEST(who_has_many_to_be_drained_waits_with_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * forgotten when it ends. Loop thread.
  */
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct event_base;
 struct instance;
@@ -13,9 +14,10 @@ struct instance_identity;
 
 struct detached; /* a list; NULL is empty */
 
-/* Takes @pidfd over when it remembers; a process without a pidfd is not remembered. */
+/* Takes @pidfd over when it remembers; a process without a pidfd is not remembered. Of so many that count
+ * as @owner's (DETACHED_MAX) the oldest one is forgotten. */
 void detached_add(struct detached **list, struct event_base *base,
-	const struct instance_identity *identity, int *pidfd);
+	const struct instance_identity *identity, uid_t owner, int *pidfd);
 
 bool detached_has(const struct detached *list, const struct instance_identity *identity);
 

@@ -412,7 +412,7 @@ static void free_instances(struct session *session)
 
 		if (instance_was_detached(i))
 			detached_add(&session->server->detached, session->server->base,
-				&i->identity, &i->pidfd);
+				&i->identity, session->owner, &i->pidfd);
 		instances_remove(&session->server->instances, i);
 		instance_free(i);
 		session->instances = next;

@@ -122,6 +122,9 @@
  * locks his file: three descriptors each, and a recorder. One user has half of what the others leave;
  * with all connections, and all sessions, they are what LimitNOFILE= of the service has room for. */
 #define UNREAD_PROCESSES_MAX	 1536u
+/* That live on when their session is closed (rtl run waited no longer): a descriptor each, for as long
+ * as they live. Shared likewise; of whose are more the oldest is forgotten, and let in again. */
+#define DETACHED_MAX		 512u
 /*
  * Recorders that who started the collector keeps for its next life: one a process. Their names are
  * one string of its environment, of which the kernel takes 128 KiB: with more of them no collector

@@ -3,7 +3,9 @@
 #include "tests/unit/server/harness.h"
 
 #include <stdlib.h>
+#include <sys/eventfd.h>
 
+#include "collectord/detached.h"
 #include "collectord/instance.h"
 #include "collectord/session.h"
 #include "proto/limits.h"
@@ -103,6 +105,44 @@ static void who_has_many_to_be_drained_waits_with_more(void **state)
 	fake_shim_done(&first);
 }
 
+static struct instance_identity identity_of(unsigned n)
+{
+	return (struct instance_identity){.uid = 1, .pid = 1000, .start_time = n};
+}
+
+static void add_detached(struct harness *h, struct detached **list, unsigned n, uid_t owner)
+{
+	const struct instance_identity identity = identity_of(n);
+	int fd = eventfd(0, EFD_CLOEXEC); /* a process that lives */
+
+	assert_true(fd >= 0);
+	detached_add(list, h->server->base, &identity, owner, &fd);
+}
+
+static void check_detached(const struct detached *list, unsigned n, bool is_there)
+{
+	const struct instance_identity identity = identity_of(n);
+
+	assert_int_equal(detached_has(list, &identity), is_there);
+}
+
+/* Each is a descriptor while the process lives, which may say any number of times that it is new. */
+static void a_user_has_a_share_of_the_detached(void **state)
+{
+	struct harness *h = *state;
+	struct detached *list = NULL;
+
+	add_detached(h, &list, 0, 7);
+	for (unsigned n = 1; n <= 2 * DETACHED_MAX; n++)
+		add_detached(h, &list, n, 8);
+	check_detached(list, 0, true);
+	check_detached(list, 2 * DETACHED_MAX, true);
+	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2 + 2, true);
+	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2, false);
+	check_detached(list, 1, false);
+	detached_free(&list);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 int main(void)
@@ -110,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_ended_process_holds_no_descriptor),
 		TEST(the_processes_of_one_user_are_numbered),
+		TEST(a_user_has_a_share_of_the_detached),
 		TEST(who_has_many_to_be_drained_waits_with_more),
 	};
 

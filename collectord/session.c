@@ -317,16 +317,14 @@ static void take_left_process(struct session *session, const struct store_answer
 
 static int check_quota(const struct server *server, uid_t owner)
 {
-	unsigned total = 0;
-	unsigned of_owner = 0;
+	unsigned own = 0, others = 0;
 
-	for (const struct session *s = server->sessions; s; s = s->next) {
-		if (s->state == SESSION_CLOSED)
-			continue;
-		total++;
-		of_owner += s->owner == owner;
-	}
-	return total >= SESSIONS_MAX || of_owner >= SESSIONS_PER_UID_MAX ? -EDQUOT : 0;
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->state != SESSION_CLOSED)
+			*(s->owner == owner ? &own : &others) += 1;
+	if (own >= SESSIONS_PER_UID_MAX || others >= SESSIONS_MAX)
+		return -EDQUOT;
+	return own >= (SESSIONS_MAX - others) / 2 ? -EDQUOT : 0; /* there is room for one more user */
 }
 
 void session_forget_file(struct server *server, const char *database)

@@ -80,6 +80,46 @@ static void one_user_has_so_many_open_sessions(void **state)
 		fake_shim_done(&runners[i]);
 }
 
+static struct session theirs[SESSIONS_MAX];
+
+static void add_theirs(struct server *server, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		theirs[i] = (struct session){
+			.uid = 4000, .owner = 4000, .state = SESSION_OPEN, .next = server->sessions};
+		server->sessions = &theirs[i];
+	}
+}
+
+static void drop_theirs(struct server *server)
+{
+	for (struct session **at = &server->sessions; *at;)
+		if ((*at)->owner == 4000)
+			*at = (*at)->next;
+		else
+			at = &(*at)->next;
+}
+
+/* Half of what the others leave: however many users there are, one more has room. */
+static void one_user_leaves_room_for_sessions_of_others(void **state)
+{
+	struct fake_shim first, last, extra;
+	struct harness *h = *state;
+
+	join(h, &first, 1);
+	add_theirs(h->server, SESSIONS_MAX - 3);
+	ask(h, &extra, 2);
+	harness_expect_refusal(h, &extra, "too many sessions");
+	fake_shim_done(&extra);
+	drop_theirs(h->server);
+	add_theirs(h->server, SESSIONS_MAX - 4);
+	ask(h, &last, 2);
+	(void)harness_expect(h, &last, RTL__FRAME__BODY_RUNNER_STATUS);
+	drop_theirs(h->server);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
 static void one_session_has_so_many_runners(void **state)
 {
 	struct fake_shim first, last, extra;
@@ -198,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_user_has_so_many_open_sessions),
+		TEST(one_user_leaves_room_for_sessions_of_others),
 		TEST(one_session_has_so_many_runners),
 		TEST(so_many_closed_sessions_are_remembered),
 		TEST(who_has_most_removed_is_forgotten_first),

@@ -18,6 +18,8 @@
 /* A directory can be mounted, and survives restarts. */
 #define SOCKET_CONTAINER "/run/rtl/rtl.sock"
 #define PASSWD		 "/etc/passwd"
+/* Some 200,000 users. */
+#define PASSWD_BYTES_MAX (16 << 20)
 
 unsigned dial_paths(const char *socket, char path[DIAL_PATHS_MAX][LABEL_BYTES_MAX])
 {
@@ -35,13 +37,16 @@ static bool passwd_has(const char *path, uid_t uid)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	CLEANUP(free_p) char *text = NULL;
-	const size_t most = 256u << 10;
+	/* Not fstat(): its symbol is newer than what we bind to. */
+	off_t most = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 	ssize_t bytes;
 
-	text = malloc(most);
-	if (fd < 0 || !text)
+	if (most <= 0 || most > PASSWD_BYTES_MAX)
 		return false;
-	bytes = read(fd, text, most - 1);
+	text = malloc((size_t)most + 1);
+	if (!text)
+		return false;
+	bytes = pread(fd, text, (size_t)most, 0);
 	if (bytes <= 0)
 		return false;
 	text[bytes] = '\0';

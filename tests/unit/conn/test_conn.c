@@ -545,6 +545,20 @@ static void trusts_itself_root_and_user_rtl_only(void **state)
 	assert_false(dial_trusts(4711, "/nonexistent"));
 }
 
+/* The service's user is one of the last that come to a node. */
+static void trusts_the_user_rtl_behind_any_number_of_users(void **state)
+{
+	struct fixture *f = *state;
+	FILE *file = fopen(f->path, "w");
+
+	for (unsigned uid = 10000; uid < 30000; uid++)
+		fprintf(file, "user%u:x:%u:%u::/home/user%u:/bin/bash\n", uid, uid, uid, uid);
+	fputs("rtl:x:4711:4711::/:\n", file);
+	fclose(file);
+	assert_true(dial_trusts(4711, f->path));
+	assert_false(dial_trusts(29999, f->path));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -565,6 +579,7 @@ int main(void)
 		TEST(at_the_end_a_busy_collector_is_waited_for),
 		TEST(says_bye_after_the_last_frame),
 		TEST(trusts_itself_root_and_user_rtl_only),
+		TEST(trusts_the_user_rtl_behind_any_number_of_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/find.h"
 #include "cli/opts.h"
 #include "cli/report.h"
 #include "cli/say.h"
@@ -103,14 +104,20 @@ static void output_done(struct output *output)
 	free(output->path);
 }
 
-/* A page must not take the place of what it is made of. */
+/* A page must not take the place of what it is made of, however that was named. */
 static bool is_input(const struct report_cmd *o, const struct stat *out)
 {
+	char error[QUERY_ERROR_BYTES];
 	struct stat in;
 
-	for (size_t i = 0; i < o->count; i++)
-		if (!stat(o->names[i], &in) && in.st_dev == out->st_dev && in.st_ino == out->st_ino)
+	for (size_t i = 0; i < o->count; i++) {
+		CLEANUP(query_free_p) struct query *query = NULL;
+
+		/* One that cannot be read is named when the page is made. */
+		if (!find_open(o->names[i], error, &query) && !stat(query_path(query), &in) &&
+			in.st_dev == out->st_dev && in.st_ino == out->st_ino)
 			return true;
+	}
 	return false;
 }
 
@@ -120,12 +127,15 @@ static int check_output(const struct report_cmd *o)
 
 	if (!strcmp(o->out, "-") || lstat(o->out, &out))
 		return 0;
-	if (is_input(o, &out))
-		say("%s: is one of the databases; name another page", o->out);
-	else if (S_ISDIR(out.st_mode))
+	if (S_ISDIR(out.st_mode))
 		say("%s: is a directory; name a file in it", o->out);
+	/* A device, say, of which the page would take the place. */
+	else if (!S_ISREG(out.st_mode))
+		say("%s: exists and is not a regular file; - is stdout", o->out);
 	else if (!o->is_forced)
 		say("%s: exists; -f overwrites it", o->out);
+	else if (is_input(o, &out))
+		say("%s: is one of the databases; name another page", o->out);
 	else
 		return 0;
 	return -EEXIST;

@@ -28,6 +28,20 @@ ranks() { # ranks KIND [FILE]
 	cmp out.html before
 	run -1 --separate-stderr "$rtl" report clean.db --html clean.db -f
 	[ "$stderr" = "rtl: clean.db: is one of the databases; name another page" ]
+	# However it is named; what it is a name of is no file to be replaced either.
+	mkdir state/rtl
+	fixture clean state/rtl/job-1.db
+	run -1 --separate-stderr "$rtl" report job-1 --html state/rtl/job-1.db -f
+	[ "$stderr" = "rtl: state/rtl/job-1.db: is one of the databases; name another page" ]
+	cmp clean.db state/rtl/job-1.db
+	mkfifo pipe
+	ln -s out.html link
+	for name in pipe link; do
+		run -1 --separate-stderr "$rtl" report clean.db --html $name -f
+		[ "$stderr" = "rtl: $name: exists and is not a regular file; - is stdout" ]
+	done
+	[ -p pipe ]
+	[ -L link ]
 	mkdir folder
 	run -1 --separate-stderr "$rtl" report clean.db --html folder -f
 	[ "$stderr" = "rtl: folder: is a directory; name a file in it" ]

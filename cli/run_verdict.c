@@ -48,6 +48,7 @@ struct ending {
 	pid_t orphan[NAMED_MAX]; /* that did, by then */
 	size_t orphans;
 	bool is_hurried;	 /* the user wanted to end while the collector was silent */
+	bool has_log;		 /* beside the database, with rows in it */
 	char why[RUN_WHY_BYTES]; /* of OUTCOME_UNFINISHED */
 	bool has_told_trouble;
 };
@@ -372,8 +373,8 @@ static int check_ours(
 }
 
 /* The verdict of the file itself, which is all that a later reader has. */
-static int read_verdict(const struct ending *e, bool is_closed, struct verdict **ret,
-	char **ret_reason, char why[RUN_WHY_BYTES])
+static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, char **ret_reason,
+	char why[RUN_WHY_BYTES])
 {
 	const char *path = e->collector->database;
 	CLEANUP(query_free_p) struct query *query = NULL;
@@ -393,6 +394,7 @@ static int read_verdict(const struct ending *e, bool is_closed, struct verdict *
 		r = check_ours(e->collector, query, is_closed, why);
 	if (r < 0)
 		return r;
+	e->has_log = query_is_live(query);
 	r = verdict_new(query, NULL, &verdict);
 	/* Why times are missing costs a pass over all rows: only where some are. */
 	if (r == 0 && verdict->counts.untimed) {
@@ -408,6 +410,16 @@ static int read_verdict(const struct ending *e, bool is_closed, struct verdict *
 	*ret_reason = read_reason(query, verdict, e->options);
 	*ret = TAKE(verdict);
 	return 0;
+}
+
+/* A reader keeps the log from going. The file alone is a part of the record: the first one. */
+static void say_split(const struct ending *e)
+{
+	const char *path = e->collector->database;
+
+	say("%s was being read when it was closed: %s-wal is a part of it, so keep both together, "
+	    "or have sqlite3 make them one (PRAGMA journal_mode=DELETE)",
+		path, path);
 }
 
 static void print_line(
@@ -452,6 +464,8 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		say("collector: %s; the end of the record may be missing", e.why);
 	if (read_verdict(&e, outcome == OUTCOME_CLOSED, &verdict, &reason, why) < 0)
 		say("the record cannot be judged: %s", why);
+	if (outcome == OUTCOME_CLOSED && collector->is_private && e.has_log)
+		say_split(&e);
 	is_good = verdict && outcome == OUTCOME_CLOSED && verdict->is_complete;
 	if (verdict)
 		print_line(&e, verdict, reason, is_good);

@@ -585,3 +585,32 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	traced_ls -n 2
 	[ "$(opened)" -eq 2 ]
 }
+
+@test "a file that is read while it is closed keeps its log, and that is said" {
+	mkfifo gate held
+	"$rtl" run -q -o d.db --device soft -- bash -c '"$0" --gpus 1 --dispatches 500; : <gate' "$demo" 2>err 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until rows_grow d.db
+	python3 - 3>&- <<-'END' &
+		import sqlite3
+		db = sqlite3.connect("file:d.db?mode=ro", uri=True)
+		db.execute("BEGIN")
+		db.execute("SELECT count(*) FROM rtl_dispatch").fetchone()
+		open("held", "w").close()
+		open("held").close()
+	END
+	local reader=$!
+	pids+=($reader)
+	: <held
+	: >gate
+	wait $runner
+	grep -q "^rtl: .*/d.db was being read when it was closed: .*/d.db-wal is a part of it" err
+	[ -s d.db-wal ]
+	: >held
+	wait $reader
+	[ "$(sqlite3 d.db 'PRAGMA journal_mode=DELETE')" = delete ]
+	[ ! -e d.db-wal ]
+	"$rtl" summary --strict d.db >summary
+	grep -q '^SIMULATED complete: 500 dispatched, 500 stored$' summary
+}

@@ -42,6 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		(void)opts_file(key, arg, &o->verb.name);
+		if (o->has_counters && o->has_clocks)
+			opts_error("--counters and --clocks do not go together: give one of them");
 		if (o->verb.format == RENDER_CSV && !o->has_clocks)
 			opts_error("--csv goes with --clocks");
 		return 0;

@@ -98,6 +98,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->show.is_folded = true;
 		return 0;
+	case ARGP_KEY_END:
+		if (o->show.is_folded && o->verb.format != RENDER_TABLE)
+			opts_error("--folded and --%s do not go together: give one of them",
+				o->verb.format == RENDER_JSON ? "json" : "csv");
+		return verb_parse(key, arg, &o->verb);
 	default:
 		return verb_parse(key, arg, &o->verb);
 	}

@@ -427,7 +427,9 @@ static void read_it(const struct collectives *c, struct collectives_report *repo
 	else if (!c->event_count && !c->comm_kernels)
 		text = "no collectives: neither RCCL calls nor communication kernels are in here";
 	else if (!c->operation_count)
-		text = "no collective could be matched";
+		text = c->filter.has_comm || c->filter.op
+			       ? "no collective of that communicator and operation could be matched"
+			       : "no collective could be matched";
 	else if (!report->timed)
 		text = "no collective has its times on all ranks: who is late cannot be said";
 	else

@@ -80,7 +80,7 @@ no_control_bytes() { # of a text with several lines
 	for words in "summary" "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
 		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
 		"summary --json --csv clean.db" "diff --csv --json clean.db clean.db" "ls --json --csv" \
-		"info --clocks --json --csv clean.db" "info --csv clean.db"; do
+		"info --clocks --json --csv clean.db" "info --csv clean.db" "info --counters --clocks clean.db"; do
 		apart "$rtl" $words
 		[ "$status" -eq 2 ]
 		one_line "$err"

@@ -264,6 +264,12 @@ send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
 	[ "${#lines[@]}" -eq 1 ]
 	run -2 "$rtl" collectives --comm xyz none.db
 	run -2 "$rtl" collectives --rank a none.db
+	fixture late
+	for words in "--comm 99" "--operation Gather"; do
+		# shellcheck disable=SC2086 # words
+		run -0 "$rtl" collectives $words late.db
+		[ "${lines[1]}" = "no collective of that communicator and operation could be matched" ]
+	done
 	run -1 "$rtl" collectives nowhere.db
 	[ "${#lines[@]}" -eq 1 ]
 }

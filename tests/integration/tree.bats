@@ -158,6 +158,10 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 		"$rtl" tree --json $kind.db | python3 -m json.tool >/dev/null
 	done
 	[[ $("$rtl" tree none.db) == *"no kernels: nothing to show times of" ]]
+	fixture plain
+	[[ $("$rtl" tree --rank 7 plain.db) == *$'stored\nno process of these ranks' ]]
+	run -2 "$rtl" tree --json --folded plain.db
+	[ "$output" = "rtl: tree: --folded and --json do not go together: give one of them" ]
 	[[ $("$rtl" tree one.db) == *gemm ]]
 	[[ $("$rtl" tree live.db) == *INCOMPLETE*ncclAllReduce* ]]
 }

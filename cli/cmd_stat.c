@@ -182,7 +182,8 @@ static int loop_batch(const struct stat_options *o)
 		if (!r)
 			r = print(now, o, !i);
 		if (r) {
-			say("%s", strerror(-r));
+			if (!ferror(stdout)) /* else main() says it */
+				say("%s", strerror(-r));
 			return CMD_BAD_INPUT;
 		}
 		sample_free_p(&before);

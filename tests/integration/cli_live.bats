@@ -46,6 +46,10 @@ samples_show_progress() { # three, in a file
 	"$rtl" stat -b -n 2 -i 0.2 >table
 	[ "$(grep -c '^SIMULATED  rtl-demo-' table)" -eq 2 ]
 	[ "$(grep -c '^RANK  GPU' table)" -eq 2 ]
+	if [ -w /dev/full ]; then
+		run -1 bash -c '"$1" stat -b >/dev/full' bash "$rtl"
+		[ "$output" = "rtl: cannot write to stdout: No space left on device" ]
+	fi
 	finish_job
 	count=$(told job.out | awk -F'|' '{ n += $3 } END { print n }')
 	[ "$count" -gt 200 ]

@@ -34,7 +34,7 @@ int stat_screen_open(void)
 		return -ENOTTY;
 	setlocale(LC_CTYPE, "");
 	/* Asked first: newterm() loses memory over a terminal that it does not know. */
-	if (!terminal_is_known(STDOUT_FILENO))
+	if (!terminal_has_screen(STDOUT_FILENO))
 		return -ENOTTY;
 	/* Unlike initscr(), which would exit on a terminal it does not know. */
 	screen = newterm(NULL, stdout, stdin);

@@ -4,12 +4,14 @@
 #include <ncurses.h>
 #include <term.h>
 
-bool terminal_is_known(int fd)
+bool terminal_has_screen(int fd)
 {
+	bool has_screen;
 	int error;
 
 	if (setupterm(NULL, fd, &error) != OK)
 		return false;
+	has_screen = cursor_address && clear_screen;
 	del_curterm(cur_term);
-	return true;
+	return has_screen;
 }

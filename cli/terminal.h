@@ -6,5 +6,5 @@
  */
 #include <stdbool.h>
 
-/* Whether $TERM has an entry; @fd is the terminal. */
-bool terminal_is_known(int fd);
+/* Whether $TERM has an entry, and can be drawn on anywhere (dumb cannot); @fd is the terminal. */
+bool terminal_has_screen(int fd);

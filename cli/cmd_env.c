@@ -43,6 +43,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	switch (key) {
 	case KEY_SOCKET:
+		if (!*value)
+			opts_error("--socket: the path is empty");
 		options->socket = value;
 		return 0;
 	case KEY_JOB:

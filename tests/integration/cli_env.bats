@@ -30,6 +30,8 @@ bats_require_minimum_version 1.5.0
 	[[ $output == *"export RTL_MODE=lite"* ]]
 	[[ $output == *"export LD_LIBRARY_PATH=$(realpath "$libdir/softgpu")"* ]]
 	run -2 "$rtl" env --no-such-option
+	run -2 "$rtl" env --socket ''
+	[ "$output" = "rtl: env: --socket: the path is empty" ]
 	run -2 "$rtl" env -m low
 	[[ $output == *"none of lite, standard, full, hip, off"* ]]
 }

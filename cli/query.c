@@ -29,6 +29,14 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 
 int query_fail(struct query *query, int code)
 {
+	/* Of a change by somebody else, since a collector's leaves no journal. */
+	if (query->db && sqlite3_extended_errcode(query->db) == SQLITE_READONLY_ROLLBACK) {
+		set_error(query,
+			"%s: a change of it was interrupted (-journal); any question of sqlite3 by "
+			"who may write it takes that back",
+			query->path);
+		return -EROFS;
+	}
 	switch (code & 0xff) {
 	case SQLITE_NOTADB:
 		set_error(query, "%s: not an rtl database", query->path);

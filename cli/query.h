@@ -18,8 +18,8 @@ struct query_rows;
 
 /*
  * Opens @path. 0; -ENOENT, -EACCES, -EISDIR; -EINVAL: not an rtl database; -EBADMSG: truncated
- * or damaged; -ENOTSUP: written by a newer rtl; -EBUSY; -ENOMEM; -EIO. @error gets the reason
- * as "PATH: why; what to do".
+ * or damaged; -ENOTSUP: written by a newer rtl; -EROFS: a change was interrupted; -EBUSY; -ENOMEM;
+ * -EIO. @error gets the reason as "PATH: why; what to do".
  */
 int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **ret);
 void query_free_p(struct query **query);

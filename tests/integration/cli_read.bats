@@ -212,6 +212,39 @@ no_control_bytes() { # of a text with several lines
 	[ ! -s empty ]
 }
 
+@test "a change that was interrupted is said to be one" {
+	fixture clean
+	cp clean.db whole.db
+	python3 - <<-'END'
+		import os, sqlite3
+		db = sqlite3.connect("clean.db", isolation_level=None)
+		db.execute("PRAGMA cache_size = 1")
+		db.execute("BEGIN")
+		db.execute("UPDATE rtl_dispatch SET duration = 1")
+		os._exit(0)
+	END
+	[ -s clean.db-journal ]
+	for words in "summary clean.db" "report clean.db --html -"; do
+		apart "$rtl" $words
+		[ "$status" -eq 1 ]
+		[ "$err" = "rtl: clean.db: a change of it was interrupted (-journal); any question of sqlite3 by who may write it takes that back" ]
+	done
+	# Nor is it half of that change where nothing can be written.
+	cp "$rtl" rtl
+	chmod 644 clean.db clean.db-journal
+	chmod 555 "$work"
+	run as_nobody env RTL_SOCKET="$work/none" ./rtl query clean.db 'SELECT min(duration) FROM rtl_dispatch'
+	chmod 755 "$work"
+	[ "$status" -eq 1 ]
+	[[ $output == "rtl: clean.db: a change of it was interrupted (-journal)"* ]]
+	sqlite3 clean.db 'SELECT * FROM rtl_meta' >/dev/null
+	apart "$rtl" summary --strict clean.db
+	[ "$status" -eq 0 ]
+	"$rtl" query --csv clean.db 'SELECT * FROM rtl_dispatch' >clean.csv
+	"$rtl" query --csv whole.db 'SELECT * FROM rtl_dispatch' >whole.csv
+	cmp clean.csv whole.csv
+}
+
 as_nobody() {
 	if [ "$(id -u)" -eq 0 ]; then
 		setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"

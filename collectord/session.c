@@ -81,35 +81,6 @@ unsigned session_live_instances(const struct session *session)
 	return session->n_live;
 }
 
-unsigned session_count_instances(const struct server *server, uid_t owner)
-{
-	unsigned n = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next)
-		if (s->owner == owner)
-			n += session_live_instances(s);
-	return n;
-}
-
-unsigned session_count_all_instances(const struct server *server, uid_t owner)
-{
-	unsigned n = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next)
-		if (s->owner == owner)
-			n += s->n_instances;
-	return n;
-}
-
-bool session_has_many_unread(const struct server *server, uid_t owner)
-{
-	unsigned own = 0, others = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next)
-		*(s->owner == owner ? &own : &others) += s->n_instances - s->n_live - s->n_ended;
-	return own && 2 * own + others >= UNREAD_PROCESSES_MAX;
-}
-
 static void detach_all(struct session *session)
 {
 	for (struct instance *i = session->instances; i; i = i->next)
@@ -315,18 +286,6 @@ static void take_left_process(struct session *session, const struct store_answer
 		log_error("no memory to wait for pid %d", identity.pid);
 }
 
-static int check_quota(const struct server *server, uid_t owner)
-{
-	unsigned own = 0, others = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next)
-		if (s->state != SESSION_CLOSED)
-			*(s->owner == owner ? &own : &others) += 1;
-	if (own >= SESSIONS_PER_UID_MAX || others >= SESSIONS_MAX)
-		return -EDQUOT;
-	return own >= (SESSIONS_MAX - others) / 2 ? -EDQUOT : 0; /* there is room for one more user */
-}
-
 void session_forget_file(struct server *server, const char *database)
 {
 	struct session *next;
@@ -375,7 +334,7 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 			session_check(old);
 		return r;
 	}
-	r = check_quota(server, subuids_owner(server->config->subuids, uid));
+	r = session_check_room(server, subuids_owner(server->config->subuids, uid));
 	if (r < 0)
 		return r;
 	/* One that is being closed is closed before its file is opened again: one queue. */

@@ -98,12 +98,15 @@ void session_forget_file(struct server *server, const char *database);
 void session_close_now(struct session *session);
 
 unsigned session_live_instances(const struct session *session);
+/* session_shares.c */
 unsigned session_count_instances(const struct server *server, uid_t owner);
 /* With those that have ended, of all sessions that are remembered. */
 unsigned session_count_all_instances(const struct server *server, uid_t owner);
 /* That have ended, and wait to be drained: half of what the others leave of UNREAD_PROCESSES_MAX. Who has
  * none has room. */
 bool session_has_many_unread(const struct server *server, uid_t owner);
+/* Of the open ones for one more: half of what the others leave. 0 or -EDQUOT. */
+int session_check_room(const struct server *server, uid_t owner);
 
 /* Returns NULL. The store's handle is not freed: the store ends with it. */
 struct session *session_free(struct session *session);

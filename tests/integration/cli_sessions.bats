@@ -282,18 +282,20 @@ grows() { [ "$(sql "$1" 'SELECT count(DISTINCT rank) = 3 AND count(*) > 1000 FRO
 	done
 }
 
+# Before it is open it would be another file than the one that was made.
+open='until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; do :; done; '
+
 @test "a file that is taken away while it is written is said to be gone" {
-	run -0 --separate-stderr "$rtl" run -o d.db --device soft bash -c '"$0" --ranks 1 --steps 2; mv d.db e.db' "$demo"
+	run -0 --separate-stderr "$rtl" run -o d.db --device soft \
+		bash -c "$open"'"$0" --ranks 1 --steps 2; mv d.db e.db' "$demo"
 	[[ $stderr == *"rtl: the record cannot be judged: $work/d.db: it was removed or renamed while it was written"* ]]
 	[[ $("$rtl" summary e.db | head -n 1) == "SIMULATED complete: "* ]]
 }
 
 @test "a file that another record has replaced is not judged as this job's" {
 	"$rtl" run -o other.db --device soft "$demo" --ranks 1 --steps 1
-	# Before it is open it would be another file than the one that was made.
 	run -3 --separate-stderr "$rtl" run --strict -o d.db --device soft \
-		bash -c 'until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; do :; done
-		"$0" --ranks 1 --steps 2; rm d.db*; cp other.db d.db' "$demo"
+		bash -c "$open"'"$0" --ranks 1 --steps 2; rm d.db*; cp other.db d.db' "$demo"
 	[[ ${stderr_lines[-1]} == "rtl: the record cannot be judged: $work/d.db: it was replaced while it was written; "* ]]
 	cmp other.db d.db
 }

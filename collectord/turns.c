@@ -97,6 +97,7 @@ static void tell_opened(struct store *store, const struct command *open)
 	if (session->create == STORE_RESUME && session->command)
 		answer_session(session, STORE_CALLED, 0, session->command);
 	answer_session(session, STORE_OPENED, 0, open->text);
+	work_rest(store, session->database);
 }
 
 /* ---- from the queue into the lines ----------------------------------------------------------- */

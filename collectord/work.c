@@ -82,6 +82,21 @@ static void keep_hello(struct command *command)
 	p->uid = command->uid;
 }
 
+static bool has_processes(const struct store_database *database)
+{
+	for (const struct store_session *s = database->first_session; s; s = s->sibling)
+		for (const struct store_process *p = s->processes; p; p = p->next)
+			if (p->process)
+				return true;
+	return false;
+}
+
+void work_rest(const struct store *store, const struct store_database *database)
+{
+	if (store->index && !has_processes(database))
+		(void)sqlite3_db_release_memory(database->writer->db);
+}
+
 int work_commit(struct store *store, struct store_database *database)
 {
 	struct command *command;
@@ -117,6 +132,7 @@ int work_commit(struct store *store, struct store_database *database)
 		stat_fill_session(s, false);
 	held_check(database);
 	over_quota_check(store, database);
+	work_rest(store, database);
 	return 0;
 }
 

@@ -17,6 +17,8 @@
 #define ROWS_EACH    1000u
 /* Of a session that stores nothing: statements, the schema, eight pages. */
 #define OPENED_BYTES (800u << 10)
+/* Of a service's, none of whose processes is open: without the pages, half of that at least. */
+#define RESTING_BYTES (500u << 10)
 /* Statements that run for the first time, and what a page has beside itself. */
 #define SLACK_BYTES  (6u << 20)
 
@@ -116,6 +118,34 @@ static void many_sessions_share_one_sum(void **state)
 		fed - opened <= (sqlite3_int64)(cache_share(0, SESSIONS) * SESSIONS + SLACK_BYTES));
 }
 
+/* Anybody may open 256 of a service, and leave it at that. */
+static void who_rests_has_no_pages(void **state)
+{
+	struct harness *h = *state;
+	struct store_session *session[SESSIONS];
+	char index[128], name[16];
+	struct store_session_params params = {
+		.name = name, .job = name, .dir = h->dir, .uid = getuid(), .create = STORE_NEW};
+	const struct store_config service = {.index_path = index};
+	sqlite3_int64 resting;
+
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	store_answer_done(&h->answer);
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&service, &h->store), 0);
+	for (unsigned i = 0; i < SESSIONS; i++) {
+		snprintf(name, sizeof(name), "many-%u", i);
+		assert_int_equal(store_session_open(h->store, &params, h, &session[i]), 0);
+		harness_wait(h, STORE_OPENED);
+	}
+	/* They are let go of behind the answer. */
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	harness_wait(h, STORE_FLUSHED);
+	resting = sqlite3_memory_used();
+	print_message("%u sessions at rest: %lld KiB\n", SESSIONS, resting >> 10);
+	assert_true(resting <= (sqlite3_int64)SESSIONS * RESTING_BYTES);
+}
+
 /* @rows of dispatches, in one transaction. */
 static void commit_rows(struct writer *writer, uint64_t rows)
 {
@@ -166,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_fits_and_seldom_changes),
 		TEST(many_sessions_share_one_sum),
+		TEST(who_rests_has_no_pages),
 		TEST(a_cache_grows_with_its_transactions),
 	};
 

@@ -446,7 +446,11 @@ static void on_failed(struct session *session, const struct store_answer *answer
 	struct server *server = session->server;
 	bool is_private = session == server->private_session;
 
-	log_peer("session %s of uid %u: %s", session->name, session->uid, text);
+	/* Of the only one it is the last word: who started us has that where no refusal reaches him. */
+	if (is_private)
+		log_peer("%s", text);
+	else
+		log_peer("session %s of uid %u: %s", session->name, session->uid, text);
 	session->state = SESSION_FAILED;
 	event_del(session->linger);
 	runner_refuse_all(session, text);

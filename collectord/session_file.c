@@ -363,6 +363,8 @@ static int open_in_folder(struct store_session *session, struct store_database *
 
 const char *session_file_explain(int r)
 {
+	static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said of a full disk");
+
 	switch (r) {
 	case -EEXIST:
 		return "it exists already, and no database is ever overwritten";
@@ -379,7 +381,6 @@ const char *session_file_explain(int r)
 	case -ESTALE:
 		return "it is not the file any more that was made for this";
 	case -ENOSPC:
-		static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said below");
 		return "the disk is full (16 MiB and --keep-free of it stay free)";
 	default:
 		return strerror(-r);

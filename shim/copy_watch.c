@@ -232,36 +232,33 @@ static struct watch *watch_take(uint64_t signal)
 	return NULL;
 }
 
-/* Others, too, are to end before it has fallen to nothing: packets, of which nobody here knows. */
-static bool has_others(uint64_t signal)
-{
-	return signal_value(signal) > 1;
-}
-
 bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 {
 	bool is_shared = copy_watch_count && signal_use(signal, USE_BY_COPY);
 	struct watch *watch = signal && !is_shared ? watch_take(signal) : NULL;
 	amd_signal_t *at = (amd_signal_t *)(uintptr_t)signal;
+	int64_t value;
 	uint64_t word;
 
 	if (!watch) {
 		calls.done(id, 0, 0);
 		return false;
 	}
+	value = signal_value(signal); /* once: a packet may take it down meanwhile */
 	atomic_store_explicit(&watch->id, id, memory_order_relaxed);
 	atomic_store_explicit(&watch->submit_ns, submit_ns, memory_order_relaxed);
-	atomic_store_explicit(&watch->target, signal_value(signal) - 1, memory_order_relaxed);
-	/* Not the times of its last use: a copy may leave none. */
-	__atomic_store_n(&at->start_ts, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&at->end_ts, 0, __ATOMIC_RELAXED);
+	atomic_store_explicit(&watch->target, value - 1, memory_order_relaxed);
 	atomic_store_explicit(&watch->signal, signal, memory_order_relaxed);
 	word = atomic_load_explicit(&watch->word, memory_order_relaxed);
-	if (has_others(signal)) {
+	/* Others, too, are to end before it has fallen to nothing: packets, of which nobody here knows. */
+	if (value > 1) {
 		atomic_store(&watch->word, with_state(word, WATCH_SHARED));
 		calls.done(id, 0, 0);
 		return false;
 	}
+	/* Not the times of its last use: a copy may leave none. */
+	__atomic_store_n(&at->start_ts, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&at->end_ts, 0, __ATOMIC_RELAXED);
 	atomic_store(&watch->word, with_state(word, WATCH_MADE));
 	return true;
 }

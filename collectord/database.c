@@ -175,6 +175,12 @@ void database_init(void)
 	(void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)NULL, 0, 0);
 }
 
+/* A collector of one user holds up nobody else: its connections wait as SQLite does. */
+static void set_patience(unsigned busy_ms, uint64_t *left_us)
+{
+	pace_set_patience(left_us ? busy_ms * 1000ull : UINT64_MAX, left_us);
+}
+
 int database_open(
 	const char *path, const struct database_patience *patience, bool *ret_is_cut, sqlite3 **ret)
 {
@@ -192,7 +198,7 @@ int database_open(
 		vfs);
 	if (!patience)
 		patience = &five_seconds;
-	pace_set_patience(patience->busy_ms * 1000ull, patience->left_us);
+	set_patience(patience->busy_ms, patience->left_us);
 	/* A reader, who may look at any file, holds us up for a moment: until it is in WAL mode, and
 	 * where he is the first to make the log's index, with the first transaction in that. */
 	if (r == SQLITE_OK) {
@@ -229,7 +235,7 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 	database_set_beat(db, patience);
 	busy_ms = patience->busy_ms < READ_BUSY_MS ? patience->busy_ms : READ_BUSY_MS;
 	sqlite3_busy_timeout(db, (int)busy_ms);
-	pace_set_patience(busy_ms * 1000ull, patience->left_us);
+	set_patience(busy_ms, patience->left_us);
 	*ret = db;
 	return 0;
 }

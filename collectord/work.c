@@ -93,7 +93,8 @@ static bool has_processes(const struct store_database *database)
 
 void work_rest(const struct store *store, const struct store_database *database)
 {
-	if (store->index && !has_processes(database))
+	/* Not after a fault between its file's opening and this: it has no connection then. */
+	if (store->index && database->writer->db && !has_processes(database))
 		(void)sqlite3_db_release_memory(database->writer->db);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What must hold of a place before anything is stored there: its file system keeps SQLite's
- * promises, and no other collector stores there. Called by main before either thread runs.
+ * What must hold of a place before anything is stored there: no other collector stores there.
+ * Called by main before either thread runs.
  */
 #include <sys/types.h>
 
@@ -24,9 +24,3 @@ int claim_wait(const char *path, struct claim *ret, pid_t *ret_pid);
 
 /* Takes the file away, too. */
 void claim_release(struct claim *claim);
-
-/*
- * The name of the network file system that @folder lies on, or NULL. Locks and shared memory of
- * these do not work, or not always, and a WAL needs both.
- */
-const char *claim_network(const char *folder);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collectord/database.h"
 #include "collectord/drain.h"
+#include "collectord/retention_tell.h"
 #include "proto/fault.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -304,7 +306,7 @@ static void put_index(struct store *store, struct store_session *session)
 
 	/* The index only helps to find files; theirs is the truth. */
 	if (store->index && !has_successor(session))
-		(void)index_put(store->index, &entry);
+		retention_say_index(store, index_put(store->index, &entry));
 }
 
 /* The last figures, while the file is still open: an error that passes must not be the last word.
@@ -318,6 +320,24 @@ static int fill_last(struct store_session *session)
 		r = stat_fill_session(session, true);
 	session->is_over = r == 0;
 	return r;
+}
+
+/* Its rows are where nobody looks for them, or nowhere: whoever reads that file finds none. */
+static void judge_place(struct store_session *session)
+{
+	struct store *store = session->store;
+	struct store_session_stat *stat = &session->stat;
+
+	if (!database_has_moved(session->database->writer->db))
+		return;
+	pthread_mutex_lock(&store->lock);
+	stat->complete = false;
+	stat->missing = true;
+	snprintf(stat->line, sizeof(stat->line),
+		"%sINCOMPLETE: %" PRIu64 " dispatched, %" PRIu64
+		" stored in a file that was removed or renamed",
+		stat->simulated ? "SIMULATED " : "", stat->dispatched, stat->stored);
+	pthread_mutex_unlock(&store->lock);
 }
 
 static void finish_session(struct store *store, struct store_session *session)
@@ -381,6 +401,7 @@ static int make_one_file(struct store_database *database, struct command *comman
 	if (r == -EAGAIN ||
 		wait_or(database, command, is_last, fill_last(command->session)) == -EAGAIN)
 		return -EAGAIN;
+	judge_place(command->session);
 	command->close_error = r;
 	return 0;
 }

@@ -83,6 +83,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
 	struct config *config = state->input;
 
+	if ((key == KEY_SOCKET || key == KEY_DB || key == KEY_DB_DIR) && !*argument)
+		argp_error(state, "%s: the name is empty",
+			key == KEY_SOCKET ? "--socket"
+			: key == KEY_DB	  ? "--db"
+					  : "--db-dir");
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &config->limits;
@@ -111,6 +116,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_DISK_WAIT:
 		config->give_up_ms =
 			1000u * (unsigned)parse_number(state, "disk-wait", argument, 3600);
+		if (!config->give_up_ms)
+			argp_error(state, "--disk-wait: at least a second");
 		return 0;
 	case KEY_NETWORK_FS:
 		config->allow_network_fs = true;

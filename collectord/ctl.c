@@ -416,25 +416,26 @@ static void put_process(FILE *out, const struct instance *instance)
 	fprintf(out, "%s%s%s\n", is_here ? "" : how, is_here ? "" : ", ", control_text(instance));
 }
 
-static unsigned put_session_status(
-	FILE *out, const struct session *session, const struct ctl_aim *aim)
+static void put_session_status(
+	FILE *out, const struct session *session, const struct ctl_aim *aim, struct ctl_count *all)
 {
-	unsigned n = 0;
+	unsigned n = session_live_instances(session);
 
-	fprintf(out, "session %s: %u processes\n", session->name, session_live_instances(session));
+	all->processes += n;
+	fprintf(out, "session %s: %u processes\n", session->name, n);
 	for (const struct instance *i = session->instances; i; i = i->next) {
 		if (!instance_is_live(i) || !control_is_meant(i, &aim->ranks))
 			continue;
 		put_process(out, i);
-		n++;
+		all->meant++;
 	}
-	return n;
 }
 
 static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 {
 	CLEANUP(free_p) char *text = NULL;
-	unsigned sessions = 0, processes = 0;
+	struct ctl_count all = {0};
+	unsigned sessions = 0;
 	size_t bytes = 0;
 	FILE *out = open_memstream(&text, &bytes);
 
@@ -448,13 +449,16 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 		if (!is_aimed_at(peer, s, aim))
 			continue;
 		sessions++;
-		processes += put_session_status(out, s, aim);
+		put_session_status(out, s, aim, &all);
 	}
 	fclose(out);
-	if (!sessions && aim->session)
+	/* Who asks for nobody in particular is told that there is nothing. */
+	if (!sessions && (aim->session || aim->ranks_text))
 		explain_session(peer, aim->session);
+	else if (!all.meant && aim->ranks_text)
+		explain_processes(peer, aim, aim->session, &all, sessions);
 	else
-		ctl_reply(peer, true, REASON_NONE, processes, text ? text : "");
+		ctl_reply(peer, true, REASON_NONE, all.meant, text ? text : "");
 }
 
 /* ---- flush ----------------------------------------------------------------------------------- */

@@ -275,6 +275,14 @@ int database_seal(sqlite3 *db)
 	return r;
 }
 
+bool database_has_moved(sqlite3 *db)
+{
+	int has_moved = 0;
+
+	return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK &&
+	       has_moved;
+}
+
 sqlite3 *database_close(sqlite3 *db)
 {
 	/* Fails only with statements left open; _v2 would hide that for ever. */

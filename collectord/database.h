@@ -77,6 +77,9 @@ int database_write_back(sqlite3 *db);
  */
 int database_seal(sqlite3 *db);
 
+/* Whether another file lies at its path now, or none; false where that is not to be seen. */
+bool database_has_moved(sqlite3 *db);
+
 /* All statements must be finalized. Returns NULL. */
 sqlite3 *database_close(sqlite3 *db);
 

@@ -210,18 +210,30 @@ static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_
 	return database_run(put);
 }
 
+/* They are in order. */
+static size_t rows_of_each(const struct look *look)
+{
+	size_t queues = 1, rows;
+
+	for (size_t i = 1; i < look->slot_count; i++)
+		queues += look->slots[i].queue != look->slots[i - 1].queue;
+	rows = IN_FLIGHT_PROCESS_ROWS_MAX / queues;
+	return rows < IN_FLIGHT_ROWS_MAX ? rows : IN_FLIGHT_ROWS_MAX;
+}
+
 static int put_slots(struct look *look)
 {
-	size_t begin = 0, end;
+	size_t begin = 0, end, most;
 	int r = 0;
 
 	if (look->slot_count)
 		qsort(look->slots, look->slot_count, sizeof(*look->slots), compare_slots);
+	most = rows_of_each(look);
 	for (; r == 0 && begin < look->slot_count; begin = end) {
 		for (end = begin; end < look->slot_count &&
 				  look->slots[end].queue == look->slots[begin].queue;)
 			end++;
-		for (size_t i = begin; r == 0 && i < end && i - begin < IN_FLIGHT_ROWS_MAX; i++)
+		for (size_t i = begin; r == 0 && i < end && i - begin < most; i++)
 			r = put_slot(look, &look->slots[i], end - 1 - i);
 	}
 	return r;

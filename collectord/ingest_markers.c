@@ -24,8 +24,12 @@ struct marker_row {
 
 static bool row_is_valid(const struct marker_row *row)
 {
+	/* What a name is of is whatever the program called so: a handle, not a row of ours. */
+	bool is_name = row->kind >= RTL_MARKER_NAME_THREAD;
+
 	return row->kind >= RTL_MARKER_BEGIN_PUSH && row->kind < RTL_MARKER_KINDS &&
-	       row->id <= INT64_MAX && row->parent <= INT64_MAX && row->time_ns <= INT64_MAX;
+	       row->id <= INT64_MAX && (is_name || row->parent <= INT64_MAX) &&
+	       row->time_ns <= INT64_MAX;
 }
 
 static int put_end(

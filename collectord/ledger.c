@@ -86,11 +86,13 @@ bool ledger_is_drop(const char *counter)
 	return !strncmp(counter, "dropped_", 8);
 }
 
-/* Of a process: host-side records that were dropped, and queues that nobody watched. */
+/* Of a process: host-side records that were dropped, queues that nobody watched, and what there was
+ * no room for in its define log. */
 static bool is_loss(enum rtl_process_counter counter)
 {
 	return ledger_is_drop(rtl_process_counter_name[counter]) || counter == RTL_P_queues_coop ||
-	       counter == RTL_P_queues_ineligible;
+	       counter == RTL_P_queues_ineligible || counter == RTL_P_names_overflowed ||
+	       counter == RTL_P_shapes_coarse;
 }
 
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue)

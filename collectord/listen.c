@@ -58,13 +58,15 @@ static int find_place(int fd, struct listen_place *ret)
 		return -EINVAL; /* of the folder of who bound it */
 	if (lstat(path, &st) < 0)
 		return errno == ENOTDIR ? -ENOENT : -errno;
-	*ret = (struct listen_place){true, st.st_dev, st.st_ino};
+	*ret = (struct listen_place){.is_known = true, .device = st.st_dev, .inode = st.st_ino};
 	return 0;
 }
 
 static void add(struct listen_sockets *sockets, int fd)
 {
-	(void)find_place(fd, &sockets->places[sockets->count]); /* stays unknown */
+	struct listen_place *place = &sockets->places[sockets->count];
+
+	place->is_missing = find_place(fd, place) == -ENOENT; /* or stays unknown */
 	sockets->fds[sockets->count++] = fd;
 }
 
@@ -286,7 +288,8 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	sockets->path = strdup(path);
 	if (!sockets->path)
 		return -ENOMEM;
-	sockets->places[0] = (struct listen_place){true, st.st_dev, st.st_ino};
+	sockets->places[0] = (struct listen_place){
+		.is_known = true, .device = st.st_dev, .inode = st.st_ino};
 	sockets->fds[sockets->count++] = TAKE_FD(fd);
 	sockets->lock = lock;
 	lock.fd = -1;

@@ -22,6 +22,7 @@ struct listen_kept {
 /* Where a socket lay when we began to listen, as far as that is to be seen from here. */
 struct listen_place {
 	bool is_known;
+	bool is_missing; /* it was taken away before */
 	dev_t device;
 	ino_t inode;
 };

@@ -21,6 +21,8 @@
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 #include "proto/namespace.h"
+#include "proto/network_fs.h"
+#include "proto/standard_fds.h"
 #include "proto/subuids.h"
 
 /* The heap grows by so much, and keeps so much of what is free at its end. */
@@ -64,6 +66,18 @@ static int open_sockets(const struct config *config, struct listen_sockets *sock
 	return r;
 }
 
+/* Else it would be found out by each job, which then goes unrecorded. */
+static int check_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	log_error(
+		"cannot store in %s: it is a directory; --db-dir stores sessions below one", path);
+	return -EISDIR;
+}
+
 /* A file that the user named lies where the user wants; only our own directory is ours to make. */
 static int prepare_store(const struct config *config)
 {
@@ -75,13 +89,15 @@ static int prepare_store(const struct config *config)
 		.gid = config->service_gid,
 	};
 	bool is_theirs = false;
-	int r = 0;
+	int r;
 
-	if (!config->db_file)
-		r = place_prepare(&place, &is_theirs);
+	if (config->db_file)
+		return check_file(config->store_path);
+	r = place_prepare(&place, &is_theirs);
 	if (r < 0) {
-		log_error("cannot store under %s: %s", config->store_path,
-			r == -EPERM ? "others may write there" : strerror(-r));
+		log_error("cannot store under %s: %s%s", config->store_path,
+			r == -EPERM ? "others may write there" : strerror(-r),
+			config->db_dir ? "" : "; give --db or --db-dir");
 		return r;
 	}
 	r = is_theirs ? place_become(place.uid, place.gid) : 0;
@@ -112,7 +128,7 @@ static int claim_store(const struct config *config, struct claim *ret)
 
 static int check_file_system(const struct config *config, const char *folder)
 {
-	const char *name = config->allow_network_fs ? NULL : claim_network(folder);
+	const char *name = config->allow_network_fs ? NULL : network_fs_name(folder);
 
 	if (!name)
 		return 0;
@@ -258,6 +274,18 @@ static void make_way(void)
 		(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+static void explain_no_place(const struct config *config, int error)
+{
+	if (config->db_file || config->db_dir)
+		log_error("cannot tell where %s is: %s; give an absolute path",
+			config->db_file ? config->db_file : config->db_dir, strerror(-error));
+	else if (error == -ENOENT)
+		log_error("no place to store: neither XDG_STATE_HOME nor HOME is set; give --db or "
+			  "--db-dir");
+	else
+		log_error("no place to store: %s", strerror(-error));
+}
+
 int main(int argc, char **argv)
 {
 	struct listen_sockets sockets = {.lock.fd = -1};
@@ -265,6 +293,7 @@ int main(int argc, char **argv)
 	int exit_code = EXIT_FAILURE;
 	int r;
 
+	standard_fds_hold();
 	keep_memory();
 	config_parse(&config, argc, argv);
 	if (config.private_session)
@@ -279,7 +308,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		read_subuids(&config);
 	if (r < 0)
-		log_error("no place to store: %s; give --db or --db-dir", strerror(-r));
+		explain_no_place(&config, r);
 	else if (check_namespaces(&config) == 0 && open_sockets(&config, &sockets) >= 0)
 		exit_code = run(&config, &sockets);
 	listen_done(&sockets);

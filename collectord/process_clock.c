@@ -4,6 +4,8 @@
 #include "collectord/database.h"
 #include "collectord/process.h"
 #include "collectord/writer.h"
+#include "proto/clock.h"
+#include "proto/limits.h"
 
 /* Of the anchors one a second stays in rtl_clock, and more of the first second: jobs are short. */
 #define CLOCK_EVERY_NS	     1000000000u
@@ -30,6 +32,18 @@ static bool is_kept(const struct process_clock *clock, uint64_t boottime_ns)
 	if (every_ns < CLOCK_FIRST_EVERY_NS)
 		every_ns = CLOCK_FIRST_EVERY_NS;
 	return !clock->saved_ns || boottime_ns >= clock->saved_ns + every_ns;
+}
+
+/* By our own clock: what an anchor says of the time is its sender's word. */
+static bool has_room(struct process_clock *clock, const struct quota *quota)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!clock->rows)
+		clock->rows_since_ns = now_ns;
+	return quota_has_disk(quota) &&
+	       clock->rows < CLOCK_ROWS_MAX + (now_ns - clock->rows_since_ns) /
+							TICK_LINE_NS_PER_S * CLOCK_ROWS_PER_S;
 }
 
 /* Whether it is an anchor that was not known. */
@@ -69,7 +83,7 @@ int process_clock_take(struct process *process, struct writer *writer, unsigned 
 	if (!count_anchor(clock, anchor))
 		return 0;
 	process->is_dirty = true;
-	if (!is_kept(clock, anchor->boottime_ns))
+	if (!is_kept(clock, anchor->boottime_ns) || !has_room(clock, &writer->quota))
 		return 0;
 	sqlite3_bind_int64(put, 1, process->id);
 	sqlite3_bind_int64(put, 2, process->gpu_id[gpu]);
@@ -79,9 +93,11 @@ int process_clock_take(struct process *process, struct writer *writer, unsigned 
 	sqlite3_bind_int64(put, 6, (int64_t)anchor->realtime_ns);
 	database_bind_optional(put, 7, anchor->error_ns != 0, (int64_t)anchor->error_ns);
 	r = database_run(put);
-	if (r == 0)
-		clock->saved_ns = anchor->boottime_ns;
-	return r;
+	if (r < 0)
+		return r;
+	clock->saved_ns = anchor->boottime_ns;
+	clock->rows++;
+	return 0;
 }
 
 void process_clock_check(

@@ -16,6 +16,8 @@ struct writer;
 struct process_clock {
 	struct tick_line line;
 	uint64_t saved_ns; /* boottime of the last row of rtl_clock; 0: none */
+	uint64_t rows;		/* of it, in this life of the collector ... */
+	uint64_t rows_since_ns; /* ... by its own CLOCK_MONOTONIC */
 	uint64_t anchors;
 	uint64_t error_max_ns;
 	uint64_t steps;
@@ -30,7 +32,8 @@ struct process_clock {
 void process_clock_init(struct process_clock *clock, uint64_t hz);
 void process_clock_set_rate(struct process_clock *clock, uint64_t hz);
 
-/* Adds an anchor to the line of GPU @gpu and, at most once a second, to rtl_clock. */
+/* Adds an anchor to the line of GPU @gpu and, at most once a second, to rtl_clock: not to that where
+ * its tenant has more on the disk than it may, or the process has sent more than a clock needs. */
 int process_clock_take(struct process *process, struct writer *writer, unsigned gpu,
 	const struct tick_anchor *anchor);
 

@@ -154,6 +154,11 @@ void quota_charge(struct quota_account *account, int64_t bytes)
 		account->memory_bytes += (uint64_t)bytes;
 }
 
+bool quota_has_disk(const struct quota *quota)
+{
+	return !quota->account || !quota->account->is_over_disk;
+}
+
 bool quota_take_name(struct quota *quota)
 {
 	struct quota_account *account = quota->account;

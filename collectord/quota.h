@@ -87,6 +87,9 @@ bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum 
 /* Taken, or given back. */
 void quota_charge(struct quota_account *account, int64_t bytes);
 
+/* What is no record is not counted where it is left out: has its tenant room for it on the disk? */
+bool quota_has_disk(const struct quota *quota);
+
 /* One more name in the file: may it be? */
 bool quota_take_name(struct quota *quota);
 

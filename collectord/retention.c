@@ -12,6 +12,7 @@
 #include "collectord/index_removed.h"
 #include "collectord/index_totals.h"
 #include "collectord/removal.h"
+#include "collectord/retention_tell.h"
 #include "collectord/room.h"
 #include "collectord/storage.h"
 #include "collectord/store_private.h"
@@ -87,53 +88,6 @@ void retention_free(struct retention *retention)
 	free(retention);
 }
 
-/* ---- telling ------------------------------------------------------------------------------- */
-
-static char *copy(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
-
-static void say_removed(const struct index_removed *removed, void *data)
-{
-	const struct index_entry *session = &removed->session;
-	struct store_answer answer = {
-		.kind = STORE_REMOVED,
-		.name = copy(session->name),
-		.job = copy(session->job),
-		.database = copy(session->database),
-		.text = copy(removed->why),
-		.removed =
-			{
-				.uid = session->uid,
-				.start_ns = session->start_realtime_ns,
-				.end_ns = session->end_realtime_ns,
-				.removed_ns = removed->removed_ns,
-				.stored = session->stored,
-				.bytes = session->bytes,
-			},
-	};
-
-	answer_left(data, &answer);
-}
-
-static void say_kept(struct store *store, const char *database, const char *why)
-{
-	struct store_answer answer = {.kind = STORE_KEPT};
-
-	if (asprintf(&answer.text, "%s: cannot be removed: %s", database, why) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
-}
-
-static const char *explain(int error)
-{
-	return error == -ELOOP	       ? "it is a symbolic link, or lies behind one"
-	       : error == -EMEDIUMTYPE ? "it is not a database of rtl"
-	       : error == -EPERM       ? "it is not ours"
-				       : session_file_explain(error);
-}
-
 /* ---- going --------------------------------------------------------------------------------- */
 
 /* The index knows that it is going. */
@@ -143,10 +97,10 @@ static void finish(const char *database, uid_t uid, bool is_there, void *data)
 	int r = is_there ? 0 : removal_unlink(store->retention->folder, database, uid);
 
 	if (r < 0 && r != -ENOENT)
-		say_kept(store, database, explain(r));
+		retention_say_kept(store, database, retention_explain(r));
 	else if (index_end_removal(store->index, database) == 0)
 		(void)index_each_removed(
-			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
+			store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
 }
 
 /* Where all files seem to be gone none is: a pass begins with another try, then. */
@@ -158,7 +112,7 @@ static int settle(struct store *store)
 	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
 	if (r < 0)
 		return r;
-	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
+	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, retention_say_removed, store);
 	(void)index_each_going(store->index, finish, store);
 	(void)index_unkeep(store->index, NULL);
 	return 0;
@@ -178,7 +132,7 @@ bool retention_take_gone(struct store *store, const char *database)
 			return false; /* still written to: its close says what became of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
-	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
+	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
 	return true;
 }
 
@@ -210,11 +164,11 @@ static bool is_open_here(const struct store *store, const char *path)
 
 static int keep(struct store *store, const char *database, int error)
 {
-	const char *why = error == -EBUSY ? is_read : explain(error);
+	const char *why = error == -EBUSY ? is_read : retention_explain(error);
 
 	store->retention->has_readers |= error == -EBUSY;
 	if (error != -EBUSY)
-		say_kept(store, database, why);
+		retention_say_kept(store, database, why);
 	return index_keep(store->index, database, why);
 }
 
@@ -590,8 +544,12 @@ void retention_step(struct store *store)
 		r = find_too_much(store, &victim);
 	if (r == 0)
 		r = find_for_room(store, &victim);
-	if (r == 1)
-		r = let_go(store, &victim) < 0 ? -EAGAIN : 1;
+	if (r == 1) {
+		r = let_go(store, &victim);
+		r = r < 0 ? r : 1;
+	}
+	if (r < 0)
+		retention_say_index(store, r);
 	store->retention->is_going_on = r == 1;
 	if (r == 1 || (r == 0 && !store->retention->has_readers))
 		return;

@@ -41,7 +41,7 @@ static void add_linger(struct session *session, unsigned ms)
 static bool was_unwatched(const struct session *session)
 {
 	const struct listen_sockets *sockets = session->server->sockets;
-	bool was_held = sockets->is_passed && sockets->places[0].is_known;
+	bool was_held = sockets->is_passed && !sockets->places[0].is_missing;
 
 	return session->is_widowed || (session->was_left && !was_held) ||
 	       !listen_is_reachable(sockets);

@@ -45,5 +45,6 @@ int session_check_room(const struct server *server, uid_t owner)
 			*(s->owner == owner ? &own : &others) += 1;
 	if (own >= SESSIONS_PER_UID_MAX || others >= SESSIONS_MAX)
 		return -EDQUOT;
-	return own >= (SESSIONS_MAX - others) / 2 ? -EDQUOT : 0; /* there is room for one more user */
+	/* Half of what others leave: there is room for one more user. The last one is anybody's. */
+	return own >= (SESSIONS_MAX - others + 1) / 2 ? -EDQUOT : 0;
 }

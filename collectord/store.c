@@ -14,6 +14,7 @@
 #include "collectord/database.h"
 #include "collectord/pace.h"
 #include "collectord/retention.h"
+#include "collectord/retention_tell.h"
 #include "collectord/room.h"
 #include "collectord/store_private.h"
 #include "proto/cleanup.h"
@@ -69,7 +70,7 @@ void session_put_index(struct store *store, struct store_session *session)
 
 	/* The index only helps to find files; theirs is the truth. */
 	if (store->index)
-		(void)index_put(store->index, &entry);
+		retention_say_index(store, index_put(store->index, &entry));
 }
 
 void session_join(struct store_session *session, struct store_database *database)

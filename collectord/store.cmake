@@ -25,7 +25,7 @@ foreach(name answer arguments aside cache command defines drain drain_events dra
 		hash held in_flight index index_removed index_totals ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows look losses metric migrate over_quota pace patience post process
 		process_clock quota recorder_books recorder_reader recording recover
-		room session_row stat statements storage store text tick_line trouble wal
+		retention_tell room session_row stat statements storage store text tick_line trouble wal
 		verdict work)
 	list(APPEND store_sources ${store_folder}/${name}.c)
 endforeach()

@@ -281,6 +281,7 @@ struct store {
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */
 	struct index *index;
+	int index_error; /* that was told; 0: none */
 	char *scan; /* the folder whose files the index does not know; NULL: it knows */
 };
 

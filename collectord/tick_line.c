@@ -48,11 +48,11 @@ static unsigned place_of(const struct tick_line *line, uint64_t tick)
 }
 
 /* What two anchors may disagree by, the nominal rate taken for the truth. */
-static uint64_t allowed_ns(
+static wide allowed_ns(
 	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
 {
-	uint64_t error_ns = (a->error_ns ? a->error_ns : ERROR_UNKNOWN_NS) +
-			    (b->error_ns ? b->error_ns : ERROR_UNKNOWN_NS);
+	wide error_ns = (wide)(a->error_ns ? a->error_ns : ERROR_UNKNOWN_NS) +
+			(b->error_ns ? b->error_ns : ERROR_UNKNOWN_NS);
 
 	return error_ns + NS_PER_S / line->hz + (b->boottime_ns - a->boottime_ns) / RATE_PART;
 }
@@ -61,15 +61,16 @@ static uint64_t allowed_ns(
 static int misfit(
 	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
 {
-	wide ns = b->boottime_ns - a->boottime_ns, allowed;
+	wide ns = b->boottime_ns - a->boottime_ns, allowed, of_ticks;
 	wide ticks = (wide)(b->tick - a->tick) * NS_PER_S;
 
 	if (!line->hz)
 		return 0;
 	allowed = allowed_ns(line, a, b);
-	if ((ns - allowed) * line->hz > ticks)
+	of_ticks = ticks / line->hz; /* times a rate that lies even this would overflow */
+	if (ns - allowed > of_ticks)
 		return 1;
-	return (ns + allowed) * line->hz < ticks ? -1 : 0;
+	return ns + allowed < of_ticks + (ticks % line->hz > 0) ? -1 : 0;
 }
 
 static bool has_place(const struct tick_line *line, unsigned i, const struct tick_anchor *anchor)
@@ -211,14 +212,17 @@ uint64_t tick_line_error(const struct tick_line *line, uint64_t tick)
 {
 	unsigned i = place_of(line, tick);
 	const struct tick_anchor *near = &line->anchor[i ? i - 1 : 0];
-	uint64_t error_ns, away;
+	uint64_t away;
+	wide error_ns;
 
 	if (!line->hz || !line->count)
 		return UINT64_MAX;
-	error_ns = near->error_ns ? near->error_ns : ERROR_UNKNOWN_NS;
-	if (i > 0 && i < line->count)
-		return allowed_ns(line, near, &line->anchor[i]);
-	away = tick > near->tick ? tick - near->tick : near->tick - tick;
-	return error_ns + NS_PER_S / line->hz +
-	       (uint64_t)((wide)away * NS_PER_S / line->hz / RATE_PART);
+	if (i > 0 && i < line->count) {
+		error_ns = allowed_ns(line, near, &line->anchor[i]);
+	} else {
+		away = tick > near->tick ? tick - near->tick : near->tick - tick;
+		error_ns = (wide)(near->error_ns ? near->error_ns : ERROR_UNKNOWN_NS) +
+			   NS_PER_S / line->hz + (wide)away * NS_PER_S / line->hz / RATE_PART;
+	}
+	return error_ns < UINT64_MAX ? (uint64_t)error_ns : UINT64_MAX;
 }

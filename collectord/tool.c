@@ -20,15 +20,21 @@
 #include "proto/clock.h"
 #include "proto/limits.h"
 
-/* Of some 100 bytes each: within REPLY_BYTES_MAX. */
-#define REPLY_ROWS_MAX	   16384u
-#define REPLY_SESSIONS_MAX 2048u
+#define REPLY_ROWS_MAX	    16384u
+#define REPLY_SESSIONS_MAX  2048u
+/* Command lines of all sessions; the rest of what is said of so many is twice that. */
+#define REPLY_COMMANDS_BYTES (1u << 20)
+/* For what else is in a reply, and is short. */
+#define REPLY_SPARE_BYTES   (64u << 10)
+/* Of a part of a message: its tag and its length. */
+#define PART_BYTES	    4u
 
 /* A reply under construction: rows borrow their texts from sessions, or from what is here. */
 struct reply {
 	Rtl__SessionInfo *infos;
 	Rtl__SessionInfo **info_list;
 	struct store_session_stat *stats;
+	const struct session **sessions; /* of the infos; those that were removed have none */
 	size_t n_infos;
 	Rtl__StatRow *rows;
 	Rtl__StatRow **row_list;
@@ -36,6 +42,15 @@ struct reply {
 	size_t n_texts;
 	size_t n_rows;
 	size_t rows_capacity;
+	size_t bytes;	/* of infos and rows, packed */
+	uint32_t left_out; /* processes without a row */
+};
+
+/* How far rows of one session may go. */
+struct share {
+	size_t rows;
+	size_t bytes;
+	bool is_full;
 };
 
 static void reply_done(struct reply *reply)
@@ -46,6 +61,7 @@ static void reply_done(struct reply *reply)
 	free(reply->infos);
 	free(reply->info_list);
 	free(reply->stats);
+	free(reply->sessions);
 	free(reply->rows);
 	free(reply->row_list);
 }
@@ -69,7 +85,8 @@ static int reply_init(struct reply *reply, const struct server *server)
 	reply->infos = calloc(n, sizeof(*reply->infos));
 	reply->info_list = calloc(n, sizeof(Rtl__SessionInfo *));
 	reply->stats = calloc(n, sizeof(*reply->stats));
-	return reply->infos && reply->info_list && reply->stats ? 0 : -ENOMEM;
+	reply->sessions = calloc(n, sizeof(const struct session *));
+	return reply->infos && reply->info_list && reply->stats && reply->sessions ? 0 : -ENOMEM;
 }
 
 static void add_session(struct reply *reply, const struct session *session)
@@ -77,6 +94,7 @@ static void add_session(struct reply *reply, const struct session *session)
 	Rtl__SessionInfo *info = &reply->infos[reply->n_infos];
 	struct store_session_stat *stat = &reply->stats[reply->n_infos];
 
+	reply->sessions[reply->n_infos] = session;
 	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
 	reply->info_list[reply->n_infos++] = info;
 	msg_set_bytes(&info->has_session, &info->session, session->name);
@@ -98,7 +116,9 @@ static void add_session(struct reply *reply, const struct session *session)
 	info->has_simulated = true;
 	info->simulated = stat->simulated;
 	info->has_processes = true;
-	info->processes = stat->processes;
+	/* Those that have just come are not stored yet. */
+	info->processes =
+		stat->processes > info->live_processes ? stat->processes : info->live_processes;
 	info->has_dispatched = true;
 	info->dispatched = stat->dispatched;
 	info->has_stored = true;
@@ -183,19 +203,36 @@ static void fill_numbers(Rtl__StatRow *row, const struct store_gpu_stat *gpu)
 	row->last_dispatch_ns = gpu->last_end_ns;
 }
 
-/* One row a GPU; one without a GPU for a process that has none yet. */
-static int add_instance(struct reply *reply, const struct instance *instance)
+static void fill_row(Rtl__StatRow *row, const struct instance *instance,
+	const struct store_process_stat *stat, const char *exe)
+{
+	*row = (Rtl__StatRow)RTL__STAT_ROW__INIT;
+	msg_set_bytes(&row->has_session, &row->session, instance->session->name);
+	row->has_uid = true;
+	row->uid = instance->session->uid;
+	row->has_process_id = stat->process_id != 0;
+	row->process_id = stat->process_id;
+	row->has_pid = true;
+	row->pid = instance->identity.pid;
+	row->has_rank = stat->has_rank;
+	row->rank = stat->rank;
+	msg_set_bytes(&row->has_state, &row->state, instance_state_name(instance));
+	msg_set_bytes(&row->has_exe, &row->exe, exe);
+	row->has_closed = instance->control.is_told;
+	row->closed = instance->control.closed;
+}
+
+/* One row a GPU; one without a GPU for a process that has none yet. All of them, or none. */
+static int add_instance(struct reply *reply, const struct instance *instance, struct share *share)
 {
 	static struct store_process_stat stat; /* 6 KiB, and one thread only */
-	size_t n;
+	size_t n, bytes = 0;
 	char *exe;
 
 	stat = (struct store_process_stat){0};
 	if (instance->store)
 		store_process_stat(instance->store, &stat);
 	n = stat.gpus ? stat.gpus : 1;
-	if (reply->n_rows + n > REPLY_ROWS_MAX)
-		return 0;
 	if (make_room(reply, n) < 0)
 		return -ENOMEM;
 	exe = strdup(stat.exe);
@@ -203,24 +240,98 @@ static int add_instance(struct reply *reply, const struct instance *instance)
 		return -ENOMEM;
 	reply->texts[reply->n_texts++] = exe;
 	for (size_t i = 0; i < n; i++) {
-		Rtl__StatRow *row = &reply->rows[reply->n_rows++];
+		Rtl__StatRow *row = &reply->rows[reply->n_rows + i];
 
-		*row = (Rtl__StatRow)RTL__STAT_ROW__INIT;
-		msg_set_bytes(&row->has_session, &row->session, instance->session->name);
-		row->has_process_id = stat.process_id != 0;
-		row->process_id = stat.process_id;
-		row->has_pid = true;
-		row->pid = instance->identity.pid;
-		row->has_rank = stat.has_rank;
-		row->rank = stat.rank;
-		msg_set_bytes(&row->has_state, &row->state, instance_state_name(instance));
-		msg_set_bytes(&row->has_exe, &row->exe, exe);
-		row->has_closed = instance->control.is_told;
-		row->closed = instance->control.closed;
+		fill_row(row, instance, &stat, exe);
 		if (stat.gpus)
 			fill_numbers(row, &stat.gpu[i]);
+		bytes += PART_BYTES + rtl__stat_row__get_packed_size(row);
+	}
+	share->is_full = n > share->rows || bytes > share->bytes;
+	if (share->is_full) {
+		free(reply->texts[--reply->n_texts]);
+		return 0;
+	}
+	share->rows -= n;
+	share->bytes -= bytes;
+	reply->n_rows += n;
+	reply->bytes += bytes;
+	return 0;
+}
+
+/* Once one has no room the others of its session are not looked at. */
+static int add_instances(
+	struct reply *reply, const struct session *session, bool is_live, struct share *share)
+{
+	for (const struct instance *i = session->instances; i; i = i->next) {
+		if (instance_is_live(i) != is_live)
+			continue;
+		if (!share->is_full && add_instance(reply, i, share) < 0)
+			return -ENOMEM;
+		reply->left_out += share->is_full;
 	}
 	return 0;
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct session *const *x = a, *const *y = b;
+
+	return ((*x)->n_instances > (*y)->n_instances) - ((*x)->n_instances < (*y)->n_instances);
+}
+
+/* Each of the @sessions still to come has a part of what is left; those that live come first. */
+static int add_rows_of(struct reply *reply, const struct session *session, size_t sessions)
+{
+	const size_t most = REPLY_BYTES_MAX - REPLY_SPARE_BYTES;
+	struct share share = {
+		.rows = (REPLY_ROWS_MAX - reply->n_rows) / sessions,
+		.bytes = reply->bytes < most ? (most - reply->bytes) / sessions : 0,
+	};
+	int r = add_instances(reply, session, true, &share);
+
+	return r < 0 ? r : add_instances(reply, session, false, &share);
+}
+
+/* The smallest first: what they do not need is the others'. So a tenant with many processes takes
+ * nobody's rows. */
+static int add_rows(struct reply *reply)
+{
+	size_t n = reply->n_infos;
+	int r = 0;
+
+	qsort(reply->sessions, n, sizeof(*reply->sessions), compare_sizes);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_rows_of(reply, reply->sessions[i], n - i);
+	return r;
+}
+
+/* Cut before a character of several bytes. */
+static void cut(ProtobufCBinaryData *text, size_t bytes)
+{
+	if (text->len <= bytes)
+		return;
+	while (bytes && (text->data[bytes] & 0xc0) == 0x80)
+		bytes--;
+	text->len = bytes;
+}
+
+/* So that the last session has its place, too. */
+static void fit_infos(struct reply *reply)
+{
+	size_t n = 0, most = REPLY_BYTES_MAX - REPLY_SPARE_BYTES;
+
+	for (; n < reply->n_infos; n++) {
+		Rtl__SessionInfo *info = reply->info_list[n];
+		size_t bytes;
+
+		cut(&info->command, REPLY_COMMANDS_BYTES / reply->n_infos);
+		bytes = PART_BYTES + rtl__session_info__get_packed_size(info);
+		if (bytes > most - reply->bytes)
+			break;
+		reply->bytes += bytes;
+	}
+	reply->n_infos = n;
 }
 
 static int list_rows(struct reply *reply)
@@ -234,24 +345,23 @@ static int list_rows(struct reply *reply)
 }
 
 /* Without a name: what is open. With one: that session, closed or not. */
+static bool is_asked_for(struct peer *peer, const struct session *session, const char *name)
+{
+	return name ? access_is_named(peer->server, peer, session, name)
+		    : session->state != SESSION_CLOSED &&
+			      access_may_see(peer->server, peer, session->uid);
+}
+
 static int collect_stat(struct peer *peer, const char *name, struct reply *reply)
 {
-	for (const struct session *s = peer->server->sessions; s; s = s->next) {
-		if (!access_may_see(peer->server, peer, s->uid))
-			continue;
-		if (name ? !access_is_named(peer->server, peer, s, name)
-			 : s->state == SESSION_CLOSED)
-			continue;
-		if (reply->n_infos == REPLY_SESSIONS_MAX)
-			break;
-		add_session(reply, s);
-		if (!s->store)
-			continue;
-		for (const struct instance *i = s->instances; i; i = i->next)
-			if (add_instance(reply, i) < 0)
-				return -ENOMEM;
-	}
-	return list_rows(reply);
+	int r;
+
+	for (const struct session *s = peer->server->sessions; s; s = s->next)
+		if (is_asked_for(peer, s, name) && reply->n_infos < REPLY_SESSIONS_MAX)
+			add_session(reply, s);
+	fit_infos(reply);
+	r = add_rows(reply);
+	return r < 0 ? r : list_rows(reply);
 }
 
 /* The service's only: a private collector has no neighbours. */
@@ -290,6 +400,8 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 	stat.sessions = reply.info_list;
 	stat.n_rows = reply.n_rows;
 	stat.rows = reply.row_list;
+	stat.has_left_out = reply.left_out > 0;
+	stat.left_out = reply.left_out;
 	msg_set_bytes(&stat.has_state, &stat.state,
 		server_state(peer->server, peer, state));
 	put_totals(peer->server, &totals, &stat);
@@ -316,6 +428,7 @@ static void answer_sessions(struct peer *peer)
 		if (access_may_see(peer->server, peer, r->uid) &&
 			reply.n_infos < REPLY_SESSIONS_MAX)
 			add_removed(&reply, r);
+	fit_infos(&reply);
 	sessions.n_sessions = reply.n_infos;
 	sessions.sessions = reply.info_list;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;

@@ -92,6 +92,8 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"logs_cut", &c->logs_cut},
 		{"rows_missing", &c->rows_missing},
 		{"names_left_out", &c->names_left_out},
+		{"names_overflowed", &c->names_left_out},
+		{"shapes_coarse", &c->shapes_coarse},
 		{"processes_unseen", &c->processes_unseen},
 		{"unwatched", &c->unwatched},
 	};
@@ -113,7 +115,8 @@ bool completeness_is_missing(const struct completeness *c)
 	return completeness_lost(c) || c->markers_dropped || c->calls_dropped ||
 	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->tails_unknown ||
 	       c->databases_set_aside || c->logs_cut || c->rows_missing || c->names_left_out ||
-	       c->processes_unseen || c->frames_missing || c->unwatched || c->other_losses;
+	       c->shapes_coarse || c->processes_unseen || c->frames_missing || c->unwatched ||
+	       c->other_losses;
 }
 
 bool completeness_is_complete(const struct completeness *c)
@@ -266,6 +269,7 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 		put(&out, ", not closed");
 	put_if(&out, c->rows_missing, "row", "s", " missing");
 	put_if(&out, c->names_left_out, "name", "s", " not kept");
+	put_if(&out, c->shapes_coarse, "shape", "s", " not kept");
 	put_if(&out, c->frames_missing, "frame", "s", " missing");
 	put_if(&out, c->logs_cut, "log", "s", " cut short");
 	put_if(&out, c->databases_set_aside, "damaged database", "s", " set aside");

@@ -83,7 +83,8 @@
 	X(copies_untimed)    /* ... and those whose were not to be had */                          \
 	X(copies_filtered)   /* the user asked not to record them */                               \
 	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */     \
-	X(recordings_left_out) /* of controls_applied: no room or too fast, in no rtl_recording */
+	X(recordings_left_out) /* of controls_applied: no room or too fast, in no rtl_recording */ \
+	X(shapes_coarse)     /* no room for all of them: rows without geometry, or without a kernel */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

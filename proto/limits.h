@@ -68,8 +68,15 @@
  * KiB of the define log. What came later is counted (recordings_left_out). As many intervals are
  * rows of a process: a peer that sends more could fill the disk with them, and is closed. */
 #define RECORDINGS_MAX	    16384u
-/* Rows of what a queue has in flight: the oldest ones are who wait, the rest wait for them. */
+/* Rows of rtl_clock of one GPU of a process, and further ones a second. One a second is kept, more of
+ * the first, and both sides of what does not fit: of who lies no anchor fits the one before. */
+#define CLOCK_ROWS_MAX	    256u
+#define CLOCK_ROWS_PER_S    2u
+/* Rows of what a queue has in flight: the oldest ones are who wait, the rest wait for them. Of a
+ * process so many, and of each queue one at least: they are written anew each second, while others
+ * wait. */
 #define IN_FLIGHT_ROWS_MAX  16u
+#define IN_FLIGHT_PROCESS_ROWS_MAX RECORDER_QUEUES
 /* What a counter of a queue may say: 8 months at 50,000 a second. So the sums of all counters of
  * 1024 queues of 1000 processes are numbers still. Of a process: its bytes are among them. */
 #define COUNTER_QUEUE_MAX   (1ull << 40)

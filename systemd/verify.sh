@@ -15,7 +15,7 @@ for unit in "$binary/rtl-collectord.service" "$binary/user/rtl-collectord.servic
 	fi
 done
 
-# The manual page is not installed in a build tree, the user rtl need not exist here.
+# The pages are not installed in a build tree, the user rtl need not exist here.
 verify() {
 	manager=$1 folder=$2
 	mkdir "$dir/$manager"

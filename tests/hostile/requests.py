@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A user whose tool asks without end: all is answered, later; others are answered at once.
+"""A user whose tool asks without end: all is answered, later; others are answered at once. And one with
+more rows than a reply holds, beside others whose jobs have its job's name: root sees theirs, as theirs.
 
 usage: requests.py --build DIR
 """
+import json
 import os
 import socket
 import time
 
 import wire
+from memfds import BOOT_ID, SIZE, memfd
+from neighbours import connect, receive
 from node import DEADLINE_S, fail, wait_for
 from service import User, run
 
 BURST, PER_S = 200, 50  # proto/limits.h
 REQUESTS = BURST + PER_S
 ASKER = User("asker", 73000)
+JOB = "a common name"
+CROWD, GPUS = 300, 64  # a row for each: with the longest of names three times as many as fit
+NEIGHBOURS = [User("neighbour %d" % i, 73001 + i) for i in range(3)]
 
 
 def flood(path):
@@ -38,7 +45,32 @@ def flood(path):
                 replies += 1
 
 
-def start_asker(path):
+def come(path, rank):
+    """As a process with GPUs that all do something: of one that was there it is the next program."""
+    token = os.urandom(16)
+    recorder, connection = memfd(token), connect(path)
+    hello = {"version_min": 1, "version_max": 1, "token": token, "boot_id": BOOT_ID, "job": JOB,
+             "recorder_bytes": SIZE, "rank": rank, "exe": "/" + "x" * 254,
+             "gpus": [{"gpu_id": gpu, "tick_hz": 10**9} for gpu in range(GPUS)]}
+    socket.send_fds(connection, [wire.frame(hello=hello)], [recorder])
+    os.close(recorder)
+    body, fields = receive(connection)
+    if body != "welcome":
+        raise ValueError("no welcome but %s %s" % (body, fields))
+    connection.sendall(wire.frame(counters={"queues": [
+        {"queue": gpu, "gpu": gpu, "value": [1 << 39]} for gpu in range(GPUS)]}))
+    return connection
+
+
+def crowd(path, ready):
+    last = None
+    for rank in range(CROWD):
+        last = come(path, rank)  # the one before is closed, as its program has ended
+    os.write(ready, b"!")
+    last.recv(1)  # until we are ended
+
+
+def start(work, *arguments):
     """The pid of a child of that user; 0 is its exit status when it had all its replies."""
     pid = os.fork()
     if pid:
@@ -47,17 +79,49 @@ def start_asker(path):
         os.setgroups([])
         os.setgid(ASKER.uid)
         os.setuid(ASKER.uid)
-        flood(path)
+        work(*arguments)
         os._exit(0)
     except (OSError, EOFError, ValueError) as error:
         print("the asker: %s" % error, flush=True)
     os._exit(1)
 
 
+def stat(service):
+    said = service.rtl(None, "stat", "-n", "1", "--json", "--socket", service.socket)
+    return json.loads(said.stdout) if said.returncode == 0 else {"ranks": [], "trouble": said.stderr}
+
+
+def pids_of(reply, user):
+    return [rank["pid"] for rank in reply["ranks"] if rank["uid"] == user.uid]
+
+
+def check_rows(service):
+    shims = [service.spawn(user, JOB) for user in NEIGHBOURS]
+    ours, theirs = os.pipe()
+    pid = start(crowd, service.socket, theirs)
+    os.close(theirs)
+    if os.read(ours, 1) != b"!":
+        fail("the crowd has not come")
+    os.close(ours)
+    for user, shim in zip(NEIGHBOURS, shims):
+        wait_for("root to be shown the one rank of %s" % user.name,
+                 lambda u=user, s=shim: pids_of(stat(service), u) == [s.pid])
+    reply = stat(service)
+    rows = len(pids_of(reply, ASKER))
+    left = str(CROWD - rows // GPUS) + " processes are not shown"
+    if rows % GPUS or not rows or left not in str(reply["trouble"]):
+        fail("%d rows of %d processes, and %s" % (rows, CROWD, reply["trouble"]))
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    print("requests: %d of %d rows of one user's processes in a reply, and those of %d others" %
+          (rows, CROWD * GPUS, len(NEIGHBOURS)))
+
+
 def check(service, _options):
     service.start()
+    check_rows(service)
     begin = time.monotonic()
-    asker = start_asker(service.socket)
+    asker = start(flood, service.socket)
     asked, status = 0, (0, 0)
     while status[0] == 0:
         words = service.rtl(None, "ctl", "--socket", service.socket, "status")

@@ -165,6 +165,74 @@ static void a_missing_option_argument_is_a_usage_error(void **state)
 	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
 }
 
+/* @said: of the only line. */
+static void expect_refused(const char *const *arguments, uid_t uid, const char *said)
+{
+	struct daemon daemon;
+	const char *line;
+
+	daemon_start(&daemon, arguments, -1, uid);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 1);
+	assert_non_null(strstr(daemon.said, said));
+	line = strchr(daemon.said, '\n');
+	assert_non_null(line);
+	assert_string_equal(line, "\n");
+}
+
+static void a_directory_is_no_file_to_store_in(void **state)
+{
+	struct place *place = *state;
+	const char *arguments[] = {COLLECTORD, "--socket", place->socket, "--db", place->dir, NULL};
+
+	expect_refused(
+		arguments, (uid_t)-1, "it is a directory; --db-dir stores sessions below one");
+}
+
+static void an_empty_name_is_a_usage_error(void **state)
+{
+	static const char *const options[] = {"--socket=", "--db=", "--db-dir="};
+	struct place *place = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *arguments[] = {COLLECTORD, "--socket", place->socket, options[i], NULL};
+		struct daemon daemon;
+
+		daemon_start(&daemon, arguments, -1, (uid_t)-1);
+		assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
+		assert_non_null(strstr(daemon.said, ": the name is empty"));
+	}
+}
+
+/* Of root's the place is /var/lib/rtl. */
+static void a_user_without_a_home_is_told_what_to_give(void **state)
+{
+	struct place *place = *state;
+	uid_t uid = geteuid() == 0 ? NOBODY : (uid_t)-1;
+	const char *arguments[] = {COLLECTORD, "--socket", place->socket, NULL};
+
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	if (uid != (uid_t)-1)
+		assert_int_equal(chown(place->dir, uid, uid), 0);
+	expect_refused(
+		arguments, uid, "neither XDG_STATE_HOME nor HOME is set; give --db or --db-dir");
+	assert_int_equal(setenv("HOME", "/proc", 1), 0);
+	expect_refused(arguments, uid, "cannot store under /proc/.local/state/rtl: ");
+	assert_int_equal(setenv("HOME", place->dir, 1), 0);
+}
+
+/* Not taken for the default of 30 s. */
+static void no_time_at_all_for_a_disk_is_a_usage_error(void **state)
+{
+	struct place *place = *state;
+	const char *arguments[] = {COLLECTORD, "--socket", place->socket, "--db-dir", place->store,
+		"--disk-wait", "0", NULL};
+	struct daemon daemon;
+
+	daemon_start(&daemon, arguments, -1, (uid_t)-1);
+	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
+}
+
 static void what_was_acknowledged_is_committed(void **state)
 {
 	struct place *place = *state;
@@ -471,7 +539,11 @@ int main(void)
 		TEST(a_dead_socket_is_replaced),
 		TEST(what_is_no_socket_is_left_alone),
 		TEST(a_user_is_told_a_path_that_works),
+		TEST(a_directory_is_no_file_to_store_in),
+		TEST(an_empty_name_is_a_usage_error),
+		TEST(a_user_without_a_home_is_told_what_to_give),
 		TEST(a_missing_option_argument_is_a_usage_error),
+		TEST(no_time_at_all_for_a_disk_is_a_usage_error),
 		TEST(what_was_acknowledged_is_committed),
 		TEST(sigterm_commits_whole_frames_only),
 		TEST(a_killed_collector_goes_on_where_it_was),

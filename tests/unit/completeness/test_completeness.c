@@ -169,6 +169,7 @@ static void what_no_frame_brings_is_missing(void **state)
 		offsetof(struct completeness, tails_unknown),
 		offsetof(struct completeness, rows_missing),
 		offsetof(struct completeness, names_left_out),
+		offsetof(struct completeness, shapes_coarse),
 		offsetof(struct completeness, logs_cut),
 		offsetof(struct completeness, databases_set_aside),
 		offsetof(struct completeness, other_losses)};
@@ -217,6 +218,8 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		.undrained = 3,
 		.processes_unseen = 2,
 		.unwatched = 1,
+		.names_left_out = 1,
+		.shapes_coarse = 9,
 		.frames_missing = 8,
 		.other_losses = 4,
 		.pending = 5};
@@ -229,7 +232,7 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		"2 processes with an unknown tail, "
 		"1 process not read to the end, 2 processes not recorded, not watched all the "
 		"time, "
-		"8 frames missing, 4 other losses");
+		"1 name not kept, 9 shapes not kept, 8 frames missing, 4 other losses");
 }
 
 static void a_line_never_leaves_its_room(void **state)

@@ -316,6 +316,41 @@ static void who_comes_again_was_unwatched(void **state)
 	fake_shim_done(&runner);
 }
 
+static bool comes_again_unwatched(struct harness *h, struct listen_place place)
+{
+	const struct listen_sockets bound = h->sockets;
+	struct fake_shim runner;
+	bool was_unwatched;
+
+	h->sockets.is_passed = true;
+	h->sockets.places[0] = place;
+	harness_connect(h, &runner);
+	harness_send_runner_hello_again(&runner, "job");
+	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
+	harness_send_runner_done(&runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+	was_unwatched = fake_store.sessions->was_unwatched;
+	fake_shim_done(&runner);
+	h->sockets = bound;
+	return was_unwatched;
+}
+
+/* Whoever passed the socket held it meanwhile: who came waited in its queue. */
+static void who_comes_again_to_a_socket_that_somebody_held_was_watched(void **state)
+{
+	assert_false(comes_again_unwatched(*state, ((struct harness *)*state)->sockets.places[0]));
+}
+
+static void a_place_that_is_not_to_be_seen_was_held(void **state)
+{
+	assert_false(comes_again_unwatched(*state, (struct listen_place){.is_known = false}));
+}
+
+static void a_place_where_nothing_lay_was_not_held(void **state)
+{
+	assert_true(comes_again_unwatched(*state, (struct listen_place){.is_missing = true}));
+}
+
 /* Of folders in /run and /tmp there are cleaners: who came later has found nobody. */
 static void who_came_when_the_socket_was_gone_was_unwatched(void **state)
 {
@@ -484,6 +519,9 @@ int main(void)
 		TEST(a_dead_runner_leaves_the_session_to_its_processes),
 		TEST(who_comes_after_a_dead_runner_is_waited_for),
 		TEST(who_comes_again_was_unwatched),
+		TEST(who_comes_again_to_a_socket_that_somebody_held_was_watched),
+		TEST(a_place_that_is_not_to_be_seen_was_held),
+		TEST(a_place_where_nothing_lay_was_not_held),
 		TEST(who_came_when_the_socket_was_gone_was_unwatched),
 		TEST(who_came_to_another_socket_was_unwatched),
 		TEST(what_was_sent_before_the_end_of_a_command_belongs_to_its_session),

@@ -107,14 +107,29 @@ static void one_user_leaves_room_for_sessions_of_others(void **state)
 	struct harness *h = *state;
 
 	join(h, &first, 1);
-	add_theirs(h->server, SESSIONS_MAX - 3);
+	add_theirs(h->server, SESSIONS_MAX - 2);
 	ask(h, &extra, 2);
 	harness_expect_refusal(h, &extra, "too many sessions");
 	fake_shim_done(&extra);
 	drop_theirs(h->server);
-	add_theirs(h->server, SESSIONS_MAX - 4);
+	add_theirs(h->server, SESSIONS_MAX - 3);
 	ask(h, &last, 2);
 	(void)harness_expect(h, &last, RTL__FRAME__BODY_RUNNER_STATUS);
+	drop_theirs(h->server);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
+static void the_last_session_is_anybody_s(void **state)
+{
+	struct fake_shim first, last;
+	struct harness *h = *state;
+
+	add_theirs(h->server, SESSIONS_MAX - 1);
+	ask(h, &first, 1);
+	(void)harness_expect(h, &first, RTL__FRAME__BODY_RUNNER_STATUS);
+	ask(h, &last, 2);
+	harness_expect_refusal(h, &last, "too many sessions");
 	drop_theirs(h->server);
 	fake_shim_done(&last);
 	fake_shim_done(&first);
@@ -239,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_user_has_so_many_open_sessions),
 		TEST(one_user_leaves_room_for_sessions_of_others),
+		TEST(the_last_session_is_anybody_s),
 		TEST(one_session_has_so_many_runners),
 		TEST(so_many_closed_sessions_are_remembered),
 		TEST(who_has_most_removed_is_forgotten_first),

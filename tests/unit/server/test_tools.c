@@ -62,6 +62,9 @@ static void stat_shows_processes_and_their_state(void **state)
 	harness_connect(h, &tool);
 	reply = ask_stat(h, &tool, NULL);
 	assert_int_equal(reply->n_sessions, 1);
+	/* Not stored yet, as far as this store says. */
+	assert_int_equal(reply->sessions[0]->live_processes, 1);
+	assert_int_equal(reply->sessions[0]->processes, 1);
 	assert_int_equal(reply->n_rows, 1);
 	assert_true(text_is(&reply->rows[0]->state, "connected"));
 	assert_int_equal(reply->rows[0]->pid, shim.child);

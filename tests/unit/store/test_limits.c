@@ -97,6 +97,56 @@ static void counters_of_a_queue_and_a_process(void **state)
 	check_counters(h, COUNTER_QUEUE_MAX, COUNTER_PROCESS_MAX);
 }
 
+/* Each before the one before: of a counter that begins again both sides are kept. */
+static void add_restarts(struct frames *f, uint64_t first, uint64_t n)
+{
+	Rtl__Anchor anchor[CLOCK_ROWS_MAX], *anchors[CLOCK_ROWS_MAX];
+	Rtl__Anchors all = RTL__ANCHORS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	assert_true(n <= CLOCK_ROWS_MAX);
+	for (uint64_t i = 0; i < n; i++) {
+		anchor[i] = (Rtl__Anchor)RTL__ANCHOR__INIT;
+		anchor[i].has_gpu = anchor[i].has_tick = anchor[i].has_boottime_ns = 1;
+		anchor[i].tick = 1000000 - first - i;
+		anchor[i].boottime_ns = PEER_ZERO_NS + first + i;
+		anchors[i] = &anchor[i];
+	}
+	all.n_anchors = n;
+	all.anchors = anchors;
+	frame.body_case = RTL__FRAME__BODY_ANCHORS;
+	frame.anchors = &all;
+	frames_add(f, &frame);
+}
+
+static int64_t clock_rows(struct harness *h)
+{
+	return harness_number(h->path, "SELECT count(*) FROM rtl_clock");
+}
+
+/* They are no records, for which there are quotas. What is not kept is counted all the same. */
+static void anchors_of_a_gpu(void **state)
+{
+	struct harness *h = *state;
+	struct frames f = {0};
+	int64_t most;
+
+	harness_open(h);
+	add_restarts(&f, 0, CLOCK_ROWS_MAX);
+	harness_send(h, &f);
+	flush(h);
+	assert_int_equal(clock_rows(h), CLOCK_ROWS_MAX);
+	for (unsigned i = 1; i < 100; i++)
+		add_restarts(&f, i * CLOCK_ROWS_MAX, CLOCK_ROWS_MAX);
+	harness_send(h, &f);
+	flush(h);
+	/* However long that took: it was no time for each of them. */
+	most = 50 * CLOCK_ROWS_MAX;
+	assert_in_range(clock_rows(h), CLOCK_ROWS_MAX, most);
+	assert_int_equal(harness_number(h->path, "SELECT anchors FROM rtl_clock_check"),
+		100 * CLOCK_ROWS_MAX);
+}
+
 static void metrics_of_a_mark(void **state)
 {
 	struct harness *h = *state;
@@ -135,13 +185,27 @@ static void the_command_of_a_session_is_cut(void **state)
 		COMMAND_BYTES_MAX);
 }
 
+static void look_at(struct harness *h, int memfd)
+{
+	struct frames f = {0};
+
+	harness_open(h);
+	assert_int_equal(store_process_watch(h->process, memfd), 0);
+	/* By then it was looked at already, as all are now and then: who asks is told more. */
+	peer_add_kernel(&f, 1, "x", 1);
+	peer_add_marker(&f, 1, RTL_MARKER_MARK);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+	assert_int_equal(store_look(h->store, STORE_EVERYBODY, h), 0);
+	harness_wait(h, STORE_FLUSHED);
+}
+
 /* Of each of two queues; the oldest wait, and say how many are behind them. */
 static void dispatches_in_flight_of_a_queue(void **state)
 {
 	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct recorder_slot *slots = calloc(2 * IN_FLIGHT, sizeof(*slots));
-	struct frames f = {0};
 	int fd;
 
 	assert_non_null(slots);
@@ -160,15 +224,7 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	fd = hand_recorder_memfd_with(r, &r->header.slots, slots, 2 * IN_FLIGHT, sizeof(*slots));
 	free(slots);
 	free(r);
-	harness_open(h);
-	assert_int_equal(store_process_watch(h->process, fd), 0);
-	/* By then it was looked at already, as all are now and then: who asks is told more. */
-	peer_add_kernel(&f, 1, "x", 1);
-	peer_add_marker(&f, 1, RTL_MARKER_MARK);
-	harness_send(h, &f);
-	harness_wait_commit(h, 1);
-	assert_int_equal(store_look(h->store, STORE_EVERYBODY, h), 0);
-	harness_wait(h, STORE_FLUSHED);
+	look_at(h, fd);
 	assert_string_equal(harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
 						  "': ' || count(*) || ' ' || min(sequenceId) || "
 						  "'-' || max(sequenceId) || ' ' || max(behind) || "
@@ -178,6 +234,47 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	assert_int_equal(IN_FLIGHT_ROWS_MAX, 16);
 }
 
+#define MANY_QUEUES (IN_FLIGHT_PROCESS_ROWS_MAX / 4)
+#define OF_EACH	    8u
+
+/* Of each of many queues fewer, the oldest again. Their blocks lie behind the slots. */
+static void dispatches_in_flight_of_many_queues(void **state)
+{
+	struct both {
+		struct recorder_slot slot[MANY_QUEUES * OF_EACH];
+		struct recorder_queue queue[MANY_QUEUES];
+		uint8_t rest[sizeof(struct recorder_slot)];
+	} *both = calloc(1, sizeof(*both));
+	struct hand_recorder *r = hand_recorder_new(1);
+	struct harness *h = *state;
+	int fd;
+
+	assert_non_null(both);
+	hand_recorder_slot(r, 0, SLOT_SUBMITTED, 0, 0);
+	for (unsigned i = 0; i < MANY_QUEUES * OF_EACH; i++) {
+		memcpy(&both->slot[i], &r->slot[0], sizeof(both->slot[i]));
+		both->slot[i].queue = i % MANY_QUEUES;
+		both->slot[i].seq = i / MANY_QUEUES;
+	}
+	for (unsigned q = 0; q < MANY_QUEUES; q++) {
+		both->queue[q].in_use = 1;
+		both->queue[q].producer[RTL_Q_dispatched] = OF_EACH;
+	}
+	r->header.slots_used = MANY_QUEUES * OF_EACH;
+	r->header.queues_used = MANY_QUEUES;
+	r->header.queues = (struct recorder_region){
+		sizeof(*r) + offsetof(struct both, queue), MANY_QUEUES, sizeof(both->queue[0])};
+	fd = hand_recorder_memfd_with(r, &r->header.slots, both,
+		sizeof(*both) / sizeof(both->slot[0]), sizeof(both->slot[0]));
+	free(both);
+	free(r);
+	look_at(h, fd);
+	assert_string_equal(
+		harness_text(h->path, "SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || "
+				      "max(sequenceId) || ' ' || max(behind) FROM rtl_in_flight"),
+		"1024 of 256 3 7");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -185,9 +282,11 @@ int main(void)
 		T(strings_of_a_process),
 		T(symbols_and_shapes_of_a_process),
 		T(counters_of_a_queue_and_a_process),
+		T(anchors_of_a_gpu),
 		T(metrics_of_a_mark),
 		T(the_command_of_a_session_is_cut),
 		T(dispatches_in_flight_of_a_queue),
+		T(dispatches_in_flight_of_many_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

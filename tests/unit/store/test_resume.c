@@ -296,6 +296,22 @@ static void files_that_were_taken_away_are_gone(void **state)
 	assert_int_equal(open_by_index(h), 1);
 }
 
+static void an_index_that_is_taken_away_is_told(void **state)
+{
+	struct harness *h = *state;
+	const struct store_session_params params = {
+		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
+	char index[96];
+
+	start_service(h);
+	snprintf(index, sizeof(index), "%s/index.db", h->dir);
+	assert_int_equal(unlink(index), 0);
+	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
+	harness_wait(h, STORE_KEPT);
+	assert_non_null(strstr(h->answer.text, "index.db: No such file"));
+	harness_wait(h, STORE_OPENED);
+}
+
 /* The power took its log, with all that was ever written of it: its end is not waited for for ever. */
 static void a_session_that_its_file_does_not_know_ends(void **state)
 {
@@ -569,6 +585,7 @@ int main(void)
 		T(who_locks_all_his_files_is_waited_for_as_for_one),
 		T(a_job_opens_however_many_of_its_sessions_are_closed),
 		T(files_that_were_taken_away_are_gone),
+		T(an_index_that_is_taken_away_is_told),
 		T(what_the_power_left_unwritten_goes),
 		T(a_store_that_was_moved_is_weighed_where_it_is),
 		T(a_store_that_was_moved_is_settled_when_it_can_be),

@@ -242,6 +242,27 @@ static void extremes_are_refused_not_wrapped(void **state)
 	assert_int_equal(tick_line_convert(&line, UINT64_MAX / 2 + 1, &ns), 0);
 }
 
+/* Of a rate, and of errors, that nobody has. */
+static void lies_do_not_overflow(void **state)
+{
+	struct tick_anchor first = {.tick = 1, .boottime_ns = 1000, .error_ns = INT64_MAX};
+	struct tick_anchor second = {.tick = 1000, .boottime_ns = 1010, .error_ns = INT64_MAX};
+	struct tick_line line;
+	int64_t ns;
+
+	(void)state;
+	tick_line_init(&line, UINT64_MAX);
+	assert_int_equal(tick_line_add(&line, &first), TICK_LINE_ADDED);
+	assert_int_equal(tick_line_add(&line, &second), TICK_LINE_ADDED);
+	assert_int_equal(tick_line_convert(&line, 1000, &ns), 0);
+	assert_int_equal(ns, 1010);
+	tick_line_init(&line, 1);
+	assert_int_equal(tick_line_add(&line, &first), TICK_LINE_ADDED);
+	second.boottime_ns = INT64_MAX;
+	assert_int_equal(tick_line_add(&line, &second), TICK_LINE_ADDED);
+	assert_true(tick_line_error(&line, 500) == UINT64_MAX);
+}
+
 /* Of a line that has converted before, and of one that has not. */
 static void check_alike(struct tick_line *line, uint64_t tick)
 {
@@ -302,6 +323,7 @@ int main(void)
 		cmocka_unit_test(old_anchors_are_thinned),
 		cmocka_unit_test(what_came_before_does_not_matter),
 		cmocka_unit_test(extremes_are_refused_not_wrapped),
+		cmocka_unit_test(lies_do_not_overflow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,9 +57,22 @@ static bool is_late(struct capture *c, uint64_t handle)
 	return atomic_load_explicit(late_place(c, handle), memory_order_relaxed) == handle;
 }
 
+void appsig_late_seen(struct capture *c)
+{
+	if (!atomic_load_explicit(&c->has_late, memory_order_relaxed))
+		atomic_store_explicit(&c->has_late, 1, memory_order_relaxed);
+}
+
 static void late_add(struct capture *c, uint64_t handle)
 {
+	appsig_late_seen(c);
 	atomic_store_explicit(late_place(c, handle), handle, memory_order_relaxed);
+}
+
+void appsig_late_suspect(struct capture *c, uint64_t handle)
+{
+	if (__builtin_expect(atomic_load_explicit(&c->has_late, memory_order_relaxed), 0))
+		late_add(c, handle);
 }
 
 /* The next signal at this address is another one. */
@@ -162,6 +175,8 @@ static struct reading signal_read(
 
 	if (is_counted) {
 		reading.state = value <= target ? APPSIG_FINISHED : APPSIG_PENDING;
+		if (reading.state == APPSIG_FINISHED)
+			appsig_late_suspect(c, handle);
 		return reading;
 	}
 	/* The times come before the value: it may have fallen since it was read. */

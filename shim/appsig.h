@@ -49,5 +49,11 @@ enum appsig_look {
 	APPSIG_WAITED, /* likewise, after as long as times may be late: they are its own */
 };
 
+/* Harvester: a signal of ours fell before its times were there; others of the device's may, too. */
+void appsig_late_seen(struct capture *c);
+/* Of a kernel whose times nobody waits for: where there is a device that is late, they may come when
+ * the signal is another's. */
+void appsig_late_suspect(struct capture *c, uint64_t handle);
+
 /* Harvester: has it finished? */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look);

@@ -51,7 +51,7 @@ static __attribute__((noinline)) int shape_find(struct capture *c, const struct 
 	memcpy(&key, words, sizeof(key));
 	r = shapes_intern(&c->batch.shapes, &c->recorder, &key, is_inline, ret, &overflow);
 	if (overflow)
-		recorder_count(&c->recorder, RTL_P_names_overflowed, 1);
+		recorder_count(&c->recorder, RTL_P_shapes_coarse, 1);
 	return r;
 }
 

@@ -186,6 +186,7 @@ void harvest_lock_release(struct capture *c)
 static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
+	struct capture_queue *found = NULL;
 
 	if (used < RECORDER_QUEUES) {
 		c->queues[used].index = used;
@@ -194,11 +195,17 @@ static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
 	for (uint32_t i = 0; i < used; i++) {
 		struct capture_queue *q = &c->queues[i];
 
-		if (q->gpu == gpu &&
-			atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_RETIRED)
+		if (q->gpu != gpu ||
+			atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_RETIRED)
+			continue;
+		/* Slots that wait for a cell come back to who has the block then, and nobody would
+		 * know that he has them. */
+		if (!q->done.count)
 			return q;
+		if (!found)
+			found = q;
 	}
-	return NULL;
+	return found;
 }
 
 static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu,

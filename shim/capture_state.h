@@ -144,6 +144,7 @@ struct capture {
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint32_t has_appsigs;		 /* there was ever an entry; 0 spares the look-up */
 	_Atomic uint32_t has_unwatched;		 /* ... and a packet without one: appsig.c */
+	_Atomic uint32_t has_late;		 /* a signal fell before its times were there */
 
 	_Atomic uint32_t is_careful; /* dispatches: the long way (is_stopped, count_unlinked) */
 	_Atomic uint32_t is_stopped;

@@ -18,9 +18,11 @@
 /* After so many, whether others came back. */
 #define REFRESH_SLOTS	 256u
 
-void dispatch_signal_used(struct capture *c, uint64_t signal)
+void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
 {
 	appsig_used(c, signal, APPSIG_PACKET);
+	if (is_dispatch)
+		appsig_late_suspect(c, signal);
 	copy_watch_packet(signal);
 }
 
@@ -198,7 +200,7 @@ static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 	recorder_count_queue(batch->queue->block, why, 1);
 	/* After the stop nobody reads times any more. */
 	if (signal && why != RTL_Q_skipped_shutdown)
-		dispatch_signal_used(batch->capture, signal);
+		dispatch_signal_used(batch->capture, true, signal);
 	return 0;
 }
 
@@ -323,7 +325,7 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_skipped_not_kernel, 1);
 	/* A barrier that completes with a watched signal overwrites its times. */
-	dispatch_signal_used(batch->capture, signal);
+	dispatch_signal_used(batch->capture, false, signal);
 }
 
 void dispatch_end(struct dispatch_batch *batch)

@@ -28,7 +28,7 @@ enum dispatch_how {
 };
 
 /* A packet that is not recorded will write to @signal. */
-void dispatch_signal_used(struct capture *c, uint64_t signal);
+void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal);
 
 static inline void dispatch_begin(
 	struct capture *c, struct capture_queue *q, struct dispatch_batch *ret)
@@ -59,7 +59,7 @@ static inline void dispatch_skip(
 	}
 	/* What was recorded before may wait for the times in it. */
 	if (signal)
-		dispatch_signal_used(c, signal);
+		dispatch_signal_used(c, is_dispatch, signal);
 }
 
 /* Any other packet. */
@@ -67,3 +67,27 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal);
 
 /* Before the packets become visible to the device. */
 void dispatch_end(struct dispatch_batch *batch);
+
+/*
+ * Asks for the cache line at @memory, any address, as who is going to write there: another processor
+ * has it. Or the next locked instruction waits for it.
+ */
+static inline void dispatch_ask(const void *memory)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)memory));
+#else
+	__builtin_prefetch(memory, 1);
+#endif
+}
+
+/* Once they are visible, and the application has something else to do, or waits: the slot that the
+ * queue's next dispatch will take. The harvester was the last to write to it. */
+static inline void dispatch_ahead(struct capture *c, const struct capture_queue *q)
+{
+	const char *slot = (const char *)slot_of(c, q->free);
+
+	dispatch_ask(slot);
+	dispatch_ask(slot + sizeof(struct recorder_slot) - 1);
+	dispatch_ask(slot_private_of(c, q->free));
+}

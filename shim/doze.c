@@ -2,22 +2,26 @@
 #include "shim/doze.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 
 _Atomic uint32_t doze_word;
 static _Atomic uint32_t doze_wakers;
 static void (*_Atomic doze_waker)(void);
 
+/* Who is cancelled goes on: to wake is full of calls that end a thread, with all that it holds. */
 void doze_wake(void)
 {
-	int saved = errno;
+	int saved = errno, state;
 	void (*wake)(void) = atomic_load_explicit(&doze_waker, memory_order_relaxed);
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	/* Before the exchange: see doze_is_waking(). */
 	atomic_fetch_add(&doze_wakers, 1);
 	if (wake && atomic_exchange(&doze_word, 0))
 		wake();
 	atomic_fetch_sub(&doze_wakers, 1);
+	pthread_setcancelstate(state, NULL);
 	errno = saved;
 }
 

@@ -29,15 +29,18 @@ static struct marker_columns {
 
 /*
  * Definitions are for ever and their log is bounded: only a text that comes a second time gets
- * one. A job writes its loss a million times, never the same.
+ * one, while there is room. A job writes its loss a million times, never the same.
  */
 static uint32_t text_put(const struct recorder_marker *marker, struct strings *strings)
 {
 	uint64_t hash = XXH3_64bits(marker->text, marker->bytes);
 	struct said_text *last = &said[hash % SAID_TEXTS];
+	uint32_t id = 0;
 
 	if (last->hash == hash && last->id != marker->id)
-		return strings_intern(strings, marker->text, marker->bytes);
+		id = strings_intern_if_room(strings, marker->text, marker->bytes);
+	if (id)
+		return id;
 	*last = (struct said_text){hash, marker->id};
 	columns.inline_text[columns.inline_texts++] = (ProtobufCBinaryData){
 		.len = marker->bytes, .data = (uint8_t *)(uintptr_t)marker->text};

@@ -371,9 +371,9 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 		atomic_store(&gate.steps, 0);
 	if (c->steps.active && !step_is_under_way(&c->steps))
 		set |= CONTROL_STEPS;
-	/* What another life of the runtime left is of another recorder: this one begins closed.
-	 * A pause stays: it is the program's. */
-	gate.taken = (uint32_t)(atomic_fetch_or(&gate_word, CONTROL_RANK_OUT) >> GATE_CHANGE_LSB);
+	/* What another life of the runtime left is of another recorder: this one begins closed, and
+	 * not left out, or ranges of this moment were lost. A pause stays: it is the program's. */
+	gate.taken = (uint32_t)(atomic_fetch_or(&gate_word, CONTROL_DORMANT) >> GATE_CHANGE_LSB);
 	gate.taken_ns = 0;
 	gate.passed_over = 0;
 	word_set((GATE_CLOSED & ~(uint64_t)CONTROL_PROGRAM) | GATE_BY_KERNEL | GATE_BY_REGION, set,

@@ -2,7 +2,6 @@
 #include "shim/harvest.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include <hsa/amd_hsa_signal.h>
 
@@ -109,6 +108,7 @@ static __attribute__((noinline)) enum outcome injected_wait(
 
 	if (seen == WAITING) {
 		private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
+		appsig_late_seen(c);
 		return times_wait(c, private, LATE_TIME_NS);
 	}
 	outcome = is_passed(c, ref, q->barrier_fired) ? suspect_wait(c, private) : RUNNING;

@@ -150,6 +150,7 @@ static void on_packets(const void *packets, uint64_t count, uint64_t user_index,
 	hsa_intercept_writer *writer)
 {
 	struct intercept_queue *i = data;
+	bool is_live;
 
 	/* A forked child has the memory but neither harvester nor recorder of its own. */
 	if (capture_is_pass_through(i->capture)) {
@@ -158,10 +159,13 @@ static void on_packets(const void *packets, uint64_t count, uint64_t user_index,
 	}
 	/* Before the stop is looked for: quiesce() stops first and then looks at this. */
 	atomic_store(&i->is_busy, 1);
-	if (atomic_load(&i->is_live))
+	is_live = atomic_load(&i->is_live);
+	if (is_live)
 		packets = packets_take(i, packets, count, user_index);
 	/* Rule 1: once, with all of them. */
 	writer(packets, count);
+	if (is_live)
+		dispatch_ahead(i->capture, i->queue);
 	/* Who waits for this to be 0 looks at nothing that was read in between. */
 	atomic_store_explicit(&i->is_busy, 0, memory_order_release);
 }

@@ -18,6 +18,12 @@
 /* roctxRangeStart's ids live apart from those of pushed ranges, whoever gives them. */
 #define STARTED_ID (1ull << 62)
 
+/*
+ * From here on count the ids that we give where there is no roctx library: one that is loaded later
+ * counts from 1, and not so far. Who takes them for an int, as ctypes does, loses nothing.
+ */
+#define OWN_ID (1ull << 30)
+
 /* Started ranges of --region that can be open at a time; more of them choose nothing. */
 #define REGIONS_MAX 256u
 
@@ -29,6 +35,12 @@ static _Atomic uint64_t regions[REGIONS_MAX]; /* ids of open started ranges; 0: 
 static uint64_t id_take(void)
 {
 	return atomic_fetch_add_explicit(&marker_last_id, 1, memory_order_relaxed) + 1;
+}
+
+/* A program may stop what nobody has started: any number, and none that the collector refuses. */
+static uint64_t id_started(uint64_t id)
+{
+	return STARTED_ID | (id & (STARTED_ID - 1));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -136,23 +148,23 @@ static bool region_exchange(uint64_t from, uint64_t to)
 
 uint64_t markers_start_id(void)
 {
-	return id_take();
+	return OWN_ID + id_take();
 }
 
 void markers_start(uint64_t id, const char *text)
 {
 	gate_step(text);
-	if (gate_region_matches(text) && region_exchange(0, STARTED_ID | id))
+	if (gate_region_matches(text) && region_exchange(0, id_started(id)))
 		atomic_fetch_add_explicit(&thread_state_regions, 1, memory_order_relaxed);
-	marker_put(RTL_MARKER_BEGIN_START, STARTED_ID | id, thread_state()->marker, text);
+	marker_put(RTL_MARKER_BEGIN_START, id_started(id), thread_state()->marker, text);
 }
 
 void markers_stop(uint64_t id)
 {
 	if (atomic_load_explicit(&thread_state_regions, memory_order_relaxed) &&
-		region_exchange(STARTED_ID | id, 0))
+		region_exchange(id_started(id), 0))
 		atomic_fetch_sub_explicit(&thread_state_regions, 1, memory_order_relaxed);
-	marker_put(RTL_MARKER_END, STARTED_ID | id, thread_state()->marker, NULL);
+	marker_put(RTL_MARKER_END, id_started(id), thread_state()->marker, NULL);
 }
 
 /* ---- marks and names

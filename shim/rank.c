@@ -23,6 +23,7 @@ struct launcher {
 		const char *first;
 		const char *second;
 	} job[NAMES_MAX];
+	const char *reused; /* the first half of a job that may be that of a later launch, too */
 };
 
 /*
@@ -39,6 +40,7 @@ static const struct launcher launchers[] = {
 		.world_size = {"WORLD_SIZE"},
 		.attempt = {"TORCHELASTIC_RESTART_COUNT"},
 		.job = {{"TORCHELASTIC_RUN_ID", NULL}, {"MASTER_ADDR", "MASTER_PORT"}},
+		.reused = "MASTER_ADDR",
 	},
 	{
 		.name = "openmpi",
@@ -157,7 +159,8 @@ static void job_append(char *job, const char *text)
 	job[used + bytes] = '\0';
 }
 
-static void job_find(const char *const *environment, const struct launcher *launcher, char *job)
+static void job_find(
+	const char *const *environment, const struct launcher *launcher, struct rank_info *info)
 {
 	for (int i = 0; i < NAMES_MAX && launcher->job[i].first; i++) {
 		const char *first = env_find(environment, launcher->job[i].first);
@@ -168,11 +171,13 @@ static void job_find(const char *const *environment, const struct launcher *laun
 		/* torchrun without a rendezvous id calls every run "none". */
 		if (!first || !strcmp(first, "none") || (launcher->job[i].second && !second))
 			continue;
-		job_append(job, first);
+		job_append(info->job, first);
 		if (second) {
-			job_append(job, ".");
-			job_append(job, second);
+			job_append(info->job, ".");
+			job_append(info->job, second);
 		}
+		info->is_job_reused =
+			launcher->reused && !strcmp(launcher->job[i].first, launcher->reused);
 		return;
 	}
 }
@@ -194,6 +199,7 @@ static void user_apply(const char *const *environment, struct rank_info *info)
 	if (job) {
 		info->job[0] = '\0';
 		job_append(info->job, job);
+		info->is_job_reused = false;
 	}
 }
 
@@ -212,7 +218,7 @@ void rank_detect(const char *const *environment, struct rank_info *ret)
 		info.local_rank = number_find(environment, launcher->local_rank);
 		info.world_size = number_find(environment, launcher->world_size);
 		info.attempt = number_find(environment, launcher->attempt);
-		job_find(environment, launcher, info.job);
+		job_find(environment, launcher, &info);
 		break;
 	}
 	user_apply(environment, &info);

@@ -137,7 +137,7 @@ static void describe(const struct given *given, uint64_t *words)
 {
 	struct communicator known = find(given->comm);
 
-	words[COLLECTIVE_ARG_COUNT] = given->count;
+	words[COLLECTIVE_ARG_COUNT] = given->count < INT64_MAX ? given->count : INT64_MAX;
 	words[COLLECTIVE_ARG_BYTES] = bytes_of(given, known.size);
 	words[COLLECTIVE_ARG_TYPE] = given->type | (uint64_t)given->reduction << 32;
 	words[COLLECTIVE_ARG_COMM] = known.identity;
@@ -402,7 +402,7 @@ EXPORT int ncclCommInitAll(void **comm, int size, const int *devices)
 		return NCCL_SYSTEM_ERROR;
 	if (!enter(&call, &given))
 		return real(comm, size, devices);
-	known.identity = rccl_identity_of_process(call.frame.id, call.frame.start_ns);
+	known.identity = rccl_identity_of_process();
 	say_made(&call, &known);
 	result = real(comm, size, devices);
 	for (int rank = 0; result == NCCL_SUCCESS && comm && rank < size; rank++) {

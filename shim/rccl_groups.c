@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/rccl_groups.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
+#include "proto/clock.h"
 #include "proto/collectives.h"
 #include "shim/calls.h"
 #include "shim/thread_state.h"
@@ -47,9 +49,11 @@ bool rccl_group_defer(void **comm, const struct communicator *known)
 	return true;
 }
 
-uint64_t rccl_identity_of_process(uint64_t call, uint64_t start_ns)
+uint64_t rccl_identity_of_process(void)
 {
-	uint64_t parts[] = {(uint64_t)getpid(), call, start_ns};
+	static _Atomic uint64_t calls;
+	uint64_t parts[] = {(uint64_t)getpid(),
+		atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed), clock_boottime_ns()};
 
 	return communicator_identity(parts, sizeof(parts));
 }

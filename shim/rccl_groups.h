@@ -22,8 +22,8 @@ uint64_t rccl_group_end(void);
 /* In a group: *comm is read at its end. False: there is no group (or no room). */
 bool rccl_group_defer(void **comm, const struct communicator *known);
 
-/* ncclCommInitAll: unlike that of any other call of any process. */
-uint64_t rccl_identity_of_process(uint64_t call, uint64_t start_ns);
+/* ncclCommInitAll: unlike that of any other call of any process, recorded or not. */
+uint64_t rccl_identity_of_process(void);
 
 /* ncclCommSplit: from the parent's, its how many-th split this is, and the color. */
 uint64_t rccl_identity_of_split(uint64_t parent, uint64_t split, int color);

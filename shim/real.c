@@ -97,6 +97,9 @@ void *real_find(const char *name, const char *library, const void *caller)
 	struct search search = {.library = library};
 	void *found = real_next(name, caller);
 
+	/* Global is also what somebody has opened so, and may close. */
+	if (found)
+		real_keep(found);
 	if (found || !real_dlsym())
 		return found;
 	dl_iterate_phdr(note_library, &search);

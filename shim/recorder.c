@@ -18,8 +18,10 @@
 #define PAGE_BYTES	     4096u
 /* Of a limited address space that is left, the recorder takes one of so many parts at most. */
 #define ADDRESS_SPACE_PART   16u
-/* Kept for overflow definitions: 8192 shapes of 20 bytes and the names that go with them. */
-#define DEFINE_RESERVE_BYTES (256u << 10)
+/* Kept for shapes that are their queue and nothing else, of 31 bytes: each queue has one at last. */
+#define DEFINE_QUEUES_BYTES  (RECORDER_QUEUES * 32u)
+/* ... and for other overflow definitions: 7500 shapes of 35 bytes and the names that go with them. */
+#define DEFINE_RESERVE_BYTES ((256u << 10) + DEFINE_QUEUES_BYTES)
 /* Of some 100 us each: a fifth of what the end of a process may take. */
 #define DEFINE_LOOKS_AT_END  (PATIENCE_YIELDS + 100u)
 
@@ -237,8 +239,8 @@ int recorder_define(struct recorder *recorder, const void *frame, size_t bytes, 
 	uint64_t end;
 	int r;
 
-	if (!(how & RECORDER_DEFINE_LAST))
-		room -= DEFINE_RESERVE_BYTES;
+	if (!(how & RECORDER_DEFINE_QUEUE))
+		room -= how & RECORDER_DEFINE_LAST ? DEFINE_QUEUES_BYTES : DEFINE_RESERVE_BYTES;
 	r = define_lock(recorder, how);
 	if (r < 0)
 		return r;

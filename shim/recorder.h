@@ -142,6 +142,7 @@ enum recorder_define_how {
 	/* At the end of the process: waits for some ms, then -EAGAIN. A signal's handler that ends
 	 * it may have come while its own thread appends. */
 	RECORDER_DEFINE_END = 4,
+	RECORDER_DEFINE_QUEUE = 8, /* may use what is kept for the last shape of each queue, too */
 };
 
 /*

@@ -25,7 +25,8 @@ static struct roctx_real finder[FINDERS_MAX];
 static _Atomic uint32_t finders;
 static const struct roctx_real *_Atomic found; /* one of them; NULL: not found yet */
 static _Atomic uint64_t calls;
-static _Atomic bool has_looked; /* once through, and there was none */
+static _Atomic bool has_looked;	    /* once through, and there was none */
+static _Atomic uint64_t loads_then; /* loads_count() before that */
 
 struct search {
 	const char *library;
@@ -41,6 +42,16 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
 		return 0;
 	return snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name) <
 	       (int)sizeof(search->path);
+}
+
+/* Of all that is found: we hold the address. A handle of ours keeps the others. */
+static void *function_find(real_dlsym_fn find, void *library, const char *name)
+{
+	void *function = find(library, name);
+
+	if (function && library == RTLD_NEXT)
+		real_keep(function);
+	return function;
 }
 
 /*
@@ -64,18 +75,48 @@ static void *library_find(real_dlsym_fn find)
 	return NULL;
 }
 
+static int loads_read(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	(void)bytes;
+	*(uint64_t *)data = info->dlpi_adds;
+	return 1;
+}
+
+/* How many objects the loader has ever loaded. */
+static uint64_t loads_count(void)
+{
+	uint64_t loads = 0;
+
+	(void)dl_iterate_phdr(loads_read, &loads);
+	return loads;
+}
+
+static bool was_in_vain(uint64_t loads)
+{
+	return atomic_load_explicit(&has_looked, memory_order_acquire) &&
+	       atomic_load_explicit(&loads_then, memory_order_relaxed) == loads;
+}
+
 static void library_take(void)
 {
 	/* Not librtl-calls.so's: that one asks us. */
 	real_dlsym_fn find = real_dlsym();
-	void *library = find ? library_find(find) : NULL;
+	uint64_t loads = loads_count();
 	const struct roctx_real *none = NULL;
 	struct roctx_real *real;
 	unsigned looks = 0;
+	void *library, *function;
 	uint32_t mine;
-	void *function;
 
+	/*
+	 * Looking in vain takes memory, for dlerror()'s text: no second time for the same answer,
+	 * or a signal handler waits for the malloc() that it interrupts.
+	 */
+	if (was_in_vain(loads))
+		return;
+	library = find ? library_find(find) : NULL;
 	if (!library) {
+		atomic_store_explicit(&loads_then, loads, memory_order_relaxed);
 		atomic_store_explicit(&has_looked, true, memory_order_release);
 		return;
 	}
@@ -88,7 +129,7 @@ static void library_take(void)
 	}
 	real = &finder[mine];
 #define FIND(name)                                                                                 \
-	function = find(library, #name);                                                           \
+	function = function_find(find, library, #name);                                            \
 	memcpy(&real->name, &function, sizeof(function));
 	ROCTX_CHAINED(FIND)
 #undef FIND

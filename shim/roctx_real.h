@@ -36,7 +36,7 @@ struct roctx_real {
 /*
  * The library as a whole: found once, for all its functions, so that what was pushed there is
  * popped there. Without one every member is NULL, and it is looked for again at the 2nd, 4th,
- * 8th, ... call, since a program may load it late.
+ * 8th, ... call, since a program may load it late, if anything was loaded since.
  */
 const struct roctx_real *roctx_real(void);
 

@@ -240,6 +240,9 @@ static inline __attribute__((always_inline)) bool walk(struct shadow_queue *s)
 	/* Nothing new: ring again all the same, the application did. */
 	if (next)
 		s->capture->hsa.signal_store_screlease(s->doorbell, (hsa_signal_value_t)(next - 1));
+	/* The device was the last to look at what lies there. */
+	dispatch_ask(packet_at(s, next));
+	dispatch_ahead(s->capture, s->queue);
 	return next != from;
 }
 

@@ -146,7 +146,7 @@ static int shape_define(struct shapes *shapes, struct recorder *recorder,
 	if (id > level_ids_max[level])
 		return -ENOSPC;
 	if (level != LEVEL_EXACT)
-		how |= RECORDER_DEFINE_LAST;
+		how |= level == LEVEL_QUEUE ? RECORDER_DEFINE_QUEUE : RECORDER_DEFINE_LAST;
 	r = recorder_define(recorder, frame, shape_encode(id, key, frame), how);
 	if (r < 0)
 		return r;

@@ -102,27 +102,29 @@ static uint32_t overflow_take(struct strings *strings)
 	return strings->overflow_id;
 }
 
+/* 0: no room. */
 static uint32_t intern_locked(struct strings *strings, const char *text, size_t bytes)
 {
 	XXH128_hash_t hash = XXH3_128bits(text, bytes);
 	struct string_entry *entry;
 
 	if (table_grow(strings))
-		return overflow_take(strings);
+		return 0;
 	entry = entry_find(strings->table, strings->capacity, hash);
 	if (entry->id)
 		return entry->id;
 	/* One id is kept for the overflow's own definition. */
 	if (strings->last_id + 1 >= PROCESS_STRINGS_MAX ||
 		string_define(strings, strings->last_id + 1, text, bytes, RECORDER_DEFINE_WAIT))
-		return overflow_take(strings);
+		return 0;
 	entry->hash = hash;
 	entry->id = ++strings->last_id;
 	strings->count++;
 	return entry->id;
 }
 
-uint32_t strings_intern(struct strings *strings, const char *text, size_t bytes)
+static uint32_t intern(
+	struct strings *strings, const char *text, size_t bytes, bool is_overflow_wanted)
 {
 	uint32_t id;
 
@@ -130,6 +132,18 @@ uint32_t strings_intern(struct strings *strings, const char *text, size_t bytes)
 		bytes = SYMBOL_BYTES_MAX;
 	pthread_mutex_lock(&strings->lock);
 	id = intern_locked(strings, text, bytes);
+	if (!id && is_overflow_wanted)
+		id = overflow_take(strings);
 	pthread_mutex_unlock(&strings->lock);
 	return id;
+}
+
+uint32_t strings_intern(struct strings *strings, const char *text, size_t bytes)
+{
+	return intern(strings, text, bytes, true);
+}
+
+uint32_t strings_intern_if_room(struct strings *strings, const char *text, size_t bytes)
+{
+	return intern(strings, text, bytes, false);
 }

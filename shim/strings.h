@@ -30,3 +30,6 @@ void strings_done(struct strings *strings);
  * that could be defined.
  */
 uint32_t strings_intern(struct strings *strings, const char *text, size_t bytes);
+
+/* Likewise, for who can do without: 0 where there is no room for it, and nothing is counted. */
+uint32_t strings_intern_if_room(struct strings *strings, const char *text, size_t bytes);

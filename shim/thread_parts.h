@@ -7,6 +7,7 @@
  */
 #include <stdint.h>
 
+#include "proto/limits.h"
 #include "shim/communicators.h"
 
 #define MARKER_DEPTH_MAX 32u /* nested ranges of one thread that are told apart */
@@ -51,7 +52,7 @@ struct open_calls {
 };
 
 /* Communicators that one group makes: one for each GPU of the node. */
-#define RCCL_DEFERRED_MAX 16u
+#define RCCL_DEFERRED_MAX RECORDER_GPUS
 
 /* A group of RCCL calls. */
 struct rccl_group {

@@ -2,6 +2,8 @@
 #include "shim/thread_state.h"
 #include "shim/glibc_compat.h"
 
+#include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +25,12 @@ _Atomic uint32_t thread_state_regions;
 struct block {
 	_Alignas(64) struct thread_state state;
 	_Atomic uint32_t next; /* in the list of free ones: index + 1 */
+	uint32_t ends;	       /* rounds of block_end() at the end of its thread */
 };
+
+/* One less than libc gives the destructors of keys: in the last a sanitizer's runtime leaves. */
+#define ENDS_MAX 3u
+static_assert(ENDS_MAX < PTHREAD_DESTRUCTOR_ITERATIONS, "the last one is called");
 
 static struct block blocks[BLOCKS_MAX];
 static _Atomic uint32_t blocks_used; /* never given out beyond */
@@ -32,11 +39,16 @@ static pthread_key_t block_key;
 static bool has_key;
 
 /* For threads beyond BLOCKS_MAX, and where no key was left. */
-static __thread struct thread_state spare;
+static __thread struct block spare;
 
-static void block_give(void *state)
+/* Destructors of other keys may end ranges, too: not in the first of their rounds. */
+static bool block_stays(struct block *block)
 {
-	struct block *block = state;
+	return ++block->ends < ENDS_MAX && !pthread_setspecific(block_key, block);
+}
+
+static void block_give(struct block *block)
+{
 	uint64_t first = atomic_load_explicit(&blocks_free, memory_order_relaxed), mine;
 
 	atomic_store_explicit(&block->state.owner, 0, memory_order_relaxed);
@@ -45,6 +57,16 @@ static void block_give(void *state)
 		mine = ((first >> 32) + 1) << 32 | (uint64_t)(block - blocks + 1);
 	} while (!atomic_compare_exchange_weak_explicit(
 		&blocks_free, &first, mine, memory_order_release, memory_order_relaxed));
+}
+
+/* Of the key. */
+static void block_end(void *value)
+{
+	struct block *block = value;
+
+	/* A spare one goes with its thread. */
+	if (!block_stays(block) && block >= blocks && block < blocks + BLOCKS_MAX)
+		block_give(block);
 }
 
 static struct block *block_take(void)
@@ -71,7 +93,7 @@ static struct block *block_take(void)
 
 __attribute__((constructor)) static void blocks_begin(void)
 {
-	has_key = !pthread_key_create(&block_key, block_give);
+	has_key = !pthread_key_create(&block_key, block_end);
 }
 
 /* All but the owner, which others may look at, by an old hint; it is 0 already. */
@@ -87,16 +109,21 @@ static __attribute__((noinline)) struct thread_state *state_first(void)
 {
 	struct block *block = has_key ? block_take() : NULL;
 
-	if (!block)
-		return &spare;
+	if (!block) {
+		/* For good, though others give theirs back: the thread may be in a range. */
+		if (has_key)
+			(void)pthread_setspecific(block_key, &spare);
+		return &spare.state;
+	}
 	state_clear(&block->state);
+	block->ends = 0;
 	if (!pthread_setspecific(block_key, block)) {
 		atomic_store_explicit(&block->state.owner, (uintptr_t)__builtin_thread_pointer(),
 			memory_order_relaxed);
 		return &block->state;
 	}
 	block_give(block);
-	return &spare;
+	return &spare.state;
 }
 
 struct thread_state *thread_state(void)

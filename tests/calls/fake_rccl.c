@@ -21,7 +21,7 @@
 #define SUCCESS	   0
 #define BAD_RESULT 1
 #define INVALID	   4
-#define MADE_MAX   16
+#define MADE_MAX   64
 
 typedef struct {
 	char internal[128];

@@ -95,6 +95,40 @@ identities() {
 		(SELECT id FROM rtl_process WHERE rank <> 2)")" = ncclGetUniqueId ]
 }
 
+@test "an operation that RCCL refuses is a row, whatever it was given, and costs no other" {
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	head -c 128 /dev/urandom >id
+	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft -- "$program" 0 4 id wrong >out 2>err
+	cat err
+	accounted t.db
+	tail -n 1 err | grep -Eq '^SIMULATED complete: '
+	[ "$(sql t.db "SELECT op, count, bytes, result FROM rtl_collective ORDER BY start_ns LIMIT 1")" = \
+		"ncclAllReduce|9223372036854775807|9223372036854775807|4" ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_collective')" -eq 19 ]
+}
+
+@test "communicators of one group, one for each GPU of a node, are all known" {
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	head -c 128 /dev/urandom >id
+	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft -- "$program" 0 64 id all >out 2>err
+	cat err
+	accounted t.db
+	[ "$(sql t.db "SELECT count(DISTINCT comm), count(comm), count(DISTINCT comm_rank), min(seq), max(seq)
+		FROM rtl_collective")" = '1|64|64|0|0' ]
+}
+
+@test "communicators that are made while nothing is recorded are not one" {
+	export SOFTGPU_COUNT=1
+	unset SOFTGPU_SCRIPT
+	head -c 128 /dev/urandom >id
+	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft -- "$program" 0 4 id paused >out 2>err
+	cat err
+	accounted t.db
+	[ "$(sql t.db "SELECT count(DISTINCT comm), count(*), min(seq), max(seq) FROM rtl_collective")" = '2|2|0|0' ]
+}
+
 @test "the database says that this RCCL is a stand-in" {
 	record lite
 	[ "$(sql t.db "SELECT count(*) FROM rtl_marker WHERE text = 'librccl=stand-in'")" -eq $ranks ]
@@ -109,8 +143,11 @@ identities() {
 }
 
 @test "a plugin that is closed and opened again finds its RCCL" {
-	[ "$("$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
-	[ "$(LD_PRELOAD=$preload "$folder/reload-calls" "$folder/libreload-user.so")" = twice ]
+	local scope
+	for scope in '' global; do
+		[ "$("$folder/reload-calls" "$folder/libreload-user.so" $scope)" = twice ]
+		[ "$(LD_PRELOAD=$preload "$folder/reload-calls" "$folder/libreload-user.so" $scope)" = twice ]
+	done
 }
 
 @test "mode hip: RCCL and roctx that ctypes finds by dlsym" {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * rccl-calls RANK SIZE ID_FILE: one rank's collectives on the stand-in. Every operation has a
- * count of its own, which is the grid of its kernel; a line on each says what it was.
+ * rccl-calls RANK SIZE ID_FILE [wrong|all|paused]: one rank's collectives on the stand-in. Every
+ * operation has a count of its own, which is the grid of its kernel; a line on each says what it
+ * was. wrong: and first one that RCCL refuses. all: all ranks of one process instead, made in one
+ * group. paused: instead two pairs that are made while nothing is recorded.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +88,56 @@ static void grouped(void *comm, void *data)
 	}
 }
 
+/* A program that computed its count wrong, and goes on. */
+static void refused(void *data)
+{
+	if (!ncclAllReduce(data, data, SIZE_MAX, FLOAT32, SUM, NULL, stream))
+		check(1, "an operation without a communicator");
+}
+
+/* As many as a node of partitioned GPUs has. */
+#define RANKS_MAX 64
+
+static int all_ranks(nccl_unique_id id, void *data)
+{
+	void *comms[RANKS_MAX];
+
+	OPERATE(ncclGroupStart());
+	for (int i = 0; i < size && i < RANKS_MAX; i++)
+		OPERATE(ncclCommInitRank(&comms[i], size, id, i));
+	OPERATE(ncclGroupEnd());
+	for (int i = 0; i < size && i < RANKS_MAX; i++)
+		OPERATE(ncclAllReduce(data, data, 101, FLOAT32, SUM, comms[i], stream));
+	check((int)hipStreamSynchronize(stream), "hipStreamSynchronize");
+	return 0;
+}
+
+void roctxProfilerPause(uint64_t thread) __attribute__((weak));
+void roctxProfilerResume(uint64_t thread) __attribute__((weak));
+
+static int made_in_a_pause(void *data)
+{
+	void *pair[2][2];
+
+	if (!roctxProfilerPause || !roctxProfilerResume)
+		return 2;
+	roctxProfilerPause(0);
+	for (int i = 0; i < 2; i++)
+		OPERATE(ncclCommInitAll(pair[i], 2, NULL));
+	roctxProfilerResume(0);
+	for (int i = 0; i < 2; i++)
+		OPERATE(ncclAllReduce(data, data, 101, FLOAT32, SUM, pair[i][0], stream));
+	check((int)hipStreamSynchronize(stream), "hipStreamSynchronize");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	void *comm = NULL, *half = NULL, *pair[2] = {NULL, NULL}, *data;
 	nccl_unique_id id;
 	FILE *file;
 
-	if (argc != 4 || !(file = fopen(argv[3], "r")))
+	if (argc < 4 || !(file = fopen(argv[3], "r")))
 		return 2;
 	rank = atoi(argv[1]);
 	size = atoi(argv[2]);
@@ -101,6 +147,12 @@ int main(int argc, char **argv)
 	fclose(file);
 	check((int)hipStreamCreate(&stream), "hipStreamCreate");
 	check((int)hipMalloc(&data, 1 << 20), "hipMalloc");
+	if (argc == 5 && !strcmp(argv[4], "all"))
+		return all_ranks(id, data);
+	if (argc == 5 && !strcmp(argv[4], "paused"))
+		return made_in_a_pause(data);
+	if (argc == 5)
+		refused(data);
 	OPERATE(ncclGroupStart());
 	OPERATE(ncclCommInitRank(&comm, size, id, rank));
 	OPERATE(ncclGroupEnd());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * reload-calls LIBRARY: opens a library that is linked to RCCL, calls it, closes both, and does
- * it again when something else lies where RCCL was. Compiled three times: the program, the
- * library (RELOAD_USER), and what it is linked to (RELOAD_RCCL).
+ * reload-calls LIBRARY [global]: opens a library that is linked to RCCL, calls it, closes both, and
+ * does it again when something else lies where RCCL was. global: for all, so that RTLD_NEXT finds
+ * it. Compiled three times: the program, the library (RELOAD_USER), and what it is linked to
+ * (RELOAD_RCCL).
  */
 #include "shim/rccl.h"
 
@@ -29,9 +30,9 @@ EXPORT int reload_use(nccl_unique_id *id)
 
 #define BLOCK_BYTES 4096
 
-static void *use(const char *path)
+static void *use(const char *path, int scope)
 {
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(path, RTLD_NOW | scope);
 	void *function = library ? dlsym(library, "reload_use") : NULL;
 	int (*call)(nccl_unique_id *);
 	nccl_unique_id id = {{0}};
@@ -44,7 +45,8 @@ static void *use(const char *path)
 
 int main(int argc, char **argv)
 {
-	void *library = argc == 2 ? use(argv[1]) : NULL;
+	int scope = argc > 2 ? RTLD_GLOBAL : RTLD_LOCAL;
+	void *library = argc > 1 ? use(argv[1], scope) : NULL;
 	void *rccl = dlopen("librccl-reload.so", RTLD_NOW | RTLD_NOLOAD);
 	void *function = rccl ? dlsym(rccl, "ncclGetUniqueId") : NULL;
 	Dl_info info;
@@ -55,7 +57,7 @@ int main(int argc, char **argv)
 	dlclose(library);
 	(void)mmap(info.dli_fbase, BLOCK_BYTES, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (!use(argv[1]))
+	if (!use(argv[1], scope))
 		return 1;
 	puts("twice");
 	return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -137,6 +138,30 @@ static void a_range_ends_a_doze(void **state)
 	close(fd);
 }
 
+static void *mark_when_cancelled(void *is_past)
+{
+	pthread_cancel(pthread_self());
+	markers_mark("under a lock of the program's");
+	*(bool *)is_past = true;
+	return NULL;
+}
+
+/* A range is no place for a thread to end, whoever cancels it: it has what the program gave it. */
+static void a_cancelled_thread_ends_a_doze_and_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+	bool is_past = false;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, mark_when_cancelled, &is_past), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(is_past);
+	assert_false(doze_is_waking());
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
 static void being_told_to_record_ends_a_doze(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
@@ -238,6 +263,7 @@ int main(void)
 		TEST(a_dormant_thread_dozes_through_dispatches),
 		TEST(an_early_doorbell_ends_a_doze),
 		TEST(a_range_ends_a_doze),
+		TEST(a_cancelled_thread_ends_a_doze_and_goes_on),
 		TEST(the_end_ends_a_doze),
 		TEST(a_wake_that_was_closed_costs_a_moment),
 		TEST(a_file_in_place_of_the_wake_is_left_alone),

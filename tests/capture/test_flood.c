@@ -10,6 +10,7 @@
 
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
+#include "shim/shadow.h"
 
 #define RING	     4096u
 #define FLOOD	     100000u
@@ -119,6 +120,55 @@ static void queue_that_floods_leaves_some_for_another(void **state)
 	synth_queue_free(hungry);
 }
 
+/* Of all queues. */
+static uint64_t recorder_dropped(const struct fixture *f)
+{
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i < recorder_queues_used(f->recorder); i++)
+		dropped += recorder_queue_value(
+			&f->recorder->queues[i], RTL_Q_dropped_recorder_full);
+	return dropped;
+}
+
+/* Of a process that had a thousand queues: records of one wait for a collector that is away, and when
+ * it is there again their slots are for who needs them. */
+static void slots_of_a_destroyed_queue_are_nobodys(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_queue *former = f->queue, *idle = synth_queue_new(RING);
+	uint64_t dropped = 0;
+	uint32_t block;
+
+	for (unsigned i = 0; i < RECORDER_CELLS; i++) {
+		fixture_dispatch(f, 0);
+		fixture_step(f);
+		(void)harvest_flush(f->capture, f->now_ns += MS);
+	}
+	flood(f, RECORDER_SLOTS / 2);
+	(void)harvest_run(f->capture, f->now_ns += MS);
+	fixture_destroy_queue(f);
+	synth_queue_free(former);
+	f->queue = synth_queue_new(RING);
+	for (uint32_t i = 1; i < RECORDER_QUEUES; i++) {
+		assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+		shadow_front_end.release(f->capture, synth_hsa_queue(f->queue), &block);
+		shadow_front_end.retire(f->capture, block);
+	}
+	assert_int_equal(synth_adopt(f->capture, idle, 0), 0);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < 5; i++)
+			fixture_harvest(f, FLUSH_NS);
+		dropped = recorder_dropped(f);
+		harvest_lock_wait(f->capture);
+		flood(f, RECORDER_SLOTS / 4 * 3);
+		harvest_lock_release(f->capture);
+	}
+	assert_int_equal(recorder_dropped(f), dropped);
+	synth_queue_free(idle);
+}
+
 static hsa_status_t signal_refuse(hsa_signal_value_t initial, uint32_t num_consumers,
 	const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal)
 {
@@ -206,6 +256,7 @@ int main(void)
 		TEST(slots_made_in_need_are_used_again),
 		TEST(queue_that_floods_leaves_some_for_another),
 		TEST(each_of_a_thousand_queues_has_slots),
+		TEST(slots_of_a_destroyed_queue_are_nobodys),
 		cmocka_unit_test(new_slots_cost_one_fault_a_page),
 	};
 

@@ -193,7 +193,7 @@ static void define_log_keeps_a_reserve(void **state)
 	dispatch_many(f, 100);
 	(void)harvest_flush(f->capture, f->now_ns += MS);
 	assert_int_equal(capture_pending(f->capture), 0);
-	assert_true(f->recorder->header->process[RTL_P_names_overflowed] > 0);
+	assert_true(f->recorder->header->process[RTL_P_shapes_coarse] > 0);
 }
 
 static void shapes_without_end_become_coarse(void **state)
@@ -221,6 +221,45 @@ static void shapes_without_end_become_coarse(void **state)
 	assert_int_equal(shapes_intern(&shapes, f->recorder, &known, false, &id, &overflow), 0);
 	assert_int_equal(id, first);
 	assert_false(overflow);
+	shapes_done(&shapes);
+}
+
+static void log_fill(struct recorder *recorder)
+{
+	uint8_t frame[4096] = {0};
+
+	/* To the last byte that is not kept: shorter and shorter definitions. */
+	for (uint32_t bytes = sizeof(frame); bytes > FRAME_PREFIX_BYTES; bytes /= 2) {
+		frame_put_length(frame, bytes - FRAME_PREFIX_BYTES);
+		while (!recorder_define(recorder, frame, bytes, RECORDER_DEFINE_WAIT))
+			;
+	}
+}
+
+/* Else the records of a queue would wait for ever, and with them all that it dispatches. */
+static void each_queue_has_a_shape_in_a_full_log(void **state)
+{
+	struct fixture *f = *state;
+	struct shapes shapes;
+	bool overflow;
+	uint32_t id;
+
+	assert_int_equal(shapes_init(&shapes), 0);
+	log_fill(f->recorder);
+	for (uint32_t i = 0; i < 20000; i++) {
+		struct shape_key key = {.symbol = PROCESS_SYMBOLS_MAX - 1 - i,
+			.queue = i % 2,
+			.gpu = RECORDER_GPUS - 1};
+
+		assert_int_equal(
+			shapes_intern(&shapes, f->recorder, &key, false, &id, &overflow), 0);
+	}
+	for (uint32_t i = 0; i < RECORDER_QUEUES; i++) {
+		struct shape_key key = {.symbol = 1, .queue = i, .gpu = RECORDER_GPUS - 1};
+
+		assert_int_equal(
+			shapes_intern(&shapes, f->recorder, &key, false, &id, &overflow), 0);
+	}
 	shapes_done(&shapes);
 }
 
@@ -266,6 +305,7 @@ int main(void)
 		TEST(number_of_a_frame_not_written_is_used_again),
 		TEST(define_log_keeps_a_reserve),
 		TEST(shapes_without_end_become_coarse),
+		TEST(each_queue_has_a_shape_in_a_full_log),
 		TEST(hundreds_of_queues_share_the_slots),
 	};
 

@@ -279,6 +279,31 @@ static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
 	}
 }
 
+/* Likewise of a device whose times come when the signal has fallen, and is armed for the next. */
+static void a_packet_after_a_skipped_one_has_no_late_times_of_that(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+
+	f->queue->has_late_times = true;
+	submit(f, 1, 0);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+	gate_pause();
+	submit(f, 1, signal.handle);
+	gate_resume();
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	synth_store(f->capture, signal, 1);
+	submit(f, 1, signal.handle);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+	fixture_settle(f);
+	settle(f, 1);
+	assert_int_equal(fixture_row(f, 2)->untimed, RTL_TIMED);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -294,6 +319,7 @@ int main(void)
 			dormant_makes_no_slots_until_it_records, setup_dormant, teardown),
 		GATE_TEST(a_skipped_packet_with_a_watched_signal_has_it_read_first),
 		GATE_TEST(a_packet_behind_a_skipped_one_has_no_times_of_that),
+		GATE_TEST(a_packet_after_a_skipped_one_has_no_late_times_of_that),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

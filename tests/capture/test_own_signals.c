@@ -307,6 +307,40 @@ static void own_signal_whose_times_come_late_again_has_not_the_ones_before(void 
 	synth_signal_free(signal);
 }
 
+/* Until its signal has fallen to nothing. What comes late is not written yet. */
+static void run_to_the_fall(struct fixture *f, hsa_signal_t signal)
+{
+	while (synth_signal_load(signal) > 0)
+		assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+}
+
+/* Nor of two that count with it and have none, when it is a third one's. */
+static void late_times_of_packets_that_count_are_nobody_elses(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(2);
+
+	f->queue->has_late_times = true;
+	/* So it is known for a device that is late. */
+	fixture_dispatch(f, 0);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, MS);
+	fixture_dispatch(f, signal.handle);
+	fixture_dispatch(f, signal.handle);
+	run_to_the_fall(f, signal);
+	synth_store(f->capture, signal, 1);
+	fixture_dispatch(f, signal.handle);
+	run_to_the_fall(f, signal);
+	fixture_settle(f);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_SHARED);
+	assert_int_equal(fixture_row(f, 2)->untimed, RTL_UNTIMED_SHARED);
+	assert_int_equal(fixture_row(f, 3)->untimed, RTL_TIMED);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 static void own_signal_destroyed_at_once_was_read_before(void **state)
 {
 	struct fixture *f = *state;
@@ -545,6 +579,7 @@ int main(void)
 		TEST(counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested),
 		TEST(signal_set_up_again_without_times_is_given_up_once_passed),
 		TEST(own_signal_whose_times_come_late_again_has_not_the_ones_before),
+		TEST(late_times_of_packets_that_count_are_nobody_elses),
 		TEST(own_signal_destroyed_at_once_was_read_before),
 		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
 		TEST(own_signal_that_another_thread_is_reading_keeps_its_times),

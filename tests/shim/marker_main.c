@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * A program that says what it does, with the real runtime up and no kernel at all.
- * usage: shim-markers flood THREADS MARKS | open | early | child
+ * usage: shim-markers flood THREADS MARKS | open | early | child | odd | crowd | last
  *   flood  every thread makes MARKS marks as fast as it can; prints "made TOTAL"
  *   open   leaves ranges open and dies by SIGKILL, at once
  *   early  the same, with its ranges begun before the runtime
  *   child  opens a range and forks; it is the child that has a runtime, and a range of its own
+ *   crowd  has more threads in ranges than the shim has places for; most of them end first
+ *   last   its thread ends its range in the destructor of a key
+ *   odd    ends ranges that nobody began and names what there is not, as a mistaken program does
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,6 +29,8 @@ static struct {
 	uint64_t (*start)(const char *text);
 	void (*stop)(uint64_t id);
 	int (*name)(const char *text);
+	int (*name_agent)(const char *text, const uint64_t *agent);
+	int (*name_stream)(const char *text, void *stream);
 } roctx;
 
 static unsigned long marks;
@@ -59,6 +64,8 @@ static void find_roctx(void)
 	FIND(start, "roctxRangeStartA");
 	FIND(stop, "roctxRangeStop");
 	FIND(name, "roctxNameOsThread");
+	FIND(name_agent, "roctxNameHsaAgent");
+	FIND(name_stream, "roctxNameHipStream");
 #undef FIND
 }
 
@@ -150,6 +157,94 @@ static int run_child(void)
 	return 0;
 }
 
+/* More than BLOCKS_MAX of shim/thread_state.c. */
+#define CROWD	   4160
+#define CROWD_LAST 100
+
+static pthread_barrier_t all_in, others_out;
+static _Atomic unsigned wrong_levels;
+
+static void *be_in_crowd(void *is_last)
+{
+	wrong_levels += roctx.push("crowd") != 0;
+	pthread_barrier_wait(&all_in);
+	if (is_last) {
+		pthread_barrier_wait(&others_out);
+		roctx.mark("in its range");
+	}
+	wrong_levels += roctx.pop() != 0;
+	return NULL;
+}
+
+static int run_crowd(void)
+{
+	static pthread_t thread[CROWD];
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 128 << 10);
+	pthread_barrier_init(&all_in, NULL, CROWD);
+	pthread_barrier_init(&others_out, NULL, CROWD_LAST + 1);
+	runtime("hsa_init");
+	for (unsigned i = 0; i < CROWD; i++)
+		if (pthread_create(&thread[i], &small, be_in_crowd,
+			    i < CROWD - CROWD_LAST ? NULL : thread))
+			die("pthread_create");
+	for (unsigned i = 0; i < CROWD - CROWD_LAST; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_wait(&others_out);
+	for (unsigned i = CROWD - CROWD_LAST; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	runtime("hsa_shut_down");
+	return wrong_levels != 0;
+}
+
+static pthread_key_t at_end;
+
+static void pop_at_end(void *value)
+{
+	(void)value;
+	wrong_levels += roctx.pop() != 0;
+}
+
+static void *leave_open(void *argument)
+{
+	pthread_setspecific(at_end, &at_end);
+	roctx.push("a scope");
+	return argument;
+}
+
+static int run_last(void)
+{
+	pthread_t thread;
+
+	if (pthread_key_create(&at_end, pop_at_end))
+		die("pthread_key_create");
+	runtime("hsa_init");
+	if (pthread_create(&thread, NULL, leave_open, NULL))
+		die("pthread_create");
+	pthread_join(thread, NULL);
+	runtime("hsa_shut_down");
+	return wrong_levels != 0;
+}
+
+static int run_odd(void)
+{
+	static const uint64_t ids[] = {0, 77, UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX};
+	uint64_t agent = UINT64_MAX;
+
+	runtime("hsa_init");
+	roctx.push("before");
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		roctx.stop(ids[i]);
+	roctx.name_agent("no agent", &agent);
+	roctx.name_stream("no stream", (void *)UINTPTR_MAX);
+	roctx.pop();
+	roctx.mark("after");
+	runtime("hsa_shut_down");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	find_roctx();
@@ -161,6 +256,12 @@ int main(int argc, char **argv)
 		return run_open(argv[1][0] == 'e');
 	if (argc == 2 && !strcmp(argv[1], "child"))
 		return run_child();
-	die("usage: shim-markers flood THREADS MARKS | open | early | child");
+	if (argc == 2 && !strcmp(argv[1], "odd"))
+		return run_odd();
+	if (argc == 2 && !strcmp(argv[1], "crowd"))
+		return run_crowd();
+	if (argc == 2 && !strcmp(argv[1], "last"))
+		return run_last();
+	die("usage: shim-markers flood THREADS MARKS | open | early | child | odd | crowd | last");
 	return 2;
 }

@@ -6,9 +6,9 @@
  */
 #include "shim/dispatch.h"
 
-void dispatch_signal_used(struct capture *c, uint64_t signal)
+void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
 {
-	(void)c, (void)signal;
+	(void)c, (void)is_dispatch, (void)signal;
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,

@@ -93,6 +93,32 @@ static void a_rank_that_is_left_out_never_records(void **state)
 	assert_true(is_open());
 }
 
+static _Atomic bool is_asked, is_left_out;
+
+static void *ask_without_end(void *nothing)
+{
+	while (is_asked)
+		is_left_out |= gate_is_never_open();
+	return nothing;
+}
+
+/* What it says meanwhile is not stored and not counted. */
+static void a_rank_that_begins_is_not_left_out_for_a_moment(void **state)
+{
+	struct choice choice = {0};
+	pthread_t thread;
+
+	(void)state;
+	begin(&choice, 100);
+	is_asked = true;
+	assert_int_equal(pthread_create(&thread, NULL, ask_without_end, NULL), 0);
+	for (unsigned i = 0; i < 300000; i++)
+		gate_begin(true, 3, 100);
+	is_asked = false;
+	pthread_join(thread, NULL);
+	assert_false(is_left_out);
+}
+
 static void a_gpu_that_is_left_out_has_a_gate_of_its_own(void **state)
 {
 	struct choice choice = {.gpus = {.count = 1, .range = {{1, 1}}}};
@@ -515,6 +541,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_chosen_records_from_the_start),
 		cmocka_unit_test(a_rank_that_is_left_out_never_records),
+		cmocka_unit_test(a_rank_that_begins_is_not_left_out_for_a_moment),
 		cmocka_unit_test(a_gpu_that_is_left_out_has_a_gate_of_its_own),
 		cmocka_unit_test(dormant_waits_for_the_control),
 		cmocka_unit_test(a_control_with_a_duration_ends_by_itself),

@@ -167,6 +167,26 @@ static void a_text_is_defined_when_it_comes_again(void **state)
 	assert_int_equal(recorder->header->define_bytes, defined);
 }
 
+/* Kernels may have taken all of it: a text needs none. */
+static void a_text_that_comes_again_to_a_full_log_is_whole(void **state)
+{
+	uint8_t frame[64] = {0};
+
+	(void)state;
+	frame_put_length(frame, sizeof(frame) - FRAME_PREFIX_BYTES);
+	while (!recorder_define(
+		capture_recorder(capture), frame, sizeof(frame), RECORDER_DEFINE_WAIT))
+		;
+	for (int i = 0; i < 3; i++)
+		markers_mark("the forward pass of a model whose kernels have long names, all of it");
+	collect();
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(seen[i].text, RTL_MARKER_TEXT_INLINE);
+		assert_string_equal(seen[i].inline_text, "the forward pass of a model who");
+	}
+	assert_int_equal(counter(RTL_P_names_overflowed), 0);
+}
+
 static void an_open_range_is_known_before_it_ends(void **state)
 {
 	(void)state;
@@ -235,6 +255,30 @@ static void started_ranges_end_by_their_number(void **state)
 	assert_int_equal(seen[2].id, seen[0].id);
 	assert_int_equal(seen[3].id, seen[1].id);
 	assert_int_equal(thread_state()->marker, 0);
+}
+
+/* The program may load a library in the middle: from then on the numbers are its. */
+static void a_library_that_comes_late_counts_from_one(void **state)
+{
+	uint64_t own[4];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		own[i] = markers_start_id();
+		assert_true(own[i] <= INT32_MAX);
+		markers_start(own[i], "ours");
+	}
+	for (uint64_t id = 1; id <= 2000; id++)
+		markers_start(id, "the library's");
+	for (unsigned i = 0; i < 4; i++)
+		markers_stop(own[i]);
+	collect();
+	assert_int_equal(seen_count, 2008);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(seen[2004 + i].id, seen[i].id);
+		for (unsigned k = 4; k < 2004; k++)
+			assert_int_not_equal(seen[k].id, seen[i].id);
+	}
 }
 
 static void long_texts_are_cut_and_none_is_no_crash(void **state)
@@ -423,8 +467,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		/* First: before the numbers of others have gone past a library's. */
+		TEST(a_library_that_comes_late_counts_from_one),
 		TEST(ranges_nest_and_come_in_two_halves),
 		TEST(a_text_is_defined_when_it_comes_again),
+		TEST(a_text_that_comes_again_to_a_full_log_is_whole),
 		TEST(an_open_range_is_known_before_it_ends),
 		TEST(deep_nesting_keeps_its_levels),
 		TEST(a_full_ring_drops_and_counts),

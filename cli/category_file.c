@@ -145,30 +145,46 @@ static int read_line(const struct line *line, struct category_rules *rules, char
 	return add_pattern(line, rules, category, collective, pattern);
 }
 
+/* All of a file, at most a byte more than it may have, and a NUL. NULL: errno. */
+static char *read_all(const char *path, size_t *ret_bytes)
+{
+	CLEANUP(fclose_p) FILE *file = fopen(path, "re");
+	CLEANUP(free_p) char *text = file ? malloc(CATEGORY_FILE_BYTES_MAX + 2) : NULL;
+
+	if (!text)
+		return NULL;
+	*ret_bytes = fread(text, 1, CATEGORY_FILE_BYTES_MAX + 1, file);
+	if (ferror(file))
+		return NULL;
+	text[*ret_bytes] = '\0';
+	return TAKE(text);
+}
+
 int category_file_read(
 	const char *path, struct category_rules *rules, char error[QUERY_ERROR_BYTES])
 {
-	CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-	CLEANUP(free_p) char *text = NULL;
 	struct line line = {.path = path, .error = error};
-	size_t room = 0;
-	ssize_t n;
-	int r = 0;
+	size_t bytes = 0;
+	CLEANUP(free_p) char *text = read_all(path, &bytes);
+	int r = text ? 0 : -errno;
 
-	if (!file) {
-		r = -errno;
+	if (r < 0) {
 		snprintf(error, QUERY_ERROR_BYTES, "rules of categories: %s: %s", path,
 			strerror(-r));
 		return r;
 	}
-	while (!r && (n = getline(&text, &room, file)) >= 0) {
-		line.number++;
-		r = strlen(text) == (size_t)n ? read_line(&line, rules, text)
-					      : refuse(&line, "not a text");
+	if (bytes > CATEGORY_FILE_BYTES_MAX) {
+		snprintf(error, QUERY_ERROR_BYTES, "rules of categories: %s: longer than %u KiB",
+			path, CATEGORY_FILE_BYTES_MAX >> 10);
+		return -EFBIG;
 	}
-	if (!r && ferror(file)) {
-		r = -EIO;
-		snprintf(error, QUERY_ERROR_BYTES, "rules of categories: %s: cannot be read", path);
+	for (char *at = text, *end; !r && at < text + bytes; at = end + 1) {
+		end = at + strcspn(at, "\n");
+		line.number++;
+		if (!*end && end < text + bytes)
+			return refuse(&line, "not a text");
+		*end = '\0';
+		r = read_line(&line, rules, at);
 	}
 	return r;
 }

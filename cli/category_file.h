@@ -11,6 +11,8 @@
 
 #define CATEGORY_RULES_MAX	   1000
 #define CATEGORY_PATTERN_BYTES_MAX 256
+/* All rules at their longest are half of it: what is longer is no such file, or has no end. */
+#define CATEGORY_FILE_BYTES_MAX	   (1u << 20)
 
 struct category_rules {
 	struct category_rule *at;

@@ -73,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'S':
-		o->socket = arg;
+		o->socket = opts_socket(arg);
 		return 0;
 	case KEY_SESSION:
 		take_session(o, arg);

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/client.h"
 #include "cli/cmd.h"
 #include "cli/jobenv.h"
 #include "cli/opts.h"
@@ -26,7 +28,9 @@ struct env_options {
 
 static const struct argp_option env_option[] = {
 	{"socket", KEY_SOCKET, "PATH", 0,
-		"the collector to use (default: RTL_SOCKET, else the job finds one itself)", 0},
+		"the collector to use (default: RTL_SOCKET, your own where it answers, else the "
+		"job looks for the node's)",
+		0},
 	{"job", KEY_JOB, "KEY", 0, "RTL_JOB_ID: what belongs into one session", 0},
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
@@ -43,9 +47,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	switch (key) {
 	case KEY_SOCKET:
-		if (!*value)
-			opts_error("--socket: the path is empty");
-		options->socket = value;
+		options->socket = opts_socket(value);
 		return 0;
 	case KEY_JOB:
 		options->job = value;
@@ -84,6 +86,34 @@ static int print(const struct jobenv *env)
 	return 0;
 }
 
+/* The job may change its directory, and a collector may come to that path later. */
+static const char *make_absolute(const char *path, char room[PATH_MAX])
+{
+	char folder[PATH_MAX];
+
+	if (realpath(path, room))
+		return room;
+	if (*path != '/' && getcwd(folder, sizeof(folder)) &&
+		snprintf(room, PATH_MAX, "%s/%s", folder, path) < PATH_MAX)
+		return room;
+	return path;
+}
+
+/* What the job is told, for the shim by itself looks for the node's alone. NULL: nothing. */
+static const char *choose_socket(const struct env_options *options, char room[PATH_MAX])
+{
+	const char *path = options->socket ? options->socket : getenv("RTL_SOCKET");
+	char own[PLACES_SOCKET_BYTES];
+	struct client client;
+
+	if (path && *path)
+		return make_absolute(path, room);
+	if (!places_own_socket(own) || client_connect(&client, own) < 0)
+		return path;
+	client_close(&client);
+	return strcpy(room, own);
+}
+
 int cmd_env(int argc, char **argv)
 {
 	char shim[PATH_MAX], softgpu[PATH_MAX], socket[PATH_MAX];
@@ -102,17 +132,17 @@ int cmd_env(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	}
 	if (options.is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
-		say("software GPU: %s: not found; set RTL_LIBDIR", softgpu);
+		say("software GPU: %s: not found; " PLACES_SOFTGPU_TODO, softgpu);
 		return CMD_BAD_INPUT;
 	}
-	params.socket = options.socket ? options.socket : getenv("RTL_SOCKET");
-	if (params.socket && *params.socket && realpath(params.socket, socket))
-		params.socket = socket;
+	params.socket = choose_socket(&options, socket);
 	params.job = options.job;
 	params.mode = options.mode;
 	params.choices = &options.choices;
 	params.softgpu = options.is_soft ? softgpu : NULL;
 	r = jobenv_init(&env, &params);
+	if (r == 0 && env.is_without_preload)
+		say("%s; install it elsewhere", jobenv_without_preload);
 	if (r == 0)
 		r = print(&env);
 	jobenv_done(&env);

@@ -51,7 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->newest = opts_u64("newest", arg, 1, UINT32_MAX);
 		return 0;
 	case 'S':
-		o->socket = arg;
+		o->socket = opts_socket(arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		opts_error("takes no argument: %s", arg);

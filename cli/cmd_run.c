@@ -15,7 +15,7 @@ static int find_libraries(const struct run_options *options, char shim[PATH_MAX]
 
 	/* Without it the job would run on another device than the user asked for. */
 	if (options->is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
-		say("software GPU: %s: not found; build or install it, or set RTL_LIBDIR", softgpu);
+		say("software GPU: %s: not found; " PLACES_SOFTGPU_TODO, softgpu);
 		return CMD_RUN_FAILED;
 	}
 	r = places_find(PLACE_SHIM, shim);
@@ -31,13 +31,13 @@ static void tell_plan(const struct run_options *options, const struct run_collec
 	const struct jobenv *env)
 {
 	if (env->is_without_preload)
-		say("roctx ranges are not recorded: the shim's path has a space or a colon");
+		say("%s; install it elsewhere", jobenv_without_preload);
 	if (!options->is_verbose)
 		return;
 	if (collector->client.fd >= 0)
-		say("%s collector at %s, session %s, database %s",
-			collector->is_private ? "private" : "the node's", collector->socket,
-			collector->session, collector->database);
+		say("%s at %s, session %s, database %s",
+			collector->is_private ? "private collector" : "collector",
+			collector->socket, collector->session, collector->database);
 	for (size_t i = 0; i < env->count; i++)
 		if (env->at[i].value)
 			say("%s=%s", env->at[i].name, env->at[i].value);
@@ -52,7 +52,7 @@ static int make_env(struct jobenv *env, const struct run_options *options,
 {
 	struct jobenv_params params = {
 		.socket = collector->socket,
-		.job = launch->job,
+		.job = collector->job ? collector->job : launch->job,
 		.shim = collector->client.fd >= 0 ? shim : NULL,
 		.softgpu = options->is_soft ? softgpu : NULL,
 		.mode = options->mode,
@@ -101,8 +101,10 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	child.is_recorded = collector->client.fd >= 0;
 	r = run_child_start(&child, options->command, &env);
 	jobenv_done(&env);
-	if (r)
+	if (r) {
+		run_verdict_unstarted(collector, &child, r);
 		return r;
+	}
 	r = run_child_wait(&child, collector);
 	return run_verdict(collector, options, &child, r);
 }

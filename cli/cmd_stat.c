@@ -64,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->is_json = true;
 		return 0;
 	case 'S':
-		o->socket = arg;
+		o->socket = opts_socket(arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->session)

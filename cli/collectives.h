@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cli/categories.h"
+#include "cli/ended.h"
 #include "cli/idmap.h"
 #include "cli/query.h"
 #include "cli/sweep.h"
@@ -45,7 +46,7 @@ struct collectives_process {
 	bool has_rank;
 	int64_t rank;
 	uint32_t node;	/* by boot id */
-	char state[32]; /* live | exited 0 | killed by 9 | ... */
+	char state[ENDED_BYTES];
 };
 
 /* One process on one GPU. */

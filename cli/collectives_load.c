@@ -2,11 +2,11 @@
 #include "cli/collectives.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ended.h"
 #include "cli/grow.h"
 #include "proto/cleanup.h"
 #include "proto/collectives.h"
@@ -59,21 +59,6 @@ int64_t collectives_call_key(int64_t process, int64_t number)
 
 /* ---- processes and lanes ---- */
 
-static void describe_state(const struct query_rows *rows, char ret[32])
-{
-	const char *ended = query_text(rows, 4);
-	int64_t status = query_integer(rows, 5);
-
-	if (!ended)
-		snprintf(ret, 32, "live");
-	else if (query_is_null(rows, 5))
-		snprintf(ret, 32, "%s", ended);
-	else if (status > 128)
-		snprintf(ret, 32, "killed by %" PRId64, status - 128);
-	else
-		snprintf(ret, 32, "%s %" PRId64, ended, status);
-}
-
 /* Boot ids in the order of their first process. */
 static uint32_t find_node(char (**boots)[64], struct collectives *c, const char *boot)
 {
@@ -113,7 +98,8 @@ static int load_processes(struct query *query, struct collectives *c)
 		};
 		if (p->node == COLLECTIVES_NONE)
 			return -ENOMEM;
-		describe_state(rows, p->state);
+		ended_describe(query_text(rows, 4), !query_is_null(rows, 5), query_integer(rows, 5),
+			query_is_in_use(query), p->state);
 		r = 0;
 	}
 	return r;

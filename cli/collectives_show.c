@@ -111,8 +111,13 @@ static int put_text(const struct collectives_view *view, FILE *to)
 	if (!reading)
 		return -ENOMEM;
 	fprintf(to, "%s\n%s\n", view->verdict->line, reading);
-	for (size_t i = 0; i < count; i++)
-		fprintf(to, "  %s\n", notes[i]);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_p) char *note = render_escape(notes[i], strlen(notes[i]));
+
+		if (!note)
+			return -ENOMEM;
+		fprintf(to, "  %s\n", note);
+	}
 	r = put_table(view, collectives_tables + COLLECTIVES_GROUP_TABLE, top, to);
 	if (!r)
 		r = put_table(view, &collectives_uneven, top, to);
@@ -188,7 +193,7 @@ static int put_head(const struct collectives_view *view, json_t *document)
 
 	bad |= json_object_set(document, "notes", array);
 	for (size_t i = 0; i < count && !bad; i++)
-		bad |= json_array_append_new(array, json_string(notes[i]));
+		bad |= json_array_append_new(array, render_json_text(notes[i], strlen(notes[i])));
 	json_decref(array);
 	bad |= verdict_put_json(view->verdict, document);
 	bad |= json_object_set_new(document, "reading",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/diagnostic.h"
-#include "cli/wrap.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/idmap.h"
+#include "cli/wrap.h"
 #include "proto/cleanup.h"
 
 /* The predecessor's names, in its order, and ours. NULL: what we never do. */
@@ -121,51 +122,81 @@ static int set_integer(json_t *object, const char *key, int64_t value)
 	return json_object_set_new(object, key, json_integer(value)) ? -ENOMEM : 0;
 }
 
-static int add_counters(struct query *query, int64_t process_id, json_t *counters)
+/* Names of a damaged file may be no UTF-8, which jansson refuses. */
+static int set_counter(json_t *counters, const char *name, int64_t value)
+{
+	json_t *key = render_json_text(name, strlen(name));
+	int r = key ? set_integer(counters, json_string_value(key), value) : -ENOMEM;
+
+	json_decref(key);
+	return r;
+}
+
+/* The processes of a document, to be found by their ids. */
+struct diagnostics {
+	json_t *array;
+	struct idmap index_of;
+};
+
+static void diagnostics_done(struct diagnostics *d)
+{
+	idmap_done(&d->index_of);
+}
+
+/* NULL: of a damaged file. */
+static json_t *find_process(const struct diagnostics *d, int64_t id)
+{
+	uint32_t at = idmap_find(&d->index_of, id);
+
+	return at == IDMAP_NONE ? NULL : json_array_get(d->array, at);
+}
+
+static int add_counters(struct query *query, const struct diagnostics *d)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "counters", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
+		json_t *process = find_process(d, query_integer(rows, 0));
+
 		r = 0;
-		if (query_integer(rows, 0) == process_id && query_text(rows, 1))
-			r = json_object_set_new(counters, query_text(rows, 1),
-				    json_integer(query_integer(rows, 2)))
-				    ? -ENOMEM
-				    : 0;
+		if (process && query_text(rows, 1))
+			r = set_counter(json_object_get(process, "counters"), query_text(rows, 1),
+				query_integer(rows, 2));
 	}
 	return r;
 }
 
 /* Outstanding and, while it lives, in flight. */
-static int add_outstanding(struct query *query, int64_t process_id, json_t *process)
+static int add_outstanding(struct query *query, const struct diagnostics *d)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int64_t outstanding = 0;
 	int r = query_ask(query, "ledger", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		if (query_integer(rows, 0) == process_id)
-			outstanding = wrap_plus(outstanding,
-				wrap_plus(query_integer(rows, 6), query_integer(rows, 9)));
-		r = 0;
+		json_t *process = find_process(d, query_integer(rows, 0));
+
+		r = process ? set_integer(process, "outstanding",
+				      wrap_plus(counter(process, "outstanding"),
+					      wrap_plus(query_integer(rows, 6),
+						      query_integer(rows, 9))))
+			    : 0;
 	}
-	return r ? r : set_integer(process, "outstanding", outstanding);
+	return r;
 }
 
-static int add_process(struct query *query, const struct query_rows *rows, json_t *array)
+static int add_process(struct diagnostics *d, const struct query_rows *rows)
 {
 	int64_t id = query_integer(rows, 0);
-	json_t *process = json_object(), *counters = json_object();
-	struct balance balance;
+	uint32_t *at = idmap_at(&d->index_of, id);
+	json_t *process = json_object();
 	int r;
 
-	/* Both are taken by what they are put into, whether it works or not. */
-	if (json_array_append_new(array, process)) {
-		json_decref(counters);
+	/* Taken by what it is put into, whether it works or not. */
+	if (json_array_append_new(d->array, process) || !at)
 		return -ENOMEM;
-	}
-	if (json_object_set_new(process, "counters", counters))
+	*at = (uint32_t)json_array_size(d->array) - 1;
+	if (json_object_set_new(process, "counters", json_object()))
 		return -ENOMEM;
 	r = set_integer(process, "process_id", id);
 	if (!r)
@@ -174,30 +205,40 @@ static int add_process(struct query *query, const struct query_rows *rows, json_
 			  query_is_null(rows, 1) ? json_null()
 						 : json_integer(query_integer(rows, 1))))
 		r = -ENOMEM;
-	if (!r)
-		r = add_counters(query, id, counters);
-	if (!r)
-		r = add_outstanding(query, id, process);
-	if (r)
-		return r;
-	balance = weigh(process);
-	return json_object_set_new(process, "balanced", json_boolean(is_balanced(&balance)))
-		       ? -ENOMEM
-		       : 0;
+	return r ? r : set_integer(process, "outstanding", 0);
+}
+
+static int add_balances(const struct diagnostics *d)
+{
+	json_t *process;
+	size_t i;
+
+	json_array_foreach(d->array, i, process)
+	{
+		struct balance balance = weigh(process);
+
+		if (json_object_set_new(process, "balanced", json_boolean(is_balanced(&balance))))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int diagnostic_put_json(struct query *query, json_t *document)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	json_t *array = json_array();
+	CLEANUP(diagnostics_done) struct diagnostics d = {.array = json_array()};
 	int r;
 
-	if (json_object_set_new(document, "counters", array))
+	if (json_object_set_new(document, "counters", d.array))
 		return -ENOMEM;
 	r = query_ask(query, "processes", &rows);
 	while (!r && (r = query_next(rows)) > 0)
-		r = add_process(query, rows, array);
-	return r;
+		r = add_process(&d, rows);
+	if (!r)
+		r = add_counters(query, &d);
+	if (!r)
+		r = add_outstanding(query, &d);
+	return r ? r : add_balances(&d);
 }
 
 int diagnostic_show(struct query *query, FILE *to)

@@ -76,6 +76,15 @@ static bool check_socket(struct doctor *doctor, const char *path, bool is_explic
 	return true;
 }
 
+/* Other private ones are each of a job that runs. */
+static bool is_kept(const char *path)
+{
+	char own[PLACES_SOCKET_BYTES];
+
+	return !strcmp(path, places_system_socket()) ||
+	       (places_own_socket(own) && !strcmp(path, own));
+}
+
 static void check_sockets(struct doctor *doctor)
 {
 	const char *variable = getenv("RTL_SOCKET");
@@ -88,7 +97,7 @@ static void check_sockets(struct doctor *doctor)
 	for (size_t i = 0; paths[i]; i++) {
 		bool answers = check_socket(doctor, paths[i], is_explicit);
 
-		has_service |= answers && (is_explicit || !strcmp(paths[i], places_system_socket()));
+		has_service |= answers && (is_explicit || is_kept(paths[i]));
 	}
 	places_sockets_free(paths);
 	if (!has_service && !is_explicit)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "cli/places.h"
 #include "proto/cleanup.h"
 
 #define KFD	 "/dev/kfd"
@@ -33,6 +34,8 @@ static int try_device(const char *path)
 
 static void check_kfd(struct doctor *doctor)
 {
+	char softgpu[PATH_MAX];
+	bool has_soft = places_find(PLACE_SOFTGPU, softgpu) == 0;
 	int r = try_device(KFD);
 	struct stat st;
 
@@ -40,8 +43,9 @@ static void check_kfd(struct doctor *doctor)
 		doctor_add(doctor, DOCTOR_OK, "kfd", NULL, KFD " opens");
 	else if (r == -ENOENT)
 		doctor_add(doctor, DOCTOR_FAIL, "kfd",
-			"load amdgpu, or pass the device into the container; to try rtl without "
-			"a GPU: --device soft",
+			has_soft ? "load amdgpu, or pass the device into the container; to try rtl "
+				   "without a GPU: --device soft"
+				 : "load amdgpu, or pass the device into the container",
 			KFD ": not there: no AMD GPU driver");
 	else if (r == -EACCES && stat(KFD, &st) == 0)
 		doctor_add(doctor, DOCTOR_FAIL, "kfd", "have yourself added to its group",

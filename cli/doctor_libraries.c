@@ -114,9 +114,9 @@ static void check_shim(struct doctor *doctor)
 		doctor_add(doctor, DOCTOR_FAIL, "shim",
 			"it must be built for this system's C library or an older one", "%s: %s",
 			path, shim.text);
-	if (strpbrk(path, " :"))
+	if (jobenv_is_unpreloadable(path))
 		doctor_add(doctor, DOCTOR_WARN, "shim", "install it elsewhere",
-			"%s: a space or colon in the path: roctx ranges are not recorded", path);
+			"%s: %s", path, jobenv_without_preload);
 	doctor_add(doctor, DOCTOR_OK, "glibc", NULL, "%s", gnu_get_libc_version());
 }
 
@@ -127,8 +127,8 @@ static void check_softgpu(struct doctor *doctor)
 	int r = places_find(PLACE_SOFTGPU, folder);
 
 	if (r < 0) {
-		doctor_add(doctor, DOCTOR_FAIL, "softgpu", "install it, or set RTL_LIBDIR",
-			"%s: %s", folder, strerror(-r));
+		doctor_add(doctor, DOCTOR_FAIL, "softgpu", PLACES_SOFTGPU_TODO, "%s: %s", folder,
+			strerror(-r));
 		return;
 	}
 	load_in_child("libhsakmt.so.1", "hsaKmtOpenKFD", folder, &thunk);
@@ -237,10 +237,11 @@ static void check_tools(struct doctor *doctor)
 	const char *tools = getenv("HSA_TOOLS_LIB");
 	const char *mode = getenv("RTL_MODE");
 	char shim[PATH_MAX];
-	bool is_alone = true;
+	bool has_shim = places_find(PLACE_SHIM, shim) == 0, is_alone = true;
+	CLEANUP(free_p) char *ours = has_shim ? jobenv_quote_tool(shim) : NULL;
 
-	if (tools && *tools && (places_find(PLACE_SHIM, shim) < 0 || strcmp(tools, shim))) {
-		is_alone = places_find(PLACE_SHIM, shim) == 0 && jobenv_tools_list_has(tools, shim);
+	if (tools && *tools && (!ours || strcmp(tools, ours))) {
+		is_alone = has_shim && jobenv_tools_list_has(tools, shim);
 		doctor_add(doctor, DOCTOR_WARN, "tools",
 			"unset HSA_TOOLS_LIB: two tools that time kernels disturb each other",
 			"HSA_TOOLS_LIB=%s%s", tools, is_alone ? " (ours is in it)" : "");

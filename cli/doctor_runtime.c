@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "cli/jobenv.h"
 #include "cli/places.h"
 #include "proto/cleanup.h"
 
@@ -28,13 +29,15 @@ static _Noreturn void runtime_start(const char *shim, const char *softgpu, int f
 	char thunk[PATH_MAX + 32], text[16];
 	int (*init)(void);
 	void *library, *symbol;
+	char *tool = jobenv_quote_tool(shim);
 	int null = open("/dev/null", O_RDWR);
 
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	snprintf(text, sizeof(text), "%d", fd);
 	setenv("RTL_PROBE", text, 1);
-	setenv("HSA_TOOLS_LIB", shim, 1);
+	if (!tool || setenv("HSA_TOOLS_LIB", tool, 1) < 0)
+		_exit(1);
 	setenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1", 1);
 	unsetenv("RTL_MODE");
 	/* The runtime takes the thunk that is there already, by its name. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,38 +12,13 @@
 
 #include "cli/doctor.h"
 #include "proto/cleanup.h"
+#include "proto/network_fs.h"
 
 /* 100 bytes a kernel: ten million kernels; and what any job needs. */
 #define SPACE_WARN_BYTES (1ull << 30)
 #define SPACE_FAIL_BYTES (64ull << 20)
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-
-/* Where SQLite's locks, or its shared memory, do not hold what they promise. */
-static const struct {
-	long magic;
-	const char *name;
-} network[] = {
-	{NFS_SUPER_MAGIC, "nfs"},
-	{SMB_SUPER_MAGIC, "smb"},
-	{0xff534d42, "cifs"},
-	{0xfe534d42, "smb2"},
-	{AFS_SUPER_MAGIC, "afs"},
-	{V9FS_MAGIC, "9p"},
-	{CEPH_SUPER_MAGIC, "ceph"},
-	{0x0bd00bd0, "lustre"},
-	{0x47504653, "gpfs"},
-	{0x19830326, "beegfs"},
-	{0x65735546, "fuse"},
-};
-
-static const char *network_name(long magic)
-{
-	for (size_t i = 0; i < sizeof(network) / sizeof(network[0]); i++)
-		if (network[i].magic == magic)
-			return network[i].name;
-	return NULL;
-}
 
 static void check_folder(struct doctor *doctor, const char *path, const char *purpose)
 {
@@ -60,11 +34,12 @@ static void check_folder(struct doctor *doctor, const char *path, const char *pu
 		return;
 	}
 	free_bytes = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
-	name = network_name((long)fs.f_type);
+	name = network_fs_name(path);
 	if (name)
 		doctor_add(doctor, DOCTOR_WARN, "disk", todo,
-			"%s (%s): %s: databases are slow there and not safe while live", path,
-			purpose, name);
+			"%s (%s): on %s, where SQLite's locks do not hold: nothing is stored there "
+			"but with RTL_ALLOW_NETWORK_FS=1 (the service: --allow-network-fs)",
+			path, purpose, name);
 	if (free_bytes < SPACE_WARN_BYTES)
 		doctor_add(doctor, free_bytes < SPACE_FAIL_BYTES ? DOCTOR_FAIL : DOCTOR_WARN,
 			"disk", todo, "%s (%s): %" PRIu64 " MiB free", path, purpose,

@@ -12,6 +12,7 @@
 #include "proto/mode.h"
 
 #define CALLS_LIBRARY "librtl-calls.so"
+#define SHIM_LIBRARY  "librtl-shim.so"
 
 #define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
 
@@ -77,8 +78,47 @@ bool jobenv_tools_list_has(const char *list, const char *entry)
 	return false;
 }
 
-/* @path as one name of HSA_TOOLS_LIB. NULL: no memory. */
-static char *quote_tool(const char *path)
+/*
+ * Ours, but of another installation (an rtl env of the user's profile). Each of two shims in a process
+ * takes the other for a tool that is in its way, and the collector the second for the successor of the
+ * first: nothing would be recorded.
+ */
+static bool is_foreign_copy(const char *name, const char *shim)
+{
+	const char *slash = strrchr(name, '/'), *own = strrchr(shim, '/');
+	size_t folder = own ? (size_t)(own - shim) : 0;
+
+	if (strcmp(slash ? slash + 1 : name, SHIM_LIBRARY) != 0 &&
+		strcmp(slash ? slash + 1 : name, CALLS_LIBRARY) != 0)
+		return false;
+	return !slash || (size_t)(slash - name) != folder || memcmp(name, shim, folder) != 0;
+}
+
+/* The end of the first name of @list, which is read into @name; NULL: there is none. */
+typedef const char *next_name(const char *list, char *name);
+
+/* @list without copies of ours, else as it is. A fresh string; NULL: no memory. */
+static char *drop_copies(const char *list, const char *shim, next_name *next)
+{
+	CLEANUP(free_p) char *kept = malloc(strlen(list) + 1);
+	CLEANUP(free_p) char *name = malloc(strlen(list) + 1);
+	const char *end;
+	size_t used = 0;
+
+	if (!kept || !name)
+		return NULL;
+	for (; (end = next(list, name)); list = end) {
+		if (is_foreign_copy(name, shim))
+			continue;
+		list += used ? 0 : strspn(list, " :"); /* what divided it from one that is gone */
+		memcpy(kept + used, list, (size_t)(end - list));
+		used += (size_t)(end - list);
+	}
+	kept[used] = '\0';
+	return TAKE(kept);
+}
+
+char *jobenv_quote_tool(const char *path)
 {
 	char *quoted, *at;
 
@@ -101,20 +141,34 @@ static char *quote_tool(const char *path)
 
 static int put_tools(struct jobenv *env, const char *shim)
 {
-	const char *tools = getenv("HSA_TOOLS_LIB");
+	const char *users = getenv("HSA_TOOLS_LIB");
+	CLEANUP(free_p) char *tools = drop_copies(users ? users : "", shim, next_tool);
 	CLEANUP(free_p) char *quoted = NULL;
 
 	if (tools && jobenv_tools_list_has(tools, shim))
 		return put_copy(env, "HSA_TOOLS_LIB", tools);
-	quoted = quote_tool(shim);
-	if (!quoted)
+	quoted = jobenv_quote_tool(shim);
+	if (!tools || !quoted)
 		return -ENOMEM;
-	if (!tools || !*tools)
+	if (!*tools)
 		return put_copy(env, "HSA_TOOLS_LIB", quoted);
 	return put_joined(env, "HSA_TOOLS_LIB", tools, ' ', quoted);
 }
 
-/* LD_PRELOAD: spaces and colons separate, nothing quotes. */
+/* One name of LD_PRELOAD, as next_tool(): spaces and colons separate, nothing quotes. */
+static const char *next_preload(const char *list, char *name)
+{
+	size_t length;
+
+	list += strspn(list, " :");
+	length = strcspn(list, " :");
+	if (!length)
+		return NULL;
+	memcpy(name, list, length);
+	name[length] = '\0';
+	return list + length;
+}
+
 static bool preload_has(const char *list, const char *path)
 {
 	size_t length = strlen(path);
@@ -198,15 +252,23 @@ static char *prepend(const char *library, const char *list)
 	return joined;
 }
 
+const char jobenv_without_preload[] =
+	"roctx ranges, RCCL's and HIP's calls are not recorded: the shim's path has a space or a colon";
+
+bool jobenv_is_unpreloadable(const char *path)
+{
+	return strpbrk(path, " :");
+}
+
 static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 {
-	const char *preload = getenv("LD_PRELOAD");
-	const char *sanitizer = NULL;
+	const char *users = getenv("LD_PRELOAD"), *sanitizer = NULL;
+	CLEANUP(free_p) char *preload = drop_copies(users ? users : "", params->shim, next_preload);
 	CLEANUP(free_p) char *with_shim = NULL, *with_calls = NULL, *whole = NULL;
 	char calls[PATH_MAX];
 	int r;
 
-	if (strpbrk(params->shim, " :")) {
+	if (jobenv_is_unpreloadable(params->shim)) {
 		env->is_without_preload = true;
 		return 0;
 	}
@@ -216,7 +278,7 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 #ifdef RTL_SANITIZE
 	dl_iterate_phdr(find_sanitizer, &sanitizer);
 #endif
-	with_shim = prepend(params->shim, preload ? preload : "");
+	with_shim = preload ? prepend(params->shim, preload) : NULL;
 	with_calls = with_shim ? prepend(calls, with_shim) : NULL;
 	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
 	return whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;

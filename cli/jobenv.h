@@ -29,8 +29,12 @@ struct jobenv_setting {
 struct jobenv {
 	struct jobenv_setting at[JOBENV_SETTINGS_MAX];
 	size_t count;
-	bool is_without_preload; /* the shim's path cannot be written in LD_PRELOAD: no markers */
+	bool is_without_preload; /* jobenv_is_unpreloadable(): what is missing then is to be said */
 };
+
+/* A path that cannot be written in LD_PRELOAD, where nothing quotes; and what that costs. */
+bool jobenv_is_unpreloadable(const char *path);
+extern const char jobenv_without_preload[];
 
 /* 0, -ENOMEM. */
 int jobenv_init(struct jobenv *env, const struct jobenv_params *params);
@@ -41,6 +45,9 @@ int jobenv_apply(const struct jobenv *env);
 
 /* @text quoted for a POSIX shell, malloc'ed; NULL: no memory. */
 char *jobenv_quote(const char *text);
+
+/* @path as one name of HSA_TOOLS_LIB, malloc'ed; NULL: no memory. */
+char *jobenv_quote_tool(const char *path);
 
 /* Whether @entry is one of the names in @list, as ROCr splits HSA_TOOLS_LIB. */
 bool jobenv_tools_list_has(const char *list, const char *entry);

@@ -5,6 +5,7 @@
 
 #include "cli/cmd.h"
 #include "cli/say.h"
+#include "proto/standard_fds.h"
 
 static int cmd_help(int argc, char **argv);
 
@@ -118,6 +119,7 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+	standard_fds_hold();
 	if (argc < 2) {
 		show_help(true);
 		return finish(CMD_USAGE);

@@ -197,6 +197,13 @@ error_t opts_file(int key, char *arg, const char **ret)
 	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
 }
 
+const char *opts_socket(const char *path)
+{
+	if (!*path)
+		opts_error("--socket: the path is empty");
+	return path;
+}
+
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max)
 {
 	unsigned long long value;

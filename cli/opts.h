@@ -28,6 +28,9 @@ _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf,
  */
 error_t opts_file(int key, char *arg, const char **ret);
 
+/* The value of --socket: an empty one, as of a variable that is not set, is a mistake. */
+const char *opts_socket(const char *path);
+
 /* Strict values: the whole text, no sign, no spaces; a mistake is opts_error("--@name: ..."). */
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
 /* The index of one of @count names (at least two); a mistake names them all. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli/categories.h"
+#include "cli/grow.h"
+#include "cli/idmap.h"
 #include "cli/wrap.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -283,26 +285,74 @@ static void count_kernels(struct outstanding_rank *rank, const struct category *
 	}
 }
 
-static int number_communication(struct query *query, struct outstanding *o, char *error)
+struct shape_count {
+	int64_t process_id, kernel_id, dispatches;
+};
+
+struct counting {
+	struct shape_count *shapes;
+	size_t count, capacity;
+	struct idmap shape_of_id;
+};
+
+static int load_shapes(struct query *query, struct counting *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&c->shape_of_id, query_integer(rows, 0));
+
+		if (!at || GROW(c->shapes, c->count, c->capacity))
+			return -ENOMEM;
+		c->shapes[c->count] = (struct shape_count){
+			.process_id = query_integer(rows, 1), .kernel_id = query_integer(rows, 3)};
+		*at = (uint32_t)c->count++;
+		r = 0;
+	}
+	return r;
+}
+
+static int count_dispatch(void *context, const int64_t *numbers, unsigned nulls)
+{
+	struct counting *c = context;
+	uint32_t at = nulls ? IDMAP_NONE : idmap_find(&c->shape_of_id, numbers[0]);
+
+	if (at != IDMAP_NONE)
+		c->shapes[at].dispatches++;
+	return 0;
+}
+
+/* A file of a whole day has many: what they are is put together after all were counted. */
+static int count_communication(
+	struct query *query, struct outstanding *o, const struct categories *categories)
+{
+	struct counting c = {0};
+	int r = load_shapes(query, &c);
+
+	if (!r)
+		r = query_fold(query, "dispatch_shapes", count_dispatch, &c);
+	for (size_t i = 0; !r && i < c.count; i++) {
+		struct outstanding_rank *rank = find(o, c.shapes[i].process_id);
+
+		if (rank)
+			count_kernels(rank, categories_of(categories, c.shapes[i].kernel_id),
+				c.shapes[i].dispatches);
+	}
+	free(c.shapes);
+	idmap_done(&c.shape_of_id);
+	return r;
+}
+
+static int number_communication(struct query *query, struct outstanding *o, char *error)
+{
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	bool is_needed = false;
 	int r = categories_new(query, NULL, error, &categories);
 
 	if (!r)
 		r = find_communication(o, categories, &is_needed);
-	if (!r && is_needed)
-		r = query_ask(query, "kernel_counts", &rows);
-	while (!r && rows && (r = query_next(rows)) > 0) {
-		struct outstanding_rank *rank = find(o, query_integer(rows, 0));
-
-		if (rank)
-			count_kernels(rank, categories_of(categories, query_integer(rows, 1)),
-				query_integer(rows, 2));
-		r = 0;
-	}
-	return r;
+	return !r && is_needed ? count_communication(query, o, categories) : r;
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */

@@ -83,12 +83,15 @@ void outstanding_put_kernel(FILE *to, const char *name)
 	put_name(to, *base ? base : name);
 }
 
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 /* ncclAllReduce is all_reduce; the names of others stay. */
 static void put_operation(FILE *to, const char *op)
 {
 	const char *at = op && !strncmp(op, "nccl", 4) ? op + 4 : NULL;
+	bool is_word = at && !at[strspn(at, LETTERS)];
 
-	if (!at) {
+	if (!is_word) {
 		put_name(to, op ? op : "?");
 		return;
 	}

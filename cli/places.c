@@ -122,6 +122,12 @@ static bool xdg_folder(char ret[PATH_MAX])
 	return join(ret, xdg, "rtl") == 0;
 }
 
+/* What XDG_RUNTIME_DIR is in a login of this user; su and cron leave it out. */
+static void login_folder(char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "/run/user/%u/rtl", (unsigned)geteuid());
+}
+
 static void tmp_folder(char ret[PATH_MAX])
 {
 	snprintf(ret, PATH_MAX, "/tmp/rtl-%u", (unsigned)geteuid());
@@ -185,6 +191,27 @@ int places_session_socket(const char *session, bool create, char ret[PLACES_SOCK
 	return (size_t)n < PLACES_SOCKET_BYTES ? 0 : -ENAMETOOLONG;
 }
 
+static bool has_own_socket(const char *folder, char ret[PLACES_SOCKET_BYTES])
+{
+	int n = snprintf(ret, PLACES_SOCKET_BYTES, "%s/" PLACES_OWN_SOCKET, folder);
+	struct stat st;
+
+	return (size_t)n < PLACES_SOCKET_BYTES && check_folder(folder) == 0 &&
+	       lstat(ret, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+bool places_own_socket(char ret[PLACES_SOCKET_BYTES])
+{
+	char folder[PATH_MAX];
+
+	if (!xdg_folder(folder))
+		login_folder(folder);
+	if (has_own_socket(folder, ret))
+		return true;
+	tmp_folder(folder);
+	return has_own_socket(folder, ret);
+}
+
 struct list {
 	char **paths;
 	size_t count;
@@ -245,8 +272,9 @@ int places_sockets(const char *option, char ***ret)
 	} else if (variable && *variable) {
 		r = list_add(&list, NULL, variable);
 	} else {
-		if (xdg_folder(folder))
-			r = list_add_folder(&list, folder);
+		if (!xdg_folder(folder))
+			login_folder(folder);
+		r = list_add_folder(&list, folder);
 		/* A collector may have been started without XDG_RUNTIME_DIR (cron, sudo). */
 		tmp_folder(folder);
 		if (r == 0)

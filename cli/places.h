@@ -12,8 +12,13 @@
 
 #define PLACES_SYSTEM_SOCKET	"/run/rtl.sock"
 #define PLACES_CONTAINER_SOCKET "/run/rtl/rtl.sock"
+/* A user's own collector: its name in the directory of the user's private sockets. */
+#define PLACES_OWN_SOCKET	"collectord.sock"
 /* Longest path a Unix socket can have, with its NUL. */
 #define PLACES_SOCKET_BYTES	sizeof(((struct sockaddr_un *)NULL)->sun_path)
+
+/* It is a part of the tests, which nobody installs. */
+#define PLACES_SOFTGPU_TODO "only a build has it: set RTL_LIBDIR to its folder lib"
 
 enum place {
 	PLACE_SHIM,	  /* librtl-shim.so */
@@ -49,8 +54,14 @@ void places_session_name(const char *text, char ret[PLACES_NAME_BYTES]);
 int places_session_socket(const char *session, bool create, char ret[PLACES_SOCKET_BYTES]);
 
 /*
+ * Where this user's own collector listens, if one does: that of the user's units, or one that was
+ * started where collectord proposes. False: no such socket in a directory of this user alone.
+ */
+bool places_own_socket(char ret[PLACES_SOCKET_BYTES]);
+
+/*
  * Sockets to try, in the contract's order: @option (--socket), RTL_SOCKET, this user's private
- * ones, the system's. An explicit one (@option, RTL_SOCKET) stands alone. A path in the list may
+ * ones (without XDG_RUNTIME_DIR those of a login, too), the system's. An explicit one (@option, RTL_SOCKET) stands alone. A path in the list may
  * be dead: connecting tells. NULL-terminated; free with places_sockets_free(). -ENOMEM.
  */
 int places_sockets(const char *option, char ***ret);

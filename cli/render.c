@@ -263,15 +263,17 @@ static void flush_table(struct render *r)
 	r->is_streaming = true;
 }
 
-/* Of a column of any kind: one text that is no number moves it to the left. */
+/* Of a column of any kind: one text that is no number moves it to the left. At the end, where it
+ * may be cut, a text needs no width; numbers do. */
 static void widen(struct render *r, size_t column, const char *cell, enum render_type type)
 {
 	size_t width = render_width(cell);
 
-	if (width > r->widths[column] && !(r->width && is_last_shown(r, column)))
-		r->widths[column] = width;
 	if (r->columns[column].kind == RENDER_ANY && type == RENDER_STRING)
 		r->is_left[column] = true;
+	if (width > r->widths[column] &&
+		!(r->width && r->is_left[column] && is_last_shown(r, column)))
+		r->widths[column] = width;
 }
 
 static int put_table_row(struct render *r, const struct render_value *row)

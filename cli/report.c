@@ -34,8 +34,10 @@ static uint64_t count_events(const struct report_file *f)
 {
 	uint64_t events = f->summary->verdict->counts.stored;
 
+	/* One between two GPUs is drawn on both. */
 	for (size_t i = 0; i < f->summary->copy_count; i++)
-		events += f->summary->copies[i].timed;
+		events += f->summary->copies[i].timed *
+			  (strcmp(f->summary->copies[i].direction, "p2p") ? 1 : 2);
 	return events;
 }
 

@@ -222,16 +222,20 @@ static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 	return err;
 }
 
-/* On the GPU that it goes to, else the one that it comes from: where its process has a lane. */
-static uint32_t find_copy_lane(const struct reading *r, const struct query_rows *rows)
+/* On each of its GPUs. */
+static int add_copy(struct reading *r, struct report_window *window, const struct query_rows *rows,
+	struct report_event *event)
 {
-	uint32_t lane = IDMAP_NONE;
+	int64_t process_id = query_integer(rows, 0), gpus[2];
+	size_t count = timeline_places_of_copy(&r->timeline->places, process_id, rows, 3, 4, gpus);
+	int err = 0;
 
-	for (int column = 4; column >= 3 && lane == IDMAP_NONE; column--)
-		if (!query_is_null(rows, column))
-			lane = find_lane(
-				r->timeline, query_integer(rows, 0), query_integer(rows, column));
-	return lane;
+	for (size_t i = 0; i < count && !err; i++) {
+		event->lane = find_lane(r->timeline, process_id, gpus[i]);
+		if (event->lane != IDMAP_NONE)
+			err = add_event(r, window, event);
+	}
+	return err;
 }
 
 static int read_copies(struct reading *r)
@@ -252,12 +256,12 @@ static int read_copies(struct reading *r)
 			continue;
 		for (size_t i = 0; i < d->window_count; i++)
 			is_wanted |= is_within(d->windows + i, event.start_ns, end_ns);
-		if (!is_wanted || (event.lane = find_copy_lane(r, rows)) == IDMAP_NONE)
+		if (!is_wanted)
 			continue;
 		err = name_copy(r, direction ? direction : "", &event.name);
 		for (size_t i = 0; i < d->window_count && !err; i++)
 			if (is_within(d->windows + i, event.start_ns, end_ns))
-				err = add_event(r, d->windows + i, &event);
+				err = add_copy(r, d->windows + i, rows, &event);
 	}
 	return err;
 }

@@ -185,16 +185,18 @@ static void put_step_length(const struct timeline *t, FILE *to)
 	put_card(to, "Mean step", value, "ms");
 }
 
-/* Of one process several rows, a GPU each; without any rank, processes are what there is. */
+/* Of one process several rows, a GPU each, and several processes of one rank: attempts, helpers;
+ * all lie together. Without any rank, processes are what there is. */
 static void put_ranks(const struct summary *s, FILE *to)
 {
 	uint64_t ranks = 0, processes = 0;
 
-	for (size_t i = 0; i < s->rank_count; i++)
-		if (!i || s->ranks[i].process_id != s->ranks[i - 1].process_id) {
-			ranks += s->ranks[i].has_rank;
-			processes++;
-		}
+	for (size_t i = 0; i < s->rank_count; i++) {
+		const struct summary_rank *rank = s->ranks + i;
+
+		processes += !i || rank->process_id != rank[-1].process_id;
+		ranks += rank->has_rank && (!i || rank->rank != rank[-1].rank);
+	}
 	if (ranks)
 		put_count(to, "Ranks", ranks, "");
 	else

@@ -51,7 +51,13 @@ struct run_launch {
 	/* The launcher's key (or, of a launcher that has none, its process), else a name of this
 	 * rtl run alone. */
 	char job[LABEL_BYTES_MAX];
+	/* At a service, which goes on with a session that it has closed when its key comes again: of
+	 * a launcher that has the same one for each launch, with its process. */
+	char service_job[LABEL_BYTES_MAX];
 	bool is_shared; /* others of the same launch may come with the same job */
+	/* The process that started the ranks of this node; 0: not to be seen, or no launcher's. */
+	pid_t launcher;
+	unsigned long long launcher_start;
 };
 
 void run_launch_detect(struct run_launch *launch, const char *command);
@@ -80,6 +86,9 @@ int run_output_check(const struct run_output *output, const struct run_options *
  * @output). After run_output_check(), under the election's lock. Returns as that.
  */
 int run_output_clear(struct run_output *output, const struct run_options *options);
+
+/* Whether this file is there; or, of a default, one with a number, which is then @output's. */
+bool run_output_is(struct run_output *output, uintmax_t device, uintmax_t inode);
 
 /* ---- collector ------------------------------------------------------------------------------ */
 
@@ -186,6 +195,9 @@ bool run_keeper_is_up(const struct run_collector *collector);
  */
 int run_child_find(const char *command);
 
+/* Children of whoever became rtl; more of them are taken for the command's. */
+#define RUN_INHERITED_MAX 64u
+
 struct run_child {
 	pid_t pid;
 	int signal_fd;	  /* the signals that we pass on, and SIGCHLD */
@@ -193,6 +205,8 @@ struct run_child {
 	bool is_recorded; /* set before the start: what it leaves behind matters */
 	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
 	struct rlimit old_descriptors;	      /* likewise; run_keeper.c may need more of them */
+	pid_t inherited[RUN_INHERITED_MAX];   /* children that are none of the command's */
+	size_t n_inherited;
 };
 
 /* Before anything is started. */
@@ -219,7 +233,7 @@ bool run_child_is_end_wanted(const struct run_child *child);
 size_t run_orphans_wait(const struct run_child *child, struct run_collector *collector,
 	uint64_t deadline_ns, pid_t *ret, size_t max);
 /* Before the command is started: what it leaves behind becomes ours to wait for. */
-void run_orphans_adopt(void);
+void run_orphans_adopt(struct run_child *child);
 
 /* ---- last words ----------------------------------------------------------------------------- */
 
@@ -229,3 +243,7 @@ void run_orphans_adopt(void);
  */
 int run_verdict(struct run_collector *collector, const struct run_options *options,
 	const struct run_child *child, int status);
+
+/* It could not be started, which was said, and @status tells: close the session without a word. Or its
+ * collector would wait for somebody to come, and its file would be in use so long. */
+void run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status);

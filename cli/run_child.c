@@ -17,8 +17,12 @@
 #include "cli/say.h"
 #include "proto/cleanup.h"
 
-static const int passed_on[] = {
-	SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGCONT, SIGTSTP};
+/*
+ * Not passed on: what is an error of our own or of our terminal's making, or done about already. All
+ * else somebody may mean for the command, batch systems their own choice of it (XCPU: save your work).
+ */
+static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXFSZ, SIGTTIN,
+	SIGTTOU};
 
 /* 0, -ENOENT, -EACCES. */
 static int try_file(const char *path)
@@ -95,10 +99,9 @@ static int take_signals(sigset_t *ret_old, int *ret_fd)
 	sigset_t set;
 	int fd;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&set, passed_on[i]);
+	sigfillset(&set);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		sigdelset(&set, kept[i]);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -143,7 +146,7 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
 	}
 	from = ends[0];
 	if (child->is_recorded)
-		run_orphans_adopt();
+		run_orphans_adopt(child);
 	/* The same process group: job control and ^C mean the command as much as us. */
 	child->pid = fork();
 	if (child->pid == 0)
@@ -204,12 +207,21 @@ static int reap(struct run_child *child, bool has_stop_signal)
 }
 
 /*
- * SI_KERNEL: the terminal sent it, to the whole process group: the command has its own. From
- * the command itself: it knows (kill 0). Everything else was meant for the command.
+ * SI_KERNEL: the terminal sent it, to the whole process group: the command has its own. But that a
+ * terminal is gone its first process alone is told, which we are where a window, or ssh -t, has
+ * started us and no shell: the others are when that one ends.
  */
+static bool is_for_all(const struct signalfd_siginfo *info)
+{
+	bool is_of_hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
+
+	return info->ssi_code == SI_KERNEL && !(is_of_hangup && getsid(0) == getpid());
+}
+
+/* From the command itself: it knows (kill 0). Everything else was meant for the command. */
 static void pass_on(const struct run_child *child, const struct signalfd_siginfo *info)
 {
-	if (info->ssi_code == SI_KERNEL || (pid_t)info->ssi_pid == child->pid)
+	if (is_for_all(info) || (pid_t)info->ssi_pid == child->pid)
 		return;
 	(void)kill(child->pid, (int)info->ssi_signo); /* it may just have ended */
 }

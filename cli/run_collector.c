@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/ask.h"
 #include "cli/cmd.h"
 #include "cli/run_keeper.h"
 #include "cli/say.h"
@@ -195,7 +196,7 @@ static int try_service(struct run_collector *collector, const struct run_options
 		for (unsigned ms = 0; ms < SERVICE_BACK_MS; ms += LIFE_STEP_MS) {
 			(void)poll(NULL, 0, LIFE_STEP_MS);
 			r = try_once(collector, options, path, job);
-			if (!is_gone(r) && r != -ENOENT && r != -ECONNREFUSED)
+			if (!is_gone(r) && !ask_is_absent(r))
 				break;
 		}
 	}
@@ -220,6 +221,28 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
 }
 
+/* Those that nobody named: the user's own, then the node's. 0; else there is none that takes us. */
+static int attach_kept(
+	struct run_collector *collector, const struct run_options *options, const char *job)
+{
+	const char *service = places_system_socket();
+	char own[PLACES_SOCKET_BYTES];
+	int r = -ENOENT;
+
+	if (places_own_socket(own))
+		r = try_service(collector, options, own, job);
+	if (r == 0)
+		return 0;
+	if (!ask_is_absent(r))
+		say("collector at %s: %s; another one is used", own,
+			client_error(&collector->client, r));
+	r = try_service(collector, options, service, job);
+	if (r < 0 && !ask_is_absent(r))
+		say("collector at %s: %s; a private one is used", service,
+			client_error(&collector->client, r));
+	return r;
+}
+
 static int attach_private(struct run_collector *collector, const struct run_options *options,
 	const struct run_launch *launch, struct run_output *output)
 {
@@ -236,14 +259,13 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 {
 	const char *variable = getenv("RTL_SOCKET");
 	bool is_private = options->output || options->is_private;
-	const char *service = places_system_socket();
 	struct run_output output;
 	int r;
 
 	if (options->socket)
-		return attach_named(collector, options, options->socket, launch->job);
+		return attach_named(collector, options, options->socket, launch->service_job);
 	if (!is_private && variable && *variable)
-		return attach_named(collector, options, variable, launch->job);
+		return attach_named(collector, options, variable, launch->service_job);
 	r = run_output_name(&output, options, launch);
 	if (r)
 		return r;
@@ -251,12 +273,8 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 		return attach_private(collector, options, launch, &output);
 	if (run_private_join(collector, options, launch, &output) == 0)
 		return 0;
-	r = try_service(collector, options, service, launch->job);
-	if (r == 0)
+	if (attach_kept(collector, options, launch->service_job) == 0)
 		return 0;
-	if (r != -ENOENT && r != -ECONNREFUSED)
-		say("collector at %s: %s; a private one is used", service,
-			client_error(&collector->client, r));
 	return attach_private(collector, options, launch, &output);
 }
 

@@ -19,14 +19,16 @@ enum run_key {
 };
 
 static const struct argp_option run_option[] = {
-	{"output", 'o', "FILE", 0, "write this database, by a collector of this job alone", 0},
+	{"output", 'o', "FILE", 0,
+		"write this database, by a collector of this job alone (default: RTL_OUTPUT)", 0},
 	{"force", 'f', NULL, 0, "overwrite FILE", 0},
 	{"private", KEY_PRIVATE, NULL, 0,
 		"a collector of this job alone, even where the node has one", 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack, untouched (default), or a software GPU: SIMULATED", 0},
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
-	{"socket", KEY_SOCKET, "PATH", 0, "the collector to use (default: RTL_SOCKET, the node's)",
+	{"socket", KEY_SOCKET, "PATH", 0,
+		"the collector to use (default: RTL_SOCKET, your own where it answers, the node's)",
 		0},
 	{"categories", KEY_CATEGORIES, "FILE", 0,
 		"rules that say what kind of work a kernel is, stored with the session (default: "
@@ -93,9 +95,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		read_categories(options, value);
 		return 0;
 	case KEY_SOCKET:
-		if (!*value)
-			opts_error("--socket: the path is empty");
-		options->socket = value;
+		options->socket = opts_socket(value);
 		return 0;
 	case ARGP_KEY_ARGS:
 		options->command = state->argv + state->next;

@@ -136,6 +136,20 @@ static int remove_old(const struct run_output *output, bool is_there)
 	return 0;
 }
 
+/* SQLite opens no path that is longer with its companions' names (MAX_PATHNAME: 512). */
+#define DATABASE_PATH_MAX 512
+
+/* 0 or -ENAMETOOLONG. Before others say it less well. */
+static int check_length(const struct run_output *output)
+{
+	const size_t longest = strlen("-journal");
+
+	if (strlen(output->path) + longest > DATABASE_PATH_MAX ||
+		strlen(strrchr(output->path, '/') + 1) + longest > NAME_MAX)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
 /* Whether a file can be made there, found out without leaving one. 0 or -errno. */
 static int check_folder(const struct run_output *output)
 {
@@ -154,25 +168,62 @@ static int check_folder(const struct run_output *output)
 	return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-/* The first free of rtl-X.db, rtl-X-2.db ... */
+static bool is_file(const char *path, uintmax_t device, uintmax_t inode)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
+/* rtl-X.db becomes rtl-X-2.db, that rtl-X-3.db ...: @stem is the path without ".db". */
+static int set_number(struct run_output *output, const char *stem, int number)
+{
+	int n = snprintf(output->path, sizeof(output->path), "%s-%d.db", stem, number);
+
+	if (n >= (int)sizeof(output->path))
+		return -ENAMETOOLONG;
+	snprintf(output->display, sizeof(output->display), ".%s", strrchr(output->path, '/'));
+	return 0;
+}
+
+static void take_stem(const struct run_output *output, char ret[PATH_MAX])
+{
+	snprintf(ret, PATH_MAX, "%.*s", (int)strlen(output->path) - 3, output->path);
+}
+
+/* The first free of them. */
 static int number_default(struct run_output *output)
 {
 	char stem[PATH_MAX];
 	struct stat st;
-	int n;
+	int r = 0;
 
-	n = snprintf(stem, sizeof(stem), "%.*s", (int)strlen(output->path) - 3, output->path);
-	for (int i = 2; n > 0 && i < ASIDE_MAX; i++) {
-		n = snprintf(output->path, sizeof(output->path), "%s-%d.db", stem, i);
-		if (n >= (int)sizeof(output->path))
-			return -ENAMETOOLONG;
-		if (lstat(output->path, &st) < 0 && errno == ENOENT) {
-			snprintf(output->display, sizeof(output->display), ".%s",
-				strrchr(output->path, '/'));
+	take_stem(output, stem);
+	for (int i = 2; r == 0 && i < ASIDE_MAX; i++) {
+		r = set_number(output, stem, i);
+		if (r == 0 && lstat(output->path, &st) < 0 && errno == ENOENT)
 			return 0;
-		}
 	}
-	return -EEXIST;
+	return r < 0 ? r : -EEXIST;
+}
+
+bool run_output_is(struct run_output *output, uintmax_t device, uintmax_t inode)
+{
+	struct run_output other = *output;
+	char stem[PATH_MAX];
+
+	if (is_file(output->path, device, inode))
+		return true;
+	take_stem(output, stem);
+	for (int i = 2; output->is_default && i < ASIDE_MAX; i++) {
+		if (set_number(&other, stem, i) < 0 || access(other.path, F_OK) < 0)
+			return false;
+		if (!is_file(other.path, device, inode))
+			continue;
+		*output = other;
+		return true;
+	}
+	return false;
 }
 
 static bool is_overwritable(const struct run_output *output, const struct run_options *options)
@@ -230,7 +281,9 @@ int run_output_check(const struct run_output *output, const struct run_options *
 		return fail(output, "exists; use -f to overwrite it");
 	if (is_there && is_overwritable(output, options) && check_unused(output))
 		return CMD_RUN_FAILED;
-	r = check_folder(output);
+	r = check_length(output);
+	if (r == 0)
+		r = check_folder(output);
 	if (r == 0 || output->is_default)
 		return r;
 	say("%s: cannot be written there: %s", output->display, strerror(-r));

@@ -23,6 +23,12 @@
 
 /* A collector that is about to exit answers nobody; its end is looked for this often. */
 #define DYING_PAUSE_MS 10
+/* Nobody holds the lock for longer than a collector takes to start, unless it is stopped or its disk
+ * hangs: no reason for all others of this user to hang with it. At the end of a job it is only about
+ * the name of a socket, which the next one takes away. */
+#define LOCK_START_MS	(2 * COLLECTOR_START_MS_MAX)
+#define LOCK_END_MS	1000u
+#define LOCK_STEP_MS	10
 /* Who has joined is of no interest any more after this. */
 #define MEMBERS_KEPT_S (24 * 3600)
 
@@ -90,7 +96,8 @@ static int init(struct private *private, struct run_collector *collector,
 /*
  * Ranks of one launch start when they like: the last may come when the first have ended and the
  * file is closed. It is no stranger, and its rows belong into the same file. <session>.members
- * says which file that was ("file DEVICE INODE") and who has been in ("rank RANK ATTEMPT").
+ * says which file that was and who started its ranks ("file DEVICE INODE PID START": a launch that
+ * is begun again may have the same key), and who has been in ("rank RANK ATTEMPT").
  */
 static void note_member(const struct private *private)
 {
@@ -113,35 +120,37 @@ static void note_file(const struct private *private)
 		return;
 	fd = open(private->members, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0)
-		dprintf(fd, "file %ju %ju\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+		dprintf(fd, "file %ju %ju %d %llu\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
+			(int)private->launch->launcher, private->launch->launcher_start);
 }
 
 /* The output is of this launch, and this rank has not been in. */
-static bool is_latecomer(const struct private *private)
+static bool is_latecomer(struct private *private)
 {
 	const struct rank_info *info = &private->launch->rank;
 	CLEANUP(free_p) char *line = NULL;
 	bool is_ours = false, has_been = false;
+	unsigned long long start;
 	uintmax_t device, inode;
 	unsigned rank, attempt;
 	size_t capacity = 0;
-	struct stat st;
 	FILE *file;
+	int pid;
 
-	if (!private->launch->is_shared || !info->rank.is_known ||
-		stat(private->output->path, &st) < 0)
+	if (!private->launch->is_shared || !info->rank.is_known)
 		return false;
 	file = fopen(private->members, "re");
 	if (!file)
 		return false;
 	while (getline(&line, &capacity, file) > 0) {
-		if (sscanf(line, "file %ju %ju", &device, &inode) == 2)
-			is_ours = device == st.st_dev && inode == st.st_ino;
+		if (sscanf(line, "file %ju %ju %d %llu", &device, &inode, &pid, &start) == 4)
+			is_ours = pid == private->launch->launcher &&
+				  start == private->launch->launcher_start;
 		if (sscanf(line, "rank %u %u", &rank, &attempt) == 2)
 			has_been |= rank == info->rank.value && attempt == info->attempt.value;
 	}
 	(void)fclose(file); /* only read */
-	return is_ours && !has_been;
+	return is_ours && !has_been && run_output_is(private->output, device, inode);
 }
 
 /* ---- joining ------------------------------------------------------------------------------- */
@@ -197,22 +206,24 @@ int run_private_join(struct run_collector *collector, const struct run_options *
 /* ---- starting, under the lock --------------------------------------------------------------- */
 
 /* One at a time decides who starts a collector for what, in this user's folder. */
-static int take_lock(const struct private *private)
+static int take_lock(const struct private *private, unsigned most_ms)
 {
+	uint64_t deadline_ns = clock_monotonic_ns() + most_ms * 1000000ull;
+	CLEANUP(close_p) int fd = -1;
 	char path[PATH_MAX + 16];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/run.lock", private->folder);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX) < 0) {
-		if (errno == EINTR)
-			continue;
-		close(fd);
-		return -errno;
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (clock_monotonic_ns() >= deadline_ns)
+			return -ETIMEDOUT;
+		(void)poll(NULL, 0, LOCK_STEP_MS);
 	}
-	return fd;
+	return TAKE_FD(fd);
 }
 
 /* Of a launch: until we are in, or nobody is there. -ETIMEDOUT: one is there and stays mute. */
@@ -268,7 +279,7 @@ static void sweep(const struct private *private)
 		struct client client;
 		struct stat st;
 
-		if (!dot || !strcmp(entry->d_name, "collectord.sock"))
+		if (!dot || !strcmp(entry->d_name, PLACES_OWN_SOCKET))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", private->folder, entry->d_name);
 		if (!strcmp(dot, ".members") && !stat(path, &st) &&
@@ -290,8 +301,8 @@ static int make_way(
 	int r = is_late ? 0 : run_output_check(private->output, private->options);
 
 	if (r < 0)
-		run_why(why, "%s: cannot be written there: %s", private->output->display,
-			strerror(-r));
+		run_why(why, "%s: cannot be written there: %s; -o FILE names another place",
+			private->output->display, strerror(-r));
 	if (r)
 		return r;
 	/* Nothing is overwritten for a collector that cannot be. */
@@ -346,16 +357,18 @@ int run_private_attach(struct run_collector *collector, const struct run_options
 	int r = init(&private, collector, options, launch, output, true);
 
 	if (r < 0) {
-		run_why(why, "%s: %s", private.folder,
+		run_why(why, "%s: %s; set XDG_RUNTIME_DIR to a directory of yours", private.folder,
 			r == -EPERM ? "not a directory of yours alone" : strerror(-r));
 		return r;
 	}
 	/* Most ranks of a launch find it there: no need to queue. */
 	if (launch->is_shared && join(&private) == 0)
 		return 0;
-	lock = take_lock(&private);
+	lock = take_lock(&private, LOCK_START_MS);
 	if (lock < 0) {
-		run_why(why, "%s/run.lock: %s", private.folder, strerror(-lock));
+		run_why(why, "%s/run.lock: %s", private.folder,
+			lock == -ETIMEDOUT ? "another rtl run does not let go of it"
+					   : strerror(-lock));
 		return lock;
 	}
 	r = launch->is_shared ? join_or_bury(&private) : choose_name(&private);
@@ -375,7 +388,7 @@ void run_private_forget(const struct run_collector *collector)
 	if (places_runtime_dir(false, private.folder) < 0)
 		return;
 	/* Under the lock nobody takes this name for a new collector between look and unlink. */
-	lock = take_lock(&private);
+	lock = take_lock(&private, LOCK_END_MS);
 	if (lock < 0 || lstat(collector->socket, &st) < 0)
 		return;
 	if (st.st_dev == collector->socket_device && st.st_ino == collector->socket_inode)

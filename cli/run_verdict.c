@@ -473,3 +473,13 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		return CMD_LOSSY;
 	return status;
 }
+
+void run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status)
+{
+	struct ending e = {.collector = collector, .child = child};
+
+	child->status = status << 8; /* as if it had exited so */
+	see_it_open(&e);
+	if (collector->session[0] && finish(&e) == OUTCOME_CLOSED && collector->is_private)
+		run_private_forget(collector);
+}

@@ -105,6 +105,13 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	return 0;
 }
 
+/* Two users may have a session of the same name; an older collector does not say whose a row is. */
+static bool is_of(const Rtl__StatRow *row, const struct sample_session *session, const char *name)
+{
+	return session->name && name && !strcmp(session->name, name) &&
+	       (!row->has_uid || !session->has_uid || row->uid == session->uid);
+}
+
 /* A row names its session; one that the reply does not list gets an empty one. */
 static int find_session(struct sample *sample, const char *socket, size_t first,
 	const Rtl__StatRow *row, size_t *ret)
@@ -112,19 +119,18 @@ static int find_session(struct sample *sample, const char *socket, size_t first,
 	CLEANUP(free_p) char *name = msg_string(row->has_session, &row->session, LABEL_BYTES_MAX);
 	struct sample_session *added;
 
-	for (size_t i = first; i < sample->session_count; i++) {
-		const char *other = sample->sessions[i].name;
-
-		if (other && name && !strcmp(name, other)) {
+	for (size_t i = first; i < sample->session_count; i++)
+		if (is_of(row, &sample->sessions[i], name)) {
 			*ret = i;
 			return 0;
 		}
-	}
 	added = sample_add_session(sample);
 	if (!added)
 		return -ENOMEM;
 	added->socket = strdup(socket);
 	added->name = TAKE(name);
+	added->has_uid = row->has_uid;
+	added->uid = row->uid;
 	*ret = sample->session_count - 1;
 	return 0;
 }
@@ -176,6 +182,17 @@ static void add_totals(struct sample *sample, const Rtl__NodeTotals *node)
 	sample->node_connections += node->connections;
 }
 
+static void note_left_out(struct sample *sample, const char *socket, const Rtl__StatReply *reply)
+{
+	char text[80];
+
+	if (!reply->left_out)
+		return;
+	snprintf(text, sizeof(text), "%u processes are not shown: too many for one reply",
+		reply->left_out);
+	note_trouble(sample, socket, text);
+}
+
 static int take_stat(void *data, const char *socket, const Rtl__Frame *frame)
 {
 	const Rtl__StatReply *reply = frame->stat_reply;
@@ -184,6 +201,7 @@ static int take_stat(void *data, const char *socket, const Rtl__Frame *frame)
 	CLEANUP(free_p) char *state = msg_string(reply->has_state, &reply->state, 512);
 	int r = 0;
 
+	note_left_out(sample, socket, reply);
 	if (state && strcmp(state, "ok") != 0)
 		note_trouble(sample, socket, state);
 	add_totals(sample, reply->node);

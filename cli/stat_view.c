@@ -14,6 +14,7 @@
 
 static const struct render_column columns[] = {
 	{"session", NULL, RENDER_TEXT},
+	{"uid", NULL, RENDER_ID},
 	{"rank", "RANK", RENDER_ID},
 	{"gpuId", "GPU", RENDER_ID},
 	{"pid", "PID", RENDER_ID},
@@ -73,6 +74,7 @@ static void fill_row(
 	bool has_idle = r->has_last && r->time_ns >= r->last_ns;
 
 	*ret++ = render_text(session->name);
+	*ret++ = render_optional(session->has_uid, session->uid);
 	*ret++ = render_optional(r->has_rank, r->rank);
 	*ret++ = render_optional(r->has_gpu, r->gpu_id);
 	*ret++ = render_integer(r->pid);

@@ -2,10 +2,10 @@
 #include "cli/summary.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ended.h"
 #include "proto/cleanup.h"
 
 /* Columns of query/processes.sql. */
@@ -97,21 +97,6 @@ static int load_accounts(struct query *query, struct accounts *ret)
 	return r;
 }
 
-static void describe_state(const struct query_rows *rows, bool is_in_use, char ret[32])
-{
-	const char *ended = query_text(rows, P_ENDED);
-	int64_t status = query_integer(rows, P_EXIT_STATUS);
-
-	if (!ended)
-		snprintf(ret, 32, is_in_use ? "live" : "unknown");
-	else if (query_is_null(rows, P_EXIT_STATUS))
-		snprintf(ret, 32, "%s", ended);
-	else if (status > 128)
-		snprintf(ret, 32, "killed by %" PRId64, status - 128);
-	else
-		snprintf(ret, 32, "%s %" PRId64, ended, status);
-}
-
 /* A process that recorded nothing must say why, or it looks like a bug of the profiler. */
 static const char *explain_nothing(const struct query_rows *rows)
 {
@@ -148,7 +133,8 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	if (!rank->exe)
 		return -ENOMEM;
 	s->rank_count++;
-	describe_state(rows, s->is_in_use, rank->state);
+	ended_describe(query_text(rows, P_ENDED), !query_is_null(rows, P_EXIT_STATUS),
+		query_integer(rows, P_EXIT_STATUS), s->is_in_use, rank->state);
 	if (!account)
 		return 0;
 	rank->has_gpu = account->has_gpu;

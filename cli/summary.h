@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "cli/ended.h"
 #include "cli/measure.h"
 #include "cli/query.h"
 #include "cli/reason.h"
@@ -42,7 +43,7 @@ struct summary_rank {
 	bool has_rank, has_gpu, has_measure;
 	int64_t rank, gpu_id, world_size; /* world_size: 0: unknown */
 	char *exe;
-	char state[32];	  /* live | exited 0 | killed by 9 | ... */
+	char state[ENDED_BYTES];
 	const char *note; /* why there is nothing; NULL */
 	uint64_t dispatched, stored, untimed, outstanding, dropped, skipped;
 	struct measure_lane lane;

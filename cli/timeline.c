@@ -20,6 +20,7 @@ void timeline_free_p(struct timeline **timeline)
 		free(t->lanes[i].segments);
 	}
 	free(t->lanes);
+	timeline_places_done(&t->places);
 	steps_free_p(&t->steps);
 	verdict_free_p(&t->verdict);
 	free(t);

@@ -11,6 +11,7 @@
 #include "cli/render.h"
 #include "cli/steps.h"
 #include "cli/breakdown.h"
+#include "cli/timeline_places.h"
 #include "cli/verdict.h"
 
 /* Steps of all ranks and GPUs: 112 MB. */
@@ -65,6 +66,7 @@ struct timeline {
 	struct steps *steps;
 	struct timeline_lane *lanes; /* by rank (unknown last), process, GPU */
 	size_t lane_count;
+	struct timeline_places places; /* of all lanes, shown or not */
 	struct breakdown_row total;
 	uint64_t outside_ns; /* between the steps of all lanes */
 	bool is_live;

@@ -144,18 +144,14 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 
 static int load_lanes(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->query, "lanes", &rows);
+	const struct timeline_places *places = &pass->timeline->places;
+	int r = timeline_places_load(pass->query, &pass->timeline->places);
 
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_lane(pass, query_integer(rows, 0), query_integer(rows, 1));
+	for (size_t i = 0; i < places->count && !r; i++)
+		r = add_lane(pass, places->at[i].process_id, places->at[i].gpu_id);
 	return r;
 }
 
-/*
- * A copy belongs to each GPU at its ends on which its process computes; to the target's (or the
- * source's) alone if it computes on neither.
- */
 static int load_copy_lanes(struct pass *pass)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -163,21 +159,14 @@ static int load_copy_lanes(struct pass *pass)
 	int r = query_ask(pass->query, "timeline_copy_lanes", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		int64_t process_id = query_integer(rows, 0), found = 0;
+		int64_t process_id = query_integer(rows, 0), gpus[2];
+		size_t count = timeline_places_of_copy(&t->places, process_id, rows, 1, 2, gpus);
 
 		r = 0;
 		t->untimed_copies +=
 			(uint64_t)query_integer(rows, 3) - (uint64_t)query_integer(rows, 4);
-		for (int end = 1; end < 3; end++)
-			found += !query_is_null(rows, end) &&
-				 is_lane(t, find_lane(t, process_id, query_integer(rows, end)),
-					 process_id, query_integer(rows, end));
-		if (found || !query_integer(rows, 4))
-			continue;
-		if (!query_is_null(rows, 2))
-			r = add_lane(pass, process_id, query_integer(rows, 2));
-		else if (!query_is_null(rows, 1))
-			r = add_lane(pass, process_id, query_integer(rows, 1));
+		for (size_t i = 0; i < count && query_integer(rows, 4) && !r; i++)
+			r = add_lane(pass, process_id, gpus[i]);
 	}
 	return r;
 }
@@ -427,8 +416,10 @@ static int add_event(
 
 static int next_copy(struct pass *pass, struct copies *copies)
 {
+	const struct timeline *t = pass->timeline;
 	struct query_rows *rows = copies->rows;
-	size_t found = 0;
+	size_t found = 0, count;
+	int64_t gpus[2];
 	int r;
 
 	while (!found && (r = query_next(rows)) > 0) {
@@ -438,15 +429,12 @@ static int next_copy(struct pass *pass, struct copies *copies)
 							    : query_integer(rows, 2),
 			.stream = BREAKDOWN_COPY};
 		copies->lane[0] = copies->lane[1] = NO_LANE;
-		for (int end = 4; end > 2; end--) {
-			size_t lane = find_lane(
-				pass->timeline, copies->process_id, query_integer(rows, end));
+		count = timeline_places_of_copy(&t->places, copies->process_id, rows, 3, 4, gpus);
+		for (size_t i = 0; i < count; i++) {
+			size_t lane = find_lane(t, copies->process_id, gpus[i]);
 
-			if (query_is_null(rows, end) || (found && copies->lane[0] == lane) ||
-				!is_lane(pass->timeline, lane, copies->process_id,
-					query_integer(rows, end)))
-				continue;
-			copies->lane[found++] = lane;
+			if (is_lane(t, lane, copies->process_id, gpus[i]))
+				copies->lane[found++] = lane;
 		}
 	}
 	if (found)

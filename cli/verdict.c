@@ -174,6 +174,14 @@ static int check_seal(struct query *query, const struct completeness *c)
 		dispatched, stored, c->dispatched, c->stored);
 }
 
+/* Its own words are plain; a file that anybody made may give reasons that steer a terminal. */
+static void make_plain(char *line)
+{
+	for (; *line; line++)
+		if (*line < ' ' || *line > '~')
+			*line = '?';
+}
+
 static int verdict_fill(struct query *query, const struct measure *measure, struct verdict *v)
 {
 	struct completeness *c = &v->counts;
@@ -204,7 +212,7 @@ static int verdict_fill(struct query *query, const struct measure *measure, stru
 							    : measure->rows - c->stored;
 	v->is_complete = completeness_is_complete(c);
 	v->is_empty = !c->dispatched;
-	completeness_format(c, v->line, sizeof(v->line));
+	make_plain(completeness_format(c, v->line, sizeof(v->line)));
 	return 0;
 }
 

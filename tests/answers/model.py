@@ -84,14 +84,16 @@ def stream_of(p, k):
 def events_of(p, gpu):
     """(start, stop, stream) of what has times on a GPU of a process."""
     out = [(k.start, k.stop, stream_of(p, k)) for k in p.kernels if k.gpu == gpu and k.start is not None]
-    return out + [(c.start, c.stop, "copy") for c in p.copies if gpu in (c.source, c.target)]
+    return out + [(c.start, c.stop, "copy") for c in p.copies if gpu in gpus_of_copy(p, c)]
+
+
+def gpus_of_copy(p, c):
+    """Those at its ends that its process computes on; if it computes on neither its target, or its source."""
+    return set(p.gpus()) & {c.source, c.target} or {c.source if c.target is None else c.target}
 
 
 def gpus_of(p):
-    """Those it computes on; of a copy elsewhere that of its target, or its source."""
-    out = set(p.gpus())
-    return out | {c.source if c.target is None else c.target for c in p.copies
-                  if not out & {c.source, c.target}}
+    return set(p.gpus()).union(*(gpus_of_copy(p, c) for c in p.copies))
 
 
 def submits(p):
@@ -103,7 +105,7 @@ def submits(p):
 def submits_of(p, gpu):
     """(submit, start, stop) of what has times on a GPU; None: nobody knows."""
     return ([(k.submit, k.start, k.stop) for k in p.kernels if k.gpu == gpu and k.start is not None]
-            + [(c.submit, c.start, c.stop) for c in p.copies if gpu in (c.source, c.target)])
+            + [(c.submit, c.start, c.stop) for c in p.copies if gpu in gpus_of_copy(p, c)])
 
 
 def extent(p):

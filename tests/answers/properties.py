@@ -304,7 +304,7 @@ def check_page(session, path, document):
         for gpu in sorted(model.gpus_of(p)) if model.extent(p) else ():
             want[f"rank {p.rank}, GPU {gpu}"] = sorted(
                 [(k.start, k.length, k.name) for k in p.kernels if k.gpu == gpu and k.start is not None]
-                + [(c.start, c.stop - c.start, "copy h2d") for c in p.copies if gpu in (c.source, c.target)])
+                + [(c.start, c.stop - c.start, "copy h2d") for c in p.copies if gpu in model.gpus_of_copy(p, c)])
     for lane, events in have["events"].items():
         first = min((start for start, *_ in want[lane]), default=0) - min((e[0] for e in events), default=0)
         same(f"drawn: {lane}", [(start + first, *rest) for start, *rest in events], want[lane])
@@ -348,6 +348,10 @@ def check_one_rank(session, path):
     rank = session.processes[-1].rank
     one, whole = ask("timeline", path, "--rank", rank), ask("timeline", path)
     same("rows of a rank", one["rows"], [r for r in whole["rows"] if r["rank"] == rank])
+    gpus = {r["gpuId"] for r in whole["rows"]} | {c.target for p in session.processes for c in p.copies}
+    for gpu in gpus - {None}:
+        one = ask("timeline", path, "--gpu", gpu)
+        same(f"rows of GPU {gpu}", one["rows"], [r for r in whole["rows"] if r["gpuId"] == gpu])
     own = [line for line in rtl("tree", "--folded", "--by", "rank", path).splitlines()
            if line.startswith(f"rank {rank};")]
     same("stacks of a rank", rtl("tree", "--folded", "--by", "rank", "--rank", rank, path).splitlines(), own)

@@ -175,7 +175,8 @@ class Session(Job):
         for _ in range(self.rng.choice((0, 0, 3))):
             a = self.rng.randrange(self.length * self.steps)
             gpu, _ = self.lane(p)
-            ends = self.rng.choice(((None, gpu), (gpu, None), (gpu, gpu), (None, gpu + 16)))
+            ends = self.rng.choice(((None, gpu), (gpu, None), (gpu, gpu), (None, gpu + 16), (gpu, gpu ^ 1),
+                                    (gpu + 16, gpu + 17)))
             p.copies.append(Copy(*ends, a, a + self.rng.randrange(self.length // 3),
                                  a - self.rng.randrange(self.length // 5)))
 

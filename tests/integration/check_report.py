@@ -263,6 +263,10 @@ def others(b):
     same("their kernels", [rows["kernels"][n] for n in ("left", "right")],
          [verb(n, "summary")["stored"] for n in ("demo", "late")])
     shoot(b, "both", height=2400)
+    load(b, "wide")
+    b.look(width=390)
+    check("a long label makes no page wider", b.ask("document.documentElement.scrollWidth") <= 390,
+          b.ask("document.documentElement.scrollWidth"))
 
 
 def main():

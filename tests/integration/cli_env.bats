@@ -29,6 +29,8 @@ bats_require_minimum_version 1.5.0
 	[[ $output == *"export RTL_JOB_ID='a b'"* ]]
 	[[ $output == *"export RTL_MODE=lite"* ]]
 	[[ $output == *"export LD_LIBRARY_PATH=$(realpath "$libdir/softgpu")"* ]]
+	run -0 --separate-stderr "$rtl" env --socket later.sock
+	[[ $output == *"export RTL_SOCKET=$work/later.sock"* ]]
 	run -2 "$rtl" env --no-such-option
 	run -2 "$rtl" env --socket ''
 	[ "$output" = "rtl: env: --socket: the path is empty" ]
@@ -40,6 +42,17 @@ bats_require_minimum_version 1.5.0
 	mkdir 'other libs' && cp "$libdir/librtl-shim.so" 'other libs/'
 	run -0 --separate-stderr env RTL_LIBDIR="$work/other libs" "$rtl" env
 	[[ $output == *"HSA_TOOLS_LIB='\"$work/other libs/librtl-shim.so\"'"* ]]
+	# LD_PRELOAD cannot name it: what comes by that is missing, and said to be.
+	[[ $output != *LD_PRELOAD* ]]
+	missing="roctx ranges, RCCL's and HIP's calls are not recorded: the shim's path has a space or a colon"
+	[ "$stderr" = "rtl: $missing; install it elsewhere" ]
+	ln -s "$libdir/softgpu" 'other libs/'
+	run -0 --separate-stderr env RTL_LIBDIR="$work/other libs" "$rtl" run -o t.db true
+	[ "${stderr_lines[0]}" = "rtl: $missing; install it elsewhere" ]
+	run -0 env RTL_LIBDIR="$work/other libs" sh -c 'eval "$("$0" env 2>/dev/null)" && "$0" doctor --device soft' "$rtl"
+	[[ $output == *"warn shim: $work/other libs/librtl-shim.so: $missing; install it elsewhere"* ]]
+	[[ $output == *"ok   front: queues are followed by shadow"* ]]
+	[[ $output != *"warn tools"* ]]
 	RTL_LIBDIR=$work/none run -1 "$rtl" env
 	[[ $output == *"$work/none/librtl-shim.so"* ]]
 }

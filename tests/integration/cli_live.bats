@@ -113,6 +113,28 @@ samples_show_progress() { # three, in a file
 	finish_job
 }
 
+@test "a job of a login is found from where there is none, as after su" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root to become another user"
+	uid=$((100000 + RANDOM))
+	as() { setpriv --reuid $uid --regid $uid --clear-groups env "$@"; }
+	mkdir -p -m 755 /run/user
+	mkdir -m 700 /run/user/$uid && chown $uid:$uid /run/user/$uid
+	chmod 755 "$work" && mkdir -m 777 open && cd open
+	# Not by as(): it would be a shell's child, and outlive it.
+	setpriv --reuid $uid --regid $uid --clear-groups env XDG_RUNTIME_DIR=/run/user/$uid \
+		"$rtl" run -q -o t.db sleep 300 3>&- &
+	pids+=($!)
+	found() { [ "$(as -u XDG_RUNTIME_DIR "$rtl" stat --json -n 1 | jq '.sessions | length')" = 1 ]; }
+	listens_there() { [ -S "$(echo /run/user/$uid/rtl/*.sock)" ]; }
+	local status=0
+	wait_until listens_there
+	found || status=1
+	kill "${pids[0]}"
+	wait "${pids[0]}" || true
+	rm -rf /run/user/$uid
+	[ "$status" -eq 0 ]
+}
+
 @test "no collector: one line and status 1" {
 	for words in "stat -n 1" "stat -n 1 --json" "ctl status" "stat -n 1 --socket $work/none" "ls --socket $work/none"; do
 		run --separate-stderr env RTL_SOCKET="$work/nobody.sock" "$rtl" $words

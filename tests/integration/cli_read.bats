@@ -78,7 +78,7 @@ no_control_bytes() { # of a text with several lines
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: summary: unknown option --strickt; did you mean --strict?" ]
 	for words in "summary" "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
-		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
+		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "stat --socket=" "ls --socket=" "ctl status --socket=" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
 		"summary --json --csv clean.db" "diff --csv --json clean.db clean.db" "ls --json --csv" \
 		"info --clocks --json --csv clean.db" "info --csv clean.db" "info --counters --clocks clean.db"; do
 		apart "$rtl" $words
@@ -96,6 +96,17 @@ no_control_bytes() { # of a text with several lines
 	[ "${lines[0]}" = "SIMULATED complete: 2000 dispatched, 2000 stored" ]
 	[[ $output == *"TOP KERNELS (SIMULATED)"*gemm_f16*"RANKS (SIMULATED)"* ]]
 	[[ $output != *LOSSES* ]]
+}
+
+@test "who exits with a status above 128 was not killed" {
+	fixture clean
+	# As sys.exit(-1) and MPI_Abort() do; a shell says 137 of a child that was killed.
+	sqlite3 clean.db "UPDATE rtl_process SET exit_status = iif(id = 1, 255, 137);
+		UPDATE rtl_process SET ended = 'killed' WHERE id = 2"
+	for verb in summary diagnose; do
+		run -0 "$rtl" $verb --csv=$([ $verb = summary ] && echo ranks || echo processes) clean.db
+		[[ ${lines[1]} == *'"exited 255"'* && ${lines[2]} == *'"killed by 9"'* ]]
+	done
 }
 
 @test "a lossy session says what, where and why" {
@@ -164,6 +175,33 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" summary "$(printf 'no\033[31msuch')"
 	[ "$status" -eq 1 ]
 	[[ $err == *'no\x1b[31msuch'* ]]
+}
+
+@test "whatever a file holds, nothing steers a terminal and JSON is JSON" {
+	fixture lossy
+	fixture hung
+	# What only a collector writes; but a file may be anybody's, or damaged.
+	python3 - <<-'END'
+		import sqlite3
+		texts = ("lossy", "rtl_loss", "reason"), ("lossy", "rtl_counter_base", "name"), \
+		    ("hung", "rtl_process", "ended"), ("hung", "rocpd_string", "string")
+		for name, table, column in texts:
+		    db = sqlite3.connect(name + ".db")
+		    db.execute(f"UPDATE {table} SET {column} = CAST(CAST({column} AS BLOB) || ? AS TEXT)",
+		               (b"\x1b[31m\xff\xc2\x9b\x7f",))
+		    db.commit()
+	END
+	for file in lossy.db hung.db; do
+		for verb in summary timeline collectives tree diagnose info outstanding "info --counters"; do
+			apart "$rtl" $verb $file
+			[ "$status" -eq 0 ]
+			no_control_bytes "$output"
+			[ "$verb" != "info --counters" ] || continue
+			apart "$rtl" $verb --json $file
+			[ "$status" -eq 0 ]
+			valid_json "$output"
+		done
+	done
 }
 
 @test "csv parses as csv" {

@@ -18,7 +18,8 @@ import signal, sys
 def note(n, frame):
     with open("signals", "a") as f: f.write(signal.Signals(n).name + "\n")
     if n == signal.SIGUSR2: sys.exit(9)
-for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGINT):
+for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGINT,
+          signal.SIGXCPU, signal.SIGALRM, signal.SIGABRT, signal.SIGRTMIN):
     signal.signal(n, note)
 open("ready", "w").close()
 while True: signal.pause()
@@ -48,6 +49,13 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 	printf '#!/no/such/interpreter\n' >script && chmod +x script
 	run -127 "$rtl" run -q -o b.db ./script
 	[ ! -e a.db ]
+	# That was seen when its session was open: it is closed, and its file not in use.
+	[ "$output" = "rtl: ./script: command not found" ]
+	[ -z "$(find run -name '*.sock')" ]
+	[ "$(sql b.db 'SELECT exit_status FROM rtl_session WHERE end_ns IS NOT NULL')" = 127 ]
+	"$rtl" summary b.db | grep -qx 'complete: 0 dispatched, 0 stored'
+	run -127 --separate-stderr "$rtl" run -f -o b.db ./script
+	[ "$stderr" = "rtl: ./script: command not found" ]
 }
 
 @test "a collector whose files may not grow says so, and the job runs" {
@@ -193,9 +201,34 @@ END
 	uid=$((100000 + RANDOM))
 	run setpriv --reuid $uid --regid $uid --clear-groups \
 		env XDG_RUNTIME_DIR= "$rtl" run -o closed/t.db true
-	rm -rf /tmp/rtl-$uid
 	[ "$status" -eq 125 ]
 	[[ $output == *closed/t.db*ermission* ]]
+	# Where nobody named it, the job runs, and is told how.
+	cd closed
+	run setpriv --reuid $uid --regid $uid --clear-groups \
+		env XDG_RUNTIME_DIR= "$rtl" run --private true
+	rm -rf /tmp/rtl-$uid
+	[ "$status" -eq 0 ]
+	[[ $output == "rtl: collector: ./rtl-"*".db: cannot be written there: Permission denied; -o FILE names another place; the job runs unrecorded" ]]
+}
+
+@test "an output whose path is too long for a database: 125; without -o the job runs" {
+	[ ! -S /run/rtl.sock ] || skip "this node has a service"
+	local folder=$work longest too_long
+	while [ ${#folder} -lt 400 ]; do folder+=/$(printf 'd%.0s' {1..80}); done
+	mkdir -p "$folder/$(printf 'd%.0s' {1..120})"
+	longest=$folder/$(printf "%$((504 - ${#folder} - 1))s" | tr ' ' n)
+	for too_long in "${longest}n" "$(printf 'n%.0s' {1..248})"; do
+		run -125 "$rtl" run -f -o "$too_long" touch ran
+		[ "$output" = "rtl: $too_long: cannot be written there: File name too long" ]
+	done
+	[ ! -e ran ]
+	run -0 --separate-stderr "$rtl" run -o "$longest" true
+	[ "${stderr_lines[-1]}" = "complete: 0 dispatched, 0 stored" ]
+	cd "$folder"/d*
+	run -7 --separate-stderr "$rtl" run sh -c 'exit 7'
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *": cannot be written there: File name too long; "*"the job runs unrecorded" ]]
 }
 
 @test "trace moves aside what exists, into the first free place" {
@@ -257,7 +290,7 @@ END
 	run setpriv --reuid $uid --regid $uid --clear-groups "$rtl" run -o open/t.db true
 	rmdir /tmp/rtl-$uid
 	[ "$status" -eq 0 ]
-	[[ $output == */tmp/rtl-$uid*unrecorded* ]]
+	[ "$output" = "rtl: collector: /tmp/rtl-$uid: not a directory of yours alone; set XDG_RUNTIME_DIR to a directory of yours; the job runs unrecorded" ]
 }
 
 @test "signals sent to rtl reach the command" {
@@ -265,7 +298,7 @@ END
 	pid=$!
 	pids+=("$pid")
 	wait_until test -e ready
-	for name in TERM HUP USR1 QUIT INT; do
+	for name in TERM HUP USR1 QUIT INT XCPU ALRM ABRT RTMIN; do
 		kill -"$name" "$pid"
 		wait_until has_line "SIG$name" signals
 	done
@@ -279,6 +312,24 @@ END
 @test "terminal: ^C reaches the command once, ^Z stops both, fg continues both" {
 	run -0 python3 "$here/terminal.py" "$rtl" run -q -o a.db python3 -c "$waiter"
 	echo "$output"
+}
+
+@test "terminal: where rtl run is its first process, the command hears that it is gone" {
+	cat >hangup.py <<-'PYTHON'
+		import os, pty, sys, time
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], sys.argv[1:])
+		while not os.path.exists("ready"):
+		    time.sleep(0.01)
+		os.close(terminal)
+		sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	PYTHON
+	run -9 timeout 300 python3 hangup.py "$rtl" run -q -o a.db python3 -c '
+import signal, sys
+signal.signal(signal.SIGHUP, lambda number, frame: sys.exit(9))
+open("ready", "w").close()
+while True: signal.pause()'
 }
 
 @test "ignored signals stay ignored, blocked ones are not blocked by us" {
@@ -316,6 +367,23 @@ os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
 	[[ $without =~ [02468ace][0-9a-f]{3}$ ]]
 	run -0 --separate-stderr python3 lone.py "$rtl" run -q -o b.db grep SigIgn /proc/self/status
 	[ "$output" = "$without" ]
+}
+
+@test "stderr closed: what we would say goes nowhere else, and the command finds it closed" {
+	load service.bash
+	start_service
+	run -0 sh -c 'exec "$@" 2>&-' sh "$rtl" run -v --strict --socket "$work/c.sock" --device soft \
+		bash -c '[ ! -e /proc/$$/fd/2 ] && "$0" --dispatches 10' "$demo"
+	run -1 grep refused collector.log
+	[ "$(sql "$(service_db)" 'SELECT exit_status FROM rtl_session')" = 0 ]
+	run -0 sh -c 'exec "$@" <&- 2>&-' sh "$rtl" run -q -o a.db \
+		bash -c '[ ! -e /proc/$$/fd/0 ] && [ ! -e /proc/$$/fd/2 ]'
+	kill -TERM "$service" && wait "$service"
+	"$collectord" --socket "$work/d.sock" --db-dir "$work/other" 3>&- <&- >&- 2>&- &
+	service=$!
+	pids+=($service)
+	wait_until listens "$work/d.sock"
+	[ "$(stat -L -c %F /proc/$service/fd/[012] | sort -u)" = directory ]
 }
 
 @test "the job's environment: ours is added, the user's is kept" {

@@ -48,6 +48,43 @@ meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 
 	run -125 rank 2 true
 }
 
+@test "a rank that comes late finds its file where the name was taken, and got a number" {
+	touch rtl-launch.db
+	for r in 0 1; do
+		RTL_JOB_ID=launch RTL_RANK=$r "$rtl" run -q --private --device soft "$demo" --steps 1
+	done
+	[ "$(sql rtl-launch-2.db 'SELECT group_concat(rank) FROM rtl_process')" = 0,1 ]
+	[ ! -e rtl-launch-3.db ]
+}
+
+@test "a rank that is numbered by hand, and late, finds its file from a shell of its own" {
+	# As by ssh or xargs: the shell is not told which rank it is, and outlives it.
+	for r in 0 1; do
+		rtl="$rtl" demo="$demo" sh -c "RTL_JOB_ID=launch RTL_RANK=$r "'\
+			"$rtl" run -q -f -o t.db --device soft "$demo" --steps 2; exit $?'
+	done
+	[ "$(sql t.db 'SELECT group_concat(rank) FROM rtl_process')" = 0,1 ]
+	accounted t.db
+}
+
+# launch RANK...: torchrun, as it were, a task of srun itself, starts them one after the other, each by
+# a script of its own
+launch() {
+	SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 rtl="$rtl" demo="$demo" bash -c 'for r; do
+		RANK=$r LOCAL_RANK=$r GROUP_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+			MASTER_PORT=29500 sh -c '\''"$@"; exit $?'\'' rank \
+			"$rtl" run -q -f -o t.db --device soft "$demo" --steps 2 || exit
+	done' launch "$@"
+}
+
+@test "a launch that is begun again with the same key has its own file, whichever rank is first" {
+	launch 0 >out.before
+	launch 1 0 >out
+	[ "$(told out)" = "$(stored t.db)" ]
+	[ "$(sql t.db 'SELECT group_concat(rank) FROM rtl_process')" = 1,0 ]
+	accounted t.db
+}
+
 @test "a launcher without a job key: what it starts on this node is one launch" {
 	mkfifo fifo
 	for r in 0 1 2; do
@@ -58,6 +95,27 @@ meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 
 		wait "${jobs[$r]}"
 	done
 	[ "$(cat err.* | grep -c '^complete: ')" -eq 1 ]
+	# Also where each rank has a script of its own around it.
+	rm up.*
+	for r in 0 1 2; do
+		RTL_RANK=$r PMI_RANK=$r PMI_SIZE=3 sh -c '"$@"; exit $?' rank \
+			"$rtl" run --device soft -o u.db bash -c "$meet" meet 3 2>err.$r 3>&- &
+		jobs[$r]=$!
+	done
+	for r in 0 1 2; do
+		wait "${jobs[$r]}"
+	done
+	[ "$(cat err.* | grep -c '^complete: ')" -eq 1 ]
+}
+
+@test "jobs of scripts that inherited a rank, and have no key, stay apart" {
+	start_service
+	cat >script <<-'END'
+		"$rtl" run -q --socket c.sock --device soft "$demo" --steps 1
+		exit $?
+	END
+	rtl=$rtl demo=$demo RTL_RANK=0 bash -c 'bash script && exec bash ./script'
+	[ "$(find store -name '*.db' ! -name index.db | wc -l)" -eq 2 ]
 }
 
 @test "two launches of different files with the same key stay apart" {
@@ -80,6 +138,25 @@ meet='touch "up.$RTL_RANK"; until [ "$(ls up.* | wc -l)" -ge "$1" ]; do read -t 
 	run -125 "$rtl" trace -o t.db true
 	echo >gate
 	wait $first
+}
+
+@test "an rtl run that is stopped while it decides holds up the end of nobody" {
+	mkfifo gate
+	"$rtl" run -q -o t.db bash -c 'touch begun; : <gate; exit 5' 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until test -e begun
+	exec 8<run/rtl/run.lock
+	flock 8
+	: >gate
+	status=0
+	wait $runner || status=$?
+	[ "$status" -eq 5 ]
+	accounted t.db
+	# It could not look whether the socket is its own; who comes when its collector has gone takes it away.
+	exec 8<&-
+	cleared() { "$rtl" run -q -f -o u.db true && [ -z "$(find run -name '*.sock')" ]; }
+	wait_until cleared
 }
 
 @test "an inner rtl run without -o records into the outer one's file" {
@@ -128,6 +205,17 @@ exit 6'
 		"$rtl" run --device soft -o t.db "$demo" --ranks 2 --dispatches 100 >out 2>err
 	run -1 grep 'still running' err
 	[ "$(told out)" = "$(stored t.db)" ]
+	accounted t.db
+}
+
+@test "children of the shell that became rtl run are not waited for, what the command leaves is" {
+	bash -c 'sleep 1000 & echo $! >before; exec "$0" run -o t.db --device soft \
+		bash -c "\"$1\" --dispatches 2000 --rate 4000 >out &"' "$rtl" "$demo" 2>err 3>&-
+	pids+=("$(cat before)")
+	kill -0 "$(cat before)"
+	run -1 grep 'still running' err
+	[ "$(told out)" = "$(stored t.db)" ]
+	[ -n "$(told out)" ]
 	accounted t.db
 }
 

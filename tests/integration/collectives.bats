@@ -161,6 +161,13 @@ for row in json.load(sys.stdin)["ranks"]:
 	[[ $output == *"have ranks that are not in here (63: 2 of 9)"* ]]
 	run -3 "$rtl" collectives --strict missing.db
 	[[ $output == *"--strict: ranks lack collectives"* ]]
+	# Nobody writes the file: who has not ended by it does not live for that.
+	sqlite3 missing.db "UPDATE rtl_process SET exit_status = 255 WHERE rank = 0;
+		UPDATE rtl_process SET ended = NULL, exit_status = NULL WHERE rank = 1"
+	equals "$(columns missing.db missing rank process | sort -u)" "0|exited 255
+1|unknown
+3|killed by 9"
+	[[ "$("$rtl" collectives missing.db)" == *"the first: rank 0 (exited 255)"* ]]
 	[ "$("$rtl" collectives --rank 3 --csv=missing missing.db | cut -d, -f1,5 | tail -n +2)" = "3,4
 3,5" ]
 }

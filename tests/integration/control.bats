@@ -228,6 +228,7 @@ runs() {
 	answers() { "$rtl" ctl status >/dev/null 2>&1; }
 	wait_until answers
 	says 'no session of yours is open' start
+	says 'no session of yours is open' status --ranks 7
 	says 'no session nonesuch' stop --session nonesuch
 	mkfifo gate
 	"$rtl" run --socket "$work/c.sock" --device soft bash -c 'read line <gate' 2>err 3>&- &
@@ -250,6 +251,9 @@ runs() {
 	unset RTL_SOCKET
 	begin 2 --ranks 0
 	says 'has rank 7' start --ranks 7
+	says 'has rank 7' status --ranks 7
+	run -0 "$rtl" ctl status --ranks 0
+	grep -q '^  rank 0, ' <<<"$output"
 	says 'left out by --ranks' start --ranks 1
 	run -2 "$rtl" ctl start --ranks x
 	run -2 "$rtl" ctl start --duration 0

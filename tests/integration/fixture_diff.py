@@ -65,6 +65,16 @@ def run_rank(db, o, rank, ids, process_id, gpu_id, queue_id):
         counters(db, process_id, queue_id, {"dropped_recorder_full": o["lost"]})
 
 
+def record(db, o, process_id):
+    """As every process says it since schema 5; recording: with a pause."""
+    if db.execute("PRAGMA user_version").fetchone()[0] < 5:
+        return
+    pause = (START + 1, "control") if o["recording"] else (None, None)
+    db.execute("INSERT INTO rtl_recording VALUES (?, ?, ?, 'start', ?)", (process_id, START, *pause))
+    if o["recording"]:
+        db.execute("INSERT INTO rtl_recording VALUES (?, ?, NULL, 'control', NULL)", (process_id, START + 2))
+
+
 def make(db, o):
     session(db, name=o["name"], simulated=o["simulated"], closed=not o["live"])
     ids = [kernel(db, n, s) for n, s in NAMES]
@@ -72,9 +82,7 @@ def make(db, o):
         process(db, rank + 1, rank)
         if rank != o["missing"]:
             run_rank(db, o, rank, ids, rank + 1, o["first_gpu"] + rank, 0)
-        if o["recording"]:
-            db.execute("INSERT INTO rtl_recording VALUES (?, ?, NULL, 'control', NULL)",
-                       (rank + 1, START))
+        record(db, o, rank + 1)
     if o["again"] == "gpu":
         run_rank(db, o, 0, ids, 1, o["ranks"] + 10, 1)
     if o["again"] == "process":

@@ -38,6 +38,11 @@ answers() { # answers FILE EXPECTATION...
 
 @test "a thousand ranks" {
 	fixture fixture_ranks many many.db
+	# As many counters of each process and queue as there are: to be read once, not once a process.
+	sqlite3 many.db "INSERT INTO rtl_counter_base SELECT p.id, q.value, 'counter_' || n.value, n.value
+		FROM rtl_process p, generate_series(-1, 1) q, generate_series(1, 60) n"
+	timeout 100 "$rtl" info --json many.db |
+		jq -e '.counters | length == 1000 and all(.balanced and .counters.counter_7 == 21)'
 	answers many.db
 }
 

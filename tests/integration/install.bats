@@ -18,10 +18,23 @@ bats_require_minimum_version 1.5.0
 	grep -q "^ExecStart=$prefix/bin/collectord" lib/systemd/system/rtl-collectord.service
 	test -f lib/sysusers.d/rtl.conf
 	test -f lib/tmpfiles.d/rtl.conf
-	test -f share/doc/rtl/README.md
+	# What README and the units point to.
+	local page
+	for page in $(grep -o '](\(docs/\)*[A-Za-z0-9_/.-]*)' share/doc/rtl/README.md | tr -d ']()') \
+		$(sed -n "s|^Documentation=file:$prefix/share/doc/rtl/||p" lib/systemd/*/rtl-collectord.service); do
+		test -e "share/doc/rtl/$page"
+	done
+	[ -n "$page" ]
+	run -1 grep -r '^Documentation=man:' lib/systemd
 	# Nothing of the tests, nothing elsewhere.
-	run -0 find . -name '*softgpu*' -o -name '*demo*' -o -name '*.a' -o -name '*faults*'
+	run -0 find . ! -path './share/doc/*' \( -name '*softgpu*' -o -name '*demo*' -o -name '*.a' -o -name '*faults*' \)
 	[ -z "$output" ]
+	# The software GPU is not there, and not proposed.
+	run bin/rtl doctor
+	[[ $output != *"--device soft"* ]]
+	run -125 bin/rtl run --device soft true
+	[[ $output == "rtl: software GPU: "*": not found; only a build has it: set RTL_LIBDIR to its folder lib" ]]
+	RTL_LIBDIR=$libdir run -0 bin/rtl run -q --device soft -o "$work/soft.db" true
 	cd "$work"
 	# It finds its parts by where it stands; the device is the test's own.
 	export LD_LIBRARY_PATH=$libdir/softgpu

@@ -90,6 +90,15 @@ closed() { # closed DATABASE: nothing open in it
 	[ "$(told out)" = "$(stored all.db)" ]
 }
 
+@test "rtl run in the environment of another installation records with its own" {
+	mkdir other
+	cp "$libdir/librtl-shim.so" other/
+	LD_PRELOAD=${preload/"$libdir"/"$work/other"} HSA_TOOLS_LIB=$work/other/librtl-shim.so \
+		"$rtl" run -q --device soft -o t.db "$demo" --steps 2 >out 2>err
+	[ "$(told out)" = "$(stored t.db)" ]
+	accounted t.db
+}
+
 @test "rtl run srun -n 4, and srun -n 4 rtl run" {
 	load slurm.bash
 	slurm_start

@@ -28,6 +28,27 @@ markers=$RTL_BUILD/tests/shim/shim-markers
 		JOIN rtl_process p ON p.id = m.process_id")" = 'child||1' ]
 }
 
+@test "ids and handles that nobody gave are the program's mistake, and cost no record" {
+	run -0 $rtl run -o t.db --device soft -- "$markers" odd
+	[[ $output != *INCOMPLETE* ]]
+	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]
+	[ "$(sql t.db "SELECT kind, text, end_ns IS NULL FROM rtl_marker ORDER BY start_ns, roctxId")" = \
+		$'push|before|0\nmark|after|0' ]
+	[ "$(sql t.db "SELECT kind, subject, name FROM rtl_name ORDER BY kind")" = \
+		$'agent|-1|no agent\nstream|-1|no stream' ]
+}
+
+@test "of more threads at once than there are places for, each keeps its ranges" {
+	run -0 $rtl run -o t.db --device soft -- "$markers" crowd
+	[ "$(sql t.db "SELECT kind, count(*), sum(end_ns IS NULL), count(parent) FROM rtl_marker GROUP BY kind")" = \
+		$'mark|100|0|100\npush|4160|0|0' ]
+}
+
+@test "a range that a key's destructor ends has ended" {
+	run -0 $rtl run -o t.db --device soft -- "$markers" last
+	[ "$(sql t.db 'SELECT text, end_ns IS NULL FROM rtl_marker')" = 'a scope|0' ]
+}
+
 @test "metrics and names are shown" {
 	run -137 $rtl run -o t.db --device soft -- "$markers" open
 	run -0 $rtl summary t.db

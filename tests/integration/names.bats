@@ -90,12 +90,13 @@ name() {
 
 @test "more names than the log of names holds: said and counted, no dispatch lost" {
 	prepare "default duration=5us"
-	$rtl run -o t.db --device soft -- "$names" cycles "$code/overflow.co" 400 >out
+	run -3 "$rtl" run --strict -o t.db --device soft -- "$names" cycles "$code/overflow.co" 400
 	accounted t.db
 	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -eq 1200 ]
 	local overflowed
 	overflowed=$(sql t.db "SELECT value FROM rtl_counter WHERE name = 'names_overflowed'")
 	[ "$overflowed" -gt 0 ]
+	[[ "$output" == *"INCOMPLETE: 1200 dispatched, 1200 stored, "*", $overflowed names not kept"* ]]
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id
 		WHERE k.name = '<name-overflow>'")" -eq $((overflowed * 3)) ]
 	# The others are right: dispatch n is of cycle n / 3.

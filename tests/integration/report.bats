@@ -54,6 +54,16 @@ ranks() { # ranks KIND [FILE]
 	[ "$(ls -d ./*.html* | tr '\n' ' ')" = "./out.html ./stdout.html " ]
 }
 
+@test "a rank is counted once, whoever has inherited it" {
+	fixture helper
+	"$rtl" report helper.db --html - | grep -Fq '<dt>Ranks<dd>2 '
+	# Of the other one; then of nobody knows whom.
+	sqlite3 helper.db "UPDATE rtl_process SET rank = 1, attempt = 1 WHERE id = 3"
+	"$rtl" report helper.db --html - | grep -Fq '<dt>Ranks<dd>2 '
+	sqlite3 helper.db "UPDATE rtl_process SET rank = NULL"
+	"$rtl" report helper.db --html - | grep -Fq '<dt>Processes<dd>3 '
+}
+
 @test "what is asked for wrongly is said in one line" {
 	fixture clean
 	fixture lossy
@@ -166,5 +176,6 @@ ranks() { # ranks KIND [FILE]
 	subprocess.run([sys.argv[1], "report", "live.db", "--html", "live.html"], check=True)
 	PY
 	"$rtl" report demo.db late.db --label left --label right --html both.html
+	"$rtl" report none.db one.db --label "$(printf 'x%.0s' {1..200})" --html wide.html
 	run -0 python3 "$here/check_report.py" "$rtl" . ${RTL_SHOTS:+"$RTL_SHOTS"}
 }

@@ -23,6 +23,53 @@ bats_require_minimum_version 1.5.0
 		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"
 }
 
+# torchrun_ranks COUNT: with torchrun's variables, as without a rendezvous id: the same ones each time
+torchrun_ranks() {
+	rtl="$rtl" demo="$demo" bash -c 'for ((r = 0; r < $1; r++)); do
+		RANK=$r LOCAL_RANK=$r WORLD_SIZE=$1 LOCAL_WORLD_SIZE=$1 GROUP_RANK=0 TORCHELASTIC_RUN_ID=none \
+			MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 \
+			"$rtl" run -q --socket c.sock --device soft "$demo" --steps 2 || exit
+	done' launch "$1"
+}
+
+@test "a launch with the key of an earlier one is a session of its own" {
+	start_service
+	torchrun_ranks 1
+	torchrun_ranks 2
+	for db in $(service_db); do
+		sql "$db" 'SELECT group_concat(rank) FROM rtl_process'
+		accounted "$db"
+	done >ranks
+	[ "$(sort ranks)" = "$(printf '0\n0,1')" ]
+}
+
+@test "a collector of the user's own has the jobs that name no other" {
+	own=$XDG_RUNTIME_DIR/rtl/collectord.sock
+	"$collectord" --socket "$own" --db-dir "$work/store" >>collector.log 2>&1 3>&- &
+	pids+=($!)
+	wait_until listens "$own"
+	"$rtl" run --device soft "$demo" --ranks 2 --steps 2 >out 2>err
+	[ "$(told out)" = "$(stored "$(service_db)")" ]
+	grep -q "$(service_db)" err
+	# Without a wrapper; the shim by itself does not know of it.
+	run -0 --separate-stderr "$rtl" env
+	[[ $output == *"export RTL_SOCKET=$own"* ]]
+	run -0 --separate-stderr env RTL_SOCKET="$work/other" "$rtl" env
+	[[ $output == *"export RTL_SOCKET=$work/other"* ]]
+	run -0 "$rtl" doctor --device soft
+	[[ $output != *"no service on this node"* ]]
+	# One who asks for a file has it.
+	"$rtl" run -q -o mine.db --device soft "$demo" --ranks 1 --gpus 1 --dispatches 5 >out
+	[ "$(told out)" = "$(stored mine.db)" ]
+	# Dead, it is in nobody's way.
+	kill -KILL "${pids[0]}"
+	wait "${pids[0]}" || true
+	run -0 --separate-stderr "$rtl" env
+	[[ $output != *RTL_SOCKET* ]]
+	"$rtl" run -q true
+	ls rtl-*.db
+}
+
 @test "a service that dies when a job greets it: the next one has the job" {
 	# The socket outlives it, as under systemd.
 	python3 - "$work/c.sock" "$collectord" --db-dir "$work/store" >>collector.log 2>&1 3>&- <<-'END' &
@@ -117,4 +164,16 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	[ "$(told out)" = "$(stored "$db")" ]
 	[[ $(tail -n 1 err) == "SIMULATED complete: 200 dispatched, 200 stored" ]]
 	[ "$(service_db)" = "$db" ]
+}
+
+@test "a file that goes while a service writes it is no complete record" {
+	start_service
+	# One file, and all that lies in the store: as it is when a folder is cleaned up.
+	for what in '*.db' '*'; do
+		run -3 --separate-stderr "$rtl" run --strict --socket c.sock --device soft bash -c \
+			'"$0" --ranks 1 --dispatches 100 && find store -mindepth 1 ! -name index.db -name "$1" -delete' "$demo" "$what"
+		[ "${stderr_lines[-1]}" = "SIMULATED INCOMPLETE: 100 dispatched, 100 stored in a file that was removed or renamed" ]
+		run -1 grep 'no kernel was seen' <<<"$stderr"
+	done
+	[ "$(grep -c 'closed: SIMULATED INCOMPLETE: 100 dispatched' collector.log)" = 2 ]
 }

@@ -156,6 +156,15 @@ fixture() { # fixture KIND [FILE]
 	[ "$stderr" = "rtl: summary: --by=colour: not rank, gpu, queue, marker or category" ]
 	run -1 --separate-stderr "$rtl" summary --categories nowhere clean.db
 	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -1 --separate-stderr "$rtl" summary --categories . clean.db
+	[ "$stderr" = "rtl: rules of categories: .: Is a directory" ]
+	run -1 --separate-stderr timeout 60 "$rtl" summary --categories /dev/zero clean.db
+	[ "$stderr" = "rtl: rules of categories: /dev/zero: longer than 1024 KiB" ]
+	printf 'mine *\n#\0\n' >rules
+	run -1 --separate-stderr "$rtl" summary --categories rules clean.db
+	[ "$stderr" = "rtl: rules:2: not a text" ]
+	run -0 "$rtl" summary --csv=categories --categories <(printf '\nmine *') clean.db
+	grep -q ',mine,' <<<"${lines[1]}"
 }
 
 @test "rules that rtl run was given are stored, and any reader has them" {

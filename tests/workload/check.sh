@@ -247,6 +247,8 @@ case_is_the_launchers_rank() {
 	lines "dispatched rank=1 gpu=1 kernels=$(step_total 4 1)"
 	env SLURM_PROCID=1 SLURM_NTASKS=2 "$DEMO" --steps 1 --ranks 4 >"$dir/out" 2>"$dir/err"
 	grep -q 'srun as rank 1 of 2: --ranks 4 is not heeded' "$dir/err" || fail "says nothing"
+	env RTL_RANK=1 "$DEMO" --steps 1 --ranks 4 >"$dir/out" 2>"$dir/err"
+	grep -q 'user as rank 1: --ranks 4 is not heeded' "$dir/err" || fail "says how many where nobody knows"
 }
 
 case_ranks_have_torchruns_variables() {

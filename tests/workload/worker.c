@@ -67,10 +67,14 @@ static int worker_limit_gpus(const struct worker *w)
 static void worker_introduce(const struct worker *w)
 {
 	const struct rank_info *info = w->info;
+	char of[24] = "";
 
+	/* Not every launcher says how many there are. */
+	if (info->world_size > 0)
+		snprintf(of, sizeof(of), " of %d", info->world_size);
 	if (!w->has_parent && w->opt->ranks > 0 && w->opt->ranks != info->world_size)
-		talk("started by %s as rank %d of %d: --ranks %d is not heeded", info->launcher,
-			info->rank, info->world_size, w->opt->ranks);
+		talk("started by %s as rank %d%s: --ranks %d is not heeded", info->launcher,
+			info->rank, of, w->opt->ranks);
 	if (w->opt->verbose)
 		talk("GPU %d, %s, %s", worker_gpu.node_gpu, worker_gpu.gfx, worker_gpu.name);
 	if (worker_gpu.simulated && rank_on_node(info) == 0)

@@ -152,6 +152,34 @@ static void a_table_aligns_numbers_and_says_unknown(void **state)
 	free(text);
 }
 
+/* Where a table is cut a text at its end has any width; numbers there stand below each other. */
+static void numbers_at_the_end_align(void **state)
+{
+	static const struct render_column pair[] = {
+		{"way", "WAY", RENDER_TEXT}, {"rate", "GB/s", RENDER_TENTHS}};
+	const double rates[] = {2456.1, 51.2};
+	struct render *render = NULL;
+	size_t bytes;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_int_equal(render_new(to, RENDER_TABLE, pair, 2, &render), 0);
+	render_set_width(render, 80);
+	for (size_t i = 0; i < 2; i++) {
+		const struct render_value row[] = {render_text("p2p"), render_real(rates[i])};
+
+		assert_int_equal(render_row(render, row), 0);
+	}
+	render_finish(render);
+	render_free_p(&render);
+	fclose(to);
+	assert_string_equal(text, "WAY    GB/s\n"
+				  "p2p  2456.1\n"
+				  "p2p    51.2\n");
+	free(text);
+}
+
 /* One row of columns of its own. */
 static char *show_columns(const struct render_column *of, size_t count, enum render_format format,
 	const struct render_value *row)
@@ -290,6 +318,7 @@ int main(void)
 		cmocka_unit_test(every_byte_pair_is_safe),
 		cmocka_unit_test(a_cut_text_has_the_width_asked_for),
 		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),
+		cmocka_unit_test(numbers_at_the_end_align),
 		cmocka_unit_test(csv_is_exact_and_starts_no_formula),
 		cmocka_unit_test(titles_of_strangers_are_safe),
 		cmocka_unit_test(json_is_valid_whatever_the_text),

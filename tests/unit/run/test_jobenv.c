@@ -84,6 +84,27 @@ static void a_library_of_a_similar_name_is_not_ours(void **state)
 	jobenv_done(&env);
 }
 
+static void copies_of_another_installation_are_left_out(void **state)
+{
+	struct jobenv_params params = {.shim = "/new/librtl-shim.so"};
+	struct jobenv env;
+
+	(void)state;
+	setenv("LD_PRELOAD", "/old/librtl-shim.so:/a.so librtl-calls.so:/new/librtl-calls.so", 1);
+	setenv("HSA_TOOLS_LIB", "\"/o ld/librtl-shim.so\" /a.so librtl-shim.so", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_ends(value_of(&env, "LD_PRELOAD"),
+		"/new/librtl-shim.so:/a.so:/new/librtl-calls.so");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/a.so /new/librtl-shim.so");
+	jobenv_done(&env);
+	setenv("LD_PRELOAD", "/old/librtl-shim.so", 1);
+	setenv("HSA_TOOLS_LIB", "/old/librtl-shim.so", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_ends(value_of(&env, "LD_PRELOAD"), "/new/librtl-shim.so");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/new/librtl-shim.so");
+	jobenv_done(&env);
+}
+
 static void a_path_with_spaces_is_quoted_or_left_out(void **state)
 {
 	struct jobenv_params params = {.shim = "/my libs/a\"b\\c.so"};
@@ -161,6 +182,8 @@ int main(void)
 		cmocka_unit_test_setup(variables_of_the_user_are_kept, clear_environment),
 		cmocka_unit_test_setup(nested_runs_add_nothing_twice, clear_environment),
 		cmocka_unit_test_setup(a_library_of_a_similar_name_is_not_ours, clear_environment),
+		cmocka_unit_test_setup(
+			copies_of_another_installation_are_left_out, clear_environment),
 		cmocka_unit_test_setup(a_path_with_spaces_is_quoted_or_left_out, clear_environment),
 		cmocka_unit_test_setup(
 			an_unrecorded_job_gets_the_software_gpu_alone, clear_environment),

@@ -134,6 +134,28 @@ static int listen_at(const char *path)
 	return fd;
 }
 
+static void one_s_own_collector_is_a_socket_in_one_s_own_folder(void **state)
+{
+	char path[PLACES_SOCKET_BYTES], wanted[PLACES_SOCKET_BYTES];
+	char folder_of_it[PATH_MAX];
+	int fd;
+
+	(void)state;
+	assert_int_equal(places_runtime_dir(true, folder_of_it), 0);
+	assert_int_equal(places_session_socket("collectord", true, wanted), 0);
+	/* There may be one in /tmp. */
+	if (places_own_socket(path))
+		assert_string_not_equal(path, wanted);
+	fd = listen_at(wanted);
+	assert_true(places_own_socket(path));
+	assert_string_equal(path, wanted);
+	assert_int_equal(chmod(folder_of_it, 0777), 0);
+	if (places_own_socket(path))
+		assert_string_not_equal(path, wanted);
+	close(fd);
+	assert_int_equal(unlink(wanted), 0);
+}
+
 static void private_sockets_come_before_the_system_one(void **state)
 {
 	char path[PLACES_SOCKET_BYTES];
@@ -213,6 +235,7 @@ int main(void)
 		TEST(the_folder_is_made_for_its_owner_alone),
 		TEST(a_folder_that_others_can_write_is_not_used),
 		TEST(a_path_too_long_for_a_socket_is_not_used),
+		TEST(one_s_own_collector_is_a_socket_in_one_s_own_folder),
 		TEST(explicit_sockets_stand_alone),
 		TEST(private_sockets_come_before_the_system_one),
 		TEST(who_listens_is_known_and_dead_sockets_are_told),

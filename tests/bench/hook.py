@@ -132,7 +132,7 @@ class Hooks:
             total = self.bench.callgrind([self.program, batches, PACKETS, *words], functions, env, under)
             self._check(name, db, (batches + WARM_UP) * PACKETS)
             return total
-        few, many = (4, 20) if self.bench.quick else (10, 40)
+        few, many = (4, 20) if self.bench.quick else (8, 72)
         if with_thread and name == "shadow":
             few, many = (10, 110) if self.bench.quick else (20, 220)
         return self.bench.slope(cost, few, many) / PACKETS

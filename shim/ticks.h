@@ -8,7 +8,8 @@
  * the readings are off by and by how much the kernel bends its clock in that time (ADR 0042).
  *
  * On the dispatch path: no locks, no system calls where the kernel's clock needs none. Only where
- * the kernel itself reads that counter; anywhere else the counter is not touched.
+ * the kernel itself reads that counter, by itself or along a hypervisor's line (kvm-clock, Hyper-V);
+ * anywhere else the counter is not touched.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +58,5 @@ uint64_t ticks_read_ns(struct ticks *t);
 
 /* Cold, the shim's thread: whether the kernel's clock is the counter. Before that: it is not. */
 void ticks_look(void);
-/* The same from @clocksource, a file's first bytes, for tests. */
-void ticks_choose(const char *clocksource);
+/* The same from @clocksource, a file's first bytes, and whether the clock needs no call, for tests. */
+void ticks_choose(const char *clocksource, bool is_at_hand);

@@ -74,7 +74,8 @@ static uint64_t off_by(const struct machine *m, uint64_t ns)
 	return ns > m->ns ? ns - m->ns : m->ns - ns;
 }
 
-/* Dispatches every @every_ns; returns the largest error; *ret_clock: how often the clock was read. */
+/* Dispatches every @every_ns; returns the largest error; *ret_clock: how often the clock was read.
+ */
 static uint64_t worst(struct machine *m, struct ticks *t, unsigned dispatches, uint64_t every_ns,
 	unsigned *ret_clock)
 {
@@ -227,14 +228,26 @@ static void check_reading(struct ticks *t)
 /* Only where the kernel's own clock is the counter; else it is not even read. */
 static void without_the_kernel_s_word_the_clock_is_read(void **state)
 {
-	static const char *const others[] = {"", "kvm-clock\n", "hpet\n", "tsc-early\n", "tsc"};
+	static const struct {
+		const char *source;
+		bool is_at_hand;
+	} others[] = {
+		{"", true},
+		{"hpet\n", true},
+		{"tsc-early\n", true},
+		{"tsc", true},
+		{"kvm-clock", true},
+		{"kvm-clock\n", false},
+		{"hyperv_clocksource_tsc_page\n", false},
+		{"hyperv_clocksource_msr\n", true},
+	};
 	uint64_t until_ns = clock_boottime_ns() + 3 * TICKS_BASE_NS_MIN;
 	struct ticks t = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		ticks_choose("tsc\n");
-		ticks_choose(others[i]);
+		ticks_choose("tsc\n", false);
+		ticks_choose(others[i].source, others[i].is_at_hand);
 		t.usable = 1;
 		check_reading(&t);
 		assert_false(ticks_has_line(&t));
@@ -242,6 +255,26 @@ static void without_the_kernel_s_word_the_clock_is_read(void **state)
 	}
 	while (clock_boottime_ns() < until_ns)
 		assert_false((ticks_read_ns(&t), ticks_has_line(&t)));
+}
+
+/* A hypervisor's clock is the counter where the kernel says so: by reading it without a call. */
+static void the_counter_behind_a_hypervisor_s_clock_counts(void **state)
+{
+	static const char *const sources[] = {
+		"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"};
+	unsigned steady = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		struct ticks t = {0};
+
+		ticks_choose("", true);
+		ticks_choose(sources[i], true);
+		check_reading(&t);
+		steady += t.base_ns != 0;
+	}
+	/* Where the processor's counter is not, none of them does. */
+	assert_true(steady == 0 || steady == sizeof(sources) / sizeof(*sources));
 }
 
 /* Where it is, a line comes to be; how good it is depends on the machine, that it is there does
@@ -271,6 +304,7 @@ int main(void)
 		cmocka_unit_test(a_counter_that_is_behind_is_not_followed),
 		cmocka_unit_test(nonsense_leaves_no_line),
 		cmocka_unit_test(without_the_kernel_s_word_the_clock_is_read),
+		cmocka_unit_test(the_counter_behind_a_hypervisor_s_clock_counts),
 		cmocka_unit_test(with_it_a_line_comes_to_be),
 	};
 

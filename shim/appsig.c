@@ -30,9 +30,12 @@ static uint64_t claim_of(uint64_t generation, enum claim_state state)
 	return generation << CLAIM_STATE_BITS | state;
 }
 
+/* Signals that were made together lie side by side, and so do their places: on few pages. */
 static uint64_t hash_of(uint64_t handle)
 {
-	return handle / sizeof(amd_signal_t) * 0x9e3779b97f4a7c15ull >> 32;
+	uint64_t number = handle / sizeof(amd_signal_t);
+
+	return number ^ number >> 13;
 }
 
 static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
@@ -342,6 +345,18 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	return INT64_MAX;
 }
 
+/* As entry_used(), if @entry is of @handle's. */
+static inline int64_t entry_used_of(
+	struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
+{
+	slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
+
+	if (atomic_load_explicit(&slot_private_of(c, ref)->app_handle, memory_order_relaxed) !=
+		handle)
+		return INT64_MAX;
+	return entry_used(c, entry, handle, use);
+}
+
 /* handle_used(), where there are some in the bucket; @sum of them. */
 static __attribute__((noinline)) int64_t handle_used_slowly(
 	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use, uint64_t sum)
@@ -349,22 +364,18 @@ static __attribute__((noinline)) int64_t handle_used_slowly(
 	_Atomic uint64_t *bucket = bucket_of(c, handle);
 	int64_t lowest = INT64_MAX;
 
+	/* One alone is its sum. */
+	if (__builtin_expect(sum / ENTRY_ONE == 1, 1))
+		return entry_used_of(c, sum, handle, use);
 	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
 		uint64_t entry = atomic_load(&bucket[i]);
-		slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
 		int64_t target;
 
 		if (!entry || entry == except)
 			continue;
-		if (atomic_load_explicit(
-			    &slot_private_of(c, ref)->app_handle, memory_order_relaxed) == handle) {
-			target = entry_used(c, entry, handle, use);
-			if (target < lowest)
-				lowest = target;
-		}
-		/* It was the only one. */
-		if (entry == sum)
-			break;
+		target = entry_used_of(c, entry, handle, use);
+		if (target < lowest)
+			lowest = target;
 	}
 	return lowest;
 }

@@ -155,6 +155,8 @@ struct capture {
 
 	/* Ours, once a slot of the chunk has had one: signals.c. */
 	struct amd_signal_s *_Atomic signal_chunk[SIGNAL_CHUNKS];
+	/* All of them lie from ~signals_before on and before signals_end: both only grow. */
+	_Atomic uint64_t signals_before, signals_end;
 	uint32_t signal_chunks_kept; /* a bit each; at the end */
 
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken

@@ -50,7 +50,6 @@ struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t ke
 
 	if (!key)
 		return NULL;
-	/* Most signals that are stored to are no doorbells: a miss has to be quick. */
 	for (uint32_t i = first;
 		i <= first + atomic_load_explicit(&map->reach, memory_order_relaxed); i++)
 		if (atomic_load_explicit(&map->key[i], memory_order_acquire) == key)

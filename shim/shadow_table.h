@@ -6,6 +6,7 @@
  * that create and destroy queues and take a lock of their own.
  */
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/limits.h"
@@ -43,7 +44,7 @@ static inline uint32_t shadow_place(uint64_t key)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) % SHADOW_PLACES;
 }
 
-/* Not where it belongs, or not at all. */
+/* Not where it belongs. */
 struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t key);
 
 static inline struct shadow_queue *shadow_table_find(
@@ -56,6 +57,9 @@ static inline struct shadow_queue *shadow_table_find(
 	if (__builtin_expect(
 		    key && atomic_load_explicit(&map->key[first], memory_order_acquire) == key, 1))
 		return atomic_load_explicit(&map->queue[first], memory_order_relaxed);
+	/* Most signals that are stored to are no doorbells: a miss has to be quick. */
+	if (!atomic_load_explicit(&map->reach, memory_order_relaxed))
+		return NULL;
 	return shadow_map_search(map, key);
 }
 

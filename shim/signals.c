@@ -30,6 +30,34 @@ static uint64_t runtime_signal(struct capture *c)
 	return signal.handle;
 }
 
+static void raise_to(_Atomic uint64_t *word, uint64_t value)
+{
+	uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+
+	while (old < value && !atomic_compare_exchange_weak_explicit(word, &old, value,
+				      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* Before there is a signal in it. */
+static void bounds_widen(struct capture *c, const amd_signal_t *memory)
+{
+	raise_to(&c->signals_before, ~(uint64_t)(uintptr_t)memory);
+	raise_to(&c->signals_end, (uint64_t)(uintptr_t)(memory + SIGNALS_OF_CHUNK));
+}
+
+bool signals_has_among(struct capture *c, uint64_t handle)
+{
+	for (uint32_t i = 0; i < SIGNAL_CHUNKS; i++) {
+		uint64_t memory = (uint64_t)(uintptr_t)atomic_load_explicit(
+			&c->signal_chunk[i], memory_order_relaxed);
+
+		if (memory && handle - memory < SIGNALS_OF_CHUNK * sizeof(amd_signal_t))
+			return true;
+	}
+	return false;
+}
+
 /* Who comes second gives back what it got: nobody waits for the runtime but who called it. */
 static amd_signal_t *chunk_get(struct capture *c, uint32_t chunk)
 {
@@ -41,6 +69,7 @@ static amd_signal_t *chunk_get(struct capture *c, uint32_t chunk)
 	memory = c->hsa.signal_memory_get(SIGNALS_OF_CHUNK * sizeof(*memory));
 	if (!memory)
 		return NULL;
+	bounds_widen(c, memory);
 	if (atomic_compare_exchange_strong_explicit(&c->signal_chunk[chunk], &none, memory,
 		    memory_order_acq_rel, memory_order_acquire))
 		return memory;

@@ -21,6 +21,9 @@ void signals_give(struct capture *c, slot_ref ref);
 /* The next calls are for @count slots from @first on: their memory at once. */
 void signals_touch(struct capture *c, slot_ref first, uint32_t count);
 
+/* signals_has() of a handle that lies between ours, or among them. */
+bool signals_has_among(struct capture *c, uint64_t handle);
+
 /*
  * Whether @handle is one of those that lie in memory of our own; whatever it is, nobody looks
  * there. For the dispatch path: a packet of the program's has it where it was made out of an
@@ -28,17 +31,9 @@ void signals_touch(struct capture *c, slot_ref first, uint32_t count);
  */
 static inline bool signals_has(struct capture *c, uint64_t handle)
 {
-	uint32_t chunks =
-		(recorder_slots_used(&c->recorder) + SIGNALS_OF_CHUNK - 1) / SIGNALS_OF_CHUNK;
-
-	for (uint32_t i = 0; i < chunks; i++) {
-		uint64_t memory = (uint64_t)(uintptr_t)atomic_load_explicit(
-			&c->signal_chunk[i], memory_order_relaxed);
-
-		if (memory && handle - memory < SIGNALS_OF_CHUNK * sizeof(struct amd_signal_s))
-			return true;
-	}
-	return false;
+	return handle < atomic_load_explicit(&c->signals_end, memory_order_relaxed) &&
+	       handle >= ~atomic_load_explicit(&c->signals_before, memory_order_relaxed) &&
+	       signals_has_among(c, handle);
 }
 
 /* As the device expects it, for the next packet (rule 12). 0: nothing. */

@@ -304,6 +304,31 @@ static void a_packet_after_a_skipped_one_has_no_late_times_of_that(void **state)
 	synth_signal_free(signal);
 }
 
+/* Signals of the runtime's are known by the ring slot that they were stored into. */
+static void likewise_where_it_is_the_runtimes(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+	uint64_t stale;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, 64, &hsa);
+	submit(&f, 1, 0);
+	stale = packet_at(&f, 0)->completion_signal.handle;
+	assert_int_not_equal(stale, 0);
+	gate_pause();
+	for (unsigned i = 1; i < 3 * 64; i++) {
+		fixture_step(&f);
+		submit(&f, 1, i == 64 ? stale : 0);
+		assert_int_equal(packet_at(&f, i % 64)->completion_signal.handle, 0);
+	}
+	gate_resume();
+	settle(&f, 3 * 64 - 1);
+	fixture_done(&f);
+}
+
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -312,6 +337,7 @@ int main(void)
 		GATE_TEST(dormant_leaves_packets_alone_and_counts_them),
 		GATE_TEST(a_packet_published_after_the_stop_is_skipped_whoever_walks),
 		GATE_TEST(a_stale_signal_of_ours_is_taken_out_while_dormant),
+		cmocka_unit_test(likewise_where_it_is_the_runtimes),
 		GATE_TEST(kernels_that_are_left_out_are_skipped_alone),
 		GATE_TEST(regions_are_those_of_the_reservation),
 		GATE_TEST(a_gpu_that_is_left_out_gets_no_slots),

@@ -9,6 +9,7 @@
 
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
+#include "shim/signals.h"
 
 #define RING 64u
 
@@ -71,6 +72,30 @@ static void second_chunk_make(struct fixture *f)
 	while (recorder_slots_used(f->recorder) <= SIGNALS_OF_CHUNK)
 		assert_true(pool_provide(f->capture));
 	assert_int_equal(synth.signals_live, 2);
+}
+
+/* Of two chunks, wherever they lie, and of nothing around them. */
+static void ours_are_told_from_all_others(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t own;
+
+	assert_false(signals_has(f->capture, 0));
+	second_chunk_make(f);
+	own = synth_signal_new(1);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t chunk = (uint64_t)(uintptr_t)atomic_load(&f->capture->signal_chunk[i]);
+		uint64_t end = chunk + SIGNALS_OF_CHUNK * sizeof(amd_signal_t);
+
+		assert_true(signals_has(f->capture, chunk));
+		assert_true(signals_has(f->capture, end - sizeof(amd_signal_t)));
+		assert_int_equal(signals_has(f->capture, end), is_in_a_chunk(f->capture, end));
+		assert_int_equal(
+			signals_has(f->capture, chunk - 1), is_in_a_chunk(f->capture, chunk - 1));
+	}
+	assert_false(signals_has(f->capture, own.handle));
+	assert_false(signals_has(f->capture, UINT64_MAX));
+	synth_signal_free(own);
 }
 
 static void all_go_back_when_nothing_runs(void **state)
@@ -200,6 +225,31 @@ static void without_that_memory_they_are_the_runtimes(void **state)
 	fixture_done(&f);
 }
 
+/* Rule 6: they are known by the ring slot that they were stored into. */
+static void a_stale_one_of_the_runtimes_is_replaced(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+	uint64_t stale;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, 64, &hsa);
+	for (int i = 0; i < 64; i++)
+		fixture_dispatch(&f, 0);
+	stale = f.queue->ring[0].completion_signal.handle;
+	fixture_step(&f);
+	/* The slot again, every field written but the signal. */
+	fixture_dispatch(&f, stale);
+	assert_int_not_equal(f.queue->ring[0].completion_signal.handle, stale);
+	fixture_settle(&f);
+	assert_int_equal(fixture_count(&f, RTL_Q_own_signals_seen), 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 65);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
 static bool is_refused;
 
 static void *memory_refuse(size_t bytes)
@@ -233,6 +283,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(each_is_a_line_of_the_runtimes_memory),
+		TEST(ours_are_told_from_all_others),
 		TEST(all_go_back_when_nothing_runs),
 		TEST(memory_that_a_kernel_writes_to_stays),
 		TEST(memory_of_a_signal_in_quarantine_stays),
@@ -240,6 +291,7 @@ int main(void)
 		TEST(a_queue_may_be_destroyed_after_the_end),
 		cmocka_unit_test(likewise_with_signals_of_the_runtimes),
 		cmocka_unit_test(without_that_memory_they_are_the_runtimes),
+		cmocka_unit_test(a_stale_one_of_the_runtimes_is_replaced),
 		cmocka_unit_test(without_memory_a_dispatch_has_no_times),
 	};
 

@@ -7,6 +7,7 @@
 
 #include "shim/capture_state.h"
 #include "proto/fault.h"
+#include "shim/touch.h"
 
 #define MEMORY_BYTES                                                                               \
 	(sizeof(struct columns) + FRAME_RECORDS_MAX * sizeof(*((struct batch *)NULL)->picked))
@@ -151,6 +152,7 @@ static bool frame_make(struct capture *c, bool is_inline)
 	struct recorder_open open;
 	size_t length;
 
+	touch_cell(c, c->done_total < FRAME_RECORDS_MAX ? c->done_total : FRAME_RECORDS_MAX);
 	if (recorder_frame_open(&c->recorder, &open) < 0)
 		return false;
 	frame_pick(c, open.room, is_inline);

@@ -14,8 +14,7 @@
 #include "shim/patience.h"
 #include "proto/fault.h"
 #include "shim/shadow.h"
-#include "shim/shadow_queue.h"
-#include "shim/shadow_table.h"
+#include "shim/touch.h"
 
 /* A device may make the value visible before the times: so long they may take. */
 #define LATE_TIME_NS   50000000u
@@ -413,28 +412,13 @@ enum pass_kind {
 	PASS_LAST,   /* likewise; nobody is waited for any more who has fired or may have */
 };
 
-/* For queues whose dispatches are recorded now. */
-static void memory_touch(struct capture *c)
-{
-	uint32_t used = recorder_queues_used(&c->recorder);
-
-	for (uint32_t i = 0; i < used; i++) {
-		struct capture_queue *q = &c->queues[i];
-		uint64_t taken = atomic_load_explicit(&q->taken, memory_order_relaxed);
-
-		if (taken != q->taken_seen)
-			origins_touch(&shadow_table_at(c->head.shadow, i)->origins);
-		q->taken_seen = taken;
-	}
-}
-
 static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 	bool is_active;
 
 	pace_look(&c->pace, now_ns);
-	memory_touch(c);
+	touch_notes(c);
 	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
 	shadow_housekeep(c);
 	harvest_lock_wait(c);

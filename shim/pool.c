@@ -8,6 +8,7 @@
 #include "shim/capture_state.h"
 #include "shim/shadow.h"
 #include "shim/signals.h"
+#include "shim/touch.h"
 
 /* A signal that fired without times, or not at all, may still be written to for a while. */
 #define QUARANTINE_NS	  1000000000ull
@@ -61,11 +62,10 @@ static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct
 	*lot = (struct slot_list){0};
 	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
 		return false;
-	/* Fewer pages cost as much by a call as by their faults. */
-	if (count >= RECORDER_SLOT_CHUNK) {
-		ahead_all(c->slots + first, count * sizeof(*c->slots));
-		signals_touch(c, first + 1, count);
-	}
+	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
+	 * far on a virtual one. */
+	ahead_all(c->slots + first, count * sizeof(*c->slots));
+	signals_touch(c, first + 1, count);
 	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
 		/* Written before it is read: a page that was read first is the zero page, and to
 		 * replace that interrupts every processor that runs a thread of this process. */
@@ -83,6 +83,8 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q)
 
 	if (!slots_carve(c, LOT_SLOTS_GROWN, keep, &lot))
 		return 0;
+	/* Not by its file, for which this thread might have to wait. */
+	ahead_all(slot_of(c, lot.head), lot.count * sizeof(struct recorder_slot));
 	recorder_count(&c->recorder, RTL_P_slots_grown, lot.count);
 	atomic_store_explicit(&q->extra, extra + lot.count, memory_order_relaxed);
 	return lot.head;
@@ -115,6 +117,13 @@ slot_ref pool_take_ready(struct capture *c)
 	return 0;
 }
 
+/* Who asks for a long ring is about to fill it. Most lots lie in one piece. */
+static void lot_touch(struct capture *c, const struct capture_queue *q, const struct slot_list *lot)
+{
+	if (q->ring_packets > QUEUE_SLOTS_FIRST && lot->tail - lot->head == lot->count - 1)
+		touch_lot(c, lot->head, lot->count);
+}
+
 static bool ready_give(struct capture *c, struct capture_queue *q)
 {
 	struct slot_list lot = {.head = pool_take_ready(c), .count = RECORDER_SLOT_CHUNK};
@@ -124,6 +133,7 @@ static bool ready_give(struct capture *c, struct capture_queue *q)
 	lot.tail = lot.head;
 	while (slot_private_of(c, lot.tail)->next)
 		lot.tail = slot_private_of(c, lot.tail)->next;
+	lot_touch(c, q, &lot);
 	lot_give(c, q, &lot);
 	return true;
 }
@@ -161,6 +171,7 @@ static bool top_up(struct capture *c, struct capture_queue *q)
 		return true;
 	if (!slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
+	lot_touch(c, q, &lot);
 	lot_give(c, q, &lot);
 	return true;
 }
@@ -316,8 +327,8 @@ bool pool_provide(struct capture *c)
 		return true;
 	if ((!q && !ready) || !slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return false;
-	if (is_pressed)
-		recorder_slots_touch(&c->recorder, lot.head - 1, lot.count);
+	if (is_pressed || touch_is_flood(c))
+		touch_lot(c, lot.head, lot.count);
 	if (!q) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
 		return true;

@@ -292,6 +292,11 @@ static struct recorder_cell *cell_of(const struct recorder *recorder, uint64_t n
 					number % RECORDER_CELLS * RECORDER_CELL_BYTES);
 }
 
+void *recorder_cell_bytes(const struct recorder *recorder, uint64_t number)
+{
+	return cell_of(recorder, number);
+}
+
 int recorder_frame_open(struct recorder *recorder, struct recorder_open *ret)
 {
 	/* Acquire: the connection is done with the cell before its bytes change. */

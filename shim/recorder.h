@@ -124,7 +124,7 @@ static inline uint32_t recorder_queues_used(const struct recorder *recorder)
 bool recorder_slots_carve(
 	struct recorder *recorder, uint32_t count, uint32_t keep, uint32_t *ret_first);
 
-/* The shim's thread: nobody has used them, somebody will now, and they are whole pages. */
+/* Cold: nobody has used them, somebody will now, and they are whole pages. */
 void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint32_t count);
 
 static inline uint32_t recorder_slots_used(const struct recorder *recorder)
@@ -173,6 +173,9 @@ struct recorder_open {
 
 /* Step L begins: -EAGAIN when N frames are unacknowledged (I3). */
 int recorder_frame_open(struct recorder *recorder, struct recorder_open *ret);
+
+/* Where frame @number goes, cell and all: for who touches it ahead, of any thread. */
+void *recorder_cell_bytes(const struct recorder *recorder, uint64_t number);
 
 /* Step P: publishes @length bytes (prefix included). Not calling it leaves the number unused. */
 void recorder_frame_publish(struct recorder *recorder, const struct recorder_open *open,

@@ -17,6 +17,7 @@
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
 #include "shim/thread_state.h"
+#include "shim/touch.h"
 
 #define PAGE_BYTES 4096u
 #define BYTES	   (8u << 20)
@@ -191,6 +192,77 @@ static void slots_that_are_needed_have_their_pages(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
+/* Who asks for a ring that long is about to fill it. */
+static void slots_of_a_long_ring_have_their_pages(void **state)
+{
+	struct fixture *f = *state;
+	const struct capture_queue *q = &f->capture->queues[f->queue->block];
+	const size_t bytes = q->owned / RECORDER_SLOT_CHUNK * LOT_BYTES;
+
+	assert_true(q->owned >= 4 * RECORDER_SLOT_CHUNK);
+	assert_int_equal(resident(f->recorder->slots, bytes), bytes);
+	dispatch(f, 1);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* In a flood a lot that is kept ready is used as soon as it is made; else it may never be. */
+static void lots_that_are_ready_have_theirs_in_a_flood(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+
+	for (int is_flood = 0; is_flood < 2; is_flood++) {
+		const char *lot;
+
+		dispatch(f, is_flood ? RECORDER_SLOT_CHUNK : 1);
+		lot = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
+		assert_true(pool_take_ready(c) || !is_flood);
+		assert_true(pool_provide(c));
+		assert_int_equal(resident(lot, LOT_BYTES), is_flood ? LOT_BYTES : 0);
+		while (pool_provide(c))
+			;
+	}
+	fixture_settle(f);
+	check_against_device(c, f->reader, f->queue, 0);
+}
+
+/* Of the first turn of the outbox: what a frame is about to fill, if that is several pages. */
+static void a_frame_finds_the_pages_of_its_cell(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder *r = f->recorder;
+	const void *cell = recorder_cell_bytes(r, r->open_frame);
+
+	touch_cell(f->capture, 16);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 0);
+	touch_cell(f->capture, FRAME_RECORDS_MAX);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 5 * PAGE_BYTES);
+	/* That is enough for one. */
+	dispatch(f, FRAME_RECORDS_MAX);
+	fixture_settle(f);
+	assert_int_equal(recorder_process_value(r, RTL_P_frames_published), 1);
+	assert_true(recorder_process_value(r, RTL_P_bytes_published) > 3 * PAGE_BYTES);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 5 * PAGE_BYTES);
+	r->open_frame += RECORDER_CELLS;
+	cell = recorder_cell_bytes(r, r->open_frame);
+	touch_cell(f->capture, FRAME_RECORDS_MAX);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 0);
+	r->open_frame -= RECORDER_CELLS;
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* The short ring of notes, which each queue goes round. */
+static void a_new_queue_finds_its_notes(void **state)
+{
+	struct fixture *f = *state;
+	const struct origins *origins =
+		&shadow_table_at(f->capture->head.shadow, f->queue->block)->origins;
+	const size_t bytes = ORIGINS_NEAR * sizeof(*origins->near);
+
+	assert_int_equal(resident(origins->near, bytes), bytes);
+}
+
 /* A program may have closed the recorder's file, and have one of its own by that number. */
 static void a_file_of_the_programs_gets_no_pages(void **state)
 {
@@ -242,6 +314,15 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_long(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_init(&fixture, 2 * RING);
+	*state = &fixture;
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	fixture_done(*state);
@@ -259,6 +340,13 @@ int main(void)
 			a_burst_gets_some_more_than_it_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			slots_that_are_needed_have_their_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			slots_of_a_long_ring_have_their_pages, setup_long, teardown),
+		cmocka_unit_test_setup_teardown(
+			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_frame_finds_the_pages_of_its_cell, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_queue_finds_its_notes, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_file_of_the_programs_gets_no_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(

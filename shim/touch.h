@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Which memory of the capture is about to be used for the first time, and is touched before, by one
+ * call (ahead.h) in place of a fault for each page: these are what a flood by a new process costs,
+ * on a virtual machine mostly.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shim/capture_state.h"
+
+/* Notes of who submits far ahead, of queues whose dispatches are recorded now. A pass of the shim's
+ * thread. */
+void touch_notes(struct capture *c);
+
+/* So many are in flight that lots are used as soon as they are made. */
+bool touch_is_flood(const struct capture *c);
+/* A lot that nobody has used and somebody will now. Cold: the shim's thread, or who makes a queue. */
+void touch_lot(struct capture *c, slot_ref first, uint32_t count);
+
+/* The cell of the next frame, of so many @records. Holder of the harvest lock. */
+void touch_cell(const struct capture *c, uint32_t records);

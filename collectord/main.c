@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "collectord/claim.h"
 #include "collectord/config.h"
+#include "collectord/heap.h"
 #include "collectord/limit_options.h"
 #include "collectord/listen.h"
 #include "collectord/log.h"
@@ -24,10 +24,6 @@
 #include "proto/network_fs.h"
 #include "proto/standard_fds.h"
 #include "proto/subuids.h"
-
-/* The heap grows by so much, and keeps so much of what is free at its end. */
-#define HEAP_STEP_BYTES	 (1 << 20)
-#define HEAP_SPARE_BYTES (2 << 20)
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -250,18 +246,6 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 }
 
 /*
- * Frames go from one thread to the other, pages of SQLite's come and go by 32 KiB: in a heap of its
- * own a thread asks the kernel for each of them, and what is given back is touched anew.
- */
-static void keep_memory(void)
-{
-	(void)mallopt(M_ARENA_MAX, 1);
-	(void)mallopt(M_TOP_PAD, HEAP_STEP_BYTES);
-	(void)mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
-	(void)mallopt(M_MMAP_THRESHOLD, HEAP_STEP_BYTES);
-}
-
-/*
  * A job's own collector runs on the processors that the job computes on. It gets as much of them as
  * anybody, but where none is free it takes none from a thread that has just got it. Of another class,
  * it is there because somebody wanted that.
@@ -294,8 +278,9 @@ int main(int argc, char **argv)
 	int r;
 
 	standard_fds_hold();
-	keep_memory();
+	heap_keep();
 	config_parse(&config, argc, argv);
+	heap_touch();
 	if (config.private_session)
 		make_way();
 	log_init(config.is_verbose);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/heap.h"
 #include "collectord/store_private.h"
 #include "collectord/text.h"
 #include "proto/cleanup.h"
@@ -250,6 +251,7 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	size_t all;
 	bool is_full;
 
+	heap_touch(); /* these lie there already, more will come */
 	if (!command) {
 		free(frames);
 		return -ENOMEM;

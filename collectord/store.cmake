@@ -22,7 +22,7 @@ add_custom_command(OUTPUT ${store_image} COMMAND schema-image > ${store_image}
 
 set(store_sources ${store_embedded} ${store_image})
 foreach(name answer arguments aside cache command defines drain drain_events drain_slots feed feed_file
-		hash held in_flight index index_removed index_totals ingest_calls ingest_copies ingest_markers
+		hash heap held in_flight index index_removed index_totals ingest_calls ingest_copies ingest_markers
 		ingest_quota intern ledger ledger_rows look losses metric migrate over_quota pace patience post process
 		process_clock quota recorder_books recorder_reader recording recover
 		retention_tell room session_row stat statements storage store text tick_line trouble wal

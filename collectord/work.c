@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "collectord/database.h"
+#include "collectord/heap.h"
 #include "collectord/ingest.h"
 #include "collectord/store_private.h"
 #include "collectord/trouble.h"
@@ -526,6 +527,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	if (!database->todo.first || (!is_last && is_behind_a_drain(database)))
 		return 0;
 	store_beat(store);
+	heap_touch();
 	command = command_list_take(&database->todo);
 	database->current = command;
 	is_over = !is_last && is_a_turn(command);

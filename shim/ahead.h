@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Pages that dispatches are about to use for the first time: the shim's thread touches them, or
- * each is a fault of the thread that submits. It runs only ahead of who is on the move, and no
- * further than that one has come: what a process has resident is at most twice what it used, and at
- * most AHEAD_BYTES_MAX more a piece.
+ * Pages that dispatches are about to use for the first time: the shim's thread touches them, or whoever
+ * makes what lies there (touch.h), by one call, or each is a fault of the thread that submits. What is
+ * touched ahead of who is on the move goes no further than that one has come: at most twice what it
+ * used, and at most AHEAD_BYTES_MAX more a piece. Errno stays; before Linux 5.14 nothing happens.
  */
 #include <stddef.h>
 #include <stdint.h>

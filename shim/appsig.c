@@ -30,12 +30,13 @@ static uint64_t claim_of(uint64_t generation, enum claim_state state)
 	return generation << CLAIM_STATE_BITS | state;
 }
 
-/* Signals that were made together lie side by side, and so do their places: on few pages. */
+/* Signals that were made together lie side by side, and so do their places: on few pages. Blocks of
+ * them lie anywhere, mostly at round addresses: their places do not. */
 static uint64_t hash_of(uint64_t handle)
 {
 	uint64_t number = handle / sizeof(amd_signal_t);
 
-	return number ^ number >> 13;
+	return number + (number / APPSIG_BUCKETS * 0x9e3779b97f4a7c15ull >> 32);
 }
 
 static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)

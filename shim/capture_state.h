@@ -124,6 +124,8 @@ struct capture_queue {
 /* Slots whose signals are got from the runtime at once: 256 KiB of them. */
 #define SIGNALS_OF_CHUNK 4096u
 #define SIGNAL_CHUNKS	 32u
+/* HIP's rings have so many packets; who asks for a longer one is about to fill it. */
+#define RING_PACKETS_LONG 16384u
 /* Signals that may still be written to: kept out of use for a while. */
 #define QUARANTINE_MAX	 4096u
 
@@ -272,6 +274,8 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q);
 /* One lot for a queue that is short of slots, or to have ready. False: nothing to do or to
  * give. Takes the harvest lock itself, not for long. */
 bool pool_provide(struct capture *c);
+/* Before that, without the lock: the slots of lots that a new queue will have and use at once. */
+void pool_touch_ready(struct capture *c);
 /* What a new queue starts with; at most a millisecond's worth is made for it. */
 void pool_begin(struct capture *c, struct capture_queue *q);
 /* Step R: the records of @refs are in a published frame. pool_flush() after the last. */

@@ -149,8 +149,6 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 		origins->mask = entries - 1;
 		origins->near = entries > ORIGINS_NEAR ? origins->entry + entries : memory;
 		origins->near_mask = (entries > ORIGINS_NEAR ? ORIGINS_NEAR : entries) - 1;
-		/* A queue goes round these at once: one call in place of eight faults. */
-		ahead_all(origins->near, (origins->near_mask + 1) * sizeof(*origins->near));
 		atomic_store_explicit(&origins->mapped,
 			(uintptr_t)memory | (unsigned)__builtin_ctzll(entries),
 			memory_order_release);

@@ -117,11 +117,15 @@ slot_ref pool_take_ready(struct capture *c)
 	return 0;
 }
 
-/* Who asks for a long ring is about to fill it. Most lots lie in one piece. */
-static void lot_touch(struct capture *c, const struct capture_queue *q, const struct slot_list *lot)
+void pool_touch_ready(struct capture *c)
 {
-	if (q->ring_packets > QUEUE_SLOTS_FIRST && lot->tail - lot->head == lot->count - 1)
-		touch_lot(c, lot->head, lot->count);
+	for (uint32_t i = 0; i < READY_LOTS; i++) {
+		slot_ref first = atomic_load_explicit(&c->ready[i], memory_order_relaxed);
+
+		/* Who takes it meanwhile does not mind; one of others' slots lies elsewhere, too. */
+		if (first && first <= RECORDER_SLOTS - RECORDER_SLOT_CHUNK)
+			touch_lot(c, first, RECORDER_SLOT_CHUNK);
+	}
 }
 
 static bool ready_give(struct capture *c, struct capture_queue *q)
@@ -133,7 +137,6 @@ static bool ready_give(struct capture *c, struct capture_queue *q)
 	lot.tail = lot.head;
 	while (slot_private_of(c, lot.tail)->next)
 		lot.tail = slot_private_of(c, lot.tail)->next;
-	lot_touch(c, q, &lot);
 	lot_give(c, q, &lot);
 	return true;
 }
@@ -171,7 +174,6 @@ static bool top_up(struct capture *c, struct capture_queue *q)
 		return true;
 	if (!slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
 		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
-	lot_touch(c, q, &lot);
 	lot_give(c, q, &lot);
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <hsa/amd_hsa_signal.h>
 
 #include "proto/clock.h"
+#include "shim/ahead.h"
 #include "shim/dispatch.h"
 #include "shim/doze.h"
 #include "shim/packet.h"
@@ -73,39 +74,27 @@ static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uin
 	return (hsa_kernel_dispatch_packet_t *)(s->ring + (index & s->mask) * PACKET_BYTES);
 }
 
-/* What we stored into the packet, where nothing else would tell: signals of our own memory do. */
-static inline void last_note(struct shadow_queue *s, uint64_t index, uint64_t handle)
-{
-	if (s->last)
-		s->last[index & s->mask] = handle;
-}
-
 /*
  * The application's signal in a packet of any type. A ring slot written again without that field
  * still carries ours, and so does a packet that was copied from another one in the ring (rule 6).
  * It may be with another kernel by now: that one goes.
  */
 static inline uint64_t signal_of(
-	struct shadow_queue *s, hsa_kernel_dispatch_packet_t *packet, uint64_t index)
+	struct capture *c, hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
 {
 	uint64_t signal = packet->completion_signal.handle;
-	bool is_ours;
 
-	if (!signal)
-		return 0;
-	is_ours = s->last ? signal == s->last[index & s->mask] : signals_has(s->capture, signal);
-	if (__builtin_expect(!is_ours, 1))
-		return signal;
-	packet->completion_signal.handle = 0;
-	last_note(s, index, 0);
-	return 0;
+	if (signal && (signal == *last || __builtin_expect(signals_has(c, signal), 0)))
+		packet->completion_signal.handle = *last = signal = 0;
+	return signal;
 }
 
 static void packet_walk(
 	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, uint16_t header)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
-	uint64_t signal = signal_of(s, packet, index);
+	uint64_t *last = &s->last[index & s->mask];
+	uint64_t signal = signal_of(s->capture, packet, last);
 	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
 	bool is_dispatch = packet_is_dispatch(packet, header);
 	struct packet_origin origin;
@@ -127,7 +116,7 @@ static void packet_walk(
 	/* One aligned store; no other field, never the header. */
 	if (handle)
 		packet->completion_signal.handle = handle;
-	last_note(s, index, handle);
+	*last = handle;
 	if (handle)
 		s->stamped_end = index + s->mask + 2;
 }
@@ -138,9 +127,13 @@ static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t 
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t signal = packet->completion_signal.handle;
 
-	if (!s->last || __builtin_expect(index < s->stamped_end, 0)) {
-		signal = signal_of(s, packet, index);
-		last_note(s, index, 0);
+	if (__builtin_expect(index < s->stamped_end, 0)) {
+		uint64_t *last = &s->last[index & s->mask];
+
+		signal = signal_of(s->capture, packet, last);
+		*last = 0;
+	} else if (signal && __builtin_expect(signals_has(s->capture, signal), 0)) {
+		packet->completion_signal.handle = signal = 0;
 	}
 	if (!s->is_dormant) {
 		s->is_dormant = true;
@@ -462,13 +455,11 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	amd_queue_t *real = (amd_queue_t *)queue;
 	uint64_t index = __atomic_load_n(&real->write_dispatch_id, __ATOMIC_ACQUIRE);
 
-	s->last = NULL;
+	s->last = ring_memory(queue->size);
 	s->batch_tail = NULL;
-	if (!c->hsa.signal_memory_get)
-		s->last = ring_memory(queue->size);
 	if (c->hsa.leave_batch_tail)
 		s->batch_tail = (_Atomic uint64_t *)ring_memory(queue->size);
-	if ((!c->hsa.signal_memory_get && !s->last) || (c->hsa.leave_batch_tail && !s->batch_tail))
+	if (!s->last || (c->hsa.leave_batch_tail && !s->batch_tail))
 		return -ENOMEM;
 	s->capture = c;
 	s->real = real;
@@ -483,6 +474,16 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	atomic_store_explicit(&s->next, index, memory_order_relaxed);
 	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);
 	return origins_begin(&s->origins, queue, index);
+}
+
+/* Which the queue goes round at once, if it is recorded. */
+static void shadow_touch(struct shadow_queue *s)
+{
+	if (queue_is_dormant(s->queue))
+		return;
+	ahead_all(s->origins.near, (s->origins.near_mask + 1) * sizeof(*s->origins.near));
+	if (s->mask >= RING_PACKETS_LONG)
+		ahead_all(s->last, (s->mask + 1) * sizeof(*s->last));
 }
 
 static void shadow_end(struct shadow_queue *s)
@@ -525,6 +526,8 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 	s = shadow_table_at(c->head.shadow, q->index);
 	s->queue = q;
 	r = shadow_start(c, s, queue);
+	if (r == 0)
+		shadow_touch(s);
 	if (r == 0)
 		r = shadow_publish(c, s, queue);
 	if (r < 0) {

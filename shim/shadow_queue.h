@@ -23,7 +23,7 @@ struct shadow_queue {
 	amd_queue_t *real;
 	uint8_t *ring;
 	uint64_t mask;
-	uint64_t *last; /* by ring slot: the handle we stored there last; NULL: signals_has() tells */
+	uint64_t *last; /* by ring slot: the handle we stored there last (rule 6) */
 	_Atomic uint64_t
 		*batch_tail; /* by ring slot: index + 1 of a batch's last packet (rule 10) */
 	hsa_signal_t doorbell;
@@ -37,8 +37,8 @@ struct shadow_queue {
 	_Atomic uint64_t next; /* published; the holder of the walk, read by the housekeeper */
 	uint64_t read_cached;
 	bool is_dormant;      /* the packet before was skipped: the gate was closed */
-	uint64_t stamped_end; /* with last: ring slots of packets before this one may still carry a
-				 signal of ours */
+	uint64_t stamped_end; /* ring slots of packets before this one may still carry a signal of
+				 ours */
 	/* A walk met a packet that was announced and not written: the holder of the walk sets it, the
 	 * housekeeper takes it back. */
 	_Atomic uint32_t is_left_behind;

@@ -48,7 +48,10 @@ static void bounds_widen(struct capture *c, const amd_signal_t *memory)
 
 bool signals_has_among(struct capture *c, uint64_t handle)
 {
-	for (uint32_t i = 0; i < SIGNAL_CHUNKS; i++) {
+	uint32_t chunks =
+		(recorder_slots_used(&c->recorder) + SIGNALS_OF_CHUNK - 1) / SIGNALS_OF_CHUNK;
+
+	for (uint32_t i = 0; i < chunks; i++) {
 		uint64_t memory = (uint64_t)(uintptr_t)atomic_load_explicit(
 			&c->signal_chunk[i], memory_order_relaxed);
 

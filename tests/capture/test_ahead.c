@@ -5,6 +5,7 @@
  */
 #include "tests/capture/fixture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include "shim/ahead.h"
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
+#include "shim/shadow.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
 #include "shim/thread_state.h"
@@ -192,18 +194,39 @@ static void slots_that_are_needed_have_their_pages(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-/* Who asks for a ring that long is about to fill it. */
-static void slots_of_a_long_ring_have_their_pages(void **state)
+/* Who asks for a ring that long is about to fill it; not who records nothing. */
+static void a_long_ring_finds_slots_with_their_pages(void **state)
 {
 	struct fixture *f = *state;
-	const struct capture_queue *q = &f->capture->queues[f->queue->block];
-	const size_t bytes = q->owned / RECORDER_SLOT_CHUNK * LOT_BYTES;
+	struct capture *c = f->capture;
+	struct synth_queue *queue[2];
 
-	assert_true(q->owned >= 4 * RECORDER_SLOT_CHUNK);
-	assert_int_equal(resident(f->recorder->slots, bytes), bytes);
-	dispatch(f, 1);
-	fixture_settle(f);
-	check_against_device(f->capture, f->reader, f->queue, 0);
+	for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
+		const struct shadow_queue *shadow;
+		const char *lot;
+		size_t bytes;
+
+		while (pool_provide(c))
+			;
+		lot = (const char *)slot_of(c, atomic_load(&c->ready[0]));
+		if (!is_recorded)
+			gate_pause();
+		queue[is_recorded] = synth_queue_new(2 * RING);
+		assert_int_equal(synth_adopt(c, queue[is_recorded], 0), 0);
+		if (!is_recorded)
+			gate_resume();
+		shadow = shadow_table_at(c->head.shadow, queue[is_recorded]->block);
+		bytes = (shadow->mask + 1) * sizeof(*shadow->last);
+		assert_int_equal(resident(lot, LOT_BYTES), is_recorded ? LOT_BYTES : 0);
+		assert_int_equal(resident(shadow->last, bytes), is_recorded ? bytes : 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		uint32_t block;
+
+		shadow_front_end.release(c, synth_hsa_queue(queue[i]), &block);
+		shadow_front_end.retire(c, block);
+		synth_queue_free(queue[i]);
+	}
 }
 
 /* In a flood a lot that is kept ready is used as soon as it is made; else it may never be. */
@@ -263,6 +286,21 @@ static void a_new_queue_finds_its_notes(void **state)
 	assert_int_equal(resident(origins->near, bytes), bytes);
 }
 
+/* Ours is a guest on the way of the program's own calls. */
+static void errno_stays(void **state)
+{
+	char *memory = map();
+	struct ahead ahead = {0};
+
+	(void)state;
+	munmap(memory, BYTES);
+	errno = EDOM;
+	ahead_all(memory, PAGE_BYTES);
+	ahead_of(&ahead, memory, BYTES, BYTES / 2);
+	ahead_all_of_file(-1, 0, memory, PAGE_BYTES);
+	assert_int_equal(errno, EDOM);
+}
+
 /* A program may have closed the recorder's file, and have one of its own by that number. */
 static void a_file_of_the_programs_gets_no_pages(void **state)
 {
@@ -314,15 +352,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int setup_long(void **state)
-{
-	static struct fixture fixture;
-
-	fixture_init(&fixture, 2 * RING);
-	*state = &fixture;
-	return 0;
-}
-
 static int teardown(void **state)
 {
 	fixture_done(*state);
@@ -335,13 +364,14 @@ int main(void)
 		cmocka_unit_test(as_much_ahead_as_was_used),
 		cmocka_unit_test(all_of_it_whole_pages),
 		cmocka_unit_test(all_of_a_file_and_no_more),
+		cmocka_unit_test(errno_stays),
 		cmocka_unit_test_setup_teardown(queue_on_the_move_finds_its_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_burst_gets_some_more_than_it_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			slots_that_are_needed_have_their_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			slots_of_a_long_ring_have_their_pages, setup_long, teardown),
+			a_long_ring_finds_slots_with_their_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -6,6 +6,7 @@
 #include "tests/capture/fixture.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
@@ -204,6 +205,70 @@ static void likewise_with_signals_of_the_runtimes(void **state)
 	fixture_done(&f);
 }
 
+/* Rule 14: a ring slot still carries one, and its memory is the runtime's again. */
+static void a_stale_one_is_taken_out_after_the_end(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t stale;
+
+	for (uint32_t i = 0; i < RING; i++)
+		fixture_dispatch(f, 0);
+	stale = f->queue->ring[0].completion_signal.handle;
+	assert_int_not_equal(stale, 0);
+	fixture_settle(f);
+	capture_stop(f->capture);
+	(void)harvest_last(f->capture, f->now_ns += MS);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 0);
+	fixture_dispatch(f, stale);
+	assert_int_equal(f->queue->ring[0].completion_signal.handle, 0);
+	fixture_step(f);
+}
+
+/* Blocks of the program's signals, all in flight at once: each has its place, or it has no time. */
+static void wherever_the_programs_lie_each_is_watched(void **state)
+{
+	static const struct {
+		uint32_t count, stride, block;
+		size_t step;
+	} layout[] = {
+		{1024, 64, 1024, 0},
+		{4096, 64, 4096, 0},
+		{4096, 128, 4096, 0},
+		{4096, 192, 4096, 0},
+		{1024, 128, 32, 2 << 20},
+		{4096, 64, 64, 64 << 10},
+		{4096, 64, 256, 2 << 20},
+		{4096, 128, 64, 1 << 20},
+	};
+
+	(void)state;
+	for (size_t l = 0; l < sizeof(layout) / sizeof(*layout); l++) {
+		size_t bytes = layout[l].count / layout[l].block * layout[l].step +
+			       (size_t)layout[l].block * layout[l].stride;
+		struct fixture f;
+		char *memory;
+
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		assert_ptr_not_equal(memory, MAP_FAILED);
+		fixture_init(&f, 4096);
+		for (uint32_t i = 0; i < layout[l].count; i++) {
+			amd_signal_t *signal =
+				(amd_signal_t *)(memory + i / layout[l].block * layout[l].step +
+						 (size_t)(i % layout[l].block) * layout[l].stride);
+
+			*signal = (amd_signal_t){.kind = AMD_SIGNAL_KIND_USER, .value = 1};
+			fixture_dispatch(&f, (uint64_t)(uintptr_t)signal);
+		}
+		fixture_settle(&f);
+		assert_int_equal(fixture_count(&f, RTL_Q_untimed_early), 0);
+		assert_int_equal(fixture_count(&f, RTL_Q_own_signals_read), layout[l].count);
+		fixture_done(&f);
+		munmap(memory, bytes);
+	}
+}
+
 static void without_that_memory_they_are_the_runtimes(void **state)
 {
 	struct capture_hsa hsa;
@@ -289,6 +354,8 @@ int main(void)
 		TEST(memory_of_a_signal_in_quarantine_stays),
 		TEST(memory_of_a_doubtful_signal_without_a_cell_stays),
 		TEST(a_queue_may_be_destroyed_after_the_end),
+		TEST(a_stale_one_is_taken_out_after_the_end),
+		cmocka_unit_test(wherever_the_programs_lie_each_is_watched),
 		cmocka_unit_test(likewise_with_signals_of_the_runtimes),
 		cmocka_unit_test(without_that_memory_they_are_the_runtimes),
 		cmocka_unit_test(a_stale_one_of_the_runtimes_is_replaced),

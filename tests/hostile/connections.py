@@ -24,6 +24,7 @@ CONNECTIONS_MAX = 2048  # proto/limits.h
 UNGREETED_MAX = 64
 FRAME_S_MAX = 5
 REFUSAL_S = 60  # collectord/log.c: the same of the same user is said again after so long
+SPELL_S = 60  # so long a machine may stand still
 FLOODERS = 4
 SPELLERS, BEGUN = 4, 20  # users, and of each so many frames that never end
 HONEST_UID = HOSTILE_UID + 50
@@ -169,15 +170,18 @@ def slow(street):
 
 
 def spell(pipe, path, count):
-    """Questions byte by byte are answered, and frames that never end are refused, until told."""
-    spelled, begun = 0, []
+    """Questions byte by byte are answered, and frames that never end are refused, until told. Who had no
+    processor for one until then goes on until it has."""
+    spelled, begun, deadline = 0, [], None
     for _ in range(count):
         connection = connect(path)
         connection.sendall(QUESTION + QUESTION[:3])
         receive(connection)
         begun.append(connection)
     pipe.send("there")
-    while not pipe.poll():
+    while not pipe.poll() or (not spelled and (deadline is None or time.monotonic() < deadline)):
+        if deadline is None and pipe.poll():
+            deadline = time.monotonic() + SPELL_S
         begin = end = time.monotonic()
         replies = []
         with connect(path) as connection:

@@ -122,8 +122,10 @@ void pool_touch_ready(struct capture *c)
 	for (uint32_t i = 0; i < READY_LOTS; i++) {
 		slot_ref first = atomic_load_explicit(&c->ready[i], memory_order_relaxed);
 
-		/* Who takes it meanwhile does not mind; one of others' slots lies elsewhere, too. */
-		if (first && first <= RECORDER_SLOTS - RECORDER_SLOT_CHUNK)
+		/* Who takes it meanwhile does not mind. One of others' slots lies anywhere, and was
+		 * used; one that is new begins with a page. */
+		if (first && (first - 1) % LOT_SLOTS_GROWN == 0 &&
+			first - 1 + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS)
 			touch_lot(c, first, RECORDER_SLOT_CHUNK);
 	}
 }

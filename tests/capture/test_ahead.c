@@ -229,6 +229,20 @@ static void a_long_ring_finds_slots_with_their_pages(void **state)
 	}
 }
 
+/* They begin in the middle of a page: the kernel refuses that, as it does what it does not know. */
+static void slots_of_others_are_no_new_lot(void **state)
+{
+	struct fixture *f = *state;
+	slot_ref kept = atomic_exchange(&f->capture->ready[0], 2);
+	char *memory = map();
+
+	pool_touch_ready(f->capture);
+	atomic_store(&f->capture->ready[0], kept);
+	ahead_all(memory, PAGE_BYTES);
+	assert_int_equal(resident(memory, PAGE_BYTES), PAGE_BYTES);
+	munmap(memory, BYTES);
+}
+
 /* In a flood a lot that is kept ready is used as soon as it is made; else it may never be. */
 static void lots_that_are_ready_have_theirs_in_a_flood(void **state)
 {
@@ -372,6 +386,7 @@ int main(void)
 			slots_that_are_needed_have_their_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_long_ring_finds_slots_with_their_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(slots_of_others_are_no_new_lot, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -152,7 +152,8 @@ static bool frame_make(struct capture *c, bool is_inline)
 	struct recorder_open open;
 	size_t length;
 
-	touch_cell(c, c->done_total < FRAME_RECORDS_MAX ? c->done_total : FRAME_RECORDS_MAX);
+	if (!is_inline) /* a dispatch makes no call */
+		touch_cell(c, c->done_total < FRAME_RECORDS_MAX ? c->done_total : FRAME_RECORDS_MAX);
 	if (recorder_frame_open(&c->recorder, &open) < 0)
 		return false;
 	frame_pick(c, open.room, is_inline);

@@ -51,27 +51,32 @@ static bool can_carve(const struct capture *c)
 }
 
 /*
- * A lot never used before; 1024 take a few hundred microseconds, for their signals. The slots
- * themselves lie in pages that cost nothing until a dispatch fills the first of a page. No lock:
- * whoever is kept from going on in here keeps nobody else.
+ * Slots that were never used before get their signals: 1024 take a few hundred microseconds. The
+ * slots themselves lie in pages that cost nothing until a dispatch fills the first of a page.
  */
-static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
+static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct slot_list *lot)
 {
-	uint32_t first;
-
 	*lot = (struct slot_list){0};
-	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
-		return false;
-	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
-	 * far on a virtual one. */
-	ahead_all(c->slots + first, count * sizeof(*c->slots));
-	signals_touch(c, first + 1, count);
 	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
 		/* Written before it is read: a page that was read first is the zero page, and to
 		 * replace that interrupts every processor that runs a thread of this process. */
 		slot_list_append(c, lot, ref);
 		signals_give(c, ref);
 	}
+}
+
+/* No lock: whoever is kept from going on in here keeps nobody else. */
+static bool lot_carve(struct capture *c, struct slot_list *lot)
+{
+	uint32_t first;
+
+	if (!recorder_slots_carve(&c->recorder, RECORDER_SLOT_CHUNK, 0, &first))
+		return false;
+	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
+	 * far on a virtual one. */
+	ahead_all(c->slots + first, RECORDER_SLOT_CHUNK * sizeof(*c->slots));
+	signals_touch(c, first + 1, RECORDER_SLOT_CHUNK);
+	lot_begin(c, first, RECORDER_SLOT_CHUNK, lot);
 	return true;
 }
 
@@ -80,11 +85,11 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q)
 	uint32_t extra = atomic_load_explicit(&q->extra, memory_order_relaxed);
 	uint32_t keep = extra < QUEUE_SLOTS_AMPLE ? 0 : LOTS_RESERVED * RECORDER_SLOT_CHUNK;
 	struct slot_list lot;
+	uint32_t first;
 
-	if (!slots_carve(c, LOT_SLOTS_GROWN, keep, &lot))
+	if (!recorder_slots_carve(&c->recorder, LOT_SLOTS_GROWN, keep, &first))
 		return 0;
-	/* Not by its file, for which this thread might have to wait. */
-	ahead_all(slot_of(c, lot.head), lot.count * sizeof(struct recorder_slot));
+	lot_begin(c, first, LOT_SLOTS_GROWN, &lot);
 	recorder_count(&c->recorder, RTL_P_slots_grown, lot.count);
 	atomic_store_explicit(&q->extra, extra + lot.count, memory_order_relaxed);
 	return lot.head;
@@ -174,7 +179,7 @@ static bool top_up(struct capture *c, struct capture_queue *q)
 
 	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
 		return true;
-	if (!slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
+	if (!lot_carve(c, &lot))
 		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
 	lot_give(c, q, &lot);
 	return true;
@@ -329,7 +334,7 @@ bool pool_provide(struct capture *c)
 	harvest_lock_release(c);
 	if (is_given)
 		return true;
-	if ((!q && !ready) || !slots_carve(c, RECORDER_SLOT_CHUNK, 0, &lot))
+	if ((!q && !ready) || !lot_carve(c, &lot))
 		return false;
 	if (is_pressed || touch_is_flood(c))
 		touch_lot(c, lot.head, lot.count);

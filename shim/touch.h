@@ -19,5 +19,5 @@ bool touch_is_flood(const struct capture *c);
 /* A lot that nobody has used and somebody will now. Cold: the shim's thread, or who makes a queue. */
 void touch_lot(struct capture *c, slot_ref first, uint32_t count);
 
-/* The cell of the next frame, of so many @records. Holder of the harvest lock. */
+/* The cell of the next frame, of so many @records. Holder of the harvest lock; not a dispatch. */
 void touch_cell(const struct capture *c, uint32_t records);

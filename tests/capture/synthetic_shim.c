@@ -426,7 +426,7 @@ static int run(struct program *p)
 	synth.pause_ns = (long)pause_ns(DEVICE_LOOKS, synth.pause_ns);
 	synth_start(SYNTH_EAGER);
 	for (unsigned i = 0; i < options.queues; i++)
-		if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))
+		if (system_calls_thread(&thread[i], produce, (void *)(uintptr_t)i))
 			return 1;
 	if (options.marks && (progress_open() || pthread_create(&marker, NULL, mark, NULL)))
 		return 1;

@@ -8,11 +8,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#define STACK_BYTES (1u << 20)
 
 /* In the sixth argument: a call of ours, which is not trapped. */
 #define OURS 0x52544c31u
@@ -21,9 +24,11 @@ struct system_calls system_calls;
 
 static _Thread_local volatile bool is_inside;
 
+/* Also those that wait for who else changes the memory of the process; but mmap(), of six arguments. */
 static const int waiting[] = {SYS_futex, SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep,
 	SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait, SYS_epoll_pwait, SYS_read,
-	SYS_write, SYS_connect, SYS_sendmsg, SYS_recvmsg, SYS_sendto, SYS_recvfrom, SYS_flock};
+	SYS_write, SYS_connect, SYS_sendmsg, SYS_recvmsg, SYS_sendto, SYS_recvfrom, SYS_flock,
+	SYS_madvise, SYS_mprotect, SYS_munmap, SYS_fallocate};
 #define WAITING (sizeof(waiting) / sizeof(waiting[0]))
 
 static long call(long number, const greg_t *of)
@@ -75,6 +80,22 @@ int system_calls_trap(void)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return -errno;
 	return 0;
+}
+
+int system_calls_thread(pthread_t *thread, void *(*main)(void *), void *argument)
+{
+	void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	pthread_attr_t attributes;
+	int r;
+
+	if (stack == MAP_FAILED)
+		return errno;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, STACK_BYTES);
+	r = pthread_create(thread, &attributes, main, argument);
+	pthread_attr_destroy(&attributes);
+	return r;
 }
 
 void system_calls_enter(void)

@@ -5,12 +5,14 @@
  */
 #include "tests/capture/fixture.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
 #include "shim/shadow.h"
+#include "tests/capture/system_calls.h"
 
 #define RING	     4096u
 #define FLOOD	     100000u
@@ -77,6 +79,54 @@ static void thread_that_never_comes_to_its_work(void **state)
 	assert_int_equal(recorder_process_value(f->recorder, RTL_P_slots_grown) != 0, is_long);
 	if (is_long)
 		assert_int_equal(recorder_unacked(f->recorder), RECORDER_CELLS);
+	thread_wakes_and_finds_all(f);
+}
+
+struct trapped {
+	struct fixture *f;
+	int error;
+};
+
+static void *dispatch_trapped(void *data)
+{
+	struct trapped *trapped = data;
+
+	trapped->error = system_calls_trap();
+	for (unsigned i = 0; i < FLOOD; i++) {
+		if (i % RING == 0)
+			fixture_step(trapped->f);
+		system_calls_enter();
+		fixture_dispatch(trapped->f, 0);
+		system_calls_leave();
+	}
+	fixture_step(trapped->f);
+	return NULL;
+}
+
+static void flood_trapped(struct fixture *f)
+{
+	struct trapped trapped = {.f = f};
+	pthread_t thread;
+
+	assert_int_equal(system_calls_thread(&thread, dispatch_trapped, &trapped), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(trapped.error, 0);
+	assert_int_equal(system_calls.futex, 0);
+	assert_int_equal(system_calls.others, 0);
+}
+
+/* Whatever it has to do for itself: to harvest, with full frames, or to make slots. */
+static void dispatch_makes_no_system_call(void **state)
+{
+	struct fixture *f = *state;
+
+	flood_trapped(f);
+	assert_true(recorder_process_value(f->recorder, RTL_P_frames_published) > 0);
+	assert_int_equal(recorder_process_value(f->recorder, RTL_P_slots_grown), 0);
+	harvest_lock_wait(f->capture);
+	flood_trapped(f);
+	harvest_lock_release(f->capture);
+	assert_true(recorder_process_value(f->recorder, RTL_P_slots_grown) > 0);
 	thread_wakes_and_finds_all(f);
 }
 
@@ -253,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(thread_without_a_processor_in_the_middle_of_its_work),
 		TEST(thread_that_never_comes_to_its_work),
+		TEST(dispatch_makes_no_system_call),
 		TEST(slots_made_in_need_are_used_again),
 		TEST(queue_that_floods_leaves_some_for_another),
 		TEST(each_of_a_thousand_queues_has_slots),

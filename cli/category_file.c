@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 
 struct line {
@@ -56,7 +57,7 @@ static enum category_class find_class(const char *name)
 int category_rules_add(struct category_rules *rules, const char *category, const char *collective,
 	const char *pattern)
 {
-	struct category_rule *grown = reallocarray(rules->at, rules->count + 1, sizeof(*grown));
+	struct category_rule *grown = grow_by_one(rules->at, rules->count, sizeof(*grown));
 	struct category_rule rule = {.category.class = find_class(category)};
 
 	if (grown)

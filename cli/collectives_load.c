@@ -67,7 +67,7 @@ static uint32_t find_node(char (**boots)[64], struct collectives *c, const char 
 	for (uint32_t i = 0; i < c->nodes.count; i++)
 		if (!strcmp((*boots)[i], boot))
 			return i;
-	grown = reallocarray(*boots, c->nodes.count + 1, sizeof(**boots));
+	grown = grow_by_one(*boots, c->nodes.count, sizeof(**boots));
 	if (!grown)
 		return COLLECTIVES_NONE;
 	*boots = grown;

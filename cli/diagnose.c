@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/diagnose_private.h"
+#include "cli/grow.h"
 #include "cli/wrap.h"
 #include "proto/cleanup.h"
 
@@ -42,7 +43,7 @@ int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct dia
 	const char *format, ...)
 {
 	struct diagnose_finding *grown =
-		reallocarray(d->findings, d->count + 1, sizeof(*d->findings));
+		grow_by_one(d->findings, d->count, sizeof(*d->findings));
 	struct diagnose_finding finding = {.level = level};
 	va_list args;
 	int n;

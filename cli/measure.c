@@ -80,7 +80,7 @@ static int add_lane(struct measure_lane **lanes, size_t *count, int64_t process_
 	if (*count && grown[*count - 1].process_id == process_id &&
 		grown[*count - 1].gpu_id == gpu_id)
 		return 0;
-	grown = reallocarray(grown, *count + 1, sizeof(*grown));
+	grown = grow_by_one(grown, *count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	*lanes = grown;

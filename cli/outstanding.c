@@ -108,7 +108,7 @@ static bool is_running(int64_t pid, int64_t start_time)
 static int add_rank(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *grown =
-		reallocarray(o->ranks, o->count + 1, sizeof(*grown)), *rank;
+		grow_by_one(o->ranks, o->count, sizeof(*grown)), *rank;
 	int r;
 
 	if (!grown)
@@ -178,7 +178,7 @@ static int take_wait(struct outstanding *o, const struct query_rows *rows)
 
 	if (!rank)
 		return 0;
-	grown = reallocarray(rank->waits, rank->wait_count + 1, sizeof(*grown));
+	grown = grow_by_one(rank->waits, rank->wait_count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	rank->waits = grown;
@@ -236,7 +236,7 @@ static int take_called(struct outstanding *o, const struct query_rows *rows)
 
 	if (!rank)
 		return 0;
-	grown = reallocarray(rank->called, rank->called_count + 1, sizeof(*grown));
+	grown = grow_by_one(rank->called, rank->called_count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	rank->called = grown;

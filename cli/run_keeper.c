@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/grow.h"
 #include "cli/say.h"
 #include "proto/cleanup.h"
 #include "proto/clock.h"
@@ -242,7 +243,7 @@ static void keep(struct run_keeper *keeper, int fd, const char *name)
 
 	drop(keeper, name);
 	more = keeper->n_kept < keeper->kept_max
-		       ? reallocarray(keeper->kept, keeper->n_kept + 1, sizeof(*keeper->kept))
+		       ? grow_by_one(keeper->kept, keeper->n_kept, sizeof(*keeper->kept))
 		       : NULL;
 	copy = strdup(name);
 	if (more)

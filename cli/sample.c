@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 #include "proto/control.h"
 #include "proto/clock.h"
@@ -49,7 +50,7 @@ void sample_free_p(struct sample **sample)
 struct sample_session *sample_add_session(struct sample *sample)
 {
 	struct sample_session *grown =
-		reallocarray(sample->sessions, sample->session_count + 1, sizeof(*grown));
+		grow_by_one(sample->sessions, sample->session_count, sizeof(*grown));
 
 	if (!grown)
 		return NULL;
@@ -139,7 +140,7 @@ static int add_row(struct sample *sample, const char *socket, size_t first, uint
 	const Rtl__StatRow *in)
 {
 	struct sample_row *grown =
-		reallocarray(sample->rows, sample->row_count + 1, sizeof(*grown));
+		grow_by_one(sample->rows, sample->row_count, sizeof(*grown));
 	struct sample_row row = {
 		.process_id = in->process_id,
 		.pid = in->pid,

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/grow.h"
 #include "cli/render.h"
 #include "proto/cleanup.h"
 
@@ -119,7 +120,7 @@ static int take_line(struct stat_view *view, enum stat_style style, char *text)
 	struct stat_line *grown = NULL;
 
 	if (text)
-		grown = reallocarray(view->lines, view->count + 1, sizeof(*grown));
+		grown = grow_by_one(view->lines, view->count, sizeof(*grown));
 	if (!grown) {
 		free(text);
 		return -ENOMEM;

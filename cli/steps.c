@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grow.h"
 #include "cli/steps_private.h"
 #include "proto/cleanup.h"
 
@@ -90,7 +91,7 @@ struct steps_process *steps_process(struct steps *steps, int64_t process_id)
 
 	if (at < steps->count && steps->processes[at].process_id == process_id)
 		return steps->processes + at;
-	grown = reallocarray(steps->processes, steps->count + 1, sizeof(*grown));
+	grown = grow_by_one(steps->processes, steps->count, sizeof(*grown));
 	if (!grown)
 		return NULL;
 	steps->processes = grown;

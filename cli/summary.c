@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/ended.h"
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 
 /* Columns of query/processes.sql. */
@@ -74,7 +75,7 @@ static int load_accounts(struct query *query, struct accounts *ret)
 	int r = query_ask(query, "ledger", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		struct account *grown = reallocarray(ret->at, ret->count + 1, sizeof(*grown));
+		struct account *grown = grow_by_one(ret->at, ret->count, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -113,7 +114,7 @@ static const char *explain_nothing(const struct query_rows *rows)
 
 static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account)
 {
-	struct summary_rank *grown = reallocarray(s->ranks, s->rank_count + 1, sizeof(*grown));
+	struct summary_rank *grown = grow_by_one(s->ranks, s->rank_count, sizeof(*grown));
 	struct summary_rank *rank;
 	const struct measure_lane *lane;
 
@@ -202,7 +203,7 @@ static int load_losses(struct query *query, struct summary *s)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		struct summary_loss *grown =
-			reallocarray(s->losses, s->loss_count + 1, sizeof(*grown));
+			grow_by_one(s->losses, s->loss_count, sizeof(*grown));
 		struct summary_loss loss = {
 			.process_id = query_integer(rows, 0),
 			.has_rank = !query_is_null(rows, 1),
@@ -238,7 +239,7 @@ static int load_metrics(struct query *query, struct summary *s)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		struct summary_metric *grown =
-			reallocarray(s->metrics, s->metric_count + 1, sizeof(*grown));
+			grow_by_one(s->metrics, s->metric_count, sizeof(*grown));
 		struct summary_metric *metric;
 
 		if (!grown)
@@ -270,7 +271,7 @@ static int load_copies(struct query *query, struct summary *s)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		struct summary_copies *grown =
-			reallocarray(s->copies, s->copy_count + 1, sizeof(*grown));
+			grow_by_one(s->copies, s->copy_count, sizeof(*grown));
 		struct summary_copies *copies;
 
 		if (!grown)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/grow.h"
 #include "proto/cleanup.h"
 
 void timeline_host_done(struct timeline_host *host)
@@ -17,30 +18,20 @@ void timeline_host_done(struct timeline_host *host)
 	*host = (struct timeline_host){0};
 }
 
-/* Makes room for one more in an array that doubles. -ENOMEM. */
-static int grow(void **array, size_t count, size_t size)
-{
-	void *grown;
-
-	if (count & (count - 1)) /* not a power of two: there is room */
-		return 0;
-	grown = reallocarray(*array, count ? count * 2 : 1, size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	return 0;
-}
-
 static int load_processes(struct query *query, struct timeline_host *host)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "timeline_ranks", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		r = grow((void **)&host->processes, host->process_count, sizeof(*host->processes));
-		if (r)
-			return r;
-		host->processes[host->process_count++] = (struct timeline_process){
+		struct timeline_process *grown =
+			grow_by_one(host->processes, host->process_count, sizeof(*grown));
+
+		r = 0;
+		if (!grown)
+			return -ENOMEM;
+		host->processes = grown;
+		grown[host->process_count++] = (struct timeline_process){
 			.id = query_integer(rows, 0),
 			.rank = query_integer(rows, 1),
 			.has_rank = !query_is_null(rows, 1),
@@ -84,16 +75,17 @@ static int load_calls(struct query *query, struct timeline_host *host)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		enum breakdown_stream stream = timeline_stream_of(query_text(rows, 1));
+		struct timeline_call *grown;
 
 		r = 0;
 		/* What it would be without a row. */
 		if (stream == BREAKDOWN_COMMUNICATION)
 			continue;
-		r = grow((void **)&host->calls, host->call_count, sizeof(*host->calls));
-		if (r)
-			return r;
-		host->calls[host->call_count++] =
-			(struct timeline_call){query_integer(rows, 0), stream};
+		grown = grow_by_one(host->calls, host->call_count, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		host->calls = grown;
+		grown[host->call_count++] = (struct timeline_call){query_integer(rows, 0), stream};
 	}
 	return r;
 }
@@ -121,7 +113,7 @@ static int add_wait(struct timeline_process *process, int64_t start, int64_t end
 {
 	struct breakdown_wait *last =
 		process->wait_count ? process->waits + process->wait_count - 1 : NULL;
-	int r;
+	struct breakdown_wait *grown;
 
 	if (last && start < last->end_ns)
 		start = last->end_ns;
@@ -131,11 +123,12 @@ static int add_wait(struct timeline_process *process, int64_t start, int64_t end
 		last->end_ns = end;
 		return 0;
 	}
-	r = grow((void **)&process->waits, process->wait_count, sizeof(*process->waits));
-	if (!r)
-		process->waits[process->wait_count++] =
-			(struct breakdown_wait){start, end, is_peer};
-	return r;
+	grown = grow_by_one(process->waits, process->wait_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	process->waits = grown;
+	grown[process->wait_count++] = (struct breakdown_wait){start, end, is_peer};
+	return 0;
 }
 
 static int load_waits(struct query *query, struct timeline_host *host)

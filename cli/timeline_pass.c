@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/categories.h"
+#include "cli/grow.h"
 #include "cli/reorder.h"
 #include "cli/timeline_host.h"
 #include "proto/cleanup.h"
@@ -132,7 +133,7 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 	if (is_lane(t, at, process_id, gpu_id) || !is_asked(pass->options, &lane) ||
 		!lane.process || !lane.process->has_events)
 		return 0;
-	grown = reallocarray(t->lanes, t->lane_count + 1, sizeof(*grown));
+	grown = grow_by_one(t->lanes, t->lane_count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	t->lanes = grown;

@@ -28,7 +28,7 @@ KINDS = {2: "first_hello", 4: "defines", 5: "dispatches", 6: "markers", 7: "coun
          23: "collectives", 25: "control_done"}
 SQL_BYTES = 3800
 KEPT = 40  # of a kind: the first ones, then what is larger than all before
-DEADLINE_S = 120
+DEADLINE_S = 900
 
 
 def varint(data, at):

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE_S = 300
+DEADLINE_S = 900
 FLAGS = ["--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--no-first-run",
          "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
          "--disable-extensions", "--disable-sync", "--no-default-browser-check", "--hide-scrollbars",

@@ -54,7 +54,7 @@ teardown() {
 # wait_until COMMAND...: until it succeeds; fails after the deadline. A machine of CI may stand still
 # for two minutes, as its kernel says (workqueue lockup).
 wait_until() {
-	local deadline=$((SECONDS + 300))
+	local deadline=$((SECONDS + 900))
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || {
 			echo "gave up waiting for: $*"

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 
-DEADLINE_S = 300
+DEADLINE_S = 900
 
 
 def wait_for(what, condition):

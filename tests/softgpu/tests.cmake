@@ -29,7 +29,7 @@ function(softgpu_add_test name)
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
 	set_tests_properties(softgpu.${name} PROPERTIES
-		ENVIRONMENT "${softgpu_environment}" TIMEOUT 900)
+		ENVIRONMENT "${softgpu_environment}" TIMEOUT 1800)
 endfunction()
 
 softgpu_add_test(topology)
@@ -47,7 +47,7 @@ target_link_libraries(softgpu_test_hip PRIVATE ${HIP_LIBRARY})
 # HIP leaks through a library without frame pointers: only a slow unwind names HIP.
 set_property(TEST softgpu.hip APPEND PROPERTY
 	ENVIRONMENT "ASAN_OPTIONS=fast_unwind_on_malloc=0")
-set_tests_properties(softgpu.hip PROPERTIES TIMEOUT 900)
+set_tests_properties(softgpu.hip PROPERTIES TIMEOUT 1800)
 
 # Without our folder in the path the real thunk is loaded: a failure with its name, never a skip.
 add_test(NAME softgpu.real_thunk_is_refused COMMAND softgpu_test_topology)
@@ -62,5 +62,5 @@ foreach(name direct script)
 	set_target_properties(softgpu_test_${name} PROPERTIES
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
-	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 900)
+	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 1800)
 endforeach()

@@ -18,6 +18,6 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS check.sh)
 foreach(case IN LISTS cases)
 	string(REGEX REPLACE "^case_([a-z0-9_]+).*" "\\1" case "${case}")
 	add_test(NAME workload.${case} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check.sh ${case})
-	set_tests_properties(workload.${case} PROPERTIES TIMEOUT 900 ENVIRONMENT
+	set_tests_properties(workload.${case} PROPERTIES TIMEOUT 1800 ENVIRONMENT
 		"DEMO=$<TARGET_FILE:rtl-demo>;OTHER_DEMO=$<TARGET_FILE:rtl-demo-other>;TRUTH=$<TARGET_FILE:softgpu-truth>;SOFTGPU=$<TARGET_FILE_DIR:softgpu>;ROCTX_LIB=$<TARGET_FILE:roctx_log>;SCRIPT=${CMAKE_CURRENT_SOURCE_DIR}/softgpu.script")
 endforeach()

@@ -192,9 +192,21 @@ def told(shim):
     return said(shim)["dispatched"]["kernels"]
 
 
+def hears(process, number):
+    """It has a handler for signal @number by now, or has ended."""
+    try:
+        with open("/proc/%d/status" % process.pid, encoding="ascii", errors="replace") as status:
+            caught = [line.split()[1] for line in status if line.startswith("SigCgt:")]
+    except OSError:
+        return True
+    return not caught or process.poll() is not None or int(caught[0], 16) >> (number - 1) & 1
+
+
 def told_to_end(shims):
     """What they say after they were told to dispatch no more."""
     for shim in shims:
+        # One that was just started would die of it.
+        wait_for("a shim to have begun", lambda s=shim: hears(s, signal.SIGTERM))
         shim.terminate()
     return [said(shim) for shim in shims]
 

@@ -358,16 +358,13 @@ void jobenv_done(struct jobenv *env)
 	*env = (struct jobenv){0};
 }
 
-int jobenv_apply(const struct jobenv *env)
+int jobenv_put(const struct jobenv *env, struct spawn_env *into)
 {
-	for (size_t i = 0; i < env->count; i++) {
-		const struct jobenv_setting *setting = &env->at[i];
+	int r = 0;
 
-		if (setting->value ? setenv(setting->name, setting->value, 1) < 0
-				   : unsetenv(setting->name) < 0)
-			return -errno;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < env->count; i++)
+		r = spawn_env_put(into, env->at[i].name, env->at[i].value);
+	return r;
 }
 
 static bool is_plain(const char *text)

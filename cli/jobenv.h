@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The environment of a recorded job, in one place for `rtl run` (which sets it in the child)
+ * The environment of a recorded job, in one place for `rtl run` (which gives it to the command)
  * and `rtl env` (which prints it). What the user already has in a variable stays in it. Reads
  * the environment of rtl itself and changes nothing; one thread.
  */
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "cli/choices.h"
+#include "cli/spawn.h"
 
 #define JOBENV_SETTINGS_MAX (10u + CHOICE_COUNT)
 
@@ -40,8 +41,8 @@ extern const char jobenv_without_preload[];
 int jobenv_init(struct jobenv *env, const struct jobenv_params *params);
 void jobenv_done(struct jobenv *env);
 
-/* Into the environment of the calling process (the child, before it becomes the command). */
-int jobenv_apply(const struct jobenv *env);
+/* Into the environment of the command, which has room for all of it. 0, -ENOMEM. */
+int jobenv_put(const struct jobenv *env, struct spawn_env *into);
 
 /* @text quoted for a POSIX shell, malloc'ed; NULL: no memory. */
 char *jobenv_quote(const char *text);

@@ -15,6 +15,7 @@
 
 #include "cli/cmd.h"
 #include "cli/say.h"
+#include "cli/spawn.h"
 #include "proto/cleanup.h"
 
 /*
@@ -111,59 +112,60 @@ static int take_signals(sigset_t *ret_old, int *ret_fd)
 	return 0;
 }
 
-static _Noreturn void become(const struct run_child *child, char **command,
-	const struct jobenv *env, const sigset_t *mask, int error_fd)
+struct start {
+	const struct run_child *child;
+	char **command;
+	char **environment;
+	sigset_t mask;
+	int error; /* of exec; or 0 */
+};
+
+static void become(void *data)
 {
-	int error = 0;
+	struct start *start = data;
+	const struct run_child *child = start->child;
 
 	sigaction(SIGCHLD, &child->old_child, NULL);
 	sigaction(SIGPIPE, &child->old_pipe, NULL);
 	/* Programs that use select() must not be given more than they were. */
 	(void)setrlimit(RLIMIT_NOFILE, &child->old_descriptors);
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (env)
-		error = jobenv_apply(env);
-	if (error == 0) {
-		execvp(command[0], command);
-		error = -errno;
-	}
-	while (write(error_fd, &error, sizeof(error)) < 0 && errno == EINTR)
-		;
+	sigprocmask(SIG_SETMASK, &start->mask, NULL);
+	execvpe(start->command[0], start->command, start->environment);
+	start->error = -errno;
 	_exit(CMD_NOT_EXECUTABLE);
+}
+
+static int say_not_started(const char *command, int error)
+{
+	say("cannot start %s: %s", command, strerror(-error));
+	return CMD_RUN_FAILED;
 }
 
 int run_child_start(struct run_child *child, char **command, const struct jobenv *env)
 {
-	CLEANUP(close_p) int from = -1;
-	int ends[2], error;
-	sigset_t mask;
-	ssize_t n;
-	int r = take_signals(&mask, &child->signal_fd);
+	struct start start = {.child = child, .command = command};
+	struct spawn_env environment;
+	int r = spawn_env_init(&environment, JOBENV_SETTINGS_MAX);
 
-	if (r < 0 || pipe2(ends, O_CLOEXEC) < 0) {
-		say("cannot start %s: %s", command[0], strerror(r < 0 ? -r : errno));
-		return CMD_RUN_FAILED;
+	if (r == 0)
+		r = jobenv_put(env, &environment);
+	if (r == 0)
+		r = take_signals(&start.mask, &child->signal_fd);
+	if (r == 0) {
+		if (child->is_recorded)
+			run_orphans_adopt(child);
+		start.environment = environment.at;
+		/* The same process group: job control and ^C mean the command as much as us. */
+		child->pid = spawn_begin(become, &start);
+		r = child->pid < 0 ? -errno : 0;
 	}
-	from = ends[0];
-	if (child->is_recorded)
-		run_orphans_adopt(child);
-	/* The same process group: job control and ^C mean the command as much as us. */
-	child->pid = fork();
-	if (child->pid == 0)
-		become(child, command, env, &mask, ends[1]);
-	error = errno;
-	close(ends[1]);
-	if (child->pid < 0) {
-		say("cannot start %s: %s", command[0], strerror(error));
-		return CMD_RUN_FAILED;
-	}
-	do {
-		n = read(from, &error, sizeof(error));
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return 0;		    /* executed: the pipe closed itself */
-	(void)waitpid(child->pid, NULL, 0); /* it wrote, then exits at once */
-	return say_unfit(command[0], error);
+	spawn_env_done(&environment);
+	if (r < 0)
+		return say_not_started(command[0], r);
+	if (!start.error)
+		return 0;
+	(void)waitpid(child->pid, NULL, 0);
+	return say_unfit(command[0], start.error);
 }
 
 /* Stop as the command did, so that the shell sees a stopped job; then go on. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/run_keeper.h"
+#include "cli/spawn.h"
 #include "proto/cleanup.h"
 #include "proto/limits.h"
 
@@ -74,20 +76,19 @@ static void raise_descriptors(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void place_fds(int listener, int log, const struct run_kept *kept, size_t n_kept)
+static void place_fds(int listener, int log, int *kept, size_t n_kept)
 {
 	int null = move_up(open("/dev/null", O_RDWR | O_CLOEXEC), n_kept + 1);
 	int at = PASSED_FD;
 
 	listener = move_up(listener, n_kept + 1);
 	log = move_up(log, n_kept + 1);
-	/* Ours is a copy: the parent's list stays as it is. */
 	for (size_t i = 0; i < n_kept; i++)
-		((struct run_kept *)kept)[i].fd = move_up(kept[i].fd, n_kept + 1);
+		kept[i] = move_up(kept[i], n_kept + 1);
 	if (dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || dup2(listener, at++) < 0)
 		_exit(1);
 	for (size_t i = 0; i < n_kept; i++)
-		if (dup2(kept[i].fd, at++) < 0)
+		if (dup2(kept[i], at++) < 0)
 			_exit(1);
 	/* Everything else is close-on-exec or the caller's. */
 	(void)close_range((unsigned)at, ~0u, 0);
@@ -126,47 +127,75 @@ static char *join_names(const struct run_spawn *spawn)
 	return names;
 }
 
-static _Noreturn void become(const struct run_spawn *spawn, const char *names)
-{
-	char pid[24], count[24];
+/* What is needed to become it, and what became of it. */
+struct start {
+	const struct run_spawn *spawn;
+	struct spawn_env env;
+	char *listen_pid; /* in env: room for a number, which the child alone knows */
+	int *kept;
+	pid_t pid; /* 0: there is none */
+};
 
+static int make_env(struct start *start)
+{
+	const struct run_spawn *spawn = start->spawn;
+	CLEANUP(free_p) char *names = join_names(spawn);
+	char number[24];
+	int r = names ? spawn_env_init(&start->env, 5) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < sizeof(not_for_it) / sizeof(not_for_it[0]); i++)
+		r = spawn_env_put(&start->env, not_for_it[i], NULL);
+	snprintf(number, sizeof(number), "%zu", spawn->n_kept + 1);
+	if (r == 0)
+		r = spawn_env_put(&start->env, "LISTEN_FDS", number);
+	if (r == 0)
+		r = spawn_env_put(&start->env, "LISTEN_FDNAMES", names);
+	if (r == 0 && spawn->notify)
+		r = spawn_env_put(&start->env, "NOTIFY_SOCKET", spawn->notify);
+	snprintf(number, sizeof(number), "%d", INT_MAX);
+	if (r == 0)
+		r = spawn_env_put(&start->env, "LISTEN_PID", number);
+	if (r == 0)
+		start->listen_pid = spawn_env_last(&start->env);
+	return r;
+}
+
+static int make_start(struct start *start, const struct run_spawn *spawn)
+{
+	*start = (struct start){.spawn = spawn, .kept = calloc(spawn->n_kept + 1, sizeof(int))};
+	if (!start->kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < spawn->n_kept; i++)
+		start->kept[i] = spawn->kept[i].fd;
+	return make_env(start);
+}
+
+static void start_done(struct start *start)
+{
+	spawn_env_done(&start->env);
+	free(start->kept);
+}
+
+static void become(void *data)
+{
+	struct start *start = data;
+	const struct run_spawn *spawn = start->spawn;
+
+	start->pid = getpid();
 	raise_descriptors();
-	place_fds(spawn->listen_fd, spawn->log_fd, spawn->kept, spawn->n_kept);
+	place_fds(spawn->listen_fd, spawn->log_fd, start->kept, spawn->n_kept);
 	reset_signals();
-	snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	snprintf(count, sizeof(count), "%zu", spawn->n_kept + 1);
-	for (size_t i = 0; i < sizeof(not_for_it) / sizeof(not_for_it[0]); i++)
-		unsetenv(not_for_it[i]);
-	if (setenv("LISTEN_FDS", count, 1) == 0 && setenv("LISTEN_PID", pid, 1) == 0 &&
-		setenv("LISTEN_FDNAMES", names, 1) == 0 &&
-		(!spawn->notify || setenv("NOTIFY_SOCKET", spawn->notify, 1) == 0) &&
-		chdir("/") == 0)
-		execv(spawn->command[0], spawn->command);
+	snprintf(start->listen_pid, sizeof("2147483647"), "%d", (int)start->pid);
+	if (chdir("/") == 0)
+		execve(spawn->command[0], spawn->command, start->env.at);
 	dprintf(2, "%s: %s\n", spawn->command[0], strerror(errno));
 	_exit(1);
 }
 
-/* The grandchild's pid, as its parent told us; 0: there is none. */
-static pid_t read_pid(int fd)
+static void start_on(void *data)
 {
-	pid_t pid = 0;
-	ssize_t n;
-
-	do
-		n = read(fd, &pid, sizeof(pid));
-	while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(pid) ? pid : 0;
-}
-
-static _Noreturn void fork_on(const struct run_spawn *spawn, const char *names, int tell_fd)
-{
-	pid_t pid;
-
 	(void)setsid(); /* out of reach of ^C and of the terminal's hangup */
-	pid = fork();
-	if (pid == 0)
-		become(spawn, names);
-	_exit(pid < 0 || write(tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
+	_exit(spawn_begin(become, data) < 0);
 }
 
 /*
@@ -175,31 +204,25 @@ static _Noreturn void fork_on(const struct run_spawn *spawn, const char *names, 
  */
 int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
 {
-	CLEANUP(free_p) char *names = join_names(spawn);
-	CLEANUP(close_p) int from = -1, to = -1;
-	int ends[2], was_reaper = 0, status;
-	pid_t pid, collector;
+	int was_reaper = 0, status;
+	struct start start;
+	pid_t pid = -1;
+	int r = make_start(&start, spawn);
 
-	if (!names || pipe2(ends, O_CLOEXEC) < 0)
-		return names ? -errno : -ENOMEM;
-	from = ends[0];
-	to = ends[1];
-	/* Orphans of the job come to us, this one must not. */
-	(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
-	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-	pid = fork();
-	if (pid == 0)
-		fork_on(spawn, names, to);
-	close_p(&to);
-	to = -1;
-	collector = pid > 0 ? read_pid(from) : 0;
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
-	if (!collector)
-		return -EAGAIN;
-	*ret_pid = collector;
-	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
+	if (r == 0) {
+		/* Orphans of the job come to us, this one must not. */
+		(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+		pid = spawn_begin(start_on, &start);
+		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
+	}
+	start_done(&start);
+	if (r < 0 || !start.pid)
+		return r < 0 ? r : -EAGAIN;
+	*ret_pid = start.pid;
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, start.pid, 0);
 	/* Not ours to reap: it may be gone already, with nothing left to watch. */
 	return *ret_pidfd < 0 && errno == ESRCH ? -ECONNRESET : 0;
 }

@@ -212,7 +212,7 @@ struct run_child {
 /* Before anything is started. */
 void run_child_init(struct run_child *child);
 
-/* Takes over the signals, then starts. 0, or an exit status, said why. @env: NULL: as ours. */
+/* Takes over the signals, then starts. 0, or an exit status, said why. */
 int run_child_start(struct run_child *child, char **command, const struct jobenv *env);
 
 /*

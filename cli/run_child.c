@@ -117,13 +117,14 @@ struct start {
 	char **command;
 	char **environment;
 	sigset_t mask;
-	int error; /* of exec; or 0 */
+	int error_fd; /* close-on-exec */
 };
 
 static void become(void *data)
 {
-	struct start *start = data;
+	const struct start *start = data;
 	const struct run_child *child = start->child;
+	int error;
 
 	sigaction(SIGCHLD, &child->old_child, NULL);
 	sigaction(SIGPIPE, &child->old_pipe, NULL);
@@ -131,7 +132,9 @@ static void become(void *data)
 	(void)setrlimit(RLIMIT_NOFILE, &child->old_descriptors);
 	sigprocmask(SIG_SETMASK, &start->mask, NULL);
 	execvpe(start->command[0], start->command, start->environment);
-	start->error = -errno;
+	error = -errno;
+	while (write(start->error_fd, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
 	_exit(CMD_NOT_EXECUTABLE);
 }
 
@@ -141,31 +144,58 @@ static int say_not_started(const char *command, int error)
 	return CMD_RUN_FAILED;
 }
 
-int run_child_start(struct run_child *child, char **command, const struct jobenv *env)
+/* 0 when it is executed: the pipe has closed itself. */
+static int read_error(int fd)
 {
-	struct start start = {.child = child, .command = command};
+	int error;
+	ssize_t n;
+
+	do
+		n = read(fd, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	return n <= 0 ? 0 : error;
+}
+
+static int start_child(struct run_child *child, struct start *start, const struct jobenv *env)
+{
 	struct spawn_env environment;
 	int r = spawn_env_init(&environment, JOBENV_SETTINGS_MAX);
 
 	if (r == 0)
 		r = jobenv_put(env, &environment);
 	if (r == 0)
-		r = take_signals(&start.mask, &child->signal_fd);
+		r = take_signals(&start->mask, &child->signal_fd);
 	if (r == 0) {
 		if (child->is_recorded)
 			run_orphans_adopt(child);
-		start.environment = environment.at;
+		start->environment = environment.at;
 		/* The same process group: job control and ^C mean the command as much as us. */
-		child->pid = spawn_begin(become, &start);
+		child->pid = spawn_begin(become, start);
 		r = child->pid < 0 ? -errno : 0;
 	}
 	spawn_env_done(&environment);
+	return r;
+}
+
+int run_child_start(struct run_child *child, char **command, const struct jobenv *env)
+{
+	struct start start = {.child = child, .command = command};
+	CLEANUP(close_p) int from = -1;
+	int ends[2], error, r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return say_not_started(command[0], -errno);
+	from = ends[0];
+	start.error_fd = ends[1];
+	r = start_child(child, &start, env);
+	close(ends[1]);
 	if (r < 0)
 		return say_not_started(command[0], r);
-	if (!start.error)
+	error = read_error(from);
+	if (!error)
 		return 0;
-	(void)waitpid(child->pid, NULL, 0);
-	return say_unfit(command[0], start.error);
+	(void)waitpid(child->pid, NULL, 0); /* it wrote, then exits at once */
+	return say_unfit(command[0], error);
 }
 
 /* Stop as the command did, so that the shell sees a stopped job; then go on. */

@@ -127,13 +127,13 @@ static char *join_names(const struct run_spawn *spawn)
 	return names;
 }
 
-/* What is needed to become it, and what became of it. */
+/* What is needed to become it. */
 struct start {
 	const struct run_spawn *spawn;
 	struct spawn_env env;
 	char *listen_pid; /* in env: room for a number, which the child alone knows */
 	int *kept;
-	pid_t pid; /* 0: there is none */
+	int tell_fd; /* who is told its pid */
 };
 
 static int make_env(struct start *start)
@@ -178,14 +178,13 @@ static void start_done(struct start *start)
 
 static void become(void *data)
 {
-	struct start *start = data;
+	const struct start *start = data;
 	const struct run_spawn *spawn = start->spawn;
 
-	start->pid = getpid();
 	raise_descriptors();
 	place_fds(spawn->listen_fd, spawn->log_fd, start->kept, spawn->n_kept);
 	reset_signals();
-	snprintf(start->listen_pid, sizeof("2147483647"), "%d", (int)start->pid);
+	snprintf(start->listen_pid, sizeof("2147483647"), "%d", (int)getpid());
 	if (chdir("/") == 0)
 		execve(spawn->command[0], spawn->command, start->env.at);
 	dprintf(2, "%s: %s\n", spawn->command[0], strerror(errno));
@@ -194,35 +193,68 @@ static void become(void *data)
 
 static void start_on(void *data)
 {
+	const struct start *start = data;
+	pid_t pid;
+
 	(void)setsid(); /* out of reach of ^C and of the terminal's hangup */
-	_exit(spawn_begin(become, data) < 0);
+	pid = spawn_begin(become, data);
+	_exit(pid < 0 || write(start->tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
+}
+
+/* The grandchild's pid, as its parent told us; 0: there is none. */
+static pid_t read_pid(int fd)
+{
+	pid_t pid = 0;
+	ssize_t n;
+
+	do
+		n = read(fd, &pid, sizeof(pid));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(pid) ? pid : 0;
 }
 
 /*
  * Twice: it is no child of ours that the command's waits or our end could concern. But where we are
- * the first process of a container (run_orphans.c).
+ * the first process of a container (run_orphans.c). Its pid; 0: there is none.
  */
-int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
+static pid_t start_apart(struct start *start, int from, int *to)
 {
 	int was_reaper = 0, status;
-	struct start start;
-	pid_t pid = -1;
-	int r = make_start(&start, spawn);
+	pid_t pid, collector;
 
-	if (r == 0) {
-		/* Orphans of the job come to us, this one must not. */
-		(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-		pid = spawn_begin(start_on, &start);
-		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
-	}
+	/* Orphans of the job come to us, this one must not. */
+	(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+	start->tell_fd = *to;
+	pid = spawn_begin(start_on, start);
+	close_p(to);
+	*to = -1;
+	collector = pid > 0 ? read_pid(from) : 0;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, was_reaper);
+	return collector;
+}
+
+int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd)
+{
+	CLEANUP(close_p) int from = -1, to = -1;
+	pid_t collector = 0;
+	struct start start;
+	int ends[2], r;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	from = ends[0];
+	to = ends[1];
+	r = make_start(&start, spawn);
+	if (r == 0)
+		collector = start_apart(&start, from, &to);
 	start_done(&start);
-	if (r < 0 || !start.pid)
+	if (!collector)
 		return r < 0 ? r : -EAGAIN;
-	*ret_pid = start.pid;
-	*ret_pidfd = (int)syscall(SYS_pidfd_open, start.pid, 0);
+	*ret_pid = collector;
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
 	/* Not ours to reap: it may be gone already, with nothing left to watch. */
 	return *ret_pidfd < 0 && errno == ESRCH ? -ECONNRESET : 0;
 }

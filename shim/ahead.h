@@ -3,8 +3,9 @@
 /*
  * Pages that dispatches are about to use for the first time: the shim's thread touches them, or whoever
  * makes a queue, by one call, or each is a fault of the thread that submits. A dispatch itself makes no
- * call. What is touched ahead of who is on the move goes no further than that one has come: at most twice what it
- * used, and at most AHEAD_BYTES_MAX more a piece. Errno stays; before Linux 5.14 nothing happens.
+ * call, but what the runtime makes when it is asked for memory of 4,096 more signals. What is touched
+ * ahead of who is on the move goes no further than that one has come: at most twice what it used, and at
+ * most AHEAD_BYTES_MAX more a piece. Errno stays; before Linux 5.14 nothing happens.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -120,6 +120,9 @@ static void dispatch_makes_no_system_call(void **state)
 {
 	struct fixture *f = *state;
 
+#ifdef __SANITIZE_THREAD__ /* which makes calls of its own, with signals blocked */
+	skip();
+#endif
 	flood_trapped(f);
 	assert_true(recorder_process_value(f->recorder, RTL_P_frames_published) > 0);
 	assert_int_equal(recorder_process_value(f->recorder, RTL_P_slots_grown), 0);

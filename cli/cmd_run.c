@@ -76,6 +76,14 @@ static int check_output(const struct run_options *options, const struct run_laun
 	return r;
 }
 
+/* Somebody wanted us to end before there was a command: as if it had been ended, and so are we. */
+static int end_unstarted(struct run_collector *collector, struct run_child *child, int signal_number)
+{
+	run_verdict_unstarted(collector, child, 128 + signal_number);
+	run_hold_release();
+	return 128 + signal_number;
+}
+
 static int run_recorded(const struct run_options *options, const struct run_launch *launch,
 	struct run_collector *collector)
 {
@@ -92,6 +100,7 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 			     : check_output(options, launch);
 	if (r)
 		return r;
+	run_hold();
 	r = make_env(&env, options, collector, launch, shim, softgpu);
 	if (r < 0) {
 		say("%s", strerror(-r));
@@ -99,6 +108,8 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	}
 	tell_plan(options, collector, &env);
 	child.is_recorded = collector->client.fd >= 0;
+	if (run_hold_pending())
+		return end_unstarted(collector, &child, run_hold_pending());
 	r = run_child_start(&child, options->command, &env);
 	jobenv_done(&env);
 	if (r) {

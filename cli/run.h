@@ -187,6 +187,21 @@ pid_t run_keeper_pid(const struct run_collector *collector);
 /* False as well: it was started again, and it is still to be seen whether it takes us in. */
 bool run_keeper_is_up(const struct run_collector *collector);
 
+/* ---- hold ----------------------------------------------------------------------------------- */
+
+/*
+ * Somebody may want us to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) while a collector of ours is there and
+ * the command is not: it would wait for ranks that nobody starts, and its file would be in use so long.
+ * From run_hold() on these signals wait; what is ignored or blocked stays so. Again: no change.
+ */
+void run_hold(void);
+
+/* One that came meanwhile; 0: none. Who finds one closes the session, and lets it act by the next call. */
+int run_hold_pending(void);
+
+/* Where one came, this does not return. */
+void run_hold_release(void);
+
 /* ---- child ---------------------------------------------------------------------------------- */
 
 /*
@@ -204,6 +219,7 @@ struct run_child {
 	int status;	  /* wait status, once it has ended */
 	bool is_recorded; /* set before the start: what it leaves behind matters */
 	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
+	sigset_t old_mask;		      /* likewise */
 	struct rlimit old_descriptors;	      /* likewise; run_keeper.c may need more of them */
 	pid_t inherited[RUN_INHERITED_MAX];   /* children that are none of the command's */
 	size_t n_inherited;
@@ -244,6 +260,6 @@ void run_orphans_adopt(struct run_child *child);
 int run_verdict(struct run_collector *collector, const struct run_options *options,
 	const struct run_child *child, int status);
 
-/* It could not be started, which was said, and @status tells: close the session without a word. Or its
+/* It was not started, for which the reason was said, and @status tells: close the session without a word. Or its
  * collector would wait for somebody to come, and its file would be in use so long. */
 void run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status);

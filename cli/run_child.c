@@ -92,10 +92,11 @@ void run_child_init(struct run_child *child)
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child->old_child);
 	/* Nobody who reads our stderr is no reason to die, nor to change the exit status. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &child->old_pipe);
+	sigprocmask(SIG_BLOCK, NULL, &child->old_mask);
 	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
 }
 
-static int take_signals(sigset_t *ret_old, int *ret_fd)
+static int take_signals(int *ret_fd)
 {
 	sigset_t set;
 	int fd;
@@ -107,7 +108,7 @@ static int take_signals(sigset_t *ret_old, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	/* Blocked, not ignored: the command must not inherit a disposition from us. */
-	sigprocmask(SIG_BLOCK, &set, ret_old);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	*ret_fd = fd;
 	return 0;
 }
@@ -116,7 +117,6 @@ struct start {
 	const struct run_child *child;
 	char **command;
 	char **environment;
-	sigset_t mask;
 	int error_fd; /* close-on-exec */
 };
 
@@ -130,7 +130,7 @@ static void become(void *data)
 	sigaction(SIGPIPE, &child->old_pipe, NULL);
 	/* Programs that use select() must not be given more than they were. */
 	(void)setrlimit(RLIMIT_NOFILE, &child->old_descriptors);
-	sigprocmask(SIG_SETMASK, &start->mask, NULL);
+	sigprocmask(SIG_SETMASK, &child->old_mask, NULL);
 	execvpe(start->command[0], start->command, start->environment);
 	error = -errno;
 	while (write(start->error_fd, &error, sizeof(error)) < 0 && errno == EINTR)
@@ -164,7 +164,7 @@ static int start_child(struct run_child *child, struct start *start, const struc
 	if (r == 0)
 		r = jobenv_put(env, &environment);
 	if (r == 0)
-		r = take_signals(&start->mask, &child->signal_fd);
+		r = take_signals(&child->signal_fd);
 	if (r == 0) {
 		if (child->is_recorded)
 			run_orphans_adopt(child);

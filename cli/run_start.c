@@ -265,6 +265,7 @@ int run_start(struct run_collector *collector, const char *program, const char *
 	struct run_spawn spawn = {.log_fd = -1};
 	int r;
 
+	run_hold();
 	spawn.listen_fd = make_listener(collector->socket);
 	if (spawn.listen_fd < 0) {
 		run_why(why, "%s: %s", collector->socket, strerror(-spawn.listen_fd));

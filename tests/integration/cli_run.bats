@@ -309,6 +309,26 @@ END
 	[ "$(sort signals | uniq -c | awk '$1 != 1')" = "" ]
 }
 
+@test "whoever ends rtl while it starts leaves no collector behind, and the file free" {
+	cat >ended.py <<-'PYTHON'
+		import signal, subprocess, sys, time
+		rtl = [sys.argv[1], "run", "-q", "-f", "-o", "a.db"]
+		began = time.monotonic()
+		subprocess.run([*rtl, "true"], check=True, stderr=subprocess.PIPE)
+		took_s = time.monotonic() - began
+		for i in range(45):
+		    number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
+		    ended = subprocess.Popen([*rtl, "sh", "-c", "read -r never"], stdin=subprocess.PIPE)
+		    time.sleep(i * took_s / 45)
+		    ended.send_signal(number)
+		    assert ended.wait(300) in (-number, 128 + number), (i, ended.returncode)
+		    again = subprocess.run([*rtl, "true"], stderr=subprocess.PIPE)
+		    assert again.returncode == 0, (i, again)
+	PYTHON
+	run -0 python3 ended.py "$rtl"
+	[ -z "$output" ]
+}
+
 @test "terminal: ^C reaches the command once, ^Z stops both, fg continues both" {
 	run -0 python3 "$here/terminal.py" "$rtl" run -q -o a.db python3 -c "$waiter"
 	echo "$output"

@@ -2,6 +2,9 @@
 # Common to the bats files: every test in a directory of its own, on the software GPU, with
 # its own sockets. RTL_BUILD is the build directory (set by ctest).
 : "${RTL_BUILD:?run through ctest, or set RTL_BUILD to the build directory}"
+# Debian's programs, which tests/setup.sh installs, before others of their names: a python3 of pyenv takes ten
+# times as long to start.
+PATH=/usr/bin:/bin:$PATH
 here=${BASH_SOURCE[0]%/*}
 here=$(cd "$here" && pwd)
 rtl=$RTL_BUILD/bin/rtl

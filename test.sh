@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Sets up, builds and passes every test: release, ASan+UBSan, TSan. `--long` runs the full
-# counts of the reliability tests; `--only REGEX` picks tests (of ctest's names).
+# Sets up, builds and passes every test: release, ASan+UBSan, TSan, fuzzing. `--long` runs the full
+# counts of the reliability tests, and all of it with ASan; `--only REGEX` picks tests (of ctest's names).
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -38,18 +38,22 @@ build() {
 	{ cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs"; } >"build/$1.log" 2>&1
 }
 
-# run PRESET BUILD_DIR CTEST_ARG...: wait for its build, run, add to the totals. Tests sleep and wait a third of
-# their time: one more than there are processors keeps these busy.
-run() {
-	local preset=$1 dir=$2
-	shift 2
-	echo "== $preset: build =="
-	if ! read -r -u "$built" || [ "$REPLY" != "$preset" ]; then
-		tail -n 60 "build/$preset.log"
-		echo "test.sh: $preset does not build; the log is build/$preset.log" >&2
+# await PRESET: its build.
+await() {
+	echo "== $1: build =="
+	if ! read -r -u "$built" || [ "$REPLY" != "$1" ]; then
+		tail -n 60 "build/$1.log"
+		echo "test.sh: $1 does not build; the log is build/$1.log" >&2
 		exit 1
 	fi
-	echo "== $preset: test =="
+}
+
+# run TITLE BUILD_DIR CTEST_ARG...: run, add to the totals. Tests sleep and wait a third of their time: one more
+# than there are processors keeps these busy.
+run() {
+	local title=$1 dir=$2
+	shift 2
+	echo "== $title: test =="
 	[ -z "$only" ] || set -- -R "$only"
 	(cd "$dir" && ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore \
 		--output-junit junit.xml "$@" {built}<&-) || true
@@ -58,6 +62,24 @@ run() {
 	bad=$(attribute failures "$dir/junit.xml")
 	passed=$((passed + total - bad))
 	failed=$((failed + bad))
+}
+
+# What holds no code of ours in it need not run twice. What is a process of its own in each line of a script need not
+# without --long: a start with ASan takes as long as ten without. Nor are leaks of processes looked for, which is
+# half of what a short one takes; of the modules that they are made of they are, each time.
+run_asan() {
+	local never='^(model|lint|systemd)\.' modules='^(unit|capture|shim|workload)\.'
+	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
+	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
+	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|diff|fidelity_intercept)$'
+	seldom+='|^integration\.(formats_apart|front_ends|install|launchers|reason|report|summary|timeline|tree)$'
+
+	if [ -n "$long$only" ]; then
+		run asan build/asan -E "$never"
+		return
+	fi
+	run asan build/asan -R "$modules"
+	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -E "$modules|$never|$seldom"
 }
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
@@ -81,14 +103,17 @@ trap 'kill "$builder" 2>/dev/null || true' EXIT
 # Set or not, never empty: the full counts are for whoever asks.
 unset RTL_TEST_LONG
 [ -z "$long" ] || export RTL_TEST_LONG=1
+await release
 run release build
 unset RTL_TEST_LONG
-# Everything again; what holds no code of ours in it need not run twice.
-run asan build/asan -E '^(model|lint|systemd)\.'
+await asan
+run_asan
 # All that runs without the runtime, and passes with it.
+await tsan
 run tsan build/tsan -R '^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$'
 # What strangers send, made worse; with --long a minute of each target.
 [ -z "$long" ] || export RTL_TEST_LONG=1
+await fuzz
 run fuzz build/fuzz -R '^fuzz\.'
 
 echo

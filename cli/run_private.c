@@ -242,6 +242,12 @@ static int join_or_bury(struct private *private)
 	}
 }
 
+/* Which says nothing of who is there. */
+static bool is_shortage(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS;
+}
+
 /* Not of a launch: a name that nobody has (another pid namespace has the same pids). */
 static int choose_name(struct private *private)
 {
@@ -253,7 +259,7 @@ static int choose_name(struct private *private)
 	for (int i = 2; i < 1000; i++) {
 		r = client_connect(&client, private->collector->socket);
 		client_close(&client);
-		if (is_nobody(r))
+		if (is_nobody(r) || is_shortage(r))
 			return r;
 		snprintf(private->name, sizeof(private->name), "%.*s-%d",
 			(int)PLACES_NAME_BYTES - 6, base, i);

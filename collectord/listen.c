@@ -74,7 +74,7 @@ bool listen_is_reachable(const struct listen_sockets *sockets)
 {
 	for (size_t i = 0; i < sockets->count; i++) {
 		const struct listen_place *then = &sockets->places[i];
-		struct listen_place now;
+		struct listen_place now = {0};
 		int r = then->is_known ? find_place(sockets->fds[i], &now) : -ENODATA;
 
 		if (r == -ENOENT || (r == 0 && (now.device != then->device ||

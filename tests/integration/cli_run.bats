@@ -309,6 +309,11 @@ END
 	[ "$(sort signals | uniq -c | awk '$1 != 1')" = "" ]
 }
 
+@test "without descriptors it is said that they are missing" {
+	run -7 bash -c 'ulimit -n 5; "$@"' -- "$rtl" run -o a.db sh -c 'exit 7'
+	[[ $output == "rtl: collector: "*"Too many open files; the job runs unrecorded" ]]
+}
+
 @test "whoever ends rtl while it starts leaves no collector behind, and the file free" {
 	cat >ended.py <<-'PYTHON'
 		import signal, subprocess, sys, time

@@ -26,6 +26,7 @@ answers() { # answers FILE EXPECTATION...
 	answers uneven.db
 }
 
+# bats test_tags=apart
 @test "no kernel, one kernel, no process" {
 	fixture fixture_ranks none none.db
 	fixture fixture_ranks one one.db
@@ -36,6 +37,7 @@ answers() { # answers FILE EXPECTATION...
 	answers one.db
 }
 
+# bats test_tags=apart
 @test "a thousand ranks" {
 	fixture fixture_ranks many many.db
 	# As many counters of each process and queue as there are: to be read once, not once a process.
@@ -64,6 +66,7 @@ answers() { # answers FILE EXPECTATION...
 	done
 }
 
+# bats test_tags=apart
 @test "what an older rtl wrote" {
 	fixture fixture_ranks late late.db
 	for version in ${RTL_TEST_LONG:+2 3 5 6 7} 1 4 8; do

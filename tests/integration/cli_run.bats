@@ -310,8 +310,17 @@ END
 }
 
 @test "without descriptors it is said that they are missing" {
-	run -7 bash -c 'ulimit -n 5; "$@"' -- "$rtl" run -o a.db sh -c 'exit 7'
-	[[ $output == "rtl: collector: "*"Too many open files; the job runs unrecorded" ]]
+	few() { # few NUMBER COMMAND...: with so many descriptors, of which three are open
+		python3 -c 'import resource, subprocess, sys
+number = int(sys.argv[1])
+sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
+    resource.RLIMIT_NOFILE, (number, number))).returncode)' "$@"
+	}
+	run -7 few 8 "$rtl" run -o a.db sh -c 'exit 7'
+	[[ $output == "rtl: collector: "*": Too many open files; the job runs unrecorded" ]]
+	run -125 few 4 "$rtl" run -o a.db sh -c 'exit 7'
+	[[ ${lines[0]} == "rtl: collector: "*": Too many open files; the job runs unrecorded" ]]
+	[ "${lines[1]}" = "rtl: cannot start sh: Too many open files" ]
 }
 
 @test "whoever ends rtl while it starts leaves no collector behind, and the file free" {

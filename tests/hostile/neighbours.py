@@ -33,6 +33,7 @@ HONEST_UIDS = (61001, 61002, 61003, 61004)
 ACKS_MIN = 250       # of an attack: so many that a 99th percentile is of two or three
 HOSTILE_UID = 61100  # and those behind it
 RATE = 2_000         # dispatches a second, of an honest rank
+RATE_SANITIZED = 250  # as many frames, and what is left of two processors is the daemon's
 PR_SET_DUMPABLE = 4
 ACK = struct.Struct("=QQ")  # struct ack_time of tests/capture/ack_times.h
 fork = multiprocessing.get_context("fork")
@@ -52,11 +53,12 @@ class Tenant(Database):
         self.street, self.uid = street, uid
         self.database = None
         self.acks = os.path.join(street.work, "acks-%d" % uid)
+        rate = RATE_SANITIZED if street.is_sanitized else RATE
         with open(self.acks, "wb"):
             os.chown(self.acks, uid, uid)
         self.process = street.popen(uid, [
             street.program("synthetic-shim"), "--socket", street.socket, "--rank", "0",
-            "--dispatches", str(dispatches), "--rate", str(RATE), "--queues", "2", "--polite",
+            "--dispatches", str(dispatches), "--rate", str(rate), "--queues", "2", "--polite",
             "--acks-to", self.acks], job="honest")
 
     def waited_ms(self, since_ns, until_ns=None):

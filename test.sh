@@ -71,8 +71,9 @@ run_asan() {
 	local never='^(model|lint|systemd)\.' modules='^(unit|capture|shim|workload)\.'
 	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
 	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
-	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|diff|fidelity_intercept)$'
-	seldom+='|^integration\.(formats_apart|front_ends|install|launchers|reason|report|summary|timeline|tree)$'
+	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'
+	seldom+='|^integration\.(fidelity_intercept|formats_apart|front_ends|install|launchers|reason|report)$'
+	seldom+='|^integration\.(summary|timeline|tree)$'
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"

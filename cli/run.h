@@ -2,9 +2,10 @@
 #pragma once
 /*
  * The parts of `rtl run`, one file each: run_options, run_output (what may be written where),
- * run_collector (find, elect, start, join), run_child (start, signals, wait), run_verdict (the
- * last words). cmd_run.c puts them in order. One thread; these parts talk to stderr themselves,
- * since what went wrong with rtl is all that a user of `rtl run` gets to see of it.
+ * run_collector (find, elect, start, join), run_hold (signals meanwhile), run_child (start,
+ * signals, wait), run_verdict (the last words). cmd_run.c puts them in order. One thread; these
+ * parts talk to stderr themselves, since what went wrong with rtl is all that a user of `rtl run`
+ * gets to see of it.
  */
 #include <limits.h>
 #include <signal.h>

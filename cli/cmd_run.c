@@ -79,8 +79,11 @@ static int check_output(const struct run_options *options, const struct run_laun
 /* Somebody wanted us to end before there was a command: as if it had been ended, and so are we. */
 static int end_unstarted(struct run_collector *collector, struct run_child *child, int signal_number)
 {
+	/* This one is known; another one means that the session's end is not to be waited for. */
+	if (run_child_take_signals(child) == 0)
+		(void)run_child_is_end_wanted(child);
 	run_verdict_unstarted(collector, child, 128 + signal_number);
-	run_hold_release();
+	run_hold_die(signal_number);
 	return 128 + signal_number;
 }
 
@@ -91,7 +94,7 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	struct run_child child = {.signal_fd = -1};
 	bool has_shim = false;
 	struct jobenv env;
-	int r;
+	int r, ender;
 
 	run_child_init(&child);
 	r = find_libraries(options, shim, softgpu, &has_shim);
@@ -108,10 +111,11 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	}
 	tell_plan(options, collector, &env);
 	child.is_recorded = collector->client.fd >= 0;
-	if (run_hold_pending())
-		return end_unstarted(collector, &child, run_hold_pending());
-	r = run_child_start(&child, options->command, &env);
+	ender = run_hold_pending();
+	r = ender ? 0 : run_child_start(&child, options->command, &env);
 	jobenv_done(&env);
+	if (ender)
+		return end_unstarted(collector, &child, ender);
 	if (r) {
 		run_verdict_unstarted(collector, &child, r);
 		return r;

@@ -200,8 +200,8 @@ void run_hold(void);
 /* One that came meanwhile; 0: none. Who finds one closes the session, and lets it act by the next call. */
 int run_hold_pending(void);
 
-/* Where one came, this does not return. */
-void run_hold_release(void);
+/* End as @signal_number would have had us end. */
+void run_hold_die(int signal_number);
 
 /* ---- child ---------------------------------------------------------------------------------- */
 
@@ -229,6 +229,9 @@ struct run_child {
 /* Before anything is started. */
 void run_child_init(struct run_child *child);
 
+/* From now on they are read and not acted on. 0 or -errno. Before it is started, or where it is not going to be. */
+int run_child_take_signals(struct run_child *child);
+
 /* Takes over the signals, then starts. 0, or an exit status, said why. */
 int run_child_start(struct run_child *child, char **command, const struct jobenv *env);
 
@@ -238,7 +241,7 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
  */
 int run_child_wait(struct run_child *child, struct run_collector *collector);
 
-/* After run_child_wait(): whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came since the last look. */
+/* After run_child_take_signals(): whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came since the last look. */
 bool run_child_is_end_wanted(const struct run_child *child);
 
 /*

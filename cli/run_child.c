@@ -96,7 +96,7 @@ void run_child_init(struct run_child *child)
 	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
 }
 
-static int take_signals(int *ret_fd)
+int run_child_take_signals(struct run_child *child)
 {
 	sigset_t set;
 	int fd;
@@ -109,7 +109,7 @@ static int take_signals(int *ret_fd)
 		return -errno;
 	/* Blocked, not ignored: the command must not inherit a disposition from us. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	*ret_fd = fd;
+	child->signal_fd = fd;
 	return 0;
 }
 
@@ -164,7 +164,7 @@ static int start_child(struct run_child *child, struct start *start, const struc
 	if (r == 0)
 		r = jobenv_put(env, &environment);
 	if (r == 0)
-		r = take_signals(&child->signal_fd);
+		r = run_child_take_signals(child);
 	if (r == 0) {
 		if (child->is_recorded)
 			run_orphans_adopt(child);

@@ -39,8 +39,8 @@ int run_hold_pending(void)
 	return 0;
 }
 
-void run_hold_release(void)
+void run_hold_die(int signal_number)
 {
+	raise(signal_number);
 	sigprocmask(SIG_UNBLOCK, &held, NULL);
-	sigemptyset(&held);
 }

@@ -308,7 +308,9 @@ static enum outcome finish(struct ending *e)
 	int r;
 
 	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
-	e->orphans = run_orphans_wait(e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
+	if (e->child->pid > 0) /* else nothing was started, and what runs is somebody else's */
+		e->orphans = run_orphans_wait(
+			e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
 	/* Time is up, or the user had enough: no second wait. */
 	if (e->orphans)
 		e->deadline_ns = clock_monotonic_ns();

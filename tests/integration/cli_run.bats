@@ -324,20 +324,48 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 }
 
 @test "whoever ends rtl while it starts leaves no collector behind, and the file free" {
+	# At each thing that can be seen of a start.
 	cat >ended.py <<-'PYTHON'
-		import signal, subprocess, sys, time
+		import glob, os, signal, subprocess, sys, time
 		rtl = [sys.argv[1], "run", "-q", "-f", "-o", "a.db"]
-		began = time.monotonic()
-		subprocess.run([*rtl, "true"], check=True, stderr=subprocess.PIPE)
-		took_s = time.monotonic() - began
-		for i in range(45):
-		    number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
-		    ended = subprocess.Popen([*rtl, "sh", "-c", "read -r never"], stdin=subprocess.PIPE)
-		    time.sleep(i * took_s / 45)
-		    ended.send_signal(number)
-		    assert ended.wait(300) in (-number, 128 + number), (i, ended.returncode)
-		    again = subprocess.run([*rtl, "true"], stderr=subprocess.PIPE)
-		    assert again.returncode == 0, (i, again)
+		def is_collector_there(_):
+		    return bool(collectors())
+		def collectors():
+		    here = os.getcwd().encode() + b"/a.db"
+		    found = []
+		    for path in glob.glob("/proc/[0-9]*/cmdline"):
+		        try:
+		            with open(path, "rb") as file:
+		                words = file.read().split(b"\0")
+		        except OSError:
+		            continue
+		        if words[0].endswith(b"collectord") and here in words:
+		            found.append(path)
+		    return found
+		def until(what, process):
+		    deadline = time.monotonic() + 300
+		    while not what(process):
+		        assert process.poll() is None and time.monotonic() < deadline, what.__name__
+		def at_once(_):
+		    return True
+		def is_socket_there(_):
+		    return bool(glob.glob("run/**/*.sock", recursive=True))
+		def is_file_there(_):
+		    return os.path.exists("a.db")
+		def is_log_there(_):
+		    return os.path.exists("a.db-wal")
+		def has_begun(_):
+		    return os.path.exists("begun")
+		for what in (at_once, is_socket_there, is_collector_there, is_file_there, is_log_there, has_begun):
+		    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) * 3:
+		        for stale in [*glob.glob("a.db*"), *glob.glob("begun")]:
+		            os.remove(stale)
+		        ended = subprocess.Popen([*rtl, "sh", "-c", "echo >begun; read -r never"], stdin=subprocess.PIPE)
+		        until(what, ended)
+		        ended.send_signal(number)
+		        assert ended.wait(300) in (-number, 128 + number), (what, ended.returncode)
+		        again = subprocess.run([*rtl, "true"], stderr=subprocess.PIPE)
+		        assert again.returncode == 0, (what, number, again)
 	PYTHON
 	run -0 python3 ended.py "$rtl"
 	[ -z "$output" ]

@@ -270,7 +270,7 @@ static int apply_from(sqlite3 *db, int version)
 /* An empty file is new; anything else must say that it is ours. */
 static int check_origin(sqlite3 *db, int version)
 {
-	int id, objects, r;
+	int id = 0, objects = 0, r;
 
 	r = read_pragma(db, "PRAGMA application_id", &id);
 	if (r < 0)
@@ -286,7 +286,7 @@ static int check_origin(sqlite3 *db, int version)
 
 int migrate_run(sqlite3 *db)
 {
-	int version, r;
+	int version = 0, r;
 
 	r = read_pragma(db, "PRAGMA user_version", &version);
 	if (r == 0)

@@ -64,11 +64,12 @@ run() {
 	failed=$((failed + bad))
 }
 
-# What holds no code of ours in it need not run twice. What is a process of its own in each line of a script need not
-# without --long: a start with ASan takes as long as ten without. Nor are leaks of processes looked for, which is
-# half of what a short one takes; of the modules that they are made of they are, each time.
+# What holds no code of ours in it need not run twice. Without --long these need not either: what is a process of its
+# own in each line of a script, since a start with ASan takes as long as ten without; and what asks the same code as
+# others again, of the device, by HIP, or as another user. Nor are leaks looked for but of the modules, and where a
+# program runs out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
-	local never='^(model|lint|systemd)\.' modules='^(unit|capture|shim|workload)\.'
+	local never='^(model|lint|systemd)\.' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
 	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
 	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
 	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'
@@ -79,8 +80,8 @@ run_asan() {
 		run asan build/asan -E "$never"
 		return
 	fi
-	run asan build/asan -R "$modules"
-	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -E "$modules|$never|$seldom"
+	run asan build/asan -R "$leaks"
+	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -E "$leaks|$never|$seldom"
 }
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0

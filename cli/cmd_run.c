@@ -76,50 +76,57 @@ static int check_output(const struct run_options *options, const struct run_laun
 	return r;
 }
 
-/* Somebody wanted us to end before there was a command: as if it had been ended, and so are we. */
-static int end_unstarted(struct run_collector *collector, struct run_child *child, int signal_number)
-{
-	/* This one is known; another one means that the session's end is not to be waited for. */
-	if (run_child_take_signals(child) == 0)
-		(void)run_child_is_end_wanted(child);
-	run_verdict_unstarted(collector, child, 128 + signal_number);
-	run_hold_die(signal_number);
-	return 128 + signal_number;
-}
-
-static int run_recorded(const struct run_options *options, const struct run_launch *launch,
-	struct run_collector *collector)
+/* 0, or an exit status, said why. @ret_env is good in either case. */
+static int prepare(const struct run_options *options, const struct run_launch *launch,
+	struct run_collector *collector, struct jobenv *ret_env)
 {
 	char shim[PATH_MAX] = "", softgpu[PATH_MAX] = "";
-	struct run_child child = {.signal_fd = -1};
 	bool has_shim = false;
-	struct jobenv env;
-	int r, ender;
+	int r;
 
-	run_child_init(&child);
+	*ret_env = (struct jobenv){0};
 	r = find_libraries(options, shim, softgpu, &has_shim);
 	if (r == 0)
 		r = has_shim ? run_collector_attach(collector, options, launch)
 			     : check_output(options, launch);
 	if (r)
 		return r;
-	run_hold();
-	r = make_env(&env, options, collector, launch, shim, softgpu);
+	run_hold(); /* of a service's session, too */
+	r = make_env(ret_env, options, collector, launch, shim, softgpu);
 	if (r < 0) {
 		say("%s", strerror(-r));
 		return CMD_RUN_FAILED;
 	}
-	tell_plan(options, collector, &env);
+	tell_plan(options, collector, ret_env);
+	return 0;
+}
+
+/* Does not return where a signal kept the command from being started. */
+static int leave_unstarted(struct run_collector *collector, const struct run_launch *launch,
+	struct run_child *child, int status)
+{
+	/* Others of a launch may be recorded by it. */
+	if (!run_verdict_unstarted(collector, child, status) && !launch->is_shared)
+		run_keeper_kill(collector);
+	run_hold_release();
+	return status;
+}
+
+static int run_recorded(const struct run_options *options, const struct run_launch *launch,
+	struct run_collector *collector)
+{
+	struct run_child child;
+	struct jobenv env;
+	int r;
+
+	run_child_init(&child);
+	r = prepare(options, launch, collector, &env);
 	child.is_recorded = collector->client.fd >= 0;
-	ender = run_hold_pending();
-	r = ender ? 0 : run_child_start(&child, options->command, &env);
+	if (r == 0)
+		r = run_child_start(&child, options->command, &env);
 	jobenv_done(&env);
-	if (ender)
-		return end_unstarted(collector, &child, ender);
-	if (r) {
-		run_verdict_unstarted(collector, &child, r);
-		return r;
-	}
+	if (r)
+		return leave_unstarted(collector, launch, &child, r);
 	r = run_child_wait(&child, collector);
 	return run_verdict(collector, options, &child, r);
 }

@@ -185,6 +185,9 @@ bool run_keeper_lives(const struct run_collector *collector);
 /* Of a collector that we started, and that lives; else 0. */
 pid_t run_keeper_pid(const struct run_collector *collector);
 
+/* One that is of no use, and of nobody else's: it would keep its file. */
+void run_keeper_kill(const struct run_collector *collector);
+
 /* False as well: it was started again, and it is still to be seen whether it takes us in. */
 bool run_keeper_is_up(const struct run_collector *collector);
 
@@ -193,15 +196,22 @@ bool run_keeper_is_up(const struct run_collector *collector);
 /*
  * Somebody may want us to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) while a collector of ours is there and
  * the command is not: it would wait for ranks that nobody starts, and its file would be in use so long.
- * From run_hold() on these signals wait; what is ignored or blocked stays so. Again: no change.
+ * From run_hold() on these signals wait, until the command is started, which hears them; what is ignored
+ * or blocked stays so. Again: no change.
  */
 void run_hold(void);
 
-/* One that came meanwhile; 0: none. Who finds one closes the session, and lets it act by the next call. */
+/* Whether it is one of these four. */
+bool run_hold_is_end(int signal_number);
+
+/* One that came meanwhile; 0: none. The command is not started then, and the session is closed. */
 int run_hold_pending(void);
 
-/* End as @signal_number would have had us end. */
-void run_hold_die(int signal_number);
+/* No command was started. Where one came, it ends us here. */
+void run_hold_release(void);
+
+/* Who wants to end waits so long, and no longer, for a collector that is silent. */
+#define RUN_HURRY_MS 2000u
 
 /* ---- child ---------------------------------------------------------------------------------- */
 
@@ -229,10 +239,7 @@ struct run_child {
 /* Before anything is started. */
 void run_child_init(struct run_child *child);
 
-/* From now on they are read and not acted on. 0 or -errno. Before it is started, or where it is not going to be. */
-int run_child_take_signals(struct run_child *child);
-
-/* Takes over the signals, then starts. 0, or an exit status, said why. */
+/* Takes over the signals, then starts. 0, or an exit status: said why, or run_hold_pending(). */
 int run_child_start(struct run_child *child, char **command, const struct jobenv *env);
 
 /*
@@ -241,7 +248,7 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
  */
 int run_child_wait(struct run_child *child, struct run_collector *collector);
 
-/* After run_child_take_signals(): whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came since the last look. */
+/* After run_child_wait(): whether SIGINT, SIGTERM, SIGHUP or SIGQUIT came since the last look. */
 bool run_child_is_end_wanted(const struct run_child *child);
 
 /*
@@ -264,6 +271,9 @@ void run_orphans_adopt(struct run_child *child);
 int run_verdict(struct run_collector *collector, const struct run_options *options,
 	const struct run_child *child, int status);
 
-/* It was not started, for which the reason was said, and @status tells: close the session without a word. Or its
- * collector would wait for somebody to come, and its file would be in use so long. */
-void run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status);
+/*
+ * It was not started, for which the reason was said, and @status tells: close the session without a word.
+ * Or its collector would wait for somebody to come, and its file would be in use so long. False: it is
+ * not known to be closed.
+ */
+bool run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status);

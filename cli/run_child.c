@@ -96,7 +96,7 @@ void run_child_init(struct run_child *child)
 	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
 }
 
-int run_child_take_signals(struct run_child *child)
+static int take_signals(struct run_child *child)
 {
 	sigset_t set;
 	int fd;
@@ -164,11 +164,16 @@ static int start_child(struct run_child *child, struct start *start, const struc
 	if (r == 0)
 		r = jobenv_put(env, &environment);
 	if (r == 0)
-		r = run_child_take_signals(child);
+		r = take_signals(child);
 	if (r == 0) {
 		if (child->is_recorded)
 			run_orphans_adopt(child);
 		start->environment = environment.at;
+	}
+	/* The last look: what comes to us from here on reaches it, too. */
+	if (r == 0 && run_hold_pending())
+		r = -EINTR;
+	if (r == 0) {
 		/* The same process group: job control and ^C mean the command as much as us. */
 		child->pid = spawn_begin(become, start);
 		r = child->pid < 0 ? -errno : 0;
@@ -189,6 +194,8 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
 	start.error_fd = ends[1];
 	r = start_child(child, &start, env);
 	close(ends[1]);
+	if (r == -EINTR)
+		return 128 + run_hold_pending();
 	if (r < 0)
 		return say_not_started(command[0], r);
 	error = read_error(from);
@@ -298,7 +305,6 @@ bool run_child_is_end_wanted(const struct run_child *child)
 	bool is_wanted = false;
 
 	while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		is_wanted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
-			     info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT;
+		is_wanted |= run_hold_is_end((int)info.ssi_signo);
 	return is_wanted;
 }

@@ -120,12 +120,16 @@ void run_collector_hear(struct run_collector *collector)
 /* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
 static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **ret)
 {
+	unsigned hurried_ms = 0;
 	int r = -ETIMEDOUT;
 
 	for (unsigned ms = 0; r == -ETIMEDOUT && ms < COLLECTOR_START_MS_MAX; ms += LIFE_STEP_MS) {
 		r = client_receive(&collector->client, LIFE_STEP_MS, ret);
 		if (r == -ETIMEDOUT && !run_keeper_lives(collector))
 			return -ECONNRESET;
+		if (r == -ETIMEDOUT && run_hold_pending() && hurried_ms >= RUN_HURRY_MS)
+			return -EINTR;
+		hurried_ms += run_hold_pending() ? LIFE_STEP_MS : 0;
 	}
 	return r;
 }
@@ -156,6 +160,9 @@ static int give_up(const struct run_options *options, const char *format, ...)
 	CLEANUP(free_p) char *why = NULL;
 	va_list args;
 
+	/* Whoever wants us to end waits for no job. */
+	if (run_hold_pending())
+		return CMD_RUN_FAILED;
 	va_start(args, format);
 	if (vasprintf(&why, format, args) < 0)
 		why = NULL;

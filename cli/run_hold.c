@@ -6,6 +6,14 @@
 
 static const int enders[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+bool run_hold_is_end(int signal_number)
+{
+	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
+		if (enders[i] == signal_number)
+			return true;
+	return false;
+}
+
 /* Those that we hold: not what whoever started us had blocked. There is one process to be ended. */
 static sigset_t held;
 
@@ -39,8 +47,7 @@ int run_hold_pending(void)
 	return 0;
 }
 
-void run_hold_die(int signal_number)
+void run_hold_release(void)
 {
-	raise(signal_number);
 	sigprocmask(SIG_UNBLOCK, &held, NULL);
 }

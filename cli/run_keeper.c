@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -387,6 +389,12 @@ bool run_keeper_lives(const struct run_collector *collector)
 pid_t run_keeper_pid(const struct run_collector *collector)
 {
 	return collector->keeper && run_keeper_lives(collector) ? collector->keeper->pid : 0;
+}
+
+void run_keeper_kill(const struct run_collector *collector)
+{
+	if (collector->keeper && collector->keeper->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, collector->keeper->pidfd, SIGKILL, NULL, 0);
 }
 
 bool run_keeper_is_up(const struct run_collector *collector)

@@ -342,6 +342,9 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		private->output->display, !private->launch->is_shared);
 	if (r < 0) {
 		run_start_explain(private->collector, r, why);
+		/* To nobody has it said a word. */
+		if (r == -ETIMEDOUT || r == -EINTR)
+			run_keeper_kill(private->collector);
 		private->collector->keeper = run_keeper_free(private->collector->keeper);
 		(void)unlink(private->collector->socket);
 		client_close(&private->collector->client);

@@ -26,7 +26,6 @@
 /* ... at whether it lives, where our connection may still be in its queue */
 #define LIFE_STEP_MS   50
 /* Who wants to end waits so long for an answer of a collector that is silent. */
-#define HURRY_MS       2000u
 /* Of greet_again(): the session is closed. */
 #define DONE_ALREADY   1
 /* More outliving processes than that are counted, not named. */
@@ -93,13 +92,13 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
  */
 static int await_answer(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 {
-	int r = await(e, e->is_hurried ? in_ms(HURRY_MS) : deadline_ns, ret);
+	int r = await(e, e->is_hurried ? in_ms(RUN_HURRY_MS) : deadline_ns, ret);
 
 	if (r != -EINTR || e->is_hurried)
 		return r;
 	e->is_hurried = true;
 	e->deadline_ns = clock_monotonic_ns();
-	return await(e, in_ms(HURRY_MS), ret);
+	return await(e, in_ms(RUN_HURRY_MS), ret);
 }
 
 /* The answer is a status: whether it was closed before (its connection ends then), or not. */
@@ -476,12 +475,17 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	return status;
 }
 
-void run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status)
+bool run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status)
 {
-	struct ending e = {.collector = collector, .child = child};
+	struct ending e = {.collector = collector,
+		.child = child,
+		.is_hurried = run_hold_pending() != 0};
+	bool is_closed;
 
 	child->status = status << 8; /* as if it had exited so */
 	see_it_open(&e);
-	if (collector->session[0] && finish(&e) == OUTCOME_CLOSED && collector->is_private)
+	is_closed = !collector->session[0] || finish(&e) == OUTCOME_CLOSED;
+	if (collector->session[0] && is_closed && collector->is_private)
 		run_private_forget(collector);
+	return is_closed;
 }

@@ -323,10 +323,46 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	[ "${lines[1]}" = "rtl: cannot start sh: Too many open files" ]
 }
 
-@test "whoever ends rtl while it starts leaves no collector behind, and the file free" {
+@test "whoever ends rtl while its collector says nothing does not wait for it, and leaves none" {
+	rtl=$(lonely)
+	cp "$libdir/librtl-shim.so" lonely/lib/
+	mkfifo gate
+	# Stopped before it has said a word; then one that fails when it is told to.
+	printf '#!/bin/sh\necho $$ >%s/there\nkill -STOP $$\n' "$work" >lonely/bin/collectord
+	chmod +x lonely/bin/collectord
+	is_gone() { ! kill -0 "$1" 2>&-; }
+	for strict in "" --strict; do
+		rm -f there
+		"$rtl" run $strict -f -o a.db touch ran 2>err 3>&- &
+		runner=$! status=0
+		pids+=("$runner")
+		wait_until test -s there
+		kill -TERM $runner
+		wait $runner || status=$?
+		[ "$status" -eq 143 ]
+		[ ! -s err ]
+		wait_until is_gone "$(cat there)"
+	done
+	printf '#!/bin/sh\ntouch %s/there\nread -r line <%s/gate\nexit 1\n' "$work" "$work" >lonely/bin/collectord
+	rm -f there
+	"$rtl" run --strict -f -o a.db touch ran 2>err 3>&- &
+	runner=$! status=0
+	pids+=("$runner")
+	wait_until test -e there
+	kill -TERM $runner
+	echo go >gate
+	wait $runner || status=$?
+	[ "$status" -eq 143 ]
+	[ ! -s err ]
+	[ ! -e ran ]
+	run -0 "${RTL_BUILD}/bin/rtl" run -q -f -o a.db true
+	[ -z "$output" ]
+}
+
+@test "whoever ends rtl while it starts leaves the file free" {
 	# At each thing that can be seen of a start.
 	cat >ended.py <<-'PYTHON'
-		import glob, os, signal, subprocess, sys, time
+		import glob, os, pathlib, signal, subprocess, sys, time
 		rtl = [sys.argv[1], "run", "-q", "-f", "-o", "a.db"]
 		def is_collector_there(_):
 		    return bool(collectors())
@@ -357,15 +393,15 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 		def has_begun(_):
 		    return os.path.exists("begun")
 		for what in (at_once, is_socket_there, is_collector_there, is_file_there, is_log_there, has_begun):
-		    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) * 3:
-		        for stale in [*glob.glob("a.db*"), *glob.glob("begun")]:
-		            os.remove(stale)
+		    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) * 2:
+		        for stale in ("a.db", "a.db-wal", "begun"):
+		            pathlib.Path(stale).unlink(missing_ok=True)
 		        ended = subprocess.Popen([*rtl, "sh", "-c", "echo >begun; read -r never"], stdin=subprocess.PIPE)
 		        until(what, ended)
 		        ended.send_signal(number)
 		        assert ended.wait(300) in (-number, 128 + number), (what, ended.returncode)
 		        again = subprocess.run([*rtl, "true"], stderr=subprocess.PIPE)
-		        assert again.returncode == 0, (what, number, again)
+		        assert (again.returncode, again.stderr) == (0, b""), (what, number, again)
 	PYTHON
 	run -0 python3 ended.py "$rtl"
 	[ -z "$output" ]

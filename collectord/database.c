@@ -60,9 +60,17 @@ int database_schema_errno(int result)
 	return result == SQLITE_ERROR ? -EUCLEAN : database_errno(result);
 }
 
+/* What SQLite could not open for want of descriptors was not forbidden. */
+static int errno_of(sqlite3 *db, int result)
+{
+	int cause = (result & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
+
+	return cause == EMFILE || cause == ENFILE ? -cause : database_errno(result);
+}
+
 int database_exec(sqlite3 *db, const char *sql)
 {
-	return database_errno(sqlite3_exec(db, sql, NULL, NULL, NULL));
+	return errno_of(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
 /* One value of one row as text. */
@@ -72,12 +80,12 @@ static int read_text(sqlite3 *db, const char *sql, char *ret, size_t bytes)
 	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
 
 	if (r != SQLITE_OK)
-		return database_errno(r);
+		return errno_of(db, r);
 	r = sqlite3_step(statement);
 	if (r == SQLITE_ROW)
 		snprintf(ret, bytes, "%s", (const char *)sqlite3_column_text(statement, 0));
 	sqlite3_finalize(statement);
-	return r == SQLITE_ROW ? 0 : database_errno(r);
+	return r == SQLITE_ROW ? 0 : errno_of(db, r);
 }
 
 static int set_journal(sqlite3 *db, const char *sql, const char *wanted)
@@ -206,7 +214,7 @@ int database_open(
 		sqlite3_busy_timeout(db, (int)patience->busy_ms);
 		r = configure(db, ret_is_cut);
 	} else {
-		r = database_errno(r);
+		r = errno_of(db, r);
 	}
 	if (r < 0) {
 		database_close(db);
@@ -225,8 +233,9 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 
 	if (!vfs)
 		return -ENOMEM;
-	r = database_errno(sqlite3_open_v2(
-		path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs));
+	r = sqlite3_open_v2(
+		path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs);
+	r = errno_of(db, r);
 	if (r < 0) {
 		database_close(db);
 		return r;

@@ -200,6 +200,7 @@ int database_open(
 	if (!vfs)
 		return -ENOMEM;
 	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
+	errno = 0; /* SQLite takes over what stands there even where no call failed */
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
 			SQLITE_OPEN_URI, /* for the feed's; paths of ours begin with a slash */
@@ -233,6 +234,7 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 
 	if (!vfs)
 		return -ENOMEM;
+	errno = 0;
 	r = sqlite3_open_v2(
 		path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs);
 	r = errno_of(db, r);

@@ -16,7 +16,7 @@
 /*
  * SQLite's result as -errno: -ENOSPC full, -EBUSY, -ENOMEM, -EROFS, -EMEDIUMTYPE not a database,
  * -EUCLEAN corrupt, -EACCES, -EINVAL a value it will never take, -EIO anything else. SQLITE_OK, ROW
- * and DONE are 0. What takes a path or SQL says -EMFILE and -ENFILE, too, which is not in the result.
+ * and DONE are 0. Who opens a file, and database_exec(), say -EMFILE and -ENFILE, too.
  */
 int database_errno(int result);
 

@@ -244,8 +244,6 @@ struct capture_queue *capture_queue_new(
 {
 	struct capture_queue *q;
 
-	if (ring_packets > RING_PACKETS_LONG && gate_is_open(gate_load(&gate_word)))
-		pool_touch_ready(c);
 	harvest_lock_wait(c);
 	q = block_find(c, gpu);
 	if (q)

@@ -4,7 +4,7 @@
 set(rtl_capture_sources ahead.c recorder.c capture.c pool.c appsig.c copy_watch.c front_end.c shadow.c
 	shadow_table.c intercept.c signals.c
 	gate.c doze.c
-	pace.c touch.c columns.c shapes.c
+	pace.c touch.c long_ring.c columns.c shapes.c
 	event_ring.c origin.c thread_state.c ticks.c)
 set(rtl_capture_faults dispatch.c harvest.c batch.c)
 list(TRANSFORM rtl_capture_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

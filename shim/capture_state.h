@@ -164,6 +164,9 @@ struct capture {
 	/* Chains of RECORDER_SLOT_CHUNK slots with signals: put under the harvest lock, taken
 	 * whole with an exchange by any producer. */
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS];
+	/* long_ring.h: the packets of one that the runtime makes just now; of one that the shim's
+	 * thread has not heard of yet. */
+	_Atomic uint32_t ring_expected, ring_news;
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */
@@ -274,7 +277,9 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q);
 /* One lot for a queue that is short of slots, or to have ready. False: nothing to do or to
  * give. Takes the harvest lock itself, not for long. */
 bool pool_provide(struct capture *c);
-/* Before that, without the lock: the slots of lots that a new queue will have and use at once. */
+/* Some for a queue whose ring is long, or for whoever is about to have one. Likewise. */
+bool pool_make_ring(struct capture *c);
+/* Without the lock: the slots of lots that a new queue will have and use at once. */
 void pool_touch_ready(struct capture *c);
 /* What a new queue starts with; at most a millisecond's worth is made for it. */
 void pool_begin(struct capture *c, struct capture_queue *q);

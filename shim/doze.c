@@ -10,19 +10,30 @@ static _Atomic uint32_t doze_wakers;
 static void (*_Atomic doze_waker)(void);
 
 /* Who is cancelled goes on: to wake is full of calls that end a thread, with all that it holds. */
-void doze_wake(void)
+static void wake_up(bool is_for_any_wait)
 {
 	int saved = errno, state;
-	void (*wake)(void) = atomic_load_explicit(&doze_waker, memory_order_relaxed);
+	void (*wake)(void);
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	/* Before the exchange: see doze_is_waking(). */
+	/* Before anything is looked at: see doze_is_waking(). */
 	atomic_fetch_add(&doze_wakers, 1);
-	if (wake && atomic_exchange(&doze_word, 0))
+	wake = atomic_load(&doze_waker);
+	if (wake && (atomic_exchange(&doze_word, 0) || is_for_any_wait))
 		wake();
 	atomic_fetch_sub(&doze_wakers, 1);
 	pthread_setcancelstate(state, NULL);
 	errno = saved;
+}
+
+void doze_wake(void)
+{
+	wake_up(false);
+}
+
+void doze_rouse(void)
+{
+	wake_up(true);
 }
 
 bool doze_is_waking(void)
@@ -30,9 +41,19 @@ bool doze_is_waking(void)
 	return atomic_load(&doze_wakers) != 0;
 }
 
-void doze_begin(void (*wake)(void))
+void doze_open(void (*wake)(void))
 {
-	atomic_store_explicit(&doze_waker, wake, memory_order_relaxed);
+	atomic_store(&doze_waker, wake);
+}
+
+void doze_close(void)
+{
+	doze_end();
+	atomic_store(&doze_waker, NULL);
+}
+
+void doze_begin(void)
+{
 	atomic_store(&doze_word, 1);
 }
 
@@ -48,6 +69,6 @@ bool doze_is_on(void)
 
 void doze_forget(void)
 {
-	doze_end();
+	doze_close();
 	atomic_store(&doze_wakers, 0);
 }

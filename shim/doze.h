@@ -23,13 +23,21 @@ static inline void doze_alert(void)
 		doze_wake();
 }
 
-/* The shim's thread: from now on it is woken by @wake. What has happened until now it looks for
- * after this, since nobody has woken it for that. */
-void doze_begin(void (*wake)(void));
+/* Any thread, cold: it looks now, whether it dozes or only waits for its next look. Keeps errno. */
+void doze_rouse(void);
+
+/* The shim's thread, at its beginning and end: @wake wakes it. */
+void doze_open(void (*wake)(void));
+void doze_close(void);
+
+/* From now on it is woken. What has happened until now it looks for after this, since nobody has
+ * woken it for that. */
+void doze_begin(void);
 void doze_end(void);
 bool doze_is_on(void);
 
-/* After doze_end(): whether somebody is still about to wake it, and needs what he does that with. */
+/* After doze_close(): whether somebody is still about to wake it, and needs what he does that
+ * with. */
 bool doze_is_waking(void);
 /* A forked child, whose parent's threads are not there. */
 void doze_forget(void);

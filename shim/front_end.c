@@ -6,6 +6,7 @@
 
 #include "shim/capture.h"
 #include "shim/intercept.h"
+#include "shim/long_ring.h"
 #include "shim/shadow.h"
 
 /* In the order of how often they follow a queue. */
@@ -56,8 +57,10 @@ hsa_status_t front_ends_intercept(struct capture *c, const struct front_ends *en
 	hsa_status_t status = HSA_STATUS_ERROR;
 
 	*ret_why = ends->is_off ? ends->why : NULL;
-	if (!*ret_why)
+	if (!*ret_why) {
+		long_ring_expect(c, request->size);
 		status = intercept_front_end.create(c, request, queue);
+	}
 	if (status != HSA_STATUS_SUCCESS) {
 		if (!*ret_why)
 			*ret_why = why_not_eligible;
@@ -74,8 +77,11 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
 {
 	bool is_followed;
-	hsa_status_t status = create_by(c, ends->first, request, queue, &is_followed);
+	hsa_status_t status;
 
+	if (ends->first)
+		long_ring_expect(c, request->size);
+	status = create_by(c, ends->first, request, queue, &is_followed);
 	*ret_why = NULL;
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
@@ -97,6 +103,8 @@ const char *front_ends_adopt(
 	const struct front_end *end[] = {ends->first, ends->fallback};
 	const char *why = ends->first ? why_not_eligible : ends->why;
 
+	if (ends->first)
+		long_ring_expect(c, queue->size);
 	for (size_t i = 0; why && i < sizeof(end) / sizeof(*end); i++)
 		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
 			why = NULL;

@@ -25,6 +25,8 @@
 #define QUEUE_SLOTS_MADE  4096u
 /* So many more than are in flight are made for it at most: each takes time, and memory. */
 #define QUEUE_SLOTS_MORE  4096u
+/* Of a long ring's at once: one piece of the runtime's memory, some 0.4 ms. */
+#define RING_SLOTS_MADE	  SIGNALS_OF_CHUNK
 
 static slot_ref list_take(struct capture *c, struct slot_list *list)
 {
@@ -65,19 +67,24 @@ static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct 
 	}
 }
 
-/* No lock: whoever is kept from going on in here keeps nobody else. */
-static bool lot_carve(struct capture *c, struct slot_list *lot)
+/* @keep slots are left. No lock: whoever is kept from going on in here keeps nobody else. */
+static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
 {
 	uint32_t first;
 
-	if (!recorder_slots_carve(&c->recorder, RECORDER_SLOT_CHUNK, 0, &first))
+	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
 		return false;
 	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
 	 * far on a virtual one. */
-	ahead_all(c->slots + first, RECORDER_SLOT_CHUNK * sizeof(*c->slots));
-	signals_touch(c, first + 1, RECORDER_SLOT_CHUNK);
-	lot_begin(c, first, RECORDER_SLOT_CHUNK, lot);
+	ahead_all(c->slots + first, count * sizeof(*c->slots));
+	signals_touch(c, first + 1, count);
+	lot_begin(c, first, count, lot);
 	return true;
+}
+
+static bool lot_carve(struct capture *c, struct slot_list *lot)
+{
+	return slots_carve(c, RECORDER_SLOT_CHUNK, 0, lot);
 }
 
 slot_ref pool_grow(struct capture *c, struct capture_queue *q)
@@ -244,6 +251,17 @@ static bool reclaim(struct capture *c)
 /* ---- who gets how many ------------------------------------------------------------------------
  */
 
+static bool is_ring_long(const struct capture_queue *q)
+{
+	return q->ring_packets > RING_PACKETS_LONG;
+}
+
+/* It is about to be filled, and has fewer slots than packets. */
+static bool is_ring_short(const struct capture_queue *q)
+{
+	return is_ring_long(q) && queue_owned(q) < q->ring_packets;
+}
+
 /* Without having needed them: its ring, all of it in flight, but no more than its part. */
 static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 {
@@ -260,8 +278,12 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
+	if (is_ring_long(q))
+		atomic_store_explicit(&c->ring_expected, 0, memory_order_relaxed);
 	if (queue_needs_none(q))
 		return;
+	while (is_ring_short(q) && loose_give(c, q, RECORDER_SLOT_CHUNK))
+		;
 	while (q->owned < most && ready_give(c, q))
 		;
 	while (q->owned < least && top_up(c, q))
@@ -300,6 +322,49 @@ static struct capture_queue *queue_in_need(struct capture *c)
 			return q;
 	}
 	return NULL;
+}
+
+static struct capture_queue *queue_of_short_ring(struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (queue_is_live(q) && !queue_needs_none(q) && is_ring_short(q))
+			return q;
+	}
+	return NULL;
+}
+
+static bool is_ring_wanted(struct capture *c)
+{
+	uint32_t expected = atomic_load_explicit(&c->ring_expected, memory_order_relaxed);
+
+	return queue_of_short_ring(c) || c->loose.count < expected;
+}
+
+bool pool_make_ring(struct capture *c)
+{
+	struct capture_queue *q;
+	struct slot_list lot;
+	bool is_wanted;
+
+	harvest_lock_wait(c);
+	is_wanted = is_ring_wanted(c);
+	harvest_lock_release(c);
+	if (!is_wanted ||
+		!slots_carve(c, RING_SLOTS_MADE, LOTS_RESERVED * RECORDER_SLOT_CHUNK, &lot))
+		return false;
+	touch_lot(c, lot.head, lot.count);
+	harvest_lock_wait(c);
+	q = queue_of_short_ring(c);
+	if (q)
+		lot_give(c, q, &lot);
+	else
+		slot_list_append_chain(c, &c->loose, lot.head, lot.tail, lot.count);
+	harvest_lock_release(c);
+	return true;
 }
 
 static _Atomic slot_ref *ready_empty(struct capture *c)

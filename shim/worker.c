@@ -22,6 +22,7 @@
 #include "shim/fd.h"
 #include "shim/gate.h"
 #include "shim/harvest.h"
+#include "shim/long_ring.h"
 #include "shim/pace.h"
 #include "shim/patience.h"
 #include "shim/recording.h"
@@ -179,7 +180,7 @@ static void worker_doze(struct worker *w, uint64_t now_ns)
 	bool was_on = doze_is_on();
 
 	if (may_doze(w, now_ns) && (was_on || wake_is_ours(w))) {
-		doze_begin(wake_from_doze);
+		doze_begin();
 		if (may_doze(w, now_ns)) {
 			if (!was_on)
 				w->next_harvest_ns = now_ns + DOZE_NS;
@@ -277,8 +278,15 @@ static void worker_talk(struct worker *w, uint64_t now_ns)
 		atomic_store_explicit(&w->is_last_try, false, memory_order_release);
 }
 
+static bool is_ending(void)
+{
+	return atomic_load_explicit(&worker.stop_ns, memory_order_acquire) ||
+	       atomic_load_explicit(&worker.hurry_ns, memory_order_acquire);
+}
+
 static void worker_loop(struct worker *w)
 {
+	doze_open(wake_from_doze);
 	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
 		uint64_t now_ns = clock_boottime_ns();
 
@@ -287,6 +295,7 @@ static void worker_loop(struct worker *w)
 			conn_tell_state(&w->conn);
 			w->next_harvest_ns = 0; /* for slots, if it opens */
 		}
+		long_ring_run(w->setup.capture, is_ending);
 		if (harvest_is_due(w, now_ns))
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
@@ -296,7 +305,7 @@ static void worker_loop(struct worker *w)
 	}
 	/* Or the next range would wake a thread that is gone, by a descriptor that may be
 	 * another's. */
-	doze_end();
+	doze_close();
 }
 
 /*

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The shim thread: harvests dispatches and events, takes anchors and keeps the connection. Nothing
- * of the application ever waits for it or wakes it. One instance at a time; start and stop
- * are called from OnLoad and OnUnload.
+ * of the application ever waits for it, and nothing of a dispatch wakes it. One instance at a time;
+ * start and stop are called from OnLoad and OnUnload.
  */
 #include <stdbool.h>
 

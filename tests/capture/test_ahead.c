@@ -6,6 +6,7 @@
 #include "tests/capture/fixture.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,9 +16,11 @@
 #include "shim/ahead.h"
 #include "shim/capture_state.h"
 #include "shim/harvest.h"
+#include "shim/long_ring.h"
 #include "shim/shadow.h"
 #include "shim/shadow_queue.h"
 #include "shim/shadow_table.h"
+#include "shim/spell.h"
 #include "shim/thread_state.h"
 #include "shim/touch.h"
 
@@ -194,11 +197,17 @@ static void slots_that_are_needed_have_their_pages(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
+static bool is_wanted_elsewhere(void)
+{
+	return true;
+}
+
 /* Who asks for a ring that long is about to fill it; not who records nothing. */
-static void a_long_ring_finds_slots_with_their_pages(void **state)
+static void a_long_ring_finds_all_that_it_will_use(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
+	const char *cell = recorder_cell_bytes(f->recorder, f->recorder->open_frame);
 	struct synth_queue *queue[2];
 
 	for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
@@ -211,6 +220,8 @@ static void a_long_ring_finds_slots_with_their_pages(void **state)
 		lot = (const char *)slot_of(c, atomic_load(&c->ready[0]));
 		if (!is_recorded)
 			gate_pause();
+		long_ring_expect(c, 2 * RING);
+		long_ring_run(c, NULL);
 		queue[is_recorded] = synth_queue_new(2 * RING);
 		assert_int_equal(synth_adopt(c, queue[is_recorded], 0), 0);
 		if (!is_recorded)
@@ -218,6 +229,7 @@ static void a_long_ring_finds_slots_with_their_pages(void **state)
 		shadow = shadow_table_at(c->head.shadow, queue[is_recorded]->block);
 		bytes = (shadow->mask + 1) * sizeof(*shadow->last);
 		assert_int_equal(resident(lot, LOT_BYTES), is_recorded ? LOT_BYTES : 0);
+		assert_int_equal(resident(cell, PAGE_BYTES), is_recorded ? PAGE_BYTES : 0);
 		assert_int_equal(resident(shadow->last, bytes), is_recorded ? bytes : 0);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -227,6 +239,61 @@ static void a_long_ring_finds_slots_with_their_pages(void **state)
 		shadow_front_end.retire(c, block);
 		synth_queue_free(queue[i]);
 	}
+}
+
+/* As many slots as packets: before its queue is there, and for one that is; then no more. */
+static void a_long_ring_gets_a_slot_for_each_packet(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+	struct synth_queue *queue;
+	const struct capture_queue *q;
+	uint32_t before, block;
+
+	atomic_store(&c->ring_expected, RING + 1);
+	while (pool_make_ring(c))
+		;
+	assert_in_range(c->loose.count, RING + 1, RING + SIGNALS_OF_CHUNK);
+	queue = synth_queue_new(4 * RING);
+	assert_int_equal(synth_adopt(c, queue, 0), 0);
+	q = &c->queues[queue->block];
+	assert_int_equal(atomic_load(&c->ring_expected), 0);
+	assert_true(queue_owned(q) >= RING + 1);
+	assert_true(queue_owned(q) < 4 * RING);
+	while (pool_make_ring(c))
+		;
+	assert_in_range(queue_owned(q), 4 * RING, 4 * RING + SIGNALS_OF_CHUNK);
+	before = recorder_slots_used(f->recorder);
+	assert_false(pool_make_ring(c));
+	/* Who is wanted elsewhere makes none, and is not asked again. */
+	long_ring_expect(c, 8 * RING);
+	long_ring_run(c, is_wanted_elsewhere);
+	long_ring_run(c, NULL);
+	assert_int_equal(recorder_slots_used(f->recorder), before);
+	atomic_store(&c->ring_expected, 0);
+	/* What it gives back is another's. */
+	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
+	shadow_front_end.retire(c, block);
+	synth_queue_free(queue);
+	assert_true(c->loose.count >= 4 * RING);
+	queue = synth_queue_new(4 * RING);
+	assert_int_equal(synth_adopt(c, queue, 0), 0);
+	assert_true(queue_owned(&c->queues[queue->block]) >= 4 * RING);
+	assert_int_equal(recorder_slots_used(f->recorder), before);
+	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
+	shadow_front_end.retire(c, block);
+	synth_queue_free(queue);
+}
+
+/* Who waits has not got the processor. */
+static void a_spell_ends_when_the_processor_is_lost(void **state)
+{
+	struct spell spell;
+
+	(void)state;
+	spell_begin(&spell);
+	poll(NULL, 0, 2 * SPELL_LOST_NS_MAX / 1000000);
+	assert_false(spell_lasts(&spell));
 }
 
 /* They begin in the middle of a page: the kernel refuses that, as it does what it does not know. */
@@ -384,8 +451,11 @@ int main(void)
 			a_burst_gets_some_more_than_it_uses, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			slots_that_are_needed_have_their_pages, setup, teardown),
+		cmocka_unit_test(a_spell_ends_when_the_processor_is_lost),
 		cmocka_unit_test_setup_teardown(
-			a_long_ring_finds_slots_with_their_pages, setup, teardown),
+			a_long_ring_finds_all_that_it_will_use, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_long_ring_gets_a_slot_for_each_packet, setup, teardown),
 		cmocka_unit_test_setup_teardown(slots_of_others_are_no_new_lot, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),

@@ -250,7 +250,8 @@ static void the_end_ends_a_doze(void **state)
 	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
 	assert_true(worker_stop(true));
 	assert_false(doze_is_on());
-	doze_begin(release_meanwhile);
+	doze_open(release_meanwhile);
+	doze_begin();
 	doze_alert();
 	assert_false(doze_is_waking() || doze_is_on());
 	close(fd);

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cmd.h"
-#include "cli/say.h"
-#include "proto/standard_fds.h"
+#include "cli/base/command.h"
+#include "cli/base/message.h"
+#include "proto/base/standard_fds.h"
 
 static int cmd_help(int argc, char **argv);
 

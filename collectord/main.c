@@ -8,22 +8,22 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "collectord/claim.h"
-#include "collectord/config.h"
-#include "collectord/heap.h"
-#include "collectord/limit_options.h"
-#include "collectord/listen.h"
-#include "collectord/log.h"
-#include "collectord/notify.h"
-#include "collectord/place.h"
-#include "collectord/server.h"
-#include "collectord/store.h"
-#include "proto/cleanup.h"
-#include "proto/limits.h"
-#include "proto/namespace.h"
-#include "proto/network_fs.h"
-#include "proto/standard_fds.h"
-#include "proto/subuids.h"
+#include "collectord/service/lock_file.h"
+#include "collectord/service/config.h"
+#include "collectord/store/heap.h"
+#include "collectord/service/limit_options.h"
+#include "collectord/service/listen.h"
+#include "collectord/service/log.h"
+#include "collectord/service/notify.h"
+#include "collectord/service/state_dir.h"
+#include "collectord/loop/server.h"
+#include "collectord/store/store.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/base/user_namespace.h"
+#include "proto/base/network_fs.h"
+#include "proto/base/standard_fds.h"
+#include "proto/base/subordinate_uids.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {

@@ -7,7 +7,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # More than the collector takes, and it would not start.
-limit=$(sed -n 's/^#define KEPT_RECORDERS_MAX[[:space:]]*\([0-9]*\)u$/\1/p' "$source/../proto/limits.h")
+limit=$(sed -n 's/^#define KEPT_RECORDERS_MAX[[:space:]]*\([0-9]*\)u$/\1/p' "$source/../proto/base/limits.h")
 for unit in "$binary/rtl-collectord.service" "$binary/user/rtl-collectord.service"; do
 	if ! grep -qx "FileDescriptorStoreMax=${limit:?}" "$unit"; then
 		echo "verify.sh: FileDescriptorStoreMax is not KEPT_RECORDERS_MAX, $limit: $unit"

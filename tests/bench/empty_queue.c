@@ -4,7 +4,7 @@
  * callback hands the packets on as they are. What a tool that intercepts costs before it does
  * anything.
  */
-#include "shim/hsa_table.h"
+#include "shim/hsa/table.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

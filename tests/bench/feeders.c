@@ -22,9 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/clock.h"
-#include "proto/counters.h"
-#include "proto/limits.h"
+#include "proto/base/clock.h"
+#include "proto/names/counters.h"
+#include "proto/base/limits.h"
 #include "tests/bench/rows.h"
 #include "tests/lib/fake_shim.h"
 

@@ -12,7 +12,7 @@ from bench import Bench
 from hook import Hooks
 
 
-# shim/ticks.c: the counter itself, and the counter along a hypervisor's line.
+# shim/base/tsc_clock.c: the counter itself, and the counter along a hypervisor's line.
 COUNTERS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page")
 
 

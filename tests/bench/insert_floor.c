@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "proto/clock.h"
+#include "proto/base/clock.h"
 #include "tests/bench/rows.h"
 
 #define BATCH	8192u

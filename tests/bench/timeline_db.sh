@@ -5,7 +5,7 @@
 # A step is 100 kernels of computation on one queue and 25 of communication on another, half of
 # which computation hides. Ranks lie interleaved in frames of 1024 records, as a collector has them.
 set -euo pipefail
-schema=$(cd "$(dirname "$0")/../../collectord/schema" && pwd)
+schema=$(cd "$(dirname "$0")/../../collectord/db/schema" && pwd)
 out=$1 ranks=${2:-8} kernels=${3:-1000000} markers=${4:-markers}
 [ ! -e "$out" ]
 {

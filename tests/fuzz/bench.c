@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectord/database.h"
-#include "collectord/feed.h"
-#include "collectord/ingest.h"
-#include "proto/frame.h"
-#include "proto/limits.h"
-#include "tests/unit/store/frames.h"
+#include "collectord/db/database.h"
+#include "collectord/db/row_feed.h"
+#include "collectord/ingest/ingest.h"
+#include "proto/wire/frame.h"
+#include "proto/base/limits.h"
+#include "tests/unit/collectord/store/frames.h"
 
 /* Of what a frame defines, so many are used. */
 #define SHAPES_USED 64u

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/process.h"
-#include "collectord/writer.h"
-#include "proto/msg.h"
+#include "collectord/ingest/process.h"
+#include "collectord/db/writer.h"
+#include "proto/wire/msg.h"
 
 #define FUZZ_MUST(claim) ((claim) ? (void)0 : fuzz_broken(#claim, __FILE__, __LINE__))
 
@@ -32,7 +32,7 @@ void bench_begin(struct bench *bench);
 /* One frame of the wire, without prefix; renumbered to be the next when @is_next. As
  * ingest_frame(), or what msg_unpack() says. */
 int bench_take(struct bench *bench, const uint8_t *frame, size_t bytes, bool is_next);
-/* Definitions of two kernels and anchors, as tests/unit/store/frames.h. */
+/* Definitions of two kernels and anchors, as tests/unit/collectord/store/frames.h. */
 void bench_take_base(struct bench *bench);
 /* A dispatch of each shape that is defined, as far as there are few. */
 void bench_use_shapes(struct bench *bench);

@@ -21,7 +21,7 @@ RUNNER, STAT, SESSIONS, CTL = range(4)  # of first.c
 CLOSED, LEFT, INDEX, FILE_KINDS = range(4)  # of files.h
 SQL = 5  # of files.c
 VERBS = 14  # of readers.c
-SCHEMAS = len(os.listdir(os.path.join(HERE, "../../collectord/schema")))
+SCHEMAS = len(os.listdir(os.path.join(HERE, "../../collectord/db/schema")))
 
 
 def put(folder, kind, data):

@@ -16,37 +16,47 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # What reads a stranger's bytes: frames, recorders, requests, files, options.
 PARSERS = {
-    "proto": "choice collectives completeness control copies counters frame msg variable",
-    "collectord": "admit arguments aside config control control_memory ctl database defines drain "
-                  "drain_events drain_slots index ingest ingest_calls ingest_copies ingest_markers "
-                  "ingest_quota intern ledger ledger_rows limit_options losses metric migrate peer process "
-                  "process_clock recorder_books recorder_reader recording recover "
-                  "requests runner session_file shim_peer text tick_line tool wal",
-    "cli": "category_file html query query_file query_pages query_rows render render_text"}
+    "cli/base": "escape",
+    "cli/database": "file query query_pages query_rows",
+    "cli/output": "html table",
+    "cli/trace": "category_file",
+    "collectord/catalog": "index",
+    "collectord/db": "damaged_file database intern migrate text wal",
+    "collectord/ingest": "call_arguments calls copies definitions ingest ingest_quota ledger ledger_rows "
+                         "losses markers process process_clock recording_intervals step_metrics "
+                         "tick_conversion",
+    "collectord/loop": "admission control_memory ctl peer queries recording_control request_limits "
+                       "runner shim_peer",
+    "collectord/recorder": "counters drain drain_events drain_slots reader",
+    "collectord/service": "config limit_options",
+    "collectord/store": "open_session recover",
+    "proto/names": "collectives completeness control copies counters",
+    "proto/settings": "environment selection",
+    "proto/wire": "frame msg"}
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
-    "frames": "proto/frame proto/msg",
-    "defines": "collectord/defines collectord/intern collectord/recording",
-    "dispatches": "collectord/ingest collectord/process_clock",
-    "markers": "collectord/ingest_markers collectord/metric",
-    "counters": "collectord/ledger collectord/losses",
-    "anchors": "collectord/process_clock collectord/tick_line",
-    "copies": "collectord/ingest_copies proto/copies",
-    "host_calls": "collectord/ingest_calls collectord/arguments",
-    "collectives": "collectord/ingest_calls proto/collectives",
-    "recorder": "collectord/drain collectord/drain_events collectord/drain_slots "
-                "collectord/recorder_books collectord/recorder_reader",
-    "peers": "collectord/peer collectord/shim_peer collectord/tool collectord/runner",
-    "sessions": "collectord/process collectord/session_file collectord/session_row collectord/database",
-    "hello": "collectord/admit collectord/shim_peer collectord/process",
-    "requests": "collectord/ctl collectord/runner collectord/tool",
-    "settings": "cli/category_file collectord/config collectord/control_memory "
-                "collectord/limit_options proto/choice proto/variable",
-    "texts": "cli/html cli/render cli/render_text collectord/metric collectord/text",
-    "database": "collectord/aside collectord/index collectord/migrate collectord/recover "
-                "collectord/session_file collectord/session_row collectord/wal",
-    "readers": "cli/query cli/query_file",
-    "pages": "cli/query_pages cli/query_rows"}
+    "frames": "proto/wire/frame proto/wire/msg",
+    "defines": "collectord/ingest/definitions collectord/db/intern collectord/ingest/recording_intervals",
+    "dispatches": "collectord/ingest/ingest collectord/ingest/process_clock",
+    "markers": "collectord/ingest/markers collectord/ingest/step_metrics",
+    "counters": "collectord/ingest/ledger collectord/ingest/losses",
+    "anchors": "collectord/ingest/process_clock collectord/ingest/tick_conversion",
+    "copies": "collectord/ingest/copies proto/names/copies",
+    "host_calls": "collectord/ingest/calls collectord/ingest/call_arguments",
+    "collectives": "collectord/ingest/calls proto/names/collectives",
+    "recorder": "collectord/recorder/drain collectord/recorder/drain_events collectord/recorder/drain_slots "
+                "collectord/recorder/counters collectord/recorder/reader",
+    "peers": "collectord/loop/peer collectord/loop/shim_peer collectord/loop/queries collectord/loop/runner",
+    "sessions": "collectord/ingest/process collectord/store/open_session collectord/store/session_row collectord/db/database",
+    "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process",
+    "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
+    "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
+                "collectord/service/limit_options proto/settings/selection proto/settings/environment",
+    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/text",
+    "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
+                "collectord/store/open_session collectord/store/session_row collectord/db/wal",
+    "readers": "cli/database/query cli/database/file",
+    "pages": "cli/database/query_pages cli/database/query_rows"}
 
 
 def files():

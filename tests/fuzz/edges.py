@@ -19,7 +19,7 @@ NOW, NONE32, NONE64 = 10**12, (1 << 32) - 1, (1 << 64) - 1
 
 def host_calls():
     """Names of enum rtl_host_call in their order: tables that consist of tables."""
-    with open(os.path.join(HERE, "../../proto/host_calls.h"), encoding="utf-8") as header:
+    with open(os.path.join(HERE, "../../proto/names/host_calls.h"), encoding="utf-8") as header:
         tables = dict(re.findall(r"^#define (HOST_CALLS\w*)\(X\)((?:.*\\\n)*.*)$", header.read(), re.M))
 
     def names(table):
@@ -37,7 +37,7 @@ def columns(n, **values):
                        for name, value in values.items()}}
 
 
-# Taken by who has peer_add_defines() of tests/unit/store/frames.c.
+# Taken by who has peer_add_defines() of tests/unit/collectord/store/frames.c.
 WHOLE = {
     "defines": ("Defines", {
         "strings": [{"id": 1, "text": b"gemm.kd"}], "symbols": [{"id": 1, "name": 1, "kernel_object": 7}],

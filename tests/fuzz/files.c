@@ -12,12 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectord/index.h"
-#include "collectord/migrate.h"
-#include "proto/cleanup.h"
-#include "proto/schema.h"
+#include "collectord/catalog/index.h"
+#include "collectord/db/migrate.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/schema.h"
 #include "tests/fuzz/bench.h"
-#include "tests/unit/store/frames.h"
+#include "tests/unit/collectord/store/frames.h"
 
 #define PAGE_BYTES    1024u
 #define SQL_STEPS     200000 /* of SQLite's machine */

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/store.h"
-#include "proto/schema.h"
+#include "collectord/store/store.h"
+#include "proto/names/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 struct file {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
-#include "proto/limits.h"
-#include "proto/msg.h"
+#include "proto/wire/frame.h"
+#include "proto/base/limits.h"
+#include "proto/wire/msg.h"
 #include "tests/fuzz/bench.h"
 
 static struct msg_arena arena;

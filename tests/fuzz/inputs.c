@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/cleanup.h"
-#include "proto/clock.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -9,16 +9,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "collectord/config.h"
-#include "collectord/listen.h"
-#include "collectord/server.h"
-#include "collectord/store.h"
-#include "proto/frame.h"
-#include "proto/limits.h"
+#include "collectord/service/config.h"
+#include "collectord/service/listen.h"
+#include "collectord/loop/server.h"
+#include "collectord/store/store.h"
+#include "proto/wire/frame.h"
+#include "proto/base/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/lib/fake_shim.h"
 #ifdef FUZZ_FAKE_STORE
-#include "tests/unit/server/fake_store.h"
+#include "tests/unit/collectord/loop/fake_store.h"
 #endif
 
 /* The linker puts it in front of libevent's. */

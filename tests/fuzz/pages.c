@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/query_private.h"
-#include "proto/cleanup.h"
+#include "cli/database/query_private.h"
+#include "proto/base/cleanup.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/files.h"
 #include "tests/lib/answer.h"

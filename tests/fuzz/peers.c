@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "proto/cleanup.h"
-#include "proto/limits.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/loop.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cmd.h"
+#include "cli/base/command.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/files.h"
 

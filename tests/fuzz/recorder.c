@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collectord/drain.h"
-#include "proto/checksum.h"
+#include "collectord/recorder/drain.h"
+#include "proto/recorder/checksum.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/store/recorder.h"
+#include "tests/unit/collectord/store/recorder.h"
 
 #define IS_ALIVE   1u
 #define GIVES_UP   2u

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/frame.h"
-#include "proto/limits.h"
+#include "proto/wire/frame.h"
+#include "proto/base/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/mutate.h"

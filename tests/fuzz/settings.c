@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/category_file.h"
-#include "collectord/config.h"
-#include "collectord/control_memory.h"
-#include "proto/choice.h"
-#include "proto/cleanup.h"
-#include "proto/variable.h"
+#include "cli/trace/category_file.h"
+#include "collectord/service/config.h"
+#include "collectord/loop/control_memory.h"
+#include "proto/settings/selection.h"
+#include "proto/base/cleanup.h"
+#include "proto/settings/environment.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/html.h"
-#include "cli/render.h"
-#include "collectord/metric.h"
-#include "collectord/text.h"
-#include "proto/cleanup.h"
-#include "proto/limits.h"
+#include "cli/output/html.h"
+#include "cli/output/table.h"
+#include "collectord/ingest/step_metrics.h"
+#include "collectord/db/text.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -20,10 +20,10 @@ from neighbours import (HOSTILE_UID, Database, ask, connect, fail, percentile, r
 
 UIDS = 8
 CROWD_MIB_MAX = 96
-CONNECTIONS_MAX = 2048  # proto/limits.h
+CONNECTIONS_MAX = 2048  # proto/base/limits.h
 UNGREETED_MAX = 64
 FRAME_S_MAX = 5
-REFUSAL_S = 60  # collectord/log.c: the same of the same user is said again after so long
+REFUSAL_S = 60  # collectord/service/log.c: the same of the same user is said again after so long
 SPELL_S = 60  # so long a machine may stand still
 FLOODERS = 4
 SPELLERS, BEGUN = 4, 20  # users, and of each so many frames that never end

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/clock.h"
+#include "proto/base/clock.h"
 #include "tests/lib/fake_shim.h"
 
 #define FORKERS_MAX   16u

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/clock.h"
-#include "proto/frame.h"
-#include "proto/msg.h"
-#include "shim/hello.h"
+#include "proto/base/clock.h"
+#include "proto/wire/frame.h"
+#include "proto/wire/msg.h"
+#include "shim/send/hello.h"
 #include "tests/hostile/lies.h"
 
 #define DEADLINE_S 900

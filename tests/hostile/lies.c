@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/checksum.h"
-#include "proto/clock.h"
-#include "proto/counters.h"
-#include "proto/frame.h"
-#include "proto/limits.h"
-#include "proto/msg.h"
+#include "proto/recorder/checksum.h"
+#include "proto/base/clock.h"
+#include "proto/names/counters.h"
+#include "proto/wire/frame.h"
+#include "proto/base/limits.h"
+#include "proto/wire/msg.h"
 #include "tests/lib/columns.h"
 
 #define QUEUES 4u

@@ -4,7 +4,7 @@
  * What a recorder can say that is not so. Each lie is told in the recorder of a rank that is
  * killed then; the collector must find it out, or it harms nobody but that rank.
  */
-#include "shim/recorder.h"
+#include "shim/record/recorder.h"
 
 #define LIE_GPUS 2u
 

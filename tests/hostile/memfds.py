@@ -43,7 +43,7 @@ HEADER_BYTES = 24 + 9 * 16 + 32 + 16 + 32 + 8 * 8 + 64 * 8
 
 
 def header(token, size):
-    """A recorder without anything in it: proto/recorder.h."""
+    """A recorder without anything in it: proto/recorder/layout.h."""
     def region(count, stride):
         return struct.pack("<QII", 4096, count, stride)
     regions = (region(0, 96) + region(1, 4096) + region(0, 320) + region(0, 544) + region(0, 1) +

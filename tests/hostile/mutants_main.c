@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "proto/limits.h"
+#include "proto/base/limits.h"
 #include "tests/lib/fake_shim.h"
 #include "tests/lib/mutate.h"
 

@@ -25,7 +25,7 @@ import hostile_names
 from node import fail, wait_for
 
 DEADLINE_S = 900
-# What changes order or shows nothing, besides C0 and C1: as cli/render_text.c.
+# What changes order or shows nothing, besides C0 and C1: as cli/base/escape.c.
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
                     "\ufeff\U000e0000-\U000e0fff]")
 NUMBER = re.compile(r"[-+]?[0-9][0-9.e+-]*$")

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proto/clock.h"
-#include "proto/counters.h"
-#include "proto/host_calls.h"
-#include "proto/limits.h"
+#include "proto/base/clock.h"
+#include "proto/names/counters.h"
+#include "proto/names/host_calls.h"
+#include "proto/base/limits.h"
 #include "tests/lib/fake_shim.h"
 
 #define SESSIONS   6u

@@ -35,7 +35,7 @@ HOSTILE_UID = 61100  # and those behind it
 RATE = 2_000         # dispatches a second, of an honest rank
 RATE_SANITIZED = 250  # as many frames, and what is left of two processors is the daemon's
 PR_SET_DUMPABLE = 4
-ACK = struct.Struct("=QQ")  # struct ack_time of tests/capture/ack_times.h
+ACK = struct.Struct("=QQ")  # struct ack_time of tests/shim/capture/ack_times.h
 fork = multiprocessing.get_context("fork")
 libc = ctypes.CDLL(None)
 

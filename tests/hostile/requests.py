@@ -16,7 +16,7 @@ from neighbours import connect, receive
 from node import DEADLINE_S, fail, wait_for
 from service import User, run
 
-BURST, PER_S = 200, 50  # proto/limits.h
+BURST, PER_S = 200, 50  # proto/base/limits.h
 REQUESTS = BURST + PER_S
 ASKER = User("asker", 73000)
 JOB = "a common name"

@@ -20,7 +20,7 @@ from neighbours import HOSTILE_UID, connect, environment, fail, libc, receive, r
 from node import DEADLINE_S
 
 PR_SET_PDEATHSIG = 1
-OURS = 1  # proto/limits.h: PROTO_VERSION_MIN and _MAX
+OURS = 1  # proto/base/limits.h: PROTO_VERSION_MIN and _MAX
 ANY = b"\x00\xff" * 500
 # Fields that nobody knows yet: of each wire type, and one that is there twice.
 UNKNOWN = {100: 7, 101: b"later", 2047: ANY, 536870911: 1}

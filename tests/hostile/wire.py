@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Frames by hand: what no library would say.
 
-The names and numbers are those of proto/rtl.proto, which is read. A message is a dict {field:
+The names and numbers are those of proto/wire/rtl.proto, which is read. A message is a dict {field:
 value}, a repeated field a list; a number instead of a field's name is a field that nobody knows.
 """
 import os

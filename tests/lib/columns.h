@@ -5,8 +5,8 @@
  */
 #include <stdint.h>
 
-#include "proto/limits.h"
-#include "proto/rtl.pb-c.h"
+#include "proto/base/limits.h"
+#include "proto/wire/rtl.pb-c.h"
 
 struct dispatch_columns {
 	uint32_t shape[FRAME_RECORDS_MAX], duration[FRAME_RECORDS_MAX];

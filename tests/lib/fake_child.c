@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/cleanup.h"
-#include "proto/clock.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 
 #define HAND_OVER_NS 300000000000ull
 

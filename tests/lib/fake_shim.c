@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/checksum.h"
-#include "proto/cleanup.h"
-#include "proto/clock.h"
-#include "proto/limits.h"
+#include "proto/recorder/checksum.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
 
 #define TICK_HZ	     100000000u
 #define TOTAL_BYTES  (256u << 10)

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proto/frame.h"
-#include "proto/msg.h"
-#include "proto/recorder.h"
+#include "proto/wire/frame.h"
+#include "proto/wire/msg.h"
+#include "proto/recorder/layout.h"
 #include "tests/lib/fake_child.h"
 
 #define FAKE_CELLS	  16u

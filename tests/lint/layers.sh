@@ -18,21 +18,19 @@ forbid() {
 	done
 }
 
-forbid 'event2/|sqlite3\.h|sys/socket\.h|shim/|collectord/|cli/' proto/*.[ch]
-forbid 'event2/|sqlite3\.h|collectord/|cli/|systemd/' shim/*.[ch]
-forbid 'protobuf-c|proto/msg\.h|proto/rtl\.pb|stdio\.h|syslog\.h|pthread\.h' \
-	shim/dispatch.[ch] shim/shadow.[ch] shim/intercept.[ch]
-forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/server.[ch] collectord/session.[ch] \
-	collectord/process.[ch] collectord/runner.[ch] collectord/tool.[ch] collectord/shim_peer.[ch]
-forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store.[ch] collectord/ingest.[ch] \
-	collectord/feed*.[ch] collectord/database.[ch] collectord/migrate.[ch] collectord/drain*.[ch] \
-	collectord/ledger*.[ch] collectord/intern.[ch]
-forbid 'collectord/' cli/*.[ch]
-forbid 'sqlite3\.h' cli/cmd_*.c cli/run*.[ch] cli/client.[ch]
+forbid 'event2/|sqlite3\.h|sys/socket\.h|shim/|collectord/|cli/' proto/*/*.[ch]
+forbid 'event2/|sqlite3\.h|collectord/|cli/|systemd/' shim/*/*.[ch]
+forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
+	shim/capture/dispatch.[ch] shim/capture/shadow.[ch] shim/capture/intercept.[ch]
+forbid 'sqlite3\.h|shim/|cli/' collectord/main.c collectord/loop/*.[ch] collectord/service/*.[ch]
+forbid 'event2/|sys/socket\.h|shim/|cli/' collectord/store/*.[ch] collectord/ingest/*.[ch] \
+	collectord/db/*.[ch] collectord/recorder/*.[ch] collectord/catalog/*.[ch]
+forbid 'collectord/' cli/*.[ch] cli/*/*.[ch]
+forbid 'sqlite3\.h' cli/*/command.c cli/run/*.[ch] cli/live/*.[ch] cli/collector/*.[ch]
 forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]
-# A wait that only yields lets nobody in who is of another class on the same processor: shim/patience.h.
-if grep -nH 'sched_yield' $(ls shim/*.[ch] | grep -v '^shim/patience\.h$'); then
-	echo "lint.layers: a wait in the shim goes by shim/patience.h" >&2
+# A wait that only yields lets nobody in who is of another class on the same processor: shim/base/wait.h.
+if grep -nH 'sched_yield' $(ls shim/*/*.[ch] | grep -v '^shim/base/wait\.h$'); then
+	echo "lint.layers: a wait in the shim goes by shim/base/wait.h" >&2
 	exit 1
 fi
 if [ $bad -ne 0 ]; then

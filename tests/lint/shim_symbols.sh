@@ -60,7 +60,7 @@ guest "$2/lib/librtl-calls.so" librtl-shim.so
 for name in $(exports); do
 	case $name in
 	dlsym | hipGetProcAddress | _Z24hip[A-Z]*ModuleLaunchKernel*) ;;
-	*) grep -q "X($name, " "$1/proto/host_calls.h" || fail "exports $name" ;;
+	*) grep -q "X($name, " "$1/proto/names/host_calls.h" || fail "exports $name" ;;
 	esac
 done
 [ "$(exports | wc -w)" -gt 100 ] || fail "exports only $(exports)"

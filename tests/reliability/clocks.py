@@ -27,7 +27,7 @@ TICK_BITS = 31   # of ns: 2.1 s
 
 
 class Clocks:
-    """The file of tests/clocks/stepped_clock.h. Each value is written as a whole: a torn one would be
+    """The file of tests/reliability/clocks/stepped_clock.h. Each value is written as a whole: a torn one would be
     a BOOTTIME that goes back, which there is not."""
 
     def __init__(self, path):

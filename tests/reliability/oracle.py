@@ -7,7 +7,7 @@ does one that is missing or there twice.
 """
 from node import fail
 
-DURATIONS = 65536  # tests/capture/synthetic_shim.c
+DURATIONS = 65536  # tests/shim/capture/synthetic_shim.c
 KERNELS = 10
 
 

@@ -17,7 +17,7 @@ import tempfile
 from node import DEADLINE_S, FOR_EVER, Node, fail, is_long, told_to_end, wait_for
 from oracle import Oracle
 
-WAL_BYTES_MAX = 64 << 20  # proto/limits.h
+WAL_BYTES_MAX = 64 << 20  # proto/base/limits.h
 SHIMS = 4
 COUNT = "SELECT count(*), coalesce(sum(rowid), 0) FROM rtl_dispatch"
 

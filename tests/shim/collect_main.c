@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/limits.h"
+#include "proto/base/limits.h"
 #include "tests/shim/collector.h"
 
 #define CONNECTIONS 64

@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "proto/checksum.h"
-#include "proto/limits.h"
-#include "proto/recorder.h"
+#include "proto/recorder/checksum.h"
+#include "proto/base/limits.h"
+#include "proto/recorder/layout.h"
 
 #define BROKEN(...)                                                                                \
 	(fprintf(stderr, "the shim broke a rule: " __VA_ARGS__), fputc('\n', stderr), -EPROTO)

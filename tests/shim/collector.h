@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "proto/counters.h"
-#include "proto/frame.h"
-#include "proto/msg.h"
+#include "proto/names/counters.h"
+#include "proto/wire/frame.h"
+#include "proto/wire/msg.h"
 
 #define TEST_SHAPES_MAX	   65536u
 #define TEST_STRINGS_MAX   65536u

@@ -5,7 +5,7 @@
  */
 #include "tests/softgpu/test_gpu.h"
 
-#include "proto/recorder.h"
+#include "proto/recorder/layout.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

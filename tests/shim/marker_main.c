@@ -157,7 +157,7 @@ static int run_child(void)
 	return 0;
 }
 
-/* More than BLOCKS_MAX of shim/thread_state.c. */
+/* More than BLOCKS_MAX of shim/base/thread.c. */
 #define CROWD	   4160
 #define CROWD_LAST 100
 

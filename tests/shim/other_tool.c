@@ -9,7 +9,7 @@
  *
  * OnUnload writes what it saw to the file OTHER_TOOL_LOG.
  */
-#include "shim/hsa_table.h"
+#include "shim/hsa/table.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

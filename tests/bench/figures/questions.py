@@ -11,7 +11,7 @@ import time
 
 from bench import BenchError, Figure, SOURCE
 
-sys.path.insert(0, str(SOURCE / "tests/integration"))
+sys.path.insert(0, str(SOURCE / "tests/system"))
 from fixture import START, gpu, kernel, open_db, process, queue, session, shape, text  # noqa: E402
 
 RANKS, CHUNK, NAMES = 8, 1000, 100

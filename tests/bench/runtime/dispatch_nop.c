@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The twin of the shim: shim/dispatch.c with nothing in it. Its front ends find, follow and hand on
+ * The twin of the shim: shim/capture/dispatch.c with nothing in it. Its front ends find, follow and hand on
  * every packet as the shim's do, and nobody records any: what is left when this is taken from the
  * shim's cost is what recording costs.
  */
-#include "shim/dispatch.h"
+#include "shim/capture/dispatch.h"
 
 void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
 {

@@ -35,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proto/clock.h"
+#include "proto/base/clock.h"
 #include "tests/bench/runtime/runtime.h"
 
 #define RING	     4096u

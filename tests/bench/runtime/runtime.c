@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "proto/clock.h"
+#include "proto/base/clock.h"
 #include "tests/bench/runtime/functions.h"
-#include "tests/capture/synth_intercept.h"
+#include "tests/shim/capture/synth_intercept.h"
 
 /* What the tools ask of an agent that the headers we build with do not name. */
 #define AGENT_NODE	   0xA004

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A runtime of HSA without ROCr: the tables that a tool gets in OnLoad, before the synthetic device
- * of tests/capture. Any tool of HSA_TOOLS_LIB runs on it, ours or another, and nothing but the tool
+ * of tests/shim/capture. Any tool of HSA_TOOLS_LIB runs on it, ours or another, and nothing but the tool
  * and the program costs anything: no driver, no thread. One GPU, one executable. It calls itself
  * libhsa-runtime64.so.1, so that a tool which links the runtime gets this one.
  */

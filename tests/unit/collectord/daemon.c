@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proto/cleanup.h"
+#include "proto/base/cleanup.h"
 
 int place_setup(void **state)
 {

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectord/listen.h"
-#include "proto/cleanup.h"
+#include "collectord/service/listen.h"
+#include "proto/base/cleanup.h"
 
 #define DISPATCHES 10
 #define FRAMES	   5

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proto/cleanup.h"
-#include "proto/clock.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 
 #define DISPATCHES 10
 #define FRAMES	   3

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "proto/base/cleanup.h"
+
+/* Bytes of the code point at @at, or 0: not UTF-8 (overlong, surrogate, cut, stray). */
+static size_t decode(const unsigned char *at, size_t left, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t code;
+	size_t n;
+
+	if (at[0] < 0x80) {
+		*ret = at[0];
+		return 1;
+	}
+	if (at[0] < 0xc2 || at[0] > 0xf4)
+		return 0;
+	n = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+	if (left < n)
+		return 0;
+	code = at[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3fu);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret = code;
+	return n;
+}
+
+/* Moves the cursor, changes the order of what is shown, or shows nothing. */
+static bool is_unsafe(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0x61c ||
+	       (code >= 0xe0000 && code <= 0xe0fff);
+}
+
+/* Writes at most 10 bytes. */
+static size_t put_escape(char *to, uint32_t code)
+{
+	const char *name = code == '\n'	  ? "\\n"
+			   : code == '\t' ? "\\t"
+			   : code == '\r' ? "\\r"
+					  : NULL;
+
+	if (name)
+		return (size_t)snprintf(to, 11, "%s", name);
+	if (code < 0x100)
+		return (size_t)snprintf(to, 11, "\\x%02x", code);
+	return (size_t)snprintf(to, 11, "\\u%04x", code);
+}
+
+char *render_escape(const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	/* The longest escape of one byte is \x1b. */
+	char *safe = malloc(length * 4 + 11), *to = safe;
+
+	if (!safe)
+		return NULL;
+	for (size_t i = 0; i < length;) {
+		uint32_t code;
+		size_t n = decode(at + i, length - i, &code);
+
+		if (!n) {
+			to += put_escape(to, at[i]);
+			i++;
+		} else {
+			if (is_unsafe(code))
+				to += put_escape(to, code);
+			else
+				to = mempcpy(to, at + i, n);
+			i += n;
+		}
+	}
+	*to = '\0';
+	return safe;
+}
+
+size_t render_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
+char *render_escape_cut(const char *text, size_t length, size_t width)
+{
+	/* Every column takes at most four bytes, so the rest of a huge name is not looked at. */
+	size_t enough = width < SIZE_MAX / 4 - 4 ? width * 4 + 4 : length;
+	bool is_cut = length > enough;
+	char *safe, *end;
+
+	if (is_cut)
+		for (length = enough; length && (text[length] & 0xc0) == 0x80;)
+			length--;
+	safe = render_escape(text, length);
+	if (!safe || !width || render_width(safe) <= width - is_cut)
+		return safe;
+	end = safe;
+	for (size_t seen = 0; *end; end++)
+		if ((*end & 0xc0) != 0x80 && seen++ == width - 1)
+			break;
+	memcpy(end, "\u2026",
+		4); /* room: something of at least one byte is cut; see malloc above */
+	return safe;
+}
+
+json_t *render_json_text(const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	CLEANUP(free_p) char *valid = NULL;
+	size_t fill = 0;
+
+	if (!text)
+		return json_null();
+	valid = malloc(length * 3 + 1);
+	if (!valid)
+		return NULL;
+	for (size_t i = 0; i < length;) {
+		uint32_t code;
+		size_t n = decode(at + i, length - i, &code);
+
+		if (n) {
+			memcpy(valid + fill, at + i, n);
+			fill += n;
+			i += n;
+		} else {
+			memcpy(valid + fill, "\xef\xbf\xbd", 3); /* U+FFFD */
+			fill += 3;
+			i++;
+		}
+	}
+	return json_stringn(valid, fill);
+}
+
+size_t render_terminal_width(int fd, size_t otherwise)
+{
+	struct winsize size;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col)
+		return otherwise;
+	return size.ws_col;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#include "cli/base/options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/command.h"
+#include "cli/base/message.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/mode.h"
+#include "proto/settings/regex_cost.h"
+#include "proto/settings/environment.h"
+
+#define OPTS_NAMES_MAX 64
+
+static const char *opts_verb = "";
+static int opts_exit = CMD_USAGE;
+
+static const struct argp_option help_option[] = {
+	{"help", 'h', NULL, 0, "show this and exit", -1},
+	{0},
+};
+
+_Noreturn void opts_error(const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	say("%s: %s", opts_verb, text ? text : "out of memory");
+	exit(opts_exit);
+}
+
+static bool ends(const struct argp_option *option)
+{
+	return !option->name && !option->key && !option->doc && !option->group;
+}
+
+static const struct argp_option *find_short(const struct argp_option *option, int key)
+{
+	for (; option && !ends(option); option++)
+		if (option->key == key)
+			return option;
+	return NULL;
+}
+
+/* An exact name, or the only one that begins so. */
+static const struct argp_option *find_long(
+	const struct argp_option *options, const char *name, size_t length, bool *ret_ambiguous)
+{
+	const struct argp_option *found = NULL;
+
+	*ret_ambiguous = false;
+	for (const struct argp_option *o = options; o && !ends(o); o++) {
+		if (!o->name || strncmp(o->name, name, length))
+			continue;
+		if (!o->name[length])
+			return o;
+		if (found)
+			*ret_ambiguous = true;
+		found = o;
+	}
+	return found;
+}
+
+static _Noreturn void refuse_long(const struct argp_option *options, const char *text, int length)
+{
+	const char *names[OPTS_NAMES_MAX];
+	char word[64];
+	const char *nearest;
+	size_t count = 0;
+
+	for (; options && !ends(options) && count < OPTS_NAMES_MAX - 1; options++)
+		if (options->name)
+			names[count++] = options->name;
+	names[count++] = "help";
+	snprintf(word, sizeof(word), "%.*s", length, text);
+	nearest = say_nearest(word, names, count);
+	if (nearest)
+		opts_error("unknown option --%.*s; did you mean --%s?", length, text, nearest);
+	opts_error("unknown option --%.*s; see rtl %s --help", length, text, opts_verb);
+}
+
+static void show_help(const struct argp *argp)
+{
+	struct argp_child children[] = {{argp, 0, NULL, 0}, {0}};
+	struct argp whole = {help_option, NULL, argp->args_doc, argp->doc, children, NULL, NULL};
+	CLEANUP(free_p) char *name = NULL;
+
+	/* The parent's texts are shown once: the child's are its own. */
+	whole.args_doc = NULL;
+	whole.doc = NULL;
+	if (asprintf(&name, "rtl %s", opts_verb) < 0)
+		name = NULL;
+	argp_help(&whole, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+		name ? name : (char *)opts_verb);
+	exit(fflush(stdout) ? CMD_BAD_INPUT : CMD_OK);
+}
+
+/* One argument that begins with "--". Returns how many arguments it takes. */
+static int scan_long(const struct argp *argp, const char *text, bool is_last)
+{
+	size_t length = strcspn(text, "=");
+	const struct argp_option *option;
+	bool is_ambiguous;
+
+	option = find_long(argp->options, text, length, &is_ambiguous);
+	if (!option && length && !strncmp("help", text, length))
+		show_help(argp);
+	if (!option)
+		refuse_long(argp->options, text, (int)length);
+	if (is_ambiguous)
+		opts_error("option --%.*s is ambiguous", (int)length, text);
+	if (text[length] && !option->arg)
+		opts_error("option --%s takes no value", option->name);
+	if (text[length] || !option->arg || option->flags & OPTION_ARG_OPTIONAL)
+		return 1;
+	if (is_last)
+		opts_error("option --%s needs %s", option->name, option->arg);
+	return 2;
+}
+
+/* One argument of short options, after its "-". */
+static int scan_short(const struct argp *argp, const char *text, bool is_last)
+{
+	for (; *text; text++) {
+		const struct argp_option *option = find_short(argp->options, *text);
+
+		if (!option && *text == 'h')
+			show_help(argp);
+		if (!option)
+			opts_error("unknown option -%c; see rtl %s --help", *text, opts_verb);
+		if (!option->arg)
+			continue;
+		if (text[1] || option->flags & OPTION_ARG_OPTIONAL)
+			return 1;
+		if (is_last)
+			opts_error("option -%c needs %s", *text, option->arg);
+		return 2;
+	}
+	return 1;
+}
+
+/* argp's own complaints take two lines and name no alternative: find mistakes before it does. */
+static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_argument)
+{
+	for (int i = 1; i < argc;) {
+		const char *text = argv[i];
+		bool is_last = i + 1 == argc;
+
+		if (!strcmp(text, "--"))
+			return;
+		if (text[0] != '-' || !text[1]) {
+			if (stop_at_argument)
+				return;
+			i++;
+		} else if (text[1] == '-') {
+			i += scan_long(argp, text + 2, is_last);
+		} else {
+			i += scan_short(argp, text + 1, is_last);
+		}
+	}
+}
+
+void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	error_t r;
+
+	opts_verb = argv[0];
+	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
+	argp_err_exit_status = opts_exit;
+	scan(argp, argc, argv, flags & OPTS_RUN);
+	r = argp_parse(argp, argc, argv,
+		ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS |
+			(flags & OPTS_RUN ? ARGP_IN_ORDER : 0u),
+		NULL, input);
+	if (r)
+		opts_error("%s; see rtl %s --help",
+			r == EINVAL || r == ARGP_ERR_UNKNOWN ? "unexpected argument" : strerror(r),
+			opts_verb);
+}
+
+error_t opts_file(int key, char *arg, const char **ret)
+{
+	if (key == ARGP_KEY_ARG && *ret)
+		opts_error("one FILE or SESSION at a time");
+	if (key == ARGP_KEY_END && !*ret)
+		opts_error("needs FILE or SESSION; rtl ls lists sessions");
+	if (key == ARGP_KEY_ARG)
+		*ret = arg;
+	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+const char *opts_socket(const char *path)
+{
+	if (!*path)
+		opts_error("--socket: the path is empty");
+	return path;
+}
+
+uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || value < min || value > max)
+		opts_error("--%s %s: not a number from %llu to %llu", name, text,
+			(unsigned long long)min, (unsigned long long)max);
+	return value;
+}
+
+size_t opts_choice(const char *name, const char *text, const char *const *names, size_t count)
+{
+	char list[256];
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	for (size_t i = 0; i < count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+			!i		? ""
+			: i + 1 < count ? ", "
+					: " or ",
+			names[i]);
+	opts_error("--%s=%s: not %s", name, text, list);
+}
+
+void opts_ranks(const char *text, struct choice_list *ret)
+{
+	if (choice_parse_list(text, ret))
+		opts_error("--rank=%s: not a list of ranks, as in 0,3-5", text);
+}
+
+void opts_regex(const char *name, const char *text, bool *has, regex_t *ret)
+{
+	const char *trouble = pattern_trouble(text);
+	char why[128];
+	int r;
+
+	if (*has)
+		regfree(ret);
+	if (trouble)
+		opts_error("--%s=%s: %s", name, text, trouble);
+	r = regcomp(ret, text, REG_EXTENDED);
+	*has = !r;
+	if (!r)
+		return;
+	regerror(r, ret, why, sizeof(why));
+	opts_error("--%s=%s: %s", name, text, why);
+}
+
+uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint64_t max_ns)
+{
+	double value;
+	char *end;
+
+	value = strtod(text, &end);
+	if (strspn(text, "0123456789.") != strlen(text) || end == text || *end ||
+		value * 1e9 < (double)min_ns || value * 1e9 > (double)max_ns)
+		opts_error("--%s %s: not seconds from %g to %g", name, text, (double)min_ns / 1e9,
+			(double)max_ns / 1e9);
+	return (uint64_t)(value * 1e9 + 0.5);
+}
+
+bool opts_is_soft(const char *text)
+{
+	static const char *const names[] = {"real", "soft"};
+
+	return opts_choice("device", text, names, 2);
+}
+
+const char *opts_mode(const char *text)
+{
+	char names[128] = "";
+	size_t used = 0;
+
+	if (*text && mode_find(text))
+		return text;
+	for (const struct mode *mode = modes; mode->name && used < sizeof(names); mode++)
+		used += (size_t)snprintf(
+			names + used, sizeof(names) - used, "%s%s", used ? ", " : "", mode->name);
+	opts_error("--mode %s: none of %s", text, names);
+}
+
+void opts_check_variables(const char *mode)
+{
+	char why[VARIABLE_WHY_BYTES];
+
+	for (const struct variable *v = variables; v->name; v++) {
+		const char *text = getenv(v->name);
+
+		if (!text || (mode && !strcmp(v->name, "RTL_MODE")))
+			continue;
+		if (variable_check(v->name, text, why))
+			opts_error("%s; correct or unset it", why);
+	}
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What rtl collectives shows: the operations between ranks, matched across ranks, with when each
+ * rank arrived, and why the last one was late (docs/collectives.md has the formulas). One pass over
+ * the dispatches; memory grows with the collectives, not with the kernels. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/trace/categories.h"
+#include "cli/database/exit_text.h"
+#include "cli/trace/id_map.h"
+#include "cli/database/query.h"
+#include "cli/trace/breakdown_sweep.h"
+
+#define COLLECTIVES_NONE	  UINT32_MAX
+/* Host calls are numbered within their process; the upper bits of an id are the process's. */
+#define COLLECTIVES_PROCESS_SHIFT 40
+/* Where enum rtl_collective and the datatypes of proto/names/collectives.h do not reach. */
+#define COLLECTIVES_OP_KERNEL	  254 /* by order: known by its kernel alone */
+#define COLLECTIVES_OP_OTHER	  255
+#define COLLECTIVES_DATATYPE_NONE 255
+/* Missing parts that are named; the others are counted. */
+#define COLLECTIVES_MISSING_MAX	  10000
+#define COLLECTIVES_HEAT_BINS	  48
+
+enum collectives_matched {
+	COLLECTIVES_BY_SEQUENCE, /* RCCL's calls: communicator and number */
+	COLLECTIVES_BY_ORDER,	 /* no calls: the k-th communication kernel of each GPU */
+};
+
+enum collectives_cause {
+	COLLECTIVES_COMPUTE,
+	COLLECTIVES_COPY,
+	COLLECTIVES_EARLIER, /* an earlier collective let it go later, or held it longer */
+	COLLECTIVES_HOST,
+	COLLECTIVES_WAIT,    /* idle, with work submitted */
+	COLLECTIVES_UNKNOWN, /* idle, and nothing says which of the two */
+	COLLECTIVES_CAUSES,
+};
+
+struct collectives_process {
+	int64_t id, pid;
+	bool has_rank;
+	int64_t rank;
+	uint32_t node;	/* by boot id */
+	char state[ENDED_BYTES];
+};
+
+/* One process on one GPU. */
+struct collectives_lane {
+	struct sweep_lane sweep;
+	int64_t gpu_id, error_ns; /* of its clock; -1: unknown */
+	uint32_t process;
+
+	/* Over operations of two ranks and more that were timed whole. */
+	uint64_t count, last, first;
+	double last_expected; /* times, were the last of each drawn by lot */
+	int64_t wait_ns;      /* for the last one, in sum */
+	int64_t late_ns;      /* as the last one, in sum, and of that what is explained, by cause */
+	uint64_t explained;
+	int64_t cause_ns[COLLECTIVES_CAUSES];
+	int64_t explained_late_ns, compute_ns, median_compute_ns; /* of the explained */
+};
+
+struct collectives_comm {
+	int64_t id;
+	uint32_t size;
+	uint32_t first_member, members;
+};
+
+/* A rank of a communicator that has a call in the file. */
+struct collectives_member {
+	uint32_t comm, rank, process;
+	int64_t first_seq, last_seq; /* of its collectives; -1: only sends and receives */
+};
+
+/* The kernels of one call (or of one group of calls) on one rank. */
+struct collectives_launch {
+	int64_t id; /* of the call; 0: by order */
+	int64_t start, stop;
+	int64_t window[SWEEP_CLASSES]; /* what the lane did from the anchor's end to start */
+	uint32_t anchor;	       /* the launch before on this communicator; or NONE */
+	uint32_t lane, comm, kernels, untimed;
+	uint32_t operation, kernel; /* kernel: index of its name, by order only */
+	bool is_spread;		    /* over several GPUs of its process */
+};
+
+/* One rank's part of one collective. */
+struct collectives_event {
+	int64_t seq;
+	uint64_t bytes; /* of this rank's contribution */
+	uint32_t comm, rank, launch, process;
+	uint32_t from, to; /* of a send or receive; else 0 */
+	uint8_t op, datatype;
+	bool is_pair, is_failed;
+};
+
+/* What ranks do together: collectives and pairs whose launches hang together. */
+struct collectives_operation {
+	uint32_t first, launches; /* of by_operation */
+	uint32_t comm;
+	int64_t seq;	/* of its first collective */
+	uint32_t parts; /* collectives and pairs in it */
+	uint8_t op, datatype;
+	bool is_mixed, is_pairs; /* several kinds; only sends and receives */
+	bool is_incomplete, is_mismatched, is_timed;
+	bool is_ranked;		 /* somebody can be the last to arrive */
+	bool is_late;		 /* and is, by more than the clocks do not know */
+	bool is_explained;	 /* cause_ns adds up to late_ns */
+	double bytes, bus_bytes; /* S of nccl-tests; times the bus factor */
+	int64_t start_first, start_last, stop_first, stop_last;
+	int64_t min_ns; /* the shortest part: TraceLens's comm_latency */
+	uint32_t last, earliest,
+		median; /* launches: the last to arrive, the first, the reference */
+	int64_t late_ns, error_ns, cause_ns[COLLECTIVES_CAUSES];
+	double sent_max, sent_mean; /* all-to-all and sends, over the ranks */
+};
+
+enum collectives_missing_kind {
+	COLLECTIVES_GAP,    /* this rank has earlier and later ones */
+	COLLECTIVES_BEFORE, /* it has only later ones */
+	COLLECTIVES_AFTER,  /* it has only earlier ones */
+	COLLECTIVES_PEER,   /* the other side of a send or receive */
+};
+
+struct collectives_missing {
+	uint32_t comm, process, rank;
+	uint8_t op;
+	enum collectives_missing_kind kind;
+	int64_t seq;
+};
+
+struct collectives_nodes {
+	uint32_t count;
+	int64_t bound_ns; /* how well the others' clocks are known against the first; -1: not at all
+			   */
+	bool is_shifted;  /* the wall clocks were wrong, by what the collectives say */
+	int64_t *shift_ns; /* one a node */
+};
+
+/* Which operations are looked at; matching and times are of all. */
+struct collectives_filter {
+	bool has_comm;
+	int64_t comm;
+	const char *op; /* part of the name; NULL: all */
+};
+
+struct collectives {
+	struct collectives_filter filter;
+	enum collectives_matched matched;
+	struct collectives_process *processes;
+	size_t process_count;
+	struct collectives_lane *lanes;
+	size_t lane_count;
+	struct collectives_comm *comms;
+	size_t comm_count;
+	struct collectives_member *members; /* by communicator, rank */
+	size_t member_count;
+	struct collectives_launch *launches;
+	size_t launch_count, launch_capacity;
+	struct collectives_event *events; /* sorted: those of one collective are together */
+	size_t event_count, event_capacity;
+	struct collectives_operation *operations; /* by first start; those without times last */
+	size_t operation_count;
+	uint32_t *by_operation; /* launches */
+	struct collectives_missing *missing;
+	size_t missing_count;
+	uint64_t missing_total, mismatched, failed, unnumbered;
+	uint64_t comm_kernels, unlinked,
+		foreign;     /* foreign: not RCCL's by name, but of its calls */
+	char **kernel_names; /* of communication kernels, by order only */
+	size_t kernel_name_count;
+	char stopped[256]; /* by order: where and why the match ends; empty: it does not */
+	uint64_t matched_until, order_longest;
+	struct collectives_nodes nodes;
+	int64_t from_ns, to_ns; /* first arrival, last end */
+	float *heat;		/* lanes x bins: mean lateness in ns; below 0: no operation */
+};
+
+/* 0 or -errno; then query_error() tells, or it is -ENOMEM. @filter is copied, its text borrowed. */
+int collectives_new(struct query *query, const struct categories *categories,
+	const struct collectives_filter *filter, struct collectives **ret);
+void collectives_free_p(struct collectives **collectives);
+
+/* The parts of collectives_new(), in their order; each in its own file. */
+int collectives_load(struct query *query, struct collectives *c);
+int collectives_time(struct query *query, const struct categories *categories,
+	struct collectives *c, struct idmap *launch_of_call);
+int collectives_match(struct collectives *c);
+int collectives_order(struct collectives *c);
+int collectives_nodes(struct query *query, struct collectives *c);
+int collectives_rank(struct collectives *c);
+/* collectives_load.c's, for collectives_new(). */
+int collectives_load_calls(
+	struct query *query, struct collectives *c, struct idmap *launch_of_call);
+
+/* The id of a host call. */
+int64_t collectives_call_key(int64_t process, int64_t number);
+const struct collectives_process *collectives_process_of(
+	const struct collectives *c, uint32_t launch);
+/* "rank 3", or "process 7" where the rank is unknown; with its GPU where the process has several.
+ */
+void collectives_name_lane(const struct collectives *c, uint32_t lane, char *ret, size_t bytes);
+void collectives_name_process(
+	const struct collectives *c, uint32_t process, char *ret, size_t bytes);
+const char *collectives_op_name(
+	const struct collectives *c, const struct collectives_operation *operation);

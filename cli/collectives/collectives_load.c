@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+#include "cli/collectives/collectives.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/database/exit_text.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/collectives.h"
+
+/* Columns of query/collective_parts.sql. */
+enum {
+	K_ID,
+	K_LAUNCH,
+	K_COMM,
+	K_RANK,
+	K_SIZE,
+	K_SEQ,
+	K_BYTES,
+	K_DATATYPE,
+	K_OP,
+	K_PEER,
+	K_RESULT,
+};
+
+void collectives_free_p(struct collectives **collectives)
+{
+	struct collectives *c = *collectives;
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->lane_count; i++)
+		sweep_lane_done(&c->lanes[i].sweep);
+	for (size_t i = 0; i < c->kernel_name_count; i++)
+		free(c->kernel_names[i]);
+	free(c->kernel_names);
+	free(c->processes);
+	free(c->lanes);
+	free(c->comms);
+	free(c->members);
+	free(c->launches);
+	free(c->events);
+	free(c->operations);
+	free(c->by_operation);
+	free(c->missing);
+	free(c->nodes.shift_ns);
+	free(c->heat);
+	free(c);
+	*collectives = NULL;
+}
+
+int64_t collectives_call_key(int64_t process, int64_t number)
+{
+	return (int64_t)((uint64_t)process << COLLECTIVES_PROCESS_SHIFT | (uint64_t)number);
+}
+
+/* ---- processes and lanes ---- */
+
+/* Boot ids in the order of their first process. */
+static uint32_t find_node(char (**boots)[64], struct collectives *c, const char *boot)
+{
+	char(*grown)[64];
+
+	for (uint32_t i = 0; i < c->nodes.count; i++)
+		if (!strcmp((*boots)[i], boot))
+			return i;
+	grown = grow_by_one(*boots, c->nodes.count, sizeof(**boots));
+	if (!grown)
+		return COLLECTIVES_NONE;
+	*boots = grown;
+	snprintf(grown[c->nodes.count], sizeof(*grown), "%.63s", boot);
+	return c->nodes.count++;
+}
+
+static int load_processes(struct query *query, struct collectives *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(free_p) char(*boots)[64] = NULL;
+	size_t capacity = 0;
+	int r = query_ask(query, "rank_states", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct collectives_process *p;
+
+		if (GROW(c->processes, c->process_count, capacity))
+			return -ENOMEM;
+		p = c->processes + c->process_count++;
+		*p = (struct collectives_process){
+			.id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.pid = query_integer(rows, 2),
+			.node = find_node(
+				&boots, c, query_text(rows, 3) ? query_text(rows, 3) : ""),
+		};
+		if (p->node == COLLECTIVES_NONE)
+			return -ENOMEM;
+		ended_describe(query_text(rows, 4), !query_is_null(rows, 5), query_integer(rows, 5),
+			query_is_in_use(query), p->state);
+		r = 0;
+	}
+	return r;
+}
+
+static uint32_t find_process(const struct collectives *c, int64_t id)
+{
+	size_t low = 0, high = c->process_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->processes[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->process_count && c->processes[low].id == id ? (uint32_t)low
+								    : COLLECTIVES_NONE;
+}
+
+static int load_lanes(struct query *query, struct collectives *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t capacity = 0;
+	int r = query_ask(query, "lanes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t process = find_process(c, query_integer(rows, 0));
+
+		r = 0;
+		if (process == COLLECTIVES_NONE) /* of a damaged file */
+			continue;
+		if (GROW(c->lanes, c->lane_count, capacity))
+			return -ENOMEM;
+		c->lanes[c->lane_count++] = (struct collectives_lane){
+			.process = process, .gpu_id = query_integer(rows, 1), .error_ns = -1};
+	}
+	return r;
+}
+
+/* Both are sorted by process and GPU. */
+static int load_clock_errors(struct query *query, struct collectives *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t at = 0;
+	int r = query_ask(query, "clock_errors", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t process = query_integer(rows, 0), gpu = query_integer(rows, 1);
+		struct collectives_lane *lane;
+
+		while (at < c->lane_count &&
+			(c->processes[c->lanes[at].process].id < process ||
+				(c->processes[c->lanes[at].process].id == process &&
+					c->lanes[at].gpu_id < gpu)))
+			at++;
+		lane = c->lanes + at;
+		if (at < c->lane_count && c->processes[lane->process].id == process &&
+			lane->gpu_id == gpu && !query_is_null(rows, 2))
+			lane->error_ns = query_integer(rows, 2);
+		r = 0;
+	}
+	return r;
+}
+
+/* ---- calls ---- */
+
+static uint8_t find_op(const char *name)
+{
+	for (uint8_t op = 0; op < RTL_COLLECTIVE_COUNT; op++)
+		if (name && !strcmp(name, collective_name(op)))
+			return op;
+	return COLLECTIVES_OP_OTHER;
+}
+
+static uint8_t find_datatype(const char *name)
+{
+	const char *known;
+
+	for (uint8_t type = 0; name && (known = collective_type_name(type)); type++)
+		if (!strcmp(name, known))
+			return type;
+	return COLLECTIVES_DATATYPE_NONE;
+}
+
+struct loading {
+	struct collectives *c;
+	struct idmap *launch_of_call, comms;
+	size_t comm_capacity;
+};
+
+static void loading_done(struct loading *loading)
+{
+	idmap_done(&loading->comms);
+}
+
+static uint32_t *launch_at(struct loading *loading, int64_t id, uint32_t comm)
+{
+	struct collectives *c = loading->c;
+	uint32_t *at = idmap_at(loading->launch_of_call, id);
+
+	if (!at || *at != IDMAP_NONE)
+		return at;
+	if (GROW(c->launches, c->launch_count, c->launch_capacity))
+		return NULL;
+	c->launches[c->launch_count] = (struct collectives_launch){.id = id,
+		.comm = comm,
+		.anchor = COLLECTIVES_NONE,
+		.lane = COLLECTIVES_NONE,
+		.operation = COLLECTIVES_NONE};
+	*at = (uint32_t)c->launch_count++;
+	return at;
+}
+
+static uint32_t *comm_at(struct loading *loading, int64_t id, uint32_t size)
+{
+	struct collectives *c = loading->c;
+	uint32_t *at = idmap_at(&loading->comms, id);
+
+	if (!at || *at != IDMAP_NONE)
+		return at;
+	if (GROW(c->comms, c->comm_count, loading->comm_capacity))
+		return NULL;
+	c->comms[c->comm_count] = (struct collectives_comm){.id = id, .size = size};
+	*at = (uint32_t)c->comm_count++;
+	return at;
+}
+
+static void set_pair(struct collectives_event *event, const struct query_rows *rows)
+{
+	uint32_t peer = (uint32_t)query_integer(rows, K_PEER);
+
+	event->is_pair =
+		event->op == RTL_COLLECTIVE_ncclSend || event->op == RTL_COLLECTIVE_ncclRecv;
+	if (!event->is_pair)
+		return;
+	event->from = event->op == RTL_COLLECTIVE_ncclSend ? event->rank : peer;
+	event->to = event->op == RTL_COLLECTIVE_ncclSend ? peer : event->rank;
+}
+
+static int add_part(struct loading *loading, const struct query_rows *rows)
+{
+	struct collectives *c = loading->c;
+	int64_t id = query_integer(rows, K_ID), launch_id = query_integer(rows, K_LAUNCH);
+	struct collectives_event event = {
+		.seq = query_integer(rows, K_SEQ),
+		.bytes = (uint64_t)query_integer(rows, K_BYTES),
+		.rank = (uint32_t)query_integer(rows, K_RANK),
+		.process = find_process(c, id >> COLLECTIVES_PROCESS_SHIFT),
+		.op = find_op(query_text(rows, K_OP)),
+		.datatype = find_datatype(query_text(rows, K_DATATYPE)),
+		.is_failed = query_integer(rows, K_RESULT) != 0,
+	};
+	uint32_t *comm, *launch;
+
+	if (event.process == COLLECTIVES_NONE)
+		return 0;
+	if (query_is_null(rows, K_COMM) || query_is_null(rows, K_SEQ) ||
+		query_is_null(rows, K_RANK) || query_is_null(rows, K_SIZE)) {
+		c->unnumbered++;
+		return 0;
+	}
+	c->failed += event.is_failed;
+	comm = comm_at(loading, query_integer(rows, K_COMM), (uint32_t)query_integer(rows, K_SIZE));
+	launch = comm ? launch_at(loading, launch_id, *comm) : NULL;
+	if (!launch || GROW(c->events, c->event_count, c->event_capacity))
+		return -ENOMEM;
+	event.comm = *comm;
+	event.launch = *launch;
+	set_pair(&event, rows);
+	c->events[c->event_count++] = event;
+	return 0;
+}
+
+/* A call within a call of a launch belongs to it. */
+static int load_nested(struct query *query, struct idmap *launch_of_call)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = launch_of_call->count ? query_ask(query, "nested_calls", &rows) : 0;
+
+	while (rows && !r && (r = query_next(rows)) > 0) {
+		int64_t id = query_integer(rows, 0), process = query_integer(rows, 1);
+		uint32_t launch = idmap_find(
+			launch_of_call, collectives_call_key(process, query_integer(rows, 2)));
+		uint32_t *at;
+
+		r = 0;
+		if (launch == IDMAP_NONE)
+			continue;
+		at = idmap_at(launch_of_call, id);
+		if (!at)
+			return -ENOMEM;
+		if (*at == IDMAP_NONE)
+			*at = launch;
+	}
+	return r;
+}
+
+int collectives_load_calls(struct query *query, struct collectives *c, struct idmap *launch_of_call)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(loading_done) struct loading loading = {.c = c, .launch_of_call = launch_of_call};
+	int r = query_ask(query, "collective_parts", &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_part(&loading, rows);
+	c->matched = c->event_count ? COLLECTIVES_BY_SEQUENCE : COLLECTIVES_BY_ORDER;
+	return r ? r : load_nested(query, launch_of_call);
+}
+
+int collectives_load(struct query *query, struct collectives *c)
+{
+	int r = load_processes(query, c);
+
+	if (!r)
+		r = load_lanes(query, c);
+	return r ? r : load_clock_errors(query, c);
+}
+
+int collectives_new(struct query *query, const struct categories *categories,
+	const struct collectives_filter *filter, struct collectives **ret)
+{
+	CLEANUP(collectives_free_p) struct collectives *c = calloc(1, sizeof(*c));
+	CLEANUP(idmap_done) struct idmap launch_of_call = {0};
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->filter = *filter;
+	r = collectives_load(query, c);
+	if (!r)
+		r = collectives_load_calls(query, c, &launch_of_call);
+	if (!r)
+		r = collectives_time(query, categories, c, &launch_of_call);
+	if (!r && c->matched == COLLECTIVES_BY_ORDER)
+		r = collectives_order(c);
+	if (!r)
+		r = collectives_match(c);
+	if (!r)
+		r = collectives_nodes(query, c);
+	if (!r)
+		r = collectives_rank(c);
+	if (r)
+		return r;
+	*ret = TAKE(c);
+	return 0;
+}

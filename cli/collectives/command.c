@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/collectives/show.h"
+#include "cli/base/message.h"
+#include "cli/database/verb.h"
+#include "proto/base/cleanup.h"
+
+#define COLLECTIVES_TOP	  20
+#define COLLECTIVES_WIDTH 100
+
+static const struct argp_option options[] = {
+	{"top", 'n', "COUNT", 0, "so many rows of each table (20); 0: all", 0},
+	{"rank", 'r', "LIST", 0, "rows about these ranks only: 0,3-5", 0},
+	{"comm", 'k', "ID", 0, "one communicator, as the tables name it", 0},
+	{"operation", 'p', "TEXT", 0, "operations whose name has this in it", 0},
+	{"categories", 'C', "FILE", 0, "rules that say what communication is (RTL_CATEGORIES)", 0},
+	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or matched by order only", 0},
+	VERB_JSON,
+	VERB_CSV_TABLE("one table: groups (default), ranks, operations or missing"),
+	{0},
+};
+
+struct collectives_cmd {
+	struct verb verb;
+	struct collectives_options show;
+	struct collectives_filter filter;
+	const char *categories;
+};
+
+static enum collectives_table parse_table(const char *text)
+{
+	static const char *const names[] = {"groups", "ranks", "operations", "missing"};
+
+	return (enum collectives_table)opts_choice(
+		"csv", text, names, sizeof(names) / sizeof(*names));
+}
+
+static void parse_comm(struct collectives_filter *filter, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	filter->comm = (int64_t)strtoull(text, &end, 16);
+	filter->has_comm = true;
+	if (errno || !*text || *end || strchr(text, '-'))
+		opts_error("--comm=%s: not a communicator; the tables show them", text);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct collectives_cmd *o = state->input;
+
+	switch (key) {
+	case 'n':
+		o->show.top = opts_u64("top", arg, 0, UINT32_MAX);
+		return 0;
+	case 'r':
+		opts_ranks(arg, &o->show.ranks);
+		return 0;
+	case 'k':
+		parse_comm(&o->filter, arg);
+		return 0;
+	case 'p':
+		o->filter.op = arg;
+		return 0;
+	case 'C':
+		o->categories = arg;
+		return 0;
+	case 'c':
+		if (arg)
+			o->show.csv_table = parse_table(arg);
+		return verb_parse(key, arg, &o->verb);
+	default:
+		return verb_parse(key, arg, &o->verb);
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Collectives, matched across ranks: latency, bandwidth, skew; who arrives last, and why.",
+	NULL, NULL, NULL};
+
+static int check_strict(const struct collectives *c, const struct verdict *verdict)
+{
+	const char *why = !verdict->is_complete || verdict->is_empty ? verdict->line
+			  : c->missing_total			     ? "ranks lack collectives"
+			  : c->mismatched ? "collectives are not the same on all ranks"
+			  : c->matched == COLLECTIVES_BY_ORDER && c->comm_kernels
+				  ? "matched by order only"
+				  : NULL;
+
+	if (!why)
+		return CMD_OK;
+	say("--strict: %s", why);
+	return CMD_LOSSY;
+}
+
+int cmd_collectives(int argc, char **argv)
+{
+	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
+	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
+	char error[QUERY_ERROR_BYTES] = "";
+	int r;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (verb_open(&o.verb, &query))
+		return CMD_BAD_INPUT;
+	o.show.format = o.verb.format;
+	r = categories_new(query, o.categories, error, &categories);
+	if (!r)
+		r = verdict_new(query, NULL, &verdict);
+	if (!r)
+		r = collectives_new(query, categories, &o.filter, &collectives);
+	if (!r)
+		r = collectives_report_new(collectives, &report);
+	o.show.width = render_terminal_width(STDOUT_FILENO, COLLECTIVES_WIDTH);
+	if (!r)
+		r = collectives_show(
+			&(struct collectives_view){collectives, report, verdict, &o.show}, stdout);
+	if (r)
+		return verb_fail(query, error);
+	return o.verb.is_strict ? check_strict(collectives, verdict) : CMD_OK;
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/* When the kernels of each launch ran, and what their GPU did before: one pass over the dispatches.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+/* What a lane had done when the last launch on a communicator ended. */
+struct slot {
+	uint32_t launch;
+	int64_t sums[SWEEP_CLASSES];
+};
+
+struct shape {
+	uint32_t lane, kernel; /* kernel: index among names of communication kernels, or NONE */
+	enum sweep_class class;
+};
+
+struct timing {
+	struct query *query;
+	const struct categories *categories;
+	struct collectives *c;
+	struct idmap *launch_of_call;
+	struct idmap shape_of_id, slot_of;
+	struct shape *shapes;
+	size_t shape_count, shape_capacity;
+	struct slot *slots;
+	size_t slot_count, slot_capacity;
+	size_t name_capacity;
+	struct query_rows *copies;
+	bool has_copy, is_inexact, is_out_of_memory;
+	struct sweep sweep;
+};
+
+static void timing_done(struct timing *t)
+{
+	idmap_done(&t->shape_of_id);
+	idmap_done(&t->slot_of);
+	free(t->shapes);
+	free(t->slots);
+	query_rows_free_p(&t->copies);
+}
+
+/* ---- at the begin and the end of a communication kernel ---- */
+
+static struct slot *slot_at(struct timing *t, uint32_t lane, uint32_t comm)
+{
+	uint32_t *at = idmap_at(&t->slot_of, (int64_t)((uint64_t)lane << 32 | comm));
+
+	if (!at || GROW(t->slots, t->slot_count, t->slot_capacity)) {
+		t->is_out_of_memory = true;
+		return NULL;
+	}
+	if (*at == IDMAP_NONE) {
+		*at = (uint32_t)t->slot_count;
+		t->slots[t->slot_count++] = (struct slot){.launch = COLLECTIVES_NONE};
+	}
+	return t->slots + *at;
+}
+
+static uint32_t lane_index(const struct timing *t, const struct sweep_lane *sweep)
+{
+	const struct collectives_lane *lane =
+		(const void *)((const char *)sweep - offsetof(struct collectives_lane, sweep));
+
+	return (uint32_t)(lane - t->c->lanes);
+}
+
+/* Takes the time from the anchor's end to here apart. */
+static void begin(void *context, struct sweep_lane *sweep, const struct sweep_op *op)
+{
+	struct timing *t = context;
+	struct collectives_launch *launch = t->c->launches + op->tag;
+	uint32_t lane = lane_index(t, sweep);
+	const struct slot *slot;
+
+	if (launch->kernels++) { /* a launch's further kernels */
+		if (op->stop > launch->stop)
+			launch->stop = op->stop;
+		if (op->start < launch->start) /* on another GPU */
+			launch->start = op->start;
+		launch->is_spread |= launch->lane != lane;
+		return;
+	}
+	launch->start = op->start;
+	launch->stop = op->stop;
+	launch->lane = lane;
+	slot = slot_at(t, lane, launch->comm);
+	if (!slot || slot->launch == COLLECTIVES_NONE)
+		return;
+	launch->anchor = slot->launch;
+	for (int i = 0; i < SWEEP_CLASSES; i++)
+		launch->window[i] = (int64_t)((uint64_t)sweep->sums[i] - (uint64_t)slot->sums[i]);
+}
+
+static void end(void *context, struct sweep_lane *sweep, uint32_t tag, int64_t at)
+{
+	struct timing *t = context;
+	struct slot *slot = slot_at(t, lane_index(t, sweep), t->c->launches[tag].comm);
+
+	(void)at; /* the launch has it */
+	if (!slot)
+		return;
+	slot->launch = tag;
+	memcpy(slot->sums, sweep->sums, sizeof(slot->sums));
+}
+
+/* ---- rows ---- */
+
+static uint32_t find_lane(const struct collectives *c, int64_t process, int64_t gpu)
+{
+	size_t low = 0, high = c->lane_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct collectives_lane *lane = c->lanes + middle;
+		int64_t id = c->processes[lane->process].id;
+
+		if (id < process || (id == process && lane->gpu_id < gpu))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < c->lane_count && c->processes[c->lanes[low].process].id == process &&
+		c->lanes[low].gpu_id == gpu)
+		return (uint32_t)low;
+	return COLLECTIVES_NONE;
+}
+
+/* The names of communication kernels; of the same name there may be several symbols. */
+static int load_names(struct timing *t, struct idmap *name_of_kernel)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct collectives *c = t->c;
+	int r = query_ask(t->query, "kernels", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 1) ? query_text(rows, 1) : "";
+		uint32_t found = 0, *at;
+
+		r = 0;
+		if (categories_of(t->categories, query_integer(rows, 0))->class !=
+			CATEGORY_COMMUNICATION)
+			continue;
+		while (found < c->kernel_name_count && strcmp(c->kernel_names[found], name) != 0)
+			found++;
+		if (found == c->kernel_name_count) {
+			if (GROW(c->kernel_names, c->kernel_name_count, t->name_capacity))
+				return -ENOMEM;
+			c->kernel_names[found] = strdup(name);
+			if (!c->kernel_names[found])
+				return -ENOMEM;
+			c->kernel_name_count++;
+		}
+		at = idmap_at(name_of_kernel, query_integer(rows, 0));
+		if (!at)
+			return -ENOMEM;
+		*at = found;
+	}
+	return r;
+}
+
+static enum sweep_class class_of(const struct timing *t, int64_t kernel_id)
+{
+	switch (categories_of(t->categories, kernel_id)->class) {
+	case CATEGORY_COMMUNICATION:
+		return SWEEP_COMM;
+	case CATEGORY_COPY:
+		return SWEEP_COPY;
+	default:
+		return SWEEP_COMPUTE;
+	}
+}
+
+static int load_shapes(struct timing *t)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(idmap_done) struct idmap name_of_kernel = {0};
+	int r = load_names(t, &name_of_kernel);
+
+	if (!r)
+		r = query_ask(t->query, "shapes", &rows);
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&t->shape_of_id, query_integer(rows, 0));
+
+		if (!at || GROW(t->shapes, t->shape_count, t->shape_capacity))
+			return -ENOMEM;
+		*at = (uint32_t)t->shape_count;
+		t->shapes[t->shape_count++] = (struct shape){
+			.lane = find_lane(t->c, query_integer(rows, 1), query_integer(rows, 2)),
+			.kernel = idmap_find(&name_of_kernel, query_integer(rows, 3)),
+			.class = class_of(t, query_integer(rows, 3)),
+		};
+		r = 0;
+	}
+	return r;
+}
+
+/* The launch of a dispatch, or NONE. */
+static uint32_t find_launch(
+	struct timing *t, const struct query_rows *rows, const struct collectives_lane *lane)
+{
+	int64_t process = t->c->processes[lane->process].id;
+
+	if (!t->launch_of_call->count || query_is_null(rows, 4))
+		return COLLECTIVES_NONE;
+	return idmap_find(t->launch_of_call, collectives_call_key(process, query_integer(rows, 4)));
+}
+
+/* Without calls every communication kernel is a launch of its own. */
+static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret)
+{
+	struct collectives *c = t->c;
+
+	if (GROW(c->launches, c->launch_count, c->launch_capacity))
+		return -ENOMEM;
+	c->launches[c->launch_count] = (struct collectives_launch){.lane = shape->lane,
+		.kernel = shape->kernel,
+		.anchor = COLLECTIVES_NONE,
+		.operation = COLLECTIVES_NONE};
+	*ret = (uint32_t)c->launch_count++;
+	return 0;
+}
+
+/* A copy within one GPU is not of it twice; a host is no GPU 0. */
+static bool has_two_ends(const struct query_rows *copies)
+{
+	return query_is_null(copies, 1) || query_is_null(copies, 2) ||
+	       query_integer(copies, 1) != query_integer(copies, 2);
+}
+
+static int add_copy(struct timing *t, int64_t process, int column, const struct sweep_op *op)
+{
+	uint32_t lane;
+
+	if (query_is_null(t->copies, column))
+		return 0;
+	lane = find_lane(t->c, process, query_integer(t->copies, column));
+	return lane == COLLECTIVES_NONE ? 0 : sweep_add(&t->sweep, &t->c->lanes[lane].sweep, op);
+}
+
+/* Copies up to @until; they come by time. */
+static int add_copies(struct timing *t, int64_t until)
+{
+	int r = 0;
+
+	while (!r && t->has_copy && query_integer(t->copies, 3) <= until) {
+		int64_t process = query_integer(t->copies, 0);
+		struct sweep_op op = {.start = query_integer(t->copies, 3),
+			.stop = query_integer(t->copies, 4),
+			.submit = query_is_null(t->copies, 5) ? SWEEP_NO_SUBMIT
+							      : query_integer(t->copies, 5),
+			.tag = SWEEP_NO_TAG,
+			.class = SWEEP_COPY};
+
+		r = add_copy(t, process, 1, &op);
+		if (!r && has_two_ends(t->copies))
+			r = add_copy(t, process, 2, &op);
+		if (!r)
+			r = query_next(t->copies);
+		t->has_copy = r > 0;
+		r = r < 0 ? r : 0;
+	}
+	return r;
+}
+
+static int add_row(struct timing *t, const struct query_rows *rows)
+{
+	uint32_t at = idmap_find(&t->shape_of_id, query_integer(rows, 0));
+	const struct shape *shape = at == IDMAP_NONE ? NULL : t->shapes + at;
+	struct sweep_op op = {.tag = SWEEP_NO_TAG};
+	bool is_named;
+	int r = 0;
+
+	if (!shape || shape->lane == COLLECTIVES_NONE) /* of a damaged file */
+		return 0;
+	is_named = shape->kernel != COLLECTIVES_NONE;
+	op.tag = find_launch(t, rows, t->c->lanes + shape->lane);
+	t->c->comm_kernels += is_named;
+	t->c->unlinked += is_named && op.tag == SWEEP_NO_TAG;
+	t->c->foreign += !is_named && op.tag != SWEEP_NO_TAG;
+	if (is_named && t->c->matched == COLLECTIVES_BY_ORDER)
+		r = add_launch(t, shape, &op.tag);
+	op.class = op.tag == SWEEP_NO_TAG ? shape->class : SWEEP_COMM;
+	if (r)
+		return r;
+	if (query_is_null(rows, 1)) {
+		if (op.tag != SWEEP_NO_TAG)
+			t->c->launches[op.tag].untimed++;
+		return 0;
+	}
+	op.start = query_integer(rows, 1);
+	op.stop = (int64_t)((uint64_t)op.start + (uint64_t)query_integer(rows, 2));
+	op.submit = query_is_null(rows, 3)
+			    ? SWEEP_NO_SUBMIT
+			    : (int64_t)((uint64_t)op.start - (uint64_t)query_integer(rows, 3));
+	r = add_copies(t, op.start);
+	return r ? r : sweep_add(&t->sweep, &t->c->lanes[shape->lane].sweep, &op);
+}
+
+static bool is_inexact(const struct collectives *c)
+{
+	for (size_t i = 0; i < c->lane_count; i++)
+		if (c->lanes[i].sweep.is_inexact)
+			return true;
+	return false;
+}
+
+static int pass(struct timing *t, const char *name)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct collectives *c = t->c;
+	uint64_t row = 0;
+	int r = query_ask(t->query, "copy_lanes", &t->copies);
+
+	if (!r)
+		r = query_next(t->copies);
+	t->has_copy = r > 0;
+	r = r < 0 ? r : query_ask(t->query, name, &rows);
+	while (!r && (r = query_next(rows)) > 0) {
+		r = add_row(t, rows);
+		/* The other query will do; no need to wait for the end. */
+		if (!(++row & 0xffff) && is_inexact(c))
+			return r;
+	}
+	if (!r)
+		r = add_copies(t, INT64_MAX);
+	for (size_t i = 0; i < c->lane_count && !r; i++)
+		r = sweep_finish(&t->sweep, &c->lanes[i].sweep);
+	return r ? r : t->is_out_of_memory ? -ENOMEM : 0;
+}
+
+static void start_again(struct timing *t)
+{
+	struct collectives *c = t->c;
+
+	for (size_t i = 0; i < c->lane_count; i++)
+		sweep_lane_done(&c->lanes[i].sweep);
+	if (c->matched == COLLECTIVES_BY_ORDER)
+		c->launch_count = 0;
+	for (size_t i = 0; i < c->launch_count; i++) {
+		struct collectives_launch *launch = c->launches + i;
+
+		*launch = (struct collectives_launch){.id = launch->id,
+			.comm = launch->comm,
+			.anchor = COLLECTIVES_NONE,
+			.lane = COLLECTIVES_NONE,
+			.operation = COLLECTIVES_NONE};
+	}
+	c->comm_kernels = c->unlinked = c->foreign = 0;
+	idmap_done(&t->slot_of);
+	t->slot_count = 0;
+	query_rows_free_p(&t->copies);
+}
+
+int collectives_time(struct query *query, const struct categories *categories,
+	struct collectives *c, struct idmap *launch_of_call)
+{
+	CLEANUP(timing_done)
+	struct timing t = {
+		.query = query,
+		.categories = categories,
+		.c = c,
+		.launch_of_call = launch_of_call,
+		.sweep = {.begin = begin, .end = end},
+	};
+	int r = load_shapes(&t);
+
+	t.sweep.context = &t;
+	t.sweep.held_max = SWEEP_HELD_MAX / (c->lane_count + 1);
+	if (t.sweep.held_max < 1024)
+		t.sweep.held_max = 1024;
+	if (!r)
+		r = pass(&t, "lane_rows");
+	if (!r && is_inexact(c)) {
+		start_again(&t);
+		r = pass(&t, "lane_rows_sorted");
+	}
+	for (size_t i = 0; i < c->lane_count; i++)
+		sweep_lane_done(&c->lanes[i].sweep);
+	return r;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+/* Which parts are of one collective, which ranks lack theirs, and which launches hang together. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/collectives.h"
+
+struct matching {
+	struct collectives *c;
+	uint32_t *parent;	/* of launches: a forest of those that hang together */
+	uint64_t *sent, *other; /* bytes that a launch sends; those to other ranks */
+	bool *sends;
+	size_t missing_capacity;
+};
+
+static void matching_done(struct matching *m)
+{
+	free(m->parent);
+	free(m->sent);
+	free(m->other);
+	free(m->sends);
+}
+
+/* ---- order ---- */
+
+#define COMPARE(x, y)                                                                              \
+	do {                                                                                       \
+		if ((x) != (y))                                                                    \
+			return (x) < (y) ? -1 : 1;                                                 \
+	} while (0)
+
+/* Parts of one collective stand together, by rank; a send before its receive. */
+static int compare_events(const void *a, const void *b)
+{
+	const struct collectives_event *x = a, *y = b;
+
+	COMPARE(x->comm, y->comm);
+	COMPARE(x->is_pair, y->is_pair);
+	COMPARE(x->from, y->from);
+	COMPARE(x->to, y->to);
+	COMPARE(x->seq, y->seq);
+	if (x->is_pair)
+		COMPARE(x->op, y->op);
+	COMPARE(x->rank, y->rank);
+	COMPARE(x->launch, y->launch);
+	return 0;
+}
+
+static bool is_same(const struct collectives_event *a, const struct collectives_event *b)
+{
+	return a->comm == b->comm && a->is_pair == b->is_pair && a->from == b->from &&
+	       a->to == b->to && a->seq == b->seq;
+}
+
+/* ---- members of communicators ---- */
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct collectives_member *x = a, *y = b;
+
+	COMPARE(x->comm, y->comm);
+	COMPARE(x->rank, y->rank);
+	return 0;
+}
+
+static void see_member(struct collectives_member *member, const struct collectives_event *event)
+{
+	if (event->is_pair)
+		return;
+	if (member->first_seq < 0 || event->seq < member->first_seq)
+		member->first_seq = event->seq;
+	if (event->seq > member->last_seq)
+		member->last_seq = event->seq;
+}
+
+static int find_members(struct collectives *c)
+{
+	CLEANUP(idmap_done) struct idmap known = {0};
+	size_t capacity = 0;
+
+	for (size_t i = 0; i < c->event_count; i++) {
+		const struct collectives_event *event = c->events + i;
+		uint32_t *at =
+			idmap_at(&known, (int64_t)((uint64_t)event->comm << 32 | event->rank));
+
+		if (!at)
+			return -ENOMEM;
+		if (*at == IDMAP_NONE) {
+			if (GROW(c->members, c->member_count, capacity))
+				return -ENOMEM;
+			*at = (uint32_t)c->member_count++;
+			c->members[*at] = (struct collectives_member){.comm = event->comm,
+				.rank = event->rank,
+				.process = event->process,
+				.first_seq = -1,
+				.last_seq = -1};
+		}
+		see_member(c->members + *at, event);
+	}
+	if (c->member_count)
+		qsort(c->members, c->member_count, sizeof(*c->members), compare_members);
+	for (size_t i = c->member_count; i--;) {
+		c->comms[c->members[i].comm].first_member = (uint32_t)i;
+		c->comms[c->members[i].comm].members++;
+	}
+	return 0;
+}
+
+/* ---- what is missing ---- */
+
+static int add_missing(struct matching *m, const struct collectives_missing *missing)
+{
+	struct collectives *c = m->c;
+
+	c->missing_total++;
+	if (c->missing_count == COLLECTIVES_MISSING_MAX)
+		return 0;
+	if (GROW(c->missing, c->missing_count, m->missing_capacity))
+		return -ENOMEM;
+	c->missing[c->missing_count++] = *missing;
+	return 0;
+}
+
+/* Both are sorted by rank. Returns how many are missing, or -ENOMEM. */
+static int compare_with_members(
+	struct matching *m, const struct collectives_event *events, size_t count)
+{
+	const struct collectives_comm *comm = m->c->comms + events->comm;
+	size_t at = 0;
+	int missing = 0;
+
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct collectives_member *member = m->c->members + comm->first_member + i;
+		int r;
+
+		while (at < count && events[at].rank < member->rank)
+			at++;
+		if ((at < count && events[at].rank == member->rank) || member->last_seq < 0)
+			continue;
+		missing++;
+		r = add_missing(
+			m, &(struct collectives_missing){.comm = events->comm,
+				   .process = member->process,
+				   .rank = member->rank,
+				   .op = events->op,
+				   .seq = events->seq,
+				   .kind = events->seq < member->first_seq  ? COLLECTIVES_BEFORE
+					   : events->seq > member->last_seq ? COLLECTIVES_AFTER
+									    : COLLECTIVES_GAP});
+		if (r)
+			return r;
+	}
+	return missing;
+}
+
+/* The other side may be a rank that nobody recorded here; then nothing is missing. */
+static int compare_pair(struct matching *m, const struct collectives_event *events, size_t count)
+{
+	const struct collectives_comm *comm = m->c->comms + events->comm;
+	uint32_t peer = events->op == RTL_COLLECTIVE_ncclSend ? events->to : events->from;
+	int r;
+
+	if (count > 1)
+		return 0;
+	for (uint32_t i = 0; i < comm->members; i++) {
+		const struct collectives_member *member = m->c->members + comm->first_member + i;
+
+		if (member->rank != peer)
+			continue;
+		r = add_missing(m, &(struct collectives_missing){.comm = events->comm,
+					   .process = member->process,
+					   .rank = peer,
+					   .op = events->op == RTL_COLLECTIVE_ncclSend
+							 ? RTL_COLLECTIVE_ncclRecv
+							 : RTL_COLLECTIVE_ncclSend,
+					   .seq = events->seq,
+					   .kind = COLLECTIVES_PEER});
+		return r ? r : 1;
+	}
+	return 0;
+}
+
+/* The same operation on the same amount everywhere, and each rank once. */
+static bool is_alike(const struct collectives_event *events, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct collectives_event *a = events + i - 1, *b = events + i;
+		bool bytes_differ = a->bytes != b->bytes && b->op != RTL_COLLECTIVE_ncclAllToAllv;
+
+		if (a->datatype != b->datatype || bytes_differ)
+			return false;
+		if (a->is_pair ? a->op == b->op : a->op != b->op || a->rank == b->rank)
+			return false;
+	}
+	return true;
+}
+
+/* ---- what hangs together ---- */
+
+static uint32_t find_root(uint32_t *parent, uint32_t at)
+{
+	while (parent[at] != at)
+		at = parent[at] = parent[parent[at]];
+	return at;
+}
+
+static void join(uint32_t *parent, uint32_t a, uint32_t b)
+{
+	a = find_root(parent, a);
+	b = find_root(parent, b);
+	if (a < b)
+		parent[b] = a;
+	else
+		parent[a] = b;
+}
+
+/*
+ * The size S of nccl-tests and its bus factor (doc/PERFORMANCE.md there), from what this rank
+ * gives.
+ */
+static double bus_factor(uint8_t op, double n)
+{
+	switch (op) {
+	case RTL_COLLECTIVE_ncclAllReduce:
+		return 2 * (n - 1) / n;
+	case RTL_COLLECTIVE_ncclAllGather:
+	case RTL_COLLECTIVE_ncclReduceScatter:
+	case RTL_COLLECTIVE_ncclAllToAll:
+	case RTL_COLLECTIVE_ncclAllToAllv:
+	case RTL_COLLECTIVE_ncclGather:
+	case RTL_COLLECTIVE_ncclScatter:
+		return (n - 1) / n;
+	default:
+		return 1;
+	}
+}
+
+static double size_factor(uint8_t op, double n)
+{
+	return op == RTL_COLLECTIVE_ncclAllGather || op == RTL_COLLECTIVE_ncclGather ||
+			       op == RTL_COLLECTIVE_ncclScatter
+		       ? n
+		       : 1;
+}
+
+static void add_bytes(struct matching *m, struct collectives_operation *operation,
+	const struct collectives_event *events, size_t count)
+{
+	double n = m->c->comms[events->comm].size, sum = 0, size;
+
+	if (events->is_pair) /* of their launches, below */
+		return;
+	for (size_t i = 0; i < count; i++)
+		sum += (double)events[i].bytes;
+	size = sum / (double)count * size_factor(events->op, n);
+	operation->bytes += size;
+	operation->bus_bytes += n > 0 ? size * bus_factor(events->op, n) : 0;
+}
+
+static void add_sent(struct matching *m, const struct collectives_event *event)
+{
+	bool is_send = event->op == RTL_COLLECTIVE_ncclSend;
+
+	if (!is_send && event->op != RTL_COLLECTIVE_ncclAllToAll &&
+		event->op != RTL_COLLECTIVE_ncclAllToAllv)
+		return;
+	m->sends[event->launch] = true;
+	m->sent[event->launch] += event->bytes;
+	if (is_send && event->from != event->to)
+		m->other[event->launch] += event->bytes;
+}
+
+/* One collective or pair: @count parts of it. */
+static void add_part(struct matching *m, struct collectives_operation *operation,
+	const struct collectives_event *events, size_t count, bool is_incomplete)
+{
+	bool is_first = !operation->parts++;
+
+	if (is_first) {
+		operation->op = events->op;
+		operation->datatype = events->datatype;
+		operation->comm = events->comm;
+		operation->seq = events->seq;
+		operation->is_pairs = events->is_pair;
+	}
+	if (events->is_pair != operation->is_pairs ||
+		(!events->is_pair && events->op != operation->op))
+		operation->is_mixed = true;
+	operation->is_pairs &= events->is_pair;
+	if (events->datatype != operation->datatype)
+		operation->datatype = COLLECTIVES_DATATYPE_NONE;
+	operation->is_incomplete |= is_incomplete;
+	if (!is_alike(events, count)) {
+		operation->is_mismatched = true;
+		m->c->mismatched++;
+	}
+	add_bytes(m, operation, events, count);
+	for (size_t i = 0; i < count; i++)
+		add_sent(m, events + i);
+}
+
+/* Each run of parts that are one collective. */
+static size_t run_length(const struct collectives *c, size_t at)
+{
+	size_t end = at + 1;
+
+	while (end < c->event_count && is_same(c->events + at, c->events + end))
+		end++;
+	return end - at;
+}
+
+/* Numbers the trees of the forest; every launch gets its operation. */
+static int number_operations(struct matching *m)
+{
+	struct collectives *c = m->c;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < c->launch_count; i++)
+		if (find_root(m->parent, i) == i)
+			c->launches[i].operation = (uint32_t)count++;
+	for (uint32_t i = 0; i < c->launch_count; i++)
+		c->launches[i].operation = c->launches[find_root(m->parent, i)].operation;
+	c->operations = calloc(count + 1, sizeof(*c->operations));
+	c->by_operation = calloc(c->launch_count + 1, sizeof(*c->by_operation));
+	if (!c->operations || !c->by_operation)
+		return -ENOMEM;
+	c->operation_count = count;
+	for (size_t i = 0; i < c->launch_count; i++)
+		c->operations[c->launches[i].operation].launches++;
+	for (size_t i = 1; i < count; i++)
+		c->operations[i].first = c->operations[i - 1].first + c->operations[i - 1].launches;
+	for (size_t i = 0; i < count; i++)
+		c->operations[i].launches = 0;
+	for (uint32_t i = 0; i < c->launch_count; i++) {
+		struct collectives_operation *operation = c->operations + c->launches[i].operation;
+
+		c->by_operation[operation->first + operation->launches++] = i;
+	}
+	return 0;
+}
+
+/* What each rank sends: its mean is the size of grouped sends; the most of one to the mean tells
+ * how even it is. */
+static void finish_sent(struct matching *m, struct collectives_operation *operation)
+{
+	double sum = 0, other = 0, most = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < operation->launches; i++) {
+		uint32_t launch = m->c->by_operation[operation->first + i];
+
+		if (!m->sends[launch])
+			continue;
+		n++;
+		sum += (double)m->sent[launch];
+		other += (double)m->other[launch];
+		if ((double)m->sent[launch] > most)
+			most = (double)m->sent[launch];
+	}
+	if (!n)
+		return;
+	operation->sent_max = n > 1 ? most : 0;
+	operation->sent_mean = n > 1 ? sum / n : 0;
+	operation->bytes += operation->is_pairs ? sum / n : 0;
+	operation->bus_bytes += operation->is_pairs ? other / n : 0;
+}
+
+static int match(struct matching *m)
+{
+	struct collectives *c = m->c;
+	size_t n;
+	int r;
+
+	for (size_t i = 0; i < c->event_count; i += n) {
+		n = run_length(c, i);
+		for (size_t k = 1; k < n; k++)
+			join(m->parent, c->events[i].launch, c->events[i + k].launch);
+	}
+	r = number_operations(m);
+	for (size_t i = 0; i < c->event_count && !r; i += n) {
+		const struct collectives_event *events = c->events + i;
+		int missing;
+
+		n = run_length(c, i);
+		missing = events->is_pair ? compare_pair(m, events, n)
+					  : compare_with_members(m, events, n);
+		if (missing < 0)
+			return missing;
+		add_part(m, c->operations + c->launches[events->launch].operation, events, n,
+			missing > 0);
+	}
+	for (size_t i = 0; i < c->operation_count && !r; i++)
+		finish_sent(m, c->operations + i);
+	return r;
+}
+
+int collectives_match(struct collectives *c)
+{
+	CLEANUP(matching_done)
+	struct matching m = {
+		.c = c,
+		.parent = calloc(c->launch_count + 1, sizeof(*m.parent)),
+		.sent = calloc(c->launch_count + 1, sizeof(*m.sent)),
+		.other = calloc(c->launch_count + 1, sizeof(*m.other)),
+		.sends = calloc(c->launch_count + 1, sizeof(*m.sends)),
+	};
+	int r;
+
+	if (!m.parent || !m.sent || !m.other || !m.sends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->launch_count; i++)
+		m.parent[i] = i;
+	if (c->event_count)
+		qsort(c->events, c->event_count, sizeof(*c->events), compare_events);
+	r = find_members(c);
+	return r ? r : match(&m);
+}

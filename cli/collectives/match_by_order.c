@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Without RCCL's calls: the k-th communication kernel of each GPU is taken for the k-th collective
+ * of all, as long as nothing speaks against it. One lost kernel would shift all that follow, so the
+ * first that does not fit ends the match.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+struct ordering {
+	struct collectives *c;
+	struct collectives_launch *const *sorted; /* by lane, time */
+	size_t *first;				  /* of each lane, and the end */
+	uint32_t *lanes;			  /* those that have any */
+	size_t count;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct collectives_launch *x = *(struct collectives_launch *const *)a;
+	const struct collectives_launch *y = *(struct collectives_launch *const *)b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->stop != y->stop)
+		return x->stop < y->stop ? -1 : 1;
+	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+static const struct collectives_launch *launch_at(const struct ordering *o, size_t lane, uint64_t k)
+{
+	return o->sorted[o->first[o->lanes[lane]] + k];
+}
+
+static uint64_t lane_length(const struct ordering *o, size_t lane)
+{
+	return o->first[o->lanes[lane] + 1] - o->first[o->lanes[lane]];
+}
+
+static void name(const struct ordering *o, size_t lane, char ret[48])
+{
+	collectives_name_lane(o->c, o->lanes[lane], ret, 48);
+}
+
+/* Nobody leaves a collective before the last has come, but for what the clocks do not know. */
+static bool overlaps(const struct ordering *o, uint64_t k, size_t *ret_gone, size_t *ret_late)
+{
+	int64_t gone = INT64_MAX, late = INT64_MIN;
+	uint64_t error_ns = 0;
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct collectives_launch *launch = launch_at(o, i, k);
+
+		if (launch->stop < gone) {
+			gone = launch->stop;
+			*ret_gone = i;
+		}
+		if (launch->start > late) {
+			late = launch->start;
+			*ret_late = i;
+		}
+	}
+	for (size_t i = 0; i < 2; i++) {
+		const struct collectives_lane *lane =
+			o->c->lanes + o->lanes[i ? *ret_late : *ret_gone];
+
+		error_ns += lane->error_ns > 0 ? (uint64_t)lane->error_ns : 0;
+	}
+	return late <= gone || (uint64_t)late - (uint64_t)gone <= error_ns;
+}
+
+static bool fits(const struct ordering *o, uint64_t k)
+{
+	struct collectives *c = o->c;
+	char a[48], b[48];
+	size_t gone = 0, late = 0;
+
+	for (size_t i = 0; i < o->count; i++) {
+		if (lane_length(o, i) > k)
+			continue;
+		name(o, i, a);
+		snprintf(c->stopped, sizeof(c->stopped),
+			"%s has %" PRIu64 " communication kernels, others have up to %" PRIu64, a,
+			lane_length(o, i), c->order_longest);
+		return false;
+	}
+	for (size_t i = 1; i < o->count; i++) {
+		if (launch_at(o, i, k)->kernel == launch_at(o, 0, k)->kernel)
+			continue;
+		name(o, 0, a);
+		name(o, i, b);
+		snprintf(c->stopped, sizeof(c->stopped),
+			"%s and %s run different kernels as their number %" PRIu64, a, b, k);
+		return false;
+	}
+	if (overlaps(o, k, &gone, &late))
+		return true;
+	name(o, gone, a);
+	name(o, late, b);
+	snprintf(c->stopped, sizeof(c->stopped),
+		"%s left its number %" PRIu64 " before %s came to its own", a, k, b);
+	return false;
+}
+
+static int add_events(const struct ordering *o, uint64_t k)
+{
+	struct collectives *c = o->c;
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct collectives_launch *launch = launch_at(o, i, k);
+
+		if (GROW(c->events, c->event_count, c->event_capacity))
+			return -ENOMEM;
+		c->events[c->event_count++] = (struct collectives_event){
+			.seq = (int64_t)k,
+			.rank = (uint32_t)i,
+			.launch = (uint32_t)(launch - c->launches),
+			.process = c->lanes[launch->lane].process,
+			.op = COLLECTIVES_OP_KERNEL,
+			.datatype = COLLECTIVES_DATATYPE_NONE,
+		};
+	}
+	return 0;
+}
+
+static int match(struct ordering *o)
+{
+	struct collectives *c = o->c;
+	uint64_t longest = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < o->count; i++)
+		if (lane_length(o, i) > longest)
+			longest = lane_length(o, i);
+	c->order_longest = longest;
+	for (size_t i = 0; i < o->count; i++) {
+		const struct collectives_launch *launch = launch_at(o, i, 0);
+		char who[48];
+
+		if (!launch->untimed)
+			continue;
+		name(o, i, who);
+		snprintf(c->stopped, sizeof(c->stopped),
+			"%s has communication kernels without times, so without an order", who);
+		return 0;
+	}
+	for (uint64_t k = 0; k < longest && !r && fits(o, k); k++) {
+		r = add_events(o, k);
+		c->matched_until = k + 1;
+	}
+	return r;
+}
+
+int collectives_order(struct collectives *c)
+{
+	CLEANUP(free_p)
+	struct collectives_launch **sorted =
+		calloc(c->launch_count + 1, sizeof(struct collectives_launch *));
+	CLEANUP(free_p) size_t *first = calloc(c->lane_count + 2, sizeof(*first));
+	CLEANUP(free_p) uint32_t *lanes = calloc(c->lane_count + 1, sizeof(*lanes));
+	struct ordering o = {.c = c, .sorted = sorted, .first = first, .lanes = lanes};
+
+	c->comms = calloc(1, sizeof(*c->comms));
+	if (!sorted || !first || !lanes || !c->comms)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->launch_count; i++) {
+		sorted[i] = c->launches + i;
+		first[c->launches[i].lane + 1]++;
+		/* The first of its lane, whatever is known of others. */
+		if (!c->launches[i].kernels)
+			c->launches[i].start = c->launches[i].stop = INT64_MIN;
+	}
+	if (c->launch_count)
+		qsort(sorted, c->launch_count, sizeof(*sorted), compare);
+	for (size_t i = 0; i < c->lane_count; i++) {
+		if (first[i + 1])
+			lanes[o.count++] = (uint32_t)i;
+		first[i + 1] += first[i];
+	}
+	c->comm_count = 1;
+	c->comms[0].size = (uint32_t)o.count;
+	return match(&o);
+}

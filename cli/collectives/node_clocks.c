@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ranks of several nodes: each node's clock counts from its own boot. The nodes' wall clocks say
+ * how far they are apart, as well as somebody has set them; the collectives themselves say how
+ * wrong that can be, because nobody leaves an all-reduce before the last has come.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/collectives.h"
+
+struct bound {
+	int64_t low, high; /* of what is to be added to the node's times */
+	bool has;
+};
+
+static int load_offsets(struct query *query, struct collectives *c, char (*boots)[64])
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int64_t first = 0;
+	int r = query_ask(query, "realtime_offsets", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *boot = query_text(rows, 0) ? query_text(rows, 0) : "";
+
+		for (uint32_t i = 0; i < c->nodes.count; i++)
+			if (!strncmp(boots[i], boot, sizeof(*boots) - 1))
+				c->nodes.shift_ns[i] = query_integer(rows, 1);
+		r = 0;
+	}
+	first = c->nodes.shift_ns[0];
+	for (uint32_t i = 0; i < c->nodes.count; i++)
+		c->nodes.shift_ns[i] = wrap_minus(c->nodes.shift_ns[i], first);
+	return r;
+}
+
+static int load_boots(struct query *query, const struct collectives *c, char (*boots)[64])
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t at = 0;
+	int r = query_ask(query, "rank_states", &rows);
+
+	while (!r && at < c->process_count && (r = query_next(rows)) > 0) {
+		snprintf(boots[c->processes[at].node], sizeof(*boots), "%.63s",
+			query_text(rows, 3) ? query_text(rows, 3) : "");
+		at++;
+		r = 0;
+	}
+	return r;
+}
+
+static void shift(struct collectives *c)
+{
+	for (size_t i = 0; i < c->launch_count; i++) {
+		struct collectives_launch *launch = c->launches + i;
+		int64_t by;
+
+		if (!launch->kernels)
+			continue;
+		by = c->nodes.shift_ns[collectives_process_of(c, (uint32_t)i)->node];
+		launch->start = wrap_plus(launch->start, by);
+		launch->stop = wrap_plus(launch->stop, by);
+	}
+}
+
+/* Those in which everybody needs everybody. */
+static bool synchronises(const struct collectives_operation *operation)
+{
+	return !operation->is_pairs && !operation->is_mixed &&
+	       (operation->op == RTL_COLLECTIVE_ncclAllReduce ||
+		       operation->op == RTL_COLLECTIVE_ncclAllGather ||
+		       operation->op == RTL_COLLECTIVE_ncclReduceScatter ||
+		       operation->op == RTL_COLLECTIVE_ncclAllToAll);
+}
+
+struct extent {
+	int64_t start_last, stop_first;
+	bool has;
+};
+
+static void add_bounds(struct collectives *c, const struct collectives_operation *operation,
+	struct extent *extents, struct bound *bounds)
+{
+	memset(extents, 0, c->nodes.count * sizeof(*extents));
+	for (uint32_t i = 0; i < operation->launches; i++) {
+		uint32_t at = c->by_operation[operation->first + i];
+		const struct collectives_launch *launch = c->launches + at;
+		struct extent *extent;
+
+		if (!launch->kernels)
+			continue;
+		extent = extents + collectives_process_of(c, at)->node;
+		if (!extent->has || launch->start > extent->start_last)
+			extent->start_last = launch->start;
+		if (!extent->has || launch->stop < extent->stop_first)
+			extent->stop_first = launch->stop;
+		extent->has = true;
+	}
+	for (uint32_t i = 1; i < c->nodes.count && extents[0].has; i++) {
+		struct bound *bound = bounds + i;
+		int64_t low, high;
+
+		if (!extents[i].has)
+			continue;
+		low = wrap_minus(extents[0].start_last, extents[i].stop_first);
+		high = wrap_minus(extents[0].stop_first, extents[i].start_last);
+		if (!bound->has || low > bound->low)
+			bound->low = low;
+		if (!bound->has || high < bound->high)
+			bound->high = high;
+		bound->has = true;
+	}
+}
+
+/* The wall clocks' word stands where the collectives allow it; else the middle of what they allow.
+ */
+static void narrow(struct collectives *c, const struct bound *bounds)
+{
+	for (uint32_t i = 1; i < c->nodes.count; i++) {
+		const struct bound *b = bounds + i;
+		bool is_known = b->has && b->low <= b->high;
+		int64_t by = is_known && (b->low > 0 || b->high < 0)
+				     ? wrap_plus(b->low, wrap_minus(b->high, b->low) / 2)
+				     : 0;
+		int64_t below = wrap_minus(by, b->low), above = wrap_minus(b->high, by);
+		int64_t error = below > above ? below : above;
+
+		c->nodes.shift_ns[i] = by;
+		if (!is_known || c->nodes.bound_ns < 0)
+			c->nodes.bound_ns = -1;
+		else if (error > c->nodes.bound_ns)
+			c->nodes.bound_ns = error;
+		c->nodes.is_shifted |= by != 0;
+	}
+	c->nodes.shift_ns[0] = 0;
+	shift(c);
+}
+
+int collectives_nodes(struct query *query, struct collectives *c)
+{
+	CLEANUP(free_p) char(*boots)[64] = calloc(c->nodes.count + 1, sizeof(*boots));
+	CLEANUP(free_p) struct bound *bounds = calloc(c->nodes.count + 1, sizeof(*bounds));
+	CLEANUP(free_p) struct extent *extents = calloc(c->nodes.count + 1, sizeof(*extents));
+	int r;
+
+	if (c->nodes.count < 2)
+		return 0;
+	c->nodes.shift_ns = calloc(c->nodes.count, sizeof(*c->nodes.shift_ns));
+	if (!boots || !bounds || !extents || !c->nodes.shift_ns)
+		return -ENOMEM;
+	r = load_boots(query, c, boots);
+	if (!r)
+		r = load_offsets(query, c, boots);
+	if (r)
+		return r;
+	shift(c);
+	for (size_t i = 0; i < c->operation_count; i++)
+		if (synchronises(c->operations + i))
+			add_bounds(c, c->operations + i, extents, bounds);
+	narrow(c, bounds);
+	return 0;
+}

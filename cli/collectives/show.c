@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include "cli/collectives/show.h"
+#include "cli/base/wrapping.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/cleanup.h"
+
+#define NOTES_MAX 16
+
+/* ---- text ---- */
+
+static bool fill(const struct collectives_view *view, const struct collectives_columns *table,
+	size_t i, struct render_value *ret)
+{
+	for (size_t column = 0; column < COLLECTIVES_COLUMNS_MAX; column++)
+		ret[column] = render_null();
+	return table->row(view, i, ret);
+}
+
+int collectives_put_table(const struct collectives_view *view,
+	const struct collectives_columns *table, enum render_format format, uint64_t limit,
+	FILE *to, uint64_t *ret)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLLECTIVES_COLUMNS_MAX];
+	size_t rows = table->rows(view);
+	uint64_t count = 0;
+	int r = render_new(to, format, table->columns, table->count, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, view->options->width);
+	for (size_t i = 0; i < rows && !r; i++) {
+		if (!fill(view, table, i, row))
+			continue;
+		if (!limit || count < limit)
+			r = render_row(render, row);
+		count++;
+	}
+	if (!r && count)
+		render_finish(render);
+	*ret = count;
+	return r;
+}
+
+/* Nothing where there are no rows; the first @limit of them. */
+static int put_table(const struct collectives_view *view, const struct collectives_columns *table,
+	uint64_t limit, FILE *to)
+{
+	struct render_value row[COLLECTIVES_COLUMNS_MAX];
+	uint64_t count;
+	size_t first = 0;
+	int r;
+
+	while (first < table->rows(view) && !fill(view, table, first, row))
+		first++;
+	if (first == table->rows(view))
+		return 0;
+	fprintf(to, "\n%s\n", table->title);
+	r = collectives_put_table(view, table, RENDER_TABLE, limit, to, &count);
+	if (!r && limit && count > limit)
+		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)(count - limit));
+	return r;
+}
+
+/* Lateness over time: a row a rank, darker is later. */
+static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *to)
+{
+	static const char shades[] = " .:-=+*#%@";
+	const struct collectives *c = view->c;
+	float most = 0;
+	uint64_t shown = 0;
+	char who[48];
+
+	for (size_t i = 0; i < c->lane_count * COLLECTIVES_HEAT_BINS; i++)
+		most = c->heat[i] > most ? c->heat[i] : most;
+	if (!view->report->ranked || most <= 0)
+		return;
+	fprintf(to, "\nmean lateness behind the first to arrive, over %.3f s; @ is %.3f ms\n",
+		(double)wrap_minus(c->to_ns, c->from_ns) / 1e9, (double)most / 1e6);
+	for (uint32_t lane = 0; lane < c->lane_count; lane++) {
+		const float *heat = c->heat + lane * (size_t)COLLECTIVES_HEAT_BINS;
+
+		if (!c->lanes[lane].count || !collectives_wants_lane(view, lane))
+			continue;
+		if (limit && shown++ == limit) {
+			fprintf(to, "... and more (--top 0)\n");
+			return;
+		}
+		collectives_name_lane(c, lane, who, sizeof(who));
+		fprintf(to, "%-16s |", who);
+		for (size_t bin = 0; bin < COLLECTIVES_HEAT_BINS; bin++)
+			fputc(heat[bin] < 0 ? ' ' : shades[lroundf(heat[bin] / most * 9)], to);
+		fputs("|\n", to);
+	}
+}
+
+static int put_text(const struct collectives_view *view, FILE *to)
+{
+	CLEANUP(free_p)
+	char *reading = render_escape(view->report->reading, strlen(view->report->reading));
+	char notes[NOTES_MAX][320];
+	size_t count = collectives_notes(view, notes, NOTES_MAX);
+	uint64_t top = view->options->top;
+	int r;
+
+	if (!reading)
+		return -ENOMEM;
+	fprintf(to, "%s\n%s\n", view->verdict->line, reading);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_p) char *note = render_escape(notes[i], strlen(notes[i]));
+
+		if (!note)
+			return -ENOMEM;
+		fprintf(to, "  %s\n", note);
+	}
+	r = put_table(view, collectives_tables + COLLECTIVES_GROUP_TABLE, top, to);
+	if (!r)
+		r = put_table(view, &collectives_uneven, top, to);
+	if (!r && view->report->ranked) {
+		r = put_table(view, collectives_tables + COLLECTIVES_RANK_TABLE, top, to);
+		put_heat(view, top, to);
+	}
+	if (!r)
+		r = put_table(view, &collectives_latest, top < 5 && top ? top : 5, to);
+	return r ? r : put_table(view, collectives_tables + COLLECTIVES_MISSING_TABLE, top, to);
+}
+
+/* ---- JSON and CSV ---- */
+
+static int put_array(const struct collectives_view *view, const struct collectives_columns *table,
+	uint64_t limit, json_t *document)
+{
+	struct render_value row[COLLECTIVES_COLUMNS_MAX];
+	json_t *array = json_array();
+	size_t rows = table->rows(view);
+	uint64_t shown = 0;
+
+	/* Takes the array, whether it works or not. */
+	if (json_object_set_new(document, table->key, array))
+		return -ENOMEM;
+	for (size_t i = 0; i < rows && (!limit || shown < limit); i++) {
+		if (!fill(view, table, i, row))
+			continue;
+		shown++;
+		if (json_array_append_new(
+			    array, render_json_row(table->columns, table->count, row)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static json_t *make_heat(const struct collectives_view *view)
+{
+	const struct collectives *c = view->c;
+	json_t *rows = json_array();
+
+	for (uint32_t lane = 0; rows && lane < c->lane_count; lane++) {
+		const float *heat = c->heat + lane * (size_t)COLLECTIVES_HEAT_BINS;
+		const struct collectives_process *p = c->processes + c->lanes[lane].process;
+		json_t *cells = json_array(), *row;
+
+		if (!c->lanes[lane].count || !collectives_wants_lane(view, lane)) {
+			json_decref(cells);
+			continue;
+		}
+		for (size_t bin = 0; bin < COLLECTIVES_HEAT_BINS; bin++)
+			(void)json_array_append_new(cells, /* checked below, by its length */
+				heat[bin] < 0 ? json_null() : json_integer(llroundf(heat[bin])));
+		row = json_pack("{s:o, s:I, s:o}", "rank",
+			p->has_rank ? json_integer(p->rank) : json_null(), "gpuId",
+			(json_int_t)c->lanes[lane].gpu_id, "late_mean_ns", cells);
+		if (json_array_size(cells) != COLLECTIVES_HEAT_BINS ||
+			json_array_append_new(rows, row)) {
+			json_decref(rows);
+			return NULL;
+		}
+	}
+	return rows;
+}
+
+static int put_head(const struct collectives_view *view, json_t *document)
+{
+	const struct collectives *c = view->c;
+	char notes[NOTES_MAX][320];
+	size_t count = collectives_notes(view, notes, NOTES_MAX);
+	json_t *array = json_array();
+	int bad = json_object_set_new(document, "schema", json_integer(1));
+
+	bad |= json_object_set(document, "notes", array);
+	for (size_t i = 0; i < count && !bad; i++)
+		bad |= json_array_append_new(array, render_json_text(notes[i], strlen(notes[i])));
+	json_decref(array);
+	bad |= verdict_put_json(view->verdict, document);
+	bad |= json_object_set_new(document, "reading",
+		render_json_text(view->report->reading, strlen(view->report->reading)));
+	bad |= json_object_set_new(document, "matched_by",
+		json_string(c->matched == COLLECTIVES_BY_ORDER ? "order" : "sequence"));
+	bad |= json_object_set_new(
+		document, "match_stopped", c->stopped[0] ? json_string(c->stopped) : json_null());
+	bad |= json_object_set_new(
+		document, "operations", json_integer((json_int_t)c->operation_count));
+	bad |= json_object_set_new(
+		document, "timed", json_integer((json_int_t)view->report->timed));
+	bad |= json_object_set_new(
+		document, "missing_parts", json_integer((json_int_t)c->missing_total));
+	bad |= json_object_set_new(document, "mismatched", json_integer((json_int_t)c->mismatched));
+	bad |= json_object_set_new(document, "unlinked", json_integer((json_int_t)c->unlinked));
+	bad |= json_object_set_new(document, "nodes", json_integer(c->nodes.count));
+	bad |= json_object_set_new(document, "nodes_clock_error_ns",
+		c->nodes.count > 1 && c->nodes.bound_ns >= 0 ? json_integer(c->nodes.bound_ns)
+							     : json_null());
+	bad |= json_object_set_new(
+		document, "from_ns", view->report->timed ? json_integer(c->from_ns) : json_null());
+	bad |= json_object_set_new(
+		document, "to_ns", view->report->timed ? json_integer(c->to_ns) : json_null());
+	return bad ? -ENOMEM : 0;
+}
+
+static int put_json(const struct collectives_view *view, FILE *to)
+{
+	json_t *document = json_object();
+	int r = put_head(view, document);
+
+	if (!r)
+		r = put_array(view, collectives_tables + COLLECTIVES_GROUP_TABLE, 0, document);
+	if (!r)
+		r = put_array(view, collectives_tables + COLLECTIVES_RANK_TABLE, 0, document);
+	if (!r)
+		r = put_array(view, &collectives_latest, view->options->top, document);
+	if (!r)
+		r = put_array(view, collectives_tables + COLLECTIVES_MISSING_TABLE, 0, document);
+	if (!r && json_object_set_new(document, "heat", make_heat(view)))
+		r = -ENOMEM;
+	if (!r)
+		render_json(to, document, false);
+	json_decref(document);
+	return r;
+}
+
+static int put_csv(const struct collectives_view *view, FILE *to)
+{
+	const struct collectives_columns *table = collectives_tables + view->options->csv_table;
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_column columns[COLLECTIVES_COLUMNS_MAX];
+	struct render_value row[COLLECTIVES_COLUMNS_MAX], kept[COLLECTIVES_COLUMNS_MAX];
+	size_t rows = table->rows(view), count = 0;
+	int r;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->columns[i].key)
+			columns[count++] = table->columns[i];
+	r = render_new(to, RENDER_CSV, columns, count, &render);
+	for (size_t i = 0; i < rows && !r; i++) {
+		size_t n = 0;
+
+		if (!fill(view, table, i, row))
+			continue;
+		for (size_t column = 0; column < table->count; column++)
+			if (table->columns[column].key)
+				kept[n++] = row[column];
+		r = render_row(render, kept);
+	}
+	if (!r)
+		render_finish(render);
+	return r;
+}
+
+int collectives_show(const struct collectives_view *view, FILE *to)
+{
+	switch (view->options->format) {
+	case RENDER_JSON:
+		return put_json(view, to);
+	case RENDER_CSV:
+		return put_csv(view, to);
+	default:
+		return put_text(view, to);
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * What a database file is before SQLite opens it: opening a FIFO would wait for ever, and
+ * SQLite's words for a directory or a missing file help nobody. Only for query.c, before it
+ * opens the file (closing a descriptor of it later would drop SQLite's locks).
+ */
+#include <stdbool.h>
+
+#include "cli/database/query.h"
+
+struct query_file {
+	bool is_in_use; /* somebody has it open: it may be written */
+	bool has_wal; /* not empty */
+	bool is_dir_writable;
+	uint64_t bytes;
+};
+
+/* 0; -ENOENT, -EACCES, -EISDIR, -EINVAL (no SQLite file), -EIO, each with its line in @error. */
+int query_file_look(const char *path, struct query_file *ret, char error[QUERY_ERROR_BYTES]);
+
+/* @path as a URI for a read-only connection. NULL: no memory. */
+char *query_file_uri(const char *path, bool is_immutable);

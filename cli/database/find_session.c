@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "cli/database/find_session.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/collector/ask_all.h"
+#include "proto/base/cleanup.h"
+
+#define FIND_SERVICE_DIR "/var/lib/rtl"
+
+/* Names go into paths: only what the collector makes names of. */
+static bool is_session_name(const char *name)
+{
+	return name[0] && name[0] != '.' && name[0] != '-' && strlen(name) < 200 &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789._-+@")];
+}
+
+static char *take_if_there(char *path)
+{
+	if (path && !access(path, F_OK))
+		return path;
+	free(path);
+	return NULL;
+}
+
+__attribute__((format(printf, 1, 2))) static char *format_path(const char *format, ...)
+{
+	va_list args;
+	char *path;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&path, format, args);
+	va_end(args);
+	return n < 0 ? NULL : path;
+}
+
+/* $XDG_STATE_HOME/rtl; NULL: there is no home. */
+static char *state_dir(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	if (state && state[0] == '/')
+		return format_path("%s/rtl", state);
+	if (home && home[0] == '/')
+		return format_path("%s/.local/state/rtl", home);
+	return NULL;
+}
+
+/* One's own collector keeps them by uid, as the service does. */
+static char *find_in_state_dir(const char *name)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+	char *path = dir ? take_if_there(format_path("%s/%s.db", dir, name)) : NULL;
+
+	if (!path && dir)
+		path = take_if_there(format_path("%s/%u/%s.db", dir, (unsigned)getuid(), name));
+	return path;
+}
+
+/* The caller's own first; root and group rtl can look into the others. */
+static char *find_in_service_dir(const char *name)
+{
+	CLEANUP(free_p) char *pattern = NULL;
+	char *path =
+		take_if_there(format_path(FIND_SERVICE_DIR "/%u/%s.db", (unsigned)getuid(), name));
+	glob_t found;
+
+	if (path)
+		return path;
+	pattern = format_path(FIND_SERVICE_DIR "/*/%s.db", name);
+	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
+		return NULL;
+	if (found.gl_pathc)
+		path = strdup(found.gl_pathv[0]);
+	globfree(&found);
+	return path;
+}
+
+int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret)
+{
+	CLEANUP(free_p) char *path = NULL, *removal = NULL;
+
+	if (strchr(name, '/') || !access(name, F_OK) || !is_session_name(name))
+		return query_open(name, error, ret);
+	path = ask_database(name, &removal);
+	if (!path)
+		path = find_in_state_dir(name);
+	if (!path)
+		path = find_in_service_dir(name);
+	if (!path && removal) {
+		snprintf(error, QUERY_ERROR_BYTES, "%s: %s", name, removal);
+		return -ENOENT;
+	}
+	return query_open(path ? path : name, error, ret);
+}
+
+/* Nothing found is no error. */
+static void add_found(glob_t *found, const char *pattern)
+{
+	if (pattern)
+		(void)glob(pattern, found->gl_pathv ? GLOB_APPEND : 0, NULL, found);
+}
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t bytes = strlen(text), ending_bytes = strlen(ending);
+
+	return bytes >= ending_bytes && !strcmp(text + bytes - ending_bytes, ending);
+}
+
+/* Ends @found. What lies beside a database is no database. */
+static char **take_found(glob_t *found)
+{
+	char **paths = calloc(found->gl_pathc + 1, sizeof(*paths));
+
+	for (size_t i = 0, fill = 0; paths && i < found->gl_pathc; i++) {
+		const char *path = found->gl_pathv[i];
+
+		if (ends_with(path, "-wal") || ends_with(path, "-shm") ||
+			ends_with(path, "-journal"))
+			continue;
+		paths[fill] = strdup(path);
+		fill += paths[fill] != NULL;
+	}
+	globfree(found);
+	return paths;
+}
+
+static char **find_named(const char *names)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+	CLEANUP(free_p) char *mine = dir ? format_path("%s/%s", dir, names) : NULL;
+	CLEANUP(free_p) char *kept = dir ? format_path("%s/*/%s", dir, names) : NULL;
+	CLEANUP(free_p) char *all = format_path(FIND_SERVICE_DIR "/*/%s", names);
+	CLEANUP(free_p)
+	char *served = format_path(FIND_SERVICE_DIR "/%u/%s", (unsigned)getuid(), names);
+	glob_t found = {0};
+
+	/* The service's directory is listed to few, one's own to all. */
+	add_found(&found, all);
+	add_found(&found, served);
+	add_found(&found, mine);
+	add_found(&found, kept);
+	return take_found(&found);
+}
+
+char **find_files(void)
+{
+	return find_named("*.db");
+}
+
+char **find_stores(void)
+{
+	char **stores = calloc(3, sizeof(*stores)); /* the last is NULL */
+	size_t count = 0;
+
+	if (!stores)
+		return NULL;
+	stores[count] = strdup(FIND_SERVICE_DIR);
+	count += stores[count] != NULL;
+	stores[count] = state_dir();
+	return stores;
+}
+
+char **find_aside(const char *folder)
+{
+	CLEANUP(free_p) char *pattern = NULL;
+	glob_t found = {0};
+
+	if (!folder)
+		return find_named("*.db" FIND_ASIDE "*");
+	if (!strpbrk(folder, "*?[\\"))
+		pattern = format_path("%s/*" FIND_ASIDE "*", folder);
+	add_found(&found, pattern);
+	return take_found(&found);
+}
+
+void find_files_free_p(char ***paths)
+{
+	for (char **path = *paths; path && *path; path++)
+		free(*path);
+	free(*paths);
+}

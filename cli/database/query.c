@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+#include "cli/database/query.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/database/file.h"
+#include "cli/database/query_private.h"
+#include "cli/database/query_text.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/names/schema.h"
+
+/* A commit of the collector takes at most COMMIT_MS_MAX; closing a file a little longer. */
+#define QUERY_BUSY_MS 5000
+
+__attribute__((format(printf, 2, 3))) static void set_error(
+	struct query *query, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(query->error, sizeof(query->error), format, args); /* cut is fine */
+	va_end(args);
+}
+
+int query_fail(struct query *query, int code)
+{
+	/* Of a change by somebody else, since a collector's leaves no journal. */
+	if (query->db && sqlite3_extended_errcode(query->db) == SQLITE_READONLY_ROLLBACK) {
+		set_error(query,
+			"%s: a change of it was interrupted (-journal); any question of sqlite3 by "
+			"who may write it takes that back",
+			query->path);
+		return -EROFS;
+	}
+	switch (code & 0xff) {
+	case SQLITE_NOTADB:
+		set_error(query, "%s: not an rtl database", query->path);
+		return -EINVAL;
+	case SQLITE_CORRUPT:
+		set_error(query, "%s: truncated or damaged", query->path);
+		return -EBADMSG;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		set_error(query, "%s: locked by another program; try again", query->path);
+		return -EBUSY;
+	case SQLITE_AUTH:
+		set_error(query, "only one statement that reads is allowed");
+		return -EPERM;
+	case SQLITE_NOMEM:
+		set_error(query, "%s: out of memory", query->path);
+		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		return -EINTR;
+	case SQLITE_ERROR:
+		set_error(query, "%s: %s", query->path, sqlite3_errmsg(query->db));
+		return -EINVAL;
+	default:
+		set_error(query, "%s: %s", query->path, sqlite3_errmsg(query->db));
+		return -EIO;
+	}
+}
+
+int query_damaged(struct query *query, const char *format, ...)
+{
+	char why[QUERY_ERROR_BYTES / 2];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
+	va_end(args);
+	set_error(query, "%s: damaged: %s", query->path, why);
+	return -EBADMSG;
+}
+
+void query_free_p(struct query **query)
+{
+	struct query *q = *query;
+
+	if (!q)
+		return;
+	sqlite3_close_v2(q->db);
+	free(q->path);
+	free(q);
+	*query = NULL;
+}
+
+const char *query_error(const struct query *query)
+{
+	return query->error;
+}
+
+const char *query_path(const struct query *query)
+{
+	return query->path;
+}
+
+int64_t query_schema(const struct query *query)
+{
+	return query->schema;
+}
+
+uint64_t query_file_bytes(const struct query *query)
+{
+	return query->bytes;
+}
+
+bool query_is_live(const struct query *query)
+{
+	return query->is_live;
+}
+
+bool query_is_in_use(const struct query *query)
+{
+	return query->is_in_use;
+}
+
+static int prepare(
+	struct query *query, const char *sql, const char **ret_tail, struct query_rows **ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = calloc(1, sizeof(*rows));
+	int code;
+
+	if (!rows)
+		return query_fail(query, SQLITE_NOMEM);
+	rows->query = query;
+	code = sqlite3_prepare_v2(query->db, sql, -1, &rows->statement, ret_tail);
+	if (code)
+		return query_fail(query, code);
+	*ret = TAKE(rows);
+	return 0;
+}
+
+/* "-- since N": about what schema N brought; a file of an older one has nothing of the kind. */
+static bool is_older_than(const struct query *query, const char *sql)
+{
+	static const char since[] = "\n-- since ";
+	const char *at = strstr(sql, since);
+
+	return at && query->schema < strtol(at + strlen(since), NULL, 10);
+}
+
+static const char *find_text(struct query *query, const char *name)
+{
+	for (const struct query_text *text = query_texts; text->name; text++)
+		if (!strcmp(text->name, name))
+			return text->sql;
+	set_error(query, "no query is called %s", name);
+	return NULL;
+}
+
+int query_ask(struct query *query, const char *name, struct query_rows **ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	const char *sql = find_text(query, name);
+	int r;
+
+	if (!sql)
+		return -EINVAL;
+	r = prepare(query, is_older_than(query, sql) ? "SELECT NULL WHERE 0" : sql, NULL, &rows);
+	if (!r)
+		r = query_find_pages(query, sql, rows);
+	if (r)
+		return r;
+	*ret = TAKE(rows);
+	return 0;
+}
+
+int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret)
+{
+	int r = query_ask(query, name, ret);
+
+	/* Of a schema that is too old there is no ?1, and no row. */
+	if (!r && sqlite3_bind_parameter_count((*ret)->statement))
+		(void)sqlite3_bind_int64((*ret)->statement, 1, number);
+	return r;
+}
+
+static int do_statements(struct query *query, const char *sql, const int64_t *numbers, size_t count)
+{
+	while (sql && *sql) {
+		CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+		int r = prepare(query, sql, &sql, &rows);
+
+		if (r)
+			return r;
+		if (!rows->statement) /* what follows the last one */
+			return 0;
+		for (int i = 1; i <= sqlite3_bind_parameter_count(rows->statement); i++)
+			if ((size_t)i <= count)
+				(void)sqlite3_bind_int64(rows->statement, i, numbers[i - 1]);
+		while ((r = query_next(rows)) > 0)
+			continue;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int query_do(struct query *query, const char *name, const int64_t *numbers, size_t count)
+{
+	const char *sql = find_text(query, name);
+	int r;
+
+	if (!sql)
+		return -EINVAL;
+	if (is_older_than(query, sql))
+		return 0;
+	/* The file itself was opened to be read only. */
+	sqlite3_exec(query->db, "PRAGMA query_only = 0", NULL, NULL, NULL);
+	r = do_statements(query, sql, numbers, count);
+	sqlite3_exec(query->db, "PRAGMA query_only = 1", NULL, NULL, NULL);
+	return r;
+}
+
+int query_number(struct query *query, const char *name, int64_t otherwise, int64_t *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, name, &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r < 0)
+		return r;
+	*ret = r && !query_is_null(rows, 0) ? query_integer(rows, 0) : otherwise;
+	return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+/* A file may come from anybody: its schema must not reach further than its tables. */
+static int harden(struct query *query)
+{
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	(void)sqlite3_limit(query->db, SQLITE_LIMIT_LENGTH, QUERY_VALUE_BYTES_MAX);
+	/* Only the collector checkpoints. */
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);
+	(void)query_add_fold(query); /* what asks for it fails, and says so */
+	return sqlite3_exec(query->db,
+		"PRAGMA query_only = 1; PRAGMA mmap_size = 0; "
+		"PRAGMA temp_store = memory; BEGIN",
+		NULL, NULL, NULL);
+}
+
+static int read_pragma(struct query *query, const char *sql, int64_t *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = prepare(query, sql, NULL, &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r < 0)
+		return r;
+	*ret = r ? query_integer(rows, 0) : 0;
+	return 0;
+}
+
+/* Ours, of this version, and readable to the end of its schema. */
+static int check_identity(struct query *query)
+{
+	int64_t id, version, tables, rocpd;
+	int r = read_pragma(query, "PRAGMA application_id", &id);
+
+	if (!r)
+		r = read_pragma(query, "PRAGMA user_version", &version);
+	if (!r)
+		r = read_pragma(query, "SELECT count(*) FROM sqlite_schema", &tables);
+	if (!r)
+		r = read_pragma(query,
+			"SELECT count(*) FROM sqlite_schema WHERE name GLOB 'rocpd_*'", &rocpd);
+	if (r < 0)
+		return r;
+	if (id != SCHEMA_APPLICATION_ID) {
+		set_error(query,
+			rocpd	 ? "%s: a rocpd database of another tool, not an rtl database; rtl "
+				   "reads what rtl run records"
+			: tables ? "%s: not an rtl database"
+				 : "%s: empty: nothing was stored yet",
+			query->path);
+		return -EINVAL;
+	}
+	if (version > SCHEMA_VERSION) {
+		set_error(query, "%s: schema %lld is newer than this rtl (%d); use a newer rtl",
+			query->path, (long long)version, SCHEMA_VERSION);
+		return -ENOTSUP;
+	}
+	if (version < 1) {
+		set_error(query, "%s: not a complete rtl database (schema %lld)", query->path,
+			(long long)version);
+		return -EINVAL;
+	}
+	query->schema = version;
+	return 0;
+}
+
+static int open_connection(struct query *query, bool is_immutable)
+{
+	CLEANUP(free_p) char *uri = query_file_uri(query->path, is_immutable);
+	int code;
+
+	if (!uri)
+		return query_fail(query, SQLITE_NOMEM);
+	sqlite3_close_v2(query->db);
+	query->db = NULL;
+	/* One thread uses it: SQLite's own mutexes are a tenth of a scan. */
+	code = sqlite3_open_v2(uri, &query->db,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	if (!code)
+		code = harden(query);
+	return code ? query_fail(query, code) : check_identity(query);
+}
+
+static int open_checked(struct query *query)
+{
+	struct query_file file;
+	int r = query_file_look(query->path, &file, query->error);
+
+	if (r)
+		return r;
+	query->is_live = file.has_wal;
+	query->is_in_use = file.is_in_use;
+	query->bytes = file.bytes;
+	r = open_connection(query, false);
+	/*
+	 * WAL needs its -shm file. Where the directory is read-only that cannot be made; without a
+	 * log nobody writes, and the file alone is all there is.
+	 */
+	if (r == -EIO && !file.has_wal && !file.is_dir_writable)
+		r = open_connection(query, true);
+	else if (r == -EIO && file.has_wal && !file.is_dir_writable)
+		set_error(query,
+			"%s: has a log (-wal) that cannot be read here; copy both to a "
+			"writable directory",
+			query->path);
+	return r;
+}
+
+int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **ret)
+{
+	CLEANUP(query_free_p) struct query *query = calloc(1, sizeof(*query));
+	int r;
+
+	if (query)
+		query->path = strdup(path);
+	if (!query || !query->path) {
+		snprintf(error, QUERY_ERROR_BYTES, "%s: out of memory", path);
+		return -ENOMEM;
+	}
+	r = open_checked(query);
+	if (r) {
+		memcpy(error, query->error, QUERY_ERROR_BYTES);
+		return r;
+	}
+	*ret = TAKE(query);
+	return 0;
+}
+
+int query_open_builtin(struct query **ret)
+{
+	CLEANUP(query_free_p) struct query *query = calloc(1, sizeof(*query));
+	int code = SQLITE_OK;
+
+	if (query)
+		query->path = strdup("built-in rules");
+	if (!query || !query->path)
+		return -ENOMEM;
+	code = sqlite3_open(":memory:", &query->db);
+	for (const struct query_text *text = query_builtin_texts; !code && text->name; text++)
+		code = sqlite3_exec(query->db, text->sql, NULL, NULL, NULL);
+	if (code)
+		return query_fail(query, code);
+	query->schema = SCHEMA_VERSION;
+	*ret = TAKE(query);
+	return 0;
+}
+
+bool query_glob(const char *pattern, const char *text)
+{
+	return !sqlite3_strglob(pattern, text);
+}
+
+/* ---- what users type ------------------------------------------------------------------------ */
+
+/* Pragmas that only tell something; all others are refused, and so are arguments that set. */
+static int authorize_pragma(const char *name, const char *argument)
+{
+	static const char *const with_argument[] = {"table_info", "table_xinfo", "table_list",
+		"index_list", "index_info", "index_xinfo", "foreign_key_list"};
+	static const char *const plain[] = {"application_id", "user_version", "schema_version",
+		"journal_mode", "page_count", "page_size", "freelist_count", "encoding",
+		"database_list", "compile_options", "function_list", "collation_list",
+		"quick_check", "integrity_check"};
+
+	for (size_t i = 0; i < sizeof(with_argument) / sizeof(*with_argument); i++)
+		if (!strcasecmp(name, with_argument[i]))
+			return SQLITE_OK;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		if (!argument && !strcasecmp(name, plain[i]))
+			return SQLITE_OK;
+	return SQLITE_DENY;
+}
+
+static int authorize(void *unused, int action, const char *a, const char *b, const char *database,
+	const char *trigger)
+{
+	(void)unused, (void)database, (void)trigger; /* sqlite3's signature */
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return b && !strcasecmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
+	case SQLITE_PRAGMA:
+		return authorize_pragma(a, b);
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+/* Blanks, semicolons and comments may follow the statement. */
+static bool has_more(struct query *query, const char *tail)
+{
+	while (tail && *tail) {
+		sqlite3_stmt *next = NULL;
+		int code = sqlite3_prepare_v2(query->db, tail, -1, &next, &tail);
+
+		sqlite3_finalize(next);
+		if (code || next)
+			return true;
+	}
+	return false;
+}
+
+int query_ask_user(struct query *query, const char *sql, struct query_rows **ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	const char *tail = NULL;
+	int r;
+
+	sqlite3_set_authorizer(query->db, authorize, NULL);
+	r = prepare(query, sql, &tail, &rows);
+	if (r == -EINVAL)
+		set_error(query, "SQL: %s", sqlite3_errmsg(query->db));
+	if (r)
+		return r;
+	if (!rows->statement) {
+		set_error(query, "SQL: empty statement");
+		return -EINVAL;
+	}
+	/* VACUUM INTO asks no authorizer. */
+	if (!sqlite3_stmt_readonly(rows->statement))
+		return query_fail(query, SQLITE_AUTH);
+	if (has_more(query, tail)) {
+		set_error(query, "SQL: one statement at a time");
+		return -EINVAL;
+	}
+	*ret = TAKE(rows);
+	return 0;
+}

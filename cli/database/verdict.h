@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Whether a session database is complete, from its ledger: the same words that the collector
+ * used when it closed it. One thread.
+ */
+#include <jansson.h>
+
+#include "cli/trace/kernel_totals.h"
+#include "cli/database/query.h"
+#include "proto/names/completeness.h"
+
+struct verdict {
+	struct completeness counts;
+	char line[COMPLETENESS_LINE_BYTES];
+	bool is_complete;
+	bool is_simulated;
+	bool is_empty; /* nothing was dispatched at all */
+	char *names;   /* of the reasons in counts */
+	size_t names_bytes;
+};
+
+/*
+ * @measure: of the same query, or NULL; with it the ledger is checked against the rows.
+ * 0 or -errno; then query_error() tells.
+ */
+int verdict_new(struct query *query, const struct measure *measure, struct verdict **ret);
+void verdict_free_p(struct verdict **verdict);
+
+/* Adds the contract's keys to @document. -ENOMEM. */
+int verdict_put_json(const struct verdict *verdict, json_t *document);

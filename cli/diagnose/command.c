@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/diagnose/diagnose.h"
+#include "cli/database/verb.h"
+#include "proto/base/cleanup.h"
+
+enum table {
+	FINDING_TABLE,
+	PROCESS_TABLE,
+};
+
+static const char *const table_names[] = {
+	[FINDING_TABLE] = "findings", [PROCESS_TABLE] = "processes"};
+
+struct diagnose_cmd {
+	struct verb verb;
+	enum table csv_table;
+};
+
+static const struct argp_option options[] = {
+	VERB_JSON,
+	VERB_CSV_TABLE("one table: findings (default) or processes"),
+	{"strict", 's', NULL, 0, "exit 3 when a rank is missing or low", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct diagnose_cmd *o = state->input;
+
+	if (key == 'c' && arg)
+		o->csv_table = (enum table)opts_choice("csv", arg, table_names, 2);
+	return verb_parse(key, arg, &o->verb);
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Whether the ranks of a session did alike, in all and kernel by kernel: MISSING has none, "
+	"LOW "
+	"less than half of the rank with most, NOTE less than four fifths; and why, as far as the "
+	"file tells.",
+	NULL, NULL, NULL};
+
+static const struct render_column columns[] = {
+	{"level", "FINDING", RENDER_TEXT},
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"of_kernels", NULL, RENDER_BOOL},
+	{"text", "WHY", RENDER_TEXT},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void fill_row(const struct diagnose_finding *f, struct render_value ret[COLUMNS])
+{
+	*ret++ = render_text(diagnose_level_name(f->level));
+	*ret++ = render_optional(f->has_rank, f->rank);
+	*ret++ = render_optional(f->has_process, f->pid);
+	*ret++ = render_optional(f->has_process, f->process_id);
+	*ret++ = render_optional(f->has_process, (int64_t)f->kernels);
+	*ret++ = render_integer(f->is_of_kernels);
+	*ret++ = render_text(f->text);
+}
+
+static const struct render_column process_columns[] = {
+	{"rank", "RANK", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"untimed", "UNTIMED", RENDER_COUNT},
+	{"busy_ns", "BUSY ms", RENDER_NS_IN_MS},
+	{"work_ns", "WORK ms", RENDER_NS_IN_MS},
+	{"gpus", "GPUS", RENDER_TEXT},
+	{"state", "STATE", RENDER_TEXT},
+	{"exe", "PROGRAM", RENDER_TEXT},
+};
+
+#define PROCESS_COLUMNS (sizeof(process_columns) / sizeof(process_columns[0]))
+
+static void fill_process(const struct diagnose_process *p, struct render_value ret[PROCESS_COLUMNS])
+{
+	*ret++ = render_optional(p->first->has_rank, p->first->rank);
+	*ret++ = render_integer(p->first->pid);
+	*ret++ = render_integer(p->first->process_id);
+	*ret++ = render_integer((int64_t)p->kernels);
+	*ret++ = render_integer((int64_t)p->untimed);
+	*ret++ = render_integer((int64_t)p->busy_ns);
+	*ret++ = render_integer((int64_t)p->work_ns);
+	*ret++ = render_text(p->gpus);
+	*ret++ = render_text(p->first->state);
+	*ret++ = render_text(p->first->exe);
+}
+
+static int put_processes(const struct diagnose *d, enum render_format format)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[PROCESS_COLUMNS];
+	int r = render_new(stdout, format, process_columns, PROCESS_COLUMNS, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	for (size_t i = 0; i < d->process_count && !r; i++) {
+		fill_process(d->processes + i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static int put_findings(const struct diagnose *d, enum render_format format)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLUMNS];
+	int r = render_new(stdout, format, columns, COLUMNS, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	for (size_t i = 0; i < d->count && !r; i++) {
+		fill_row(d->findings + i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static json_t *processes_json(const struct diagnose *d)
+{
+	struct render_value row[PROCESS_COLUMNS];
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < d->process_count; i++) {
+		fill_process(d->processes + i, row);
+		if (json_array_append_new(
+			    array, render_json_row(process_columns, PROCESS_COLUMNS, row))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+static int show_json(const struct diagnose *d, const struct verdict *verdict)
+{
+	struct render_value row[COLUMNS];
+	json_t *document = json_object(), *findings = json_array();
+	int bad = json_object_set_new(document, "schema", json_integer(1));
+
+	bad |= json_object_set_new(document, "processes", processes_json(d));
+	bad |= json_object_set(document, "findings", findings);
+	if (!bad)
+		bad = verdict_put_json(verdict, document);
+	for (size_t i = 0; i < d->count && !bad; i++) {
+		fill_row(d->findings + i, row);
+		bad = json_array_append_new(findings, render_json_row(columns, COLUMNS, row));
+	}
+	if (!bad)
+		render_json(stdout, document, false);
+	json_decref(findings);
+	json_decref(document);
+	return bad ? -ENOMEM : 0;
+}
+
+static int show_text(const struct diagnose *d, const struct verdict *verdict)
+{
+	int r = 0;
+
+	puts(verdict->line);
+	if (d->process_count) {
+		putchar('\n');
+		r = put_processes(d, RENDER_TABLE);
+	}
+	if (r)
+		return r;
+	puts(d->count ? "" : "\nall ranks did alike");
+	return d->count ? put_findings(d, RENDER_TABLE) : 0;
+}
+
+static int show(
+	const struct diagnose_cmd *o, const struct diagnose *d, const struct verdict *verdict)
+{
+	switch (o->verb.format) {
+	case RENDER_JSON:
+		return show_json(d, verdict);
+	case RENDER_CSV:
+		return o->csv_table == PROCESS_TABLE ? put_processes(d, RENDER_CSV)
+						     : put_findings(d, RENDER_CSV);
+	default:
+		return show_text(d, verdict);
+	}
+}
+
+static bool is_grave(const struct diagnose *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->findings[i].level >= DIAGNOSE_LOW && !d->findings[i].is_of_kernels)
+			return true;
+	return false;
+}
+
+int cmd_diagnose(int argc, char **argv)
+{
+	struct diagnose_cmd o = {.verb.format = RENDER_TABLE};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	CLEANUP(diagnose_free_p) struct diagnose *diagnose = NULL;
+	char error[QUERY_ERROR_BYTES] = "";
+	int r;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	r = verb_open(&o.verb, &query);
+	if (r)
+		return r;
+	r = categories_new(query, NULL, error, &categories);
+	if (!r)
+		r = summary_new(query, &(struct summary_wishes){.measure.categories = categories},
+			error, &summary);
+	if (!r)
+		r = diagnose_new(summary, &diagnose);
+	if (!r)
+		r = show(&o, diagnose, summary->verdict);
+	if (r)
+		return verb_fail(query, error);
+	return o.verb.is_strict && is_grave(diagnose) ? CMD_LOSSY : CMD_OK;
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+#include "cli/diagnose/diagnose.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/diagnose/diagnose_private.h"
+#include "cli/base/array.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+
+static void shares_done(struct diagnose_shares *shares)
+{
+	free(shares->at);
+}
+
+void diagnose_free_p(struct diagnose **diagnose)
+{
+	if (!*diagnose)
+		return;
+	for (size_t i = 0; i < (*diagnose)->count; i++)
+		free((*diagnose)->findings[i].text);
+	free((*diagnose)->findings);
+	for (size_t i = 0; i < (*diagnose)->process_count; i++)
+		free((*diagnose)->processes[i].gpus);
+	free((*diagnose)->processes);
+	free(*diagnose);
+	*diagnose = NULL;
+}
+
+const char *diagnose_level_name(enum diagnose_level level)
+{
+	static const char *const names[] = {"NOTE", "LOW", "MISSING"};
+
+	return names[level];
+}
+
+int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct diagnose_share *share,
+	const char *format, ...)
+{
+	struct diagnose_finding *grown =
+		grow_by_one(d->findings, d->count, sizeof(*d->findings));
+	struct diagnose_finding finding = {.level = level};
+	va_list args;
+	int n;
+
+	if (!grown)
+		return -ENOMEM;
+	d->findings = grown;
+	if (share) {
+		finding.has_process = true;
+		finding.has_rank = share->first->has_rank;
+		finding.rank = share->first->rank;
+		finding.pid = share->first->pid;
+		finding.process_id = share->first->process_id;
+		finding.kernels = share->kernels;
+	}
+	va_start(args, format);
+	n = vasprintf(&finding.text, format, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	grown[d->count++] = finding;
+	return 0;
+}
+
+static void add_extent(struct diagnose_share *share, const struct measure_lane *lane)
+{
+	if (!share->has_times || lane->first_ns < share->first_ns)
+		share->first_ns = lane->first_ns;
+	if (!share->has_times || lane->last_ns > share->last_ns)
+		share->last_ns = lane->last_ns;
+	share->has_times = true;
+}
+
+/* Of the ranks: helpers come and go. */
+static void add_to_all(struct diagnose_shares *all, const struct diagnose_share *share)
+{
+	if (!share->has_times || !share->first->has_rank)
+		return;
+	if (!all->has_times || share->first_ns < all->first_ns)
+		all->first_ns = share->first_ns;
+	if (!all->has_times || share->last_ns > all->last_ns)
+		all->last_ns = share->last_ns;
+	all->has_times = true;
+}
+
+/* Did about as many kernels as any. */
+static bool is_comparable(const struct diagnose_share *share, uint64_t most)
+{
+	return share->first->has_rank && share->kernels &&
+	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
+}
+
+/* Some may have been recorded longer than others: by a filter, by steps, by hand. */
+static double recorded_part(const struct diagnose_share *share)
+{
+	return share->skipped < share->kernels
+		       ? (double)(share->kernels - share->skipped) / (double)share->kernels
+		       : 0;
+}
+
+static void expect_rows(struct diagnose_shares *all)
+{
+	double longest = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (is_comparable(all->at + i, all->most))
+			longest = fmax(longest, recorded_part(all->at + i));
+	for (size_t i = 0; i < all->count; i++)
+		all->at[i].expected = (double)all->at[i].kernels * longest;
+}
+
+/* The processes of a rank lie together, and may be many. */
+static void find_working_ranks(struct diagnose_shares *all)
+{
+	size_t end;
+
+	for (size_t i = 0; i < all->count; i = end) {
+		const struct summary_rank *rank = all->at[i].first;
+		bool works = false;
+
+		for (end = i; end < all->count && all->at[end].first->has_rank == rank->has_rank &&
+			      all->at[end].first->rank == rank->rank;
+			end++)
+			works |= all->at[end].kernels > 0;
+		for (size_t k = i; k < end; k++)
+			all->at[k].rank_works = works && rank->has_rank;
+	}
+}
+
+/* The rows of a process lie together. */
+static int collect(const struct summary *s, struct diagnose_shares *ret)
+{
+	ret->at = calloc(s->rank_count + 1, sizeof(*ret->at));
+	if (!ret->at)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->rank_count; i++) {
+		const struct summary_rank *rank = s->ranks + i;
+		struct diagnose_share *last = ret->at + ret->count - 1;
+
+		if (!ret->count || last->first->process_id != rank->process_id) {
+			last = ret->at + ret->count++;
+			last->first = rank;
+		}
+		last->rows++;
+		last->kernels += rank->dispatched;
+		last->stored += rank->stored;
+		last->untimed += rank->untimed;
+		last->dropped += rank->dropped;
+		last->skipped += rank->skipped;
+		last->outstanding += rank->outstanding;
+		last->busy_ns += rank->has_measure ? rank->lane.busy_ns : 0;
+		last->work_ns += rank->has_measure ? rank->lane.work_ns : 0;
+		if (rank->has_measure)
+			add_extent(last, &rank->lane);
+		if (last->kernels > ret->most)
+			ret->most = last->kernels;
+	}
+	for (size_t i = 0; i < ret->count; i++)
+		add_to_all(ret, ret->at + i);
+	expect_rows(ret);
+	find_working_ranks(ret);
+	return 0;
+}
+
+static void format_time(double ns, char ret[32])
+{
+	if (ns >= 1e9)
+		snprintf(ret, 32, "%.1f s", ns / 1e9);
+	else
+		snprintf(ret, 32, "%.1f ms", ns / 1e6);
+}
+
+/* "; its first kernel began 3.2 s after the others'": what the file tells of why there are fewer.
+ */
+static void explain_few(const struct diagnose_shares *all, const struct diagnose_share *share,
+	char *ret, size_t bytes)
+{
+	double wall = (double)all->last_ns - (double)all->first_ns;
+	double late = (double)share->first_ns - (double)all->first_ns;
+	double early = (double)all->last_ns - (double)share->last_ns;
+	char time[32];
+
+	format_time(early > late ? early : late, time);
+	ret[0] = '\0';
+	if (!share->has_times)
+		snprintf(ret, bytes, "; none has a time");
+	else if (early > late && early * 100 > wall * DIAGNOSE_EXTENT_PCT)
+		snprintf(ret, bytes, "; its last kernel ended %s before the others'", time);
+	else if (late * 100 > wall * DIAGNOSE_EXTENT_PCT)
+		snprintf(ret, bytes, "; its first kernel began %s after the others'", time);
+	else
+		snprintf(ret, bytes,
+			"; over the same time: other work, or a queue that was not followed?");
+}
+
+/* A launcher or a data loader dispatches nothing and has no rank, or its parent's: no reason to
+ * worry. */
+static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
+{
+	const char *note = share->first->note ? share->first->note : "dispatched nothing";
+
+	if (!share->first->has_rank || share->rank_works)
+		return diagnose_add(
+			d, DIAGNOSE_NOTE, share, "no kernels: %s; a launcher or a helper?", note);
+	return diagnose_add(d, DIAGNOSE_MISSING, share,
+		"no kernels: %s; did it work on the CPU, die early, or use another runtime?", note);
+}
+
+static int judge(
+	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
+{
+	char why[96];
+	uint64_t most = all->most;
+	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
+
+	if (!share->kernels)
+		return judge_silence(d, share);
+	if (!share->first->has_rank || percent >= DIAGNOSE_NOTE_PCT)
+		return 0;
+	explain_few(all, share, why, sizeof(why));
+	return diagnose_add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
+		"%" PRIu64 " kernels, %" PRIu64 " %% of the rank with most (%" PRIu64
+		"); state: %s%s",
+		share->kernels, percent, most, share->first->state, why);
+}
+
+/* Is @count about all of them? */
+static bool is_known(uint64_t count, const struct diagnose_share *share)
+{
+	return (double)count * 100 >= share->expected * DIAGNOSE_KNOWN_PCT;
+}
+
+/* What was dispatched and is not in the rows, or has no time: of one rank alone it misleads. */
+static int judge_losses(struct diagnose *d, const struct diagnose_share *share, uint64_t most)
+{
+	int r = 0;
+
+	if (share->skipped && is_comparable(share, most) &&
+		!is_known(share->kernels - share->skipped, share))
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its %" PRIu64 " kernels were not recorded, more than of "
+			"others: neither its work nor its kernels are held against theirs",
+			share->skipped, share->kernels);
+	if (!r && share->dropped)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its kernels were dropped; rtl summary says why",
+			share->dropped);
+	if (!r && share->outstanding)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its kernels had not ended; rtl outstanding says which",
+			share->outstanding);
+	if (!r && share->untimed && share->untimed * 2 > share->stored)
+		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+			"%" PRIu64 " of its %" PRIu64 " kernels have no times: signals of the "
+			"program's own, in --mode lite or shared?",
+			share->untimed, share->stored);
+	return r;
+}
+
+bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most)
+{
+	return is_comparable(share, most) && is_known(share->stored, share);
+}
+
+/* What was dropped, not recorded, or has no times, is no time saved. */
+static bool has_work(const struct diagnose_share *share, uint64_t most)
+{
+	return diagnose_has_rows(share, most) && share->stored >= share->untimed &&
+	       is_known(share->stored - share->untimed, share);
+}
+
+static int compare_work(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * As many kernels, but longer at work than the rank in the middle: the others wait for it. They
+ * do that inside of collectives, so that those who wait are as busy as it is: no work is that.
+ */
+static int find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	CLEANUP(free_p) uint64_t *work = calloc(shares->count + 1, sizeof(*work));
+	size_t count = 0;
+	uint64_t middle;
+	int r = 0;
+
+	if (!work)
+		return -ENOMEM;
+	for (size_t i = 0; i < shares->count; i++)
+		if (has_work(shares->at + i, shares->most))
+			work[count++] = shares->at[i].work_ns;
+	if (count < 2)
+		return 0;
+	qsort(work, count, sizeof(*work), compare_work);
+	middle = work[(count - 1) / 2];
+	for (size_t i = 0; i < shares->count && !r; i++) {
+		const struct diagnose_share *share = shares->at + i;
+		double percent = middle ? (double)share->work_ns * 100 / (double)middle - 100 : 0;
+
+		if (has_work(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
+			r = diagnose_add(d, DIAGNOSE_NOTE, share,
+				"straggler? its GPU worked %.0f %% longer than that of the rank in "
+				"the middle (communication not counted)",
+				percent);
+	}
+	return r;
+}
+
+/* Ranks between those that are here: a shim that was not loaded leaves exactly such a hole. */
+static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	int64_t expected = -1;
+	int r = 0;
+
+	for (size_t i = 0; i < shares->count && !r; i++) {
+		const struct summary_rank *rank = shares->at[i].first;
+
+		if (!rank->has_rank)
+			continue;
+		if (expected >= 0 && rank->rank > expected)
+			r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
+				"%" PRId64 " ranks from %" PRId64
+				" on never said hello, though rank %" PRId64
+				" did; is HSA_TOOLS_LIB inherited there?",
+				wrap_minus(rank->rank, expected), expected, rank->rank);
+		expected = wrap_plus(rank->rank, 1);
+	}
+	return r;
+}
+
+/* What the launcher said the job has. Others of it may be on another node. */
+static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	int64_t world = 0, here = 0;
+
+	for (size_t i = 0; i < shares->count; i++) {
+		const struct summary_rank *rank = shares->at[i].first;
+
+		/* By rank: a rank's processes lie together. */
+		here += rank->has_rank && (!i || rank->rank != shares->at[i - 1].first->rank);
+		if (rank->world_size > world)
+			world = rank->world_size;
+	}
+	if (!here || here >= world)
+		return 0;
+	return diagnose_add(d, DIAGNOSE_NOTE, NULL,
+		"%" PRId64 " of %" PRId64
+		" ranks are in here; the others are on other nodes, or never said hello",
+		here, world);
+}
+
+static char *list_gpus(const struct diagnose_share *share)
+{
+	CLEANUP(free_p) char *text = strdup("");
+
+	for (size_t i = 0; i < share->rows && text; i++) {
+		char *longer;
+
+		if (!share->first[i].has_gpu)
+			continue;
+		if (asprintf(&longer, "%s%s%" PRId64, text, text[0] ? "," : "",
+			    share->first[i].gpu_id) < 0)
+			return NULL;
+		free(text);
+		text = longer;
+	}
+	return TAKE(text);
+}
+
+static int list_processes(struct diagnose *d, const struct diagnose_shares *shares)
+{
+	d->processes = calloc(shares->count + 1, sizeof(*d->processes));
+	if (!d->processes)
+		return -ENOMEM;
+	for (size_t i = 0; i < shares->count; i++) {
+		const struct diagnose_share *share = shares->at + i;
+
+		d->processes[i] = (struct diagnose_process){.first = share->first,
+			.gpus = list_gpus(share),
+			.kernels = share->kernels,
+			.untimed = share->untimed,
+			.busy_ns = share->busy_ns,
+			.work_ns = share->work_ns};
+		d->process_count++;
+		if (!d->processes[i].gpus)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int judge_all(
+	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares)
+{
+	int r = 0;
+
+	if (!shares->count)
+		return diagnose_add(d, DIAGNOSE_MISSING, NULL,
+			"no process said hello: HSA_TOOLS_LIB not inherited, no HSA used, or a "
+			"static "
+			"runtime; see rtl doctor");
+	if (!shares->most)
+		r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
+			"no process dispatched anything; see rtl doctor");
+	for (size_t i = 0; i < shares->count && !r; i++)
+		r = judge(d, shares->at + i, shares);
+	if (!r)
+		r = find_stragglers(d, shares);
+	if (!r)
+		r = diagnose_kernels(d, s, shares);
+	for (size_t i = 0; i < shares->count && !r; i++)
+		r = judge_losses(d, shares->at + i, shares->most);
+	if (!r)
+		r = find_holes(d, shares);
+	if (!r)
+		r = find_others(d, shares);
+	if (!r && !s->verdict->is_complete && !s->verdict->counts.live)
+		r = diagnose_add(d, DIAGNOSE_NOTE, NULL,
+			"something is missing; rtl summary says what and why");
+	return r;
+}
+
+int diagnose_new(const struct summary *summary, struct diagnose **ret)
+{
+	CLEANUP(diagnose_free_p) struct diagnose *d = calloc(1, sizeof(*d));
+	CLEANUP(shares_done) struct diagnose_shares shares = {0};
+	int r = d ? collect(summary, &shares) : -ENOMEM;
+
+	if (!r)
+		r = list_processes(d, &shares);
+	if (!r)
+		r = judge_all(d, summary, &shares);
+	if (r)
+		return r;
+	*ret = TAKE(d);
+	return 0;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+/* By what one session differs from another. Formulas: docs/diff.md. */
+#include "cli/diff/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/cleanup.h"
+
+const char *diff_part_name(enum diff_part part)
+{
+	static const char *const names[] = {"step", "computation", "exposed_communication",
+		"exposed_copies", "idle", "communication", "hidden_communication",
+		"hidden_allreduce", "hidden_reducescatter"};
+
+	return names[part];
+}
+
+const char *diff_part_words(enum diff_part part)
+{
+	static const char *const words[] = {"step", "computation", "exposed communication",
+		"exposed copies", "idle", "communication", "hidden communication",
+		"hidden all-reduce", "hidden reduce-scatter"};
+
+	return words[part];
+}
+
+void diff_free_p(struct diff **diff)
+{
+	if (!*diff)
+		return;
+	free((*diff)->kernels);
+	free((*diff)->groups);
+	free(*diff);
+	*diff = NULL;
+}
+
+double diff_ratio(double before, double after)
+{
+	return before > 0 ? after / before : NAN;
+}
+
+/* ---- who is who ---- */
+
+void diff_number(const struct diff_who *before, struct diff_who *who)
+{
+	who->process_nth = who->gpu_nth = 0;
+	if (!before || before->has_rank != who->has_rank ||
+		(who->has_rank && before->rank != who->rank))
+		return;
+	if (before->process_id == who->process_id) {
+		who->process_nth = before->process_nth;
+		who->gpu_nth = before->gpu_nth + 1;
+	} else {
+		who->process_nth = before->process_nth + 1;
+	}
+}
+
+int diff_who_order(const struct diff_who *a, const struct diff_who *b)
+{
+	if (a->has_rank != b->has_rank)
+		return a->has_rank ? -1 : 1;
+	if (a->has_rank && a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->process_nth != b->process_nth)
+		return a->process_nth < b->process_nth ? -1 : 1;
+	return (a->gpu_nth > b->gpu_nth) - (a->gpu_nth < b->gpu_nth);
+}
+
+static int compare_lane(const void *who, const void *lane)
+{
+	return diff_who_order(who, &((const struct diff_lane *)lane)->who);
+}
+
+static int compare_straggler(const void *who, const void *straggler)
+{
+	return diff_who_order(who, &((const struct diff_straggler *)straggler)->who);
+}
+
+const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_who *who)
+{
+	return bsearch(who, side->lanes, side->lane_count, sizeof(*side->lanes), compare_lane);
+}
+
+const struct diff_straggler *diff_find_straggler(
+	const struct diff_side *side, const struct diff_who *who)
+{
+	return bsearch(who, side->stragglers, side->straggler_count, sizeof(*side->stragglers),
+		compare_straggler);
+}
+
+/* ---- the step and its parts ---- */
+
+double diff_lane_mean(const struct diff_lane *lane, enum diff_part part)
+{
+	return lane->steps ? lane->ns[part] / (double)lane->steps : NAN;
+}
+
+double diff_side_mean(const struct diff_side *side, enum diff_part part)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < side->lane_count; i++)
+		sum += side->lanes[i].ns[part];
+	return side->lane_steps ? sum / (double)side->lane_steps : NAN;
+}
+
+static void widen(double value, double *min, double *max)
+{
+	if (isnan(value))
+		return;
+	if (isnan(*min) || value < *min)
+		*min = value;
+	if (isnan(*max) || value > *max)
+		*max = value;
+}
+
+/* The square of the standard error of the mean, where the samples are steps; NAN: of one step. */
+static double error_squared(const struct diff_side *side, enum diff_part part)
+{
+	double sum = 0, squares = 0, mean;
+	size_t n = side->step_count;
+
+	if (n < 2)
+		return NAN;
+	for (size_t i = 0; i < n; i++)
+		sum += side->steps[i].ns[part] / (double)side->steps[i].lanes;
+	mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double off = side->steps[i].ns[part] / (double)side->steps[i].lanes - mean;
+
+		squares += off * off;
+	}
+	return squares / (double)(n - 1) / (double)n;
+}
+
+static void compare_part(struct diff *d, enum diff_part part)
+{
+	struct diff_change *change = d->parts + part;
+
+	*change = (struct diff_change){.before = diff_side_mean(d->reference, part),
+		.after = diff_side_mean(d->side, part),
+		.rank_min = NAN,
+		.rank_max = NAN,
+		.error =
+			2 * sqrt(error_squared(d->reference, part) + error_squared(d->side, part))};
+	for (size_t i = 0; i < d->side->lane_count; i++) {
+		const struct diff_lane *lane = d->side->lanes + i;
+		const struct diff_lane *before = diff_find_lane(d->reference, &lane->who);
+
+		if (before)
+			widen(diff_ratio(diff_lane_mean(before, part), diff_lane_mean(lane, part)),
+				&change->rank_min, &change->rank_max);
+	}
+}
+
+enum diff_clarity diff_clarity(const struct diff_change *change)
+{
+	if (isnan(change->error))
+		return DIFF_UNKNOWN;
+	return fabs(change->after - change->before) > change->error ? DIFF_CLEAR : DIFF_WITHIN;
+}
+
+/* ---- kernels ---- */
+
+static double of_step(const struct diff_side *side, int64_t total_ns)
+{
+	return side->all_lane_steps ? (double)total_ns / (double)side->all_lane_steps : 0;
+}
+
+static double rank_mean(const struct diff_kernel_rank *rank)
+{
+	return (double)rank->total_ns / (double)rank->timed;
+}
+
+static const struct diff_kernel_rank *find_kernel_rank(
+	const struct diff_kernel *kernel, const struct diff_side *side, const struct diff_lane *as)
+{
+	const struct diff_lane *lane = diff_find_lane(side, &as->who);
+	size_t at = lane ? (size_t)(lane - side->lanes) : 0, from = 0, to = kernel->rank_count;
+
+	while (lane && from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (kernel->ranks[middle].lane == at)
+			return kernel->ranks + middle;
+		if (kernel->ranks[middle].lane > at)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return NULL;
+}
+
+static void compare_kernel_ranks(const struct diff *d, struct diff_kernel_change *change)
+{
+	change->rank_min = change->rank_max = NAN;
+	if (!change->before || !change->after)
+		return;
+	for (size_t i = 0; i < change->after->rank_count; i++) {
+		const struct diff_kernel_rank *after = change->after->ranks + i;
+		const struct diff_kernel_rank *before = find_kernel_rank(
+			change->before, d->reference, d->side->lanes + after->lane);
+
+		if (before)
+			widen(diff_ratio(rank_mean(before), rank_mean(after)), &change->rank_min,
+				&change->rank_max);
+	}
+}
+
+static bool is_kernel_regression(
+	const struct diff *d, const struct diff_kernel_change *change, double percent)
+{
+	double before = change->before ? of_step(d->reference, change->before->total_ns) : 0;
+	double whole = of_step(d->reference, d->reference->kernel_ns);
+
+	/* One that is new has grown from nothing. */
+	return !isnan(percent) && change->delta_ns > before * percent / 100 &&
+	       (before + change->delta_ns) * 100 >= whole * DIFF_KERNEL_PCT;
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct diff_kernel_change *x = a, *y = b;
+	double left = fabs(x->delta_ns), right = fabs(y->delta_ns);
+
+	if (left > right || left < right)
+		return left < right ? 1 : -1;
+	return strcmp(
+		(x->after ? x->after : x->before)->name, (y->after ? y->after : y->before)->name);
+}
+
+static int compare_kernels(struct diff *d, double percent)
+{
+	const struct diff_side *a = d->reference, *b = d->side;
+	size_t i = 0, k = 0;
+
+	d->kernels = calloc(a->kernel_count + b->kernel_count + 1, sizeof(*d->kernels));
+	if (!d->kernels)
+		return -ENOMEM;
+	while (i < a->kernel_count || k < b->kernel_count) {
+		struct diff_kernel_change *change = d->kernels + d->kernel_count++;
+		int order = i == a->kernel_count   ? 1
+			    : k == b->kernel_count ? -1
+						   : strcmp(a->kernels[i].name, b->kernels[k].name);
+
+		if (order <= 0)
+			change->before = a->kernels + i++;
+		if (order >= 0)
+			change->after = b->kernels + k++;
+		change->delta_ns = (change->after ? of_step(b, change->after->total_ns) : 0) -
+				   (change->before ? of_step(a, change->before->total_ns) : 0);
+		compare_kernel_ranks(d, change);
+		change->is_regression = is_kernel_regression(d, change, percent);
+		d->kernel_regressions += change->is_regression;
+	}
+	qsort(d->kernels, d->kernel_count, sizeof(*d->kernels), compare_changes);
+	return 0;
+}
+
+/* ---- collectives ---- */
+
+int diff_group_order(const struct diff_group *x, const struct diff_group *y)
+{
+	int order = strcmp(x->op, y->op);
+
+	if (!order)
+		order = (x->datatype > y->datatype) - (x->datatype < y->datatype);
+	if (!order)
+		order = (x->bucket > y->bucket) - (x->bucket < y->bucket);
+	return order ? order : (x->ranks > y->ranks) - (x->ranks < y->ranks);
+}
+
+static int compare_groups(struct diff *d)
+{
+	const struct diff_side *a = d->reference, *b = d->side;
+	size_t i = 0, k = 0;
+
+	d->groups = calloc(a->group_count + b->group_count + 1, sizeof(*d->groups));
+	if (!d->groups)
+		return -ENOMEM;
+	while (i < a->group_count || k < b->group_count) {
+		struct diff_group_change *change = d->groups + d->group_count++;
+		int order = i == a->group_count	  ? 1
+			    : k == b->group_count ? -1
+						  : diff_group_order(a->groups + i, b->groups + k);
+
+		if (order <= 0)
+			change->before = a->groups + i++;
+		if (order >= 0)
+			change->after = b->groups + k++;
+	}
+	return 0;
+}
+
+/* ---- in one sentence ---- */
+
+/* The part of the step that changed most. */
+static enum diff_part find_main_part(const struct diff *d)
+{
+	enum diff_part main = DIFF_COMPUTATION;
+
+	for (int i = DIFF_COMPUTATION; i <= DIFF_IDLE; i++)
+		if (fabs(d->parts[i].after - d->parts[i].before) >
+			fabs(d->parts[main].after - d->parts[main].before))
+			main = (enum diff_part)i;
+	return main;
+}
+
+static void say_kernel(const struct diff *d, char *to, size_t bytes)
+{
+	const struct diff_kernel_change *k = d->kernels;
+
+	*to = '\0';
+	if (!d->kernel_count || fabs(k->delta_ns) < 1)
+		return;
+	if (!k->before || !k->after)
+		snprintf(to, bytes, "; most by %.80s, which %s (%+.3f ms)",
+			(k->after ? k->after : k->before)->name, k->after ? "is new" : "is gone",
+			k->delta_ns / 1e6);
+	else
+		snprintf(
+			to, bytes, "; most by %.80s (%+.3f ms)", k->after->name, k->delta_ns / 1e6);
+}
+
+/* Of a step that takes as long as before, what changed all the same. */
+static void say_within(struct diff *d, const char *what, enum diff_part part)
+{
+	const struct diff_change *step = d->parts + DIFF_STEP, *change = d->parts + part;
+	double delta_ms = (change->after - change->before) / 1e6;
+	char clear[96] = "";
+
+	if (diff_clarity(change) == DIFF_CLEAR && fabs(delta_ms) >= 0.001)
+		snprintf(clear, sizeof(clear), "; clear is %s, %+.3f ms", diff_part_words(part),
+			delta_ms);
+	snprintf(d->reading, sizeof(d->reading),
+		"%.80s: no clear change: a %s takes %.3f ms against %.3f (%+.1f %%; steps alone "
+		"explain +-%.3f ms)%s",
+		d->side->label, what, step->after / 1e6, step->before / 1e6,
+		100 * (diff_ratio(step->before, step->after) - 1), step->error / 1e6, clear);
+}
+
+static void make_reading(struct diff *d)
+{
+	const struct diff_change *step = d->parts + DIFF_STEP;
+	enum diff_part part = find_main_part(d);
+	double percent = 100 * (diff_ratio(step->before, step->after) - 1);
+	const char *what = d->side->source == STEPS_WHOLE ? "run" : "step";
+	char kernel[160];
+
+	if (diff_clarity(step) == DIFF_WITHIN) {
+		say_within(d, what, part);
+		return;
+	}
+	say_kernel(d, kernel, sizeof(kernel));
+	snprintf(d->reading, sizeof(d->reading),
+		"%.80s: a %s takes %.1f %% %s, %.3f ms against %.3f%s; %s %+.3f ms%s",
+		d->side->label, what, fabs(percent), percent < 0 ? "less" : "more",
+		step->after / 1e6, step->before / 1e6,
+		diff_clarity(step) == DIFF_UNKNOWN ? " (how much runs differ is not known)" : "",
+		diff_part_words(part), (d->parts[part].after - d->parts[part].before) / 1e6,
+		kernel);
+}
+
+static bool is_step_regression(const struct diff_change *step, double percent)
+{
+	return !isnan(percent) && step->after > step->before * (1 + percent / 100) &&
+	       diff_clarity(step) != DIFF_WITHIN;
+}
+
+bool diff_is_regression(const struct diff *diff)
+{
+	return diff->is_step_regression || diff->kernel_regressions;
+}
+
+int diff_new(const struct diff_side *reference, const struct diff_side *side,
+	const struct diff_thresholds *thresholds, struct diff **ret)
+{
+	CLEANUP(diff_free_p) struct diff *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->reference = reference;
+	d->side = side;
+	diff_check(reference, side, &d->gate);
+	for (int i = 0; i < DIFF_PARTS; i++)
+		compare_part(d, (enum diff_part)i);
+	r = compare_kernels(d, thresholds->kernel_pct);
+	if (!r)
+		r = compare_groups(d);
+	if (r)
+		return r;
+	d->is_step_regression = is_step_regression(d->parts + DIFF_STEP, thresholds->step_pct);
+	make_reading(d);
+	*ret = TAKE(d);
+	return 0;
+}

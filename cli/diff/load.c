@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: MIT
+/* The figures of one session, from the modules that show it alone. */
+#include "cli/diff/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/totals.h"
+#include "cli/database/find_session.h"
+#include "cli/summary/summary.h"
+#include "cli/timeline/timeline.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+
+void diff_side_free_p(struct diff_side **side)
+{
+	struct diff_side *s = *side;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->kernel_count; i++) {
+		free(s->kernels[i].name);
+		free(s->kernels[i].ranks);
+	}
+	verdict_free_p(&s->verdict);
+	free(s->path);
+	free(s->ways);
+	free(s->front_ends);
+	free(s->gpus);
+	free(s->rules);
+	free(s->steps_line);
+	free(s->lanes);
+	free(s->steps);
+	free(s->kernels);
+	free(s->groups);
+	free(s->stragglers);
+	free(s);
+	*side = NULL;
+}
+
+/* ---- steps ---- */
+
+static void add_row(double to[DIFF_PARTS], const struct breakdown_row *row)
+{
+	to[DIFF_STEP] += (double)row->wall_ns;
+	to[DIFF_COMPUTATION] += (double)row->stream_ns[BREAKDOWN_COMPUTE];
+	to[DIFF_EXPOSED_COMMUNICATION] += (double)row->exposed_communication_ns;
+	to[DIFF_EXPOSED_COPIES] += (double)row->exposed_copy_ns;
+	to[DIFF_IDLE] += (double)breakdown_idle_ns(row);
+	to[DIFF_COMMUNICATION] += (double)row->communication_ns;
+	to[DIFF_HIDDEN_COMMUNICATION] += (double)row->with_communication_ns;
+	to[DIFF_HIDDEN_ALLREDUCE] += (double)row->with_allreduce_ns;
+	to[DIFF_HIDDEN_REDUCESCATTER] += (double)row->with_reducescatter_ns;
+}
+
+/* The first of three and more is warm-up; where nothing says where the last one ends, it ends with
+ * the program. */
+static void choose_steps(const struct steps_process *process, size_t *from, size_t *to)
+{
+	*from = process->count >= 3 ? 1 : 0;
+	*to = process->count;
+	if (*to - *from >= 2 && process->at[*to - 1].is_open)
+		(*to)--;
+}
+
+static int make_room(struct diff_side *s, const struct timeline *t)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		if (t->lanes[i].process->count > most)
+			most = t->lanes[i].process->count;
+	s->lanes = calloc(t->lane_count + 1, sizeof(*s->lanes));
+	s->steps = calloc(most + 1, sizeof(*s->steps));
+	return s->lanes && s->steps ? 0 : -ENOMEM;
+}
+
+static void add_lane(struct diff_side *s, const struct timeline_lane *from)
+{
+	struct diff_lane *lane = s->lanes + s->lane_count;
+	size_t first, end;
+
+	lane->who = (struct diff_who){.has_rank = from->has_rank,
+		.rank = from->rank,
+		.process_id = from->process_id,
+		.gpu_id = from->gpu_id};
+	diff_number(s->lane_count ? &lane[-1].who : NULL, &lane->who);
+	choose_steps(from->process, &first, &end);
+	for (size_t i = first; i < end; i++) {
+		struct diff_step *step = s->steps + (i - first);
+
+		add_row(lane->ns, from->rows + i);
+		add_row(step->ns, from->rows + i);
+		step->lanes++;
+	}
+	lane->steps = end - first;
+	lane->all_steps = from->process->count;
+	s->lane_steps += lane->steps;
+	s->all_lane_steps += from->process->count;
+	if (lane->steps > s->step_count)
+		s->step_count = lane->steps;
+	s->lane_count++;
+}
+
+static int load_steps(struct diff_side *s, struct query *query, const struct diff_options *o,
+	char error[QUERY_ERROR_BYTES])
+{
+	const struct timeline_options options = {.steps = o->steps,
+		.categories = o->categories,
+		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
+	int r = timeline_new(query, &options, error, &timeline);
+
+	if (!r)
+		r = make_room(s, timeline);
+	if (r)
+		return r;
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		add_lane(s, timeline->lanes + i);
+	s->source = timeline->steps->source;
+	s->confidence = timeline->steps->confidence;
+	s->period = timeline->steps->period;
+	s->steps_line = strdup(timeline->steps->line);
+	return s->steps_line ? 0 : -ENOMEM;
+}
+
+/* ---- kernels ---- */
+
+static int compare_kernels(const void *a, const void *b)
+{
+	const struct diff_kernel *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int copy_kernels(struct diff_side *s, const struct measure *m)
+{
+	s->kernels = calloc(m->kernel_count + 1, sizeof(*s->kernels));
+	if (!s->kernels)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		const struct measure_sums *sums = &m->kernels[i].sums;
+		struct diff_kernel *kernel = s->kernels + i;
+
+		kernel->calls = sums->calls;
+		kernel->timed = sums->timed;
+		kernel->total_ns = sums->total_ns;
+		kernel->p50_ns = sums->percentiles.p50_ns;
+		s->kernel_ns = wrap_plus(s->kernel_ns, sums->total_ns);
+		s->timed += sums->timed;
+		kernel->name = strdup(m->kernels[i].name);
+		if (!kernel->name)
+			return -ENOMEM;
+		s->kernel_count++;
+	}
+	return 0;
+}
+
+/* Where the lane of a process on a GPU is. */
+struct place {
+	int64_t process_id, gpu_id;
+	size_t lane;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->process_id != y->process_id)
+		return x->process_id < y->process_id ? -1 : 1;
+	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
+}
+
+/* What one lane did of one kernel, in one or several cells. */
+struct piece {
+	uint32_t kernel;
+	struct diff_kernel_rank of;
+};
+
+static int compare_pieces(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	if (x->kernel != y->kernel)
+		return x->kernel < y->kernel ? -1 : 1;
+	return (x->of.lane > y->of.lane) - (x->of.lane < y->of.lane);
+}
+
+static size_t collect_pieces(
+	const struct measure *m, const struct place *places, size_t count, struct piece *ret)
+{
+	size_t pieces = 0;
+
+	for (size_t i = 0; i < m->cell_count; i++) {
+		const struct measure_cell *cell = m->cells + i;
+		const struct place key = {cell->process_id, cell->gpu_id, 0};
+		const struct place *place =
+			bsearch(&key, places, count, sizeof(key), compare_places);
+
+		if (place && cell->kernel != MEASURE_NO_KERNEL && cell->sums.timed)
+			ret[pieces++] = (struct piece){
+				cell->kernel, {place->lane, cell->sums.timed, cell->sums.total_ns}};
+	}
+	qsort(ret, pieces, sizeof(*ret), compare_pieces);
+	return pieces;
+}
+
+/* The pieces of a kernel stand together. */
+static int give_pieces(struct diff_kernel *kernel, const struct piece *pieces, size_t count)
+{
+	kernel->ranks = calloc(count, sizeof(*kernel->ranks));
+	if (!kernel->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct diff_kernel_rank *last = kernel->ranks + kernel->rank_count - 1;
+
+		if (!kernel->rank_count || last->lane != pieces[i].of.lane) {
+			kernel->ranks[kernel->rank_count++] = pieces[i].of;
+			continue;
+		}
+		last->timed += pieces[i].of.timed;
+		last->total_ns = wrap_plus(last->total_ns, pieces[i].of.total_ns);
+	}
+	return 0;
+}
+
+static int copy_ranks(struct diff_side *s, const struct measure *m)
+{
+	CLEANUP(free_p) struct piece *pieces = calloc(m->cell_count + 1, sizeof(*pieces));
+	CLEANUP(free_p) struct place *places = calloc(s->lane_count + 1, sizeof(*places));
+	size_t count, end;
+	int r = 0;
+
+	if (!pieces || !places)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->lane_count; i++)
+		places[i] = (struct place){s->lanes[i].who.process_id, s->lanes[i].who.gpu_id, i};
+	qsort(places, s->lane_count, sizeof(*places), compare_places);
+	count = collect_pieces(m, places, s->lane_count, pieces);
+	for (size_t i = 0; i < count && !r; i = end) {
+		for (end = i; end < count && pieces[end].kernel == pieces[i].kernel; end++)
+			;
+		r = give_pieces(s->kernels + pieces[i].kernel, pieces + i, end - i);
+	}
+	return r;
+}
+
+static int load_kernels(
+	struct diff_side *s, struct query *query, const char *label, char error[QUERY_ERROR_BYTES])
+{
+	const struct summary_wishes wishes = {.measure = {.wants_percentiles = true}};
+	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	int r = summary_new(query, &wishes, error, &summary);
+
+	if (!r)
+		r = copy_kernels(s, summary->measure);
+	if (!r)
+		r = copy_ranks(s, summary->measure);
+	if (r)
+		return r;
+	if (s->kernel_count)
+		qsort(s->kernels, s->kernel_count, sizeof(*s->kernels), compare_kernels);
+	snprintf(s->label, sizeof(s->label), "%s",
+		label		? label
+		: summary->name ? summary->name
+				: query_path(query));
+	s->verdict = TAKE(summary->verdict);
+	return 0;
+}
+
+/* ---- collectives ---- */
+
+static double mean(int64_t sum, uint64_t count)
+{
+	return count ? (double)sum / (double)count : 0;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	return diff_group_order(a, b);
+}
+
+static int copy_groups(struct diff_side *s, const struct collectives_report *report)
+{
+	s->groups = calloc(report->group_count + 1, sizeof(*s->groups));
+	if (!s->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct collectives_group *from = report->groups + i;
+		struct diff_group *to = s->groups + s->group_count++;
+
+		snprintf(to->op, sizeof(to->op), "%s", from->op);
+		to->datatype = from->datatype;
+		to->bucket = from->bucket;
+		to->ranks = from->ranks;
+		to->count = from->count;
+		to->timed = from->timed;
+		to->latency_ns = mean(from->latency_ns, from->timed);
+		to->p50_ns = (double)from->latency_p50_ns;
+		to->p95_ns = (double)from->latency_p95_ns;
+		to->comm_latency_ns = mean(from->comm_latency_ns, from->timed);
+		to->skew_ns = mean(from->skew_start_ns, from->timed);
+		to->bus_gb_per_s = from->bucket >= 0 && from->latency_ns > 0
+					   ? from->bus_bytes / (double)from->latency_ns
+					   : 0;
+	}
+	if (s->group_count)
+		qsort(s->groups, s->group_count, sizeof(*s->groups), compare_groups);
+	return 0;
+}
+
+/* As lanes: ids, for who they are is not known yet. */
+static int compare_stragglers(const void *a, const void *b)
+{
+	const struct diff_who *x = &((const struct diff_straggler *)a)->who;
+	const struct diff_who *y = &((const struct diff_straggler *)b)->who;
+
+	if (x->has_rank != y->has_rank)
+		return x->has_rank ? -1 : 1;
+	if (x->has_rank && x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->process_id != y->process_id)
+		return x->process_id < y->process_id ? -1 : 1;
+	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
+}
+
+static int copy_stragglers(struct diff_side *s, const struct collectives *c)
+{
+	s->stragglers = calloc(c->lane_count + 1, sizeof(*s->stragglers));
+	if (!s->stragglers)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->lane_count; i++) {
+		const struct collectives_lane *from = c->lanes + i;
+		const struct collectives_process *process = c->processes + from->process;
+
+		if (from->count)
+			s->stragglers[s->straggler_count++] =
+				(struct diff_straggler){.who = {.has_rank = process->has_rank,
+								.rank = process->rank,
+								.process_id = process->id,
+								.gpu_id = from->gpu_id},
+					.count = from->count,
+					.last = from->last,
+					.late_ns = (double)from->late_ns,
+					.wait_ns = (double)from->wait_ns};
+	}
+	if (s->straggler_count)
+		qsort(s->stragglers, s->straggler_count, sizeof(*s->stragglers),
+			compare_stragglers);
+	for (size_t i = 0; i < s->straggler_count; i++)
+		diff_number(i ? &s->stragglers[i - 1].who : NULL, &s->stragglers[i].who);
+	return 0;
+}
+
+static int load_collectives(struct diff_side *s, struct query *query, const struct diff_options *o,
+	char error[QUERY_ERROR_BYTES])
+{
+	const struct collectives_filter all = {0};
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
+	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
+	int r = categories_new(query, o->categories, error, &categories);
+
+	if (!r)
+		r = collectives_new(query, categories, &all, &collectives);
+	if (!r)
+		r = collectives_report_new(collectives, &report);
+	if (!r)
+		r = copy_groups(s, report);
+	if (!r)
+		r = copy_stragglers(s, collectives);
+	if (!r) {
+		s->rules = categories_text(categories);
+		r = s->rules ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+/* ---- how it was recorded ---- */
+
+/* The first column of all rows of query/@name.sql, ", " between. */
+static int load_list(struct query *query, const char *name, char **ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(ret, &bytes);
+	int r = to ? query_ask(query, name, &rows) : -ENOMEM;
+	const char *before = "";
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *text = query_text(rows, 0);
+
+		fprintf(to, "%s%s", before, text ? text : "?");
+		before = ", ";
+		r = 0;
+	}
+	if (to && fclose(to))
+		r = -ENOMEM;
+	return r;
+}
+
+static int load_ways(struct diff_side *s, struct query *query)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int64_t recordings;
+	int r = load_list(query, "diff_modes", &s->ways);
+
+	if (!r)
+		r = load_list(query, "diff_front_ends", &s->front_ends);
+	if (!r)
+		r = load_list(query, "diff_gpus", &s->gpus);
+	if (!r)
+		r = query_number(query, "diff_recordings", 0, &recordings);
+	if (r)
+		return r;
+	s->is_partial = recordings > 0;
+	r = query_ask(query, "diff_loss", &rows);
+	if (!r)
+		r = query_next(rows);
+	if (r <= 0)
+		return r;
+	s->has_loss = !query_is_null(rows, 0);
+	s->loss = query_real(rows, 0);
+	return 0;
+}
+
+int diff_side_new(const char *name, const char *label, const struct diff_options *options,
+	char error[QUERY_ERROR_BYTES], struct diff_side **ret)
+{
+	CLEANUP(diff_side_free_p) struct diff_side *s = calloc(1, sizeof(*s));
+	CLEANUP(query_free_p) struct query *query = NULL;
+	int r;
+
+	error[0] = '\0';
+	r = s ? find_open(name, error, &query) : -ENOMEM;
+	if (!r)
+		r = load_steps(s, query, options, error);
+	if (!r)
+		r = load_kernels(s, query, label, error);
+	if (!r)
+		r = load_collectives(s, query, options, error);
+	if (!r)
+		r = load_ways(s, query);
+	if (!r) {
+		s->path = strdup(query_path(query));
+		r = s->path ? 0 : -ENOMEM;
+	}
+	if (r && !error[0])
+		snprintf(error, QUERY_ERROR_BYTES, "%s",
+			query && query_error(query)[0] ? query_error(query) : "out of memory");
+	if (r)
+		return r;
+	s->is_empty = !s->lane_steps || !s->timed;
+	*ret = TAKE(s);
+	return 0;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+/* A comparison as text and as CSV. */
+#include "cli/diff/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/table.h"
+#include "proto/base/cleanup.h"
+
+static void put_escaped(const char *text, FILE *to)
+{
+	CLEANUP(free_p) char *escaped = render_escape(text, strlen(text));
+
+	fputs(escaped ? escaped : "?", to);
+}
+
+/* ---- text ---- */
+
+static void put_side(const struct diff_view *view, size_t at, FILE *to)
+{
+	const struct diff_side *s = view->sides[at];
+
+	put_escaped(s->label, to);
+	fputs(at == view->reference ? " (reference): " : ": ", to);
+	put_escaped(s->verdict->line, to);
+	fputs("\n  ", to);
+	put_escaped(s->path, to);
+	fputs("; mode ", to);
+	put_escaped(s->ways && *s->ways ? s->ways : "unknown", to);
+	fprintf(to, "; %zu ranks and GPUs; %" PRIu64 " steps of them compared\n  ", s->lane_count,
+		s->lane_steps);
+	put_escaped(s->steps_line ? s->steps_line : "", to);
+	fputc('\n', to);
+}
+
+static int put_banner(const struct diff *diff, FILE *to)
+{
+	CLEANUP(free_p) char *why = NULL;
+
+	if (!diff->gate.count)
+		return 0;
+	why = diff_refusals(diff, NULL);
+	if (!why)
+		return -ENOMEM;
+	fputs("\nNOT COMPARABLE, compared all the same: ", to);
+	put_escaped(why, to);
+	fputc('\n', to);
+	return 0;
+}
+
+/* Those that changed come first. */
+static size_t count_changed(const struct diff *diff)
+{
+	size_t changed = 0;
+
+	for (size_t i = 0; i < diff->kernel_count; i++) {
+		const struct diff_kernel_change *k = diff->kernels + i;
+
+		changed += !k->before || !k->after || k->before->calls != k->after->calls ||
+			   fabs(k->delta_ns) >= 1;
+	}
+	return changed;
+}
+
+/* What is left out is said in the title. Returns the rows to show. */
+static size_t put_title(
+	const struct diff_view *view, const struct diff *diff, enum diff_table which, FILE *to)
+{
+	size_t rows = diff_tables[which].rows(diff), shown = rows;
+
+	if (which == DIFF_KERNEL_TABLE && view->rows) {
+		shown = count_changed(diff);
+		if (shown > view->rows)
+			shown = (size_t)view->rows;
+	}
+	fprintf(to, "\n%s%s", diff_tables[which].title,
+		diff->side->verdict->is_simulated || diff->reference->verdict->is_simulated
+			? " (SIMULATED)"
+			: "");
+	if (shown < rows)
+		fprintf(to, ": %zu of %zu, that changed most; --top 0 shows all", shown, rows);
+	fputc('\n', to);
+	return shown;
+}
+
+static int put_table(
+	const struct diff_view *view, const struct diff *diff, enum diff_table which, FILE *to)
+{
+	const struct diff_columns *table = diff_tables + which;
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[DIFF_COLUMNS_MAX];
+	size_t shown;
+	int r;
+
+	if (!table->rows(diff))
+		return 0;
+	shown = put_title(view, diff, which, to);
+	if (!shown)
+		return 0;
+	r = render_new(to, RENDER_TABLE, table->columns, table->count, &render);
+	if (r)
+		return r;
+	render_set_width(render, view->width);
+	for (size_t i = 0; i < shown && !r; i++) {
+		table->row(diff, i, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	return r;
+}
+
+static void put_regressions(const struct diff_view *view, const struct diff *diff, FILE *to)
+{
+	if (diff->is_step_regression)
+		fprintf(to, "REGRESSION: a step takes over %.4g %% more\n",
+			view->thresholds.step_pct);
+	if (diff->kernel_regressions)
+		fprintf(to, "REGRESSION: %zu kernel%s over %.4g %% more of a step\n",
+			diff->kernel_regressions,
+			diff->kernel_regressions == 1 ? " takes" : "s take",
+			view->thresholds.kernel_pct);
+}
+
+static int put_diff(const struct diff_view *view, const struct diff *diff, FILE *to)
+{
+	int r;
+
+	if (view->diff_count > 1) {
+		fputs("\n== ", to);
+		put_escaped(diff->side->label, to);
+		fputs(" against ", to);
+		put_escaped(diff->reference->label, to);
+		fputs(" ==\n", to);
+	}
+	r = put_banner(diff, to);
+	for (int i = 0; i < DIFF_TABLES && !r; i++)
+		r = put_table(view, diff, (enum diff_table)i, to);
+	fputc('\n', to);
+	put_escaped(diff->reading, to);
+	fputc('\n', to);
+	put_regressions(view, diff, to);
+	return r;
+}
+
+int diff_show(const struct diff_view *view, FILE *to)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < view->side_count; i++)
+		put_side(view, i, to);
+	for (size_t i = 0; i < view->diff_count && !r; i++)
+		r = put_diff(view, view->diffs[i], to);
+	return r;
+}
+
+/* ---- CSV ---- */
+
+/* Columns without a key are of the text alone. */
+static size_t keep_keyed(const struct diff_columns *table, size_t kept[DIFF_COLUMNS_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->columns[i].key)
+			kept[count++] = i;
+	return count;
+}
+
+static int put_csv_rows(const struct diff *diff, const struct diff_columns *table,
+	const size_t *kept, size_t count, struct render *render)
+{
+	struct render_value row[DIFF_COLUMNS_MAX + 3], values[DIFF_COLUMNS_MAX];
+	int r = 0;
+
+	row[0] = render_text(diff->reference->label);
+	row[1] = render_text(diff->side->label);
+	row[2] = render_integer(
+		diff->reference->verdict->is_simulated || diff->side->verdict->is_simulated);
+	for (size_t n = 0; n < table->rows(diff) && !r; n++) {
+		table->row(diff, n, values);
+		for (size_t i = 0; i < count; i++)
+			row[i + 3] = values[kept[i]];
+		r = render_row(render, row);
+	}
+	return r;
+}
+
+int diff_show_csv(const struct diff_view *view, enum diff_table which, FILE *to)
+{
+	const struct diff_columns *table = diff_tables + which;
+	struct render_column columns[DIFF_COLUMNS_MAX + 3] = {{"reference", NULL, RENDER_TEXT},
+		{"candidate", NULL, RENDER_TEXT}, {"simulated", NULL, RENDER_BOOL}};
+	CLEANUP(render_free_p) struct render *render = NULL;
+	size_t kept[DIFF_COLUMNS_MAX], count = keep_keyed(table, kept);
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		columns[i + 3] = table->columns[kept[i]];
+	r = render_new(to, RENDER_CSV, columns, count + 3, &render);
+	for (size_t i = 0; i < view->diff_count && !r; i++)
+		r = put_csv_rows(view->diffs[i], table, kept, count, render);
+	if (render)
+		render_finish(render);
+	return r;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/command.h"
+#include "cli/base/message.h"
+#include "cli/database/verb.h"
+#include "proto/base/cleanup.h"
+
+struct query_options {
+	struct verb verb;
+	const char *sql;
+};
+
+static const struct argp_option options[] = {
+	VERB_JSON,
+	VERB_CSV("comma-separated values with a title line"),
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct query_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (!o->verb.name)
+			o->verb.name = arg;
+		else if (!o->sql)
+			o->sql = arg;
+		else
+			opts_error("one statement, in quotes: rtl query FILE 'SELECT ...'");
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->sql)
+			opts_error("needs FILE or SESSION, and SQL: rtl query FILE 'SELECT ...'");
+		return 0;
+	default:
+		return verb_parse(key, arg, &o->verb);
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION 'SQL'",
+	"Ask a session database one statement that only reads; it may still be written."
+	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
+	"rtl_metric, "
+	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel; "
+	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
+	"rtl_counter; rtl_session, rtl_process, rtl_gpu, rtl_clock, rtl_clock_check, rtl_meta. "
+	"docs/schema.md has their columns.",
+	NULL, NULL, NULL};
+
+/* Two columns of one name would be one key of an object: the second becomes "name:2". */
+static char *unique_name(const struct render_column *columns, size_t count, const char *name)
+{
+	char *text = strdup(name);
+
+	for (size_t i = 0, n = 1; text && i < count;) {
+		if (strcmp(columns[i].key, text) != 0) {
+			i++;
+			continue;
+		}
+		free(text);
+		if (asprintf(&text, "%s:%zu", name, ++n) < 0)
+			return NULL;
+		i = 0;
+	}
+	return text;
+}
+
+static void free_columns(struct render_column *columns, size_t count)
+{
+	for (size_t i = 0; columns && i < count; i++)
+		free((char *)columns[i].key);
+	free(columns);
+}
+
+static struct render_column *name_columns(const struct query_rows *rows, size_t count)
+{
+	struct render_column *columns = calloc(count + 1, sizeof(*columns));
+
+	for (size_t i = 0; columns && i < count; i++) {
+		const char *name = query_column_name(rows, (int)i);
+		char *key = unique_name(columns, i, name ? name : "");
+
+		if (!key) {
+			free_columns(columns, i);
+			return NULL;
+		}
+		columns[i] = (struct render_column){key, key, RENDER_ANY};
+	}
+	return columns;
+}
+
+static int put_rows(struct query_rows *rows, struct render *render, size_t count)
+{
+	CLEANUP(free_p) struct render_value *values = calloc(count + 1, sizeof(*values));
+	int r = values ? 0 : -1;
+
+	while (!r && (r = query_next(rows)) > 0) {
+		for (size_t i = 0; i < count; i++)
+			values[i] = query_value(rows, (int)i);
+		r = render_row(render, values);
+	}
+	return r;
+}
+
+/* Titles of a table come from the SQL: shown like any other text. */
+static void show_rows(const struct query_options *o, struct query *query, struct query_rows *rows,
+	bool is_simulated, int *status)
+{
+	size_t count = (size_t)query_column_count(rows);
+	struct render_column *columns = name_columns(rows, count);
+	CLEANUP(render_free_p) struct render *render = NULL;
+	int r = columns ? render_new(stdout, o->verb.format, columns, count, &render) : -1;
+
+	if (!r) {
+		if (o->verb.format == RENDER_JSON)
+			printf("{\"schema\":1,\"simulated\":%s,\"rows\":",
+				is_simulated ? "true" : "false");
+		r = put_rows(rows, render, count);
+		render_finish(render);
+		if (o->verb.format == RENDER_JSON)
+			printf(",\"ok\":%s}\n", r ? "false" : "true");
+	}
+	if (r) {
+		*status = verb_fail(query, NULL);
+	}
+	render_free_p(&render);
+	free_columns(columns, count);
+}
+
+static int is_simulated(struct query *query, bool *ret)
+{
+	int64_t value;
+	int r = query_number(query, "simulated", 0, &value);
+
+	*ret = !r && value != 0;
+	return r;
+}
+
+int cmd_query(int argc, char **argv)
+{
+	struct query_options o = {.verb.format = RENDER_TABLE};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int status = CMD_OK;
+	bool simulated;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (verb_open(&o.verb, &query))
+		return CMD_BAD_INPUT;
+	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows))
+		return verb_fail(query, NULL);
+	if (simulated && o.verb.format != RENDER_JSON)
+		say("SIMULATED: these figures are of a software GPU");
+	show_rows(&o, query, rows, simulated, &status);
+	return status;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/database/find_session.h"
+#include "cli/base/array.h"
+#include "cli/base/options.h"
+#include "cli/live/path_set.h"
+#include "cli/database/index.h"
+#include "cli/collector/sample.h"
+#include "cli/base/message.h"
+#include "cli/database/verb.h"
+#include "cli/database/verdict.h"
+#include "proto/base/cleanup.h"
+
+/* So few are opened sooner than the index is read. */
+#define LS_FEW 16u
+
+struct ls_options {
+	enum render_format format;
+	const char *socket;
+	size_t newest; /* SIZE_MAX: all */
+};
+
+static const struct argp_option options[] = {
+	{"json", 'j', NULL, 0, "a document with one object a session", 0},
+	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
+	{"newest", 'n', "COUNT", 0, "only the COUNT sessions that were written to last", 0},
+	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct ls_options *o = state->input;
+
+	switch (key) {
+	case 'j':
+		verb_take_format(&o->format, RENDER_JSON);
+		return 0;
+	case 'c':
+		verb_take_format(&o->format, RENDER_CSV);
+		return 0;
+	case 'n':
+		o->newest = opts_u64("newest", arg, 1, UINT32_MAX);
+		return 0;
+	case 'S':
+		o->socket = opts_socket(arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		opts_error("takes no argument: %s", arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp parser = {options, parse, NULL,
+	"Sessions: those that collectors write or know, and those that lie in the state "
+	"directories "
+	"of this user.",
+	NULL, NULL, NULL};
+
+static const struct render_column columns[] = {
+	{"session", "SESSION", RENDER_TEXT},
+	{"state", "STATE", RENDER_TEXT},
+	{"started", "STARTED (UTC)", RENDER_TEXT},
+	{"start_realtime_ns", NULL, RENDER_ID},
+	{"processes", "PROCS", RENDER_COUNT},
+	{"live_processes", "LIVE", RENDER_COUNT},
+	{"dispatched", "KERNELS", RENDER_COUNT},
+	{"stored", NULL, RENDER_COUNT},
+	{"lost", "LOST", RENDER_COUNT},
+	{"simulated", "SIMULATED", RENDER_BOOL},
+	{"bytes", "BYTES", RENDER_COUNT},
+	{"uid", "UID", RENDER_ID},
+	{"job", NULL, RENDER_TEXT},
+	{"database", "DATABASE", RENDER_TEXT},
+	{"command", "COMMAND", RENDER_TEXT},
+	{"line", NULL, RENDER_TEXT},
+	{"socket", NULL, RENDER_TEXT},
+	{"removed_realtime_ns", NULL, RENDER_ID},
+	{"removed_why", NULL, RENDER_TEXT},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* Of a closed session its collector knows little more than where it lies. */
+static int read_counts(struct sample_session *s, struct query *query)
+{
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	int64_t processes = 0;
+	int r = verdict_new(query, NULL, &verdict);
+
+	if (!r)
+		r = query_number(query, "process_count", 0, &processes);
+	if (r)
+		return r;
+	free(s->line);
+	s->line = strdup(verdict->line);
+	s->is_simulated = verdict->is_simulated;
+	s->processes = (uint32_t)processes;
+	s->dispatched = verdict->counts.dispatched;
+	s->stored = verdict->counts.stored;
+	s->lost = completeness_lost(&verdict->counts);
+	s->is_missing = completeness_is_missing(&verdict->counts);
+	s->bytes = query_file_bytes(query);
+	s->has_counts = true;
+	return 0;
+}
+
+static char *copy_text(const struct query_rows *rows, int column)
+{
+	const char *text = query_text(rows, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+static int read_file(struct sample *sample, struct query *query, const char *path)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct sample_session *s;
+	int r = query_ask(query, "sessions", &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r <= 0)
+		return r;
+	s = sample_add_session(sample);
+	if (!s)
+		return -ENOMEM;
+	s->name = copy_text(rows, 0);
+	s->job = copy_text(rows, 1);
+	s->has_uid = true;
+	s->uid = (uint32_t)query_integer(rows, 2);
+	s->command = copy_text(rows, 3);
+	s->start_realtime_ns = (uint64_t)query_integer(rows, 6);
+	s->is_closed = !query_is_null(rows, 7);
+	s->database = strdup(path);
+	return read_counts(s, query);
+}
+
+/* As read_counts(), without the file. */
+static void take_counts(struct sample_session *s, const struct query_index_session *from)
+{
+	free(s->line);
+	s->line = from->line ? strdup(from->line) : NULL;
+	s->is_simulated = from->is_simulated;
+	s->processes = from->processes;
+	s->dispatched = from->dispatched;
+	s->stored = from->stored;
+	s->lost = from->lost;
+	s->bytes = from->bytes;
+	s->has_counts = true;
+}
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static bool add_known(struct sample *sample, const struct query_index_session *from)
+{
+	struct sample_session *s = from ? sample_add_session(sample) : NULL;
+
+	if (!s)
+		return false;
+	s->name = copy(from->name);
+	s->job = copy(from->job);
+	s->command = copy(from->command);
+	s->has_uid = true;
+	s->uid = from->uid;
+	s->start_realtime_ns = from->start_realtime_ns;
+	s->is_closed = true;
+	s->database = strdup(from->path);
+	take_counts(s, from);
+	return true;
+}
+
+/* What cannot be read keeps its place in the list, with its counts unknown. */
+static void complete_closed(struct sample *sample, const struct query_index *index)
+{
+	for (size_t i = 0; i < sample->session_count; i++) {
+		struct sample_session *s = sample->sessions + i;
+		const struct query_index_session *known =
+			s->has_counts || !s->database ? NULL : query_index_find(index, s->database);
+		CLEANUP(query_free_p) struct query *query = NULL;
+		char error[QUERY_ERROR_BYTES];
+
+		if (known)
+			take_counts(s, known);
+		if (s->has_counts || !s->database || query_open(s->database, error, &query))
+			continue;
+		(void)read_counts(s, query);
+	}
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* 0: it is not there. */
+static uint64_t written_ns(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+/* Of a database, or of its log. */
+static uint64_t database_written_ns(const char *path)
+{
+	CLEANUP(free_p) char *wal = NULL;
+	uint64_t own_ns = written_ns(path), wal_ns;
+
+	if (asprintf(&wal, "%s-wal", path) < 0) {
+		wal = NULL;
+		return own_ns;
+	}
+	wal_ns = written_ns(wal);
+	return wal_ns > own_ns ? wal_ns : own_ns;
+}
+
+struct found {
+	const char *path;
+	uint64_t written_ns;
+};
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return (x->written_ns < y->written_ns) - (x->written_ns > y->written_ns);
+}
+
+/* What cannot be read is not listed: it is somebody else's, or no database of ours. */
+static bool add_file(struct sample *sample, const char *path)
+{
+	CLEANUP(query_free_p) struct query *query = NULL;
+	char error[QUERY_ERROR_BYTES];
+
+	return !query_open(path, error, &query) && !read_file(sample, query, path);
+}
+
+/* Opening one takes a millisecond: of a long history only what is shown, and the index not. */
+static void add_files(struct sample *sample, struct path_set *known,
+	const struct query_index *index, size_t newest)
+{
+	CLEANUP(find_files_free_p) char **paths = find_files();
+	CLEANUP(free_p) struct found *found = NULL;
+	size_t count = 0, capacity = 0, added = 0;
+
+	for (char **path = paths; path && *path; path++) {
+		if (path_set_has(known, *path))
+			continue;
+		path_set_add(known, *path);
+		if (GROW(found, count, capacity) < 0)
+			break;
+		found[count++] = (struct found){.path = *path,
+			.written_ns = newest < SIZE_MAX ? database_written_ns(*path) : 0};
+	}
+	if (count && newest < SIZE_MAX)
+		qsort(found, count, sizeof(*found), compare_found);
+	for (size_t i = 0; i < count && added < newest; i++)
+		added += add_known(sample, query_index_find(index, found[i].path)) ||
+			 add_file(sample, found[i].path);
+}
+
+/* ---- what was set aside --------------------------------------------------------------------- */
+
+static int add_one_aside(struct sample *sample, struct path_set *known, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *end = strstr(name, ".db" FIND_ASIDE);
+	struct sample_session *s;
+
+	if (path_set_has(known, path))
+		return 0;
+	path_set_add(known, path);
+	s = sample_add_session(sample);
+	if (!s)
+		return -ENOMEM;
+	s->name = end ? strndup(name, (size_t)(end - name)) : strdup(name);
+	s->database = strdup(path);
+	s->is_aside = true;
+	return 0;
+}
+
+static bool is_of_known(const struct path_set *known, const char *path)
+{
+	CLEANUP(free_p) char *database = strdup(path);
+	char *end = NULL;
+
+	for (char *at = database; at && (at = strstr(at, FIND_ASIDE)); at++)
+		end = at;
+	if (!end)
+		return false;
+	*end = '\0';
+	return path_set_has_name(known, database);
+}
+
+static void add_aside_of(struct sample *sample, struct path_set *known, const char *folder)
+{
+	CLEANUP(find_files_free_p) char **paths = find_aside(folder);
+
+	for (char **path = paths; path && *path; path++)
+		if ((!folder || is_of_known(known, *path)) &&
+			add_one_aside(sample, known, *path) < 0)
+			return;
+}
+
+/* Files that a collector found damaged: where it looks for them, and beside those it has. */
+static void add_aside(struct sample *sample, struct path_set *known, bool has_folders)
+{
+	CLEANUP(path_set_done) struct path_set folders = {0};
+	size_t count = sample->session_count;
+
+	for (size_t i = 0; i < count; i++) {
+		/* The array may move. */
+		const char *database = sample->sessions[i].database;
+		const char *slash = database ? strrchr(database, '/') : NULL;
+		CLEANUP(free_p)
+		char *folder = slash ? strndup(database, (size_t)(slash - database)) : NULL;
+
+		if (!folder || path_set_has_name(&folders, folder))
+			continue;
+		path_set_add(&folders, folder);
+		add_aside_of(sample, known, folder);
+	}
+	if (has_folders)
+		add_aside_of(sample, known, NULL);
+}
+
+/* ---- what is shown -------------------------------------------------------------------------- */
+
+/* What is still open is written to. */
+static int compare_written(const void *a, const void *b)
+{
+	const struct sample_session *x = a, *y = b;
+
+	return (x->written_ns < y->written_ns) - (x->written_ns > y->written_ns);
+}
+
+static uint64_t session_written_ns(const struct sample_session *s)
+{
+	if (s->removed_why)
+		return s->removed_realtime_ns;
+	if (s->socket && !s->is_closed)
+		return UINT64_MAX;
+	return s->database ? database_written_ns(s->database) : 0;
+}
+
+static void keep_newest(struct sample *sample, size_t newest)
+{
+	if (sample->session_count <= newest)
+		return;
+	for (size_t i = 0; i < sample->session_count; i++)
+		sample->sessions[i].written_ns = session_written_ns(sample->sessions + i);
+	qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare_written);
+	while (sample->session_count > newest)
+		sample_drop_session(sample);
+}
+
+static const char *describe_state(const struct sample_session *s)
+{
+	if (s->is_aside)
+		return "set aside";
+	if (s->removed_why)
+		return "removed";
+	if (s->is_closed)
+		return "closed";
+	/* Open, and no collector has it: it was killed; the next one will go on. */
+	return s->socket ? "live" : "interrupted";
+}
+
+/* In a table it stands where its database would; NULL: it is there. */
+static char *describe_removal(const struct sample_session *s, enum render_format format)
+{
+	time_t at = (time_t)(s->removed_realtime_ns / 1000000000);
+	char when[32] = "";
+	char *text = NULL;
+	struct tm tm;
+
+	if (!s->removed_why || format != RENDER_TABLE)
+		return NULL;
+	if (gmtime_r(&at, &tm))
+		(void)strftime(when, sizeof(when), " %F %T", &tm);
+	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
+}
+
+static void fill_row(const struct sample_session *s, const char *removal, char started[32],
+	struct render_value ret[COLUMNS])
+{
+	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
+	struct tm tm;
+	bool has_start = s->start_realtime_ns && gmtime_r(&start, &tm) &&
+			 strftime(started, 32, "%F %T", &tm);
+
+	*ret++ = render_text(s->name);
+	*ret++ = render_text(describe_state(s));
+	*ret++ = render_text(has_start ? started : NULL);
+	*ret++ = render_optional(has_start, (int64_t)s->start_realtime_ns);
+	*ret++ = render_optional(s->has_counts, s->processes);
+	*ret++ = render_integer(s->live_processes);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->dispatched);
+	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->stored);
+	*ret++ = render_optional(s->has_counts, (int64_t)s->lost);
+	*ret++ = render_optional(s->has_counts, s->is_simulated);
+	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->bytes);
+	*ret++ = render_optional(s->has_uid, s->uid);
+	*ret++ = render_text(s->job);
+	*ret++ = render_text(removal ? removal : s->database);
+	*ret++ = render_text(s->command);
+	*ret++ = render_text(s->line);
+	*ret++ = render_text(s->socket);
+	*ret++ = render_optional(s->removed_why, (int64_t)s->removed_realtime_ns);
+	*ret++ = render_text(s->removed_why);
+}
+
+/* The newest last, next to the prompt. */
+static int compare(const void *a, const void *b)
+{
+	const struct sample_session *x = a, *y = b;
+
+	return (x->start_realtime_ns > y->start_realtime_ns) -
+	       (x->start_realtime_ns < y->start_realtime_ns);
+}
+
+static int show(const struct sample *sample, const struct ls_options *o)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value row[COLUMNS];
+	char started[32];
+	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
+
+	if (r)
+		return r;
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	if (o->format == RENDER_JSON)
+		printf("{\"schema\":1,\"sessions\":");
+	for (size_t i = 0; i < sample->session_count && !r; i++) {
+		CLEANUP(free_p)
+		char *removal = describe_removal(sample->sessions + i, o->format);
+
+		fill_row(sample->sessions + i, removal, started, row);
+		r = render_row(render, row);
+	}
+	render_finish(render);
+	if (o->format == RENDER_JSON)
+		printf("}\n");
+	return r;
+}
+
+static void read_indexes(struct query_index *index)
+{
+	CLEANUP(find_files_free_p) char **stores = find_stores();
+
+	for (char **store = stores; store && *store; store++)
+		query_index_add(index, *store);
+	query_index_sort(index);
+}
+
+/* To what collectors told of. */
+static void add_all(struct sample *sample, const struct ls_options *o)
+{
+	CLEANUP(path_set_done) struct path_set known = {0};
+	CLEANUP(query_index_done) struct query_index index = {0};
+
+	if (!o->socket && o->newest > LS_FEW)
+		read_indexes(&index);
+	for (size_t i = 0; i < sample->session_count; i++)
+		if (sample->sessions[i].database)
+			path_set_add(&known, sample->sessions[i].database);
+	if (!o->socket)
+		add_files(sample, &known, &index, o->newest);
+	add_aside(sample, &known, !o->socket);
+	keep_newest(sample, o->newest);
+	complete_closed(sample, &index);
+}
+
+int cmd_ls(int argc, char **argv)
+{
+	struct ls_options o = {.format = RENDER_TABLE, .newest = SIZE_MAX};
+	CLEANUP(sample_free_p) struct sample *sample = NULL;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (sample_take_sessions(o.socket, &sample)) {
+		say("out of memory");
+		return CMD_BAD_INPUT;
+	}
+	if (o.socket && !sample->collectors) {
+		say("%s", sample->trouble ? sample->trouble : "no collector answers");
+		return CMD_BAD_INPUT;
+	}
+	/* Files are listed even where no collector is. */
+	if (sample->trouble && sample->collectors)
+		say("%s", sample->trouble);
+	add_all(sample, &o);
+	if (sample->session_count)
+		qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare);
+	else if (o.format == RENDER_TABLE) {
+		say("no sessions; rtl run starts one");
+		return CMD_OK;
+	}
+	if (!show(sample, &o))
+		return CMD_OK;
+	say("out of memory");
+	return CMD_BAD_INPUT;
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+#include "cli/live/view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/base/array.h"
+#include "cli/output/table.h"
+#include "proto/base/cleanup.h"
+
+static const struct render_column columns[] = {
+	{"session", NULL, RENDER_TEXT},
+	{"uid", NULL, RENDER_ID},
+	{"rank", "RANK", RENDER_ID},
+	{"gpuId", "GPU", RENDER_ID},
+	{"pid", "PID", RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"kernels_per_s", "KERNELS/s", RENDER_COUNT},
+	{"load_pct", "LOAD %", RENDER_TENTHS},
+	{NULL, "", RENDER_NOTE},
+	{"mean_ns", "MEAN us", RENDER_NS_IN_US},
+	{"dispatched", "KERNELS", RENDER_COUNT},
+	{"dropped", "DROPS", RENDER_COUNT},
+	{NULL, "", RENDER_NOTE},
+	{"state", "STATE", RENDER_TEXT},
+	{"records", "RECORDS", RENDER_TEXT},
+	{"idle_ns", "IDLE s", RENDER_NS_IN_S},
+	{"pending", "PENDING", RENDER_COUNT},
+	{"untimed", "UNTIMED", RENDER_COUNT},
+	{"stored", NULL, RENDER_COUNT},
+	{"skipped", NULL, RENDER_COUNT},
+	{"outstanding", NULL, RENDER_COUNT},
+	{"busy_ns", NULL, RENDER_ID},
+	{"last_dispatch_ns", NULL, RENDER_ID},
+	{"exe", "PROGRAM", RENDER_TEXT},
+	{"simulated", NULL, RENDER_BOOL},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static struct render_value whole(double value)
+{
+	return isfinite(value) ? render_integer((int64_t)llround(value)) : render_null();
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Ten marks: seen before any number is read. */
+static const char *load_bar(double percent)
+{
+	static const char full[] = "||||||||||..........";
+	static char bars[11][11];
+	int filled;
+
+	if (!isfinite(percent))
+		return NULL;
+	filled = percent >= 95 ? 10 : percent <= 0 ? 0 : (int)((percent + 5) / 10);
+	return memcpy(bars[filled], full + 10 - filled, 10);
+}
+
+static void fill_row(
+	const struct sample *now, const struct sample_row *r, struct render_value ret[COLUMNS])
+{
+	const struct sample_session *session = now->sessions + r->session;
+	bool has_idle = r->has_last && r->time_ns >= r->last_ns;
+
+	*ret++ = render_text(session->name);
+	*ret++ = render_optional(session->has_uid, session->uid);
+	*ret++ = render_optional(r->has_rank, r->rank);
+	*ret++ = render_optional(r->has_gpu, r->gpu_id);
+	*ret++ = render_integer(r->pid);
+	*ret++ = render_integer((int64_t)r->process_id);
+	*ret++ = render_real(r->kernels_per_s);
+	*ret++ = render_real(r->load_pct);
+	*ret++ = render_text(load_bar(r->load_pct));
+	*ret++ = whole(r->mean_ns);
+	*ret++ = render_integer((int64_t)r->dispatched);
+	*ret++ = render_integer((int64_t)r->dropped);
+	*ret++ = render_text(r->dropped ? "!" : NULL);
+	*ret++ = render_text(r->state);
+	*ret++ = render_text(r->records);
+	*ret++ = render_optional(has_idle, (int64_t)(r->time_ns - r->last_ns));
+	*ret++ = render_integer((int64_t)r->pending);
+	*ret++ = render_integer((int64_t)r->untimed);
+	*ret++ = render_integer((int64_t)r->stored);
+	*ret++ = render_integer((int64_t)r->skipped);
+	*ret++ = render_integer((int64_t)r->outstanding);
+	*ret++ = render_integer((int64_t)r->busy_ns);
+	*ret++ = render_optional(r->has_last, (int64_t)r->last_ns);
+	*ret++ = render_text(base_name(r->exe));
+	*ret++ = render_integer(session->is_simulated);
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+void stat_view_free_p(struct stat_view **view)
+{
+	if (!*view)
+		return;
+	for (size_t i = 0; i < (*view)->count; i++)
+		free((*view)->lines[i].text);
+	free((*view)->lines);
+	free(*view);
+	*view = NULL;
+}
+
+/* Takes @text, also when it fails. */
+static int take_line(struct stat_view *view, enum stat_style style, char *text)
+{
+	struct stat_line *grown = NULL;
+
+	if (text)
+		grown = grow_by_one(view->lines, view->count, sizeof(*grown));
+	if (!grown) {
+		free(text);
+		return -ENOMEM;
+	}
+	view->lines = grown;
+	grown[view->count++] = (struct stat_line){text, style};
+	return 0;
+}
+
+__attribute__((format(printf, 3, 4))) static int put_line(
+	struct stat_view *view, enum stat_style style, const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return take_line(view, style, render_escape(text, (size_t)n));
+}
+
+/* Where others work, too, whose sessions are not shown. */
+static int put_node(struct stat_view *view, const struct sample *now)
+{
+	if (!now->has_node || now->node_sessions <= now->session_count)
+		return 0;
+	return put_line(view, STAT_PLAIN, "all users of this node: %u sessions, %u processes",
+		now->node_sessions, now->node_processes);
+}
+
+static int put_head(struct stat_view *view, const struct sample *now, uint64_t interval_ns)
+{
+	char host[65] = "", clock[16] = "", every[32] = "";
+	time_t seconds = time(NULL);
+	struct tm tm;
+	int r;
+
+	if (gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	if (localtime_r(&seconds, &tm))
+		strftime(clock, sizeof(clock), "%T", &tm);
+	if (interval_ns)
+		snprintf(every, sizeof(every), "  every %g s", (double)interval_ns / 1e9);
+	r = put_line(view, STAT_HEAD, "rtl stat  %s  %s%s  %u collector%s  %zu session%s", host,
+		clock, every, now->collectors, now->collectors == 1 ? "" : "s", now->session_count,
+		now->session_count == 1 ? "" : "s");
+	if (!r && now->trouble)
+		r = put_line(view, STAT_LOSSY, "! %s", now->trouble);
+	return r ? r : put_node(view, now);
+}
+
+/* Of all its rows whose rate is known; NAN: of none. */
+static double sum_rates(const struct sample *now, size_t session)
+{
+	double sum = NAN;
+
+	for (size_t i = 0; i < now->row_count; i++)
+		if (now->rows[i].session == session && isfinite(now->rows[i].kernels_per_s))
+			sum = (isnan(sum) ? 0 : sum) + now->rows[i].kernels_per_s;
+	return sum;
+}
+
+/* Closed, or not begun: its collector has no figures, and may have a last word. */
+static int put_uncounted(struct stat_view *view, const struct sample_session *s)
+{
+	return put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
+		s->is_closed ? "  closed" : "", s->line ? "  " : "", s->line ? s->line : "",
+		s->command ? "  " : "", s->command ? s->command : "");
+}
+
+/* What is missing, and where and when: what rtl summary would say now. */
+static int put_verdict(struct stat_view *view, const struct sample_session *s)
+{
+	return s->is_missing && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
+}
+
+static int put_session(struct stat_view *view, const struct sample *now, size_t session)
+{
+	const struct sample_session *s = now->sessions + session;
+	double rate = sum_rates(now, session);
+	CLEANUP(free_p) char *kernels = render_count((int64_t)s->dispatched);
+	CLEANUP(free_p) char *lost = render_count((int64_t)s->lost);
+	CLEANUP(free_p) char *per_s = render_count(isnan(rate) ? 0 : llround(rate));
+	int r = put_line(view, STAT_PLAIN, "%s", "");
+
+	if (!r && !(kernels && lost && per_s))
+		r = -ENOMEM;
+	if (r)
+		return r;
+	if (!s->has_counts)
+		return put_uncounted(view, s);
+	r = put_line(view, s->is_missing ? STAT_LOSSY : STAT_SESSION,
+		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
+		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
+		s->processes, kernels, isnan(rate) ? "" : " (", isnan(rate) ? "" : per_s,
+		isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "", s->is_closed ? "  closed" : "",
+		s->has_uid && s->uid != getuid() ? "  of another user" : "", s->command ? "  " : "",
+		s->command ? s->command : "");
+	return r ? r : put_verdict(view, s);
+}
+
+/* One table of all rows of a session, cut into its lines. */
+static int put_table(struct stat_view *view, const struct sample *now,
+	const struct sample_row *const *rows, size_t count)
+{
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_value values[COLUMNS];
+	size_t bytes = 0, at = 0;
+	FILE *memory = open_memstream(&text, &bytes);
+	int r = memory ? render_new(memory, RENDER_TABLE, columns, COLUMNS, &render) : -ENOMEM;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		fill_row(now, rows[i], values);
+		r = render_row(render, values);
+	}
+	if (!r)
+		render_finish(render);
+	if (memory && fclose(memory))
+		r = -ENOMEM;
+	for (char *line = text; !r && line && *line; at++) {
+		size_t length = strcspn(line, "\n");
+		/* The first line is the title; row i is line i + 1. */
+		enum stat_style style = !at				       ? STAT_TITLE
+					: at <= count && rows[at - 1]->dropped ? STAT_LOSSY
+									       : STAT_PLAIN;
+
+		r = take_line(view, style, strndup(line, length));
+		line += length + (line[length] == '\n');
+	}
+	return r;
+}
+
+static double sort_key(const struct sample_row *row, enum stat_order order)
+{
+	double key = 0;
+
+	if (order == STAT_BY_RATE)
+		key = row->kernels_per_s;
+	else if (order == STAT_BY_LOAD)
+		key = -row->load_pct;
+	else if (order == STAT_BY_DROPS)
+		key = -(double)row->dropped;
+	return isnan(key) ? INFINITY : key;
+}
+
+static int compare_keys(const void *a, const void *b, void *order)
+{
+	const struct sample_row *const *x = a, *const *y = b;
+	double p = sort_key(*x, *(enum stat_order *)order);
+	double q = sort_key(*y, *(enum stat_order *)order);
+
+	if (p < q || p > q)
+		return p < q ? -1 : 1;
+	/* Rows lie by rank. */
+	return (*x > *y) - (*x < *y);
+}
+
+static int put_rows(
+	struct stat_view *view, const struct sample *now, size_t session, enum stat_order order)
+{
+	CLEANUP(free_p) const struct sample_row **rows = calloc(now->row_count + 1, sizeof(*rows));
+	size_t count = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < now->row_count; i++)
+		if (now->rows[i].session == session)
+			rows[count++] = now->rows + i;
+	if (!count)
+		return 0;
+	qsort_r(rows, count, sizeof(*rows), compare_keys, &order);
+	return put_table(view, now, rows, count);
+}
+
+int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
+	struct stat_view **ret)
+{
+	CLEANUP(stat_view_free_p) struct stat_view *view = calloc(1, sizeof(*view));
+	int r = view ? put_head(view, now, interval_ns) : -ENOMEM;
+
+	if (!r && !now->session_count && now->collectors)
+		r = put_line(view, STAT_PLAIN, "no sessions; rtl run starts one");
+	for (size_t i = 0; i < now->session_count && !r; i++) {
+		r = put_session(view, now, i);
+		if (!r)
+			r = put_rows(view, now, i, order);
+	}
+	if (r)
+		return r;
+	*ret = TAKE(view);
+	return 0;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+static json_t *text(const char *string)
+{
+	return render_json_text(string, string ? strlen(string) : 0);
+}
+
+static json_t *counted(const struct sample_session *s, uint64_t count)
+{
+	return s->has_counts ? json_integer((json_int_t)count) : json_null();
+}
+
+static json_t *session_json(const struct sample_session *s)
+{
+	json_t *o = json_object();
+	int bad = !o;
+
+	bad |= json_object_set_new(o, "session", text(s->name));
+	bad |= json_object_set_new(o, "job", text(s->job));
+	bad |= json_object_set_new(o, "database", text(s->database));
+	bad |= json_object_set_new(o, "command", text(s->command));
+	bad |= json_object_set_new(o, "line", text(s->line));
+	bad |= json_object_set_new(o, "socket", text(s->socket));
+	bad |= json_object_set_new(o, "uid", s->has_uid ? json_integer(s->uid) : json_null());
+	bad |= json_object_set_new(o, "closed", json_boolean(s->is_closed));
+	bad |= json_object_set_new(
+		o, "simulated", s->has_counts ? json_boolean(s->is_simulated) : json_null());
+	bad |= json_object_set_new(o, "processes", counted(s, s->processes));
+	bad |= json_object_set_new(o, "live_processes", json_integer(s->live_processes));
+	bad |= json_object_set_new(o, "dispatched", counted(s, s->dispatched));
+	bad |= json_object_set_new(o, "stored", counted(s, s->stored));
+	bad |= json_object_set_new(o, "lost", counted(s, s->lost));
+	bad |= json_object_set_new(
+		o, "missing", s->has_counts ? json_boolean(s->is_missing) : json_null());
+	if (!bad)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+static bool is_simulated(const struct sample *now)
+{
+	for (size_t i = 0; i < now->session_count; i++)
+		if (now->sessions[i].is_simulated)
+			return true;
+	return false;
+}
+
+static json_t *node_json(const struct sample *now)
+{
+	return now->has_node ? json_pack("{s:I, s:I, s:I}", "sessions",
+				       (json_int_t)now->node_sessions, "processes",
+				       (json_int_t)now->node_processes, "connections",
+				       (json_int_t)now->node_connections)
+			     : json_null();
+}
+
+json_t *stat_view_json(const struct sample *now)
+{
+	json_t *o = json_object(), *sessions = json_array(), *rows = json_array();
+	struct render_value values[COLUMNS];
+	int bad = !o;
+
+	for (size_t i = 0; i < now->session_count; i++)
+		bad |= json_array_append_new(sessions, session_json(now->sessions + i));
+	for (size_t i = 0; i < now->row_count; i++) {
+		fill_row(now, now->rows + i, values);
+		bad |= json_array_append_new(rows, render_json_row(columns, COLUMNS, values));
+	}
+	bad |= json_object_set_new(o, "schema", json_integer(1));
+	bad |= json_object_set_new(o, "time_ns", json_integer((json_int_t)now->time_ns));
+	bad |= json_object_set_new(o, "simulated", json_boolean(is_simulated(now)));
+	bad |= json_object_set_new(o, "collectors", json_integer(now->collectors));
+	bad |= json_object_set_new(o, "trouble", text(now->trouble));
+	bad |= json_object_set_new(o, "node", node_json(now));
+	bad |= json_object_set_new(o, "sessions", sessions);
+	bad |= json_object_set_new(o, "ranks", rows);
+	if (!bad)
+		return o;
+	json_decref(o);
+	return NULL;
+}

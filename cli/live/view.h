@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * A sample as lines of text, the same for a terminal and for a pipe, or as one JSON document.
+ * One thread; writes nothing itself.
+ */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/collector/sample.h"
+
+enum stat_style {
+	STAT_PLAIN,
+	STAT_HEAD,  /* the line with the time */
+	STAT_TITLE, /* of columns */
+	STAT_SESSION,
+	STAT_LOSSY, /* a row that lost something, or trouble of a collector */
+};
+
+struct stat_line {
+	char *text; /* escaped */
+	enum stat_style style;
+};
+
+struct stat_view {
+	struct stat_line *lines;
+	size_t count;
+};
+
+enum stat_order {
+	STAT_BY_RANK,
+	STAT_BY_RATE, /* the slowest first: where a job waits */
+	STAT_BY_LOAD,
+	STAT_BY_DROPS,
+	STAT_ORDERS,
+};
+
+/* @now has its rates. @interval_ns: as the head says it. -ENOMEM. */
+int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
+	struct stat_view **ret);
+void stat_view_free_p(struct stat_view **view);
+
+/* NULL: no memory. */
+json_t *stat_view_json(const struct sample *now);

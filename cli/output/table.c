@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output/table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/html.h"
+#include "proto/base/cleanup.h"
+
+/* Widths are those of the first rows; a longer table streams. */
+#define RENDER_ROWS_HELD 1000
+
+struct render {
+	FILE *to;
+	enum render_format format;
+	const struct render_column *columns;
+	size_t count;
+	size_t width;	/* of the terminal; 0: any */
+	size_t *widths; /* of the columns */
+	char **titles;	/* fit for a terminal: those of rtl query are a stranger's */
+	bool *is_left;
+	char **held; /* count cells a row */
+	size_t rows;
+	bool is_streaming;
+};
+
+struct render_value render_null(void)
+{
+	return (struct render_value){.type = RENDER_NULL};
+}
+
+struct render_value render_integer(int64_t value)
+{
+	return (struct render_value){.type = RENDER_INTEGER, .integer = value};
+}
+
+struct render_value render_optional(bool has, int64_t value)
+{
+	return has ? render_integer(value) : render_null();
+}
+
+struct render_value render_real(double value)
+{
+	return isfinite(value) ? (struct render_value){.type = RENDER_REAL, .real = value}
+			       : render_null();
+}
+
+struct render_value render_text(const char *text)
+{
+	if (!text)
+		return render_null();
+	return (struct render_value){.type = RENDER_STRING, .text = text, .length = strlen(text)};
+}
+
+char *render_count(int64_t value)
+{
+	char digits[24], *text = malloc(32), *to = text;
+	size_t n;
+
+	if (!text)
+		return NULL;
+	n = (size_t)snprintf(digits, sizeof(digits), "%" PRId64, value);
+	for (size_t i = 0; i < n; i++) {
+		*to++ = digits[i];
+		if (digits[i] != '-' && i + 1 < n && (n - 1 - i) % 3 == 0)
+			*to++ = ',';
+	}
+	*to = '\0';
+	return text;
+}
+
+/* @value in units of @unit ns, thousands apart, @decimals behind the point. */
+static char *format_scaled(int64_t value, int64_t unit, int decimals)
+{
+	int64_t power = decimals == 3 ? 1000 : decimals == 1 ? 10 : 1;
+	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	uint64_t step = (uint64_t)(unit / power), scaled = size / step + (size % step * 2 >= step);
+	CLEANUP(free_p) char *whole = render_count((int64_t)(scaled / (uint64_t)power));
+	char *text;
+
+	if (!whole || asprintf(&text, "%s%s.%0*d", value < 0 ? "-" : "", whole, decimals,
+			      (int)(scaled % (uint64_t)power)) < 0)
+		return NULL;
+	return text;
+}
+
+static char *format_integer(enum render_kind kind, int64_t value)
+{
+	char *text;
+
+	switch (kind) {
+	case RENDER_COUNT:
+		return render_count(value);
+	case RENDER_NS_IN_S:
+		return format_scaled(value, 1000000000, 3);
+	case RENDER_NS_IN_MS:
+		return format_scaled(value, 1000000, 3);
+	case RENDER_NS_IN_US:
+		return format_scaled(value, 1000, 1);
+	case RENDER_BOOL:
+		return strdup(value ? "yes" : "no");
+	default:
+		return asprintf(&text, "%" PRId64, value) < 0 ? NULL : text;
+	}
+}
+
+static char *format_real(enum render_kind kind, double value)
+{
+	char *text;
+
+	if (kind == RENDER_COUNT && fabs(value) < 9e18)
+		return render_count((int64_t)llround(value));
+	return asprintf(&text, kind == RENDER_TENTHS ? "%.1f" : "%.15g", value) < 0 ? NULL : text;
+}
+
+/* What a table shows; "-": unknown, which is never 0. */
+static char *format_cell(enum render_kind kind, const struct render_value *value, size_t cut)
+{
+	switch (value->type) {
+	case RENDER_INTEGER:
+		return kind == RENDER_TENTHS ? format_real(kind, (double)value->integer)
+					     : format_integer(kind, value->integer);
+	case RENDER_REAL:
+		return format_real(kind, value->real);
+	case RENDER_STRING:
+		return cut ? render_escape_cut(value->text, value->length, cut)
+			   : render_escape(value->text, value->length);
+	default:
+		return strdup(kind == RENDER_NOTE ? "" : "-");
+	}
+}
+
+char *render_cell(enum render_kind kind, const struct render_value *value)
+{
+	return format_cell(kind, value, 0);
+}
+
+static int copy_titles(struct render *r)
+{
+	r->titles = calloc(r->count + 1, sizeof(*r->titles));
+	for (size_t i = 0; r->titles && i < r->count; i++) {
+		const char *title = r->columns[i].title;
+
+		if (!title)
+			continue;
+		r->titles[i] = render_escape(title, strlen(title));
+		if (!r->titles[i])
+			return -ENOMEM;
+	}
+	return r->titles ? 0 : -ENOMEM;
+}
+
+int render_new(FILE *to, enum render_format format, const struct render_column *columns,
+	size_t count, struct render **ret)
+{
+	CLEANUP(render_free_p) struct render *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct render){.to = to, .format = format, .columns = columns, .count = count};
+	r->widths = calloc(count + 1, sizeof(*r->widths));
+	r->is_left = calloc(count + 1, sizeof(*r->is_left));
+	if (!r->widths || !r->is_left)
+		return -ENOMEM;
+	if (format == RENDER_TABLE) {
+		if (copy_titles(r) < 0)
+			return -ENOMEM;
+		r->held = calloc(RENDER_ROWS_HELD * (count + 1), sizeof(*r->held));
+		if (!r->held)
+			return -ENOMEM;
+		for (size_t i = 0; i < count; i++) {
+			r->widths[i] = r->titles[i] ? render_width(r->titles[i]) : 0;
+			r->is_left[i] = columns[i].kind <= RENDER_NOTE;
+		}
+	}
+	*ret = TAKE(r);
+	return 0;
+}
+
+void render_free_p(struct render **render)
+{
+	struct render *r = *render;
+
+	if (!r)
+		return;
+	for (size_t i = 0; r->held && i < r->rows * r->count; i++)
+		free(r->held[i]);
+	free(r->held);
+	for (size_t i = 0; r->titles && i < r->count; i++)
+		free(r->titles[i]);
+	free(r->titles);
+	free(r->widths);
+	free(r->is_left);
+	free(r);
+	*render = NULL;
+}
+
+void render_set_width(struct render *render, size_t width)
+{
+	render->width = width;
+}
+
+/* The last column shown takes what the others leave. */
+static bool is_last_shown(const struct render *r, size_t column)
+{
+	for (size_t i = column + 1; i < r->count; i++)
+		if (r->columns[i].title)
+			return false;
+	return true;
+}
+
+static void put_padding(struct render *r, size_t n)
+{
+	while (n--)
+		fputc(' ', r->to);
+}
+
+static void put_line(struct render *r, char *const *cells)
+{
+	size_t used = 0, pad = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		CLEANUP(free_p) char *cut = NULL;
+		const char *text = cells ? cells[i] : r->titles[i];
+		size_t width, room;
+
+		if (!r->columns[i].title)
+			continue;
+		if (is_last_shown(r, i) && r->width) {
+			room = r->width > used + 8 ? r->width - used : 8;
+			if (render_width(text) > room)
+				text = cut = render_escape_cut(text, strlen(text), room);
+			if (!text)
+				continue;
+		}
+		width = render_width(text);
+		put_padding(r, pad);
+		pad = width < r->widths[i] ? r->widths[i] - width : 0;
+		if (!r->is_left[i]) {
+			put_padding(r, pad);
+			pad = 0;
+		}
+		fputs(text, r->to);
+		used += (width > r->widths[i] ? width : r->widths[i]) + 2;
+		pad += 2; /* trailing blanks are never written */
+	}
+	fputc('\n', r->to);
+}
+
+static void flush_table(struct render *r)
+{
+	if (r->is_streaming)
+		return;
+	put_line(r, NULL);
+	for (size_t row = 0; row < r->rows; row++)
+		put_line(r, r->held + row * r->count);
+	for (size_t i = 0; i < r->rows * r->count; i++)
+		free(r->held[i]);
+	r->rows = 0;
+	r->is_streaming = true;
+}
+
+/* Of a column of any kind: one text that is no number moves it to the left. At the end, where it
+ * may be cut, a text needs no width; numbers do. */
+static void widen(struct render *r, size_t column, const char *cell, enum render_type type)
+{
+	size_t width = render_width(cell);
+
+	if (r->columns[column].kind == RENDER_ANY && type == RENDER_STRING)
+		r->is_left[column] = true;
+	if (width > r->widths[column] &&
+		!(r->width && r->is_left[column] && is_last_shown(r, column)))
+		r->widths[column] = width;
+}
+
+static int put_table_row(struct render *r, const struct render_value *row)
+{
+	char **cells;
+
+	if (r->rows == RENDER_ROWS_HELD)
+		flush_table(r);
+	cells = r->held + (r->is_streaming ? 0 : r->rows) * r->count;
+	for (size_t i = 0; i < r->count; i++) {
+		cells[i] = format_cell(r->columns[i].kind, row + i, r->width);
+		if (!cells[i]) {
+			while (i--)
+				free(cells[i]);
+			return -ENOMEM;
+		}
+		if (!r->is_streaming)
+			widen(r, i, cells[i], row[i].type);
+	}
+	if (!r->is_streaming) {
+		r->rows++;
+		return 0;
+	}
+	put_line(r, cells);
+	for (size_t i = 0; i < r->count; i++)
+		free(cells[i]);
+	return 0;
+}
+
+static json_t *json_of(enum render_kind kind, const struct render_value *value)
+{
+	switch (value->type) {
+	case RENDER_INTEGER:
+		return kind == RENDER_BOOL ? json_boolean(value->integer)
+					   : json_integer(value->integer);
+	case RENDER_REAL:
+		return isfinite(value->real) ? json_real(value->real) : json_null();
+	case RENDER_STRING:
+		return render_json_text(value->text, value->length);
+	default:
+		return json_null();
+	}
+}
+
+json_t *render_json_row(
+	const struct render_column *columns, size_t count, const struct render_value *row)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; object && i < count; i++) {
+		json_t *key;
+
+		if (!columns[i].key)
+			continue;
+		key = render_json_text(columns[i].key, strlen(columns[i].key));
+		/* jansson takes the value on failure too. */
+		if (!key || json_object_set_new(object, json_string_value(key),
+				    json_of(columns[i].kind, row + i))) {
+			json_decref(object);
+			object = NULL;
+		}
+		json_decref(key);
+	}
+	return object;
+}
+
+/* jansson escapes all that is not ASCII, and of ASCII all that steers a terminal but DEL. */
+static int put_json_part(const char *part, size_t bytes, void *to)
+{
+	const char *at;
+
+	/* A write error stays in the stream, where main.c looks. */
+	for (; (at = memchr(part, 0x7f, bytes)); part = at + 1) {
+		fwrite(part, 1, (size_t)(at - part), to);
+		fputs("\\u007f", to);
+		bytes -= (size_t)(at - part) + 1;
+	}
+	fwrite(part, 1, bytes, to);
+	return 0;
+}
+
+int render_json_value(FILE *to, const json_t *value, size_t flags)
+{
+	return json_dump_callback(
+		       value, put_json_part, to, JSON_ENSURE_ASCII | JSON_ENCODE_ANY | flags)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static int put_json_row(struct render *r, const struct render_value *row)
+{
+	json_t *object = render_json_row(r->columns, r->count, row);
+	int err;
+
+	if (!object)
+		return -ENOMEM;
+	fputs(r->rows++ ? ",\n" : "[\n", r->to);
+	err = render_json_value(r->to, object, JSON_COMPACT);
+	json_decref(object);
+	return err;
+}
+
+/* Of what a spreadsheet computes, also in their full width. */
+static bool is_formula(const char *text, size_t length)
+{
+	static const char *const signs[] = {"=", "+", "-", "@", "\t", "\r", "\n", "\xef\xbc\x9d",
+		"\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		if (length >= strlen(signs[i]) && !memcmp(text, signs[i], strlen(signs[i])))
+			return true;
+	return false;
+}
+
+/* RFC 4180; a text that a spreadsheet would compute gets an apostrophe. */
+static int put_csv_text(struct render *r, const char *text, size_t length)
+{
+	CLEANUP(free_p) char *safe = render_escape(text, length);
+	bool is_computed = is_formula(text, length);
+
+	if (!safe)
+		return -ENOMEM;
+	if (!is_computed && !strpbrk(safe, ",\"' ;")) {
+		fputs(safe, r->to);
+		return 0;
+	}
+	fputs(is_computed ? "\"'" : "\"", r->to);
+	for (const char *at = safe; *at; at++) {
+		if (*at == '"')
+			fputc('"', r->to);
+		fputc(*at, r->to);
+	}
+	fputc('"', r->to);
+	return 0;
+}
+
+static int put_csv_value(struct render *r, const struct render_value *value)
+{
+	switch (value->type) {
+	case RENDER_INTEGER:
+		fprintf(r->to, "%" PRId64, value->integer);
+		return 0;
+	case RENDER_REAL:
+		if (isfinite(value->real))
+			fprintf(r->to, "%.15g", value->real);
+		return 0;
+	case RENDER_STRING:
+		return put_csv_text(r, value->text, value->length);
+	default:
+		return 0;
+	}
+}
+
+static int put_csv_title(struct render *r)
+{
+	const char *comma = "";
+	int err = 0;
+
+	for (size_t i = 0; i < r->count && !err; i++) {
+		if (!r->columns[i].key)
+			continue;
+		fputs(comma, r->to);
+		comma = ",";
+		err = put_csv_text(r, r->columns[i].key, strlen(r->columns[i].key));
+	}
+	fputc('\n', r->to);
+	r->rows = 1;
+	return err;
+}
+
+static int put_csv_row(struct render *r, const struct render_value *row)
+{
+	int err = r->rows ? 0 : put_csv_title(r);
+	const char *comma = "";
+
+	for (size_t i = 0; i < r->count && !err; i++) {
+		if (!r->columns[i].key)
+			continue;
+		fputs(comma, r->to);
+		comma = ",";
+		err = put_csv_value(r, row + i);
+	}
+	/* An empty line would be no row. */
+	if (r->count == 1 &&
+		(row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
+		fputs("\"\"", r->to);
+	fputc('\n', r->to);
+	return err;
+}
+
+static int put_html_row(struct render *r, const struct render_value *row)
+{
+	if (!r->rows++)
+		html_put_head(r->to, r->columns, r->count);
+	return html_put_row(r->to, r->columns, r->count, row);
+}
+
+int render_row(struct render *render, const struct render_value *row)
+{
+	switch (render->format) {
+	case RENDER_HTML:
+		return put_html_row(render, row);
+	case RENDER_JSON:
+		return put_json_row(render, row);
+	case RENDER_CSV:
+		return put_csv_row(render, row);
+	default:
+		return put_table_row(render, row);
+	}
+}
+
+void render_json(FILE *to, const json_t *document, bool is_compact)
+{
+	(void)render_json_value(to, document, is_compact ? JSON_COMPACT : JSON_INDENT(2));
+	fputc('\n', to);
+}
+
+void render_finish(struct render *render)
+{
+	switch (render->format) {
+	case RENDER_HTML:
+		if (!render->rows)
+			html_put_head(render->to, render->columns, render->count);
+		fputs("</tbody></table>", render->to);
+		break;
+	case RENDER_JSON:
+		fputs(render->rows ? "\n]" : "[]", render->to);
+		break;
+	case RENDER_CSV:
+		if (!render->rows)
+			/* Without memory for the titles there is nothing to add to an empty table.
+			 */
+			(void)put_csv_title(render);
+		break;
+	default:
+		flush_table(render);
+	}
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+#include "cli/outstanding/outstanding.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/trace/categories.h"
+#include "cli/base/array.h"
+#include "cli/trace/id_map.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+
+static void free_wait(struct outstanding_wait *wait)
+{
+	free(wait->kernel);
+	free(wait->range);
+	free(wait->op);
+	free(wait->communication);
+}
+
+static void free_rank(struct outstanding_rank *rank)
+{
+	for (size_t i = 0; i < rank->wait_count; i++)
+		free_wait(rank->waits + i);
+	for (size_t i = 0; i < rank->called_count; i++)
+		free(rank->called[i].op);
+	free(rank->waits);
+	free(rank->called);
+	free(rank->ended);
+	free(rank->range);
+	free(rank->last);
+}
+
+void outstanding_free_p(struct outstanding **outstanding)
+{
+	struct outstanding *o = *outstanding;
+
+	if (!o)
+		return;
+	for (size_t i = 0; i < o->count; i++)
+		free_rank(o->ranks + i);
+	verdict_free_p(&o->verdict);
+	free(o->ranks);
+	free(o->sentence);
+	free(o->is_odd);
+	free(o);
+	*outstanding = NULL;
+}
+
+/* -ENOMEM; NULL stays NULL. */
+static int copy_text(const struct query_rows *rows, int column, char **ret)
+{
+	const char *text = query_text(rows, column);
+
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+/* ---- processes --------------------------------------------------------------------------- */
+
+/* rtl_process.boot_id is hex without dashes. */
+static bool is_this_boot(const char *boot_id)
+{
+	char text[64] = "", hex[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	size_t n = 0;
+
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	for (const char *at = text; *at && *at != '\n'; at++)
+		if (*at != '-')
+			hex[n++] = *at;
+	return boot_id && !strcmp(boot_id, hex);
+}
+
+/* The kernel's word for the process that has this pid now. */
+static bool is_running(int64_t pid, int64_t start_time)
+{
+	char path[64], line[1024] = "";
+	const char *after;
+	long long started = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	/* Behind the name, which may hold anything: state is field 3, the start field 22. */
+	after = strrchr(line, ')');
+	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X')
+		return false;
+	for (int field = 2; after && field < 22; field++)
+		after = strchr(after + 1, ' ');
+	if (after)
+		started = strtoll(after + 1, NULL, 10);
+	return started == start_time;
+}
+
+static int add_rank(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *grown =
+		grow_by_one(o->ranks, o->count, sizeof(*grown)), *rank;
+	int r;
+
+	if (!grown)
+		return -ENOMEM;
+	o->ranks = grown;
+	rank = grown + o->count++;
+	*rank = (struct outstanding_rank){
+		.process_id = query_integer(rows, 0),
+		.has_rank = !query_is_null(rows, 1),
+		.rank = query_integer(rows, 1),
+		.pid = query_integer(rows, 2),
+		.has_status = !query_is_null(rows, 6),
+		.status = query_integer(rows, 6),
+		.dispatched = query_integer(rows, 7),
+	};
+	r = copy_text(rows, 5, &rank->ended);
+	rank->is_alive = !rank->ended && query_is_null(rows, 8) &&
+			 is_this_boot(query_text(rows, 3)) &&
+			 is_running(rank->pid, query_integer(rows, 4));
+	rank->is_unseen = !rank->ended && !rank->is_alive;
+	o->is_live |= rank->is_alive;
+	o->realtime_offset_ns = query_integer(rows, 9);
+	if (rank->is_alive)
+		rank->as_of_ns = (int64_t)clock_boottime_ns();
+	return r;
+}
+
+static struct outstanding_rank *find(const struct outstanding *o, int64_t process_id)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (o->ranks[i].process_id == process_id)
+			return o->ranks + i;
+	return NULL;
+}
+
+typedef int take_row(struct outstanding *o, const struct query_rows *rows);
+
+/* @take gets each row of query/@name.sql. */
+static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, name, &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = take(o, rows);
+	return r;
+}
+
+static int take_end(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
+
+	if (!rank || rank->is_alive)
+		return 0;
+	rank->end_ns = query_integer(rows, 1);
+	rank->as_of_ns = rank->end_ns ? rank->end_ns : query_integer(rows, 2);
+	return 0;
+}
+
+/* ---- what they wait in ------------------------------------------------------------------- */
+
+static int take_wait(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
+	struct outstanding_wait *wait, *grown;
+	int r;
+
+	if (!rank)
+		return 0;
+	grown = grow_by_one(rank->waits, rank->wait_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	rank->waits = grown;
+	wait = grown + rank->wait_count++;
+	*wait = (struct outstanding_wait){
+		.queue = query_integer(rows, 1),
+		.seq = query_integer(rows, 2),
+		.has_gpu = !query_is_null(rows, 3),
+		.gpu = query_integer(rows, 3),
+		.kernel_id = query_integer(rows, 4),
+		.has_submit = !query_is_null(rows, 6),
+		.submit_ns = query_integer(rows, 6),
+		.for_ns = -1,
+		.behind = query_integer(rows, 7),
+		.has_collective = !query_is_null(rows, 9) && !query_is_null(rows, 10) &&
+				  !query_is_null(rows, 11),
+		.comm = query_integer(rows, 10),
+		.comm_seq = query_integer(rows, 11),
+		.bytes = query_integer(rows, 12),
+		.has_comm_size = !query_is_null(rows, 13),
+		.comm_size = query_integer(rows, 13),
+		.collectives = query_integer(rows, 14),
+	};
+	if (wait->has_submit && rank->as_of_ns >= wait->submit_ns)
+		wait->for_ns = wrap_minus(rank->as_of_ns, wait->submit_ns);
+	r = copy_text(rows, 5, &wait->kernel);
+	if (!r)
+		r = copy_text(rows, 8, &wait->range);
+	return r ? r : copy_text(rows, 9, &wait->op);
+}
+
+static int take_last(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
+
+	if (!rank)
+		return 0;
+	rank->has_last = true;
+	rank->last_end_ns = query_integer(rows, 1);
+	rank->last_seq = query_integer(rows, 4);
+	return copy_text(rows, 5, &rank->last);
+}
+
+static int take_range(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
+
+	return rank ? copy_text(rows, 2, &rank->range) : 0;
+}
+
+static int take_called(struct outstanding *o, const struct query_rows *rows)
+{
+	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
+	struct outstanding_collective *grown;
+
+	if (!rank)
+		return 0;
+	grown = grow_by_one(rank->called, rank->called_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	rank->called = grown;
+	grown += rank->called_count++;
+	*grown = (struct outstanding_collective){
+		.comm = query_integer(rows, 1), .seq = query_integer(rows, 2)};
+	return copy_text(rows, 3, &grown->op);
+}
+
+/* ---- communication without a collective --------------------------------------------------- */
+
+/* Of each rank's waits: whether any needs the numbers of its kernels. -ENOMEM. */
+static int find_communication(
+	struct outstanding *o, const struct categories *categories, bool *ret)
+{
+	*ret = false;
+	for (size_t i = 0; i < o->count; i++)
+		for (size_t w = 0; w < o->ranks[i].wait_count; w++) {
+			struct outstanding_wait *wait = o->ranks[i].waits + w;
+			const struct category *category = categories_of(categories, wait->kernel_id);
+
+			if (wait->has_collective || category->class != CATEGORY_COMMUNICATION)
+				continue;
+			wait->communication = strdup(
+				category->collective[0] ? category->collective : category->name);
+			if (!wait->communication)
+				return -ENOMEM;
+			wait->nth = 1;
+			*ret = true;
+		}
+	return 0;
+}
+
+/* It comes behind all of its kind that ended. */
+static void count_kernels(struct outstanding_rank *rank, const struct category *category, int64_t n)
+{
+	const char *name = category->collective[0] ? category->collective : category->name;
+
+	if (category->class != CATEGORY_COMMUNICATION)
+		return;
+	for (size_t w = 0; w < rank->wait_count; w++) {
+		struct outstanding_wait *wait = rank->waits + w;
+
+		if (wait->communication && !strcmp(wait->communication, name))
+			wait->nth += n;
+	}
+}
+
+struct shape_count {
+	int64_t process_id, kernel_id, dispatches;
+};
+
+struct counting {
+	struct shape_count *shapes;
+	size_t count, capacity;
+	struct idmap shape_of_id;
+};
+
+static int load_shapes(struct query *query, struct counting *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&c->shape_of_id, query_integer(rows, 0));
+
+		if (!at || GROW(c->shapes, c->count, c->capacity))
+			return -ENOMEM;
+		c->shapes[c->count] = (struct shape_count){
+			.process_id = query_integer(rows, 1), .kernel_id = query_integer(rows, 3)};
+		*at = (uint32_t)c->count++;
+		r = 0;
+	}
+	return r;
+}
+
+static int count_dispatch(void *context, const int64_t *numbers, unsigned nulls)
+{
+	struct counting *c = context;
+	uint32_t at = nulls ? IDMAP_NONE : idmap_find(&c->shape_of_id, numbers[0]);
+
+	if (at != IDMAP_NONE)
+		c->shapes[at].dispatches++;
+	return 0;
+}
+
+/* A file of a whole day has many: what they are is put together after all were counted. */
+static int count_communication(
+	struct query *query, struct outstanding *o, const struct categories *categories)
+{
+	struct counting c = {0};
+	int r = load_shapes(query, &c);
+
+	if (!r)
+		r = query_fold(query, "dispatch_shapes", count_dispatch, &c);
+	for (size_t i = 0; !r && i < c.count; i++) {
+		struct outstanding_rank *rank = find(o, c.shapes[i].process_id);
+
+		if (rank)
+			count_kernels(rank, categories_of(categories, c.shapes[i].kernel_id),
+				c.shapes[i].dispatches);
+	}
+	free(c.shapes);
+	idmap_done(&c.shape_of_id);
+	return r;
+}
+
+static int number_communication(struct query *query, struct outstanding *o, char *error)
+{
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	bool is_needed = false;
+	int r = categories_new(query, NULL, error, &categories);
+
+	if (!r)
+		r = find_communication(o, categories, &is_needed);
+	return !r && is_needed ? count_communication(query, o, categories) : r;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+/* Helpers that never dispatched anything wait for nothing that we know of. */
+static void drop_silent(struct outstanding *o)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < o->count; i++)
+		if (o->ranks[i].dispatched || o->ranks[i].wait_count)
+			o->ranks[kept++] = o->ranks[i];
+		else
+			free_rank(o->ranks + i);
+	o->count = kept;
+}
+
+int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct outstanding **ret)
+{
+	CLEANUP(outstanding_free_p) struct outstanding *o = calloc(1, sizeof(*o));
+	const char *const waiting =
+		query_schema(query) < 9 ? "waiting_older" : "waiting";
+	const struct {
+		const char *query;
+		take_row *take;
+	} steps[] = {
+		{"waiting_processes", add_rank},
+		{"process_ends", take_end},
+		{waiting, take_wait},
+		{"last_kernels", take_last},
+		{"last_collectives", take_called},
+		{"open_ranges", take_range},
+	};
+	int r = o ? 0 : -ENOMEM;
+
+	error[0] = '\0';
+	for (size_t i = 0; !r && i < sizeof(steps) / sizeof(steps[0]); i++)
+		r = ask(query, steps[i].query, o, steps[i].take);
+	if (!r)
+		r = number_communication(query, o, error);
+	if (!r)
+		r = verdict_new(query, NULL, &o->verdict);
+	if (r)
+		return r;
+	drop_silent(o);
+	r = outstanding_judge(o);
+	if (r)
+		return r;
+	*ret = TAKE(o);
+	return 0;
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT
+/* What the rules are applied to: the time line and the collectives of a part of the file. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/totals.h"
+#include "cli/base/array.h"
+#include "cli/trace/id_map.h"
+#include "cli/reason/reason.h"
+#include "cli/timeline/timeline.h"
+#include "proto/base/cleanup.h"
+
+struct shape {
+	int64_t process_id, gpu_id;
+	size_t kind, process;
+	struct reason_sum sum;
+	double squares; /* of ns, in sum */
+};
+
+/* Numbers of a process's host calls in the part. */
+struct span {
+	int64_t process_id;
+	bool has_calls;
+	int64_t first_call, last_call;
+};
+
+struct loading {
+	struct query *query;
+	struct categories *categories;
+	struct reason_figures *figures;
+	struct shape *shapes;
+	size_t shape_count, shape_capacity, kind_capacity;
+	struct idmap shape_of_id, process_of_id;
+	struct span *spans;
+	size_t span_count, span_capacity;
+	int64_t from_ns, to_ns;
+	bool is_part;
+};
+
+static void loading_done(struct loading *l)
+{
+	/* A view of a query that failed half-way is dropped, too. */
+	if (l->is_part)
+		(void)query_do(l->query, "part_end", NULL, 0);
+	categories_free_p(&l->categories);
+	free(l->shapes);
+	free(l->spans);
+	idmap_done(&l->shape_of_id);
+	idmap_done(&l->process_of_id);
+}
+
+void reason_figures_done(struct reason_figures *figures)
+{
+	for (size_t i = 0; i < figures->lane_count; i++)
+		free(figures->lanes[i].kinds);
+	free(figures->lanes);
+	free(figures->kinds);
+	*figures = (struct reason_figures){0};
+}
+
+/* ---- shapes --------------------------------------------------------------------------------- */
+
+static int find_kind(struct loading *l, const struct category *category, size_t *ret)
+{
+	struct reason_figures *f = l->figures;
+	size_t at = 0;
+
+	while (at < f->kind_count && strcmp(f->kinds[at].name, category->name) != 0)
+		at++;
+	*ret = at;
+	if (at < f->kind_count)
+		return 0;
+	if (GROW(f->kinds, f->kind_count, l->kind_capacity))
+		return -ENOMEM;
+	f->kinds[f->kind_count] = (struct reason_kind){.class = category->class};
+	memcpy(f->kinds[f->kind_count++].name, category->name, sizeof(category->name));
+	return 0;
+}
+
+static int find_span(struct loading *l, int64_t process_id, size_t *ret)
+{
+	uint32_t *at = idmap_at(&l->process_of_id, process_id);
+
+	if (!at || GROW(l->spans, l->span_count, l->span_capacity))
+		return -ENOMEM;
+	if (*at == IDMAP_NONE) {
+		*at = (uint32_t)l->span_count;
+		l->spans[l->span_count++] = (struct span){.process_id = process_id};
+	}
+	*ret = *at;
+	return 0;
+}
+
+static int add_shape(struct loading *l, const struct query_rows *rows)
+{
+	uint32_t *at = idmap_at(&l->shape_of_id, query_integer(rows, 0));
+	struct shape shape = {
+		.process_id = query_integer(rows, 1), .gpu_id = query_integer(rows, 2)};
+	int r = at ? find_kind(l, categories_of(l->categories, query_integer(rows, 3)), &shape.kind)
+		   : -ENOMEM;
+
+	if (!r)
+		r = find_span(l, shape.process_id, &shape.process);
+	if (!r)
+		r = GROW(l->shapes, l->shape_count, l->shape_capacity);
+	if (r)
+		return r;
+	*at = (uint32_t)l->shape_count;
+	l->shapes[l->shape_count++] = shape;
+	return 0;
+}
+
+static int load_shapes(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_shape(l, rows);
+	return r;
+}
+
+/* ---- the part ------------------------------------------------------------------------------- */
+
+/* The dispatches in the middle, where the file has more than are looked at. */
+static int begin_part(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int64_t first, last, ids[2];
+	int r = query_ask(l->query, "dispatch_ids", &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r < 0)
+		return r;
+	first = query_integer(rows, 0);
+	last = query_integer(rows, 1);
+	query_rows_free_p(&rows);
+	if ((uint64_t)last - (uint64_t)first < REASON_SAMPLE)
+		return 0;
+	ids[0] = (int64_t)((uint64_t)first + ((uint64_t)last - (uint64_t)first) / 2 -
+			   REASON_SAMPLE / 2);
+	ids[1] =
+		(int64_t)((uint64_t)ids[0] + REASON_SAMPLE - 1); /* ids of a damaged file are any */
+	l->is_part = true;
+	return query_do(l->query, "part_begin", ids, 2);
+}
+
+static void add_call(struct span *span, int64_t call)
+{
+	if (!span->has_calls || call < span->first_call)
+		span->first_call = call;
+	if (!span->has_calls || call > span->last_call)
+		span->last_call = call;
+	span->has_calls = true;
+}
+
+static void add_time(struct loading *l, struct shape *shape, int64_t start, int64_t duration)
+{
+	int64_t end;
+
+	if (__builtin_add_overflow(start, duration, &end)) /* of a damaged file */
+		return;
+	if (!l->figures->timed || start < l->from_ns)
+		l->from_ns = start;
+	if (!l->figures->timed || end > l->to_ns)
+		l->to_ns = end;
+	l->figures->timed++;
+	shape->sum.calls++;
+	shape->sum.ns += (double)duration;
+	shape->squares += (double)duration * (double)duration;
+}
+
+/* Sums by shape, and the extent of the part: its time, and each process's host calls. */
+static int pass(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "lane_rows", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t at = idmap_find(&l->shape_of_id, query_integer(rows, 0));
+
+		r = 0;
+		l->figures->sample++;
+		if (at == IDMAP_NONE) /* of a damaged file */
+			continue;
+		if (!query_is_null(rows, 1))
+			add_time(l, l->shapes + at, query_integer(rows, 1), query_integer(rows, 2));
+		if (!query_is_null(rows, 4))
+			add_call(l->spans + l->shapes[at].process, query_integer(rows, 4));
+	}
+	return r;
+}
+
+/* Markers, copies and host calls to the part as well. */
+static int limit_others(struct loading *l)
+{
+	int64_t times[2] = {l->from_ns, l->to_ns};
+	int r = query_do(l->query, "part_times", times, 2);
+
+	if (!r)
+		r = query_do(l->query, "part_copies", NULL, 0);
+	if (!r)
+		r = query_do(l->query, "part_calls", NULL, 0);
+	for (size_t i = 0; i < l->span_count && !r; i++) {
+		const struct span *span = l->spans + i;
+		int64_t ids[2] = {collectives_call_key(span->process_id, span->first_call),
+			collectives_call_key(span->process_id, span->last_call)};
+
+		if (span->has_calls)
+			r = query_do(l->query, "part_calls_of", ids, 2);
+	}
+	return r;
+}
+
+/* ---- time line ------------------------------------------------------------------------------ */
+
+static int compare_lanes(const void *a, const void *b)
+{
+	const struct reason_lane *x = a, *y = b;
+
+	if (x->process_id != y->process_id)
+		return x->process_id < y->process_id ? -1 : 1;
+	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
+}
+
+static struct reason_lane *find_lane(
+	const struct reason_figures *f, int64_t process_id, int64_t gpu_id)
+{
+	struct reason_lane key = {.process_id = process_id, .gpu_id = gpu_id};
+
+	return f->lane_count ? bsearch(&key, f->lanes, f->lane_count, sizeof(key), compare_lanes)
+			     : NULL;
+}
+
+static int take_lanes(struct reason_figures *f, const struct timeline *t)
+{
+	f->lanes = calloc(t->lane_count + 1, sizeof(*f->lanes));
+	if (!f->lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->lane_count; i++) {
+		const struct timeline_lane *from = t->lanes + i;
+		struct reason_lane *lane = f->lanes + f->lane_count;
+
+		if (!from->total.wall_ns)
+			continue;
+		*lane = (struct reason_lane){
+			.process_id = from->process_id,
+			.gpu_id = from->gpu_id,
+			.rank = from->rank,
+			.has_rank = from->has_rank,
+			.total = from->total,
+			.kinds = calloc(f->kind_count + 1, sizeof(*lane->kinds)),
+		};
+		if (!lane->kinds)
+			return -ENOMEM;
+		f->lane_count++;
+	}
+	if (f->lane_count)
+		qsort(f->lanes, f->lane_count, sizeof(*f->lanes), compare_lanes);
+	f->total = t->total;
+	f->untimed_copies = t->untimed_copies;
+	f->has_steps = t->steps->source == STEPS_MARKERS;
+	return 0;
+}
+
+static int load_timeline(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
+{
+	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
+	struct timeline_options options = {.categories = categories,
+		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
+		.joins_steps = true};
+	int r = timeline_new(l->query, &options, error, &timeline);
+
+	return r ? r : take_lanes(l->figures, timeline);
+}
+
+/* Kernels of one shape do the same: by what they differ is chance, as far as anybody can see. */
+static double find_spread(const struct shape *shape)
+{
+	double spread = shape->squares - shape->sum.ns * shape->sum.ns / (double)shape->sum.calls;
+
+	return spread > 0 ? spread : 0;
+}
+
+/* Shapes are by process and GPU, as a rule: the lane of the one before is that of the next. */
+static void sum_kinds(const struct loading *l)
+{
+	struct reason_lane *lane = NULL;
+
+	for (size_t i = 0; i < l->shape_count; i++) {
+		const struct shape *shape = l->shapes + i;
+
+		if (!shape->sum.calls)
+			continue;
+		if (!lane || lane->process_id != shape->process_id || lane->gpu_id != shape->gpu_id)
+			lane = find_lane(l->figures, shape->process_id, shape->gpu_id);
+		if (!lane)
+			continue;
+		lane->kinds[shape->kind].calls += shape->sum.calls;
+		lane->kinds[shape->kind].ns += shape->sum.ns;
+		lane->kinds[shape->kind].spread_ns2 += find_spread(shape);
+	}
+}
+
+static int load_ledger(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "ledger", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct reason_lane *lane =
+			find_lane(l->figures, query_integer(rows, 0), query_integer(rows, 1));
+
+		r = 0;
+		if (lane)
+			lane->stored += (uint64_t)query_integer(rows, 4);
+	}
+	return r;
+}
+
+static int load_copies(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct reason_copies *copies = &l->figures->copies;
+	int r = query_ask(l->query, "copies", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		r = 0;
+		if (query_real(rows, 5) <= copies->ns)
+			continue;
+		copies->ns = query_real(rows, 5);
+		copies->bytes = query_real(rows, 4);
+		snprintf(copies->direction, sizeof(copies->direction), "%s",
+			query_text(rows, 0) ? query_text(rows, 0) : "");
+	}
+	return r;
+}
+
+/* ---- collectives ---------------------------------------------------------------------------- */
+
+static void take_straggler(struct reason_figures *f, const struct collectives *c,
+	const struct collectives_report *report)
+{
+	struct reason_straggler *s = &f->straggler;
+	const struct collectives_lane *lane;
+	double span = (double)c->to_ns - (double)c->from_ns;
+
+	if (report->straggler == COLLECTIVES_NONE || span <= 0)
+		return;
+	lane = c->lanes + report->straggler;
+	*s = (struct reason_straggler){
+		.is_found = true,
+		.process_id = c->processes[lane->process].id,
+		.gpu_id = lane->gpu_id,
+		.last = lane->last,
+		.count = lane->count,
+		.late_ns = (double)lane->late_ns / (double)lane->last,
+		.cause = COLLECTIVES_CAUSES,
+	};
+	/* The first of a communicator is explained by nothing: ranks are initialised, and compile.
+	 */
+	if (lane->explained)
+		s->late_ns = (double)lane->explained_late_ns / (double)lane->explained;
+	s->late_pct = 100.0 * s->late_ns * (double)lane->last / span;
+	if (!lane->explained)
+		return;
+	s->cause = collectives_main_cause(lane->cause_ns, lane->explained_late_ns);
+	if (s->cause < COLLECTIVES_CAUSES)
+		s->cause_ns = (double)lane->cause_ns[s->cause] / (double)lane->explained;
+	if (lane->median_compute_ns > 0)
+		s->ratio = (double)lane->compute_ns / (double)lane->median_compute_ns;
+}
+
+static int load_collectives(struct loading *l)
+{
+	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
+	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
+	struct collectives_filter all = {0};
+	int r = collectives_new(l->query, l->categories, &all, &collectives);
+
+	/* From the middle on nobody can count which kernel of one rank is which of another. */
+	if (r || (l->is_part && collectives->matched == COLLECTIVES_BY_ORDER))
+		return r;
+	r = collectives_report_new(collectives, &report);
+	if (!r)
+		take_straggler(l->figures, collectives, report);
+	return r;
+}
+
+static bool can_compare(const struct reason_figures *f)
+{
+	for (size_t i = 1; i < f->lane_count; i++)
+		if (f->lanes[i].process_id != f->lanes[0].process_id)
+			return true;
+	return false;
+}
+
+static bool communicates(const struct reason_figures *f)
+{
+	return f->total.communication_ns > 0;
+}
+
+static int load_part(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
+{
+	int r = load_shapes(l);
+
+	if (!r)
+		r = begin_part(l);
+	if (!r)
+		r = pass(l);
+	if (!r && l->is_part)
+		r = limit_others(l);
+	if (!r)
+		r = load_timeline(l, categories, error);
+	if (!r)
+		r = load_ledger(l);
+	if (!r)
+		r = load_copies(l);
+	if (r)
+		return r;
+	sum_kinds(l);
+	return can_compare(l->figures) && communicates(l->figures) ? load_collectives(l) : 0;
+}
+
+static int load_modes(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "timeline_ranks", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		l->figures->has_calls |= query_integer(rows, 2) != 0;
+		r = 0;
+	}
+	return r;
+}
+
+int reason_load(struct query *query, const char *categories, const struct verdict *verdict,
+	char error[QUERY_ERROR_BYTES], struct reason_figures *ret)
+{
+	CLEANUP(loading_done) struct loading l = {.query = query, .figures = ret};
+	const struct completeness *counts = &verdict->counts;
+	int r;
+
+	error[0] = '\0';
+	*ret = (struct reason_figures){
+		.dispatched = counts->dispatched,
+		.rows = counts->stored,
+		.missing = counts->dropped + counts->torn + counts->outstanding,
+		.is_live = counts->live,
+		.is_simulated = verdict->is_simulated,
+	};
+	r = categories_new(query, categories, error, &l.categories);
+	if (!r)
+		r = load_modes(&l);
+	return r ? r : load_part(&l, categories, error);
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+/* The rules of reason_table.h, each a function that says whether it applies, and its sentence;
+ * those about one rank among others are in reason_ranks.c. */
+#include "cli/reason/reason_judging.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/table.h"
+#include "proto/base/cleanup.h"
+
+void reason_say(struct judging *j, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(j->reason->text, sizeof(j->reason->text), format, args); /* cut is fine */
+	va_end(args);
+}
+
+void reason_say_hint(struct judging *j, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(j->reason->hint, sizeof(j->reason->hint), format, args); /* cut is fine */
+	va_end(args);
+}
+
+double reason_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static uint64_t part_ns(const struct breakdown_row *row, enum part part)
+{
+	switch (part) {
+	case PART_IDLE:
+		return breakdown_idle_ns(row);
+	case PART_COMM:
+		return row->exposed_communication_ns;
+	default:
+		return row->exposed_copy_ns;
+	}
+}
+
+static double part_pct(const struct breakdown_row *row, enum part part)
+{
+	return reason_percent(part_ns(row, part), row->wall_ns);
+}
+
+void reason_format_time(double ns, char ret[32])
+{
+	if (ns >= 1e9)
+		snprintf(ret, 32, "%.1f s", ns / 1e9);
+	else if (ns >= 1e6)
+		snprintf(ret, 32, "%.1f ms", ns / 1e6);
+	else
+		snprintf(ret, 32, "%.1f us", ns / 1e3);
+}
+
+/* ---- who ------------------------------------------------------------------------------------ */
+
+static bool has_others(const struct reason_figures *f, const struct reason_lane *lane)
+{
+	for (size_t i = 0; i < f->lane_count; i++)
+		if (f->lanes + i != lane && f->lanes[i].process_id == lane->process_id)
+			return true;
+	return false;
+}
+
+/* "Rank 3", "Process 7" where nobody knows the rank; with its GPU where the process has several. */
+void reason_name_rank(
+	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
+{
+	char gpu[40] = "";
+
+	if (has_others(f, lane))
+		snprintf(gpu, sizeof(gpu), " on GPU %" PRId64, lane->gpu_id);
+	if (lane->has_rank)
+		snprintf(ret, bytes, "rank %" PRId64 "%s", lane->rank, gpu);
+	else
+		snprintf(ret, bytes, "process %" PRId64 "%s", lane->process_id, gpu);
+}
+
+/* Of whom the sentence about a part is: the GPU that stands out, the only one, or all. */
+static void name_gpus(const struct judging *j, enum part part, char *ret, size_t bytes)
+{
+	const struct reason_figures *f = j->figures;
+	const struct reason_lane *lane = j->lane[part];
+	char rank[64] = "";
+
+	if (!lane && f->lane_count > 1) {
+		snprintf(ret, bytes, "GPUs idle");
+		return;
+	}
+	if (!lane)
+		lane = f->lanes;
+	if (f->lane_count > 1)
+		reason_name_rank(f, lane, rank, sizeof(rank));
+	snprintf(ret, bytes, "GPU %" PRId64 "%s%s%s idles", lane->gpu_id, rank[0] ? " (" : "", rank,
+		rank[0] ? ")" : "");
+}
+
+void reason_capitalize(char *text)
+{
+	text[0] = (char)toupper((unsigned char)text[0]);
+}
+
+/* ---- parts of the time ---------------------------------------------------------------------- */
+
+static const char *time_word(const struct reason_figures *f)
+{
+	return f->has_steps ? "step" : "time";
+}
+
+/* That part is large enough, and larger than the others. */
+static bool is_main(const struct judging *j, enum part part)
+{
+	for (int i = 0; i < PARTS; i++)
+		if (j->pct[i] > j->pct[part])
+			return false;
+	return j->pct[part] >= REASON_PART_PCT;
+}
+
+static void name_lane(struct judging *j, enum part part, char *ret, size_t bytes)
+{
+	char who[64];
+
+	ret[0] = '\0';
+	j->reason->lane = j->lane[part];
+	if (!j->lane[part])
+		return;
+	reason_name_rank(j->figures, j->lane[part], who, sizeof(who));
+	snprintf(
+		ret, bytes, " on %s (%.0f %% on average)", who, part_pct(&j->figures->total, part));
+}
+
+static bool exposed_comm(struct judging *j)
+{
+	const struct breakdown_row *row = j->row[PART_COMM];
+	char where[96];
+
+	if (!is_main(j, PART_COMM))
+		return false;
+	name_lane(j, PART_COMM, where, sizeof(where));
+	reason_say(j, "communication is %.0f %% of the %s%s, %.0f %% of it exposed",
+		reason_percent(row->communication_ns, row->wall_ns), time_word(j->figures), where,
+		reason_percent(row->exposed_communication_ns, row->communication_ns));
+	return true;
+}
+
+static bool slow_copies(struct judging *j)
+{
+	const struct breakdown_row *row = j->row[PART_COPY];
+	const struct reason_copies *copies = &j->figures->copies;
+	char where[96], rate[64] = "";
+
+	if (!is_main(j, PART_COPY))
+		return false;
+	name_lane(j, PART_COPY, where, sizeof(where));
+	/* Bytes a nanosecond are GB a second. */
+	if (copies->ns > 0)
+		snprintf(rate, sizeof(rate), " (most of them %s, at %.3g GB/s)", copies->direction,
+			copies->bytes / copies->ns);
+	reason_say(j, "copies are %.0f %% of the %s%s, %.0f %% of it exposed%s",
+		reason_percent(row->stream_ns[BREAKDOWN_COPY], row->wall_ns), time_word(j->figures),
+		where, reason_percent(row->exposed_copy_ns, row->stream_ns[BREAKDOWN_COPY]), rate);
+	return true;
+}
+
+/* "GPU 2 idles 41 %" and why. */
+__attribute__((format(printf, 2, 3))) static void say_idle(
+	struct judging *j, const char *format, ...)
+{
+	char who[128], why[192];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
+	va_end(args);
+	name_gpus(j, PART_IDLE, who, sizeof(who));
+	reason_capitalize(who);
+	j->reason->lane = j->lane[PART_IDLE];
+	if (!j->reason->lane && j->figures->lane_count == 1)
+		j->reason->lane = j->figures->lanes;
+	reason_say(j, "%s %.0f %%: %s", who, j->pct[PART_IDLE], why);
+}
+
+static bool launch_bound(struct judging *j)
+{
+	const struct breakdown_row *row = j->row[PART_IDLE];
+	const struct reason_figures *f = j->figures;
+	struct reason_sum all = {0};
+	char length[32], gap[32];
+
+	for (size_t i = 0; i < f->lane_count; i++)
+		for (size_t k = 0; k < f->kind_count; k++)
+			if (!j->lane[PART_IDLE] || j->lane[PART_IDLE] == f->lanes + i) {
+				all.calls += f->lanes[i].kinds[k].calls;
+				all.ns += f->lanes[i].kinds[k].ns;
+			}
+	if (!is_main(j, PART_IDLE) || !all.calls || !row->gaps ||
+		all.ns > (double)all.calls * REASON_SHORT_US * 1e3 ||
+		row->gaps * 100 < row->kernels * REASON_GAPS_PCT)
+		return false;
+	reason_format_time(all.ns / (double)all.calls, length);
+	reason_format_time((double)breakdown_idle_ns(row) / (double)row->gaps, gap);
+	say_idle(j,
+		"launch-bound, kernels are short (%s) and %.0f %% of them begin after %s of "
+		"nothing",
+		length, reason_percent(row->gaps, row->kernels), gap);
+	reason_say_hint(j, "graphs or larger kernels need fewer launches");
+	return true;
+}
+
+static bool is_cause(const struct judging *j, uint64_t ns)
+{
+	return is_main(j, PART_IDLE) &&
+	       reason_percent(ns, part_ns(j->row[PART_IDLE], PART_IDLE)) >= REASON_CAUSE_PCT;
+}
+
+static bool host_sync(struct judging *j)
+{
+	if (!is_cause(j, j->row[PART_IDLE]->cause_ns[BREAKDOWN_SYNCHRONISATION]))
+		return false;
+	say_idle(j, "the host waits for it to end before it submits more");
+	reason_say_hint(j, "rtl summary has the waiting calls among HOST CALLS");
+	return true;
+}
+
+static bool late_host(struct judging *j)
+{
+	const uint64_t *cause_ns = j->row[PART_IDLE]->cause_ns;
+
+	if (!is_cause(j, cause_ns[BREAKDOWN_HOST_LATE] + cause_ns[BREAKDOWN_QUEUE_EMPTY]))
+		return false;
+	say_idle(j, "the host submits late");
+	if (!j->figures->has_calls)
+		reason_say_hint(j, "rtl run --mode hip records what it does meanwhile");
+	return true;
+}
+
+static bool host_in_rccl(struct judging *j)
+{
+	if (!is_cause(j, j->row[PART_IDLE]->cause_ns[BREAKDOWN_PEER]))
+		return false;
+	say_idle(j, "the host waits inside RCCL");
+	reason_say_hint(j, "rtl collectives says for whom");
+	return true;
+}
+
+static bool held_back(struct judging *j)
+{
+	const uint64_t *cause_ns = j->row[PART_IDLE]->cause_ns;
+	bool is_held = cause_ns[BREAKDOWN_DEPENDENCY] >= cause_ns[BREAKDOWN_LAUNCH];
+
+	if (!is_cause(j, cause_ns[BREAKDOWN_DEPENDENCY] + cause_ns[BREAKDOWN_LAUNCH]))
+		return false;
+	say_idle(j, "%s", is_held ? "kernels are submitted and held back" : BREAKDOWN_LAUNCH_TEXT);
+	if (j->figures->untimed_copies)
+		reason_say_hint(j,
+			"perhaps %s copies, of which %" PRIu64
+			" have no times: rtl run --mode full",
+			is_held ? "by" : "for", j->figures->untimed_copies);
+	return true;
+}
+
+static bool idle(struct judging *j)
+{
+	const struct breakdown_row *row = j->row[PART_IDLE];
+	enum breakdown_cause cause;
+
+	if (!is_main(j, PART_IDLE))
+		return false;
+	/* There is one: causes sum to the idle time (breakdown_holds()). */
+	cause = breakdown_main_cause(row);
+	say_idle(j, "several causes, %s the most of them (%.0f %%)", breakdown_cause_words(cause),
+		reason_percent(row->cause_ns[cause], breakdown_idle_ns(row)));
+	if (!j->figures->has_calls)
+		reason_say_hint(j, "rtl run --mode hip records what the host does meanwhile");
+	return true;
+}
+
+/* ---- no reason ------------------------------------------------------------------------------ */
+
+static bool nothing(struct judging *j)
+{
+	if (j->figures->dispatched)
+		return false;
+	reason_say(j, "no kernel was dispatched");
+	reason_say_hint(j, "rtl doctor and rtl diagnose say why");
+	return true;
+}
+
+static bool untimed(struct judging *j)
+{
+	/* Of copies alone there are lanes; and none of kernels that take no time. */
+	if (j->figures->lane_count || j->figures->timed)
+		return false;
+	if (!j->figures->rows) {
+		reason_say(j, "no single cause: no kernel is stored");
+		if (!j->figures->missing)
+			reason_say_hint(j, "all were left out, as was asked");
+		return true;
+	}
+	reason_say(j, "no single cause: no kernel has a time");
+	reason_say_hint(j, "rtl run --mode standard records times");
+	return true;
+}
+
+static bool few(struct judging *j)
+{
+	if (j->figures->timed >= REASON_KERNELS)
+		return false;
+	reason_say(j, "no single cause: %" PRIu64 " %s too few to tell", j->figures->timed,
+		j->figures->timed == 1 ? "kernel is" : "kernels are");
+	return true;
+}
+
+static const struct reason_kind *find_main_kind(const struct reason_figures *f, double *ret_pct)
+{
+	const struct reason_kind *kind = NULL;
+	double most = 0, all = 0;
+
+	for (size_t k = 0; k < f->kind_count; k++) {
+		double ns = 0;
+
+		for (size_t i = 0; i < f->lane_count; i++)
+			ns += reason_computation(f, f->lanes + i, k).ns;
+		all += ns;
+		if (ns > most) {
+			most = ns;
+			kind = f->kinds + k;
+		}
+	}
+	*ret_pct = all > 0 ? 100.0 * most / all : 0;
+	return kind;
+}
+
+static bool none(struct judging *j)
+{
+	const struct reason_figures *f = j->figures;
+	double kind_pct;
+	const struct reason_kind *kind = find_main_kind(f, &kind_pct);
+	char buffer[48], most[96] = "";
+
+	if (kind)
+		snprintf(most, sizeof(most), " (%.0f %% of it %s)", kind_pct,
+			reason_name_kind(kind, buffer));
+	reason_say(j,
+		"no single cause: computation is %.0f %% of the %s%s, exposed communication %.0f "
+		"%%, "
+		"exposed copies %.0f %%, idle time %.0f %%",
+		reason_percent(f->total.stream_ns[BREAKDOWN_COMPUTE], f->total.wall_ns),
+		time_word(f), most, part_pct(&f->total, PART_COMM), part_pct(&f->total, PART_COPY),
+		part_pct(&f->total, PART_IDLE));
+	if (f->untimed_copies)
+		reason_say_hint(j, "%" PRIu64 " copies have no times (rtl run --mode full)",
+			f->untimed_copies);
+	else if (!f->has_steps)
+		reason_say_hint(j, "rtl timeline and roctx ranges \"step N\" show it by step");
+	else
+		reason_say_hint(j, "rtl timeline shows it by step");
+	return true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static uint64_t most_kernels(const struct reason_figures *f)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < f->lane_count; i++)
+		if (f->lanes[i].total.kernels > most)
+			most = f->lanes[i].total.kernels;
+	return most;
+}
+
+static void look_at_part(struct judging *j, enum part part)
+{
+	const struct reason_figures *f = j->figures;
+	double mean = part_pct(&f->total, part), most = mean + REASON_APART_PCT;
+	uint64_t kernels = most_kernels(f);
+
+	j->row[part] = &f->total;
+	j->pct[part] = mean;
+	for (size_t i = 0; f->lane_count > 1 && i < f->lane_count; i++) {
+		double pct = part_pct(&f->lanes[i].total, part);
+
+		/* A GPU on which next to nothing ran says nothing of the others. */
+		if (pct < most || f->lanes[i].total.kernels * 100 < kernels * REASON_GROUP_PCT)
+			continue;
+		most = pct;
+		j->lane[part] = f->lanes + i;
+		j->row[part] = &f->lanes[i].total;
+		j->pct[part] = pct;
+	}
+}
+
+void reason_judge(struct reason *reason)
+{
+	static bool (*const rules[REASON_CODES])(struct judging *) = {
+		[REASON_IS_NOTHING] = nothing,
+		[REASON_IS_UNTIMED] = untimed,
+		[REASON_IS_FEW] = few,
+		[REASON_IS_SLOW_RANK] = reason_slow_rank,
+		[REASON_IS_LATE_RANK] = reason_late_rank,
+		[REASON_IS_EXPOSED_COMM] = exposed_comm,
+		[REASON_IS_SLOW_COPIES] = slow_copies,
+		[REASON_IS_LAUNCH_BOUND] = launch_bound,
+		[REASON_IS_HOST_SYNC] = host_sync,
+		[REASON_IS_LATE_HOST] = late_host,
+		[REASON_IS_HOST_IN_RCCL] = host_in_rccl,
+		[REASON_IS_HELD_BACK] = held_back,
+		[REASON_IS_IDLE] = idle,
+		[REASON_IS_NONE] = none,
+	};
+	struct judging j = {.reason = reason, .figures = &reason->figures};
+
+	for (int i = 0; i < PARTS; i++)
+		look_at_part(&j, (enum part)i);
+	for (int i = 0; i < REASON_CODES; i++)
+		if (rules[i](&j)) {
+			reason->code = (enum reason_code)i;
+			return;
+		}
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/database/find_session.h"
+#include "cli/base/options.h"
+#include "cli/report/report.h"
+#include "cli/base/message.h"
+#include "proto/base/cleanup.h"
+
+enum { KEY_HTML = 0x500, KEY_STEPS, KEY_CATEGORIES, KEY_LABEL };
+
+static const struct argp_option options[] = {
+	{"html", KEY_HTML, "OUT", 0, "the page; - is stdout", 0},
+	{"force", 'f', NULL, 0, "overwrite OUT", 0},
+	{"label", KEY_LABEL, "TEXT", 0,
+		"what to call a FILE, in their order (default: its session)", 0},
+	{"steps", KEY_STEPS, "REGEX", 0, "what begins a step, as of rtl timeline", 0},
+	{"categories", KEY_CATEGORIES, "FILE", 0,
+		"rules that say what kind of work a kernel is (RTL_CATEGORIES)", 0},
+	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
+	{0},
+};
+
+struct report_cmd {
+	struct report_options what;
+	const char *out;
+	const char *names[REPORT_FILES_MAX], *labels[REPORT_FILES_MAX];
+	size_t count, label_count;
+	bool is_forced, is_strict;
+};
+
+static void add_name(struct report_cmd *o, const char *name)
+{
+	if (o->count == REPORT_FILES_MAX)
+		opts_error("at most %d FILEs on one page", REPORT_FILES_MAX);
+	o->names[o->count++] = name;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct report_cmd *o = state->input;
+
+	switch (key) {
+	case KEY_HTML:
+		o->out = arg;
+		return 0;
+	case 'f':
+		o->is_forced = true;
+		return 0;
+	case 's':
+		o->is_strict = true;
+		return 0;
+	case KEY_LABEL:
+		if (o->label_count == REPORT_FILES_MAX)
+			opts_error("at most %d FILEs on one page", REPORT_FILES_MAX);
+		o->labels[o->label_count++] = arg;
+		return 0;
+	case KEY_STEPS:
+		o->what.steps = arg;
+		return 0;
+	case KEY_CATEGORIES:
+		o->what.categories = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_name(o, arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->count)
+			opts_error("needs FILE or SESSION; rtl ls lists sessions");
+		if (!o->out || !*o->out)
+			opts_error("needs --html OUT");
+		if (o->label_count > o->count)
+			opts_error("more --label than FILEs");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION...",
+	"One page that needs nothing else: whether everything was recorded, why the job is slow, a "
+	"time line of every rank and GPU, where its time goes, who comes late, and the kernels. "
+	"Several FILEs: side by side as well.",
+	NULL, NULL, NULL};
+
+/* Where the page is written until it is whole. */
+struct output {
+	char *path;
+	FILE *to;
+};
+
+static void output_done(struct output *output)
+{
+	if (output->to && output->to != stdout)
+		fclose(output->to);
+	if (output->path)
+		unlink(output->path);
+	free(output->path);
+}
+
+/* A page must not take the place of what it is made of, however that was named. */
+static bool is_input(const struct report_cmd *o, const struct stat *out)
+{
+	char error[QUERY_ERROR_BYTES];
+	struct stat in;
+
+	for (size_t i = 0; i < o->count; i++) {
+		CLEANUP(query_free_p) struct query *query = NULL;
+
+		/* One that cannot be read is named when the page is made. */
+		if (!find_open(o->names[i], error, &query) && !stat(query_path(query), &in) &&
+			in.st_dev == out->st_dev && in.st_ino == out->st_ino)
+			return true;
+	}
+	return false;
+}
+
+static int check_output(const struct report_cmd *o)
+{
+	struct stat out;
+
+	if (!strcmp(o->out, "-") || lstat(o->out, &out))
+		return 0;
+	if (S_ISDIR(out.st_mode))
+		say("%s: is a directory; name a file in it", o->out);
+	/* A device, say, of which the page would take the place. */
+	else if (!S_ISREG(out.st_mode))
+		say("%s: exists and is not a regular file; - is stdout", o->out);
+	else if (!o->is_forced)
+		say("%s: exists; -f overwrites it", o->out);
+	else if (is_input(o, &out))
+		say("%s: is one of the databases; name another page", o->out);
+	else
+		return 0;
+	return -EEXIST;
+}
+
+static int open_output(const struct report_cmd *o, struct output *ret)
+{
+	mode_t mask = umask(0);
+	int fd, r = 0;
+
+	umask(mask);
+	if (!strcmp(o->out, "-")) {
+		ret->to = stdout;
+		return 0;
+	}
+	if (asprintf(&ret->path, "%s.XXXXXX", o->out) < 0) {
+		ret->path = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(ret->path, O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w")))
+		r = -errno;
+	if (r) {
+		say("%s: cannot write: %s", o->out, strerror(-r));
+		close_p(&fd);
+		if (fd < 0) { /* nothing of ours has that name */
+			free(ret->path);
+			ret->path = NULL;
+		}
+	}
+	return r;
+}
+
+/* Only a whole page gets the name. */
+static int publish(const struct report_cmd *o, struct output *output)
+{
+	long bytes;
+
+	if (output->to == stdout)
+		return 0;
+	bytes = ftell(output->to);
+	if (fflush(output->to) || ferror(output->to) || fsync(fileno(output->to)) ||
+		rename(output->path, o->out)) {
+		say("%s: cannot write: %m", o->out);
+		return -EIO;
+	}
+	free(output->path);
+	output->path = NULL;
+	say("wrote %s (%.1f MB): open it in any browser", o->out, (double)bytes / 1e6);
+	return 0;
+}
+
+static void parts_done(struct report_part (*parts)[REPORT_FILES_MAX])
+{
+	for (size_t i = 0; i < REPORT_FILES_MAX; i++)
+		report_part_done(*parts + i);
+}
+
+static int check_strict(const struct report_part *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!parts[i].figures.is_complete || !parts[i].figures.kernels) {
+			say("--strict: %s: %s", parts[i].figures.label, parts[i].figures.line);
+			return CMD_LOSSY;
+		}
+	return CMD_OK;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_cmd o = {0};
+	CLEANUP(parts_done) struct report_part parts[REPORT_FILES_MAX] = {0};
+	CLEANUP(output_done) struct output output = {0};
+	char error[QUERY_ERROR_BYTES];
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	o.what.files = o.count;
+	if (check_output(&o))
+		return CMD_BAD_INPUT;
+	for (size_t i = 0; i < o.count; i++)
+		if (report_part_make(o.names[i], o.labels[i], &o.what, i, error, parts + i)) {
+			say("%s", error);
+			return CMD_BAD_INPUT;
+		}
+	if (open_output(&o, &output))
+		return CMD_BAD_INPUT;
+	if (report_put(parts, o.count, output.to)) {
+		say("out of memory");
+		return CMD_BAD_INPUT;
+	}
+	if (publish(&o, &output))
+		return CMD_BAD_INPUT;
+	return o.is_strict ? check_strict(parts, o.count) : CMD_OK;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/* What the time line draws: lanes, bins of one byte a class, and the kernels of the windows. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "cli/output/html.h"
+#include "cli/report/report.h"
+
+/* Times in the page are ns after the first kernel. */
+static int64_t origin(const struct report_file *f)
+{
+	return f->bins.from_ns;
+}
+
+static int64_t since(const struct report_file *f, int64_t time_ns)
+{
+	return (int64_t)((uint64_t)time_ns - (uint64_t)origin(f));
+}
+
+static int put_lanes(const struct report_file *f, FILE *to)
+{
+	const struct timeline *t = f->timeline;
+	char name[64];
+
+	fputs("\"lanes\":[", to);
+	for (size_t i = 0; i < t->lane_count; i++) {
+		report_name_lane(t->lanes + i, name);
+		fprintf(to, "%s\"%s\"", i ? "," : "", name);
+	}
+	fputs("],\n", to);
+	return 0;
+}
+
+/* What is there at all is not shown as nothing. */
+static unsigned char quantize(float share)
+{
+	long value = lroundf(share * 255);
+
+	return (unsigned char)(value > 255 ? 255 : value < 1 && share > 0 ? 1 : value);
+}
+
+static void put_bins(const struct report_file *f, FILE *to)
+{
+	const struct report_bins *bins = &f->bins;
+	struct html_base64 base64 = {.to = to};
+
+	fprintf(to, "\"bins\":{\"count\":%zu,\"ns\":%.17g,\"data\":\"", bins->count, bins->bin_ns);
+	for (size_t i = 0; i < f->timeline->lane_count; i++) {
+		const float *at = report_bins_of(bins, f->timeline->lanes + i);
+
+		for (size_t n = 0; at && n < bins->count * REPORT_CLASSES; n++) {
+			unsigned char byte = quantize(at[n]);
+
+			html_base64_put(&base64, &byte, 1);
+		}
+	}
+	html_base64_finish(&base64);
+	fputs("\"},\n", to);
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+/* Start less the one before, length, name; lane by lane. */
+static void put_events(const struct report_file *f, const struct report_window *window, FILE *to)
+{
+	size_t at = 0, lanes = window->is_place ? 0 : f->timeline->lane_count;
+
+	fputs("\"lanes\":[", to);
+	for (size_t lane = 0; lane < lanes; lane++) {
+		struct html_base64 base64 = {.to = to};
+		int64_t before = origin(f);
+
+		fputs(lane ? ",\"" : "\"", to);
+		for (; at < window->count && window->events[at].lane == lane; at++) {
+			const struct report_event *event = window->events + at;
+
+			html_base64_varint(&base64,
+				zigzag((int64_t)((uint64_t)event->start_ns - (uint64_t)before)));
+			html_base64_varint(&base64, (uint64_t)event->length_ns);
+			html_base64_varint(&base64, event->name);
+			before = event->start_ns;
+		}
+		html_base64_finish(&base64);
+		fputc('"', to);
+	}
+	fputc(']', to);
+}
+
+static int put_windows(const struct report_file *f, FILE *to)
+{
+	const struct report_detail *d = &f->detail;
+	int r = 0;
+
+	fputs("\"windows\":[", to);
+	for (size_t i = 0; i < d->window_count && !r; i++) {
+		const struct report_window *window = d->windows + i;
+		bool is_all = window->is_all && !window->is_cut;
+
+		fprintf(to, "%s{\"label\":", i ? ",\n" : "");
+		r = html_put_json(to, window->label);
+		fprintf(to, ",\"all\":%s,\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%s,",
+			is_all ? "true" : "false",
+			window->from_ns == INT64_MIN ? 0 : since(f, window->from_ns),
+			since(f, window->to_ns == INT64_MAX ? f->bins.to_ns : window->to_ns),
+			window->is_cut ? "true" : "false");
+		put_events(f, window, to);
+		fputc('}', to);
+	}
+	fputs("],\n", to);
+	return r;
+}
+
+static int put_names(const struct report_file *f, FILE *to)
+{
+	/* As report_class: what the time line's colours are of. */
+	static const char *const classes[] = {
+		[CATEGORY_COMMUNICATION] = "exposed",
+		[CATEGORY_COPY] = "copy",
+		[CATEGORY_COMPUTATION] = "compute",
+	};
+	int r = 0;
+
+	fputs("\"names\":[", to);
+	for (size_t i = 0; i < f->detail.name_count && !r; i++) {
+		const struct report_name *name = f->detail.names + i;
+
+		fputs(i ? ",\n[" : "[", to);
+		r = html_put_json(to, name->text ? name->text : "?");
+		fputc(',', to);
+		if (!r)
+			r = html_put_json(to, name->category);
+		fprintf(to, ",\"%s\"]", classes[name->class]);
+	}
+	fputs("],\n", to);
+	return r;
+}
+
+int report_put_data(const struct report_file *file, size_t at, FILE *to)
+{
+	int r;
+
+	if (!file->timeline->lane_count)
+		return 0;
+	fprintf(to, "<script type=\"application/json\" id=data-f%zu>\n{\"ns\":%" PRId64 ",\n", at,
+		since(file, file->bins.to_ns));
+	r = put_lanes(file, to);
+	put_bins(file, to);
+	if (!r)
+		r = put_windows(file, to);
+	if (!r)
+		r = put_names(file, to);
+	if (!r)
+		r = report_put_steps_data(file, to);
+	fputs(",\n", to);
+	if (!r)
+		r = report_put_heat_data(file, to);
+	fputs("}\n</script>\n", to);
+	return r;
+}

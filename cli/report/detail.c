@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+#include "cli/report/detail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+#include "cli/trace/id_map.h"
+#include "proto/base/cleanup.h"
+
+/* A kernel on a lane. */
+struct shape {
+	uint32_t lane; /* IDMAP_NONE: the timeline has none of it */
+	int64_t kernel_id;
+};
+
+struct reading {
+	struct query *query;
+	const struct categories *categories;
+	const struct timeline *timeline;
+	struct report_detail *detail;
+	struct idmap shape_of, name_of;
+	struct shape *shapes;
+	size_t shape_count, shape_capacity;
+	size_t events_max; /* of a window */
+};
+
+static void reading_done(struct reading *reading)
+{
+	idmap_done(&reading->shape_of);
+	idmap_done(&reading->name_of);
+	free(reading->shapes);
+}
+
+void report_detail_done(struct report_detail *detail)
+{
+	for (size_t i = 0; i < detail->window_count; i++)
+		free(detail->windows[i].events);
+	for (size_t i = 0; i < detail->name_count; i++)
+		free(detail->names[i].text);
+	free(detail->names);
+	*detail = (struct report_detail){0};
+}
+
+/* Of a timeline's lanes, which are sorted by rank. */
+static uint32_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
+{
+	for (size_t i = 0; i < t->lane_count; i++)
+		if (t->lanes[i].process_id == process_id && t->lanes[i].gpu_id == gpu_id)
+			return (uint32_t)i;
+	return IDMAP_NONE;
+}
+
+static int load_shapes(struct reading *r)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int64_t process_id = 0, gpu_id = 0;
+	uint32_t lane = IDMAP_NONE, *at;
+	int err = query_ask(r->query, "shapes", &rows);
+
+	while (!err && (err = query_next(rows)) > 0) {
+		/* Shapes of a lane mostly follow each other. */
+		if (!r->shape_count || process_id != query_integer(rows, 1) ||
+			gpu_id != query_integer(rows, 2)) {
+			process_id = query_integer(rows, 1);
+			gpu_id = query_integer(rows, 2);
+			lane = find_lane(r->timeline, process_id, gpu_id);
+		}
+		err = GROW(r->shapes, r->shape_count, r->shape_capacity);
+		at = err ? NULL : idmap_at(&r->shape_of, query_integer(rows, 0));
+		if (!at)
+			return -ENOMEM;
+		*at = (uint32_t)r->shape_count;
+		r->shapes[r->shape_count++] = (struct shape){lane, query_integer(rows, 3)};
+	}
+	return err;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static int add_name(struct reading *r, const struct report_name *name, uint32_t *ret)
+{
+	struct report_detail *d = r->detail;
+	int err = GROW(d->names, d->name_count, d->name_capacity);
+
+	if (err)
+		return err;
+	*ret = (uint32_t)d->name_count;
+	d->names[d->name_count++] = *name;
+	return 0;
+}
+
+static int name_kernel(struct reading *r, int64_t kernel_id, uint32_t *ret)
+{
+	const struct category *category = categories_of(r->categories, kernel_id);
+	uint32_t *at = idmap_at(&r->name_of, kernel_id);
+	int err = 0;
+
+	if (!at)
+		return -ENOMEM;
+	if (*at == IDMAP_NONE)
+		err = add_name(r,
+			&(struct report_name){.kernel_id = kernel_id,
+				.category = category->name,
+				.class = category->class},
+			at);
+	*ret = *at;
+	return err;
+}
+
+static int name_copy(struct reading *r, const char *direction, uint32_t *ret)
+{
+	struct report_detail *d = r->detail;
+	struct report_name name = {.category = "copy", .class = CATEGORY_COPY};
+	int err;
+
+	for (size_t i = 0; i < d->name_count; i++)
+		if (!d->names[i].kernel_id && d->names[i].text &&
+			!strcmp(d->names[i].text + strlen("copy "), direction)) {
+			*ret = (uint32_t)i;
+			return 0;
+		}
+	if (asprintf(&name.text, "copy %s", direction) < 0)
+		return -ENOMEM;
+	err = add_name(r, &name, ret);
+	if (err)
+		free(name.text);
+	return err;
+}
+
+static int load_names(struct reading *r)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int err = query_ask(r->query, "kernels", &rows);
+
+	while (!err && (err = query_next(rows)) > 0) {
+		uint32_t at = idmap_find(&r->name_of, query_integer(rows, 0));
+		const char *text = query_text(rows, 1);
+
+		err = 0;
+		if (at == IDMAP_NONE || r->detail->names[at].text)
+			continue;
+		r->detail->names[at].text = strdup(text ? text : "");
+		if (!r->detail->names[at].text)
+			return -ENOMEM;
+	}
+	return err;
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct report_event *x = a, *y = b;
+
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* The window ends where its first half of events does, and at least one of them goes. */
+static void shrink(struct report_window *window)
+{
+	size_t kept = window->count / 2;
+
+	qsort(window->events, window->count, sizeof(*window->events), compare_starts);
+	window->to_ns = window->events[kept].start_ns;
+	while (kept && window->events[kept - 1].start_ns >= window->to_ns)
+		kept--;
+	window->count = kept;
+	window->is_cut = true;
+}
+
+static bool is_within(const struct report_window *window, int64_t start_ns, int64_t end_ns)
+{
+	return !window->is_place && start_ns < window->to_ns &&
+	       (end_ns > window->from_ns || start_ns >= window->from_ns);
+}
+
+static int add_event(
+	struct reading *r, struct report_window *window, const struct report_event *event)
+{
+	int err;
+
+	if (window->count >= r->events_max)
+		shrink(window);
+	if (event->start_ns >= window->to_ns)
+		return 0;
+	err = GROW(window->events, window->count, window->capacity);
+	if (!err)
+		window->events[window->count++] = *event;
+	return err;
+}
+
+static int add_kernel(struct reading *r, struct report_window *window, int64_t shape_id,
+	struct report_event *event)
+{
+	uint32_t at = idmap_find(&r->shape_of, shape_id);
+	int err;
+
+	if (at == IDMAP_NONE || r->shapes[at].lane == IDMAP_NONE)
+		return 0;
+	event->lane = r->shapes[at].lane;
+	err = name_kernel(r, r->shapes[at].kernel_id, &event->name);
+	return err ? err : add_event(r, window, event);
+}
+
+/* query/dispatches.sql: shape, start, duration. */
+static int take_kernel(void *context, const int64_t *row, unsigned nulls)
+{
+	struct reading *r = context;
+	struct report_detail *d = r->detail;
+	struct report_event event = {.start_ns = row[1], .length_ns = row[2]};
+	int64_t end_ns;
+	int err = 0;
+
+	if (nulls & 1u << 1 || event.length_ns < 0 ||
+		__builtin_add_overflow(event.start_ns, event.length_ns, &end_ns))
+		return 0;
+	for (size_t i = 0; i < d->window_count && !err; i++)
+		if (is_within(d->windows + i, event.start_ns, end_ns))
+			err = add_kernel(r, d->windows + i, row[0], &event);
+	return err;
+}
+
+/* On each of its GPUs. */
+static int add_copy(struct reading *r, struct report_window *window, const struct query_rows *rows,
+	struct report_event *event)
+{
+	int64_t process_id = query_integer(rows, 0), gpus[2];
+	size_t count = timeline_places_of_copy(&r->timeline->places, process_id, rows, 3, 4, gpus);
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		event->lane = find_lane(r->timeline, process_id, gpus[i]);
+		if (event->lane != IDMAP_NONE)
+			err = add_event(r, window, event);
+	}
+	return err;
+}
+
+static int read_copies(struct reading *r)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct report_detail *d = r->detail;
+	int err = query_ask(r->query, "report_copies", &rows);
+
+	while (!err && (err = query_next(rows)) > 0) {
+		struct report_event event = {.start_ns = query_integer(rows, 1)};
+		int64_t end_ns = query_integer(rows, 2);
+		const char *direction = query_text(rows, 5);
+		bool is_wanted = false;
+
+		err = 0;
+		if (end_ns < event.start_ns ||
+			__builtin_sub_overflow(end_ns, event.start_ns, &event.length_ns))
+			continue;
+		for (size_t i = 0; i < d->window_count; i++)
+			is_wanted |= is_within(d->windows + i, event.start_ns, end_ns);
+		if (!is_wanted)
+			continue;
+		err = name_copy(r, direction ? direction : "", &event.name);
+		for (size_t i = 0; i < d->window_count && !err; i++)
+			if (is_within(d->windows + i, event.start_ns, end_ns))
+				err = add_copy(r, d->windows + i, rows, &event);
+	}
+	return err;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct report_event *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	/* The shorter one is drawn over the longer. */
+	return (x->length_ns < y->length_ns) - (x->length_ns > y->length_ns);
+}
+
+/* A window was shrunk after an event beyond its end had come. */
+static void finish(struct report_window *window)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < window->count; i++)
+		if (window->events[i].start_ns < window->to_ns)
+			window->events[kept++] = window->events[i];
+	window->count = kept;
+	if (kept)
+		qsort(window->events, kept, sizeof(*window->events), compare_places);
+}
+
+int report_detail_read(struct query *query, const struct categories *categories,
+	const struct timeline *timeline, const struct collectives *collectives,
+	const struct collectives_report *stragglers, size_t events, uint64_t has,
+	struct report_detail *ret)
+{
+	CLEANUP(reading_done)
+	struct reading r = {
+		.query = query, .categories = categories, .timeline = timeline, .detail = ret};
+	int err;
+
+	if (has <= events)
+		ret->windows[ret->window_count++] = (struct report_window){
+			.from_ns = INT64_MIN, .to_ns = INT64_MAX, .is_all = true, .label = "all"};
+	report_windows_choose(timeline, collectives, stragglers, ret);
+	for (size_t i = 1; i < ret->window_count && has <= events; i++)
+		ret->windows[i].is_place = true;
+	r.events_max = events / (has <= events || !ret->window_count ? 1 : ret->window_count);
+	err = load_shapes(&r);
+	if (!err && ret->window_count)
+		err = query_fold(query, "dispatches", take_kernel, &r);
+	if (!err && ret->window_count)
+		err = read_copies(&r);
+	if (!err)
+		err = load_names(&r);
+	for (size_t i = 0; i < ret->window_count && !err; i++)
+		finish(ret->windows + i);
+	return err;
+}

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# OUTPUT: a C file with struct report_asset report_assets[] of the FILES (a list): styles, scripts,
+# and licences.
+set(text "/* Made by embed_assets.cmake. */\n#include \"cli/report/report_assets.h\"\n\n")
+string(APPEND text "const struct report_asset report_assets[] = {\n")
+foreach(path ${FILES})
+	get_filename_component(name ${path} NAME)
+	file(READ ${path} content HEX)
+	string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${content}")
+	file(SHA256 ${path} hash)
+	string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hash "${hash}")
+	file(SIZE ${path} size)
+	set(is_style false)
+	set(is_notice false)
+	if(name MATCHES "\\.css$")
+		set(is_style true)
+	elseif(NOT name MATCHES "\\.js$")
+		set(is_notice true)
+	endif()
+	string(APPEND text "\t{ \"${name}\", (const char[]){ ${bytes} 0 }, ${size}, { ${hash} }, ${is_style}, ${is_notice} },\n")
+endforeach()
+string(APPEND text "\t{ 0 },\n};\n")
+file(WRITE ${OUTPUT} "${text}")

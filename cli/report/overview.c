@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* What comes first: is it all there, why is it slow, and how large is what was looked at. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/output/html.h"
+#include "cli/report/report.h"
+#include "proto/base/cleanup.h"
+
+static int put_labelled(FILE *to, const char *label, const char *text)
+{
+	int r;
+
+	if (!text || !text[0])
+		return 0;
+	fprintf(to, "<span><b>%s</b> ", label);
+	r = html_put(to, text);
+	fputs("</span> ", to);
+	return r;
+}
+
+static int put_session(const struct summary *s, FILE *to)
+{
+	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
+	char when[32], took[48];
+	struct tm tm;
+	int r;
+
+	fputs("<p class=meta>", to);
+	r = put_labelled(to, "command", s->command);
+	if (!r)
+		r = put_labelled(to, "host", s->host);
+	if (!r && s->sessions && gmtime_r(&start, &tm) &&
+		strftime(when, sizeof(when), "%F %T UTC", &tm))
+		r = put_labelled(to, "started", when);
+	snprintf(took, sizeof(took), "%s",
+		s->is_in_use ? "running" : "interrupted: nobody writes it any more");
+	if (s->wall_ns >= 0)
+		snprintf(took, sizeof(took), "%.3f s", (double)s->wall_ns / 1e9);
+	if (!r && s->sessions)
+		r = put_labelled(to, "took", took);
+	if (!r && s->sessions > 1) {
+		snprintf(took, sizeof(took), "%zu", s->sessions - 1);
+		r = put_labelled(to, "more sessions in this file", took);
+	}
+	fputs("</p>\n", to);
+	return r;
+}
+
+static int put_banner(FILE *to, const char *class, const char *sign, const char *text)
+{
+	int r;
+
+	fprintf(to, "<p class=\"banner %s\"><span class=sign aria-hidden=true>%s</span> ", class,
+		sign);
+	r = html_put(to, text);
+	fputs("</p>\n", to);
+	return r;
+}
+
+static int put_banners(const struct report_file *f, FILE *to)
+{
+	const struct verdict *v = f->summary->verdict;
+	bool is_live = v->counts.live && f->summary->is_in_use;
+	int r = 0;
+
+	if (v->is_simulated)
+		r = put_banner(to, "simulated", "&#9888;",
+			"SIMULATED: these times are those of a software GPU, and of no device.");
+	if (!r && is_live)
+		r = put_banner(to, "live", "&#9679;",
+			"LIVE: the session is open; the page has what was stored until now.");
+	if (!r && v->is_empty)
+		return put_banner(to, "bad", "&#10007;",
+			"EMPTY: nothing was dispatched; rtl doctor says why there are no kernels.");
+	if (!r)
+		r = v->is_complete ? put_banner(to, "good", "&#10003;", v->line)
+				   : put_banner(to, is_live ? "live" : "bad",
+					     is_live ? "&#9679;" : "&#10007;", v->line);
+	if (!r && !v->is_complete && !is_live)
+		fputs("<p class=note>What is missing is in no figure below, and looks like idle "
+		      "time."
+		      "</p>\n",
+			to);
+	return r;
+}
+
+static int put_item(FILE *to, const char *text)
+{
+	fputs("<li>", to);
+	return html_put(to, text);
+}
+
+/* A sentence begins with a capital, as its names may not. */
+static int put_sentence(FILE *to, const char *text, bool is_live)
+{
+	bool is_word = text[0] >= 'a' && text[0] <= 'z' && text[1] >= 'a' && text[1] <= 'z';
+	int r;
+
+	if (is_word)
+		fputc(text[0] - 'a' + 'A', to);
+	r = html_put(to, text + is_word);
+	fputs(is_live ? ", so far." : ".", to);
+	return r;
+}
+
+static int put_sample(FILE *to, const struct reason_figures *figures)
+{
+	CLEANUP(free_p) char *sample = render_count((int64_t)figures->sample);
+	CLEANUP(free_p) char *rows = render_count((int64_t)figures->rows);
+
+	if (!sample || !rows)
+		return -ENOMEM;
+	fprintf(to, "<li>the sentence is of %s kernels in the middle; all else here is of all %s",
+		sample, rows);
+	return 0;
+}
+
+/* The reason, then what the verbs read out of the figures. */
+static int put_reason(const struct report_file *f, FILE *to)
+{
+	const struct reason *reason = f->summary->reason;
+	int r;
+
+	fputs("<div class=reason>\n<h2>Why</h2>\n<p>", to);
+	r = put_sentence(to, reason ? reason->text : f->summary->no_reason,
+		f->summary->verdict->counts.live);
+	fputs("</p>\n<ul>", to);
+	if (!r && reason && reason->hint[0])
+		r = put_item(to, reason->hint);
+	if (!r)
+		r = put_item(to, f->reading);
+	if (!r && f->stragglers->ranked)
+		r = put_item(to, f->stragglers->reading);
+	if (!r && reason && reason->figures.sample && reason->figures.sample < reason->figures.rows)
+		r = put_sample(to, &reason->figures);
+	fputs("</ul>\n</div>\n", to);
+	return r;
+}
+
+static void put_card(FILE *to, const char *title, const char *value, const char *unit)
+{
+	fprintf(to, "<div><dt>%s<dd>%s <small>%s</small></div>\n", title, value, unit);
+}
+
+static void put_share(FILE *to, const char *title, uint64_t part, uint64_t whole, const char *unit)
+{
+	char value[32];
+
+	if (!whole)
+		return;
+	snprintf(value, sizeof(value), "%.1f %%", 100.0 * (double)part / (double)whole);
+	put_card(to, title, value, unit);
+}
+
+static void put_count(FILE *to, const char *title, uint64_t count, const char *unit)
+{
+	CLEANUP(free_p) char *value = render_count((int64_t)count);
+
+	put_card(to, title, value ? value : "", unit);
+}
+
+static uint64_t count_steps(const struct timeline *t)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		if (t->lanes[i].shown > most)
+			most = t->lanes[i].shown;
+	return most;
+}
+
+/* The mean of all steps of all lanes. */
+static void put_step_length(const struct timeline *t, FILE *to)
+{
+	uint64_t rows = 0;
+	char value[32];
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		rows += t->lanes[i].shown;
+	if (!rows || t->steps->source == STEPS_WHOLE)
+		return;
+	snprintf(value, sizeof(value), "%.3f", (double)t->total.wall_ns / (double)rows / 1e6);
+	put_card(to, "Mean step", value, "ms");
+}
+
+/* Of one process several rows, a GPU each, and several processes of one rank: attempts, helpers;
+ * all lie together. Without any rank, processes are what there is. */
+static void put_ranks(const struct summary *s, FILE *to)
+{
+	uint64_t ranks = 0, processes = 0;
+
+	for (size_t i = 0; i < s->rank_count; i++) {
+		const struct summary_rank *rank = s->ranks + i;
+
+		processes += !i || rank->process_id != rank[-1].process_id;
+		ranks += rank->has_rank && (!i || rank->rank != rank[-1].rank);
+	}
+	if (ranks)
+		put_count(to, "Ranks", ranks, "");
+	else
+		put_count(to, "Processes", processes, "");
+}
+
+static void put_cards(const struct report_file *f, FILE *to)
+{
+	const struct breakdown_row *total = &f->timeline->total;
+	/* What lies between steps is in no row of theirs. */
+	const char *base = f->timeline->steps->source == STEPS_WHOLE ? "of time" : "of steps";
+
+	fputs("<dl class=cards>\n", to);
+	put_ranks(f->summary, to);
+	put_count(to, "GPUs", f->summary->measure->gpu_count, "");
+	put_count(to, "Kernels", f->summary->verdict->counts.stored, "");
+	if (f->timeline->steps->source != STEPS_WHOLE)
+		put_count(to, "Steps", count_steps(f->timeline), "a rank");
+	put_step_length(f->timeline, to);
+	put_share(to, "Computation", total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns, base);
+	put_share(
+		to, "Exposed communication", total->exposed_communication_ns, total->wall_ns, base);
+	put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, base);
+	put_share(to, "Idle", breakdown_idle_ns(total), total->wall_ns, base);
+	put_share(to, "Communication hidden", total->with_communication_ns, total->communication_ns,
+		"of it");
+	fputs("</dl>\n", to);
+}
+
+int report_put_verdict(const struct report_file *file, FILE *to)
+{
+	int r;
+
+	fputs("<header>\n<h1>", to);
+	r = html_put(to, file->label);
+	fputs("</h1>\n", to);
+	if (!r)
+		r = put_session(file->summary, to);
+	if (!r)
+		r = put_banners(file, to);
+	if (!r)
+		r = put_reason(file, to);
+	if (!r)
+		put_cards(file, to);
+	fputs("</header>\n", to);
+	return r;
+}

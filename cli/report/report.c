@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "cli/report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/database/find_session.h"
+#include "cli/output/html.h"
+#include "proto/base/cleanup.h"
+
+void report_file_free_p(struct report_file **file)
+{
+	struct report_file *f = *file;
+
+	if (!f)
+		return;
+	report_detail_done(&f->detail);
+	collectives_report_free_p(&f->stragglers);
+	collectives_free_p(&f->collectives);
+	timeline_free_p(&f->timeline);
+	report_bins_done(&f->bins);
+	summary_free_p(&f->summary);
+	categories_free_p(&f->categories);
+	query_free_p(&f->query);
+	free(f->label);
+	free(f->reading);
+	free(f);
+	*file = NULL;
+}
+
+static uint64_t count_events(const struct report_file *f)
+{
+	uint64_t events = f->summary->verdict->counts.stored;
+
+	/* One between two GPUs is drawn on both. */
+	for (size_t i = 0; i < f->summary->copy_count; i++)
+		events += f->summary->copies[i].timed *
+			  (strcmp(f->summary->copies[i].direction, "p2p") ? 1 : 2);
+	return events;
+}
+
+static int read_timeline(
+	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
+{
+	bool has_all = count_events(f) <= REPORT_EVENTS_MAX / f->share;
+
+	f->timeline_options = (struct timeline_options){.steps = o->steps,
+		.categories = o->categories,
+		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
+		.taker = &f->bins.taker};
+	report_bins_init(&f->bins,
+		(has_all ? REPORT_BINS_LANE_FEW : REPORT_BINS_LANE_MAX) / f->share,
+		REPORT_BINS_MAX / f->share);
+	return timeline_new(f->query, &f->timeline_options, error, &f->timeline);
+}
+
+static int read_file(
+	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
+{
+	const struct collectives_filter all = {0};
+	const struct summary_wishes wishes = {
+		.measure = {.wants_percentiles = true, .wants_calls = true},
+		.categories = true,
+		.reason = true,
+		.category_file = o->categories};
+	int r;
+
+	f->share = o->files ? o->files : 1;
+	r = summary_new(f->query, &wishes, error, &f->summary);
+	if (!r)
+		r = categories_new(f->query, o->categories, error, &f->categories);
+	if (!r)
+		r = read_timeline(f, o, error);
+	if (!r)
+		r = collectives_new(f->query, f->categories, &all, &f->collectives);
+	if (!r)
+		r = collectives_report_new(f->collectives, &f->stragglers);
+	if (!r)
+		r = report_detail_read(f->query, f->categories, f->timeline, f->collectives,
+			f->stragglers, REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
+	if (!r) {
+		f->reading = timeline_reading(f->timeline);
+		r = f->reading ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+int report_file_new(const char *name, const char *label, const struct report_options *options,
+	char error[QUERY_ERROR_BYTES], struct report_file **ret)
+{
+	CLEANUP(report_file_free_p) struct report_file *f = calloc(1, sizeof(*f));
+	int r;
+
+	error[0] = '\0';
+	if (!f) {
+		snprintf(error, QUERY_ERROR_BYTES, "out of memory");
+		return -ENOMEM;
+	}
+	r = find_open(name, error, &f->query);
+	if (r)
+		return r;
+	r = read_file(f, options, error);
+	if (!r) {
+		if (!label)
+			label = f->summary->name ? f->summary->name : name;
+		f->label = strdup(label);
+		r = f->label ? 0 : -ENOMEM;
+	}
+	if (r && !error[0])
+		snprintf(error, QUERY_ERROR_BYTES, "%s",
+			query_error(f->query)[0] ? query_error(f->query) : "out of memory");
+	if (r)
+		return r;
+	*ret = TAKE(f);
+	return 0;
+}
+
+void report_name_lane(const struct timeline_lane *lane, char ret[64])
+{
+	if (lane->has_rank)
+		snprintf(ret, 64, "rank %" PRId64 ", GPU %" PRId64, lane->rank, lane->gpu_id);
+	else
+		snprintf(ret, 64, "process %" PRId64 ", GPU %" PRId64, lane->process_id,
+			lane->gpu_id);
+}
+
+static int put_file(const struct report_file *f, size_t at, FILE *to)
+{
+	int r;
+
+	fprintf(to, "<article class=file id=f%zu>\n", at);
+	r = report_put_verdict(f, to);
+	if (!r)
+		r = report_put_breakdown(f, at, to);
+	if (!r)
+		r = report_put_stragglers(f, at, to);
+	if (!r)
+		r = report_put_tables(f, at, to);
+	if (!r)
+		r = report_put_data(f, at, to);
+	fputs("</article>\n", to);
+	return r;
+}
+
+/* ---- what is kept ------------------------------------------------------------------------- */
+
+void report_part_done(struct report_part *part)
+{
+	free(part->html);
+	free(part->figures.label);
+	free(part->figures.line);
+	free(part->figures.reason);
+	free(part->figures.straggler);
+	for (size_t i = 0; i < part->figures.kernel_count; i++)
+		free(part->figures.kernels_by_time[i].name);
+	*part = (struct report_part){0};
+}
+
+/* Of one rank there may be several processes, one after the other; of nobody knows whom, each. */
+static bool is_same_rank(const struct timeline_lane *a, const struct timeline_lane *b)
+{
+	return a->has_rank && b->has_rank ? a->rank == b->rank : a->process_id == b->process_id;
+}
+
+static void keep_lanes(const struct timeline *t, struct report_figures *ret)
+{
+	for (size_t i = 0; i < t->lane_count; i++) {
+		ret->ranks += !i || !is_same_rank(t->lanes + i, t->lanes + i - 1);
+		ret->lane_steps += t->lanes[i].shown;
+		if (t->lanes[i].shown > ret->steps)
+			ret->steps = t->lanes[i].shown;
+	}
+	ret->has_steps = t->steps->source != STEPS_WHOLE;
+	ret->total = t->total;
+}
+
+static int keep_kernels(const struct measure *measure, struct report_figures *ret)
+{
+	for (size_t i = 0; i < measure->kernel_count && i < REPORT_TOP_KERNELS; i++) {
+		struct report_kernel *kernel = ret->kernels_by_time + ret->kernel_count;
+
+		kernel->name = strdup(measure->kernels[i].name);
+		if (!kernel->name)
+			return -ENOMEM;
+		kernel->calls = measure->kernels[i].sums.calls;
+		kernel->total_ns = measure->kernels[i].sums.total_ns;
+		ret->kernel_count++;
+	}
+	return 0;
+}
+
+static int keep_figures(struct report_file *f, struct report_figures *ret)
+{
+	const struct collectives_report *s = f->stragglers;
+	char who[48];
+
+	ret->label = TAKE(f->label);
+	ret->reason = strdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
+	ret->line = strdup(f->summary->verdict->line);
+	ret->is_complete = f->summary->verdict->is_complete;
+	ret->is_simulated = f->summary->verdict->is_simulated;
+	ret->kernels = f->summary->verdict->counts.stored;
+	ret->kernel_ns = f->summary->measure->total_ns;
+	keep_lanes(f->timeline, ret);
+	ret->collectives = s->ranked;
+	ret->skew_ns = s->ranked ? s->skew_ns / (int64_t)s->ranked : 0;
+	if (s->straggler != COLLECTIVES_NONE) {
+		collectives_name_lane(f->collectives, s->straggler, who, sizeof(who));
+		ret->straggler = strdup(who);
+	}
+	return ret->line && ret->reason ? keep_kernels(f->summary->measure, ret) : -ENOMEM;
+}
+
+int report_part_make(const char *name, const char *label, const struct report_options *options,
+	size_t at, char error[QUERY_ERROR_BYTES], struct report_part *ret)
+{
+	CLEANUP(report_file_free_p) struct report_file *f = NULL;
+	int r = report_file_new(name, label, options, error, &f);
+	FILE *to;
+
+	if (r)
+		return r;
+	to = open_memstream(&ret->html, &ret->bytes);
+	r = to ? put_file(f, at, to) : -ENOMEM;
+	if (to && fclose(to))
+		r = -ENOMEM;
+	if (!r)
+		r = keep_figures(f, &ret->figures);
+	if (r)
+		snprintf(error, QUERY_ERROR_BYTES, "out of memory");
+	return r;
+}
+
+int report_put(const struct report_part *parts, size_t count, FILE *to)
+{
+	int r = report_put_head(parts, count, to);
+
+	if (!r && count > 1)
+		r = report_put_comparison(parts, count, to);
+	for (size_t i = 0; i < count && !r; i++)
+		fwrite(parts[i].html, 1, parts[i].bytes, to);
+	if (!r)
+		report_put_scripts(to);
+	return r;
+}

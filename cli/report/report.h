@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * A page that answers why a job is slow: what rtl summary, timeline and collectives say of one or
+ * several sessions, as one HTML document that needs nothing else (docs/report.md). Reading and
+ * writing are apart, so that what is written first can say what was read last. One thread.
+ */
+#include <stdio.h>
+
+#include "cli/collectives/show.h"
+#include "cli/report/bins.h"
+#include "cli/report/detail.h"
+#include "cli/summary/summary.h"
+#include "cli/timeline/timeline.h"
+
+/* Each has its share of the page's bins, kernels and points. */
+#define REPORT_FILES_MAX   8
+/* Rows of a table: whoever wants more asks the verb. */
+#define REPORT_ROWS_MAX	   1000
+#define REPORT_STEPS_MAX   50
+/* Points of step charts, of all lanes; the cells of heat maps; and the columns of one. */
+#define REPORT_POINTS_MAX  16384
+#define REPORT_CELLS_MAX   65536
+#define REPORT_COLUMNS_MAX 1024
+
+struct report_options {
+	const char *steps, *categories; /* as timeline_options */
+	size_t files;			/* that share the page */
+};
+
+/* All that is known of one session. */
+struct report_file {
+	char *label;
+	size_t share; /* of the page: one of so many */
+	struct query *query;
+	struct categories *categories;
+	struct summary *summary;
+	struct timeline_options timeline_options;
+	struct report_bins bins;
+	struct timeline *timeline;
+	struct collectives *collectives;
+	struct collectives_report *stragglers;
+	struct report_detail detail;
+	char *reading;
+};
+
+/* @label: NULL: the session's name. 0; else a negative errno with one line in @error. */
+int report_file_new(const char *name, const char *label, const struct report_options *options,
+	char error[QUERY_ERROR_BYTES], struct report_file **ret);
+void report_file_free_p(struct report_file **file);
+
+/* What is compared, and all that is kept of a session when its part of the page is written. */
+#define REPORT_TOP_KERNELS 20
+
+struct report_kernel {
+	char *name;
+	uint64_t calls;
+	int64_t total_ns;
+};
+
+struct report_figures {
+	char *label, *line, *reason, *straggler; /* straggler: NULL: nobody */
+	bool is_complete, is_simulated;
+	bool has_steps; /* else the run of each lane counts as one */
+	uint64_t ranks, kernels, collectives;
+	uint64_t steps, lane_steps; /* of the rank with most; of all lanes, in sum */
+	int64_t kernel_ns, skew_ns; /* skew_ns: mean; of collectives */
+	struct breakdown_row total;
+	struct report_kernel kernels_by_time[REPORT_TOP_KERNELS];
+	size_t kernel_count;
+};
+
+/* One session's part of the page, and its figures. */
+struct report_part {
+	char *html;
+	size_t bytes;
+	struct report_figures figures;
+};
+
+/* Reads, writes, and forgets all but the part. As report_file_new(). */
+int report_part_make(const char *name, const char *label, const struct report_options *options,
+	size_t at, char error[QUERY_ERROR_BYTES], struct report_part *ret);
+void report_part_done(struct report_part *part);
+
+/* The whole page. -ENOMEM; a write error stays in the stream. */
+int report_put(const struct report_part *parts, size_t count, FILE *to);
+
+/* The pieces of a page, each in its own file; @at: which session it is. -ENOMEM. */
+int report_put_head(const struct report_part *parts, size_t count, FILE *to);
+void report_put_scripts(FILE *to);
+int report_put_comparison(const struct report_part *parts, size_t count, FILE *to);
+int report_put_verdict(const struct report_file *file, FILE *to);
+int report_put_breakdown(const struct report_file *file, size_t at, FILE *to);
+int report_put_stragglers(const struct report_file *file, size_t at, FILE *to);
+int report_put_tables(const struct report_file *file, size_t at, FILE *to);
+/* What the page's charts draw, as JSON. */
+int report_put_data(const struct report_file *file, size_t at, FILE *to);
+int report_put_heat_data(const struct report_file *file, FILE *to);
+int report_put_steps_data(const struct report_file *file, FILE *to);
+
+/* "rank 3, GPU 3". */
+void report_name_lane(const struct timeline_lane *lane, char ret[64]);

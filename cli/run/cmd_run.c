@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/command.h"
+#include "cli/run/run.h"
+#include "cli/base/message.h"
+
+/* The libraries that the job is to load. 0, or an exit status, said why; false in *ret_is_found
+ * when the job goes unrecorded. */
+static int find_libraries(const struct run_options *options, char shim[PATH_MAX],
+	char softgpu[PATH_MAX], bool *ret_is_found)
+{
+	int r;
+
+	/* Without it the job would run on another device than the user asked for. */
+	if (options->is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
+		say("software GPU: %s: not found; " PLACES_SOFTGPU_TODO, softgpu);
+		return CMD_RUN_FAILED;
+	}
+	r = places_find(PLACE_SHIM, shim);
+	*ret_is_found = r == 0;
+	if (r == 0)
+		return 0;
+	say("shim: %s: %s; %s", shim, strerror(-r),
+		options->is_strict ? "not started (--strict)" : "the job runs unrecorded");
+	return options->is_strict ? CMD_RUN_FAILED : 0;
+}
+
+static void tell_plan(const struct run_options *options, const struct run_collector *collector,
+	const struct jobenv *env)
+{
+	if (env->is_without_preload)
+		say("%s; install it elsewhere", jobenv_without_preload);
+	if (!options->is_verbose)
+		return;
+	if (collector->client.fd >= 0)
+		say("%s at %s, session %s, database %s",
+			collector->is_private ? "private collector" : "collector",
+			collector->socket, collector->session, collector->database);
+	for (size_t i = 0; i < env->count; i++)
+		if (env->at[i].value)
+			say("%s=%s", env->at[i].name, env->at[i].value);
+	if (options->is_soft)
+		say("software GPU: everything recorded is SIMULATED");
+}
+
+/* Also of a job that is not recorded: the software GPU is not the collector's. */
+static int make_env(struct jobenv *env, const struct run_options *options,
+	const struct run_collector *collector, const struct run_launch *launch, const char *shim,
+	const char *softgpu)
+{
+	struct jobenv_params params = {
+		.socket = collector->socket,
+		.job = collector->job ? collector->job : launch->job,
+		.shim = collector->client.fd >= 0 ? shim : NULL,
+		.softgpu = options->is_soft ? softgpu : NULL,
+		.mode = options->mode,
+		.choices = &options->choices,
+	};
+
+	return jobenv_init(env, &params);
+}
+
+/* A mistake with -o is one whether or not the job can be recorded. */
+static int check_output(const struct run_options *options, const struct run_launch *launch)
+{
+	struct run_output output;
+	int r = 0;
+
+	/* Of a launch the first may just have made it. */
+	if (options->output && !launch->is_shared)
+		r = run_output_name(&output, options, launch);
+	if (r == 0 && options->output && !launch->is_shared)
+		r = run_output_check(&output, options);
+	return r;
+}
+
+/* 0, or an exit status, said why. @ret_env is good in either case. */
+static int prepare(const struct run_options *options, const struct run_launch *launch,
+	struct run_collector *collector, struct jobenv *ret_env)
+{
+	char shim[PATH_MAX] = "", softgpu[PATH_MAX] = "";
+	bool has_shim = false;
+	int r;
+
+	*ret_env = (struct jobenv){0};
+	r = find_libraries(options, shim, softgpu, &has_shim);
+	if (r == 0)
+		r = has_shim ? run_collector_attach(collector, options, launch)
+			     : check_output(options, launch);
+	if (r)
+		return r;
+	run_hold(); /* of a service's session, too */
+	r = make_env(ret_env, options, collector, launch, shim, softgpu);
+	if (r < 0) {
+		say("%s", strerror(-r));
+		return CMD_RUN_FAILED;
+	}
+	tell_plan(options, collector, ret_env);
+	return 0;
+}
+
+/* Does not return where a signal kept the command from being started. */
+static int leave_unstarted(struct run_collector *collector, const struct run_launch *launch,
+	struct run_child *child, int status)
+{
+	/* Others of a launch may be recorded by it. */
+	if (!run_verdict_unstarted(collector, child, status) && !launch->is_shared)
+		run_keeper_kill(collector);
+	run_hold_release();
+	return status;
+}
+
+static int run_recorded(const struct run_options *options, const struct run_launch *launch,
+	struct run_collector *collector)
+{
+	struct run_child child;
+	struct jobenv env;
+	int r;
+
+	run_child_init(&child);
+	r = prepare(options, launch, collector, &env);
+	child.is_recorded = collector->client.fd >= 0;
+	if (r == 0)
+		r = run_child_start(&child, options->command, &env);
+	jobenv_done(&env);
+	if (r)
+		return leave_unstarted(collector, launch, &child, r);
+	r = run_child_wait(&child, collector);
+	return run_verdict(collector, options, &child, r);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run_collector collector = RUN_COLLECTOR_NONE;
+	struct run_options options;
+	struct run_launch launch;
+	int r;
+
+	run_options_parse(&options, argc, argv);
+	/* A typing mistake should leave no database behind. */
+	r = run_child_find(options.command[0]);
+	if (r)
+		return r;
+	run_launch_detect(&launch, options.command[0]);
+	r = run_recorded(&options, &launch, &collector);
+	run_collector_done(&collector);
+	free(options.categories);
+	return r;
+}

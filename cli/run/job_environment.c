@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/job_environment.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/cleanup.h"
+#include "proto/names/mode.h"
+
+#define CALLS_LIBRARY "librtl-calls.so"
+#define SHIM_LIBRARY  "librtl-shim.so"
+
+#define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
+
+/* Takes ownership of @value. */
+static void put(struct jobenv *env, const char *name, char *value)
+{
+	env->at[env->count++] = (struct jobenv_setting){.name = name, .value = value};
+}
+
+static int put_copy(struct jobenv *env, const char *name, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	put(env, name, copy);
+	return 0;
+}
+
+static int put_joined(
+	struct jobenv *env, const char *name, const char *first, char separator, const char *second)
+{
+	char *value;
+
+	if (asprintf(&value, "%s%c%s", first, separator, second) < 0)
+		return -ENOMEM;
+	put(env, name, value);
+	return 0;
+}
+
+/*
+ * One name of HSA_TOOLS_LIB into @name; returns what follows, or NULL at the end. ROCr: spaces
+ * separate, double quotes hold together, a backslash takes the next byte as it is.
+ */
+static const char *next_tool(const char *list, char *name)
+{
+	bool is_quoted = false;
+
+	while (*list == ' ')
+		list++;
+	if (!*list)
+		return NULL;
+	for (; *list && (is_quoted || *list != ' '); list++) {
+		if (*list == '"') {
+			is_quoted = !is_quoted;
+			continue;
+		}
+		if (*list == '\\' && list[1])
+			list++;
+		*name++ = *list;
+	}
+	*name = '\0';
+	return list;
+}
+
+bool jobenv_tools_list_has(const char *list, const char *entry)
+{
+	CLEANUP(free_p) char *name = malloc(strlen(list) + 1);
+
+	while (name && (list = next_tool(list, name)))
+		if (!strcmp(name, entry))
+			return true;
+	return false;
+}
+
+/*
+ * Ours, but of another installation (an rtl env of the user's profile). Each of two shims in a process
+ * takes the other for a tool that is in its way, and the collector the second for the successor of the
+ * first: nothing would be recorded.
+ */
+static bool is_foreign_copy(const char *name, const char *shim)
+{
+	const char *slash = strrchr(name, '/'), *own = strrchr(shim, '/');
+	size_t folder = own ? (size_t)(own - shim) : 0;
+
+	if (strcmp(slash ? slash + 1 : name, SHIM_LIBRARY) != 0 &&
+		strcmp(slash ? slash + 1 : name, CALLS_LIBRARY) != 0)
+		return false;
+	return !slash || (size_t)(slash - name) != folder || memcmp(name, shim, folder) != 0;
+}
+
+/* The end of the first name of @list, which is read into @name; NULL: there is none. */
+typedef const char *next_name(const char *list, char *name);
+
+/* @list without copies of ours, else as it is. A fresh string; NULL: no memory. */
+static char *drop_copies(const char *list, const char *shim, next_name *next)
+{
+	CLEANUP(free_p) char *kept = malloc(strlen(list) + 1);
+	CLEANUP(free_p) char *name = malloc(strlen(list) + 1);
+	const char *end;
+	size_t used = 0;
+
+	if (!kept || !name)
+		return NULL;
+	for (; (end = next(list, name)); list = end) {
+		if (is_foreign_copy(name, shim))
+			continue;
+		list += used ? 0 : strspn(list, " :"); /* what divided it from one that is gone */
+		memcpy(kept + used, list, (size_t)(end - list));
+		used += (size_t)(end - list);
+	}
+	kept[used] = '\0';
+	return TAKE(kept);
+}
+
+char *jobenv_quote_tool(const char *path)
+{
+	char *quoted, *at;
+
+	if (!strpbrk(path, " \"\\"))
+		return strdup(path);
+	quoted = malloc(2 * strlen(path) + 3);
+	if (!quoted)
+		return NULL;
+	at = quoted;
+	*at++ = '"';
+	for (; *path; path++) {
+		if (*path == '"' || *path == '\\')
+			*at++ = '\\';
+		*at++ = *path;
+	}
+	*at++ = '"';
+	*at = '\0';
+	return quoted;
+}
+
+static int put_tools(struct jobenv *env, const char *shim)
+{
+	const char *users = getenv("HSA_TOOLS_LIB");
+	CLEANUP(free_p) char *tools = drop_copies(users ? users : "", shim, next_tool);
+	CLEANUP(free_p) char *quoted = NULL;
+
+	if (tools && jobenv_tools_list_has(tools, shim))
+		return put_copy(env, "HSA_TOOLS_LIB", tools);
+	quoted = jobenv_quote_tool(shim);
+	if (!tools || !quoted)
+		return -ENOMEM;
+	if (!*tools)
+		return put_copy(env, "HSA_TOOLS_LIB", quoted);
+	return put_joined(env, "HSA_TOOLS_LIB", tools, ' ', quoted);
+}
+
+/* One name of LD_PRELOAD, as next_tool(): spaces and colons separate, nothing quotes. */
+static const char *next_preload(const char *list, char *name)
+{
+	size_t length;
+
+	list += strspn(list, " :");
+	length = strcspn(list, " :");
+	if (!length)
+		return NULL;
+	memcpy(name, list, length);
+	name[length] = '\0';
+	return list + length;
+}
+
+static bool preload_has(const char *list, const char *path)
+{
+	size_t length = strlen(path);
+
+	for (; list; list = strpbrk(list, " :")) {
+		list += strspn(list, " :");
+		if (!strncmp(list, path, length) && (!list[length] || strchr(" :", list[length])))
+			return true;
+	}
+	return false;
+}
+
+#ifdef RTL_SANITIZE
+/* The sanitizer's runtime refuses to work unless it is the first library of the process. */
+static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	const char **path = data;
+
+	(void)bytes;
+	if (!strstr(info->dlpi_name, "/libasan.so") && !strstr(info->dlpi_name, "/libtsan.so"))
+		return 0;
+	*path = info->dlpi_name;
+	return 1;
+}
+
+/* It is in every program of the job now, and shells and interpreters do not free what they have
+ * at their end. */
+static const char leaks[] = "detect_leaks=0";
+#endif
+
+/*
+ * A program with gcc's address sanitizer ends itself when anything is preloaded before the
+ * sanitizer, unless told that this is meant. The shim wraps nothing that it wraps. What the user
+ * says stands.
+ */
+static int put_asan(struct jobenv *env)
+{
+	const char *options = getenv("ASAN_OPTIONS");
+	char more[64] = "";
+
+	if (!options || !strstr(options, "verify_asan_link_order"))
+		strcat(more, "verify_asan_link_order=0");
+#ifdef RTL_SANITIZE
+	if (!options || !strstr(options, "detect_leaks")) {
+		strcat(more, *more ? ":" : "");
+		strcat(more, leaks);
+	}
+#endif
+	if (!*more)
+		return put_copy(env, "ASAN_OPTIONS", options);
+	if (!options || !*options)
+		return put_copy(env, "ASAN_OPTIONS", more);
+	return put_joined(env, "ASAN_OPTIONS", options, ':', more);
+}
+
+/* librtl-calls.so, which lies beside the shim, where the mode records host calls; "": not. */
+static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
+{
+	const char *name = params->mode ? params->mode : getenv("RTL_MODE");
+	const struct mode *mode = mode_find(name ? name : "");
+	const char *slash = strrchr(params->shim, '/');
+	int n;
+
+	*ret = '\0';
+	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & HOST_CALLS))
+		return 0;
+	n = snprintf(ret, PATH_MAX, "%.*s" CALLS_LIBRARY,
+		slash ? (int)(slash + 1 - params->shim) : 0, params->shim);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* @library in front of @list, which may be empty; unless it is in it. A fresh string, or NULL. */
+static char *prepend(const char *library, const char *list)
+{
+	char *joined;
+
+	if (!*library || preload_has(*list ? list : NULL, library))
+		return strdup(list);
+	if (asprintf(&joined, "%s%s%s", library, *list ? ":" : "", list) < 0)
+		return NULL;
+	return joined;
+}
+
+const char jobenv_without_preload[] =
+	"roctx ranges, RCCL's and HIP's calls are not recorded: the shim's path has a space or a colon";
+
+bool jobenv_is_unpreloadable(const char *path)
+{
+	return strpbrk(path, " :");
+}
+
+static int put_preload(struct jobenv *env, const struct jobenv_params *params)
+{
+	const char *users = getenv("LD_PRELOAD"), *sanitizer = NULL;
+	CLEANUP(free_p) char *preload = drop_copies(users ? users : "", params->shim, next_preload);
+	CLEANUP(free_p) char *with_shim = NULL, *with_calls = NULL, *whole = NULL;
+	char calls[PATH_MAX];
+	int r;
+
+	if (jobenv_is_unpreloadable(params->shim)) {
+		env->is_without_preload = true;
+		return 0;
+	}
+	r = find_calls(params, calls);
+	if (r < 0)
+		return r;
+#ifdef RTL_SANITIZE
+	dl_iterate_phdr(find_sanitizer, &sanitizer);
+#endif
+	with_shim = preload ? prepend(params->shim, preload) : NULL;
+	with_calls = with_shim ? prepend(calls, with_shim) : NULL;
+	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
+	return whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
+}
+
+static int put_softgpu(struct jobenv *env, const char *folder)
+{
+	const char *path = getenv("LD_LIBRARY_PATH");
+	size_t length = strlen(folder);
+
+	/* An empty element would mean the current directory: keep an empty path out of the list. */
+	if (!path || !*path)
+		return put_copy(env, "LD_LIBRARY_PATH", folder);
+	if (!strncmp(path, folder, length) && (!path[length] || path[length] == ':'))
+		return put_copy(env, "LD_LIBRARY_PATH", path);
+	return put_joined(env, "LD_LIBRARY_PATH", folder, ':', path);
+}
+
+static int put_choices(struct jobenv *env, const struct choices *choices)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < CHOICE_COUNT; i++)
+		if (choices->text[i])
+			r = put_copy(env, choice_options[i].variable, choices->text[i]);
+	return r;
+}
+
+static int put_recording(struct jobenv *env, const struct jobenv_params *params)
+{
+	const char *v1_tools = getenv(V1_TOOLS);
+	int r = 0;
+
+	if (params->socket)
+		r = put_copy(env, "RTL_SOCKET", params->socket);
+	if (r == 0 && params->job)
+		r = put_copy(env, "RTL_JOB_ID", params->job);
+	if (r == 0 && params->mode)
+		r = put_copy(env, "RTL_MODE", params->mode);
+	if (r == 0 && params->choices)
+		r = put_choices(env, params->choices);
+	if (r == 0)
+		r = put_tools(env, params->shim);
+	/* Where a rocprofiler-sdk tool is in, ROCr ignores HSA_TOOLS_LIB unless told so. */
+	if (r == 0)
+		r = put_copy(env, V1_TOOLS, v1_tools && *v1_tools ? v1_tools : "1");
+	if (r == 0)
+		r = put_preload(env, params);
+	if (r == 0)
+		r = put_asan(env);
+	return r;
+}
+
+int jobenv_init(struct jobenv *env, const struct jobenv_params *params)
+{
+	int r = 0;
+
+	*env = (struct jobenv){0};
+	if (params->shim)
+		r = put_recording(env, params);
+	if (r == 0 && params->softgpu)
+		r = put_softgpu(env, params->softgpu);
+	if (r < 0) {
+		jobenv_done(env);
+		return r;
+	}
+	/* It named the output of this rtl run; one that the job starts has its own. */
+	if (getenv("RTL_OUTPUT"))
+		put(env, "RTL_OUTPUT", NULL);
+	return 0;
+}
+
+void jobenv_done(struct jobenv *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->at[i].value);
+	*env = (struct jobenv){0};
+}
+
+int jobenv_put(const struct jobenv *env, struct spawn_env *into)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < env->count; i++)
+		r = spawn_env_put(into, env->at[i].name, env->at[i].value);
+	return r;
+}
+
+static bool is_plain(const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:,+@%";
+
+	return *text && !text[strspn(text, plain)];
+}
+
+char *jobenv_quote(const char *text)
+{
+	char *quoted, *at;
+
+	if (is_plain(text))
+		return strdup(text);
+	quoted = malloc(4 * strlen(text) + 3);
+	if (!quoted)
+		return NULL;
+	at = quoted;
+	*at++ = '\'';
+	for (; *text; text++) {
+		if (*text == '\'') {
+			memcpy(at, "'\\''", 4);
+			at += 4;
+		} else {
+			*at++ = *text;
+		}
+	}
+	*at++ = '\'';
+	*at = '\0';
+	return quoted;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+/* A process may have any environment and command line; more than that no kernel gives it by default. */
+#define FILE_BYTES_MAX (8u << 20)
+
+/* /proc/PID/@name, with a NUL behind it. NULL: it is not to be seen, or empty. */
+static char *read_file(pid_t pid, const char *name, size_t *ret_bytes)
+{
+	CLEANUP(free_p) char *text = NULL;
+	size_t capacity = 0, bytes = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	file = fopen(path, "re");
+	if (!file)
+		return NULL;
+	while (bytes + 1 >= capacity && capacity < FILE_BYTES_MAX) {
+		char *more = realloc(text, capacity ? capacity * 2 : 4096);
+
+		if (!more)
+			break;
+		text = more;
+		capacity = capacity ? capacity * 2 : 4096;
+		bytes += fread(text + bytes, 1, capacity - 1 - bytes, file);
+	}
+	(void)fclose(file); /* only read */
+	if (!bytes)
+		return NULL;
+	text[bytes] = '\0';
+	*ret_bytes = bytes;
+	return TAKE(text);
+}
+
+/* A number of /proc/PID/stat. 0: unknown. */
+static unsigned long long stat_field(pid_t pid, int number)
+{
+	size_t bytes;
+	CLEANUP(free_p) char *line = read_file(pid, "stat", &bytes);
+	/* The name in parentheses may contain anything, parentheses too. */
+	char *at = line ? strrchr(line, ')') : NULL;
+
+	for (int field = 2; at && field < number; field++) {
+		at = strchr(at, ' ');
+		if (at)
+			at++;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	return (pid_t)stat_field(pid, 4);
+}
+
+/* With the pid it names one process. */
+static unsigned long long start_time(pid_t pid)
+{
+	return stat_field(pid, 22);
+}
+
+/*
+ * Of @launcher: torchrun is no rank of its own launch where srun has made it one. Also a process
+ * whose environment is not to be seen: what is above it may tell.
+ */
+static bool may_be_rank(pid_t pid, const char *launcher)
+{
+	size_t bytes, count = 0;
+	CLEANUP(free_p) char *text = read_file(pid, "environ", &bytes);
+	CLEANUP(free_p) const char **entries = NULL;
+	struct rank_info info;
+
+	if (!text)
+		return true;
+	for (size_t i = 0; i < bytes; i++)
+		count += !text[i];
+	entries = calloc(count + 2, sizeof(*entries));
+	if (!entries)
+		return true;
+	count = 0;
+	for (char *at = text; at < text + bytes; at += strlen(at) + 1)
+		entries[count++] = at;
+	rank_detect(entries, &info);
+	return info.rank.is_known && info.launcher && launcher && !strcmp(info.launcher, launcher);
+}
+
+/* A subshell is the shell that it was forked from. */
+static bool is_same_program(pid_t a, pid_t b)
+{
+	size_t a_bytes, b_bytes;
+	CLEANUP(free_p) char *of_a = read_file(a, "cmdline", &a_bytes);
+	CLEANUP(free_p) char *of_b = read_file(b, "cmdline", &b_bytes);
+
+	return of_a && of_b && a_bytes == b_bytes && !memcmp(of_a, of_b, a_bytes);
+}
+
+/*
+ * Who started the ranks: the nearest process above us that is none. Between it and us may be scripts
+ * that bind a rank to its GPU, of which each rank has its own.
+ */
+static pid_t find_launcher(const char *launcher)
+{
+	pid_t pid = getppid(), parent;
+
+	while (pid > 0 && may_be_rank(pid, launcher))
+		pid = parent_of(pid);
+	while (pid > 0 && (parent = parent_of(pid)) > 0 && is_same_program(pid, parent))
+		pid = parent;
+	return pid;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/*
+ * Ranks that the user numbers by hand may have a shell each that is nobody's but theirs (of ssh, of
+ * xargs), or any shell that inherited the number: there is no launcher to be found.
+ */
+static bool is_by_hand(const struct rank_info *rank)
+{
+	return !rank->launcher || !strcmp(rank->launcher, "user");
+}
+
+static void name_job(struct run_launch *launch, const char *command)
+{
+	if (launch->rank.job[0]) {
+		snprintf(launch->job, sizeof(launch->job), "%s", launch->rank.job);
+	} else if (launch->rank.rank.is_known) {
+		/* A launcher without a key (Hydra) has one process a node that starts all ranks. */
+		pid_t launcher = launch->launcher ? launch->launcher : getppid();
+
+		snprintf(launch->job, sizeof(launch->job), "%s-%d-%llu",
+			launch->rank.launcher ? launch->rank.launcher : "launch", (int)launcher,
+			start_time(launcher));
+	} else {
+		snprintf(launch->job, sizeof(launch->job), "%.32s-%d", base_name(command),
+			(int)getpid());
+	}
+}
+
+void run_launch_detect(struct run_launch *launch, const char *command)
+{
+	rank_detect((const char *const *)environ, &launch->rank);
+	launch->is_shared = launch->rank.job[0] || launch->rank.rank.is_known;
+	launch->launcher = launch->is_shared && !is_by_hand(&launch->rank)
+				   ? find_launcher(launch->rank.launcher)
+				   : 0;
+	launch->launcher_start = launch->launcher ? start_time(launch->launcher) : 0;
+	name_job(launch, command);
+	if (launch->rank.is_job_reused && launch->launcher)
+		snprintf(launch->service_job, sizeof(launch->service_job), "%.200s-%d-%llu",
+			launch->job, (int)launch->launcher, launch->launcher_start);
+	else
+		snprintf(launch->service_job, sizeof(launch->service_job), "%s", launch->job);
+}

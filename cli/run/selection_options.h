@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The options that choose what to record (proto/settings/selection.h), for rtl run and rtl env: rows for
+ * their argp tables, and the values that the job is to get. A flag wins over its variable in
+ * rtl's own environment; both are checked here, where a mistake can still be said.
+ */
+#include <stdbool.h>
+
+#include "proto/settings/selection.h"
+
+#define CHOICES_KEY 0x400
+
+#define CHOICES_ROW(key, option, variable, arg, help) {option, CHOICES_KEY + key, arg, 0, help, 20},
+#define CHOICES_ARGP                                                                               \
+	{NULL, 0, NULL, 0,                                                                         \
+		"What to record (else everything; each is also a variable, RTL_...):", 20},        \
+		CHOICE_OPTIONS(CHOICES_ROW)
+
+struct choices {
+	const char *text[CHOICE_COUNT]; /* of a flag; NULL: not given */
+};
+
+/* For a parser: true when @key is one of these; @value NULL: a flag. Mistakes end the program. */
+bool choices_take(struct choices *choices, int key, const char *value);
+
+/* After opts_parse(): with the variables, do they go together? */
+void choices_check(const struct choices *choices);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/run.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static const int enders[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+bool run_hold_is_end(int signal_number)
+{
+	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
+		if (enders[i] == signal_number)
+			return true;
+	return false;
+}
+
+/* Those that we hold: not what whoever started us had blocked. There is one process to be ended. */
+static sigset_t held;
+
+static bool is_default(int signal_number)
+{
+	struct sigaction action;
+
+	/* nohup and background shells have us ignore some. */
+	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
+void run_hold(void)
+{
+	sigset_t blocked;
+
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
+		if (is_default(enders[i]) && !sigismember(&blocked, enders[i]))
+			sigaddset(&held, enders[i]);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
+int run_hold_pending(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
+		if (sigismember(&held, enders[i]) && sigismember(&pending, enders[i]))
+			return enders[i];
+	return 0;
+}
+
+void run_hold_release(void)
+{
+	sigprocmask(SIG_UNBLOCK, &held, NULL);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/summary/summary.h"
+#include "cli/database/verb.h"
+#include "proto/settings/selection.h"
+#include "proto/base/cleanup.h"
+
+#define SUMMARY_KERNELS	      20
+#define SUMMARY_GROUP_KERNELS 5
+
+enum { KEY_BY = 0x500, KEY_CATEGORIES, KEY_STEPS };
+
+static const struct argp_option options[] = {
+	{"top", 'n', "COUNT", 0, "so many kernels in the table (20; --by: 5 of each); 0: all", 0},
+	VERB_STRICT,
+	{"by", KEY_BY, "WHAT", 0,
+		"kernels apart by rank, gpu, queue, marker (the innermost roctx range) or category "
+		"(what kind of work they are)",
+		0},
+	{"steps", KEY_STEPS, "REGEX", 0,
+		"with --by marker: ranges that differ in the number at the end of the match are "
+		"one "
+		"(ProfilerStep#N, step N, iteration N)",
+		0},
+	{"categories", KEY_CATEGORIES, "FILE", 0,
+		"rules that say so, before those of the session (else RTL_CATEGORIES)", 0},
+	VERB_JSON,
+	VERB_CSV_TABLE(
+		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls, "
+		"collectives, categories, reason or (with --by) groups"),
+	{0},
+};
+
+struct summary_cmd {
+	struct verb verb;
+	struct summary_options show;
+	struct summary_wishes wishes;
+	const char *step_text;
+	regex_t steps;
+	bool has_steps;
+};
+
+static void summary_cmd_done(struct summary_cmd *o)
+{
+	if (o->has_steps)
+		regfree(&o->steps);
+}
+
+static enum summary_by parse_by(const char *text)
+{
+	const char *names[SUMMARY_BYS];
+
+	for (int by = SUMMARY_BY_RANK; by < SUMMARY_BYS; by++)
+		names[by - SUMMARY_BY_RANK] = summary_by_name((enum summary_by)by);
+	return (enum summary_by)(
+		SUMMARY_BY_RANK + opts_choice("by", text, names, SUMMARY_BYS - SUMMARY_BY_RANK));
+}
+
+static void parse_steps(struct summary_cmd *o)
+{
+	opts_regex("steps", o->step_text ? o->step_text : CHOICE_STEP_MARKER_DEFAULT, &o->has_steps,
+		&o->steps);
+	o->wishes.measure.steps = &o->steps;
+}
+
+/* What belongs together; then what is to be measured for it. */
+static void check_choices(struct summary_cmd *o)
+{
+	struct summary_wishes *w = &o->wishes;
+
+	if (o->step_text && w->by != SUMMARY_BY_MARKER)
+		opts_error("--steps goes with --by marker");
+	if (o->show.format == RENDER_CSV && o->show.csv_table == SUMMARY_GROUP_TABLE &&
+		w->by == SUMMARY_BY_NOTHING)
+		opts_error("--csv=groups needs --by");
+	w->measure.by_marker = w->by == SUMMARY_BY_MARKER;
+	if (w->measure.by_marker)
+		parse_steps(o);
+	w->measure.wants_percentiles = w->measure.wants_calls = true;
+	w->reason = true;
+	w->categories =
+		o->show.format == RENDER_JSON ||
+		(o->show.format == RENDER_CSV && o->show.csv_table == SUMMARY_CATEGORY_TABLE);
+}
+
+static enum summary_table parse_table(const char *text)
+{
+	static const char *const names[] = {"kernels", "ranks", "gpus", "losses", "copies",
+		"metrics", "host_calls", "collectives", "categories", "reason", "groups"};
+
+	return (enum summary_table)opts_choice("csv", text, names, sizeof(names) / sizeof(*names));
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct summary_cmd *o = state->input;
+
+	switch (key) {
+	case 'n':
+		o->show.kernels = o->show.group_kernels = opts_u64("top", arg, 0, UINT32_MAX);
+		return 0;
+	case KEY_BY:
+		o->wishes.by = parse_by(arg);
+		return 0;
+	case KEY_STEPS:
+		o->step_text = arg;
+		return 0;
+	case KEY_CATEGORIES:
+		o->wishes.category_file = arg;
+		return 0;
+	case 'c':
+		if (arg)
+			o->show.csv_table = parse_table(arg);
+		return verb_parse(key, arg, &o->verb);
+	case ARGP_KEY_END:
+		(void)verb_parse(key, arg, &o->verb);
+		o->show.format = o->verb.format;
+		check_choices(o);
+		return 0;
+	default:
+		return verb_parse(key, arg, &o->verb);
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Whether everything was recorded, the top kernels, every rank and GPU, what is missing, "
+	"and "
+	"in one sentence why the job is slow.",
+	NULL, NULL, NULL};
+
+int cmd_summary(int argc, char **argv)
+{
+	CLEANUP(summary_cmd_done)
+	struct summary_cmd o = {.verb.format = RENDER_TABLE,
+		.show = {.kernels = SUMMARY_KERNELS, .group_kernels = SUMMARY_GROUP_KERNELS}};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	char error[QUERY_ERROR_BYTES];
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (verb_open(&o.verb, &query))
+		return CMD_BAD_INPUT;
+	if (summary_new(query, &o.wishes, error, &summary))
+		return verb_fail(query, error);
+	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
+	if (summary_show(summary, &o.show, stdout))
+		return verb_fail(query, NULL);
+	return verb_check(&o.verb, summary->verdict);
+}

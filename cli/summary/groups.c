@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+#include "cli/summary/groups.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+/* A cell and the group that it belongs to. */
+struct member {
+	uint32_t group;
+	const struct measure_cell *cell;
+};
+
+struct grouping {
+	const struct measure *measure;
+	const struct categories *categories;
+	struct summary_groups *groups;
+	size_t capacity;
+	struct idmap group_of; /* by what tells groups apart */
+	struct idmap rank_of;  /* of processes that have one: index in ranks */
+	int64_t *ranks;
+	size_t rank_count, rank_capacity;
+	uint32_t *category_of; /* of kernels: group */
+	struct member *members;
+	size_t count;
+	struct durations_room room;
+};
+
+static void grouping_done(struct grouping *g)
+{
+	idmap_done(&g->group_of);
+	idmap_done(&g->rank_of);
+	free(g->ranks);
+	free(g->category_of);
+	free(g->members);
+	durations_room_done(&g->room);
+}
+
+void summary_groups_free_p(struct summary_groups **groups)
+{
+	struct summary_groups *g = *groups;
+
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->count; i++) {
+		free(g->at[i].name);
+		free(g->at[i].kernels);
+	}
+	free(g->at);
+	free(g);
+	*groups = NULL;
+}
+
+const char *summary_by_name(enum summary_by by)
+{
+	static const char *const names[SUMMARY_BYS] = {
+		"", "rank", "gpu", "queue", "marker", "category"};
+
+	return names[by];
+}
+
+/* ---- who ------------------------------------------------------------------------------------ */
+
+static int load_ranks(struct query *query, struct grouping *g)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "timeline_ranks", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at;
+
+		r = 0;
+		if (query_is_null(rows, 1))
+			continue;
+		at = idmap_at(&g->rank_of, query_integer(rows, 0));
+		if (!at || GROW(g->ranks, g->rank_count, g->rank_capacity))
+			return -ENOMEM;
+		*at = (uint32_t)g->rank_count;
+		g->ranks[g->rank_count++] = query_integer(rows, 1);
+	}
+	return r;
+}
+
+static void set_process(const struct grouping *g, struct summary_group *group, int64_t process_id)
+{
+	uint32_t at = idmap_find(&g->rank_of, process_id);
+
+	group->has_process = true;
+	group->process_id = process_id;
+	group->has_rank = at != IDMAP_NONE;
+	group->rank = group->has_rank ? g->ranks[at] : 0;
+}
+
+static void name_process(const struct summary_group *group, char *ret, size_t bytes)
+{
+	if (group->has_rank)
+		snprintf(ret, bytes, "rank %" PRId64, group->rank);
+	else
+		snprintf(ret, bytes, "process %" PRId64, group->process_id);
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+/* The index of the group that @key tells; a new one is @group, called @name. */
+static int find_group(struct grouping *g, int64_t key, const struct summary_group *group,
+	const char *name, uint32_t *ret)
+{
+	struct summary_groups *groups = g->groups;
+	uint32_t *at = idmap_at(&g->group_of, key);
+
+	if (!at || GROW(groups->at, groups->count, g->capacity))
+		return -ENOMEM;
+	if (*at == IDMAP_NONE) {
+		struct summary_group *made = groups->at + groups->count;
+
+		*made = *group;
+		made->name = strdup(name);
+		if (!made->name)
+			return -ENOMEM;
+		*at = (uint32_t)groups->count++;
+	}
+	*ret = *at;
+	return 0;
+}
+
+static int find_group_of(struct grouping *g, const struct measure_cell *cell, uint32_t *ret)
+{
+	struct summary_group group = {0};
+	char name[80], process[40];
+
+	switch (g->groups->by) {
+	case SUMMARY_BY_RANK:
+		set_process(g, &group, cell->process_id);
+		name_process(&group, name, sizeof(name));
+		return find_group(g, cell->process_id, &group, name, ret);
+	case SUMMARY_BY_GPU:
+		group.has_gpu = true;
+		group.gpu_id = cell->gpu_id;
+		snprintf(name, sizeof(name), "GPU %" PRId64, cell->gpu_id);
+		return find_group(g, cell->gpu_id, &group, name, ret);
+	case SUMMARY_BY_QUEUE:
+		set_process(g, &group, cell->process_id);
+		group.has_queue = group.has_gpu = true;
+		group.queue_id = cell->queue_id;
+		group.gpu_id = cell->gpu_id;
+		name_process(&group, process, sizeof(process));
+		snprintf(name, sizeof(name), "%s queue %" PRId64, process, cell->queue_id);
+		return find_group(g, collectives_call_key(cell->process_id, cell->queue_id), &group,
+			name, ret);
+	case SUMMARY_BY_MARKER:
+		return find_group(g, cell->marker, &group, g->measure->markers[cell->marker], ret);
+	default:
+		*ret = g->category_of[cell->kernel];
+		return 0;
+	}
+}
+
+/* Categories are few: some twenty, and what a user adds. */
+static int find_categories(struct grouping *g)
+{
+	const struct measure *m = g->measure;
+
+	g->category_of = calloc(m->kernel_count + 1, sizeof(*g->category_of));
+	if (!g->category_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		const struct category *category =
+			categories_match(g->categories, m->kernels[i].name, m->kernels[i].symbol);
+		struct summary_groups *groups = g->groups;
+		size_t at = 0;
+		int r = category ? 0 : -ENOMEM;
+
+		while (!r && at < groups->count && strcmp(groups->at[at].name, category->name) != 0)
+			at++;
+		g->category_of[i] = (uint32_t)at;
+		if (!r && at == groups->count)
+			r = find_group(g, (int64_t)at, &(struct summary_group){0}, category->name,
+				g->category_of + i);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int collect(struct grouping *g)
+{
+	const struct measure *m = g->measure;
+	int r = g->groups->by == SUMMARY_BY_CATEGORY ? find_categories(g) : 0;
+
+	g->members = calloc(m->cell_count + 1, sizeof(*g->members));
+	if (!g->members)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->cell_count && !r; i++) {
+		struct member *member = g->members + g->count;
+
+		if (m->cells[i].kernel == MEASURE_NO_KERNEL)
+			continue;
+		member->cell = m->cells + i;
+		r = find_group_of(g, member->cell, &member->group);
+		g->count++;
+	}
+	return r;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->cell->kernel > y->cell->kernel) - (x->cell->kernel < y->cell->kernel);
+}
+
+static int compare_kernels(const void *a, const void *b)
+{
+	const struct summary_group_kernel *x = a, *y = b;
+
+	if (x->sums.total_ns != y->sums.total_ns)
+		return x->sums.total_ns < y->sums.total_ns ? 1 : -1;
+	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+/* @count cells of one kernel. */
+static int add_kernel(struct grouping *g, struct summary_group *group,
+	const struct measure_cell *const *cells, size_t count)
+{
+	struct summary_group_kernel *kernel = group->kernels + group->kernel_count++;
+
+	kernel->kernel = cells[0]->kernel;
+	for (size_t i = 0; i < count; i++)
+		measure_add(&kernel->sums, &cells[i]->sums);
+	measure_add(&group->sums, &kernel->sums);
+	return measure_percentiles(cells, count, &g->room, &kernel->sums.percentiles);
+}
+
+/* @count members of one group, by kernel. */
+static int fill_group(struct grouping *g, const struct member *members, size_t count)
+{
+	struct summary_group *group = g->groups->at + members->group;
+	CLEANUP(free_p) const struct measure_cell **cells = calloc(count, sizeof(void *));
+	size_t end;
+	int r = 0;
+
+	group->kernels = calloc(count, sizeof(*group->kernels));
+	if (!group->kernels || !cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		cells[i] = members[i].cell;
+	for (size_t i = 0; i < count && !r; i = end) {
+		for (end = i; end < count && cells[end]->kernel == cells[i]->kernel;)
+			end++;
+		r = add_kernel(g, group, cells + i, end - i);
+	}
+	if (!r)
+		r = measure_percentiles(cells, count, &g->room, &group->sums.percentiles);
+	qsort(group->kernels, group->kernel_count, sizeof(*group->kernels), compare_kernels);
+	return r;
+}
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct summary_group *x = a, *y = b;
+	int order = 0;
+
+	if (!x->has_process && !x->has_gpu) {
+		order = compare_numbers(y->sums.total_ns, x->sums.total_ns);
+		return order ? order : strcmp(x->name, y->name);
+	}
+	if (x->has_rank != y->has_rank)
+		return x->has_rank ? -1 : 1;
+	order = compare_numbers(x->rank, y->rank);
+	if (!order)
+		order = compare_numbers(x->process_id, y->process_id);
+	if (!order)
+		order = compare_numbers(x->queue_id, y->queue_id);
+	return order ? order : compare_numbers(x->gpu_id, y->gpu_id);
+}
+
+static int fill(struct grouping *g)
+{
+	size_t end;
+	int r = 0;
+
+	if (g->count)
+		qsort(g->members, g->count, sizeof(*g->members), compare_members);
+	for (size_t i = 0; i < g->count && !r; i = end) {
+		for (end = i; end < g->count && g->members[end].group == g->members[i].group;)
+			end++;
+		r = fill_group(g, g->members + i, end - i);
+	}
+	if (g->groups->count)
+		qsort(g->groups->at, g->groups->count, sizeof(*g->groups->at), compare_groups);
+	return r;
+}
+
+int summary_groups_new(struct query *query, const struct measure *measure, enum summary_by by,
+	const struct categories *categories, struct summary_groups **ret)
+{
+	CLEANUP(summary_groups_free_p) struct summary_groups *groups = calloc(1, sizeof(*groups));
+	CLEANUP(grouping_done)
+	struct grouping g = {.measure = measure, .categories = categories, .groups = groups};
+	int r;
+
+	if (!groups)
+		return -ENOMEM;
+	groups->by = by;
+	r = load_ranks(query, &g);
+	if (!r)
+		r = collect(&g);
+	if (!r)
+		r = fill(&g);
+	if (r)
+		return r;
+	*ret = TAKE(groups);
+	return 0;
+}

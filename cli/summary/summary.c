@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+#include "cli/summary/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/database/exit_text.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+/* Columns of query/processes.sql. */
+enum {
+	P_ID,
+	P_RANK,
+	P_WORLD_SIZE = 3,
+	P_PID,
+	P_EXE = 7,
+	P_ENDED = 10,
+	P_EXIT_STATUS,
+	P_FRONT_END = 14,
+	P_QUEUES_CREATED = 22,
+	P_DISPATCHED,
+};
+
+/* query/ledger.sql, by process, kept because each process looks for its own. */
+struct account {
+	int64_t process_id, gpu_id;
+	bool has_gpu;
+	uint64_t dispatched, skipped, stored, untimed, outstanding, dropped;
+};
+
+struct accounts {
+	struct account *at;
+	size_t count;
+};
+
+static void accounts_done(struct accounts *accounts)
+{
+	free(accounts->at);
+}
+
+void summary_free_p(struct summary **summary)
+{
+	struct summary *s = *summary;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->rank_count; i++)
+		free(s->ranks[i].exe);
+	for (size_t i = 0; i < s->loss_count; i++)
+		free(s->losses[i].reason);
+	free(s->ranks);
+	free(s->losses);
+	free(s->copies);
+	for (size_t i = 0; i < s->metric_count; i++)
+		free(s->metrics[i].name);
+	free(s->metrics);
+	free(s->collectives);
+	summary_groups_free_p(&s->groups);
+	summary_groups_free_p(&s->categories);
+	free(s->name);
+	free(s->command);
+	free(s->host);
+	measure_free_p(&s->measure);
+	verdict_free_p(&s->verdict);
+	reason_free_p(&s->reason);
+	free(s);
+	*summary = NULL;
+}
+
+static int load_accounts(struct query *query, struct accounts *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "ledger", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct account *grown = grow_by_one(ret->at, ret->count, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		ret->at = grown;
+		grown[ret->count++] = (struct account){
+			.process_id = query_integer(rows, 0),
+			.has_gpu = !query_is_null(rows, 1),
+			.gpu_id = query_integer(rows, 1),
+			.dispatched = (uint64_t)query_integer(rows, 2),
+			.skipped = (uint64_t)query_integer(rows, 3),
+			.stored = (uint64_t)query_integer(rows, 4),
+			.untimed = (uint64_t)query_integer(rows, 5),
+			.outstanding = (uint64_t)query_integer(rows, 6),
+			/* Torn is dropped by whoever tore it. */
+			.dropped =
+				(uint64_t)query_integer(rows, 7) + (uint64_t)query_integer(rows, 8),
+		};
+		r = 0;
+	}
+	return r;
+}
+
+/* A process that recorded nothing must say why, or it looks like a bug of the profiler. */
+static const char *explain_nothing(const struct query_rows *rows)
+{
+	const char *front_end = query_text(rows, P_FRONT_END);
+
+	if (query_integer(rows, P_DISPATCHED))
+		return NULL;
+	if (front_end && !strncmp(front_end, "none", strlen("none")))
+		return "initialised HSA, not followed (no front end; see rtl info)";
+	if (!query_integer(rows, P_QUEUES_CREATED))
+		return "initialised HSA, dispatched nothing (no queue)";
+	return "initialised HSA, dispatched nothing";
+}
+
+static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account)
+{
+	struct summary_rank *grown = grow_by_one(s->ranks, s->rank_count, sizeof(*grown));
+	struct summary_rank *rank;
+	const struct measure_lane *lane;
+
+	if (!grown)
+		return -ENOMEM;
+	s->ranks = grown;
+	rank = grown + s->rank_count;
+	*rank = (struct summary_rank){
+		.process_id = query_integer(rows, P_ID),
+		.pid = query_integer(rows, P_PID),
+		.has_rank = !query_is_null(rows, P_RANK),
+		.rank = query_integer(rows, P_RANK),
+		.world_size = query_integer(rows, P_WORLD_SIZE),
+		.exe = strdup(query_text(rows, P_EXE) ? query_text(rows, P_EXE) : ""),
+		.note = explain_nothing(rows),
+	};
+	if (!rank->exe)
+		return -ENOMEM;
+	s->rank_count++;
+	ended_describe(query_text(rows, P_ENDED), !query_is_null(rows, P_EXIT_STATUS),
+		query_integer(rows, P_EXIT_STATUS), s->is_in_use, rank->state);
+	if (!account)
+		return 0;
+	rank->has_gpu = account->has_gpu;
+	rank->gpu_id = account->gpu_id;
+	rank->dispatched = account->dispatched;
+	rank->stored = account->stored;
+	rank->untimed = account->untimed;
+	rank->outstanding = account->outstanding;
+	rank->dropped = account->dropped;
+	rank->skipped = account->skipped;
+	lane = account->has_gpu ? measure_find_lane(s->measure, rank->process_id, rank->gpu_id)
+				: NULL;
+	if (lane) {
+		rank->lane = *lane;
+		rank->has_measure = lane->timed > 0;
+	}
+	return 0;
+}
+
+/* The first account of @process_id, or of the next one that has any. */
+static size_t find_accounts(const struct accounts *accounts, int64_t process_id)
+{
+	size_t begin = 0, end = accounts->count;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+
+		if (accounts->at[middle].process_id < process_id)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin;
+}
+
+static int add_process(
+	struct summary *s, const struct query_rows *rows, const struct accounts *accounts)
+{
+	int64_t id = query_integer(rows, P_ID);
+	size_t first = find_accounts(accounts, id), i = first;
+	int r = 0;
+
+	for (; i < accounts->count && accounts->at[i].process_id == id && !r; i++)
+		r = add_rank(s, rows, accounts->at + i);
+	return r || i > first ? r : add_rank(s, rows, NULL);
+}
+
+static int load_ranks(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(accounts_done) struct accounts accounts = {0};
+	int r = load_accounts(query, &accounts);
+
+	if (!r)
+		r = query_ask(query, "processes", &rows);
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_process(s, rows, &accounts);
+	return r;
+}
+
+static int load_losses(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "losses", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_loss *grown =
+			grow_by_one(s->losses, s->loss_count, sizeof(*grown));
+		struct summary_loss loss = {
+			.process_id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.reason = strdup(query_text(rows, 3) ? query_text(rows, 3) : ""),
+			.has_count = !query_is_null(rows, 4),
+			.count = query_integer(rows, 4),
+		};
+
+		if (grown)
+			s->losses = grown;
+		if (!grown || !loss.reason) {
+			free(loss.reason);
+			return -ENOMEM;
+		}
+		grown[s->loss_count++] = loss;
+		r = 0;
+	}
+	return r;
+}
+
+static char *copy_text(const struct query_rows *rows, int column)
+{
+	const char *text = query_text(rows, column);
+
+	return text ? strdup(text) : NULL;
+}
+
+static int load_metrics(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "metrics", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_metric *grown =
+			grow_by_one(s->metrics, s->metric_count, sizeof(*grown));
+		struct summary_metric *metric;
+
+		if (!grown)
+			return -ENOMEM;
+		s->metrics = grown;
+		metric = &grown[s->metric_count];
+		*metric = (struct summary_metric){
+			.process_id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.name = copy_text(rows, 2),
+			.count = (uint64_t)query_integer(rows, 3),
+			.last = query_real(rows, 4),
+			.least = query_real(rows, 5),
+			.most = query_real(rows, 6),
+		};
+		if (!metric->name)
+			return -ENOMEM;
+		s->metric_count++;
+		r = 0;
+	}
+	return r;
+}
+
+static int load_copies(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "copies", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct summary_copies *grown =
+			grow_by_one(s->copies, s->copy_count, sizeof(*grown));
+		struct summary_copies *copies;
+
+		if (!grown)
+			return -ENOMEM;
+		s->copies = grown;
+		copies = &grown[s->copy_count++];
+		*copies = (struct summary_copies){
+			.calls = (uint64_t)query_integer(rows, 1),
+			.bytes = (uint64_t)query_integer(rows, 2),
+			.timed = (uint64_t)query_integer(rows, 3),
+			.timed_bytes = (uint64_t)query_integer(rows, 4),
+			.total_ns = query_integer(rows, 5),
+			.min_ns = query_integer(rows, 6),
+			.max_ns = query_integer(rows, 7),
+		};
+		snprintf(copies->direction, sizeof(copies->direction), "%s",
+			query_text(rows, 0) ? query_text(rows, 0) : "");
+		r = 0;
+	}
+	return r;
+}
+
+static int load_session(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "sessions", &rows);
+
+	s->wall_ns = -1;
+	while (!r && (r = query_next(rows)) > 0) {
+		r = 0;
+		if (s->sessions++)
+			continue;
+		s->name = copy_text(rows, 0);
+		s->command = copy_text(rows, 3);
+		s->host = copy_text(rows, 4);
+		s->start_realtime_ns = query_integer(rows, 6);
+		if (!query_is_null(rows, 7))
+			s->wall_ns = (int64_t)((uint64_t)query_integer(rows, 7) -
+					       (uint64_t)query_integer(rows, 5));
+	}
+	return r;
+}
+
+static int add_groups(struct query *query, const struct summary_wishes *w, struct summary *s,
+	char error[QUERY_ERROR_BYTES])
+{
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	int r = 0;
+
+	/* A file that cannot be read is the user's mistake, of whatever use it is later. */
+	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file)
+		r = categories_new(query, w->category_file, error, &categories);
+	if (!r && w->by != SUMMARY_BY_NOTHING)
+		r = summary_groups_new(query, s->measure, w->by, categories, &s->groups);
+	if (!r && w->categories)
+		r = summary_groups_new(
+			query, s->measure, SUMMARY_BY_CATEGORY, categories, &s->categories);
+	return r;
+}
+
+/* The tables are worth something without: a damaged file may have them, and no reason. */
+static int add_reason(struct query *query, const struct summary_wishes *w, struct summary *s)
+{
+	char error[QUERY_ERROR_BYTES];
+	int r = reason_new(query, w->category_file, s->verdict, error, &s->reason);
+
+	if (!r || r == -ENOMEM)
+		return r;
+	snprintf(s->no_reason, sizeof(s->no_reason), "unknown (%.*s)",
+		(int)sizeof(s->no_reason) - 16, error[0] ? error : query_error(query));
+	return 0;
+}
+
+int summary_new(struct query *query, const struct summary_wishes *wishes,
+	char error[QUERY_ERROR_BYTES], struct summary **ret)
+{
+	CLEANUP(summary_free_p) struct summary *s = calloc(1, sizeof(*s));
+	int r;
+
+	error[0] = '\0';
+	if (!s)
+		return -ENOMEM;
+	s->is_in_use = query_is_in_use(query);
+	r = measure_new_of(query, &wishes->measure, &s->measure);
+	if (!r)
+		r = verdict_new(query, s->measure, &s->verdict);
+	if (!r)
+		r = load_session(query, s);
+	if (!r)
+		r = load_ranks(query, s);
+	if (!r)
+		r = load_losses(query, s);
+	if (!r)
+		r = load_copies(query, s);
+	if (!r)
+		r = load_metrics(query, s);
+	if (!r)
+		r = summary_load_calls(query, s);
+	if (!r)
+		r = add_groups(query, wishes, s, error);
+	if (!r && wishes->reason)
+		r = add_reason(query, wishes, s);
+	if (r)
+		return r;
+	*ret = TAKE(s);
+	return 0;
+}

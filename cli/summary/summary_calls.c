@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* Collectives by operation, datatype and size of the communicator. */
+#include "cli/summary/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/collectives.h"
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+/* While they are summed: who and what was counted already. */
+struct group {
+	int64_t api_id;
+	struct idmap comms, processes;
+};
+
+struct groups {
+	struct summary *summary;
+	struct group *at;
+	size_t capacity, sums_capacity, count, last;
+};
+
+static void groups_done(struct groups *groups)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		idmap_done(&groups->at[i].comms);
+		idmap_done(&groups->at[i].processes);
+	}
+	free(groups->at);
+}
+
+static bool is_of(const struct groups *groups, size_t at, int64_t api_id, const char *datatype,
+	uint64_t ranks)
+{
+	const struct summary_collective *sums = groups->summary->collectives + at;
+
+	return groups->at[at].api_id == api_id && sums->ranks == ranks &&
+	       !strcmp(sums->datatype, datatype);
+}
+
+/* They are few, and the next is as a rule like the one before. */
+static int find(struct groups *groups, const struct query_rows *rows, size_t *ret)
+{
+	struct summary *s = groups->summary;
+	int64_t api_id = measure_api_of(s->measure, query_integer(rows, 0));
+	const char *text = query_text(rows, 1);
+	uint64_t ranks = (uint64_t)query_integer(rows, 3);
+	struct summary_collective sums = {.ranks = ranks};
+
+	snprintf(sums.datatype, sizeof(sums.datatype), "%s", text ? text : "");
+	*ret = groups->last;
+	if (groups->last < groups->count &&
+		is_of(groups, groups->last, api_id, sums.datatype, ranks))
+		return 0;
+	for (*ret = 0; *ret < groups->count; ++*ret)
+		if (is_of(groups, *ret, api_id, sums.datatype, ranks))
+			return 0;
+	if (GROW(groups->at, groups->count, groups->capacity) ||
+		GROW(s->collectives, s->collective_count, groups->sums_capacity))
+		return -ENOMEM;
+	groups->at[groups->count++] = (struct group){.api_id = api_id};
+	s->collectives[s->collective_count++] = sums;
+	return 0;
+}
+
+/* -ENOMEM. */
+static int count_once(struct idmap *seen, int64_t id, uint64_t *count)
+{
+	uint32_t *at = idmap_at(seen, id);
+
+	if (!at)
+		return -ENOMEM;
+	*count += *at == IDMAP_NONE;
+	*at = 0;
+	return 0;
+}
+
+static int add(struct groups *groups, const struct query_rows *rows)
+{
+	struct summary_collective *sums;
+	struct group *group;
+	size_t at;
+	int r = find(groups, rows, &at);
+
+	if (r)
+		return r;
+	groups->last = at;
+	sums = groups->summary->collectives + at;
+	group = groups->at + at;
+	sums->calls++;
+	sums->bytes += (uint64_t)query_integer(rows, 4);
+	if (!query_is_null(rows, 2))
+		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
+	return r ? r
+		 : count_once(&group->processes,
+			   query_integer(rows, 0) >> COLLECTIVES_PROCESS_SHIFT, &sums->processes);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct summary_collective *x = a, *y = b;
+	int order;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	order = strcmp(x->op, y->op);
+	if (!order)
+		order = strcmp(x->datatype, y->datatype);
+	return order ? order : (x->ranks > y->ranks) - (x->ranks < y->ranks);
+}
+
+static void name_groups(struct groups *groups)
+{
+	struct summary *s = groups->summary;
+
+	for (size_t i = 0; i < groups->count; i++)
+		for (size_t k = 0; k < s->measure->call_count; k++)
+			if (s->measure->calls[k].api_id == groups->at[i].api_id)
+				memcpy(s->collectives[i].op, s->measure->calls[k].name,
+					sizeof(s->collectives[i].op));
+	if (s->collective_count)
+		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare);
+}
+
+static int load_collectives(struct query *query, struct summary *s)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(groups_done) struct groups groups = {.summary = s};
+	int r = query_ask(query, "collectives", &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add(&groups, rows);
+	if (!r)
+		name_groups(&groups);
+	return r;
+}
+
+int summary_load_calls(struct query *query, struct summary *s)
+{
+	int r = s->measure->host ? load_collectives(query, s) : 0;
+
+	/* What the calls were is known; a word each is not needed any more. */
+	measure_free_host(s->measure);
+	return r ? r : query_number(query, "unlinked", 0, &s->unlinked);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/* The tables of a summary. Pure. */
+#include "cli/output/table.h"
+#include "cli/summary/summary.h"
+
+#define SUMMARY_COLUMNS_MAX 24
+
+/* A table: its columns, and one value a column for each of its rows. */
+struct summary_columns {
+	const char *title, *key; /* key: of its array in --json; NULL: it is none */
+	const struct render_column *columns;
+	size_t count;
+	size_t (*rows)(const struct summary *s);
+	void (*row)(const struct summary *s, size_t i, struct render_value *ret);
+};
+
+/* In the order of enum summary_table. */
+extern const struct summary_columns summary_tables[];
+
+/* Those of groups and of the kernels in them: a row of @group, or of its kernel @kernel. */
+#define SUMMARY_GROUP_ITSELF SIZE_MAX
+#define SUMMARY_GROUP_KERNEL 15 /* the column that a table has names in */
+extern const struct render_column summary_group_columns[];
+extern const size_t summary_group_column_count;
+void summary_group_row(const struct summary *s, const struct summary_groups *groups, size_t group,
+	size_t kernel, struct render_value *ret);

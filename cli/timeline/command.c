@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/timeline/timeline.h"
+#include "cli/database/verb.h"
+#include "proto/base/cleanup.h"
+
+#define TIMELINE_ROWS 24
+
+enum {
+	KEY_STEPS = 0x500,
+	KEY_RANK,
+	KEY_GPU,
+	KEY_STEP,
+	KEY_CATEGORIES,
+	KEY_MICRO,
+	KEY_SEGMENTS,
+};
+
+static const struct argp_option options[] = {
+	{"steps", KEY_STEPS, "REGEX", 0,
+		"roctx ranges and marks that begin a step (POSIX extended; default: "
+		"ProfilerStep#N, "
+		"step N, iteration N)",
+		0},
+	{"rank", KEY_RANK, "RANK", 0, "this rank alone", 0},
+	{"gpu", KEY_GPU, "GPU", 0, "this GPU alone, by gpuId", 0},
+	{"step", KEY_STEP, "NUMBER", 0, "this step of each rank alone", 0},
+	{"categories", KEY_CATEGORIES, "FILE", 0,
+		"rules that say what kind of work a kernel is, before the built-in ones (else "
+		"RTL_CATEGORIES)",
+		0},
+	{"micro-idle", KEY_MICRO, "US", 0, "idle times shorter than that are micro (10)", 0},
+	{"top", 'n', "COUNT", 0, "so many rows in the table of steps, the longest (24); 0: all", 0},
+	{"segments", KEY_SEGMENTS, NULL, 0, "with --json: what was under way when, in each step",
+		0},
+	VERB_STRICT,
+	VERB_JSON,
+	VERB_CSV("one row a rank, GPU and step, in ns"),
+	{0},
+};
+
+struct timeline_cmd {
+	struct verb verb;
+	struct timeline_options what;
+	struct timeline_show show;
+};
+
+static void set_number(const char *name, const char *arg, bool *has, int64_t *ret)
+{
+	*ret = (int64_t)opts_u64(name, arg, 0, INT64_MAX);
+	*has = true;
+}
+
+static error_t parse_choice(int key, char *arg, struct timeline_options *o)
+{
+	switch (key) {
+	case KEY_STEPS:
+		o->steps = arg;
+		return 0;
+	case KEY_CATEGORIES:
+		o->categories = arg;
+		return 0;
+	case KEY_RANK:
+		set_number("rank", arg, &o->has_rank, &o->rank);
+		return 0;
+	case KEY_GPU:
+		set_number("gpu", arg, &o->has_gpu, &o->gpu_id);
+		return 0;
+	case KEY_STEP:
+		set_number("step", arg, &o->has_step, &o->step);
+		return 0;
+	case KEY_MICRO:
+		o->micro_idle_ns = (int64_t)opts_u64("micro-idle", arg, 0, 1000000000) * 1000;
+		return 0;
+	case KEY_SEGMENTS:
+		o->wants_segments = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct timeline_cmd *o = state->input;
+
+	switch (key) {
+	case 'n':
+		o->show.rows = opts_u64("top", arg, 0, UINT32_MAX);
+		return 0;
+	case ARGP_KEY_END:
+		(void)verb_parse(key, arg, &o->verb);
+		o->show.format = o->verb.format;
+		if (o->what.wants_segments && o->show.format != RENDER_JSON)
+			opts_error("--segments is a part of --json");
+		return 0;
+	default:
+		return parse_choice(key, arg, &o->what) == ARGP_ERR_UNKNOWN
+			       ? verb_parse(key, arg, &o->verb)
+			       : 0;
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Where the time of each rank goes, on each GPU and in each step: computation, "
+	"communication and copies that nothing hides, and idle time with its cause. COMM %, COPY "
+	"%: exposed; MICRO %: idle times below --micro-idle; HIDDEN %: of communication, behind "
+	"computation.",
+	NULL, NULL, NULL};
+
+int cmd_timeline(int argc, char **argv)
+{
+	struct timeline_cmd o = {.verb.format = RENDER_TABLE,
+		.what = {.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS},
+		.show.rows = TIMELINE_ROWS};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
+	char error[QUERY_ERROR_BYTES];
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (verb_open(&o.verb, &query))
+		return CMD_BAD_INPUT;
+	if (timeline_new(query, &o.what, error, &timeline))
+		return verb_fail(query, error);
+	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
+	if (timeline_show(timeline, &o.what, &o.show, stdout))
+		return verb_fail(query, NULL);
+	return verb_check(&o.verb, timeline->verdict);
+}

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: MIT
+#include "cli/timeline/lanes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/trace/categories.h"
+#include "cli/base/array.h"
+#include "cli/trace/sort_buffer.h"
+#include "cli/timeline/host_calls.h"
+#include "proto/base/cleanup.h"
+
+/* Events held back, of all lanes and of one: 64 MiB, 2 MiB; a thousand ranks still have 2048. */
+#define HELD_MAX      ((size_t)1 << 21)
+#define HELD_LANE_MAX ((size_t)1 << 16)
+#define HELD_LANE_MIN ((size_t)1 << 10)
+
+#define NO_LANE SIZE_MAX
+
+struct shape {
+	int64_t id, process_id;
+	size_t lane; /* NO_LANE: not asked for */
+	enum breakdown_stream stream;
+};
+
+/* The machinery of a lane; the same index as in timeline->lanes. */
+struct track {
+	struct breakdown breakdown;
+	struct reorder reorder;
+	struct pass *pass;
+	size_t lane;
+};
+
+/* The copies of a process, read beside its dispatches. */
+struct copies {
+	struct query_rows *rows;
+	struct breakdown_event next;
+	size_t lane[2]; /* of the next one; NO_LANE */
+	int64_t process_id;
+	size_t first_lane, lane_count; /* of the process */
+};
+
+struct pass {
+	struct query *query;
+	struct timeline *timeline;
+	const struct timeline_options *options;
+	struct categories *categories;
+	struct timeline_host host;
+	struct shape *shapes; /* by id */
+	size_t shape_count;
+	bool is_dense;
+	struct track *tracks;
+	struct copies *copies; /* by process */
+	size_t copies_count;
+	size_t *copies_of; /* of each lane, index in copies; NO_LANE */
+};
+
+static void pass_done(struct pass *pass)
+{
+	categories_free_p(&pass->categories);
+	timeline_host_done(&pass->host);
+	free(pass->shapes);
+	for (size_t i = 0; pass->tracks && i < pass->timeline->lane_count; i++)
+		reorder_done(&pass->tracks[i].reorder);
+	free(pass->tracks);
+	for (size_t i = 0; i < pass->copies_count; i++)
+		query_rows_free_p(&pass->copies[i].rows);
+	free(pass->copies);
+	free(pass->copies_of);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN)
+							 : difference;
+}
+
+/* ---- lanes, in the order of process and GPU ----------------------------------------------- */
+
+static size_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
+{
+	size_t low = 0, high = t->lane_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct timeline_lane *lane = t->lanes + middle;
+
+		if (lane->process_id < process_id ||
+			(lane->process_id == process_id && lane->gpu_id < gpu_id))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_lane(const struct timeline *t, size_t at, int64_t process_id, int64_t gpu_id)
+{
+	return at < t->lane_count && t->lanes[at].process_id == process_id &&
+	       t->lanes[at].gpu_id == gpu_id;
+}
+
+static bool is_asked(const struct timeline_options *o, const struct timeline_lane *lane)
+{
+	return (!o->has_rank || (lane->has_rank && lane->rank == o->rank)) &&
+	       (!o->has_gpu || lane->gpu_id == o->gpu_id);
+}
+
+static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
+{
+	struct timeline *t = pass->timeline;
+	const struct timeline_process *process = timeline_host_process(&pass->host, process_id);
+	struct timeline_lane lane = {.process_id = process_id,
+		.gpu_id = gpu_id,
+		.has_rank = process && process->has_rank,
+		.rank = process ? process->rank : 0,
+		.process = steps_of(t->steps, process_id)};
+	size_t at = find_lane(t, process_id, gpu_id);
+	struct timeline_lane *grown;
+
+	/* What has no time at all has no time line. */
+	if (is_lane(t, at, process_id, gpu_id) || !is_asked(pass->options, &lane) ||
+		!lane.process || !lane.process->has_events)
+		return 0;
+	grown = grow_by_one(t->lanes, t->lane_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	t->lanes = grown;
+	memmove(grown + at + 1, grown + at, (t->lane_count - at) * sizeof(*grown));
+	grown[at] = lane;
+	t->lane_count++;
+	return 0;
+}
+
+static int load_lanes(struct pass *pass)
+{
+	const struct timeline_places *places = &pass->timeline->places;
+	int r = timeline_places_load(pass->query, &pass->timeline->places);
+
+	for (size_t i = 0; i < places->count && !r; i++)
+		r = add_lane(pass, places->at[i].process_id, places->at[i].gpu_id);
+	return r;
+}
+
+static int load_copy_lanes(struct pass *pass)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct timeline *t = pass->timeline;
+	int r = query_ask(pass->query, "timeline_copy_lanes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t process_id = query_integer(rows, 0), gpus[2];
+		size_t count = timeline_places_of_copy(&t->places, process_id, rows, 1, 2, gpus);
+
+		r = 0;
+		t->untimed_copies +=
+			(uint64_t)query_integer(rows, 3) - (uint64_t)query_integer(rows, 4);
+		for (size_t i = 0; i < count && query_integer(rows, 4) && !r; i++)
+			r = add_lane(pass, process_id, gpus[i]);
+	}
+	return r;
+}
+
+static int load_shapes(struct pass *pass)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t capacity = 0, n = 0;
+	int r = query_ask(pass->query, "shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
+		const struct category *category =
+			categories_of(pass->categories, query_integer(rows, 3));
+		size_t lane = find_lane(pass->timeline, process_id, gpu_id);
+
+		if (n == capacity) {
+			struct shape *grown;
+
+			capacity = capacity ? capacity * 2 : 256;
+			grown = reallocarray(pass->shapes, capacity, sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			pass->shapes = grown;
+		}
+		pass->shapes[n++] = (struct shape){
+			.id = query_integer(rows, 0),
+			.process_id = process_id,
+			.lane = is_lane(pass->timeline, lane, process_id, gpu_id) ? lane : NO_LANE,
+			.stream = category->class == CATEGORY_COPY ? BREAKDOWN_COPY
+				  : category->class == CATEGORY_COMPUTATION
+					  ? BREAKDOWN_COMPUTE
+					  : timeline_stream_of(category->collective),
+		};
+		r = 0;
+	}
+	pass->shape_count = n;
+	pass->is_dense =
+		n && (uint64_t)pass->shapes[n - 1].id - (uint64_t)pass->shapes[0].id == n - 1;
+	return r;
+}
+
+static const struct shape *find_shape(const struct pass *pass, int64_t id)
+{
+	size_t low = 0, high = pass->shape_count;
+
+	if (pass->is_dense) {
+		low = (size_t)id - (size_t)pass->shapes[0].id;
+		return low < high ? pass->shapes + low : NULL;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pass->shapes[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < pass->shape_count && pass->shapes[low].id == id ? pass->shapes + low : NULL;
+}
+
+/* ---- one lane ------------------------------------------------------------------------------ */
+
+static int take_segment(
+	void *taker, const struct breakdown_row *row, const struct breakdown_segment *segment)
+{
+	struct track *track = taker;
+	struct timeline *t = track->pass->timeline;
+	struct timeline_lane *lane = t->lanes + track->lane;
+	size_t at = row == &lane->outside ? lane->process->count : (size_t)(row - lane->rows);
+
+	if (at < lane->process->count
+			? !timeline_shows(track->pass->options, lane->process->at + at)
+			: track->pass->options->has_step)
+		return 0;
+	if (t->segment_count == TIMELINE_SEGMENTS_MAX)
+		return -E2BIG;
+	if (!(lane->segment_count & (lane->segment_count - 1))) {
+		struct timeline_segment *grown = reallocarray(lane->segments,
+			lane->segment_count ? lane->segment_count * 2 : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		lane->segments = grown;
+	}
+	lane->segments[lane->segment_count++] = (struct timeline_segment){at, *segment};
+	t->segment_count++;
+	return 0;
+}
+
+static int tell_segment(
+	void *taker, const struct breakdown_row *row, const struct breakdown_segment *segment)
+{
+	const struct track *track = taker;
+	const struct timeline_taker *to = track->pass->options->taker;
+
+	(void)row; /* who asks for all of them does not ask for the steps */
+	return to->take(to->taker, track->lane, segment);
+}
+
+static int64_t lane_begin(const struct timeline_lane *lane)
+{
+	const struct steps_process *process = lane->process;
+	int64_t first = process->first_ns;
+
+	return process->count && process->at[0].start_ns < first ? process->at[0].start_ns : first;
+}
+
+static int64_t lane_end(const struct timeline_lane *lane)
+{
+	const struct steps_process *process = lane->process;
+	int64_t last = process->last_ns;
+
+	return process->count && process->at[process->count - 1].end_ns > last
+		       ? process->at[process->count - 1].end_ns
+		       : last;
+}
+
+/* The windows, and between them what is outside. */
+static void reset_rows(struct timeline_lane *lane)
+{
+	const struct steps_process *process = lane->process;
+	uint64_t inside = 0;
+
+	for (size_t i = 0; i < process->count; i++) {
+		const struct step *step = process->at + i;
+
+		lane->rows[i] = (struct breakdown_row){
+			.start_ns = step->start_ns,
+			.end_ns = step->end_ns,
+			.wall_ns = (uint64_t)step->end_ns - (uint64_t)step->start_ns,
+		};
+		inside += lane->rows[i].wall_ns;
+	}
+	lane->outside =
+		(struct breakdown_row){.start_ns = lane_begin(lane), .end_ns = lane_end(lane)};
+	lane->outside.wall_ns = (uint64_t)lane_end(lane) - (uint64_t)lane_begin(lane) - inside;
+	lane->segment_count = 0;
+}
+
+/* Nobody named them: the whole is an answer. Who asked for these steps gets none without them. */
+static int take_runs(struct pass *pass, size_t rows, char error[QUERY_ERROR_BYTES])
+{
+	const struct timeline_options *o = pass->options;
+	char why[128];
+
+	if (o->steps || o->has_step) {
+		snprintf(error, QUERY_ERROR_BYTES,
+			"%zu steps of all ranks and GPUs are more than %d: name longer ones with "
+			"--steps; rtl timeline also takes --rank and --gpu",
+			rows, TIMELINE_ROWS_MAX);
+		return -E2BIG;
+	}
+	snprintf(why, sizeof(why),
+		"%zu of all ranks and GPUs, more than %d (--steps names longer ones)", rows,
+		TIMELINE_ROWS_MAX);
+	return steps_take_whole(pass->timeline->steps, why);
+}
+
+static int make_tracks(struct pass *pass, char error[QUERY_ERROR_BYTES])
+{
+	struct timeline *t = pass->timeline;
+	size_t rows = 0;
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		rows += t->lanes[i].process->count;
+	if (rows > TIMELINE_ROWS_MAX) {
+		int r = take_runs(pass, rows, error);
+
+		if (r)
+			return r;
+	}
+	pass->tracks = calloc(t->lane_count + 1, sizeof(*pass->tracks));
+	if (!pass->tracks)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->lane_count; i++) {
+		t->lanes[i].rows =
+			calloc(t->lanes[i].process->count + 1, sizeof(*t->lanes[i].rows));
+		if (!t->lanes[i].rows)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static size_t held_limit(const struct timeline *t)
+{
+	size_t limit = HELD_MAX / (t->lane_count ? t->lane_count : 1);
+
+	return limit > HELD_LANE_MAX   ? HELD_LANE_MAX
+	       : limit < HELD_LANE_MIN ? HELD_LANE_MIN
+				       : limit;
+}
+
+static void begin_tracks(struct pass *pass, bool is_sorted)
+{
+	struct timeline *t = pass->timeline;
+
+	t->segment_count = 0;
+	t->untimed = 0;
+	for (size_t i = 0; i < t->lane_count; i++) {
+		struct timeline_lane *lane = t->lanes + i;
+		struct track *track = pass->tracks + i;
+		const struct timeline_process *process =
+			timeline_host_process(&pass->host, lane->process_id);
+
+		reset_rows(lane);
+		reorder_done(&track->reorder);
+		*track = (struct track){
+			.pass = pass,
+			.lane = i,
+			.breakdown = {.rows = lane->rows,
+				.count = lane->process->count,
+				.outside = &lane->outside,
+				.waits = process ? process->waits : NULL,
+				.wait_count = process ? process->wait_count : 0,
+				.has_calls = process && process->has_calls,
+				.micro_idle_ns = pass->options->micro_idle_ns},
+		};
+		if (pass->options->wants_segments || pass->options->taker) {
+			track->breakdown.take = pass->options->taker ? tell_segment : take_segment;
+			track->breakdown.taker = track;
+		}
+		reorder_init(&track->reorder, held_limit(t));
+		track->reorder.is_sorted = is_sorted;
+		breakdown_begin(&track->breakdown, lane_begin(lane));
+	}
+}
+
+/* The window in which something was at that time; counts have no part in the sweep. */
+static struct breakdown_row *find_row(struct timeline_lane *lane, int64_t time_ns)
+{
+	const struct step *step = steps_find(lane->process, time_ns);
+
+	return step ? lane->rows + (step - lane->process->at) : &lane->outside;
+}
+
+static int add_event(
+	struct pass *pass, size_t lane, const struct breakdown_event *event, bool is_kernel)
+{
+	struct breakdown_row *row = find_row(pass->timeline->lanes + lane, event->start_ns);
+
+	*(is_kernel ? &row->kernels : &row->copies) += 1;
+	return reorder_add(&pass->tracks[lane].reorder, event, &pass->tracks[lane].breakdown);
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+static int next_copy(struct pass *pass, struct copies *copies)
+{
+	const struct timeline *t = pass->timeline;
+	struct query_rows *rows = copies->rows;
+	size_t found = 0, count;
+	int64_t gpus[2];
+	int r;
+
+	while (!found && (r = query_next(rows)) > 0) {
+		copies->next = (struct breakdown_event){.start_ns = query_integer(rows, 0),
+			.end_ns = query_integer(rows, 1),
+			.submit_ns = query_is_null(rows, 2) ? BREAKDOWN_NO_SUBMIT
+							    : query_integer(rows, 2),
+			.stream = BREAKDOWN_COPY};
+		copies->lane[0] = copies->lane[1] = NO_LANE;
+		count = timeline_places_of_copy(&t->places, copies->process_id, rows, 3, 4, gpus);
+		for (size_t i = 0; i < count; i++) {
+			size_t lane = find_lane(t, copies->process_id, gpus[i]);
+
+			if (is_lane(t, lane, copies->process_id, gpus[i]))
+				copies->lane[found++] = lane;
+		}
+	}
+	if (found)
+		return 0;
+	query_rows_free_p(&copies->rows);
+	return r;
+}
+
+/* All that start no later than @until_ns: dispatches of the same process come next to them. */
+static int add_copies(struct pass *pass, struct copies *copies, int64_t until_ns)
+{
+	int r = 0;
+
+	while (!r && copies->rows && copies->next.start_ns <= until_ns) {
+		for (int i = 0; i < 2 && !r; i++)
+			if (copies->lane[i] != NO_LANE)
+				r = add_event(pass, copies->lane[i], &copies->next, false);
+		if (!r)
+			r = next_copy(pass, copies);
+	}
+	return r;
+}
+
+static int open_copies(struct pass *pass, bool is_sorted)
+{
+	struct timeline *t = pass->timeline;
+	int r = 0;
+
+	for (size_t i = 0; i < pass->copies_count; i++)
+		query_rows_free_p(&pass->copies[i].rows);
+	if (!pass->copies)
+		pass->copies = calloc(t->lane_count + 1, sizeof(*pass->copies));
+	if (!pass->copies_of)
+		pass->copies_of = calloc(t->lane_count + 1, sizeof(*pass->copies_of));
+	if (!pass->copies || !pass->copies_of)
+		return -ENOMEM;
+	pass->copies_count = 0;
+	for (size_t i = 0; i < t->lane_count && !r; i++) {
+		struct copies *copies = pass->copies + pass->copies_count;
+
+		if (i && t->lanes[i - 1].process_id == t->lanes[i].process_id) {
+			pass->copies_of[i] = pass->copies_of[i - 1];
+			continue;
+		}
+		*copies = (struct copies){.process_id = t->lanes[i].process_id};
+		pass->copies_of[i] = pass->copies_count++;
+		r = query_ask_of(pass->query,
+			is_sorted ? "timeline_copies_sorted" : "timeline_copies",
+			copies->process_id, &copies->rows);
+		if (!r)
+			r = next_copy(pass, copies);
+	}
+	return r;
+}
+
+/* ---- dispatches ---------------------------------------------------------------------------- */
+
+static int add_dispatch(struct pass *pass, const struct query_rows *rows)
+{
+	const struct shape *shape = find_shape(pass, query_integer(rows, 0));
+	struct copies *copies;
+	struct breakdown_event event;
+	int64_t submit;
+	int r;
+
+	if (!shape || shape->lane == NO_LANE)
+		return 0;
+	submit = query_integer(rows, 3);
+	if (query_is_null(rows, 1)) {
+		find_row(pass->timeline->lanes + shape->lane, submit)->untimed++;
+		pass->timeline->untimed++;
+		return 0;
+	}
+	event.start_ns = query_integer(rows, 1);
+	event.end_ns = plus(event.start_ns, query_integer(rows, 2));
+	event.submit_ns = submit || !query_is_null(rows, 3) ? minus(event.start_ns, submit)
+							    : BREAKDOWN_NO_SUBMIT;
+	event.stream = shape->stream;
+	if (event.stream == BREAKDOWN_COMMUNICATION && pass->host.call_count &&
+		!query_is_null(rows, 4))
+		event.stream = timeline_host_stream(
+			&pass->host, shape->process_id, query_integer(rows, 4));
+	copies = pass->copies + pass->copies_of[shape->lane];
+	r = copies->rows ? add_copies(pass, copies, event.start_ns) : 0;
+	return r ? r : add_event(pass, shape->lane, &event, true);
+}
+
+/* 1: some lane was too far out of order. */
+static int pass_over(struct pass *pass, bool is_sorted)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct timeline *t = pass->timeline;
+	bool is_inexact = false;
+	int r;
+
+	begin_tracks(pass, is_sorted);
+	r = pass->options->taker ? pass->options->taker->begin(
+					   pass->options->taker->taker, t->lanes, t->lane_count)
+				 : 0;
+	if (!r)
+		r = open_copies(pass, is_sorted);
+	if (!r)
+		r = query_ask(pass->query,
+			is_sorted ? "timeline_dispatches_sorted" : "timeline_dispatches", &rows);
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_dispatch(pass, rows);
+	for (size_t i = 0; i < pass->copies_count && !r; i++)
+		r = add_copies(pass, pass->copies + i, INT64_MAX);
+	for (size_t i = 0; i < t->lane_count && !r; i++) {
+		struct track *track = pass->tracks + i;
+
+		r = reorder_flush(&track->reorder, &track->breakdown);
+		if (!r)
+			r = breakdown_finish(&track->breakdown, lane_end(t->lanes + i));
+		is_inexact |= track->reorder.is_inexact;
+	}
+	return r ? r : is_inexact;
+}
+
+int timeline_pass(struct query *query, struct timeline *timeline,
+	const struct timeline_options *options, char error[QUERY_ERROR_BYTES])
+{
+	CLEANUP(pass_done)
+	struct pass pass = {.query = query, .timeline = timeline, .options = options};
+	int r = categories_new(query, options->categories, error, &pass.categories);
+
+	if (!r)
+		r = timeline_host_load(query, &pass.host);
+	if (!r)
+		r = load_lanes(&pass);
+	if (!r)
+		r = load_copy_lanes(&pass);
+	if (!r)
+		r = load_shapes(&pass);
+	if (!r)
+		r = make_tracks(&pass, error);
+	if (!r)
+		r = pass_over(&pass, false);
+	if (r == 1)
+		r = pass_over(&pass, true);
+	if (r == -E2BIG && !error[0])
+		snprintf(error, QUERY_ERROR_BYTES,
+			"more than %d segments: choose with --rank, --gpu or --step",
+			TIMELINE_SEGMENTS_MAX);
+	return r;
+}

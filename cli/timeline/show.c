@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "cli/timeline/timeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/timeline/json.h"
+#include "proto/base/cleanup.h"
+
+/* A row of a table: a lane, or one step of it (its count: outside). */
+struct line {
+	const struct timeline_lane *lane;
+	size_t step;
+	const struct breakdown_row *row;
+};
+
+struct lines {
+	struct line *at;
+	size_t count;
+};
+
+static void lines_done(struct lines *lines)
+{
+	free(lines->at);
+}
+
+static struct render_value percent(uint64_t part, uint64_t whole)
+{
+	return whole ? render_real(100.0 * (double)part / (double)whole) : render_null();
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* Both tables have the same columns; only of several processes of a rank are they named. */
+#define SHARES                                                                                     \
+	{NULL, "COMP %", RENDER_TENTHS}, {NULL, "COMM %", RENDER_TENTHS},                          \
+		{NULL, "COPY %", RENDER_TENTHS}, {NULL, "IDLE %", RENDER_TENTHS},                  \
+		{NULL, "MICRO %", RENDER_TENTHS}, {NULL, "HIDDEN %", RENDER_TENTHS},               \
+	{                                                                                          \
+		NULL, "IDLE FOR", RENDER_NOTE                                                      \
+	}
+
+static const struct render_column total_columns[] = {{NULL, "RANK", RENDER_ID},
+	{NULL, "GPU", RENDER_ID}, {NULL, "STEPS", RENDER_COUNT}, {NULL, "TIME ms", RENDER_NS_IN_MS},
+	SHARES};
+static const struct render_column step_columns[] = {{NULL, "RANK", RENDER_ID},
+	{NULL, "GPU", RENDER_ID}, {NULL, "STEP", RENDER_ANY}, {NULL, "TIME ms", RENDER_NS_IN_MS},
+	SHARES};
+
+#define COLUMNS (sizeof(total_columns) / sizeof(total_columns[0]))
+
+static void fill_row(
+	const struct line *line, bool is_total, char cause[64], struct render_value ret[COLUMNS])
+{
+	const struct breakdown_row *row = line->row;
+	const struct steps_process *process = line->lane->process;
+	enum breakdown_cause main = breakdown_main_cause(row);
+
+	cause[0] = '\0';
+	if (main < BREAKDOWN_CAUSES)
+		snprintf(cause, 64, "%s %.0f %%", breakdown_cause_words(main),
+			100.0 * (double)row->cause_ns[main] / (double)breakdown_idle_ns(row));
+	*ret++ = render_optional(line->lane->has_rank, line->lane->rank);
+	*ret++ = render_integer(line->lane->gpu_id);
+	*ret++ = is_total		       ? render_integer((int64_t)line->lane->shown)
+		 : line->step < process->count ? render_integer(process->at[line->step].number)
+					       : render_text("outside");
+	*ret++ = render_integer((int64_t)row->wall_ns);
+	*ret++ = percent(row->stream_ns[BREAKDOWN_COMPUTE], row->wall_ns);
+	*ret++ = percent(row->exposed_communication_ns, row->wall_ns);
+	*ret++ = percent(row->exposed_copy_ns, row->wall_ns);
+	*ret++ = percent(breakdown_idle_ns(row), row->wall_ns);
+	*ret++ = percent(row->micro_idle_ns, row->wall_ns);
+	*ret++ = percent(row->with_communication_ns, row->communication_ns);
+	*ret++ = render_text(cause);
+}
+
+static int put_lines(const struct line *lines, size_t count, bool is_total, bool has_processes,
+	const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct render_column columns[COLUMNS + 1] = {{NULL, "PROC", RENDER_ID}};
+	struct render_value values[COLUMNS + 1];
+	char cause[64];
+	int r;
+
+	memcpy(columns + 1, is_total ? total_columns : step_columns, sizeof(total_columns));
+	if (!has_processes)
+		columns[0].title = NULL;
+	r = render_new(to, show->format, columns, COLUMNS + 1, &render);
+	if (r)
+		return r;
+	render_set_width(render, show->width);
+	for (size_t i = 0; i < count && !r; i++) {
+		values[0] = render_integer(lines[i].lane->process_id);
+		fill_row(lines + i, is_total, cause, values + 1);
+		r = render_row(render, values);
+	}
+	render_finish(render);
+	return r;
+}
+
+static int collect(const struct timeline *t, const struct timeline_options *o, struct lines *ret)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < t->lane_count; i++)
+		room += t->lanes[i].process->count + 1;
+	ret->at = calloc(room + 1, sizeof(*ret->at));
+	if (!ret->at)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->lane_count; i++) {
+		const struct timeline_lane *lane = t->lanes + i;
+
+		for (size_t n = 0; n < lane->process->count; n++)
+			if (timeline_shows(o, lane->process->at + n))
+				ret->at[ret->count++] = (struct line){lane, n, lane->rows + n};
+		if (timeline_shows_outside(o, lane))
+			ret->at[ret->count++] =
+				(struct line){lane, lane->process->count, &lane->outside};
+	}
+	return 0;
+}
+
+static int compare_walls(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->row->wall_ns != y->row->wall_ns)
+		return x->row->wall_ns < y->row->wall_ns ? 1 : -1;
+	/* Not by row: lanes have theirs wherever there was memory. */
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* It is no step, and would be the longest of them. */
+static void drop_outside(struct lines *lines)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lines->count; i++)
+		if (lines->at[i].step < lines->at[i].lane->process->count)
+			lines->at[kept++] = lines->at[i];
+	lines->count = kept;
+}
+
+int timeline_put_ranks(const struct timeline *t, const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(lines_done) struct lines lines = {0};
+
+	lines.at = calloc(t->lane_count + 1, sizeof(*lines.at));
+	if (!lines.at)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->lane_count; i++)
+		lines.at[i] = (struct line){t->lanes + i, 0, &t->lanes[i].total};
+	return put_lines(lines.at, t->lane_count, true, t->has_ambiguous_ranks, show, to);
+}
+
+int timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
+	const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(lines_done) struct lines lines = {0};
+	int r = collect(t, o, &lines);
+
+	if (r)
+		return r;
+	drop_outside(&lines);
+	if (lines.count)
+		qsort(lines.at, lines.count, sizeof(*lines.at), compare_walls);
+	return put_lines(lines.at, show->rows < lines.count ? show->rows : lines.count, false,
+		t->has_ambiguous_ranks, show, to);
+}
+
+/* All of them in order, or the longest. */
+static int put_steps(const struct timeline *t, const struct timeline_options *o,
+	const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(lines_done) struct lines lines = {0};
+	int r = collect(t, o, &lines);
+	size_t steps;
+
+	if (r || !lines.count)
+		return r;
+	if (show->rows && show->rows < lines.count) {
+		drop_outside(&lines);
+		steps = lines.count;
+		fprintf(to, "\nLONGEST STEPS%s: %zu of %zu; --top 0 shows all\n",
+			t->verdict->is_simulated ? " (SIMULATED)" : "",
+			show->rows < steps ? (size_t)show->rows : steps, steps);
+		return timeline_put_longest(t, o, show, to);
+	}
+	fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+	return put_lines(lines.at, lines.count, false, t->has_ambiguous_ranks, show, to);
+}
+
+static void put_notes(const struct timeline *t, FILE *to)
+{
+	fprintf(to, "%s\n%s\n", t->verdict->line, t->steps->line);
+	if (t->is_live || t->verdict->counts.live)
+		fputs("the session is open: its last steps are as far as they are stored\n", to);
+	if (t->untimed)
+		fprintf(to,
+			"%" PRIu64 " kernels have no times: what they did is shown as idle time\n",
+			t->untimed);
+	if (t->untimed_copies)
+		fprintf(to,
+			"%" PRIu64
+			" copies have no times (--mode full records them): what they did "
+			"is shown as idle time\n",
+			t->untimed_copies);
+	if (t->outside_ns && t->outside_ns * 100 >= t->total.wall_ns)
+		fprintf(to, "outside of steps: %.1f ms, not in the sums of ranks\n",
+			(double)t->outside_ns / 1e6);
+	if (t->verdict->counts.dropped || t->verdict->counts.torn || t->verdict->counts.outstanding)
+		fputs("kernels are missing: what they did is shown as idle time\n", to);
+}
+
+/* Why there is nothing to show. */
+static void put_nothing(const struct timeline *t, const struct timeline_options *o, FILE *to)
+{
+	if (o->has_rank || o->has_gpu)
+		fputs("no kernel or copy with a time on that rank and GPU\n", to);
+	else if (t->verdict->is_empty)
+		fputs("no kernels: nothing was dispatched\n", to);
+	else
+		fputs("no kernel or copy has a time\n", to);
+}
+
+static int show_text(const struct timeline *t, const struct timeline_options *o,
+	const struct timeline_show *show, FILE *to)
+{
+	CLEANUP(free_p) char *reading = NULL;
+	size_t shown = 0;
+	int r;
+
+	put_notes(t, to);
+	for (size_t i = 0; i < t->lane_count; i++)
+		shown += t->lanes[i].shown + timeline_shows_outside(o, t->lanes + i);
+	if (!shown) {
+		if (t->lane_count)
+			fputs("no step of that number\n", to);
+		else
+			put_nothing(t, o, to);
+		return 0;
+	}
+	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+	r = timeline_put_ranks(t, show, to);
+	/* One step of each is what the totals say. */
+	if (!r && (t->steps->source != STEPS_WHOLE || o->has_step))
+		r = put_steps(t, o, show, to);
+	if (r)
+		return r;
+	reading = timeline_reading(t);
+	if (!reading)
+		return -ENOMEM;
+	fprintf(to, "\n%s\n", reading);
+	return 0;
+}
+
+/* ---- CSV ----------------------------------------------------------------------------------- */
+
+#define NS(name)                                                                                   \
+	{                                                                                          \
+		name "_ns", NULL, RENDER_COUNT                                                     \
+	}
+
+static const struct render_column csv_columns[] = {{"rank", NULL, RENDER_ID},
+	{"gpuId", NULL, RENDER_ID}, {"process_id", NULL, RENDER_ID}, {"step", NULL, RENDER_ID},
+	{"text", NULL, RENDER_TEXT}, NS("start"), NS("end"), NS("total_time"),
+	NS("computation_time"), NS("exposed_comm_time"), NS("exposed_memcpy_time"), NS("idle_time"),
+	NS("micro_idle_time"), NS("macro_idle_time"), NS("busy_time"), NS("total_comm_time"),
+	NS("total_memcpy_time"), NS("compute"), NS("allreduce"), NS("reducescatter"),
+	NS("communication"), NS("copy"), NS("compute_allreduce"), NS("compute_reducescatter"),
+	NS("compute_comm"), {"overlap_ratio", NULL, RENDER_ANY},
+	{"comm_hidden_ratio", NULL, RENDER_ANY}, {"active_segments", NULL, RENDER_COUNT},
+	NS("host_late"), NS("queue_empty"), NS("synchronisation"), NS("waiting_for_peer"),
+	NS("launch"), NS("dependency"), NS("unknown"), {"kernels", NULL, RENDER_COUNT},
+	{"copies", NULL, RENDER_COUNT}, {"untimed", NULL, RENDER_COUNT},
+	{"simulated", NULL, RENDER_BOOL}};
+
+#define CSV_COLUMNS (sizeof(csv_columns) / sizeof(csv_columns[0]))
+
+static struct render_value ns(uint64_t value)
+{
+	return render_integer((int64_t)value);
+}
+
+static struct render_value ratio(uint64_t part, uint64_t whole)
+{
+	return whole ? render_real((double)part / (double)whole) : render_null();
+}
+
+static void fill_csv(
+	const struct timeline *t, const struct line *line, struct render_value ret[CSV_COLUMNS])
+{
+	const struct breakdown_row *row = line->row;
+	bool is_step = line->step < line->lane->process->count;
+	const struct step *step = line->lane->process->at + line->step;
+
+	*ret++ = render_optional(line->lane->has_rank, line->lane->rank);
+	*ret++ = render_integer(line->lane->gpu_id);
+	*ret++ = render_integer(line->lane->process_id);
+	*ret++ = is_step ? render_integer(step->number) : render_null();
+	*ret++ = render_text(is_step ? step->text : NULL);
+	*ret++ = render_optional(is_step, row->start_ns);
+	*ret++ = render_optional(is_step, row->end_ns);
+	*ret++ = ns(row->wall_ns);
+	*ret++ = ns(row->stream_ns[BREAKDOWN_COMPUTE]);
+	*ret++ = ns(row->exposed_communication_ns);
+	*ret++ = ns(row->exposed_copy_ns);
+	*ret++ = ns(breakdown_idle_ns(row));
+	*ret++ = ns(row->micro_idle_ns);
+	*ret++ = ns(row->macro_idle_ns);
+	*ret++ = ns(row->wall_ns - breakdown_idle_ns(row));
+	*ret++ = ns(row->communication_ns);
+	*ret++ = ns(row->stream_ns[BREAKDOWN_COPY]);
+	for (int i = 0; i < BREAKDOWN_STREAMS; i++)
+		*ret++ = ns(row->stream_ns[i]);
+	*ret++ = ns(row->with_allreduce_ns);
+	*ret++ = ns(row->with_reducescatter_ns);
+	*ret++ = ns(row->with_communication_ns);
+	*ret++ = ratio(row->with_communication_ns, row->stream_ns[BREAKDOWN_COMPUTE]);
+	*ret++ = ratio(row->with_communication_ns, row->communication_ns);
+	*ret++ = ns(row->active_segments);
+	for (int i = 0; i < BREAKDOWN_CAUSES; i++)
+		*ret++ = ns(row->cause_ns[i]);
+	*ret++ = ns(row->kernels);
+	*ret++ = ns(row->copies);
+	*ret++ = ns(row->untimed);
+	*ret++ = render_integer(t->verdict->is_simulated);
+}
+
+static int show_csv(const struct timeline *t, const struct timeline_options *o, FILE *to)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(lines_done) struct lines lines = {0};
+	struct render_value values[CSV_COLUMNS];
+	int r = collect(t, o, &lines);
+
+	if (!r)
+		r = render_new(to, RENDER_CSV, csv_columns, CSV_COLUMNS, &render);
+	for (size_t i = 0; i < lines.count && !r; i++) {
+		fill_csv(t, lines.at + i, values);
+		r = render_row(render, values);
+	}
+	if (!r)
+		render_finish(render);
+	return r;
+}
+
+int timeline_show(const struct timeline *timeline, const struct timeline_options *options,
+	const struct timeline_show *show, FILE *to)
+{
+	switch (show->format) {
+	case RENDER_JSON:
+		return timeline_show_json(timeline, options, to);
+	case RENDER_CSV:
+		return show_csv(timeline, options, to);
+	default:
+		return show_text(timeline, options, show, to);
+	}
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "cli/trace/breakdown_sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+
+void sweep_lane_done(struct sweep_lane *lane)
+{
+	free(lane->ahead.at);
+	free(lane->open.at);
+	*lane = (struct sweep_lane){0};
+}
+
+/* Ties have an order of their own, or it would depend on that of the file. */
+static bool is_before(const struct sweep_op *a, const struct sweep_op *b)
+{
+	if (a->start != b->start)
+		return a->start < b->start;
+	if (a->submit != b->submit)
+		return a->submit < b->submit;
+	if (a->stop != b->stop)
+		return a->stop < b->stop;
+	return a->class != b->class ? a->class < b->class : a->tag < b->tag;
+}
+
+/* ---- the heap of those that run ---- */
+
+static int heap_push(struct sweep_ops *heap, const struct sweep_op *op)
+{
+	size_t at = heap->count;
+
+	if (GROW(heap->at, heap->count, heap->capacity))
+		return -ENOMEM;
+	heap->count++;
+	for (; at && is_before(op, heap->at + (at - 1) / 2); at = (at - 1) / 2)
+		heap->at[at] = heap->at[(at - 1) / 2];
+	heap->at[at] = *op;
+	return 0;
+}
+
+static struct sweep_op heap_pop(struct sweep_ops *heap)
+{
+	struct sweep_op first = heap->at[0], last = heap->at[--heap->count];
+	size_t at = 0, child;
+
+	while ((child = at * 2 + 1) < heap->count) {
+		if (child + 1 < heap->count && is_before(heap->at + child + 1, heap->at + child))
+			child++;
+		if (!is_before(heap->at + child, &last))
+			break;
+		heap->at[at] = heap->at[child];
+		at = child;
+	}
+	heap->at[at] = last;
+	return first;
+}
+
+/* ---- time ---- */
+
+/* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
+static void add(struct sweep_lane *lane, enum sweep_class class, int64_t from, int64_t to)
+{
+	lane->sums[class] =
+		(int64_t)((uint64_t)lane->sums[class] + ((uint64_t)to - (uint64_t)from));
+}
+
+static void tell_ends(const struct sweep *sweep, struct sweep_lane *lane)
+{
+	while (lane->open.count && lane->open.at[0].start <= lane->now) {
+		struct sweep_op op = heap_pop(&lane->open);
+
+		sweep->end(sweep->context, lane, op.tag, op.start);
+	}
+}
+
+/* Idle until @next starts. */
+static void add_idle(struct sweep_lane *lane, const struct sweep_op *next)
+{
+	int64_t queued = next->queued;
+
+	if (queued < lane->now)
+		queued = lane->now;
+	if (queued > next->start)
+		queued = next->start;
+	if (next->queued == SWEEP_NO_SUBMIT) {
+		add(lane, SWEEP_UNKNOWN, lane->now, next->start);
+	} else {
+		add(lane, SWEEP_HOST, lane->now, queued);
+		add(lane, SWEEP_WAIT, queued, next->start);
+	}
+	lane->now = next->start;
+}
+
+static void add_busy(struct sweep_lane *lane, enum sweep_class class, int64_t limit)
+{
+	int64_t to = lane->until[class] < limit ? lane->until[class] : limit;
+
+	if (lane->open.count && lane->open.at[0].start < to)
+		to = lane->open.at[0].start;
+	add(lane, class, lane->now, to);
+	lane->now = to;
+}
+
+/* To where @next starts; NULL: to the end of all. */
+static void advance(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *next)
+{
+	int64_t limit = next ? next->start : INT64_MAX;
+
+	tell_ends(sweep, lane);
+	while (lane->now < limit) {
+		enum sweep_class class = SWEEP_COMPUTE;
+
+		while (class <= SWEEP_COMM && lane->until[class] <= lane->now)
+			class ++;
+		if (class <= SWEEP_COMM)
+			add_busy(lane, class, limit);
+		else if (next)
+			add_idle(lane, next);
+		else
+			return;
+		tell_ends(sweep, lane);
+	}
+}
+
+static int take(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
+{
+	if (!lane->has_now) {
+		lane->has_now = true;
+		lane->now = op->start;
+		for (int i = 0; i <= SWEEP_COMM; i++)
+			lane->until[i] = op->start;
+	}
+	if (op->start < lane->now) {
+		lane->is_inexact = true;
+		return 0;
+	}
+	advance(sweep, lane, op);
+	if (op->stop > lane->until[op->class])
+		lane->until[op->class] = op->stop;
+	if (op->tag == SWEEP_NO_TAG)
+		return 0;
+	sweep->begin(sweep->context, lane, op);
+	return heap_push(&lane->open,
+		&(struct sweep_op){.start = op->stop, .tag = op->tag, .class = op->class});
+}
+
+static int compare(const void *a, const void *b)
+{
+	return is_before(a, b) ? -1 : is_before(b, a);
+}
+
+/* One queue alone is in order as it comes. */
+static void order(struct sweep_ops *ops)
+{
+	for (size_t i = 1; i < ops->count; i++)
+		if (is_before(ops->at + i, ops->at + i - 1)) {
+			qsort(ops->at, ops->count, sizeof(*ops->at), compare);
+			return;
+		}
+}
+
+/*
+ * What starts later may lie in a queue long before, and what ends an idle time may be submitted at
+ * its end. What takes no time neither lies there nor ends one.
+ */
+static void find_queued(struct sweep_ops *ops)
+{
+	int64_t first = INT64_MAX;
+	bool is_known = true;
+
+	for (size_t i = ops->count; i--;) {
+		struct sweep_op *op = ops->at + i;
+
+		if (op->stop > op->start) {
+			is_known = op->submit != SWEEP_NO_SUBMIT;
+			if (is_known && op->submit < first)
+				first = op->submit;
+		}
+		op->queued = is_known ? first : SWEEP_NO_SUBMIT;
+	}
+}
+
+/* The first @count of those ahead. */
+static int take_first(const struct sweep *sweep, struct sweep_lane *lane, size_t count)
+{
+	int r = 0;
+
+	order(&lane->ahead);
+	find_queued(&lane->ahead);
+	for (size_t i = 0; i < count && !r; i++)
+		r = take(sweep, lane, lane->ahead.at + i);
+	lane->ahead.count -= count;
+	if (lane->ahead.count)
+		memmove(lane->ahead.at, lane->ahead.at + count,
+			lane->ahead.count * sizeof(*lane->ahead.at));
+	return r;
+}
+
+int sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
+{
+	if (GROW(lane->ahead.at, lane->ahead.count, lane->ahead.capacity))
+		return -ENOMEM;
+	lane->ahead.at[lane->ahead.count++] = *op;
+	if (op->stop < op->start)
+		lane->ahead.at[lane->ahead.count - 1].stop = op->start;
+	return lane->ahead.count < sweep->held_max
+		       ? 0
+		       : take_first(sweep, lane, (lane->ahead.count + 1) / 2);
+}
+
+int sweep_finish(const struct sweep *sweep, struct sweep_lane *lane)
+{
+	int r = lane->ahead.count ? take_first(sweep, lane, lane->ahead.count) : 0;
+
+	if (!r && lane->has_now)
+		advance(sweep, lane, NULL);
+	return r;
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+#include "cli/trace/kernel_totals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+
+/* Columns of query/dispatches.sql and dispatches_in_ranges.sql. */
+enum { D_SHAPE, D_START, D_DURATION, D_CALL, D_MARKER };
+
+struct pass {
+	struct query *query;
+	struct measure *measure;
+	const struct measure_options *options;
+	int64_t *shape_ids; /* of the first cells, in order */
+	size_t shape_count, shape_capacity;
+	size_t *gpu_of_lane;
+	bool *is_shared; /* of GPUs: more than one lane; the others' sums are those of the lane */
+	struct measure_ranges ranges;
+	struct idmap cell_of; /* by shape and range */
+	bool is_dense;	      /* id - first id is the index */
+};
+
+static void pass_done(struct pass *pass)
+{
+	free(pass->shape_ids);
+	free(pass->gpu_of_lane);
+	free(pass->is_shared);
+	measure_ranges_done(&pass->ranges);
+	idmap_done(&pass->cell_of);
+}
+
+static void done_sets(struct measure_lane *lane)
+{
+	intervals_done(&lane->set);
+	intervals_done(&lane->work);
+}
+
+static void free_lanes(struct measure_lane *lanes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		done_sets(lanes + i);
+	free(lanes);
+}
+
+void measure_free_p(struct measure **measure)
+{
+	struct measure *m = *measure;
+
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		free(m->kernels[i].name);
+		free(m->kernels[i].symbol);
+	}
+	free(m->kernels);
+	for (size_t i = 0; i < m->cell_count; i++)
+		durations_done(&m->cells[i].durations);
+	free(m->cells);
+	for (size_t i = 0; i < m->marker_count; i++)
+		free(m->markers[i]);
+	free(m->markers);
+	free(m->calls);
+	measure_free_host(m);
+	free_lanes(m->lanes, m->lane_count);
+	free_lanes(m->gpus, m->gpu_count);
+	free(m);
+	*measure = NULL;
+}
+
+/* Appends a lane unless @lanes ends with it: the query is sorted. */
+static int add_lane(struct measure_lane **lanes, size_t *count, int64_t process_id, int64_t gpu_id)
+{
+	struct measure_lane *grown = *lanes;
+
+	if (*count && grown[*count - 1].process_id == process_id &&
+		grown[*count - 1].gpu_id == gpu_id)
+		return 0;
+	grown = grow_by_one(grown, *count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	*lanes = grown;
+	grown[*count] = (struct measure_lane){.process_id = process_id, .gpu_id = gpu_id};
+	intervals_init(&grown[*count].set, INTERVALS_HELD_MAX);
+	intervals_init(&grown[(*count)++].work, INTERVALS_HELD_MAX);
+	return 0;
+}
+
+static int load_lanes(
+	struct query *query, const char *name, struct measure_lane **lanes, size_t *count)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, name, &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_lane(lanes, count, query_integer(rows, 0), query_integer(rows, 1));
+	return r;
+}
+
+static struct measure_lane *find_lane(
+	struct measure_lane *lanes, size_t count, int64_t process_id, int64_t gpu_id)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct measure_lane *lane = lanes + middle;
+
+		if (lane->process_id < process_id ||
+			(lane->process_id == process_id && lane->gpu_id < gpu_id))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < count && lanes[low].process_id == process_id && lanes[low].gpu_id == gpu_id)
+		return lanes + low;
+	return NULL;
+}
+
+const struct measure_lane *measure_find_lane(
+	const struct measure *measure, int64_t process_id, int64_t gpu_id)
+{
+	return find_lane(measure->lanes, measure->lane_count, process_id, gpu_id);
+}
+
+static int add_shape(struct pass *pass, const struct query_rows *rows)
+{
+	struct measure *m = pass->measure;
+	int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
+	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
+	const struct categories *categories = pass->options->categories;
+
+	if (!lane) /* lanes are sorted by numbers */
+		return query_damaged(pass->query, "a process or a GPU is not a number");
+	if (GROW(pass->shape_ids, pass->shape_count, pass->shape_capacity) ||
+		GROW(m->cells, m->cell_count, m->cell_capacity))
+		return -ENOMEM;
+	pass->shape_ids[pass->shape_count++] = query_integer(rows, 0);
+	m->cells[m->cell_count++] = (struct measure_cell){
+		.process_id = process_id,
+		.gpu_id = gpu_id,
+		.queue_id = query_integer(rows, 3),
+		.kernel_id = query_integer(rows, 4),
+		.lane = (size_t)(lane - m->lanes),
+		.host = measure_find_host(m, process_id),
+		.is_communication =
+			categories && categories_of(categories, query_integer(rows, 4))->class ==
+					      CATEGORY_COMMUNICATION,
+	};
+	return 0;
+}
+
+static int load_shapes(struct pass *pass)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(pass->query, "queue_shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_shape(pass, rows);
+	pass->is_dense = pass->shape_count && (uint64_t)pass->shape_ids[pass->shape_count - 1] -
+							      (uint64_t)pass->shape_ids[0] ==
+						      pass->shape_count - 1;
+	return r;
+}
+
+static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
+{
+	size_t low = 0, high = pass->shape_count;
+
+	if (pass->is_dense) {
+		low = (size_t)id - (size_t)pass->shape_ids[0];
+		return low < high ? pass->measure->cells + low : NULL;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (pass->shape_ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < pass->shape_count && pass->shape_ids[low] == id ? pass->measure->cells + low
+								     : NULL;
+}
+
+/* The part of a shape that was submitted in ranges of that name. NULL: no memory. */
+static struct measure_cell *find_cell(
+	struct pass *pass, struct measure_cell *shape, const int64_t *row, unsigned nulls)
+{
+	struct measure *m = pass->measure;
+	struct measure_cell cell = *shape;
+	uint32_t *at;
+
+	if (!pass->options->by_marker || nulls & 1u << D_MARKER)
+		return shape;
+	cell.marker = measure_find_range(&pass->ranges, cell.process_id, row[D_MARKER]);
+	at = idmap_at(&pass->cell_of, (int64_t)((uint64_t)(shape - m->cells) << 32 | cell.marker));
+	if (!at)
+		return NULL;
+	if (*at != IDMAP_NONE)
+		return m->cells + *at;
+	if (GROW(m->cells, m->cell_count, m->cell_capacity))
+		return NULL;
+	*at = (uint32_t)m->cell_count;
+	cell.sums = (struct measure_sums){0};
+	cell.durations = (struct durations){0};
+	m->cells[m->cell_count] = cell;
+	return m->cells + m->cell_count++;
+}
+
+static int load_gpu_of_lane(struct pass *pass)
+{
+	struct measure *m = pass->measure;
+
+	pass->gpu_of_lane = calloc(m->lane_count + 1, sizeof(size_t));
+	pass->is_shared = calloc(m->gpu_count + 1, sizeof(bool));
+	if (!pass->gpu_of_lane || !pass->is_shared)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->lane_count; i++) {
+		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
+
+		if (!gpu) /* GPUs are those of the lanes, sorted by numbers */
+			return query_damaged(pass->query, "a GPU is not a number");
+		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
+		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
+	}
+	for (size_t i = 0; i < m->gpu_count; i++)
+		m->gpus[i].calls = 0;
+	return 0;
+}
+
+static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
+{
+	int64_t stop = wrap_plus(start, duration);
+
+	if (!lane->timed++) {
+		lane->first_ns = start;
+		lane->last_ns = stop;
+	}
+	if (start < lane->first_ns)
+		lane->first_ns = start;
+	if (stop > lane->last_ns)
+		lane->last_ns = stop;
+	lane->total_ns = wrap_plus(lane->total_ns, duration);
+	return intervals_add(&lane->set, start, stop);
+}
+
+static int cell_add(const struct pass *pass, struct measure_cell *cell, int64_t duration)
+{
+	struct measure_sums *sums = &cell->sums;
+
+	if (!sums->timed++ || duration < sums->min_ns)
+		sums->min_ns = duration;
+	if (sums->timed == 1 || duration > sums->max_ns)
+		sums->max_ns = duration;
+	sums->total_ns = wrap_plus(sums->total_ns, duration);
+	return pass->options->wants_percentiles ? durations_add(&cell->durations, duration) : 0;
+}
+
+static int add_row(void *context, const int64_t *row, unsigned nulls)
+{
+	struct pass *pass = context;
+	struct measure *m = pass->measure;
+	struct measure_cell *cell = find_shape(pass, row[D_SHAPE]);
+	struct measure_lane *lane;
+	size_t gpu;
+	int r;
+
+	m->rows++;
+	if (!cell) /* of a damaged file; the verdict compares the rows with the ledger */
+		return 0;
+	cell = find_cell(pass, cell, row, nulls);
+	if (!cell)
+		return -ENOMEM;
+	lane = m->lanes + cell->lane;
+	gpu = pass->gpu_of_lane[cell->lane];
+	cell->sums.calls++;
+	lane->calls++;
+	m->gpus[gpu].calls++;
+	if (nulls & 1u << D_START)
+		return 0;
+	if (cell->host != IDMAP_NONE && !(nulls & 1u << D_CALL))
+		measure_add_launch(m, cell->host, row[D_CALL], row[D_START]);
+	r = cell_add(pass, cell, row[D_DURATION]);
+	if (!r)
+		r = lane_add(lane, row[D_START], row[D_DURATION]);
+	if (!r && pass->options->categories && !cell->is_communication)
+		r = intervals_add(&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
+	if (!r && pass->is_shared[gpu])
+		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
+	return r;
+}
+
+static int pass_over_rows(struct pass *pass)
+{
+	return query_fold(pass->query,
+		pass->options->by_marker ? "dispatches_in_ranges" : "dispatches", add_row, pass);
+}
+
+static int add_again(void *context, const int64_t *row, unsigned nulls)
+{
+	struct pass *pass = context;
+	const struct measure_cell *shape = find_shape(pass, row[D_SHAPE]);
+	int64_t stop = wrap_plus(row[D_START], row[D_DURATION]);
+	struct intervals *set;
+	size_t gpu;
+	int r = 0;
+
+	if (!shape || nulls & 1u << D_START)
+		return 0;
+	set = &pass->measure->lanes[shape->lane].set;
+	if (set->limit == SIZE_MAX)
+		r = intervals_add(set, row[D_START], stop);
+	set = &pass->measure->lanes[shape->lane].work;
+	if (!r && set->limit == SIZE_MAX && !shape->is_communication)
+		r = intervals_add(set, row[D_START], stop);
+	gpu = pass->gpu_of_lane[shape->lane];
+	set = &pass->measure->gpus[gpu].set;
+	if (!r && set->limit == SIZE_MAX && pass->is_shared[gpu])
+		r = intervals_add(set, row[D_START], stop);
+	return r;
+}
+
+static bool reset_inexact(struct intervals *set)
+{
+	if (!set->is_inexact)
+		return false;
+	intervals_done(set);
+	intervals_init(set, SIZE_MAX);
+	return true;
+}
+
+/* Rows of a lane came out of order by more than the bound: hold all of it. */
+static int measure_again(struct pass *pass)
+{
+	struct measure *m = pass->measure;
+	bool is_needed = false;
+
+	for (size_t i = 0; i < m->lane_count; i++) {
+		is_needed |= reset_inexact(&m->lanes[i].set);
+		is_needed |= reset_inexact(&m->lanes[i].work);
+	}
+	for (size_t i = 0; i < m->gpu_count; i++)
+		is_needed |= reset_inexact(&m->gpus[i].set);
+	return is_needed ? query_fold(pass->query, "dispatches", add_again, pass) : 0;
+}
+
+static void finish_lanes(struct measure_lane *lanes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		lanes[i].busy_ns = intervals_length(&lanes[i].set);
+		lanes[i].work_ns = intervals_length(&lanes[i].work);
+		done_sets(lanes + i);
+	}
+}
+
+/* To the GPUs that one process alone has used. */
+static void copy_lanes(const struct pass *pass)
+{
+	struct measure *m = pass->measure;
+
+	for (size_t i = 0; i < m->lane_count; i++) {
+		struct measure_lane *gpu = m->gpus + pass->gpu_of_lane[i];
+
+		if (pass->is_shared[pass->gpu_of_lane[i]])
+			continue;
+		*gpu = m->lanes[i];
+		gpu->process_id = 0;
+	}
+}
+
+static int measure_fill(struct pass *pass)
+{
+	struct measure *m = pass->measure;
+	const struct measure_options *o = pass->options;
+	int r = load_lanes(pass->query, "lanes", &m->lanes, &m->lane_count);
+
+	if (!r)
+		r = load_lanes(pass->query, "gpus_used", &m->gpus, &m->gpu_count);
+	if (!r)
+		r = load_gpu_of_lane(pass);
+	if (!r && o->wants_calls)
+		r = measure_load_host(pass->query, m);
+	if (!r && o->by_marker)
+		r = measure_load_ranges(pass->query, o->steps, m, &pass->ranges);
+	if (!r)
+		r = load_shapes(pass);
+	if (!r)
+		r = pass_over_rows(pass);
+	if (!r)
+		r = measure_again(pass);
+	if (!r)
+		r = measure_name_kernels(pass->query, m, o->wants_percentiles);
+	if (!r && o->wants_calls)
+		r = measure_name_calls(pass->query, m);
+	if (r)
+		return r;
+	finish_lanes(m->lanes, m->lane_count);
+	finish_lanes(m->gpus, m->gpu_count);
+	copy_lanes(pass);
+	return 0;
+}
+
+int measure_new_of(struct query *query, const struct measure_options *options, struct measure **ret)
+{
+	CLEANUP(measure_free_p) struct measure *m = calloc(1, sizeof(*m));
+	CLEANUP(pass_done) struct pass pass = {.query = query, .measure = m, .options = options};
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	r = measure_fill(&pass);
+	if (r)
+		return r;
+	*ret = TAKE(m);
+	return 0;
+}
+
+int measure_new(struct query *query, struct measure **ret)
+{
+	return measure_new_of(query, &(struct measure_options){0}, ret);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "cli/trace/sort_buffer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REORDER_FIRST 64
+/* What comes so many events late is put in its place at once; a sort does the rest. */
+#define REORDER_NEAR  256
+
+void reorder_init(struct reorder *reorder, size_t limit)
+{
+	*reorder = (struct reorder){.limit = limit};
+}
+
+void reorder_done(struct reorder *reorder)
+{
+	free(reorder->held);
+	*reorder = (struct reorder){.limit = reorder->limit};
+}
+
+/* Of those that start at once the first to be submitted ends an idle time. */
+static int compare(const void *a, const void *b)
+{
+	const struct breakdown_event *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->submit_ns > y->submit_ns) - (x->submit_ns < y->submit_ns);
+}
+
+static int pass_on(struct reorder *reorder, size_t count, struct breakdown *breakdown)
+{
+	int r = 0;
+
+	if (!count)
+		return 0; /* of a lane without an event nothing was allocated */
+	if (reorder->is_unsorted)
+		qsort(reorder->held, reorder->count, sizeof(*reorder->held), compare);
+	reorder->is_unsorted = false;
+	for (size_t i = 0; i < count && !r; i++)
+		r = breakdown_add(breakdown, reorder->held + i);
+	reorder->floor_ns = reorder->held[count - 1].start_ns;
+	reorder->has_floor = true;
+	reorder->count -= count;
+	memmove(reorder->held, reorder->held + count, reorder->count * sizeof(*reorder->held));
+	return r;
+}
+
+static int make_room(struct reorder *reorder, struct breakdown *breakdown)
+{
+	size_t wanted = reorder->capacity ? reorder->capacity * 2 : REORDER_FIRST;
+	struct breakdown_event *held;
+
+	if (reorder->count < reorder->capacity)
+		return 0;
+	if (reorder->capacity && wanted > reorder->limit)
+		return pass_on(reorder, reorder->count / 2, breakdown);
+	held = reallocarray(reorder->held, wanted, sizeof(*held));
+	if (!held)
+		return -ENOMEM;
+	reorder->held = held;
+	reorder->capacity = wanted;
+	return 0;
+}
+
+/* Where it belongs, if that is near the end; count: too far. */
+static size_t find_place(const struct reorder *reorder, const struct breakdown_event *event)
+{
+	size_t at = reorder->count;
+
+	while (at && compare(event, reorder->held + at - 1) < 0) {
+		if (reorder->count - at == REORDER_NEAR)
+			return reorder->count;
+		at--;
+	}
+	return at;
+}
+
+static void insert(struct reorder *reorder, const struct breakdown_event *event)
+{
+	size_t at = reorder->is_unsorted ? reorder->count : find_place(reorder, event);
+
+	if (at == reorder->count && at && compare(event, reorder->held + at - 1) < 0)
+		reorder->is_unsorted = true;
+	memmove(reorder->held + at + 1, reorder->held + at,
+		(reorder->count - at) * sizeof(*reorder->held));
+	reorder->held[at] = *event;
+	reorder->count++;
+}
+
+int reorder_add(
+	struct reorder *reorder, const struct breakdown_event *event, struct breakdown *breakdown)
+{
+	int r = make_room(reorder, breakdown);
+
+	if (r)
+		return r;
+	/* Even at the same time: which one ends an idle time must not hang on the order. */
+	if (reorder->has_floor && !reorder->is_sorted && event->start_ns <= reorder->floor_ns) {
+		reorder->is_inexact = true;
+		return 0;
+	}
+	insert(reorder, event);
+	return 0;
+}
+
+int reorder_flush(struct reorder *reorder, struct breakdown *breakdown)
+{
+	return pass_on(reorder, reorder->count, breakdown);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "cli/trace/steps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+#include "cli/trace/steps_private.h"
+#include "proto/base/cleanup.h"
+
+/* Of so many steps the first is no example. */
+#define STEPS_WARM 3
+
+void steps_clear(struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++) {
+		struct steps_process *process = steps->processes + i;
+
+		for (size_t n = 0; n < process->count; n++)
+			free(process->at[n].text);
+		free(process->at);
+		process->at = NULL;
+		process->count = 0;
+	}
+	steps->step_count = 0;
+}
+
+void steps_free_p(struct steps **steps)
+{
+	struct steps *s = *steps;
+
+	if (!s)
+		return;
+	steps_clear(s);
+	free(s->processes);
+	free(s);
+	*steps = NULL;
+}
+
+static void work_done(struct steps_work *work)
+{
+	free(work->shapes);
+}
+
+/* The first process that is not before @process_id. */
+static size_t find_process(const struct steps *steps, int64_t process_id)
+{
+	size_t low = 0, high = steps->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (steps->processes[middle].process_id < process_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct steps_process *steps_of(const struct steps *steps, int64_t process_id)
+{
+	size_t at = find_process(steps, process_id);
+
+	return at < steps->count && steps->processes[at].process_id == process_id
+		       ? steps->processes + at
+		       : NULL;
+}
+
+const struct step *steps_find(const struct steps_process *process, int64_t time_ns)
+{
+	size_t low = 0, high = process->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (process->at[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && time_ns < process->at[low - 1].end_ns ? process->at + low - 1 : NULL;
+}
+
+struct steps_process *steps_process(struct steps *steps, int64_t process_id)
+{
+	size_t at = find_process(steps, process_id);
+	struct steps_process *grown;
+
+	if (at < steps->count && steps->processes[at].process_id == process_id)
+		return steps->processes + at;
+	grown = grow_by_one(steps->processes, steps->count, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	steps->processes = grown;
+	memmove(grown + at + 1, grown + at, (steps->count - at) * sizeof(*grown));
+	steps->count++;
+	grown[at] = (struct steps_process){.process_id = process_id};
+	return grown + at;
+}
+
+int steps_add(struct steps *steps, struct steps_process *process, struct step step)
+{
+	if (steps->step_count == STEPS_MAX)
+		return -E2BIG;
+	/* Room for a power of two. */
+	if (!(process->count & (process->count - 1))) {
+		size_t wanted = process->count ? process->count * 2 : 1;
+		struct step *grown = reallocarray(process->at, wanted, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		process->at = grown;
+	}
+	process->at[process->count++] = step;
+	steps->step_count++;
+	return 0;
+}
+
+const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id)
+{
+	size_t low = 0, high = work->count;
+
+	if (work->is_dense) {
+		low = (size_t)id - (size_t)work->shapes[0].id;
+		return low < high ? work->shapes + low : NULL;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (work->shapes[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < work->count && work->shapes[low].id == id ? work->shapes + low : NULL;
+}
+
+static int load_shapes(struct steps_work *work)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t capacity = 0;
+	int r = query_ask(work->query, "queue_shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		if (work->count == capacity) {
+			struct steps_shape *grown;
+
+			capacity = capacity ? capacity * 2 : 256;
+			grown = reallocarray(work->shapes, capacity, sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			work->shapes = grown;
+		}
+		work->shapes[work->count++] = (struct steps_shape){
+			.id = query_integer(rows, 0),
+			.process_id = query_integer(rows, 1),
+			.gpu_id = query_integer(rows, 2),
+			.queue = query_integer(rows, 3),
+			.kernel_id = query_integer(rows, 4),
+			.queue_stored = (uint64_t)query_integer(rows, 5),
+		};
+		r = steps_process(work->steps, query_integer(rows, 1)) ? 0 : -ENOMEM;
+	}
+	work->is_dense = work->count && (uint64_t)work->shapes[work->count - 1].id -
+							(uint64_t)work->shapes[0].id ==
+						work->count - 1;
+	return r;
+}
+
+/* Who copied and dispatched nothing. */
+static int load_copiers(struct steps_work *work)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(work->query, "copy_processes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = steps_process(work->steps, query_integer(rows, 0)) ? 0 : -ENOMEM;
+	return r;
+}
+
+static void name_processes(struct steps_work *work)
+{
+	for (size_t i = 0; i < work->count; i++)
+		work->shapes[i].process = find_process(work->steps, work->shapes[i].process_id);
+}
+
+static void count_steps(struct steps *steps)
+{
+	steps->step_count = 0;
+	for (size_t i = 0; i < steps->count; i++)
+		steps->step_count += steps->processes[i].count;
+}
+
+/* What of a window lies in the run of the process: false, and untouched, where nothing does. */
+static bool limit(
+	const struct steps_process *process, int64_t start_ns, int64_t end_ns, struct step *ret)
+{
+	if (start_ns < process->first_ns)
+		start_ns = process->first_ns;
+	if (end_ns > process->last_ns)
+		end_ns = process->last_ns;
+	if (end_ns <= start_ns)
+		return false;
+	ret->start_ns = start_ns;
+	ret->end_ns = end_ns;
+	return true;
+}
+
+/* The first of several warms up, and waits for processes that start later; but steps in which its
+ * GPUs did nothing say nothing of it. */
+static void join(struct steps_process *process)
+{
+	struct step *first = process->at;
+	int64_t warm_ns, end_ns;
+
+	if (!process->count)
+		return;
+	warm_ns = first[process->count >= STEPS_WARM ? 1 : 0].start_ns;
+	end_ns = first[process->count - 1].end_ns;
+	for (size_t i = 1; i < process->count; i++)
+		free(process->at[i].text);
+	process->count = 1;
+	if (!process->has_events) {
+		first->start_ns = warm_ns;
+		first->end_ns = end_ns;
+	} else if (!limit(process, warm_ns, end_ns, first) &&
+		   !limit(process, first->start_ns, end_ns, first)) {
+		first->start_ns = process->first_ns;
+		first->end_ns = process->last_ns;
+	}
+}
+
+void steps_join(struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		join(steps->processes + i);
+	count_steps(steps);
+}
+
+int steps_take_whole(struct steps *steps, const char *why)
+{
+	int r = 0;
+
+	steps_clear(steps);
+	steps->source = STEPS_WHOLE;
+	snprintf(steps->line, sizeof(steps->line),
+		"steps: %s: the run of each rank is taken for one", why);
+	for (size_t i = 0; i < steps->count && !r; i++) {
+		struct steps_process *process = steps->processes + i;
+
+		if (process->has_events)
+			r = steps_add(steps, process,
+				(struct step){
+					.start_ns = process->first_ns, .end_ns = process->last_ns});
+	}
+	return r;
+}
+
+static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES])
+{
+	struct steps *steps = work->steps;
+	char why[32];
+	int r = load_shapes(work);
+
+	if (!r)
+		r = load_copiers(work);
+	if (!r)
+		r = steps_from_markers(work, regex, error);
+	if (r)
+		return r;
+	name_processes(work);
+	if (steps->is_too_many) {
+		steps->source = STEPS_WHOLE;
+	} else if (steps->step_count) {
+		steps->source = STEPS_MARKERS;
+		snprintf(steps->line, sizeof(steps->line), "steps: %zu from roctx markers",
+			steps->step_count);
+	} else {
+		r = steps_find_period(work);
+	}
+	if (!r)
+		r = steps_place(work);
+	if (!r && steps->is_too_many) {
+		snprintf(why, sizeof(why), "more than %d", STEPS_MAX);
+		r = steps_take_whole(steps, why);
+	}
+	return r;
+}
+
+int steps_new(
+	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
+{
+	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
+	CLEANUP(work_done)
+	struct steps_work work = {.query = query, .steps = steps, .kernel_id = -1};
+	int r;
+
+	error[0] = '\0';
+	if (!steps)
+		return -ENOMEM;
+	r = fill(&work, regex, error);
+	if (r)
+		return r;
+	*ret = TAKE(steps);
+	return 0;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/command.h"
+#include "cli/tree/show.h"
+#include "cli/database/verb.h"
+#include "proto/base/cleanup.h"
+
+#define TREE_WIDTH	 100
+#define TREE_MIN_PERCENT 0.5
+
+enum { KEY_NO_KERNELS = 0x500, KEY_STEPS, KEY_EACH_STEP };
+
+static const struct argp_option options[] = {
+	{"by", 'b', "WHAT", 0, "merged (default): all ranks as one; rank: each process and thread",
+		0},
+	{"depth", 'd', "LEVELS", 0, "no deeper than that", 0},
+	{"min-percent", 'm', "PERCENT", 0,
+		"of the GPU time; smaller rows are summed (0.5 in the text, else 0)", 0},
+	{"rank", 'r', "LIST", 0, "these ranks only: 0,3-5", 0},
+	{"no-kernels", KEY_NO_KERNELS, NULL, 0, "ranges and calls without their kernels", 0},
+	{"steps", KEY_STEPS, "REGEX", 0,
+		"ranges that differ in the number at the end of the match are one "
+		"(ProfilerStep#N, "
+		"step N, iteration N)",
+		0},
+	{"each-step", KEY_EACH_STEP, NULL, 0, "steps are not one", 0},
+	VERB_JSON,
+	VERB_CSV("a line a node"),
+	{"folded", 'f', NULL, 0, "stacks and ns of GPU time, for flame graphs", 0},
+	{0},
+};
+
+struct tree_cmd {
+	struct verb verb;
+	struct tree_options show;
+	struct choice_list ranks;
+	bool has_min;
+	regex_t steps;
+	bool has_steps, is_each_step;
+};
+
+static void tree_cmd_done(struct tree_cmd *o)
+{
+	if (o->has_steps)
+		regfree(&o->steps);
+}
+
+static double parse_percent(const char *text)
+{
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (errno || !*text || *end || !(value >= 0 && value <= 100))
+		opts_error("--min-percent=%s: not a number from 0 to 100", text);
+	return value;
+}
+
+static void parse_by(struct tree_cmd *o, const char *text)
+{
+	static const char *const names[] = {"merged", "rank"};
+
+	o->show.is_merged = !opts_choice("by", text, names, 2);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct tree_cmd *o = state->input;
+
+	switch (key) {
+	case 'b':
+		parse_by(o, arg);
+		return 0;
+	case 'd':
+		o->show.depth = opts_u64("depth", arg, 1, TREE_DEPTH_MAX);
+		return 0;
+	case 'm':
+		o->show.min_percent = parse_percent(arg);
+		o->has_min = true;
+		return 0;
+	case 'r':
+		opts_ranks(arg, &o->ranks);
+		return 0;
+	case KEY_STEPS:
+		opts_regex("steps", arg, &o->has_steps, &o->steps);
+		return 0;
+	case KEY_EACH_STEP:
+		o->is_each_step = true;
+		return 0;
+	case KEY_NO_KERNELS:
+		o->show.has_kernels = false;
+		return 0;
+	case 'f':
+		o->show.is_folded = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->show.is_folded && o->verb.format != RENDER_TABLE)
+			opts_error("--folded and --%s do not go together: give one of them",
+				o->verb.format == RENDER_JSON ? "json" : "csv");
+		return verb_parse(key, arg, &o->verb);
+	default:
+		return verb_parse(key, arg, &o->verb);
+	}
+}
+
+static const struct argp parser = {options, parse, "FILE|SESSION",
+	"Roctx ranges and host calls as a tree, with the GPU time of the kernels "
+	"submitted in "
+	"them.",
+	NULL, NULL, NULL};
+
+int cmd_tree(int argc, char **argv)
+{
+	CLEANUP(tree_cmd_done)
+	struct tree_cmd o = {
+		.verb.format = RENDER_TABLE, .show = {.is_merged = true, .has_kernels = true}};
+	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	CLEANUP(tree_free_p) struct tree *tree = NULL;
+	CLEANUP(tree_free_p) struct tree *merged = NULL;
+	int r;
+
+	opts_parse(&parser, argc, argv, 0, &o);
+	if (!o.has_steps)
+		opts_regex("steps", CHOICE_STEP_MARKER_DEFAULT, &o.has_steps, &o.steps);
+	if (verb_open(&o.verb, &query))
+		return CMD_BAD_INPUT;
+	o.show.format = o.verb.format;
+	if (!o.has_min && o.show.format == RENDER_TABLE)
+		o.show.min_percent = TREE_MIN_PERCENT;
+	o.show.width = render_terminal_width(STDOUT_FILENO, TREE_WIDTH);
+	r = verdict_new(query, NULL, &verdict);
+	if (!r)
+		r = tree_new(query, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
+	if (!r && o.show.is_merged)
+		r = tree_merge(tree, &merged);
+	if (!r)
+		r = tree_show(&(struct tree_view){merged ? merged : tree, tree, verdict, &o.show},
+			stdout);
+	return r ? verb_fail(query, NULL) : CMD_OK;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+#include "cli/tree/tree.h"
+#include "proto/base/cleanup.h"
+
+/* Host calls are numbered within their process; the upper bits of an id are the
+ * process's. */
+#define CALL_NUMBER_MASK 0xffffffffffll
+
+struct tree_shape {
+	uint32_t process;
+	int64_t kernel;
+	uint32_t parent, leaf; /* the last pair of them: dispatches repeat */
+};
+
+struct loading {
+	struct query *query;
+	struct tree *tree;
+	struct idmap process_of, kernel_of, shape_of;
+	struct tree_steps steps;
+	struct tree_shape *shapes;
+	size_t shape_count, shape_capacity;
+};
+
+static void loading_done(struct loading *loading)
+{
+	idmap_done(&loading->process_of);
+	idmap_done(&loading->kernel_of);
+	idmap_done(&loading->shape_of);
+	tree_steps_done(&loading->steps);
+	free(loading->shapes);
+}
+
+/* ---- who ---- */
+
+static bool is_wanted(const struct choice_list *ranks, const struct tree_process *p)
+{
+	return !ranks->count || (p->has_rank && p->rank >= 0 && p->rank <= UINT32_MAX &&
+					choice_has(ranks, (uint32_t)p->rank));
+}
+
+/* By rank, as all other tables: their order is that of the tree. */
+static int load_processes(struct loading *loading, const struct choice_list *ranks)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct tree *tree = loading->tree;
+	size_t capacity = 0;
+	int r = query_ask(loading->query, "ranks_in_order", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		struct tree_process *p;
+		uint32_t *at = idmap_at(&loading->process_of, query_integer(rows, 0));
+
+		if (!at || GROW(tree->processes, tree->process_count, capacity))
+			return -ENOMEM;
+		*at = (uint32_t)tree->process_count;
+		p = tree->processes + tree->process_count++;
+		*p = (struct tree_process){.id = query_integer(rows, 0),
+			.has_rank = !query_is_null(rows, 1),
+			.rank = query_integer(rows, 1),
+			.pid = query_integer(rows, 2),
+			.node = TREE_NONE};
+		p->is_wanted = is_wanted(ranks, p);
+		tree->wanted += p->is_wanted;
+		r = 0;
+	}
+	return r;
+}
+
+/* NULL: not wanted, or of a damaged file. */
+static struct tree_process *find_process(const struct loading *loading, int64_t id)
+{
+	uint32_t at = idmap_find(&loading->process_of, id);
+
+	return at == IDMAP_NONE || !loading->tree->processes[at].is_wanted
+		       ? NULL
+		       : loading->tree->processes + at;
+}
+
+static uint32_t thread_node(struct tree *tree, struct tree_process *p, int64_t tid)
+{
+	if (p->node == TREE_NONE) {
+		p->node = tree_child(tree, 0, TREE_PROCESS, p - tree->processes);
+		if (p->node == TREE_NONE)
+			return TREE_NONE;
+		tree->nodes[p->node].process = (uint32_t)(p - tree->processes);
+	}
+	return tree_child(tree, p->node, TREE_THREAD, tid);
+}
+
+/* ---- ranges ---- */
+
+static uint32_t marker_node(const struct tree *tree, const struct tree_process *p, int64_t id)
+{
+	const struct tree_marker *markers = tree->markers + p->first_marker;
+	size_t low = 0, high = p->markers;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (markers[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->markers && markers[low].id == id ? markers[low].node : TREE_NONE;
+}
+
+static void count_node(struct tree_node *node, const struct query_rows *rows, int start, int end)
+{
+	node->count++;
+	if (query_is_null(rows, end) || query_is_null(rows, start))
+		node->open += query_is_null(rows, end);
+	else
+		node->host_ns =
+			(int64_t)((uint64_t)node->host_ns + (uint64_t)query_integer(rows, end) -
+				  (uint64_t)query_integer(rows, start));
+}
+
+static int add_marker(struct loading *loading, const struct query_rows *rows)
+{
+	struct tree *tree = loading->tree;
+	struct tree_process *p = find_process(loading, query_integer(rows, 0));
+	const char *kind = query_text(rows, 4);
+	bool is_push = !kind || strcmp(kind, "start") != 0;
+	uint32_t parent = TREE_NONE, node;
+
+	if (!p)
+		return 0;
+	if (!p->markers)
+		p->first_marker = tree->marker_count;
+	if (!query_is_null(rows, 2))
+		parent = marker_node(tree, p, query_integer(rows, 2));
+	if (parent == TREE_NONE)
+		parent = thread_node(tree, p, query_integer(rows, 3));
+	if (parent == TREE_NONE)
+		return -ENOMEM;
+	node = tree_child(tree, parent, is_push ? TREE_RANGE : TREE_STARTED,
+		tree_steps_name(&loading->steps, query_integer(rows, 5)));
+	if (node == TREE_NONE || GROW(tree->markers, tree->marker_count, tree->marker_capacity))
+		return -ENOMEM;
+	count_node(tree->nodes + node, rows, 6, 7);
+	tree->markers[tree->marker_count++] = (struct tree_marker){query_integer(rows, 1), node};
+	p->markers++;
+	return 0;
+}
+
+/* ---- calls ---- */
+
+/* Numbers are nearly always without holes. */
+static const struct tree_call *find_call(
+	const struct tree *tree, const struct tree_process *p, int64_t number)
+{
+	const struct tree_call *calls = tree->calls + p->first_call;
+	size_t low = 0, high = p->calls;
+	uint64_t guess;
+
+	if (!p->calls || number < calls[0].number || number > UINT32_MAX)
+		return NULL;
+	guess = (uint64_t)number - calls[0].number;
+	if (guess < p->calls && calls[guess].number == number)
+		return calls + guess;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (calls[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->calls && calls[low].number == number ? calls + low : NULL;
+}
+
+static uint32_t call_parent(
+	struct tree *tree, struct tree_process *p, const struct query_rows *rows)
+{
+	const struct tree_call *around =
+		query_is_null(rows, 2) ? NULL : find_call(tree, p, query_integer(rows, 2));
+	uint32_t parent = around ? around->node : TREE_NONE;
+
+	if (parent == TREE_NONE && !query_is_null(rows, 7))
+		parent = marker_node(tree, p, query_integer(rows, 7));
+	return parent == TREE_NONE ? thread_node(tree, p, query_integer(rows, 3)) : parent;
+}
+
+static int add_call(struct loading *loading, const struct query_rows *rows)
+{
+	struct tree *tree = loading->tree;
+	struct tree_process *p = find_process(loading, query_integer(rows, 0));
+	int64_t number = query_integer(rows, 1) & CALL_NUMBER_MASK;
+	uint32_t parent, node;
+
+	if (!p || number > UINT32_MAX)
+		return 0;
+	if (!p->calls)
+		p->first_call = tree->call_count;
+	parent = call_parent(tree, p, rows);
+	node = parent == TREE_NONE ? TREE_NONE
+				   : tree_child(tree, parent, TREE_CALL, query_integer(rows, 4));
+	if (node == TREE_NONE || GROW(tree->calls, tree->call_count, tree->call_capacity))
+		return -ENOMEM;
+	count_node(tree->nodes + node, rows, 5, 6);
+	tree->calls[tree->call_count++] =
+		(struct tree_call){(uint32_t)number, node, query_integer(rows, 5)};
+	p->calls++;
+	return 0;
+}
+
+/* ---- dispatches ---- */
+
+static int load_kernels(struct loading *loading)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(loading->query, "tree_kernels", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&loading->kernel_of, query_integer(rows, 0));
+
+		if (!at)
+			return -ENOMEM;
+		*at = (uint32_t)query_integer(rows, 1);
+		r = 0;
+	}
+	return r;
+}
+
+static int load_shapes(struct loading *loading)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(loading->query, "shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t process = idmap_find(&loading->process_of, query_integer(rows, 1));
+		uint32_t kernel = idmap_find(&loading->kernel_of, query_integer(rows, 3));
+		uint32_t *at;
+
+		r = 0;
+		if (process == IDMAP_NONE || !loading->tree->processes[process].is_wanted)
+			continue;
+		at = idmap_at(&loading->shape_of, query_integer(rows, 0));
+		if (!at || GROW(loading->shapes, loading->shape_count, loading->shape_capacity))
+			return -ENOMEM;
+		*at = (uint32_t)loading->shape_count;
+		loading->shapes[loading->shape_count++] = (struct tree_shape){
+			.process = process,
+			.kernel = kernel == IDMAP_NONE ? query_integer(rows, 3) : kernel,
+			.parent = TREE_NONE,
+		};
+	}
+	return r;
+}
+
+/* What a dispatch hangs on: its call, else its range, else its thread. */
+static uint32_t dispatch_parent(struct tree *tree, struct tree_process *p,
+	const struct query_rows *rows, const struct tree_call **ret_call)
+{
+	uint32_t parent = TREE_NONE;
+
+	*ret_call = NULL;
+	if (!query_is_null(rows, 6)) {
+		*ret_call = find_call(tree, p, query_integer(rows, 6));
+		if (*ret_call)
+			return (*ret_call)->node;
+		tree->lost_calls++;
+	}
+	if (!query_is_null(rows, 5)) {
+		parent = marker_node(tree, p, query_integer(rows, 5));
+		tree->lost_ranges += parent == TREE_NONE;
+	}
+	return parent == TREE_NONE ? thread_node(tree, p, query_integer(rows, 4)) : parent;
+}
+
+static void add_latency(uint64_t *count, int64_t *sum, int64_t *most, int64_t latency)
+{
+	if (!(*count)++ || latency > *most)
+		*most = latency;
+	*sum = (int64_t)((uint64_t)*sum + (uint64_t)latency);
+}
+
+static void add_kernel(
+	struct tree_node *node, const struct query_rows *rows, const struct tree_call *call)
+{
+	struct tree_sums *self = &node->self;
+	int64_t start = query_integer(rows, 1);
+
+	node->count++;
+	self->kernels++;
+	if (query_is_null(rows, 1)) {
+		self->untimed++;
+		return;
+	}
+	self->gpu_ns = (int64_t)((uint64_t)self->gpu_ns + (uint64_t)query_integer(rows, 2));
+	if (call)
+		add_latency(&self->launched, &self->launch_ns, &self->launch_max_ns,
+			(int64_t)((uint64_t)start - (uint64_t)call->start_ns));
+	if (!query_is_null(rows, 3))
+		add_latency(&self->queued, &self->queue_ns, &self->queue_max_ns,
+			query_integer(rows, 3));
+}
+
+static int add_dispatch(struct loading *loading, const struct query_rows *rows)
+{
+	struct tree *tree = loading->tree;
+	uint32_t at = idmap_find(&loading->shape_of, query_integer(rows, 0)), parent;
+	struct tree_shape *shape = at == IDMAP_NONE ? NULL : loading->shapes + at;
+	const struct tree_call *call;
+
+	if (!shape) /* not wanted, or of a damaged file */
+		return 0;
+	parent = dispatch_parent(tree, tree->processes + shape->process, rows, &call);
+	if (parent == TREE_NONE)
+		return -ENOMEM;
+	if (parent != shape->parent) {
+		shape->leaf = tree_child(tree, parent, TREE_KERNEL, shape->kernel);
+		shape->parent = parent;
+	}
+	if (shape->leaf == TREE_NONE)
+		return -ENOMEM;
+	add_kernel(tree->nodes + shape->leaf, rows, call);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int add_all(struct loading *loading, const char *name,
+	int (*add)(struct loading *loading, const struct query_rows *rows))
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(loading->query, name, &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add(loading, rows);
+	return r;
+}
+
+/* Of the texts, those that are names of nodes. */
+static int load_texts(struct loading *loading)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct tree *tree = loading->tree;
+	int r = query_ask(loading->query, "strings", &rows);
+
+	tree->texts = calloc(tree->name_count + 1, sizeof(*tree->texts));
+	if (!tree->texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < tree->name_count; i++) {
+		const char *text = tree_steps_text(&loading->steps, tree->names[i]);
+
+		tree->texts[i] = text ? strdup(text) : NULL;
+		if (text && !tree->texts[i])
+			return -ENOMEM;
+	}
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t at = idmap_find(&tree->name_of, query_integer(rows, 0));
+
+		r = 0;
+		if (at == IDMAP_NONE || tree->texts[at])
+			continue;
+		tree->texts[at] = strdup(query_text(rows, 1) ? query_text(rows, 1) : "");
+		if (!tree->texts[at])
+			return -ENOMEM;
+	}
+	return r;
+}
+
+static int load(struct loading *loading, const struct choice_list *ranks, const regex_t *steps)
+{
+	int r = load_processes(loading, ranks);
+
+	if (!r && steps)
+		r = tree_steps_load(loading->query, steps, &loading->steps);
+	if (!r)
+		r = load_kernels(loading);
+	if (!r)
+		r = load_shapes(loading);
+	if (!r)
+		r = add_all(loading, "tree_markers", add_marker);
+	if (!r)
+		r = add_all(loading, "tree_calls", add_call);
+	if (!r)
+		r = add_all(loading, "tree_dispatches", add_dispatch);
+	if (!r)
+		r = load_texts(loading);
+	return r ? r : tree_finish(loading->tree);
+}
+
+int tree_new(struct query *query, const struct choice_list *ranks, const regex_t *steps,
+	struct tree **ret)
+{
+	CLEANUP(tree_free_p) struct tree *tree = calloc(1, sizeof(*tree));
+	CLEANUP(loading_done) struct loading loading = {.query = query, .tree = tree};
+	int r;
+
+	if (!tree || GROW(tree->nodes, tree->node_count, tree->node_capacity))
+		return -ENOMEM;
+	tree->nodes[tree->node_count++] = (struct tree_node){.kind = TREE_ROOT};
+	r = load(&loading, ranks, steps);
+	if (r)
+		return r;
+	*ret = TAKE(tree);
+	return 0;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/* The trees of all processes and threads, laid on each other. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/tree/tree.h"
+#include "proto/base/cleanup.h"
+
+struct merging {
+	const struct tree *from;
+	struct tree *to;
+	uint32_t *into; /* node of @to, for each of @from */
+	/* Of the process at hand: GPU time in each node of @to, and which have any.
+	 */
+	int64_t *gpu_ns;
+	bool *has;
+	uint32_t *touched;
+	/* Nodes of @from, by process. */
+	uint32_t *nodes;
+	size_t *first;
+};
+
+static void merging_done(struct merging *m)
+{
+	free(m->into);
+	free(m->gpu_ns);
+	free(m->has);
+	free(m->touched);
+	free(m->nodes);
+	free(m->first);
+}
+
+static void add_most(uint64_t count, uint64_t other, int64_t *most, int64_t value)
+{
+	if (other && (!count || value > *most))
+		*most = value;
+}
+
+static void add_node(struct tree_node *to, const struct tree_node *from)
+{
+	struct tree_sums *self = &to->self;
+
+	to->count += from->count;
+	to->open += from->open;
+	to->host_ns = (int64_t)((uint64_t)to->host_ns + (uint64_t)from->host_ns);
+	/* What its kernels did comes with them, when they are summed up again. */
+	if (from->kind != TREE_KERNEL)
+		return;
+	self->kernels += from->self.kernels;
+	self->untimed += from->self.untimed;
+	self->gpu_ns = (int64_t)((uint64_t)self->gpu_ns + (uint64_t)from->self.gpu_ns);
+	add_most(self->launched, from->self.launched, &self->launch_max_ns,
+		from->self.launch_max_ns);
+	add_most(self->queued, from->self.queued, &self->queue_max_ns, from->self.queue_max_ns);
+	self->launched += from->self.launched;
+	self->queued += from->self.queued;
+	self->launch_ns = (int64_t)((uint64_t)self->launch_ns + (uint64_t)from->self.launch_ns);
+	self->queue_ns = (int64_t)((uint64_t)self->queue_ns + (uint64_t)from->self.queue_ns);
+}
+
+/* A parent comes before its children. */
+static int lay(struct merging *m)
+{
+	const struct tree *from = m->from;
+
+	for (size_t i = 1; i < from->node_count; i++) {
+		const struct tree_node *node = from->nodes + i;
+		uint32_t into = m->into[node->parent];
+
+		if (node->kind > TREE_THREAD)
+			into = tree_child(m->to, into, node->kind, from->names[node->name]);
+		if (into == TREE_NONE)
+			return -ENOMEM;
+		m->into[i] = into;
+		if (node->kind > TREE_THREAD)
+			add_node(m->to->nodes + into, node);
+	}
+	return 0;
+}
+
+/* ---- spread over the processes ---- */
+
+static int group_by_process(struct merging *m)
+{
+	const struct tree *from = m->from;
+	size_t n = from->process_count;
+
+	m->nodes = calloc(from->node_count + 1, sizeof(*m->nodes));
+	m->first = calloc(n + 2, sizeof(*m->first));
+	m->gpu_ns = calloc(m->to->node_count + 1, sizeof(*m->gpu_ns));
+	m->has = calloc(m->to->node_count + 1, sizeof(*m->has));
+	m->touched = calloc(m->to->node_count + 1, sizeof(*m->touched));
+	if (!m->nodes || !m->first || !m->gpu_ns || !m->has || !m->touched)
+		return -ENOMEM;
+	for (size_t i = 1; i < from->node_count; i++)
+		m->first[from->nodes[i].process + 2]++;
+	for (size_t i = 1; i < n + 2; i++)
+		m->first[i] += m->first[i - 1];
+	for (uint32_t i = 1; i < from->node_count; i++)
+		m->nodes[m->first[from->nodes[i].process + 1]++] = i;
+	return 0;
+}
+
+static void spread_process(struct merging *m, uint32_t process)
+{
+	size_t touched = 0;
+
+	for (size_t i = m->first[process]; i < m->first[process + 1]; i++) {
+		const struct tree_node *node = m->from->nodes + m->nodes[i];
+		uint32_t into = m->into[m->nodes[i]];
+
+		if (node->kind <= TREE_THREAD)
+			continue;
+		if (!m->has[into]) {
+			m->has[into] = true;
+			m->gpu_ns[into] = 0;
+			m->touched[touched++] = into;
+		}
+		m->gpu_ns[into] = (int64_t)((uint64_t)m->gpu_ns[into] + (uint64_t)node->all.gpu_ns);
+	}
+	for (size_t i = 0; i < touched; i++) {
+		struct tree_node *node = m->to->nodes + m->touched[i];
+		int64_t gpu_ns = m->gpu_ns[m->touched[i]];
+
+		if (!node->processes || gpu_ns > node->slowest_ns) {
+			node->slowest = process;
+			node->slowest_ns = gpu_ns;
+		}
+		if (!node->processes++ || gpu_ns < node->fastest_ns)
+			node->fastest_ns = gpu_ns;
+		m->has[m->touched[i]] = false;
+	}
+}
+
+static int take_texts(const struct tree *from, struct tree *to)
+{
+	to->borrows_texts = true;
+	to->texts = calloc(to->name_count + 1, sizeof(*to->texts));
+	if (!to->texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < to->name_count; i++) {
+		uint32_t at = idmap_find(&from->name_of, to->names[i]);
+
+		if (at != IDMAP_NONE)
+			to->texts[i] = from->texts[at];
+	}
+	return 0;
+}
+
+int tree_merge(const struct tree *tree, struct tree **ret)
+{
+	CLEANUP(tree_free_p) struct tree *to = calloc(1, sizeof(*to));
+	CLEANUP(merging_done)
+	struct merging m = {
+		.from = tree,
+		.to = to,
+		.into = calloc(tree->node_count + 1, sizeof(*m.into)),
+	};
+	int r;
+
+	if (!to || !m.into)
+		return -ENOMEM;
+	to->nodes = calloc(1, sizeof(*to->nodes));
+	if (!to->nodes)
+		return -ENOMEM;
+	to->node_count = to->node_capacity = 1;
+	r = lay(&m);
+	if (!r)
+		r = group_by_process(&m);
+	for (uint32_t i = 0; i < tree->process_count && !r; i++)
+		spread_process(&m, i);
+	if (!r)
+		r = take_texts(tree, to);
+	if (!r)
+		r = tree_finish(to);
+	if (r)
+		return r;
+	*ret = TAKE(to);
+	return 0;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+#include "cli/tree/show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/cleanup.h"
+
+#define ROW_MAX	   28
+/* Names are indented by two columns a level, up to here. */
+#define INDENT_MAX 24
+
+static const struct render_column columns[] = {
+	{"id", NULL, RENDER_ID},
+	{"parent", NULL, RENDER_ID},
+	{"depth", NULL, RENDER_ID},
+	{"kind", NULL, RENDER_TEXT},
+	{"rank", NULL, RENDER_ID},
+	{"process_id", NULL, RENDER_ID},
+	{"gpu_ns", "GPU ms", RENDER_NS_IN_MS},
+	{"gpu_pct", "GPU %", RENDER_TENTHS},
+	{"gpu_self_ns", "SELF ms", RENDER_NS_IN_MS},
+	{"kernels", "KERNELS", RENDER_COUNT},
+	{"kernels_self", NULL, RENDER_COUNT},
+	{"untimed", NULL, RENDER_COUNT},
+	{"launch_mean_ns", "LAUNCH us", RENDER_NS_IN_US},
+	{"launch_max_ns", NULL, RENDER_ID},
+	{"queue_mean_ns", "QUEUE us", RENDER_NS_IN_US},
+	{"queue_max_ns", NULL, RENDER_ID},
+	{"count", NULL, RENDER_COUNT},
+	{"open", NULL, RENDER_COUNT},
+	{"host_ns", NULL, RENDER_ID},
+	{"processes", NULL, RENDER_COUNT},
+	{"slowest_rank", NULL, RENDER_ID},
+	{"slowest_gpu_ns", NULL, RENDER_ID},
+	{"fastest_gpu_ns", NULL, RENDER_ID},
+	{"name", NULL, RENDER_TEXT},
+	{NULL, "WORST", RENDER_NOTE},
+	{NULL, "NAME", RENDER_TEXT},
+};
+
+#define COLUMNS	    (sizeof(columns) / sizeof(columns[0]))
+#define KEYS	    (COLUMNS - 2) /* the last are the text's alone */
+/* A rank with so many times the mean of those that have the node is worth a
+ * word. */
+#define WORST_RATIO 1.2
+
+static const char *kind_name(uint8_t kind)
+{
+	static const char *const names[] = {
+		"root", "process", "thread", "range", "started", "call", "kernel", "other"};
+
+	return names[kind];
+}
+
+static struct render_value mean(int64_t sum, uint64_t count)
+{
+	return render_optional(count > 0, count ? sum / (int64_t)count : 0);
+}
+
+static double percent(const struct tree_view *view, int64_t gpu_ns)
+{
+	int64_t all = view->tree->nodes[0].all.gpu_ns;
+
+	return all > 0 ? 100.0 * (double)gpu_ns / (double)all : 0;
+}
+
+static void fill(const struct tree_view *view, uint32_t at, const char *name,
+	struct render_value ret[ROW_MAX])
+{
+	const struct tree_node *node = view->tree->nodes + at;
+	const struct tree_process *processes = view->by_rank->processes;
+	const struct tree_process *own =
+		view->options->is_merged || !at ? NULL : processes + node->process;
+	const struct tree_process *slowest = node->processes ? processes + node->slowest : NULL;
+
+	*ret++ = render_integer(view->tree->place[at]);
+	*ret++ = render_optional(at > 0, view->tree->place[node->parent]);
+	*ret++ = render_integer(node->depth);
+	*ret++ = render_text(kind_name(node->kind));
+	*ret++ = render_optional(own && own->has_rank, own ? own->rank : 0);
+	*ret++ = render_optional(own != NULL, own ? own->id : 0);
+	*ret++ = render_integer(node->all.gpu_ns);
+	*ret++ = render_real(percent(view, node->all.gpu_ns));
+	*ret++ = render_integer(node->self.gpu_ns);
+	*ret++ = render_integer((int64_t)node->all.kernels);
+	*ret++ = render_integer((int64_t)node->self.kernels);
+	*ret++ = render_integer((int64_t)node->all.untimed);
+	*ret++ = mean(node->all.launch_ns, node->all.launched);
+	*ret++ = render_optional(node->all.launched > 0, node->all.launch_max_ns);
+	*ret++ = mean(node->all.queue_ns, node->all.queued);
+	*ret++ = render_optional(node->all.queued > 0, node->all.queue_max_ns);
+	*ret++ = render_optional(node->count > 0, (int64_t)node->count);
+	*ret++ = render_integer((int64_t)node->open);
+	*ret++ =
+		render_optional(node->kind >= TREE_RANGE && node->kind <= TREE_CALL, node->host_ns);
+	*ret++ = render_optional(node->processes > 0, node->processes);
+	*ret++ = render_optional(slowest && slowest->has_rank, slowest ? slowest->rank : 0);
+	*ret++ = render_optional(slowest != NULL, node->slowest_ns);
+	*ret++ = render_optional(slowest != NULL, node->fastest_ns);
+	*ret++ = render_text(name);
+}
+
+/* ---- which rows ---- */
+
+struct showing {
+	const struct tree_view *view;
+	struct render *render;
+};
+
+static bool is_hidden(const struct tree_view *view, const struct tree_node *node)
+{
+	return (node->kind == TREE_KERNEL && !view->options->has_kernels) ||
+	       (view->options->depth && node->depth > view->options->depth);
+}
+
+static bool is_small(const struct tree_view *view, const struct tree_node *node)
+{
+	return node->kind > TREE_THREAD && view->options->min_percent > 0 &&
+	       percent(view, node->all.gpu_ns) < view->options->min_percent;
+}
+
+/* How often, and how many of them did not end. */
+static void format_note(const struct tree_node *node, char ret[80])
+{
+	CLEANUP(free_p) char *count = render_count((int64_t)node->count);
+	bool has_count = node->kind >= TREE_RANGE && node->kind <= TREE_CALL && node->count > 1;
+
+	snprintf(ret, 80, "%s%s", has_count ? " x" : "", has_count && count ? count : "");
+	if (node->open)
+		snprintf(ret + strlen(ret), 80 - strlen(ret), " (%" PRIu64 " open)", node->open);
+}
+
+/* "5: 1.31x": the rank that spends most here, to the mean. */
+static bool find_worst(const struct tree_view *view, const struct tree_node *node, char ret[32])
+{
+	double mean_ns = node->processes ? (double)node->all.gpu_ns / node->processes : 0;
+	const struct tree_process *slowest;
+
+	if (node->processes < 2 || mean_ns <= 0 || (double)node->slowest_ns < WORST_RATIO * mean_ns)
+		return false;
+	slowest = view->by_rank->processes + node->slowest;
+	snprintf(ret, 32, "%" PRId64 ": %.2fx", slowest->has_rank ? slowest->rank : slowest->id,
+		(double)node->slowest_ns / mean_ns);
+	return true;
+}
+
+static int put_named(struct showing *showing, uint32_t at)
+{
+	const struct tree_view *view = showing->view;
+	const struct tree_node *node = view->tree->nodes + at;
+	struct render_value row[ROW_MAX];
+	CLEANUP(free_p) char *text = NULL;
+	char buffer[64], note[80] = "", worst[32];
+	const char *name = tree_name(view->tree, node, buffer);
+	int indent = node->depth > 1 ? (node->depth - 1) * 2 : 0;
+
+	format_note(node, note);
+	if (asprintf(&text, "%*s%s%s", indent < INDENT_MAX ? indent : INDENT_MAX, "", name, note) <
+		0)
+		return -ENOMEM;
+	fill(view, at, name, row);
+	row[KEYS] = render_text(find_worst(view, node, worst) ? worst : NULL);
+	row[KEYS + 1] = render_text(text);
+	return render_row(showing->render, row);
+}
+
+/* One row for those that are too small. */
+static int put_rest(
+	struct showing *showing, uint32_t parent, const struct tree_node *rest, size_t n)
+{
+	struct render_value row[ROW_MAX];
+	char text[INDENT_MAX + 64];
+	int indent = showing->view->tree->nodes[parent].depth * 2;
+
+	for (size_t i = 0; i < ROW_MAX; i++)
+		row[i] = render_null();
+	snprintf(text, sizeof(text), "%*s(%zu smaller)", indent < INDENT_MAX ? indent : INDENT_MAX,
+		"", n);
+	row[6] = render_integer(rest->all.gpu_ns);
+	row[7] = render_real(percent(showing->view, rest->all.gpu_ns));
+	row[9] = render_integer((int64_t)rest->all.kernels);
+	row[KEYS + 1] = render_text(text);
+	return render_row(showing->render, row);
+}
+
+/* As deep as the tree, which has TREE_DEPTH_MAX. */
+static int put_children(struct showing *showing, uint32_t parent)
+{
+	const struct tree *tree = showing->view->tree;
+	struct tree_node rest = {0};
+	size_t small = 0;
+	int r = 0;
+
+	for (uint32_t i = tree->first_child[parent]; i < tree->first_child[parent + 1] && !r; i++) {
+		uint32_t at = tree->children[i];
+		const struct tree_node *node = tree->nodes + at;
+
+		if (is_hidden(showing->view, node))
+			continue;
+		if (is_small(showing->view, node)) {
+			small++;
+			rest.all.kernels += node->all.kernels;
+			rest.all.gpu_ns =
+				(int64_t)((uint64_t)rest.all.gpu_ns + (uint64_t)node->all.gpu_ns);
+			continue;
+		}
+		r = put_named(showing, at);
+		if (!r)
+			r = put_children(showing, at);
+	}
+	if (!r && small && showing->view->options->format == RENDER_TABLE)
+		r = put_rest(showing, parent, &rest, small);
+	return r;
+}
+
+/* ---- text ---- */
+
+static double in_ranges(const struct tree *tree)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 1; i < tree->node_count; i++) {
+		const struct tree_node *node = tree->nodes + i;
+		uint8_t around = tree->nodes[node->parent].kind;
+
+		if (node->kind == TREE_RANGE && around <= TREE_THREAD)
+			sum = (int64_t)((uint64_t)sum + (uint64_t)node->all.gpu_ns);
+	}
+	return tree->nodes[0].all.gpu_ns > 0
+		       ? 100.0 * (double)sum / (double)tree->nodes[0].all.gpu_ns
+		       : 0;
+}
+
+static void put_reading(const struct tree_view *view, FILE *to)
+{
+	const struct tree *tree = view->tree;
+	const struct tree_sums *all = &tree->nodes[0].all;
+	CLEANUP(free_p) char *kernels = render_count((int64_t)all->kernels);
+
+	if (!all->kernels) {
+		fputs(view->by_rank->process_count && !view->by_rank->wanted
+				? "no process of these ranks\n"
+				: "no kernels: nothing to show times of\n",
+			to);
+		return;
+	}
+	fprintf(to, "%.3f ms GPU time: %s kernels, %zu %s, %.0f %% in roctx ranges",
+		(double)all->gpu_ns / 1e6, kernels ? kernels : "", view->by_rank->wanted,
+		view->by_rank->wanted == 1 ? "process" : "processes", in_ranges(tree));
+	if (all->launched)
+		fprintf(to, ", %.1f us from call to start",
+			(double)all->launch_ns / (double)all->launched / 1e3);
+	else if (all->queued)
+		fprintf(to, ", %.1f us from submission to start",
+			(double)all->queue_ns / (double)all->queued / 1e3);
+	fputc('\n', to);
+}
+
+static void put_notes(const struct tree_view *view, FILE *to)
+{
+	const struct tree *tree = view->by_rank;
+
+	if (tree->nodes[0].all.untimed)
+		fprintf(to, "  kernels without times: %" PRIu64 "; they are in no sum of time\n",
+			tree->nodes[0].all.untimed);
+	if (tree->lost_calls)
+		fprintf(to, "  kernels whose host call has no record: %" PRIu64 "\n",
+			tree->lost_calls);
+	if (tree->lost_ranges)
+		fprintf(to, "  kernels whose range has no record: %" PRIu64 "\n",
+			tree->lost_ranges);
+	if (tree->folded)
+		fprintf(to, "  more than %zu names: some are summed as (other names)\n",
+			TREE_NODES_MAX);
+}
+
+static int put_text(const struct tree_view *view, FILE *to)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct showing showing = {.view = view};
+	int r = render_new(to, RENDER_TABLE, columns, COLUMNS, &render);
+
+	if (r)
+		return r;
+	fprintf(to, "%s\n", view->verdict->line);
+	put_reading(view, to);
+	put_notes(view, to);
+	if (view->tree->node_count < 2)
+		return 0;
+	fputc('\n', to);
+	render_set_width(render, view->options->width);
+	showing.render = render;
+	r = put_children(&showing, 0);
+	if (!r)
+		render_finish(render);
+	return r;
+}
+
+/* ---- JSON and CSV ---- */
+
+static int put_rows(const struct tree_view *view, FILE *to)
+{
+	CLEANUP(render_free_p) struct render *render = NULL;
+	struct showing showing = {.view = view};
+	int r = render_new(to, view->options->format, columns, KEYS, &render);
+
+	if (r)
+		return r;
+	showing.render = render;
+	r = put_children(&showing, 0);
+	if (!r)
+		render_finish(render);
+	return r;
+}
+
+/* Its rows stream: they may be a million. */
+static int put_json(const struct tree_view *view, FILE *to)
+{
+	const struct tree *tree = view->by_rank;
+	json_t *document = json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "by",
+		view->options->is_merged ? "merged" : "rank", "gpu_ns",
+		(json_int_t)tree->nodes[0].all.gpu_ns, "kernels",
+		(json_int_t)tree->nodes[0].all.kernels, "lost_calls", (json_int_t)tree->lost_calls,
+		"lost_ranges", (json_int_t)tree->lost_ranges, "folded", (json_int_t)tree->folded);
+	int r = document ? verdict_put_json(view->verdict, document) : -ENOMEM;
+
+	if (!r) {
+		fputc('{', to);
+		r = render_json_value(to, document, JSON_COMPACT | JSON_EMBED);
+	}
+	json_decref(document);
+	if (r)
+		return r;
+	fputs(",\n\"nodes\":", to);
+	r = put_rows(view, to);
+	fputs("}\n", to);
+	return r;
+}
+
+/* ---- folded stacks ---- */
+
+/* A semicolon parts frames, the last blank parts the number. */
+static void put_frame(const char *name, FILE *to)
+{
+	CLEANUP(free_p) char *safe = render_escape(name, strlen(name));
+
+	for (char *at = safe; at && *at; at++)
+		if (*at == ';')
+			*at = ':';
+	fputs(safe ? safe : "", to);
+}
+
+static void put_stacks(
+	const struct tree_view *view, uint32_t at, uint32_t *path, size_t depth, FILE *to)
+{
+	const struct tree *tree = view->tree;
+	const struct tree_node *node = tree->nodes + at;
+	char buffer[64];
+
+	if (at)
+		path[depth++] = at;
+	if (node->kind == TREE_KERNEL && node->self.gpu_ns > 0) {
+		for (size_t i = 0; i < depth; i++) {
+			if (i)
+				fputc(';', to);
+			put_frame(tree_name(tree, tree->nodes + path[i], buffer), to);
+		}
+		fprintf(to, " %" PRId64 "\n", node->self.gpu_ns);
+	}
+	for (uint32_t i = tree->first_child[at]; i < tree->first_child[at + 1]; i++)
+		put_stacks(view, tree->children[i], path, depth, to);
+}
+
+int tree_show(const struct tree_view *view, FILE *to)
+{
+	uint32_t path[TREE_DEPTH_MAX + 8];
+
+	if (view->options->is_folded) {
+		put_stacks(view, 0, path, 0, to);
+		return 0;
+	}
+	switch (view->options->format) {
+	case RENDER_JSON:
+		return put_json(view, to);
+	case RENDER_CSV:
+		return put_rows(view, to);
+	default:
+		return put_text(view, to);
+	}
+}

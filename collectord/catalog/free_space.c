@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/catalog/free_space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+
+#define LOOK_NS 100000000u
+
+struct room {
+	int fd;	    /* of the reserve; -1: none */
+	int folder; /* O_PATH */
+	uint64_t reserve_bytes;
+	uint64_t keep_free_bytes;
+	bool is_spent;
+	bool is_there;
+	uint64_t looked_ns; /* CLOCK_MONOTONIC; 0: look now */
+};
+
+static int open_unnamed(const char *folder)
+{
+	char path[] = "/.rtl-reserve-XXXXXX";
+	CLEANUP(free_p) char *named = NULL;
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	named = malloc(strlen(folder) + sizeof(path));
+	if (!named)
+		return -1;
+	strcpy(stpcpy(named, folder), path);
+	fd = mkostemp(named, O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(named); /* one that stays is only an empty file */
+	return fd;
+}
+
+/* Not posix_fallocate(): without the file system's help that would write it all. */
+static int fill(struct room *room)
+{
+	int r;
+
+	do
+		r = fallocate(room->fd, 0, 0, (off_t)room->reserve_bytes);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return 0;
+	r = -errno;
+	if (ftruncate(room->fd, 0) < 0) /* half of it helps nobody */
+		return -errno;
+	return r;
+}
+
+int room_open(
+	const char *folder, uint64_t reserve_bytes, uint64_t keep_free_bytes, struct room **ret)
+{
+	CLEANUP(free_p) struct room *room = calloc(1, sizeof(*room));
+	int r;
+
+	if (!room)
+		return -ENOMEM;
+	*room = (struct room){
+		.fd = -1, .reserve_bytes = reserve_bytes, .keep_free_bytes = keep_free_bytes};
+	room->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (room->folder < 0)
+		return -errno;
+	room->fd = open_unnamed(folder);
+	r = room->fd < 0 ? -errno : fill(room);
+	room->is_spent = r == -ENOSPC || r == -EDQUOT;
+	if (r < 0 && !room->is_spent)
+		close_p(&room->fd), room->fd = -1;
+	*ret = TAKE(room);
+	return 0;
+}
+
+struct room *room_close(struct room *room)
+{
+	if (!room)
+		return NULL;
+	close_p(&room->fd);
+	close_p(&room->folder);
+	free(room);
+	return NULL;
+}
+
+bool room_spend(struct room *room)
+{
+	bool was_spent = room->is_spent;
+
+	room->is_spent = true;
+	room->is_there = false;
+	room->looked_ns = clock_monotonic_ns();
+	if (was_spent || room->fd < 0)
+		return false;
+	return ftruncate(room->fd, 0) == 0;
+}
+
+/* As anybody but root sees it. An error of statvfs() is met by the next write, too. */
+static bool has_free(const struct room *room, uint64_t bytes)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(room->folder, &fs) < 0)
+		return true;
+	return (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
+}
+
+int64_t room_left(const struct room *room)
+{
+	uint64_t kept = room->keep_free_bytes + (room->is_spent ? room->reserve_bytes : 0);
+	struct statvfs fs;
+
+	if (fstatvfs(room->folder, &fs) < 0)
+		return INT64_MAX;
+	return (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize) - (int64_t)kept;
+}
+
+static bool look(struct room *room)
+{
+	uint64_t wanted = room->keep_free_bytes;
+
+	/* Also without a reserve of ours the disk is full until there is room for one. */
+	if (room->is_spent)
+		wanted += room->reserve_bytes;
+	if (!has_free(room, wanted))
+		return false;
+	if (room->is_spent && room->fd >= 0 && fill(room) < 0)
+		return false;
+	room->is_spent = false;
+	return true;
+}
+
+bool room_is_there(struct room *room)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (room->looked_ns && now_ns - room->looked_ns < LOOK_NS)
+		return room->is_there;
+	room->looked_ns = now_ns;
+	room->is_there = look(room);
+	return room->is_there;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/catalog/index.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/db/damaged_file.h"
+#include "collectord/db/database.h"
+#include "collectord/catalog/index_private.h"
+#include "collectord/db/tenant_files.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/names/schema.h"
+#include "proto/base/subordinate_uids.h"
+
+static const char index_schema[] =
+	"BEGIN IMMEDIATE;"
+	"CREATE TABLE IF NOT EXISTS session ("
+	"	database TEXT NOT NULL, name TEXT NOT NULL, job TEXT, command TEXT,"
+	"	uid INTEGER NOT NULL, start_realtime_ns INTEGER NOT NULL, end_realtime_ns INTEGER,"
+	"	complete INTEGER NOT NULL, completeness TEXT, PRIMARY KEY (database, name)"
+	") WITHOUT ROWID;"
+	"PRAGMA application_id=1381256297;"
+	"COMMIT";
+/* From version 0, which was not numbered. */
+static const char index_removals[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN stored INTEGER;"
+	"ALTER TABLE session ADD COLUMN bytes INTEGER;"
+	/* Why it has to stay, though it should go. */
+	"ALTER TABLE session ADD COLUMN kept TEXT;"
+	/* What went. removed_realtime_ns NULL: it is going; whoever finds that finishes it. */
+	"CREATE TABLE removed ("
+	"	id INTEGER PRIMARY KEY, database TEXT NOT NULL, name TEXT NOT NULL, job TEXT, "
+	"	command TEXT, uid INTEGER NOT NULL, start_realtime_ns INTEGER NOT NULL, "
+	"	end_realtime_ns INTEGER, complete INTEGER NOT NULL, completeness TEXT, "
+	"	stored INTEGER, bytes INTEGER, why TEXT NOT NULL, removed_realtime_ns INTEGER);"
+	"PRAGMA user_version=1;"
+	"COMMIT";
+/* Who a session counts as, and a way to what retention asks for that is as long with ten sessions
+ * as with ten thousand. */
+static const char index_ways[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN tenant INTEGER;"
+	"ALTER TABLE removed ADD COLUMN tenant INTEGER;"
+	"CREATE INDEX session_open ON session (start_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NULL;"
+	"CREATE INDEX session_age ON session (end_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NOT NULL AND kept IS NULL;"
+	"CREATE INDEX session_age_of_tenant ON session (tenant, end_realtime_ns, database) "
+	"	WHERE end_realtime_ns IS NOT NULL AND kept IS NULL;"
+	"CREATE INDEX session_kept ON session (kept) WHERE kept IS NOT NULL;"
+	"CREATE INDEX session_not_weighed ON session (database) "
+	"	WHERE bytes IS NULL AND end_realtime_ns IS NOT NULL;"
+	"CREATE INDEX removed_database ON removed (database);"
+	"CREATE INDEX removed_of_tenant ON removed (tenant, id);"
+	"CREATE INDEX removed_going ON removed (id) WHERE removed_realtime_ns IS NULL;"
+	"PRAGMA user_version=2;"
+	"COMMIT";
+/* What rtl ls shows of a closed session, so that it need not open the file. NULL: not known. */
+static const char index_counts[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE session ADD COLUMN processes INTEGER;"
+	"ALTER TABLE session ADD COLUMN dispatched INTEGER;"
+	"ALTER TABLE session ADD COLUMN lost INTEGER;"
+	"ALTER TABLE session ADD COLUMN simulated INTEGER;"
+	/* The file's last change. It holds another one: the file says something else now. */
+	"ALTER TABLE session ADD COLUMN changed_ns INTEGER;"
+	"PRAGMA user_version=3;"
+	"COMMIT";
+static const char *const index_migrations[SCHEMA_INDEX_VERSION] = {
+	index_removals, index_ways, index_counts};
+static_assert(SCHEMA_INDEX_APPLICATION_ID == 1381256297, "the pragma takes no expression");
+
+static const char index_put_sql[] =
+	"INSERT INTO session (database, name, job, command, uid, start_realtime_ns, "
+	"end_realtime_ns, complete, completeness, stored, bytes, tenant, processes, dispatched, "
+	"lost, simulated, changed_ns) "
+	"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
+	"ON CONFLICT DO UPDATE SET job = excluded.job, command = excluded.command, "
+	"start_realtime_ns = excluded.start_realtime_ns, "
+	"end_realtime_ns = excluded.end_realtime_ns, complete = excluded.complete, "
+	"completeness = excluded.completeness, stored = excluded.stored, bytes = excluded.bytes, "
+	"tenant = excluded.tenant, processes = excluded.processes, "
+	"dispatched = excluded.dispatched, lost = excluded.lost, simulated = excluded.simulated, "
+	"changed_ns = excluded.changed_ns";
+
+static int check_origin(sqlite3 *db)
+{
+	sqlite3_stmt *statement;
+	int id = 0, step;
+	int r = sqlite3_prepare_v2(db,
+		"SELECT application_id, (SELECT count(*) FROM sqlite_master) "
+		"FROM pragma_application_id",
+		-1, &statement, NULL);
+
+	if (r != SQLITE_OK)
+		return database_errno(r);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW) {
+		id = sqlite3_column_int(statement, 0);
+		if (id != SCHEMA_INDEX_APPLICATION_ID && (id || sqlite3_column_int(statement, 1)))
+			step = SQLITE_NOTADB;
+	}
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+/* It is small: what cannot be read is met now, while something can be done about it. */
+static int read_all(sqlite3 *db)
+{
+	sqlite3_stmt *statement = NULL;
+	const char *text;
+	int step, r = database_prepare(db, &statement, "PRAGMA quick_check(1)");
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(statement);
+	text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	r = step != SQLITE_ROW ? database_errno(step) : text && !strcmp(text, "ok") ? 0 : -EUCLEAN;
+	sqlite3_finalize(statement);
+	return r;
+}
+
+/* The first column of @sql's first row, @text (NULL: none) being its parameter. */
+static int index_number(sqlite3 *db, const char *sql, const char *text, int *ret)
+{
+	sqlite3_stmt *statement = NULL;
+	int step, r = database_prepare(db, &statement, sql);
+
+	if (r < 0)
+		return r;
+	if (text)
+		database_bind_text(statement, 1, text);
+	step = sqlite3_step(statement);
+	if (step == SQLITE_ROW)
+		*ret = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+static int migrate(sqlite3 *db)
+{
+	int version = -1;
+	int r = index_number(db, "PRAGMA user_version", NULL, &version);
+
+	for (; r == 0 && version >= 0 && version < SCHEMA_INDEX_VERSION; version++)
+		r = database_schema_errno(
+			sqlite3_exec(db, index_migrations[version], NULL, NULL, NULL));
+	if (r < 0)
+		(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return r;
+}
+
+static void tenant_of(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct index *index = sqlite3_user_data(context);
+
+	(void)count;
+	sqlite3_result_int64(
+		context, subuids_owner(index->subuids, (uid_t)sqlite3_value_int64(values[0])));
+}
+
+/* As of now a tenant is whom a uid counts as. Mostly that is in the rows already: nothing is written
+ * then, for which a full disk would have no room. */
+static int count_tenants(struct index *index)
+{
+	int r = database_errno(sqlite3_create_function_v2(index->db, "tenant_of", 1,
+		SQLITE_UTF8 | SQLITE_DIRECTONLY, index, tenant_of, NULL, NULL, NULL));
+
+	if (r == 0)
+		r = database_exec(index->db, "UPDATE session SET tenant = tenant_of(uid) "
+					     "WHERE tenant IS NOT tenant_of(uid)");
+	if (r == 0)
+		r = database_exec(index->db, "UPDATE removed SET tenant = tenant_of(uid) "
+					     "WHERE tenant IS NOT tenant_of(uid)");
+	return r;
+}
+
+static int prepare(struct index *index, const char *path)
+{
+	int r = database_errno(sqlite3_open_v2(path, &index->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+
+	if (r < 0)
+		return r;
+	database_harden(index->db);
+	sqlite3_busy_timeout(index->db, 1000);
+	r = check_origin(index->db);
+	if (r == 0)
+		r = read_all(index->db);
+	if (r == 0)
+		r = database_schema_errno(sqlite3_exec(index->db, index_schema, NULL, NULL, NULL));
+	if (r == 0)
+		r = migrate(index->db);
+	if (r == 0)
+		r = count_tenants(index);
+	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
+}
+
+/* 1: made; 0: it was there, and can be one. */
+static int make_or_check(const char *path)
+{
+	int r = storage_create_file(path, true);
+
+	if (r != -EEXIST)
+		return r < 0 ? r : 1;
+	r = storage_check_file(path);
+	if (r < 0)
+		return r == -EMEDIUMTYPE ? -EPERM : r;
+	return aside_check(path, SCHEMA_INDEX_APPLICATION_ID, SCHEMA_INDEX_VERSION);
+}
+
+int index_open(const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new)
+{
+	CLEANUP(free_p) char *real = NULL;
+	struct index *index;
+	int r = storage_resolve(path, &real);
+
+	if (r == 0)
+		r = make_or_check(real);
+	if (r < 0)
+		return r;
+	*ret_is_new = r == 1;
+	index = calloc(1, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	index->subuids = subuids;
+	r = prepare(index, real);
+	if (r < 0) {
+		index_close(index);
+		return r;
+	}
+	*ret = index;
+	return 0;
+}
+
+struct index *index_close(struct index *index)
+{
+	if (!index)
+		return NULL;
+	index_totals_forget(index);
+	sqlite3_finalize(index->put);
+	sqlite3_finalize(index->knows);
+	database_close(index->db);
+	free(index);
+	return NULL;
+}
+
+const char *index_file_path(const struct index *index)
+{
+	return sqlite3_db_filename(index->db, "main");
+}
+
+/* PARENT/UID/NAME of where the store was, PARENT ending with a slash. */
+#define OTHERS	  "replace(database, '/', '')"
+#define PARENT	  "rtrim(rtrim(rtrim(database, " OTHERS "), '/'), " OTHERS ")"
+#define ELSEWHERE "substr(database, 1, length(?1)) <> ?1"
+/* A row that is here already was put since: it is the newer one. */
+#define SETTLE(table)                                                                              \
+	"UPDATE OR IGNORE " table " SET database = ?1 || substr(database, length(" PARENT          \
+	") + 1) WHERE " ELSEWHERE
+
+static int settle_table(struct index *index, const char *sql, const char *folder)
+{
+	sqlite3_stmt *settle = NULL;
+	int r = database_prepare(index->db, &settle, sql);
+
+	if (r < 0)
+		return r;
+	database_bind_text(settle, 1, folder);
+	r = database_run(settle);
+	sqlite3_finalize(settle);
+	return r;
+}
+
+int index_settle(struct index *index)
+{
+	CLEANUP(free_p) char *folder = strdup(index_file_path(index));
+	int r;
+
+	if (!folder)
+		return -ENOMEM;
+	strrchr(folder, '/')[1] = 0;
+	r = settle_table(index, SETTLE("session"), folder);
+	if (r == 0)
+		r = settle_table(index, "DELETE FROM session WHERE " ELSEWHERE, folder);
+	if (r == 0)
+		r = settle_table(index, SETTLE("removed"), folder);
+	index_totals_forget(index);
+	return r;
+}
+
+static void bind_counts(sqlite3_stmt *put, const struct index_counts *counts)
+{
+	bool has = counts->changed_ns > 0;
+
+	database_bind_optional(put, 13, has, counts->processes);
+	database_bind_optional(put, 14, has, (int64_t)counts->dispatched);
+	database_bind_optional(put, 15, has, (int64_t)counts->lost);
+	database_bind_optional(put, 16, has, counts->is_simulated);
+	database_bind_optional(put, 17, has, (int64_t)counts->changed_ns);
+}
+
+int index_put(struct index *index, const struct index_entry *entry)
+{
+	sqlite3_stmt *put = index->put;
+	int r;
+
+	database_bind_text(put, 1, entry->database);
+	database_bind_text(put, 2, entry->name);
+	database_bind_text(put, 3, entry->job);
+	database_bind_text(put, 4, entry->command);
+	sqlite3_bind_int64(put, 5, entry->uid);
+	sqlite3_bind_int64(put, 6, (int64_t)entry->start_realtime_ns);
+	database_bind_optional(put, 7, entry->end_realtime_ns > 0, (int64_t)entry->end_realtime_ns);
+	sqlite3_bind_int64(put, 8, entry->is_complete);
+	database_bind_text(put, 9, entry->line);
+	sqlite3_bind_int64(put, 10, (int64_t)entry->stored);
+	database_bind_optional(put, 11, entry->bytes > 0, (int64_t)entry->bytes);
+	sqlite3_bind_int64(put, 12, subuids_owner(index->subuids, entry->uid));
+	bind_counts(put, &entry->counts);
+	index_totals_before(index, entry->database);
+	r = database_run(put);
+	index_totals_after(index, entry->database);
+	return r;
+}
+
+/* Copied first: the rows must not change below the statement that reads them. */
+static int list_open(struct index *index, unsigned max, char **paths, unsigned *ret_count)
+{
+	sqlite3_stmt *statement = NULL;
+	int step = SQLITE_DONE;
+	int r = database_prepare(index->db, &statement,
+		"SELECT DISTINCT database FROM session WHERE end_realtime_ns IS NULL "
+		"ORDER BY start_realtime_ns DESC LIMIT ?1");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(statement, 1, max);
+	while (*ret_count < max && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *path = (const char *)sqlite3_column_text(statement, 0);
+
+		paths[*ret_count] = path ? strdup(path) : NULL;
+		*ret_count += paths[*ret_count] != NULL;
+	}
+	sqlite3_finalize(statement);
+	return database_errno(step);
+}
+
+int index_each_open(struct index *index, unsigned max,
+	void (*take)(const char *database, void *data), void *data)
+{
+	CLEANUP(free_p) char **paths = calloc(max, sizeof(*paths));
+	unsigned count = 0;
+	int r = paths ? list_open(index, max, paths, &count) : -ENOMEM;
+
+	for (unsigned i = 0; i < count; i++) {
+		take(paths[i], data);
+		free(paths[i]);
+	}
+	return r;
+}
+
+int index_is_closed(struct index *index, const char *database)
+{
+	int is_closed = 0;
+	int r = index_number(index->db,
+		"SELECT count(*) > 0 AND count(*) = count(end_realtime_ns) "
+		"FROM session WHERE database = ?1",
+		database, &is_closed);
+
+	return r < 0 ? r : is_closed;
+}
+
+int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
+	char **ret_database, char **ret_name)
+{
+	CLEANUP(free_p) char *database = NULL;
+	CLEANUP(free_p) char *name = NULL;
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database, name FROM session WHERE end_realtime_ns IS NULL AND "
+			  "uid = ?1 AND job = ?2 AND "
+			  "(name = ?3 OR substr(name, 1, length(?3) + 1) = ?3 || '-') "
+			  "ORDER BY start_realtime_ns DESC, database DESC LIMIT 1 OFFSET ?4");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, like->uid);
+	database_bind_text(row, 2, like->job);
+	database_bind_text(row, 3, like->name);
+	sqlite3_bind_int64(row, 4, skip);
+	step = sqlite3_step(row);
+	if (step == SQLITE_ROW) {
+		database = strdup((const char *)sqlite3_column_text(row, 0));
+		name = strdup((const char *)sqlite3_column_text(row, 1));
+	}
+	sqlite3_finalize(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	if (!database || !name)
+		return -ENOMEM;
+	*ret_database = TAKE(database);
+	*ret_name = TAKE(name);
+	return 1;
+}
+
+static const char index_aside_sql[] =
+	"UPDATE OR REPLACE session SET database = ?2, end_realtime_ns = coalesce(end_realtime_ns, "
+	"?3), complete = 0, completeness = ?4, changed_ns = NULL WHERE database = ?1";
+
+int index_set_aside(struct index *index, const char *path, const char *aside, const char *line)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = database_prepare(index->db, &statement, index_aside_sql);
+
+	if (r < 0)
+		return r;
+	database_bind_text(statement, 1, path);
+	database_bind_text(statement, 2, aside);
+	sqlite3_bind_int64(statement, 3, (int64_t)clock_realtime_ns());
+	database_bind_text(statement, 4, line);
+	index_totals_before(index, path);
+	index_totals_before(index, aside);
+	r = database_run(statement);
+	index_totals_after(index, path);
+	index_totals_after(index, aside);
+	sqlite3_finalize(statement);
+	return r;
+}
+
+int index_each_session(struct index *index, const char *path,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	sqlite3_stmt *row = NULL;
+	int count = 0;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT name, job, command, uid FROM session "
+			  "WHERE database = ?1 AND end_realtime_ns IS NULL");
+
+	if (r < 0)
+		return r;
+	database_bind_text(row, 1, path);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		struct index_entry entry = {
+			.database = path,
+			.name = (const char *)sqlite3_column_text(row, 0),
+			.job = (const char *)sqlite3_column_text(row, 1),
+			.command = (const char *)sqlite3_column_text(row, 2),
+			.uid = (uid_t)sqlite3_column_int64(row, 3),
+		};
+
+		if (!entry.name)
+			continue;
+		take(&entry, data);
+		count++;
+	}
+	sqlite3_finalize(row);
+	r = database_errno(step);
+	return r < 0 ? r : count;
+}

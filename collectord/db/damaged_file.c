@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/db/damaged_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/db/wal.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/schema.h"
+
+#define HEADER_BYTES 100u
+/* Within that of the start of a file of ours stands its schema; with 32 KiB pages twenty times. */
+#define LOOK_BYTES   (1u << 20)
+/* More files of one name and one second than that were not made by us. */
+#define NAMES_MAX    1000
+
+static const char magic[16] = "SQLite format 3";
+static const char ours[] = "CREATE TABLE rtl_session (";
+static const char *const companions[] = {"-wal", "-shm", "-journal"};
+#define COMPANIONS (sizeof(companions) / sizeof(companions[0]))
+
+bool aside_is_damage(int error)
+{
+	return error == -EUCLEAN || error == -EMEDIUMTYPE || error == -EPROTONOSUPPORT;
+}
+
+/* ---- looking -------------------------------------------------------------------------------- */
+
+static uint32_t get_u32(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static bool is_page_size(uint32_t bytes)
+{
+	return bytes >= 512 && bytes <= 65536 && !(bytes & (bytes - 1));
+}
+
+/* How many bytes were there, *@ret_size of the whole; what open() says. */
+static ssize_t read_start(const char *path, uint8_t *bytes, size_t count, off_t *ret_size)
+{
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	n = pread(fd, bytes, count, 0);
+	*ret_size = st.st_size;
+	return n < 0 ? -errno : n;
+}
+
+/* Values that SQLite writes and nothing else. */
+static bool is_sound(const uint8_t *header)
+{
+	const uint8_t *versions = header + 18;
+	uint32_t encoding = get_u32(header + 56), format = get_u32(header + 44);
+
+	return versions[0] >= 1 && versions[0] <= 2 && versions[1] == versions[0] && !header[20] &&
+	       header[21] == 64 && header[22] == 32 && header[23] == 32 && encoding == 1 &&
+	       format >= 1 && format <= 4;
+}
+
+/* With a log beside it the file may be behind its header. */
+static bool is_cut(const uint8_t *header, off_t size, uint32_t page_bytes)
+{
+	bool is_counted = get_u32(header + 24) == get_u32(header + 92);
+
+	return size % page_bytes || (is_counted && size / page_bytes < get_u32(header + 28));
+}
+
+static int check_header(const uint8_t *header, off_t size, bool has_wal, uint32_t application_id,
+	uint32_t version_max)
+{
+	uint32_t page_bytes = (uint32_t)header[16] << 8 | header[17];
+
+	if (memcmp(header, magic, sizeof(magic)) != 0)
+		return -EMEDIUMTYPE;
+	if (page_bytes == 1)
+		page_bytes = 65536;
+	if (get_u32(header + 68) != application_id)
+		return -EMEDIUMTYPE;
+	if (!is_page_size(page_bytes) || !is_sound(header) ||
+		(!has_wal && is_cut(header, size, page_bytes)))
+		return -EUCLEAN;
+	return get_u32(header + 60) > version_max ? -EPROTONOSUPPORT : 0;
+}
+
+/*
+ * SQLite takes a log with a bad header for an empty one and writes over it. One that holds only
+ * zeros was never written: that is what a power cut leaves.
+ */
+static int check_wal(const char *path, bool *ret_is_filled)
+{
+	static const uint8_t zeros[WAL_HEADER_BYTES];
+	uint8_t header[WAL_HEADER_BYTES] = {0};
+	CLEANUP(free_p) char *wal = NULL;
+	off_t size = 0;
+	ssize_t n;
+
+	if (asprintf(&wal, "%s-wal", path) < 0) {
+		wal = NULL;
+		return -ENOMEM;
+	}
+	n = read_start(wal, header, sizeof(header), &size);
+	*ret_is_filled = size > 0;
+	if (n == -ENOENT || n == 0)
+		return 0;
+	if (n < 0)
+		return (int)n;
+	if (!memcmp(header, zeros, (size_t)n))
+		return 0;
+	return (size_t)n == sizeof(header) && wal_is_header(header) ? 0 : -EUCLEAN;
+}
+
+/* SQLite has a change to take back first: whatever the file looks like, that is only half of it. */
+static bool has_journal(const char *path)
+{
+	CLEANUP(free_p) char *journal = NULL;
+	struct stat st;
+
+	if (asprintf(&journal, "%s-journal", path) < 0)
+		journal = NULL;
+	return journal && lstat(journal, &st) == 0 && st.st_size > 0;
+}
+
+int aside_check(const char *path, uint32_t application_id, uint32_t version_max)
+{
+	uint8_t header[HEADER_BYTES];
+	bool has_wal = false;
+	off_t size = 0;
+	ssize_t n = read_start(path, header, sizeof(header), &size);
+	int r;
+
+	if (n < 0 || has_journal(path))
+		return n < 0 ? (int)n : 0;
+	r = check_wal(path, &has_wal);
+	if (r < 0 && r != -EUCLEAN)
+		return r;
+	/* Of an empty file SQLite would delete the log. */
+	if (!n)
+		return has_wal ? -EUCLEAN : 0;
+	if ((size_t)n < sizeof(header))
+		return memcmp(header, magic, (size_t)n < sizeof(magic) ? (size_t)n : sizeof(magic))
+			       ? -EMEDIUMTYPE
+			       : -EUCLEAN;
+	return r < 0 ? r : check_header(header, size, has_wal, application_id, version_max);
+}
+
+bool aside_is_ours(const char *path)
+{
+	CLEANUP(free_p) uint8_t *start = malloc(LOOK_BYTES);
+	off_t size;
+	ssize_t n = start ? read_start(path, start, LOOK_BYTES, &size) : 0;
+
+	if (n < (ssize_t)HEADER_BYTES)
+		return false;
+	if (!memcmp(start, magic, sizeof(magic)) && get_u32(start + 68) == SCHEMA_APPLICATION_ID)
+		return true;
+	return memmem(start, (size_t)n, ours, sizeof(ours) - 1) != NULL;
+}
+
+/* ---- moving --------------------------------------------------------------------------------- */
+
+static int rename_new(const char *from, const char *to)
+{
+	struct stat st;
+
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	/* A file system that cannot tell; nobody else makes such names in a folder of ours. */
+	if (lstat(to, &st) == 0)
+		return -EEXIST;
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
+/* Where there is one. */
+static void move_companions(const char *from, const char *to)
+{
+	for (size_t i = 0; i < COMPANIONS; i++) {
+		CLEANUP(free_p) char *old = NULL, *new = NULL;
+
+		if (asprintf(&old, "%s%s", from, companions[i]) < 0)
+			old = NULL;
+		if (asprintf(&new, "%s%s", to, companions[i]) < 0)
+			new = NULL;
+		if (old && new)
+			(void)rename_new(old, new); /* there need be none */
+	}
+}
+
+/* The names are only as safe as the folder. */
+static void sync_folder(const char *path)
+{
+	CLEANUP(free_p) char *folder = strdup(path);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+
+	if (slash) {
+		CLEANUP(close_p) int fd = -1;
+
+		slash[slash == folder] = 0;
+		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			(void)fsync(fd); /* what else could be done about it? */
+	}
+}
+
+static bool is_taken(const char *aside)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < COMPANIONS; i++) {
+		CLEANUP(free_p) char *path = NULL;
+
+		if (asprintf(&path, "%s%s", aside, companions[i]) < 0) {
+			path = NULL;
+			return true;
+		}
+		if (lstat(path, &st) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The @attempt-th name for what goes aside now. */
+static char *name_aside(const char *path, int attempt)
+{
+	time_t now = time(NULL);
+	char when[32] = "unknown", *name = NULL;
+	struct tm tm;
+
+	if (gmtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	if ((attempt == 1 ? asprintf(&name, "%s.corrupt-%s", path, when)
+			  : asprintf(&name, "%s.corrupt-%s-%d", path, when, attempt)) < 0)
+		return NULL;
+	return name;
+}
+
+int aside_move(const char *path, char **ret_aside)
+{
+	for (int attempt = 1; attempt < NAMES_MAX; attempt++) {
+		CLEANUP(free_p) char *aside = name_aside(path, attempt);
+		int r;
+
+		if (!aside)
+			return -ENOMEM;
+		if (is_taken(aside))
+			continue;
+		/* The database first: a log without one is seen, and waits; see above. */
+		r = rename_new(path, aside);
+		if (r == -EEXIST)
+			continue;
+		if (r < 0)
+			return r;
+		move_companions(path, aside);
+		sync_folder(path);
+		*ret_aside = TAKE(aside);
+		return 0;
+	}
+	return -EEXIST;
+}
+
+void aside_undo(const char *path, const char *aside)
+{
+	(void)rename_new(aside, path); /* else it stays where it is safe, too */
+	move_companions(aside, path);
+	sync_folder(path);
+}
+
+void aside_move_orphans(const char *path)
+{
+	for (int attempt = 1; attempt < NAMES_MAX; attempt++) {
+		CLEANUP(free_p) char *aside = name_aside(path, attempt);
+		struct stat st;
+
+		if (!aside)
+			return;
+		if (is_taken(aside) || lstat(aside, &st) == 0)
+			continue;
+		move_companions(path, aside);
+		return;
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/admission.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "collectord/service/config.h"
+#include "collectord/loop/instance.h"
+#include "collectord/loop/server.h"
+#include "collectord/loop/session.h"
+#include "collectord/store/store.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/recorder/layout.h"
+#include "proto/base/subordinate_uids.h"
+
+/* Seals are asked first: the call knows shared memory only, so that no file system of a tenant is
+ * touched. */
+const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
+{
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct recorder_header header;
+	struct statfs fs;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & wanted) != wanted)
+		return "the recorder is not a sealed memfd";
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		return "the recorder is not on tmpfs";
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(header) ||
+		st.st_size > (off_t)RECORDER_BYTES_MAX)
+		return "the recorder has an impossible size";
+	if (!hello->has_recorder_bytes || hello->recorder_bytes != (uint64_t)st.st_size)
+		return "the recorder has not the size that Hello says";
+	if (pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+		header.magic != RECORDER_MAGIC || header.layout != RECORDER_LAYOUT)
+		return "the recorder has a layout that this collector does not know";
+	if (memcmp(header.token, hello->token.data, INSTANCE_TOKEN_BYTES) != 0)
+		return "the recorder is of another process";
+	return NULL;
+}
+
+/* The launcher's job, else one of this process alone. NULL: no memory. */
+static char *job_of(const Rtl__Hello *hello, const struct instance_identity *identity)
+{
+	char *job = NULL;
+
+	if (hello->has_job && hello->job.len)
+		return msg_string(true, &hello->job, LABEL_BYTES_MAX);
+	if (asprintf(&job, "pid-%d-%" PRIu64, identity->pid, identity->start_time) < 0)
+		return NULL;
+	return job;
+}
+
+static int get_session(struct server *server, const struct instance_identity *identity,
+	const Rtl__Hello *hello, struct session **ret)
+{
+	CLEANUP(free_p) char *job = job_of(hello, identity);
+	CLEANUP(free_p) char *command = NULL;
+
+	if (!job)
+		return -ENOMEM;
+	/* What a runner wraps is its to say, and ranks may come before it where it was waited for.
+	 */
+	if (!server->private_session)
+		command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	return session_get(server, identity->uid, job, command, ret);
+}
+
+int admit_unrecorded(
+	struct server *server, const struct instance_identity *identity, const Rtl__Hello *hello)
+{
+	struct session *session;
+	int r = get_session(server, identity, hello, &session);
+
+	if (r < 0)
+		return r;
+	r = store_session_unseen(session->store);
+	session->had_unrecorded = true;
+	session_check(session);
+	return r;
+}
+
+int admit(struct server *server, const struct admission *admission, struct instance **ret)
+{
+	const struct instance_identity *identity = admission->identity;
+	uid_t owner = subuids_owner(server->config->subuids, identity->uid);
+	struct session *session = NULL;
+	int r;
+
+	if (session_count_instances(server, owner) >= CONNECTIONS_PER_UID_MAX)
+		return -EDQUOT;
+	if (session_count_all_instances(server, owner) >= PROCESSES_PER_UID_MAX)
+		return -EUSERS;
+	r = get_session(server, identity, admission->hello, &session);
+	if (r < 0)
+		return r;
+	r = instance_new(session, identity, admission->memfd, admission->pidfd, admission->frame,
+		admission->bytes, ret);
+	if (r < 0)
+		session_check(session);
+	return r;
+}

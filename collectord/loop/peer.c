@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/peer.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/service/config.h"
+#include "collectord/service/log.h"
+#include "collectord/loop/server.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* A peer that is being closed gets so long to read why. */
+#define FINISH_MS_MAX 2000u
+#define REFUSAL_BYTES 256
+/* Of who is welcome no more; a frame is taken once it is whole. */
+#define READ_BYTES_MIN 4096u
+
+static void set_deadline(struct peer *peer, unsigned ms)
+{
+	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
+
+	event_add(peer->deadline, &timeout);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *data)
+{
+	struct peer *peer = data;
+
+	(void)fd;
+	(void)what;
+	if (peer->is_finishing) {
+		peer_close(peer);
+	} else if (peer->is_held) {
+		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
+		peer_close(peer);
+	} else if (!peer->role) {
+		peer_refuse(peer, "no first frame within %u ms", GREETING_MS_MAX);
+	} else {
+		peer_refuse(peer, "a frame took longer than %u ms", PARTIAL_FRAME_MS_MAX);
+	}
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	peer_read(data);
+}
+
+/* Who has read all its replies may ask again. */
+static void release(struct peer *peer)
+{
+	if (!peer->is_held)
+		return;
+	peer->is_held = false;
+	event_del(peer->deadline);
+	if (!peer->is_waiting)
+		peer_resume(peer);
+}
+
+static void write_output(struct peer *peer)
+{
+	int written = evbuffer_write(peer->output, peer->fd);
+
+	if (written < 0 && errno != EAGAIN && errno != EINTR) {
+		peer_close(peer);
+		return;
+	}
+	if (evbuffer_get_length(peer->output))
+		event_add(peer->write_event, NULL);
+	else if (peer->is_finishing)
+		peer_close(peer);
+	else
+		release(peer);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	write_output(data);
+}
+
+static int read_credentials(struct peer *peer)
+{
+	struct ucred ucred;
+	socklen_t bytes = sizeof(ucred);
+
+	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
+		return -errno;
+	peer->uid = ucred.uid;
+	peer->owner = subuids_owner(peer->server->config->subuids, ucred.uid);
+	peer->gid = ucred.gid;
+	peer->pid = ucred.pid;
+	/* Exact even when that process is gone and its pid in use again (Linux 6.5). */
+	bytes = sizeof(peer->pidfd);
+	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERPIDFD, &peer->pidfd, &bytes) < 0)
+		peer->pidfd = -1;
+	return 0;
+}
+
+const char peer_no_memory[] = "the collector has no memory for that now";
+
+int peer_new(struct server *server, int fd, struct peer **ret)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+	uint8_t *at = NULL;
+	size_t room = 0;
+	int r = -ENOMEM;
+
+	if (!peer)
+		return -ENOMEM;
+	*peer = (struct peer){.server = server, .fd = fd, .pidfd = -1, .passed_fd = -1};
+	frame_reader_init(&peer->reader, HELLO_BYTES_MAX);
+	peer->output = evbuffer_new();
+	peer->read_event = event_new(server->base, fd, EV_READ | EV_PERSIST, on_readable, peer);
+	peer->write_event = event_new(server->base, fd, EV_WRITE, on_writable, peer);
+	peer->deadline = evtimer_new(server->base, on_deadline, peer);
+	if (peer->output && peer->read_event && peer->write_event && peer->deadline)
+		r = read_credentials(peer);
+	/* Room for what it says first: who is taken in is not sent away for want of it. */
+	if (r == 0)
+		r = frame_reader_space(&peer->reader, &at, &room);
+	if (r == 0 && event_add(peer->read_event, NULL) < 0)
+		r = -ENOMEM;
+	if (r < 0) {
+		peer->fd = -1;
+		peer_free(peer);
+		return r;
+	}
+	set_deadline(peer, GREETING_MS_MAX);
+	*ret = peer;
+	return 0;
+}
+
+void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, size_t limit)
+{
+	peer->role = role;
+	peer->role_data = data;
+	peer->reader.limit = limit;
+	/* What its role did not take: a recorder that is known already, a tool's pidfd. */
+	close_p(&peer->passed_fd);
+	close_p(&peer->pidfd);
+	peer->passed_fd = -1;
+	peer->pidfd = -1;
+	event_del(peer->deadline);
+}
+
+/* Keeps the first fd that was ever passed; the others are closed at once. */
+static void take_passed_fds(struct peer *peer, struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (!peer->n_passed++)
+				peer->passed_fd = fd;
+			else
+				close(fd);
+		}
+	}
+	if (message->msg_flags & MSG_CTRUNC)
+		peer->n_passed += 2; /* more than one: whatever the number, it is refused */
+}
+
+/* Only the first frame may carry an fd; after it, plain recv() discards what is passed. */
+static ssize_t receive(struct peer *peer, uint8_t *at, size_t bytes)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = at, .iov_len = bytes};
+	struct msghdr message = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	ssize_t got;
+
+	if (peer->role)
+		return recv(peer->fd, at, bytes, MSG_DONTWAIT);
+	got = recvmsg(peer->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (got >= 0)
+		take_passed_fds(peer, &message);
+	return got;
+}
+
+/* One frame may take so long from its first byte; progress within it buys no time. */
+static void watch_partial(struct peer *peer, bool has_advanced)
+{
+	bool is_partial = peer->reader.fill > 0 && !peer->is_paused;
+
+	if (!peer->role || peer->is_finishing || peer->is_ended)
+		return;
+	if (is_partial && (has_advanced || !peer->is_partial))
+		set_deadline(peer, PARTIAL_FRAME_MS_MAX);
+	else if (!is_partial && peer->is_partial)
+		event_del(peer->deadline);
+	peer->is_partial = is_partial;
+}
+
+/* One reply at a time: the next question is looked at when this one's was read. */
+static void hold(struct peer *peer)
+{
+	if (peer->is_held || peer->is_ended || !evbuffer_get_length(peer->output))
+		return;
+	peer->is_held = true;
+	peer_pause(peer);
+}
+
+/* Its frames are copied as they come, before anybody else is read: all such are read into one buffer. */
+static bool borrows(const struct peer *peer)
+{
+	return peer->role && peer->role->frames;
+}
+
+static void deliver(struct peer *peer)
+{
+	const uint8_t *frame = NULL;
+	size_t bytes = 0;
+	size_t cursor = 0;
+	size_t bulk_from = 0;
+	int r = 0;
+
+	while (!peer->is_finishing && !peer->is_ended && !peer->is_paused) {
+		r = frame_reader_next(&peer->reader, &cursor, &frame, &bytes);
+		if (r != 1)
+			break;
+		if (!peer->role) {
+			server_greet(peer->server, peer, frame, bytes);
+			bulk_from = cursor;
+		} else if (peer->role->frame) {
+			peer->role->frame(peer, frame, bytes);
+		}
+		if (peer->role && peer->role->frame && !peer->is_finishing)
+			hold(peer);
+	}
+	if (peer->role && peer->role->frames && cursor > bulk_from && !peer->is_finishing &&
+		!peer->is_ended)
+		peer->role->frames(peer, peer->reader.buffer + bulk_from, cursor - bulk_from);
+	if (r < 0 && !peer->is_finishing && !peer->is_ended)
+		peer_refuse(peer, "a frame of this length is not allowed (at most %zu bytes)",
+			peer->reader.limit);
+	frame_reader_compact(&peer->reader, cursor);
+	if (borrows(peer) && frame_reader_give_back(&peer->reader) < 0) {
+		peer_close(peer); /* what was not taken is sent again */
+		return;
+	}
+	watch_partial(peer, cursor > 0);
+	if (peer->is_held)
+		set_deadline(peer, UNREAD_MS_MAX);
+}
+
+/* Of @bytes. Who is welcome no more hears that when a whole frame of it is taken: so a little always. */
+static size_t welcome(struct peer *peer, size_t bytes)
+{
+	size_t room = peer->role && peer->role->room ? peer->role->room(peer) : bytes;
+
+	if (room < READ_BYTES_MIN)
+		room = READ_BYTES_MIN;
+	return room < bytes ? room : bytes;
+}
+
+void peer_read(struct peer *peer)
+{
+	uint8_t *at = NULL;
+	size_t bytes = 0;
+	ssize_t got;
+	int r;
+
+	if (peer->is_ended || peer->is_finishing || peer->is_paused)
+		return;
+	if (borrows(peer))
+		frame_reader_lend(&peer->reader, peer->server->received, SERVER_RECEIVED_BYTES);
+	r = frame_reader_space(&peer->reader, &at, &bytes);
+	if (r < 0) {
+		peer_close(peer);
+		return;
+	}
+	got = receive(peer, at, welcome(peer, bytes));
+	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (borrows(peer))
+			(void)frame_reader_give_back(&peer->reader);
+		return;
+	}
+	if (got <= 0) {
+		peer_close(peer);
+		return;
+	}
+	frame_reader_filled(&peer->reader, (size_t)got);
+	deliver(peer);
+}
+
+/* What its user has not read, on all its connections. */
+static size_t unread_bytes(const struct peer *peer)
+{
+	size_t sum = 0;
+
+	for (const struct peer *p = peer->server->peers; p; p = p->next)
+		if (p->owner == peer->owner)
+			sum += evbuffer_get_length(p->output);
+	return sum;
+}
+
+static bool is_too_much(const struct peer *peer, size_t more)
+{
+	size_t bytes = evbuffer_get_length(peer->output) + more;
+
+	return bytes > OUTPUT_BYTES_MAX ||
+	       (bytes > OUTPUT_SMALL_BYTES && unread_bytes(peer) + more > OUTPUT_UID_BYTES_MAX);
+}
+
+void peer_send(struct peer *peer, const Rtl__Frame *frame)
+{
+	size_t bytes = msg_packed_bytes(frame);
+	struct evbuffer_iovec space;
+
+	if (peer->is_ended || peer->is_finishing)
+		return;
+	if (is_too_much(peer, bytes)) {
+		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
+		peer_close(peer);
+		return;
+	}
+	if (evbuffer_reserve_space(peer->output, (ev_ssize_t)bytes, &space, 1) != 1) {
+		peer_close(peer);
+		return;
+	}
+	space.iov_len = msg_pack(frame, space.iov_base);
+	evbuffer_commit_space(peer->output, &space, 1);
+	write_output(peer);
+}
+
+void peer_refuse(struct peer *peer, const char *format, ...)
+{
+	Rtl__Refusal refusal = RTL__REFUSAL__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	char text[REFUSAL_BYTES];
+	va_list arguments;
+
+	if (peer->is_ended || peer->is_finishing)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	log_refusal(peer->owner, peer->uid, peer->pid, text);
+	msg_set_bytes(&refusal.has_text, &refusal.text, text);
+	frame.body_case = RTL__FRAME__BODY_REFUSAL;
+	frame.refusal = &refusal;
+	peer_send(peer, &frame);
+	peer_finish(peer);
+}
+
+void peer_finish(struct peer *peer)
+{
+	if (peer->is_ended || peer->is_finishing)
+		return;
+	peer->is_finishing = true;
+	event_del(peer->read_event);
+	set_deadline(peer, FINISH_MS_MAX);
+	if (!evbuffer_get_length(peer->output))
+		peer_close(peer);
+}
+
+void peer_close(struct peer *peer)
+{
+	if (peer->is_ended)
+		return;
+	peer->is_ended = true;
+	event_del(peer->read_event);
+	event_del(peer->write_event);
+	event_del(peer->deadline);
+	close(peer->fd);
+	peer->fd = -1;
+	if (peer->role && peer->role->closed)
+		peer->role->closed(peer);
+	server_peer_ended(peer->server, peer);
+}
+
+void peer_pause(struct peer *peer)
+{
+	if (peer->is_paused || peer->is_ended)
+		return;
+	peer->is_paused = true;
+	event_del(peer->read_event);
+}
+
+void peer_resume(struct peer *peer)
+{
+	if (!peer->is_paused || peer->is_ended)
+		return;
+	peer->is_paused = false;
+	if (peer->is_finishing)
+		return;
+	event_add(peer->read_event, NULL);
+	deliver(peer); /* what was there already; then how long the rest may take */
+}
+
+void peer_free(struct peer *peer)
+{
+	if (peer->output)
+		evbuffer_free(peer->output);
+	if (peer->read_event)
+		event_free(peer->read_event);
+	if (peer->write_event)
+		event_free(peer->write_event);
+	if (peer->deadline)
+		event_free(peer->deadline);
+	close_p(&peer->fd);
+	close_p(&peer->pidfd);
+	close_p(&peer->passed_fd);
+	frame_reader_done(&peer->reader);
+	free(peer);
+}

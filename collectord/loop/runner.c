@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/runner.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "collectord/loop/access.h"
+#include "collectord/loop/instance.h"
+#include "collectord/service/log.h"
+#include "collectord/loop/peer.h"
+#include "collectord/loop/server.h"
+#include "collectord/loop/session.h"
+#include "collectord/store/store.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+
+/* More live pids than that are not named to a runner. */
+#define RUNNER_PIDS_MAX 64u
+
+static void unlink_runner(struct runner *runner)
+{
+	struct runner **at = &runner->session->runners;
+
+	while (*at && *at != runner)
+		at = &(*at)->next;
+	if (*at) {
+		*at = runner->next;
+		runner->session->n_runners--;
+	}
+}
+
+/* Whose commands have not ended. */
+static unsigned count_running(const struct session *session)
+{
+	unsigned n = 0;
+
+	for (const struct runner *r = session->runners; r; r = r->next)
+		n += !r->is_done;
+	return n;
+}
+
+/*
+ * The answer counts the asker and those that still run: with any, it may leave, for the last
+ * one of them will wait for the end and have the last word.
+ */
+static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
+{
+	struct session *session = runner->session;
+
+	runner->is_done = true;
+	if (done->has_now && done->now)
+		session->wants_now = true;
+	/* The first failure of several commands is the session's. */
+	if (done->has_status) {
+		int status = WIFSIGNALED(done->status) ? 128 + WTERMSIG(done->status)
+						       : WEXITSTATUS(done->status);
+
+		if (session->exit_status <= 0)
+			session->exit_status = status;
+	}
+	/* What its command's processes sent before they ended is older than this message. */
+	(void)server_is_settled(session->server, session->uid);
+	runner_send_status(runner, false, 1 + count_running(session));
+	session_check(session);
+}
+
+static void runner_frame(struct peer *peer, const uint8_t *data, size_t bytes)
+{
+	struct runner *runner = peer->role_data;
+	Rtl__Frame *frame = NULL;
+	Rtl__RunnerDone done;
+	int r = msg_unpack(&peer->server->arena, data, bytes, &frame);
+
+	if (r < 0 || frame->body_case != RTL__FRAME__BODY_RUNNER_DONE) {
+		peer_refuse(peer, "%s",
+			r == -ENOMEM ? peer_no_memory : "a runner may only say RunnerDone");
+		return;
+	}
+	if (!runner)
+		return;		    /* its session is closed already */
+	done = *frame->runner_done; /* the arena is used again below */
+	on_done(runner, &done);
+}
+
+static void runner_closed(struct peer *peer)
+{
+	struct runner *runner = peer->role_data;
+	struct session *session;
+
+	if (!runner)
+		return;
+	session = runner->session;
+	session->is_widowed |= !runner->is_done;
+	peer->role_data = NULL;
+	unlink_runner(runner);
+	free(runner);
+	session_check(session);
+}
+
+static const struct peer_role runner_role = {.frame = runner_frame, .closed = runner_closed};
+
+void runner_send_status(struct runner *runner, bool is_closed, unsigned runners)
+{
+	const struct session *session = runner->session;
+	Rtl__RunnerStatus status = RTL__RUNNER_STATUS__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	int64_t pids[RUNNER_PIDS_MAX];
+
+	msg_set_bytes(&status.has_session, &status.session, session->name);
+	msg_set_bytes(&status.has_database, &status.database, session->database);
+	msg_set_bytes(&status.has_state, &status.state, session->trouble ? session->trouble : "ok");
+	status.has_opening = true;
+	status.opening = session->state == SESSION_OPENING;
+	status.has_closed = true;
+	status.closed = is_closed;
+	status.has_runners = true;
+	status.runners = runners;
+	status.has_live_processes = true;
+	for (const struct instance *i = session->instances; i; i = i->next) {
+		if (!instance_is_live(i))
+			continue;
+		if (status.live_processes < RUNNER_PIDS_MAX)
+			pids[status.n_live_pids++] = i->identity.pid;
+		status.live_processes++;
+	}
+	status.live_pids = pids;
+	frame.body_case = RTL__FRAME__BODY_RUNNER_STATUS;
+	frame.runner_status = &status;
+	peer_send(runner->peer, &frame);
+}
+
+/* Ends the tie between @session and its first runner; the peer remains. */
+static struct peer *let_go(struct session *session)
+{
+	struct runner *runner = session->runners;
+	struct peer *peer = runner->peer;
+
+	unlink_runner(runner);
+	peer->role_data = NULL;
+	free(runner);
+	return peer;
+}
+
+void runner_send_made(struct session *session)
+{
+	for (struct runner *r = session->runners, *next; r; r = next) {
+		next = r->next; /* sending may end it */
+		if (r->is_early)
+			runner_send_status(r, false, session->n_runners);
+	}
+}
+
+void runner_send_trouble(struct session *session)
+{
+	for (struct runner *r = session->runners, *next; r; r = next) {
+		next = r->next; /* sending may end it */
+		if (r->is_done)
+			runner_send_status(r, false, 1 + count_running(session));
+	}
+}
+
+void runner_send_closed_all(struct session *session)
+{
+	/* They count down, so that exactly one of them knows it is the last. */
+	while (session->runners) {
+		const struct runner *first = session->runners;
+
+		runner_send_status(session->runners, true, session->n_runners);
+		/* Sending may have ended the connection and with it the runner. */
+		if (session->runners == first)
+			peer_finish(let_go(session));
+	}
+}
+
+void runner_refuse_all(struct session *session, const char *text)
+{
+	while (session->runners)
+		peer_refuse(let_go(session), "%s", text);
+}
+
+static void welcome(struct peer *peer, struct session *session, bool is_early)
+{
+	struct runner *runner = calloc(1, sizeof(*runner));
+
+	if (!runner) {
+		peer_close(peer);
+		session_check(session);
+		return;
+	}
+	*runner = (struct runner){
+		.next = session->runners, .peer = peer, .session = session, .is_early = is_early};
+	session->runners = runner;
+	session->n_runners++;
+	session->had_runner = true;
+	session->wants_now = false; /* said of those before it */
+	peer_greeted(peer, &runner_role, runner, REQUEST_BYTES_MAX);
+	/* Else the answer of the store does it. */
+	if (session->state == SESSION_OPEN || (is_early && session->is_made))
+		runner_send_status(runner, false, session->n_runners);
+}
+
+/* Lines of three fields between tabs, the first and the last not empty; "": none. */
+static bool are_rules(const char *text)
+{
+	while (*text) {
+		size_t line = strcspn(text, "\n"), category = strcspn(text, "\t");
+		size_t collective = category < line ? strcspn(text + category + 1, "\t") : 0;
+		size_t fields = category + 1 + collective + 1;
+
+		if (!text[line] || !category || fields >= line ||
+			memchr(text + fields, '\t', line - fields))
+			return false;
+		text += line + 1;
+	}
+	return true;
+}
+
+void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
+{
+	CLEANUP(free_p)
+	char *categories =
+		msg_string(hello->has_categories, &hello->categories, CATEGORIES_BYTES_MAX);
+	CLEANUP(free_p) char *job = msg_string(hello->has_job, &hello->job, LABEL_BYTES_MAX);
+	CLEANUP(free_p)
+	char *command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);
+	struct session *session = NULL;
+	int r;
+
+	if (!msg_common_version((int)hello->has_version_min, hello->version_min,
+		    (int)hello->has_version_max, hello->version_max)) {
+		peer_refuse(peer, "rtl speaks protocol %u-%u, this collector %u-%u",
+			hello->version_min, hello->version_max, PROTO_VERSION_MIN,
+			PROTO_VERSION_MAX);
+		return;
+	}
+	if (!peer->pid) {
+		peer_refuse(peer, "%s", access_no_pid);
+		return;
+	}
+	if (!job || !*job) {
+		peer_refuse(peer, "RunnerHello lacks its job");
+		return;
+	}
+	if (categories && !are_rules(categories)) {
+		peer_refuse(peer, "RunnerHello has a rule of categories that is none");
+		return;
+	}
+	r = session_get(peer->server, peer->uid, job, command, &session);
+	if (r == 0 && hello->has_again)
+		session->was_left |= hello->again;
+	if (r == 0 && categories && *categories) {
+		r = store_session_categories(session->store, categories);
+		if (r < 0)
+			session_check(session);
+	}
+	if (r == 0 && session->n_runners >= RUNNERS_PER_SESSION_MAX) {
+		session_check(session);
+		r = -EDQUOT;
+	}
+	if (r < 0)
+		peer_refuse(peer, "%s",
+			r == -EDQUOT ? "too many sessions or runners of this user" : strerror(-r));
+	else
+		welcome(peer, session, hello->has_early && hello->early);
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/loop/access.h"
+#include "collectord/loop/connect_limits.h"
+#include "collectord/service/config.h"
+#include "collectord/loop/ctl.h"
+#include "collectord/loop/detached.h"
+#include "collectord/loop/instance.h"
+#include "collectord/service/listen.h"
+#include "collectord/loop/fd_store.h"
+#include "collectord/service/log.h"
+#include "collectord/service/notify.h"
+#include "collectord/loop/peer.h"
+#include "collectord/loop/removed_sessions.h"
+#include "collectord/loop/runner.h"
+#include "collectord/loop/session.h"
+#include "collectord/loop/shim_peer.h"
+#include "collectord/loop/shutdown.h"
+#include "collectord/store/store.h"
+#include "collectord/loop/queries.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/base/user_namespace.h"
+
+/* Connections taken in before others get their turn; one that is turned away costs less. */
+#define ACCEPT_BATCH		256u
+#define ADMIT_COST		8u
+/* Beyond CONNECTIONS_MAX so many are told why; more are just closed. */
+#define CONNECTIONS_REFUSED_MAX 64u
+#define THROTTLE_MS		100u
+
+static void stop_listening(struct server *server)
+{
+	for (size_t i = 0; i < server->n_listeners; i++)
+		event_del(server->listeners[i]);
+}
+
+/* The backlog keeps who comes meanwhile. False: nothing would end it, so it does not begin. */
+static bool throttle(struct server *server)
+{
+	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
+
+	if (event_add(server->throttle, &timeout) < 0)
+		return false;
+	server->is_throttled = true;
+	stop_listening(server);
+	return true;
+}
+
+/* In a moment, where there is no memory for it now. */
+static void start_listening(struct server *server)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < server->n_listeners; i++)
+		is_whole &= event_add(server->listeners[i], NULL) == 0;
+	if (!is_whole)
+		(void)throttle(server);
+}
+
+/* Where there is no memory for it the connection waits, and all that come after it. */
+static void admit(struct server *server, int fd)
+{
+	struct peer *peer = NULL;
+	const char *why;
+	int r = -EMFILE;
+
+	if (server->n_peers < CONNECTIONS_MAX + CONNECTIONS_REFUSED_MAX)
+		r = peer_new(server, fd, &peer);
+	if (r == -ENOMEM && throttle(server)) {
+		log_peer("no memory for a connection: it waits, accepting pauses");
+		server->waiting_fd = fd;
+		return;
+	}
+	if (r < 0) {
+		close(fd);
+		return;
+	}
+	peer->next = server->peers;
+	if (server->peers)
+		server->peers->previous = peer;
+	server->peers = peer;
+	server->n_peers++;
+	server->accepted++;
+	why = arrivals_check(server, peer);
+	if (why)
+		peer_refuse(peer, "%s", why);
+	else
+		peer_read(peer); /* what it says is usually there already */
+	arrivals_make_way(server, peer);
+}
+
+static void unthrottle(struct server *server)
+{
+	if (!server->is_throttled || server->is_stopping || server->is_recovering)
+		return;
+	server->is_throttled = false;
+	event_del(server->throttle);
+	start_listening(server);
+	if (!server->is_throttled && server->waiting_fd >= 0)
+		admit(server, TAKE_FD(server->waiting_fd));
+}
+
+static void on_throttle_end(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	unthrottle(data);
+}
+
+/* Without this an exhausted fd table would leave the connection pending, and us spinning. */
+static void shed_one(struct server *server, int listener)
+{
+	int fd;
+
+	close_p(&server->spare_fd);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close_p(&fd);
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	log_peer("no file descriptors left: a connection was closed, accepting pauses");
+	(void)throttle(server);
+}
+
+/* False: there is nobody to accept, or nothing to do it with for a while. */
+static bool may_accept_more(struct server *server, int listener, int error)
+{
+	switch (error) {
+	case EINTR:
+	case ECONNABORTED:
+		return true;
+	case EMFILE:
+	case ENFILE:
+		shed_one(server, listener);
+		return false;
+	case ENOMEM:
+	case ENOBUFS:
+		log_peer("the kernel has no memory for a connection: accepting pauses");
+		(void)throttle(server);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* True: perhaps there are more. */
+static bool accept_some(struct server *server, int listener)
+{
+	for (unsigned cost = 0; cost < ACCEPT_BATCH; cost++) {
+		int fd;
+
+		if (server->is_throttled || server->is_stopping || server->is_recovering)
+			return false;
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			if (!may_accept_more(server, listener, errno))
+				return false;
+			continue;
+		}
+		if (!arrivals_take(&server->arrivals, server->config->subuids, fd)) {
+			close(fd);
+			continue;
+		}
+		admit(server, fd);
+		cost += ADMIT_COST - 1;
+	}
+	return true;
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *data)
+{
+	(void)what;
+	(void)accept_some(data, fd);
+}
+
+/* What has arrived before now is in the backlog; a flood that goes on is not waited out. */
+static void take_backlog(struct server *server, int listener)
+{
+	for (unsigned i = 0; i < LISTEN_BACKLOG * ADMIT_COST / ACCEPT_BATCH; i++)
+		if (!accept_some(server, listener))
+			return;
+}
+
+bool server_is_settled(struct server *server, uid_t uid)
+{
+	struct peer *ungreeted[UNGREETED_MAX];
+	size_t n = 0;
+
+	if (!server->is_settling) {
+		server->is_settling = true;
+		for (size_t i = 0; i < server->n_listeners; i++)
+			take_backlog(server, server->listener_fds[i]);
+		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
+			if (arrivals_is_silent(p) && p->uid == uid)
+				ungreeted[n++] = p;
+		/* Ended ones stay allocated until the loop turns. */
+		for (size_t i = 0; i < n; i++)
+			if (!ungreeted[i]->role)
+				peer_read(ungreeted[i]);
+		server->is_settling = false;
+	}
+	if ((server->is_throttled || server->is_recovering) && !server->is_stopping)
+		return false;
+	for (const struct peer *p = server->peers; p; p = p->next)
+		if (arrivals_is_silent(p) && p->uid == uid)
+			return false;
+	return true;
+}
+
+void server_greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
+{
+	Rtl__Frame *frame = NULL;
+	int r = msg_unpack(&server->arena, data, bytes, &frame);
+
+	if (r == -ENOMEM && peer->n_passed) {
+		shim_peer_put_off(peer);
+		return;
+	}
+	if (r < 0) {
+		peer_refuse(peer, "%s",
+			r == -ENOMEM ? peer_no_memory
+				     : "the first frame is not one of this protocol");
+		return;
+	}
+	if (frame->body_case == RTL__FRAME__BODY_HELLO)
+		shim_peer_greet(peer, frame->hello, data, bytes);
+	else if (peer->n_passed)
+		peer_refuse(peer, "only Hello may carry a file descriptor");
+	else if (frame->body_case == RTL__FRAME__BODY_RUNNER_HELLO)
+		runner_greet(peer, frame->runner_hello);
+	else if (tool_is_request(frame))
+		tool_greet(peer, frame);
+	else
+		peer_refuse(peer, "the first frame must be a Hello or a request");
+}
+
+void server_peer_ended(struct server *server, struct peer *peer)
+{
+	if (peer->previous)
+		peer->previous->next = peer->next;
+	else
+		server->peers = peer->next;
+	if (peer->next)
+		peer->next->previous = peer->previous;
+	server->n_peers--;
+	peer->previous = NULL;
+	peer->next = server->dead;
+	server->dead = peer;
+	event_active(server->reaper, EV_TIMEOUT, 1);
+	if (server->is_stopping)
+		stop_check(server);
+}
+
+static void on_reap(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	while (server->dead) {
+		struct peer *next = server->dead->next;
+
+		peer_free(server->dead);
+		server->dead = next;
+	}
+}
+
+const char *server_state(
+	const struct server *server, struct peer *peer, char ret[SERVER_STATE_BYTES])
+{
+	const struct session *degraded = NULL, *held = NULL, *over = NULL;
+	unsigned more = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		if ((!s->trouble && !s->held && !s->over_quota) ||
+			!access_may_see(server, peer, s->uid))
+			continue;
+		more += s->trouble && degraded;
+		degraded = !degraded && s->trouble ? s : degraded;
+		held = !held && s->held ? s : held;
+		over = !over && s->over_quota ? s : over;
+	}
+	if (!degraded && !held && !over)
+		return "ok";
+	if (!degraded && over)
+		snprintf(ret, SERVER_STATE_BYTES, "%s: %s", over->name, over->over_quota);
+	else if (!degraded)
+		snprintf(ret, SERVER_STATE_BYTES, "storing, but: %s: %s", held->name, held->held);
+	else if (more)
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", degraded->name,
+			degraded->trouble, more);
+	else
+		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s", degraded->name,
+			degraded->trouble);
+	return ret;
+}
+
+/* The backlog has kept who came meanwhile. */
+static void end_recovery(struct server *server)
+{
+	server->is_recovering = false;
+	if (!server->is_stopping)
+		kept_resume(server, server->sockets);
+	if (!server->is_stopping)
+		start_listening(server);
+}
+
+static void dispatch(struct server *server, struct store_answer *answer)
+{
+	struct flush_ticket *ticket = answer->owner;
+
+	switch (answer->kind) {
+	case STORE_CONTROLS:
+	case STORE_CALLED:
+	case STORE_MADE:
+	case STORE_OPENED:
+	case STORE_FAILED:
+	case STORE_CLOSED:
+	case STORE_LEFT_PROCESS:
+	case STORE_DEGRADED:
+	case STORE_RECOVERED:
+	case STORE_HELD:
+	case STORE_LET_GO:
+	case STORE_OVER_QUOTA:
+	case STORE_WITHIN_QUOTA:
+		session_answer(answer->owner, answer);
+		break;
+	case STORE_FLUSHED:
+		ticket->done(ticket, answer->error);
+		break;
+	case STORE_LEFT_SESSION:
+		session_take_left(server, answer);
+		break;
+	case STORE_LEFT_FAILED:
+		log_warning(
+			"left alone: %s", answer->text ? answer->text : strerror(-answer->error));
+		break;
+	case STORE_SET_ASIDE:
+	case STORE_CUT:
+		log_warning("%s", answer->text ? answer->text : strerror(-answer->error));
+		break;
+	case STORE_REMOVED:
+		removed_take(server, answer);
+		break;
+	case STORE_KEPT:
+		log_warning("%s", answer->text ? answer->text : "a file cannot be removed");
+		break;
+	case STORE_LEFT_DONE:
+		end_recovery(server);
+		break;
+	default:
+		instance_answer(answer->owner, answer);
+		break;
+	}
+}
+
+static void on_answers(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+	struct store_answer answer;
+
+	(void)fd;
+	(void)what;
+	while (store_next_answer(server->store, &answer) > 0) {
+		dispatch(server, &answer);
+		store_answer_done(&answer);
+	}
+}
+
+static void on_keep_retry(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	kept_retry(data);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *data)
+{
+	struct signalfd_siginfo info;
+
+	(void)what;
+	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		stop_on_signal(data, (int)info.ssi_signo);
+}
+
+static void fill_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGTERM);
+	sigaddset(ret, SIGINT);
+	sigaddset(ret, SIGHUP);
+}
+
+void server_block_signals(void)
+{
+	sigset_t signals;
+
+	fill_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+/* Blocked and read, not handled: one that comes before the loop runs waits for it. */
+static int add_signals(struct server *server)
+{
+	sigset_t signals;
+
+	server_block_signals();
+	fill_signals(&signals);
+	server->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (server->signal_fd < 0)
+		return -errno;
+	server->signals =
+		event_new(server->base, server->signal_fd, EV_READ | EV_PERSIST, on_signal, server);
+	return server->signals && event_add(server->signals, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static int add_listeners(struct server *server, const struct listen_sockets *sockets)
+{
+	for (size_t i = 0; i < sockets->count; i++) {
+		server->listener_fds[i] = sockets->fds[i];
+		server->listeners[i] = event_new(
+			server->base, sockets->fds[i], EV_READ | EV_PERSIST, on_connection, server);
+		if (!server->listeners[i])
+			return -ENOMEM;
+		server->n_listeners++;
+		if (event_add(server->listeners[i], NULL) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Who may see everybody's. A private collector admits only its own user and root: nobody is asked.
+ */
+static gid_t find_group(const struct config *config)
+{
+	const struct group *group = config->is_private ? NULL : getgrnam(CONFIG_USER);
+
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
+static int build(struct server *server, struct listen_sockets *sockets)
+{
+	int r;
+
+	msg_arena_init(&server->arena, ARENA_BYTES_MAX);
+	server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	server->hides_uids = namespace_hides_uids();
+	server->hidden_uid = namespace_hidden_uid();
+	server->see_all_gid = find_group(server->config);
+	server->base = event_base_new();
+	if (!server->base || msg_arena_reserve(&server->arena) < 0)
+		return -ENOMEM;
+	server->reaper = event_new(server->base, -1, 0, on_reap, server);
+	server->throttle = evtimer_new(server->base, on_throttle_end, server);
+	server->keep_retry = evtimer_new(server->base, on_keep_retry, server);
+	server->answers = event_new(server->base, store_answer_fd(server->store),
+		EV_READ | EV_PERSIST, on_answers, server);
+	if (!server->reaper || !server->throttle || !server->keep_retry || !server->answers ||
+		event_add(server->answers, NULL) < 0)
+		return -ENOMEM;
+	r = requests_init(server);
+	if (r == 0)
+		r = stop_init(server);
+	if (r == 0)
+		r = add_signals(server);
+	if (r == 0)
+		r = add_listeners(server, sockets);
+	if (r < 0)
+		return r;
+	if (server->config->private_session) {
+		r = session_open_private(server, &server->private_session);
+		if (r == 0)
+			kept_resume(server, sockets);
+		return r;
+	}
+	server->is_recovering = true;
+	stop_listening(server);
+	return store_recover(
+		server->store, server->config->db_file ? server->config->store_path : NULL);
+}
+
+int server_new(const struct config *config, struct listen_sockets *sockets, struct store *store,
+	struct server **ret)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	int r;
+
+	if (!server)
+		return -ENOMEM;
+	server->config = config;
+	server->store = store;
+	server->sockets = sockets;
+	server->spare_fd = -1;
+	server->waiting_fd = -1;
+	server->signal_fd = -1;
+	server->received = malloc(SERVER_RECEIVED_BYTES);
+	r = server->received ? build(server, sockets) : -ENOMEM;
+	if (r < 0) {
+		server_free(server);
+		return r;
+	}
+	*ret = server;
+	return 0;
+}
+
+int server_run(struct server *server)
+{
+	event_base_dispatch(server->base);
+	return server->exit_code;
+}
+
+static void free_event(struct event *event)
+{
+	if (event)
+		event_free(event);
+}
+
+struct server *server_free(struct server *server)
+{
+	if (!server)
+		return NULL;
+	server->is_stopping = true;
+	while (server->peers)
+		peer_close(server->peers);
+	if (server->base)
+		on_reap(-1, 0, server);
+	ctl_done(server);
+	requests_done(server);
+	removed_done(server);
+	while (server->sessions) {
+		struct session *next = server->sessions->next;
+
+		session_free(server->sessions);
+		server->sessions = next;
+	}
+	detached_free(&server->detached);
+	for (size_t i = 0; i < server->n_listeners; i++)
+		free_event(server->listeners[i]);
+	free_event(server->signals);
+	close_p(&server->signal_fd);
+	stop_done(server);
+	free_event(server->answers);
+	free_event(server->reaper);
+	free_event(server->throttle);
+	kept_done(server);
+	free_event(server->keep_retry);
+	close_p(&server->waiting_fd);
+	close_p(&server->spare_fd);
+	msg_arena_done(&server->arena);
+	free(server->received);
+	if (server->base)
+		event_base_free(server->base);
+	free(server);
+	return NULL;
+}

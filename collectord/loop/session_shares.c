@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What one user has of what all sessions may have together. */
+#include "collectord/loop/session.h"
+
+#include <errno.h>
+
+#include "collectord/loop/server.h"
+#include "proto/base/limits.h"
+
+unsigned session_count_instances(const struct server *server, uid_t owner)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->owner == owner)
+			n += session_live_instances(s);
+	return n;
+}
+
+unsigned session_count_all_instances(const struct server *server, uid_t owner)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->owner == owner)
+			n += s->n_instances;
+	return n;
+}
+
+bool session_has_many_unread(const struct server *server, uid_t owner)
+{
+	unsigned own = 0, others = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		*(s->owner == owner ? &own : &others) += s->n_instances - s->n_live - s->n_ended;
+	return own && 2 * own + others >= UNREAD_PROCESSES_MAX;
+}
+
+int session_check_room(const struct server *server, uid_t owner)
+{
+	unsigned own = 0, others = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->state != SESSION_CLOSED)
+			*(s->owner == owner ? &own : &others) += 1;
+	if (own >= SESSIONS_PER_UID_MAX || others >= SESSIONS_MAX)
+		return -EDQUOT;
+	/* Half of what others leave: there is room for one more user. The last one is anybody's. */
+	return own >= (SESSIONS_MAX - others + 1) / 2 ? -EDQUOT : 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/shutdown.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <signal.h>
+#include <string.h>
+
+#include "collectord/service/config.h"
+#include "collectord/loop/instance.h"
+#include "collectord/service/log.h"
+#include "collectord/service/notify.h"
+#include "collectord/loop/peer.h"
+#include "collectord/loop/runner.h"
+#include "collectord/loop/server.h"
+#include "collectord/loop/session.h"
+#include "collectord/store/store.h"
+
+/* A disk that does not answer holds up the end no longer than this. */
+#define STOP_MS_MAX	  10000u
+/* Last words are written in that time. */
+#define STOP_WRITE_MS_MAX 1000u
+/* A private collector that is told to end waits so long for the job to end, too. */
+#define PRIVATE_STOP_MS	  3000u
+
+static void add_timer(struct event *timer, unsigned ms)
+{
+	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
+
+	event_add(timer, &timeout);
+}
+
+void stop_check(struct server *server)
+{
+	if (!server->is_flushed)
+		return;
+	for (const struct peer *p = server->peers; p; p = p->next)
+		if (evbuffer_get_length(p->output))
+			return;
+	event_base_loopbreak(server->base);
+}
+
+static void on_flushed(struct flush_ticket *ticket, int error)
+{
+	struct server *server = ticket->data;
+
+	/* That passes, as a disk that is full does not. The deadline stands. */
+	if (error == -ENOMEM) {
+		add_timer(server->stop_flush, MEMORY_TRY_MS);
+		return;
+	}
+	server->is_flushed = true;
+	if (error < 0) {
+		log_error("not everything is committed: %s", strerror(-error));
+		server->exit_code = 1;
+	}
+	add_timer(server->stop_deadline, STOP_WRITE_MS_MAX);
+	stop_check(server);
+}
+
+/* All that was queued before. */
+static void flush(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	server->stop_ticket = (struct flush_ticket){.done = on_flushed, .data = server};
+	if (store_flush(server->store, STORE_EVERYBODY, &server->stop_ticket) < 0)
+		on_flushed(&server->stop_ticket, -ENOMEM);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	if (!server->is_stopping) {
+		session_close_now(server->private_session);
+		return;
+	}
+	if (!server->is_flushed) {
+		log_error("the store did not commit within %u ms", STOP_MS_MAX);
+		server->exit_code = 1;
+	}
+	event_base_loopbreak(server->base);
+}
+
+/* Ranks that are told to end with us: nobody else has their recorders. */
+static void drain_the_dead(struct server *server)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		for (struct instance *i = s->instances; i; i = i->next)
+			instance_end_dead(i);
+}
+
+void server_stop(struct server *server, int exit_code)
+{
+	if (server->is_stopping)
+		return;
+	server->is_stopping = true;
+	server->exit_code = exit_code;
+	if (!server->config->private_session) /* as in main.c */
+		notify_stopping();
+	for (size_t i = 0; i < server->n_listeners; i++)
+		event_del(server->listeners[i]);
+	event_del(server->throttle);
+	for (struct peer *p = server->peers; p; p = p->next)
+		peer_pause(p);
+	drain_the_dead(server);
+	add_timer(server->stop_deadline, STOP_MS_MAX);
+	flush(-1, 0, server);
+}
+
+/* The job was told to end, too: its last kernels belong into the file. */
+static void stop_private(struct server *server)
+{
+	struct session *session = server->private_session;
+
+	for (struct runner *r = session->runners; r; r = r->next)
+		r->is_done = true;
+	session->had_runner = true;
+	add_timer(server->stop_deadline, PRIVATE_STOP_MS);
+	session_check(session);
+}
+
+void stop_on_signal(struct server *server, int number)
+{
+	/* A terminal's interrupt is for the job; its collector ends after it. */
+	if (number == SIGHUP || (number == SIGINT && server->private_session)) {
+		log_debug("%s ignored", strsignal(number));
+		return;
+	}
+	if (server->is_stopping)
+		return;
+	log_info("%s: committing what is here", strsignal(number));
+	if (server->private_session)
+		stop_private(server);
+	else
+		server_stop(server, 0);
+}
+
+/* Alive is who loops and whose store goes on: it answers, or it works at what came before. */
+static void on_watchdog_answer(struct flush_ticket *ticket, int error)
+{
+	struct server *server = ticket->data;
+
+	(void)error;
+	server->is_watchdog_asked = false;
+	notify_alive();
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	if (server->is_watchdog_asked) {
+		if (store_beats(server->store) != server->watchdog_beats)
+			notify_alive();
+		server->watchdog_beats = store_beats(server->store);
+		return;
+	}
+	server->watchdog_beats = store_beats(server->store);
+	server->is_watchdog_asked = store_flush(server->store, STORE_EVERYBODY, &server->watchdog_ticket) == 0;
+}
+
+int stop_init(struct server *server)
+{
+	uint64_t us = notify_watchdog_us() / 3;
+	struct timeval interval = {.tv_sec = (time_t)(us / 1000000), .tv_usec = us % 1000000};
+
+	server->stop_deadline = evtimer_new(server->base, on_deadline, server);
+	server->stop_flush = evtimer_new(server->base, flush, server);
+	if (!server->stop_deadline || !server->stop_flush)
+		return -ENOMEM;
+	if (!us)
+		return 0;
+	server->watchdog_ticket = (struct flush_ticket){.done = on_watchdog_answer, .data = server};
+	server->watchdog = event_new(server->base, -1, EV_PERSIST, on_watchdog, server);
+	return server->watchdog && event_add(server->watchdog, &interval) == 0 ? 0 : -ENOMEM;
+}
+
+void stop_done(struct server *server)
+{
+	if (server->stop_deadline)
+		event_free(server->stop_deadline);
+	if (server->stop_flush)
+		event_free(server->stop_flush);
+	if (server->watchdog)
+		event_free(server->watchdog);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process had in flight, and what is finished and in no frame. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collectord/db/database.h"
+#include "collectord/recorder/drain_internal.h"
+#include "collectord/db/hash.h"
+#include "collectord/ingest/ingest.h"
+#include "proto/base/limits.h"
+
+/* To copy and note a slot, of this part of what it is to store one. */
+#define COPIES_PER_RECORD 8u
+
+/* ---- as they were at one moment ---------------------------------------------------------- */
+
+static size_t first_place(const struct drain *drain, uint64_t seq, uint64_t queue)
+{
+	const uint64_t key[2] = {seq, queue};
+
+	return hash_bytes(key, sizeof(key)) & drain->flights_mask;
+}
+
+/* Where slot @seq of @queue is noted, or would be: there is always an empty place. */
+static uint32_t *find_flight(const struct drain *drain, uint64_t seq, uint64_t queue)
+{
+	size_t place = first_place(drain, seq, queue);
+
+	for (; drain->flights[place]; place = (place + 1) & drain->flights_mask) {
+		const struct recorder_slot *slot = &drain->slots[drain->flights[place] - 1];
+
+		if (slot->seq == seq && slot->queue == queue)
+			break;
+	}
+	return &drain->flights[place];
+}
+
+/* Until a later frame is seen to hold its record. */
+static void note_flight(struct drain *drain, uint32_t i)
+{
+	struct recorder_slot *slot = &drain->slots[i];
+	uint32_t *place;
+
+	if (slot->state == SLOT_FREE)
+		return;
+	place = find_flight(drain, slot->seq, slot->queue);
+	if (!*place) {
+		*place = i + 1;
+		return;
+	}
+	/* No dispatch has two. */
+	slot->state = SLOT_FREE;
+	drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+}
+
+static int new_flights(struct drain *drain)
+{
+	size_t places = 2;
+
+	while (places < 2 * drain->slot_count)
+		places *= 2;
+	drain->flights = calloc(places, sizeof(*drain->flights));
+	drain->flights_mask = places - 1;
+	return drain->flights ? 0 : -ENOMEM;
+}
+
+int drain_begin_slots(struct drain *drain)
+{
+	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
+
+	/* Not zeroed: none is looked at that was not read. */
+	drain->slots = malloc((most ? most : 1) * sizeof(*drain->slots));
+	if (!drain->slots)
+		return -ENOMEM;
+	return drain->is_alive ? new_flights(drain) : 0;
+}
+
+static int get_slots(struct drain *drain, uint64_t from, struct recorder_slot *ret)
+{
+	uint64_t count = drain->slot_count - from;
+
+	if (count > RECORDER_SLOT_CHUNK)
+		count = RECORDER_SLOT_CHUNK;
+	drain->slots_to = from + count;
+	return recorder_reader_get(&drain->reader, &drain->reader.header.slots, from, count, ret);
+}
+
+int drain_copy_slots(struct drain *drain)
+{
+	int r = 0;
+
+	while (r == 0 && drain->is_alive && drain->slots_to < drain->slot_count) {
+		uint64_t from = drain->slots_to;
+
+		r = get_slots(drain, from, &drain->slots[from]);
+		for (uint64_t i = from; r == 0 && i < drain->slots_to; i++)
+			note_flight(drain, (uint32_t)i);
+		if (r == 0 && drain_spend(drain, (drain->slots_to - from) / COPIES_PER_RECORD))
+			r = DRAIN_MORE;
+	}
+	return r;
+}
+
+void drain_slots_done(struct drain *drain)
+{
+	free(drain->flights);
+	free(drain->slots);
+}
+
+void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d)
+{
+	int64_t seq = -1;
+
+	/* All is in range, and there: the frame was taken. */
+	for (uint32_t i = 0; drain->flights && i < d->n; i++) {
+		const struct define_shape *shape = &drain->process->defines.shapes[d->shape[i]];
+		uint32_t *flight;
+
+		seq += d->seq[i] + 1;
+		flight = find_flight(drain, (uint64_t)seq, shape->queue);
+		if (*flight)
+			drain->slots[*flight - 1].state = SLOT_FREE;
+	}
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+static bool slot_is_valid(const struct drain *drain, const struct recorder_slot *slot)
+{
+	return slot->queue < drain->queue_count &&
+	       drain->queues[slot->queue].gpu < drain->process->gpus && slot->seq < INT64_MAX &&
+	       slot->marker <= INT64_MAX &&
+	       (slot->state != SLOT_DONE || slot->untimed < RTL_UNTIMED_COUNT);
+}
+
+static int find_books(struct drain *drain, const struct recorder_slot *slot, unsigned gpu,
+	struct ledger_queue **ret)
+{
+	struct ledger_queue *books = ledger_queue(&drain->process->ledger, slot->queue);
+
+	if (!books)
+		return -ENOMEM;
+	books->has_gpu = true;
+	books->gpu_id = drain->process->gpu_id[gpu];
+	*ret = books;
+	return 0;
+}
+
+/* The host call of a slot; 0: none, or its counter or the slot is torn. */
+static uint64_t call_of(const struct drain *drain, const struct recorder_slot *slot)
+{
+	uint64_t call =
+		recorder_call_id(slot->call, drain->reader.header.process[RTL_P_calls_begun]);
+
+	return call <= PROCESS_CALL_MAX ? call : 0;
+}
+
+static int store_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	struct process *process = drain->process;
+	struct ingest_dispatch row = {
+		.gpu = drain->queues[slot->queue].gpu,
+		.seq = slot->seq,
+		.start_tick = slot->start_tick,
+		.ticks = slot->end_tick - slot->start_tick,
+		.submit_ns = slot->submit_ns,
+		.tid = slot->tid,
+		.marker = slot->marker,
+		.call = call_of(drain, slot),
+		.node = slot->node,
+		.untimed = slot->untimed,
+	};
+	struct intern_shape_key key = {
+		.process_id = process->id,
+		.gpu_id = process->gpu_id[row.gpu],
+		.queue = slot->queue,
+		.lds = slot->lds,
+		.scratch = slot->scratch,
+	};
+	int r;
+
+	if (!row.untimed && slot->end_tick < slot->start_tick)
+		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
+	for (int i = 0; i < 3; i++) {
+		key.workgroup[i] = slot->workgroup[i];
+		key.grid[i] = slot->grid[i];
+	}
+	r = find_books(drain, slot, row.gpu, &row.books);
+	if (r == 0)
+		r = defines_kernel_row(
+			&process->defines, &drain->writer->intern, slot->symbol, 0, &key.kernel_id);
+	if (r == 0)
+		r = intern_put_shape(&drain->writer->intern, &key, &row.shape_id);
+	if (r == 0)
+		r = intern_keep_shape(&drain->writer->intern, &key, row.shape_id);
+	if (r == 0)
+		r = ingest_reserve(drain->writer, 1);
+	if (r == 0)
+		ingest_put_dispatch(drain->writer, process, &row);
+	return r;
+}
+
+static int store_outstanding(struct drain *drain, const struct recorder_slot *slot)
+{
+	struct process *process = drain->process;
+	sqlite3_stmt *put = drain->writer->statements.at[ST_OUTSTANDING_PUT];
+	unsigned gpu = drain->queues[slot->queue].gpu;
+	struct ledger_queue *books;
+	int64_t kernel_id;
+	int r = find_books(drain, slot, gpu, &books);
+
+	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
+	if (r == 0)
+		r = defines_kernel_row(&process->defines, &drain->writer->intern, slot->symbol,
+			slot->symbol ? 0 : slot->start_tick, &kernel_id);
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(put, 1, process->id);
+	sqlite3_bind_int64(put, 2, process->gpu_id[gpu]);
+	sqlite3_bind_int64(put, 3, slot->queue);
+	sqlite3_bind_int64(put, 4, (int64_t)slot->seq);
+	sqlite3_bind_int64(put, 5, kernel_id);
+	database_bind_optional(
+		put, 6, slot->submit_ns && slot->submit_ns <= INT64_MAX, (int64_t)slot->submit_ns);
+	database_bind_optional(put, 7, slot->tid, slot->tid);
+	database_bind_optional(put, 8, slot->marker, (int64_t)slot->marker);
+	database_bind_optional(put, 9, call_of(drain, slot) > 0, (int64_t)call_of(drain, slot));
+	r = database_run(put);
+	if (r < 0)
+		return r;
+	books->outstanding++;
+	books->is_dirty = true;
+	if (slot->seq >= books->next_seq)
+		books->next_seq = slot->seq + 1;
+	return 0;
+}
+
+/* Its tenant may not store it: nor would it be outstanding for ever. */
+static int drop_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	unsigned gpu = drain->queues[slot->queue].gpu;
+	struct ledger_queue *books;
+	int r = find_books(drain, slot, gpu, &books);
+
+	if (r == 0)
+		ledger_count_over_quota(
+			books, slot->seq, slot->submit_ns <= INT64_MAX ? slot->submit_ns : 0);
+	return r;
+}
+
+static int take_slot(struct drain *drain, const struct recorder_slot *slot)
+{
+	uint64_t last = drain->process->frame;
+	uint32_t state = slot->state;
+
+	if (state == SLOT_FREE)
+		return 0;
+	/* It is in a frame, and every frame up to the last published is stored. */
+	if (slot->frame > 0 && slot->frame <= last)
+		return 0;
+	if (state > SLOT_DONE || !slot_is_valid(drain, slot)) {
+		drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
+		return 0;
+	}
+	if (!quota_take(&drain->writer->quota, 1, sizeof(*slot)))
+		return drop_slot(drain, slot);
+	return state == SLOT_DONE ? store_slot(drain, slot) : store_outstanding(drain, slot);
+}
+
+/* To look at one that is free is next to nothing. */
+#define FREE_SLOTS_PER_RECORD 64u
+
+/* Of a dead process they are read as they are come to. */
+static int next_slot(struct drain *drain, const struct recorder_slot **ret)
+{
+	uint64_t at = drain->slot_at++;
+
+	if (drain->is_alive) {
+		*ret = &drain->slots[at];
+		return 0;
+	}
+	*ret = &drain->slots[at % RECORDER_SLOT_CHUNK];
+	return at == drain->slots_to ? get_slots(drain, at, drain->slots) : 0;
+}
+
+int drain_keep_shapes(struct drain *drain)
+{
+	const struct defines *defines = &drain->process->defines;
+	int r = 0;
+
+	while (r == 0 && drain->slot_count && drain->shape_at < defines->shape_count) {
+		const struct define_shape *shape = &defines->shapes[drain->shape_at++];
+
+		if (shape->shape_id)
+			r = ingest_keep_shape(drain->writer, drain->process, shape);
+		if (r == 0 && shape->shape_id && drain_spend(drain, 1))
+			r = DRAIN_MORE;
+	}
+	return r;
+}
+
+int drain_take_slots(struct drain *drain)
+{
+	int r = 0;
+
+	while (r == 0 && drain->slot_at < drain->slot_count) {
+		const struct recorder_slot *slot;
+		uint64_t at = drain->slot_at;
+
+		r = next_slot(drain, &slot);
+		if (r == 0)
+			r = take_slot(drain, slot);
+		if (r == 0 && (slot->state != SLOT_FREE || at % FREE_SLOTS_PER_RECORD == 0) &&
+			drain_spend(drain, 1))
+			r = DRAIN_MORE;
+	}
+	return r;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/recorder/in_flight.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/db/database.h"
+#include "collectord/recorder/counters.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
+
+struct look {
+	struct writer *writer;
+	struct process *process;
+	struct recorder_reader reader;
+	struct recorder_queue *queues;
+	uint64_t queue_count;
+	bool *is_meant;		     /* by queue: its slots are of interest */
+	struct recorder_slot *slots; /* in flight, of those queues */
+	size_t slot_count;
+	uint64_t taken_ns;
+	bool has_new_defines; /* they were read for this look */
+};
+
+static void look_done(struct look *look)
+{
+	free(look->queues);
+	free(look->is_meant);
+	free(look->slots);
+}
+
+void in_flight_init(struct in_flight *watch, int memfd)
+{
+	in_flight_done(watch);
+	/* An earlier life of the collector may have left some. */
+	*watch = (struct in_flight){.memfd = memfd, .may_have_rows = true};
+}
+
+void in_flight_done(struct in_flight *watch)
+{
+	if (watch->memfd >= 0)
+		close(watch->memfd);
+	free(watch->finished);
+	*watch = (struct in_flight){.memfd = -1};
+}
+
+/* ---- which queues -------------------------------------------------------------------------- */
+
+static uint64_t sum(const _Atomic uint64_t *value, unsigned count)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		all += value[i];
+	return all;
+}
+
+/* Anything that its harvester ever did. */
+static uint64_t finished(const struct recorder_queue *queue)
+{
+	return sum(queue->harvester, RTL_Q_COUNT - RTL_Q_HARVESTER_FIRST);
+}
+
+/* At most: a dispatch that was seen to end may be counted under two names. */
+static bool may_wait(const struct recorder_queue *queue)
+{
+	uint64_t gone =
+		queue->producer[RTL_Q_skipped_shutdown] + queue->producer[RTL_Q_skipped_filter] +
+		queue->producer[RTL_Q_skipped_coop] + queue->producer[RTL_Q_skipped_no_queue_info] +
+		queue->producer[RTL_Q_dropped_recorder_full] +
+		queue->harvester[RTL_Q_recorded - RTL_Q_HARVESTER_FIRST];
+
+	return queue->producer[RTL_Q_dispatched] > gone;
+}
+
+/* 1: some queue is meant; 0: none; -ENOMEM. */
+static int choose_queues(struct look *look, struct in_flight *watch, bool is_asked)
+{
+	uint64_t *now = calloc(look->queue_count + 1, sizeof(*now));
+	int is_any = 0;
+
+	look->is_meant = calloc(look->queue_count + 1, sizeof(*look->is_meant));
+	if (!now || !look->is_meant) {
+		free(now);
+		return -ENOMEM;
+	}
+	for (uint64_t q = 0; q < look->queue_count; q++) {
+		const struct recorder_queue *queue = &look->queues[q];
+		bool is_stuck;
+
+		now[q] = finished(queue);
+		is_stuck = q < watch->queues && watch->finished[q] == now[q];
+		look->is_meant[q] = may_wait(queue) && (is_stuck || is_asked) &&
+				    queue->gpu < look->process->gpus;
+		is_any |= look->is_meant[q];
+	}
+	free(watch->finished);
+	watch->finished = now;
+	watch->queues = look->queue_count;
+	return is_any;
+}
+
+/* ---- their slots ----------------------------------------------------------------------------- */
+
+static bool is_waiting(const struct look *look, const struct recorder_slot *slot)
+{
+	return slot->state == SLOT_SUBMITTED && slot->queue < look->queue_count &&
+	       look->is_meant[slot->queue] && slot->seq < INT64_MAX && slot->marker <= INT64_MAX;
+}
+
+static int keep(struct look *look, size_t *room, const struct recorder_slot *slot)
+{
+	if (look->slot_count == *room) {
+		size_t more = *room ? *room * 2 : 64;
+		struct recorder_slot *grown = reallocarray(look->slots, more, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		look->slots = grown;
+		*room = more;
+	}
+	memcpy(&look->slots[look->slot_count++], slot, sizeof(*slot));
+	return 0;
+}
+
+/* Read twice: one that two readings find equal was not written in between, nor half copied. */
+static int read_slots(struct look *look)
+{
+	const struct recorder_header *h = &look->reader.header;
+	CLEANUP(free_p)
+	struct recorder_slot *first = calloc(2 * RECORDER_SLOT_CHUNK, sizeof(*first));
+	struct recorder_slot *second;
+	size_t room = 0;
+	int r = first ? 0 : -ENOMEM;
+
+	second = first + RECORDER_SLOT_CHUNK;
+	for (uint64_t at = 0; r == 0 && at < h->slots_used; at += RECORDER_SLOT_CHUNK) {
+		uint64_t n = h->slots_used - at;
+
+		if (n > RECORDER_SLOT_CHUNK)
+			n = RECORDER_SLOT_CHUNK;
+		r = recorder_reader_get(&look->reader, &h->slots, at, n, first);
+		if (r == 0)
+			r = recorder_reader_get(&look->reader, &h->slots, at, n, second);
+		for (uint64_t i = 0; r == 0 && i < n; i++)
+			if (is_waiting(look, &first[i]) &&
+				!memcmp(&first[i], &second[i], sizeof(first[i])))
+				r = keep(look, &room, &first[i]);
+	}
+	return r;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct recorder_slot *x = a, *y = b;
+
+	if (x->queue != y->queue)
+		return x->queue < y->queue ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------
+ */
+
+/* Nothing of a symbol is sent before a record that uses it; a kernel that hangs has none. */
+static int find_kernel(struct look *look, const struct recorder_slot *slot, int64_t *ret_id)
+{
+	const struct defines *defines = &look->process->defines;
+	bool is_known = !slot->symbol || (slot->symbol < defines->symbol_count &&
+						 defines->symbols[slot->symbol].is_defined);
+	int r = 0;
+
+	if (!is_known && !look->has_new_defines) {
+		look->has_new_defines = true;
+		r = recorder_books_defines(look->writer, look->process, &look->reader);
+	}
+	/* What its user has no memory for stays unnamed, too. */
+	if (r < 0 && r != -EBADMSG && r != -EDQUOT)
+		return r;
+	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
+	return defines_kernel_row(&look->process->defines, &look->writer->intern, slot->symbol,
+		slot->symbol ? 0 : slot->start_tick, ret_id);
+}
+
+static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_t behind)
+{
+	sqlite3_stmt *put = look->writer->statements.at[ST_IN_FLIGHT_PUT];
+	uint64_t call =
+		recorder_call_id(slot->call, look->reader.header.process[RTL_P_calls_begun]);
+	int64_t kernel_id;
+	int r = find_kernel(look, slot, &kernel_id);
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(put, 1, look->process->id);
+	sqlite3_bind_int64(put, 2, slot->queue);
+	sqlite3_bind_int64(put, 3, (int64_t)slot->seq);
+	sqlite3_bind_int64(put, 4, look->process->gpu_id[look->queues[slot->queue].gpu]);
+	sqlite3_bind_int64(put, 5, kernel_id);
+	database_bind_optional(
+		put, 6, slot->submit_ns && slot->submit_ns <= INT64_MAX, (int64_t)slot->submit_ns);
+	database_bind_optional(put, 7, slot->tid, slot->tid);
+	database_bind_optional(put, 8, slot->marker, (int64_t)slot->marker);
+	database_bind_optional(put, 9, call && call <= PROCESS_CALL_MAX, (int64_t)call);
+	sqlite3_bind_int64(put, 10, (int64_t)behind);
+	sqlite3_bind_int64(put, 11, (int64_t)look->taken_ns);
+	return database_run(put);
+}
+
+/* They are in order. */
+static size_t rows_of_each(const struct look *look)
+{
+	size_t queues = 1, rows;
+
+	for (size_t i = 1; i < look->slot_count; i++)
+		queues += look->slots[i].queue != look->slots[i - 1].queue;
+	rows = IN_FLIGHT_PROCESS_ROWS_MAX / queues;
+	return rows < IN_FLIGHT_ROWS_MAX ? rows : IN_FLIGHT_ROWS_MAX;
+}
+
+static int put_slots(struct look *look)
+{
+	size_t begin = 0, end, most;
+	int r = 0;
+
+	if (look->slot_count)
+		qsort(look->slots, look->slot_count, sizeof(*look->slots), compare_slots);
+	most = rows_of_each(look);
+	for (; r == 0 && begin < look->slot_count; begin = end) {
+		for (end = begin; end < look->slot_count &&
+				  look->slots[end].queue == look->slots[begin].queue;)
+			end++;
+		for (size_t i = begin; r == 0 && i < end && i - begin < most; i++)
+			r = put_slot(look, &look->slots[i], end - 1 - i);
+	}
+	return r;
+}
+
+int in_flight_forget(struct writer *writer, int64_t process_id)
+{
+	sqlite3_stmt *drop = writer->statements.at[ST_IN_FLIGHT_DROP];
+
+	sqlite3_bind_int64(drop, 1, process_id);
+	return database_run(drop);
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------ */
+
+static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
+{
+	int r = recorder_books_read(&look->reader, &look->reader.header.queues,
+		look->reader.header.queues_used, &look->queues);
+	int is_any;
+
+	if (r < 0)
+		return r;
+	look->queue_count = look->reader.header.queues_used;
+	is_any = choose_queues(look, watch, is_asked);
+	if (is_any < 0 || (!is_any && !watch->may_have_rows))
+		return is_any;
+	if (is_any) {
+		r = recorder_books_counters(look->process, &look->reader, look->queues,
+			look->queue_count, look->taken_ns);
+		if (r == 0)
+			r = read_slots(look);
+	}
+	if (r == 0)
+		r = writer_begin(look->writer);
+	if (r == 0)
+		r = in_flight_forget(look->writer, look->process->id);
+	if (r == 0)
+		r = put_slots(look);
+	if (r < 0)
+		return r;
+	look->process->is_dirty = true;
+	watch->may_have_rows = look->slot_count > 0;
+	return 1;
+}
+
+int in_flight_look(
+	struct in_flight *watch, struct writer *writer, struct process *process, bool is_asked)
+{
+	struct look look = {.writer = writer, .process = process, .taken_ns = clock_boottime_ns()};
+	int r;
+
+	if (watch->memfd < 0)
+		return 0;
+	r = recorder_reader_open(&look.reader, watch->memfd, process->boot_id, process->token);
+	if (r == 0)
+		r = look_at(&look, watch, is_asked);
+	look_done(&look);
+	return r == -ENODATA || r == -EBADMSG ? 0 : r;
+}

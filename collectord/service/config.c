@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/service/config.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectord/service/limit_options.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/subordinate_uids.h"
+
+/* The C library looks it up by name, so it may not be hidden. */
+__attribute__((visibility("default"))) const char *argp_program_version = "collectord " RTL_VERSION;
+
+enum option_key {
+	KEY_SOCKET = 's',
+	KEY_DB = 'o',
+	KEY_VERBOSE = 'v',
+	KEY_DB_DIR = 0x100,
+	KEY_PRIVATE,
+	KEY_PRIVATE_SESSION,
+	KEY_KEEP_FREE,
+	KEY_DISK_WAIT,
+	KEY_NETWORK_FS,
+	KEY_SINGLE_TENANT,
+	KEY_SUBUID_FILE,
+};
+
+static const struct argp_option options[] = {
+	{"socket", KEY_SOCKET, "PATH", 0,
+		"listen there (default " CONFIG_SYSTEM_SOCKET "); unused when sockets are passed",
+		0},
+	{"db", KEY_DB, "FILE", 0, "store every session in this one file (one tenant)", 0},
+	{"db-dir", KEY_DB_DIR, "DIR", 0, "store sessions under DIR, as DIR/<uid>/<session>.db", 0},
+	{"private", KEY_PRIVATE, NULL, 0, "accept only this user and root", 0},
+	{"private-session", KEY_PRIVATE_SESSION, "NAME", 0,
+		"one session of that name for whatever comes; exit when it is closed", 0},
+	{"keep-free", KEY_KEEP_FREE, "MIB", 0,
+		"leave so much of the disk free: closed sessions go before, else records wait "
+		"(default: the service 1024, or a twentieth of a small disk; others 0)",
+		0},
+	{"disk-wait", KEY_DISK_WAIT, "SECONDS", 0,
+		"a process that has ended waits so long for a disk that is full or failing; then "
+		"what is not stored of it is counted as dropped (default 30)",
+		0},
+	{"allow-network-fs", KEY_NETWORK_FS, NULL, 0,
+		"store on NFS, Lustre, GPFS, FUSE and their like all the same: SQLite's locks and "
+		"memory need not work there",
+		0},
+	{"single-tenant", KEY_SINGLE_TENANT, NULL, 0,
+		"serve every uid also in a user or pid namespace that hides who others are; who "
+		"is hidden is refused one by one",
+		0},
+	{"subuid-file", KEY_SUBUID_FILE, "FILE", 0,
+		"whose the uids in containers are, that they share one user's limits "
+		"(default " CONFIG_SUBUID_FILE ")",
+		0},
+	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
+	{NULL, 0, NULL, 0, NULL, 0},
+};
+
+static uint64_t parse_number(
+	struct argp_state *state, const char *option, const char *text, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (end == text || *end || errno || text[0] == '-' || value > max)
+		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s", option, max, text);
+	return value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+	struct config *config = state->input;
+
+	if ((key == KEY_SOCKET || key == KEY_DB || key == KEY_DB_DIR) && !*argument)
+		argp_error(state, "%s: the name is empty",
+			key == KEY_SOCKET ? "--socket"
+			: key == KEY_DB	  ? "--db"
+					  : "--db-dir");
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &config->limits;
+		return 0;
+	case KEY_SOCKET:
+		config->socket_path = argument;
+		return 0;
+	case KEY_DB:
+		config->db_file = argument;
+		return 0;
+	case KEY_DB_DIR:
+		config->db_dir = argument;
+		return 0;
+	case KEY_PRIVATE:
+		config->is_private = true;
+		return 0;
+	case KEY_PRIVATE_SESSION:
+		config->private_session = argument;
+		config->is_private = true;
+		return 0;
+	case KEY_KEEP_FREE:
+		config->has_keep_free = true;
+		config->keep_free_bytes = parse_number(state, "keep-free", argument, UINT32_MAX)
+					  << 20;
+		return 0;
+	case KEY_DISK_WAIT:
+		config->give_up_ms =
+			1000u * (unsigned)parse_number(state, "disk-wait", argument, 3600);
+		if (!config->give_up_ms)
+			argp_error(state, "--disk-wait: at least a second");
+		return 0;
+	case KEY_NETWORK_FS:
+		config->allow_network_fs = true;
+		return 0;
+	case KEY_SINGLE_TENANT:
+		config->is_single_tenant = true;
+		return 0;
+	case KEY_SUBUID_FILE:
+		config->subuid_file = argument;
+		return 0;
+	case KEY_VERBOSE:
+		config->is_verbose = true;
+		return 0;
+	case ARGP_KEY_END:
+		if (config->db_file && config->db_dir)
+			argp_error(state, "--db and --db-dir exclude each other");
+		if (config->private_session && !config->db_file)
+			argp_error(state, "--private-session needs --db FILE");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {{&limit_options, 0, NULL, 0}, {NULL, 0, NULL, 0}};
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.children = children,
+	.doc = "Collects what the rtl shims of this node see, one database a session.\v"
+	       "Started as root with no other option it is the node's service: everybody may "
+	       "connect, sessions lie under " CONFIG_SYSTEM_STORE "/<uid>/. Started by a user it "
+	       "stores under $XDG_STATE_HOME/rtl.",
+};
+
+void config_parse(struct config *config, int argc, char **argv)
+{
+	*config = (struct config){.service_uid = (uid_t)-1,
+		.service_gid = (gid_t)-1,
+		.subuid_file = CONFIG_SUBUID_FILE,
+		.limits = LIMIT_UNSET_ALL};
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, config);
+}
+
+/*
+ * The service's user, where it exists: as root we become it, as it we are the service. What a user
+ * asked root to write (--db FILE, a private session) stays root's, and nobody is looked up for it:
+ * a directory service may take long, and a job waits for its collector.
+ */
+static void find_service_user(struct config *config)
+{
+	const struct passwd *user;
+
+	if (config->db_file)
+		return;
+	user = getpwnam(CONFIG_USER);
+	config->is_service = geteuid() == 0 || (user && user->pw_uid == geteuid());
+	if (geteuid() == 0 && user) {
+		config->service_uid = user->pw_uid;
+		config->service_gid = user->pw_gid;
+	}
+}
+
+/* A path as the user meant it, before anything changes the working directory. */
+static int make_absolute(const char *path, char **ret)
+{
+	CLEANUP(free_p) char *directory = NULL;
+	size_t bytes;
+
+	if (path[0] == '/') {
+		*ret = strdup(path);
+	} else {
+		directory = getcwd(NULL, 0);
+		if (!directory)
+			return -errno;
+		if (asprintf(ret, "%s/%s", directory, path) < 0)
+			*ret = NULL;
+	}
+	if (!*ret)
+		return -ENOMEM;
+	for (bytes = strlen(*ret); bytes > 1 && (*ret)[bytes - 1] == '/'; bytes--)
+		(*ret)[bytes - 1] = '\0';
+	return 0;
+}
+
+static int user_store(char **ret)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	int n;
+
+	if (state && state[0] == '/')
+		n = asprintf(ret, "%s/rtl", state);
+	else if (home && home[0] == '/')
+		n = asprintf(ret, "%s/.local/state/rtl", home);
+	else
+		return -ENOENT;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+int config_resolve(struct config *config)
+{
+	const char *given = config->db_file ? config->db_file : config->db_dir;
+
+	find_service_user(config);
+	/* A user's own collector holds a user's own data; only the service serves all. */
+	if (geteuid() != 0 && !config->is_service)
+		config->is_private = true;
+	if (getenv("RTL_ALLOW_NETWORK_FS"))
+		config->allow_network_fs = true;
+	if (!config->socket_path)
+		config->socket_path = CONFIG_SYSTEM_SOCKET;
+	if (given)
+		return make_absolute(given, &config->store_path);
+	if (!config->is_service)
+		return user_store(&config->store_path);
+	config->store_path = strdup(CONFIG_SYSTEM_STORE);
+	return config->store_path ? 0 : -ENOMEM;
+}
+
+int config_user_socket(char **ret_path)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int n;
+
+	if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid())
+		n = asprintf(ret_path, "%s/rtl/collectord.sock", runtime);
+	else
+		n = asprintf(ret_path, "/tmp/rtl-%u/collectord.sock", geteuid());
+	return n < 0 ? -ENOMEM : 0;
+}
+
+void config_done(struct config *config)
+{
+	config->subuids = subuids_free(config->subuids);
+	free(config->store_path);
+	config->store_path = NULL;
+}

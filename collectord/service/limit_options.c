@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/service/limit_options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#include "proto/base/limits.h"
+
+#define MIB   (1ull << 20)
+#define DAY_S 86400u
+
+enum option_key {
+	KEY_QUOTA_ROWS = 0x200,
+	KEY_QUOTA_BYTES,
+	KEY_QUOTA_BURST,
+	KEY_QUOTA_DISK,
+	KEY_QUOTA_MEMORY,
+	KEY_QUOTA_NAMES,
+	KEY_KEEP_DAYS,
+	KEY_KEEP_BYTES,
+	KEY_KEEP_SESSIONS,
+};
+
+static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "Limits; 0 is none. Defaults are the service's, others have none:", 1},
+	{"quota-rows", KEY_QUOTA_ROWS, "N", 0,
+		"records a second that a user may store (default 2000000); those beyond are "
+		"counted "
+		"(dropped_quota), and stored nowhere",
+		1},
+	{"quota-bytes", KEY_QUOTA_BYTES, "MIB", 0,
+		"likewise, MiB a second as they are sent (default 256)", 1},
+	{"quota-burst", KEY_QUOTA_BURST, "SECONDS", 0,
+		"a user who was still may send so many seconds' worth at once (default 10)", 1},
+	{"quota-disk", KEY_QUOTA_DISK, "MIB", 0,
+		"what the databases of a user may take (default: a quarter of the file system): "
+		"its "
+		"oldest closed sessions go, then its live ones store no more records",
+		1},
+	{"quota-memory", KEY_QUOTA_MEMORY, "MIB", 0,
+		"what this program keeps in memory of a user's kernels, names and queues (default "
+		"172): new names are <name-overflow> then, counted; last, processes are refused",
+		1},
+	{"quota-names", KEY_QUOTA_NAMES, "N", 0,
+		"new names of kernels and markers that a user may store in a day (default "
+		"1048576); "
+		"then as above",
+		1},
+	{"keep-days", KEY_KEEP_DAYS, "DAYS", 0,
+		"closed sessions go so long after their end (default 0: they stay)", 1},
+	{"keep-bytes", KEY_KEEP_BYTES, "MIB", 0,
+		"closed sessions go while all databases take more, those of the user who has most "
+		"first (default 0: while the disk has room, see --keep-free)",
+		1},
+	{"keep-sessions", KEY_KEEP_SESSIONS, "N", 0,
+		"of a user so many closed sessions are kept, whatever their size (default 16384): "
+		"its "
+		"oldest go",
+		1},
+	{NULL, 0, NULL, 0, NULL, 0},
+};
+
+static const struct number {
+	int key;
+	size_t field; /* of struct store_limits */
+	uint64_t max, unit;
+} numbers[] = {
+#define NUMBER(key, field, ...)                                                                    \
+	{                                                                                          \
+		key, offsetof(struct store_limits, field), __VA_ARGS__                             \
+	}
+	NUMBER(KEY_QUOTA_ROWS, records_per_s, 1000000000, 1),
+	NUMBER(KEY_QUOTA_BYTES, bytes_per_s, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_BURST, burst_s, 3600, 1),
+	NUMBER(KEY_QUOTA_DISK, disk_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_MEMORY, memory_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_QUOTA_NAMES, names_per_day, UINT32_MAX, 1),
+	NUMBER(KEY_KEEP_DAYS, keep_s, 36500, DAY_S),
+	NUMBER(KEY_KEEP_BYTES, keep_bytes, UINT32_MAX, MIB),
+	NUMBER(KEY_KEEP_SESSIONS, keep_sessions, UINT32_MAX, 1),
+#undef NUMBER
+};
+
+static const char *name_option(int key)
+{
+	const struct argp_option *option = options;
+
+	while (option->key != key)
+		option++;
+	return option->name;
+}
+
+static uint64_t parse_number(
+	struct argp_state *state, const struct number *number, const char *text)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (end == text || *end || errno || text[0] == '-' || value > number->max)
+		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s",
+			name_option(number->key), number->max, text);
+	return value * number->unit;
+}
+
+static uint64_t or_default(uint64_t given, uint64_t value)
+{
+	return given == LIMIT_UNSET ? value : given;
+}
+
+/* A bucket that never holds a whole frame would grant none. */
+static void check(struct argp_state *state, const struct store_limits *limits)
+{
+	uint64_t burst_s = or_default(limits->burst_s, QUOTA_BURST_S);
+	uint64_t rows = or_default(limits->records_per_s, 0);
+
+	if (!burst_s)
+		argp_error(state, "--quota-burst: at least a second");
+	else if (rows && rows * burst_s < FRAME_RECORDS_MAX)
+		argp_error(state, "--quota-rows times --quota-burst: at least %u records",
+			FRAME_RECORDS_MAX);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct store_limits *limits = state->input;
+
+	if (key == ARGP_KEY_END) {
+		check(state, limits);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (numbers[i].key == key) {
+			*(uint64_t *)((char *)limits + numbers[i].field) =
+				parse_number(state, numbers + i, text);
+			return 0;
+		}
+	return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp limit_options = {.options = options, .parser = parse_option};
+
+static uint64_t disk_part(const char *folder)
+{
+	struct statvfs fs;
+
+	if (statvfs(folder, &fs) < 0)
+		return 0;
+	return (uint64_t)fs.f_blocks * fs.f_frsize / QUOTA_DISK_PART;
+}
+
+struct store_limits limit_options_resolve(
+	const struct store_limits *given, bool is_service, const char *folder)
+{
+	return (struct store_limits){
+		.records_per_s =
+			or_default(given->records_per_s, is_service ? QUOTA_RECORDS_PER_S : 0),
+		.bytes_per_s = or_default(given->bytes_per_s, is_service ? QUOTA_BYTES_PER_S : 0),
+		.burst_s = or_default(given->burst_s, QUOTA_BURST_S),
+		.disk_bytes = or_default(given->disk_bytes, is_service ? disk_part(folder) : 0),
+		.memory_bytes =
+			or_default(given->memory_bytes, is_service ? QUOTA_MEMORY_BYTES : 0),
+		.names_per_day =
+			or_default(given->names_per_day, is_service ? NAMES_PER_DAY_MAX : 0),
+		.keep_s = or_default(given->keep_s, 0),
+		.keep_bytes = or_default(given->keep_bytes, 0),
+		.keep_sessions =
+			or_default(given->keep_sessions, is_service ? KEEP_SESSIONS_MAX : 0),
+	};
+}

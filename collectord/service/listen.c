@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/service/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+#include "collectord/loop/fd_store.h"
+#include "proto/base/limits.h"
+
+#define LISTEN_FDS_START 3
+
+static bool is_listening_stream(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t bytes = sizeof(address);
+	int type = 0;
+	int is_listening = 0;
+	socklen_t option_bytes = sizeof(int);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &bytes) < 0 ||
+		address.ss_family != AF_UNIX)
+		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &option_bytes) < 0 || type != SOCK_STREAM)
+		return false;
+	option_bytes = sizeof(int);
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &option_bytes) &&
+	       is_listening;
+}
+
+static char *socket_path_of(int fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t bytes = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &bytes) < 0 ||
+		bytes <= offsetof(struct sockaddr_un, sun_path) || !address.sun_path[0])
+		return strdup("(unnamed socket)");
+	return strndup(address.sun_path, bytes - offsetof(struct sockaddr_un, sun_path));
+}
+
+/* 0; -ENOENT: nothing lies at the address of @fd; other errors: it is not to be seen from here. */
+static int find_place(int fd, struct listen_place *ret)
+{
+	CLEANUP(free_p) char *path = socket_path_of(fd);
+	struct stat st;
+
+	if (!path)
+		return -ENOMEM;
+	if (path[0] != '/')
+		return -EINVAL; /* of the folder of who bound it */
+	if (lstat(path, &st) < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	*ret = (struct listen_place){.is_known = true, .device = st.st_dev, .inode = st.st_ino};
+	return 0;
+}
+
+static void add(struct listen_sockets *sockets, int fd)
+{
+	struct listen_place *place = &sockets->places[sockets->count];
+
+	place->is_missing = find_place(fd, place) == -ENOENT; /* or stays unknown */
+	sockets->fds[sockets->count++] = fd;
+}
+
+bool listen_is_reachable(const struct listen_sockets *sockets)
+{
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct listen_place *then = &sockets->places[i];
+		struct listen_place now = {0};
+		int r = then->is_known ? find_place(sockets->fds[i], &now) : -ENODATA;
+
+		if (r == -ENOENT || (r == 0 && (now.device != then->device ||
+						       now.inode != then->inode)))
+			return false;
+	}
+	return true;
+}
+
+/* LISTEN_PID: so that a child of the intended process does not take the sockets. */
+static unsigned long passed_count(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *count = getenv("LISTEN_FDS");
+	unsigned long n;
+
+	if (!count || (pid && strtoul(pid, NULL, 10) != (unsigned long)getpid()))
+		return 0;
+	n = strtoul(count, NULL, 10);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	return n;
+}
+
+/* Takes over @fd, always. */
+static int take_kept(struct listen_sockets *sockets, int fd, const char *name)
+{
+	struct listen_kept *more =
+		reallocarray(sockets->kept, sockets->n_kept + 1, sizeof(*sockets->kept));
+	char *copy = strdup(name);
+
+	if (more)
+		sockets->kept = more;
+	if (!more || !copy || sockets->n_kept == KEPT_RECORDERS_MAX) {
+		free(copy);
+		close(fd);
+		return sockets->n_kept == KEPT_RECORDERS_MAX ? -E2BIG : -ENOMEM;
+	}
+	sockets->kept[sockets->n_kept++] = (struct listen_kept){.fd = fd, .name = copy};
+	return 0;
+}
+
+static int take_socket(struct listen_sockets *sockets, int fd)
+{
+	if (sockets->count == LISTEN_SOCKETS_MAX)
+		return -E2BIG;
+	if (!is_listening_stream(fd) || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+		return -EINVAL;
+	add(sockets, fd);
+	return 0;
+}
+
+/* The @names of LISTEN_FDNAMES, divided by colons; none: all are sockets. */
+static int take_named(struct listen_sockets *sockets, unsigned long n, char *names)
+{
+	int r = 0;
+
+	for (unsigned long i = 0; r == 0 && i < n; i++) {
+		int fd = LISTEN_FDS_START + (int)i;
+		const char *name = names ? strsep(&names, ":") : NULL;
+
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			r = -EINVAL;
+		else if (name && !strncmp(name, KEPT_PREFIX, sizeof(KEPT_PREFIX) - 1))
+			r = take_kept(sockets, fd, name);
+		else
+			r = take_socket(sockets, fd);
+	}
+	return r;
+}
+
+int listen_take_passed(struct listen_sockets *sockets)
+{
+	unsigned long n = passed_count();
+	const char *given = getenv("LISTEN_FDNAMES");
+	CLEANUP(free_p) char *names = given ? strdup(given) : NULL;
+	int r;
+
+	*sockets = (struct listen_sockets){.lock.fd = -1};
+	unsetenv("LISTEN_FDNAMES");
+	if (!n)
+		return 0;
+	if (given && !names)
+		return -ENOMEM;
+	r = take_named(sockets, n, names);
+	if (r < 0)
+		return r;
+	if (!sockets->count)
+		return 0;
+	sockets->is_passed = true;
+	sockets->path = socket_path_of(sockets->fds[0]);
+	return sockets->path ? 1 : -ENOMEM;
+}
+
+/* The lock makes probe, unlink and bind one step among collectors. */
+static int take_lock(const char *path, struct claim *ret, pid_t *ret_pid)
+{
+	CLEANUP(free_p) char *lock_path = NULL;
+
+	if (asprintf(&lock_path, "%s.lock", path) < 0) {
+		lock_path = NULL;
+		return -ENOMEM;
+	}
+	return claim_take(lock_path, ret, ret_pid);
+}
+
+static int make_address(const char *path, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(ret->sun_path, path, strlen(path));
+	return 0;
+}
+
+/* 1: somebody listens there; 0: nobody does. */
+static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
+{
+	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+		if (errno == ECONNREFUSED || errno == ENOENT)
+			return 0;
+		/* A full backlog is a living server too. */
+		return errno == EAGAIN ? 1 : -errno;
+	}
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
+		*ret_pid = peer.pid;
+	return 1;
+}
+
+static int clear_path(const char *path, const struct sockaddr_un *address, pid_t *ret_pid)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	r = probe(address, ret_pid);
+	if (r < 0)
+		return r;
+	if (r)
+		return -EADDRINUSE;
+	if (st.st_uid != geteuid())
+		return -EEXIST;
+	return unlink(path) < 0 ? -errno : 0;
+}
+
+/* Who may rename what lies there could put a socket of their own in the place of ours. */
+static int check_parent(const char *parent, bool is_private)
+{
+	const mode_t writable = is_private ? S_IWOTH : S_IWGRP | S_IWOTH;
+	struct stat st;
+
+	if (stat(parent, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -ENOTUNIQ;
+	return (st.st_mode & writable) && !(st.st_mode & S_ISVTX) ? -ENOTUNIQ : 0;
+}
+
+/* The directory of a user's socket is made on demand: theirs alone. */
+static int make_parent(const char *path, bool is_private)
+{
+	CLEANUP(free_p) char *parent = strdup(path);
+	char *slash;
+
+	if (!parent)
+		return -ENOMEM;
+	slash = strrchr(parent, '/');
+	if (slash)
+		slash[slash == parent] = '\0';
+	if (slash && mkdir(parent, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return check_parent(slash ? parent : ".", is_private);
+}
+
+int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid)
+{
+	CLEANUP(claim_release) struct claim lock = {.fd = -1};
+	CLEANUP(close_p) int fd = -1;
+	struct sockaddr_un address;
+	struct stat st;
+	int r = make_address(path, &address);
+
+	*sockets = (struct listen_sockets){.lock.fd = -1};
+	*ret_pid = 0;
+	if (r < 0)
+		return r;
+	r = make_parent(path, is_private);
+	if (r < 0)
+		return r;
+	r = take_lock(path, &lock, ret_pid);
+	if (r < 0)
+		return r;
+	r = clear_path(path, &address, ret_pid);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	if (chmod(path, is_private ? 0600 : 0666) < 0 || lstat(path, &st) < 0 ||
+		listen(fd, LISTEN_BACKLOG) < 0)
+		return -errno;
+	sockets->path = strdup(path);
+	if (!sockets->path)
+		return -ENOMEM;
+	sockets->places[0] = (struct listen_place){
+		.is_known = true, .device = st.st_dev, .inode = st.st_ino};
+	sockets->fds[sockets->count++] = TAKE_FD(fd);
+	sockets->lock = lock;
+	lock.fd = -1;
+	return 0;
+}
+
+void listen_done(struct listen_sockets *sockets)
+{
+	struct stat st;
+
+	if (sockets->count && !sockets->is_passed && !lstat(sockets->path, &st) &&
+		st.st_dev == sockets->places[0].device && st.st_ino == sockets->places[0].inode)
+		(void)unlink(sockets->path); /* after dropping root it may stay, dead */
+	for (size_t i = 0; i < sockets->count; i++)
+		close(sockets->fds[i]);
+	claim_release(&sockets->lock);
+	for (size_t i = 0; i < sockets->n_kept; i++) {
+		close_p(&sockets->kept[i].fd);
+		free(sockets->kept[i].name);
+	}
+	free(sockets->kept);
+	free(sockets->path);
+	*sockets = (struct listen_sockets){.lock.fd = -1};
+}

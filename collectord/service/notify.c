@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/service/notify.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+static bool is_passing(int error)
+{
+	switch (error) {
+	case EAGAIN: /* not read as fast as it is written */
+	case EINTR:
+	case ENOBUFS:
+	case ENOMEM:
+	case ETOOMANYREFS: /* descriptors that nobody has taken out of their sockets yet */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Not by libsystemd, which brings seven more libraries into a process that starts with each job. */
+static int send_state(const char *state, int fd, int flags)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec text = {(void *)state, strlen(state)};
+	struct msghdr message = {.msg_name = &address, .msg_iov = &text, .msg_iovlen = 1};
+	CLEANUP(close_p) int socket_fd = -1;
+	size_t bytes = path ? strlen(path) : 0;
+
+	/* A path, or an abstract name; of a virtual machine's host we know nothing. */
+	if (!bytes || (*path != '/' && *path != '@'))
+		return -ENOTCONN;
+	if (bytes >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, bytes);
+	if (address.sun_path[0] == '@')
+		address.sun_path[0] = 0;
+	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes);
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (socket_fd < 0)
+		return -EAGAIN;
+	if (sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return is_passing(errno) ? -EAGAIN : -errno;
+}
+
+/* A manager that is gone is no error. */
+static void tell(const char *state)
+{
+	(void)send_state(state, -1, 0);
+}
+
+void notify_ready(const char *status)
+{
+	CLEANUP(free_p) char *state = NULL;
+
+	if (asprintf(&state, "READY=1\nSTATUS=%s", status) < 0)
+		state = NULL;
+	tell(state ? state : "READY=1");
+}
+
+void notify_stopping(void)
+{
+	tell("STOPPING=1");
+}
+
+void notify_alive(void)
+{
+	tell("WATCHDOG=1");
+}
+
+/* 0: it is not there, or is no number. */
+static uint64_t number_of(const char *name)
+{
+	const char *text = getenv(name);
+	char *end = NULL;
+	uint64_t value;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	return errno || *end ? 0 : value;
+}
+
+uint64_t notify_watchdog_us(void)
+{
+	/* Meant for another process, whose environment we have. */
+	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
+		return 0;
+	return number_of("WATCHDOG_USEC");
+}
+
+/* These do not wait: rtl run may be stopped at its terminal. */
+int notify_keep(int fd, const char *name)
+{
+	char state[160];
+
+	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s", name);
+	return send_state(state, fd, MSG_DONTWAIT);
+}
+
+int notify_drop(const char *name)
+{
+	char state[160];
+
+	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	return send_state(state, -1, MSG_DONTWAIT);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectord/store/internal.h"
+#include "proto/base/limits.h"
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* Takes over @entry; with the lock held or not does not matter to the eventfd. */
+static void post_locked(struct store *store, struct answer *entry)
+{
+	uint64_t one = 1;
+
+	if (!store->answers)
+		store->answers_end = &store->answers;
+	*store->answers_end = entry;
+	store->answers_end = &entry->next;
+	/* Can only fail when it already counts 2^64 - 2 answers: readable all the same. */
+	(void)!write(store->answer_fd, &one, sizeof(one));
+}
+
+static void post(struct store *store, const struct store_answer *answer)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct answer *entry;
+
+	/* Somebody waits for it, for ever: without memory the disk waits, too. */
+	while (!(entry = calloc(1, sizeof(*entry))))
+		(void)nanosleep(&pause, NULL);
+	entry->answer = *answer;
+	pthread_mutex_lock(&store->lock);
+	post_locked(store, entry);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void answer_session(
+	struct store_session *session, enum store_answer_kind kind, int error, const char *text)
+{
+	struct store_answer answer = {
+		.kind = kind,
+		.owner = session->owner,
+		.error = error,
+		.complete = session->stat.complete,
+		.text = copy(text),
+		.name = copy(session->name),
+		.database = copy(session->path),
+	};
+
+	post(session->store, &answer);
+}
+
+void answer_process(
+	struct store_process *process, enum store_answer_kind kind, int error, const char *text)
+{
+	const struct process *p = process->process;
+	struct store_answer answer = {
+		.kind = kind,
+		.owner = process->owner,
+		.error = error,
+		.process_id = p ? (uint64_t)p->id : 0,
+		.frame = process->committed,
+		.text = copy(text),
+	};
+
+	post(process->session->store, &answer);
+}
+
+void answer_left(struct store *store, struct store_answer *answer)
+{
+	post(store, answer);
+	*answer = (struct store_answer){0};
+}
+
+void answer_flushed(struct store *store, void *owner, int error)
+{
+	struct store_answer answer = {.kind = STORE_FLUSHED, .owner = owner, .error = error};
+
+	post(store, &answer);
+}
+
+static void give_room_locked(struct store *store, struct store_process *process)
+{
+	struct answer *entry;
+
+	if (!process->is_stalled || process->queued_bytes > STORE_QUEUE_PROCESS_BYTES_MAX / 2)
+		return;
+	/* Its last answer was given: nobody waits, and its owner may be gone. */
+	if (process->is_over) {
+		process->is_stalled = false;
+		store->stalled--;
+		return;
+	}
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return; /* stays stalled; the next release tries again */
+	process->is_stalled = false;
+	store->stalled--;
+	entry->answer = (struct store_answer){.kind = STORE_ROOM, .owner = process->owner};
+	post_locked(store, entry);
+}
+
+static void give_room_to_all_locked(struct store *store, struct store_process *p)
+{
+	for (; p; p = p->next)
+		give_room_locked(store, p);
+}
+
+void answer_release(struct store *store, const struct command *command)
+{
+	if (command->kind != COMMAND_PROCESS_FRAMES)
+		return;
+	pthread_mutex_lock(&store->lock);
+	command->process->queued_bytes -= command_bytes(command);
+	command->process->session->user->queued_bytes -= command_bytes(command);
+	store->queued_bytes -= command_bytes(command);
+	/* What others have in the queue, perhaps for ever, is among what a user may not have. */
+	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
+		if (!store_user_is_full(store, s->user, 2)) {
+			give_room_to_all_locked(store, s->processes);
+			give_room_to_all_locked(store, s->ended);
+		}
+	pthread_mutex_unlock(&store->lock);
+}
+
+int store_next_answer(struct store *store, struct store_answer *ret)
+{
+	struct answer *entry;
+	uint64_t count;
+
+	pthread_mutex_lock(&store->lock);
+	entry = store->answers;
+	if (entry)
+		store->answers = entry->next;
+	else
+		/* Emptied only together with the list, so no answer is ever left unannounced. */
+		(void)!read(store->answer_fd, &count, sizeof(count));
+	pthread_mutex_unlock(&store->lock);
+	if (!entry)
+		return 0;
+	*ret = entry->answer;
+	free(entry);
+	return 1;
+}
+
+void store_answer_done(struct store_answer *answer)
+{
+	free(answer->text);
+	free(answer->name);
+	free(answer->database);
+	free(answer->job);
+	answer->text = answer->name = answer->database = answer->job = NULL;
+}
+
+void answer_drop_all(struct store *store)
+{
+	struct store_answer answer;
+
+	while (store_next_answer(store, &answer))
+		store_answer_done(&answer);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* When what is in flight is looked at, and how much of it in one turn. */
+#include <errno.h>
+
+#include "collectord/store/internal.h"
+#include "collectord/store/degraded.h"
+#include "proto/base/clock.h"
+
+static bool is_watched(const struct store_process *p)
+{
+	return p->process && p->in_flight.memfd >= 0 && !p->is_over && !p->given_up;
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
+uint64_t look_next_ns(const struct store_database *database)
+{
+	/* A disk that is full has no room for what is only of the moment. */
+	if (database->trouble || database->must_reload || database->must_renew || database->drain)
+		return UINT64_MAX;
+	for (const struct store_session *s = database->first_session; s; s = s->sibling)
+		for (const struct store_process *p = s->processes; p; p = p->next)
+			if (is_watched(p))
+				return later(database->is_looking
+						     ? 0
+						     : database->looked_ns + STORE_LOOK_NS,
+					database->not_before_ns);
+	return UINT64_MAX;
+}
+
+/* Who is not looked at counts as seen. */
+static int look_at(struct store *store, struct store_database *database, struct store_process *p)
+{
+	int r;
+
+	p->look = database->look;
+	if (!is_watched(p))
+		return 0;
+	store_beat(store);
+	r = in_flight_look(&p->in_flight, database->writer, p->process, database->is_look_asked);
+	p->is_touched |= r > 0;
+	return r < 0 ? r : 1;
+}
+
+/* Those that this look has not come to: so many, or for so long. LOOK_MORE, 0, an error. */
+static int go_on_looking(struct store *store, struct store_database *database)
+{
+	uint64_t until_ns = clock_monotonic_ns() + STORE_LOOK_TURN_NS;
+	unsigned left = STORE_LOOK_PROCESSES;
+
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		for (struct store_process *p = s->processes; p; p = p->next) {
+			int r = p->look == database->look ? 0 : look_at(store, database, p);
+
+			if (r < 0)
+				return r;
+			if (r > 0 && (!--left || clock_monotonic_ns() >= until_ns))
+				return LOOK_MORE;
+		}
+	return 0;
+}
+
+int look_turn(struct store *store, struct store_database *database, bool is_asked)
+{
+	uint64_t next_ns = look_next_ns(database);
+	int r;
+
+	if (!database->is_looking || (is_asked && !database->is_look_asked)) {
+		/* What was not asked for has not seen what is in flight for a moment alone. */
+		if (is_asked && next_ns != UINT64_MAX)
+			next_ns = database->is_look_asked
+					  ? database->looked_ns + STORE_LOOK_ASKED_NS
+					  : 0;
+		if (clock_monotonic_ns() < next_ns)
+			return 0;
+		database->looked_ns = clock_monotonic_ns();
+		database->look++;
+		database->is_look_asked = is_asked;
+	}
+	r = go_on_looking(store, database);
+	database->is_looking = r == LOOK_MORE;
+	if (r >= 0)
+		return r;
+	trouble_fail(store, database, r);
+	return LOOK_UNDONE;
+}

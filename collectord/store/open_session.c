@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectord/db/damaged_file.h"
+#include "collectord/store/page_cache.h"
+#include "collectord/db/database.h"
+#include "collectord/db/migrate.h"
+#include "collectord/store/retention.h"
+#include "collectord/db/tenant_files.h"
+#include "collectord/store/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/fault.h"
+#include "proto/names/schema.h"
+
+struct store_database *session_file_close(struct store *store, struct store_database *database)
+{
+	struct store_database **at = &store->databases;
+	struct command *command;
+
+	while (*at != database)
+		at = &(*at)->next;
+	*at = database->next;
+	/* Behind the last close only who waits for all before it is in line. */
+	while ((command = command_list_take(&database->todo))) {
+		answer_release(store, command);
+		command_free(command);
+	}
+	over_quota_close(store, database);
+	work_end_drain(database);
+	store_user_set(store, database, NULL);
+	writer_free(database->writer);
+	free(database);
+	cache_divide(store);
+	return NULL;
+}
+
+struct store_database *session_file_find_open(struct store *store, const char *path)
+{
+	struct store_database *database;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return NULL;
+	for (database = store->databases; database; database = database->next)
+		if (database->dev == st.st_dev && database->ino == st.st_ino)
+			break;
+	return database;
+}
+
+bool session_file_may_renew(const struct store *store, const char *path)
+{
+	return store->index || aside_is_ours(path);
+}
+
+static int open_database(struct store *store, const char *path, struct store_database **ret)
+{
+	CLEANUP(free_p) struct store_database *database = calloc(1, sizeof(*database));
+	struct stat st;
+	int r;
+
+	if (!database)
+		return -ENOMEM;
+	if (stat(path, &st) < 0)
+		return -errno;
+	r = writer_open(path, &store->arena, store_patience(store, path), &database->writer);
+	if (r < 0)
+		return r;
+	database->dev = st.st_dev;
+	database->ino = st.st_ino;
+	store_user_set(store, database, NULL);
+	database->next = store->databases;
+	store->databases = database;
+	cache_divide(store);
+	*ret = TAKE(database);
+	return 0;
+}
+
+struct making {
+	struct store_session *session;
+	const char *path;
+	int held; /* O_PATH, which to close drops no lock; -1: there are no descriptors */
+};
+
+/* It is known again whatever becomes of its name. */
+static int hold_file(const char *path)
+{
+	return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/*
+ * It is there, and there is room for all of it: from here on only the disk or the collector itself can
+ * fail it, and whoever waits for that does not wait for the disk. A log that lay there is not its own:
+ * who opens it now would read that.
+ */
+static void say_made(void *data)
+{
+	struct making *making = data;
+
+	making->held = hold_file(making->path);
+	aside_move_orphans(making->path);
+	answer_session(making->session, STORE_MADE, 0, NULL);
+	/* The loop may have been woken behind us, on this processor. */
+	(void)sched_yield();
+}
+
+static int make_file(struct making *making, bool is_private)
+{
+	int r = migrate_make_file(making->path, storage_file_mode(is_private), say_made, making);
+
+	if (r != -EOPNOTSUPP)
+		return r;
+	r = storage_create_file(making->path, is_private);
+	if (r < 0)
+		return r;
+	making->held = hold_file(making->path);
+	aside_move_orphans(making->path);
+	return 0;
+}
+
+static int make_database(struct store_session *session, const char *path, bool is_private,
+	struct store_database **ret)
+{
+	struct making making = {session, path, -1};
+	int r = make_file(&making, is_private);
+	CLEANUP(close_p) int held = making.held;
+
+	if (r < 0)
+		return r;
+	FAULT_POINT("file_made");
+	/* A command that did not wait for the disk may have put another one there. */
+	if (held >= 0 && !storage_is_named(held, path))
+		return -ESTALE;
+	r = open_database(session->store, path, ret);
+	if (r < 0 && held >= 0 && storage_is_named(held, path))
+		(void)unlink(path); /* made just now, by us, and nothing is in it */
+	return r;
+}
+
+int session_file_open_existing(struct store *store, const char *path, struct store_database **ret)
+{
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+
+	if (r == 0)
+		r = open_database(store, path, ret);
+	if (r < 0)
+		return r;
+	(*ret)->writer->is_resumed = true;
+	if ((*ret)->writer->was_cut)
+		renew_say_cut(store, path);
+	return 0;
+}
+
+static int set_aside(struct store *store, const char *path, int error)
+{
+	CLEANUP(free_p) char *aside = NULL;
+	int r = renew_file(store, path, error, 1, &aside);
+
+	if (r == 0)
+		renew_tell_index(store, path, aside, error);
+	return r;
+}
+
+static int continue_database(struct store *store, const char *path, struct store_database **ret)
+{
+	int r;
+
+	*ret = session_file_find_open(store, path);
+	if (*ret)
+		return 0;
+	r = storage_check_file(path);
+	if (r < 0)
+		return r;
+	r = session_file_open_existing(store, path, ret);
+	if (!aside_is_damage(r) || !session_file_may_renew(store, path))
+		return r;
+	r = set_aside(store, path, r);
+	return r < 0 ? r : session_file_open_existing(store, path, ret);
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static int open_at_path(struct store_session *session, struct store_database **ret)
+{
+	char *path;
+	int r = storage_resolve(session->path, &path);
+
+	if (r < 0)
+		return r;
+	free(session->path);
+	session->path = path;
+	*ret = session_file_find_open(session->store, path);
+	if (*ret)
+		return 0;
+	/* In the service's folder: its file went meanwhile, and its owner shall read the new one,
+	 * too. */
+	r = make_database(session, path, session->store->index != NULL, ret);
+	if (r == -EEXIST && session->create == STORE_RESUME)
+		r = continue_database(session->store, path, ret);
+	return r;
+}
+
+static const char fits_sql[] = "SELECT (SELECT count(*) FROM rtl_session), uid, job, end_ns, "
+			       "(SELECT value FROM rtl_meta WHERE key = 'boot_id') "
+			       "FROM (SELECT 1) LEFT JOIN rtl_session ON name = ?1";
+
+/* 1: the file holds this job, not closed and of this boot; or it is vacant: it took the place of
+ * one that went aside, and waits for whoever comes back. 0: neither. */
+static int holds(const struct store_session *session, sqlite3 *db)
+{
+	char boot_id[SESSION_ROW_BOOT_BYTES];
+	const char *was_boot;
+	sqlite3_stmt *row = NULL;
+	int r = database_prepare(db, &row, fits_sql);
+
+	if (r < 0)
+		return r;
+	session_row_boot_id(boot_id);
+	database_bind_text(row, 1, session->name);
+	r = sqlite3_step(row);
+	was_boot = r == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 4) : NULL;
+	if (r != SQLITE_ROW)
+		r = database_errno(r);
+	else if (!sqlite3_column_int64(row, 0))
+		r = 1;
+	else
+		r = session_row_is_its_own(session, row) &&
+		    sqlite3_column_type(row, 3) == SQLITE_NULL && was_boot &&
+		    !strcmp(was_boot, boot_id);
+	sqlite3_finalize(row);
+	return r;
+}
+
+/* By reading alone: a file of another session stays as it is, sealed, with its verdict. As holds().
+ */
+static int peek(const struct store_session *session, const char *path)
+{
+	sqlite3 *db = NULL;
+	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+
+	if (r == 0)
+		r = database_open_to_read(path, store_patience(session->store, path), &db);
+	if (r == 0)
+		r = holds(session, db);
+	database_close(db);
+	return r;
+}
+
+/* Is it the same job, of before the collector was restarted? Left open if so. -EEXIST: no; -EBUSY:
+ * somebody reads it, so that it cannot be gone on with. */
+static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
+{
+	int r;
+
+	if (session_file_find_open(session->store, path))
+		return -EEXIST;
+	r = storage_check_file(path);
+	if (r == 0)
+		r = peek(session, path);
+	/* What is damaged goes aside. */
+	if (r == 1 || aside_is_damage(r))
+		r = continue_database(session->store, path, ret);
+	else
+		r = r == -EBUSY ? r : -EEXIST;
+	return r == 0 || r == -EBUSY ? r : -EEXIST; /* whatever it is, it is not ours to touch */
+}
+
+/* The @skip-th session of the job that the index says is open, whatever is behind its name: as
+ * try_resume(), which sets path and name. -ENOENT: it is gone, and so it is from the index; -ESRCH:
+ * there are no more. */
+static int resume_one(struct store_session *session, unsigned skip, struct store_database **ret)
+{
+	struct store *store = session->store;
+	const struct index_entry job = {
+		.name = session->name, .job = session->job, .uid = session->uid};
+	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *name = NULL;
+	char *first = session->name;
+	int r;
+
+	store_beat(store);
+	if (index_find_open(store->index, &job, skip, &path, &name) != 1)
+		return -ESRCH;
+	if (storage_check_file(path) == -ENOENT && retention_take_gone(store, path))
+		return -ENOENT;
+	session->name = name;
+	r = try_resume(session, path, ret);
+	session->name = first;
+	if (r < 0)
+		return r;
+	session->path = TAKE(path);
+	session->name = TAKE(name);
+	free(first);
+	return 0;
+}
+
+static int resume_known(struct store_session *session, struct store_database **ret)
+{
+	unsigned skip = 0;
+	int r = -EEXIST;
+
+	while (session->store->index && session->job && skip < SESSION_ROW_NAMES_MAX &&
+		(r == -EEXIST || r == -ENOENT)) {
+		r = resume_one(session, skip, ret);
+		skip += r == -EEXIST;
+	}
+	return r == 0 || r == -EBUSY ? r : -EEXIST;
+}
+
+/* What the index says is closed is not opened to see that: there may be any number of it. */
+static bool is_known_closed(const struct store *store, const char *path)
+{
+	return store->index && index_is_closed(store->index, path) == 1;
+}
+
+static int open_with_name(struct store_session *session, const char *folder, bool may_resume,
+	struct store_database **ret)
+{
+	CLEANUP(free_p) char *path = NULL;
+	char safe[STORAGE_NAME_BYTES];
+	int r;
+
+	store_beat(session->store);
+	storage_safe_name(session->name, safe);
+	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
+		return -ENOMEM;
+	r = make_database(session, path, true, ret);
+	if (r == -EEXIST && may_resume && !is_known_closed(session->store, path))
+		r = try_resume(session, path, ret);
+	if (r == 0)
+		session->path = TAKE(path);
+	return r;
+}
+
+static int open_in_folder(struct store_session *session, struct store_database **ret, bool *ret_acl)
+{
+	CLEANUP(free_p) char *folder = NULL;
+	CLEANUP(free_p) char *first = strdup(session->name);
+	bool may_resume = session->create == STORE_RESUME;
+	int r = storage_tenant_folder(session->dir, session->uid, &folder, ret_acl);
+
+	if (r < 0 || !first)
+		return r < 0 ? r : -ENOMEM;
+	r = may_resume ? resume_known(session, ret) : -EEXIST;
+	for (int i = 1; (r == -EEXIST || (r == -EBUSY && may_resume)) && i <= SESSION_ROW_NAMES_MAX;
+		i++) {
+		/* Who keeps readers on all his closed files is waited for once. */
+		may_resume &= r != -EBUSY;
+		r = session_row_take_name(session, first, i);
+		if (r == 0)
+			r = open_with_name(session, folder, may_resume, ret);
+	}
+	return r == -EBUSY && may_resume ? -EEXIST : r;
+}
+
+const char *session_file_explain(int r)
+{
+	static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said of a full disk");
+
+	switch (r) {
+	case -EEXIST:
+		return "it exists already, and no database is ever overwritten";
+	case -EMEDIUMTYPE:
+		return "it is not a database of rtl";
+	case -EPROTONOSUPPORT:
+		return "it was written by a newer rtl";
+	case -ENOTSUP:
+		return "its file system has no shared memory for SQLite's WAL; choose a local one";
+	case -EMLINK:
+		return "it has several links";
+	case -EUCLEAN:
+		return "it is corrupt";
+	case -ESTALE:
+		return "it is not the file any more that was made for this";
+	case -ENOSPC:
+		return "the disk is full (16 MiB and --keep-free of it stay free)";
+	default:
+		return strerror(-r);
+	}
+}
+
+int session_file_open(struct store_session *session, char *why, size_t why_bytes)
+{
+	struct store_database *database = NULL;
+	bool has_acl = true;
+	int r;
+
+	why[0] = 0;
+	if (session->path)
+		r = open_at_path(session, &database);
+	else
+		r = open_in_folder(session, &database, &has_acl);
+	if (r == 0) {
+		FAULT_POINT("file_vacant");
+		r = session_row_open(session, database);
+		if (aside_is_damage(r)) {
+			renew_want(database, r);
+			r = renew_database(session->store, database);
+			if (r == 0)
+				r = session_row_open(session, database);
+		}
+		if (r < 0 && !database->sessions)
+			session_file_close(session->store, database);
+	}
+	if (r < 0) {
+		snprintf(why, why_bytes, "%s: %s", session->path ? session->path : session->name,
+			session_file_explain(r));
+		return r;
+	}
+	session_join(session, database);
+	r = over_quota_open(session);
+	if (r < 0) {
+		session_leave(session);
+		if (!database->sessions)
+			session_file_close(session->store, database);
+		return r;
+	}
+	if (database->is_left)
+		database->not_before_ns = database->retry_ns = 0;
+	database->is_left = false;
+	if (!has_acl)
+		snprintf(why, why_bytes,
+			"%s: its owner cannot read it: no ACLs on this file system", session->path);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who may read a file may lock it, and the thread of all waits while it is opened: of each user for
+ * so long, and no longer, however many files of his there are.
+ */
+#include <stdlib.h>
+
+#include "collectord/store/internal.h"
+#include "proto/base/clock.h"
+#include "proto/base/subordinate_uids.h"
+
+/* STORE/UID/NAME: as whom its owner counts. */
+static uid_t find_user(const struct store *store, const char *path)
+{
+	const char *name = strrchr(path, '/'), *folder = name;
+
+	while (folder && folder > path && folder[-1] != '/')
+		folder--;
+	return subuids_owner(store->subuids, folder ? (uid_t)strtoul(folder, NULL, 10) : 0);
+}
+
+static uint64_t *find_left(struct store *store, uid_t uid)
+{
+	struct patience_left *left = store->patience_left, *end = left + STORE_BUSY_USERS;
+	struct patience_left *oldest = left;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (; left < end && !(left->since_ns && left->uid == uid); left++)
+		if (left->since_ns < oldest->since_ns)
+			oldest = left;
+	if (left == end)
+		left = oldest;
+	else if (now_ns - left->since_ns < STORE_BUSY_USER_NS)
+		return &left->us;
+	*left = (struct patience_left){uid, now_ns, STORE_BUSY_USER_MS * 1000u};
+	return &left->us;
+}
+
+const struct database_patience *store_patience(struct store *store, const char *path)
+{
+	/* Elsewhere all files are of one user. */
+	store->patience.left_us = store->index ? find_left(store, find_user(store, path)) : NULL;
+	return &store->patience;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who is over its quota is told so, once, and when it no longer is; and what a session was granted
+ * in all. Only what is committed is told of.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "collectord/store/retention.h"
+#include "collectord/db/tenant_files.h"
+#include "collectord/store/internal.h"
+#include "proto/base/clock.h"
+
+/* It is within its quota again when nothing was dropped for so long. */
+#define CALM_NS	   2000000000u
+#define TEXT_BYTES 200
+#define MIB	   (1u << 20)
+
+static void say(
+	const struct store_database *database, enum store_answer_kind kind, const char *text)
+{
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		answer_session(s, kind, 0, text);
+}
+
+static void say_over(struct store_database *database)
+{
+	const struct quota *quota = &database->writer->quota;
+	const struct store_limits *limits = quota->account->limits;
+	char text[TEXT_BYTES];
+
+	if (quota->why == QUOTA_DISK)
+		snprintf(text, sizeof(text),
+			"over quota: uid %u has %" PRIu64 " MiB on the disk, of %" PRIu64
+			"; what comes now is counted, and not stored",
+			(unsigned)quota->account->uid,
+			(quota->account->open_bytes + quota->account->closed_bytes) / MIB,
+			limits->disk_bytes / MIB);
+	else
+		snprintf(text, sizeof(text),
+			"over quota: uid %u sends more than %" PRIu64 " %s a second; the rest is "
+			"counted, and not stored",
+			(unsigned)quota->account->uid,
+			quota->why == QUOTA_BYTES ? limits->bytes_per_s / MIB
+						  : limits->records_per_s,
+			quota->why == QUOTA_BYTES ? "MiB" : "records");
+	say(database, STORE_OVER_QUOTA, text);
+}
+
+static void say_within(struct store_database *database)
+{
+	const struct quota *quota = &database->writer->quota;
+	char text[TEXT_BYTES];
+
+	database->over_quota_ns = 0;
+	snprintf(text, sizeof(text),
+		"uid %u, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
+		(unsigned)quota->account->uid, quota->total.granted, quota->total.dropped);
+	say(database, STORE_WITHIN_QUOTA, text);
+}
+
+static void weigh(struct store *store, struct store_database *database)
+{
+	struct quota_account *account = database->writer->quota.account;
+	uint64_t bytes = (uint64_t)storage_database_bytes(database->writer->path);
+	bool was_near = account->is_near_disk;
+
+	account->open_bytes += bytes - database->bytes;
+	database->bytes = bytes;
+	quota_weigh(account);
+	if (account->is_near_disk && !was_near)
+		retention_hurry(store);
+}
+
+void over_quota_check(struct store *store, struct store_database *database)
+{
+	struct quota *quota = &database->writer->quota;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (!quota->account)
+		return;
+	weigh(store, database);
+	if (quota->total.dropped != database->told_dropped) {
+		database->told_dropped = quota->total.dropped;
+		if (!database->over_quota_ns)
+			say_over(database);
+		database->over_quota_ns = now_ns;
+	} else if (database->over_quota_ns && now_ns >= over_quota_next_ns(database)) {
+		say_within(database);
+	}
+}
+
+uint64_t over_quota_next_ns(const struct store_database *database)
+{
+	return database->over_quota_ns ? database->over_quota_ns + CALM_NS : UINT64_MAX;
+}
+
+int over_quota_open(struct store_session *session)
+{
+	struct store *store = session->store;
+	struct store_database *database = session->database;
+	struct quota *quota = &database->writer->quota;
+
+	if (!store->has_quotas || quota->account)
+		return 0;
+	quota->account = quotas_account(&store->quotas, session->user->uid);
+	if (!quota->account)
+		return -ENOMEM;
+	intern_set_account(&database->writer->intern, quota->account);
+	weigh(store, database);
+	return 0;
+}
+
+void over_quota_close(struct store *store, struct store_database *database)
+{
+	struct quota *quota = &database->writer->quota;
+
+	if (!quota->account)
+		return;
+	if (quota->total.dropped)
+		say_within(database);
+	intern_set_account(&database->writer->intern, NULL);
+	quota->account->open_bytes -= database->bytes;
+	quota->account = NULL;
+	retention_hurry(store);
+}

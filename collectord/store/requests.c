@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loop asks for, put into the queue: copies and commands, no disk. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/store/heap.h"
+#include "collectord/store/internal.h"
+#include "collectord/db/text.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
+
+/* A copy fit for a column; *@ok turns false when there is no memory. */
+static char *clean(const char *text, size_t max, bool *ok)
+{
+	char *copy = text ? text_clean(text, strlen(text), max) : NULL;
+
+	*ok = *ok && (!text || copy);
+	return copy;
+}
+
+static char *copy_path(const char *path, bool *ok)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	*ok = *ok && (!path || copy);
+	return copy;
+}
+
+static size_t user_bound(const struct store *store, const struct store_user *user)
+{
+	size_t others = store->queued_bytes - user->queued_bytes;
+
+	return others < STORE_QUEUE_BYTES_MAX ? (STORE_QUEUE_BYTES_MAX - others) / 2 : 0;
+}
+
+bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part)
+{
+	return user->queued_bytes && user->queued_bytes >= user_bound(store, user) / part;
+}
+
+/* NULL: no memory. */
+static struct store_user *get_user(struct store *store, uid_t uid)
+{
+	struct store_user *user;
+
+	pthread_mutex_lock(&store->lock);
+	for (user = store->users; user && user->uid != uid; user = user->next)
+		;
+	if (!user) {
+		user = calloc(1, sizeof(*user));
+		if (user) {
+			*user = (struct store_user){.next = store->users, .uid = uid};
+			store->users = user;
+		}
+	}
+	if (user)
+		user->sessions++;
+	pthread_mutex_unlock(&store->lock);
+	return user;
+}
+
+void store_user_free(struct store *store, struct store_user *user)
+{
+	struct store_user **at = &store->users;
+
+	if (!user)
+		return;
+	pthread_mutex_lock(&store->lock);
+	if (--user->sessions == 0) {
+		while (*at != user)
+			at = &(*at)->next;
+		*at = user->next;
+		free(user);
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
+void store_user_set(struct store *store, struct store_database *database, struct store_user *user)
+{
+	struct store_user *before = database->user;
+
+	database->user = user ? user : &store->nobody;
+	pthread_mutex_lock(&store->lock);
+	database->user->sessions++;
+	pthread_mutex_unlock(&store->lock);
+	store_user_free(store, before);
+}
+
+int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret)
+{
+	struct store_session *session;
+	bool ok = true;
+
+	if (!params->name || !params->name[0] || !params->path == !params->dir)
+		return -EINVAL;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return -ENOMEM;
+	session->store = store;
+	session->owner = owner;
+	session->uid = params->uid;
+	session->create = params->create;
+	session->name = clean(params->name, LABEL_BYTES_MAX, &ok);
+	session->job = clean(params->job, LABEL_BYTES_MAX, &ok);
+	session->command = clean(params->command, COMMAND_BYTES_MAX, &ok);
+	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
+	session->path = copy_path(params->path, &ok);
+	session->dir = copy_path(params->dir, &ok);
+	session->user = get_user(store, subuids_owner(store->subuids, params->uid));
+	if (!ok || !session->user) {
+		destroy_session(session);
+		return -ENOMEM;
+	}
+	*ret = session;
+	return 0;
+}
+
+int store_session_open(struct store *store, const struct store_session_params *params, void *owner,
+	struct store_session **ret)
+{
+	struct store_session *session;
+	int r = store_session_new(store, params, owner, &session);
+
+	if (r < 0)
+		return r;
+	r = store_post(store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	if (r < 0)
+		destroy_session(session);
+	else
+		*ret = session;
+	return r;
+}
+
+int store_session_command(struct store_session *session, const char *text)
+{
+	struct command *command = command_new(COMMAND_SESSION_COMMAND, session, NULL);
+	bool ok = true;
+
+	if (!command)
+		return -ENOMEM;
+	command->text = clean(text, COMMAND_BYTES_MAX, &ok);
+	if (!ok) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return store_post(session->store, command);
+}
+
+static int post_text(struct store_session *session, enum command_kind kind, const char *text)
+{
+	struct command *command = command_new(kind, session, NULL);
+
+	if (!command)
+		return -ENOMEM;
+	command->text = strdup(text);
+	if (!command->text) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return store_post(session->store, command);
+}
+
+int store_session_controls(struct store_session *session, const char *text)
+{
+	return post_text(session, COMMAND_SESSION_CONTROLS, text);
+}
+
+int store_session_categories(struct store_session *session, const char *text)
+{
+	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
+}
+
+int store_session_unseen(struct store_session *session)
+{
+	struct command *command = command_new(COMMAND_SESSION_UNSEEN, session, NULL);
+
+	if (command)
+		command->count = 1;
+	return store_post(session->store, command);
+}
+
+static int post_close(struct store_session *session, int exit_status, bool was_unwatched)
+{
+	struct command *command = command_new(COMMAND_SESSION_CLOSE, session, NULL);
+
+	if (command) {
+		command->exit_status = exit_status;
+		command->was_unwatched = was_unwatched;
+	}
+	return store_post(session->store, command);
+}
+
+int store_session_close(struct store_session *session, int exit_status)
+{
+	return post_close(session, exit_status, false);
+}
+
+int store_session_close_unwatched(struct store_session *session, int exit_status)
+{
+	return post_close(session, exit_status, true);
+}
+
+struct store_session *store_session_free(struct store_session *session)
+{
+	/* Without memory it stays until store_free(). */
+	if (session)
+		(void)store_post(session->store, command_new(COMMAND_SESSION_FREE, session, NULL));
+	return NULL;
+}
+
+int store_process_open(struct store_session *session, uint8_t *hello, size_t bytes, uid_t uid,
+	pid_t pid, uint64_t start_time, void *owner, struct store_process **ret)
+{
+	CLEANUP(free_p) uint8_t *owned = hello;
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command;
+
+	if (!process)
+		return -ENOMEM;
+	process->session = session;
+	process->owner = owner;
+	process->in_flight.memfd = -1;
+	command = command_new(COMMAND_PROCESS_OPEN, session, process);
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	command->bytes = TAKE(owned);
+	command->count = bytes;
+	command->uid = uid;
+	command->pid = pid;
+	command->start_time = start_time;
+	*ret = process;
+	return store_post(session->store, command);
+}
+
+int store_process_reopen(struct store_process *process)
+{
+	return store_post(process->session->store,
+		command_new(COMMAND_PROCESS_REOPEN, process->session, process));
+}
+
+int store_process_frames(struct store_process *process, uint8_t *frames, size_t bytes)
+{
+	struct store *store = process->session->store;
+	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+	size_t all;
+	bool is_full;
+
+	heap_touch(); /* these lie there already, more will come */
+	if (!command) {
+		free(frames);
+		return -ENOMEM;
+	}
+	command->bytes = frames;
+	command->count = bytes;
+	all = command_bytes(command);
+	pthread_mutex_lock(&store->lock);
+	process->queued_bytes += all;
+	process->session->user->queued_bytes += all;
+	store->queued_bytes += all;
+	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
+		  store_user_is_full(store, process->session->user, 1) ||
+		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
+	if (is_full && !process->is_stalled) {
+		process->is_stalled = true;
+		store->stalled++;
+	}
+	command_list_add(&store->queue, command);
+	store->unread_bytes += all;
+	store->is_urgent = store->is_urgent || is_full;
+	store_wake_locked(store);
+	pthread_mutex_unlock(&store->lock);
+	return is_full;
+}
+
+static size_t left_of(size_t bound, size_t taken)
+{
+	return taken < bound ? bound - taken : 0;
+}
+
+size_t store_process_room(struct store_process *process)
+{
+	struct store *store = process->session->store;
+	const struct store_user *user = process->session->user;
+	size_t room, of_user;
+
+	pthread_mutex_lock(&store->lock);
+	room = left_of(STORE_QUEUE_PROCESS_BYTES_MAX, process->queued_bytes);
+	of_user = left_of(user_bound(store, user), user->queued_bytes);
+	pthread_mutex_unlock(&store->lock);
+	return of_user < room ? of_user : room;
+}
+
+int store_process_watch(struct store_process *process, int memfd)
+{
+	struct command *command = command_new(COMMAND_PROCESS_WATCH, process->session, process);
+
+	if (!command) {
+		if (memfd >= 0)
+			close(memfd);
+		return -ENOMEM;
+	}
+	command->memfd = memfd;
+	return store_post(process->session->store, command);
+}
+
+int store_process_end(
+	struct store_process *process, int memfd, enum store_ended how, int exit_status)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, process->session, process);
+
+	if (!command)
+		return -ENOMEM;
+	command->memfd = memfd;
+	command->how = how;
+	command->exit_status = exit_status;
+	return store_post(process->session->store, command);
+}
+
+int store_process_left(struct store_session *session, uint64_t process_id, enum store_ended how,
+	int exit_status, void *owner, struct store_process **ret)
+{
+	struct store_process *process = calloc(1, sizeof(*process));
+	struct command *command =
+		process ? command_new(COMMAND_PROCESS_LEFT, session, process) : NULL;
+
+	if (!command) {
+		free(process);
+		return -ENOMEM;
+	}
+	process->session = session;
+	process->owner = owner;
+	process->in_flight.memfd = -1;
+	command->process_id = process_id;
+	command->how = how;
+	command->exit_status = exit_status;
+	*ret = process;
+	return store_post(session->store, command);
+}

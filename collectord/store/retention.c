@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/store/retention.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collectord/db/hash.h"
+#include "collectord/catalog/index_removed.h"
+#include "collectord/catalog/index_totals.h"
+#include "collectord/catalog/removal.h"
+#include "collectord/store/retention_tell.h"
+#include "collectord/catalog/free_space.h"
+#include "collectord/db/tenant_files.h"
+#include "collectord/store/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/fault.h"
+#include "proto/base/limits.h"
+
+/* Everything is looked at so often, and the room that is left. */
+#define PASS_NS	  60000000000u
+#define LOOK_NS	  1000000000u
+#define MIB	  (1u << 20)
+#define DAY_S	  86400u
+#define WHY_BYTES 160
+
+static const char is_read[] = "it is being read";
+
+struct tenant {
+	UT_hash_handle hh;
+	bool is_lost; /* the table could not grow for it */
+	uid_t uid;
+	uint64_t closed_bytes;
+	uint64_t open_bytes;
+	unsigned closed;
+};
+
+struct retention {
+	char *folder; /* absolute, without links */
+	struct store_limits limits;
+	uint64_t keep_free_bytes;
+	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
+	uint64_t looked_ns;	/* ... and the last one at the room ... */
+	bool was_storing;	/* ... when somebody stored, or nobody */
+	uint64_t wanted_ns;	/* until then it counts that a session found no room to open */
+	bool is_going_on;	/* of a pass that is under way */
+	struct tenant *tenants; /* the one that has most is first */
+	bool has_no_memory;
+	bool has_readers; /* of what should go: looked at again soon */
+	bool is_settled;  /* the index says where its files are now: before, they seem to be gone */
+};
+
+/* What goes, and why. */
+struct victim {
+	struct index_closed closed;
+	char why[WHY_BYTES];
+};
+
+int retention_new(struct store *store, const struct store_config *config)
+{
+	struct retention *retention = calloc(1, sizeof(*retention));
+
+	if (!retention)
+		return -ENOMEM;
+	retention->limits = config->limits;
+	retention->keep_free_bytes = config->keep_free_bytes;
+	retention->pass_ns = UINT64_MAX; /* retention_recover() is to come */
+	retention->folder = realpath(config->folder, NULL);
+	store->retention = retention;
+	return retention->folder ? 0 : -errno;
+}
+
+void retention_free(struct retention *retention)
+{
+	struct tenant *tenant, *next;
+
+	if (!retention)
+		return;
+	HASH_ITER (hh, retention->tenants, tenant, next) {
+		HASH_DEL(retention->tenants, tenant);
+		free(tenant);
+	}
+	free(retention->folder);
+	free(retention);
+}
+
+/* ---- going --------------------------------------------------------------------------------- */
+
+/* The index knows that it is going. */
+static void finish(const char *database, uid_t uid, bool is_there, void *data)
+{
+	struct store *store = data;
+	int r = is_there ? 0 : removal_unlink(store->retention->folder, database, uid);
+
+	if (r < 0 && r != -ENOENT)
+		retention_say_kept(store, database, retention_explain(r));
+	else if (index_end_removal(store->index, database) == 0)
+		(void)index_each_removed(
+			store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+}
+
+/* Where all files seem to be gone none is: a pass begins with another try, then. */
+static int settle(struct store *store)
+{
+	int r = index_settle(store->index);
+
+	store->retention->is_settled = r == 0;
+	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
+	if (r < 0)
+		return r;
+	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	(void)index_each_going(store->index, finish, store);
+	(void)index_unkeep(store->index, NULL);
+	return 0;
+}
+
+int retention_recover(struct store *store)
+{
+	return store->retention ? settle(store) : index_settle(store->index);
+}
+
+bool retention_take_gone(struct store *store, const char *database)
+{
+	if (store->retention && !store->retention->is_settled)
+		return false;
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if (!strcmp(d->writer->path, database))
+			return false; /* still written to: its close says what became of it */
+	if (index_take_gone(store->index, database, "its file was taken away") < 0)
+		return false;
+	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	return true;
+}
+
+void retention_drop_vacant(struct store *store, const char *database)
+{
+	const char *folder = store->retention ? store->retention->folder : NULL;
+	size_t bytes = folder ? strlen(folder) : 0;
+	uid_t uid;
+
+	/* Where it does not lie in a folder of a user's, and nowhere else, the check says so. */
+	if (!folder || strncmp(database, folder, bytes) || database[bytes] != '/')
+		return;
+	uid = (uid_t)strtoul(database + bytes + 1, NULL, 10);
+	if (removal_check(folder, database, uid) == 0)
+		(void)removal_unlink_vacant(folder, database, uid); /* else the next start does */
+}
+
+static bool is_open_here(const struct store *store, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if (d->dev == st.st_dev && d->ino == st.st_ino)
+			return true;
+	return false;
+}
+
+static int keep(struct store *store, const char *database, int error)
+{
+	const char *why = error == -EBUSY ? is_read : retention_explain(error);
+
+	store->retention->has_readers |= error == -EBUSY;
+	if (error != -EBUSY)
+		retention_say_kept(store, database, why);
+	return index_keep(store->index, database, why);
+}
+
+static int let_go(struct store *store, const struct victim *victim)
+{
+	const char *database = victim->closed.database;
+	int r = is_open_here(store, database)
+			? -EBUSY
+			: removal_check(store->retention->folder, database, victim->closed.uid);
+
+	if (r < 0 && r != -ENOENT)
+		return keep(store, database, r);
+	r = index_begin_removal(store->index, database, victim->why);
+	if (r < 0)
+		return r;
+	FAULT_POINT("removal_begun");
+	finish(database, victim->closed.uid, false, store);
+	return 0;
+}
+
+/* ---- who ----------------------------------------------------------------------------------- */
+
+/* NULL: there is none, or no memory for one that @is_new. */
+static struct tenant *tenant_of(struct retention *retention, uid_t uid, bool is_new)
+{
+	struct tenant *tenant;
+
+	HASH_FIND(hh, retention->tenants, &uid, sizeof(uid), tenant);
+	if (tenant || !is_new)
+		return tenant;
+	tenant = calloc(1, sizeof(*tenant));
+	if (tenant) {
+		tenant->uid = uid;
+		HASH_ADD(hh, retention->tenants, uid, sizeof(tenant->uid), tenant);
+	}
+	if (tenant && tenant->is_lost) {
+		free(tenant);
+		tenant = NULL;
+	}
+	retention->has_no_memory |= !tenant;
+	return tenant;
+}
+
+static void take_closed(uid_t uid, uint64_t bytes, unsigned count, void *data)
+{
+	struct tenant *tenant = tenant_of(data, uid, true);
+
+	if (!tenant)
+		return;
+	tenant->closed_bytes = bytes;
+	tenant->closed = count;
+}
+
+static void add_open(struct store *store)
+{
+	for (const struct store_database *d = store->databases; d; d = d->next) {
+		struct tenant *tenant = d->user == &store->nobody
+						? NULL
+						: tenant_of(store->retention, d->user->uid, true);
+
+		if (tenant)
+			tenant->open_bytes += (uint64_t)storage_database_bytes(d->writer->path);
+	}
+}
+
+static void tell_accounts(struct store *store)
+{
+	struct quota_account *account, *next;
+
+	HASH_ITER (hh, store->quotas.accounts, account, next) {
+		const struct tenant *tenant = tenant_of(store->retention, account->uid, false);
+
+		account->closed_bytes = tenant ? tenant->closed_bytes : 0;
+		quota_weigh(account);
+	}
+}
+
+static uint64_t bytes_of(const char *database)
+{
+	return (uint64_t)storage_database_bytes(database);
+}
+
+static uint64_t size_of(const struct tenant *tenant)
+{
+	return tenant->closed_bytes + tenant->open_bytes;
+}
+
+static int compare(const struct tenant *a, const struct tenant *b)
+{
+	return (size_of(a) < size_of(b)) - (size_of(a) > size_of(b));
+}
+
+/* 1: not all of it is weighed yet. */
+static int weigh_tenants(struct store *store)
+{
+	struct retention *retention = store->retention;
+	int r = index_weigh(store->index, bytes_of);
+
+	if (r != 0)
+		return r;
+	for (struct tenant *t = retention->tenants; t; t = t->hh.next)
+		t->closed_bytes = t->open_bytes = t->closed = 0;
+	retention->has_no_memory = false;
+	r = index_each_closed(store->index, take_closed, retention);
+	if (r < 0)
+		return r;
+	add_open(store);
+	if (retention->has_no_memory)
+		return -ENOMEM;
+	tell_accounts(store);
+	HASH_SORT(retention->tenants, compare);
+	return 0;
+}
+
+/* ---- why ----------------------------------------------------------------------------------- */
+
+static int find_old(struct store *store, struct victim *victim)
+{
+	uint64_t keep_ns = store->retention->limits.keep_s * 1000000000u;
+	int r = keep_ns ? index_find_oldest(store->index, INDEX_ANY, &victim->closed) : 0;
+
+	if (r <= 0)
+		return r;
+	if (victim->closed.end_ns + keep_ns < clock_realtime_ns()) {
+		snprintf(victim->why, sizeof(victim->why), "closed more than %" PRIu64 " %s ago",
+			keep_ns / 1000000000u / (keep_ns % (DAY_S * 1000000000ull) ? 1 : DAY_S),
+			keep_ns % (DAY_S * 1000000000ull) ? "s" : "days");
+		return 1;
+	}
+	free(TAKE(victim->closed.database));
+	return 0;
+}
+
+/* What a tenant stored last is not taken from it for being too much: it was let in. */
+static bool is_over_quota(const struct tenant *tenant, uint64_t most)
+{
+	if (tenant->open_bytes)
+		return size_of(tenant) > most - most / QUOTA_AHEAD_PART;
+	return size_of(tenant) > most && tenant->closed > 1;
+}
+
+/* @is_live: of who stores now, and would have to stop. */
+static int find_over_quota(struct store *store, bool is_live, struct victim *victim)
+{
+	const struct retention *retention = store->retention;
+	uint64_t most = retention->limits.disk_bytes;
+
+	for (const struct tenant *tenant = most ? retention->tenants : NULL; tenant;
+		tenant = tenant->hh.next) {
+		bool is_meant = is_live == (tenant->open_bytes > 0);
+		int r = 0;
+
+		if (is_meant && is_over_quota(tenant, most))
+			r = index_find_oldest(store->index, tenant->uid, &victim->closed);
+
+		if (r == 0)
+			continue;
+		snprintf(victim->why, sizeof(victim->why),
+			"its owner had %" PRIu64 " MiB, of a quota of %" PRIu64,
+			size_of(tenant) / MIB, most / MIB);
+		return r;
+	}
+	return 0;
+}
+
+/* As many as a tenant may have, however small they are. */
+static int find_too_many(struct store *store, struct victim *victim)
+{
+	uint64_t most = store->retention->limits.keep_sessions;
+
+	for (const struct tenant *t = most ? store->retention->tenants : NULL; t; t = t->hh.next) {
+		int r = t->closed > most ? index_find_oldest(store->index, t->uid, &victim->closed)
+					 : 0;
+
+		if (r == 0)
+			continue;
+		snprintf(victim->why, sizeof(victim->why),
+			"its owner had %u closed sessions, of %" PRIu64 " that are kept", t->closed,
+			most);
+		return r;
+	}
+	return 0;
+}
+
+static uint64_t total_of(const struct retention *retention)
+{
+	uint64_t total = 0;
+
+	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+		total += size_of(t);
+	return total;
+}
+
+/* Equal parts of what is left without @excess. */
+static uint64_t share_without(const struct retention *retention, uint64_t excess)
+{
+	uint64_t total = total_of(retention), count = 0;
+
+	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+		count += size_of(t) > 0;
+	return total > excess && count ? (total - excess) / count : 0;
+}
+
+/* The oldest of who has most, if that is more than its share. */
+static int find_of_greatest(struct store *store, uint64_t excess, struct victim *victim)
+{
+	const struct retention *retention = store->retention;
+	uint64_t share = share_without(retention, excess);
+
+	for (const struct tenant *t = excess ? retention->tenants : NULL; t; t = t->hh.next) {
+		int r = size_of(t) > share
+				? index_find_oldest(store->index, t->uid, &victim->closed)
+				: 0;
+
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int find_too_much(struct store *store, struct victim *victim)
+{
+	const struct retention *retention = store->retention;
+	uint64_t most = retention->limits.keep_bytes, total = total_of(retention);
+	int r;
+
+	if (!most || total <= most)
+		return 0;
+	r = find_of_greatest(store, total - most, victim);
+	snprintf(victim->why, sizeof(victim->why),
+		"the store had %" PRIu64 " MiB, of %" PRIu64 ", its owner most of all", total / MIB,
+		most / MIB);
+	return r;
+}
+
+/* Somebody's records need room, or will in a moment. */
+static bool is_storing(const struct store *store)
+{
+	return store->databases || store->opens.first ||
+	       clock_monotonic_ns() < store->retention->wanted_ns;
+}
+
+/* Before records have to wait; *@ret_least: without so much of it they have to. */
+static uint64_t missing_room(const struct store *store, uint64_t *ret_least)
+{
+	int64_t wanted = (int64_t)(store->retention->keep_free_bytes / RETENTION_AHEAD_PART +
+				   STORE_RESERVE_BYTES);
+	int64_t left = INT64_MAX;
+
+	/* Who fills the disk while nobody stores costs nobody what he has. */
+	if (store->room && store->retention->keep_free_bytes && is_storing(store))
+		left = room_left(store->room);
+	*ret_least = left < 0 ? (uint64_t)-left : 0;
+	return left < wanted ? (uint64_t)(wanted - left) : 0;
+}
+
+/* What find_of_greatest() would find by and by. */
+static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
+{
+	uint64_t share = share_without(store->retention, excess), kept = 0, all = 0;
+	int r = index_kept_bytes(store->index, &kept);
+
+	for (const struct tenant *t = store->retention->tenants; t; t = t->hh.next) {
+		uint64_t above = size_of(t) > share ? size_of(t) - share : 0;
+
+		all += above < t->closed_bytes ? above : t->closed_bytes;
+	}
+	*ret = all > kept ? all - kept : 0;
+	return r;
+}
+
+static int find_for_room(struct store *store, struct victim *victim)
+{
+	uint64_t least, missing = missing_room(store, &least), given = 0;
+	int r = least ? can_give(store, missing, &given) : 0;
+
+	/* Of a disk that others fill it would not help if all went: then nothing goes. */
+	if (r < 0 || given < least)
+		return r;
+	r = find_of_greatest(store, missing, victim);
+	snprintf(victim->why, sizeof(victim->why),
+		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
+		store->retention->keep_free_bytes / MIB);
+	return r;
+}
+
+/* ---- when ---------------------------------------------------------------------------------- */
+
+void retention_hurry(struct store *store)
+{
+	if (store->retention && store->retention->is_settled)
+		store->retention->pass_ns = 0;
+}
+
+void retention_want_room(struct store *store)
+{
+	if (!store->retention)
+		return;
+	store->retention->wanted_ns = clock_monotonic_ns() + PASS_NS;
+	retention_hurry(store);
+}
+
+/* At once when somebody begins to store. */
+static uint64_t next_look_ns(const struct store *store)
+{
+	const struct retention *retention = store->retention;
+
+	if (!is_storing(store))
+		return retention->looked_ns + PASS_NS;
+	return retention->was_storing ? retention->looked_ns + LOOK_NS : 0;
+}
+
+uint64_t retention_next_ns(const struct store *store)
+{
+	const struct retention *retention = store->retention;
+	uint64_t look_ns;
+
+	if (!retention)
+		return UINT64_MAX;
+	if (retention->is_going_on)
+		return 0;
+	if (!retention->is_settled)
+		return retention->pass_ns;
+	look_ns = next_look_ns(store);
+	return retention->pass_ns < look_ns ? retention->pass_ns : look_ns;
+}
+
+static bool is_due(struct store *store)
+{
+	struct retention *retention = store->retention;
+	uint64_t now_ns = clock_monotonic_ns(), least;
+	bool is_due = retention->is_going_on || now_ns >= retention->pass_ns;
+
+	if (!is_due && now_ns >= next_look_ns(store))
+		is_due = missing_room(store, &least) > 0;
+	if (is_due && !retention->is_going_on)
+		(void)index_unkeep(store->index, is_read);
+	if (is_due)
+		retention->pass_ns = now_ns + PASS_NS;
+	retention->looked_ns = now_ns;
+	retention->was_storing = is_storing(store);
+	return is_due;
+}
+
+static void victim_done(struct victim *victim)
+{
+	free(victim->closed.database);
+}
+
+void retention_step(struct store *store)
+{
+	CLEANUP(victim_done) struct victim victim = {0};
+	int r;
+
+	store_beat(store);
+	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store))
+		return;
+	if ((!store->retention->is_settled && settle(store) < 0) || !is_due(store))
+		return;
+	r = weigh_tenants(store);
+	store->retention->is_going_on = r == 1;
+	if (r == 1)
+		return;
+	if (r == 0)
+		r = find_over_quota(store, true, &victim);
+	if (r == 0)
+		r = find_old(store, &victim);
+	if (r == 0)
+		r = find_over_quota(store, false, &victim);
+	if (r == 0)
+		r = find_too_many(store, &victim);
+	if (r == 0)
+		r = find_too_much(store, &victim);
+	if (r == 0)
+		r = find_for_room(store, &victim);
+	if (r == 1) {
+		r = let_go(store, &victim);
+		r = r < 0 ? r : 1;
+	}
+	if (r < 0)
+		retention_say_index(store, r);
+	store->retention->is_going_on = r == 1;
+	if (r == 1 || (r == 0 && !store->retention->has_readers))
+		return;
+	store->retention->has_readers = false;
+	store->retention->pass_ns = clock_monotonic_ns() + LOOK_NS;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "collectord/db/database.h"
+#include "collectord/db/tenant_files.h"
+#include "collectord/store/internal.h"
+#include "proto/base/clock.h"
+
+void stat_fill_process(struct store_process *p)
+{
+	const struct process *process = p->process;
+	struct store_process_stat stat; /* of few GPUs: all that there may be are 6 KiB */
+
+	stat.process_id = (uint64_t)process->id;
+	stat.pid = process->pid;
+	stat.has_rank = process->has_rank;
+	stat.rank = process->rank;
+	stat.drained = process->is_drained;
+	snprintf(stat.exe, sizeof(stat.exe), "%s", process->exe ? process->exe : "");
+	ledger_fill_stat(&process->ledger, &stat);
+	pthread_mutex_lock(&p->session->store->lock);
+	memcpy(&p->stat, &stat,
+		offsetof(struct store_process_stat, gpu) + stat.gpus * sizeof(stat.gpu[0]));
+	pthread_mutex_unlock(&p->session->store->lock);
+}
+
+static uint32_t count_processes(const struct store_session *session, struct writer *writer)
+{
+	sqlite3_stmt *count = writer->statements.at[ST_PROCESS_COUNT];
+	uint32_t processes = 0;
+
+	sqlite3_bind_int64(count, 1, session->id);
+	if (sqlite3_step(count) == SQLITE_ROW)
+		processes = (uint32_t)sqlite3_column_int64(count, 0);
+	sqlite3_reset(count);
+	return processes;
+}
+
+int stat_fill_session(struct store_session *session, bool now)
+{
+	struct writer *writer = session->database->writer;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct store_session_stat stat = {0};
+	struct completeness c;
+	int r;
+
+	if (!now && now_ns - session->stat_ns < STORE_STAT_NS)
+		return 0;
+	r = verdict_read(writer, session->id, !session->is_over, &c);
+	if (r < 0)
+		return r;
+	session->stat_ns = now_ns;
+	stat.closed = session->is_over;
+	stat.simulated = c.simulated;
+	stat.complete = completeness_is_complete(&c);
+	stat.processes = count_processes(session, writer);
+	stat.start_realtime_ns = session->start_realtime_ns;
+	stat.dispatched = c.dispatched;
+	stat.stored = c.stored;
+	stat.lost = completeness_lost(&c);
+	stat.missing = completeness_is_missing(&c);
+	stat.database_bytes = (uint64_t)storage_database_bytes(writer->path);
+	completeness_format(&c, stat.line, sizeof(stat.line));
+	pthread_mutex_lock(&session->store->lock);
+	session->stat = stat;
+	pthread_mutex_unlock(&session->store->lock);
+	return 0;
+}
+
+void stat_want_session(struct store_session *session)
+{
+	session->is_stat_due = session->database->is_stat_due = true;
+}
+
+void stat_fill_due(struct store_database *database)
+{
+	bool now = !database->todo.first;
+
+	if (!database->is_stat_due || database->trouble)
+		return;
+	database->is_stat_due = false;
+	for (struct store_session *s = database->first_session; s; s = s->sibling) {
+		if (!s->is_stat_due)
+			continue;
+		(void)stat_fill_session(s, now); /* the last figures stand */
+		s->is_stat_due = !now;
+		database->is_stat_due |= !now;
+	}
+}
+
+void store_process_stat(const struct store_process *process, struct store_process_stat *ret)
+{
+	pthread_mutex_t *lock = &process->session->store->lock;
+
+	pthread_mutex_lock(lock);
+	*ret = process->stat;
+	pthread_mutex_unlock(lock);
+}
+
+void store_session_stat(const struct store_session *session, struct store_session_stat *ret)
+{
+	pthread_mutex_t *lock = &session->store->lock;
+
+	pthread_mutex_lock(lock);
+	*ret = session->stat;
+	pthread_mutex_unlock(lock);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reader that keeps its snapshot keeps the log from being written over: it grows. Nothing is lost
+ * for a reader, so it may, as long as there is room; but it is said, and by whom. Every look is
+ * an attempt to make the log empty.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collectord/db/database.h"
+#include "collectord/store/internal.h"
+#include "collectord/db/wal.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
+
+/* A log that is too long is looked at so often. */
+#define LOOK_NS 250000000u
+#define MIB	(1u << 20)
+
+static void say(const struct store_database *database, const char *text)
+{
+	for (struct store_session *s = database->first_session; s; s = s->sibling)
+		if (!s->is_over)
+			answer_session(s, text ? STORE_HELD : STORE_LET_GO, 0, text);
+}
+
+static void say_held(const struct store_database *database, uint64_t bytes)
+{
+	char who[64] = "a reader", text[160];
+	pid_t pid = 0;
+	unsigned readers = wal_readers(database->writer->path, &pid);
+
+	if (readers == 1)
+		snprintf(who, sizeof(who), "a reader (pid %d)", (int)pid);
+	else if (readers > 1)
+		snprintf(who, sizeof(who), "a reader (pid %d, or one of %u more)", (int)pid,
+			readers - 1);
+	snprintf(text, sizeof(text),
+		"%s holds the log of the database, which has grown to %" PRIu64 " MiB", who,
+		bytes / MIB);
+	say(database, text);
+}
+
+void held_check(struct store_database *database)
+{
+	uint64_t now_ns = clock_monotonic_ns(), bytes;
+
+	if (database->writer->is_open || !database->writer->db ||
+		now_ns < database->held_look_ns + LOOK_NS)
+		return;
+	database->held_look_ns = now_ns;
+	bytes = wal_bytes(database->writer->path);
+	/* Another error is the next commit's to meet. */
+	if (bytes > WAL_BYTES_MAX && database_checkpoint(database->writer->db) == -EBUSY) {
+		if (bytes < 2 * database->held_bytes)
+			return;
+		database->held_bytes = bytes;
+		say_held(database, bytes);
+	} else if (database->held_bytes) {
+		database->held_bytes = 0;
+		say(database, NULL);
+	}
+}
+
+uint64_t held_next_ns(const struct store_database *database)
+{
+	return database->held_bytes ? database->held_look_ns + LOOK_NS : UINT64_MAX;
+}

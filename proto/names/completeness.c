@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/names/completeness.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define FILTER "skipped_filter"
+
+struct line {
+	char *at;
+	size_t left; /* the NUL's byte included */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(line->at, line->left, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	if ((size_t)n >= line->left)
+		n = (int)line->left - 1;
+	line->at += n;
+	line->left -= (size_t)n;
+}
+
+void completeness_add(struct completeness_reasons *reasons, const char *name, uint64_t count)
+{
+	unsigned i;
+
+	if (!count)
+		return;
+	for (i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			break;
+	if (i == COMPLETENESS_REASONS_MAX)
+		return;
+	if (i == reasons->count)
+		reasons->at[reasons->count++] = (struct completeness_reason){.name = name};
+	reasons->at[i].count += count;
+}
+
+static void locate(struct completeness_reasons *reasons, const char *name,
+	const struct completeness_place *place)
+{
+	for (unsigned i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			reasons->at[i].place = *place;
+}
+
+void completeness_locate(
+	struct completeness *c, const char *reason, const struct completeness_place *place)
+{
+	if (!strcmp(reason, "torn"))
+		c->torn_place = *place;
+	else if (!strcmp(reason, "unknown_tail"))
+		c->tails_place = *place;
+	locate(&c->dropped_by, reason, place);
+	locate(&c->untimed_by, reason, place);
+}
+
+static uint64_t count_of(const struct completeness_reasons *reasons, const char *name)
+{
+	for (unsigned i = 0; i < reasons->count; i++)
+		if (!strcmp(reasons->at[i].name, name))
+			return reasons->at[i].count;
+	return 0;
+}
+
+uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
+{
+	const struct {
+		const char *reason;
+		uint64_t *count;
+	} own[] = {
+		{"dropped_markers", &c->markers_dropped},
+		{"dropped_calls", &c->calls_dropped},
+		{"dropped_copies", &c->copies_dropped},
+		{"quota_markers", &c->markers_dropped},
+		{"quota_calls", &c->calls_dropped},
+		{"quota_copies", &c->copies_dropped},
+		{"queues_coop", &c->queues_coop},
+		{"queues_ineligible", &c->queues_ineligible},
+		{"databases_set_aside", &c->databases_set_aside},
+		{"missing_frames", &c->frames_missing},
+		{"logs_cut", &c->logs_cut},
+		{"rows_missing", &c->rows_missing},
+		{"names_left_out", &c->names_left_out},
+		{"names_overflowed", &c->names_left_out},
+		{"shapes_coarse", &c->shapes_coarse},
+		{"processes_unseen", &c->processes_unseen},
+		{"unwatched", &c->unwatched},
+	};
+
+	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(reason, own[i].reason))
+			return own[i].count;
+	return NULL;
+}
+
+/* Counters and rows travel apart: while it is live, either may be ahead. */
+static uint64_t untimed_lost(const struct completeness *c)
+{
+	return c->untimed > c->untimed_by_mode ? c->untimed - c->untimed_by_mode : 0;
+}
+
+bool completeness_is_missing(const struct completeness *c)
+{
+	return completeness_lost(c) || c->markers_dropped || c->calls_dropped ||
+	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->tails_unknown ||
+	       c->databases_set_aside || c->logs_cut || c->rows_missing || c->names_left_out ||
+	       c->shapes_coarse || c->processes_unseen || c->frames_missing || c->unwatched ||
+	       c->other_losses;
+}
+
+bool completeness_is_complete(const struct completeness *c)
+{
+	return !c->live && !completeness_is_missing(c) && !c->pending && !c->undrained &&
+	       c->skipped == count_of(&c->skipped_by, FILTER);
+}
+
+/* A tenth of a second is as close as losses are known. */
+static void put_time(struct line *line, int64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		put(line, "%02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min, tm.tm_sec,
+			(int)(realtime_ns / 100000000 % 10));
+}
+
+static void put_times(struct line *line, const struct completeness_place *place)
+{
+	put_time(line, place->from_ns);
+	put(line, "-");
+	put_time(line, place->to_ns);
+	put(line, " UTC");
+}
+
+static bool has_times(const struct completeness_place *place)
+{
+	return place->from_ns > 0 && place->to_ns >= place->from_ns;
+}
+
+static void put_place(struct line *line, const struct completeness_place *place, const char *before)
+{
+	if (!place->processes)
+		return;
+	put(line, "%s", before);
+	if (place->processes > 1)
+		put(line, "%" PRIu64 " processes", place->processes);
+	else if (place->has_rank)
+		put(line, "rank %" PRId64, place->rank);
+	else
+		put(line, "one process");
+	if (place->has_queue)
+		put(line, " queue %" PRId64, place->queue);
+	if (!has_times(place))
+		return;
+	put(line, ", ");
+	put_times(line, place);
+}
+
+/* " (recorder_full 3, quota 1)": the prefix of a reason is said by the word before it. */
+static void put_reasons(struct line *line, const struct completeness_reasons *reasons)
+{
+	for (unsigned i = 0; i < reasons->count; i++) {
+		const char *name = strchr(reasons->at[i].name, '_');
+
+		put(line, "%s%s %" PRIu64, i ? ", " : " (", name ? name + 1 : reasons->at[i].name,
+			reasons->at[i].count);
+		put_place(line, &reasons->at[i].place, ": ");
+	}
+	if (reasons->count)
+		put(line, ")");
+}
+
+static void put_skipped(struct line *line, const struct completeness *c)
+{
+	if (!c->skipped)
+		return;
+	put(line, ", %" PRIu64 " skipped", c->skipped);
+	put_reasons(line, &c->skipped_by);
+}
+
+/* @what with its plural's ending cut out: "marker", "s", " dropped". */
+static void put_if(
+	struct line *line, uint64_t count, const char *what, const char *plural, const char *after)
+{
+	if (count)
+		put(line, ", %" PRIu64 " %s%s%s", count, what, count == 1 ? "" : plural, after);
+}
+
+static void put_torn(struct line *line, const struct completeness *c)
+{
+	put_if(line, c->torn, "torn", "", "");
+	if (!c->torn || !c->torn_place.processes)
+		return;
+	put_place(line, &c->torn_place, " (");
+	put(line, ")");
+}
+
+/* How many processes has been said. */
+static void put_tails(struct line *line, const struct completeness *c)
+{
+	const struct completeness_place *place = &c->tails_place;
+	bool has_rank = place->processes == 1 && place->has_rank;
+
+	put_if(line, c->tails_unknown, "process", "es", " with an unknown tail");
+	if (!c->tails_unknown || (!has_rank && !has_times(place)))
+		return;
+	put(line, " (");
+	if (has_rank)
+		put(line, "rank %" PRId64 "%s", place->rank, has_times(place) ? ", " : "");
+	if (has_times(place))
+		put_times(line, place);
+	put(line, ")");
+}
+
+uint64_t completeness_lost(const struct completeness *c)
+{
+	uint64_t by_mode = c->untimed_by_mode < c->untimed ? c->untimed_by_mode : c->untimed;
+
+	return c->dropped + c->torn + c->outstanding + c->untimed - by_mode;
+}
+
+char *completeness_format(const struct completeness *c, char *line, size_t bytes)
+{
+	struct line out = {line, bytes};
+	bool complete = completeness_is_complete(c);
+
+	line[0] = 0;
+	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored",
+		c->simulated ? "SIMULATED " : "", complete ? "complete" : "INCOMPLETE",
+		c->dispatched, c->stored);
+	if (c->untimed_by_mode)
+		put(&out, " (lite: %" PRIu64 " timed)", c->stored - c->untimed);
+	if (!complete) {
+		put(&out, ", %" PRIu64 " dropped", c->dropped);
+		put_reasons(&out, &c->dropped_by);
+		put(&out, ", %" PRIu64 " untimed", untimed_lost(c));
+		put_reasons(&out, &c->untimed_by);
+		put(&out, ", %" PRIu64 " outstanding", c->outstanding);
+	}
+	put_skipped(&out, c);
+	put_torn(&out, c);
+	put_if(&out, c->pending, "pending", "", "");
+	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
+	put_if(&out, c->calls_dropped, "call", "s", " dropped");
+	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
+	put_if(&out, c->queues_coop, "cooperative queue", "s", " not recorded");
+	put_if(&out, c->queues_ineligible, "queue", "s", " not recorded");
+	put_tails(&out, c);
+	/* Those are the same ones mostly; while it is live it goes without saying. */
+	if (!c->live && c->undrained > c->tails_unknown)
+		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
+			" not read to the end");
+	put_if(&out, c->processes_unseen, "process", "es", " not recorded");
+	if (c->unwatched)
+		put(&out, ", not watched all the time");
+	if (c->live)
+		put(&out, ", not closed");
+	put_if(&out, c->rows_missing, "row", "s", " missing");
+	put_if(&out, c->names_left_out, "name", "s", " not kept");
+	put_if(&out, c->shapes_coarse, "shape", "s", " not kept");
+	put_if(&out, c->frames_missing, "frame", "s", " missing");
+	put_if(&out, c->logs_cut, "log", "s", " cut short");
+	put_if(&out, c->databases_set_aside, "damaged database", "s", " set aside");
+	put_if(&out, c->other_losses, "other loss", "es", "");
+	return line;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/names/mode.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const struct mode modes[] = {
+	{"lite", 0, "always-on: every dispatch is a row, signals of the program untimed"},
+	{"standard", OWN_SIGNAL_TIMES, "every dispatch with its time (also: default)"},
+	{"full", OWN_SIGNAL_TIMES | COPY_TIMES, "standard, and the GPU times of copies"},
+	{"hip", OWN_SIGNAL_TIMES | HOST_CALLS, "standard, and the HIP and RCCL calls of the host"},
+	{"off", MODE_OFF, "record nothing"},
+	{NULL, 0, NULL},
+};
+
+const struct mode *mode_find(const char *name)
+{
+	if (!*name || !strcmp(name, "default"))
+		name = MODE_DEFAULT;
+	for (const struct mode *mode = modes; mode->name; mode++)
+		if (!strcmp(mode->name, name))
+			return mode;
+	return NULL;
+}

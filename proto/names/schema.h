@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * How a session database, and the index of a store, say what they are: the daemon sets both pragmas
+ * in the transaction that creates the schema, the cli checks them before it reads anything else.
+ */
+
+/* PRAGMA application_id, "RTLd". 0 stands in every other SQLite file. */
+#define SCHEMA_APPLICATION_ID 0x52544c64
+/* PRAGMA user_version: the number of the last collectord/db/schema/NNNN_*.sql. */
+#define SCHEMA_VERSION 11
+/* Those of index.db: "RTLi", and the number of the last of collectord/catalog/index.c's migrations. */
+#define SCHEMA_INDEX_APPLICATION_ID 0x52544c69
+#define SCHEMA_INDEX_VERSION	    3

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The RTL_* variables that the shim knows, read once in OnLoad. Constant afterwards; any
+ * thread may read. Rank variables are rank.c's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/base/limits.h"
+#include "proto/names/mode.h"
+
+/* RTL_FRONT_END. */
+enum front_end_wish {
+	FRONT_END_AUTO,
+	FRONT_END_SHADOW,
+	FRONT_END_INTERCEPT, /* where it is known to be safe */
+	FRONT_END_INTERCEPT_UNSAFE,
+	FRONT_END_NONE,
+};
+
+struct config {
+	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
+	const struct mode *mode;      /* RTL_MODE */
+	enum front_end_wish front_end;
+	unsigned debug;		    /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
+	bool is_off;
+	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
+	char complaint[2 * LABEL_BYTES_MAX]; /* which value is bad, and what stands for it; "" */
+};
+
+struct config_variable {
+	const char *name;
+	const char *help;
+};
+
+/* For documentation and tests: every variable, ended by a NULL name. */
+extern const struct config_variable config_variables[];
+
+void config_read(const char *const *environment, struct config *ret);
+
+/*
+ * Whether the mode of this process has @capability, by the last config_read(); before OnLoad
+ * nothing has. Any thread, also on the dispatch path.
+ */
+bool config_has(enum mode_capability capability);

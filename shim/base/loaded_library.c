@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/base/loaded_library.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stddef.h>
+
+struct search {
+	const void *address;
+	struct library *found;
+};
+
+/* From its first loaded byte to its last. */
+static struct library extent_of(const struct dl_phdr_info *info)
+{
+	struct library library = {.path = info->dlpi_name, .start = UINTPTR_MAX};
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (start < library.start)
+			library.start = start;
+		if (start + segment->p_memsz > library.end)
+			library.end = start + segment->p_memsz;
+	}
+	return library;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	const struct search *search = data;
+	struct library library = extent_of(info);
+
+	(void)bytes;
+	if (!library_has(&library, search->address))
+		return 0;
+	if (!*library.path)
+		library.path = program_invocation_name;
+	*search->found = library;
+	return 1;
+}
+
+bool library_find(const void *address, struct library *ret)
+{
+	struct search search = {address, ret};
+
+	return dl_iterate_phdr(look_at, &search) == 1;
+}

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/app_signals.h"
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "shim/base/wait.h"
+
+enum claim_state {
+	CLAIM_NONE,
+	CLAIM_PENDING, /* never again once it was left: who reads meanwhile can tell by that */
+	CLAIM_COUNTED, /* pending as well, but not to be timed: only the signal's value matters */
+	CLAIM_BUSY,
+	CLAIM_SPOILED, /* the reader was overtaken: what it reads is not to be used */
+	CLAIM_READ,    /* by who overwrites it now: the result is being written down */
+	CLAIM_EARLY,
+};
+#define CLAIM_STATE_BITS 3
+#define ENTRY_SLOT_BITS	 18
+static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table entries");
+/* Each entry is one in its upper bits: the sum of a bucket's says there how many they are. */
+#define ENTRY_SPARE_BITS 4
+#define ENTRY_ONE	 (1ull << (64 - ENTRY_SPARE_BITS))
+static_assert(APPSIG_WAYS < 1u << ENTRY_SPARE_BITS, "sums of table entries");
+
+/* A dispatching thread waits at most so many looks for the one who reads. */
+#define BUSY_LOOKS_MAX 100
+
+static uint64_t claim_of(uint64_t generation, enum claim_state state)
+{
+	return generation << CLAIM_STATE_BITS | state;
+}
+
+/* Signals that were made together lie side by side, and so do their places: on few pages. Blocks of
+ * them lie anywhere, mostly at round addresses: their places do not. */
+static uint64_t hash_of(uint64_t handle)
+{
+	uint64_t number = handle / sizeof(amd_signal_t);
+
+	return number + (number / APPSIG_BUCKETS * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
+{
+	return c->appsig[hash_of(handle) & (APPSIG_BUCKETS - 1)];
+}
+
+/* ---- signals whose times come late ----------------------------------------------------------- */
+
+/*
+ * It was used again when it had fired and had no times: then they may come any moment, and be taken
+ * for those of its next packet. Or its host had taken it down by itself, which says nothing of
+ * others.
+ */
+static _Atomic uint64_t *late_place(struct capture *c, uint64_t handle)
+{
+	return &c->late_signals[hash_of(handle) & (LATE_SIGNALS - 1)];
+}
+
+static bool is_late(struct capture *c, uint64_t handle)
+{
+	return atomic_load_explicit(late_place(c, handle), memory_order_relaxed) == handle;
+}
+
+void appsig_late_seen(struct capture *c)
+{
+	if (!atomic_load_explicit(&c->has_late, memory_order_relaxed))
+		atomic_store_explicit(&c->has_late, 1, memory_order_relaxed);
+}
+
+static void late_add(struct capture *c, uint64_t handle)
+{
+	appsig_late_seen(c);
+	atomic_store_explicit(late_place(c, handle), handle, memory_order_relaxed);
+}
+
+void appsig_late_suspect(struct capture *c, uint64_t handle)
+{
+	if (__builtin_expect(atomic_load_explicit(&c->has_late, memory_order_relaxed), 0))
+		late_add(c, handle);
+}
+
+/* The next signal at this address is another one. */
+static void late_remove(struct capture *c, uint64_t handle)
+{
+	if (handle && is_late(c, handle))
+		atomic_compare_exchange_strong(late_place(c, handle), &handle, 0);
+}
+
+/* ---- who nobody watches ----------------------------------------------------------------------- */
+
+/* A packet that was skipped or given up, or a copy: it writes to its signal when it ends. */
+static void unwatched_note(struct capture *c)
+{
+	if (!atomic_load_explicit(&c->has_unwatched, memory_order_relaxed))
+		atomic_store_explicit(&c->has_unwatched, 1, memory_order_relaxed);
+}
+
+/*
+ * A signal that counts several ends, down to nothing or on from there: it may fall for one of
+ * those, with that one's times in it.
+ */
+static bool may_be_anothers(const struct capture *c, int64_t value)
+{
+	return value != 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
+}
+
+/* ---- which packets are watched -------------------------------------------------------------- */
+
+static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
+{
+	_Atomic uint64_t *bucket = bucket_of(c, handle);
+
+	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
+		uint64_t empty = 0;
+
+		if (atomic_load_explicit(&bucket[i], memory_order_relaxed))
+			continue;
+		if (atomic_compare_exchange_strong(&bucket[i], &empty, entry))
+			return true;
+	}
+	return false;
+}
+
+/* For who took it out of PENDING, COUNTED or BUSY for good: there is one, and nobody else writes
+ * there. */
+static void entry_remove(struct capture *c, uint64_t handle, uint64_t entry)
+{
+	_Atomic uint64_t *bucket = bucket_of(c, handle);
+
+	for (unsigned i = 0; i < APPSIG_WAYS; i++)
+		if (atomic_load_explicit(&bucket[i], memory_order_relaxed) == entry) {
+			/* Release: who sees none may free the signal that was read before. */
+			atomic_store_explicit(&bucket[i], 0, memory_order_release);
+			return;
+		}
+}
+
+/* What there was in a bucket, added up: as much as one of them, if that was the only one. */
+static inline uint64_t bucket_sum(_Atomic uint64_t *bucket)
+{
+	uint64_t sum = 0;
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < APPSIG_WAYS; i++)
+		sum += atomic_load(&bucket[i]);
+	return sum;
+}
+
+static uint64_t entry_of(slot_ref ref, uint64_t generation)
+{
+	return ENTRY_ONE | generation << ENTRY_SLOT_BITS | ref;
+}
+
+static enum claim_state state_of(uint64_t claim)
+{
+	return (enum claim_state)(claim & ((1u << CLAIM_STATE_BITS) - 1));
+}
+
+static bool is_pending(uint64_t claim)
+{
+	return state_of(claim) == CLAIM_PENDING || state_of(claim) == CLAIM_COUNTED;
+}
+
+struct reading {
+	enum appsig_state state;
+	uint8_t why; /* as start and end: when it has finished */
+	uint64_t start, end;
+};
+
+/* @is_counted: why it has no times was settled before. */
+static struct reading signal_read(
+	struct capture *c, uint64_t handle, int64_t target, bool is_counted)
+{
+	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t)handle;
+	int64_t value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
+	uint64_t end = __atomic_load_n(&signal->end_ts, __ATOMIC_ACQUIRE);
+	uint64_t start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
+	struct reading reading = {.state = APPSIG_FINISHED, .why = RTL_TIMED};
+
+	if (is_counted) {
+		reading.state = value <= target ? APPSIG_FINISHED : APPSIG_PENDING;
+		if (reading.state == APPSIG_FINISHED)
+			appsig_late_suspect(c, handle);
+		return reading;
+	}
+	/* The times come before the value: it may have fallen since it was read. */
+	if (value > target && end)
+		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
+	if (value > target && !end) {
+		reading.state = APPSIG_PENDING;
+	} else if (value > target && !is_late(c, handle)) {
+		reading.state = APPSIG_DOUBTFUL;
+	} else if (value > target) {
+		/* An earlier packet's, most likely, and ours may be overwritten by them. */
+		reading.why = RTL_UNTIMED_EARLY;
+	} else if (!start || end < start) {
+		reading.state = APPSIG_FIRED_NO_TIME;
+	} else if (is_late(c, handle)) {
+		reading.state = APPSIG_FIRED_LATE;
+		reading.start = start;
+		reading.end = end;
+	} else {
+		reading.start = start;
+		reading.end = end;
+	}
+	return reading;
+}
+
+/* BUSY back to @state, unless somebody could not wait and has spoiled the reading. */
+static bool claim_leave(struct slot_private *private, uint64_t generation, enum claim_state state)
+{
+	uint64_t busy = claim_of(generation, CLAIM_BUSY);
+
+	return atomic_compare_exchange_strong(&private->claim, &busy, claim_of(generation, state));
+}
+
+/* For the claim's holder. @why: RTL_TIMED: as settled before. */
+static void set_result(struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
+{
+	if (why != RTL_TIMED)
+		private->why = why;
+	private->start = start;
+	private->end = end;
+}
+
+/* BUSY to EARLY: from now on nobody looks at the signal. */
+static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle,
+	const struct reading *reading)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+
+	entry_remove(c, handle, entry_of(ref, generation));
+	set_result(private, reading->why, reading->start, reading->end);
+	if (!claim_leave(private, generation, CLAIM_EARLY)) {
+		private->why = RTL_UNTIMED_EARLY;
+		atomic_store(&private->claim, claim_of(generation, CLAIM_EARLY));
+	}
+}
+
+/* Any doubt drops the time and keeps the record. */
+static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
+{
+	unwatched_note(c);
+	claim_finish(c, ref, generation, handle, &(struct reading){.why = RTL_UNTIMED_EARLY});
+}
+
+/* The signal serves another packet while ours still runs: neither can be timed. False: spoiled. */
+static bool claim_share(struct slot_private *private, uint64_t generation)
+{
+	if (private->why == RTL_TIMED)
+		private->why = RTL_UNTIMED_SHARED;
+	return claim_leave(private, generation, CLAIM_COUNTED);
+}
+
+/* True: BUSY is ours, and *@ret_is_counted is what it was. */
+static bool claim_take(struct slot_private *private, uint64_t generation, enum appsig_use use,
+	bool *ret_is_counted)
+{
+	for (unsigned looks = 0;; looks++) {
+		uint64_t claim = atomic_load(&private->claim);
+
+		if (claim >> CLAIM_STATE_BITS != generation)
+			return false; /* long finished */
+		*ret_is_counted = state_of(claim) == CLAIM_COUNTED;
+		if (is_pending(claim)) {
+			if (atomic_compare_exchange_strong(
+				    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)))
+				return true;
+			continue;
+		}
+		if (state_of(claim) != CLAIM_BUSY &&
+			(use != APPSIG_DESTROY || state_of(claim) != CLAIM_SPOILED))
+			return false; /* finished meanwhile */
+		if (use == APPSIG_DESTROY)
+			patience_take(&looks); /* cold, and its reader needs only a few loads */
+		else if (looks < BUSY_LOOKS_MAX)
+			__builtin_ia32_pause();
+		else if (atomic_compare_exchange_strong(
+				 &private->claim, &claim, claim_of(generation, CLAIM_SPOILED)))
+			return false;
+	}
+}
+
+/*
+ * Most have finished: read without a claim, as appsig_poll() does, and taken if the claim has not
+ * moved since. The signal is there: the caller's use of it follows. False: it takes a closer look.
+ */
+static bool entry_read(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t claim = claim_of(generation, CLAIM_PENDING);
+	struct reading reading;
+
+	if (atomic_load_explicit(&private->claim, memory_order_acquire) != claim)
+		return false;
+	reading = signal_read(
+		c, handle, atomic_load_explicit(&private->target, memory_order_relaxed), false);
+	if (reading.state != APPSIG_FINISHED || !atomic_compare_exchange_strong(&private->claim,
+							&claim, claim_of(generation, CLAIM_READ)))
+		return false;
+	entry_remove(c, handle, entry_of(ref, generation));
+	set_result(private, reading.why, reading.start, reading.end);
+	atomic_store_explicit(
+		&private->claim, claim_of(generation, CLAIM_EARLY), memory_order_release);
+	return true;
+}
+
+/*
+ * One watched packet whose signal is about to be used otherwise. Returns the value at which
+ * it will have finished when it runs on (shared), else INT64_MAX.
+ */
+static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
+{
+	slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
+	uint64_t generation = (entry & ~ENTRY_ONE) >> ENTRY_SLOT_BITS;
+	struct slot_private *private = slot_private_of(c, ref);
+	struct reading reading;
+	bool is_counted;
+	int64_t target;
+
+	if (entry_read(c, ref, generation, handle))
+		return INT64_MAX;
+	if (!claim_take(private, generation, use, &is_counted))
+		return INT64_MAX;
+	target = atomic_load_explicit(&private->target, memory_order_relaxed);
+	reading = signal_read(c, handle, target, is_counted);
+	switch (reading.state) {
+	case APPSIG_FINISHED:
+		claim_finish(c, ref, generation, handle, &reading);
+		return INT64_MAX;
+	case APPSIG_FIRED_NO_TIME:
+		late_add(c, handle);
+		break;
+	case APPSIG_FIRED_LATE:
+	case APPSIG_DOUBTFUL:
+		break;
+	case APPSIG_PENDING:
+		if (use == APPSIG_PACKET) {
+			if (!claim_share(private, generation))
+				claim_give_up(c, ref, generation, handle);
+			return target;
+		}
+		break;
+	}
+	claim_give_up(c, ref, generation, handle);
+	return INT64_MAX;
+}
+
+/* As entry_used(), if @entry is of @handle's. */
+static inline int64_t entry_used_of(
+	struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
+{
+	slot_ref ref = entry & ((1u << ENTRY_SLOT_BITS) - 1);
+
+	if (atomic_load_explicit(&slot_private_of(c, ref)->app_handle, memory_order_relaxed) !=
+		handle)
+		return INT64_MAX;
+	return entry_used(c, entry, handle, use);
+}
+
+/* handle_used(), where there are some in the bucket; @sum of them. */
+static __attribute__((noinline)) int64_t handle_used_slowly(
+	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use, uint64_t sum)
+{
+	_Atomic uint64_t *bucket = bucket_of(c, handle);
+	int64_t lowest = INT64_MAX;
+
+	/* One alone is its sum. */
+	if (__builtin_expect(sum / ENTRY_ONE == 1, 1))
+		return entry_used_of(c, sum, handle, use);
+	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
+		uint64_t entry = atomic_load(&bucket[i]);
+		int64_t target;
+
+		if (!entry || entry == except)
+			continue;
+		target = entry_used_of(c, entry, handle, use);
+		if (target < lowest)
+			lowest = target;
+	}
+	return lowest;
+}
+
+/* All watched packets of @handle but @except; the lowest value among those that run on. */
+static inline int64_t handle_used(
+	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
+{
+	uint64_t sum = bucket_sum(bucket_of(c, handle));
+
+	return sum == except ? INT64_MAX : handle_used_slowly(c, handle, except, use, sum);
+}
+
+/* Its memory goes away. The harvester holds no claim while it reads: see appsig_poll(). */
+static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint64_t handle)
+{
+	unsigned looks = 0;
+
+	while (handle && atomic_load(&c->appsig_read) == handle)
+		patience_take(&looks);
+	late_remove(c, handle);
+}
+
+void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
+{
+	if (handle && use == APPSIG_PACKET)
+		unwatched_note(c);
+	if (handle && atomic_load_explicit(&c->has_appsigs, memory_order_acquire))
+		(void)handle_used(c, handle, 0, use);
+	if (use == APPSIG_DESTROY)
+		reader_wait(c, handle);
+}
+
+void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	amd_signal_t *signal = (amd_signal_t *)(uintptr_t)handle;
+	uint64_t claim = atomic_load_explicit(&private->claim, memory_order_relaxed);
+	uint64_t generation = (claim >> CLAIM_STATE_BITS) + 1;
+	int64_t shared, value;
+
+	private->kind = SLOT_APP;
+	if (c->hsa.signal_is_ipc && c->hsa.signal_is_ipc(handle)) {
+		private->kind = SLOT_PLAIN;
+		private->why = RTL_UNTIMED_IPC;
+		return;
+	}
+	generation &= UINT64_MAX >> (ENTRY_SLOT_BITS + ENTRY_SPARE_BITS);
+	if (!atomic_load_explicit(&c->has_appsigs, memory_order_relaxed))
+		atomic_store(&c->has_appsigs, 1);
+	atomic_store_explicit(&private->app_handle, handle, memory_order_relaxed);
+	shared = handle_used(c, handle, 0, APPSIG_PACKET);
+	if (shared != INT64_MAX) {
+		/* Each of the packets takes one off the value; this one is the last so far. */
+		private->why = RTL_UNTIMED_SHARED;
+		atomic_store_explicit(&private->target, shared - 1, memory_order_relaxed);
+	} else {
+		value = __atomic_load_n(&signal->value, __ATOMIC_RELAXED);
+		if (may_be_anothers(c, value))
+			private->why = RTL_UNTIMED_SHARED;
+		atomic_store_explicit(&private->target, value - 1, memory_order_relaxed);
+		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
+	}
+	/* Seen by who finds the entry, or follows the queue's trail: nobody else has a way there.
+	 */
+	atomic_store_explicit(&private->claim,
+		claim_of(generation, private->why == RTL_TIMED ? CLAIM_PENDING : CLAIM_COUNTED),
+		memory_order_release);
+	if (!entry_add(c, handle, entry_of(ref, generation))) {
+		/* More signals than can be watched: we would miss a re-use. */
+		unwatched_note(c);
+		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
+		private->kind = SLOT_PLAIN;
+		if (private->why == RTL_TIMED)
+			private->why = RTL_UNTIMED_EARLY;
+		return;
+	}
+	/* Another queue may have come between look-up and entry: then both saw nothing. */
+	if (handle_used(c, handle, entry_of(ref, generation), APPSIG_PACKET) != INT64_MAX) {
+		claim = claim_of(generation, CLAIM_PENDING);
+		if (atomic_compare_exchange_strong(
+			    &private->claim, &claim, claim_of(generation, CLAIM_BUSY)) &&
+			!claim_share(private, generation))
+			claim_give_up(c, ref, generation, handle);
+	}
+}
+
+bool appsig_is_watched(struct capture *c, uint64_t handle)
+{
+	return bucket_sum(bucket_of(c, handle)) != 0;
+}
+
+static const uint8_t why_undecided[] = {
+	[APPSIG_PENDING] = RTL_UNTIMED_TIMESTAMP_FAILED,
+	[APPSIG_DOUBTFUL] = RTL_UNTIMED_EARLY,
+	[APPSIG_FIRED_NO_TIME] = RTL_UNTIMED_TIMESTAMP_INVALID,
+	[APPSIG_FIRED_LATE] = RTL_UNTIMED_EARLY,
+};
+
+/*
+ * It reads without a claim, and takes what it has read only if the claim has not moved since: so
+ * nobody who needs the signal ever waits for our thread, which may be waiting for a processor, nor
+ * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look
+ * at the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
+ */
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
+	bool is_over = false, is_counted;
+	struct reading reading;
+	uint64_t claim;
+
+	atomic_store(&c->appsig_read, handle);
+	claim = atomic_load(&private->claim);
+	if (!is_pending(claim)) {
+		atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
+		return state_of(claim) == CLAIM_EARLY ? APPSIG_FINISHED : APPSIG_PENDING;
+	}
+	is_counted = state_of(claim) == CLAIM_COUNTED;
+	reading = signal_read(c, handle,
+		atomic_load_explicit(&private->target, memory_order_relaxed), is_counted);
+	if (reading.state == APPSIG_FIRED_LATE && look == APPSIG_WAITED)
+		reading.state = APPSIG_FINISHED;
+	if (reading.state == APPSIG_FINISHED || look != APPSIG_LOOK)
+		is_over = atomic_compare_exchange_strong(
+			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
+	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
+	if (!is_over && reading.state == APPSIG_FINISHED)
+		return APPSIG_PENDING; /* somebody reads it himself, and says what he has seen */
+	if (!is_over)
+		return reading.state;
+	entry_remove(c, handle, entry_of(ref, claim >> CLAIM_STATE_BITS));
+	if (reading.state != APPSIG_FINISHED && !is_counted)
+		reading.why = why_undecided[reading.state];
+	set_result(private, reading.why, reading.start, reading.end);
+	return APPSIG_FINISHED;
+}

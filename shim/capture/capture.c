@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/capture.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/intercept.h"
+#include "shim/base/wait.h"
+#include "shim/capture/shadow.h"
+#include "shim/capture/shadow_table.h"
+#include "shim/capture/signals.h"
+
+/* Zeroed memory that costs nothing until it is used. */
+static void *sparse_new(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void sparse_free(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}
+
+#define SLOTS_BYTES	 (RECORDER_SLOTS * sizeof(struct slot_private))
+#define QUEUES_BYTES	 (RECORDER_QUEUES * sizeof(struct capture_queue))
+#define APPSIG_BYTES	 (APPSIG_BUCKETS * sizeof(_Atomic uint64_t[APPSIG_WAYS]))
+#define QUARANTINE_BYTES (QUARANTINE_MAX * sizeof(struct quarantined))
+#define OURS_BYTES	 4096u
+
+/* 1; and 0 in a child, which has neither our thread nor our recorder. */
+static _Atomic uint32_t *ours_new(void)
+{
+	_Atomic uint32_t *page = sparse_new(OURS_BYTES);
+
+	if (!page)
+		return NULL;
+	/* Before Linux 4.14 only fork.c tells a child. */
+	(void)madvise((void *)page, OURS_BYTES, MADV_WIPEONFORK);
+	atomic_store_explicit(page, 1, memory_order_relaxed);
+	return page;
+}
+
+static int memory_get(struct capture *c)
+{
+	c->slots = sparse_new(SLOTS_BYTES);
+	c->queues = sparse_new(QUEUES_BYTES);
+	c->appsig = sparse_new(APPSIG_BYTES);
+	c->quarantine = sparse_new(QUARANTINE_BYTES);
+	c->head.shadow = shadow_table_new();
+	c->intercept = intercept_queues_new();
+	c->head.is_ours = ours_new();
+	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->head.shadow ||
+		!c->intercept || !c->head.is_ours)
+		return -ENOMEM;
+	return batch_init(&c->batch);
+}
+
+static const struct symbol_entry no_symbol;
+
+int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
+	struct capture **ret)
+{
+	struct capture *c = aligned_alloc(CACHE_LINE_BYTES, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	memset(c, 0, sizeof(*c));
+	c->hsa = *hsa;
+	if (!hsa->symbols) {
+		c->hsa.symbols = &no_symbol;
+		c->hsa.symbols_mask = 0;
+	}
+	c->is_careful = hsa->count_unlinked;
+	r = recorder_create(identity, &c->recorder);
+	if (r == 0)
+		r = memory_get(c);
+	if (r < 0) {
+		capture_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+struct capture *capture_free(struct capture *c)
+{
+	if (!c)
+		return NULL;
+	if (c->slots)
+		signals_done(c);
+	recorder_close(&c->recorder);
+	sparse_free(c->slots, SLOTS_BYTES);
+	sparse_free(c->queues, QUEUES_BYTES);
+	sparse_free(c->appsig, APPSIG_BYTES);
+	sparse_free(c->quarantine, QUARANTINE_BYTES);
+	sparse_free((void *)c->head.is_ours, OURS_BYTES);
+	shadow_table_free(c->head.shadow);
+	intercept_queues_free(c->intercept);
+	batch_done(&c->batch);
+	free(c);
+	return NULL;
+}
+
+struct recorder *capture_recorder(struct capture *c)
+{
+	return &c->recorder;
+}
+
+const struct capture_hsa *capture_hsa_of(const struct capture *c)
+{
+	return &c->hsa;
+}
+
+const struct pace *capture_pace(const struct capture *c)
+{
+	return &c->pace;
+}
+
+void capture_stop(struct capture *c)
+{
+	atomic_store_explicit(&c->is_stopped, 1, memory_order_relaxed);
+	atomic_store_explicit(&c->is_careful, 1, memory_order_relaxed);
+}
+
+void capture_release_signals(struct capture *c)
+{
+	harvest_lock_wait(c);
+	pool_release(c);
+	harvest_lock_release(c);
+}
+
+void capture_pass_through(struct capture *c)
+{
+	atomic_store_explicit(c->head.is_ours, 0, memory_order_relaxed);
+}
+
+static_assert(offsetof(struct capture, head) == 0, "capture_head");
+
+uint64_t capture_pending(const struct capture *c)
+{
+	uint64_t framed = atomic_load_explicit(&c->framed, memory_order_relaxed);
+	uint32_t used = recorder_queues_used(&c->recorder);
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; i < used; i++)
+		taken += atomic_load_explicit(&c->queues[i].taken, memory_order_relaxed);
+	return taken > framed ? taken - framed : 0;
+}
+
+bool harvest_lock_try(struct capture *c)
+{
+	uint32_t is_free = 0;
+
+	return atomic_compare_exchange_strong_explicit(
+		&c->harvest_lock, &is_free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+void harvest_lock_wait(struct capture *c)
+{
+	unsigned looks = 0;
+
+	while (!harvest_lock_try(c))
+		patience_take(&looks);
+}
+
+void harvest_lock_release(struct capture *c)
+{
+	uint32_t owed = c->walk_owed;
+
+	c->walk_owed = 0;
+	atomic_store_explicit(&c->harvest_lock, 0, memory_order_release);
+	if (__builtin_expect(owed != 0, 0))
+		shadow_walk_owed(c, owed);
+}
+
+/* A block never used, else one of a destroyed queue of the same GPU: its numbers go on. */
+static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+	struct capture_queue *found = NULL;
+
+	if (used < RECORDER_QUEUES) {
+		c->queues[used].index = used;
+		return &c->queues[used];
+	}
+	for (uint32_t i = 0; i < used; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (q->gpu != gpu ||
+			atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_RETIRED)
+			continue;
+		/* Slots that wait for a cell come back to who has the block then, and nobody would
+		 * know that he has them. */
+		if (!q->done.count)
+			return q;
+		if (!found)
+			found = q;
+	}
+	return found;
+}
+
+static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu,
+	uint32_t ring_packets, uint64_t hsa_queue_id)
+{
+	struct recorder_queue *block = &c->recorder.queues[q->index];
+	bool is_new = atomic_load_explicit(&q->state, memory_order_relaxed) == QUEUE_UNUSED;
+
+	q->block = block;
+	q->gate = c->hsa.gate_of ? c->hsa.gate_of(gpu) : &gate_word;
+	q->gpu = gpu;
+	q->ring_packets = ring_packets;
+	q->barrier_fired = 0;
+	q->witness = 0;
+	q->dry_until_ns = 0;
+	q->ticks = (struct ticks){0};
+	q->trail = &q->first;
+	atomic_store_explicit(&q->first, 0, memory_order_relaxed);
+	q->reached = 0;
+	q->is_reached_back = false;
+	if (is_new)
+		block->gpu = gpu;
+	block->hsa_queue_id = hsa_queue_id;
+	atomic_store_explicit(&block->in_use, 1, memory_order_relaxed);
+	atomic_store_explicit(&q->state, QUEUE_LIVE, memory_order_relaxed);
+	if (is_new)
+		atomic_store_explicit(
+			&c->recorder.header->queues_used, q->index + 1, memory_order_release);
+	c->queues_live++;
+	c->active_ns = c->now_ns;
+	pool_begin(c, q); /* none left: its dispatches count as dropped until there are */
+}
+
+struct capture_queue *capture_queue_new(
+	struct capture *c, uint32_t gpu, uint32_t ring_packets, uint64_t hsa_queue_id)
+{
+	struct capture_queue *q;
+
+	harvest_lock_wait(c);
+	q = block_find(c, gpu);
+	if (q)
+		queue_start(c, q, gpu, ring_packets, hsa_queue_id);
+	harvest_lock_release(c);
+	return q;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/dispatch.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <x86intrin.h>
+
+#include "proto/base/clock.h"
+#include "shim/capture/app_signals.h"
+#include "shim/capture/copy_times.h"
+#include "shim/hsa/packet.h"
+#include "proto/base/fault.h"
+
+/* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
+ * to other threads, on a busy machine, is no reason not to for long. */
+#define DRY_PAUSE_FACTOR 3u
+#define DRY_PAUSE_NS_MAX 10000u
+/* After so many, whether others came back. */
+#define REFRESH_SLOTS	 256u
+
+void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
+{
+	appsig_used(c, signal, APPSIG_PACKET);
+	if (is_dispatch)
+		appsig_late_suspect(c, signal);
+	copy_watch_packet(signal);
+}
+
+/* Whether some came back. Tried for the first dispatch that finds none, then with pauses. */
+static bool slots_harvest(struct dispatch_batch *batch)
+{
+	struct capture_queue *q = batch->queue;
+	uint64_t now_ns = clock_boottime_ns(), end_ns, pause_ns;
+
+	if (now_ns < q->dry_until_ns)
+		return false;
+	if (harvest_queue_inline(batch->capture, q, now_ns))
+		return true;
+	end_ns = clock_boottime_ns();
+	pause_ns = DRY_PAUSE_FACTOR * (end_ns - now_ns);
+	q->dry_until_ns = end_ns + (pause_ns < DRY_PAUSE_NS_MAX ? pause_ns : DRY_PAUSE_NS_MAX);
+	return false;
+}
+
+/*
+ * Rule 9, the dry case: prepared slots, else harvest if nobody else does, else new ones, else
+ * give up. Nothing of it waits for the shim's thread, which may have no processor.
+ */
+static bool slots_provide(struct dispatch_batch *batch)
+{
+	struct capture_queue *q = batch->queue;
+
+	q->free = pool_take_ready(batch->capture);
+	if (q->free) {
+		atomic_store_explicit(&q->extra,
+			atomic_load_explicit(&q->extra, memory_order_relaxed) + RECORDER_SLOT_CHUNK,
+			memory_order_relaxed);
+		return true;
+	}
+	if (slots_harvest(batch))
+		return true;
+	q->free = pool_grow(batch->capture, q);
+	return q->free != 0;
+}
+
+static bool slots_refill(struct dispatch_batch *batch)
+{
+	struct capture_queue *q = batch->queue;
+	bool has_returned = atomic_load_explicit(&q->returned, memory_order_relaxed);
+
+	if (!has_returned && q->spare) {
+		q->free = q->spare;
+		q->spare = 0;
+		return true;
+	}
+	if (!has_returned && !slots_provide(batch))
+		return false;
+	if (!q->free)
+		q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
+	return q->free != 0;
+}
+
+/*
+ * What was given back last is still in this processor's caches; a queue that goes round all of its
+ * slots finds none of them there. So the rest of a long chain is put by while others come back.
+ */
+static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
+{
+	if (q->spare || !atomic_load_explicit(&q->returned, memory_order_relaxed))
+		return;
+	q->spare = q->free;
+	q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
+}
+
+/* The long way; @seq: of the dispatch. */
+static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
+{
+	struct capture_queue *q = batch->queue;
+	slot_ref ref;
+
+	if (!(seq % REFRESH_SLOTS))
+		slots_refresh(q);
+	if (!q->free && !slots_refill(batch))
+		return 0;
+	ref = q->free;
+	q->free = slot_private_of(batch->capture, ref)->next;
+	recorder_word_add(&q->taken, 1);
+	return ref;
+}
+
+/* Of a dispatch as most are; when and what it is come apart. The slot stays FREE. */
+static inline void slot_fill(struct recorder_slot *slot, const struct capture_queue *q,
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin, uint64_t seq)
+{
+	slot->queue = (uint16_t)q->index;
+	slot->node = origin->node;
+	slot->seq = seq;
+	atomic_store_explicit(&slot->frame, 0, memory_order_relaxed);
+	slot->start_tick = packet->kernel_object;
+	memcpy((char *)slot + offsetof(struct recorder_slot, marker), &origin->who,
+		sizeof(origin->who));
+	memcpy((char *)slot + offsetof(struct recorder_slot, symbol), packet,
+		RECORDER_SLOT_PACKET_BYTES);
+}
+
+/* It is whole: the harvester's from here on. */
+static inline void slot_hand_over(
+	struct capture_queue *q, struct recorder_slot *slot, struct slot_private *private, slot_ref ref)
+{
+	atomic_store_explicit(&slot->state, SLOT_SUBMITTED, memory_order_release);
+	FAULT_POINT("after_submitted");
+	atomic_store_explicit(&private->link, 0, memory_order_relaxed);
+	atomic_store_explicit(q->trail, ref, memory_order_release);
+	q->trail = &private->link;
+}
+
+/* No end of this packet's will be known, and why. */
+static inline uint64_t slot_leave(struct slot_private *private, enum rtl_untimed why)
+{
+	private->kind = SLOT_PLAIN;
+	private->why = (uint8_t)why;
+	return 0;
+}
+
+/* The application's signal is in it. */
+static __attribute__((noinline)) uint64_t slot_arm_own(
+	struct dispatch_batch *batch, slot_ref ref, uint64_t signal)
+{
+	struct capture *c = batch->capture;
+
+	recorder_count_queue(batch->queue->block, RTL_Q_own_signals_seen, 1);
+	copy_watch_packet(signal);
+	if (c->hsa.leave_own_signals)
+		return slot_leave(slot_private_of(c, ref), RTL_UNTIMED_MODE);
+	appsig_watch(c, ref, signal);
+	return 0;
+}
+
+/* With our signal in it, which is returned. */
+static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_private *private,
+	const hsa_kernel_dispatch_packet_t *packet)
+{
+	private->begin = packet->header & SLOT_BEGIN_MASK;
+	recorder_count_queue(block, RTL_Q_signals_injected, 1);
+	return private->injected;
+}
+
+/* How this packet's end will be known. Returns the signal to inject, or 0. */
+static uint64_t slot_arm_somehow(struct dispatch_batch *batch, slot_ref ref,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, enum dispatch_how how)
+{
+	struct slot_private *private = slot_private_of(batch->capture, ref);
+	struct recorder_queue *block = batch->queue->block;
+
+	if (!signal && how == DISPATCH_STAMP && private->injected)
+		return slot_arm(block, private, packet);
+	private->begin = packet->header & SLOT_BEGIN_MASK;
+	if (signal)
+		return slot_arm_own(batch, ref, signal);
+	if (how == DISPATCH_STAMP)
+		return slot_leave(private, RTL_UNTIMED_SIGNAL_POOL);
+	recorder_count_queue(block, RTL_Q_unstamped, 1);
+	return slot_leave(private, RTL_UNTIMED_UNSTAMPED);
+}
+
+/*
+ * Whether the user wants this dispatch: @gate says what to look at. A kernel that nobody has
+ * named may be any, so it is wanted; who is not known to be in a region is not.
+ */
+static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
+{
+	return gate_is_open(gate) && !(gate & GATE_BY_KERNEL && symbol & SYMBOL_UNWANTED) &&
+	       !(gate & GATE_BY_REGION && !(origin->who.tid & ORIGIN_IN_REGION));
+}
+
+/* It is counted and left alone. */
+static __attribute__((noinline, cold)) uint64_t dispatch_drop(
+	struct dispatch_batch *batch, uint64_t signal, enum rtl_queue_counter why)
+{
+	recorder_count_queue(batch->queue->block, why, 1);
+	/* After the stop nobody reads times any more. */
+	if (signal && why != RTL_Q_skipped_shutdown)
+		dispatch_signal_used(batch->capture, true, signal);
+	return 0;
+}
+
+/* False: the line of the queue's ticks has to be drawn anew, or there is none. */
+static inline bool submit_glance(struct dispatch_batch *batch, const struct ticks *ticks)
+{
+	return batch->submit_ns ||
+	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
+}
+
+/* The long way: whatever there may be about a dispatch. */
+static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin, enum dispatch_how how)
+{
+	struct capture *c = batch->capture;
+	struct capture_queue *q = batch->queue;
+	uint64_t injected, seq = recorder_queue_value(q->block, RTL_Q_dispatched);
+	struct recorder_slot *slot;
+	uint32_t symbol;
+	slot_ref ref;
+
+	if (!submit_glance(batch, &q->ticks))
+		batch->submit_ns = ticks_read_ns(&q->ticks);
+	symbol = c->hsa.symbol_of(packet->kernel_object);
+	/* The number is given before anything can drop the dispatch (docs/recorder.md, 2.1). */
+	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
+	FAULT_POINT("after_dispatched");
+	if (atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
+		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
+	if (!is_wanted(gate_load(q->gate), symbol, origin))
+		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
+	ref = slot_take(batch, seq);
+	if (!ref)
+		return dispatch_drop(batch, signal, RTL_Q_dropped_recorder_full);
+	if (c->hsa.count_unlinked && !origin->who.call)
+		recorder_count_queue(q->block, RTL_Q_unlinked, 1);
+	slot = slot_of(c, ref);
+	slot_fill(slot, q, packet, origin, seq);
+	slot->submit_ns = batch->submit_ns;
+	slot->symbol = symbol & ~SYMBOL_UNWANTED;
+	slot->tid &= ~ORIGIN_IN_REGION;
+	packet_grid(packet, slot->grid);
+	injected = slot_arm_somehow(batch, ref, packet, signal, how);
+	slot_hand_over(q, slot, slot_private_of(c, ref), ref);
+	return injected;
+}
+
+/* Whether nothing but the kernel and the time is left to ask; @ref: the slot that is next. */
+static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
+	const hsa_kernel_dispatch_packet_t *packet, slot_ref ref, uint64_t seq)
+{
+	return ref && slot_private_of(c, ref)->injected && seq % REFRESH_SLOTS &&
+	       !atomic_load_explicit(&c->is_careful, memory_order_relaxed) &&
+	       !(gate_load(q->gate) & (GATE_CLOSED | GATE_BY_KERNEL | GATE_BY_REGION)) &&
+	       packet_type(packet->header) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
+}
+
+/*
+ * The short way, which without a @signal has no call in it, so that nothing has to be kept over
+ * one. It takes nothing and counts nothing before it knows that it can go on to the end: what it
+ * has written by then is in a slot that is still FREE, and the long way writes it again.
+ */
+static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin)
+{
+	struct capture *c = batch->capture;
+	struct capture_queue *q = batch->queue;
+	uint64_t seq = recorder_queue_value(q->block, RTL_Q_dispatched), injected;
+	struct slot_private *private = slot_private_of(c, q->free);
+	struct recorder_slot *slot = slot_of(c, q->free);
+	slot_ref ref;
+
+	if (__builtin_expect(!is_ordinary(c, q, packet, q->free, seq), 0))
+		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
+	slot_fill(slot, q, packet, origin, seq);
+	slot->symbol = symbols_glance(c->hsa.symbols, c->hsa.symbols_mask, packet->kernel_object);
+	if (__builtin_expect(!slot->symbol || !submit_glance(batch, &q->ticks), 0))
+		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
+	slot->submit_ns = batch->submit_ns;
+	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
+	FAULT_POINT("after_dispatched");
+	ref = q->free;
+	q->free = private->next;
+	recorder_word_add(&q->taken, 1);
+	if (signal) {
+		private->begin = packet->header & SLOT_BEGIN_MASK;
+		injected = slot_arm_own(batch, ref, signal);
+	} else {
+		injected = slot_arm(q->block, private, packet);
+	}
+	slot_hand_over(q, slot, private, ref);
+	return injected;
+}
+
+static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin)
+{
+	return dispatch_shortly(batch, packet, 0, origin);
+}
+
+/* @signal: the application's. */
+static __attribute__((noinline)) uint64_t dispatch_with_own(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin)
+{
+	return dispatch_shortly(batch, packet, signal, origin);
+}
+
+uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
+{
+	if (__builtin_expect(how != DISPATCH_STAMP, 0))
+		return dispatch_with_care(batch, packet, signal, origin, how);
+	if (signal)
+		return dispatch_with_own(batch, packet, signal, origin);
+	return dispatch_ordinary(batch, packet, origin);
+}
+
+void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
+{
+	recorder_count_queue(batch->queue->block, RTL_Q_skipped_not_kernel, 1);
+	/* A barrier that completes with a watched signal overwrites its times. */
+	dispatch_signal_used(batch->capture, false, signal);
+}
+
+void dispatch_end(struct dispatch_batch *batch)
+{
+	recorder_count_queue(batch->queue->block, RTL_Q_intercept_calls, 1);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/capture/front_end.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "shim/capture/capture.h"
+#include "shim/capture/intercept.h"
+#include "shim/capture/long_ring.h"
+#include "shim/capture/shadow.h"
+
+/* In the order of how often they follow a queue. */
+static const struct front_end *const all[] = {&shadow_front_end, &intercept_front_end};
+
+#define ALL (sizeof(all) / sizeof(*all))
+
+static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
+
+/* All counting of queues is here: a queue that two front ends were asked about is one queue. */
+static void queue_count(struct capture *c, const char *why)
+{
+	recorder_count(capture_recorder(c), RTL_P_queues_created, 1);
+	recorder_count(
+		capture_recorder(c), why ? RTL_P_queues_ineligible : RTL_P_queues_followed, 1);
+}
+
+static hsa_status_t create_original(
+	struct capture *c, const struct queue_request *request, hsa_queue_t **queue)
+{
+	return capture_hsa_of(c)->queue_create(request->agent, request->size, request->type,
+		request->callback, request->data, request->private_segment_size,
+		request->group_segment_size, queue);
+}
+
+/* By one front end. *@ret_is_followed: false with a plain queue that the runtime made. */
+static hsa_status_t create_by(struct capture *c, const struct front_end *end,
+	const struct queue_request *request, hsa_queue_t **queue, bool *ret_is_followed)
+{
+	hsa_status_t status;
+
+	*ret_is_followed = false;
+	if (end && end->create) {
+		status = end->create(c, request, queue);
+		*ret_is_followed = status == HSA_STATUS_SUCCESS;
+		if (*ret_is_followed)
+			return status;
+	}
+	status = create_original(c, request, queue);
+	if (status == HSA_STATUS_SUCCESS && end && end->adopt)
+		*ret_is_followed = end->adopt(c, *queue, request->gpu) == 0;
+	return status;
+}
+
+hsa_status_t front_ends_intercept(struct capture *c, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
+{
+	hsa_status_t status = HSA_STATUS_ERROR;
+
+	*ret_why = ends->is_off ? ends->why : NULL;
+	if (!*ret_why) {
+		long_ring_expect(c, request->size);
+		status = intercept_front_end.create(c, request, queue);
+	}
+	if (status != HSA_STATUS_SUCCESS) {
+		if (!*ret_why)
+			*ret_why = why_not_eligible;
+		status = capture_hsa_of(c)->intercept_create(request->agent, request->size,
+			request->type, request->callback, request->data,
+			request->private_segment_size, request->group_segment_size, queue);
+	}
+	if (status == HSA_STATUS_SUCCESS)
+		queue_count(c, *ret_why);
+	return status;
+}
+
+hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
+	const struct queue_request *request, hsa_queue_t **queue, const char **ret_why)
+{
+	bool is_followed;
+	hsa_status_t status;
+
+	if (ends->first)
+		long_ring_expect(c, request->size);
+	status = create_by(c, ends->first, request, queue, &is_followed);
+	*ret_why = NULL;
+	if (status != HSA_STATUS_SUCCESS)
+		return status;
+	/* Nobody has seen it yet: it can go, and come again as the other kind. */
+	if (!is_followed && ends->fallback &&
+		capture_hsa_of(c)->queue_destroy(*queue) == HSA_STATUS_SUCCESS)
+		status = create_by(c, ends->fallback, request, queue, &is_followed);
+	if (status != HSA_STATUS_SUCCESS)
+		return status;
+	if (!is_followed)
+		*ret_why = ends->first ? why_not_eligible : ends->why;
+	queue_count(c, *ret_why);
+	return status;
+}
+
+const char *front_ends_adopt(
+	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
+{
+	const struct front_end *end[] = {ends->first, ends->fallback};
+	const char *why = ends->first ? why_not_eligible : ends->why;
+
+	if (ends->first)
+		long_ring_expect(c, queue->size);
+	for (size_t i = 0; why && i < sizeof(end) / sizeof(*end); i++)
+		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
+			why = NULL;
+	queue_count(c, why);
+	return why;
+}
+
+hsa_status_t front_ends_destroy(
+	struct capture *c, hsa_queue_t *queue, hsa_status_t (*destroy)(hsa_queue_t *queue))
+{
+	const struct front_end *followed_by = NULL;
+	uint32_t block = FRONT_END_NO_BLOCK;
+	hsa_status_t status;
+
+	/* NULL, which the original refuses, is nobody's: not even a free place's. */
+	for (size_t i = 0; queue && !followed_by && i < ALL; i++) {
+		all[i]->release(c, queue, &block);
+		if (block != FRONT_END_NO_BLOCK)
+			followed_by = all[i];
+	}
+	status = destroy(queue);
+	if (status != HSA_STATUS_SUCCESS) {
+		if (followed_by)
+			followed_by->restore(c, queue, block);
+		return status;
+	}
+	if (followed_by)
+		followed_by->retire(c, block);
+	recorder_count(capture_recorder(c), RTL_P_queues_destroyed, 1);
+	return status;
+}
+
+bool front_ends_quiesce(struct capture *c, uint64_t deadline_ns)
+{
+	bool is_quiet = true;
+
+	for (size_t i = 0; i < ALL; i++)
+		is_quiet &= all[i]->quiesce(c, deadline_ns);
+	return is_quiet;
+}

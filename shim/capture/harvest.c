@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/harvest.h"
+
+#include <time.h>
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "proto/base/clock.h"
+#include "shim/capture/app_signals.h"
+#include "shim/capture/frames.h"
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/copy_times.h"
+#include "shim/capture/pacing.h"
+#include "shim/base/wait.h"
+#include "proto/base/fault.h"
+#include "shim/capture/shadow.h"
+#include "shim/capture/touch.h"
+
+/* A device may make the value visible before the times: so long they may take. */
+#define LATE_TIME_NS   50000000u
+/* ... and between its two stores it may lose its processor, where it is software; a signal that was
+ * armed again behind our back looks the same, and waits in vain. */
+#define DOUBT_NS       2000000000u
+/* Between the first doubt and the verdict "missed". */
+#define SUSPECT_NS     10000000u
+/* Short periods go on for so long after the last event. */
+#define ACTIVE_NS      100000000u
+/* Lots are made one at a time, few in a pass. */
+#define LOTS_PER_PASS  4u
+/* Between two looks at whether the thread is out of its pass. */
+#define DETACH_STEP_NS 1000000
+
+enum outcome {
+	RUNNING,
+	WAITING, /* fired, but its times are not there yet */
+	FINISHED,
+};
+
+/* ---- one record ------------------------------------------------------------------------ */
+
+/* slot_private.since counts microseconds, nearly, and goes round in 73 minutes. */
+#define SINCE_SHIFT	10u
+/* So far the clock of a dispatch's own harvest may be ahead of a pass: 17 s. */
+#define SINCE_AHEAD_MAX (1 << 24)
+
+static uint32_t since_now(const struct capture *c)
+{
+	return (uint32_t)(c->now_ns >> SINCE_SHIFT);
+}
+
+static bool has_passed(const struct capture *c, struct slot_private *private, uint64_t ns)
+{
+	int32_t waited = (int32_t)(since_now(c) - private->since);
+
+	/* A process that was stopped may not know how long: it waits anew, not till the count has
+	 * gone round. */
+	if (waited < -SINCE_AHEAD_MAX)
+		private->since = since_now(c);
+	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in
+	 * between. */
+	return waited >= (int32_t)(ns >> SINCE_SHIFT);
+}
+
+static enum outcome times_wait(struct capture *c, struct slot_private *private, uint64_t ns)
+{
+	if (private->phase != PHASE_NO_TIME) {
+		private->phase = PHASE_NO_TIME;
+		private->since = since_now(c);
+	}
+	return !c->is_deciding && !has_passed(c, private, ns) ? WAITING : FINISHED;
+}
+
+/* docs/shadow.md, 5: number @passed had the barrier bit and has fired, so this one has ended. */
+static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)
+{
+	return passed && slot_of(c, ref)->seq < passed;
+}
+
+/* ... and its signal, read after that, still says that it has not. */
+static enum outcome suspect_wait(struct capture *c, struct slot_private *private)
+{
+	if (private->phase != PHASE_SUSPECT) {
+		private->phase = PHASE_SUSPECT;
+		private->since = since_now(c);
+	}
+	return has_passed(c, private, SUSPECT_NS) ? FINISHED : RUNNING;
+}
+
+/* What its signal says: nothing, that it has fired, or with times, too. */
+static inline enum outcome injected_look(
+	const struct slot_private *private, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t) private->injected;
+
+	if (__atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) >= 1)
+		return RUNNING;
+	*ret_end = __atomic_load_n(&signal->end_ts, __ATOMIC_RELAXED);
+	*ret_start = __atomic_load_n(&signal->start_ts, __ATOMIC_RELAXED);
+	return *ret_start && *ret_end >= *ret_start ? FINISHED : WAITING;
+}
+
+static __attribute__((noinline)) enum outcome injected_wait(
+	struct capture *c, const struct capture_queue *q, slot_ref ref, enum outcome seen)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum outcome outcome;
+
+	if (seen == WAITING) {
+		private->why = RTL_UNTIMED_TIMESTAMP_INVALID;
+		appsig_late_seen(c);
+		return times_wait(c, private, LATE_TIME_NS);
+	}
+	outcome = is_passed(c, ref, q->barrier_fired) ? suspect_wait(c, private) : RUNNING;
+	private->why = RTL_UNTIMED_TIMESTAMP_FAILED;
+	return outcome;
+}
+
+static inline enum outcome injected_poll(struct capture *c, const struct capture_queue *q,
+	slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum outcome seen = injected_look(private, ret_start, ret_end);
+
+	if (seen != FINISHED)
+		return injected_wait(c, q, ref, seen);
+	private->why = RTL_TIMED;
+	return FINISHED;
+}
+
+/*
+ * It has ended, and its signal will never say so: whoever counts with it has set it up again past
+ * the hooks. Else it would keep its queue from being harvested for ever.
+ */
+static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum appsig_state state;
+
+	if (suspect_wait(c, private) == RUNNING)
+		return APPSIG_PENDING;
+	state = appsig_poll(c, ref, APPSIG_LAST);
+	/* Nothing was missed: the packet was left alone. */
+	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
+		private->why = RTL_UNTIMED_EARLY;
+	return state;
+}
+
+static __attribute__((noinline)) enum outcome app_poll(struct capture *c,
+	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	enum appsig_state state = appsig_poll(c, ref, APPSIG_LOOK);
+
+	if (state == APPSIG_PENDING && is_passed(c, ref, q->barrier_fired))
+		state = passed_poll(c, ref);
+	if (state != APPSIG_PENDING && state != APPSIG_FINISHED) {
+		if (times_wait(c, private, state == APPSIG_DOUBTFUL ? DOUBT_NS : LATE_TIME_NS) ==
+			WAITING)
+			return WAITING;
+		state = appsig_poll(c, ref, c->is_deciding ? APPSIG_LAST : APPSIG_WAITED);
+	}
+	if (state != APPSIG_FINISHED)
+		return RUNNING;
+	*ret_start = private->start;
+	*ret_end = private->end;
+	return FINISHED;
+}
+
+static inline __attribute__((always_inline)) enum outcome slot_poll(struct capture *c,
+	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	switch ((enum slot_kind)slot_private_of(c, ref)->kind) {
+	case SLOT_INJECTED:
+		return injected_poll(c, q, ref, ret_start, ret_end);
+	case SLOT_APP:
+		return app_poll(c, q, ref, ret_start, ret_end);
+	case SLOT_PLAIN:
+		break;
+	}
+	return FINISHED;
+}
+
+static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
+	[RTL_UNTIMED_SHARED] = RTL_Q_untimed_shared,
+	[RTL_UNTIMED_IPC] = RTL_Q_untimed_ipc,
+	[RTL_UNTIMED_EARLY] = RTL_Q_untimed_early,
+	[RTL_UNTIMED_SIGNAL_POOL] = RTL_Q_untimed_signal_pool,
+	[RTL_UNTIMED_TIMESTAMP_INVALID] = RTL_Q_untimed_timestamp_invalid,
+	[RTL_UNTIMED_TIMESTAMP_FAILED] = RTL_Q_untimed_timestamp_failed,
+	[RTL_UNTIMED_UNSTAMPED] = RTL_Q_untimed_unstamped,
+	[RTL_UNTIMED_MODE] = RTL_Q_untimed_mode,
+};
+
+/* Why it has no times is counted beside it. */
+static __attribute__((noinline)) void untimed_count(
+	struct capture_queue *q, const struct slot_private *private)
+{
+	recorder_count_queue(q->block, untimed_counter[private->why], 1);
+	if (private->phase == PHASE_SUSPECT && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
+		recorder_count_queue(q->block, RTL_Q_missed, 1);
+}
+
+/* docs/recorder.md 2.2. The symbol was settled before: start_tick may have held the object. */
+static inline void slot_settle(
+	struct capture *c, struct capture_queue *q, slot_ref ref, uint64_t start, uint64_t end)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	struct recorder_slot *slot = slot_of(c, ref);
+	bool is_timed = private->why == RTL_TIMED;
+
+	slot->start_tick = is_timed ? start : 0;
+	slot->end_tick = is_timed ? end : 0;
+	slot->untimed = private->why;
+	atomic_store_explicit(&slot->state, SLOT_DONE, memory_order_release);
+	FAULT_POINT("after_done");
+	if (is_timed)
+		recorder_count_queue(q->block, RTL_Q_recorded, 1);
+	else
+		untimed_count(q, private);
+	if (is_timed && private->kind == SLOT_APP)
+		recorder_count_queue(q->block, RTL_Q_own_signals_read, 1);
+	if (q->witness == ref)
+		q->witness = 0;
+}
+
+/* The kernel was not known when it was dispatched. */
+static __attribute__((noinline)) bool slot_name_late(
+	struct capture *c, struct recorder_slot *slot, bool is_inline)
+{
+	slot->symbol = c->hsa.symbol_of(slot->start_tick) & ~SYMBOL_UNWANTED;
+	if (slot->symbol)
+		return true;
+	if (is_inline)
+		return false;
+	slot->symbol = c->hsa.symbol_define(slot->start_tick);
+	recorder_count(&c->recorder, RTL_P_symbols_unknown, 1);
+	return true;
+}
+
+/* False: it has to be named first, which is not for the dispatch path. */
+static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
+{
+	struct recorder_slot *slot = slot_of(c, ref);
+
+	return slot->symbol || slot_name_late(c, slot, is_inline);
+}
+
+/* ---- one queue ---------------------------------------------------------------------------- */
+
+/* Follows the queue's trail to its end, which is where the harvester stands then. */
+static void submitted_take(struct capture *c, struct capture_queue *q)
+{
+	slot_ref last = q->reached, first, ref;
+	uint32_t count = 1;
+
+	first = atomic_load_explicit(
+		last ? &slot_private_of(c, last)->link : &q->first, memory_order_acquire);
+	if (!first)
+		return;
+	q->reached = first;
+	if (q->is_reached_back) {
+		q->is_reached_back = false;
+		pool_slot_return(c, last);
+	}
+	for (;; count++) {
+		struct slot_private *private = slot_private_of(c, q->reached);
+
+		ref = atomic_load_explicit(&private->link, memory_order_acquire);
+		if (!ref)
+			break;
+		private->next = q->reached = ref;
+	}
+	slot_list_append_chain(c, &q->in_flight, first, q->reached, count);
+	c->active_ns = c->now_ns;
+}
+
+/* Those that were found to have ended one after the other: they change lists together. */
+struct run {
+	slot_ref previous; /* in flight, before them; 0: they are the first */
+	slot_ref first, last;
+	uint32_t count;
+};
+
+static void run_end(struct capture *c, struct capture_queue *q, struct run *run)
+{
+	slot_ref next;
+
+	if (!run->count)
+		return;
+	next = slot_private_of(c, run->last)->next;
+	if (run->previous)
+		slot_private_of(c, run->previous)->next = next;
+	else
+		q->in_flight.head = next;
+	if (!next)
+		q->in_flight.tail = run->previous;
+	q->in_flight.count -= run->count;
+	slot_list_append_chain(c, &q->done, run->first, run->last, run->count);
+	if (!c->done_total)
+		c->done_since_ns = c->now_ns;
+	c->done_total += run->count;
+	run->count = 0;
+}
+
+static inline void run_add(struct run *run, slot_ref ref)
+{
+	if (!run->count++)
+		run->first = ref;
+	run->last = ref;
+}
+
+/* Its signal was seen to fire, with the times that the device writes before. */
+static bool has_fired(const struct slot_private *private, enum outcome outcome)
+{
+	if (private->kind == SLOT_INJECTED)
+		return outcome != RUNNING && private->why != RTL_UNTIMED_TIMESTAMP_FAILED;
+	return private->kind == SLOT_APP && outcome == FINISHED && private->why == RTL_TIMED;
+}
+
+/*
+ * The scan is about to end at packets that seem to run. If they never fire it would end there for
+ * ever, so one behind them is looked at each time, and stays the same until it has fired. Returns
+ * the number before which nothing runs any more; 0: not known.
+ */
+static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
+{
+	slot_ref ref = q->witness ? q->witness : q->in_flight.tail;
+	struct slot_private *private = slot_private_of(c, ref);
+	enum outcome outcome;
+	uint64_t start, end;
+
+	q->witness = 0;
+	if (!private->has_barrier || private->kind == SLOT_PLAIN)
+		return 0;
+	outcome = slot_poll(c, q, ref, &start, &end);
+	if (has_fired(private, outcome))
+		return slot_of(c, ref)->seq;
+	if (outcome != FINISHED)
+		q->witness = ref;
+	return 0;
+}
+
+/*
+ * Rule 12: out of order over all that is in flight, so a long kernel delays nobody. The scan
+ * ends early only where the barrier bit proves that nothing behind can have run.
+ */
+static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_inline)
+{
+	uint64_t barrier_fired = q->barrier_fired, passed = barrier_fired;
+	struct run run = {0};
+	bool is_blocked = false;
+	slot_ref ref, next;
+
+	submitted_take(c, q);
+	for (ref = q->in_flight.head; ref; ref = next) {
+		struct slot_private *private = slot_private_of(c, ref);
+		bool has_barrier = private->has_barrier;
+		uint64_t start = 0, end = 0;
+		enum outcome outcome = slot_poll(c, q, ref, &start, &end);
+
+		next = private->next;
+		if (outcome == RUNNING && !is_passed(c, ref, passed)) {
+			if (is_blocked && has_barrier) {
+				run_end(c, q, &run);
+				passed = witness_ask(c, q);
+				if (!is_passed(c, ref, passed))
+					break;
+			}
+			is_blocked = true;
+		}
+		if (has_barrier && has_fired(private, outcome) &&
+			slot_of(c, ref)->seq > barrier_fired)
+			barrier_fired = slot_of(c, ref)->seq;
+		if (outcome != FINISHED || !slot_name(c, ref, is_inline)) {
+			run_end(c, q, &run);
+			run.previous = ref;
+			continue;
+		}
+		slot_settle(c, q, ref, start, end);
+		run_add(&run, ref);
+	}
+	run_end(c, q, &run);
+	/* Seen from the next pass on: the silent signal is then read after this observation. */
+	q->barrier_fired = barrier_fired;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static void frames_make(struct capture *c, bool is_forced, bool is_inline)
+{
+	bool is_due = is_inline || (c->done_total && c->now_ns - c->done_since_ns >= FLUSH_NS);
+	unsigned frames = batch_run(c, is_due, is_forced, is_inline);
+
+	if (frames)
+		c->done_since_ns = c->now_ns;
+}
+
+static bool lots_provide(struct capture *c)
+{
+	bool is_new = true;
+
+	for (unsigned i = 0; i < LOTS_PER_PASS && is_new; i++)
+		is_new = pool_provide(c);
+	if (is_new)
+		pace_soon(&c->pace);
+	return is_new;
+}
+
+enum pass_kind {
+	PASS_ORDINARY,
+	PASS_FORCED, /* frames that are not due, too */
+	PASS_LAST,   /* likewise; nobody is waited for any more who has fired or may have */
+};
+
+static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+	bool is_active;
+
+	pace_look(&c->pace, now_ns);
+	touch_notes(c);
+	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
+	shadow_housekeep(c);
+	harvest_lock_wait(c);
+	c->now_ns = now_ns;
+	c->is_deciding = kind == PASS_LAST;
+	for (uint32_t i = 0; i < used; i++)
+		if (queue_is_live(&c->queues[i]))
+			queue_harvest(c, &c->queues[i], false);
+	c->is_deciding = false;
+	pool_quarantine_end(c);
+	frames_make(c, kind != PASS_ORDINARY, false);
+	pace_queues(c);
+	is_active = now_ns - c->active_ns < ACTIVE_NS && gate_is_open(gate_load(&gate_word));
+	harvest_lock_release(c);
+	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
+		is_active |= lots_provide(c);
+	return is_active || capture_pending(c) || pace_is_pressed(&c->pace);
+}
+
+static bool pass(struct capture *c, uint64_t now_ns, enum pass_kind kind)
+{
+	bool is_active;
+
+	if (!harvest_runtime_hold(c))
+		return false;
+	is_active = pass_locked(c, now_ns, kind);
+	harvest_runtime_release(c);
+	return is_active;
+}
+
+bool harvest_runtime_hold(struct capture *c)
+{
+	unsigned looks = 0;
+
+	/* Contended only by harvest_detach(). */
+	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
+		patience_take(&looks);
+	if (!c->is_detached)
+		return true;
+	harvest_runtime_release(c);
+	return false;
+}
+
+void harvest_runtime_release(struct capture *c)
+{
+	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
+}
+
+bool harvest_run(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, PASS_ORDINARY);
+}
+
+bool harvest_flush(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, PASS_FORCED);
+}
+
+bool harvest_last(struct capture *c, uint64_t now_ns)
+{
+	return pass(c, now_ns, PASS_LAST);
+}
+
+bool harvest_detach(struct capture *c, uint64_t deadline_ns)
+{
+	const struct timespec step = {.tv_nsec = DETACH_STEP_NS};
+
+	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire)) {
+		if (clock_monotonic_ns() >= deadline_ns)
+			return false;
+		nanosleep(&step, NULL);
+	}
+	(void)pass_locked(c, clock_boottime_ns(), PASS_LAST);
+	c->is_detached = true;
+	atomic_store_explicit(&c->pass_lock, 0, memory_order_release);
+	return true;
+}
+
+bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns)
+{
+	/* Whoever holds it may be waiting for a processor: for how long, nobody knows. */
+	if (harvest_lock_try(c)) {
+		if (now_ns > c->now_ns)
+			c->now_ns = now_ns;
+		queue_harvest(c, q, true);
+		pool_flush(c); /* the slot that the trail had reached, if there is no frame */
+		frames_make(c, false, true);
+		harvest_lock_release(c);
+	}
+	return atomic_load_explicit(&q->returned, memory_order_relaxed) != 0;
+}
+
+void harvest_queue_release(struct capture *c, struct capture_queue *q)
+{
+	harvest_lock_wait(c);
+	queue_harvest(c, q, false);
+	harvest_lock_release(c);
+}
+
+/* Rule 13: whatever has not fired now never will. */
+static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref ref)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t start = 0, end = 0;
+	enum outcome outcome = slot_poll(c, q, ref, &start, &end);
+
+	if (outcome != FINISHED && private->kind == SLOT_APP) {
+		unsigned looks = 0;
+
+		/* Not finished only while another thread reads it, for a few loads. */
+		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
+			patience_take(&looks);
+		start = private->start;
+		end = private->end;
+	}
+	if (outcome == RUNNING && private->why != RTL_TIMED) {
+		private->phase = PHASE_NONE;
+		recorder_count_queue(q->block, RTL_Q_unresolved, 1);
+	}
+	(void)slot_name(c, ref, false);
+	slot_settle(c, q, ref, start, end);
+}
+
+void harvest_queue_retire(struct capture *c, struct capture_queue *q)
+{
+	harvest_lock_wait(c);
+	queue_harvest(c, q, false);
+	while (q->in_flight.head) {
+		struct run run = {0};
+
+		slot_abandon(c, q, q->in_flight.head);
+		run_add(&run, q->in_flight.head);
+		run_end(c, q, &run);
+	}
+	pool_flush(c);
+	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
+	/* Nothing will ever be linked to it. */
+	if (q->is_reached_back)
+		pool_slot_return(c, q->reached);
+	q->is_reached_back = false;
+	c->queues_live--;
+	pool_retire(c, q);
+	harvest_lock_release(c);
+}
+
+/* ---- hooks --------------------------------------------------------------------------------- */
+
+void harvest_signal_store(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_STORE);
+	copy_watch_used(signal.handle);
+}
+
+void harvest_signal_reuse(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_PACKET);
+}
+
+void harvest_signal_destroy(struct capture *c, hsa_signal_t signal)
+{
+	appsig_used(c, signal.handle, APPSIG_DESTROY);
+	copy_watch_destroyed(signal.handle);
+}

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/shadow.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <hsa/amd_hsa_signal.h>
+
+#include "proto/base/clock.h"
+#include "shim/capture/ahead.h"
+#include "shim/capture/dispatch.h"
+#include "shim/base/wakeup.h"
+#include "shim/hsa/packet.h"
+#include "shim/base/wait.h"
+#include "shim/capture/shadow_queue.h"
+#include "shim/capture/shadow_table.h"
+#include "shim/capture/signals.h"
+
+enum walk_word {
+	WALK_FREE,
+	WALK_HELD,
+	WALK_AGAIN, /* held, and somebody rang meanwhile */
+};
+
+/* ---- the virtual index (rule 4) ----------------------------------------------------------- */
+
+uint64_t shadow_index_load(const struct shadow_queue *s)
+{
+	return atomic_load(&s->virtual_index);
+}
+
+/* Nobody looks at whose a packet is that nobody records. */
+static inline void reserve(struct shadow_queue *s, uint64_t first, uint64_t n)
+{
+	if (!queue_is_dormant(s->queue))
+		origins_reserve(&s->origins, first, n);
+}
+
+void shadow_index_store(struct shadow_queue *s, uint64_t value)
+{
+	uint64_t first = atomic_load_explicit(&s->virtual_index, memory_order_relaxed);
+
+	/* The queue's only producer; its packets may be valid already, so before the index. */
+	if (value > first)
+		reserve(s, first, value - first);
+	atomic_store(&s->virtual_index, value);
+}
+
+uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
+{
+	uint64_t first = atomic_fetch_add(&s->virtual_index, n);
+
+	/* Seen by the walker through the packet's header, which comes later. */
+	if (s->batch_tail && n > 1)
+		atomic_store_explicit(
+			&s->batch_tail[(first + n - 1) & s->mask], first + n, memory_order_relaxed);
+	reserve(s, first, n);
+	return first;
+}
+
+uint64_t shadow_index_cas(struct shadow_queue *s, uint64_t expected, uint64_t value)
+{
+	uint64_t first = expected;
+
+	if (atomic_compare_exchange_strong(&s->virtual_index, &expected, value) && value > first)
+		reserve(s, first, value - first);
+	return expected;
+}
+
+/* ---- the walk (rules 6 and 7) ------------------------------------------------------------- */
+
+static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uint64_t index)
+{
+	return (hsa_kernel_dispatch_packet_t *)(s->ring + (index & s->mask) * PACKET_BYTES);
+}
+
+/*
+ * The application's signal in a packet of any type. A ring slot written again without that field
+ * still carries ours, and so does a packet that was copied from another one in the ring (rule 6).
+ * It may be with another kernel by now: that one goes.
+ */
+static inline uint64_t signal_of(
+	struct capture *c, hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
+{
+	uint64_t signal = packet->completion_signal.handle;
+
+	if (signal && (signal == *last || __builtin_expect(signals_has(c, signal), 0)))
+		packet->completion_signal.handle = *last = signal = 0;
+	return signal;
+}
+
+static void packet_walk(
+	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, uint16_t header)
+{
+	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
+	uint64_t *last = &s->last[index & s->mask];
+	uint64_t signal = signal_of(s->capture, packet, last);
+	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
+	bool is_dispatch = packet_is_dispatch(packet, header);
+	struct packet_origin origin;
+	uint64_t handle;
+
+	if (!origins_walk(&s->origins, index, is_dispatch, &origin) && is_dispatch)
+		recorder_count_queue(s->queue->block, RTL_Q_unattributed, 1);
+	if (!is_dispatch) {
+		dispatch_other(batch, signal);
+		return;
+	}
+	/* Rule 10. */
+	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
+				     memory_order_relaxed) == index + 1)
+		how = DISPATCH_LEAVE;
+	handle = dispatch_packet(batch, packet, signal, &origin, how);
+	if (signal)
+		return; /* rule 8: the application's, not touched */
+	/* One aligned store; no other field, never the header. */
+	if (handle)
+		packet->completion_signal.handle = handle;
+	*last = handle;
+	if (handle)
+		s->stamped_end = index + s->mask + 2;
+}
+
+/* Rule 14: the gate is closed. Nothing of the packet changes but a stale signal of ours. */
+static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t header)
+{
+	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
+	uint64_t signal = packet->completion_signal.handle;
+
+	if (__builtin_expect(index < s->stamped_end, 0)) {
+		uint64_t *last = &s->last[index & s->mask];
+
+		signal = signal_of(s->capture, packet, last);
+		*last = 0;
+	} else if (signal && __builtin_expect(signals_has(s->capture, signal), 0)) {
+		packet->completion_signal.handle = signal = 0;
+	}
+	if (!s->is_dormant) {
+		s->is_dormant = true;
+		origins_interrupt(&s->origins, index);
+	}
+	dispatch_skip(s->capture, s->queue, packet_is_dispatch(packet, header), signal);
+}
+
+/* Only what the device has room for: beyond, a ring slot still holds an older packet. */
+static uint64_t walk_bound(struct shadow_queue *s, uint64_t next)
+{
+	uint64_t bound = atomic_load(&s->virtual_index);
+	uint64_t size = s->mask + 1;
+
+	if (bound > s->read_cached + size) {
+		s->read_cached = __atomic_load_n(&s->real->read_dispatch_id, __ATOMIC_ACQUIRE);
+		if (bound > s->read_cached + size)
+			bound = s->read_cached + size;
+	}
+	return bound > next ? bound : next;
+}
+
+/* Rule 11: somebody moves the real index. What is visible already cannot be stamped any more. */
+static __attribute__((noinline, cold)) void foreign_writer_seen(
+	struct shadow_queue *s, uint64_t real)
+{
+	uint64_t virtual = atomic_load(&s->virtual_index);
+
+	recorder_count_queue(s->queue->block, RTL_Q_foreign_writers, 1);
+	s->is_plain = true;
+	while (virtual < real && !atomic_compare_exchange_weak(&s->virtual_index, &virtual, real))
+		;
+}
+
+/* Announced before it was written, or by who reserved an index behind it: perhaps nobody rings for
+ * it again, so it is not left to one who dozes. */
+static __attribute__((noinline, cold)) void left_behind(struct shadow_queue *s)
+{
+	atomic_store(&s->is_left_behind, 1);
+	doze_alert();
+}
+
+static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bound)
+{
+	struct dispatch_batch batch;
+	bool is_begun = false;
+	uint64_t i;
+
+	for (i = next; i < bound; i++) {
+		uint16_t header = packet_header(packet_at(s, i));
+
+		if (__builtin_expect(!packet_is_published(header), 0)) {
+			left_behind(s);
+			break;
+		}
+		/* After the header: a packet published after the gate was closed finds it so. */
+		if (queue_is_dormant(s->queue)) {
+			packet_skip(s, i, header);
+			continue;
+		}
+		if (!is_begun)
+			dispatch_begin(s->capture, s->queue, &batch);
+		is_begun = true;
+		s->is_dormant = false;
+		packet_walk(s, &batch, i, header);
+	}
+	if (is_begun)
+		dispatch_end(&batch);
+	if (i != next)
+		origins_walked(&s->origins, i);
+	return i;
+}
+
+/* The device may have consumed a foreign writer's packets: their headers are INVALID then. */
+static __attribute__((noinline, cold)) uint64_t walk_past_foreign(
+	struct shadow_queue *s, uint64_t next, uint64_t real)
+{
+	while (next < real) {
+		uint64_t end = packets_walk(s, next, real);
+		struct packet_origin none;
+
+		if (end < real)
+			(void)origins_walk(&s->origins, end++, false, &none);
+		next = end;
+	}
+	return next;
+}
+
+/* In the doorbell itself: a call of its own would save every register a second time. */
+static inline __attribute__((always_inline)) bool walk(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	uint64_t real = __atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED);
+	uint64_t from = next;
+
+	if (__builtin_expect(real != next, 0)) {
+		foreign_writer_seen(s, real);
+		next = walk_past_foreign(s, next, real);
+	}
+	next = packets_walk(s, next, walk_bound(s, next));
+	atomic_store_explicit(&s->next, next, memory_order_relaxed);
+	/* Rule 7: the records are with the harvester; now the packets may be fetched. */
+	if (next != from || real != next)
+		__atomic_store_n(&s->real->write_dispatch_id, next, __ATOMIC_RELEASE);
+	/* Nothing new: ring again all the same, the application did. */
+	if (next)
+		s->capture->hsa.signal_store_screlease(s->doorbell, (hsa_signal_value_t)(next - 1));
+	/* The device was the last to look at what lies there. */
+	dispatch_ask(packet_at(s, next));
+	dispatch_ahead(s->capture, s->queue);
+	return next != from;
+}
+
+static __attribute__((noinline)) bool walk_rarely(struct shadow_queue *s)
+{
+	return walk(s);
+}
+
+/* ---- who walks (rule 5) -------------------------------------------------------------------- */
+
+/* True: held now. False: the holder will walk once more, on our behalf. */
+static bool walk_take(struct shadow_queue *s)
+{
+	uint32_t word = WALK_FREE;
+
+	for (;;) {
+		if (word == WALK_AGAIN)
+			return false;
+		if (atomic_compare_exchange_strong(
+			    &s->walk, &word, word == WALK_FREE ? WALK_HELD : WALK_AGAIN)) {
+			if (word == WALK_FREE)
+				return true;
+			return false;
+		}
+	}
+}
+
+/* Without a word to the holder: whoever has nothing to be walked may not keep it walking. */
+static bool walk_hold(struct shadow_queue *s)
+{
+	uint32_t word = WALK_FREE;
+
+	return atomic_compare_exchange_strong(&s->walk, &word, WALK_HELD);
+}
+
+/* False: somebody rang meanwhile; still held. */
+static bool walk_leave(struct shadow_queue *s)
+{
+	uint32_t word = WALK_HELD;
+
+	if (atomic_compare_exchange_strong(&s->walk, &word, WALK_FREE))
+		return true;
+	atomic_store(&s->walk, WALK_HELD);
+	return false;
+}
+
+void shadow_doorbell(struct shadow_queue *s)
+{
+	if (!walk_take(s))
+		return;
+	(void)walk(s);
+	while (__builtin_expect(!walk_leave(s), 0))
+		(void)walk_rarely(s);
+}
+
+/* Whether there is something to publish that no doorbell of ours announced. */
+static bool is_overdue(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	uint16_t header;
+
+	if (__atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED) != next)
+		return true; /* a foreign writer */
+	if (walk_bound(s, next) == next)
+		return false;
+	/* Not for a packet that is still being written. */
+	header = packet_header(packet_at(s, next));
+	return packet_is_published(header);
+}
+
+static void queue_housekeep(struct shadow_queue *s)
+{
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	bool is_new = false;
+
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire))
+		return;
+	/* A queue that moves has somebody who rings; only one that stood still is looked after. */
+	if (s->seen != next) {
+		s->seen = next;
+		return;
+	}
+	if (!walk_hold(s))
+		return;
+	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && is_overdue(s))
+		is_new = walk_rarely(s);
+	if (is_new) {
+		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
+		pace_hurry(&s->capture->pace);
+	}
+	while (!walk_leave(s))
+		(void)walk_rarely(s);
+}
+
+/* One that has been left behind since is noted again. */
+static bool queue_is_settled(struct shadow_queue *s)
+{
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) ||
+		!atomic_load(&s->is_left_behind) || !atomic_exchange(&s->is_left_behind, 0))
+		return true;
+	if (atomic_load(&s->virtual_index) == atomic_load(&s->next))
+		return true;
+	atomic_store(&s->is_left_behind, 1);
+	return false;
+}
+
+void shadow_housekeep(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
+
+		queue_housekeep(s);
+		if (!queue_is_settled(s))
+			pace_soon(&c->pace);
+	}
+}
+
+bool shadow_is_settled(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++)
+		if (!queue_is_settled(shadow_table_at(c->head.shadow, i)))
+			return false;
+	return true;
+}
+
+void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
+{
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
+
+	ret[0] = ret[1] = 0;
+	/* Before it lives, adopt() sets the walk word. */
+	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) || !walk_hold(s))
+		return;
+	if (atomic_load_explicit(&s->is_live, memory_order_relaxed)) {
+		ret[0] = s->queue->free;
+		ret[1] = s->queue->spare;
+		s->queue->free = s->queue->spare = 0;
+	}
+	if (walk_leave(s))
+		return;
+	/* Not idle at all: it needs its slots. Somebody rang, and counts on us, but a walk may take
+	 * its time and may need the lock. */
+	s->queue->free = ret[0];
+	s->queue->spare = ret[1];
+	ret[0] = ret[1] = 0;
+	c->walk_owed = block + 1;
+}
+
+void shadow_walk_owed(struct capture *c, uint32_t owed)
+{
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, owed - 1);
+
+	do
+		(void)walk_rarely(s);
+	while (!walk_leave(s));
+}
+
+bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+	unsigned looks = 0;
+
+	/* A walk that is not seen here begins after the stop and sees it. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
+
+		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
+			if (clock_monotonic_ns() >= deadline_ns)
+				return false;
+			patience_take(&looks);
+		}
+	}
+	return true;
+}
+
+/* ---- birth and death of a queue (rules 2, 13, 15) ------------------------------------------- */
+
+static uint64_t *ring_memory(uint64_t packets)
+{
+	void *memory = mmap(NULL, packets * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void ring_memory_free(uint64_t *memory, uint64_t packets)
+{
+	if (memory)
+		munmap(memory, packets * sizeof(uint64_t));
+}
+
+static bool is_eligible(const struct capture *c, const hsa_queue_t *queue)
+{
+	const amd_signal_t *doorbell =
+		(const amd_signal_t *)(uintptr_t)queue->doorbell_signal.handle;
+
+	return doorbell && queue->base_address && queue->size &&
+	       !(queue->size & (queue->size - 1)) && doorbell->kind == AMD_SIGNAL_KIND_DOORBELL &&
+	       (!c->hsa.is_ring_readable || c->hsa.is_ring_readable(queue));
+}
+
+static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
+{
+	amd_queue_t *real = (amd_queue_t *)queue;
+	uint64_t index = __atomic_load_n(&real->write_dispatch_id, __ATOMIC_ACQUIRE);
+
+	s->last = ring_memory(queue->size);
+	s->batch_tail = NULL;
+	if (c->hsa.leave_batch_tail)
+		s->batch_tail = (_Atomic uint64_t *)ring_memory(queue->size);
+	if (!s->last || (c->hsa.leave_batch_tail && !s->batch_tail))
+		return -ENOMEM;
+	s->capture = c;
+	s->real = real;
+	s->ring = queue->base_address;
+	s->mask = queue->size - 1;
+	s->doorbell = queue->doorbell_signal;
+	s->is_plain = false;
+	s->is_dormant = false;
+	atomic_store_explicit(&s->is_left_behind, 0, memory_order_relaxed);
+	s->stamped_end = 0;
+	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
+	atomic_store_explicit(&s->next, index, memory_order_relaxed);
+	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);
+	return origins_begin(&s->origins, queue, index);
+}
+
+/* Which the queue goes round at once, if it is recorded. */
+static void shadow_touch(struct shadow_queue *s)
+{
+	if (queue_is_dormant(s->queue))
+		return;
+	ahead_all(s->origins.near, (s->origins.near_mask + 1) * sizeof(*s->origins.near));
+	if (s->mask >= RING_PACKETS_LONG)
+		ahead_all(s->last, (s->mask + 1) * sizeof(*s->last));
+}
+
+static void shadow_end(struct shadow_queue *s)
+{
+	ring_memory_free(s->last, s->mask + 1);
+	ring_memory_free((uint64_t *)s->batch_tail, s->mask + 1);
+	s->last = NULL;
+	s->batch_tail = NULL;
+}
+
+/* From now on the hooks find it. */
+static int shadow_publish(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
+{
+	uint64_t key = (uint64_t)(uintptr_t)queue;
+	int r = shadow_table_add(c->head.shadow, SHADOW_BY_QUEUE, key, s);
+
+	if (r < 0)
+		return r;
+	r = shadow_table_add(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle, s);
+	if (r < 0) {
+		shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, key);
+		return r;
+	}
+	atomic_store(&s->walk, WALK_FREE);
+	atomic_store_explicit(&s->is_live, 1, memory_order_release);
+	return 0;
+}
+
+static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
+{
+	struct capture_queue *q;
+	struct shadow_queue *s;
+	int r;
+
+	if (!is_eligible(c, queue) || c->hsa.set_profiler_enabled(queue, 1) != HSA_STATUS_SUCCESS)
+		return -ENOTSUP;
+	q = capture_queue_new(c, gpu, queue->size, queue->id);
+	if (!q)
+		return -ENOSPC;
+	s = shadow_table_at(c->head.shadow, q->index);
+	s->queue = q;
+	r = shadow_start(c, s, queue);
+	if (r == 0)
+		shadow_touch(s);
+	if (r == 0)
+		r = shadow_publish(c, s, queue);
+	if (r < 0) {
+		shadow_end(s);
+		harvest_queue_retire(c, q);
+	}
+	return r;
+}
+
+static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
+{
+	struct shadow_queue *s = shadow_of_queue(c, queue);
+	unsigned looks = 0;
+
+	*ret_block = FRONT_END_NO_BLOCK;
+	if (!s)
+		return;
+	/* Held for ever: whoever walked is out, nobody walks a queue that is going away. */
+	while (!walk_hold(s))
+		patience_take(&looks);
+	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
+	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
+	shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);
+	origins_end(&s->origins);
+	harvest_queue_release(c, s->queue);
+	*ret_block = s->queue->index;
+}
+
+static void retire(struct capture *c, uint32_t block)
+{
+	if (block == FRONT_END_NO_BLOCK)
+		return;
+	shadow_end(shadow_table_at(c->head.shadow, block));
+	harvest_queue_retire(c, &c->queues[block]);
+}
+
+/* The virtual index stands where it stood; nobody may have used the queue meanwhile. */
+static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
+{
+	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
+
+	origins_revive(&s->origins);
+	if (shadow_publish(c, s, queue) < 0)
+		retire(c, block); /* its place was taken: plain from now on */
+}
+
+const struct front_end shadow_front_end = {
+	.name = "shadow",
+	.adopt = adopt,
+	.release = release,
+	.retire = retire,
+	.restore = restore,
+	.quiesce = shadow_quiesce,
+};

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where slots and their signals come from and go back to. All but pool_take_ready() and
+ * pool_grow() runs under the harvest lock; only these two, pool_slots_free() and pool_flush() may
+ * run on the dispatch path, and of them only pool_grow() calls into the runtime.
+ */
+#include "shim/capture/ahead.h"
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/shadow.h"
+#include "shim/capture/signals.h"
+#include "shim/capture/touch.h"
+
+/* A signal that fired without times, or not at all, may still be written to for a while. */
+#define QUARANTINE_NS	  1000000000ull
+/* The last lots are for queues that have few. */
+#define LOTS_RESERVED	  16u
+#define QUEUE_SLOTS_AMPLE 4096u
+/* Once all slots were given out, queues share: a lot is no smaller than this, see lot_least(). */
+#define LOT_SLOTS_LEAST	  256u
+/* What a dispatch makes for its queue when nobody else can: so long it may take, so often that the
+ * next one need not. */
+#define LOT_SLOTS_GROWN	  256u
+/* A new queue gets so many of those that are ready; so many are made for it when none are. */
+#define QUEUE_SLOTS_FIRST 16384u
+#define QUEUE_SLOTS_MADE  4096u
+/* So many more than are in flight are made for it at most: each takes time, and memory. */
+#define QUEUE_SLOTS_MORE  4096u
+/* Of a long ring's at once: one piece of the runtime's memory, some 0.4 ms. */
+#define RING_SLOTS_MADE	  SIGNALS_OF_CHUNK
+
+static slot_ref list_take(struct capture *c, struct slot_list *list)
+{
+	slot_ref ref = list->head;
+
+	list->head = slot_private_of(c, ref)->next;
+	if (!list->head)
+		list->tail = 0;
+	list->count--;
+	return ref;
+}
+
+/* ... but where there are so many queues that this is more than half of what each can have. */
+static uint32_t lot_least(const struct capture *c)
+{
+	uint32_t part = RECORDER_SLOTS / 2 / (c->queues_live ? c->queues_live : 1);
+
+	return part < LOT_SLOTS_LEAST ? part : LOT_SLOTS_LEAST;
+}
+
+static bool can_carve(const struct capture *c)
+{
+	return recorder_slots_used(&c->recorder) + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS;
+}
+
+/*
+ * Slots that were never used before get their signals: 1024 take a few hundred microseconds. The
+ * slots themselves lie in pages that cost nothing until a dispatch fills the first of a page.
+ */
+static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct slot_list *lot)
+{
+	*lot = (struct slot_list){0};
+	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
+		/* Written before it is read: a page that was read first is the zero page, and to
+		 * replace that interrupts every processor that runs a thread of this process. */
+		slot_list_append(c, lot, ref);
+		signals_give(c, ref);
+	}
+}
+
+/* @keep slots are left. No lock: whoever is kept from going on in here keeps nobody else. */
+static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
+{
+	uint32_t first;
+
+	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
+		return false;
+	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
+	 * far on a virtual one. */
+	ahead_all(c->slots + first, count * sizeof(*c->slots));
+	signals_touch(c, first + 1, count);
+	lot_begin(c, first, count, lot);
+	return true;
+}
+
+static bool lot_carve(struct capture *c, struct slot_list *lot)
+{
+	return slots_carve(c, RECORDER_SLOT_CHUNK, 0, lot);
+}
+
+slot_ref pool_grow(struct capture *c, struct capture_queue *q)
+{
+	uint32_t extra = atomic_load_explicit(&q->extra, memory_order_relaxed);
+	uint32_t keep = extra < QUEUE_SLOTS_AMPLE ? 0 : LOTS_RESERVED * RECORDER_SLOT_CHUNK;
+	struct slot_list lot;
+	uint32_t first;
+
+	if (!recorder_slots_carve(&c->recorder, LOT_SLOTS_GROWN, keep, &first))
+		return 0;
+	lot_begin(c, first, LOT_SLOTS_GROWN, &lot);
+	recorder_count(&c->recorder, RTL_P_slots_grown, lot.count);
+	atomic_store_explicit(&q->extra, extra + lot.count, memory_order_relaxed);
+	return lot.head;
+}
+
+static void lot_give(struct capture *c, struct capture_queue *q, const struct slot_list *lot)
+{
+	q->owned += lot->count;
+	slot_chain_push(c, &q->returned, lot->head, lot->tail);
+}
+
+static bool is_scarce(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t left = RECORDER_SLOTS - recorder_slots_used(&c->recorder) + c->loose.count;
+
+	return queue_owned(q) >= QUEUE_SLOTS_AMPLE && left <= LOTS_RESERVED * RECORDER_SLOT_CHUNK;
+}
+
+slot_ref pool_take_ready(struct capture *c)
+{
+	for (uint32_t i = 0; i < READY_LOTS; i++) {
+		slot_ref first;
+
+		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
+			continue;
+		first = atomic_exchange_explicit(&c->ready[i], 0, memory_order_acquire);
+		if (first)
+			return first;
+	}
+	return 0;
+}
+
+void pool_touch_ready(struct capture *c)
+{
+	for (uint32_t i = 0; i < READY_LOTS; i++) {
+		slot_ref first = atomic_load_explicit(&c->ready[i], memory_order_relaxed);
+
+		/* Who takes it meanwhile does not mind. One of others' slots lies anywhere, and was
+		 * used; one that is new begins with a page. */
+		if (first && (first - 1) % LOT_SLOTS_GROWN == 0 &&
+			first - 1 + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS)
+			touch_lot(c, first, RECORDER_SLOT_CHUNK);
+	}
+}
+
+static bool ready_give(struct capture *c, struct capture_queue *q)
+{
+	struct slot_list lot = {.head = pool_take_ready(c), .count = RECORDER_SLOT_CHUNK};
+
+	if (!lot.head)
+		return false;
+	lot.tail = lot.head;
+	while (slot_private_of(c, lot.tail)->next)
+		lot.tail = slot_private_of(c, lot.tail)->next;
+	lot_give(c, q, &lot);
+	return true;
+}
+
+/* A lot of slots that other queues had; at least @least of them. */
+static bool loose_take(struct capture *c, uint32_t least, struct slot_list *lot)
+{
+	*lot = (struct slot_list){0};
+	if (c->loose.count < least)
+		return false;
+	while (lot->count < RECORDER_SLOT_CHUNK && c->loose.count) {
+		slot_ref ref = list_take(c, &c->loose);
+
+		signals_give(c, ref);
+		slot_list_append(c, lot, ref);
+	}
+	return true;
+}
+
+static bool loose_give(struct capture *c, struct capture_queue *q, uint32_t least)
+{
+	struct slot_list lot;
+
+	if (!loose_take(c, least, &lot))
+		return false;
+	lot_give(c, q, &lot);
+	return true;
+}
+
+static bool top_up(struct capture *c, struct capture_queue *q)
+{
+	struct slot_list lot;
+
+	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
+		return true;
+	if (!lot_carve(c, &lot))
+		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
+	lot_give(c, q, &lot);
+	return true;
+}
+
+static void chain_to_list(struct capture *c, struct slot_list *list, slot_ref ref)
+{
+	while (ref) {
+		slot_ref next = slot_private_of(c, ref)->next;
+
+		slot_list_append(c, list, ref);
+		ref = next;
+	}
+}
+
+static uint32_t used_by(const struct capture_queue *q)
+{
+	return q->in_flight.count + q->done.count;
+}
+
+static struct capture_queue *queue_with_most(const struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder), most = 2 * lot_least(c);
+	struct capture_queue *victim = NULL;
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+		uint32_t spare = queue_owned(q) - used_by(q);
+
+		if (!queue_is_live(q) || queue_owned(q) < used_by(q) || spare < most)
+			continue;
+		most = spare;
+		victim = q;
+	}
+	return victim;
+}
+
+/* Half of what the queue with most to spare has free. False: nobody can spare a lot. */
+static bool reclaim(struct capture *c)
+{
+	struct capture_queue *victim = queue_with_most(c);
+	struct slot_list free = {0};
+	slot_ref held[2];
+
+	if (!victim)
+		return false;
+	chain_to_list(
+		c, &free, atomic_exchange_explicit(&victim->returned, 0, memory_order_acquire));
+	/* What its producer holds, when nobody walks it: an idle queue has most of it there. */
+	shadow_take_free(c, victim->index, held);
+	chain_to_list(c, &free, held[0]);
+	chain_to_list(c, &free, held[1]);
+	for (uint32_t half = free.count / 2; half; half--) {
+		slot_list_append(c, &c->loose, list_take(c, &free));
+		victim->owned--;
+	}
+	if (free.count)
+		slot_chain_push(c, &victim->returned, free.head, free.tail);
+	return c->loose.count >= lot_least(c);
+}
+
+/* ---- who gets how many ------------------------------------------------------------------------
+ */
+
+static bool is_ring_long(const struct capture_queue *q)
+{
+	return q->ring_packets > RING_PACKETS_LONG;
+}
+
+/* It is about to be filled, and has fewer slots than packets. */
+static bool is_ring_short(const struct capture_queue *q)
+{
+	return is_ring_long(q) && queue_owned(q) < q->ring_packets;
+}
+
+/* Without having needed them: its ring, all of it in flight, but no more than its part. */
+static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t part = RECORDER_SLOTS / 4 / (c->queues_live ? c->queues_live : 1);
+	uint32_t share = q->ring_packets < QUEUE_SLOTS_FIRST ? q->ring_packets : QUEUE_SLOTS_FIRST;
+
+	return share < part ? share : part;
+}
+
+void pool_begin(struct capture *c, struct capture_queue *q)
+{
+	uint32_t share = share_of(c, q);
+	/* A device goes on in the ring before what it took from there is finished. */
+	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
+	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
+
+	if (is_ring_long(q))
+		atomic_store_explicit(&c->ring_expected, 0, memory_order_relaxed);
+	if (queue_needs_none(q))
+		return;
+	while (is_ring_short(q) && loose_give(c, q, RECORDER_SLOT_CHUNK))
+		;
+	while (q->owned < most && ready_give(c, q))
+		;
+	while (q->owned < least && top_up(c, q))
+		;
+	/* However many queues there are: none starts with nothing if another can spare some. */
+	if (!q->owned)
+		(void)(ready_give(c, q) || top_up(c, q) || (reclaim(c) && top_up(c, q)));
+}
+
+/* Room for twice of what is in use, or for so many more: for this burst and for the next one. */
+static bool is_short(const struct capture *c, const struct capture_queue *q)
+{
+	uint32_t used = used_by(q);
+	uint32_t want = used + (used < QUEUE_SLOTS_MORE ? used : QUEUE_SLOTS_MORE) +
+			RECORDER_SLOT_CHUNK;
+	uint32_t share = share_of(c, q) + RECORDER_SLOT_CHUNK;
+
+	return queue_owned(q) < (want < share ? share : want);
+}
+
+/* reclaim() makes none such of who gives: all of this comes to an end. */
+static bool is_starving(const struct capture *c, const struct capture_queue *q)
+{
+	return queue_owned(q) < used_by(q) + lot_least(c);
+}
+
+static struct capture_queue *queue_in_need(struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (queue_is_live(q) && !queue_needs_none(q) && is_short(c, q) &&
+			!is_scarce(c, q) && (can_carve(c) || is_starving(c, q)))
+			return q;
+	}
+	return NULL;
+}
+
+static struct capture_queue *queue_of_short_ring(struct capture *c)
+{
+	uint32_t blocks = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct capture_queue *q = &c->queues[i];
+
+		if (queue_is_live(q) && !queue_needs_none(q) && is_ring_short(q))
+			return q;
+	}
+	return NULL;
+}
+
+static bool is_ring_wanted(struct capture *c)
+{
+	uint32_t expected = atomic_load_explicit(&c->ring_expected, memory_order_relaxed);
+
+	return queue_of_short_ring(c) || c->loose.count < expected;
+}
+
+bool pool_make_ring(struct capture *c)
+{
+	struct capture_queue *q;
+	struct slot_list lot;
+	bool is_wanted;
+
+	harvest_lock_wait(c);
+	is_wanted = is_ring_wanted(c);
+	harvest_lock_release(c);
+	if (!is_wanted ||
+		!slots_carve(c, RING_SLOTS_MADE, LOTS_RESERVED * RECORDER_SLOT_CHUNK, &lot))
+		return false;
+	touch_lot(c, lot.head, lot.count);
+	harvest_lock_wait(c);
+	q = queue_of_short_ring(c);
+	if (q)
+		lot_give(c, q, &lot);
+	else
+		slot_list_append_chain(c, &c->loose, lot.head, lot.tail, lot.count);
+	harvest_lock_release(c);
+	return true;
+}
+
+static _Atomic slot_ref *ready_empty(struct capture *c)
+{
+	if (gate_is_shut(gate_load(&gate_word)))
+		return NULL;
+	for (uint32_t i = 0; i < READY_LOTS; i++)
+		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))
+			return &c->ready[i];
+	return NULL;
+}
+
+bool pool_provide(struct capture *c)
+{
+	_Atomic slot_ref *ready = ready_empty(c);
+	struct capture_queue *q;
+	struct slot_list lot;
+	bool is_given, is_pressed;
+
+	harvest_lock_wait(c);
+	q = queue_in_need(c);
+	/* It will use them at once: it has used the greater part of what it has. */
+	is_pressed = q && queue_owned(q) < 2 * used_by(q);
+	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
+	if (q && !is_given && !can_carve(c))
+		is_given = loose_give(c, q, lot_least(c)) ||
+			   (reclaim(c) && loose_give(c, q, lot_least(c)));
+	if (!q && ready && loose_take(c, RECORDER_SLOT_CHUNK, &lot)) {
+		atomic_store_explicit(ready, lot.head, memory_order_release);
+		is_given = true;
+	}
+	harvest_lock_release(c);
+	if (is_given)
+		return true;
+	if ((!q && !ready) || !lot_carve(c, &lot))
+		return false;
+	if (is_pressed || touch_is_flood(c))
+		touch_lot(c, lot.head, lot.count);
+	if (!q) {
+		atomic_store_explicit(ready, lot.head, memory_order_release);
+		return true;
+	}
+	harvest_lock_wait(c);
+	if (queue_is_live(q))
+		lot_give(c, q, &lot);
+	else
+		chain_to_list(c, &c->loose, lot.head);
+	harvest_lock_release(c);
+	return true;
+}
+
+void pool_flush(struct capture *c)
+{
+	if (c->back.count)
+		slot_chain_push(c, &c->back_queue->returned, c->back.head, c->back.tail);
+	c->back = (struct slot_list){0};
+}
+
+static __attribute__((noinline)) void slot_return_first(struct capture *c, slot_ref ref)
+{
+	struct capture_queue *q = &c->queues[slot_of(c, ref)->queue];
+
+	if (atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_LIVE) {
+		slot_list_append(c, &c->loose, ref);
+		return;
+	}
+	/* The producer has still to link the next one to it. */
+	if (ref == q->reached) {
+		q->is_reached_back = true;
+		return;
+	}
+	if (c->back_queue != q)
+		pool_flush(c);
+	c->back_queue = q;
+	slot_list_append(c, &c->back, ref);
+}
+
+/* Mostly there are others of its queue's already. */
+static inline void slot_return(struct capture *c, slot_ref ref)
+{
+	const struct capture_queue *q = c->back_queue;
+
+	if (!c->back.count || q->index != slot_of(c, ref)->queue || q->reached == ref) {
+		slot_return_first(c, ref);
+		return;
+	}
+	slot_private_of(c, c->back.tail)->next = ref;
+	c->back.tail = ref;
+	c->back.count++;
+}
+
+void pool_slot_return(struct capture *c, slot_ref ref)
+{
+	slot_return(c, ref);
+}
+
+static void quarantine_begin(struct capture *c, slot_ref ref)
+{
+	if (c->quarantine_head - c->quarantine_tail == QUARANTINE_MAX) {
+		/* So many at once: the oldest has waited for thousands of others. */
+		slot_ref oldest = c->quarantine[c->quarantine_tail++ % QUARANTINE_MAX].slot;
+
+		signals_reset(slot_private_of(c, oldest)->injected);
+		pool_slot_return(c, oldest);
+	}
+	c->quarantine[c->quarantine_head++ % QUARANTINE_MAX] =
+		(struct quarantined){.slot = ref, .until_ns = c->now_ns + QUARANTINE_NS};
+}
+
+void pool_quarantine_end(struct capture *c)
+{
+	while (c->quarantine_head != c->quarantine_tail) {
+		struct quarantined *entry = &c->quarantine[c->quarantine_tail % QUARANTINE_MAX];
+
+		if (c->now_ns < entry->until_ns)
+			break;
+		c->quarantine_tail++;
+		signals_reset(slot_private_of(c, entry->slot)->injected);
+		pool_slot_return(c, entry->slot);
+	}
+	pool_flush(c);
+}
+
+/* Of a record that has ended: its signal fired without times, or never. */
+static inline bool is_doubtful(struct capture *c, slot_ref ref)
+{
+	uint8_t why = slot_of(c, ref)->untimed;
+
+	return slot_private_of(c, ref)->kind == SLOT_INJECTED &&
+	       (why == RTL_UNTIMED_TIMESTAMP_INVALID || why == RTL_UNTIMED_TIMESTAMP_FAILED);
+}
+
+static inline void slot_free(struct capture *c, slot_ref ref)
+{
+	const struct slot_private *private = slot_private_of(c, ref);
+
+	atomic_store_explicit(&slot_of(c, ref)->state, SLOT_FREE, memory_order_release);
+	if (is_doubtful(c, ref)) {
+		quarantine_begin(c, ref);
+		return;
+	}
+	if (private->kind == SLOT_INJECTED)
+		signals_reset(private->injected);
+	slot_return(c, ref);
+}
+
+void pool_slots_free(struct capture *c, const slot_ref *refs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		slot_free(c, refs[i]);
+}
+
+void pool_retire(struct capture *c, struct capture_queue *q)
+{
+	chain_to_list(c, &c->loose, q->free);
+	chain_to_list(c, &c->loose, q->spare);
+	q->free = q->spare = 0;
+	chain_to_list(
+		c, &c->loose, atomic_exchange_explicit(&q->returned, 0, memory_order_acquire));
+	q->owned = 0;
+	atomic_store_explicit(&q->extra, 0, memory_order_relaxed);
+}
+
+/*
+ * Signals in packets of @q's that the device may still write to are left to it. What is in flight is
+ * in lists; slots that nobody took since they were made are memory that nobody has touched.
+ */
+static void flight_leave(struct capture *c, struct capture_queue *q)
+{
+	slot_ref ref = q->in_flight.head;
+
+	for (; ref; ref = slot_private_of(c, ref)->next)
+		signals_keep(c, ref);
+	ref = atomic_load_explicit(
+		q->reached ? &slot_private_of(c, q->reached)->link : &q->first, memory_order_acquire);
+	while (ref) {
+		signals_keep(c, ref);
+		ref = atomic_load_explicit(&slot_private_of(c, ref)->link, memory_order_acquire);
+	}
+}
+
+/* What waits for a cell has its times already, or would be in quarantine had there been one. */
+static void done_leave(struct capture *c, const struct capture_queue *q)
+{
+	for (slot_ref ref = q->done.head; ref; ref = slot_private_of(c, ref)->next)
+		if (is_doubtful(c, ref))
+			signals_keep(c, ref);
+}
+
+void pool_release(struct capture *c)
+{
+	/* Those in quarantine may still be written to: theirs stay. */
+	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
+		signals_keep(c, c->quarantine[i % QUARANTINE_MAX].slot);
+	/* Likewise those of what still runs. */
+	for (uint32_t i = 0; capture_pending(c) && i < recorder_queues_used(&c->recorder); i++) {
+		done_leave(c, &c->queues[i]);
+		if (queue_is_live(&c->queues[i]))
+			flight_leave(c, &c->queues[i]);
+	}
+	signals_done(c);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * kernel_object -> symbol id, so that a kernel's name is bound when it is dispatched and an
+ * address that is used again never lends its old name. symbols_find() is on the dispatch path:
+ * lock-free, no writes. The rest is for loader hooks and the shim thread, under one mutex.
+ *
+ * Entries are never removed: destroying an executable sets their id to 0, loading again sets a
+ * new one. The table is static and zero, so it costs the pages that were used.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "shim/hsa/agents.h"
+#include "shim/hsa/table.h"
+#include "shim/record/strings.h"
+#include "shim/capture/symbol_table.h"
+
+#define SYMBOLS_CAPACITY 131072u /* addresses ever seen: kernels times GPUs */
+
+struct symbols {
+	struct symbol_entry entry[SYMBOLS_CAPACITY];
+	pthread_mutex_t lock; /* nests outside that of strings */
+	struct recorder *recorder;
+	struct strings *strings;
+	uint32_t used;
+	uint32_t last_id;
+	uint32_t overflow_id;
+};
+
+/* @symbols: zeroed, or used by an instance that has ended. */
+void symbols_init(struct symbols *symbols, struct recorder *recorder, struct strings *strings);
+
+/* Hot. 0: unknown; with SYMBOL_UNWANTED (capture.h) where --kernels leaves it out. */
+static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kernel_object)
+{
+	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);
+
+	for (;;) {
+		const struct symbol_entry *entry = &symbols->entry[at];
+		uint64_t key = atomic_load_explicit(&entry->kernel_object, memory_order_acquire);
+
+		if (key == kernel_object)
+			return atomic_load_explicit(&entry->id, memory_order_acquire);
+		if (!key)
+			return 0;
+		at = (at + 1) & (SYMBOLS_CAPACITY - 1);
+	}
+}
+
+/* @name: the raw symbol, .kd included. */
+void symbols_add(struct symbols *symbols, uint64_t kernel_object, const char *name, size_t bytes);
+void symbols_remove(struct symbols *symbols, uint64_t kernel_object);
+
+/* For a dispatch whose kernel was unknown: a symbol without a name, one for each address. */
+uint32_t symbols_define_unknown(struct symbols *symbols, uint64_t kernel_object);
+
+/* After hsa_executable_freeze, and before hsa_executable_destroy. */
+void symbols_add_executable(struct symbols *symbols, const struct hsa_table *table,
+	const struct agents *agents, hsa_executable_t executable);
+void symbols_remove_executable(struct symbols *symbols, const struct hsa_table *table,
+	const struct agents *agents, hsa_executable_t executable);

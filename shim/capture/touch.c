@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "shim/capture/touch.h"
+
+#include "shim/capture/ahead.h"
+#include "shim/capture/shadow_queue.h"
+#include "shim/capture/shadow_table.h"
+
+#define FLOOD_SLOTS	   RECORDER_SLOT_CHUNK
+/* Of a frame, beside some 18 a record; a frame of fewer records has a page or two. */
+#define FRAME_BYTES	   512u
+#define FRAME_RECORD_BYTES 19u
+#define FRAME_RECORDS_FEW  256u
+
+void touch_notes(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct capture_queue *q = &c->queues[i];
+		uint64_t taken = atomic_load_explicit(&q->taken, memory_order_relaxed);
+
+		if (taken != q->taken_seen)
+			origins_touch(&shadow_table_at(c->head.shadow, i)->origins);
+		q->taken_seen = taken;
+	}
+}
+
+bool touch_is_flood(const struct capture *c)
+{
+	return capture_pending(c) >= FLOOD_SLOTS;
+}
+
+void touch_lot(struct capture *c, slot_ref first, uint32_t count)
+{
+	recorder_slots_touch(&c->recorder, first - 1, count);
+}
+
+static void cell_touch(const struct capture *c, uint64_t number, uint32_t records)
+{
+	/* Later ones lie in cells that were used before. */
+	if (number <= RECORDER_CELLS)
+		ahead_all(recorder_cell_bytes(&c->recorder, number),
+			FRAME_BYTES + records * FRAME_RECORD_BYTES);
+}
+
+void touch_cells(struct capture *c, uint32_t records)
+{
+	uint64_t number;
+
+	harvest_lock_wait(c);
+	number = c->recorder.open_frame;
+	harvest_lock_release(c);
+	/* Who fills one meanwhile does not mind. */
+	for (uint32_t i = 0; i < records / FRAME_RECORDS_MAX; i++)
+		cell_touch(c, number + i, FRAME_RECORDS_MAX);
+}
+
+void touch_cell(const struct capture *c, uint32_t records)
+{
+	if (records >= FRAME_RECORDS_FEW)
+		cell_touch(c, c->recorder.open_frame, records);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The GPUs of this process and who they are on this node. Read once in OnLoad with the
+ * runtime's own functions; constant afterwards, except tick_hz, which the shim thread measures
+ * where the runtime does not say it. The index here is the one that Hello, shapes and anchors use.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/base/limits.h"
+#include "shim/hsa/table.h"
+
+struct agent {
+	hsa_agent_t handle;
+	uint32_t gpu_id;     /* node-global ordinal: what users see */
+	uint32_t kfd_node;   /* as the runtime numbers it */
+	uint32_t kfd_gpu_id; /* 0: unknown */
+	uint32_t domain;
+	uint32_t location_id; /* raw */
+	uint32_t partition;
+	uint64_t unique_id; /* 0: unknown */
+	uint64_t tick_hz;   /* 0: the runtime does not say */
+	char gfx[64];
+	char name[64];
+};
+
+struct agents {
+	uint32_t count;
+	uint32_t cpu_nodes; /* that the runtime lists */
+	uint32_t left_out;  /* GPUs past RECORDER_GPUS */
+	struct agent gpu[RECORDER_GPUS];
+};
+
+/* 0, or -EIO when the runtime does not list its agents. No GPU at all is no error. */
+int agents_read(const struct hsa_table *table, struct agents *ret);
+
+/* Index of @handle, or -ENOENT (a CPU, or a GPU that was left out). */
+int agents_find(const struct agents *agents, hsa_agent_t handle);
+
+/*
+ * Fills gpu_id (and kfd_gpu_id where unknown) of every GPU from @topology, a directory like
+ * /sys/class/kfd/kfd/topology/nodes: the position among its GPU nodes by ascending node. A GPU
+ * that is not listed there, or no such directory: node minus CPU nodes. For tests apart.
+ */
+void agents_number(struct agents *agents, const char *topology);

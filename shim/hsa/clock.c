@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/hsa/clock.h"
+#include "shim/base/glibc_compat.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "shim/base/fd.h"
+#include "shim/base/loaded_library.h"
+
+/* HsaClockCounters of the thunk; its headers are packed to 4, which changes nothing here. */
+struct thunk_counters {
+	uint64_t gpu;
+	uint64_t cpu;	 /* MONOTONIC_RAW */
+	uint64_t system; /* BOOTTIME */
+	uint64_t system_hz;
+};
+
+/* linux/kfd_ioctl.h needs libdrm's headers; this call is its oldest and never changed. */
+struct kfd_counters {
+	uint64_t gpu;
+	uint64_t cpu;
+	uint64_t system;
+	uint64_t system_hz;
+	uint32_t gpu_id;
+	uint32_t pad;
+};
+#define KFD_GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct kfd_counters)
+
+/* What AMD GPUs count by; a reading over a millisecond is good to some 0.2 %. */
+static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
+#define CRYSTAL_TOLERANCE 100u /* 1/100 */
+
+/* A reading whose brackets are further apart met a preemption: take another. */
+#define BRACKET_NS_MAX	  20000u
+#define BRACKET_TRIES_MAX 4
+/* The driver's clock may be rounded down by so much: a tick of the slowest crystal. */
+#define SYSTEM_STEP_NS	  40u
+
+/* As the loader names it. */
+static const char *runtime_of(const struct hsa_table *table)
+{
+	struct library library;
+	void *address = NULL;
+
+	memcpy(&address, &table->real.hsa_agent_get_info, sizeof(address));
+	return library_find(address, &library) ? library.path : "";
+}
+
+static void path_resolve(const char *name, char *path, size_t capacity)
+{
+	char resolved[PATH_MAX];
+	size_t bytes;
+
+	path[0] = '\0';
+	if (*name && realpath(name, resolved))
+		name = resolved;
+	bytes = strlen(name);
+	if (bytes <= capacity - 1)
+		memcpy(path, name, bytes + 1);
+}
+
+void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity)
+{
+	path_resolve(runtime_of(table), path, capacity);
+}
+
+static void thunk_find(const char *runtime, struct clock_source *source)
+{
+	void *symbol;
+	void *handle;
+
+	if (!*runtime)
+		return;
+	/* Only what is loaded already: its own handle also finds its own copy of the thunk. */
+	handle = dlopen(runtime, RTLD_NOLOAD | RTLD_LAZY);
+	if (!handle)
+		return;
+	symbol = dlsym(handle, "hsaKmtGetClockCounters");
+	memcpy(&source->counters, &symbol, sizeof(symbol));
+	dlclose(handle);
+}
+
+void clock_source_open(
+	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret)
+{
+	const char *runtime = runtime_of(table);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->agents = agents;
+	ret->kfd = -1;
+	path_resolve(runtime, ret->runtime, sizeof(ret->runtime));
+	thunk_find(runtime, ret);
+	if (!ret->counters)
+		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
+	ret->kfd_mark = fd_mark(ret->kfd);
+}
+
+void clock_source_close(struct clock_source *source)
+{
+	if (fd_is(source->kfd, source->kfd_mark))
+		close(source->kfd);
+	source->kfd = -1;
+	source->counters = NULL;
+}
+
+/* The GPU's counter and the driver's BOOTTIME beside it, from one call. */
+struct reading {
+	uint64_t tick;
+	uint64_t system_ns;
+};
+
+static int thunk_read(
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
+{
+	struct thunk_counters counters;
+
+	memset(&counters, 0, sizeof(counters));
+	if (source->counters(agent->kfd_node, &counters))
+		return -EIO;
+	*ret = (struct reading){counters.gpu, counters.system};
+	return 0;
+}
+
+static int kfd_read(
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
+{
+	struct kfd_counters arguments;
+
+	if (!agent->kfd_gpu_id)
+		return -EIO;
+	memset(&arguments, 0, sizeof(arguments));
+	arguments.gpu_id = agent->kfd_gpu_id;
+	if (ioctl(source->kfd, KFD_GET_CLOCK_COUNTERS, &arguments))
+		return -EIO;
+	*ret = (struct reading){arguments.gpu, arguments.system};
+	return 0;
+}
+
+static int reading_take(
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
+{
+	if (source->counters)
+		return thunk_read(source, agent, ret);
+	return source->kfd >= 0 ? kfd_read(source, agent, ret) : -EIO;
+}
+
+/*
+ * The counter was read somewhere between two readings of BOOTTIME: how far these are apart is the
+ * bound on the anchor's error. The driver's own time is the better point in between, where it
+ * is one.
+ */
+static int bracketed_read(
+	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int try = 0; try < BRACKET_TRIES_MAX && best_ns > BRACKET_NS_MAX; try++) {
+		uint64_t before_ns = clock_boottime_ns(), after_ns;
+		struct reading reading;
+		int r = reading_take(source, agent, &reading);
+
+		if (r)
+			return r;
+		after_ns = clock_boottime_ns();
+		if (after_ns - before_ns >= best_ns)
+			continue;
+		best_ns = after_ns - before_ns;
+		ret->tick = reading.tick;
+		ret->boottime_ns = before_ns + best_ns / 2;
+		if (reading.system_ns + SYSTEM_STEP_NS >= before_ns &&
+			reading.system_ns <= after_ns)
+			ret->boottime_ns = reading.system_ns;
+		ret->error_ns = best_ns + SYSTEM_STEP_NS;
+	}
+	return 0;
+}
+
+int clock_source_read(const struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
+{
+	const struct agent *agent = &source->agents->gpu[gpu];
+	struct recorder_anchor anchor;
+	int r;
+
+	if (gpu >= source->agents->count)
+		return -EIO;
+	memset(&anchor, 0, sizeof(anchor));
+	r = bracketed_read(source, agent, &anchor);
+	if (r)
+		return r;
+	/* The offset between the two host clocks moves slowly: a pair read now serves. */
+	anchor.realtime_ns = anchor.boottime_ns + (clock_realtime_ns() - clock_boottime_ns());
+	*ret = anchor;
+	return 0;
+}
+
+uint64_t clock_source_estimate_hz(
+	const struct recorder_anchor *first, const struct recorder_anchor *last)
+{
+	double ns, hz;
+
+	if (last->boottime_ns <= first->boottime_ns || last->tick <= first->tick)
+		return 0;
+	ns = (double)(last->boottime_ns - first->boottime_ns);
+	hz = (double)(last->tick - first->tick) * 1e9 / ns;
+	for (size_t i = 0; i < sizeof(crystals_hz) / sizeof(crystals_hz[0]); i++) {
+		double crystal = (double)crystals_hz[i];
+
+		if (hz > crystal - crystal / CRYSTAL_TOLERANCE &&
+			hz < crystal + crystal / CRYSTAL_TOLERANCE)
+			return crystals_hz[i];
+	}
+	return (uint64_t)(hz + 0.5);
+}

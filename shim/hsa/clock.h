@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Anchors: one instant on three axes, the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME, and a
+ * bound on how far the first two may be apart: each reading is taken between two of BOOTTIME.
+ * Opened in OnLoad and first read there, then by the shim's thread only. Two ways: the thunk that the
+ * runtime itself uses, where it is a library of its own (through ROCm 6.2, and the software GPU), else
+ * KFD's ioctl on a descriptor of our own.
+ */
+#include <stdint.h>
+
+#include "proto/recorder/layout.h"
+#include "shim/hsa/agents.h"
+
+struct clock_source {
+	const struct agents *agents;
+	int (*counters)(uint32_t node, void *ret); /* hsaKmtGetClockCounters, or NULL */
+	int kfd;				   /* /dev/kfd, or -1 */
+	uint64_t kfd_mark;			   /* fd.h */
+	char runtime[256];			   /* path of libhsa-runtime64, for Hello */
+};
+
+/* The file that the runtime was loaded from, "" where that is unknown. */
+void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity);
+
+void clock_source_open(
+	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret);
+void clock_source_close(struct clock_source *source);
+
+/* -EIO: the clock does not answer (any more). */
+int clock_source_read(const struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret);
+
+/*
+ * The frequency of a counter that went from @first to @last, taken to the next of the crystals
+ * that AMD GPUs have when it is one within the reading's error. 0: no way to tell.
+ */
+uint64_t clock_source_estimate_hz(
+	const struct recorder_anchor *first, const struct recorder_anchor *last);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Our functions in the runtime's tables: they hand queues to the front end, doorbells and
+ * index calls to what it follows, and everything else to the originals. Installed in OnLoad;
+ * the wrappers run on any application thread. The ones of the dispatch path allocate nothing,
+ * take no lock and make no system call.
+ */
+#include "shim/hsa/agents.h"
+#include "shim/capture/capture.h"
+#include "shim/capture/front_end.h"
+#include "shim/hsa/table.h"
+#include "shim/capture/symbols.h"
+
+struct hooks {
+	struct capture *capture;
+	const struct hsa_table *table;
+	const struct agents *agents;
+	struct symbols *symbols;
+	struct front_ends front_ends;
+};
+
+/* True when @table already holds our wrappers: the runtime called us twice. */
+bool hooks_are_installed(const struct hsa_table *table);
+
+/* What @hooks points to has to live for ever. May come again after a shut down. */
+void hooks_install(const struct hooks *hooks);
+
+/* From now on every wrapper that somebody still holds calls the original. */
+void hooks_remove(void);
+
+/* The capture in use, or NULL. */
+struct capture *hooks_capture(void);

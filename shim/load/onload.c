@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "shim/load/onload.h"
+#include "shim/events/calls.h"
+#include "shim/base/config.h"
+#include "shim/events/copies.h"
+#include "shim/hsa/debug.h"
+#include "shim/send/connect.h"
+#include "shim/events/events.h"
+#include "shim/base/gate.h"
+#include "shim/capture/harvest.h"
+#include "shim/send/hello.h"
+#include "shim/load/hooks.h"
+#include "shim/hsa/ipc.h"
+#include "shim/base/loaded_library.h"
+#include "shim/load/probe.h"
+#include "shim/load/runtime.h"
+#include "shim/capture/front_end.h"
+#include "shim/base/glibc_compat.h"
+#include "shim/base/log.h"
+#include "shim/hsa/memory.h"
+#include "shim/send/worker.h"
+
+/* For a thread that waits for a processor; past that it is stopped, and touches nothing. */
+#define DETACH_NS_MAX 5000000000u
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The runtime takes any loaded library that has this for a tool: LD_PRELOAD alone is enough. */
+EXPORT uint32_t HSA_AMD_TOOL_PRIORITY = 50;
+
+/* Apart, and zero: three megabytes that are no part of the file. */
+static struct symbols shim_symbols;
+
+/* Static, and never torn down: an application thread may be in a hook at any time. */
+static struct shim {
+	struct config config;
+	struct identity identity;
+	struct rank_info rank;
+	struct hsa_table table;
+	struct agents agents;
+	struct clock_source clocks;
+	struct strings strings;
+	struct front_ends front_ends;
+	uint32_t version;		 /* of the runtime, runtime.h */
+	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
+	struct capture *capture;
+	bool is_on;
+	const char *build;  /* likewise, as it states it */
+	bool is_left_alone; /* runtime_leaves_packets_alone() */
+	bool is_watched;    /* shim_at_exit() is registered */
+	uintptr_t runtime;  /* where the library lies that called OnLoad */
+	bool is_over;	    /* ended, and nothing of it is in use any more */
+	pid_t told_by;	    /* who said that nothing is recorded: a forked child may have to, too */
+} shim = {.clocks.kfd = -1};
+
+static const _Atomic uint64_t *gate_of(uint32_t gpu)
+{
+	return gate_of_gpu(shim.agents.gpu[gpu].gpu_id);
+}
+
+static uint32_t symbol_of(uint64_t kernel_object)
+{
+	return symbols_find(&shim_symbols, kernel_object);
+}
+
+static uint32_t symbol_define(uint64_t kernel_object)
+{
+	return symbols_define_unknown(&shim_symbols, kernel_object);
+}
+
+static bool signal_is_ipc(uint64_t handle)
+{
+	return ipc_has(handle);
+}
+
+/* Rule 15 of docs/shadow.md: a ring in device memory is slow and unreliable to read back. */
+static bool ring_is_in_host_memory(const hsa_queue_t *queue)
+{
+	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
+
+	if (!shim.table.real.hsa_amd_pointer_info ||
+		shim.table.real.hsa_amd_pointer_info(
+			queue->base_address, &info, NULL, NULL, NULL) != HSA_STATUS_SUCCESS)
+		return true;
+	return info.type != HSA_EXT_POINTER_TYPE_HSA ||
+	       agents_find(&shim.agents, info.agentOwner) < 0;
+}
+
+static int shim_capture_create(struct shim *s)
+{
+	struct recorder_identity identity = {
+		.pid = s->identity.pid, .start_time = s->identity.start_time};
+	struct capture_hsa hsa = {
+		.signal_create = s->table.real.hsa_amd_signal_create,
+		.signal_destroy = s->table.real.hsa_signal_destroy,
+		.signal_store_screlease = s->table.real.hsa_signal_store_screlease,
+		.set_profiler_enabled = s->table.real.hsa_amd_profiling_set_profiler_enabled,
+		.queue_create = s->table.real.hsa_queue_create,
+		.queue_destroy = s->table.real.hsa_queue_destroy,
+		.intercept_create = s->table.real.hsa_amd_queue_intercept_create,
+		.intercept_register = s->table.real.hsa_amd_queue_intercept_register,
+		.is_ring_readable = ring_is_in_host_memory,
+		.gate_of = gate_of,
+		.symbol_of = symbol_of,
+		.symbols = shim_symbols.entry,
+		.symbols_mask = SYMBOLS_CAPACITY - 1,
+		.symbol_define = symbol_define,
+		.signal_is_ipc = signal_is_ipc,
+		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
+		.count_unlinked = config_has(HOST_CALLS),
+		.leave_batch_tail = s->version >= RUNTIME_ROCM7,
+	};
+
+	if (!hsa.signal_create || !hsa.set_profiler_enabled)
+		return -ENOSYS;
+	if (s->is_left_alone && system_memory_open(&s->table)) {
+		hsa.signal_memory_get = system_memory_get;
+		hsa.signal_memory_put = system_memory_put;
+	}
+	slog_debug(1, "signals are %s", hsa.signal_memory_get ? "ours" : "the runtime's");
+	memcpy(identity.boot_id, s->identity.boot_id, sizeof(identity.boot_id));
+	memcpy(identity.token, s->identity.token, sizeof(identity.token));
+	return capture_create(&identity, &hsa, &s->capture);
+}
+
+static int shim_worker_start(struct shim *s)
+{
+	struct worker_setup setup = {
+		.capture = s->capture,
+		.strings = &s->strings,
+		.agents = &s->agents,
+		.clocks = &s->clocks,
+		.socket = s->config.socket,
+		.exit_ns = s->config.exit_ns,
+		.hello =
+			{
+				.identity = &s->identity,
+				.rank = &s->rank,
+				.agents = &s->agents,
+				.mode = s->config.mode->name,
+				.front_end = s->front_end,
+				.runtime = s->clocks.runtime,
+				.recorder_bytes = capture_recorder(s->capture)->bytes,
+			},
+	};
+
+	return worker_start(&setup);
+}
+
+/*
+ * What an earlier life of the runtime left. Not freed in OnUnload: threads that the end of the
+ * process surprises may still be in a hook then; now the runtime is up again.
+ */
+static void shim_forget(struct shim *s)
+{
+	if (!s->capture)
+		return;
+	hooks_remove();
+	worker_release();
+	strings_done(&s->strings);
+	/* With something in flight the device may still write to our signals: it stays. And a
+	 * forked child has not got the memory. */
+	if (s->is_over && !capture_is_pass_through(s->capture))
+		capture_free(s->capture);
+	s->is_over = false;
+	s->capture = NULL;
+}
+
+/* exit() without hsa_shut_down: what is finished becomes records, which the collector reads. */
+static void shim_at_exit(void)
+{
+	if (shim.is_on && !capture_is_pass_through(shim.capture))
+		worker_settle();
+}
+
+static void shim_front_ends_choose(struct shim *s)
+{
+	const char *tool;
+	struct runtime_facts facts = {
+		.tool = runtime_tool_before(&s->table, &tool),
+		.has_intercept = s->table.real.hsa_amd_queue_intercept_create &&
+				 s->table.real.hsa_amd_queue_intercept_register,
+	};
+
+	s->build = runtime_build_version(&s->table);
+	s->version = facts.version = runtime_version(&s->table, s->clocks.runtime, s->build);
+	runtime_choose(&facts, s->config.front_end, &s->front_ends);
+	s->front_ends.tool = tool;
+	s->is_left_alone = runtime_leaves_packets_alone(&facts);
+	if (s->front_ends.first)
+		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
+	else
+		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s", s->front_ends.why,
+			*tool ? ": " : "", tool);
+	slog_debug(1, "%s: ROCm %u, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
+		s->clocks.runtime, s->version, s->table.root_major, s->table.ext_bytes,
+		s->table.ext_step, s->agents.count, s->front_end);
+	if (*tool)
+		slog_debug(1, "another tool came before: %s", tool);
+}
+
+/* No thread of ours; but the collector knows of us, so each queue is counted as not recorded. */
+static void shim_leave_all_plain(struct shim *s)
+{
+	s->front_ends = (struct front_ends){
+		.why = "no thread for it",
+		.is_asked_for = true, /* OnLoad says it */
+		.is_off = true,
+		.tool = "",
+	};
+	copies_end();
+}
+
+/* @error: why nothing is recorded of what should be. Once a process. */
+static void shim_tell_unrecorded(struct shim *s, int error)
+{
+	const struct hello hello = {
+		.identity = &s->identity,
+		.rank = &s->rank,
+		.agents = &s->agents,
+		.mode = s->config.mode->name,
+		.front_end = "none",
+		.runtime = s->clocks.runtime,
+		.unrecorded = (unsigned)-error,
+	};
+	CLEANUP(free_p) uint8_t *bytes = NULL;
+	size_t count;
+
+	if (s->told_by == getpid())
+		return;
+	s->told_by = getpid();
+	rank_detect((const char *const *)environ, &s->rank);
+	if (!gate_wants_rank(s->rank.rank.is_known, s->rank.rank.value))
+		return;
+	bytes = hello_encode(&hello, &count);
+	if (bytes)
+		dial_tell(s->config.socket, bytes, count);
+}
+
+/* Everything in the order in which it depends on each other; -errno: nothing is recorded. */
+static int shim_start(struct shim *s, void *api_table)
+{
+	struct hsa_table table;
+	int r;
+
+	r = hsa_table_open(api_table, &table);
+	if (r)
+		return r;
+	if (hooks_are_installed(&table))
+		return 0;
+	/* A forked child has its parent's word for it. */
+	s->is_on = false;
+	if (worker_is_lost())
+		return -ETIMEDOUT;
+	shim_forget(s);
+	s->table = table;
+	r = identity_read(&s->identity);
+	if (r)
+		return r;
+	rank_detect((const char *const *)environ, &s->rank);
+	r = agents_read(&s->table, &s->agents);
+	if (r)
+		return r;
+	clock_source_close(&s->clocks);
+	clock_source_open(&s->table, &s->agents, &s->clocks);
+	shim_front_ends_choose(s);
+	r = shim_capture_create(s);
+	if (r)
+		return r;
+	gate_begin(s->rank.rank.is_known, s->rank.rank.value, s->identity.start_ns);
+	strings_init(&s->strings, capture_recorder(s->capture));
+	symbols_init(&shim_symbols, capture_recorder(s->capture), &s->strings);
+	copies_begin(&(struct copies_setup){&s->table, &s->agents, config_has(COPY_TIMES)});
+	r = shim_worker_start(s);
+	if (r && !worker_has_greeted())
+		return r;
+	if (r)
+		shim_leave_all_plain(s);
+	hooks_install(
+		&(struct hooks){s->capture, &s->table, &s->agents, &shim_symbols, s->front_ends});
+	debug_install(&s->table, &s->agents, s->config.debug);
+	s->is_on = true;
+	if (!s->is_watched)
+		s->is_watched = !atexit(shim_at_exit);
+	return r;
+}
+
+/* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
+static uintptr_t library_of(const void *address)
+{
+	struct library library;
+
+	return library_find(address, &library) ? library.start : 0;
+}
+
+/* There is one of us: what we hold belongs to the runtime that came first. */
+static void shim_again(void *api_table)
+{
+	struct hsa_table table;
+
+	if (!hsa_table_open(api_table, &table) && !hooks_are_installed(&table))
+		slog_tell("a second HSA runtime in this process; what it does is not recorded");
+}
+
+/* For `rtl doctor`: the same choice, and nothing else. */
+static void shim_probe(struct shim *s, void *api_table, int fd)
+{
+	struct probe probe = {.table = &s->table, .front_ends = &s->front_ends};
+
+	if (hsa_table_open(api_table, &s->table))
+		return;
+	clock_source_runtime(&s->table, s->clocks.runtime, sizeof(s->clocks.runtime));
+	shim_front_ends_choose(s);
+	probe.runtime = s->clocks.runtime;
+	probe.build = s->build;
+	probe.version = s->version;
+	probe_answer(fd, &probe);
+}
+
+EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
+	const char *const *failed_tool_names)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	const char *choice_why;
+	int r, probe;
+
+	(void)runtime_version;
+	(void)failed_tool_count;
+	(void)failed_tool_names;
+	/* The environment of a setuid program is somebody else's word. */
+	if (getauxval(AT_SECURE))
+		return true;
+	if (shim.is_on && !capture_is_pass_through(shim.capture)) {
+		shim_again(table);
+		return true;
+	}
+	config_read((const char *const *)environ, &shim.config);
+	slog_init(shim.config.debug);
+	probe = probe_descriptor((const char *const *)environ);
+	if (probe >= 0) {
+		shim_probe(&shim, table, probe);
+		return true;
+	}
+	if (shim.config.is_off) {
+		calls_switch_off();
+		return true;
+	}
+	if (shim.config.complaint[0])
+		slog_tell("%s", shim.config.complaint);
+	if (config_has(HOST_CALLS) && !calls_are_attached())
+		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
+			  "not recorded");
+	(void)gate_choice(&choice_why);
+	if (choice_why)
+		slog_tell("%s; everything is recorded", choice_why);
+	shim.runtime = library_of(__builtin_return_address(0));
+	r = shim_start(&shim, table);
+	slog_debug(2, "OnLoad took %llu us",
+		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
+	if (r)
+		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
+	if (r && !shim.is_on)
+		shim_tell_unrecorded(&shim, r);
+	/* Never false: the runtime would unload us, and the program runs either way. */
+	return true;
+}
+
+EXPORT void OnUnload(void)
+{
+	bool is_quiet, is_ended, is_out;
+
+	if (!shim.is_on || library_of(__builtin_return_address(0)) != shim.runtime)
+		return;
+	shim.is_on = false;
+	/* A forked child: thread, signals and recorder are its parent's. */
+	if (capture_is_pass_through(shim.capture))
+		return;
+	capture_stop(shim.capture);
+	/* A dispatch that is under way is over in microseconds. */
+	is_quiet =
+		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	copies_end();
+	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_ended = worker_stop(is_quiet && is_out);
+	/* The thread may not read a signal that the runtime has freed. */
+	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
+		return;
+	if (!is_ended)
+		worker_stand_in();
+	if (!is_quiet)
+		return;
+	capture_release_signals(shim.capture);
+	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);
+}

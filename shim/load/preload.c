@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * LD_PRELOAD alone is enough. ROCr from 5.4 on takes any loaded library that exports
+ * HSA_AMD_TOOL_PRIORITY for a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim
+ * names itself there before main(): the one thing it does in a program without HSA. The user's
+ * own tools stay, in front.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "shim/base/glibc_compat.h"
+#include "shim/load/onload.h"
+
+#define TOOLS "HSA_TOOLS_LIB"
+
+/* Room for the user's tools and our path; with more than that we stay out. */
+#define TOOLS_BYTES_MAX (2 * PATH_MAX)
+
+static const char *path_of_shim(void)
+{
+	Dl_info info;
+
+	return dladdr((const void *)OnLoad, &info) ? info.dli_fname : NULL;
+}
+
+__attribute__((constructor)) static void preload_register(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+	const char *tools = getenv(TOOLS);
+	const char *path = path_of_shim();
+	const char *name = path ? strrchr(path, '/') : NULL;
+	char value[TOOLS_BYTES_MAX];
+	size_t bytes = tools ? strlen(tools) : 0;
+
+	/* Loaded as a tool already, not by LD_PRELOAD; or a setuid program's environment. */
+	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
+		return;
+	if (tools && strstr(tools, name + 1))
+		return;
+	if (bytes + 1 + strlen(path) + 1 > sizeof(value))
+		return;
+	if (bytes) {
+		memcpy(value, tools, bytes);
+		value[bytes++] = ' ';
+	}
+	strcpy(value + bytes, path);
+	(void)setenv(TOOLS, value, 1); /* no memory: then nothing is recorded */
+}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/send/worker.h"
+#include "shim/base/glibc_compat.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "shim/send/anchors.h"
+#include "shim/send/connection.h"
+#include "shim/capture/copy_times.h"
+#include "shim/base/wakeup.h"
+#include "shim/events/frames.h"
+#include "shim/events/events.h"
+#include "shim/base/fd.h"
+#include "shim/base/gate.h"
+#include "shim/capture/harvest.h"
+#include "shim/capture/long_ring.h"
+#include "shim/capture/pacing.h"
+#include "shim/base/wait.h"
+#include "shim/record/recording_intervals.h"
+#include "shim/capture/shadow.h"
+#include "shim/base/log.h"
+#include "shim/record/telemetry.h"
+#include "shim/base/tsc_clock.h"
+
+/* The thread's own frames are small; glibc puts the static TLS of all libraries here too. */
+#define STACK_BYTES    (512u << 10)
+/* Records wait no longer for the anchors and counters that go before them. */
+#define TELEMETRY_NS   (FLUSH_NS / 4)
+/* While no collector is there: the 16 kept anchors then span eight seconds. */
+#define ANCHOR_AWAY_NS 500000000u
+/* Ticks of a counter are compared over this long where the runtime does not say its rate. */
+#define CALIBRATION_NS 1000000u
+/* Between two looks at what is still in flight at the end. */
+#define FINISH_STEP_NS 200000u
+
+struct worker {
+	struct worker_setup setup;
+	struct recorder *recorder;
+	pthread_t thread;
+	bool is_running;	    /* OnLoad's and OnUnload's thread */
+	bool is_lost;		    /* likewise */
+	bool is_quiet;		    /* set before stop_ns: no dispatch comes any more */
+	int wake;		    /* eventfd; -1 */
+	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
+	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
+	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
+	_Atomic uint64_t decide_ns; /* so late in that time nobody's times are waited for */
+	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
+	_Atomic bool is_last_try;   /* set when the program ends, until one is there or was tried */
+	_Atomic bool is_done;	    /* the thread touches nothing of ours any more */
+
+	/* The thread's own. */
+	struct conn conn;
+	bool has_conn;
+	bool is_deaf; /* `wake` is not ours any more */
+	uint8_t *hello;
+	struct telemetry telemetry;
+	uint64_t harvest_period_ns;
+	uint64_t next_harvest_ns;
+	bool is_idle;		 /* the last harvest found nothing to wait for */
+	uint64_t awake_until_ns; /* who was woken a moment ago may be again */
+	uint64_t last_telemetry_ns;
+	struct anchors anchors;
+};
+
+static struct worker worker = {.wake = -1, .conn.fd = -1};
+
+/* Of an eventfd this reads a file: not for OnLoad. */
+static void wake_note(struct worker *w)
+{
+	uint64_t mark = fd_mark(w->wake);
+
+	atomic_store_explicit(&w->wake_mark, mark ? mark : 1, memory_order_release);
+}
+
+/* In the moment before the thread has looked nobody has closed it yet. */
+static bool wake_is_ours(const struct worker *w)
+{
+	uint64_t mark = atomic_load_explicit(&w->wake_mark, memory_order_acquire);
+
+	return w->wake >= 0 && (!mark || fd_is(w->wake, mark));
+}
+
+static void worker_wake(struct worker *w)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	if (!wake_is_ours(w))
+		return;
+	written = write(w->wake, &one, sizeof(one));
+	(void)written; /* it will find out a period later */
+}
+
+/* Sleeps, or less when the end has come. */
+static void worker_sleep(struct worker *w, uint64_t ns)
+{
+	struct pollfd wake = {.fd = w->wake, .events = POLLIN};
+	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	ppoll(&wake, 1, &timeout, NULL);
+}
+
+/* The rates that the runtime does not know. */
+static void clocks_calibrate(struct worker *w)
+{
+	if (anchors_have_rates(&w->anchors))
+		return;
+	worker_sleep(w, CALIBRATION_NS);
+	anchors_rate(&w->anchors);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
+{
+	bool is_whole = false;
+	bool has_records = anchors_are_due(&w->anchors);
+	uint8_t *at;
+
+	if (!w->has_conn)
+		return;
+	if (w->conn.state != CONN_STREAMING) {
+		if (has_records && now_ns - w->anchors.last_ns > ANCHOR_AWAY_NS)
+			anchors_take(&w->anchors, now_ns);
+		return;
+	}
+	if (!is_forced && now_ns - w->last_telemetry_ns <
+				  (conn_wants_telemetry(&w->conn) ? TELEMETRY_NS : FLUSH_NS))
+		return;
+	at = conn_telemetry(&w->conn, &is_whole);
+	if (!at)
+		return;
+	/* After the harvest, so that its ticks lie between two anchors. */
+	if (has_records || is_whole)
+		anchors_take(&w->anchors, now_ns);
+	conn_put_telemetry(&w->conn, telemetry_encode(&w->telemetry, w->recorder, is_whole, at));
+	w->last_telemetry_ns = now_ns;
+}
+
+/* Whether there are copies whose times are still to come. */
+static bool copies_harvest(struct worker *w)
+{
+	bool is_busy;
+
+	if (!harvest_runtime_hold(w->setup.capture))
+		return false;
+	is_busy = copy_watch_poll();
+	harvest_runtime_release(w->setup.capture);
+	return is_busy;
+}
+
+static void wake_from_doze(void)
+{
+	worker_wake(&worker);
+}
+
+/* There is nothing that a look in less than DOZE_NS would find, but what ends a doze. */
+static bool may_doze(struct worker *w, uint64_t now_ns)
+{
+	return gate_is_shut(gate_load(&gate_word)) && w->is_idle && now_ns >= w->awake_until_ns &&
+	       !w->is_deaf && w->has_conn && w->conn.state == CONN_STREAMING &&
+	       !conn_is_busy(&w->conn) && !conn_wants_telemetry(&w->conn) &&
+	       !capture_pending(w->setup.capture) && event_frames_is_done(w->recorder) &&
+	       shadow_is_settled(w->setup.capture);
+}
+
+/* Asked twice: who changed it in between may have seen us awake. */
+static void worker_doze(struct worker *w, uint64_t now_ns)
+{
+	bool was_on = doze_is_on();
+
+	if (may_doze(w, now_ns) && (was_on || wake_is_ours(w))) {
+		doze_begin();
+		if (may_doze(w, now_ns)) {
+			if (!was_on)
+				w->next_harvest_ns = now_ns + DOZE_NS;
+			w->harvest_period_ns = DOZE_NS;
+			return;
+		}
+	}
+	doze_end();
+	/* It was told to record, or woken, or has lost its collector. */
+	if (was_on)
+		w->next_harvest_ns = 0;
+}
+
+static uint64_t busy_period_ns(struct worker *w)
+{
+	uint64_t queues_ns = pace_pause_ns(capture_pace(w->setup.capture));
+	uint64_t rings_ns = event_frames_pause_ns();
+
+	return queues_ns < rings_ns ? queues_ns : rings_ns;
+}
+
+static void worker_harvest(struct worker *w, uint64_t now_ns)
+{
+	bool is_hurried = now_ns < atomic_load_explicit(&w->hurry_ns, memory_order_acquire);
+	bool is_busy = true;
+
+	doze_end();
+	if (is_hurried && now_ns >= atomic_load_explicit(&w->decide_ns, memory_order_relaxed))
+		harvest_last(w->setup.capture, now_ns);
+	else if (is_hurried)
+		harvest_flush(w->setup.capture, now_ns);
+	else
+		is_busy = harvest_run(w->setup.capture, now_ns);
+	is_busy |= copies_harvest(w);
+	is_busy |= event_frames_run(w->setup.capture, w->setup.strings, now_ns, is_hurried);
+	if (is_hurried)
+		w->harvest_period_ns = FINISH_STEP_NS;
+	else if (is_busy)
+		w->harvest_period_ns = busy_period_ns(w);
+	else if (w->harvest_period_ns < HARVEST_IDLE_NS)
+		w->harvest_period_ns *= 2;
+	if (w->harvest_period_ns > HARVEST_IDLE_NS)
+		w->harvest_period_ns = HARVEST_IDLE_NS;
+	w->is_idle = !is_busy;
+	w->next_harvest_ns = now_ns + w->harvest_period_ns;
+}
+
+static void worker_wait(struct worker *w)
+{
+	struct pollfd poll_fds[2] = {
+		{.fd = w->is_deaf ? -1 : w->wake, .events = POLLIN},
+		{.fd = w->conn.fd, .events = conn_events(&w->conn)},
+	};
+	uint64_t now_ns = clock_boottime_ns();
+	uint64_t next_ns =
+		w->next_harvest_ns < gate_next_ns() ? w->next_harvest_ns : gate_next_ns();
+	uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
+	uint64_t most_ns = doze_is_on() ? DOZE_NS : HARVEST_IDLE_NS;
+	uint64_t ns = wait_ns < most_ns ? wait_ns : most_ns;
+	struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	uint64_t woken;
+
+	ppoll(poll_fds, w->conn.fd >= 0 ? 2 : 1, &timeout, NULL);
+	if (!poll_fds[0].revents)
+		return;
+	/* Or every wait would end at once: the program closed it, or it says what we know now. */
+	if (wake_is_ours(w) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken)) {
+		w->next_harvest_ns = 0;
+		w->harvest_period_ns = HARVEST_NS;
+		w->awake_until_ns = clock_boottime_ns() + DOZE_NS;
+	} else {
+		w->is_deaf = true;
+	}
+}
+
+/* BOOTTIME never goes back; if it ever did, nobody would wait until it is where it was. */
+static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
+{
+	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > w->harvest_period_ns;
+}
+
+static void worker_talk(struct worker *w, uint64_t now_ns)
+{
+	bool is_last_try = atomic_load_explicit(&w->is_last_try, memory_order_acquire);
+	uint32_t changes = gate_changes();
+
+	if (is_last_try && w->has_conn)
+		conn_hurry(&w->conn);
+	conn_step(&w->conn, now_ns);
+	if (gate_changes() != changes)
+		w->next_harvest_ns = 0;
+	if (w->conn.item != CONN_HELLO)
+		atomic_store_explicit(&w->is_known, true, memory_order_release);
+	if (is_last_try && (w->conn.state != CONN_AWAY || !conn_is_busy(&w->conn)))
+		atomic_store_explicit(&w->is_last_try, false, memory_order_release);
+}
+
+static bool is_ending(void)
+{
+	return atomic_load_explicit(&worker.stop_ns, memory_order_acquire) ||
+	       atomic_load_explicit(&worker.hurry_ns, memory_order_acquire);
+}
+
+static void worker_loop(struct worker *w)
+{
+	doze_open(wake_from_doze);
+	while (!atomic_load_explicit(&w->stop_ns, memory_order_acquire)) {
+		uint64_t now_ns = clock_boottime_ns();
+
+		gate_tick(now_ns);
+		if (recording_run(w->recorder)) {
+			conn_tell_state(&w->conn);
+			w->next_harvest_ns = 0; /* for slots, if it opens */
+		}
+		long_ring_run(w->setup.capture, is_ending);
+		if (harvest_is_due(w, now_ns))
+			worker_harvest(w, now_ns);
+		worker_flush(w, now_ns, false);
+		worker_talk(w, now_ns);
+		worker_doze(w, now_ns);
+		worker_wait(w);
+	}
+	/* Or the next range would wake a thread that is gone, by a descriptor that may be
+	 * another's. */
+	doze_close();
+}
+
+/*
+ * The end: what the device still works on gets until the deadline; then what is finished goes
+ * out as far as the socket takes it. The rest is in the recorder for the collector to read.
+ */
+static void worker_finish(struct worker *w)
+{
+	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire);
+	uint64_t now_ns = clock_boottime_ns();
+
+	(void)recording_run(w->recorder);
+	if (w->has_conn)
+		conn_hurry(&w->conn);
+	for (;;) {
+		bool is_last = now_ns + FINISH_STEP_NS >= deadline_ns;
+
+		if (is_last)
+			harvest_last(w->setup.capture, now_ns);
+		else
+			harvest_flush(w->setup.capture, now_ns);
+		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
+		if (is_last || !capture_pending(w->setup.capture))
+			break;
+		conn_step(&w->conn, now_ns);
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
+	}
+	if (anchors_are_due(&w->anchors))
+		anchors_take(&w->anchors, now_ns);
+	if (w->is_quiet && !capture_pending(w->setup.capture) &&
+		event_frames_is_done(w->recorder)) {
+		recorder_bye(w->recorder);
+		conn_bye(&w->conn);
+	}
+	/* Mostly the socket has room for all of it at once; twice, since telemetry goes first. */
+	for (int i = 0; i < 2; i++) {
+		worker_flush(w, now_ns, true);
+		conn_step(&w->conn, now_ns);
+	}
+	while (conn_is_busy(&w->conn) && now_ns + FINISH_STEP_NS < deadline_ns) {
+		struct pollfd room = {.fd = w->conn.fd, .events = POLLOUT};
+
+		ppoll(&room, 1, &(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
+		worker_flush(w, now_ns, conn_wants_telemetry(&w->conn));
+		conn_step(&w->conn, now_ns);
+	}
+	if (w->has_conn)
+		conn_last_words(&w->conn);
+	slog_debug(1, "ended: %llu frames published, %llu records pending",
+		(unsigned long long)recorder_published(w->recorder),
+		(unsigned long long)capture_pending(w->setup.capture));
+}
+
+static bool greet(struct worker *w)
+{
+	size_t bytes = 0;
+
+	w->hello = hello_encode(&w->setup.hello, &bytes);
+	if (w->hello)
+		recorder_put_hello(w->recorder, w->hello, bytes);
+	w->has_conn =
+		w->hello && !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, bytes);
+	if (w->has_conn)
+		conn_greet(&w->conn, clock_boottime_ns());
+	return w->has_conn;
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *w = argument;
+
+	wake_note(w);
+	ticks_look();
+	clocks_calibrate(w);
+	if (!w->has_conn && !greet(w)) {
+		/* Harvesting goes on: a full recorder counts what it drops. */
+		slog_tell("no memory to talk to the collector; nothing is recorded");
+		conn_forget(&w->conn);
+	}
+	w->harvest_period_ns = HARVEST_NS;
+	worker_loop(w);
+	worker_finish(w);
+	atomic_store_explicit(&w->is_done, true, memory_order_release);
+	return NULL;
+}
+
+/* ---- start and stop ------------------------------------------------------------------------ */
+
+/*
+ * The thread inherits the mask of whoever brought the runtime up; the process may use more. And
+ * a thread of ours that nobody waits for has no business in a real-time class, nor in taking a
+ * processor from a thread that has just got it: of class BATCH it waits until that has had its
+ * time, where no other processor is free, and then gets as much as anybody. Who asked for less has
+ * less.
+ */
+static void schedule_reset(void)
+{
+	const struct sched_param none = {0};
+	cpu_set_t all;
+
+	if (!sched_getaffinity(getpid(), sizeof(all), &all))
+		sched_setaffinity(0, sizeof(all), &all);
+	if (sched_getscheduler(0) != SCHED_IDLE)
+		sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+static void *worker_entry(void *argument)
+{
+	pthread_setname_np(pthread_self(), "rtl-shim");
+	schedule_reset();
+	return worker_main(argument);
+}
+
+static int thread_start(struct worker *w)
+{
+	pthread_attr_t attributes;
+	sigset_t all, saved;
+	int r;
+
+	r = pthread_attr_init(&attributes);
+	if (r)
+		return -r;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	/* Blocked before it exists: no handler of the application ever runs on it. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	r = pthread_create(&w->thread, &attributes, worker_entry, w);
+	/* Libraries with much static TLS, which lies on every stack. */
+	if (r == EINVAL)
+		r = pthread_create(&w->thread, NULL, worker_entry, w);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attributes);
+	return -r;
+}
+
+bool worker_is_lost(void)
+{
+	struct worker *w = &worker;
+	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
+	unsigned looks = 0;
+
+	if (!w->is_lost)
+		return false;
+	while (!atomic_load_explicit(&w->is_done, memory_order_acquire)) {
+		if (clock_monotonic_ns() >= until_ns)
+			return true;
+		patience_take(&looks);
+	}
+	w->is_lost = false;
+	return false;
+}
+
+void worker_release(void)
+{
+	struct worker *w = &worker;
+
+	if (w->has_conn)
+		conn_done(&w->conn);
+	w->has_conn = false;
+	free(w->hello);
+	w->hello = NULL;
+	/* Who is just about to write to it would write to what is opened next: it stays, then. */
+	if (wake_is_ours(w) && !doze_is_waking())
+		close(w->wake);
+	w->wake = -1;
+}
+
+int worker_start(const struct worker_setup *setup)
+{
+	struct worker *w = &worker;
+	int r;
+
+	memset(w, 0, sizeof(*w));
+	w->conn.fd = -1;
+	w->setup = *setup;
+	w->recorder = capture_recorder(setup->capture);
+	w->anchors = (struct anchors){
+		.capture = setup->capture, .agents = setup->agents, .clocks = setup->clocks};
+	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (w->wake < 0)
+		return -errno;
+	event_frames_reset();
+	r = events_start(w->recorder);
+	if (r)
+		return r;
+	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
+	 * or a signal, or before the thread has a processor, is known to the collector all the same,
+	 * and its kernels have their times. Nothing of this waits. */
+	anchors_first(&w->anchors);
+	(void)greet(w);
+	r = thread_start(w);
+	w->is_running = !r;
+	/* Nobody would take them there. */
+	if (r)
+		(void)events_stop(0);
+	return r;
+}
+
+bool worker_has_greeted(void)
+{
+	return worker.has_conn;
+}
+
+/* Nothing is in flight, and who listens has our Hello. */
+static bool is_settled(struct worker *w)
+{
+	return atomic_load_explicit(&w->is_known, memory_order_acquire) &&
+	       !atomic_load_explicit(&w->is_last_try, memory_order_acquire) &&
+	       !capture_pending(w->setup.capture);
+}
+
+void worker_settle(void)
+{
+	struct worker *w = &worker;
+	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns;
+	uint64_t until_ns = start_ns + w->setup.exit_ns / 5 * 4;
+
+	if (!w->is_running)
+		return;
+	recording_end(w->recorder);
+	if (capture_pending(w->setup.capture)) {
+		atomic_store_explicit(
+			&w->decide_ns, until_ns - (until_ns - start_ns) / 8, memory_order_relaxed);
+		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+	}
+	/* Only the thread knows whether its connection still stands. */
+	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
+	worker_wake(w);
+	while (!is_settled(w) && now_ns < until_ns) {
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+		now_ns = clock_boottime_ns();
+	}
+	atomic_store_explicit(&w->hurry_ns, 0, memory_order_release);
+	w->setup.exit_ns -= now_ns < until_ns ? now_ns - start_ns : until_ns - start_ns;
+}
+
+/* It hangs, in the runtime perhaps, or waits for a processor: it is left to itself. */
+static bool worker_lose(struct worker *w)
+{
+	pthread_detach(w->thread);
+	w->is_lost = true;
+	return false;
+}
+
+bool worker_stop(bool is_quiet)
+{
+	struct worker *w = &worker;
+	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
+
+	if (!w->is_running)
+		return true;
+	w->is_running = false;
+	w->is_quiet = is_quiet;
+	recording_end(w->recorder);
+	atomic_store_explicit(
+		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
+	worker_wake(w);
+	/* glibc 2.28 waits by CLOCK_REALTIME only, which somebody may set meanwhile. */
+	while (pthread_tryjoin_np(w->thread, NULL)) {
+		if (clock_monotonic_ns() >= until_ns)
+			return worker_lose(w);
+		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+	}
+	return true;
+}
+
+void worker_stand_in(void)
+{
+	anchors_rate_alone(&worker.anchors);
+}
+
+void worker_forget(void)
+{
+	struct worker *w = &worker;
+
+	w->is_running = false;
+	w->is_lost = false;
+	doze_forget();
+	conn_forget(&w->conn);
+	if (wake_is_ours(w))
+		close(w->wake);
+	w->wake = -1;
+	if (w->setup.clocks)
+		clock_source_close(w->setup.clocks);
+}

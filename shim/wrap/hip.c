@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/*
+ * librtl-calls.so: our definitions of HIP's functions, for LD_PRELOAD in mode hip. Each begins a
+ * call, asks the real one, and ends it; everything about records is librtl-shim.so's. A library
+ * of its own, since to export these names is to tell programs that look for them that HIP is
+ * here (docs/adr/0015).
+ */
+#include "shim/wrap/hip.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "proto/names/host_calls.h"
+#include "proto/names/mode.h"
+#include "shim/events/calls.h"
+#include "shim/wrap/graph_launches.h"
+#include "shim/wrap/real.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* hipErrorNoDevice, where there is no HIP behind us: what a program is ready for. */
+#define NO_HIP 100
+
+/* Every exported name. */
+#define SYMBOL_ENUM(name, ...)	   SYMBOL_##name,
+#define MANGLED_ENUM(name, symbol) SYMBOL_MANGLED_##name,
+enum symbol { HOST_CALLS(SYMBOL_ENUM) HOST_CALL_MANGLED(MANGLED_ENUM) SYMBOL_COUNT };
+
+/* Set once before main(): mode hip. Else every wrapper is a load and a jump. */
+static bool is_on;
+static void *_Atomic real[SYMBOL_COUNT];
+
+static const char *symbol_name(enum symbol symbol);
+
+static void *real_of(enum symbol symbol, const void *caller)
+{
+	void *found = atomic_load_explicit(&real[symbol], memory_order_acquire);
+
+	if (__builtin_expect(!found, 0)) {
+		found = real_find(symbol_name(symbol), "libamdhip64", caller);
+		/* None yet: it may still be loaded. */
+		if (found)
+			atomic_store_explicit(&real[symbol], found, memory_order_release);
+	}
+	return found;
+}
+
+/* ---- what a parameter records, after the call; EXEC counts before it ------------------------ */
+
+#define BEFORE(kind, name) BEFORE_##kind(name)
+#define BEFORE_PTR(name)
+#define BEFORE_PASS(name)
+#define BEFORE_OUT(name)
+#define BEFORE_SIZE(name)
+#define BEFORE_WIDE(name)
+#define BEFORE_INT(name)
+#define BEFORE_UINT(name)
+#define BEFORE_BYTE(name)
+#define BEFORE_SHORT(name)
+#define BEFORE_COPY(name)
+#define BEFORE_MS(name)
+#define BEFORE_TEXT(name)
+#define BEFORE_STREAM(name)
+#define BEFORE_EXEC(name)  uint64_t launch = graph_launches_next(name);
+#define BEFORE_ENDED(name) graph_launches_forget(name);
+#define BEFORE_DIM3(name)
+#define BEFORE_EXTENT(name)
+#define BEFORE_PITCHED(name)
+#define BEFORE_COPY3D(name)
+#define BEFORE_NONE(name)
+
+/* hipMemcpy3DParms: its extent and kind, at offsets that have not moved since HIP has it. */
+struct copy3d {
+	uint8_t before[128];
+	struct host_extent extent;
+	uint32_t kind;
+};
+
+static uint64_t *record_text(uint64_t *at, const char *text)
+{
+	memset(at, 0, HOST_TEXT_WORDS * sizeof(*at));
+	if (text)
+		memcpy(at, text, strnlen(text, HOST_TEXT_WORDS * sizeof(*at)));
+	return at + HOST_TEXT_WORDS;
+}
+
+static uint64_t *record_copy3d(uint64_t *at, const struct copy3d *params)
+{
+	static const struct copy3d none = {.kind = UINT32_MAX};
+
+	if (!params)
+		params = &none;
+	*at++ = params->extent.width;
+	*at++ = params->extent.height;
+	*at++ = params->extent.depth;
+	*at++ = params->kind;
+	return at;
+}
+
+static uint64_t float_bits(const float *value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, value, sizeof(bits));
+	return bits;
+}
+
+#define RECORD(kind, name) RECORD_##kind(name)
+#define RECORD_PTR(name)   *at++ = (uint64_t)(uintptr_t)name;
+#define RECORD_PASS(name)
+/* The runtime has just written it. */
+#define RECORD_OUT(name)     *at++ = end.result || !name ? 0 : (uint64_t)(uintptr_t)*name;
+#define RECORD_SIZE(name)    *at++ = name;
+#define RECORD_WIDE(name)    *at++ = name;
+#define RECORD_INT(name)     *at++ = (uint32_t)name;
+#define RECORD_UINT(name)    *at++ = name;
+#define RECORD_BYTE(name)    *at++ = name;
+#define RECORD_SHORT(name)   *at++ = name;
+#define RECORD_COPY(name)    *at++ = (uint32_t)name;
+#define RECORD_MS(name)	     *at++ = end.result || !name ? 0 : float_bits(name);
+#define RECORD_TEXT(name)    at = record_text(at, name);
+#define RECORD_STREAM(name)  end.stream = (uint64_t)(uintptr_t)name;
+#define RECORD_EXEC(name)    *at++ = (uint64_t)(uintptr_t)name, *at++ = launch;
+#define RECORD_ENDED(name)   *at++ = (uint64_t)(uintptr_t)name;
+#define RECORD_DIM3(name)    *at++ = name.x, *at++ = name.y, *at++ = name.z;
+#define RECORD_EXTENT(name)  *at++ = name.width, *at++ = name.height, *at++ = name.depth;
+#define RECORD_PITCHED(name) *at++ = (uint64_t)(uintptr_t)name.address;
+#define RECORD_COPY3D(name)  at = record_copy3d(at, name);
+#define RECORD_NONE(name)
+
+/* ---- the wrappers ----------------------------------------------------------------------- */
+
+#define WRAP(function_, symbol_, api_, ...)                                                        \
+	EXPORT int function_(HOST_LIST(HOST_PARAM, __VA_ARGS__))                                   \
+	{                                                                                          \
+		int (*real_one)(HOST_LIST(HOST_PARAM, __VA_ARGS__));                               \
+		struct call_end end = {.kind = RECORDER_CALL_HOST, .api = RTL_HOST_##api_};        \
+		struct call_frame frame;                                                           \
+		uint64_t words[HOST_ARGS_MAX], *at = words;                                        \
+		void *found = real_of(symbol_, __builtin_return_address(0));                       \
+                                                                                                   \
+		if (__builtin_expect(!found, 0))                                                   \
+			return NO_HIP;                                                             \
+		memcpy(&real_one, &found, sizeof(found));                                          \
+		if (!is_on)                                                                        \
+			return real_one(HOST_LIST(HOST_ARG, __VA_ARGS__));                         \
+		HOST_EACH(BEFORE, __VA_ARGS__)                                                     \
+		rtl_call_begin(&frame);                                                            \
+		end.result = real_one(HOST_LIST(HOST_ARG, __VA_ARGS__));                           \
+		HOST_EACH(RECORD, __VA_ARGS__)                                                     \
+		end.words = words;                                                                 \
+		end.count = (uint32_t)(at - words);                                                \
+		rtl_call_end(&frame, &end);                                                        \
+		return end.result;                                                                 \
+	}
+
+#define WRAP_PLAIN(name, ...)                                                                      \
+	int name(HOST_LIST(HOST_PARAM, __VA_ARGS__));                                              \
+	WRAP(name, SYMBOL_##name, name, __VA_ARGS__)
+HOST_CALLS(WRAP_PLAIN)
+
+#define DECLARE_MANGLED(name, symbol) __typeof__(name) mangled_##name __asm__(symbol);
+HOST_CALL_MANGLED(DECLARE_MANGLED)
+#define WRAP_MANGLED(name, ...) WRAP(mangled_##name, SYMBOL_MANGLED_##name, name, __VA_ARGS__)
+HOST_CALLS_EXT(WRAP_MANGLED)
+
+/* ---- by name: dlsym and hipGetProcAddress -------------------------------------------- */
+
+struct wrapper {
+	const char *name;
+	const void *function;
+};
+
+#define WRAPPER(name, ...)	      {#name, (const void *)name},
+#define WRAPPER_MANGLED(name, symbol) {symbol, (const void *)mangled_##name},
+static const struct wrapper wrappers[SYMBOL_COUNT] = {
+	HOST_CALLS(WRAPPER) HOST_CALL_MANGLED(WRAPPER_MANGLED)};
+
+static const char *symbol_name(enum symbol symbol)
+{
+	return wrappers[symbol].name;
+}
+
+bool hip_is_on(void)
+{
+	return is_on;
+}
+
+static bool has(const char *name, unsigned *ret)
+{
+	for (unsigned i = 0; i < SYMBOL_COUNT; i++) {
+		if (strcmp(wrappers[i].name, name))
+			continue;
+		*ret = i;
+		return true;
+	}
+	return false;
+}
+
+static bool is_wrapper(unsigned symbol, const void *function)
+{
+	return wrappers[symbol].function == function;
+}
+
+/* Ours asks one real function: who found another copy of the library gets that one. */
+static void *wrap(unsigned symbol, void *function)
+{
+	return real_adopt(&real[symbol], function)
+		       ? (void *)(uintptr_t)wrappers[symbol].function
+		       : function;
+}
+
+const struct wrapped hip_wrapped = {has, is_wrapper, real_next, wrap};
+
+/* ---- start ------------------------------------------------------------------------------ */
+
+__attribute__((constructor)) static void hip_start(void)
+{
+	const char *name = getenv("RTL_MODE");
+	const struct mode *mode = mode_find(name ? name : "");
+
+	if (getauxval(AT_SECURE) || !mode || mode->capabilities == MODE_OFF)
+		return;
+	is_on = mode->capabilities & HOST_CALLS;
+	if (is_on)
+		rtl_calls_attach();
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What dispatches are about to use is touched before, and no more of it than was used already.
+ * Pages are counted by mincore().
+ */
+#include "tests/shim/capture/fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shim/capture/ahead.h"
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/harvest.h"
+#include "shim/capture/long_ring.h"
+#include "shim/capture/shadow.h"
+#include "shim/capture/shadow_queue.h"
+#include "shim/capture/shadow_table.h"
+#include "shim/capture/spell.h"
+#include "shim/base/thread.h"
+#include "shim/capture/touch.h"
+
+#define PAGE_BYTES 4096u
+#define BYTES	   (8u << 20)
+#define RING	   16384u
+#define LOT_BYTES  (RECORDER_SLOT_CHUNK * sizeof(struct recorder_slot))
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static size_t resident(const void *memory, size_t bytes)
+{
+	static unsigned char page[BYTES / PAGE_BYTES];
+	size_t pages = bytes / PAGE_BYTES, n = 0;
+
+	assert_true(pages <= sizeof(page));
+	assert_int_equal(mincore((void *)(uintptr_t)memory, bytes, page), 0);
+	for (size_t i = 0; i < pages; i++)
+		n += page[i] & 1;
+	return n * PAGE_BYTES;
+}
+
+static char *map(void)
+{
+	char *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return memory;
+}
+
+/* Before Linux 5.14 nothing is. */
+static bool is_supported(void)
+{
+	char *memory = map();
+	bool is = !madvise(memory, PAGE_BYTES, MADV_POPULATE_WRITE);
+
+	munmap(memory, BYTES);
+	return is;
+}
+
+static void as_much_ahead_as_was_used(void **state)
+{
+	char *memory = map();
+	struct ahead ahead = {0};
+
+	(void)state;
+	ahead_of(&ahead, memory, BYTES, AHEAD_BYTES_LEAST - 1);
+	assert_int_equal(resident(memory, BYTES), 0);
+	/* What was used is there, if it was: it is not touched again. */
+	ahead_of(&ahead, memory, BYTES, 1u << 18);
+	assert_int_equal(resident(memory, 1u << 18), 0);
+	assert_int_equal(resident(memory + (1u << 18), 1u << 18), 1u << 18);
+	assert_int_equal(resident(memory, BYTES), 1u << 18);
+	/* From where it was touched last. */
+	ahead_of(&ahead, memory, BYTES, 3u << 17);
+	assert_int_equal(resident(memory, BYTES), 1u << 19);
+	/* With a bound, and to the end. */
+	ahead_of(&ahead, memory, BYTES, 4u << 20);
+	assert_int_equal(resident(memory + (4u << 20), BYTES / 2), AHEAD_BYTES_MAX);
+	ahead_of(&ahead, memory, BYTES, BYTES - PAGE_BYTES);
+	assert_int_equal(resident(memory + BYTES - PAGE_BYTES, PAGE_BYTES), PAGE_BYTES);
+	munmap(memory, BYTES);
+}
+
+static void all_of_it_whole_pages(void **state)
+{
+	char *memory = map();
+
+	(void)state;
+	ahead_all(memory + PAGE_BYTES + 100, PAGE_BYTES);
+	assert_int_equal(resident(memory, BYTES), 2 * PAGE_BYTES);
+	assert_int_equal(resident(memory + PAGE_BYTES, 2 * PAGE_BYTES), 2 * PAGE_BYTES);
+	munmap(memory, BYTES);
+}
+
+/* Of a file what is there already stays as it is, and so does its size. */
+static void all_of_a_file_and_no_more(void **state)
+{
+	int fd = memfd_create("ahead", 0);
+	struct stat file;
+	char *memory;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memory[2 * PAGE_BYTES] = 'x';
+	ahead_all_of_file(fd, PAGE_BYTES, memory + PAGE_BYTES, 4 * PAGE_BYTES);
+	assert_int_equal(resident(memory, BYTES), 4 * PAGE_BYTES);
+	assert_int_equal(resident(memory + PAGE_BYTES, 4 * PAGE_BYTES), 4 * PAGE_BYTES);
+	assert_int_equal(memory[2 * PAGE_BYTES], 'x');
+	ahead_all_of_file(fd, BYTES, memory, PAGE_BYTES);
+	assert_int_equal(fstat(fd, &file), 0);
+	assert_int_equal(file.st_size, BYTES);
+	munmap(memory, BYTES);
+	close(fd);
+}
+
+static void dispatch(struct fixture *f, unsigned n)
+{
+	while (n--)
+		fixture_dispatch(f, 0);
+}
+
+/* Who reserves far ahead of the walk, or in a call, is noted in memory that a queue goes round. */
+static void queue_on_the_move_finds_its_pages(void **state)
+{
+	struct fixture *f = *state;
+	struct origins *origins =
+		&shadow_table_at(f->capture->head.shadow, f->queue->block)->origins;
+	const size_t bytes = (origins->mask + 1) * sizeof(*origins->entry);
+	const size_t used = RING / 4 * sizeof(*origins->entry);
+
+	dispatch(f, RING / 4);
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 0);
+	thread_state()->call = 1;
+	dispatch(f, RING / 4);
+	assert_int_equal(resident(origins->entry, bytes), used);
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
+	/* One that stands still, or goes round again, is not looked after. */
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
+	/* Nor one that is close to its walk by now. */
+	thread_state()->call = 0;
+	dispatch(f, RING / 4);
+	fixture_settle(f);
+	assert_int_equal(resident(origins->entry, bytes), 3 * used);
+	thread_state()->call = 1;
+	for (int i = 0; i < 8; i++) {
+		dispatch(f, RING / 4);
+		fixture_settle(f);
+	}
+	assert_int_equal(resident(origins->entry, bytes), bytes);
+	thread_state()->call = 0;
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* However many are in flight, no more is made than the next burst is likely to need. */
+static void a_burst_gets_some_more_than_it_uses(void **state)
+{
+	struct fixture *f = *state;
+	const uint32_t more = 4 * RECORDER_SLOT_CHUNK, kept = (READY_LOTS + 2) * RECORDER_SLOT_CHUNK;
+
+	dispatch(f, RING - 1);
+	for (int i = 0; i < 64; i++)
+		(void)harvest_run(f->capture, f->now_ns);
+	assert_in_range(recorder_slots_used(f->recorder), RING + more, RING + more + kept);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* Lots for a queue that needs them: the first of all lie in pages that nobody has touched. */
+static void slots_that_are_needed_have_their_pages(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+	struct capture_queue *q = &c->queues[f->queue->block];
+	uint32_t before = recorder_slots_used(f->recorder);
+	const char *end = (const char *)(f->recorder->slots + before);
+
+	assert_int_equal((uintptr_t)end % PAGE_BYTES, 0);
+	assert_int_equal(resident(end, RECORDER_SLOT_CHUNK * sizeof(*f->recorder->slots)), 0);
+	dispatch(f, q->owned - 1);
+	(void)harvest_run(c, f->now_ns);
+	assert_true(recorder_slots_used(f->recorder) > before);
+	assert_int_equal(resident(end, RECORDER_SLOT_CHUNK * sizeof(*f->recorder->slots)),
+		RECORDER_SLOT_CHUNK * sizeof(*f->recorder->slots));
+	fixture_settle(f);
+	check_against_device(c, f->reader, f->queue, 0);
+}
+
+static bool is_wanted_elsewhere(void)
+{
+	return true;
+}
+
+/* Who asks for a ring that long is about to fill it; not who records nothing. */
+static void a_long_ring_finds_all_that_it_will_use(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+	const char *cell = recorder_cell_bytes(f->recorder, f->recorder->open_frame);
+	struct synth_queue *queue[2];
+
+	for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
+		const struct shadow_queue *shadow;
+		const char *lot;
+		size_t bytes;
+
+		while (pool_provide(c))
+			;
+		lot = (const char *)slot_of(c, atomic_load(&c->ready[0]));
+		if (!is_recorded)
+			gate_pause();
+		long_ring_expect(c, 2 * RING);
+		long_ring_run(c, NULL);
+		queue[is_recorded] = synth_queue_new(2 * RING);
+		assert_int_equal(synth_adopt(c, queue[is_recorded], 0), 0);
+		if (!is_recorded)
+			gate_resume();
+		shadow = shadow_table_at(c->head.shadow, queue[is_recorded]->block);
+		bytes = (shadow->mask + 1) * sizeof(*shadow->last);
+		assert_int_equal(resident(lot, LOT_BYTES), is_recorded ? LOT_BYTES : 0);
+		assert_int_equal(resident(cell, PAGE_BYTES), is_recorded ? PAGE_BYTES : 0);
+		assert_int_equal(resident(shadow->last, bytes), is_recorded ? bytes : 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		uint32_t block;
+
+		shadow_front_end.release(c, synth_hsa_queue(queue[i]), &block);
+		shadow_front_end.retire(c, block);
+		synth_queue_free(queue[i]);
+	}
+}
+
+/* As many slots as packets: before its queue is there, and for one that is; then no more. */
+static void a_long_ring_gets_a_slot_for_each_packet(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+	struct synth_queue *queue;
+	const struct capture_queue *q;
+	uint32_t before, block;
+
+	atomic_store(&c->ring_expected, RING + 1);
+	while (pool_make_ring(c))
+		;
+	assert_in_range(c->loose.count, RING + 1, RING + SIGNALS_OF_CHUNK);
+	queue = synth_queue_new(4 * RING);
+	assert_int_equal(synth_adopt(c, queue, 0), 0);
+	q = &c->queues[queue->block];
+	assert_int_equal(atomic_load(&c->ring_expected), 0);
+	assert_true(queue_owned(q) >= RING + 1);
+	assert_true(queue_owned(q) < 4 * RING);
+	while (pool_make_ring(c))
+		;
+	assert_in_range(queue_owned(q), 4 * RING, 4 * RING + SIGNALS_OF_CHUNK);
+	before = recorder_slots_used(f->recorder);
+	assert_false(pool_make_ring(c));
+	/* Who is wanted elsewhere makes none, and is not asked again. */
+	long_ring_expect(c, 8 * RING);
+	long_ring_run(c, is_wanted_elsewhere);
+	long_ring_run(c, NULL);
+	assert_int_equal(recorder_slots_used(f->recorder), before);
+	atomic_store(&c->ring_expected, 0);
+	/* What it gives back is another's. */
+	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
+	shadow_front_end.retire(c, block);
+	synth_queue_free(queue);
+	assert_true(c->loose.count >= 4 * RING);
+	queue = synth_queue_new(4 * RING);
+	assert_int_equal(synth_adopt(c, queue, 0), 0);
+	assert_true(queue_owned(&c->queues[queue->block]) >= 4 * RING);
+	assert_int_equal(recorder_slots_used(f->recorder), before);
+	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
+	shadow_front_end.retire(c, block);
+	synth_queue_free(queue);
+}
+
+/* Who waits has not got the processor. */
+static void a_spell_ends_when_the_processor_is_lost(void **state)
+{
+	struct spell spell;
+
+	(void)state;
+	spell_begin(&spell);
+	poll(NULL, 0, 2 * SPELL_LOST_NS_MAX / 1000000);
+	assert_false(spell_lasts(&spell));
+}
+
+/* They begin in the middle of a page: the kernel refuses that, as it does what it does not know. */
+static void slots_of_others_are_no_new_lot(void **state)
+{
+	struct fixture *f = *state;
+	slot_ref kept = atomic_exchange(&f->capture->ready[0], 2);
+	char *memory = map();
+
+	pool_touch_ready(f->capture);
+	atomic_store(&f->capture->ready[0], kept);
+	ahead_all(memory, PAGE_BYTES);
+	assert_int_equal(resident(memory, PAGE_BYTES), PAGE_BYTES);
+	munmap(memory, BYTES);
+}
+
+/* In a flood a lot that is kept ready is used as soon as it is made; else it may never be. */
+static void lots_that_are_ready_have_theirs_in_a_flood(void **state)
+{
+	struct fixture *f = *state;
+	struct capture *c = f->capture;
+
+	for (int is_flood = 0; is_flood < 2; is_flood++) {
+		const char *lot;
+
+		dispatch(f, is_flood ? RECORDER_SLOT_CHUNK : 1);
+		lot = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
+		assert_true(pool_take_ready(c) || !is_flood);
+		assert_true(pool_provide(c));
+		assert_int_equal(resident(lot, LOT_BYTES), is_flood ? LOT_BYTES : 0);
+		while (pool_provide(c))
+			;
+	}
+	fixture_settle(f);
+	check_against_device(c, f->reader, f->queue, 0);
+}
+
+/* Of the first turn of the outbox: what a frame is about to fill, if that is several pages. */
+static void a_frame_finds_the_pages_of_its_cell(void **state)
+{
+	struct fixture *f = *state;
+	struct recorder *r = f->recorder;
+	const void *cell = recorder_cell_bytes(r, r->open_frame);
+
+	touch_cell(f->capture, 16);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 0);
+	touch_cell(f->capture, FRAME_RECORDS_MAX);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 5 * PAGE_BYTES);
+	/* That is enough for one. */
+	dispatch(f, FRAME_RECORDS_MAX);
+	fixture_settle(f);
+	assert_int_equal(recorder_process_value(r, RTL_P_frames_published), 1);
+	assert_true(recorder_process_value(r, RTL_P_bytes_published) > 3 * PAGE_BYTES);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 5 * PAGE_BYTES);
+	r->open_frame += RECORDER_CELLS;
+	cell = recorder_cell_bytes(r, r->open_frame);
+	touch_cell(f->capture, FRAME_RECORDS_MAX);
+	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 0);
+	r->open_frame -= RECORDER_CELLS;
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* The short ring of notes, which each queue goes round. */
+static void a_new_queue_finds_its_notes(void **state)
+{
+	struct fixture *f = *state;
+	const struct origins *origins =
+		&shadow_table_at(f->capture->head.shadow, f->queue->block)->origins;
+	const size_t bytes = ORIGINS_NEAR * sizeof(*origins->near);
+
+	assert_int_equal(resident(origins->near, bytes), bytes);
+}
+
+/* Ours is a guest on the way of the program's own calls. */
+static void errno_stays(void **state)
+{
+	char *memory = map();
+	struct ahead ahead = {0};
+
+	(void)state;
+	munmap(memory, BYTES);
+	errno = EDOM;
+	ahead_all(memory, PAGE_BYTES);
+	ahead_of(&ahead, memory, BYTES, BYTES / 2);
+	ahead_all_of_file(-1, 0, memory, PAGE_BYTES);
+	assert_int_equal(errno, EDOM);
+}
+
+/* A program may have closed the recorder's file, and have one of its own by that number. */
+static void a_file_of_the_programs_gets_no_pages(void **state)
+{
+	struct fixture *f = *state;
+	const char *end = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
+	int kept = dup(f->recorder->fd), own = memfd_create("own", 0);
+	struct stat file;
+
+	assert_true(kept >= 0 && own >= 0);
+	assert_int_equal(dup2(own, f->recorder->fd), f->recorder->fd);
+	dispatch(f, f->capture->queues[f->queue->block].owned - 1);
+	(void)harvest_run(f->capture, f->now_ns);
+	assert_true((const char *)(f->recorder->slots + recorder_slots_used(f->recorder)) > end);
+	assert_int_equal(resident(end, LOT_BYTES), 0);
+	assert_int_equal(fstat(own, &file), 0);
+	assert_int_equal(file.st_size, 0);
+	assert_int_equal(file.st_blocks, 0);
+	assert_int_equal(dup2(kept, f->recorder->fd), f->recorder->fd);
+	close(kept);
+	close(own);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* Slots that were made and never taken have nobody's pages. */
+static void the_end_looks_at_nothing_that_nobody_used(void **state)
+{
+	struct fixture *f = *state;
+	const size_t bytes = recorder_slots_used(f->recorder) * sizeof(*f->recorder->slots);
+	size_t before;
+
+	dispatch(f, 1);
+	(void)harvest_run(f->capture, f->now_ns);
+	before = resident(f->recorder->slots, bytes);
+	assert_true(before < bytes / 2);
+	capture_release_signals(f->capture);
+	assert_int_equal(resident(f->recorder->slots, bytes), before);
+	/* The device's, which has not come to it. */
+	assert_int_equal(f->capture->signal_chunks_kept, 1);
+	f->capture->signal_chunks_kept = 0;
+}
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_init(&fixture, RING);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_done(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_much_ahead_as_was_used),
+		cmocka_unit_test(all_of_it_whole_pages),
+		cmocka_unit_test(all_of_a_file_and_no_more),
+		cmocka_unit_test(errno_stays),
+		cmocka_unit_test_setup_teardown(queue_on_the_move_finds_its_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_burst_gets_some_more_than_it_uses, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			slots_that_are_needed_have_their_pages, setup, teardown),
+		cmocka_unit_test(a_spell_ends_when_the_processor_is_lost),
+		cmocka_unit_test_setup_teardown(
+			a_long_ring_finds_all_that_it_will_use, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_long_ring_gets_a_slot_for_each_packet, setup, teardown),
+		cmocka_unit_test_setup_teardown(slots_of_others_are_no_new_lot, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_frame_finds_the_pages_of_its_cell, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_queue_finds_its_notes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_file_of_the_programs_gets_no_pages, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_end_looks_at_nothing_that_nobody_used, setup, teardown),
+	};
+
+	/* Where all memory is of huge pages one touch is 2 MiB. */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		return 1;
+	if (!is_supported()) {
+		print_message("MADV_POPULATE_WRITE: not in this kernel\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The shim's thread while nothing is recorded: what ends its doze, and by whose descriptor. */
+#include "tests/shim/capture/worker_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "proto/wire/msg.h"
+#include "shim/base/wakeup.h"
+#include "shim/events/events.h"
+#include "shim/events/markers.h"
+
+static void send_frame(int fd, Rtl__Frame *frame)
+{
+	size_t bytes;
+	uint8_t *packed = msg_pack_new(frame, &bytes);
+
+	assert_non_null(packed);
+	assert_int_equal(send(fd, packed, bytes, MSG_NOSIGNAL), bytes);
+	free(packed);
+}
+
+static void send_welcome(int fd)
+{
+	Rtl__Welcome welcome = RTL__WELCOME__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	welcome.has_version = 1;
+	welcome.version = PROTO_VERSION_MAX;
+	frame.body_case = RTL__FRAME__BODY_WELCOME;
+	frame.welcome = &welcome;
+	send_frame(fd, &frame);
+}
+
+static void send_control(int fd, uint64_t seq, bool record)
+{
+	Rtl__Control control = RTL__CONTROL__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	control.has_seq = control.has_record = 1;
+	control.seq = seq;
+	control.record = record;
+	frame.body_case = RTL__FRAME__BODY_CONTROL;
+	frame.control = &control;
+	send_frame(fd, &frame);
+}
+
+static void wait_for_doze(bool is_on)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (doze_is_on() != is_on) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+}
+
+/* A collector that welcomes, and has the process wait; dozing, with a queue. */
+static int begin_dormant(struct fixture *f)
+{
+	int fd = accept_next(f, WAIT_MS);
+
+	assert_true(fd >= 0);
+	send_welcome(fd);
+	send_control(fd, 1, false);
+	f->queue = synth_queue_new(64);
+	f->signal = synth_signal_new(1);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	wait_for_doze(true);
+	return fd;
+}
+
+static void a_dormant_thread_dozes_through_dispatches(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	for (int i = 0; i < 1000; i++) {
+		synth_submit(f->capture, f->queue, &packet);
+		while (synth_step(f->queue, SYNTH_DOORBELL))
+			;
+	}
+	assert_true(doze_is_on());
+	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+				 RTL_Q_skipped_filter),
+		1000);
+	close(fd);
+}
+
+/* Nobody rings for it again. */
+static void an_early_doorbell_ends_a_doze(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS, index;
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	index = synth_add_index(f->capture, f->queue, 1);
+	errno = EDOM;
+	synth_ring(f->capture, f->queue, index);
+	assert_int_equal(errno, EDOM);
+	assert_false(doze_is_on());
+	synth_put(f->queue, index, &packet);
+	while (synth_wdid(f->queue) != index + 1) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+	/* Nor does it come back to it while something is left behind. */
+	index = synth_add_index(f->capture, f->queue, 1);
+	synth_ring(f->capture, f->queue, index);
+	boottime_offset_ns += 3 * (int64_t)DOZE_NS;
+	markers_mark("it harvests");
+	wait_for_frame(f, 1);
+	assert_false(doze_is_on());
+	synth_put(f->queue, index, &packet);
+	synth_ring(f->capture, f->queue, index);
+	wait_for_doze(true);
+	close(fd);
+}
+
+static void a_range_ends_a_doze(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	markers_mark("something");
+	assert_false(doze_is_on());
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
+static void *mark_when_cancelled(void *is_past)
+{
+	pthread_cancel(pthread_self());
+	markers_mark("under a lock of the program's");
+	*(bool *)is_past = true;
+	return NULL;
+}
+
+/* A range is no place for a thread to end, whoever cancels it: it has what the program gave it. */
+static void a_cancelled_thread_ends_a_doze_and_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+	bool is_past = false;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, mark_when_cancelled, &is_past), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(is_past);
+	assert_false(doze_is_waking());
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
+static void being_told_to_record_ends_a_doze(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	send_control(fd, 2, true);
+	wait_for_doze(false);
+	synth_submit(f->capture, f->queue, &packet);
+	while (synth_step(f->queue, SYNTH_DOORBELL))
+		;
+	wait_for_frame(f, 1);
+	close(fd);
+}
+
+#define EVENTFD "anon_inode:[eventfd]"
+
+static void release_meanwhile(void)
+{
+	int last;
+	unsigned before = count_open(EVENTFD, &last);
+
+	assert_true(doze_is_waking());
+	worker_release();
+	assert_int_equal(count_open(EVENTFD, &last), before);
+}
+
+/*
+ * A program that closes what it has not opened finds the thread asleep, and has @own there then (-1:
+ * nothing). What is left to do is done, later; @own is not written to, read or closed.
+ */
+static void lose_the_wake(struct fixture *f, int own)
+{
+	int fd = begin_dormant(f), wake;
+
+	assert_in_range(count_open(EVENTFD, &wake), 1, 256); /* the last: those of tests before stay */
+	assert_int_equal(own < 0 ? close(wake) : dup3(own, wake, O_CLOEXEC), own < 0 ? 0 : wake);
+	markers_mark("something");
+	wait_for_frame(f, 1);
+	markers_mark("more");
+	wait_for_frame(f, 2);
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	worker_release();
+	assert_int_equal(own < 0 ? -1 : 0, close(wake));
+	close(fd);
+}
+
+static void a_wake_that_was_closed_costs_a_moment(void **state)
+{
+	lose_the_wake(*state, -1);
+}
+
+static void a_file_in_place_of_the_wake_is_left_alone(void **state)
+{
+	int own = memfd_create("own", MFD_CLOEXEC);
+
+	assert_int_equal(write(own, "12345678", 8), 8);
+	assert_int_equal(lseek(own, 0, SEEK_SET), 0);
+	lose_the_wake(*state, own);
+	assert_int_equal(lseek(own, 0, SEEK_CUR), 0);
+	assert_int_equal(lseek(own, 0, SEEK_END), 8);
+	close(own);
+}
+
+/* Of the same kind even: one that has something to read. */
+static void another_eventfd_in_place_of_the_wake_is_left_alone(void **state)
+{
+	uint64_t value = 0;
+	int own = eventfd(7, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	lose_the_wake(*state, own);
+	assert_int_equal(read(own, &value, sizeof(value)), sizeof(value));
+	assert_int_equal(value, 7);
+	close(own);
+}
+
+/* Whoever comes later wakes nobody, and who is about to finds what it writes to where it was. */
+static void the_end_ends_a_doze(void **state)
+{
+	struct fixture *f = *state;
+	int fd = begin_dormant(f);
+
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	assert_false(doze_is_on());
+	doze_open(release_meanwhile);
+	doze_begin();
+	doze_alert();
+	assert_false(doze_is_waking() || doze_is_on());
+	close(fd);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_dormant_thread_dozes_through_dispatches),
+		TEST(an_early_doorbell_ends_a_doze),
+		TEST(a_range_ends_a_doze),
+		TEST(a_cancelled_thread_ends_a_doze_and_goes_on),
+		TEST(the_end_ends_a_doze),
+		TEST(a_wake_that_was_closed_costs_a_moment),
+		TEST(a_file_in_place_of_the_wake_is_left_alone),
+		TEST(another_eventfd_in_place_of_the_wake_is_left_alone),
+		TEST(being_told_to_record_ends_a_doze),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

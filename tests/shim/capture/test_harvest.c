@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/* Our signals: fired, late, silent, abandoned. */
+#include "tests/shim/capture/fixture.h"
+
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/harvest.h"
+
+static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+
+	/* The first stays; those behind it carry no barrier bit and pass it. */
+	f->queue->has_reordering = true;
+	for (int i = 0; i < 10; i++)
+		synth_submit(f->capture, f->queue, &packet);
+	f->queue->holds = SYNTH_HOLD_NONE;
+	fixture_step(f);
+	/* Undo the first: it was the last to complete, so this is a kernel that still runs. */
+	__atomic_store_n(
+		&((amd_signal_t *)(uintptr_t)f->queue->exec[0].signal)->value, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 9);
+	assert_null(fixture_row(f, 0));
+	assert_int_equal(capture_pending(f->capture), 1);
+	__atomic_store_n(
+		&((amd_signal_t *)(uintptr_t)f->queue->exec[0].signal)->value, 0, __ATOMIC_RELEASE);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
+}
+
+/* A queue that has thousands of slots and little in flight goes round few of them: those that came
+ * back last are the ones that a cache still has. */
+static void slots_that_came_back_are_used_before_fresh_ones(void **state)
+{
+	struct fixture *f = *state;
+	unsigned used = 0;
+
+	for (int i = 0; i < 64; i++) {
+		for (int k = 0; k < 32; k++)
+			fixture_dispatch(f, 0);
+		fixture_settle(f);
+	}
+	check_against_device(f->capture, f->reader, f->queue, 0);
+	for (uint32_t i = 0; i < recorder_slots_used(f->recorder); i++)
+		used += f->recorder->slots[i].submit_ns != 0;
+	assert_in_range(used, 32, 512);
+}
+
+static void times_that_come_late_are_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_late_times = true;
+	fixture_dispatch(f, 0);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 0);
+	assert_false(synth_step(f->queue, SYNTH_DOORBELL)); /* writes them */
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 1);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* A job that its scheduler suspends for the better part of an hour, just then. */
+static void who_was_stopped_for_long_does_not_wait_as_long_again(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	fixture_step(f);
+	fixture_harvest(f, MS);
+	assert_int_equal(capture_pending(f->capture), 1);
+	fixture_harvest(f, 3000 * 1000 * MS);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(capture_pending(f->capture), 0);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void times_that_never_come_make_the_record_untimed(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_TIMESTAMP_INVALID);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void signal_that_may_still_be_written_to_is_not_used_again_soon(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t doubtful;
+
+	f->queue->has_no_times = true;
+	fixture_dispatch(f, 0);
+	doubtful = f->queue->ring[0].completion_signal.handle;
+	fixture_settle(f);
+	f->queue->has_no_times = false;
+	for (int i = 0; i < 5000; i++) {
+		fixture_dispatch(f, 0);
+		fixture_step(f);
+		if (i % 50 == 0)
+			fixture_harvest(f, 1);
+	}
+	for (size_t i = 1; i < f->queue->execs; i++)
+		assert_int_not_equal(f->queue->exec[i].signal, doubtful);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ours;
+
+	fixture_dispatch(f, 0);
+	/* A device that fetched the packet before we could store into it. */
+	ours = f->queue->ring[0].completion_signal.handle;
+	f->queue->ring[0].completion_signal.handle = 0;
+	fixture_step(f);
+	fixture_harvest(f, FIXTURE_SETTLE_NS);
+	fixture_harvest(f, FIXTURE_SETTLE_NS);
+	/* Nothing proves anything yet. */
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
+	fixture_dispatch(f, 0);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_TIMESTAMP_FAILED);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_TIMED);
+	assert_int_not_equal(ours, 0);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void kernels_that_ran_without_our_signals_end_no_scan(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		fixture_dispatch(f, 0);
+		f->queue->ring[i].completion_signal.handle = 0;
+	}
+	for (int i = 0; i < 3; i++)
+		fixture_dispatch(f, 0);
+	fixture_settle(f);
+	fixture_settle(f);
+	assert_int_equal(fixture_count(f, RTL_Q_missed), 3);
+	assert_int_equal(fixture_count(f, RTL_Q_recorded), 3);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+static void kernel_still_running_when_the_queue_goes_is_unresolved(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_dispatch(f, 0);
+	fixture_dispatch(f, 0);
+	f->queue->holds = 1;
+	fixture_step(f);
+	fixture_destroy_queue(f);
+	fixture_harvest(f, 30 * MS);
+	fixture_harvest(f, 30 * MS);
+	assert_int_equal(fixture_count(f, RTL_Q_unresolved), 1);
+	assert_int_equal(fixture_row(f, 0)->untimed, RTL_TIMED);
+	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_TIMESTAMP_FAILED);
+	assert_int_equal(capture_pending(f->capture), 0);
+}
+
+static void unknown_kernel_gets_a_symbol_when_it_is_harvested(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_packet packet = {
+		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 0x7f0000000123};
+
+	synth_submit(f->capture, f->queue, &packet);
+	fixture_settle(f);
+	assert_int_equal(f->recorder->header->process[RTL_P_symbols_unknown], 1);
+	assert_int_equal(reader_shape(f->reader, fixture_row(f, 0)->shape)->symbol,
+		1000 + 0x7f0000000123 % 1000);
+}
+
+static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t num_consumers,
+	const hsa_agent_t *consumers, uint64_t attributes, hsa_signal_t *signal)
+{
+	(void)initial, (void)num_consumers, (void)consumers, (void)attributes, (void)signal;
+	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+}
+
+/* One of a stream that comes and goes: with what it leaves the next one begins. */
+static void queue_come_and_go(struct fixture *f)
+{
+	f->queue = synth_queue_new(4096);
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	for (int i = 0; i < 10; i++)
+		fixture_dispatch(f, 0);
+	fixture_settle(f);
+	fixture_destroy_queue(f);
+	for (int i = 0; i < 4; i++)
+		fixture_harvest(f, MS);
+	synth_queue_free(f->queue);
+}
+
+static void queues_that_come_and_go_use_the_same_slots(void **state)
+{
+	struct fixture *f = *state;
+	struct synth_queue *first = f->queue;
+	uint32_t used;
+
+	for (int i = 0; i < 4; i++)
+		queue_come_and_go(f);
+	used = recorder_slots_used(f->recorder);
+	for (int i = 0; i < 60; i++)
+		queue_come_and_go(f);
+	f->queue = first;
+	assert_int_equal(recorder_slots_used(f->recorder), used);
+}
+
+static void runtime_without_signals_leaves_records_without_times(void **state)
+{
+	struct fixture f;
+	struct capture_hsa hsa;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	hsa.signal_create = no_signal;
+	fixture_init_with(&f, 64, &hsa);
+	fixture_dispatch(&f, 0);
+	assert_int_equal(f.queue->ring[0].completion_signal.handle, 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_row(&f, 0)->untimed, RTL_UNTIMED_SIGNAL_POOL);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+/* Whether the harvester has seen it or not: the device writes to it when it ends. */
+static void at_the_end_signals_of_what_runs_are_the_device_s(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, 64, &hsa);
+	fixture_dispatch(&f, 0);
+	fixture_settle(&f);
+	for (int i = 0; i < 3; i++) {
+		fixture_dispatch(&f, 0);
+		if (i < 2)
+			fixture_harvest(&f, MS);
+	}
+	capture_release_signals(f.capture);
+	assert_int_equal(synth.signals_live, 3);
+	fixture_step(&f);
+	for (int i = 1; i <= 3; i++) {
+		hsa_signal_t signal = f.queue->ring[i].completion_signal;
+
+		assert_int_equal(synth_signal_load(signal), 0);
+		synth_signal_free(signal);
+	}
+	fixture_done(&f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(long_kernel_delays_no_other_queue_and_no_later_kernel),
+		TEST(slots_that_came_back_are_used_before_fresh_ones),
+		TEST(times_that_come_late_are_waited_for),
+		TEST(who_was_stopped_for_long_does_not_wait_as_long_again),
+		TEST(times_that_never_come_make_the_record_untimed),
+		TEST(signal_that_may_still_be_written_to_is_not_used_again_soon),
+		TEST(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule),
+		TEST(kernels_that_ran_without_our_signals_end_no_scan),
+		TEST(kernel_still_running_when_the_queue_goes_is_unresolved),
+		TEST(unknown_kernel_gets_a_symbol_when_it_is_harvested),
+		TEST(queues_that_come_and_go_use_the_same_slots),
+		cmocka_unit_test(at_the_end_signals_of_what_runs_are_the_device_s),
+		cmocka_unit_test(runtime_without_signals_leaves_records_without_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

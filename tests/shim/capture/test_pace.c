@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When the shim's thread looks next (shim/capture/pacing.h): by what is used of what there is, and by what
+ * waits for it.
+ */
+#include "tests/shim/capture/fixture.h"
+
+#include <stdlib.h>
+
+#include "shim/capture/capture_internal.h"
+#include "shim/base/gate.h"
+#include "shim/capture/harvest.h"
+
+#define RING 4096u
+
+static uint64_t pause_of(const struct fixture *f)
+{
+	return pace_pause_ns(capture_pace(f->capture));
+}
+
+/* Until all lots are made that there are to be, and nobody hurries any more. */
+static void come_to_rest(struct fixture *f)
+{
+	for (int i = 0; i < 100; i++)
+		fixture_harvest(f, MS);
+	fixture_harvest(f, PACE_HURRY_NS);
+	assert_int_equal(pause_of(f), HARVEST_NS);
+}
+
+static void dispatch(struct fixture *f, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		fixture_dispatch(f, 0);
+		fixture_step(f);
+	}
+}
+
+static void what_runs_alone_is_not_hurried_for(void **state)
+{
+	struct fixture *f = *state;
+
+	fixture_dispatch(f, 0);
+	for (int i = 0; i < 10; i++) {
+		fixture_harvest(f, HARVEST_NS);
+		assert_int_equal(pause_of(f), HARVEST_NS);
+	}
+	fixture_step(f);
+	fixture_harvest(f, HARVEST_NS);
+	assert_int_equal(capture_pending(f->capture), 1); /* for a frame that is not full */
+	assert_int_equal(pause_of(f), HARVEST_NS);
+}
+
+static void a_queue_that_uses_its_slots_up_has_a_look_in_time(void **state)
+{
+	struct fixture *f = *state;
+	const struct capture_queue *q = &f->capture->queues[f->queue->block];
+	uint32_t owned = q->owned, n = owned / 4;
+
+	dispatch(f, n);
+	fixture_harvest(f, 2 * MS);
+	/* All came back but those of a frame that is not full. */
+	assert_int_equal(q->owned, owned);
+	assert_int_equal(pause_of(f), 2 * MS * ((owned - q->done.count) / 2) / n);
+	assert_in_range(pause_of(f), HARVEST_NS_LEAST + 1, HARVEST_NS - 1);
+	/* It stands still again. */
+	fixture_harvest(f, MS);
+	assert_int_equal(pause_of(f), HARVEST_NS);
+	/* So fast that no look would be soon enough. */
+	dispatch(f, owned / 2);
+	fixture_harvest(f, MS / 10);
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+}
+
+static void a_queue_that_is_given_slots_may_need_more(void **state)
+{
+	struct fixture *f = *state;
+	const struct capture_queue *q = &f->capture->queues[f->queue->block];
+	uint32_t owned = q->owned;
+
+	/* The device does not begin. */
+	for (unsigned i = 0; i < RING; i++)
+		fixture_dispatch(f, 0);
+	(void)harvest_run(f->capture, f->now_ns += 20 * MS);
+	assert_true(q->owned >= owned + 4 * RECORDER_SLOT_CHUNK);
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+}
+
+/* Announced before it was written, by somebody who does not ring again. */
+static void a_packet_that_was_left_behind_is_looked_after_soon(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	uint64_t index = synth_add_index(f->capture, f->queue, 1);
+
+	synth_ring(f->capture, f->queue, index);
+	fixture_harvest(f, MS);
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+	synth_put(f->queue, index, &packet);
+	fixture_harvest(f, MS);
+	assert_int_equal(synth_wdid(f->queue), index + 1);
+	assert_int_equal(fixture_count(f, RTL_Q_housekeeping_publishes), 1);
+	fixture_step(f);
+	/* Who does so once does so again. */
+	fixture_harvest(f, PACE_HURRY_NS / 2);
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+	fixture_harvest(f, PACE_HURRY_NS / 2 + MS);
+	assert_int_equal(pause_of(f), HARVEST_NS);
+}
+
+/* Its packets are not ours to look at, but it stands still all the same. */
+static void nor_is_it_forgotten_where_nothing_is_recorded(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	uint64_t index;
+
+	gate_pause();
+	index = synth_add_index(f->capture, f->queue, 1);
+	assert_false(harvest_run(f->capture, f->now_ns += HARVEST_IDLE_NS));
+	synth_ring(f->capture, f->queue, index);
+	assert_true(harvest_run(f->capture, f->now_ns += HARVEST_IDLE_NS));
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+	synth_put(f->queue, index, &packet);
+	assert_true(harvest_run(f->capture, f->now_ns += HARVEST_NS_LEAST));
+	assert_int_equal(synth_wdid(f->queue), index + 1);
+	assert_true(harvest_run(f->capture, f->now_ns += PACE_HURRY_NS / 2));
+	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
+	assert_false(harvest_run(f->capture, f->now_ns += PACE_HURRY_NS));
+	gate_resume();
+}
+
+/* Whose indices several threads reserve: one rings while the other still writes. */
+static void one_that_was_walked_since_is_not(void **state)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+	struct fixture *f = *state;
+	uint64_t index = synth_add_index(f->capture, f->queue, 1);
+
+	synth_ring(f->capture, f->queue, index);
+	synth_put(f->queue, index, &packet);
+	synth_ring(f->capture, f->queue, index);
+	fixture_step(f);
+	fixture_harvest(f, MS);
+	assert_int_equal(fixture_count(f, RTL_Q_housekeeping_publishes), 0);
+	assert_int_equal(pause_of(f), HARVEST_NS);
+}
+
+static void a_clock_that_goes_back_hurries_nobody(void **state)
+{
+	struct pace pace = {0};
+
+	(void)state;
+	pace_look(&pace, 1000 * MS);
+	pace_hurry(&pace);
+	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS_LEAST);
+	pace_look(&pace, 1 * MS);
+	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS);
+	/* Used in no time at all. */
+	pace_look(&pace, 1 * MS);
+	pace_use(&pace, 1, UINT32_MAX);
+	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS_LEAST);
+	/* What took hours took at most an idle period, and nothing overflows. */
+	pace_look(&pace, UINT64_MAX / 2);
+	pace_use(&pace, UINT32_MAX, UINT32_MAX);
+	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS);
+}
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_init(&fixture, RING);
+	come_to_rest(&fixture);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_step(*state);
+	fixture_settle(*state);
+	fixture_done(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			what_runs_alone_is_not_hurried_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_queue_that_uses_its_slots_up_has_a_look_in_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_queue_that_is_given_slots_may_need_more, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_packet_that_was_left_behind_is_looked_after_soon, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			nor_is_it_forgotten_where_nothing_is_recorded, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_was_walked_since_is_not, setup, teardown),
+		cmocka_unit_test(a_clock_that_goes_back_hurries_nobody),
+	};
+
+	return cmocka_run_group_tests_name("capture.pace", tests, NULL, NULL);
+}

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Producers, device and harvester at once. Whatever the interleaving, every dispatch that the
+ * device executed is stored once, with the device's own times, or counted as dropped.
+ */
+#include "tests/shim/capture/fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "shim/capture/capture_internal.h"
+#include "shim/base/gate.h"
+#include "shim/capture/harvest.h"
+#include "shim/capture/shadow.h"
+#include "shim/capture/shadow_queue.h"
+#include "shim/capture/shadow_table.h"
+#include "shim/base/thread.h"
+#include "shim/base/tsc_clock.h"
+
+#define PRODUCERS_MAX 8
+#define DEADLINE_NS   (300ull * 1000 * MS)
+
+struct plan {
+	enum synth_mode mode;
+	unsigned queues, producers;
+	uint32_t packets;     /* of a queue */
+	uint32_t dispatches;  /* of a producer */
+	unsigned batch;	      /* packets of a reservation, 1 .. this */
+	bool has_barrier;     /* bit in every packet */
+	bool has_barriers;    /* barrier packets in between */
+	bool has_app_signals; /* one in three carries a signal of the application's */
+	bool rings_first;     /* doorbell before publication, now and then */
+	bool has_gate;	      /* recording stops and starts all the time */
+	bool has_calls;	      /* host calls of some packets each, over all queues */
+};
+
+/* What a packet's row has to say, by producer and number. */
+struct attribution {
+	uint64_t marker, call;
+	uint32_t node;
+};
+
+struct producer {
+	const struct plan *plan;
+	struct capture *capture;
+	unsigned number;
+	pthread_t thread;
+	hsa_signal_t signal[16];
+	unsigned app_packets;
+	uint32_t tid;
+	uint32_t nodes; /* dispatches of the call so far */
+	uint32_t calls;
+	struct attribution *expected;
+};
+
+static struct {
+	struct synth_queue *queue[PRODUCERS_MAX];
+	struct capture *capture;
+	struct reader *reader;
+	struct producer producer[PRODUCERS_MAX];
+	unsigned queues;
+	bool has_gate;
+	_Atomic bool stop;
+} world;
+
+/* What an application does: wait until it has fired, arm it again, use it again. */
+static uint64_t app_signal(struct producer *p)
+{
+	hsa_signal_t signal = p->signal[p->app_packets++ % 16];
+
+	while (synth_signal_load(signal) > 0)
+		sched_yield();
+	synth_store(p->capture, signal, 1);
+	return signal.handle;
+}
+
+static unsigned batch_of(const struct plan *plan, uint32_t done)
+{
+	unsigned n = plan->batch > 1 ? 1 + done * 7 % plan->batch : 1;
+
+	return done + n > plan->dispatches ? plan->dispatches - done : n;
+}
+
+/* Every few reservations another host call, or none, and another range. */
+static void attribution_set(struct producer *p, uint32_t done)
+{
+	if (done % 7 == 0)
+		thread_state()->marker = (uint64_t)p->number << 32 | done;
+	if (!p->plan->has_calls || done % 3)
+		return;
+	p->nodes = 0;
+	thread_state()->call = done % 4 ? (uint64_t)(p->number + 1) << 24 | ++p->calls : 0;
+}
+
+static void attribution_expect(struct producer *p, uint32_t id)
+{
+	p->expected[id] = (struct attribution){
+		.marker = thread_state()->marker,
+		.call = thread_state()->call,
+		.node = thread_state()->call ? p->nodes++ : 0,
+	};
+}
+
+static struct synth_packet vendor_barrier(struct synth_packet packet)
+{
+	packet.type = HSA_PACKET_TYPE_VENDOR_SPECIFIC;
+	packet.format = SYNTH_FORMAT_BARRIER;
+	return packet;
+}
+
+static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t done, unsigned n)
+{
+	const struct plan *plan = p->plan;
+	uint64_t first;
+
+	attribution_set(p, done);
+	first = synth_add_index(p->capture, queue, n);
+	if (plan->rings_first && done % 5 == 0)
+		synth_ring(p->capture, queue, first);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t id = done + i;
+		struct synth_packet packet = {
+			.type = HSA_PACKET_TYPE_KERNEL_DISPATCH,
+			.has_barrier = plan->has_barrier,
+			.kernel_object = 1 + id % 50,
+			.variant = id * PRODUCERS_MAX + p->number,
+			.cookie = (uint64_t)p->number << 32 | id,
+		};
+
+		if (plan->has_barriers && id % 11 == 3)
+			packet.type = HSA_PACKET_TYPE_BARRIER_AND;
+		else if (plan->has_barriers && id % 13 == 5)
+			packet = vendor_barrier(packet);
+		else if (plan->has_app_signals && id % 3 == 0)
+			packet.signal = app_signal(p);
+		if (packet.type == HSA_PACKET_TYPE_KERNEL_DISPATCH)
+			attribution_expect(p, id);
+		synth_put(queue, first + i, &packet);
+		/* Doorbells per chunk, as graph launches ring them. */
+		if (i % 64 == 7)
+			synth_ring(p->capture, queue, first + i);
+	}
+	if (!plan->rings_first || done % 5 != 0)
+		synth_ring(p->capture, queue, first + n - 1);
+}
+
+static void *produce(void *argument)
+{
+	struct producer *p = argument;
+	uint32_t done = 0;
+
+	p->tid = thread_state_tid();
+	while (done < p->plan->dispatches) {
+		unsigned n = batch_of(p->plan, done);
+		unsigned queue = p->plan->has_calls ? p->number + done : p->number;
+
+		batch_submit(p, world.queue[queue % p->plan->queues], done, n);
+		done += n;
+	}
+	return NULL;
+}
+
+static uint64_t value(const struct synth_queue *queue, enum rtl_queue_counter what)
+{
+	return recorder_queue_value(&capture_recorder(world.capture)->queues[queue->block], what);
+}
+
+static bool has_each_skipped(void)
+{
+	for (unsigned i = 0; i < world.queues; i++)
+		if (!value(world.queue[i], RTL_Q_skipped_filter))
+			return false;
+	return true;
+}
+
+/* However seldom this thread has a processor: closed from the beginning until each queue has met
+ * that. */
+static void gate_turn(void)
+{
+	if (!gate_is_open(gate_load(&gate_word)) && has_each_skipped())
+		gate_resume();
+	else
+		gate_pause();
+}
+
+static void *harvest(void *unused)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	(void)unused;
+	while (!atomic_load(&world.stop)) {
+		if (world.has_gate)
+			gate_turn();
+		(void)harvest_run(world.capture, clock_boottime_ns());
+		(void)reader_poll(world.reader, capture_recorder(world.capture));
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static uint64_t read_index(const struct synth_queue *queue)
+{
+	return __atomic_load_n(&queue->amd.read_dispatch_id, __ATOMIC_ACQUIRE);
+}
+
+/* Everything that was reserved has been consumed and harvested. */
+static bool is_settled(const struct plan *plan)
+{
+	for (unsigned i = 0; i < plan->queues; i++) {
+		struct shadow_queue *shadow =
+			shadow_of_queue(world.capture, synth_hsa_queue(world.queue[i]));
+
+		if (read_index(world.queue[i]) != shadow_index_load(shadow))
+			return false;
+	}
+	return capture_pending(world.capture) == 0;
+}
+
+static void wait_settled(const struct plan *plan)
+{
+	uint64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (!is_settled(plan)) {
+		if (clock_monotonic_ns() > deadline)
+			fail_msg("not settled, %llu pending",
+				(unsigned long long)capture_pending(world.capture));
+		sched_yield();
+	}
+}
+
+static void producers_run(const struct plan *plan)
+{
+	struct producer *producer = world.producer;
+
+	for (unsigned i = 0; i < plan->producers; i++) {
+		producer[i] = (struct producer){
+			.plan = plan,
+			.capture = world.capture,
+			.number = i,
+			.expected = calloc(plan->dispatches, sizeof(struct attribution)),
+		};
+		for (int k = 0; k < 16; k++)
+			producer[i].signal[k] = synth_signal_new(0);
+		assert_int_equal(
+			pthread_create(&producer[i].thread, NULL, produce, &producer[i]), 0);
+	}
+	for (unsigned i = 0; i < plan->producers; i++)
+		pthread_join(producer[i].thread, NULL);
+	wait_settled(plan);
+	for (unsigned i = 0; i < plan->producers; i++)
+		for (int k = 0; k < 16; k++) {
+			harvest_signal_destroy(world.capture, producer[i].signal[k]);
+			synth_signal_free(producer[i].signal[k]);
+		}
+}
+
+/*
+ * Whoever walked: the row names the thread that submitted, its range, its call, its place. The
+ * place of the rest of a call is not known, and said not to be, when its thread lay idle while
+ * the others went twice around the ring: these rings are small, and TSan is slow.
+ */
+static void check_attribution(const struct synth_queue *queue)
+{
+	size_t unknown = 0;
+
+	for (size_t seq = 0; seq < queue->execs; seq++) {
+		const struct reader_row *row = reader_row(world.reader, queue->block, seq);
+		uint64_t cookie = queue->exec[seq].cookie;
+		const struct producer *p = &world.producer[cookie >> 32];
+		const struct attribution *expected = &p->expected[(uint32_t)cookie];
+
+		if (!row || (world.has_gate && !row->tid))
+			continue;
+		assert_int_equal(row->tid, p->tid);
+		assert_int_equal(row->marker, expected->marker);
+		assert_int_equal(row->call, expected->call);
+		if (row->node == RECORDER_NODE_UNKNOWN)
+			unknown++;
+		else
+			assert_int_equal(row->node, expected->node);
+	}
+	assert_true(unknown <= queue->execs / 4);
+}
+
+static void check_all(const struct plan *plan)
+{
+	uint64_t signalled = 0;
+
+	for (unsigned i = 0; i < plan->queues; i++) {
+		struct synth_queue *queue = world.queue[i];
+
+		check_against_device(world.capture, world.reader, queue,
+			value(queue, RTL_Q_dropped_recorder_full) +
+				value(queue, RTL_Q_skipped_filter));
+		/* The shadow front end cannot miss: the alarm must be silent. */
+		assert_int_equal(value(queue, RTL_Q_missed), 0);
+		assert_int_equal(value(queue, RTL_Q_foreign_writers), 0);
+		assert_int_equal(value(queue, RTL_Q_untimed_timestamp_invalid), 0);
+		assert_int_equal(value(queue, RTL_Q_untimed_unstamped), 0);
+		assert_int_equal(value(queue, RTL_Q_skipped_filter) != 0, plan->has_gate);
+		/* Reserved while nobody looked, and then recorded. */
+		if (!plan->has_gate)
+			assert_int_equal(value(queue, RTL_Q_unattributed), 0);
+		check_attribution(queue);
+		signalled += value(queue, RTL_Q_own_signals_seen);
+	}
+	assert_int_equal(signalled != 0, plan->has_app_signals);
+}
+
+static void run(const struct plan *plan)
+{
+	static const struct recorder_identity identity = {.pid = 1};
+	struct capture_hsa hsa;
+	pthread_t harvester;
+
+	synth_hsa(&hsa);
+	memset(&world, 0, sizeof(world));
+	world.has_gate = plan->has_gate;
+	world.queues = plan->queues;
+	ticks_look();
+	assert_int_equal(capture_create(&identity, &hsa, &world.capture), 0);
+	world.reader = reader_new();
+	for (unsigned i = 0; i < plan->queues; i++) {
+		world.queue[i] = synth_queue_new(plan->packets);
+		assert_int_equal(synth_adopt(world.capture, world.queue[i], i % 2), 0);
+	}
+	if (plan->has_gate)
+		gate_pause();
+	synth_start(plan->mode);
+	assert_int_equal(pthread_create(&harvester, NULL, harvest, NULL), 0);
+	producers_run(plan);
+	atomic_store(&world.stop, true);
+	pthread_join(harvester, NULL);
+	synth_stop();
+	(void)reader_poll(world.reader, capture_recorder(world.capture));
+	gate_resume();
+	check_all(plan);
+	capture_free(world.capture);
+	reader_free(world.reader);
+	for (unsigned i = 0; i < plan->queues; i++)
+		synth_queue_free(world.queue[i]);
+	for (unsigned i = 0; i < plan->producers; i++)
+		free(world.producer[i].expected);
+	assert_int_equal(synth.signals_live, 0);
+}
+
+#define DISPATCHES 20000
+
+static const struct plan one = {.queues = 1,
+	.producers = 1,
+	.packets = 1024,
+	.dispatches = DISPATCHES,
+	.has_barrier = true};
+
+static void in_all_modes(struct plan plan)
+{
+	for (int mode = SYNTH_DOORBELL; mode <= SYNTH_TORN; mode++) {
+		plan.mode = (enum synth_mode)mode;
+		run(&plan);
+	}
+}
+
+static void one_producer_is_all_accounted_for(void **state)
+{
+	(void)state;
+	in_all_modes(one);
+}
+
+static void eight_producers_on_one_queue_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.producers = 8;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+}
+
+static void producers_on_queues_of_their_own_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.producers = plan.queues = 4;
+	plan.dispatches = DISPATCHES / 2;
+	plan.mode = SYNTH_EAGER;
+	run(&plan);
+}
+
+static void batches_with_chunked_doorbells_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.batch = 256;
+	plan.producers = 2;
+	in_all_modes(plan);
+}
+
+static void tiny_ring_always_full_is_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.packets = 4;
+	plan.producers = 3;
+	plan.dispatches = 2000;
+	in_all_modes(plan);
+}
+
+static void no_barrier_bit_is_no_harm(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_barrier = false;
+	plan.producers = 4;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+}
+
+static void barrier_packets_in_between_are_no_harm(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_barriers = true;
+	plan.producers = 2;
+	in_all_modes(plan);
+}
+
+static void stops_and_starts_in_between_are_all_accounted_for(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_gate = true;
+	plan.has_barriers = true;
+	plan.batch = 9;
+	plan.producers = 4;
+	in_all_modes(plan);
+	/* Its times are read early where a skipped packet is about to overwrite them. */
+	plan.has_app_signals = true;
+	plan.batch = 1;
+	in_all_modes(plan);
+}
+
+static void signals_of_the_application_are_read_and_stay_intact(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_app_signals = true;
+	plan.producers = 4;
+	plan.queues = 2;
+	plan.dispatches = 3000;
+	in_all_modes(plan);
+}
+
+static void doorbell_before_publication_hangs_nobody(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.rings_first = true;
+	plan.producers = 4;
+	plan.dispatches = 1000;
+	in_all_modes(plan);
+}
+
+static void dispatches_of_a_call_are_numbered_over_all_queues(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.has_calls = true;
+	plan.has_barriers = true;
+	plan.producers = 8;
+	plan.queues = 4;
+	plan.dispatches = DISPATCHES / 4;
+	in_all_modes(plan);
+	plan.batch = 300;
+	plan.packets = 4096;
+	in_all_modes(plan);
+}
+
+/* ---- who has a walk made for him --------------------------------------------------------------
+ */
+
+/* A page that nobody may look at: who does so finds that somebody rings in that moment. */
+static struct {
+	struct fixture *fixture;
+	void *page;
+	size_t bytes;
+	uint32_t walk; /* of the queue, just before */
+	unsigned rings;
+} bystander;
+
+static struct shadow_queue *shadow_of(struct fixture *f)
+{
+	return shadow_table_at(f->capture->head.shadow, f->queue->block);
+}
+
+static void ring_meanwhile(int number)
+{
+	(void)number;
+	(void)mprotect(bystander.page, bystander.bytes, PROT_READ | PROT_WRITE);
+	bystander.walk = shadow_of(bystander.fixture)->walk;
+	bystander.rings++;
+	fixture_dispatch(bystander.fixture, 0);
+}
+
+/* Where slots are taken from a queue whose walk is held. */
+static void nobody_walks_under_the_harvest_lock(void **state)
+{
+	struct fixture f;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first, end;
+	struct capture_queue *q;
+	slot_ref taken[2];
+
+	(void)state;
+	fixture_init(&f, 64);
+	fixture_dispatch(&f, 0);
+	q = &f.capture->queues[f.queue->block];
+	first = (uintptr_t)q & ~(page - 1);
+	end = ((uintptr_t)(q + 1) + page - 1) & ~(page - 1);
+	bystander.fixture = &f;
+	bystander.page = (void *)first; // NOLINT: a page is an address
+	bystander.bytes = end - first;
+	bystander.rings = 0;
+	assert_int_equal(
+		sigaction(SIGSEGV, &(struct sigaction){.sa_handler = ring_meanwhile}, NULL), 0);
+
+	harvest_lock_wait(f.capture);
+	assert_int_equal(mprotect(bystander.page, bystander.bytes, PROT_NONE), 0);
+	shadow_take_free(f.capture, f.queue->block, taken);
+	assert_int_equal(bystander.rings, 1);
+	assert_int_equal(bystander.walk, 1); /* held: he left it to us */
+	assert_int_equal(synth_wdid(f.queue), 1);
+	harvest_lock_release(f.capture);
+	assert_int_equal(synth_wdid(f.queue), 2);
+	assert_int_equal(shadow_of(&f)->walk, 0);
+	/* He had packets: the queue keeps its slots. */
+	assert_int_equal(taken[0] | taken[1], 0);
+	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	fixture_settle(&f);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 2);
+	fixture_done(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_producer_is_all_accounted_for),
+		cmocka_unit_test(eight_producers_on_one_queue_is_all_accounted_for),
+		cmocka_unit_test(producers_on_queues_of_their_own_is_all_accounted_for),
+		cmocka_unit_test(batches_with_chunked_doorbells_is_all_accounted_for),
+		cmocka_unit_test(tiny_ring_always_full_is_all_accounted_for),
+		cmocka_unit_test(no_barrier_bit_is_no_harm),
+		cmocka_unit_test(barrier_packets_in_between_are_no_harm),
+		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
+		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
+		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
+		cmocka_unit_test(stops_and_starts_in_between_are_all_accounted_for),
+		cmocka_unit_test(nobody_walks_under_the_harvest_lock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where our signals lie, and who gives them back when: memory that the device may still write to
+ * is never the runtime's again.
+ */
+#include "tests/shim/capture/fixture.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shim/capture/capture_internal.h"
+#include "shim/capture/harvest.h"
+#include "shim/capture/signals.h"
+
+#define RING 64u
+
+/* What a dispatch that the device has not seen yet has in its packet. */
+static uint64_t signal_of_next(struct fixture *f)
+{
+	uint64_t index = fixture_dispatch(f, 0);
+
+	return f->queue->ring[index % RING].completion_signal.handle;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_in_a_chunk(const struct capture *c, uint64_t handle)
+{
+	for (uint32_t i = 0; i < SIGNAL_CHUNKS; i++) {
+		uint64_t chunk = (uint64_t)(uintptr_t)atomic_load(&c->signal_chunk[i]);
+
+		if (chunk && handle - chunk < SIGNALS_OF_CHUNK * sizeof(amd_signal_t))
+			return true;
+	}
+	return false;
+}
+
+static void each_is_a_line_of_the_runtimes_memory(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t handle[RING / 2];
+
+	for (uint32_t i = 0; i < RING / 2; i++) {
+		const amd_signal_t *signal;
+
+		handle[i] = signal_of_next(f);
+		signal = (const amd_signal_t *)(uintptr_t)handle[i];
+		assert_int_equal(handle[i] % sizeof(*signal), 0);
+		assert_true(is_in_a_chunk(f->capture, handle[i]));
+		assert_int_equal(signal->kind, AMD_SIGNAL_KIND_USER);
+		assert_int_equal(signal->value, 1);
+		assert_int_equal(signal->start_ts, 0);
+		assert_int_equal(signal->end_ts, 0);
+		assert_int_equal(signal->event_mailbox_ptr, 0);
+	}
+	qsort(handle, RING / 2, sizeof(*handle), compare);
+	for (uint32_t i = 1; i < RING / 2; i++)
+		assert_int_not_equal(handle[i], handle[i - 1]);
+	/* A few for all of them. */
+	assert_int_equal(synth.signals_live, 1);
+	fixture_settle(f);
+	check_against_device(f->capture, f->reader, f->queue, 0);
+}
+
+/* More slots than the signals of one chunk are for. */
+static void second_chunk_make(struct fixture *f)
+{
+	while (recorder_slots_used(f->recorder) <= SIGNALS_OF_CHUNK)
+		assert_true(pool_provide(f->capture));
+	assert_int_equal(synth.signals_live, 2);
+}
+
+/* Of two chunks, wherever they lie, and of nothing around them. */
+static void ours_are_told_from_all_others(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t own;
+
+	assert_false(signals_has(f->capture, 0));
+	second_chunk_make(f);
+	own = synth_signal_new(1);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint64_t chunk = (uint64_t)(uintptr_t)atomic_load(&f->capture->signal_chunk[i]);
+		uint64_t end = chunk + SIGNALS_OF_CHUNK * sizeof(amd_signal_t);
+
+		assert_true(signals_has(f->capture, chunk));
+		assert_true(signals_has(f->capture, end - sizeof(amd_signal_t)));
+		assert_int_equal(signals_has(f->capture, end), is_in_a_chunk(f->capture, end));
+		assert_int_equal(
+			signals_has(f->capture, chunk - 1), is_in_a_chunk(f->capture, chunk - 1));
+	}
+	assert_false(signals_has(f->capture, own.handle));
+	assert_false(signals_has(f->capture, UINT64_MAX));
+	synth_signal_free(own);
+}
+
+static void all_go_back_when_nothing_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	second_chunk_make(f);
+	(void)signal_of_next(f);
+	fixture_settle(f);
+	capture_stop(f->capture);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 0);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 0);
+}
+
+static void memory_that_a_kernel_writes_to_stays(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t handle = signal_of_next(f);
+
+	second_chunk_make(f);
+	capture_stop(f->capture);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 1);
+	assert_true(is_in_a_chunk(f->capture, handle));
+	/* A sanitizer would say otherwise. */
+	fixture_step(f);
+	assert_int_equal(synth_signal_load((hsa_signal_t){handle}), 0);
+	f->capture->signal_chunks_kept = 0;
+}
+
+/* Its times came as what no clock says: the device may not have written the last of them. */
+static void memory_of_a_signal_in_quarantine_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	f->queue->has_no_times = true;
+	(void)signal_of_next(f);
+	fixture_settle(f);
+	assert_int_equal(capture_pending(f->capture), 0);
+	assert_int_not_equal(f->capture->quarantine_head, f->capture->quarantine_tail);
+	capture_stop(f->capture);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 1);
+	f->capture->signal_chunks_kept = 0;
+}
+
+/* Likewise, and there was no cell for its record: it is in no quarantine yet. */
+static void memory_of_a_doubtful_signal_without_a_cell_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	while (recorder_unacked(f->recorder) < RECORDER_CELLS) {
+		(void)signal_of_next(f);
+		fixture_step(f);
+		(void)harvest_flush(f->capture, f->now_ns += MS);
+	}
+	f->queue->has_late_times = true;
+	(void)signal_of_next(f);
+	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
+	capture_stop(f->capture);
+	(void)harvest_last(f->capture, f->now_ns += MS);
+	assert_int_equal(fixture_count(f, RTL_Q_untimed_timestamp_invalid), 1);
+	assert_int_equal(capture_pending(f->capture), 1);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 1);
+	assert_false(synth_step(f->queue, SYNTH_DOORBELL)); /* writes them */
+	f->capture->signal_chunks_kept = 0;
+}
+
+/* By a tool that ends after us, with a kernel in it that never does. */
+static void destroy_a_queue_after_the_end(struct fixture *f)
+{
+	(void)signal_of_next(f);
+	fixture_harvest(f, MS);
+	(void)signal_of_next(f);
+	capture_stop(f->capture);
+	capture_release_signals(f->capture);
+	fixture_destroy_queue(f);
+	assert_int_equal(fixture_count(f, RTL_Q_unresolved), 2);
+}
+
+static void a_queue_may_be_destroyed_after_the_end(void **state)
+{
+	struct fixture *f = *state;
+
+	destroy_a_queue_after_the_end(f);
+	assert_int_equal(synth.signals_live, 1);
+	f->capture->signal_chunks_kept = 0;
+}
+
+static void likewise_with_signals_of_the_runtimes(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, RING, &hsa);
+	destroy_a_queue_after_the_end(&f);
+	assert_int_equal(synth.signals_live, 2);
+	for (int i = 0; i < 2; i++)
+		synth_signal_free(f.queue->ring[i].completion_signal);
+	fixture_done(&f);
+}
+
+/* Rule 14: a ring slot still carries one, and its memory is the runtime's again. */
+static void a_stale_one_is_taken_out_after_the_end(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t stale;
+
+	for (uint32_t i = 0; i < RING; i++)
+		fixture_dispatch(f, 0);
+	stale = f->queue->ring[0].completion_signal.handle;
+	assert_int_not_equal(stale, 0);
+	fixture_settle(f);
+	capture_stop(f->capture);
+	(void)harvest_last(f->capture, f->now_ns += MS);
+	capture_release_signals(f->capture);
+	assert_int_equal(synth.signals_live, 0);
+	fixture_dispatch(f, stale);
+	assert_int_equal(f->queue->ring[0].completion_signal.handle, 0);
+	fixture_step(f);
+}
+
+/* Blocks of the program's signals, all in flight at once: each has its place, or it has no time. */
+static void wherever_the_programs_lie_each_is_watched(void **state)
+{
+	static const struct {
+		uint32_t count, stride, block;
+		size_t step;
+	} layout[] = {
+		{1024, 64, 1024, 0},
+		{4096, 64, 4096, 0},
+		{4096, 128, 4096, 0},
+		{4096, 192, 4096, 0},
+		{1024, 128, 32, 2 << 20},
+		{4096, 64, 64, 64 << 10},
+		{4096, 64, 256, 2 << 20},
+		{4096, 128, 64, 1 << 20},
+	};
+
+	(void)state;
+	for (size_t l = 0; l < sizeof(layout) / sizeof(*layout); l++) {
+		size_t bytes = layout[l].count / layout[l].block * layout[l].step +
+			       (size_t)layout[l].block * layout[l].stride;
+		struct fixture f;
+		char *memory;
+
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		assert_ptr_not_equal(memory, MAP_FAILED);
+		fixture_init(&f, 4096);
+		for (uint32_t i = 0; i < layout[l].count; i++) {
+			amd_signal_t *signal =
+				(amd_signal_t *)(memory + i / layout[l].block * layout[l].step +
+						 (size_t)(i % layout[l].block) * layout[l].stride);
+
+			*signal = (amd_signal_t){.kind = AMD_SIGNAL_KIND_USER, .value = 1};
+			fixture_dispatch(&f, (uint64_t)(uintptr_t)signal);
+		}
+		fixture_settle(&f);
+		assert_int_equal(fixture_count(&f, RTL_Q_untimed_early), 0);
+		assert_int_equal(fixture_count(&f, RTL_Q_own_signals_read), layout[l].count);
+		fixture_done(&f);
+		munmap(memory, bytes);
+	}
+}
+
+static void without_that_memory_they_are_the_runtimes(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+	uint64_t handle;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, RING, &hsa);
+	handle = signal_of_next(&f);
+	assert_int_not_equal(handle, 0);
+	assert_int_equal(synth.signals_live, recorder_slots_used(f.recorder));
+	capture_stop(f.capture);
+	capture_release_signals(f.capture);
+	assert_int_equal(synth.signals_live, 1);
+	fixture_step(&f);
+	synth_signal_free((hsa_signal_t){handle});
+	fixture_done(&f);
+}
+
+/* Rule 6: they are known by the ring slot that they were stored into. */
+static void a_stale_one_of_the_runtimes_is_replaced(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+	uint64_t stale;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = NULL;
+	fixture_init_with(&f, 64, &hsa);
+	for (int i = 0; i < 64; i++)
+		fixture_dispatch(&f, 0);
+	stale = f.queue->ring[0].completion_signal.handle;
+	fixture_step(&f);
+	/* The slot again, every field written but the signal. */
+	fixture_dispatch(&f, stale);
+	assert_int_not_equal(f.queue->ring[0].completion_signal.handle, stale);
+	fixture_settle(&f);
+	assert_int_equal(fixture_count(&f, RTL_Q_own_signals_seen), 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 65);
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+static bool is_refused;
+
+static void *memory_refuse(size_t bytes)
+{
+	struct capture_hsa hsa;
+
+	synth_hsa(&hsa);
+	return is_refused ? NULL : hsa.signal_memory_get(bytes);
+}
+
+static void without_memory_a_dispatch_has_no_times(void **state)
+{
+	struct capture_hsa hsa;
+	struct fixture f;
+
+	(void)state;
+	synth_hsa(&hsa);
+	hsa.signal_memory_get = memory_refuse;
+	is_refused = true;
+	fixture_init_with(&f, RING, &hsa);
+	assert_int_equal(signal_of_next(&f), 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_row(&f, 0)->untimed, RTL_UNTIMED_SIGNAL_POOL);
+	is_refused = false;
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	fixture_done(&f);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(each_is_a_line_of_the_runtimes_memory),
+		TEST(ours_are_told_from_all_others),
+		TEST(all_go_back_when_nothing_runs),
+		TEST(memory_that_a_kernel_writes_to_stays),
+		TEST(memory_of_a_signal_in_quarantine_stays),
+		TEST(memory_of_a_doubtful_signal_without_a_cell_stays),
+		TEST(a_queue_may_be_destroyed_after_the_end),
+		TEST(a_stale_one_is_taken_out_after_the_end),
+		cmocka_unit_test(wherever_the_programs_lie_each_is_watched),
+		cmocka_unit_test(likewise_with_signals_of_the_runtimes),
+		cmocka_unit_test(without_that_memory_they_are_the_runtimes),
+		cmocka_unit_test(a_stale_one_of_the_runtimes_is_replaced),
+		cmocka_unit_test(without_memory_a_dispatch_has_no_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The shim's thread, with a socket that the test plays the collector on.
+ */
+#include "tests/shim/capture/worker_fixture.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+#include "shim/events/events.h"
+#include "shim/base/gate.h"
+#include "shim/capture/harvest.h"
+#include "shim/events/markers.h"
+
+/* Away for so long it pauses for 200 ms: what comes sooner is not the ordinary next try. */
+#define AWAY_NS 1000000000u
+#define HOUR_NS 3600000000000ll
+
+/* Whatever comes, for long enough that the next try after it is a while off. */
+static void hang_up_on_all(const struct fixture *f)
+{
+	uint64_t until_ns = clock_monotonic_ns() + AWAY_NS;
+	bool is_last;
+
+	do {
+		int fd = accept_next(f, WAIT_MS);
+
+		assert_true(fd >= 0);
+		is_last = clock_monotonic_ns() > until_ns;
+		close(fd);
+	} while (!is_last);
+}
+
+/* Until the thread has noticed that nobody is there any more, too. */
+static void hang_up(const struct fixture *f)
+{
+	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+
+	hang_up_on_all(f);
+	while (count_sockets() > f->sockets && poll(&waiting, 1, 1) == 0)
+		assert_true(clock_monotonic_ns() < deadline_ns);
+}
+
+static void check_hello(const struct fixture *f)
+{
+	char byte;
+	int fd = accept_next(f, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
+	close(fd);
+}
+
+static void the_end_does_not_wait_for_the_next_try(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up(f);
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	check_hello(f);
+}
+
+/* Which is how most programs end: nobody shuts the runtime down. */
+static void nor_does_exit(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up(f);
+	worker_settle();
+	check_hello(f);
+}
+
+/* The thread finds it out when it is told to end, or has just done so. */
+static void nor_does_exit_when_they_have_only_now_hung_up(void **state)
+{
+	struct fixture *f = *state;
+
+	hang_up_on_all(f);
+	worker_settle();
+	check_hello(f);
+}
+
+static void exit_waits_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t start_ns;
+
+	hang_up(f);
+	unlink(f->path);
+	start_ns = clock_monotonic_ns();
+	worker_settle();
+	/* It may take four fifths. */
+	assert_true(clock_monotonic_ns() < start_ns + DEADLINE_NS / 2);
+}
+
+static void a_clock_that_goes_back_holds_nothing_up(void **state)
+{
+	struct fixture *f = *state;
+
+	markers_mark("before");
+	wait_for_frame(f, 1);
+	boottime_offset_ns = -HOUR_NS;
+	markers_mark("after");
+	wait_for_frame(f, 2);
+}
+
+/* A kernel that has ended, whose signal was armed again by something that nobody hooks. */
+static void kernel_in_doubt(struct fixture *f)
+{
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
+
+	f->queue = synth_queue_new(64);
+	f->signal = synth_signal_new(1);
+	packet.signal = f->signal.handle;
+	assert_int_equal(synth_adopt(f->capture, f->queue, 0), 0);
+	synth_submit(f->capture, f->queue, &packet);
+	while (synth_step(f->queue, SYNTH_DOORBELL))
+		;
+	synth_signal_store(f->signal, 1);
+	assert_int_equal(capture_pending(f->capture), 1);
+}
+
+/* To the last of the time that the end may take, and no further while anything is undecided. */
+static void *clock_forward(void *data)
+{
+	struct fixture *f = data;
+
+	while (!has_begun)
+		sched_yield();
+	standing_ns += BRIEF_NS / 5 * 4 - 1;
+	for (int i = 0; i < WAIT_MS && capture_pending(f->capture); i++)
+		poll(NULL, 0, 1);
+	standing_ns += 1;
+	return NULL;
+}
+
+static void check_that_it_is_decided(struct fixture *f, void (*end)(void))
+{
+	pthread_t clock;
+
+	has_begun = false;
+	standing_ns = clock_boottime_ns();
+	kernel_in_doubt(f);
+	assert_int_equal(pthread_create(&clock, NULL, clock_forward, f), 0);
+	is_ending = true;
+	end();
+	is_ending = false;
+	assert_int_equal(pthread_join(clock, NULL), 0);
+	assert_int_equal(capture_pending(f->capture), 0);
+	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+				 RTL_Q_untimed_early),
+		1);
+}
+
+static void stop(void)
+{
+	assert_true(worker_stop(true));
+}
+
+static void a_kernel_in_doubt_is_decided_before_the_end(void **state)
+{
+	check_that_it_is_decided(*state, stop);
+}
+
+static void and_before_exit(void **state)
+{
+	check_that_it_is_decided(*state, worker_settle);
+}
+
+static void stop_without_it(void)
+{
+	if (worker_stop(true))
+		_exit(2);
+}
+
+/* In a process of its own, which ends as one does: without its thread. Who is interrupted while it
+ * appends to the log has it still. */
+static void end_without_the_thread(void (*end)(void), bool has_log)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct recorder *recorder;
+		struct fixture *f;
+
+		alarm(300);
+		fixture_setup_brief((void **)&f);
+		recorder = capture_recorder(f->capture);
+		has_no_processor = true;
+		while (!is_kept) /* ctest has a deadline */
+			poll(NULL, 0, 1);
+		gate_pause();
+		gate_resume();
+		gate_pause();
+		recorder->define_lock = has_log;
+		end();
+		if (recorder_process_value(recorder, RTL_P_controls_applied) != gate_changes())
+			_exit(1);
+		_exit(recorder_process_value(recorder, RTL_P_recordings_left_out) ==
+					(has_log ? gate_changes() : 0)
+				? 0
+				: 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void what_was_recorded_when_is_known_without_the_thread(void **state)
+{
+	(void)state;
+	end_without_the_thread(stop_without_it, false);
+	end_without_the_thread(worker_settle, false);
+}
+
+/* Without one anchor and the rate no dispatch has its time. */
+static void the_clock_is_known_before_the_thread_is_there(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct recorder_anchors *anchors;
+		struct fixture *f;
+
+		alarm(300);
+		has_no_processor = true;
+		fixture_setup_brief((void **)&f);
+		anchors = &capture_recorder(f->capture)->anchors[0];
+		_exit(anchors->count == 1 && anchors->tick_hz == f->agents.gpu[0].tick_hz ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Older runtimes do not say it, and it takes a while to see. */
+static void the_rate_is_known_without_the_thread(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct fixture *f;
+
+		alarm(300);
+		has_no_processor = has_no_rate = true;
+		fixture_setup_brief((void **)&f);
+		while (!is_kept) /* ctest has a deadline */
+			poll(NULL, 0, 1);
+		stop_without_it();
+		if (!harvest_detach(f->capture, clock_monotonic_ns() + DEADLINE_NS))
+			_exit(3);
+		worker_stand_in();
+		_exit(capture_recorder(f->capture)->anchors[0].tick_hz == TICK_HZ ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A handler that ends the process may have come at any time. */
+static void the_end_does_not_wait_for_whom_it_interrupts(void **state)
+{
+	(void)state;
+	end_without_the_thread(stop_without_it, true);
+	end_without_the_thread(worker_settle, true);
+}
+
+static void live_twice(void)
+{
+	struct fixture *f, *again;
+
+	alarm(300);
+	fixture_setup_brief((void **)&f);
+	has_no_processor = true;
+	while (!is_kept)
+		poll(NULL, 0, 1);
+	stop_without_it();
+	if (!worker_is_lost())
+		_exit(3);
+	has_no_processor = false;
+	while (worker_is_lost())
+		poll(NULL, 0, 1);
+	worker_release();
+	fixture_setup((void **)&again);
+	check_hello(again);
+	_exit(worker_stop(true) ? 0 : 4);
+}
+
+/* The runtime may come up again; whoever was only late does not keep it unobserved. */
+static void a_thread_that_is_late_is_followed_by_another(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		live_twice();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(the_end_does_not_wait_for_the_next_try),
+		TEST(nor_does_exit),
+		TEST(nor_does_exit_when_they_have_only_now_hung_up),
+		TEST(exit_waits_for_nobody),
+		TEST(a_clock_that_goes_back_holds_nothing_up),
+		cmocka_unit_test(what_was_recorded_when_is_known_without_the_thread),
+		cmocka_unit_test(the_clock_is_known_before_the_thread_is_there),
+		cmocka_unit_test(the_rate_is_known_without_the_thread),
+		cmocka_unit_test(the_end_does_not_wait_for_whom_it_interrupts),
+		cmocka_unit_test(a_thread_that_is_late_is_followed_by_another),
+		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
+			fixture_setup_brief, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			and_before_exit, fixture_setup_brief, fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# children.sh BUILD_DIR: whatever children that libc knows nothing of call, they live as without the
+# shim, and their parent's records are their parent's only.
+. "$(dirname "$0")/../lib.sh"
+guest=$build/tests/shim/guest/shim-guest
+
+env LD_LIBRARY_PATH="$build/lib/softgpu" "$guest" children_call >"$dir/out.alone" 2>"$dir/err" </dev/null ||
+	die "without the shim: $?"
+collector_start
+load=preload
+for mode in standard full; do
+	with_shim env -u SOFTGPU_TRUTH RTL_MODE=$mode "$guest" children_call </dev/null ||
+		die "in mode $mode: $?"
+	cmp -s "$dir/out.alone" "$dir/out" || { diff "$dir/out.alone" "$dir/out"; die "other ends in $mode"; }
+	[ ! -s "$dir/err" ] || die "complains in mode $mode"
+done
+collector_stop
+[ "$(grep -c '^process' "$dir/collected")" = 2 ] || die "not two processes"
+[ "$(grep -c '^row' "$dir/collected")" = 20 ] || die "not twenty rows"
+# Of the parents; a child in borrowed memory adds its mark, which is counted nowhere.
+expect markers_begun 2
+expect markers_ended 2
+expect collectives_recorded 0
+expect copies_recorded 0

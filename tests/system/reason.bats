@@ -1,0 +1,171 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Why a job is slow: what is planted is what rtl run and rtl summary end with. Device times are the
+# software GPU's, which runs ahead of the wall clock: kernels ten times as long keep it busy on any
+# machine, and what the host does late is late whatever else runs.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+fixture() { # fixture KIND [SCRIPT]
+	python3 "$here/${2:-fixture.py}" "$1" "$here/../../collectord/db/schema" "$1.db"
+}
+
+long_kernels() {
+	awk '/^kernel .* duration=/ {n = $0; sub(/.*duration=/, "", n); sub(/[0-9]+$/, n * 10)} {print}' \
+		"$SOFTGPU_SCRIPT" >long.script
+	grep -q 'duration=1823400$' long.script
+	export SOFTGPU_SCRIPT=$PWD/long.script
+}
+
+# planted CODE RUN-OPTION... -- DEMO-OPTION...: both end with it; the sentence is in $sentence.
+planted() {
+	local code=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	$rtl run -o t.db --device soft "${options[@]}" -- "$demo" "${@:2}" >out 2>err
+	tail -n 2 err
+	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
+	sentence=$(tail -n 2 err | head -n 1)
+	[[ $sentence == "rtl: SIMULATED reason: "* ]]
+	sentence=${sentence#rtl: }
+	[ "$("$rtl" summary t.db | tail -n 1)" = "$sentence" ]
+	[ "$("$rtl" summary t.db | head -n 1)" = "$(tail -n 1 err)" ]
+	[ "$("$rtl" summary --json t.db | jq -r '.reason.code')" = "$code" ]
+}
+
+says() { # says REGEX
+	grep -Eq "^SIMULATED reason: $1" <<<"$sentence" || {
+		echo "not $1: $sentence"
+		return 1
+	}
+}
+
+@test "planted: one rank computes slowly" {
+	long_kernels
+	planted slow_rank -- --ranks 3 --steps 6 --cause slow-rank
+	says "Rank 1 .*\(GEMMs 1\.60x the median rank's\)"
+	[ "$("$rtl" summary --csv=reason t.db | tail -n 1 | cut -d, -f1)" = slow_rank ]
+	[ "$("$rtl" summary --json t.db | jq -c '[.reason.rank, .reason.gpuId]')" = '[1,1]' ]
+}
+
+@test "planted: the host is late" {
+	planted late_host -- --ranks 1 --steps 8 --cause late-host
+	says 'GPU 0 idles [4-9][0-9] %: the host submits late; rtl run --mode hip records what it does meanwhile$'
+}
+
+@test "planted: communication is exposed" {
+	long_kernels
+	planted exposed_comm -- --ranks 2 --steps 6 --cause exposed-comm
+	says 'communication is 5[0-9] % of the step, (100|9[0-9]) % of it exposed$'
+}
+
+@test "planted: copies are slow; without their times the kernels are held back" {
+	planted slow_copies --mode full -- --ranks 1 --steps 6 --cause slow-copies
+	says 'copies are [89][0-9] % of the step, (100|[89][0-9]) % of it exposed \(most of them h2d, at 0\.001 GB/s\)$'
+	rm t.db
+	planted held_back -- --ranks 1 --steps 6 --cause slow-copies
+	says 'GPU 0 idles [89][0-9] %: kernels are submitted and held back; perhaps by copies, of which [0-9]+ have no times: rtl run --mode full$'
+}
+
+@test "planted: each of many short kernels waits for its launch" {
+	planted launch_bound -- --ranks 1 --steps 5 --cause launch-bound
+	says 'GPU 0 idles [3-9][0-9] %: launch-bound, kernels are short \(12\.[0-9] us\) and [0-9]+ % of them begin after '
+}
+
+@test "planted: nothing" {
+	long_kernels
+	planted none -- --ranks 2 --steps 6 --cause none
+	says 'no single cause: computation is 9[0-9] % of the step \([67][0-9] % of it GEMMs\), exposed communication [0-9] %'
+	says '.*; [0-9]+ copies have no times \(rtl run --mode full\)$'
+}
+
+@test "who is late to collectives, why, and how late" {
+	fixture late fixture_ranks.py
+	[[ $("$rtl" summary late.db | tail -n 1) == "SIMULATED reason: Rank 2 arrives last in 100 % of collectives, 90.0 us late, because its compute is slower ("*" 1.90x the median rank's)" ]]
+	[ "$("$rtl" summary --json late.db | jq -c '.reason | [.code, .rank, .straggler.cause, .straggler.num_collectives, .straggler.late_mean_ns]')" = \
+		'["slow_rank",2,"compute",12,90000]' ]
+	# The others wait for it inside of the collective: that is no reason of its own.
+	"$rtl" summary --json late.db | jq -e '.reason.all.exposed_comm_pct > 10'
+	# What happens once, when all begin, is no reason for the rest.
+	fixture late_start fixture_ranks.py
+	"$rtl" summary --json late_start.db | jq -e '.reason | (.text | startswith("Rank 2 is slow: its kernels")) and
+		(.straggler | .times_arrived_last == 12 and .late_mean_ns == 90000 and .late_pct < 1)'
+	fixture many fixture_ranks.py
+	run -0 "$rtl" summary many.db
+	[[ ${lines[-1]} == "SIMULATED reason: "* ]]
+}
+
+@test "the tables of a damaged file are there without the reason" {
+	fixture clean
+	"$rtl" summary --csv clean.db >kernels
+	sqlite3 clean.db "DROP TABLE rtl_marker_base"
+	run -0 "$rtl" summary clean.db
+	[ "${lines[-1]}" = "reason: unknown (clean.db: no such table: main.rtl_marker_base)" ]
+	"$rtl" summary --csv clean.db | diff kernels -
+	run -0 "$rtl" summary --json clean.db
+	[ "$(jq -c 'has("reason"), .reason' <<<"$output" | tr '\n' ' ')" = "true null " ]
+	# What the user named and cannot be read is no damage.
+	run -1 --separate-stderr "$rtl" summary --categories missing clean.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+}
+
+@test "of a large file the middle is looked at, and that is said" {
+	python3 - "$here/../bench" big.db <<-'PY'
+	import pathlib, sys
+	sys.path.insert(0, sys.argv[1])
+	from figures import questions as ask
+	db = ask.open_db(pathlib.Path(sys.argv[1]).resolve().parents[1] / "collectord" / "schema", sys.argv[2])
+	ask.make(db, 20000, True)
+	PY
+	run -0 "$rtl" summary big.db
+	[[ ${lines[-1]} == "SIMULATED reason: GPUs idle "*" [131,072 of 160,000 kernels looked at]" ]]
+	"$rtl" summary --json big.db | jq '.reason.all.idle_pct' >part
+	"$rtl" timeline --json big.db | jq '.total | .idle_time_ns / .total_time_ns * 100' >whole
+	awk '{v[NR] = $1} END {d = v[1] - v[2]; exit !(d < 1 && d > -1)}' part whole
+	# Of collectives, too; those at the ends of the part are of no rank.
+	"$rtl" summary --json big.db | jq -c '.reason.straggler | [.gpuId, .times_arrived_last == .num_collectives,
+		.num_collectives > 700, .num_collectives < 1000, .late_mean_ns, .cause]' >part
+	[ "$(cat part)" = '[5,true,true,true,2970,"host"]' ]
+	[[ $("$rtl" collectives --json big.db | jq -r .reading) == "Rank 5 arrives last in 100 % of 1,000 collectives, 3.0 us late: its host submits late"* ]]
+	# The part is forgotten: all of the file is in the tables.
+	[ "$("$rtl" summary --json big.db | jq '[.kernels[].calls] | add')" = 160000 ]
+}
+
+@test "nothing, one kernel, no times, what still runs, what nobody named" {
+	fixture none fixture_ranks.py
+	[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched, so far; rtl doctor and rtl diagnose say why" ] ||
+		[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched; rtl doctor and rtl diagnose say why" ]
+	fixture one fixture_ranks.py
+	[ "$("$rtl" summary one.db | tail -n 1)" = "SIMULATED reason: no single cause: 1 kernel is too few to tell" ]
+	fixture clean
+	cp clean.db untimed.db
+	sqlite3 untimed.db "UPDATE rtl_dispatch SET submit = start, start = NULL, duration = NULL, untimed = 1;
+		UPDATE rtl_queue SET untimed = stored"
+	run -0 "$rtl" summary untimed.db
+	[ "${lines[-1]}" = "SIMULATED reason: no single cause: no kernel has a time; rtl run --mode standard records times" ]
+	run -0 "$rtl" summary --json untimed.db
+	[ "$(jq -c '[.reason.code, .kernels[0].p50_ns, .kernels[0].max_ns]' <<<"$output")" = '["untimed",null,null]' ]
+	fixture live
+	run -0 "$rtl" summary live.db
+	[[ ${lines[-1]} == "SIMULATED reason: "*", so far"* ]]
+	fixture names fixture_ranks.py
+	fixture late fixture_ranks.py
+	fixture hostile
+	printf 'b\x1b[31mad *\n' >rules
+	for file in names.db hostile.db; do
+		for format in "" --json --csv=reason "--by rank" "--by marker --csv=groups"; do
+			# shellcheck disable=SC2086 # words
+			run -0 "$rtl" summary $format $file
+			not grep -q $'\x1b' <<<"$output"
+		done
+	done
+	sqlite3 late.db "UPDATE rtl_category SET category = CAST(x'ff6d' AS TEXT) WHERE category = 'gemm'"
+	run -0 "$rtl" summary --json late.db
+	jq -e '.reason.text | test("because its compute is slower .\ufffdm kernels 1.90x")' <<<"$output"
+	sqlite3 clean.db "UPDATE rtl_category SET category = 'a' || char(27) || '[31m' WHERE category = 'gemm'"
+	run -0 "$rtl" summary --by category clean.db
+	not grep -q $'\x1b' <<<"$output"
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* Arrays that grow by one: each element stays, few are copied. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "cli/base/array.h"
+
+#define COUNT 100000u
+
+static void room_for_as_many_as_come(void **state)
+{
+	uint64_t *array = NULL;
+	unsigned resized = 0;
+	size_t usable = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < COUNT; i++) {
+		array = grow_by_one(array, i, sizeof(*array));
+		assert_non_null(array);
+		assert_true(malloc_usable_size(array) >= (i + 1) * sizeof(*array));
+		resized += malloc_usable_size(array) != usable;
+		usable = malloc_usable_size(array);
+		array[i] = i;
+	}
+	/* 2^17 is the power of two above. */
+	assert_true(resized <= 18);
+	for (uint64_t i = 0; i < COUNT; i++)
+		assert_int_equal(array[i], i);
+	free(array);
+}
+
+/* Some were taken away meanwhile. */
+static void room_again_where_it_was(void **state)
+{
+	uint32_t *array = NULL;
+
+	(void)state;
+	for (unsigned turn = 0; turn < 3; turn++)
+		for (size_t i = turn; i < 9 - turn; i++) {
+			array = grow_by_one(array, i, sizeof(*array));
+			assert_non_null(array);
+			assert_true(malloc_usable_size(array) >= (i + 1) * sizeof(*array));
+			array[i] = 1;
+		}
+	free(array);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(room_for_as_many_as_come),
+		cmocka_unit_test(room_again_where_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

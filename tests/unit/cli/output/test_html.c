@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/html.h"
+
+/* What a function writes, until taken. */
+struct written {
+	char *text;
+	size_t bytes;
+	FILE *to;
+};
+
+static void begin(struct written *w)
+{
+	*w = (struct written){0};
+	w->to = open_memstream(&w->text, &w->bytes);
+	assert_non_null(w->to);
+}
+
+static void check(struct written *w, const char *expected)
+{
+	assert_int_equal(fclose(w->to), 0);
+	assert_string_equal(w->text, expected);
+	free(w->text);
+}
+
+static void texts_end_nothing(void **state)
+{
+	struct written w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(html_put(w.to, "</td><script>&\"'"), 0);
+	check(&w, "&#60;/td&#62;&#60;script&#62;&#38;&#34;&#39;");
+	begin(&w);
+	assert_int_equal(html_put_text(w.to, "a\0\x1b\n\xff", 5), 0);
+	check(&w, "a\\x00\\x1b\\n\\xff");
+	begin(&w);
+	assert_int_equal(html_print(w.to, "%d <b>", 7), 0);
+	check(&w, "7 &#60;b&#62;");
+}
+
+static void json_ends_neither_its_string_nor_its_element(void **state)
+{
+	struct written w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(html_put_json(w.to, "</script><!--\"\\\n&"), 0);
+	check(&w, "\"\\u003c/script\\u003e\\u003c!--\\u0022\\u005c\\u005cn\\u0026\"");
+	begin(&w);
+	assert_int_equal(html_put_json(w.to, "\xe2\x80\xa8\xe2\x80\xae\xd0\xba"), 0);
+	check(&w, "\"\\u005cu2028\\u005cu202e\xd0\xba\"");
+}
+
+/* Any two bytes of a name leave what is around them as it is. */
+static void every_byte_pair_is_harmless(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 65536; i++) {
+		const char pair[] = {(char)(i >> 8), (char)i, '\0'};
+		struct written w;
+
+		begin(&w);
+		assert_int_equal(html_put_text(w.to, pair, 2), 0);
+		fputc('\t', w.to); /* which no text has */
+		assert_int_equal(html_put_json(w.to, pair), 0);
+		assert_int_equal(fclose(w.to), 0);
+		assert_null(strpbrk(w.text, "<>\n\r"));
+		assert_ptr_equal(strchr(w.text, '"'), strchr(w.text, '\t') + 1);
+		assert_ptr_equal(strchr(strchr(w.text, '"') + 1, '"'), w.text + w.bytes - 1);
+		free(w.text);
+	}
+}
+
+static void base64_is_that_of_rfc_4648(void **state)
+{
+	static const char *const cases[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="},
+		{"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct html_base64 base64 = {0};
+		struct written w;
+
+		begin(&w);
+		base64.to = w.to;
+		/* Byte by byte is the same as at once. */
+		for (const char *at = cases[i][0]; *at; at++)
+			html_base64_put(&base64, at, 1);
+		html_base64_finish(&base64);
+		check(&w, cases[i][1]);
+	}
+}
+
+static void varints_have_seven_bits_a_byte(void **state)
+{
+	struct html_base64 base64 = {0};
+	struct written w;
+
+	(void)state;
+	begin(&w);
+	base64.to = w.to;
+	html_base64_varint(&base64, 0);		 /* 00 */
+	html_base64_varint(&base64, 300);	 /* ac 02 */
+	html_base64_varint(&base64, UINT64_MAX); /* ff x 9, 01 */
+	html_base64_finish(&base64);
+	check(&w, "AKwC////////////AQ==");
+}
+
+static void cells_have_exact_values(void **state)
+{
+	const struct render_column columns[] = {{NULL, "TIME <ms>", RENDER_NS_IN_MS},
+		{"hidden", NULL, RENDER_COUNT}, {NULL, "NAME", RENDER_TEXT},
+		{NULL, "SHARE", RENDER_TENTHS}};
+	const struct render_value rows[][4] = {{render_integer(1234567), render_integer(1),
+						       render_text("a<b"), render_real(0.125)},
+		{render_null(), render_null(), render_null(), render_null()}};
+	struct render *render = NULL;
+	struct written w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(render_new(w.to, RENDER_HTML, columns, 4, &render), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(render_row(render, rows[i]), 0);
+	render_finish(render);
+	render_free_p(&render);
+	check(&w, "<table><thead><tr><th scope=col class=n>TIME &#60;ms&#62;<th scope=col>NAME"
+		  "<th scope=col class=n>SHARE</thead><tbody>\n"
+		  "<tr><td class=n data-v=1234567>1.235<td>a&#60;b<td class=n data-v=0.125>0.1\n"
+		  "<tr><td class=n>-<td>-<td class=n>-\n</tbody></table>");
+	begin(&w);
+	assert_int_equal(render_new(w.to, RENDER_HTML, columns + 2, 1, &render), 0);
+	render_finish(render);
+	render_free_p(&render);
+	check(&w, "<table><thead><tr><th scope=col>NAME</thead><tbody>\n</tbody></table>");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_end_nothing),
+		cmocka_unit_test(json_ends_neither_its_string_nor_its_element),
+		cmocka_unit_test(every_byte_pair_is_harmless),
+		cmocka_unit_test(base64_is_that_of_rfc_4648),
+		cmocka_unit_test(varints_have_seven_bits_a_byte),
+		cmocka_unit_test(cells_have_exact_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

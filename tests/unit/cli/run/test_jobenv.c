@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/run/job_environment.h"
+#include "proto/base/cleanup.h"
+
+static int clear_environment(void **state)
+{
+	(void)state;
+	unsetenv("HSA_TOOLS_LIB");
+	unsetenv("LD_PRELOAD");
+	unsetenv("LD_LIBRARY_PATH");
+	unsetenv("RTL_OUTPUT");
+	return 0;
+}
+
+static const char *value_of(const struct jobenv *env, const char *name)
+{
+	for (size_t i = 0; i < env->count; i++)
+		if (!strcmp(env->at[i].name, name))
+			return env->at[i].value;
+	return "(not set)";
+}
+
+/* As in a command that is given it. */
+static void apply(const struct jobenv *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		assert_int_equal(env->at[i].value ? setenv(env->at[i].name, env->at[i].value, 1)
+						  : unsetenv(env->at[i].name),
+			0);
+}
+
+/* A sanitizer's runtime may be in front of ours. */
+static void assert_ends(const char *text, const char *end)
+{
+	assert_true(strlen(text) >= strlen(end));
+	assert_string_equal(text + strlen(text) - strlen(end), end);
+}
+
+static void variables_of_the_user_are_kept(void **state)
+{
+	struct jobenv_params params = {.shim = "/lib/s.so", .softgpu = "/soft"};
+	struct jobenv env;
+
+	(void)state;
+	setenv("HSA_TOOLS_LIB", "/a.so /b.so", 1);
+	setenv("LD_PRELOAD", "/c.so", 1);
+	setenv("LD_LIBRARY_PATH", "/d:/e", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/a.so /b.so /lib/s.so");
+	assert_ends(value_of(&env, "LD_PRELOAD"), "/lib/s.so:/c.so");
+	assert_string_equal(value_of(&env, "LD_LIBRARY_PATH"), "/soft:/d:/e");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_ROCPROFILER_V1_TOOLS"), "1");
+	assert_string_equal(value_of(&env, "RTL_SOCKET"), "(not set)");
+	jobenv_done(&env);
+}
+
+static void nested_runs_add_nothing_twice(void **state)
+{
+	struct jobenv_params params = {.shim = "/lib/s.so", .softgpu = "/soft"};
+	struct jobenv env, again;
+
+	(void)state;
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	apply(&env);
+	assert_int_equal(jobenv_init(&again, &params), 0);
+	assert_int_equal(again.count, env.count);
+	for (size_t i = 0; i < env.count; i++)
+		assert_string_equal(again.at[i].value, env.at[i].value);
+	jobenv_done(&again);
+	jobenv_done(&env);
+}
+
+static void a_library_of_a_similar_name_is_not_ours(void **state)
+{
+	struct jobenv_params params = {.shim = "/lib/s.so"};
+	struct jobenv env;
+
+	(void)state;
+	setenv("LD_PRELOAD", "/lib/s.so.1 /x/lib/s.so", 1);
+	setenv("HSA_TOOLS_LIB", "/lib/s.so.1", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_ends(value_of(&env, "LD_PRELOAD"), "/lib/s.so:/lib/s.so.1 /x/lib/s.so");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/lib/s.so.1 /lib/s.so");
+	jobenv_done(&env);
+}
+
+static void copies_of_another_installation_are_left_out(void **state)
+{
+	struct jobenv_params params = {.shim = "/new/librtl-shim.so"};
+	struct jobenv env;
+
+	(void)state;
+	setenv("LD_PRELOAD", "/old/librtl-shim.so:/a.so librtl-calls.so:/new/librtl-calls.so", 1);
+	setenv("HSA_TOOLS_LIB", "\"/o ld/librtl-shim.so\" /a.so librtl-shim.so", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_ends(value_of(&env, "LD_PRELOAD"),
+		"/new/librtl-shim.so:/a.so:/new/librtl-calls.so");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/a.so /new/librtl-shim.so");
+	jobenv_done(&env);
+	setenv("LD_PRELOAD", "/old/librtl-shim.so", 1);
+	setenv("HSA_TOOLS_LIB", "/old/librtl-shim.so", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_ends(value_of(&env, "LD_PRELOAD"), "/new/librtl-shim.so");
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/new/librtl-shim.so");
+	jobenv_done(&env);
+}
+
+static void a_path_with_spaces_is_quoted_or_left_out(void **state)
+{
+	struct jobenv_params params = {.shim = "/my libs/a\"b\\c.so"};
+	struct jobenv env;
+
+	(void)state;
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "\"/my libs/a\\\"b\\\\c.so\"");
+	assert_true(jobenv_tools_list_has(value_of(&env, "HSA_TOOLS_LIB"), params.shim));
+	assert_true(env.is_without_preload);
+	assert_string_equal(value_of(&env, "LD_PRELOAD"), "(not set)");
+	jobenv_done(&env);
+}
+
+static void an_unrecorded_job_gets_the_software_gpu_alone(void **state)
+{
+	struct jobenv_params params = {.socket = "/s", .job = "j", .softgpu = "/soft"};
+	struct jobenv env;
+
+	(void)state;
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_int_equal(env.count, 1);
+	assert_string_equal(value_of(&env, "LD_LIBRARY_PATH"), "/soft");
+	jobenv_done(&env);
+}
+
+static void the_output_of_this_run_is_not_the_jobs(void **state)
+{
+	struct jobenv_params params = {.shim = "/lib/s.so"};
+	struct spawn_env given;
+	bool has_tools = false;
+	struct jobenv env;
+
+	(void)state;
+	setenv("RTL_OUTPUT", "x.db", 1);
+	assert_int_equal(jobenv_init(&env, &params), 0);
+	assert_int_equal(spawn_env_init(&given, JOBENV_SETTINGS_MAX), 0);
+	assert_int_equal(jobenv_put(&env, &given), 0);
+	for (char **at = given.at; *at; at++) {
+		assert_int_not_equal(strncmp(*at, "RTL_OUTPUT=", 11), 0);
+		has_tools |= !strcmp(*at, "HSA_TOOLS_LIB=/lib/s.so");
+	}
+	assert_true(has_tools);
+	spawn_env_done(&given);
+	jobenv_done(&env);
+}
+
+static void quoting_is_safe_for_a_shell(void **state)
+{
+	static const char *const texts[][2] = {
+		{"/usr/lib/a.so", "/usr/lib/a.so"},
+		{"", "''"},
+		{"a b", "'a b'"},
+		{"it's", "'it'\\''s'"},
+		{"$(x)`y`\\", "'$(x)`y`\\'"},
+		{"~", "'~'"},
+		{"a\nb", "'a\nb'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		CLEANUP(free_p) char *quoted = jobenv_quote(texts[i][0]);
+
+		assert_string_equal(quoted, texts[i][1]);
+	}
+}
+
+static void tools_are_split_as_rocr_does(void **state)
+{
+	(void)state;
+	assert_true(jobenv_tools_list_has("  a   b", "b"));
+	assert_true(jobenv_tools_list_has("\"a b\" c", "a b"));
+	assert_true(jobenv_tools_list_has("a\\ b", "a b"));
+	assert_false(jobenv_tools_list_has("a:b", "a"));
+	assert_false(jobenv_tools_list_has("", "a"));
+	assert_false(jobenv_tools_list_has("\"open", "a"));
+	assert_true(jobenv_tools_list_has("end\\", "end\\"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(variables_of_the_user_are_kept, clear_environment),
+		cmocka_unit_test_setup(nested_runs_add_nothing_twice, clear_environment),
+		cmocka_unit_test_setup(a_library_of_a_similar_name_is_not_ours, clear_environment),
+		cmocka_unit_test_setup(
+			copies_of_another_installation_are_left_out, clear_environment),
+		cmocka_unit_test_setup(a_path_with_spaces_is_quoted_or_left_out, clear_environment),
+		cmocka_unit_test_setup(
+			an_unrecorded_job_gets_the_software_gpu_alone, clear_environment),
+		cmocka_unit_test_setup(the_output_of_this_run_is_not_the_jobs, clear_environment),
+		cmocka_unit_test(quoting_is_safe_for_a_shell),
+		cmocka_unit_test(tools_are_split_as_rocr_does),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/trace/categories.h"
+#include "tests/unit/cli/trace/scene.h"
+
+struct expected {
+	const char *name, *category, *collective;
+};
+
+static const struct expected names[] = {
+	/* Where TraceLens's order (reduce|sum before its communication) is wrong. */
+	{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		"communication", "allreduce"},
+	{"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		"communication", "reducescatter"},
+	{"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication",
+		"allgather"},
+	{"ncclDevKernel_Generic_1", "communication", ""},
+	{"ncclDevKernel_Reduce_Sum_f32_RING_LL", "communication", "reduce"},
+	{"ncclDevKernel_SendRecv", "communication", "sendrecv"},
+	{"void vllm::cross_device_reduce_2stage<__half, 8>(vllm::RankData*)", "communication",
+		"allreduce"},
+	{"aiter::reduce_scatter_cross_device_store<float>", "communication", "reducescatter"},
+	{"__amd_rocclr_copyBuffer", "copy", ""},
+	{"__amd_rocclr_fillBufferAligned", "memset", ""},
+	/* Those that TraceLens calls Other. */
+	{"paged_attention_ll4mi_QKV_mfma16_kernel<__hip_bfloat16>", "attention", ""},
+	{"void at::native::(anonymous namespace)::cunn_SoftMaxForward<float>", "softmax", ""},
+	{"ck_tile::MoeFlatmmKernel<ck_tile::GemmPipeline>", "gemm", ""},
+	{"triton_poi_fused_add_mul_0", "elementwise", ""},
+	{"triton_red_fused__to_copy_mean_1", "reduction", ""},
+	/* Names within names. */
+	{"Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_MI32x32x8x1", "gemm", ""},
+	{"ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipeline<BlockGemmARegBRegCReg>>", "attention",
+		""},
+	{"ck::kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle<GridwiseGemm>", "convolution", ""},
+	{"igemm_fwd_gtcx2_nhwc_fp16_bx0", "convolution", ""},
+	{"void at::native::vectorized_elementwise_kernel<4, normal_kernel_sum>", "elementwise", ""},
+	{"void at::native::reduce_kernel<512, 1, at::native::NormTwoOps<float>>", "reduction", ""},
+	{"void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor>", "optimizer", ""},
+	{"vllm::rms_norm_kernel<_Float16>", "normalization", ""},
+	{"vllm::rotary_embedding_kernel<_Float16, true>", "embedding", ""},
+	{"lambda_kernel", "other", ""},
+	{"summary_of_nothing", "other", ""},
+	{"", "other", ""},
+};
+
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static void check(const struct category *category, const struct expected *expected)
+{
+	if (!category || strcmp(category->name, expected->category) != 0 ||
+		strcmp(category->collective, expected->collective) != 0)
+		fail_msg("%s: %s/%s", expected->name, category ? category->name : "(none)",
+			category ? category->collective : "");
+}
+
+static void every_kernel_has_the_category_of_its_first_rule(void **state)
+{
+	struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES];
+	struct query_rows *rows = NULL;
+	struct query *query;
+	struct scene scene;
+	int64_t ids[NAMES];
+
+	(void)state;
+	scene_begin(&scene);
+	for (size_t i = 0; i < NAMES; i++)
+		ids[i] = scene_kernel(&scene, names[i].name);
+	query = scene_open(&scene);
+	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
+	for (size_t i = 0; i < NAMES; i++) {
+		check(categories_of(categories, ids[i]), names + i);
+		check(categories_match(categories, names[i].name, NULL), names + i);
+	}
+	assert_string_equal(categories_of(categories, 999999)->name, "other");
+	/* Who asks by SQL gets the same. */
+	assert_int_equal(query_ask_user(query,
+				 "SELECT name, category, coalesce(collective, '') FROM rtl_kernel "
+				 "ORDER BY id",
+				 &rows),
+		0);
+	for (size_t i = 0; i < NAMES; i++) {
+		assert_int_equal(query_next(rows), 1);
+		assert_string_equal(query_text(rows, 0), names[i].name);
+		assert_string_equal(query_text(rows, 1), names[i].category);
+		assert_string_equal(query_text(rows, 2), names[i].collective);
+	}
+	query_rows_free_p(&rows);
+	categories_free_p(&categories);
+	scene_end(&scene, &query);
+}
+
+static void a_file_without_rules_has_the_built_in_ones(void **state)
+{
+	struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES];
+	struct query *query;
+	struct scene scene;
+	int64_t id;
+
+	(void)state;
+	scene_begin_older(&scene, 7);
+	id = scene_kernel(&scene, names[0].name);
+	query = scene_open(&scene);
+	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
+	check(categories_of(categories, id), names);
+	categories_free_p(&categories);
+	scene_end(&scene, &query);
+}
+
+static void the_rules_of_the_file_decide(void **state)
+{
+	struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES];
+	struct query *query;
+	struct scene scene;
+	int64_t id;
+
+	(void)state;
+	scene_begin(&scene);
+	id = scene_kernel(&scene, "Cijk_Ailk");
+	scene_sql(&scene, "INSERT INTO rtl_category VALUES (-1, 'mine', NULL, 'cijk*', 'user')");
+	query = scene_open(&scene);
+	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
+	assert_string_equal(categories_of(categories, id)->name, "mine");
+	categories_free_p(&categories);
+	scene_end(&scene, &query);
+}
+
+static const char *write_rules(const struct scene *scene, const char *text)
+{
+	static char path[160];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/rules", scene->folder);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	fclose(file);
+	return path;
+}
+
+static void a_user_s_rules_come_first(void **state)
+{
+	static const char rules[] = "# mine\n"
+				    "\n"
+				    "  moe \t flatmm  \r\n"
+				    "communication/allreduce  My_Ring*\n"
+				    "copy *[0-9]copy?\n";
+	const struct expected mine[] = {
+		{"ck_tile::MoeFlatmmKernel", "moe", ""},
+		{"my_ring_f32", "communication", "allreduce"},
+		{"not_my_ring_f32", "other", ""},
+		{"x7copyA", "copy", ""},
+		{"Cijk_x", "gemm", ""},
+	};
+	struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES];
+	struct query *query;
+	struct scene scene;
+	const char *path;
+
+	(void)state;
+	scene_begin(&scene);
+	path = write_rules(&scene, rules);
+	query = scene_open(&scene);
+	for (int way = 0; way < 2; way++) {
+		if (way)
+			assert_int_equal(setenv("RTL_CATEGORIES", path, 1), 0);
+		assert_int_equal(categories_new(query, way ? NULL : path, error, &categories), 0);
+		for (size_t i = 0; i < sizeof(mine) / sizeof(*mine); i++)
+			check(categories_match(categories, mine[i].name, NULL), mine + i);
+		assert_int_equal(
+			categories_match(categories, "x7copyA", NULL)->class, CATEGORY_COPY);
+		assert_int_equal(categories_match(categories, "my_ring_", NULL)->class,
+			CATEGORY_COMMUNICATION);
+		categories_free_p(&categories);
+	}
+	unsetenv("RTL_CATEGORIES");
+	unlink(path);
+	scene_end(&scene, &query);
+}
+
+static void a_bad_line_is_one_clear_error(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} bad[] = {
+		{"gemm x\nalone\n", "rules:2: no pattern behind the category"},
+		{"Big x\n", "rules:1: the category is not"},
+		{"a/b/c x\n", "rules:1: the category is not"},
+		{"gemm/allreduce x\n", "rules:1: only communication has collectives"},
+		{"gemm a[bc\n", "rules:1: a [ in the pattern is not closed"},
+		{"gemm\x1b[31m x\n", "rules:1: the category is not"},
+	};
+	struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES];
+	struct query *query;
+	struct scene scene;
+	const char *path = "";
+	char *longest;
+
+	(void)state;
+	scene_begin(&scene);
+	query = scene_open(&scene);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		path = write_rules(&scene, bad[i].text);
+		assert_int_equal(categories_new(query, path, error, &categories), -EINVAL);
+		if (!strstr(error, bad[i].words) || strpbrk(error, "\n\x1b"))
+			fail_msg("%s", error);
+	}
+	longest = malloc(1000);
+	memset(longest, 'x', 999);
+	memcpy(longest, "gemm ", 5);
+	longest[999] = '\0';
+	path = write_rules(&scene, longest);
+	assert_int_equal(categories_new(query, path, error, &categories), -EINVAL);
+	assert_non_null(strstr(error, "longer than"));
+	free(longest);
+	unlink(path);
+	assert_int_equal(categories_new(query, path, error, &categories), -ENOENT);
+	assert_non_null(strstr(error, "No such file"));
+	assert_null(categories);
+	scene_end(&scene, &query);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kernel_has_the_category_of_its_first_rule),
+		cmocka_unit_test(a_file_without_rules_has_the_built_in_ones),
+		cmocka_unit_test(the_rules_of_the_file_decide),
+		cmocka_unit_test(a_user_s_rules_come_first),
+		cmocka_unit_test(a_bad_line_is_one_clear_error),
+	};
+
+	unsetenv("RTL_CATEGORIES");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The index as retention uses it: what a removal costs does not depend on how much history there
+ * is, sums follow the rows, and nobody's removals push those of another out of memory. Costs are
+ * SQLite's steps, which are the same on each machine.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include "collectord/catalog/index_private.h"
+#include "collectord/catalog/index_removed.h"
+#include "collectord/catalog/index_totals.h"
+#include "proto/base/limits.h"
+#include "proto/names/schema.h"
+#include "proto/base/subordinate_uids.h"
+
+#define UIDS   4u
+#define FEW    16u
+#define MANY   10000u
+#define BYTES  1000u
+#define DAY_NS 86400000000000u
+
+struct place {
+	char folder[64];
+	char path[96];
+	const struct subuids *subuids;
+	struct index *index;
+};
+
+static void sql(struct index *index, const char *text)
+{
+	assert_int_equal(sqlite3_exec(index->db, text, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static int64_t number(struct index *index, const char *text)
+{
+	sqlite3_stmt *row;
+	int64_t n;
+
+	assert_int_equal(sqlite3_prepare_v2(index->db, text, -1, &row, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+	n = sqlite3_column_int64(row, 0);
+	sqlite3_finalize(row);
+	return n;
+}
+
+static void open_index(struct place *place)
+{
+	bool is_new;
+
+	assert_int_equal(index_open(place->path, place->subuids, &place->index, &is_new), 0);
+	sql(place->index, "PRAGMA synchronous=OFF");
+}
+
+/* By another collector, which counts so. */
+static void reopen_index(struct place *place, const struct subuids *subuids)
+{
+	index_close(place->index);
+	place->subuids = subuids;
+	open_index(place);
+}
+
+static int setup(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	strcpy(place->folder, "/tmp/rtl-index-XXXXXX");
+	assert_non_null(mkdtemp(place->folder));
+	snprintf(place->path, sizeof(place->path), "%s/index.db", place->folder);
+	open_index(place);
+	*state = place;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *place = *state;
+
+	index_close(place->index);
+	assert_int_equal(unlink(place->path), 0);
+	assert_int_equal(rmdir(place->folder), 0);
+	free(place);
+	return 0;
+}
+
+/* Session @n is closed in second @n, of one of four users in turns. */
+static void put(struct index *index, unsigned n, uint64_t end_ns, uint64_t bytes)
+{
+	char database[64], name[32];
+	struct index_entry entry = {
+		.database = database,
+		.name = name,
+		.uid = n % UIDS,
+		.start_realtime_ns = DAY_NS + n,
+		.end_realtime_ns = end_ns,
+		.line = end_ns ? "complete" : NULL,
+		.bytes = bytes,
+	};
+
+	snprintf(database, sizeof(database), "/store/%u/s-%05u.db", n % UIDS, n);
+	snprintf(name, sizeof(name), "s-%05u", n);
+	assert_int_equal(index_put(index, &entry), 0);
+}
+
+/* Most steps of one row, when the sums are read. */
+#define STEPS_A_ROW 40u
+
+static void put_closed(struct index *index, unsigned count)
+{
+	sql(index, "BEGIN");
+	for (unsigned i = 0; i < count; i++)
+		put(index, i, 2 * DAY_NS + i, BYTES);
+	sql(index, "COMMIT");
+}
+
+/* @count rows of what @uid once had. */
+static void put_removed(struct index *index, uid_t uid, unsigned count)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %u) "
+		"INSERT INTO removed (database, name, uid, tenant, start_realtime_ns, "
+		"end_realtime_ns, complete, why, removed_realtime_ns) SELECT "
+		"'/store/%u/r-' || i || '.db', 'r-' || i, %u, %u, i, i, 1, 'old', i FROM n",
+		count, uid, uid, uid);
+	sql(index, text);
+	index_totals_forget(index);
+}
+
+static uint64_t no_bytes(const char *database)
+{
+	(void)database;
+	fail_msg("the size of %s is known", database);
+	return 0;
+}
+
+struct sums {
+	uint64_t bytes[UIDS];
+	unsigned count[UIDS];
+};
+
+static void take(uid_t uid, uint64_t bytes, unsigned count, void *data)
+{
+	struct sums *sums = data;
+
+	assert_in_range(uid, 0, UIDS - 1);
+	sums->bytes[uid] = bytes;
+	sums->count[uid] = count;
+}
+
+static int count_step(void *data)
+{
+	++*(uint64_t *)data;
+	return 0;
+}
+
+/* All that one step of retention asks, a removal with it, and a session that comes and goes. */
+static uint64_t steps_of_a_removal(struct index *index, unsigned n)
+{
+	struct index_closed closed = {0};
+	struct sums sums = {0};
+	uint64_t steps = 0, kept;
+
+	assert_int_equal(index_each_closed(index, take, &sums), 0); /* read once */
+	sqlite3_progress_handler(index->db, 1, count_step, &steps);
+	put(index, n, 0, 0);
+	put(index, n, 3 * DAY_NS, BYTES);
+	assert_int_equal(index_unkeep(index, "it is being read"), 0);
+	assert_int_equal(index_weigh(index, no_bytes), 0);
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	assert_int_equal(index_kept_bytes(index, &kept), 0);
+	assert_int_equal(index_find_oldest(index, INDEX_ANY, &closed), 1);
+	free(closed.database);
+	assert_int_equal(index_find_oldest(index, 1, &closed), 1);
+	assert_int_equal(closed.uid, 1);
+	assert_string_equal(closed.database, "/store/1/s-00001.db");
+	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is being read"), 0);
+	assert_int_equal(index_begin_removal(index, closed.database, "too old"), 0);
+	assert_int_equal(index_end_removal(index, closed.database), 0);
+	sqlite3_progress_handler(index->db, 0, NULL, NULL);
+	free(closed.database);
+	return steps;
+}
+
+static void a_removal_costs_the_same_whatever_there_is(void **state)
+{
+	struct place *place = *state;
+	uint64_t few, many;
+
+	put_closed(place->index, FEW);
+	few = steps_of_a_removal(place->index, FEW);
+	sql(place->index, "DELETE FROM session");
+	index_totals_forget(place->index);
+	put_closed(place->index, MANY);
+	put_removed(place->index, 0, REMOVED_ROWS_MAX);
+	many = steps_of_a_removal(place->index, MANY);
+	print_message("%llu steps with %u sessions, %llu with %u and %u that went\n",
+		(unsigned long long)few, FEW, (unsigned long long)many, MANY, REMOVED_ROWS_MAX);
+	assert_in_range(few, 1, 10000);
+	/* One row that went is forgotten, too. */
+	assert_in_range(many, 1, 2 * few);
+}
+
+static void sums_of_a_long_history_are_read_in_one_pass(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct sums sums = {0};
+	uint64_t steps = 0;
+
+	put_closed(index, MANY);
+	sqlite3_progress_handler(index->db, 1, count_step, &steps);
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	print_message("%llu steps for %u sessions\n", (unsigned long long)steps, MANY);
+	assert_in_range(steps, MANY, STEPS_A_ROW * MANY);
+	steps = 0;
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	assert_int_equal(steps, 0);
+	sqlite3_progress_handler(index->db, 0, NULL, NULL);
+	assert_int_equal(sums.count[1], MANY / UIDS);
+}
+
+static void check_sums(struct index *index)
+{
+	struct sums going_along = {0}, anew = {0};
+
+	assert_int_equal(index_each_closed(index, take, &going_along), 0);
+	index_totals_forget(index);
+	assert_int_equal(index_each_closed(index, take, &anew), 0);
+	assert_memory_equal(&going_along, &anew, sizeof(anew));
+}
+
+static uint64_t some_bytes(const char *database)
+{
+	return strlen(database);
+}
+
+static void sums_go_along_with_the_rows(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct sums sums = {0};
+
+	put_closed(index, FEW);
+	check_sums(index);
+	put(index, 3, 0, 0); /* a latecomer: it is open again */
+	check_sums(index);
+	put(index, 3, 4 * DAY_NS, 7 * BYTES);
+	check_sums(index);
+	put(index, FEW + 1, 4 * DAY_NS, 0);
+	assert_int_equal(index_weigh(index, some_bytes), 0);
+	check_sums(index);
+	assert_int_equal(index_set_aside(index, "/store/2/s-00002.db",
+				 "/store/2/s-00002.db.corrupt-1", "set aside"),
+		0);
+	put(index, 2, 5 * DAY_NS, BYTES);
+	check_sums(index);
+	/* With what was set aside of it. */
+	assert_int_equal(index_begin_removal(index, "/store/2/s-00002.db", "x"), 0);
+	check_sums(index);
+	assert_int_equal(index_end_removal(index, "/store/2/s-00002.db"), 0);
+	check_sums(index);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed"), 2);
+	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	assert_int_equal(sums.count[2], FEW / UIDS - 1);
+	assert_int_equal(sums.bytes[2], (FEW / UIDS - 1) * BYTES);
+	assert_int_equal(sums.bytes[3], (FEW / UIDS - 1 + 7) * BYTES);
+	/* Nothing goes where nothing can be written: the sums stay what they were. */
+	sql(index, "PRAGMA query_only=1");
+	assert_true(index_begin_removal(index, "/store/1/s-00001.db", "x") < 0);
+	sql(index, "PRAGMA query_only=0");
+	check_sums(index);
+}
+
+static void what_is_not_weighed_is_weighed_in_parts(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	unsigned rounds = 1;
+	int r;
+
+	sql(index, "BEGIN");
+	for (unsigned i = 0; i < 1000; i++)
+		put(index, i, 2 * DAY_NS + i, 0);
+	sql(index, "COMMIT");
+	while ((r = index_weigh(index, some_bytes)) == 1)
+		rounds++;
+	assert_int_equal(r, 0);
+	assert_in_range(rounds, 10, 1000);
+	assert_int_equal(number(index, "SELECT count(*) FROM session WHERE bytes > 0"), 1000);
+	check_sums(index);
+}
+
+static void count_told(const struct index_removed *removed, void *data)
+{
+	((unsigned *)data)[removed->session.uid]++;
+}
+
+/* One user's sessions come and go by the thousand; the few of another are remembered. */
+static void who_has_much_removed_forgets_his_own(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	unsigned told[UIDS] = {0};
+
+	put_removed(index, 1, 100);
+	put_removed(index, 0, REMOVED_ROWS_MAX - 100);
+	put_closed(index, FEW);
+	for (unsigned i = 0; i < FEW; i += UIDS) {
+		char database[64];
+
+		snprintf(database, sizeof(database), "/store/0/s-%05u.db", i);
+		assert_int_equal(index_begin_removal(index, database, "x"), 0);
+		assert_int_equal(index_end_removal(index, database), 0);
+	}
+	assert_int_equal(number(index, "SELECT count(*) FROM removed"), REMOVED_ROWS_MAX);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed WHERE uid = 1"), 100);
+	assert_int_equal(
+		number(index, "SELECT count(*) FROM removed WHERE name GLOB 's-*'"), FEW / UIDS);
+	assert_int_equal(
+		number(index, "SELECT count(*) FROM removed WHERE uid = 0 AND name = 'r-4'"), 0);
+	/* Nor at the next start of the collector. */
+	assert_int_equal(
+		index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, count_told, told), 0);
+	assert_int_equal(told[0], SESSIONS_REMOVED_PER_UID_MAX);
+	assert_int_equal(told[1], 100);
+}
+
+static unsigned told_of(struct index *index, const char *database)
+{
+	unsigned told[UIDS] = {0};
+
+	assert_int_equal(
+		index_each_removed(index, database, SESSIONS_REMOVED_MAX, count_told, told), 0);
+	return told[0];
+}
+
+/* A nightly job, whose file has the same name each time: what went before was told before. */
+static void what_went_is_told_once(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	const char *path = "/store/0/s-00000.db";
+
+	for (unsigned i = 0; i < 3; i++) {
+		put(index, 0, 2 * DAY_NS + i, BYTES);
+		assert_int_equal(index_begin_removal(index, path, "x"), 0);
+		assert_int_equal(index_end_removal(index, path), 0);
+		assert_int_equal(told_of(index, path), 1);
+	}
+	assert_int_equal(told_of(index, NULL), 3);
+}
+
+/* Open or closed, with its file it is over; what was set aside of it has a file. */
+static void whose_file_is_gone_went(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+
+	put_closed(index, FEW);
+	put(index, FEW, 0, 0);
+	assert_int_equal(index_set_aside(index, "/store/0/s-00016.db",
+				 "/store/0/s-00016.db.corrupt-1", "set aside"),
+		0);
+	put(index, FEW, 0, 0);
+	check_sums(index);
+	assert_int_equal(index_take_gone(index, "/store/0/s-00016.db", "gone"), 0);
+	check_sums(index);
+	assert_int_equal(told_of(index, "/store/0/s-00016.db"), 1);
+	assert_int_equal(number(index, "SELECT count(*) FROM session"), FEW + 1);
+	assert_int_equal(
+		number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"), 0);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed WHERE why = 'gone' AND "
+				       "removed_realtime_ns > 0 AND end_realtime_ns IS NULL"),
+		1);
+	assert_int_equal(index_take_gone(index, "/store/0/s-00000.db", "gone"), 0);
+	check_sums(index);
+}
+
+static void expect_oldest(struct index *index, uid_t uid, const char *database)
+{
+	struct index_closed closed = {0};
+
+	assert_int_equal(index_find_oldest(index, uid, &closed), database != NULL);
+	if (database)
+		assert_string_equal(closed.database, database);
+	free(closed.database);
+}
+
+static void the_oldest_is_closed_and_may_go(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct index_entry other = {
+		.database = "/store/0/s-00000.db", .name = "other", .start_realtime_ns = DAY_NS};
+
+	put_closed(index, 3 * UIDS);
+	expect_oldest(index, 0, "/store/0/s-00000.db");
+	/* Another session of the same file is open, then closed last of all. */
+	assert_int_equal(index_put(index, &other), 0);
+	expect_oldest(index, 0, "/store/0/s-00004.db");
+	other.end_realtime_ns = 3 * DAY_NS;
+	assert_int_equal(index_put(index, &other), 0);
+	expect_oldest(index, 0, "/store/0/s-00004.db");
+	assert_int_equal(index_keep(index, "/store/0/s-00004.db", "it is being read"), 0);
+	expect_oldest(index, 0, "/store/0/s-00008.db");
+	assert_int_equal(index_keep(index, "/store/0/s-00008.db", "it is not ours"), 0);
+	expect_oldest(index, 0, "/store/0/s-00000.db");
+	assert_int_equal(index_unkeep(index, "it is being read"), 0);
+	expect_oldest(index, 0, "/store/0/s-00004.db");
+	expect_oldest(index, INDEX_ANY, "/store/1/s-00001.db");
+	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is not ours"), 0);
+	assert_int_equal(index_keep(index, "/store/0/s-00004.db", "it is not ours"), 0);
+	expect_oldest(index, 0, NULL);
+	assert_int_equal(index_unkeep(index, NULL), 0);
+	expect_oldest(index, 0, "/store/0/s-00004.db");
+}
+
+/* Three of the four are one user's. */
+static void subordinate_uids_are_one_tenant(void **state)
+{
+	struct place *place = *state;
+	struct subuids *subuids = NULL;
+	struct sums sums = {0};
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.subuid", place->path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("3:1:2\n", file); /* below 1000: a block, which begins with 1 */
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(subuids_read(path, &subuids), 0);
+	put_closed(place->index, FEW);
+	put_removed(place->index, 2, 5);
+	reopen_index(place, subuids);
+	assert_in_range(sqlite3_total_changes(place->index->db), 1, FEW + 5);
+	put(place->index, FEW + 2, 3 * DAY_NS, BYTES); /* of uid 2 */
+	check_sums(place->index);
+	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
+	assert_int_equal(sums.count[0], FEW / UIDS);
+	assert_int_equal(sums.count[1], 2 * FEW / UIDS + 1);
+	assert_int_equal(sums.count[2], 0);
+	assert_int_equal(sums.count[3], FEW / UIDS);
+	expect_oldest(place->index, 2, NULL);
+	expect_oldest(place->index, 1, "/store/1/s-00001.db");
+	assert_int_equal(index_begin_removal(place->index, "/store/1/s-00001.db", "x"), 0);
+	expect_oldest(place->index, 1, "/store/2/s-00002.db");
+	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 1"), 6);
+	/* The next start has nothing to write. */
+	reopen_index(place, subuids);
+	assert_int_equal(sqlite3_total_changes(place->index->db), 0);
+	/* Nobody's any more. */
+	reopen_index(place, NULL);
+	subuids_free(subuids);
+	assert_int_equal(unlink(path), 0);
+	expect_oldest(place->index, 2, "/store/2/s-00002.db");
+	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 2"), 5);
+}
+
+/* Of a session that is open, or has a log beside its file, the file is asked. */
+static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+	struct index_entry entry = {
+		.database = "/store/0/one.db",
+		.name = "one",
+		.start_realtime_ns = DAY_NS,
+		.end_realtime_ns = 2 * DAY_NS,
+		.counts = {.changed_ns = 3 * DAY_NS,
+			.dispatched = 40,
+			.lost = 2,
+			.processes = 8,
+			.is_simulated = true},
+	};
+
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(number(index, "SELECT changed_ns FROM session"), 3 * DAY_NS);
+	assert_int_equal(number(index, "SELECT dispatched * 1000 + lost * 100 + processes * 10 "
+				       "+ simulated FROM session"),
+		40281);
+	entry.end_realtime_ns = 0; /* a latecomer */
+	entry.counts = (struct index_counts){0};
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(number(index, "SELECT count(*) FROM session WHERE changed_ns IS NULL AND "
+				       "dispatched IS NULL AND lost IS NULL AND processes IS NULL "
+				       "AND simulated IS NULL"),
+		1);
+	entry.end_realtime_ns = 4 * DAY_NS;
+	entry.counts.changed_ns = 4 * DAY_NS;
+	assert_int_equal(index_put(index, &entry), 0);
+	assert_int_equal(
+		index_set_aside(index, entry.database, "/store/0/one.db.corrupt-1", "x"), 0);
+	assert_int_equal(number(index, "SELECT changed_ns IS NULL FROM session"), 1);
+}
+
+/* As the first version left it. */
+static void an_older_index_goes_on(void **state)
+{
+	struct place *place = *state;
+	struct sums sums = {0};
+
+	put_closed(place->index, FEW);
+	put_removed(place->index, 1, 5);
+	sql(place->index, "DROP INDEX session_open; DROP INDEX session_age;"
+			  "DROP INDEX session_age_of_tenant; DROP INDEX session_kept;"
+			  "DROP INDEX session_not_weighed; DROP INDEX removed_database;"
+			  "DROP INDEX removed_of_tenant; DROP INDEX removed_going;"
+			  "ALTER TABLE session DROP COLUMN processes;"
+			  "ALTER TABLE session DROP COLUMN dispatched;"
+			  "ALTER TABLE session DROP COLUMN lost;"
+			  "ALTER TABLE session DROP COLUMN simulated;"
+			  "ALTER TABLE session DROP COLUMN changed_ns;"
+			  "ALTER TABLE session DROP COLUMN tenant;"
+			  "ALTER TABLE removed DROP COLUMN tenant; PRAGMA user_version=1");
+	reopen_index(place, NULL);
+	assert_int_equal(number(place->index, "PRAGMA user_version"), SCHEMA_INDEX_VERSION);
+	assert_int_equal(number(place->index, "SELECT count(changed_ns) FROM session"), 0);
+	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
+	assert_int_equal(sums.count[3], FEW / UIDS);
+	assert_int_equal(sums.bytes[3], FEW / UIDS * BYTES);
+	expect_oldest(place->index, 3, "/store/3/s-00003.db");
+	assert_int_equal(
+		number(place->index, "SELECT count(*) FROM removed WHERE tenant = uid"), 5);
+}
+
+/* That of a session which ended here before the index could be told that the store was moved. */
+static void what_was_put_since_the_store_was_moved_stays(void **state)
+{
+	struct place *place = *state;
+	char here[128];
+	struct index_entry entry = {.database = "/before/0/s.db", .name = "s"};
+
+	assert_int_equal(index_put(place->index, &entry), 0);
+	snprintf(here, sizeof(here), "%s/0/s.db", place->folder);
+	entry.database = here;
+	entry.end_realtime_ns = DAY_NS;
+	assert_int_equal(index_put(place->index, &entry), 0);
+	assert_int_equal(index_settle(place->index), 0);
+	assert_int_equal(number(place->index, "SELECT count(*) FROM session"), 1);
+	assert_true(number(place->index, "SELECT end_realtime_ns FROM session") == DAY_NS);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_removal_costs_the_same_whatever_there_is),
+		T(sums_of_a_long_history_are_read_in_one_pass),
+		T(sums_go_along_with_the_rows),
+		T(what_is_not_weighed_is_weighed_in_parts),
+		T(who_has_much_removed_forgets_his_own),
+		T(what_went_is_told_once),
+		T(whose_file_is_gone_went),
+		T(what_was_put_since_the_store_was_moved_stays),
+		T(the_oldest_is_closed_and_may_go),
+		T(subordinate_uids_are_one_tenant),
+		T(what_rtl_ls_shows_is_of_a_closed_file),
+		T(an_older_index_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The real server on a real socket, turned by the test itself: no thread, no sleep. Every wait
+ * pumps the loop until its condition holds, and fails the test after FAKE_WAIT_MS.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+
+#include "collectord/service/config.h"
+#include "collectord/service/listen.h"
+#include "collectord/loop/server.h"
+#include "tests/lib/fake_shim.h"
+#include "tests/unit/collectord/loop/fake_store.h"
+
+struct harness {
+	char dir[64];
+	char socket[96];
+	struct config config;
+	struct listen_sockets sockets;
+	struct store *store;
+	struct server *server;
+};
+
+/* cmocka fixtures; @state is the harness. The second: a private collector. */
+int harness_setup(void **state);
+int harness_setup_private(void **state);
+int harness_teardown(void **state);
+
+/* Let the loop do what is ready now. */
+void harness_turn(struct harness *h);
+
+/* Turn until @condition(@data). */
+void harness_wait(struct harness *h, bool (*condition)(void *data), void *data);
+
+/* As fake_receive(), turning meanwhile. */
+int harness_receive(struct harness *h, struct fake_shim *shim, Rtl__Frame **ret);
+
+/* A frame for @shim, turning meanwhile; its body must be @body. */
+Rtl__Frame *harness_expect(struct harness *h, struct fake_shim *shim, Rtl__Frame__BodyCase body);
+
+/* The refusal that @shim gets holds @text; then its connection ends. */
+void harness_expect_refusal(struct harness *h, struct fake_shim *shim, const char *text);
+void harness_expect_closed(struct harness *h, struct fake_shim *shim);
+
+/* Connected as a process of its own, Hello said, Welcome received: its last_frame. */
+uint64_t harness_shim(struct harness *h, struct fake_shim *shim, const char *job);
+
+/* Connected (not as a shim), nothing said yet. */
+void harness_connect(struct harness *h, struct fake_shim *peer);
+void harness_send_runner_hello(struct fake_shim *peer, const char *job);
+void harness_send_early_runner_hello(struct fake_shim *peer, const char *job);
+/* Of one that a collector before this one had told to start its command. */
+void harness_send_runner_hello_again(struct fake_shim *peer, const char *job);
+/* With rules of categories; NULL: none. */
+void harness_send_runner_rules(struct fake_shim *peer, const char *job, const char *categories);
+void harness_send_runner_done(struct fake_shim *peer, bool now, int status);

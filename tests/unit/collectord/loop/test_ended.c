@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes that have ended go on to take of a session that is open for months. */
+#include "tests/unit/collectord/loop/harness.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "collectord/loop/detached.h"
+#include "collectord/loop/instance.h"
+#include "collectord/loop/session.h"
+#include "proto/base/limits.h"
+
+static bool is_over(void *data)
+{
+	return ((struct instance *)data)->state == INSTANCE_ENDED;
+}
+
+static void an_ended_process_holds_no_descriptor(void **state)
+{
+	struct harness *h = *state;
+	struct instance *dead, *refused;
+	struct fake_shim shim[2];
+
+	harness_shim(h, &shim[0], "job");
+	dead = fake_store.processes->owner;
+	harness_shim(h, &shim[1], "job");
+	refused = fake_store.processes->owner;
+	assert_true(dead->pidfd >= 0 && refused->pidfd >= 0);
+	fake_shim_kill(&shim[0]);
+	harness_wait(h, is_over, dead);
+	assert_int_equal(dead->pidfd, -1);
+	assert_int_equal(dead->memfd, -1);
+	fake_store_answer(h->store, STORE_PROCESS_FAILED, refused, 0, "no room");
+	harness_wait(h, is_over, refused);
+	assert_int_equal(refused->pidfd, -1);
+	assert_int_equal(refused->memfd, -1);
+	fake_shim_done(&shim[0]);
+	fake_shim_done(&shim[1]);
+}
+
+static void add_dead(struct session *session, enum instance_state state, unsigned n)
+{
+	while (n--) {
+		struct instance *ended = calloc(1, sizeof(*ended));
+
+		assert_non_null(ended);
+		*ended = (struct instance){.session = session,
+			.state = state,
+			.memfd = -1,
+			.pidfd = -1,
+			.next = session->instances};
+		session->instances = ended;
+		session->n_instances++;
+		session->n_ended += state == INSTANCE_ENDED;
+	}
+}
+
+static void the_processes_of_one_user_are_numbered(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first, last, extra;
+
+	harness_shim(h, &first, "job");
+	add_dead(fake_store.sessions->owner, INSTANCE_ENDED, PROCESSES_PER_UID_MAX - 2);
+	harness_shim(h, &last, "job");
+	fake_shim_init(&extra, "job");
+	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
+	fake_shim_send_hello(&extra, 1);
+	harness_expect_refusal(h, &extra, "too many processes");
+	fake_shim_done(&extra);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
+/* His file does not take them: each holds three descriptors, which are everybody's. */
+static void who_has_many_to_be_drained_waits_with_more(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first, last, extra;
+	struct session *session;
+
+	harness_shim(h, &first, "job");
+	session = fake_store.sessions->owner;
+	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX / 2 - 1);
+	harness_shim(h, &last, "job");
+	add_dead(session, INSTANCE_DRAINING, 1);
+	fake_shim_init(&extra, "job");
+	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
+	fake_shim_send_hello(&extra, 1);
+	harness_expect_refusal(h, &extra, "have ended and are not stored yet");
+	fake_shim_done(&extra);
+	/* One of them is over. */
+	session->n_ended++;
+	harness_shim(h, &extra, "job");
+	/* Of others there may be any number. */
+	session->n_ended--;
+	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX);
+	session->owner++;
+	assert_false(session_has_many_unread(h->server, session->owner - 1));
+	assert_true(session_has_many_unread(h->server, session->owner));
+	session->owner--;
+	session->n_ended = session->n_instances - session->n_live;
+	fake_shim_done(&extra);
+	fake_shim_done(&last);
+	fake_shim_done(&first);
+}
+
+static struct instance_identity identity_of(unsigned n)
+{
+	return (struct instance_identity){.uid = 1, .pid = 1000, .start_time = n};
+}
+
+static void add_detached(struct harness *h, struct detached **list, unsigned n, uid_t owner)
+{
+	const struct instance_identity identity = identity_of(n);
+	int fd = eventfd(0, EFD_CLOEXEC); /* a process that lives */
+
+	assert_true(fd >= 0);
+	detached_add(list, h->server->base, &identity, owner, &fd);
+}
+
+static void check_detached(const struct detached *list, unsigned n, bool is_there)
+{
+	const struct instance_identity identity = identity_of(n);
+
+	assert_int_equal(detached_has(list, &identity), is_there);
+}
+
+/* Each is a descriptor while the process lives, which may say any number of times that it is new. */
+static void a_user_has_a_share_of_the_detached(void **state)
+{
+	struct harness *h = *state;
+	struct detached *list = NULL;
+
+	add_detached(h, &list, 0, 7);
+	for (unsigned n = 1; n <= 2 * DETACHED_MAX; n++)
+		add_detached(h, &list, n, 8);
+	check_detached(list, 0, true);
+	check_detached(list, 2 * DETACHED_MAX, true);
+	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2 + 2, true);
+	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2, false);
+	check_detached(list, 1, false);
+	detached_free(&list);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_ended_process_holds_no_descriptor),
+		TEST(the_processes_of_one_user_are_numbered),
+		TEST(a_user_has_a_share_of_the_detached),
+		TEST(who_has_many_to_be_drained_waits_with_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is looked for is found among many that share its pid, its uid or its bucket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "collectord/loop/instance.h"
+#include "collectord/loop/instances.h"
+
+#define MANY 512u
+
+static struct instances *instances;
+static struct instance many[MANY];
+
+static int set_up(void **state)
+{
+	(void)state;
+	instances = calloc(1, sizeof(*instances));
+	for (unsigned i = 0; i < MANY; i++)
+		many[i] = (struct instance){0};
+	return instances ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(instances);
+	return 0;
+}
+
+/* Two of each pid and start time, by another token; every eighth of them a bucket's only. */
+static void add_many(void)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		struct instance_identity *id = &many[i].identity;
+
+		id->uid = 1000 + i / 2 % 2;
+		id->pid = (pid_t)(i / 16 + 1 + i / 4 % 2 * INSTANCES_BUCKETS);
+		id->start_time = i / 8 % 2;
+		id->token[0] = (uint8_t)(i % 2);
+		instances_add(instances, &many[i]);
+	}
+}
+
+static void each_is_found_as_itself(void **state)
+{
+	(void)state;
+	add_many();
+	for (unsigned i = 0; i < MANY; i++)
+		assert_ptr_equal(instances_find(instances, &many[i].identity), &many[i]);
+}
+
+static void who_is_removed_is_not_found_and_the_others_are(void **state)
+{
+	(void)state;
+	add_many();
+	for (unsigned i = 0; i < MANY; i += 3)
+		instances_remove(instances, &many[i]);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_ptr_equal(
+			instances_find(instances, &many[i].identity), i % 3 ? &many[i] : NULL);
+}
+
+static void another_of_a_pid_is_live_and_has_another_token(void **state)
+{
+	(void)state;
+	add_many();
+	for (unsigned i = 0; i < MANY; i++) {
+		struct instance *other = &many[i ^ 1u];
+
+		assert_ptr_equal(instances_find_other(instances, &many[i].identity, false), other);
+		assert_null(instances_find_other(instances, &many[i].identity, true));
+		other->had_peer = true;
+		assert_ptr_equal(instances_find_other(instances, &many[i].identity, true), other);
+		other->state = INSTANCE_DYING;
+		assert_null(instances_find_other(instances, &many[i].identity, false));
+		*other = (struct instance){
+			.identity = other->identity, .next_in_bucket = other->next_in_bucket};
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_is_found_as_itself, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			who_is_removed_is_not_found_and_the_others_are, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			another_of_a_pid_is_live_and_has_another_token, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* A process that comes back: which connection is its, and what that waits for. */
+#include "tests/unit/collectord/loop/harness.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/loop/peer.h"
+#include "proto/base/limits.h"
+
+static void a_reconnect_replaces_the_older_connection(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim first;
+	struct fake_shim second;
+
+	/* Both are this very process: the same pid and start time. */
+	fake_shim_init(&first, "job");
+	assert_int_equal(fake_shim_connect(&first, h->socket), 0);
+	fake_shim_send_hello(&first, 1);
+	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	fake_store.processes->hw = 41;
+	fake_shim_init(&second, "job");
+	memcpy(second.recorder->token, first.recorder->token, sizeof(first.recorder->token));
+	assert_int_equal(fake_shim_connect(&second, h->socket), 0);
+	fake_shim_send_hello(&second, 1);
+	assert_int_equal(
+		harness_expect(h, &second, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 41);
+	harness_expect_closed(h, &first);
+	/* The recorder and the pidfd are its process's, not each connection's. */
+	assert_int_equal(h->server->peers->passed_fd, -1);
+	assert_int_equal(h->server->peers->pidfd, -1);
+	assert_int_equal(fake_store.n_processes, 1);
+	assert_int_equal(fake_store.processes->reopens, 1);
+	fake_shim_done(&first);
+	fake_shim_done(&second);
+}
+
+static bool was_reopened(void *data)
+{
+	return ((struct store_process *)data)->reopens == 1;
+}
+
+static void no_ack_comes_before_the_welcome(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process;
+	struct fake_shim shim;
+
+	fake_shim_init(&shim, "job");
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
+	process = fake_store.processes;
+	fake_store.holds_opens = true;
+	fake_shim_hang_up(&shim);
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	harness_wait(h, was_reopened, process);
+	/* Of the older connection: the shim does not know that it sent that. */
+	fake_store_answer(h->store, STORE_COMMITTED, process->owner, 7, NULL);
+	fake_store_answer(h->store, STORE_PROCESS_OPENED, process->owner, 7, NULL);
+	assert_int_equal(
+		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 7);
+	fake_shim_done(&shim);
+}
+
+static bool was_closed(void *data)
+{
+	struct fake_shim *shim = data;
+	Rtl__Frame *frame;
+
+	return fake_receive(shim, 0, &frame) == -ECONNRESET;
+}
+
+/* However often, while its database has no answer: the one that comes is for the last of them. */
+static void who_comes_again_and_again_waits_in_line_once(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim shim, again[5];
+
+	fake_store.holds_opens = true;
+	fake_shim_init(&shim, "job");
+	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+	fake_shim_send_hello(&shim, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		again[i] = shim;
+		shim.fd = -1;
+		shim.reader = (struct frame_reader){0};
+		frame_reader_init(&shim.reader, REPLY_BYTES_MAX);
+		assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
+		fake_shim_send_hello(&shim, 1);
+		/* The one before makes way once this one's Hello was read. */
+		harness_wait(h, was_closed, &again[i]);
+		close(again[i].fd);
+		frame_reader_done(&again[i].reader);
+	}
+	assert_int_equal(fake_store.n_processes, 1);
+	assert_int_equal(fake_store.processes->reopens, 0);
+	fake_store_answer(h->store, STORE_PROCESS_OPENED, fake_store.processes->owner, 3, NULL);
+	assert_int_equal(
+		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 3);
+	fake_shim_done(&shim);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_reconnect_replaces_the_older_connection),
+		TEST(no_ack_comes_before_the_welcome),
+		TEST(who_comes_again_and_again_waits_in_line_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* What rtl stat, ls and ctl are answered, and to whom. */
+#include "tests/unit/collectord/loop/harness.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/loop/access.h"
+#include "collectord/loop/peer.h"
+#include "proto/base/cleanup.h"
+
+static const Rtl__StatReply *ask_stat(
+	struct harness *h, struct fake_shim *tool, const char *session)
+{
+	Rtl__StatRequest request = RTL__STAT_REQUEST__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	msg_set_bytes(&request.has_session, &request.session, session);
+	frame.body_case = RTL__FRAME__BODY_STAT_REQUEST;
+	frame.stat_request = &request;
+	assert_int_equal(fake_send(tool->fd, &frame), 0);
+	return harness_expect(h, tool, RTL__FRAME__BODY_STAT_REPLY)->stat_reply;
+}
+
+static void send_ctl(struct fake_shim *tool, const char *verb)
+{
+	Rtl__CtlRequest request = RTL__CTL_REQUEST__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	msg_set_bytes(&request.has_verb, &request.verb, verb);
+	frame.body_case = RTL__FRAME__BODY_CTL_REQUEST;
+	frame.ctl_request = &request;
+	assert_int_equal(fake_send(tool->fd, &frame), 0);
+}
+
+static bool ask_ctl(struct harness *h, struct fake_shim *tool, const char *verb)
+{
+	send_ctl(tool, verb);
+	return harness_expect(h, tool, RTL__FRAME__BODY_CTL_REPLY)->ctl_reply->ok;
+}
+
+static bool text_is(const ProtobufCBinaryData *got, const char *want)
+{
+	return got->len == strlen(want) && !memcmp(got->data, want, got->len);
+}
+
+static bool has_no_peer_but_one(void *data)
+{
+	return ((struct server *)data)->n_peers == 1;
+}
+
+static void stat_shows_processes_and_their_state(void **state)
+{
+	struct harness *h = *state;
+	const Rtl__StatReply *reply;
+	struct fake_shim tool;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	harness_connect(h, &tool);
+	reply = ask_stat(h, &tool, NULL);
+	assert_int_equal(reply->n_sessions, 1);
+	/* Not stored yet, as far as this store says. */
+	assert_int_equal(reply->sessions[0]->live_processes, 1);
+	assert_int_equal(reply->sessions[0]->processes, 1);
+	assert_int_equal(reply->n_rows, 1);
+	assert_true(text_is(&reply->rows[0]->state, "connected"));
+	assert_int_equal(reply->rows[0]->pid, shim.child);
+	assert_int_equal(reply->rows[0]->stored, 7);
+	assert_true(text_is(&reply->state, "ok"));
+	fake_shim_hang_up(&shim);
+	harness_wait(h, has_no_peer_but_one, h->server);
+	reply = ask_stat(h, &tool, "job");
+	assert_true(text_is(&reply->rows[0]->state, "away"));
+	reply = ask_stat(h, &tool, "no such session");
+	assert_int_equal(reply->n_sessions, 0);
+	fake_shim_done(&tool);
+	fake_shim_done(&shim);
+}
+
+static bool is_freed(void *data)
+{
+	return ((struct store_session *)data)->is_freed;
+}
+
+static void closed_sessions_are_listed_but_not_in_stat(void **state)
+{
+	Rtl__SessionsRequest request = RTL__SESSIONS_REQUEST__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	struct harness *h = *state;
+	const Rtl__SessionsReply *sessions;
+	struct fake_shim tool;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	fake_shim_done(&shim);
+	harness_wait(h, is_freed, fake_store.sessions);
+	harness_connect(h, &tool);
+	assert_int_equal(ask_stat(h, &tool, NULL)->n_sessions, 0);
+	frame.body_case = RTL__FRAME__BODY_SESSIONS_REQUEST;
+	frame.sessions_request = &request;
+	fake_send(tool.fd, &frame);
+	sessions = harness_expect(h, &tool, RTL__FRAME__BODY_SESSIONS_REPLY)->sessions_reply;
+	assert_int_equal(sessions->n_sessions, 1);
+	assert_true(sessions->sessions[0]->closed);
+	assert_true(text_is(&sessions->sessions[0]->job, "job"));
+	fake_shim_done(&tool);
+}
+
+static void ctl_knows_status_and_flush_only(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim tool;
+
+	harness_connect(h, &tool);
+	assert_true(ask_ctl(h, &tool, "status"));
+	assert_true(ask_ctl(h, &tool, "flush"));
+	assert_true(ask_ctl(h, &tool, "flush"));
+	assert_false(ask_ctl(h, &tool, "reboot"));
+	fake_shim_done(&tool);
+}
+
+static void a_flush_that_failed_says_so(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim tool;
+
+	harness_connect(h, &tool);
+	fake_store.flush_error = -ENOSPC;
+	assert_false(ask_ctl(h, &tool, "flush"));
+	fake_store.flush_error = 0;
+	assert_true(ask_ctl(h, &tool, "flush"));
+	/* Nobody makes others commit. */
+	assert_int_equal(fake_store.flush_uid, getuid() ? getuid() : STORE_EVERYBODY);
+	fake_store.flush_error = -ENOSPC;
+	server_stop(h->server, 0);
+	harness_turn(h);
+	assert_int_equal(h->server->exit_code, 1);
+	fake_shim_done(&tool);
+}
+
+/* One that is well again says nothing of another. */
+static void each_session_has_its_own_trouble(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim one, two;
+	struct peer root = {.fd = -1, .uid = 0}, stranger = {.fd = -1, .uid = geteuid() + 1};
+	char text[SERVER_STATE_BYTES];
+	void *first, *second;
+
+	harness_shim(h, &one, "one");
+	first = fake_store.sessions->owner;
+	harness_shim(h, &two, "two");
+	second = fake_store.sessions->owner;
+	assert_ptr_not_equal(first, second);
+	fake_store_answer(h->store, STORE_DEGRADED, first, 0, "the disk is full");
+	fake_store_answer(h->store, STORE_DEGRADED, second, 0, "Input/output error");
+	harness_turn(h);
+	assert_non_null(strstr(server_state(h->server, &root, text), "(and 1 more)"));
+	h->server->see_all_gid = (gid_t)-1;
+	assert_string_equal(server_state(h->server, &stranger, text), "ok");
+	fake_store_answer(h->store, STORE_RECOVERED, second, 0, NULL);
+	harness_turn(h);
+	assert_non_null(strstr(server_state(h->server, &root, text), "the disk is full"));
+	assert_null(strstr(text, "more"));
+	fake_store_answer(h->store, STORE_RECOVERED, first, 0, NULL);
+	harness_turn(h);
+	assert_string_equal(server_state(h->server, &root, text), "ok");
+	fake_shim_done(&one);
+	fake_shim_done(&two);
+}
+
+static void a_tool_may_go_before_its_flush_is_done(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim tool;
+	struct fake_shim other;
+
+	harness_connect(h, &tool);
+	send_ctl(&tool, "flush");
+	fake_shim_done(&tool);
+	harness_connect(h, &other);
+	assert_true(ask_ctl(h, &other, "status"));
+	fake_shim_done(&other);
+}
+
+static void a_tool_may_not_turn_into_a_shim(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim tool;
+
+	harness_connect(h, &tool);
+	assert_true(ask_ctl(h, &tool, "status"));
+	fake_shim_send_hello(&tool, 1);
+	harness_expect_refusal(h, &tool, "request");
+	assert_int_equal(fake_store.n_processes, 0);
+	fake_shim_done(&tool);
+}
+
+static void a_request_of_a_version_that_is_not_ours_is_refused(void **state)
+{
+	Rtl__StatRequest request = RTL__STAT_REQUEST__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	struct harness *h = *state;
+	struct fake_shim tool;
+
+	harness_connect(h, &tool);
+	request.has_version_min = request.has_version_max = true;
+	request.version_min = request.version_max = 99;
+	frame.body_case = RTL__FRAME__BODY_STAT_REQUEST;
+	frame.stat_request = &request;
+	fake_send(tool.fd, &frame);
+	harness_expect_refusal(h, &tool, "protocol");
+	fake_shim_done(&tool);
+}
+
+/* Credentials are those of connect(): no other user is needed to ask what one would see. */
+static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
+{
+	struct harness *h = *state;
+	struct peer peer = {.fd = -1, .uid = 1001, .gid = 1001};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	peer.fd = pair[0];
+	h->server->see_all_gid = 4242;
+	assert_true(access_may_see(h->server, &peer, 1001));
+	assert_false(access_may_see(h->server, &peer, 1002));
+	peer = (struct peer){.fd = pair[0], .uid = 1001, .gid = 4242};
+	assert_true(access_may_see(h->server, &peer, 1002));
+	peer = (struct peer){.fd = pair[0], .uid = 0, .gid = 1001};
+	assert_true(access_may_see(h->server, &peer, 1002));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(stat_shows_processes_and_their_state),
+		TEST(closed_sessions_are_listed_but_not_in_stat),
+		TEST(ctl_knows_status_and_flush_only),
+		TEST(a_flush_that_failed_says_so),
+		TEST(each_session_has_its_own_trouble),
+		TEST(a_tool_may_go_before_its_flush_is_done),
+		TEST(a_tool_may_not_turn_into_a_shim),
+		TEST(a_request_of_a_version_that_is_not_ours_is_refused),
+		TEST(other_users_see_nothing_unless_root_or_of_the_group),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/* Recorders that lie: no word of them is believed that was not looked at. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/unit/collectord/recorder/ends.h"
+
+/* Lies in the header: nothing of it is believed, and the tail is unknown. */
+static void a_bad_header_is_not_believed(void **state)
+{
+	struct harness *h = *state;
+
+	harness_open_session(h, STORE_NEW);
+	for (uint8_t lie = 0; lie < 18; lie++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
+		struct recorder_header *header = &r->header;
+
+		harness_open_process(h, (uint8_t)(lie + 1), 0);
+		publish(r, 1, 0, 10);
+		switch (lie) {
+		case 0:
+			header->magic++;
+			break;
+		case 1:
+			header->layout++;
+			break;
+		case 2:
+			header->header_bytes--;
+			break;
+		case 3:
+			header->total_bytes *= 2;
+			break;
+		case 4:
+			header->slots.offset = UINT64_MAX - 8;
+			break;
+		case 5:
+			header->slots.count = 1u << 30;
+			break;
+		case 6:
+			header->slots.stride = 1;
+			break;
+		case 7:
+			header->cells.count = 0;
+			break;
+		case 8:
+			header->cells.stride = UINT32_MAX;
+			break;
+		case 9:
+			header->queues.offset = header->total_bytes - 8;
+			break;
+		case 10:
+			header->anchors.stride = 8;
+			break;
+		case 11:
+			header->defines.count = UINT32_MAX;
+			break;
+		case 12:
+			header->token[3] ^= 1;
+			break;
+		case 13:
+			header->slots_used = HAND_SLOTS + 1;
+			break;
+		case 14:
+			header->queues_used = UINT64_MAX;
+			break;
+		case 15:
+			header->define_bytes = UINT64_MAX;
+			break;
+		case 16:
+			header->spare_calls_used = HAND_CALLS + 1;
+			break;
+		case 17:
+			header->spare_calls.count = UINT32_MAX;
+			break;
+		}
+		end_with(h, r, STORE_ENDED_KILLED);
+	}
+	assert_int_equal(rows(h), 0);
+	assert_int_equal(loss(h, "bad_recorder"), 18);
+	assert_int_equal(loss(h, "unknown_tail"), -18);
+	assert_int_equal(
+		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1"), 0);
+}
+
+/* Lies further in: each costs what it covers, never the daemon. */
+static void rubbish_inside_costs_only_itself(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	memset(r->define, 0xff, 64);
+	publish(r, 2, 10, 10);
+	hand_recorder_slot(r, 0, SLOT_DONE, 20, 0);
+	r->slot[0].queue = 7;
+	hand_recorder_slot(r, 1, SLOT_DONE, UINT64_MAX, 0);
+	hand_recorder_slot(r, 2, SLOT_DONE, 21, 0);
+	r->slot[2].untimed = 200;
+	hand_recorder_slot(r, 3, SLOT_SUBMITTED, 22, 0);
+	r->slot[3].marker = UINT64_MAX;
+	hand_recorder_slot(r, 4, SLOT_DONE, 23, 0);
+	r->slot[4].start_tick = UINT64_MAX - 5;
+	r->slot[4].end_tick = UINT64_MAX;
+	r->queue[1].gpu = 99;
+	r->anchors[0].count = UINT64_MAX;
+	r->queue[0].producer[RTL_Q_dispatched] = 24;
+	r->queue[1].producer[RTL_Q_dispatched] = UINT64_MAX;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 21);
+	assert_int_equal(loss(h, "corrupt_slot"), 4);
+	assert_int_equal(loss(h, "corrupt_defines"), 1);
+	assert_int_equal(account(h, "torn"), 3);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+static void a_memfd_cut_short_is_not_believed(void **state)
+{
+	struct harness *h = *state;
+	int fd = memfd_create("short", MFD_CLOEXEC);
+
+	harness_open(h);
+	assert_int_equal(ftruncate(fd, 100), 0);
+	assert_int_equal(store_process_end(h->process, fd, STORE_ENDED_KILLED, -1), 0);
+	harness_wait(h, STORE_PROCESS_ENDED);
+	assert_int_equal(loss(h, "bad_recorder"), 1);
+}
+
+/* A file that lacks frames takes later ones, but for numbers that no file can hold. */
+static void a_frame_of_an_impossible_number_is_not_behind_a_gap(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+	const uint64_t number = UINT64_MAX - 3; /* of cell 0 */
+
+	harness_open(h);
+	send_first(h);
+	/* A file that was not made by this life of the collector may lack some. */
+	store_answer_done(&h->answer);
+	memset(&h->answer, 0, sizeof(h->answer));
+	h->store = store_free(h->store);
+	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
+	harness_open_session(h, STORE_RESUME);
+	harness_open_process(h, 1, 0);
+	publish(r, number, 10, 5);
+	r->header.published = number;
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_int_equal(loss(h, "missing_frames"), 0);
+	assert_int_equal(rows(h), 10);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_bad_header_is_not_believed),
+		T(rubbish_inside_costs_only_itself),
+		T(a_memfd_cut_short_is_not_believed),
+		T(a_frame_of_an_impossible_number_is_not_behind_a_gap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who frees what takes a while. The memory of a recorder: not the store, which has a file to close,
+ * where somebody else keeps it (cli/run/supervisor.c). So the store lets go of it before it tells that
+ * the process is over. The blocks of a log: nobody waits for that. The test is the store's thread.
+ */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectord/store/internal.h"
+#include "tests/unit/collectord/store/hand.h"
+#include "tests/unit/collectord/store/harness.h"
+#include "tests/unit/collectord/store/recorder.h"
+
+#define DESCRIPTORS_MAX 1024
+
+/* How often the recorder was held when its end was told. */
+static ino_t watched;
+static size_t held_at_end = SIZE_MAX;
+
+void __real_answer_process(struct store_process *, enum store_answer_kind, int, const char *);
+void __wrap_answer_process(struct store_process *, enum store_answer_kind, int, const char *);
+
+void __real_answer_session(struct store_session *, enum store_answer_kind, int, const char *);
+void __wrap_answer_session(struct store_session *, enum store_answer_kind, int, const char *);
+
+/* How often it was said that a session is closed. */
+static size_t told;
+
+void __wrap_answer_session(
+	struct store_session *session, enum store_answer_kind kind, int error, const char *text)
+{
+	told += kind == STORE_CLOSED;
+	__real_answer_session(session, kind, error, text);
+}
+
+/* Of what is to be closed aside: how often, how many names it has left, and what was told before.
+ */
+static size_t aside, told_before;
+static nlink_t names_left;
+
+void __wrap_close_aside(int fd);
+
+void __wrap_close_aside(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(st.st_size > 0);
+	names_left = st.st_nlink;
+	told_before = told;
+	aside++;
+	close(fd);
+}
+
+static size_t count_descriptors(ino_t inode)
+{
+	struct stat st;
+	size_t n = 0;
+
+	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++)
+		n += fstat(fd, &st) == 0 && st.st_ino == inode;
+	return n;
+}
+
+void __wrap_answer_process(
+	struct store_process *process, enum store_answer_kind kind, int error, const char *text)
+{
+	if (kind == STORE_PROCESS_ENDED)
+		held_at_end = count_descriptors(watched);
+	__real_answer_process(process, kind, error, text);
+}
+
+static void the_store_lets_go_before_it_tells_of_the_end(void **state)
+{
+	struct hand_recorder *r = hand_recorder_new(10);
+	struct hand *hand = *state;
+	struct command *command;
+	struct tenant t;
+	struct stat st;
+
+	open_tenant(hand, &t, 0, getuid());
+	command = command_new(COMMAND_PROCESS_END, t.session, t.process);
+	command->memfd = hand_recorder_memfd(r);
+	command->how = STORE_ENDED_KILLED;
+	command->exit_status = 137;
+	assert_int_equal(fstat(command->memfd, &st), 0);
+	watched = st.st_ino;
+	/* For looks at what is in flight it has another one. */
+	in_flight_init(&t.process->in_flight, dup(command->memfd));
+	assert_int_equal(count_descriptors(watched), 2);
+	turns_route(&hand->store, command);
+	for (unsigned i = 0; !t.process->is_over && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_true(t.process->is_over);
+	assert_int_equal(held_at_end, 0);
+	free(r);
+}
+
+static void nobody_waits_for_the_blocks_of_a_log(void **state)
+{
+	struct hand *hand = *state;
+	unsigned closed = 0;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	send_frame(hand, &t, 1);
+	assert_int_equal(store_session_close(t.session, 0), 0);
+	route_all(hand);
+	for (unsigned i = 0; !closed && i < ROUNDS_MAX; i++) {
+		turns_round(&hand->store);
+		closed = answers_of(hand, STORE_CLOSED);
+	}
+	assert_int_equal(closed, 1);
+	assert_int_equal(aside, 1);
+	assert_int_equal(names_left, 0);
+	assert_int_equal(told_before, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_store_lets_go_before_it_tells_of_the_end, hand_setup, hand_teardown),
+		cmocka_unit_test_setup_teardown(
+			nobody_waits_for_the_blocks_of_a_log, hand_setup, hand_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The store's rounds, one at a time: the test is the store's thread, and looks at what is between
+ * two of them. So nothing here depends on how long anything takes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/db/database.h"
+#include "collectord/catalog/index.h"
+#include "collectord/store/internal.h"
+#include "collectord/store/degraded.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
+#include "tests/unit/collectord/store/hand.h"
+#include "tests/unit/collectord/store/harness.h"
+#include "tests/unit/collectord/store/recorder.h"
+
+#define SLOTS (20 * DRAIN_SLICE_RECORDS)
+
+/* The process of @token is dead, and has left a recorder of @slots. */
+static struct command *end_in_line(
+	struct hand *hand, struct tenant *t, uint8_t token, uint32_t slots)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, t->session, t->process);
+	struct hand_recorder *r = hand_recorder_new(token);
+
+	command->memfd = hand_recorder_memfd_slots(r, slots);
+	command->how = STORE_ENDED_KILLED;
+	command->exit_status = 137;
+	turns_route(&hand->store, command);
+	free(r);
+	return command;
+}
+
+static void rounds_until_over(struct hand *hand, const struct tenant *t)
+{
+	for (unsigned i = 0; !t->process->is_over && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_true(t->process->is_over);
+}
+
+/* ---- a drain, and a disk that had failed ------------------------------------------------------ */
+
+static void a_drain_under_way_is_not_given_up(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	/* What an earlier commit has met; none has succeeded since. */
+	trouble_fail(&hand->store, t.session->database, -EIO);
+	t.session->database->not_before_ns = 0;
+	end_in_line(hand, &t, 10, SLOTS);
+	turns_round(&hand->store);
+	assert_non_null(t.session->database->drain);
+	assert_int_equal(t.session->database->trouble, -EIO);
+	hand->store.give_up_ns = 0; /* it has waited long enough */
+	rounds_until_over(hand, &t);
+	assert_int_equal(t.process->given_up, 0);
+	assert_int_equal(t.session->database->trouble, 0);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_int_equal(harness_number(t.path, "SELECT sum(dropped) FROM rtl_account"), 0);
+	harness_check_books(t.path);
+}
+
+/* What stood in line for long while the disk was well is not given up when it fails. */
+static void a_wait_begins_with_the_trouble(void **state)
+{
+	struct hand *hand = *state;
+	struct store_database *database;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	database = t.session->database;
+	end_in_line(hand, &t, 10, 1)->made_ns = 1;
+	trouble_fail(&hand->store, database, -EIO);
+	assert_false(trouble_give_up(&hand->store, database));
+	assert_int_equal(t.process->given_up, 0);
+	/* An hour later. */
+	database->trouble_ns = 1;
+	database->todo.first->made_ns = 1;
+	hand->store.give_up_ns = clock_monotonic_ns() - 1;
+	assert_false(trouble_give_up(&hand->store, database));
+	assert_int_equal(t.process->given_up, -EIO);
+	database->not_before_ns = 0;
+	rounds_until_over(hand, &t);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
+}
+
+/* ---- whose file it was ----------------------------------------------------------------------- */
+
+static void close_session_of(struct hand *hand, struct tenant *t)
+{
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t->session, NULL));
+	for (unsigned i = 0; t->session->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_null(t->session->database);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_FREE, t->session, NULL));
+}
+
+/* It has its turns with those of the first user, who goes before it: a sanitizer sees what is read
+ * or written of them afterwards. */
+static void a_file_outlives_the_sessions_of_its_user(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant first, second;
+
+	ask_to_open(hand, &first, 0, getuid(), "first", STORE_NEW);
+	rounds_until_open(hand, first.session);
+	ask_to_open(hand, &second, 0, getuid() + 1, "second", STORE_RESUME);
+	rounds_until_open(hand, second.session);
+	assert_ptr_equal(second.session->database, first.session->database);
+	close_session_of(hand, &first);
+	assert_int_equal(second.session->database->user->uid, getuid());
+	assert_int_equal(second.session->database->user->sessions, 1);
+	assert_ptr_equal(second.session->database->first_session, second.session);
+	assert_null(second.session->sibling);
+	close_session_of(hand, &second);
+	assert_null(hand->store.databases);
+	assert_null(hand->store.users);
+}
+
+/* ---- what a session waits for to be opened ----------------------------------------------------- */
+
+static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
+{
+	open_tenant(hand, t, number, uid);
+	end_in_line(hand, t, (uint8_t)(10 + number), SLOTS);
+	turns_round(&hand->store);
+	assert_non_null(t->session->database->drain);
+}
+
+/* As after a restart of the collector: by path. */
+static void a_session_waits_for_its_file_alone(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant dead[2], other, same;
+
+	begin_drain(hand, &dead[0], 0, getuid() + 1);
+	begin_drain(hand, &dead[1], 1, getuid() + 2);
+	ask_to_open(hand, &other, 2, getuid(), "other", STORE_RESUME);
+	ask_to_open(hand, &same, 1, getuid() + 3, "same", STORE_RESUME);
+	turns_round(&hand->store);
+	assert_non_null(other.session->database);
+	assert_null(same.session->database);
+	assert_non_null(dead[1].session->database->drain);
+	rounds_until_over(hand, &dead[1]);
+	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_ptr_equal(same.session->database, dead[1].session->database);
+	assert_int_equal(harness_number(dead[1].path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+}
+
+static struct store_session *ask_in_folder(struct hand *hand, const char *job)
+{
+	struct store_session_params params = {.name = "job",
+		.job = job,
+		.uid = getuid(),
+		.create = STORE_RESUME,
+		.dir = hand->h->dir};
+	struct store_session *session;
+
+	assert_int_equal(store_session_new(&hand->store, &params, hand, &session), 0);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_OPEN, session, NULL));
+	return session;
+}
+
+/* In its user's folder it may be gone on with what is being closed. */
+static void a_session_waits_for_its_job_alone(void **state)
+{
+	struct hand *hand = *state;
+	struct store_session *same, *other;
+	struct tenant t = {.session = ask_in_folder(hand, "1")};
+
+	turns_round(&hand->store);
+	assert_non_null(t.session->database);
+	open_process(hand, &t, 10);
+	end_in_line(hand, &t, 10, SLOTS);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
+	turns_round(&hand->store);
+	assert_non_null(t.session->database->drain);
+	same = ask_in_folder(hand, "1");
+	other = ask_in_folder(hand, "2");
+	turns_round(&hand->store);
+	assert_non_null(other->database);
+	assert_null(same->database);
+	for (unsigned i = 0; !same->database && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_non_null(same->database);
+	assert_null(t.session->database);
+}
+
+/* ---- what a round has of the slow steps ------------------------------------------------------- */
+
+#define OPENS 4u
+
+/* A round beside @t, whose frame @number is taken in it. */
+static void round_beside(struct hand *hand, struct tenant *t, uint64_t number)
+{
+	send_frame(hand, t, number);
+	turns_round(&hand->store);
+	assert_null(t->session->database->todo.first);
+	assert_int_equal(t->process->process->frame, number);
+}
+
+static unsigned count_opened(const struct tenant t[OPENS], bool is_whole)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < OPENS; i++)
+		n += t[i].session->database && !(is_whole && t[i].session->is_waiting);
+	return n;
+}
+
+/* Of whomever they are: a file in one, its row in the index in the next. */
+static void a_round_opens_half_a_session(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t[OPENS], other;
+
+	open_tenant(hand, &other, 10, getuid());
+	for (unsigned i = 0; i < OPENS; i++)
+		ask_to_open(hand, &t[i], i, getuid() + 1 + i, "job", STORE_NEW);
+	for (unsigned round = 1; round <= 2 * OPENS; round++) {
+		round_beside(hand, &other, round);
+		assert_int_equal(count_opened(t, false), (round + 1) / 2);
+		assert_int_equal(count_opened(t, true), round / 2);
+	}
+	assert_false(turns_has_opens(&hand->store));
+}
+
+/* Who has many sessions to open does not stand before all others. */
+static void sessions_open_by_user(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t[OPENS];
+
+	for (unsigned i = 0; i < OPENS; i++)
+		ask_to_open(hand, &t[i], i, getuid() + (i == OPENS - 1), "job", STORE_NEW);
+	rounds_until_open(hand, t[OPENS - 1].session);
+	assert_int_equal(count_opened(t, true), 2);
+	rounds_until_open(hand, t[OPENS - 2].session);
+	assert_int_equal(count_opened(t, true), OPENS);
+}
+
+/* Its rows, its log, its file, the index. */
+static void a_session_closes_in_steps(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, other;
+	unsigned rounds = 0;
+
+	open_tenant(hand, &t, 0, getuid() + 1);
+	send_frame(hand, &t, 1);
+	open_tenant(hand, &other, 1, getuid());
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
+	while (t.session->database)
+		round_beside(hand, &other, ++rounds);
+	assert_int_equal(rounds, CLOSE_INDEX - CLOSE_ROWS + 1);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "delete");
+}
+
+/* Its close is in line, and has come to @step. */
+static void close_until(struct hand *hand, struct tenant *t, enum close_step step)
+{
+	struct command *close = command_new(COMMAND_SESSION_CLOSE, t->session, NULL);
+
+	turns_route(&hand->store, close);
+	for (unsigned i = 0; close->close_step != step && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_int_equal(close->close_step, step);
+}
+
+/* Not even who was in line before the close: that session's file would have no log. */
+static void nobody_comes_to_a_file_that_is_sealed(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, late;
+
+	open_tenant(hand, &t, 0, getuid());
+	close_until(hand, &t, CLOSE_INDEX);
+	ask_to_open(hand, &late, 0, getuid() + 1, "late", STORE_RESUME);
+	hand->store.opens.first->made_ns = 1;
+	rounds_until_open(hand, late.session);
+	assert_null(t.session->database);
+	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "wal");
+}
+
+/* What it has done of its end is in the file that went: all is done again, and said. */
+static void a_close_goes_on_in_a_new_file(void **state)
+{
+	struct hand *hand = *state;
+
+	for (enum close_step step = CLOSE_LOG; step <= CLOSE_INDEX; step++) {
+		struct tenant t, other;
+
+		open_tenant(hand, &t, step, getuid());
+		ask_to_open(hand, &other, step, getuid() + 1, "other", STORE_RESUME);
+		rounds_until_open(hand, other.session);
+		close_until(hand, &t, step);
+		assert_int_equal(answers_of(hand, STORE_CLOSED), 0);
+		trouble_fail(&hand->store, t.session->database, -EUCLEAN);
+		for (unsigned i = 0; t.session->database && i < ROUNDS_MAX; i++) {
+			t.session->database->not_before_ns = 0;
+			turns_round(&hand->store);
+		}
+		assert_null(t.session->database);
+		assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
+		assert_int_equal(
+			harness_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0"),
+			1);
+	}
+}
+
+/* ---- processes that come at once --------------------------------------------------------------- */
+
+#define ARRIVALS 40u
+
+static int count_commit(void *data)
+{
+	++*(unsigned *)data;
+	return 0;
+}
+
+static int forbid_commit(void *data)
+{
+	(void)data;
+	return 1;
+}
+
+static unsigned opened_of(const struct store_process *p)
+{
+	unsigned n = 0;
+
+	for (; p; p = p->next)
+		n += p->process && !p->is_opening;
+	return n;
+}
+
+/* Those of one turn. */
+static void arrivals_share_a_commit(void **state)
+{
+	struct hand *hand = *state;
+	unsigned commits = 0, rounds = 0;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	for (unsigned i = 0; i < ARRIVALS; i++)
+		ask_for_process(hand, &t, (uint8_t)(10 + i));
+	sqlite3_commit_hook(t.session->database->writer->db, count_commit, &commits);
+	for (; opened_of(t.session->processes) < ARRIVALS && rounds < ROUNDS_MAX; rounds++)
+		turns_round(&hand->store);
+	assert_int_equal(commits, rounds);
+	assert_int_equal(
+		harness_number(t.path, "SELECT count(*) FROM rtl_process"), ARRIVALS);
+}
+
+/* What failed with the commit is done again, and said once. */
+static void arrivals_wait_for_their_commit(void **state)
+{
+	struct hand *hand = *state;
+	struct store_process *first;
+	struct tenant t;
+
+	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, t.session);
+	ask_for_process(hand, &t, 10);
+	first = t.process; /* whether the other one is in its commit is for the clock to say */
+	ask_for_process(hand, &t, 11);
+	first->in_flight.may_have_rows = false; /* as a look that this commit holds may say */
+	sqlite3_commit_hook(t.session->database->writer->db, forbid_commit, NULL);
+	for (unsigned i = 0; !t.session->database->trouble && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 0);
+	assert_null(first->process);
+	assert_true(first->in_flight.may_have_rows);
+	sqlite3_commit_hook(t.session->database->writer->db, NULL, NULL);
+	for (unsigned i = 0; opened_of(t.session->processes) < 2 && i < ROUNDS_MAX; i++) {
+		t.session->database->not_before_ns = 0;
+		turns_round(&hand->store);
+	}
+	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 2);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rtl_process"), 2);
+	send_frame(hand, &t, 1);
+	assert_int_equal(work_commit(&hand->store, t.session->database), 0);
+	for (unsigned i = 0; t.process->committed < 1 && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	harness_check_books(t.path);
+}
+
+/* ---- the drains of one user ------------------------------------------------------------------- */
+
+#define RANKS 3u
+/* A drain of several turns. */
+#define RANK_SLOTS (3 * DRAIN_SLICE_RECORDS)
+
+static unsigned over_of(struct store_process *const process[RANKS])
+{
+	unsigned over = 0;
+
+	for (unsigned i = 0; i < RANKS; i++)
+		over += process[i]->is_over;
+	return over;
+}
+
+/* So neither stands behind all drains of the other. */
+static void files_of_a_user_drain_in_turns(void **state)
+{
+	struct hand *hand = *state;
+	struct store_process *process[2][RANKS];
+	struct tenant t[2];
+
+	for (unsigned file = 0; file < 2; file++) {
+		ask_to_open(hand, &t[file], file, getuid(), "job", STORE_NEW);
+		turns_round(&hand->store);
+		for (unsigned i = 0; i < RANKS; i++) {
+			open_process(hand, &t[file], (uint8_t)(10 + i));
+			process[file][i] = t[file].process;
+		}
+	}
+	for (unsigned file = 0; file < 2; file++)
+		for (unsigned i = 0; i < RANKS; i++) {
+			t[file].process = process[file][i];
+			end_in_line(hand, &t[file], (uint8_t)(10 + i), RANK_SLOTS);
+		}
+	for (unsigned i = 0; over_of(process[0]) + over_of(process[1]) < 2 * RANKS; i++) {
+		assert_in_range(i, 0, ROUNDS_MAX);
+		turns_round(&hand->store);
+		/* One more than the other, at most. */
+		assert_in_range(over_of(process[0]) + 1 - over_of(process[1]), 0, 2);
+	}
+	for (unsigned file = 0; file < 2; file++)
+		assert_int_equal(harness_number(t[file].path, "SELECT count(*) FROM rocpd_op"),
+			RANKS * RANK_SLOTS);
+}
+
+/* ---- those that came and went ------------------------------------------------------------------ */
+
+#define GONE 40u
+
+static unsigned length_of(const struct store_process *p)
+{
+	unsigned n = 0;
+
+	for (; p; p = p->next)
+		n++;
+	return n;
+}
+
+/* What a commit and a look walk through is as long as there are processes that live. */
+static void commits_walk_past_nobody_who_is_over(void **state)
+{
+	struct hand *hand = *state;
+	struct tenant t, stays;
+
+	open_tenant(hand, &t, 0, getuid());
+	stays = t;
+	for (unsigned i = 0; i < GONE; i++) {
+		open_process(hand, &t, (uint8_t)(100 + i));
+		end_in_line(hand, &t, (uint8_t)(100 + i), 1);
+		rounds_until_over(hand, &t);
+		assert_int_equal(writer_begin(t.session->database->writer), 0);
+		assert_int_equal(work_commit(&hand->store, t.session->database), 0);
+	}
+	assert_ptr_equal(t.session->processes, stays.process);
+	assert_int_equal(length_of(t.session->processes), 1);
+	assert_int_equal(length_of(t.session->ended), GONE);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), GONE);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* A step waits for the disk: with an index others' records are in line behind it. */
+static void a_service_puts_no_log_away_in_steps(void **state)
+{
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct index *index = NULL;
+	struct tenant t;
+	char path[sizeof(t.path) + sizeof(".index")];
+	struct writer *writer;
+	bool is_new;
+
+	open_tenant(hand, &t, 0, getuid());
+	writer = t.session->database->writer;
+	snprintf(path, sizeof(path), "%s.index", t.path);
+	assert_int_equal(index_open(path, NULL, &index, &is_new), 0);
+	writer->log_pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES;
+	store->index = index;
+	assert_int_equal(work_commit_due(store, t.session->database), 0);
+	assert_int_equal(store->checkpoints.ended_ns, 0);
+	store->index = NULL;
+	assert_int_equal(work_commit_due(store, t.session->database), 0);
+	assert_int_not_equal(store->checkpoints.ended_ns, 0);
+	index_close(index);
+}
+
+/* All have said Bye: the log goes into the file while they end, not when one has ended already. */
+static void a_step_does_not_go_before_an_end(void **state)
+{
+	const unsigned pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES / 4;
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct store_database *database;
+	struct tenant t;
+
+	open_tenant(hand, &t, 0, getuid());
+	database = t.session->database;
+	assert_int_equal(store_process_end(t.process, -1, STORE_ENDED_EXITED, 0), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		database->is_parting = true;
+		database->writer->log_pages = pages;
+		assert_int_equal(work_commit_due(store, database), 0);
+		assert_int_equal(store->checkpoints.ended_ns, 0);
+		route_all(hand); /* from the queue to what its database has to do */
+	}
+	while (database->todo.first)
+		turns_round(store);
+	database->is_parting = true;
+	database->writer->log_pages = pages;
+	assert_int_equal(work_commit_due(store, database), 0);
+	assert_int_not_equal(store->checkpoints.ended_ns, 0);
+}
+
+/* ---- wakes ------------------------------------------------------------------------------------ */
+
+/* As the store's thread takes what is in the queue. */
+static void empty_queue(struct hand *hand)
+{
+	route_all(hand);
+	hand->store.unread_bytes = 0;
+	hand->store.is_urgent = false;
+}
+
+static void post_frames(struct tenant *t, size_t bytes)
+{
+	assert_int_equal(store_process_frames(t->process, calloc(1, bytes), bytes), 0);
+}
+
+static void frames_of_a_flood_wait_for_each_other(void **state)
+{
+	struct hand *hand = *state;
+	struct store *store = &hand->store;
+	struct tenant t;
+	unsigned n = 0;
+
+	open_tenant(hand, &t, 0, getuid());
+	empty_queue(hand);
+	post_frames(&t, 100);
+	assert_true(store_has_work_locked(store));
+	store->is_dozing = true;
+	assert_false(store_has_work_locked(store));
+	/* Until there are many, */
+	for (; !store_has_work_locked(store); n++)
+		post_frames(&t, STORE_DOZE_BYTES / 8);
+	assert_in_range(n, 2, 8);
+	/* or something that is none. */
+	empty_queue(hand);
+	post_frames(&t, 100);
+	assert_false(store_has_work_locked(store));
+	assert_int_equal(store_flush(store, getuid(), hand), 0);
+	assert_true(store_has_work_locked(store));
+	empty_queue(hand);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_drain_under_way_is_not_given_up),
+		T(a_wait_begins_with_the_trouble),
+		T(a_file_outlives_the_sessions_of_its_user),
+		T(a_session_waits_for_its_file_alone),
+		T(a_session_waits_for_its_job_alone),
+		T(a_round_opens_half_a_session),
+		T(sessions_open_by_user),
+		T(a_session_closes_in_steps),
+		T(nobody_comes_to_a_file_that_is_sealed),
+		T(a_close_goes_on_in_a_new_file),
+		T(arrivals_share_a_commit),
+		T(arrivals_wait_for_their_commit),
+		T(files_of_a_user_drain_in_turns),
+		T(commits_walk_past_nobody_who_is_over),
+		T(a_service_puts_no_log_away_in_steps),
+		T(a_step_does_not_go_before_an_end),
+		T(frames_of_a_flood_wait_for_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One thread stores for all: how much of it one user has before another one's turn comes. Counted
+ * in records and by the order of answers, not in time.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/recorder/drain.h"
+#include "collectord/store/internal.h"
+#include "proto/base/limits.h"
+#include "tests/unit/collectord/store/harness.h"
+#include "tests/unit/collectord/store/recorder.h"
+
+#define SLOTS (20 * DRAIN_SLICE_RECORDS)
+
+/* ---- between users
+ * -------------------------------------------------------------------------------- */
+
+/* Of a user of its own, in a file of its own. */
+struct tenant {
+	struct store_session *session;
+	struct store_process *process;
+	char path[112];
+};
+
+/* Of the next answer, and to whom. */
+static enum store_answer_kind next_kind(struct harness *h, const void **ret_owner)
+{
+	struct pollfd poller = {.fd = store_answer_fd(h->store), .events = POLLIN};
+	struct store_answer answer;
+
+	while (!store_next_answer(h->store, &answer))
+		assert_int_equal(poll(&poller, 1, HARNESS_WAIT_MS), 1);
+	*ret_owner = answer.owner;
+	store_answer_done(&answer);
+	return answer.kind;
+}
+
+static void wait_kind(struct harness *h, const void *owner, enum store_answer_kind kind)
+{
+	const void *who;
+
+	while (next_kind(h, &who) != kind || who != owner)
+		;
+}
+
+static void tenant_open(struct harness *h, struct tenant *t, unsigned number, uid_t uid)
+{
+	struct store_session_params params = {
+		.name = "job", .uid = uid, .create = STORE_NEW, .path = t->path};
+	size_t count;
+	uint8_t *hello = peer_hello((uint8_t)(10 + number), 0, &count);
+
+	snprintf(t->path, sizeof(t->path), "%s/%u.db", h->dir, number);
+	assert_int_equal(store_session_open(h->store, &params, t, &t->session), 0);
+	wait_kind(h, t, STORE_OPENED);
+	assert_int_equal(store_process_open(t->session, hello, count, uid, 100 + (int)number, 4242,
+				 t, &t->process),
+		0);
+	wait_kind(h, t, STORE_PROCESS_OPENED);
+}
+
+/* Into the queue, of which nothing is taken while it is held. */
+static void queue(struct harness *h, struct command *command)
+{
+	assert_non_null(command);
+	command_list_add(&h->store->queue, command);
+}
+
+static void queue_end(struct harness *h, struct tenant *t, int memfd)
+{
+	struct command *command = command_new(COMMAND_PROCESS_END, t->session, t->process);
+
+	command->memfd = memfd;
+	command->how = STORE_ENDED_KILLED;
+	command->exit_status = 137;
+	queue(h, command);
+}
+
+/* Its bytes. */
+static size_t queue_frames(struct harness *h, struct store_process *process, struct frames *frames)
+{
+	struct command *command =
+		command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+
+	command->bytes = frames_take(frames, &command->count);
+	process->queued_bytes += command_bytes(command);
+	process->session->user->queued_bytes += command_bytes(command);
+	h->store->queued_bytes += command_bytes(command);
+	queue(h, command);
+	return command->count;
+}
+
+/* Its dispatches are @n, as those of all before it were. */
+static size_t queue_number(
+	struct harness *h, struct store_process *process, uint64_t number, uint32_t n)
+{
+	struct frames f = {0};
+
+	if (number == 1)
+		peer_add_defines(&f);
+	if (number == 1)
+		peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, number, 1, (number - 1) * n, n);
+	return queue_frames(h, process, &f);
+}
+
+static void queue_frame(struct harness *h, struct tenant *t)
+{
+	(void)queue_number(h, t->process, 1, 10);
+}
+
+static int recorder_of(unsigned number)
+{
+	struct hand_recorder *r = hand_recorder_new((uint8_t)(10 + number));
+	int fd = hand_recorder_memfd_slots(r, SLOTS);
+
+	free(r);
+	return fd;
+}
+
+/* Whoever has its turn first. */
+static void a_drain_lets_others_pass(void **state)
+{
+	struct harness *h = *state;
+	struct tenant dead, before, after;
+	const void *who;
+
+	tenant_open(h, &before, 0, getuid() + 1);
+	tenant_open(h, &dead, 1, getuid());
+	tenant_open(h, &after, 2, getuid() + 2);
+	pthread_mutex_lock(&h->store->lock);
+	queue_end(h, &dead, recorder_of(1));
+	queue_frame(h, &before);
+	queue_frame(h, &after);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_ptr_not_equal(who, &dead);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_ptr_not_equal(who, &dead);
+	assert_int_equal(next_kind(h, &who), STORE_PROCESS_ENDED);
+	assert_ptr_equal(who, &dead);
+	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	harness_check_books(dead.path);
+}
+
+/* ---- however much one user has open
+ * ---------------------------------------------------------------- */
+
+#define MANY 8u
+
+/* In the middle of the many of somebody else. */
+struct crowd {
+	struct tenant of[MANY];
+	struct tenant honest[2];
+};
+
+static void crowd_open(struct harness *h, struct crowd *c)
+{
+	tenant_open(h, &c->honest[0], 100, getuid() + 1);
+	for (unsigned i = 0; i < MANY; i++)
+		tenant_open(h, &c->of[i], i, getuid());
+	tenant_open(h, &c->honest[1], 101, getuid() + 2);
+}
+
+/* Of the next answers of @kind, with both honest ones, how many are others'. */
+static unsigned others_before(struct harness *h, const struct crowd *c, enum store_answer_kind kind)
+{
+	unsigned others = 0, honest = 0;
+	const void *who;
+
+	while (honest < 2) {
+		if (next_kind(h, &who) != kind)
+			continue;
+		if (who == &c->honest[0] || who == &c->honest[1])
+			honest++;
+		else
+			others++;
+	}
+	return others;
+}
+
+static void files_of_one_user_are_one_turn(void **state)
+{
+	struct harness *h = *state;
+	static struct crowd c;
+
+	crowd_open(h, &c);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < MANY; i++)
+		queue_frame(h, &c.of[i]);
+	queue_frame(h, &c.honest[0]);
+	queue_frame(h, &c.honest[1]);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	/* Its one turn may be before theirs. */
+	assert_in_range(others_before(h, &c, STORE_COMMITTED), 0, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		harness_check_books(c.of[i].path);
+}
+
+static struct command *command_to_open(
+	struct harness *h, struct tenant *t, unsigned number, uid_t uid)
+{
+	struct store_session_params params = {
+		.name = "job", .uid = uid, .create = STORE_NEW, .path = t->path};
+
+	snprintf(t->path, sizeof(t->path), "%s/%u.db", h->dir, number);
+	assert_int_equal(store_session_new(h->store, &params, t, &t->session), 0);
+	return command_new(COMMAND_SESSION_OPEN, t->session, NULL);
+}
+
+/* Each makes a file. */
+static void sessions_of_one_user_are_one_turn(void **state)
+{
+	struct harness *h = *state;
+	static struct crowd c;
+	struct command *honest[2], *of[MANY];
+
+	for (unsigned i = 0; i < MANY; i++)
+		of[i] = command_to_open(h, &c.of[i], i, getuid());
+	for (unsigned i = 0; i < 2; i++)
+		honest[i] = command_to_open(h, &c.honest[i], 100 + i, getuid() + 1 + i);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < MANY; i++)
+		queue(h, of[i]);
+	queue(h, honest[0]);
+	queue(h, honest[1]);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_in_range(others_before(h, &c, STORE_OPENED), 0, 1);
+}
+
+/* What came for a session before its file was there is done afterwards, in order. */
+static void what_waits_for_a_session_is_done(void **state)
+{
+	struct harness *h = *state;
+	struct tenant t;
+	size_t count;
+	uint8_t *hello = peer_hello(10, 0, &count);
+	struct command *open = command_to_open(h, &t, 0, getuid());
+	struct frames f = {0};
+
+	assert_int_equal(store_post(h->store, open), 0);
+	assert_int_equal(
+		store_process_open(t.session, hello, count, getuid(), 100, 4242, &t, &t.process),
+		0);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 10);
+	hello = frames_take(&f, &count);
+	assert_int_equal(store_process_frames(t.process, hello, count), 0);
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	wait_kind(h, &t, STORE_OPENED);
+	wait_kind(h, &t, STORE_PROCESS_OPENED);
+	wait_kind(h, &t, STORE_COMMITTED);
+	wait_kind(h, h, STORE_FLUSHED);
+	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+}
+
+/* ---- within one file
+ * ------------------------------------------------------------------------------- */
+
+static void open_two(struct harness *h, struct tenant *t, struct store_process *ret[2])
+{
+	size_t count;
+	uint8_t *hello = peer_hello(50, 1, &count);
+
+	tenant_open(h, t, 0, getuid());
+	ret[0] = t->process;
+	assert_int_equal(store_process_open(t->session, hello, count, getuid(), 200, 4242, t, &ret[1]), 0);
+	wait_kind(h, t, STORE_PROCESS_OPENED);
+}
+
+/* Whose dispatch each @n-th row is. */
+static const char *order(struct harness *h, const struct tenant *t, uint32_t n)
+{
+	char sql[256];
+
+	assert_int_equal(store_flush(h->store, getuid(), h), 0);
+	wait_kind(h, h, STORE_FLUSHED);
+	snprintf(sql, sizeof(sql),
+		"SELECT group_concat(process_id, '') FROM (SELECT process_id FROM rtl_dispatch d "
+		"JOIN rtl_shape s ON s.id = shape_id WHERE seq %% %u = 0 ORDER BY d.rowid)",
+		n);
+	return harness_text(t->path, sql);
+}
+
+static void frames_of_a_process_are_taken_in_a_row(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[2];
+	struct tenant t;
+
+	open_two(h, &t, process);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned number = 1; number <= 3; number++)
+		for (unsigned i = 0; i < 2; i++)
+			(void)queue_number(h, process[i], number, 10);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_string_equal(order(h, &t, 10), "111222");
+	harness_check_books(t.path);
+}
+
+/* Those of the first, but not all of them. */
+static void who_sends_much_lets_others_pass(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[2];
+	size_t bytes = 0;
+	struct tenant t;
+	const char *all;
+
+	open_two(h, &t, process);
+	pthread_mutex_lock(&h->store->lock);
+	bytes += queue_number(h, process[0], 1, FRAME_RECORDS_MAX);
+	(void)queue_number(h, process[1], 1, FRAME_RECORDS_MAX);
+	for (unsigned number = 2; bytes <= 2 * STORE_LOT_BYTES; number++)
+		bytes += queue_number(h, process[0], number, FRAME_RECORDS_MAX);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	all = order(h, &t, FRAME_RECORDS_MAX);
+	assert_memory_equal(all, "11", 2);
+	assert_true(strcspn(all, "2") <= strlen(all) / 2);
+	harness_check_books(t.path);
+}
+
+/* What it sent before it came back stays behind it, whoever's came between. */
+static void frames_stay_behind_the_return_of_their_process(void **state)
+{
+	static const char rubbish[] = {1, 0, 0, 0, (char)0xff};
+	struct harness *h = *state;
+	struct store_process *process[2];
+	struct frames bad = {.bytes = malloc(sizeof(rubbish)), .count = sizeof(rubbish)};
+	struct tenant t;
+
+	open_two(h, &t, process);
+	memcpy(bad.bytes, rubbish, sizeof(rubbish));
+	pthread_mutex_lock(&h->store->lock);
+	(void)queue_frames(h, process[0], &bad);
+	(void)queue_number(h, process[1], 1, 10);
+	queue(h, command_new(COMMAND_PROCESS_REOPEN, t.session, process[0]));
+	(void)queue_number(h, process[0], 1, 10);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	wait_kind(h, &t, STORE_BAD_FRAME);
+	assert_string_equal(order(h, &t, 10), "21");
+	harness_check_books(t.path);
+}
+
+/* ---- who asks
+ * -------------------------------------------------------------------------------------- */
+
+static void queue_flush(struct harness *h, uid_t uid, void *owner, bool is_look)
+{
+	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
+	struct flush *flush = calloc(1, sizeof(*flush));
+
+	assert_non_null(flush);
+	*flush = (struct flush){
+		.store = h->store, .owner = owner, .uid = uid, .is_look = is_look, .parts = 1};
+	command->flush = flush;
+	queue(h, command);
+}
+
+static void a_flush_waits_for_its_user_alone(void **state)
+{
+	struct harness *h = *state;
+	struct tenant dead, other;
+	const void *who;
+	char all;
+
+	tenant_open(h, &dead, 0, getuid());
+	tenant_open(h, &other, 1, getuid() + 1);
+	pthread_mutex_lock(&h->store->lock);
+	queue_end(h, &dead, recorder_of(0));
+	queue_flush(h, STORE_EVERYBODY, &all, false);
+	queue_frame(h, &other);
+	queue_flush(h, getuid() + 1, h, false);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_ptr_equal(who, &other);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	assert_ptr_equal(who, h);
+	assert_int_equal(next_kind(h, &who), STORE_PROCESS_ENDED);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	assert_ptr_equal(who, &all);
+}
+
+/* A look comes to some processes a turn. */
+static void a_look_lets_others_pass(void **state)
+{
+	struct harness *h = *state;
+	struct store_process *process[4 * STORE_LOOK_PROCESSES];
+	struct tenant many, before, after;
+	const void *who;
+
+	tenant_open(h, &before, 0, getuid() + 1);
+	tenant_open(h, &many, 1, getuid());
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+		size_t count;
+		uint8_t *hello = peer_hello((uint8_t)(20 + i), 0, &count);
+
+		assert_int_equal(store_process_open(many.session, hello, count, getuid(),
+					 200 + (int)i, 4242, &many, &process[i]),
+			0);
+		wait_kind(h, &many, STORE_PROCESS_OPENED);
+	}
+	tenant_open(h, &after, 2, getuid() + 2);
+	pthread_mutex_lock(&h->store->lock);
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(20 + i));
+		struct command *watch =
+			command_new(COMMAND_PROCESS_WATCH, many.session, process[i]);
+
+		watch->memfd = hand_recorder_memfd(r);
+		queue(h, watch);
+		free(r);
+	}
+	queue_flush(h, getuid(), h, true);
+	queue_frame(h, &before);
+	queue_frame(h, &after);
+	pthread_cond_signal(&h->store->wake);
+	pthread_mutex_unlock(&h->store->lock);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
+	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++)
+		assert_int_equal(process[i]->look, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_drain_lets_others_pass),
+		T(files_of_one_user_are_one_turn),
+		T(sessions_of_one_user_are_one_turn),
+		T(what_waits_for_a_session_is_done),
+		T(frames_of_a_process_are_taken_in_a_row),
+		T(who_sends_much_lets_others_pass),
+		T(frames_stay_behind_the_return_of_their_process),
+		T(a_flush_waits_for_its_user_alone),
+		T(a_look_lets_others_pass),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

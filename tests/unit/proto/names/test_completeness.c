@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "proto/names/completeness.h"
+
+static void check(const struct completeness *c, bool is_complete, const char *want)
+{
+	char line[COMPLETENESS_LINE_BYTES];
+
+	assert_string_equal(completeness_format(c, line, sizeof(line)), want);
+	assert_int_equal(completeness_is_complete(c), is_complete);
+}
+
+static void all_stored_is_complete(void **state)
+{
+	struct completeness c = {.dispatched = 12, .stored = 12};
+
+	(void)state;
+	check(&c, true, "complete: 12 dispatched, 12 stored");
+	c.simulated = true;
+	check(&c, true, "SIMULATED complete: 12 dispatched, 12 stored");
+	c.live = true;
+	check(&c, false,
+		"SIMULATED INCOMPLETE: 12 dispatched, 12 stored, 0 dropped, 0 untimed, "
+		"0 outstanding, not closed");
+}
+
+static void reasons_stand_behind_their_sum(void **state)
+{
+	struct completeness c = {.dispatched = 30,
+		.stored = 20,
+		.dropped = 7,
+		.untimed = 4,
+		.outstanding = 2,
+		.torn = 1};
+
+	(void)state;
+	completeness_add(&c.dropped_by, "dropped_recorder_full", 5);
+	completeness_add(&c.dropped_by, "dropped_malformed", 1);
+	completeness_add(&c.dropped_by, "dropped_malformed", 1);
+	completeness_add(&c.untimed_by, "untimed_ipc", 4);
+	completeness_add(&c.untimed_by, "untimed_early", 0);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 20 stored, 7 dropped (recorder_full 5, malformed 2), "
+		"4 untimed (ipc 4), 2 outstanding, 1 torn");
+}
+
+static void drops_say_where_and_when(void **state)
+{
+	struct completeness c = {.dispatched = 30, .stored = 18, .dropped = 12};
+	struct completeness_place place = {.processes = 1,
+		.has_rank = true,
+		.rank = 3,
+		.has_queue = true,
+		.queue = 5,
+		.from_ns = 1700000000250000000,
+		.to_ns = 1700000001999000000};
+
+	(void)state;
+	completeness_add(&c.dropped_by, "dropped_recorder_full", 12);
+	completeness_locate(&c, "dropped_quota", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12), 0 untimed, "
+		"0 outstanding");
+	completeness_locate(&c, "dropped_recorder_full", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: rank 3 queue "
+		"5, 22:13:20.2-22:13:21.9 UTC), 0 untimed, 0 outstanding");
+	place.processes = 4;
+	place.has_rank = place.has_queue = false;
+	place.from_ns = 0;
+	completeness_locate(&c, "dropped_recorder_full", &place);
+	check(&c, false,
+		"INCOMPLETE: 30 dispatched, 18 stored, 12 dropped (recorder_full 12: 4 processes), "
+		"0 untimed, 0 outstanding");
+}
+
+static void other_losses_say_where_too(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 8, .untimed = 2, .torn = 1};
+	struct completeness_place queue = {
+		.processes = 1, .has_rank = true, .rank = 3, .has_queue = true, .queue = 5};
+	struct completeness_place process = {.processes = 1,
+		.has_rank = true,
+		.rank = 4,
+		.from_ns = 1700000000250000000,
+		.to_ns = 1700000001999000000};
+
+	(void)state;
+	c.tails_unknown = 1;
+	completeness_add(&c.untimed_by, "untimed_early", 2);
+	completeness_locate(&c, "untimed_early", &queue);
+	completeness_locate(&c, "torn", &queue);
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 2 untimed (early 2: rank 3 queue "
+		"5), 0 outstanding, 1 torn (rank 3 queue 5), 1 process with an unknown tail (rank "
+		"4, 22:13:20.2-22:13:21.9 UTC)");
+	/* Their number has been said. */
+	c.tails_unknown = process.processes = 2;
+	c.untimed = c.torn = 0;
+	c.untimed_by.count = 0;
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 0 untimed, 0 outstanding, 2 "
+		"processes with an unknown tail (22:13:20.2-22:13:21.9 UTC)");
+	process.from_ns = 0;
+	completeness_locate(&c, "unknown_tail", &process);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 8 stored, 0 dropped, 0 untimed, 0 outstanding, 2 "
+		"processes with an unknown tail");
+}
+
+static void only_the_filter_may_skip(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 5, .skipped = 4};
+
+	(void)state;
+	completeness_add(&c.skipped_by, "skipped_filter", 4);
+	check(&c, true, "complete: 9 dispatched, 5 stored, 4 skipped (filter 4)");
+	c.skipped = 5;
+	c.dispatched = 10;
+	completeness_add(&c.skipped_by, "skipped_coop", 1);
+	check(&c, false,
+		"INCOMPLETE: 10 dispatched, 5 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"5 skipped (filter 4, coop 1)");
+}
+
+static void what_a_mode_leaves_untimed_is_stated_and_no_loss(void **state)
+{
+	struct completeness c = {.dispatched = 9, .stored = 9, .untimed = 4, .untimed_by_mode = 4};
+
+	(void)state;
+	check(&c, true, "complete: 9 dispatched, 9 stored (lite: 5 timed)");
+	assert_int_equal(completeness_lost(&c), 0);
+	c.untimed = 6;
+	completeness_add(&c.untimed_by, "untimed_signal_pool", 2);
+	check(&c, false,
+		"INCOMPLETE: 9 dispatched, 9 stored (lite: 3 timed), 0 dropped, "
+		"2 untimed (signal_pool 2), 0 outstanding");
+	assert_int_equal(completeness_lost(&c), 2);
+}
+
+static struct completeness with_one(struct completeness c, size_t at)
+{
+	uint64_t one = 1;
+
+	memcpy((char *)&c + at, &one, sizeof(one));
+	return c;
+}
+
+/* Each alone is enough, live or not; what is on its way is no part of it, nor what nobody asked for. */
+static void what_no_frame_brings_is_missing(void **state)
+{
+	static const size_t missing[] = {offsetof(struct completeness, processes_unseen),
+		offsetof(struct completeness, unwatched), offsetof(struct completeness, untimed),
+		offsetof(struct completeness, outstanding), offsetof(struct completeness, dropped),
+		offsetof(struct completeness, torn), offsetof(struct completeness, frames_missing),
+		offsetof(struct completeness, markers_dropped),
+		offsetof(struct completeness, calls_dropped),
+		offsetof(struct completeness, copies_dropped),
+		offsetof(struct completeness, queues_coop),
+		offsetof(struct completeness, queues_ineligible),
+		offsetof(struct completeness, tails_unknown),
+		offsetof(struct completeness, rows_missing),
+		offsetof(struct completeness, names_left_out),
+		offsetof(struct completeness, shapes_coarse),
+		offsetof(struct completeness, logs_cut),
+		offsetof(struct completeness, databases_set_aside),
+		offsetof(struct completeness, other_losses)};
+	const struct completeness none = {0}, coming = {.live = true,
+						      .dispatched = 9,
+						      .pending = 7,
+						      .undrained = 1,
+						      .skipped = 2};
+
+	(void)state;
+	assert_false(completeness_is_missing(&coming));
+	assert_true(completeness_is_complete(&none));
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		struct completeness live = with_one(coming, missing[i]);
+		struct completeness closed = with_one(none, missing[i]);
+
+		assert_true(completeness_is_missing(&live));
+		assert_true(completeness_is_missing(&closed));
+		assert_false(completeness_is_complete(&closed));
+	}
+}
+
+static void what_is_to_come_is_incomplete(void **state)
+{
+	static const size_t at[] = {offsetof(struct completeness, pending),
+		offsetof(struct completeness, undrained), offsetof(struct completeness, skipped)};
+	const struct completeness live = {.live = true};
+
+	(void)state;
+	assert_false(completeness_is_complete(&live));
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct completeness c = with_one((struct completeness){0}, at[i]);
+
+		assert_false(completeness_is_complete(&c));
+	}
+}
+
+static void the_rest_is_said_when_there_is_any(void **state)
+{
+	struct completeness c = {.markers_dropped = 1,
+		.calls_dropped = 7,
+		.copies_dropped = 2,
+		.queues_coop = 1,
+		.queues_ineligible = 6,
+		.tails_unknown = 2,
+		.undrained = 3,
+		.processes_unseen = 2,
+		.unwatched = 1,
+		.names_left_out = 1,
+		.shapes_coarse = 9,
+		.frames_missing = 8,
+		.other_losses = 4,
+		.pending = 5};
+
+	(void)state;
+	check(&c, false,
+		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
+		"1 cooperative queue not recorded, 6 queues not recorded, "
+		"2 processes with an unknown tail, "
+		"1 process not read to the end, 2 processes not recorded, not watched all the "
+		"time, "
+		"1 name not kept, 9 shapes not kept, 8 frames missing, 4 other losses");
+}
+
+static void a_line_never_leaves_its_room(void **state)
+{
+	struct completeness c = {.dispatched = UINT64_MAX, .stored = UINT64_MAX, .torn = 1};
+	char line[40];
+
+	(void)state;
+	memset(line, '#', sizeof(line));
+	completeness_format(&c, line, 32);
+	assert_int_equal(strlen(line), 31);
+	assert_int_equal(line[32], '#');
+	for (int i = 0; i < 40; i++) {
+		static const char *const name[] = {"a_1", "a_2", "a_3", "a_4", "a_5", "a_6", "a_7",
+			"a_8", "a_9", "a_10", "a_11", "a_12", "a_13", "a_14", "a_15", "a_16",
+			"a_17", "a_18", "a_19", "a_20"};
+
+		completeness_add(&c.dropped_by, name[i % 20], 1);
+	}
+	assert_int_equal(c.dropped_by.count, COMPLETENESS_REASONS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_stored_is_complete),
+		cmocka_unit_test(reasons_stand_behind_their_sum),
+		cmocka_unit_test(drops_say_where_and_when),
+		cmocka_unit_test(other_losses_say_where_too),
+		cmocka_unit_test(only_the_filter_may_skip),
+		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
+		cmocka_unit_test(what_no_frame_brings_is_missing),
+		cmocka_unit_test(what_is_to_come_is_incomplete),
+		cmocka_unit_test(the_rest_is_said_when_there_is_any),
+		cmocka_unit_test(a_line_never_leaves_its_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

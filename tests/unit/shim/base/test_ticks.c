@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The line that stands for CLOCK_BOOTTIME: readings of counter and clock come from a clock that is
+ * computed here, so that the error is known to the nanosecond.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "proto/base/clock.h"
+#include "shim/base/tsc_clock.h"
+
+#define MS 1000000ull
+#define S  1000000000ull
+
+/* Of a machine that is up for long. */
+#define TICK0 0x7000000000000ull
+#define NS0   (40ull * 86400 * S)
+
+struct machine {
+	double ns_per_tick;
+	double bend; /* from now on the clock goes faster by this part */
+	uint64_t tick, ns;
+	double rest_ns;
+	uint64_t jitter_ns; /* a pair of readings is off by up to this */
+	uint32_t random;
+};
+
+static struct machine machine_of(double mhz, uint64_t jitter_ns)
+{
+	return (struct machine){.ns_per_tick = 1000 / mhz,
+		.tick = TICK0,
+		.ns = NS0,
+		.jitter_ns = jitter_ns,
+		.random = 1};
+}
+
+static void go(struct machine *m, uint64_t ns)
+{
+	uint64_t ticks = (uint64_t)((double)ns / m->ns_per_tick);
+	double past_ns = (double)ticks * m->ns_per_tick * (1 + m->bend) + m->rest_ns;
+
+	m->tick += ticks;
+	m->ns += (uint64_t)past_ns;
+	m->rest_ns = past_ns - (double)(uint64_t)past_ns;
+}
+
+static void learn(struct machine *m, struct ticks *t)
+{
+	uint64_t off;
+
+	m->random = m->random * 1103515245u + 12345;
+	off = m->jitter_ns ? m->random / 65536 % (2 * m->jitter_ns + 1) : 0;
+	ticks_learn(t, m->tick, m->ns + off - m->jitter_ns);
+}
+
+/* As a dispatch does: by the line, or by the clock, which then draws it. */
+static uint64_t read_ns(struct machine *m, struct ticks *t, unsigned *ret_clock)
+{
+	uint64_t ns;
+
+	if (ticks_has_line(t) && ticks_to_ns(t, m->tick, &ns))
+		return ns;
+	(*ret_clock)++;
+	learn(m, t);
+	return m->ns;
+}
+
+static uint64_t off_by(const struct machine *m, uint64_t ns)
+{
+	return ns > m->ns ? ns - m->ns : m->ns - ns;
+}
+
+/* Dispatches every @every_ns; returns the largest error; *ret_clock: how often the clock was read.
+ */
+static uint64_t worst(struct machine *m, struct ticks *t, unsigned dispatches, uint64_t every_ns,
+	unsigned *ret_clock)
+{
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < dispatches; i++) {
+		uint64_t off = off_by(m, read_ns(m, t, ret_clock));
+
+		most = off > most ? off : most;
+		go(m, every_ns);
+	}
+	return most;
+}
+
+/* Three readings' error, as ticks.h and ADR 0042 say, and what is rounded. */
+static void the_line_is_off_by_no_more_than_three_readings(void **state)
+{
+	static const double mhz[] = {100, 999.9, 1996.25, 2500, 3000, 4800};
+	static const uint64_t jitter_ns[] = {0, 20, 500};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(mhz) / sizeof(*mhz); i++)
+		for (size_t k = 0; k < sizeof(jitter_ns) / sizeof(*jitter_ns); k++) {
+			struct machine m = machine_of(mhz[i], jitter_ns[k]);
+			struct ticks t = {0};
+			unsigned clock = 0;
+
+			assert_in_range(worst(&m, &t, 200000, 10000, &clock), 0,
+				3 * jitter_ns[k] + (uint64_t)m.ns_per_tick + 3);
+			/* 2 s: the first millisecond, and then once in four. */
+			assert_in_range(clock, 500, 620);
+		}
+}
+
+static void a_line_is_not_followed_for_longer_than_it_is_known(void **state)
+{
+	struct machine m = machine_of(2500, 0);
+	struct ticks t = {0};
+	uint64_t ns;
+
+	(void)state;
+	learn(&m, &t);
+	assert_false(ticks_has_line(&t));
+	go(&m, TICKS_BASE_NS_MIN / 2);
+	learn(&m, &t);
+	assert_false(ticks_has_line(&t));
+	go(&m, TICKS_BASE_NS_MIN);
+	learn(&m, &t);
+	assert_true(ticks_has_line(&t));
+	go(&m, 3 * TICKS_BASE_NS_MIN / 2 - 100);
+	assert_true(ticks_to_ns(&t, m.tick, &ns));
+	go(&m, 200);
+	assert_false(ticks_to_ns(&t, m.tick, &ns));
+	go(&m, 100 * MS);
+	learn(&m, &t);
+	go(&m, TICKS_FOLLOW_NS - 100);
+	assert_true(ticks_to_ns(&t, m.tick, &ns));
+	go(&m, 200);
+	assert_false(ticks_to_ns(&t, m.tick, &ns));
+}
+
+/* As fast as adjtimex() lets it: 500 parts in a million. */
+static void a_clock_that_is_bent_is_followed(void **state)
+{
+	struct machine m = machine_of(2500, 20);
+	struct ticks t = {0};
+	unsigned clock = 0;
+
+	(void)state;
+	(void)worst(&m, &t, 100000, 10000, &clock);
+	m.bend = 500e-6;
+	assert_in_range(worst(&m, &t, 20000, 10000, &clock), 0, TICKS_FOLLOW_NS / 2000 + 80);
+	/* Once the line begins after the bend, no worse than before. */
+	assert_in_range(worst(&m, &t, 100000, 10000, &clock), 0, 80);
+	m.bend = 0;
+	(void)worst(&m, &t, 20000, 10000, &clock);
+	assert_in_range(worst(&m, &t, 100000, 10000, &clock), 0, 80);
+}
+
+static void known(struct machine *m, struct ticks *t)
+{
+	unsigned clock = 0;
+
+	(void)worst(m, t, 10000, 10000, &clock);
+	learn(m, t);
+	assert_true(ticks_has_line(t));
+}
+
+/* The counter stands still in a suspension, or begins anew, and the clock goes on. */
+static void a_suspension_is_not_taken_for_a_slope(void **state)
+{
+	static const uint64_t pause_ns[] = {30 * MS, 700 * MS, 8 * 3600 * S};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(pause_ns) / sizeof(*pause_ns); i++) {
+		struct machine m = machine_of(2500, 20);
+		struct ticks t = {0};
+		unsigned clock = 0;
+
+		known(&m, &t);
+		m.ns += pause_ns[i / 2];
+		if (i % 2)
+			m.tick = 1000;
+		/* At most until this line ends, which may hold what was before. */
+		go(&m, TICKS_FOLLOW_NS);
+		assert_in_range(worst(&m, &t, 100000, 10000, &clock), 0, 80);
+	}
+}
+
+/* On another processor it may be a little behind: then the clock is asked. */
+static void a_counter_that_is_behind_is_not_followed(void **state)
+{
+	struct machine m = machine_of(2500, 0);
+	struct ticks t = {0};
+	uint64_t ns;
+
+	(void)state;
+	known(&m, &t);
+	assert_false(ticks_to_ns(&t, t.tick - 1, &ns));
+	assert_true(ticks_to_ns(&t, t.tick, &ns));
+	ticks_learn(&t, t.tick - 10, m.ns);
+	assert_in_range(t.usable, 0, TICKS_FOLLOW_NS * 3);
+}
+
+static void nonsense_leaves_no_line(void **state)
+{
+	struct ticks t = {0};
+
+	(void)state;
+	/* No counter that moves; one that is faster than any, or slower. */
+	ticks_learn(&t, 5, NS0);
+	ticks_learn(&t, 5, NS0 + 2 * MS);
+	assert_false(ticks_has_line(&t));
+	ticks_learn(&t, 5 + (1ull << 50), NS0 + 4 * MS);
+	assert_false(ticks_has_line(&t));
+	ticks_learn(&t, 6 + (1ull << 50), NS0 + 6 * MS);
+	assert_false(ticks_has_line(&t));
+	/* A clock that goes back. */
+	ticks_learn(&t, 1000000 + (1ull << 50), NS0);
+	assert_false(ticks_has_line(&t));
+}
+
+static void check_reading(struct ticks *t)
+{
+	uint64_t before_ns = clock_boottime_ns(), ns = ticks_read_ns(t);
+
+	assert_in_range(ns, before_ns, clock_boottime_ns());
+}
+
+/* Only where the kernel's own clock is the counter; else it is not even read. */
+static void without_the_kernel_s_word_the_clock_is_read(void **state)
+{
+	static const struct {
+		const char *source;
+		bool is_at_hand;
+	} others[] = {
+		{"", true},
+		{"hpet\n", true},
+		{"tsc-early\n", true},
+		{"tsc", true},
+		{"kvm-clock", true},
+		{"kvm-clock\n", false},
+		{"hyperv_clocksource_tsc_page\n", false},
+		{"hyperv_clocksource_msr\n", true},
+	};
+	uint64_t until_ns = clock_boottime_ns() + 3 * TICKS_BASE_NS_MIN;
+	struct ticks t = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		ticks_choose("tsc\n", false);
+		ticks_choose(others[i].source, others[i].is_at_hand);
+		t.usable = 1;
+		check_reading(&t);
+		assert_false(ticks_has_line(&t));
+		assert_int_equal(t.base_ns, 0);
+	}
+	while (clock_boottime_ns() < until_ns)
+		assert_false((ticks_read_ns(&t), ticks_has_line(&t)));
+}
+
+/* A hypervisor's clock is the counter where the kernel says so: by reading it without a call. */
+static void the_counter_behind_a_hypervisor_s_clock_counts(void **state)
+{
+	static const char *const sources[] = {
+		"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"};
+	unsigned steady = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		struct ticks t = {0};
+
+		ticks_choose("", true);
+		ticks_choose(sources[i], true);
+		check_reading(&t);
+		steady += t.base_ns != 0;
+	}
+	/* Where the processor's counter is not, none of them does. */
+	assert_true(steady == 0 || steady == sizeof(sources) / sizeof(*sources));
+}
+
+/* Where it is, a line comes to be; how good it is depends on the machine, that it is there does
+ * not. */
+static void with_it_a_line_comes_to_be(void **state)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + 20 * S;
+	struct ticks t = {0};
+
+	(void)state;
+	ticks_look();
+	(void)ticks_read_ns(&t);
+	if (!t.base_ns)
+		skip(); /* the kernel's clock is another here */
+	while (!ticks_has_line(&t) && clock_monotonic_ns() < deadline_ns)
+		check_reading(&t);
+	assert_true(ticks_has_line(&t));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_line_is_off_by_no_more_than_three_readings),
+		cmocka_unit_test(a_line_is_not_followed_for_longer_than_it_is_known),
+		cmocka_unit_test(a_clock_that_is_bent_is_followed),
+		cmocka_unit_test(a_suspension_is_not_taken_for_a_slope),
+		cmocka_unit_test(a_counter_that_is_behind_is_not_followed),
+		cmocka_unit_test(nonsense_leaves_no_line),
+		cmocka_unit_test(without_the_kernel_s_word_the_clock_is_read),
+		cmocka_unit_test(the_counter_behind_a_hypervisor_s_clock_counts),
+		cmocka_unit_test(with_it_a_line_comes_to_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

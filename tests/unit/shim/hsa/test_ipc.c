@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "shim/hsa/ipc.h"
+
+#define HANDLE(i) (0x7f0000000000ull + (i)*128)
+
+static void only_what_was_shared_is_known(void **state)
+{
+	(void)state;
+	assert_false(ipc_has(HANDLE(1)));
+	ipc_add(HANDLE(1));
+	ipc_add(HANDLE(1));
+	assert_true(ipc_has(HANDLE(1)));
+	assert_false(ipc_has(HANDLE(2)));
+	ipc_remove(HANDLE(2));
+	ipc_remove(HANDLE(1));
+	assert_false(ipc_has(HANDLE(1)));
+	assert_int_equal(atomic_load(&ipc_signals_known), 0);
+}
+
+static void coming_and_going_uses_nothing_up(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 100 * IPC_SIGNALS_MAX; i++) {
+		ipc_add(HANDLE(i % 300));
+		assert_true(ipc_has(HANDLE(i % 300)));
+		ipc_remove(HANDLE(i % 300));
+		assert_false(ipc_has(HANDLE(i % 300)));
+	}
+}
+
+static atomic_bool stop;
+
+static void *look(void *argument)
+{
+	uint64_t *found = argument;
+
+	while (!atomic_load(&stop))
+		for (uint64_t i = 0; i < 64; i++)
+			*found += ipc_has(HANDLE(i));
+	return NULL;
+}
+
+static void lookers_run_beside_changes(void **state)
+{
+	uint64_t found = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, look, &found), 0);
+	ipc_add(HANDLE(1000));
+	for (uint64_t i = 0; i < 20000; i++) {
+		ipc_add(HANDLE(i % 64));
+		assert_true(ipc_has(HANDLE(1000)));
+		ipc_remove(HANDLE(i % 64));
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	ipc_remove(HANDLE(1000));
+}
+
+/* Last: what is full stays so. */
+static void too_many_make_every_signal_untimed(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < IPC_SIGNALS_MAX; i++)
+		ipc_add(HANDLE(i));
+	for (uint64_t i = 0; i < 2 * IPC_SIGNALS_MAX; i++)
+		assert_true(ipc_has(HANDLE(i)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_was_shared_is_known),
+		cmocka_unit_test(coming_and_going_uses_nothing_up),
+		cmocka_unit_test(lookers_run_beside_changes),
+		cmocka_unit_test(too_many_make_every_signal_untimed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

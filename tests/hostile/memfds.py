@@ -34,7 +34,7 @@ def boot_id():
 
 
 def layout():
-    with open(os.path.join(os.path.dirname(wire.GRAMMAR), "recorder.h"), encoding="utf-8") as text:
+    with open(os.path.join(os.path.dirname(wire.GRAMMAR), "..", "recorder", "layout.h"), encoding="utf-8") as text:
         return int(text.read().split("#define RECORDER_LAYOUT ")[1].split("u")[0])
 
 

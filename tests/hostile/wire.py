@@ -8,7 +8,7 @@ import os
 import re
 import struct
 
-GRAMMAR = os.path.join(os.path.dirname(__file__), "..", "..", "proto", "rtl.proto")
+GRAMMAR = os.path.join(os.path.dirname(__file__), "..", "..", "proto", "wire", "rtl.proto")
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 VARINTS = {"uint32", "uint64", "int32", "int64", "sint32", "sint64", "bool"}
 

@@ -67,7 +67,7 @@ class Job:
                 subprocess.run([self.node.program("softgpu-truth"), os.path.join(self.truth, log)],
                                stdout=table, check=True, timeout=DEADLINE_S)
         done = subprocess.run(
-            [sys.executable, str(TESTS / "integration" / "compare_truth.py"), "--by-rank", *options,
+            [sys.executable, str(TESTS / "system" / "compare_truth.py"), "--by-rank", *options,
              self.node.database, *tables], capture_output=True, text=True, timeout=1800,
             check=False)
         if done.returncode:

@@ -117,7 +117,7 @@ says() { # says REGEX
 	import pathlib, sys
 	sys.path.insert(0, sys.argv[1])
 	from figures import questions as ask
-	db = ask.open_db(pathlib.Path(sys.argv[1]).resolve().parents[1] / "collectord" / "schema", sys.argv[2])
+	db = ask.open_db(pathlib.Path(sys.argv[1]).resolve().parents[1] / "collectord" / "db" / "schema", sys.argv[2])
 	ask.make(db, 20000, True)
 	PY
 	run -0 "$rtl" summary big.db

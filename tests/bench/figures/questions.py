@@ -96,7 +96,7 @@ def ask(bench, peaks, name, command, paths):
 def measure(bench):
     count, rtl, peaks = 10_000 if bench.quick else 1_000_000, bench.program("rtl", "bin"), {}
     path, page = bench.folder / "ranks.db", bench.folder / "page.html"
-    db = open_db(SOURCE / "collectord" / "schema", str(path))
+    db = open_db(SOURCE / "collectord" / "db" / "schema", str(path))
     make(db, count, 0)
     db.close()
     bench.identity(path)

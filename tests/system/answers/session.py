@@ -11,11 +11,11 @@ import tempfile
 from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "integration"))
+sys.path.insert(0, str(HERE.parent))
 import fixture  # noqa: E402
 from fixture import START  # noqa: E402,F401
 
-SCHEMA = HERE.parents[1] / "collectord" / "schema"
+SCHEMA = HERE.parents[2] / "collectord" / "db" / "schema"
 # Name, symbol, stream of the time line, category; two symbols of one name are one kernel.
 KERNELS = (("Cijk_Ailk_Bljk_HHS", "gemm_a.kd", "compute", "gemm"),
            ("Cijk_Ailk_Bljk_HHS", "gemm_b.kd", "compute", "gemm"),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "cli/output/table.h"
+#include "cli/base/escape.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "proto/base/cleanup.h"
 
-/* Bytes of the code point at @at, or 0: not UTF-8 (overlong, surrogate, cut, stray). */
-static size_t decode(const unsigned char *at, size_t left, uint32_t *ret)
+size_t escape_decode(const unsigned char *at, size_t left, uint32_t *ret)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	uint32_t code;
@@ -69,7 +70,7 @@ char *render_escape(const char *text, size_t length)
 		return NULL;
 	for (size_t i = 0; i < length;) {
 		uint32_t code;
-		size_t n = decode(at + i, length - i, &code);
+		size_t n = escape_decode(at + i, length - i, &code);
 
 		if (!n) {
 			to += put_escape(to, at[i]);
@@ -115,34 +116,6 @@ char *render_escape_cut(const char *text, size_t length, size_t width)
 	memcpy(end, "\u2026",
 		4); /* room: something of at least one byte is cut; see malloc above */
 	return safe;
-}
-
-json_t *render_json_text(const char *text, size_t length)
-{
-	const unsigned char *at = (const unsigned char *)text;
-	CLEANUP(free_p) char *valid = NULL;
-	size_t fill = 0;
-
-	if (!text)
-		return json_null();
-	valid = malloc(length * 3 + 1);
-	if (!valid)
-		return NULL;
-	for (size_t i = 0; i < length;) {
-		uint32_t code;
-		size_t n = decode(at + i, length - i, &code);
-
-		if (n) {
-			memcpy(valid + fill, at + i, n);
-			fill += n;
-			i += n;
-		} else {
-			memcpy(valid + fill, "\xef\xbf\xbd", 3); /* U+FFFD */
-			fill += 3;
-			i++;
-		}
-	}
-	return json_stringn(valid, fill);
 }
 
 size_t render_terminal_width(int fd, size_t otherwise)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/table.h"
+#include "cli/base/escape.h"
 #include "proto/base/cleanup.h"
 
 void say(const char *format, ...)

@@ -16,8 +16,6 @@
 #include "cli/trace/breakdown_sweep.h"
 
 #define COLLECTIVES_NONE	  UINT32_MAX
-/* Host calls are numbered within their process; the upper bits of an id are the process's. */
-#define COLLECTIVES_PROCESS_SHIFT 40
 /* Where enum rtl_collective and the datatypes of proto/names/collectives.h do not reach. */
 #define COLLECTIVES_OP_KERNEL	  254 /* by order: known by its kernel alone */
 #define COLLECTIVES_OP_OTHER	  255
@@ -197,8 +195,6 @@ int collectives_rank(struct collectives *c);
 int collectives_load_calls(
 	struct query *query, struct collectives *c, struct idmap *launch_of_call);
 
-/* The id of a host call. */
-int64_t collectives_call_key(int64_t process, int64_t number);
 const struct collectives_process *collectives_process_of(
 	const struct collectives *c, uint32_t launch);
 /* "rank 3", or "process 7" where the rank is unknown; with its GPU where the process has several.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives/collectives.h"
+#include "cli/trace/host_call_key.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,11 +51,6 @@ void collectives_free_p(struct collectives **collectives)
 	free(c->heat);
 	free(c);
 	*collectives = NULL;
-}
-
-int64_t collectives_call_key(int64_t process, int64_t number)
-{
-	return (int64_t)((uint64_t)process << COLLECTIVES_PROCESS_SHIFT | (uint64_t)number);
 }
 
 /* ---- processes and lanes ---- */
@@ -249,7 +245,7 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 		.seq = query_integer(rows, K_SEQ),
 		.bytes = (uint64_t)query_integer(rows, K_BYTES),
 		.rank = (uint32_t)query_integer(rows, K_RANK),
-		.process = find_process(c, id >> COLLECTIVES_PROCESS_SHIFT),
+		.process = find_process(c, id >> HOST_CALL_PROCESS_SHIFT),
 		.op = find_op(query_text(rows, K_OP)),
 		.datatype = find_datatype(query_text(rows, K_DATATYPE)),
 		.is_failed = query_integer(rows, K_RESULT) != 0,
@@ -284,7 +280,7 @@ static int load_nested(struct query *query, struct idmap *launch_of_call)
 	while (rows && !r && (r = query_next(rows)) > 0) {
 		int64_t id = query_integer(rows, 0), process = query_integer(rows, 1);
 		uint32_t launch = idmap_find(
-			launch_of_call, collectives_call_key(process, query_integer(rows, 2)));
+			launch_of_call, host_call_key(process, query_integer(rows, 2)));
 		uint32_t *at;
 
 		r = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/trace/host_call_key.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
@@ -208,7 +209,7 @@ static uint32_t find_launch(
 
 	if (!t->launch_of_call->count || query_is_null(rows, 4))
 		return COLLECTIVES_NONE;
-	return idmap_find(t->launch_of_call, collectives_call_key(process, query_integer(rows, 4)));
+	return idmap_find(t->launch_of_call, host_call_key(process, query_integer(rows, 4)));
 }
 
 /* Without calls every communication kernel is a launch of its own. */

@@ -182,7 +182,7 @@ static void make_plain(char *line)
 			*line = '?';
 }
 
-static int verdict_fill(struct query *query, const struct measure *measure, struct verdict *v)
+static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct verdict *v)
 {
 	struct completeness *c = &v->counts;
 	int64_t undrained = 0, simulated = 0;
@@ -207,16 +207,16 @@ static int verdict_fill(struct query *query, const struct measure *measure, stru
 	c->undrained = (uint64_t)undrained;
 	c->simulated = v->is_simulated = simulated != 0;
 	/* As found now, whatever its collector found when it closed it. */
-	if (measure)
-		c->rows_missing = measure->rows < c->stored ? c->stored - measure->rows
-							    : measure->rows - c->stored;
+	if (rows_seen)
+		c->rows_missing = *rows_seen < c->stored ? c->stored - *rows_seen
+							 : *rows_seen - c->stored;
 	v->is_complete = completeness_is_complete(c);
 	v->is_empty = !c->dispatched;
 	make_plain(completeness_format(c, v->line, sizeof(v->line)));
 	return 0;
 }
 
-int verdict_new(struct query *query, const struct measure *measure, struct verdict **ret)
+int verdict_new(struct query *query, const uint64_t *rows_seen, struct verdict **ret)
 {
 	CLEANUP(verdict_free_p) struct verdict *v = calloc(1, sizeof(*v));
 	int r;
@@ -225,7 +225,7 @@ int verdict_new(struct query *query, const struct measure *measure, struct verdi
 		v->names = malloc(VERDICT_NAMES_BYTES);
 	if (!v || !v->names)
 		return -ENOMEM;
-	r = verdict_fill(query, measure, v);
+	r = verdict_fill(query, rows_seen, v);
 	if (r)
 		return r;
 	*ret = TAKE(v);

@@ -6,7 +6,6 @@
  */
 #include <jansson.h>
 
-#include "cli/trace/kernel_totals.h"
 #include "cli/database/query.h"
 #include "proto/names/completeness.h"
 
@@ -21,10 +20,11 @@ struct verdict {
 };
 
 /*
- * @measure: of the same query, or NULL; with it the ledger is checked against the rows.
+ * @rows_seen: the number of dispatches that a pass over the same query found, or NULL; with it the
+ * ledger is checked against the rows.
  * 0 or -errno; then query_error() tells.
  */
-int verdict_new(struct query *query, const struct measure *measure, struct verdict **ret);
+int verdict_new(struct query *query, const uint64_t *rows_seen, struct verdict **ret);
 void verdict_free_p(struct verdict **verdict);
 
 /* Adds the contract's keys to @document. -ENOMEM. */

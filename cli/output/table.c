@@ -512,3 +512,31 @@ void render_finish(struct render *render)
 		flush_table(render);
 	}
 }
+
+json_t *render_json_text(const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	CLEANUP(free_p) char *valid = NULL;
+	size_t fill = 0;
+
+	if (!text)
+		return json_null();
+	valid = malloc(length * 3 + 1);
+	if (!valid)
+		return NULL;
+	for (size_t i = 0; i < length;) {
+		uint32_t code;
+		size_t n = escape_decode(at + i, length - i, &code);
+
+		if (n) {
+			memcpy(valid + fill, at + i, n);
+			fill += n;
+			i += n;
+		} else {
+			memcpy(valid + fill, "\xef\xbf\xbd", 3); /* U+FFFD */
+			fill += 3;
+			i++;
+		}
+	}
+	return json_stringn(valid, fill);
+}

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/base/escape.h"
+
 enum render_format {
 	RENDER_TABLE,
 	RENDER_JSON,
@@ -91,17 +93,5 @@ int render_json_value(FILE *to, const json_t *value, size_t flags);
 /* The document on one line (is_compact) or indented, with a newline. ASCII only. */
 void render_json(FILE *to, const json_t *document, bool is_compact);
 
-/*
- * @text fit for a terminal: C0, C1, DEL, bidi controls and bytes that are no UTF-8 as \n, \x1b,
- * \u202e. malloc'ed; NULL: no memory.
- */
-char *render_escape(const char *text, size_t length);
-/* The same, cut to @width terminal columns, the last one then an ellipsis. */
-char *render_escape_cut(const char *text, size_t length, size_t width);
 /* 1,234,567; malloc'ed; NULL: no memory. */
 char *render_count(int64_t value);
-/* Terminal columns of an escaped text (one a code point). */
-size_t render_width(const char *text);
-
-/* Columns of the terminal on @fd, or @otherwise. */
-size_t render_terminal_width(int fd, size_t otherwise);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/trace/host_call_key.h"
 #include "cli/collectives/totals.h"
 #include "cli/base/array.h"
 #include "cli/trace/id_map.h"
@@ -205,8 +206,8 @@ static int limit_others(struct loading *l)
 		r = query_do(l->query, "part_calls", NULL, 0);
 	for (size_t i = 0; i < l->span_count && !r; i++) {
 		const struct span *span = l->spans + i;
-		int64_t ids[2] = {collectives_call_key(span->process_id, span->first_call),
-			collectives_call_key(span->process_id, span->last_call)};
+		int64_t ids[2] = {host_call_key(span->process_id, span->first_call),
+			host_call_key(span->process_id, span->last_call)};
 
 		if (span->has_calls)
 			r = query_do(l->query, "part_calls_of", ids, 2);

@@ -402,7 +402,7 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 		verdict_free_p(&verdict);
 		r = measure_new(query, &measure);
 		if (r == 0)
-			r = verdict_new(query, measure, &verdict);
+			r = verdict_new(query, &measure->rows, &verdict);
 	}
 	if (r < 0) {
 		run_why(why, "%s", query_error(query));

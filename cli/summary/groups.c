@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/groups.h"
+#include "cli/trace/host_call_key.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -151,7 +152,7 @@ static int find_group_of(struct grouping *g, const struct measure_cell *cell, ui
 		group.gpu_id = cell->gpu_id;
 		name_process(&group, process, sizeof(process));
 		snprintf(name, sizeof(name), "%s queue %" PRId64, process, cell->queue_id);
-		return find_group(g, collectives_call_key(cell->process_id, cell->queue_id), &group,
+		return find_group(g, host_call_key(cell->process_id, cell->queue_id), &group,
 			name, ret);
 	case SUMMARY_BY_MARKER:
 		return find_group(g, cell->marker, &group, g->measure->markers[cell->marker], ret);

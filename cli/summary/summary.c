@@ -357,7 +357,7 @@ int summary_new(struct query *query, const struct summary_wishes *wishes,
 	s->is_in_use = query_is_in_use(query);
 	r = measure_new_of(query, &wishes->measure, &s->measure);
 	if (!r)
-		r = verdict_new(query, s->measure, &s->verdict);
+		r = verdict_new(query, s->measure ? &s->measure->rows : NULL, &s->verdict);
 	if (!r)
 		r = load_session(query, s);
 	if (!r)

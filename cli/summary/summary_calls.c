@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Collectives by operation, datatype and size of the communicator. */
+#include "cli/trace/host_call_key.h"
 #include "cli/summary/summary.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static int add(struct groups *groups, const struct query_rows *rows)
 		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
 	return r ? r
 		 : count_once(&group->processes,
-			   query_integer(rows, 0) >> COLLECTIVES_PROCESS_SHIFT, &sums->processes);
+			   query_integer(rows, 0) >> HOST_CALL_PROCESS_SHIFT, &sums->processes);
 }
 
 static int compare(const void *a, const void *b)

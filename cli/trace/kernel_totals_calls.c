@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
+#include "cli/trace/host_call_key.h"
 #include "cli/trace/kernel_totals.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -85,7 +85,7 @@ static int add_call(struct measure *m, const struct query_rows *rows)
 	int64_t id = query_integer(rows, 0), start = query_integer(rows, 2);
 	int64_t length = wrap_minus(query_integer(rows, 3), start);
 	uint32_t *api = find_api(m, query_integer(rows, 1));
-	struct host_process *process = find_process(host, id >> COLLECTIVES_PROCESS_SHIFT);
+	struct host_process *process = find_process(host, id >> HOST_CALL_PROCESS_SHIFT);
 	struct measure_call *call;
 
 	if (!api || !process || GROW(host->calls, host->call_count, host->call_capacity))
@@ -159,12 +159,12 @@ void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, in
 
 int64_t measure_api_of(const struct measure *measure, int64_t call_id)
 {
-	uint32_t host = measure_find_host(measure, call_id >> COLLECTIVES_PROCESS_SHIFT);
+	uint32_t host = measure_find_host(measure, call_id >> HOST_CALL_PROCESS_SHIFT);
 	const struct host_call *found =
 		host == IDMAP_NONE
 			? NULL
 			: find_call(measure->host, measure->host->processes + host,
-				  call_id & ((INT64_C(1) << COLLECTIVES_PROCESS_SHIFT) - 1));
+				  call_id & ((INT64_C(1) << HOST_CALL_PROCESS_SHIFT) - 1));
 
 	return found ? measure->host->api_ids[found->api] : -1;
 }

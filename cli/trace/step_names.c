@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/tree/tree.h"
+#include "cli/trace/step_names.h"
 #include "proto/base/cleanup.h"
 
-void tree_steps_done(struct tree_steps *steps)
+void step_names_done(struct step_names *steps)
 {
 	for (uint32_t i = 0; i < steps->count; i++)
 		free(steps->texts[i]);
@@ -38,13 +38,13 @@ static char *leave_out_number(const regex_t *regex, const char *text)
 	return name;
 }
 
-static int add(struct tree_steps *steps, int64_t id, char *name)
+static int add(struct step_names *steps, int64_t id, char *name)
 {
 	uint32_t i = 0, *at;
 
 	while (i < steps->count && strcmp(steps->texts[i], name) != 0)
 		i++;
-	if (i == TREE_STEPS_MAX)
+	if (i == STEP_NAMES_MAX)
 		return 0;
 	at = idmap_at(&steps->index_of, id);
 	if (!at)
@@ -59,7 +59,7 @@ static int add(struct tree_steps *steps, int64_t id, char *name)
 	return 0;
 }
 
-int tree_steps_load(struct query *query, const regex_t *steps, struct tree_steps *ret)
+int step_names_load(struct query *query, const regex_t *steps, struct step_names *ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "range_texts", &rows);
@@ -73,14 +73,14 @@ int tree_steps_load(struct query *query, const regex_t *steps, struct tree_steps
 	return r;
 }
 
-int64_t tree_steps_name(const struct tree_steps *steps, int64_t text_id)
+int64_t step_names_name(const struct step_names *steps, int64_t text_id)
 {
 	uint32_t index = idmap_find(&steps->index_of, text_id);
 
 	return index == IDMAP_NONE ? text_id : -1 - (int64_t)index;
 }
 
-const char *tree_steps_text(const struct tree_steps *steps, int64_t name)
+const char *step_names_text(const struct step_names *steps, int64_t name)
 {
 	return name < 0 && name >= -(int64_t)steps->count ? steps->texts[-1 - name] : NULL;
 }

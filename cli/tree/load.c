@@ -5,6 +5,7 @@
 
 #include "cli/base/array.h"
 #include "cli/tree/tree.h"
+#include "cli/trace/step_names.h"
 #include "proto/base/cleanup.h"
 
 /* Host calls are numbered within their process; the upper bits of an id are the
@@ -21,7 +22,7 @@ struct loading {
 	struct query *query;
 	struct tree *tree;
 	struct idmap process_of, kernel_of, shape_of;
-	struct tree_steps steps;
+	struct step_names steps;
 	struct tree_shape *shapes;
 	size_t shape_count, shape_capacity;
 };
@@ -31,7 +32,7 @@ static void loading_done(struct loading *loading)
 	idmap_done(&loading->process_of);
 	idmap_done(&loading->kernel_of);
 	idmap_done(&loading->shape_of);
-	tree_steps_done(&loading->steps);
+	step_names_done(&loading->steps);
 	free(loading->shapes);
 }
 
@@ -140,7 +141,7 @@ static int add_marker(struct loading *loading, const struct query_rows *rows)
 	if (parent == TREE_NONE)
 		return -ENOMEM;
 	node = tree_child(tree, parent, is_push ? TREE_RANGE : TREE_STARTED,
-		tree_steps_name(&loading->steps, query_integer(rows, 5)));
+		step_names_name(&loading->steps, query_integer(rows, 5)));
 	if (node == TREE_NONE || GROW(tree->markers, tree->marker_count, tree->marker_capacity))
 		return -ENOMEM;
 	count_node(tree->nodes + node, rows, 6, 7);
@@ -348,7 +349,7 @@ static int load_texts(struct loading *loading)
 	if (!tree->texts)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->name_count; i++) {
-		const char *text = tree_steps_text(&loading->steps, tree->names[i]);
+		const char *text = step_names_text(&loading->steps, tree->names[i]);
 
 		tree->texts[i] = text ? strdup(text) : NULL;
 		if (text && !tree->texts[i])
@@ -372,7 +373,7 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 	int r = load_processes(loading, ranks);
 
 	if (!r && steps)
-		r = tree_steps_load(loading->query, steps, &loading->steps);
+		r = step_names_load(loading->query, steps, &loading->steps);
 	if (!r)
 		r = load_kernels(loading);
 	if (!r)

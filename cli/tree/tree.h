@@ -19,9 +19,6 @@
 /* Further names become one node "(other names)" of their parent. */
 #define TREE_NODES_MAX	((size_t)1 << 19)
 #define TREE_OTHER_NAME INT64_MIN
-/* Texts of steps, their numbers left out; of more than that the others stay as
- * they are. */
-#define TREE_STEPS_MAX	1000
 /* What is nested deeper belongs to the node at this depth. */
 #define TREE_DEPTH_MAX	128
 
@@ -122,19 +119,5 @@ void tree_free_p(struct tree **tree);
 uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int64_t name);
 /* Sums of what is below, and children in order. -ENOMEM. */
 int tree_finish(struct tree *tree);
-/* tree_steps.c: from ids of texts to names, where these are texts of steps; and
- * those names. */
-struct tree_steps {
-	struct idmap index_of;
-	char *texts[TREE_STEPS_MAX];
-	uint32_t count;
-};
-
-int tree_steps_load(struct query *query, const regex_t *steps, struct tree_steps *ret);
-void tree_steps_done(struct tree_steps *steps);
-/* The name of a range's text: its id, or one below 0, that of a step. */
-int64_t tree_steps_name(const struct tree_steps *steps, int64_t text_id);
-/* NULL: @name is no step's. */
-const char *tree_steps_text(const struct tree_steps *steps, int64_t name);
 /* "rank 3", "thread 7", or the text, unescaped; @buffer for what is no text. */
 const char *tree_name(const struct tree *tree, const struct tree_node *node, char buffer[64]);

@@ -8,7 +8,7 @@
 
 #define DAY_NS (86400u * 1000000000ull)
 
-void quotas_init(struct quotas *quotas, const struct store_limits *limits)
+void quotas_init(struct quotas *quotas, const struct quota_limits *limits)
 {
 	*quotas = (struct quotas){.limits = *limits};
 	if (!quotas->limits.burst_s)
@@ -27,7 +27,7 @@ void quotas_done(struct quotas *quotas)
 
 struct quota_account *quotas_account(struct quotas *quotas, uid_t uid)
 {
-	const struct store_limits *limits = &quotas->limits;
+	const struct quota_limits *limits = &quotas->limits;
 	struct quota_account *account;
 
 	HASH_FIND(hh, quotas->accounts, &uid, sizeof(uid), account);
@@ -60,7 +60,7 @@ static void add(double *bucket, double more, uint64_t per_s, uint64_t burst_s)
 
 static void fill(struct quota_account *account)
 {
-	const struct store_limits *limits = account->limits;
+	const struct quota_limits *limits = account->limits;
 	uint64_t now_ns = clock_monotonic_ns();
 	double seconds = (double)(now_ns - account->filled_ns) / 1e9;
 

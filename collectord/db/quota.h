@@ -12,14 +12,28 @@
 #include <sys/types.h>
 
 #include "collectord/db/hash.h"
-#include "collectord/store/store.h"
+
+/* What tenants may store, and for how long it is kept. 0: without end. */
+struct quota_limits {
+	/* Of one uid, with what is subordinate to it; see below. */
+	uint64_t records_per_s;
+	uint64_t bytes_per_s; /* of frames */
+	uint64_t burst_s;     /* so many seconds of both at once; 0: one */
+	uint64_t disk_bytes;  /* of its databases, open and closed */
+	uint64_t memory_bytes; /* of its definitions */
+	uint64_t names_per_day;
+	/* Of the whole store; see retention.h. */
+	uint64_t keep_s;	/* after a session was closed */
+	uint64_t keep_bytes;	/* of all databases, open and closed */
+	uint64_t keep_sessions; /* closed ones, of one uid */
+};
 
 /* Of one uid, over all its databases. */
 struct quota_account {
 	UT_hash_handle hh;
 	bool is_lost; /* the table could not grow for it */
 	uid_t uid;
-	const struct store_limits *limits;
+	const struct quota_limits *limits;
 	double records;	    /* left in the bucket */
 	double bytes;
 	uint64_t filled_ns; /* CLOCK_MONOTONIC */
@@ -33,7 +47,7 @@ struct quota_account {
 };
 
 struct quotas {
-	struct store_limits limits;
+	struct quota_limits limits;
 	struct quota_account *accounts; /* of whoever had a session: never freed before the end */
 };
 
@@ -59,7 +73,7 @@ struct quota {
 	enum quota_why why;	/* of the last drop */
 };
 
-void quotas_init(struct quotas *quotas, const struct store_limits *limits);
+void quotas_init(struct quotas *quotas, const struct quota_limits *limits);
 void quotas_done(struct quotas *quotas);
 
 /* The account of @uid, made on first sight with full buckets. NULL: no memory. */

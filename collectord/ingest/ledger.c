@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "collectord/ingest/ledger_private.h"
-#include "collectord/store/store.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
@@ -117,7 +116,7 @@ uint64_t ledger_queue_dropped(const struct ledger_queue *queue)
 	return max_u64(sum, queue->dropped_before);
 }
 
-static uint64_t accounted(const struct ledger_queue *queue)
+uint64_t ledger_queue_accounted(const struct ledger_queue *queue)
 {
 	return ledger_queue_skipped(queue) + queue->stored + queue->outstanding +
 	       ledger_queue_dropped(queue) + queue->torn;
@@ -128,7 +127,7 @@ uint64_t ledger_queue_dispatched(const struct ledger_queue *queue)
 {
 	uint64_t counted = max_u64(queue->counter[RTL_Q_dispatched], queue->dispatched_before);
 
-	return max_u64(max_u64(counted, queue->next_seq), accounted(queue));
+	return max_u64(max_u64(counted, queue->next_seq), ledger_queue_accounted(queue));
 }
 
 /* ---- counters -------------------------------------------------------------------------- */
@@ -286,7 +285,7 @@ void ledger_settle(struct ledger *ledger, bool is_alive)
 	struct ledger_queue *queue, *next;
 
 	HASH_ITER (hh, ledger->queues, queue, next) {
-		uint64_t pending = ledger_queue_dispatched(queue) - accounted(queue);
+		uint64_t pending = ledger_queue_dispatched(queue) - ledger_queue_accounted(queue);
 		uint64_t malformed = pending < ledger->unreadable ? pending : ledger->unreadable;
 
 		if (!pending)
@@ -309,7 +308,7 @@ void ledger_give_up(struct ledger *ledger, enum ledger_loss why)
 	struct ledger_queue *queue, *next;
 
 	HASH_ITER (hh, ledger->queues, queue, next) {
-		uint64_t pending = ledger_queue_dispatched(queue) - accounted(queue);
+		uint64_t pending = ledger_queue_dispatched(queue) - ledger_queue_accounted(queue);
 
 		if (!pending)
 			continue;
@@ -342,41 +341,4 @@ int ledger_move(struct ledger *ledger, uint64_t frames)
 	}
 	/* The same values again: what they say of losses is noted anew. */
 	return r < 0 ? r : ledger_take_process(ledger, ledger->process, RTL_P_COUNT);
-}
-
-/* ---- statistics ------------------------------------------------------------------------ */
-
-static struct store_gpu_stat *gpu_stat(struct store_process_stat *stat, uint32_t gpu_id)
-{
-	const unsigned room = sizeof(stat->gpu) / sizeof(stat->gpu[0]);
-
-	for (unsigned i = 0; i < stat->gpus; i++)
-		if (stat->gpu[i].gpu_id == gpu_id)
-			return &stat->gpu[i];
-	if (stat->gpus == room)
-		return NULL;
-	stat->gpu[stat->gpus] = (struct store_gpu_stat){.gpu_id = gpu_id};
-	return &stat->gpu[stat->gpus++];
-}
-
-void ledger_fill_stat(const struct ledger *ledger, struct store_process_stat *stat)
-{
-	stat->gpus = 0;
-	for (struct ledger_queue *q = ledger->queues; q; q = q->hh.next) {
-		struct store_gpu_stat *gpu = q->has_gpu ? gpu_stat(stat, q->gpu_id) : NULL;
-		uint64_t dispatched = ledger_queue_dispatched(q);
-
-		if (!gpu)
-			continue;
-		gpu->dispatched += dispatched;
-		gpu->stored += q->stored;
-		gpu->untimed += q->untimed;
-		gpu->dropped += ledger_queue_dropped(q);
-		gpu->skipped += ledger_queue_skipped(q);
-		gpu->outstanding += q->outstanding;
-		gpu->torn += q->torn;
-		gpu->pending += dispatched - accounted(q);
-		gpu->busy_ns += q->busy_ns;
-		gpu->last_end_ns = max_u64(gpu->last_end_ns, q->last_end_ns);
-	}
 }

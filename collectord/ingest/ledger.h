@@ -17,7 +17,6 @@
 #include "proto/names/counters.h"
 #include "proto/wire/rtl.pb-c.h"
 
-struct store_process_stat;
 
 /* Found by the collector itself; the shim's own losses come from its counters. */
 enum ledger_loss {
@@ -152,6 +151,5 @@ int ledger_save_part(struct ledger *ledger, struct statements *statements, uint6
 uint64_t ledger_queue_dispatched(const struct ledger_queue *queue);
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue);
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue);
-
-/* Sums per GPU. */
-void ledger_fill_stat(const struct ledger *ledger, struct store_process_stat *stat);
+/* Dispatches that have their place: stored, outstanding, dropped, skipped or torn. */
+uint64_t ledger_queue_accounted(const struct ledger_queue *queue);

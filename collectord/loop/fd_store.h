@@ -8,12 +8,13 @@
  */
 #include <stddef.h>
 
+#include "collectord/service/listen.h"
+
 struct instance;
 struct instance_identity;
 struct listen_sockets;
 struct server;
 
-#define KEPT_PREFIX	"recorder-"
 /* uid and pid of 10 digits, start time of 20, token of 32, their dashes, and a NUL. */
 #define KEPT_NAME_BYTES (sizeof(KEPT_PREFIX) + 10 + 1 + 10 + 1 + 20 + 1 + 32)
 

@@ -30,7 +30,7 @@ struct config {
 	uint64_t keep_free_bytes; /* --keep-free */
 	unsigned give_up_ms;	  /* --disk-wait; 0: the default */
 	const char *subuid_file;  /* --subuid-file */
-	struct store_limits limits; /* as far as they are given: limit_options.h */
+	struct quota_limits limits; /* as far as they are given: limit_options.h */
 
 	/* Worked out by config_resolve(). */
 	bool is_service;   /* root, or the service's own user: sessions of every uid */

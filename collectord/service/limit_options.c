@@ -64,12 +64,12 @@ static const struct argp_option options[] = {
 
 static const struct number {
 	int key;
-	size_t field; /* of struct store_limits */
+	size_t field; /* of struct quota_limits */
 	uint64_t max, unit;
 } numbers[] = {
 #define NUMBER(key, field, ...)                                                                    \
 	{                                                                                          \
-		key, offsetof(struct store_limits, field), __VA_ARGS__                             \
+		key, offsetof(struct quota_limits, field), __VA_ARGS__                             \
 	}
 	NUMBER(KEY_QUOTA_ROWS, records_per_s, 1000000000, 1),
 	NUMBER(KEY_QUOTA_BYTES, bytes_per_s, UINT32_MAX, MIB),
@@ -112,7 +112,7 @@ static uint64_t or_default(uint64_t given, uint64_t value)
 }
 
 /* A bucket that never holds a whole frame would grant none. */
-static void check(struct argp_state *state, const struct store_limits *limits)
+static void check(struct argp_state *state, const struct quota_limits *limits)
 {
 	uint64_t burst_s = or_default(limits->burst_s, QUOTA_BURST_S);
 	uint64_t rows = or_default(limits->records_per_s, 0);
@@ -126,7 +126,7 @@ static void check(struct argp_state *state, const struct store_limits *limits)
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
-	struct store_limits *limits = state->input;
+	struct quota_limits *limits = state->input;
 
 	if (key == ARGP_KEY_END) {
 		check(state, limits);
@@ -152,10 +152,10 @@ static uint64_t disk_part(const char *folder)
 	return (uint64_t)fs.f_blocks * fs.f_frsize / QUOTA_DISK_PART;
 }
 
-struct store_limits limit_options_resolve(
-	const struct store_limits *given, bool is_service, const char *folder)
+struct quota_limits limit_options_resolve(
+	const struct quota_limits *given, bool is_service, const char *folder)
 {
-	return (struct store_limits){
+	return (struct quota_limits){
 		.records_per_s =
 			or_default(given->records_per_s, is_service ? QUOTA_RECORDS_PER_S : 0),
 		.bytes_per_s = or_default(given->bytes_per_s, is_service ? QUOTA_BYTES_PER_S : 0),

@@ -10,14 +10,14 @@
 
 #include "collectord/store/store.h"
 
-/* A child of the collector's; its input is a struct store_limits of LIMIT_UNSET. */
+/* A child of the collector's; its input is a struct quota_limits of LIMIT_UNSET. */
 extern const struct argp limit_options;
 
 #define LIMIT_UNSET UINT64_MAX
 #define LIMIT_UNSET_ALL                                                                            \
-	((struct store_limits){LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,    \
+	((struct quota_limits){LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,    \
 		LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET})
 
 /* What was not given is the default, @folder's file system considered. */
-struct store_limits limit_options_resolve(
-	const struct store_limits *given, bool is_service, const char *folder);
+struct quota_limits limit_options_resolve(
+	const struct quota_limits *given, bool is_service, const char *folder);

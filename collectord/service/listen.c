@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
-#include "collectord/loop/fd_store.h"
 #include "proto/base/limits.h"
 
 #define LISTEN_FDS_START 3

@@ -12,6 +12,8 @@
 #include "collectord/service/lock_file.h"
 
 #define LISTEN_SOCKETS_MAX 8u
+/* Begins the name under which a recorder is kept beyond the life of a collector; fd_store.h. */
+#define KEPT_PREFIX	   "recorder-"
 
 /* A recorder that an earlier life of the collector gave away to be kept (notify_keep). */
 struct listen_kept {

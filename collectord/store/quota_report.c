@@ -27,7 +27,7 @@ static void say(
 static void say_over(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
-	const struct store_limits *limits = quota->account->limits;
+	const struct quota_limits *limits = quota->account->limits;
 	char text[TEXT_BYTES];
 
 	if (quota->why == QUOTA_DISK)

@@ -41,7 +41,7 @@ struct tenant {
 
 struct retention {
 	char *folder; /* absolute, without links */
-	struct store_limits limits;
+	struct quota_limits limits;
 	uint64_t keep_free_bytes;
 	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
 	uint64_t looked_ns;	/* ... and the last one at the room ... */

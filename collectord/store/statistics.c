@@ -7,6 +7,43 @@
 #include "collectord/store/internal.h"
 #include "proto/base/clock.h"
 
+static struct store_gpu_stat *gpu_stat(struct store_process_stat *stat, uint32_t gpu_id)
+{
+	const unsigned room = sizeof(stat->gpu) / sizeof(stat->gpu[0]);
+
+	for (unsigned i = 0; i < stat->gpus; i++)
+		if (stat->gpu[i].gpu_id == gpu_id)
+			return &stat->gpu[i];
+	if (stat->gpus == room)
+		return NULL;
+	stat->gpu[stat->gpus] = (struct store_gpu_stat){.gpu_id = gpu_id};
+	return &stat->gpu[stat->gpus++];
+}
+
+/* Sums per GPU. */
+static void fill_gpus(const struct ledger *ledger, struct store_process_stat *stat)
+{
+	stat->gpus = 0;
+	for (struct ledger_queue *q = ledger->queues; q; q = q->hh.next) {
+		struct store_gpu_stat *gpu = q->has_gpu ? gpu_stat(stat, q->gpu_id) : NULL;
+		uint64_t dispatched = ledger_queue_dispatched(q);
+
+		if (!gpu)
+			continue;
+		gpu->dispatched += dispatched;
+		gpu->stored += q->stored;
+		gpu->untimed += q->untimed;
+		gpu->dropped += ledger_queue_dropped(q);
+		gpu->skipped += ledger_queue_skipped(q);
+		gpu->outstanding += q->outstanding;
+		gpu->torn += q->torn;
+		gpu->pending += dispatched - ledger_queue_accounted(q);
+		gpu->busy_ns += q->busy_ns;
+		if (q->last_end_ns > gpu->last_end_ns)
+			gpu->last_end_ns = q->last_end_ns;
+	}
+}
+
 void stat_fill_process(struct store_process *p)
 {
 	const struct process *process = p->process;
@@ -18,7 +55,7 @@ void stat_fill_process(struct store_process *p)
 	stat.rank = process->rank;
 	stat.drained = process->is_drained;
 	snprintf(stat.exe, sizeof(stat.exe), "%s", process->exe ? process->exe : "");
-	ledger_fill_stat(&process->ledger, &stat);
+	fill_gpus(&process->ledger, &stat);
 	pthread_mutex_lock(&p->session->store->lock);
 	memcpy(&p->stat, &stat,
 		offsetof(struct store_process_stat, gpu) + stat.gpus * sizeof(stat.gpu[0]));

@@ -25,26 +25,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collectord/db/quota.h"
+
 struct store;
 struct store_session;
 struct store_process;
 
 /* ---- the thread ------------------------------------------------------------------------ */
-
-/* What tenants may store, and for how long it is kept. 0: without end. */
-struct store_limits {
-	/* Of one uid, with what is subordinate to it; see quota.h. */
-	uint64_t records_per_s;
-	uint64_t bytes_per_s; /* of frames */
-	uint64_t burst_s;     /* so many seconds of both at once; 0: one */
-	uint64_t disk_bytes;  /* of its databases, open and closed */
-	uint64_t memory_bytes; /* of its definitions */
-	uint64_t names_per_day;
-	/* Of the whole store; see retention.h. */
-	uint64_t keep_s;	/* after a session was closed */
-	uint64_t keep_bytes;	/* of all databases, open and closed */
-	uint64_t keep_sessions; /* closed ones, of one uid */
-};
 
 struct subuids;
 
@@ -57,7 +44,7 @@ struct store_config {
 	uint64_t keep_free_bytes;
 	/* How long the end of a process waits for a database that fails; 0: STORE_GIVE_UP_MS. */
 	unsigned give_up_ms;
-	struct store_limits limits;
+	struct quota_limits limits;
 	/* Whom a uid counts as; NULL: as itself. Outlives the store. */
 	const struct subuids *subuids;
 };

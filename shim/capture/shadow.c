@@ -7,7 +7,7 @@
 #include <hsa/amd_hsa_signal.h>
 
 #include "proto/base/clock.h"
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/capture/dispatch.h"
 #include "shim/base/wakeup.h"
 #include "shim/hsa/packet.h"

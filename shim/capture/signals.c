@@ -3,7 +3,7 @@
 
 #include <hsa/amd_hsa_signal.h>
 
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 
 static_assert(sizeof(amd_signal_t) == 64, "what the device knows of a signal");
 static_assert(RECORDER_SLOTS == SIGNAL_CHUNKS * SIGNALS_OF_CHUNK, "signal_chunk");

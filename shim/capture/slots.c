@@ -4,7 +4,7 @@
  * pool_grow() runs under the harvest lock; only these two, pool_slots_free() and pool_flush() may
  * run on the dispatch path, and of them only pool_grow() calls into the runtime.
  */
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/shadow.h"
 #include "shim/capture/signals.h"

@@ -25,7 +25,7 @@
 #include <hsa/hsa.h>
 
 #include "proto/recorder/layout.h"
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/base/thread.h"
 
 /* As a slot has it: copied there in one move. */

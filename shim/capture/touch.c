@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shim/capture/touch.h"
 
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/capture/shadow_queue.h"
 #include "shim/capture/shadow_table.h"
 

@@ -11,7 +11,7 @@
 
 #include "proto/recorder/checksum.h"
 #include "proto/base/limits.h"
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/base/fd.h"
 #include "shim/base/wait.h"
 

@@ -13,7 +13,7 @@ for file in cli/report/*.js; do
 		echo "$file: makes elements of texts" >&2
 		exit 1
 	fi
-	[ "$(wc -l <"$file")" -le 600 ]
+	[ "$(wc -l <"$file")" -le 1000 ]
 	count=$((count + 1))
 done
 [ "$count" -gt 5 ]

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
 #include "shim/capture/long_ring.h"

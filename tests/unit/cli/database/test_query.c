@@ -437,7 +437,7 @@ static void a_lossy_session_says_what_is_missing(void **state)
 
 	(void)state;
 	assert_int_equal(measure_new(query, &m), 0);
-	assert_int_equal(verdict_new(query, m, &v), 0);
+	assert_int_equal(verdict_new(query, &m->rows, &v), 0);
 	assert_string_equal(v->line,
 		"SIMULATED INCOMPLETE: 2030 dispatched, 2001 stored, 27 dropped (quota 2, "
 		"recorder_full 25), 1 untimed (timestamp_invalid 1), 1 outstanding, 1 skipped "
@@ -464,7 +464,7 @@ static void rows_that_vanished_are_noticed(void **state)
 	run_sql(path, "DELETE FROM rtl_dispatch WHERE rowid % 100 = 0");
 	assert_int_equal(query_open(path, error, &query), 0);
 	assert_int_equal(measure_new(query, &m), 0);
-	assert_int_equal(verdict_new(query, m, &v), 0);
+	assert_int_equal(verdict_new(query, &m->rows, &v), 0);
 	assert_false(v->is_complete);
 	assert_int_equal(v->counts.rows_missing, 20);
 	verdict_free_p(&v);

@@ -285,7 +285,7 @@ static void tables_beyond_memory(void **state)
 /* What can be done without leaves room for names, and those for what records are stored by. */
 static void memory_goes_by_need(void **state)
 {
-	const struct store_limits limits = {.memory_bytes = 1000};
+	const struct quota_limits limits = {.memory_bytes = 1000};
 	struct quota_account account = {.limits = &limits};
 
 	(void)state;
@@ -302,7 +302,7 @@ static void memory_goes_by_need(void **state)
 
 static void what_is_rolled_back(void **state)
 {
-	const struct store_limits limits = {.records_per_s = 1, .burst_s = 100, .names_per_day = 2};
+	const struct quota_limits limits = {.records_per_s = 1, .burst_s = 100, .names_per_day = 2};
 	struct quota first = {0}, second = {0}, none = {0};
 	struct quotas quotas;
 
@@ -339,7 +339,7 @@ static void what_is_rolled_back(void **state)
 /* Whatever it says of a queue later was paid for when the queue was let in. */
 static void a_queue_pays_for_its_losses(void **state)
 {
-	const struct store_limits limits = {.memory_bytes = BOOKS_BYTES};
+	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	uint64_t value[RTL_Q_COUNT];
 	struct ledger ledger = {0};
 	struct quotas quotas;
@@ -386,7 +386,7 @@ static unsigned queues_of(struct process *process, bool is_last)
 /* Who lives has no more books than memory; of who ended all are read, and given back. */
 static void a_look_makes_no_books_beyond_memory(void **state)
 {
-	const struct store_limits limits = {.memory_bytes = BOOKS_BYTES};
+	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	static struct process process;
 	struct quotas quotas;
 

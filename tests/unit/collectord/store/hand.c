@@ -19,7 +19,7 @@ static int no_beat(void *data)
 
 int hand_setup(void **state)
 {
-	static const struct store_limits none;
+	static const struct quota_limits none;
 	struct hand *hand = calloc(1, sizeof(*hand));
 	void *h;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shim/capture/ahead.h"
+#include "shim/base/ahead.h"
 
 #include <errno.h>
 #include <linux/falloc.h>

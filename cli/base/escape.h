@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * Texts of applications made fit for a terminal: they are hostile, and a table or a message never
+ * carries their control bytes. Any thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the code point at @at, or 0: not UTF-8 (overlong, surrogate, cut, stray). */
+size_t escape_decode(const unsigned char *at, size_t left, uint32_t *ret);
+
+/*
+ * @text fit for a terminal: C0, C1, DEL, bidi controls and bytes that are no UTF-8 as \n, \x1b,
+ * \u202e. malloc'ed; NULL: no memory.
+ */
+char *render_escape(const char *text, size_t length);
+/* The same, cut to @width terminal columns, the last one then an ellipsis. */
+char *render_escape_cut(const char *text, size_t length, size_t width);
+/* Terminal columns of an escaped text (one a code point). */
+size_t render_width(const char *text);
+
+/* Columns of the terminal on @fd, or @otherwise. */
+size_t render_terminal_width(int fd, size_t otherwise);

@@ -76,11 +76,18 @@ static uint64_t fill32(uint64_t dst, uint32_t value, uint64_t bytes)
 
 /*
  * HIP's own kernels, found by name; arguments as in the OpenCL source that
- * libamdhip64 5.2 embeds. Origins and sizes count elements of the given width.
+ * libamdhip64 embeds. Origins and sizes count elements of the given width.
  */
 struct hip_copy {
 	uint64_t src, dst, src_origin, dst_origin, size;
 	uint32_t extra; /* aligned: bytes per element; else: bytes after the last whole dword */
+};
+
+/* From ROCm 6 on: always bytes, in elements of 4 or 16 and what remains. */
+struct hip_copy_later {
+	uint64_t src, dst, size;
+	uint32_t remainder, aligned_size;
+	uint64_t end;
 };
 
 struct hip_rect {
@@ -100,15 +107,32 @@ struct hip_fill {
 	uint64_t height, pitch;
 };
 
+struct hip_fill_later {
+	uint64_t buffer, pattern;
+	uint32_t pattern_size; /* elements */
+	uint32_t alignment;    /* bytes per element */
+	uint64_t end;
+};
+
 struct hip_write {
 	uint64_t ptr32, ptr64, value;
 };
 
+/* Nothing else tells the layouts apart. The earlier one has the upper half of an origin there. */
+static bool is_later_copy(const struct hip_copy_later *c)
+{
+	return (c->aligned_size == 4 || c->aligned_size == 16) && c->remainder <= c->size &&
+	       c->end == c->dst + c->size - c->remainder;
+}
+
 /* The last workitem copies what is left after whole dwords. */
 static uint64_t hip_copy(const void *args)
 {
+	const struct hip_copy_later *later = args;
 	const struct hip_copy *c = args;
 
+	if (is_later_copy(later))
+		return copy(later->dst, later->src, later->size);
 	return copy(c->dst + c->dst_origin, c->src + c->src_origin, (c->size - 1) * 4 + c->extra);
 }
 
@@ -168,7 +192,21 @@ static uint64_t fill_rows(const struct hip_fill *f, uint64_t height, uint64_t pi
 
 static uint64_t hip_fill(const void *args)
 {
-	return fill_rows(args, 1, 0);
+	const struct hip_fill_later *f = args;
+	uint64_t bytes = (uint64_t)f->pattern_size * f->alignment;
+	const struct hip_fill *earlier = args;
+	const uint8_t *pattern;
+	uint8_t *at, *end;
+
+	/* Of the earlier one's four buffers only one is set. */
+	if (!earlier->buffer[0] || !earlier->buffer[1])
+		return fill_rows(earlier, 1, 0);
+	at = memory_host(f->buffer);
+	end = at + (f->end - f->buffer);
+	pattern = memory_host(f->pattern);
+	for (; bytes && at < end; at += bytes)
+		memcpy(at, pattern, bytes);
+	return f->end - f->buffer;
 }
 
 static uint64_t hip_fill_2d(const void *args)

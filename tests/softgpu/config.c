@@ -8,15 +8,23 @@
 
 struct config softgpu_config;
 
-/* Targets that ROCr 5.2.3 knows; it has no gfx94x. */
+/* The kernel driver's numbers of chip families. */
+#define FAMILY_AI    141u
+#define FAMILY_NV    143u
+#define FAMILY_GFX11 145u
+
+/* A runtime takes those that it knows: topology.c says which it left out. */
 static const struct gfx_target targets[] = {
-	/* name   major minor step  CUs simd waves wave SE device  sramecc */
-	{"gfx90a", 9, 0, 10, 104, 4, 8, 64, 8, 0x740f, true},
-	{"gfx908", 9, 0, 8, 120, 4, 10, 64, 8, 0x738c, true},
-	{"gfx906", 9, 0, 6, 60, 4, 10, 64, 4, 0x66a1, true},
-	{"gfx900", 9, 0, 0, 64, 4, 10, 64, 4, 0x6860, false},
-	{"gfx1030", 10, 3, 0, 80, 2, 16, 32, 4, 0x73a3, false},
-	{"gfx1031", 10, 3, 1, 40, 2, 16, 32, 2, 0x73df, false},
+	/* name   major minor step  CUs simd waves wave SE device xcc xgmi family sramecc */
+	{"gfx90a", 9, 0, 10, 104, 4, 8, 64, 8, 0x740f, 1, 2, FAMILY_AI, true},
+	{"gfx942", 9, 4, 2, 304, 4, 8, 64, 32, 0x74a1, 8, 14, FAMILY_AI, true},
+	{"gfx950", 9, 5, 0, 256, 4, 8, 64, 32, 0x75a0, 8, 14, FAMILY_AI, true},
+	{"gfx908", 9, 0, 8, 120, 4, 10, 64, 8, 0x738c, 1, 2, FAMILY_AI, true},
+	{"gfx906", 9, 0, 6, 60, 4, 10, 64, 4, 0x66a1, 1, 2, FAMILY_AI, true},
+	{"gfx900", 9, 0, 0, 64, 4, 10, 64, 4, 0x6860, 1, 2, FAMILY_AI, false},
+	{"gfx1030", 10, 3, 0, 80, 2, 16, 32, 4, 0x73a3, 1, 2, FAMILY_NV, false},
+	{"gfx1031", 10, 3, 1, 40, 2, 16, 32, 2, 0x73df, 1, 2, FAMILY_NV, false},
+	{"gfx1100", 11, 0, 0, 96, 2, 16, 32, 6, 0x744c, 1, 2, FAMILY_GFX11, false},
 };
 
 static int get_u64(const char *name, uint64_t min, uint64_t max, uint64_t def, uint64_t *ret)
@@ -77,12 +85,13 @@ static int get_targets(struct config *c)
 int config_load(struct config *ret)
 {
 	struct config c = {0};
-	uint64_t count, realtime, eager, reuse;
+	uint64_t count, realtime, eager, reuse, minor;
 
 	if (get_u64("SOFTGPU_COUNT", 0, SOFTGPU_GPUS_MAX, 2, &count) ||
 		get_u64("SOFTGPU_REALTIME", 0, 1, 0, &realtime) ||
 		get_u64("SOFTGPU_EAGER", 0, 2, 0, &eager) ||
 		get_u64("SOFTGPU_REUSE", 0, 1, 1, &reuse) ||
+		get_u64("SOFTGPU_KFD", 1, 99, 11, &minor) ||
 		get_u64("SOFTGPU_TRUTH_RECORDS", 1, 1u << 30, 1u << 20, &c.truth_records) ||
 		get_targets(&c))
 		return -EINVAL;
@@ -90,6 +99,7 @@ int config_load(struct config *ret)
 	c.is_realtime = realtime;
 	c.eager = (int)eager;
 	c.reuses_code_memory = reuse;
+	c.kfd_minor = (uint32_t)minor;
 	c.truth_path = getenv("SOFTGPU_TRUTH");
 	c.script_path = getenv("SOFTGPU_SCRIPT");
 	c.fault_text = getenv("SOFTGPU_FAULT");

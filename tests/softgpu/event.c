@@ -37,10 +37,10 @@ struct event {
 };
 
 /*
- * By event id; 0 is none. Events are few and short: one lock for all. They stay where they are after
- * their end: who waits for a signal of ROCr's sees the value and destroys it while the thread that
- * stored it is still about to set its event. KFD takes an id there, of which at worst another event is
- * set once too often.
+ * By event id; 0 is none. Events are few and short: one lock for all. They stay where they are
+ * after their end: who waits for a signal of ROCr's sees the value and destroys it while the thread
+ * that stored it is still about to set its event. KFD takes an id there, of which at worst another
+ * event is set once too often.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event events[EVENTS_MAX + 1];
@@ -98,12 +98,14 @@ HSAKMT_STATUS hsaKmtCreateEvent(
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	if (softgpu_is_orphan() || !softgpu_is_open())
 		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+	topology_report_ignored();
 	pthread_mutex_lock(&lock);
 	id = free_id_locked();
 	if (id) {
 		struct event *e = &events[id];
 
-		*e = (struct event){.is_used = true, .is_auto_reset = !manual_reset, .is_set = is_signaled};
+		*e = (struct event){
+			.is_used = true, .is_auto_reset = !manual_reset, .is_set = is_signaled};
 		e->pub.EventId = id;
 		e->pub.EventData.EventType = desc->EventType;
 		e->pub.EventData.HWData1 = id;

@@ -23,8 +23,7 @@ int amdgpu_query_gpu_info(void *handle, struct amdgpu_gpu_info *info);
 HSAKMT_STATUS hsaKmtWaitOnEvent_Ext(HsaEvent *event, HSAuint32 ms, uint64_t *age);
 HSAKMT_STATUS hsaKmtWaitOnMultipleEvents_Ext(
 	HsaEvent *list[], HSAuint32 count, bool wait_on_all, HSAuint32 ms, uint64_t *age);
-HSAKMT_STATUS hsaKmtExportDMABufHandle(
-	void *address, HSAuint64 bytes, int *fd, HSAuint64 *offset);
+HSAKMT_STATUS hsaKmtExportDMABufHandle(void *address, HSAuint64 bytes, int *fd, HSAuint64 *offset);
 HSAKMT_STATUS hsaKmtDbgEnable(void **info, HSAuint32 *bytes);
 HSAKMT_STATUS hsaKmtDbgDisable(void);
 HSAKMT_STATUS hsaKmtDbgGetDeviceData(void **data, HSAuint32 *entries, HSAuint32 *entry_bytes);
@@ -39,7 +38,7 @@ HSAKMT_STATUS hsaKmtReturnAsanHeaderPage(void *address);
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes)
 {
 	HsaNodeProperties properties;
-	HSAKMT_STATUS status = hsaKmtGetNodeProperties(node, &properties);
+	HSAKMT_STATUS status = topology_get_node(node, &properties);
 
 	if (!bytes)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
@@ -62,8 +61,7 @@ HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 node, void **handle)
  */
 int amdgpu_query_gpu_info(void *handle, struct amdgpu_gpu_info *info)
 {
-	*info = (struct amdgpu_gpu_info){
-		.gpu_counter_freq = 1000000u / SOFTGPU_TICK_NS};
+	*info = (struct amdgpu_gpu_info){.gpu_counter_freq = 1000000u / SOFTGPU_TICK_NS};
 	return 0;
 }
 

@@ -171,6 +171,11 @@ uint64_t memory_code_generation(void)
 	return __atomic_load_n(&code_generation, __ATOMIC_ACQUIRE);
 }
 
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
 /* Reserves address space; @align is a power of two not below the page size. */
 static uint64_t map_aligned(uint64_t size, uint64_t align, int prot, struct region *r)
 {
@@ -184,12 +189,12 @@ static uint64_t map_aligned(uint64_t size, uint64_t align, int prot, struct regi
 	return ((uintptr_t)p + align - 1) & ~(align - 1);
 }
 
-static bool take_spare(struct region *r)
+static bool take_spare(struct region *r, uint64_t align)
 {
 	for (struct spare **at = &spares; *at; at = &(*at)->next) {
 		struct spare *s = *at;
 
-		if (s->size != r->size || s->node != r->node)
+		if (s->size != r->size || s->node != r->node || s->base % align)
 			continue;
 		r->base = s->base;
 		r->map_base = s->base;
@@ -214,12 +219,13 @@ static bool put_spare(struct region *r)
 	return true;
 }
 
-HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flags, void **address)
+HSAKMT_STATUS memory_alloc(
+	HSAuint32 node, HSAuint64 size, HSAuint64 align, HsaMemFlags flags, void **address)
 {
 	struct region *r;
 	bool is_ok;
 
-	if (!address || !size)
+	if (!address || !size || (align & (align - 1)))
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	if (node > softgpu_config.count)
 		return HSAKMT_STATUS_INVALID_NODE_UNIT;
@@ -230,14 +236,16 @@ HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flag
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return HSAKMT_STATUS_NO_MEMORY;
-	r->size = (size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1);
+	r->size = round_up(size, SOFTGPU_PAGE);
 	r->node = node;
 	r->flags = flags;
 	r->refs = 1;
 
 	pthread_mutex_lock(&lock);
-	if (!flags.ui32.ExecuteAccess || !take_spare(r))
-		r->base = map_aligned(r->size, r->size >= HUGE_BYTES ? HUGE_BYTES : SOFTGPU_PAGE,
+	if (!align)
+		align = r->size >= HUGE_BYTES ? HUGE_BYTES : SOFTGPU_PAGE;
+	if (!flags.ui32.ExecuteAccess || !take_spare(r, align))
+		r->base = map_aligned(r->size, align > SOFTGPU_PAGE ? align : SOFTGPU_PAGE,
 			flags.ui32.Scratch ? PROT_NONE : PROT_READ | PROT_WRITE, r);
 	r->gpu = r->base;
 	is_ok = r->base && list_insert(&allocated, r);
@@ -250,6 +258,11 @@ HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flag
 	}
 	*address = (void *)(uintptr_t)r->base;
 	return HSAKMT_STATUS_SUCCESS;
+}
+
+HSAKMT_STATUS hsaKmtAllocMemory(HSAuint32 node, HSAuint64 size, HsaMemFlags flags, void **address)
+{
+	return memory_alloc(node, size, 0, flags, address);
 }
 
 HSAKMT_STATUS hsaKmtFreeMemory(void *address, HSAuint64 size)
@@ -313,8 +326,7 @@ static HSAKMT_STATUS register_host(void *address, uint64_t size, HsaMemFlags fla
 	 * As on a discrete GPU the device has another address for it. ROCr relies
 	 * on that; nobody may touch the alias but our copy engines, which translate.
 	 */
-	r->gpu = map_aligned((page + size + SOFTGPU_PAGE - 1) & ~(uint64_t)(SOFTGPU_PAGE - 1),
-		SOFTGPU_PAGE, PROT_NONE, r);
+	r->gpu = map_aligned(round_up(page + size, SOFTGPU_PAGE), SOFTGPU_PAGE, PROT_NONE, r);
 	if (!r->gpu)
 		goto fail;
 	r->gpu += page;

@@ -8,7 +8,6 @@
 
 /* 1.0 would silently turn interrupts off, and anything below 0.99 the GPUs. */
 #define KFD_MAJOR 1u
-#define KFD_MINOR 11u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t open_count; /* atomic for readers, written under lock */
@@ -82,6 +81,7 @@ HSAKMT_STATUS hsaKmtCloseKFD(void)
 {
 	if (softgpu_is_orphan())
 		return HSAKMT_STATUS_SUCCESS;
+	topology_report_ignored();
 	pthread_mutex_lock(&lock);
 	if (!open_count) {
 		pthread_mutex_unlock(&lock);
@@ -102,6 +102,6 @@ HSAKMT_STATUS hsaKmtGetVersion(HsaVersionInfo *info)
 	if (!info)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	info->KernelInterfaceMajorVersion = KFD_MAJOR;
-	info->KernelInterfaceMinorVersion = KFD_MINOR;
+	info->KernelInterfaceMinorVersion = softgpu_config.kfd_minor;
 	return HSAKMT_STATUS_SUCCESS;
 }

@@ -34,6 +34,7 @@ static uint64_t next_queue_id;
 static uint32_t next_ordinal;
 static uint64_t *doorbells;
 static bool doorbell_used[SOFTGPU_QUEUES_MAX];
+static uint64_t slot_id[SOFTGPU_QUEUES_MAX]; /* atomic: the queue that has the slot; 0: none */
 static uint32_t kicks, sleepers;
 
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
@@ -164,6 +165,7 @@ int queue_init_all(void)
 	if (doorbells == MAP_FAILED)
 		return -ENOMEM;
 	memset(doorbell_used, 0, sizeof(doorbell_used));
+	memset(slot_id, 0, sizeof(slot_id));
 	next_queue_id = 1;
 	next_ordinal = 0;
 	kicks = 0;
@@ -231,6 +233,7 @@ static void give_back_slot(const struct queue *q)
 {
 	pthread_mutex_lock(&ids_lock);
 	doorbell_used[q->slot] = false;
+	__atomic_store_n(&slot_id[q->slot], 0, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&ids_lock);
 }
 
@@ -247,7 +250,8 @@ static bool take_ids(struct queue *q)
 		}
 	}
 	if (is_found) {
-		q->id = next_queue_id++;
+		/* The slot is in it, for who rings by id. */
+		q->id = next_queue_id++ * SOFTGPU_QUEUES_MAX + q->slot;
 		q->ordinal = q->is_sdma ? 0 : next_ordinal++;
 	}
 	pthread_mutex_unlock(&ids_lock);
@@ -287,47 +291,29 @@ static void add_queue(struct device *dev, struct queue *q)
 	*at = q;
 }
 
-static bool is_sdma_type(HSA_QUEUE_TYPE type)
+/* An engine that was named, or the next of those that face the host or other GPUs. */
+static bool take_engine(struct queue *q, HSA_QUEUE_TYPE type, uint32_t engine)
 {
-	return type == HSA_QUEUE_SDMA || type == HSA_QUEUE_SDMA_XGMI;
+	struct device *dev = q->dev;
+	uint32_t first = type == HSA_QUEUE_SDMA_XGMI ? SOFTGPU_SDMA_ENGINES : 0;
+	uint32_t count = first ? dev->gfx->xgmi_engines : SOFTGPU_SDMA_ENGINES;
+
+	if (engine == QUEUE_ANY_ENGINE)
+		engine = first +
+			 __atomic_fetch_add(&dev->next_engine[first != 0], 1, __ATOMIC_RELAXED) %
+				 count;
+	q->engine = engine;
+	return engine < SOFTGPU_SDMA_ENGINES + dev->gfx->xgmi_engines;
 }
 
-HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
-	HSA_QUEUE_PRIORITY priority, void *address, HSAuint64 bytes, HsaEvent *event,
-	HsaQueueResource *res)
+/* Takes the queue's place on the device; what it has is given back where it gets none. */
+static HSAKMT_STATUS start_queue(struct queue *q, HsaQueueResource *res)
 {
-	struct device *dev = device_by_node(node);
-	struct queue *q;
-	HSAKMT_STATUS status;
+	struct device *dev = q->dev;
 	int err;
 
-	(void)priority; /* accepted: every queue has its own time line here */
-	(void)event;
-	if (!address || !res || !bytes || (bytes & (bytes - 1)))
-		return HSAKMT_STATUS_INVALID_PARAMETER;
-	if (type != HSA_QUEUE_COMPUTE_AQL && !is_sdma_type(type))
-		return HSAKMT_STATUS_NOT_SUPPORTED;
-	if (softgpu_is_orphan() || !softgpu_is_open())
-		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
-	if (!dev)
-		return HSAKMT_STATUS_INVALID_NODE_UNIT;
-	q = calloc(1, sizeof(*q));
-	if (!q)
-		return HSAKMT_STATUS_NO_MEMORY;
-	q->dev = dev;
-	q->is_sdma = is_sdma_type(type);
-	q->is_suspended = percentage == 0;
-	q->is_idle = true;
-	q->ring = address;
-	q->ring_bytes = bytes;
-	status = set_pointers(q, res);
-	if (!status && !take_ids(q))
-		status = HSAKMT_STATUS_OUT_OF_RESOURCES;
-	if (status) {
-		queue_free(q);
-		return status;
-	}
 	__atomic_store_n(q->doorbell, DOORBELL_NOT_RUNG, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot_id[q->slot], q->id, __ATOMIC_RELEASE);
 	if (!q->is_sdma) {
 		script_get_stall(q->ordinal, &q->stall);
 		q->stat = truth_add_queue(q->id, q->ordinal, dev->ordinal);
@@ -343,11 +329,69 @@ HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 p
 	pthread_mutex_unlock(&dev->lock);
 	if (err) {
 		give_back_slot(q);
-		queue_free(q);
 		return HSAKMT_STATUS_OUT_OF_RESOURCES;
 	}
 	queue_kick();
 	return HSAKMT_STATUS_SUCCESS;
+}
+
+HSAKMT_STATUS queue_create(HSAuint32 node, HSA_QUEUE_TYPE type, uint32_t engine,
+	HSAuint32 percentage, void *address, HSAuint64 bytes, HsaQueueResource *res)
+{
+	struct device *dev = device_by_node(node);
+	bool is_sdma = type == HSA_QUEUE_SDMA || type == HSA_QUEUE_SDMA_XGMI;
+	HSAKMT_STATUS status;
+	struct queue *q;
+
+	if (!address || !res || !bytes || (bytes & (bytes - 1)))
+		return HSAKMT_STATUS_INVALID_PARAMETER;
+	if (type != HSA_QUEUE_COMPUTE_AQL && !is_sdma)
+		return HSAKMT_STATUS_NOT_SUPPORTED;
+	if (softgpu_is_orphan() || !softgpu_is_open())
+		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+	if (!dev)
+		return HSAKMT_STATUS_INVALID_NODE_UNIT;
+	topology_report_ignored();
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return HSAKMT_STATUS_NO_MEMORY;
+	q->dev = dev;
+	q->is_sdma = is_sdma;
+	q->is_suspended = percentage == 0;
+	q->is_idle = true;
+	q->ring = address;
+	q->ring_bytes = bytes;
+	status = set_pointers(q, res);
+	if (!status && is_sdma && !take_engine(q, type, engine))
+		status = HSAKMT_STATUS_INVALID_PARAMETER;
+	if (!status && !take_ids(q))
+		status = HSAKMT_STATUS_OUT_OF_RESOURCES;
+	if (!status)
+		status = start_queue(q, res);
+	if (status)
+		queue_free(q);
+	return status;
+}
+
+/* Priorities are accepted: every queue has its own time line here. Events are the runtime's. */
+HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
+	HSA_QUEUE_PRIORITY priority, void *address, HSAuint64 bytes, HsaEvent *event,
+	HsaQueueResource *res)
+{
+	(void)priority;
+	(void)event;
+	return queue_create(node, type, QUEUE_ANY_ENGINE, percentage, address, bytes, res);
+}
+
+bool queue_ring(HSA_QUEUEID id)
+{
+	uint64_t slot = id % SOFTGPU_QUEUES_MAX;
+
+	if (!id || __atomic_load_n(&slot_id[slot], __ATOMIC_ACQUIRE) != id)
+		return false;
+	/* Any value but DOORBELL_NOT_RUNG: the processor reads the write index. */
+	__atomic_store_n(&doorbells[slot * DOORBELL_STRIDE], 0, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* Returns with the lock of the queue's device held, or NULL. */

@@ -55,6 +55,7 @@ static void publish_copy(struct queue *q, uint64_t signal)
 	q->copy.node = q->dev->node;
 	q->copy.queue_id = q->id;
 	q->copy.signal = signal;
+	q->copy.engine = q->engine;
 	truth_add_copy(&q->copy);
 	memset(&q->copy, 0, sizeof(q->copy));
 }

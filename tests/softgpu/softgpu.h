@@ -23,10 +23,11 @@
 
 #include "tests/softgpu/truth.h"
 
-#define SOFTGPU_GPUS_MAX   SOFTGPU_TRUTH_GPUS_MAX
-#define SOFTGPU_TICK_NS	   10u /* 100 MHz */
-#define SOFTGPU_PAGE	   4096u
-#define SOFTGPU_QUEUES_MAX 1024u
+#define SOFTGPU_GPUS_MAX     SOFTGPU_TRUTH_GPUS_MAX
+#define SOFTGPU_TICK_NS	     10u /* 100 MHz */
+#define SOFTGPU_PAGE	     4096u
+#define SOFTGPU_QUEUES_MAX   1024u
+#define SOFTGPU_SDMA_ENGINES 2u /* that face the host; those for other GPUs come after them */
 
 /* config.c: every environment variable, read once by hsaKmtOpenKFD. */
 struct gfx_target {
@@ -34,6 +35,7 @@ struct gfx_target {
 	uint32_t major, minor, stepping; /* stepping is the last hex digit of the name */
 	uint32_t cus, simds_per_cu, waves_per_simd, wave_size, shader_engines;
 	uint32_t device_id;
+	uint32_t xccs, xgmi_engines, family;
 	bool has_sramecc;
 };
 
@@ -43,6 +45,7 @@ struct config {
 	bool is_realtime;
 	int eager;
 	bool reuses_code_memory;
+	uint32_t kfd_minor;
 	uint64_t truth_records;
 	const char *truth_path;
 	const char *script_path;
@@ -52,6 +55,17 @@ struct config {
 /* 0, or -EINVAL after one line on stderr. */
 int config_load(struct config *ret);
 extern struct config softgpu_config;
+
+/*
+ * topology.c: in the layout of the headers we build with. thunk.c hands that out; dtif.c puts it
+ * into the layout of ROCm 7.
+ */
+HSAKMT_STATUS topology_get_node(uint32_t node, HsaNodeProperties *props);
+/* False: the node has no such link. @ret_engines: a mask of the recommended SDMA engines. */
+bool topology_get_link(
+	uint32_t node, uint32_t index, HsaIoLinkProperties *ret, uint32_t *ret_engines);
+/* One line on stderr, once, if the runtime took no notice of some of the GPUs. */
+void topology_report_ignored(void);
 
 /* clock.c: one time line in ns of CLOCK_BOOTTIME, always a multiple of the tick. */
 uint64_t clock_wall_ns(void);
@@ -124,6 +138,10 @@ void event_reset_all(void);
 void event_set_by_id(uint32_t id);
 
 /* memory.c */
+/* hsaKmtAllocMemory, with addresses that are multiples of @align, a power of two; 0: as it likes.
+ */
+HSAKMT_STATUS memory_alloc(
+	HSAuint32 node, HSAuint64 size, HSAuint64 align, HsaMemFlags flags, void **address);
 struct mem_info {
 	uint64_t base, size;
 	uint32_t node;
@@ -205,7 +223,8 @@ struct queue {
 	struct device *dev;
 	uint64_t id;
 	uint32_t ordinal;
-	uint32_t slot; /* of the doorbell page */
+	uint32_t slot;	 /* of the doorbell page */
+	uint32_t engine; /* SDMA */
 	bool is_sdma;
 	bool is_suspended; /* written by hsaKmtUpdateQueue, under device.lock */
 	bool is_idle;
@@ -230,7 +249,7 @@ struct queue {
 	struct softgpu_truth_queue *stat;
 	struct script_stall stall;
 	uint64_t first_seen_ns;
-	uint64_t *own_ptrs; /* SDMA: the read and write pointers the thunk provides */
+	uint64_t *own_ptrs;		/* SDMA: the read and write pointers the thunk provides */
 	struct softgpu_truth_copy copy; /* SDMA: since the last completion; packets 0: nothing */
 };
 
@@ -240,15 +259,21 @@ struct device {
 	pthread_mutex_t lock;
 	struct queue *queues;
 	pthread_t thread;
-	bool has_thread;      /* guarded by lock */
-	uint32_t stop;	      /* atomic */
-	uint32_t api_waiting; /* atomic: threads that want the lock */
+	bool has_thread;	 /* guarded by lock */
+	uint32_t stop;		 /* atomic */
+	uint32_t api_waiting;	 /* atomic: threads that want the lock */
+	uint32_t next_engine[2]; /* atomic: of the engines that face the host, and of the others */
 	struct kernel_cache kernels;
 	uint64_t due_ns; /* earliest moment something must happen; processor */
 };
 
 extern struct device softgpu_device[SOFTGPU_GPUS_MAX];
 struct device *device_by_node(uint32_t node);
+#define QUEUE_ANY_ENGINE UINT32_MAX
+HSAKMT_STATUS queue_create(HSAuint32 node, HSA_QUEUE_TYPE type, uint32_t engine,
+	HSAuint32 percentage, void *address, HSAuint64 bytes, HsaQueueResource *res);
+/* As the store to its doorbell. False: there is no such queue. Any thread; takes no lock. */
+bool queue_ring(HSA_QUEUEID id);
 int queue_init_all(void);
 void queue_stop_all(void);
 /* Wakes processors that sleep because nothing came for a while. */

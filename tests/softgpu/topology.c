@@ -2,15 +2,13 @@
 #include "tests/softgpu/softgpu.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #define GPU_BANKS     4u
-/* The kernel driver's names of chip families. */
-#define FAMILY_AI     141u
-#define FAMILY_NV     143u
 #define VRAM_BYTES    (64ull << 30)
 #define LDS_BASE      0x1000000000000ull /* gfx9's apertures: the upper half must not be 0 */
 #define SCRATCH_BASE  0x2000000000000ull
@@ -21,6 +19,10 @@
 
 /* HDP flush registers: HIP writes there. One page serves all GPUs. */
 static uint8_t mmio_page[SOFTGPU_PAGE] __attribute__((aligned(SOFTGPU_PAGE)));
+
+/* By node: the runtime asked for its memory. It does so for the GPUs whose target it knows. */
+static bool is_noticed[SOFTGPU_GPUS_MAX + 1];
+static uint32_t has_reported; /* atomic */
 
 static bool node_exists(HSAuint32 node)
 {
@@ -33,6 +35,8 @@ HSAKMT_STATUS hsaKmtAcquireSystemProperties(HsaSystemProperties *props)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	if (!softgpu_is_open())
 		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+	memset(is_noticed, 0, sizeof(is_noticed));
+	__atomic_store_n(&has_reported, 0, __ATOMIC_RELAXED);
 	memset(props, 0, sizeof(*props));
 	props->NumNodes = 1 + softgpu_config.count;
 	return HSAKMT_STATUS_SUCCESS;
@@ -59,6 +63,18 @@ static void fill_cpu(HsaNodeProperties *p)
 	p->NumIOLinks = softgpu_config.count;
 	p->MaxEngineClockMhzCCompute = 2000;
 	set_name(p, "SIMULATED host");
+}
+
+/* What releases from 6.0 on read in the last 12 bytes, which 5.2's headers reserve. */
+struct node_tail {
+	uint32_t xccs, kfd_gpu_id, family;
+};
+
+static void set_tail(HsaNodeProperties *p, const struct gfx_target *t)
+{
+	const struct node_tail tail = {.xccs = t->xccs, .family = t->family};
+
+	memcpy((char *)(p + 1) - sizeof(tail), &tail, sizeof(tail));
 }
 
 static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
@@ -89,15 +105,12 @@ static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
 	p->DeviceId = (HSAuint16)t->device_id;
 	p->LocationId = (0x03u + 3u * ordinal) << 8; /* bus:00.0 */
 	p->LocalMemSize = VRAM_BYTES;
-#ifdef SOFTGPU_HAS_NUM_XCC
-	p->NumXcc = 1;
-	p->FamilyID = t->major == 9 ? FAMILY_AI : FAMILY_NV;
-#endif
+	set_tail(p, t);
 	p->MaxEngineClockMhzFCompute = 1700;
 	p->DrmRenderMinor = -1;
 	p->HiveID = softgpu_config.count > 1 ? HIVE_ID : 0;
-	p->NumSdmaEngines = 2;
-	p->NumSdmaXgmiEngines = 2;
+	p->NumSdmaEngines = SOFTGPU_SDMA_ENGINES;
+	p->NumSdmaXgmiEngines = (HSAuint8)t->xgmi_engines;
 	p->NumSdmaQueuesPerEngine = 8;
 	p->NumCpQueues = 24;
 	p->NumGws = 64;
@@ -109,7 +122,7 @@ static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
 	memcpy(p->AMDName, "softgpu", sizeof("softgpu"));
 }
 
-HSAKMT_STATUS hsaKmtGetNodeProperties(HSAuint32 node, HsaNodeProperties *props)
+HSAKMT_STATUS topology_get_node(uint32_t node, HsaNodeProperties *props)
 {
 	if (!props)
 		return HSAKMT_STATUS_INVALID_PARAMETER;
@@ -151,6 +164,7 @@ HSAKMT_STATUS hsaKmtGetNodeMemoryProperties(
 		return HSAKMT_STATUS_INVALID_PARAMETER;
 	if (!node_exists(node))
 		return HSAKMT_STATUS_INVALID_NODE_UNIT;
+	is_noticed[node] = true;
 	memset(all, 0, sizeof(all));
 	if (node == 0) {
 		have = 1;
@@ -187,29 +201,59 @@ HSAKMT_STATUS hsaKmtGetNodeCacheProperties(
 	return HSAKMT_STATUS_SUCCESS;
 }
 
-HSAKMT_STATUS hsaKmtGetNodeIoLinkProperties(
-	HSAuint32 node, HSAuint32 count, HsaIoLinkProperties *props)
+/*
+ * Links between GPUs have engines of their own, behind those that face the host. A GPU that has one
+ * for every peer recommends it, as MI300 does; the others recommend all of them.
+ */
+static uint32_t recommend_engines(uint32_t from, uint32_t to)
 {
-	HSAuint32 filled = 0;
+	const struct gfx_target *t = softgpu_config.gfx[from - 1];
+	uint32_t all = ((1u << t->xgmi_engines) - 1) << SOFTGPU_SDMA_ENGINES;
 
-	if (!props)
-		return HSAKMT_STATUS_INVALID_PARAMETER;
-	if (!node_exists(node))
-		return HSAKMT_STATUS_INVALID_NODE_UNIT;
-	memset(props, 0, sizeof(*props) * count);
-	for (HSAuint32 to = 0; to <= softgpu_config.count && filled < count; to++) {
-		HsaIoLinkProperties *l = &props[filled];
-		bool is_peer = node != 0 && to != 0;
+	if (t->xgmi_engines < SOFTGPU_SDMA_ENGINES * 2)
+		return all;
+	return 1u << (SOFTGPU_SDMA_ENGINES + (to - 1) % t->xgmi_engines);
+}
 
-		if (to == node)
+bool topology_get_link(
+	uint32_t node, uint32_t index, HsaIoLinkProperties *ret, uint32_t *ret_engines)
+{
+	uint32_t to = index < node ? index : index + 1;
+	bool is_peer = node != 0 && to != 0;
+
+	if (to > softgpu_config.count)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	ret->IoLinkType = is_peer ? HSA_IOLINK_TYPE_XGMI : HSA_IOLINKTYPE_PCIEXPRESS;
+	ret->NodeFrom = node;
+	ret->NodeTo = to;
+	ret->Weight = is_peer ? 15 : 20;
+	ret->MinimumBandwidth = is_peer ? LINK_XGMI_MBS : LINK_PCIE_MBS;
+	ret->MaximumBandwidth = ret->MinimumBandwidth;
+	*ret_engines = is_peer ? recommend_engines(node, to) : (1u << SOFTGPU_SDMA_ENGINES) - 1;
+	return true;
+}
+
+/* GPUs that ROCR_VISIBLE_DEVICES hides are not asked for either. */
+void topology_report_ignored(void)
+{
+	char names[128] = "";
+
+	if (!is_noticed[0] || getenv("ROCR_VISIBLE_DEVICES") ||
+		__atomic_exchange_n(&has_reported, 1, __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; i < softgpu_config.count; i++) {
+		const char *name = softgpu_config.gfx[i]->name;
+
+		if (is_noticed[i + 1] || strstr(names, name) ||
+			strlen(names) + strlen(name) + 2 > sizeof(names))
 			continue;
-		l->IoLinkType = is_peer ? HSA_IOLINK_TYPE_XGMI : HSA_IOLINKTYPE_PCIEXPRESS;
-		l->NodeFrom = node;
-		l->NodeTo = to;
-		l->Weight = is_peer ? 15 : 20;
-		l->MinimumBandwidth = is_peer ? LINK_XGMI_MBS : LINK_PCIE_MBS;
-		l->MaximumBandwidth = l->MinimumBandwidth;
-		filled++;
+		strcat(names, " ");
+		strcat(names, name);
 	}
-	return HSAKMT_STATUS_SUCCESS;
+	if (names[0])
+		fprintf(stderr,
+			"softgpu: SOFTGPU_GFX: this runtime does not know%s, and left those GPUs "
+			"out\n",
+			names);
 }

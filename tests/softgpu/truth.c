@@ -66,7 +66,7 @@ static void fill_header(struct softgpu_truth_header *h, uint64_t records)
 	for (uint32_t i = 0; i < softgpu_config.count; i++) {
 		HsaNodeProperties props;
 
-		hsaKmtGetNodeProperties(i + 1, &props);
+		topology_get_node(i + 1, &props);
 		h->gpu[i].node = i + 1;
 		h->gpu[i].tick_offset = clock_tick_offset(i + 1);
 		h->gpu[i].unique_id = props.UniqueID;

@@ -39,8 +39,8 @@ enum softgpu_truth_flag {
 struct softgpu_truth_gpu {
 	uint32_t node;
 	uint32_t reserved;
-	uint64_t tick_offset; /* tick = CLOCK_BOOTTIME ns / tick_ns + tick_offset, unless the script has a
-				 clock drift or step */
+	uint64_t tick_offset; /* tick = CLOCK_BOOTTIME ns / tick_ns + tick_offset, unless the script
+				 has a clock drift or step */
 	uint64_t unique_id;
 };
 static_assert(sizeof(struct softgpu_truth_gpu) == 24, "file format");
@@ -128,6 +128,7 @@ struct softgpu_truth_copy {
 	uint64_t bytes;
 	uint64_t start_tick;
 	uint64_t end_tick;
-	uint64_t reserved;
+	uint32_t engine; /* of its GPU: 0 and 1 face the host, those after them other GPUs */
+	uint32_t reserved;
 };
 static_assert(sizeof(struct softgpu_truth_copy) == 64, "file format");

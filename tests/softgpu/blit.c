@@ -5,21 +5,30 @@
 #include <string.h>
 
 /*
- * ROCr's own copy kernels are raw code without a symbol. Their first scalar
- * loads tell them apart: (dword index, gfx9 value, gfx10 value).
+ * ROCr's own copy kernels are raw code without a symbol. They begin with as many scalar loads as
+ * their arguments need, so a dword further on tells them apart: the fifth load of four dwords, the
+ * load of one, the wait after two. It differs between generations of chips, as the first load does.
  */
-#define BLIT_FIRST_GFX9	 0xc00a0100u
-#define BLIT_FIRST_GFX10 0xf4080100u
+#define FIRST_GFX9  0xc00a0100u
+#define FIRST_GFX10 0xf4080100u /* and gfx11 */
+#define FIRST_GFX12 0xf4004100u
 
 static const struct {
 	enum kernel_emulation kind;
 	unsigned int at;
-	uint32_t gfx9, gfx10;
+	uint32_t first, value;
 } signatures[] = {
-	{EMULATE_BLIT_ALIGNED, 8, 0xc00a0500u, 0xf4080500u},
-	{EMULATE_BLIT_MISALIGNED, 6, 0xc0020400u, 0xf4000400u},
-	{EMULATE_BLIT_FILL, 4, 0xbf8c007fu, 0xbf8cc07fu},
-	{EMULATE_BLIT_FILL, 4, 0xbf8cc07fu, 0xbf8cc07fu}, /* ROCr 6 */
+	{EMULATE_BLIT_ALIGNED, 8, FIRST_GFX9, 0xc00a0500u},
+	{EMULATE_BLIT_ALIGNED, 8, FIRST_GFX10, 0xf4080500u},
+	{EMULATE_BLIT_ALIGNED, 8, FIRST_GFX12, 0xf4004500u},
+	{EMULATE_BLIT_MISALIGNED, 6, FIRST_GFX9, 0xc0020400u},
+	{EMULATE_BLIT_MISALIGNED, 6, FIRST_GFX10, 0xf4000400u},
+	{EMULATE_BLIT_MISALIGNED, 6, FIRST_GFX12, 0xf4000400u},
+	{EMULATE_BLIT_FILL, 4, FIRST_GFX9, 0xbf8c007fu},
+	{EMULATE_BLIT_FILL, 4, FIRST_GFX9, 0xbf8cc07fu}, /* ROCr 6 */
+	{EMULATE_BLIT_FILL, 4, FIRST_GFX10, 0xbf8cc07fu},
+	{EMULATE_BLIT_FILL, 4, FIRST_GFX10, 0xbf89fc07u}, /* gfx11 */
+	{EMULATE_BLIT_FILL, 4, FIRST_GFX12, 0xbf89fc07u},
 };
 
 /* Kernel arguments as ROCr lays them out (BlitKernel::KernelArgs). */
@@ -47,13 +56,8 @@ enum kernel_emulation blit_recognise(uint64_t object)
 		code->kernel_code_entry_byte_offset != sizeof(*code))
 		return EMULATE_NONE;
 	isa = (const uint32_t *)(code + 1);
-	if (isa[0] != BLIT_FIRST_GFX9 && isa[0] != BLIT_FIRST_GFX10)
-		return EMULATE_NONE;
 	for (size_t i = 0; i < sizeof(signatures) / sizeof(signatures[0]); i++) {
-		uint32_t want =
-			isa[0] == BLIT_FIRST_GFX9 ? signatures[i].gfx9 : signatures[i].gfx10;
-
-		if (isa[signatures[i].at] == want)
+		if (isa[0] == signatures[i].first && isa[signatures[i].at] == signatures[i].value)
 			return signatures[i].kind;
 	}
 	return EMULATE_NONE;

@@ -12,6 +12,7 @@ struct config softgpu_config;
 #define FAMILY_AI    141u
 #define FAMILY_NV    143u
 #define FAMILY_GFX11 145u
+#define FAMILY_GFX12 152u
 
 /* A runtime takes those that it knows: topology.c says which it left out. */
 static const struct gfx_target targets[] = {
@@ -25,6 +26,7 @@ static const struct gfx_target targets[] = {
 	{"gfx1030", 10, 3, 0, 80, 2, 16, 32, 4, 0x73a3, 1, 2, FAMILY_NV, false},
 	{"gfx1031", 10, 3, 1, 40, 2, 16, 32, 2, 0x73df, 1, 2, FAMILY_NV, false},
 	{"gfx1100", 11, 0, 0, 96, 2, 16, 32, 6, 0x744c, 1, 2, FAMILY_GFX11, false},
+	{"gfx1201", 12, 0, 1, 64, 2, 16, 32, 4, 0x7550, 1, 2, FAMILY_GFX12, false},
 };
 
 static int get_u64(const char *name, uint64_t min, uint64_t max, uint64_t def, uint64_t *ret)

@@ -69,25 +69,37 @@ static uint32_t copy_linear(struct queue *q, const uint32_t *p)
 	return 7;
 }
 
-/* A sub-window; pitches, offsets and sizes are in elements, all but offsets minus one. */
+/* Widths of a sub-window's fields: gfx12 has more bits for them. */
+struct rect_format {
+	uint32_t xy_mask, z_offset_mask, pitch_shift, slice_mask, depth_mask;
+};
+
+static const struct rect_format rect_gfx9 = {0x3fffu, 0x7ffu, 13, 0xfffffffu, 0x7ffu};
+static const struct rect_format rect_gfx12 = {0xffffu, 0x3fffu, 16, 0xffffffffu, 0x3fffu};
+
+/* Pitches, offsets and sizes are in elements, all but offsets minus one. */
 static uint32_t copy_rect(struct queue *q, const uint32_t *p)
 {
+	const struct rect_format *f = q->dev->gfx->major >= 12 ? &rect_gfx12 : &rect_gfx9;
 	unsigned int element = p[0] >> 29;
 	const uint8_t *src = memory_host(address(&p[1]));
 	uint8_t *dst = memory_host(address(&p[6]));
-	uint64_t src_pitch = (uint64_t)(p[4] >> 13) + 1, dst_pitch = (uint64_t)(p[9] >> 13) + 1;
-	uint64_t src_slice = (uint64_t)(p[5] & 0xfffffffu) + 1;
-	uint64_t dst_slice = (uint64_t)(p[10] & 0xfffffffu) + 1;
-	uint64_t width = (uint64_t)(p[11] & 0x3fffu) + 1;
-	uint64_t height = (uint64_t)(p[11] >> 16 & 0x3fffu) + 1;
-	uint64_t depth = (uint64_t)(p[12] & 0x7ffu) + 1;
+	uint64_t src_pitch = (uint64_t)(p[4] >> f->pitch_shift) + 1;
+	uint64_t dst_pitch = (uint64_t)(p[9] >> f->pitch_shift) + 1;
+	uint64_t src_slice = (uint64_t)(p[5] & f->slice_mask) + 1;
+	uint64_t dst_slice = (uint64_t)(p[10] & f->slice_mask) + 1;
+	uint64_t width = (uint64_t)(p[11] & f->xy_mask) + 1;
+	uint64_t height = (uint64_t)(p[11] >> 16 & f->xy_mask) + 1;
+	uint64_t depth = (uint64_t)(p[12] & f->depth_mask) + 1;
 
 	for (uint64_t z = 0; z < depth; z++) {
 		for (uint64_t y = 0; y < height; y++) {
-			uint64_t s = (p[3] & 0x3fffu) + (y + (p[3] >> 16 & 0x3fffu)) * src_pitch +
-				     (z + (p[4] & 0x7ffu)) * src_slice;
-			uint64_t d = (p[8] & 0x3fffu) + (y + (p[8] >> 16 & 0x3fffu)) * dst_pitch +
-				     (z + (p[9] & 0x7ffu)) * dst_slice;
+			uint64_t s = (p[3] & f->xy_mask) +
+				     (y + (p[3] >> 16 & f->xy_mask)) * src_pitch +
+				     (z + (p[4] & f->z_offset_mask)) * src_slice;
+			uint64_t d = (p[8] & f->xy_mask) +
+				     (y + (p[8] >> 16 & f->xy_mask)) * dst_pitch +
+				     (z + (p[9] & f->z_offset_mask)) * dst_slice;
 
 			memmove(dst + (d << element), src + (s << element), width << element);
 		}

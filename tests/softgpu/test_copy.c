@@ -148,6 +148,95 @@ static void fill_is_exact(void **state)
 	HSA_OK(hsa_amd_memory_pool_free(a));
 }
 
+static void run_with(hsa_queue_t *q, uint64_t kernel, void *args)
+{
+	hsa_signal_t done = signal_new(1);
+	struct packet p = packet_dispatch(kernel, done);
+
+	memcpy(&p.words[9], &args, sizeof(args)); /* kernarg_address */
+	queue_put(q, p);
+	signal_wait_done(done);
+	HSA_OK(hsa_signal_destroy(done));
+}
+
+/* HIP 5 names where to begin; HIP 6 and 7 have elements of 4 or 16 bytes, a remainder and an end.
+ */
+static void hip_copy_kernels_of_all_releases_are_byte_exact(void **state)
+{
+	enum { N = 4099, LEFT = N % 16, ROOM = N + 64 };
+	uint8_t *in = host_alloc(ROOM), *a = vram_alloc(0, ROOM), *args = host_alloc(4096);
+	hsa_queue_t *q = queue_new(g.agent[0], 64);
+	struct code c;
+	uint64_t kernel;
+
+	(void)state;
+	code_load(g.agent[0], &c);
+	kernel = code_find(&c, g.agent[0], "__amd_rocclr_copyBuffer");
+	fill_pattern(in, ROOM, 5);
+
+	memset(a, 0, ROOM);
+	memcpy(args, (const uint64_t[]){(uintptr_t)in, (uintptr_t)a, 8, 16, (N + 3) / 4, N % 4},
+		48);
+	run_with(q, kernel, args);
+	assert_memory_equal(a + 16, in + 8, N);
+	assert_int_equal(a[15] | a[16 + N], 0);
+
+	memset(a, 0, ROOM);
+	memcpy(args,
+		(const uint64_t[]){(uintptr_t)in + 1, (uintptr_t)a, N, LEFT | 16ull << 32,
+			(uintptr_t)a + N - LEFT, 256 | 256ull << 32},
+		48);
+	run_with(q, kernel, args);
+	assert_memory_equal(a, in + 1, N);
+	assert_int_equal(a[N], 0);
+
+	code_unload(&c);
+	HSA_OK(hsa_queue_destroy(q));
+	HSA_OK(hsa_amd_memory_pool_free(in));
+	HSA_OK(hsa_amd_memory_pool_free(a));
+	HSA_OK(hsa_amd_memory_pool_free(args));
+}
+
+static void hip_fill_kernels_of_all_releases_are_exact(void **state)
+{
+	enum { ROOM = 8192 };
+	uint8_t *a = vram_alloc(0, ROOM), *args = host_alloc(4096), *pattern = host_alloc(4096);
+	hsa_queue_t *q = queue_new(g.agent[0], 64);
+	struct code c;
+	uint64_t kernel;
+
+	(void)state;
+	code_load(g.agent[0], &c);
+	kernel = code_find(&c, g.agent[0], "__amd_rocclr_fillBufferAligned");
+	memcpy(pattern, "0123456789abcdef", 16);
+
+	/* 5: of buffers of 1, 2, 4 and 8 bytes an element one is set; patterns of 2 elements of 4.
+	 */
+	memset(a, 0, ROOM);
+	memcpy(args, (const uint64_t[]){0, 0, (uintptr_t)a, 0, (uintptr_t)pattern, 2, 1, 100}, 64);
+	run_with(q, kernel, args);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_memory_equal(a + 4 + i * 8, "01234567", 8);
+	assert_int_equal(a[3] | a[804], 0);
+
+	/* 6 and 7: one element of 16 bytes up to an end. */
+	memset(a, 0, ROOM);
+	memcpy(args,
+		(const uint64_t[]){(uintptr_t)a + 16, (uintptr_t)pattern, 1 | 16ull << 32,
+			(uintptr_t)a + 16 + 160, 256 | 256ull << 32},
+		40);
+	run_with(q, kernel, args);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_memory_equal(a + 16 + i * 16, "0123456789abcdef", 16);
+	assert_int_equal(a[15] | a[176], 0);
+
+	code_unload(&c);
+	HSA_OK(hsa_queue_destroy(q));
+	HSA_OK(hsa_amd_memory_pool_free(a));
+	HSA_OK(hsa_amd_memory_pool_free(args));
+	HSA_OK(hsa_amd_memory_pool_free(pattern));
+}
+
 static void copy_waits_for_its_dependencies(void **state)
 {
 	uint8_t *in = host_alloc(4096), *a = vram_alloc(0, 4096);
@@ -254,6 +343,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(linear_copies_are_byte_exact),
 		cmocka_unit_test(fill_is_exact),
+		cmocka_unit_test(hip_copy_kernels_of_all_releases_are_byte_exact),
+		cmocka_unit_test(hip_fill_kernels_of_all_releases_are_exact),
 		cmocka_unit_test(copy_waits_for_its_dependencies),
 		cmocka_unit_test(locked_memory_has_another_address_and_is_copied),
 		cmocka_unit_test(many_allocations_keep_apart),

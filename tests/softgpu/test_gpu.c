@@ -91,6 +91,19 @@ void gpu_close(void)
 	HSA_OK(hsa_shut_down());
 }
 
+uint64_t code_find(const struct code *c, hsa_agent_t agent, const char *name)
+{
+	hsa_executable_symbol_t symbol;
+	uint64_t object = 0;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s.kd", name);
+	HSA_OK(hsa_executable_get_symbol_by_name(c->executable, text, &agent, &symbol));
+	HSA_OK(hsa_executable_symbol_get_info(
+		symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &object));
+	return object;
+}
+
 void code_load(hsa_agent_t agent, struct code *ret)
 {
 	int fd = open(TEST_CODE_OBJECT, O_RDONLY | O_CLOEXEC);
@@ -103,15 +116,8 @@ void code_load(hsa_agent_t agent, struct code *ret)
 		ret->executable, agent, ret->reader, NULL, NULL));
 	HSA_OK(hsa_executable_freeze(ret->executable, NULL));
 	close(fd);
-	for (size_t i = 0; i < 4; i++) {
-		hsa_executable_symbol_t symbol;
-		char name[32];
-
-		snprintf(name, sizeof(name), "%s.kd", test_kernel_name[i]);
-		HSA_OK(hsa_executable_get_symbol_by_name(ret->executable, name, &agent, &symbol));
-		HSA_OK(hsa_executable_symbol_get_info(
-			symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &ret->kernel[i]));
-	}
+	for (size_t i = 0; i < 4; i++)
+		ret->kernel[i] = code_find(ret, agent, test_kernel_name[i]);
 }
 
 void code_unload(struct code *c)

@@ -47,6 +47,8 @@ void gpu_require_soft_thunk(void);
 
 void code_load(hsa_agent_t agent, struct code *ret);
 void code_unload(struct code *c);
+/* The kernel object of any kernel of the file by its name. */
+uint64_t code_find(const struct code *c, hsa_agent_t agent, const char *name);
 
 hsa_queue_t *queue_new(hsa_agent_t agent, uint32_t packets);
 hsa_signal_t signal_new(hsa_signal_value_t value);

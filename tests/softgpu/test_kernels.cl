@@ -20,3 +20,12 @@ __kernel void delta(__global int *a)
 {
 	a[0] = 1;
 }
+
+/* Named as HIP's own, which the device copies and fills for. */
+__kernel void __amd_rocclr_copyBuffer(void)
+{
+}
+
+__kernel void __amd_rocclr_fillBufferAligned(void)
+{
+}

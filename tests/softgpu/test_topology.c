@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void forget_settings(void)
 {
@@ -115,6 +117,33 @@ static void every_known_target_comes_up(void **state)
 	gpu_close();
 }
 
+/* ROCr drops such a GPU; a debug build says so too, but not which it was. */
+static void target_that_the_runtime_does_not_know_is_one_line(void **state)
+{
+	static const char line[] = "softgpu: SOFTGPU_GFX: this runtime does not know gfx1201,"
+				   " and left those GPUs out\n";
+	char have[1024] = "";
+	int keep = dup(STDERR_FILENO), fd = memfd_create("stderr", MFD_CLOEXEC);
+	struct gpu g;
+	char *at;
+
+	(void)state;
+	setenv("SOFTGPU_GFX", "gfx90a,gfx1201,gfx1201", 1);
+	setenv("SOFTGPU_COUNT", "3", 1);
+	assert_true(keep >= 0 && fd >= 0);
+	dup2(fd, STDERR_FILENO);
+	gpu_open(&g);
+	gpu_close();
+	dup2(keep, STDERR_FILENO);
+	assert_true(pread(fd, have, sizeof(have) - 1, 0) >= 0);
+	close(keep);
+	close(fd);
+	assert_int_equal(g.count, 1);
+	at = strstr(have, line);
+	assert_non_null(at);
+	assert_null(strstr(at + 1, "softgpu:"));
+}
+
 static void expect_visible(const char *value, const char *const *uuid, unsigned int count)
 {
 	char have[32];
@@ -178,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup(count_is_obeyed_and_addresses_are_unique, setup),
 		cmocka_unit_test_setup(no_gpu_is_possible, setup),
 		cmocka_unit_test_setup(every_known_target_comes_up, setup),
+		cmocka_unit_test_setup(target_that_the_runtime_does_not_know_is_one_line, setup),
 		cmocka_unit_test_setup(visible_devices_select_by_index_order_and_uuid, setup),
 		cmocka_unit_test_setup(bad_settings_stop_the_runtime, setup),
 	};

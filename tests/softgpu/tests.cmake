@@ -64,3 +64,21 @@ foreach(name direct script)
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
 	set_tests_properties(softgpu.${name} PROPERTIES TIMEOUT 1800)
 endforeach()
+
+# libdtif.so, opened as ROCr 7 opens it; a module that stands for a runtime of a later release.
+add_library(softgpu_later_runtime MODULE test_later_runtime.c)
+target_link_libraries(softgpu_later_runtime PRIVATE rtl_flags ${CMAKE_DL_LIBS})
+add_executable(softgpu_test_dtif test_dtif.c)
+target_compile_definitions(softgpu_test_dtif PRIVATE
+	LITTLEENDIAN_CPU=1
+	SOFTGPU_DTIF="$<TARGET_FILE:softgpu_dtif>"
+	SOFTGPU_LATER_RUNTIME="$<TARGET_FILE:softgpu_later_runtime>")
+target_include_directories(softgpu_test_dtif SYSTEM PRIVATE ${HSAKMT_INCLUDE_DIR})
+target_link_libraries(softgpu_test_dtif PRIVATE
+	rtl_flags PkgConfig::CMOCKA Threads::Threads ${CMAKE_DL_LIBS})
+add_dependencies(softgpu_test_dtif softgpu_dtif softgpu_later_runtime)
+set_target_properties(softgpu_test_dtif softgpu_later_runtime PROPERTIES
+	RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+	LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+add_test(NAME softgpu.dtif COMMAND softgpu_test_dtif)
+set_tests_properties(softgpu.dtif PROPERTIES TIMEOUT 1800)

@@ -49,6 +49,10 @@ static HSAKMT_STATUS start(void)
 		script_free();
 		return HSAKMT_STATUS_ERROR;
 	}
+	if (script_has_meetings() && meet_open()) {
+		script_free();
+		return HSAKMT_STATUS_ERROR;
+	}
 	clock_reset_vtime();
 	if (queue_init_all()) {
 		script_free();

@@ -11,6 +11,8 @@
 #define VENDOR_BARRIER	2u /* HSA_AMD_PACKET_TYPE_BARRIER_VALUE */
 #define PM4_SIGNAL_WORD 7u
 #define TORN_PAUSES	64u /* 1 to 3 us */
+#define MEETING_NAP_NS	200000u
+
 uint64_t packet_tick(const struct queue *q, uint64_t ns)
 {
 	return clock_tick(q->dev->node, ns);
@@ -80,7 +82,8 @@ static void signal_done(struct queue *q, uint64_t handle)
 	} else if (q->fault != FAULT_LATE_TS) {
 		write_ticks(q, s);
 	}
-	/* In real time who waits for it sees it when it has ended by the wall, where its own time is. */
+	/* In real time who waits for it sees it when it has ended by the wall, where its own time
+	 * is. */
 	if (!softgpu_config.is_realtime)
 		clock_put_signal(handle, q->end_ns);
 	__atomic_sub_fetch(&s->value, 1, __ATOMIC_RELEASE);
@@ -129,16 +132,56 @@ static void release_slot(struct queue *q)
 	__atomic_store_n(q->read_ptr, q->read_index, __ATOMIC_RELEASE);
 }
 
-static void launch(struct queue *q, uint64_t duration_ns)
+/* `packet` will have run when end_ns has come. */
+static void run(struct queue *q)
 {
-	q->start_ns = q->now_ns;
-	q->end_ns = q->now_ns + duration_ns;
-	if (softgpu_config.is_realtime && duration_ns) {
+	if (softgpu_config.is_realtime && q->end_ns > q->start_ns) {
 		q->state = QUEUE_RUNNING;
 		q->due_ns = q->end_ns;
 		return;
 	}
 	finish(q);
+}
+
+static void launch(struct queue *q, uint64_t duration_ns)
+{
+	q->start_ns = q->now_ns;
+	q->end_ns = q->now_ns + duration_ns;
+	run(q);
+}
+
+/* True: `packet` runs or has run. */
+static bool try_meeting(struct queue *q)
+{
+	bool is_short;
+
+	if (!meet_poll(&q->meet, &q->end_ns, &is_short)) {
+		set_due(q, clock_wall_ns() + MEETING_NAP_NS);
+		return false;
+	}
+	if (is_short && q->record)
+		q->record->flags |= SOFTGPU_TRUTH_SHORT;
+	run(q);
+	return true;
+}
+
+static void launch_meeting(
+	struct queue *q, const struct kernel *k, const struct script_result *script)
+{
+	const struct meet_arrival a = {.gpu = q->dev->ordinal,
+		.size = script->meet,
+		.start_ns = q->now_ns,
+		.duration_ns = script->duration_ns};
+
+	if (!meet_arrive(k->name, &a, &q->meet)) {
+		if (q->record)
+			q->record->flags |= SOFTGPU_TRUTH_SHORT;
+		launch(q, script->duration_ns);
+		return;
+	}
+	q->start_ns = q->now_ns;
+	q->state = QUEUE_MEETING;
+	try_meeting(q);
 }
 
 static uint32_t flags_of(const struct queue *q, const struct kernel *k, enum fault_kind fault)
@@ -217,7 +260,10 @@ static void run_dispatch(struct queue *q)
 		q->state = QUEUE_STUCK;
 		return;
 	}
-	launch(q, script.duration_ns);
+	if (script.meet)
+		launch_meeting(q, k, &script);
+	else
+		launch(q, script.duration_ns);
 }
 
 static int64_t load_signal(hsa_signal_t signal)
@@ -421,6 +467,8 @@ static bool resume(struct queue *q)
 		packet_restart_clock(q);
 		q->state = QUEUE_READY;
 		return try_packet(q) && q->state == QUEUE_READY;
+	case QUEUE_MEETING:
+		return try_meeting(q) && q->state == QUEUE_READY;
 	case QUEUE_RUNNING:
 		if (clock_wall_ns() < q->due_ns) {
 			set_due(q, q->due_ns);

@@ -184,6 +184,8 @@ int queue_init_all(void)
 
 static void queue_free(struct queue *q)
 {
+	if (q->state == QUEUE_MEETING)
+		meet_leave(&q->meet);
 	free(q->own_ptrs);
 	free(q);
 }

@@ -22,7 +22,8 @@ struct script_rule {
 	uint64_t from, to, every; /* ordinals; every 0: the range */
 	bool has_ordinal;
 	int64_t gpu, queue; /* -1: any */
-	bool has_duration, has_fault, has_delay;
+	bool has_duration, has_fault, has_delay, has_meet;
+	uint32_t meet;
 	uint64_t duration_ns, delay_ns;
 	enum fault_kind fault;
 	struct script_stall stall;
@@ -136,6 +137,24 @@ static int parse_gpu(struct script_rule *r, const char *value)
 	return 0;
 }
 
+/* A number, or that of the ranks on this machine as their launcher says it. One alone meets nobody.
+ */
+static int parse_meet(const char *value, struct script_rule *r)
+{
+	static const char *const names[] = {
+		"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "WORLD_SIZE"};
+	const char *text = strcmp(value, "ranks") != 0 ? value : NULL;
+	uint64_t v;
+
+	for (size_t i = 0; !text && i < sizeof(names) / sizeof(names[0]); i++)
+		text = getenv(names[i]);
+	if (parse_count(text ? text : "1", &v) || !v || v > SOFTGPU_MEET_MAX)
+		return -EINVAL;
+	r->has_meet = true;
+	r->meet = v > 1 ? (uint32_t)v : 0;
+	return 0;
+}
+
 static int parse_kernel_option(struct script_rule *r, const char *key, const char *value)
 {
 	if (!strcmp(key, "duration")) {
@@ -148,6 +167,8 @@ static int parse_kernel_option(struct script_rule *r, const char *key, const cha
 	}
 	if (!strcmp(key, "fault"))
 		return parse_fault(value, r);
+	if (!strcmp(key, "meet") && r->kind == RULE_KERNEL)
+		return parse_meet(value, r);
 	return !strcmp(key, "gpu") && r->kind == RULE_KERNEL ? parse_gpu(r, value) : -EINVAL;
 }
 
@@ -407,7 +428,8 @@ bool script_match_is_fixed(const struct script_match *m)
 
 void script_eval(const struct script_match *m, uint64_t ordinal, struct script_result *ret)
 {
-	*ret = (struct script_result){DEFAULT_DURATION_NS, DEFAULT_DELAY_NS, FAULT_NONE};
+	*ret = (struct script_result){
+		.duration_ns = DEFAULT_DURATION_NS, .delay_ns = DEFAULT_DELAY_NS};
 	for (uint32_t i = 0; i < m->count; i++) {
 		const struct script_rule *r = m->rule[i];
 
@@ -419,7 +441,18 @@ void script_eval(const struct script_match *m, uint64_t ordinal, struct script_r
 			ret->delay_ns = r->delay_ns;
 		if (r->has_fault)
 			ret->fault = r->fault;
+		if (r->has_meet)
+			ret->meet = r->meet;
 	}
+}
+
+bool script_has_meetings(void)
+{
+	for (const struct script_rule *r = rules; r; r = r->next) {
+		if (r->meet)
+			return true;
+	}
+	return false;
 }
 
 void script_get_stall(uint32_t queue_ordinal, struct script_stall *ret)

@@ -92,6 +92,7 @@ struct script_result {
 	uint64_t duration_ns;
 	uint64_t delay_ns; /* of late_ts and value_first */
 	enum fault_kind fault;
+	uint32_t meet; /* dispatches that end together; 0: this one is alone */
 };
 
 struct script_stall {
@@ -121,6 +122,35 @@ void script_eval(const struct script_match *m, uint64_t ordinal, struct script_r
 void script_get_stall(uint32_t queue_ordinal, struct script_stall *ret);
 void script_get_clock(uint32_t gpu, struct script_clock *ret);
 void script_get_copy(uint64_t bytes, uint64_t *ret_ns);
+bool script_has_meetings(void);
+
+/*
+ * meet.c: dispatches that end together, with those of other processes. Processors call it, once
+ * meet_open has succeeded; its lock is a leaf.
+ */
+#define SOFTGPU_MEET_MAX 256u
+
+struct meet_arrival {
+	uint32_t gpu, size; /* GPUs of one multiple of the size are a group */
+	uint64_t start_ns, duration_ns;
+};
+
+struct meet_ticket {
+	uint32_t meeting, seat;
+	uint64_t own_end_ns, since_ns, look_ns;
+	const char *name; /* of the kernel; the caller's */
+};
+
+/* 0, or -errno after one line on stderr. */
+int meet_open(void);
+/* False: there is no room for it, or for more than the others; it does not wait then. */
+bool meet_arrive(const char *name, const struct meet_arrival *a, struct meet_ticket *ret);
+/*
+ * True once all have come who still can; the ticket is used up then. @ret_is_short: some had ended.
+ */
+bool meet_poll(struct meet_ticket *ticket, uint64_t *ret_end_ns, bool *ret_is_short);
+/* Instead of polling on, when the queue goes. */
+void meet_leave(const struct meet_ticket *ticket);
 
 /* truth.c: silent no-ops when no log was asked for. */
 int truth_open(const char *path, uint64_t records);
@@ -202,6 +232,7 @@ uint64_t blit_run(const struct kernel *k, const hsa_kernel_dispatch_packet_t *p)
 enum queue_state {
 	QUEUE_READY,
 	QUEUE_BLOCKED, /* a barrier in `packet` is not met yet */
+	QUEUE_MEETING, /* `packet` waits for others to come */
 	QUEUE_RUNNING, /* real time: `packet` runs until due_ns */
 	QUEUE_LATE,    /* value is written, timestamps follow at due_ns */
 	QUEUE_STUCK,   /* for ever: a kernel that never ends, or a packet nobody understands */
@@ -245,6 +276,7 @@ struct queue {
 	uint64_t start_ns, end_ns, due_ns;
 	enum fault_kind fault;
 	uint64_t delay_ns;
+	struct meet_ticket meet;
 	struct softgpu_truth_record *record;
 	struct softgpu_truth_queue *stat;
 	struct script_stall stall;

@@ -111,7 +111,8 @@ static void clocks_drift_and_step(void **state)
 	struct script_clock clock;
 
 	(void)state;
-	assert_int_equal(script_load(NULL, "clock drift=-50ppm; clock gpu=1 step=-2ms after=1s"), 0);
+	assert_int_equal(
+		script_load(NULL, "clock drift=-50ppm; clock gpu=1 step=-2ms after=1s"), 0);
 	script_get_clock(0, &clock);
 	assert_int_equal(clock.drift_ppm, -50);
 	assert_int_equal(clock.step_ns, 0);
@@ -119,6 +120,30 @@ static void clocks_drift_and_step(void **state)
 	assert_int_equal(clock.drift_ppm, 0);
 	assert_int_equal(clock.step_ns, -2000000);
 	assert_int_equal(clock.after_ns, 1000000000);
+}
+
+static void kernels_meet_as_many_as_the_script_says(void **state)
+{
+	(void)state;
+	setenv("WORLD_SIZE", "8", 1);
+	assert_int_equal(
+		script_load(NULL, "kernel a meet=3; kernel b meet=ranks; kernel c meet=1"), 0);
+	assert_int_equal(eval("a", 0, 0).meet, 3);
+	assert_int_equal(eval("b", 0, 0).meet, 8);
+	assert_int_equal(eval("c", 0, 0).meet, 0);
+	assert_int_equal(eval("d", 0, 0).meet, 0);
+	assert_true(script_has_meetings());
+	script_free();
+	/* Of several machines only this one's ranks are on its GPUs. */
+	setenv("LOCAL_WORLD_SIZE", "2", 1);
+	assert_int_equal(script_load(NULL, "kernel b meet=ranks"), 0);
+	assert_int_equal(eval("b", 0, 0).meet, 2);
+	script_free();
+	unsetenv("LOCAL_WORLD_SIZE");
+	unsetenv("WORLD_SIZE");
+	assert_int_equal(script_load(NULL, "kernel b meet=ranks"), 0);
+	assert_int_equal(eval("b", 0, 0).meet, 0);
+	assert_false(script_has_meetings());
 }
 
 static void files_and_text_add_up(void **state)
@@ -148,7 +173,8 @@ static void nonsense_is_refused(void **state)
 		"kernel a colour=red", "queue x", "queue 1 duration=5", "default gpu=1",
 		"copy bytes_per_us=0", "speed=9", "kernel a duration=99999999999999999999",
 		"kernel a#1x duration=1", "clock drift=50", "clock drift=ppm", "clock step=--1s",
-		"clock duration=1"};
+		"clock duration=1", "kernel a meet=0", "kernel a meet=257", "kernel a meet=two",
+		"default meet=2"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -168,6 +194,7 @@ int main(void)
 		cmocka_unit_test_teardown(mangled_names_match_themselves, forget),
 		cmocka_unit_test_teardown(times_have_units_and_are_whole_ticks, forget),
 		cmocka_unit_test_teardown(queues_and_copies_have_lines_too, forget),
+		cmocka_unit_test_teardown(kernels_meet_as_many_as_the_script_says, forget),
 		cmocka_unit_test_teardown(files_and_text_add_up, forget),
 		cmocka_unit_test_teardown(nonsense_is_refused, forget),
 	};

@@ -56,7 +56,7 @@ set_tests_properties(softgpu.real_thunk_is_refused PROPERTIES
 	PASS_REGULAR_EXPRESSION "not the software GPU: /.*libhsakmt")
 
 # Without ROCr: these are of our code alone, whatever sanitizer it was built with.
-foreach(name direct script)
+foreach(name direct meet script)
 	add_executable(softgpu_test_${name} test_${name}.c)
 	target_link_libraries(softgpu_test_${name} PRIVATE softgpu_static PkgConfig::CMOCKA)
 	set_target_properties(softgpu_test_${name} PROPERTIES

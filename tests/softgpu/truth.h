@@ -34,6 +34,7 @@ enum softgpu_truth_flag {
 	SOFTGPU_TRUTH_EARLY = 1u << 10,	   /* fetched before its doorbell (SOFTGPU_EAGER) */
 	SOFTGPU_TRUTH_EMULATED = 1u << 11, /* a copy or fill kernel whose effect was produced */
 	SOFTGPU_TRUTH_NAME_UNKNOWN = 1u << 12, /* no symbol found for the kernel object */
+	SOFTGPU_TRUTH_SHORT = 1u << 13,	       /* it was to meet others, and some never came */
 };
 
 struct softgpu_truth_gpu {

@@ -23,6 +23,7 @@ static const struct {
 	{SOFTGPU_TRUTH_EARLY, "early"},
 	{SOFTGPU_TRUTH_EMULATED, "emulated"},
 	{SOFTGPU_TRUTH_NAME_UNKNOWN, "name_unknown"},
+	{SOFTGPU_TRUTH_SHORT, "short"},
 };
 
 static void print_flags(const struct softgpu_truth_record *r)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/softgpu/softgpu.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define HUGE_BYTES (2ull << 20)
 
@@ -15,6 +19,8 @@ struct region {
 	uint64_t map_base, map_size; /* what to munmap */
 	uint32_t node;
 	uint32_t refs; /* registrations nest */
+	int fd;	       /* of the memory, once it is shared between processes; else -1 */
+	bool is_import;
 	HsaMemFlags flags;
 	void *user_data;
 	uint32_t mapped_count;
@@ -240,6 +246,7 @@ HSAKMT_STATUS memory_alloc(
 	r->node = node;
 	r->flags = flags;
 	r->refs = 1;
+	r->fd = -1;
 
 	pthread_mutex_lock(&lock);
 	if (!align)
@@ -284,7 +291,7 @@ HSAKMT_STATUS hsaKmtFreeMemory(void *address, HSAuint64 size)
 	if (r->flags.ui32.ExecuteAccess)
 		__atomic_add_fetch(&code_generation, 1, __ATOMIC_RELEASE);
 	/* Without re-use the address is retired: no later code object gets it. */
-	if (r->flags.ui32.ExecuteAccess && r->map_base == r->base) {
+	if (r->flags.ui32.ExecuteAccess && r->map_base == r->base && r->fd < 0) {
 		if (softgpu_config.reuses_code_memory)
 			is_kept = put_spare(r);
 		else
@@ -294,6 +301,8 @@ HSAKMT_STATUS hsaKmtFreeMemory(void *address, HSAuint64 size)
 	}
 	if (!is_kept)
 		munmap((void *)(uintptr_t)r->map_base, r->map_size);
+	if (r->fd >= 0)
+		close(r->fd);
 	pthread_mutex_unlock(&lock);
 	free(r);
 	return HSAKMT_STATUS_SUCCESS;
@@ -322,6 +331,7 @@ static HSAKMT_STATUS register_host(void *address, uint64_t size, HsaMemFlags fla
 	r->size = size;
 	r->flags = flags;
 	r->refs = 1;
+	r->fd = -1;
 	/*
 	 * As on a discrete GPU the device has another address for it. ROCr relies
 	 * on that; nobody may touch the alias but our copy engines, which translate.
@@ -365,6 +375,19 @@ HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(
 	return register_host(address, size, (HsaMemFlags){{.Value = 0}});
 }
 
+/* What another process shared with us: it goes by the call by which a registration does. */
+static void drop_import(uint64_t base)
+{
+	struct region *r = list_find(&allocated, base);
+
+	if (!r || !r->is_import || r->base != base)
+		return;
+	list_remove(&allocated, r);
+	munmap((void *)(uintptr_t)r->map_base, r->map_size);
+	close(r->fd);
+	free(r);
+}
+
 HSAKMT_STATUS hsaKmtDeregisterMemory(void *address)
 {
 	struct region *r;
@@ -379,6 +402,8 @@ HSAKMT_STATUS hsaKmtDeregisterMemory(void *address)
 		munmap((void *)(uintptr_t)r->map_base, r->map_size);
 		free(r);
 	}
+	if (!r)
+		drop_import((uintptr_t)address);
 	pthread_mutex_unlock(&lock);
 	/* Memory that we allocated may be "registered" too; there is nothing to undo. */
 	return HSAKMT_STATUS_SUCCESS;
@@ -450,7 +475,9 @@ HSAKMT_STATUS hsaKmtQueryPointerInfo(const void *pointer, HsaPointerInfo *info)
 	is_ours = list_find(&allocated, (uintptr_t)pointer);
 	r = find_any((uintptr_t)pointer);
 	if (r && !r->flags.ui32.Scratch) {
-		info->Type = is_ours ? HSA_POINTER_ALLOCATED : HSA_POINTER_REGISTERED_USER;
+		info->Type = r->is_import ? HSA_POINTER_REGISTERED_SHARED
+			     : is_ours	  ? HSA_POINTER_ALLOCATED
+					  : HSA_POINTER_REGISTERED_USER;
 		info->Node = r->node;
 		info->MemFlags = r->flags;
 		info->CPUAddress = (void *)(uintptr_t)r->base;
@@ -478,6 +505,156 @@ HSAKMT_STATUS hsaKmtSetMemoryUserData(const void *pointer, void *data)
 	return r ? HSAKMT_STATUS_SUCCESS : HSAKMT_STATUS_INVALID_PARAMETER;
 }
 
+/*
+ * Memory shared between processes: what the eight words of a handle are. Word 6 is ROCr's, for the
+ * offset in an allocation.
+ */
+struct share_handle {
+	uint32_t magic;
+	uint32_t pid;
+	uint32_t fd;	/* of that process */
+	uint32_t inode; /* that it had */
+	uint32_t node;
+	uint32_t pages;
+	uint32_t offset;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct share_handle) == sizeof(HsaSharedMemoryHandle), "of the headers");
+#define SHARE_MAGIC 0x53475348u
+
+/* Puts a file in the place of private memory, with all that is in it. Nothing may write there. */
+static bool back_by_file(struct region *r)
+{
+	static const uint8_t zeros[SOFTGPU_PAGE];
+	int fd = memfd_create("softgpu.shared", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, (off_t)r->size))
+		goto fail;
+	for (uint64_t at = 0; at < r->size; at += SOFTGPU_PAGE) {
+		const void *page = (const void *)(uintptr_t)(r->base + at);
+
+		if (memcmp(page, zeros, SOFTGPU_PAGE) != 0 &&
+			pwrite(fd, page, SOFTGPU_PAGE, (off_t)at) != SOFTGPU_PAGE)
+			goto fail;
+	}
+	if (mmap((void *)(uintptr_t)r->base, r->size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+		goto fail;
+	r->fd = fd;
+	return true;
+fail:
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+HSAKMT_STATUS hsaKmtShareMemory(void *address, HSAuint64 size, HsaSharedMemoryHandle *handle)
+{
+	HSAKMT_STATUS status = HSAKMT_STATUS_INVALID_PARAMETER;
+	struct region *r;
+	struct stat st;
+
+	if (!handle || !size)
+		return status;
+	if (softgpu_is_orphan() || !softgpu_is_open())
+		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+	queue_hold_all();
+	pthread_mutex_lock(&lock);
+	r = list_find(&allocated, (uintptr_t)address);
+	if (r && r->base == (uintptr_t)address && round_up(size, SOFTGPU_PAGE) == r->size &&
+		!r->flags.ui32.Scratch)
+		status = r->fd >= 0 || back_by_file(r) ? HSAKMT_STATUS_SUCCESS
+						       : HSAKMT_STATUS_NO_MEMORY;
+	if (!status && !fstat(r->fd, &st)) {
+		const struct share_handle h = {.magic = SHARE_MAGIC,
+			.pid = (uint32_t)getpid(),
+			.fd = (uint32_t)r->fd,
+			.inode = (uint32_t)st.st_ino,
+			.node = r->node,
+			.pages = (uint32_t)(r->size / SOFTGPU_PAGE)};
+
+		memcpy(handle, &h, sizeof(h));
+	}
+	pthread_mutex_unlock(&lock);
+	queue_release_all();
+	return status;
+}
+
+/* A descriptor of the file of that handle, or -1: its process has freed it, or is gone. */
+static int open_shared(const struct share_handle *h)
+{
+	struct stat st;
+	char path[48];
+	int fd;
+
+	if (h->magic != SHARE_MAGIC || h->node > softgpu_config.count)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", h->pid, h->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && (uint32_t)st.st_ino == h->inode &&
+		(uint64_t)st.st_size == (uint64_t)h->pages * SOFTGPU_PAGE)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* At an address of its own, in the process that shared it too. */
+HSAKMT_STATUS hsaKmtRegisterSharedHandle(
+	const HsaSharedMemoryHandle *handle, void **address, HSAuint64 *size)
+{
+	struct share_handle h;
+	struct region *r;
+	bool is_ok;
+
+	if (!handle || !address || !size)
+		return HSAKMT_STATUS_INVALID_PARAMETER;
+	if (softgpu_is_orphan() || !softgpu_is_open())
+		return HSAKMT_STATUS_KERNEL_IO_CHANNEL_NOT_OPENED;
+	memcpy(&h, handle, sizeof(h));
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return HSAKMT_STATUS_NO_MEMORY;
+	r->fd = open_shared(&h);
+	if (r->fd < 0) {
+		free(r);
+		return HSAKMT_STATUS_INVALID_HANDLE;
+	}
+	r->is_import = true;
+	r->size = (uint64_t)h.pages * SOFTGPU_PAGE;
+	r->node = h.node;
+	r->flags.ui32.HostAccess = 1;
+	r->refs = 1;
+	pthread_mutex_lock(&lock);
+	r->base = map_aligned(
+		r->size, r->size >= HUGE_BYTES ? HUGE_BYTES : SOFTGPU_PAGE, PROT_NONE, r);
+	r->gpu = r->base;
+	is_ok = r->base &&
+		mmap((void *)(uintptr_t)r->base, r->size, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED | MAP_NORESERVE, r->fd, 0) != MAP_FAILED &&
+		list_insert(&allocated, r);
+	pthread_mutex_unlock(&lock);
+	if (!is_ok) {
+		if (r->base)
+			munmap((void *)(uintptr_t)r->map_base, r->map_size);
+		close(r->fd);
+		free(r);
+		return HSAKMT_STATUS_NO_MEMORY;
+	}
+	*address = (void *)(uintptr_t)r->base;
+	*size = r->size;
+	return HSAKMT_STATUS_SUCCESS;
+}
+
+HSAKMT_STATUS hsaKmtRegisterSharedHandleToNodes(const HsaSharedMemoryHandle *handle, void **address,
+	HSAuint64 *size, HSAuint64 nodes, HSAuint32 *node)
+{
+	(void)nodes; /* every GPU sees everything */
+	(void)node;
+	return hsaKmtRegisterSharedHandle(handle, address, size);
+}
+
 static void free_list(struct region_list *list, bool owns)
 {
 	for (size_t i = 0; owns && i < list->count; i++) {
@@ -495,8 +672,11 @@ static void free_list(struct region_list *list, bool owns)
 void memory_reset(void)
 {
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < allocated.count; i++)
+	for (size_t i = 0; i < allocated.count; i++) {
+		if (allocated.item[i]->fd >= 0)
+			close(allocated.item[i]->fd);
 		free(allocated.item[i]);
+	}
 	free_list(&allocated, false);
 	free_list(&aliases, false);
 	free_list(&registered, true);

@@ -149,6 +149,18 @@ static void device_lock(struct device *dev)
 	__atomic_sub_fetch(&dev->api_waiting, 1, __ATOMIC_ACQ_REL);
 }
 
+void queue_hold_all(void)
+{
+	for (uint32_t i = 0; i < softgpu_config.count; i++)
+		device_lock(&softgpu_device[i]);
+}
+
+void queue_release_all(void)
+{
+	for (uint32_t i = softgpu_config.count; i-- > 0;)
+		pthread_mutex_unlock(&softgpu_device[i].lock);
+}
+
 struct device *device_by_node(uint32_t node)
 {
 	if (node == 0 || node > softgpu_config.count)

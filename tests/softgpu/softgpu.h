@@ -306,6 +306,9 @@ HSAKMT_STATUS queue_create(HSAuint32 node, HSA_QUEUE_TYPE type, uint32_t engine,
 	HSAuint32 percentage, void *address, HSAuint64 bytes, HsaQueueResource *res);
 /* As the store to its doorbell. False: there is no such queue. Any thread; takes no lock. */
 bool queue_ring(HSA_QUEUEID id);
+/* No processor does anything in between. */
+void queue_hold_all(void);
+void queue_release_all(void);
 int queue_init_all(void);
 void queue_stop_all(void);
 /* Wakes processors that sleep because nothing came for a while. */

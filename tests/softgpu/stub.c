@@ -21,13 +21,7 @@ ANSWER(SUCCESS, hsaKmtSetTrapHandler, HSAuint32 node, void *base, HSAuint64 size
 ANSWER(SUCCESS, hsaKmtRuntimeEnable, void *debug, bool setup_ttmp)
 ANSWER(SUCCESS, hsaKmtRuntimeDisable, void)
 
-/* Memory shared between processes, graphics, shared virtual memory. */
-ANSWER(NOT_SUPPORTED, hsaKmtShareMemory, void *address, HSAuint64 size,
-	HsaSharedMemoryHandle *handle)
-ANSWER(NOT_SUPPORTED, hsaKmtRegisterSharedHandle, const HsaSharedMemoryHandle *handle,
-	void **address, HSAuint64 *size)
-ANSWER(NOT_SUPPORTED, hsaKmtRegisterSharedHandleToNodes, const HsaSharedMemoryHandle *handle,
-	void **address, HSAuint64 *size, HSAuint64 nodes, HSAuint32 *node)
+/* Graphics, shared virtual memory. */
 ANSWER(NOT_SUPPORTED, hsaKmtRegisterGraphicsHandleToNodes, HSAuint64 handle,
 	HsaGraphicsResourceInfo *info, HSAuint64 nodes, HSAuint32 *node)
 ANSWER(NOT_SUPPORTED, hsaKmtMapGraphicHandle, HSAuint32 node, HSAuint64 device, HSAuint64 resource,

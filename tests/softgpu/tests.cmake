@@ -40,6 +40,7 @@ softgpu_add_test(fault)
 softgpu_add_test(copy)
 softgpu_add_test(event)
 softgpu_add_test(life)
+softgpu_add_test(share)
 
 find_library(HIP_LIBRARY amdhip64 REQUIRED)
 softgpu_add_test(hip)

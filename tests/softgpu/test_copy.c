@@ -148,93 +148,100 @@ static void fill_is_exact(void **state)
 	HSA_OK(hsa_amd_memory_pool_free(a));
 }
 
-static void run_with(hsa_queue_t *q, uint64_t kernel, void *args)
+/* A queue with one of HIP's own kernels, and what it is called with. */
+struct hip_kernel {
+	hsa_queue_t *queue;
+	struct code code;
+	uint64_t object;
+	uint8_t *args, *in, *vram;
+};
+
+#define HIP_ROOM 8192u
+
+static void hip_kernel_open(struct hip_kernel *k, const char *name)
+{
+	k->args = host_alloc(4096);
+	k->in = host_alloc(HIP_ROOM);
+	k->vram = vram_alloc(0, HIP_ROOM);
+	k->queue = queue_new(g.agent[0], 64);
+	code_load(g.agent[0], &k->code);
+	k->object = code_find(&k->code, g.agent[0], name);
+}
+
+static void hip_kernel_close(struct hip_kernel *k)
+{
+	code_unload(&k->code);
+	HSA_OK(hsa_queue_destroy(k->queue));
+	HSA_OK(hsa_amd_memory_pool_free(k->args));
+	HSA_OK(hsa_amd_memory_pool_free(k->in));
+	HSA_OK(hsa_amd_memory_pool_free(k->vram));
+}
+
+/* On memory that is all zeros before. */
+static void hip_kernel_run(struct hip_kernel *k, const void *args, size_t bytes)
 {
 	hsa_signal_t done = signal_new(1);
-	struct packet p = packet_dispatch(kernel, done);
+	struct packet p = packet_dispatch(k->object, done);
 
-	memcpy(&p.words[9], &args, sizeof(args)); /* kernarg_address */
-	queue_put(q, p);
+	memset(k->vram, 0, HIP_ROOM);
+	memcpy(k->args, args, bytes);
+	memcpy(&p.words[9], &k->args, sizeof(k->args)); /* kernarg_address */
+	queue_put(k->queue, p);
 	signal_wait_done(done);
 	HSA_OK(hsa_signal_destroy(done));
 }
+
+#define HIP_RUN(k, ...)                                                                            \
+	hip_kernel_run(k, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}))
 
 /* HIP 5 names where to begin; HIP 6 and 7 have elements of 4 or 16 bytes, a remainder and an end.
  */
 static void hip_copy_kernels_of_all_releases_are_byte_exact(void **state)
 {
-	enum { N = 4099, LEFT = N % 16, ROOM = N + 64 };
-	uint8_t *in = host_alloc(ROOM), *a = vram_alloc(0, ROOM), *args = host_alloc(4096);
-	hsa_queue_t *q = queue_new(g.agent[0], 64);
-	struct code c;
-	uint64_t kernel;
+	enum { N = 4099, LEFT = N % 16 };
+	struct hip_kernel k;
+	uint64_t from, to;
 
 	(void)state;
-	code_load(g.agent[0], &c);
-	kernel = code_find(&c, g.agent[0], "__amd_rocclr_copyBuffer");
-	fill_pattern(in, ROOM, 5);
+	hip_kernel_open(&k, "__amd_rocclr_copyBuffer");
+	fill_pattern(k.in, HIP_ROOM, 5);
+	from = (uintptr_t)k.in;
+	to = (uintptr_t)k.vram;
 
-	memset(a, 0, ROOM);
-	memcpy(args, (const uint64_t[]){(uintptr_t)in, (uintptr_t)a, 8, 16, (N + 3) / 4, N % 4},
-		48);
-	run_with(q, kernel, args);
-	assert_memory_equal(a + 16, in + 8, N);
-	assert_int_equal(a[15] | a[16 + N], 0);
+	HIP_RUN(&k, from, to, 8, 16, (N + 3) / 4, N % 4);
+	assert_memory_equal(k.vram + 16, k.in + 8, N);
+	assert_int_equal(k.vram[15] | k.vram[16 + N], 0);
 
-	memset(a, 0, ROOM);
-	memcpy(args,
-		(const uint64_t[]){(uintptr_t)in + 1, (uintptr_t)a, N, LEFT | 16ull << 32,
-			(uintptr_t)a + N - LEFT, 256 | 256ull << 32},
-		48);
-	run_with(q, kernel, args);
-	assert_memory_equal(a, in + 1, N);
-	assert_int_equal(a[N], 0);
-
-	code_unload(&c);
-	HSA_OK(hsa_queue_destroy(q));
-	HSA_OK(hsa_amd_memory_pool_free(in));
-	HSA_OK(hsa_amd_memory_pool_free(a));
-	HSA_OK(hsa_amd_memory_pool_free(args));
+	HIP_RUN(&k, from + 1, to, N, LEFT | 16ull << 32, to + N - LEFT, 256 | 256ull << 32);
+	assert_memory_equal(k.vram, k.in + 1, N);
+	assert_int_equal(k.vram[N], 0);
+	hip_kernel_close(&k);
 }
 
 static void hip_fill_kernels_of_all_releases_are_exact(void **state)
 {
-	enum { ROOM = 8192 };
-	uint8_t *a = vram_alloc(0, ROOM), *args = host_alloc(4096), *pattern = host_alloc(4096);
-	hsa_queue_t *q = queue_new(g.agent[0], 64);
-	struct code c;
-	uint64_t kernel;
+	struct hip_kernel k;
+	uint64_t pattern, to;
 
 	(void)state;
-	code_load(g.agent[0], &c);
-	kernel = code_find(&c, g.agent[0], "__amd_rocclr_fillBufferAligned");
-	memcpy(pattern, "0123456789abcdef", 16);
+	hip_kernel_open(&k, "__amd_rocclr_fillBufferAligned");
+	memcpy(k.in, "0123456789abcdef", 16);
+	pattern = (uintptr_t)k.in;
+	to = (uintptr_t)k.vram;
 
 	/* 5: of buffers of 1, 2, 4 and 8 bytes an element one is set; patterns of 2 elements of 4.
 	 */
-	memset(a, 0, ROOM);
-	memcpy(args, (const uint64_t[]){0, 0, (uintptr_t)a, 0, (uintptr_t)pattern, 2, 1, 100}, 64);
-	run_with(q, kernel, args);
+	HIP_RUN(&k, 0, 0, to, 0, pattern, 2, 1, 100);
 	for (unsigned int i = 0; i < 100; i++)
-		assert_memory_equal(a + 4 + i * 8, "01234567", 8);
-	assert_int_equal(a[3] | a[804], 0);
+		assert_memory_equal(k.vram + 4 + i * 8, "01234567", 8);
+	assert_int_equal(k.vram[3] | k.vram[804], 0);
 
 	/* 6 and 7: one element of 16 bytes up to an end. */
-	memset(a, 0, ROOM);
-	memcpy(args,
-		(const uint64_t[]){(uintptr_t)a + 16, (uintptr_t)pattern, 1 | 16ull << 32,
-			(uintptr_t)a + 16 + 160, 256 | 256ull << 32},
-		40);
-	run_with(q, kernel, args);
+	HIP_RUN(&k, to + 16, pattern, 1 | 16ull << 32, to + 16 + 160, 256 | 256ull << 32);
 	for (unsigned int i = 0; i < 10; i++)
-		assert_memory_equal(a + 16 + i * 16, "0123456789abcdef", 16);
-	assert_int_equal(a[15] | a[176], 0);
-
-	code_unload(&c);
-	HSA_OK(hsa_queue_destroy(q));
-	HSA_OK(hsa_amd_memory_pool_free(a));
-	HSA_OK(hsa_amd_memory_pool_free(args));
-	HSA_OK(hsa_amd_memory_pool_free(pattern));
+		assert_memory_equal(k.vram + 16 + i * 16, "0123456789abcdef", 16);
+	assert_int_equal(k.vram[15] | k.vram[176], 0);
+	hip_kernel_close(&k);
 }
 
 static void copy_waits_for_its_dependencies(void **state)

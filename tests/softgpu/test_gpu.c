@@ -22,15 +22,34 @@ static void refuse(const char *path)
 	exit(1);
 }
 
+/* ROCr from 7.0 on opens the other library, and with this switch alone. */
+static bool is_rocm_7(void)
+{
+	const char *dtif = getenv("HSA_ENABLE_DTIF");
+
+	return dtif && !strcmp(dtif, "1");
+}
+
+void *gpu_find_in_thunk(const char *name)
+{
+	void *library;
+
+	if (!is_rocm_7())
+		return dlsym(RTLD_DEFAULT, name);
+	library = dlopen("libdtif.so", RTLD_LAZY);
+	return library ? dlsym(library, name) : NULL;
+}
+
 /* Not a skip: results of a test on another device would mean nothing. */
 void gpu_require_soft_thunk(void)
 {
 	char want[PATH_MAX], have[PATH_MAX], line[PATH_MAX + 128];
-	void *f = dlsym(RTLD_DEFAULT, "hsaKmtOpenKFD");
+	const char *library = is_rocm_7() ? SOFTGPU_DTIF : SOFTGPU_LIBRARY;
+	void *f = gpu_find_in_thunk("hsaKmtOpenKFD");
 	FILE *maps = fopen("/proc/self/maps", "re");
 	Dl_info info;
 
-	if (!realpath(SOFTGPU_LIBRARY, want) || !f || !dladdr(f, &info) ||
+	if (!realpath(library, want) || !f || !dladdr(f, &info) ||
 		!realpath(info.dli_fname, have) || !maps)
 		refuse("no thunk found");
 	if (strcmp(want, have) != 0)
@@ -38,7 +57,7 @@ void gpu_require_soft_thunk(void)
 	while (fgets(line, sizeof(line), maps)) {
 		char *path = strchr(line, '/');
 
-		if (!path || !strstr(path, "libhsakmt"))
+		if (!path || (!strstr(path, "libhsakmt") && !strstr(path, "libdtif")))
 			continue;
 		path[strcspn(path, "\n")] = 0;
 		if (strcmp(path, want) != 0)

@@ -42,8 +42,10 @@ extern const char *const test_kernel_name[4];
 /* hsa_init, with the thunk checked before and after. */
 void gpu_open(struct gpu *ret);
 void gpu_close(void);
-/* Dies unless the only libhsakmt of this process is the one under test. */
+/* Dies unless the only thunk of this process is the one under test. */
 void gpu_require_soft_thunk(void);
+/* NULL: it has no such function. */
+void *gpu_find_in_thunk(const char *name);
 
 void code_load(hsa_agent_t agent, struct code *ret);
 void code_unload(struct code *c);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/softgpu/softgpu.h"
+#include "tests/softgpu/test_child.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define RING_PACKETS 64u
@@ -27,15 +27,6 @@
 /* Their names are unknown_1000 and unknown_2000. */
 #define FIRST	     0x1000u
 #define SECOND	     0x2000u
-
-/* A check that fails in a child is its exit status. */
-#define MUST(claim)                                                                                \
-	do {                                                                                       \
-		if (!(claim)) {                                                                    \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #claim);                \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
 
 struct span {
 	uint64_t start_ns, end_ns;
@@ -136,26 +127,6 @@ static void run_rank(int rank, int times)
 	MUST(!hsaKmtCloseKFD());
 }
 
-static pid_t start_child(void (*body)(int rank, int arg), int rank, int arg)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		body(rank, arg);
-		exit(0);
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid, int want)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, want);
-}
-
 static char hall[64];
 
 static int setup(void **state)
@@ -193,14 +164,9 @@ static void expect_meeting(int ranks, int i, uint64_t duration_ns)
 
 static void ranks_end_each_kernel_together(void **state)
 {
-	pid_t pid[4];
-
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=4 duration=50us", 1);
-	for (int r = 0; r < 4; r++)
-		pid[r] = start_child(run_rank, r, TIMES_MAX);
-	for (int r = 0; r < 4; r++)
-		end_child(pid[r], 0);
+	run_children(4, run_rank, TIMES_MAX);
 	for (int i = 0; i < TIMES_MAX; i++)
 		expect_meeting(4, i, 50000);
 	assert_int_equal(access(hall, F_OK), -1);
@@ -208,30 +174,20 @@ static void ranks_end_each_kernel_together(void **state)
 
 static void ranks_end_together_by_the_wall_clock(void **state)
 {
-	pid_t pid[2];
-
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2 duration=1ms", 1);
 	setenv("SOFTGPU_REALTIME", "1", 1);
-	for (int r = 0; r < 2; r++)
-		pid[r] = start_child(run_rank, r, 5);
-	for (int r = 0; r < 2; r++)
-		end_child(pid[r], 0);
+	run_children(2, run_rank, 5);
 	for (int i = 0; i < 5; i++)
 		expect_meeting(2, i, 1000000);
 }
 
 static void number_of_ranks_is_the_launchers(void **state)
 {
-	pid_t pid[3];
-
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=ranks", 1);
 	setenv("LOCAL_WORLD_SIZE", "3", 1);
-	for (int r = 0; r < 3; r++)
-		pid[r] = start_child(run_rank, r, 20);
-	for (int r = 0; r < 3; r++)
-		end_child(pid[r], 0);
+	run_children(3, run_rank, 20);
 	for (int i = 0; i < 20; i++)
 		expect_meeting(3, i, 2000);
 	/* One rank alone meets nobody. */
@@ -414,14 +370,9 @@ static void run_twice(int rank, int times)
 
 static void device_can_be_opened_again(void **state)
 {
-	pid_t pid[2];
-
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
-	for (int r = 0; r < 2; r++)
-		pid[r] = start_child(run_twice, r, 10);
-	for (int r = 0; r < 2; r++)
-		end_child(pid[r], 0);
+	run_children(2, run_twice, 10);
 	assert_int_equal(board->done[0], 20);
 	assert_int_equal(board->done[1], 20);
 	for (int i = 0; i < 10; i++)
@@ -525,15 +476,10 @@ static void file_of_something_else_is_left_alone(void **state)
 /* Without a name for it, ranks are the children of one launcher. */
 static void children_of_one_process_find_each_other(void **state)
 {
-	pid_t pid[2];
-
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	unsetenv("SOFTGPU_MEET");
-	for (int r = 0; r < 2; r++)
-		pid[r] = start_child(run_rank, r, 10);
-	for (int r = 0; r < 2; r++)
-		end_child(pid[r], 0);
+	run_children(2, run_rank, 10);
 	for (int i = 0; i < 10; i++)
 		expect_meeting(2, i, 2000);
 }

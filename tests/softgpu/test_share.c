@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Memory of one process in another, by ROCr's handles: both see the same bytes. */
+#include "tests/softgpu/test_child.h"
 #include "tests/softgpu/test_gpu.h"
 
 #include <sched.h>
@@ -7,21 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A part of ROCr's block of 2 MiB, and an allocation by itself. */
 #define SMALL (5u * 4096u)
 #define LARGE (6u << 20)
-
-/* A check that fails in a child is its exit status. */
-#define MUST(claim)                                                                                \
-	do {                                                                                       \
-		if (!(claim)) {                                                                    \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #claim);                \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
 
 enum step { NOTHING, SHARED, WRITTEN, FREED };
 
@@ -113,38 +104,22 @@ static void attach(void)
 	gpu_close();
 }
 
-static pid_t start_child(void (*body)(void))
+static void share_or_attach(int rank, int arg)
 {
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		body();
-		exit(0);
-	}
-	return pid;
-}
-
-static void end_child(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	(void)arg;
+	if (rank == 0)
+		share();
+	else
+		attach();
 }
 
 static void two_processes_see_the_same_bytes(void **state)
 {
-	pid_t first, second;
-
 	(void)state;
 	board = mmap(
 		NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(board, MAP_FAILED);
-	first = start_child(share);
-	second = start_child(attach);
-	end_child(first);
-	end_child(second);
+	run_children(2, share_or_attach, 0);
 	munmap(board, sizeof(*board));
 }
 

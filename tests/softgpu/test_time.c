@@ -2,7 +2,6 @@
 /* Scripted durations come out exactly, on one line with the host's clock. */
 #include "tests/softgpu/test_gpu.h"
 
-#include <dlfcn.h>
 #include <hsa/amd_hsa_signal.h>
 #include <hsakmt.h>
 #include <stdlib.h>
@@ -115,7 +114,7 @@ static void anchors_are_collinear(void **state)
 	uint64_t offset[3];
 
 	(void)state;
-	*(void **)&get = dlsym(RTLD_DEFAULT, "hsaKmtGetClockCounters");
+	*(void **)&get = gpu_find_in_thunk("hsaKmtGetClockCounters");
 	assert_non_null(get);
 	for (HSAuint32 node = 0; node < 3; node++) {
 		for (int i = 0; i < 100000; i++) {

@@ -117,7 +117,7 @@ static void every_known_target_comes_up(void **state)
 	gpu_close();
 }
 
-/* ROCr drops such a GPU; a debug build says so too, but not which it was. */
+/* ROCr before 6.4 drops such a GPU; a debug build says so too, but not which it was. */
 static void target_that_the_runtime_does_not_know_is_one_line(void **state)
 {
 	static const char line[] = "softgpu: SOFTGPU_GFX: this runtime does not know gfx1201,"
@@ -138,10 +138,9 @@ static void target_that_the_runtime_does_not_know_is_one_line(void **state)
 	assert_true(pread(fd, have, sizeof(have) - 1, 0) >= 0);
 	close(keep);
 	close(fd);
-	assert_int_equal(g.count, 1);
 	at = strstr(have, line);
-	assert_non_null(at);
-	assert_null(strstr(at + 1, "softgpu:"));
+	assert_int_equal(g.count, at ? 1 : 3);
+	assert_null(strstr(at ? at + 1 : have, "softgpu:"));
 }
 
 static void expect_visible(const char *value, const char *const *uuid, unsigned int count)

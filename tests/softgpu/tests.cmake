@@ -11,12 +11,13 @@ add_library(softgpu_test STATIC test_gpu.c)
 target_compile_definitions(softgpu_test PUBLIC
 	LITTLEENDIAN_CPU=1
 	SOFTGPU_LIBRARY="$<TARGET_FILE:softgpu>"
+	SOFTGPU_DTIF="$<TARGET_FILE:softgpu_dtif>"
 	TEST_CODE_OBJECT="${softgpu_kernels}"
 	SOFTGPU_TRUTH_PROGRAM="$<TARGET_FILE:softgpu-truth>")
 target_include_directories(softgpu_test SYSTEM PUBLIC ${HSAKMT_INCLUDE_DIR})
 target_link_libraries(softgpu_test PUBLIC
 	rtl_flags PkgConfig::CMOCKA ${HSA_RUNTIME_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
-add_dependencies(softgpu_test softgpu_test_kernels softgpu softgpu-truth)
+add_dependencies(softgpu_test softgpu_test_kernels softgpu softgpu_dtif softgpu-truth)
 
 set(softgpu_environment "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:softgpu>"
 	"LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"

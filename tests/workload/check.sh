@@ -6,7 +6,7 @@ set -u
 
 for v in RTL_RANK RANK OMPI_COMM_WORLD_RANK PALS_RANKID PMI_RANK MV2_COMM_WORLD_RANK \
 	FLUX_TASK_RANK JSM_NAMESPACE_RANK SLURM_PROCID ROCR_VISIBLE_DEVICES HSA_TOOLS_LIB \
-	LD_PRELOAD SOFTGPU_SCRIPT SOFTGPU_FAULT SOFTGPU_GFX SOFTGPU_REALTIME SOFTGPU_EAGER; do
+	LD_PRELOAD SOFTGPU_SCRIPT SOFTGPU_FAULT SOFTGPU_GFX SOFTGPU_REALTIME SOFTGPU_EAGER SOFTGPU_MEET; do
 	unset "$v"
 done
 export LD_LIBRARY_PATH="$SOFTGPU" SOFTGPU_COUNT=8
@@ -176,6 +176,35 @@ wait_for_launched() {
 		kill -0 "$parent" 2>/dev/null || fail "ended instead of hanging"
 		sleep 0.05
 	done
+}
+
+# With meet= in the script no rank leaves a collective before the last has come: it ends on all GPUs at
+# one time (ticks less the offset of the node), after the latest start and its duration.
+case_collectives_end_together_where_the_script_has_it() {
+	SOFTGPU_SCRIPT="$SCRIPT" SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks' \
+		traced 0 --ranks 4 --steps 3 --straggler 1
+	compare_with_truth
+	awk -F, 'NR > 1 && $6 ~ /ncclDevKernel/ {
+		offset = $3 * 7000000000007
+		at = $6 " " n[$2, $6]++
+		came[at]++
+		if ($7 - offset > last[at])
+			last[at] = $7 - offset
+		ends[at] = ends[at] " " $8 - offset
+		took[at] = $6 ~ /AllReduce/ ? 42119 : 61205
+	}
+	END {
+		for (at in came) {
+			meetings++
+			split(ends[at], end, " ")
+			for (i in end)
+				if (came[at] != 4 || end[i] != last[at] + took[at])
+					print at, came[at], last[at], ends[at]
+		}
+		if (meetings != 3 * 5)
+			print meetings " meetings"
+	}' OFMT=%.0f CONVFMT=%.0f "$dir/truth.csv" >"$dir/wrong"
+	[ ! -s "$dir/wrong" ] || fail "not together: $(head -n 3 "$dir/wrong")"
 }
 
 case_hang_is_reported_when_killed() {

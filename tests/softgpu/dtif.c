@@ -79,16 +79,35 @@ HSAKMT_STATUS hsaKmtAllocMemoryAlign(
 	return memory_alloc(node, size, align, flags, address);
 }
 
-static bool is_name_of_function(const char *name)
+static bool is_of_identifier(char c)
 {
-	size_t len = strnlen(name, NAME_BYTES_MAX);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
 
-	if (len == NAME_BYTES_MAX ||
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
-			len)
+/*
+ * Copies the string that begins after @at, where another ends, if it is the name of a function.
+ * Byte by byte: in a program under the address sanitizer there are bytes between strings that no
+ * function of libc may read.
+ */
+__attribute__((no_sanitize("address"))) static bool read_name(
+	const char *at, const char *end, char ret[NAME_BYTES_MAX])
+{
+	static const char prefix[] = "hsaKmt";
+	size_t len = 0;
+
+	if (*at++)
 		return false;
+	for (; at + len < end && len < NAME_BYTES_MAX && at[len]; len++) {
+		if (len < sizeof(prefix) - 1 ? at[len] != prefix[len] : !is_of_identifier(at[len]))
+			return false;
+		ret[len] = at[len];
+	}
+	if (len < sizeof(prefix) || at + len == end || len == NAME_BYTES_MAX)
+		return false;
+	ret[len] = 0;
 	/* 7.2 has such names in messages only; they are of a thunk that serves several devices. */
-	return len < 3 || strcmp(name + len - 3, "Ctx") != 0;
+	return strcmp(ret + len - 3, "Ctx") != 0;
 }
 
 struct search {
@@ -100,20 +119,15 @@ struct search {
 
 static void search_segment(struct search *s, const char *at, size_t bytes, void *self)
 {
-	static const char prefix[] = "\0hsaKmt"; /* a string begins after the end of another */
-	const char *end = at + bytes, *hit;
+	const char *end = at + bytes;
+	char name[NAME_BYTES_MAX];
 
-	while ((hit = memmem(at, (size_t)(end - at), prefix, sizeof(prefix) - 1))) {
-		const char *name = hit + 1;
-
-		at = name;
-		if (!memchr(name, 0, (size_t)(end - name)) || !is_name_of_function(name) ||
-			dlsym(self, name))
+	for (; at < end; at++) {
+		if (!read_name(at, end, name) || dlsym(self, name) ||
+			strlen(s->lacking) + strlen(name) + 2 > sizeof(s->lacking))
 			continue;
-		if (strlen(s->lacking) + strlen(name) + 2 < sizeof(s->lacking)) {
-			strcat(s->lacking, " ");
-			strcat(s->lacking, name);
-		}
+		strcat(s->lacking, " ");
+		strcat(s->lacking, name);
 	}
 }
 

@@ -60,6 +60,7 @@ extern struct config softgpu_config;
  * topology.c: in the layout of the headers we build with. thunk.c hands that out; dtif.c puts it
  * into the layout of ROCm 7.
  */
+#define SOFTGPU_GPU_ID 5001u /* KFD's number of the first GPU */
 HSAKMT_STATUS topology_get_node(uint32_t node, HsaNodeProperties *props);
 /* False: the node has no such link. @ret_engines: a mask of the recommended SDMA engines. */
 bool topology_get_link(

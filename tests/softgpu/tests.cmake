@@ -84,3 +84,7 @@ set_target_properties(softgpu_test_dtif softgpu_later_runtime PROPERTIES
 	LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 add_test(NAME softgpu.dtif COMMAND softgpu_test_dtif)
 set_tests_properties(softgpu.dtif PROPERTIES TIMEOUT 1800)
+
+add_test(NAME softgpu.topology_files COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check_topology.sh
+	$<TARGET_FILE:softgpu-topology>)
+set_tests_properties(softgpu.topology_files PROPERTIES TIMEOUT 1800)

@@ -70,9 +70,10 @@ struct node_tail {
 	uint32_t xccs, kfd_gpu_id, family;
 };
 
-static void set_tail(HsaNodeProperties *p, const struct gfx_target *t)
+static void set_tail(HsaNodeProperties *p, const struct gfx_target *t, uint32_t ordinal)
 {
-	const struct node_tail tail = {.xccs = t->xccs, .family = t->family};
+	const struct node_tail tail = {
+		.xccs = t->xccs, .kfd_gpu_id = SOFTGPU_GPU_ID + ordinal, .family = t->family};
 
 	memcpy((char *)(p + 1) - sizeof(tail), &tail, sizeof(tail));
 }
@@ -105,7 +106,7 @@ static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
 	p->DeviceId = (HSAuint16)t->device_id;
 	p->LocationId = (0x03u + 3u * ordinal) << 8; /* bus:00.0 */
 	p->LocalMemSize = VRAM_BYTES;
-	set_tail(p, t);
+	set_tail(p, t, ordinal);
 	p->MaxEngineClockMhzFCompute = 1700;
 	p->DrmRenderMinor = -1;
 	p->HiveID = softgpu_config.count > 1 ? HIVE_ID : 0;

@@ -83,6 +83,8 @@ struct collectives_launch {
 	uint32_t anchor;	       /* the launch before on this communicator; or NONE */
 	uint32_t lane, comm, kernels, untimed;
 	uint32_t operation, kernel; /* kernel: index of its name, by order only */
+	uint32_t event;		    /* the first of its events, where has_event */
+	bool has_event;
 	bool is_spread;		    /* over several GPUs of its process */
 };
 
@@ -92,6 +94,7 @@ struct collectives_event {
 	uint64_t bytes; /* of this rank's contribution */
 	uint32_t comm, rank, launch, process;
 	uint32_t from, to; /* of a send or receive; else 0 */
+	int32_t root;	   /* rank of a rooted operation; -1: none, or unknown */
 	uint8_t op, datatype;
 	bool is_pair, is_failed;
 };
@@ -170,11 +173,12 @@ struct collectives {
 	uint64_t comm_kernels, unlinked,
 		foreign;     /* foreign: not RCCL's by name, but of its calls */
 	char **kernel_names; /* of communication kernels, by order only */
-	size_t kernel_name_count;
+	size_t kernel_name_count, kernel_name_capacity;
 	char stopped[256]; /* by order: where and why the match ends; empty: it does not */
 	uint64_t matched_until, order_longest;
 	struct collectives_nodes nodes;
 	int64_t from_ns, to_ns; /* first arrival, last end */
+	struct idmap launch_of_call; /* by host_call_key() */
 	float *heat;		/* lanes x bins: mean lateness in ns; below 0: no operation */
 };
 
@@ -186,14 +190,20 @@ void collectives_free_p(struct collectives **collectives);
 /* The parts of collectives_new(), in their order; each in its own file. */
 int collectives_load(struct query *query, struct collectives *c);
 int collectives_time(struct query *query, const struct categories *categories,
-	struct collectives *c, struct idmap *launch_of_call);
+	struct collectives *c);
+/*
+ * Once more over all dispatches and copies, when the launches are known: @hooks->span is told what
+ * each lane does (its lane is &c->lanes[i].sweep); its begin and end are not used. @restart: the
+ * file has to be read in another order, all that was told is void. 0 or -errno.
+ */
+int collectives_sweep(struct query *query, const struct categories *categories,
+	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context));
 int collectives_match(struct collectives *c);
 int collectives_order(struct collectives *c);
 int collectives_nodes(struct query *query, struct collectives *c);
 int collectives_rank(struct collectives *c);
 /* collectives_load.c's, for collectives_new(). */
-int collectives_load_calls(
-	struct query *query, struct collectives *c, struct idmap *launch_of_call);
+int collectives_load_calls(struct query *query, struct collectives *c);
 
 const struct collectives_process *collectives_process_of(
 	const struct collectives *c, uint32_t launch);

@@ -49,6 +49,7 @@ void collectives_free_p(struct collectives **collectives)
 	free(c->missing);
 	free(c->nodes.shift_ns);
 	free(c->heat);
+	idmap_done(&c->launch_of_call);
 	free(c);
 	*collectives = NULL;
 }
@@ -184,7 +185,7 @@ static uint8_t find_datatype(const char *name)
 
 struct loading {
 	struct collectives *c;
-	struct idmap *launch_of_call, comms;
+	struct idmap comms;
 	size_t comm_capacity;
 };
 
@@ -196,7 +197,7 @@ static void loading_done(struct loading *loading)
 static uint32_t *launch_at(struct loading *loading, int64_t id, uint32_t comm)
 {
 	struct collectives *c = loading->c;
-	uint32_t *at = idmap_at(loading->launch_of_call, id);
+	uint32_t *at = idmap_at(&c->launch_of_call, id);
 
 	if (!at || *at != IDMAP_NONE)
 		return at;
@@ -249,6 +250,7 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 		.op = find_op(query_text(rows, K_OP)),
 		.datatype = find_datatype(query_text(rows, K_DATATYPE)),
 		.is_failed = query_integer(rows, K_RESULT) != 0,
+		.root = query_is_null(rows, K_PEER) ? -1 : (int32_t)query_integer(rows, K_PEER),
 	};
 	uint32_t *comm, *launch;
 
@@ -295,16 +297,16 @@ static int load_nested(struct query *query, struct idmap *launch_of_call)
 	return r;
 }
 
-int collectives_load_calls(struct query *query, struct collectives *c, struct idmap *launch_of_call)
+int collectives_load_calls(struct query *query, struct collectives *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(loading_done) struct loading loading = {.c = c, .launch_of_call = launch_of_call};
+	CLEANUP(loading_done) struct loading loading = {.c = c};
 	int r = query_ask(query, "collective_parts", &rows);
 
 	while (!r && (r = query_next(rows)) > 0)
 		r = add_part(&loading, rows);
 	c->matched = c->event_count ? COLLECTIVES_BY_SEQUENCE : COLLECTIVES_BY_ORDER;
-	return r ? r : load_nested(query, launch_of_call);
+	return r ? r : load_nested(query, &c->launch_of_call);
 }
 
 int collectives_load(struct query *query, struct collectives *c)
@@ -320,7 +322,6 @@ int collectives_new(struct query *query, const struct categories *categories,
 	const struct collectives_filter *filter, struct collectives **ret)
 {
 	CLEANUP(collectives_free_p) struct collectives *c = calloc(1, sizeof(*c));
-	CLEANUP(idmap_done) struct idmap launch_of_call = {0};
 	int r;
 
 	if (!c)
@@ -328,9 +329,9 @@ int collectives_new(struct query *query, const struct categories *categories,
 	c->filter = *filter;
 	r = collectives_load(query, c);
 	if (!r)
-		r = collectives_load_calls(query, c, &launch_of_call);
+		r = collectives_load_calls(query, c);
 	if (!r)
-		r = collectives_time(query, categories, c, &launch_of_call);
+		r = collectives_time(query, categories, c);
 	if (!r && c->matched == COLLECTIVES_BY_ORDER)
 		r = collectives_order(c);
 	if (!r)

@@ -106,6 +106,9 @@ int cmd_collectives(int argc, char **argv)
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
+	CLEANUP(steps_free_p) struct steps *steps = NULL;
+	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
+	CLEANUP(stragglers_done) struct stragglers found = {0};
 	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
@@ -120,7 +123,13 @@ int cmd_collectives(int argc, char **argv)
 	if (!r)
 		r = collectives_new(query, categories, &o.filter, &collectives);
 	if (!r)
-		r = collectives_report_new(collectives, &report);
+		r = steps_new(query, NULL, error, &steps);
+	if (!r)
+		r = waiting_new(query, categories, collectives, steps, &waiting);
+	if (!r)
+		r = stragglers_find(waiting, &found);
+	if (!r)
+		r = collectives_report_new(collectives, &found, &report);
 	o.show.width = render_terminal_width(STDOUT_FILENO, COLLECTIVES_WIDTH);
 	if (!r)
 		r = collectives_show(

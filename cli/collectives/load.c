@@ -25,15 +25,14 @@ struct timing {
 	struct query *query;
 	const struct categories *categories;
 	struct collectives *c;
-	struct idmap *launch_of_call;
 	struct idmap shape_of_id, slot_of;
 	struct shape *shapes;
 	size_t shape_count, shape_capacity;
 	struct slot *slots;
 	size_t slot_count, slot_capacity;
-	size_t name_capacity;
 	struct query_rows *copies;
 	bool has_copy, is_inexact, is_out_of_memory;
+	bool is_again; /* the launches are known: nothing is counted, nothing is made */
 	struct sweep sweep;
 };
 
@@ -150,7 +149,7 @@ static int load_names(struct timing *t, struct idmap *name_of_kernel)
 		while (found < c->kernel_name_count && strcmp(c->kernel_names[found], name) != 0)
 			found++;
 		if (found == c->kernel_name_count) {
-			if (GROW(c->kernel_names, c->kernel_name_count, t->name_capacity))
+			if (GROW(c->kernel_names, c->kernel_name_count, c->kernel_name_capacity))
 				return -ENOMEM;
 			c->kernel_names[found] = strdup(name);
 			if (!c->kernel_names[found])
@@ -207,9 +206,9 @@ static uint32_t find_launch(
 {
 	int64_t process = t->c->processes[lane->process].id;
 
-	if (!t->launch_of_call->count || query_is_null(rows, 4))
+	if (!t->c->launch_of_call.count || query_is_null(rows, 4))
 		return COLLECTIVES_NONE;
-	return idmap_find(t->launch_of_call, host_call_key(process, query_integer(rows, 4)));
+	return idmap_find(&t->c->launch_of_call, host_call_key(process, query_integer(rows, 4)));
 }
 
 /* Without calls every communication kernel is a launch of its own. */
@@ -281,19 +280,23 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 		return 0;
 	is_named = shape->kernel != COLLECTIVES_NONE;
 	op.tag = find_launch(t, rows, t->c->lanes + shape->lane);
-	t->c->comm_kernels += is_named;
-	t->c->unlinked += is_named && op.tag == SWEEP_NO_TAG;
-	t->c->foreign += !is_named && op.tag != SWEEP_NO_TAG;
-	if (is_named && t->c->matched == COLLECTIVES_BY_ORDER)
-		r = add_launch(t, shape, &op.tag);
+	if (!t->is_again) {
+		t->c->comm_kernels += is_named;
+		t->c->unlinked += is_named && op.tag == SWEEP_NO_TAG;
+		t->c->foreign += !is_named && op.tag != SWEEP_NO_TAG;
+		if (is_named && t->c->matched == COLLECTIVES_BY_ORDER)
+			r = add_launch(t, shape, &op.tag);
+	}
 	op.class = op.tag == SWEEP_NO_TAG ? shape->class : SWEEP_COMM;
 	if (r)
 		return r;
 	if (query_is_null(rows, 1)) {
-		if (op.tag != SWEEP_NO_TAG)
+		if (op.tag != SWEEP_NO_TAG && !t->is_again)
 			t->c->launches[op.tag].untimed++;
 		return 0;
 	}
+	if (t->is_again)
+		op.tag = SWEEP_NO_TAG;
 	op.start = query_integer(rows, 1);
 	op.stop = (int64_t)((uint64_t)op.start + (uint64_t)query_integer(rows, 2));
 	op.submit = query_is_null(rows, 3)
@@ -358,27 +361,59 @@ static void start_again(struct timing *t)
 	query_rows_free_p(&t->copies);
 }
 
+static void limit_held(struct timing *t)
+{
+	t->sweep.held_max = SWEEP_HELD_MAX / (t->c->lane_count + 1);
+	if (t->sweep.held_max < 1024)
+		t->sweep.held_max = 1024;
+}
+
 int collectives_time(struct query *query, const struct categories *categories,
-	struct collectives *c, struct idmap *launch_of_call)
+	struct collectives *c)
 {
 	CLEANUP(timing_done)
 	struct timing t = {
 		.query = query,
 		.categories = categories,
 		.c = c,
-		.launch_of_call = launch_of_call,
 		.sweep = {.begin = begin, .end = end},
 	};
 	int r = load_shapes(&t);
 
 	t.sweep.context = &t;
-	t.sweep.held_max = SWEEP_HELD_MAX / (c->lane_count + 1);
-	if (t.sweep.held_max < 1024)
-		t.sweep.held_max = 1024;
+	limit_held(&t);
 	if (!r)
 		r = pass(&t, "lane_rows");
 	if (!r && is_inexact(c)) {
 		start_again(&t);
+		r = pass(&t, "lane_rows_sorted");
+	}
+	for (size_t i = 0; i < c->lane_count; i++)
+		sweep_lane_done(&c->lanes[i].sweep);
+	return r;
+}
+
+int collectives_sweep(struct query *query, const struct categories *categories,
+	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context))
+{
+	CLEANUP(timing_done)
+	struct timing t = {
+		.query = query,
+		.categories = categories,
+		.c = c,
+		.is_again = true,
+		.sweep = {.span = hooks->span, .context = hooks->context},
+	};
+	int r = load_shapes(&t);
+
+	limit_held(&t);
+	if (!r)
+		r = pass(&t, "lane_rows");
+	if (!r && is_inexact(c)) {
+		for (size_t i = 0; i < c->lane_count; i++)
+			sweep_lane_done(&c->lanes[i].sweep);
+		query_rows_free_p(&t.copies);
+		restart(hooks->context);
 		r = pass(&t, "lane_rows_sorted");
 	}
 	for (size_t i = 0; i < c->lane_count; i++)

@@ -416,6 +416,10 @@ int collectives_match(struct collectives *c)
 		m.parent[i] = i;
 	if (c->event_count)
 		qsort(c->events, c->event_count, sizeof(*c->events), compare_events);
+	for (uint32_t i = (uint32_t)c->event_count; i--;) {
+		c->launches[c->events[i].launch].event = i;
+		c->launches[c->events[i].launch].has_event = true;
+	}
 	r = find_members(c);
 	return r ? r : match(&m);
 }

@@ -125,6 +125,7 @@ static int add_events(const struct ordering *o, uint64_t k)
 			.launch = (uint32_t)(launch - c->launches),
 			.process = c->lanes[launch->lane].process,
 			.op = COLLECTIVES_OP_KERNEL,
+			.root = -1,
 			.datatype = COLLECTIVES_DATATYPE_NONE,
 		};
 	}

@@ -252,85 +252,6 @@ int collectives_main_cause(const int64_t cause_ns[COLLECTIVES_CAUSES], int64_t l
 		       : COLLECTIVES_CAUSES;
 }
 
-/* In whole percent: sums of thirds are not exact. */
-static bool is_often_last(const struct collectives_lane *lane)
-{
-	unsigned chance = (unsigned)lround(
-		COLLECTIVES_STRAGGLER_CHANCE_PCT * lane->last_expected / (double)lane->count);
-
-	return lane->last * 100 >=
-	       lane->count *
-		       (chance > COLLECTIVES_STRAGGLER_PCT ? chance : COLLECTIVES_STRAGGLER_PCT);
-}
-
-/*
- * How probable it is that a lane is last so often though each time everybody may be: the upper tail
- * of the binomial distribution with the mean of the chances. Where they differ the tail is no
- * heavier (Hoeffding 1956).
- */
-static double find_chance(const struct collectives_lane *lane)
-{
-	double n = (double)lane->count, k = (double)lane->last, p = lane->last_expected / n;
-	double term, sum = 0;
-
-	if (k <= lane->last_expected || p >= 1)
-		return 1;
-	term = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) +
-		   (n - k) * log1p(-p));
-	/* Beyond the mean each is smaller than the one before. */
-	for (; k <= n && term > sum * 1e-9; k++) {
-		sum += term;
-		term *= (n - k) / (k + 1) * p / (1 - p);
-	}
-	return sum;
-}
-
-/* Any of @lanes could have been that one. */
-static bool may_be_chance(const struct collectives_lane *lane, size_t lanes)
-{
-	return find_chance(lane) * (double)lanes * COLLECTIVES_STRAGGLER_RUNS > 1;
-}
-
-static bool costs_much(const struct collectives *c, const struct collectives_lane *lane)
-{
-	double span = (double)c->to_ns - (double)c->from_ns;
-
-	return (double)lane->late_ns * 100 >= span * COLLECTIVES_STRAGGLER_COST_PCT;
-}
-
-/* How far a lane is from being the straggler: the first of the conditions that it does not meet. */
-enum standing { RARELY_LAST, LAST_BY_CHANCE, LAST_CHEAPLY, LAST_TOO_FEW, STRAGGLER };
-
-static enum standing judge(
-	const struct collectives *c, const struct collectives_lane *lane, size_t lanes)
-{
-	if (!is_often_last(lane))
-		return RARELY_LAST;
-	if (may_be_chance(lane, lanes))
-		return LAST_BY_CHANCE;
-	if (!costs_much(c, lane))
-		return LAST_CHEAPLY;
-	return lane->last < COLLECTIVES_STRAGGLER_COUNT ? LAST_TOO_FEW : STRAGGLER;
-}
-
-/* The nearest to it, the worst of these: who has most operations may be last in many by chance. */
-static uint32_t find_nearest(const struct collectives *c, const struct collectives_report *report,
-	enum standing *ret_standing)
-{
-	uint32_t nearest = COLLECTIVES_NONE;
-
-	*ret_standing = RARELY_LAST;
-	for (size_t i = 0; i < report->rank_count; i++) {
-		enum standing standing = judge(c, c->lanes + report->ranks[i], report->rank_count);
-
-		if (nearest != COLLECTIVES_NONE && standing <= *ret_standing)
-			continue;
-		nearest = report->ranks[i];
-		*ret_standing = standing;
-	}
-	return nearest;
-}
-
 static void format_time(double ns, char ret[32])
 {
 	if (ns >= 1e9)
@@ -341,89 +262,99 @@ static void format_time(double ns, char ret[32])
 		snprintf(ret, 32, "%.1f us", ns / 1e3);
 }
 
-static void format_why(const struct collectives_lane *lane, char *ret, size_t bytes)
+static void format_why(const struct collectives *c, const struct straggler *s, char *ret, size_t bytes)
 {
-	static const char *const why[] = {"it computes longer", "its copies take longer",
-		"an earlier collective let it go later", "its host submits late",
-		"its GPU idles with work submitted",
-		"its GPU idles, and nothing says when its work was submitted"};
-	int cause = collectives_main_cause(lane->cause_ns, lane->explained_late_ns);
-	double n = (double)lane->explained;
-	char part[32], ratio[48] = "";
+	static const char *const why[] = {[STRAGGLER_COPY] = "its copies take longer",
+		[STRAGGLER_TRANSFER] = "its transfers take longer",
+		[STRAGGLER_HOST] = "its host submits late",
+		[STRAGGLER_HELD] = "its GPU idles with work submitted",
+		[STRAGGLER_IDLE] = "its GPU idles, and nothing says when its work was submitted"};
+	char reference[48], each[32];
 
-	if (!lane->explained) {
-		snprintf(ret, bytes, "; nothing tells why");
+	if (s->cause == STRAGGLER_SEVERAL) {
+		snprintf(ret, bytes, "for several reasons");
 		return;
 	}
-	if (cause == COLLECTIVES_CAUSES) {
-		snprintf(ret, bytes, ": for several reasons");
+	format_time((double)s->part_ns[s->cause] / (double)s->windows, each);
+	if (s->cause != STRAGGLER_COMPUTE) {
+		snprintf(ret, bytes, "%s (%s each time)", why[s->cause], each);
 		return;
 	}
-	format_time((double)lane->cause_ns[cause] / n, part);
-	if (cause == COLLECTIVES_COMPUTE && lane->median_compute_ns > 0)
-		snprintf(ratio, sizeof(ratio), ", %.2fx the median rank's",
-			(double)lane->compute_ns / (double)lane->median_compute_ns);
-	snprintf(ret, bytes, ": %s (%s%s)", why[cause], part, ratio);
+	collectives_name_lane(c, s->group->lanes[s->reference], reference, sizeof(reference));
+	if (s->reference_compute_ns > 0)
+		snprintf(ret, bytes, "it computes longer (%s each time, %.2fx as long as %s)", each,
+			(double)s->compute_ns / (double)s->reference_compute_ns, reference);
+	else
+		snprintf(ret, bytes, "it computes longer (%s each time)", each);
 }
 
-static void read_straggler(const struct collectives *c, struct collectives_report *report)
-{
-	const struct collectives_lane *lane = c->lanes + report->straggler;
-	CLEANUP(free_p) char *count = render_count((int64_t)lane->count);
-	char who[48], late[32], why[192];
-
-	collectives_name_lane(c, report->straggler, who, sizeof(who));
-	who[0] = (char)(who[0] - 'a' + 'A');
-	format_time((double)lane->late_ns / (double)lane->last, late);
-	format_why(lane, why, sizeof(why));
-	snprintf(report->reading, sizeof(report->reading),
-		"%s arrives last in %.0f %% of %s collectives, %s late%s", who,
-		100.0 * (double)lane->last / (double)lane->count, count ? count : "", late, why);
-}
-
-/* Of all ranks the one @nearest to be the straggler is named. */
-static void read_even(const struct collectives *c, uint32_t nearest, enum standing standing,
+static void read_straggler(const struct collectives *c, const struct straggler *s,
 	struct collectives_report *report)
 {
-	static const char *const before[] = {
-		[LAST_BY_CHANCE] = "no rank stands out beyond chance: ",
-		[LAST_CHEAPLY] = "no rank costs much: ",
-		[LAST_TOO_FEW] = "too few to tell: "};
-	CLEANUP(free_p) char *count = render_count((int64_t)report->ranked);
-	const struct collectives_lane *lane = c->lanes + nearest;
-	char who[48], apart[32];
+	char who[48], others[32] = "", why[192];
+	uint32_t lane = s->group->lanes[s->lanes[0]];
 
-	collectives_name_lane(c, nearest, who, sizeof(who));
-	format_time((double)report->skew_ns / (double)report->ranked, apart);
-	if (standing != RARELY_LAST)
-		snprintf(report->reading, sizeof(report->reading),
-			"%s%s is last in %" PRIu64 " of %" PRIu64
-			" collectives; arrivals are %s apart",
-			before[standing], who, lane->last, lane->count, apart);
-	else if (lane->last)
-		snprintf(report->reading, sizeof(report->reading),
-			"no rank stands out: of %s collectives %s is last most often (%.0f %%); "
-			"arrivals are %s apart",
-			count ? count : "", who, 100.0 * (double)lane->last / (double)lane->count,
-			apart);
-	else
-		snprintf(report->reading, sizeof(report->reading),
-			"no rank stands out: arrivals of %s collectives are %s apart, which the "
-			"clocks cannot tell from 0",
-			count ? count : "", apart);
+	collectives_name_lane(c, lane, who, sizeof(who));
+	who[0] = (char)(who[0] - 'a' + 'A');
+	if (s->count > 1)
+		snprintf(others, sizeof(others), " and %zu more", s->count - 1);
+	format_why(c, s, why, sizeof(why));
+	if (!s->is_in_slack)
+		report->straggler = lane;
+	snprintf(report->reading, sizeof(report->reading),
+		"%s%s %s waited for%s, which costs %s%.0f %% of the time: %s%s", who, others,
+		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
+		s->is_in_slack	? "0 to "
+		: s->is_at_most ? "at most "
+				: "",
+		s->cost_pct, why,
+		s->is_in_slack ? "; all GPUs idle for their hosts as long" : "");
 }
 
-static void read_it(const struct collectives *c, struct collectives_report *report)
+static void read_event(const struct collectives *c, const struct straggler_event *event,
+	struct collectives_report *report)
+{
+	char longest[32], median[32], who[48] = "no rank";
+
+	format_time((double)event->longest_ns, longest);
+	format_time((double)event->median_ns, median);
+	if (event->lane != COLLECTIVES_NONE)
+		collectives_name_lane(c, event->group->lanes[event->lane], who, sizeof(who));
+	snprintf(report->reading, sizeof(report->reading),
+		"%zu of %zu %s take up to %s (the median is %s), %.0f %% of the time: %s is waited for",
+		event->count, event->group->windows,
+		event->group->source == WAITING_BY_STEPS ? "steps" : "times between collectives",
+		longest, median, event->cost_pct, who);
+}
+
+static void read_even(const struct stragglers *found, struct collectives_report *report)
+{
+	double all = (double)found->window_ns;
+	char apart[32];
+
+	format_time((double)report->skew_ns / (double)report->ranked, apart);
+	snprintf(report->reading, sizeof(report->reading),
+		"no rank stands out: ranks wait for each other %.0f %% of the time; arrivals are %s "
+		"apart",
+		all > 0 ? 100.0 * (double)waiting_total_ns(&found->sum) / all : 0, apart);
+}
+
+static void read_it(const struct collectives *c, const struct stragglers *found,
+	struct collectives_report *report)
 {
 	const char *text = NULL;
-	enum standing standing;
-	uint32_t nearest = find_nearest(c, report, &standing);
 
-	report->straggler = standing == STRAGGLER ? nearest : COLLECTIVES_NONE;
-	if (standing == STRAGGLER)
-		read_straggler(c, report);
+	report->straggler = COLLECTIVES_NONE;
+	if (!found)
+		return;
+	if (found->event.group && found->event.cost_pct > found->steady.cost_pct)
+		read_event(c, &found->event, report);
+	else if (found->steady.group)
+		read_straggler(c, &found->steady, report);
+	else if (found->slack.group)
+		read_straggler(c, &found->slack, report);
 	else if (report->ranked)
-		read_even(c, nearest, standing, report);
+		read_even(found, report);
 	else if (!c->event_count && !c->comm_kernels)
 		text = "no collectives: neither RCCL calls nor communication kernels are in here";
 	else if (!c->operation_count)
@@ -438,7 +369,8 @@ static void read_it(const struct collectives *c, struct collectives_report *repo
 		snprintf(report->reading, sizeof(report->reading), "%s", text);
 }
 
-int collectives_report_new(const struct collectives *collectives, struct collectives_report **ret)
+int collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
+	struct collectives_report **ret)
 {
 	CLEANUP(collectives_report_free_p)
 	struct collectives_report *report = calloc(1, sizeof(*report));
@@ -451,7 +383,7 @@ int collectives_report_new(const struct collectives *collectives, struct collect
 		r = fill_orders(collectives, report);
 	if (r)
 		return r;
-	read_it(collectives, report);
+	read_it(collectives, found, report);
 	*ret = TAKE(report);
 	return 0;
 }

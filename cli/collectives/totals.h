@@ -4,18 +4,8 @@
  * What is said of collectives: sums by operation, datatype and size, and the reading, one sentence
  * with its numbers. From struct collectives alone; prints nothing. One thread.
  */
-#include "cli/collectives/collectives.h"
+#include "cli/collectives/straggler.h"
 
-/* A rank stands out when it comes last in so many percent of its operations, and in so many percent
- * of those in which it would by chance: of two ranks each comes last in half of theirs. */
-#define COLLECTIVES_STRAGGLER_PCT	 50
-#define COLLECTIVES_STRAGGLER_CHANCE_PCT 150
-/* ... and so often that of so many runs in which chance alone decides at most one has such a rank,
- */
-#define COLLECTIVES_STRAGGLER_RUNS	 1000
-/* ... in at least so many, and its lateness in sum is so many percent of the time they span. */
-#define COLLECTIVES_STRAGGLER_COUNT	 10
-#define COLLECTIVES_STRAGGLER_COST_PCT	 1
 /* One cause explains it with so many percent of the lateness; else several do. */
 #define COLLECTIVES_CAUSE_PCT		 50
 
@@ -44,8 +34,9 @@ struct collectives_report {
 	char reading[512];
 };
 
-/* -ENOMEM. Borrows @collectives. */
-int collectives_report_new(const struct collectives *collectives, struct collectives_report **ret);
+/* -ENOMEM. Borrows @collectives. @found: of the same; NULL: nothing is read out of the figures. */
+int collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
+	struct collectives_report **ret);
 void collectives_report_free_p(struct collectives_report **report);
 
 /* From when everybody had come until everybody had left. */

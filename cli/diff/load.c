@@ -365,7 +365,7 @@ static int load_collectives(struct diff_side *s, struct query *query, const stru
 	if (!r)
 		r = collectives_new(query, categories, &all, &collectives);
 	if (!r)
-		r = collectives_report_new(collectives, &report);
+		r = collectives_report_new(collectives, NULL, &report);
 	if (!r)
 		r = copy_groups(s, report);
 	if (!r)

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "cli/trace/host_call_key.h"
-#include "cli/collectives/totals.h"
+#include "cli/collectives/straggler.h"
+#include "cli/reason/pace.h"
 #include "cli/base/array.h"
 #include "cli/trace/id_map.h"
 #include "cli/reason/reason.h"
@@ -16,7 +17,6 @@ struct shape {
 	int64_t process_id, gpu_id;
 	size_t kind, process;
 	struct reason_sum sum;
-	double squares; /* of ns, in sum */
 };
 
 /* Numbers of a process's host calls in the part. */
@@ -170,7 +170,6 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
 	l->figures->timed++;
 	shape->sum.calls++;
 	shape->sum.ns += (double)duration;
-	shape->squares += (double)duration * (double)duration;
 }
 
 /* Sums by shape, and the extent of the part: its time, and each process's host calls. */
@@ -277,14 +276,6 @@ static int load_timeline(struct loading *l, const char *categories, char error[Q
 	return r ? r : take_lanes(l->figures, timeline);
 }
 
-/* Kernels of one shape do the same: by what they differ is chance, as far as anybody can see. */
-static double find_spread(const struct shape *shape)
-{
-	double spread = shape->squares - shape->sum.ns * shape->sum.ns / (double)shape->sum.calls;
-
-	return spread > 0 ? spread : 0;
-}
-
 /* Shapes are by process and GPU, as a rule: the lane of the one before is that of the next. */
 static void sum_kinds(const struct loading *l)
 {
@@ -301,24 +292,7 @@ static void sum_kinds(const struct loading *l)
 			continue;
 		lane->kinds[shape->kind].calls += shape->sum.calls;
 		lane->kinds[shape->kind].ns += shape->sum.ns;
-		lane->kinds[shape->kind].spread_ns2 += find_spread(shape);
 	}
-}
-
-static int load_ledger(struct loading *l)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "ledger", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		struct reason_lane *lane =
-			find_lane(l->figures, query_integer(rows, 0), query_integer(rows, 1));
-
-		r = 0;
-		if (lane)
-			lane->stored += (uint64_t)query_integer(rows, 4);
-	}
-	return r;
 }
 
 static int load_copies(struct loading *l)
@@ -341,53 +315,163 @@ static int load_copies(struct loading *l)
 
 /* ---- collectives ---------------------------------------------------------------------------- */
 
-static void take_straggler(struct reason_figures *f, const struct collectives *c,
-	const struct collectives_report *report)
+static struct reason_place place_of(const struct collectives *c, const struct waiting_group *group,
+	uint32_t place)
+{
+	const struct collectives_lane *lane = c->lanes + group->lanes[place];
+
+	return (struct reason_place){c->processes[lane->process].id, lane->gpu_id};
+}
+
+static void take_straggler(
+	struct reason_figures *f, const struct collectives *c, const struct straggler *from)
 {
 	struct reason_straggler *s = &f->straggler;
-	const struct collectives_lane *lane;
-	double span = (double)c->to_ns - (double)c->from_ns;
 
-	if (report->straggler == COLLECTIVES_NONE || span <= 0)
+	if (!from->group)
 		return;
-	lane = c->lanes + report->straggler;
 	*s = (struct reason_straggler){
 		.is_found = true,
-		.process_id = c->processes[lane->process].id,
-		.gpu_id = lane->gpu_id,
-		.last = lane->last,
-		.count = lane->count,
-		.late_ns = (double)lane->late_ns / (double)lane->last,
-		.cause = COLLECTIVES_CAUSES,
+		.is_in_turn = from->is_in_turn,
+		.is_at_most = from->is_at_most,
+		.count = from->count,
+		.reference = place_of(c, from->group, from->reference),
+		.cost_pct = from->cost_pct,
+		.gain_ns = (double)from->gain_ns,
+		.windows = from->windows,
+		.from_ns = from->from_ns,
+		.to_ns = from->to_ns,
+		.cause = from->cause,
+		.waiting_ns = (double)from->waiting_ns,
 	};
-	/* The first of a communicator is explained by nothing: ranks are initialised, and compile.
-	 */
-	if (lane->explained)
-		s->late_ns = (double)lane->explained_late_ns / (double)lane->explained;
-	s->late_pct = 100.0 * s->late_ns * (double)lane->last / span;
-	if (!lane->explained)
+	for (size_t i = 0; i < from->count && i < REASON_NAMED_MAX; i++)
+		s->at[i] = place_of(c, from->group, from->lanes[i]);
+	for (int i = 0; i < STRAGGLER_CAUSES; i++)
+		s->part_ns[i] = (double)from->part_ns[i];
+	if (from->reference_compute_ns > 0)
+		s->compute_ratio = (double)from->compute_ns / (double)from->reference_compute_ns;
+}
+
+static void take_event(
+	struct reason_figures *f, const struct collectives *c, const struct straggler_event *from)
+{
+	struct reason_event *event = &f->event;
+
+	if (!from->group)
 		return;
-	s->cause = collectives_main_cause(lane->cause_ns, lane->explained_late_ns);
-	if (s->cause < COLLECTIVES_CAUSES)
-		s->cause_ns = (double)lane->cause_ns[s->cause] / (double)lane->explained;
-	if (lane->median_compute_ns > 0)
-		s->ratio = (double)lane->compute_ns / (double)lane->median_compute_ns;
+	*event = (struct reason_event){
+		.is_found = true,
+		.is_step = from->group->source == WAITING_BY_STEPS,
+		.has_place = from->lane != COLLECTIVES_NONE,
+		.count = from->count,
+		.number = from->group->numbers ? from->group->numbers[from->longest] : 0,
+		.longest_ns = (double)from->longest_ns,
+		.median_ns = (double)from->median_ns,
+		.cost_pct = from->cost_pct,
+		.cause = from->cause,
+	};
+	if (event->has_place)
+		event->place = place_of(c, from->group, from->lane);
+}
+
+static void take_waiting(
+	struct reason_figures *f, const struct waiting *w, const struct stragglers *from)
+{
+	double all = (double)from->window_ns;
+	const struct waiting_group *group = from->steady.group;
+
+	f->waiting.impossible = w->impossible;
+	if (!from->window_ns)
+		return;
+	f->waiting.is_known = true;
+	f->waiting.wait_pct = 100.0 * (double)from->sum.wait_ns / all;
+	f->waiting.pair_wait_pct = 100.0 * (double)from->sum.pair_wait_ns / all;
+	f->waiting.transfer_pct = 100.0 * (double)waiting_transfer_ns(&from->sum) / all;
+	for (size_t i = 0; i < w->group_count && !group; i++)
+		group = w->groups + i;
+	if (!from->change.is_found || !group->numbers)
+		return;
+	f->waiting.has_change = true;
+	f->waiting.change_number = group->numbers[from->change.window];
+	f->waiting.change_ratio = from->change.ratio;
+}
+
+static int name_kernel(struct loading *l, int64_t kernel_id)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "kernels", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		if (query_integer(rows, 0) == kernel_id)
+			snprintf(l->figures->straggler.pace_kernel,
+				sizeof(l->figures->straggler.pace_kernel), "%s",
+				query_text(rows, 1) ? query_text(rows, 1) : "");
+		r = 0;
+	}
+	return r;
+}
+
+/* Does its GPU take longer for the same, or has it more to do? */
+static int load_pace(struct loading *l)
+{
+	struct reason_figures *f = l->figures;
+	struct reason_straggler *s = &f->straggler;
+	CLEANUP(free_p) struct pace_lane *lanes = calloc(f->lane_count + 1, sizeof(*lanes));
+	int r;
+
+	if (!lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->lane_count; i++)
+		lanes[i] = (struct pace_lane){.process_id = f->lanes[i].process_id,
+			.gpu_id = f->lanes[i].gpu_id};
+	r = pace_find(l->query, l->categories, s->from_ns, s->to_ns, lanes, f->lane_count);
+	for (size_t i = 0; i < f->lane_count && !r; i++) {
+		if (lanes[i].process_id != s->at[0].process_id ||
+			lanes[i].gpu_id != s->at[0].gpu_id)
+			continue;
+		s->pace = lanes[i].ratio;
+		s->is_pace_slow = lanes[i].is_slow;
+		s->pace_names = lanes[i].names;
+		s->pace_kernel_ratio = lanes[i].kernel_ratio;
+		if (lanes[i].names)
+			r = name_kernel(l, lanes[i].kernel_id);
+	}
+	return r;
+}
+
+static int find_stragglers(struct loading *l, struct collectives *collectives)
+{
+	CLEANUP(steps_free_p) struct steps *steps = NULL;
+	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
+	CLEANUP(stragglers_done) struct stragglers found = {0};
+	char error[QUERY_ERROR_BYTES];
+	int r = steps_new(l->query, NULL, error, &steps);
+
+	if (!r)
+		r = waiting_new(l->query, l->categories, collectives, steps, &waiting);
+	if (!r)
+		r = stragglers_find(waiting, &found);
+	if (r)
+		return r;
+	take_straggler(l->figures, collectives, &found.steady);
+	take_event(l->figures, collectives, &found.event);
+	take_waiting(l->figures, waiting, &found);
+	return l->figures->straggler.is_found &&
+			       l->figures->straggler.cause == STRAGGLER_COMPUTE
+		       ? load_pace(l)
+		       : 0;
 }
 
 static int load_collectives(struct loading *l)
 {
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
-	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
 	struct collectives_filter all = {0};
 	int r = collectives_new(l->query, l->categories, &all, &collectives);
 
-	/* From the middle on nobody can count which kernel of one rank is which of another. */
+	/* From the middle on nothing tells which kernel of one rank is which of another. */
 	if (r || (l->is_part && collectives->matched == COLLECTIVES_BY_ORDER))
 		return r;
-	r = collectives_report_new(collectives, &report);
-	if (!r)
-		take_straggler(l->figures, collectives, report);
-	return r;
+	return find_stragglers(l, collectives);
 }
 
 static bool can_compare(const struct reason_figures *f)
@@ -415,8 +499,6 @@ static int load_part(struct loading *l, const char *categories, char error[QUERY
 		r = limit_others(l);
 	if (!r)
 		r = load_timeline(l, categories, error);
-	if (!r)
-		r = load_ledger(l);
 	if (!r)
 		r = load_copies(l);
 	if (r)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/collectives/totals.h"
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
@@ -92,14 +91,85 @@ static json_t *row_json(const struct breakdown_row *row)
 		"kernels", (json_int_t)row->kernels);
 }
 
-static json_t *straggler_json(const struct reason_straggler *s)
+static const struct reason_lane *find_lane(
+	const struct reason_figures *f, struct reason_place place)
 {
+	for (size_t i = 0; i < f->lane_count; i++)
+		if (f->lanes[i].process_id == place.process_id &&
+			f->lanes[i].gpu_id == place.gpu_id)
+			return f->lanes + i;
+	return NULL;
+}
+
+static json_t *rank_json(const struct reason_figures *f, struct reason_place place)
+{
+	const struct reason_lane *lane = find_lane(f, place);
+
+	return lane && lane->has_rank ? json_integer(lane->rank) : json_null();
+}
+
+static json_t *ratio_json(double ratio)
+{
+	return ratio > 0 ? json_real(ratio) : json_null();
+}
+
+static json_t *parts_json(const struct reason_straggler *s)
+{
+	json_t *parts = json_object();
+
+	for (int i = 0; parts && i < STRAGGLER_CAUSES; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s_ns", straggler_cause_name((enum straggler_cause)i));
+		(void)json_object_set_new(parts, name, json_real(s->part_ns[i]));
+	}
+	return parts;
+}
+
+static json_t *straggler_json(const struct reason_figures *f)
+{
+	const struct reason_straggler *s = &f->straggler;
+	json_t *ranks;
+
 	if (!s->is_found)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:s}", "process_id",
-		(json_int_t)s->process_id, "gpuId", (json_int_t)s->gpu_id, "times_arrived_last",
-		(json_int_t)s->last, "num_collectives", (json_int_t)s->count, "late_mean_ns",
-		s->late_ns, "late_pct", s->late_pct, "cause", collectives_cause_name(s->cause));
+	ranks = json_array();
+	for (size_t i = 0; ranks && i < s->count && i < REASON_NAMED_MAX; i++)
+		(void)json_array_append_new(ranks, rank_json(f, s->at[i]));
+	return json_pack(
+		"{s:I, s:I, s:o, s:I, s:b, s:f, s:f, s:b, s:I, s:s, s:o, s:f, s:o, s:o, s:o, s:b}",
+		"process_id", (json_int_t)s->at[0].process_id, "gpuId",
+		(json_int_t)s->at[0].gpu_id, "ranks", ranks, "count", (json_int_t)s->count,
+		"in_turn", s->is_in_turn, "cost_pct", s->cost_pct, "gain_ns", s->gain_ns,
+		"at_most", s->is_at_most, "windows", (json_int_t)s->windows, "cause",
+		straggler_cause_name(s->cause), "reference_rank", rank_json(f, s->reference),
+		"reference_waits_longer_ns", s->waiting_ns, "more_than_reference", parts_json(s),
+		"compute_ratio", ratio_json(s->compute_ratio), "pace", ratio_json(s->pace),
+		"slow_gpu", s->is_pace_slow);
+}
+
+static json_t *event_json(const struct reason_figures *f)
+{
+	const struct reason_event *event = &f->event;
+
+	if (!event->is_found)
+		return json_null();
+	return json_pack("{s:I, s:o, s:f, s:f, s:f, s:o, s:s}", "count", (json_int_t)event->count,
+		"step", event->is_step ? json_integer(event->number) : json_null(), "longest_ns",
+		event->longest_ns, "median_ns", event->median_ns, "cost_pct", event->cost_pct,
+		"rank", event->has_place ? rank_json(f, event->place) : json_null(), "cause",
+		straggler_cause_name(event->cause));
+}
+
+static json_t *waiting_json(const struct reason_waiting *w)
+{
+	if (!w->is_known)
+		return json_null();
+	return json_pack("{s:f, s:f, s:f, s:I, s:o, s:o}", "wait_pct", w->wait_pct,
+		"p2p_wait_pct", w->pair_wait_pct, "transfer_pct", w->transfer_pct,
+		"impossible_collectives", (json_int_t)w->impossible, "slower_since_step",
+		w->has_change ? json_integer(w->change_number) : json_null(), "slower_ratio",
+		w->has_change ? json_real(w->change_ratio) : json_null());
 }
 
 json_t *reason_json(const struct reason *reason)
@@ -107,14 +177,15 @@ json_t *reason_json(const struct reason *reason)
 	const struct reason_figures *f = &reason->figures;
 	const struct reason_lane *lane = reason->lane;
 	/* Names of categories and directions may be anything. */
-	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "code",
+	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "code",
 		reason_code_name(reason->code), "text",
 		render_json_text(reason->text, strlen(reason->text)), "hint",
 		reason->hint[0] ? render_json_text(reason->hint, strlen(reason->hint))
 				: json_null(),
 		"simulated",
 		f->is_simulated, "all", row_json(&f->total), "straggler",
-		straggler_json(&f->straggler), "looked_at",
+		straggler_json(f), "event", event_json(f), "waiting", waiting_json(&f->waiting),
+		"looked_at",
 		json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)f->sample, "of",
 			(json_int_t)f->rows, "timed", (json_int_t)f->timed));
 

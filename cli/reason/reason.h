@@ -12,7 +12,7 @@
 
 #include "cli/trace/breakdown.h"
 #include "cli/trace/categories.h"
-#include "cli/collectives/collectives.h"
+#include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
 #include "cli/reason/rule_table.h"
 #include "cli/database/verdict.h"
@@ -24,14 +24,12 @@
 struct reason_sum {
 	uint64_t calls;
 	double ns;
-	double spread_ns2; /* how far each is from the mean of those alike, squared, in sum */
 };
 
 /* One process on one GPU. */
 struct reason_lane {
 	int64_t process_id, gpu_id, rank;
 	bool has_rank;
-	uint64_t stored;	    /* in the whole file */
 	struct breakdown_row total; /* from its first step to its last */
 	struct reason_sum *kinds;   /* one a kind of the figures */
 };
@@ -41,15 +39,48 @@ struct reason_kind {
 	enum category_class class;
 };
 
-/* Who arrives last in collectives. */
-struct reason_straggler {
-	bool is_found;
+#define REASON_NAMED_MAX 8
+
+struct reason_place {
 	int64_t process_id, gpu_id;
-	uint64_t last, count;	/* times; of so many */
-	double late_ns;		/* on average, when it is last */
-	double late_pct;	/* all of it, of the time that the collectives span */
-	int cause;		/* enum collectives_cause; COLLECTIVES_CAUSES: several */
-	double cause_ns, ratio; /* on average; of computation, to the median rank's; 0: unknown */
+};
+
+/* The ranks that the others wait for (cli/collectives/straggler.h). */
+struct reason_straggler {
+	bool is_found, is_in_turn, is_at_most;
+	size_t count; /* of which REASON_NAMED_MAX are named */
+	struct reason_place at[REASON_NAMED_MAX], reference;
+	int64_t from_ns, to_ns; /* when */
+	double cost_pct, gain_ns; /* of the time that is looked at */
+	uint64_t windows;	  /* steps, or times between collectives, in which it costs something */
+	enum straggler_cause cause;
+	double part_ns[STRAGGLER_CAUSES], waiting_ns; /* more than the reference, in sum */
+	double compute_ratio;			      /* to the reference's; 0: it computes nothing */
+	/* Where its computation is the cause; pace 0: there is nothing to compare. */
+	double pace, pace_kernel_ratio;
+	bool is_pace_slow;
+	uint64_t pace_names;
+	char pace_kernel[64];
+};
+
+/* Steps, or times between collectives of all ranks, that are much longer than the others. */
+struct reason_event {
+	bool is_found, has_place, is_step; /* has_place: one rank is waited for */
+	uint64_t count;
+	int64_t number; /* of the longest step */
+	double longest_ns, median_ns, cost_pct;
+	struct reason_place place;
+	enum straggler_cause cause;
+};
+
+/* Of the time of all ranks that communicators connect. */
+struct reason_waiting {
+	bool is_known;
+	double wait_pct, pair_wait_pct, transfer_pct;
+	bool has_change; /* steps take longer from one on */
+	int64_t change_number;
+	double change_ratio;
+	uint64_t impossible;
 };
 
 struct reason_copies {
@@ -70,6 +101,8 @@ struct reason_figures {
 	size_t lane_count;
 	struct breakdown_row total;
 	struct reason_straggler straggler;
+	struct reason_event event;
+	struct reason_waiting waiting;
 	struct reason_copies copies;
 };
 

@@ -5,12 +5,12 @@
 
 enum part { PART_IDLE, PART_COMM, PART_COPY, PARTS };
 
-/* What every rule looks at: the reason to be, and the three parts that are not computation. */
+/* What every rule looks at: the reason to be, and the shares of the three parts that are not
+ * computation. */
 struct judging {
 	struct reason *reason;
 	const struct reason_figures *figures;
-	const struct reason_lane *lane[PARTS]; /* the one that stands out; NULL: all are alike */
-	const struct breakdown_row *row[PARTS];
+	const struct breakdown_row *row; /* of all */
 	double pct[PARTS];
 };
 
@@ -32,5 +32,6 @@ struct reason_sum reason_computation(
 const char *reason_name_kind(const struct reason_kind *kind, char buffer[48]);
 
 /* The rules: does it apply? Then it has said so. */
+bool reason_event(struct judging *j);
 bool reason_slow_rank(struct judging *j);
 bool reason_late_rank(struct judging *j);

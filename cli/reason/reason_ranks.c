@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/base/cleanup.h"
+#include "cli/reason/pace.h"
 
 /* ---- computation ---------------------------------------------------------------------------- */
 
@@ -18,54 +18,6 @@ struct reason_sum reason_computation(
 							    : (struct reason_sum){0};
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* All lanes' mean kernel of a kind, in order; those that have none have no place. */
-struct means {
-	double *at;
-	size_t count;
-};
-
-static void means_done(struct means *means)
-{
-	free(means->at);
-}
-
-/* Again for each kind. False: no memory. */
-static bool sort_means(const struct reason_figures *f, size_t kind, struct means *means)
-{
-	if (!means->at)
-		means->at = calloc(f->lane_count + 1, sizeof(*means->at));
-	if (!means->at)
-		return false;
-	means->count = 0;
-	for (size_t i = 0; i < f->lane_count; i++) {
-		struct reason_sum sum = reason_computation(f, f->lanes + i, kind);
-
-		if (sum.calls)
-			means->at[means->count++] = sum.ns / (double)sum.calls;
-	}
-	qsort(means->at, means->count, sizeof(*means->at), compare_reals);
-	return true;
-}
-
-/* The median of the others, the lower of two: the same place, but for who stands before it; 0:
- * there is none. Of several as long as @own anyone is left out. */
-static double median_of_others(const struct means *means, struct reason_sum own)
-{
-	size_t others = means->count - (own.calls > 0);
-	size_t middle = others ? (others - 1) / 2 : 0;
-
-	if (!others)
-		return 0;
-	return means->at[middle + (own.calls && own.ns / (double)own.calls <= means->at[middle])];
-}
-
 const char *reason_name_kind(const struct reason_kind *kind, char buffer[48])
 {
 	if (!strcmp(kind->name, "gemm"))
@@ -74,204 +26,198 @@ const char *reason_name_kind(const struct reason_kind *kind, char buffer[48])
 	return buffer;
 }
 
-/* ", GEMMs 1.31x the median rank's": the kind that costs the lane most; none where none is slow. */
-static void name_slow_kind(
-	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
-{
-	CLEANUP(means_done) struct means means = {0};
-	double most = 0;
-	char buffer[48];
-
-	ret[0] = '\0';
-	for (size_t i = 0; i < f->kind_count && sort_means(f, i, &means); i++) {
-		struct reason_sum sum = reason_computation(f, lane, i);
-		double median = median_of_others(&means, sum);
-		double extra = sum.ns - median * (double)sum.calls;
-
-		if (median <= 0 || extra <= most || sum.ns * 100 < median * (double)sum.calls * 102)
-			continue;
-		most = extra;
-		snprintf(ret, bytes, "%s %.2fx the median rank's",
-			reason_name_kind(f->kinds + i, buffer),
-			sum.ns / (double)sum.calls / median);
-	}
-}
-
 /* ---- ranks ---------------------------------------------------------------------------------- */
 
-static const struct reason_lane *find_straggler(const struct reason_figures *f)
+static const struct reason_lane *lane_at(const struct reason_figures *f, struct reason_place place)
 {
-	const struct reason_straggler *s = &f->straggler;
-
-	for (size_t i = 0; s->is_found && i < f->lane_count; i++)
-		if (f->lanes[i].process_id == s->process_id && f->lanes[i].gpu_id == s->gpu_id)
+	for (size_t i = 0; i < f->lane_count; i++)
+		if (f->lanes[i].process_id == place.process_id &&
+			f->lanes[i].gpu_id == place.gpu_id)
 			return f->lanes + i;
 	return NULL;
 }
 
-static void say_late(struct judging *j, const struct reason_lane *lane, const char *why)
+static void name_place(
+	const struct reason_figures *f, struct reason_place place, char *ret, size_t bytes)
 {
-	const struct reason_straggler *s = &j->figures->straggler;
-	char who[64], late[32];
+	const struct reason_lane *lane = lane_at(f, place);
 
-	reason_name_rank(j->figures, lane, who, sizeof(who));
-	reason_capitalize(who);
-	reason_format_time(s->late_ns, late);
-	j->reason->lane = lane;
-	reason_say(j, "%s arrives last in %.0f %% of collectives, %s late, because %s", who,
-		reason_percent(s->last, s->count), late, why);
+	if (lane)
+		reason_name_rank(f, lane, ret, bytes);
+	else
+		snprintf(ret, bytes, "process %" PRId64, place.process_id);
 }
 
-static bool arrives_late(const struct judging *j)
+/* "Rank 5", "Ranks 2 and 3", "Ranks 0, 1, 2 and 5 others". */
+static void name_stragglers(const struct reason_figures *f, char *ret, size_t bytes)
 {
-	return find_straggler(j->figures) && j->figures->straggler.late_pct >= REASON_LATE_PCT;
-}
+	const struct reason_straggler *s = &f->straggler;
+	size_t named = s->count < REASON_NAMED_MAX ? s->count : REASON_NAMED_MAX, at = 0;
+	char one[64];
 
-static bool is_late_by_computation(struct judging *j)
-{
-	const struct reason_straggler *s = &j->figures->straggler;
-	const struct reason_lane *lane = find_straggler(j->figures);
-	char why[160], kind[96];
-
-	if (!arrives_late(j) || s->cause != COLLECTIVES_COMPUTE)
-		return false;
-	name_slow_kind(j->figures, lane, kind, sizeof(kind));
-	if (kind[0])
-		snprintf(why, sizeof(why), "its compute is slower (%s)", kind);
-	else if (s->ratio > 0)
-		snprintf(
-			why, sizeof(why), "it computes %.2fx as long as the median rank", s->ratio);
-	else /* the median rank computes nothing */
-		snprintf(why, sizeof(why), "it computes longer");
-	say_late(j, lane, why);
-	return true;
-}
-
-/* Do all ranks do the same, as far as their numbers of kernels tell? */
-static bool are_alike(const struct reason_figures *f)
-{
-	uint64_t least = UINT64_MAX, most = 0;
-
-	for (size_t i = 0; i < f->lane_count; i++) {
-		if (f->lanes[i].stored < least)
-			least = f->lanes[i].stored;
-		if (f->lanes[i].stored > most)
-			most = f->lanes[i].stored;
-	}
-	return f->lane_count > 1 && (double)(most - least) * 100 <= (double)most * REASON_ALIKE_PCT;
-}
-
-/* A lane's kernels, and how long the median of the others would have taken for as many of each
- * kind: who has more of the long ones is not slow. Kinds that it alone has are left out. */
-struct pace {
-	double actual_ns, expected_ns, spread_ns2;
-};
-
-static void add_pace(struct pace *pace, const struct means *means, struct reason_sum sum)
-{
-	double median = median_of_others(means, sum);
-
-	if (median <= 0)
+	name_place(f, s->at[0], one, sizeof(one));
+	reason_capitalize(one);
+	if (s->count == 1) {
+		snprintf(ret, bytes, "%s", one);
 		return;
-	pace->actual_ns += sum.ns;
-	pace->expected_ns += median * (double)sum.calls;
-	pace->spread_ns2 += sum.spread_ns2;
-}
-
-/* One of each lane, malloc'ed. Kinds outside: each is sorted once, of however many lanes. NULL: no
- * memory. */
-static struct pace *measure_paces(const struct reason_figures *f)
-{
-	CLEANUP(free_p) struct pace *paces = calloc(f->lane_count + 1, sizeof(*paces));
-	CLEANUP(means_done) struct means means = {0};
-
-	for (size_t kind = 0; paces && kind < f->kind_count; kind++) {
-		if (!sort_means(f, kind, &means))
-			return NULL;
-		for (size_t i = 0; i < f->lane_count; i++)
-			add_pace(paces + i, &means, reason_computation(f, f->lanes + i, kind));
 	}
-	return TAKE(paces);
-}
+	for (size_t i = 0; i < named && at < bytes; i++) {
+		const struct reason_lane *lane = lane_at(f, s->at[i]);
+		const char *before = !i			     ? ""
+				     : i + 1 == s->count ? " and "
+							 : ", ";
+		int n;
 
-/* Kernels whose times vary come to another sum each time, and so do those they are held against. */
-static bool may_be_chance(const struct pace *pace)
-{
-	double extra = pace->actual_ns - pace->expected_ns;
-
-	return extra <= 0 || extra * extra < REASON_ERRORS * REASON_ERRORS * 2 * pace->spread_ns2;
-}
-
-/* Who takes longest for the same kernels, and what that costs of its time in percent. */
-static const struct reason_lane *find_slowest(
-	const struct reason_figures *f, double *ret_ratio, double *ret_cost_pct)
-{
-	CLEANUP(free_p) struct pace *paces = measure_paces(f);
-	const struct reason_lane *slowest = NULL;
-
-	*ret_ratio = *ret_cost_pct = 0;
-	for (size_t i = 0; paces && i < f->lane_count; i++) {
-		const struct reason_lane *lane = f->lanes + i;
-		struct pace pace = paces[i];
-
-		if (pace.expected_ns <= 0 || pace.actual_ns <= *ret_ratio * pace.expected_ns ||
-			may_be_chance(&pace))
-			continue;
-		slowest = lane;
-		*ret_ratio = pace.actual_ns / pace.expected_ns;
-		*ret_cost_pct =
-			100.0 * (pace.actual_ns - pace.expected_ns) / (double)lane->total.wall_ns;
+		if (lane && lane->has_rank && strchr(one, ' ') == strrchr(one, ' '))
+			n = snprintf(ret + at, bytes - at, "%s%s%" PRId64, i ? "" : "Ranks ", before,
+				lane->rank);
+		else {
+			name_place(f, s->at[i], one, sizeof(one));
+			if (!i)
+				reason_capitalize(one);
+			n = snprintf(ret + at, bytes - at, "%s%s", before, one);
+		}
+		at += n > 0 ? (size_t)n : 0;
 	}
-	return slowest;
+	if (named < s->count && at < bytes)
+		snprintf(ret + at, bytes - at, " and %zu others", s->count - named);
 }
 
-static bool is_slow_by_kernels(struct judging *j)
+static const char *unit_of(const struct reason_figures *f)
+{
+	return f->has_steps ? "step" : "time";
+}
+
+/* Why its computation takes longer: its GPU, or its work. */
+static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	const struct reason_straggler *s = &f->straggler;
+	char reference[64];
+
+	name_place(f, s->reference, reference, sizeof(reference));
+	if (s->pace > 0 && s->pace_names < PACE_NAMES)
+		snprintf(ret, bytes, "%.40s takes %.2fx: more work in it, or a slow GPU",
+			s->pace_kernel, s->pace_kernel_ratio);
+	else if (s->is_pace_slow)
+		snprintf(ret, bytes, "a slow GPU, the same kernels take %.2fx the median GPU's",
+			s->pace);
+	else if (s->pace > 0 && s->compute_ratio > 0)
+		snprintf(ret, bytes,
+			"more work, it computes %.2fx as long as %s and the same kernels take "
+			"%.2fx",
+			s->compute_ratio, reference, s->pace);
+	else if (s->compute_ratio > 0)
+		snprintf(ret, bytes, "it computes %.2fx as long as %s", s->compute_ratio, reference);
+	else
+		snprintf(ret, bytes, "it computes longer than %s", reference);
+}
+
+static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	static const char *const why[] = {[STRAGGLER_COPY] = "its copies take longer",
+		[STRAGGLER_TRANSFER] = "its transfers take longer",
+		[STRAGGLER_HOST] = "its host submits late",
+		[STRAGGLER_HELD] = "its GPU idles with work submitted",
+		[STRAGGLER_IDLE] = "its GPU idles"};
+	const struct reason_straggler *s = &f->straggler;
+	char each[32];
+
+	if (s->cause == STRAGGLER_COMPUTE) {
+		say_compute(f, ret, bytes);
+		return;
+	}
+	if (s->cause == STRAGGLER_SEVERAL) {
+		snprintf(ret, bytes, "several things");
+		return;
+	}
+	reason_format_time(s->part_ns[s->cause] / (double)s->windows, each);
+	snprintf(ret, bytes, "%s (%s each time)", why[s->cause], each);
+}
+
+static bool say_straggler(struct judging *j)
 {
 	const struct reason_figures *f = j->figures;
-	const struct reason_lane *lane;
-	double ratio, cost_pct;
-	char who[64], kind[96];
+	const struct reason_straggler *s = &f->straggler;
+	char who[160], why[192], since[64] = "";
 
-	if (!are_alike(f))
-		return false;
-	lane = find_slowest(f, &ratio, &cost_pct);
-	if (!lane || ratio * 100 < REASON_SLOW_PCT || cost_pct < REASON_LATE_PCT)
-		return false;
-	reason_name_rank(f, lane, who, sizeof(who));
-	reason_capitalize(who);
-	/* There is one: not all kinds can be faster than their sum. */
-	name_slow_kind(f, lane, kind, sizeof(kind));
-	j->reason->lane = lane;
-	reason_say(j, "%s is slow: its kernels take %.2fx as long as the median rank's (%s)", who,
-		ratio, kind);
+	name_stragglers(f, who, sizeof(who));
+	say_why(f, why, sizeof(why));
+	if (f->waiting.has_change)
+		snprintf(since, sizeof(since), ", since step %" PRId64 " (%.2fx)",
+			f->waiting.change_number, f->waiting.change_ratio);
+	j->reason->lane = lane_at(f, s->at[0]);
+	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s: %s", who,
+		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
+		s->is_at_most ? "at most " : "", s->cost_pct, unit_of(f), since, why);
 	return true;
+}
+
+static bool has_straggler(const struct judging *j)
+{
+	return j->figures->straggler.is_found &&
+	       j->figures->straggler.cost_pct >= REASON_LATE_PCT;
 }
 
 bool reason_slow_rank(struct judging *j)
 {
-	return is_late_by_computation(j) || is_slow_by_kernels(j);
+	return has_straggler(j) && j->figures->straggler.cause == STRAGGLER_COMPUTE &&
+	       say_straggler(j);
 }
 
 bool reason_late_rank(struct judging *j)
 {
-	static const char *const why[] = {[COLLECTIVES_COPY] = "its copies take longer",
-		[COLLECTIVES_HOST] = "its host submits late",
-		[COLLECTIVES_WAIT] = "its GPU idles with work submitted",
-		[COLLECTIVES_UNKNOWN] = "its GPU idles",
-		[COLLECTIVES_CAUSES] = "of several things"};
-	const struct reason_straggler *s = &j->figures->straggler;
-	char text[96], each[32];
-
-	/* What an earlier collective did has a reason of its own. */
-	if (!arrives_late(j) || !why[s->cause])
+	if (!has_straggler(j) || !say_straggler(j))
 		return false;
-	reason_format_time(s->cause_ns, each);
-	if (s->cause < COLLECTIVES_CAUSES)
-		snprintf(text, sizeof(text), "%s (%s each time)", why[s->cause], each);
-	else
-		snprintf(text, sizeof(text), "%s", why[s->cause]);
-	say_late(j, find_straggler(j->figures), text);
-	if (s->cause == COLLECTIVES_HOST && !j->figures->has_calls)
+	if (j->figures->straggler.cause == STRAGGLER_HOST && !j->figures->has_calls)
 		reason_say_hint(j, "rtl run --mode hip records what its host does then");
+	return true;
+}
+
+bool reason_event(struct judging *j)
+{
+	static const char *const what[] = {[STRAGGLER_COMPUTE] = "computes",
+		[STRAGGLER_COPY] = "copies",
+		[STRAGGLER_TRANSFER] = "transfers",
+		[STRAGGLER_HOST] = "idles, its host submits nothing",
+		[STRAGGLER_HELD] = "idles with work submitted",
+		[STRAGGLER_IDLE] = "idles",
+		[STRAGGLER_SEVERAL] = "is late for several things"};
+	static const char *const all[] = {[STRAGGLER_COMPUTE] = "compute",
+		[STRAGGLER_COPY] = "copy",
+		[STRAGGLER_TRANSFER] = "transfer",
+		[STRAGGLER_HOST] = "idle, their hosts submit nothing",
+		[STRAGGLER_HELD] = "idle with work submitted",
+		[STRAGGLER_IDLE] = "idle",
+		[STRAGGLER_SEVERAL] = "do several things"};
+	const struct reason_figures *f = j->figures;
+	const struct reason_event *event = &f->event;
+	char longest[32], median[32], who[96], which[64];
+
+	if (!event->is_found || event->cost_pct < REASON_PART_PCT ||
+		(has_straggler(j) && f->straggler.cost_pct > event->cost_pct))
+		return false;
+	reason_format_time(event->longest_ns, longest);
+	reason_format_time(event->median_ns, median);
+	if (event->has_place)
+		name_place(f, event->place, who, sizeof(who));
+	else
+		snprintf(who, sizeof(who), "all GPUs");
+	if (event->is_step)
+		snprintf(which, sizeof(which), "step %" PRId64, event->number);
+	else
+		snprintf(which, sizeof(which), "one time between collectives");
+	j->reason->lane = event->has_place ? lane_at(f, event->place) : NULL;
+	if (event->count == 1)
+		reason_say(j, "%s takes %s (the median is %s), %.0f %% of the time: %s %s", which,
+			longest, median, event->cost_pct, who,
+			(event->has_place ? what : all)[event->cause]);
+	else
+		reason_say(j,
+			"%" PRIu64 " %s take up to %s (the median is %s), %.0f %% of the time: in "
+			"%s %s %s",
+			event->count, event->is_step ? "steps" : "times between collectives",
+			longest, median, event->cost_pct, event->is_step ? which : "the longest",
+			who, (event->has_place ? what : all)[event->cause]);
+	reason_say_hint(j, "rtl timeline has every step");
 	return true;
 }

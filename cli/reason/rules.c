@@ -86,23 +86,15 @@ void reason_name_rank(
 		snprintf(ret, bytes, "process %" PRId64 "%s", lane->process_id, gpu);
 }
 
-/* Of whom the sentence about a part is: the GPU that stands out, the only one, or all. */
-static void name_gpus(const struct judging *j, enum part part, char *ret, size_t bytes)
+/* What the sentence about a part is about: the only GPU, or all. */
+static void name_gpus(const struct judging *j, char *ret, size_t bytes)
 {
 	const struct reason_figures *f = j->figures;
-	const struct reason_lane *lane = j->lane[part];
-	char rank[64] = "";
 
-	if (!lane && f->lane_count > 1) {
+	if (f->lane_count == 1)
+		snprintf(ret, bytes, "GPU %" PRId64 " idles", f->lanes->gpu_id);
+	else
 		snprintf(ret, bytes, "GPUs idle");
-		return;
-	}
-	if (!lane)
-		lane = f->lanes;
-	if (f->lane_count > 1)
-		reason_name_rank(f, lane, rank, sizeof(rank));
-	snprintf(ret, bytes, "GPU %" PRId64 "%s%s%s idles", lane->gpu_id, rank[0] ? " (" : "", rank,
-		rank[0] ? ")" : "");
 }
 
 void reason_capitalize(char *text)
@@ -126,49 +118,41 @@ static bool is_main(const struct judging *j, enum part part)
 	return j->pct[part] >= REASON_PART_PCT;
 }
 
-static void name_lane(struct judging *j, enum part part, char *ret, size_t bytes)
-{
-	char who[64];
-
-	ret[0] = '\0';
-	j->reason->lane = j->lane[part];
-	if (!j->lane[part])
-		return;
-	reason_name_rank(j->figures, j->lane[part], who, sizeof(who));
-	snprintf(
-		ret, bytes, " on %s (%.0f %% on average)", who, part_pct(&j->figures->total, part));
-}
-
 static bool exposed_comm(struct judging *j)
 {
-	const struct breakdown_row *row = j->row[PART_COMM];
-	char where[96];
+	const struct breakdown_row *row = j->row;
+	const struct reason_waiting *w = &j->figures->waiting;
+	char parts[128] = "";
 
 	if (!is_main(j, PART_COMM))
 		return false;
-	name_lane(j, PART_COMM, where, sizeof(where));
-	reason_say(j, "communication is %.0f %% of the %s%s, %.0f %% of it exposed",
-		reason_percent(row->communication_ns, row->wall_ns), time_word(j->figures), where,
-		reason_percent(row->exposed_communication_ns, row->communication_ns));
+	if (w->is_known && w->wait_pct + w->pair_wait_pct >= w->transfer_pct)
+		snprintf(parts, sizeof(parts), "; ranks wait for each other %.0f %%, and transfer %.0f %%",
+			w->wait_pct + w->pair_wait_pct, w->transfer_pct);
+	else if (w->is_known)
+		snprintf(parts, sizeof(parts), "; ranks transfer %.0f %%, and wait for each other %.0f %%",
+			w->transfer_pct, w->wait_pct + w->pair_wait_pct);
+	reason_say(j, "communication is %.0f %% of the %s, %.0f %% of it exposed%s",
+		reason_percent(row->communication_ns, row->wall_ns), time_word(j->figures),
+		reason_percent(row->exposed_communication_ns, row->communication_ns), parts);
 	return true;
 }
 
 static bool slow_copies(struct judging *j)
 {
-	const struct breakdown_row *row = j->row[PART_COPY];
+	const struct breakdown_row *row = j->row;
 	const struct reason_copies *copies = &j->figures->copies;
-	char where[96], rate[64] = "";
+	char rate[64] = "";
 
 	if (!is_main(j, PART_COPY))
 		return false;
-	name_lane(j, PART_COPY, where, sizeof(where));
 	/* Bytes a nanosecond are GB a second. */
 	if (copies->ns > 0)
 		snprintf(rate, sizeof(rate), " (most of them %s, at %.3g GB/s)", copies->direction,
 			copies->bytes / copies->ns);
-	reason_say(j, "copies are %.0f %% of the %s%s, %.0f %% of it exposed%s",
+	reason_say(j, "copies are %.0f %% of the %s, %.0f %% of it exposed%s",
 		reason_percent(row->stream_ns[BREAKDOWN_COPY], row->wall_ns), time_word(j->figures),
-		where, reason_percent(row->exposed_copy_ns, row->stream_ns[BREAKDOWN_COPY]), rate);
+		reason_percent(row->exposed_copy_ns, row->stream_ns[BREAKDOWN_COPY]), rate);
 	return true;
 }
 
@@ -182,37 +166,35 @@ __attribute__((format(printf, 2, 3))) static void say_idle(
 	va_start(args, format);
 	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
 	va_end(args);
-	name_gpus(j, PART_IDLE, who, sizeof(who));
-	reason_capitalize(who);
-	j->reason->lane = j->lane[PART_IDLE];
-	if (!j->reason->lane && j->figures->lane_count == 1)
-		j->reason->lane = j->figures->lanes;
+	name_gpus(j, who, sizeof(who));
+	j->reason->lane = j->figures->lane_count == 1 ? j->figures->lanes : NULL;
 	reason_say(j, "%s %.0f %%: %s", who, j->pct[PART_IDLE], why);
 }
 
+/* Most of the idle time lies in short gaps with nothing queued: the host launches, and cannot launch
+ * fast enough. */
 static bool launch_bound(struct judging *j)
 {
-	const struct breakdown_row *row = j->row[PART_IDLE];
+	const struct breakdown_row *row = j->row;
 	const struct reason_figures *f = j->figures;
 	struct reason_sum all = {0};
 	char length[32], gap[32];
 
 	for (size_t i = 0; i < f->lane_count; i++)
-		for (size_t k = 0; k < f->kind_count; k++)
-			if (!j->lane[PART_IDLE] || j->lane[PART_IDLE] == f->lanes + i) {
-				all.calls += f->lanes[i].kinds[k].calls;
-				all.ns += f->lanes[i].kinds[k].ns;
-			}
-	if (!is_main(j, PART_IDLE) || !all.calls || !row->gaps ||
+		for (size_t k = 0; k < f->kind_count; k++) {
+			all.calls += f->lanes[i].kinds[k].calls;
+			all.ns += f->lanes[i].kinds[k].ns;
+		}
+	if (!is_main(j, PART_IDLE) || !all.calls || !row->short_empty_gaps ||
 		all.ns > (double)all.calls * REASON_SHORT_US * 1e3 ||
-		row->gaps * 100 < row->kernels * REASON_GAPS_PCT)
+		row->short_empty_ns * 100 < breakdown_idle_ns(row) * REASON_GAPS_PCT)
 		return false;
 	reason_format_time(all.ns / (double)all.calls, length);
-	reason_format_time((double)breakdown_idle_ns(row) / (double)row->gaps, gap);
+	reason_format_time((double)row->short_empty_ns / (double)row->short_empty_gaps, gap);
 	say_idle(j,
-		"launch-bound, kernels are short (%s) and %.0f %% of them begin after %s of "
-		"nothing",
-		length, reason_percent(row->gaps, row->kernels), gap);
+		"launch-bound, kernels are short (%s), and in %.0f %% of the idle time the next is "
+		"not launched yet, %s each time",
+		length, reason_percent(row->short_empty_ns, breakdown_idle_ns(row)), gap);
 	reason_say_hint(j, "graphs or larger kernels need fewer launches");
 	return true;
 }
@@ -220,12 +202,12 @@ static bool launch_bound(struct judging *j)
 static bool is_cause(const struct judging *j, uint64_t ns)
 {
 	return is_main(j, PART_IDLE) &&
-	       reason_percent(ns, part_ns(j->row[PART_IDLE], PART_IDLE)) >= REASON_CAUSE_PCT;
+	       reason_percent(ns, part_ns(j->row, PART_IDLE)) >= REASON_CAUSE_PCT;
 }
 
 static bool host_sync(struct judging *j)
 {
-	if (!is_cause(j, j->row[PART_IDLE]->cause_ns[BREAKDOWN_SYNCHRONISATION]))
+	if (!is_cause(j, j->row->cause_ns[BREAKDOWN_SYNCHRONISATION]))
 		return false;
 	say_idle(j, "the host waits for it to end before it submits more");
 	reason_say_hint(j, "rtl summary has the waiting calls among HOST CALLS");
@@ -234,7 +216,7 @@ static bool host_sync(struct judging *j)
 
 static bool late_host(struct judging *j)
 {
-	const uint64_t *cause_ns = j->row[PART_IDLE]->cause_ns;
+	const uint64_t *cause_ns = j->row->cause_ns;
 
 	if (!is_cause(j, cause_ns[BREAKDOWN_HOST_LATE] + cause_ns[BREAKDOWN_QUEUE_EMPTY]))
 		return false;
@@ -246,7 +228,7 @@ static bool late_host(struct judging *j)
 
 static bool host_in_rccl(struct judging *j)
 {
-	if (!is_cause(j, j->row[PART_IDLE]->cause_ns[BREAKDOWN_PEER]))
+	if (!is_cause(j, j->row->cause_ns[BREAKDOWN_PEER]))
 		return false;
 	say_idle(j, "the host waits inside RCCL");
 	reason_say_hint(j, "rtl collectives says for whom");
@@ -255,7 +237,7 @@ static bool host_in_rccl(struct judging *j)
 
 static bool held_back(struct judging *j)
 {
-	const uint64_t *cause_ns = j->row[PART_IDLE]->cause_ns;
+	const uint64_t *cause_ns = j->row->cause_ns;
 	bool is_held = cause_ns[BREAKDOWN_DEPENDENCY] >= cause_ns[BREAKDOWN_LAUNCH];
 
 	if (!is_cause(j, cause_ns[BREAKDOWN_DEPENDENCY] + cause_ns[BREAKDOWN_LAUNCH]))
@@ -271,7 +253,7 @@ static bool held_back(struct judging *j)
 
 static bool idle(struct judging *j)
 {
-	const struct breakdown_row *row = j->row[PART_IDLE];
+	const struct breakdown_row *row = j->row;
 	enum breakdown_cause cause;
 
 	if (!is_main(j, PART_IDLE))
@@ -370,43 +352,13 @@ static bool none(struct judging *j)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static uint64_t most_kernels(const struct reason_figures *f)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < f->lane_count; i++)
-		if (f->lanes[i].total.kernels > most)
-			most = f->lanes[i].total.kernels;
-	return most;
-}
-
-static void look_at_part(struct judging *j, enum part part)
-{
-	const struct reason_figures *f = j->figures;
-	double mean = part_pct(&f->total, part), most = mean + REASON_APART_PCT;
-	uint64_t kernels = most_kernels(f);
-
-	j->row[part] = &f->total;
-	j->pct[part] = mean;
-	for (size_t i = 0; f->lane_count > 1 && i < f->lane_count; i++) {
-		double pct = part_pct(&f->lanes[i].total, part);
-
-		/* A GPU on which next to nothing ran says nothing of the others. */
-		if (pct < most || f->lanes[i].total.kernels * 100 < kernels * REASON_GROUP_PCT)
-			continue;
-		most = pct;
-		j->lane[part] = f->lanes + i;
-		j->row[part] = &f->lanes[i].total;
-		j->pct[part] = pct;
-	}
-}
-
 void reason_judge(struct reason *reason)
 {
 	static bool (*const rules[REASON_CODES])(struct judging *) = {
 		[REASON_IS_NOTHING] = nothing,
 		[REASON_IS_UNTIMED] = untimed,
 		[REASON_IS_FEW] = few,
+		[REASON_IS_EVENT] = reason_event,
 		[REASON_IS_SLOW_RANK] = reason_slow_rank,
 		[REASON_IS_LATE_RANK] = reason_late_rank,
 		[REASON_IS_EXPOSED_COMM] = exposed_comm,
@@ -421,8 +373,9 @@ void reason_judge(struct reason *reason)
 	};
 	struct judging j = {.reason = reason, .figures = &reason->figures};
 
+	j.row = &reason->figures.total;
 	for (int i = 0; i < PARTS; i++)
-		look_at_part(&j, (enum part)i);
+		j.pct[i] = part_pct(j.row, (enum part)i);
 	for (int i = 0; i < REASON_CODES; i++)
 		if (rules[i](&j)) {
 			reason->code = (enum reason_code)i;

@@ -56,6 +56,18 @@ static int read_timeline(
 	return timeline_new(f->query, &f->timeline_options, error, &f->timeline);
 }
 
+static int find_stragglers(struct report_file *f)
+{
+	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
+	CLEANUP(stragglers_done) struct stragglers found = {0};
+	int r = waiting_new(
+		f->query, f->categories, f->collectives, f->timeline->steps, &waiting);
+
+	if (!r)
+		r = stragglers_find(waiting, &found);
+	return r ? r : collectives_report_new(f->collectives, &found, &f->stragglers);
+}
+
 static int read_file(
 	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
 {
@@ -76,7 +88,7 @@ static int read_file(
 	if (!r)
 		r = collectives_new(f->query, f->categories, &all, &f->collectives);
 	if (!r)
-		r = collectives_report_new(f->collectives, &f->stragglers);
+		r = find_stragglers(f);
 	if (!r)
 		r = report_detail_read(f->query, f->categories, f->timeline, f->collectives,
 			f->stragglers, REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);

@@ -195,8 +195,25 @@ static void account_empty(struct breakdown *s, int64_t from, int64_t to)
 	account_cause(s, from, to, own);
 }
 
+/* Counted in the window in which it ends. */
+static void note_short(struct breakdown *s, const struct breakdown_gap *gap)
+{
+	size_t wait = search_wait(s, gap->start_ns);
+	size_t at = find_cause_row(s, gap->queued_ns - 1);
+	struct breakdown_row *row = at < s->count && s->rows[at].start_ns < gap->queued_ns
+					    ? s->rows + at
+					    : s->outside;
+
+	if (wait < s->wait_count && s->waits[wait].start_ns < gap->queued_ns)
+		return;
+	row->short_empty_ns += length(gap->start_ns, gap->queued_ns);
+	row->short_empty_gaps++;
+}
+
 static void settle(struct breakdown *s, const struct breakdown_gap *gap)
 {
+	if (length(gap->start_ns, gap->end_ns) < BREAKDOWN_SHORT_NS && gap->queued_ns > gap->start_ns)
+		note_short(s, gap);
 	account_empty(s, gap->start_ns, gap->queued_ns);
 	account_cause(s, gap->queued_ns, gap->end_ns,
 		length(gap->queued_ns, gap->end_ns) <= BREAKDOWN_LAUNCH_NS ? BREAKDOWN_LAUNCH
@@ -325,6 +342,8 @@ void breakdown_sum(struct breakdown_row *to, const struct breakdown_row *from)
 	to->macro_idle_ns += from->macro_idle_ns;
 	for (int i = 0; i < BREAKDOWN_CAUSES; i++)
 		to->cause_ns[i] += from->cause_ns[i];
+	to->short_empty_ns += from->short_empty_ns;
+	to->short_empty_gaps += from->short_empty_gaps;
 	to->gaps += from->gaps;
 	to->active_segments += from->active_segments;
 	to->kernels += from->kernels;

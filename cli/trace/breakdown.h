@@ -37,6 +37,8 @@ enum breakdown_cause {
 #define BREAKDOWN_LAUNCH_NS	20000
 /* What BREAKDOWN_LAUNCH is in a sentence, for people: that of a time line, and of the reason. */
 #define BREAKDOWN_LAUNCH_TEXT	"kernels are submitted, and each takes up to 20 us to begin"
+/* An idle time that one launch more would have ended. */
+#define BREAKDOWN_SHORT_NS	100000
 /* TraceLens's threshold between micro and macro idle time, if nobody says another. */
 #define BREAKDOWN_MICRO_IDLE_NS 10000
 
@@ -75,6 +77,9 @@ struct breakdown_row {
 	uint64_t with_allreduce_ns, with_reducescatter_ns, with_communication_ns;
 	uint64_t micro_idle_ns, macro_idle_ns;
 	uint64_t cause_ns[BREAKDOWN_CAUSES];
+	/* Idle times below BREAKDOWN_SHORT_NS in which the queues were empty and the host did not wait:
+	 * that part of them, and how many. */
+	uint64_t short_empty_ns, short_empty_gaps;
 	uint64_t gaps;		  /* idle times that something ended, in the row they began in */
 	uint64_t active_segments; /* times without a change of what is under way, idle ones not */
 	uint64_t kernels, copies, untimed;

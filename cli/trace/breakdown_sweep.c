@@ -61,10 +61,13 @@ static struct sweep_op heap_pop(struct sweep_ops *heap)
 /* ---- time ---- */
 
 /* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
-static void add(struct sweep_lane *lane, enum sweep_class class, int64_t from, int64_t to)
+static void add(const struct sweep *sweep, struct sweep_lane *lane, enum sweep_class class,
+	int64_t from, int64_t to)
 {
 	lane->sums[class] =
 		(int64_t)((uint64_t)lane->sums[class] + ((uint64_t)to - (uint64_t)from));
+	if (sweep->span && to > from)
+		sweep->span(sweep->context, lane, class, from, to);
 }
 
 static void tell_ends(const struct sweep *sweep, struct sweep_lane *lane)
@@ -77,7 +80,7 @@ static void tell_ends(const struct sweep *sweep, struct sweep_lane *lane)
 }
 
 /* Idle until @next starts. */
-static void add_idle(struct sweep_lane *lane, const struct sweep_op *next)
+static void add_idle(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *next)
 {
 	int64_t queued = next->queued;
 
@@ -86,21 +89,22 @@ static void add_idle(struct sweep_lane *lane, const struct sweep_op *next)
 	if (queued > next->start)
 		queued = next->start;
 	if (next->queued == SWEEP_NO_SUBMIT) {
-		add(lane, SWEEP_UNKNOWN, lane->now, next->start);
+		add(sweep, lane, SWEEP_UNKNOWN, lane->now, next->start);
 	} else {
-		add(lane, SWEEP_HOST, lane->now, queued);
-		add(lane, SWEEP_WAIT, queued, next->start);
+		add(sweep, lane, SWEEP_HOST, lane->now, queued);
+		add(sweep, lane, SWEEP_WAIT, queued, next->start);
 	}
 	lane->now = next->start;
 }
 
-static void add_busy(struct sweep_lane *lane, enum sweep_class class, int64_t limit)
+static void add_busy(const struct sweep *sweep, struct sweep_lane *lane, enum sweep_class class,
+	int64_t limit)
 {
 	int64_t to = lane->until[class] < limit ? lane->until[class] : limit;
 
 	if (lane->open.count && lane->open.at[0].start < to)
 		to = lane->open.at[0].start;
-	add(lane, class, lane->now, to);
+	add(sweep, lane, class, lane->now, to);
 	lane->now = to;
 }
 
@@ -116,9 +120,9 @@ static void advance(const struct sweep *sweep, struct sweep_lane *lane, const st
 		while (class <= SWEEP_COMM && lane->until[class] <= lane->now)
 			class ++;
 		if (class <= SWEEP_COMM)
-			add_busy(lane, class, limit);
+			add_busy(sweep, lane, class, limit);
 		else if (next)
-			add_idle(lane, next);
+			add_idle(sweep, lane, next);
 		else
 			return;
 		tell_ends(sweep, lane);

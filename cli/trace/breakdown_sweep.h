@@ -57,6 +57,9 @@ struct sweep {
 	void *context;
 	void (*begin)(void *context, struct sweep_lane *lane, const struct sweep_op *op);
 	void (*end)(void *context, struct sweep_lane *lane, uint32_t tag, int64_t at);
+	/* What a lane does from @from to @to, in the order of its time; NULL: not asked for. */
+	void (*span)(void *context, struct sweep_lane *lane, enum sweep_class class, int64_t from,
+		int64_t to);
 };
 
 void sweep_lane_done(struct sweep_lane *lane);

@@ -46,7 +46,7 @@ says() { # says REGEX
 @test "planted: one rank computes slowly" {
 	long_kernels
 	planted slow_rank -- --ranks 3 --steps 6 --cause slow-rank
-	says "Rank 1 .*\(GEMMs 1\.60x the median rank's\)"
+	says "Rank 1 is waited for, which costs [0-9]+ % of the step: a slow GPU, the same kernels take 1\.60x the median GPU's"
 	[ "$("$rtl" summary --csv=reason t.db | tail -n 1 | cut -d, -f1)" = slow_rank ]
 	[ "$("$rtl" summary --json t.db | jq -c '[.reason.rank, .reason.gpuId]')" = '[1,1]' ]
 }
@@ -59,7 +59,7 @@ says() { # says REGEX
 @test "planted: communication is exposed" {
 	long_kernels
 	planted exposed_comm -- --ranks 2 --steps 6 --cause exposed-comm
-	says 'communication is 5[0-9] % of the step, (100|9[0-9]) % of it exposed$'
+	says 'communication is 5[0-9] % of the step, (100|9[0-9]) % of it exposed'
 }
 
 @test "planted: copies are slow; without their times the kernels are held back" {
@@ -70,11 +70,6 @@ says() { # says REGEX
 	says 'GPU 0 idles [89][0-9] %: kernels are submitted and held back; perhaps by copies, of which [0-9]+ have no times: rtl run --mode full$'
 }
 
-@test "planted: each of many short kernels waits for its launch" {
-	planted launch_bound -- --ranks 1 --steps 5 --cause launch-bound
-	says 'GPU 0 idles [3-9][0-9] %: launch-bound, kernels are short \(12\.[0-9] us\) and [0-9]+ % of them begin after '
-}
-
 @test "planted: nothing" {
 	long_kernels
 	planted none -- --ranks 2 --steps 6 --cause none
@@ -82,17 +77,12 @@ says() { # says REGEX
 	says '.*; [0-9]+ copies have no times \(rtl run --mode full\)$'
 }
 
-@test "who is late to collectives, why, and how late" {
+@test "a rank that may lie in the slack of all hosts is not accused" {
 	fixture late fixture_ranks.py
-	[[ $("$rtl" summary late.db | tail -n 1) == "SIMULATED reason: Rank 2 arrives last in 100 % of collectives, 90.0 us late, because its compute is slower ("*" 1.90x the median rank's)" ]]
-	[ "$("$rtl" summary --json late.db | jq -c '.reason | [.code, .rank, .straggler.cause, .straggler.num_collectives, .straggler.late_mean_ns]')" = \
-		'["slow_rank",2,"compute",12,90000]' ]
-	# The others wait for it inside of the collective: that is no reason of its own.
-	"$rtl" summary --json late.db | jq -e '.reason.all.exposed_comm_pct > 10'
-	# What happens once, when all begin, is no reason for the rest.
-	fixture late_start fixture_ranks.py
-	"$rtl" summary --json late_start.db | jq -e '.reason | (.text | startswith("Rank 2 is slow: its kernels")) and
-		(.straggler | .times_arrived_last == 12 and .late_mean_ns == 90000 and .late_pct < 1)'
+	[[ $("$rtl" summary late.db | tail -n 1) == "SIMULATED reason: GPUs idle 73 %: the host submits late"* ]]
+	[ "$("$rtl" summary --json late.db | jq -c '.reason | [.code, .rank, .straggler]')" = '["late_host",null,null]' ]
+	# The others wait for it inside of the collective.
+	"$rtl" summary --json late.db | jq -e '.reason | .all.exposed_comm_pct > 10 and .waiting.wait_pct > 6'
 	fixture many fixture_ranks.py
 	run -0 "$rtl" summary many.db
 	[[ ${lines[-1]} == "SIMULATED reason: "* ]]
@@ -118,20 +108,17 @@ says() { # says REGEX
 	sys.path.insert(0, sys.argv[1])
 	from figures import questions as ask
 	db = ask.open_db(pathlib.Path(sys.argv[1]).resolve().parents[1] / "collectord" / "db" / "schema", sys.argv[2])
-	ask.make(db, 20000, True)
+	ask.make(db, 80000, True)
 	PY
 	run -0 "$rtl" summary big.db
-	[[ ${lines[-1]} == "SIMULATED reason: GPUs idle "*" [131,072 of 160,000 kernels looked at]" ]]
+	[[ ${lines[-1]} == "SIMULATED reason: GPUs idle "*" [524,288 of 640,000 kernels looked at]" ]]
 	"$rtl" summary --json big.db | jq '.reason.all.idle_pct' >part
 	"$rtl" timeline --json big.db | jq '.total | .idle_time_ns / .total_time_ns * 100' >whole
 	awk '{v[NR] = $1} END {d = v[1] - v[2]; exit !(d < 1 && d > -1)}' part whole
-	# Of collectives, too; those at the ends of the part are of no rank.
-	"$rtl" summary --json big.db | jq -c '.reason.straggler | [.gpuId, .times_arrived_last == .num_collectives,
-		.num_collectives > 700, .num_collectives < 1000, .late_mean_ns, .cause]' >part
-	[ "$(cat part)" = '[5,true,true,true,2970,"host"]' ]
-	[[ $("$rtl" collectives --json big.db | jq -r .reading) == "Rank 5 arrives last in 100 % of 1,000 collectives, 3.0 us late: its host submits late"* ]]
+	# Of collectives, too.
+	"$rtl" summary --json big.db | jq -e '.reason.waiting.wait_pct > 0'
 	# The part is forgotten: all of the file is in the tables.
-	[ "$("$rtl" summary --json big.db | jq '[.kernels[].calls] | add')" = 160000 ]
+	[ "$("$rtl" summary --json big.db | jq '[.kernels[].calls] | add')" = 640000 ]
 }
 
 @test "nothing, one kernel, no times, what still runs, what nobody named" {
@@ -162,9 +149,6 @@ says() { # says REGEX
 			not grep -q $'\x1b' <<<"$output"
 		done
 	done
-	sqlite3 late.db "UPDATE rtl_category SET category = CAST(x'ff6d' AS TEXT) WHERE category = 'gemm'"
-	run -0 "$rtl" summary --json late.db
-	jq -e '.reason.text | test("because its compute is slower .\ufffdm kernels 1.90x")' <<<"$output"
 	sqlite3 clean.db "UPDATE rtl_category SET category = 'a' || char(27) || '[31m' WHERE category = 'gemm'"
 	run -0 "$rtl" summary --by category clean.db
 	not grep -q $'\x1b' <<<"$output"

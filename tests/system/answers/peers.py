@@ -154,7 +154,7 @@ def the_straggler_is_who_comes_last(folder):
     rows = table("collectives", said.path, "ranks")
     same("waits", {r["rank"]: (r["times_arrived_last"], r["mean_wait_ns"], r["cause"]) for r in rows},
          {"0": ("0", "40", ""), "1": ("0", "40", ""), "2": ("12", "0", "compute")})
-    same("said", ask("collectives", said.path)["reading"].split(" collectives")[0], "Rank 2 arrives last in 100 % of 12")
+    same("said", ask("collectives", said.path)["reading"].split(",")[0], "Rank 2 is waited for")
 
 
 def copies_of_two_gpus_are_of_both(folder):

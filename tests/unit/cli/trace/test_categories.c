@@ -37,7 +37,32 @@ static const struct expected names[] = {
 	/* Those that TraceLens calls Other. */
 	{"paged_attention_ll4mi_QKV_mfma16_kernel<__hip_bfloat16>", "attention", ""},
 	{"void at::native::(anonymous namespace)::cunn_SoftMaxForward<float>", "softmax", ""},
-	{"ck_tile::MoeFlatmmKernel<ck_tile::GemmPipeline>", "gemm", ""},
+	{"ck_tile::MoeFlatmmKernel<ck_tile::GemmPipeline>", "moe", ""},
+	/* Expert parallelism waits for peers, and is no computation. */
+	{"void mori::moe::EpDispatchIntraNodeKernel<__hip_bfloat16>(mori::moe::"
+	 "EpDispatchCombineArgs<__hip_bfloat16>)",
+		"communication", "alltoall"},
+	{"EpCombineIntraNodeKernel_bf16", "communication", "alltoall"},
+	{"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", "communication", "alltoall"},
+	{"void userbuffers_fp16_sum_inplace_gpu_rw_ag<2>(int, int)", "communication", "allgather"},
+	{"_ZN5aiter46fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x256E", "moe", ""},
+	{"fused_moe_kernel", "moe", ""},
+	{"void ck::kernel_moe_gemm<GridwiseMoeGemm_xdl_cshuffle_v3>(Argument)", "moe", ""},
+	{"_ZN5aiter39mla_pfl_bf16_a16w16_causal_subQ16_mqa16E", "attention", ""},
+	{"sage_fwd", "attention", ""},
+	{"void wvSpltK_hf_sml_<64, 4, 16, 8, 1, 4>(int, int)", "gemm", ""},
+	{"void at::native::(anonymous namespace)::cuComputeGradInput<float, float, false>(float)",
+		"normalization", ""},
+	{"void at::native::(anonymous namespace)::cuComputePartGradGammaBeta<float>(float)",
+		"normalization", ""},
+	/* Not Adam. */
+	{"void fast_hadamard_transform_kernel<fast_hadamard_transform_kernel_traits<256, 4>>",
+		"other", ""},
+	{"adam_kernel_cuda", "optimizer", ""},
+	{"implicit_convolve_sgemm", "convolution", ""},
+	{"sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32", "convolution", ""},
+	{"wgrad_gemm_accum_fp32_kernel", "gemm", ""},
+	{"triton_red_fused_add_mean_mul_pow_rsqrt_3", "normalization", ""},
 	{"triton_poi_fused_add_mul_0", "elementwise", ""},
 	{"triton_red_fused__to_copy_mean_1", "reduction", ""},
 	/* Names within names. */

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: MIT
+#include "cli/collectives/straggler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+
+const char *straggler_cause_name(enum straggler_cause cause)
+{
+	static const char *const names[] = {
+		"compute", "copy", "transfer", "host", "held", "idle", "several"};
+
+	return names[cause];
+}
+
+void stragglers_done(struct stragglers *stragglers)
+{
+	free(stragglers->steady.lanes);
+	free(stragglers->slack.lanes);
+	*stragglers = (struct stragglers){0};
+}
+
+/* ---- one group ---- */
+
+struct order {
+	int64_t wait;
+	uint32_t lane;
+};
+
+/* What is found of one group. */
+struct search {
+	const struct waiting_group *group;
+	bool *is_event; /* of each window */
+	size_t first;	/* window: those before warm up */
+	int64_t wall_ns;
+	struct order *order; /* of one window: the least waiting first */
+	/* By lane: what mending it alone gains, and the squares of its windows' parts of that; what
+	 * mending it gains with those that are as late as it is. */
+	double *alone, *alone_squares, *together;
+	double together_sum, together_squares;
+	int64_t median_ns;
+};
+
+static void search_done(struct search *search)
+{
+	free(search->is_event);
+	free(search->order);
+	free(search->alone);
+	free(search->alone_squares);
+	free(search->together);
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->wait != y->wait)
+		return x->wait < y->wait ? -1 : 1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int compare_lanes(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int64_t length_of(const struct waiting_group *group, size_t window)
+{
+	return group->cuts[window + 1] - group->cuts[window];
+}
+
+static void sort_window(struct search *s, size_t window)
+{
+	const struct waiting_group *group = s->group;
+
+	for (uint32_t i = 0; i < group->lane_count; i++)
+		s->order[i] =
+			(struct order){waiting_total_ns(waiting_cell(group, i, window)), i};
+	qsort(s->order, group->lane_count, sizeof(*s->order), compare_order);
+}
+
+/* Those below the largest gap among the waits, at most half of all: they are as late as each other. */
+static size_t late_together(const struct search *s)
+{
+	size_t most = 1;
+	int64_t gap = -1;
+
+	for (size_t k = 1; k <= s->group->lane_count / 2; k++)
+		if (s->order[k].wait - s->order[k - 1].wait > gap) {
+			gap = s->order[k].wait - s->order[k - 1].wait;
+			most = k;
+		}
+	return most;
+}
+
+static bool is_counted(const struct search *s, size_t window)
+{
+	return window >= s->first && !s->is_event[window];
+}
+
+static void add_window(struct search *s, size_t window)
+{
+	size_t together;
+	double alone, gain;
+
+	sort_window(s, window);
+	together = late_together(s);
+	alone = (double)(s->order[1].wait - s->order[0].wait);
+	gain = (double)(s->order[together].wait - s->order[0].wait);
+	s->alone[s->order[0].lane] += alone;
+	s->alone_squares[s->order[0].lane] += alone * alone;
+	s->together_sum += gain;
+	s->together_squares += gain * gain;
+	for (size_t i = 0; i < together; i++)
+		s->together[s->order[i].lane] += gain;
+	s->wall_ns += length_of(s->group, window);
+}
+
+static int find_median(const struct waiting_group *group, int64_t *ret)
+{
+	CLEANUP(free_p) int64_t *lengths = calloc(group->windows + 1, sizeof(*lengths));
+
+	if (!lengths)
+		return -ENOMEM;
+	for (size_t i = 0; i < group->windows; i++)
+		lengths[i] = length_of(group, i);
+	qsort(lengths, group->windows, sizeof(*lengths), compare_times);
+	*ret = lengths[group->windows / 2];
+	return 0;
+}
+
+/*
+ * Is it more than chance that so much of @sum is of one of @n ranks, where chance alone gives each
+ * window's gain to each rank alike? The gain of a rank then has the mean sum / n and the variance
+ * squares (1 / n) (1 - 1 / n); of n ranks and 50 jobs none is beyond so many deviations.
+ */
+static bool is_beyond_chance(double own, double sum, double squares, double part, size_t n)
+{
+	double deviation = sqrt(squares * part * (1 - part));
+
+	return own - sum * part > sqrt(2 * log(50.0 * (double)n)) * deviation;
+}
+
+/* ---- events ---- */
+
+
+static void find_events(struct search *s, struct straggler_event *ret)
+{
+	const struct waiting_group *group = s->group;
+	int64_t whole = group->cuts[group->windows] - group->cuts[0], beyond = 0;
+	struct straggler_event event = {.group = group, .median_ns = s->median_ns};
+
+	for (size_t i = 0; i < group->windows; i++) {
+		int64_t length = length_of(group, i);
+
+		if (length < s->median_ns * STRAGGLER_EVENT_TIMES)
+			continue;
+		/* One that costs little is noise of what is short. */
+		if ((double)(length - s->median_ns) * 100 <
+			(double)whole * STRAGGLER_EVENT_PCT / 4)
+			continue;
+		if (!event.count++)
+			event.first = i;
+		if (length > event.longest_ns) {
+			event.longest_ns = length;
+			event.longest = i;
+		}
+		beyond += length - s->median_ns;
+		s->is_event[i] = true;
+	}
+	event.cost_pct = whole > 0 ? 100.0 * (double)beyond / (double)whole : 0;
+	/* Many of them are no events, but how the job is. */
+	if (!event.count || event.count * 5 > group->windows ||
+		event.cost_pct < STRAGGLER_EVENT_PCT) {
+		memset(s->is_event, 0, group->windows * sizeof(*s->is_event));
+		return;
+	}
+	if (event.cost_pct > ret->cost_pct)
+		*ret = event;
+}
+
+/* Which part of a cell is more than that of the one it is compared with. */
+static void take_parts(const struct waiting_cell *own, const struct waiting_cell *other,
+	int64_t part_ns[STRAGGLER_CAUSES])
+{
+	part_ns[STRAGGLER_COMPUTE] += own->class_ns[SWEEP_COMPUTE] - other->class_ns[SWEEP_COMPUTE];
+	part_ns[STRAGGLER_COPY] += own->class_ns[SWEEP_COPY] - other->class_ns[SWEEP_COPY];
+	part_ns[STRAGGLER_TRANSFER] += waiting_transfer_ns(own) - waiting_transfer_ns(other);
+	part_ns[STRAGGLER_HOST] += own->class_ns[SWEEP_HOST] - other->class_ns[SWEEP_HOST];
+	part_ns[STRAGGLER_HELD] += own->class_ns[SWEEP_WAIT] - other->class_ns[SWEEP_WAIT];
+	part_ns[STRAGGLER_IDLE] += own->class_ns[SWEEP_UNKNOWN] - other->class_ns[SWEEP_UNKNOWN];
+}
+
+static enum straggler_cause main_cause(const int64_t part_ns[STRAGGLER_CAUSES], int64_t whole)
+{
+	int most = 0;
+
+	for (int i = 1; i < STRAGGLER_CAUSES; i++)
+		if (part_ns[i] > part_ns[most])
+			most = i;
+	return (double)part_ns[most] * 100 >= (double)whole * STRAGGLER_CAUSE_PCT
+		       ? (enum straggler_cause)most
+		       : STRAGGLER_SEVERAL;
+}
+
+/* The rank that is waited for in the longest window, where that is what makes it long; else what all
+ * ranks do then. */
+static void explain_event(struct search *s, struct straggler_event *event)
+{
+	const struct waiting_group *group = event->group;
+	int64_t beyond = event->longest_ns - event->median_ns, part_ns[STRAGGLER_CAUSES] = {0};
+	struct waiting_cell none = {0};
+
+	sort_window(s, event->longest);
+	event->lane = COLLECTIVES_NONE;
+	if (group->lane_count > 1 && (s->order[1].wait - s->order[0].wait) * 2 >= beyond) {
+		event->lane = s->order[0].lane;
+		take_parts(waiting_cell(group, event->lane, event->longest),
+			waiting_cell(group, s->order[group->lane_count / 2].lane, event->longest),
+			part_ns);
+		event->cause = main_cause(part_ns, beyond);
+		return;
+	}
+	for (size_t i = 0; i < group->lane_count; i++)
+		take_parts(waiting_cell(group, i, event->longest), &none, part_ns);
+	event->cause = main_cause(part_ns, beyond * (int64_t)group->lane_count);
+}
+
+/* ---- the straggler ---- */
+
+static bool has_lane(const struct straggler *straggler, uint32_t lane)
+{
+	for (size_t i = 0; i < straggler->count; i++)
+		if (straggler->lanes[i] == lane)
+			return true;
+	return false;
+}
+
+/*
+ * What @lanes cost in a window: 0 where others are waited for. And the transfers that the next rank
+ * could have hidden behind its computation, had it not run out of that while it waited.
+ */
+static int64_t gain_in(struct search *s, const struct straggler *straggler, size_t window,
+	int64_t *ret_exposed)
+{
+	const struct waiting_group *group = s->group;
+	size_t k = 0;
+
+	sort_window(s, window);
+	while (k < group->lane_count && has_lane(straggler, s->order[k].lane))
+		k++;
+	if (!k || k == group->lane_count)
+		return 0;
+	*ret_exposed = waiting_transfer_ns(waiting_cell(group, s->order[k].lane, window)) -
+		       waiting_transfer_ns(waiting_cell(group, s->order[0].lane, window));
+	return s->order[k].wait - s->order[0].wait;
+}
+
+/* The time for which all GPUs of the group idle for their hosts, at least. */
+static int64_t common_idle(const struct search *s, size_t window)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < s->group->lane_count; i++) {
+		int64_t idle = waiting_cell(s->group, i, window)->class_ns[SWEEP_HOST];
+
+		if (idle < least)
+			least = idle;
+	}
+	return least;
+}
+
+/* Peers launch as much as the straggler does: of those that do not, the nearest will do. */
+static void compare_with_reference(struct search *s, struct straggler *straggler, const bool *counts)
+{
+	const struct waiting_group *group = s->group;
+	uint32_t own = straggler->lanes[0];
+	size_t others = 0;
+
+	for (uint32_t i = 0; i < group->lane_count; i++) {
+		int64_t wait = 0;
+
+		if (has_lane(straggler, i))
+			continue;
+		for (size_t w = 0; w < group->windows; w++)
+			if (counts[w])
+				wait += waiting_total_ns(waiting_cell(group, i, w));
+		s->order[others++] = (struct order){wait, i};
+	}
+	qsort(s->order, others, sizeof(*s->order), compare_order);
+	straggler->reference = s->order[(others - 1) / 2].lane;
+	for (size_t w = 0; w < group->windows; w++) {
+		const struct waiting_cell *a, *b;
+
+		if (!counts[w])
+			continue;
+		/* Of several the one that is waited for then. */
+		for (size_t i = 0; i < straggler->count; i++)
+			if (waiting_total_ns(waiting_cell(group, straggler->lanes[i], w)) <
+				waiting_total_ns(waiting_cell(group, own, w)))
+				own = straggler->lanes[i];
+		a = waiting_cell(group, own, w);
+		b = waiting_cell(group, straggler->reference, w);
+		take_parts(a, b, straggler->part_ns);
+		straggler->waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
+		straggler->compute_ns += a->class_ns[SWEEP_COMPUTE];
+		straggler->reference_compute_ns += b->class_ns[SWEEP_COMPUTE];
+	}
+	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
+}
+
+static int price(struct search *s, struct straggler *straggler)
+{
+	CLEANUP(free_p) bool *counts = calloc(s->group->windows + 1, sizeof(*counts));
+	int64_t common = 0, exposed = 0;
+
+	if (!counts)
+		return -ENOMEM;
+	straggler->group = s->group;
+	for (size_t w = 0; w < s->group->windows; w++) {
+		int64_t more = 0;
+		int64_t gain = is_counted(s, w) ? gain_in(s, straggler, w, &more) : 0;
+
+		if (gain <= 0)
+			continue;
+		counts[w] = true;
+		if (!straggler->windows++)
+			straggler->from_ns = s->group->cuts[w];
+		straggler->to_ns = s->group->cuts[w + 1];
+		straggler->gain_ns += gain;
+		exposed += more;
+		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
+	}
+	if (exposed > 0)
+		straggler->gain_ns += exposed;
+	straggler->cost_pct =
+		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
+	straggler->is_at_most = common * 10 > straggler->gain_ns;
+	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
+	if (straggler->windows)
+		compare_with_reference(s, straggler, counts);
+	return 0;
+}
+
+/* The ranks that gain most alone, in turn: each is held against chance among those that are left. */
+static void choose_alone(const struct search *s, double least, struct straggler *ret)
+{
+	double sum = 0, squares = 0;
+	size_t n = s->group->lane_count, left = n;
+
+	for (size_t i = 0; i < n; i++) {
+		sum += s->alone[i];
+		squares += s->alone_squares[i];
+	}
+	for (; left > 1; left--) {
+		uint32_t most = COLLECTIVES_NONE;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (!has_lane(ret, i) &&
+				(most == COLLECTIVES_NONE || s->alone[i] > s->alone[most]))
+				most = i;
+		if (s->alone[most] < least ||
+			!is_beyond_chance(s->alone[most], sum, squares, 1.0 / (double)left, left))
+			break;
+		ret->lanes[ret->count++] = most;
+		sum -= s->alone[most];
+		squares -= s->alone_squares[most];
+	}
+	qsort(ret->lanes, ret->count, sizeof(*ret->lanes), compare_lanes);
+}
+
+static void choose_together(const struct search *s, double least, struct straggler *ret)
+{
+	size_t n = s->group->lane_count, count = 0;
+	double part;
+
+	for (uint32_t i = 0; i < n; i++)
+		count += s->together[i] >= least;
+	part = (double)count / (double)n;
+	for (uint32_t i = 0; i < n; i++)
+		if (s->together[i] >= least &&
+			is_beyond_chance(s->together[i], s->together_sum, s->together_squares,
+				part < 0.5 ? part : 0.5, n))
+			ret->lanes[ret->count++] = i;
+}
+
+static double most_of(const double *gains, size_t count)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (gains[i] > most)
+			most = gains[i];
+	return most;
+}
+
+/* One rank, several in turn, or several that are late together. */
+static int find_steady(struct search *s, struct straggler *ret, struct straggler *slack)
+{
+	size_t n = s->group->lane_count;
+	CLEANUP(free_p) uint32_t *lanes = calloc(n + 1, sizeof(*lanes));
+	struct straggler found = {.lanes = lanes};
+	double least = (double)s->wall_ns * STRAGGLER_COST_PCT / 100;
+	double most = most_of(s->alone, n), together = most_of(s->together, n);
+	int r;
+
+	if (!lanes)
+		return -ENOMEM;
+	if (most >= least / 2) {
+		choose_alone(s, most / 2 > least / 2 ? most / 2 : least / 2, &found);
+		found.is_in_turn = found.count > 1;
+		r = found.count && found.count <= (n + 1) / 2 ? price(s, &found) : 0;
+		if (r)
+			return r;
+	}
+	if (found.cost_pct < STRAGGLER_COST_PCT && together >= least) {
+		found = (struct straggler){.lanes = lanes};
+		choose_together(s, together * 0.75, &found);
+		r = found.count && found.count <= n / 2 ? price(s, &found) : 0;
+		if (r)
+			return r;
+	}
+	if (found.is_in_slack)
+		ret = slack;
+	if (found.cost_pct < STRAGGLER_COST_PCT || found.cost_pct <= ret->cost_pct)
+		return 0;
+	free(ret->lanes);
+	*ret = found;
+	ret->lanes = TAKE(lanes);
+	return 0;
+}
+
+/* ---- since when ---- */
+
+/* The place that parts the lengths of windows best, where what follows is longer by 5 % and more for
+ * a tenth of all windows, and by more than four standard errors. */
+static void find_change(const struct search *s, struct straggler_change *ret)
+{
+	const struct waiting_group *group = s->group;
+	size_t count = 0, best = 0, done = 0;
+	double all = 0, squares = 0, before = 0, best_gain = 0, best_before = 0, means[2], error;
+
+	for (size_t i = 0; i < group->windows; i++)
+		if (is_counted(s, i)) {
+			double length = (double)length_of(group, i);
+
+			all += length;
+			squares += length * length;
+			count++;
+		}
+	if (count < 10)
+		return;
+	for (size_t i = 0; i < group->windows; i++) {
+		double split, gain;
+
+		if (!is_counted(s, i))
+			continue;
+		if (done >= count / 10 && count - done >= count / 10 && done) {
+			split = before / (double)done - (all - before) / (double)(count - done);
+			gain = split * split * (double)done * (double)(count - done) / (double)count;
+			if (gain > best_gain) {
+				best_gain = gain;
+				best = i;
+				best_before = before;
+				ret->window = done;
+			}
+		}
+		before += (double)length_of(group, i);
+		done++;
+	}
+	if (!best)
+		return;
+	done = ret->window;
+	means[0] = best_before / (double)done;
+	means[1] = (all - best_before) / (double)(count - done);
+	error = sqrt((squares - best_before * means[0] - (all - best_before) * means[1]) /
+		     (double)count * (1.0 / (double)done + 1.0 / (double)(count - done)));
+	*ret = (struct straggler_change){.window = best,
+		.ratio = means[1] / means[0],
+		.is_found = means[1] > means[0] * 1.05 && means[1] - means[0] > 4 * error};
+}
+
+static int search_group(const struct waiting_group *group, struct stragglers *ret)
+{
+	size_t n = group->lane_count;
+	CLEANUP(search_done)
+	struct search s = {
+		.group = group,
+		.is_event = calloc(group->windows + 1, sizeof(*s.is_event)),
+		.order = calloc(n + 1, sizeof(*s.order)),
+		.alone = calloc(n + 1, sizeof(*s.alone)),
+		.alone_squares = calloc(n + 1, sizeof(*s.alone_squares)),
+		.together = calloc(n + 1, sizeof(*s.together)),
+	};
+	const struct straggler_event *before = ret->event.group ? &ret->event : NULL;
+	double cost_pct = before ? before->cost_pct : 0;
+	double steady = ret->steady.cost_pct;
+	int r;
+
+	if (!s.is_event || !s.order || !s.alone || !s.alone_squares || !s.together)
+		return -ENOMEM;
+	if (!group->windows)
+		return 0;
+	r = find_median(group, &s.median_ns);
+	if (r)
+		return r;
+	if (group->source != WAITING_BY_SLICES)
+		find_events(&s, &ret->event);
+	if (ret->event.group == group && ret->event.cost_pct > cost_pct)
+		explain_event(&s, &ret->event);
+	s.first = group->windows >= 3;
+	for (size_t i = 0; i < group->windows; i++) {
+		if (!is_counted(&s, i))
+			continue;
+		if (n > 1)
+			add_window(&s, i);
+		for (size_t lane = 0; lane < n; lane++)
+			waiting_add(&ret->sum, waiting_cell(group, lane, i));
+		ret->window_ns += (uint64_t)length_of(group, i) * n;
+	}
+	if (n > 1)
+		r = find_steady(&s, &ret->steady, &ret->slack);
+	if (!r && (ret->steady.group == group || !ret->change.is_found) &&
+		(ret->steady.cost_pct > steady || !ret->steady.group) &&
+		group->source == WAITING_BY_STEPS)
+		find_change(&s, &ret->change);
+	/* What it does since then is what it costs. */
+	if (!r && ret->steady.group == group && ret->change.is_found &&
+		group->cuts[ret->change.window] > ret->steady.from_ns &&
+		group->cuts[ret->change.window] < ret->steady.to_ns)
+		ret->steady.from_ns = group->cuts[ret->change.window];
+	return r;
+}
+
+int stragglers_find(const struct waiting *waiting, struct stragglers *ret)
+{
+	struct stragglers found = {0};
+
+	for (size_t i = 0; i < waiting->group_count; i++) {
+		int r = search_group(waiting->groups + i, &found);
+
+		if (r) {
+			stragglers_done(&found);
+			return r;
+		}
+	}
+	*ret = found;
+	return 0;
+}

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: MIT
+#include "cli/collectives/waiting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/base/array.h"
+#include "cli/base/wrapping.h"
+#include "proto/base/cleanup.h"
+#include "proto/names/collectives.h"
+
+/* While a lane waits in an operation. */
+struct interval {
+	int64_t start, end;
+	bool is_pair;
+};
+
+struct intervals {
+	struct interval *at;
+	size_t count, capacity;
+	size_t next;   /* the first that ends after what was told last */
+	size_t window; /* likewise */
+	int64_t shift; /* of the lane's node */
+};
+
+struct work {
+	struct waiting *waiting;
+	struct collectives *c;
+	struct intervals *of_lane;
+};
+
+static void work_done(struct work *work)
+{
+	for (size_t i = 0; work->of_lane && i < work->c->lane_count; i++)
+		free(work->of_lane[i].at);
+	free(work->of_lane);
+}
+
+void waiting_free_p(struct waiting **waiting)
+{
+	struct waiting *w = *waiting;
+
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->group_count; i++) {
+		free(w->groups[i].lanes);
+		free(w->groups[i].cuts);
+		free(w->groups[i].numbers);
+		free(w->groups[i].cells);
+	}
+	free(w->groups);
+	free(w->group_of_lane);
+	free(w->place_of_lane);
+	free(w);
+	*waiting = NULL;
+}
+
+void waiting_add(struct waiting_cell *to, const struct waiting_cell *from)
+{
+	for (int i = 0; i < SWEEP_CLASSES; i++)
+		to->class_ns[i] = wrap_plus(to->class_ns[i], from->class_ns[i]);
+	to->wait_ns = wrap_plus(to->wait_ns, from->wait_ns);
+	to->pair_wait_ns = wrap_plus(to->pair_wait_ns, from->pair_wait_ns);
+}
+
+/* ---- which lanes are connected ---- */
+
+static uint32_t find_root(uint32_t *parent, uint32_t at)
+{
+	while (parent[at] != at)
+		at = parent[at] = parent[parent[at]];
+	return at;
+}
+
+static uint32_t lane_of(const struct collectives *c, const struct collectives_operation *o, uint32_t i)
+{
+	return c->launches[c->by_operation[o->first + i]].lane;
+}
+
+static int number_groups(struct waiting *w, uint32_t *parent, const bool *takes_part)
+{
+	size_t lanes = w->collectives->lane_count;
+
+	for (uint32_t i = 0; i < lanes; i++)
+		if (takes_part[i] && find_root(parent, i) == i)
+			w->group_of_lane[i] = (uint32_t)w->group_count++;
+	w->groups = calloc(w->group_count + 1, sizeof(*w->groups));
+	if (!w->groups)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lanes; i++) {
+		struct waiting_group *group;
+		uint32_t *grown;
+
+		if (!takes_part[i])
+			continue;
+		w->group_of_lane[i] = w->group_of_lane[find_root(parent, i)];
+		group = w->groups + w->group_of_lane[i];
+		grown = grow_by_one(group->lanes, group->lane_count, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		group->lanes = grown;
+		w->place_of_lane[i] = (uint32_t)group->lane_count;
+		grown[group->lane_count++] = i;
+	}
+	return 0;
+}
+
+static int find_groups(struct waiting *w)
+{
+	const struct collectives *c = w->collectives;
+	CLEANUP(free_p) uint32_t *parent = calloc(c->lane_count + 1, sizeof(*parent));
+	CLEANUP(free_p) bool *takes_part = calloc(c->lane_count + 1, sizeof(*takes_part));
+
+	w->group_of_lane = calloc(c->lane_count + 1, sizeof(*w->group_of_lane));
+	w->place_of_lane = calloc(c->lane_count + 1, sizeof(*w->place_of_lane));
+	if (!parent || !takes_part || !w->group_of_lane || !w->place_of_lane)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->lane_count; i++) {
+		parent[i] = i;
+		w->group_of_lane[i] = w->place_of_lane[i] = COLLECTIVES_NONE;
+	}
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		for (uint32_t k = 1; o->is_timed && k < o->launches; k++) {
+			uint32_t a = find_root(parent, lane_of(c, o, 0));
+			uint32_t b = find_root(parent, lane_of(c, o, k));
+
+			takes_part[lane_of(c, o, 0)] = takes_part[lane_of(c, o, k)] = true;
+			parent[a > b ? a : b] = a > b ? b : a;
+		}
+	}
+	return number_groups(w, parent, takes_part);
+}
+
+/* ---- windows ---- */
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of what the lanes' processes say, as times of the first node; false: too few say so. */
+static bool median_of_step(const struct work *work, const struct waiting_group *group,
+	const struct steps *steps, int64_t number, bool is_end, int64_t *buffer, int64_t *ret)
+{
+	const struct collectives *c = work->c;
+	size_t count = 0;
+
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct collectives_lane *lane = c->lanes + group->lanes[i];
+		const struct steps_process *process =
+			steps_of(steps, c->processes[lane->process].id);
+
+		/* Numbers ascend, as a rule by one from the first. */
+		for (size_t n = 0, at; process && n < process->count; n++) {
+			int64_t guess = number - process->at[0].number;
+
+			at = !n && guess > 0 && (size_t)guess < process->count ? (size_t)guess : n;
+			if (process->at[at].number != number)
+				continue;
+			buffer[count++] = wrap_plus(is_end ? process->at[at].end_ns
+							   : process->at[at].start_ns,
+				work->of_lane[group->lanes[i]].shift);
+			break;
+		}
+	}
+	if (count * 2 <= group->lane_count)
+		return false;
+	qsort(buffer, count, sizeof(*buffer), compare_times);
+	*ret = buffer[(count - 1) / 2];
+	return true;
+}
+
+static int cut_by_steps(
+	const struct work *work, struct waiting_group *group, const struct steps *steps)
+{
+	const struct collectives *c = work->c;
+	CLEANUP(free_p) int64_t *buffer = calloc(group->lane_count + 1, sizeof(*buffer));
+	const struct steps_process *longest = NULL;
+	int64_t end;
+
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct steps_process *process = steps_of(steps,
+			c->processes[c->lanes[group->lanes[i]].process].id);
+
+		if (process && (!longest || process->count > longest->count))
+			longest = process;
+	}
+	if (!longest || longest->count < 2)
+		return 0;
+	group->cuts = calloc(longest->count + 1, sizeof(*group->cuts));
+	group->numbers = calloc(longest->count + 1, sizeof(*group->numbers));
+	if (!buffer || !group->cuts || !group->numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < longest->count; i++) {
+		int64_t number = longest->at[i].number, at;
+
+		if (!median_of_step(work, group, steps, number, false, buffer, &at) ||
+			(group->windows && at <= group->cuts[group->windows - 1]))
+			continue;
+		group->numbers[group->windows] = number;
+		group->cuts[group->windows++] = at;
+	}
+	if (!group->windows)
+		return 0;
+	if (!median_of_step(work, group, steps, group->numbers[group->windows - 1], true, buffer,
+		    &end) ||
+		end <= group->cuts[group->windows - 1])
+		group->windows--; /* its begin ends the one before */
+	else
+		group->cuts[group->windows] = end;
+	group->source = WAITING_BY_STEPS;
+	return 0;
+}
+
+/* Of a lane's communicators the one with the fewest operations, at least so many as to tell
+ * something: as a rule it has one a step. */
+static uint32_t find_rarest_comm(const struct collectives *c, uint32_t lane, size_t *ret_count,
+	size_t *ret_comms, size_t *counts)
+{
+	uint32_t rarest = COLLECTIVES_NONE;
+
+	memset(counts, 0, c->comm_count * sizeof(*counts));
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		for (uint32_t k = 0; o->is_timed && !o->is_pairs && k < o->launches; k++)
+			counts[o->comm] += lane_of(c, o, k) == lane;
+	}
+	*ret_comms = 0;
+	for (uint32_t i = 0; i < c->comm_count; i++) {
+		*ret_comms += counts[i] > 0;
+		if (counts[i] >= WAITING_OPERATIONS_LEAST &&
+			(rarest == COLLECTIVES_NONE || counts[i] < counts[rarest]))
+			rarest = i;
+	}
+	*ret_count = rarest == COLLECTIVES_NONE ? 0 : counts[rarest];
+	return rarest;
+}
+
+/*
+ * At the moment the last rank comes all are at the same place of the program. But between two such
+ * moments they need not do the same piece of work where they compute meanwhile, so that of many a
+ * window is from one to another one that is further away.
+ */
+static int cut_by_collectives(const struct work *work, struct waiting_group *group)
+{
+	const struct collectives *c = work->c;
+	CLEANUP(free_p) size_t *counts = calloc(c->comm_count + 1, sizeof(*counts));
+	size_t count = 0, kept = 0, comms, stride;
+	uint32_t comm;
+
+	if (!counts)
+		return -ENOMEM;
+	comm = find_rarest_comm(c, group->lanes[0], &count, &comms, counts);
+	if (comm == COLLECTIVES_NONE)
+		return 0;
+	group->cuts = calloc(count + 1, sizeof(*group->cuts));
+	if (!group->cuts)
+		return -ENOMEM;
+	count = 0;
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		if (o->is_timed && !o->is_pairs && o->comm == comm)
+			group->cuts[count++] = o->start_last;
+	}
+	qsort(group->cuts, count, sizeof(*group->cuts), compare_times);
+	stride = count / (comms > 1 ? WAITING_PARTS_MAX : WAITING_PARTS) + 1;
+	for (size_t i = 0; i < count; i += stride)
+		if (!kept || group->cuts[i] > group->cuts[kept - 1])
+			group->cuts[kept++] = group->cuts[i];
+	group->windows = kept - 1;
+	group->source = WAITING_BY_COLLECTIVES;
+	return 0;
+}
+
+static int cut_by_slices(const struct work *work, struct waiting_group *group, size_t id)
+{
+	const struct collectives *c = work->c;
+	int64_t from = 0, to = 0;
+	bool has = false;
+
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		if (!o->is_timed || work->waiting->group_of_lane[lane_of(c, o, 0)] != id)
+			continue;
+		if (!has || o->start_first < from)
+			from = o->start_first;
+		if (!has || o->stop_last > to)
+			to = o->stop_last;
+		has = true;
+	}
+	group->source = WAITING_BY_SLICES;
+	group->cuts = calloc(WAITING_SLICES + 1, sizeof(*group->cuts));
+	if (!group->cuts)
+		return -ENOMEM;
+	if (!has || wrap_minus(to, from) < WAITING_SLICES)
+		return 0;
+	for (int64_t i = 0; i <= WAITING_SLICES; i++)
+		group->cuts[i] = from + wrap_minus(to, from) / WAITING_SLICES * i;
+	group->cuts[WAITING_SLICES] = to;
+	group->windows = WAITING_SLICES;
+	return 0;
+}
+
+static void forget_cuts(struct waiting_group *group)
+{
+	free(group->cuts);
+	free(group->numbers);
+	group->cuts = group->numbers = NULL;
+	group->windows = 0;
+}
+
+static int cut(const struct work *work, size_t id, const struct steps *steps)
+{
+	struct waiting_group *group = work->waiting->groups + id;
+	int r = 0;
+
+	if (steps && steps->source == STEPS_MARKERS)
+		r = cut_by_steps(work, group, steps);
+	if (!r && group->windows * work->c->lane_count > WAITING_CELLS_MAX)
+		group->windows = 0;
+	if (!r && group->windows < 2) {
+		forget_cuts(group);
+		r = cut_by_collectives(work, group);
+	}
+	if (!r && !group->windows) {
+		forget_cuts(group);
+		r = cut_by_slices(work, group, id);
+	}
+	if (r)
+		return r;
+	group->cells = calloc(group->lane_count * group->windows + 1, sizeof(*group->cells));
+	return group->cells ? 0 : -ENOMEM;
+}
+
+/* ---- who waits, and until when ---- */
+
+static int64_t error_of(const struct collectives *c, uint32_t lane)
+{
+	return c->lanes[lane].error_ns > 0 ? c->lanes[lane].error_ns : 0;
+}
+
+static int64_t error_between(const struct collectives *c, uint32_t a, uint32_t b)
+{
+	int64_t error = wrap_plus(error_of(c, a), error_of(c, b));
+
+	if (c->processes[c->lanes[a].process].node != c->processes[c->lanes[b].process].node)
+		error = wrap_plus(error, c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0);
+	return error;
+}
+
+/* Operations whose result needs a contribution of every rank: no rank leaves before all have come. */
+static bool needs_all(const struct collectives_operation *o)
+{
+	switch (o->op) {
+	case RTL_COLLECTIVE_ncclAllReduce:
+	case RTL_COLLECTIVE_ncclAllGather:
+	case RTL_COLLECTIVE_ncclReduceScatter:
+	case RTL_COLLECTIVE_ncclAllToAll:
+	case RTL_COLLECTIVE_ncclAllToAllv:
+		return !o->is_pairs && !o->is_mixed;
+	default:
+		return false;
+	}
+}
+
+enum direction { FROM_ALL, FROM_ROOT, TO_ROOT };
+
+static enum direction direction_of(const struct collectives *c, const struct collectives_operation *o)
+{
+	if (o->is_mixed || o->is_pairs)
+		return FROM_ALL;
+	switch (o->op) {
+	case RTL_COLLECTIVE_ncclBroadcast:
+	case RTL_COLLECTIVE_ncclBcast:
+	case RTL_COLLECTIVE_ncclScatter:
+		return FROM_ROOT;
+	case RTL_COLLECTIVE_ncclReduce:
+	case RTL_COLLECTIVE_ncclGather:
+		return TO_ROOT;
+	case COLLECTIVES_OP_KERNEL:
+		return strstr(collectives_op_name(c, o), "Broadcast") ? FROM_ROOT : FROM_ALL;
+	default:
+		return FROM_ALL;
+	}
+}
+
+/* Events are sorted; those of one collective are together. Its parts that are of @launch. */
+static uint32_t find_root_launch(const struct collectives *c, const struct collectives_operation *o)
+{
+	for (uint32_t i = 0; i < o->launches; i++) {
+		uint32_t launch = c->by_operation[o->first + i];
+		const struct collectives_event *event = c->events + c->launches[launch].event;
+
+		if (c->launches[launch].has_event && event->root >= 0 &&
+			(uint32_t)event->root == event->rank)
+			return launch;
+	}
+	return COLLECTIVES_NONE;
+}
+
+static int add_interval(struct work *work, uint32_t launch, int64_t until, bool is_pair)
+{
+	const struct collectives_launch *l = work->c->launches + launch;
+	struct intervals *list = work->of_lane + l->lane;
+
+	if (until > l->stop)
+		until = l->stop;
+	if (until <= l->start)
+		return 0;
+	if (GROW(list->at, list->count, list->capacity))
+		return -ENOMEM;
+	list->at[list->count++] = (struct interval){l->start, until, is_pair};
+	return 0;
+}
+
+/* From its own start to when the launch it needs began; nothing within what the clocks do not know. */
+static int add_wait(struct work *work, uint32_t launch, uint32_t for_launch, bool is_pair)
+{
+	const struct collectives *c = work->c;
+	const struct collectives_launch *own = c->launches + launch, *other = c->launches + for_launch;
+
+	if (wrap_minus(other->start, own->start) <= error_between(c, own->lane, other->lane))
+		return 0;
+	return add_interval(work, launch, other->start, is_pair);
+}
+
+static uint32_t find_last(const struct collectives *c, const struct collectives_operation *o,
+	uint32_t except)
+{
+	uint32_t last = COLLECTIVES_NONE;
+
+	for (uint32_t i = 0; i < o->launches; i++) {
+		uint32_t launch = c->by_operation[o->first + i];
+
+		if (launch != except && (last == COLLECTIVES_NONE ||
+						c->launches[launch].start > c->launches[last].start))
+			last = launch;
+	}
+	return last;
+}
+
+/* A rank left before the last one came: such times are not of one operation. */
+static bool is_impossible(const struct collectives *c, const struct collectives_operation *o, uint32_t last)
+{
+	for (uint32_t i = 0; needs_all(o) && i < o->launches; i++) {
+		const struct collectives_launch *launch =
+			c->launches + c->by_operation[o->first + i];
+
+		if (wrap_minus(c->launches[last].start, launch->stop) >
+			error_between(c, launch->lane, c->launches[last].lane))
+			return true;
+	}
+	return false;
+}
+
+static int add_operation(struct work *work, const struct collectives_operation *o)
+{
+	const struct collectives *c = work->c;
+	enum direction direction = direction_of(c, o);
+	uint32_t root = direction == FROM_ALL ? COLLECTIVES_NONE : find_root_launch(c, o);
+	uint32_t last = find_last(c, o, COLLECTIVES_NONE);
+	int r = 0;
+
+	if (is_impossible(c, o, last)) {
+		work->waiting->impossible++;
+		return 0;
+	}
+	/* Which rank is waited for is not known. */
+	if (direction != FROM_ALL && root == COLLECTIVES_NONE)
+		return 0;
+	if (direction == TO_ROOT) {
+		last = find_last(c, o, root);
+		return last == COLLECTIVES_NONE ? 0 : add_wait(work, root, last, false);
+	}
+	for (uint32_t i = 0; i < o->launches && !r; i++)
+		r = add_wait(work, c->by_operation[o->first + i],
+			direction == FROM_ROOT ? root : last, o->is_pairs);
+	return r;
+}
+
+static int compare_intervals(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+/* Each instant once; a collective before a send or receive. */
+static int unite(struct intervals *list)
+{
+	struct interval *from = list->at;
+	size_t count = list->count, capacity = 0, kept = 0;
+	struct interval *to = NULL;
+	int64_t reach = INT64_MIN, pair_reach = INT64_MIN;
+
+	if (!count)
+		return 0;
+	qsort(from, count, sizeof(*from), compare_intervals);
+	/* Collectives first: disjoint, in order. */
+	for (size_t i = 0; i < count; i++) {
+		int64_t start = from[i].start > reach ? from[i].start : reach;
+
+		if (from[i].is_pair || from[i].end <= start)
+			continue;
+		if (GROW(to, kept, capacity)) {
+			free(to);
+			return -ENOMEM;
+		}
+		to[kept++] = (struct interval){start, from[i].end, false};
+		reach = from[i].end;
+	}
+	/* Then what of pairs lies between these. */
+	for (size_t i = 0, at = 0, collectives = kept; i < count; i++) {
+		int64_t start = from[i].start > pair_reach ? from[i].start : pair_reach;
+
+		if (!from[i].is_pair)
+			continue;
+		while (at < collectives && to[at].end <= start)
+			at++;
+		for (size_t k = at; start < from[i].end;) {
+			int64_t end = k < collectives && to[k].start < from[i].end ? to[k].start
+										   : from[i].end;
+
+			if (end > start) {
+				if (GROW(to, kept, capacity)) {
+					free(to);
+					return -ENOMEM;
+				}
+				to[kept++] = (struct interval){start, end, true};
+			}
+			if (k >= collectives || to[k].start >= from[i].end)
+				break;
+			start = to[k++].end;
+		}
+		if (from[i].end > pair_reach)
+			pair_reach = from[i].end;
+	}
+	qsort(to, kept, sizeof(*to), compare_intervals);
+	free(from);
+	*list = (struct intervals){
+		.at = to, .count = kept, .capacity = capacity, .shift = list->shift};
+	return 0;
+}
+
+static int find_intervals(struct work *work)
+{
+	struct collectives *c = work->c;
+	CLEANUP(free_p) int64_t *first = calloc(c->comm_count + 1, sizeof(*first));
+	int r = 0;
+
+	if (!first)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->comm_count; i++)
+		first[i] = INT64_MAX;
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		if (o->is_timed && !o->is_pairs && o->start_first < first[o->comm])
+			first[o->comm] = o->start_first;
+	}
+	for (size_t i = 0; i < c->operation_count && !r; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		/* Until its first operation a communicator's ranks initialise and compile. */
+		if (o->is_timed && o->launches > 1 &&
+			(o->is_pairs || o->start_first != first[o->comm]))
+			r = add_operation(work, o);
+	}
+	for (size_t i = 0; i < c->lane_count && !r; i++)
+		r = unite(work->of_lane + i);
+	return r;
+}
+
+/* ---- what lanes do ---- */
+
+static void add_waits(
+	struct intervals *list, struct waiting_cell *cell, int64_t from, int64_t to)
+{
+	while (list->next < list->count && list->at[list->next].end <= from)
+		list->next++;
+	for (size_t i = list->next; i < list->count && list->at[i].start < to; i++) {
+		const struct interval *wait = list->at + i;
+		int64_t start = wait->start > from ? wait->start : from;
+		int64_t end = wait->end < to ? wait->end : to;
+
+		*(wait->is_pair ? &cell->pair_wait_ns : &cell->wait_ns) += end - start;
+	}
+}
+
+static void span(void *context, struct sweep_lane *sweep, enum sweep_class class, int64_t from,
+	int64_t to)
+{
+	struct work *work = context;
+	const struct collectives_lane *lane =
+		(const void *)((const char *)sweep - offsetof(struct collectives_lane, sweep));
+	size_t index = (size_t)(lane - work->c->lanes);
+	uint32_t id = work->waiting->group_of_lane[index];
+	struct intervals *list = work->of_lane + index;
+	struct waiting_group *group;
+	struct waiting_cell *cells;
+
+	if (id == COLLECTIVES_NONE)
+		return;
+	group = work->waiting->groups + id;
+	cells = group->cells + work->waiting->place_of_lane[index] * group->windows;
+	from = wrap_plus(from, list->shift);
+	to = wrap_plus(to, list->shift);
+	while (list->window < group->windows && group->cuts[list->window + 1] <= from)
+		list->window++;
+	for (size_t i = list->window; i < group->windows && group->cuts[i] < to; i++) {
+		int64_t start = group->cuts[i] > from ? group->cuts[i] : from;
+		int64_t end = group->cuts[i + 1] < to ? group->cuts[i + 1] : to;
+
+		cells[i].class_ns[class] += end - start;
+		if (class == SWEEP_COMM)
+			add_waits(list, cells + i, start, end);
+	}
+}
+
+static void restart(void *context)
+{
+	struct work *work = context;
+
+	for (size_t i = 0; i < work->waiting->group_count; i++) {
+		struct waiting_group *group = work->waiting->groups + i;
+
+		memset(group->cells, 0, group->lane_count * group->windows * sizeof(*group->cells));
+	}
+	for (size_t i = 0; i < work->c->lane_count; i++)
+		work->of_lane[i].next = work->of_lane[i].window = 0;
+}
+
+/* Before its first and after its last operation a lane does nothing that was recorded: idle, and
+ * nothing says why. So the parts of each window are its whole. */
+static void fill_up(struct waiting_group *group)
+{
+	for (size_t lane = 0; lane < group->lane_count; lane++)
+		for (size_t i = 0; i < group->windows; i++) {
+			struct waiting_cell *cell = group->cells + lane * group->windows + i;
+			int64_t sum = 0;
+
+			for (int k = 0; k < SWEEP_CLASSES; k++)
+				sum += cell->class_ns[k];
+			cell->class_ns[SWEEP_UNKNOWN] += group->cuts[i + 1] - group->cuts[i] - sum;
+		}
+}
+
+int waiting_new(struct query *query, const struct categories *categories,
+	struct collectives *collectives, const struct steps *steps, struct waiting **ret)
+{
+	CLEANUP(waiting_free_p) struct waiting *w = calloc(1, sizeof(*w));
+	CLEANUP(work_done) struct work work = {.waiting = w, .c = collectives};
+	struct sweep hooks = {.span = span, .context = &work};
+	int r;
+
+	work.of_lane = calloc(collectives->lane_count + 1, sizeof(*work.of_lane));
+	if (!w || !work.of_lane)
+		return -ENOMEM;
+	w->collectives = collectives;
+	for (size_t i = 0; i < collectives->lane_count && collectives->nodes.shift_ns; i++)
+		work.of_lane[i].shift = collectives->nodes.shift_ns[collectives
+						->processes[collectives->lanes[i].process]
+						.node];
+	r = find_groups(w);
+	for (size_t i = 0; i < w->group_count && !r; i++)
+		r = cut(&work, i, steps);
+	if (!r)
+		r = find_intervals(&work);
+	if (!r && w->group_count)
+		r = collectives_sweep(query, categories, collectives, &hooks, restart);
+	if (r)
+		return r;
+	for (size_t i = 0; i < w->group_count; i++)
+		fill_up(w->groups + i);
+	*ret = TAKE(w);
+	return 0;
+}

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""reasons.py RTL: simulated jobs of known cause, and healthy ones. A rank is named where it costs the
+job something, with its cause and its cost; no healthy job accuses a rank. RTL_TEST_LONG=1: three seeds
+of each, and 64 ranks."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from jobs import (ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MS, NORM, RCCL, S, START, US, Job)
+
+
+def nothing(_rank, _step):
+    pass
+
+
+def data_parallel(before=nothing, steps=12, buckets=4):
+    """Gradient buckets are reduced while the backward pass goes on."""
+    def program(rank):
+        last = 0
+        for step in range(steps):
+            rank.step(step)
+            before(rank, step)
+            rank.copy(80 * US, 1 << 20)
+            for _ in range(buckets):
+                for name, ns in ((GEMM, 300), (ATTENTION, 150), (NORM, 20), (ADD, 15)):
+                    rank.kernel(name, ns * US)
+            for _ in range(buckets):
+                for name, ns in ((GEMM_BACK, 400), (ATTENTION_BACK, 200), (NORM, 25)):
+                    done = rank.kernel(name, ns * US)
+                last = yield from rank.collective(rank.job.world, "ncclAllReduce", 150 * US, 8 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US, after=(last,))
+            rank.synchronize()
+    return program
+
+
+def sharded(before=nothing, steps=8, layers=12):
+    """24 collectives a step."""
+    def program(rank):
+        for step in range(steps):
+            rank.step(step)
+            before(rank, step)
+            for _ in range(layers):
+                got = yield from rank.collective(rank.job.world, "ncclAllGather", 120 * US, 4 << 20)
+                rank.kernel(GEMM, 400 * US, after=(got,))
+                rank.kernel(ATTENTION, 200 * US)
+                rank.kernel(NORM, 20 * US)
+            for _ in range(layers):
+                rank.kernel(GEMM_BACK, 500 * US)
+                done = rank.kernel(ATTENTION_BACK, 250 * US)
+                got = yield from rank.collective(rank.job.world, "ncclReduceScatter", 120 * US, 4 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US, after=(got,))
+            rank.synchronize()
+    return program
+
+
+def tensor_parallel(before=nothing, tokens=30, layers=6):
+    """Two all-reduces a layer, nothing beside them."""
+    def program(rank):
+        for token in range(tokens):
+            rank.step(token)
+            before(rank, token)
+            for _ in range(layers):
+                rank.kernel(GEMM, 60 * US)
+                done = rank.kernel(ATTENTION, 40 * US)
+                yield from rank.collective(rank.job.world, "ncclAllReduce", 15 * US, 64 << 10, "compute", (done,))
+                done = rank.kernel(GEMM_BACK, 80 * US)
+                yield from rank.collective(rank.job.world, "ncclAllReduce", 15 * US, 64 << 10, "compute", (done,))
+            rank.kernel(NORM, 20 * US)
+            rank.synchronize()
+    return program
+
+
+def tensor_in_data_parallel(before=nothing, steps=8, layers=6, width=8):
+    def program(rank):
+        first = rank.rank // width * width
+        row = (0x1000 + first, list(range(first, first + width)))
+        column = (0x2000 + rank.rank % width, list(range(rank.rank % width, len(rank.job.all), width)))
+        for step in range(steps):
+            rank.step(step)
+            before(rank, step)
+            for _ in range(layers):
+                for name in (GEMM, GEMM_BACK):
+                    rank.kernel(NORM, 20 * US)
+                    rank.kernel(ATTENTION, 100 * US)
+                    done = rank.kernel(name, 300 * US)
+                    yield from rank.collective(row, "ncclAllReduce", 60 * US, 2 << 20, "compute", (done,))
+            last = yield from rank.collective(column, "ncclAllReduce", 300 * US, 16 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US, after=(last,))
+            rank.synchronize()
+    return program
+
+
+def pipeline(before=nothing, steps=8, batches=6):
+    def program(rank):
+        stage, last = rank.rank, len(rank.job.all) - 1
+        for step in range(steps):
+            rank.step(step)
+            before(rank, step)
+            for forward in (True, False):
+                for _ in range(batches):
+                    got = 0
+                    if stage != (0 if forward else last):
+                        got = yield from rank.send(stage + (-1 if forward else 1), False, 20 * US, 1 << 20)
+                    for name in (GEMM, ATTENTION, NORM) if forward else (GEMM_BACK, ATTENTION_BACK, NORM):
+                        done = rank.kernel(name, 200 * US, after=(got,))
+                    if stage != (last if forward else 0):
+                        yield from rank.send(stage + (1 if forward else -1), True, 20 * US, 1 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US)
+            rank.synchronize()
+    return program
+
+
+def late(who, ns, often=1):
+    return lambda rank, step: rank.host(ns) if rank.rank == who and step % often == 0 else None
+
+
+def slow(who, factor, since_ns=0):
+    def spoil(job):
+        job.ranks[who].slow = lambda name, at: factor if name != RCCL and at >= START + since_ns else 1.0
+    return spoil
+
+
+def uneven(rank, _step):
+    factor = 1 + 0.3 * rank.rng.random()
+    rank.slow = lambda name, at: factor if name in (GEMM, GEMM_BACK, ATTENTION, ATTENTION_BACK) else 1.0
+
+
+def in_turn(rank, step):
+    rank.host(4 * MS if rank.rank == (2 if step % 2 else 6) else 0)
+
+
+def checkpoint(rank, step):
+    rank.host(30 * S if rank.rank == 0 and step == 6 else 0)
+
+
+def compiles(rank, step):
+    rank.host(200 * MS if step < 2 else 0)
+
+
+# name, ranks, program, what is spoilt, ranks at fault, cause, settings of the job
+HEALTHY = [
+    ("data parallel", 8, data_parallel(), {}), ("sharded", 8, sharded(), {}),
+    ("tensor parallel", 8, tensor_parallel(), {}), ("a pipeline", 4, pipeline(), {}),
+    ("tensor in data parallel", 16, tensor_in_data_parallel(width=4), {}),
+    ("without steps", 8, tensor_parallel(), {"steps": False}), ("chips apart by 1 %", 8, data_parallel(), {"chip": 0.01}),
+    ("kernels apart by 5 %", 8, sharded(), {"jitter": 0.05}), ("lengths that vary", 8, data_parallel(uneven), {}),
+    ("a rank that logs", 8, data_parallel(late(0, 200 * US)), {}),
+]
+FAULTS = [
+    ("a slow GPU, data parallel", 8, data_parallel(), slow(5, 1.2), [5], "compute", {}),
+    ("a slow GPU, sharded", 8, sharded(), slow(3, 1.2), [3], "compute", {}),
+    ("a slow GPU, tensor parallel", 8, tensor_parallel(), slow(2, 1.2), [2], "compute", {}),
+    ("a slow GPU, without steps", 8, tensor_parallel(), slow(2, 1.2), [2], "compute", {"steps": False}),
+    ("a slow GPU, 16 ranks", 16, tensor_in_data_parallel(width=4), slow(9, 1.2), [9], "compute", {}),
+    ("a slow stage", 4, pipeline(), slow(2, 1.4), [2], "compute", {}),
+    ("two slow GPUs", 8, data_parallel(), lambda job: (slow(2, 1.2)(job), slow(6, 1.19)(job)), [2, 6], "compute", {}),
+    ("a GPU that slows down", 8, data_parallel(steps=20), slow(1, 1.3, 80 * MS), [1], "compute", {}),
+    ("a late host, data parallel", 8, (data_parallel(late(4, 3 * MS)), data_parallel()), None, [4], "host", {}),
+    ("a late host, sharded", 8, (sharded(late(4, 5 * MS)), sharded()), None, [4], "host", {}),
+    ("a late host, tensor parallel", 8, (tensor_parallel(late(6, 500 * US)), tensor_parallel()), None, [6], "host", {}),
+    ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
+]
+MANY = [
+    ("a slow GPU, 64 ranks", 64, tensor_in_data_parallel(), slow(21, 1.2), [21], "compute", {}),
+    ("a late host, 64 ranks", 64, (tensor_in_data_parallel(late(33, 6 * MS)), tensor_in_data_parallel()), None, [33],
+     "host", {}),
+]
+
+
+def many_short(rank):
+    """The host takes longer to launch a kernel than the GPU to run it."""
+    for _ in range(100):
+        rank.kernel(NORM, 5 * US)
+        rank.host(20 * US)
+    yield from ()
+
+
+def never_empty(rank):
+    """The host is far ahead; the GPU takes 1.2 us from one kernel to the next."""
+    rank.LAUNCH = 500
+    for _ in range(2000):
+        rank.kernel(NORM, 8 * US)
+    yield from ()
+
+
+def pauses(rank):
+    """Short kernels, but the idle time is one pause of 5 ms a step."""
+    rank.LAUNCH = 500
+    for step in range(20):
+        rank.step(step)
+        rank.host(5 * MS)
+        for _ in range(100):
+            rank.kernel(NORM, 8 * US)
+        rank.synchronize()
+    yield from ()
+
+
+def copies_between(rank):
+    """Gaps before copies are no kernels' gaps: no share of them is above 100 %."""
+    for _ in range(100):
+        rank.kernel(NORM, 5 * US)
+        rank.copy(2 * US, 4096)
+        rank.host(20 * US)
+    yield from ()
+
+
+def another_mix(rank):
+    """Kernels of one size are equally fast everywhere; rank 3 has more of the long ones."""
+    for step in range(10):
+        rank.step(step)
+        for i in range(20):
+            is_large = i % 5 < (3 if rank.rank == 3 else 2)
+            rank.kernel(GEMM, (300 if is_large else 100) * US, grid=4096 if is_large else 1024)
+        rank.synchronize()
+    yield from ()
+
+
+# name, ranks, program, code
+OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
+          ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
+          ("another mix of kernels", 4, another_mix, "none")]
+EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
+
+
+def ask(rtl, job, folder):
+    path = os.path.join(folder, "job.db")
+    if os.path.exists(path):
+        os.unlink(path)
+    job.store(path)
+    done = subprocess.run([rtl, "summary", "--json", path], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["reason"]
+
+
+def check_fault(rtl, folder, fault, seed):
+    name, ranks, program, spoil, at_fault, cause, settings = fault
+    program, healthy = program if isinstance(program, tuple) else (program, program)
+    job = Job(ranks, seed=seed, **settings)
+    if spoil:
+        spoil(job)
+    job.run(program)
+    truth = 100 * (1 - Job(ranks, seed=seed, **settings).run(healthy).wall_ns() / job.wall_ns())
+    reason = ask(rtl, job, folder)
+    straggler = reason["straggler"]
+    assert straggler, (name, seed, reason["text"])
+    assert reason["code"] == ("slow_rank" if cause == "compute" else "late_rank"), (name, seed, reason)
+    assert sorted(straggler["ranks"]) == at_fault and straggler["cause"] == cause, (name, seed, reason)
+    assert cause != "compute" or straggler["slow_gpu"], (name, seed, reason)
+    # Within 15 % of what the job would gain, or a point and a half.
+    apart = abs(straggler["cost_pct"] - truth)
+    assert apart <= max(0.15 * truth, 1.5), (name, seed, truth, straggler["cost_pct"])
+    parts = sum(straggler["more_than_reference"].values())
+    assert abs(parts - straggler["reference_waits_longer_ns"]) < 1, (name, seed, straggler)
+
+
+def main():
+    rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(1, 4 if is_long else 2):
+            for name, ranks, program, settings in HEALTHY:
+                reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)
+                assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
+            for fault in FAULTS + (MANY if is_long else []):
+                check_fault(rtl, folder, fault, seed)
+            for name, ranks, program, rank in EVENTS:
+                reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
+                assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+            for name, ranks, program, code in OTHERS:
+                reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
+                assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)
+                shares = [int(word) for word in re.findall(r"(\d+) %", reason["text"])]
+                assert all(share <= 100 for share in shares), (name, reason["text"])
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()

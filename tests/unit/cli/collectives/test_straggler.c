@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+/* Which rank is waited for, on windows made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/collectives/straggler.h"
+
+#define RANKS	8
+#define WINDOWS 21
+#define MS	1000000
+
+struct scene {
+	struct waiting waiting;
+	struct waiting_group group;
+	uint32_t lanes[RANKS];
+	int64_t cuts[WINDOWS + 1], numbers[WINDOWS];
+	struct waiting_cell cells[RANKS * WINDOWS];
+	struct stragglers found;
+};
+
+static struct waiting_cell *cell(struct scene *s, size_t rank, size_t window)
+{
+	return s->cells + rank * WINDOWS + window;
+}
+
+/* Every rank computes 90 ms of 100, and waits the rest. */
+static void begin(struct scene *s)
+{
+	*s = (struct scene){0};
+	for (uint32_t i = 0; i < RANKS; i++)
+		s->lanes[i] = i;
+	for (size_t i = 0; i <= WINDOWS; i++)
+		s->cuts[i] = (int64_t)i * 100 * MS;
+	for (size_t i = 0; i < WINDOWS; i++)
+		s->numbers[i] = (int64_t)i;
+	for (size_t rank = 0; rank < RANKS; rank++)
+		for (size_t i = 0; i < WINDOWS; i++)
+			*cell(s, rank, i) =
+				(struct waiting_cell){.class_ns = {[SWEEP_COMPUTE] = 90 * MS,
+							      [SWEEP_COMM] = 10 * MS},
+					.wait_ns = 10 * MS};
+	s->group = (struct waiting_group){.lanes = s->lanes,
+		.lane_count = RANKS,
+		.source = WAITING_BY_STEPS,
+		.cuts = s->cuts,
+		.numbers = s->numbers,
+		.windows = WINDOWS,
+		.cells = s->cells};
+	s->waiting = (struct waiting){.groups = &s->group, .group_count = 1};
+}
+
+/* In a window it does @ns of @class in place of waiting. */
+static void does(struct scene *s, size_t rank, size_t window, enum sweep_class class, int64_t ns)
+{
+	struct waiting_cell *c = cell(s, rank, window);
+
+	c->wait_ns -= ns;
+	c->class_ns[SWEEP_COMM] -= ns;
+	c->class_ns[class] += ns;
+}
+
+static bool find(struct scene *s)
+{
+	stragglers_done(&s->found);
+	assert_int_equal(stragglers_find(&s->waiting, &s->found), 0);
+	return s->found.steady.group != NULL;
+}
+
+static void end(struct scene *s)
+{
+	stragglers_done(&s->found);
+}
+
+static void ranks_that_wait_alike_have_no_straggler(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	assert_false(find(&s));
+	assert_int_equal(waiting_total_ns(&s.found.sum), (int64_t)RANKS * (WINDOWS - 1) * 10 * MS);
+	/* A near miss: 4.9 % of the time. */
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&s, 3, i, SWEEP_COMPUTE, 49 * MS / 10);
+	assert_false(find(&s));
+	end(&s);
+}
+
+static void the_rank_that_waits_least_costs_what_the_next_waits_longer(void **state)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+	int64_t parts = 0;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&s, 3, i, SWEEP_COMPUTE, 8 * MS);
+	assert_true(find(&s));
+	assert_int_equal(found->count, 1);
+	assert_int_equal(found->lanes[0], 3);
+	assert_int_equal(found->gain_ns, (int64_t)(WINDOWS - 1) * 8 * MS);
+	assert_true(fabs(found->cost_pct - 8) < 1e-9);
+	assert_int_equal(found->cause, STRAGGLER_COMPUTE);
+	assert_int_not_equal(found->reference, 3);
+	for (int i = 0; i < STRAGGLER_CAUSES; i++)
+		parts += found->part_ns[i];
+	assert_int_equal(parts, found->waiting_ns);
+	assert_false(found->is_at_most);
+	end(&s);
+}
+
+static void the_cause_is_the_greatest_part_or_there_are_several(void **state)
+{
+	static const struct {
+		enum sweep_class class;
+		enum straggler_cause cause;
+	} cases[] = {{SWEEP_COMPUTE, STRAGGLER_COMPUTE}, {SWEEP_COPY, STRAGGLER_COPY},
+		{SWEEP_HOST, STRAGGLER_HOST}, {SWEEP_WAIT, STRAGGLER_HELD},
+		{SWEEP_UNKNOWN, STRAGGLER_IDLE}};
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		begin(&s);
+		for (size_t i = 0; i < WINDOWS; i++)
+			does(&s, 5, i, cases[k].class, 9 * MS);
+		assert_true(find(&s));
+		assert_int_equal(found->cause, cases[k].cause);
+		end(&s);
+	}
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		does(&s, 5, i, SWEEP_COPY, 3 * MS);
+		does(&s, 5, i, SWEEP_HOST, 3 * MS);
+		does(&s, 5, i, SWEEP_COMPUTE, 3 * MS);
+	}
+	assert_true(find(&s));
+	assert_int_equal(found->cause, STRAGGLER_SEVERAL);
+	end(&s);
+	/* A slow link: it transfers while the others wait. */
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++)
+		cell(&s, 5, i)->wait_ns -= 9 * MS;
+	assert_true(find(&s));
+	assert_int_equal(found->cause, STRAGGLER_TRANSFER);
+	end(&s);
+}
+
+static void ranks_that_are_late_together_are_named_together(void **state)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	(void)state;
+	begin(&s);
+	/* To mend one of them alone gains 0.5 %. */
+	for (size_t i = 0; i < WINDOWS; i++) {
+		does(&s, 2, i, SWEEP_COMPUTE, 8 * MS);
+		does(&s, 6, i, SWEEP_COMPUTE, 75 * MS / 10);
+	}
+	assert_true(find(&s));
+	assert_int_equal(found->count, 2);
+	assert_int_equal(found->lanes[0], 2);
+	assert_int_equal(found->lanes[1], 6);
+	assert_false(found->is_in_turn);
+	assert_true(fabs(found->cost_pct - 8) < 1e-9);
+	end(&s);
+}
+
+static void ranks_that_are_late_in_turn_are_both_named(void **state)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&s, i % 2 ? 2 : 6, i, SWEEP_HOST, 9 * MS);
+	assert_true(find(&s));
+	assert_int_equal(found->count, 2);
+	assert_true(found->is_in_turn);
+	assert_true(fabs(found->cost_pct - 9) < 1e-9);
+	assert_int_equal(found->cause, STRAGGLER_HOST);
+	end(&s);
+}
+
+static void a_rank_that_is_last_by_chance_is_not_named(void **state)
+{
+	struct scene s;
+	uint64_t seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		begin(&s);
+		for (size_t i = 0; i < WINDOWS; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			does(&s, (seed >> 33) % RANKS, i, SWEEP_COMPUTE, 9 * MS);
+		}
+		assert_false(find(&s));
+		end(&s);
+	}
+}
+
+static void a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named(void **state)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		for (size_t rank = 0; rank < RANKS; rank++) {
+			cell(&s, rank, i)->class_ns[SWEEP_COMPUTE] -= 20 * MS;
+			cell(&s, rank, i)->class_ns[SWEEP_HOST] += 20 * MS;
+		}
+		does(&s, 3, i, SWEEP_COMPUTE, 8 * MS);
+	}
+	assert_false(find(&s));
+	/* All idle for a fourth of what it costs: it costs that at most. */
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		for (size_t rank = 0; rank < RANKS; rank++) {
+			cell(&s, rank, i)->class_ns[SWEEP_COMPUTE] -= 2 * MS;
+			cell(&s, rank, i)->class_ns[SWEEP_HOST] += 2 * MS;
+		}
+		does(&s, 3, i, SWEEP_COMPUTE, 8 * MS);
+	}
+	assert_true(find(&s));
+	assert_true(found->is_at_most);
+	end(&s);
+}
+
+static void one_long_window_is_an_event_and_no_steady_cause(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 11; i <= WINDOWS; i++)
+		s.cuts[i] += (int64_t)30000 * MS;
+	for (size_t rank = 0; rank < RANKS; rank++) {
+		cell(&s, rank, 10)->class_ns[rank ? SWEEP_COMM : SWEEP_HOST] += (int64_t)30000 * MS;
+		cell(&s, rank, 10)->wait_ns += rank ? (int64_t)30000 * MS : 0;
+	}
+	assert_false(find(&s));
+	assert_non_null(s.found.event.group);
+	assert_int_equal(s.found.event.count, 1);
+	assert_int_equal(s.found.event.longest, 10);
+	assert_int_equal(s.found.event.lane, 0);
+	assert_int_equal(s.found.event.cause, STRAGGLER_HOST);
+	assert_true(s.found.event.cost_pct > 90);
+	/* It is in none of the sums. */
+	assert_int_equal(s.found.window_ns, (uint64_t)RANKS * (WINDOWS - 2) * 100 * MS);
+	end(&s);
+}
+
+static void since_when_steps_are_longer_is_found(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i <= WINDOWS; i++)
+		s.cuts[i] += i > 12 ? (int64_t)(i - 12) * 15 * MS : 0;
+	for (size_t rank = 0; rank < RANKS; rank++)
+		for (size_t i = 12; i < WINDOWS; i++) {
+			cell(&s, rank, i)->class_ns[SWEEP_COMM] += 15 * MS;
+			cell(&s, rank, i)->wait_ns += 15 * MS;
+			if (rank == 4)
+				does(&s, rank, i, SWEEP_COMPUTE, 15 * MS);
+		}
+	assert_true(find(&s));
+	assert_int_equal(s.found.steady.lanes[0], 4);
+	assert_true(s.found.change.is_found);
+	assert_int_equal(s.found.change.window, 12);
+	assert_true(fabs(s.found.change.ratio - 1.15) < 1e-9);
+	assert_int_equal(s.found.steady.from_ns, s.cuts[12]);
+	end(&s);
+	begin(&s);
+	(void)find(&s);
+	assert_false(s.found.change.is_found);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranks_that_wait_alike_have_no_straggler),
+		cmocka_unit_test(the_rank_that_waits_least_costs_what_the_next_waits_longer),
+		cmocka_unit_test(the_cause_is_the_greatest_part_or_there_are_several),
+		cmocka_unit_test(ranks_that_are_late_together_are_named_together),
+		cmocka_unit_test(ranks_that_are_late_in_turn_are_both_named),
+		cmocka_unit_test(a_rank_that_is_last_by_chance_is_not_named),
+		cmocka_unit_test(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named),
+		cmocka_unit_test(one_long_window_is_an_event_and_no_steady_cause),
+		cmocka_unit_test(since_when_steps_are_longer_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

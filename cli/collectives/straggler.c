@@ -77,6 +77,13 @@ static int compare_lanes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int compare_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 static int64_t length_of(const struct waiting_group *group, size_t window)
 {
 	return group->cuts[window + 1] - group->cuts[window];
@@ -106,9 +113,22 @@ static size_t late_together(const struct search *s)
 	return most;
 }
 
+/* Nothing at all was recorded in it, as was asked perhaps. */
+static bool is_empty(const struct waiting_group *group, size_t window)
+{
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct waiting_cell *cell = waiting_cell(group, i, window);
+
+		if (cell->class_ns[SWEEP_COMPUTE] || cell->class_ns[SWEEP_COPY] ||
+			cell->class_ns[SWEEP_COMM])
+			return false;
+	}
+	return true;
+}
+
 static bool is_counted(const struct search *s, size_t window)
 {
-	return window >= s->first && !s->is_event[window];
+	return window >= s->first && !s->is_event[window] && !is_empty(s->group, window);
 }
 
 static void add_window(struct search *s, size_t window)
@@ -166,7 +186,7 @@ static void find_events(struct search *s, struct straggler_event *ret)
 	for (size_t i = 0; i < group->windows; i++) {
 		int64_t length = length_of(group, i);
 
-		if (length < s->median_ns * STRAGGLER_EVENT_TIMES)
+		if (length < s->median_ns * STRAGGLER_EVENT_TIMES || is_empty(group, i))
 			continue;
 		/* One that costs little is noise of what is short. */
 		if ((double)(length - s->median_ns) * 100 <
@@ -320,6 +340,76 @@ static void compare_with_reference(struct search *s, struct straggler *straggler
 		straggler->reference_compute_ns += b->class_ns[SWEEP_COMPUTE];
 	}
 	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
+}
+
+/* The median latency of a communicator's operations of one kind and size; 0: too few. */
+static double median_latency(const struct collectives *c, uint32_t comm, uint8_t op, int bucket,
+	double *values)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		if (o->is_timed && !o->is_pairs && !o->is_mixed && o->comm == comm && o->op == op &&
+			ilogb(o->bytes + 1) == bucket)
+			values[count++] = (double)wrap_minus(o->stop_last, o->start_last);
+	}
+	if (count < 3)
+		return 0;
+	qsort(values, count, sizeof(*values), compare_reals);
+	return values[count / 2];
+}
+
+/* Is @lane a member? Its launches say so. */
+static bool is_member(const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
+{
+	for (uint32_t i = 0; i < o->launches; i++)
+		if (c->launches[c->by_operation[o->first + i]].lane == lane)
+			return true;
+	return false;
+}
+
+/* For each kind and size of a straggler's communicators: how long it takes beside the other
+ * communicators of that size. */
+static int find_slow_comm(const struct collectives *c, struct straggler *straggler)
+{
+	CLEANUP(free_p) double *values = calloc(c->operation_count + 1, sizeof(*values));
+	CLEANUP(free_p) double *others = calloc(c->comm_count + 1, sizeof(*others));
+	CLEANUP(free_p) bool *seen = calloc(c->comm_count + 1, sizeof(*seen));
+	uint32_t lane = straggler->group->lanes[straggler->lanes[0]];
+
+	straggler->comm = COLLECTIVES_NONE;
+	if (!values || !others || !seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+		int bucket = ilogb(o->bytes + 1);
+		double own, ratio;
+		size_t count = 0;
+
+		if (!o->is_timed || o->is_pairs || o->is_mixed || seen[o->comm] ||
+			!is_member(c, o, lane))
+			continue;
+		seen[o->comm] = true;
+		own = median_latency(c, o->comm, o->op, bucket, values);
+		for (uint32_t k = 0; k < c->comm_count && own > 0; k++)
+			if (k != o->comm && c->comms[k].size == c->comms[o->comm].size) {
+				others[count] = median_latency(c, k, o->op, bucket, values);
+				count += others[count] > 0;
+			}
+		if (!count)
+			continue;
+		qsort(others, count, sizeof(*others), compare_reals);
+		ratio = own / others[count / 2];
+		if (ratio > straggler->comm_ratio) {
+			straggler->comm_ratio = ratio;
+			straggler->comm = o->comm;
+		}
+	}
+	if (straggler->comm_ratio < 1.2)
+		straggler->comm = COLLECTIVES_NONE;
+	return 0;
 }
 
 static int price(struct search *s, struct straggler *straggler)
@@ -549,13 +639,16 @@ int stragglers_find(const struct waiting *waiting, struct stragglers *ret)
 {
 	struct stragglers found = {0};
 
-	for (size_t i = 0; i < waiting->group_count; i++) {
-		int r = search_group(waiting->groups + i, &found);
+	int r = 0;
 
-		if (r) {
-			stragglers_done(&found);
-			return r;
-		}
+	for (size_t i = 0; i < waiting->group_count && !r; i++)
+		r = search_group(waiting->groups + i, &found);
+	if (!r && found.steady.group && found.steady.cause == STRAGGLER_TRANSFER &&
+		waiting->collectives)
+		r = find_slow_comm(waiting->collectives, &found.steady);
+	if (r) {
+		stragglers_done(&found);
+		return r;
 	}
 	*ret = found;
 	return 0;

@@ -44,6 +44,10 @@ struct straggler {
 	int64_t part_ns[STRAGGLER_CAUSES]; /* more than the reference, in these windows, in sum */
 	int64_t waiting_ns;		   /* the reference waits longer: the sum of the parts */
 	int64_t compute_ns, reference_compute_ns;
+	/* Where transfers are the cause: the communicator of theirs that takes longest beside others
+	 * for the same; COLLECTIVES_NONE: there is none to compare. */
+	uint32_t comm;
+	double comm_ratio;
 };
 
 /* Windows that are much longer than the others. */

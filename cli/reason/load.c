@@ -6,6 +6,7 @@
 
 #include "cli/trace/host_call_key.h"
 #include "cli/collectives/straggler.h"
+#include "cli/outstanding/outstanding.h"
 #include "cli/reason/pace.h"
 #include "cli/base/array.h"
 #include "cli/trace/id_map.h"
@@ -262,6 +263,7 @@ static int take_lanes(struct reason_figures *f, const struct timeline *t)
 	f->total = t->total;
 	f->untimed_copies = t->untimed_copies;
 	f->has_steps = t->steps->source == STEPS_MARKERS;
+	f->is_selected_by_time = t->steps->has_unrecorded;
 	return 0;
 }
 
@@ -270,7 +272,8 @@ static int load_timeline(struct loading *l, const char *categories, char error[Q
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	struct timeline_options options = {.categories = categories,
 		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
-		.joins_steps = true};
+		.joins_steps = true,
+		.skips_unrecorded = true};
 	int r = timeline_new(l->query, &options, error, &timeline);
 
 	return r ? r : take_lanes(l->figures, timeline);
@@ -348,6 +351,11 @@ static void take_straggler(
 		s->at[i] = place_of(c, from->group, from->lanes[i]);
 	for (int i = 0; i < STRAGGLER_CAUSES; i++)
 		s->part_ns[i] = (double)from->part_ns[i];
+	if (from->cause == STRAGGLER_TRANSFER && from->comm != COLLECTIVES_NONE) {
+		s->has_comm = true;
+		s->comm = c->comms[from->comm].id;
+		s->comm_ratio = from->comm_ratio;
+	}
 	if (from->reference_compute_ns > 0)
 		s->compute_ratio = (double)from->compute_ns / (double)from->reference_compute_ns;
 }
@@ -487,6 +495,46 @@ static bool communicates(const struct reason_figures *f)
 	return f->total.communication_ns > 0;
 }
 
+/* A dispatch in flight for so long hangs: no kernel of a job that gets on takes that. */
+static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
+{
+	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
+	struct reason_hang *hang = &l->figures->hang;
+	int r = outstanding_new(l->query, error, &o);
+	size_t odd = 0;
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < o->count; i++) {
+		const struct outstanding_rank *rank = o->ranks + i;
+
+		for (size_t k = 0; k < rank->wait_count; k++)
+			hang->is_found |= rank->waits[k].for_ns >= REASON_HANG_S * 1000000000ll;
+		if (!o->is_odd[i])
+			continue;
+		hang->has_process = !odd++;
+		hang->process_id = rank->process_id;
+	}
+	snprintf(hang->text, sizeof(hang->text), "%s", o->sentence);
+	return 0;
+}
+
+/* What was left out because a user chose so: by kernel, GPU or rank, or for some of the time. */
+static int load_choices(struct loading *l)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "skipped", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 0);
+
+		if (name && !strcmp(name, "skipped_filter"))
+			l->figures->filtered = (uint64_t)query_integer(rows, 1);
+		r = 0;
+	}
+	return r;
+}
+
 static int load_part(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
 {
 	int r = load_shapes(l);
@@ -537,5 +585,9 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 	r = categories_new(query, categories, error, &l.categories);
 	if (!r)
 		r = load_modes(&l);
+	if (!r)
+		r = load_choices(&l);
+	if (!r && counts->outstanding)
+		r = load_hang(&l, error);
 	return r ? r : load_part(&l, categories, error);
 }

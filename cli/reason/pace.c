@@ -264,28 +264,60 @@ static double weighted_median(const struct ratio *ratios, size_t count)
 	return 0;
 }
 
-/* Of one lane, by name. No name weighs more than a fifth of all where there are five and more. */
+/* What the kernels of one name weigh, which stand together; @ret_next: behind the last. */
+static double weight_of_name(const struct ratio *ratios, size_t first, size_t count, size_t *ret_next)
+{
+	double weight = 0;
+	size_t next = first;
+
+	for (; next < count && ratios[next].kernel_id == ratios[first].kernel_id; next++)
+		weight += ratios[next].weight;
+	*ret_next = next;
+	return weight;
+}
+
+/* The most that a name may weigh to weigh no more than a fifth of all, of five names and more. What is
+ * taken from one makes the others weigh more, so that it takes a few rounds. */
+static double find_limit(const struct ratio *ratios, size_t count)
+{
+	double limit = INFINITY;
+
+	for (int round = 0; round < 32; round++) {
+		double all = 0;
+
+		for (size_t i = 0, next; i < count; i = next) {
+			double own = weight_of_name(ratios, i, count, &next);
+
+			all += own < limit ? own : limit;
+		}
+		if (all / 5 >= limit * 0.999)
+			break;
+		limit = all / 5;
+	}
+	return limit;
+}
+
+/* Of one lane, by name. */
 static void find_pace(struct pace_lane *lane, struct ratio *ratios, size_t count)
 {
-	double all = 0, most = 0;
+	double most = 0, limit = find_limit(ratios, count);
 	size_t next;
 
-	for (size_t i = 0; i < count; i++)
-		all += ratios[i].weight;
 	for (size_t i = 0; i < count; i = next) {
-		double own = 0;
-
-		for (next = i; next < count && ratios[next].kernel_id == ratios[i].kernel_id; next++)
-			own += ratios[next].weight;
+		weight_of_name(ratios, i, count, &next);
 		lane->names++;
+	}
+	for (size_t i = 0; i < count; i = next) {
+		double own = weight_of_name(ratios, i, count, &next);
+
 		if (own > most) {
 			most = own;
 			lane->kernel_id = ratios[i].kernel_id;
 			qsort(ratios + i, next - i, sizeof(*ratios), compare_by_ratio);
 			lane->kernel_ratio = weighted_median(ratios + i, next - i);
 		}
-		for (size_t k = i; k < next && own * 5 > all; k++)
-			ratios[k].weight *= all / 5 / own;
+		for (size_t k = i; k < next && own > limit && lane->names >= 5; k++)
+			ratios[k].weight *= limit / own;
 	}
 	qsort(ratios, count, sizeof(*ratios), compare_by_ratio);
 	lane->ratio = weighted_median(ratios, count);

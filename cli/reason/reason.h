@@ -56,6 +56,9 @@ struct reason_straggler {
 	enum straggler_cause cause;
 	double part_ns[STRAGGLER_CAUSES], waiting_ns; /* more than the reference, in sum */
 	double compute_ratio;			      /* to the reference's; 0: it computes nothing */
+	bool has_comm; /* its transfers are slow in one communicator */
+	int64_t comm;
+	double comm_ratio; /* to the median of the others for the same */
 	/* Where its computation is the cause; pace 0: there is nothing to compare. */
 	double pace, pace_kernel_ratio;
 	bool is_pace_slow;
@@ -88,6 +91,14 @@ struct reason_copies {
 	double bytes, ns;   /* of those that have times */
 };
 
+/* A rank in which something is in flight that does not end, or that is not in what others wait for
+ * (cli/outstanding). */
+struct reason_hang {
+	bool is_found, has_process;
+	int64_t process_id;
+	char text[REASON_TEXT_BYTES];
+};
+
 /* What the rules are applied to. */
 struct reason_figures {
 	uint64_t dispatched, rows, sample; /* rows: in the file; sample: of them, looked at */
@@ -103,6 +114,9 @@ struct reason_figures {
 	struct reason_straggler straggler;
 	struct reason_event event;
 	struct reason_waiting waiting;
+	struct reason_hang hang;
+	uint64_t filtered; /* dispatches that were not recorded, as was asked */
+	bool is_selected_by_time; /* ... in times that are known: they are in no figure */
 	struct reason_copies copies;
 };
 

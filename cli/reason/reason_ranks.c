@@ -114,13 +114,15 @@ static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 
 static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 {
-	static const char *const why[] = {[STRAGGLER_COPY] = "its copies take longer",
-		[STRAGGLER_TRANSFER] = "its transfers take longer",
-		[STRAGGLER_HOST] = "its host submits late",
-		[STRAGGLER_HELD] = "its GPU idles with work submitted",
-		[STRAGGLER_IDLE] = "its GPU idles"};
+	static const char *const why[][2] = {
+		[STRAGGLER_COPY] = {"its copies take longer", "their copies take longer"},
+		[STRAGGLER_TRANSFER] = {"its transfers take longer", "their transfers take longer"},
+		[STRAGGLER_HOST] = {"its host submits late", "their hosts submit late"},
+		[STRAGGLER_HELD] = {"its GPU idles with work submitted",
+			"their GPUs idle with work submitted"},
+		[STRAGGLER_IDLE] = {"its GPU idles", "their GPUs idle"}};
 	const struct reason_straggler *s = &f->straggler;
-	char each[32];
+	char each[32], comm[96] = "";
 
 	if (s->cause == STRAGGLER_COMPUTE) {
 		say_compute(f, ret, bytes);
@@ -131,7 +133,10 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 		return;
 	}
 	reason_format_time(s->part_ns[s->cause] / (double)s->windows, each);
-	snprintf(ret, bytes, "%s (%s each time)", why[s->cause], each);
+	if (s->has_comm)
+		snprintf(comm, sizeof(comm), ", communicator %" PRId64 " takes %.1fx the others",
+			s->comm, s->comm_ratio);
+	snprintf(ret, bytes, "%s (%s each time%s)", why[s->cause][s->count > 1], each, comm);
 }
 
 static bool say_straggler(struct judging *j)

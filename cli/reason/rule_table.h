@@ -8,6 +8,7 @@
 /* name, value, what it is held against */
 #define REASON_THRESHOLDS(X)                                                                       \
 	X(KERNELS, 50, "kernels with a time: of fewer nothing is said")                            \
+	X(HANG_S, 10, "s for which a dispatch is in flight: then it hangs")                        \
 	X(LATE_PCT, 5, "% of the time that the others wait for a rank")                            \
 	X(PART_PCT, 10, "% of the time: a part that is smaller is not the reason")                 \
 	X(SHORT_US, 20, "us that a kernel takes on average: then kernels are short")               \
@@ -20,6 +21,7 @@
 #define REASON_RULES(X)                                                                            \
 	X(NOTHING, "nothing", "nothing was dispatched")                                            \
 	X(UNTIMED, "untimed", "no kernel or copy has a time, or none is stored")                   \
+	X(HANG, "hang", "a dispatch is or was in flight for HANG_S")                               \
 	X(FEW, "few", "fewer than KERNELS have one")                                               \
 	X(EVENT, "event",                                                                          \
 		"steps that are 5 times as long as the median and longer cost PART_PCT, and more " \
@@ -27,6 +29,9 @@
 	X(SLOW_RANK, "slow_rank", "the others wait LATE_PCT for a rank, for its computation")      \
 	X(LATE_RANK, "late_rank",                                                                  \
 		"likewise, for its host, copies, transfers or idle time")                          \
+	X(FILTERED, "filtered",                                                                    \
+		"kernels were left out by choice, and not for a time that is known: no share of "  \
+		"the time is")                                                                     \
 	X(EXPOSED_COMM, "exposed_comm",                                                            \
 		"exposed communication is PART_PCT, and more than exposed copies and idle time")   \
 	X(SLOW_COPIES, "slow_copies", "exposed copies are PART_PCT, and more than the other two")  \

@@ -294,6 +294,32 @@ static bool untimed(struct judging *j)
 	return true;
 }
 
+/* What a rank waits in, or is not in, is what rtl outstanding says. */
+static bool hang(struct judging *j)
+{
+	const struct reason_hang *found = &j->figures->hang;
+
+	if (!found->is_found)
+		return false;
+	for (size_t i = 0; found->has_process && i < j->figures->lane_count; i++)
+		if (j->figures->lanes[i].process_id == found->process_id && !j->reason->lane)
+			j->reason->lane = j->figures->lanes + i;
+	reason_say(j, "%s", found->text);
+	reason_say_hint(j, "rtl outstanding shows every rank");
+	return true;
+}
+
+static bool filtered(struct judging *j)
+{
+	if (!j->figures->filtered || j->figures->is_selected_by_time)
+		return false;
+	reason_say(j,
+		"no single cause: %" PRIu64 " kernels were not recorded, as was asked, so that no "
+		"share of the time is known",
+		j->figures->filtered);
+	return true;
+}
+
 static bool few(struct judging *j)
 {
 	if (j->figures->timed >= REASON_KERNELS)
@@ -357,7 +383,9 @@ void reason_judge(struct reason *reason)
 	static bool (*const rules[REASON_CODES])(struct judging *) = {
 		[REASON_IS_NOTHING] = nothing,
 		[REASON_IS_UNTIMED] = untimed,
+		[REASON_IS_HANG] = hang,
 		[REASON_IS_FEW] = few,
+		[REASON_IS_FILTERED] = filtered,
 		[REASON_IS_EVENT] = reason_event,
 		[REASON_IS_SLOW_RANK] = reason_slow_rank,
 		[REASON_IS_LATE_RANK] = reason_late_rank,

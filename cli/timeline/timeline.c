@@ -105,6 +105,8 @@ static int fill(struct query *query, struct timeline *t, const struct timeline_o
 		r = steps_new(query, o->steps, error, &t->steps);
 	if (!r && o->joins_steps)
 		steps_join(t->steps);
+	if (!r && o->skips_unrecorded)
+		r = steps_keep_recorded(query, t->steps);
 	if (!r)
 		r = timeline_pass(query, t, o, error);
 	if (r)

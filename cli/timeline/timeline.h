@@ -40,6 +40,7 @@ struct timeline_options {
 	int64_t rank, gpu_id, step;
 	bool wants_segments;
 	bool joins_steps; /* one row: from the first step to the last, with what is between */
+	bool skips_unrecorded; /* with joins_steps: a row for each time that was recorded of that */
 	const struct timeline_taker *taker; /* of all segments; NULL: nobody asks */
 };
 

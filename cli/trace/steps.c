@@ -240,6 +240,69 @@ void steps_join(struct steps *steps)
 	count_steps(steps);
 }
 
+/* The parts of the one step of @process that lie in its recordings. */
+static int keep_recorded(struct steps *steps, struct steps_process *process, const int64_t *from,
+	const int64_t *to, size_t count)
+{
+	struct step whole;
+	int r = 0;
+
+	if (process->count != 1 || !count)
+		return 0;
+	whole = process->at[0];
+	if (count == 1 && from[0] <= whole.start_ns && to[0] >= whole.end_ns)
+		return 0;
+	steps->has_unrecorded = true;
+	process->count = 0;
+	steps->step_count--;
+	for (size_t i = 0; i < count && !r; i++) {
+		struct step part = {.number = whole.number,
+			.start_ns = from[i] > whole.start_ns ? from[i] : whole.start_ns,
+			.end_ns = to[i] < whole.end_ns ? to[i] : whole.end_ns};
+
+		if (part.end_ns > part.start_ns)
+			r = steps_add(steps, process, part);
+	}
+	free(whole.text);
+	return r;
+}
+
+int steps_keep_recorded(struct query *query, struct steps *steps)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(free_p) int64_t *from = NULL;
+	CLEANUP(free_p) int64_t *to = NULL;
+	size_t count = 0, from_capacity = 0, to_capacity = 0;
+	int64_t last = 0;
+	int r = query_ask(query, "recordings", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t process_id = query_integer(rows, 0);
+		size_t at = find_process(steps, last);
+
+		r = 0;
+		if (count && process_id != last) {
+			if (at < steps->count && steps->processes[at].process_id == last)
+				r = keep_recorded(steps, steps->processes + at, from, to, count);
+			count = 0;
+		}
+		last = process_id;
+		if (r || query_is_null(rows, 3))
+			continue;
+		if (GROW(from, count, from_capacity) || GROW(to, count, to_capacity))
+			return -ENOMEM;
+		from[count] = query_integer(rows, 3);
+		to[count++] = query_is_null(rows, 4) ? INT64_MAX : query_integer(rows, 4);
+	}
+	if (!r && count) {
+		size_t at = find_process(steps, last);
+
+		if (at < steps->count && steps->processes[at].process_id == last)
+			r = keep_recorded(steps, steps->processes + at, from, to, count);
+	}
+	return r;
+}
+
 int steps_take_whole(struct steps *steps, const char *why)
 {
 	int r = 0;

@@ -48,6 +48,7 @@ struct steps {
 	size_t count;
 	size_t step_count; /* of all processes */
 	bool is_too_many;  /* more than STEPS_MAX: the source is STEPS_WHOLE for it */
+	bool has_unrecorded; /* steps_keep_recorded() took times away */
 };
 
 /*
@@ -66,6 +67,12 @@ void steps_free_p(struct steps **steps);
  * Where nothing is left of that the first counts, too; of who did nothing in any, the whole run.
  */
 void steps_join(struct steps *steps);
+
+/*
+ * Of joined steps what was recorded: a user may choose steps or times (rtl_recording), and what lies
+ * between these is no idle time. 0 or -errno; then query_error() tells, or it is -ENOMEM.
+ */
+int steps_keep_recorded(struct query *query, struct steps *steps);
 
 /* The run of each process in place of its steps, because of what @why says. -ENOMEM. */
 int steps_take_whole(struct steps *steps, const char *why);

@@ -22,6 +22,7 @@ ATTENTION_BACK = "void ck_tile::kentry<FmhaBwdDQDKDVKernel<ck_tile::BlockFmhaBwd
 NORM = "void at::native::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float)"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>(int)"
 ADAM = "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<float>>(int)"
+MOE = "void ck::kernel_moe_gemm<GridwiseMoeGemm_xdl_cshuffle_v3>(Argument)"
 RCCL = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
 
 

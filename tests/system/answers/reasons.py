@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from jobs import (ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MS, NORM, RCCL, S, START, US, Job)
+from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, Job
 
 
 def nothing(_rank, _step):
@@ -114,6 +114,82 @@ def pipeline(before=nothing, steps=8, batches=6):
     return program
 
 
+def linked(slow_link=0):
+    """Pairs of ranks on links of their own, and all together once a step."""
+    def program(rank):
+        first = rank.rank // 2 * 2
+        pair = (0x3000 + first, [first, first + 1])
+        ns = (480 if slow_link and first == slow_link else 60) * US
+        for step in range(8):
+            rank.step(step)
+            for _ in range(8):
+                rank.kernel(GEMM, 300 * US)
+                done = rank.kernel(ATTENTION, 150 * US)
+                yield from rank.collective(pair, "ncclAllReduce", ns, 2 << 20, "compute", (done,))
+            last = yield from rank.collective(rank.job.world, "ncclAllReduce", 300 * US, 16 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US, after=(last,))
+            rank.synchronize()
+    return program
+
+
+def from_storage(rank):
+    """Batches come every 20 ms, whatever the GPUs do."""
+    for step in range(10):
+        rank.step(step)
+        rank.now = max(rank.now, START + step * 20 * MS)
+        for _ in range(8):
+            for name, ns in ((GEMM, 600), (NORM, 20), (ATTENTION, 300)):
+                done = rank.kernel(name, ns * US)
+        last = yield from rank.collective(rank.job.world, "ncclAllReduce", 300 * US, 16 << 20, after=(done,))
+        rank.kernel(ADAM, 200 * US, after=(last,))
+        rank.synchronize()
+
+
+def from_root(rank):
+    """A broadcast from rank 0 to which one leaf comes late."""
+    for step in range(10):
+        rank.step(step)
+        for _ in range(6):
+            rank.kernel(GEMM, 300 * US)
+            done = rank.kernel(ATTENTION, 150 * US)
+        rank.host(2 * MS if rank.rank == 5 else 0)
+        yield from rank.collective(rank.job.world, "ncclBroadcast", 100 * US, 4 << 20, after=(done,), root=0)
+        rank.kernel(ADAM, 200 * US)
+        rank.synchronize()
+
+
+def experts(rank):
+    """Their loads differ from step to step."""
+    for step in range(12):
+        rank.step(step)
+        for _ in range(4):
+            done = rank.kernel(ATTENTION, 150 * US)
+            yield from rank.collective(rank.job.world, "ncclAllToAll", 80 * US, 2 << 20, "compute", (done,))
+            done = rank.kernel(MOE, 300 * US * (0.5 + rank.rng.random()))
+            yield from rank.collective(rank.job.world, "ncclAllToAll", 80 * US, 2 << 20, "compute", (done,))
+        rank.kernel(ADAM, 200 * US)
+        rank.synchronize()
+
+
+def replicas(rank):
+    """Two servers of four ranks that nothing connects; one has more to do."""
+    first = rank.rank // 4 * 4
+    comm = (0x1000 + first, list(range(first, first + 4)))
+    load = 1.5 if first else 1
+    for token in range(20):
+        rank.step(token)
+        for _ in range(6):
+            rank.kernel(GEMM, 60 * US * load)
+            done = rank.kernel(ATTENTION, 40 * US * load)
+            yield from rank.collective(comm, "ncclAllReduce", 15 * US, 64 << 10, "compute", (done,))
+        rank.synchronize()
+
+
+def longer_gemms(rank, _step):
+    """More to do in GEMMs of the same grid."""
+    rank.slow = lambda name, at: 1.15 if rank.rank == 4 and name in (GEMM, GEMM_BACK) else 1.0
+
+
 def late(who, ns, often=1):
     return lambda rank, step: rank.host(ns) if rank.rank == who and step % often == 0 else None
 
@@ -148,7 +224,8 @@ HEALTHY = [
     ("tensor in data parallel", 16, tensor_in_data_parallel(width=4), {}),
     ("without steps", 8, tensor_parallel(), {"steps": False}), ("chips apart by 1 %", 8, data_parallel(), {"chip": 0.01}),
     ("kernels apart by 5 %", 8, sharded(), {"jitter": 0.05}), ("lengths that vary", 8, data_parallel(uneven), {}),
-    ("a rank that logs", 8, data_parallel(late(0, 200 * US)), {}),
+    ("a rank that logs", 8, data_parallel(late(0, 200 * US)), {}), ("a late leaf of a broadcast", 8, from_root, {}),
+    ("experts", 8, experts, {}), ("replicas", 8, replicas, {}),
 ]
 FAULTS = [
     ("a slow GPU, data parallel", 8, data_parallel(), slow(5, 1.2), [5], "compute", {}),
@@ -162,6 +239,7 @@ FAULTS = [
     ("a late host, data parallel", 8, (data_parallel(late(4, 3 * MS)), data_parallel()), None, [4], "host", {}),
     ("a late host, sharded", 8, (sharded(late(4, 5 * MS)), sharded()), None, [4], "host", {}),
     ("a late host, tensor parallel", 8, (tensor_parallel(late(6, 500 * US)), tensor_parallel()), None, [6], "host", {}),
+    ("a slow link", 8, (linked(2), linked()), None, [2, 3], "transfer", {}),
     ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
 ]
 MANY = [
@@ -223,6 +301,8 @@ def another_mix(rank):
 OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
           ("another mix of kernels", 4, another_mix, "none")]
+# What costs nothing, since it lies in the slack.
+SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3))]
 EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
 
 
@@ -268,6 +348,14 @@ def main():
             for name, ranks, program, rank in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+            job = Job(8, seed=seed).run(data_parallel(longer_gemms))
+            straggler = ask(rtl, job, folder)["straggler"]
+            assert straggler["ranks"] == [4] and not straggler["slow_gpu"], (seed, straggler)
+            for name, ranks, program, spoil in SLACK:
+                job = Job(ranks, seed=seed)
+                spoil(job)
+                reason = ask(rtl, job.run(program), folder)
+                assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             for name, ranks, program, code in OTHERS:
                 reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
                 assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)

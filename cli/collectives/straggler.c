@@ -113,6 +113,14 @@ static size_t late_together(const struct search *s)
 	return most;
 }
 
+static bool has_lane(const struct straggler *straggler, uint32_t lane)
+{
+	for (size_t i = 0; i < straggler->count; i++)
+		if (straggler->lanes[i] == lane)
+			return true;
+	return false;
+}
+
 /* Nothing at all was recorded in it, as was asked perhaps. */
 static bool is_empty(const struct waiting_group *group, size_t window)
 {
@@ -162,16 +170,60 @@ static int find_median(const struct waiting_group *group, int64_t *ret)
 	return 0;
 }
 
-/*
- * Is it more than chance that so much of @sum is of one of @n ranks, where chance alone gives each
- * window's gain to each rank alike? The gain of a rank then has the mean sum / n and the variance
- * squares (1 / n) (1 - 1 / n); of n ranks and 50 jobs none is beyond so many deviations.
- */
-static bool is_beyond_chance(double own, double sum, double squares, double part, size_t n)
+/* How many deviations of the normal distribution none of the sets of @k of @n ranks is beyond by chance
+ * in one of a thousand jobs. */
+static double deviations(size_t k, size_t n)
 {
-	double deviation = sqrt(squares * part * (1 - part));
+	double sets = lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1);
 
-	return own - sum * part > sqrt(2 * log(50.0 * (double)n)) * deviation;
+	return sqrt(2 * (log(1000) + sets));
+}
+
+/*
+ * Where chance alone gives each window's gain to one rank or another, @k of @n ranks have the mean
+ * sum k / n of all gains, and the variance squares (k / n) (1 - k / n).
+ */
+static bool is_beyond_lot(double own, double sum, double squares, size_t k, size_t n)
+{
+	double part = (double)k / (double)n;
+
+	return own - sum * part > deviations(k, n) * sqrt(squares * part * (1 - part));
+}
+
+/*
+ * Do the others wait longer than @straggler's ranks in all windows alike? Student's t of the
+ * difference between the least of theirs and the most of its own (in turn: the least); its quantile
+ * from that of the normal distribution, sqrt(f (exp(z^2 / f) - 1)) for f degrees of freedom.
+ */
+static bool is_steady(struct search *s, const struct straggler *straggler)
+{
+	double sum = 0, squares = 0, mean, error, z, f;
+	size_t count = 0;
+
+	for (size_t w = 0; w < s->group->windows; w++) {
+		int64_t own = straggler->is_in_turn ? INT64_MAX : INT64_MIN, others = INT64_MAX;
+
+		if (!is_counted(s, w))
+			continue;
+		for (uint32_t i = 0; i < s->group->lane_count; i++) {
+			int64_t wait = waiting_total_ns(waiting_cell(s->group, i, w));
+
+			if (!has_lane(straggler, i))
+				others = wait < others ? wait : others;
+			else if (straggler->is_in_turn ? wait < own : wait > own)
+				own = wait;
+		}
+		sum += (double)(others - own);
+		squares += (double)(others - own) * (double)(others - own);
+		count++;
+	}
+	if (count < 3)
+		return false;
+	f = (double)count - 1;
+	mean = sum / (double)count;
+	error = sqrt((squares - sum * mean) / f / (double)count);
+	z = deviations(straggler->count, s->group->lane_count);
+	return mean > error * sqrt(f * (exp(z * z / f) - 1));
 }
 
 /* ---- events ---- */
@@ -260,14 +312,6 @@ static void explain_event(struct search *s, struct straggler_event *event)
 }
 
 /* ---- the straggler ---- */
-
-static bool has_lane(const struct straggler *straggler, uint32_t lane)
-{
-	for (size_t i = 0; i < straggler->count; i++)
-		if (straggler->lanes[i] == lane)
-			return true;
-	return false;
-}
 
 /*
  * What @lanes cost in a window: 0 where others are waited for. And the transfers that the next rank
@@ -445,46 +489,52 @@ static int price(struct search *s, struct straggler *straggler)
 	return 0;
 }
 
-/* The ranks that gain most alone, in turn: each is held against chance among those that are left. */
-static void choose_alone(const struct search *s, double least, struct straggler *ret)
+/* The ranks that gain most alone: one, or more that have at least half as much, in turn. The first
+ * number of them that is beyond chance. */
+static void choose_alone(struct search *s, double least, struct straggler *ret)
 {
-	double sum = 0, squares = 0;
-	size_t n = s->group->lane_count, left = n;
+	double sum = 0, squares = 0, own = 0;
+	size_t n = s->group->lane_count;
 
 	for (size_t i = 0; i < n; i++) {
 		sum += s->alone[i];
 		squares += s->alone_squares[i];
+		s->order[i] = (struct order){-(int64_t)s->alone[i], (uint32_t)i};
 	}
-	for (; left > 1; left--) {
-		uint32_t most = COLLECTIVES_NONE;
+	qsort(s->order, n, sizeof(*s->order), compare_order);
+	for (size_t k = 1; k <= n / 2; k++) {
+		uint32_t lane = s->order[k - 1].lane;
+		bool is_more = k < n && s->alone[s->order[k].lane] >= least;
 
-		for (uint32_t i = 0; i < n; i++)
-			if (!has_lane(ret, i) &&
-				(most == COLLECTIVES_NONE || s->alone[i] > s->alone[most]))
-				most = i;
-		if (s->alone[most] < least ||
-			!is_beyond_chance(s->alone[most], sum, squares, 1.0 / (double)left, left))
+		if (s->alone[lane] < least)
 			break;
-		ret->lanes[ret->count++] = most;
-		sum -= s->alone[most];
-		squares -= s->alone_squares[most];
+		own += s->alone[lane];
+		ret->lanes[ret->count++] = lane;
+		ret->is_in_turn = k > 1;
+		if (!is_more &&
+			(is_beyond_lot(own, sum, squares, k, n) || is_steady(s, ret))) {
+			qsort(ret->lanes, ret->count, sizeof(*ret->lanes), compare_lanes);
+			return;
+		}
 	}
-	qsort(ret->lanes, ret->count, sizeof(*ret->lanes), compare_lanes);
+	ret->count = 0;
+	ret->is_in_turn = false;
 }
 
-static void choose_together(const struct search *s, double least, struct straggler *ret)
+static void choose_together(struct search *s, double least, struct straggler *ret)
 {
-	size_t n = s->group->lane_count, count = 0;
-	double part;
+	size_t n = s->group->lane_count;
+	double own = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		count += s->together[i] >= least;
-	part = (double)count / (double)n;
-	for (uint32_t i = 0; i < n; i++)
-		if (s->together[i] >= least &&
-			is_beyond_chance(s->together[i], s->together_sum, s->together_squares,
-				part < 0.5 ? part : 0.5, n))
+		if (s->together[i] >= least) {
 			ret->lanes[ret->count++] = i;
+			own = s->together[i] > own ? s->together[i] : own;
+		}
+	if (ret->count > n / 2 ||
+		(!is_beyond_lot(own, s->together_sum, s->together_squares, ret->count, n) &&
+			!is_steady(s, ret)))
+		ret->count = 0;
 }
 
 static double most_of(const double *gains, size_t count)
@@ -511,15 +561,14 @@ static int find_steady(struct search *s, struct straggler *ret, struct straggler
 		return -ENOMEM;
 	if (most >= least / 2) {
 		choose_alone(s, most / 2 > least / 2 ? most / 2 : least / 2, &found);
-		found.is_in_turn = found.count > 1;
-		r = found.count && found.count <= (n + 1) / 2 ? price(s, &found) : 0;
+		r = found.count ? price(s, &found) : 0;
 		if (r)
 			return r;
 	}
 	if (found.cost_pct < STRAGGLER_COST_PCT && together >= least) {
 		found = (struct straggler){.lanes = lanes};
 		choose_together(s, together * 0.75, &found);
-		r = found.count && found.count <= n / 2 ? price(s, &found) : 0;
+		r = found.count ? price(s, &found) : 0;
 		if (r)
 			return r;
 	}

@@ -45,8 +45,11 @@ says() { # says REGEX
 
 @test "planted: one rank computes slowly" {
 	long_kernels
+	# As on real GPUs no rank leaves a collective before the last one came.
+	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
 	planted slow_rank -- --ranks 3 --steps 6 --cause slow-rank
-	says "Rank 1 is waited for, which costs [0-9]+ % of the step: a slow GPU, the same kernels take 1\.60x the median GPU's"
+	# Its GEMMs take longer, its other kernels do not: that is no slow GPU.
+	says "Rank 1 is waited for, which costs [0-9]+ % of the step: more work, it computes 1\.[0-9]+x as long as rank "
 	[ "$("$rtl" summary --csv=reason t.db | tail -n 1 | cut -d, -f1)" = slow_rank ]
 	[ "$("$rtl" summary --json t.db | jq -c '[.reason.rank, .reason.gpuId]')" = '[1,1]' ]
 }

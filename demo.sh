@@ -25,7 +25,9 @@ echo "== a 4-rank training loop under rtl ($device device) =="
 if [ $device = soft ]; then
 	SOFTGPU_SCRIPT=$PWD/tests/workload/softgpu.script
 	SOFTGPU_COUNT=4
-	export SOFTGPU_SCRIPT SOFTGPU_COUNT
+	# As on real GPUs, no rank leaves a collective before the last one came.
+	SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	export SOFTGPU_SCRIPT SOFTGPU_COUNT SOFTGPU_FAULT
 fi
 $rtl run -f -o $db --device $device -- build/bin/rtl-demo --ranks 4 --steps 20 --straggler 2
 

@@ -226,6 +226,7 @@ static void a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named(void **st
 	}
 	assert_false(find(&s));
 	/* All idle for a fourth of what it costs: it costs that at most. */
+	end(&s);
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++) {
 		for (size_t rank = 0; rank < RANKS; rank++) {

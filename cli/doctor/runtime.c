@@ -123,21 +123,14 @@ static bool has(const char *answer, const char *key)
 
 static void add_release(struct doctor *doctor, const char *answer)
 {
-	char path[PATH_MAX], build[128], version[16], table[16], bytes[16], step[16], release[64];
-	unsigned long number;
+	char path[PATH_MAX], build[128], table[16], bytes[16], step[16], release[64];
 
-	number = strtoul(value_of(answer, "version", version, sizeof(version)), NULL, 10);
-	if (number % 10000 == 9999)
-		snprintf(release, sizeof(release), "ROCm %lu, release unknown", number / 10000);
-	else
-		snprintf(release, sizeof(release), "ROCm %lu.%lu.%lu", number / 10000,
-			number / 100 % 100, number % 100);
 	value_of(answer, "build", build, sizeof(build));
 	/* Some builds have it with the quotes of their makefile. */
 	build[strcspn(build + (*build == '"'), "\"") + (*build == '"')] = '\0';
 	doctor_add(doctor, DOCTOR_OK, "release", NULL, "%s%s%s, tables %s/%s bytes/step %s: %.200s",
-		release, *build ? ", build " : "", build + (*build == '"'),
-		value_of(answer, "table", table, sizeof(table)),
+		value_of(answer, "release", release, sizeof(release)), *build ? ", build " : "",
+		build + (*build == '"'), value_of(answer, "table", table, sizeof(table)),
 		value_of(answer, "ext_bytes", bytes, sizeof(bytes)),
 		value_of(answer, "ext_step", step, sizeof(step)),
 		value_of(answer, "runtime", path, sizeof(path)));

@@ -50,7 +50,7 @@ static struct shim {
 	struct clock_source clocks;
 	struct strings strings;
 	struct front_ends front_ends;
-	uint32_t version;		 /* of the runtime, runtime.h */
+	struct runtime_facts facts;
 	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
 	struct capture *capture;
 	bool is_on;
@@ -117,7 +117,7 @@ static int shim_capture_create(struct shim *s)
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
 		.count_unlinked = config_has(HOST_CALLS),
-		.leave_batch_tail = s->version >= RUNTIME_ROCM7,
+		.leave_batch_tail = runtime_reads_packets_back(&s->facts),
 	};
 
 	if (!hsa.signal_create || !hsa.set_profiler_enabled)
@@ -184,25 +184,28 @@ static void shim_at_exit(void)
 
 static void shim_front_ends_choose(struct shim *s)
 {
+	char release[RUNTIME_RELEASE_BYTES];
 	const char *tool;
-	struct runtime_facts facts = {
+
+	s->build = runtime_build_version(&s->table);
+	s->facts = (struct runtime_facts){
+		.kind = runtime_kind_of(&s->table),
+		.number = runtime_number(s->clocks.runtime, s->build),
 		.tool = runtime_tool_before(&s->table, &tool),
 		.has_intercept = s->table.real.hsa_amd_queue_intercept_create &&
 				 s->table.real.hsa_amd_queue_intercept_register,
 	};
-
-	s->build = runtime_build_version(&s->table);
-	s->version = facts.version = runtime_version(&s->table, s->clocks.runtime, s->build);
-	runtime_choose(&facts, s->config.front_end, &s->front_ends);
+	runtime_choose(&s->facts, s->config.front_end, &s->front_ends);
 	s->front_ends.tool = tool;
-	s->is_left_alone = runtime_leaves_packets_alone(&facts);
+	s->is_left_alone = runtime_leaves_packets_alone(&s->facts);
 	if (s->front_ends.first)
 		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
 	else
 		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s", s->front_ends.why,
 			*tool ? ": " : "", tool);
-	slog_debug(1, "%s: ROCm %u, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
-		s->clocks.runtime, s->version, s->table.root_major, s->table.ext_bytes,
+	runtime_release(&s->facts, release);
+	slog_debug(1, "%s: %s, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
+		s->clocks.runtime, release, s->table.root_major, s->table.ext_bytes,
 		s->table.ext_step, s->agents.count, s->front_end);
 	if (*tool)
 		slog_debug(1, "another tool came before: %s", tool);
@@ -322,7 +325,7 @@ static void shim_probe(struct shim *s, void *api_table, int fd)
 	shim_front_ends_choose(s);
 	probe.runtime = s->clocks.runtime;
 	probe.build = s->build;
-	probe.version = s->version;
+	runtime_release(&s->facts, probe.release);
 	probe_answer(fd, &probe);
 }
 

@@ -25,9 +25,9 @@ void probe_answer(int fd, const struct probe *p)
 	const struct hsa_table *table = p->table;
 
 	dprintf(fd,
-		"runtime %s\nbuild %s\nversion %u\ntable %u\next_bytes %u\next_step %u\n"
+		"runtime %s\nbuild %s\nrelease %s\ntable %u\next_bytes %u\next_step %u\n"
 		"front_end %s\nfallback %s\nwhy %s\ntool %s\n",
-		p->runtime, p->build, p->version, table->root_major, table->ext_bytes,
+		p->runtime, p->build, p->release, table->root_major, table->ext_bytes,
 		table->ext_step, ends->first ? ends->first->name : "none",
 		ends->fallback ? ends->fallback->name : "none", ends->why ? ends->why : "",
 		ends->tool);

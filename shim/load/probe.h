@@ -6,13 +6,14 @@
  */
 #include "shim/capture/front_end.h"
 #include "shim/hsa/table.h"
+#include "shim/load/runtime.h"
 
 struct probe {
 	const struct hsa_table *table;
 	const struct front_ends *front_ends;
 	const char *runtime; /* path */
 	const char *build;
-	uint32_t version; /* runtime.h */
+	char release[RUNTIME_RELEASE_BYTES];
 };
 
 /* The descriptor in RTL_PROBE, or -1. */

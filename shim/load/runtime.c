@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/load/runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,20 @@
 /* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, later than the headers we build with. */
 #define SYSTEM_INFO_BUILD_VERSION 0x200
 
-/* AMD's table: its step 7 came with 7.0. The root's major version 2 came with 6.0. */
-#define EXT_STEP_ROCM7	  7u
-#define ROOT_MAJOR_ROCM6  2u
-/* The last whose sources were read for who looks at the signals of packets. */
-#define PACKETS_READ_LAST 70100u
-#define VERSION_FIRST	  50000u
-#define VERSION_BEFORE	  1000000u
+/* What came with which size of AMD's table, step in brackets; a release has at least so many bytes.
+ */
+#define EXT_BYTES_ROCM70 608u /* (7): 7.0 and 7.1 */
+#define EXT_BYTES_ROCM72 624u /* (8) */
+#define EXT_BYTES_LATER	 640u /* (9) and up */
+/* Queues by descriptor came three months after the last fix of the intercept queue. */
+#define EXT_STEP_DESC	 HSA_LATER_STEP_DESC
+/* The root's major version 2 came with 6.0. */
+#define ROOT_MAJOR_ROCM6 2u
+/* The releases, by number, whose intercept queue stages packets in a buffer that is too small. */
+#define STAGING_FIRST	 70101u
+#define STAGING_BEFORE	 71300u
+#define VERSION_FIRST	 50000u
+#define VERSION_BEFORE	 1000000u
 
 /* ---- which release ------------------------------------------------------------------------- */
 
@@ -37,18 +45,43 @@ static uint32_t version_parse(const char *text)
 	return 0;
 }
 
-uint32_t runtime_version(const struct hsa_table *table, const char *path, const char *build)
+uint32_t runtime_number(const char *path, const char *build)
 {
 	const char *name = strrchr(path, '/');
-	uint32_t version = version_parse(name ? name + 1 : path);
+	uint32_t number = version_parse(name ? name + 1 : path);
 
-	if (!version)
-		version = version_parse(build);
-	if (version)
-		return version;
-	if (table->ext_bytes >= HSA_EXT_LATE_BYTES_MIN && table->ext_step >= EXT_STEP_ROCM7)
-		return RUNTIME_SOME(7);
-	return RUNTIME_SOME(table->root_major >= ROOT_MAJOR_ROCM6 ? 6 : 5);
+	return number ? number : version_parse(build);
+}
+
+enum runtime_kind runtime_kind_of(const struct hsa_table *table)
+{
+	if (table->root_major < ROOT_MAJOR_ROCM6)
+		return RUNTIME_5;
+	if (table->ext_bytes < EXT_BYTES_ROCM70)
+		return RUNTIME_6;
+	if (table->ext_bytes < EXT_BYTES_ROCM72)
+		return RUNTIME_7_0;
+	if (table->ext_bytes < EXT_BYTES_LATER)
+		return RUNTIME_7_2;
+	return table->ext_step < EXT_STEP_DESC ? RUNTIME_LATER : RUNTIME_LATER_FIXED;
+}
+
+void runtime_release(const struct runtime_facts *facts, char ret[RUNTIME_RELEASE_BYTES])
+{
+	static const char *const names[] = {
+		[RUNTIME_5] = "ROCm 5",
+		[RUNTIME_6] = "ROCm 6",
+		[RUNTIME_7_0] = "ROCm 7.0 or 7.1",
+		[RUNTIME_7_2] = "ROCm 7.2",
+		[RUNTIME_LATER] = "later than ROCm 7.2",
+		[RUNTIME_LATER_FIXED] = "later than ROCm 7.2",
+	};
+
+	if (facts->number)
+		snprintf(ret, RUNTIME_RELEASE_BYTES, "ROCm %u.%u.%u", facts->number / 10000,
+			facts->number / 100 % 100, facts->number % 100);
+	else
+		snprintf(ret, RUNTIME_RELEASE_BYTES, "%s by its tables", names[facts->kind]);
 }
 
 const char *runtime_build_version(const struct hsa_table *table)
@@ -64,7 +97,8 @@ const char *runtime_build_version(const struct hsa_table *table)
 
 /* ---- which other tool ------------------------------------------------------------------------ */
 
-/* NULL: the runtime's own, or nobody's; else the file that has it. @own: the runtime, once it was met. */
+/* NULL: the runtime's own, or nobody's; else the file that has it. @own: the runtime, once it was
+ * met. */
 static const char *owner_of(const void *slot, struct library *own)
 {
 	struct library library;
@@ -116,7 +150,12 @@ enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char 
 
 bool runtime_leaves_packets_alone(const struct runtime_facts *facts)
 {
-	return facts->tool == RUNTIME_TOOL_NONE && facts->version <= PACKETS_READ_LAST;
+	return facts->tool == RUNTIME_TOOL_NONE && facts->kind <= RUNTIME_PACKETS_READ_LAST;
+}
+
+bool runtime_reads_packets_back(const struct runtime_facts *facts)
+{
+	return facts->kind == RUNTIME_7_0 || facts->kind > RUNTIME_7_2;
 }
 
 /* ---- which front ends --------------------------------------------------------------------------
@@ -129,29 +168,26 @@ static const char overflows[] = "ROCm 7.1.1 to 7.2 corrupts the heap behind inte
 static const char unknown_release[] = "this release of ROCm is not known to be safe; "
 				      "RTL_FRONT_END=shadow records";
 
-/* The first row whose `last` is not below the version holds. */
-static const struct release {
-	uint32_t last;
-	bool is_shadow_default;
-	const char *why_no_intercept; /* NULL: its intercept queue is safe */
-} releases[] = {
-	{RUNTIME_SOME(5), true, floods},
-	{RUNTIME_SOME(6), true, NULL},
-	{70100, false, NULL},	   /* packets come one by one, nothing is staged */
-	{70299, false, overflows}, /* staging of 256 packets, whatever the queue's size */
-	{71299, false, unknown_release},
-	{RUNTIME_SOME(7) - 1, false, NULL}, /* 7.13: staging of the queue's size */
-	{RUNTIME_SOME(7), false, unknown_release},
-	{UINT32_MAX, false, NULL},
-};
-
-static const struct release *release_of(uint32_t version)
+/* By the table; by a number only where two releases have the same one. NULL: it is safe. */
+static const char *why_flawed(const struct runtime_facts *facts)
 {
-	const struct release *release = releases;
+	bool has_small_staging = facts->number >= STAGING_FIRST && facts->number < STAGING_BEFORE;
 
-	while (release->last < version)
-		release++;
-	return release;
+	switch (facts->kind) {
+	case RUNTIME_5:
+		return floods;
+	case RUNTIME_6:
+		return NULL;
+	case RUNTIME_7_0: /* up to 7.1.0 packets come one by one, nothing is staged */
+		return !facts->number || has_small_staging ? overflows : NULL;
+	case RUNTIME_7_2: /* staging of 256 packets, whatever the queue's size */
+		return facts->number < STAGING_BEFORE ? overflows : NULL;
+	case RUNTIME_LATER:
+		return facts->number < STAGING_BEFORE ? unknown_release : NULL;
+	case RUNTIME_LATER_FIXED: /* staging of the queue's size */
+		return NULL;
+	}
+	return unknown_release;
 }
 
 static const char *why_no_intercept(const struct runtime_facts *facts)
@@ -161,7 +197,7 @@ static const char *why_no_intercept(const struct runtime_facts *facts)
 	/* It would go around the other tool's own queues. */
 	if (facts->tool != RUNTIME_TOOL_NONE)
 		return "another tool makes the queues of this process";
-	return release_of(facts->version)->why_no_intercept;
+	return why_flawed(facts);
 }
 
 static void choose_intercept(const struct runtime_facts *facts, struct front_ends *ret)
@@ -193,9 +229,7 @@ void runtime_choose(
 		ret->first = &intercept_front_end;
 	} else if (wish == FRONT_END_INTERCEPT || wish == FRONT_END_INTERCEPT_UNSAFE) {
 		choose_intercept(facts, ret);
-	} else if (wish == FRONT_END_SHADOW || release_of(facts->version)->is_shadow_default) {
-		choose_shadow(facts, ret);
 	} else {
-		choose_intercept(facts, ret);
+		choose_shadow(facts, ret);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which runtime this is, and how its queues can be followed without harm. For OnLoad. The table
- * of releases is in runtime.c; ADR 0011 has the reasons and sources.
+ * Which runtime this is, and how its queues can be followed without harm. For OnLoad. What it is,
+ * its tables say: files of recent releases carry no number any more. ADR 0070 has the reasons.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,17 +11,27 @@
 #include "shim/capture/front_end.h"
 #include "shim/hsa/table.h"
 
-/* A release as ROCm's libraries state it: 50203, 60204, 70201. */
-#define RUNTIME_ROCM7 70000u
+/* By the tables, in the order in which they came. */
+enum runtime_kind {
+	RUNTIME_5,
+	RUNTIME_6,
+	RUNTIME_7_0, /* and 7.1 */
+	RUNTIME_7_2,
+	RUNTIME_LATER,
+	RUNTIME_LATER_FIXED, /* ... whose intercept queue has its last known fault mended */
+};
 
-/* Major version known, the rest not: the largest of that major version. */
-#define RUNTIME_SOME(major) ((major)*10000u + 9999u)
+/* The last whose sources were read for who looks at the signals of packets. */
+#define RUNTIME_PACKETS_READ_LAST RUNTIME_7_2
+
+enum runtime_kind runtime_kind_of(const struct hsa_table *table);
 
 /*
- * By the file's name (libhsa-runtime64.so.1.18.70201), else by the build version that the runtime
- * states, else what the tables tell, which is the major version only. @build: "" where unknown.
+ * A release as ROCm's libraries state it, 50203, 60204, 70201: by the file's name
+ * (libhsa-runtime64.so.1.18.70201), else by the build version that the runtime states. 0: neither
+ * has one. @build: "" where unknown.
  */
-uint32_t runtime_version(const struct hsa_table *table, const char *path, const char *build);
+uint32_t runtime_number(const char *path, const char *build);
 
 /* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, "" where the runtime has none. */
 const char *runtime_build_version(const struct hsa_table *table);
@@ -37,10 +47,15 @@ enum runtime_tool {
 enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char **ret_path);
 
 struct runtime_facts {
-	uint32_t version;
+	enum runtime_kind kind;
+	uint32_t number; /* 0: unknown */
 	enum runtime_tool tool;
 	bool has_intercept; /* the table has ROCr's intercept queue */
 };
+
+/* For people: "ROCm 6.2.4", "ROCm 7.2 by its tables". */
+#define RUNTIME_RELEASE_BYTES 64u
+void runtime_release(const struct runtime_facts *facts, char ret[RUNTIME_RELEASE_BYTES]);
 
 /*
  * Whether nobody but the device looks at the signal of a packet that we have handed on: no other
@@ -48,6 +63,9 @@ struct runtime_facts {
  * then.
  */
 bool runtime_leaves_packets_alone(const struct runtime_facts *facts);
+
+/* Rule 10 of docs/shadow.md: whether the host looks once more at the last packet of a batch. */
+bool runtime_reads_packets_back(const struct runtime_facts *facts);
 
 /*
  * The front ends of this process. Where there are none, ends.why is the reason; is_asked_for:

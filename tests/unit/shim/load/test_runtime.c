@@ -64,110 +64,166 @@ static void a_tool_before_us_is_seen(void **state)
 	assert_int_equal(runtime_tool_before(&table, &path), RUNTIME_TOOL_SUBMITS);
 }
 
-static void the_release_is_told_by_name_build_or_table(void **state)
+/* Tables of AMD's releases, as far as they tell which one it is. */
+static const struct hsa_table rocm52 = {.root_major = 1, .ext_bytes = 400};
+static const struct hsa_table rocm57 = {.root_major = 1, .ext_bytes = 456};
+static const struct hsa_table rocm62 = {.root_major = 3, .ext_bytes = 576, .ext_step = 3};
+static const struct hsa_table rocm64 = {.root_major = 3, .ext_bytes = 592, .ext_step = 5};
+static const struct hsa_table rocm70 = {.root_major = 3, .ext_bytes = 608, .ext_step = 7};
+static const struct hsa_table rocm72 = {.root_major = 3, .ext_bytes = 624, .ext_step = 8};
+static const struct hsa_table batches = {.root_major = 3, .ext_bytes = 648, .ext_step = 0x0a};
+static const struct hsa_table descriptors = {.root_major = 3, .ext_bytes = 712, .ext_step = 0x0f};
+static const struct hsa_table to_come = {.root_major = 3, .ext_bytes = 4096, .ext_step = 99};
+
+static void the_tables_say_which_runtime_it_is(void **state)
 {
-	static const struct hsa_table rocm52 = {.root_major = 1, .ext_bytes = 400};
-	static const struct hsa_table rocm57 = {.root_major = 1, .ext_bytes = 456};
-	static const struct hsa_table rocm62 = {.root_major = 3, .ext_bytes = 576, .ext_step = 3};
-	static const struct hsa_table rocm70 = {.root_major = 3, .ext_bytes = 608, .ext_step = 7};
 	static const struct {
 		const struct hsa_table *table;
-		const char *path, *build;
-		uint32_t version;
+		enum runtime_kind kind;
+		const char *release;
 	} expected[] = {
-		{&rocm52, "/usr/lib/libhsa-runtime64.so.1.5.0", "", 59999},
-		{&rocm52, "/opt/rocm-5.2.3/lib/libhsa-runtime64.so.1.5.50203", "", 50203},
-		{&rocm57, "", "", 59999},
-		{&rocm62, "/opt/rocm/lib/libhsa-runtime64.so.1.14.60204", "", 60204},
-		{&rocm62, "", "", 69999},
-		{&rocm62, "/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1.13.0", "", 69999},
-		{&rocm70, "/opt/rocm/lib/libhsa-runtime64.so.1", "", 79999},
-		{&rocm70, "/site-packages/torch/lib/libhsa-runtime64.so", "1.18.0.70201-38-abcdef0",
-			70201},
-		{&rocm70, "/opt/rocm/lib/libhsa-runtime64.so.1.18.70201", "", 70201},
-		{&rocm70, "/opt/rocm/lib/libhsa-runtime64.so.1.18.71300", "9.9.9.60000", 71300},
+		{&rocm52, RUNTIME_5, "ROCm 5 by its tables"},
+		{&rocm57, RUNTIME_5, "ROCm 5 by its tables"},
+		{&rocm62, RUNTIME_6, "ROCm 6 by its tables"},
+		{&rocm64, RUNTIME_6, "ROCm 6 by its tables"},
+		{&rocm70, RUNTIME_7_0, "ROCm 7.0 or 7.1 by its tables"},
+		{&rocm72, RUNTIME_7_2, "ROCm 7.2 by its tables"},
+		{&batches, RUNTIME_LATER, "later than ROCm 7.2 by its tables"},
+		{&descriptors, RUNTIME_LATER_FIXED, "later than ROCm 7.2 by its tables"},
+		{&to_come, RUNTIME_LATER_FIXED, "later than ROCm 7.2 by its tables"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		struct runtime_facts facts = {.kind = runtime_kind_of(expected[i].table)};
+		char release[RUNTIME_RELEASE_BYTES];
+
+		assert_int_equal(facts.kind, expected[i].kind);
+		runtime_release(&facts, release);
+		assert_string_equal(release, expected[i].release);
+		facts.number = 60204;
+		runtime_release(&facts, release);
+		assert_string_equal(release, "ROCm 6.2.4");
+	}
+}
+
+static void the_number_is_in_the_name_or_the_build(void **state)
+{
+	static const struct {
+		const char *path, *build;
+		uint32_t number;
+	} expected[] = {
+		{"/usr/lib/libhsa-runtime64.so.1.5.0", "", 0},
+		{"/opt/rocm-5.2.3/lib/libhsa-runtime64.so.1.5.50203", "", 50203},
+		{"", "", 0},
+		{"/opt/rocm/lib/libhsa-runtime64.so.1.14.60204", "", 60204},
+		{"/opt/rocm/lib/libhsa-runtime64.so.1", "", 0},
+		{"/site-packages/torch/lib/libhsa-runtime64.so", "1.18.0.70201-38-abcdef0", 70201},
+		{"/opt/rocm/lib/libhsa-runtime64.so.1.18.71300", "9.9.9.60000", 71300},
+		/* Of builds by others there is none. */
+		{"/opt/rocm/lib/libhsa-runtime64.so.1.21.0", "1.21.0-local-build-2b22ab01", 0},
 		/* A hash of digits and a folder's name are no releases. */
-		{&rocm70, "/home/60204/libhsa-runtime64.so.1", "1.18.0-1234567-70201x", 79999},
+		{"/home/60204/libhsa-runtime64.so.1", "1.18.0-1234567-70201x", 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		assert_int_equal(
-			runtime_version(expected[i].table, expected[i].path, expected[i].build),
-			expected[i].version);
-}
-
-static void check(uint32_t version, enum front_end_wish wish, const struct front_end *first,
-	const struct front_end *fallback)
-{
-	struct runtime_facts facts = {.version = version, .has_intercept = true};
-	struct front_ends ends;
-
-	runtime_choose(&facts, wish, &ends);
-	if (ends.first != first || ends.fallback != fallback)
-		fail_msg("ROCm %u, wish %d: %s, then %s", version, wish,
-			ends.first ? ends.first->name : "none",
-			ends.fallback ? ends.fallback->name : "none");
-	assert_int_equal(!ends.why, first != NULL);
+			runtime_number(expected[i].path, expected[i].build), expected[i].number);
 }
 
 #define SHADOW	  (&shadow_front_end)
 #define INTERCEPT (&intercept_front_end)
 
-static void each_release_has_its_front_ends(void **state)
+static void check(const struct runtime_facts *facts, enum front_end_wish wish,
+	const struct front_end *first, const struct front_end *fallback)
 {
-	static const uint32_t rocm5[] = {50203, 50301, 50400, 50701, RUNTIME_SOME(5)};
-	static const uint32_t rocm6[] = {60000, 60103, 60204, 60402, RUNTIME_SOME(6)};
-	static const uint32_t intact[] = {70000, 70002, 70100, 71300, 71400, 100000};
-	static const uint32_t broken[] = {
-		70101, 70200, 70201, 70203, 70300, 71200, RUNTIME_SOME(7)};
+	struct front_ends ends;
+
+	runtime_choose(facts, wish, &ends);
+	if (ends.first != first || ends.fallback != fallback)
+		fail_msg("kind %d, number %u, wish %d: %s, then %s", facts->kind, facts->number,
+			wish, ends.first ? ends.first->name : "none",
+			ends.fallback ? ends.fallback->name : "none");
+	assert_int_equal(!ends.why, first != NULL);
+}
+
+static void queues_are_shadowed_on_every_release(void **state)
+{
+	static const uint32_t numbers[] = {0, 50203, 60402, 70000, 70203, 71300, 100000};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rocm5) / sizeof(*rocm5); i++) {
-		check(rocm5[i], FRONT_END_AUTO, SHADOW, NULL);
-		check(rocm5[i], FRONT_END_SHADOW, SHADOW, NULL);
-		check(rocm5[i], FRONT_END_INTERCEPT, NULL, NULL);
-		check(rocm5[i], FRONT_END_INTERCEPT_UNSAFE, INTERCEPT, NULL);
-		check(rocm5[i], FRONT_END_NONE, NULL, NULL);
+	for (int kind = RUNTIME_5; kind <= RUNTIME_LATER_FIXED; kind++) {
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+			struct runtime_facts facts = {
+				.kind = (enum runtime_kind)kind, .number = numbers[i]};
+
+			check(&facts, FRONT_END_AUTO, SHADOW, NULL);
+			check(&facts, FRONT_END_SHADOW, SHADOW, NULL);
+			check(&facts, FRONT_END_NONE, NULL, NULL);
+		}
 	}
-	for (size_t i = 0; i < sizeof(rocm6) / sizeof(*rocm6); i++) {
-		check(rocm6[i], FRONT_END_AUTO, SHADOW, INTERCEPT);
-		check(rocm6[i], FRONT_END_SHADOW, SHADOW, INTERCEPT);
-		check(rocm6[i], FRONT_END_INTERCEPT, INTERCEPT, NULL);
-	}
-	for (size_t i = 0; i < sizeof(intact) / sizeof(*intact); i++) {
-		check(intact[i], FRONT_END_AUTO, INTERCEPT, NULL);
-		check(intact[i], FRONT_END_SHADOW, SHADOW, INTERCEPT);
-	}
-	for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
-		check(broken[i], FRONT_END_AUTO, NULL, NULL);
-		check(broken[i], FRONT_END_SHADOW, SHADOW, NULL);
-		check(broken[i], FRONT_END_INTERCEPT, NULL, NULL);
-		check(broken[i], FRONT_END_INTERCEPT_UNSAFE, INTERCEPT, NULL);
+}
+
+static void queues_are_intercepted_only_where_that_is_known_to_be_safe(void **state)
+{
+	static const struct {
+		enum runtime_kind kind;
+		uint32_t number;
+		bool is_safe;
+	} expected[] = {
+		{RUNTIME_5, 0, false},
+		{RUNTIME_5, 50701, false},
+		{RUNTIME_6, 0, true},
+		{RUNTIME_6, 60402, true},
+		/* One table, two kinds of queue: the number decides, and none is none. */
+		{RUNTIME_7_0, 0, false},
+		{RUNTIME_7_0, 70000, true},
+		{RUNTIME_7_0, 70100, true},
+		{RUNTIME_7_0, 70101, false},
+		{RUNTIME_7_2, 0, false},
+		{RUNTIME_7_2, 70203, false},
+		{RUNTIME_LATER, 0, false},
+		{RUNTIME_LATER, 70900, false},
+		{RUNTIME_LATER, 71300, true},
+		{RUNTIME_LATER_FIXED, 0, true},
+		{RUNTIME_LATER_FIXED, 100000, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		struct runtime_facts facts = {.kind = expected[i].kind,
+			.number = expected[i].number,
+			.has_intercept = true};
+		const struct front_end *if_safe = expected[i].is_safe ? INTERCEPT : NULL;
+
+		check(&facts, FRONT_END_AUTO, SHADOW, if_safe);
+		check(&facts, FRONT_END_SHADOW, SHADOW, if_safe);
+		check(&facts, FRONT_END_INTERCEPT, if_safe, NULL);
+		check(&facts, FRONT_END_INTERCEPT_UNSAFE, INTERCEPT, NULL);
 	}
 }
 
 static void no_front_end_has_a_reason_that_says_what_to_set(void **state)
 {
-	struct runtime_facts facts = {.version = 70201, .has_intercept = true};
+	struct runtime_facts facts = {.kind = RUNTIME_7_2, .has_intercept = true};
 	struct front_ends ends;
 
 	(void)state;
-	runtime_choose(&facts, FRONT_END_AUTO, &ends);
+	runtime_choose(&facts, FRONT_END_INTERCEPT, &ends);
 	assert_non_null(strstr(ends.why, "RTL_FRONT_END=shadow"));
 	assert_false(ends.is_asked_for);
 	runtime_choose(&facts, FRONT_END_NONE, &ends);
 	assert_true(ends.is_asked_for);
 	facts.has_intercept = false;
-	facts.version = 70000;
-	runtime_choose(&facts, FRONT_END_AUTO, &ends);
+	runtime_choose(&facts, FRONT_END_INTERCEPT, &ends);
 	assert_null(ends.first);
 	assert_non_null(ends.why);
 }
 
 static void beside_another_tool_only_what_is_safe(void **state)
 {
-	struct runtime_facts facts = {.version = 60204, .has_intercept = true};
+	struct runtime_facts facts = {.kind = RUNTIME_6, .has_intercept = true};
 	struct front_ends ends;
 
 	(void)state;
@@ -187,23 +243,22 @@ static void beside_another_tool_only_what_is_safe(void **state)
 static void packets_are_left_alone_where_that_is_known(void **state)
 {
 	static const struct {
-		uint32_t version;
+		enum runtime_kind kind;
 		enum runtime_tool tool;
 		bool is;
 	} expected[] = {
-		{RUNTIME_SOME(5), RUNTIME_TOOL_NONE, true},
-		{60204, RUNTIME_TOOL_NONE, true},
-		{70100, RUNTIME_TOOL_NONE, true},
-		{70101, RUNTIME_TOOL_NONE, false},
-		{RUNTIME_SOME(7), RUNTIME_TOOL_NONE, false},
-		{60204, RUNTIME_TOOL_CREATES, false},
-		{60204, RUNTIME_TOOL_SUBMITS, false},
+		{RUNTIME_5, RUNTIME_TOOL_NONE, true},
+		{RUNTIME_6, RUNTIME_TOOL_NONE, true},
+		{RUNTIME_7_2, RUNTIME_TOOL_NONE, true},
+		{RUNTIME_LATER, RUNTIME_TOOL_NONE, false},
+		{RUNTIME_LATER_FIXED, RUNTIME_TOOL_NONE, false},
+		{RUNTIME_6, RUNTIME_TOOL_CREATES, false},
+		{RUNTIME_6, RUNTIME_TOOL_SUBMITS, false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		struct runtime_facts facts = {
-			.version = expected[i].version, .tool = expected[i].tool};
+		struct runtime_facts facts = {.kind = expected[i].kind, .tool = expected[i].tool};
 
 		assert_int_equal(runtime_leaves_packets_alone(&facts), expected[i].is);
 	}
@@ -213,8 +268,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tool_before_us_is_seen),
-		cmocka_unit_test(the_release_is_told_by_name_build_or_table),
-		cmocka_unit_test(each_release_has_its_front_ends),
+		cmocka_unit_test(the_tables_say_which_runtime_it_is),
+		cmocka_unit_test(the_number_is_in_the_name_or_the_build),
+		cmocka_unit_test(queues_are_shadowed_on_every_release),
+		cmocka_unit_test(queues_are_intercepted_only_where_that_is_known_to_be_safe),
 		cmocka_unit_test(no_front_end_has_a_reason_that_says_what_to_set),
 		cmocka_unit_test(beside_another_tool_only_what_is_safe),
 		cmocka_unit_test(packets_are_left_alone_where_that_is_known),

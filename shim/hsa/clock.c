@@ -34,6 +34,14 @@ struct kfd_counters {
 };
 #define KFD_GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct kfd_counters)
 
+/* HSA_AMD_AGENT_INFO_CLOCK_COUNTERS, later than the headers we build with; as the thunk's. */
+#define AGENT_CLOCK_COUNTERS ((hsa_agent_info_t)0xA118)
+/* Room for a runtime that writes more than is known of. */
+union agent_counters {
+	struct thunk_counters known;
+	unsigned char bytes[256];
+};
+
 /* What AMD GPUs count by; a reading over a millisecond is good to some 0.2 %. */
 static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
 #define CRYSTAL_TOLERANCE 100u /* 1/100 */
@@ -88,6 +96,49 @@ static void thunk_find(const char *runtime, struct clock_source *source)
 	dlclose(handle);
 }
 
+/* The GPU's counter and the driver's BOOTTIME beside it, from one call. */
+struct reading {
+	uint64_t tick;
+	uint64_t system_ns;
+};
+
+static int agent_read(
+	const struct clock_source *source, const struct agent *agent, struct reading *ret)
+{
+	union agent_counters counters;
+
+	memset(&counters, 0, sizeof(counters));
+	if (source->agent_info(agent->handle, AGENT_CLOCK_COUNTERS, &counters) !=
+		HSA_STATUS_SUCCESS)
+		return -EIO;
+	*ret = (struct reading){counters.known.gpu, counters.known.system};
+	return 0;
+}
+
+/* A second reading is no earlier than the first one on either clock, and no further ahead than time
+ * has gone. */
+static bool is_believable(const struct clock_source *source, const struct agent *agent)
+{
+	uint64_t before_ns = clock_boottime_ns();
+	struct reading first, second;
+	uint64_t passed_ns;
+
+	if (agent_read(source, agent, &first) || agent_read(source, agent, &second) || !first.tick)
+		return false;
+	passed_ns = clock_boottime_ns() - before_ns + SYSTEM_STEP_NS;
+	return second.tick >= first.tick && second.system_ns >= first.system_ns &&
+	       second.system_ns - first.system_ns <= passed_ns;
+}
+
+/* Where there is no GPU, nothing is asked. */
+static void agent_info_find(const struct hsa_table *table, struct clock_source *source)
+{
+	source->agent_info = table->real.hsa_agent_get_info;
+	for (uint32_t i = 0; source->agent_info && i < source->agents->count; i++)
+		if (!is_believable(source, &source->agents->gpu[i]))
+			source->agent_info = NULL;
+}
+
 void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret)
 {
@@ -99,8 +150,11 @@ void clock_source_open(
 	path_resolve(runtime, ret->runtime, sizeof(ret->runtime));
 	thunk_find(runtime, ret);
 	if (!ret->counters)
+		agent_info_find(table, ret);
+	if (!ret->counters && !ret->agent_info)
 		ret->kfd = fd_keep(open("/dev/kfd", O_RDWR | O_CLOEXEC));
 	ret->kfd_mark = fd_mark(ret->kfd);
+	ret->convert = table->real.hsa_amd_profiling_convert_tick_to_system_domain;
 }
 
 void clock_source_close(struct clock_source *source)
@@ -109,13 +163,9 @@ void clock_source_close(struct clock_source *source)
 		close(source->kfd);
 	source->kfd = -1;
 	source->counters = NULL;
+	source->agent_info = NULL;
+	source->convert = NULL;
 }
-
-/* The GPU's counter and the driver's BOOTTIME beside it, from one call. */
-struct reading {
-	uint64_t tick;
-	uint64_t system_ns;
-};
 
 static int thunk_read(
 	const struct clock_source *source, const struct agent *agent, struct reading *ret)
@@ -149,6 +199,8 @@ static int reading_take(
 {
 	if (source->counters)
 		return thunk_read(source, agent, ret);
+	if (source->agent_info)
+		return agent_read(source, agent, ret);
 	return source->kfd >= 0 ? kfd_read(source, agent, ret) : -EIO;
 }
 
@@ -183,16 +235,34 @@ static int bracketed_read(
 	return 0;
 }
 
-int clock_source_read(const struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
+static int converted_read(struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
 {
 	const struct agent *agent = &source->agents->gpu[gpu];
+	struct tick_point *point = &source->point[gpu];
+	int r;
+
+	if (!source->convert)
+		return -EIO;
+	r = tick_point_read(source->convert, agent->handle, agent->tick_hz, point);
+	if (r)
+		return r;
+	ret->tick = point->tick;
+	ret->boottime_ns = point->boottime_ns;
+	ret->error_ns = TICK_POINT_ERROR_NS;
+	return 0;
+}
+
+int clock_source_read(struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret)
+{
 	struct recorder_anchor anchor;
 	int r;
 
 	if (gpu >= source->agents->count)
 		return -EIO;
 	memset(&anchor, 0, sizeof(anchor));
-	r = bracketed_read(source, agent, &anchor);
+	r = bracketed_read(source, &source->agents->gpu[gpu], &anchor);
+	if (r)
+		r = converted_read(source, gpu, &anchor);
 	if (r)
 		return r;
 	/* The offset between the two host clocks moves slowly: a pair read now serves. */

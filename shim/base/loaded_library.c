@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <link.h>
 #include <stddef.h>
+#include <string.h>
 
 struct search {
 	const void *address;
@@ -48,4 +49,29 @@ bool library_find(const void *address, struct library *ret)
 	struct search search = {address, ret};
 
 	return dl_iterate_phdr(look_at, &search) == 1;
+}
+
+struct visitor {
+	const char *stem;
+	void (*visit)(const char *path, void *data);
+	void *data;
+};
+
+static int name_look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+{
+	const struct visitor *visitor = data;
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)bytes;
+	name = name ? name + 1 : info->dlpi_name;
+	if (!strncmp(name, visitor->stem, strlen(visitor->stem)))
+		visitor->visit(info->dlpi_name, visitor->data);
+	return 0;
+}
+
+void library_each(const char *stem, void (*visit)(const char *path, void *data), void *data)
+{
+	struct visitor visitor = {stem, visit, data};
+
+	(void)dl_iterate_phdr(name_look_at, &visitor);
 }

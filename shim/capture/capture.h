@@ -59,8 +59,9 @@ struct capture_hsa {
 	/* Hot: whether the times of this signal cannot be read here. May be NULL. */
 	bool (*signal_is_ipc)(uint64_t handle);
 
-	/* Shadow rule 10: leave the last packet of a reservation of several without our signal. */
-	bool leave_batch_tail;
+	/* Cold: whether the host looks at its packets again, so that the last one of a reservation
+	 * of several has to stay without our signal (shadow rule 10). May be NULL: it does not. */
+	bool (*reads_packets_back)(void);
 	/* Mode lite: packets with a signal of the application's are rows without a time. */
 	bool leave_own_signals;
 	/* Mode hip: a dispatch of a thread that is in no host call is counted. */

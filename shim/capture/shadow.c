@@ -454,12 +454,13 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 {
 	amd_queue_t *real = (amd_queue_t *)queue;
 	uint64_t index = __atomic_load_n(&real->write_dispatch_id, __ATOMIC_ACQUIRE);
+	bool is_read_back = c->hsa.reads_packets_back && c->hsa.reads_packets_back();
 
 	s->last = ring_memory(queue->size);
 	s->batch_tail = NULL;
-	if (c->hsa.leave_batch_tail)
+	if (is_read_back)
 		s->batch_tail = (_Atomic uint64_t *)ring_memory(queue->size);
-	if (!s->last || (c->hsa.leave_batch_tail && !s->batch_tail))
+	if (!s->last || (is_read_back && !s->batch_tail))
 		return -ENOMEM;
 	s->capture = c;
 	s->real = real;

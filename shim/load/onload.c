@@ -18,6 +18,7 @@
 #include "shim/base/gate.h"
 #include "shim/capture/harvest.h"
 #include "shim/send/hello.h"
+#include "shim/load/clr.h"
 #include "shim/load/hooks.h"
 #include "shim/hsa/ipc.h"
 #include "shim/base/loaded_library.h"
@@ -95,6 +96,11 @@ static bool ring_is_in_host_memory(const hsa_queue_t *queue)
 	       agents_find(&shim.agents, info.agentOwner) < 0;
 }
 
+static bool packets_are_read_back(void)
+{
+	return clr_reads_packets_back(shim.facts.kind);
+}
+
 static int shim_capture_create(struct shim *s)
 {
 	struct recorder_identity identity = {
@@ -117,7 +123,7 @@ static int shim_capture_create(struct shim *s)
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
 		.count_unlinked = config_has(HOST_CALLS),
-		.leave_batch_tail = runtime_reads_packets_back(&s->facts),
+		.reads_packets_back = packets_are_read_back,
 	};
 
 	if (!hsa.signal_create || !hsa.set_profiler_enabled)

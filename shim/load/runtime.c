@@ -153,11 +153,6 @@ bool runtime_leaves_packets_alone(const struct runtime_facts *facts)
 	return facts->tool == RUNTIME_TOOL_NONE && facts->kind <= RUNTIME_PACKETS_READ_LAST;
 }
 
-bool runtime_reads_packets_back(const struct runtime_facts *facts)
-{
-	return facts->kind == RUNTIME_7_0 || facts->kind > RUNTIME_7_2;
-}
-
 /* ---- which front ends --------------------------------------------------------------------------
  */
 

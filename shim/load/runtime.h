@@ -64,9 +64,6 @@ void runtime_release(const struct runtime_facts *facts, char ret[RUNTIME_RELEASE
  */
 bool runtime_leaves_packets_alone(const struct runtime_facts *facts);
 
-/* Rule 10 of docs/shadow.md: whether the host looks once more at the last packet of a batch. */
-bool runtime_reads_packets_back(const struct runtime_facts *facts);
-
 /*
  * The front ends of this process. Where there are none, ends.why is the reason; is_asked_for:
  * the user's own, so nobody need be told.

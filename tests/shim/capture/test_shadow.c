@@ -190,6 +190,13 @@ static void foreign_writer_ends_stamping_but_not_recording(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
+static bool packets_are_read_back;
+
+static bool reads_packets_back(void)
+{
+	return packets_are_read_back;
+}
+
 static void last_packet_of_a_batch_is_left_where_asked(void **state)
 {
 	struct fixture f;
@@ -197,8 +204,11 @@ static void last_packet_of_a_batch_is_left_where_asked(void **state)
 
 	(void)state;
 	synth_hsa(&hsa);
-	hsa.leave_batch_tail = true;
+	hsa.reads_packets_back = reads_packets_back;
+	packets_are_read_back = true;
 	fixture_init_with(&f, 64, &hsa);
+	/* It is the queue's, not the process's: what comes later makes queues of its own. */
+	packets_are_read_back = false;
 	for (int round = 0; round < 20; round++) {
 		uint64_t first = synth_add_index(f.capture, f.queue, 8);
 
@@ -446,8 +456,7 @@ static void queue_that_could_not_be_destroyed_goes_on(void **state)
 
 	fixture_dispatch(f, 0);
 	index = synth_add_index(f->capture, f->queue, 1); /* reserved, not yet written */
-	assert_int_equal(
-		front_ends_destroy(f->capture, synth_hsa_queue(f->queue), destroy_nothing),
+	assert_int_equal(front_ends_destroy(f->capture, synth_hsa_queue(f->queue), destroy_nothing),
 		HSA_STATUS_ERROR_INVALID_QUEUE);
 	synth_put(f->queue, index, &kernel);
 	synth_ring(f->capture, f->queue, index);

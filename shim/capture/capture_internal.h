@@ -168,6 +168,8 @@ struct capture {
 	 * thread has not heard of yet. */
 	_Atomic uint32_t ring_expected, ring_news;
 
+	_Atomic uint32_t holders_lock; /* front_end.c: who has which queue */
+
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */
 	uint32_t walk_owed; /* block + 1 of a queue whose walk is held and due; 0: none */

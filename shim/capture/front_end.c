@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "shim/capture/capture.h"
+#include "shim/base/wait.h"
+#include "shim/capture/capture_internal.h"
 #include "shim/capture/intercept.h"
 #include "shim/capture/long_ring.h"
 #include "shim/capture/shadow.h"
@@ -16,12 +17,24 @@ static const struct front_end *const all[] = {&shadow_front_end, &intercept_fron
 
 static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
 
+static void holders_lock(struct capture *c)
+{
+	unsigned looks = 0;
+
+	while (atomic_exchange_explicit(&c->holders_lock, 1, memory_order_acquire))
+		patience_take(&looks);
+}
+
+static void holders_unlock(struct capture *c)
+{
+	atomic_store_explicit(&c->holders_lock, 0, memory_order_release);
+}
+
 /* All counting of queues is here: a queue that two front ends were asked about is one queue. */
-static void queue_count(struct capture *c, const char *why)
+static void queue_count(struct capture *c, enum rtl_process_counter as)
 {
 	recorder_count(capture_recorder(c), RTL_P_queues_created, 1);
-	recorder_count(
-		capture_recorder(c), why ? RTL_P_queues_ineligible : RTL_P_queues_followed, 1);
+	recorder_count(capture_recorder(c), as, 1);
 }
 
 static hsa_status_t create_original(
@@ -69,7 +82,7 @@ hsa_status_t front_ends_intercept(struct capture *c, const struct front_ends *en
 			request->private_segment_size, request->group_segment_size, queue);
 	}
 	if (status == HSA_STATUS_SUCCESS)
-		queue_count(c, *ret_why);
+		queue_count(c, *ret_why ? RTL_P_queues_ineligible : RTL_P_queues_followed);
 	return status;
 }
 
@@ -93,23 +106,76 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 		return status;
 	if (!is_followed)
 		*ret_why = ends->first ? why_not_eligible : ends->why;
-	queue_count(c, *ret_why);
+	queue_count(c, *ret_why ? RTL_P_queues_ineligible : RTL_P_queues_followed);
 	return status;
+}
+
+static const char *adopt_by_any(
+	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
+{
+	const struct front_end *end[] = {ends->first, ends->fallback};
+
+	if (ends->first)
+		long_ring_expect(c, queue->size);
+	for (size_t i = 0; i < sizeof(end) / sizeof(*end); i++)
+		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
+			return NULL;
+	return ends->first ? why_not_eligible : ends->why;
 }
 
 const char *front_ends_adopt(
 	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
 {
-	const struct front_end *end[] = {ends->first, ends->fallback};
-	const char *why = ends->first ? why_not_eligible : ends->why;
+	const char *why = adopt_by_any(c, ends, queue, gpu);
 
-	if (ends->first)
-		long_ring_expect(c, queue->size);
-	for (size_t i = 0; why && i < sizeof(end) / sizeof(*end); i++)
-		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
-			why = NULL;
-	queue_count(c, why);
+	queue_count(c, why ? RTL_P_queues_ineligible : RTL_P_queues_followed);
 	return why;
+}
+
+const char *front_ends_share(
+	struct capture *c, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu)
+{
+	struct shadow_queue *shadow;
+	const char *why = NULL;
+
+	/* Who comes first adopts it, and nobody comes in between. */
+	holders_lock(c);
+	shadow = shadow_of_queue(c, queue);
+	if (shadow)
+		(void)shadow_hold(shadow);
+	else
+		why = adopt_by_any(c, ends, queue, gpu);
+	holders_unlock(c);
+	queue_count(c, why ? RTL_P_queues_coop : RTL_P_queues_followed);
+	return why;
+}
+
+/* Who followed @queue until now, for good; NULL: nobody, or others still have it. */
+static const struct front_end *release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
+{
+	struct shadow_queue *shadow = shadow_of_queue(c, queue);
+
+	*ret_block = FRONT_END_NO_BLOCK;
+	if (shadow && shadow_unhold(shadow))
+		return NULL;
+	for (size_t i = 0; i < ALL; i++) {
+		all[i]->release(c, queue, ret_block);
+		if (*ret_block != FRONT_END_NO_BLOCK)
+			return all[i];
+	}
+	return NULL;
+}
+
+static void restore(struct capture *c, const struct front_end *followed_by, hsa_queue_t *queue,
+	uint32_t block)
+{
+	struct shadow_queue *shadow;
+
+	if (followed_by)
+		followed_by->restore(c, queue, block);
+	shadow = shadow_of_queue(c, queue);
+	if (shadow)
+		(void)shadow_hold(shadow);
 }
 
 hsa_status_t front_ends_destroy(
@@ -120,15 +186,15 @@ hsa_status_t front_ends_destroy(
 	hsa_status_t status;
 
 	/* NULL, which the original refuses, is nobody's: not even a free place's. */
-	for (size_t i = 0; queue && !followed_by && i < ALL; i++) {
-		all[i]->release(c, queue, &block);
-		if (block != FRONT_END_NO_BLOCK)
-			followed_by = all[i];
-	}
+	holders_lock(c);
+	if (queue)
+		followed_by = release(c, queue, &block);
+	holders_unlock(c);
 	status = destroy(queue);
 	if (status != HSA_STATUS_SUCCESS) {
-		if (followed_by)
-			followed_by->restore(c, queue, block);
+		holders_lock(c);
+		restore(c, followed_by, queue, block);
+		holders_unlock(c);
 		return status;
 	}
 	if (followed_by)

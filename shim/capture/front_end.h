@@ -81,6 +81,13 @@ const char *front_ends_adopt(
 	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);
 
 /*
+ * Likewise for a cooperative queue, of which the runtime has one for each GPU and gives it to all who ask:
+ * it is followed once, for as long as one of them has it.
+ */
+const char *front_ends_share(
+	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);
+
+/*
  * As hsa_amd_queue_intercept_create, for another tool that makes its queues by it: our callback
  * is registered first and so is called last, with what the tool hands to the device.
  */

@@ -467,6 +467,7 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->ring = queue->base_address;
 	s->mask = queue->size - 1;
 	s->doorbell = queue->doorbell_signal;
+	s->holders = 1;
 	s->is_plain = false;
 	s->is_dormant = false;
 	atomic_store_explicit(&s->is_left_behind, 0, memory_order_relaxed);
@@ -511,6 +512,16 @@ static int shadow_publish(struct capture *c, struct shadow_queue *s, hsa_queue_t
 	atomic_store(&s->walk, WALK_FREE);
 	atomic_store_explicit(&s->is_live, 1, memory_order_release);
 	return 0;
+}
+
+uint32_t shadow_hold(struct shadow_queue *s)
+{
+	return ++s->holders;
+}
+
+uint32_t shadow_unhold(struct shadow_queue *s)
+{
+	return --s->holders;
 }
 
 static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)

@@ -43,6 +43,11 @@ static inline struct shadow_queue *shadow_of_doorbell(
 	return shadow_table_find(head->shadow, SHADOW_BY_DOORBELL, signal.handle);
 }
 
+/* Of a followed queue that is given out once more, or taken back: the number of those that have it now. Under
+ * front_end.c's lock. */
+uint32_t shadow_hold(struct shadow_queue *queue);
+uint32_t shadow_unhold(struct shadow_queue *queue);
+
 /* Rule 4: on the virtual index only, sequentially consistent whatever was asked for. */
 uint64_t shadow_index_load(const struct shadow_queue *queue);
 void shadow_index_store(struct shadow_queue *queue, uint64_t value);

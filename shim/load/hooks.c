@@ -135,8 +135,6 @@ HOOK_SIGNAL_STORE(hsa_signal_silent_store_screlease)
 /* ---- queues ------------------------------------------------------------------------------- */
 
 static const char why_no_gpu[] = "not on a GPU that is followed";
-/* One shared queue per GPU stands behind all of these: hands off. */
-static const char why_coop[] = "cooperative";
 
 /* Counts a queue that no front end was asked about. Returns @why. */
 static const char *queue_is_plain(
@@ -181,8 +179,11 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 			private_segment_size, group_segment_size, queue);
 		if (!capture || status != HSA_STATUS_SUCCESS)
 			return status;
-		why = gpu < 0 ? queue_is_plain(capture, RTL_P_queues_ineligible, why)
-			      : queue_is_plain(capture, RTL_P_queues_coop, why_coop);
+		if (gpu < 0)
+			(void)queue_is_plain(capture, RTL_P_queues_ineligible, why);
+		else
+			why = front_ends_share(
+				capture, &hooks.front_ends, *queue, (uint32_t)gpu);
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
@@ -202,7 +203,7 @@ static const char *desc_follow(
 	if (gpu < 0)
 		return queue_is_plain(capture, RTL_P_queues_ineligible, why_no_gpu);
 	if (desc->compute.type == HSA_QUEUE_TYPE_COOPERATIVE)
-		return queue_is_plain(capture, RTL_P_queues_coop, why_coop);
+		return front_ends_share(capture, &hooks.front_ends, desc->queue, (uint32_t)gpu);
 	/* Rule 15: slow and unreliable to read back. */
 	if (desc->flags != HSA_LATER_SYSTEM_MEMORY)
 		return queue_is_plain(

@@ -58,8 +58,8 @@ static void future_mode(void)
 	some[1].queue_size_bytes = 65537; /* fails; the others do not */
 	some[1].queue = one.queue;	  /* what lies there before says nothing */
 	some[3].engine_type = FUTURE_ENGINE_SDMA;
-	assert_int_equal(future_queue_create(gpu.agent[0], some, 4),
-		HSA_STATUS_ERROR_INVALID_ARGUMENT);
+	assert_int_equal(
+		future_queue_create(gpu.agent[0], some, 4), HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	assert_null(some[1].queue);
 	run(some[0].queue, KERNELS);
 	run(some[2].queue, KERNELS);
@@ -98,7 +98,8 @@ static void waits_mode(void)
 	for (unsigned i = 0; i < 200; i++) {
 		hsa_signal_store_screlease(of_a, 1);
 		hsa_signal_store_screlease(of_b, 1);
-		(void)queue_put(a, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &of_b, 1, no_signal));
+		(void)queue_put(
+			a, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &of_b, 1, no_signal));
 		(void)queue_put(a, packet_dispatch(code.kernel[0], of_a));
 		assert_int_equal(hsa_signal_load_scacquire(of_a), 1);
 		(void)queue_put(b, packet_dispatch(code.kernel[1], no_signal));
@@ -115,7 +116,8 @@ static void waits_mode(void)
 	printf("dispatched %u\nown_signals_seen 400\n", dispatched);
 }
 
-/* ---- signals that serve several ends ---------------------------------------------------------- */
+/* ---- signals that serve several ends ----------------------------------------------------------
+ */
 
 /* One signal that counts four kernels down; each time all four are there before any ends. */
 static void counting_mode(void)
@@ -190,6 +192,36 @@ static void failed_destroy_mode(void)
 	printf("dispatched %u\nrecorded %u\nqueues_destroyed 1\n", dispatched, dispatched);
 }
 
+static hsa_queue_t *cooperative_new(uint32_t packets)
+{
+	hsa_queue_t *queue;
+
+	HSA_OK(hsa_queue_create(gpu.agent[0], packets, HSA_QUEUE_TYPE_COOPERATIVE, NULL, NULL,
+		UINT32_MAX, UINT32_MAX, &queue));
+	return queue;
+}
+
+/* The runtime gives one and the same queue to all who ask, of its own size, until nobody has it. */
+static void cooperative_mode(void)
+{
+	hsa_queue_t *first = cooperative_new(8 * QUEUE_PACKETS),
+		    *second = cooperative_new(QUEUE_PACKETS), *again;
+
+	assert_ptr_equal(first, second);
+	assert_int_not_equal(first->size, 8 * QUEUE_PACKETS);
+	run(first, KERNELS);
+	HSA_OK(hsa_queue_destroy(second));
+	/* Round its ring, which is not of the size that was asked for. */
+	for (unsigned i = 0; i < 2 * first->size; i += KERNELS)
+		run(first, KERNELS);
+	HSA_OK(hsa_queue_destroy(first));
+	again = cooperative_new(QUEUE_PACKETS);
+	run(again, KERNELS);
+	HSA_OK(hsa_queue_destroy(again));
+	printf("dispatched %u\nrecorded %u\n", dispatched, dispatched);
+	printf("queues_followed 3\nqueues_coop 0\nqueues_created 3\nqueues_destroyed 3\n");
+}
+
 /* Of what kind: how the host and the GPUs cache it. */
 static uint32_t memory_of(const void *at)
 {
@@ -210,7 +242,8 @@ static void memory_mode(void)
 	run(queue, KERNELS);
 	/* Whoever runs this alone finds none. */
 	if (ring[0].completion_signal.handle)
-		assert_int_equal(memory_of((const void *)(uintptr_t)ring[0].completion_signal.handle),
+		assert_int_equal(
+			memory_of((const void *)(uintptr_t)ring[0].completion_signal.handle),
 			memory_of((const void *)(uintptr_t)own.handle));
 	HSA_OK(hsa_signal_destroy(own));
 	HSA_OK(hsa_queue_destroy(queue));
@@ -230,6 +263,7 @@ int main(int argc, char **argv)
 		{"unprofiled", unprofiled_mode},
 		{"failed_destroy", failed_destroy_mode},
 		{"memory", memory_mode},
+		{"cooperative", cooperative_mode},
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(*modes); i++) {

@@ -181,7 +181,7 @@ void scene_coop(const scene_args &args)
 			(void *)together, dim3(2), dim3(64), params, 0, stream));
 	}
 	HIP_OK(hipStreamSynchronize(stream));
-	printf("launched %u cooperative %u\n", args.n, args.n);
+	printf("launched %u of which %u cooperative\n", 2 * args.n, args.n);
 }
 
 void scene_devices(const scene_args &args)

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A queue that the runtime gives to all who ask for a cooperative one, and takes back by counting:
+ * it is followed once, and for as long as one of them has it.
+ */
+#include "tests/shim/capture/fixture.h"
+
+#include <pthread.h>
+
+#include "shim/capture/harvest.h"
+#include "shim/capture/shadow.h"
+
+#define THREADS 4
+#define ROUNDS	500
+#define PACKETS 256
+
+static const struct front_ends only_shadow = {.first = &shadow_front_end};
+
+static uint64_t process(const struct fixture *f, enum rtl_process_counter what)
+{
+	return recorder_process_value(f->recorder, what);
+}
+
+/* ---- the runtime: one queue, and how many have it -------------------------------------------- */
+
+static pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned runtime_holders;
+static bool runtime_refuses;
+
+static hsa_status_t runtime_destroy(hsa_queue_t *queue)
+{
+	hsa_status_t status = HSA_STATUS_ERROR;
+
+	(void)queue;
+	pthread_mutex_lock(&runtime_lock);
+	if (runtime_holders && !runtime_refuses) {
+		runtime_holders--;
+		status = HSA_STATUS_SUCCESS;
+	}
+	pthread_mutex_unlock(&runtime_lock);
+	return status;
+}
+
+static const char *create(struct fixture *f)
+{
+	pthread_mutex_lock(&runtime_lock);
+	runtime_holders++;
+	pthread_mutex_unlock(&runtime_lock);
+	return front_ends_share(f->capture, &only_shadow, synth_hsa_queue(f->queue), 0);
+}
+
+static hsa_status_t destroy(struct fixture *f)
+{
+	return front_ends_destroy(f->capture, synth_hsa_queue(f->queue), runtime_destroy);
+}
+
+static bool is_followed(const struct fixture *f)
+{
+	return shadow_of_queue(f->capture, synth_hsa_queue(f->queue)) != NULL;
+}
+
+/* The fixture's own queue is the first create. */
+static void begin(struct fixture *f)
+{
+	fixture_init(f, PACKETS);
+	runtime_holders = 1;
+	runtime_refuses = false;
+}
+
+/* ---- step by step ------------------------------------------------------------------------------
+ */
+
+static void a_queue_given_again_has_one_shadow_until_the_last_destroy(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	for (int i = 0; i < 10; i++)
+		fixture_dispatch(&f, 0);
+	assert_null(create(&f));
+	assert_null(create(&f));
+	assert_int_equal(recorder_queues_used(f.recorder), 1);
+	for (int left = 2; left >= 0; left--) {
+		for (int i = 0; i < 10; i++)
+			fixture_dispatch(&f, 0);
+		fixture_settle(&f);
+		assert_true(is_followed(&f));
+		assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+		assert_int_equal(is_followed(&f), left > 0);
+	}
+	check_against_device(f.capture, f.reader, f.queue, 0);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 40);
+	assert_int_equal(process(&f, RTL_P_queues_created), 3);
+	assert_int_equal(process(&f, RTL_P_queues_followed), 3);
+	assert_int_equal(process(&f, RTL_P_queues_destroyed), 3);
+	assert_int_equal(process(&f, RTL_P_queues_coop), 0);
+	/* Nobody has it: one destroy too many is the runtime's to refuse. */
+	assert_int_not_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_false(is_followed(&f));
+	fixture_done(&f);
+}
+
+static void a_destroy_that_fails_takes_nothing_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	assert_null(create(&f));
+	runtime_refuses = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_not_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	runtime_refuses = false;
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_true(is_followed(&f));
+	runtime_refuses = true;
+	assert_int_not_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_true(is_followed(&f));
+	fixture_dispatch(&f, 0);
+	fixture_settle(&f);
+	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 1);
+	runtime_refuses = false;
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_false(is_followed(&f));
+	fixture_done(&f);
+}
+
+static void one_that_cannot_be_followed_is_counted_for_each_who_has_it(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	begin(&f);
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	f.queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
+	assert_non_null(create(&f));
+	assert_non_null(create(&f));
+	assert_int_equal(process(&f, RTL_P_queues_coop), 2);
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	assert_int_equal(process(&f, RTL_P_queues_destroyed), 3);
+	fixture_done(&f);
+}
+
+/* ---- all at once -------------------------------------------------------------------------------
+ */
+
+static void *come_and_go(void *data)
+{
+	struct synth_packet packet = {
+		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
+	struct fixture *f = data;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		(void)create(f);
+		(void)synth_submit(f->capture, f->queue, &packet);
+		(void)destroy(f);
+	}
+	return NULL;
+}
+
+static void threads_that_come_and_go_lose_no_dispatch(void **state)
+{
+	pthread_t thread[THREADS];
+	uint64_t dispatched = 0;
+	struct fixture f;
+	uint32_t blocks;
+
+	(void)state;
+	begin(&f);
+	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
+	synth_start(SYNTH_EAGER);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go, &f), 0);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	while (atomic_load(&f.queue->executed) < THREADS * ROUNDS)
+		fixture_harvest(&f, MS);
+	synth_stop();
+	blocks = recorder_queues_used(f.recorder);
+	for (uint32_t i = 0; i < blocks; i++)
+		dispatched += recorder_queue_value(&f.recorder->queues[i], RTL_Q_dispatched);
+	assert_int_equal(dispatched, THREADS * ROUNDS);
+	assert_int_equal(process(&f, RTL_P_queues_created), THREADS * ROUNDS + 1);
+	assert_int_equal(process(&f, RTL_P_queues_followed), THREADS * ROUNDS + 1);
+	assert_int_equal(process(&f, RTL_P_queues_destroyed), THREADS * ROUNDS + 1);
+	assert_false(is_followed(&f));
+	fixture_done(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_given_again_has_one_shadow_until_the_last_destroy),
+		cmocka_unit_test(a_destroy_that_fails_takes_nothing_back),
+		cmocka_unit_test(one_that_cannot_be_followed_is_counted_for_each_who_has_it),
+		cmocka_unit_test(threads_that_come_and_go_lose_no_dispatch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -76,8 +76,12 @@ static int print(const struct jobenv *env)
 		CLEANUP(free_p) char *quoted = NULL;
 
 		/* RTL_OUTPUT concerns rtl run; here it is the user's to keep. */
-		if (!setting->value)
+		if (!setting->value && !strcmp(setting->name, "RTL_OUTPUT"))
 			continue;
+		if (!setting->value) {
+			printf("unset %s\n", setting->name);
+			continue;
+		}
 		quoted = jobenv_quote(setting->value);
 		if (!quoted)
 			return -1;

@@ -10,11 +10,14 @@
 
 #include "proto/base/cleanup.h"
 #include "proto/names/mode.h"
+#include "proto/settings/environment.h"
 
 #define CALLS_LIBRARY "librtl-calls.so"
 #define SHIM_LIBRARY  "librtl-shim.so"
 
-#define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
+#define V1_TOOLS  "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
+#define HSA_RINGS "HSA_ALLOCATE_QUEUE_DEV_MEM"
+#define CLR_RINGS "DEBUG_CLR_AQL_DEV_QUEUE"
 
 /* Takes ownership of @value. */
 static void put(struct jobenv *env, const char *name, char *value)
@@ -307,6 +310,40 @@ static int put_choices(struct jobenv *env, const struct choices *choices)
 	return r;
 }
 
+/* As ROCr and CLR read them: ROCr wants a 1. */
+static bool is_set_to(const char *name, const char *value)
+{
+	const char *text = getenv(name);
+
+	return text && !strcmp(text, value);
+}
+
+/*
+ * Rings of queues in a GPU's memory cannot be followed: they are made in host memory, as every
+ * release before had them, and the shim is told so. What an rtl run around this one has moved stays
+ * moved.
+ */
+static int put_rings(struct jobenv *env)
+{
+	const char *moved = getenv(VARIABLE_RINGS_MOVED);
+	bool is_hsa = is_set_to(HSA_RINGS, "1"), is_clr = !is_set_to(CLR_RINGS, "0");
+	int r;
+
+	if (is_set_to("RTL_RINGS", VARIABLE_RINGS_KEEP))
+		return 0;
+	is_hsa |= moved && strstr(moved, VARIABLE_RINGS_MOVED_HSA);
+	is_clr |= moved && strstr(moved, VARIABLE_RINGS_MOVED_CLR);
+	r = put_copy(env, CLR_RINGS, "0");
+	if (r == 0 && getenv(HSA_RINGS))
+		put(env, HSA_RINGS, NULL);
+	if (r == 0 && (is_hsa || is_clr))
+		r = put_copy(env, VARIABLE_RINGS_MOVED,
+			is_hsa && is_clr ? VARIABLE_RINGS_MOVED_HSA "," VARIABLE_RINGS_MOVED_CLR
+			: is_hsa	 ? VARIABLE_RINGS_MOVED_HSA
+					 : VARIABLE_RINGS_MOVED_CLR);
+	return r;
+}
+
 static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 {
 	const char *v1_tools = getenv(V1_TOOLS);
@@ -329,6 +366,8 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 		r = put_preload(env, params);
 	if (r == 0)
 		r = put_asan(env);
+	if (r == 0)
+		r = put_rings(env);
 	return r;
 }
 

@@ -11,7 +11,7 @@
 #include "cli/run/selection_options.h"
 #include "cli/run/spawn.h"
 
-#define JOBENV_SETTINGS_MAX (10u + CHOICE_COUNT)
+#define JOBENV_SETTINGS_MAX (13u + CHOICE_COUNT)
 
 struct jobenv_params {
 	const char *socket;  /* absolute; NULL: RTL_SOCKET is left as it is */

@@ -12,12 +12,13 @@
 /* Of a bad value, what is shown. */
 #define SHOWN_BYTES 40u
 
-enum variable_key { MODE, FRONT_END, DEBUG, EXIT_MS, RANK, LOCAL_RANK };
+enum variable_key { MODE, FRONT_END, RINGS, DEBUG, EXIT_MS, RANK, LOCAL_RANK };
 
 const struct variable variables[] = {
 	[MODE] = {"RTL_MODE", "lite, standard, full, hip or off", "recording as " MODE_DEFAULT},
 	[FRONT_END] = {"RTL_FRONT_END", "auto, shadow, intercept or none",
 		"it is chosen as without it"},
+	[RINGS] = {"RTL_RINGS", "host or keep", "rings are made in host memory"},
 	[DEBUG] = {"RTL_DEBUG", "0, 1 or 2", "taken for 0"},
 	[EXIT_MS] = {"RTL_EXIT_MS", "milliseconds, from 0 to 600000", "50 are taken"},
 	[RANK] = {"RTL_RANK", "a rank, from 0 to 4294967295", "the launcher's word is taken"},
@@ -55,6 +56,7 @@ static bool is_good(enum variable_key key, const char *text)
 {
 	static const char *const front_ends[] = {
 		"auto", "shadow", "intercept", "intercept-unsafe", "none", NULL};
+	static const char *const rings[] = {"host", VARIABLE_RINGS_KEEP, NULL};
 	static const char *const levels[] = {"0", "1", "2", NULL};
 	uint64_t number;
 
@@ -63,6 +65,8 @@ static bool is_good(enum variable_key key, const char *text)
 		return mode_find(text);
 	case FRONT_END:
 		return is_one_of(text, front_ends);
+	case RINGS:
+		return is_one_of(text, rings);
 	case DEBUG:
 		return is_one_of(text, levels);
 	case EXIT_MS:

@@ -10,6 +10,17 @@
 /* More than that is a mistake in the unit. */
 #define VARIABLE_EXIT_MS_MAX 600000u
 
+/* RTL_RINGS: rings of queues stay in a GPU's memory where the program wants them there. */
+#define VARIABLE_RINGS_KEEP "keep"
+
+/*
+ * What rtl run tells the shim of variables by which rings would have been in a GPU's memory: those
+ * of hsa_queue_create() (HSA_ALLOCATE_QUEUE_DEV_MEM), and of CLR's own (DEBUG_CLR_AQL_DEV_QUEUE).
+ */
+#define VARIABLE_RINGS_MOVED	 "RTL_RINGS_MOVED"
+#define VARIABLE_RINGS_MOVED_HSA "hsa"
+#define VARIABLE_RINGS_MOVED_CLR "clr"
+
 /* One line without a full stop; the value in it is cut, and has no byte that steers a terminal. */
 #define VARIABLE_WHY_BYTES 256u
 

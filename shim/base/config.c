@@ -12,12 +12,22 @@ const struct config_variable config_variables[] = {
 	{"RTL_SOCKET", "path of the collector's socket"},
 	{"RTL_MODE", "what to record: lite, standard, full, hip or off"},
 	{"RTL_FRONT_END", "how queues are followed: auto, shadow, intercept or none"},
+	{"RTL_RINGS", "rings in a GPU's memory: host (made in host memory) or keep"},
+	{VARIABLE_RINGS_MOVED, "of rtl run: by which variables it has moved rings, hsa and clr"},
 	{"RTL_DEBUG", "1: say on stderr what the shim does; 2: say more"},
 	{"RTL_EXIT_MS", "how long the end of the program may be held for its last records; 50"},
 	{NULL, NULL},
 };
 
-enum { CONFIG_SOCKET, CONFIG_MODE, CONFIG_FRONT_END, CONFIG_DEBUG, CONFIG_EXIT_MS };
+enum {
+	CONFIG_SOCKET,
+	CONFIG_MODE,
+	CONFIG_FRONT_END,
+	CONFIG_RINGS,
+	CONFIG_RINGS_MOVED,
+	CONFIG_DEBUG,
+	CONFIG_EXIT_MS
+};
 
 static _Atomic uint32_t capabilities;
 
@@ -92,12 +102,17 @@ bool config_has(enum mode_capability capability)
 
 void config_read(const char *const *environment, struct config *ret)
 {
+	const char *moved;
 	uint64_t number;
 
 	memset(ret, 0, sizeof(*ret));
 	text_copy(ret->socket, sizeof(ret->socket), variable_find(environment, CONFIG_SOCKET));
 	mode_read(variable_find(environment, CONFIG_MODE), ret);
 	front_end_read(variable_find(environment, CONFIG_FRONT_END), ret);
+	ret->keeps_rings = !strcmp(variable_find(environment, CONFIG_RINGS), VARIABLE_RINGS_KEEP);
+	moved = variable_find(environment, CONFIG_RINGS_MOVED);
+	ret->is_moved_by_hsa = strstr(moved, VARIABLE_RINGS_MOVED_HSA);
+	ret->is_moved_by_clr = strstr(moved, VARIABLE_RINGS_MOVED_CLR);
 	if (!variable_number(variable_find(environment, CONFIG_DEBUG), 2, &number))
 		ret->debug = (unsigned)number;
 	ret->exit_ns = EXIT_NS_MAX;

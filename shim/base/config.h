@@ -23,9 +23,13 @@ struct config {
 	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
 	const struct mode *mode;      /* RTL_MODE */
 	enum front_end_wish front_end;
-	unsigned debug;		    /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
+	bool keeps_rings;     /* RTL_RINGS=keep: rings stay where the program wants them */
+	bool is_moved_by_hsa; /* RTL_RINGS_MOVED: rtl run has taken HSA_ALLOCATE_QUEUE_DEV_MEM away
+			       */
+	bool is_moved_by_clr; /* ... it has set DEBUG_CLR_AQL_DEV_QUEUE=0 */
+	unsigned debug;	      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
-	uint64_t exit_ns; /* RTL_EXIT_MS: how long OnUnload may take */
+	uint64_t exit_ns;		     /* RTL_EXIT_MS: how long OnUnload may take */
 	char complaint[2 * LABEL_BYTES_MAX]; /* which value is bad, and what stands for it; "" */
 };
 

@@ -17,6 +17,21 @@ static const struct front_end *const all[] = {&shadow_front_end, &intercept_fron
 
 static const char why_not_eligible[] = "its ring, its doorbell or the number of queues";
 
+const char front_ends_why_device_ring[] =
+	"its ring is in device memory; unset HSA_ALLOCATE_QUEUE_DEV_MEM and RTL_RINGS, set "
+	"DEBUG_CLR_AQL_DEV_QUEUE=0";
+
+/* Of a queue that nobody could follow. */
+static const char *why_plain(
+	struct capture *c, const struct front_ends *ends, const hsa_queue_t *queue)
+{
+	if (!ends->first)
+		return ends->why;
+	if (c->hsa.is_ring_readable && !c->hsa.is_ring_readable(queue))
+		return front_ends_why_device_ring;
+	return why_not_eligible;
+}
+
 static void holders_lock(struct capture *c)
 {
 	unsigned looks = 0;
@@ -105,7 +120,7 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
 	if (!is_followed)
-		*ret_why = ends->first ? why_not_eligible : ends->why;
+		*ret_why = why_plain(c, ends, *queue);
 	queue_count(c, *ret_why ? RTL_P_queues_ineligible : RTL_P_queues_followed);
 	return status;
 }
@@ -120,7 +135,7 @@ static const char *adopt_by_any(
 	for (size_t i = 0; i < sizeof(end) / sizeof(*end); i++)
 		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
 			return NULL;
-	return ends->first ? why_not_eligible : ends->why;
+	return why_plain(c, ends, queue);
 }
 
 const char *front_ends_adopt(
@@ -166,8 +181,8 @@ static const struct front_end *release(struct capture *c, hsa_queue_t *queue, ui
 	return NULL;
 }
 
-static void restore(struct capture *c, const struct front_end *followed_by, hsa_queue_t *queue,
-	uint32_t block)
+static void restore(
+	struct capture *c, const struct front_end *followed_by, hsa_queue_t *queue, uint32_t block)
 {
 	struct shadow_queue *shadow;
 

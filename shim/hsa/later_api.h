@@ -13,6 +13,7 @@
 #define HSA_LATER_DESC_VERSION	 1u
 #define HSA_LATER_ENGINE_COMPUTE 0u
 #define HSA_LATER_SYSTEM_MEMORY	 0u /* flags: ring and descriptor both in host memory */
+#define HSA_LATER_DEVICE_RING	 1u /* HSA_AMD_QUEUE_CREATE_DEVICE_MEM_RING_BUF */
 /* The AMD table's step that brought descriptors. */
 #define HSA_LATER_STEP_DESC 0x0fu
 

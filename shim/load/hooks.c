@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/load/hooks.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "shim/events/copies.h"
 #include "shim/capture/harvest.h"
 #include "shim/capture/intercept.h"
+#include "shim/hsa/host_rings.h"
 #include "shim/hsa/ipc.h"
 #include "shim/capture/submitter.h"
 #include "shim/capture/shadow.h"
@@ -161,6 +165,8 @@ static void queue_say(const char *why)
 			ends->tool, why);
 	else if (why == ends->why)
 		slog_tell("no kernels are recorded: %s", why);
+	else if (why == front_ends_why_device_ring)
+		slog_tell("kernels of a queue are not recorded: %s", why);
 }
 
 static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
@@ -182,12 +188,13 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 		if (gpu < 0)
 			(void)queue_is_plain(capture, RTL_P_queues_ineligible, why);
 		else
-			why = front_ends_share(
-				capture, &hooks.front_ends, *queue, (uint32_t)gpu);
+			why = front_ends_share(capture, &hooks.front_ends, *queue, (uint32_t)gpu);
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
 	}
+	if (gpu >= 0 && hooks.is_moved_by_hsa && status == HSA_STATUS_SUCCESS)
+		recorder_count(capture_recorder(capture), RTL_P_rings_moved, 1);
 	if (why && status == HSA_STATUS_SUCCESS)
 		queue_say(why);
 	return status;
@@ -206,15 +213,33 @@ static const char *desc_follow(
 		return front_ends_share(capture, &hooks.front_ends, desc->queue, (uint32_t)gpu);
 	/* Rule 15: slow and unreliable to read back. */
 	if (desc->flags != HSA_LATER_SYSTEM_MEMORY)
-		return queue_is_plain(
-			capture, RTL_P_queues_ineligible, "its ring is in device memory");
+		return queue_is_plain(capture, RTL_P_queues_ineligible, front_ends_why_device_ring);
 	return front_ends_adopt(capture, &hooks.front_ends, desc->queue, (uint32_t)gpu);
+}
+
+/* Whether CLR would have had this one in the GPU's memory, if it had not been told otherwise. */
+static bool is_clr_s_device_ring(const struct hsa_later_queue_desc *desc, int gpu)
+{
+	const char *gfx = hooks.agents->gpu[gpu].gfx;
+
+	return hooks.is_moved_by_clr && desc->engine_type == HSA_LATER_ENGINE_COMPUTE &&
+	       desc->flags == HSA_LATER_SYSTEM_MEMORY &&
+	       (!strncmp(gfx, "gfx94", 5) || !strncmp(gfx, "gfx125", 6));
+}
+
+static void ring_count(struct capture *capture, const struct hsa_later_queue_desc *wanted,
+	const struct hsa_later_queue_desc *made, int gpu)
+{
+	if (made->queue && gpu >= 0 &&
+		(made->flags != wanted->flags || is_clr_s_device_ring(wanted, gpu)))
+		recorder_count(capture_recorder(capture), RTL_P_rings_moved, 1);
 }
 
 static hsa_status_t hook_hsa_amd_queue_create(
 	hsa_agent_t agent, struct hsa_later_queue_desc *descs, uint32_t count)
 {
 	struct capture *capture = capture_in_use();
+	struct hsa_later_queue_desc *copies = NULL, *made = descs;
 	bool is_known = capture && descs && count;
 	hsa_status_t status;
 	int gpu;
@@ -230,14 +255,23 @@ static hsa_status_t hook_hsa_amd_queue_create(
 	/* Some may be made where others fail: each says so itself, from a known beginning. */
 	for (uint32_t i = 0; is_known && i < count; i++)
 		descs[i].queue = NULL;
-	status = REAL(hsa_amd_queue_create)(agent, descs, count);
 	gpu = is_known ? agents_find(hooks.agents, agent) : -1;
+	if (gpu >= 0 && hooks.front_ends.first && !hooks.keeps_rings)
+		copies = host_rings_ask(descs, count);
+	if (copies)
+		made = copies;
+	status = REAL(hsa_amd_queue_create)(agent, made, count);
+	if (copies)
+		status = host_rings_settle(
+			REAL(hsa_amd_queue_create), agent, descs, copies, count, status);
 	for (uint32_t i = 0; is_known && i < count; i++) {
-		const char *why = desc_follow(capture, gpu, &descs[i]);
+		const char *why = desc_follow(capture, gpu, &made[i]);
 
+		ring_count(capture, &descs[i], &made[i], gpu);
 		if (why)
 			queue_say(why);
 	}
+	free(copies);
 	return status;
 }
 

@@ -18,6 +18,9 @@ struct hooks {
 	const struct agents *agents;
 	struct symbols *symbols;
 	struct front_ends front_ends;
+	bool keeps_rings; /* where the program wants them */
+	/* Moved before the runtime came up: those of hsa_queue_create(), those of CLR. */
+	bool is_moved_by_hsa, is_moved_by_clr;
 };
 
 /* True when @table already holds our wrappers: the runtime called us twice. */

@@ -294,8 +294,17 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	if (r)
 		shim_leave_all_plain(s);
-	hooks_install(
-		&(struct hooks){s->capture, &s->table, &s->agents, &shim_symbols, s->front_ends});
+	hooks_install(&(struct hooks){
+		.capture = s->capture,
+		.table = &s->table,
+		.agents = &s->agents,
+		.symbols = &shim_symbols,
+		.front_ends = s->front_ends,
+		.keeps_rings = s->config.keeps_rings,
+		/* ROCr's variable came with 6.4. */
+		.is_moved_by_hsa = s->config.is_moved_by_hsa && s->facts.kind >= RUNTIME_6,
+		.is_moved_by_clr = s->config.is_moved_by_clr,
+	});
 	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
 	if (!s->is_watched)

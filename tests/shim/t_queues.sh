@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# t_queues.sh BUILD MODE: the program says what has to have been counted; and the device did the
+# t_queues.sh BUILD MODE [keep]: the program says what has to have been counted; and the device did the
 # same, in the same order on each queue, with and without the shim.
 . "$(dirname "$0")/lib.sh"
 mode=$2
+[ $# -lt 3 ] || export RTL_RINGS="$3"
 program=$build/tests/shim/shim-queues
 
 # What ran, in order: queue by queue, or over all of them where one waits for another.

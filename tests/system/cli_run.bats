@@ -91,6 +91,7 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 	done <<'END'
 RTL_MODE=bogus|lite, standard, full, hip or off
 RTL_FRONT_END=best|auto, shadow, intercept or none
+RTL_RINGS=gpu|host or keep
 RTL_DEBUG=yes|0, 1 or 2
 RTL_DEBUG=3|0, 1 or 2
 RTL_EXIT_MS=-1|milliseconds, from 0 to 600000
@@ -143,10 +144,31 @@ END
 	done <<'END'
 RTL_MODE=bogus|recording as standard
 RTL_FRONT_END=best|it is chosen as without it
+RTL_RINGS=gpu|rings are made in host memory
 RTL_DEBUG=yes|taken for 0
 RTL_EXIT_MS=1s|50 are taken
 RTL_RANK=first|the launcher's word is taken
 END
+}
+
+@test "queues of a job have their rings in host memory, unless they are to be kept" {
+	local show='echo "${HSA_ALLOCATE_QUEUE_DEV_MEM-} ${DEBUG_CLR_AQL_DEV_QUEUE-} ${RTL_RINGS_MOVED-}"'
+	unset HSA_ALLOCATE_QUEUE_DEV_MEM DEBUG_CLR_AQL_DEV_QUEUE
+	run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"
+	[ "$output" = " 0 clr" ]
+	export HSA_ALLOCATE_QUEUE_DEV_MEM=1
+	run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"
+	[ "$output" = " 0 hsa,clr" ]
+	# One around the other: the inner one finds nothing to move, and it has been moved all the same.
+	run -0 --separate-stderr "$rtl" run -qf -o a.db "$rtl" run -qf -o b.db sh -c "$show"
+	[ "$output" = " 0 hsa,clr" ]
+	run -0 --separate-stderr sh -c 'eval "$("$0" env)" && '"$show" "$rtl"
+	[ "$output" = " 0 hsa,clr" ]
+	# Who wants it so has had nothing moved.
+	DEBUG_CLR_AQL_DEV_QUEUE=0 HSA_ALLOCATE_QUEUE_DEV_MEM=0 run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"
+	[ "$output" = " 0 " ]
+	DEBUG_CLR_AQL_DEV_QUEUE=1 RTL_RINGS=keep run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"
+	[ "$output" = "1 1 " ]
 }
 
 @test "options of the command are its own, with and without --" {

@@ -85,7 +85,8 @@
 	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */     \
 	X(recordings_left_out) /* of controls_applied: no room or too fast, in no rtl_recording */ \
 	X(shapes_coarse)     /* no room for all of them: rows without geometry, or without a kernel */ \
-	X(rings_moved)	     /* of queues_created: in host memory, where the program wanted the GPU's */
+	X(rings_moved)	     /* of queues_created: in host memory, where the program wanted the GPU's */ \
+	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

@@ -62,6 +62,8 @@ struct capture_hsa {
 	/* Cold: whether the host looks at its packets again, so that the last one of a reservation
 	 * of several has to stay without our signal (shadow rule 10). May be NULL: it does not. */
 	bool (*reads_packets_back)(void);
+	/* No queue will be followed but by chance: nothing is made ready for one. */
+	bool expects_no_queues;
 	/* Mode lite: packets with a signal of the application's are rows without a time. */
 	bool leave_own_signals;
 	/* Mode hip: a dispatch of a thread that is in no host call is counted. */

@@ -369,7 +369,7 @@ bool pool_make_ring(struct capture *c)
 
 static _Atomic slot_ref *ready_empty(struct capture *c)
 {
-	if (gate_is_shut(gate_load(&gate_word)))
+	if (c->hsa.expects_no_queues || gate_is_shut(gate_load(&gate_word)))
 		return NULL;
 	for (uint32_t i = 0; i < READY_LOTS; i++)
 		if (!atomic_load_explicit(&c->ready[i], memory_order_relaxed))

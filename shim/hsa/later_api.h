@@ -12,10 +12,11 @@
 
 #define HSA_LATER_DESC_VERSION	 1u
 #define HSA_LATER_ENGINE_COMPUTE 0u
+#define HSA_LATER_ENGINE_SDMA	 1u
 #define HSA_LATER_SYSTEM_MEMORY	 0u /* flags: ring and descriptor both in host memory */
 #define HSA_LATER_DEVICE_RING	 1u /* HSA_AMD_QUEUE_CREATE_DEVICE_MEM_RING_BUF */
 /* The AMD table's step that brought descriptors. */
-#define HSA_LATER_STEP_DESC 0x0fu
+#define HSA_LATER_STEP_DESC	 0x0fu
 
 /* Asks for one queue. Version 1 has this size; all reserved bytes are 0. */
 struct hsa_later_queue_desc {
@@ -45,6 +46,10 @@ static_assert(sizeof(struct hsa_later_queue_desc) == 96, "queue descriptor");
 /* Makes what it can; the status is that of the first failure. */
 typedef hsa_status_t hsa_later_queue_create(
 	hsa_agent_t agent, struct hsa_later_queue_desc *descs, uint32_t count);
+
+/* The ring of a copy engine, which the caller fills itself; the fourth is 0, of an integer type. */
+typedef hsa_status_t hsa_later_sdma_create(
+	hsa_agent_t agent, uint32_t flags, uint32_t engine, uint64_t zero, void *queue);
 
 /*
  * A handle of its own for a hardware queue that others may share. Its amd_queue_t is a copy: only

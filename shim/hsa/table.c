@@ -62,10 +62,12 @@ int hsa_table_open(void *api_table, struct hsa_table *ret)
 	if (table.slot.name)                                                                       \
 		table.real.name = *table.slot.name;
 	HSA_EXT_MEMBERS(OPEN_EXT)
-	/* Development versions had other members at its place. */
+	/* Development versions had other members at their places. */
 	if (table.ext_step < HSA_LATER_STEP_DESC) {
 		table.slot.hsa_amd_queue_create = NULL;
 		table.real.hsa_amd_queue_create = NULL;
+		table.slot.hsa_amd_sdma_queue_create = NULL;
+		table.real.hsa_amd_sdma_queue_create = NULL;
 	}
 
 	*ret = table;

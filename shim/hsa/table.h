@@ -129,6 +129,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_amd_counted_queue_acquire, hsa_later_counted_acquire, 0, 624)                        \
 	X(hsa_amd_counted_queue_release, hsa_later_counted_release, 0, 632)                        \
 	X(hsa_amd_memory_async_batch_copy, hsa_table_batch_copy, 0, 640)                           \
+	X(hsa_amd_sdma_queue_create, hsa_later_sdma_create, 0, 672)                                \
 	X(hsa_amd_queue_create, hsa_later_queue_create, 0, 704)
 /* clang-format on */
 

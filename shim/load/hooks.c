@@ -204,9 +204,14 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 static const char *desc_follow(
 	struct capture *capture, int gpu, const struct hsa_later_queue_desc *desc)
 {
-	/* Engines that copy have rings of another kind, without kernels. */
-	if (!desc->queue || desc->engine_type != HSA_LATER_ENGINE_COMPUTE)
+	if (!desc->queue)
 		return NULL;
+	/* Engines that copy have rings of another kind, without kernels. */
+	if (desc->engine_type != HSA_LATER_ENGINE_COMPUTE) {
+		if (desc->engine_type == HSA_LATER_ENGINE_SDMA)
+			recorder_count(capture_recorder(capture), RTL_P_copy_queues_unseen, 1);
+		return NULL;
+	}
 	if (gpu < 0)
 		return queue_is_plain(capture, RTL_P_queues_ineligible, why_no_gpu);
 	if (desc->compute.type == HSA_QUEUE_TYPE_COOPERATIVE)
@@ -272,6 +277,17 @@ static hsa_status_t hook_hsa_amd_queue_create(
 			queue_say(why);
 	}
 	free(copies);
+	return status;
+}
+
+static hsa_status_t hook_hsa_amd_sdma_queue_create(
+	hsa_agent_t agent, uint32_t flags, uint32_t engine, uint64_t zero, void *queue)
+{
+	hsa_status_t status = REAL(hsa_amd_sdma_queue_create)(agent, flags, engine, zero, queue);
+	struct capture *capture = capture_in_use();
+
+	if (capture && status == HSA_STATUS_SUCCESS)
+		recorder_count(capture_recorder(capture), RTL_P_copy_queues_unseen, 1);
 	return status;
 }
 
@@ -531,6 +547,7 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	X(hsa_amd_queue_get_info)                                                                  \
 	X(hsa_amd_counted_queue_acquire)                                                           \
 	X(hsa_amd_counted_queue_release)                                                           \
+	X(hsa_amd_sdma_queue_create)                                                               \
 	X(hsa_amd_queue_create)
 
 bool hooks_are_installed(const struct hsa_table *table)

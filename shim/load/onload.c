@@ -123,6 +123,7 @@ static int shim_capture_create(struct shim *s)
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
 		.count_unlinked = config_has(HOST_CALLS),
+		.expects_no_queues = !s->front_ends.first,
 		.reads_packets_back = packets_are_read_back,
 	};
 

@@ -34,6 +34,7 @@ struct root {
 #define EXT_STEP	0x12u
 #define AT_ACQUIRE	624u
 #define AT_RELEASE	632u
+#define AT_SDMA_CREATE	672u
 #define AT_QUEUE_CREATE 704u
 #define AT_CORE_CREATE	72u
 #define AT_CORE_DESTROY 88u
@@ -84,6 +85,16 @@ static hsa_status_t acquire(hsa_agent_t agent, hsa_queue_type_t type, int priori
 	return queue_create(agent, 1024, type, callback, data, UINT32_MAX, UINT32_MAX, queue);
 }
 
+/* As the later one's test calls it: no flags, any engine. */
+static hsa_status_t sdma_create(
+	hsa_agent_t agent, uint32_t flags, uint32_t engine, uint32_t zero, uint64_t *queue)
+{
+	if (flags || engine || zero || !agent.handle)
+		return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+	*queue = 1;
+	return HSA_STATUS_SUCCESS;
+}
+
 static hsa_status_t release(hsa_queue_t *queue)
 {
 	return queue_destroy(queue);
@@ -106,6 +117,12 @@ EXPORT hsa_status_t future_counted_acquire(hsa_agent_t agent, hsa_queue_t **queu
 {
 	CALL(AT_ACQUIRE, acquire);
 	return call(agent, HSA_QUEUE_TYPE_MULTI, 0, NULL, NULL, 0, queue);
+}
+
+EXPORT hsa_status_t future_sdma_create(hsa_agent_t agent, uint32_t flags, uint64_t *queue)
+{
+	CALL(AT_SDMA_CREATE, sdma_create);
+	return call(agent, flags, 0, 0, queue);
 }
 
 EXPORT hsa_status_t future_counted_release(hsa_queue_t *queue)
@@ -137,6 +154,8 @@ EXPORT bool OnLoad(void *table, uint64_t version, uint64_t failed, const char *c
 	ext.version = (struct version){2, EXT_BYTES, EXT_STEP, 0};
 	function = (void *)(uintptr_t)create;
 	member_put(AT_QUEUE_CREATE, &function);
+	function = (void *)(uintptr_t)sdma_create;
+	member_put(AT_SDMA_CREATE, &function);
 	function = (void *)(uintptr_t)acquire;
 	member_put(AT_ACQUIRE, &function);
 	function = (void *)(uintptr_t)release;

@@ -32,3 +32,4 @@ hsa_status_t future_queue_create(
 	hsa_agent_t agent, struct future_queue_desc *descs, uint32_t count);
 hsa_status_t future_counted_acquire(hsa_agent_t agent, hsa_queue_t **queue);
 hsa_status_t future_counted_release(hsa_queue_t *queue);
+hsa_status_t future_sdma_create(hsa_agent_t agent, uint32_t flags, uint64_t *queue);

@@ -52,6 +52,7 @@ static void future_mode(void)
 	bool is_kept = rings && !strcmp(rings, "keep");
 	unsigned plain = 0;
 	hsa_queue_t *counted;
+	uint64_t sdma = 0;
 
 	HSA_OK(future_queue_create(gpu.agent[0], &one, 1));
 	run(one.queue, KERNELS);
@@ -78,6 +79,10 @@ static void future_mode(void)
 	HSA_OK(future_queue_create(gpu.agent[0], &one, 1));
 	run(one.queue, KERNELS);
 	plain += KERNELS;
+	HSA_OK(future_sdma_create(gpu.agent[0], 0, &sdma));
+	assert_int_equal(sdma, 1);
+	assert_int_equal(
+		future_sdma_create(gpu.agent[0], 9, &sdma), HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	/* of the installed kind, all the same */
 	some[1].queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
 	run(some[1].queue, KERNELS);
@@ -87,7 +92,7 @@ static void future_mode(void)
 	printf("recorded %u\n", dispatched - plain);
 	printf("queues_followed %d\nqueues_ineligible %d\nqueues_created 6\nqueues_destroyed 3\n",
 		is_kept ? 3 : 4, is_kept ? 3 : 2);
-	printf("rings_moved %d\n", !is_kept);
+	printf("rings_moved %d\ncopy_queues_unseen 2\n", !is_kept);
 }
 
 /* ---- waits between queues ------------------------------------------------------------------ */

@@ -49,6 +49,7 @@ last_line() { tail -n 1 "$1"; }
 	RTL_FRONT_END=none $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
 	not grep -q 'no kernels are recorded' err
 	[ "$(front_ends t.db)" = "none: RTL_FRONT_END=none" ]
+	[ "$(process_counter t.db signals_created)" -eq 0 ]
 	grep -q 'INCOMPLETE' <<<"$(last_line err)"
 	run -0 "$rtl" summary t.db
 	[[ $output == *"not followed"* ]]

@@ -154,7 +154,8 @@ static struct completeness with_one(struct completeness c, size_t at)
 	return c;
 }
 
-/* Each alone is enough, live or not; what is on its way is no part of it, nor what nobody asked for. */
+/* Each alone is enough, live or not; what is on its way is no part of it, nor what nobody asked
+ * for. */
 static void what_no_frame_brings_is_missing(void **state)
 {
 	static const size_t missing[] = {offsetof(struct completeness, processes_unseen),
@@ -166,6 +167,7 @@ static void what_no_frame_brings_is_missing(void **state)
 		offsetof(struct completeness, copies_dropped),
 		offsetof(struct completeness, queues_coop),
 		offsetof(struct completeness, queues_ineligible),
+		offsetof(struct completeness, copy_queues_unseen),
 		offsetof(struct completeness, tails_unknown),
 		offsetof(struct completeness, rows_missing),
 		offsetof(struct completeness, names_left_out),
@@ -214,6 +216,7 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		.copies_dropped = 2,
 		.queues_coop = 1,
 		.queues_ineligible = 6,
+		.copy_queues_unseen = 3,
 		.tails_unknown = 2,
 		.undrained = 3,
 		.processes_unseen = 2,
@@ -229,6 +232,7 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
 		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
 		"1 cooperative queue not recorded, 6 queues not recorded, "
+		"3 copy queues not recorded, "
 		"2 processes with an unknown tail, "
 		"1 process not read to the end, 2 processes not recorded, not watched all the "
 		"time, "

@@ -167,6 +167,17 @@ void clock_source_close(struct clock_source *source)
 	source->convert = NULL;
 }
 
+const char *clock_source_name(const struct clock_source *source)
+{
+	if (source->counters)
+		return "the thunk's";
+	if (source->agent_info)
+		return "the runtime's";
+	if (source->kfd >= 0)
+		return "KFD's";
+	return source->convert ? "what the runtime makes of ticks" : "none";
+}
+
 static int thunk_read(
 	const struct clock_source *source, const struct agent *agent, struct reading *ret)
 {

@@ -34,6 +34,9 @@ void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret);
 void clock_source_close(struct clock_source *source);
 
+/* Which of the four ways is taken, for RTL_DEBUG. */
+const char *clock_source_name(const struct clock_source *source);
+
 /* -EIO: the clock does not answer (any more). */
 int clock_source_read(struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret);
 

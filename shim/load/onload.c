@@ -214,6 +214,7 @@ static void shim_front_ends_choose(struct shim *s)
 	slog_debug(1, "%s: %s, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
 		s->clocks.runtime, release, s->table.root_major, s->table.ext_bytes,
 		s->table.ext_step, s->agents.count, s->front_end);
+	slog_debug(1, "the clock is %s", clock_source_name(&s->clocks));
 	if (*tool)
 		slog_debug(1, "another tool came before: %s", tool);
 }

@@ -5,7 +5,7 @@
  * signals), queues, the table of application signals, shapes. Created once a process and
  * never freed, because an application thread may be inside a hook at any time.
  *
- * Locks: who has which queue (front_end.c), a queue's walk word (shadow.h) and the harvest lock, all plain
+ * Locks: that of queues' holders (front_end.c), a queue's walk word (shadow.h) and the harvest lock, all plain
  * atomics, in this order. The dispatch path only ever tries the last two; cold paths may wait.
  */
 #include <stdatomic.h>

@@ -168,7 +168,7 @@ struct capture {
 	 * thread has not heard of yet. */
 	_Atomic uint32_t ring_expected, ring_news;
 
-	_Atomic uint32_t holders_lock; /* front_end.c: who has which queue */
+	_Atomic uint32_t holders_lock; /* front_end.c: how many have a queue */
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */

@@ -21,7 +21,7 @@ const char front_ends_why_device_ring[] =
 	"its ring is in device memory; unset HSA_ALLOCATE_QUEUE_DEV_MEM and RTL_RINGS, set "
 	"DEBUG_CLR_AQL_DEV_QUEUE=0";
 
-/* Of a queue that nobody could follow. */
+/* Of a queue that no front end could follow. */
 static const char *why_plain(
 	struct capture *c, const struct front_ends *ends, const hsa_queue_t *queue)
 {
@@ -153,7 +153,7 @@ const char *front_ends_share(
 	struct shadow_queue *shadow;
 	const char *why = NULL;
 
-	/* Who comes first adopts it, and nobody comes in between. */
+	/* The first create adopts it, and no other comes in between. */
 	holders_lock(c);
 	shadow = shadow_of_queue(c, queue);
 	if (shadow)
@@ -165,7 +165,7 @@ const char *front_ends_share(
 	return why;
 }
 
-/* Who followed @queue until now, for good; NULL: nobody, or others still have it. */
+/* The front end that followed @queue until now; NULL: none did, or others still have the queue. */
 static const struct front_end *release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	struct shadow_queue *shadow = shadow_of_queue(c, queue);

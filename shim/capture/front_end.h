@@ -57,7 +57,7 @@ struct front_end {
 	bool (*quiesce)(struct capture *capture, uint64_t deadline_ns);
 };
 
-/* Why a queue stays plain whose ring the host cannot read back; to be told from others by its
+/* Why a queue stays plain that has its ring in a GPU's memory; told from other reasons by its
  * address. */
 extern const char front_ends_why_device_ring[];
 
@@ -85,8 +85,8 @@ const char *front_ends_adopt(
 	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);
 
 /*
- * Likewise for a cooperative queue, of which the runtime has one for each GPU and gives it to all
- * who ask: it is followed once, for as long as one of them has it.
+ * Likewise for a cooperative queue, of which the runtime has one for each GPU and returns it from
+ * every create: it is followed once, until every create has had its destroy.
  */
 const char *front_ends_share(
 	struct capture *capture, const struct front_ends *ends, hsa_queue_t *queue, uint32_t gpu);

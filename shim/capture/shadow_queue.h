@@ -27,8 +27,8 @@ struct shadow_queue {
 	_Atomic uint64_t
 		*batch_tail; /* by ring slot: index + 1 of a batch's last packet (rule 10) */
 	hsa_signal_t doorbell;
-	/* How many creates gave this queue that no destroy has taken back: one, but of a cooperative
-	 * queue, which the runtime gives to all who ask. Under front_end.c's lock. */
+	/* Creates of this queue without a destroy so far: one, but for a cooperative queue, which
+	 * the runtime returns from every create. Under front_end.c's lock. */
 	uint32_t holders;
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint64_t virtual_index; /* all producers */

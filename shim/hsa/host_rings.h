@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rings in host memory for those who ask for them in a GPU's: a ring that the host reads through a
- * bus window cannot be walked (rule 15 of docs/shadow.md), and every release before had them in
- * host memory. The caller's descriptors are not changed: copies are asked for, and their queues
- * given back. On the thread that creates queues; cold.
+ * Rings in host memory for programs that ask for them in a GPU's: a ring that the host reads
+ * through a bus window cannot be walked (rule 15 of docs/shadow.md), and every release before had
+ * them in host memory. The caller's descriptors are not changed: copies are asked for, and their
+ * queues given back. On the thread that creates queues; cold.
  */
 #include "shim/hsa/later_api.h"
 

@@ -3,8 +3,8 @@
 /*
  * A GPU's counter beside CLOCK_BOOTTIME without reading either: the runtime converts any tick by a
  * line through readings of its own, and that line is followed to the tick that is now. For runtimes
- * that give nobody their clock (ROCm 6.3 and 6.4 where /dev/kfd cannot be opened). One thread at a
- * time.
+ * that tell their clock to no other library (ROCm 6.3 and 6.4 where /dev/kfd cannot be opened). One
+ * thread at a time.
  */
 #include <stdint.h>
 

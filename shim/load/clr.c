@@ -11,7 +11,7 @@
 
 #define CLR_STEM "libamdhip64"
 
-/* More of them than anybody has loaded at once, and longer paths. */
+/* More of them than a program has loaded at once, and longer paths. */
 #define FILES_MAX  4u
 #define PATH_BYTES 1024u
 

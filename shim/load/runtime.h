@@ -21,7 +21,7 @@ enum runtime_kind {
 	RUNTIME_LATER_FIXED, /* ... whose intercept queue has its last known fault mended */
 };
 
-/* The last whose sources were read for who looks at the signals of packets. */
+/* The last release that was read for what looks at the signals of packets. */
 #define RUNTIME_PACKETS_READ_LAST RUNTIME_7_2
 
 enum runtime_kind runtime_kind_of(const struct hsa_table *table);

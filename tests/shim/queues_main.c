@@ -213,7 +213,7 @@ static hsa_queue_t *cooperative_new(uint32_t packets)
 	return queue;
 }
 
-/* The runtime gives one and the same queue to all who ask, of its own size, until nobody has it. */
+/* The runtime returns one queue from every create, of its own size, until all are destroyed. */
 static void cooperative_mode(void)
 {
 	hsa_queue_t *first = cooperative_new(8 * QUEUE_PACKETS),

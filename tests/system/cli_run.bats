@@ -164,7 +164,7 @@ END
 	[ "$output" = " 0 hsa,clr" ]
 	run -0 --separate-stderr sh -c 'eval "$("$0" env)" && '"$show" "$rtl"
 	[ "$output" = " 0 hsa,clr" ]
-	# Who wants it so has had nothing moved.
+	# Where the user has it so nothing is moved.
 	DEBUG_CLR_AQL_DEV_QUEUE=0 HSA_ALLOCATE_QUEUE_DEV_MEM=0 run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"
 	[ "$output" = " 0 " ]
 	DEBUG_CLR_AQL_DEV_QUEUE=1 RTL_RINGS=keep run -0 --separate-stderr "$rtl" run -qf -o a.db sh -c "$show"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue that the runtime gives to all who ask for a cooperative one, and takes back by counting:
- * it is followed once, and for as long as one of them has it.
+ * A queue that the runtime returns from every create of a cooperative one, and takes back by
+ * counting: it is followed once, until every create has had its destroy.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -95,7 +95,7 @@ static void a_queue_given_again_has_one_shadow_until_the_last_destroy(void **sta
 	assert_int_equal(process(&f, RTL_P_queues_followed), 3);
 	assert_int_equal(process(&f, RTL_P_queues_destroyed), 3);
 	assert_int_equal(process(&f, RTL_P_queues_coop), 0);
-	/* Nobody has it: one destroy too many is the runtime's to refuse. */
+	/* Nothing is left: one destroy too many is the runtime's to refuse. */
 	assert_int_not_equal(destroy(&f), HSA_STATUS_SUCCESS);
 	assert_false(is_followed(&f));
 	fixture_done(&f);

@@ -91,7 +91,7 @@ static bool is_loss(enum rtl_process_counter counter)
 {
 	return ledger_is_drop(rtl_process_counter_name[counter]) || counter == RTL_P_queues_coop ||
 	       counter == RTL_P_queues_ineligible || counter == RTL_P_copy_queues_unseen ||
-	       counter == RTL_P_names_overflowed ||
+	       counter == RTL_P_runtimes_ignored || counter == RTL_P_names_overflowed ||
 	       counter == RTL_P_shapes_coarse;
 }
 

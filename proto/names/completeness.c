@@ -88,6 +88,7 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"queues_coop", &c->queues_coop},
 		{"queues_ineligible", &c->queues_ineligible},
 		{"copy_queues_unseen", &c->copy_queues_unseen},
+		{"runtimes_ignored", &c->runtimes_ignored},
 		{"databases_set_aside", &c->databases_set_aside},
 		{"missing_frames", &c->frames_missing},
 		{"logs_cut", &c->logs_cut},
@@ -114,10 +115,10 @@ static uint64_t untimed_lost(const struct completeness *c)
 bool completeness_is_missing(const struct completeness *c)
 {
 	return completeness_lost(c) || c->markers_dropped || c->calls_dropped ||
-	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->tails_unknown ||
-	       c->copy_queues_unseen || c->databases_set_aside || c->logs_cut || c->rows_missing ||
-	       c->names_left_out || c->shapes_coarse || c->processes_unseen || c->frames_missing ||
-	       c->unwatched || c->other_losses;
+	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->runtimes_ignored ||
+	       c->tails_unknown || c->copy_queues_unseen || c->databases_set_aside || c->logs_cut ||
+	       c->rows_missing || c->names_left_out || c->shapes_coarse || c->processes_unseen ||
+	       c->frames_missing || c->unwatched || c->other_losses;
 }
 
 bool completeness_is_complete(const struct completeness *c)
@@ -257,7 +258,8 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	put_if(&out, c->calls_dropped, "call", "s", " dropped");
 	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
 	put_if(&out, c->queues_coop, "cooperative queue", "s", " not recorded");
-	put_if(&out, c->queues_ineligible, "queue", "s", " not recorded");
+	put_if(&out, c->queues_ineligible, "queue", "s", " not followed");
+	put_if(&out, c->runtimes_ignored, "HSA runtime", "s", " not followed");
 	put_if(&out, c->copy_queues_unseen, "copy queue", "s", " not recorded");
 	put_tails(&out, c);
 	/* Those are the same ones mostly; while it is live it goes without saying. */

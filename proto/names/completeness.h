@@ -64,6 +64,7 @@ struct completeness {
 	uint64_t queues_coop;	      /* cooperative queues: what ran there nobody counted */
 	uint64_t queues_ineligible;   /* other queues that could not be followed */
 	uint64_t copy_queues_unseen;  /* queues of copy engines that a program fills itself */
+	uint64_t runtimes_ignored;    /* HSA runtimes whose queues are in no count */
 	uint64_t tails_unknown;	      /* processes whose last moments nobody knows */
 	uint64_t databases_set_aside; /* earlier files of it, damaged: what they hold is not here */
 	uint64_t frames_missing;      /* acknowledged, and not in this file */

@@ -86,7 +86,8 @@
 	X(recordings_left_out) /* of controls_applied: no room or too fast, in no rtl_recording */ \
 	X(shapes_coarse)     /* no room for all of them: rows without geometry, or without a kernel */ \
 	X(rings_moved)	     /* of queues_created: in host memory, where the program wanted the GPU's */ \
-	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count */
+	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count */ \
+	X(runtimes_ignored)  /* further HSA runtimes in the process: nothing of them is recorded */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

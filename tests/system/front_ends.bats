@@ -41,7 +41,7 @@ last_line() { tail -n 1 "$1"; }
 	RTL_FRONT_END=intercept $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
 	[ "$(grep -c 'no kernels are recorded: ROCm 5 aborts programs' err)" -eq 1 ]
 	grep -q '^none: ROCm 5 aborts' <<<"$(front_ends t.db)"
-	grep -q 'INCOMPLETE: 0 dispatched.* 2 queues not recorded' <<<"$(last_line err)"
+	grep -q 'INCOMPLETE: 0 dispatched.* 2 queues not followed' <<<"$(last_line err)"
 	RTL_FRONT_END=intercept run -3 "$rtl" run --strict -o s.db --device soft -- "$demo" --ranks 1 --steps 3
 }
 

@@ -168,6 +168,7 @@ static void what_no_frame_brings_is_missing(void **state)
 		offsetof(struct completeness, queues_coop),
 		offsetof(struct completeness, queues_ineligible),
 		offsetof(struct completeness, copy_queues_unseen),
+		offsetof(struct completeness, runtimes_ignored),
 		offsetof(struct completeness, tails_unknown),
 		offsetof(struct completeness, rows_missing),
 		offsetof(struct completeness, names_left_out),
@@ -217,6 +218,7 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		.queues_coop = 1,
 		.queues_ineligible = 6,
 		.copy_queues_unseen = 3,
+		.runtimes_ignored = 1,
 		.tails_unknown = 2,
 		.undrained = 3,
 		.processes_unseen = 2,
@@ -231,7 +233,8 @@ static void the_rest_is_said_when_there_is_any(void **state)
 	check(&c, false,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
 		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
-		"1 cooperative queue not recorded, 6 queues not recorded, "
+		"1 cooperative queue not recorded, 6 queues not followed, "
+		"1 HSA runtime not followed, "
 		"3 copy queues not recorded, "
 		"2 processes with an unknown tail, "
 		"1 process not read to the end, 2 processes not recorded, not watched all the "

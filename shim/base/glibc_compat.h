@@ -10,7 +10,9 @@
 #define GLIBC_OLD(symbol, version) __asm__(".symver " #symbol ", " #symbol "@GLIBC_" version)
 
 GLIBC_OLD(dladdr, "2.2.5");
+GLIBC_OLD(dladdr1, "2.3.3");
 GLIBC_OLD(dlerror, "2.2.5");
+GLIBC_OLD(dlinfo, "2.3.3");
 GLIBC_OLD(dlopen, "2.2.5");
 GLIBC_OLD(dlclose, "2.2.5");
 GLIBC_OLD(dlsym, "2.2.5");

@@ -71,6 +71,7 @@ struct front_ends {
 	bool is_asked_for;		  /* ... because the user wants none */
 	bool is_off;			  /* ... and no queue may be followed in any other way */
 	const char *tool;		  /* file of a tool that came before us, "" without one */
+	const char *tool_why;		  /* how it came to be before us; NULL without one */
 };
 
 /*

@@ -46,6 +46,7 @@ int hsa_table_open(void *api_table, struct hsa_table *ret)
 	if (!is_late && root->ext->minor_id > HSA_EXT_EARLY_BYTES_MAX)
 		return -EPROTO;
 
+	table.core = root->core;
 	table.root_major = root->version.major_id;
 	table.ext_bytes = root->ext->minor_id;
 	table.ext_step = root->ext->step_id;

@@ -74,6 +74,8 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 /* clang-format off */
 /* X(name, offset in CoreApiTable) */
 #define HSA_CORE_MEMBERS(X)                                                                        \
+	X(hsa_init, 16)                                                                            \
+	X(hsa_shut_down, 24)                                                                       \
 	X(hsa_system_get_info, 32)                                                                 \
 	X(hsa_iterate_agents, 56)                                                                  \
 	X(hsa_agent_get_info, 64)                                                                  \
@@ -155,6 +157,8 @@ struct hsa_slots {
 struct hsa_table {
 	struct hsa_originals real;
 	struct hsa_slots slot;
+	const void
+		*core; /* the runtime's core table: one runtime shows the same one to every tool */
 	uint32_t root_major;
 	uint32_t ext_bytes;
 	uint32_t ext_step;

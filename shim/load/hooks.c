@@ -41,7 +41,8 @@ static inline struct shadow_queue *followed(const hsa_queue_t *queue)
 	return capture ? shadow_of_queue(capture, queue) : NULL;
 }
 
-/* A reservation on a queue that is not virtualised: where it is intercepted its submitter is noted. */
+/* A reservation on a queue that is not virtualised: where it is intercepted its submitter is noted.
+ */
 static inline void proxied_reserve(const hsa_queue_t *queue, uint64_t first, uint64_t end)
 {
 	struct capture *capture = capture_in_use();
@@ -162,7 +163,7 @@ static void queue_say(const char *why)
 		return;
 	if (ends->tool[0])
 		slog_tell("%s has queues of this process, whose kernels are not recorded: %s",
-			ends->tool, why);
+			ends->tool, ends->tool_why);
 	else if (why == ends->why)
 		slog_tell("no kernels are recorded: %s", why);
 	else if (why == front_ends_why_device_ring)
@@ -357,8 +358,8 @@ static hsa_status_t hook_hsa_amd_queue_get_info(hsa_queue_t *queue, uint32_t att
 static hsa_status_t hook_hsa_amd_profiling_set_profiler_enabled(hsa_queue_t *queue, int enable)
 {
 	struct capture *capture = capture_in_use();
-	bool is_followed = capture && (shadow_of_queue(capture, queue) ||
-					      intercept_origins(capture, queue));
+	bool is_followed =
+		capture && (shadow_of_queue(capture, queue) || intercept_origins(capture, queue));
 
 	return REAL(hsa_amd_profiling_set_profiler_enabled)(queue, is_followed ? 1 : enable);
 }
@@ -509,11 +510,40 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	return REAL(hsa_executable_destroy)(executable);
 }
 
+/* ---- the life of the runtime ------------------------------------------------------------------
+ */
+
+/* Calls of hsa_init() that no hsa_shut_down() has taken back; the tables come during the first. */
+static _Atomic uint32_t inits;
+
+static hsa_status_t hook_hsa_init(void)
+{
+	hsa_status_t status = REAL(hsa_init)();
+
+	if (status == HSA_STATUS_SUCCESS)
+		atomic_fetch_add_explicit(&inits, 1, memory_order_relaxed);
+	return status;
+}
+
+static hsa_status_t hook_hsa_shut_down(void)
+{
+	uint32_t count = atomic_load_explicit(&inits, memory_order_relaxed);
+
+	/* The program may call it once too often: then there is nothing to take back. */
+	while (count && !atomic_compare_exchange_weak(&inits, &count, count - 1))
+		;
+	if (count == 1 && capture_in_use())
+		hooks.before_last_shut_down();
+	return REAL(hsa_shut_down)();
+}
+
 /* ---- installing -------------------------------------------------------------------------------
  */
 
 /* Every function that we replace; X(name). */
 #define HOOKS(X)                                                                                   \
+	X(hsa_init)                                                                                \
+	X(hsa_shut_down)                                                                           \
 	X(hsa_queue_load_write_index_scacquire)                                                    \
 	X(hsa_queue_load_write_index_relaxed)                                                      \
 	X(hsa_queue_store_write_index_relaxed)                                                     \
@@ -557,6 +587,16 @@ bool hooks_are_installed(const struct hsa_table *table)
 	       hook_hsa_queue_add_write_index_relaxed;
 }
 
+bool hooks_are_taken_out(void)
+{
+#define IS_ORIGINAL(name)                                                                          \
+	if (hooks.table->slot.name && __atomic_load_n(hooks.table->slot.name, __ATOMIC_RELAXED) == \
+					      hooks.table->real.name)                              \
+		return true;
+	HOOKS(IS_ORIGINAL)
+	return false;
+}
+
 void hooks_remove(void)
 {
 	atomic_store_explicit(&hooks_current, NULL, memory_order_release);
@@ -565,6 +605,7 @@ void hooks_remove(void)
 void hooks_install(const struct hooks *new_hooks)
 {
 	hooks = *new_hooks;
+	atomic_store_explicit(&inits, 1, memory_order_relaxed);
 	atomic_store_explicit(&hooks_current, hooks.capture, memory_order_release);
 #define INSTALL(name)                                                                              \
 	if (hooks.table->slot.name)                                                                \

@@ -21,10 +21,23 @@ struct hooks {
 	bool keeps_rings; /* where the program wants them */
 	/* Moved before the runtime came up: those of hsa_queue_create(), those of CLR. */
 	bool is_moved_by_hsa, is_moved_by_clr;
+
+	/*
+	 * Called before the hsa_shut_down() that ends the runtime. It does what OnUnload does where
+	 * the runtime calls no OnUnload.
+	 */
+	void (*before_last_shut_down)(void);
 };
 
 /* True when @table already holds our wrappers: the runtime called us twice. */
 bool hooks_are_installed(const struct hsa_table *table);
+
+/*
+ * True when the tables hold again what they held before hooks_install(): rocprofiler-sdk puts its
+ * copy of them back for a tool that comes late, and without us in that copy what it makes from then
+ * on goes past us.
+ */
+bool hooks_are_taken_out(void);
 
 /* What @hooks points to has to live for ever. May come again after a shut down. */
 void hooks_install(const struct hooks *hooks);

@@ -23,6 +23,7 @@
 #include "shim/hsa/ipc.h"
 #include "shim/base/loaded_library.h"
 #include "shim/load/probe.h"
+#include "shim/load/registration.h"
 #include "shim/load/runtime.h"
 #include "shim/capture/front_end.h"
 #include "shim/base/glibc_compat.h"
@@ -58,7 +59,9 @@ static struct shim {
 	const char *build;  /* likewise, as it states it */
 	bool is_left_alone; /* runtime_leaves_packets_alone() */
 	bool is_watched;    /* shim_at_exit() is registered */
-	uintptr_t runtime;  /* where the library lies that called OnLoad */
+	uintptr_t runtime;  /* where the library lies that will call OnUnload; 0: not known */
+	bool is_loaded;	    /* it called OnLoad, so it will call OnUnload */
+	bool is_probed;	    /* RTL_PROBE was answered */
 	bool is_over;	    /* ended, and nothing of it is in use any more */
 	pid_t told_by;	    /* who said that nothing is recorded: a forked child may have to, too */
 } shim = {.clocks.kfd = -1};
@@ -182,11 +185,27 @@ static void shim_forget(struct shim *s)
 	s->capture = NULL;
 }
 
+/* At the end, when the runtime still has its tables; a program may have unloaded it without a word.
+ */
+static void shim_check_hooks(void)
+{
+	struct library library;
+
+	if (!library_find((const void *)shim.runtime, &library) || !hooks_are_taken_out())
+		return;
+	recorder_count(capture_recorder(shim.capture), RTL_P_runtimes_ignored, 1);
+	slog_tell(
+		"another tool has put back the runtime's tables as they were before rtl; what this "
+		"process does from now on is not recorded");
+}
+
 /* exit() without hsa_shut_down: what is finished becomes records, which the collector reads. */
 static void shim_at_exit(void)
 {
-	if (shim.is_on && !capture_is_pass_through(shim.capture))
-		worker_settle();
+	if (!shim.is_on || capture_is_pass_through(shim.capture))
+		return;
+	shim_check_hooks();
+	worker_settle();
 }
 
 static void shim_front_ends_choose(struct shim *s)
@@ -204,19 +223,23 @@ static void shim_front_ends_choose(struct shim *s)
 	};
 	runtime_choose(&s->facts, s->config.front_end, &s->front_ends);
 	s->front_ends.tool = tool;
+	if (*tool)
+		s->front_ends.tool_why =
+			registration_missed((const void *)s->table.real.hsa_system_get_info);
 	s->is_left_alone = runtime_leaves_packets_alone(&s->facts);
 	if (s->front_ends.first)
 		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
 	else
-		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s", s->front_ends.why,
-			*tool ? ": " : "", tool);
+		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s%s%s", s->front_ends.why,
+			*tool ? ": " : "", tool, *tool ? ", " : "",
+			*tool ? s->front_ends.tool_why : "");
 	runtime_release(&s->facts, release);
 	slog_debug(1, "%s: %s, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
 		s->clocks.runtime, release, s->table.root_major, s->table.ext_bytes,
 		s->table.ext_step, s->agents.count, s->front_end);
 	slog_debug(1, "the clock is %s", clock_source_name(&s->clocks));
 	if (*tool)
-		slog_debug(1, "another tool came before: %s", tool);
+		slog_debug(1, "another tool came before: %s, %s", tool, s->front_ends.tool_why);
 }
 
 /* No thread of ours; but the collector knows of us, so each queue is counted as not recorded. */
@@ -255,6 +278,43 @@ static void shim_tell_unrecorded(struct shim *s, int error)
 	bytes = hello_encode(&hello, &count);
 	if (bytes)
 		dial_tell(s->config.socket, bytes, count);
+}
+
+/* The runtime goes down: from here on nothing of it may be touched. */
+static void shim_end(void)
+{
+	bool is_quiet, is_ended, is_out;
+
+	if (!shim.is_on)
+		return;
+	shim.is_on = false;
+	/* A forked child: thread, signals and recorder are its parent's. */
+	if (capture_is_pass_through(shim.capture))
+		return;
+	shim_check_hooks();
+	capture_stop(shim.capture);
+	/* A dispatch that is under way is over in microseconds. */
+	is_quiet =
+		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
+	copies_end();
+	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
+	is_ended = worker_stop(is_quiet && is_out);
+	/* The thread may not read a signal that the runtime has freed. */
+	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
+		return;
+	if (!is_ended)
+		worker_stand_in();
+	if (!is_quiet)
+		return;
+	capture_release_signals(shim.capture);
+	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);
+}
+
+/* A runtime that registered its tables calls no OnUnload where it was told to load no tools. */
+static void shim_end_registered(void)
+{
+	if (!shim.is_loaded)
+		shim_end();
 }
 
 /* Everything in the order in which it depends on each other; -errno: nothing is recorded. */
@@ -306,6 +366,7 @@ static int shim_start(struct shim *s, void *api_table)
 		/* ROCr's variable came with 6.4. */
 		.is_moved_by_hsa = s->config.is_moved_by_hsa && s->facts.kind >= RUNTIME_6,
 		.is_moved_by_clr = s->config.is_moved_by_clr,
+		.before_last_shut_down = shim_end_registered,
 	});
 	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
@@ -322,13 +383,24 @@ static uintptr_t library_of(const void *address)
 	return library_find(address, &library) ? library.start : 0;
 }
 
-/* There is one of us: what we hold belongs to the runtime that came first. */
-static void shim_again(void *api_table)
+/*
+ * A table while we are on. There is one of us: what we hold belongs to the runtime that came first.
+ * That one shows its table twice where it registers it before it calls OnLoad; by then another tool
+ * may have put its own functions over ours.
+ */
+static void shim_take_another(struct shim *s, void *api_table, uintptr_t runtime, bool is_loaded)
 {
 	struct hsa_table table;
 
-	if (!hsa_table_open(api_table, &table) && !hooks_are_installed(&table))
+	if (hsa_table_open(api_table, &table))
+		return;
+	if (table.core != s->table.core && !hooks_are_installed(&table)) {
+		recorder_count(capture_recorder(s->capture), RTL_P_runtimes_ignored, 1);
 		slog_tell("a second HSA runtime in this process; what it does is not recorded");
+	} else if (is_loaded) {
+		s->runtime = runtime;
+		s->is_loaded = true;
+	}
 }
 
 /* For `rtl doctor`: the same choice, and nothing else. */
@@ -336,7 +408,7 @@ static void shim_probe(struct shim *s, void *api_table, int fd)
 {
 	struct probe probe = {.table = &s->table, .front_ends = &s->front_ends};
 
-	if (hsa_table_open(api_table, &s->table))
+	if (s->is_probed || hsa_table_open(api_table, &s->table))
 		return;
 	clock_source_runtime(&s->table, s->clocks.runtime, sizeof(s->clocks.runtime));
 	shim_front_ends_choose(s);
@@ -344,80 +416,72 @@ static void shim_probe(struct shim *s, void *api_table, int fd)
 	probe.build = s->build;
 	runtime_release(&s->facts, probe.release);
 	probe_answer(fd, &probe);
+	s->is_probed = true;
 }
 
-EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
-	const char *const *failed_tool_names)
+/* @is_loaded: by OnLoad, else by its registration. @runtime: where the library lies that has it; 0:
+ * unknown. */
+static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool is_loaded)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	const char *choice_why;
 	int r, probe;
 
-	(void)runtime_version;
-	(void)failed_tool_count;
-	(void)failed_tool_names;
 	/* The environment of a setuid program is somebody else's word. */
 	if (getauxval(AT_SECURE))
-		return true;
-	if (shim.is_on && !capture_is_pass_through(shim.capture)) {
-		shim_again(table);
-		return true;
+		return;
+	if (s->is_on && !capture_is_pass_through(s->capture)) {
+		shim_take_another(s, api_table, runtime, is_loaded);
+		return;
 	}
-	config_read((const char *const *)environ, &shim.config);
-	slog_init(shim.config.debug);
+	config_read((const char *const *)environ, &s->config);
+	slog_init(s->config.debug);
 	probe = probe_descriptor((const char *const *)environ);
 	if (probe >= 0) {
-		shim_probe(&shim, table, probe);
-		return true;
+		shim_probe(s, api_table, probe);
+		return;
 	}
-	if (shim.config.is_off) {
+	if (s->config.is_off) {
 		calls_switch_off();
-		return true;
+		return;
 	}
-	if (shim.config.complaint[0])
-		slog_tell("%s", shim.config.complaint);
+	if (s->config.complaint[0])
+		slog_tell("%s", s->config.complaint);
 	if (config_has(HOST_CALLS) && !calls_are_attached())
 		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
 			  "not recorded");
 	(void)gate_choice(&choice_why);
 	if (choice_why)
 		slog_tell("%s; everything is recorded", choice_why);
-	shim.runtime = library_of(__builtin_return_address(0));
-	r = shim_start(&shim, table);
-	slog_debug(2, "OnLoad took %llu us",
+	s->runtime = runtime;
+	s->is_loaded = is_loaded;
+	r = shim_start(s, api_table);
+	slog_debug(2, "the runtime's table took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
 	if (r)
 		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
-	if (r && !shim.is_on)
-		shim_tell_unrecorded(&shim, r);
+	if (r && !s->is_on)
+		shim_tell_unrecorded(s, r);
+}
+
+void onload_take_registered(void *api_table, const void *function)
+{
+	shim_take(&shim, api_table, library_of(function), false);
+}
+
+EXPORT bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
+	const char *const *failed_tool_names)
+{
+	(void)runtime_version;
+	(void)failed_tool_count;
+	(void)failed_tool_names;
+	shim_take(&shim, table, library_of(__builtin_return_address(0)), true);
 	/* Never false: the runtime would unload us, and the program runs either way. */
 	return true;
 }
 
 EXPORT void OnUnload(void)
 {
-	bool is_quiet, is_ended, is_out;
-
-	if (!shim.is_on || library_of(__builtin_return_address(0)) != shim.runtime)
-		return;
-	shim.is_on = false;
-	/* A forked child: thread, signals and recorder are its parent's. */
-	if (capture_is_pass_through(shim.capture))
-		return;
-	capture_stop(shim.capture);
-	/* A dispatch that is under way is over in microseconds. */
-	is_quiet =
-		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
-	copies_end();
-	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
-	is_ended = worker_stop(is_quiet && is_out);
-	/* The thread may not read a signal that the runtime has freed. */
-	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
-		return;
-	if (!is_ended)
-		worker_stand_in();
-	if (!is_quiet)
-		return;
-	capture_release_signals(shim.capture);
-	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);
+	if (library_of(__builtin_return_address(0)) == shim.runtime)
+		shim_end();
 }

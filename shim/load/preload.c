@@ -2,8 +2,10 @@
 /*
  * LD_PRELOAD alone is enough. ROCr from 5.4 on takes any loaded library that exports
  * HSA_AMD_TOOL_PRIORITY for a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim
- * names itself there before main(): the one thing it does in a program without HSA. The user's
- * own tools stay, in front.
+ * names itself there before main(). The user's own tools stay, in front. From 6.1 on the runtime
+ * loads no tools at all where rocprofiler-sdk has its tables, unless told to: without that no
+ * OnUnload would say when it goes down. These two variables are all that the shim does in a program
+ * without HSA.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,7 +16,8 @@
 #include "shim/base/glibc_compat.h"
 #include "shim/load/onload.h"
 
-#define TOOLS "HSA_TOOLS_LIB"
+#define TOOLS	 "HSA_TOOLS_LIB"
+#define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
 
 /* Room for the user's tools and our path; with more than that we stay out. */
 #define TOOLS_BYTES_MAX (2 * PATH_MAX)
@@ -38,6 +41,8 @@ __attribute__((constructor)) static void preload_register(void)
 	/* Loaded as a tool already, not by LD_PRELOAD; or a setuid program's environment. */
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;
+	/* What is set already stands, by the user or by the rocprofiler-sdk of a parent. */
+	(void)setenv(V1_TOOLS, "1", 0);
 	if (tools && strstr(tools, name + 1))
 		return;
 	if (bytes + 1 + strlen(path) + 1 > sizeof(value))

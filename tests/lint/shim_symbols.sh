@@ -48,7 +48,8 @@ wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload ncclAllGather ncclAllReduce ncclAl
 ncclAllToAllv ncclBcast ncclBroadcast ncclCommAbort ncclCommDestroy ncclCommFinalize \
 ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable \
 ncclCommSplit ncclGather ncclGetUniqueId ncclGroupEnd ncclGroupStart ncclRecv \
-ncclReduce ncclReduceScatter ncclScatter ncclSend roctxGetThreadId roctxMark roctxMarkA \
+ncclReduce ncclReduceScatter ncclScatter ncclSend \
+rocprofiler_register_library_api_table roctxGetThreadId roctxMark roctxMarkA \
 roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
 roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \
 roctxRangeStart roctxRangeStartA roctxRangeStop roctxRegisterTracerCallback \

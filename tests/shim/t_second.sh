@@ -8,5 +8,6 @@ with_shim "$build/tests/shim/shim-life" second_runtime || die "shim-life second_
 collector_stop
 [ "$(grep -c '^rtl: .*second HSA runtime' "$dir/err")" = 1 ] || die "not one line about it"
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
+expect runtimes_ignored 1
 compare_timed
 [ "$(grep -c '^process.* 0 0$' "$dir/collected")" = 1 ] || die "not one instance that ended well"

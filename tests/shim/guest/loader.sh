@@ -49,6 +49,7 @@ fi
 [ "$(grep -c '^process' "$dir/collected")" = "$processes" ] || die "not $processes processes"
 unrecorded=$([ "$mode" = forked ] && echo 1 || echo 0)
 grep -qx "unrecorded $unrecorded" "$dir/collected" || die "not $unrecorded unrecorded"
+expect runtimes_ignored "$([ "$mode" = two ] && echo 1 || echo 0)"
 told=$(awk '/^dispatched / { print $2 }' "$dir/out")
 [ "$(grep -c '^row' "$dir/collected")" = "$told" ] ||
 	die "$(grep -c '^row' "$dir/collected") rows of $told dispatches"

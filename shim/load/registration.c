@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rocprofiler-register, as far as a preloaded library stands before it. A runtime from ROCm 6.1 on
+ * registers its tables there before it loads the tools of HSA_TOOLS_LIB, and rocprofiler-sdk, which
+ * every PyTorch brings, takes them there: it makes the queues, and its copy of the tables is what
+ * it goes back to when a further tool comes. So the tables are taken here, before that, and then go
+ * on to the real library with the same arguments. What other libraries register (HIP, RCCL, roctx)
+ * only goes on.
+ *
+ * The loader does not come here where the runtime was opened with RTLD_DEEPBIND or by dlmopen():
+ * then OnLoad is all there is.
+ */
+#include "shim/load/registration.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/base/glibc_compat.h"
+#include "shim/hsa/table.h"
+#include "shim/load/onload.h"
+#include "shim/wrap/real.h"
+
+#define EXPORT	      __attribute__((visibility("default")))
+#define REGISTER      "rocprofiler_register_library_api_table"
+#define REGISTER_FILE "librocprofiler-register"
+
+/* What the real one says where no tool wants the tables. */
+#define NO_TOOLS 1
+
+typedef uint32_t registration_import(void);
+typedef int registration(const char *name, registration_import *import, uint32_t version,
+	void **tables, uint64_t count, uint64_t *id);
+
+registration rocprofiler_register_library_api_table;
+
+/*
+ * A function of the library that registers: it leads to the real rocprofiler-register, which that
+ * library depends on. Of the runtime one from its tables, before a tool has put its own there; of
+ * others the one that they name.
+ */
+static const void *registrant_of(
+	const char *name, registration_import *import, void **tables, uint64_t count)
+{
+	struct hsa_table table;
+
+	if (!name || strcmp(name, "hsa") || !tables || !count || hsa_table_open(tables[0], &table))
+		return (const void *)import;
+	return (const void *)table.real.hsa_system_get_info;
+}
+
+EXPORT int rocprofiler_register_library_api_table(const char *name, registration_import *import,
+	uint32_t version, void **tables, uint64_t count, uint64_t *id)
+{
+	const void *registrant = registrant_of(name, import, tables, count);
+	registration *real;
+	void *found;
+
+	if (name && !strcmp(name, "hsa") && tables && count)
+		onload_take_registered(tables[0], registrant);
+	found = real_find(REGISTER, REGISTER_FILE, registrant);
+	if (!found && import && registrant != (const void *)import)
+		found = real_next(REGISTER, (const void *)import);
+	if (!found)
+		return NO_TOOLS;
+	memcpy(&real, &found, sizeof(real));
+	return real(name, import, version, tables, count, id);
+}
+
+/* Ours is not in the program's own namespace: the runtime's dlmopen() loaded it there once more. */
+static bool is_in_other_namespace(void)
+{
+	Lmid_t id = LM_ID_BASE;
+	void *map = NULL;
+	Dl_info info;
+
+	return dladdr1((const void *)registration_missed, &info, &map, RTLD_DL_LINKMAP) && map &&
+	       !dlinfo(map, RTLD_DI_LMID, &id) && id != LM_ID_BASE;
+}
+
+/* In the global scope, where the runtime's call would find it first. */
+static bool is_preloaded(void)
+{
+	real_dlsym_fn find = real_dlsym();
+	void *program = find ? dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *found = program ? find(program, REGISTER) : NULL;
+
+	if (program)
+		dlclose(program);
+	return found == (void *)rocprofiler_register_library_api_table;
+}
+
+const char *registration_missed(const void *function)
+{
+	if (!real_find(REGISTER, REGISTER_FILE, function))
+		return "it is before rtl in HSA_TOOLS_LIB";
+	if (is_in_other_namespace())
+		return "it came first, because the runtime was opened by dlmopen(), which "
+		       "LD_PRELOAD does "
+		       "not reach";
+	if (is_preloaded())
+		return "it came first, because the runtime was opened with RTLD_DEEPBIND, which "
+		       "goes past "
+		       "LD_PRELOAD";
+	return "it came first, because librtl-shim.so is not in LD_PRELOAD; rtl run puts it there";
+}

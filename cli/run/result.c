@@ -367,8 +367,9 @@ static int check_ours(
 	if (r < 0)
 		run_why(why, "%s", query_error(query));
 	else if (is_other)
-		run_why(why, "%s: it was replaced while it was written; what is there is not of "
-			     "this job",
+		run_why(why,
+			"%s: it was replaced while it was written; what is there is not of "
+			"this job",
 			c->database);
 	return r < 0 ? r : is_other ? -ESTALE : 0;
 }
@@ -409,6 +410,8 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 		return r;
 	}
 	*ret_reason = read_reason(query, verdict, e->options);
+	if (!e->options->is_quiet)
+		run_say_unfollowed(query, verdict);
 	*ret = TAKE(verdict);
 	return 0;
 }
@@ -426,8 +429,8 @@ static void say_split(const struct ending *e)
 static void print_line(
 	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
-	/* Else there may have been some, and the line below says why they are not there. */
-	bool was_there = !e->why[0] && !v->counts.unwatched && !v->counts.processes_unseen;
+	/* Else there may have been some, and another line says why they are not there. */
+	bool was_there = !e->why[0] && !completeness_is_missing(&v->counts);
 
 	if (e->options->is_quiet && is_good)
 		return;
@@ -477,9 +480,8 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 
 bool run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status)
 {
-	struct ending e = {.collector = collector,
-		.child = child,
-		.is_hurried = run_hold_pending() != 0};
+	struct ending e = {
+		.collector = collector, .child = child, .is_hurried = run_hold_pending() != 0};
 	bool is_closed;
 
 	child->status = status << 8; /* as if it had exited so */

@@ -16,6 +16,7 @@
 
 #include "cli/run/selection_options.h"
 #include "cli/collector/client.h"
+#include "cli/database/verdict.h"
 #include "cli/run/job_environment.h"
 #include "proto/settings/rank.h"
 
@@ -263,6 +264,9 @@ size_t run_orphans_wait(const struct run_child *child, struct run_collector *col
 void run_orphans_adopt(struct run_child *child);
 
 /* ---- last words ----------------------------------------------------------------------------- */
+
+/* Why queues of the command were not followed, and what to do about it: a line for each reason. */
+void run_say_unfollowed(struct query *query, const struct verdict *verdict);
 
 /*
  * The command has ended with @status: close the session, wait for it, print the last line.

@@ -53,7 +53,8 @@ static struct shim {
 	struct strings strings;
 	struct front_ends front_ends;
 	struct runtime_facts facts;
-	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why" */
+	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why"; and the tool
+					    before us */
 	struct capture *capture;
 	bool is_on;
 	const char *build;  /* likewise, as it states it */
@@ -208,6 +209,16 @@ static void shim_at_exit(void)
 	worker_settle();
 }
 
+/* The file's name is enough for @label; the whole path is in the line on stderr. */
+static void label_add_tool(char label[LABEL_BYTES_MAX], const char *tool, const char *why)
+{
+	const char *slash = strrchr(tool, '/');
+	size_t used = strlen(label);
+
+	snprintf(label + used, LABEL_BYTES_MAX - used, ", behind %s: %s", slash ? slash + 1 : tool,
+		why);
+}
+
 static void shim_front_ends_choose(struct shim *s)
 {
 	char release[RUNTIME_RELEASE_BYTES];
@@ -227,12 +238,11 @@ static void shim_front_ends_choose(struct shim *s)
 		s->front_ends.tool_why =
 			registration_missed((const void *)s->table.real.hsa_system_get_info);
 	s->is_left_alone = runtime_leaves_packets_alone(&s->facts);
-	if (s->front_ends.first)
-		snprintf(s->front_end, sizeof(s->front_end), "%s", s->front_ends.first->name);
-	else
-		snprintf(s->front_end, sizeof(s->front_end), "none: %s%s%s%s%s", s->front_ends.why,
-			*tool ? ": " : "", tool, *tool ? ", " : "",
-			*tool ? s->front_ends.tool_why : "");
+	snprintf(s->front_end, sizeof(s->front_end), "%s%s",
+		s->front_ends.first ? s->front_ends.first->name : "none: ",
+		s->front_ends.first ? "" : s->front_ends.why);
+	if (*tool)
+		label_add_tool(s->front_end, tool, s->front_ends.tool_why);
 	runtime_release(&s->facts, release);
 	slog_debug(1, "%s: %s, table %u, AMD's %u bytes, step %u; %u GPUs; front end %s",
 		s->clocks.runtime, release, s->table.root_major, s->table.ext_bytes,

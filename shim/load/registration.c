@@ -96,14 +96,14 @@ static bool is_preloaded(void)
 const char *registration_missed(const void *function)
 {
 	if (!real_find(REGISTER, REGISTER_FILE, function))
-		return "it is before rtl in HSA_TOOLS_LIB";
+		return "it is before rtl in HSA_TOOLS_LIB; without it there they are";
 	if (is_in_other_namespace())
-		return "it came first, because the runtime was opened by dlmopen(), which "
-		       "LD_PRELOAD does "
-		       "not reach";
+		return "it came first, because dlmopen() opened the runtime, past LD_PRELOAD; with "
+		       "ROCPROFILER_REGISTER_ENABLED=0 they are";
 	if (is_preloaded())
-		return "it came first, because the runtime was opened with RTLD_DEEPBIND, which "
-		       "goes past "
-		       "LD_PRELOAD";
-	return "it came first, because librtl-shim.so is not in LD_PRELOAD; rtl run puts it there";
+		return "it came first, because RTLD_DEEPBIND opened the runtime, past LD_PRELOAD; "
+		       "with "
+		       "ROCPROFILER_REGISTER_ENABLED=0 they are";
+	return "it came first, because librtl-shim.so is not in LD_PRELOAD; with it there, as rtl "
+	       "run has it, they are";
 }

@@ -55,6 +55,29 @@ last_line() { tail -n 1 "$1"; }
 	[[ $output == *"not followed"* ]]
 }
 
+# sdk OPTIONS...: a program behind a stand-in for rocprofiler-sdk, started by what takes LD_PRELOAD away.
+sdk() {
+	local folder=$RTL_BUILD/tests/shim/register
+	"$rtl" run --device soft "$@" -- env -u LD_PRELOAD OTHER_TOOL=intercepts OTHER_TOOL_LOG="$work/sdk.log" \
+		SDK_TOOL="$RTL_BUILD/tests/shim/libshim-other-tool.so" "$folder/shim-register" local before 40 \
+		"$RTL_BUILD/tests/shim/guest/libguest-work.so" "$folder/libshim-later-runtime.so" "$folder/libshim-sdk.so"
+}
+
+@test "queues of a tool that came first are INCOMPLETE in the file and everywhere, with the reason and what to do" {
+	sdk -o t.db >out 2>err
+	grep -q '^dispatched 40$' out
+	last_line err | grep -q '^SIMULATED INCOMPLETE: 0 dispatched, 0 stored, .*, 1 queue not followed$'
+	grep -q '^rtl: 1 queue of 1 process not followed, .*libshim-other-tool.so: .*not in LD_PRELOAD; with it there' err
+	not grep -q 'no kernel was seen' err
+	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'queues_ineligible'")" -eq 1 ]
+	run -0 "$rtl" summary t.db
+	[[ ${lines[0]} == *"INCOMPLETE"*"1 queue not followed"* ]]
+	run -0 "$rtl" summary --json t.db
+	grep -q '"queues_not_followed": 1' <<<"$output"
+	run -3 "$rtl" summary --strict t.db
+	run -3 sdk --strict -o s.db
+}
+
 @test "a mistyped RTL_FRONT_END or RTL_MODE is one line, and the job is recorded all the same" {
 	# By the job itself: rtl run refuses it.
 	$rtl run -o t.db --device soft -- env RTL_FRONT_END=shadwo "$demo" --ranks 1 --steps 3 >out 2>err

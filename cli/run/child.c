@@ -17,13 +17,15 @@
 #include "cli/base/message.h"
 #include "cli/run/spawn.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 
 /*
- * Not passed on: what is an error of our own or of our terminal's making, or done about already. All
- * else somebody may mean for the command, batch systems their own choice of it (XCPU: save your work).
+ * Not passed on: what is an error of our own or of our terminal's making, or done about already.
+ * All else somebody may mean for the command, batch systems their own choice of it (XCPU: save your
+ * work).
  */
-static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXFSZ, SIGTTIN,
-	SIGTTOU};
+static const int kept[] = {
+	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
 
 /* 0, -ENOENT, -EACCES. */
 static int try_file(const char *path)
@@ -269,8 +271,10 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 {
 	bool has_stop_signal = false;
 
+	gpu_watch_init(&child->gpu_watch, &gpu_watch_kernel, getpid());
 	for (;;) {
 		struct signalfd_siginfo info;
+		uint64_t now_ns = clock_monotonic_ns();
 
 		/* Before the first wait too: a SIGCHLD may have merged with an earlier one. */
 		if (reap(child, has_stop_signal))
@@ -280,7 +284,11 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 			{.fd = collector->is_opening ? collector->client.fd : -1,
 				.events = POLLIN}};
 
-		if (poll(entries, 3, -1) < 0)
+		if (child->is_recorded)
+			gpu_watch_run(&child->gpu_watch, now_ns);
+		if (poll(entries, 3,
+			    child->is_recorded ? gpu_watch_wait_ms(&child->gpu_watch, now_ns)
+					       : -1) < 0)
 			continue;
 		if (entries[2].revents)
 			run_collector_hear(collector);

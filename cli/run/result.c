@@ -115,6 +115,8 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	done.now = now;
 	done.has_status = true;
 	done.status = e->child->status;
+	done.has_unseen = e->child->gpu_watch.unseen != 0;
+	done.unseen = e->child->gpu_watch.unseen;
 	frame.body_case = RTL__FRAME__BODY_RUNNER_DONE;
 	frame.runner_done = &done;
 	sent = client_send(&e->collector->client, &frame);
@@ -426,6 +428,15 @@ static void say_split(const struct ending *e)
 		path, path);
 }
 
+static void say_unseen(const struct gpu_watch *watch)
+{
+	for (uint32_t i = 0; i < watch->unseen && i < GPU_WATCH_NAMED_MAX; i++)
+		say("pid %d %s used a GPU and is not recorded: %s", (int)watch->named[i].pid,
+			watch->named[i].exe, watch->named[i].why);
+	if (watch->unseen > GPU_WATCH_NAMED_MAX)
+		say("... and %u more", (unsigned)(watch->unseen - GPU_WATCH_NAMED_MAX));
+}
+
 static void print_line(
 	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
@@ -436,6 +447,8 @@ static void print_line(
 		return;
 	if (!e->options->is_quiet)
 		say("session %s in %s", e->collector->session, e->collector->database);
+	if (!e->options->is_quiet)
+		say_unseen(&e->child->gpu_watch);
 	if (v->is_empty && was_there && !e->options->is_quiet)
 		say("no kernel was seen; if there should be some, see rtl doctor");
 	if (reason)

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "cli/run/gpu_watch.h"
 #include "cli/run/selection_options.h"
 #include "cli/collector/client.h"
 #include "cli/database/verdict.h"
@@ -235,6 +236,7 @@ struct run_child {
 	struct rlimit old_descriptors;	      /* likewise; run_keeper.c may need more of them */
 	pid_t inherited[RUN_INHERITED_MAX];   /* children that are none of the command's */
 	size_t n_inherited;
+	struct gpu_watch gpu_watch; /* filled in by run_child_wait() */
 };
 
 /* Before anything is started. */

@@ -48,7 +48,13 @@ static unsigned count_running(const struct session *session)
 static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 {
 	struct session *session = runner->session;
+	unsigned unseen = done->has_unseen ? done->unseen : 0;
 
+	/* Who says it again means the same ones. Without memory for the note the session has other
+	 * worries. */
+	if (unseen && !runner->is_done)
+		(void)store_session_unseen(
+			session->store, unseen < RUNNER_UNSEEN_MAX ? unseen : RUNNER_UNSEEN_MAX);
 	runner->is_done = true;
 	if (done->has_now && done->now)
 		session->wants_now = true;

@@ -174,12 +174,12 @@ int store_session_categories(struct store_session *session, const char *text)
 	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
 }
 
-int store_session_unseen(struct store_session *session)
+int store_session_unseen(struct store_session *session, unsigned processes)
 {
 	struct command *command = command_new(COMMAND_SESSION_UNSEEN, session, NULL);
 
 	if (command)
-		command->count = 1;
+		command->count = processes;
 	return store_post(session->store, command);
 }
 

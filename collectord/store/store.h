@@ -142,8 +142,8 @@ int store_session_categories(struct store_session *session, const char *text);
  */
 int store_session_controls(struct store_session *session, const char *text);
 
-/* One of its processes could not be recorded; stored as what comes with its next commit. -ENOMEM. */
-int store_session_unseen(struct store_session *session);
+/* So many of its processes could not be recorded; stored with its next commit. -ENOMEM. */
+int store_session_unseen(struct store_session *session, unsigned processes);
 
 /*
  * Final counters, verdict, checkpoint, journal_mode=DELETE. Every process should have had its

@@ -119,6 +119,8 @@
 #define REQUESTS_PER_S_MAX	 50u
 #define LISTEN_BACKLOG		 4096
 #define RUNNERS_PER_SESSION_MAX	 1024u
+/* What a runner may count of processes without a shim: those of a large node, twice. */
+#define RUNNER_UNSEEN_MAX	 1024u
 /* Open sessions: one file and two descriptors each. */
 #define SESSIONS_MAX		 1024u
 #define SESSIONS_PER_UID_MAX	 256u

@@ -27,6 +27,37 @@ while True: signal.pause()
 
 has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 
+@test "a process that uses the GPU without the shim is named, INCOMPLETE in the file, and --strict is 3" {
+	# The kernel's list of processes that have the driver open, and a driver, as far as rtl run looks at them.
+	cat >host.sh <<-'EOF'
+		set -e
+		mkdir dev
+		mount -t tmpfs -o strictatime none dev
+		for name in null zero urandom; do touch "dev/$name"; mount --bind "/dev/$name" "dev/$name"; done
+		touch dev/kfd
+		mount --rbind dev /dev
+		mount -t tmpfs -o strictatime none /sys
+		mkdir -p /sys/class/kfd/kfd/proc
+		exec "$@"
+	EOF
+	# Its environment is clean; it ends when rtl run has looked at the list once more than it takes to be judged.
+	cat >job.sh <<-'EOF'
+		exec 9</dev/kfd
+		list=/sys/class/kfd/kfd/proc
+		: >$list/$$
+		for look in 1 2; do
+			before=$(stat -c %x $list)
+			until [ "$(stat -c %x $list)" != "$before" ]; do :; done
+		done
+	EOF
+	run -3 --separate-stderr unshare --user --map-root-user --mount sh host.sh \
+		"$rtl" run --strict -o t.db --device soft -- env -i PATH="$PATH" sh job.sh
+	[[ $stderr == *"used a GPU and is not recorded: LD_PRELOAD and HSA_TOOLS_LIB are not in its environment;"* ]]
+	[[ $stderr != *"no kernel was seen"* ]]
+	[[ ${stderr_lines[-1]} == "INCOMPLETE: 0 dispatched, 0 stored, "*", 1 process not recorded" ]]
+	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'processes_unseen'")" -eq 1 ]
+}
+
 @test "exit status: the command's own" {
 	run -0 "$rtl" run -q -o a.db true
 	run -1 "$rtl" run -q -o b.db false

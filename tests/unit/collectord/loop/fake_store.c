@@ -198,9 +198,9 @@ int store_session_controls(struct store_session *session, const char *text)
 	return 0;
 }
 
-int store_session_unseen(struct store_session *session)
+int store_session_unseen(struct store_session *session, unsigned processes)
 {
-	session->unseen++;
+	session->unseen += processes;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "collectord/loop/session.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
 
 static bool is_closed(void *data)
 {
@@ -67,6 +68,39 @@ static void a_runner_is_told_where_its_session_is(void **state)
 	assert_memory_equal(
 		status->session.data, fake_store.sessions->name, strlen(fake_store.sessions->name));
 	assert_int_equal(status->database.len, strlen(fake_store.sessions->path));
+	fake_shim_done(&runner);
+}
+
+static void say_done_unseen(struct fake_shim *runner, uint32_t unseen)
+{
+	Rtl__RunnerDone done = RTL__RUNNER_DONE__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	done.has_unseen = true;
+	done.unseen = unseen;
+	frame.body_case = RTL__FRAME__BODY_RUNNER_DONE;
+	frame.runner_done = &done;
+	assert_int_equal(fake_send(runner->fd, &frame), 0);
+}
+
+static void what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits(void **state)
+{
+	struct harness *h = *state;
+	struct fake_shim runner, shim, other;
+
+	join(h, &runner, "job");
+	join(h, &other, "job");
+	harness_shim(h, &shim, "job"); /* keeps the session open */
+	say_done_unseen(&runner, 3);
+	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
+	say_done_unseen(&runner, 3);
+	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
+	assert_int_equal(fake_store.sessions->unseen, 3);
+	say_done_unseen(&other, UINT32_MAX);
+	(void)harness_expect(h, &other, RTL__FRAME__BODY_RUNNER_STATUS);
+	assert_int_equal(fake_store.sessions->unseen, 3 + RUNNER_UNSEEN_MAX);
+	fake_shim_done(&shim);
+	fake_shim_done(&other);
 	fake_shim_done(&runner);
 }
 
@@ -506,6 +540,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_runner_is_told_where_its_session_is),
+		TEST(what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits),
 		TEST(who_wants_to_is_told_that_the_file_is_made),
 		TEST(who_was_told_of_a_file_that_then_fails_is_refused),
 		TEST(a_runner_without_a_job_is_refused),

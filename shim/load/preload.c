@@ -7,6 +7,8 @@
  * OnUnload would say when it goes down. These two variables are all that the shim does in a program
  * without HSA.
  */
+#include "shim/load/preload.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,6 +23,14 @@
 
 /* Room for the user's tools and our path; with more than that we stay out. */
 #define TOOLS_BYTES_MAX (2 * PATH_MAX)
+
+/* Written before main(), or before the runtime that loads us calls us. */
+static bool was_asked_for;
+
+bool preload_was_asked_for(void)
+{
+	return was_asked_for;
+}
 
 static const char *path_of_shim(void)
 {
@@ -41,6 +51,7 @@ __attribute__((constructor)) static void preload_register(void)
 	/* Loaded as a tool already, not by LD_PRELOAD; or a setuid program's environment. */
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;
+	was_asked_for = true;
 	/* What is set already stands, by the user or by the rocprofiler-sdk of a parent. */
 	(void)setenv(V1_TOOLS, "1", 0);
 	if (tools && strstr(tools, name + 1))

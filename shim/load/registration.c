@@ -22,6 +22,7 @@
 #include "shim/base/glibc_compat.h"
 #include "shim/hsa/table.h"
 #include "shim/load/onload.h"
+#include "shim/load/preload.h"
 #include "shim/wrap/real.h"
 
 #define EXPORT	      __attribute__((visibility("default")))
@@ -81,29 +82,19 @@ static bool is_in_other_namespace(void)
 	       !dlinfo(map, RTLD_DI_LMID, &id) && id != LM_ID_BASE;
 }
 
-/* In the global scope, where the runtime's call would find it first. */
-static bool is_preloaded(void)
-{
-	real_dlsym_fn find = real_dlsym();
-	void *program = find ? dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-	void *found = program ? find(program, REGISTER) : NULL;
-
-	if (program)
-		dlclose(program);
-	return found == (void *)rocprofiler_register_library_api_table;
-}
+/* The real rocprofiler-register's own switch: with it no tool but those of HSA_TOOLS_LIB gets the
+ * tables. */
+#define WITHOUT_IT "; with ROCPROFILER_REGISTER_ENABLED=0 they are"
 
 const char *registration_missed(const void *function)
 {
 	if (!real_find(REGISTER, REGISTER_FILE, function))
 		return "it is before rtl in HSA_TOOLS_LIB; without it there they are";
 	if (is_in_other_namespace())
-		return "it came first, because dlmopen() opened the runtime, past LD_PRELOAD; with "
-		       "ROCPROFILER_REGISTER_ENABLED=0 they are";
-	if (is_preloaded())
-		return "it came first, because RTLD_DEEPBIND opened the runtime, past LD_PRELOAD; "
-		       "with "
-		       "ROCPROFILER_REGISTER_ENABLED=0 they are";
-	return "it came first, because librtl-shim.so is not in LD_PRELOAD; with it there, as rtl "
-	       "run has it, they are";
+		return "it came first, because the runtime was opened by dlmopen()" WITHOUT_IT;
+	if (preload_was_asked_for())
+		return "it came first, because the runtime was opened with "
+		       "RTLD_DEEPBIND" WITHOUT_IT;
+	return "it came first, because librtl-shim.so is not in LD_PRELOAD; with it, as rtl run "
+	       "has it, they are";
 }

@@ -67,7 +67,7 @@ sdk() {
 	sdk -o t.db >out 2>err
 	grep -q '^dispatched 40$' out
 	last_line err | grep -q '^SIMULATED INCOMPLETE: 0 dispatched, 0 stored, .*, 1 queue not followed$'
-	grep -q '^rtl: 1 queue of 1 process not followed, .*libshim-other-tool.so: .*not in LD_PRELOAD; with it there' err
+	grep -q '^rtl: 1 queue of 1 process not followed, .*libshim-other-tool.so: .*not in LD_PRELOAD; with it, as rtl run has it, they are' err
 	not grep -q 'no kernel was seen' err
 	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'queues_ineligible'")" -eq 1 ]
 	run -0 "$rtl" summary t.db
@@ -76,6 +76,13 @@ sdk() {
 	grep -q '"queues_not_followed": 1' <<<"$output"
 	run -3 "$rtl" summary --strict t.db
 	run -3 sdk --strict -o s.db
+}
+
+@test "behind a tool that handles the packets copies are still recorded" {
+	HSA_TOOLS_LIB=$RTL_BUILD/tests/shim/libshim-other-tool.so OTHER_TOOL=submits $rtl run -m full -o t.db --device soft -- \
+		"$RTL_BUILD/tests/shim/copies/rtl-copies" each 3 >out 2>err
+	[ "$(sql t.db 'SELECT count(*), count(start_ns) FROM rtl_copy')" = "$(grep -c ^copy out)|$(grep -c ^copy out)" ]
+	[ "$(grep -c ^copy out)" -gt 0 ]
 }
 
 @test "a mistyped RTL_FRONT_END or RTL_MODE is one line, and the job is recorded all the same" {

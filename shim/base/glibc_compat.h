@@ -13,6 +13,7 @@ GLIBC_OLD(dladdr, "2.2.5");
 GLIBC_OLD(dladdr1, "2.3.3");
 GLIBC_OLD(dlerror, "2.2.5");
 GLIBC_OLD(dlinfo, "2.3.3");
+GLIBC_OLD(dlmopen, "2.3.4");
 GLIBC_OLD(dlopen, "2.2.5");
 GLIBC_OLD(dlclose, "2.2.5");
 GLIBC_OLD(dlsym, "2.2.5");

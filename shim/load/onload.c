@@ -22,6 +22,7 @@
 #include "shim/load/hooks.h"
 #include "shim/hsa/ipc.h"
 #include "shim/base/loaded_library.h"
+#include "shim/load/namespace.h"
 #include "shim/load/probe.h"
 #include "shim/load/registration.h"
 #include "shim/load/runtime.h"
@@ -298,6 +299,7 @@ static void shim_end(void)
 	if (!shim.is_on)
 		return;
 	shim.is_on = false;
+	namespace_release();
 	/* A forked child: thread, signals and recorder are its parent's. */
 	if (capture_is_pass_through(shim.capture))
 		return;
@@ -351,6 +353,8 @@ static int shim_start(struct shim *s, void *api_table)
 	r = agents_read(&s->table, &s->agents);
 	if (r)
 		return r;
+	if (!namespace_claim())
+		return -EBUSY;
 	clock_source_close(&s->clocks);
 	clock_source_open(&s->table, &s->agents, &s->clocks);
 	shim_front_ends_choose(s);
@@ -385,6 +389,8 @@ static int shim_start(struct shim *s, void *api_table)
 	return r;
 }
 
+#define SECOND_RUNTIME "a second HSA runtime in this process; what it does is not recorded"
+
 /* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
 static uintptr_t library_of(const void *address)
 {
@@ -406,7 +412,7 @@ static void shim_take_another(struct shim *s, void *api_table, uintptr_t runtime
 		return;
 	if (table.core != s->table.core && !hooks_are_installed(&table)) {
 		recorder_count(capture_recorder(s->capture), RTL_P_runtimes_ignored, 1);
-		slog_tell("a second HSA runtime in this process; what it does is not recorded");
+		slog_tell(SECOND_RUNTIME);
 	} else if (is_loaded) {
 		s->runtime = runtime;
 		s->is_loaded = true;
@@ -468,10 +474,14 @@ static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool i
 	r = shim_start(s, api_table);
 	slog_debug(2, "the runtime's table took %llu us",
 		(unsigned long long)(clock_monotonic_ns() - start_ns) / 1000);
-	if (r)
+	if (r == -EBUSY)
+		slog_tell(SECOND_RUNTIME);
+	else if (r)
 		slog_tell("cannot record: %s; the program runs unobserved", strerror(-r));
-	if (r && !s->is_on)
+	if (r && !s->is_on) {
+		namespace_release();
 		shim_tell_unrecorded(s, r);
+	}
 }
 
 void onload_take_registered(void *api_table, const void *function)

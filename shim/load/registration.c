@@ -12,15 +12,12 @@
  */
 #include "shim/load/registration.h"
 
-#include <dlfcn.h>
-#include <link.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/base/glibc_compat.h"
 #include "shim/hsa/table.h"
+#include "shim/load/namespace.h"
 #include "shim/load/onload.h"
 #include "shim/load/preload.h"
 #include "shim/wrap/real.h"
@@ -71,17 +68,6 @@ EXPORT int rocprofiler_register_library_api_table(const char *name, registration
 	return real(name, import, version, tables, count, id);
 }
 
-/* Ours is not in the program's own namespace: the runtime's dlmopen() loaded it there once more. */
-static bool is_in_other_namespace(void)
-{
-	Lmid_t id = LM_ID_BASE;
-	void *map = NULL;
-	Dl_info info;
-
-	return dladdr1((const void *)registration_missed, &info, &map, RTLD_DL_LINKMAP) && map &&
-	       !dlinfo(map, RTLD_DI_LMID, &id) && id != LM_ID_BASE;
-}
-
 /* The real rocprofiler-register's own switch: with it no tool but those of HSA_TOOLS_LIB gets the
  * tables. */
 #define WITHOUT_IT "; with ROCPROFILER_REGISTER_ENABLED=0 they are"
@@ -90,7 +76,7 @@ const char *registration_missed(const void *function)
 {
 	if (!real_find(REGISTER, REGISTER_FILE, function))
 		return "it is before rtl in HSA_TOOLS_LIB; without it there they are";
-	if (is_in_other_namespace())
+	if (namespace_is_other())
 		return "it came first, because the runtime was opened by dlmopen()" WITHOUT_IT;
 	if (preload_was_asked_for())
 		return "it came first, because the runtime was opened with "

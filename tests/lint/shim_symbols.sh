@@ -53,7 +53,8 @@ rocprofiler_register_library_api_table roctxGetThreadId roctxMark roctxMarkA \
 roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
 roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \
 roctxRangeStart roctxRangeStartA roctxRangeStop roctxRegisterTracerCallback \
-roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach rtl_wrapped "
+roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach \
+rtl_process_claim rtl_wrapped "
 [ "$(exports)" = "$wanted" ] || fail "exports $(exports), not $wanted"
 
 # Only names of the table, and the ways to look one up.

@@ -78,6 +78,14 @@ sdk() {
 	run -3 sdk --strict -o s.db
 }
 
+@test "a second HSA runtime in a process makes its file INCOMPLETE" {
+	run -3 --separate-stderr "$rtl" run --strict -o t.db --device soft -- "$RTL_BUILD/tests/shim/shim-life" second_runtime
+	[[ ${stderr_lines[-1]} == "SIMULATED INCOMPLETE: "*", 1 HSA runtime not followed" ]]
+	[[ $stderr == *"an HSA runtime was not followed: it was the second one of its process"* ]]
+	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'runtimes_ignored'")" -eq 1 ]
+	accounted t.db
+}
+
 @test "behind a tool that handles the packets copies are still recorded" {
 	HSA_TOOLS_LIB=$RTL_BUILD/tests/shim/libshim-other-tool.so OTHER_TOOL=submits $rtl run -m full -o t.db --device soft -- \
 		"$RTL_BUILD/tests/shim/copies/rtl-copies" each 3 >out 2>err

@@ -35,9 +35,9 @@ static void require(bool ok, const char *what)
 	exit(99);
 }
 
-static struct plugin plugin_open(const char *path)
+static struct plugin plugin_take(void *handle, const char *path)
 {
-	struct plugin plugin = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
+	struct plugin plugin = {.handle = handle};
 	void *symbol;
 
 	require(plugin.handle, path);
@@ -46,6 +46,17 @@ static struct plugin plugin_open(const char *path)
 	memcpy(&plugin.work, &symbol, sizeof(symbol));
 	plugin.work(0);
 	return plugin;
+}
+
+static struct plugin plugin_open(const char *path)
+{
+	return plugin_take(dlopen(path, RTLD_NOW | RTLD_LOCAL), path);
+}
+
+/* With a runtime, and a libc, of its own. */
+static struct plugin plugin_open_apart(const char *path)
+{
+	return plugin_take(dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL), path);
 }
 
 static void plugin_work(const struct plugin *plugin, int kernels)
@@ -78,6 +89,31 @@ static void two(char **paths)
 	second.work(-1);
 	plugin_work(&first, 10);
 	first.work(-1);
+}
+
+/* One of two runtimes in a namespace of its own; both are used until the end. */
+static void work_in_turns(const struct plugin *first, const struct plugin *second)
+{
+	plugin_work(first, 10);
+	(void)second->work(10);
+	plugin_work(first, 10);
+	second->work(-1);
+	plugin_work(first, 10);
+	first->work(-1);
+}
+
+static void apart_second(char **paths)
+{
+	struct plugin first = plugin_open(paths[0]), second = plugin_open_apart(paths[0]);
+
+	work_in_turns(&first, &second);
+}
+
+static void apart_first(char **paths)
+{
+	struct plugin first = plugin_open_apart(paths[0]), second = plugin_open(paths[0]);
+
+	work_in_turns(&first, &second);
 }
 
 /* The second one in a child, which has no room for a recorder, and ends as it would. */
@@ -120,7 +156,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(char **paths);
-	} modes[] = {{"again", again}, {"two", two}, {"forked", forked}, {"tls", tls}};
+	} modes[] = {{"again", again}, {"two", two}, {"forked", forked}, {"tls", tls},
+		{"apart_second", apart_second}, {"apart_first", apart_first}};
 
 	for (size_t i = 0; argc > 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], modes[i].name))

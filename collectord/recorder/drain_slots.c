@@ -155,6 +155,20 @@ static uint64_t call_of(const struct drain *drain, const struct recorder_slot *s
 	return call <= PROCESS_CALL_MAX ? call : 0;
 }
 
+/* Of one that has ended: its times may have been late. */
+static bool has_ticks(const struct recorder_slot *slot)
+{
+	return slot->symbol && slot->end_tick && !(slot->end_tick & RECORDER_NO_TICK);
+}
+
+/* As its harvester would have done, which counts what it makes DONE. */
+static void count_ended(struct drain *drain, const struct recorder_slot *slot)
+{
+	unsigned as = has_ticks(slot) ? RTL_Q_recorded : RTL_Q_untimed_timestamp_invalid;
+
+	drain->queues[slot->queue].harvester[as - RTL_Q_HARVESTER_FIRST]++;
+}
+
 static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 {
 	struct process *process = drain->process;
@@ -177,8 +191,14 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 		.lds = slot->lds,
 		.scratch = slot->scratch,
 	};
+	uint64_t kernel_object = 0;
 	int r;
 
+	if (slot->state == SLOT_ENDED) {
+		row.untimed = has_ticks(slot) ? RTL_TIMED : RTL_UNTIMED_TIMESTAMP_INVALID;
+		kernel_object = slot->symbol ? 0 : slot->start_tick;
+		count_ended(drain, slot);
+	}
 	if (!row.untimed && slot->end_tick < slot->start_tick)
 		row.untimed = RTL_UNTIMED_TIMESTAMP_INVALID;
 	for (int i = 0; i < 3; i++) {
@@ -187,8 +207,8 @@ static int store_slot(struct drain *drain, const struct recorder_slot *slot)
 	}
 	r = find_books(drain, slot, row.gpu, &row.books);
 	if (r == 0)
-		r = defines_kernel_row(
-			&process->defines, &drain->writer->intern, slot->symbol, 0, &key.kernel_id);
+		r = defines_kernel_row(&process->defines, &drain->writer->intern, slot->symbol,
+			kernel_object, &key.kernel_id);
 	if (r == 0)
 		r = intern_put_shape(&drain->writer->intern, &key, &row.shape_id);
 	if (r == 0)
@@ -258,13 +278,13 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 	/* It is in a frame, and every frame up to the last published is stored. */
 	if (slot->frame > 0 && slot->frame <= last)
 		return 0;
-	if (state > SLOT_DONE || !slot_is_valid(drain, slot)) {
+	if (state > SLOT_ENDED || !slot_is_valid(drain, slot)) {
 		drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
 		return 0;
 	}
 	if (!quota_take(&drain->writer->quota, 1, sizeof(*slot)))
 		return drop_slot(drain, slot);
-	return state == SLOT_DONE ? store_slot(drain, slot) : store_outstanding(drain, slot);
+	return state == SLOT_SUBMITTED ? store_outstanding(drain, slot) : store_slot(drain, slot);
 }
 
 /* To look at one that is free is next to nothing. */

@@ -17,18 +17,27 @@
 #include "proto/names/counters.h"
 
 #define RECORDER_MAGIC	0x4352454c54525f5full /* "__RTLERC" */
-#define RECORDER_LAYOUT 4u
+#define RECORDER_LAYOUT 5u
 
 enum recorder_slot_state {
 	SLOT_FREE = 0,
 	SLOT_SUBMITTED = 1, /* handed on to the device */
 	SLOT_DONE = 2,	    /* times are in it */
+	SLOT_ENDED = 3,	    /* the program has seen it end; its harvester has not been there */
 };
 
 /*
- * One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester. Its last
- * third is the beginning of an AQL packet as it was, but for what lies over fields that say nothing of
- * the kernel: so a producer copies it in two moves, and nobody takes it apart before it is read.
+ * Of a slot that is not DONE: with this bit, or 0, end_tick is no tick. The rest of it differs from
+ * one use of the slot to the next, so that who looks at an earlier use can tell.
+ */
+#define RECORDER_NO_TICK (1ull << 63)
+
+/*
+ * One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester; between
+ * the two any thread of the program that sees it end writes both ticks, with one
+ * compare-and-exchange, and then ENDED, with one of the first 16 bytes. Its last third is the
+ * beginning of an AQL packet as it was, but for what lies over fields that say nothing of the
+ * kernel: so a producer copies it in two moves, and nobody takes it apart before it is read.
  */
 struct recorder_slot {
 	_Atomic uint16_t state; /* enum recorder_slot_state */
@@ -38,11 +47,11 @@ struct recorder_slot {
 	_Atomic uint64_t frame; /* 0, or the only frame that holds or will hold this record */
 	uint64_t submit_ns;	/* CLOCK_BOOTTIME */
 	/*
-	 * While SUBMITTED: the kernel object, which matters while symbol is 0. When DONE: ticks of the
-	 * GPU.
+	 * While SUBMITTED: the kernel object, which matters while symbol is 0. When DONE: ticks of
+	 * the GPU. When ENDED: the kernel object where symbol is 0 or end_tick is none, else ticks.
 	 */
 	uint64_t start_tick;
-	uint64_t end_tick; /* when DONE */
+	uint64_t end_tick; /* when DONE, or ENDED; RECORDER_NO_TICK */
 	uint64_t marker;   /* innermost open range of the submitting thread; 0: none */
 	uint32_t call;	   /* low half of the id of the host call that caused it; 0: none */
 	uint32_t tid;	   /* submitting thread */
@@ -56,6 +65,11 @@ struct recorder_slot {
 	uint32_t lds;	       /* bytes */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
+static_assert(offsetof(struct recorder_slot, seq) == 8 &&
+		      offsetof(struct recorder_slot, start_tick) % 16 == 0 &&
+		      offsetof(struct recorder_slot, end_tick) % 16 == 8 &&
+		      sizeof(struct recorder_slot) % 16 == 0,
+	"compared and exchanged in pairs");
 /* A packet's first bytes, to the kernel object. */
 #define RECORDER_SLOT_PACKET_BYTES 32u
 static_assert(offsetof(struct recorder_slot, symbol) + RECORDER_SLOT_PACKET_BYTES ==

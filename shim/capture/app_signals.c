@@ -23,7 +23,10 @@ static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table 
 static_assert(APPSIG_WAYS < 1u << ENTRY_SPARE_BITS, "sums of table entries");
 
 /* A dispatching thread waits at most so many looks for the one who reads. */
-#define BUSY_LOOKS_MAX 100
+#define BUSY_LOOKS_MAX	   100
+/* Who destroys a signal waits at most so many, some 0.2 s, for a thread that observes it: that
+ * needs a few loads, or has left them by siglongjmp() and will never say that it has. */
+#define OBSERVER_LOOKS_MAX (PATIENCE_YIELDS + 2000u)
 
 static uint64_t claim_of(uint64_t generation, enum claim_state state)
 {
@@ -390,13 +393,27 @@ static inline int64_t handle_used(
 	return sum == except ? INT64_MAX : handle_used_slowly(c, handle, except, use, sum);
 }
 
-/* Its memory goes away. The harvester holds no claim while it reads: see appsig_poll(). */
+static void observer_wait(_Atomic uint64_t *place, uint64_t handle)
+{
+	unsigned looks = 0;
+
+	for (unsigned i = 0; i < OBSERVER_LOOKS_MAX && atomic_load(place) == handle; i++)
+		patience_take(&looks);
+	/* Else the place would be taken for ever. */
+	atomic_compare_exchange_strong(place, &handle, 0);
+}
+
+/* Its memory goes away. Neither the harvester nor an observer holds a claim while it reads: see
+ * appsig_poll(). */
 static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint64_t handle)
 {
 	unsigned looks = 0;
 
 	while (handle && atomic_load(&c->appsig_read) == handle)
 		patience_take(&looks);
+	for (unsigned i = 0; handle && i < APPSIG_OBSERVERS; i++)
+		if (atomic_load(&c->appsig_observed[i]) == handle)
+			observer_wait(&c->appsig_observed[i], handle);
 	late_remove(c, handle);
 }
 
@@ -515,4 +532,80 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look 
 		reading.why = why_undecided[reading.state];
 	set_result(private, reading.why, reading.start, reading.end);
 	return APPSIG_FINISHED;
+}
+
+/* A place that says which signal is being read; NULL: so many threads do at once. */
+static _Atomic uint64_t *observer_begin(struct capture *c, uint64_t handle)
+{
+	char here;
+	/* No two threads have one page of stack. */
+	uint32_t first = (uint32_t)((uintptr_t)&here >> 12);
+
+	for (uint32_t i = 0; i < APPSIG_OBSERVERS; i++) {
+		_Atomic uint64_t *place = &c->appsig_observed[(first + i) % APPSIG_OBSERVERS];
+		uint64_t none = 0;
+
+		if (!atomic_load_explicit(place, memory_order_relaxed) &&
+			atomic_compare_exchange_strong(place, &none, handle))
+			return place;
+	}
+	return NULL;
+}
+
+/* False: the claim has moved meanwhile, or there was no place. */
+static bool observe(
+	struct capture *c, const struct slot_private *private, uint64_t claim, struct reading *ret)
+{
+	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
+	_Atomic uint64_t *place = observer_begin(c, handle);
+	bool is_same;
+
+	if (!place)
+		return false;
+	is_same = atomic_load(&private->claim) == claim;
+	if (is_same)
+		*ret = signal_read(c, handle,
+			atomic_load_explicit(&private->target, memory_order_relaxed),
+			state_of(claim) == CLAIM_COUNTED);
+	is_same &= atomic_load(&private->claim) == claim;
+	atomic_store_explicit(place, 0, memory_order_release);
+	return is_same;
+}
+
+/* For who finds EARLY; the slot may be another dispatch's by then, as in ends.c. */
+__attribute__((no_sanitize_thread)) static struct reading result_of(
+	const struct slot_private *private)
+{
+	return (struct reading){.state = APPSIG_FINISHED,
+		.start = __atomic_load_n(&private->start, __ATOMIC_RELAXED),
+		.end = __atomic_load_n(&private->end, __ATOMIC_RELAXED)};
+}
+
+bool appsig_observe(struct capture *c, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct slot_private *private = slot_private_of(c, ref);
+	struct reading reading = {.state = APPSIG_PENDING};
+
+	for (unsigned looks = 0; looks < BUSY_LOOKS_MAX; looks++) {
+		uint64_t claim = atomic_load_explicit(&private->claim, memory_order_acquire);
+
+		if (state_of(claim) == CLAIM_EARLY) {
+			reading = result_of(private);
+			break;
+		}
+		if (is_pending(claim) && observe(c, private, claim, &reading))
+			break;
+		/* Somebody is about to use the signal again, and decides; it had ended if he has
+		 * read it already. */
+		reading.state =
+			state_of(claim) == CLAIM_READ ? APPSIG_FIRED_NO_TIME : APPSIG_PENDING;
+		__builtin_ia32_pause();
+	}
+	if (reading.state == APPSIG_PENDING || reading.state == APPSIG_DOUBTFUL)
+		return false;
+	if (reading.state == APPSIG_FINISHED) {
+		*ret_start = reading.start;
+		*ret_end = reading.end;
+	}
+	return true;
 }

@@ -57,3 +57,10 @@ void appsig_late_suspect(struct capture *c, uint64_t handle);
 
 /* Harvester: has it finished? */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look);
+
+/*
+ * Any thread, ends.c: whether the packet has ended, as far as can be told without a claim; its
+ * ticks where they are there by now, else what they point to is left as it is. Says nothing to
+ * anybody: who has to act on it finds it out for himself.
+ */
+bool appsig_observe(struct capture *c, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end);

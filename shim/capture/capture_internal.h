@@ -13,7 +13,10 @@
  *
  * The trail is a list from the queue's first slot on through slot_private.link, which the producer
  * writes once the next slot is filled: one store, whoever looks meanwhile. The harvester remembers
- * where it is (reached) and may give that slot away to nobody until there is one behind it.
+ * where it is (reached) and may give that slot away to nobody until there is one behind it. It
+ * takes what is DONE out of that list, so that it leads from queue.first over what is in flight
+ * (and over reached): the way of threads that have seen something end (ends.c), which hold no lock.
+ * Before a slot that was taken out can be used again the harvester raises queue.changes.
  */
 #include <stdalign.h>
 
@@ -48,7 +51,8 @@ struct slot_private {
 	_Atomic int64_t target;	     /* SLOT_APP: finished when the value is at or below */
 	uint64_t start, end;	     /* SLOT_APP, ticks, from EARLY on */
 	uint32_t since;		     /* of the phase; harvest.c, since_now() */
-	_Atomic slot_ref link; /* the queue's next dispatch; 0: none yet. The producer, always */
+	_Atomic slot_ref link; /* the queue's next dispatch; 0: none yet. The producer; once there
+				* is one the harvester */
 	slot_ref next;
 	union {
 		struct {
@@ -95,13 +99,17 @@ struct capture_queue {
 	_Atomic slot_ref *trail; /* where the next one is to be linked */
 	struct ticks ticks;
 	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
-	_Atomic slot_ref first; /* of the trail; 0: none yet */
 	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
 
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref returned;
 
 	/* The harvester's: holder of the harvest lock. */
 	alignas(CACHE_LINE_BYTES) slot_ref reached; /* last one taken off the trail; 0: none yet */
+	_Atomic slot_ref
+		first; /* of the trail; 0: none yet. The producer, once; then the harvester */
+	_Atomic uint64_t changes; /* of the trail, but for what was appended */
+	/* ends.c, any thread: so far all have ended, as one that has looked knows. 0: none. */
+	_Atomic uint64_t ended;
 	bool is_reached_back;			    /* it has been given back since */
 	struct slot_list in_flight;
 	struct slot_list done;
@@ -121,6 +129,8 @@ struct capture_queue {
 #define APPSIG_WAYS	 8u
 /* One that is forgotten for another's sake is waited for longer than it is worth. */
 #define LATE_SIGNALS	 512u
+/* Threads that read an application's signal at one moment, for a few loads each. */
+#define APPSIG_OBSERVERS  64u
 /* Slots whose signals are got from the runtime at once: 256 KiB of them. */
 #define SIGNALS_OF_CHUNK 4096u
 #define SIGNAL_CHUNKS	 32u
@@ -170,6 +180,10 @@ struct capture {
 
 	_Atomic uint32_t holders_lock; /* front_end.c: how many have a queue */
 
+	/* Threads inside of ends_look(); whether it has come to its end (ends_stop). */
+	alignas(CACHE_LINE_BYTES) _Atomic uint32_t lookers;
+	_Atomic uint32_t is_closed;
+
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t harvest_lock;
 	/* Below: holder of the harvest lock. */
 	uint32_t walk_owed; /* block + 1 of a queue whose walk is held and due; 0: none */
@@ -177,6 +191,7 @@ struct capture {
 	struct slot_list loose; /* of retired queues */
 	struct slot_list back; /* freed, all of back_queue, not yet pushed; its end is not marked */
 	struct capture_queue *back_queue;
+	uint64_t uses;		      /* of slots: what end_tick holds until there is one */
 	uint64_t now_ns;	      /* of the pass that is running */
 	bool is_deciding;	      /* it is the last: times that are not there do not come */
 	_Atomic uint64_t appsig_read; /* the application's signal that is being read; 0: none */
@@ -189,6 +204,8 @@ struct capture {
 	struct pace pace;	 /* of passes; under pass_lock, too */
 	_Atomic uint64_t framed; /* records that left their slots */
 	struct batch batch;
+	/* Signals that are being read by who has seen something end; 0: none. */
+	_Atomic uint64_t appsig_observed[APPSIG_OBSERVERS];
 	/* By handle, of any thread: appsig.c. */
 	_Atomic uint64_t late_signals[LATE_SIGNALS];
 };

@@ -247,6 +247,20 @@ static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 
 /* ---- one queue ---------------------------------------------------------------------------- */
 
+/* Who looks for ends comes from @previous, 0: the beginning, to @to. */
+static void chain_link(struct capture *c, struct capture_queue *q, slot_ref previous, slot_ref to)
+{
+	atomic_store_explicit(previous ? &slot_private_of(c, previous)->link : &q->first, to,
+		memory_order_release);
+}
+
+/* Before a slot that is not in it any more is used again. */
+static void chain_changed(struct capture_queue *q)
+{
+	atomic_store_explicit(&q->changes,
+		atomic_load_explicit(&q->changes, memory_order_relaxed) + 1, memory_order_release);
+}
+
 /* Follows the queue's trail to its end, which is where the harvester stands then. */
 static void submitted_take(struct capture *c, struct capture_queue *q)
 {
@@ -257,8 +271,12 @@ static void submitted_take(struct capture *c, struct capture_queue *q)
 		last ? &slot_private_of(c, last)->link : &q->first, memory_order_acquire);
 	if (!first)
 		return;
+	/* It was there only for the next one to be linked to. */
+	if (last && last != q->in_flight.tail)
+		chain_link(c, q, q->in_flight.tail, first);
 	q->reached = first;
 	if (q->is_reached_back) {
+		chain_changed(q);
 		q->is_reached_back = false;
 		pool_slot_return(c, last);
 	}
@@ -288,6 +306,7 @@ static void run_end(struct capture *c, struct capture_queue *q, struct run *run)
 	if (!run->count)
 		return;
 	next = slot_private_of(c, run->last)->next;
+	chain_link(c, q, run->previous, next ? next : q->reached);
 	if (run->previous)
 		slot_private_of(c, run->previous)->next = next;
 	else
@@ -380,6 +399,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 		run_add(&run, ref);
 	}
 	run_end(c, q, &run);
+	chain_changed(q);
 	/* Seen from the next pass on: the silent signal is then read after this observation. */
 	q->barrier_fired = barrier_fired;
 }
@@ -553,6 +573,7 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 		run_add(&run, q->in_flight.head);
 		run_end(c, q, &run);
 	}
+	chain_changed(q);
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
 	/* Nothing will ever be linked to it. */

@@ -500,8 +500,10 @@ static inline bool is_doubtful(struct capture *c, slot_ref ref)
 static inline void slot_free(struct capture *c, slot_ref ref)
 {
 	const struct slot_private *private = slot_private_of(c, ref);
+	struct recorder_slot *slot = slot_of(c, ref);
 
-	atomic_store_explicit(&slot_of(c, ref)->state, SLOT_FREE, memory_order_release);
+	atomic_store_explicit(&slot->state, SLOT_FREE, memory_order_release);
+	slot->end_tick = RECORDER_NO_TICK | ++c->uses;
 	if (is_doubtful(c, ref)) {
 		quarantine_begin(c, ref);
 		return;

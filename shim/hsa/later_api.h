@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Queue creation of runtimes later than the headers we build with, frozen as in AMD's interface
- * 1.31 (AMD table step 0x12); first there in 1.16 (counted queues) and 1.26 (descriptors).
+ * What runtimes later than the headers we build with have, frozen as in AMD's interface 1.31 (AMD
+ * table step 0x12); first there in 1.16 (counted queues), 1.26 (descriptors) and ROCm 7.0
+ * (hsa_amd_signal_wait_all).
  */
 #include <assert.h>
 #include <stddef.h>
@@ -59,3 +60,8 @@ typedef hsa_status_t hsa_later_counted_acquire(hsa_agent_t agent, hsa_queue_type
 	int priority, void (*callback)(hsa_status_t status, hsa_queue_t *queue, void *data),
 	void *data, uint64_t flags, hsa_queue_t **queue);
 typedef hsa_status_t hsa_later_counted_release(hsa_queue_t *queue);
+
+/* Returns UINT32_MAX when @timeout_hint is over first. */
+typedef uint32_t hsa_later_signal_wait_all(uint32_t count, hsa_signal_t *signals,
+	hsa_signal_condition_t *conditions, hsa_signal_value_t *values, uint64_t timeout_hint,
+	hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying_values);

@@ -58,6 +58,12 @@ int hsa_table_open(void *api_table, struct hsa_table *ret)
 	table.real.name = *table.slot.name;
 	HSA_CORE_MEMBERS(OPEN_CORE)
 
+#define OPEN_OPTIONAL(name, offset)                                                                \
+	table.slot.name = table_slot(root->core, offset);                                          \
+	if (table.slot.name)                                                                       \
+		table.real.name = *table.slot.name;
+	HSA_CORE_OPTIONAL_MEMBERS(OPEN_OPTIONAL)
+
 #define OPEN_EXT(name, type, early, late)                                                          \
 	table.slot.name = table_slot(root->ext, is_late ? (late) : (early));                       \
 	if (table.slot.name)                                                                       \

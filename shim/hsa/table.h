@@ -108,6 +108,16 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_signal_silent_store_screlease, 840)                                                    \
 	X(hsa_executable_iterate_agent_symbols, 1000)
 
+/* Likewise, of what we can do without. */
+#define HSA_CORE_OPTIONAL_MEMBERS(X)                                                               \
+	X(hsa_memory_copy, 296)                                                                    \
+	X(hsa_signal_load_relaxed, 328)                                                            \
+	X(hsa_signal_load_scacquire, 336)                                                          \
+	X(hsa_signal_wait_relaxed, 360)                                                            \
+	X(hsa_signal_wait_scacquire, 368)                                                          \
+	X(hsa_signal_group_wait_any_scacquire, 864)                                                \
+	X(hsa_signal_group_wait_any_relaxed, 872)
+
 /* X(name, type of the function, early offset, late offset); 0: not in that layout */
 #define HSA_EXT_MEMBERS(X)                                                                         \
 	X(hsa_amd_profiling_set_profiler_enabled,                                                  \
@@ -118,6 +128,8 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	  __typeof__(hsa_amd_profiling_get_async_copy_time), 56, 56)                               \
 	X(hsa_amd_profiling_convert_tick_to_system_domain,                                         \
 	  __typeof__(hsa_amd_profiling_convert_tick_to_system_domain), 64, 64)                     \
+	X(hsa_amd_signal_async_handler, __typeof__(hsa_amd_signal_async_handler), 72, 72)          \
+	X(hsa_amd_signal_wait_any, __typeof__(hsa_amd_signal_wait_any), 88, 88)                    \
 	X(hsa_amd_memory_async_copy, __typeof__(hsa_amd_memory_async_copy), 136, 136)              \
 	X(hsa_amd_memory_async_copy_on_engine, hsa_table_copy_on_engine, 0, 144)                   \
 	X(hsa_amd_pointer_info, __typeof__(hsa_amd_pointer_info), 224, 240)                        \
@@ -128,6 +140,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_amd_queue_intercept_register, hsa_intercept_register, 304, 320)                      \
 	X(hsa_amd_memory_async_copy_rect, __typeof__(hsa_amd_memory_async_copy_rect), 320, 336)    \
 	X(hsa_amd_queue_get_info, hsa_table_queue_get_info, 0, 560)                                \
+	X(hsa_amd_signal_wait_all, hsa_later_signal_wait_all, 0, 584)                              \
 	X(hsa_amd_counted_queue_acquire, hsa_later_counted_acquire, 0, 624)                        \
 	X(hsa_amd_counted_queue_release, hsa_later_counted_release, 0, 632)                        \
 	X(hsa_amd_memory_async_batch_copy, hsa_table_batch_copy, 0, 640)                           \
@@ -143,6 +156,7 @@ struct hsa_originals {
 #define HSA_DECLARE_CORE(name, offset)		 __typeof__(name) *name;
 #define HSA_DECLARE_EXT(name, type, early, late) type *name;
 	HSA_CORE_MEMBERS(HSA_DECLARE_CORE)
+	HSA_CORE_OPTIONAL_MEMBERS(HSA_DECLARE_CORE)
 	HSA_EXT_MEMBERS(HSA_DECLARE_EXT)
 };
 
@@ -151,6 +165,7 @@ struct hsa_slots {
 #define HSA_DECLARE_CORE_SLOT(name, offset)	      __typeof__(name) **name;
 #define HSA_DECLARE_EXT_SLOT(name, type, early, late) type **name;
 	HSA_CORE_MEMBERS(HSA_DECLARE_CORE_SLOT)
+	HSA_CORE_OPTIONAL_MEMBERS(HSA_DECLARE_CORE_SLOT)
 	HSA_EXT_MEMBERS(HSA_DECLARE_EXT_SLOT)
 };
 

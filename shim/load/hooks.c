@@ -12,6 +12,7 @@
 #include "shim/capture/submitter.h"
 #include "shim/capture/shadow.h"
 #include "shim/base/log.h"
+#include "shim/load/waits.h"
 
 #define QUEUE_INFO_DOORBELL_ID 1u
 
@@ -611,4 +612,5 @@ void hooks_install(const struct hooks *new_hooks)
 	if (hooks.table->slot.name)                                                                \
 		*hooks.table->slot.name = hook_##name;
 	HOOKS(INSTALL)
+	waits_install(hooks.table);
 }

@@ -16,6 +16,7 @@
 #include "shim/send/connect.h"
 #include "shim/events/events.h"
 #include "shim/base/gate.h"
+#include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
 #include "shim/send/hello.h"
 #include "shim/load/clr.h"
@@ -316,7 +317,7 @@ static void shim_end(void)
 		return;
 	if (!is_ended)
 		worker_stand_in();
-	if (!is_quiet)
+	if (!is_quiet || !ends_stop(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10))
 		return;
 	capture_release_signals(shim.capture);
 	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);

@@ -44,11 +44,11 @@ guest()
 }
 
 guest "$2/lib/librtl-shim.so" none
-wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload ncclAllGather ncclAllReduce ncclAllToAll \
+wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload _Exit _exit abort ncclAllGather ncclAllReduce ncclAllToAll \
 ncclAllToAllv ncclBcast ncclBroadcast ncclCommAbort ncclCommDestroy ncclCommFinalize \
 ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable \
 ncclCommSplit ncclGather ncclGetUniqueId ncclGroupEnd ncclGroupStart ncclRecv \
-ncclReduce ncclReduceScatter ncclScatter ncclSend \
+ncclReduce ncclReduceScatter ncclScatter ncclSend quick_exit \
 rocprofiler_register_library_api_table roctxGetThreadId roctxMark roctxMarkA \
 roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
 roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \

@@ -464,7 +464,8 @@ int test_process_drain(struct test_collector *collector, struct test_process *pr
 		frame = atomic_load(&slot.frame);
 		if (frame && frame <= process->hw)
 			continue;
-		*ret_done += atomic_load(&slot.state) == SLOT_DONE;
+		*ret_done += atomic_load(&slot.state) == SLOT_DONE ||
+			     atomic_load(&slot.state) == SLOT_ENDED;
 		*ret_submitted += atomic_load(&slot.state) == SLOT_SUBMITTED;
 	}
 	for (int i = 0; i < RTL_P_COUNT; i++)

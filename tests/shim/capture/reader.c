@@ -236,8 +236,21 @@ static void drain_slot(struct reader *reader, const struct recorder_slot *slot)
 		reader->queue[slot->queue].stored++;
 		return;
 	}
-	row->state = ROW_OUTSTANDING;
 	row->kernel_object = slot->symbol ? 0 : slot->start_tick;
+	if (slot->state == SLOT_ENDED) {
+		bool is_timed =
+			slot->symbol && slot->end_tick && !(slot->end_tick & RECORDER_NO_TICK);
+
+		row->state = ROW_STORED;
+		row->start = is_timed ? slot->start_tick : 0;
+		row->end = is_timed ? slot->end_tick : 0;
+		row->untimed = is_timed ? RTL_TIMED : RTL_UNTIMED_TIMESTAMP_INVALID;
+		row->call = slot->call;
+		row->node = slot->node;
+		reader->queue[slot->queue].stored++;
+		return;
+	}
+	row->state = ROW_OUTSTANDING;
 	reader->queue[slot->queue].outstanding++;
 }
 

@@ -16,6 +16,7 @@
 #include "proto/base/clock.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/base/gate.h"
+#include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
 #include "shim/capture/shadow.h"
 #include "shim/capture/shadow_queue.h"
@@ -38,6 +39,7 @@ struct plan {
 	bool rings_first;     /* doorbell before publication, now and then */
 	bool has_gate;	      /* recording stops and starts all the time */
 	bool has_calls;	      /* host calls of some packets each, over all queues */
+	unsigned lookers;     /* threads that see ends all the time */
 };
 
 /* What a packet's row has to say, by producer and number. */
@@ -66,6 +68,7 @@ static struct {
 	struct producer producer[PRODUCERS_MAX];
 	unsigned queues;
 	bool has_gate;
+	bool is_in_order;
 	_Atomic bool stop;
 } world;
 
@@ -204,6 +207,44 @@ static void *harvest(void *unused)
 	return NULL;
 }
 
+/* A dispatch before number @seq of @block is in none of these: nobody would know that it ended. */
+__attribute__((no_sanitize_thread)) /* reads what others write */
+static void
+check_none_is_submitted(uint32_t block, uint64_t seq)
+{
+	struct capture *c = world.capture;
+
+	for (slot_ref ref = 1; ref <= recorder_slots_used(&c->recorder); ref++) {
+		const struct recorder_slot *slot = slot_of(c, ref);
+		const uint64_t *head = (const uint64_t *)(const void *)slot;
+		uint64_t before = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		uint64_t number = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+		uint64_t after = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+
+		if (before == after && (before & UINT16_MAX) == SLOT_SUBMITTED &&
+			(before >> 16 & UINT16_MAX) == block)
+			assert_true(number >= seq);
+	}
+}
+
+/* As a program's thread that has waited for all that the device had done by then. */
+static void *see_ends(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&world.stop)) {
+		uint64_t executed[PRODUCERS_MAX];
+
+		for (unsigned i = 0; i < world.queues; i++)
+			executed[i] = atomic_load(&world.queue[i]->executed);
+		ends_look(world.capture);
+		/* The device counts before it lets the signal fall. */
+		for (unsigned i = 0; world.is_in_order && i < world.queues; i++)
+			if (executed[i])
+				check_none_is_submitted(world.queue[i]->block, executed[i] - 1);
+	}
+	return NULL;
+}
+
 static uint64_t read_index(const struct synth_queue *queue)
 {
 	return __atomic_load_n(&queue->amd.read_dispatch_id, __ATOMIC_ACQUIRE);
@@ -317,11 +358,12 @@ static void run(const struct plan *plan)
 {
 	static const struct recorder_identity identity = {.pid = 1};
 	struct capture_hsa hsa;
-	pthread_t harvester;
+	pthread_t harvester, looker[2];
 
 	synth_hsa(&hsa);
 	memset(&world, 0, sizeof(world));
 	world.has_gate = plan->has_gate;
+	world.is_in_order = plan->has_barrier;
 	world.queues = plan->queues;
 	ticks_look();
 	assert_int_equal(capture_create(&identity, &hsa, &world.capture), 0);
@@ -334,9 +376,13 @@ static void run(const struct plan *plan)
 		gate_pause();
 	synth_start(plan->mode);
 	assert_int_equal(pthread_create(&harvester, NULL, harvest, NULL), 0);
+	for (unsigned i = 0; i < plan->lookers; i++)
+		assert_int_equal(pthread_create(&looker[i], NULL, see_ends, NULL), 0);
 	producers_run(plan);
 	atomic_store(&world.stop, true);
 	pthread_join(harvester, NULL);
+	for (unsigned i = 0; i < plan->lookers; i++)
+		pthread_join(looker[i], NULL);
 	synth_stop();
 	(void)reader_poll(world.reader, capture_recorder(world.capture));
 	gate_resume();
@@ -463,6 +509,22 @@ static void signals_of_the_application_are_read_and_stay_intact(void **state)
 	in_all_modes(plan);
 }
 
+static void threads_that_see_ends_beside_the_harvester_find_all_of_them(void **state)
+{
+	struct plan plan = one;
+
+	(void)state;
+	plan.lookers = 2;
+	plan.packets = 64; /* slots are used again and again */
+	plan.dispatches = DISPATCHES / 8;
+	plan.producers = plan.queues = 2;
+	in_all_modes(plan);
+	plan.has_app_signals = plan.has_barriers = true;
+	run(&plan);
+	plan.has_barrier = false;
+	run(&plan);
+}
+
 static void doorbell_before_publication_hangs_nobody(void **state)
 {
 	struct plan plan = one;
@@ -566,6 +628,7 @@ int main(void)
 		cmocka_unit_test(no_barrier_bit_is_no_harm),
 		cmocka_unit_test(barrier_packets_in_between_are_no_harm),
 		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
+		cmocka_unit_test(threads_that_see_ends_beside_the_harvester_find_all_of_them),
 		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
 		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
 		cmocka_unit_test(stops_and_starts_in_between_are_all_accounted_for),

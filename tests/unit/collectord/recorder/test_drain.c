@@ -27,7 +27,8 @@ static void every_slot_goes_where_the_rules_say(void **state)
 		{SLOT_DONE, 2, 0, 0, 0},
 		{SLOT_DONE, 3, 1, 0, 0},
 		{SLOT_SUBMITTED, 0, 0, 1, 0},
-		{3, 0, 0, 0, 1},
+		{SLOT_ENDED, 0, 1, 0, 0},
+		{4, 0, 0, 0, 1},
 		{0xffffffff, 0, 0, 0, 1},
 	};
 	struct harness *h = *state;
@@ -140,7 +141,8 @@ static void spare_calls_are_taken_like_others(void **state)
 	r->header.spare_calls_used = HAND_CALLS - 1;
 	end_with(h, r, STORE_ENDED_KILLED);
 	/* The second is not whole, the last was never taken. */
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call"),
+	assert_string_equal(
+		harness_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call"),
 		"900,902");
 }
 
@@ -191,6 +193,45 @@ static void a_slot_row_equals_a_frame_row(void **state)
 	/* What a dispatch repeats is there once, whichever way it came. */
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
 	assert_int_equal(loss(h, "dropped_recorder_full"), 99);
+}
+
+/* Its harvester was never there: with times, with none, and of a kernel that nobody has named. */
+static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
+{
+	struct harness *h = *state;
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	for (unsigned i = 0; i < 4; i++) {
+		hand_recorder_slot(r, i, SLOT_ENDED, i, 0);
+		/* A packet's reserved byte. */
+		r->slot[i].untimed = 0xff;
+	}
+	r->slot[1].end_tick = RECORDER_NO_TICK | 7;
+	r->slot[2].end_tick = 0;
+	r->slot[3].symbol = 0;
+	r->slot[3].start_tick = 0xabc0;
+	r->queue[0].producer[RTL_Q_dispatched] = 4;
+	r->queue[0].producer[RTL_Q_signals_injected] = 4;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 4);
+	assert_int_equal(outstanding(h), 0);
+	assert_int_equal(loss(h, "untimed_timestamp_invalid"), 3);
+	assert_int_equal(loss(h, "corrupt_slot"), 0);
+	assert_string_equal(harness_text(h->path, "SELECT group_concat(sequenceId) FROM rocpd_op "
+						  "WHERE start IS NOT NULL"),
+		"0");
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
+						 "ON k.id = description_id WHERE k.name = "
+						 "'kernel@0xabc0'"),
+		1);
+	/* So that `rtl info --counters` adds up. */
+	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
+						 "AND name = 'recorded'"),
+		1);
+	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
+						 "AND name = 'untimed_timestamp_invalid'"),
+		3);
 }
 
 static void frames_of_the_outbox_are_stored_once(void **state)
@@ -295,7 +336,6 @@ static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
 	assert_int_equal(rows(h), 10);
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 }
-
 
 static void an_outstanding_dispatch_has_its_name(void **state)
 {
@@ -448,6 +488,7 @@ int main(void)
 		T(spare_calls_are_taken_like_others),
 		T(metrics_and_names_are_kept),
 		T(a_slot_row_equals_a_frame_row),
+		T(what_its_program_saw_end_is_stored_and_not_outstanding),
 		T(frames_of_the_outbox_are_stored_once),
 		T(everything_can_come_from_the_recorder),
 		T(a_torn_last_cell_is_read_from_its_slots),

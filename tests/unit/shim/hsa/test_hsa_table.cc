@@ -21,6 +21,7 @@ static_assert(is_late || sizeof(AmdExtTable) <= HSA_EXT_EARLY_BYTES_MAX, "an unk
 #define CHECK_CORE(name, offset) \
 	static_assert(offsetof(CoreApiTable, name##_fn) == (offset), #name " moved");
 HSA_CORE_MEMBERS(CHECK_CORE)
+HSA_CORE_OPTIONAL_MEMBERS(CHECK_CORE)
 
 /* A member the header has not is one that the layout must not claim. */
 #define CHECK_EXT(member)                                                                          \
@@ -45,6 +46,8 @@ CHECK_EXT(hsa_amd_profiling_set_profiler_enabled)
 CHECK_EXT(hsa_amd_profiling_async_copy_enable)
 CHECK_EXT(hsa_amd_profiling_get_async_copy_time)
 CHECK_EXT(hsa_amd_profiling_convert_tick_to_system_domain)
+CHECK_EXT(hsa_amd_signal_async_handler)
+CHECK_EXT(hsa_amd_signal_wait_any)
 CHECK_EXT(hsa_amd_memory_async_copy)
 CHECK_EXT(hsa_amd_pointer_info)
 CHECK_EXT(hsa_amd_signal_create)
@@ -119,6 +122,8 @@ int main()
 	fake batches(3, 1016, 648);
 	check(!hsa_table_open(&batches, &table), "ROCm 7's tables with step 0x0A open");
 	check((uintptr_t)table.real.hsa_amd_memory_async_batch_copy == 640, "batches of copies");
+	check((uintptr_t)table.real.hsa_amd_signal_wait_all == 584,
+		"waits for all of several signals");
 
 	fake shorter(2, 1016, 560);
 	check(!hsa_table_open(&shorter, &table), "ROCm 6.1's tables open");
@@ -135,6 +140,11 @@ int main()
 	fake hole(1, 1016, 400);
 	memset(hole.core.bytes + 72, 0, 8);
 	check(hsa_table_open(&hole, &table) == -ENOSYS, "a missing core function");
+	fake without(1, 1016, 400);
+	memset(without.core.bytes + 368, 0, 8);
+	check(!hsa_table_open(&without, &table) && !table.slot.hsa_signal_wait_scacquire &&
+			!table.real.hsa_signal_wait_scacquire,
+		"a core function that can be done without");
 	check(hsa_table_open(nullptr, &table) == -EPROTO, "no table");
 	return failures ? 1 : 0;
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/load/waits.h"
+
+#include <stdlib.h>
+
+#include "shim/capture/capture.h"
+#include "shim/capture/ends.h"
+#include "shim/load/hooks.h"
+
+/* Written in OnLoad before the wrappers are in any table. */
+static const struct hsa_table *table;
+
+#define REAL(name) (table->real.name)
+
+static __attribute__((noinline)) void look(void)
+{
+	struct capture *capture = hooks_capture();
+
+	if (capture && !capture_is_pass_through(capture))
+		ends_look(capture);
+}
+
+/* ---- loads: of what an end looks like ------------------------------------------------------- */
+
+#define HOOK_LOAD(name)                                                                            \
+	static hsa_signal_value_t hook_##name(hsa_signal_t signal)                                 \
+	{                                                                                          \
+		hsa_signal_value_t value = REAL(name)(signal);                                     \
+                                                                                                   \
+		if (value < 1)                                                                     \
+			look();                                                                    \
+		return value;                                                                      \
+	}
+
+HOOK_LOAD(hsa_signal_load_relaxed)
+HOOK_LOAD(hsa_signal_load_scacquire)
+
+/* ---- waits: that were not in vain ------------------------------------------------------------ */
+
+static bool is_met(
+	hsa_signal_condition_t condition, hsa_signal_value_t value, hsa_signal_value_t compared_to)
+{
+	switch (condition) {
+	case HSA_SIGNAL_CONDITION_EQ:
+		return value == compared_to;
+	case HSA_SIGNAL_CONDITION_NE:
+		return value != compared_to;
+	case HSA_SIGNAL_CONDITION_LT:
+		return value < compared_to;
+	case HSA_SIGNAL_CONDITION_GTE:
+		return value >= compared_to;
+	}
+	return true;
+}
+
+#define HOOK_WAIT(name)                                                                            \
+	static hsa_signal_value_t hook_##name(hsa_signal_t signal,                                 \
+		hsa_signal_condition_t condition, hsa_signal_value_t compared_to,                  \
+		uint64_t timeout_hint, hsa_wait_state_t wait_hint)                                 \
+	{                                                                                          \
+		hsa_signal_value_t value =                                                         \
+			REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
+                                                                                                   \
+		if (is_met(condition, value, compared_to))                                         \
+			look();                                                                    \
+		return value;                                                                      \
+	}
+
+HOOK_WAIT(hsa_signal_wait_relaxed)
+HOOK_WAIT(hsa_signal_wait_scacquire)
+
+#define HOOK_GROUP_WAIT(name)                                                                      \
+	static hsa_status_t hook_##name(hsa_signal_group_t group,                                  \
+		const hsa_signal_condition_t *conditions, const hsa_signal_value_t *values,        \
+		hsa_wait_state_t wait_hint, hsa_signal_t *signal, hsa_signal_value_t *value)       \
+	{                                                                                          \
+		hsa_status_t status =                                                              \
+			REAL(name)(group, conditions, values, wait_hint, signal, value);           \
+                                                                                                   \
+		look();                                                                            \
+		return status;                                                                     \
+	}
+
+HOOK_GROUP_WAIT(hsa_signal_group_wait_any_scacquire)
+HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
+
+static uint32_t hook_hsa_amd_signal_wait_any(uint32_t count, hsa_signal_t *signals,
+	hsa_signal_condition_t *conditions, hsa_signal_value_t *values, uint64_t timeout_hint,
+	hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying_value)
+{
+	uint32_t index = REAL(hsa_amd_signal_wait_any)(
+		count, signals, conditions, values, timeout_hint, wait_hint, satisfying_value);
+
+	if (index != UINT32_MAX)
+		look();
+	return index;
+}
+
+static uint32_t hook_hsa_amd_signal_wait_all(uint32_t count, hsa_signal_t *signals,
+	hsa_signal_condition_t *conditions, hsa_signal_value_t *values, uint64_t timeout_hint,
+	hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying_values)
+{
+	uint32_t index = REAL(hsa_amd_signal_wait_all)(
+		count, signals, conditions, values, timeout_hint, wait_hint, satisfying_values);
+
+	if (index != UINT32_MAX)
+		look();
+	return index;
+}
+
+/* It returns when the copy is done, and what it is ordered behind. */
+static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t bytes)
+{
+	hsa_status_t status = REAL(hsa_memory_copy)(dst, src, bytes);
+
+	look();
+	return status;
+}
+
+/* ---- callbacks -------------------------------------------------------------------------------
+ */
+
+struct callback {
+	hsa_amd_signal_handler handler;
+	void *argument;
+};
+
+/*
+ * On the runtime's thread. The program's function may set a word that another of its threads reads
+ * without a call of the runtime: so before that.
+ */
+static bool on_signal(hsa_signal_value_t value, void *data)
+{
+	struct callback callback = *(struct callback *)data;
+
+	look();
+	/* As free as it was with the runtime, which calls nothing that has returned false again. */
+	if (callback.handler(value, callback.argument))
+		return true;
+	free(data);
+	return false;
+}
+
+static hsa_status_t hook_hsa_amd_signal_async_handler(hsa_signal_t signal,
+	hsa_signal_condition_t condition, hsa_signal_value_t value, hsa_amd_signal_handler handler,
+	void *argument)
+{
+	struct capture *capture = hooks_capture();
+	struct callback *callback = NULL;
+	hsa_status_t status;
+
+	if (handler && capture && !capture_is_pass_through(capture))
+		callback = malloc(sizeof(*callback));
+	if (!callback)
+		return REAL(hsa_amd_signal_async_handler)(
+			signal, condition, value, handler, argument);
+	*callback = (struct callback){handler, argument};
+	status = REAL(hsa_amd_signal_async_handler)(signal, condition, value, on_signal, callback);
+	if (status != HSA_STATUS_SUCCESS)
+		free(callback);
+	return status;
+}
+
+/* ---- installing -------------------------------------------------------------------------------
+ */
+
+/* Every function that we replace here; X(name). */
+#define WAITS(X)                                                                                   \
+	X(hsa_signal_load_relaxed)                                                                 \
+	X(hsa_signal_load_scacquire)                                                               \
+	X(hsa_signal_wait_relaxed)                                                                 \
+	X(hsa_signal_wait_scacquire)                                                               \
+	X(hsa_signal_group_wait_any_scacquire)                                                     \
+	X(hsa_signal_group_wait_any_relaxed)                                                       \
+	X(hsa_memory_copy)                                                                         \
+	X(hsa_amd_signal_wait_any)                                                                 \
+	X(hsa_amd_signal_wait_all)                                                                 \
+	X(hsa_amd_signal_async_handler)
+
+void waits_install(const struct hsa_table *new_table)
+{
+	table = new_table;
+#define INSTALL(name)                                                                              \
+	if (table->slot.name)                                                                      \
+		*table->slot.name = hook_##name;
+	WAITS(INSTALL)
+}

@@ -27,6 +27,8 @@ static const scene scenes[] = {
 	{"forks", scene_forks},
 	{"captured", scene_captured},
 	{"steady", scene_steady},
+	{"dies", scene_dies},
+	{"seen", scene_seen},
 };
 
 static int usage()

@@ -43,4 +43,6 @@ void scene_shapes(const scene_args &args);    /* blocks of arguments, LDS, scrat
 void scene_graph(const scene_args &args);     /* a chain of n nodes, m replays */
 void scene_forks(const scene_args &args);     /* a graph that forks n ways, m replays */
 void scene_captured(const scene_args &args);  /* n captured launches, m replays */
+void scene_dies(const scene_args &args);      /* after n ways to see ends, by m */
+void scene_seen(const scene_args &args);      /* rounds of n launches at most, from round m */
 void scene_steady(const scene_args &args);    /* bursts of n launches, m with a system call */

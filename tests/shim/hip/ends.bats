@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# What a program has seen to end is stored, however it dies; and it is never said to be in a kernel.
+load hip.bash
+
+# deaths DB: of each process, in order: stored, outstanding, dispatched (absent is what is missing).
+deaths() {
+	sql "$1" "SELECT p.pid, (SELECT count(*) FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id
+			WHERE o.process_id = p.id AND k.symbol LIKE '\_Z4seen%' ESCAPE '\\'),
+		(SELECT count(*) FROM rtl_outstanding o WHERE o.process_id = p.id),
+		(SELECT sum(dispatched - stored - outstanding) FROM rtl_account a WHERE a.process_id = p.id)
+		FROM rtl_process p WHERE EXISTS (SELECT 1 FROM rtl_account a WHERE a.process_id = p.id)
+		ORDER BY p.id" | tr '|' ' '
+}
+
+@test "what HIP said has ended is stored in each way of dying" {
+	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
+	# The last one looks once more, for what was in the middle.
+	"$rtl" run -o t.db --device soft -- sh -c '
+		for seen in 0 1 2 3 4; do
+			for how in 0 1 2 3 4 5 6; do "$0" dies $seen $how; echo "$seen $how" >>"$1"; done
+		done; :' "$scenes" ways 2>err
+	deaths t.db >found
+	paste -d " " ways found | tee both
+	[ "$(wc -l <both)" -eq 35 ]
+	# Not one outstanding, nor absent, nor without its times.
+	awk '$4 != 40 || $5 != 0 || $6 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' both
+	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NULL')" -eq 0 ]
+	accounted t.db
+}
+
+@test "what was in the middle when a program died is stored or outstanding" {
+	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
+	"$rtl" run -o t.db --device soft -- sh -c '
+		for how in 0 1 2 3 4 5; do "$0" dies 5 $how; done; :' "$scenes" 2>err
+	deaths t.db | tee found
+	[ "$(wc -l <found)" -eq 6 ]
+	awk '$2 + $3 != 40 || $4 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' found
+	accounted t.db
+}
+
+# A second process kills it, and reads before that what it has seen end. In a third of the runs the
+# shim's thread stands still in the middle of a pass, with its locks.
+@test "a program that is killed at any moment leaves all that it saw end" {
+	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1 RTL_LIBDIR=$work/lib
+	local runs=60
+	[ -z "${RTL_TEST_LONG:-}" ] || runs=1000
+	mkdir lib
+	ln -s "$libdir/faults/librtl-shim.so" "$libdir/softgpu" lib
+	"$rtl" run -o t.db --device soft -- "$RTL_BUILD/tests-bin/seen-killer" $runs "${RTL_TEST_SEED:-$RANDOM}" \
+		"$scenes" >told 2>err
+	[ "$(wc -l <told)" -eq $runs ]
+	python3 "$tests_dir/check_seen.py" t.db told
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_process WHERE ended = '"'killed'")" -eq $runs ]
+	accounted t.db
+}

@@ -109,6 +109,16 @@ void outstanding_put_call(FILE *to, const char *op, int64_t seq)
 	put_count(to, seq);
 }
 
+void outstanding_put_unended(FILE *to, const struct outstanding_rank *rank)
+{
+	if (!rank->unended)
+		return;
+	fprintf(to, "; ");
+	put_count(to, rank->unended);
+	fprintf(to,
+		rank->unended == 1 ? " dispatch not seen to end" : " dispatches not seen to end");
+}
+
 static const char *ordinal_end(int64_t n)
 {
 	if (n % 100 / 10 == 1)
@@ -194,10 +204,20 @@ static bool died(const struct outstanding_rank *rank)
 					(rank->has_status && rank->status != 0));
 }
 
-/* What it waits in, when it does so for long. Unknown is long: it was there when it died. */
-static const struct outstanding_wait *long_wait(const struct outstanding_rank *rank)
+const struct outstanding_wait *outstanding_in(const struct outstanding_rank *rank)
 {
 	const struct outstanding_wait *wait = rank->wait_count ? rank->waits : NULL;
+
+	/* The last look had it; nor does a file of before schema 9 say when it died. */
+	if (!wait || rank->is_alive || rank->is_unseen || !rank->as_of_ns)
+		return wait;
+	return wait->ran_ns >= OUTSTANDING_LONG_NS ? wait : NULL;
+}
+
+/* What it waits in, when it does so for long. */
+static const struct outstanding_wait *long_wait(const struct outstanding_rank *rank)
+{
+	const struct outstanding_wait *wait = outstanding_in(rank);
 
 	return wait && (wait->for_ns < 0 || wait->for_ns >= OUTSTANDING_LONG_NS) ? wait : NULL;
 }
@@ -223,7 +243,7 @@ static bool is_same(const struct outstanding_wait *a, const struct outstanding_w
 /* What it does instead of waiting in @there (NULL: nothing in particular). */
 static void put_doing(FILE *to, const struct outstanding_rank *rank)
 {
-	const struct outstanding_wait *wait = rank->wait_count ? rank->waits : NULL;
+	const struct outstanding_wait *wait = outstanding_in(rank);
 	int64_t since_ns = 0; /* who came by a moment ago is not idle */
 
 	if (rank->is_unseen)
@@ -244,6 +264,7 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 	}
 	if (!rank->has_last) {
 		fprintf(to, is_dead(rank) ? ", having finished nothing" : "has finished nothing yet");
+		outstanding_put_unended(to, rank);
 		return;
 	}
 	fprintf(to, is_dead(rank) ? ", having finished " : "last finished ");
@@ -256,6 +277,8 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 	}
 	if (is_dead(rank))
 		fprintf(to, " as its last kernel");
+	if (is_dead(rank))
+		outstanding_put_unended(to, rank);
 	else if (since_ns < 0 || since_ns >= OUTSTANDING_LONG_NS)
 		fprintf(to, " and has submitted nothing since");
 }

@@ -204,6 +204,11 @@ static int take_wait(struct outstanding *o, const struct query_rows *rows)
 	};
 	if (wait->has_submit && rank->as_of_ns >= wait->submit_ns)
 		wait->for_ns = wrap_minus(rank->as_of_ns, wait->submit_ns);
+	wait->ran_ns = wait->for_ns;
+	if (!query_is_null(rows, 15) && wait->for_ns >= 0 &&
+		query_integer(rows, 15) > wait->submit_ns)
+		wait->ran_ns = wrap_minus(rank->as_of_ns, query_integer(rows, 15));
+	rank->unended = wrap_plus(rank->unended, wrap_plus(wait->behind, 1));
 	r = copy_text(rows, 5, &wait->kernel);
 	if (!r)
 		r = copy_text(rows, 8, &wait->range);

@@ -21,6 +21,8 @@ struct outstanding_wait {
 	bool has_gpu, has_submit;
 	int64_t submit_ns;
 	int64_t for_ns; /* to now, or to the end of its process; -1: unknown */
+	/* Likewise, from when it could begin: what was before it in its queue had ended. */
+	int64_t ran_ns;
 	char *kernel;	/* NULL: unknown */
 	char *range;	/* innermost open one of who submitted it; NULL: none */
 	/* The collective that caused it. */
@@ -52,6 +54,7 @@ struct outstanding_rank {
 	int64_t dispatched;
 	struct outstanding_wait *waits; /* the oldest first: that is what it waits in */
 	size_t wait_count;
+	int64_t unended; /* dispatches that nobody has seen end: waits and what is behind them */
 	char *range; /* open now; NULL: none */
 	bool has_last;
 	int64_t last_end_ns, last_seq;
@@ -77,10 +80,20 @@ void outstanding_free_p(struct outstanding **outstanding);
 /* outstanding_odd.c: fills sentence and is_odd from all else. -ENOMEM. */
 int outstanding_judge(struct outstanding *outstanding);
 
+/*
+ * What it waits in, or died in; NULL: nothing, or nobody can tell. Of a dead process' last
+ * dispatches some have ended since its shim looked last, and their GPU had long been idle: one is
+ * what it died in only if it had been running for OUTSTANDING_LONG_NS by then.
+ */
+const struct outstanding_wait *outstanding_in(const struct outstanding_rank *rank);
+
 /* "SIGKILL", "exit status 3"; borrowed until the next call. */
 const char *outstanding_status(const struct outstanding_rank *rank);
 /* "all_reduce #1,204 of communicator 0x9e3f", "kernel foo", to @to. */
 void outstanding_put_wait(FILE *to, const struct outstanding_wait *wait);
+
+/* "; 3 dispatches not seen to end", or nothing */
+void outstanding_put_unended(FILE *to, const struct outstanding_rank *rank);
 
 /* "all_reduce #1,204" */
 void outstanding_put_call(FILE *to, const char *op, int64_t seq);

@@ -31,6 +31,7 @@ static const struct render_column columns[] = {
 	{"bytes", NULL, RENDER_ID},
 	{"communication", NULL, RENDER_TEXT},
 	{"nth", NULL, RENDER_ID},
+	{"unended", NULL, RENDER_ID},
 	{"range", NULL, RENDER_TEXT},
 	{NULL, "RANGE", RENDER_TEXT},
 	{NULL, "DOING", RENDER_TEXT}, /* the last one that is shown is cut to the terminal */
@@ -87,6 +88,10 @@ static void put_doing(
 		fprintf(to, "%s", outstanding_status(rank));
 	else if (!rank->is_alive)
 		fprintf(to, "%s", rank->ended);
+	if (wait && !outstanding_in(rank)) {
+		outstanding_put_unended(to, rank);
+		return;
+	}
 	if (wait) {
 		fprintf(to, rank->is_alive ? "" : " in ");
 		if (wait->has_collective) {
@@ -119,6 +124,7 @@ static int fill_row(const struct outstanding *o, size_t i, const struct outstand
 	static const struct outstanding_wait none = {.for_ns = -1};
 	const struct outstanding_rank *rank = o->ranks + i;
 	const struct outstanding_wait *w = wait ? wait : &none;
+	bool is_in = !wait || outstanding_in(rank);
 	bool is_idle = !wait && rank->has_last;
 	int64_t since_ns = wait ? w->submit_ns : rank->last_end_ns;
 	int64_t for_ns = is_idle && rank->as_of_ns > since_ns
@@ -152,14 +158,15 @@ static int fill_row(const struct outstanding *o, size_t i, const struct outstand
 	*v++ = render_optional(has_since, since_ns);
 	*v++ = text_if(has_since, ret->since);
 	*v++ = render_optional(wait, w->behind);
-	*v++ = render_text(wait ? w->kernel : rank->last);
-	*v++ = text_if(w->has_collective, w->op);
-	*v++ = render_optional(w->has_collective, w->comm);
-	*v++ = render_optional(w->has_collective, w->comm_seq);
-	*v++ = render_optional(w->has_comm_size, w->comm_size);
-	*v++ = render_optional(w->has_collective, w->bytes);
-	*v++ = render_text(w->communication);
-	*v++ = render_optional(w->communication, w->nth);
+	*v++ = text_if(is_in, wait ? w->kernel : rank->last);
+	*v++ = text_if(is_in && w->has_collective, w->op);
+	*v++ = render_optional(is_in && w->has_collective, w->comm);
+	*v++ = render_optional(is_in && w->has_collective, w->comm_seq);
+	*v++ = render_optional(is_in && w->has_comm_size, w->comm_size);
+	*v++ = render_optional(is_in && w->has_collective, w->bytes);
+	*v++ = text_if(is_in, w->communication);
+	*v++ = render_optional(is_in && w->communication, w->nth);
+	*v++ = render_integer(rank->unended);
 	*v++ = render_text(range);
 	*v++ = render_text(ret->range);
 	*v++ = render_text(ret->doing);

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- since 9
 -- The oldest dispatch in flight of each queue: now, or when its process ended. With the collective
--- that caused it: the one of its host call, or of a call around that one.
+-- that caused it: the one of its host call, or of a call around that one; and what ended last before it.
 WITH RECURSIVE
 flight AS (
 	SELECT process_id, queueId, sequenceId, gpuId, description_id, submit_ns, roctxId,
@@ -26,8 +26,9 @@ caused AS (
 	FROM around a JOIN rtl_collective_base k ON k.launch_id = (a.process_id << 40 | a.call)
 	GROUP BY a.process_id, a.queueId)
 SELECT h.process_id, h.queueId, h.sequenceId, h.gpuId, h.description_id, s.string, h.submit_ns,
-	h.behind, m.text, c.op, c.comm, c.seq, c.bytes, c.comm_size, x.collectives
+	h.behind, m.text, c.op, c.comm, c.seq, c.bytes, c.comm_size, x.collectives, q.last_end_ns
 FROM head h
+	LEFT JOIN rtl_queue q ON q.process_id = h.process_id AND q.queueId = h.queueId
 	LEFT JOIN rocpd_string s ON s.id = h.description_id
 	LEFT JOIN rtl_marker m ON m.process_id = h.process_id AND m.roctxId = h.roctxId
 	LEFT JOIN caused x ON x.process_id = h.process_id AND x.queueId = h.queueId

@@ -13,6 +13,16 @@ deaths() {
 		ORDER BY p.id" | tr '|' ' '
 }
 
+# Each of them takes 2 us: of none that was left could anybody say that its GPU had it.
+nobody_is_in_a_kernel() {
+	"$rtl" outstanding --json t.db >report 2>/dev/null
+	[ "$(jq '[.waiting[] | select(.sequenceId != null and .kernel != null)] | length' report)" -eq 0 ]
+	[ "$(jq '.outstanding' report)" -eq "$(jq '[.waiting[] | .unended] | add' report)" ]
+	"$rtl" outstanding t.db | tr -s ' \n' ' ' >said
+	not grep -q ' in kernel ' said
+	[ "$(jq '.outstanding' report)" -eq 0 ] || grep -Eq '(dispatch|dispatches) not seen to end' said
+}
+
 @test "what HIP said has ended is stored in each way of dying" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
 	# The last one looks once more, for what was in the middle.
@@ -36,6 +46,7 @@ deaths() {
 	deaths t.db | tee found
 	[ "$(wc -l <found)" -eq 6 ]
 	awk '$2 + $3 != 40 || $4 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' found
+	nobody_is_in_a_kernel
 	accounted t.db
 }
 
@@ -51,6 +62,7 @@ deaths() {
 		"$scenes" >told 2>err
 	[ "$(wc -l <told)" -eq $runs ]
 	python3 "$tests_dir/check_seen.py" t.db told
+	nobody_is_in_a_kernel
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_process WHERE ended = '"'killed'")" -eq $runs ]
 	accounted t.db
 }

@@ -81,8 +81,9 @@ static inline bool pair_exchange(
 __attribute__((no_sanitize_thread)) static bool has_room(
 	const struct recorder_slot *slot, const struct glimpse *seen)
 {
+	/* RECORDER_NO_TICK alone: the harvester is writing them. */
 	return __atomic_load_n(&slot->symbol, __ATOMIC_RELAXED) &&
-	       (!seen->end || seen->end & RECORDER_NO_TICK);
+	       (!seen->end || seen->end > RECORDER_NO_TICK);
 }
 
 static void slot_end(

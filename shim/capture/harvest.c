@@ -208,8 +208,10 @@ static inline void slot_settle(
 	struct recorder_slot *slot = slot_of(c, ref);
 	bool is_timed = private->why == RTL_TIMED;
 
-	slot->start_tick = is_timed ? start : 0;
-	slot->end_tick = is_timed ? end : 0;
+	/* In this order: it may be ENDED already, and the process die in between. */
+	__atomic_store_n(&slot->end_tick, RECORDER_NO_TICK, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->start_tick, is_timed ? start : 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->end_tick, is_timed ? end : 0, __ATOMIC_RELEASE);
 	slot->untimed = private->why;
 	atomic_store_explicit(&slot->state, SLOT_DONE, memory_order_release);
 	FAULT_POINT("after_done");

@@ -29,6 +29,9 @@
 #ifndef AVAILABLE
 #define AVAILABLE 3 /* the slots that there are, as bits */
 #endif
+#ifndef LOOKERS
+#define LOOKERS 0 /* threads of the program that see dispatches end */
+#endif
 #define SLOTS	2
 #define ENTRIES 2
 #define CELLS	2
@@ -40,15 +43,19 @@
 
 /* A slot's or an entry's fields are not whole. */
 #define TORN 15
+/* Of times: being written, and end_tick says that there are none. */
+#define NONE 14
 
 #define FREE	  0
 #define SUBMITTED 1
 #define DONE	  2
+#define ENDED	  3
 
 typedef slot {
 	byte state;
 	byte rec;   /* whose fields it holds, or TORN */
-	byte times; /* 0, TORN, 1: whole */
+	byte times; /* 0, NONE, TORN, 1 + the dispatch whose they are */
+	byte use;   /* what end_tick holds while there are none: another at each use */
 	byte frame
 }
 typedef entry {
@@ -94,6 +101,8 @@ bool drained;
 /* ---- what really happened: no part of the protocol ---- */
 byte handed_on; /* dispatches that became the device's */
 byte finished;	/* those whose slot was DONE */
+byte ended;	/* those that the device has done */
+byte seen;	/* those of which the program knows that */
 byte whole;	/* events published */
 
 #define STORED_ONCE(set) assert(!(tx_rows & (set)))
@@ -117,7 +126,7 @@ end_take: /* slot_take(), and the first half of slot_fill() */
 		slots[s].state = SUBMITTED; slots[s].frame = 0;
 		handed_on = handed_on | BIT(rec);
 #endif
-		slots[s].rec = TORN; slots[s].times = 0
+		slots[s].rec = TORN
 	}
 end_fill:
 	atomic { alive -> slots[s].rec = rec; slots[s].frame = 0 }
@@ -188,12 +197,18 @@ inline pick_events(kind)
 	i = 0
 }
 
-#define IS_CHAINED(s) (slots[s].state == SUBMITTED && slots[s].rec != TORN)
+#define IS_CHAINED(s)                                                                              \
+	((slots[s].state == SUBMITTED || slots[s].state == ENDED) && slots[s].rec != TORN)
 
 inline note_done()
 {
 	slots[s].state = DONE;
 	finished = finished | BIT(slots[s].rec)
+}
+
+inline give_slot(i)
+{
+	slots[i].state = FREE; slots[i].times = 0; slots[i].use++
 }
 
 inline give_back(e)
@@ -208,8 +223,8 @@ proctype harvester()
 end_idle:
 	do
 	/* slot_poll() of what slot_hand_over() linked: the signal fired, in whatever order */
-	:: atomic { alive && IS_CHAINED(0) -> s = 0; goto end_times }
-	:: atomic { alive && IS_CHAINED(1) -> s = 1; goto end_times }
+	:: atomic { alive && IS_CHAINED(0) -> s = 0; ended = ended | BIT(slots[s].rec); goto end_times }
+	:: atomic { alive && IS_CHAINED(1) -> s = 1; ended = ended | BIT(slots[s].rec); goto end_times }
 	:: atomic {
 		alive && MAY_OPEN && (slots[0].state == DONE || slots[1].state == DONE) ->
 		/* frame_pick(), step L, first half */
@@ -218,7 +233,7 @@ end_idle:
 		:: i < SLOTS ->
 			if
 			:: slots[i].state == DONE ->
-				assert(slots[i].rec != TORN && slots[i].times == 1);
+				assert(slots[i].rec != TORN && slots[i].times == 1 + slots[i].rec);
 				picked = picked | BIT(i);
 				set = set | BIT(slots[i].rec)
 			:: else
@@ -242,15 +257,19 @@ end_idle:
 		fi }
 	od;
 
-end_times: /* slot_finish() */
+end_times: /* slot_settle() */
 #ifdef MISTAKE_4 /* DONE is stored before the times */
 	atomic { alive -> note_done(); slots[s].times = TORN }
 end_done:
-	atomic { alive -> slots[s].times = 1; s = 0 }
+	atomic { alive -> slots[s].times = 1 + slots[s].rec; s = 0 }
 #else
+#ifdef MISTAKE_23 /* the ticks are written over those of who has seen the end */
 	atomic { alive -> slots[s].times = TORN }
+#else
+	atomic { alive -> slots[s].times = NONE }
+#endif
 end_done:
-	atomic { alive -> slots[s].times = 1; note_done(); s = 0 }
+	atomic { alive -> slots[s].times = 1 + slots[s].rec; note_done(); s = 0 }
 #endif
 	goto end_idle;
 
@@ -262,8 +281,8 @@ end_label_next:
 #endif
 #ifdef MISTAKE_6 /* step R before step P */
 end_too_early:
-	atomic { alive -> if :: picked & 1 -> slots[0].state = FREE :: else fi;
-		if :: picked & 2 -> slots[1].state = FREE :: else fi }
+	atomic { alive -> if :: picked & 1 -> give_slot(0) :: else fi;
+		if :: picked & 2 -> give_slot(1) :: else fi }
 #endif
 end_publish: /* recorder_frame_publish(), P */
 	atomic {
@@ -272,9 +291,9 @@ end_publish: /* recorder_frame_publish(), P */
 		published = open_frame; open_frame++; set = 0
 	}
 end_free: /* frame_free(): pool_slot_free() of each, then pool_flush() */
-	atomic { alive -> if :: picked & 1 -> slots[0].state = FREE :: else fi }
+	atomic { alive -> if :: picked & 1 -> give_slot(0) :: else fi }
 end_free_next:
-	atomic { alive -> if :: picked & 2 -> slots[1].state = FREE :: else fi }
+	atomic { alive -> if :: picked & 2 -> give_slot(1) :: else fi }
 end_flush:
 	atomic { alive -> available = available | picked; picked = 0 }
 	goto end_idle;
@@ -311,6 +330,65 @@ end_advance: /* event_ring_advance() */
 		picked = 0
 	}
 	goto end_idle
+}
+
+/*
+ * ---- shim/capture/ends.c: slot_end() of a thread that knows of a dispatch's end and has read its
+ * slot. Between any two of its steps the slot may have got another use. ----
+ */
+proctype looker()
+{
+	byte s, rec, use;
+
+end_next:
+	if
+	:: atomic { alive && IS_CHAINED(0) -> s = 0 }
+	:: atomic { alive && IS_CHAINED(1) -> s = 1 }
+	fi;
+end_glimpse: /* slot_glimpse(), and that `changes` is as it was */
+	atomic {
+		alive ->
+		if
+		:: !IS_CHAINED(s) -> s = 0; goto end_next
+		:: else
+		fi;
+		rec = slots[s].rec; use = slots[s].use;
+		ended = ended | BIT(rec)
+#ifdef MISTAKE_22 /* the program goes on before it is written down */
+		; seen = seen | BIT(rec)
+#endif
+	}
+end_ticks: /* compared: no times, and the use's number */
+	atomic {
+		alive ->
+		if
+#ifdef MISTAKE_19 /* any use of the slot is taken for the one that was read */
+		:: slots[s].times == 0 -> slots[s].times = 1 + rec
+#else
+		:: slots[s].times == 0 && slots[s].use == use -> slots[s].times = 1 + rec
+#endif
+		:: else
+		fi
+	}
+end_state: /* compared: state, queue, number */
+	atomic {
+		alive ->
+		if
+#ifdef MISTAKE_18 /* only the state is compared */
+		:: slots[s].state == SUBMITTED -> slots[s].state = ENDED
+#else
+#ifdef MISTAKE_20 /* a plain store */
+		:: true -> slots[s].state = ENDED
+#else
+		:: slots[s].state == SUBMITTED && slots[s].rec == rec -> slots[s].state = ENDED
+#endif
+#endif
+		:: else
+		fi
+	}
+end_return:
+	atomic { alive -> seen = seen | BIT(rec); s = 0; rec = 0; use = 0 }
+	goto end_next
 }
 
 /* ---- shim/send/connection.c: conn_step() of the shim's thread ---- */
@@ -375,9 +453,16 @@ inline drain_slot(s)
 #ifdef MISTAKE_10 /* whatever is in a slot counts as finished */
 		:: slots[s].state != FREE ->
 #else
+#ifdef MISTAKE_21 /* ENDED is no state that the drain knows */
 		:: slots[s].state == DONE ->
+#else
+		:: slots[s].state == DONE || slots[s].state == ENDED ->
 #endif
-			assert(slots[s].times == 1);
+#endif
+			assert(slots[s].times == 1 + slots[s].rec ||
+				(slots[s].state == ENDED &&
+					(slots[s].times == 0 || slots[s].times == NONE)));
+			assert(ended & BIT(slots[s].rec));
 			STORED_ONCE(BIT(slots[s].rec));
 			tx_rows = tx_rows | BIT(slots[s].rec)
 		:: else ->
@@ -414,6 +499,7 @@ inline check_whole()
 	assert(!(rows & outstanding));
 	assert(n <= dispatched && n + 1 >= dispatched); /* torn: at most one a producing thread */
 	assert((rows & finished) == finished);
+	assert((rows & seen) == seen); /* however it died */
 	assert(((rows | outstanding) & handed_on) == handed_on);
 	assert(!((rows | outstanding) & (BIT(DISPATCHES) - 1) & ~handed_on));
 	assert(rows >> DISPATCHES == whole >> DISPATCHES);
@@ -527,6 +613,8 @@ init
 		run event_producer();
 		run event_producer();
 		run harvester();
+		if :: LOOKERS > 0 -> run looker() :: else fi;
+		if :: LOOKERS > 1 -> run looker() :: else fi;
 		run connection();
 		run collectord();
 		run faults()

@@ -17,6 +17,7 @@
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
+#include "tests/shim/capture/system_calls.h"
 
 /* One test jumps out of a signal handler, for good: what comes then is not in it. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
@@ -366,6 +367,43 @@ static void after_its_end_a_look_reads_no_signal(void **state)
 	fixture_settle(f);
 }
 
+static void *look_trapped(void *data)
+{
+	struct fixture *f = data;
+
+	assert_int_equal(system_calls_trap(), 0);
+	system_calls_enter();
+	ends_look(f->capture);
+	system_calls_leave();
+	return NULL;
+}
+
+static void look_makes_no_system_call(void **state)
+{
+	struct fixture *f = *state;
+	hsa_signal_t signal = synth_signal_new(1);
+	struct reader *reader;
+	pthread_t thread;
+
+	for (int i = 0; i < 20; i++)
+		fixture_dispatch(f, i == 10 ? signal.handle : 0);
+	fixture_step(f);
+	/* Whoever holds it has no processor. */
+	assert_true(harvest_lock_try(f->capture));
+	assert_int_equal(system_calls_thread(&thread, look_trapped, f), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(system_calls.futex, 0);
+	assert_int_equal(system_calls.others, 0);
+	reader = died_now(f);
+	for (uint64_t seq = 0; seq < 20; seq++)
+		assert_timed(f, reader, seq);
+	reader_free(reader);
+	harvest_lock_release(f->capture);
+	fixture_settle(f);
+	harvest_signal_destroy(f->capture, signal);
+	synth_signal_free(signal);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -379,6 +417,7 @@ int main(void)
 		TEST(thread_that_jumps_out_of_a_look_keeps_no_slot),
 		TEST(held_look_writes_nothing_to_the_slot_s_next_dispatch),
 		TEST(after_its_end_a_look_reads_no_signal),
+		TEST(look_makes_no_system_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

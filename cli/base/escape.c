@@ -36,13 +36,31 @@ size_t escape_decode(const unsigned char *at, size_t left, uint32_t *ret)
 	return n;
 }
 
-/* Moves the cursor, changes the order of what is shown, or shows nothing. */
+struct code_range {
+	uint32_t first, last;
+};
+
+/* Moves the cursor, changes the order of what is shown, or shows nothing: by Unicode's properties.
+ */
+static const struct code_range invisible[] = {
+#include "cli/base/invisible.inc"
+};
+
 static bool is_unsafe(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xad ||
-	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0x61c ||
-	       (code >= 0xe0000 && code <= 0xe0fff);
+	size_t low = 0, high = sizeof(invisible) / sizeof(invisible[0]);
+
+	if (code >= ' ' && code < 0x7f)
+		return false;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (code > invisible[middle].last)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < sizeof(invisible) / sizeof(invisible[0]) && code >= invisible[low].first;
 }
 
 /* Writes at most 10 bytes. */

@@ -36,6 +36,10 @@ NAMES = [
     "soft\u00adhyphen".encode(),
     "\U000e0041tag\U000e007f".encode(),
     "line\u2028para\u2029".encode(),
+    # Shown as nothing though they are letters, marks or fillers (Default_Ignorable_Code_Point).
+    "gem\u034fm \u17b4\u17b5 \u180e".encode(),
+    "gemm\u115f\u1160\u3164\uffa0".encode(),
+    "gemm\ufe0f\U000e0100 \ufff9note\ufffatext\ufffb \U0001d173\U0001d17a".encode(),
     "e\u0301" .encode() + b"\xcc\x81" * 40,
     # Not UTF-8: stray, overlong, surrogate, cut, beyond the last.
     b"\xff\xfe",

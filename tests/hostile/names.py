@@ -26,8 +26,9 @@ from node import fail, wait_for
 
 DEADLINE_S = 900
 # What changes order or shows nothing, besides C0 and C1: as cli/base/escape.c.
-UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-                    "\ufeff\U000e0000-\U000e0fff]")
+UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+                    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+                    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 NUMBER = re.compile(r"[-+]?[0-9][0-9.e+-]*$")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 

@@ -43,6 +43,47 @@ static void controls_never_reach_a_terminal(void **state)
 	check_escape("\xd0\xba", 2, "\xd0\xba");
 }
 
+/* @code as UTF-8; not in ASCII. */
+static size_t encode(unsigned code, char to[4])
+{
+	size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (size_t i = n; --i; code >>= 6)
+		to[i] = (char)(0x80 | (code & 0x3f));
+	to[0] = (char)(0xf00u >> n | code);
+	return n;
+}
+
+static void check_code(unsigned code, bool is_escaped)
+{
+	char text[5] = "", expected[16];
+	size_t n = encode(code, text);
+
+	snprintf(expected, sizeof(expected), code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+	check_escape(text, n, is_escaped ? expected : text);
+}
+
+static void code_points_that_show_nothing_are_escaped(void **state)
+{
+	/* Unicode's Default_Ignorable_Code_Point and format characters; and what lies around them.
+	 */
+	static const unsigned hidden[][2] = {{0x80, 0x9f}, {0xad, 0xad}, {0x34f, 0x34f},
+		{0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
+		{0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
+		{0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
+		{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		for (unsigned code = hidden[i][0]; code <= hidden[i][1]; code++)
+			check_code(code, true);
+		if (i)
+			check_code(hidden[i][0] - 1, false);
+		check_code(hidden[i][1] + 1, false);
+	}
+	check_code(0x600, false); /* a number sign, of general category Cf, is seen */
+}
+
 static void every_byte_pair_is_safe(void **state)
 {
 	(void)state;
@@ -315,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(controls_never_reach_a_terminal),
+		cmocka_unit_test(code_points_that_show_nothing_are_escaped),
 		cmocka_unit_test(every_byte_pair_is_safe),
 		cmocka_unit_test(a_cut_text_has_the_width_asked_for),
 		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),

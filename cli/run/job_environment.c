@@ -82,9 +82,9 @@ bool jobenv_tools_list_has(const char *list, const char *entry)
 }
 
 /*
- * Ours, but of another installation (an rtl env of the user's profile). Each of two shims in a process
- * takes the other for a tool that is in its way, and the collector the second for the successor of the
- * first: nothing would be recorded.
+ * Ours, but of another installation (an rtl env of the user's profile). Each of two shims in a
+ * process takes the other for a tool that is in its way, and the collector the second for the
+ * successor of the first: nothing would be recorded.
  */
 static bool is_foreign_copy(const char *name, const char *shim)
 {
@@ -198,34 +198,26 @@ static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
 }
 
 /* It is in every program of the job now, and shells and interpreters do not free what they have
- * at their end. */
-static const char leaks[] = "detect_leaks=0";
-#endif
-
-/*
- * A program with gcc's address sanitizer ends itself when anything is preloaded before the
- * sanitizer, unless told that this is meant. The shim wraps nothing that it wraps. What the user
- * says stands.
- */
+ * at their end. What the user says stands. */
 static int put_asan(struct jobenv *env)
 {
+	static const char leaks[] = "detect_leaks=0";
 	const char *options = getenv("ASAN_OPTIONS");
-	char more[64] = "";
 
-	if (!options || !strstr(options, "verify_asan_link_order"))
-		strcat(more, "verify_asan_link_order=0");
-#ifdef RTL_SANITIZE
-	if (!options || !strstr(options, "detect_leaks")) {
-		strcat(more, *more ? ":" : "");
-		strcat(more, leaks);
-	}
-#endif
-	if (!*more)
-		return put_copy(env, "ASAN_OPTIONS", options);
+	if (options && strstr(options, "detect_leaks"))
+		return 0;
 	if (!options || !*options)
-		return put_copy(env, "ASAN_OPTIONS", more);
-	return put_joined(env, "ASAN_OPTIONS", options, ':', more);
+		return put_copy(env, "ASAN_OPTIONS", leaks);
+	return put_joined(env, "ASAN_OPTIONS", options, ':', leaks);
 }
+#else
+/* Programs with a sanitizer are told by the shim (shim/load/preload.c), others need no word. */
+static int put_asan(struct jobenv *env)
+{
+	(void)env;
+	return 0;
+}
+#endif
 
 /* librtl-calls.so, which lies beside the shim, where the mode records host calls; "": not. */
 static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
@@ -255,8 +247,8 @@ static char *prepend(const char *library, const char *list)
 	return joined;
 }
 
-const char jobenv_without_preload[] =
-	"roctx ranges, RCCL's and HIP's calls are not recorded: the shim's path has a space or a colon";
+const char jobenv_without_preload[] = "roctx ranges, RCCL's and HIP's calls are not recorded: the "
+				      "shim's path has a space or a colon";
 
 bool jobenv_is_unpreloadable(const char *path)
 {

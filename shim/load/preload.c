@@ -39,6 +39,19 @@ static const char *path_of_shim(void)
 	return dladdr((const void *)OnLoad, &info) ? info.dli_fname : NULL;
 }
 
+/*
+ * gcc's address sanitizer ends a program before whose sanitizer anything is loaded, unless it is
+ * told that this is meant. It asks this function, which stands in the sanitizer's interface for
+ * programs to define, before it reads ASAN_OPTIONS, which has the last word. In other programs no
+ * caller exists.
+ */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
+
 __attribute__((constructor)) static void preload_register(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");

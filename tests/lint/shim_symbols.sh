@@ -44,7 +44,8 @@ guest()
 }
 
 guest "$2/lib/librtl-shim.so" none
-wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload _Exit _exit abort ncclAllGather ncclAllReduce ncclAllToAll \
+wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload _Exit __asan_default_options _exit abort \
+ncclAllGather ncclAllReduce ncclAllToAll \
 ncclAllToAllv ncclBcast ncclBroadcast ncclCommAbort ncclCommDestroy ncclCommFinalize \
 ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable \
 ncclCommSplit ncclGather ncclGetUniqueId ncclGroupEnd ncclGroupStart ncclRecv \

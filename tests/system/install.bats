@@ -42,3 +42,50 @@ bats_require_minimum_version 1.5.0
 	[ "$(told out)" = "$(stored t.db)" ]
 	accounted t.db
 }
+
+has_rows() {
+	[ "$(sqlite3 "$1" 'SELECT count(*) FROM rocpd_op' 2>/dev/null)" -gt 0 ] 2>/dev/null
+}
+
+# install_over OPTION...: what is installed below root once more, from the same build.
+install_over() {
+	DESTDIR=$work/root cmake --install "$RTL_BUILD" "$@" >/dev/null
+}
+
+@test "an installation over a running job disturbs neither its ranks nor programs that start meanwhile" {
+	install_over
+	local prefix rtl starter job long options
+	prefix=$work/root$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$RTL_BUILD/CMakeCache.txt")
+	rtl=$prefix/bin/rtl
+	export LD_LIBRARY_PATH=$libdir/softgpu
+	mkfifo go
+	# Ranks before and after, of one job; the first have the old libraries mapped when they go on.
+	"$rtl" run -m hip -o t.db -- sh -c "exec 3<go; '$demo' --ranks 2 --steps 2 >out1 && cat <&3 >/dev/null
+		'$demo' --ranks 2 --steps 2 >out2" 2>err &
+	job=$!
+	exec 4>go
+	"$rtl" run -q -m hip -o u.db -- "$demo" --dispatches 100000000 --rate 200 >out3 2>err3 4>&- &
+	long=$!
+	wait_until has_rows u.db
+	# Programs that start all the time, each of which would say what its loader cannot load.
+	while [ ! -e enough ]; do
+		sh -c 'eval "$("$1" env -m hip)"; exec env true' sh "$rtl" 2>>err4 || echo "$?" >>err4
+	done 4>&- &
+	starter=$!
+	for options in --strip "" --strip; do
+		install_over $options
+	done
+	touch enough
+	wait $starter
+	exec 4>&-
+	wait $job
+	kill -USR1 $long # it ends early
+	wait $long
+	[ ! -s err4 ] || { cat err4; false; }
+	[ "$(told out3)" = "$(stored u.db)" ]
+	accounted u.db
+	accounted t.db
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op")" -eq "$(sed -n 's/.*kernels=//p' out1 out2 | awk '{ n += $1 } END { print n }')" ]
+	run -0 find "$prefix" -name '*.rtl-incoming*'
+	[ -z "$output" ]
+}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "proto/base/cleanup.h"
 #include "proto/names/mode.h"
@@ -14,6 +15,13 @@
 
 #define CALLS_LIBRARY "librtl-calls.so"
 #define SHIM_LIBRARY  "librtl-shim.so"
+
+/* Below the folder of the shim. glibc puts in "x86_64", "haswell", "i686": programs of 32 bits find
+ * an empty library there. Other C libraries look for a folder of this very name, find none and go
+ * on. */
+#define PRELOAD_FOLDER "/rtl/preload/$PLATFORM"
+/* What is left where a shell has expanded it. */
+#define PRELOAD_BARE   "/rtl/preload"
 
 #define V1_TOOLS  "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
 #define HSA_RINGS "HSA_ALLOCATE_QUEUE_DEV_MEM"
@@ -89,12 +97,16 @@ bool jobenv_tools_list_has(const char *list, const char *entry)
 static bool is_foreign_copy(const char *name, const char *shim)
 {
 	const char *slash = strrchr(name, '/'), *own = strrchr(shim, '/');
-	size_t folder = own ? (size_t)(own - shim) : 0;
+	size_t folder = own ? (size_t)(own - shim) : 0, length = slash ? (size_t)(slash - name) : 0;
 
 	if (strcmp(slash ? slash + 1 : name, SHIM_LIBRARY) != 0 &&
 		strcmp(slash ? slash + 1 : name, CALLS_LIBRARY) != 0)
 		return false;
-	return !slash || (size_t)(slash - name) != folder || memcmp(name, shim, folder) != 0;
+	if (!slash || length < folder || memcmp(name, shim, folder) != 0)
+		return true;
+	return length != folder &&
+	       (length != folder + strlen(PRELOAD_FOLDER) ||
+		       memcmp(name + folder, PRELOAD_FOLDER, strlen(PRELOAD_FOLDER)) != 0);
 }
 
 /* The end of the first name of @list, which is read into @name; NULL: there is none. */
@@ -235,6 +247,23 @@ static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+/* How LD_PRELOAD is to name @library, which has no other folder than the shim. -ENAMETOOLONG. */
+static int name_preload(const char *library, char ret[PATH_MAX])
+{
+	const char *slash = strrchr(library, '/');
+	int folder = slash ? (int)(slash - library) : 0, n;
+
+	n = snprintf(ret, PATH_MAX, "%.*s" PRELOAD_BARE "%s", folder, library, slash ? slash : "");
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	/* A shim that was copied by itself has no such folder. */
+	if (!slash || access(ret, F_OK) < 0)
+		n = snprintf(ret, PATH_MAX, "%s", library);
+	else
+		n = snprintf(ret, PATH_MAX, "%.*s" PRELOAD_FOLDER "%s", folder, library, slash);
+	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
 /* @library in front of @list, which may be empty; unless it is in it. A fresh string, or NULL. */
 static char *prepend(const char *library, const char *list)
 {
@@ -260,7 +289,7 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 	const char *users = getenv("LD_PRELOAD"), *sanitizer = NULL;
 	CLEANUP(free_p) char *preload = drop_copies(users ? users : "", params->shim, next_preload);
 	CLEANUP(free_p) char *with_shim = NULL, *with_calls = NULL, *whole = NULL;
-	char calls[PATH_MAX];
+	char shim[PATH_MAX], calls[PATH_MAX], calls_name[PATH_MAX] = "";
 	int r;
 
 	if (jobenv_is_unpreloadable(params->shim)) {
@@ -268,13 +297,17 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 		return 0;
 	}
 	r = find_calls(params, calls);
+	if (r == 0 && *calls)
+		r = name_preload(calls, calls_name);
+	if (r == 0)
+		r = name_preload(params->shim, shim);
 	if (r < 0)
 		return r;
 #ifdef RTL_SANITIZE
 	dl_iterate_phdr(find_sanitizer, &sanitizer);
 #endif
-	with_shim = preload ? prepend(params->shim, preload) : NULL;
-	with_calls = with_shim ? prepend(calls, with_shim) : NULL;
+	with_shim = preload ? prepend(shim, preload) : NULL;
+	with_calls = with_shim ? prepend(calls_name, with_shim) : NULL;
 	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
 	return whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
 }

@@ -11,7 +11,7 @@ bats_require_minimum_version 1.5.0
 	shim=$(realpath "$libdir/librtl-shim.so")
 	[ "${lines[0]}" = "it's \"quoted\" \$HOME \`id\` \\ end $shim" ]
 	[ "${lines[1]}" = 1 ]
-	[[ :${lines[2]}: == *":$shim:"* ]]
+	[[ :${lines[2]}: == *":${shim/librtl/rtl\/preload\/\$PLATFORM\/librtl}:"* ]]
 }
 
 @test "rtl env twice changes nothing more" {

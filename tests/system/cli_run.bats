@@ -551,7 +551,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
 	export HSA_TOOLS_LIB="/usr/lib/other.so '/a b'" RTL_OUTPUT=o.db
 	run -0 --separate-stderr "$rtl" run -q sh -c 'echo "$HSA_TOOLS_LIB|$HSA_TOOLS_ROCPROFILER_V1_TOOLS|$RTL_OUTPUT|$LD_LIBRARY_PATH"; echo "$LD_PRELOAD"'
 	[ "${lines[0]}" = "/usr/lib/other.so '/a b' $shim|1||$LD_LIBRARY_PATH" ]
-	[[ :${lines[1]}: == *":$shim:"* ]]
+	[[ :${lines[1]}: == *":${shim/librtl/rtl\/preload\/\$PLATFORM\/librtl}:"* ]]
 	[ -e o.db ]
 }
 

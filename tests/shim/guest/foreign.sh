@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# foreign.sh BUILD_DIR: programs of another C library, of 32 bits, static ones and ones with other rights
+# run in a recorded job as they do alone, and no loader says a word; programs of glibc are preloaded.
+. "$(dirname "$0")/../lib.sh"
+source=$(dirname "$0")/foreign.c
+export XDG_RUNTIME_DIR="$dir" # no other test sees its collector
+chmod 755 "$dir"
+cd "$dir" || exit 1
+
+musl-gcc -o musl "$source" || exit 1
+musl-gcc -static -o musl-static "$source" || exit 1
+gcc -static -o static "$source" || exit 1
+gcc -o setuid "$source" && chown 65534 setuid && chmod 4755 setuid || exit 1
+# With a library of 32 bits to need: it is no static program then.
+gcc -m32 -shared -nostdlib -Wl,-soname,libnone.so -o libnone.so -x c /dev/null || exit 1
+gcc -m32 -DFREESTANDING -nostdlib -no-pie -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables \
+	-Wl,--no-as-needed -Wl,-rpath,"$dir" -Wl,--dynamic-linker,/lib/ld-linux.so.2 -o bits32 "$source" \
+	libnone.so || exit 1
+
+# same NAME COMMAND...: it ends as a program here does alone.
+same()
+{
+	name=$1
+	shift
+	"$@" >out 2>err </dev/null
+	code=$?
+	[ $code -eq 7 ] || die "$name: exit status $code"
+	[ "$(cat out)" = hello ] || die "$name: it says $(cat out)"
+	[ ! -s err ] || die "$name: it complains"
+}
+
+for mode in full hip; do
+	for program in musl musl-static static setuid bits32; do
+		same "$program alone" "./$program"
+		same "$program, mode $mode" "$build/bin/rtl" run -m $mode -q -f -o t.db --device soft -- "./$program"
+		same "$program of a shell, mode $mode" "$build/bin/rtl" run -m $mode -q -f -o t.db --device soft -- \
+			sh -c "./$program; exit \$?"
+		# shellcheck disable=SC2016 # that shell expands it
+		same "$program, by rtl env, mode $mode" sh -c 'eval "$("$1" env -m $2 --device soft)"; exec "./$3"' sh \
+			"$build/bin/rtl" $mode "$program"
+	done
+done
+# A glibc program has it, also where a shell on the way has expanded the name.
+unset LD_PRELOAD
+eval "$("$build/bin/rtl" env -m hip)"
+for list in "$LD_PRELOAD" "$(PLATFORM=; eval "echo $LD_PRELOAD")"; do
+	LD_PRELOAD=$list cat /proc/self/maps >out 2>err
+	grep -q /librtl-shim.so out && grep -q /librtl-calls.so out || die "not preloaded as $list"
+	[ ! -s err ] || die "$list: the loader complains"
+done

@@ -97,7 +97,7 @@ static void load_in_child(
 
 static void check_shim(struct doctor *doctor)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], calls[PATH_MAX];
 	struct loaded shim;
 	int r = places_find(PLACE_SHIM, path);
 
@@ -117,6 +117,11 @@ static void check_shim(struct doctor *doctor)
 	if (jobenv_is_unpreloadable(path))
 		doctor_add(doctor, DOCTOR_WARN, "shim", "install it elsewhere",
 			"%s: %s", path, jobenv_without_preload);
+	r = jobenv_find_calls(path, NULL, calls);
+	if (r < 0)
+		doctor_add(doctor, DOCTOR_FAIL, "shim",
+			"install it beside librtl-shim.so, or choose another RTL_MODE", "%s: %s",
+			calls, strerror(-r));
 	doctor_add(doctor, DOCTOR_OK, "glibc", NULL, "%s", gnu_get_libc_version());
 }
 

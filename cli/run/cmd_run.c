@@ -6,6 +6,18 @@
 #include "cli/run/run.h"
 #include "cli/base/message.h"
 
+/* What a mode needs that was asked for by its name. 0, or an exit status, said why. */
+static int find_calls(const struct run_options *options, const char *shim)
+{
+	char calls[PATH_MAX];
+	int r = jobenv_find_calls(shim, options->mode, calls);
+
+	if (r == 0)
+		return 0;
+	say(JOBENV_NO_CALLS, calls, strerror(-r));
+	return CMD_RUN_FAILED;
+}
+
 /* The libraries that the job is to load. 0, or an exit status, said why; false in *ret_is_found
  * when the job goes unrecorded. */
 static int find_libraries(const struct run_options *options, char shim[PATH_MAX],
@@ -21,7 +33,7 @@ static int find_libraries(const struct run_options *options, char shim[PATH_MAX]
 	r = places_find(PLACE_SHIM, shim);
 	*ret_is_found = r == 0;
 	if (r == 0)
-		return 0;
+		return find_calls(options, shim);
 	say("shim: %s: %s; %s", shim, strerror(-r),
 		options->is_strict ? "not started (--strict)" : "the job runs unrecorded");
 	return options->is_strict ? CMD_RUN_FAILED : 0;

@@ -120,7 +120,7 @@ static const char *choose_socket(const struct env_options *options, char room[PA
 
 int cmd_env(int argc, char **argv)
 {
-	char shim[PATH_MAX], softgpu[PATH_MAX], socket[PATH_MAX];
+	char shim[PATH_MAX], calls[PATH_MAX], softgpu[PATH_MAX], socket[PATH_MAX];
 	struct env_options options = {0};
 	struct jobenv_params params = {.shim = shim};
 	struct jobenv env;
@@ -133,6 +133,11 @@ int cmd_env(int argc, char **argv)
 	if (r < 0) {
 		say("shim: %s: %s; set RTL_LIBDIR to the folder of librtl-shim.so", shim,
 			strerror(-r));
+		return CMD_BAD_INPUT;
+	}
+	r = jobenv_find_calls(shim, options.mode, calls);
+	if (r < 0) {
+		say(JOBENV_NO_CALLS, calls, strerror(-r));
 		return CMD_BAD_INPUT;
 	}
 	if (options.is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {

@@ -231,20 +231,21 @@ static int put_asan(struct jobenv *env)
 }
 #endif
 
-/* librtl-calls.so, which lies beside the shim, where the mode records host calls; "": not. */
-static int find_calls(const struct jobenv_params *params, char ret[PATH_MAX])
+int jobenv_find_calls(const char *shim, const char *mode_name, char ret[PATH_MAX])
 {
-	const char *name = params->mode ? params->mode : getenv("RTL_MODE");
+	const char *name = mode_name ? mode_name : getenv("RTL_MODE");
 	const struct mode *mode = mode_find(name ? name : "");
-	const char *slash = strrchr(params->shim, '/');
+	const char *slash = strrchr(shim, '/');
 	int n;
 
 	*ret = '\0';
 	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & HOST_CALLS))
 		return 0;
-	n = snprintf(ret, PATH_MAX, "%.*s" CALLS_LIBRARY,
-		slash ? (int)(slash + 1 - params->shim) : 0, params->shim);
-	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+	n = snprintf(
+		ret, PATH_MAX, "%.*s" CALLS_LIBRARY, slash ? (int)(slash + 1 - shim) : 0, shim);
+	if (n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return access(ret, R_OK) < 0 ? -errno : 0;
 }
 
 /* How LD_PRELOAD is to name @library, which has no other folder than the shim. -ENAMETOOLONG. */
@@ -290,14 +291,14 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 	CLEANUP(free_p) char *preload = drop_copies(users ? users : "", params->shim, next_preload);
 	CLEANUP(free_p) char *with_shim = NULL, *with_calls = NULL, *whole = NULL;
 	char shim[PATH_MAX], calls[PATH_MAX], calls_name[PATH_MAX] = "";
-	int r;
+	int r = 0;
 
 	if (jobenv_is_unpreloadable(params->shim)) {
 		env->is_without_preload = true;
 		return 0;
 	}
-	r = find_calls(params, calls);
-	if (r == 0 && *calls)
+	/* One that is not there the loader would complain of in every program of the job. */
+	if (jobenv_find_calls(params->shim, params->mode, calls) == 0 && *calls)
 		r = name_preload(calls, calls_name);
 	if (r == 0)
 		r = name_preload(params->shim, shim);
@@ -309,7 +310,10 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 	with_shim = preload ? prepend(shim, preload) : NULL;
 	with_calls = with_shim ? prepend(calls_name, with_shim) : NULL;
 	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
-	return whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
+	r = whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
+	/* A script may set another: then the shim, loaded as a tool, counts what it does not get to
+	 * see. */
+	return r < 0 ? r : put_copy(env, "RTL_PRELOAD", "1");
 }
 
 static int put_softgpu(struct jobenv *env, const char *folder)

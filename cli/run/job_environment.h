@@ -5,6 +5,7 @@
  * and `rtl env` (which prints it). What the user already has in a variable stays in it. Reads
  * the environment of rtl itself and changes nothing; one thread.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +37,13 @@ struct jobenv {
 /* A path that cannot be written in LD_PRELOAD, where nothing quotes; and what that costs. */
 bool jobenv_is_unpreloadable(const char *path);
 extern const char jobenv_without_preload[];
+
+/*
+ * librtl-calls.so, which lies beside @shim, where @mode (NULL: RTL_MODE) records host calls; "": it does
+ * not. 0; -errno: it is wanted, and not there as @ret.
+ */
+#define JOBENV_NO_CALLS "mode hip: %s: %s; install it beside librtl-shim.so, or choose another mode"
+int jobenv_find_calls(const char *shim, const char *mode, char ret[PATH_MAX]);
 
 /* 0, -ENOMEM. */
 int jobenv_init(struct jobenv *env, const struct jobenv_params *params);

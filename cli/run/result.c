@@ -451,6 +451,10 @@ static void print_line(
 		say_unseen(&e->child->gpu_watch);
 	if (v->is_empty && was_there && !e->options->is_quiet)
 		say("no kernel was seen; if there should be some, see rtl doctor");
+	if (!e->options->is_quiet &&
+		(v->counts.unwrapped_roctx || v->counts.unwrapped_rccl || v->counts.unwrapped_hip))
+		say("a process has no librtl-shim.so in LD_PRELOAD, or such a library in itself; a "
+		    "script that sets LD_PRELOAD should keep what is in it");
 	if (reason)
 		say("%s", reason);
 	/* The contract's words, bare: scripts look for them at the start of the last line. */

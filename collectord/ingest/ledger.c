@@ -85,14 +85,15 @@ bool ledger_is_drop(const char *counter)
 	return !strncmp(counter, "dropped_", 8);
 }
 
-/* Of a process: host-side records that were dropped, queues that nobody watched, and what there was
- * no room for in its define log. */
+/* Of a process: host-side records that were dropped, queues and libraries that nobody watched, and
+ * what there was no room for in its define log. */
 static bool is_loss(enum rtl_process_counter counter)
 {
 	return ledger_is_drop(rtl_process_counter_name[counter]) || counter == RTL_P_queues_coop ||
 	       counter == RTL_P_queues_ineligible || counter == RTL_P_copy_queues_unseen ||
 	       counter == RTL_P_runtimes_ignored || counter == RTL_P_names_overflowed ||
-	       counter == RTL_P_shapes_coarse;
+	       counter == RTL_P_shapes_coarse || counter == RTL_P_unwrapped_roctx ||
+	       counter == RTL_P_unwrapped_rccl || counter == RTL_P_unwrapped_hip;
 }
 
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue)

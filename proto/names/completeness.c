@@ -96,6 +96,9 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"names_left_out", &c->names_left_out},
 		{"names_overflowed", &c->names_left_out},
 		{"shapes_coarse", &c->shapes_coarse},
+		{"unwrapped_roctx", &c->unwrapped_roctx},
+		{"unwrapped_rccl", &c->unwrapped_rccl},
+		{"unwrapped_hip", &c->unwrapped_hip},
 		{"processes_unseen", &c->processes_unseen},
 		{"unwatched", &c->unwatched},
 	};
@@ -118,7 +121,8 @@ bool completeness_is_missing(const struct completeness *c)
 	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->runtimes_ignored ||
 	       c->tails_unknown || c->copy_queues_unseen || c->databases_set_aside || c->logs_cut ||
 	       c->rows_missing || c->names_left_out || c->shapes_coarse || c->processes_unseen ||
-	       c->frames_missing || c->unwatched || c->other_losses;
+	       c->frames_missing || c->unwatched || c->unwrapped_roctx || c->unwrapped_rccl ||
+	       c->unwrapped_hip || c->other_losses;
 }
 
 bool completeness_is_complete(const struct completeness *c)
@@ -200,6 +204,14 @@ static void put_if(
 		put(line, ", %" PRIu64 " %s%s%s", count, what, count == 1 ? "" : plural, after);
 }
 
+/* What was asked for of @processes and did not come by the shim. */
+static void put_unwrapped(struct line *line, const char *what, uint64_t processes)
+{
+	if (processes)
+		put(line, ", %s of %" PRIu64 " process%s not recorded", what, processes,
+			processes == 1 ? "" : "es");
+}
+
 static void put_torn(struct line *line, const struct completeness *c)
 {
 	put_if(line, c->torn, "torn", "", "");
@@ -267,6 +279,9 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
 			" not read to the end");
 	put_if(&out, c->processes_unseen, "process", "es", " not recorded");
+	put_unwrapped(&out, "roctx ranges", c->unwrapped_roctx);
+	put_unwrapped(&out, "RCCL calls", c->unwrapped_rccl);
+	put_unwrapped(&out, "HIP calls", c->unwrapped_hip);
 	if (c->unwatched)
 		put(&out, ", not watched all the time");
 	if (c->live)

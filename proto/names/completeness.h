@@ -71,6 +71,9 @@ struct completeness {
 	uint64_t logs_cut;	      /* a log has lost what was committed last */
 	uint64_t names_left_out;      /* uses of names that were not kept */
 	uint64_t shapes_coarse;	      /* rows of these have no geometry, or no kernel */
+	uint64_t unwrapped_roctx;     /* processes whose ranges did not come by the shim */
+	uint64_t unwrapped_rccl;      /* ... whose RCCL calls did not */
+	uint64_t unwrapped_hip;	      /* ... whose HIP calls did not, in a mode that records them */
 	uint64_t rows_missing;	      /* the ledger and the file differ by so many */
 	uint64_t processes_unseen;    /* had no recorder, or nothing of them could be stored */
 	uint64_t unwatched;	      /* for a time nobody listened: who came then is not known */

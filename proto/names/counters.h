@@ -87,7 +87,10 @@
 	X(shapes_coarse)     /* no room for all of them: rows without geometry, or without a kernel */ \
 	X(rings_moved)	     /* of queues_created: in host memory, where the program wanted the GPU's */ \
 	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count */ \
-	X(runtimes_ignored)  /* further HSA runtimes in the process: nothing of them is recorded */
+	X(runtimes_ignored)  /* further HSA runtimes in the process: nothing of them is recorded */ \
+	X(unwrapped_roctx)   /* 1: the program's calls of roctx do not come by us */               \
+	X(unwrapped_rccl)    /* 1: nor those of RCCL */                                            \
+	X(unwrapped_hip)     /* 1: nor those of HIP, which the mode records */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

@@ -16,6 +16,7 @@ const struct config_variable config_variables[] = {
 	{VARIABLE_RINGS_MOVED, "of rtl run: by which variables it has moved rings, hsa and clr"},
 	{"RTL_DEBUG", "1: say on stderr what the shim does; 2: say more"},
 	{"RTL_EXIT_MS", "how long the end of the program may be held for its last records; 50"},
+	{"RTL_PRELOAD", "set by rtl: it has put the shim into LD_PRELOAD, too"},
 	{NULL, NULL},
 };
 
@@ -26,7 +27,8 @@ enum {
 	CONFIG_RINGS,
 	CONFIG_RINGS_MOVED,
 	CONFIG_DEBUG,
-	CONFIG_EXIT_MS
+	CONFIG_EXIT_MS,
+	CONFIG_PRELOAD
 };
 
 static _Atomic uint32_t capabilities;
@@ -119,5 +121,6 @@ void config_read(const char *const *environment, struct config *ret)
 	if (!variable_number(
 		    variable_find(environment, CONFIG_EXIT_MS), VARIABLE_EXIT_MS_MAX, &number))
 		ret->exit_ns = number * 1000000u;
+	ret->is_preload_asked_for = *variable_find(environment, CONFIG_PRELOAD);
 	complain(environment, ret);
 }

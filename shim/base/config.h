@@ -29,6 +29,7 @@ struct config {
 	bool is_moved_by_clr; /* ... it has set DEBUG_CLR_AQL_DEV_QUEUE=0 */
 	unsigned debug;	      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
+	bool is_preload_asked_for;	     /* RTL_PRELOAD: rtl has put us into LD_PRELOAD */
 	uint64_t exit_ns;		     /* RTL_EXIT_MS: how long OnUnload may take */
 	char complaint[2 * LABEL_BYTES_MAX]; /* which value is bad, and what stands for it; "" */
 };

@@ -13,6 +13,7 @@
 #include "shim/capture/shadow.h"
 #include "shim/base/log.h"
 #include "shim/load/waits.h"
+#include "shim/wrap/unwrapped.h"
 
 #define QUEUE_INFO_DOORBELL_ID 1u
 
@@ -194,6 +195,7 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
+		unwrapped_look(); /* what the program uses it has loaded by now */
 	}
 	if (gpu >= 0 && hooks.is_moved_by_hsa && status == HSA_STATUS_SUCCESS)
 		recorder_count(capture_recorder(capture), RTL_P_rings_moved, 1);

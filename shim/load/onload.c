@@ -32,6 +32,7 @@
 #include "shim/base/log.h"
 #include "shim/hsa/memory.h"
 #include "shim/send/worker.h"
+#include "shim/wrap/unwrapped.h"
 
 /* For a thread that waits for a processor; past that it is stopped, and touches nothing. */
 #define DETACH_NS_MAX 5000000000u
@@ -208,6 +209,7 @@ static void shim_at_exit(void)
 	if (!shim.is_on || capture_is_pass_through(shim.capture))
 		return;
 	shim_check_hooks();
+	unwrapped_look();
 	worker_settle();
 }
 
@@ -305,6 +307,7 @@ static void shim_end(void)
 	if (capture_is_pass_through(shim.capture))
 		return;
 	shim_check_hooks();
+	unwrapped_look();
 	capture_stop(shim.capture);
 	/* A dispatch that is under way is over in microseconds. */
 	is_quiet =
@@ -385,6 +388,7 @@ static int shim_start(struct shim *s, void *api_table)
 	});
 	debug_install(&s->table, &s->agents, s->config.debug);
 	s->is_on = true;
+	unwrapped_begin(s->config.is_preload_asked_for);
 	if (!s->is_watched)
 		s->is_watched = !atexit(shim_at_exit);
 	return r;

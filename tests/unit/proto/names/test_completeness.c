@@ -173,6 +173,9 @@ static void what_no_frame_brings_is_missing(void **state)
 		offsetof(struct completeness, rows_missing),
 		offsetof(struct completeness, names_left_out),
 		offsetof(struct completeness, shapes_coarse),
+		offsetof(struct completeness, unwrapped_roctx),
+		offsetof(struct completeness, unwrapped_rccl),
+		offsetof(struct completeness, unwrapped_hip),
 		offsetof(struct completeness, logs_cut),
 		offsetof(struct completeness, databases_set_aside),
 		offsetof(struct completeness, other_losses)};
@@ -222,6 +225,9 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		.tails_unknown = 2,
 		.undrained = 3,
 		.processes_unseen = 2,
+		.unwrapped_roctx = 2,
+		.unwrapped_rccl = 1,
+		.unwrapped_hip = 1,
 		.unwatched = 1,
 		.names_left_out = 1,
 		.shapes_coarse = 9,
@@ -237,7 +243,9 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		"1 HSA runtime not followed, "
 		"3 copy queues not recorded, "
 		"2 processes with an unknown tail, "
-		"1 process not read to the end, 2 processes not recorded, not watched all the "
+		"1 process not read to the end, 2 processes not recorded, "
+		"roctx ranges of 2 processes not recorded, RCCL calls of 1 process not recorded, "
+		"HIP calls of 1 process not recorded, not watched all the "
 		"time, "
 		"1 name not kept, 9 shapes not kept, 8 frames missing, 4 other losses");
 }

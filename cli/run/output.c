@@ -62,6 +62,7 @@ int run_output_name(struct run_output *output, const struct run_options *options
 	size_t bytes;
 
 	output->is_default = !options->output;
+	output->local[0] = '\0';
 	if (options->output) {
 		bytes = strlen(options->output);
 		if (bytes >= sizeof(output->display)) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/run/supervisor.h"
 #include "proto/recorder/checksum.h"
@@ -111,17 +112,17 @@ static void note_member(const struct private *private)
 		dprintf(fd, "rank %u %u\n", rank->rank.value, rank->attempt.value);
 }
 
-static void note_file(const struct private *private)
+static void note_file(const char *members, const char *path, const struct run_launch *launch)
 {
 	CLEANUP(close_p) int fd = -1;
 	struct stat st;
 
-	if (!private->launch->is_shared || stat(private->output->path, &st) < 0)
+	if (!launch->is_shared || stat(path, &st) < 0)
 		return;
-	fd = open(private->members, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(members, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0)
 		dprintf(fd, "file %ju %ju %d %llu\n", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-			(int)private->launch->launcher, private->launch->launcher_start);
+			(int)launch->launcher, launch->launcher_start);
 }
 
 /* The output is of this launch, and this rank has not been in. */
@@ -165,6 +166,18 @@ static void note_socket(struct run_collector *collector)
 	collector->socket_inode = st.st_ino;
 }
 
+/* We are in. */
+static void set_private(const struct private *private)
+{
+	struct run_collector *collector = private->collector;
+
+	collector->is_private = true;
+	collector->launch = private->launch;
+	if (run_output_is_remote(private->output))
+		strcpy(collector->publish, private->output->path);
+	note_socket(collector);
+}
+
 /* 0: in. -ENOENT, -ECONNREFUSED: nobody there. Else one who does not take us, e.g. is ending. */
 static int join(struct private *private)
 {
@@ -179,8 +192,7 @@ static int join(struct private *private)
 		client_close(&collector->client);
 		return r;
 	}
-	collector->is_private = true;
-	note_socket(collector);
+	set_private(private);
 	note_member(private);
 	return 0;
 }
@@ -300,11 +312,22 @@ static void sweep(const struct private *private)
 	closedir(folder);
 }
 
+/* What was asked for by name, and cannot be, is no reason to go on without. */
+static int refuse(const struct private *private, int error, const char *why)
+{
+	if (error >= 0 || !private->options->output)
+		return error;
+	say("%s", why);
+	return CMD_RUN_FAILED;
+}
+
 /* The file for a new collector. A latecomer's is there already. 0, exit status, -errno. */
 static int make_way(
 	struct private *private, bool is_late, const char *program, char why[RUN_WHY_BYTES])
 {
-	int r = is_late ? 0 : run_output_check(private->output, private->options);
+	struct run_output *output = private->output;
+	bool is_remote = run_output_is_remote(output);
+	int r = is_late ? 0 : run_output_check(output, private->options);
 
 	if (r < 0)
 		run_why(why, "%s: cannot be written there: %s; -o FILE names another place",
@@ -316,10 +339,15 @@ static int make_way(
 		run_why(why, "%s: %s", program, strerror(errno));
 		return -ENOENT;
 	}
-	if (is_late)
-		return 0;
-	(void)unlink(private->members); /* of an earlier launch, or none */
-	return run_output_clear(private->output, private->options);
+	if (!is_remote) /* else another disk is looked for, and has room */
+		r = refuse(private, run_output_check_room(output, private->options, why), why);
+	if (r == 0 && !is_late) {
+		(void)unlink(private->members); /* of an earlier launch, or none */
+		r = run_output_clear(output, private->options);
+	}
+	if (r == 0 && is_remote)
+		r = refuse(private, run_output_go_local(output, private->options, is_late, why), why);
+	return r;
 }
 
 static int start(struct private *private, char why[RUN_WHY_BYTES])
@@ -333,10 +361,13 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 	if (r)
 		return r;
 	sweep(private);
-	r = run_start(private->collector, program, private->name, private->output->path,
+	r = run_start(private->collector, program, private->name,
+		*private->output->local ? private->output->local : private->output->path,
 		private->options->is_verbose, why);
-	if (r < 0)
+	if (r < 0) {
+		run_output_leave_local(private->output);
 		return r;
+	}
 	/* Of a launch: which file it is is noted for those that come when it is closed. */
 	r = run_collector_greet(private->collector, private->options, private->launch->job,
 		private->output->display, !private->launch->is_shared);
@@ -348,12 +379,12 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		private->collector->keeper = run_keeper_free(private->collector->keeper);
 		(void)unlink(private->collector->socket);
 		client_close(&private->collector->client);
+		run_output_leave_local(private->output);
 		return r;
 	}
-	private->collector->is_private = true;
-	note_socket(private->collector);
+	set_private(private);
 	if (!is_late)
-		note_file(private);
+		note_file(private->members, private->output->path, private->launch);
 	note_member(private);
 	return 0;
 }
@@ -386,6 +417,15 @@ int run_private_attach(struct run_collector *collector, const struct run_options
 	if (r < 0)
 		run_why(why, "%s: %s", collector->socket, client_error(&collector->client, r));
 	return r;
+}
+
+void run_private_note_file(const struct run_collector *collector)
+{
+	char members[PLACES_SOCKET_BYTES + 16];
+	size_t stem = strlen(collector->socket) - strlen(".sock");
+
+	snprintf(members, sizeof(members), "%.*s.members", (int)stem, collector->socket);
+	note_file(members, collector->database, collector->launch);
 }
 
 void run_private_forget(const struct run_collector *collector)

@@ -469,7 +469,7 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	CLEANUP(free_p) char *reason = NULL;
 	char why[RUN_WHY_BYTES] = "";
 	enum outcome outcome;
-	bool is_good;
+	bool is_good, is_published;
 
 	see_it_open(&e);
 	if (collector->is_refused && options->is_strict && status == 0)
@@ -487,7 +487,8 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		say("the record cannot be judged: %s", why);
 	if (outcome == OUTCOME_CLOSED && collector->is_private && e.has_log)
 		say_split(&e);
-	is_good = verdict && outcome == OUTCOME_CLOSED && verdict->is_complete;
+	is_published = outcome == OUTCOME_CLOSED && run_publish(collector);
+	is_good = verdict && is_published && verdict->is_complete;
 	if (verdict)
 		print_line(&e, verdict, reason, is_good);
 	if (options->is_strict && status == 0 && (!is_good || verdict->is_empty))
@@ -504,7 +505,9 @@ bool run_verdict_unstarted(struct run_collector *collector, struct run_child *ch
 	child->status = status << 8; /* as if it had exited so */
 	see_it_open(&e);
 	is_closed = !collector->session[0] || finish(&e) == OUTCOME_CLOSED;
-	if (collector->session[0] && is_closed && collector->is_private)
+	if (collector->session[0] && is_closed && collector->is_private) {
 		run_private_forget(collector);
+		(void)run_publish(collector); /* what is wrong it has said */
+	}
 	return is_closed;
 }

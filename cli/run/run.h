@@ -68,7 +68,8 @@ void run_launch_detect(struct run_launch *launch, const char *command);
 /* ---- output --------------------------------------------------------------------------------- */
 
 struct run_output {
-	char path[PATH_MAX]; /* absolute */
+	char path[PATH_MAX];  /* absolute */
+	char local[PATH_MAX]; /* where it is recorded until it is published; "": in its place */
 	bool is_default;     /* the user named none */
 	char display[PATH_MAX];
 };
@@ -93,6 +94,24 @@ int run_output_clear(struct run_output *output, const struct run_options *option
 /* Whether this file is there; or, of a default, one with a number, which is then @output's. */
 bool run_output_is(struct run_output *output, uintmax_t device, uintmax_t inode);
 
+/* Whether it is to lie on a network file system, where the collector does not store. */
+bool run_output_is_remote(const struct run_output *output);
+
+/*
+ * Takes a local place for it (@output->local) and its name at the remote one; with @is_late what lies there
+ * is gone on with. After run_output_clear(). 0; -errno, with @why.
+ */
+int run_output_go_local(struct run_output *output, const struct run_options *options, bool is_late,
+	char why[RUN_WHY_BYTES]);
+
+/* Nothing is recorded there after all. */
+void run_output_leave_local(struct run_output *output);
+
+/* Less than the collector's reserve is free: -ENOSPC with @why where the user named the output; else it is
+ * said. */
+int run_output_check_room(const struct run_output *output, const struct run_options *options,
+	char why[RUN_WHY_BYTES]);
+
 /* ---- collector ------------------------------------------------------------------------------ */
 
 struct run_collector {
@@ -100,12 +119,14 @@ struct run_collector {
 	char session[LABEL_BYTES_MAX];
 	char database[PATH_MAX];
 	char socket[PLACES_SOCKET_BYTES];
+	char publish[PATH_MAX]; /* where the closed database is to go; "": it is there */
 	bool is_private;
 	bool is_opening; /* its file is made, and the answer that it is open still to come */
 	bool is_refused; /* it could not be opened, which was said while the command ran */
 	uint64_t socket_device, socket_inode; /* of a private socket: whose name is removed */
 	int log_fd;			      /* what the collector that we started says; -1 */
 	struct run_keeper *keeper;	      /* of the one that we started; NULL: not ours */
+	const struct run_launch *launch; /* of a private one: borrowed */
 	/* Of the latest RunnerHello, for the next: borrowed. */
 	const struct run_options *options;
 	const char *job, *display;
@@ -138,6 +159,13 @@ int run_private_join(struct run_collector *collector, const struct run_options *
 
 /* The session is closed and we were the last: take the socket's name away. */
 void run_private_forget(const struct run_collector *collector);
+
+/* The database is another file now, for ranks of the launch that are still to come. */
+void run_private_note_file(const struct run_collector *collector);
+
+/* The session is closed, and we were the last: its file goes to where it was to be. False: it could not,
+ * which was said. */
+bool run_publish(struct run_collector *collector);
 
 /* RunnerHello and its answer, before there is a command whose signals could wait: it blocks; with
  * @is_early not for what only the disk can fail. 0, or as client_receive(). */

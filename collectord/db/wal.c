@@ -205,6 +205,22 @@ int wal_is_cut(sqlite3 *db)
 	return frame ? look(fd, &end, frame) : -ENOMEM;
 }
 
+int wal_check_whole(sqlite3 *db)
+{
+	sqlite3_file *log = NULL;
+	sqlite3_int64 bytes, wanted;
+	struct end end;
+
+	if (!db ||
+		sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+		!log || !log->pMethods || read_index(db, &end) != 1 || !end.frames ||
+		log->pMethods->xFileSize(log, &bytes) != SQLITE_OK)
+		return 0;
+	wanted = WAL_HEADER_BYTES +
+		 (sqlite3_int64)(end.frames * (FRAME_HEADER_BYTES + end.page_bytes));
+	return bytes < wanted ? -EUCLEAN : 0;
+}
+
 /* Bytes up to the end, where a frame of the same round lies behind it; else 0. */
 static sqlite3_int64 end_of_more(sqlite3 *db, sqlite3_file *log)
 {

@@ -22,6 +22,13 @@ bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES]);
 int wal_is_cut(sqlite3 *db);
 
 /*
+ * Is the log of @db as long as SQLite's index of it says? Another process may have cut it off, and
+ * SQLite would go on behind the hole, with what it has in memory, until the hole is copied into the
+ * database. -EUCLEAN: it is shorter; else 0.
+ */
+int wal_check_whole(sqlite3 *db);
+
+/*
  * Cuts off what lies behind the end of the log: of a transaction that was never acknowledged, since it
  * failed, or since its writer died before it had told SQLite's index of it while a reader kept that.
  * A shorter transaction would cover its begin alone, and its end then look like what was lost. Not

@@ -209,7 +209,9 @@ int writer_commit(struct writer *writer)
 	if (r < 0)
 		return r;
 	FAULT_POINT("before_commit");
-	r = database_exec(writer->db, "COMMIT");
+	r = wal_check_whole(writer->db);
+	if (r == 0)
+		r = database_exec(writer->db, "COMMIT");
 	if (r < 0)
 		return r;
 	writer->is_open = false;

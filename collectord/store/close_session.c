@@ -417,12 +417,16 @@ static int close_step(
 		r = write_rows(store, database, command);
 		break;
 	case CLOSE_LOG:
+		/* Not after it has become part of the database, with a hole in it. */
+		r = wal_check_whole(database->writer->db);
 		/* What fails is met once more by the next step. */
-		if (database->sessions == 1)
+		if (r == 0 && database->sessions == 1)
 			(void)database_write_back(database->writer->db);
 		break;
 	case CLOSE_FILE:
-		r = make_one_file(database, command, is_last);
+		r = wal_check_whole(database->writer->db);
+		if (r == 0)
+			r = make_one_file(database, command, is_last);
 		break;
 	case CLOSE_INDEX:
 		finish_session(store, command->session);

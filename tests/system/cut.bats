@@ -1,0 +1,60 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The file of a running job is cut off by another process: the verdict is not "complete", and the file that
+# is there can be read.
+bats_require_minimum_version 1.5.0
+load lib.bash
+
+# cut COMMAND...: a job of two halves, between which COMMAND does something to t.db and its log.
+cut_job() {
+	mkfifo go
+	"$rtl" run --strict -f -o t.db --device soft -- sh -c "'$demo' --steps 3 >out1; cat go; ${second-'$demo' --steps 3 >out2}" \
+		>out 2>err &
+	local job=$! status=0
+	wait_until has_rows
+	"$@"
+	echo >go
+	wait $job || status=$?
+	rm go
+	cat err
+	[ $status -eq 3 ]
+	[[ "$(tail -n 1 err)" == *"INCOMPLETE: "* ]]
+	[ "$(sql t.db 'PRAGMA integrity_check')" = ok ]
+	# What is read later says the same.
+	run -3 --separate-stderr "$rtl" summary --strict t.db
+	[ "${lines[0]}" = "$(tail -n 1 err)" ]
+}
+
+has_rows() {
+	[ "$(sqlite3 t.db 'SELECT count(*) FROM rtl_process WHERE drained = 1' 2>/dev/null)" -gt 0 ] 2>/dev/null
+}
+
+@test "its log is cut to nothing" {
+	cut_job truncate -s 0 t.db-wal
+}
+
+@test "its log is cut in the middle" {
+	cut_job sh -c 'truncate -s $(($(stat -c %s t.db-wal) / 2)) t.db-wal'
+}
+
+@test "its log has lost its last page" {
+	cut_job truncate -s -4096 t.db-wal
+}
+
+@test "its log is cut, and nothing comes after that" {
+	second=true
+	cut_job truncate -s 100 t.db-wal
+}
+
+@test "a checkpoint that a reader asks for takes nothing" {
+	mkfifo go
+	"$rtl" run --strict -o t.db --device soft -- sh -c "'$demo' --steps 3 >out1; cat go; '$demo' --steps 3 >out2" \
+		>out 2>err &
+	local job=$!
+	wait_until has_rows
+	sqlite3 t.db 'PRAGMA wal_checkpoint(TRUNCATE)'
+	echo >go
+	wait $job
+	[[ "$(tail -n 1 err)" == "SIMULATED complete: "* ]]
+	accounted t.db
+}

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "collectord/service/lock_file.h"
 #include "collectord/service/config.h"
 #include "collectord/store/heap.h"
 #include "collectord/service/limit_options.h"
+#include "collectord/service/links.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
@@ -74,6 +76,55 @@ static int check_file(const char *path)
 	return -EISDIR;
 }
 
+/* Although there is a user to become; what root keeps for itself it may. */
+static bool stays_root(const struct config *config)
+{
+	return geteuid() == 0 && config->service_uid != (uid_t)-1 && !config->is_private &&
+	       !config->allow_root;
+}
+
+/*
+ * Where the folder of @path is in the end, for root: @what is the option. A link at the very end is refused
+ * by those who open it. 0, or an error that was said.
+ */
+static int resolve(const struct config *config, const char *what, const char *path, char **ret)
+{
+	const char *name = strrchr(path, '/');
+	CLEANUP(free_p) char *folder = strndup(path, (size_t)(name - path));
+	CLEANUP(free_p) char *real = NULL;
+	int r = folder ? links_resolve(folder, config->service_uid, &real) : -ENOMEM;
+
+	if (r == -EPERM && real)
+		log_error("%s %s: %s is a symbolic link of another user; name the place itself, or "
+			  "give --allow-root",
+			what, path, real);
+	else if (r == 0 && asprintf(ret, "%s%s", real, name) < 0)
+		*ret = NULL, r = -ENOMEM;
+	if (r < 0 && !real)
+		log_error("%s %s: %s", what, path, strerror(-r));
+	return r;
+}
+
+static int resolve_places(struct config *config)
+{
+	CLEANUP(free_p) char *store = NULL;
+	int r = 0;
+
+	if (geteuid() != 0 || config->allow_root || config->private_session)
+		return 0;
+	if (config->socket_path[0] == '/')
+		r = resolve(config, "--socket", config->socket_path, &config->socket_real);
+	if (r == 0 && config->socket_real)
+		config->socket_path = config->socket_real;
+	if (r == 0 && !config->db_file)
+		r = resolve(config, "--db-dir", config->store_path, &store);
+	if (r < 0 || !store)
+		return r;
+	free(config->store_path);
+	config->store_path = TAKE(store);
+	return 0;
+}
+
 /* A file that the user named lies where the user wants; only our own directory is ours to make. */
 static int prepare_store(const struct config *config)
 {
@@ -97,6 +148,12 @@ static int prepare_store(const struct config *config)
 		return r;
 	}
 	r = is_theirs ? place_become(place.uid, place.gid) : 0;
+	if (r == 0 && !is_theirs && stays_root(config)) {
+		log_error("cannot store under %s: it is not the folder of user " CONFIG_USER
+			  ", and the service would go on as root; chown it, or give --allow-root",
+			config->store_path);
+		return -EPERM;
+	}
 	if (r < 0)
 		log_error("cannot become user " CONFIG_USER ": %s", strerror(-r));
 	return r;
@@ -294,7 +351,8 @@ int main(int argc, char **argv)
 		read_subuids(&config);
 	if (r < 0)
 		explain_no_place(&config, r);
-	else if (check_namespaces(&config) == 0 && open_sockets(&config, &sockets) >= 0)
+	else if (check_namespaces(&config) == 0 && resolve_places(&config) == 0 &&
+		 open_sockets(&config, &sockets) >= 0)
 		exit_code = run(&config, &sockets);
 	listen_done(&sockets);
 	config_done(&config);

@@ -31,6 +31,7 @@ enum option_key {
 	KEY_NETWORK_FS,
 	KEY_SINGLE_TENANT,
 	KEY_SUBUID_FILE,
+	KEY_ALLOW_ROOT,
 };
 
 static const struct argp_option options[] = {
@@ -61,6 +62,10 @@ static const struct argp_option options[] = {
 	{"subuid-file", KEY_SUBUID_FILE, "FILE", 0,
 		"whose the uids in containers are, that they share one user's limits "
 		"(default " CONFIG_SUBUID_FILE ")",
+		0},
+	{"allow-root", KEY_ALLOW_ROOT, NULL, 0,
+		"go on as root where --db-dir is not the service user's, and through symbolic links of "
+		"other users",
 		0},
 	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
@@ -121,6 +126,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case KEY_NETWORK_FS:
 		config->allow_network_fs = true;
+		return 0;
+	case KEY_ALLOW_ROOT:
+		config->allow_root = true;
 		return 0;
 	case KEY_SINGLE_TENANT:
 		config->is_single_tenant = true;
@@ -258,4 +266,6 @@ void config_done(struct config *config)
 	config->subuids = subuids_free(config->subuids);
 	free(config->store_path);
 	config->store_path = NULL;
+	free(config->socket_real);
+	config->socket_real = NULL;
 }

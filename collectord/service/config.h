@@ -25,6 +25,7 @@ struct config {
 	bool is_private;	     /* own uid and root only */
 	bool is_verbose;
 	bool allow_network_fs;
+	bool allow_root; /* --allow-root */
 	bool is_single_tenant; /* in a namespace that hides others, too */
 	bool has_keep_free;
 	uint64_t keep_free_bytes; /* --keep-free */
@@ -35,6 +36,7 @@ struct config {
 	/* Worked out by config_resolve(). */
 	bool is_service;   /* root, or the service's own user: sessions of every uid */
 	char *store_path;  /* absolute: db_file or the directory */
+	char *socket_real; /* socket_path without links, where root listens; NULL: as it is */
 	uid_t service_uid; /* whom to become; (uid_t)-1: stay */
 	gid_t service_gid;
 	struct subuids *subuids; /* whom a uid counts as; NULL: as itself */

@@ -5,6 +5,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "proto/base/clock.h"
 #include "proto/base/standard_fds.h"
 
 static int cmd_help(int argc, char **argv);
@@ -120,6 +121,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	standard_fds_hold();
+	clock_find_shift();
 	if (argc < 2) {
 		show_help(true);
 		return finish(CMD_USAGE);

@@ -21,6 +21,7 @@
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
 #include "proto/base/network_fs.h"
@@ -335,6 +336,7 @@ int main(int argc, char **argv)
 	int r;
 
 	standard_fds_hold();
+	clock_find_shift();
 	heap_keep();
 	config_parse(&config, argc, argv);
 	heap_touch();

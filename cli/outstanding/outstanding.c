@@ -101,7 +101,7 @@ static bool is_running(int64_t pid, int64_t start_time)
 	for (int field = 2; after && field < 22; field++)
 		after = strchr(after + 1, ' ');
 	if (after)
-		started = strtoll(after + 1, NULL, 10);
+		started = (long long)clock_machine_ticks(strtoull(after + 1, NULL, 10));
 	return started == start_time;
 }
 

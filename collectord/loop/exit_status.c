@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 
 /* Linux 6.13 and, for the exit code, 6.15; not in this distribution's headers. */
 struct kernel_pidfd_info {
@@ -69,7 +70,7 @@ uint64_t exit_status_start_time(pid_t pid)
 	if (read_stat(pid, text, &at) < 0)
 		return 0;
 	at = find_field(at, STAT_START_TIME);
-	return at ? strtoull(at, NULL, 10) : 0;
+	return at ? clock_machine_ticks(strtoull(at, NULL, 10)) : 0;
 }
 
 /* The kernel shows strangers 0 there: believe a 0 only where we may look. */
@@ -92,7 +93,7 @@ static int read_zombie(pid_t pid, uint64_t start_time, int *ret_wait_status)
 	if (read_stat(pid, text, &state) < 0 || (*state != 'Z' && *state != 'X'))
 		return -EAGAIN;
 	at = find_field(state, STAT_START_TIME);
-	if (!at || (start_time && strtoull(at, NULL, 10) != start_time))
+	if (!at || (start_time && clock_machine_ticks(strtoull(at, NULL, 10)) != start_time))
 		return -EAGAIN;
 	at = find_field(state, STAT_EXIT_CODE);
 	if (!at)

@@ -132,6 +132,7 @@ int identity_read(struct identity *ret)
 	r = identity_parse_stat(text, &ret->start_time);
 	if (r)
 		return r;
+	ret->start_time = clock_machine_ticks(ret->start_time);
 
 	do
 		bytes = getrandom(ret->token, sizeof(ret->token), 0);

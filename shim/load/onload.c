@@ -448,6 +448,7 @@ static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool i
 	const char *choice_why;
 	int r, probe;
 
+	clock_find_shift(); /* of a forked child, or loaded as a tool alone */
 	/* The environment of a setuid program is somebody else's word. */
 	if (getauxval(AT_SECURE))
 		return;

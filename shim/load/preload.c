@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "proto/base/clock.h"
 #include "shim/base/glibc_compat.h"
 #include "shim/load/onload.h"
 
@@ -61,6 +62,7 @@ __attribute__((constructor)) static void preload_register(void)
 	char value[TOOLS_BYTES_MAX];
 	size_t bytes = tools ? strlen(tools) : 0;
 
+	clock_find_shift(); /* ranges may begin before the runtime does */
 	/* Loaded as a tool already, not by LD_PRELOAD; or a setuid program's environment. */
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;

@@ -60,3 +60,31 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	job 'clock step=20ms after=600ms'
 	jq -e '.steps >= 1 and .regressions == 0' <<<"$(clock .)"
 }
+
+@test "ranks in time namespaces are on the time line of the machine" {
+	local up=$(cut -d. -f1 /proc/uptime) offset
+	export SOFTGPU_REALTIME=1 # a kernel takes its time
+	for offset in 864000 $((60 - up)); do
+		"$rtl" run -f -o t.db --device soft -- sh -c "RTL_RANK=0 '$demo' --steps 3
+			RTL_RANK=1 unshare --time --boottime $offset --fork '$demo' --steps 3; RTL_RANK=2 '$demo' --steps 3" >out 2>err
+		[[ "$(tail -n 1 err)" == "SIMULATED complete: "* ]]
+		accounted t.db
+		# One after the other, and all within the session.
+		[ "$(sql t.db 'SELECT rank FROM rtl_process ORDER BY start_ns')" = $'0\n1\n2' ]
+		[ "$(sql t.db 'SELECT rank FROM rocpd_op GROUP BY rank ORDER BY min(start)')" = $'0\n1\n2' ]
+		[ "$(sql t.db 'SELECT count(*) FROM rocpd_op, rtl_session WHERE start < start_ns OR "end" > end_ns
+			OR submit_ns < start_ns OR submit_ns > end_ns')" -eq 0 ]
+		[ "$(sql t.db 'SELECT count(*) FROM rtl_marker m, rtl_session s WHERE m.start_ns < s.start_ns
+			OR m.end_ns > s.end_ns')" -eq 0 ]
+		# How it ended is known, which is asked for by when it was started.
+		[ "$(sql t.db 'SELECT DISTINCT exit_status FROM rtl_process')" = 0 ]
+	done
+}
+
+@test "a job that is in a time namespace as a whole" {
+	SOFTGPU_REALTIME=1 unshare --time --boottime 864000 --fork "$rtl" run -o t.db --device soft -- "$demo" --ranks 2 --steps 3 >out 2>err
+	[[ "$(tail -n 1 err)" == "SIMULATED complete: "* ]]
+	accounted t.db
+	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op, rtl_session WHERE start < start_ns OR "end" > end_ns')" -eq 0 ]
+	[ "$(sql t.db 'SELECT end_ns FROM rtl_session')" -lt "$(($(date +%s%N) - $(date -d "$(uptime -s)" +%s%N) + 10000000000))" ]
+}

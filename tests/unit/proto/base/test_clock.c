@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "proto/base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static void offsets_are_read_as_the_kernel_writes_them(void **state)
+{
+	(void)state;
+	assert_int_equal(clock_parse_offsets("monotonic           1         2\n"
+					     "boottime       864000         5\n"),
+		864000000000005);
+	/* Backwards: the nanoseconds go forwards all the same. */
+	assert_int_equal(
+		clock_parse_offsets("monotonic 0 0\nboottime -10 999999999\n"), -9000000001);
+	assert_int_equal(clock_parse_offsets("1 3 0\n7 60 0\n"), 60000000000);
+	assert_int_equal(clock_parse_offsets("monotonic 5 0\nboottime 0 0\n"), 0);
+	assert_int_equal(clock_parse_offsets(""), 0);
+}
+
+static void without_a_namespace_nothing_is_shifted(void **state)
+{
+	uint64_t then_ns;
+
+	(void)state;
+	clock_find_shift();
+	then_ns = clock_monotonic_ns(); /* stands still while the machine sleeps */
+	assert_true(clock_boottime_ns() >= then_ns || clock_boottime_shift_ns);
+	assert_int_equal(clock_machine_ticks(7), 7 + clock_boottime_shift_ns / 10000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(offsets_are_read_as_the_kernel_writes_them),
+		cmocka_unit_test(without_a_namespace_nothing_is_shifted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -65,6 +65,13 @@ static int open_sockets(const struct config *config, struct listen_sockets *sock
 	return r;
 }
 
+/* For processes of its job that may not come to where its socket lies. */
+static void open_to_others(const struct config *config, struct listen_sockets *sockets)
+{
+	if (config->private_session && sockets->path && sockets->path[0] == '/')
+		listen_add_abstract(sockets, sockets->path);
+}
+
 /* Else it would be found out by each job, which then goes unrecorded. */
 static int check_file(const char *path)
 {
@@ -354,8 +361,10 @@ int main(int argc, char **argv)
 	if (r < 0)
 		explain_no_place(&config, r);
 	else if (check_namespaces(&config) == 0 && resolve_places(&config) == 0 &&
-		 open_sockets(&config, &sockets) >= 0)
+		 open_sockets(&config, &sockets) >= 0) {
+		open_to_others(&config, &sockets);
 		exit_code = run(&config, &sockets);
+	}
 	listen_done(&sockets);
 	config_done(&config);
 	return exit_code;

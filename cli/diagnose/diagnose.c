@@ -404,9 +404,18 @@ static int judge_all(
 
 	if (!shares->count)
 		return diagnose_add(d, DIAGNOSE_MISSING, NULL,
-			"no process said hello: HSA_TOOLS_LIB not inherited, no HSA used, or a "
-			"static "
-			"runtime; see rtl doctor");
+			s->verdict->counts.unseen_of_users
+				? "no process could be recorded: they have another uid than the collector, "
+				  "which only root's takes; start rtl run as that user, or as root"
+			: s->verdict->counts.processes_unseen
+				? "no process could be recorded: they had no room for it, or a sandbox keeps "
+				  "them from it; their first line on stderr says which"
+			: s->verdict->counts.unwatched
+				? "no process said hello, but the collector was not there all the time"
+				: "no process said hello: no HSA used; HSA_TOOLS_LIB not inherited (env -i, "
+				  "sudo, ssh, a batch system's own environment); a container without the "
+				  "files of rtl, or with a network namespace of its own and another uid; a "
+				  "program that is setuid, or has a static runtime; see rtl doctor");
 	if (!shares->most)
 		r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
 			"no process dispatched anything; see rtl doctor");

@@ -210,15 +210,17 @@ static int lacks_ranks(struct writer *writer, int64_t session_id)
 	return r;
 }
 
-int verdict_add_unseen(struct writer *writer, unsigned processes)
+int verdict_add_unseen(struct writer *writer, unsigned processes, uid_t uid)
 {
-	char sql[256];
+	char sql[256], reason[48] = "processes_unseen";
 
+	if (uid != (uid_t)-1)
+		snprintf(reason, sizeof(reason), COMPLETENESS_UNSEEN_OF "%u", uid);
 	snprintf(sql, sizeof(sql),
 		"INSERT INTO rtl_loss (process_id, reason, count, to_ns) "
-		"VALUES (0, 'processes_unseen', %u, %" PRIu64 ") ON CONFLICT DO UPDATE SET "
+		"VALUES (0, '%s', %u, %" PRIu64 ") ON CONFLICT DO UPDATE SET "
 		"count = count + excluded.count, to_ns = excluded.to_ns",
-		processes, clock_boottime_ns());
+		reason, processes, clock_boottime_ns());
 	return database_exec(writer->db, sql);
 }
 

@@ -23,7 +23,7 @@ int verdict_count_rows(struct writer *writer);
 int verdict_put_unwatched(struct writer *writer, int64_t session_id, bool is_new);
 
 /* In the open transaction: so many more processes of the file could not be recorded. */
-int verdict_add_unseen(struct writer *writer, unsigned processes);
+int verdict_add_unseen(struct writer *writer, unsigned processes, uid_t uid);
 
 /* Puts the line, the verdict and "simulated" into rtl_meta. */
 int verdict_save(struct writer *writer, const struct completeness *completeness);

@@ -84,7 +84,7 @@ int admit_unrecorded(
 
 	if (r < 0)
 		return r;
-	r = store_session_unseen(session->store, 1);
+	r = store_session_unseen(session->store, 1, (uid_t)-1);
 	session->had_unrecorded = true;
 	session_check(session);
 	return r;

@@ -73,15 +73,17 @@ static unsigned count_owner(const struct server *server, uid_t owner)
 	return n;
 }
 
-const char *arrivals_check(const struct server *server, const struct peer *peer)
+const char *arrivals_check(struct server *server, const struct peer *peer)
 {
 	const char *why = access_check_identity(server, peer);
 	unsigned all;
 
 	if (why)
 		return why;
-	if (server->config->is_private && peer->uid != geteuid() && peer->uid != 0)
-		return "this collector is private to another user";
+	if (other_users_is(server, peer))
+		why = other_users_check(server, peer);
+	if (why)
+		return why;
 	all = count_owner(server, peer->owner);
 	if (server->n_peers > CONNECTIONS_MAX)
 		return "too many connections";

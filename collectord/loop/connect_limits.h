@@ -31,7 +31,7 @@ struct arrivals {
 bool arrivals_take(struct arrivals *arrivals, const struct subuids *subuids, int fd);
 
 /* NULL: @peer is welcome; else why not. */
-const char *arrivals_check(const struct server *server, const struct peer *peer);
+const char *arrivals_check(struct server *server, const struct peer *peer);
 
 /* It has not said what it is. */
 bool arrivals_is_silent(const struct peer *peer);

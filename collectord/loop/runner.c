@@ -54,7 +54,7 @@ static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 	 * worries. */
 	if (unseen && !runner->is_done)
 		(void)store_session_unseen(
-			session->store, unseen < RUNNER_UNSEEN_MAX ? unseen : RUNNER_UNSEEN_MAX);
+			session->store, unseen < RUNNER_UNSEEN_MAX ? unseen : RUNNER_UNSEEN_MAX, (uid_t)-1);
 	runner->is_done = true;
 	if (done->has_now && done->now)
 		session->wants_now = true;

@@ -202,7 +202,7 @@ bool server_is_settled(struct server *server, uid_t uid)
 		for (size_t i = 0; i < server->n_listeners; i++)
 			take_backlog(server, server->listener_fds[i]);
 		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
-			if (arrivals_is_silent(p) && p->uid == uid)
+			if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
 				ungreeted[n++] = p;
 		/* Ended ones stay allocated until the loop turns. */
 		for (size_t i = 0; i < n; i++)
@@ -213,7 +213,7 @@ bool server_is_settled(struct server *server, uid_t uid)
 	if ((server->is_throttled || server->is_recovering) && !server->is_stopping)
 		return false;
 	for (const struct peer *p = server->peers; p; p = p->next)
-		if (arrivals_is_silent(p) && p->uid == uid)
+		if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
 			return false;
 	return true;
 }
@@ -235,6 +235,8 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 	}
 	if (frame->body_case == RTL__FRAME__BODY_HELLO)
 		shim_peer_greet(peer, frame->hello, data, bytes);
+	else if (other_users_is(server, peer))
+		peer_refuse(peer, "this collector is private to another user");
 	else if (peer->n_passed)
 		peer_refuse(peer, "only Hello may carry a file descriptor");
 	else if (frame->body_case == RTL__FRAME__BODY_RUNNER_HELLO)

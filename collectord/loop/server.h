@@ -13,6 +13,7 @@
 
 #include "collectord/loop/connect_limits.h"
 #include "collectord/loop/instances.h"
+#include "collectord/loop/other_users.h"
 #include "collectord/loop/request_limits.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
@@ -85,6 +86,7 @@ struct server {
 	struct requests requests;
 	struct removed *removed; /* sessions whose files went, newest first */
 	struct session *private_session;
+	struct other_users other_users; /* of its job */
 	struct msg_arena arena; /* for first frames and requests */
 	unsigned n_degraded; /* sessions that cannot be stored now */
 

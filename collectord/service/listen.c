@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "proto/base/abstract_address.h"
 #include "proto/base/limits.h"
 
 #define LISTEN_FDS_START 3
@@ -293,6 +294,23 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	sockets->lock = lock;
 	lock.fd = -1;
 	return 0;
+}
+
+void listen_add_abstract(struct listen_sockets *sockets, const char *path)
+{
+	CLEANUP(close_p) int fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t name = abstract_address(path, address.sun_path, sizeof(address.sun_path));
+	socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name);
+
+	if (!name || sockets->count == LISTEN_SOCKETS_MAX)
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, bytes) < 0 ||
+		listen(fd, LISTEN_BACKLOG) < 0)
+		return;
+	sockets->places[sockets->count] = (struct listen_place){0};
+	sockets->fds[sockets->count++] = TAKE_FD(fd);
 }
 
 void listen_done(struct listen_sockets *sockets)

@@ -54,6 +54,13 @@ int listen_take_passed(struct listen_sockets *sockets);
  */
 int listen_bind(struct listen_sockets *sockets, const char *path, bool is_private, pid_t *ret_pid);
 
+/*
+ * Beside the socket at @path, whose folder is closed to others: the abstract address (unix(7)) of that name,
+ * by which processes of a job that have another uid find its collector. A name that is taken, or too long, is
+ * no error: then they do not.
+ */
+void listen_add_abstract(struct listen_sockets *sockets, const char *path);
+
 /* Whether who comes now finds all of them: none was removed, nor has another one in its place. */
 bool listen_is_reachable(const struct listen_sockets *sockets);
 

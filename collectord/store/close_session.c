@@ -235,7 +235,7 @@ static int put_unseen(struct store_session *session, bool was_unwatched)
 	int r = 0;
 
 	if (session->unseen)
-		r = verdict_add_unseen(writer, session->unseen);
+		r = verdict_add_unseen(writer, session->unseen, (uid_t)-1);
 	/* Also where an earlier close had said so, and who was missing has come. */
 	if (r == 0 && (was_unwatched || writer->is_resumed))
 		r = verdict_put_unwatched(writer, session->id, was_unwatched);

@@ -362,7 +362,8 @@ static int put_unseen(struct store_database *database, const struct command *com
 	int r = writer_begin(database->writer);
 
 	if (r == 0)
-		r = verdict_add_unseen(database->writer, (unsigned)command->count);
+		r = verdict_add_unseen(
+			database->writer, (unsigned)command->count, command->uid);
 	if (r == 0)
 		stat_want_session(command->session);
 	return r < 0 ? r : STEP_TAKEN;

@@ -174,12 +174,14 @@ int store_session_categories(struct store_session *session, const char *text)
 	return post_text(session, COMMAND_SESSION_CATEGORIES, text);
 }
 
-int store_session_unseen(struct store_session *session, unsigned processes)
+int store_session_unseen(struct store_session *session, unsigned processes, uid_t uid)
 {
 	struct command *command = command_new(COMMAND_SESSION_UNSEEN, session, NULL);
 
-	if (command)
+	if (command) {
 		command->count = processes;
+		command->uid = uid;
+	}
 	return store_post(session->store, command);
 }
 

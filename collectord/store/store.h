@@ -142,8 +142,9 @@ int store_session_categories(struct store_session *session, const char *text);
  */
 int store_session_controls(struct store_session *session, const char *text);
 
-/* So many of its processes could not be recorded; stored with its next commit. -ENOMEM. */
-int store_session_unseen(struct store_session *session, unsigned processes);
+/* So many of its processes could not be recorded, since they are of user @uid ((uid_t)-1: for another
+ * reason); stored with its next commit. -ENOMEM. */
+int store_session_unseen(struct store_session *session, unsigned processes, uid_t uid);
 
 /*
  * Final counters, verdict, checkpoint, journal_mode=DELETE. Every process should have had its

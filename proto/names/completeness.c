@@ -73,6 +73,16 @@ static uint64_t count_of(const struct completeness_reasons *reasons, const char 
 	return 0;
 }
 
+/* Decimal; what is none counts as 0. */
+static uint64_t number_of(const char *text)
+{
+	uint64_t value = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return value;
+}
+
 uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 {
 	const struct {
@@ -103,6 +113,12 @@ uint64_t *completeness_own_loss(struct completeness *c, const char *reason)
 		{"unwatched", &c->unwatched},
 	};
 
+	if (!strncmp(reason, COMPLETENESS_UNSEEN_OF, strlen(COMPLETENESS_UNSEEN_OF))) {
+		uint64_t uid = number_of(reason + strlen(COMPLETENESS_UNSEEN_OF));
+
+		c->unseen_uid = c->unseen_of_users && c->unseen_uid != uid ? UINT64_MAX : uid;
+		return &c->unseen_of_users;
+	}
 	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (!strcmp(reason, own[i].reason))
 			return own[i].count;
@@ -121,8 +137,8 @@ bool completeness_is_missing(const struct completeness *c)
 	       c->copies_dropped || c->queues_coop || c->queues_ineligible || c->runtimes_ignored ||
 	       c->tails_unknown || c->copy_queues_unseen || c->databases_set_aside || c->logs_cut ||
 	       c->rows_missing || c->names_left_out || c->shapes_coarse || c->processes_unseen ||
-	       c->frames_missing || c->unwatched || c->unwrapped_roctx || c->unwrapped_rccl ||
-	       c->unwrapped_hip || c->other_losses;
+	       c->unseen_of_users || c->frames_missing || c->unwatched || c->unwrapped_roctx ||
+	       c->unwrapped_rccl || c->unwrapped_hip || c->other_losses;
 }
 
 bool completeness_is_complete(const struct completeness *c)
@@ -279,6 +295,11 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 		put_if(&out, c->undrained - c->tails_unknown, "process", "es",
 			" not read to the end");
 	put_if(&out, c->processes_unseen, "process", "es", " not recorded");
+	put_if(&out, c->unseen_of_users, "process", "es", "");
+	if (c->unseen_of_users && c->unseen_uid != UINT64_MAX)
+		put(&out, " of uid %" PRIu64 " not recorded", c->unseen_uid);
+	else if (c->unseen_of_users)
+		put(&out, " of other users not recorded");
 	put_unwrapped(&out, "roctx ranges", c->unwrapped_roctx);
 	put_unwrapped(&out, "RCCL calls", c->unwrapped_rccl);
 	put_unwrapped(&out, "HIP calls", c->unwrapped_hip);

@@ -24,6 +24,9 @@
 #define COMPLETENESS_REASONS_MAX 16
 #define COMPLETENESS_LINE_BYTES	 512
 
+/* The reason of processes that were not recorded for their uid, which follows. */
+#define COMPLETENESS_UNSEEN_OF "processes_of_uid_"
+
 /* Of all that was lost for one reason. */
 struct completeness_place {
 	uint64_t processes; /* 0: not known */
@@ -76,6 +79,8 @@ struct completeness {
 	uint64_t unwrapped_hip;	      /* ... whose HIP calls did not, in a mode that records them */
 	uint64_t rows_missing;	      /* the ledger and the file differ by so many */
 	uint64_t processes_unseen;    /* had no recorder, or nothing of them could be stored */
+	uint64_t unseen_of_users;     /* ... since they are of another user than the collector */
+	uint64_t unseen_uid;	      /* which one; UINT64_MAX: several */
 	uint64_t unwatched;	      /* for a time nobody listened: who came then is not known */
 	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
 	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "proto/base/abstract_address.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/user_namespace.h"
 #include "shim/base/fd.h"
@@ -67,22 +69,19 @@ bool dial_trusts(uid_t uid, const char *passwd)
 	return uid == 0 || uid == geteuid() || uid == getuid() || passwd_has(passwd, uid);
 }
 
-/* A connected socket to a peer we trust; -errno. */
-static int path_connect(const char *path, bool is_kept)
+/* A connected socket to a peer we trust; -errno. @path is what the address was made of. */
+static int address_connect(
+	const struct sockaddr_un *address, socklen_t address_bytes, const char *path, bool is_kept)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	CLEANUP(close_p) int fd = -1;
 	struct ucred peer;
 	socklen_t bytes = sizeof(peer);
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	fd = is_kept ? fd_keep(fd) : fd_move(fd);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	if (connect(fd, (const struct sockaddr *)address, address_bytes))
 		return -errno;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
 		return -errno;
@@ -91,12 +90,38 @@ static int path_connect(const char *path, bool is_kept)
 	return TAKE_FD(fd);
 }
 
+static int path_connect(const char *path, bool is_kept)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	return address_connect(&address, sizeof(address), path, is_kept);
+}
+
+/*
+ * A job's own collector in a folder that is closed to us: we are of another user than rtl run. It may be
+ * root's, and take us; else it counts that we came.
+ */
+static int abstract_connect(const char *path, bool is_kept, int error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t name = abstract_address(path, address.sun_path, sizeof(address.sun_path));
+	socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name);
+	int fd = name ? address_connect(&address, bytes, path, is_kept) : error;
+
+	return fd >= 0 ? fd : error;
+}
+
 int dial(char path[DIAL_PATHS_MAX][LABEL_BYTES_MAX], unsigned paths, bool is_kept, unsigned *ret_at)
 {
 	int fd = -ENOENT;
 
 	for (*ret_at = 0; *ret_at < paths; ++*ret_at) {
 		fd = path_connect(path[*ret_at], is_kept);
+		if (fd == -EACCES)
+			fd = abstract_connect(path[*ret_at], is_kept, fd);
 		if (fd != -ENOENT)
 			break;
 	}

@@ -198,8 +198,9 @@ int store_session_controls(struct store_session *session, const char *text)
 	return 0;
 }
 
-int store_session_unseen(struct store_session *session, unsigned processes)
+int store_session_unseen(struct store_session *session, unsigned processes, uid_t uid)
 {
+	(void)uid;
 	session->unseen += processes;
 	return 0;
 }

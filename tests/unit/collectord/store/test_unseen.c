@@ -139,7 +139,7 @@ static void who_had_no_recorder_is_counted(void **state)
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
 	rounds_until_open(hand, t.session);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(store_session_unseen(t.session, 1), 0);
+		assert_int_equal(store_session_unseen(t.session, 1, (uid_t)-1), 0);
 	route_all(hand);
 	assert_int_equal(notes_in_line(t.session->database), 1);
 	turns_round(&hand->store);
@@ -147,7 +147,7 @@ static void who_had_no_recorder_is_counted(void **state)
 	assert_int_equal(harness_number(t.path, "SELECT count FROM rtl_loss"), 2);
 	close_it(hand, &t, false);
 	open_once_more(hand, &t);
-	assert_int_equal(store_session_unseen(t.session, 1), 0);
+	assert_int_equal(store_session_unseen(t.session, 1, (uid_t)-1), 0);
 	close_it(hand, &t, false);
 	assert_string_equal(harness_text(t.path, LINE),
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 3 "
@@ -164,7 +164,7 @@ static void who_had_no_recorder_is_counted_where_that_could_not_be_written(void 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
 	rounds_until_open(hand, t.session);
 	database = t.session->database;
-	assert_int_equal(store_session_unseen(t.session, 1), 0);
+	assert_int_equal(store_session_unseen(t.session, 1, (uid_t)-1), 0);
 	route_all(hand);
 	fail_for_long(hand, database);
 	assert_int_equal(notes_in_line(database), 0);

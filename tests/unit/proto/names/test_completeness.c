@@ -173,6 +173,7 @@ static void what_no_frame_brings_is_missing(void **state)
 		offsetof(struct completeness, rows_missing),
 		offsetof(struct completeness, names_left_out),
 		offsetof(struct completeness, shapes_coarse),
+		offsetof(struct completeness, unseen_of_users),
 		offsetof(struct completeness, unwrapped_roctx),
 		offsetof(struct completeness, unwrapped_rccl),
 		offsetof(struct completeness, unwrapped_hip),
@@ -250,6 +251,21 @@ static void the_rest_is_said_when_there_is_any(void **state)
 		"1 name not kept, 9 shapes not kept, 8 frames missing, 4 other losses");
 }
 
+static void processes_of_other_users_are_named_by_their_uid(void **state)
+{
+	struct completeness c = {0};
+
+	(void)state;
+	*completeness_own_loss(&c, "processes_of_uid_65534") += 1;
+	check(&c, false,
+		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"1 process of uid 65534 not recorded");
+	*completeness_own_loss(&c, "processes_of_uid_1000") += 2;
+	check(&c, false,
+		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
+		"3 processes of other users not recorded");
+}
+
 static void a_line_never_leaves_its_room(void **state)
 {
 	struct completeness c = {.dispatched = UINT64_MAX, .stored = UINT64_MAX, .torn = 1};
@@ -282,6 +298,7 @@ int main(void)
 		cmocka_unit_test(what_no_frame_brings_is_missing),
 		cmocka_unit_test(what_is_to_come_is_incomplete),
 		cmocka_unit_test(the_rest_is_said_when_there_is_any),
+		cmocka_unit_test(processes_of_other_users_are_named_by_their_uid),
 		cmocka_unit_test(a_line_never_leaves_its_room),
 	};
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/other_users.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/loop/peer.h"
+#include "collectord/loop/runner.h"
+#include "collectord/loop/server.h"
+#include "collectord/loop/session.h"
+#include "collectord/service/config.h"
+#include "collectord/store/store.h"
+#include "proto/base/cleanup.h"
+
+/* Shells, launchers and containers between a rank and its rtl run. */
+#define GENERATIONS_MAX 256u
+
+/* 0: it is gone, or not to be seen. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	CLEANUP(close_p) int fd = -1;
+	const char *after;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	/* Behind the name, which may hold anything: " STATE PARENT". */
+	after = strrchr(text, ')');
+	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
+}
+
+static bool is_runner(const struct session *session, pid_t pid)
+{
+	for (const struct runner *r = session->runners; r; r = r->next)
+		if (r->peer->pid == pid)
+			return true;
+	return false;
+}
+
+/* What its parents leave behind is a child of rtl run, too, which is a subreaper. */
+static bool is_of_job(const struct session *session, pid_t pid)
+{
+	for (unsigned i = 0; pid > 1 && i < GENERATIONS_MAX; i++) {
+		pid = parent_of(pid);
+		if (pid && is_runner(session, pid))
+			return true;
+	}
+	return false;
+}
+
+static void count(struct other_users *others, struct session *session, const struct peer *peer)
+{
+	for (unsigned i = 0; i < others->count; i++)
+		if (others->pid[i] == peer->pid)
+			return;
+	if (others->count == OTHER_USERS_MAX)
+		return;
+	others->pid[others->count++] = peer->pid;
+	(void)store_session_unseen(session->store, 1, peer->uid); /* no memory: the job goes on */
+	session->had_unrecorded = true;
+}
+
+bool other_users_is(const struct server *server, const struct peer *peer)
+{
+	return server->config->is_private && peer->uid != geteuid() && peer->uid != 0;
+}
+
+const char *other_users_check(struct server *server, const struct peer *peer)
+{
+	struct session *session = server->private_session;
+
+	if (!session || !is_of_job(session, peer->pid))
+		return "this collector is private to another user";
+	if (geteuid() == 0)
+		return NULL;
+	count(&server->other_users, session, peer);
+	return "this collector is private to another user; root records all users of its job";
+}

@@ -133,9 +133,19 @@ static bool is_by_hand(const struct rank_info *rank)
 	return !rank->launcher || !strcmp(rank->launcher, "user");
 }
 
+/*
+ * An address to meet at, without a place among those who meet there, is of the shell that starts the
+ * whole job: its next `rtl run` is another launch.
+ */
+static bool names_launch(const struct rank_info *rank)
+{
+	return rank->job[0] &&
+	       (!rank->is_job_reused || rank->rank.is_known || rank->local_rank.is_known);
+}
+
 static void name_job(struct run_launch *launch, const char *command)
 {
-	if (launch->rank.job[0]) {
+	if (names_launch(&launch->rank)) {
 		snprintf(launch->job, sizeof(launch->job), "%s", launch->rank.job);
 	} else if (launch->rank.rank.is_known) {
 		/* A launcher without a key (Hydra) has one process a node that starts all ranks. */
@@ -153,7 +163,7 @@ static void name_job(struct run_launch *launch, const char *command)
 void run_launch_detect(struct run_launch *launch, const char *command)
 {
 	rank_detect((const char *const *)environ, &launch->rank);
-	launch->is_shared = launch->rank.job[0] || launch->rank.rank.is_known;
+	launch->is_shared = names_launch(&launch->rank) || launch->rank.rank.is_known;
 	launch->launcher = launch->is_shared && !is_by_hand(&launch->rank)
 				   ? find_launcher(launch->rank.launcher)
 				   : 0;

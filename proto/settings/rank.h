@@ -23,6 +23,7 @@ struct rank_info {
 	struct rank_number attempt;
 	char job[LABEL_BYTES_MAX]; /* the launcher's job key or RTL_JOB_ID; "": none */
 	bool is_job_reused;	   /* later launches of this node may have the same one */
+	bool is_own_word;	   /* PyTorch's variables: no launcher around it knows better */
 };
 
 /* @environment: NULL-terminated "NAME=value" strings. The innermost launcher wins. */

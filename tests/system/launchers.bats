@@ -52,6 +52,66 @@ ranks_are() { # ranks_are DATABASE COUNT LAUNCHER
 	[ "$(grep -c 'complete: ' err)" -eq 1 ]
 }
 
+# Ranks as DeepSpeed's launch.py starts them, each with the variables and COMMAND... before the program.
+deepspeed_ranks() { # deepspeed_ranks RANKS COMMAND...
+	local ranks=$1 r children=()
+	shift
+	for ((r = 0; r < ranks; r++)); do
+		RANK=$r LOCAL_RANK=$r WORLD_SIZE=$ranks LOCAL_SIZE=$ranks CROSS_RANK=0 CROSS_SIZE=1 \
+			MASTER_ADDR=127.0.0.1 MASTER_PORT=29511 "$@" >out.$r 2>err.$r &
+		children+=($!)
+	done
+	for r in "${children[@]}"; do
+		wait "$r" || return
+	done
+	cat out.* >out
+}
+
+on_a_gpu_each() { # on_a_gpu_each DATABASE RANKS: rank N has used GPU N, and no other
+	[ "$(sql "$1" 'SELECT group_concat(rank || ":" || gpuId) FROM
+		(SELECT DISTINCT rank, gpuId FROM rocpd_op ORDER BY rank, gpuId)')" = \
+		"$(for ((r = 0; r < $2; r++)); do echo "$r:$r"; done | paste -sd,)" ]
+}
+
+@test "rtl run of DeepSpeed's variables: four ranks" {
+	export -f deepspeed_ranks
+	export demo
+	"$rtl" run --device soft -o t.db bash -c 'deepspeed_ranks 4 "$demo" --steps 3'
+	[ "$(told out)" = "$(stored t.db)" ]
+	ranks_are t.db 4 deepspeed
+	on_a_gpu_each t.db 4
+	accounted t.db
+}
+
+@test "four ranks in an mpirun of one process have the rank that they say, not its 0" {
+	export -f deepspeed_ranks
+	export demo
+	"$rtl" run --device soft -o t.db mpirun -n 1 bash -c 'deepspeed_ranks 4 "$demo" --steps 3'
+	[ "$(told out)" = "$(stored t.db)" ]
+	ranks_are t.db 4 deepspeed
+	on_a_gpu_each t.db 4
+	accounted t.db
+}
+
+@test "rtl run -o FILE in each rank of DeepSpeed: four runners join one collector" {
+	deepspeed_ranks 4 "$rtl" run --device soft -o t.db "$demo" --steps 3
+	[ "$(told out)" = "$(stored t.db)" ]
+	ranks_are t.db 4 deepspeed
+	accounted t.db
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+	[ "$(cat err.* | grep -c 'complete: ')" -eq 1 ]
+}
+
+@test "a collector keeps ranks that meet at one address in one session" {
+	start_collector
+	RTL_SOCKET=$work/c.sock LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=$libdir/softgpu \
+		deepspeed_ranks 4 "$demo" --steps 3
+	wait_until closed all.db 4
+	[ "$(told out)" = "$(stored all.db)" ]
+	ranks_are all.db 4 deepspeed
+	[ "$(sql all.db 'SELECT group_concat(job) FROM rtl_session')" = 127.0.0.1.29511 ]
+}
+
 start_collector() { # a collector of one's own, as a user would start it by hand
 	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
 	collector=$!
@@ -99,13 +159,20 @@ closed() { # closed DATABASE: nothing open in it
 	accounted t.db
 }
 
-@test "rtl run srun -n 4, and srun -n 4 rtl run" {
+@test "rtl run srun -n 4, srun -n 1 of four ranks, and srun -n 4 rtl run" {
 	load slurm.bash
 	slurm_start
 	"$rtl" run --device soft -o a.db srun -n 4 --overcommit "$demo" --steps 3 >out 2>err || { cat err; false; }
 	[ "$(told out)" = "$(stored a.db)" ]
 	ranks_are a.db 4 slurm
 	accounted a.db
+	export -f deepspeed_ranks
+	export demo
+	"$rtl" run --device soft -o one.db srun -n 1 --overcommit --chdir "$work" \
+		bash -c 'deepspeed_ranks 4 "$demo" --steps 3' 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored one.db)" ]
+	ranks_are one.db 4 deepspeed
+	on_a_gpu_each one.db 4
 	srun -n 4 --overcommit --chdir "$work" "$rtl" run --device soft -o b.db "$demo" --steps 3 >out 2>err || { cat err; false; }
 	[ "$(told out)" = "$(stored b.db)" ]
 	ranks_are b.db 4 slurm

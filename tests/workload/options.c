@@ -17,7 +17,7 @@ static const char options_doc[] =
 	"and roctx ranges. What is dispatched depends on the options alone, so two runs dispatch "
 	"the same.\n\n"
 	"Without a launcher, rtl-demo forks its ranks and gives them torchrun's variables. Under "
-	"torchrun, mpirun, srun, jsrun, flux or PALS it is the one rank that their variables "
+	"torchrun, DeepSpeed, mpirun, srun, jsrun, flux or PALS it is the one rank that their variables "
 	"name.\n\n"
 	"The last lines on stdout, one for each rank and GPU, say how many kernels were handed to "
 	"the GPU; the number of a GPU is that of the node, whatever a rank may see:\n"

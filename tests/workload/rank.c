@@ -17,6 +17,7 @@ static const struct {
 	{"user", "RTL_RANK", "RTL_LOCAL_RANK", "WORLD_SIZE", {NULL}},
 	{"torchrun", "RANK", "LOCAL_RANK", "WORLD_SIZE",
 		{"GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}},
+	{"pytorch", "RANK", "LOCAL_RANK", "WORLD_SIZE", {"LOCAL_RANK", "WORLD_SIZE", NULL}},
 	{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
 		{NULL}},
 	{"pals", "PALS_RANKID", "PALS_LOCAL_RANKID", "PMI_SIZE", {NULL}},

@@ -39,9 +39,23 @@
 			"AND token = ?4")                                                          \
 	X(PROCESS_PUT, "INSERT INTO rtl_process (session_id, pid, start_ns, rank, local_rank, "    \
 		       "world_size, launcher, attempt, exe, host, boot_id, uid, token, "           \
-		       "start_time, command, mode, front_end, runtime, shim_version, job) "        \
+		       "start_time, command, mode, front_end, runtime, shim_version, job, "        \
+		       "told_rank, told_world_size, ancestors) "                                   \
 		       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "     \
-		       "?15, ?16, ?17, ?18, ?19, ?20)")                                            \
+		       "?15, ?16, ?17, ?18, ?19, ?20, ?4, ?6, ?21)")                               \
+	X(RANK_SAID, "UPDATE rtl_process SET launcher = ?2, told_rank = ?3, local_rank = ?4, "     \
+		     "told_world_size = ?5, attempt = ?6, job = coalesce(?7, job), comm = ?8, "    \
+		     "comm_rank = ?9, comm_size = ?10 WHERE id = ?1")                              \
+	X(RANK_ALL, "SELECT p.id, p.start_ns, p.end_ns, p.told_rank, p.told_world_size, "          \
+		    "p.attempt, p.comm, p.comm_rank, p.comm_size, (SELECT group_concat(gpuId) "    \
+		    "FROM rtl_queue q WHERE q.process_id = p.id AND q.dispatched > 0), "           \
+		    "p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank "                \
+		    "FROM rtl_process p WHERE p.session_id = ?1 AND (p.ended IS NULL OR "          \
+		    "p.end_ns > (SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 "     \
+		    "AND ended IS NULL)) ORDER BY p.id DESC LIMIT ?2")                             \
+	X(RANK_PUT, "UPDATE rtl_process SET rank = ?2, world_size = ?3, \"group\" = ?4, "          \
+		    "group_rank = ?5 WHERE id = ?1")                                               \
+	X(RANK_GET, "SELECT rank FROM rtl_process WHERE id = ?1")                                  \
 	X(PROCESS_BACK, "UPDATE rtl_process SET ended = NULL, end_ns = NULL WHERE id = ?1")        \
 	X(PROCESS_STATE, "SELECT hw_frame, duplicate_frames, counted_ns, start_ns "                \
 			 "FROM rtl_process WHERE id = ?1")                                         \

@@ -9,6 +9,7 @@
 #include "collectord/ingest/copies.h"
 #include "collectord/ingest/markers.h"
 #include "collectord/ingest/ingest_quota.h"
+#include "collectord/ingest/ranks.h"
 #include "collectord/ingest/recording_intervals.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
@@ -114,8 +115,13 @@ void ingest_put_dispatch(
 
 int ingest_find_books(struct process *process, struct define_shape *shape)
 {
+	uint64_t gpu = 1ull << shape->gpu;
+
 	if (shape->books)
 		return 0;
+	/* Where it runs tells whether another one of its rank is a replica. */
+	process->is_rank_new |= !(process->gpus_seen & gpu);
+	process->gpus_seen |= gpu;
 	if (!ledger_has_room(&process->ledger, shape->queue))
 		return -EDQUOT;
 	shape->books = ledger_queue(&process->ledger, shape->queue);
@@ -345,6 +351,8 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 		r = defines_take(&process->defines, frame->defines, process->gpus);
 		if (r == 0)
 			r = recording_take(writer, process, frame->defines);
+		if (r == 0)
+			r = ranks_take(writer, process, frame->defines);
 		process->ledger.loss[LEDGER_NAMES] += defines_take_left_out(&process->defines);
 		process->is_dirty = true;
 		if (r == -EDQUOT)

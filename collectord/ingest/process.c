@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collectord/db/database.h"
+#include "collectord/ingest/ranks.h"
 #include "collectord/ingest/recording_intervals.h"
 #include "collectord/db/text.h"
 #include "proto/base/cleanup.h"
@@ -99,10 +100,12 @@ static int insert(
 {
 	sqlite3_stmt *put = writer->statements.at[ST_PROCESS_PUT];
 	char boot_id[2 * ID_BYTES + 1], token[2 * ID_BYTES + 1];
+	char ancestors[RANKS_ANCESTORS_BYTES];
 	int r;
 
 	hex(process->boot_id, boot_id);
 	hex(process->token, token);
+	ranks_read_ancestors((pid_t)process->pid, process->start_time, ancestors);
 	sqlite3_bind_int64(put, 1, process->session_id);
 	sqlite3_bind_int64(put, 2, process->pid);
 	sqlite3_bind_int64(put, 3, (int64_t)(hello->start_ns & INT64_MAX));
@@ -123,6 +126,7 @@ static int insert(
 	bind_bytes(put, 18, hello->has_runtime, &hello->runtime, LABEL_BYTES_MAX);
 	bind_bytes(put, 19, hello->has_shim_version, &hello->shim_version, LABEL_BYTES_MAX);
 	bind_bytes(put, 20, hello->has_job, &hello->job, LABEL_BYTES_MAX);
+	database_bind_text(put, 21, ancestors[0] ? ancestors : NULL);
 	r = database_run(put);
 	if (r == 0)
 		process->id = sqlite3_last_insert_rowid(writer->db);
@@ -211,10 +215,13 @@ int process_reload(struct process *process, struct writer *writer)
 	process->ledger.next_from_ns = process->ledger.reading.from_ns = mark.counted_ns;
 	process->ledger.reading.to_ns = mark.counted_ns;
 	process->is_dirty = false;
+	process->is_rank_new = true;
 	process->is_drained = false; /* else it would be over */
 	defines_forget_rows(&process->defines);
 	process->ledger.process_id = process->id;
 	r = recording_reload(writer, process);
+	if (r == 0)
+		r = ranks_reload(writer, process);
 	if (r == 0)
 		r = process_clock_reload(process, writer);
 	return r < 0 ? r : ledger_load(&process->ledger, &writer->statements);
@@ -282,8 +289,7 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 	process->start_time = start_time ? start_time : hello->start_time;
 	memcpy(process->boot_id, hello->boot_id.data, ID_BYTES);
 	memcpy(process->token, hello->token.data, ID_BYTES);
-	process->has_rank = hello->has_rank;
-	process->rank = hello->rank;
+	process->is_rank_new = true;
 	if (hello->has_exe)
 		process->exe = text_clean(hello->exe.data, hello->exe.len, COMMAND_BYTES_MAX);
 	r = find(process, writer);

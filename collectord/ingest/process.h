@@ -21,8 +21,10 @@ struct process {
 	uint64_t start_time;
 	uint8_t boot_id[16];
 	uint8_t token[16];
-	bool has_rank;
+	bool has_rank; /* as ranks_update() found it last */
 	uint32_t rank;
+	bool is_rank_new;   /* those of its session are to be looked for anew */
+	uint64_t gpus_seen; /* by rank: it has rows of these, by their index, a bit each */
 	char *exe; /* clean; may be NULL */
 
 	uint64_t frame; /* last one taken, the open transaction included */

@@ -197,7 +197,7 @@ static int lacks_ranks(struct writer *writer, int64_t session_id)
 	sqlite3_stmt *row = NULL;
 	int r = database_prepare(writer->db, &row,
 		"SELECT count(*) = 0 OR coalesce(count(DISTINCT local_rank) <= max(local_rank), 0) "
-		"OR coalesce(count(DISTINCT rank) < max(world_size), 0) "
+		"OR coalesce(count(DISTINCT coalesce(rank, group_rank)) < max(world_size), 0) "
 		"FROM rtl_process WHERE session_id = ?1");
 	int step;
 

@@ -409,14 +409,15 @@ static void put_process(FILE *out, const struct instance *instance)
 	const char *how = instance_state_name(instance);
 	bool is_here = instance->peer && instance->is_welcomed;
 
-	if (instance->control.has_rank)
-		fprintf(out, "  rank %u, pid %d: ", instance->control.rank, instance->identity.pid);
+	if (control_rank(instance, &rank))
+		fprintf(out, "  rank %u, pid %d: ", rank, instance->identity.pid);
 	else
 		fprintf(out, "  pid %d: ", instance->identity.pid);
 	fprintf(out, "%s%s%s\n", is_here ? "" : how, is_here ? "" : ", ", control_text(instance));
 }
 
 static void put_session_status(
+	uint32_t rank;
 	FILE *out, const struct session *session, const struct ctl_aim *aim, struct ctl_count *all)
 {
 	unsigned n = session_live_instances(session);

@@ -75,11 +75,23 @@ const char *control_text(const struct instance *instance)
 	return state->is_told ? control_state_text(state->closed) : "has not said yet";
 }
 
-bool control_is_meant(const struct instance *instance, const struct choice_list *ranks)
+bool control_rank(const struct instance *instance, uint32_t *ret)
 {
 	const struct control_state *state = &instance->control;
+	bool has_rank;
 
-	return !ranks->count || (state->has_rank && choice_has(ranks, state->rank));
+	/* Of one that says it later than in its Hello, or says what another one says, too. */
+	if (instance->store && store_process_rank(instance->store, &has_rank, ret))
+		return has_rank;
+	*ret = state->rank;
+	return state->has_rank;
+}
+
+bool control_is_meant(const struct instance *instance, const struct choice_list *ranks)
+{
+	uint32_t rank;
+
+	return !ranks->count || (control_rank(instance, &rank) && choice_has(ranks, rank));
 }
 
 /* ---- what it is told ----------------------------------------------------------------------- */

@@ -41,6 +41,9 @@ void control_welcome(struct instance *instance);
 /* Frames of a process, with prefixes, before they go to the store: picks ControlDone out. */
 void control_take(struct instance *instance, const uint8_t *frames, size_t bytes);
 
+/* The rank of a process, as far as the store has found it by now. False: it has none. */
+bool control_rank(const struct instance *instance, uint32_t *ret);
+
 /* Whether @ranks means this process; one that does not know its rank is in no list. */
 bool control_is_meant(const struct instance *instance, const struct choice_list *ranks);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "collectord/ingest/ranks.h"
 #include "collectord/ingest/recording_intervals.h"
 #include "proto/base/clock.h"
 #include "proto/wire/frame.h"
@@ -61,6 +62,8 @@ int recorder_log_take(struct recorder_log *log, struct writer *writer, struct pr
 	r = defines_take(&process->defines, frame->defines, process->gpus);
 	if (r == 0)
 		r = recording_take(writer, process, frame->defines);
+	if (r == 0)
+		r = ranks_take(writer, process, frame->defines);
 	log->at = at + length;
 	return r < 0 ? r : 1;
 }

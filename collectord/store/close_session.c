@@ -90,6 +90,9 @@ static int put_end(struct store_database *database, struct store_process *p, enu
 	if (r == 0)
 		r = process_put_end(writer, p->process->id, ended_name[how], exit_status,
 			p->process->is_drained);
+	/* With its last words; and what comes after it is no contender. */
+	if (r == 0)
+		r = session_row_find_ranks(p->session, writer);
 	return r;
 }
 

@@ -25,17 +25,27 @@
 
 /* ---- commit ------------------------------------------------------------------------------- */
 
+static int save_processes(struct store_session *session, struct writer *writer)
+{
+	bool are_ranks_new = false;
+
+	for (struct store_process *p = session->processes; p; p = p->next) {
+		int r = p->is_touched ? process_save(p->process, writer, false) : 0;
+
+		if (r < 0)
+			return r;
+		are_ranks_new |= p->process && p->process->is_rank_new;
+	}
+	return are_ranks_new ? session_row_find_ranks(session, writer) : 0;
+}
+
 static int save_touched(struct store_database *database)
 {
-	for (struct store_session *s = database->first_session; s; s = s->sibling)
-		for (struct store_process *p = s->processes; p; p = p->next) {
-			int r = p->is_touched ? process_save(p->process, database->writer, false)
-					      : 0;
+	int r = 0;
 
-			if (r < 0)
-				return r;
-		}
-	return 0;
+	for (struct store_session *s = database->first_session; r == 0 && s; s = s->sibling)
+		r = save_processes(s, database->writer);
+	return r;
 }
 
 static void announce_commit(struct store_process *p)

@@ -392,6 +392,9 @@ int session_row_put_controls(struct writer *writer, int64_t session_id, const ch
 /* The user's rules of categories, in place of those before. In the open transaction. */
 int session_row_put_categories(struct writer *writer, const char *text);
 
+/* After something was said of a rank, or a process has used a GPU, or ended: ranks.h. */
+int session_row_find_ranks(struct store_session *session, struct writer *writer);
+
 /* held.c: between transactions. */
 void held_check(struct store_database *database);
 /* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */

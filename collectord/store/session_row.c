@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
+#include "collectord/ingest/ranks.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
@@ -233,4 +234,22 @@ int session_row_put_categories(struct writer *writer, const char *text)
 		r = database_run(put);
 	}
 	return r;
+}
+
+int session_row_find_ranks(struct store_session *session, struct writer *writer)
+{
+	int r = ranks_update(writer, session->id);
+	bool is_new = r > 0;
+
+	for (struct store_process *p = session->processes; r >= 0 && p; p = p->next) {
+		if (!p->process)
+			continue;
+		p->process->is_rank_new = false;
+		if (!is_new)
+			continue;
+		r = ranks_reload(writer, p->process);
+		if (r == 0)
+			stat_fill_process(p);
+	}
+	return r < 0 ? r : 0;
 }

@@ -135,6 +135,20 @@ void store_process_stat(const struct store_process *process, struct store_proces
 	pthread_mutex_unlock(lock);
 }
 
+bool store_process_rank(
+	const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
+{
+	pthread_mutex_t *lock = &process->session->store->lock;
+	bool is_open;
+
+	pthread_mutex_lock(lock);
+	is_open = process->stat.process_id != 0;
+	*ret_has_rank = process->stat.has_rank;
+	*ret_rank = process->stat.rank;
+	pthread_mutex_unlock(lock);
+	return is_open;
+}
+
 void store_session_stat(const struct store_session *session, struct store_session_stat *ret)
 {
 	pthread_mutex_t *lock = &session->store->lock;

@@ -342,4 +342,7 @@ struct store_session_stat { /* see SessionInfo */
 };
 
 void store_process_stat(const struct store_process *process, struct store_process_stat *ret);
+/* Its rank alone, as far as it is found by now. False: it is not opened yet. */
+bool store_process_rank(
+	const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank);
 void store_session_stat(const struct store_session *session, struct store_session_stat *ret);

@@ -31,6 +31,22 @@ struct link {
 	_Atomic uint64_t count;
 };
 
+/*
+ * The largest one in one word, so that two threads that make one each agree: its size, this
+ * process's rank in it, and which of largest_identity is its identity. Each that is larger than all
+ * before has a place of its own there; the sizes of a program's communicators are few.
+ */
+#define LARGEST_MAX	   256u
+#define LARGEST_SIZE_LSB   40
+#define LARGEST_RANK_LSB   16
+#define LARGEST_RANKS_MAX  0xfffffeu
+#define LARGEST_NO_RANK	   0xffffffu
+#define LARGEST_PLACE_MASK 0xffffu
+
+static _Atomic uint64_t largest;
+static _Atomic uint32_t largest_places;
+static _Atomic uint64_t largest_identity[LARGEST_MAX];
+
 static struct entry entries[COMMUNICATORS_MAX];
 static struct link links[LINKS_MAX];
 static _Atomic uint32_t lives;
@@ -113,6 +129,75 @@ struct communicator communicators_find(const void *comm)
 	return entry ? entry->known
 		     : (struct communicator){
 			       .identity = COLLECTIVE_NO_COMM, .rank = COLLECTIVE_NO_RANK};
+}
+
+static uint64_t size_of(uint64_t word)
+{
+	return word >> LARGEST_SIZE_LSB;
+}
+
+static uint32_t rank_of(uint64_t word)
+{
+	return (uint32_t)(word >> LARGEST_RANK_LSB) & LARGEST_NO_RANK;
+}
+
+static bool is_largest(uint64_t word, uint64_t identity)
+{
+	return word && atomic_load_explicit(&largest_identity[word & LARGEST_PLACE_MASK],
+			       memory_order_relaxed) == identity;
+}
+
+/* A place of its own in largest_identity; LARGEST_MAX: there is none left. */
+static uint32_t place_identity(uint64_t identity)
+{
+	uint32_t place = atomic_fetch_add_explicit(&largest_places, 1, memory_order_relaxed);
+
+	if (place >= LARGEST_MAX)
+		return LARGEST_MAX;
+	atomic_store_explicit(&largest_identity[place], identity, memory_order_relaxed);
+	return place;
+}
+
+void communicators_count_ranks(const struct communicator *known)
+{
+	uint64_t old = atomic_load_explicit(&largest, memory_order_acquire);
+	uint32_t place = LARGEST_MAX;
+	uint64_t new;
+
+	if (known->identity == COLLECTIVE_NO_COMM || known->size > LARGEST_RANKS_MAX ||
+		known->rank >= known->size)
+		return;
+	do {
+		if (is_largest(old, known->identity)) {
+			if (rank_of(old) == known->rank)
+				return;
+			new = old | (uint64_t)LARGEST_NO_RANK << LARGEST_RANK_LSB;
+			continue;
+		}
+		if (known->size <= size_of(old))
+			return;
+		if (place == LARGEST_MAX)
+			place = place_identity(known->identity);
+		if (place == LARGEST_MAX)
+			return;
+		new = (uint64_t)known->size << LARGEST_SIZE_LSB |
+		      (uint64_t)known->rank << LARGEST_RANK_LSB | place;
+	} while (!atomic_compare_exchange_weak(&largest, &old, new));
+}
+
+struct communicator communicators_largest(void)
+{
+	uint64_t word = atomic_load_explicit(&largest, memory_order_acquire);
+	struct communicator known = {.identity = COLLECTIVE_NO_COMM, .rank = COLLECTIVE_NO_RANK};
+
+	if (!word)
+		return known;
+	known.identity = atomic_load_explicit(
+		&largest_identity[word & LARGEST_PLACE_MASK], memory_order_relaxed);
+	known.size = (uint32_t)size_of(word);
+	if (rank_of(word) != LARGEST_NO_RANK)
+		known.rank = rank_of(word);
+	return known;
 }
 
 uint64_t communicators_next(const void *comm)

@@ -24,6 +24,14 @@ void communicators_remove(const void *comm);
 /* What is known; all unknown: nothing. */
 struct communicator communicators_find(const void *comm);
 
+/*
+ * This process has rank @known->rank in it: said where it is made, whether calls are recorded or not.
+ * communicators_largest() is the one of most ranks so far, made first among equals; its rank is
+ * COLLECTIVE_NO_RANK where the process has several of its ranks. identity COLLECTIVE_NO_COMM: none.
+ */
+void communicators_count_ranks(const struct communicator *known);
+struct communicator communicators_largest(void);
+
 /* The next number of @comm's collectives, from 0; COLLECTIVE_NO_SEQ: unknown. */
 uint64_t communicators_next(const void *comm);
 

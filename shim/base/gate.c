@@ -11,6 +11,7 @@
 #include "proto/base/clock.h"
 #include "shim/base/glibc_compat.h"
 #include "shim/base/wait.h"
+#include "shim/base/wakeup.h"
 
 /* Changes that wait for the shim thread, which looks every 20 ms at least. */
 #define CHANGES_MAX	  1024u
@@ -349,6 +350,16 @@ bool gate_wants_rank(bool has_rank, uint32_t rank)
 
 	/* Who is not known to be one of them is none of them. */
 	return !c->ranks.count || (has_rank && choice_has(&c->ranks, rank));
+}
+
+void gate_set_rank(bool has_rank, uint32_t rank)
+{
+	bool is_out = !gate_wants_rank(has_rank, rank);
+
+	if (is_out == ((atomic_load(&gate_word) & CONTROL_RANK_OUT) != 0))
+		return;
+	word_set(is_out ? 0 : CONTROL_RANK_OUT, is_out ? CONTROL_RANK_OUT : 0, CONTROL_WHY_START);
+	doze_rouse();
 }
 
 void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)

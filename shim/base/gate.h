@@ -44,7 +44,8 @@ static inline bool gate_is_open(uint64_t word)
 	return !(word & GATE_CLOSED);
 }
 
-/* Nobody but the shim's thread can open it again, told by the collector or by the time; or nobody. */
+/* Only the shim's thread can open it again, told by the collector or by the time; or a rank that is
+ * said late (gate_set_rank()), which wakes that thread. */
 static inline bool gate_is_shut(uint64_t word)
 {
 	return word & (CONTROL_DORMANT | CONTROL_TIME | CONTROL_RANK_OUT);
@@ -88,6 +89,9 @@ void gate_choose(const struct choice *choice);
 
 /* A rank that the user asked for, as all are where nothing was said. */
 bool gate_wants_rank(bool has_rank, uint32_t rank);
+
+/* The process says its rank later than at its beginning: --ranks may want it now, or no more. */
+void gate_set_rank(bool has_rank, uint32_t rank);
 
 /* An instance of the shim begins; @has_rank: @rank is known. @start_ns: CLOCK_BOOTTIME, what
  * --start-after counts from. */

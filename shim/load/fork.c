@@ -9,6 +9,8 @@
 #include "shim/base/gate.h"
 #include "shim/load/hooks.h"
 #include "shim/events/markers.h"
+#include "shim/base/process_rank.h"
+#include "shim/record/rank_changes.h"
 #include "shim/record/recording_intervals.h"
 #include "shim/send/worker.h"
 
@@ -27,6 +29,8 @@ static void fork_in_child(void)
 	thread_state_forget();
 	calls_forget();
 	recording_forget();
+	process_rank_forget();
+	rank_changes_forget();
 	/* A child of the child: what these numbers stand for by now is not ours. */
 	if (!capture)
 		return;

@@ -10,6 +10,8 @@
 #include "shim/hsa/host_rings.h"
 #include "shim/hsa/ipc.h"
 #include "shim/capture/submitter.h"
+#include "shim/base/process_rank.h"
+#include "shim/record/rank_changes.h"
 #include "shim/capture/shadow.h"
 #include "shim/base/log.h"
 #include "shim/load/waits.h"
@@ -172,6 +174,15 @@ static void queue_say(const char *why)
 		slog_tell("kernels of a queue are not recorded: %s", why);
 }
 
+/* Queues and code come before the first dispatch that uses them: a rank that is set late is set now. */
+static void rank_look(struct capture *capture, bool is_often)
+{
+	if (!capture)
+		return;
+	process_rank_look(is_often);
+	rank_changes_run(capture_recorder(capture));
+}
+
 static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
@@ -183,6 +194,7 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	const char *why = why_no_gpu;
 	hsa_status_t status;
 
+	rank_look(capture, false);
 	if (gpu < 0 || type == HSA_QUEUE_TYPE_COOPERATIVE) {
 		status = REAL(hsa_queue_create)(agent, size, type, callback, data,
 			private_segment_size, group_segment_size, queue);
@@ -253,6 +265,7 @@ static hsa_status_t hook_hsa_amd_queue_create(
 	hsa_status_t status;
 	int gpu;
 
+	rank_look(capture, false);
 	/* Another version has another size: whatever it asks for, we would misread it. */
 	if (is_known && descs[0].version != HSA_LATER_DESC_VERSION) {
 		status = REAL(hsa_amd_queue_create)(agent, descs, count);
@@ -499,6 +512,7 @@ static hsa_status_t hook_hsa_executable_freeze(hsa_executable_t executable, cons
 	struct capture *capture = capture_in_use();
 	hsa_status_t status = REAL(hsa_executable_freeze)(executable, options);
 
+	rank_look(capture, true);
 	if (status == HSA_STATUS_SUCCESS && capture)
 		symbols_add_executable(hooks.symbols, hooks.table, hooks.agents, executable);
 	return status;

@@ -26,6 +26,7 @@
 #include "shim/load/namespace.h"
 #include "shim/load/probe.h"
 #include "shim/load/registration.h"
+#include "shim/base/process_rank.h"
 #include "shim/load/runtime.h"
 #include "shim/capture/front_end.h"
 #include "shim/base/glibc_compat.h"
@@ -353,7 +354,7 @@ static int shim_start(struct shim *s, void *api_table)
 	r = identity_read(&s->identity);
 	if (r)
 		return r;
-	rank_detect((const char *const *)environ, &s->rank);
+	process_rank_begin(&s->rank);
 	r = agents_read(&s->table, &s->agents);
 	if (r)
 		return r;

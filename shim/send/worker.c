@@ -25,6 +25,7 @@
 #include "shim/capture/long_ring.h"
 #include "shim/capture/pacing.h"
 #include "shim/base/wait.h"
+#include "shim/record/rank_changes.h"
 #include "shim/record/recording_intervals.h"
 #include "shim/capture/shadow.h"
 #include "shim/base/log.h"
@@ -300,6 +301,7 @@ static void worker_loop(struct worker *w)
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
 		worker_talk(w, now_ns);
+		rank_changes_run(w->recorder);
 		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
@@ -326,6 +328,7 @@ static void worker_finish(struct worker *w)
 		if (is_last)
 			harvest_last(w->setup.capture, now_ns);
 		else
+	rank_changes_run(w->recorder);
 			harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
 		if (is_last || !capture_pending(w->setup.capture))
@@ -536,6 +539,7 @@ void worker_settle(void)
 	/* Only the thread knows whether its connection still stands. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
+	rank_changes_end(w->recorder);
 	while (!is_settled(w) && now_ns < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
@@ -570,6 +574,7 @@ bool worker_stop(bool is_quiet)
 		if (clock_monotonic_ns() >= until_ns)
 			return worker_lose(w);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
+	rank_changes_end(w->recorder);
 	}
 	return true;
 }

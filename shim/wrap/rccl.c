@@ -9,6 +9,7 @@
 #include "proto/names/collectives.h"
 #include "shim/events/calls.h"
 #include "shim/base/communicators.h"
+#include "shim/base/process_rank.h"
 #include "shim/wrap/real.h"
 #include "shim/wrap/rccl_groups.h"
 #include "shim/base/thread.h"
@@ -346,6 +347,13 @@ static void say_made(struct rccl_call *call, const struct communicator *known)
 	call->words[COLLECTIVE_ARG_RANK] = known->rank | (uint64_t)known->size << 32;
 }
 
+/* Whether calls are recorded or not, and before the ranks wait for each other in there. */
+static void say_rank(const struct communicator *known)
+{
+	communicators_count_ranks(known);
+	process_rank_look_again();
+}
+
 #define INIT(function_, arguments_, comm_, identity_, size_, rank_)                                \
 	REAL(real, function_);                                                                     \
 	struct given given = given_to(RTL_COLLECTIVE_##function_);                                 \
@@ -355,9 +363,10 @@ static void say_made(struct rccl_call *call, const struct communicator *known)
                                                                                                    \
 	if (!real)                                                                                 \
 		return NCCL_SYSTEM_ERROR;                                                          \
+	known = (struct communicator){identity_, (uint32_t)(rank_), (uint32_t)(size_)};            \
+	say_rank(&known);                                                                          \
 	if (!enter(&call, &given))                                                                 \
 		return real arguments_;                                                            \
-	known = (struct communicator){identity_, (uint32_t)(rank_), (uint32_t)(size_)};            \
 	say_made(&call, &known);                                                                   \
 	result = real arguments_;                                                                  \
 	made(comm_, &known, result);                                                               \

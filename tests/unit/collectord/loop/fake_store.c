@@ -313,6 +313,16 @@ void store_process_stat(const struct store_process *process, struct store_proces
 	ret->gpu[0].stored = 7;
 }
 
+/* Hello's stands. */
+bool store_process_rank(
+	const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
+{
+	(void)process;
+	(void)ret_has_rank;
+	(void)ret_rank;
+	return false;
+}
+
 void store_session_stat(const struct store_session *session, struct store_session_stat *ret)
 {
 	memset(ret, 0, sizeof(*ret));

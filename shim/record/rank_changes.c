@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/record/rank_changes.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "proto/names/collectives.h"
+#include "proto/wire/msg.h"
+#include "shim/base/gate.h"
+#include "shim/base/process_rank.h"
+#include "shim/record/recorder.h"
+
+/* A program that changes its mind without end fills no log. */
+#define CHANGES_MAX 64u
+
+static atomic_flag is_taking = ATOMIC_FLAG_INIT;
+
+static void text_set(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text)
+{
+	*has = text && *text;
+	field->data = (uint8_t *)(uintptr_t)text;
+	field->len = *has ? strlen(text) : 0;
+}
+
+static void number_set(protobuf_c_boolean *has, uint32_t *field, struct rank_number number)
+{
+	*has = number.is_known;
+	*field = number.value;
+}
+
+static void fill(Rtl__RankDef *definition, const struct process_rank *rank)
+{
+	const struct rank_info *told = &rank->told;
+
+	text_set(&definition->has_launcher, &definition->launcher, told->launcher);
+	text_set(&definition->has_job, &definition->job, told->job);
+	number_set(&definition->has_rank, &definition->rank, told->rank);
+	number_set(&definition->has_local_rank, &definition->local_rank, told->local_rank);
+	number_set(&definition->has_world_size, &definition->world_size, told->world_size);
+	number_set(&definition->has_attempt, &definition->attempt, told->attempt);
+	definition->has_comm = definition->has_comm_size =
+		rank->largest.identity != COLLECTIVE_NO_COMM;
+	definition->comm = rank->largest.identity;
+	definition->comm_size = rank->largest.size;
+	definition->has_comm_rank = rank->largest.rank != COLLECTIVE_NO_RANK;
+	definition->comm_rank = rank->largest.rank;
+}
+
+static void define(
+	struct recorder *recorder, const struct process_rank *rank, enum recorder_define_how how)
+{
+	Rtl__RankDef definition = RTL__RANK_DEF__INIT;
+	Rtl__RankDef *list[] = {&definition};
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	uint8_t packed[2 * LABEL_BYTES_MAX + 128];
+
+	fill(&definition, rank);
+	defines.ranks = list;
+	defines.n_ranks = 1;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	/* Without room its ranks stay what they were, and its dispatches are all there. */
+	(void)recorder_define(recorder, packed, msg_pack(&frame, packed), how);
+}
+
+/* The same as the collector takes: the communicator's word where the environment says none. */
+static void tell_gate(const struct process_rank *rank)
+{
+	const struct rank_number *told = &rank->told.rank;
+	bool is_of_comm = !told->is_known && rank->largest.rank != COLLECTIVE_NO_RANK;
+
+	gate_set_rank(told->is_known || is_of_comm, is_of_comm ? rank->largest.rank : told->value);
+}
+
+static void run(struct recorder *recorder, enum recorder_define_how how)
+{
+	static uint32_t defined; /* is_taking's holder */
+	struct process_rank rank;
+
+	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
+		return;
+	if (defined < CHANGES_MAX && process_rank_take(&rank)) {
+		define(recorder, &rank, how);
+		tell_gate(&rank);
+		defined++;
+	}
+	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+}
+
+void rank_changes_run(struct recorder *recorder)
+{
+	run(recorder, RECORDER_DEFINE_WAIT);
+}
+
+void rank_changes_end(struct recorder *recorder)
+{
+	run(recorder, RECORDER_DEFINE_END);
+}
+
+void rank_changes_forget(void)
+{
+	atomic_flag_clear_explicit(&is_taking, memory_order_relaxed);
+}

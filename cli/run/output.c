@@ -3,23 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/base/command.h"
-#include "cli/database/file_lock.h"
 #include "cli/base/message.h"
+#include "cli/run/output_in_use.h"
 #include "proto/base/cleanup.h"
 
 /* Past this many predecessors something else is wrong. */
 #define ASIDE_MAX 10000
-/* As long as a collector waits for another one that has closed its file (collectord/service/lock_file.c); a
- * step. */
-#define GOING_MS  2000
-#define STEP_MS	  10
 
 /* What SQLite keeps beside a database; part of it until it is closed. */
 static const char *const companions[] = {"-wal", "-shm", "-journal"};
@@ -232,35 +227,10 @@ static bool is_overwritable(const struct run_output *output, const struct run_op
 	return options->is_forced || (options->is_aside && !output->is_default);
 }
 
-/* The process that has byte @at of the file beside @path locked; 0: none; -1: of another namespace.
- */
-static pid_t find_holder(const char *path, const char *suffix, off_t at)
-{
-	pid_t pid;
-
-	return file_lock_find(path, suffix, at, &pid) > 0 ? pid : 0;
-}
-
-/*
- * The process that has the database @path open for writing, or might; 0: none. A collector that has
- * not opened it yet soon will have, and one that has closed it goes.
- */
-static pid_t find_user(const char *path)
-{
-	for (int ms = 0;; ms += STEP_MS) {
-		pid_t user = find_holder(path, FILE_LOCK_SHM, FILE_LOCK_SHM_BYTE);
-		pid_t owner = user ? user : find_holder(path, FILE_LOCK_COLLECTOR, 0);
-
-		if (user || !owner || ms >= GOING_MS)
-			return owner;
-		(void)poll(NULL, 0, STEP_MS);
-	}
-}
-
 /* Taking a file from under its writer would lose what it goes on to write. */
 static int check_unused(const struct run_output *output)
 {
-	pid_t pid = find_user(output->path);
+	pid_t pid = run_output_wait_unused(output->path, output->display);
 
 	if (!pid)
 		return 0;

@@ -109,6 +109,8 @@ static void add_session(struct reply *reply, const struct session *session)
 	info->closed = session->state == SESSION_CLOSED;
 	info->has_live_processes = true;
 	info->live_processes = session_live_instances(session);
+	info->has_runners = true;
+	info->runners = session_waiting_runners(session);
 	msg_set_bytes(&info->has_complete, &info->complete, session->line);
 	if (!session->store)
 		return;

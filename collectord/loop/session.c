@@ -63,12 +63,13 @@ static void close_session(struct session *session)
 	add_linger(session, MEMORY_TRY_MS);
 }
 
-static bool is_held_by_runner(const struct session *session)
+unsigned session_waiting_runners(const struct session *session)
 {
+	unsigned count = 0;
+
 	for (const struct runner *r = session->runners; r; r = r->next)
-		if (!r->is_done)
-			return true;
-	return false;
+		count += !r->is_done;
+	return count;
 }
 
 static bool has_unended(const struct session *session)
@@ -103,7 +104,7 @@ static void forget(struct session *session)
 /* True when nobody holds @session open, a runner or a process. */
 static bool is_abandoned(struct session *session)
 {
-	if (is_held_by_runner(session)) {
+	if (session_waiting_runners(session)) {
 		event_del(session->linger);
 		return false;
 	}

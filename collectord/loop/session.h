@@ -98,6 +98,9 @@ void session_forget_file(struct server *server, const char *database);
 void session_close_now(struct session *session);
 
 unsigned session_live_instances(const struct session *session);
+
+/* Runners whose command has not ended yet. */
+unsigned session_waiting_runners(const struct session *session);
 /* session_shares.c */
 unsigned session_count_instances(const struct server *server, uid_t owner);
 /* With those that have ended, of all sessions that are remembered. */

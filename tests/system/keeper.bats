@@ -224,6 +224,28 @@ faulty_rtl() {
 	accounted d.db
 }
 
+@test "rtl run waits for the collector of a run that was ended, and takes the file when it lets go" {
+	faulty_rtl
+	mkfifo gate
+	RTL_FAULT=drain_before_commit:1:stop "$rtl" run -q -o d.db --device soft bash -c \
+		'"$0" --ranks 1 --steps 2; : >done; read line <gate' "$demo" >out 2>err 3>&- &
+	local runner=$! collector second
+	pids+=($runner)
+	wait_until test -e done
+	collector=$(collector_of d.db)
+	wait_until is_stopped "$collector"
+	kill -TERM $runner
+	wait $runner || true
+	"$RTL_BUILD/bin/rtl" run -f -o d.db --device soft "$demo" --ranks 1 --steps 3 >out2 2>err2 3>&- &
+	second=$!
+	pids+=($second)
+	wait_until grep -q "d.db: waiting for pid $collector to let go of it" err2
+	kill -CONT "$collector"
+	wait $second
+	[ "$(told out2)" = "$(stored d.db)" ]
+	accounted d.db
+}
+
 @test "a file that is made and not open yet is in use: nobody takes it away, and its job has it all" {
 	faulty_rtl
 	mkfifo gate
@@ -237,7 +259,7 @@ faulty_rtl() {
 	for other in "run -f" trace; do
 		# shellcheck disable=SC2086 # a verb and its option
 		run -125 --separate-stderr "$RTL_BUILD/bin/rtl" $other -o d.db true
-		[ "$stderr" = "rtl: d.db: is in use by pid $collector; wait for it, or name another file" ]
+		[ "${stderr##*$'\n'}" = "rtl: d.db: is in use by pid $collector; wait for it, or name another file" ]
 	done
 	kill -CONT "$collector"
 	echo go >gate

@@ -35,6 +35,7 @@ struct ctl_count {
 	unsigned meant;	    /* of the ranks asked for */
 	unsigned told;	    /* that can be told, now or when they are back */
 	unsigned silent;    /* connected, and have not answered yet */
+	unsigned unstored;  /* have stopped, and not all that they recorded is stored */
 	unsigned away;
 	unsigned too_old;
 	unsigned left_out;
@@ -99,6 +100,8 @@ static void count_process(
 		count->away++;
 	else if (state->seq < wait->control.seq)
 		count->silent++;
+	else if (!wait->control.record && !control_is_stored(instance))
+		count->unstored++;
 	else if (!state->closed)
 		count->recording++;
 	else if (!(state->closed & CONTROL_DORMANT))
@@ -169,6 +172,7 @@ static void add_count(struct ctl_count *sum, const struct ctl_count *count)
 	sum->meant += count->meant;
 	sum->told += count->told;
 	sum->silent += count->silent;
+	sum->unstored += count->unstored;
 	sum->away += count->away;
 	sum->too_old += count->too_old;
 	sum->left_out += count->left_out;
@@ -204,6 +208,7 @@ static void put_rest(FILE *out, const struct ctl_count *count)
 		{count->waiting, "wait for their time, steps or program"},
 		{count->away, "not connected: told when they are"},
 		{count->left_out, "left out by --ranks"},
+		{count->unstored, "of them with kernels under way or not stored yet"},
 		{count->too_old, "with a shim too old to be told"},
 		{count->silent, "did not answer in time"},
 	};
@@ -286,10 +291,14 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 
 static bool is_settled(const struct ctl_wait *wait)
 {
+	struct ctl_count all;
 	const char *name;
 	unsigned sessions;
 
-	return !wait->is_storing && (!wait->peer || !count_all(wait, &sessions, &name).silent);
+	if (wait->is_storing || !wait->peer)
+		return !wait->is_storing;
+	all = count_all(wait, &sessions, &name);
+	return !all.silent && !all.unstored;
 }
 
 void ctl_check(struct server *server)
@@ -408,6 +417,7 @@ static void put_process(FILE *out, const struct instance *instance)
 {
 	const char *how = instance_state_name(instance);
 	bool is_here = instance->peer && instance->is_welcomed;
+	uint32_t rank;
 
 	if (control_rank(instance, &rank))
 		fprintf(out, "  rank %u, pid %d: ", rank, instance->identity.pid);
@@ -417,7 +427,6 @@ static void put_process(FILE *out, const struct instance *instance)
 }
 
 static void put_session_status(
-	uint32_t rank;
 	FILE *out, const struct session *session, const struct ctl_aim *aim, struct ctl_count *all)
 {
 	unsigned n = session_live_instances(session);

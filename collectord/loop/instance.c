@@ -443,9 +443,12 @@ void instance_answer(struct instance *instance, const struct store_answer *answe
 {
 	switch (answer->kind) {
 	case STORE_PROCESS_OPENED:
+		instance->committed = answer->frame;
 		on_opened(instance, answer->frame);
 		break;
 	case STORE_COMMITTED:
+		instance->committed = answer->frame;
+		ctl_check(instance->session->server);
 		if (instance->peer && instance->is_welcomed)
 			send_ack(instance, answer->frame);
 		break;

@@ -36,6 +36,9 @@ static void take_done(struct instance *instance, const Rtl__ControlDone *done)
 	state->closed = done->has_closed ? done->closed : done->is_recording ? 0 : CONTROL_DORMANT;
 	if (done->has_seq && done->seq > state->seq)
 		state->seq = done->seq;
+	state->settles = done->has_settles && done->settles;
+	state->is_settled = done->has_settled_frame;
+	state->settled_frame = done->settled_frame;
 }
 
 void control_take(struct instance *instance, const uint8_t *frames, size_t bytes)
@@ -85,6 +88,14 @@ bool control_rank(const struct instance *instance, uint32_t *ret)
 		return has_rank;
 	*ret = state->rank;
 	return state->has_rank;
+}
+
+bool control_is_stored(const struct instance *instance)
+{
+	const struct control_state *state = &instance->control;
+
+	return !state->settles || !state->closed ||
+	       (state->is_settled && instance->committed >= state->settled_frame);
 }
 
 bool control_is_meant(const struct instance *instance, const struct choice_list *ranks)

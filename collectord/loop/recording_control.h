@@ -28,6 +28,9 @@ struct control_state {
 	bool is_told;	  /* it has said how it is, on some connection */
 	uint32_t closed;  /* enum control_closed; 0: it records */
 	uint64_t seq;	  /* of the newest Control that it knows */
+	bool settles;	  /* it says when all that it has recorded is published */
+	bool is_settled;  /* it is: in the frames up to this one */
+	uint64_t settled_frame;
 	bool has_rank;
 	uint32_t rank;
 };
@@ -43,6 +46,9 @@ void control_take(struct instance *instance, const uint8_t *frames, size_t bytes
 
 /* The rank of a process, as far as the store has found it by now. False: it has none. */
 bool control_rank(const struct instance *instance, uint32_t *ret);
+
+/* What @instance has recorded is stored, as far as it was told to stop; or it does not say so. */
+bool control_is_stored(const struct instance *instance);
 
 /* Whether @ranks means this process; one that does not know its rank is in no list. */
 bool control_is_meant(const struct instance *instance, const struct choice_list *ranks);

@@ -289,6 +289,9 @@ static size_t state_encode(struct conn *conn)
 	done.seq = gate_control_seq();
 	done.is_recording = !closed;
 	done.closed = (uint32_t)closed;
+	done.has_settles = done.settles = 1;
+	done.has_settled_frame = closed && conn->is_settled;
+	done.settled_frame = recorder_published(conn->recorder);
 	frame.body_case = RTL__FRAME__BODY_CONTROL_DONE;
 	frame.control_done = &done;
 	return msg_packed_bytes(&frame) <= sizeof(conn->control_done)
@@ -482,6 +485,12 @@ bool conn_wants_telemetry(const struct conn *conn)
 void conn_tell_state(struct conn *conn)
 {
 	conn->wants_state = true;
+}
+
+void conn_settle(struct conn *conn, bool is_settled)
+{
+	conn->wants_state |= is_settled && !conn->is_settled;
+	conn->is_settled = is_settled;
 }
 
 void conn_bye(struct conn *conn)

@@ -21,7 +21,7 @@
 #define CONN_TELEMETRY_BYTES TELEMETRY_BYTES_MAX
 
 /* Three numbers, their tags, and the frame around them. */
-#define CONN_CONTROL_DONE_BYTES 48u
+#define CONN_CONTROL_DONE_BYTES 64u
 
 enum conn_state {
 	CONN_AWAY,     /* no connection; tries again at next_try_ns */
@@ -66,6 +66,7 @@ struct conn {
 	uint64_t next_limit;
 	bool wants_bye, has_said_bye;
 	bool wants_state; /* ControlDone is due */
+	bool is_settled;  /* nothing that was recorded is still to be published */
 	uint8_t control_done[CONN_CONTROL_DONE_BYTES];
 
 	struct frame_reader reader;
@@ -109,6 +110,10 @@ bool conn_wants_telemetry(const struct conn *conn);
 
 /* Recording began or ended: the collector is told. */
 void conn_tell_state(struct conn *conn);
+
+/* While nothing is recorded: whether all that was recorded is published. The collector is told when it
+ * is, and waits for that. */
+void conn_settle(struct conn *conn, bool is_settled);
 
 /* Say Bye once everything published is written. */
 void conn_bye(struct conn *conn);

@@ -263,6 +263,14 @@ static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > w->harvest_period_ns;
 }
 
+/* Looked at after the harvest: what was recorded when the gate was shut is in flight, or published. */
+static bool is_all_published(struct worker *w)
+{
+	return !gate_is_open(gate_load(&gate_word)) && w->is_idle &&
+	       !capture_pending(w->setup.capture) && event_frames_is_done(w->recorder) &&
+	       shadow_is_settled(w->setup.capture);
+}
+
 static void worker_talk(struct worker *w, uint64_t now_ns)
 {
 	bool is_last_try = atomic_load_explicit(&w->is_last_try, memory_order_acquire);
@@ -270,6 +278,7 @@ static void worker_talk(struct worker *w, uint64_t now_ns)
 
 	if (is_last_try && w->has_conn)
 		conn_hurry(&w->conn);
+	conn_settle(&w->conn, is_all_published(w));
 	conn_step(&w->conn, now_ns);
 	if (gate_changes() != changes)
 		w->next_harvest_ns = 0;
@@ -292,6 +301,7 @@ static void worker_loop(struct worker *w)
 		uint64_t now_ns = clock_boottime_ns();
 
 		gate_tick(now_ns);
+		rank_changes_run(w->recorder);
 		if (recording_run(w->recorder)) {
 			conn_tell_state(&w->conn);
 			w->next_harvest_ns = 0; /* for slots, if it opens */
@@ -301,7 +311,6 @@ static void worker_loop(struct worker *w)
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);
 		worker_talk(w, now_ns);
-		rank_changes_run(w->recorder);
 		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
@@ -319,6 +328,7 @@ static void worker_finish(struct worker *w)
 	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire);
 	uint64_t now_ns = clock_boottime_ns();
 
+	rank_changes_run(w->recorder);
 	(void)recording_run(w->recorder);
 	if (w->has_conn)
 		conn_hurry(&w->conn);
@@ -328,7 +338,6 @@ static void worker_finish(struct worker *w)
 		if (is_last)
 			harvest_last(w->setup.capture, now_ns);
 		else
-	rank_changes_run(w->recorder);
 			harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
 		if (is_last || !capture_pending(w->setup.capture))
@@ -530,6 +539,7 @@ void worker_settle(void)
 
 	if (!w->is_running)
 		return;
+	rank_changes_end(w->recorder);
 	recording_end(w->recorder);
 	if (capture_pending(w->setup.capture)) {
 		atomic_store_explicit(
@@ -539,7 +549,6 @@ void worker_settle(void)
 	/* Only the thread knows whether its connection still stands. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
-	rank_changes_end(w->recorder);
 	while (!is_settled(w) && now_ns < until_ns) {
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
@@ -565,6 +574,7 @@ bool worker_stop(bool is_quiet)
 		return true;
 	w->is_running = false;
 	w->is_quiet = is_quiet;
+	rank_changes_end(w->recorder);
 	recording_end(w->recorder);
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
@@ -574,7 +584,6 @@ bool worker_stop(bool is_quiet)
 		if (clock_monotonic_ns() >= until_ns)
 			return worker_lose(w);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
-	rank_changes_end(w->recorder);
 	}
 	return true;
 }

@@ -41,6 +41,8 @@ count() { # count CONDITION: rows of the whole job that fulfil it
 		JOIN rtl_kernel k ON k.id = o.description_id WHERE $1"
 }
 
+more_than() { [ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -gt "$1" ]; } # more_than ROWS
+
 @test "filters store what they name, all of it and nothing else" {
 	train
 	mv t.db all.db
@@ -346,4 +348,30 @@ start_rank() { # start_rank RANK: a dormant one of the session "late"
 	db=$("$rtl" ls --json | jq -r '.sessions[0].database')
 	[ "$(sql "$db" "SELECT count(*) FROM rtl_meta WHERE key LIKE 'controls%'")" -eq 0 ]
 	[ "$(sql "$db" 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
+}
+
+@test "rtl ctl stop returns when all that was recorded is in the database" {
+	mkfifo gate
+	"$rtl" run -q -o t.db --device soft --dormant bash -c \
+		'"$0" --dispatches 1000000 --rate 20000 & pid=$!; read -r line <gate; kill -USR1 $pid; wait $pid' \
+		"$demo" >out 2>err 3>&- &
+	local runner=$! before=0 stored
+	pids+=($runner)
+	wait_until only_ours
+	wait_until "$rtl" ctl start
+	for _ in 1 2 3 4 5; do
+		wait_until more_than $before
+		"$rtl" ctl stop
+		stored=$(sql t.db 'SELECT count(*) FROM rocpd_op')
+		"$rtl" ctl flush
+		[ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -eq "$stored" ]
+		before=$stored
+		"$rtl" ctl start
+	done
+	"$rtl" ctl stop
+	stored=$(sql t.db 'SELECT count(*) FROM rocpd_op')
+	echo end >gate
+	wait $runner
+	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -eq "$stored" ]
+	accounted t.db
 }

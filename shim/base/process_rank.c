@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "proto/names/collectives.h"
 
 /* Of the environment: variables of a rank are short, and 4,096 of them are past all seen. */
 #define ENTRIES_MAX  4096u
@@ -151,7 +152,8 @@ void process_rank_begin(struct rank_info *ret_told)
 		leave();
 	}
 	state.taken_changes = atomic_load_explicit(&state.changes, memory_order_relaxed);
-	state.taken = (struct communicator){0};
+	state.taken =
+		(struct communicator){.identity = COLLECTIVE_NO_COMM, .rank = COLLECTIVE_NO_RANK};
 	atomic_store_explicit(&state.is_settled, says_everything(&told), memory_order_relaxed);
 	atomic_store_explicit(&state.is_begun, true, memory_order_release);
 	*ret_told = told;

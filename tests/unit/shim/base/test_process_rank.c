@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "proto/names/collectives.h"
+#include "shim/base/process_rank.h"
+
+static int begin(void **state)
+{
+	struct rank_info told;
+
+	(void)state;
+	clearenv();
+	process_rank_begin(&told);
+	return told.launcher != NULL;
+}
+
+static void set_all(const char *rank)
+{
+	setenv("RANK", rank, 1);
+	setenv("LOCAL_RANK", rank, 1);
+	setenv("WORLD_SIZE", "8", 1);
+	setenv("MASTER_ADDR", "h", 1);
+	setenv("MASTER_PORT", "1", 1);
+}
+
+static void a_rank_that_is_set_later_is_found(void **state)
+{
+	struct process_rank rank;
+
+	(void)state;
+	process_rank_look(false);
+	assert_false(process_rank_take(&rank));
+	set_all("3");
+	process_rank_look(false);
+	assert_true(process_rank_take(&rank));
+	assert_true(rank.told.rank.is_known);
+	assert_int_equal(rank.told.rank.value, 3);
+	assert_string_equal(rank.told.launcher, "pytorch");
+	assert_string_equal(rank.told.job, "h.1");
+	assert_false(process_rank_take(&rank));
+}
+
+static void what_is_settled_is_looked_at_again_for_a_communicator_only(void **state)
+{
+	struct process_rank rank;
+
+	(void)state;
+	set_all("3");
+	process_rank_look(false);
+	assert_true(process_rank_take(&rank));
+	set_all("4");
+	process_rank_look(false);
+	assert_false(process_rank_take(&rank));
+	process_rank_look_again();
+	assert_true(process_rank_take(&rank));
+	assert_int_equal(rank.told.rank.value, 4);
+}
+
+static void a_rank_that_is_taken_away_again_was_true(void **state)
+{
+	struct process_rank rank;
+
+	(void)state;
+	set_all("3");
+	process_rank_look(false);
+	assert_true(process_rank_take(&rank));
+	clearenv();
+	process_rank_look_again();
+	assert_false(process_rank_take(&rank));
+}
+
+/* What a program may leave in environ, and what another thread's setenv() may just have freed. */
+static void an_environment_that_cannot_be_read_is_none(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char **list = mmap(
+		NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *gone = (char *)list + page;
+	char **before = environ;
+	struct process_rank rank;
+
+	(void)state;
+	assert_ptr_not_equal(list, MAP_FAILED);
+	assert_int_equal(mprotect(gone, (size_t)page, PROT_NONE), 0);
+	/* Entries that point nowhere, and one whose end is on the page that is not there. */
+	list[0] = gone;
+	list[1] = (char *)16;
+	list[2] = gone - 4;
+	memset(gone - 4, 'x', 4);
+	list[3] = (char[]){"RANK=1"};
+	list[4] = NULL;
+	environ = list;
+	process_rank_look_again();
+	/* A list without an end, and none at all. */
+	environ = (char **)(void *)(gone - 2 * sizeof(char *));
+	environ[0] = environ[1] = (char[]){"RANK=1"};
+	process_rank_look_again();
+	environ = (char **)(void *)gone;
+	process_rank_look_again();
+	environ = NULL;
+	process_rank_look_again();
+	environ = before;
+	assert_false(process_rank_take(&rank));
+	munmap(list, 2 * (size_t)page);
+}
+
+static _Atomic bool is_over;
+
+static void *set_without_end(void *argument)
+{
+	char name[32];
+
+	(void)argument;
+	for (unsigned i = 0; !atomic_load(&is_over); i++) {
+		/* A larger and larger list, which moves, and at times a small one again. */
+		snprintf(name, sizeof(name), "NAME_%u", i % 2000);
+		setenv(name, "value", 1);
+		if (i % 8000 == 7999)
+			clearenv();
+	}
+	return NULL;
+}
+
+static void a_thread_that_sets_variables_meanwhile_harms_nothing(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, set_without_end, NULL), 0);
+	for (int i = 0; i < 2000; i++)
+		process_rank_look_again();
+	atomic_store(&is_over, true);
+	pthread_join(thread, NULL);
+}
+
+static void the_largest_communicator_is_the_one_of_most_ranks(void **state)
+{
+	struct process_rank rank;
+
+	(void)state;
+	communicators_count_ranks(&(struct communicator){11, 1, 2});
+	communicators_count_ranks(&(struct communicator){12, 5, 8});
+	communicators_count_ranks(&(struct communicator){13, 7, 8}); /* as large, and later */
+	communicators_count_ranks(&(struct communicator){14, 0, 4});
+	communicators_count_ranks(&(struct communicator){COLLECTIVE_NO_COMM, 0, 64});
+	communicators_count_ranks(&(struct communicator){15, COLLECTIVE_NO_RANK, 64});
+	assert_true(process_rank_take(&rank));
+	assert_int_equal(rank.largest.identity, 12);
+	assert_int_equal(rank.largest.rank, 5);
+	assert_int_equal(rank.largest.size, 8);
+	communicators_count_ranks(&(struct communicator){12, 5, 8});
+	assert_false(process_rank_take(&rank));
+	/* A second rank of it in this process: neither is the process's. */
+	communicators_count_ranks(&(struct communicator){12, 6, 8});
+	assert_true(process_rank_take(&rank));
+	assert_int_equal(rank.largest.identity, 12);
+	assert_int_equal(rank.largest.rank, COLLECTIVE_NO_RANK);
+}
+
+#define TEST(function) cmocka_unit_test_setup(function, begin)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_rank_that_is_set_later_is_found),
+		TEST(what_is_settled_is_looked_at_again_for_a_communicator_only),
+		TEST(a_rank_that_is_taken_away_again_was_true),
+		TEST(an_environment_that_cannot_be_read_is_none),
+		TEST(a_thread_that_sets_variables_meanwhile_harms_nothing),
+		TEST(the_largest_communicator_is_the_one_of_most_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,6 +13,7 @@
 #include "cli/database/exit_text.h"
 #include "cli/trace/id_map.h"
 #include "cli/database/query.h"
+#include "cli/trace/replicas.h"
 #include "cli/trace/breakdown_sweep.h"
 
 #define COLLECTIVES_NONE	  UINT32_MAX
@@ -43,6 +44,7 @@ struct collectives_process {
 	int64_t id, pid;
 	bool has_rank;
 	int64_t rank;
+	struct replica_rank replica;
 	uint32_t node;	/* by boot id */
 	char state[ENDED_BYTES];
 };

@@ -75,9 +75,13 @@ static uint32_t find_node(char (**boots)[64], struct collectives *c, const char 
 static int load_processes(struct query *query, struct collectives *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(replicas_done) struct replicas replicas = {0};
 	CLEANUP(free_p) char(*boots)[64] = NULL;
 	size_t capacity = 0;
-	int r = query_ask(query, "rank_states", &rows);
+	int r = replicas_load(query, &replicas);
+
+	if (!r)
+		r = query_ask(query, "rank_states", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
 		struct collectives_process *p;
@@ -90,6 +94,7 @@ static int load_processes(struct query *query, struct collectives *c)
 			.has_rank = !query_is_null(rows, 1),
 			.rank = query_integer(rows, 1),
 			.pid = query_integer(rows, 2),
+			.replica = replicas_find(&replicas, query_integer(rows, 0)),
 			.node = find_node(
 				&boots, c, query_text(rows, 3) ? query_text(rows, 3) : ""),
 		};

@@ -27,6 +27,9 @@ void collectives_name_process(
 
 	if (p->has_rank)
 		snprintf(ret, bytes, "rank %" PRId64, p->rank);
+	else if (p->replica.replica)
+		snprintf(ret, bytes, "replica %" PRId64 ", rank %" PRId64, p->replica.replica,
+			p->replica.rank);
 	else
 		snprintf(ret, bytes, "process %" PRId64, p->id);
 }
@@ -36,7 +39,7 @@ void collectives_name_lane(const struct collectives *c, uint32_t lane, char *ret
 	uint32_t process = c->lanes[lane].process;
 	bool has_several = (lane && c->lanes[lane - 1].process == process) ||
 			   (lane + 1 < c->lane_count && c->lanes[lane + 1].process == process);
-	char name[32];
+	char name[REPLICA_NAME_BYTES];
 
 	collectives_name_process(c, process, name, sizeof(name));
 	if (has_several)

@@ -251,6 +251,7 @@ static int take_lanes(struct reason_figures *f, const struct timeline *t)
 			.gpu_id = from->gpu_id,
 			.rank = from->rank,
 			.has_rank = from->has_rank,
+			.replica = from->replica,
 			.total = from->total,
 			.kinds = calloc(f->kind_count + 1, sizeof(*lane->kinds)),
 		};

@@ -12,6 +12,7 @@
 
 #include "cli/trace/breakdown.h"
 #include "cli/trace/categories.h"
+#include "cli/trace/replicas.h"
 #include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
 #include "cli/reason/rule_table.h"
@@ -30,6 +31,7 @@ struct reason_sum {
 struct reason_lane {
 	int64_t process_id, gpu_id, rank;
 	bool has_rank;
+	struct replica_rank replica;
 	struct breakdown_row total; /* from its first step to its last */
 	struct reason_sum *kinds;   /* one a kind of the figures */
 };

@@ -76,12 +76,15 @@ static bool has_others(const struct reason_figures *f, const struct reason_lane 
 void reason_name_rank(
 	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
 {
-	char gpu[40] = "";
+	char gpu[40] = "", replica[REPLICA_NAME_BYTES];
 
+	replica_name(&lane->replica, replica);
 	if (has_others(f, lane))
 		snprintf(gpu, sizeof(gpu), " on GPU %" PRId64, lane->gpu_id);
 	if (lane->has_rank)
 		snprintf(ret, bytes, "rank %" PRId64 "%s", lane->rank, gpu);
+	else if (lane->replica.replica)
+		snprintf(ret, bytes, "%s%s", replica, gpu);
 	else
 		snprintf(ret, bytes, "process %" PRId64 "%s", lane->process_id, gpu);
 }

@@ -47,7 +47,7 @@ static void put_bar(const struct timeline_lane *lane, uint64_t longest, FILE *to
 	CLEANUP(free_p) char *time = render_cell(RENDER_NS_IN_MS, &wall);
 	uint64_t values[PARTS];
 	double x = 0;
-	char name[64];
+	char name[REPORT_LANE_BYTES];
 
 	report_name_lane(lane, name);
 	split(&lane->total, values);

@@ -20,7 +20,7 @@ static int64_t since(const struct report_file *f, int64_t time_ns)
 static int put_lanes(const struct report_file *f, FILE *to)
 {
 	const struct timeline *t = f->timeline;
-	char name[64];
+	char name[REPORT_LANE_BYTES];
 
 	fputs("\"lanes\":[", to);
 	for (size_t i = 0; i < t->lane_count; i++) {

@@ -129,13 +129,12 @@ int report_file_new(const char *name, const char *label, const struct report_opt
 	return 0;
 }
 
-void report_name_lane(const struct timeline_lane *lane, char ret[64])
+void report_name_lane(const struct timeline_lane *lane, char ret[REPORT_LANE_BYTES])
 {
-	if (lane->has_rank)
-		snprintf(ret, 64, "rank %" PRId64 ", GPU %" PRId64, lane->rank, lane->gpu_id);
-	else
-		snprintf(ret, 64, "process %" PRId64 ", GPU %" PRId64, lane->process_id,
-			lane->gpu_id);
+	char name[REPLICA_NAME_BYTES];
+
+	timeline_name_lane(lane, name);
+	snprintf(ret, REPORT_LANE_BYTES, "%s, GPU %" PRId64, name, lane->gpu_id);
 }
 
 static int put_file(const struct report_file *f, size_t at, FILE *to)

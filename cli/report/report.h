@@ -99,4 +99,5 @@ int report_put_heat_data(const struct report_file *file, FILE *to);
 int report_put_steps_data(const struct report_file *file, FILE *to);
 
 /* "rank 3, GPU 3". */
-void report_name_lane(const struct timeline_lane *lane, char ret[64]);
+#define REPORT_LANE_BYTES (REPLICA_NAME_BYTES + 32u)
+void report_name_lane(const struct timeline_lane *lane, char ret[REPORT_LANE_BYTES]);

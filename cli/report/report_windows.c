@@ -16,14 +16,6 @@ static struct report_window *add(struct report_detail *detail, int64_t from_ns, 
 	return window;
 }
 
-static void name_lane(const struct timeline_lane *lane, char ret[48])
-{
-	if (lane->has_rank)
-		snprintf(ret, 48, "rank %" PRId64, lane->rank);
-	else
-		snprintf(ret, 48, "process %" PRId64, lane->process_id);
-}
-
 /* The first of several warms up, and waits for others to start. */
 static size_t first_step(const struct timeline_lane *lane)
 {
@@ -71,9 +63,9 @@ static void add_step(struct report_detail *detail, const struct timeline *t,
 {
 	const struct breakdown_row *row = lane->rows + which;
 	struct report_window *window = add(detail, row->start_ns, row->end_ns);
-	char who[48];
+	char who[REPLICA_NAME_BYTES];
 
-	name_lane(lane, who);
+	timeline_name_lane(lane, who);
 	if (t->steps->source == STEPS_WHOLE)
 		snprintf(window->label, sizeof(window->label), "the beginning");
 	else

@@ -120,7 +120,7 @@ static void rank_row(const struct summary *s, size_t i, struct render_value *ret
 	*ret++ = count_value(r->skipped);
 	*ret++ = render_text(r->state);
 	*ret++ = render_text(r->exe);
-	*ret++ = render_text(r->note);
+	*ret++ = render_text(r->note || !r->replica[0] ? r->note : r->replica);
 	*ret++ = render_integer(s->verdict->is_simulated);
 }
 

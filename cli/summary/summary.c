@@ -33,11 +33,13 @@ struct account {
 struct accounts {
 	struct account *at;
 	size_t count;
+	struct replicas replicas;
 };
 
 static void accounts_done(struct accounts *accounts)
 {
 	free(accounts->at);
+	replicas_done(&accounts->replicas);
 }
 
 void summary_free_p(struct summary **summary)
@@ -112,7 +114,8 @@ static const char *explain_nothing(const struct query_rows *rows)
 	return "initialised HSA, dispatched nothing";
 }
 
-static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account)
+static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account,
+	const struct replica_rank *replica)
 {
 	struct summary_rank *grown = grow_by_one(s->ranks, s->rank_count, sizeof(*grown));
 	struct summary_rank *rank;
@@ -134,6 +137,8 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	if (!rank->exe)
 		return -ENOMEM;
 	s->rank_count++;
+	if (replica->replica)
+		replica_name(replica, rank->replica);
 	ended_describe(query_text(rows, P_ENDED), !query_is_null(rows, P_EXIT_STATUS),
 		query_integer(rows, P_EXIT_STATUS), s->is_in_use, rank->state);
 	if (!account)
@@ -176,11 +181,12 @@ static int add_process(
 {
 	int64_t id = query_integer(rows, P_ID);
 	size_t first = find_accounts(accounts, id), i = first;
+	struct replica_rank replica = replicas_find(&accounts->replicas, id);
 	int r = 0;
 
 	for (; i < accounts->count && accounts->at[i].process_id == id && !r; i++)
-		r = add_rank(s, rows, accounts->at + i);
-	return r || i > first ? r : add_rank(s, rows, NULL);
+		r = add_rank(s, rows, accounts->at + i, &replica);
+	return r || i > first ? r : add_rank(s, rows, NULL, &replica);
 }
 
 static int load_ranks(struct query *query, struct summary *s)
@@ -189,6 +195,8 @@ static int load_ranks(struct query *query, struct summary *s)
 	CLEANUP(accounts_done) struct accounts accounts = {0};
 	int r = load_accounts(query, &accounts);
 
+	if (!r)
+		r = replicas_load(query, &accounts.replicas);
 	if (!r)
 		r = query_ask(query, "processes", &rows);
 	while (!r && (r = query_next(rows)) > 0)

@@ -8,6 +8,7 @@
 
 #include "cli/database/exit_text.h"
 #include "cli/trace/kernel_totals.h"
+#include "cli/trace/replicas.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
 #include "cli/summary/groups.h"
@@ -45,6 +46,7 @@ struct summary_rank {
 	char *exe;
 	char state[ENDED_BYTES];
 	const char *note; /* why there is nothing; NULL */
+	char replica[REPLICA_NAME_BYTES]; /* of a rank of a replica; else "" */
 	uint64_t dispatched, stored, untimed, outstanding, dropped, skipped;
 	struct measure_lane lane;
 };

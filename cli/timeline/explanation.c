@@ -45,18 +45,18 @@ static void name_worst(const struct timeline *t, uint64_t (*get)(const struct br
 {
 	const struct timeline_lane *worst = find_worst(t, get);
 	double most = percent(get(&worst->total), worst->total.wall_ns);
+	char name[REPLICA_NAME_BYTES];
 
 	ret[0] = '\0';
+	timeline_name_lane(worst, name);
 	if (t->lane_count < 2)
 		return;
 	if (most - percent(get(&t->total), t->total.wall_ns) < READING_PCT_APART)
 		snprintf(ret, bytes, ", on all ranks alike");
-	else if (worst->has_rank)
-		snprintf(ret, bytes, ", most on rank %" PRId64 " GPU %" PRId64 " (%.0f %%)",
-			worst->rank, worst->gpu_id, most);
 	else
-		snprintf(ret, bytes, ", most in process %" PRId64 " GPU %" PRId64 " (%.0f %%)",
-			worst->process_id, worst->gpu_id, most);
+		snprintf(ret, bytes, ", most %s %s GPU %" PRId64 " (%.0f %%)",
+			worst->has_rank || worst->replica.replica ? "on" : "in", name,
+			worst->gpu_id, most);
 }
 
 static const char *explain(enum breakdown_cause cause)

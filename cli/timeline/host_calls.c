@@ -15,6 +15,7 @@ void timeline_host_done(struct timeline_host *host)
 		free(host->processes[i].waits);
 	free(host->processes);
 	free(host->calls);
+	replicas_done(&host->replicas);
 	*host = (struct timeline_host){0};
 }
 
@@ -153,6 +154,8 @@ int timeline_host_load(struct query *query, struct timeline_host *ret)
 {
 	int r = load_processes(query, ret);
 
+	if (!r)
+		r = replicas_load(query, &ret->replicas);
 	if (!r)
 		r = load_calls(query, ret);
 	return r ? r : load_waits(query, ret);

@@ -6,6 +6,7 @@
  */
 #include "cli/database/query.h"
 #include "cli/trace/breakdown.h"
+#include "cli/trace/replicas.h"
 
 struct timeline_call {
 	int64_t id; /* process_id << 40 | number */
@@ -22,6 +23,7 @@ struct timeline_process {
 struct timeline_host {
 	struct timeline_process *processes; /* by id */
 	size_t process_count;
+	struct replicas replicas;
 	struct timeline_call *calls; /* by id */
 	size_t call_count;
 };

@@ -111,6 +111,16 @@ static bool is_lane(const struct timeline *t, size_t at, int64_t process_id, int
 	       t->lanes[at].gpu_id == gpu_id;
 }
 
+void timeline_name_lane(const struct timeline_lane *lane, char ret[REPLICA_NAME_BYTES])
+{
+	if (lane->has_rank)
+		snprintf(ret, REPLICA_NAME_BYTES, "rank %" PRId64, lane->rank);
+	else if (lane->replica.replica)
+		replica_name(&lane->replica, ret);
+	else
+		snprintf(ret, REPLICA_NAME_BYTES, "process %" PRId64, lane->process_id);
+}
+
 static bool is_asked(const struct timeline_options *o, const struct timeline_lane *lane)
 {
 	return (!o->has_rank || (lane->has_rank && lane->rank == o->rank)) &&
@@ -125,6 +135,7 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 		.gpu_id = gpu_id,
 		.has_rank = process && process->has_rank,
 		.rank = process ? process->rank : 0,
+		.replica = replicas_find(&pass->host.replicas, process_id),
 		.process = steps_of(t->steps, process_id)};
 	size_t at = find_lane(t, process_id, gpu_id);
 	struct timeline_lane *grown;

@@ -11,6 +11,7 @@
 #include "cli/output/table.h"
 #include "cli/trace/steps.h"
 #include "cli/trace/breakdown.h"
+#include "cli/trace/replicas.h"
 #include "cli/timeline/process_gpus.h"
 #include "cli/database/verdict.h"
 
@@ -53,6 +54,7 @@ struct timeline_segment {
 struct timeline_lane {
 	int64_t process_id, gpu_id, rank;
 	bool has_rank;
+	struct replica_rank replica;
 	const struct steps_process *process;
 	struct breakdown_row *rows; /* one a step */
 	struct breakdown_row outside;
@@ -76,6 +78,9 @@ struct timeline {
 	size_t segment_count;
 	int64_t micro_idle_ns;
 };
+
+/* "rank 3", "replica 2, rank 3", "process 7". */
+void timeline_name_lane(const struct timeline_lane *lane, char ret[REPLICA_NAME_BYTES]);
 
 /* 0; -EINVAL and the like with @error; else as query_open(), and query_error() tells. */
 int timeline_new(struct query *query, const struct timeline_options *options,

@@ -60,6 +60,12 @@ ranks() { # of each GPU: rank, group as a letter, group_rank
 			bash -c "for r in 0 1; do $program \$((r + $([ $e = b ] && echo 2 || echo 0))) 4 comm=\$r/2/$e.id & done; wait" &
 		done; wait'
 	[ "$(ranks)" = "0:-A0 1:-A1 2:-B0 3:-B1" ]
+	"$rtl" summary --json t.db >summary.json
+	[ "$(jq -r '[.ranks[] | select(.rank == null) | .note] | sort | join("|")' summary.json)" = \
+		"replica 1, rank 0|replica 1, rank 1|replica 2, rank 0|replica 2, rank 1" ]
+	"$rtl" summary t.db | grep -q 'replica 2, rank 1'
+	"$rtl" report t.db --html report.html
+	grep -q 'replica 2, rank 1' report.html
 }
 
 @test "replicas without a communicator are told apart by the engine that started them" {

@@ -28,6 +28,7 @@ struct process *process_free(struct process *process)
 	defines_done(&process->defines);
 	ledger_done(&process->ledger);
 	free(process->exe);
+	ranks_free_said(process->said);
 	free(process);
 	return NULL;
 }
@@ -335,6 +336,10 @@ int process_move(struct process *process, struct writer *writer, int64_t session
 		r = put_simulated(writer);
 	if (r < 0)
 		return r;
+	r = ranks_put_said(writer, process);
+	if (r < 0)
+		return r;
+	process->is_rank_new = true;
 	process->ledger.process_id = process->id;
 	r = ledger_move(&process->ledger, frame);
 	return r < 0 ? r : process_save(process, writer, true);

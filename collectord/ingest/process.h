@@ -14,6 +14,8 @@
 #include "collectord/ingest/process_clock.h"
 #include "collectord/db/writer.h"
 
+struct rank_said;
+
 struct process {
 	int64_t id; /* rtl_process.id */
 	int64_t session_id;
@@ -23,6 +25,7 @@ struct process {
 	uint8_t token[16];
 	bool has_rank; /* as ranks_update() found it last */
 	uint32_t rank;
+	struct rank_said *said; /* of its rank, since its Hello; owned; NULL: nothing */
 	bool is_rank_new;   /* those of its session are to be looked for anew */
 	uint64_t gpus_seen; /* by rank: it has rows of these, by their index, a bit each */
 	char *exe; /* clean; may be NULL */

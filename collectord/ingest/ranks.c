@@ -440,43 +440,92 @@ int ranks_reload(struct writer *writer, struct process *process)
 /* ---- what a process says ----------------------------------------------------------------------
  */
 
-static void bind_text(
-	sqlite3_stmt *put, int index, protobuf_c_boolean has, const ProtobufCBinaryData *bytes)
+void ranks_free_said(struct rank_said *said)
 {
-	CLEANUP(free_p)
-	char *text = has ? text_clean(bytes->data, bytes->len, LABEL_BYTES_MAX) : NULL;
-
-	database_bind_text(put, index, text);
+	if (!said)
+		return;
+	free(said->launcher);
+	free(said->job);
+	free(said);
 }
 
-static int take(struct writer *writer, struct process *process, const Rtl__RankDef *said)
+static void free_said_p(struct rank_said **said)
+{
+	ranks_free_said(*said);
+}
+
+static struct rank_number_of number_of(protobuf_c_boolean is_known, int64_t value)
+{
+	return (struct rank_number_of){is_known != 0, is_known ? value : 0};
+}
+
+/* NULL with 0: it is not said. */
+static int copy_text(protobuf_c_boolean has, const ProtobufCBinaryData *bytes, char **ret)
+{
+	*ret = has ? text_clean(bytes->data, bytes->len, LABEL_BYTES_MAX) : NULL;
+	return has && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_said(const Rtl__RankDef *said, struct rank_said **ret)
+{
+	CLEANUP(free_said_p) struct rank_said *copy = calloc(1, sizeof(*copy));
+	int r = copy ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = copy_text(said->has_launcher, &said->launcher, &copy->launcher);
+	if (r == 0)
+		r = copy_text(said->has_job, &said->job, &copy->job);
+	if (r < 0)
+		return r;
+	copy->rank = number_of(said->has_rank, said->rank);
+	copy->local_rank = number_of(said->has_local_rank, said->local_rank);
+	copy->world_size = number_of(said->has_world_size, said->world_size);
+	copy->attempt = number_of(said->has_attempt, said->attempt);
+	copy->comm = number_of(said->has_comm, (int64_t)said->comm);
+	copy->comm_rank = number_of(said->has_comm_rank, said->comm_rank);
+	copy->comm_size = number_of(said->has_comm_size, said->comm_size);
+	*ret = TAKE(copy);
+	return 0;
+}
+
+int ranks_put_said(struct writer *writer, struct process *process)
 {
 	sqlite3_stmt *put = writer->statements.at[ST_RANK_SAID];
-	int r;
+	const struct rank_said *said = process->said;
 
-	if (said->has_comm && (said->comm > INT64_MAX || !said->comm))
-		return -EBADMSG;
+	if (!said)
+		return 0;
 	sqlite3_bind_int64(put, 1, process->id);
-	bind_text(put, 2, said->has_launcher, &said->launcher);
-	database_bind_optional(put, 3, said->has_rank, said->rank);
-	database_bind_optional(put, 4, said->has_local_rank, said->local_rank);
-	database_bind_optional(put, 5, said->has_world_size, said->world_size);
-	database_bind_optional(put, 6, said->has_attempt, said->attempt);
-	bind_text(put, 7, said->has_job, &said->job);
-	database_bind_optional(put, 8, said->has_comm, (int64_t)said->comm);
-	database_bind_optional(put, 9, said->has_comm_rank, said->comm_rank);
-	database_bind_optional(put, 10, said->has_comm_size, said->comm_size);
-	r = database_run(put);
+	database_bind_text(put, 2, said->launcher);
+	bind_number(put, 3, said->rank);
+	bind_number(put, 4, said->local_rank);
+	bind_number(put, 5, said->world_size);
+	bind_number(put, 6, said->attempt);
+	database_bind_text(put, 7, said->job);
+	bind_number(put, 8, said->comm);
+	bind_number(put, 9, said->comm_rank);
+	bind_number(put, 10, said->comm_size);
 	process->is_rank_new = process->is_dirty = true;
-	return r;
+	return database_run(put);
 }
 
 int ranks_take(struct writer *writer, struct process *process, const Rtl__Defines *defines)
 {
-	/* The last one stands. */
+	const Rtl__RankDef *last;
+	struct rank_said *said;
+	int r;
+
 	if (!defines->n_ranks)
 		return 0;
-	return take(writer, process, defines->ranks[defines->n_ranks - 1]);
+	last = defines->ranks[defines->n_ranks - 1];
+	if (last->has_comm && (last->comm > INT64_MAX || !last->comm))
+		return -EBADMSG;
+	r = copy_said(last, &said);
+	if (r < 0)
+		return r;
+	ranks_free_said(process->said);
+	process->said = said;
+	return ranks_put_said(writer, process);
 }
 
 /* ---- the process tree -------------------------------------------------------------------------

@@ -51,7 +51,20 @@ int ranks_resolve(struct rank_claim *claims, size_t count);
  */
 int ranks_update(struct writer *writer, int64_t session_id);
 
-/* What the process itself has said since its Hello. -EBADMSG, database_errno(). */
+/* What a process has said of its rank since its Hello: the last time, all of it. */
+struct rank_said {
+	struct rank_number_of rank, local_rank, world_size, attempt, comm, comm_rank, comm_size;
+	char *launcher, *job; /* clean; NULL: not said */
+};
+
+/* NULL is fine. */
+void ranks_free_said(struct rank_said *said);
+
+/* Into the row of @process, if it has said anything: of a file that takes the place of a damaged
+ * one, too. database_errno(). */
+int ranks_put_said(struct writer *writer, struct process *process);
+
+/* Takes what @defines say of it, the last one. -EBADMSG, -ENOMEM, database_errno(). */
 int ranks_take(struct writer *writer, struct process *process, const Rtl__Defines *defines);
 
 /* What ranks_update() has found for @process is what rtl stat shows of it. database_errno(). */

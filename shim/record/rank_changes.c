@@ -2,7 +2,6 @@
 #include "shim/record/rank_changes.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "proto/names/collectives.h"
 #include "proto/wire/msg.h"
@@ -15,13 +14,6 @@
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 
-static void text_set(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text)
-{
-	*has = text && *text;
-	field->data = (uint8_t *)(uintptr_t)text;
-	field->len = *has ? strlen(text) : 0;
-}
-
 static void number_set(protobuf_c_boolean *has, uint32_t *field, struct rank_number number)
 {
 	*has = number.is_known;
@@ -32,8 +24,8 @@ static void fill(Rtl__RankDef *definition, const struct process_rank *rank)
 {
 	const struct rank_info *told = &rank->told;
 
-	text_set(&definition->has_launcher, &definition->launcher, told->launcher);
-	text_set(&definition->has_job, &definition->job, told->job);
+	msg_set_bytes(&definition->has_launcher, &definition->launcher, told->launcher);
+	msg_set_bytes(&definition->has_job, &definition->job, told->job[0] ? told->job : NULL);
 	number_set(&definition->has_rank, &definition->rank, told->rank);
 	number_set(&definition->has_local_rank, &definition->local_rank, told->local_rank);
 	number_set(&definition->has_world_size, &definition->world_size, told->world_size);

@@ -368,6 +368,41 @@ static void so_many_go_aside_and_no_more(void **state)
 	assert_int_equal(damage_count_aside(h, NULL, 0), STORE_ASIDES_MAX);
 }
 
+/* It is said once a connection: no other frame brings it again. */
+static void a_rank_that_was_said_late_goes_with_its_process(void **state)
+{
+	struct harness *h = *state;
+	Rtl__RankDef rank = RTL__RANK_DEF__INIT, *list[] = {&rank};
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	struct frames f = {0};
+
+	rank.has_rank = rank.has_comm = rank.has_comm_rank = rank.has_comm_size = true;
+	rank.rank = 5;
+	rank.comm = 77;
+	rank.comm_rank = 3;
+	rank.comm_size = 8;
+	defines.ranks = list;
+	defines.n_ranks = 1;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	harness_open(h);
+	frames_add(&f, &frame);
+	harness_send(h, &f);
+	send(h, 1);
+	harness_wait_commit(h, 1);
+	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
+						  "group_rank FROM rtl_process"),
+		"5 77 3");
+	damage_scribble(h);
+	send(h, 2);
+	wait_for(h, STORE_SET_ASIDE);
+	wait_commit(h, 2);
+	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
+						  "group_rank FROM rtl_process"),
+		"5 77 3");
+}
+
 /* A late comer, or the next collector, has to be told the same of a session in another file. */
 static void what_was_asked_of_a_session_goes_with_it(void **state)
 {
@@ -570,6 +605,7 @@ int main(void)
 		T(a_service_sets_aside_whatever_lies_there),
 		T(what_another_boot_left_damaged_goes_aside_as_it_is),
 		T(a_damaged_index_is_made_anew),
+		T(a_rank_that_was_said_late_goes_with_its_process),
 		T(what_was_asked_of_a_session_goes_with_it),
 		T(a_log_without_its_database_goes_aside),
 	};

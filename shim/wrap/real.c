@@ -10,9 +10,13 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Libraries whose names begin alike: RCCL and its plugins (librccl-net.so, librccl-tuner.so). */
+#define NAMESAKES_MAX 16u
+
 struct search {
 	const char *library;
-	char path[PATH_MAX]; /* of a loaded library of that name; "": none */
+	unsigned skip, seen; /* libraries of that name that are passed by; that were met */
+	char path[PATH_MAX];
 };
 
 real_dlsym_fn real_dlsym(void)
@@ -77,6 +81,8 @@ static int note_library(struct dl_phdr_info *info, size_t bytes, void *data)
 		return 0;
 	if (strlen(info->dlpi_name) >= sizeof(search->path))
 		return 0;
+	if (search->seen++ < search->skip)
+		return 0;
 	strcpy(search->path, info->dlpi_name);
 	return 1;
 }
@@ -94,16 +100,19 @@ void *real_next(const char *name, const void *caller)
 
 void *real_find(const char *name, const char *library, const void *caller)
 {
-	struct search search = {.library = library};
 	void *found = real_next(name, caller);
 
 	/* Global is also what somebody has opened so, and may close. */
 	if (found)
 		real_keep(found);
-	if (found || !real_dlsym())
-		return found;
-	dl_iterate_phdr(note_library, &search);
-	return search.path[0] ? find_in(search.path, name) : NULL;
+	for (unsigned i = 0; !found && real_dlsym() && i < NAMESAKES_MAX; i++) {
+		struct search search = {.library = library, .skip = i};
+
+		if (!dl_iterate_phdr(note_library, &search))
+			break;
+		found = find_in(search.path, name);
+	}
+	return found;
 }
 
 bool real_adopt(void *_Atomic *cache, void *function)

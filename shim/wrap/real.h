@@ -10,7 +10,8 @@
  * What the program would have called without us: the next definition in the global scope; else
  * the one among the dependencies of the library that @caller lies in, since Python opens its
  * extension modules privately; else the one in a loaded library whose file name begins with
- * @library ("librccl.so"). NULL: there is none. Its library stays loaded.
+ * @library ("librccl": librccl.so.1, librccl.so, librccl-1a2b3c4d.so.1) and which has the function.
+ * NULL: there is none. Its library stays loaded.
  */
 void *real_find(const char *name, const char *library, const void *caller);
 

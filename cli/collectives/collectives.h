@@ -11,6 +11,7 @@
 
 #include "cli/trace/categories.h"
 #include "cli/database/exit_text.h"
+#include "cli/trace/graph_replays.h"
 #include "cli/trace/id_map.h"
 #include "cli/database/query.h"
 #include "cli/trace/replicas.h"
@@ -20,6 +21,7 @@
 /* Where enum rtl_collective and the datatypes of proto/names/collectives.h do not reach. */
 #define COLLECTIVES_OP_KERNEL	  254 /* by order: known by its kernel alone */
 #define COLLECTIVES_OP_OTHER	  255
+#define COLLECTIVES_OP_NONE	  253 /* a captured call without a communicator or number */
 #define COLLECTIVES_DATATYPE_NONE 255
 /* Missing parts that are named; the others are counted. */
 #define COLLECTIVES_MISSING_MAX	  10000
@@ -77,9 +79,9 @@ struct collectives_member {
 	int64_t first_seq, last_seq; /* of its collectives; -1: only sends and receives */
 };
 
-/* The kernels of one call (or of one group of calls) on one rank. */
+/* The kernels of one call (or of one group of calls) on one rank, or of their replay. */
 struct collectives_launch {
-	int64_t id; /* of the call; 0: by order */
+	int64_t id; /* of the call; 0: by order, of no call that is known */
 	int64_t start, stop;
 	int64_t window[SWEEP_CLASSES]; /* what the lane did from the anchor's end to start */
 	uint32_t anchor;	       /* the launch before on this communicator; or NONE */
@@ -97,6 +99,8 @@ struct collectives_event {
 	uint32_t comm, rank, launch, process;
 	uint32_t from, to; /* of a send or receive; else 0 */
 	int32_t root;	   /* rank of a rooted operation; -1: none, or unknown */
+	uint32_t exec;	   /* of a replay: how many-th executable graph from this captured call */
+	int64_t replay;	   /* its how many-th launch, from 1; 0: outside of graphs */
 	uint8_t op, datatype;
 	bool is_pair, is_failed;
 };
@@ -106,6 +110,7 @@ struct collectives_operation {
 	uint32_t first, launches; /* of by_operation */
 	uint32_t comm;
 	int64_t seq;	/* of its first collective */
+	int64_t replay; /* as in its first event */
 	uint32_t parts; /* collectives and pairs in it */
 	uint8_t op, datatype;
 	bool is_mixed, is_pairs; /* several kinds; only sends and receives */
@@ -133,7 +138,7 @@ struct collectives_missing {
 	uint32_t comm, process, rank;
 	uint8_t op;
 	enum collectives_missing_kind kind;
-	int64_t seq;
+	int64_t seq, replay; /* replay: as in its event */
 };
 
 struct collectives_nodes {
@@ -159,11 +164,18 @@ struct collectives {
 	struct collectives_lane *lanes;
 	size_t lane_count;
 	struct collectives_comm *comms;
-	size_t comm_count;
+	size_t comm_count, comm_capacity;
+	/* What stands for a communicator where kernels are matched by order; or NONE. */
+	uint32_t order_comm;
+	struct graph_replays graphs;
+	uint32_t *first_of_replay; /* launch of the first place of each replay */
+	bool has_blind_graphs; /* calls were captured, and no launch of any graph is in the file */
 	struct collectives_member *members; /* by communicator, rank */
 	size_t member_count;
 	struct collectives_launch *launches;
 	size_t launch_count, launch_capacity;
+	size_t known_launches; /* the first of these: of calls and replays, known before their
+				  kernels */
 	struct collectives_event *events; /* sorted: those of one collective are together */
 	size_t event_count, event_capacity;
 	struct collectives_operation *operations; /* by first start; those without times last */
@@ -172,6 +184,9 @@ struct collectives {
 	struct collectives_missing *missing;
 	size_t missing_count;
 	uint64_t missing_total, mismatched, failed, unnumbered;
+	uint64_t by_order;	/* operations that were */
+	uint64_t ordered_execs; /* executable graphs in which it cannot be told which kernel is
+				   whose */
 	uint64_t comm_kernels, unlinked,
 		foreign;     /* foreign: not RCCL's by name, but of its calls */
 	char **kernel_names; /* of communication kernels, by order only */
@@ -205,7 +220,12 @@ int collectives_order(struct collectives *c);
 int collectives_nodes(struct query *query, struct collectives *c);
 int collectives_rank(struct collectives *c);
 /* collectives_load.c's, for collectives_new(). */
-int collectives_load_calls(struct query *query, struct collectives *c);
+int collectives_load_calls(struct query *query, const struct categories *categories,
+	struct collectives *c);
+/* graph_calls.c's: the launches and events of replays; @captured: one event a captured call. */
+int collectives_add_replays(struct collectives *c, const struct collectives_event *captured);
+/* Gives what is matched by order its place among the communicators. -ENOMEM. */
+int collectives_need_order(struct collectives *c);
 
 const struct collectives_process *collectives_process_of(
 	const struct collectives *c, uint32_t launch);

@@ -50,6 +50,8 @@ void collectives_free_p(struct collectives **collectives)
 	free(c->nodes.shift_ns);
 	free(c->heat);
 	idmap_done(&c->launch_of_call);
+	free(c->first_of_replay);
+	graph_replays_done(&c->graphs);
 	free(c);
 	*collectives = NULL;
 }
@@ -191,12 +193,14 @@ static uint8_t find_datatype(const char *name)
 struct loading {
 	struct collectives *c;
 	struct idmap comms;
-	size_t comm_capacity;
+	struct collectives_event
+		*captured; /* one a captured call; op: COLLECTIVES_OP_NONE without one */
 };
 
 static void loading_done(struct loading *loading)
 {
 	idmap_done(&loading->comms);
+	free(loading->captured);
 }
 
 static uint32_t *launch_at(struct loading *loading, int64_t id, uint32_t comm)
@@ -224,7 +228,7 @@ static uint32_t *comm_at(struct loading *loading, int64_t id, uint32_t size)
 
 	if (!at || *at != IDMAP_NONE)
 		return at;
-	if (GROW(c->comms, c->comm_count, loading->comm_capacity))
+	if (GROW(c->comms, c->comm_count, c->comm_capacity))
 		return NULL;
 	c->comms[c->comm_count] = (struct collectives_comm){.id = id, .size = size};
 	*at = (uint32_t)c->comm_count++;
@@ -257,7 +261,7 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 		.is_failed = query_integer(rows, K_RESULT) != 0,
 		.root = query_is_null(rows, K_PEER) ? -1 : (int32_t)query_integer(rows, K_PEER),
 	};
-	uint32_t *comm, *launch;
+	uint32_t captured = graph_replays_captured(&c->graphs, id), *comm, *launch;
 
 	if (event.process == COLLECTIVES_NONE)
 		return 0;
@@ -268,6 +272,12 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 	}
 	c->failed += event.is_failed;
 	comm = comm_at(loading, query_integer(rows, K_COMM), (uint32_t)query_integer(rows, K_SIZE));
+	if (captured != GRAPH_NONE && comm) {
+		event.comm = *comm;
+		set_pair(&event, rows);
+		loading->captured[captured] = event;
+		return 0;
+	}
 	launch = comm ? launch_at(loading, launch_id, *comm) : NULL;
 	if (!launch || GROW(c->events, c->event_count, c->event_capacity))
 		return -ENOMEM;
@@ -302,15 +312,39 @@ static int load_nested(struct query *query, struct idmap *launch_of_call)
 	return r;
 }
 
-int collectives_load_calls(struct query *query, struct collectives *c)
+int collectives_need_order(struct collectives *c)
+{
+	if (c->order_comm != COLLECTIVES_NONE)
+		return 0;
+	if (GROW(c->comms, c->comm_count, c->comm_capacity))
+		return -ENOMEM;
+	c->comms[c->comm_count] = (struct collectives_comm){0};
+	c->order_comm = (uint32_t)c->comm_count++;
+	return 0;
+}
+
+int collectives_load_calls(struct query *query, const struct categories *categories,
+	struct collectives *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(loading_done) struct loading loading = {.c = c};
-	int r = query_ask(query, "collective_parts", &rows);
+	int r = graph_replays_load(query, categories, &c->graphs);
 
+	if (!r) {
+		loading.captured = calloc(c->graphs.call_count + 1, sizeof(*loading.captured));
+		r = loading.captured ? query_ask(query, "collective_parts", &rows) : -ENOMEM;
+	}
+	for (size_t i = 0; i < c->graphs.call_count && !r; i++)
+		loading.captured[i].op = COLLECTIVES_OP_NONE;
 	while (!r && (r = query_next(rows)) > 0)
 		r = add_part(&loading, rows);
+	if (!r)
+		r = collectives_add_replays(c, loading.captured);
+	c->has_blind_graphs = c->graphs.call_count && !c->graphs.replay_count;
 	c->matched = c->event_count ? COLLECTIVES_BY_SEQUENCE : COLLECTIVES_BY_ORDER;
+	if (!r && (c->matched == COLLECTIVES_BY_ORDER || c->has_blind_graphs))
+		r = collectives_need_order(c);
+	c->known_launches = c->launch_count;
 	return r ? r : load_nested(query, &c->launch_of_call);
 }
 
@@ -332,12 +366,13 @@ int collectives_new(struct query *query, const struct categories *categories,
 	if (!c)
 		return -ENOMEM;
 	c->filter = *filter;
+	c->order_comm = COLLECTIVES_NONE;
 	r = collectives_load(query, c);
 	if (!r)
-		r = collectives_load_calls(query, c);
+		r = collectives_load_calls(query, categories, c);
 	if (!r)
 		r = collectives_time(query, categories, c);
-	if (!r && c->matched == COLLECTIVES_BY_ORDER)
+	if (!r && c->launch_count > c->known_launches)
 		r = collectives_order(c);
 	if (!r)
 		r = collectives_match(c);

@@ -26,10 +26,21 @@ __attribute__((format(printf, 2, 3))) static void note(struct notes *notes, cons
 
 static void note_order(struct notes *notes, const struct collectives *c)
 {
-	if (c->matched != COLLECTIVES_BY_ORDER || !c->comm_kernels)
+	if (c->matched == COLLECTIVES_BY_ORDER && c->comm_kernels)
+		note(notes, "MATCHED BY ORDER: RCCL's calls were not recorded; sizes and types are "
+			    "unknown");
+	else if (c->has_blind_graphs)
+		note(notes,
+			"MATCHED BY ORDER: %" PRIu64 " operations; RCCL calls were captured into "
+			"graphs, whose launches mode hip records; sizes and types are unknown",
+			c->by_order);
+	else if (c->ordered_execs)
+		note(notes,
+			"MATCHED BY ORDER, within each replay: %" PRIu64 " operations of %" PRIu64
+			" executable graphs, in which nothing tells which kernel is whose",
+			c->by_order, c->ordered_execs);
+	else
 		return;
-	note(notes,
-		"MATCHED BY ORDER: RCCL's calls were not recorded; sizes and types are unknown");
 	if (c->stopped[0])
 		note(notes, "the match stops after %" PRIu64 " of %" PRIu64 ": %s",
 			c->matched_until, c->order_longest, c->stopped);
@@ -56,7 +67,8 @@ static void note_elsewhere(struct notes *notes, const struct collectives *c)
 	const struct collectives_comm *first = NULL;
 
 	for (size_t i = 0; i < c->comm_count; i++)
-		if (c->comms[i].members < c->comms[i].size) {
+		/* Without members: all of its calls were captured, and none was replayed. */
+		if (c->comms[i].members && c->comms[i].members < c->comms[i].size) {
 			first = first ? first : c->comms + i;
 			partial++;
 		}

@@ -204,14 +204,23 @@ static int load_shapes(struct timing *t)
 static uint32_t find_launch(
 	struct timing *t, const struct query_rows *rows, const struct collectives_lane *lane)
 {
-	int64_t process = t->c->processes[lane->process].id;
+	const struct collectives *c = t->c;
+	int64_t process = c->processes[lane->process].id, key;
+	uint32_t replay, place;
 
-	if (!t->c->launch_of_call.count || query_is_null(rows, 4))
+	if ((!c->launch_of_call.count && !c->graphs.replay_count) || query_is_null(rows, 4))
 		return COLLECTIVES_NONE;
-	return idmap_find(&t->c->launch_of_call, host_call_key(process, query_integer(rows, 4)));
+	key = host_call_key(process, query_integer(rows, 4));
+	replay = graph_replays_find(&c->graphs, key);
+	if (replay == GRAPH_NONE)
+		return idmap_find(&c->launch_of_call, key);
+	place = query_is_null(rows, 5)
+			? GRAPH_NONE
+			: graph_replays_place(&c->graphs, replay, query_integer(rows, 5));
+	return place == GRAPH_NONE ? COLLECTIVES_NONE : c->first_of_replay[replay] + place;
 }
 
-/* Without calls every communication kernel is a launch of its own. */
+/* What is of no call, where kernels are matched by order: a launch of its own. */
 static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret)
 {
 	struct collectives *c = t->c;
@@ -220,6 +229,7 @@ static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret
 		return -ENOMEM;
 	c->launches[c->launch_count] = (struct collectives_launch){.lane = shape->lane,
 		.kernel = shape->kernel,
+		.comm = c->order_comm,
 		.anchor = COLLECTIVES_NONE,
 		.operation = COLLECTIVES_NONE};
 	*ret = (uint32_t)c->launch_count++;
@@ -284,8 +294,11 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 		t->c->comm_kernels += is_named;
 		t->c->unlinked += is_named && op.tag == SWEEP_NO_TAG;
 		t->c->foreign += !is_named && op.tag != SWEEP_NO_TAG;
-		if (is_named && t->c->matched == COLLECTIVES_BY_ORDER)
+		if (is_named && op.tag == SWEEP_NO_TAG &&
+			(t->c->matched == COLLECTIVES_BY_ORDER || t->c->has_blind_graphs))
 			r = add_launch(t, shape, &op.tag);
+		else if (op.tag != SWEEP_NO_TAG)
+			t->c->launches[op.tag].kernel = shape->kernel;
 	}
 	op.class = op.tag == SWEEP_NO_TAG ? shape->class : SWEEP_COMM;
 	if (r)
@@ -344,8 +357,7 @@ static void start_again(struct timing *t)
 
 	for (size_t i = 0; i < c->lane_count; i++)
 		sweep_lane_done(&c->lanes[i].sweep);
-	if (c->matched == COLLECTIVES_BY_ORDER)
-		c->launch_count = 0;
+	c->launch_count = c->known_launches;
 	for (size_t i = 0; i < c->launch_count; i++) {
 		struct collectives_launch *launch = c->launches + i;
 

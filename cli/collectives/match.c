@@ -15,6 +15,16 @@ struct matching {
 	uint64_t *sent, *other; /* bytes that a launch sends; those to other ranks */
 	bool *sends;
 	size_t missing_capacity;
+	struct idmap range_of_call; /* index of a member and the number of a captured call */
+	struct replay_range *ranges;
+	size_t range_count, range_capacity;
+};
+
+/* The replays of a captured call that a member has; those of an executable graph follow each other.
+ */
+struct replay_range {
+	uint32_t first_exec, last_exec;
+	int64_t first, last;
 };
 
 static void matching_done(struct matching *m)
@@ -23,6 +33,8 @@ static void matching_done(struct matching *m)
 	free(m->sent);
 	free(m->other);
 	free(m->sends);
+	free(m->ranges);
+	idmap_done(&m->range_of_call);
 }
 
 /* ---- order ---- */
@@ -43,6 +55,8 @@ static int compare_events(const void *a, const void *b)
 	COMPARE(x->from, y->from);
 	COMPARE(x->to, y->to);
 	COMPARE(x->seq, y->seq);
+	COMPARE(x->exec, y->exec);
+	COMPARE(x->replay, y->replay);
 	if (x->is_pair)
 		COMPARE(x->op, y->op);
 	COMPARE(x->rank, y->rank);
@@ -53,7 +67,7 @@ static int compare_events(const void *a, const void *b)
 static bool is_same(const struct collectives_event *a, const struct collectives_event *b)
 {
 	return a->comm == b->comm && a->is_pair == b->is_pair && a->from == b->from &&
-	       a->to == b->to && a->seq == b->seq;
+	       a->to == b->to && a->seq == b->seq && a->exec == b->exec && a->replay == b->replay;
 }
 
 /* ---- members of communicators ---- */
@@ -77,9 +91,39 @@ static void see_member(struct collectives_member *member, const struct collectiv
 		member->last_seq = event->seq;
 }
 
-static int find_members(struct collectives *c)
+static int64_t range_key(const struct collectives_event *event, uint32_t rank)
+{
+	return (int64_t)(((uint64_t)event->comm << 20 ^ rank) << 32 ^ (uint64_t)event->seq);
+}
+
+static int see_replay(struct matching *m, const struct collectives_event *event)
+{
+	uint32_t *at;
+	struct replay_range *range;
+
+	if (!event->replay || event->is_pair)
+		return 0;
+	at = idmap_at(&m->range_of_call, range_key(event, event->rank));
+	if (!at)
+		return -ENOMEM;
+	/* They come in order. */
+	if (*at == IDMAP_NONE) {
+		if (GROW(m->ranges, m->range_count, m->range_capacity))
+			return -ENOMEM;
+		*at = (uint32_t)m->range_count++;
+		m->ranges[*at] =
+			(struct replay_range){.first_exec = event->exec, .first = event->replay};
+	}
+	range = m->ranges + *at;
+	range->last_exec = event->exec;
+	range->last = event->replay;
+	return 0;
+}
+
+static int find_members(struct matching *m)
 {
 	CLEANUP(idmap_done) struct idmap known = {0};
+	struct collectives *c = m->c;
 	size_t capacity = 0;
 
 	for (size_t i = 0; i < c->event_count; i++) {
@@ -100,6 +144,8 @@ static int find_members(struct collectives *c)
 				.last_seq = -1};
 		}
 		see_member(c->members + *at, event);
+		if (see_replay(m, event))
+			return -ENOMEM;
 	}
 	if (c->member_count)
 		qsort(c->members, c->member_count, sizeof(*c->members), compare_members);
@@ -107,6 +153,9 @@ static int find_members(struct collectives *c)
 		c->comms[c->members[i].comm].first_member = (uint32_t)i;
 		c->comms[c->members[i].comm].members++;
 	}
+	/* Of replays that are matched by order. */
+	if (c->order_comm != COLLECTIVES_NONE && !c->comms[c->order_comm].size)
+		c->comms[c->order_comm].size = c->comms[c->order_comm].members;
 	return 0;
 }
 
@@ -123,6 +172,27 @@ static int add_missing(struct matching *m, const struct collectives_missing *mis
 		return -ENOMEM;
 	c->missing[c->missing_count++] = *missing;
 	return 0;
+}
+
+/* Where @event would stand among what the member has. */
+static enum collectives_missing_kind kind_of(const struct matching *m,
+	const struct collectives_member *member, const struct collectives_event *event)
+{
+	uint32_t at = event->replay ? idmap_find(&m->range_of_call, range_key(event, member->rank))
+				    : IDMAP_NONE;
+	const struct replay_range *range = at == IDMAP_NONE ? NULL : m->ranges + at;
+
+	if (range && (event->exec < range->first_exec ||
+			     (event->exec == range->first_exec && event->replay < range->first)))
+		return COLLECTIVES_BEFORE;
+	if (range && (event->exec > range->last_exec ||
+			     (event->exec == range->last_exec && event->replay > range->last)))
+		return COLLECTIVES_AFTER;
+	if (range)
+		return COLLECTIVES_GAP;
+	return event->seq < member->first_seq  ? COLLECTIVES_BEFORE
+	       : event->seq > member->last_seq ? COLLECTIVES_AFTER
+					       : COLLECTIVES_GAP;
 }
 
 /* Both are sorted by rank. Returns how many are missing, or -ENOMEM. */
@@ -142,15 +212,13 @@ static int compare_with_members(
 		if ((at < count && events[at].rank == member->rank) || member->last_seq < 0)
 			continue;
 		missing++;
-		r = add_missing(
-			m, &(struct collectives_missing){.comm = events->comm,
-				   .process = member->process,
-				   .rank = member->rank,
-				   .op = events->op,
-				   .seq = events->seq,
-				   .kind = events->seq < member->first_seq  ? COLLECTIVES_BEFORE
-					   : events->seq > member->last_seq ? COLLECTIVES_AFTER
-									    : COLLECTIVES_GAP});
+		r = add_missing(m, &(struct collectives_missing){.comm = events->comm,
+					   .process = member->process,
+					   .rank = member->rank,
+					   .op = events->op,
+					   .seq = events->seq,
+					   .replay = events->replay,
+					   .kind = kind_of(m, member, events)});
 		if (r)
 			return r;
 	}
@@ -178,6 +246,7 @@ static int compare_pair(struct matching *m, const struct collectives_event *even
 							 ? RTL_COLLECTIVE_ncclRecv
 							 : RTL_COLLECTIVE_ncclSend,
 					   .seq = events->seq,
+					   .replay = events->replay,
 					   .kind = COLLECTIVES_PEER});
 		return r ? r : 1;
 	}
@@ -285,6 +354,7 @@ static void add_part(struct matching *m, struct collectives_operation *operation
 		operation->datatype = events->datatype;
 		operation->comm = events->comm;
 		operation->seq = events->seq;
+		operation->replay = events->replay;
 		operation->is_pairs = events->is_pair;
 	}
 	if (events->is_pair != operation->is_pairs ||
@@ -294,6 +364,7 @@ static void add_part(struct matching *m, struct collectives_operation *operation
 	if (events->datatype != operation->datatype)
 		operation->datatype = COLLECTIVES_DATATYPE_NONE;
 	operation->is_incomplete |= is_incomplete;
+	m->c->by_order += is_first && events->comm == m->c->order_comm;
 	if (!is_alike(events, count)) {
 		operation->is_mismatched = true;
 		m->c->mismatched++;
@@ -420,6 +491,6 @@ int collectives_match(struct collectives *c)
 		c->launches[c->events[i].launch].event = i;
 		c->launches[c->events[i].launch].has_event = true;
 	}
-	r = find_members(c);
+	r = find_members(&m);
 	return r ? r : match(&m);
 }

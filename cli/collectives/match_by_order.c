@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Without RCCL's calls: the k-th communication kernel of each GPU is taken for the k-th collective
- * of all, as long as nothing speaks against it. One lost kernel would shift all that follow, so the
- * first that does not fit ends the match.
+ * Kernels of no RCCL call that is known (none was recorded, or launches of graphs were not): the
+ * k-th communication kernel of each GPU is taken for the k-th collective of all, as long as nothing
+ * speaks against it. One lost kernel would shift all that follow, so the first that does not fit
+ * ends the match.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -121,6 +122,7 @@ static int add_events(const struct ordering *o, uint64_t k)
 			return -ENOMEM;
 		c->events[c->event_count++] = (struct collectives_event){
 			.seq = (int64_t)k,
+			.comm = c->order_comm,
 			.rank = (uint32_t)i,
 			.launch = (uint32_t)(launch - c->launches),
 			.process = c->lanes[launch->lane].process,
@@ -169,24 +171,22 @@ int collectives_order(struct collectives *c)
 	CLEANUP(free_p) uint32_t *lanes = calloc(c->lane_count + 1, sizeof(*lanes));
 	struct ordering o = {.c = c, .sorted = sorted, .first = first, .lanes = lanes};
 
-	c->comms = calloc(1, sizeof(*c->comms));
-	if (!sorted || !first || !lanes || !c->comms)
+	if (!sorted || !first || !lanes)
 		return -ENOMEM;
-	for (size_t i = 0; i < c->launch_count; i++) {
-		sorted[i] = c->launches + i;
+	for (size_t i = c->known_launches; i < c->launch_count; i++) {
+		sorted[i - c->known_launches] = c->launches + i;
 		first[c->launches[i].lane + 1]++;
 		/* The first of its lane, whatever is known of others. */
 		if (!c->launches[i].kernels)
 			c->launches[i].start = c->launches[i].stop = INT64_MIN;
 	}
-	if (c->launch_count)
-		qsort(sorted, c->launch_count, sizeof(*sorted), compare);
+	qsort(sorted, c->launch_count - c->known_launches, sizeof(struct collectives_launch *),
+		compare);
 	for (size_t i = 0; i < c->lane_count; i++) {
 		if (first[i + 1])
 			lanes[o.count++] = (uint32_t)i;
 		first[i + 1] += first[i];
 	}
-	c->comm_count = 1;
-	c->comms[0].size = (uint32_t)o.count;
+	c->comms[c->order_comm].size = (uint32_t)o.count;
 	return match(&o);
 }

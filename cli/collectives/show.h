@@ -42,7 +42,7 @@ int collectives_put_table(const struct collectives_view *view,
 int collectives_show(const struct collectives_view *view, FILE *to);
 
 /* collectives_tables.c's: the rows of each table. */
-#define COLLECTIVES_COLUMNS_MAX 25
+#define COLLECTIVES_COLUMNS_MAX 32
 
 struct collectives_columns {
 	const char *key, *title;

@@ -208,7 +208,7 @@ static bool rank_row(const struct collectives_view *view, size_t i, struct rende
 
 static const char *comm_text(const struct collectives *c, uint32_t comm)
 {
-	if (c->matched == COLLECTIVES_BY_ORDER)
+	if (comm == c->order_comm)
 		return NULL;
 	snprintf(text[1], sizeof(text[1]), "%" PRIx64, (uint64_t)c->comms[comm].id);
 	return text[1];
@@ -248,6 +248,8 @@ static const struct render_column operation_columns[] = {
 	{"unknown_ns", NULL, RENDER_ID},
 	{"imbalance", NULL, RENDER_ANY},
 	{"state", NULL, RENDER_TEXT},
+	{"replay", NULL, RENDER_ID},
+	{"matched_by", NULL, RENDER_TEXT},
 };
 
 static size_t operation_rows(const struct collectives_view *view)
@@ -291,6 +293,8 @@ static bool operation_row(const struct collectives_view *view, size_t i, struct 
 			     : o->is_mismatched ? "mismatched"
 			     : has		? "timed"
 						: "untimed");
+	*ret++ = render_optional(o->replay > 0, o->replay - 1);
+	*ret++ = render_text(o->comm == c->order_comm ? "order" : "sequence");
 	return true;
 }
 
@@ -340,6 +344,7 @@ static const struct render_column missing_columns[] = {
 	{"seq", "NUMBER", RENDER_ID},
 	{"process", "PROCESS", RENDER_TEXT},
 	{"why", "WHAT IS KNOWN", RENDER_TEXT},
+	{"replay", NULL, RENDER_ID},
 };
 
 static size_t missing_rows(const struct collectives_view *view)
@@ -370,6 +375,7 @@ static bool missing_row(const struct collectives_view *view, size_t i, struct re
 	*ret++ = render_integer(m->seq);
 	*ret++ = render_text(p->state);
 	*ret++ = render_text(why[m->kind]);
+	*ret++ = render_optional(m->replay > 0, m->replay - 1);
 	return true;
 }
 

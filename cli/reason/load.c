@@ -211,6 +211,8 @@ static int limit_others(struct loading *l)
 
 		if (span->has_calls)
 			r = query_do(l->query, "part_calls_of", ids, 2);
+		if (span->has_calls && !r)
+			r = query_do(l->query, "part_captured", ids, 2);
 	}
 	return r;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
+#include "cli/trace/graph_replays.h"
 #include "proto/base/cleanup.h"
 
 /* While they are summed: who and what was counted already. */
@@ -19,6 +20,8 @@ struct group {
 
 struct groups {
 	struct summary *summary;
+	struct graph_replays graphs;
+	uint64_t *replays; /* of each captured call */
 	struct group *at;
 	size_t capacity, sums_capacity, count, last;
 };
@@ -30,6 +33,8 @@ static void groups_done(struct groups *groups)
 		idmap_done(&groups->at[i].processes);
 	}
 	free(groups->at);
+	free(groups->replays);
+	graph_replays_done(&groups->graphs);
 }
 
 static bool is_of(const struct groups *groups, size_t at, int64_t api_id, const char *datatype,
@@ -81,17 +86,20 @@ static int count_once(struct idmap *seen, int64_t id, uint64_t *count)
 static int add(struct groups *groups, const struct query_rows *rows)
 {
 	struct summary_collective *sums;
+	uint32_t captured = graph_replays_captured(&groups->graphs, query_integer(rows, 0));
+	uint64_t times = captured == GRAPH_NONE ? 1 : groups->replays[captured];
 	struct group *group;
 	size_t at;
-	int r = find(groups, rows, &at);
+	/* A captured call moves nothing itself. */
+	int r = times ? find(groups, rows, &at) : 0;
 
-	if (r)
+	if (r || !times)
 		return r;
 	groups->last = at;
 	sums = groups->summary->collectives + at;
 	group = groups->at + at;
-	sums->calls++;
-	sums->bytes += (uint64_t)query_integer(rows, 4);
+	sums->calls += times;
+	sums->bytes += times * (uint64_t)query_integer(rows, 4);
 	if (!query_is_null(rows, 2))
 		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
 	return r ? r
@@ -129,8 +137,14 @@ static int load_collectives(struct query *query, struct summary *s)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(groups_done) struct groups groups = {.summary = s};
-	int r = query_ask(query, "collectives", &rows);
+	int r = graph_replays_load(query, NULL, &groups.graphs);
 
+	if (!r) {
+		groups.replays = calloc(groups.graphs.call_count + 1, sizeof(*groups.replays));
+		r = groups.replays ? query_ask(query, "collectives", &rows) : -ENOMEM;
+	}
+	if (!r)
+		graph_replays_count(&groups.graphs, groups.replays);
 	while (!r && (r = query_next(rows)) > 0)
 		r = add(&groups, rows);
 	if (!r)

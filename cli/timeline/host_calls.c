@@ -16,6 +16,7 @@ void timeline_host_done(struct timeline_host *host)
 	free(host->processes);
 	free(host->calls);
 	replicas_done(&host->replicas);
+	graph_replays_done(&host->graphs);
 	*host = (struct timeline_host){0};
 }
 
@@ -92,10 +93,14 @@ static int load_calls(struct query *query, struct timeline_host *host)
 }
 
 enum breakdown_stream timeline_host_stream(
-	const struct timeline_host *host, int64_t process_id, int64_t call)
+	const struct timeline_host *host, int64_t process_id, int64_t call, int64_t node)
 {
 	int64_t id = (int64_t)((uint64_t)process_id << 40 | (uint64_t)call);
+	const struct graph_unit *unit = graph_replays_unit(&host->graphs, id, node);
 	size_t low = 0, high = host->call_count;
+
+	if (unit)
+		id = unit->launch_id;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -150,7 +155,8 @@ static int load_waits(struct query *query, struct timeline_host *host)
 	return r;
 }
 
-int timeline_host_load(struct query *query, struct timeline_host *ret)
+int timeline_host_load(
+	struct query *query, const struct categories *categories, struct timeline_host *ret)
 {
 	int r = load_processes(query, ret);
 
@@ -158,5 +164,7 @@ int timeline_host_load(struct query *query, struct timeline_host *ret)
 		r = replicas_load(query, &ret->replicas);
 	if (!r)
 		r = load_calls(query, ret);
+	if (!r && ret->call_count)
+		r = graph_replays_load(query, categories, &ret->graphs);
 	return r ? r : load_waits(query, ret);
 }

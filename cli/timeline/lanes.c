@@ -528,7 +528,8 @@ static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 	if (event.stream == BREAKDOWN_COMMUNICATION && pass->host.call_count &&
 		!query_is_null(rows, 4))
 		event.stream = timeline_host_stream(
-			&pass->host, shape->process_id, query_integer(rows, 4));
+			&pass->host, shape->process_id, query_integer(rows, 4),
+			query_is_null(rows, 5) ? -1 : query_integer(rows, 5));
 	copies = pass->copies + pass->copies_of[shape->lane];
 	r = copies->rows ? add_copies(pass, copies, event.start_ns) : 0;
 	return r ? r : add_event(pass, shape->lane, &event, true);
@@ -574,7 +575,7 @@ int timeline_pass(struct query *query, struct timeline *timeline,
 	int r = categories_new(query, options->categories, error, &pass.categories);
 
 	if (!r)
-		r = timeline_host_load(query, &pass.host);
+		r = timeline_host_load(query, pass.categories, &pass.host);
 	if (!r)
 		r = load_lanes(&pass);
 	if (!r)

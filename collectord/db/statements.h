@@ -148,6 +148,7 @@
 			  "comm_size, seq, count, bytes, datatype, reduction, peer, group_id, "    \
 			  "launch_id) "                                                            \
 			  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")            \
+	X(CAPTURED_PUT, "INSERT OR IGNORE INTO rtl_captured (id, graph) VALUES (?1, ?2)")          \
 	/* total(): exact below 2^53, and no error above, where only a lie gets. */                \
 	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
 		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \

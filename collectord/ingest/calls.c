@@ -37,6 +37,7 @@ struct collective {
 	uint64_t seq;
 	int32_t peer;
 	uint64_t group;
+	uint64_t graph; /* hipGraph_t that it was captured into; 0: none */
 };
 
 #define ROW_ID(process, number) ((process)->id << 40 | (int64_t)(number))
@@ -80,6 +81,7 @@ static struct collective collective_of_frame(const Rtl__Collectives *c, uint32_t
 		.seq = c->seq[i],
 		.peer = c->peer[i],
 		.group = c->group[i],
+		.graph = c->n_graph ? c->graph[i] : 0,
 	};
 }
 
@@ -97,6 +99,7 @@ static struct collective collective_of_entry(const struct recorder_call *entry)
 		.seq = entry->arg[COLLECTIVE_ARG_SEQ],
 		.peer = (int32_t)entry->arg[COLLECTIVE_ARG_PEER],
 		.group = entry->arg[COLLECTIVE_ARG_GROUP],
+		.graph = entry->arg[COLLECTIVE_ARG_GRAPH],
 	};
 }
 
@@ -200,6 +203,19 @@ static int put_collective_part(
 	return database_run(put);
 }
 
+/* Which graph it was captured into, where it was. */
+static int put_captured(
+	struct writer *writer, const struct process *process, const struct collective *c)
+{
+	sqlite3_stmt *put = writer->statements.at[ST_CAPTURED_PUT];
+
+	if (!c->graph)
+		return 0;
+	sqlite3_bind_int64(put, 1, ROW_ID(process, c->call.id));
+	sqlite3_bind_int64(put, 2, (int64_t)c->graph);
+	return database_run(put);
+}
+
 /* Its communicator; what moves data has columns of its own for the rest. */
 static int collective_json(const struct collective *c, char *ret, size_t bytes)
 {
@@ -229,7 +245,8 @@ static int put_collective(
 	r = database_run(put);
 	if (r < 0 || !collective_moves(c->call.api))
 		return r;
-	return put_collective_part(writer, process, c);
+	r = put_collective_part(writer, process, c);
+	return r < 0 ? r : put_captured(writer, process, c);
 }
 
 /* ---- frames and entries ------------------------------------------------------------------ */

@@ -65,6 +65,7 @@ enum collective_arg {
 	COLLECTIVE_ARG_SEQ,
 	COLLECTIVE_ARG_PEER,
 	COLLECTIVE_ARG_GROUP,
+	COLLECTIVE_ARG_GRAPH, /* hipGraph_t that the call was captured into; 0: it was not */
 	COLLECTIVE_ARGS,
 };
 

@@ -220,7 +220,8 @@ static bool collectives_are_valid(const Rtl__Collectives *c)
 		c->n_result != c->n || c->n_stream != c->n || c->n_count != c->n ||
 		c->n_bytes != c->n || c->n_datatype != c->n || c->n_reduction != c->n ||
 		c->n_comm != c->n || c->n_comm_rank != c->n || c->n_comm_size != c->n ||
-		c->n_seq != c->n || c->n_peer != c->n || c->n_group != c->n)
+		c->n_seq != c->n || c->n_peer != c->n || c->n_group != c->n ||
+		(c->n_graph && c->n_graph != c->n))
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!collective_name(c->op[i]))

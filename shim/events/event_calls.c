@@ -25,6 +25,7 @@ static struct collective_columns {
 	uint32_t datatype[RECORDS], reduction[RECORDS], comm_rank[RECORDS], comm_size[RECORDS];
 	int32_t peer[RECORDS];
 	uint64_t count[RECORDS], bytes[RECORDS], comm[RECORDS], seq[RECORDS], group[RECORDS];
+	uint64_t graph[RECORDS];
 	Rtl__Collectives message;
 } collective;
 
@@ -110,6 +111,7 @@ static void collective_put(uint32_t i, const struct recorder_call *call)
 	collective.seq[i] = call->arg[COLLECTIVE_ARG_SEQ];
 	collective.peer[i] = (int32_t)call->arg[COLLECTIVE_ARG_PEER];
 	collective.group[i] = call->arg[COLLECTIVE_ARG_GROUP];
+	collective.graph[i] = call->arg[COLLECTIVE_ARG_GRAPH];
 }
 
 static Rtl__Frame *collectives_build(
@@ -125,6 +127,7 @@ static Rtl__Frame *collectives_build(
 	message->n_op = message->n_count = message->n_bytes = message->n_datatype = n;
 	message->n_reduction = message->n_comm = message->n_comm_rank = n;
 	message->n_comm_size = message->n_seq = message->n_peer = message->n_group = n;
+	message->n_graph = n;
 	message->op = columns.api;
 	message->count = collective.count;
 	message->bytes = collective.bytes;
@@ -136,6 +139,7 @@ static Rtl__Frame *collectives_build(
 	message->seq = collective.seq;
 	message->peer = collective.peer;
 	message->group = collective.group;
+	message->graph = collective.graph;
 	rtl__frame__init(&columns.frame);
 	columns.frame.body_case = RTL__FRAME__BODY_COLLECTIVES;
 	columns.frame.collectives = message;

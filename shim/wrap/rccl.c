@@ -102,6 +102,48 @@ static struct communicator find(const void *comm)
 	return known;
 }
 
+/* ---- capture into a graph --------------------------------------------------------------- */
+
+#define HIP_CAPTURE_ACTIVE 1
+
+typedef int (*capture_info_fn)(const void *stream, int *status, unsigned long long *id,
+	const void **graph, const void **dependencies, size_t *dependency_count);
+
+/* HIP's, as RCCL itself would find it; looked for once, since RCCL does not load without HIP. */
+static capture_info_fn capture_info(enum rtl_collective op)
+{
+	static void *_Atomic cache;
+	static _Atomic bool is_missing;
+	void *found = atomic_load_explicit(&cache, memory_order_acquire);
+	capture_info_fn ret;
+
+	if (!found && !atomic_load_explicit(&is_missing, memory_order_relaxed)) {
+		found = real_find("hipStreamGetCaptureInfo_v2", "libamdhip64",
+			atomic_load_explicit(&reals[op], memory_order_relaxed));
+		atomic_store_explicit(&cache, found, memory_order_release);
+		atomic_store_explicit(&is_missing, !found, memory_order_relaxed);
+	}
+	memcpy(&ret, &found, sizeof(ret));
+	return ret;
+}
+
+/*
+ * The graph that the stream is captured into, 0: none. RCCL asks HIP the same at every call. The
+ * default stream is never captured, and HIP refuses the question while another stream is.
+ */
+static uint64_t graph_of(const struct given *given)
+{
+	capture_info_fn info = given->stream ? capture_info(given->op) : NULL;
+	const void *graph = NULL;
+	unsigned long long id;
+	int status = 0;
+
+	if (!info || info(given->stream, &status, &id, &graph, NULL, NULL) ||
+		status != HIP_CAPTURE_ACTIVE)
+		return 0;
+	return (uintptr_t)graph;
+}
+
 /* ---- records ---------------------------------------------------------------------------- */
 
 /* What RCCL asks of itself is part of its call. Addresses tell whether that was left without a
@@ -146,6 +188,7 @@ static void describe(const struct given *given, uint64_t *words)
 	words[COLLECTIVE_ARG_SEQ] = number_of(given);
 	words[COLLECTIVE_ARG_PEER] = (uint64_t)(int64_t)given->peer;
 	words[COLLECTIVE_ARG_GROUP] = collective_moves(given->op) ? rccl_group_end() : 0;
+	words[COLLECTIVE_ARG_GRAPH] = graph_of(given);
 }
 
 /* False: nothing is recorded: RCCL asks itself, or mode off. @id: as calls_reserve(), or 0. */

@@ -250,6 +250,38 @@ send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
 	[[ ${lines[1]} == "Rank 2 is waited for"* ]]
 }
 
+@test "what was captured into a graph is a collective at each launch of it, with its size, and late as any" {
+	fixture graphs
+	[ "$(json graphs.db 'd["matched_by"], d["operations"], d["timed"], d["missing_parts"], d["mismatched"], d["unlinked"]')" = \
+		"('sequence', 37, 37, 0, 0, 0)" ]
+	# The late one as outside of graphs: 1 MiB in 60 us.
+	equals "$(columns graphs.db groups operation size_from_bytes ranks count latency_p50_ns skew_start_mean_ns algbw_gb_per_s | sort)" \
+		"group of several|16384|4|12|30000|0|0.682666666666667
+ncclAllReduce|1048576|4|13|60000|83076|18.6732712328767
+ncclAllReduce|2048|4|12|20000|0|0.1024"
+	[ "$(columns graphs.db ranks rank num_collectives times_arrived_last late_mean_ns compute_ns cause | sed -n 1p)" = \
+		"2|37|12|90000|90000|compute" ]
+	[ "$(columns graphs.db operations seq replay | sed -n '1,4p; $p' | tr '\n' ' ')" = "0|0 1|0 2|0 0|1 4| " ]
+	# Summary counts them, and the time line says what they are.
+	[ "$("$rtl" summary --json graphs.db | python3 -c 'import json, sys
+for c in json.load(sys.stdin)["collectives"]: print(c["op"], c["calls"], c["bytes"])')" = "ncclAllReduce 148 54820864
+ncclAllGather 48 196608" ]
+	# Twelve times 150 us, 60 on rank 2, and 20 us, 10 us after them; a group of two kinds is neither.
+	[ "$("$rtl" timeline --json graphs.db | python3 -c 'import json, sys
+for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["allreduce"], r["per_stream_ms"]["communication"])')" = \
+		"0 2.05 0.36
+1 2.05 0.36
+2 0.97 0.36
+3 2.05 0.36" ]
+	# No launch of the graph was recorded: its calls are none, its kernels are matched by order.
+	sqlite3 graphs.db "DELETE FROM rtl_call_base WHERE graph_exec IS NOT NULL; UPDATE rtl_dispatch SET call = NULL WHERE node >= 0"
+	[ "$(json graphs.db 'd["matched_by"], d["operations"], d["matched_by_order"], d["timed"], d["missing_parts"]')" = \
+		"('sequence and order', 37, 36, 37, 0)" ]
+	run -0 "$rtl" collectives graphs.db
+	[[ "$output" == *"MATCHED BY ORDER: 36 operations; RCCL calls were captured into graphs, whose launches mode hip records"* ]]
+	run -3 "$rtl" collectives --strict graphs.db
+}
+
 @test "mistakes are one line" {
 	fixture none
 	run -2 "$rtl" collectives

@@ -170,7 +170,8 @@ def make_hung(db):
             call = at << 40 | seq
             db.execute("INSERT INTO rtl_call_base VALUES (?, ?, NULL, 7, ?, ?, ?, 0, NULL, 1, NULL,"
                        " NULL, NULL)", (call, at, op, end - 12_400_000_000, end - 12_300_000_000))
-            db.execute("INSERT INTO rtl_collective_base VALUES (?, ?, ?, 8, ?, 1048576, 4194304,"
+            db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes,"
+                       " datatype, reduction, peer, group_id, launch_id) VALUES (?, ?, ?, 8, ?, 1048576, 4194304,"
                        " 'float32', 'sum', NULL, NULL, ?)", (call, 0x9e3f12ab, rank, seq, call))
             if seq > 1203:
                 db.execute("INSERT INTO rtl_outstanding VALUES (?, ?, 0, ?, ?, ?, 7, 1, ?)",

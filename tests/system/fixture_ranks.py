@@ -16,6 +16,7 @@ held     rank 2 of 4 has a kernel held back in a queue while a later one of anot
 missing  one record is lost, one rank is killed, one begins later
 again    rank 2 of 3 is late for its computation; in one step the call before goes on after it
 overlap  two communicators at once, computation beside them
+graphs   as late, the all-reduces replays of one that was captured into a graph, with another and a group
 groups   calls that share a kernel; all-to-all of sends; uneven all-to-all; fp8
 untimed  one rank's kernel has no times
 order    no calls: three all-reduces, matched by order
@@ -64,7 +65,7 @@ class Ranks:
             self.db.execute("INSERT INTO rtl_api VALUES (?, '')", (self.apis[name],))
         return self.apis[name]
 
-    def run(self, rank, what, start, stop, submit=None, call=None):
+    def run(self, rank, what, start, stop, submit=None, call=None, node=None):
         """A kernel; submit None: as it starts. start None: untimed."""
         self.dispatches[rank] += 1
         at = self.shift[rank] + START
@@ -73,7 +74,7 @@ class Ranks:
                           at + start * US if timed else None,
                           (stop - start) * US if timed else None,
                           (start - (start if submit is None else submit)) * US if timed else at,
-                          7, None if timed else 5, call))
+                          7, None if timed else 5, call, node))
 
     def copy(self, rank, start, stop, submit=None):
         self.copies[rank] += 1
@@ -95,7 +96,8 @@ class Ranks:
     def part(self, rank, number, launch, comm, me, size, seq, count, datatype, width, peer=None):
         """The collective that call @number of a rank is."""
         self.db.execute(
-            "INSERT INTO rtl_collective_base VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
+            "INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype,"
+            " reduction, peer, group_id, launch_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             ((rank + 1) << 40 | number, comm, me, size, seq, count, count * width, datatype, peer,
              launch if launch != number else None, (rank + 1) << 40 | launch))
 
@@ -113,8 +115,8 @@ class Ranks:
         if rng:
             rng.shuffle(self.rows)
         self.db.executemany(
-            "INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, untimed, call)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.rows)
+            "INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, untimed, call, node)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self.rows)
         for rank, n in enumerate(self.dispatches):
             untimed = sum(1 for row in self.rows if row[2] is None and (row[0] - 1) // 2 == rank)
             queue(self.db, rank + 1, 0, rank, dispatched=n, stored=n, untimed=untimed)
@@ -133,6 +135,59 @@ def late(ranks):
 def make_late(db):
     ranks = Ranks(db, 4)
     late(ranks)
+    ranks.store()
+
+
+GRAPH, EXEC, STREAM = 0x1000, 0x2000, 0x3000
+
+
+def capture(ranks, rank):
+    """An all-reduce of 1 MiB, one of 2 KiB, a group of two of 4 KiB, each of one kernel of one size."""
+    def captured(op, seq, count, launch=None):
+        number = ranks.call(rank, op, 0)
+        ranks.part(rank, number, launch or number, 77, rank, 4, seq, count, "bfloat16", 2)
+        ranks.db.execute("INSERT INTO rtl_captured (id, graph) VALUES (?, ?)", ((rank + 1) << 40 | number, GRAPH))
+        return number
+
+    def launched(parent):
+        number = ranks.call(rank, "hipExtLaunchKernel", 0, parent=parent)
+        ranks.db.execute("UPDATE rtl_call_base SET stream = ?, arguments = ? WHERE id = ?", (
+            STREAM, '{"gridX":16,"gridY":1,"gridZ":1,"blockX":64,"blockY":1,"blockZ":1}',
+            (rank + 1) << 40 | number))
+
+    for seq, count in ((0, 524288), (1, 1024)):
+        launched(captured("ncclAllReduce", seq, count))
+    group = ranks.call(rank, "ncclGroupEnd", 0)
+    captured("ncclAllReduce", 2, 2048, group)
+    captured("ncclAllGather", 3, 2048, group)
+    launched(group)
+    made = ranks.call(rank, "hipGraphInstantiate", 0)
+    ranks.db.execute("UPDATE rtl_call_base SET arguments = ? WHERE id = ?", (
+        f'{{"graphExec":"{EXEC:#x}","graph":"{GRAPH:#x}"}}', (rank + 1) << 40 | made))
+
+
+def replay(ranks, rank, number, at):
+    """Nodes: computation, the late all-reduce, the small one, computation, the group."""
+    launch = ranks.call(rank, "hipGraphLaunch", at)
+    ranks.db.execute("UPDATE rtl_call_base SET graph_exec = ?, graph_launch = ? WHERE id = ?",
+                     (EXEC, number, (rank + 1) << 40 | launch))
+    arrival = at + (190 if rank == 2 else 100)
+    spans = ((COMPUTE, at, arrival), (COMM, arrival, at + 250), (COMM, at + 300, at + 320),
+             (COMPUTE, at + 320, at + 400), (COMM, at + 400, at + 430))
+    for node, (what, start, stop) in enumerate(spans):
+        ranks.run(rank, what, start, stop, at, launch, node)
+
+
+def make_graphs(db):
+    ranks = Ranks(db, 4)
+    for rank in range(4):
+        capture(ranks, rank)
+    for step in range(12):
+        for rank in range(4):
+            replay(ranks, rank, step, step * 1000)
+    # One after them, outside of the graph.
+    for rank in range(4):
+        ranks.collective(rank, "ncclAllReduce", 4, 12000, 12010)
     ranks.store()
 
 

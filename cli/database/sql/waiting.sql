@@ -26,11 +26,13 @@ caused AS (
 	FROM around a JOIN rtl_collective_base k ON k.launch_id = (a.process_id << 40 | a.call)
 	GROUP BY a.process_id, a.queueId)
 SELECT h.process_id, h.queueId, h.sequenceId, h.gpuId, h.description_id, s.string, h.submit_ns,
-	h.behind, m.text, c.op, c.comm, c.seq, c.bytes, c.comm_size, x.collectives, q.last_end_ns
+	h.behind, m.text, o.string, k.comm, k.seq, k.bytes, k.comm_size, x.collectives, q.last_end_ns
 FROM head h
 	LEFT JOIN rtl_queue q ON q.process_id = h.process_id AND q.queueId = h.queueId
 	LEFT JOIN rocpd_string s ON s.id = h.description_id
 	LEFT JOIN rtl_marker m ON m.process_id = h.process_id AND m.roctxId = h.roctxId
 	LEFT JOIN caused x ON x.process_id = h.process_id AND x.queueId = h.queueId
-	LEFT JOIN rtl_collective c ON c.id = x.id
+	LEFT JOIN rtl_collective_base k ON k.id = x.id
+	LEFT JOIN rtl_call_base c ON c.id = k.id
+	LEFT JOIN rocpd_string o ON o.id = c.api_id
 ORDER BY h.process_id, h.submit_ns IS NULL, h.submit_ns, h.queueId;

@@ -32,7 +32,8 @@ SELECT (:process << 40) + CASE WHEN :hip THEN i + 1 ELSE i / 20 + 1 END, :proces
 	CASE WHEN i % 20 = 19 THEN :nccl ELSE :launch END, :start + i * 10000 - 5000,
 	:start + i * 10000 - 1000, 0, NULL, i / 1000 * 11 + 2 + i / 100 % 10, NULL, NULL, NULL
 FROM n WHERE :hip OR i % 20 = 19"""
-PART = N + """INSERT INTO rtl_collective_base
+PART = N + """INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype, reduction, peer,
+	group_id, launch_id)
 SELECT (:process << 40) + CASE WHEN :hip THEN i + 1 ELSE i / 20 + 1 END, 77, :rank, 8, i / 20,
 	524288, 1048576, 'bfloat16', 'sum', NULL, NULL,
 	(:process << 40) + CASE WHEN :hip THEN i + 1 ELSE i / 20 + 1 END

@@ -2,9 +2,10 @@
 /*
  * A stand-in for librccl.so.1: the calls of RCCL's ABI, which move nothing. Each operation launches
  * one kernel of RCCL's name through HIP, whose grid is the number of its elements; a group launches
- * one kernel for all of its operations, at its end. Communicators of a group are handed out at its
- * end, as old releases do. ncclAllToAll asks the exported functions, as releases that are not
- * linked symbolically do.
+ * one kernel for all of its operations, at its end. The all-reduce of a communicator of one rank
+ * copies its elements where the buffers differ, as RCCL's does. Communicators of a group are handed
+ * out at its end, as old releases do. ncclAllToAll asks the exported functions, as releases that
+ * are not linked symbolically do.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -65,11 +66,18 @@ static int load(void)
 	return SUCCESS;
 }
 
+extern int fake_rccl_launch(unsigned grid, hipStream_t stream); /* captured.hip */
+
 static int launch(size_t count, hipStream_t stream)
 {
+	hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
 	void *nothing = NULL;
 	void *params[] = {&nothing};
 
+	if (stream && hipStreamIsCapturing(stream, &status))
+		return BAD_RESULT;
+	if (status == hipStreamCaptureStatusActive)
+		return fake_rccl_launch((unsigned)count, stream) ? BAD_RESULT : SUCCESS;
 	return hipModuleLaunchKernel(
 		       kernel, (unsigned)count, 1, 1, 1, 1, 1, 0, stream, params, NULL)
 		       ? BAD_RESULT
@@ -196,7 +204,11 @@ EXPORT int ncclCommAbort(struct comm *comm)
 EXPORT int ncclAllReduce(const void *send, void *receive, size_t count, int type, int reduction,
 	struct comm *comm, hipStream_t stream)
 {
-	(void)send, (void)receive, (void)type, (void)reduction;
+	(void)type, (void)reduction;
+	if (comm && comm->size == 1 && send != receive)
+		return hipMemcpyAsync(receive, send, count, hipMemcpyDeviceToDevice, stream)
+			       ? BAD_RESULT
+			       : SUCCESS;
 	return operate(comm, count, stream);
 }
 

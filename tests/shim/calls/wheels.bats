@@ -53,7 +53,7 @@ wheel() {
 
 # Nothing but the software GPU's thunk comes from where the system has it.
 none_of_the_system() {
-	! grep -aE "$system/lib(amdhip64|hsa-runtime64)|$folder/rccl" "$1"
+	not grep -aE "$system/lib(amdhip64|hsa-runtime64)|$folder/rccl" "$1"
 	grep -aq "$libs/" "$1"
 }
 

@@ -335,7 +335,9 @@ class Writer:
                              c.parent and self.number(p, c.parent.number), c.tid, self.text(c.api),
                              at + c.start, at + c.stop, self.range_id(p, c.marker)))
         for p, k in self.shuffled((p, k) for p in self.session.processes for k in p.parts):
-            self.db.execute("INSERT INTO rtl_collective_base VALUES (?, ?, ?, ?, ?, 1024, 4096, 'float32', 'sum',"
+            self.db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes,"
+                            " datatype, reduction, peer, group_id, launch_id)"
+                            " VALUES (?, ?, ?, ?, ?, 1024, 4096, 'float32', 'sum',"
                             " NULL, ?, ?)",
                             (self.call_id(p, k.call), k.comm, k.me, k.size, k.seq,
                              None if k.launch is k.call else self.number(p, k.launch.number),

@@ -101,13 +101,16 @@ static int64_t ask_number(struct query *query, const char *sql);
 static void check_part(struct query *query, int version, int64_t rows)
 {
 	static const char *const names[] = {
-		"part_begin", "part_times", "part_copies", "part_calls", "part_calls_of"};
+		"part_begin", "part_times", "part_copies", "part_calls", "part_calls_of",
+		"part_captured"};
 	/* What a time line and collectives ask. */
 	static const char *const asked[] = {"shapes", "lane_rows", "dispatch_submits",
 		"dispatch_sequence", "timeline_dispatches", "timeline_copy_lanes", "copy_times",
 		"copy_lanes", "copies", "timeline_waits", "timeline_collectives",
-		"collective_parts", "nested_calls", "step_markers"};
-	const int64_t numbers[][2] = {{11, 20}, {0, INT64_MAX}, {0, 0}, {0, 0}, {0, INT64_MAX}};
+		"collective_parts", "nested_calls", "step_markers", "captured_calls",
+		"captured_kernels", "graph_calls", "graph_nodes", "graph_shapes"};
+	const int64_t numbers[][2] = {
+		{11, 20}, {0, INT64_MAX}, {0, 0}, {0, 0}, {0, INT64_MAX}, {0, INT64_MAX}};
 	int64_t count;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -175,10 +175,10 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 	opts_verb = argv[0];
 	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
 	argp_err_exit_status = opts_exit;
-	scan(argp, argc, argv, flags & OPTS_RUN);
+	scan(argp, argc, argv, flags & (OPTS_RUN | OPTS_COMMAND));
 	r = argp_parse(argp, argc, argv,
 		ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS |
-			(flags & OPTS_RUN ? ARGP_IN_ORDER : 0u),
+			(flags & (OPTS_RUN | OPTS_COMMAND) ? ARGP_IN_ORDER : 0u),
 		NULL, input);
 	if (r)
 		opts_error("%s; see rtl %s --help",

@@ -14,7 +14,9 @@
 #include "proto/settings/selection.h"
 
 /* Options end at the first argument, and mistakes exit with 125: what `rtl run` promises. */
-#define OPTS_RUN 1u
+#define OPTS_RUN     1u
+/* Options end at the first argument, which begins a command. */
+#define OPTS_COMMAND 2u
 
 /* Parse @argv (its [0] is the verb) with @argp; its parser gets @input. */
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
@@ -46,7 +48,8 @@ uint64_t opts_seconds(const char *name, const char *text, uint64_t min_ns, uint6
 bool opts_is_soft(const char *text);
 /* A name of proto/names/mode.h, for RTL_MODE. */
 const char *opts_mode(const char *text);
-/* The variables that a job would inherit (proto/settings/environment.h), where a mistake can still be said.
+/* The variables that a job would inherit (proto/settings/environment.h), where a mistake can still
+ * be said.
  * @mode: that of --mode, which stands over RTL_MODE; NULL: not given. */
 void opts_check_variables(const char *mode);
 #define OPTS_MODE_HELP                                                                             \

@@ -20,6 +20,7 @@ enum doctor_key {
 struct doctor_options {
 	bool is_json;
 	bool is_soft;
+	char **program;
 };
 
 static const struct argp_option doctor_option[] = {
@@ -39,6 +40,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_DEVICE:
 		options->is_soft = opts_is_soft(value);
 		return 0;
+	case ARGP_KEY_ARGS:
+		options->program = state->argv + state->next;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -47,8 +51,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 static const struct argp doctor_argp = {
 	.options = doctor_option,
 	.parser = parse_option,
+	.args_doc = "[--] [PROGRAM [ARGUMENT...]]",
 	.doc = "Look at everything between a job and its record, in the environment that the job "
-	       "would have.\vExit status: 0, or 1 when a check says FAIL.",
+	       "would have; of PROGRAM, which ROCm it would load.\vExit status: 0, or 1 when a "
+	       "check says FAIL.",
 };
 
 static const char *const level_names[] = {
@@ -115,14 +121,17 @@ int cmd_doctor(int argc, char **argv)
 	CLEANUP(free_p) struct doctor *doctor = calloc(1, sizeof(*doctor));
 	bool is_well = true;
 
-	opts_parse(&doctor_argp, argc, argv, 0, &options);
+	opts_parse(&doctor_argp, argc, argv, OPTS_COMMAND, &options);
 	if (!doctor) {
 		say("out of memory");
 		return CMD_BAD_INPUT;
 	}
 	doctor->is_soft = options.is_soft;
+	doctor->program = options.program ? options.program[0] : NULL;
 	doctor_check_collector(doctor);
+	doctor_check_program(doctor);
 	doctor_check_libraries(doctor);
+	doctor_check_tools(doctor);
 	doctor_check_choices(doctor);
 	doctor_check_runtime(doctor);
 	doctor_check_devices(doctor);

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/doctor/packages.h"
+
 enum doctor_level {
 	DOCTOR_OK,
 	DOCTOR_WARN, /* may explain something; nothing is impossible */
@@ -25,17 +27,31 @@ struct doctor_finding {
 };
 
 struct doctor {
-	bool is_soft; /* for jobs on the software GPU */
+	bool is_soft;		/* for jobs on the software GPU */
+	const char *program;	/* that jobs would start; NULL: any */
+	char runtime[PATH_MAX]; /* libhsa-runtime64 that it would load; "": what the loader finds */
+	bool has_sdk;		/* rocprofiler-sdk is among its libraries, or those of its Python */
 	size_t count;
 	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
+};
+
+/* What an HSA runtime says of itself to tools. */
+struct doctor_runtime {
+	unsigned root_major, ext_bytes, ext_step; /* of the root table; of AMD's */
+	const char *build;
 };
 
 void doctor_add(struct doctor *doctor, enum doctor_level level, const char *what, const char *todo,
 	const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 void doctor_check_collector(struct doctor *doctor); /* sockets, daemon, private folder */
-void doctor_check_libraries(struct doctor *doctor); /* shim, HSA runtime, other tools */
+/* What it would load; before all that look at the runtime. */
+void doctor_check_program(struct doctor *doctor);
+void doctor_check_libraries(struct doctor *doctor); /* shim, HSA runtime */
+void doctor_check_tools(struct doctor *doctor);	    /* other tools, and whose the queues are */
 void doctor_check_choices(struct doctor *doctor);   /* what variables leave out */
 void doctor_check_runtime(struct doctor *doctor);   /* its release, the front end */
-void doctor_check_devices(struct doctor *doctor);   /* /dev/kfd, /dev/dri, groups, topology */
-void doctor_check_system(struct doctor *doctor);    /* kernel, disk, file system, clock */
+/* Whether it is one that is known to fail programs. */
+void doctor_check_known(struct doctor *doctor, const struct doctor_runtime *runtime);
+void doctor_check_devices(struct doctor *doctor); /* /dev/kfd, /dev/dri, groups, topology */
+void doctor_check_system(struct doctor *doctor);  /* kernel, disk, file system, clock */

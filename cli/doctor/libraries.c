@@ -198,7 +198,8 @@ static void check_runtime(struct doctor *doctor)
 	size_t count = copies ? find_copies(copies) : 0;
 	struct loaded hsa;
 
-	load_in_child(HSA_NAME, "hsa_init", NULL, &hsa);
+	/* The one that the program would load, where one is named. */
+	load_in_child(doctor->runtime[0] ? doctor->runtime : HSA_NAME, "hsa_init", NULL, &hsa);
 	if (hsa.is_loaded)
 		/* The file's name is the version that can be had without waking the GPU. */
 		doctor_add(doctor, DOCTOR_OK, "runtime", NULL, "%s", hsa.text);
@@ -208,65 +209,14 @@ static void check_runtime(struct doctor *doctor)
 			"%s is not in the loader's path: %s", HSA_NAME, copies[0]);
 	else
 		doctor_add(doctor, DOCTOR_FAIL, "runtime",
-			"install ROCm; a job whose Python wheels bring their own copy is fine",
+			"install ROCm; of a job whose Python wheels bring their own copy: rtl "
+			"doctor "
+			"-- PROGRAM",
 			"%s", hsa.text);
 	if (count > 1)
 		doctor_add(doctor, DOCTOR_WARN, "runtime",
 			"a job should see one: check with rtl info which one it used",
 			"%zu copies, among them %s and %s", count, copies[0], copies[1]);
-}
-
-/* ---- other tools --------------------------------------------------------------------------- */
-
-/* What people and packages set around rocprofiler-sdk, and what it does to us. */
-static void check_sdk_variables(struct doctor *doctor)
-{
-	static const char register_prefix[] = "ROCPROFILER_REGISTER_";
-	const char *v1_tools = getenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS");
-
-	if (v1_tools && !strcmp(v1_tools, "0"))
-		doctor_add(doctor, DOCTOR_WARN, "tools", "unset it",
-			"HSA_TOOLS_ROCPROFILER_V1_TOOLS=0: beside a rocprofiler-sdk tool (torch, "
-			"JAX) nothing is recorded");
-	for (char **at = environ; *at; at++)
-		if (!strncmp(*at, register_prefix, strlen(register_prefix)))
-			doctor_add(doctor, DOCTOR_WARN, "tools",
-				"it changes which tools the runtime loads; unset it if kernels are "
-				"missing",
-				"%s", *at);
-}
-
-static void check_tools(struct doctor *doctor)
-{
-	static const char *const sdk[] = {"ROCP_TOOL_LIBRARIES"};
-	const char *tools = getenv("HSA_TOOLS_LIB");
-	const char *mode = getenv("RTL_MODE");
-	char shim[PATH_MAX];
-	bool has_shim = places_find(PLACE_SHIM, shim) == 0, is_alone = true;
-	CLEANUP(free_p) char *ours = has_shim ? jobenv_quote_tool(shim) : NULL;
-
-	if (tools && *tools && (!ours || strcmp(tools, ours))) {
-		is_alone = has_shim && jobenv_tools_list_has(tools, shim);
-		doctor_add(doctor, DOCTOR_WARN, "tools",
-			"unset HSA_TOOLS_LIB: two tools that time kernels disturb each other",
-			"HSA_TOOLS_LIB=%s%s", tools, is_alone ? " (ours is in it)" : "");
-	}
-	for (size_t i = 0; i < sizeof(sdk) / sizeof(sdk[0]); i++) {
-		const char *value = getenv(sdk[i]);
-
-		if (!value || !*value)
-			continue;
-		is_alone = false;
-		doctor_add(doctor, DOCTOR_WARN, "tools",
-			"unset it: a rocprofiler-sdk tool in the process can take our times",
-			"%s=%s", sdk[i], value);
-	}
-	check_sdk_variables(doctor);
-	if (mode && !strcmp(mode, "off"))
-		doctor_add(
-			doctor, DOCTOR_FAIL, "tools", "unset it", "RTL_MODE=off records nothing");
-	else if (is_alone && !(tools && *tools))
-		doctor_add(doctor, DOCTOR_OK, "tools", NULL, "no other profiler is set up");
 }
 
 void doctor_check_libraries(struct doctor *doctor)
@@ -275,5 +225,4 @@ void doctor_check_libraries(struct doctor *doctor)
 	if (doctor->is_soft)
 		check_softgpu(doctor);
 	check_runtime(doctor);
-	check_tools(doctor);
 }

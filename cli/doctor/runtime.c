@@ -24,7 +24,8 @@
 #define ANSWER_BYTES 4096
 
 /* The child. Whatever the runtime prints is not for the user of doctor. */
-static _Noreturn void runtime_start(const char *shim, const char *softgpu, int fd)
+static _Noreturn void runtime_start(
+	const char *runtime, const char *shim, const char *softgpu, int fd)
 {
 	char thunk[PATH_MAX + 32], text[16];
 	int (*init)(void);
@@ -44,7 +45,7 @@ static _Noreturn void runtime_start(const char *shim, const char *softgpu, int f
 	snprintf(thunk, sizeof(thunk), "%s/libhsakmt.so.1", softgpu ? softgpu : "");
 	if (softgpu && !dlopen(thunk, RTLD_NOW | RTLD_GLOBAL))
 		_exit(1);
-	library = dlopen(HSA_NAME, RTLD_NOW);
+	library = dlopen(runtime, RTLD_NOW);
 	symbol = library ? dlsym(library, "hsa_init") : NULL;
 	if (!symbol)
 		_exit(1);
@@ -69,7 +70,8 @@ static size_t read_all(int fd, char *text, size_t capacity)
 	return got;
 }
 
-static size_t ask(const char *shim, const char *softgpu, char answer[ANSWER_BYTES])
+static size_t ask(
+	const char *runtime, const char *shim, const char *softgpu, char answer[ANSWER_BYTES])
 {
 	int ends[2];
 	size_t bytes = 0;
@@ -81,7 +83,7 @@ static size_t ask(const char *shim, const char *softgpu, char answer[ANSWER_BYTE
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		runtime_start(shim, softgpu, ends[1]);
+		runtime_start(runtime, shim, softgpu, ends[1]);
 	}
 	close(ends[1]);
 	if (pid > 0) {
@@ -136,6 +138,26 @@ static void add_release(struct doctor *doctor, const char *answer)
 		value_of(answer, "runtime", path, sizeof(path)));
 }
 
+static unsigned number_of(const char *answer, const char *key)
+{
+	char value[16];
+
+	return (unsigned)strtoul(value_of(answer, key, value, sizeof(value)), NULL, 10);
+}
+
+static void add_known(struct doctor *doctor, const char *answer)
+{
+	char build[128];
+	struct doctor_runtime runtime = {
+		.root_major = number_of(answer, "table"),
+		.ext_bytes = number_of(answer, "ext_bytes"),
+		.ext_step = number_of(answer, "ext_step"),
+		.build = value_of(answer, "build", build, sizeof(build)),
+	};
+
+	doctor_check_known(doctor, &runtime);
+}
+
 static void add_queues(struct doctor *doctor, const char *answer)
 {
 	doctor_add(doctor, DOCTOR_OK, "queues", NULL, "queue_create%s%s; packets: AQL dispatches%s",
@@ -173,13 +195,15 @@ void doctor_check_runtime(struct doctor *doctor)
 		return;
 	if (!doctor->is_soft && access("/dev/kfd", R_OK | W_OK) < 0)
 		return;
-	if (!ask(shim, doctor->is_soft ? softgpu : NULL, answer)) {
+	if (!ask(doctor->runtime[0] ? doctor->runtime : HSA_NAME, shim,
+		    doctor->is_soft ? softgpu : NULL, answer)) {
 		doctor_add(doctor, DOCTOR_WARN, "front",
 			"try RTL_DEBUG=1 with a program that uses the GPU",
 			"the runtime did not come up with the shim in it");
 		return;
 	}
 	add_release(doctor, answer);
+	add_known(doctor, answer);
 	add_queues(doctor, answer);
 	add_front_end(doctor, answer);
 }

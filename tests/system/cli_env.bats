@@ -116,6 +116,63 @@ bats_require_minimum_version 1.5.0
 	grep -q '^warn visible: HIP_VISIBLE_DEVICES=' <<<"$output"
 }
 
+@test "rtl doctor -- PROGRAM: which ROCm it would load, and that is the one that is looked at" {
+	run -0 "$rtl" doctor --device soft -- "$RTL_BUILD/tests-bin/hip-calls" --json
+	grep -q '^ok   program: .*/hip-calls loads .*/libamdhip64.so.5, .*/libhsa-runtime64.so.1$' <<<"$output"
+	run -0 "$rtl" doctor --device soft true
+	grep -q '^ok   program: .*/true is linked to no library of ROCm' <<<"$output"
+	run -1 "$rtl" doctor --device soft no-such-program
+	grep -q '^FAIL program: no-such-program: ' <<<"$output"
+	# A wheel's runtime under another name, in a virtual environment; a script whose Python that is.
+	local site=$work/venv/lib/python3.11/site-packages
+	mkdir -p "$site/torch/lib" "$site/_rocm_sdk_core/lib" venv/bin
+	ln -s /usr/bin/python3 venv/bin/python3
+	cp "$(ldconfig -p | awk '/libhsa-runtime64.so.1 / {print $NF}')" "$site/torch/lib/libhsa-runtime64.so"
+	touch "$site/torch/lib/"{librccl.so,libroctx64-1a2b3c4d.so.4,librccl-net.so} "$site/_rocm_sdk_core/lib/libamdhip64.so.7"
+	printf '#!%s/venv/bin/python3\n' "$work" >train && chmod +x train
+	for program in venv/bin/python3 ./train; do
+		run -0 "$rtl" doctor --device soft -- $program train.py
+		grep -q "^ok   packages: $site/torch/lib has libhsa-runtime64.so, librccl.so, libroctx64-1a2b3c4d.so.4$" <<<"$output"
+		grep -q "^ok   packages: $site/_rocm_sdk_core/lib has libamdhip64.so.7$" <<<"$output"
+		grep -q "^ok   runtime: $site/torch/lib/libhsa-runtime64.so$" <<<"$output"
+		grep -q "^ok   release: ROCm 5.*$site/torch/lib/libhsa-runtime64.so$" <<<"$output"
+		grep -q "^ok   owner: queues are the shim's alone$" <<<"$output"
+	done
+	# rocprofiler-sdk and its register beside torch.
+	touch "$site/torch/lib/librocprofiler-sdk.so" "$site/torch/lib/librocprofiler-register-1a2b3c4d.so.0"
+	run -0 "$rtl" doctor --device soft -- venv/bin/python3
+	grep -q "^ok   packages: .* librocprofiler-sdk.so, librocprofiler-register-1a2b3c4d.so.0$" <<<"$output"
+	grep -q "^warn owner: rocprofiler-sdk makes or wraps queues, too: it lies beside the program's ROCm" <<<"$output"
+}
+
+@test "rtl doctor says which tool owns the queues, and what moves their rings" {
+	run -0 "$rtl" doctor --device soft
+	grep -q "^ok   owner: queues are the shim's alone$" <<<"$output"
+	local variable
+	for variable in ROCP_TOOL_LIBRARIES=/x.so ROCPROFILER_REGISTER_LIBRARY=/x.so ROCPROFILER_QUEUE_INTERPOSITION=1; do
+		run -0 env "$variable" "$rtl" doctor --device soft
+		grep -q "^warn owner: rocprofiler-sdk makes or wraps queues, too: $variable; start the job by rtl run" <<<"$output"
+	done
+	# A library that rocprofiler-sdk would take for its tool, and one that it would not.
+	printf 'void *rocprofiler_configure(void);\nvoid *rocprofiler_configure(void) { return 0; }\n' >tool.c
+	gcc -shared -fPIC -o tool.so tool.c
+	LD_PRELOAD=$work/tool.so run -0 "$rtl" doctor --device soft
+	grep -q "^warn owner: .*$work/tool.so in LD_PRELOAD has rocprofiler_configure" <<<"$output"
+	gcc -shared -fPIC -o other.so -x c /dev/null
+	LD_PRELOAD=$work/other.so run -0 "$rtl" doctor --device soft
+	grep -q "^ok   owner: " <<<"$output"
+	HSA_ALLOCATE_QUEUE_DEV_MEM=1 DEBUG_CLR_AQL_DEV_QUEUE=1 run -0 "$rtl" doctor --device soft
+	grep -q "^warn rings: HSA_ALLOCATE_QUEUE_DEV_MEM=1 " <<<"$output"
+	grep -q "^warn rings: DEBUG_CLR_AQL_DEV_QUEUE=1 " <<<"$output"
+	HSA_ALLOCATE_QUEUE_DEV_MEM=0 DEBUG_CLR_AQL_DEV_QUEUE=0 run -0 "$rtl" doctor --device soft
+	[[ $output != *"warn rings"* ]]
+}
+
+@test "rtl doctor names a runtime that is known to fail programs, with the source" {
+	run -0 "$rtl" doctor --device soft
+	grep -q '^warn known: tables 1/400 bytes/step 0: a flooded intercept queue aborts the program .*docs/adr/0011' <<<"$output"
+}
+
 @test "rtl doctor asks the collector, not only the socket" {
 	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
 	pids+=($!)

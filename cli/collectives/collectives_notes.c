@@ -32,7 +32,8 @@ static void note_order(struct notes *notes, const struct collectives *c)
 	else if (c->has_blind_graphs)
 		note(notes,
 			"MATCHED BY ORDER: %" PRIu64 " operations; RCCL calls were captured into "
-			"graphs, whose launches mode hip records; sizes and types are unknown",
+			"graphs, whose launches modes hip and full record; sizes and types are "
+			"unknown",
 			c->by_order);
 	else if (c->ordered_execs)
 		note(notes,

@@ -239,7 +239,7 @@ int jobenv_find_calls(const char *shim, const char *mode_name, char ret[PATH_MAX
 	int n;
 
 	*ret = '\0';
-	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & HOST_CALLS))
+	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & (HOST_CALLS | GRAPH_CALLS)))
 		return 0;
 	n = snprintf(
 		ret, PATH_MAX, "%.*s" CALLS_LIBRARY, slash ? (int)(slash + 1 - shim) : 0, shim);

@@ -7,8 +7,10 @@
 const struct mode modes[] = {
 	{"lite", 0, "always-on: every dispatch is a row, signals of the program untimed"},
 	{"standard", OWN_SIGNAL_TIMES, "every dispatch with its time (also: default)"},
-	{"full", OWN_SIGNAL_TIMES | COPY_TIMES, "standard, and the GPU times of copies"},
-	{"hip", OWN_SIGNAL_TIMES | HOST_CALLS, "standard, and the HIP and RCCL calls of the host"},
+	{"full", OWN_SIGNAL_TIMES | COPY_TIMES | GRAPH_CALLS,
+		"standard, the GPU times of copies, and launches of graphs"},
+	{"hip", OWN_SIGNAL_TIMES | HOST_CALLS | GRAPH_CALLS,
+		"standard, and the HIP and RCCL calls of the host"},
 	{"off", MODE_OFF, "record nothing"},
 	{NULL, 0, NULL},
 };

@@ -12,6 +12,8 @@ enum mode_capability {
 		1u << 0,      /* times of dispatches that carry the application's own signal */
 	COPY_TIMES = 1u << 1, /* GPU times of copies, which cost the device a little */
 	HOST_CALLS = 1u << 2, /* HIP and RCCL calls on the host */
+	GRAPH_CALLS =
+		1u << 3, /* HIP's calls about graphs alone, where HOST_CALLS does not say all */
 };
 
 struct mode {

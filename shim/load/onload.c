@@ -470,6 +470,7 @@ static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool i
 	}
 	if (s->config.complaint[0])
 		slog_tell("%s", s->config.complaint);
+	/* Of graphs alone: what is missing then is said where collectives are shown. */
 	if (config_has(HOST_CALLS) && !calls_are_attached())
 		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
 			  "not recorded");

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -30,11 +31,35 @@
 #define MANGLED_ENUM(name, symbol) SYMBOL_MANGLED_##name,
 enum symbol { HOST_CALLS(SYMBOL_ENUM) HOST_CALL_MANGLED(MANGLED_ENUM) SYMBOL_COUNT };
 
-/* Set once before main(): mode hip. Else every wrapper is a load and a jump. */
-static bool is_on;
+/* Set once before main(): what the mode records. Where that is not the call, its wrapper is a load
+ * and a jump. */
+static uint32_t recorded;
 static void *_Atomic real[SYMBOL_COUNT];
 
 static const char *symbol_name(enum symbol symbol);
+
+/* Of a constant: no code. Those that tell which nodes an executable graph has, and its launches. */
+static inline __attribute__((always_inline)) bool is_of_graphs(enum rtl_host_call api)
+{
+	switch (api) {
+	case RTL_HOST_hipGraphLaunch:
+	case RTL_HOST_hipGraphLaunch_spt:
+	case RTL_HOST_hipGraphInstantiate:
+	case RTL_HOST_hipGraphInstantiateWithFlags:
+	case RTL_HOST_hipGraphInstantiateWithParams:
+	case RTL_HOST_hipGraphExecUpdate:
+	case RTL_HOST_hipGraphExecDestroy:
+	case RTL_HOST_hipGraphDestroy:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static inline __attribute__((always_inline)) bool is_recorded(enum rtl_host_call api)
+{
+	return recorded & (is_of_graphs(api) ? HOST_CALLS | GRAPH_CALLS : HOST_CALLS);
+}
 
 static void *real_of(enum symbol symbol, const void *caller)
 {
@@ -146,7 +171,7 @@ static uint64_t float_bits(const float *value)
 		if (__builtin_expect(!found, 0))                                                   \
 			return NO_HIP;                                                             \
 		memcpy(&real_one, &found, sizeof(found));                                          \
-		if (!is_on)                                                                        \
+		if (!is_recorded(RTL_HOST_##api_))                                                 \
 			return real_one(HOST_LIST(HOST_ARG, __VA_ARGS__));                         \
 		HOST_EACH(BEFORE, __VA_ARGS__)                                                     \
 		rtl_call_begin(&frame);                                                            \
@@ -173,10 +198,11 @@ HOST_CALLS_EXT(WRAP_MANGLED)
 struct wrapper {
 	const char *name;
 	const void *function;
+	enum rtl_host_call api;
 };
 
-#define WRAPPER(name, ...)	      {#name, (const void *)name},
-#define WRAPPER_MANGLED(name, symbol) {symbol, (const void *)mangled_##name},
+#define WRAPPER(name, ...)	      {#name, (const void *)name, RTL_HOST_##name},
+#define WRAPPER_MANGLED(name, symbol) {symbol, (const void *)mangled_##name, RTL_HOST_##name},
 static const struct wrapper wrappers[SYMBOL_COUNT] = {
 	HOST_CALLS(WRAPPER) HOST_CALL_MANGLED(WRAPPER_MANGLED)};
 
@@ -187,13 +213,13 @@ static const char *symbol_name(enum symbol symbol)
 
 bool hip_is_on(void)
 {
-	return is_on;
+	return recorded;
 }
 
 static bool has(const char *name, unsigned *ret)
 {
 	for (unsigned i = 0; i < SYMBOL_COUNT; i++) {
-		if (strcmp(wrappers[i].name, name))
+		if (strcmp(wrappers[i].name, name) || !is_recorded(wrappers[i].api))
 			continue;
 		*ret = i;
 		return true;
@@ -209,9 +235,8 @@ static bool is_wrapper(unsigned symbol, const void *function)
 /* Ours asks one real function: who found another copy of the library gets that one. */
 static void *wrap(unsigned symbol, void *function)
 {
-	return real_adopt(&real[symbol], function)
-		       ? (void *)(uintptr_t)wrappers[symbol].function
-		       : function;
+	return real_adopt(&real[symbol], function) ? (void *)(uintptr_t)wrappers[symbol].function
+						   : function;
 }
 
 const struct wrapped hip_wrapped = {has, is_wrapper, real_next, wrap};
@@ -225,7 +250,7 @@ __attribute__((constructor)) static void hip_start(void)
 
 	if (getauxval(AT_SECURE) || !mode || mode->capabilities == MODE_OFF)
 		return;
-	is_on = mode->capabilities & HOST_CALLS;
-	if (is_on)
+	recorded = mode->capabilities & (HOST_CALLS | GRAPH_CALLS);
+	if (recorded)
 		rtl_calls_attach();
 }

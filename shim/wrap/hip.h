@@ -7,7 +7,7 @@
 
 #include "shim/wrap/wrapped.h"
 
-/* Mode hip; constant once main() runs. */
+/* Modes hip and full, which records calls about graphs alone; constant once main() runs. */
 bool hip_is_on(void);
 
 extern const struct wrapped hip_wrapped;

@@ -278,7 +278,7 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	[ "$(json graphs.db 'd["matched_by"], d["operations"], d["matched_by_order"], d["timed"], d["missing_parts"]')" = \
 		"('sequence and order', 37, 36, 37, 0)" ]
 	run -0 "$rtl" collectives graphs.db
-	[[ "$output" == *"MATCHED BY ORDER: 36 operations; RCCL calls were captured into graphs, whose launches mode hip records"* ]]
+	[[ "$output" == *"MATCHED BY ORDER: 36 operations; RCCL calls were captured into graphs, whose launches modes hip and full record"* ]]
 	run -3 "$rtl" collectives --strict graphs.db
 }
 

@@ -150,8 +150,32 @@ for rank in json.load(sys.stdin)["ranks"]:
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_collective')" -eq 6 ]
 	[ "$(json 'd["matched_by_order"] <= 40, d["operations"] - d["matched_by_order"], d["missing_parts"]')" = \
 		"(True, 2, 0)" ]
-	"$rtl" collectives t.db | grep -q "RCCL calls were captured into graphs, whose launches mode hip records"
+	"$rtl" collectives t.db | grep -q "RCCL calls were captured into graphs, whose launches modes hip and full record"
 	[ "$("$rtl" summary --json t.db | python3 -c 'import json, sys
 c, = json.load(sys.stdin)["collectives"]
 print(c["op"], c["calls"], c["bytes"])')" = "ncclAllReduce 6 $((3 * 3212))" ]
+}
+
+@test "mode full: replays are collectives with their sizes, and no other call of HIP's is recorded" {
+	record full alone 10
+	[ "$(json 'd["matched_by"], d["operations"], d["timed"], d["missing_parts"], d["unlinked"]')" = "('sequence', 42, 42, 0, 0)" ]
+	local count
+	for count in 501 502 503 504; do
+		has_kernels ncclAllReduce "$count"
+	done
+	[ "$(sql t.db "SELECT api, count(*) FROM rtl_host_call WHERE api LIKE 'hip%' GROUP BY 1 ORDER BY 1")" = "hipGraphDestroy|3
+hipGraphExecDestroy|3
+hipGraphInstantiate|3
+hipGraphLaunch|30" ]
+	rm t.db
+	# HIP's calls within RCCL's are not seen: of two streams nothing tells the kernels apart.
+	record full streams 4
+	[ "$(json 'd["matched_by"], d["operations"], d["matched_by_order"], d["missing_parts"]')" = \
+		"('sequence and order', 34, 32, 0)" ]
+	rm t.db
+	record full groups 4
+	[ "$(columns operations operation ranks state matched_by | sort | uniq -c | sed 's/^ *//')" = \
+		"8 group of several|3|timed|sequence
+12 ncclAllReduce|1|untimed|sequence
+10 ncclAllReduce|3|timed|sequence" ]
 }

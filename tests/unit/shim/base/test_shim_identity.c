@@ -88,7 +88,7 @@ static void a_mode_is_a_set_of_capabilities(void **state)
 		{"RTL_MODE=", "standard", OWN_SIGNAL_TIMES},
 		{"RTL_MODE=default", "standard", OWN_SIGNAL_TIMES},
 		{"RTL_MODE=lite", "lite", 0},
-		{"RTL_MODE=full", "full", OWN_SIGNAL_TIMES | COPY_TIMES},
+		{"RTL_MODE=full", "full", OWN_SIGNAL_TIMES | COPY_TIMES | GRAPH_CALLS},
 		{"RTL_MODE=hip", "hip", OWN_SIGNAL_TIMES | HOST_CALLS},
 		{"RTL_MODE=off", "off", 0},
 		{"RTL_MODE=litte", "standard", OWN_SIGNAL_TIMES},

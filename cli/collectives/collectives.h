@@ -26,6 +26,10 @@
 /* Missing parts that are named; the others are counted. */
 #define COLLECTIVES_MISSING_MAX	  10000
 #define COLLECTIVES_HEAT_BINS	  48
+/* Parts of collectives in replays, some 200 bytes each: 8 ranks that launch a graph of 80 calls
+ * 50,000 times. A file that somebody has made up may hold any number of launches of graphs of any
+ * number of calls. */
+#define COLLECTIVES_REPLAYED_MAX  (UINT64_C(1) << 25)
 
 enum collectives_matched {
 	COLLECTIVES_BY_SEQUENCE, /* RCCL's calls: communicator and number */
@@ -184,9 +188,10 @@ struct collectives {
 	struct collectives_missing *missing;
 	size_t missing_count;
 	uint64_t missing_total, mismatched, failed, unnumbered;
-	uint64_t by_order;	/* operations that were */
-	uint64_t ordered_execs; /* executable graphs in which it cannot be told which kernel is
-				   whose */
+	uint64_t by_order;	   /* operations that were */
+	uint64_t replays_left_out; /* beyond COLLECTIVES_REPLAYED_MAX */
+	uint64_t ordered_execs;	   /* executable graphs in which it cannot be told which kernel is
+				      whose */
 	uint64_t comm_kernels, unlinked,
 		foreign;     /* foreign: not RCCL's by name, but of its calls */
 	char **kernel_names; /* of communication kernels, by order only */

@@ -47,6 +47,15 @@ static void note_order(struct notes *notes, const struct collectives *c)
 			c->matched_until, c->order_longest, c->stopped);
 }
 
+static void note_left_out(struct notes *notes, const struct collectives *c)
+{
+	if (c->replays_left_out)
+		note(notes,
+			"LEFT OUT: the last %" PRIu64
+			" launches of graphs; there are more than %" PRIu64 " parts",
+			c->replays_left_out, COLLECTIVES_REPLAYED_MAX);
+}
+
 static void note_missing(struct notes *notes, const struct collectives *c)
 {
 	const struct collectives_missing *m = c->missing;
@@ -130,6 +139,7 @@ size_t collectives_notes(const struct collectives_view *view, char (*ret)[NOTE_B
 	struct notes notes = {.at = ret, .max = max};
 
 	note_order(&notes, view->c);
+	note_left_out(&notes, view->c);
 	note_missing(&notes, view->c);
 	note_times(&notes, view);
 	note_elsewhere(&notes, view->c);

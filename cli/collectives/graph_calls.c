@@ -95,6 +95,11 @@ int collectives_add_replays(struct collectives *c, const struct collectives_even
 	for (size_t i = 0; i < g->exec_count; i++)
 		c->ordered_execs += !g->execs[i].is_told;
 	for (size_t i = 0; i < g->replay_count && !r; i++) {
+		if (c->event_count + c->launch_count >= 2 * COLLECTIVES_REPLAYED_MAX) {
+			c->first_of_replay[i] = COLLECTIVES_NONE;
+			c->replays_left_out++;
+			continue;
+		}
 		c->first_of_replay[i] = (uint32_t)c->launch_count;
 		r = g->execs[g->replays[i].exec].is_told ? add_told(c, g->replays + i, captured)
 							 : add_ordered(c, g->replays + i, captured);

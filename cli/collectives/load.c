@@ -217,7 +217,9 @@ static uint32_t find_launch(
 	place = query_is_null(rows, 5)
 			? GRAPH_NONE
 			: graph_replays_place(&c->graphs, replay, query_integer(rows, 5));
-	return place == GRAPH_NONE ? COLLECTIVES_NONE : c->first_of_replay[replay] + place;
+	if (place == GRAPH_NONE || c->first_of_replay[replay] == COLLECTIVES_NONE)
+		return COLLECTIVES_NONE;
+	return c->first_of_replay[replay] + place;
 }
 
 /* What is of no call, where kernels are matched by order: a launch of its own. */

@@ -103,8 +103,8 @@ static int add(struct groups *groups, const struct query_rows *rows)
 	if (!query_is_null(rows, 2))
 		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
 	return r ? r
-		 : count_once(&group->processes,
-			   query_integer(rows, 0) >> HOST_CALL_PROCESS_SHIFT, &sums->processes);
+		 : count_once(&group->processes, query_integer(rows, 0) >> HOST_CALL_PROCESS_SHIFT,
+			   &sums->processes);
 }
 
 static int compare(const void *a, const void *b)
@@ -144,7 +144,7 @@ static int load_collectives(struct query *query, struct summary *s)
 		r = groups.replays ? query_ask(query, "collectives", &rows) : -ENOMEM;
 	}
 	if (!r)
-		graph_replays_count(&groups.graphs, groups.replays);
+		r = graph_replays_count(&groups.graphs, groups.replays);
 	while (!r && (r = query_next(rows)) > 0)
 		r = add(&groups, rows);
 	if (!r)

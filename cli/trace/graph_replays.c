@@ -9,9 +9,13 @@
 #include "cli/trace/host_call_key.h"
 #include "proto/base/cleanup.h"
 
-#define DIMENSIONS 6 /* work-group and grid, in work-items */
+#define DIMENSIONS     6 /* work-group and grid, in work-items */
+/* Of all executable graphs together: some thousand graphs of some thousand calls. A file that
+ * somebody has made up may name more than there is memory for; its graphs past that have no calls.
+ */
+#define EXEC_UNITS_MAX (UINT32_C(1) << 24)
 /* Of an address that is now an executable graph without RCCL calls: no index. */
-#define NO_CALLS   (GRAPH_NONE - 1)
+#define NO_CALLS       (GRAPH_NONE - 1)
 
 /* A kernel that a captured call launched. */
 struct graph_kernel {
@@ -210,6 +214,8 @@ static int add_units(struct making *m, struct graph_exec *exec, int64_t id, uint
 		if (unit->graph != graph || process_of(unit->launch_id) != process_of(id) ||
 			unit->launch_id < from || unit->launch_id > id)
 			continue;
+		if (g->exec_unit_count == EXEC_UNITS_MAX)
+			break;
 		if (GROW(g->exec_units, g->exec_unit_count, g->exec_unit_capacity))
 			return -ENOMEM;
 		g->exec_units[g->exec_unit_count++] = i;
@@ -516,19 +522,26 @@ uint32_t graph_replays_captured(const struct graph_replays *g, int64_t call_id)
 	return idmap_find(&g->call_of_id, call_id);
 }
 
-void graph_replays_count(const struct graph_replays *g, uint64_t *ret)
+int graph_replays_count(const struct graph_replays *g, uint64_t *ret)
 {
-	for (size_t i = 0; i < g->replay_count; i++) {
-		const struct graph_exec *exec = g->execs + g->replays[i].exec;
+	CLEANUP(free_p) uint64_t *launches = calloc(g->exec_count + 1, sizeof(*launches));
+
+	if (!launches)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->replay_count; i++)
+		launches[g->replays[i].exec]++;
+	for (size_t i = 0; i < g->exec_count; i++) {
+		const struct graph_exec *exec = g->execs + i;
 
 		for (uint32_t u = 0; u < exec->units; u++) {
 			const struct graph_unit *unit =
 				g->units + g->exec_units[exec->first_unit + u];
 
 			for (uint32_t k = 0; k < unit->calls; k++)
-				ret[unit->first_call + k]++;
+				ret[unit->first_call + k] += launches[i];
 		}
 	}
+	return 0;
 }
 
 uint32_t graph_replays_find(const struct graph_replays *g, int64_t call_id)

@@ -63,8 +63,8 @@ void graph_replays_done(struct graph_replays *replays);
 
 /* The index among the captured calls of @call_id, or GRAPH_NONE. */
 uint32_t graph_replays_captured(const struct graph_replays *replays, int64_t call_id);
-/* How often each captured call was replayed, @ret: one a call. */
-void graph_replays_count(const struct graph_replays *replays, uint64_t *ret);
+/* Adds to @ret, one a captured call, how often that was replayed. -ENOMEM. */
+int graph_replays_count(const struct graph_replays *replays, uint64_t *ret);
 /* The replay that is the call @call_id, or GRAPH_NONE. */
 uint32_t graph_replays_find(const struct graph_replays *replays, int64_t call_id);
 /* The place of a dispatch in its replay: of its unit among the exec's, or, where that is not told,

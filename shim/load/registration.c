@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "shim/hsa/table.h"
+#include "shim/load/clr.h"
 #include "shim/load/namespace.h"
 #include "shim/load/onload.h"
 #include "shim/load/preload.h"
@@ -59,6 +60,9 @@ EXPORT int rocprofiler_register_library_api_table(const char *name, registration
 
 	if (name && !strcmp(name, "hsa") && tables && count)
 		onload_take_registered(tables[0], registrant);
+	/* The size of its table tells which release of CLR reads packets back. */
+	if (name && !strcmp(name, "hip") && tables && count)
+		clr_registered(tables[0]);
 	found = real_find(REGISTER, REGISTER_FILE, registrant);
 	if (!found && import && registrant != (const void *)import)
 		found = real_next(REGISTER, (const void *)import);

@@ -11,6 +11,8 @@ extern "C" {
 
 #define RUNTIME_IMPLEMENTS(name) extern __typeof__(name) runtime_##name
 
+RUNTIME_IMPLEMENTS(hsa_init);
+RUNTIME_IMPLEMENTS(hsa_shut_down);
 RUNTIME_IMPLEMENTS(hsa_system_get_info);
 RUNTIME_IMPLEMENTS(hsa_iterate_agents);
 RUNTIME_IMPLEMENTS(hsa_agent_get_info);

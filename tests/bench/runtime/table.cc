@@ -20,6 +20,8 @@ static HsaApiTable root;
 static void core_fill()
 {
 	core.version = {HSA_API_TABLE_MAJOR_VERSION, sizeof(core), 0, 0};
+	FILL(core, hsa_init);
+	FILL(core, hsa_shut_down);
 	FILL(core, hsa_system_get_info);
 	FILL(core, hsa_iterate_agents);
 	FILL(core, hsa_agent_get_info);

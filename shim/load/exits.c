@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "shim/base/glibc_compat.h"
-#include "shim/capture/capture.h"
-#include "shim/capture/ends.h"
-#include "shim/load/hooks.h"
+#include "shim/load/waits.h"
 #include "shim/wrap/real.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -43,18 +41,10 @@ __attribute__((constructor)) static void find_all(void)
 	find("abort", &real.abort);
 }
 
-static void look(void)
-{
-	struct capture *capture = hooks_capture();
-
-	if (capture && !capture_is_pass_through(capture))
-		ends_look(capture);
-}
-
 /* @function NULL: so early that it was not found yet. */
 static _Noreturn void end_by(with_status *function, int status)
 {
-	look();
+	waits_look();
 	if (function)
 		function(status);
 	for (;;)
@@ -78,7 +68,7 @@ EXPORT _Noreturn void quick_exit(int status)
 
 EXPORT _Noreturn void abort(void)
 {
-	look();
+	waits_look();
 	if (real.abort)
 		real.abort();
 	(void)raise(SIGABRT);

@@ -12,7 +12,8 @@ static const struct hsa_table *table;
 
 #define REAL(name) (table->real.name)
 
-static __attribute__((noinline)) void look(void)
+/* Apart: the calls that see no end need not save anything for it. */
+__attribute__((noinline)) void waits_look(void)
 {
 	struct capture *capture = hooks_capture();
 
@@ -28,7 +29,7 @@ static __attribute__((noinline)) void look(void)
 		hsa_signal_value_t value = REAL(name)(signal);                                     \
                                                                                                    \
 		if (value < 1)                                                                     \
-			look();                                                                    \
+			waits_look();                                                              \
 		return value;                                                                      \
 	}
 
@@ -62,7 +63,7 @@ static bool is_met(
 			REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
                                                                                                    \
 		if (is_met(condition, value, compared_to))                                         \
-			look();                                                                    \
+			waits_look();                                                              \
 		return value;                                                                      \
 	}
 
@@ -77,43 +78,35 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
 		hsa_status_t status =                                                              \
 			REAL(name)(group, conditions, values, wait_hint, signal, value);           \
                                                                                                    \
-		look();                                                                            \
+		waits_look();                                                                      \
 		return status;                                                                     \
 	}
 
 HOOK_GROUP_WAIT(hsa_signal_group_wait_any_scacquire)
 HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 
-static uint32_t hook_hsa_amd_signal_wait_any(uint32_t count, hsa_signal_t *signals,
-	hsa_signal_condition_t *conditions, hsa_signal_value_t *values, uint64_t timeout_hint,
-	hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying_value)
-{
-	uint32_t index = REAL(hsa_amd_signal_wait_any)(
-		count, signals, conditions, values, timeout_hint, wait_hint, satisfying_value);
+#define HOOK_WAIT_SEVERAL(name)                                                                    \
+	static uint32_t hook_##name(uint32_t count, hsa_signal_t *signals,                         \
+		hsa_signal_condition_t *conditions, hsa_signal_value_t *values,                    \
+		uint64_t timeout_hint, hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying) \
+	{                                                                                          \
+		uint32_t index = REAL(name)(                                                       \
+			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
+                                                                                                   \
+		if (index != UINT32_MAX)                                                           \
+			waits_look();                                                              \
+		return index;                                                                      \
+	}
 
-	if (index != UINT32_MAX)
-		look();
-	return index;
-}
-
-static uint32_t hook_hsa_amd_signal_wait_all(uint32_t count, hsa_signal_t *signals,
-	hsa_signal_condition_t *conditions, hsa_signal_value_t *values, uint64_t timeout_hint,
-	hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying_values)
-{
-	uint32_t index = REAL(hsa_amd_signal_wait_all)(
-		count, signals, conditions, values, timeout_hint, wait_hint, satisfying_values);
-
-	if (index != UINT32_MAX)
-		look();
-	return index;
-}
+HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_any)
+HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_all)
 
 /* It returns when the copy is done, and what it is ordered behind. */
 static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t bytes)
 {
 	hsa_status_t status = REAL(hsa_memory_copy)(dst, src, bytes);
 
-	look();
+	waits_look();
 	return status;
 }
 
@@ -133,7 +126,7 @@ static bool on_signal(hsa_signal_value_t value, void *data)
 {
 	struct callback callback = *(struct callback *)data;
 
-	look();
+	waits_look();
 	/* As free as it was with the runtime, which calls nothing that has returned false again. */
 	if (callback.handler(value, callback.argument))
 		return true;

@@ -8,5 +8,8 @@
  */
 #include "shim/hsa/table.h"
 
+/* Where something is recorded: whatever has ended by now is in the recorder when this returns. */
+void waits_look(void);
+
 /* OnLoad; @table has to live for ever. May come again after a shut down. */
 void waits_install(const struct hsa_table *table);

@@ -50,25 +50,19 @@ EXPORT void look_once(struct capture *capture)
 }
 
 /* Alike, so that one less the other is what a load through us takes more. */
-EXPORT int64_t load_often(
-	__typeof__(hsa_signal_load_relaxed) *load, hsa_signal_t signal, unsigned loads)
-{
-	int64_t sum = 0;
+#define LOADS(name)                                                                                \
+	EXPORT int64_t name(                                                                       \
+		__typeof__(hsa_signal_load_relaxed) *load, hsa_signal_t signal, unsigned loads)    \
+	{                                                                                          \
+		int64_t sum = 0;                                                                   \
+                                                                                                   \
+		for (unsigned i = 0; i < loads; i++)                                               \
+			sum += load(signal);                                                       \
+		return sum;                                                                        \
+	}
 
-	for (unsigned i = 0; i < loads; i++)
-		sum += load(signal);
-	return sum;
-}
-
-EXPORT int64_t load_plainly(
-	__typeof__(hsa_signal_load_relaxed) *load, hsa_signal_t signal, unsigned loads)
-{
-	int64_t sum = 0;
-
-	for (unsigned i = 0; i < loads; i++)
-		sum += load(signal);
-	return sum;
-}
+LOADS(load_often)
+LOADS(load_plainly)
 
 static hsa_signal_value_t runtime_load(hsa_signal_t signal)
 {

@@ -371,7 +371,9 @@ static void *look_trapped(void *data)
 {
 	struct fixture *f = data;
 
+#ifndef __SANITIZE_THREAD__ /* which makes calls of its own, with signals blocked */
 	assert_int_equal(system_calls_trap(), 0);
+#endif
 	system_calls_enter();
 	ends_look(f->capture);
 	system_calls_leave();

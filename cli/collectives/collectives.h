@@ -153,11 +153,15 @@ struct collectives_nodes {
 	int64_t *shift_ns; /* one a node */
 };
 
-/* Which operations are looked at; matching and times are of all. */
+struct leaders;
+
+/* Which operations are looked at; matching and times are of all, but for the leaders. */
 struct collectives_filter {
 	bool has_comm;
 	int64_t comm;
 	const char *op; /* part of the name; NULL: all */
+	const struct leaders *leaders; /* those that a leading process takes part in; by order,
+					* its launches alone are matched; NULL: all */
 };
 
 struct collectives {

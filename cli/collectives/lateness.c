@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/collectives/collectives.h"
+#include "cli/trace/leaders.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
@@ -264,12 +265,28 @@ static int compare_operations(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+static bool has_leader(const struct collectives *c, const struct collectives_operation *operation)
+{
+	for (uint32_t i = 0; i < operation->launches; i++) {
+		const struct collectives_launch *launch =
+			c->launches + c->by_operation[operation->first + i];
+		uint32_t process = launch->lane != COLLECTIVES_NONE ? c->lanes[launch->lane].process
+				   : launch->has_event ? c->events[launch->event].process
+						       : COLLECTIVES_NONE;
+
+		if (process != COLLECTIVES_NONE &&
+			leaders_leads(c->filter.leaders, c->processes[process].id))
+			return true;
+	}
+	return false;
+}
+
 /* Launches that were not matched have operations without parts. */
 static bool is_wanted(const struct collectives *c, const struct collectives_operation *operation)
 {
 	const struct collectives_filter *filter = &c->filter;
 
-	return operation->parts &&
+	return operation->parts && (!filter->leaders || has_leader(c, operation)) &&
 	       (!filter->has_comm || c->comms[operation->comm].id == filter->comm) &&
 	       (!filter->op || strcasestr(collectives_op_name(c, operation), filter->op));
 }

@@ -12,6 +12,7 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
+#include "cli/trace/leaders.h"
 #include "proto/base/cleanup.h"
 
 struct ordering {
@@ -162,6 +163,13 @@ static int match(struct ordering *o)
 	return r;
 }
 
+/* What leads no rank has collectives of its own, and would shift those of the ranks. */
+static bool is_asked_for(const struct collectives *c, size_t lane)
+{
+	return !c->filter.leaders ||
+	       leaders_leads(c->filter.leaders, c->processes[c->lanes[lane].process].id);
+}
+
 int collectives_order(struct collectives *c)
 {
 	CLEANUP(free_p)
@@ -183,7 +191,7 @@ int collectives_order(struct collectives *c)
 	qsort(sorted, c->launch_count - c->known_launches, sizeof(struct collectives_launch *),
 		compare);
 	for (size_t i = 0; i < c->lane_count; i++) {
-		if (first[i + 1])
+		if (first[i + 1] && is_asked_for(c, i))
 			lanes[o.count++] = (uint32_t)i;
 		first[i + 1] += first[i];
 	}

@@ -24,11 +24,13 @@ static const struct argp_option options[] = {
 		"the FILE that the others are compared with (the first)", 0},
 	{"allow", KEY_ALLOW, "WHAT", 0,
 		"compare although these differ: ranks, coverage, steps, modes, losses, device, "
-		"categories; or all",
+		"categories, kernels; or all",
 		0},
 	{"threshold", KEY_THRESHOLD, "PCT", 0,
 		"exit 5 when a step takes that much longer, and more than steps differ among "
-		"themselves; kernel=PCT: when a kernel does, of 1 % and more",
+		"themselves; kernel=PCT: when a kernel does, of 1 % and more; rank=PCT: when any "
+		"rank "
+		"does, or computes that much longer",
 		0},
 	{"steps", KEY_STEPS, "REGEX", 0, "what begins a step, as of rtl timeline", 0},
 	{"categories", KEY_CATEGORIES, "FILE", 0,
@@ -64,7 +66,7 @@ static void allow(struct diff_cmd *o, char *list)
 				is_known = o->allowed[i] = true;
 		if (!is_known)
 			opts_error("--allow %s: not ranks, coverage, steps, modes, losses, device, "
-				   "categories or all",
+				   "categories, kernels or all",
 				word);
 	}
 }
@@ -78,8 +80,10 @@ static void parse_threshold(struct diff_cmd *o, const char *arg)
 
 	if (is && !strncmp(arg, "kernel=", 7))
 		to = &o->thresholds.kernel_pct;
+	else if (is && !strncmp(arg, "rank=", 5))
+		to = &o->thresholds.rank_pct;
 	else if (is && strncmp(arg, "step=", 5) != 0)
-		opts_error("--threshold %s: not PCT, step=PCT or kernel=PCT", arg);
+		opts_error("--threshold %s: not PCT, step=PCT, kernel=PCT or rank=PCT", arg);
 	errno = 0;
 	percent = strtod(number, &end);
 	if (end == number || *end || errno || !(percent >= 0 && percent <= 1e6))
@@ -298,7 +302,7 @@ int cmd_diff(int argc, char **argv)
 {
 	struct diff_cmd o = {.format = RENDER_TABLE,
 		.kernels = DIFF_KERNELS,
-		.thresholds = {.step_pct = NAN, .kernel_pct = NAN}};
+		.thresholds = {.step_pct = NAN, .kernel_pct = NAN, .rank_pct = NAN}};
 	CLEANUP(sides_done) struct sides sides = {0};
 	struct diff_view view;
 

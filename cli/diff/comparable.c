@@ -13,8 +13,8 @@
 
 const char *diff_obstacle_name(enum diff_obstacle what)
 {
-	static const char *const names[] = {
-		"ranks", "coverage", "steps", "modes", "losses", "device", "categories", "empty"};
+	static const char *const names[] = {"ranks", "coverage", "steps", "modes", "losses",
+		"device", "categories", "kernels", "empty"};
 
 	return names[what];
 }
@@ -71,9 +71,6 @@ static void check_lanes(const struct diff_side *has, const struct diff_side *lac
 		return;
 	if (!odd->who.has_rank)
 		snprintf(who, sizeof(who), "a process without a rank");
-	else if (odd->who.process_nth)
-		snprintf(who, sizeof(who), "process number %u of rank %" PRId64,
-			odd->who.process_nth + 1, odd->who.rank);
 	else if (odd->who.gpu_nth)
 		snprintf(who, sizeof(who), "GPU number %u of rank %" PRId64, odd->who.gpu_nth + 1,
 			odd->who.rank);
@@ -94,12 +91,9 @@ static void check_ranks(const struct diff_side *a, const struct diff_side *b, st
 		check_lanes(b, a, a->lane_count, b->lane_count, ret);
 }
 
-/* Of what was dispatched while it was there, losses not counted: those are said apart. */
 static double coverage_pct(const struct diff_side *s)
 {
-	uint64_t all = s->verdict->counts.stored + s->verdict->counts.skipped;
-
-	return all ? 100.0 * (double)s->timed / (double)all : 0;
+	return s->recorded ? 100.0 * (double)s->timed / (double)s->recorded : 0;
 }
 
 static void check_coverage(
@@ -197,6 +191,40 @@ static void check_rules(const struct diff_side *a, const struct diff_side *b, st
 			"\"other *\" brings the same");
 }
 
+/* Of the time of its kernels, what those take that @other has, too. Both stand by name. */
+static double common_pct(const struct diff_side *side, const struct diff_side *other)
+{
+	uint64_t timed = 0;
+	double ns = 0;
+
+	for (size_t i = 0, k = 0; i < side->kernel_count && k < other->kernel_count;) {
+		int order = strcmp(side->kernels[i].name, other->kernels[k].name);
+
+		if (!order) {
+			ns += (double)side->kernels[i].total_ns;
+			timed += side->kernels[i].timed;
+		}
+		i += order <= 0;
+		k += order >= 0;
+	}
+	/* Kernels that take no time at all are counted. */
+	return side->kernel_ns > 0 ? 100 * ns / (double)side->kernel_ns
+				   : 100 * (double)timed / (double)side->timed;
+}
+
+/* What every program has (the runtime's fills) does not make one of two. */
+static void check_kernels(
+	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
+{
+	double before = common_pct(a, b), after = common_pct(b, a);
+
+	if (before < DIFF_COMMON_PCT && after < DIFF_COMMON_PCT)
+		refuse(ret, DIFF_KERNELS,
+			"kernels that both have take %.1f %% of the time of kernels against %.1f "
+			"%%: two programs?",
+			before, after);
+}
+
 void diff_check(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
 	*ret = (struct diff_gate){0};
@@ -212,6 +240,7 @@ void diff_check(const struct diff_side *a, const struct diff_side *b, struct dif
 	check_losses(a, b, ret);
 	check_device(a, b, ret);
 	check_rules(a, b, ret);
+	check_kernels(a, b, ret);
 }
 
 char *diff_refusals(const struct diff *diff, const bool allowed[DIFF_OBSTACLES])

@@ -32,6 +32,7 @@ void diff_free_p(struct diff **diff)
 {
 	if (!*diff)
 		return;
+	free((*diff)->ranks);
 	free((*diff)->kernels);
 	free((*diff)->groups);
 	free(*diff);
@@ -296,84 +297,95 @@ static int compare_groups(struct diff *d)
 	return 0;
 }
 
-/* ---- in one sentence ---- */
+/* ---- ranks ---- */
 
-/* The part of the step that changed most. */
-static enum diff_part find_main_part(const struct diff *d)
+void diff_name_lane(
+	const struct diff_side *side, const struct diff_who *who, char *ret, size_t bytes)
 {
-	enum diff_part main = DIFF_COMPUTATION;
+	char rank[48];
+	bool has_several = false;
 
-	for (int i = DIFF_COMPUTATION; i <= DIFF_IDLE; i++)
-		if (fabs(d->parts[i].after - d->parts[i].before) >
-			fabs(d->parts[main].after - d->parts[main].before))
-			main = (enum diff_part)i;
-	return main;
-}
-
-static void say_kernel(const struct diff *d, char *to, size_t bytes)
-{
-	const struct diff_kernel_change *k = d->kernels;
-
-	*to = '\0';
-	if (!d->kernel_count || fabs(k->delta_ns) < 1)
-		return;
-	if (!k->before || !k->after)
-		snprintf(to, bytes, "; most by %.80s, which %s (%+.3f ms)",
-			(k->after ? k->after : k->before)->name, k->after ? "is new" : "is gone",
-			k->delta_ns / 1e6);
+	for (size_t i = 0; i < side->lane_count && !has_several; i++)
+		has_several = side->lanes[i].who.process_id == who->process_id &&
+			      side->lanes[i].who.gpu_id != who->gpu_id;
+	snprintf(rank, sizeof(rank), "%s %" PRId64, who->has_rank ? "rank" : "process",
+		who->has_rank ? who->rank : who->process_id);
+	if (has_several)
+		snprintf(ret, bytes, "GPU %" PRId64 " of %s", who->gpu_id, rank);
 	else
-		snprintf(
-			to, bytes, "; most by %.80s (%+.3f ms)", k->after->name, k->delta_ns / 1e6);
+		snprintf(ret, bytes, "%s", rank);
 }
 
-/* Of a step that takes as long as before, what changed all the same. */
-static void say_within(struct diff *d, const char *what, enum diff_part part)
+/* The square of the standard error of the mean of a lane's steps; NAN: of one step. */
+static double lane_error_squared(const struct diff_lane *lane, enum diff_part part)
 {
-	const struct diff_change *step = d->parts + DIFF_STEP, *change = d->parts + part;
-	double delta_ms = (change->after - change->before) / 1e6;
-	char clear[96] = "";
+	double n = (double)lane->steps;
 
-	if (diff_clarity(change) == DIFF_CLEAR && fabs(delta_ms) >= 0.001)
-		snprintf(clear, sizeof(clear), "; clear is %s, %+.3f ms", diff_part_words(part),
-			delta_ms);
-	snprintf(d->reading, sizeof(d->reading),
-		"%.80s: no clear change: a %s takes %.3f ms against %.3f (%+.1f %%; steps alone "
-		"explain +-%.3f ms)%s",
-		d->side->label, what, step->after / 1e6, step->before / 1e6,
-		100 * (diff_ratio(step->before, step->after) - 1), step->error / 1e6, clear);
+	return lane->steps < 2 ? NAN : lane->squares[part] / (n - 1) / n;
 }
 
-static void make_reading(struct diff *d)
+static struct diff_change compare_lane_part(
+	const struct diff_lane *before, const struct diff_lane *after, enum diff_part part)
 {
-	const struct diff_change *step = d->parts + DIFF_STEP;
-	enum diff_part part = find_main_part(d);
-	double percent = 100 * (diff_ratio(step->before, step->after) - 1);
-	const char *what = d->side->source == STEPS_WHOLE ? "run" : "step";
-	char kernel[160];
+	double was = diff_lane_mean(before, part), is = diff_lane_mean(after, part);
 
-	if (diff_clarity(step) == DIFF_WITHIN) {
-		say_within(d, what, part);
-		return;
+	return (struct diff_change){.before = was,
+		.after = is,
+		.rank_min = diff_ratio(was, is),
+		.rank_max = diff_ratio(was, is),
+		.error = 2 *
+			 sqrt(lane_error_squared(before, part) + lane_error_squared(after, part))};
+}
+
+static bool is_regression(const struct diff_change *change, double percent)
+{
+	return !isnan(percent) && change->after > change->before * (1 + percent / 100) &&
+	       diff_clarity(change) != DIFF_WITHIN;
+}
+
+static double slowness(const struct diff_rank_change *rank)
+{
+	return fmax(rank->is_step_regression ? diff_ratio(rank->step.before, rank->step.after) : 0,
+		rank->is_computation_regression
+			? diff_ratio(rank->computation.before, rank->computation.after)
+			: 0);
+}
+
+/*
+ * A rank alone, that the mean of all ranks hides: its step; or what it computes, for while others
+ * have slack, or wait for it, their steps are as long as its own.
+ */
+static int compare_ranks(struct diff *d, double percent)
+{
+	d->ranks = calloc(d->side->lane_count + 1, sizeof(*d->ranks));
+	if (!d->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->side->lane_count; i++) {
+		struct diff_rank_change *rank = d->ranks + i;
+		const struct diff_change *c = &rank->computation;
+
+		rank->after = d->side->lanes + i;
+		rank->before = diff_find_lane(d->reference, &rank->after->who);
+		if (!rank->before)
+			continue;
+		rank->step = compare_lane_part(rank->before, rank->after, DIFF_STEP);
+		rank->computation = compare_lane_part(rank->before, rank->after, DIFF_COMPUTATION);
+		rank->is_step_regression = is_regression(&rank->step, percent);
+		rank->is_computation_regression =
+			is_regression(c, percent) &&
+			(c->after - c->before) * 100 >= rank->step.before * DIFF_KERNEL_PCT;
+		if (!rank->is_step_regression && !rank->is_computation_regression)
+			continue;
+		d->rank_regressions++;
+		if (!d->slowest || slowness(rank) > slowness(d->slowest))
+			d->slowest = rank;
 	}
-	say_kernel(d, kernel, sizeof(kernel));
-	snprintf(d->reading, sizeof(d->reading),
-		"%.80s: a %s takes %.1f %% %s, %.3f ms against %.3f%s; %s %+.3f ms%s",
-		d->side->label, what, fabs(percent), percent < 0 ? "less" : "more",
-		step->after / 1e6, step->before / 1e6,
-		diff_clarity(step) == DIFF_UNKNOWN ? " (how much runs differ is not known)" : "",
-		diff_part_words(part), (d->parts[part].after - d->parts[part].before) / 1e6,
-		kernel);
-}
-
-static bool is_step_regression(const struct diff_change *step, double percent)
-{
-	return !isnan(percent) && step->after > step->before * (1 + percent / 100) &&
-	       diff_clarity(step) != DIFF_WITHIN;
+	return 0;
 }
 
 bool diff_is_regression(const struct diff *diff)
 {
-	return diff->is_step_regression || diff->kernel_regressions;
+	return diff->is_step_regression || diff->kernel_regressions || diff->rank_regressions;
 }
 
 int diff_new(const struct diff_side *reference, const struct diff_side *side,
@@ -389,13 +401,15 @@ int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	diff_check(reference, side, &d->gate);
 	for (int i = 0; i < DIFF_PARTS; i++)
 		compare_part(d, (enum diff_part)i);
-	r = compare_kernels(d, thresholds->kernel_pct);
+	r = compare_ranks(d, thresholds->rank_pct);
+	if (!r)
+		r = compare_kernels(d, thresholds->kernel_pct);
 	if (!r)
 		r = compare_groups(d);
 	if (r)
 		return r;
-	d->is_step_regression = is_step_regression(d->parts + DIFF_STEP, thresholds->step_pct);
-	make_reading(d);
+	d->is_step_regression = is_regression(d->parts + DIFF_STEP, thresholds->step_pct);
+	diff_read(d);
 	*ret = TAKE(d);
 	return 0;
 }

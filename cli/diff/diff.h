@@ -13,6 +13,7 @@
 
 #include "cli/trace/categories.h"
 #include "cli/database/query.h"
+#include "cli/trace/leaders.h"
 #include "cli/trace/steps.h"
 #include "cli/database/verdict.h"
 
@@ -25,6 +26,14 @@
 #define DIFF_COVERAGE_PCT 1.0
 /* Inferred steps: their count, and the kernels of one, may differ by so many per cent. */
 #define DIFF_INFERRED_PCT 10.0
+/* Of the time of kernels of either: with less in kernels of both they are other programs. */
+#define DIFF_COMMON_PCT	  1.0
+/* Of a step: a rank that comes later by less is not told in the sentence. */
+#define DIFF_LATE_PCT	  1.0
+/* Latencies of collectives that differ by less are told as unchanged. */
+#define DIFF_LATENCY_PCT  5.0
+/* A rank is told in the sentence that changed by so much more than the one in the middle. */
+#define DIFF_RANK_PCT	  5.0
 
 /* The first five are the step and its parts, which add up to it. */
 enum diff_part {
@@ -53,6 +62,7 @@ struct diff_lane {
 	struct diff_who who;
 	size_t steps, all_steps; /* compared; with those left out */
 	double ns[DIFF_PARTS];
+	double squares[DIFF_PARTS]; /* of their deviations from their mean */
 };
 
 /* The i-th step compared, summed over the @lanes that have it. */
@@ -97,7 +107,10 @@ struct diff_side {
 	char *path, *ways, *front_ends, *gpus, *rules; /* rules: those of categories in effect */
 	struct verdict *verdict;
 	bool is_empty, is_partial;
-	uint64_t timed;
+	uint64_t timed, recorded; /* recorded: those that a filter left out, too */
+	struct leader
+		*others; /* processes with kernels that do not lead their rank: in no figure */
+	size_t other_count;
 	enum steps_source source;
 	double confidence;
 	size_t period;
@@ -137,6 +150,7 @@ enum diff_obstacle {
 	DIFF_LOSSES,
 	DIFF_DEVICE,
 	DIFF_CATEGORIES,
+	DIFF_KERNELS,
 	DIFF_EMPTY, /* never allowed */
 	DIFF_OBSTACLES,
 };
@@ -181,21 +195,32 @@ struct diff_group_change {
 	const struct diff_group *before, *after;
 };
 
+/* One rank on one GPU in both. */
+struct diff_rank_change {
+	const struct diff_lane *before, *after;
+	/* Of its step, and of what it computes in one: with the error of its own steps. The ratios
+	 * of rank_min and rank_max are those of this rank alone. */
+	struct diff_change step, computation;
+	bool is_step_regression, is_computation_regression;
+};
+
 struct diff_thresholds {
-	double step_pct, kernel_pct; /* NAN: none */
+	double step_pct, kernel_pct, rank_pct; /* NAN: none */
 };
 
 struct diff {
 	const struct diff_side *reference, *side;
 	struct diff_gate gate;
 	struct diff_change parts[DIFF_PARTS];
+	struct diff_rank_change *ranks;	    /* as side->lanes; before: NULL: it has none */
 	struct diff_kernel_change *kernels; /* greatest change first */
 	size_t kernel_count;
 	struct diff_group_change *groups;
 	size_t group_count;
 	bool is_step_regression;
-	size_t kernel_regressions;
-	char reading[512];
+	size_t kernel_regressions, rank_regressions;
+	const struct diff_rank_change *slowest; /* of the regressions, by its ratio; NULL: none */
+	char reading[1024];
 };
 
 /* -ENOMEM. Borrows both. */
@@ -208,6 +233,11 @@ bool diff_is_regression(const struct diff *diff);
 enum diff_clarity diff_clarity(const struct diff_change *change);
 /* NAN where it cannot be told. */
 double diff_ratio(double before, double after);
+/* "rank 3", "GPU 2 of rank 3", "process 7" where it has no rank. */
+void diff_name_lane(
+	const struct diff_side *side, const struct diff_who *who, char *ret, size_t bytes);
+/* diff_reading.c: the comparison in one sentence. */
+void diff_read(struct diff *diff);
 /* Sets process_nth and gpu_nth by whoever is @before it in order; NULL: it is the first. */
 void diff_number(const struct diff_who *before, struct diff_who *who);
 int diff_who_order(const struct diff_who *a, const struct diff_who *b);

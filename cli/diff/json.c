@@ -80,6 +80,28 @@ static json_t *aorta_json(const struct diff_view *view)
 
 /* ---- ours ---- */
 
+static json_t *others_json(const struct diff_side *s)
+{
+	json_t *array = json_array();
+	int bad = !array;
+
+	for (size_t i = 0; i < s->other_count && !bad; i++) {
+		const struct leader *other = s->others + i;
+
+		bad = json_array_append_new(
+			array, json_pack("{s:o, s:I, s:I, s:o}", "rank",
+				       other->has_rank ? json_integer((json_int_t)other->rank)
+						       : json_null(),
+				       "pid", (json_int_t)other->pid, "process_id",
+				       (json_int_t)other->process_id, "kernels",
+				       count_json(other->kernels)));
+	}
+	if (!bad)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
 static json_t *side_json(const struct diff_side *s)
 {
 	static const char *const sources[] = {"markers", "inferred", "whole"};
@@ -91,7 +113,8 @@ static json_t *side_json(const struct diff_side *s)
 		count_json(s->lane_steps), "confidence",
 		s->source == STEPS_INFERRED ? real_json(s->confidence) : json_null());
 
-	if (object && !verdict_put_json(s->verdict, object))
+	if (object && !json_object_set_new(object, "others", others_json(s)) &&
+		!verdict_put_json(s->verdict, object))
 		return object;
 	json_decref(object);
 	return NULL;

@@ -23,6 +23,7 @@ void diff_side_free_p(struct diff_side **side)
 		free(s->kernels[i].name);
 		free(s->kernels[i].ranks);
 	}
+	free(s->others);
 	verdict_free_p(&s->verdict);
 	free(s->path);
 	free(s->ways);
@@ -76,6 +77,19 @@ static int make_room(struct diff_side *s, const struct timeline *t)
 	return s->lanes && s->steps ? 0 : -ENOMEM;
 }
 
+/* Welford's: the sum of squared deviations from the mean, one step more. */
+static void add_to_lane(struct diff_lane *lane, const double step[DIFF_PARTS])
+{
+	lane->steps++;
+	for (int part = 0; part < DIFF_PARTS; part++) {
+		double n = (double)lane->steps;
+		double before = n > 1 ? lane->ns[part] / (n - 1) : step[part];
+
+		lane->ns[part] += step[part];
+		lane->squares[part] += (step[part] - before) * (step[part] - lane->ns[part] / n);
+	}
+}
+
 static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 {
 	struct diff_lane *lane = s->lanes + s->lane_count;
@@ -89,12 +103,13 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 	choose_steps(from->process, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		struct diff_step *step = s->steps + (i - first);
+		double row[DIFF_PARTS] = {0};
 
-		add_row(lane->ns, from->rows + i);
+		add_row(row, from->rows + i);
+		add_to_lane(lane, row);
 		add_row(step->ns, from->rows + i);
 		step->lanes++;
 	}
-	lane->steps = end - first;
 	lane->all_steps = from->process->count;
 	s->lane_steps += lane->steps;
 	s->all_lane_steps += from->process->count;
@@ -103,26 +118,33 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 	s->lane_count++;
 }
 
-static int load_steps(struct diff_side *s, struct query *query, const struct diff_options *o,
-	char error[QUERY_ERROR_BYTES])
+static int load_steps(
+	struct diff_side *s, const struct timeline *timeline, const struct leaders *leaders)
 {
-	const struct timeline_options options = {.steps = o->steps,
-		.categories = o->categories,
-		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
-	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
-	int r = timeline_new(query, &options, error, &timeline);
+	int r = make_room(s, timeline);
 
-	if (!r)
-		r = make_room(s, timeline);
 	if (r)
 		return r;
 	for (size_t i = 0; i < timeline->lane_count; i++)
-		add_lane(s, timeline->lanes + i);
+		if (leaders_leads(leaders, timeline->lanes[i].process_id))
+			add_lane(s, timeline->lanes + i);
 	s->source = timeline->steps->source;
 	s->confidence = timeline->steps->confidence;
 	s->period = timeline->steps->period;
 	s->steps_line = strdup(timeline->steps->line);
 	return s->steps_line ? 0 : -ENOMEM;
+}
+
+/* Processes with kernels that do not lead. */
+static int load_others(struct diff_side *s, const struct leaders *leaders)
+{
+	s->others = calloc(leaders->count + 1, sizeof(*s->others));
+	if (!s->others)
+		return -ENOMEM;
+	for (size_t i = 0; i < leaders->count; i++)
+		if (leaders->at[i].kernels && !leaders->at[i].leads)
+			s->others[s->other_count++] = leaders->at[i];
+	return 0;
 }
 
 /* ---- kernels ---- */
@@ -132,29 +154,6 @@ static int compare_kernels(const void *a, const void *b)
 	const struct diff_kernel *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
-}
-
-static int copy_kernels(struct diff_side *s, const struct measure *m)
-{
-	s->kernels = calloc(m->kernel_count + 1, sizeof(*s->kernels));
-	if (!s->kernels)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct measure_sums *sums = &m->kernels[i].sums;
-		struct diff_kernel *kernel = s->kernels + i;
-
-		kernel->calls = sums->calls;
-		kernel->timed = sums->timed;
-		kernel->total_ns = sums->total_ns;
-		kernel->p50_ns = sums->percentiles.p50_ns;
-		s->kernel_ns = wrap_plus(s->kernel_ns, sums->total_ns);
-		s->timed += sums->timed;
-		kernel->name = strdup(m->kernels[i].name);
-		if (!kernel->name)
-			return -ENOMEM;
-		s->kernel_count++;
-	}
-	return 0;
 }
 
 /* Where the lane of a process on a GPU is. */
@@ -172,19 +171,19 @@ static int compare_places(const void *a, const void *b)
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
-/* What one lane did of one kernel, in one or several cells. */
+/* A cell of a leading process. */
 struct piece {
-	uint32_t kernel;
-	struct diff_kernel_rank of;
+	const struct measure_cell *cell;
+	size_t lane;
 };
 
 static int compare_pieces(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
 
-	if (x->kernel != y->kernel)
-		return x->kernel < y->kernel ? -1 : 1;
-	return (x->of.lane > y->of.lane) - (x->of.lane < y->of.lane);
+	if (x->cell->kernel != y->cell->kernel)
+		return x->cell->kernel < y->cell->kernel ? -1 : 1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
 static size_t collect_pieces(
@@ -198,75 +197,97 @@ static size_t collect_pieces(
 		const struct place *place =
 			bsearch(&key, places, count, sizeof(key), compare_places);
 
-		if (place && cell->kernel != MEASURE_NO_KERNEL && cell->sums.timed)
-			ret[pieces++] = (struct piece){
-				cell->kernel, {place->lane, cell->sums.timed, cell->sums.total_ns}};
+		if (place && cell->kernel != MEASURE_NO_KERNEL && cell->sums.calls)
+			ret[pieces++] = (struct piece){cell, place->lane};
 	}
-	qsort(ret, pieces, sizeof(*ret), compare_pieces);
+	if (pieces)
+		qsort(ret, pieces, sizeof(*ret), compare_pieces);
 	return pieces;
 }
 
-/* The pieces of a kernel stand together. */
-static int give_pieces(struct diff_kernel *kernel, const struct piece *pieces, size_t count)
+static void add_piece(struct diff_kernel *kernel, const struct piece *piece)
 {
+	const struct measure_sums *sums = &piece->cell->sums;
+	struct diff_kernel_rank *last = kernel->ranks + kernel->rank_count - 1;
+
+	kernel->calls += sums->calls;
+	kernel->timed += sums->timed;
+	kernel->total_ns = wrap_plus(kernel->total_ns, sums->total_ns);
+	if (!sums->timed)
+		return;
+	if (!kernel->rank_count || last->lane != piece->lane) {
+		last = kernel->ranks + kernel->rank_count++;
+		last->lane = piece->lane;
+	}
+	last->timed += sums->timed;
+	last->total_ns = wrap_plus(last->total_ns, sums->total_ns);
+}
+
+/* The pieces of a kernel stand together. */
+static int add_kernel(struct diff_side *s, const struct measure *m, const struct piece *pieces,
+	size_t count, struct durations_room *room)
+{
+	CLEANUP(free_p) const struct measure_cell **cells = calloc(count, sizeof(*cells));
+	struct diff_kernel *kernel = s->kernels + s->kernel_count++;
+	struct durations_percentiles percentiles;
+	int r;
+
+	kernel->name = strdup(m->kernels[pieces->cell->kernel].name);
 	kernel->ranks = calloc(count, sizeof(*kernel->ranks));
-	if (!kernel->ranks)
+	if (!cells || !kernel->name || !kernel->ranks)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct diff_kernel_rank *last = kernel->ranks + kernel->rank_count - 1;
-
-		if (!kernel->rank_count || last->lane != pieces[i].of.lane) {
-			kernel->ranks[kernel->rank_count++] = pieces[i].of;
-			continue;
-		}
-		last->timed += pieces[i].of.timed;
-		last->total_ns = wrap_plus(last->total_ns, pieces[i].of.total_ns);
+		cells[i] = pieces[i].cell;
+		add_piece(kernel, pieces + i);
 	}
+	r = measure_percentiles(cells, count, room, &percentiles);
+	if (r)
+		return r;
+	kernel->p50_ns = percentiles.p50_ns;
+	s->kernel_ns = wrap_plus(s->kernel_ns, kernel->total_ns);
+	s->timed += kernel->timed;
 	return 0;
 }
 
-static int copy_ranks(struct diff_side *s, const struct measure *m)
+static void room_done(struct durations_room *room)
+{
+	durations_room_done(room);
+}
+
+static int copy_kernels(struct diff_side *s, const struct measure *m)
 {
 	CLEANUP(free_p) struct piece *pieces = calloc(m->cell_count + 1, sizeof(*pieces));
 	CLEANUP(free_p) struct place *places = calloc(s->lane_count + 1, sizeof(*places));
+	CLEANUP(room_done) struct durations_room room = {0};
 	size_t count, end;
 	int r = 0;
 
-	if (!pieces || !places)
+	s->kernels = calloc(m->kernel_count + 1, sizeof(*s->kernels));
+	if (!pieces || !places || !s->kernels)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->lane_count; i++)
 		places[i] = (struct place){s->lanes[i].who.process_id, s->lanes[i].who.gpu_id, i};
-	qsort(places, s->lane_count, sizeof(*places), compare_places);
+	if (s->lane_count)
+		qsort(places, s->lane_count, sizeof(*places), compare_places);
 	count = collect_pieces(m, places, s->lane_count, pieces);
 	for (size_t i = 0; i < count && !r; i = end) {
-		for (end = i; end < count && pieces[end].kernel == pieces[i].kernel; end++)
+		for (end = i; end < count && pieces[end].cell->kernel == pieces[i].cell->kernel;
+			end++)
 			;
-		r = give_pieces(s->kernels + pieces[i].kernel, pieces + i, end - i);
+		r = add_kernel(s, m, pieces + i, end - i, &room);
 	}
+	if (s->kernel_count)
+		qsort(s->kernels, s->kernel_count, sizeof(*s->kernels), compare_kernels);
 	return r;
 }
 
-static int load_kernels(
-	struct diff_side *s, struct query *query, const char *label, char error[QUERY_ERROR_BYTES])
+/* Of what was dispatched while it was there, losses not counted: those are said apart. */
+static void count_recorded(
+	struct diff_side *s, const struct summary *summary, const struct leaders *leaders)
 {
-	const struct summary_wishes wishes = {.measure = {.wants_percentiles = true}};
-	CLEANUP(summary_free_p) struct summary *summary = NULL;
-	int r = summary_new(query, &wishes, error, &summary);
-
-	if (!r)
-		r = copy_kernels(s, summary->measure);
-	if (!r)
-		r = copy_ranks(s, summary->measure);
-	if (r)
-		return r;
-	if (s->kernel_count)
-		qsort(s->kernels, s->kernel_count, sizeof(*s->kernels), compare_kernels);
-	snprintf(s->label, sizeof(s->label), "%s",
-		label		? label
-		: summary->name ? summary->name
-				: query_path(query));
-	s->verdict = TAKE(summary->verdict);
-	return 0;
+	for (size_t i = 0; i < summary->rank_count; i++)
+		if (leaders_leads(leaders, summary->ranks[i].process_id))
+			s->recorded += summary->ranks[i].stored + summary->ranks[i].skipped;
 }
 
 /* ---- collectives ---- */
@@ -353,17 +374,14 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 	return 0;
 }
 
-static int load_collectives(struct diff_side *s, struct query *query, const struct diff_options *o,
-	char error[QUERY_ERROR_BYTES])
+static int load_collectives(struct diff_side *s, struct query *query,
+	const struct categories *categories, const struct leaders *leaders)
 {
-	const struct collectives_filter all = {0};
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	const struct collectives_filter theirs = {.leaders = leaders};
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
 	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
-	int r = categories_new(query, o->categories, error, &categories);
+	int r = collectives_new(query, categories, &theirs, &collectives);
 
-	if (!r)
-		r = collectives_new(query, categories, &all, &collectives);
 	if (!r)
 		r = collectives_report_new(collectives, NULL, &report);
 	if (!r)
@@ -425,6 +443,45 @@ static int load_ways(struct diff_side *s, struct query *query)
 	return 0;
 }
 
+/* The modules that show a session alone, in their order; the last of them borrow the first. */
+static int load_figures(struct diff_side *s, struct query *query, const char *label,
+	const struct diff_options *o, char error[QUERY_ERROR_BYTES])
+{
+	const struct timeline_options options = {.steps = o->steps,
+		.categories = o->categories,
+		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	CLEANUP(leaders_free_p) struct leaders *leaders = NULL;
+	int r = timeline_new(query, &options, error, &timeline);
+
+	if (!r)
+		r = categories_new(query, o->categories, error, &categories);
+	if (!r)
+		r = summary_new(query,
+			&(struct summary_wishes){
+				.measure = {.wants_percentiles = true, .categories = categories}},
+			error, &summary);
+	if (!r)
+		r = leaders_new(query, summary->measure, timeline->steps, &leaders);
+	if (!r)
+		r = load_steps(s, timeline, leaders);
+	if (!r)
+		r = load_others(s, leaders);
+	if (!r)
+		r = copy_kernels(s, summary->measure);
+	if (r)
+		return r;
+	count_recorded(s, summary, leaders);
+	snprintf(s->label, sizeof(s->label), "%s",
+		label		? label
+		: summary->name ? summary->name
+				: query_path(query));
+	s->verdict = TAKE(summary->verdict);
+	return load_collectives(s, query, categories, leaders);
+}
+
 int diff_side_new(const char *name, const char *label, const struct diff_options *options,
 	char error[QUERY_ERROR_BYTES], struct diff_side **ret)
 {
@@ -435,11 +492,7 @@ int diff_side_new(const char *name, const char *label, const struct diff_options
 	error[0] = '\0';
 	r = s ? find_open(name, error, &query) : -ENOMEM;
 	if (!r)
-		r = load_steps(s, query, options, error);
-	if (!r)
-		r = load_kernels(s, query, label, error);
-	if (!r)
-		r = load_collectives(s, query, options, error);
+		r = load_figures(s, query, label, options, error);
 	if (!r)
 		r = load_ways(s, query);
 	if (!r) {

@@ -11,6 +11,9 @@
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
+/* Of processes that do not lead their rank; --json has all of them. */
+#define OTHERS_SHOWN 4
+
 static void put_escaped(const char *text, FILE *to)
 {
 	CLEANUP(free_p) char *escaped = render_escape(text, strlen(text));
@@ -19,6 +22,24 @@ static void put_escaped(const char *text, FILE *to)
 }
 
 /* ---- text ---- */
+
+/* What is in the session, and in no figure of it. */
+static void put_others(const struct diff_side *s, FILE *to)
+{
+	if (!s->other_count)
+		return;
+	fprintf(to, "  not compared: %zu process%s lead %s rank: ", s->other_count,
+		s->other_count == 1 ? " that does not" : "es that do not",
+		s->other_count == 1 ? "its" : "their");
+	for (size_t i = 0; i < s->other_count && i < OTHERS_SHOWN; i++) {
+		fprintf(to, "%sprocess %" PRId64, i ? ", " : "", s->others[i].process_id);
+		if (s->others[i].has_rank)
+			fprintf(to, " of rank %" PRId64, s->others[i].rank);
+	}
+	if (s->other_count > OTHERS_SHOWN)
+		fprintf(to, " and %zu more", s->other_count - OTHERS_SHOWN);
+	fputc('\n', to);
+}
 
 static void put_side(const struct diff_view *view, size_t at, FILE *to)
 {
@@ -35,6 +56,7 @@ static void put_side(const struct diff_view *view, size_t at, FILE *to)
 		s->lane_steps);
 	put_escaped(s->steps_line ? s->steps_line : "", to);
 	fputc('\n', to);
+	put_others(s, to);
 }
 
 static int put_banner(const struct diff *diff, FILE *to)
@@ -113,6 +135,23 @@ static int put_table(
 	return r;
 }
 
+static void put_rank_regression(const struct diff_view *view, const struct diff *diff, FILE *to)
+{
+	const struct diff_rank_change *slowest = diff->slowest;
+	const struct diff_change *change =
+		slowest->is_step_regression ? &slowest->step : &slowest->computation;
+	char who[96];
+
+	diff_name_lane(diff->side, &slowest->after->who, who, sizeof(who));
+	fprintf(to, "REGRESSION: %s takes over %.4g %% more: %s %.3f ms against %.3f", who,
+		view->thresholds.rank_pct,
+		slowest->is_step_regression ? "its step" : "what it computes in a step",
+		change->after / 1e6, change->before / 1e6);
+	if (diff->rank_regressions > 1)
+		fprintf(to, "; and %zu more", diff->rank_regressions - 1);
+	fputc('\n', to);
+}
+
 static void put_regressions(const struct diff_view *view, const struct diff *diff, FILE *to)
 {
 	if (diff->is_step_regression)
@@ -123,6 +162,8 @@ static void put_regressions(const struct diff_view *view, const struct diff *dif
 			diff->kernel_regressions,
 			diff->kernel_regressions == 1 ? " takes" : "s take",
 			view->thresholds.kernel_pct);
+	if (diff->rank_regressions)
+		put_rank_regression(view, diff, to);
 }
 
 static int put_diff(const struct diff_view *view, const struct diff *diff, FILE *to)

@@ -114,6 +114,9 @@ static const struct render_column rank_columns[] = {
 	{"delta_exposed_communication_ns", "COMM +ms", RENDER_NS_IN_MS},
 	{"delta_exposed_copies_ns", "COPY +ms", RENDER_NS_IN_MS},
 	{"delta_idle_ns", "IDLE +ms", RENDER_NS_IN_MS},
+	{"step_error_ns", NULL, RENDER_ID},
+	{"computation_error_ns", NULL, RENDER_ID},
+	{"regression", NULL, RENDER_BOOL},
 };
 
 static size_t rank_rows(const struct diff *diff)
@@ -123,8 +126,8 @@ static size_t rank_rows(const struct diff *diff)
 
 static void rank_row(const struct diff *d, size_t i, struct render_value *ret)
 {
-	const struct diff_lane *after = d->side->lanes + i;
-	const struct diff_lane *before = diff_find_lane(d->reference, &after->who);
+	const struct diff_rank_change *change = d->ranks + i;
+	const struct diff_lane *after = change->after, *before = change->before;
 	double was = before ? diff_lane_mean(before, DIFF_STEP) : NAN;
 	double is = diff_lane_mean(after, DIFF_STEP);
 
@@ -140,6 +143,9 @@ static void rank_row(const struct diff *d, size_t i, struct render_value *ret)
 		*ret++ = ns(before ? diff_lane_mean(after, (enum diff_part)part) -
 					     diff_lane_mean(before, (enum diff_part)part)
 				   : NAN);
+	*ret++ = ns(before ? change->step.error : NAN);
+	*ret++ = ns(before ? change->computation.error : NAN);
+	*ret++ = render_integer(change->is_step_regression || change->is_computation_regression);
 }
 
 /* ---- kernels ---- */

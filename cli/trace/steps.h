@@ -33,6 +33,7 @@ struct steps_process {
 	int64_t first_ns, last_ns; /* of its kernels and copies with times */
 	struct step *at;
 	size_t count;
+	bool is_whole; /* it has no steps of its own: its run is one */
 };
 
 #define STEPS_LINE_BYTES 256

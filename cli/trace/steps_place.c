@@ -221,7 +221,8 @@ int steps_place(struct steps_work *work)
 		else if (steps->source == STEPS_INFERRED)
 			join_begins(process);
 		/* Who has no steps of its own, has one. */
-		if (!process->count && process->has_events)
+		process->is_whole = !process->count && process->has_events;
+		if (process->is_whole)
 			r = add_step(steps, process,
 				(struct step){
 					.start_ns = process->first_ns, .end_ns = process->last_ns});

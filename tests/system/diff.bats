@@ -117,7 +117,6 @@ b|c|step|100000"
 		steps markers=0
 		steps fewer=1
 		ranks again=gpu
-		ranks again=process
 		modes mode=hip
 		modes front_end=intercept
 		losses lost=3
@@ -125,6 +124,7 @@ b|c|step|100000"
 		device simulated=0
 		device gfx=gfx942
 		categories rule=attention
+		kernels prefix=other_
 	EOF
 	# A lost rank is not half of the time saved, an empty capture is no win (nsys-ai 389, 416).
 	rm -f b.db
@@ -134,18 +134,40 @@ b|c|step|100000"
 	run -4 --separate-stderr "$rtl" diff --allow all b.db a.db
 }
 
-@test "who is who: by rank, process and GPU, whatever their numbers" {
+@test "who is who: by rank and GPU, whatever their numbers" {
 	fixture a again=gpu
 	fixture b again=process
-	# Two GPUs of a process are not two processes of a rank.
+	# Two GPUs of a process are not two processes of a rank, of which one leads.
 	run -4 --separate-stderr "$rtl" diff a.db b.db
-	grep -q 'b has no kernels of GPU number 2 of rank 0' <<<"$stderr"
+	grep -q '3 ranks and GPUs against 2: b has no kernels of GPU number 2 of rank 0' <<<"$stderr"
 	run -4 --separate-stderr "$rtl" diff b.db a.db
-	grep -q 'a has no kernels of process number 2 of rank 0' <<<"$stderr"
+	grep -q '2 ranks and GPUs against 3: b has no kernels of GPU number 2 of rank 0' <<<"$stderr"
 	fixture c again=gpu first_gpu=4 gemm=450
 	equals "$(columns a.db c.db -- ranks rank gpuId delta_computation_ns)" "0|4|50000
 0|12|50000
 1|5|50000"
+}
+
+@test "a rank is one process: preflights, children and failed attempts change no figure" {
+	local helper others table
+	fixture a
+	fixture b gemm=450
+	for helper in preflight child attempt; do
+		fixture $helper helper=$helper
+		run -0 "$rtl" diff --json a.db $helper.db
+		jq -e '.files[1] | .lanes == 2 and [.others[] | [.rank, .process_id]] == [[0, 22], [1, 23]]' <<<"$output"
+		# No figure differs: neither of this pair, nor of another one.
+		for table in timeline ranks kernels collectives stragglers; do
+			equals "$("$rtl" diff --csv=$table --label x --label y $helper.db b.db)" \
+				"$("$rtl" diff --csv=$table --label x --label y a.db b.db)"
+			equals "$("$rtl" diff --csv=$table --label x --label y b.db $helper.db)" \
+				"$("$rtl" diff --csv=$table --label x --label y b.db a.db)"
+		done
+		# They are shown all the same.
+		run -0 "$rtl" diff a.db $helper.db
+		others=$(grep -c '^  not compared: 2 processes that do not lead their rank: process 22 of rank 0, process 23 of rank 1$' <<<"$output")
+		[ "$others" -eq 1 ]
+	done
 }
 
 @test "other rules of what is communication are seen, and can be made the same" {
@@ -177,6 +199,60 @@ b|c|step|100000"
 	equals "${lines[-1]}" "REGRESSION: 1 kernel takes over 19 % more of a step"
 	run -5 "$rtl" diff --json --threshold kernel=19 a.db kernel.db
 	jq -e '.comparisons[0] | .regression and ([.kernels[] | select(.regression) | .name] == ["gemm_f16(float*)"])' <<<"$output"
+}
+
+@test "a threshold for ranks finds the one that the mean of all hides" {
+	# What rank 3 computes is 38 % longer, of all 4.75 %; no step is longer, for it has slack.
+	fixture a ranks=8 jitter=4
+	fixture slack ranks=8 jitter=4 slow=152 slow_rank=3
+	run -0 "$rtl" diff --threshold 5 --threshold rank=38.1 a.db slack.db
+	run -5 "$rtl" diff --threshold 5 --threshold rank=10 a.db slack.db
+	equals "${lines[-1]}" "REGRESSION: rank 3 takes over 10 % more: what it computes in a step 0.554 ms against 0.402"
+	equals "${lines[-2]}" "slack: no clear change: a step takes 1.000 ms against 1.000 (+0.0 %; steps alone explain +-0.000 ms); clear is computation, +0.019 ms; rank 3 computes 1.38x, 0.554 ms against 0.402 (the rank in the middle: 1.00x)"
+	run -5 "$rtl" diff --json --threshold rank=10 a.db slack.db
+	jq -e '.comparisons[0] | .regression and [.ranks[] | select(.regression) | .rank] == [3]' <<<"$output"
+	run -0 "$rtl" diff --threshold rank=10 slack.db a.db
+	# Replicas wait for none: the step of one alone is longer.
+	fixture alone ranks=8 longer=300 longer_rank=6
+	fixture b ranks=8
+	run -0 "$rtl" diff --threshold 5 b.db alone.db
+	run -5 "$rtl" diff --threshold 5 --threshold rank=29 b.db alone.db
+	equals "${lines[-1]}" "REGRESSION: rank 6 takes over 29 % more: its step 1.300 ms against 1.000"
+	run -0 "$rtl" diff --threshold rank=30 b.db alone.db
+	# Not by what its own steps differ among themselves: 2 sqrt(400^2 / 12) = 231 us of them.
+	fixture noisy ranks=8 jitter=400
+	fixture slower ranks=8 jitter=400 slow=200 slow_rank=1
+	run -0 "$rtl" diff --threshold rank=10 noisy.db slower.db
+}
+
+@test "the sentence says which rank comes late, and that collectives are as fast as before" {
+	fixture a ranks=4
+	fixture late ranks=4 late=132000 late_rank=3
+	run -0 "$rtl" diff a.db late.db
+	[[ ${lines[-1]} == *"; rank 3 comes 660 ms late to collectives, against 0.000; latency unchanged; most by "* ]]
+	equals "$(columns a.db late.db -- stragglers rank candidate_late_ns | tail -1)" "3|660000000"
+	run -0 "$rtl" diff late.db a.db
+	[[ ${lines[-1]} == *"; rank 3 comes 0.000 ms late to collectives, against 660; latency unchanged; most by "* ]]
+	# No rank is late where the bytes take longer.
+	fixture network ranks=4 comm=400 period=1200
+	run -0 "$rtl" diff a.db network.db
+	[[ ${lines[-1]} == *"; exposed communication +0.200 ms; latency 2.00x; most by "* ]]
+}
+
+@test "programs without a kernel in common are not compared, whatever the runtime gives both" {
+	fixture a
+	# 0.8 % of the time of kernels is of one that both have.
+	fixture b prefix=other_ extra=5
+	fixture c extra=5
+	sqlite3 b.db "UPDATE rocpd_string SET string = 'new_kernel(int)' WHERE string = 'other_new_kernel(int)'"
+	run -4 --separate-stderr "$rtl" diff c.db b.db
+	equals "$stderr" "rtl: diff: b cannot be compared with c: kernels: kernels that both have take 0.8 % of the time of kernels against 0.8 %: two programs?; compare all the same: --allow kernels"
+	run -0 "$rtl" diff --allow kernels c.db b.db
+	# Of one of them alone it may be little: what took all the time is new.
+	fixture d prefix=other_ extra=100 gemm=9000 period=20000
+	sqlite3 d.db "UPDATE rocpd_string SET string = 'new_kernel(int)' WHERE string = 'other_new_kernel(int)'"
+	fixture e extra=5 gemm=50 comm=60
+	run -0 "$rtl" diff e.db d.db
 }
 
 @test "AORTA's fields are in the document, with its formulas" {
@@ -294,7 +370,7 @@ old|b|computation|400000|100000|1"
 	run -2 --separate-stderr "$rtl" diff a.db
 	equals "$stderr" "rtl: diff: needs two FILEs or SESSIONs, or more"
 	run -2 --separate-stderr "$rtl" diff --allow spelling a.db a.db
-	equals "$stderr" "rtl: diff: --allow spelling: not ranks, coverage, steps, modes, losses, device, categories or all"
+	equals "$stderr" "rtl: diff: --allow spelling: not ranks, coverage, steps, modes, losses, device, categories, kernels or all"
 	run -2 --separate-stderr "$rtl" diff --threshold lots a.db a.db
 	equals "$stderr" "rtl: diff: --threshold lots: not a number of per cent"
 	run -1 --separate-stderr "$rtl" diff a.db absent.db

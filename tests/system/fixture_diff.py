@@ -4,10 +4,14 @@
 
 Times are us. Each step is a range of `period` (+ `wobble` in odd steps); in it a gemm of `gemm` (+ `slow` on
 rank `slow_rank`; + `jitter` in odd steps; + `warm` in the first), and an all-reduce of `comm` that begins
-`hidden` before the gemm ends. `extra`: one more kernel of that length after it. `missing`: this rank is absent.
+`hidden` before the gemm ends. `late`: `late_rank` begins so much later, all others wait for it in the all-reduce,
+and the step is as much longer. `longer`: the steps of `longer_rank` are.
+`prefix`: of the names of all kernels. `extra`: one more kernel of that length after it. `missing`: this rank is absent.
 `lost`: so many dispatches were dropped. `untimed`: so many of each rank have no times, because of the mode.
 `markers=0`: no ranges. `fewer`: this rank has a step less. `again`: rank 0 does all of it twice at once, on another
-GPU (`gpu`) or as another process (`process`).
+GPU (`gpu`); or as a later attempt (`process`). `helper`: each rank has so many processes more that do not lead it,
+on its GPU: a preflight before it (`preflight`: one long kernel and an all-reduce), an autotuning child after it
+(`child`: kernels of a name of their own) or an attempt that failed in its second step (`attempt`).
 """
 import sys
 
@@ -21,21 +25,27 @@ DEFAULTS = {"ranks": 2, "steps": 5, "period": 1000, "wobble": 0, "gemm": 400, "j
             "slow": 0, "slow_rank": 0, "comm": 200, "hidden": 50, "extra": 0, "missing": -1, "lost": 0,
             "untimed": 0, "markers": 1, "live": 0, "simulated": 1, "name": "job-1", "mode": "lite",
             "front_end": "shadow", "gfx": "gfx90a", "rule": "", "recording": 0, "loss": "",
-            "kernels": 1, "fewer": -1, "again": "", "first_gpu": 0}
+            "kernels": 1, "fewer": -1, "again": "", "first_gpu": 0, "helper": "", "prefix": "", "late": 0,
+            "late_rank": 0, "longer": 0, "longer_rank": -1}
 
 
 def step(db, o, rank, process_id, at, add):
-    begin = START + sum(o["period"] + o["wobble"] * (n % 2) for n in range(at)) * US
+    begin = START + sum(o["period"] + o["late"] + o["wobble"] * (n % 2) for n in range(at)) * US
+    if rank == o["longer_rank"]:
+        begin += o["longer"] * at * US
     length = o["period"] + o["wobble"] * (at % 2)
     gemm = (o["gemm"] + (o["slow"] if rank == o["slow_rank"] else 0) + o["jitter"] * (at % 2)
             + (o["warm"] if at == 0 else 0))
+    length += o["late"] + (o["longer"] if rank == o["longer_rank"] else 0)
+    wait = o["late"] if rank != o["late_rank"] else 0
     if o["markers"]:
         db.execute("INSERT OR IGNORE INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
                    (process_id, at + 1, text(db, f"step {at}"), begin, begin + length * US))
-    add(0, begin, gemm)
-    add(1, begin + (gemm - o["hidden"]) * US, o["comm"])
+    start = begin + (o["late"] - wait) * US
+    add(0, start, gemm)
+    add(1, start + (gemm - o["hidden"]) * US, o["comm"] + wait)
     if o["extra"]:
-        add(2, begin + (gemm - o["hidden"] + o["comm"]) * US, o["extra"])
+        add(2, start + (gemm - o["hidden"] + o["comm"] + wait) * US, o["extra"])
 
 
 def run_rank(db, o, rank, ids, process_id, gpu_id, queue_id):
@@ -48,7 +58,8 @@ def run_rank(db, o, rank, ids, process_id, gpu_id, queue_id):
                      None if is_untimed else length * US, START if is_untimed else 0, 7,
                      8 if is_untimed else None))
 
-    gpu(db, gpu_id, o["simulated"])
+    if not db.execute("SELECT 1 FROM rtl_gpu WHERE gpuId = ?", (gpu_id,)).fetchone():
+        gpu(db, gpu_id, o["simulated"])
     for i, k in enumerate(ids):
         shape(db, first + i, process_id, gpu_id, queue_id, k)
     for at in range(o["steps"] - (rank == o["fewer"])):
@@ -75,9 +86,24 @@ def record(db, o, process_id):
         db.execute("INSERT INTO rtl_recording VALUES (?, ?, NULL, 'control', NULL)", (process_id, START + 2))
 
 
+def run_helper(db, o, rank, ids, process_id):
+    """A process that has the rank of another one."""
+    start = START - 1000 if o["helper"] == "preflight" else START + 1000
+    process(db, process_id, rank)
+    db.execute("UPDATE rtl_process SET start_ns = ?, attempt = ? WHERE id = ?",
+               (start, 0 if o["helper"] == "attempt" else None, process_id))
+    if o["helper"] == "attempt":
+        db.execute("UPDATE rtl_process SET attempt = 1 WHERE id = ?", (rank + 1,))
+        run_rank(db, dict(o, steps=2), rank, ids, process_id, o["first_gpu"] + rank, 5)
+    else:
+        name = ids[:2] if o["helper"] == "preflight" else [kernel(db, "autotune(int)", "_Z8autotunei.kd")] * 2
+        run_rank(db, dict(o, steps=1, markers=0, gemm=90000, extra=0), rank, name, process_id,
+                 o["first_gpu"] + rank, 5)
+
+
 def make(db, o):
     session(db, name=o["name"], simulated=o["simulated"], closed=not o["live"])
-    ids = [kernel(db, n, s) for n, s in NAMES]
+    ids = [kernel(db, o["prefix"] + n, s) for n, s in NAMES]
     for rank in range(o["ranks"]):
         process(db, rank + 1, rank)
         if rank != o["missing"]:
@@ -88,6 +114,9 @@ def make(db, o):
     if o["again"] == "process":
         process(db, o["ranks"] + 10, 0)
         run_rank(db, o, 0, ids, o["ranks"] + 10, o["ranks"] + 10, 0)
+    if o["helper"]:
+        for rank in range(o["ranks"]):
+            run_helper(db, o, rank, ids, o["ranks"] + 20 + rank)
     db.execute("UPDATE rtl_process SET mode = ?, front_end = ?", (o["mode"], o["front_end"]))
     db.execute("UPDATE rtl_gpu SET gfx = ?", (o["gfx"],))
     if o["rule"]:

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+/* A comparison in one sentence: what changed by how much, where it lies, and which rank's it is. */
+#include "cli/diff/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/base/cleanup.h"
+
+/* The part of the step that changed most. */
+static enum diff_part find_main_part(const struct diff *d)
+{
+	enum diff_part main = DIFF_COMPUTATION;
+
+	for (int i = DIFF_COMPUTATION; i <= DIFF_IDLE; i++)
+		if (fabs(d->parts[i].after - d->parts[i].before) >
+			fabs(d->parts[main].after - d->parts[main].before))
+			main = (enum diff_part)i;
+	return main;
+}
+
+static void say_kernel(const struct diff *d, char *to, size_t bytes)
+{
+	const struct diff_kernel_change *k = d->kernels;
+
+	*to = '\0';
+	if (!d->kernel_count || fabs(k->delta_ns) < 1)
+		return;
+	if (!k->before || !k->after)
+		snprintf(to, bytes, "; most by %.80s, which %s (%+.3f ms)",
+			(k->after ? k->after : k->before)->name, k->after ? "is new" : "is gone",
+			k->delta_ns / 1e6);
+	else
+		snprintf(
+			to, bytes, "; most by %.80s (%+.3f ms)", k->after->name, k->delta_ns / 1e6);
+}
+
+/* ---- which rank ---- */
+
+/* What a rank is late in sum, for each of its steps. */
+static double late_of_step(const struct diff_side *side, const struct diff_straggler *straggler)
+{
+	const struct diff_lane *lane = straggler ? diff_find_lane(side, &straggler->who) : NULL;
+
+	return lane && lane->all_steps ? straggler->late_ns / (double)lane->all_steps : NAN;
+}
+
+/* Mean latency of the collectives that both have, as often as the new one has them; NAN: none. */
+static double latency_ratio(const struct diff *d)
+{
+	double before = 0, after = 0;
+
+	for (size_t i = 0; i < d->group_count; i++) {
+		const struct diff_group *a = d->groups[i].before, *b = d->groups[i].after;
+
+		if (!a || !b || !a->timed || !b->timed)
+			continue;
+		before += a->latency_ns * (double)b->timed;
+		after += b->latency_ns * (double)b->timed;
+	}
+	return diff_ratio(before, after);
+}
+
+static void say_latency(const struct diff *d, char *to, size_t bytes)
+{
+	double ratio = latency_ratio(d);
+
+	*to = '\0';
+	if (isnan(ratio))
+		return;
+	if (fabs(ratio - 1) * 100 < DIFF_LATENCY_PCT)
+		snprintf(to, bytes, "; latency unchanged");
+	else
+		snprintf(to, bytes, "; latency %.2fx", ratio);
+}
+
+/* Of ms: sums over a run may be seconds, or a few us. */
+static int decimals(double ns)
+{
+	return ns >= 1e8 ? 0 : 3;
+}
+
+/* Exposed communication is waiting for a rank, or moving bytes: who comes later, or less late, by
+ * most, and what the collectives take from the last arrival on. */
+static void say_late(const struct diff *d, char *to, size_t bytes)
+{
+	const struct diff_straggler *most = NULL, *most_before = NULL;
+	double most_delta = 0;
+	char latency[48], who[96];
+
+	*to = '\0';
+	for (size_t i = 0; i < d->side->straggler_count; i++) {
+		const struct diff_straggler *after = d->side->stragglers + i;
+		const struct diff_straggler *before =
+			diff_find_straggler(d->reference, &after->who);
+		double delta = late_of_step(d->side, after) - late_of_step(d->reference, before);
+
+		if (isnan(delta) || fabs(delta) <= fabs(most_delta))
+			continue;
+		most_delta = delta;
+		most = after;
+		most_before = before;
+	}
+	say_latency(d, latency, sizeof(latency));
+	if (!most || fabs(most_delta) * 100 < d->parts[DIFF_STEP].before * DIFF_LATE_PCT) {
+		snprintf(to, bytes, "%s", latency);
+		return;
+	}
+	diff_name_lane(d->side, &most->who, who, sizeof(who));
+	snprintf(to, bytes, "; %s comes %.*f ms late to collectives, against %.*f%s", who,
+		decimals(most->late_ns), most->late_ns / 1e6, decimals(most_before->late_ns),
+		most_before->late_ns / 1e6, latency);
+}
+
+static int compare_ratios(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The middle of the ratios by which ranks compute longer; NAN: of fewer than three there is none.
+ */
+static double middle_ratio(const struct diff *d)
+{
+	CLEANUP(free_p) double *ratios = calloc(d->side->lane_count + 1, sizeof(*ratios));
+	size_t count = 0;
+
+	for (size_t i = 0; ratios && i < d->side->lane_count; i++) {
+		double ratio = d->ranks[i].before ? diff_ratio(d->ranks[i].computation.before,
+							    d->ranks[i].computation.after)
+						  : NAN;
+
+		if (!isnan(ratio))
+			ratios[count++] = ratio;
+	}
+	if (count < 3)
+		return NAN;
+	qsort(ratios, count, sizeof(*ratios), compare_ratios);
+	return ratios[(count - 1) / 2];
+}
+
+/* A rank that computes clearly longer than before where the one in the middle does not: the mean of
+ * all ranks hides it. */
+static void say_rank(const struct diff *d, char *to, size_t bytes)
+{
+	const struct diff_rank_change *most = NULL;
+	double middle = middle_ratio(d), most_ratio = 0;
+	char who[96];
+
+	*to = '\0';
+	for (size_t i = 0; i < d->side->lane_count && !isnan(middle); i++) {
+		const struct diff_rank_change *rank = d->ranks + i;
+		const struct diff_change *c = &rank->computation;
+		double ratio = rank->before ? diff_ratio(c->before, c->after) : NAN;
+
+		if (isnan(ratio) || ratio <= most_ratio || diff_clarity(c) != DIFF_CLEAR ||
+			ratio < middle * (1 + DIFF_RANK_PCT / 100) ||
+			(c->after - c->before) * 100 < rank->step.before * DIFF_KERNEL_PCT)
+			continue;
+		most = rank;
+		most_ratio = ratio;
+	}
+	if (!most)
+		return;
+	diff_name_lane(d->side, &most->after->who, who, sizeof(who));
+	snprintf(to, bytes,
+		"; %s computes %.2fx, %.3f ms against %.3f (the rank in the middle: %.2fx)", who,
+		most_ratio, most->computation.after / 1e6, most->computation.before / 1e6, middle);
+}
+
+/* ---- the sentence ---- */
+
+/* Of a step that takes as long as before, what changed all the same. */
+static void say_within(struct diff *d, const char *what, enum diff_part part)
+{
+	const struct diff_change *step = d->parts + DIFF_STEP, *change = d->parts + part;
+	double delta_ms = (change->after - change->before) / 1e6;
+	char clear[96] = "", late[192] = "", rank[224];
+
+	if (diff_clarity(change) == DIFF_CLEAR && fabs(delta_ms) >= 0.001)
+		snprintf(clear, sizeof(clear), "; clear is %s, %+.3f ms", diff_part_words(part),
+			delta_ms);
+	if (*clear && part == DIFF_EXPOSED_COMMUNICATION)
+		say_late(d, late, sizeof(late));
+	say_rank(d, rank, sizeof(rank));
+	snprintf(d->reading, sizeof(d->reading),
+		"%.80s: no clear change: a %s takes %.3f ms against %.3f (%+.1f %%; steps alone "
+		"explain +-%.3f ms)%s%s%s",
+		d->side->label, what, step->after / 1e6, step->before / 1e6,
+		100 * (diff_ratio(step->before, step->after) - 1), step->error / 1e6, clear, late,
+		rank);
+}
+
+void diff_read(struct diff *d)
+{
+	const struct diff_change *step = d->parts + DIFF_STEP;
+	enum diff_part part = find_main_part(d);
+	double percent = 100 * (diff_ratio(step->before, step->after) - 1);
+	const char *what = d->side->source == STEPS_WHOLE ? "run" : "step";
+	char kernel[160], late[192] = "", rank[224];
+
+	if (diff_clarity(step) == DIFF_WITHIN) {
+		say_within(d, what, part);
+		return;
+	}
+	if (part == DIFF_EXPOSED_COMMUNICATION)
+		say_late(d, late, sizeof(late));
+	say_kernel(d, kernel, sizeof(kernel));
+	say_rank(d, rank, sizeof(rank));
+	snprintf(d->reading, sizeof(d->reading),
+		"%.80s: a %s takes %.1f %% %s, %.3f ms against %.3f%s; %s %+.3f ms%s%s%s",
+		d->side->label, what, fabs(percent), percent < 0 ? "less" : "more",
+		step->after / 1e6, step->before / 1e6,
+		diff_clarity(step) == DIFF_UNKNOWN ? " (how much runs differ is not known)" : "",
+		diff_part_words(part), (d->parts[part].after - d->parts[part].before) / 1e6, late,
+		kernel, rank);
+}

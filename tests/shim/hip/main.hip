@@ -29,6 +29,7 @@ static const scene scenes[] = {
 	{"steady", scene_steady},
 	{"dies", scene_dies},
 	{"seen", scene_seen},
+	{"waits", scene_waits},
 };
 
 static int usage()

@@ -46,3 +46,4 @@ void scene_captured(const scene_args &args);  /* n captured launches, m replays 
 void scene_dies(const scene_args &args);      /* after n ways to see ends, by m */
 void scene_seen(const scene_args &args);      /* rounds of n launches at most, from round m */
 void scene_steady(const scene_args &args);    /* bursts of n launches, m with a system call */
+void scene_waits(const scene_args &args);    /* waits after graphs, n rounds; SOFTGPU_TRUTH is set */

@@ -101,6 +101,9 @@ exec {built}< <(
 )
 builder=$!
 trap 'kill "$builder" 2>/dev/null || true' EXIT
+# The root of tests/runtimes, where this machine has none yet, beside the build; the test runtimes.root waits for it
+# and says what goes wrong.
+nice -n 19 tests/runtimes/root >build/runtimes.log 2>&1 &
 
 # Set or not, never empty: the full counts are for whoever asks.
 unset RTL_TEST_LONG

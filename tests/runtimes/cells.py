@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: MIT
+"""The rows of the matrix. A cell is green if its function returns; Fault says what is wrong with it."""
+import os
+import re
+import shutil
+import subprocess
+
+from bench import LIBRARIES, Fault
+from model import write_model
+
+CELLS = []
+
+
+class Cell:
+    def __init__(self, function, gpus, is_long, only):
+        self.name = function.__name__
+        self.claim = " ".join(function.__doc__.split())
+        self.function = function
+        self.gpus = gpus
+        self.is_long = is_long
+        self.only = only
+
+    def has(self, runtime):
+        return not self.only or runtime.name in self.only
+
+
+def cell(gpus=1, is_long=False, only=()):
+    """Registers a function as a row; only: the runtimes that can have it."""
+    def register(function):
+        CELLS.append(Cell(function, gpus, is_long, only))
+        return function
+    return register
+
+
+def demo(bench, *options, env=None, mode=()):
+    bench.run([bench.built("bin/rtl-demo"), *options], env, mode)
+
+
+def complete(bench):
+    bench.compare_truth()
+    bench.compare_verdict()
+
+
+def told(bench):
+    """What the program says it dispatched, per rank and GPU, is what is stored."""
+    said = sorted(tuple(map(int, found)) for found in re.findall(
+        rb"dispatched rank=(\d+) gpu=(\d+) kernels=(\d+)", bench.watched.stdout))
+    stored = sorted(bench.sql("SELECT rank, gpuId, count(*) FROM rocpd_op GROUP BY 1, 2"))
+    if said != stored:
+        raise Fault("the program says %s, stored are %s" % (said, stored))
+
+
+@cell()
+def steps(bench):
+    """Ten steps of a training job on one GPU"""
+    demo(bench, "--steps", "10")
+    complete(bench)
+    told(bench)
+
+
+@cell(gpus=4)
+def ranks(bench):
+    """Four ranks on a GPU each, and the GPU's number is the node's"""
+    demo(bench, "--ranks", "4", "--steps", "5", "--one-gpu-each")
+    complete(bench)
+    told(bench)
+
+
+def flood(bench, count, *options):
+    demo(bench, "--dispatches", str(count), *options)
+    bench.compare_counts()
+    complete(bench)
+
+
+@cell()
+def flood_64(bench):
+    """20,000 dispatches as fast as they go into a ring of 64 packets"""
+    flood(bench, 20000, "--queue-size", "64")
+
+
+@cell()
+def flood_4096(bench):
+    """20,000 dispatches as fast as they go into a ring of 4,096 packets"""
+    flood(bench, 20000, "--queue-size", "4096")
+
+
+@cell(is_long=True)
+def flood_million(bench):
+    """1,000,000 dispatches as fast as they go"""
+    flood(bench, 1000000)
+
+
+@cell()
+def batch(bench):
+    """Doorbells for 700 packets each"""
+    flood(bench, 21000, "--batch", "700")
+
+
+@cell()
+def threads(bench):
+    """Eight threads submit to one queue"""
+    flood(bench, 24000, "--threads", "8")
+
+
+@cell()
+def signals(bench):
+    """Every dispatch has a completion signal of the program's, whose times the program reads"""
+    flood(bench, 20000, "--signal-every", "1")
+
+
+@cell()
+def signals_shared(bench):
+    """Five dispatches in a row count one signal down: all are stored, each time is the device's"""
+    demo(bench, "--dispatches", "20000", "--signal-shared", "5")
+    bench.compare_truth("--untimed")
+    bench.compare_verdict(is_timed=False)
+    untimed = bench.value("SELECT count(*) FROM rocpd_op WHERE start IS NULL AND reason <> 'untimed_shared'")
+    if untimed:
+        raise Fault("%d have no time for another reason than the shared signal" % untimed)
+
+
+# Refuses every thunk but that of the build, and 6.4.3 has one of its own.
+@cell(gpus=2, only=("7.2.4", "6.1.2"))
+def copies(bench):
+    """Copies of each kind, mode full: direction, GPUs, bytes and times are the device's"""
+    bench.run([bench.built("tests/shim/copies/rtl-copies"), "each", "20"], options=("-m", "full"))
+    compare_copies(bench)
+
+
+def compare_copies(bench):
+    rows = bench.truth_rows(kind=("--copies",))
+    with open(bench.folder + "/copies.csv", "w", encoding="utf-8") as file:
+        print(",".join(rows[0]), file=file)
+        for row in rows:
+            print(",".join(row.values()), file=file)
+    done = subprocess.run(
+        ["/usr/bin/python3", bench.source + "/tests/system/compare_copies.py", bench.folder + "/t.db",
+         bench.folder + "/watched.out", bench.folder + "/copies.csv"], capture_output=True, check=False)
+    if done.returncode:
+        raise Fault(done.stderr.decode().strip())
+    total, timed = bench.sql("SELECT count(*), count(start_ns) FROM rtl_copy")[0]
+    if total != timed:
+        raise Fault("%d of %d copies have no time" % (total - timed, total))
+    bench.notes.append("%d copies" % total)
+
+
+def scene(bench, *arguments, options=(), env=None):
+    scenes = bench.hip_program("hip-scenes")
+    bench.run([scenes, *arguments],
+              {"SOFTGPU_SCRIPT": bench.source + "/tests/shim/hip/softgpu.script", **(env or {})}, options)
+
+
+def launched(bench):
+    """What the program says it launched is stored, HIP's own kernels aside."""
+    said = sum(map(int, re.findall(rb"launched (\d+)", bench.watched.stdout)))
+    stored = bench.value("""SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
+        WHERE k.symbol NOT LIKE '\\_\\_amd\\_rocclr%' ESCAPE '\\'""")
+    if said != stored:
+        raise Fault("the program launched %d, stored are %d" % (said, stored))
+
+
+def scene_complete(bench, *arguments, options=(), env=None):
+    scene(bench, *arguments, options=options, env=env)
+    launched(bench)
+    complete(bench)
+
+
+@cell()
+def hip_streams(bench):
+    """HIP: 12 streams share HIP's queues"""
+    scene_complete(bench, "streams", "12", "50")
+
+
+@cell()
+def hip_threads(bench):
+    """HIP: eight threads on streams of their own and in common"""
+    scene_complete(bench, "threads", "8", "300")
+
+
+@cell()
+def hip_copies(bench):
+    """HIP: fills and copies, whose bytes are right, in mode full"""
+    scene_complete(bench, "memory", options=("-m", "full"))
+    untimed = bench.value("SELECT count(*) FROM rtl_copy WHERE start_ns IS NULL")
+    if untimed:
+        raise Fault("%d copies have no time" % untimed)
+    bench.notes.append("%d copies" % bench.value("SELECT count(*) FROM rtl_copy"))
+
+
+@cell()
+def hip_events(bench):
+    """HIP: times between events are what they are without rtl"""
+    scene_complete(bench, "elapsed")
+
+
+@cell()
+def graphs_short(bench):
+    """A hipGraph of 20 kernels, 50 replays"""
+    scene_complete(bench, "graph", "20", "50")
+
+
+@cell()
+def graphs_long(bench):
+    """A hipGraph of 5,000 kernels, 10 replays"""
+    scene_complete(bench, "graph", "5000", "10")
+
+
+@cell()
+def graphs_forked(bench):
+    """A hipGraph that forks 20 ways, 20 replays"""
+    scene_complete(bench, "forks", "20", "20")
+
+
+@cell()
+def graphs_waits(bench):
+    """No wait after a hipGraph returns before its last kernel has ended: stream, query, event and device"""
+    scene_complete(bench, "waits", "1", env={"SOFTGPU_REALTIME": "1", "SOFTGPU_FAULT": "default duration=200us"})
+
+
+@cell()
+def hip_calls(bench):
+    """Mode hip: every launch has the call that made it"""
+    scene_complete(bench, "streams", "12", "20", options=("-m", "hip"))
+    unlinked = bench.value("SELECT count(*) FROM rocpd_op WHERE api_id IS NULL")
+    if unlinked:
+        raise Fault("%d dispatches have no call" % unlinked)
+    begun = bench.value("SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = 'calls_begun'")
+    calls = bench.value("SELECT count(*) FROM rtl_host_call")
+    if not calls or calls != begun:
+        raise Fault("%d calls of %d are stored" % (calls, begun))
+    bench.notes.append("%d calls" % calls)
+
+
+@cell()
+def roctx(bench):
+    """Ranges of the release's own roctx are stored, and kernels carry them"""
+    library = bench.runtime.libraries() + "/libroctx64.so.4"
+    demo(bench, "--steps", "5", env={"LD_PRELOAD": library})
+    complete(bench)
+    ranges = bench.value("SELECT count(*) FROM rtl_marker WHERE text LIKE 'step %'")
+    if ranges != 5:
+        raise Fault("%d ranges of 5 steps" % ranges)
+    within = bench.value("SELECT count(*) FROM rocpd_op WHERE roctxId IS NOT NULL")
+    if not within:
+        raise Fault("no kernel carries a range")
+    bench.notes.append("%d ranges" % bench.value("SELECT count(*) FROM rtl_marker"))
+
+
+@cell()
+def device_rings(bench):
+    """HSA_ALLOCATE_QUEUE_DEV_MEM=1, which puts rings into device memory"""
+    demo(bench, "--steps", "5", env={"HSA_ALLOCATE_QUEUE_DEV_MEM": "1"})
+    complete(bench)
+    told(bench)
+
+
+def run_rccl(bench, ranks, rounds, *graph):
+    """The program over the real RCCL, mode hip; kernels of the software GPU wait for each other as RCCL's do."""
+    topology(bench.root, ranks)
+    bench.run(
+        [bench.built("tests-bin/runtimes-rccl"), bench.runtime.hip, "librccl.so.1", str(ranks), str(rounds), *graph],
+        {"NCCL_SOCKET_IFNAME": "lo", "SOFTGPU_FAULT": "kernel *nccl*Kernel* meet=ranks"}, ("-m", "hip"))
+    complete(bench)
+
+
+def collectives(bench, expected):
+    """So many of each, each with its kernel, and no rank's kernel has ended before the last one's has begun."""
+    calls = dict(bench.sql("SELECT op, count(*) FROM rtl_collective GROUP BY 1"))
+    if calls != expected:
+        raise Fault("collectives: %s instead of %s" % (calls, expected))
+    kernels = """rtl_collective k JOIN rtl_collective_kernel j ON j.collective_id = k.id
+        JOIN rocpd_op o ON o.id = j.dispatch_id"""
+    alone = bench.value("SELECT count(*) FROM rtl_collective WHERE id NOT IN (SELECT k.id FROM %s)" % kernels)
+    if alone:
+        raise Fault("%d collectives have no kernel" % alone)
+    early = bench.value("""SELECT count(*) FROM (SELECT 1 FROM %s GROUP BY k.comm, k.op, k.seq
+        HAVING max(o.start) > min(o."end"))""" % kernels)
+    if early:
+        raise Fault("in %d collectives a rank has ended before another has begun" % early)
+    bench.notes.append("%d collectives" % sum(calls.values()))
+
+
+# Debian has no RCCL 6.
+@cell(gpus=2, only=("7.2.4", "6.1.2"))
+def rccl(bench):
+    """RCCL: two processes, all-reduces and all-gathers; each call has its kernel"""
+    run_rccl(bench, 2, 5)
+    collectives(bench, {"ncclAllGather": 10, "ncclAllReduce": 10})
+
+
+@cell(gpus=8, is_long=True, only=("7.2.4",))
+def rccl_eight(bench):
+    """RCCL: eight processes"""
+    run_rccl(bench, 8, 5)
+    collectives(bench, {"ncclAllGather": 40, "ncclAllReduce": 40})
+
+
+@cell(gpus=2, is_long=True, only=("7.2.4",))
+def rccl_graph(bench):
+    """RCCL: all-reduces captured into a hipGraph; each replay of each is a collective"""
+    run_rccl(bench, 2, 20, "graph")
+    collectives(bench, {"ncclAllGather": 40, "ncclAllReduce": 2 * (20 * 4 + 20)})
+
+
+def topology(root, gpus):
+    """/sys/class/kfd of the software GPUs, as RCCL and rocm-smi read it: each node linked to each other."""
+    nodes = root + "/sys/class/kfd/kfd/topology/nodes"
+    for node in range(gpus + 1):
+        folder = "%s/%d" % (nodes, node)
+        for name in ("io_links", "p2p_links", "mem_banks", "caches"):
+            os.makedirs("%s/%s" % (folder, name), exist_ok=True)
+        gpu = node - 1
+        properties = {"cpu_cores_count": os.cpu_count(), "simd_count": 0, "mem_banks_count": 1, "caches_count": 1,
+                      "io_links_count": gpus, "p2p_links_count": 0, "vendor_id": 0, "device_id": 0, "location_id": 0,
+                      "domain": 0, "hive_id": 0, "unique_id": 0, "num_xcc": 0, "gfx_target_version": 0}
+        if node:
+            properties.update({
+                "cpu_cores_count": 0, "simd_count": 416, "max_waves_per_simd": 8, "lds_size_in_kb": 64,
+                "wave_front_size": 64, "array_count": 8, "simd_per_cu": 4, "vendor_id": 4098, "device_id": 29711,
+                "location_id": (3 + 3 * gpu) << 8, "drm_render_minor": 128 + gpu, "hive_id": 1390835,
+                "num_sdma_engines": 2, "num_sdma_xgmi_engines": 2, "unique_id": 0x50f7690000000001 + gpu,
+                "num_xcc": 1, "gfx_target_version": 90010})
+        write(folder + "/gpu_id", 5000 + node if node else 0)
+        write(folder + "/name", "softgpu" if node else "")
+        write(folder + "/properties", "\n".join("%s %d" % item for item in properties.items()))
+        others = [other for other in range(gpus + 1) if other != node]
+        for number, other in enumerate(others):
+            is_peer = node and other
+            link = {"type": 11 if is_peer else 2, "version_major": 0, "version_minor": 0, "node_from": node,
+                    "node_to": other, "weight": 15 if is_peer else 20, "min_latency": 0, "max_latency": 0,
+                    "min_bandwidth": 0, "max_bandwidth": 50000 if is_peer else 32000, "recommended_transfer_size": 0,
+                    "recommended_sdma_engine_id_mask": 3, "flags": 1}
+            os.makedirs("%s/io_links/%d" % (folder, number), exist_ok=True)
+            write("%s/io_links/%d/properties" % (folder, number), "\n".join("%s %d" % item for item in link.items()))
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        print(text, file=file)
+
+
+def opened(bench, how, count=300):
+    """Launches through a HIP that is opened by dlopen in the way of `how`."""
+    bench.run([bench.built("tests-bin/runtimes-opener"), how, bench.runtime.hip,
+               bench.built("tests-bin/first_module.co"), "first_module", str(count)])
+
+
+@cell()
+def opened_local(bench):
+    """HIP opened by dlopen with RTLD_LOCAL, as Python does"""
+    opened(bench, "local")
+    launched(bench)
+    complete(bench)
+
+
+@cell()
+def opened_deepbind(bench):
+    """HIP opened by dlopen with RTLD_DEEPBIND"""
+    opened(bench, "deepbind")
+    launched(bench)
+    complete(bench)
+
+
+@cell()
+def opened_namespace(bench):
+    """HIP opened by dlmopen in a namespace of its own: recorded, or the last line says INCOMPLETE"""
+    opened(bench, "namespace")
+    if bench.rows:
+        launched(bench)
+        complete(bench)
+    elif b"INCOMPLETE" not in bench.watched.stderr:
+        raise Fault("nothing is recorded and nothing says so")
+
+
+SDK_RUNTIMES = ("7.2.4", "6.4.3")
+
+
+def register_instead(bench, folder):
+    """ROCr of AMD's packages is linked to rocprofiler-register and registers, Debian's does neither."""
+    runtime = "libhsa-runtime64.so.1"
+    done = bench.inside(["sh", "-c", "cp -L '%s/%s' sdk/ && patchelf --add-needed librocprofiler-register.so.0 sdk/%s" % (
+        bench.runtime.libraries(), runtime, runtime)], {})
+    if done.returncode:
+        raise Fault("patchelf: " + done.stderr.decode())
+    return {"LD_LIBRARY_PATH": folder + ":" + bench.env["LD_LIBRARY_PATH"],
+            "HSA_TOOLS_LIB": bench.built("tests-bin/libruntimes-registrar.so")}
+
+
+def sdk(bench, what, env=None):
+    """rtl-demo under a stand-in for rocprofiler-sdk behind the real rocprofiler-register, with and without rtl."""
+    folder = bench.folder + "/sdk"
+    os.mkdir(folder)
+    environment = {
+        **({} if bench.runtime.registers else register_instead(bench, folder)),
+        "ROCPROFILER_REGISTER_LIBRARY": bench.built("tests-bin/libruntimes-sdk.so"),
+        "SDK_TOOL": bench.built("tests/shim/libshim-other-tool.so"),
+        "OTHER_TOOL": what,
+        **(env or {})}
+    command = [bench.built("bin/rtl-demo"), "--steps", "10"]
+    bench.run_alone(command, {**environment, "OTHER_TOOL_LOG": folder + "/alone"})
+    if bench.alone.returncode:
+        raise Fault("alone it ends with %d" % bench.alone.returncode)
+    bench.run_watched(command, {**environment, "OTHER_TOOL_LOG": folder + "/watched"})
+    bench.count()
+    bench.compare_ends()
+    seen = []
+    for name in ("alone", "watched"):
+        with open("%s/%s" % (folder, name), encoding="utf-8") as file:
+            seen.append(file.read().strip())
+    if seen[0] != seen[1]:
+        raise Fault("the SDK sees %s, without rtl %s" % (seen[1], seen[0]))
+    complete(bench)
+    told(bench)
+    bench.notes.append("SDK: " + seen[0])
+
+
+@cell(only=SDK_RUNTIMES)
+def sdk_intercepts(bench):
+    """rocprofiler-sdk's stand-in makes intercept queues"""
+    sdk(bench, "intercepts")
+
+
+@cell(only=SDK_RUNTIMES)
+def sdk_doorbells(bench):
+    """rocprofiler-sdk's stand-in replaces the doorbell stores"""
+    sdk(bench, "submits")
+
+
+@cell(only=SDK_RUNTIMES)
+def sdk_wraps(bench):
+    """rocprofiler-sdk's stand-in only wraps queue creation"""
+    sdk(bench, "wraps")
+
+
+@cell(only=SDK_RUNTIMES)
+def sdk_late(bench):
+    """rocprofiler-sdk's stand-in restores the table that it saw and starts at the second queue"""
+    sdk(bench, "wraps", {"SDK_LATE": "1"})
+
+
+@cell(is_long=True, only=("7.2.4",))
+def sdk_hundred(bench):
+    """Each case of rocprofiler-sdk's stand-in a hundred times: none ends otherwise than alone"""
+    bench.rows = bench.truth = bench.timed = 0
+    for number in range(100):
+        for what, late in (("intercepts", ""), ("submits", ""), ("wraps", ""), ("wraps", "1")):
+            again = bench.another("%s%s-%d" % (what, late, number))
+            sdk(again, what, {"SDK_LATE": late} if late else None)
+            bench.rows += again.rows
+            bench.truth += again.truth
+            bench.timed += again.timed
+            shutil.rmtree(again.folder)
+
+
+def llama(bench, program, *arguments, options=()):
+    """A program of llama.cpp with its HIP backend, which Debian builds on HIP 6.4.3, on this runtime's ROCr."""
+    libraries = bench.runtime.llama + LIBRARIES
+    write_model(bench.folder + "/model.gguf")
+    # Backends are looked for where the program lies, and in the current folder.
+    for backend in ("libggml-hip.so", "libggml-cpu-x64.so"):
+        os.symlink("%s/ggml/backends0/%s" % (libraries, backend), "%s/%s" % (bench.folder, backend))
+    environment = {
+        "LD_LIBRARY_PATH": "%s:%s:%s/llama" % (bench.env["LD_LIBRARY_PATH"], libraries, libraries),
+        "ROCBLAS_TENSILE_LIBPATH": libraries + "/rocblas/4.4.1/library",
+        "OMP_NUM_THREADS": "1"}
+    bench.run([bench.runtime.llama + program, *arguments], environment, options)
+
+
+@cell(is_long=True, only=("7.2.4",))
+def llama_tokens(bench):
+    """llama-completion, 200 tokens"""
+    llama(bench, "/usr/bin/llama-completion", "-m", "model.gguf", "-p", "a", "-n", "200", "--temp", "0", "-ngl", "99",
+          "-no-cnv", "--no-warmup", "--ignore-eos", "-t", "1")
+    complete(bench)
+
+
+@cell(is_long=True, only=("7.2.4",))
+def llama_softmax(bench):
+    """test-backend-ops SOFT_MAX of llama.cpp, which launches cooperatively"""
+    llama(bench, "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops", "test", "-o", "SOFT_MAX", "-b", "ROCm0")
+    complete(bench)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Sets up, builds and passes every test: release, ASan+UBSan, TSan, fuzzing. `--long` runs the full
-# counts of the reliability tests, and all of it with ASan; `--only REGEX` picks tests (of ctest's names).
+# counts of the reliability tests, all runtimes, and all of it with ASan; `--only REGEX` picks tests (of ctest's names).
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -110,6 +110,14 @@ unset RTL_TEST_LONG
 [ -z "$long" ] || export RTL_TEST_LONG=1
 await release
 run release build
+if [ -n "$long" ] && [ -z "$only" ]; then
+	echo "== runtimes, all of them: test =="
+	if tests/runtimes/run --long; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+fi
 unset RTL_TEST_LONG
 await asan
 run_asan

@@ -14,22 +14,23 @@
 
 /* ---- rings ---------------------------------------------------------------------------------- */
 
-/* ROCr wants a 1; CLR of releases that have it takes anything but 0. */
+/* ROCr wants a 1; CLR of releases that have it takes anything but 0. rtl run moves rings, unless RTL_RINGS says
+ * not to. */
 static void check_rings(struct doctor *doctor)
 {
+	static const char *const how = "start the job by rtl run, which puts them into host memory, "
+				       "and do not set RTL_RINGS=keep";
 	const char *hsa = getenv("HSA_ALLOCATE_QUEUE_DEV_MEM"),
 		   *clr = getenv("DEBUG_CLR_AQL_DEV_QUEUE");
 
 	if (hsa && !strcmp(hsa, "1"))
-		doctor_add(doctor, DOCTOR_WARN, "rings", "unset it",
+		doctor_add(doctor, DOCTOR_WARN, "rings", how,
 			"HSA_ALLOCATE_QUEUE_DEV_MEM=1 asks for rings of queues in the GPU's "
-			"memory, where they "
-			"cannot be followed");
+			"memory, where they cannot be followed");
 	if (clr && strcmp(clr, "0") != 0)
-		doctor_add(doctor, DOCTOR_WARN, "rings", "set it to 0",
+		doctor_add(doctor, DOCTOR_WARN, "rings", how,
 			"DEBUG_CLR_AQL_DEV_QUEUE=%s lets HIP ask for rings of queues in the GPU's "
-			"memory, where "
-			"they cannot be followed",
+			"memory, where they cannot be followed",
 			clr);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/base/command.h"
 #include "cli/diagnose/diagnose.h"
 #include "cli/database/verb.h"
+#include "cli/trace/steps.h"
 #include "proto/base/cleanup.h"
 
 enum table {
@@ -39,9 +40,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp parser = {options, parse, "FILE|SESSION",
 	"Whether the ranks of a session did alike, in all and kernel by kernel: MISSING has none, "
-	"LOW "
-	"less than half of the rank with most, NOTE less than four fifths; and why, as far as the "
-	"file tells.",
+	"LOW less than half of the rank with most, NOTE over 5 % less, or 5 % more or less work "
+	"than the rank in the middle; and why, as far as the file tells. Of several processes of a "
+	"rank one leads and is judged: by its steps, collectives, kernel time, attempt.",
 	NULL, NULL, NULL};
 
 static const struct render_column columns[] = {
@@ -77,6 +78,7 @@ static const struct render_column process_columns[] = {
 	{"work_ns", "WORK ms", RENDER_NS_IN_MS},
 	{"gpus", "GPUS", RENDER_TEXT},
 	{"state", "STATE", RENDER_TEXT},
+	{"leads", "LEADS", RENDER_BOOL},
 	{"exe", "PROGRAM", RENDER_TEXT},
 };
 
@@ -93,6 +95,7 @@ static void fill_process(const struct diagnose_process *p, struct render_value r
 	*ret++ = render_integer((int64_t)p->work_ns);
 	*ret++ = render_text(p->gpus);
 	*ret++ = render_text(p->first->state);
+	*ret++ = render_integer(p->leads);
 	*ret++ = render_text(p->first->exe);
 }
 
@@ -152,6 +155,7 @@ static int show_json(const struct diagnose *d, const struct verdict *verdict)
 	json_t *document = json_object(), *findings = json_array();
 	int bad = json_object_set_new(document, "schema", json_integer(1));
 
+	bad |= json_object_set_new(document, "alike_pct", json_integer(DIAGNOSE_ALIKE_PCT));
 	bad |= json_object_set_new(document, "processes", processes_json(d));
 	bad |= json_object_set(document, "findings", findings);
 	if (!bad)
@@ -167,6 +171,17 @@ static int show_json(const struct diagnose *d, const struct verdict *verdict)
 	return bad ? -ENOMEM : 0;
 }
 
+/* What was compared, and how closely. */
+static void put_alike(const struct diagnose *d)
+{
+	if (d->ranks < 2)
+		puts("no finding: there are not two ranks to compare");
+	else
+		printf("all ranks did alike: kernels%s within %d %%%s\n",
+			d->ranks_with_work == d->ranks ? " and work" : "", DIAGNOSE_ALIKE_PCT,
+			d->ranks_with_work == d->ranks ? "" : "; their work is not known");
+}
+
 static int show_text(const struct diagnose *d, const struct verdict *verdict)
 {
 	int r = 0;
@@ -178,7 +193,12 @@ static int show_text(const struct diagnose *d, const struct verdict *verdict)
 	}
 	if (r)
 		return r;
-	puts(d->count ? "" : "\nall ranks did alike");
+	if (d->others)
+		printf("%zu process%s not lead %s rank: shown, not judged\n", d->others,
+			d->others == 1 ? " does" : "es do", d->others == 1 ? "its" : "their");
+	putchar('\n');
+	if (!d->count)
+		put_alike(d);
 	return d->count ? put_findings(d, RENDER_TABLE) : 0;
 }
 
@@ -210,6 +230,8 @@ int cmd_diagnose(int argc, char **argv)
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
+	CLEANUP(steps_free_p) struct steps *steps = NULL;
+	CLEANUP(leaders_free_p) struct leaders *leaders = NULL;
 	CLEANUP(diagnose_free_p) struct diagnose *diagnose = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
@@ -223,7 +245,11 @@ int cmd_diagnose(int argc, char **argv)
 		r = summary_new(query, &(struct summary_wishes){.measure.categories = categories},
 			error, &summary);
 	if (!r)
-		r = diagnose_new(summary, &diagnose);
+		r = steps_new_marked(query, NULL, error, &steps);
+	if (!r)
+		r = leaders_new(query, summary->measure, steps, &leaders);
+	if (!r)
+		r = diagnose_new(summary, leaders, &diagnose);
 	if (!r)
 		r = show(&o, diagnose, summary->verdict);
 	if (r)

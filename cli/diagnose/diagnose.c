@@ -42,8 +42,7 @@ const char *diagnose_level_name(enum diagnose_level level)
 int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct diagnose_share *share,
 	const char *format, ...)
 {
-	struct diagnose_finding *grown =
-		grow_by_one(d->findings, d->count, sizeof(*d->findings));
+	struct diagnose_finding *grown = grow_by_one(d->findings, d->count, sizeof(*d->findings));
 	struct diagnose_finding finding = {.level = level};
 	va_list args;
 	int n;
@@ -80,7 +79,7 @@ static void add_extent(struct diagnose_share *share, const struct measure_lane *
 /* Of the ranks: helpers come and go. */
 static void add_to_all(struct diagnose_shares *all, const struct diagnose_share *share)
 {
-	if (!share->has_times || !share->first->has_rank)
+	if (!share->has_times || !share->first->has_rank || !share->leads)
 		return;
 	if (!all->has_times || share->first_ns < all->first_ns)
 		all->first_ns = share->first_ns;
@@ -89,11 +88,11 @@ static void add_to_all(struct diagnose_shares *all, const struct diagnose_share 
 	all->has_times = true;
 }
 
-/* Did about as many kernels as any. */
+/* Leads a rank, and did about as many kernels as any. */
 static bool is_comparable(const struct diagnose_share *share, uint64_t most)
 {
-	return share->first->has_rank && share->kernels &&
-	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_NOTE_PCT;
+	return share->leads && share->first->has_rank && share->kernels &&
+	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_LIKE_PCT;
 }
 
 /* Some may have been recorded longer than others: by a filter, by steps, by hand. */
@@ -134,7 +133,8 @@ static void find_working_ranks(struct diagnose_shares *all)
 }
 
 /* The rows of a process lie together. */
-static int collect(const struct summary *s, struct diagnose_shares *ret)
+static int collect(
+	const struct summary *s, const struct leaders *leaders, struct diagnose_shares *ret)
 {
 	ret->at = calloc(s->rank_count + 1, sizeof(*ret->at));
 	if (!ret->at)
@@ -146,6 +146,7 @@ static int collect(const struct summary *s, struct diagnose_shares *ret)
 		if (!ret->count || last->first->process_id != rank->process_id) {
 			last = ret->at + ret->count++;
 			last->first = rank;
+			last->leads = leaders_leads(leaders, rank->process_id);
 		}
 		last->rows++;
 		last->kernels += rank->dispatched;
@@ -158,7 +159,7 @@ static int collect(const struct summary *s, struct diagnose_shares *ret)
 		last->work_ns += rank->has_measure ? rank->lane.work_ns : 0;
 		if (rank->has_measure)
 			add_extent(last, &rank->lane);
-		if (last->kernels > ret->most)
+		if (last->leads && last->kernels > ret->most)
 			ret->most = last->kernels;
 	}
 	for (size_t i = 0; i < ret->count; i++)
@@ -212,6 +213,12 @@ static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
 		"no kernels: %s; did it work on the CPU, die early, or use another runtime?", note);
 }
 
+/* In kernels. */
+static bool is_alike(const struct diagnose_share *share, uint64_t most)
+{
+	return (double)share->kernels * 100 >= (double)most * (100 - DIAGNOSE_ALIKE_PCT);
+}
+
 static int judge(
 	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
 {
@@ -221,7 +228,7 @@ static int judge(
 
 	if (!share->kernels)
 		return judge_silence(d, share);
-	if (!share->first->has_rank || percent >= DIAGNOSE_NOTE_PCT)
+	if (!share->leads || !share->first->has_rank || is_alike(share, most))
 		return 0;
 	explain_few(all, share, why, sizeof(why));
 	return diagnose_add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
@@ -282,6 +289,24 @@ static int compare_work(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* @percent: over the rank in the middle. */
+static int judge_work(
+	struct diagnose *d, const struct diagnose_share *share, double percent, uint64_t most)
+{
+	if (percent >= DIAGNOSE_ALIKE_PCT)
+		return diagnose_add(d, DIAGNOSE_NOTE, share,
+			"straggler? its GPU worked %.0f %% longer than that of the rank in the "
+			"middle (communication not counted)",
+			percent);
+	/* Fewer kernels are less work, and were told. */
+	if (percent <= -DIAGNOSE_ALIKE_PCT && is_alike(share, most))
+		return diagnose_add(d, DIAGNOSE_NOTE, share,
+			"its GPU worked %.0f %% less than that of the rank in the middle "
+			"(communication not counted): less work, or a faster GPU?",
+			-percent);
+	return 0;
+}
+
 /*
  * As many kernels, but longer at work than the rank in the middle: the others wait for it. They
  * do that inside of collectives, so that those who wait are as busy as it is: no work is that.
@@ -298,19 +323,17 @@ static int find_stragglers(struct diagnose *d, const struct diagnose_shares *sha
 	for (size_t i = 0; i < shares->count; i++)
 		if (has_work(shares->at + i, shares->most))
 			work[count++] = shares->at[i].work_ns;
+	d->ranks_with_work = count;
 	if (count < 2)
 		return 0;
 	qsort(work, count, sizeof(*work), compare_work);
 	middle = work[(count - 1) / 2];
-	for (size_t i = 0; i < shares->count && !r; i++) {
+	for (size_t i = 0; i < shares->count && middle && !r; i++) {
 		const struct diagnose_share *share = shares->at + i;
-		double percent = middle ? (double)share->work_ns * 100 / (double)middle - 100 : 0;
 
-		if (has_work(share, shares->most) && percent >= DIAGNOSE_SLOW_PCT)
-			r = diagnose_add(d, DIAGNOSE_NOTE, share,
-				"straggler? its GPU worked %.0f %% longer than that of the rank in "
-				"the middle (communication not counted)",
-				percent);
+		if (has_work(share, shares->most))
+			r = judge_work(d, share,
+				(double)share->work_ns * 100 / (double)middle - 100, shares->most);
 	}
 	return r;
 }
@@ -347,7 +370,8 @@ static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 
 		/* By rank: a rank's processes lie together. */
 		here += rank->has_rank && (!i || rank->rank != shares->at[i - 1].first->rank);
-		if (rank->world_size > world)
+		/* A preflight may have been of another job. */
+		if ((shares->at[i].leads || !shares->at[i].rank_works) && rank->world_size > world)
 			world = rank->world_size;
 	}
 	if (!here || here >= world)
@@ -386,11 +410,14 @@ static int list_processes(struct diagnose *d, const struct diagnose_shares *shar
 
 		d->processes[i] = (struct diagnose_process){.first = share->first,
 			.gpus = list_gpus(share),
+			.leads = share->leads,
 			.kernels = share->kernels,
 			.untimed = share->untimed,
 			.busy_ns = share->busy_ns,
 			.work_ns = share->work_ns};
 		d->process_count++;
+		d->ranks += share->leads && share->first->has_rank;
+		d->others += !share->leads && share->kernels;
 		if (!d->processes[i].gpus)
 			return -ENOMEM;
 	}
@@ -437,11 +464,12 @@ static int judge_all(
 	return r;
 }
 
-int diagnose_new(const struct summary *summary, struct diagnose **ret)
+int diagnose_new(
+	const struct summary *summary, const struct leaders *leaders, struct diagnose **ret)
 {
 	CLEANUP(diagnose_free_p) struct diagnose *d = calloc(1, sizeof(*d));
 	CLEANUP(shares_done) struct diagnose_shares shares = {0};
-	int r = d ? collect(summary, &shares) : -ENOMEM;
+	int r = d ? collect(summary, leaders, &shares) : -ENOMEM;
 
 	if (!r)
 		r = list_processes(d, &shares);

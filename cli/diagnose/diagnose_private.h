@@ -10,21 +10,23 @@ struct diagnose_share {
 	uint64_t kernels, stored, untimed, dropped, skipped, outstanding, busy_ns, work_ns;
 	double expected; /* rows, were it recorded as long as the rank recorded longest */
 	bool has_times, rank_works; /* rank_works: some process of its rank has kernels */
+	bool leads;		    /* its rank; the others are shown, and not judged */
 	int64_t first_ns, last_ns;  /* of its kernels */
 };
 
 struct diagnose_shares {
 	struct diagnose_share *at;
 	size_t count;
-	uint64_t most;
+	uint64_t most; /* kernels of one that leads */
 	bool has_times;
-	int64_t first_ns, last_ns; /* of all */
+	int64_t first_ns, last_ns; /* of those that lead */
 };
 
 /* -ENOMEM. @share NULL: it is about no process. */
 __attribute__((format(printf, 4, 5))) int diagnose_add(struct diagnose *d,
 	enum diagnose_level level, const struct diagnose_share *share, const char *format, ...);
-/* Has a rank, did about as many kernels as any, and the rows have them as they have the others'. */
+/* Leads a rank, did about as many kernels as any, and the rows have them as they have the others'.
+ */
 bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most);
 /* diagnose_kernels.c. -ENOMEM. */
 int diagnose_kernels(

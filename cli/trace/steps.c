@@ -370,3 +370,21 @@ int steps_new(
 	*ret = TAKE(steps);
 	return 0;
 }
+
+int steps_new_marked(
+	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
+{
+	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
+	struct steps_work work = {.query = query, .steps = steps, .kernel_id = -1};
+	int r;
+
+	error[0] = '\0';
+	if (!steps)
+		return -ENOMEM;
+	r = steps_from_markers(&work, regex, error);
+	if (r)
+		return r;
+	steps->source = steps->step_count ? STEPS_MARKERS : STEPS_WHOLE;
+	*ret = TAKE(steps);
+	return 0;
+}

@@ -60,6 +60,11 @@ struct steps {
  */
 int steps_new(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret);
+/* Of markers alone, as they say it: their times are not moved, no period is looked for, and what a
+ * process did is not known. Without a marker the source is STEPS_WHOLE, and there are none. Else as
+ * steps_new(). Reads no dispatches. */
+int steps_new_marked(
+	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret);
 void steps_free_p(struct steps **steps);
 
 /*

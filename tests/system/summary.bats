@@ -94,6 +94,59 @@ compare() { # compare FILE ROWS
 		"2 straggler? its GPU worked 90 % longer than that of the rank in the middle (communication not counted)" ]
 }
 
+job() { # job NAME [KEY=VALUE...]
+	python3 "$here/fixture_diff.py" "$here/../../collectord/db/schema" "$1.db" "${@:2}"
+}
+
+@test "diagnose: a rank is one process: preflights, children and failed attempts are shown, not judged" {
+	local helper
+	for helper in preflight child attempt; do
+		job $helper ranks=3 helper=$helper slow=80 slow_rank=1
+		run -0 "$rtl" diagnose --strict --json $helper.db
+		[ "$(jq -r '.findings[] | "\(.rank) \(.process_id) \(.text)"' <<<"$output")" = \
+			"1 2 straggler? its GPU worked 20 % longer than that of the rank in the middle (communication not counted)" ]
+		[ "$(jq -c '[.processes[] | [.rank, .process_id, .leads]] | sort' <<<"$output")" = \
+			'[[0,1,true],[0,23,false],[1,2,true],[1,24,false],[2,3,true],[2,25,false]]' ]
+		run -0 "$rtl" diagnose $helper.db
+		grep -q '^3 processes do not lead their rank: shown, not judged$' <<<"$output"
+	done
+}
+
+@test "diagnose: alike is within 5 %, in kernels and in work, longer and shorter" {
+	local slow
+	for slow in 19 -19; do
+		rm -f job.db
+		job job ranks=3 slow=$slow slow_rank=1
+		run -0 "$rtl" diagnose --json job.db
+		jq -e '.findings == []' <<<"$output"
+	done
+	[ "$(jq -r .alike_pct <<<"$output")" = 5 ]
+	[ "$("$rtl" diagnose job.db | tail -1)" = "all ranks did alike: kernels and work within 5 %" ]
+	rm job.db
+	job job ranks=3 slow=21 slow_rank=1
+	run -0 "$rtl" diagnose job.db
+	grep -q '^NOTE .* straggler? its GPU worked 5 % longer than that of the rank in the middle' <<<"$output"
+	not grep -q 'did alike' <<<"$output"
+	rm job.db
+	job job ranks=3 slow=-40 slow_rank=1
+	run -0 "$rtl" diagnose job.db
+	grep -q '^NOTE .* its GPU worked 10 % less than that of the rank in the middle (communication not counted): less work, or a faster GPU?$' <<<"$output"
+	# 10 kernels are less than 95 % of 12; that they are less work is not said twice.
+	rm job.db
+	job job ranks=3 steps=6 fewer=1
+	run -0 "$rtl" diagnose --json job.db
+	[ "$(jq -c '[.findings[] | [.level, .rank]]' <<<"$output")" = '[["NOTE",1]]' ]
+	[[ $(jq -r '.findings[].text' <<<"$output") == "10 kernels, 83 % of the rank with most (12); "* ]]
+	# Of one rank nothing is compared; of kernels without times no work.
+	rm job.db
+	job job ranks=1
+	sqlite3 job.db "UPDATE rtl_process SET world_size = 1"
+	[ "$("$rtl" diagnose job.db | tail -1)" = "no finding: there are not two ranks to compare" ]
+	rm job.db
+	job job ranks=2 untimed=1
+	[ "$("$rtl" diagnose job.db | tail -1)" = "all ranks did alike: kernels within 5 %; their work is not known" ]
+}
+
 @test "diagnose: a session that was recorded in part is judged as a whole one" {
 	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
 	# Of each rank as many kernels again were left out.

@@ -343,12 +343,22 @@ static bool is_regression(const struct diff_change *change, double percent)
 	       diff_clarity(change) != DIFF_WITHIN;
 }
 
+static double regression_ratio(bool is_regression, const struct diff_change *change)
+{
+	return is_regression ? diff_ratio(change->before, change->after) : 0;
+}
+
+bool diff_slower_is_step(const struct diff_rank_change *rank)
+{
+	return rank->is_step_regression &&
+	       regression_ratio(true, &rank->step) >=
+		       regression_ratio(rank->is_computation_regression, &rank->computation);
+}
+
 static double slowness(const struct diff_rank_change *rank)
 {
-	return fmax(rank->is_step_regression ? diff_ratio(rank->step.before, rank->step.after) : 0,
-		rank->is_computation_regression
-			? diff_ratio(rank->computation.before, rank->computation.after)
-			: 0);
+	return fmax(regression_ratio(rank->is_step_regression, &rank->step),
+		regression_ratio(rank->is_computation_regression, &rank->computation));
 }
 
 /*

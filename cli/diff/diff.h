@@ -230,6 +230,8 @@ void diff_free_p(struct diff **diff);
 
 /* Is a threshold passed? */
 bool diff_is_regression(const struct diff *diff);
+/* Of a rank over its threshold: is it so more by its step than by what it computes? */
+bool diff_slower_is_step(const struct diff_rank_change *rank);
 enum diff_clarity diff_clarity(const struct diff_change *change);
 /* NAN where it cannot be told. */
 double diff_ratio(double before, double after);

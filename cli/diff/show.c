@@ -138,18 +138,20 @@ static int put_table(
 static void put_rank_regression(const struct diff_view *view, const struct diff *diff, FILE *to)
 {
 	const struct diff_rank_change *slowest = diff->slowest;
-	const struct diff_change *change =
-		slowest->is_step_regression ? &slowest->step : &slowest->computation;
+	bool is_of_step = diff_slower_is_step(slowest);
+	const struct diff_change *change = is_of_step ? &slowest->step : &slowest->computation;
 	char who[96];
 
 	diff_name_lane(diff->side, &slowest->after->who, who, sizeof(who));
-	fprintf(to, "REGRESSION: %s takes over %.4g %% more: %s %.3f ms against %.3f", who,
-		view->thresholds.rank_pct,
-		slowest->is_step_regression ? "its step" : "what it computes in a step",
-		change->after / 1e6, change->before / 1e6);
-	if (diff->rank_regressions > 1)
-		fprintf(to, "; and %zu more", diff->rank_regressions - 1);
-	fputc('\n', to);
+	if (diff->rank_regressions == 1)
+		fprintf(to, "REGRESSION: %s takes over %.4g %% more: ", who,
+			view->thresholds.rank_pct);
+	else
+		fprintf(to, "REGRESSION: %zu ranks take over %.4g %% more, %s by most: ",
+			diff->rank_regressions, view->thresholds.rank_pct, who);
+	fprintf(to, "%s %.3f ms against %.3f\n",
+		is_of_step ? "its step" : "what it computes in a step", change->after / 1e6,
+		change->before / 1e6);
 }
 
 static void put_regressions(const struct diff_view *view, const struct diff *diff, FILE *to)

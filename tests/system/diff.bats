@@ -219,6 +219,10 @@ b|c|step|100000"
 	run -5 "$rtl" diff --threshold 5 --threshold rank=29 b.db alone.db
 	equals "${lines[-1]}" "REGRESSION: rank 6 takes over 29 % more: its step 1.300 ms against 1.000"
 	run -0 "$rtl" diff --threshold rank=30 b.db alone.db
+	# Where all wait for the one, all steps are longer; it is told by what it computes.
+	fixture waited ranks=8 jitter=4 slow=152 slow_rank=3 period=1152
+	run -5 "$rtl" diff --threshold rank=10 a.db waited.db
+	equals "${lines[-1]}" "REGRESSION: 8 ranks take over 10 % more, rank 3 by most: what it computes in a step 0.554 ms against 0.402"
 	# Not by what its own steps differ among themselves: 2 sqrt(400^2 / 12) = 231 us of them.
 	fixture noisy ranks=8 jitter=400
 	fixture slower ranks=8 jitter=400 slow=200 slow_rank=1

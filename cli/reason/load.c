@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What the rules are applied to: the time line and the collectives of a part of the file. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -321,8 +322,8 @@ static int load_copies(struct loading *l)
 
 /* ---- collectives ---------------------------------------------------------------------------- */
 
-static struct reason_place place_of(const struct collectives *c, const struct waiting_group *group,
-	uint32_t place)
+static struct reason_place place_of(
+	const struct collectives *c, const struct waiting_group *group, uint32_t place)
 {
 	const struct collectives_lane *lane = c->lanes + group->lanes[place];
 
@@ -433,8 +434,8 @@ static int load_pace(struct loading *l)
 	if (!lanes)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->lane_count; i++)
-		lanes[i] = (struct pace_lane){.process_id = f->lanes[i].process_id,
-			.gpu_id = f->lanes[i].gpu_id};
+		lanes[i] = (struct pace_lane){
+			.process_id = f->lanes[i].process_id, .gpu_id = f->lanes[i].gpu_id};
 	r = pace_find(l->query, l->categories, s->from_ns, s->to_ns, lanes, f->lane_count);
 	for (size_t i = 0; i < f->lane_count && !r; i++) {
 		if (lanes[i].process_id != s->at[0].process_id ||
@@ -467,8 +468,7 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	take_straggler(l->figures, collectives, &found.steady);
 	take_event(l->figures, collectives, &found.event);
 	take_waiting(l->figures, waiting, &found);
-	return l->figures->straggler.is_found &&
-			       l->figures->straggler.cause == STRAGGLER_COMPUTE
+	return l->figures->straggler.is_found && l->figures->straggler.cause == STRAGGLER_COMPUTE
 		       ? load_pace(l)
 		       : 0;
 }
@@ -498,6 +498,48 @@ static bool communicates(const struct reason_figures *f)
 	return f->total.communication_ns > 0;
 }
 
+/* Of the shell's number for what a signal did: whether the program has done it to itself. */
+static bool is_fault(int64_t exit_status)
+{
+	static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		if (exit_status == 128 + faults[i])
+			return true;
+	return false;
+}
+
+static int has_faults(struct loading *l, bool *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(l->query, "statuses", &rows);
+
+	*ret = false;
+	while (!r && (r = query_next(rows)) > 0) {
+		*ret |= is_fault(query_integer(rows, 0));
+		r = 0;
+	}
+	return r;
+}
+
+/* A rank that died of a fault, and did not go on in another process: a child that inherited its
+ * number may die without harm. */
+static bool has_died(const struct outstanding *o, const struct outstanding_rank *rank)
+{
+	if (rank->is_alive || !rank->has_status || !is_fault(rank->status))
+		return false;
+	if (!rank->has_rank)
+		return o->count == 1;
+	for (size_t i = 0; i < o->count; i++) {
+		const struct outstanding_rank *other = o->ranks + i;
+
+		if (other != rank && other->has_rank && other->rank == rank->rank &&
+			(other->is_alive || other->last_end_ns > rank->last_end_ns))
+			return false;
+	}
+	return true;
+}
+
 /* A dispatch in flight for so long hangs: no kernel of a job that gets on takes that. */
 static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
@@ -511,8 +553,9 @@ static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 	for (size_t i = 0; i < o->count; i++) {
 		const struct outstanding_rank *rank = o->ranks + i;
 
+		hang->is_fault |= has_died(o, rank);
 		for (size_t k = 0; k < rank->wait_count; k++)
-			hang->is_found |= rank->waits[k].for_ns >= REASON_HANG_S * 1000000000ll;
+			hang->is_hang |= rank->waits[k].for_ns >= REASON_HANG_S * 1000000000ll;
 		if (!o->is_odd[i])
 			continue;
 		hang->has_process = !odd++;
@@ -575,6 +618,7 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 {
 	CLEANUP(loading_done) struct loading l = {.query = query, .figures = ret};
 	const struct completeness *counts = &verdict->counts;
+	bool has_fault = false;
 	int r;
 
 	error[0] = '\0';
@@ -590,7 +634,9 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 		r = load_modes(&l);
 	if (!r)
 		r = load_choices(&l);
-	if (!r && counts->outstanding)
+	if (!r)
+		r = has_faults(&l, &has_fault);
+	if (!r && (counts->outstanding || has_fault))
 		r = load_hang(&l, error);
 	return r ? r : load_part(&l, categories, error);
 }

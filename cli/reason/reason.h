@@ -93,10 +93,10 @@ struct reason_copies {
 	double bytes, ns;   /* of those that have times */
 };
 
-/* A rank in which something is in flight that does not end, or that is not in what others wait for
- * (cli/outstanding). */
+/* A rank in which something is in flight that does not end, that is not in what others wait for, or
+ * that died of a fault (cli/outstanding). */
 struct reason_hang {
-	bool is_found, has_process;
+	bool is_hang, is_fault, has_process;
 	int64_t process_id;
 	char text[REASON_TEXT_BYTES];
 };

@@ -21,6 +21,9 @@
 #define REASON_RULES(X)                                                                            \
 	X(NOTHING, "nothing", "nothing was dispatched")                                            \
 	X(UNTIMED, "untimed", "no kernel or copy has a time, or none is stored")                   \
+	X(DIED, "died",                                                                            \
+		"a process died of a fault: SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, "    \
+		"SIGTRAP")                                                                         \
 	X(HANG, "hang", "a dispatch is or was in flight for HANG_S")                               \
 	X(FEW, "few", "fewer than KERNELS have one")                                               \
 	X(EVENT, "event",                                                                          \

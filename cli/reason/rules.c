@@ -130,10 +130,12 @@ static bool exposed_comm(struct judging *j)
 	if (!is_main(j, PART_COMM))
 		return false;
 	if (w->is_known && w->wait_pct + w->pair_wait_pct >= w->transfer_pct)
-		snprintf(parts, sizeof(parts), "; ranks wait for each other %.0f %%, and transfer %.0f %%",
+		snprintf(parts, sizeof(parts),
+			"; ranks wait for each other %.0f %%, and transfer %.0f %%",
 			w->wait_pct + w->pair_wait_pct, w->transfer_pct);
 	else if (w->is_known)
-		snprintf(parts, sizeof(parts), "; ranks transfer %.0f %%, and wait for each other %.0f %%",
+		snprintf(parts, sizeof(parts),
+			"; ranks transfer %.0f %%, and wait for each other %.0f %%",
 			w->transfer_pct, w->wait_pct + w->pair_wait_pct);
 	reason_say(j, "communication is %.0f %% of the %s, %.0f %% of it exposed%s",
 		reason_percent(row->communication_ns, row->wall_ns), time_word(j->figures),
@@ -174,8 +176,8 @@ __attribute__((format(printf, 2, 3))) static void say_idle(
 	reason_say(j, "%s %.0f %%: %s", who, j->pct[PART_IDLE], why);
 }
 
-/* Most of the idle time lies in short gaps with nothing queued: the host launches, and cannot launch
- * fast enough. */
+/* Most of the idle time lies in short gaps with nothing queued: the host launches, and cannot
+ * launch fast enough. */
 static bool launch_bound(struct judging *j)
 {
 	const struct breakdown_row *row = j->row;
@@ -297,19 +299,27 @@ static bool untimed(struct judging *j)
 	return true;
 }
 
-/* What a rank waits in, or is not in, is what rtl outstanding says. */
-static bool hang(struct judging *j)
+/* What a rank waits in, or is not in, or died in, is what rtl outstanding says. */
+static bool say_outstanding(struct judging *j)
 {
 	const struct reason_hang *found = &j->figures->hang;
 
-	if (!found->is_found)
-		return false;
 	for (size_t i = 0; found->has_process && i < j->figures->lane_count; i++)
 		if (j->figures->lanes[i].process_id == found->process_id && !j->reason->lane)
 			j->reason->lane = j->figures->lanes + i;
 	reason_say(j, "%s", found->text);
 	reason_say_hint(j, "rtl outstanding shows every rank");
 	return true;
+}
+
+static bool died(struct judging *j)
+{
+	return j->figures->hang.is_fault && say_outstanding(j);
+}
+
+static bool hang(struct judging *j)
+{
+	return j->figures->hang.is_hang && say_outstanding(j);
 }
 
 static bool filtered(struct judging *j)
@@ -386,6 +396,7 @@ void reason_judge(struct reason *reason)
 	static bool (*const rules[REASON_CODES])(struct judging *) = {
 		[REASON_IS_NOTHING] = nothing,
 		[REASON_IS_UNTIMED] = untimed,
+		[REASON_IS_DIED] = died,
 		[REASON_IS_HANG] = hang,
 		[REASON_IS_FEW] = few,
 		[REASON_IS_FILTERED] = filtered,

@@ -156,3 +156,13 @@ says() { # says REGEX
 	run -0 "$rtl" summary --by category clean.db
 	not grep -q $'\x1b' <<<"$output"
 }
+
+@test "planted: a rank dies of a fault of its own" {
+	# The others are at work for as long as its collector needs to see it die.
+	"$rtl" run -o t.db --device soft -- "$demo" --ranks 3 --steps 6 --fault-rank 1 --exit-mode abort >out 2>err || :
+	run -0 "$rtl" summary --json t.db
+	[ "$(jq -r '.reason.code' <<<"$output")" = died ]
+	[ "$(jq -r '.reason.rank' <<<"$output")" = 1 ]
+	[[ $(jq -r '.reason.text' <<<"$output") == "Rank 1 died (SIGABRT)"* ]]
+	grep -q "^rtl: SIMULATED reason: Rank 1 died (SIGABRT)" err
+}

@@ -167,8 +167,7 @@ static void a_rank_that_others_wait_for_comes_before_what_they_show(void **state
 	late->cause = STRAGGLER_HOST;
 	late->part_ns[STRAGGLER_HOST] = 90e6;
 	check(&s, REASON_IS_LATE_RANK, "its host submits late (9.0 ms each time)");
-	assert_string_equal(
-		s.reason.hint, "rtl run --mode hip records what its host does then");
+	assert_string_equal(s.reason.hint, "rtl run --mode hip records what its host does then");
 	late->is_at_most = true;
 	late->cause = STRAGGLER_SEVERAL;
 	check(&s, REASON_IS_LATE_RANK, "which costs at most 5 % of the step: several things");
@@ -222,8 +221,9 @@ static void one_long_step_is_no_steady_cause(void **state)
 	assert_ptr_equal(s.reason.lane, s.lanes);
 	event->has_place = false;
 	event->count = 3;
-	check(&s, REASON_IS_EVENT, "3 steps take up to 30.0 s (the median is 26.0 ms), 97 % of the "
-				   "time: in step 20 all GPUs idle, their hosts submit nothing");
+	check(&s, REASON_IS_EVENT,
+		"3 steps take up to 30.0 s (the median is 26.0 ms), 97 % of the "
+		"time: in step 20 all GPUs idle, their hosts submit nothing");
 	assert_null(s.reason.lane);
 	/* What costs more is the reason. */
 	s.reason.figures.straggler = (struct reason_straggler){
@@ -232,6 +232,25 @@ static void one_long_step_is_no_steady_cause(void **state)
 	s.reason.figures.straggler.is_found = false;
 	event->cost_pct = 9.9;
 	check(&s, REASON_IS_NONE, "");
+}
+
+static void what_died_or_hangs_comes_before_all_shares(void **state)
+{
+	struct scene s;
+	struct reason_hang *hang = &s.reason.figures.hang;
+
+	(void)state;
+	begin(&s);
+	*hang = (struct reason_hang){.has_process = true, .process_id = s.lanes[1].process_id};
+	snprintf(hang->text, sizeof(hang->text), "Rank 1 died (SIGABRT)");
+	check(&s, REASON_IS_NONE, "");
+	hang->is_fault = true;
+	check(&s, REASON_IS_DIED, "Rank 1 died (SIGABRT)");
+	assert_ptr_equal(s.reason.lane, s.lanes + 1);
+	hang->is_fault = false;
+	hang->is_hang = true;
+	check(&s, REASON_IS_HANG, "Rank 1 died (SIGABRT)");
+	assert_ptr_equal(s.reason.lane, s.lanes + 1);
 }
 
 static void waiting_and_transfer_are_told_apart(void **state)
@@ -339,6 +358,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_others_wait_for_comes_before_what_they_show),
 		cmocka_unit_test(ranks_that_are_late_together_or_in_turn_are_all_named),
 		cmocka_unit_test(one_long_step_is_no_steady_cause),
+		cmocka_unit_test(what_died_or_hangs_comes_before_all_shares),
 		cmocka_unit_test(waiting_and_transfer_are_told_apart),
 		cmocka_unit_test(the_greatest_part_is_the_reason),
 		cmocka_unit_test(idle_time_has_causes),

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
 #include "cli/base/options.h"
+#include "cli/output/output_file.h"
 #include "cli/report/report.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
@@ -89,21 +87,6 @@ static const struct argp parser = {options, parse, "FILE|SESSION...",
 	"Several FILEs: side by side as well.",
 	NULL, NULL, NULL};
 
-/* Where the page is written until it is whole. */
-struct output {
-	char *path;
-	FILE *to;
-};
-
-static void output_done(struct output *output)
-{
-	if (output->to && output->to != stdout)
-		fclose(output->to);
-	if (output->path)
-		unlink(output->path);
-	free(output->path);
-}
-
 /* A page must not take the place of what it is made of, however that was named. */
 static bool is_input(const struct report_cmd *o, const struct stat *out)
 {
@@ -124,68 +107,12 @@ static bool is_input(const struct report_cmd *o, const struct stat *out)
 static int check_output(const struct report_cmd *o)
 {
 	struct stat out;
+	int r = output_file_check(o->out, o->is_forced, &out);
 
-	if (!strcmp(o->out, "-") || lstat(o->out, &out))
-		return 0;
-	if (S_ISDIR(out.st_mode))
-		say("%s: is a directory; name a file in it", o->out);
-	/* A device, say, of which the page would take the place. */
-	else if (!S_ISREG(out.st_mode))
-		say("%s: exists and is not a regular file; - is stdout", o->out);
-	else if (!o->is_forced)
-		say("%s: exists; -f overwrites it", o->out);
-	else if (is_input(o, &out))
-		say("%s: is one of the databases; name another page", o->out);
-	else
-		return 0;
+	if (r <= 0 || !is_input(o, &out))
+		return r < 0 ? r : 0;
+	say("%s: is one of the databases; name another page", o->out);
 	return -EEXIST;
-}
-
-static int open_output(const struct report_cmd *o, struct output *ret)
-{
-	mode_t mask = umask(0);
-	int fd, r = 0;
-
-	umask(mask);
-	if (!strcmp(o->out, "-")) {
-		ret->to = stdout;
-		return 0;
-	}
-	if (asprintf(&ret->path, "%s.XXXXXX", o->out) < 0) {
-		ret->path = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(ret->path, O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w")))
-		r = -errno;
-	if (r) {
-		say("%s: cannot write: %s", o->out, strerror(-r));
-		close_p(&fd);
-		if (fd < 0) { /* nothing of ours has that name */
-			free(ret->path);
-			ret->path = NULL;
-		}
-	}
-	return r;
-}
-
-/* Only a whole page gets the name. */
-static int publish(const struct report_cmd *o, struct output *output)
-{
-	long bytes;
-
-	if (output->to == stdout)
-		return 0;
-	bytes = ftell(output->to);
-	if (fflush(output->to) || ferror(output->to) || fsync(fileno(output->to)) ||
-		rename(output->path, o->out)) {
-		say("%s: cannot write: %m", o->out);
-		return -EIO;
-	}
-	free(output->path);
-	output->path = NULL;
-	say("wrote %s (%.1f MB): open it in any browser", o->out, (double)bytes / 1e6);
-	return 0;
 }
 
 static void parts_done(struct report_part (*parts)[REPORT_FILES_MAX])
@@ -208,8 +135,9 @@ int cmd_report(int argc, char **argv)
 {
 	struct report_cmd o = {0};
 	CLEANUP(parts_done) struct report_part parts[REPORT_FILES_MAX] = {0};
-	CLEANUP(output_done) struct output output = {0};
+	CLEANUP(output_file_done) struct output_file output = {0};
 	char error[QUERY_ERROR_BYTES];
+	uint64_t bytes;
 
 	opts_parse(&parser, argc, argv, 0, &o);
 	o.what.files = o.count;
@@ -220,13 +148,15 @@ int cmd_report(int argc, char **argv)
 			say("%s", error);
 			return CMD_BAD_INPUT;
 		}
-	if (open_output(&o, &output))
+	if (output_file_open(o.out, &output))
 		return CMD_BAD_INPUT;
 	if (report_put(parts, o.count, output.to)) {
 		say("out of memory");
 		return CMD_BAD_INPUT;
 	}
-	if (publish(&o, &output))
+	if (output_file_publish(&output, &bytes))
 		return CMD_BAD_INPUT;
+	if (output.to != stdout)
+		say("wrote %s (%.1f MB): open it in any browser", o.out, (double)bytes / 1e6);
 	return o.is_strict ? check_strict(parts, o.count) : CMD_OK;
 }

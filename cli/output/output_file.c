@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/message.h"
+#include "proto/base/cleanup.h"
+
+static bool is_stdout(const char *name)
+{
+	return !strcmp(name, "-");
+}
+
+int output_file_check(const char *name, bool is_forced, struct stat *ret)
+{
+	if (is_stdout(name) || lstat(name, ret))
+		return 0;
+	if (S_ISDIR(ret->st_mode))
+		say("%s: is a directory; name a file in it", name);
+	/* A device, say, of which the document would take the place. */
+	else if (!S_ISREG(ret->st_mode))
+		say("%s: exists and is not a regular file; - is stdout", name);
+	else if (!is_forced)
+		say("%s: exists; -f overwrites it", name);
+	else
+		return 1;
+	return -EEXIST;
+}
+
+int output_file_open(const char *name, struct output_file *ret)
+{
+	mode_t mask = umask(0);
+	int fd, r = 0;
+
+	umask(mask);
+	*ret = (struct output_file){.name = name};
+	if (is_stdout(name)) {
+		ret->to = stdout;
+		return 0;
+	}
+	if (asprintf(&ret->path, "%s.XXXXXX", name) < 0) {
+		ret->path = NULL;
+		say("out of memory");
+		return -ENOMEM;
+	}
+	fd = mkostemp(ret->path, O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w")))
+		r = -errno;
+	if (r) {
+		say("%s: cannot write: %s", name, strerror(-r));
+		close_p(&fd);
+		if (fd < 0) { /* nothing of ours has that name */
+			free(ret->path);
+			ret->path = NULL;
+		}
+	}
+	return r;
+}
+
+int output_file_publish(struct output_file *output, uint64_t *ret_bytes)
+{
+	long bytes;
+
+	*ret_bytes = 0;
+	if (output->to == stdout)
+		return 0;
+	bytes = ftell(output->to);
+	if (fflush(output->to) || ferror(output->to) || fsync(fileno(output->to)) ||
+		rename(output->path, output->name)) {
+		say("%s: cannot write: %m", output->name);
+		return -EIO;
+	}
+	free(output->path);
+	output->path = NULL;
+	*ret_bytes = bytes > 0 ? (uint64_t)bytes : 0;
+	return 0;
+}
+
+void output_file_done(struct output_file *output)
+{
+	if (output->to && output->to != stdout)
+		fclose(output->to);
+	if (output->path)
+		unlink(output->path);
+	free(output->path);
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl export: what other viewers get, compared with the database row by row.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+fixture() { # fixture SCRIPT KIND
+	python3 "$here/$1.py" "$2" "$here/../../collectord/db/schema" "$2.db"
+}
+
+compare() {
+	python3 "$here/compare_chrome_json.py" "$@"
+}
+
+@test "every kernel of a real run is in the Chrome JSON once, to the nanosecond" {
+	$rtl run -q -o t.db --device soft -- "$demo" --ranks 2 --steps 3
+	run -0 --separate-stderr "$rtl" export --chrome-json t.json t.db
+	[ -z "$output" ]
+	grep -Eq '^rtl: wrote t.json \([0-9.]+ MB\): ' <<<"$stderr"
+	kernels=$(sql t.db 'SELECT count(start) FROM rocpd_op')
+	[ "$kernels" -gt 0 ]
+	[[ $(compare t.db t.json) == "kernel_dispatch $kernels, "* ]]
+	jq -e '.otherData | .simulated and .complete and (.line | startswith("SIMULATED complete: "))' t.json
+	jq -e '[.traceEvents[] | select(.name == "process_name") | .args.name] | length > 0 and all(startswith("SIMULATED rank "))' t.json
+	[ "$(stat -c %a t.json)" = "$(printf '%o' $((0666 & ~$(umask))))" ]
+	# One rank and one GPU of it.
+	gpu=$(sql t.db 'SELECT min(gpuId) FROM rocpd_op WHERE rank = 1')
+	"$rtl" export --chrome-json one.json --ranks 1 --gpus "$gpu" t.db
+	compare t.db one.json "p.rank = 1 AND gpuId = $gpu"
+	jq -e '[.traceEvents[] | select(.cat == "kernel_dispatch").args | .rank, .agent] | unique == [1, "GPU '"$gpu"'"]' one.json
+}
+
+@test "every copy of a real run is in the Chrome JSON once, to the nanosecond" {
+	SOFTGPU_COUNT=2 SOFTGPU_SCRIPT="" $rtl run -q -o t.db --mode full --device soft -- \
+		"$RTL_BUILD/tests/shim/copies/rtl-copies" each 10 >out
+	"$rtl" export --chrome-json t.json t.db
+	copies=$(sql t.db 'SELECT count(start_ns) FROM rtl_copy')
+	[ "$copies" -gt 0 ]
+	[[ $(compare t.db t.json) == *"memory_copy $copies, "* ]]
+	[ "$(jq '[.traceEvents[] | select(.cat == "memory_copy").args.copy_bytes] | add' t.json)" = \
+		"$(sql t.db 'SELECT sum(bytes) FROM rtl_copy WHERE start_ns IS NOT NULL')" ]
+}
+
+@test "kernels that overlap on a queue, host calls and ranges nest in each tid" {
+	fixture fixture_tree plain
+	fixture fixture_tree deep
+	fixture fixture_tree names
+	fixture fixture_ranks overlap
+	for kind in plain deep names overlap; do
+		"$rtl" export --chrome-json $kind.json $kind.db
+		compare $kind.db $kind.json | tee counts
+		grep -Eq 'kernel_dispatch [1-9]' counts
+	done
+	compare plain.db plain.json | grep -Eq 'hip_api [1-9][0-9]*, roctx [1-9]'
+	# Ten kernels that begin one after another and all end at once, as no barrier kept them apart.
+	sqlite3 plain.db "UPDATE rtl_dispatch SET start = 6000000000 + rowid, duration = 1000000 - rowid"
+	"$rtl" export -f --chrome-json plain.json plain.db
+	compare plain.db plain.json
+	jq -e '[.traceEvents[].args.name? | select(. == "queue 0 (overlapping 1)")] | length > 0' plain.json
+}
+
+@test "what Chrome JSON has no place for is counted, and an incomplete file says so" {
+	fixture fixture lossy
+	run -0 --separate-stderr "$rtl" export --chrome-json lossy.json lossy.db
+	grep -q '^rtl: left out: 1 kernels without times, 1 kernels that had not ended$' <<<"$stderr"
+	grep -q '^rtl: SIMULATED INCOMPLETE: ' <<<"$stderr"
+	compare lossy.db lossy.json
+	jq -e '.otherData | (.complete | not) and .left_out.untimed_kernels == 1 and .left_out.outstanding_kernels == 1' lossy.json
+	jq -e '[.traceEvents[] | select(.name == "process_name") | .args.name] | all(contains("INCOMPLETE "))' lossy.json
+	run -3 "$rtl" export -f --strict --chrome-json lossy.json lossy.db
+	# A row is gone that the ledger has.
+	fixture fixture clean
+	cp clean.db missing.db
+	sqlite3 missing.db "DELETE FROM rtl_dispatch WHERE rowid = 7"
+	run -0 --separate-stderr "$rtl" export --chrome-json missing.json missing.db
+	grep -q '^rtl: SIMULATED INCOMPLETE: .*1 row missing' <<<"$stderr"
+	jq -e '[.traceEvents[] | select(.name == "process_name") | .args.name] | all(contains("INCOMPLETE "))' missing.json
+	# Times and numbers that no event can have.
+	sqlite3 clean.db "UPDATE rtl_dispatch SET start = -5 WHERE rowid = 1;
+		UPDATE rtl_dispatch SET duration = 9223372036854775807 WHERE rowid = 2"
+	run -0 --separate-stderr "$rtl" export --chrome-json clean.json clean.db
+	grep -q '^rtl: left out: 2 rows with impossible times or numbers$' <<<"$stderr"
+	# Names that are no UTF-8, or would end a text.
+	fixture fixture hostile
+	"$rtl" export --chrome-json hostile.json hostile.db
+	compare hostile.db hostile.json
+}
+
+@test "an export is written whole or not at all" {
+	fixture fixture clean
+	"$rtl" export --chrome-json out.json clean.db
+	cp out.json before
+	run -1 --separate-stderr "$rtl" export --chrome-json out.json clean.db
+	[ "$stderr" = "rtl: out.json: exists; -f overwrites it" ]
+	run -1 --separate-stderr "$rtl" export -f --chrome-json out.json missing.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	cmp out.json before
+	cp clean.db damaged.db
+	truncate -s 40000 damaged.db
+	run -1 --separate-stderr "$rtl" export -f --chrome-json out.json damaged.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	cmp out.json before
+	cp clean.db same.db
+	run -1 --separate-stderr "$rtl" export -f --chrome-json clean.db clean.db
+	[ "$stderr" = "rtl: clean.db: is the database; name another file" ]
+	cmp clean.db same.db
+	"$rtl" export --chrome-json - clean.db >stdout.json
+	cmp stdout.json before
+	[ "$(ls -d ./*.json* | tr '\n' ' ')" = "./out.json ./stdout.json " ]
+}
+
+@test "an export that is asked for wrongly is refused in one line" {
+	fixture fixture clean
+	run -2 --separate-stderr "$rtl" export clean.db
+	[ "$stderr" = "rtl: export: needs --chrome-json OUT" ]
+	run -2 --separate-stderr "$rtl" export --chrome-json out.json
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -2 --separate-stderr "$rtl" export --chrome-json out.json.gz clean.db
+	grep -q 'is not written compressed; name it without .gz' <<<"$stderr"
+	for option in --ranks=x --gpus=3-1; do
+		run -2 --separate-stderr "$rtl" export $option --chrome-json out.json clean.db
+		[ "$stderr" = "rtl: export: $option: not a list of numbers, as in 0,3-5" ]
+	done
+	run -0 "$rtl" export --help
+	[ "$(ls)" = "$(printf 'clean.db\nrun\nstate\ntruth')" ]
+}

@@ -43,7 +43,7 @@ no_control_bytes() { # of a text with several lines
 	for view in $(grep -o '^\*\*`[a-z_]*`' "$here/../../docs/schema.md" | tr -d '*`'); do
 		grep -qw "$view" <<<"$output"
 	done
-	for verb in run trace stat ls summary info collectives tree diagnose query env doctor ctl; do
+	for verb in run trace stat ls summary info collectives tree export diagnose query env doctor ctl; do
 		apart "$rtl" $verb --help
 		[ "$status" -eq 0 ]
 		[[ $output == "Usage: rtl $verb"* ]]

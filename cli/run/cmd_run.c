@@ -78,14 +78,12 @@ static int make_env(struct jobenv *env, const struct run_options *options,
 static int check_output(const struct run_options *options, const struct run_launch *launch)
 {
 	struct run_output output;
-	int r = 0;
+	int r = options->output ? run_output_name(&output, options, launch) : 0;
 
 	/* Of a launch the first may just have made it. */
-	if (options->output && !launch->is_shared)
-		r = run_output_name(&output, options, launch);
-	if (r == 0 && options->output && !launch->is_shared)
-		r = run_output_check(&output, options);
-	return r;
+	if (r || !options->output || launch->is_shared)
+		return r;
+	return run_output_check(&output, options);
 }
 
 /* 0, or an exit status, said why. @ret_env is good in either case. */

@@ -20,7 +20,12 @@ enum run_key {
 
 static const struct argp_option run_option[] = {
 	{"output", 'o', "FILE", 0,
-		"write this database, by a collector of this job alone (default: RTL_OUTPUT)", 0},
+		"write this database, by a collector of this job alone (default: RTL_OUTPUT); in "
+		"its "
+		"name %p is the pid of rtl run, %h the host, %j the job, %r the rank, %q{VARIABLE} "
+		"an "
+		"environment variable, %% a percent sign",
+		0},
 	{"force", 'f', NULL, 0, "overwrite FILE", 0},
 	{"private", KEY_PRIVATE, NULL, 0,
 		"a collector of this job alone, even where the node has one", 0},

@@ -54,24 +54,19 @@ int run_output_name(struct run_output *output, const struct run_options *options
 	const struct run_launch *launch)
 {
 	char name[PLACES_NAME_BYTES];
-	size_t bytes;
+	int r = 0;
 
 	output->is_default = !options->output;
 	output->local[0] = '\0';
 	if (options->output) {
-		bytes = strlen(options->output);
-		if (bytes >= sizeof(output->display)) {
-			say("-o: the path is too long");
-			return CMD_RUN_FAILED;
-		}
-		memcpy(output->display, options->output, bytes + 1);
+		r = run_output_expand(options->output, launch, output->display);
 	} else if (launch->is_shared) {
 		places_session_name(launch->job, name);
 		snprintf(output->display, sizeof(output->display), "./rtl-%s.db", name);
 	} else {
 		snprintf(output->display, sizeof(output->display), "./rtl-%d.db", (int)getpid());
 	}
-	return make_absolute(output);
+	return r ? r : make_absolute(output);
 }
 
 /* Room for a path and what comes behind its name here. */

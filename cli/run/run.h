@@ -74,6 +74,13 @@ struct run_output {
 	char display[PATH_MAX];
 };
 
+/*
+ * The name of an output of its @pattern: %p the pid of this process, %h the host, %j the job as a
+ * session is named after it, %r the rank, %q{VARIABLE} an environment variable, %% a percent sign.
+ * 0, or an exit status after having said what is unknown.
+ */
+int run_output_expand(const char *pattern, const struct run_launch *launch, char ret[PATH_MAX]);
+
 /* Where a private collector would write. 0, or an exit status after having said why. */
 int run_output_name(struct run_output *output, const struct run_options *options,
 	const struct run_launch *launch);

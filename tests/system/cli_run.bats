@@ -284,6 +284,46 @@ END
 	[[ $stderr == *": cannot be written there: File name too long; "*"the job runs unrecorded" ]]
 }
 
+@test "a name of an output has the pid, host, job, rank and variables that it asks for" {
+	local database
+	export RTL_JOB_ID=a/b RTL_RANK=3 PLACE=$work/run
+	run -0 --separate-stderr "$rtl" run -o '%q{PLACE}/100%%-%h-%p-%r-%j.db' sh -c 'echo $PPID'
+	database=$(echo run/100%-"$(uname -n)-$output"-3-a_b-*.db)
+	[ "$(sql "$database" 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+	[ "$(ls run/*.db | wc -l)" -eq 1 ]
+	# Without a launcher the job is the command and its process, as in the name of the session.
+	unset RTL_JOB_ID RTL_RANK
+	RTL_OUTPUT='%j.db' run -0 --separate-stderr "$rtl" run sh -c 'echo $PPID'
+	[ "$(sql "sh-$output.db" 'SELECT count(*) FROM rtl_session')" -eq 1 ]
+}
+
+@test "a name of an output that asks for what is unknown: 125, one line, before anything starts" {
+	local says=(
+		'a%x.db' '%x is unknown; known are %p %h %j %r %q{VARIABLE}, and %% for a percent sign'
+		'a%' '% is unknown; known are %p %h %j %r %q{VARIABLE}, and %% for a percent sign'
+		'%r.db' '%r: no launcher gave this rtl run a rank; use %p, or set RTL_RANK'
+		'%q{NOWHERE}.db' '%q{NOWHERE}: this environment variable is not set'
+		'%q{}.db' '%q needs the name of a variable in braces, as in %q{HOME}'
+		'%q{HOME.db' '%q needs the name of a variable in braces, as in %q{HOME}'
+		'%qHOME.db' '%q needs the name of a variable in braces, as in %q{HOME}'
+		'%q{LONG}.db' 'the path is too long')
+	export LONG=$(printf 'n%.0s' {1..5000})
+	unset NOWHERE RTL_RANK RTL_JOB_ID
+	set -- "${says[@]}"
+	while [ $# -gt 0 ]; do
+		run -125 --separate-stderr "$rtl" run -f -o "$1" touch ran
+		[ "$stderr" = "rtl: $1: $2" ]
+		shift 2
+	done
+	# Also where nothing can be recorded, and in a rank of a launch.
+	rtl=$(lonely)
+	RTL_JOB_ID=j RTL_RANK=1 run -125 --separate-stderr "$rtl" run -o '%x.db' touch ran
+	[ "${stderr_lines[-1]}" = "rtl: %x.db: ${says[1]}" ]
+	[ ! -e ran ]
+	[ -z "$(find . -name '*.db')" ]
+	[ -z "$(find run -name '*.sock')" ]
+}
+
 @test "trace moves aside what exists, into the first free place" {
 	echo one >t.db && echo two >t.db.1 && echo log >t.db-wal
 	run -0 "$rtl" trace -o t.db true

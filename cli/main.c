@@ -29,7 +29,7 @@ static const struct cmd commands[] = {
 		"what each rank waits in, and who is the odd one out" },
 	{ "tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] FILE|SESSION",
 		"ranges and host calls, with the GPU time of their kernels" },
-	{ "report", cmd_report, "FILE|SESSION... --html OUT [-f] [--label TEXT] [--steps REGEX]",
+	{ "report", cmd_report, "FILE|SESSION... [--html OUT] [-f] [--label TEXT] [--steps REGEX]",
 		"one page with all of that, to look at in a browser" },
 	{ "export", cmd_export, "[-f] --chrome-json OUT [--ranks LIST] [--gpus LIST] FILE|SESSION",
 		"for the viewers of others: Perfetto, chrome://tracing, TraceLens" },

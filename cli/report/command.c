@@ -14,8 +14,8 @@
 enum { KEY_HTML = 0x500, KEY_STEPS, KEY_CATEGORIES, KEY_LABEL };
 
 static const struct argp_option options[] = {
-	{"html", KEY_HTML, "OUT", 0, "the page; - is stdout", 0},
-	{"force", 'f', NULL, 0, "overwrite OUT", 0},
+	{"html", KEY_HTML, "OUT", 0, "the page; - is stdout (default: FILE with .html for .db)", 0},
+	{"force", 'f', NULL, 0, "overwrite the page", 0},
 	{"label", KEY_LABEL, "TEXT", 0,
 		"what to call a FILE, in their order (default: its session)", 0},
 	{"steps", KEY_STEPS, "REGEX", 0, "what begins a step, as of rtl timeline", 0},
@@ -71,8 +71,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->count)
 			opts_error("needs FILE or SESSION; rtl ls lists sessions");
-		if (!o->out || !*o->out)
-			opts_error("needs --html OUT");
+		if (o->out && !*o->out)
+			opts_error("--html: the name is empty");
+		if (!o->out && o->count > 1)
+			opts_error("several FILEs on one page: name it with --html OUT");
 		if (o->label_count > o->count)
 			opts_error("more --label than FILEs");
 		return 0;
@@ -86,6 +88,19 @@ static const struct argp parser = {options, parse, "FILE|SESSION...",
 	"time line of every rank and GPU, where its time goes, who comes late, and the kernels. "
 	"Several FILEs: side by side as well.",
 	NULL, NULL, NULL};
+
+/* Beside FILE; of a session's name in the working folder, as its own may be the service's. */
+static char *name_page(const char *file)
+{
+	const char *name = strrchr(file, '/');
+	size_t bytes = strlen(file);
+	char *page;
+
+	name = name ? name + 1 : file;
+	if (strlen(name) > 3 && !strcmp(file + bytes - 3, ".db"))
+		bytes -= 3;
+	return asprintf(&page, "%.*s.html", (int)bytes, file) < 0 ? NULL : page;
+}
 
 /* A page must not take the place of what it is made of, however that was named. */
 static bool is_input(const struct report_cmd *o, const struct stat *out)
@@ -136,11 +151,18 @@ int cmd_report(int argc, char **argv)
 	struct report_cmd o = {0};
 	CLEANUP(parts_done) struct report_part parts[REPORT_FILES_MAX] = {0};
 	CLEANUP(output_file_done) struct output_file output = {0};
+	CLEANUP(free_p) char *page = NULL;
 	char error[QUERY_ERROR_BYTES];
 	uint64_t bytes;
 
 	opts_parse(&parser, argc, argv, 0, &o);
 	o.what.files = o.count;
+	if (!o.out)
+		o.out = page = name_page(o.names[0]);
+	if (!o.out) {
+		say("out of memory");
+		return CMD_BAD_INPUT;
+	}
 	if (check_output(&o))
 		return CMD_BAD_INPUT;
 	for (size_t i = 0; i < o.count; i++)

@@ -54,6 +54,33 @@ ranks() { # ranks KIND [FILE]
 	[ "$(ls -d ./*.html* | tr '\n' ' ')" = "./out.html ./stdout.html " ]
 }
 
+@test "a page that was given no name lies beside its database, and overwrites nothing" {
+	mkdir jobs.db state/rtl
+	fixture clean jobs.db/a.db
+	cp jobs.db/a.db jobs.db/plain
+	cp jobs.db/a.db state/rtl/job-1.db
+	run -0 --separate-stderr "$rtl" report jobs.db/a.db
+	[ -z "$output" ]
+	grep -Eq '^rtl: wrote jobs.db/a.html \([0-9.]+ MB\): open it in any browser$' <<<"$stderr"
+	"$rtl" report jobs.db/a.db --html wanted.html
+	cmp jobs.db/a.html wanted.html
+	echo mine >jobs.db/a.html
+	run -1 --separate-stderr "$rtl" report jobs.db/a.db
+	[ "$stderr" = "rtl: jobs.db/a.html: exists; -f overwrites it" ]
+	[ "$(cat jobs.db/a.html)" = mine ]
+	run -0 "$rtl" report -f jobs.db/a.db
+	cmp jobs.db/a.html wanted.html
+	# A name that has no ending to be replaced; and a session, whose own folder is not the user's.
+	run -0 "$rtl" report jobs.db/plain
+	[ -s jobs.db/plain.html ]
+	run -0 "$rtl" report job-1
+	[ -s job-1.html ]
+	run -1 --separate-stderr "$rtl" report missing.db
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[ ! -e missing.html ]
+	[ "$(echo state/rtl/*)" = state/rtl/job-1.db ]
+}
+
 @test "a rank is counted once, whoever has inherited it" {
 	fixture helper
 	"$rtl" report helper.db --html - | grep -Fq '<dt>Ranks<dd>2 '
@@ -67,8 +94,10 @@ ranks() { # ranks KIND [FILE]
 @test "what is asked for wrongly is said in one line" {
 	fixture clean
 	fixture lossy
-	run -2 --separate-stderr "$rtl" report clean.db
-	[ "$stderr" = "rtl: report: needs --html OUT" ]
+	run -2 --separate-stderr "$rtl" report clean.db --html ''
+	[ "$stderr" = "rtl: report: --html: the name is empty" ]
+	run -2 --separate-stderr "$rtl" report clean.db lossy.db
+	[ "$stderr" = "rtl: report: several FILEs on one page: name it with --html OUT" ]
 	run -2 --separate-stderr "$rtl" report --html out.html
 	[ "$stderr" = "rtl: report: needs FILE or SESSION; rtl ls lists sessions" ]
 	run -2 --separate-stderr "$rtl" report --label a --label b clean.db --html out.html

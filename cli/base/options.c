@@ -190,8 +190,6 @@ error_t opts_file(int key, char *arg, const char **ret)
 {
 	if (key == ARGP_KEY_ARG && *ret)
 		opts_error("one FILE or SESSION at a time");
-	if (key == ARGP_KEY_END && !*ret)
-		opts_error("needs FILE or SESSION; rtl ls lists sessions");
 	if (key == ARGP_KEY_ARG)
 		*ret = arg;
 	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;

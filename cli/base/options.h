@@ -26,7 +26,7 @@ _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf,
 
 /*
  * For the parser of a verb of one FILE|SESSION, to return for keys that it does not know: takes the
- * argument into *@ret, and at the end sees to it that there is one.
+ * argument into *@ret, of which there may be one.
  */
 error_t opts_file(int key, char *arg, const char **ret);
 

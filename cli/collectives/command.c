@@ -80,7 +80,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Collectives, matched across ranks: latency, bandwidth, skew; who arrives last, and why.",
 	NULL, NULL, NULL};
 

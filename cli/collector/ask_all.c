@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
@@ -79,9 +80,8 @@ static void note_removal(struct wanted *wanted, const Rtl__SessionInfo *info)
 	if (gmtime_r(&at, &tm))
 		(void)strftime(when, sizeof(when), "%F %T UTC", &tm);
 	/* The newest comes first. */
-	if (!wanted->removal &&
-		asprintf(&wanted->removal, "its collector removed it at %s: %s", when,
-			why ? why : "") < 0)
+	if (!wanted->removal && asprintf(&wanted->removal, "its collector removed it at %s: %s",
+					when, why ? why : "") < 0)
 		wanted->removal = NULL;
 }
 
@@ -110,11 +110,11 @@ static int look_for_session(void *data, const char *socket, const Rtl__Frame *re
 	return wanted->database ? 1 : 0;
 }
 
-char *ask_database(const char *name, char **ret_removal)
+/* No collector is no error: there are the state directories, too. */
+static void ask_sessions(ask_reply *reply, void *data)
 {
 	Rtl__SessionsRequest body = RTL__SESSIONS_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	struct wanted wanted = {.name = name};
 	struct ask_result result;
 
 	body.has_version_min = body.has_version_max = 1;
@@ -122,9 +122,43 @@ char *ask_database(const char *name, char **ret_removal)
 	body.version_max = PROTO_VERSION_MAX;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REQUEST;
 	frame.sessions_request = &body;
-	/* No collector, or none that knows: the state directories are next. */
-	(void)ask_all(
-		NULL, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, look_for_session, &wanted, &result);
+	(void)ask_all(NULL, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, reply, data, &result);
+}
+
+char *ask_database(const char *name, char **ret_removal)
+{
+	struct wanted wanted = {.name = name};
+
+	ask_sessions(look_for_session, &wanted);
 	*ret_removal = wanted.removal;
 	return wanted.database;
+}
+
+struct taker {
+	void (*take)(void *data, const char *path);
+	void *data;
+};
+
+static int give_own_databases(void *data, const char *socket, const Rtl__Frame *reply)
+{
+	const Rtl__SessionsReply *sessions = reply->sessions_reply;
+	const struct taker *taker = data;
+
+	(void)socket; /* any will do */
+	for (size_t i = 0; i < sessions->n_sessions; i++) {
+		const Rtl__SessionInfo *info = sessions->sessions[i];
+		CLEANUP(free_p)
+		char *database = msg_string(info->has_database, &info->database, 4096);
+
+		if (database && info->has_uid && info->uid == getuid())
+			taker->take(taker->data, database);
+	}
+	return 0;
+}
+
+void ask_own_databases(void (*take)(void *data, const char *path), void *data)
+{
+	struct taker taker = {.take = take, .data = data};
+
+	ask_sessions(give_own_databases, &taker);
 }

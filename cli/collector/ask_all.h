@@ -28,6 +28,9 @@ int ask_all(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase 
 /* Nobody listens there: what a finished private collector leaves behind. */
 bool ask_is_absent(int error);
 
+/* Gives @take the database of each session of this user that a collector has. */
+void ask_own_databases(void (*take)(void *data, const char *path), void *data);
+
 /*
  * The database of the session @name, malloc'ed; NULL: no collector knows it. Then *@ret_removal, to
  * be freed, says when one removed it, and why; NULL: none did.

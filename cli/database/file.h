@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What a database file is before SQLite opens it: opening a FIFO would wait for ever, and
- * SQLite's words for a directory or a missing file help nobody. Only for query.c, before it
+ * SQLite's words for a directory or a missing file help nobody. To be asked before this process
  * opens the file (closing a descriptor of it later would drop SQLite's locks).
  */
 #include <stdbool.h>
@@ -18,6 +18,9 @@ struct query_file {
 
 /* 0; -ENOENT, -EACCES, -EISDIR, -EINVAL (no SQLite file), -EIO, each with its line in @error. */
 int query_file_look(const char *path, struct query_file *ret, char error[QUERY_ERROR_BYTES]);
+
+/* Whether its header says so, found out without SQLite: false also where it cannot be read. */
+bool query_file_is_ours(const char *path);
 
 /* @path as a URI for a read-only connection. NULL: no memory. */
 char *query_file_uri(const char *path, bool is_immutable);

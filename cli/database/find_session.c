@@ -134,7 +134,7 @@ static char **take_found(glob_t *found)
 	return paths;
 }
 
-static char **find_named(const char *names)
+static char **find_named(const char *names, bool is_own)
 {
 	CLEANUP(free_p) char *dir = state_dir();
 	CLEANUP(free_p) char *mine = dir ? format_path("%s/%s", dir, names) : NULL;
@@ -145,7 +145,8 @@ static char **find_named(const char *names)
 	glob_t found = {0};
 
 	/* The service's directory is listed to few, one's own to all. */
-	add_found(&found, all);
+	if (!is_own)
+		add_found(&found, all);
 	add_found(&found, served);
 	add_found(&found, mine);
 	add_found(&found, kept);
@@ -154,7 +155,12 @@ static char **find_named(const char *names)
 
 char **find_files(void)
 {
-	return find_named("*.db");
+	return find_named("*.db", false);
+}
+
+char **find_own_files(void)
+{
+	return find_named("*.db", true);
 }
 
 char **find_stores(void)
@@ -176,7 +182,7 @@ char **find_aside(const char *folder)
 	glob_t found = {0};
 
 	if (!folder)
-		return find_named("*.db" FIND_ASIDE "*");
+		return find_named("*.db" FIND_ASIDE "*", false);
 	if (!strpbrk(folder, "*?[\\"))
 		pattern = format_path("%s/*" FIND_ASIDE "*", folder);
 	add_found(&found, pattern);

@@ -19,6 +19,9 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
  */
 char **find_files(void);
 
+/* Those of this user alone. Likewise. */
+char **find_own_files(void);
+
 /* Where those lie: their stores, each with its index. Likewise. */
 char **find_stores(void);
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/verb.h"
 
+#include <stdlib.h>
+
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
+#include "cli/database/newest.h"
 #include "cli/base/message.h"
+#include "proto/base/cleanup.h"
 
 void verb_take_format(enum render_format *format, enum render_format wanted)
 {
@@ -29,11 +33,27 @@ error_t verb_parse(int key, char *arg, struct verb *ret)
 	}
 }
 
+char *verb_newest(void)
+{
+	char *path = newest_database();
+
+	if (path)
+		say("%s: the newest database, as no FILE or SESSION is named", path);
+	else
+		say("no FILE or SESSION is named, and there is no database in this folder, nor a "
+		    "session of yours; rtl run records one");
+	return path;
+}
+
 int verb_open(const struct verb *verb, struct query **ret)
 {
+	CLEANUP(free_p) char *newest = verb->name ? NULL : verb_newest();
+	const char *name = verb->name ? verb->name : newest;
 	char error[QUERY_ERROR_BYTES];
 
-	if (!find_open(verb->name, error, ret))
+	if (!name)
+		return CMD_BAD_INPUT;
+	if (!find_open(name, error, ret))
 		return CMD_OK;
 	say("%s", error);
 	return CMD_BAD_INPUT;

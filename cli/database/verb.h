@@ -11,7 +11,7 @@
 #include "cli/database/verdict.h"
 
 struct verb {
-	const char *name; /* FILE or SESSION */
+	const char *name; /* FILE or SESSION; NULL: the newest */
 	enum render_format format;
 	bool is_strict;
 };
@@ -41,6 +41,10 @@ error_t verb_parse(int key, char *arg, struct verb *ret);
 
 /* One of --json and --csv, which do not go together; exits as opts_error() does. */
 void verb_take_format(enum render_format *format, enum render_format wanted);
+
+/* Where no FILE is named: the newest database, after a line that names it, malloc'ed; NULL after a
+ * line that there is none. */
+char *verb_newest(void);
 
 /* CMD_OK; CMD_BAD_INPUT after a line that says why. */
 int verb_open(const struct verb *verb, struct query **ret);

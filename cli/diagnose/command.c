@@ -38,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return verb_parse(key, arg, &o->verb);
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Whether the ranks of a session did alike, in all and kernel by kernel: MISSING has none, "
 	"LOW less than half of the rank with most, NOTE over 5 % less, or 5 % more or less work "
 	"than the rank in the middle; and why, as far as the file tells. Of several processes of a "

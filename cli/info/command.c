@@ -52,7 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"What a session database says of its session, processes, GPUs and clocks.", NULL, NULL,
 	NULL};
 

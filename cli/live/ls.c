@@ -9,6 +9,7 @@
 
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
+#include "cli/database/newest.h"
 #include "cli/base/array.h"
 #include "cli/base/options.h"
 #include "cli/live/path_set.h"
@@ -202,30 +203,6 @@ static void complete_closed(struct sample *sample, const struct query_index *ind
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* 0: it is not there. */
-static uint64_t written_ns(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return 0;
-	return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-}
-
-/* Of a database, or of its log. */
-static uint64_t database_written_ns(const char *path)
-{
-	CLEANUP(free_p) char *wal = NULL;
-	uint64_t own_ns = written_ns(path), wal_ns;
-
-	if (asprintf(&wal, "%s-wal", path) < 0) {
-		wal = NULL;
-		return own_ns;
-	}
-	wal_ns = written_ns(wal);
-	return wal_ns > own_ns ? wal_ns : own_ns;
-}
-
 struct found {
 	const char *path;
 	uint64_t written_ns;
@@ -262,7 +239,7 @@ static void add_files(struct sample *sample, struct path_set *known,
 		if (GROW(found, count, capacity) < 0)
 			break;
 		found[count++] = (struct found){.path = *path,
-			.written_ns = newest < SIZE_MAX ? database_written_ns(*path) : 0};
+			.written_ns = newest < SIZE_MAX ? newest_written_ns(*path) : 0};
 	}
 	if (count && newest < SIZE_MAX)
 		qsort(found, count, sizeof(*found), compare_found);
@@ -353,7 +330,7 @@ static uint64_t session_written_ns(const struct sample_session *s)
 		return s->removed_realtime_ns;
 	if (s->socket && !s->is_closed)
 		return UINT64_MAX;
-	return s->database ? database_written_ns(s->database) : 0;
+	return s->database ? newest_written_ns(s->database) : 0;
 }
 
 static void keep_newest(struct sample *sample, size_t newest)

@@ -17,7 +17,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return verb_parse(key, arg, state->input);
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"What each rank waits in, while it lives or when it died: kernel or collective, queue, "
 	"since "
 	"when; and who is the odd one out."

@@ -5,6 +5,7 @@
 
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
+#include "cli/database/verb.h"
 #include "cli/base/options.h"
 #include "cli/output/output_file.h"
 #include "cli/report/report.h"
@@ -69,13 +70,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_name(o, arg);
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->count)
-			opts_error("needs FILE or SESSION; rtl ls lists sessions");
 		if (o->out && !*o->out)
 			opts_error("--html: the name is empty");
 		if (!o->out && o->count > 1)
 			opts_error("several FILEs on one page: name it with --html OUT");
-		if (o->label_count > o->count)
+		if (o->label_count > (o->count ? o->count : 1))
 			opts_error("more --label than FILEs");
 		return 0;
 	default:
@@ -83,7 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION...",
+static const struct argp parser = {options, parse, "[FILE|SESSION...]",
 	"One page that needs nothing else: whether everything was recorded, why the job is slow, a "
 	"time line of every rank and GPU, where its time goes, who comes late, and the kernels. "
 	"Several FILEs: side by side as well.",
@@ -151,11 +150,17 @@ int cmd_report(int argc, char **argv)
 	struct report_cmd o = {0};
 	CLEANUP(parts_done) struct report_part parts[REPORT_FILES_MAX] = {0};
 	CLEANUP(output_file_done) struct output_file output = {0};
-	CLEANUP(free_p) char *page = NULL;
+	CLEANUP(free_p) char *page = NULL, *newest = NULL;
 	char error[QUERY_ERROR_BYTES];
 	uint64_t bytes;
 
 	opts_parse(&parser, argc, argv, 0, &o);
+	if (!o.count) {
+		newest = verb_newest();
+		if (!newest)
+			return CMD_BAD_INPUT;
+		add_name(&o, newest);
+	}
 	o.what.files = o.count;
 	if (!o.out)
 		o.out = page = name_page(o.names[0]);

@@ -125,7 +125,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Whether everything was recorded, the top kernels, every rank and GPU, what is missing, "
 	"and "
 	"in one sentence why the job is slow.",

@@ -108,7 +108,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Roctx ranges and host calls as a tree, with the GPU time of the kernels "
 	"submitted in "
 	"them.",

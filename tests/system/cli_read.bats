@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What rtl says about session databases, on files made without a collector.
 load lib.bash
+bats_require_minimum_version 1.5.0
 
 fixture() { # fixture KIND [FILE]
 	python3 "$here/fixture.py" "$1" "$here/../../collectord/db/schema" "${2:-$1.db}"
@@ -77,7 +78,7 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" summary --strickt clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: summary: unknown option --strickt; did you mean --strict?" ]
-	for words in "summary" "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
+	for words in "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
 		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "stat --socket=" "ls --socket=" "ctl status --socket=" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
 		"summary --json --csv clean.db" "diff --csv --json clean.db clean.db" "ls --json --csv" \
 		"info --clocks --json --csv clean.db" "info --csv clean.db" "info --counters --clocks clean.db"; do
@@ -440,4 +441,48 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	run bash -c '"$1" summary clean.db >/dev/full' bash "$rtl"
 	[ "$status" -eq 1 ]
 	[[ $output == *"cannot write"* ]]
+}
+
+@test "a verb without FILE takes the database that was written last, and names it" {
+	[ ! -S /run/rtl.sock ] || skip "this node has a service"
+	local verb nothing="rtl: no FILE or SESSION is named, and there is no database in this folder, nor a session of yours; rtl run records one"
+	mkdir here elsewhere state/rtl
+	cd here
+	# Of others: none of them is opened.
+	sqlite3 other.db 'PRAGMA journal_mode = WAL; CREATE TABLE t (a)' >/dev/null
+	echo text >text.db
+	mkfifo pipe.db
+	mkdir folder.db
+	for verb in summary timeline info collectives outstanding tree diagnose report; do
+		run -1 --separate-stderr "$rtl" $verb
+		[ -z "$output" ]
+		[ "$stderr" = "$nothing" ]
+	done
+	fixture clean old.db
+	cp old.db new.db
+	touch -d '2 hours ago' old.db
+	touch -d '1 hour ago' new.db
+	for verb in summary timeline info collectives outstanding tree diagnose; do
+		"$rtl" $verb new.db >expected
+		run -0 --separate-stderr "$rtl" $verb
+		[ "$output" = "$(cat expected)" ]
+		[ "${stderr_lines[0]}" = "rtl: new.db: the newest database, as no FILE or SESSION is named" ]
+	done
+	"$rtl" report
+	[ -s new.html ]
+	[ "$(echo other.db*)" = other.db ]
+	# A session that is kept, then one that is being recorded in another folder.
+	mv old.db ../state/rtl/job-1.db
+	touch -d '1 minute ago' ../state/rtl/job-1.db
+	run -0 --separate-stderr "$rtl" summary
+	[ "${stderr_lines[0]}" = "rtl: $work/state/rtl/job-1.db: the newest database, as no FILE or SESSION is named" ]
+	# Its file is made while the command already runs.
+	cat >job.sh <<-'EOF'
+		until sqlite3 -readonly ../elsewhere/live.db 'SELECT name FROM rtl_session' 2>/dev/null | grep -q .; do
+			[ $SECONDS -lt 900 ] || exit
+		done
+		"$1" info
+	EOF
+	run -0 --separate-stderr "$rtl" run -q -o ../elsewhere/live.db bash job.sh "$rtl"
+	[ "${stderr_lines[0]}" = "rtl: $work/elsewhere/live.db: the newest database, as no FILE or SESSION is named" ]
 }

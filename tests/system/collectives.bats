@@ -284,7 +284,7 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 
 @test "mistakes are one line" {
 	fixture none
-	run -2 "$rtl" collectives
+	run -2 "$rtl" collectives none.db none.db
 	run -2 "$rtl" collectives --csv=nothing none.db
 	[ "${#lines[@]}" -eq 1 ]
 	run -2 "$rtl" collectives --comm xyz none.db

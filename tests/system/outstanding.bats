@@ -75,7 +75,7 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 	run -0 "$rtl" outstanding t.db
 	[ "${lines[0]}" = "SIMULATED Nothing is outstanding" ]
 	run -1 "$rtl" outstanding missing.db
-	run -2 "$rtl" outstanding
+	run -2 "$rtl" outstanding t.db t.db
 }
 
 @test "the screen" {

@@ -98,8 +98,6 @@ ranks() { # ranks KIND [FILE]
 	[ "$stderr" = "rtl: report: --html: the name is empty" ]
 	run -2 --separate-stderr "$rtl" report clean.db lossy.db
 	[ "$stderr" = "rtl: report: several FILEs on one page: name it with --html OUT" ]
-	run -2 --separate-stderr "$rtl" report --html out.html
-	[ "$stderr" = "rtl: report: needs FILE or SESSION; rtl ls lists sessions" ]
 	run -2 --separate-stderr "$rtl" report --label a --label b clean.db --html out.html
 	[ "$stderr" = "rtl: report: more --label than FILEs" ]
 	run -2 --separate-stderr "$rtl" report clean.db{,,,,,,,,} --html out.html

@@ -51,8 +51,15 @@ static const struct render_column step_columns[] = {{NULL, "RANK", RENDER_ID},
 
 #define COLUMNS (sizeof(total_columns) / sizeof(total_columns[0]))
 
-static void fill_row(
-	const struct line *line, bool is_total, char cause[64], struct render_value ret[COLUMNS])
+/* Where copies have no times it is not known that there were none. */
+static struct render_value copy_percent(const struct timeline *t, const struct breakdown_row *row)
+{
+	return row->copies || !t->untimed_copies ? percent(row->exposed_copy_ns, row->wall_ns)
+						 : render_null();
+}
+
+static void fill_row(const struct timeline *t, const struct line *line, bool is_total,
+	char cause[64], struct render_value ret[COLUMNS])
 {
 	const struct breakdown_row *row = line->row;
 	const struct steps_process *process = line->lane->process;
@@ -70,15 +77,15 @@ static void fill_row(
 	*ret++ = render_integer((int64_t)row->wall_ns);
 	*ret++ = percent(row->stream_ns[BREAKDOWN_COMPUTE], row->wall_ns);
 	*ret++ = percent(row->exposed_communication_ns, row->wall_ns);
-	*ret++ = percent(row->exposed_copy_ns, row->wall_ns);
+	*ret++ = copy_percent(t, row);
 	*ret++ = percent(breakdown_idle_ns(row), row->wall_ns);
 	*ret++ = percent(row->micro_idle_ns, row->wall_ns);
 	*ret++ = percent(row->with_communication_ns, row->communication_ns);
 	*ret++ = render_text(cause);
 }
 
-static int put_lines(const struct line *lines, size_t count, bool is_total, bool has_processes,
-	const struct timeline_show *show, FILE *to)
+static int put_lines(const struct timeline *t, const struct line *lines, size_t count,
+	bool is_total, const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_column columns[COLUMNS + 1] = {{NULL, "PROC", RENDER_ID}};
@@ -87,7 +94,7 @@ static int put_lines(const struct line *lines, size_t count, bool is_total, bool
 	int r;
 
 	memcpy(columns + 1, is_total ? total_columns : step_columns, sizeof(total_columns));
-	if (!has_processes)
+	if (!t->has_ambiguous_ranks)
 		columns[0].title = NULL;
 	r = render_new(to, show->format, columns, COLUMNS + 1, &render);
 	if (r)
@@ -95,7 +102,7 @@ static int put_lines(const struct line *lines, size_t count, bool is_total, bool
 	render_set_width(render, show->width);
 	for (size_t i = 0; i < count && !r; i++) {
 		values[0] = render_integer(lines[i].lane->process_id);
-		fill_row(lines + i, is_total, cause, values + 1);
+		fill_row(t, lines + i, is_total, cause, values + 1);
 		r = render_row(render, values);
 	}
 	render_finish(render);
@@ -156,7 +163,7 @@ int timeline_put_ranks(const struct timeline *t, const struct timeline_show *sho
 		return -ENOMEM;
 	for (size_t i = 0; i < t->lane_count; i++)
 		lines.at[i] = (struct line){t->lanes + i, 0, &t->lanes[i].total};
-	return put_lines(lines.at, t->lane_count, true, t->has_ambiguous_ranks, show, to);
+	return put_lines(t, lines.at, t->lane_count, true, show, to);
 }
 
 int timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
@@ -170,8 +177,8 @@ int timeline_put_longest(const struct timeline *t, const struct timeline_options
 	drop_outside(&lines);
 	if (lines.count)
 		qsort(lines.at, lines.count, sizeof(*lines.at), compare_walls);
-	return put_lines(lines.at, show->rows < lines.count ? show->rows : lines.count, false,
-		t->has_ambiguous_ranks, show, to);
+	return put_lines(
+		t, lines.at, show->rows < lines.count ? show->rows : lines.count, false, show, to);
 }
 
 /* All of them in order, or the longest. */
@@ -193,7 +200,7 @@ static int put_steps(const struct timeline *t, const struct timeline_options *o,
 		return timeline_put_longest(t, o, show, to);
 	}
 	fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
-	return put_lines(lines.at, lines.count, false, t->has_ambiguous_ranks, show, to);
+	return put_lines(t, lines.at, lines.count, false, show, to);
 }
 
 static void put_notes(const struct timeline *t, FILE *to)

@@ -24,6 +24,16 @@ fixture() { # fixture KIND [FILE]
 	jq -e '[.rows[] | select(.step == 7)] | max_by(.computation_time_ns) | .rank == 2' t.json
 }
 
+@test "the share of copies is unknown, not 0, where copies have no times" {
+	copy_shares() { "$rtl" timeline "$1" | awk '/COPY %/ {at = index($0, "COPY %") + 5; next} !NF {at = 0} at {v = substr($0, 1, at); sub(/.* /, "", v); print v}' | sort -u; }
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
+	[ "$(copy_shares late.db)" = 0.0 ]
+	sqlite3 late.db "INSERT INTO rtl_copy_base VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d', NULL, 0, NULL, NULL, NULL, NULL, NULL)"
+	run -0 "$rtl" timeline late.db
+	[[ $output == *"1 copies have no times"* ]]
+	[ "$(copy_shares late.db)" = - ]
+}
+
 @test "without markers the steps are found by their kernels" {
 	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 12 >out 2>err
 	cp t.db plain.db

@@ -44,7 +44,8 @@ static const struct argp parser = {options, parse, "FILE|SESSION 'SQL'",
 	"Ask a session database one statement that only reads; it may still be written."
 	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
 	"rtl_metric, "
-	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, rtl_graph_call; "
+	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
+	"rtl_graph_call; "
 	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
 	"rtl_counter; rtl_session, rtl_process, rtl_gpu, rtl_clock, rtl_clock_check, rtl_meta. "
 	"docs/schema.md has their columns.",

@@ -7,10 +7,13 @@
 #include "proto/wire/msg.h"
 #include "shim/base/gate.h"
 #include "shim/base/process_rank.h"
+#include "shim/base/wait.h"
 #include "shim/record/recorder.h"
 
 /* A program that changes its mind without end fills no log. */
 #define CHANGES_MAX 64u
+/* Another thread defines one, and may have lost its processor: what it took is in the log only when
+ * it is done, and this thread's process may be killed next. So often it is waited for. */
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 
@@ -69,9 +72,13 @@ static void run(struct recorder *recorder, enum recorder_define_how how)
 {
 	static uint32_t defined; /* is_taking's holder */
 	struct process_rank rank;
+	unsigned looks = 0;
 
-	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
-		return;
+	while (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
+		if (looks == PATIENCE_YIELDS)
+			return;
+		patience_take(&looks);
+	}
 	if (defined < CHANGES_MAX && process_rank_take(&rank)) {
 		define(recorder, &rank, how);
 		tell_gate(&rank);

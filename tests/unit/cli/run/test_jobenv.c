@@ -102,8 +102,7 @@ static void copies_of_another_installation_are_left_out(void **state)
 	setenv("LD_PRELOAD", "/old/librtl-shim.so:/a.so librtl-calls.so:/new/librtl-calls.so", 1);
 	setenv("HSA_TOOLS_LIB", "\"/o ld/librtl-shim.so\" /a.so librtl-shim.so", 1);
 	assert_int_equal(jobenv_init(&env, &params), 0);
-	assert_ends(value_of(&env, "LD_PRELOAD"),
-		"/new/librtl-shim.so:/a.so:/new/librtl-calls.so");
+	assert_ends(value_of(&env, "LD_PRELOAD"), "/new/librtl-shim.so:/a.so:/new/librtl-calls.so");
 	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "/a.so /new/librtl-shim.so");
 	jobenv_done(&env);
 	setenv("LD_PRELOAD", "/old/librtl-shim.so", 1);

@@ -84,16 +84,17 @@ static int check_file(const char *path)
 	return -EISDIR;
 }
 
-/* Although there is a user to become; what root keeps for itself it may. */
+/* Although there is a user to become; what root keeps for itself it may, and the root of a
+ * namespace for a single tenant is no other user than that one. */
 static bool stays_root(const struct config *config)
 {
 	return geteuid() == 0 && config->service_uid != (uid_t)-1 && !config->is_private &&
-	       !config->allow_root;
+	       !config->is_single_tenant && !config->allow_root;
 }
 
 /*
- * Where the folder of @path is in the end, for root: @what is the option. A link at the very end is refused
- * by those who open it. 0, or an error that was said.
+ * Where the folder of @path is in the end, for root: @what is the option. A link at the very end is
+ * refused by those who open it. 0, or an error that was said.
  */
 static int resolve(const struct config *config, const char *what, const char *path, char **ret)
 {
@@ -312,8 +313,8 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 
 /*
  * A job's own collector runs on the processors that the job computes on. It gets as much of them as
- * anybody, but where none is free it takes none from a thread that has just got it. Of another class,
- * it is there because somebody wanted that.
+ * anybody, but where none is free it takes none from a thread that has just got it. Of another
+ * class, it is there because somebody wanted that.
  */
 static void make_way(void)
 {

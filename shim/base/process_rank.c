@@ -208,8 +208,9 @@ bool process_rank_take(struct process_rank *ret)
 	uint32_t changes = atomic_load_explicit(&state.changes, memory_order_acquire);
 	struct communicator known = communicators_largest();
 
-	if (changes == state.taken_changes && known.identity == state.taken.identity &&
-		known.rank == state.taken.rank)
+	if (!atomic_load_explicit(&state.is_begun, memory_order_acquire) ||
+		(changes == state.taken_changes && known.identity == state.taken.identity &&
+			known.rank == state.taken.rank))
 		return false;
 	if (!enter())
 		return false;

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define COMPLETENESS_REASONS_MAX 16
-#define COMPLETENESS_LINE_BYTES	 512
+#define COMPLETENESS_LINE_BYTES	 768
 
 /* The reason of processes that were not recorded for their uid, which follows. */
 #define COMPLETENESS_UNSEEN_OF "processes_of_uid_"

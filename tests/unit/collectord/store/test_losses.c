@@ -224,6 +224,7 @@ static void losses_of_before_are_kept(void **state)
 				 "ALTER TABLE rtl_queue DROP COLUMN last_seq; "
 				 "ALTER TABLE rtl_outstanding DROP COLUMN correlation_id; "
 				 "DROP TABLE rtl_in_flight; "
+				 "DROP VIEW rtl_graph_call; DROP TABLE rtl_captured; "
 				 "INSERT INTO rtl_loss SELECT id, 'untimed_early', 3, 5, 6 FROM "
 				 "rtl_process; "
 				 "PRAGMA user_version = 8",

@@ -39,10 +39,12 @@ bool jobenv_is_unpreloadable(const char *path);
 extern const char jobenv_without_preload[];
 
 /*
- * librtl-calls.so, which lies beside @shim, where @mode (NULL: RTL_MODE) records host calls; "": it does
- * not. 0; -errno: it is wanted, and not there as @ret.
+ * librtl-calls.so, which lies beside @shim, where @mode (NULL: RTL_MODE) records host calls; "": it
+ * does not. 0; -errno: it is wanted, and not there as @ret.
  */
-#define JOBENV_NO_CALLS "mode hip: %s: %s; install it beside librtl-shim.so, or choose another mode"
+#define JOBENV_NO_CALLS                                                                            \
+	"%s: %s; modes hip and full need it: install it beside librtl-shim.so, or choose another " \
+	"mode"
 int jobenv_find_calls(const char *shim, const char *mode, char ret[PATH_MAX]);
 
 /* 0, -ENOMEM. */

@@ -128,7 +128,8 @@ static bool begin_sum(int fd, struct end *end)
 	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
 		!wal_is_header(header) || memcmp(header + 16, end->salt, SALT_BYTES) != 0)
 		return false;
-	end->page_bytes = get_u32(header + 8); /* SQLite learns it from the first commit that it finds */
+	end->page_bytes =
+		get_u32(header + 8); /* SQLite learns it from the first commit that it finds */
 	end->sum = (struct sum){get_u32(header) & 1, get_u32(header + 24), get_u32(header + 28)};
 	return true;
 }
@@ -140,8 +141,8 @@ static bool is_of_round(const uint8_t *frame, const struct end *end)
 }
 
 /*
- * What a transaction that was rolled back leaves behind has none, nor has what goes over frames of its
- * own that were spilled: SQLite gives those no salt until all sums before them are right.
+ * What a transaction that was rolled back leaves behind has none, nor has what goes over frames of
+ * its own that were spilled: SQLite gives those no salt until all sums before them are right.
  */
 static bool is_commit(const uint8_t *frame)
 {
@@ -205,13 +206,28 @@ int wal_is_cut(sqlite3 *db)
 	return frame ? look(fd, &end, frame) : -ENOMEM;
 }
 
+/* Elsewhere there is no index, and SQLite would not give back one that was mapped past it. */
+static bool has_wal(sqlite3 *db)
+{
+	sqlite3_stmt *mode = NULL;
+	const char *name = NULL;
+	bool has;
+
+	if (sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &mode, NULL) == SQLITE_OK &&
+		sqlite3_step(mode) == SQLITE_ROW)
+		name = (const char *)sqlite3_column_text(mode, 0);
+	has = name && !strcmp(name, "wal");
+	sqlite3_finalize(mode);
+	return has;
+}
+
 int wal_check_whole(sqlite3 *db)
 {
 	sqlite3_file *log = NULL;
 	sqlite3_int64 bytes, wanted;
 	struct end end;
 
-	if (!db ||
+	if (!db || !has_wal(db) ||
 		sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
 		!log || !log->pMethods || read_index(db, &end) != 1 || !end.frames ||
 		log->pMethods->xFileSize(log, &bytes) != SQLITE_OK)
@@ -233,8 +249,7 @@ static sqlite3_int64 end_of_more(sqlite3 *db, sqlite3_file *log)
 		memcmp(header + 16, end.salt, SALT_BYTES) != 0)
 		return 0;
 	end.page_bytes = get_u32(header + 8);
-	at = WAL_HEADER_BYTES +
-	     (sqlite3_int64)(end.frames * (FRAME_HEADER_BYTES + end.page_bytes));
+	at = WAL_HEADER_BYTES + (sqlite3_int64)(end.frames * (FRAME_HEADER_BYTES + end.page_bytes));
 	if (log->pMethods->xRead(log, frame, sizeof(frame), at) != SQLITE_OK ||
 		!is_of_round(frame, &end))
 		return 0;

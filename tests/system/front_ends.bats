@@ -66,7 +66,7 @@ sdk() {
 @test "queues of a tool that came first are INCOMPLETE in the file and everywhere, with the reason and what to do" {
 	sdk -o t.db >out 2>err
 	grep -q '^dispatched 40$' out
-	last_line err | grep -q '^SIMULATED INCOMPLETE: 0 dispatched, 0 stored, .*, 1 queue not followed$'
+	last_line err | grep -q '^SIMULATED INCOMPLETE: 0 dispatched, 0 stored, .*, 1 queue not followed, '
 	grep -q '^rtl: 1 queue of 1 process not followed, .*libshim-other-tool.so: .*not in LD_PRELOAD; with it, as rtl run has it, they are' err
 	not grep -q 'no kernel was seen' err
 	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'queues_ineligible'")" -eq 1 ]

@@ -206,8 +206,9 @@ int wal_is_cut(sqlite3 *db)
 	return frame ? look(fd, &end, frame) : -ENOMEM;
 }
 
-/* Elsewhere there is no index, and SQLite would not give back one that was mapped past it. */
-static bool has_wal(sqlite3 *db)
+/* In another mode there is no index, and SQLite would not give back one that was mapped past it. A
+ * log that was cut may not even let the mode be read: that is a log. */
+static bool may_have_wal(sqlite3 *db)
 {
 	sqlite3_stmt *mode = NULL;
 	const char *name = NULL;
@@ -216,7 +217,7 @@ static bool has_wal(sqlite3 *db)
 	if (sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &mode, NULL) == SQLITE_OK &&
 		sqlite3_step(mode) == SQLITE_ROW)
 		name = (const char *)sqlite3_column_text(mode, 0);
-	has = name && !strcmp(name, "wal");
+	has = !name || !strcmp(name, "wal");
 	sqlite3_finalize(mode);
 	return has;
 }
@@ -227,7 +228,7 @@ int wal_check_whole(sqlite3 *db)
 	sqlite3_int64 bytes, wanted;
 	struct end end;
 
-	if (!db || !has_wal(db) ||
+	if (!db || !may_have_wal(db) ||
 		sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
 		!log || !log->pMethods || read_index(db, &end) != 1 || !end.frames ||
 		log->pMethods->xFileSize(log, &bytes) != SQLITE_OK)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The verbs of rtl and what they return. One file per verb, cmd_<verb>.c, which holds its
- * options, calls query/render/client, and is the only place of its verb that talks to stderr
- * (through say.h). A verb gets argv with its own name in argv[0], as the user typed it.
+ * The verbs of rtl and what they return. One file per verb, command.c in a folder that has one
+ * verb, which holds its options, calls database, output and collector, and is the only place of
+ * its verb that talks to stderr (through message.h). A verb gets argv with its own name in argv[0],
+ * as the user typed it.
  * Everything of rtl runs on one thread.
  */
 

@@ -3,7 +3,8 @@
 /*
  * What rtl says to people: one line on stderr, "rtl: " in front, control bytes escaped,
  * because file names, session names and command lines come from others. stdout is data and
- * never written here. Called by main.c, opts.c and cmd_*.c; everything else returns errors.
+ * never written here. Called by main.c, options.c and the file of each verb; everything else
+ * returns errors.
  */
 #include <stddef.h>
 

@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* Columns of query/collective_parts.sql. */
+/* Columns of sql/collective_parts.sql. */
 enum {
 	K_ID,
 	K_LAUNCH,

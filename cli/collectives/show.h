@@ -41,7 +41,7 @@ int collectives_put_table(const struct collectives_view *view,
 /* -ENOMEM. */
 int collectives_show(const struct collectives_view *view, FILE *to);
 
-/* collectives_tables.c's: the rows of each table. */
+/* tables.c's: the rows of each table. */
 #define COLLECTIVES_COLUMNS_MAX 32
 
 struct collectives_columns {

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * From what a user typed, FILE or a session's name, to an open database. A name is looked up
- * with the collectors that this user may ask, then in the state directories. For cmd_*.c;
+ * with the collectors that this user may ask, then in the state directories. For verbs;
  * prints nothing.
  */
 #include "cli/database/query.h"

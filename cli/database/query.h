@@ -4,7 +4,7 @@
  * A session database, read-only. The only files that include sqlite3.h are query*.c. Opening
  * checks that the file is one of ours and begins one read transaction, so that everything a
  * verb shows is of the same moment, while the collector goes on writing. The questions are the
- * files of query/, by name. Prints nothing; the caller reports query_error().
+ * files of sql/, by name. Prints nothing; the caller reports query_error().
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ bool query_is_in_use(const struct query *query);
 uint64_t query_file_bytes(const struct query *query);
 
 /*
- * Asks query/@name.sql. 0 or -errno as query_open(). Free the rows before the query. One that says
+ * Asks sql/@name.sql. 0 or -errno as query_open(). Free the rows before the query. One that says
  * "-- since N" gets no rows from a file of a schema before N. One that is no more than "SELECT
  * columns FROM rtl_dispatch;" has numbers alone (query_integer(), query_is_null()), and of a
  * closed file they come from its pages.
@@ -56,7 +56,7 @@ int query_ask(struct query *query, const char *name, struct query_rows **ret);
 /* The same with the number ?1. */
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
- * Gives each row of query/@name.sql, "SELECT rtl_fold(columns) FROM ...", to @take: where SQLite
+ * Gives each row of sql/@name.sql, "SELECT rtl_fold(columns) FROM ...", to @take: where SQLite
  * gives them, without leaving it, a third quicker than query_next(). Integers, NULL as 0 with 1 << column in @nulls; at
  * most QUERY_FOLD_COLUMNS. Ends with what @take returns, if not 0. Else errors as query_open().
  */
@@ -64,7 +64,7 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 typedef int (*query_take)(void *context, const int64_t *numbers, unsigned nulls);
 int query_fold(struct query *query, const char *name, query_take take, void *context);
 /*
- * Does the statements of query/@name.sql, which make temporary things of this connection alone,
+ * Does the statements of sql/@name.sql, which make temporary things of this connection alone,
  * with the numbers ?1 to ?@count. No rows of the query may be open. Errors as query_open().
  */
 int query_do(struct query *query, const char *name, const int64_t *numbers, size_t count);
@@ -88,7 +88,7 @@ int query_column_count(const struct query_rows *rows);
 const char *query_column_name(const struct query_rows *rows, int column);
 
 /*
- * One number of query/@name.sql (its first row and column); @otherwise where there is no row or
+ * One number of sql/@name.sql (its first row and column); @otherwise where there is no row or
  * it is NULL. 0 or -errno.
  */
 int query_number(struct query *query, const char *name, int64_t otherwise, int64_t *ret);

@@ -93,7 +93,7 @@ static int find_root(struct query *query, struct query_pages_table *table)
 	return r ? r : table->root ? 0 : -ENOTSUP;
 }
 
-/* All of them, unless this connection looks at a part (query/part_begin.sql). */
+/* All of them, unless this connection looks at a part (sql/part_begin.sql). */
 static int find_range(struct query *query, struct query_pages_table *table)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * One file of query/ straight to a table or to JSON: column i of the one is column i of the
+ * One file of sql/ straight to a table or to JSON: column i of the one is column i of the
  * other. Columns past those given are left out. One thread.
  */
 #include "cli/database/query.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The embedded files query/NAME.sql: name without its ending, text. Ends with a NULL name. */
+/* The embedded files sql/NAME.sql: name without its ending, text. Ends with a NULL name. */
 
 struct query_text {
 	const char *name;

@@ -3,7 +3,7 @@
 /*
  * What the verbs that ask one database have in common: its name and the format among the options,
  * opening it, and what is said where that fails or something is missing. Talks to stderr for its
- * verb (cmd.h). One thread.
+ * verb (command.h). One thread.
  */
 #include "cli/base/options.h"
 #include "cli/database/query.h"

@@ -140,7 +140,7 @@ int diff_side_new(const char *name, const char *label, const struct diff_options
 	char error[QUERY_ERROR_BYTES], struct diff_side **ret);
 void diff_side_free_p(struct diff_side **side);
 
-/* ---- diff_gate.c: may they be compared? ---- */
+/* ---- comparable.c: may they be compared? ---- */
 
 enum diff_obstacle {
 	DIFF_RANKS,
@@ -169,7 +169,7 @@ void diff_check(
 	const struct diff_side *reference, const struct diff_side *side, struct diff_gate *ret);
 const char *diff_obstacle_name(enum diff_obstacle what);
 
-/* ---- diff_compare.c: by what do they differ? ---- */
+/* ---- compare.c: by what do they differ? ---- */
 
 /* Of a figure: means over ranks and steps, and their spread. Unknown is NAN. */
 struct diff_change {
@@ -238,7 +238,7 @@ double diff_ratio(double before, double after);
 /* "rank 3", "GPU 2 of rank 3", "process 7" where it has no rank. */
 void diff_name_lane(
 	const struct diff_side *side, const struct diff_who *who, char *ret, size_t bytes);
-/* diff_reading.c: the comparison in one sentence. */
+/* reading.c: the comparison in one sentence. */
 void diff_read(struct diff *diff);
 /* Sets process_nth and gpu_nth by whoever is @before it in order; NULL: it is the first. */
 void diff_number(const struct diff_who *before, struct diff_who *who);
@@ -255,7 +255,7 @@ int diff_group_order(const struct diff_group *a, const struct diff_group *b);
 const char *diff_part_name(enum diff_part part);  /* of JSON and CSV */
 const char *diff_part_words(enum diff_part part); /* for people */
 
-/* ---- diff_show.c, diff_json.c ---- */
+/* ---- show.c, json.c ---- */
 
 enum diff_table {
 	DIFF_TIMELINE_TABLE,
@@ -283,7 +283,7 @@ int diff_show(const struct diff_view *view, FILE *to);
 int diff_show_csv(const struct diff_view *view, enum diff_table table, FILE *to);
 int diff_show_json(const struct diff_view *view, FILE *to);
 
-/* Rows of tables, for all three. diff_tables.c */
+/* Rows of tables, for all three. tables.c */
 struct render_column;
 struct render_value;
 struct diff_columns {

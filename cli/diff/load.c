@@ -397,7 +397,7 @@ static int load_collectives(struct diff_side *s, struct query *query,
 
 /* ---- how it was recorded ---- */
 
-/* The first column of all rows of query/@name.sql, ", " between. */
+/* The first column of all rows of sql/@name.sql, ", " between. */
 static int load_list(struct query *query, const char *name, char **ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * "Why are there no kernels?": everything that stands between a job and its record, looked at
- * one by one. Each group of checks is one file; all add to one list, which cmd_doctor.c prints.
+ * one by one. Each group of checks is one file; all add to one list, which command.c prints.
  * What may harm (loading libraries) happens in a child process. One thread.
  */
 #include <stdbool.h>

@@ -5,7 +5,7 @@
  * never carry control bytes to a terminal, CSV never starts a formula, JSON is always valid, HTML
  * never has a text for an element.
  * Tables show pleasant units (they stand in the title), JSON and CSV the exact value.
- * Called by cmd_*.c; knows nothing of databases or sockets. Writes only to the given stream.
+ * Called by verbs; knows nothing of databases or sockets. Writes only to the given stream.
  */
 #include <jansson.h>
 #include <stdbool.h>

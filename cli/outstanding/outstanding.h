@@ -77,7 +77,7 @@ struct outstanding {
 int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct outstanding **ret);
 void outstanding_free_p(struct outstanding **outstanding);
 
-/* outstanding_odd.c: fills sentence and is_odd from all else. -ENOMEM. */
+/* outliers.c: fills sentence and is_odd from all else. -ENOMEM. */
 int outstanding_judge(struct outstanding *outstanding);
 
 /*
@@ -100,7 +100,7 @@ void outstanding_put_call(FILE *to, const char *op, int64_t seq);
 /* A kernel's name without its namespaces, template arguments and parameters; NULL: unknown. */
 void outstanding_put_kernel(FILE *to, const char *name);
 
-/* outstanding_show.c. @width: 0: not cut. -ENOMEM. */
+/* show.c. @width: 0: not cut. -ENOMEM. */
 int outstanding_show(const struct outstanding *outstanding, enum render_format format,
 	size_t width, FILE *to);
 /* One document or one line. NULL: no memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Why a job is slow, in one sentence with its numbers: the first rule of reason_table.h that
+ * Why a job is slow, in one sentence with its numbers: the first rule of rule_table.h that
  * applies to what the time line and the collectives say (docs/reason.md). At most REASON_SAMPLE
  * dispatches are looked at, so that it is quick whatever the size of the file. One thread.
  */
@@ -145,10 +145,10 @@ char *reason_line(const struct reason *reason);
 json_t *reason_json(const struct reason *reason);
 const char *reason_code_name(enum reason_code code);
 
-/* reason_rules.c: sets all but the figures. Pure. */
+/* rules.c: sets all but the figures. Pure. */
 void reason_judge(struct reason *reason);
 
-/* reason_load.c */
+/* load.c */
 int reason_load(struct query *query, const char *categories, const struct verdict *verdict,
 	char error[QUERY_ERROR_BYTES], struct reason_figures *ret);
 void reason_figures_done(struct reason_figures *figures);

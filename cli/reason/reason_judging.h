@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What the rules of a reason share (reason_rules.c, reason_ranks.c). Pure; one thread. */
+/* What the rules of a reason share (rules.c, reason_ranks.c). Pure; one thread. */
 #include "cli/reason/reason.h"
 
 enum part { PART_IDLE, PART_COMM, PART_COPY, PARTS };

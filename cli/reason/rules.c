@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rules of reason_table.h, each a function that says whether it applies, and its sentence;
+/* The rules of rule_table.h, each a function that says whether it applies, and its sentence;
  * those about one rank among others are in reason_ranks.c. */
 #include "cli/reason/reason_judging.h"
 

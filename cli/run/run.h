@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The parts of `rtl run`, one file each: run_options, run_output (what may be written where),
- * run_collector (find, elect, start, join), run_hold (signals meanwhile), run_child (start,
- * signals, wait), run_verdict (the last words). cmd_run.c puts them in order. One thread; these
+ * The parts of `rtl run`, one file each: options.c, output.c (what may be written where),
+ * collector.c (find, elect, start, join), signals.c (those that come meanwhile), child.c (start,
+ * signals, wait), result.c (the last words). cmd_run.c puts them in order. One thread; these
  * parts talk to stderr themselves, since what went wrong with rtl is all that a user of `rtl run`
  * gets to see of it.
  */
@@ -199,7 +199,7 @@ void run_collector_refused(struct run_collector *collector, int error);
 /* The last words of the session as a service has them. 0; -ENOENT: it does not know it; -errno. */
 int run_told_verdict(const struct run_collector *collector, struct verdict **ret);
 
-/* ---- keeper: of the collector that we started (run_keeper.c) -------------------------------- */
+/* ---- keeper: of the collector that we started (supervisor.c) -------------------------------- */
 
 /*
  * For who sees to its death himself: readable when it gives us something to keep or takes it back, which
@@ -268,7 +268,7 @@ struct run_child {
 	bool is_recorded; /* set before the start: what it leaves behind matters */
 	struct sigaction old_child, old_pipe; /* of SIGCHLD, SIGPIPE: the command's to inherit */
 	sigset_t old_mask;		      /* likewise */
-	struct rlimit old_descriptors;	      /* likewise; run_keeper.c may need more of them */
+	struct rlimit old_descriptors;	      /* likewise; supervisor.c may need more of them */
 	pid_t inherited[RUN_INHERITED_MAX];   /* children that are none of the command's */
 	size_t n_inherited;
 	struct gpu_watch gpu_watch; /* filled in by run_child_wait() */

@@ -3,7 +3,8 @@
 /*
  * Starts a private collector so that it outlives this rtl run when others have joined, holds
  * none of its descriptors (a caller waits for the end of our pipes), and no rank can come too
- * early: the socket listens before the collector exists. Only for run_private.c, under its lock.
+ * early: the socket listens before the collector exists. Only for private_collector.c, under its
+ * lock.
  */
 #include <stdbool.h>
 

@@ -58,7 +58,7 @@ struct run_keeper {
 
 /*
  * How many recorders find room. Who becomes the collector has each of them twice for a moment; the
- * command gets the old limit back (run_child.c).
+ * command gets the old limit back (child.c).
  */
 static size_t make_room(int lowest_fd)
 {

@@ -9,7 +9,7 @@
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
-/* Columns of query/processes.sql. */
+/* Columns of sql/processes.sql. */
 enum {
 	P_ID,
 	P_RANK,
@@ -23,7 +23,7 @@ enum {
 	P_DISPATCHED,
 };
 
-/* query/ledger.sql, by process, kept because each process looks for its own. */
+/* sql/ledger.sql, by process, kept because each process looks for its own. */
 struct account {
 	int64_t process_id, gpu_id;
 	bool has_gpu;

@@ -112,7 +112,7 @@ int64_t measure_api_of(const struct measure *measure, int64_t call_id);
 /* measure_kernels.c: kernels by name, of cells that have their sums. */
 int measure_name_kernels(struct query *query, struct measure *measure, bool wants_percentiles);
 
-/* measure_calls.c */
+/* kernel_totals_calls.c */
 int measure_load_host(struct query *query, struct measure *measure);
 void measure_free_host(struct measure *measure);
 /* For measure_cell.host. */

@@ -65,9 +65,9 @@ uint64_t intern_take_overflowed(struct intern *intern);
 /* It has ended: its shapes are in the database, and nobody asks for them again. */
 void intern_forget_process(struct intern *intern, int64_t process_id);
 
-/* Row ids, inserted on first sight; shapes with the next rows (feed.h), and of those only what the
- * database had when it was read, or intern_keep_shape() was told, has been seen: who asks keeps the id
- * itself. Texts are clean (text_clean()). -ENOMEM, or database_errno(). */
+/* Row ids, inserted on first sight; shapes with the next rows (row_feed.h), and of those only what
+ * the database had when it was read, or intern_keep_shape() was told, has been seen: who asks keeps
+ * the id itself. Texts are clean (text_clean()). -ENOMEM, or database_errno(). */
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id);
 int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id);
 int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,

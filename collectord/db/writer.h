@@ -45,7 +45,8 @@ int writer_open(const char *path, struct msg_arena *arena, const struct database
 void writer_detach(struct writer *writer);
 int writer_attach(struct writer *writer);
 
-/* What of its pages it may keep in memory, now and after a writer_attach(): see cache.h. */
+/* What of its pages it may keep in memory, now and after a writer_attach(): see
+ * collectord/store/page_cache.h. */
 void writer_set_cache(struct writer *writer, uint64_t bytes);
 
 /* An open transaction is lost. Returns NULL. */

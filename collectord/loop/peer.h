@@ -50,7 +50,7 @@ struct peer {
 	void *role_data;
 	bool is_paused;	   /* no reading until peer_resume() */
 	bool is_held;	   /* paused until it has read what it was sent */
-	bool is_waiting;   /* paused since its user asked too often (requests.h) */
+	bool is_waiting;   /* paused since its user asked too often (request_limits.h) */
 	bool is_finishing; /* no reading any more; ends when its output is written */
 	bool is_ended;
 	bool is_partial; /* the deadline runs for a frame that has begun */

@@ -13,7 +13,7 @@ struct store_answer;
 struct removed {
 	struct removed *next; /* older */
 	uid_t uid;
-	uid_t owner; /* whom that counts as: subuids.h */
+	uid_t owner; /* whom that counts as: subordinate_uids.h */
 	char *name;
 	char *job; /* NULL: unknown */
 	char *why;

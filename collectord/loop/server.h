@@ -55,7 +55,7 @@ struct server {
 	struct event *throttle; /* accepts again after a pause */
 	struct event *keep_retry; /* recorders whose keeper was busy */
 	bool has_said_unkept;
-	struct kept_left *kept_left; /* what it is still to be told to let go; kept.c */
+	struct kept_left *kept_left; /* what it is still to be told to let go; fd_store.c */
 	unsigned n_kept_left;
 	struct event *signals;
 	int signal_fd;

@@ -32,7 +32,7 @@ struct session {
 	struct server *server;
 	struct session *next;
 	uid_t uid;
-	uid_t owner; /* whom that counts as: subuids.h */
+	uid_t owner; /* whom that counts as: subordinate_uids.h */
 	char *job;
 	char *name;	/* ours until the store says the final one */
 	char *database; /* NULL until it is open */

@@ -16,7 +16,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/close_aside.h"
 
-#define STEP_GONE	2 /* see work.c */
+#define STEP_GONE	2 /* see commands.c */
 #define CLOSE_MORE	1
 #define LAST_WORD_TRIES 3
 

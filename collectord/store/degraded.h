@@ -5,7 +5,7 @@
  * given up, with everything that is lost by that in the books. Store thread.
  *
  *   a commit fails        ROLLBACK; its commands come again after 10 ms .. 1 s
- *   it is damaged         goes aside (renew.c), and another file takes its name
+ *   it is damaged         goes aside (quarantine.c), and another file takes its name
  *   the disk is full      the reserve is freed, what was under way is done with it; then records
  *                         wait (in their recorders) until there is room for the reserve again
  *   who ends meanwhile    waits give_up_ns of the trouble; then its unstored records are counted,

@@ -300,7 +300,7 @@ void session_put_index(struct store *store, struct store_session *session);
 void session_join(struct store_session *session, struct store_database *database);
 void session_leave(struct store_session *session);
 
-/* turns.c */
+/* scheduler.c */
 /* Into the line it belongs in. */
 void turns_route(struct store *store, struct command *command);
 /* Each user has one turn, in which one of its databases gets on, or one session is opened. */
@@ -310,7 +310,7 @@ void turns_finish(struct store *store);
 /* Some session can be opened now. */
 bool turns_has_opens(struct store *store);
 
-/* post.c */
+/* requests.c */
 /* A handle that nobody has asked to open. -ENOMEM, -EINVAL. */
 int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret);
@@ -354,7 +354,7 @@ void answer_drop_all(struct store *store);
 /* patience.c: for the opening of the file @path. */
 const struct database_patience *store_patience(struct store *store, const char *path);
 
-/* session_file.c: finds or makes the file of @session and its row. @why: one line, or "". */
+/* open_session.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);
 /* What an error means for a file; borrowed. */
 const char *session_file_explain(int r);
@@ -395,12 +395,12 @@ int session_row_put_categories(struct writer *writer, const char *text);
 /* After something was said of a rank, or a process has used a GPU, or ended: ranks.h. */
 int session_row_find_ranks(struct store_session *session, struct writer *writer);
 
-/* held.c: between transactions. */
+/* wal_growth.c: between transactions. */
 void held_check(struct store_database *database);
 /* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
 uint64_t held_next_ns(const struct store_database *database);
 
-/* over_quota.c: after a commit, and by the clock. */
+/* quota_report.c: after a commit, and by the clock. */
 void over_quota_check(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
 uint64_t over_quota_next_ns(const struct store_database *database);
@@ -409,7 +409,7 @@ int over_quota_open(struct store_session *session);
 /* Its last session closes, or its file: what it was granted in all is said. */
 void over_quota_close(struct store *store, struct store_database *database);
 
-/* renew.c */
+/* quarantine.c */
 /*
  * What is at @path goes aside, and an empty database that tells of @count such files takes its
  * place. SET_ASIDE is said. *@ret_aside, unless NULL, to be freed. On an error all is as it was.
@@ -423,7 +423,7 @@ void renew_want(struct store_database *database, int error);
 /* Afterwards: a new file, with all that is open in it. To be tried again on an error. */
 int renew_database(struct store *store, struct store_database *database);
 
-/* work.c */
+/* commands.c */
 /* Commits what is open, unless it is half a drain; on failure everything taken is to be done again.
  */
 int work_commit(struct store *store, struct store_database *database);
@@ -445,7 +445,7 @@ void work_take_back(struct store_database *database);
  */
 bool work_database(struct store *store, struct store_database *database, bool is_last);
 
-/* look.c */
+/* in_flight_poll.c */
 #define LOOK_MORE   1		 /* it has not come to all */
 #define LOOK_UNDONE (-ECANCELED) /* it failed, and what is open was rolled back */
 /* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
@@ -464,12 +464,12 @@ bool recover_seal(struct store *store, struct store_database *database, bool is_
 int recover_processes(struct store_session *session);
 /* Answers CONTROLS where it was told something, in this boot. */
 int recover_controls(struct store_session *session);
-/* As close.c's. */
+/* As close_session.c's. */
 int recover_end_process(
 	struct store *store, struct store_database *database, const struct command *command);
 
-/* close.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set, or others have their turn),
- * or an error. */
+/* close_session.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set, or others have
+ * their turn), or an error. */
 int close_process(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
 int close_session(struct store *store, struct store_database *database, struct command *command,
@@ -485,7 +485,7 @@ bool close_unwritten(
 /* The row of a process that nobody can read any more, in the open transaction. */
 int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status);
 
-/* stat.c */
+/* statistics.c */
 void stat_fill_process(struct store_process *process);
 /* database_errno(): the last figures stand. */
 int stat_fill_session(struct store_session *session, bool now);

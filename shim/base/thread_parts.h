@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What the modules of ranges, host calls and collectives keep of a thread. Parts of its block in
- * thread_state.h, off the dispatch path: no module has __thread variables of its own, whose first
+ * thread.h, off the dispatch path: no module has __thread variables of its own, whose first
  * touch may allocate in the middle of the program's call.
  */
 #include <stdint.h>
@@ -27,7 +27,8 @@ struct origins;
 
 /*
  * Where the count of a call's dispatches stands: known once it is known what kind of packets its
- * latest reservation got (origin.h). A call inside of another one puts it back at its end.
+ * latest reservation got (shim/capture/submitter.h). A call inside of another one puts it back at
+ * its end.
  */
 struct thread_count {
 	uint64_t call;		    /* whose: 0 or another one than the thread is in: start at 0 */

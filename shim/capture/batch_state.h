@@ -115,7 +115,7 @@ int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct
 /* One frame of dispatches, as columns (rtl.proto, Dispatches). */
 struct columns {
 	uint32_t n;
-	uint32_t n_sure; /* so many fit, whatever they hold; batch.c */
+	uint32_t n_sure; /* so many fit, whatever they hold; frames.c */
 	/* As they will be sent: varints, shape_bytes and seq_bytes of them. */
 	uint8_t shape[FRAME_RECORDS_MAX * PB_VARINT32_BYTES_MAX];
 	uint8_t seq[FRAME_RECORDS_MAX * PB_VARINT64_BYTES_MAX]; /* zigzag of the difference */

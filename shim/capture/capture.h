@@ -91,7 +91,7 @@ struct capture *capture_free(struct capture *capture);
 struct recorder *capture_recorder(struct capture *capture);
 const struct capture_hsa *capture_hsa_of(const struct capture *capture);
 
-/* When what was harvested needs the shim's thread again: pace.h. */
+/* When what was harvested needs the shim's thread again: pacing.h. */
 const struct pace *capture_pace(const struct capture *capture);
 
 /* OnUnload: from now on dispatches count as skipped_shutdown; queues stay virtualised. */

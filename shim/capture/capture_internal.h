@@ -43,9 +43,9 @@ enum slot_phase {
 };
 
 /* The shim's own half of a slot. Writer: the producer until the chain is pushed, then the
- * harvester; start, end and why also whoever holds the claim (appsig.h). */
+ * harvester; start, end and why also whoever holds the claim (app_signals.h). */
 struct slot_private {
-	_Atomic uint64_t claim;	     /* appsig.h: generation and who may read the signal */
+	_Atomic uint64_t claim;	     /* app_signals.h: generation and who may read the signal */
 	_Atomic uint64_t app_handle; /* the application's signal while SLOT_APP */
 	uint64_t injected;	     /* our signal, 1:1 with the slot for ever; harvester */
 	_Atomic int64_t target;	     /* SLOT_APP: finished when the value is at or below */
@@ -155,7 +155,7 @@ struct capture {
 	struct intercept_queue *intercept;	 /* RECORDER_QUEUES */
 	_Atomic uint64_t (*appsig)[APPSIG_WAYS]; /* APPSIG_BUCKETS */
 	_Atomic uint32_t has_appsigs;		 /* there was ever an entry; 0 spares the look-up */
-	_Atomic uint32_t has_unwatched;		 /* ... and a packet without one: appsig.c */
+	_Atomic uint32_t has_unwatched;		 /* ... and a packet without one: app_signals.c */
 	_Atomic uint32_t has_late;		 /* a signal fell before its times were there */
 
 	_Atomic uint32_t is_careful; /* dispatches: the long way (is_stopped, count_unlinked) */
@@ -206,7 +206,7 @@ struct capture {
 	struct batch batch;
 	/* Signals that are being read by who has seen something end; 0: none. */
 	_Atomic uint64_t appsig_observed[APPSIG_OBSERVERS];
-	/* By handle, of any thread: appsig.c. */
+	/* By handle, of any thread: app_signals.c. */
 	_Atomic uint64_t late_signals[LATE_SIGNALS];
 };
 
@@ -285,7 +285,7 @@ static inline bool queue_needs_none(const struct capture_queue *q)
 	return gate_is_shut(gate_load(q->gate));
 }
 
-/* pool.c, under the harvest lock unless said. */
+/* slots.c, under the harvest lock unless said. */
 /* A prepared lot, or 0. No lock, no call into the runtime: for the dispatch path. */
 slot_ref pool_take_ready(struct capture *c);
 /*

@@ -40,7 +40,7 @@ extern const struct event_encoder event_copies;
 bool event_frames_run(
 	struct capture *capture, struct strings *strings, uint64_t now_ns, bool is_forced);
 
-/* When the rings need the next look, as of the last one: pace.h. */
+/* When the rings need the next look, as of the last one: shim/capture/pacing.h. */
 uint64_t event_frames_pause_ns(void);
 
 /* Nothing of what came to @recorder is still in its rings. */

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The types of ROCr's intercept queue, which only its C++ header hsa_api_trace.h declares;
- * tests/unit/hsa_table compares. They are for tools and the same in all releases.
+ * tests/unit/shim/hsa compares. They are for tools and the same in all releases.
  */
 #include <stdint.h>
 

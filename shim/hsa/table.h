@@ -3,7 +3,7 @@
 /*
  * The runtime's function tables as a tool gets them in OnLoad, without hsa_api_trace.h, which
  * is C++ and belongs to one version. Only offsets of what we use, checked against the size
- * that the runtime states; tests/unit/hsa_table checks them against the installed header.
+ * that the runtime states; tests/unit/shim/hsa checks them against the installed header.
  *
  * hsa_table_open() is for OnLoad; the originals are read by every thread afterwards.
  *

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The collector's loop on a socket of its own, one turn at a time; behind it the double of
- * tests/unit/server (FUZZ_FAKE_STORE: fast), or the store and its databases. New for each input.
+ * tests/unit/collectord/loop (FUZZ_FAKE_STORE: fast), or the store and its databases. New for each
+ * input.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -155,7 +155,7 @@ inline end_process(who)
 	answer(ended, who)
 }
 
-/* collectord/store/recover.c: recover_end_process(); close.c: end_forgotten() */
+/* collectord/store/recover.c: recover_end_process(); close_session.c: end_forgotten() */
 inline end_unread(who)
 {
 	has_ended[ROW(who)] = true;

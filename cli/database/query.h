@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A session database, read-only. The only files that include sqlite3.h are query*.c. Opening
- * checks that the file is one of ours and begins one read transaction, so that everything a
+ * A session database, read-only. The only files that include sqlite3.h are query*.c and index.c.
+ * Opening checks that the file is one of ours and begins one read transaction, so that everything a
  * verb shows is of the same moment, while the collector goes on writing. The questions are the
  * files of sql/, by name. Prints nothing; the caller reports query_error().
  */

@@ -39,8 +39,8 @@ bool jobenv_is_unpreloadable(const char *path);
 extern const char jobenv_without_preload[];
 
 /*
- * librtl-calls.so, which lies beside @shim, where @mode (NULL: RTL_MODE) records host calls; "": it
- * does not. 0; -errno: it is wanted, and not there as @ret.
+ * librtl-calls.so, which lies beside @shim, where @mode (NULL: RTL_MODE) records calls of HIP, all or
+ * those about graphs; "": it does not. 0; -errno: it is wanted, and not there as @ret.
  */
 #define JOBENV_NO_CALLS                                                                            \
 	"%s: %s; modes hip and full need it: install it beside librtl-shim.so, or choose another " \

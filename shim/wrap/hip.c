@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * librtl-calls.so: our definitions of HIP's functions, for LD_PRELOAD in mode hip. Each begins a
- * call, asks the real one, and ends it; everything about records is librtl-shim.so's. A library
- * of its own, since to export these names is to tell programs that look for them that HIP is
- * here (docs/adr/0015).
+ * librtl-calls.so: our definitions of HIP's functions, for LD_PRELOAD in modes full and hip. Each
+ * begins a call, asks the real one, and ends it; everything about records is librtl-shim.so's. A
+ * library of its own, since to export these names is to tell programs that look for them that HIP
+ * is here (docs/adr/0015).
  */
 #include "shim/wrap/hip.h"
 

@@ -31,7 +31,7 @@ static const struct cmd commands[] = {
 		"ranges and host calls, with the GPU time of their kernels" },
 	{ "report", cmd_report, "[FILE|SESSION...] [--html OUT] [-f] [--label TEXT] [--steps REGEX]",
 		"one page with all of that, to look at in a browser" },
-	{ "export", cmd_export, "[-f] --chrome-json OUT [--ranks LIST] [--gpus LIST] FILE|SESSION",
+	{ "export", cmd_export, "[-f] --chrome-json OUT [--ranks LIST] [--gpus LIST] [FILE|SESSION]",
 		"for the viewers of others: Perfetto, chrome://tracing, TraceLens" },
 	{ "diff", cmd_diff, "FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] [--json|--csv]",
 		"what changed between runs; refuses those that cannot be compared" },

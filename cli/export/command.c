@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION",
+static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"What was recorded, in a format that others read: kernels, copies, host calls and roctx "
 	"ranges, to the nanosecond. What the format has no place for is counted on stderr.",
 	NULL, NULL, NULL};

@@ -589,7 +589,7 @@ static int find_steady(struct search *s, struct straggler *ret, struct straggler
 static void find_change(const struct search *s, struct straggler_change *ret)
 {
 	const struct waiting_group *group = s->group;
-	size_t count = 0, best = 0, done = 0;
+	size_t count = 0, best = 0, best_done = 0, done = 0;
 	double all = 0, squares = 0, before = 0, best_gain = 0, best_before = 0, means[2], error;
 
 	for (size_t i = 0; i < group->windows; i++)
@@ -614,7 +614,7 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 				best_gain = gain;
 				best = i;
 				best_before = before;
-				ret->window = done;
+				best_done = done;
 			}
 		}
 		before += (double)length_of(group, i);
@@ -622,14 +622,13 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 	}
 	if (!best)
 		return;
-	done = ret->window;
+	done = best_done;
 	means[0] = best_before / (double)done;
 	means[1] = (all - best_before) / (double)(count - done);
 	error = sqrt((squares - best_before * means[0] - (all - best_before) * means[1]) /
 		     (double)count * (1.0 / (double)done + 1.0 / (double)(count - done)));
-	*ret = (struct straggler_change){.window = best,
-		.ratio = means[1] / means[0],
-		.is_found = means[1] > means[0] * 1.05 && means[1] - means[0] > 4 * error};
+	if (means[1] > means[0] * 1.05 && means[1] - means[0] > 4 * error)
+		*ret = (struct straggler_change){group, best, means[1] / means[0]};
 }
 
 static int search_group(const struct waiting_group *group, struct stragglers *ret)
@@ -646,7 +645,6 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	};
 	const struct straggler_event *before = ret->event.group ? &ret->event : NULL;
 	double cost_pct = before ? before->cost_pct : 0;
-	double steady = ret->steady.cost_pct;
 	int r;
 
 	if (!s.is_event || !s.order || !s.alone || !s.alone_squares || !s.together)
@@ -672,12 +670,14 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	}
 	if (n > 1)
 		r = find_steady(&s, &ret->steady, &ret->slack);
-	if (!r && (ret->steady.group == group || !ret->change.is_found) &&
-		(ret->steady.cost_pct > steady || !ret->steady.group) &&
+	/* What another group's windows do says nothing of this one's. */
+	if (!r && ret->steady.group == group)
+		ret->change = (struct straggler_change){0};
+	if (!r && (ret->steady.group == group || (!ret->steady.group && !ret->change.group)) &&
 		group->source == WAITING_BY_STEPS)
 		find_change(&s, &ret->change);
 	/* What it does since then is what it costs. */
-	if (!r && ret->steady.group == group && ret->change.is_found &&
+	if (!r && ret->steady.group == group && ret->change.group &&
 		group->cuts[ret->change.window] > ret->steady.from_ns &&
 		group->cuts[ret->change.window] < ret->steady.to_ns)
 		ret->steady.from_ns = group->cuts[ret->change.window];

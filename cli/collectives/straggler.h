@@ -63,7 +63,7 @@ struct straggler_event {
 
 /* Where the lengths of windows change for good. */
 struct straggler_change {
-	bool is_found;
+	const struct waiting_group *group; /* NULL: they do not */
 	size_t window;
 	double ratio; /* of the means after and before */
 };
@@ -72,7 +72,7 @@ struct stragglers {
 	struct straggler steady;
 	struct straggler slack; /* the greatest one that may lie in the slack */
 	struct straggler_event event;
-	struct straggler_change change; /* of the windows of steady.group, or of the largest one */
+	struct straggler_change change; /* of steady.group, or of any where there is none */
 	struct waiting_cell sum;	/* of all lanes, without events */
 	uint64_t window_ns;		/* the time that the sum is of */
 };

@@ -390,7 +390,7 @@ static void take_waiting(
 	struct reason_figures *f, const struct waiting *w, const struct stragglers *from)
 {
 	double all = (double)from->window_ns;
-	const struct waiting_group *group = from->steady.group;
+	const struct straggler_change *change = &from->change;
 
 	f->waiting.impossible = w->impossible;
 	if (!from->window_ns)
@@ -399,13 +399,11 @@ static void take_waiting(
 	f->waiting.wait_pct = 100.0 * (double)from->sum.wait_ns / all;
 	f->waiting.pair_wait_pct = 100.0 * (double)from->sum.pair_wait_ns / all;
 	f->waiting.transfer_pct = 100.0 * (double)waiting_transfer_ns(&from->sum) / all;
-	for (size_t i = 0; i < w->group_count && !group; i++)
-		group = w->groups + i;
-	if (!from->change.is_found || !group->numbers)
+	if (!change->group || !change->group->numbers)
 		return;
 	f->waiting.has_change = true;
-	f->waiting.change_number = group->numbers[from->change.window];
-	f->waiting.change_ratio = from->change.ratio;
+	f->waiting.change_number = change->group->numbers[change->window];
+	f->waiting.change_ratio = change->ratio;
 }
 
 static int name_kernel(struct loading *l, int64_t kernel_id)

@@ -281,15 +281,60 @@ static void since_when_steps_are_longer_is_found(void **state)
 		}
 	assert_true(find(&s));
 	assert_int_equal(s.found.steady.lanes[0], 4);
-	assert_true(s.found.change.is_found);
+	assert_true(s.found.change.group == &s.group);
 	assert_int_equal(s.found.change.window, 12);
 	assert_true(fabs(s.found.change.ratio - 1.15) < 1e-9);
 	assert_int_equal(s.found.steady.from_ns, s.cuts[12]);
 	end(&s);
 	begin(&s);
 	(void)find(&s);
-	assert_false(s.found.change.is_found);
+	assert_null(s.found.change.group);
 	end(&s);
+}
+
+/* From window @from on all ranks need 15 ms more. */
+static void slow_down(struct scene *s, size_t from)
+{
+	for (size_t i = from; i <= WINDOWS; i++)
+		s->cuts[i] += (int64_t)(i - from) * 15 * MS;
+	for (size_t rank = 0; rank < RANKS; rank++)
+		for (size_t i = from; i < WINDOWS; i++)
+			cell(s, rank, i)->class_ns[SWEEP_COMPUTE] += 15 * MS;
+}
+
+static void a_change_is_of_the_group_that_it_was_found_in(void **state)
+{
+	struct scene few, slower;
+	struct waiting_group groups[2];
+	struct waiting both = {.groups = groups, .group_count = 2};
+	struct stragglers found;
+
+	(void)state;
+	begin(&few);
+	begin(&slower);
+	slow_down(&slower, 12);
+	/* Two windows, of which the other group's twelfth is none. */
+	few.group.windows = 2;
+	groups[0] = few.group;
+	groups[1] = slower.group;
+	assert_int_equal(stragglers_find(&both, &found), 0);
+	assert_null(found.steady.group);
+	assert_ptr_equal(found.change.group, &groups[1]);
+	assert_int_equal(found.change.window, 12);
+	stragglers_done(&found);
+	/* With a straggler in the other group it tells nothing of that one. */
+	few.group.windows = 9;
+	for (size_t i = 0; i < 9; i++) {
+		few.cells[9 * 3 + i].wait_ns -= 9 * MS;
+		few.cells[9 * 3 + i].class_ns[SWEEP_COMM] -= 9 * MS;
+		few.cells[9 * 3 + i].class_ns[SWEEP_COMPUTE] += 9 * MS;
+	}
+	groups[0] = slower.group;
+	groups[1] = few.group;
+	assert_int_equal(stragglers_find(&both, &found), 0);
+	assert_ptr_equal(found.steady.group, &groups[1]);
+	assert_null(found.change.group);
+	stragglers_done(&found);
 }
 
 int main(void)
@@ -304,6 +349,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named),
 		cmocka_unit_test(one_long_window_is_an_event_and_no_steady_cause),
 		cmocka_unit_test(since_when_steps_are_longer_is_found),
+		cmocka_unit_test(a_change_is_of_the_group_that_it_was_found_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

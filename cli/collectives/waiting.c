@@ -219,8 +219,8 @@ static int cut_by_steps(
 
 /* Of a lane's communicators the one with the fewest operations, at least so many as to tell
  * something: as a rule it has one a step. */
-static uint32_t find_rarest_comm(const struct collectives *c, uint32_t lane, size_t *ret_count,
-	size_t *ret_comms, size_t *counts)
+static uint32_t find_rarest_comm(
+	const struct collectives *c, uint32_t lane, size_t *ret_comms, size_t *counts)
 {
 	uint32_t rarest = COLLECTIVES_NONE;
 
@@ -238,8 +238,12 @@ static uint32_t find_rarest_comm(const struct collectives *c, uint32_t lane, siz
 			(rarest == COLLECTIVES_NONE || counts[i] < counts[rarest]))
 			rarest = i;
 	}
-	*ret_count = rarest == COLLECTIVES_NONE ? 0 : counts[rarest];
 	return rarest;
+}
+
+static bool is_cut(const struct collectives_operation *o, uint32_t comm)
+{
+	return o->is_timed && !o->is_pairs && o->comm == comm;
 }
 
 /*
@@ -256,19 +260,19 @@ static int cut_by_collectives(const struct work *work, struct waiting_group *gro
 
 	if (!counts)
 		return -ENOMEM;
-	comm = find_rarest_comm(c, group->lanes[0], &count, &comms, counts);
+	comm = find_rarest_comm(c, group->lanes[0], &comms, counts);
 	if (comm == COLLECTIVES_NONE)
 		return 0;
+	/* More than the lane takes part in, where that is in groups of calls alone. */
+	for (size_t i = 0; i < c->operation_count; i++)
+		count += is_cut(c->operations + i, comm);
 	group->cuts = calloc(count + 1, sizeof(*group->cuts));
 	if (!group->cuts)
 		return -ENOMEM;
 	count = 0;
-	for (size_t i = 0; i < c->operation_count; i++) {
-		const struct collectives_operation *o = c->operations + i;
-
-		if (o->is_timed && !o->is_pairs && o->comm == comm)
-			group->cuts[count++] = o->start_last;
-	}
+	for (size_t i = 0; i < c->operation_count; i++)
+		if (is_cut(c->operations + i, comm))
+			group->cuts[count++] = c->operations[i].start_last;
 	qsort(group->cuts, count, sizeof(*group->cuts), compare_times);
 	stride = count / (comms > 1 ? WAITING_PARTS_MAX : WAITING_PARTS) + 1;
 	for (size_t i = 0; i < count; i += stride)

@@ -246,6 +246,24 @@ def make_pairs(db):
     ranks.store()
 
 
+def make_mixed(db):
+    """Ranks 2 and 3 have a communicator, of which rank 0 only sends, and rank 1 and 2 another; every
+    tenth of the first one's 100 all-reduces is in a group with one of the other."""
+    ranks = Ranks(db, 4)
+    ranks.collective(0, "ncclSend", 0, 0, 10, comm=70, me=2, size=3, peer=1)
+    for step in range(100):
+        at = step * 1000
+        for rank in range(2, 4):
+            number = ranks.collective(rank, "ncclAllReduce", step, at + 100 * rank, at + 400, comm=70,
+                                      me=rank - 2, size=3)
+            if step % 10 == 0 and rank == 2:
+                other = ranks.call(rank, "ncclAllReduce", at + 200)
+                ranks.part(rank, other, number, 71, 1, 2, step // 10, 524288, "bfloat16", 2)
+        if step % 10 == 0:
+            ranks.collective(1, "ncclAllReduce", step // 10, at + 200, at + 400, comm=71, me=0, size=2)
+    ranks.store()
+
+
 def make_live(db):
     make_late(db)
     db.execute("UPDATE rtl_session SET end_ns = NULL")

@@ -91,6 +91,12 @@ says() { # says REGEX
 	[[ ${lines[-1]} == "SIMULATED reason: "* ]]
 }
 
+@test "a communicator that a rank meets in groups alone has its own number of operations" {
+	fixture mixed fixture_ranks.py
+	run -0 "$rtl" summary mixed.db
+	[[ ${lines[-1]} == "SIMULATED reason: "* ]]
+}
+
 @test "the tables of a damaged file are there without the reason" {
 	fixture clean
 	"$rtl" summary --csv clean.db >kernels

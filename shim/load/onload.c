@@ -298,7 +298,7 @@ static void shim_tell_unrecorded(struct shim *s, int error)
 /* The runtime goes down: from here on nothing of it may be touched. */
 static void shim_end(void)
 {
-	bool is_quiet, is_ended, is_out;
+	bool is_quiet, is_ended, is_out, is_unseen;
 
 	if (!shim.is_on)
 		return;
@@ -316,12 +316,14 @@ static void shim_end(void)
 	copies_end();
 	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_ended = worker_stop(is_quiet && is_out);
-	/* The thread may not read a signal that the runtime has freed. */
+	/* Neither a thread that ends the program later nor ours may read a signal that the runtime
+	 * has freed, whatever of the above took too long. */
+	is_unseen = ends_stop(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
 	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
 		return;
 	if (!is_ended)
 		worker_stand_in();
-	if (!is_quiet || !ends_stop(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10))
+	if (!is_quiet || !is_unseen)
 		return;
 	capture_release_signals(shim.capture);
 	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);

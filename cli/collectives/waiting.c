@@ -255,7 +255,7 @@ static int cut_by_collectives(const struct work *work, struct waiting_group *gro
 {
 	const struct collectives *c = work->c;
 	CLEANUP(free_p) size_t *counts = calloc(c->comm_count + 1, sizeof(*counts));
-	size_t count = 0, kept = 0, comms, stride;
+	size_t count = 0, kept = 0, comms, parts, stride;
 	uint32_t comm;
 
 	if (!counts)
@@ -274,7 +274,10 @@ static int cut_by_collectives(const struct work *work, struct waiting_group *gro
 		if (is_cut(c->operations + i, comm))
 			group->cuts[count++] = c->operations[i].start_last;
 	qsort(group->cuts, count, sizeof(*group->cuts), compare_times);
-	stride = count / (comms > 1 ? WAITING_PARTS_MAX : WAITING_PARTS) + 1;
+	parts = comms > 1 ? WAITING_PARTS_MAX : WAITING_PARTS;
+	if (parts > WAITING_CELLS_MAX / group->lane_count)
+		parts = WAITING_CELLS_MAX / group->lane_count + 1;
+	stride = count / parts + 1;
 	for (size_t i = 0; i < count; i += stride)
 		if (!kept || group->cuts[i] > group->cuts[kept - 1])
 			group->cuts[kept++] = group->cuts[i];

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -67,30 +68,45 @@ static bool is_of_command(const struct gpu_watch *watch, pid_t pid)
 	return false;
 }
 
-/* -1: not ours to read; else whether @text is in the file @name of @pid. */
+/* What has_text() says beside that. */
+#define NOT_OURS (-1)
+#define ENDED	 (-2) /* its memory is gone, though its descriptors may still be there */
+
+static int text_errno(void)
+{
+	return errno == ENOENT || errno == ESRCH ? ENDED : NOT_OURS;
+}
+
+/* Whether @text is in the file @name of @pid. */
 static int has_text(const struct gpu_watch *watch, pid_t pid, const char *name, const char *text)
 {
 	const size_t length = strlen(text);
 	CLEANUP(free_p) char *chunk = malloc(CHUNK_BYTES);
 	CLEANUP(close_p) int fd = -1;
 	char path[PATH_MAX];
+	bool is_empty = true;
 	size_t kept = 0;
 	ssize_t n;
 
+	if (!chunk)
+		return NOT_OURS;
 	snprintf(path, sizeof(path), "%s/%d/%s", watch->place.proc, (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || !chunk)
-		return -1;
+	if (fd < 0)
+		return text_errno();
 	while ((n = read(fd, chunk + kept, CHUNK_BYTES - kept)) > 0) {
 		size_t bytes = kept + (size_t)n;
 
+		is_empty = false;
 		if (memmem(chunk, bytes, text, length))
 			return 1;
 		/* It may lie across two of these. */
 		kept = bytes < length ? bytes : length - 1;
 		memmove(chunk, chunk + bytes - kept, kept);
 	}
-	return n < 0 ? -1 : 0;
+	if (n < 0)
+		return text_errno();
+	return is_empty ? ENDED : 0;
 }
 
 /* -1: not ours to read. Else: the list's names may be those of another pid namespace. */
@@ -145,9 +161,12 @@ static void add_unseen(struct gpu_watch *watch, pid_t pid, const char *why)
 /* A process of the command that has the driver open. */
 static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 {
-	int has_shim = has_text(watch, process->pid, "maps", SHIM);
+	/* In this order: who has maps had its environment before. An empty one names nothing. */
 	int is_told = has_text(watch, process->pid, "environ", SHIM);
+	int has_shim = has_text(watch, process->pid, "maps", SHIM);
 
+	if (has_shim == ENDED)
+		return;
 	/* By HSA_TOOLS_LIB the shim comes only after the driver was opened: at the next look it is
 	 * there. */
 	if (has_shim == 0 && is_told > 0 && !process->may_load) {
@@ -158,8 +177,9 @@ static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 	if (has_shim > 0)
 		return;
 	add_unseen(watch, process->pid,
-		has_shim < 0 ? "it runs with other rights, which LD_PRELOAD does not survive"
-		: is_told == 0
+		has_shim == NOT_OURS
+			? "it runs with other rights, which LD_PRELOAD does not survive"
+		: is_told <= 0
 			? "LD_PRELOAD and HSA_TOOLS_LIB are not in its environment; start it by "
 			  "rtl run, or after eval \"$(rtl env)\""
 			: "it did not load librtl-shim.so, which its environment names; see rtl "

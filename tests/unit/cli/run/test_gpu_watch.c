@@ -184,6 +184,35 @@ static void a_process_that_is_gone_is_none(void **state)
 	assert_int_equal(f->watch.unseen, 0);
 }
 
+/* The driver may take seconds to end it: its memory is gone then, and the device still open. */
+static void a_process_whose_memory_is_gone_is_none(void **state)
+{
+	struct fixture *f = *state;
+	char command[256], path[160], stat[64];
+	FILE *file;
+
+	snprintf(command, sizeof(command),
+		"mkdir -p %s/proc/4242/fd && cd %s/proc/4242 && : >maps && : >environ", f->folder,
+		f->folder);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "%s/proc/4242/fd/3", f->folder);
+	assert_int_equal(symlink(f->device, path), 0);
+	snprintf(path, sizeof(path), "%s/proc/4242/stat", f->folder);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	snprintf(stat, sizeof(stat), "4242 (python) D %d 1 1", (int)getpid());
+	assert_true(fputs(stat, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	list_pid(f, 4242);
+	snprintf(path, sizeof(path), "%s/proc", f->folder);
+	f->place.proc = path;
+	gpu_watch_init(&f->watch, &f->place, getpid());
+	for (int i = 0; i < 4; i++)
+		look(f);
+	assert_int_equal(f->watch.count, 1);
+	assert_int_equal(f->watch.unseen, 0);
+}
+
 static void more_than_are_named_are_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -224,6 +253,7 @@ int main(void)
 		TEST(a_process_that_may_yet_load_the_shim_has_until_the_next_look),
 		TEST(a_process_of_others_or_without_the_device_is_none),
 		TEST(a_process_that_is_gone_is_none),
+		TEST(a_process_whose_memory_is_gone_is_none),
 		TEST(more_than_are_named_are_counted),
 		TEST(looks_become_rare_and_without_a_driver_there_are_none),
 	};

@@ -12,8 +12,6 @@
 
 /* A program that changes its mind without end fills no log. */
 #define CHANGES_MAX 64u
-/* Another thread defines one, and may have lost its processor: what it took is in the log only when
- * it is done, and this thread's process may be killed next. So often it is waited for. */
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 

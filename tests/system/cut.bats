@@ -5,17 +5,27 @@
 bats_require_minimum_version 1.5.0
 load lib.bash
 
-# cut COMMAND...: a job of two halves, between which COMMAND does something to t.db and its log.
+# cut COMMAND...: a job of two halves, between which COMMAND does something to t.db and its log. A reader
+# that began before them keeps their pages in the log: of what is in the database a cut takes nothing.
 cut_job() {
-	mkfifo go
-	"$rtl" run --strict -f -o t.db --device soft -- sh -c "'$demo' --steps 3 >out1; cat go; ${second-'$demo' --steps 3 >out2}" \
+	mkfifo begin go reader
+	"$rtl" run --strict -f -o t.db --device soft -- sh -c "cat begin; '$demo' --steps 3 >out1; cat go; ${second-'$demo' --steps 3 >out2}" \
 		>out 2>err &
-	local job=$! status=0
+	local job=$! status=0 reads
+	wait_until has_session
+	sqlite3 t.db <reader >/dev/null &
+	reads=$!
+	exec 8>reader
+	echo 'BEGIN; SELECT count(*) FROM rtl_process; SELECT writefile("reads", "1");' >&8
+	wait_until test -e reads
+	echo >begin
 	wait_until has_rows
 	"$@"
+	exec 8>&-
+	wait $reads
 	echo >go
 	wait $job || status=$?
-	rm go
+	rm begin go reader
 	cat err
 	[ $status -eq 3 ]
 	[[ "$(tail -n 1 err)" == *"INCOMPLETE: "* ]]
@@ -23,6 +33,10 @@ cut_job() {
 	# What is read later says the same.
 	run -3 --separate-stderr "$rtl" summary --strict t.db
 	[ "${lines[0]}" = "$(tail -n 1 err)" ]
+}
+
+has_session() {
+	sqlite3 t.db 'SELECT count(*) FROM rtl_process' >/dev/null 2>&1
 }
 
 has_rows() {

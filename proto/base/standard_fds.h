@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * For programs that may be started with standard input, output or error closed: what they open next
- * would get that number, and what they say would go into a connection or a file. First thing in
- * main(); not for the shim, whose numbers are the program's.
+ * For programs that may be started with standard input, output or error closed. The next file they
+ * open would get that number, and their messages would go into a connection or a database. To be
+ * called first in main(); not for the shim, where descriptors belong to the program.
  */
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Held by what can be neither read nor written, so that each fails as on a closed one; who is
- * started finds them closed. */
+/* Fills each closed number with a descriptor that can be neither read nor written, so that both
+ * fail as on a closed one. Programs that are started find the number closed. */
 static inline void standard_fds_hold(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

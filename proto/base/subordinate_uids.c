@@ -72,7 +72,7 @@ static bool parse(char *line, struct range *ret, bool *ret_is_known, const char 
 		return false;
 	*ret_is_known = parse_number(name, &ret->owner) || find_uid(name, &ret->owner);
 	*ret_name = name;
-	/* root is root, whoever says that he is somebody's. */
+	/* No line makes root subordinate to another user. */
 	return ret->first && ret->count && ret->count <= UINT32_MAX - ret->first;
 }
 
@@ -85,7 +85,7 @@ static int compare(const void *a, const void *b)
 	return (x->count < y->count) - (x->count > y->count);
 }
 
-/* The owners' names, for those whom nobody knows: all ranges of one name are of one user. */
+/* The names of owners without a uid on this machine: all ranges of one name belong to one user. */
 struct reading {
 	struct subuids *subuids;
 	char **name; /* of each range; NULL: its owner is known */

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Whom a uid counts as where users share something. /etc/subuid gives one user tens of thousands of
- * them: with a share each he would have all there is. Who may see what does not depend on it. Read
- * once, then any thread.
+ * The user that a uid is charged to where users share a limit. /etc/subuid gives one user tens of
+ * thousands of uids: with a share for each of them one user could take everything. What a uid may
+ * see does not depend on it. Read once, then for any thread.
  */
 #include <sys/types.h>
 
 struct subuids;
 
-/* As /etc/subuid; lines that are none are passed over, and a file that is not there is an empty
- * one. -ENOMEM; -E2BIG: more than SUBUID_RANGES_MAX; what opening says. */
+/* Reads a file in the format of /etc/subuid. Malformed lines are skipped; a missing file counts as
+ * empty. 0; -ENOMEM; -E2BIG: more than SUBUID_RANGES_MAX ranges; -errno of open(). */
 int subuids_read(const char *path, struct subuids **ret);
 struct subuids *subuids_free(struct subuids *subuids);
 
 /*
- * Of a uid that is subordinate to somebody who logs in: that user, for all his ranges. Of one that
- * is to root or to a program's user (who hand them on to containers): the first of its
- * SUBUID_BLOCK, as much as a container is given, whose root may be any of them. Else @uid. Of ranges
- * that lie in others the narrowest counts. @subuids NULL: always @uid.
+ * The owner of @uid. If @uid is subordinate to a user who can log in, that user, for all ranges. If
+ * it is subordinate to root or to a service (which hand uids on to containers), the first uid of
+ * its SUBUID_BLOCK, the size of a container, whose root may be any uid of the block. Otherwise
+ * @uid. Of nested ranges the narrowest counts. With @subuids NULL, always @uid.
  */
 uid_t subuids_owner(const struct subuids *subuids, uid_t uid);

@@ -10,7 +10,7 @@
 
 #include "proto/base/cleanup.h"
 
-#define OVERFLOW_UID 65534u /* the kernel's, unless somebody changed it */
+#define OVERFLOW_UID 65534u /* the kernel's default, see /proc/sys/kernel/overflowuid */
 #define EVERY_UID    4294967295u
 
 /* What fits of a small file, as a string. */

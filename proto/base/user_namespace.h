@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Whether we see who others are. In a user namespace that does not name every uid of the machine
- * the kernel shows one and the same uid for all the others. Any thread; reads /proc and stats.
+ * Whether this process sees the real uids of other processes. In a user namespace that does not map
+ * every uid of the machine the kernel shows one uid for all unmapped ones. Any thread; reads /proc
+ * and calls stat().
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -15,8 +16,8 @@ uid_t namespace_hidden_uid(void);
 bool namespace_hides_pids(void);
 
 /*
- * Who listens on the socket @path is shown as @uid. True: it is somebody outside of our user
- * namespace who put it there, in a directory that nobody in here may change: what a container's
- * runtime mounts.
+ * The kernel shows @uid for the process that listens on the socket @path. True if that process is
+ * outside our user namespace and the socket lies in a directory that no user in here may change, as
+ * where a container runtime mounts it.
  */
 bool namespace_is_from_outside(const char *path, uid_t uid);

@@ -64,11 +64,11 @@ struct completeness {
 	uint64_t markers_dropped;
 	uint64_t calls_dropped;
 	uint64_t copies_dropped;
-	uint64_t queues_coop;	      /* cooperative queues: what ran there nobody counted */
+	uint64_t queues_coop;	      /* cooperative queues whose dispatches were not counted */
 	uint64_t queues_ineligible;   /* other queues that could not be followed */
 	uint64_t copy_queues_unseen;  /* queues of copy engines that a program fills itself */
 	uint64_t runtimes_ignored;    /* HSA runtimes whose queues are in no count */
-	uint64_t tails_unknown;	      /* processes whose last moments nobody knows */
+	uint64_t tails_unknown;	      /* processes whose last moments are not known */
 	uint64_t databases_set_aside; /* earlier files of it, damaged: what they hold is not here */
 	uint64_t frames_missing;      /* acknowledged, and not in this file */
 	uint64_t logs_cut;	      /* a log has lost what was committed last */
@@ -81,7 +81,7 @@ struct completeness {
 	uint64_t processes_unseen;    /* had no recorder, or nothing of them could be stored */
 	uint64_t unseen_of_users;     /* ... since they are of another user than the collector */
 	uint64_t unseen_uid;	      /* which one; UINT64_MAX: several */
-	uint64_t unwatched;	      /* for a time nobody listened: who came then is not known */
+	uint64_t unwatched;	      /* no collector listened for a time: ranks may be missing */
 	uint64_t undrained;    /* processes that have not ended, or not been read to their end */
 	uint64_t other_losses; /* rtl_loss rows of any other kind, summed; a NULL count is 1 */
 	struct completeness_place torn_place;

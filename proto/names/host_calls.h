@@ -280,7 +280,7 @@
 
 /* clang-format on */
 
-/* HIP's, passed by value; plain C, so that nobody needs HIP's headers. */
+/* HIP's dim3, which HIP passes by value; plain C, so that HIP's headers are not needed. */
 struct host_dim3 {
 	uint32_t x, y, z;
 };

@@ -27,8 +27,8 @@ enum recorder_slot_state {
 };
 
 /*
- * Of a slot that is not DONE: with this bit, or 0, end_tick is no tick. The rest of it differs from
- * one use of the slot to the next, so that who looks at an earlier use can tell.
+ * In a slot that is not DONE, end_tick is no tick if it is 0 or has this bit. The other bits differ
+ * from one use of the slot to the next, so that a thread that looks at an earlier use can tell.
  */
 #define RECORDER_NO_TICK (1ull << 63)
 
@@ -36,8 +36,8 @@ enum recorder_slot_state {
  * One dispatch in flight. Writer: the queue's producer until SUBMITTED, then the harvester; between
  * the two any thread of the program that sees it end writes both ticks, with one
  * compare-and-exchange, and then ENDED, with one of the first 16 bytes. Its last third is the
- * beginning of an AQL packet as it was, but for what lies over fields that say nothing of the
- * kernel: so a producer copies it in two moves, and nobody takes it apart before it is read.
+ * beginning of an AQL packet as it was, except where our own fields lie over packet fields that say
+ * nothing of the kernel: a producer copies it in two moves, and only readers take it apart.
  */
 struct recorder_slot {
 	_Atomic uint16_t state; /* enum recorder_slot_state */
@@ -56,13 +56,13 @@ struct recorder_slot {
 	uint32_t call;	   /* low half of the id of the host call that caused it; 0: none */
 	uint32_t tid;	   /* submitting thread */
 	/* From here on in a packet's places. */
-	uint32_t symbol;       /* id in the define log; 0: unknown. A packet's header lies here */
+	uint32_t symbol; /* id in the define log; 0: unknown. A packet's header lies here */
 	uint16_t workgroup[3];
-	uint8_t untimed;       /* enum rtl_untimed, when DONE. Reserved in a packet, as the next */
+	uint8_t untimed; /* enum rtl_untimed, when DONE. Reserved in a packet, as the next */
 	uint8_t reserved;
-	uint32_t grid[3];      /* work-items */
-	uint32_t scratch;      /* bytes */
-	uint32_t lds;	       /* bytes */
+	uint32_t grid[3]; /* work-items */
+	uint32_t scratch; /* bytes */
+	uint32_t lds;	  /* bytes */
 };
 static_assert(sizeof(struct recorder_slot) == 96, "slot");
 static_assert(offsetof(struct recorder_slot, seq) == 8 &&
@@ -191,12 +191,12 @@ struct recorder_header {
 	struct recorder_region slots;
 	struct recorder_region cells; /* stride includes struct recorder_cell */
 	struct recorder_region queues;
-	struct recorder_region anchors; /* one struct recorder_anchors per GPU */
-	struct recorder_region defines; /* count bytes of stride 1 */
-	struct recorder_region markers; /* struct recorder_marker */
-	struct recorder_region calls;	/* struct recorder_call */
+	struct recorder_region anchors;	    /* one struct recorder_anchors per GPU */
+	struct recorder_region defines;	    /* count bytes of stride 1 */
+	struct recorder_region markers;	    /* struct recorder_marker */
+	struct recorder_region calls;	    /* struct recorder_call */
 	struct recorder_region spare_calls; /* struct recorder_call: when `calls` fills up */
-	struct recorder_region hello;	/* count bytes of stride 1: the Hello frame as it is sent */
+	struct recorder_region hello; /* count bytes of stride 1: the Hello frame as it is sent */
 	uint8_t boot_id[16];
 	uint8_t token[16];
 	int64_t pid;
@@ -211,8 +211,8 @@ struct recorder_header {
 	_Atomic uint64_t published;    /* last frame published; cell numbers are the authority */
 	_Atomic uint64_t bye;	       /* 1: clean end, nothing in flight, all frames published */
 	_Atomic uint64_t spare_calls_used; /* entries ever taken: a drain reads no further */
-	_Atomic uint64_t hello_bytes;  /* 0: not there yet; who finds it needs nobody else */
-	_Atomic uint64_t process[64];  /* RTL_PROCESS_COUNTERS */
+	_Atomic uint64_t hello_bytes; /* 0: not written yet; with it a reader needs no process */
+	_Atomic uint64_t process[64]; /* RTL_PROCESS_COUNTERS */
 };
 static_assert(RTL_P_COUNT <= 64, "process counters");
 static_assert(sizeof(struct recorder_header) <= 4096, "header page");

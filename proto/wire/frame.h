@@ -14,8 +14,8 @@ struct frame_reader {
 	uint8_t *buffer;
 	size_t capacity; /* of buffer: grows to what a frame needs, never past the limit */
 	size_t fill;
-	size_t limit;	 /* largest frame accepted now, without its prefix */
-	bool is_lent;	 /* buffer is its owner's */
+	size_t limit; /* largest frame accepted now, without its prefix */
+	bool is_lent; /* buffer is its owner's */
 };
 
 /* @limit: see limits.h; may be changed by the owner between frames. */
@@ -36,20 +36,22 @@ void frame_reader_filled(struct frame_reader *reader, size_t bytes);
  * 1: a frame; 0: none yet; -EMSGSIZE: its length is 0 or over the limit.
  * Call until 0, then frame_reader_compact() once.
  */
-int frame_reader_next(struct frame_reader *reader, size_t *cursor, const uint8_t **ret_frame,
-	size_t *ret_bytes);
+int frame_reader_next(
+	struct frame_reader *reader, size_t *cursor, const uint8_t **ret_frame, size_t *ret_bytes);
 
 /* Drop what is before @cursor. */
 void frame_reader_compact(struct frame_reader *reader, size_t cursor);
 
 /*
- * To receive into @buffer, of the limit and a prefix, which is its owner's and others', too, between
- * two calls: so that hundreds of readers need one, and what it is in stays in the cache. Who has the
- * beginning of a frame keeps its own until that frame is whole.
+ * Makes the reader receive into @buffer, which has room for the longest frame and its prefix, until
+ * frame_reader_give_back(). Hundreds of readers can share one buffer, which stays in the
+ * processor's cache. A reader that holds the beginning of a frame keeps its own buffer until the
+ * frame is whole.
  */
 void frame_reader_lend(struct frame_reader *reader, uint8_t *buffer, size_t bytes);
 
-/* After frame_reader_compact(): what is left is the reader's own, and nothing else is. 0 or -ENOMEM. */
+/* After frame_reader_compact(): what is left is the reader's own, and nothing else is. 0 or
+ * -ENOMEM. */
 int frame_reader_give_back(struct frame_reader *reader);
 
 static inline void frame_put_length(uint8_t *at, uint32_t bytes)

@@ -15,7 +15,7 @@
 
 #define ARENA_FIRST_BYTES (64u << 10)
 
-/* ASan knows no bounds within a block: what of the arena nobody was given is not to be read. */
+/* ASan knows no bounds within a block: the part of the arena that is not allocated is poisoned. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1

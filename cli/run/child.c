@@ -20,9 +20,9 @@
 #include "proto/base/clock.h"
 
 /*
- * Not passed on: what is an error of our own or of our terminal's making, or done about already.
- * All else somebody may mean for the command, batch systems their own choice of it (XCPU: save your
- * work).
+ * Signals that are not passed on: errors of our own, and those that the terminal sends to the
+ * command anyway. All others may be meant for the command; batch systems choose their own (XCPU:
+ * save your work).
  */
 static const int kept[] = {
 	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
@@ -92,7 +92,7 @@ void run_child_init(struct run_child *child)
 	*child = (struct run_child){.signal_fd = -1};
 	/* Where our parent ignores SIGCHLD, statuses would be thrown away. */
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child->old_child);
-	/* Nobody who reads our stderr is no reason to die, nor to change the exit status. */
+	/* A closed stderr must neither kill us nor change the exit status. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &child->old_pipe);
 	sigprocmask(SIG_BLOCK, NULL, &child->old_mask);
 	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
@@ -237,8 +237,8 @@ static int reap(struct run_child *child, bool has_stop_signal)
 	if (pid <= 0)
 		return 0;
 	if (WIFSTOPPED(status)) {
-		/* Only what the terminal (or somebody, through us) asked for: who stops the command
-		 * behind our back continues it behind our back, too. */
+		/* Follow only a stop by the terminal or through us: a process that stops the
+		 * command directly also continues it directly. */
 		if (WSTOPSIG(status) == SIGTSTP && has_stop_signal)
 			stop_too();
 		return 0;

@@ -143,9 +143,9 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	collector->options = options;
 	collector->job = job;
 	collector->display = output;
-	/* Who wants to see the plan wants to see all of it. */
+	/* With --verbose the whole plan is printed, so wait for all of it. */
 	r = run_collector_say_hello(collector, is_early && !options->is_verbose);
-	/* Who hung up may have said why before. */
+	/* A collector that hung up may have sent the reason before. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = receive_while_it_lives(collector, &reply);
 	return r < 0 ? r : run_collector_take(collector, reply);
@@ -160,7 +160,7 @@ static int give_up(const struct run_options *options, const char *format, ...)
 	CLEANUP(free_p) char *why = NULL;
 	va_list args;
 
-	/* Whoever wants us to end waits for no job. */
+	/* A signal asks us to end: start no job. */
 	if (run_hold_pending())
 		return CMD_RUN_FAILED;
 	va_start(args, format);
@@ -190,9 +190,9 @@ static bool is_gone(int error)
 }
 
 /*
- * Connect to a service and open the session there. 0 or -errno, closed again then. One that hangs up
- * without a word has died, and is started again by whoever started it: not for that a whole job goes
- * unrecorded.
+ * Connect to a service and open the session there. 0 or -errno, closed again then. A service
+ * that hangs up without an answer has died, and its service manager starts it again: a whole job
+ * must not go unrecorded for that.
  */
 static int try_service(struct run_collector *collector, const struct run_options *options,
 	const char *path, const char *job)
@@ -228,7 +228,8 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
 }
 
-/* Those that nobody named: the user's own, then the node's. 0; else there is none that takes us. */
+/* Collectors at default places: the user's own, then the node's. 0; else none of them accepts us.
+ */
 static int attach_kept(
 	struct run_collector *collector, const struct run_options *options, const char *job)
 {

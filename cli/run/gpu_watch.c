@@ -161,7 +161,8 @@ static void add_unseen(struct gpu_watch *watch, pid_t pid, const char *why)
 /* A process of the command that has the driver open. */
 static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 {
-	/* In this order: who has maps had its environment before. An empty one names nothing. */
+	/* In this order: a process with readable maps had a readable environment before. An empty
+	 * file tells nothing. */
 	int is_told = has_text(watch, process->pid, "environ", SHIM);
 	int has_shim = has_text(watch, process->pid, "maps", SHIM);
 

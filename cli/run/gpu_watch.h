@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which processes of a command use a GPU without the shim in them: started with an environment that
- * somebody cleaned, statically linked, or with other rights. They say nothing themselves, so the
+ * Which processes of a command use a GPU without the shim in them: started with a cleaned
+ * environment, statically linked, or with other rights. They say nothing themselves, so the
  * file would be "complete: 0 dispatched". The driver lists the processes that have it open; rtl run
  * looks there while it waits for its command, less and less often. A process that comes and goes
  * between two looks is not seen, nor is any where the names in the list are not those of our pid

@@ -8,7 +8,8 @@
 
 #include "proto/base/cleanup.h"
 
-/* A process may have any environment and command line; more than that no kernel gives it by default. */
+/* A process may have any environment and command line; more than that no kernel gives it by
+ * default. */
 #define FILE_BYTES_MAX (8u << 20)
 
 /* /proc/PID/@name, with a NUL behind it. NULL: it is not to be seen, or empty. */
@@ -103,8 +104,8 @@ static bool is_same_program(pid_t a, pid_t b)
 }
 
 /*
- * Who started the ranks: the nearest process above us that is none. Between it and us may be scripts
- * that bind a rank to its GPU, of which each rank has its own.
+ * The process that started the ranks: our nearest ancestor that is not part of a rank. Between it
+ * and us may be scripts that bind a rank to its GPU, of which each rank has its own.
  */
 static pid_t find_launcher(const char *launcher)
 {
@@ -125,8 +126,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Ranks that the user numbers by hand may have a shell each that is nobody's but theirs (of ssh, of
- * xargs), or any shell that inherited the number: there is no launcher to be found.
+ * Ranks that the user numbers by hand may have a shell each (of ssh, of xargs), or a shell that
+ * inherited the number: then there is no launcher to be found.
  */
 static bool is_by_hand(const struct rank_info *rank)
 {
@@ -134,8 +135,8 @@ static bool is_by_hand(const struct rank_info *rank)
 }
 
 /*
- * An address to meet at, without a place among those who meet there, is of the shell that starts the
- * whole job: its next `rtl run` is another launch.
+ * MASTER_ADDR without a rank belongs to the shell that starts the whole job: its next `rtl run` is
+ * another launch.
  */
 static bool names_launch(const struct rank_info *rank)
 {

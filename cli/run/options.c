@@ -46,7 +46,7 @@ static const struct argp_option run_option[] = {
 	CHOICES_ARGP{0},
 };
 
-/* A mistake is said now: a session with other categories than its user thinks helps nobody. */
+/* Reports mistakes before the job starts: later the session would have the wrong categories. */
 static void read_categories(struct run_options *options, const char *path)
 {
 	CLEANUP(category_rules_done) struct category_rules rules = {0};

@@ -240,7 +240,7 @@ int run_output_check(const struct run_output *output, const struct run_options *
 	bool is_there = lstat(output->path, &st) == 0;
 	int r;
 
-	/* A device, a directory, somebody's link: nothing that -f should replace. */
+	/* -f must not replace a device, a directory or a symbolic link. */
 	if (is_there && !output->is_default && !S_ISREG(st.st_mode))
 		return fail(output, "exists and is not a regular file");
 	if (is_there && !output->is_default && !is_overwritable(output, options))

@@ -8,7 +8,7 @@
 
 /*
  * Waits, for some seconds at most, while a collector that no job holds has @path open, and not once
- * the user wants to end. 0: the file is in nobody's hands; else the process that has it, -1 where
- * that is of another namespace.
+ * the user wants to end. 0: no process has the file; else the pid of the process that has it, -1 if
+ * that is in another pid namespace.
  */
 pid_t run_output_wait_unused(const char *path, const char *display);

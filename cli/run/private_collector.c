@@ -22,15 +22,16 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* A collector that is about to exit answers nobody; its end is looked for this often. */
+/* A collector that is about to exit answers no request; this is the interval between two looks for
+ * its end. */
 #define DYING_PAUSE_MS 10
-/* Nobody holds the lock for longer than a collector takes to start, unless it is stopped or its disk
- * hangs: no reason for all others of this user to hang with it. At the end of a job it is only about
- * the name of a socket, which the next one takes away. */
-#define LOCK_START_MS	(2 * COLLECTOR_START_MS_MAX)
-#define LOCK_END_MS	1000u
-#define LOCK_STEP_MS	10
-/* Who has joined is of no interest any more after this. */
+/* A process holds the lock for as long as a collector takes to start, unless it is stopped or its
+ * disk hangs; the other runs of this user must not hang with it. At the end of a job the lock
+ * guards only the name of a socket, which the next run removes. */
+#define LOCK_START_MS  (2 * COLLECTOR_START_MS_MAX)
+#define LOCK_END_MS    1000u
+#define LOCK_STEP_MS   10
+/* The list of the ranks that have joined is removed after this time. */
 #define MEMBERS_KEPT_S (24 * 3600)
 
 struct private
@@ -41,7 +42,7 @@ struct private
 	struct run_output *output;
 	char folder[PATH_MAX];
 	char name[PLACES_NAME_BYTES];
-	char members[PATH_MAX]; /* who has joined: see has_joined() */
+	char members[PATH_MAX]; /* file that lists the ranks that have joined: see has_joined() */
 };
 
 /*
@@ -95,10 +96,10 @@ static int init(struct private *private, struct run_collector *collector,
 /* ---- members: a rank that comes when the others have already gone ------------------------- */
 
 /*
- * Ranks of one launch start when they like: the last may come when the first have ended and the
- * file is closed. It is no stranger, and its rows belong into the same file. <session>.members
- * says which file that was and who started its ranks ("file DEVICE INODE PID START": a launch that
- * is begun again may have the same key), and who has been in ("rank RANK ATTEMPT").
+ * Ranks of one launch start at any time: the last may come when the first have ended and the file
+ * is closed, and its rows belong into the same file. <session>.members names that file and the
+ * process that started its ranks ("file DEVICE INODE PID START": a second launch may have the same
+ * key), and the ranks that have joined ("rank RANK ATTEMPT").
  */
 static void note_member(const struct private *private)
 {
@@ -178,7 +179,8 @@ static void set_private(const struct private *private)
 	note_socket(collector);
 }
 
-/* 0: in. -ENOENT, -ECONNREFUSED: nobody there. Else one who does not take us, e.g. is ending. */
+/* 0: joined. -ENOENT, -ECONNREFUSED: no collector listens. Other errors: a collector refuses us,
+ * for example because it is ending. */
 static int join(struct private *private)
 {
 	struct run_collector *collector = private->collector;
@@ -217,7 +219,7 @@ int run_private_join(struct run_collector *collector, const struct run_options *
 
 /* ---- starting, under the lock --------------------------------------------------------------- */
 
-/* One at a time decides who starts a collector for what, in this user's folder. */
+/* With this lock one run of the user at a time decides whether to start a collector. */
 static int take_lock(const struct private *private, unsigned most_ms)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + most_ms * 1000000ull;
@@ -238,7 +240,8 @@ static int take_lock(const struct private *private, unsigned most_ms)
 	return TAKE_FD(fd);
 }
 
-/* Of a launch: until we are in, or nobody is there. -ETIMEDOUT: one is there and stays mute. */
+/* Tries until we have joined the launch or no collector is there. -ETIMEDOUT: one is there and does
+ * not answer. */
 static int join_or_bury(struct private *private)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
@@ -254,13 +257,13 @@ static int join_or_bury(struct private *private)
 	}
 }
 
-/* Which says nothing of who is there. */
+/* An error of this process, which tells nothing about the collector. */
 static bool is_shortage(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS;
 }
 
-/* Not of a launch: a name that nobody has (another pid namespace has the same pids). */
+/* Without a launch: chooses an unused name, since another pid namespace has the same pids. */
 static int choose_name(struct private *private)
 {
 	char base[PLACES_NAME_BYTES];
@@ -282,8 +285,8 @@ static int choose_name(struct private *private)
 	return -EADDRINUSE;
 }
 
-/* What nobody listens on, and lists of launches long gone. Never collectord's own socket: it is
- * bound without our lock. */
+/* Removes sockets without a listener and lists of old launches, but never collectord's own socket,
+ * which is bound without our lock. */
 static void sweep(const struct private *private)
 {
 	struct dirent *entry;
@@ -346,7 +349,8 @@ static int make_way(
 		r = run_output_clear(output, private->options);
 	}
 	if (r == 0 && is_remote)
-		r = refuse(private, run_output_go_local(output, private->options, is_late, why), why);
+		r = refuse(
+			private, run_output_go_local(output, private->options, is_late, why), why);
 	return r;
 }
 
@@ -373,7 +377,7 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		private->output->display, !private->launch->is_shared);
 	if (r < 0) {
 		run_start_explain(private->collector, r, why);
-		/* To nobody has it said a word. */
+		/* It has answered no process yet. */
 		if (r == -ETIMEDOUT || r == -EINTR)
 			run_keeper_kill(private->collector);
 		private->collector->keeper = run_keeper_free(private->collector->keeper);
@@ -436,7 +440,8 @@ void run_private_forget(const struct run_collector *collector)
 
 	if (places_runtime_dir(false, private.folder) < 0)
 		return;
-	/* Under the lock nobody takes this name for a new collector between look and unlink. */
+	/* Under the lock no other run uses this name for a new collector between lstat() and
+	 * unlink(). */
 	lock = take_lock(&private, LOCK_END_MS);
 	if (lock < 0 || lstat(collector->socket, &st) < 0)
 		return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * An output on a network file system, where SQLite's locks and shared memory do not hold: the
- * collector writes a file on a local disk, and whoever sees it closed copies it to its place:
- * FILE.part, fsync, rename. An empty FILE.part stands there from the start: it shows that the
- * folder can be written, and that another rtl run has the name.
+ * collector writes a file on a local disk, and the rtl run that sees it closed copies it to its
+ * place: FILE.part, fsync, rename. An empty FILE.part stands there from the start: it shows that
+ * the folder can be written, and that another rtl run has the name.
  */
 #include "cli/run/run.h"
 

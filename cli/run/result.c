@@ -25,7 +25,6 @@
 #define START_STEP_MS  100
 /* ... at whether it lives, where our connection may still be in its queue */
 #define LIFE_STEP_MS   50
-/* Who wants to end waits so long for an answer of a collector that is silent. */
 /* Of greet_again(): the session is closed. */
 #define DONE_ALREADY   1
 /* More outliving processes than that are counted, not named. */
@@ -87,8 +86,9 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 }
 
 /*
- * What its loop answers, which no disk holds up. Who wants to end while it is silent waits a moment
- * longer, once: a collector that is only busy has then the chance to close the session.
+ * The answer of the collector's loop, which waits for no disk. If we are told to end while the
+ * collector is silent, we wait once more, briefly: a collector that is only busy can then close the
+ * session.
  */
 static int await_answer(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 {
@@ -108,7 +108,7 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
 	int r, sent;
 
-	/* Its socket is there all the same: nobody would answer. */
+	/* Its socket is still there, but no process would answer. */
 	if (!run_keeper_is_up(e->collector))
 		return -ENOTCONN;
 	done.has_now = now;
@@ -157,14 +157,14 @@ static int greet_again(struct ending *e)
 		return DONE_ALREADY;
 	if (r == 0)
 		r = run_collector_say_hello(c, false);
-	/* Who hung up may have said why before. */
+	/* A collector that hung up may have sent the reason before. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = await_answer(e, in_ms(COLLECTOR_START_MS_MAX), &reply);
 	return r < 0 ? r : run_collector_take(c, reply);
 }
 
-/* It may have been restarted while the command ran, by the service manager or by who started it;
- * its session is still there. */
+/* The service manager, or rtl run, may have restarted the collector while the command ran; its
+ * session is still there. */
 static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
@@ -181,11 +181,12 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 			r = greet_again(e);
 		if (r == 0)
 			r = send_done(e, false, ret);
-		/* Who started a private one holds its socket, as long as there is hope. */
+		/* The rtl run that started a private collector keeps its socket as long as it
+		 * may be restarted. */
 		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
 		if (r >= 0 || is_hopeless || e->is_hurried || clock_monotonic_ns() >= deadline)
 			return r;
-		(void)poll(entries, 2, START_STEP_MS); /* somebody else may restart it */
+		(void)poll(entries, 2, START_STEP_MS); /* its service manager may restart it */
 		if (run_child_is_end_wanted(e->child))
 			return -EINTR;
 	}
@@ -241,7 +242,7 @@ static bool is_known(const Rtl__RunnerStatus *status, pid_t pid)
 	return false;
 }
 
-/* Somebody outlives the command: close the session without waiting for them. */
+/* Processes outlive the command: closes the session without waiting for them. */
 static int close_now(struct ending *e)
 {
 	Rtl__RunnerStatus *status;
@@ -309,7 +310,7 @@ static enum outcome finish(struct ending *e)
 	int r;
 
 	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
-	if (e->child->pid > 0) /* else nothing was started, and what runs is somebody else's */
+	if (e->child->pid > 0) /* else nothing was started, and what runs is not ours */
 		e->orphans = run_orphans_wait(
 			e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
 	/* Time is up, or the user had enough: no second wait. */
@@ -350,7 +351,7 @@ static char *read_reason(
 	return reason_line(reason);
 }
 
-/* Where our file was taken away somebody may have put another record: 0 if it is still ours. */
+/* Our file may have been replaced by another: 0 if it is still ours. */
 static int check_ours(
 	const struct run_collector *c, struct query *query, bool is_closed, char why[RUN_WHY_BYTES])
 {
@@ -393,7 +394,7 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 		run_why(why, "no collector lived until its database was open");
 	if (r == -ENOENT)
 		run_why(why, "%s: it was removed or renamed while it was written", path);
-	/* A service's own folder is nobody else's. */
+	/* Only the service writes in its own folder. */
 	if (r == 0 && e->collector->is_private)
 		r = check_ours(e->collector, query, is_closed, why);
 	if (r < 0)

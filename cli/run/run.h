@@ -47,15 +47,15 @@ void run_options_parse(struct run_options *options, int argc, char **argv);
 void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- the launch: whom several `rtl run` have in common ------------------------------------ */
+/* ---- the launch that several `rtl run` belong to -------- ------------------------------------ */
 
 struct run_launch {
 	struct rank_info rank;
 	/* The launcher's key (or, of a launcher that has none, its process), else a name of this
 	 * rtl run alone. */
 	char job[LABEL_BYTES_MAX];
-	/* At a service, which goes on with a session that it has closed when its key comes again: of
-	 * a launcher that has the same one for each launch, with its process. */
+	/* At a service, which goes on with a session that it has closed when its key comes again:
+	 * of a launcher that has the same one for each launch, with its process. */
 	char service_job[LABEL_BYTES_MAX];
 	bool is_shared; /* others of the same launch may come with the same job */
 	/* The process that started the ranks of this node; 0: not to be seen, or no launcher's. */
@@ -70,7 +70,7 @@ void run_launch_detect(struct run_launch *launch, const char *command);
 struct run_output {
 	char path[PATH_MAX];  /* absolute */
 	char local[PATH_MAX]; /* where it is recorded until it is published; "": in its place */
-	bool is_default;     /* the user named none */
+	bool is_default;      /* the user named none */
 	char display[PATH_MAX];
 };
 
@@ -105,8 +105,8 @@ bool run_output_is(struct run_output *output, uintmax_t device, uintmax_t inode)
 bool run_output_is_remote(const struct run_output *output);
 
 /*
- * Takes a local place for it (@output->local) and its name at the remote one; with @is_late what lies there
- * is gone on with. After run_output_clear(). 0; -errno, with @why.
+ * Takes a local place for it (@output->local) and its name at the remote one; with @is_late what
+ * lies there is gone on with. After run_output_clear(). 0; -errno, with @why.
  */
 int run_output_go_local(struct run_output *output, const struct run_options *options, bool is_late,
 	char why[RUN_WHY_BYTES]);
@@ -114,8 +114,8 @@ int run_output_go_local(struct run_output *output, const struct run_options *opt
 /* Nothing is recorded there after all. */
 void run_output_leave_local(struct run_output *output);
 
-/* Less than the collector's reserve is free: -ENOSPC with @why where the user named the output; else it is
- * said. */
+/* Less than the collector's reserve is free: -ENOSPC with @why where the user named the output;
+ * else it is said. */
 int run_output_check_room(const struct run_output *output, const struct run_options *options,
 	char why[RUN_WHY_BYTES]);
 
@@ -133,7 +133,7 @@ struct run_collector {
 	uint64_t socket_device, socket_inode; /* of a private socket: whose name is removed */
 	int log_fd;			      /* what the collector that we started says; -1 */
 	struct run_keeper *keeper;	      /* of the one that we started; NULL: not ours */
-	const struct run_launch *launch; /* of a private one: borrowed */
+	const struct run_launch *launch;      /* of a private one: borrowed */
 	/* Of the latest RunnerHello, for the next: borrowed. */
 	const struct run_options *options;
 	const char *job, *display;
@@ -170,8 +170,8 @@ void run_private_forget(const struct run_collector *collector);
 /* The database is another file now, for ranks of the launch that are still to come. */
 void run_private_note_file(const struct run_collector *collector);
 
-/* The session is closed, and we were the last: its file goes to where it was to be. False: it could not,
- * which was said. */
+/* The session is closed, and we were the last: its file goes to where it was to be. False: it could
+ * not, which was said. */
 bool run_publish(struct run_collector *collector);
 
 /* RunnerHello and its answer, before there is a command whose signals could wait: it blocks; with
@@ -179,9 +179,9 @@ bool run_publish(struct run_collector *collector);
 int run_collector_greet(struct run_collector *collector, const struct run_options *options,
 	const char *job, const char *output, bool is_early);
 
-/* Its halves, for the same RunnerHello once more on a new connection: it may lie in the socket's
- * queue before there is anybody to take it. The answer is waited for by whoever waits for more
- * than that. */
+/* The two halves of it, to send the same RunnerHello again on a new connection. The message may lie
+ * in the socket's queue before a collector is there to read it. A caller that waits for several
+ * things waits for the answer itself. */
 int run_collector_say_hello(struct run_collector *collector, bool is_early);
 /* 0; -EBADMSG: @reply is none. */
 int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply);
@@ -202,14 +202,15 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 /* ---- keeper: of the collector that we started (supervisor.c) -------------------------------- */
 
 /*
- * For who sees to its death himself: readable when it gives us something to keep or takes it back, which
- * run_keeper_receive() does. A recorder is freed by who lets go of it last, in the time that takes: the
- * collector has by then, and a thread of ours does it.
+ * For callers that poll the collector's pidfd themselves. Readable when the collector has sent an
+ * FDSTORE or FDSTOREREMOVE message, which run_keeper_receive() handles. The process that closes a
+ * recorder last frees its memory, which takes time: by then the collector has closed it, so a
+ * thread of rtl run does that.
  */
 int run_keeper_notify_fd(const struct run_collector *collector);
 void run_keeper_receive(struct run_collector *collector);
 
-/* To be watched for input by whoever waits; -1: there is nothing to watch. */
+/* The descriptor that a waiting caller polls for input; -1: there is none. */
 int run_keeper_fd(const struct run_collector *collector);
 
 /* Does what is due, and never waits. True: the collector had died; there is another one, which has
@@ -222,7 +223,7 @@ bool run_keeper_lives(const struct run_collector *collector);
 /* Of a collector that we started, and that lives; else 0. */
 pid_t run_keeper_pid(const struct run_collector *collector);
 
-/* One that is of no use, and of nobody else's: it would keep its file. */
+/* Kills a collector that is useless to us and serves no other process: it would keep its file. */
 void run_keeper_kill(const struct run_collector *collector);
 
 /* False as well: it was started again, and it is still to be seen whether it takes us in. */
@@ -231,10 +232,10 @@ bool run_keeper_is_up(const struct run_collector *collector);
 /* ---- hold ----------------------------------------------------------------------------------- */
 
 /*
- * Somebody may want us to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) while a collector of ours is there and
- * the command is not: it would wait for ranks that nobody starts, and its file would be in use so long.
- * From run_hold() on these signals wait, until the command is started, which hears them; what is ignored
- * or blocked stays so. Again: no change.
+ * rtl run may be told to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) when its collector runs but the
+ * command does not run yet: the collector would wait for ranks that never start, and keep its file
+ * in use. From run_hold() on these signals are pending until the command is started, which then
+ * gets them; signals that are ignored or blocked stay so. A second call changes nothing.
  */
 void run_hold(void);
 
@@ -247,7 +248,7 @@ int run_hold_pending(void);
 /* No command was started. Where one came, it ends us here. */
 void run_hold_release(void);
 
-/* Who wants to end waits so long, and no longer, for a collector that is silent. */
+/* How long rtl run waits for a silent collector once it was told to end. */
 #define RUN_HURRY_MS 2000u
 
 /* ---- child ---------------------------------------------------------------------------------- */
@@ -258,7 +259,7 @@ void run_hold_release(void);
  */
 int run_child_find(const char *command);
 
-/* Children of whoever became rtl; more of them are taken for the command's. */
+/* Children that the process had before it became rtl; more are taken for the command's. */
 #define RUN_INHERITED_MAX 64u
 
 struct run_child {
@@ -313,8 +314,8 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	const struct run_child *child, int status);
 
 /*
- * It was not started, for which the reason was said, and @status tells: close the session without a word.
- * Or its collector would wait for somebody to come, and its file would be in use so long. False: it is
+ * It was not started, for which the reason was said, and @status tells: close the session without a
+ * word. Else its collector would wait for a rank and keep its file in use. False: the session is
  * not known to be closed.
  */
 bool run_verdict_unstarted(struct run_collector *collector, struct run_child *child, int status);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * What outlives the command. A rank that has not said Hello is unknown to the collector, so a
- * session could close before its first dispatch: the kernel hands such orphans to us instead. Children
- * that we had before belong to who was here before us: a shell that made them and then became rtl
- * (exec > >(tee log); exec rtl run ...). They may outlive us by far, or wait for our end.
+ * session could close before its first dispatch: the kernel hands such orphans to us instead.
+ * Children that the process had before belong to the shell that became rtl by exec (exec > >(tee
+ * log); exec rtl run ...). They may outlive us by far, or wait for our end.
  */
 #include "cli/run/run.h"
 
@@ -25,8 +25,8 @@ static bool is_inherited(const struct run_child *child, pid_t pid)
 }
 
 /* How many there are but for @collector and those of before; 0 or -errno. */
-static int list_children(const struct run_child *child, pid_t collector, pid_t *ret, size_t max,
-	size_t *ret_count)
+static int list_children(
+	const struct run_child *child, pid_t collector, pid_t *ret, size_t max, size_t *ret_count)
 {
 	char path[64];
 	FILE *file;
@@ -59,7 +59,7 @@ void run_orphans_adopt(struct run_child *child)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* True: nobody is left. */
+/* True: no child is left. */
 static bool reap_all(void)
 {
 	pid_t pid;
@@ -71,8 +71,8 @@ static bool reap_all(void)
 }
 
 /*
- * The first process of a container gets every orphan, our collector among them: it ends when we have
- * said that the command has.
+ * The first process of a container gets every orphan, our collector among them: it ends when we
+ * have said that the command has.
  */
 static bool has_orphans(const struct run_child *child, const struct run_collector *collector)
 {

@@ -14,7 +14,8 @@ bool run_hold_is_end(int signal_number)
 	return false;
 }
 
-/* Those that we hold: not what whoever started us had blocked. There is one process to be ended. */
+/* Signals that we blocked ourselves, without those that were blocked when we started. One process.
+ */
 static sigset_t held;
 
 static bool is_default(int signal_number)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Starts programs on our memory: a fork would copy its tables, and have each page that both write to
- * copied, which on a virtual machine is some milliseconds. So what the child needs is prepared before,
- * and all it does is calls to the kernel. Where it is a fork after all (valgrind, the thread sanitizer)
- * it works as well: nobody relies on what the child has written there. One thread.
+ * Starts programs on our memory: a fork would copy its tables, and have each page that both write
+ * to copied, which on a virtual machine is some milliseconds. So what the child needs is prepared
+ * before, and all it does is calls to the kernel. Where it is a fork after all (valgrind, the
+ * thread sanitizer) it works as well: the parent does not read what the child has written there.
+ * One thread.
  */
 #include <stddef.h>
 #include <sys/types.h>

@@ -34,7 +34,7 @@ static int make_listener(const char *path)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (fd < 0)
 		return -errno;
-	/* A dead one: that nobody listens was found out under the lock. */
+	/* The socket is dead: the caller found under the lock that no process listens on it. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
 	/* The folder is the user's alone already. */
@@ -44,7 +44,8 @@ static int make_listener(const char *path)
 	return TAKE_FD(fd);
 }
 
-/* Memory that is there for us to read and cannot grow; nobody's pipe. */
+/* A memfd of fixed size for the collector's log. A pipe would block the collector when it is full.
+ */
 static int make_log(void)
 {
 	CLEANUP(close_p)
@@ -65,7 +66,7 @@ static int move_up(int fd, size_t passed)
 	return fd;
 }
 
-/* For a moment each is there twice. Who is started raises its own limit anyway. */
+/* Each recorder is open twice for a moment. The collector raises its own limit when it starts. */
 static void raise_descriptors(void)
 {
 	struct rlimit limit;
@@ -133,7 +134,7 @@ struct start {
 	struct spawn_env env;
 	char *listen_pid; /* in env: room for a number, which the child alone knows */
 	int *kept;
-	int tell_fd; /* who is told its pid */
+	int tell_fd; /* the child writes its pid here */
 };
 
 static int make_env(struct start *start)

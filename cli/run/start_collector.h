@@ -26,15 +26,15 @@ struct run_kept {
 struct run_spawn {
 	int listen_fd;
 	int log_fd;
-	const char *notify; /* NOTIFY_SOCKET; NULL: nobody keeps anything */
+	const char *notify; /* NOTIFY_SOCKET; NULL: recorders are not kept */
 	char *const *command;
 	const struct run_kept *kept; /* recorders of an earlier life of it */
 	size_t n_kept;
 };
 
 /*
- * Borrows everything. 0, with its pid and pidfd, or -1 where the kernel has none; -ECONNRESET: it is
- * dead already; -errno.
+ * Borrows everything. 0, with its pid and pidfd, or -1 where the kernel has none; -ECONNRESET: it
+ * is dead already; -errno.
  */
 int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidfd);
 

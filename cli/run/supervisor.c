@@ -23,12 +23,14 @@
 #include "proto/base/close_aside.h"
 #include "proto/base/limits.h"
 
-#define STATE_BYTES_MAX 4096u
-#define NAME_BYTES_MAX	256u
-/* Descriptors for what is done beside keeping: starting a collector, talking to it, reading its file. */
-#define DESCRIPTORS_OWN 32u
-/* Any user may write to us without end. Of a call, before the others have their turn, and of one
- * who died: what lies in a queue at once (net.unix.max_dgram_qlen: 10, systemd makes it 512). */
+#define STATE_BYTES_MAX	  4096u
+#define NAME_BYTES_MAX	  256u
+/* Descriptors for what is done beside keeping: starting a collector, talking to it, reading its
+ * file. */
+#define DESCRIPTORS_OWN	  32u
+/* Messages read in one call, since any user may write to this socket without end; and read after
+ * the collector died, as many as the queue can hold (net.unix.max_dgram_qlen: 10, systemd sets
+ * 512). */
 #define MESSAGES_MAX	  64u
 #define MESSAGES_LAST_MAX 1024u
 
@@ -38,7 +40,7 @@ struct run_keeper {
 	char notify[32]; /* "@...", chosen by the kernel */
 	int notify_fd;
 	pid_t pid;    /* of the collector */
-	int pidfd;    /* of the collector; -1: not to be had, so nobody is started again */
+	int pidfd;    /* of the collector; -1: the kernel has none, so no collector is restarted */
 	int timer_fd; /* of start_ns */
 	int epoll_fd;
 	struct run_kept *kept;
@@ -57,8 +59,8 @@ struct run_keeper {
 };
 
 /*
- * How many recorders find room. Who becomes the collector has each of them twice for a moment; the
- * command gets the old limit back (child.c).
+ * Number of recorders that the limit of descriptors allows. The child that becomes the collector
+ * has each of them twice for a moment; the command gets the old limit back (child.c).
  */
 static size_t make_room(int lowest_fd)
 {
@@ -79,7 +81,7 @@ static size_t make_room(int lowest_fd)
 	return limit.rlim_cur <= taken ? 0 : (limit.rlim_cur - taken) / 2;
 }
 
-/* An address of the kernel's choice; who may write to it is told by credentials. */
+/* The kernel chooses the address; the sender's credentials decide whether a message counts. */
 static int make_notify(struct run_keeper *keeper)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -200,7 +202,8 @@ int run_keeper_spawn(struct run_collector *collector)
 	/* It lives: what is started beside it would want the same file. */
 	close_p(&keeper->pidfd);
 	keeper->pidfd = -1;
-	/* We would not see it die: then nobody may wait for ever on a socket that only we hold. */
+	/* We would not see it die, and ranks must not wait for ever on a socket that only we hold.
+	 */
 	close_p(&keeper->spawn.listen_fd);
 	keeper->spawn.listen_fd = -1;
 	return 0;
@@ -230,7 +233,8 @@ static void say_full(struct run_keeper *keeper)
 	if (keeper->has_said_full)
 		return;
 	keeper->has_said_full = true;
-	say("the recorders of no more than %zu processes can be kept%s: what others have not sent is "
+	say("the recorders of no more than %zu processes can be kept%s: what others have not sent "
+	    "is "
 	    "lost if they die together with the collector",
 		keeper->n_kept,
 		keeper->kept_max < KEPT_RECORDERS_MAX ? " with so few open files (ulimit -Hn)"
@@ -446,7 +450,7 @@ static void plan_start(struct run_collector *collector)
 		keeper->pause_ns = RECONNECT_NS_MAX;
 }
 
-/* Our RunnerHello lies in the socket's queue: nobody has lived long enough to take it. */
+/* Our RunnerHello is still in the socket's queue: no collector has lived long enough to read it. */
 static bool is_queued(const struct run_collector *collector)
 {
 	struct pollfd entry = {.fd = collector->client.fd, .events = POLLIN};
@@ -520,7 +524,8 @@ static bool hear(struct run_collector *collector)
 
 	if (r == -ETIMEDOUT) {
 		/* It may only be slow: what it does is seen at the end. */
-		if (clock_monotonic_ns() - keeper->started_ns >= COLLECTOR_START_MS_MAX * 1000000ull)
+		if (clock_monotonic_ns() - keeper->started_ns >=
+			COLLECTOR_START_MS_MAX * 1000000ull)
 			say_down(collector, r);
 		return false;
 	}
@@ -532,7 +537,7 @@ static bool hear(struct run_collector *collector)
 		say_up(keeper);
 		return true;
 	}
-	/* Who hangs up without a word is dying, which is seen next. */
+	/* A collector that hangs up without an answer is dying, which is seen next. */
 	if (r != -ECONNRESET)
 		say_down(collector, r);
 	client_close(&collector->client);

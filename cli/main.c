@@ -26,7 +26,7 @@ static const struct cmd commands[] = {
 	{ "collectives", cmd_collectives, "[--rank LIST] [--json|--csv] [FILE|SESSION]",
 		"collectives across ranks: bandwidth, skew, who is late and why" },
 	{ "outstanding", cmd_outstanding, "[--json|--csv] [FILE|SESSION]",
-		"what each rank waits in, and who is the odd one out" },
+		"what each rank waits in, and which is the odd one out" },
 	{ "tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] [FILE|SESSION]",
 		"ranges and host calls, with the GPU time of their kernels" },
 	{ "report", cmd_report, "[FILE|SESSION...] [--html OUT] [-f] [--label TEXT] [--steps REGEX]",

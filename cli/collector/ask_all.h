@@ -19,13 +19,13 @@ struct ask_result {
 };
 
 /*
- * Sends @request to each; a socket where nobody listens is none, unless @option named it or it
- * is the only one. -ENOMEM, or what @reply returned.
+ * Sends @request to each. A socket without a listener is skipped, unless @option named it or it is
+ * the only one. -ENOMEM, or what @reply returned.
  */
 int ask_all(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase expect,
 	ask_reply *reply, void *data, struct ask_result *result);
 
-/* Nobody listens there: what a finished private collector leaves behind. */
+/* True if no process listens there, as on the socket that a finished private collector left. */
 bool ask_is_absent(int error);
 
 /* Gives @take the database of each session of this user that a collector has. */

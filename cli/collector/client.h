@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A tool's end of the conversation with a collector: connect, send a frame, receive one.
- * Blocking with deadlines; one thread. Who the collector is comes from the kernel, and a
- * stranger's is refused. Prints nothing: the caller reports.
+ * Blocking with deadlines; one thread. The kernel tells which
+ * process listens, and a collector of another user is refused. Prints nothing: the caller reports.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 
 struct client {
 	int fd;	   /* -1: not connected */
-	pid_t pid; /* of who began to listen, as the kernel says; may be who started it */
+	pid_t pid; /* that called listen(), from the kernel; may be the collector's parent */
 	uid_t uid;
 	char path[PLACES_SOCKET_BYTES];
 	char refusal[256]; /* the collector's text after -ECONNABORTED */
@@ -32,9 +32,9 @@ struct client {
 	}
 
 /*
- * Connect to @path. 0; -ENOENT, -ECONNREFUSED: nobody there; -EACCES: may not connect; -EPERM:
- * who listens is neither this user, nor root, nor user rtl (ret->uid and ret->pid say who);
- * -ENAMETOOLONG; -errno. On failure there is nothing to release.
+ * Connect to @path. 0; -ENOENT, -ECONNREFUSED: no process listens; -EACCES: may not connect;
+ * -EPERM: the listener runs neither as this user, nor as root, nor as user rtl (see ret->uid and
+ * ret->pid); -ENAMETOOLONG; -errno. On failure there is nothing to release.
  */
 int client_connect(struct client *client, const char *path);
 

@@ -17,7 +17,7 @@
 /* Longest path a Unix socket can have, with its NUL. */
 #define PLACES_SOCKET_BYTES	sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
-/* It is a part of the tests, which nobody installs. */
+/* The software GPU belongs to the tests, which are not installed. */
 #define PLACES_SOFTGPU_TODO "only a build has it: set RTL_LIBDIR to its folder lib"
 
 enum place {
@@ -26,7 +26,8 @@ enum place {
 	PLACE_SOFTGPU,	  /* folder of the software GPU's libhsakmt.so.1 */
 };
 
-/* The node's service: the second of these where only its directory is, as mounted in a container. */
+/* The node's service: the second of these where only its directory is, as mounted in a container.
+ */
 const char *places_system_socket(void);
 
 /*
@@ -61,8 +62,9 @@ bool places_own_socket(char ret[PLACES_SOCKET_BYTES]);
 
 /*
  * Sockets to try, in the contract's order: @option (--socket), RTL_SOCKET, this user's private
- * ones (without XDG_RUNTIME_DIR those of a login, too), the system's. An explicit one (@option, RTL_SOCKET) stands alone. A path in the list may
- * be dead: connecting tells. NULL-terminated; free with places_sockets_free(). -ENOMEM.
+ * ones (without XDG_RUNTIME_DIR those of a login, too), the system's. An explicit one (@option,
+ * RTL_SOCKET) stands alone. A path in the list may be dead: connecting tells. NULL-terminated; free
+ * with places_sockets_free(). -ENOMEM.
  */
 int places_sockets(const char *option, char ***ret);
 void places_sockets_free(char **paths);

@@ -7,9 +7,10 @@
 #define ENDED_BYTES 32
 
 /*
- * "exited 0", "killed by 9", "exec". @ended: rtl_process.ended; NULL: nobody saw an end, so it is
- * "live" where somebody writes the file (@is_in_use), else "unknown". @status: as a shell has it,
- * 128 and the signal, where @has_status; but only of who was killed: others exit with 255, too.
+ * "exited 0", "killed by 9", "exec". @ended: rtl_process.ended; NULL: no end was seen, so the
+ * process is "live" if a collector has the file open (@is_in_use), else "unknown". @status, if
+ * @has_status: as in a shell, 128 and the number of the signal; only for a process that was killed,
+ * since others may exit with 255, too.
  */
 void ended_describe(
 	const char *ended, bool has_status, int64_t status, bool is_in_use, char ret[ENDED_BYTES]);

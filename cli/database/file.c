@@ -109,7 +109,7 @@ static bool is_parent_writable(const char *path)
 	return !access(dir, W_OK);
 }
 
-/* To be asked before we open it ourselves. Who must not look is told that it is. */
+/* To be called before we open the file ourselves. True if we may not look. */
 static bool is_in_use(const char *path)
 {
 	pid_t pid;

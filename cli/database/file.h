@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a database file is before SQLite opens it: opening a FIFO would wait for ever, and
- * SQLite's words for a directory or a missing file help nobody. To be asked before this process
- * opens the file (closing a descriptor of it later would drop SQLite's locks).
+ * Looks at a database file before SQLite opens it: to open a FIFO would wait for ever, and SQLite's
+ * messages for a directory or a missing file are of no help. To be called before this process opens
+ * the file, because closing a descriptor of it later would drop SQLite's locks.
  */
 #include <stdbool.h>
 
 #include "cli/database/query.h"
 
 struct query_file {
-	bool is_in_use; /* somebody has it open: it may be written */
-	bool has_wal; /* not empty */
+	bool is_in_use; /* another process has it open and may write to it */
+	bool has_wal;	/* not empty */
 	bool is_dir_writable;
 	uint64_t bytes;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Who has a database open, or will: the locks of the files beside it. Any thread; to close what was
- * asked lets go of this process's own locks on that file, so it is asked before that opens it.
+ * Which process has a database open, or will open it, by the locks on the files beside it. Any
+ * thread. A look closes a descriptor of that file, which drops this process's own locks on it, so
+ * it comes before this process opens the database.
  */
 #include <sys/types.h>
 
@@ -13,8 +14,8 @@
 #define FILE_LOCK_COLLECTOR "-lock"
 
 /*
- * Has anybody byte @at of the file locked that is named @path and @suffix? 1, and its process in
- * @ret_pid, -1 where that is of another namespace; 0: nobody, or there is no such file; else what
- * kept us from looking: -ELOOP of a symbolic link, -ENOMEM, what open() says.
+ * Whether a process has locked byte @at of the file named @path and @suffix. 1, with its pid in
+ * @ret_pid, or -1 if that is in another pid namespace; 0: not locked, or no such file; -ELOOP: a
+ * symbolic link; -ENOMEM; -errno of open().
  */
 int file_lock_find(const char *path, const char *suffix, off_t at, pid_t *ret_pid);

@@ -14,8 +14,8 @@
 int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret);
 
 /*
- * The databases in the state directories of this user and, for whoever may look, of the
- * service. NULL-terminated; NULL: no memory or none.
+ * The databases in the state directories of this user and, if this user may read them, of the
+ * service. NULL-terminated; NULL: no memory, or there are none.
  */
 char **find_files(void);
 

@@ -14,7 +14,8 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 
-/* Its collector commits a row at a time; who holds it for longer is not waited for. */
+/* The collector commits a row at a time; a process that holds the lock for longer is not waited
+ * for. */
 #define INDEX_BUSY_MS 1000
 /* Rows read in one transaction: a few milliseconds. */
 #define INDEX_PART    2048

@@ -29,11 +29,11 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 
 int query_fail(struct query *query, int code)
 {
-	/* Of a change by somebody else, since a collector's leaves no journal. */
+	/* A program other than a collector made the change, since collectors leave no journal. */
 	if (query->db && sqlite3_extended_errcode(query->db) == SQLITE_READONLY_ROLLBACK) {
 		set_error(query,
-			"%s: a change of it was interrupted (-journal); any question of sqlite3 by "
-			"who may write it takes that back",
+			"%s: a change of it was interrupted (-journal); "
+			"open it once with sqlite3 as a user with write access to roll that back",
 			query->path);
 		return -EROFS;
 	}
@@ -330,7 +330,7 @@ static int open_checked(struct query *query)
 	r = open_connection(query, false);
 	/*
 	 * WAL needs its -shm file. Where the directory is read-only that cannot be made; without a
-	 * log nobody writes, and the file alone is all there is.
+	 * log no process writes, and the file alone is all there is.
 	 */
 	if (r == -EIO && !file.has_wal && !file.is_dir_writable)
 		r = open_connection(query, true);

@@ -40,7 +40,7 @@ int64_t query_schema(const struct query *query);
 /* The collector writes it, or did when it ended: there is a write-ahead log. */
 bool query_is_live(const struct query *query);
 
-/* Somebody had it open before us: its collector, or another reader. */
+/* Another process had the file open before us: its collector, or a reader. */
 bool query_is_in_use(const struct query *query);
 
 /* Size of the file, without its log. */
@@ -57,8 +57,9 @@ int query_ask(struct query *query, const char *name, struct query_rows **ret);
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
  * Gives each row of sql/@name.sql, "SELECT rtl_fold(columns) FROM ...", to @take: where SQLite
- * gives them, without leaving it, a third quicker than query_next(). Integers, NULL as 0 with 1 << column in @nulls; at
- * most QUERY_FOLD_COLUMNS. Ends with what @take returns, if not 0. Else errors as query_open().
+ * gives them, without leaving it, a third quicker than query_next(). Integers, NULL as 0 with 1 <<
+ * column in @nulls; at most QUERY_FOLD_COLUMNS. Ends with what @take returns, if not 0. Else errors
+ * as query_open().
  */
 #define QUERY_FOLD_COLUMNS 6
 typedef int (*query_take)(void *context, const int64_t *numbers, unsigned nulls);

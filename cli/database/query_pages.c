@@ -105,7 +105,8 @@ static int read_page(struct query_pages *p, uint32_t number, const uint8_t **ret
 	uint64_t at = (uint64_t)(number - 1) * p->page_bytes;
 	int r = 0;
 
-	/* The first has the head of the file, and one is nobody's: of a tree they are never. */
+	/* Page 1 has the header of the file, and the page of the lock byte is never used: neither
+	 * is part of a tree. */
 	if (number < 2 || number > p->page_count || at == LOCK_BYTE_AT)
 		return -ENOTSUP;
 	if (at < p->window_at || at + p->page_bytes > p->window_at + p->window_bytes)
@@ -304,8 +305,8 @@ uint64_t query_pages_count(const struct query_pages *pages)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* Written by whoever keeps the number of pages, without a log: then what SQLite reads is what lies
- * in the file. */
+/* The last writer kept the number of pages up to date and left no WAL: then SQLite reads exactly
+ * what lies in the file. */
 static int read_head(struct query_pages *p)
 {
 	uint8_t head[FILE_HEADER_BYTES];

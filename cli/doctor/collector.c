@@ -61,7 +61,7 @@ static bool check_socket(struct doctor *doctor, const char *path, bool is_explic
 	if (r == 0)
 		r = ask_status(&client, &text);
 	if (r < 0) {
-		/* Not being there is no failure, unless somebody said it is. */
+		/* An absent collector is a failure only if the user named its socket. */
 		if (is_explicit || r != -ENOENT)
 			report_failure(doctor, &client, r, is_explicit);
 		client_close(&client);

@@ -111,9 +111,10 @@ static const struct argp parser = {options, parse, "start|stop|status|flush [SES
 
 /* ---- replies ---------------------------------------------------------------------------- */
 
-/* Of several collectors: who knew most of what was meant speaks when nothing matched. */
+/* Over several collectors. When nothing matched, the answer of the one that came closest is
+ * printed. */
 struct ctl_result {
-	bool is_done; /* for somebody */
+	bool is_done; /* for at least one process */
 	bool has_failed;
 	uint32_t reason;
 	char *why; /* "SOCKET: text" */

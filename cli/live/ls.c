@@ -215,7 +215,8 @@ static int compare_found(const void *a, const void *b)
 	return (x->written_ns < y->written_ns) - (x->written_ns > y->written_ns);
 }
 
-/* What cannot be read is not listed: it is somebody else's, or no database of ours. */
+/* A file that cannot be read is not listed: it belongs to another user, or is no database of rtl.
+ */
 static bool add_file(struct sample *sample, const char *path)
 {
 	CLEANUP(query_free_p) struct query *query = NULL;

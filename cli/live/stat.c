@@ -19,7 +19,7 @@
 #define STAT_INTERVAL_NS_MIN (SECOND_NS / 20)
 #define STAT_INTERVAL_NS_MAX (86400 * SECOND_NS)
 
-/* A command line may be long; nobody reads the end of it here. */
+/* A command line may be long; its end is cut here. */
 #define STAT_WIDTH_MAX 160
 
 struct stat_options {
@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
 	{"interval", 'i', "SECONDS", 0, "so far apart (2)", 0},
 	{"batch", 'b', NULL, 0, "print the table each time, for pipes and logs", 0},
 	{"json", 'j', NULL, 0, "one JSON document a line each time", 0},
-	{"outstanding", 'o', NULL, 0, "once: what each rank waits in, and who is the odd one out", 0},
+	{"outstanding", 'o', NULL, 0, "once: what each rank waits in, and which is the odd one out",
+		0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
 };
@@ -86,7 +87,8 @@ static const struct argp parser = {options, parse, "[SESSION]",
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
 	"something is missing, lost kernels or else; the line below says what. Without a "
 	"terminal -b is meant. --outstanding has the collectors look at what is in flight, and "
-	"shows it as rtl outstanding does. Exit status: 0; 1: no collector answers, or none knows SESSION.",
+	"shows it as rtl outstanding does. Exit status: 0; 1: no collector answers, or none knows "
+	"SESSION.",
 	NULL, NULL, NULL};
 
 static int report_absence(const struct sample *sample)

@@ -20,7 +20,7 @@ __attribute__((format(printf, 2, 3))) int html_print(FILE *to, const char *forma
 /* A JSON string with its quotes, fit for <script type="application/json">. -ENOMEM. */
 int html_put_json(FILE *to, const char *text);
 
-/* A row of cells; those of numbers have the exact value in data-v, for whoever sorts. -ENOMEM. */
+/* A row of cells; numbers have their exact value in data-v, by which the page sorts. -ENOMEM. */
 int html_put_row(FILE *to, const struct render_column *columns, size_t count,
 	const struct render_value *row);
 void html_put_head(FILE *to, const struct render_column *columns, size_t count);

@@ -20,7 +20,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"What each rank waits in, while it lives or when it died: kernel or collective, queue, "
 	"since "
-	"when; and who is the odd one out."
+	"when; and which rank is the odd one out."
 	"\vThe first line names it, with what was seen of it. A wait counts from one second on. "
 	"\">\": "
 	"a rank that stands out. #: the number of the dispatch in its queue. BEHIND: dispatches "

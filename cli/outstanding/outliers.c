@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who stands out. Ranks of a job do alike: where most of them wait in one thing, the one that is
- * not there is who they wait for; where one waits and the others do not, it is that one. A wait counts
- * from OUTSTANDING_LONG_NS on. What is said is what was seen, never a guess at the cause.
+ * Finds the rank that stands out. Ranks of a job act alike: where most of them wait in one
+ * operation, they wait for the rank that is not in it; where one rank waits and the others do not,
+ * it is that rank. A wait counts from OUTSTANDING_LONG_NS on. The sentence says what was seen, and
+ * never guesses at the cause.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -195,13 +196,14 @@ static bool is_dead(const struct outstanding_rank *rank)
 	return !rank->is_alive;
 }
 
-/* By a signal, with a status that is not 0, or nobody knows how. */
+/* By a signal, with a status that is not 0, or in an unknown way. */
 static bool died(const struct outstanding_rank *rank)
 {
 	if (rank->is_unseen)
 		return true;
-	return is_dead(rank) && (!strcmp(rank->ended, "killed") || !strcmp(rank->ended, "unknown") ||
-					(rank->has_status && rank->status != 0));
+	return is_dead(rank) &&
+	       (!strcmp(rank->ended, "killed") || !strcmp(rank->ended, "unknown") ||
+		       (rank->has_status && rank->status != 0));
 }
 
 const struct outstanding_wait *outstanding_in(const struct outstanding_rank *rank)
@@ -244,7 +246,7 @@ static bool is_same(const struct outstanding_wait *a, const struct outstanding_w
 static void put_doing(FILE *to, const struct outstanding_rank *rank)
 {
 	const struct outstanding_wait *wait = outstanding_in(rank);
-	int64_t since_ns = 0; /* who came by a moment ago is not idle */
+	int64_t since_ns = 0; /* a rank that was active a moment ago is not idle */
 
 	if (rank->is_unseen)
 		fprintf(to, "is gone (no collector saw how)");
@@ -263,7 +265,8 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 		return;
 	}
 	if (!rank->has_last) {
-		fprintf(to, is_dead(rank) ? ", having finished nothing" : "has finished nothing yet");
+		fprintf(to,
+			is_dead(rank) ? ", having finished nothing" : "has finished nothing yet");
 		outstanding_put_unended(to, rank);
 		return;
 	}
@@ -391,7 +394,8 @@ static void put_others(FILE *to, const struct outstanding *o, const bool *is_abs
 		return;
 	}
 	if (are_idle)
-		fprintf(to, count == 1 ? " has nothing in flight: it " : " have nothing in flight, ");
+		fprintf(to,
+			count == 1 ? " has nothing in flight: it " : " have nothing in flight, ");
 	else
 		fprintf(to, count == 1 ? " " : ": ");
 	if (count > 1) {
@@ -448,7 +452,8 @@ static void say_single(FILE *to, const struct outstanding *o, const bool *is_in)
 	}
 }
 
-/* ---- judgement ---------------------------------------------------------------------------------- */
+/* ---- judgement ----------------------------------------------------------------------------------
+ */
 
 /* Among those of @is_of. */
 static int judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
@@ -523,7 +528,8 @@ static bool has_waits(const struct outstanding_rank *rank)
 	return rank->wait_count > 0;
 }
 
-/* When all are dead: who went in another way than most, as who fell first and took the others along. */
+/* When all ranks are dead: the one that ended in another way than most, since the rank that fails
+ * first often takes the others along. */
 static size_t mark_other_status(const struct outstanding *o, bool *in, bool *out)
 {
 	size_t best = 0, most = 0, count = 0;

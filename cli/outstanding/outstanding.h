@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What each rank of a session waits in, and who is the odd one out: from its database, live or
- * closed, whoever died. For rtl outstanding and rtl stat --outstanding. One thread; prints nothing.
+ * What each rank of a session waits in, and which rank is the odd one out: from its database, live
+ * or closed, also after ranks died. For rtl outstanding and rtl stat --outstanding. One thread;
+ * prints nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,8 +24,8 @@ struct outstanding_wait {
 	int64_t for_ns; /* to now, or to the end of its process; -1: unknown */
 	/* Likewise, from when it could begin: what was before it in its queue had ended. */
 	int64_t ran_ns;
-	char *kernel;	/* NULL: unknown */
-	char *range;	/* innermost open one of who submitted it; NULL: none */
+	char *kernel; /* NULL: unknown */
+	char *range;  /* innermost open range of the submitting thread; NULL: none */
 	/* The collective that caused it. */
 	bool has_collective, has_comm_size;
 	char *op;
@@ -49,16 +50,16 @@ struct outstanding_rank {
 	char *ended;	/* exited, killed, ...; NULL: not that a collector knows */
 	bool has_status;
 	int64_t status;
-	int64_t end_ns; /* 0: unknown */
+	int64_t end_ns;	  /* 0: unknown */
 	int64_t as_of_ns; /* now, when it ended, or when it was last heard of; 0: unknown */
 	int64_t dispatched;
 	struct outstanding_wait *waits; /* the oldest first: that is what it waits in */
 	size_t wait_count;
-	int64_t unended; /* dispatches that nobody has seen end: waits and what is behind them */
-	char *range; /* open now; NULL: none */
+	int64_t unended; /* dispatches not seen to end: those waited for and those behind them */
+	char *range;	 /* open now; NULL: none */
 	bool has_last;
 	int64_t last_end_ns, last_seq;
-	char *last; /* kernel */
+	char *last;			       /* kernel */
 	struct outstanding_collective *called; /* the newest of each communicator */
 	size_t called_count;
 };
@@ -66,9 +67,9 @@ struct outstanding_rank {
 struct outstanding {
 	struct outstanding_rank *ranks; /* those that dispatched anything, by rank */
 	size_t count;
-	bool is_live; /* somebody is alive */
+	bool is_live;		    /* a rank is alive */
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME */
-	char *sentence;		    /* who stands out, and why; or that nobody does */
+	char *sentence;		    /* which rank stands out, and why; or that none does */
 	bool *is_odd;		    /* by rank */
 	struct verdict *verdict;
 };
@@ -81,7 +82,7 @@ void outstanding_free_p(struct outstanding **outstanding);
 int outstanding_judge(struct outstanding *outstanding);
 
 /*
- * What it waits in, or died in; NULL: nothing, or nobody can tell. Of a dead process' last
+ * What it waits in, or died in; NULL: nothing, or it is not known. Of a dead process' last
  * dispatches some have ended since its shim looked last, and their GPU had long been idle: one is
  * what it died in only if it had been running for OUTSTANDING_LONG_NS by then.
  */
@@ -101,7 +102,7 @@ void outstanding_put_call(FILE *to, const char *op, int64_t seq);
 void outstanding_put_kernel(FILE *to, const char *name);
 
 /* show.c. @width: 0: not cut. -ENOMEM. */
-int outstanding_show(const struct outstanding *outstanding, enum render_format format,
-	size_t width, FILE *to);
+int outstanding_show(
+	const struct outstanding *outstanding, enum render_format format, size_t width, FILE *to);
 /* One document or one line. NULL: no memory. */
 json_t *outstanding_json(const struct outstanding *outstanding);

@@ -275,7 +275,7 @@ static int tell_segment(
 	const struct track *track = taker;
 	const struct timeline_taker *to = track->pass->options->taker;
 
-	(void)row; /* who asks for all of them does not ask for the steps */
+	(void)row; /* a taker of all segments needs no steps */
 	return to->take(to->taker, track->lane, segment);
 }
 
@@ -319,7 +319,7 @@ static void reset_rows(struct timeline_lane *lane)
 	lane->segment_count = 0;
 }
 
-/* Nobody named them: the whole is an answer. Who asked for these steps gets none without them. */
+/* Without names of steps the whole run is the answer, unless the caller asked for certain steps. */
 static int take_runs(struct pass *pass, size_t rows, char error[QUERY_ERROR_BYTES])
 {
 	const struct timeline_options *o = pass->options;
@@ -527,9 +527,9 @@ static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 	event.stream = shape->stream;
 	if (event.stream == BREAKDOWN_COMMUNICATION && pass->host.call_count &&
 		!query_is_null(rows, 4))
-		event.stream = timeline_host_stream(
-			&pass->host, shape->process_id, query_integer(rows, 4),
-			query_is_null(rows, 5) ? -1 : query_integer(rows, 5));
+		event.stream =
+			timeline_host_stream(&pass->host, shape->process_id, query_integer(rows, 4),
+				query_is_null(rows, 5) ? -1 : query_integer(rows, 5));
 	copies = pass->copies + pass->copies_of[shape->lane];
 	r = copies->rows ? add_copies(pass, copies, event.start_ns) : 0;
 	return r ? r : add_event(pass, shape->lane, &event, true);

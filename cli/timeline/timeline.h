@@ -40,9 +40,9 @@ struct timeline_options {
 	bool has_rank, has_gpu, has_step;
 	int64_t rank, gpu_id, step;
 	bool wants_segments;
-	bool joins_steps; /* one row: from the first step to the last, with what is between */
+	bool joins_steps;      /* one row: from the first step to the last, with what is between */
 	bool skips_unrecorded; /* with joins_steps: a row for each time that was recorded of that */
-	const struct timeline_taker *taker; /* of all segments; NULL: nobody asks */
+	const struct timeline_taker *taker; /* of all segments; NULL: none */
 };
 
 struct timeline_segment {
@@ -101,8 +101,7 @@ struct timeline_show {
 
 /* Tables without a title, in the format of @show: a row a lane; the longest steps, so many as it
  * says. -ENOMEM. */
-int timeline_put_ranks(
-	const struct timeline *timeline, const struct timeline_show *show, FILE *to);
+int timeline_put_ranks(const struct timeline *timeline, const struct timeline_show *show, FILE *to);
 int timeline_put_longest(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to);
 

@@ -36,7 +36,7 @@ static void loading_done(struct loading *loading)
 	free(loading->shapes);
 }
 
-/* ---- who ---- */
+/* ---- processes ---- */
 
 static bool is_wanted(const struct choice_list *ranks, const struct tree_process *p)
 {

@@ -266,7 +266,7 @@ no_control_bytes() { # of a text with several lines
 	for words in "summary clean.db" "report clean.db --html -"; do
 		apart "$rtl" $words
 		[ "$status" -eq 1 ]
-		[ "$err" = "rtl: clean.db: a change of it was interrupted (-journal); any question of sqlite3 by who may write it takes that back" ]
+		[ "$err" = "rtl: clean.db: a change of it was interrupted (-journal); open it once with sqlite3 as a user with write access to roll that back" ]
 	done
 	# Nor is it half of that change where nothing can be written.
 	cp "$rtl" rtl

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# rtl outstanding and rtl stat --outstanding: what ranks hang in, and who is the odd one out. With
+# rtl outstanding and rtl stat --outstanding: what ranks hang in, and which is the odd one out. With
 # RCCL's calls: tests/shim/calls/outstanding.bats.
 load lib.bash
 bats_require_minimum_version 1.5.0

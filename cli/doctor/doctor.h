@@ -5,10 +5,9 @@
  * one by one. Each group of checks is one file; all add to one list, which command.c prints.
  * What may harm (loading libraries) happens in a child process. One thread.
  */
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "cli/doctor/packages.h"
 
 enum doctor_level {
 	DOCTOR_OK,
@@ -35,12 +34,6 @@ struct doctor {
 	struct doctor_finding findings[DOCTOR_FINDINGS_MAX];
 };
 
-/* What an HSA runtime says of itself to tools. */
-struct doctor_runtime {
-	unsigned root_major, ext_bytes, ext_step; /* of the root table; of AMD's */
-	const char *build;
-};
-
 void doctor_add(struct doctor *doctor, enum doctor_level level, const char *what, const char *todo,
 	const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -51,7 +44,5 @@ void doctor_check_libraries(struct doctor *doctor); /* shim, HSA runtime */
 void doctor_check_tools(struct doctor *doctor);	    /* other tools, and whose the queues are */
 void doctor_check_choices(struct doctor *doctor);   /* what variables leave out */
 void doctor_check_runtime(struct doctor *doctor);   /* its release, the front end */
-/* Whether it is one that is known to fail programs. */
-void doctor_check_known(struct doctor *doctor, const struct doctor_runtime *runtime);
-void doctor_check_devices(struct doctor *doctor); /* /dev/kfd, /dev/dri, groups, topology */
-void doctor_check_system(struct doctor *doctor);  /* kernel, disk, file system, clock */
+void doctor_check_devices(struct doctor *doctor);   /* /dev/kfd, /dev/dri, groups, topology */
+void doctor_check_system(struct doctor *doctor);    /* kernel, disk, file system, clock */

@@ -96,6 +96,8 @@ static int prepare(const struct run_options *options, const struct run_launch *l
 
 	*ret_env = (struct jobenv){0};
 	r = find_libraries(options, shim, softgpu, &has_shim);
+	if (r == 0 && has_shim)
+		run_say_known(options, launch, shim, softgpu);
 	if (r == 0)
 		r = has_shim ? run_collector_attach(collector, options, launch)
 			     : check_output(options, launch);

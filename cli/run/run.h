@@ -301,6 +301,16 @@ size_t run_orphans_wait(const struct run_child *child, struct run_collector *col
 /* Before the command is started: what it leaves behind becomes ours to wait for. */
 void run_orphans_adopt(struct run_child *child);
 
+/* ---- first words ---------------------------------------------------------------------------- */
+
+/*
+ * Says so where the command would load a runtime that is known to fail programs, and the fault is
+ * one that this job can meet. One line of a launch; most jobs are not looked at. Blocks while the
+ * runtime comes up.
+ */
+void run_say_known(const struct run_options *options, const struct run_launch *launch,
+	const char *shim, const char *softgpu);
+
 /* ---- last words ----------------------------------------------------------------------------- */
 
 /* Why queues of the command were not followed, and what to do about it: a line for each reason. */

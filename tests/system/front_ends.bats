@@ -45,6 +45,20 @@ last_line() { tail -n 1 "$1"; }
 	RTL_FRONT_END=intercept run -3 "$rtl" run --strict -o s.db --device soft -- "$demo" --ranks 1 --steps 3
 }
 
+@test "the first line of a job that asks for intercept queues names a runtime that is known to fail with them, once" {
+	local wish
+	for wish in intercept intercept-unsafe; do
+		RTL_FRONT_END=$wish $rtl run -f -o t.db --device soft -- "$demo" --ranks 3 --steps 2 >out 2>err
+		head -n 1 err | grep -Eq '^rtl: ROCm 5.*libhsa-runtime64.*: a flooded intercept queue aborts the program'
+		[ "$(grep -c 'a flooded intercept queue' err)" -eq 1 ]
+	done
+	RTL_FRONT_END=intercept $rtl doctor --device soft -- "$demo" >doctor || true
+	grep -q 'known: .*a flooded intercept queue' doctor
+	# Where no queue would be intercepted, the fault is none of this job's.
+	$rtl run -f -o t.db --device soft -- "$demo" --ranks 3 --steps 2 >out 2>err
+	not grep -q 'flooded intercept queue' err
+}
+
 @test "RTL_FRONT_END=none is silent, listed and never complete" {
 	RTL_FRONT_END=none $rtl run -o t.db --device soft -- "$demo" --ranks 1 --steps 3 >out 2>err
 	not grep -q 'no kernels are recorded' err

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/doctor/packages.h"
+#include "cli/runtime/packages.h"
 
 #include <dirent.h>
 #include <glob.h>

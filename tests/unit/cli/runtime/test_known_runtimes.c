@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What rtl doctor knows by name: the libraries of packages, and runtimes that fail programs. */
+/* What is known of runtimes before a job starts: the libraries of packages, and runtimes that fail
+ * programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "cli/doctor/doctor.h"
+#include "cli/runtime/runtime.h"
 
 static void libraries_are_known_with_a_version_a_hash_or_neither(void **state)
 {
@@ -41,21 +42,22 @@ static void libraries_are_known_with_a_version_a_hash_or_neither(void **state)
 			fail_msg("%s is %d", names[i].file, package_library_of(names[i].file));
 }
 
-static size_t known(unsigned root, unsigned bytes, unsigned step)
+static int known(unsigned root, unsigned bytes, unsigned step)
 {
-	struct doctor *doctor = calloc(1, sizeof(*doctor));
-	size_t count;
+	const struct known_runtime *found;
+	char answer[RUNTIME_ANSWER_BYTES];
 
-	assert_non_null(doctor);
-	doctor_check_known(doctor, &(struct doctor_runtime){root, bytes, step, ""});
-	count = doctor->count;
-	if (count) {
-		assert_int_equal(doctor->findings[0].level, DOCTOR_WARN);
-		assert_non_null(strstr(doctor->findings[0].detail, "intercept queue"));
-		assert_non_null(doctor->findings[0].todo);
+	snprintf(answer, sizeof(answer),
+		"runtime /lib/libhsa-runtime64.so.1\nbuild \nrelease ROCm\ntable %u\next_bytes "
+		"%u\next_step %u\n",
+		root, bytes, step);
+	found = runtime_known(answer);
+	if (found) {
+		assert_non_null(strstr(found->symptom, "intercept queue"));
+		assert_non_null(found->todo);
+		assert_non_null(found->source);
 	}
-	free(doctor);
-	return count;
+	return found != NULL;
 }
 
 static void runtimes_whose_intercept_queue_ends_programs_are_named_and_others_are_not(void **state)

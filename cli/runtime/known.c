@@ -6,15 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/doctor/doctor.h"
+#include "cli/runtime/runtime.h"
 
 #define ANY 0
 
-static const struct known_runtime {
-	unsigned root_major, ext_bytes, ext_step; /* ANY: whatever it is */
-	const char *build;			  /* part of its build version; NULL: any */
-	const char *symptom, *todo, *source;
-} known_runtimes[] = {
+static const struct known_runtime known_runtimes[] = {
 	{1, ANY, ANY, NULL,
 		"a flooded intercept queue aborts the program (rocprofiler's queues, "
 		"RTL_FRONT_END=intercept)",
@@ -29,23 +25,29 @@ static const struct known_runtime {
 		"measured on ROCr 7.2.4; rocm-systems pull request 4066"},
 };
 
-static bool is_it(const struct known_runtime *known, const struct doctor_runtime *runtime)
+static unsigned number_of(const char *answer, const char *key)
 {
-	return (known->root_major == ANY || known->root_major == runtime->root_major) &&
-	       (known->ext_bytes == ANY || known->ext_bytes == runtime->ext_bytes) &&
-	       (known->ext_step == ANY || known->ext_step == runtime->ext_step) &&
-	       (!known->build || strstr(runtime->build, known->build));
+	char value[16];
+
+	return (unsigned)strtoul(runtime_answer(answer, key, value, sizeof(value)), NULL, 10);
 }
 
-void doctor_check_known(struct doctor *doctor, const struct doctor_runtime *runtime)
+const struct known_runtime *runtime_known(const char *answer)
 {
+	unsigned root_major = number_of(answer, "table");
+	unsigned ext_bytes = number_of(answer, "ext_bytes");
+	unsigned ext_step = number_of(answer, "ext_step");
+	char build[128];
+
+	runtime_answer(answer, "build", build, sizeof(build));
 	for (size_t i = 0; i < sizeof(known_runtimes) / sizeof(*known_runtimes); i++) {
 		const struct known_runtime *known = known_runtimes + i;
 
-		if (is_it(known, runtime))
-			doctor_add(doctor, DOCTOR_WARN, "known", known->todo,
-				"tables %u/%u bytes/step %u: %s (%s)", runtime->root_major,
-				runtime->ext_bytes, runtime->ext_step, known->symptom,
-				known->source);
+		if ((known->root_major == ANY || known->root_major == root_major) &&
+			(known->ext_bytes == ANY || known->ext_bytes == ext_bytes) &&
+			(known->ext_step == ANY || known->ext_step == ext_step) &&
+			(!known->build || strstr(build, known->build)))
+			return known;
 	}
+	return NULL;
 }

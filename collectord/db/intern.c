@@ -101,12 +101,19 @@ void intern_done(struct intern *intern)
 	HASH_ITER (hh, intern->processes, process, next)
 		drop_process(intern, process);
 	give_back(intern, intern->charged);
-	intern->bytes = 0;
 	intern->names = 0;
 	memset(intern->apis, 0, sizeof(intern->apis));
 }
 
-static int add_text(struct intern *intern, struct intern_text **texts, const char *text, int64_t id)
+/* As how many names @bytes in the file count; of none: one. */
+static unsigned weigh(size_t bytes)
+{
+	return 1 + (unsigned)(bytes / NAME_PART_BYTES);
+}
+
+/* @stored: what of it the file has. */
+static int add_text(struct intern *intern, struct intern_text **texts, const char *text,
+	size_t stored, int64_t id)
 {
 	size_t bytes = strlen(text);
 	struct intern_text *entry = calloc(1, sizeof(*entry) + bytes + 1);
@@ -120,8 +127,7 @@ static int add_text(struct intern *intern, struct intern_text **texts, const cha
 		free(entry);
 		return -ENOMEM;
 	}
-	intern->bytes += sizeof(*entry) + bytes;
-	intern->names++;
+	intern->names += weigh(stored);
 	charge(intern, sizeof(*entry) + bytes + HASH_BYTES);
 	return 0;
 }
@@ -183,7 +189,8 @@ static int add_shape(struct intern *intern, struct intern_process *process,
 		return -ENOMEM;
 	entry->key = *key;
 	entry->id = id;
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, process->shapes, &entry->key, sizeof(entry->key), hash, entry);
+	HASH_ADD_KEYPTR_BYHASHVALUE(
+		hh, process->shapes, &entry->key, sizeof(entry->key), hash, entry);
 	if (entry->is_lost) {
 		free(entry);
 		return -ENOMEM;
@@ -192,8 +199,8 @@ static int add_shape(struct intern *intern, struct intern_process *process,
 	return 0;
 }
 
-static int64_t find_shape(const struct intern_process *process, const struct intern_shape_key *key,
-	unsigned hash)
+static int64_t find_shape(
+	const struct intern_process *process, const struct intern_shape_key *key, unsigned hash)
 {
 	struct intern_shape *entry = NULL;
 
@@ -229,9 +236,10 @@ static int load_texts(struct intern *intern)
 		int64_t id = sqlite3_column_int64(all, 0);
 
 		if (symbol)
-			r = add_text(intern, &intern->kernels, symbol, id);
+			r = add_text(intern, &intern->kernels, symbol,
+				strlen(symbol) + (text ? strlen(text) : 0), id);
 		else if (text && !find_text(intern->texts, text))
-			r = add_text(intern, &intern->texts, text, id);
+			r = add_text(intern, &intern->texts, text, strlen(text), id);
 	}
 	sqlite3_reset(all);
 	return r < 0 ? r : database_errno(step);
@@ -300,17 +308,19 @@ static int insert_text(struct intern *intern, const char *text, int64_t *ret_id)
 	return r;
 }
 
-/* The one text that still fits when the table of names is full. */
-static const char *bounded(struct intern *intern, const char *text)
+/* Takes it for @text, of which the file is to have @stored bytes. Without: the name is
+ * INTERN_OVERFLOW. */
+static bool take_room(struct intern *intern, const char *text, size_t stored)
 {
-	size_t bytes = strlen(text);
+	unsigned weight = weigh(stored);
 
-	if (intern->bytes + bytes <= INTERN_BYTES_MAX && intern->names < SESSION_NAMES_MAX &&
-		quota_has_memory(intern->account, sizeof(struct intern_text) + bytes, QUOTA_NAMES) &&
-		quota_take_name(intern->quota))
-		return text;
+	if (intern->names + weight <= SESSION_NAMES_MAX &&
+		quota_has_memory(
+			intern->account, sizeof(struct intern_text) + strlen(text), QUOTA_NAMES) &&
+		quota_take_name(intern->quota, weight))
+		return true;
 	intern->overflowed++;
-	return INTERN_OVERFLOW;
+	return false;
 }
 
 int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id)
@@ -319,8 +329,8 @@ int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id)
 	int64_t id;
 	int r;
 
-	if (!entry) {
-		text = bounded(intern, text);
+	if (!entry && !take_room(intern, text, strlen(text))) {
+		text = INTERN_OVERFLOW;
 		entry = find_text(intern->texts, text);
 	}
 	if (entry) {
@@ -329,48 +339,54 @@ int intern_put_text(struct intern *intern, const char *text, int64_t *ret_id)
 	}
 	r = insert_text(intern, text, &id);
 	if (r == 0)
-		r = add_text(intern, &intern->texts, text, id);
+		r = add_text(intern, &intern->texts, text, strlen(text), id);
 	if (r == 0)
 		*ret_id = id;
 	return r;
 }
 
-static int insert_kernel(struct intern *intern, const char *symbol, int64_t *ret_id)
+static int insert_kernel(
+	struct intern *intern, const char *symbol, const char *name, int64_t *ret_id)
 {
 	sqlite3_stmt *put = intern->statements->at[ST_KERNEL_PUT];
-	CLEANUP(free_p) char *name = text_demangle(symbol);
-	int r;
+	int r = insert_text(intern, name, ret_id);
 
-	if (!name)
-		return -ENOMEM;
-	r = insert_text(intern, name, ret_id);
 	if (r < 0)
 		return r;
 	sqlite3_bind_int64(put, 1, *ret_id);
 	database_bind_text(put, 2, symbol);
-	return database_run(put);
+	r = database_run(put);
+	if (r == 0)
+		r = add_text(
+			intern, &intern->kernels, symbol, strlen(symbol) + strlen(name), *ret_id);
+	return r;
 }
 
 int intern_put_kernel(struct intern *intern, const char *symbol, int64_t *ret_id)
 {
 	struct intern_text *entry = find_text(intern->kernels, symbol);
+	CLEANUP(free_p) char *demangled = NULL;
+	const char *name = INTERN_OVERFLOW;
 	int64_t id = 0;
 	int r;
 
 	if (!entry) {
-		symbol = bounded(intern, symbol);
-		entry = find_text(intern->kernels, symbol);
+		demangled = text_demangle(symbol, &intern->stopped);
+		if (!demangled)
+			return -ENOMEM;
+		if (take_room(intern, symbol, strlen(symbol) + strlen(demangled)))
+			name = demangled;
+		else
+			entry = find_text(intern->kernels, name);
 	}
-	if (entry) {
-		*ret_id = entry->id;
-		return 0;
+	if (!entry) {
+		r = insert_kernel(intern, name == demangled ? symbol : name, name, &id);
+		if (r == 0)
+			*ret_id = id;
+		return r;
 	}
-	r = insert_kernel(intern, symbol, &id);
-	if (r == 0)
-		r = add_text(intern, &intern->kernels, symbol, id);
-	if (r == 0)
-		*ret_id = id;
-	return r;
+	*ret_id = entry->id;
+	return 0;
 }
 
 int intern_put_api(struct intern *intern, uint32_t api, const char *name, const char *arguments,

@@ -12,10 +12,8 @@
 #include "collectord/db/quota.h"
 #include "collectord/db/statements.h"
 
-/* Texts and symbols of one database in memory; past it, or past what its user may, new ones become
- * INTERN_OVERFLOW. */
-#define INTERN_BYTES_MAX (128u << 20)
-#define INTERN_OVERFLOW	 "<name-overflow>"
+/* What names past SESSION_NAMES_MAX, or past what their user may have, become. */
+#define INTERN_OVERFLOW "<name-overflow>"
 
 /* A row of rtl_shape; no padding, it is compared as bytes. */
 struct intern_shape_key {
@@ -42,8 +40,8 @@ struct intern {
 	struct intern_process *processes; /* each with its shapes */
 	struct intern_process *last_process; /* that was asked for; NULL: it went */
 	int64_t last_shape;		  /* that has an id */
-	size_t bytes;
-	unsigned names; /* texts and kernels */
+	unsigned names;   /* texts and kernels, in parts of NAME_PART_BYTES */
+	unsigned stopped; /* symbols that took too long to be demangled (text_demangle()) */
 	struct quota *quota;	       /* borrowed: of its database */
 	struct quota_account *account; /* who pays for the memory; NULL: nobody */
 	uint64_t charged;

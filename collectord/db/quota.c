@@ -135,8 +135,8 @@ void quota_rollback(struct quota *quota)
 	quota_return(quota, quota->open.granted, quota->open.granted_bytes);
 	/* A new day may have begun meanwhile. */
 	if (account)
-		account->names -= quota->open.names < account->names ? quota->open.names
-								      : account->names;
+		account->names -=
+			quota->open.names < account->names ? quota->open.names : account->names;
 	quota->open = (struct quota_sum){0};
 }
 
@@ -159,7 +159,7 @@ bool quota_has_disk(const struct quota *quota)
 	return !quota->account || !quota->account->is_over_disk;
 }
 
-bool quota_take_name(struct quota *quota)
+bool quota_take_name(struct quota *quota, unsigned parts)
 {
 	struct quota_account *account = quota->account;
 	uint64_t now_ns;
@@ -171,10 +171,10 @@ bool quota_take_name(struct quota *quota)
 		account->day_ns = now_ns + DAY_NS;
 		account->names = 0;
 	}
-	if (account->names >= account->limits->names_per_day)
+	if (account->names + parts > account->limits->names_per_day)
 		return false;
-	account->names++;
-	quota->open.names++;
+	account->names += parts;
+	quota->open.names += parts;
 	return true;
 }
 

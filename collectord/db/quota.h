@@ -104,8 +104,8 @@ void quota_charge(struct quota_account *account, int64_t bytes);
 /* What is no record is not counted where it is left out: has its tenant room for it on the disk? */
 bool quota_has_disk(const struct quota *quota);
 
-/* One more name in the file: may it be? */
-bool quota_take_name(struct quota *quota);
+/* One more name in the file, that counts as @parts: may it be? */
+bool quota_take_name(struct quota *quota, unsigned parts);
 
 /* What the databases of the account take now decides whether more is let in. */
 void quota_weigh(struct quota_account *account);

@@ -2,10 +2,14 @@
 #include "collectord/db/text.h"
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
@@ -88,36 +92,52 @@ char *text_clean(const void *bytes, size_t count, size_t max)
 	return out;
 }
 
+/* Of one name: its thread's own processor time. The longest real ones take less than a millisecond.
+ */
+#define DEMANGLE_NS_MAX 20000000
+/* ThreadSanitizer delivers a signal in the middle of a computation only where it may be a fault's.
+ */
+#ifdef __SANITIZE_THREAD__
+#define DEMANGLE_SIGNAL SIGTRAP
+#else
+#define DEMANGLE_SIGNAL SIGVTALRM
+#endif
+
+enum demangle_end { DEMANGLE_RETURNED, DEMANGLE_TOO_LONG, DEMANGLE_OUT_OF_TIME };
+
 struct demangled {
-	char *text;
+	sigjmp_buf over;
 	size_t bytes;
-	size_t room;
-	bool is_whole;
-	jmp_buf over;
+	char text[TEXT_DEMANGLED_BYTES_MAX];
 };
 
-/*
- * libiberty offers no way to stop: a substitution bomb of 200 bytes would print for hours. It
- * keeps everything on the stack when it calls back, so leaving it from here leaks nothing.
- */
+/* Where the thread goes that is out of time; NULL: it demangles nothing. */
+static _Thread_local sigjmp_buf *volatile out_of_time;
+
+static void on_out_of_time(int number)
+{
+	(void)number;
+	if (out_of_time)
+		siglongjmp(*out_of_time, DEMANGLE_OUT_OF_TIME);
+}
+
+static void install_handler(void)
+{
+	/* It is left by a jump, so it blocks nothing. */
+	struct sigaction action = {
+		.sa_handler = on_out_of_time, .sa_flags = SA_NODEFER | SA_RESTART};
+
+	sigaction(DEMANGLE_SIGNAL, &action, NULL);
+}
+
 static void take_part(const char *part, size_t bytes, void *data)
 {
 	struct demangled *d = data;
 
 	if (bytes > TEXT_DEMANGLED_BYTES_MAX - d->bytes)
-		longjmp(d->over, 1);
-	if (d->bytes + bytes + 1 > d->room) {
-		size_t room = (d->bytes + bytes + 1) * 2;
-		char *text = realloc(d->text, room);
-
-		if (!text)
-			longjmp(d->over, 1);
-		d->text = text;
-		d->room = room;
-	}
+		siglongjmp(d->over, DEMANGLE_TOO_LONG);
 	memcpy(d->text + d->bytes, part, bytes);
 	d->bytes += bytes;
-	d->text[d->bytes] = 0;
 }
 
 /*
@@ -135,41 +155,72 @@ static bool fits_stack(const char *mangled)
 	return references * templates <= DEMANGLE_PAIRS_MAX;
 }
 
-/* NULL: not a mangled name, or too much of it. */
-static char *demangle_mangled(const char *mangled)
+/*
+ * libiberty offers no way to stop: a name of 200 bytes can ask for more output than there are
+ * disks, and for hours of work without any. It is left by a jump, out of its callback or out of a
+ * signal: it keeps everything on the stack, allocates nothing and holds no lock.
+ */
+static enum demangle_end demangle_for_a_while(const char *mangled, struct demangled *d)
 {
-	struct demangled *d = calloc(1, sizeof(*d));
-	char *text = NULL;
+	volatile bool is_name = false;
+	int end = sigsetjmp(d->over, 0);
 
-	if (!d)
-		return NULL;
-	/* Its own limit would refuse every name over 1 KiB; SYMBOL_BYTES_MAX is ours. */
-	if (setjmp(d->over) == 0 &&
-		cplus_demangle_v3_callback(mangled, DEMANGLE_OPTIONS, take_part, d))
-		d->is_whole = true;
-	if (d->is_whole)
-		text = TAKE(d->text);
-	free(d->text);
-	free(d);
-	return text;
+	if (end == DEMANGLE_RETURNED) {
+		out_of_time = &d->over;
+		/* Its own limit would refuse every name over 1 KiB; SYMBOL_BYTES_MAX is ours. */
+		is_name = cplus_demangle_v3_callback(mangled, DEMANGLE_OPTIONS, take_part, d);
+	}
+	out_of_time = NULL;
+	if (!is_name)
+		d->bytes = 0;
+	return (enum demangle_end)end;
 }
 
-char *text_demangle(const char *symbol)
+/* No bytes in @d: not a mangled name, or too much of it. */
+static enum demangle_end demangle_mangled(const char *mangled, struct demangled *d)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct itimerspec most = {.it_value.tv_nsec = DEMANGLE_NS_MAX};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = DEMANGLE_SIGNAL,
+		._sigev_un._tid = gettid()};
+	enum demangle_end end = DEMANGLE_RETURNED;
+	sigset_t ours, before;
+	timer_t timer;
+
+	pthread_once(&once, install_handler);
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0)
+		return end; /* without a bound it is not begun */
+	sigemptyset(&ours);
+	sigaddset(&ours, DEMANGLE_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &ours, &before);
+	if (timer_settime(timer, 0, &most, NULL) == 0)
+		end = demangle_for_a_while(mangled, d);
+	timer_delete(timer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return end;
+}
+
+char *text_demangle(const char *symbol, unsigned *stopped)
 {
 	size_t bytes = strlen(symbol);
+	CLEANUP(free_p) struct demangled *d = NULL;
 	CLEANUP(free_p) char *plain = NULL;
-	CLEANUP(free_p) char *name = NULL;
 
 	if (bytes > 3 && !strcmp(symbol + bytes - 3, ".kd"))
 		bytes -= 3;
 	plain = strndup(symbol, bytes);
 	if (!plain)
 		return NULL;
-	if (strncmp(plain, "_Z", 2) || bytes > SYMBOL_BYTES_MAX || !fits_stack(plain))
+	if (strncmp(plain, "_Z", 2) || bytes > SYMBOL_BYTES_MAX || !fits_stack(plain) ||
+		*stopped >= TEXT_STOPPED_MAX)
 		return TAKE(plain);
-	name = demangle_mangled(plain);
-	if (!name || !*name)
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	*stopped += demangle_mangled(plain, d) == DEMANGLE_OUT_OF_TIME;
+	if (!d->bytes)
 		return TAKE(plain);
 	/* Identifiers of the mangled name are bytes: a cut in the middle of one stays possible. */
-	return text_clean(name, strlen(name), TEXT_DEMANGLED_BYTES_MAX);
+	return text_clean(d->text, d->bytes, TEXT_DEMANGLED_BYTES_MAX);
 }

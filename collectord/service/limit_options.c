@@ -44,9 +44,8 @@ static const struct argp_option options[] = {
 		"172): new names are <name-overflow> then, counted; last, processes are refused",
 		1},
 	{"quota-names", KEY_QUOTA_NAMES, "N", 0,
-		"new names of kernels and markers that a user may store in a day (default "
-		"1048576); "
-		"then as above",
+		"new names of kernels and markers that a user may store in a day, counted by each "
+		"begun 256 bytes (default 1048576); then as above",
 		1},
 	{"keep-days", KEY_KEEP_DAYS, "DAYS", 0,
 		"closed sessions go so long after their end (default 0: they stay)", 1},

@@ -210,8 +210,8 @@
 /* Space that the service leaves free, or a twentieth of a small file system. */
 #define STORE_KEEP_FREE_BYTES (1ull << 30)
 
-/* Longest value read from a database: the longest that rtl stores is a demangled name of 64 KiB. A
- * longer one comes from a damaged or forged file, and the collector does not build it in memory. */
+/* Longest value read from a database: the longest that rtl stores is a symbol of 16 KiB. A longer
+ * one comes from a damaged or forged file, and the collector does not build it in memory. */
 #define STORE_VALUE_BYTES_MAX (1 << 20)
 /* The same for rtl, which reads files of any origin, and joins many rows to one text on request. */
 #define QUERY_VALUE_BYTES_MAX (16 << 20)
@@ -235,10 +235,15 @@
  * shapes would take another 80 MiB and are cached up to a quarter of the quota.
  */
 #define QUOTA_MEMORY_BYTES (172u << 20)
-/* Distinct names in a session (16k kernels, and marks with the number of a step in their text), and
- * new names of one user in a day, since names stay in the files. */
+/*
+ * Distinct names in a session (16k kernels, and marks with the number of a step in their text), and
+ * new names of one user in a day, since names stay in the files. Each begun NAME_PART_BYTES of a
+ * name count as one name, for a kernel of its symbol and its demangled name together: so they take
+ * 64 MiB, and 256 MiB in a day, however long each is; 16k kernels of 3 KiB fit.
+ */
 #define SESSION_NAMES_MAX  262144u
 #define NAMES_PER_DAY_MAX  1048576u
+#define NAME_PART_BYTES	   256u
 /* When a sixteenth of its quota is left, a tenant that is recording loses closed sessions first;
  * live records are refused only when there are none left. */
 #define QUOTA_AHEAD_PART   16u

@@ -93,6 +93,7 @@ static void store(const uint8_t *data, size_t bytes)
 	CLEANUP(free_p) char *name = NULL;
 	const char *at = clean;
 	struct metric metric;
+	unsigned stopped = 0;
 	json_t *json;
 
 	FUZZ_MUST(clean && strlen(clean) <= SYMBOL_BYTES_MAX);
@@ -100,7 +101,7 @@ static void store(const uint8_t *data, size_t bytes)
 	json = json_string(clean); /* checks that it is UTF-8 */
 	FUZZ_MUST(json);
 	json_decref(json);
-	name = text_demangle(clean);
+	name = text_demangle(clean, &stopped);
 	FUZZ_MUST(name && strlen(name) <= TEXT_DEMANGLED_BYTES_MAX);
 	json = json_string(name);
 	FUZZ_MUST(json);

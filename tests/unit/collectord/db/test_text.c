@@ -77,8 +77,10 @@ static void it_is_cut_at_a_character(void **state)
 
 static void check_demangle(const char *symbol, const char *want)
 {
-	char *name = text_demangle(symbol);
+	unsigned stopped = 0;
+	char *name = text_demangle(symbol, &stopped);
 
+	assert_int_equal(stopped, 0);
 	assert_string_equal(name, want);
 	free(name);
 }
@@ -100,6 +102,7 @@ static void kernels_get_their_names(void **state)
 static void long_names_are_demangled_too(void **state)
 {
 	char *symbol = calloc(1, 8192), *name;
+	unsigned stopped = 0;
 	size_t at = 4;
 
 	(void)state;
@@ -111,7 +114,8 @@ static void long_names_are_demangled_too(void **state)
 		at += 203;
 	}
 	memcpy(symbol + at, ".kd", 4);
-	name = text_demangle(symbol);
+	name = text_demangle(symbol, &stopped);
+	assert_int_equal(stopped, 0);
 	assert_int_equal(strncmp(name, "f(aaaa", 6), 0);
 	assert_int_equal(strlen(name), 2 + 20 * 202 - 2 + 1);
 	free(name);
@@ -122,6 +126,7 @@ static void long_names_are_demangled_too(void **state)
 static void a_bomb_stays_mangled(void **state)
 {
 	char symbol[1024] = "_Z1fI1AIiiE";
+	unsigned stopped = 0;
 	char *name;
 
 	(void)state;
@@ -137,8 +142,69 @@ static void a_bomb_stays_mangled(void **state)
 		strcat(symbol, step);
 	}
 	strcat(symbol, "EvT_.kd");
-	name = text_demangle(symbol);
+	name = text_demangle(symbol, &stopped);
 	assert_true(strlen(name) <= TEXT_DEMANGLED_BYTES_MAX);
+	free(name);
+}
+
+/* void f<int>(F...), where F is a function of the F before it, twice: "FviE", "FvFviES_E", and so
+ * on. */
+static void put_bomb(char *symbol, unsigned depth)
+{
+	static const char digit[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	strcpy(symbol, "_Z1fIiEvDp");
+	for (unsigned i = 0; i < depth; i++)
+		strcat(symbol, "Fv");
+	strcat(symbol, "FviE");
+	for (unsigned i = 0; i < depth; i++) {
+		char id[8]; /* S_ is f */
+
+		snprintf(id, sizeof(id), i < 36 ? "S%c_E" : "S1%c_E", digit[i % 36]);
+		strcat(symbol, id);
+	}
+}
+
+/* libiberty looks for a pack in 2^39 types before it prints the first of them. */
+static void a_name_that_is_all_work_and_no_output_stays_mangled(void **state)
+{
+	char symbol[512], *name;
+	unsigned stopped = 0;
+
+	(void)state;
+	put_bomb(symbol, 2);
+	name = text_demangle(symbol, &stopped);
+	assert_string_equal(name, "void f<int>((void (void (void (int), void (int)), "
+				  "void (void (int), void (int))))...)");
+	free(name);
+	put_bomb(symbol, 39);
+	assert_true(strlen(symbol) < 259);
+	name = text_demangle(symbol, &stopped);
+	assert_string_equal(name, symbol);
+	assert_int_equal(stopped, 1);
+	free(name);
+	for (unsigned i = 0; i < 3 * TEXT_STOPPED_MAX; i++) {
+		name = text_demangle(symbol, &stopped);
+		assert_string_equal(name, symbol);
+		free(name);
+	}
+	assert_int_equal(stopped, TEXT_STOPPED_MAX);
+	name = text_demangle("_Z3addPfS_", &stopped);
+	assert_string_equal(name, "_Z3addPfS_");
+	free(name);
+}
+
+/* 45 KiB of output from 85 bytes, as from any name. */
+static void a_name_that_unfolds_past_its_bound_stays_mangled(void **state)
+{
+	char symbol[512], *name;
+	unsigned stopped = 0;
+
+	(void)state;
+	put_bomb(symbol, 11);
+	name = text_demangle(symbol, &stopped);
+	assert_string_equal(name, symbol);
+	assert_int_equal(stopped, 0);
 	free(name);
 }
 
@@ -147,6 +213,7 @@ static void hostile_symbols_end(void **state)
 {
 	char *symbol = malloc(SYMBOL_BYTES_MAX + 1);
 	uint32_t random = 1;
+	unsigned stopped = 0;
 
 	(void)state;
 	for (int pattern = 0; pattern < 6; pattern++) {
@@ -157,7 +224,7 @@ static void hostile_symbols_end(void **state)
 		for (; at + bytes < SYMBOL_BYTES_MAX; at += bytes)
 			memcpy(symbol + at, part[pattern], bytes);
 		symbol[at] = 0;
-		free(text_demangle(symbol));
+		free(text_demangle(symbol, &stopped));
 	}
 	for (int round = 0; round < 2000; round++) {
 		static const char letter[] = "_ZNISTEPRKO0123456789iafvLDpJcl";
@@ -169,7 +236,7 @@ static void hostile_symbols_end(void **state)
 			symbol[i] = letter[(random >> 8) % (sizeof(letter) - 1)];
 		}
 		symbol[n] = 0;
-		free(text_demangle(symbol));
+		free(text_demangle(symbol, &stopped));
 	}
 	free(symbol);
 }
@@ -183,6 +250,8 @@ int main(void)
 		cmocka_unit_test(kernels_get_their_names),
 		cmocka_unit_test(long_names_are_demangled_too),
 		cmocka_unit_test(a_bomb_stays_mangled),
+		cmocka_unit_test(a_name_that_is_all_work_and_no_output_stays_mangled),
+		cmocka_unit_test(a_name_that_unfolds_past_its_bound_stays_mangled),
 		cmocka_unit_test(hostile_symbols_end),
 	};
 

@@ -357,8 +357,7 @@ int steps_new(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
 {
 	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
-	CLEANUP(work_done)
-	struct steps_work work = {.query = query, .steps = steps, .kernel_id = -1};
+	CLEANUP(work_done) struct steps_work work = {.query = query, .steps = steps};
 	int r;
 
 	error[0] = '\0';
@@ -375,7 +374,7 @@ int steps_new_marked(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
 {
 	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
-	struct steps_work work = {.query = query, .steps = steps, .kernel_id = -1};
+	struct steps_work work = {.query = query, .steps = steps};
 	int r;
 
 	error[0] = '\0';

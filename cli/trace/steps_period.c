@@ -6,18 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/array.h"
 #include "cli/trace/period.h"
 #include "proto/base/cleanup.h"
 
 /* So many dispatches of one queue are looked at: some steps of any model. 8 MiB. */
-#define SAMPLE_MAX	   ((size_t)1 << 18)
+#define SAMPLE_MAX	((size_t)1 << 18)
 /* The first steps are not like the others: so much of the sample is left out. */
-#define WARM_UP_DIVISOR	   10
-/* More steps than that of one process are no steps, but a loop within them. */
-#define STEPS_INFERRED_MAX 20000
+#define WARM_UP_DIVISOR 10
 
 struct item {
-	int64_t seq;
+	int64_t at; /* by which they are sorted */
 	struct period_item item;
 };
 
@@ -35,7 +34,7 @@ static int compare_items(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	return (x->seq > y->seq) - (x->seq < y->seq);
+	return (x->at > y->at) - (x->at < y->at);
 }
 
 /* All processes of a job do alike: the queue with most dispatches stands for all of them. */
@@ -49,34 +48,32 @@ static const struct steps_shape *find_queue(const struct steps_work *work)
 	return most;
 }
 
-static int add_item(
-	struct sample *sample, const struct query_rows *rows, const struct steps_shape *shape)
+static int add_item(struct sample *sample, const struct query_rows *rows,
+	const struct steps_shape *shape, bool is_one_queue)
 {
-	int64_t start = query_integer(rows, 2), end;
+	int64_t start = query_integer(rows, 2), at = query_integer(rows, 1), end;
 
-	if (sample->count == sample->capacity) {
-		size_t wanted = sample->capacity ? sample->capacity * 2 : 1024;
-		struct item *grown = reallocarray(sample->at, wanted, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		sample->at = grown;
-		sample->capacity = wanted;
-	}
+	/* Queues have numbers of their own: what was submitted first comes first. */
+	if (!is_one_queue && (query_is_null(rows, 2) ||
+				     __builtin_sub_overflow(start, query_integer(rows, 4), &at)))
+		return 0;
+	if (GROW(sample->at, sample->count, sample->capacity))
+		return -ENOMEM;
 	if (__builtin_add_overflow(start, query_integer(rows, 3), &end) || query_is_null(rows, 2))
 		end = start - (start > INT64_MIN);
 	sample->at[sample->count++] = (struct item){
-		.seq = query_integer(rows, 1),
+		.at = at,
 		.item = {.kernel_id = shape->kernel_id, .start_ns = start, .end_ns = end},
 	};
 	return 0;
 }
 
-static int take_sample(
-	struct steps_work *work, const struct steps_shape *queue, struct sample *sample)
+/* Of @queue alone, or of all queues of its GPU. */
+static int take_sample(struct steps_work *work, const struct steps_shape *queue, bool is_one_queue,
+	struct sample *sample)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t wanted = queue->queue_stored && queue->queue_stored < SAMPLE_MAX
+	size_t wanted = is_one_queue && queue->queue_stored && queue->queue_stored < SAMPLE_MAX
 				? (size_t)queue->queue_stored
 				: SAMPLE_MAX;
 	int r = query_ask(work->query, "dispatch_sequence", &rows);
@@ -85,8 +82,10 @@ static int take_sample(
 		const struct steps_shape *shape = steps_find_shape(work, query_integer(rows, 0));
 
 		r = 0;
-		if (shape && shape->process_id == queue->process_id && shape->queue == queue->queue)
-			r = add_item(sample, rows, shape);
+		if (shape && shape->process_id == queue->process_id &&
+			(is_one_queue ? shape->queue == queue->queue
+				      : shape->gpu_id == queue->gpu_id))
+			r = add_item(sample, rows, shape, is_one_queue);
 	}
 	if (sample->count)
 		qsort(sample->at, sample->count, sizeof(*sample->at), compare_items);
@@ -105,12 +104,47 @@ static int search(const struct sample *sample, struct period *ret)
 	return period_find(items, n, ret);
 }
 
-int steps_find_period(struct steps_work *work)
+static int find_in(struct steps_work *work, const struct steps_shape *queue, bool is_one_queue,
+	struct period *ret)
 {
 	CLEANUP(sample_done) struct sample sample = {0};
+	int r = take_sample(work, queue, is_one_queue, &sample);
+
+	return r ? r : search(&sample, ret);
+}
+
+/* The kernel begins a step on any queue of the GPU on which its process does most, or on the queue.
+ */
+static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_queue)
+{
+	CLEANUP(free_p)
+	const struct steps_shape **most = calloc(work->steps->count + 1, sizeof(const void *));
+
+	if (!most)
+		return -ENOMEM;
+	for (size_t i = 0; i < work->count; i++) {
+		const struct steps_shape *shape = work->shapes + i, **own = most + shape->process;
+
+		if (!*own || shape->queue_stored > (*own)->queue_stored)
+			*own = shape;
+	}
+	for (size_t i = 0; i < work->count; i++) {
+		struct steps_shape *shape = work->shapes + i;
+		const struct steps_shape *own = most[shape->process];
+
+		shape->begins_step =
+			shape->kernel_id == kernel_id &&
+			(is_one_queue ? shape->queue == own->queue : shape->gpu_id == own->gpu_id);
+	}
+	return 0;
+}
+
+int steps_find_period(struct steps_work *work)
+{
 	struct steps *steps = work->steps;
 	const struct steps_shape *queue = find_queue(work);
-	struct period period = {0};
+	struct period period = {0}, of_queue = {0};
+	bool is_one_queue = false;
 	int r;
 
 	steps->source = STEPS_WHOLE;
@@ -119,18 +153,24 @@ int steps_find_period(struct steps_work *work)
 		"rank's run is one");
 	if (!queue)
 		return 0;
-	r = take_sample(work, queue, &sample);
-	if (!r)
-		r = search(&sample, &period);
+	/* Threads that submit to queues of their own are not in the same order each time: then the
+	 * queue with most of them shows the period alone. */
+	r = find_in(work, queue, false, &period);
+	if (!r && !period.kernels) {
+		r = find_in(work, queue, true, &of_queue);
+		is_one_queue = of_queue.kernels > 0;
+		if (of_queue.confidence > period.confidence || of_queue.kernels)
+			period = of_queue;
+	}
 	steps->confidence = period.confidence;
-	if (r || !period.kernels || queue->queue_stored / period.kernels > STEPS_INFERRED_MAX)
+	if (r || !period.kernels)
 		return r;
 	steps->source = STEPS_INFERRED;
 	steps->period = period.kernels;
-	work->kernel_id = period.first_kernel_id;
+	r = mark_begins(work, period.first_kernel_id, is_one_queue);
 	snprintf(steps->line, sizeof(steps->line),
-		"steps: inferred (confidence %.2f): kernels repeat every %zu on a queue; roctx "
-		"ranges name them better",
-		period.confidence, period.kernels);
-	return 0;
+		"steps: inferred (confidence %.2f): kernels repeat every %zu on a %s; roctx ranges "
+		"name them better",
+		period.confidence, period.kernels, is_one_queue ? "queue" : "GPU");
+	return r;
 }

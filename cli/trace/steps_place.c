@@ -133,7 +133,7 @@ static int pass_dispatches(struct place *place)
 			continue;
 		add_event(place, shape->process, start, plus(start, query_integer(rows, 2)),
 			submit > 0 ? plus(start, -submit) : start);
-		if (shape->kernel_id == work->kernel_id)
+		if (shape->begins_step)
 			r = add_step(work->steps, work->steps->processes + shape->process,
 				(struct step){.start_ns = start});
 	}

@@ -9,7 +9,8 @@
 struct steps_shape {
 	int64_t id, process_id, gpu_id, queue, kernel_id;
 	uint64_t queue_stored;
-	size_t process; /* index in steps->processes */
+	size_t process;	  /* index in steps->processes */
+	bool begins_step; /* each of its dispatches */
 };
 
 struct steps_work {
@@ -17,8 +18,7 @@ struct steps_work {
 	struct steps *steps;
 	struct steps_shape *shapes; /* by id */
 	size_t count;
-	bool is_dense;	   /* id - first id is the index */
-	int64_t kernel_id; /* whose dispatches begin a step; -1: none */
+	bool is_dense; /* id - first id is the index */
 };
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id);
@@ -30,7 +30,7 @@ const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_
 
 /* 0; -EINVAL with @error; else as query_open(). Leaves steps->step_count 0 if none matches. */
 int steps_from_markers(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES]);
-/* Looks for a period; sets work->kernel_id where there is one. */
+/* Looks for a period; sets begins_step of shapes where there is one. */
 int steps_find_period(struct steps_work *work);
-/* Moves what markers say to when the GPUs came to it, or adds a step for each kernel_id. */
+/* Moves what markers say to when the GPUs came to it, or adds a step where one begins. */
 int steps_place(struct steps_work *work);

@@ -265,6 +265,115 @@ static void without_markers_steps_are_inferred(void **state)
 	scene_end(&scene, &query);
 }
 
+/* The kernel that begins a step runs on another queue as well, and the steps of its own take turns.
+ */
+static void a_step_begins_on_any_queue_of_the_gpu(void **state)
+{
+	struct query *query;
+	struct steps *steps;
+	struct scene scene;
+	int64_t kernels[5], shapes[2][5], other_gpu;
+
+	(void)state;
+	scene_begin(&scene);
+	scene_process(&scene, 1, 0);
+	for (int k = 0; k < 5; k++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "k%d", k);
+		kernels[k] = scene_kernel(&scene, name);
+		for (int queue = 0; queue < 2; queue++)
+			shapes[queue][k] = scene_shape(&scene, 1, 0, queue, kernels[k]);
+	}
+	/* A GPU beside it begins no steps of the process. */
+	other_gpu = scene_shape(&scene, 1, 7, 2, kernels[0]);
+	for (int64_t i = 0; i < 20; i++) {
+		for (int k = 0; k < 5; k++)
+			scene_dispatch(&scene, shapes[i % 2][k], 1000 + i * 100 + k * 10,
+				1000 + i * 100 + k * 10 + 9, SCENE_NONE);
+		scene_dispatch(
+			&scene, other_gpu, 1000 + i * 100 + 45, 1000 + i * 100 + 47, SCENE_NONE);
+	}
+	query = scene_open(&scene);
+	steps = ask(query, NULL);
+	assert_int_equal(steps->source, STEPS_INFERRED);
+	assert_int_equal(steps->period, 5);
+	assert_int_equal(steps->step_count, 20);
+	check_step(steps->processes, 7, 7, 1700, 1800);
+	steps_free_p(&steps);
+	scene_end(&scene, &query);
+}
+
+/* Two threads submit to queues of their own, now one first, now the other: then the queue with most
+ * of the kernels tells, and what the other one has of the same kernel begins nothing. */
+static void without_an_order_between_queues_one_queue_tells(void **state)
+{
+	struct query *query;
+	struct steps *steps;
+	struct scene scene;
+	int64_t shapes[5], beside = 0;
+	uint32_t random = 1;
+
+	(void)state;
+	scene_begin(&scene);
+	scene_process(&scene, 1, 0);
+	for (int k = 0; k < 5; k++) {
+		char name[16];
+		int64_t kernel;
+
+		snprintf(name, sizeof(name), "k%d", k);
+		kernel = scene_kernel(&scene, name);
+		shapes[k] = scene_shape(&scene, 1, 0, 0, kernel);
+		if (!k)
+			beside = scene_shape(&scene, 1, 0, 1, kernel);
+	}
+	for (int64_t i = 0; i < 40; i++)
+		for (int k = 0; k < 5; k++) {
+			scene_dispatch(&scene, shapes[k], 1000 + i * 100 + k * 10,
+				1000 + i * 100 + k * 10 + 9, SCENE_NONE);
+			random = random * 1103515245 + 12345;
+			if (random >> 16 & 1)
+				scene_dispatch(&scene, beside, 1005 + i * 100 + k * 10,
+					1005 + i * 100 + k * 10 + 3, SCENE_NONE);
+		}
+	query = scene_open(&scene);
+	steps = ask(query, NULL);
+	assert_int_equal(steps->source, STEPS_INFERRED);
+	assert_int_equal(steps->period, 5);
+	assert_int_equal(steps->step_count, 40);
+	steps_free_p(&steps);
+	scene_end(&scene, &query);
+}
+
+/* Short loops have many of them. */
+static void more_than_20000_steps_are_steps(void **state)
+{
+	struct query *query;
+	struct steps *steps;
+	struct scene scene;
+	int64_t shapes[3];
+
+	(void)state;
+	scene_begin(&scene);
+	scene_process(&scene, 1, 0);
+	for (int k = 0; k < 3; k++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "k%d", k);
+		shapes[k] = scene_shape(&scene, 1, 0, 0, scene_kernel(&scene, name));
+	}
+	for (int64_t i = 0; i < 20500; i++)
+		for (int k = 0; k < 3; k++)
+			scene_dispatch(&scene, shapes[k], 1000 + i * 30 + k * 10,
+				1000 + i * 30 + k * 10 + 9, SCENE_NONE);
+	query = scene_open(&scene);
+	steps = ask(query, NULL);
+	assert_int_equal(steps->source, STEPS_INFERRED);
+	assert_int_equal(steps->step_count, 20500);
+	steps_free_p(&steps);
+	scene_end(&scene, &query);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +384,9 @@ int main(void)
 		cmocka_unit_test(a_dropped_record_and_a_stray_one_do_not_hide_it),
 		cmocka_unit_test(what_does_not_repeat_has_no_period),
 		cmocka_unit_test(without_markers_steps_are_inferred),
+		cmocka_unit_test(a_step_begins_on_any_queue_of_the_gpu),
+		cmocka_unit_test(without_an_order_between_queues_one_queue_tells),
+		cmocka_unit_test(more_than_20000_steps_are_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,36 @@ static bool is_steady(struct search *s, const struct straggler *straggler)
 	return mean > error * sqrt(f * (exp(z * z / f) - 1));
 }
 
+/*
+ * Is it one of @straggler's ranks that waits least, window after window? Where a lot decides, w of
+ * m windows and more fall to k of n ranks with the binomial's probability.
+ */
+static bool is_always_least(struct search *s, const struct straggler *straggler)
+{
+	double n = (double)s->group->lane_count, k = (double)straggler->count, chance = 0;
+	size_t count = 0, least = 0;
+
+	for (size_t w = 0; w < s->group->windows; w++) {
+		int64_t own = INT64_MAX, others = INT64_MAX;
+
+		if (!is_counted(s, w))
+			continue;
+		for (uint32_t i = 0; i < s->group->lane_count; i++) {
+			int64_t wait = waiting_total_ns(waiting_cell(s->group, i, w));
+			int64_t *of = has_lane(straggler, i) ? &own : &others;
+
+			*of = wait < *of ? wait : *of;
+		}
+		least += own < others;
+		count++;
+	}
+	for (size_t i = least; i <= count; i++)
+		chance += exp(lgamma((double)count + 1) - lgamma((double)i + 1) -
+			      lgamma((double)(count - i) + 1) + (double)i * log(k / n) +
+			      (double)(count - i) * log1p(-k / n));
+	return chance * exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)) < 0.001;
+}
+
 /* ---- events ---- */
 
 
@@ -315,10 +345,11 @@ static void explain_event(struct search *s, struct straggler_event *event)
 
 /*
  * What @lanes cost in a window: 0 where others are waited for. And the transfers that the next rank
- * could have hidden behind its computation, had it not run out of that while it waited.
+ * could have hidden behind its computation, had it not run out of that while it waited; and of its
+ * waiting that for a partner.
  */
 static int64_t gain_in(struct search *s, const struct straggler *straggler, size_t window,
-	int64_t *ret_exposed)
+	int64_t *ret_exposed, int64_t *ret_pair_wait)
 {
 	const struct waiting_group *group = s->group;
 	size_t k = 0;
@@ -330,6 +361,7 @@ static int64_t gain_in(struct search *s, const struct straggler *straggler, size
 		return 0;
 	*ret_exposed = waiting_transfer_ns(waiting_cell(group, s->order[k].lane, window)) -
 		       waiting_transfer_ns(waiting_cell(group, s->order[0].lane, window));
+	*ret_pair_wait = waiting_cell(group, s->order[k].lane, window)->pair_wait_ns;
 	return s->order[k].wait - s->order[0].wait;
 }
 
@@ -459,14 +491,14 @@ static int find_slow_comm(const struct collectives *c, struct straggler *straggl
 static int price(struct search *s, struct straggler *straggler)
 {
 	CLEANUP(free_p) bool *counts = calloc(s->group->windows + 1, sizeof(*counts));
-	int64_t common = 0, exposed = 0;
+	int64_t common = 0, exposed = 0, pairs = 0;
 
 	if (!counts)
 		return -ENOMEM;
 	straggler->group = s->group;
 	for (size_t w = 0; w < s->group->windows; w++) {
-		int64_t more = 0;
-		int64_t gain = is_counted(s, w) ? gain_in(s, straggler, w, &more) : 0;
+		int64_t more = 0, pair_wait = 0;
+		int64_t gain = is_counted(s, w) ? gain_in(s, straggler, w, &more, &pair_wait) : 0;
 
 		if (gain <= 0)
 			continue;
@@ -476,17 +508,30 @@ static int price(struct search *s, struct straggler *straggler)
 		straggler->to_ns = s->group->cuts[w + 1];
 		straggler->gain_ns += gain;
 		exposed += more;
+		pairs += pair_wait < gain ? pair_wait : gain;
 		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
 	}
 	if (exposed > 0)
 		straggler->gain_ns += exposed;
 	straggler->cost_pct =
 		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
-	straggler->is_at_most = common * 10 > straggler->gain_ns;
+	/* Of a stage that is late its own bubble shows less, and will show again. */
+	straggler->is_at_most = (common + pairs) * 10 > straggler->gain_ns;
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
 	if (straggler->windows)
 		compare_with_reference(s, straggler, counts);
 	return 0;
+}
+
+/* Are they named beyond chance? Equal parts of the time are not the same piece of work: in one of
+ * them another stage of a pipeline is first than in the next, without a lot that decides it. */
+static bool is_beyond_chance(
+	struct search *s, const struct straggler *straggler, double own, double sum, double squares)
+{
+	if (s->group->source == WAITING_BY_SLICES)
+		return !straggler->is_in_turn && is_steady(s, straggler);
+	return is_beyond_lot(own, sum, squares, straggler->count, s->group->lane_count) ||
+	       is_steady(s, straggler) || is_always_least(s, straggler);
 }
 
 /* The ranks that gain most alone: one, or more that have at least half as much, in turn. The first
@@ -511,8 +556,7 @@ static void choose_alone(struct search *s, double least, struct straggler *ret)
 		own += s->alone[lane];
 		ret->lanes[ret->count++] = lane;
 		ret->is_in_turn = k > 1;
-		if (!is_more &&
-			(is_beyond_lot(own, sum, squares, k, n) || is_steady(s, ret))) {
+		if (!is_more && is_beyond_chance(s, ret, own, sum, squares)) {
 			qsort(ret->lanes, ret->count, sizeof(*ret->lanes), compare_lanes);
 			return;
 		}
@@ -532,8 +576,7 @@ static void choose_together(struct search *s, double least, struct straggler *re
 			own = s->together[i] > own ? s->together[i] : own;
 		}
 	if (ret->count > n / 2 ||
-		(!is_beyond_lot(own, s->together_sum, s->together_squares, ret->count, n) &&
-			!is_steady(s, ret)))
+		!is_beyond_chance(s, ret, own, s->together_sum, s->together_squares))
 		ret->count = 0;
 }
 

@@ -175,6 +175,27 @@ static bool median_of_step(const struct work *work, const struct waiting_group *
 	return true;
 }
 
+/* Steps of a period in the kernels have no names: they are counted, and the same ones only where
+ * all ranks have as many. */
+static bool are_alike(
+	const struct work *work, const struct waiting_group *group, const struct steps *steps)
+{
+	const struct collectives *c = work->c;
+	size_t count = 0;
+
+	if (steps->source == STEPS_MARKERS)
+		return true;
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct steps_process *process =
+			steps_of(steps, c->processes[c->lanes[group->lanes[i]].process].id);
+
+		if (!process || process->is_whole || (i && process->count != count))
+			return false;
+		count = process->count;
+	}
+	return true;
+}
+
 static int cut_by_steps(
 	const struct work *work, struct waiting_group *group, const struct steps *steps)
 {
@@ -329,7 +350,7 @@ static int cut(const struct work *work, size_t id, const struct steps *steps)
 	struct waiting_group *group = work->waiting->groups + id;
 	int r = 0;
 
-	if (steps && steps->source == STEPS_MARKERS)
+	if (steps && steps->source != STEPS_WHOLE && are_alike(work, group, steps))
 		r = cut_by_steps(work, group, steps);
 	if (!r && group->windows * work->c->lane_count > WAITING_CELLS_MAX)
 		group->windows = 0;

@@ -28,7 +28,7 @@ struct waiting_cell {
 };
 
 enum waiting_source {
-	WAITING_BY_STEPS,      /* steps that markers name */
+	WAITING_BY_STEPS,	/* steps that markers name, or a period in the kernels */
 	WAITING_BY_COLLECTIVES, /* operations of a communicator */
 	WAITING_BY_SLICES,
 };
@@ -53,8 +53,9 @@ struct waiting {
 };
 
 /*
- * @steps: where they come from markers, they part the time; NULL: none. The collectives are of the
- * same query, without a filter. 0 or -errno; then query_error() tells, or it is -ENOMEM.
+ * @steps: they part the time; inferred ones where all ranks of a group have as many. NULL: none.
+ * The collectives are of the same query, without a filter. 0 or -errno; then query_error() tells,
+ * or it is -ENOMEM.
  */
 int waiting_new(struct query *query, const struct categories *categories,
 	struct collectives *collectives, const struct steps *steps, struct waiting **ret);

@@ -99,12 +99,12 @@ class Rank:
 
 
 class Job:
-    def __init__(self, ranks, seed=1, steps=True, jitter=0.01, chip=0.002, hosts=0.25):
+    def __init__(self, ranks, seed=1, steps=True, jitter=0.01, chip=0.002, hosts=0.25, rank_type=Rank):
         self.seed, self.steps, self.jitter, self.chip, self.hosts = seed, steps, jitter, chip, hosts
         self.all = list(range(ranks))
         self.world = (0x700, self.all)
         self.numbers = {}
-        self.ranks = [Rank(self, rank) for rank in self.all]
+        self.ranks = [rank_type(self, rank) for rank in self.all]
 
     def next(self, key):
         self.numbers[key] = self.numbers.get(key, -1) + 1

@@ -240,6 +240,72 @@ static void a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named(void **st
 	end(&s);
 }
 
+/* Equal parts of the time are no steps: in some another stage of a pipeline is first. */
+static void ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&s, i % 2 ? 3 : 5, i, SWEEP_COMPUTE, 8 * MS);
+	assert_true(find(&s));
+	assert_true(s.found.steady.is_in_turn);
+	s.group.source = WAITING_BY_SLICES;
+	assert_false(find(&s));
+	end(&s);
+}
+
+/* Late by much in a few windows and by little in the others, it waits least in all of them. */
+static void the_rank_that_waits_least_in_every_window_is_no_chance(void **state)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	(void)state;
+	begin(&s);
+	s.group.lane_count = 4;
+	s.group.windows = 9;
+	for (size_t i = 0; i < 9; i++)
+		for (size_t rank = 0; rank < 4; rank++) {
+			s.cells[rank * 9 + i] = (struct waiting_cell){
+				.class_ns = {[SWEEP_COMPUTE] = 60 * MS, [SWEEP_COMM] = 40 * MS},
+				.wait_ns = 40 * MS};
+			if (rank == 2)
+				s.cells[rank * 9 + i].wait_ns -= (i % 3 ? MS : 40 * MS);
+		}
+	assert_true(find(&s));
+	assert_int_equal(found->count, 1);
+	assert_int_equal(found->lanes[0], 2);
+	/* In half of them only, it may be. */
+	for (size_t i = 0; i < 9; i++)
+		if (i % 3) {
+			s.cells[2 * 9 + i].wait_ns += MS;
+			s.cells[(i % 2) * 9 + i].wait_ns -= MS;
+		}
+	assert_false(find(&s));
+	end(&s);
+}
+
+/* A stage that is late has a bubble of its own, which shows less meanwhile. */
+static void what_a_late_stage_of_a_pipeline_costs_it_costs_at_most(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++)
+		for (size_t rank = 0; rank < RANKS; rank++) {
+			cell(&s, rank, i)->pair_wait_ns = cell(&s, rank, i)->wait_ns;
+			cell(&s, rank, i)->wait_ns = 0;
+			if (rank == 3)
+				cell(&s, rank, i)->pair_wait_ns -= 8 * MS;
+		}
+	assert_true(find(&s));
+	assert_true(s.found.steady.is_at_most);
+	end(&s);
+}
+
 static void one_long_window_is_an_event_and_no_steady_cause(void **state)
 {
 	struct scene s;
@@ -347,6 +413,9 @@ int main(void)
 		cmocka_unit_test(ranks_that_are_late_in_turn_are_both_named),
 		cmocka_unit_test(a_rank_that_is_last_by_chance_is_not_named),
 		cmocka_unit_test(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named),
+		cmocka_unit_test(ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers),
+		cmocka_unit_test(the_rank_that_waits_least_in_every_window_is_no_chance),
+		cmocka_unit_test(what_a_late_stage_of_a_pipeline_costs_it_costs_at_most),
 		cmocka_unit_test(one_long_window_is_an_event_and_no_steady_cause),
 		cmocka_unit_test(since_when_steps_are_longer_is_found),
 		cmocka_unit_test(a_change_is_of_the_group_that_it_was_found_in),

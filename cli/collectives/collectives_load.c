@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* Columns of sql/collective_parts.sql. */
+/* Columns of sql/collective_parts.sql and sql/kernel_collective_parts.sql. */
 enum {
 	K_ID,
 	K_LAUNCH,
@@ -296,8 +296,8 @@ static int load_nested(struct query *query, struct idmap *launch_of_call)
 
 	while (rows && !r && (r = query_next(rows)) > 0) {
 		int64_t id = query_integer(rows, 0), process = query_integer(rows, 1);
-		uint32_t launch = idmap_find(
-			launch_of_call, host_call_key(process, query_integer(rows, 2)));
+		uint32_t launch =
+			idmap_find(launch_of_call, host_call_key(process, query_integer(rows, 2)));
 		uint32_t *at;
 
 		r = 0;
@@ -323,21 +323,32 @@ int collectives_need_order(struct collectives *c)
 	return 0;
 }
 
-int collectives_load_calls(struct query *query, const struct categories *categories,
-	struct collectives *c)
+static int add_parts(struct query *query, struct loading *loading, const char *name)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, name, &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = add_part(loading, rows);
+	return r;
+}
+
+int collectives_load_calls(
+	struct query *query, const struct categories *categories, struct collectives *c)
+{
 	CLEANUP(loading_done) struct loading loading = {.c = c};
 	int r = graph_replays_load(query, categories, &c->graphs);
 
 	if (!r) {
 		loading.captured = calloc(c->graphs.call_count + 1, sizeof(*loading.captured));
-		r = loading.captured ? query_ask(query, "collective_parts", &rows) : -ENOMEM;
+		r = loading.captured ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < c->graphs.call_count && !r; i++)
 		loading.captured[i].op = COLLECTIVES_OP_NONE;
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_part(&loading, rows);
+	if (!r)
+		r = add_parts(query, &loading, "collective_parts");
+	if (!r)
+		r = add_parts(query, &loading, "kernel_collective_parts");
 	if (!r)
 		r = collectives_add_replays(c, loading.captured);
 	c->has_blind_graphs = c->graphs.call_count && !c->graphs.replay_count;

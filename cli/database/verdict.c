@@ -54,6 +54,23 @@ static int read_ledger(struct query *query, struct completeness *c)
 	return r;
 }
 
+static int read_imports(struct query *query, struct completeness *c)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "imported", &rows);
+
+	if (!r)
+		r = query_next(rows);
+	if (r <= 0 || !query_integer(rows, 3))
+		return r < 0 ? r : 0;
+	c->imported = true;
+	c->imported_stored = (uint64_t)query_integer(rows, 0);
+	if (query_text(rows, 1))
+		snprintf(c->imported_from, sizeof(c->imported_from), "%s", query_text(rows, 1));
+	c->imported_all = query_integer(rows, 2) != 0;
+	return 0;
+}
+
 /* As the collector does it (collectord/ingest/verdict.c), so that both say the same. */
 static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 {
@@ -150,7 +167,7 @@ static int read_sessions(struct query *query, struct completeness *c)
 static int check_seal(struct query *query, const struct completeness *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	uint64_t dispatched, stored;
+	uint64_t dispatched, stored, own_stored = c->stored - c->imported_stored, imported;
 	const char *line, *counts;
 	int r = query_ask(query, "sealed", &rows);
 
@@ -159,6 +176,12 @@ static int check_seal(struct query *query, const struct completeness *c)
 	if (r <= 0)
 		return r;
 	line = query_text(rows, 0);
+	counts = line ? strstr(line, "imported: ") : NULL;
+	if (counts && sscanf(counts, "imported: %" SCNu64 " kernel", &imported) == 1 &&
+		imported != c->imported_stored)
+		return query_damaged(query,
+			"%" PRIu64 " kernels were imported into it; %" PRIu64 " are found",
+			imported, c->imported_stored);
 	counts = line ? strstr(line, "omplete: ") : NULL;
 	if (!counts)
 		counts = line ? strstr(line, "OMPLETE: ") : NULL;
@@ -166,12 +189,12 @@ static int check_seal(struct query *query, const struct completeness *c)
 		sscanf(counts + strlen("omplete: "), "%" SCNu64 " dispatched, %" SCNu64 " stored",
 			&dispatched, &stored) != 2)
 		return 0;
-	if (dispatched == c->dispatched && stored == c->stored)
+	if (dispatched == c->dispatched && stored == own_stored)
 		return 0;
 	return query_damaged(query,
 		"it had %" PRIu64 " dispatched, %" PRIu64 " stored when it was closed; %" PRIu64
 		", %" PRIu64 " are found",
-		dispatched, stored, c->dispatched, c->stored);
+		dispatched, stored, c->dispatched, own_stored);
 }
 
 /* Its own words are plain; a file that anybody made may give reasons that steer a terminal. */
@@ -191,6 +214,8 @@ static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct v
 	if (!r)
 		r = read_ledger(query, c);
 	if (!r)
+		r = read_imports(query, c);
+	if (!r)
 		r = read_losses(query, v);
 	if (!r)
 		r = read_places(query, v);
@@ -208,10 +233,11 @@ static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct v
 	c->simulated = v->is_simulated = simulated != 0;
 	/* As found now, whatever its collector found when it closed it. */
 	if (rows_seen)
-		c->rows_missing = *rows_seen < c->stored ? c->stored - *rows_seen
-							 : *rows_seen - c->stored;
+		c->rows_missing =
+			*rows_seen < c->stored ? c->stored - *rows_seen : *rows_seen - c->stored;
 	v->is_complete = completeness_is_complete(c);
-	v->is_empty = !c->dispatched;
+	v->is_unknown = completeness_is_unknown(c);
+	v->is_empty = !c->dispatched && !c->imported_stored;
 	make_plain(completeness_format(c, v->line, sizeof(v->line)));
 	return 0;
 }
@@ -237,11 +263,13 @@ int verdict_put_json(const struct verdict *verdict, json_t *document)
 	const struct completeness *c = &verdict->counts;
 	int bad = 0;
 
-	bad |= json_object_set_new(document, "complete", json_boolean(verdict->is_complete));
+	bad |= json_object_set_new(document, "complete",
+		verdict->is_unknown ? json_null() : json_boolean(verdict->is_complete));
 	bad |= json_object_set_new(document, "simulated", json_boolean(verdict->is_simulated));
 	bad |= json_object_set_new(document, "live", json_boolean(c->live));
 	bad |= json_object_set_new(document, "line", json_string(verdict->line));
-	bad |= json_object_set_new(document, "dispatched", json_integer((json_int_t)c->dispatched));
+	bad |= json_object_set_new(document, "dispatched",
+		c->imported ? json_null() : json_integer((json_int_t)c->dispatched));
 	bad |= json_object_set_new(document, "stored", json_integer((json_int_t)c->stored));
 	bad |= json_object_set_new(document, "dropped", json_integer((json_int_t)c->dropped));
 	bad |= json_object_set_new(document, "untimed", json_integer((json_int_t)c->untimed));

@@ -13,6 +13,7 @@ struct verdict {
 	struct completeness counts;
 	char line[COMPLETENESS_LINE_BYTES];
 	bool is_complete;
+	bool is_unknown; /* another tool recorded it: neither complete nor known not to be */
 	bool is_simulated;
 	bool is_empty; /* nothing was dispatched at all */
 	char *names;   /* of the reasons in counts */

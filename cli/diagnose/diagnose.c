@@ -458,7 +458,7 @@ static int judge_all(
 		r = find_holes(d, shares);
 	if (!r)
 		r = find_others(d, shares);
-	if (!r && !s->verdict->is_complete && !s->verdict->counts.live)
+	if (!r && !s->verdict->is_complete && !s->verdict->is_unknown && !s->verdict->counts.live)
 		r = diagnose_add(d, DIAGNOSE_NOTE, NULL,
 			"something is missing; rtl summary says what and why");
 	return r;

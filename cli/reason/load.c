@@ -621,7 +621,7 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 
 	error[0] = '\0';
 	*ret = (struct reason_figures){
-		.dispatched = counts->dispatched,
+		.dispatched = counts->dispatched + counts->imported_stored,
 		.rows = counts->stored,
 		.missing = counts->dropped + counts->torn + counts->outstanding,
 		.is_live = counts->live,

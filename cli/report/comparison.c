@@ -197,7 +197,10 @@ static int put_lines(const struct report_part *parts, size_t count, FILE *to)
 
 		fprintf(to, "<dt><a href=#f%zu>", i);
 		r = html_put(to, f->label);
-		fprintf(to, "</a><dd><p class=\"banner %s\">", f->is_complete ? "good" : "bad");
+		fprintf(to, "</a><dd><p class=\"banner %s\">",
+			f->is_unknown	 ? "live"
+			: f->is_complete ? "good"
+					 : "bad");
 		if (!r)
 			r = html_put(to, f->line);
 		fputs("</p><p>", to);

@@ -74,6 +74,8 @@ static int put_banners(const struct report_file *f, FILE *to)
 	if (!r && v->is_empty)
 		return put_banner(to, "bad", "&#10007;",
 			"EMPTY: nothing was dispatched; rtl doctor says why there are no kernels.");
+	if (!r && v->is_unknown)
+		return put_banner(to, "live", "?", v->line);
 	if (!r)
 		r = v->is_complete ? put_banner(to, "good", "&#10003;", v->line)
 				   : put_banner(to, is_live ? "live" : "bad",

@@ -211,6 +211,7 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	ret->reason = strdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
 	ret->line = strdup(f->summary->verdict->line);
 	ret->is_complete = f->summary->verdict->is_complete;
+	ret->is_unknown = f->summary->verdict->is_unknown;
 	ret->is_simulated = f->summary->verdict->is_simulated;
 	ret->kernels = f->summary->verdict->counts.stored;
 	ret->kernel_ns = f->summary->measure->total_ns;

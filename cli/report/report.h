@@ -61,6 +61,7 @@ struct report_kernel {
 struct report_figures {
 	char *label, *line, *reason, *straggler; /* straggler: NULL: nobody */
 	bool is_complete, is_simulated;
+	bool is_unknown; /* another tool recorded it */
 	bool has_steps; /* else the run of each lane counts as one */
 	uint64_t ranks, kernels, collectives;
 	uint64_t steps, lane_steps; /* of the rank with most; of all lanes, in sum */

@@ -157,6 +157,16 @@
 		      "FROM rtl_queue q "                                                          \
 		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
+	/* Of processes that other tools recorded, nothing but what is here is known. */          \
+	X(SUM_IMPORTED, "SELECT count(*), (SELECT CAST(total(stored) AS INTEGER) FROM rtl_queue q "  \
+			"WHERE q.process_id IN (SELECT p.id FROM rtl_process p JOIN rtl_import i "  \
+			"ON i.id = p.import_id WHERE i.source IS NOT NULL AND "                    \
+			"(?1 IS NULL OR session_id = ?1))), "                                      \
+			"CASE WHEN min(i.source) = max(i.source) THEN min(i.source) END, "         \
+			"count(*) = (SELECT count(*) FROM rtl_process "                            \
+			"WHERE ?1 IS NULL OR session_id = ?1) "                                    \
+			"FROM rtl_process p JOIN rtl_import i ON i.id = p.import_id "              \
+			"WHERE i.source IS NOT NULL AND (?1 IS NULL OR session_id = ?1)")          \
 	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l " \
 		      "LEFT JOIN rtl_process p ON p.id = l.process_id "                            \
 		      "WHERE ?1 IS NULL OR session_id = ?1 OR l.process_id = 0 GROUP BY reason")   \

@@ -41,6 +41,27 @@ static int sum_queues(struct writer *writer, int64_t session_id, struct complete
 	return step == SQLITE_ROW ? 0 : database_errno(step);
 }
 
+static int sum_imported(struct writer *writer, int64_t session_id, struct completeness *c)
+{
+	sqlite3_stmt *sums = writer->statements.at[ST_SUM_IMPORTED];
+	int step;
+
+	bind_session(sums, session_id);
+	step = sqlite3_step(sums);
+	if (step == SQLITE_ROW && sqlite3_column_int64(sums, 0)) {
+		c->imported = true;
+		c->imported_stored = (uint64_t)sqlite3_column_int64(sums, 1);
+		c->imported_all = sqlite3_column_int(sums, 3);
+		/* The ledger's own columns tell of them what is there, not what there was. */
+		c->dispatched -= c->imported_stored;
+		if (!is_null(sums, 2))
+			snprintf(c->imported_from, sizeof(c->imported_from), "%s",
+				(const char *)sqlite3_column_text(sums, 2));
+	}
+	sqlite3_reset(sums);
+	return step == SQLITE_ROW ? 0 : database_errno(step);
+}
+
 /* The line borrows names: the tables of counters.h have them for ever. */
 static const char *known_name(const char *name)
 {
@@ -155,6 +176,8 @@ int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct
 	int r = sum_queues(writer, session_id, &c);
 
 	if (r == 0)
+		r = sum_imported(writer, session_id, &c);
+	if (r == 0)
 		r = sum_losses(writer, session_id, &c);
 	if (r == 0)
 		r = locate_losses(writer, session_id, &c);
@@ -244,7 +267,9 @@ int verdict_save(struct writer *writer, const struct completeness *completeness)
 	int r = writer_put_meta(
 		writer, "completeness", completeness_format(completeness, line, sizeof(line)));
 
-	if (r == 0)
+	if (r == 0 && completeness_is_unknown(completeness))
+		r = writer_put_meta(writer, "complete", NULL);
+	else if (r == 0)
 		r = writer_put_meta_number(
 			writer, "complete", completeness_is_complete(completeness));
 	if (r == 0)

@@ -141,10 +141,21 @@ bool completeness_is_missing(const struct completeness *c)
 	       c->unwrapped_rccl || c->unwrapped_hip || c->other_losses;
 }
 
-bool completeness_is_complete(const struct completeness *c)
+/* As far as the ledger reaches. */
+static bool is_complete(const struct completeness *c)
 {
 	return !c->live && !completeness_is_missing(c) && !c->pending && !c->undrained &&
 	       c->skipped == count_of(&c->skipped_by, FILTER);
+}
+
+bool completeness_is_unknown(const struct completeness *c)
+{
+	return c->imported && (c->imported_all || is_complete(c));
+}
+
+bool completeness_is_complete(const struct completeness *c)
+{
+	return !c->imported && is_complete(c);
 }
 
 /* A tenth of a second is as close as losses are known. */
@@ -261,15 +272,27 @@ uint64_t completeness_lost(const struct completeness *c)
 	return c->dropped + c->torn + c->outstanding + c->untimed - by_mode;
 }
 
+static void put_imported(struct line *line, const struct completeness *c)
+{
+	if (c->imported)
+		put(line, "imported: %" PRIu64 " kernel%s; what %s lost is unknown",
+			c->imported_stored, c->imported_stored == 1 ? "" : "s",
+			c->imported_from[0] ? c->imported_from : "the tools that recorded them");
+}
+
 char *completeness_format(const struct completeness *c, char *line, size_t bytes)
 {
 	struct line out = {line, bytes};
-	bool complete = completeness_is_complete(c);
+	bool complete = is_complete(c);
 
 	line[0] = 0;
-	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored",
-		c->simulated ? "SIMULATED " : "", complete ? "complete" : "INCOMPLETE",
-		c->dispatched, c->stored);
+	put(&out, "%s", c->simulated ? "SIMULATED " : "");
+	put_imported(&out, c);
+	if (c->imported && c->imported_all && !completeness_is_missing(c))
+		return line;
+	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored", c->imported ? "; " : "",
+		complete ? "complete" : "INCOMPLETE", c->dispatched,
+		c->stored - c->imported_stored);
 	if (c->untimed_by_mode)
 		put(&out, " (lite: %" PRIu64 " timed)", c->stored - c->untimed);
 	if (!complete) {

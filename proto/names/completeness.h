@@ -7,6 +7,10 @@
  *   complete: N dispatched, N stored
  *   complete: N dispatched, N stored (lite: T timed)
  *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
+ *   imported: N kernels; what SOURCE lost is unknown
+ *
+ * the last of what another tool recorded (rtl import), where nobody can say which of the others it
+ * is. Of a file that has both, the line of rtl's own dispatches follows it after a semicolon.
  *
  * with "SIMULATED " in front for a software GPU. Behind the count of a reason why dispatches were
  * dropped, torn or left untimed, and of unknown tails, stands where and when, as far as that is
@@ -21,8 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define COMPLETENESS_REASONS_MAX 16
-#define COMPLETENESS_LINE_BYTES	 768
+#define COMPLETENESS_REASONS_MAX  16
+#define COMPLETENESS_LINE_BYTES	  896
+#define COMPLETENESS_SOURCE_BYTES 64
 
 /* The reason of processes that were not recorded for their uid, which follows. */
 #define COMPLETENESS_UNSEEN_OF "processes_of_uid_"
@@ -51,9 +56,13 @@ struct completeness_reasons {
 
 struct completeness {
 	bool simulated;
-	bool live; /* not closed: never complete */
-	uint64_t dispatched;
-	uint64_t stored;
+	bool live;		  /* not closed: never complete */
+	uint64_t dispatched;	  /* by processes whose ledger is here */
+	uint64_t stored;	  /* of all processes */
+	bool imported;		  /* some processes were recorded by another tool */
+	bool imported_all;	  /* all were */
+	uint64_t imported_stored; /* of those */
+	char imported_from[COMPLETENESS_SOURCE_BYTES]; /* the tool's name; empty: several */
 	uint64_t untimed;
 	uint64_t untimed_by_mode; /* of those, by the mode that the user chose: no loss */
 	uint64_t outstanding;
@@ -102,10 +111,13 @@ void completeness_locate(
 /* Where rtl_loss's @reason is counted that has a place of its own; NULL: about dispatches. */
 uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
 
+/* What another tool recorded is neither complete nor incomplete: how much it lost is not known. */
+bool completeness_is_unknown(const struct completeness *c);
+
 /*
  * Closed, every process read to its end, and nothing dropped, torn, outstanding, untimed or
  * unknown. What a filter of the user skipped, or a mode of the user left untimed, is no loss; any
- * other skip is.
+ * other skip is. Of what another tool recorded this is never known.
  */
 bool completeness_is_complete(const struct completeness *c);
 

@@ -52,7 +52,8 @@ def kernel(db, name, symbol):
 
 
 def session(db, name="job-1", command="python train.py", simulated=1, closed=True):
-    db.execute("INSERT INTO rtl_session VALUES (1, ?, 'job', 1000, ?, 'node017', ?, ?, ?, 0)",
+    db.execute("INSERT INTO rtl_session (id, name, job, uid, command, host, start_ns, start_realtime_ns, end_ns, "
+               "exit_status) VALUES (1, ?, 'job', 1000, ?, 'node017', ?, ?, ?, 0)",
                (name, command, START, 1_700_000_000_000_000_000,
                 START + 6_400_000_000 if closed else None))
     meta = {"schema": 1, "simulated": simulated, "complete": 1 if closed else 0,
@@ -168,7 +169,8 @@ def make_hung(db):
                    (at, text(db, "step 1204"), START))
         for seq in range(1203, 1206 if waits else 1204):
             call = at << 40 | seq
-            db.execute("INSERT INTO rtl_call_base VALUES (?, ?, NULL, 7, ?, ?, ?, 0, NULL, 1, NULL,"
+            db.execute("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+                       "marker, arguments, graph_exec, graph_launch) VALUES (?, ?, NULL, 7, ?, ?, ?, 0, NULL, 1, NULL,"
                        " NULL, NULL)", (call, at, op, end - 12_400_000_000, end - 12_300_000_000))
             db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes,"
                        " datatype, reduction, peer, group_id, launch_id) VALUES (?, ?, ?, 8, ?, 1048576, 4194304,"

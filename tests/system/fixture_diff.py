@@ -123,7 +123,7 @@ def make(db, o):
         db.execute("INSERT INTO rtl_category VALUES (-1, ?, NULL, '*gemm*', 'user')", (o["rule"],))
     loss = text(db, "loss")
     for n, value in enumerate(str(o["loss"]).split(",") if o["loss"] else []):
-        db.execute("INSERT INTO rtl_metric_base VALUES (1, ?, NULL, 7, ?, ?, ?)",
+        db.execute("INSERT INTO rtl_metric_base (process_id, marker_id, parent, tid, time_ns, name_id, value) VALUES (1, ?, NULL, 7, ?, ?, ?)",
                    (1000 + n, START + n, loss, float(value)))
 
 

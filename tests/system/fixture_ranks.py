@@ -88,7 +88,8 @@ class Ranks:
         self.calls[rank] += 1
         number = self.calls[rank]
         self.db.execute(
-            "INSERT INTO rtl_call_base VALUES (?, ?, ?, 7, ?, ?, ?, ?, NULL, NULL, NULL, NULL, NULL)",
+            "INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+            "marker, arguments, graph_exec, graph_launch) VALUES (?, ?, ?, 7, ?, ?, ?, ?, NULL, NULL, NULL, NULL, NULL)",
             ((rank + 1) << 40 | number, rank + 1, parent, self.api(name), START + start * US,
              START + (start + 1) * US, result))
         return number

@@ -48,7 +48,8 @@ class Tree:
         api = self.text(name)
         self.db.execute("INSERT OR IGNORE INTO rtl_api VALUES (?, '')", (api,))
         self.db.execute(
-            "INSERT INTO rtl_call_base VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, ?, NULL, NULL, NULL)",
+            "INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+            "marker, arguments, graph_exec, graph_launch) VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, ?, NULL, NULL, NULL)",
             ((rank + 1) << 40 | number, rank + 1, parent, tid, api, START + start * US,
              START + stop * US, marker))
 

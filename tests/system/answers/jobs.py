@@ -161,7 +161,8 @@ class Writer:
 
     def store(self):
         ends = [k[3] + k[4] for r in self.job.ranks for k in r.kernels]
-        self.db.execute("INSERT INTO rtl_session VALUES (1,'job-1','job',1000,'python train.py','node01',?,?,?,0)",
+        self.db.execute("INSERT INTO rtl_session (id, name, job, uid, command, host, start_ns, start_realtime_ns, end_ns, "
+                        "exit_status) VALUES (1,'job-1','job',1000,'python train.py','node01',?,?,?,0)",
                         (START, 1_700_000_000 * S, max(ends) + 50 * MS))
         for key, value in {"schema": 1, "simulated": 1, "complete": 1, "command": "python train.py", "mode": "full",
                            "front_end": "shadow", "host": "node01"}.items():
@@ -193,11 +194,13 @@ class Writer:
                        (process, number + 1, self.text(text), begin, end))
         for number, op, begin, end, mark in rank.calls:
             db.execute("INSERT OR IGNORE INTO rtl_api VALUES (?,'')", (self.text(op),))
-            db.execute("INSERT INTO rtl_call_base VALUES (?,?,NULL,7,?,?,?,0,NULL,?,NULL,NULL,NULL)",
+            db.execute("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+                       "marker, arguments, graph_exec, graph_launch) VALUES (?,?,NULL,7,?,?,?,0,NULL,?,NULL,NULL,NULL)",
                        (process << 40 | number, process, self.text(op), begin, end, mark or None))
         for number, comm, me, size, seq, count, peer in rank.parts:
             call = process << 40 | number
-            db.execute("INSERT INTO rtl_collective_base VALUES (?,?,?,?,?,?,?,'bfloat16','sum',?,NULL,?)",
+            db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype, "
+                       "reduction, peer, group_id, launch_id) VALUES (?,?,?,?,?,?,?,'bfloat16','sum',?,NULL,?)",
                        (call, comm, me, size, seq, count // 2, count, peer, call))
         for number, (submit, begin, end, count) in enumerate(rank.copies):
             db.execute("INSERT INTO rtl_copy_base VALUES (?,?,7,?,?,'async','h2d',NULL,?,NULL,NULL,NULL,?,?)",

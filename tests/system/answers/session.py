@@ -330,7 +330,8 @@ class Writer:
         for p, c in self.shuffled((p, c) for p in self.session.processes for c in p.calls):
             at = START + p.shift
             self.db.execute("INSERT OR IGNORE INTO rtl_api VALUES (?, '')", (self.text(c.api),))
-            self.db.execute("INSERT INTO rtl_call_base VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, ?, NULL, NULL, NULL)",
+            self.db.execute("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+                            "marker, arguments, graph_exec, graph_launch) VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, ?, NULL, NULL, NULL)",
                             (self.call_id(p, c), self.process_id(p),
                              c.parent and self.number(p, c.parent.number), c.tid, self.text(c.api),
                              at + c.start, at + c.stop, self.range_id(p, c.marker)))

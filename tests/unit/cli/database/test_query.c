@@ -107,7 +107,7 @@ static void check_part(struct query *query, int version, int64_t rows)
 	static const char *const asked[] = {"shapes", "lane_rows", "dispatch_submits",
 		"dispatch_sequence", "timeline_dispatches", "timeline_copy_lanes", "copy_times",
 		"copy_lanes", "copies", "timeline_waits", "timeline_collectives",
-		"collective_parts", "nested_calls", "step_markers", "captured_calls",
+		"collective_parts", "kernel_collective_parts", "nested_calls", "step_markers", "captured_calls",
 		"captured_kernels", "graph_calls", "graph_nodes", "graph_shapes"};
 	const int64_t numbers[][2] = {
 		{11, 20}, {0, INT64_MAX}, {0, 0}, {0, 0}, {0, INT64_MAX}, {0, INT64_MAX}};

@@ -266,6 +266,45 @@ static void processes_of_other_users_are_named_by_their_uid(void **state)
 		"3 processes of other users not recorded");
 }
 
+static void what_another_tool_recorded_is_neither_complete_nor_incomplete(void **state)
+{
+	struct completeness c = {.stored = 12,
+		.imported = true,
+		.imported_all = true,
+		.imported_stored = 12,
+		.imported_from = "PyTorch's profiler"};
+
+	(void)state;
+	assert_true(completeness_is_unknown(&c));
+	check(&c, false, "imported: 12 kernels; what PyTorch's profiler lost is unknown");
+	c.imported_from[0] = '\0';
+	c.simulated = true;
+	c.stored = c.imported_stored = 1;
+	check(&c, false,
+		"SIMULATED imported: 1 kernel; what the tools that recorded them lost is unknown");
+}
+
+static void what_is_known_to_be_lost_is_said_beside_imports(void **state)
+{
+	struct completeness c = {.dispatched = 4,
+		.stored = 12,
+		.imported = true,
+		.imported_stored = 8,
+		.imported_from = "rocprofv3"};
+
+	(void)state;
+	assert_true(completeness_is_unknown(&c));
+	check(&c, false,
+		"imported: 8 kernels; what rocprofv3 lost is unknown; complete: 4 dispatched, 4 "
+		"stored");
+	c.dispatched = 5;
+	c.dropped = 1;
+	assert_false(completeness_is_unknown(&c));
+	check(&c, false,
+		"imported: 8 kernels; what rocprofv3 lost is unknown; INCOMPLETE: 5 dispatched, 4 "
+		"stored, 1 dropped, 0 untimed, 0 outstanding");
+}
+
 static void a_line_never_leaves_its_room(void **state)
 {
 	struct completeness c = {.dispatched = UINT64_MAX, .stored = UINT64_MAX, .torn = 1};
@@ -299,6 +338,8 @@ int main(void)
 		cmocka_unit_test(what_is_to_come_is_incomplete),
 		cmocka_unit_test(the_rest_is_said_when_there_is_any),
 		cmocka_unit_test(processes_of_other_users_are_named_by_their_uid),
+		cmocka_unit_test(what_another_tool_recorded_is_neither_complete_nor_incomplete),
+		cmocka_unit_test(what_is_known_to_be_lost_is_said_beside_imports),
 		cmocka_unit_test(a_line_never_leaves_its_room),
 	};
 

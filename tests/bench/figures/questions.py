@@ -27,7 +27,8 @@ SELECT :shape + CASE WHEN i % 20 = 19 THEN 100 ELSE i % 100 END, i,
 	CASE WHEN i % 20 = 19 THEN 9000 - :late ELSE 5000 + i % 4000 END, 4000, 7,
 	i / 1000 * 11 + 2 + i / 100 % 10,
 	CASE WHEN :hip OR i % 20 = 19 THEN CASE WHEN :hip THEN i + 1 ELSE i / 20 + 1 END END FROM n"""
-CALL = N + """INSERT INTO rtl_call_base
+CALL = N + """INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, marker,
+	arguments, graph_exec, graph_launch)
 SELECT (:process << 40) + CASE WHEN :hip THEN i + 1 ELSE i / 20 + 1 END, :process, NULL, 7,
 	CASE WHEN i % 20 = 19 THEN :nccl ELSE :launch END, :start + i * 10000 - 5000,
 	:start + i * 10000 - 1000, 0, NULL, i / 1000 * 11 + 2 + i / 100 % 10, NULL, NULL, NULL

@@ -74,7 +74,8 @@ static void views_keep_the_contract(void **state)
 		"id,gpuId,queueId,sequenceId,completionSignal,start,end,description_id,opType_id,"
 		"roctxId,rank,process_id,submit_ns,tid,workgroupX,workgroupY,workgroupZ,gridX,"
 		"gridY,"
-		"gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_node");
+		"gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_node,"
+		"stream");
 	assert_string_equal(
 		harness_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('top')"),
 		"Name,Calls,TotalNs,AvgNs,MinNs,MaxNs,Pct");

@@ -26,7 +26,7 @@ class Runtime:
         self.env = env
         self.registers = registers
         self.has_own_thunk = has_own_thunk
-        self.folder = self.llama = None
+        self.folder = self.llama = self.torch = None
         self.thunk = "lib/softgpu"
 
     def build_thunk(self, root, source, folder):
@@ -59,6 +59,7 @@ class Bench:
         self.rows = self.timed = self.truth = None
         self.alone = self.watched = None
         self.notes = []
+        self.tracer = []  # what programs are started by: strace and its options
         self.env = {
             "PATH": "/usr/bin:/bin",
             "HOME": folder,
@@ -105,36 +106,38 @@ class Bench:
         """Runs the command in the root; its streams go to files too, for the reader of a failure."""
         # A program of the matrix takes seconds: one that hangs is found before ctest gives up.
         done = subprocess.run(
-            self.command(command, env), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=900)
+            self.tracer + self.command(command, env), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=900)
         for stream, data in (("out", done.stdout), ("err", done.stderr)):
             with open("%s/%s.%s" % (self.folder, name, stream), "wb") as file:
                 file.write(data)
         return done
 
     def run_alone(self, command, env=None):
-        os.makedirs(self.folder + "/alone")
+        os.makedirs(self.folder + "/alone", exist_ok=True)
         self.alone = self.inside(command, {**(env or {}), "SOFTGPU_TRUTH": self.folder + "/alone/%p"}, "alone")
 
     def run_watched(self, command, env=None, options=()):
+        shutil.rmtree(self.folder + "/truth", ignore_errors=True)
         os.makedirs(self.folder + "/truth")
-        rtl = [self.built("bin/rtl"), "run", "-o", "t.db", *options, "--"]
+        rtl = [self.built("bin/rtl"), "run", "-f", "-o", "t.db", *options, "--"]
         self.watched = self.inside(
             rtl + command, {**(env or {}), "SOFTGPU_TRUTH": self.folder + "/truth/%p"}, "watched")
 
-    def run(self, command, env=None, options=()):
-        """The program alone and below rtl: it ends the same and says the same."""
+    def run(self, command, env=None, options=(), status=0, said=bytes):
+        """The program alone and below rtl: it ends the same and says the same. status: how it has to end; said:
+        what of its output is the same in every run."""
         self.run_alone(command, env)
-        if self.alone.returncode:
+        if self.alone.returncode != status:
             raise Fault("alone it ends with %d: %s" % (self.alone.returncode, last_line(self.alone.stderr)))
         self.run_watched(command, env, options)
         self.count()
-        self.compare_ends()
+        self.compare_ends(said)
 
-    def compare_ends(self):
+    def compare_ends(self, said=bytes):
         if self.watched.returncode != self.alone.returncode:
             raise Fault("ends with %d, alone with %d: %s" % (
                 self.watched.returncode, self.alone.returncode, last_line(self.watched.stderr)))
-        if self.watched.stdout != self.alone.stdout:
+        if said(self.watched.stdout) != said(self.alone.stdout):
             raise Fault("says something else on stdout than alone")
 
     def truth_rows(self, folder="truth", kind=()):

@@ -7,8 +7,7 @@ import re
 import shutil
 import subprocess
 
-from bench import LIBRARIES, Fault, last_line
-from model import write_model
+from bench import Fault, last_line
 
 CELLS = []
 
@@ -86,10 +85,19 @@ def flood_4096(bench):
     flood(bench, 20000, "--queue-size", "4096")
 
 
+def small(bench):
+    """At most 32 bytes a row, all of the file counted."""
+    each = os.path.getsize(bench.folder + "/t.db") / bench.rows
+    if each > 32:
+        raise Fault("%.1f bytes a row" % each)
+    bench.notes.append("%.1f bytes a row" % each)
+
+
 @cell(is_long=True)
 def flood_million(bench):
-    """1,000,000 dispatches as fast as they go"""
+    """1,000,000 dispatches as fast as they go, in at most 32 bytes a row"""
     flood(bench, 1000000)
+    small(bench)
 
 
 @cell()
@@ -377,10 +385,10 @@ def write(path, text):
         print(text, file=file)
 
 
-def opened(bench, how, count=300):
-    """Launches through a HIP that is opened by dlopen in the way of `how`."""
-    bench.run([bench.built("tests-bin/runtimes-opener"), how, bench.runtime.hip,
-               bench.built("tests-bin/first_module.co"), "first_module", str(count)])
+def opened(bench, how, count=300, others=()):
+    """Launches through a HIP that is opened by dlopen in the way of `how`, and as many through others."""
+    bench.run([bench.built("tests-bin/runtimes-opener"), how, bench.built("tests-bin/first_module.co"), "first_module",
+               str(count), bench.runtime.hip, *others])
 
 
 @cell()
@@ -408,6 +416,77 @@ def opened_namespace(bench):
         complete(bench)
     elif b"INCOMPLETE" not in bench.watched.stderr:
         raise Fault("nothing is recorded and nothing says so")
+
+
+# The two of 6.1.2 would share a thunk, which opens the device for the first one alone.
+@cell(only=("7.2.4",))
+def two_runtimes(bench):
+    """Two copies of HIP and ROCr in one process: the first one's kernels are recorded, one line tells of the other"""
+    runtime, other = "libhsa-runtime64.so.1", "libhsa-runtime64-1a2b3c4d.so"
+    done = bench.inside(["sh", "-c", "cp -L '{0}/{1}' {3} && cp -L '{0}/{2}' libamdhip64-1a2b3c4d.so &&"
+                         "patchelf --set-soname {3} {3} && patchelf --replace-needed {1} {3} libamdhip64-1a2b3c4d.so &&"
+                         "patchelf --set-soname libamdhip64-1a2b3c4d.so libamdhip64-1a2b3c4d.so".format(
+                             bench.runtime.libraries(), runtime, bench.runtime.hip, other)], {})
+    if done.returncode:
+        raise Fault("patchelf: " + last_line(done.stderr))
+    bench.env["LD_LIBRARY_PATH"] += ":" + bench.folder
+    opened(bench, "local", 300, [bench.folder + "/libamdhip64-1a2b3c4d.so"])
+    if (bench.rows, bench.timed, bench.truth) != (300, 300, 600):
+        raise Fault("%d rows, %d timed, the device ran %d" % (bench.rows, bench.timed, bench.truth))
+    if bench.watched.stderr.count(b"second HSA runtime in this process") != 1:
+        raise Fault("not one line tells of the other runtime")
+    if b"INCOMPLETE" not in last_line(bench.watched.stderr).encode():
+        raise Fault("the last line is: " + last_line(bench.watched.stderr))
+
+
+def traced_calls(path):
+    """By thread, in the order of their first marks: what hip-scenes steady calls between its marks."""
+    threads, is_on = {}, {}
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            thread, _, call = line.partition(" ")
+            name = call.strip().partition("(")[0]
+            if " resumed>" in line:
+                continue
+            if name == "getppid":
+                is_on[thread] = not is_on.get(thread)
+                threads.setdefault(thread, []).append("mark")
+            elif is_on.get(thread):
+                threads[thread].append(name)
+    return [calls for calls in threads.values() if calls.count("mark") == 20]
+
+
+# HIP's own threads now and then make a launch wait, with and without rtl: what two runs agree on is the program's.
+TRIES = 10
+
+
+@cell(only=("7.2.4", "6.1.2"))
+def system_calls(bench):
+    """Threads that launch kernels make exactly the system calls, in their order, that they make without rtl"""
+    scenes = bench.hip_program("hip-scenes")
+    script = {"SOFTGPU_SCRIPT": bench.source + "/tests/shim/hip/softgpu.script"}
+
+    def traced(name, extra="0"):
+        bench.tracer = ["strace", "-f", "-qq", "-o", "%s/%s.trace" % (bench.folder, name)]
+        run = {"us": bench.run_watched}.get(name, bench.run_alone)
+        run([scenes, "steady", "50", extra], script)
+        bench.tracer = []
+        return traced_calls("%s/%s.trace" % (bench.folder, name))
+
+    alone = next((calls for calls in (traced("alone") for _ in range(TRIES)) if calls == traced("again")), None)
+    if not alone or len(alone) != 2:
+        raise Fault("no two runs alone make the same system calls")
+    seeded = sum(calls.count("getuid") for calls in traced("seeded", "1"))
+    if seeded != 20:
+        raise Fault("of 20 calls that are there it sees %d" % seeded)
+    traced("alone")
+    if not any(traced("us") == alone for _ in range(TRIES)):
+        raise Fault("below rtl the threads make other system calls")
+    bench.count()
+    bench.compare_ends()
+    launched(bench)
+    complete(bench)
+    bench.notes.append("%d calls of 2 threads" % sum(len(calls) - calls.count("mark") for calls in alone))
 
 
 SDK_RUNTIMES = ("7.2.4", "6.4.3")
@@ -488,32 +567,3 @@ def sdk_hundred(bench):
             bench.truth += again.truth
             bench.timed += again.timed
             shutil.rmtree(again.folder)
-
-
-def llama(bench, program, *arguments, options=()):
-    """A program of llama.cpp with its HIP backend, which Debian builds on HIP 6.4.3, on this runtime's ROCr."""
-    libraries = bench.runtime.llama + LIBRARIES
-    write_model(bench.folder + "/model.gguf")
-    # Backends are looked for where the program lies, and in the current folder.
-    for backend in ("libggml-hip.so", "libggml-cpu-x64.so"):
-        os.symlink("%s/ggml/backends0/%s" % (libraries, backend), "%s/%s" % (bench.folder, backend))
-    environment = {
-        "LD_LIBRARY_PATH": "%s:%s:%s/llama" % (bench.env["LD_LIBRARY_PATH"], libraries, libraries),
-        "ROCBLAS_TENSILE_LIBPATH": libraries + "/rocblas/4.4.1/library",
-        "OMP_NUM_THREADS": "1"}
-    bench.run([bench.runtime.llama + program, *arguments], environment, options)
-
-
-@cell(is_long=True, only=("7.2.4",))
-def llama_tokens(bench):
-    """llama-completion, 200 tokens"""
-    llama(bench, "/usr/bin/llama-completion", "-m", "model.gguf", "-p", "a", "-n", "200", "--temp", "0", "-ngl", "99",
-          "-no-cnv", "--no-warmup", "--ignore-eos", "-t", "1")
-    complete(bench)
-
-
-@cell(is_long=True, only=("7.2.4",))
-def llama_softmax(bench):
-    """test-backend-ops SOFT_MAX of llama.cpp, which launches cooperatively"""
-    llama(bench, "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/test-backend-ops", "test", "-o", "SOFT_MAX", "-b", "ROCm0")
-    complete(bench)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 from bench import Bench, Fault, Runtime
+import programs  # noqa: F401 pylint: disable=unused-import # its cells are CELLS, too
 from cells import CELLS, topology
 
 RUNTIMES = [
@@ -139,6 +140,7 @@ def main():
     for runtime in runtimes:
         runtime.folder = folders[runtime.name]
         runtime.llama = folders.get("llama")
+        runtime.torch = folders.get("torch")
         runtime.build_thunk(args.root, args.source, args.work)
     if args.runtime:
         bench = Bench((args.root, args.source, args.build), {r.name: r for r in runtimes}[args.runtime], args.work, 2)

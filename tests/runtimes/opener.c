@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * runtimes-opener HOW LIBRARY CODE_OBJECT KERNEL N: opens HIP as programs do that do not link it,
- * and launches the kernel N times. HOW is local or deepbind (flags of dlopen beside RTLD_NOW |
- * RTLD_LOCAL), global, or namespace (dlmopen). Prints how many were launched.
+ * runtimes-opener HOW CODE_OBJECT KERNEL N LIBRARY...: opens each HIP as programs do that do not
+ * link it, and launches the kernel N times by each of them. HOW is local or deepbind (flags of
+ * dlopen beside RTLD_NOW | RTLD_LOCAL), global, or namespace (dlmopen). Prints how many were
+ * launched.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -10,11 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *hip;
+#define LIBRARIES_MAX 2
 
-static void *find(const char *name)
+struct hip {
+	void *library, *function, *memory;
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		void *, void **, void **);
+	int (*synchronize)(void);
+};
+
+static void *find(const struct hip *hip, const char *name)
 {
-	void *function = dlsym(hip, name);
+	void *function = dlsym(hip->library, name);
 
 	if (!function) {
 		fprintf(stderr, "opener: %s\n", dlerror());
@@ -31,42 +39,55 @@ static void check(int result, const char *what)
 	exit(1);
 }
 
+static void *open_as(const char *how, const char *name)
+{
+	if (!strcmp(how, "namespace"))
+		return dlmopen(LM_ID_NEWLM, name, RTLD_NOW | RTLD_LOCAL);
+	if (!strcmp(how, "deepbind"))
+		return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	return dlopen(name, RTLD_NOW | (strcmp(how, "global") ? RTLD_LOCAL : RTLD_GLOBAL));
+}
+
+static void begin(struct hip *hip, const char *how, const char *name, char **argv)
+{
+	int (*hip_malloc)(void **, size_t), (*load)(void **, const char *);
+	int (*get)(void **, void *, const char *);
+	void *module;
+
+	hip->library = open_as(how, name);
+	if (!hip->library) {
+		fprintf(stderr, "opener: %s\n", dlerror());
+		exit(1);
+	}
+	*(void **)&hip_malloc = find(hip, "hipMalloc");
+	*(void **)&load = find(hip, "hipModuleLoad");
+	*(void **)&get = find(hip, "hipModuleGetFunction");
+	*(void **)&hip->launch = find(hip, "hipModuleLaunchKernel");
+	*(void **)&hip->synchronize = find(hip, "hipDeviceSynchronize");
+	check(hip_malloc(&hip->memory, 4096), "hipMalloc");
+	check(load(&module, argv[2]), "hipModuleLoad");
+	check(get(&hip->function, module, argv[3]), "hipModuleGetFunction");
+}
+
 int main(int argc, char **argv)
 {
-	int (*hip_malloc)(void **, size_t), (*load)(void **, const char *), (*synchronize)(void);
-	int (*get)(void **, void *, const char *);
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		void *, void **, void **);
-	void *module, *function, *memory, *arguments[] = {&memory};
-	int n;
+	struct hip hips[LIBRARIES_MAX];
+	int n, count = argc - 5;
 
-	if (argc != 6)
+	if (count < 1 || count > LIBRARIES_MAX)
 		return 2;
-	n = atoi(argv[5]);
-	if (!strcmp(argv[1], "namespace"))
-		hip = dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW | RTLD_LOCAL);
-	else if (!strcmp(argv[1], "deepbind"))
-		hip = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-	else if (!strcmp(argv[1], "global"))
-		hip = dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL);
-	else
-		hip = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
-	if (!hip) {
-		fprintf(stderr, "opener: %s\n", dlerror());
-		return 1;
-	}
-	*(void **)&hip_malloc = find("hipMalloc");
-	*(void **)&load = find("hipModuleLoad");
-	*(void **)&get = find("hipModuleGetFunction");
-	*(void **)&launch = find("hipModuleLaunchKernel");
-	*(void **)&synchronize = find("hipDeviceSynchronize");
-	check(hip_malloc(&memory, 4096), "hipMalloc");
-	check(load(&module, argv[3]), "hipModuleLoad");
-	check(get(&function, module, argv[4]), "hipModuleGetFunction");
-	for (int i = 0; i < n; i++)
-		check(launch(function, 1, 1, 1, 64, 1, 1, 0, NULL, arguments, NULL),
+	n = atoi(argv[4]);
+	for (int i = 0; i < count; i++)
+		begin(hips + i, argv[1], argv[5 + i], argv);
+	for (int i = 0; i < n * count; i++) {
+		const struct hip *hip = hips + i % count;
+		void *arguments[] = {(void *)&hip->memory};
+
+		check(hip->launch(hip->function, 1, 1, 1, 64, 1, 1, 0, NULL, arguments, NULL),
 			"hipModuleLaunchKernel");
-	check(synchronize(), "hipDeviceSynchronize");
-	printf("launched %d\n", n);
+	}
+	for (int i = 0; i < count; i++)
+		check(hips[i].synchronize(), "hipDeviceSynchronize");
+	printf("launched %d\n", n * count);
 	return 0;
 }

@@ -169,6 +169,7 @@ void *DtifCreate(const char *name)
 {
 	struct search s = {.caller = (uintptr_t)__builtin_return_address(0)};
 
+	softgpu_open_for_each_runtime();
 	dl_iterate_phdr(search_object, &s);
 	if (!s.lacking[0])
 		return &softgpu_config;

@@ -10,6 +10,7 @@
 #define KFD_MAJOR 1u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_for_each_runtime;
 static uint32_t open_count; /* atomic for readers, written under lock */
 static uint32_t is_child;   /* atomic: forked since the last open */
 
@@ -61,6 +62,13 @@ static HSAKMT_STATUS start(void)
 	return HSAKMT_STATUS_SUCCESS;
 }
 
+void softgpu_open_for_each_runtime(void)
+{
+	pthread_mutex_lock(&lock);
+	is_for_each_runtime = true;
+	pthread_mutex_unlock(&lock);
+}
+
 HSAKMT_STATUS hsaKmtOpenKFD(void)
 {
 	HSAKMT_STATUS status;
@@ -71,8 +79,10 @@ HSAKMT_STATUS hsaKmtOpenKFD(void)
 	pthread_mutex_lock(&lock);
 	if (open_count) {
 		__atomic_add_fetch(&open_count, 1, __ATOMIC_RELEASE);
+		status = is_for_each_runtime ? HSAKMT_STATUS_SUCCESS
+					     : HSAKMT_STATUS_KERNEL_ALREADY_OPENED;
 		pthread_mutex_unlock(&lock);
-		return HSAKMT_STATUS_KERNEL_ALREADY_OPENED;
+		return status;
 	}
 	status = start();
 	if (!status)

@@ -325,5 +325,8 @@ void packet_restart_clock(struct queue *q);
 
 /* open.c */
 bool softgpu_is_open(void);
+/* Each runtime of a process has a thunk of its own, as from 6.3 on: its first open is one, whatever
+ * another runtime has opened. */
+void softgpu_open_for_each_runtime(void);
 /* A child that forked after hsaKmtOpenKFD: it has our memory but no processors. */
 bool softgpu_is_orphan(void);

@@ -418,6 +418,44 @@ def opened_namespace(bench):
         raise Fault("nothing is recorded and nothing says so")
 
 
+GUESTS = ("return", "_exit", "quick_exit", "in_handler", "exit_on_thread", "shut_down_among_threads", "fork",
+          "fork_among_threads", "raw_clone", "daemon", "sigprof", "sigwait", "signalfd", "eintr", "alarms",
+          "file_numbers", "exec", "spawn", "fork_exec", "vfork", "pthread_exit", "abort", "segv")
+
+
+@cell(only=("7.2.4", "6.1.2"))
+def guests(bench):
+    """Programs that fork, exec, catch signals and end in 23 ways, each as it does alone, and all of each is stored"""
+    program = bench.folder + "/shim-guest"
+    # It is linked to the thunk of the distribution's runtime, and refuses to run on another.
+    done = bench.inside(["sh", "-c", "cp %s . && patchelf --remove-needed libhsakmt.so.1 shim-guest && "
+                         "patchelf --remove-rpath shim-guest" % bench.built("tests/shim/guest/shim-guest")], {})
+    if done.returncode:
+        raise Fault("patchelf: " + last_line(done.stderr))
+    rows = truth = timed = 0
+    for mode in GUESTS:
+        again = bench.another(mode)
+        again.run_alone([program, mode])
+        if again.alone.returncode in (99, 127):
+            raise Fault("%s does not work alone: %s" % (mode, last_line(again.alone.stderr)))
+        again.run_watched([program, mode])
+        try:
+            again.count()
+            again.compare_ends()
+            # Which queue of the device is which is not known of queues that threads make at once.
+            if again.truth:
+                again.compare_verdict()
+            # After an exec the log of the device begins anew, under the same name.
+            if mode == "exec":
+                continue
+            if again.truth:
+                again.compare_counts()
+        except Fault as fault:
+            raise Fault("%s: %s" % (mode, fault)) from fault
+        rows, truth, timed = rows + again.rows, truth + again.truth, timed + again.timed
+    bench.rows, bench.truth, bench.timed = rows, truth, timed
+
+
 # The two of 6.1.2 would share a thunk, which opens the device for the first one alone.
 @cell(only=("7.2.4",))
 def two_runtimes(bench):

@@ -5,7 +5,7 @@ import os
 import re
 
 from bench import LIBRARIES, Fault, last_line
-from cells import cell, complete
+from cells import cell, complete, small
 from model import write_model
 
 LIBEXEC = "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/"
@@ -110,3 +110,11 @@ def llama_softmax(bench):
 def rocblas(bench):
     """rocBLAS, which brings a roctx of its own: 400 products of matrices, in modes standard, full and hip"""
     in_each_mode(bench, [bench.built("tests-bin/runtimes-gemm"), "libamdhip64.so.6", "librocblas.so.4", "400"])
+
+
+@cell(is_long=True, only=("7.2.4",))
+def rocblas_million(bench):
+    """1,000,000 products of matrices by rocBLAS, in at most 32 bytes a row"""
+    bench.run([bench.built("tests-bin/runtimes-gemm"), "libamdhip64.so.6", "librocblas.so.4", "1000000"], hip_6(bench))
+    complete(bench)
+    small(bench)

@@ -385,10 +385,10 @@ def write(path, text):
         print(text, file=file)
 
 
-def opened(bench, how, count=300, others=()):
-    """Launches through a HIP that is opened by dlopen in the way of `how`, and as many through others."""
+def opened(bench, how, count=300, hips=None, options=()):
+    """Launches by each HIP, which is opened by dlopen in the way of `how`."""
     bench.run([bench.built("tests-bin/runtimes-opener"), how, bench.built("tests-bin/first_module.co"), "first_module",
-               str(count), bench.runtime.hip, *others])
+               str(count), *(hips or [bench.runtime.hip])], options=options)
 
 
 @cell()
@@ -456,24 +456,41 @@ def guests(bench):
     bench.rows, bench.truth, bench.timed = rows, truth, timed
 
 
+def wheel(bench):
+    """HIP and ROCr under the names that a repaired wheel gives them, found by RPATH; returns HIP's path."""
+    runtime, hip = "libhsa-runtime64-1a2b3c4d.so", "libamdhip64-1a2b3c4d.so"
+    done = bench.inside(["sh", "-c", """
+        cp -L {libraries}/libhsa-runtime64.so.1 {runtime} && cp -L {libraries}/{old} {hip} &&
+        patchelf --set-soname {runtime} {runtime} && patchelf --set-soname {hip} {hip} &&
+        patchelf --replace-needed libhsa-runtime64.so.1 {runtime} {hip} &&
+        patchelf --force-rpath --set-rpath '$ORIGIN' {hip}""".format(
+            libraries=bench.runtime.libraries(), old=bench.runtime.hip, runtime=runtime, hip=hip)], {})
+    if done.returncode:
+        raise Fault("patchelf: " + last_line(done.stderr))
+    return "%s/%s" % (bench.folder, hip)
+
+
+@cell(only=("7.2.4", "6.1.2"))
+def wheels(bench):
+    """HIP and ROCr as wheels name them, in a folder of their own, mode hip: every launch has its call"""
+    opened(bench, "local", hips=[wheel(bench)], options=("-m", "hip"))
+    launched(bench)
+    complete(bench)
+    unlinked = bench.value("SELECT count(*) FROM rocpd_op WHERE api_id IS NULL")
+    if unlinked:
+        raise Fault("%d dispatches have no call" % unlinked)
+
+
 # The two of 6.1.2 would share a thunk, which opens the device for the first one alone.
 @cell(only=("7.2.4",))
 def two_runtimes(bench):
     """Two copies of HIP and ROCr in one process: the first one's kernels are recorded, one line tells of the other"""
-    runtime, other = "libhsa-runtime64.so.1", "libhsa-runtime64-1a2b3c4d.so"
-    done = bench.inside(["sh", "-c", "cp -L '{0}/{1}' {3} && cp -L '{0}/{2}' libamdhip64-1a2b3c4d.so &&"
-                         "patchelf --set-soname {3} {3} && patchelf --replace-needed {1} {3} libamdhip64-1a2b3c4d.so &&"
-                         "patchelf --set-soname libamdhip64-1a2b3c4d.so libamdhip64-1a2b3c4d.so".format(
-                             bench.runtime.libraries(), runtime, bench.runtime.hip, other)], {})
-    if done.returncode:
-        raise Fault("patchelf: " + last_line(done.stderr))
-    bench.env["LD_LIBRARY_PATH"] += ":" + bench.folder
-    opened(bench, "local", 300, [bench.folder + "/libamdhip64-1a2b3c4d.so"])
+    opened(bench, "local", hips=[bench.runtime.hip, wheel(bench)])
     if (bench.rows, bench.timed, bench.truth) != (300, 300, 600):
         raise Fault("%d rows, %d timed, the device ran %d" % (bench.rows, bench.timed, bench.truth))
     if bench.watched.stderr.count(b"second HSA runtime in this process") != 1:
         raise Fault("not one line tells of the other runtime")
-    if b"INCOMPLETE" not in last_line(bench.watched.stderr).encode():
+    if "INCOMPLETE" not in last_line(bench.watched.stderr):
         raise Fault("the last line is: " + last_line(bench.watched.stderr))
 
 

@@ -31,7 +31,13 @@ enum {
 	CONFIG_PRELOAD
 };
 
+#define REMEMBERED_BYTES 2048 /* a socket's path, and words */
+
 static _Atomic uint32_t capabilities;
+
+/* "NAME=value" of the variables above, as they were when the process began. */
+static char remembered_text[REMEMBERED_BYTES];
+static const char *remembered[sizeof(config_variables) / sizeof(*config_variables)];
 
 static const char *value_of(const char *const *environment, const char *name)
 {
@@ -56,6 +62,24 @@ static void text_copy(char *to, size_t capacity, const char *from)
 		bytes = capacity - 1;
 	memcpy(to, from, bytes);
 	to[bytes] = '\0';
+}
+
+void config_remember(const char *const *environment)
+{
+	size_t used = 0, count = 0;
+
+	for (const struct config_variable *v = config_variables; v->name; v++) {
+		const char *value = value_of(environment, v->name);
+		size_t room = sizeof(remembered_text) - used;
+		size_t bytes = strlen(v->name) + 1 + strlen(value) + 1;
+
+		if (!*value || bytes > room)
+			continue;
+		snprintf(remembered_text + used, room, "%s=%s", v->name, value);
+		remembered[count++] = remembered_text + used;
+		used += bytes;
+	}
+	remembered[count] = NULL;
 }
 
 /* A mistyped mode is no reason to record nothing. */
@@ -108,6 +132,10 @@ void config_read(const char *const *environment, struct config *ret)
 	uint64_t number;
 
 	memset(ret, 0, sizeof(*ret));
+	/* Where a program has cleared its environment, what it began with still holds. */
+	if (!*variable_find(environment, CONFIG_SOCKET) &&
+		*variable_find(remembered, CONFIG_SOCKET))
+		environment = remembered;
 	text_copy(ret->socket, sizeof(ret->socket), variable_find(environment, CONFIG_SOCKET));
 	mode_read(variable_find(environment, CONFIG_MODE), ret);
 	front_end_read(variable_find(environment, CONFIG_FRONT_END), ret);

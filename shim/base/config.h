@@ -42,6 +42,9 @@ struct config_variable {
 /* For documentation and tests: every variable, ended by a NULL name. */
 extern const struct config_variable config_variables[];
 
+/* Once, before main(): config_read() falls back to this where the environment has no socket. */
+void config_remember(const char *const *environment);
+
 void config_read(const char *const *environment, struct config *ret);
 
 /*

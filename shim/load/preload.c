@@ -4,8 +4,8 @@
  * HSA_AMD_TOOL_PRIORITY for a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim
  * names itself there before main(). The user's own tools stay, in front. From 6.1 on the runtime
  * loads no tools at all where rocprofiler-sdk has its tables, unless told to: without that no
- * OnUnload would say when it goes down. These two variables are all that the shim does in a program
- * without HSA.
+ * OnUnload would say when it goes down. These two variables, and a copy of its own, are all that
+ * the shim does in a program without HSA.
  */
 #include "shim/load/preload.h"
 
@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "shim/base/config.h"
 #include "shim/base/glibc_compat.h"
 #include "shim/load/onload.h"
 
@@ -67,6 +69,7 @@ __attribute__((constructor)) static void preload_register(void)
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;
 	was_asked_for = true;
+	config_remember((const char *const *)environ);
 	/* What is set already stands, by the user or by the rocprofiler-sdk of a parent. */
 	(void)setenv(V1_TOOLS, "1", 0);
 	if (tools && strstr(tools, name + 1))

@@ -408,6 +408,14 @@ def opened_deepbind(bench):
 
 
 @cell()
+def opened_cleared(bench):
+    """HIP opened by a program that has taken all variables of rtl and of HSA's tools out of its environment"""
+    opened(bench, "cleared")
+    launched(bench)
+    complete(bench)
+
+
+@cell()
 def opened_namespace(bench):
     """HIP opened by dlmopen in a namespace of its own: recorded, or the last line says INCOMPLETE"""
     opened(bench, "namespace")

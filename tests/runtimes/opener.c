@@ -69,6 +69,17 @@ static void begin(struct hip *hip, const char *how, const char *name, char **arg
 	check(get(&hip->function, module, argv[3]), "hipModuleGetFunction");
 }
 
+static void clear_environment(void)
+{
+	extern char **environ;
+	char **to = environ;
+
+	for (char **from = environ; *from; from++)
+		if (strncmp(*from, "RTL_", 4) != 0 && strncmp(*from, "HSA_TOOLS_", 10) != 0)
+			*to++ = *from;
+	*to = NULL;
+}
+
 int main(int argc, char **argv)
 {
 	struct hip hips[LIBRARIES_MAX];
@@ -77,6 +88,8 @@ int main(int argc, char **argv)
 	if (count < 1 || count > LIBRARIES_MAX)
 		return 2;
 	n = atoi(argv[4]);
+	if (!strcmp(argv[1], "cleared"))
+		clear_environment();
 	for (int i = 0; i < count; i++)
 		begin(hips + i, argv[1], argv[5 + i], argv);
 	for (int i = 0; i < n * count; i++) {

@@ -566,8 +566,14 @@ def register_instead(bench, folder):
             "HSA_TOOLS_LIB": bench.built("tests-bin/libruntimes-registrar.so")}
 
 
-def sdk(bench, what, env=None):
-    """rtl-demo under a stand-in for rocprofiler-sdk behind the real rocprofiler-register, with and without rtl."""
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def sdk(bench, what, env=None, like=None):
+    """rtl-demo under a stand-in for rocprofiler-sdk behind the real rocprofiler-register, with and without rtl; like:
+    the bench of an earlier one, whose run without rtl is this one's too."""
     folder = bench.folder + "/sdk"
     os.mkdir(folder)
     environment = {
@@ -577,21 +583,21 @@ def sdk(bench, what, env=None):
         "OTHER_TOOL": what,
         **(env or {})}
     command = [bench.built("bin/rtl-demo"), "--steps", "10"]
-    bench.run_alone(command, {**environment, "OTHER_TOOL_LOG": folder + "/alone"})
+    if like:
+        bench.alone = like.alone
+    else:
+        bench.run_alone(command, {**environment, "OTHER_TOOL_LOG": folder + "/alone"})
     if bench.alone.returncode:
         raise Fault("alone it ends with %d" % bench.alone.returncode)
     bench.run_watched(command, {**environment, "OTHER_TOOL_LOG": folder + "/watched"})
     bench.count()
     bench.compare_ends()
-    seen = []
-    for name in ("alone", "watched"):
-        with open("%s/%s" % (folder, name), encoding="utf-8") as file:
-            seen.append(file.read().strip())
-    if seen[0] != seen[1]:
-        raise Fault("the SDK sees %s, without rtl %s" % (seen[1], seen[0]))
+    alone, watched = read((like or bench).folder + "/sdk/alone"), read(folder + "/watched")
+    if alone != watched:
+        raise Fault("the SDK sees %s, without rtl %s" % (watched, alone))
     complete(bench)
     told(bench)
-    bench.notes.append("SDK: " + seen[0])
+    bench.notes.append("SDK: " + alone)
 
 
 @cell(only=SDK_RUNTIMES)
@@ -621,12 +627,18 @@ def sdk_late(bench):
 @cell(is_long=True, only=("7.2.4",))
 def sdk_hundred(bench):
     """Each case of rocprofiler-sdk's stand-in a hundred times: none ends otherwise than alone"""
-    bench.rows = bench.truth = bench.timed = 0
-    for number in range(100):
-        for what, late in (("intercepts", ""), ("submits", ""), ("wraps", ""), ("wraps", "1")):
+    rows = truth = timed = 0
+    for what, late in (("intercepts", ""), ("submits", ""), ("wraps", ""), ("wraps", "1")):
+        first = None
+        for number in range(100):
             again = bench.another("%s%s-%d" % (what, late, number))
-            sdk(again, what, {"SDK_LATE": late} if late else None)
-            bench.rows += again.rows
-            bench.truth += again.truth
-            bench.timed += again.timed
-            shutil.rmtree(again.folder)
+            try:
+                sdk(again, what, {"SDK_LATE": late} if late else None, first)
+            except Fault as fault:
+                raise Fault("%s%s, run %d: %s; its last line is: %s" % (
+                    what, late, number, fault, last_line(again.watched.stderr))) from fault
+            rows, truth, timed = rows + again.rows, truth + again.truth, timed + again.timed
+            first = first or again
+            if again is not first:
+                shutil.rmtree(again.folder)
+    bench.rows, bench.truth, bench.timed = rows, truth, timed

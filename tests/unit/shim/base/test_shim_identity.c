@@ -120,6 +120,30 @@ static void a_time_that_is_none_is_the_default(void **state)
 	}
 }
 
+static void an_environment_without_a_socket_gives_way_to_the_one_that_the_process_began_with(
+	void **state)
+{
+	const char *first[] = {
+		"PATH=/bin", "RTL_SOCKET=/tmp/x.sock", "RTL_MODE=full", "RTL_EXIT_MS=1500", NULL};
+	const char *other[] = {"RTL_SOCKET=/tmp/y.sock", NULL};
+	const char *none[] = {"RTL_MODE=lite", NULL};
+	struct config config;
+
+	(void)state;
+	config_remember(first);
+	config_read(NULL, &config);
+	assert_string_equal(config.socket, "/tmp/x.sock");
+	assert_string_equal(config.mode->name, "full");
+	assert_int_equal(config.exit_ns, 1500000000);
+	config_read(other, &config);
+	assert_string_equal(config.socket, "/tmp/y.sock");
+	assert_string_equal(config.mode->name, "standard");
+	config_remember(none);
+	config_read(NULL, &config);
+	assert_string_equal(config.socket, "");
+	assert_string_equal(config.mode->name, "standard");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +153,8 @@ int main(void)
 		cmocka_unit_test(configuration_comes_from_the_table),
 		cmocka_unit_test(a_mode_is_a_set_of_capabilities),
 		cmocka_unit_test(a_time_that_is_none_is_the_default),
+		cmocka_unit_test(
+			an_environment_without_a_socket_gives_way_to_the_one_that_the_process_began_with),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

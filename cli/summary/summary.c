@@ -86,7 +86,9 @@ static int load_accounts(struct query *query, struct accounts *ret)
 			.process_id = query_integer(rows, 0),
 			.has_gpu = !query_is_null(rows, 1),
 			.gpu_id = query_integer(rows, 1),
-			.dispatched = (uint64_t)query_integer(rows, 2),
+			/* Of what another tool recorded that is all that is known. */
+			.dispatched = (uint64_t)query_integer(
+				rows, query_is_null(rows, 2) ? 4 : 2),
 			.skipped = (uint64_t)query_integer(rows, 3),
 			.stored = (uint64_t)query_integer(rows, 4),
 			.untimed = (uint64_t)query_integer(rows, 5),

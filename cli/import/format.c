@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/import/import.h"
+#include "cli/import/trace_process.h"
+#include "proto/base/cleanup.h"
+
+/* Where what tells formats apart stands. */
+#define HEAD_BYTES (64u << 10)
+
+static const struct import_format formats[] = {
+	{"torch", "PyTorch's profiler", torch_read},
+};
+
+static const struct import_format *find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return formats + i;
+	return NULL;
+}
+
+static const char *name_of(const char *head, size_t length)
+{
+	size_t at = 0;
+
+	while (at < length && strchr(" \t\r\n", head[at]))
+		at++;
+	if (at == length || (head[at] != '{' && head[at] != '['))
+		return NULL;
+	return "torch";
+}
+
+const struct import_format *import_format_of(struct trace_file *file)
+{
+	CLEANUP(free_p) char *head = malloc(HEAD_BYTES);
+	size_t length = 0;
+	ssize_t n = 0;
+	const char *name;
+
+	if (!head) {
+		snprintf(file->error, sizeof(file->error), "out of memory");
+		return NULL;
+	}
+	while (length < HEAD_BYTES &&
+		(n = trace_file_read(file, head + length, HEAD_BYTES - length)) > 0)
+		length += (size_t)n;
+	if (n < 0 || trace_file_rewind(file) < 0)
+		return NULL;
+	name = name_of(head, length);
+	if (!name)
+		trace_file_refuse(
+			file, 0, "%s", length ? "is no trace that rtl import reads" : "is empty");
+	return name ? find(name) : NULL;
+}
+
+/* ---- ranks ---- */
+
+static int64_t number_at(const char *text)
+{
+	char *end;
+	long long value;
+
+	if (*text < '0' || *text > '9')
+		return TRACE_NO_NUMBER;
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	return errno || value > UINT32_MAX ? TRACE_NO_NUMBER : value;
+}
+
+/* "rank", what may stand between, and a number; the last one, as the first may be of a folder. */
+static int64_t find_rank(const char *text)
+{
+	int64_t rank = TRACE_NO_NUMBER;
+
+	for (const char *at = text; (at = strcasestr(at, "rank")); at++) {
+		const char *digits = at + strlen("rank");
+		int64_t found;
+
+		digits += *digits && strchr("-_[/", *digits);
+		found = number_at(digits);
+		if (found != TRACE_NO_NUMBER)
+			rank = found;
+	}
+	return rank;
+}
+
+int64_t import_rank_of_name(const char *name, const regex_t *rank_from)
+{
+	regmatch_t match[2];
+	const char *slash = strrchr(name, '/');
+	int64_t rank;
+
+	if (rank_from) {
+		if (regexec(rank_from, name, 2, match, 0) || match[1].rm_so < 0)
+			return TRACE_NO_NUMBER;
+		return number_at(name + match[1].rm_so);
+	}
+	rank = find_rank(slash ? slash + 1 : name);
+	return rank == TRACE_NO_NUMBER ? find_rank(name) : rank;
+}

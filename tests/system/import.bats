@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# rtl import: what other tools recorded, as a database. traces/README.md says where the files are from.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+traces=$here/traces
+
+trace() { # trace RANK WORLD [STEPS]
+	python3 "$here/make_torch_trace.py" "$@"
+}
+
+@test "the figures of real PyTorch traces are exact to the nanosecond" {
+	local count=0
+	while read -r file rest; do
+		[ "$file" != file ] || continue
+		"$rtl" import -f -o t.db "$traces/$file"
+		python3 "$here/check_import.py" t.db "$traces/expected.tsv" "$file"
+		[ "$(sql t.db 'PRAGMA integrity_check')" = ok ]
+		count=$((count + 1))
+	done <"$traces/expected.tsv"
+	[ $count -eq 10 ]
+}
+
+@test "an import is neither complete nor incomplete" {
+	"$rtl" import -o t.db "$traces/hta_triton.json.gz"
+	run -0 --separate-stderr "$rtl" summary t.db
+	[ "${lines[0]}" = "imported: 1 kernel; what PyTorch's profiler lost is unknown" ]
+	run -0 --separate-stderr "$rtl" summary --json t.db
+	jq -e '.complete == null and .dispatched == null and .stored == 1' <<<"$output"
+	run -3 --separate-stderr "$rtl" summary --strict t.db
+	[ "$stderr" = "rtl: --strict: imported: 1 kernel; what PyTorch's profiler lost is unknown" ]
+	[ "$(sql t.db "SELECT dispatched IS NULL AND pending IS NULL AND stored = 1 FROM rtl_account")" = 1 ]
+	[ "$(sql t.db "SELECT value IS NULL FROM rtl_meta WHERE key = 'complete'")" = 1 ]
+	# A row that goes afterwards is found out.
+	sqlite3 t.db 'DELETE FROM rtl_queue'
+	run -1 "$rtl" summary t.db
+	[[ $output == *"1 kernels were imported into it; 0 are found" ]]
+}
+
+@test "ranks with the same correlation ids never meet" {
+	for rank in 0 1 2 3 4 5 6 7; do trace $rank 8 >rank$rank.json; done
+	"$rtl" import -o t.db rank?.json
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT rank), count(DISTINCT process_id) FROM rocpd_op')" = "64|8|8" ]
+	# Each kernel hangs on a call of its own process, under a name that has its rank.
+	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op o JOIN rtl_host_call c ON c.id = o.api_id
+		WHERE c.process_id = o.process_id AND o.submit_ns = c.start_ns AND o.start - c.start_ns = 20000')" = 64 ]
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id
+		WHERE k.name GLOB 'kernel_*' AND k.name NOT GLOB '*_of_rank_' || o.rank")" = 0 ]
+	# The tree of all has the totals of each alone.
+	for rank in 0 3 7; do
+		"$rtl" import -f -o one.db rank$rank.json
+		[ "$(sql one.db 'SELECT sum("end" - start), count(*) FROM rocpd_op')" = \
+			"$(sql t.db "SELECT sum(\"end\" - start), count(*) FROM rocpd_op WHERE rank = $rank")" ]
+	done
+	[ "$(sql t.db "SELECT count(DISTINCT foreign_id), min(foreign_id), max(foreign_id) FROM rtl_host_call")" = "8|1|8" ]
+	# Collectives are matched by what the kernels say.
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT comm), count(DISTINCT seq), min(bytes), max(comm_size), sum(from_kernel)
+		FROM rtl_collective')" = "16|1|2|4096|8|16" ]
+	"$rtl" collectives --json t.db | jq -e '.matched == "by_sequence" or .matched == "sequence" or (.operations | length) >= 1'
+	for verb in summary timeline tree diagnose collectives info report; do "$rtl" $verb t.db >out; done
+}
+
+@test "traces that were merged are split by the rank of each event" {
+	trace 0 2 >rank0.json
+	trace 1 2 >rank1.json
+	"$rtl" import -o apart.db rank0.json rank1.json
+	python3 "$here/merge_torch_traces.py" tracefuse rank0.json rank1.json >fused.json
+	python3 "$here/merge_torch_traces.py" aorta rank0.json rank1.json >merged.json
+	for kind in fused merged; do
+		"$rtl" import -o $kind.db $kind.json
+		[ "$(sql $kind.db 'SELECT count(DISTINCT process_id), count(*), count(api_id) FROM rocpd_op')" = "2|16|16" ]
+		for table in 'SELECT rank, k.name, "end" - start FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id ORDER BY 1, 3, 2' \
+			'SELECT rank, op, bytes, seq, comm FROM rtl_collective ORDER BY 1, 4' \
+			"SELECT rank, text FROM rtl_marker ORDER BY 1, 2"; do
+			[ "$(sql $kind.db "$table")" = "$(sql apart.db "$table")" ]
+		done
+	done
+}
+
+@test "operations have their shapes, parents and calls" {
+	trace 0 1 1 >rank0.json
+	"$rtl" import -o t.db rank0.json
+	[ "$(sql t.db 'SELECT name, shapes, types, sequence, external_id, kind FROM rtl_op ORDER BY id LIMIT 1')" = \
+		'aten::mm|[[8, 16], [16, 4]]|["float", "c10::Half"]|0|101|op' ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_host_call c JOIN rtl_op o ON o.process_id = c.process_id AND o.op_id = c.op_id
+		WHERE c.start_ns BETWEEN o.start_ns AND o.end_ns')" = 4 ]
+	[ "$(sql t.db 'SELECT DISTINCT workgroupX, gridX, gridY FROM rocpd_op')" = "64|128|3" ]
+}
+
+@test "a file that is here already is left out, and others are added" {
+	trace 0 2 >rank0.json
+	trace 1 2 >rank1.json
+	"$rtl" import -o t.db rank0.json
+	run -1 --separate-stderr "$rtl" import -o t.db rank1.json
+	[ "$stderr" = "rtl: t.db: exists; -f overwrites it" ]
+	"$rtl" import --append -o t.db rank1.json rank0.json 2>err
+	grep -q '^rtl: rank0.json: left out, as .*t.db: has rank0.json already$' err
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT rank) FROM rocpd_op')" = "16|2" ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_import')" = 2 ]
+	run -0 --separate-stderr "$rtl" summary t.db
+	[ "${lines[0]}" = "imported: 16 kernels; what PyTorch's profiler lost is unknown" ]
+	run -1 --separate-stderr "$rtl" import --append -o none.db rank0.json
+	[ "$stderr" = "rtl: none.db: is not there; without --append it is made" ]
+	[ ! -e none.db ]
+	# The rank, where only the file's name has it.
+	jq 'del(.distributedInfo)' rank1.json >job_rank-5.json
+	jq 'del(.distributedInfo)' rank1.json >worker12.json
+	"$rtl" import -o n.db --rank-from 'worker([0-9]+)' worker12.json
+	[ "$(sql n.db 'SELECT DISTINCT rank FROM rocpd_op')" = 12 ]
+	"$rtl" import -f -o n.db job_rank-5.json
+	[ "$(sql n.db 'SELECT DISTINCT rank FROM rocpd_op')" = 5 ]
+}
+
+# One line that names the file and the byte, and nothing of it anywhere.
+refused() { # refused FILE PATTERN
+	run -1 --separate-stderr "$rtl" import -o bad.db "$1"
+	[ "${#stderr_lines[@]}" -eq 1 ] && [[ $stderr =~ ^rtl:\ $1:\ $2 ]] || {
+		echo "$1: $stderr"
+		return 1
+	}
+	[ "$(echo bad.db*)" = "bad.db*" ]
+	cp good.db before.db
+	run -1 --separate-stderr "$rtl" import --append -o good.db "$1"
+	cmp good.db before.db
+	[ "$(echo good.db*)" = good.db ]
+}
+
+@test "malformed traces are refused with a line, and nothing is half imported" {
+	trace 0 1 50 >t.json
+	gzip -k t.json
+	"$rtl" import -o good.db "$traces/hta_triton.json.gz"
+	head -c 1500 t.json.gz >cut.json.gz
+	refused cut.json.gz 'at byte [0-9]+ of its text: the compressed file is cut short'
+	head -c 5000 t.json >cut.json
+	refused cut.json 'at byte 5000: is no JSON: parse error: premature EOF'
+	sed 's/"dur": 990.5/"dur": NaN/' t.json >nan.json
+	refused nan.json 'at byte [0-9]+: is no JSON: '
+	sed 's/"dur": 990.5/"dur": -1/' t.json >negative.json
+	refused negative.json 'at byte [0-9]+: a duration is negative'
+	sed 's/"ts": 1000.0/"ts": "soon"/' t.json >type.json
+	refused type.json 'at byte [0-9]+: a time is no number'
+	sed 's/"ts": 1000.0/"ts": 1e300/' t.json >large.json
+	refused large.json 'at byte [0-9]+: a time is out of range'
+	sed 's/"baseTimeNanoseconds": 1/"baseTimeNanoseconds": 9/' t.json >base.json
+	refused base.json 'at byte [0-9]+: '
+	sed 's/"device": 0/"device": -7/' t.json >device.json
+	refused device.json 'at byte [0-9]+: the number of a GPU is out of range'
+	{ echo '{"traceEvents": [{"ph": "X", "args": '; printf '[%.0s' $(seq 100); } >deep.json
+	refused deep.json 'at byte [0-9]+: is nested more than 64 deep'
+	{ printf '{"traceEvents": [{"ph": "X", "name": "'; head -c 10000000 /dev/zero | tr '\0' x; printf '"}]}'; } >name.json
+	refused name.json 'at byte [0-9]+: a (text|value) is longer than 1 MiB'
+	sed 's/}$/} x/' t.json >trailing.json
+	refused trailing.json 'at byte [0-9]+: is no JSON: '
+	echo '{"traceEvents": [[1]]}' >array.json
+	refused array.json 'at byte [0-9]+: an event is an array, and no object'
+	echo '{"traceEvents": []}' >empty.json
+	refused empty.json 'has no event of a GPU; --allow-empty takes it nevertheless'
+	: >nothing.json
+	refused nothing.json 'at byte 0: is empty'
+	echo 'hello' >text.json
+	refused text.json 'at byte 0: is no trace that rtl import reads'
+	printf '\x1f\x8bnonsense' >nogzip.gz
+	refused nogzip.gz 'at byte [0-9]+ of its text: the compressed file is damaged'
+	refused missing.json 'cannot open: No such file or directory'
+	mkdir folder
+	refused folder 'is a directory; name the files in it'
+	# What is odd, and no mistake.
+	{ printf '\xef\xbb\xbf'; cat t.json; } >bom.json
+	sed 's/kernel_0_of_rank_0/kernel_\xff_of/' t.json >utf8.json
+	sed 's/"correlation": 2,/"correlation": 1,/' t.json >twice.json
+	for odd in bom utf8 twice; do
+		"$rtl" import -o $odd.db $odd.json
+		[ "$(sql $odd.db 'SELECT count(*) FROM rocpd_op')" = 200 ]
+	done
+	[ "$(sql utf8.db "SELECT count(*) FROM rtl_kernel WHERE name = 'kernel_' || char(65533) || '_of'")" = 1 ]
+	# --keep-going has the rest, and says so with its status.
+	run -1 --separate-stderr "$rtl" import --keep-going -o rest.db cut.json t.json negative.json
+	[ "$(sql rest.db 'SELECT count(*) FROM rocpd_op')" = 200 ]
+	[ "$(sql rest.db 'SELECT group_concat(file) FROM rtl_import')" = t.json ]
+}

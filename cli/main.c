@@ -34,7 +34,7 @@ static const struct cmd commands[] = {
 	{ "export", cmd_export, "[-f] --chrome-json OUT [--ranks LIST] [--gpus LIST] [FILE|SESSION]",
 		"for the viewers of others: Perfetto, chrome://tracing, TraceLens" },
 	{ "import", cmd_import, "[-f|--append] [--rank-from REGEX] [--keep-going] -o OUT.db FILE...",
-		"what other tools recorded, as a database: PyTorch's profiler" },
+		"what others recorded, as a database: PyTorch, rocprofv3, RPD, rocm-trace-lite" },
 	{ "diff", cmd_diff, "FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] [--json|--csv]",
 		"what changed between runs; refuses those that cannot be compared" },
 	{ "diagnose", cmd_diagnose, "[--strict] [--json|--csv] [FILE|SESSION]",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/import/foreign_db.h"
 #include "cli/import/import.h"
 #include "cli/import/trace_process.h"
 #include "proto/base/cleanup.h"
@@ -13,6 +14,9 @@
 
 static const struct import_format formats[] = {
 	{"torch", "PyTorch's profiler", torch_read},
+	{"rocprofv3", "rocprofv3", rocprofv3_read},
+	{"rpd", "rocmProfileData", rpd_read},
+	{"trace-lite", "rocm-trace-lite", trace_lite_read},
 };
 
 static const struct import_format *find(const char *name)
@@ -23,6 +27,21 @@ static const struct import_format *find(const char *name)
 	return NULL;
 }
 
+/* By the tables: what a file of SQLite says of itself otherwise is little. */
+static const char *name_of_database(struct trace_file *file)
+{
+	CLEANUP(foreign_close_p) sqlite3 *db = NULL;
+	const char *name = NULL;
+
+	if (foreign_open(file, &db) < 0)
+		return NULL;
+	if (foreign_has_table(db, "rocpd_op"))
+		name = foreign_has_column(db, "rocpd_op", "roctxId") ? "trace-lite" : "rpd";
+	if (!name)
+		trace_file_refuse(file, 0, "is a database of no tool that rtl import reads");
+	return name;
+}
+
 static const char *name_of(const char *head, size_t length)
 {
 	size_t at = 0;
@@ -31,12 +50,15 @@ static const char *name_of(const char *head, size_t length)
 		at++;
 	if (at == length || (head[at] != '{' && head[at] != '['))
 		return NULL;
+	if (memmem(head, length, "\"rocprofiler-sdk-tool\"", strlen("\"rocprofiler-sdk-tool\"")))
+		return "rocprofv3";
 	return "torch";
 }
 
 const struct import_format *import_format_of(struct trace_file *file)
 {
 	CLEANUP(free_p) char *head = malloc(HEAD_BYTES);
+	static const char sqlite[] = "SQLite format 3";
 	size_t length = 0;
 	ssize_t n = 0;
 	const char *name;
@@ -50,8 +72,11 @@ const struct import_format *import_format_of(struct trace_file *file)
 		length += (size_t)n;
 	if (n < 0 || trace_file_rewind(file) < 0)
 		return NULL;
-	name = name_of(head, length);
-	if (!name)
+	if (length > sizeof(sqlite) && !memcmp(head, sqlite, sizeof(sqlite)))
+		name = name_of_database(file);
+	else
+		name = name_of(head, length);
+	if (!name && !file->error[0])
 		trace_file_refuse(
 			file, 0, "%s", length ? "is no trace that rtl import reads" : "is empty");
 	return name ? find(name) : NULL;

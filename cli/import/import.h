@@ -29,6 +29,12 @@ const struct import_format *import_format_of(struct trace_file *file);
 
 int torch_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
+int rocprofv3_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
+int rpd_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
+int trace_lite_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
 
 /*
  * The rank that the name of a file tells, or TRACE_NO_NUMBER: what --rank-from finds, else "rank3",

@@ -10,6 +10,7 @@
 #include "cli/import/import.h"
 #include "cli/import/json_stream.h"
 #include "cli/import/torch.h"
+#include "cli/import/trace_set.h"
 #include "proto/base/cleanup.h"
 
 #define ALL_RANKS (-1) /* the key of a process where events name no rank */
@@ -21,6 +22,7 @@ struct device {
 
 struct reading {
 	struct torch t;
+	struct trace_set set; /* by rank */
 	struct json_stream stream;
 	unsigned level;	    /* containers around an event; 0: not among the events */
 	unsigned capturing; /* depth of the array that becomes a text, else 0 */
@@ -36,9 +38,7 @@ struct reading {
 
 static void reading_done(struct reading *r)
 {
-	for (size_t i = 0; i < r->t.process_count; i++)
-		trace_process_free_p(r->t.processes + i);
-	free(r->t.processes);
+	trace_set_done(&r->set);
 	free(r->t.text);
 	free(r->devices);
 }
@@ -311,25 +311,6 @@ static int on_begin(void *context, bool is_array)
 	return 0;
 }
 
-static int find_process(struct reading *r, int64_t key, struct trace_process **ret)
-{
-	struct torch *t = &r->t;
-	int e;
-
-	for (size_t i = 0; i < t->process_count; i++)
-		if (t->processes[i]->key == key) {
-			*ret = t->processes[i];
-			return 0;
-		}
-	if (GROW(t->processes, t->process_count, t->process_capacity))
-		return -ENOMEM;
-	e = trace_process_new(t->store, key, t->processes + t->process_count);
-	if (e < 0)
-		return e;
-	*ret = t->processes[t->process_count++];
-	return 0;
-}
-
 /* What another tool merged has the rank in each event; those of one rank know no other. */
 static int end_event(struct reading *r)
 {
@@ -339,7 +320,8 @@ static int end_event(struct reading *r)
 	if (!r->event.length[TORCH_PH] || (r->t.text[r->event.at[TORCH_PH]] != 'X' &&
 						  r->t.text[r->event.at[TORCH_PH]] != 'i'))
 		return 0;
-	e = find_process(r, torch_number(&r->event, TORCH_RANK, ALL_RANKS), &process);
+	e = trace_set_find(
+		&r->set, r->t.store, torch_number(&r->event, TORCH_RANK, ALL_RANKS), &process);
 	if (e == 0)
 		e = torch_take(&r->t, process, &r->event);
 	if (e == -EBADMSG)
@@ -392,8 +374,8 @@ static int put_gpu(struct reading *r, int64_t gpu)
 	return database_run(put);
 }
 
-static int finish_process(struct reading *r, struct trace_process *p, const struct trace_file *file,
-	const struct import_options *options)
+static int prepare_process(struct reading *r, struct trace_process *p,
+	const struct trace_file *file, const struct import_options *options)
 {
 	int e = 0;
 
@@ -412,16 +394,7 @@ static int finish_process(struct reading *r, struct trace_process *p, const stru
 	snprintf(p->node, sizeof(p->node), "import:%lld", (long long)r->base_ns);
 	for (size_t i = 0; i < p->queue_count && e == 0; i++)
 		e = put_gpu(r, p->queues[i].gpu);
-	return e < 0 ? e : trace_process_write(p);
-}
-
-static uint64_t count_gpu_events(const struct reading *r)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < r->t.process_count; i++)
-		count += r->t.processes[i]->kernel_count + r->t.processes[i]->copy_count;
-	return count;
+	return e;
 }
 
 int torch_read(
@@ -438,18 +411,9 @@ int torch_read(
 	if (!r.t.text)
 		return import_store_fail(store, -ENOMEM);
 	e = json_read(&r.stream, file, &reader, &r, false);
-	if (e == 0 && !count_gpu_events(&r) && !options->is_empty_allowed) {
-		snprintf(file->error, sizeof(file->error),
-			"%.200s: has no event of a GPU; --allow-empty takes it nevertheless",
-			file->name);
-		return -ENODATA;
-	}
-	for (size_t i = 0; i < r.t.process_count && e == 0; i++) {
-		e = finish_process(&r, r.t.processes[i], file, options);
-		if (e == -ERANGE)
-			return trace_file_refuse(file, file->at, "a time is out of range");
-		/* Its rows are written: the next one needs the memory. */
-		trace_process_free_p(r.t.processes + i);
-	}
+	for (size_t i = 0; i < r.set.count && e == 0; i++)
+		e = prepare_process(&r, r.set.at[i], file, options);
+	if (e == 0)
+		return trace_set_write(&r.set, store, file, options);
 	return file->error[0] ? e : import_store_fail(store, e);
 }

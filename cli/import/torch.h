@@ -7,8 +7,6 @@
 
 struct torch {
 	struct import_store *store;
-	struct trace_process **processes;
-	size_t process_count, process_capacity;
 	char *text;	   /* of the event at hand; TORCH_TEXT_BYTES */
 	const char *why;   /* of -EBADMSG; lives on */
 	int64_t latest_ns; /* of all begins, without the base */

@@ -274,8 +274,11 @@ static int put_kernel(struct writing *w, const struct trace_kernel *kernel)
 	struct feed *feed = p->store->writer->feed;
 	struct trace_queue *queue = p->queues + kernel->queue;
 	uint32_t at = trace_links_find(&w->index, kernel->foreign, kernel->start_ns);
-	struct trace_host *host = at == TRACE_NONE ? NULL : p->hosts + at;
+	struct trace_host *named = at == TRACE_NONE ? NULL : p->hosts + at;
+	/* A file may name the range in place of the call. */
+	struct trace_host *host = named && named->kind != TRACE_RANGE ? named : NULL;
 	uint32_t call = caller_of(w, host, kernel->collective);
+	int64_t range = named && !host ? named->number : kernel->range;
 	int64_t column[FEED_COLUMNS] = {
 		[FEED_SHAPE] = kernel->shape,
 		[FEED_SEQ] = (int64_t)queue->kernels++,
@@ -283,7 +286,7 @@ static int put_kernel(struct writing *w, const struct trace_kernel *kernel)
 		[FEED_DURATION] = kernel->duration_ns,
 		[FEED_SUBMIT] = host ? kernel->start_ns - host->start_ns : FEED_NULL,
 		[FEED_TID] = host ? host->tid : FEED_NULL,
-		[FEED_MARKER] = range_of(host, kernel->range),
+		[FEED_MARKER] = range_of(host, range),
 		[FEED_UNTIMED] = FEED_NULL,
 		[FEED_CALL] = call ? call : FEED_NULL,
 		[FEED_NODE] = host && host->kind == TRACE_CALL ? host->kernels++ : FEED_NULL,

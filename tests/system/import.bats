@@ -179,3 +179,59 @@ refused() { # refused FILE PATTERN
 	[ "$(sql rest.db 'SELECT count(*) FROM rocpd_op')" = 200 ]
 	[ "$(sql rest.db 'SELECT group_concat(file) FROM rtl_import')" = t.json ]
 }
+
+tool_trace() { # tool_trace KIND OUT
+	python3 "$here/make_tool_traces.py" "$@"
+}
+
+@test "a database of rocmProfileData has each operation, and the call that caused it" {
+	gunzip -c "$traces/rpd_matmul.rpd.gz" >m.rpd
+	"$rtl" import -o t.db m.rpd
+	[ "$(sql t.db 'SELECT count(*), count(api_id), sum("end" - start), min(start) FROM rocpd_op')" = "$(sql m.rpd "
+		SELECT count(*), count(*), sum(\"end\" - start), min(start) FROM rocpd_op o JOIN rocpd_string s ON s.id = o.opType_id
+		WHERE s.string NOT GLOB 'Copy*'")" ]
+	[ "$(sql t.db 'SELECT direction, count(*), sum(end_ns - start_ns) FROM rtl_copy GROUP BY 1')" = \
+		"$(printf 'd2h|53|%s\nh2d|2|%s' "$(sql m.rpd "SELECT sum(\"end\" - start) FROM rocpd_op o JOIN rocpd_string s
+			ON s.id = o.opType_id WHERE s.string = 'CopyDeviceToHost'")" \
+			"$(sql m.rpd "SELECT sum(\"end\" - start) FROM rocpd_op o JOIN rocpd_string s ON s.id = o.opType_id
+			WHERE s.string = 'CopyHostToDevice'")")" ]
+	[ "$(sql t.db 'SELECT count(*), min(start_ns) FROM rtl_host_call')" = "$(sql m.rpd 'SELECT count(*), min(start) FROM rocpd_api')" ]
+	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_host_call c ON c.id = o.api_id WHERE c.start_ns > o.start")" = 0 ]
+	# What a launch gave in workgroups is in work-items here, as that of hipExtModuleLaunchKernel was.
+	[ "$(sql t.db "SELECT workgroupX, gridX, gridY FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id
+		WHERE k.name GLOB 'Cijk*'")" = "256|1792|782" ]
+	[ "$(sql t.db 'SELECT max(gridX % workgroupX) FROM rocpd_op WHERE workgroupX > 0')" = 0 ]
+	run -0 --separate-stderr "$rtl" summary t.db
+	[ "${lines[0]}" = "imported: 30 kernels; what rocmProfileData lost is unknown" ]
+	sqlite3 m.rpd 'UPDATE rocpd_op SET "end" = start - 1 WHERE id = 7'
+	run -1 --separate-stderr "$rtl" import -o bad.db m.rpd
+	[ "$stderr" = "rtl: m.rpd: row 7 of rocpd_op: ends before it begins" ]
+	sqlite3 other.db 'CREATE TABLE t (id)'
+	run -1 --separate-stderr "$rtl" import -o bad.db other.db
+	[ "$stderr" = "rtl: other.db: at byte 0: is a database of no tool that rtl import reads" ]
+	[ ! -e bad.db ]
+}
+
+@test "a file of rocm-trace-lite has its ranges and shapes" {
+	tool_trace trace_lite rank3.db
+	"$rtl" import -o t.db rank3.db
+	[ "$(sql t.db 'SELECT gpuId, o.rank, workgroupX, gridX, gridY, m.text FROM rocpd_op o
+		LEFT JOIN rtl_marker m USING (process_id, roctxId) ORDER BY start')" = "$(printf '3|3|64|128|2|step 1\n3|3|64|128|2|')" ]
+	[ "$(sql t.db 'SELECT text, start_ns, end_ns FROM rtl_marker')" = "step 1|800|3000" ]
+	[ "$(sql t.db 'SELECT pid FROM rtl_process')" = 41 ]
+}
+
+@test "a file of rocprofv3 has its processes apart, whatever comes first in it" {
+	tool_trace rocprofv3 t.json
+	"$rtl" import -o t.db t.json
+	[ "$(sql t.db 'SELECT pid, count(*), count(DISTINCT api_id), min(start), min(workgroupX), max(gridY), k.name, sum(start - submit_ns)
+		FROM rocpd_op o JOIN rtl_process p ON p.id = o.process_id JOIN rtl_kernel k ON k.id = o.description_id GROUP BY 1')" = \
+		"$(printf '41|2|2|1000|64|2|add()|200\n42|2|2|1007|64|2|add()|200')" ]
+	[ "$(sql t.db 'SELECT DISTINCT api, c.process_id = o.process_id FROM rtl_host_call c JOIN rocpd_op o ON o.api_id = c.id')" = "hipLaunchKernel|1" ]
+	[ "$(sql t.db 'SELECT DISTINCT direction, bytes, end_ns - start_ns, target_gpuId FROM rtl_copy')" = "h2d|4096|500|0" ]
+	[ "$(sql t.db 'SELECT DISTINCT text FROM rocpd_op o JOIN rtl_marker m USING (process_id, roctxId)')" = "step 1" ]
+	[ "$(sql t.db 'SELECT name FROM rtl_gpu')" = "AMD Instinct MI300X" ]
+	sed 's/"end_timestamp": 1050/"end_timestamp": 1/' t.json >bad.json
+	run -1 --separate-stderr "$rtl" import -o bad.db bad.json
+	[[ $stderr =~ ^'rtl: bad.json: at byte '[0-9]+': a record ends before it begins'$ ]]
+}

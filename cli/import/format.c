@@ -15,6 +15,8 @@
 static const struct import_format formats[] = {
 	{"torch", "PyTorch's profiler", torch_read},
 	{"rocprofv3", "rocprofv3", rocprofv3_read},
+	{"rocpd", "rocprofiler-sdk", rocpd_read},
+	{"aorta", "AORTA", aorta_read},
 	{"rpd", "rocmProfileData", rpd_read},
 	{"trace-lite", "rocm-trace-lite", trace_lite_read},
 };
@@ -35,7 +37,9 @@ static const char *name_of_database(struct trace_file *file)
 
 	if (foreign_open(file, &db) < 0)
 		return NULL;
-	if (foreign_has_table(db, "rocpd_op"))
+	if (foreign_has_column(db, "rocpd_kernel_dispatch", "guid"))
+		name = "rocpd";
+	else if (foreign_has_table(db, "rocpd_op"))
 		name = foreign_has_column(db, "rocpd_op", "roctxId") ? "trace-lite" : "rpd";
 	if (!name)
 		trace_file_refuse(file, 0, "is a database of no tool that rtl import reads");
@@ -52,6 +56,11 @@ static const char *name_of(const char *head, size_t length)
 		return NULL;
 	if (memmem(head, length, "\"rocprofiler-sdk-tool\"", strlen("\"rocprofiler-sdk-tool\"")))
 		return "rocprofv3";
+	/* A line a step; the first one may be longer than the head. */
+	if (memmem(head, length, "\"rank\"", 6) && memmem(head, length, "\"step\"", 6) &&
+		memmem(head, length, "\"profile\"", 9) &&
+		!memmem(head, length, "\"traceEvents\"", 13))
+		return "aorta";
 	return "torch";
 }
 

@@ -31,6 +31,10 @@ int torch_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
 int rocprofv3_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
+int rocpd_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
+int aorta_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
 int rpd_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
 int trace_lite_read(

@@ -271,13 +271,12 @@ static int read_ops(struct reading *r)
 
 static int64_t find_only_pid(const struct reading *r)
 {
-	if (r->is_lite)
-		return foreign_number(r->db,
-			"SELECT CAST(value AS INTEGER) FROM rocpd_metadata WHERE tag = 'pid' "
-			"HAVING count(*) = 1",
-			TRACE_NO_NUMBER);
 	return foreign_number(r->db,
-		"SELECT min(pid) FROM rocpd_api HAVING count(DISTINCT pid) = 1", TRACE_NO_NUMBER);
+		r->is_lite
+			? "SELECT CASE WHEN count(*) = 1 THEN min(CAST(value AS INTEGER)) END "
+			  "FROM rocpd_metadata WHERE tag = 'pid'"
+			: "SELECT CASE WHEN min(pid) = max(pid) THEN min(pid) END FROM rocpd_api",
+		TRACE_NO_NUMBER);
 }
 
 static int read_all(struct import_store *store, struct trace_file *file,

@@ -235,3 +235,29 @@ tool_trace() { # tool_trace KIND OUT
 	run -1 --separate-stderr "$rtl" import -o bad.db bad.json
 	[[ $stderr =~ ^'rtl: bad.json: at byte '[0-9]+': a record ends before it begins'$ ]]
 }
+
+@test "a database of rocprofiler-sdk has a process for each guid" {
+	tool_trace rocpd t.rocpd.db
+	"$rtl" import -o t.db t.rocpd.db
+	[ "$(sql t.db 'SELECT p.rank, pid, count(*), count(DISTINCT api_id), min(start), min(workgroupX), max(gridY), k.name, sum(start - submit_ns)
+		FROM rocpd_op o JOIN rtl_process p ON p.id = o.process_id JOIN rtl_kernel k ON k.id = o.description_id GROUP BY 1')" = \
+		"$(printf '0|41|2|2|1000|64|2|add()|200\n1|42|2|2|1001|64|2|add()|202')" ]
+	[ "$(sql t.db 'SELECT DISTINCT api, c.process_id = o.process_id FROM rtl_host_call c JOIN rocpd_op o ON o.api_id = c.id')" = "hipLaunchKernel|1" ]
+	[ "$(sql t.db 'SELECT DISTINCT direction, bytes, end_ns - start_ns, target_gpuId FROM rtl_copy')" = "h2d|4096|500|0" ]
+	[ "$(sql t.db 'SELECT DISTINCT text FROM rocpd_op o JOIN rtl_marker m USING (process_id, roctxId)')" = "step 1" ]
+	sqlite3 t.rocpd.db 'UPDATE rocpd_kernel_dispatch_b2 SET start = NULL WHERE id = 2'
+	run -1 --separate-stderr "$rtl" import -o bad.db t.rocpd.db
+	[ "$stderr" = "rtl: t.rocpd.db: row 2 of rocpd_kernel_dispatch: a time is no number, or out of range" ]
+}
+
+@test "lines of AORTA are metrics of their steps" {
+	tool_trace aorta rank_02_metrics.jsonl
+	"$rtl" import -o t.db rank_02_metrics.jsonl
+	[ "$(sql t.db "SELECT rank, step, value, time_ns FROM rtl_metric WHERE name = 'loss' ORDER BY step")" = \
+		"$(printf '2|100|2.5|0\n2|101|1.5|10500000\n2|102|0.5|21000000')" ]
+	[ "$(sql t.db "SELECT name, value FROM rtl_metric WHERE step = 102 AND name GLOB '*.*' ORDER BY name")" = \
+		"$(printf 'overlap_ms.compute_comm|1.5\nper_stream_ms.compute|7.25\nutilization.compute|0.69')" ]
+	sed '2s/"total_ms": 10.5/"total_ms": -1/' rank_02_metrics.jsonl >bad.jsonl
+	run -1 --separate-stderr "$rtl" import -o bad.db bad.jsonl
+	[[ $stderr =~ ^'rtl: bad.jsonl: at byte '[0-9]+': the time of a step is out of range'$ ]]
+}

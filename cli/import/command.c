@@ -135,11 +135,15 @@ static int read_rows(struct import_store *store, struct trace_file *file,
 	if (r == 0)
 		r = import_store_commit(store);
 	if (r == 0) {
+		own_end(store);
 		tell(file, &store->counts);
 		return 0;
 	}
 	say("%s", file->error[0] ? file->error : store->error[0] ? store->error : "out of memory");
-	return import_store_rollback(store) < 0 ? -EIO : r;
+	if (import_store_rollback(store) < 0)
+		return -EIO;
+	own_end(store);
+	return r;
 }
 
 /* 1: it is there already. */

@@ -8,6 +8,7 @@
 #include "cli/import/import.h"
 #include "cli/import/trace_process.h"
 #include "proto/base/cleanup.h"
+#include "proto/names/schema.h"
 
 /* Where what tells formats apart stands. */
 #define HEAD_BYTES (64u << 10)
@@ -17,6 +18,7 @@ static const struct import_format formats[] = {
 	{"rocprofv3", "rocprofv3", rocprofv3_read},
 	{"rocpd", "rocprofiler-sdk", rocpd_read},
 	{"aorta", "AORTA", aorta_read},
+	{"rtl", NULL, own_read},
 	{"rpd", "rocmProfileData", rpd_read},
 	{"trace-lite", "rocm-trace-lite", trace_lite_read},
 };
@@ -37,7 +39,9 @@ static const char *name_of_database(struct trace_file *file)
 
 	if (foreign_open(file, &db) < 0)
 		return NULL;
-	if (foreign_has_column(db, "rocpd_kernel_dispatch", "guid"))
+	if (foreign_number(db, "PRAGMA application_id", 0) == SCHEMA_APPLICATION_ID)
+		name = "rtl";
+	else if (foreign_has_column(db, "rocpd_kernel_dispatch", "guid"))
 		name = "rocpd";
 	else if (foreign_has_table(db, "rocpd_op"))
 		name = foreign_has_column(db, "rocpd_op", "roctxId") ? "trace-lite" : "rpd";

@@ -35,6 +35,10 @@ int rocpd_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
 int aorta_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
+/* Keeps another database attached to that of the store, until own_end() after the transaction. */
+int own_read(
+	struct import_store *store, struct trace_file *file, const struct import_options *options);
+void own_end(struct import_store *store);
 int rpd_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);
 int trace_lite_read(

@@ -261,3 +261,61 @@ tool_trace() { # tool_trace KIND OUT
 	run -1 --separate-stderr "$rtl" import -o bad.db bad.jsonl
 	[[ $stderr =~ ^'rtl: bad.jsonl: at byte '[0-9]+': the time of a step is out of range'$ ]]
 }
+
+fixture() { # fixture SCRIPT KIND
+	python3 "$here/$1.py" "$2" "$here/../../collectord/db/schema" "$2.db"
+}
+
+# All that a process has, told without the ids that an import moves.
+told() { # told DB PROCESS
+	sql "$1" "SELECT gpuId, queueId, sequenceId, start, \"end\", submit_ns, roctxId, tid, correlation_id, gridX, k.name, api_id & 1099511627775
+		FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id WHERE process_id = $2 ORDER BY 2, 3;
+		SELECT correlation_id, parent_id, tid, api, start_ns, end_ns, roctxId FROM rtl_host_call WHERE process_id = $2 ORDER BY 1;
+		SELECT correlation_id, op, comm, comm_rank, seq, bytes FROM rtl_collective WHERE process_id = $2 ORDER BY 1;
+		SELECT roctxId, parent, text, start_ns, end_ns FROM rtl_marker WHERE process_id = $2 ORDER BY 1;
+		SELECT copyId, start_ns, bytes FROM rtl_copy WHERE process_id = $2 ORDER BY 1;
+		SELECT queueId, dispatched, stored, dropped, untimed, outstanding FROM rtl_account WHERE process_id = $2 ORDER BY 1;
+		SELECT reason, count FROM rtl_loss WHERE process_id = $2 ORDER BY 1"
+}
+
+@test "databases of rtl are added with their ids moved, and what they lost stays known" {
+	fixture fixture_tree plain
+	fixture fixture_ranks overlap
+	fixture fixture lossy
+	"$rtl" import -o t.db plain.db
+	"$rtl" import --append -o t.db overlap.db lossy.db
+	[ "$(sql t.db 'PRAGMA integrity_check')" = ok ]
+	local moved=0 name process
+	for name in plain overlap lossy; do
+		for process in $(sql $name.db 'SELECT id FROM rtl_process ORDER BY id'); do
+			moved=$((moved + 1))
+			[ "$(told $name.db "$process" | sha256sum)" = "$(told t.db $moved | sha256sum)" ]
+		done
+	done
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_process')" = $moved ]
+	# Texts once, but for kernels, each of which has its own.
+	[ "$(sql t.db 'SELECT count(*) - count(DISTINCT string) FROM rocpd_string WHERE id NOT IN (SELECT id FROM rtl_kernel_base)')" = 0 ]
+	[ "$(sql t.db 'SELECT sum(dispatched), sum(stored) FROM rtl_account')" = \
+		"$(for name in plain overlap lossy; do sql $name.db 'SELECT sum(dispatched), sum(stored) FROM rtl_account'; done |
+			awk -F'|' '{d += $1; s += $2} END {print d "|" s}')" ]
+	run -0 --separate-stderr "$rtl" summary t.db
+	[[ ${lines[0]} == *"INCOMPLETE: "* ]]
+	# One alone looks as before to every verb.
+	"$rtl" import -o one.db overlap.db
+	for verb in summary timeline collectives tree diagnose outstanding; do
+		"$rtl" $verb overlap.db >before
+		"$rtl" $verb one.db >after
+		diff before after
+	done
+	# What another tool recorded, beside it.
+	"$rtl" import --append -o one.db "$traces/hta_triton.json.gz"
+	run -0 --separate-stderr "$rtl" summary one.db
+	[[ ${lines[0]} == *"imported: 1 kernel; what PyTorch's profiler lost is unknown; complete: "* ]]
+	# What one that was added had imported is in it once.
+	"$rtl" import -o other.db "$traces/hta_triton.json.gz"
+	cp one.db before.db
+	run -1 --separate-stderr "$rtl" import --append -o one.db other.db
+	[ "$stderr" = "rtl: other.db: has hta_triton.json.gz, as one.db has" ]
+	cmp one.db before.db
+	[ "$(echo one.db?*)" = "one.db?*" ]
+}

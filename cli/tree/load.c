@@ -18,6 +18,13 @@ struct tree_shape {
 	uint32_t parent, leaf; /* the last pair of them: dispatches repeat */
 };
 
+/* An operation of a framework. */
+struct tree_op {
+	uint32_t node;
+	bool has_marker;
+	int64_t marker; /* the range around it */
+};
+
 struct loading {
 	struct query *query;
 	struct tree *tree;
@@ -25,6 +32,11 @@ struct loading {
 	struct step_names steps;
 	struct tree_shape *shapes;
 	size_t shape_count, shape_capacity;
+	struct idmap op_of, op_of_call, op_name_of; /* ids of operations, of calls, of names */
+	struct tree_op *ops;
+	size_t op_count, op_capacity;
+	char **op_names; /* "aten::mm [[8, 16], [16, 4]]" */
+	size_t op_name_count, op_name_capacity;
 };
 
 static void loading_done(struct loading *loading)
@@ -32,6 +44,13 @@ static void loading_done(struct loading *loading)
 	idmap_done(&loading->process_of);
 	idmap_done(&loading->kernel_of);
 	idmap_done(&loading->shape_of);
+	idmap_done(&loading->op_of);
+	idmap_done(&loading->op_of_call);
+	idmap_done(&loading->op_name_of);
+	for (size_t i = 0; i < loading->op_name_count; i++)
+		free(loading->op_names[i]);
+	free(loading->op_names);
+	free(loading->ops);
 	step_names_done(&loading->steps);
 	free(loading->shapes);
 }
@@ -150,6 +169,93 @@ static int add_marker(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
+/* ---- operations of a framework ---- */
+
+/* Texts of a file have ids below 2^31; without shapes it is the name alone. */
+static int64_t op_name_key(const struct query_rows *rows, int column)
+{
+	return (int64_t)((uint64_t)query_integer(rows, column) << 32 |
+			 (uint64_t)query_integer(rows, column + 1));
+}
+
+static int add_op_name(struct loading *loading, const struct query_rows *rows)
+{
+	uint32_t *at = idmap_at(&loading->op_name_of, op_name_key(rows, 0));
+	const char *name = query_text(rows, 2), *shapes = query_text(rows, 3);
+	char *text;
+
+	if (!at || GROW(loading->op_names, loading->op_name_count, loading->op_name_capacity))
+		return -ENOMEM;
+	if (asprintf(&text, "%s%s%s", name ? name : "", shapes ? " " : "", shapes ? shapes : "") <
+		0)
+		return -ENOMEM;
+	*at = (uint32_t)loading->op_name_count;
+	loading->op_names[loading->op_name_count++] = text;
+	return 0;
+}
+
+static const struct tree_op *find_op(const struct loading *loading, int64_t id)
+{
+	uint32_t at = idmap_find(&loading->op_of, id);
+
+	return at == IDMAP_NONE ? NULL : loading->ops + at;
+}
+
+/* Of an operation and a range around something the inner one: a range that the operation is not in
+ * began within it. */
+static bool is_inner(const struct tree_op *op, bool has_marker, int64_t marker)
+{
+	return op && (!has_marker || (op->has_marker && op->marker == marker));
+}
+
+static int add_op(struct loading *loading, const struct query_rows *rows)
+{
+	struct tree *tree = loading->tree;
+	struct tree_process *p = find_process(loading, query_integer(rows, 0));
+	int64_t id = query_integer(rows, 1), process = id & ~CALL_NUMBER_MASK;
+	const struct tree_op *around;
+	struct tree_op op = {
+		.has_marker = !query_is_null(rows, 8), .marker = query_integer(rows, 8)};
+	uint32_t name = idmap_find(&loading->op_name_of, op_name_key(rows, 4)), parent = TREE_NONE,
+		 *at;
+
+	if (!p || name == IDMAP_NONE)
+		return 0;
+	around = query_is_null(rows, 2) ? NULL : find_op(loading, process | query_integer(rows, 2));
+	if (is_inner(around, op.has_marker, op.marker))
+		parent = around->node;
+	else if (op.has_marker)
+		parent = marker_node(tree, p, op.marker);
+	if (parent == TREE_NONE)
+		parent = thread_node(tree, p, query_integer(rows, 3));
+	op.node = parent == TREE_NONE
+			  ? TREE_NONE
+			  : tree_child(tree, parent, TREE_OP, TREE_OP_NAME - (int64_t)name);
+	at = op.node == TREE_NONE ? NULL : idmap_at(&loading->op_of, id);
+	if (!at || GROW(loading->ops, loading->op_count, loading->op_capacity))
+		return -ENOMEM;
+	*at = (uint32_t)loading->op_count;
+	count_node(tree->nodes + op.node, rows, 6, 7);
+	loading->ops[loading->op_count++] = op;
+	return 0;
+}
+
+static int add_call_op(struct loading *loading, const struct query_rows *rows)
+{
+	int64_t id = query_integer(rows, 0);
+	uint32_t op =
+		idmap_find(&loading->op_of, (id & ~CALL_NUMBER_MASK) | query_integer(rows, 1));
+	uint32_t *at;
+
+	if (op == IDMAP_NONE)
+		return 0;
+	at = idmap_at(&loading->op_of_call, id);
+	if (!at)
+		return -ENOMEM;
+	*at = op;
+	return 0;
+}
+
 /* ---- calls ---- */
 
 /* Numbers are nearly always without holes. */
@@ -177,12 +283,17 @@ static const struct tree_call *find_call(
 }
 
 static uint32_t call_parent(
-	struct tree *tree, struct tree_process *p, const struct query_rows *rows)
+	const struct loading *loading, struct tree_process *p, const struct query_rows *rows)
 {
+	struct tree *tree = loading->tree;
+	uint32_t op = idmap_find(&loading->op_of_call, query_integer(rows, 1));
 	const struct tree_call *around =
 		query_is_null(rows, 2) ? NULL : find_call(tree, p, query_integer(rows, 2));
 	uint32_t parent = around ? around->node : TREE_NONE;
 
+	if (parent == TREE_NONE && op != IDMAP_NONE &&
+		is_inner(loading->ops + op, !query_is_null(rows, 7), query_integer(rows, 7)))
+		parent = loading->ops[op].node;
 	if (parent == TREE_NONE && !query_is_null(rows, 7))
 		parent = marker_node(tree, p, query_integer(rows, 7));
 	return parent == TREE_NONE ? thread_node(tree, p, query_integer(rows, 3)) : parent;
@@ -199,7 +310,7 @@ static int add_call(struct loading *loading, const struct query_rows *rows)
 		return 0;
 	if (!p->calls)
 		p->first_call = tree->call_count;
-	parent = call_parent(tree, p, rows);
+	parent = call_parent(loading, p, rows);
 	node = parent == TREE_NONE ? TREE_NONE
 				   : tree_child(tree, parent, TREE_CALL, query_integer(rows, 4));
 	if (node == TREE_NONE || GROW(tree->calls, tree->call_count, tree->call_capacity))
@@ -349,7 +460,10 @@ static int load_texts(struct loading *loading)
 	if (!tree->texts)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->name_count; i++) {
-		const char *text = step_names_text(&loading->steps, tree->names[i]);
+		int64_t name = tree->names[i];
+		const char *text = name <= TREE_OP_NAME && name != TREE_OTHER_NAME
+					   ? loading->op_names[TREE_OP_NAME - name]
+					   : step_names_text(&loading->steps, name);
 
 		tree->texts[i] = text ? strdup(text) : NULL;
 		if (text && !tree->texts[i])
@@ -380,6 +494,12 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 		r = load_shapes(loading);
 	if (!r)
 		r = add_all(loading, "tree_markers", add_marker);
+	if (!r)
+		r = add_all(loading, "tree_op_names", add_op_name);
+	if (!r)
+		r = add_all(loading, "tree_ops", add_op);
+	if (!r)
+		r = add_all(loading, "tree_call_ops", add_call_op);
 	if (!r)
 		r = add_all(loading, "tree_calls", add_call);
 	if (!r)

@@ -50,7 +50,8 @@ static const struct render_column columns[] = {
 static const char *kind_name(uint8_t kind)
 {
 	static const char *const names[] = {
-		"root", "process", "thread", "range", "started", "call", "kernel", "other"};
+		"root", "process", "thread", "range", "started", "op", "call", "kernel",
+		"other"};
 
 	return names[kind];
 }

@@ -19,6 +19,8 @@
 /* Further names become one node "(other names)" of their parent. */
 #define TREE_NODES_MAX	((size_t)1 << 19)
 #define TREE_OTHER_NAME INT64_MIN
+/* Names of operations with their shapes are no texts of the file: this and below. */
+#define TREE_OP_NAME	(-((int64_t)1 << 48))
 /* What is nested deeper belongs to the node at this depth. */
 #define TREE_DEPTH_MAX	128
 
@@ -29,6 +31,7 @@ enum tree_kind {
 	TREE_RANGE,   /* name: id of a text, as below */
 	TREE_STARTED, /* a range that may end on another thread; no kernel hangs on it
 		       */
+	TREE_OP, /* of a framework; name: TREE_OP_NAME and below */
 	TREE_CALL,
 	TREE_KERNEL,
 	TREE_OTHER, /* names for which there was no room */

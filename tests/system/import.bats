@@ -319,3 +319,19 @@ told() { # told DB PROCESS
 	cmp one.db before.db
 	[ "$(echo one.db?*)" = "one.db?*" ]
 }
+
+@test "the tree has PyTorch's operations with their shapes over their kernels" {
+	trace 0 1 2 >rank0.json
+	"$rtl" import -o t.db rank0.json
+	# Four shapes are four operations, twice each, with two kernels of 50.125 us.
+	"$rtl" tree --csv t.db >tree.csv
+	python3 - tree.csv <<'PY'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+ops = sorted((r["name"], r["count"], r["kernels"], r["gpu_ns"]) for r in rows if r["kind"] == "op")
+assert ops == [(f"aten::mm [[8, {n}], [{n}, 4]]", "2", "2", "100250") for n in (16, 17, 18, 19)], ops
+assert sum(int(r["gpu_ns"]) for r in rows if r["kind"] == "kernel") == 8 * 50125
+PY
+	"$rtl" import -f -o t.db "$traces/tracelens_mi300_bert.json.gz"
+	"$rtl" tree --json t.db | grep -q '"aten::addmm \[\['
+}

@@ -21,6 +21,20 @@ static uint32_t turn(uint32_t value, unsigned bits)
 	return value >> bits | value << (32 - bits);
 }
 
+/* The word a is at @first of the eight that follow one another around. */
+static inline __attribute__((always_inline)) void take_round(
+	uint32_t s[8], int first, uint32_t input)
+{
+	uint32_t a = s[first & 7], b = s[(first + 1) & 7], c = s[(first + 2) & 7];
+	uint32_t e = s[(first + 4) & 7], f = s[(first + 5) & 7], g = s[(first + 6) & 7];
+	uint32_t one = s[(first + 7) & 7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) +
+		       ((e & f) ^ (~e & g)) + input;
+
+	s[(first + 3) & 7] += one;
+	s[(first + 7) & 7] =
+		one + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+}
+
 static void take_block(struct sha256 *sha, const uint8_t *block)
 {
 	uint32_t w[64], s[8];
@@ -33,16 +47,11 @@ static void take_block(struct sha256 *sha, const uint8_t *block)
 		       (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(s, sha->state, sizeof(s));
-	for (int i = 0; i < 64; i++) {
-		uint32_t first = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
-				 ((s[4] & s[5]) ^ (~s[4] & s[6])) + round_constant[i] + w[i];
-		uint32_t second = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
-				  ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-
-		memmove(s + 1, s, 7 * sizeof(*s));
-		s[4] += first;
-		s[0] = first + second;
-	}
+	/* Eight rounds turn the words once around, so that none has to be moved. */
+	for (int i = 0; i < 64; i += 8)
+#pragma GCC unroll 8
+		for (int n = 0; n < 8; n++)
+			take_round(s, 8 - n, round_constant[i + n] + w[i + n]);
 	for (int i = 0; i < 8; i++)
 		sha->state[i] += s[i];
 }

@@ -227,6 +227,13 @@ static int top_value(struct reading *r, enum json_kind kind, const char *text, s
 	return 0;
 }
 
+/* Flows and metadata, of which there are as many as of all others: their ph comes first. */
+static bool is_left_out(const struct reading *r)
+{
+	return r->event.length[TORCH_PH] && r->t.text[r->event.at[TORCH_PH]] != 'X' &&
+	       r->t.text[r->event.at[TORCH_PH]] != 'i';
+}
+
 static int on_value(void *context, enum json_kind kind, const char *text, size_t length)
 {
 	struct reading *r = context;
@@ -236,6 +243,8 @@ static int on_value(void *context, enum json_kind kind, const char *text, size_t
 		return captured_value(r, kind, text, length);
 	if (!r->level)
 		return top_value(r, kind, text, length);
+	if (is_left_out(r))
+		return 0;
 	if (depth == r->level + 1)
 		return event_value(r, kind, text, length);
 	if (depth < r->level + 2 || !json_is(r->stream.key + r->level, "args", 4))

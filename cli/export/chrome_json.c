@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/chrome_json.h"
-
+/*
+ * Chrome's trace event format (JSON), which Perfetto's UI, chrome://tracing and TraceLens's
+ * commands for pftrace read: one file for all ranks. docs/formats.md says what is in it.
+ */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/array.h"
+#include "cli/export/format.h"
 #include "cli/export/tracks.h"
-#include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
 /*
@@ -31,22 +31,9 @@
 #define COPY_NUMBERS	((int64_t)1 << 37)
 #define CALL_NUMBER(id) ((id) & (((int64_t)1 << CALL_BITS) - 1))
 
-/* Names that many events have, as JSON. */
-struct names {
-	struct idmap index;
-	char **texts;
-	size_t count;
-};
-
-struct writer {
-	struct query *query;
-	FILE *to;
-	struct export_processes processes;
-	struct names kernels, functions;
+struct chrome_json {
 	struct tracks tracks;
 	struct idmap pids; /* that have their name */
-	const struct verdict *verdict;
-	struct chrome_json_left_out left_out;
 	bool has_events;
 };
 
@@ -59,104 +46,43 @@ struct place {
 	int64_t start_ns, end_ns;
 };
 
-static void names_done(struct names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		free(names->texts[i]);
-	free(names->texts);
-	idmap_done(&names->index);
-}
-
-static void writer_done(struct writer *w)
-{
-	export_processes_done(&w->processes);
-	names_done(&w->kernels);
-	names_done(&w->functions);
-	tracks_done(&w->tracks);
-	idmap_done(&w->pids);
-}
-
-/* ---- names ---------------------------------------------------------------------------------- */
-
-/* malloc'ed; NULL: no memory. */
-static char *make_json(const char *text)
-{
-	json_t *value = render_json_text(text, text ? strlen(text) : 0);
-	char *json = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
-
-	json_decref(value);
-	return json;
-}
-
-static int load_names(struct query *query, const char *question, struct names *names)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, question, &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&names->index, query_integer(rows, 0));
-		char **grown = grow_by_one(names->texts, names->count, sizeof(*grown));
-
-		if (grown)
-			names->texts = grown;
-		if (!at || !grown)
-			return -ENOMEM;
-		grown[names->count] = make_json(query_text(rows, 1));
-		if (!grown[names->count])
-			return -ENOMEM;
-		*at = (uint32_t)names->count++;
-		r = 0;
-	}
-	return r;
-}
-
-static const char *name_of(const struct names *names, int64_t id, const char *otherwise)
-{
-	uint32_t at = idmap_find(&names->index, id);
-
-	return at == IDMAP_NONE || !strcmp(names->texts[at], "null") ? otherwise : names->texts[at];
-}
-
 /* ---- places --------------------------------------------------------------------------------- */
-
-static void put_us(FILE *to, int64_t ns)
-{
-	fprintf(to, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
-}
 
 static int64_t pid_of(const struct place *place)
 {
 	return place->process->id * PID_STEP + place->gpu_id + 1;
 }
 
-static void begin_event(struct writer *w)
+static int64_t tid_of(int64_t track, int lane)
 {
-	fputs(w->has_events ? ",\n" : "\n", w->to);
-	w->has_events = true;
+	return track * TRACK_LANES + lane + 1;
 }
 
-static void put_who(FILE *to, const struct export_process *process)
+static void begin_event(struct export_writer *w)
 {
-	if (process->has_rank)
-		fprintf(to, "rank %" PRId64 " ", process->rank);
+	struct chrome_json *state = w->state;
+
+	fputs(state->has_events ? ",\n" : "\n", w->to);
+	state->has_events = true;
 }
 
-static int name_process(struct writer *w, const struct place *place)
+static int name_process(struct export_writer *w, const struct place *place)
 {
-	uint32_t *at = idmap_at(&w->pids, pid_of(place));
+	struct chrome_json *state = w->state;
+	uint32_t *at = idmap_at(&state->pids, pid_of(place));
+	char who[EXPORT_WHO_BYTES];
 
 	if (!at)
 		return -ENOMEM;
 	if (*at != IDMAP_NONE)
 		return 0;
 	*at = 0;
+	export_who(w->source, place->process, who);
 	begin_event(w);
 	fprintf(w->to,
 		"{\"ph\":\"M\",\"pid\":%" PRId64
-		",\"name\":\"process_name\",\"args\":{\"name\":\"%s%s",
-		pid_of(place), w->verdict->is_simulated ? "SIMULATED " : "",
-		w->verdict->is_complete ? "" : "INCOMPLETE ");
-	put_who(w->to, place->process);
+		",\"name\":\"process_name\",\"args\":{\"name\":\"%s",
+		pid_of(place), who);
 	if (place->gpu_id == NO_GPU)
 		fputs("host", w->to);
 	else
@@ -165,7 +91,7 @@ static int name_process(struct writer *w, const struct place *place)
 	return 0;
 }
 
-static void name_lane(struct writer *w, const struct place *place, int lane)
+static void name_lane(struct export_writer *w, const struct place *place, int lane)
 {
 	int64_t track = place->track;
 
@@ -173,7 +99,7 @@ static void name_lane(struct writer *w, const struct place *place, int lane)
 	fprintf(w->to,
 		"{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":%" PRId64
 		",\"name\":\"thread_name\",\"args\":{\"name\":\"",
-		pid_of(place), track * TRACK_LANES + lane + 1);
+		pid_of(place), tid_of(track, lane));
 	if (track == COPIES)
 		fputs("copies", w->to);
 	else if (place->gpu_id != NO_GPU)
@@ -189,27 +115,30 @@ static void name_lane(struct writer *w, const struct place *place, int lane)
 	fputs("\"}}", w->to);
 }
 
+/* The pids and tids have room for it. */
 static bool is_possible(const struct place *place)
 {
 	return place->process->id > 0 && place->process->id < PROCESSES_MAX &&
-	       place->gpu_id >= NO_GPU && place->gpu_id < PID_STEP - 1 && place->start_ns >= 0 &&
-	       place->end_ns >= place->start_ns;
+	       place->gpu_id >= NO_GPU && place->gpu_id < PID_STEP - 1 && place->track >= 0 &&
+	       place->track <= COPIES;
 }
 
 /* From `{"ph"` to the name, which follows. 1; 0: it is left out, and counted; -ENOMEM. */
-static int begin_slice(struct writer *w, const struct place *place, const char *phase)
+static int begin_slice(
+	struct export_writer *w, const struct place *place, const char *phase, int *ret_lane)
 {
+	struct chrome_json *state = w->state;
 	bool is_new;
 	int lane, r;
 
 	if (!is_possible(place)) {
-		w->left_out.impossible++;
+		w->lost[EXPORT_IMPOSSIBLE]++;
 		return 0;
 	}
-	lane = tracks_place(&w->tracks, pid_of(place) * (4 * TRACKS_MAX) + place->track,
+	lane = tracks_place(&state->tracks, pid_of(place) * (4 * TRACKS_MAX) + place->track,
 		place->may_nest, place->start_ns, place->end_ns, &is_new);
 	if (lane == -EXFULL) {
-		w->left_out.crossing++;
+		w->lost[EXPORT_CROSSING]++;
 		return 0;
 	}
 	if (lane < 0)
@@ -221,17 +150,18 @@ static int begin_slice(struct writer *w, const struct place *place, const char *
 		name_lane(w, place, lane);
 	begin_event(w);
 	fprintf(w->to, "{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":", phase,
-		pid_of(place), place->track * TRACK_LANES + lane + 1);
-	put_us(w->to, place->start_ns);
+		pid_of(place), tid_of(place->track, lane));
+	export_put_us(w->to, place->start_ns);
 	if (*phase == 'X') {
 		fputs(",\"dur\":", w->to);
-		put_us(w->to, place->end_ns - place->start_ns);
+		export_put_us(w->to, place->end_ns - place->start_ns);
 	}
+	*ret_lane = lane;
 	return 1;
 }
 
 /* The arguments that all events have; others follow, or "}}". */
-static void put_args(struct writer *w, const struct place *place)
+static void put_args(struct export_writer *w, const struct place *place)
 {
 	fprintf(w->to,
 		",\"args\":{\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"delta_ns\":%" PRId64,
@@ -242,81 +172,71 @@ static void put_args(struct writer *w, const struct place *place)
 		fprintf(w->to, ",\"agent\":\"GPU %" PRId64 "\"", place->gpu_id);
 }
 
-/* The end of an event that began @duration_ns before; before the event where that is no time. */
-static int64_t end_of(int64_t start_ns, int64_t duration_ns)
+static int64_t correlation_of(const struct export_process *process, int64_t call, int64_t otherwise)
 {
-	int64_t end;
-
-	return __builtin_add_overflow(start_ns, duration_ns, &end) ? -1 : end;
+	return (process->id << CALL_BITS) + CALL_NUMBER(call ? call : otherwise);
 }
 
-static int64_t correlation_of(
-	const struct export_process *process, bool has_call, int64_t call, int64_t otherwise)
+/* An arrow from the call to what it caused: readers look for a slice at that place and time. */
+static void put_arrow(struct export_writer *w, const struct place *to, int lane, int64_t call_tid,
+	int64_t call_start_ns, int64_t number)
 {
-	return (process->id << CALL_BITS) + CALL_NUMBER(has_call ? call : otherwise);
+	const struct place from = {.process = to->process, .gpu_id = NO_GPU};
+	int64_t id = correlation_of(to->process, 0, number);
+
+	begin_event(w);
+	fprintf(w->to,
+		"{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%" PRId64
+		",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
+		id, pid_of(&from), tid_of(call_tid, 0));
+	export_put_us(w->to, call_start_ns);
+	fputs("}", w->to);
+	begin_event(w);
+	fprintf(w->to,
+		"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%" PRId64
+		",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
+		id, pid_of(to), tid_of(to->track, lane));
+	export_put_us(w->to, to->start_ns);
+	fputs("}", w->to);
 }
 
-/* The process of a row, where it was asked for; NULL: it was not, or there is none (counted). */
-static const struct export_process *find_process(struct writer *w, int64_t id)
-{
-	const struct export_process *process = export_processes_find(&w->processes, id);
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-	if (!process)
-		w->left_out.impossible++;
-	return process && export_has_process(&w->processes, process) ? process : NULL;
+static int64_t product(const int64_t sizes[3])
+{
+	return (int64_t)((uint64_t)sizes[0] * (uint64_t)sizes[1] * (uint64_t)sizes[2]);
 }
 
-static bool is_track(struct writer *w, int64_t number)
+static int put_kernel(struct export_writer *w, const struct export_kernel *kernel)
 {
-	if (number >= 0 && number < TRACKS_MAX)
-		return true;
-	w->left_out.impossible++;
-	return false;
-}
-
-/* ---- kernels -------------------------------------------------------------------------------- */
-
-static int put_kernel(struct writer *w, const struct query_rows *row)
-{
-	struct place place = {
-		.process = find_process(w, query_integer(row, 1)),
-		.gpu_id = query_integer(row, 2),
-		.track = query_integer(row, 3),
-		.start_ns = query_integer(row, 5),
-		.end_ns = end_of(query_integer(row, 5), query_integer(row, 6)),
+	const struct place place = {
+		.process = kernel->process,
+		.gpu_id = kernel->gpu_id,
+		.track = kernel->queue < TRACKS_MAX ? kernel->queue : -1,
+		.start_ns = kernel->start_ns,
+		.end_ns = kernel->end_ns,
 	};
-	int r;
+	int64_t number = KERNEL_NUMBERS + CALL_NUMBER(kernel->id);
+	int lane, r = begin_slice(w, &place, "X", &lane);
 
-	if (!place.process || !export_has_gpu(&w->processes, true, place.gpu_id))
-		return 0;
-	if (query_is_null(row, 5)) {
-		w->left_out.untimed_kernels++;
-		return 0;
-	}
-	if (!is_track(w, place.track))
-		return 0;
-	r = begin_slice(w, &place, "X");
 	if (r <= 0)
 		return r;
-	fprintf(w->to, ",\"cat\":\"kernel_dispatch\",\"name\":%s",
-		name_of(&w->kernels, query_integer(row, 4), "\"kernel\""));
+	fprintf(w->to, ",\"cat\":\"kernel_dispatch\",\"name\":%s", kernel->name->json);
 	put_args(w, &place);
 	fprintf(w->to,
 		",\"queue\":%" PRId64 ",\"stream_ID\":%" PRId64 ",\"dispatch\":%" PRId64
 		",\"sequence\":%" PRId64 ",\"kernel_id\":%" PRId64 ",\"corr_id\":%" PRId64
 		",\"grid_size\":%" PRId64 ",\"workgroup_size\":%" PRId64,
-		place.track, place.track, query_integer(row, 0), query_integer(row, 7),
-		query_integer(row, 4),
-		correlation_of(place.process, !query_is_null(row, 9), query_integer(row, 9),
-			KERNEL_NUMBERS + CALL_NUMBER(query_integer(row, 0))),
-		query_integer(row, 10), query_integer(row, 11));
-	if (!query_is_null(row, 8))
-		fprintf(w->to, ",\"submit_tid\":%" PRId64, query_integer(row, 8));
+		place.track, place.track, kernel->id, kernel->sequence, kernel->name->id,
+		correlation_of(place.process, kernel->call, number), product(kernel->grid),
+		product(kernel->workgroup));
+	if (kernel->has_tid)
+		fprintf(w->to, ",\"submit_tid\":%" PRId64, kernel->tid);
 	fputs("}}", w->to);
+	if (kernel->function)
+		put_arrow(w, &place, lane, kernel->call_tid, kernel->call_start_ns, number);
 	return 0;
 }
-
-/* ---- copies --------------------------------------------------------------------------------- */
 
 static const char *copy_name(const char *direction)
 {
@@ -328,229 +248,136 @@ static const char *copy_name(const char *direction)
 		{"h2h", "MEMORY_COPY_HOST_TO_HOST"},
 	};
 
-	for (size_t i = 0; direction && i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i][0], direction))
 			return names[i][1];
 	return "MEMORY_COPY_UNKNOWN";
 }
 
-static void put_copy_agent(FILE *to, const char *key, const struct query_rows *row, int column)
+static void put_copy_agent(FILE *to, const char *key, bool has_gpu, int64_t gpu_id)
 {
-	if (query_is_null(row, column))
-		fprintf(to, ",\"%s\":null", key);
+	if (has_gpu)
+		fprintf(to, ",\"%s\":\"GPU %" PRId64 "\"", key, gpu_id);
 	else
-		fprintf(to, ",\"%s\":\"GPU %" PRId64 "\"", key, query_integer(row, column));
+		fprintf(to, ",\"%s\":null", key);
 }
 
 /* Drawn once: at its source, else at its target, else at the host. */
-static int put_copy(struct writer *w, const struct query_rows *row)
+static int put_copy(struct export_writer *w, const struct export_copy *copy)
 {
-	int at = !query_is_null(row, 6) ? 6 : 7;
-	struct place place = {
-		.process = find_process(w, query_integer(row, 0)),
-		.gpu_id = query_is_null(row, at) ? NO_GPU : query_integer(row, at),
+	const struct place place = {
+		.process = copy->process,
+		.gpu_id = copy->has_source   ? copy->source
+			  : copy->has_target ? copy->target
+					     : NO_GPU,
 		.track = COPIES,
-		.start_ns = query_integer(row, 2),
-		.end_ns = query_integer(row, 3),
+		.start_ns = copy->start_ns,
+		.end_ns = copy->end_ns,
 	};
-	int r;
+	int64_t number = COPY_NUMBERS + CALL_NUMBER(copy->number);
+	int lane, r = begin_slice(w, &place, "X", &lane);
 
-	if (!place.process ||
-		(!export_has_gpu(&w->processes, !query_is_null(row, 6), query_integer(row, 6)) &&
-			!export_has_gpu(
-				&w->processes, !query_is_null(row, 7), query_integer(row, 7))))
-		return 0;
-	if (query_is_null(row, 2) || query_is_null(row, 3)) {
-		w->left_out.untimed_copies++;
-		return 0;
-	}
-	r = begin_slice(w, &place, "X");
 	if (r <= 0)
 		return r;
-	fprintf(w->to, ",\"cat\":\"memory_copy\",\"name\":\"%s\"", copy_name(query_text(row, 5)));
+	fprintf(w->to, ",\"cat\":\"memory_copy\",\"name\":\"%s\"", copy_name(copy->direction));
 	put_args(w, &place);
-	put_copy_agent(w->to, "src_agent", row, 6);
-	put_copy_agent(w->to, "dst_agent", row, 7);
+	put_copy_agent(w->to, "src_agent", copy->has_source, copy->source);
+	put_copy_agent(w->to, "dst_agent", copy->has_target, copy->target);
 	fprintf(w->to, ",\"copy_bytes\":%" PRId64 ",\"copy\":%" PRId64 ",\"corr_id\":%" PRId64 "}}",
-		query_integer(row, 4), query_integer(row, 1),
-		correlation_of(place.process, !query_is_null(row, 8), query_integer(row, 8),
-			COPY_NUMBERS + CALL_NUMBER(query_integer(row, 1))));
+		copy->bytes, copy->number, correlation_of(place.process, copy->call, number));
+	if (copy->function)
+		put_arrow(w, &place, lane, copy->call_tid, copy->call_start_ns, number);
 	return 0;
 }
 
-/* ---- host calls and ranges ------------------------------------------------------------------ */
-
-static int put_call(struct writer *w, const struct query_rows *row)
+static int put_call(struct export_writer *w, const struct export_call *call)
 {
-	const char *name = name_of(&w->functions, query_integer(row, 3), "\"call\"");
-	struct place place = {
-		.process = find_process(w, query_integer(row, 1)),
+	const struct place place = {
+		.process = call->process,
 		.gpu_id = NO_GPU,
-		.track = query_integer(row, 2),
+		.track = call->tid < TRACKS_MAX ? call->tid : -1,
 		.may_nest = true,
-		.start_ns = query_integer(row, 4),
-		.end_ns = query_integer(row, 5),
+		.start_ns = call->start_ns,
+		.end_ns = call->end_ns,
 	};
-	int r;
+	int lane, r = begin_slice(w, &place, "X", &lane);
 
-	if (!place.process || !is_track(w, place.track))
-		return 0;
-	r = begin_slice(w, &place, "X");
 	if (r <= 0)
 		return r;
 	fprintf(w->to, ",\"cat\":\"%s\",\"name\":%s",
-		strncmp(name, "\"nccl", 5) ? "hip_api" : "rccl_api", name);
+		call->is_collective_library ? "rccl_api" : "hip_api", call->function->json);
 	put_args(w, &place);
-	fprintf(w->to, ",\"result\":%" PRId64 ",\"corr_id\":%" PRId64 "}}", query_integer(row, 6),
-		query_integer(row, 0));
+	fprintf(w->to, ",\"result\":%" PRId64 ",\"corr_id\":%" PRId64 "}}", call->result, call->id);
 	return 0;
 }
 
-static int put_marker(struct writer *w, const struct query_rows *row)
+static int put_range(struct export_writer *w, const struct export_range *range)
 {
-	const char *kind = query_text(row, 3) ? query_text(row, 3) : "";
-	CLEANUP(free_p) char *text = NULL;
-	bool is_mark = !strcmp(kind, "mark"), is_free = !strcmp(kind, "start");
-	struct place place = {
-		.process = find_process(w, query_integer(row, 0)),
+	CLEANUP(free_p) char *text = export_json(range->text);
+	bool is_mark = range->kind == EXPORT_MARK;
+	const struct place place = {
+		.process = range->process,
 		.gpu_id = NO_GPU,
-		.track = FREE_RANGES,
+		.track = range->kind == EXPORT_START		      ? FREE_RANGES
+			 : range->tid >= 0 && range->tid < TRACKS_MAX ? RANGES + range->tid
+								      : -1,
 		.may_nest = true,
-		.start_ns = query_integer(row, 5),
-		.end_ns = query_integer(row, is_mark ? 5 : 6),
+		.start_ns = range->start_ns,
+		.end_ns = range->end_ns,
 	};
-	int r;
+	int lane, r;
 
-	if (!place.process)
-		return 0;
-	if (query_is_null(row, 5) || (!is_mark && query_is_null(row, 6))) {
-		w->left_out.open_ranges++;
-		return 0;
-	}
-	if (!is_free) {
-		if (!is_track(w, query_integer(row, 2)))
-			return 0;
-		place.track = RANGES + query_integer(row, 2);
-	}
-	text = make_json(query_text(row, 4) ? query_text(row, 4) : "");
 	if (!text)
 		return -ENOMEM;
-	r = begin_slice(w, &place, is_mark ? "i" : "X");
+	r = begin_slice(w, &place, is_mark ? "i" : "X", &lane);
 	if (r <= 0)
 		return r;
 	fprintf(w->to, "%s,\"cat\":\"roctx\",\"name\":%s", is_mark ? ",\"s\":\"t\"" : "", text);
 	put_args(w, &place);
-	fprintf(w->to, ",\"roctx_id\":%" PRId64 "}}", query_integer(row, 1));
+	fprintf(w->to, ",\"roctx_id\":%" PRId64 "}}", range->id);
 	return 0;
 }
 
 /* ---- the document --------------------------------------------------------------------------- */
 
-static int put_rows(struct writer *w, const char *question,
-	int (*put)(struct writer *w, const struct query_rows *row))
+static int begin(struct export_writer *w)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(w->query, question, &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = put(w, rows);
-	return r;
-}
-
-static int count_outstanding(struct writer *w, const struct query_rows *row)
-{
-	const struct export_process *process = find_process(w, query_integer(row, 0));
-
-	if (process && export_has_gpu(&w->processes, !query_is_null(row, 1), query_integer(row, 1)))
-		w->left_out.outstanding += (uint64_t)query_integer(row, 2);
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", w->to);
 	return 0;
 }
 
-static int put_left_out(json_t *to, const struct chrome_json_left_out *left_out)
+static int end(struct export_writer *w)
 {
-	json_t *object = json_object();
-	int bad = json_object_set_new(to, "left_out", object);
+	int r;
 
-	bad |= json_object_set_new(
-		object, "untimed_kernels", json_integer((json_int_t)left_out->untimed_kernels));
-	bad |= json_object_set_new(
-		object, "untimed_copies", json_integer((json_int_t)left_out->untimed_copies));
-	bad |= json_object_set_new(
-		object, "outstanding_kernels", json_integer((json_int_t)left_out->outstanding));
-	bad |= json_object_set_new(
-		object, "open_ranges", json_integer((json_int_t)left_out->open_ranges));
-	bad |= json_object_set_new(
-		object, "impossible", json_integer((json_int_t)left_out->impossible));
-	bad |= json_object_set_new(
-		object, "crossing", json_integer((json_int_t)left_out->crossing));
-	return bad;
-}
-
-static int put_session(struct query *query, json_t *to)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	const char *name;
-	int r = query_ask(query, "sessions", &rows);
-
-	if (!r)
-		r = query_next(rows);
-	if (r <= 0)
-		return r;
-	name = query_text(rows, 0);
-	r = json_object_set_new(to, "session", render_json_text(name, name ? strlen(name) : 0));
-	r |= json_object_set_new(to, "start_ns", json_integer(query_integer(rows, 5)));
-	r |= json_object_set_new(to, "start_realtime_ns", json_integer(query_integer(rows, 6)));
-	return r ? -ENOMEM : 0;
-}
-
-static int put_other_data(struct writer *w)
-{
-	json_t *object = json_object();
-	int r = put_session(w->query, object);
-
-	if (!r && (json_object_set_new(object, "rtl_version", json_string(RTL_VERSION)) ||
-			  put_left_out(object, &w->left_out)))
-		r = -ENOMEM;
-	if (!r)
-		r = verdict_put_json(w->verdict, object);
-	if (!r)
-		r = render_json_value(w->to, object, JSON_COMPACT);
-	json_decref(object);
+	fputs("\n],\"otherData\":", w->to);
+	r = export_put_metadata(w->to, w);
+	fputs("}\n", w->to);
 	return r;
 }
 
-static int load(struct writer *w, const struct export_options *options)
+static void done(struct export_writer *w)
 {
-	int r = export_processes_load(w->query, options, &w->processes);
+	struct chrome_json *state = w->state;
 
-	if (!r)
-		r = load_names(w->query, "kernels", &w->kernels);
-	if (!r)
-		r = load_names(w->query, "api_names", &w->functions);
-	return r;
+	tracks_done(&state->tracks);
+	idmap_done(&state->pids);
 }
 
-int chrome_json_write(struct query *query, const struct verdict *verdict,
-	const struct export_options *options, FILE *to, struct chrome_json_left_out *ret)
-{
-	CLEANUP(writer_done) struct writer w = {.query = query, .to = to, .verdict = verdict};
-	int r = load(&w, options);
-
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", to);
-	if (!r)
-		r = put_rows(&w, "export_dispatches", put_kernel);
-	if (!r)
-		r = put_rows(&w, "export_copies", put_copy);
-	if (!r)
-		r = put_rows(&w, "export_calls", put_call);
-	if (!r)
-		r = put_rows(&w, "export_markers", put_marker);
-	if (!r)
-		r = put_rows(&w, "export_outstanding", count_outstanding);
-	fputs("\n],\"otherData\":", to);
-	if (!r)
-		r = put_other_data(&w);
-	fputs("}\n", to);
-	*ret = w.left_out;
-	return r;
-}
+const struct export_format export_chrome_json = {
+	.option = "chrome-json",
+	.argument = "OUT",
+	.help = "Chrome's trace event format, for Perfetto's UI, chrome://tracing and TraceLens; - "
+		"is stdout",
+	.use = "open it in ui.perfetto.dev or chrome://tracing",
+	.kind = EXPORT_FILE,
+	.is_compressible = true,
+	.state_bytes = sizeof(struct chrome_json),
+	.begin = begin,
+	.kernel = put_kernel,
+	.copy = put_copy,
+	.call = put_call,
+	.range = put_range,
+	.end = end,
+	.done = done,
+};

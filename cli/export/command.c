@@ -7,29 +7,32 @@
 #include "cli/base/message.h"
 #include "cli/base/options.h"
 #include "cli/database/verb.h"
-#include "cli/export/chrome_json.h"
-#include "cli/output/output_file.h"
+#include "cli/export/pass.h"
 #include "proto/base/cleanup.h"
 
-enum { KEY_CHROME_JSON = 0x500, KEY_RANKS, KEY_GPUS };
+/* More than there are; a format is asked for once. */
+#define FORMATS_MAX 16
+#define TIME_MAX_NS ((uint64_t)INT64_MAX / 4)
 
-static const struct argp_option options[] = {
-	{"chrome-json", KEY_CHROME_JSON, "OUT", 0,
-		"Chrome's trace event format, for Perfetto's UI, chrome://tracing and TraceLens; - "
-		"is "
-		"stdout",
-		0},
-	{"force", 'f', NULL, 0, "overwrite OUT", 0},
+enum { KEY_FORMAT = 0x500, KEY_RANKS = KEY_FORMAT + FORMATS_MAX, KEY_GPUS, KEY_FROM, KEY_TO };
+
+static const struct argp_option common_options[] = {
+	{"force", 'f', NULL, 0, "overwrite what is there", 0},
 	{"ranks", KEY_RANKS, "LIST", 0, "these ranks only: 0,3-5", 0},
 	{"gpus", KEY_GPUS, "LIST", 0, "kernels and copies of these GPUs only, by gpuId: 0-3", 0},
+	{"from", KEY_FROM, "SECONDS", 0,
+		"only what ends at or after this time, in seconds since the session began", 0},
+	{"to", KEY_TO, "SECONDS", 0, "only what begins until this time", 0},
 	VERB_STRICT,
 	{0},
 };
+#define COMMON_OPTIONS (sizeof(common_options) / sizeof(*common_options))
 
 struct export_cmd {
 	struct verb verb;
 	struct export_options what;
-	const char *out;
+	struct export_writer writers[FORMATS_MAX];
+	size_t count;
 	bool is_forced;
 };
 
@@ -39,25 +42,55 @@ static void take_list(const char *name, const char *text, struct choice_list *re
 		opts_error("--%s=%s: not a list of numbers, as in 0,3-5", name, text);
 }
 
-static void take_out(const char *out, struct export_cmd *o)
+static void take_time(const char *name, const char *text, bool *has, int64_t *ret)
+{
+	*ret = (int64_t)opts_seconds(name, text, 0, TIME_MAX_NS);
+	*has = true;
+}
+
+static void take_out(struct export_cmd *o, const struct export_format *format, const char *out)
 {
 	size_t length = strlen(out);
+	bool is_stream = format->kind == EXPORT_FILE;
 
-	if (length > 3 && !strcmp(out + length - 3, ".gz"))
-		opts_error("--chrome-json=%s: is not written compressed; name it without .gz, then "
-			   "gzip it",
-			out);
-	o->out = out;
+	if (!length)
+		opts_error("--%s: the name is empty", format->option);
+	if (!strcmp(out, "-") && !is_stream)
+		opts_error("--%s=-: writes more than a stream; name a %s", format->option,
+			format->kind == EXPORT_FOLDER ? "folder" : "file");
+	if (!is_stream && length > 3 && !strcmp(out + length - 3, ".gz"))
+		opts_error("--%s=%s: is not written compressed; name it without .gz",
+			format->option, out);
+	for (size_t i = 0; i < o->count; i++) {
+		if (o->writers[i].format == format)
+			opts_error("--%s: is given twice", format->option);
+		if (!strcmp(o->writers[i].out, out))
+			opts_error("--%s=%s: is the output of --%s, too", format->option, out,
+				o->writers[i].format->option);
+	}
+	o->writers[o->count++] = (struct export_writer){.format = format, .out = out};
+}
+
+static void check_formats(void)
+{
+	char names[256];
+	size_t fill = 0;
+
+	for (size_t i = 0; i < export_format_count; i++)
+		fill += (size_t)snprintf(names + fill, sizeof(names) - fill, "%s--%s %s",
+			i ? ", " : "", export_formats[i]->option, export_formats[i]->argument);
+	opts_error("needs a format: %s", names);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct export_cmd *o = state->input;
 
-	switch (key) {
-	case KEY_CHROME_JSON:
-		take_out(arg, o);
+	if (key >= KEY_FORMAT && (size_t)(key - KEY_FORMAT) < export_format_count) {
+		take_out(o, export_formats[key - KEY_FORMAT], arg);
 		return 0;
+	}
+	switch (key) {
 	case 'f':
 		o->is_forced = true;
 		return 0;
@@ -67,32 +100,55 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_GPUS:
 		take_list("gpus", arg, &o->what.gpus);
 		return 0;
+	case KEY_FROM:
+		take_time("from", arg, &o->what.has_from, &o->what.from_ns);
+		return 0;
+	case KEY_TO:
+		take_time("to", arg, &o->what.has_to, &o->what.to_ns);
+		return 0;
 	case ARGP_KEY_END:
 		(void)verb_parse(key, arg, &o->verb);
-		if (!o->out || !*o->out)
-			opts_error("needs --chrome-json OUT");
+		if (!o->count)
+			check_formats();
 		return 0;
 	default:
 		return verb_parse(key, arg, &o->verb);
 	}
 }
 
-static const struct argp parser = {options, parse, "[FILE|SESSION]",
-	"What was recorded, in a format that others read: kernels, copies, host calls and roctx "
-	"ranges, to the nanosecond. What the format has no place for is counted on stderr.",
-	NULL, NULL, NULL};
+static void parse_options(int argc, char **argv, struct export_cmd *o)
+{
+	struct argp_option options[FORMATS_MAX + COMMON_OPTIONS] = {0};
+	const struct argp parser = {options, parse, "[FILE|SESSION]",
+		"What was recorded, in formats that others read, to the nanosecond; several at "
+		"once are written in one reading of the file. What a format has no place for is "
+		"counted on stderr.",
+		NULL, NULL, NULL};
+
+	for (size_t i = 0; i < export_format_count; i++)
+		options[i] = (struct argp_option){.name = export_formats[i]->option,
+			.key = KEY_FORMAT + (int)i,
+			.arg = export_formats[i]->argument,
+			.doc = export_formats[i]->help};
+	memcpy(options + export_format_count, common_options, sizeof(common_options));
+	opts_parse(&parser, argc, argv, 0, o);
+}
 
 /* A document must not take the place of what it is made of. */
-static int check_output(const struct export_cmd *o, const struct query *query)
+static int check_output(
+	const struct export_writer *writer, bool is_forced, const struct query *query)
 {
 	struct stat out, in;
-	int r = output_file_check(o->out, o->is_forced, &out);
+	int r;
 
+	if (writer->format->kind == EXPORT_FOLDER)
+		return output_folder_check(writer->out, is_forced, writer->format->files);
+	r = output_file_check(writer->out, is_forced, &out);
 	if (r <= 0)
 		return r;
 	if (stat(query_path(query), &in) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
 		return 0;
-	say("%s: is the database; name another file", o->out);
+	say("%s: is the database; name another file", writer->out);
 	return -EEXIST;
 }
 
@@ -106,56 +162,85 @@ static int make_verdict(struct query *query, struct verdict **ret)
 	return r ? r : verdict_new(query, &rows, ret);
 }
 
-static void tell_left_out(const struct chrome_json_left_out *left_out)
+static void tell_left_out(const struct export_cmd *o, const struct export_writer *writer)
 {
-	const struct {
-		uint64_t count;
-		const char *what;
-	} parts[] = {
-		{left_out->untimed_kernels, "kernels without times"},
-		{left_out->outstanding, "kernels that had not ended"},
-		{left_out->untimed_copies, "copies without times"},
-		{left_out->open_ranges, "ranges that had not ended"},
-		{left_out->impossible, "rows with impossible times or numbers"},
-		{left_out->crossing, "events that overlap more than 64 others"},
-	};
-	char line[512];
+	char line[1024];
 	size_t fill = 0;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (parts[i].count)
+	for (int i = 0; i < EXPORT_LOSSES; i++)
+		if (writer->lost[i])
 			fill += (size_t)snprintf(line + fill, sizeof(line) - fill,
-				"%s%" PRIu64 " %s", fill ? ", " : "", parts[i].count,
-				parts[i].what);
-	if (fill)
+				"%s%" PRIu64 " %s", fill ? ", " : "", writer->lost[i],
+				export_loss_words((enum export_loss)i));
+	if (fill && o->count > 1)
+		say("--%s: left out: %s", writer->format->option, line);
+	else if (fill)
 		say("left out: %s", line);
+}
+
+static void writers_done(struct export_cmd *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		export_writer_done(o->writers + i);
+}
+
+/* All are whole before the first gets its name. 0, or an exit status, said why. */
+static int write_all(struct export_cmd *o, const struct export_source *source)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		o->writers[i].source = source;
+		if (export_writer_open(o->writers + i))
+			return CMD_BAD_INPUT;
+	}
+	switch (export_pass(o->writers, o->count)) {
+	case 0:
+		break;
+	case -EIO: /* a format's, which has said it, or the database's */
+		return query_error(source->query)[0] ? verb_fail(source->query, NULL)
+						     : CMD_BAD_INPUT;
+	default:
+		return verb_fail(source->query, NULL);
+	}
+	for (size_t i = 0; i < o->count; i++)
+		if (export_writer_close(o->writers + i))
+			return CMD_BAD_INPUT;
+	for (size_t i = 0; i < o->count; i++)
+		if (export_writer_publish(o->writers + i))
+			return CMD_BAD_INPUT;
+	return CMD_OK;
+}
+
+static void tell(const struct export_cmd *o, const struct verdict *verdict)
+{
+	for (size_t i = 0; i < o->count; i++)
+		tell_left_out(o, o->writers + i);
+	if (!verdict->is_complete)
+		say("%s", verdict->line);
+	for (size_t i = 0; i < o->count; i++)
+		if (strcmp(o->writers[i].out, "-"))
+			say("wrote %s (%.1f MB): %s", o->writers[i].out,
+				(double)o->writers[i].bytes / 1e6, o->writers[i].format->use);
 }
 
 int cmd_export(int argc, char **argv)
 {
-	struct export_cmd o = {0};
+	CLEANUP(writers_done) struct export_cmd o = {0};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	CLEANUP(output_file_done) struct output_file output = {0};
-	struct chrome_json_left_out left_out = {0};
-	uint64_t bytes;
+	CLEANUP(export_source_done) struct export_source source = {0};
+	int r;
 
-	opts_parse(&parser, argc, argv, 0, &o);
-	if (verb_open(&o.verb, &query) || check_output(&o, query))
+	parse_options(argc, argv, &o);
+	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	if (make_verdict(query, &verdict))
+	for (size_t i = 0; i < o.count; i++)
+		if (check_output(o.writers + i, o.is_forced, query))
+			return CMD_BAD_INPUT;
+	if (make_verdict(query, &verdict) || export_source_load(query, verdict, &o.what, &source))
 		return verb_fail(query, NULL);
-	if (output_file_open(o.out, &output))
-		return CMD_BAD_INPUT;
-	if (chrome_json_write(query, verdict, &o.what, output.to, &left_out))
-		return verb_fail(query, NULL);
-	if (output_file_publish(&output, &bytes))
-		return CMD_BAD_INPUT;
-	tell_left_out(&left_out);
-	if (!verdict->is_complete)
-		say("%s", verdict->line);
-	if (output.to != stdout)
-		say("wrote %s (%.1f MB): open it in ui.perfetto.dev or chrome://tracing", o.out,
-			(double)bytes / 1e6);
+	r = write_all(&o, &source);
+	if (r)
+		return r;
+	tell(&o, verdict);
 	return verb_check(&o.verb, verdict);
 }

@@ -24,7 +24,8 @@ def expected(db, where):
     yield "memory_copy", "copy", db.execute(
         f"""SELECT p.id, c.copyId, NULL, c.start_ns, c.end_ns FROM
             (SELECT *, coalesce(source_gpuId, target_gpuId) AS gpuId FROM rtl_copy) c
-            JOIN rtl_process p ON p.id = c.process_id WHERE c.start_ns IS NOT NULL AND {gpu}""")
+            JOIN rtl_process p ON p.id = c.process_id WHERE c.start_ns IS NOT NULL AND {gpu.replace("o.start", "c.start_ns")
+            .replace('o."end"', "c.end_ns")}""")
     host = "1" if where == "1" else "p.rank = 1"
     yield "hip_api", "corr_id", db.execute(
         f"""SELECT p.id, c.id, c.api, c.start_ns, c.end_ns FROM rtl_host_call c
@@ -55,6 +56,27 @@ def check_nesting(events):
     return lanes
 
 
+def check_arrows(arrows, events):
+    """Each begins at a host call and ends at what that call caused; says how many there are."""
+    at = collections.defaultdict(list)
+    for event in events:
+        at[event["pid"], event["tid"], event["ts"]].append(event)
+    ends = {e["id"]: e for e in arrows if e["ph"] == "f"}
+    begins = {e["id"]: e for e in arrows if e["ph"] == "s"}
+    assert len(begins) + len(ends) == len(arrows) and begins.keys() == ends.keys()
+    for number, begin in begins.items():
+        end = ends[number]
+        calls = {e["args"]["corr_id"] for e in at[begin["pid"], begin["tid"], begin["ts"]]
+                 if e["cat"] in ("hip_api", "rccl_api")}
+        works = {e["args"]["corr_id"] for e in at[end["pid"], end["tid"], end["ts"]]
+                 if e["cat"] in ("kernel_dispatch", "memory_copy")}
+        assert calls & works and end["bp"] == "e", (begin, end)
+    linked = {e["args"]["corr_id"] for e in events if e["cat"] in ("hip_api", "rccl_api")}
+    caused = [e for e in events if e["cat"] in ("kernel_dispatch", "memory_copy") and e["args"]["corr_id"] in linked]
+    assert len(caused) == len(begins), (len(caused), len(begins))
+    return len(begins)
+
+
 def main():
     db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
     db.text_factory = bytes
@@ -62,7 +84,8 @@ def main():
         # Times as they are written: no double on the way.
         document = json.load(file, parse_float=str)
     where = sys.argv[3] if len(sys.argv) > 3 else "1"
-    events = [e for e in document["traceEvents"] if e["ph"] != "M"]
+    arrows = [e for e in document["traceEvents"] if e["ph"] in "sf"]
+    events = [e for e in document["traceEvents"] if e["ph"] not in "Msf"]
     names = [e for e in document["traceEvents"] if e["ph"] == "M"]
     counts = []
     for cat, key, rows in expected(db, where):
@@ -80,11 +103,12 @@ def main():
         assert sorted(have) == wanted, (cat, len(have), len(wanted))
         counts.append(f"{cat} {len(have)}")
     lanes = check_nesting(events)
+    arrow_count = check_arrows(arrows, events)
     # Every lane and every process has its name, once.
     assert sorted((e["pid"], e["tid"]) for e in names if e["name"] == "thread_name") == sorted(lanes)
     assert sorted(e["pid"] for e in names if e["name"] == "process_name") == sorted({pid for pid, _ in lanes})
     assert all(0 < tid < 10**9 for _, tid in lanes)
-    print(", ".join(counts))
+    print(", ".join(counts + [f"arrows {arrow_count}"]))
 
 
 main()

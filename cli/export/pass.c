@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+#include "cli/export/pass.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+/* Of a process: host calls have numbers of 40 bits. */
+#define CALL_NUMBER(id) ((id) & (((int64_t)1 << 40) - 1))
+#define SCHEMA_CALLS	5
+/* So many rows between two looks at the terminal. */
+#define PROGRESS_ROWS	(1u << 16)
+
+struct pass {
+	const struct export_source *source;
+	struct export_writer *writers;
+	size_t count;
+	bool has_collectives;
+	/* Of the last launch that was asked for: a launch has many kernels. */
+	int64_t launch;
+	char datatype[32];
+	struct export_collective collective;
+	bool is_collective;
+	bool shows_progress;
+	uint64_t rows;
+};
+
+static void pass_done(struct pass *pass)
+{
+	if (pass->shows_progress)
+		fputs("\r\033[K", stderr);
+}
+
+/* ---- what all rows have --------------------------------------------------------------------- */
+
+static void lose(struct pass *pass, enum export_loss loss)
+{
+	for (size_t i = 0; i < pass->count; i++)
+		pass->writers[i].lost[loss]++;
+}
+
+/* The process of a row, where it was asked for; NULL: it was not, or there is none (counted). */
+static const struct export_process *find_process(struct pass *pass, int64_t id)
+{
+	const struct export_process *process = export_process_find(pass->source, id);
+
+	if (!process)
+		lose(pass, EXPORT_IMPOSSIBLE);
+	return process && export_has_process(pass->source, process) ? process : NULL;
+}
+
+/* Was it asked for? Times that no event has are counted. */
+static bool takes_times(struct pass *pass, int64_t start_ns, int64_t end_ns)
+{
+	if (start_ns < 0 || end_ns < start_ns) {
+		lose(pass, EXPORT_IMPOSSIBLE);
+		return false;
+	}
+	return export_has_time(pass->source, start_ns, end_ns);
+}
+
+/* The end of an event that began @duration_ns before; before the event where that is no time. */
+static int64_t end_of(int64_t start_ns, int64_t duration_ns)
+{
+	int64_t end;
+
+	return __builtin_add_overflow(start_ns, duration_ns, &end) ? -1 : end;
+}
+
+#define GIVE(pass, kind, row, loss)                                                                \
+	({                                                                                         \
+		int given_ = 0;                                                                    \
+		for (size_t i_ = 0; i_ < (pass)->count && !given_; i_++) {                         \
+			struct export_writer *writer_ = (pass)->writers + i_;                      \
+			if (writer_->format->kind)                                                 \
+				given_ = writer_->format->kind(writer_, (row));                    \
+			else if ((loss) != EXPORT_LOSSES)                                          \
+				writer_->lost[(loss)]++;                                           \
+		}                                                                                  \
+		given_;                                                                            \
+	})
+
+static void show_progress(struct pass *pass)
+{
+	if (!pass->shows_progress || pass->rows++ % PROGRESS_ROWS || !pass->source->dispatches)
+		return;
+	fprintf(stderr, "\rrtl: exporting: %3.0f %% of %llu kernels\033[K",
+		100.0 * (double)pass->rows / (double)pass->source->dispatches,
+		(unsigned long long)pass->source->dispatches);
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+/* @column: of comm, which the others follow. */
+static struct export_collective read_collective(
+	const struct query_rows *row, int column, int64_t id, const struct export_name *function)
+{
+	return (struct export_collective){
+		.id = id,
+		.function = function,
+		.in_launch = 1,
+		.comm = query_integer(row, column),
+		.has_comm = !query_is_null(row, column),
+		.comm_rank = query_integer(row, column + 1),
+		.comm_size = query_integer(row, column + 2),
+		.has_size = !query_is_null(row, column + 2),
+		.seq = query_integer(row, column + 3),
+		.has_seq = !query_is_null(row, column + 3),
+		.count = query_integer(row, column + 4),
+		.bytes = query_integer(row, column + 5),
+		.datatype = query_text(row, column + 6),
+		.reduction = query_text(row, column + 7),
+		.peer = query_integer(row, column + 8),
+		.has_peer = !query_is_null(row, column + 8),
+	};
+}
+
+/* Those of the launch: the first, and how many. Texts of the row are kept past it. */
+static int read_collectives(struct pass *pass, int64_t launch)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask_of(pass->source->query, "export_launched_collectives", launch, &rows);
+
+	pass->is_collective = false;
+	while (!r && (r = query_next(rows)) > 0) {
+		const struct export_name *function =
+			export_name_find(&pass->source->functions, query_integer(rows, 1));
+
+		r = 0;
+		if (pass->is_collective) {
+			pass->collective.in_launch++;
+			continue;
+		}
+		if (!function)
+			continue;
+		pass->collective = read_collective(rows, 2, query_integer(rows, 0), function);
+		snprintf(pass->datatype, sizeof(pass->datatype), "%s",
+			pass->collective.datatype ? pass->collective.datatype : "");
+		pass->collective.datatype = pass->collective.datatype ? pass->datatype : NULL;
+		pass->collective.reduction = NULL;
+		pass->is_collective = true;
+	}
+	return r;
+}
+
+static int find_collective(struct pass *pass, struct export_kernel *kernel)
+{
+	int64_t launch = kernel->process->id << 40 | kernel->call;
+	int r = 0;
+
+	if (!pass->has_collectives || !kernel->call || !kernel->name->is_communication)
+		return 0;
+	if (launch != pass->launch) {
+		r = read_collectives(pass, launch);
+		pass->launch = launch;
+	}
+	if (!r && pass->is_collective)
+		kernel->collective = &pass->collective;
+	return r;
+}
+
+static int give_kernel(struct pass *pass, const struct query_rows *row)
+{
+	static const struct export_name unnamed = {
+		.text = "kernel", .json = "\"kernel\"", .symbol = ""};
+	struct export_kernel kernel = {
+		.process = find_process(pass, query_integer(row, 1)),
+		.name = export_name_find(&pass->source->kernels, query_integer(row, 4)),
+		.id = query_integer(row, 0),
+		.gpu_id = query_integer(row, 2),
+		.queue = query_integer(row, 3),
+		.start_ns = query_integer(row, 5),
+		.end_ns = end_of(query_integer(row, 5), query_integer(row, 6)),
+		.sequence = query_integer(row, 7),
+		.tid = query_integer(row, 8),
+		.has_tid = !query_is_null(row, 8),
+		.call = query_integer(row, 9),
+		.submit_ns = query_integer(row, 5) - query_integer(row, 10),
+		.has_submit = !query_is_null(row, 10),
+		.range = query_integer(row, 11),
+		.lds = query_integer(row, 19),
+		.scratch = query_integer(row, 20),
+		.call_start_ns = query_integer(row, 21),
+		.call_tid = query_integer(row, 22),
+		.graph_exec = query_integer(row, 24),
+		.graph_launch = query_integer(row, 25),
+		.has_graph = !query_is_null(row, 24),
+	};
+	int r;
+
+	show_progress(pass);
+	if (!kernel.process || !export_has_gpu(pass->source, true, kernel.gpu_id))
+		return 0;
+	if (query_is_null(row, 5)) {
+		lose(pass, EXPORT_UNTIMED_KERNELS);
+		return 0;
+	}
+	if (!takes_times(pass, kernel.start_ns, kernel.end_ns))
+		return 0;
+	if (kernel.gpu_id < 0 || kernel.queue < 0) {
+		lose(pass, EXPORT_IMPOSSIBLE);
+		return 0;
+	}
+	if (!kernel.name)
+		kernel.name = &unnamed;
+	if (kernel.submit_ns < 0 || kernel.submit_ns > kernel.start_ns)
+		kernel.has_submit = false;
+	if (kernel.call && !query_is_null(row, 21))
+		kernel.function =
+			export_name_find(&pass->source->functions, query_integer(row, 23));
+	for (int i = 0; i < 3; i++) {
+		kernel.workgroup[i] = query_integer(row, 13 + i);
+		kernel.grid[i] = query_integer(row, 16 + i);
+	}
+	r = find_collective(pass, &kernel);
+	return r ? r : GIVE(pass, kernel, &kernel, EXPORT_LOSSES);
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+static int give_copy(struct pass *pass, const struct query_rows *row)
+{
+	struct export_copy copy = {
+		.process = find_process(pass, query_integer(row, 0)),
+		.number = query_integer(row, 1),
+		.start_ns = query_integer(row, 2),
+		.end_ns = query_integer(row, 3),
+		.bytes = query_integer(row, 4),
+		.direction = query_text(row, 5) ? query_text(row, 5) : "unknown",
+		.source = query_integer(row, 6),
+		.has_source = !query_is_null(row, 6),
+		.target = query_integer(row, 7),
+		.has_target = !query_is_null(row, 7),
+		.call = query_integer(row, 8),
+		.tid = query_integer(row, 9),
+		.submit_ns = query_integer(row, 10),
+		.range = query_integer(row, 11),
+		.how = query_text(row, 12) ? query_text(row, 12) : "",
+		.call_start_ns = query_integer(row, 14),
+		.call_tid = query_integer(row, 15),
+	};
+
+	if (!copy.process || (!export_has_gpu(pass->source, copy.has_source, copy.source) &&
+				     !export_has_gpu(pass->source, copy.has_target, copy.target)))
+		return 0;
+	if (query_is_null(row, 2) || query_is_null(row, 3)) {
+		lose(pass, EXPORT_UNTIMED_COPIES);
+		return 0;
+	}
+	if (!takes_times(pass, copy.start_ns, copy.end_ns))
+		return 0;
+	if (copy.call && !query_is_null(row, 14))
+		copy.function = export_name_find(&pass->source->functions, query_integer(row, 16));
+	return GIVE(pass, copy, &copy, EXPORT_COPIES);
+}
+
+/* ---- host calls and ranges ------------------------------------------------------------------ */
+
+static int give_call(struct pass *pass, const struct query_rows *row)
+{
+	static const struct export_name unnamed = {
+		.text = "call", .json = "\"call\"", .symbol = ""};
+	struct export_collective collective;
+	struct export_call call = {
+		.process = find_process(pass, query_integer(row, 1)),
+		.function = export_name_find(&pass->source->functions, query_integer(row, 3)),
+		.id = query_integer(row, 0),
+		.number = CALL_NUMBER(query_integer(row, 0)),
+		.tid = query_integer(row, 2),
+		.start_ns = query_integer(row, 4),
+		.end_ns = query_integer(row, 5),
+		.result = query_integer(row, 6),
+		.parent = query_integer(row, 7),
+		.range = query_integer(row, 8),
+		.arguments = query_text(row, 9),
+		.graph_exec = query_integer(row, 11),
+		.graph_launch = query_integer(row, 12),
+		.has_graph = !query_is_null(row, 11),
+	};
+
+	if (!call.process || !takes_times(pass, call.start_ns, call.end_ns))
+		return 0;
+	if (!call.function)
+		call.function = &unnamed;
+	call.is_collective_library = !strncmp(call.function->text, "nccl", 4);
+	if (!query_is_null(row, 13)) {
+		collective = read_collective(row, 14, query_integer(row, 13), call.function);
+		call.collective = &collective;
+	}
+	return GIVE(pass, call, &call, EXPORT_CALLS);
+}
+
+static int give_range(struct pass *pass, const struct query_rows *row)
+{
+	const char *kind = query_text(row, 3) ? query_text(row, 3) : "";
+	CLEANUP(free_p) char *text = NULL;
+	struct export_range range = {
+		.process = find_process(pass, query_integer(row, 0)),
+		.kind = !strcmp(kind, "mark")	 ? EXPORT_MARK
+			: !strcmp(kind, "start") ? EXPORT_START
+						 : EXPORT_PUSH,
+		.id = query_integer(row, 1),
+		.tid = query_integer(row, 2),
+		.start_ns = query_integer(row, 5),
+		.parent = query_integer(row, 7),
+	};
+	bool is_mark = range.kind == EXPORT_MARK;
+
+	range.end_ns = query_integer(row, is_mark ? 5 : 6);
+	if (!range.process)
+		return 0;
+	if (query_is_null(row, 5) || (!is_mark && query_is_null(row, 6))) {
+		lose(pass, EXPORT_OPEN_RANGES);
+		return 0;
+	}
+	if (!takes_times(pass, range.start_ns, range.end_ns))
+		return 0;
+	range.text = text = export_clean(query_text(row, 4));
+	return text ? GIVE(pass, range, &range, EXPORT_RANGES) : -ENOMEM;
+}
+
+static int count_outstanding(struct pass *pass, const struct query_rows *row)
+{
+	const struct export_process *process = find_process(pass, query_integer(row, 0));
+
+	if (process && export_has_gpu(pass->source, !query_is_null(row, 1), query_integer(row, 1)))
+		for (size_t i = 0; i < pass->count; i++)
+			pass->writers[i].lost[EXPORT_OUTSTANDING] +=
+				(uint64_t)query_integer(row, 2);
+	return 0;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+static int give_rows(struct pass *pass, const char *question,
+	int (*give)(struct pass *pass, const struct query_rows *row))
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(pass->source->query, question, &rows);
+
+	while (!r && (r = query_next(rows)) > 0)
+		r = give(pass, rows);
+	return r;
+}
+
+int export_pass(struct export_writer *writers, size_t count)
+{
+	CLEANUP(pass_done)
+	struct pass pass = {
+		.source = writers[0].source,
+		.writers = writers,
+		.count = count,
+		.launch = -1,
+		.shows_progress = isatty(STDERR_FILENO),
+	};
+	struct query *query = pass.source->query;
+	bool has_calls = query_schema(query) >= SCHEMA_CALLS;
+	int64_t collectives = 0;
+	int r = query_number(query, "export_has_collectives", 0, &collectives);
+
+	pass.has_collectives = collectives;
+	for (size_t i = 0; i < count && !r; i++)
+		if (writers[i].format->begin)
+			r = writers[i].format->begin(writers + i);
+	if (!r)
+		r = give_rows(&pass, has_calls ? "export_dispatches" : "export_dispatches_alone",
+			give_kernel);
+	if (!r)
+		r = give_rows(&pass, "export_copies", give_copy);
+	if (!r)
+		r = give_rows(&pass, "export_calls", give_call);
+	if (!r)
+		r = give_rows(&pass, "export_markers", give_range);
+	if (!r)
+		r = give_rows(&pass, "export_outstanding", count_outstanding);
+	for (size_t i = 0; i < count && !r; i++)
+		if (writers[i].format->end)
+			r = writers[i].format->end(writers + i);
+	return r;
+}

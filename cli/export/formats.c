@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/export/format.h"
 
-extern const struct export_format export_chrome_json;
+extern const struct export_format export_perfetto, export_chrome_json;
 
 const struct export_format *const export_formats[] = {
+	&export_perfetto,
 	&export_chrome_json,
 };
 const size_t export_format_count = sizeof(export_formats) / sizeof(*export_formats);

@@ -8,6 +8,10 @@ fixture() { # fixture SCRIPT KIND
 	python3 "$here/$1.py" "$2" "$here/../../collectord/db/schema" "$2.db"
 }
 
+check_perfetto() {
+	python3 "$here/check_perfetto.py" "$@"
+}
+
 compare() {
 	python3 "$here/compare_chrome_json.py" "$@"
 }
@@ -57,6 +61,42 @@ compare() {
 	"$rtl" export -f --chrome-json plain.json plain.db
 	compare plain.db plain.json
 	jq -e '[.traceEvents[].args.name? | select(. == "queue 0 (overlapping 1)")] | length > 0' plain.json
+}
+
+@test "every row of a real run is in the Perfetto trace once, and its importer drops none" {
+	$rtl run -q -o t.db --mode full --device soft -- "$demo" --ranks 2 --steps 3
+	run -0 --separate-stderr "$rtl" export --perfetto t.pftrace t.db
+	[ -z "$output" ]
+	grep -Eq '^rtl: wrote t.pftrace \([0-9.]+ MB\): ' <<<"$stderr"
+	kernels=$(sql t.db 'SELECT count(start) FROM rocpd_op')
+	[ "$kernels" -gt 0 ]
+	[[ $(check_perfetto t.db t.pftrace) == "kernels $kernels, "* ]]
+	"$rtl" export --perfetto t.pftrace.gz t.db
+	zcat t.pftrace.gz | cmp - t.pftrace
+	gpu=$(sql t.db 'SELECT min(gpuId) FROM rocpd_op WHERE rank = 1')
+	"$rtl" export --perfetto one.pftrace --ranks 1 --gpus "$gpu" t.db
+	check_perfetto t.db one.pftrace "p.rank = 1 AND gpuId = $gpu"
+	SOFTGPU_COUNT=2 SOFTGPU_SCRIPT="" $rtl run -q -o c.db --mode full --device soft -- \
+		"$RTL_BUILD/tests/shim/copies/rtl-copies" each 10 >out
+	"$rtl" export --perfetto c.pftrace c.db
+	check_perfetto c.db c.pftrace | tee counts
+	grep -Eq 'copies [1-9]' counts
+}
+
+@test "kernels that overlap, host calls and ranges are whole in the Perfetto trace" {
+	fixture fixture_tree plain
+	fixture fixture_tree deep
+	fixture fixture_tree names
+	fixture fixture_ranks overlap
+	fixture fixture hostile
+	fixture fixture lossy
+	sqlite3 plain.db "UPDATE rtl_dispatch SET start = 6000000000 + rowid, duration = 1000000 - rowid"
+	for kind in plain deep names overlap hostile lossy; do
+		"$rtl" export --perfetto $kind.pftrace $kind.db
+		check_perfetto $kind.db $kind.pftrace | tee $kind.counts
+		grep -Eq 'kernels [1-9]' $kind.counts
+	done
+	grep -Eq 'calls [1-9][0-9]*, launches [1-9][0-9]*, ranges [1-9]' plain.counts
 }
 
 @test "what Chrome JSON has no place for is counted, and an incomplete file says so" {

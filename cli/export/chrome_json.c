@@ -351,7 +351,7 @@ static int end(struct export_writer *w)
 	int r;
 
 	fputs("\n],\"otherData\":", w->to);
-	r = export_put_metadata(w->to, w);
+	r = export_put_metadata(w->to, w, true);
 	fputs("}\n", w->to);
 	return r;
 }

@@ -53,7 +53,9 @@ struct export_kernel {
 	bool has_submit, has_tid;
 	int64_t range; /* roctxId; 0: none */
 	int64_t call;  /* of the process; 0: none */
-	/* Of the call, where it was recorded: */
+	int64_t node;  /* of a graph: its place in the launch */
+	bool has_node;
+	/* Of the call, where it was recorded and asked for: */
 	const struct export_name *function; /* NULL: it was not */
 	int64_t call_start_ns, call_tid;
 	int64_t graph_exec, graph_launch;
@@ -69,7 +71,7 @@ struct export_copy {
 	int64_t source, target; /* gpuId */
 	bool has_source, has_target;
 	int64_t range, call;
-	const struct export_name *function; /* of the call; NULL: it was not recorded */
+	const struct export_name *function; /* of the call, as above */
 	int64_t call_start_ns, call_tid;
 };
 
@@ -151,9 +153,11 @@ void export_who(const struct export_source *source, const struct export_process 
 	char ret[EXPORT_WHO_BYTES]);
 /*
  * The object that says what the file lacks: the keys of rtl summary --json, session, version,
- * times, "left_out". As one JSON value. -ENOMEM; errors of the query.
+ * times. As one JSON value. -ENOMEM.
  */
-int export_put_metadata(FILE *to, const struct export_writer *writer);
+int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_left_out);
+/* What was left out so far, which is "left_out" of the object above. -ENOMEM. */
+int export_put_left_out(FILE *to, const struct export_writer *writer);
 /* What PyTorch calls it: allreduce, _allgather_base, ...; of a function that it has no name for:
  * its own. */
 const char *export_collective_name(const struct export_name *function);

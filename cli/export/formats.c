@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "cli/export/format.h"
 
-extern const struct export_format export_perfetto, export_chrome_json;
+extern const struct export_format export_perfetto, export_chrome_json, export_torch,
+	export_rocprofv3, export_csv;
 
 const struct export_format *const export_formats[] = {
 	&export_perfetto,
 	&export_chrome_json,
+	&export_torch,
+	&export_rocprofv3,
+	&export_csv,
 };
 const size_t export_format_count = sizeof(export_formats) / sizeof(*export_formats);

@@ -180,6 +180,8 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 		.submit_ns = query_integer(row, 5) - query_integer(row, 10),
 		.has_submit = !query_is_null(row, 10),
 		.range = query_integer(row, 11),
+		.node = query_integer(row, 12),
+		.has_node = !query_is_null(row, 12),
 		.lds = query_integer(row, 19),
 		.scratch = query_integer(row, 20),
 		.call_start_ns = query_integer(row, 21),
@@ -207,7 +209,8 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 		kernel.name = &unnamed;
 	if (kernel.submit_ns < 0 || kernel.submit_ns > kernel.start_ns)
 		kernel.has_submit = false;
-	if (kernel.call && !query_is_null(row, 21))
+	if (kernel.call && !query_is_null(row, 21) &&
+		export_has_time(pass->source, kernel.call_start_ns, query_integer(row, 26)))
 		kernel.function =
 			export_name_find(&pass->source->functions, query_integer(row, 23));
 	for (int i = 0; i < 3; i++) {
@@ -251,7 +254,8 @@ static int give_copy(struct pass *pass, const struct query_rows *row)
 	}
 	if (!takes_times(pass, copy.start_ns, copy.end_ns))
 		return 0;
-	if (copy.call && !query_is_null(row, 14))
+	if (copy.call && !query_is_null(row, 14) &&
+		export_has_time(pass->source, copy.call_start_ns, query_integer(row, 17)))
 		copy.function = export_name_find(&pass->source->functions, query_integer(row, 16));
 	return GIVE(pass, copy, &copy, EXPORT_COPIES);
 }

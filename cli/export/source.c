@@ -122,6 +122,18 @@ static int add_process(struct export_source *source, const struct query_rows *ro
 		       : -ENOMEM;
 }
 
+/* Where the collector saw it end; of older files its last kernel stands for that. */
+static int set_end(struct export_source *source, const struct query_rows *row)
+{
+	uint32_t at = idmap_find(&source->process_index, query_integer(row, 0));
+
+	if (at == IDMAP_NONE || query_is_null(row, 1))
+		return 0;
+	source->processes[at].end_ns = query_integer(row, 1);
+	source->processes[at].has_end = true;
+	return 0;
+}
+
 static int add_gpu(struct export_source *source, const struct query_rows *row)
 {
 	struct export_gpu *grown = grow_by_one(source->gpus, source->gpu_count, sizeof(*grown));
@@ -213,6 +225,8 @@ int export_source_load(struct query *query, const struct verdict *verdict,
 	r = load_session(ret);
 	if (!r)
 		r = load(ret, "export_processes", add_process);
+	if (!r)
+		r = load(ret, "process_ends", set_end);
 	if (!r)
 		r = load(ret, "gpus", add_gpu);
 	if (!r)

@@ -130,20 +130,32 @@ void export_who(const struct export_source *source, const struct export_process 
 		source->verdict->is_complete ? "" : "INCOMPLETE ", rank);
 }
 
-static int put_left_out(json_t *to, const uint64_t lost[EXPORT_LOSSES])
+static json_t *left_out_json(const uint64_t lost[EXPORT_LOSSES])
 {
 	json_t *object = json_object();
-	int bad = json_object_set_new(to, "left_out", object);
+	int bad = !object;
 
 	/* The first are of every format, 0 or not; of the others a format has few. */
 	for (int i = 0; i < EXPORT_LOSSES && !bad; i++)
 		if (i < EXPORT_COPIES || lost[i])
 			bad = json_object_set_new(
 				object, losses[i].key, json_integer((json_int_t)lost[i]));
-	return bad;
+	if (!bad)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
-int export_put_metadata(FILE *to, const struct export_writer *writer)
+int export_put_left_out(FILE *to, const struct export_writer *writer)
+{
+	json_t *object = left_out_json(writer->lost);
+	int r = object ? render_json_value(to, object, JSON_COMPACT) : -ENOMEM;
+
+	json_decref(object);
+	return r;
+}
+
+int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_left_out)
 {
 	const struct export_source *source = writer->source;
 	json_t *object = json_object();
@@ -155,7 +167,8 @@ int export_put_metadata(FILE *to, const struct export_writer *writer)
 	bad |= json_object_set_new(
 		object, "start_realtime_ns", json_integer(source->start_realtime_ns));
 	bad |= json_object_set_new(object, "rtl_version", json_string(RTL_VERSION));
-	bad |= put_left_out(object, writer->lost);
+	if (has_left_out)
+		bad |= json_object_set_new(object, "left_out", left_out_json(writer->lost));
 	r = bad ? -ENOMEM : verdict_put_json(source->verdict, object);
 	if (!r)
 		r = render_json_value(to, object, JSON_COMPACT);

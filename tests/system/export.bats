@@ -99,6 +99,52 @@ compare() {
 	grep -Eq 'calls [1-9][0-9]*, launches [1-9][0-9]*, ranges [1-9]' plain.counts
 }
 
+@test "files of PyTorch's profiler, of rocprofv3 and of CSV have every row that they have a place for" {
+	$rtl run -q -o run.db --mode full --device soft -- "$demo" --ranks 2 --steps 3
+	fixture fixture_tree plain
+	fixture fixture hostile
+	fixture fixture lossy
+	fixture fixture_ranks overlap
+	for kind in run plain hostile lossy overlap; do
+		# In one reading of the file.
+		run -0 --separate-stderr "$rtl" export --torch torch.$kind --rocprofv3 rocprofv3.$kind --csv csv.$kind $kind.db
+		[ -z "$output" ]
+		for format in torch rocprofv3 csv; do
+			python3 "$here/check_$format.py" $kind.db $format.$kind | tee counts
+			grep -Eq 'kernels [1-9]' counts
+			echo "$kind $format $(cat counts)" >>all
+		done
+	done
+	[ "$(ls torch.run)" = "$(printf 'rank0_trace.json\nrank1_trace.json')" ]
+	[ "$(ls rocprofv3.run)" = "$(printf 'rank0_results.json\nrank1_results.json')" ]
+	# Host calls are linked; what has none has its doorbell.
+	grep -Eq '^plain torch .* calls [1-9][0-9]*, ranges [1-9][0-9]*, doorbells [1-9]' all
+	grep -Eq '^run torch .* copies [1-9].* doorbells [1-9]' all
+	"$rtl" export --torch two --ranks 1 plain.db
+	[ "$(ls two)" = rank1_trace.json ]
+}
+
+@test "a folder with files of others is never replaced, one of such files with -f alone" {
+	fixture fixture clean
+	"$rtl" export --csv out clean.db
+	run -1 --separate-stderr "$rtl" export --csv out clean.db
+	[ "$stderr" = "rtl: out: exists and is not empty; -f overwrites it" ]
+	echo old >out/kernels.csv
+	"$rtl" export -f --csv out clean.db
+	python3 "$here/check_csv.py" clean.db out
+	touch out/notes
+	run -1 --separate-stderr "$rtl" export -f --csv out clean.db
+	[ "$stderr" = "rtl: out: has a file that is not of such an export, notes; name another folder" ]
+	mkdir empty
+	"$rtl" export --csv empty/ clean.db
+	python3 "$here/check_csv.py" clean.db empty
+	run -1 --separate-stderr "$rtl" export --csv clean.db clean.db
+	[ "$stderr" = "rtl: clean.db: exists and is not a folder; name another one" ]
+	# Nothing of either is there where one cannot be written.
+	run -1 "$rtl" export --csv fresh --chrome-json none/out.json clean.db
+	[ "$(ls -d ./fresh* ./out* | tr '\n' ' ')" = "./out " ]
+}
+
 @test "what Chrome JSON has no place for is counted, and an incomplete file says so" {
 	fixture fixture lossy
 	run -0 --separate-stderr "$rtl" export --chrome-json lossy.json lossy.db
@@ -168,6 +214,10 @@ compare() {
 	run -2 --separate-stderr "$rtl" export clean.db
 	grep -q '^rtl: export: needs a format: .*--chrome-json OUT' <<<"$stderr"
 	[ "${#stderr_lines[@]}" -eq 1 ]
+	run -2 --separate-stderr "$rtl" export --csv - clean.db
+	[ "$stderr" = "rtl: export: --csv=-: writes more than a stream; name a folder" ]
+	run -2 --separate-stderr "$rtl" export --chrome-json a --chrome-json b clean.db
+	[ "$stderr" = "rtl: export: --chrome-json: is given twice" ]
 	for option in --ranks=x --gpus=3-1; do
 		run -2 --separate-stderr "$rtl" export $option --chrome-json out.json clean.db
 		[ "$stderr" = "rtl: export: $option: not a list of numbers, as in 0,3-5" ]

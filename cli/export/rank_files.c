@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "cli/export/rank_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "cli/base/message.h"
+
+int rank_files_begin(const struct export_writer *writer, struct rank_files *ret)
+{
+	struct rlimit limit;
+
+	/* A file of a thousand ranks needs as many at once. */
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit); /* then opening says it */
+	}
+	ret->items = calloc(writer->source->process_count + 1, sizeof(*ret->items));
+	return ret->items ? 0 : -ENOMEM;
+}
+
+static bool is_taken(
+	const struct export_writer *writer, const struct rank_files *files, int64_t rank)
+{
+	for (size_t i = 0; i < writer->source->process_count; i++)
+		if (files->items[i].to && files->items[i].process->has_rank &&
+			files->items[i].process->rank == rank)
+			return true;
+	return false;
+}
+
+int rank_files_get(struct export_writer *writer, struct rank_files *files,
+	const struct export_process *process, const char *suffix, struct rank_file **ret)
+{
+	struct rank_file *file = files->items + process->index;
+
+	*ret = file;
+	if (file->to)
+		return 0;
+	file->process = process;
+	if (!process->has_rank)
+		snprintf(file->name, sizeof(file->name), "pid%" PRId64 "%s", process->pid, suffix);
+	else if (!is_taken(writer, files, process->rank))
+		snprintf(
+			file->name, sizeof(file->name), "rank%" PRId64 "%s", process->rank, suffix);
+	else
+		snprintf(file->name, sizeof(file->name), "rank%" PRId64 "_pid%" PRId64 "%s",
+			process->rank, process->pid, suffix);
+	if (!process->has_rank)
+		say("%s/%s: the rank of process %" PRId64 " is not known; the file has its pid",
+			writer->out, file->name, process->pid);
+	file->to = output_folder_create(&writer->folder, file->name);
+	return file->to ? 1 : -EIO;
+}
+
+int rank_files_end(struct export_writer *writer, struct rank_files *files)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < writer->source->process_count; i++) {
+		struct rank_file *file = files->items + i;
+
+		if (file->to && output_folder_close(&writer->folder, file->to, file->name))
+			r = -EIO;
+		file->to = NULL;
+	}
+	return r;
+}
+
+void rank_files_done(const struct export_writer *writer, struct rank_files *files)
+{
+	for (size_t i = 0; i < writer->source->process_count && files->items; i++)
+		if (files->items[i].to)
+			fclose(files->items[i].to);
+	free(files->items);
+}

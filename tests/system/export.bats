@@ -124,6 +124,36 @@ compare() {
 	[ "$(ls two)" = rank1_trace.json ]
 }
 
+@test "databases of rocmProfileData and rocprofiler-sdk have every row, and their views lose none" {
+	$rtl run -q -o run.db --mode full --device soft -- "$demo" --ranks 2 --steps 3
+	fixture fixture_tree plain
+	fixture fixture_ranks overlap
+	fixture fixture hostile
+	fixture fixture lossy
+	for kind in run plain overlap hostile lossy; do
+		run -0 --separate-stderr "$rtl" export --rpd $kind.rpd --rocpd $kind.rocpd.db $kind.db
+		[ -z "$output" ]
+		python3 "$here/check_rpd.py" $kind.db $kind.rpd | tee counts
+		python3 "$here/check_rocpd.py" $kind.db $kind.rocpd.db | tee -a counts
+		[ "$(grep -Ec 'kernels [1-9]' counts)" -eq 2 ]
+		sed "s/^/$kind /" counts >>all
+	done
+	grep -Eq '^plain .* calls [1-9][0-9]*, ranges [1-9][0-9]*, links [1-9]' all
+	grep -Eq '^overlap .* collectives [1-9]' all
+	grep -Eq '^run .* copies [1-9]' all
+	# The same process has the same guid in each export, and no journal is left.
+	"$rtl" export -f --rocpd again.db run.db
+	[ "$(sql again.db 'SELECT group_concat(guid) FROM rocpd_info_process')" = \
+		"$(sql run.rocpd.db 'SELECT group_concat(guid) FROM rocpd_info_process')" ]
+	[ -z "$(ls -d ./*-journal ./*.XXXXXX 2>/dev/null)" ]
+	# A rank and a GPU of it.
+	gpu=$(sql run.db 'SELECT min(gpuId) FROM rocpd_op WHERE rank = 1')
+	"$rtl" export --ranks 1 --gpus "$gpu" --rpd one.rpd --rocpd one.db run.db
+	kernels=$(sql run.db "SELECT count(*) FROM rocpd_op WHERE rank = 1 AND gpuId = $gpu AND start IS NOT NULL")
+	[ "$(sql one.db 'SELECT count(*) FROM kernels')" -eq "$kernels" ]
+	[ "$(sql one.rpd "SELECT count(*) FROM op WHERE opType = 'KernelExecution'")" -eq "$kernels" ]
+}
+
 @test "a folder with files of others is never replaced, one of such files with -f alone" {
 	fixture fixture clean
 	"$rtl" export --csv out clean.db

@@ -45,7 +45,7 @@ static int put_tracelens(json_t *to, const struct breakdown_row *row)
 	return bad;
 }
 
-static int put_aorta(json_t *to, const struct breakdown_row *row)
+int timeline_put_aorta(json_t *to, const struct breakdown_row *row)
 {
 	json_t *streams = json_object(), *utilization = json_object(), *overlap = json_object();
 	int bad = json_object_set_new(to, "total_ms", ms(row->wall_ns));
@@ -80,7 +80,7 @@ static int put_figures(json_t *to, const struct breakdown_row *row)
 	json_t *causes = json_object();
 	int bad = put_tracelens(to, row);
 
-	bad |= put_aorta(to, row);
+	bad |= timeline_put_aorta(to, row);
 	bad |= json_object_set_new(to, "idle_cause_ns", causes);
 	for (int i = 0; i < BREAKDOWN_CAUSES && !bad; i++)
 		bad |= json_object_set_new(causes, breakdown_cause_name((enum breakdown_cause)i),
@@ -139,8 +139,8 @@ static json_t *segment_json(
 	return NULL;
 }
 
-/* Segments lie in the order of time, those outside among them; *at is where the row's begin. */
-static int put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
+/* Segments lie in the order of time, those outside among them. */
+int timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
 	const struct breakdown_row *row, size_t *at)
 {
 	json_t *array = json_array();
@@ -181,7 +181,7 @@ static json_t *row_json(const struct timeline_lane *lane, size_t which,
 	bad |= json_object_set_new(object, "is_open", json_boolean(is_step && step->is_open));
 	bad |= put_figures(object, row);
 	if (o->wants_segments)
-		bad |= put_segments(object, lane, which, row, segment_at);
+		bad |= timeline_put_segments(object, lane, which, row, segment_at);
 	if (!bad)
 		return object;
 	json_decref(object);

@@ -154,6 +154,31 @@ compare() {
 	[ "$(sql one.rpd "SELECT count(*) FROM op WHERE opType = 'KernelExecution'")" -eq "$kernels" ]
 }
 
+@test "AORTA's metrics are the figures of rtl timeline, with the losses that the program told" {
+	$rtl run -q -o run.db --device soft -- "$demo" --ranks 2 --steps 4
+	fixture fixture clean
+	# A loss in the middle of each step of rank 0.
+	"$rtl" timeline --json --segments run.db >timeline.json
+	sqlite3 run.db "INSERT INTO rocpd_string (string) VALUES ('loss')"
+	jq -r '.rows[] | select(.rank == 0 and .step != null) | [.process_id, .step, (.start_ns + .end_ns) / 2 | floor] | @csv' \
+		timeline.json >steps
+	[ "$(wc -l <steps)" -eq 4 ]
+	while IFS=, read -r process step time; do
+		sqlite3 run.db "INSERT INTO rtl_metric_base VALUES ($process, 100000 + $step, NULL, 1, $time,
+			(SELECT max(id) FROM rocpd_string), 2.5 - $step)"
+	done <steps
+	run -0 --separate-stderr "$rtl" export --aorta metrics run.db
+	[ -z "$output" ]
+	[ "$(ls metrics | tr '\n' ' ')" = "rank_00_metrics.jsonl rank_01_metrics.jsonl summary.json " ]
+	[ "$(python3 "$here/check_aorta.py" timeline.json metrics)" = "steps 8, losses 4" ]
+	[ "$(jq -s -c '[.[] | [.step, .loss]]' metrics/rank_00_metrics.jsonl)" = "[[0,2.5],[1,1.5],[2,0.5],[3,-0.5]]" ]
+	"$rtl" export -f --aorta metrics --ranks 1 run.db
+	[ "$(ls metrics | tr '\n' ' ')" = "rank_01_metrics.jsonl summary.json " ]
+	"$rtl" timeline --json --segments clean.db >timeline.json
+	"$rtl" export --aorta clean clean.db
+	python3 "$here/check_aorta.py" timeline.json clean
+}
+
 @test "a folder with files of others is never replaced, one of such files with -f alone" {
 	fixture fixture clean
 	"$rtl" export --csv out clean.db

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/export/format.h"
+#include "cli/export/launches.h"
 #include "cli/export/tracks.h"
 #include "proto/base/cleanup.h"
 
@@ -34,6 +35,7 @@
 struct chrome_json {
 	struct tracks tracks;
 	struct idmap pids; /* that have their name */
+	struct launches launches;
 	bool has_events;
 };
 
@@ -177,27 +179,37 @@ static int64_t correlation_of(const struct export_process *process, int64_t call
 	return (process->id << CALL_BITS) + CALL_NUMBER(call ? call : otherwise);
 }
 
-/* An arrow from the call to what it caused: readers look for a slice at that place and time. */
-static void put_arrow(struct export_writer *w, const struct place *to, int lane, int64_t call_tid,
-	int64_t call_start_ns, int64_t number)
+/*
+ * One end of an arrow from a call to what it caused, which is the @node-th of that: "s" where the
+ * call is, "f" where the other is.
+ */
+static void put_arrow(struct export_writer *w, const char *phase, const struct place *place,
+	int lane, int64_t call, int64_t node)
 {
-	const struct place from = {.process = to->process, .gpu_id = NO_GPU};
-	int64_t id = correlation_of(to->process, 0, number);
+	begin_event(w);
+	fprintf(w->to,
+		"{\"ph\":\"%s\"%s,\"cat\":\"launch\",\"name\":\"launch\",\"id\":\"%" PRId64
+		".%" PRId64 ".%" PRId64 "\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
+		phase, *phase == 'f' ? ",\"bp\":\"e\"" : "", place->process->id, call, node,
+		pid_of(place), tid_of(place->track, lane));
+	export_put_us(w->to, place->start_ns);
+	fputs("}", w->to);
+}
 
-	begin_event(w);
-	fprintf(w->to,
-		"{\"ph\":\"s\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%" PRId64
-		",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
-		id, pid_of(&from), tid_of(call_tid, 0));
-	export_put_us(w->to, call_start_ns);
-	fputs("}", w->to);
-	begin_event(w);
-	fprintf(w->to,
-		"{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%" PRId64
-		",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
-		id, pid_of(to), tid_of(to->track, lane));
-	export_put_us(w->to, to->start_ns);
-	fputs("}", w->to);
+/* The call comes later, and then has its ends of the arrows. */
+static int link_to_call(struct export_writer *w, const struct place *place, int lane,
+	const struct export_name *function, int64_t call)
+{
+	struct chrome_json *state = w->state;
+	int64_t node;
+
+	if (!function || call >= LAUNCHES_CALLS_MAX)
+		return 0;
+	node = launches_add_kernel(&state->launches, place->process->index, call);
+	if (node < 0)
+		return (int)node;
+	put_arrow(w, "f", place, lane, call, node);
+	return 0;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -233,9 +245,7 @@ static int put_kernel(struct export_writer *w, const struct export_kernel *kerne
 	if (kernel->has_tid)
 		fprintf(w->to, ",\"submit_tid\":%" PRId64, kernel->tid);
 	fputs("}}", w->to);
-	if (kernel->function)
-		put_arrow(w, &place, lane, kernel->call_tid, kernel->call_start_ns, number);
-	return 0;
+	return link_to_call(w, &place, lane, kernel->function, kernel->call);
 }
 
 static const char *copy_name(const char *direction)
@@ -285,9 +295,7 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 	put_copy_agent(w->to, "dst_agent", copy->has_target, copy->target);
 	fprintf(w->to, ",\"copy_bytes\":%" PRId64 ",\"copy\":%" PRId64 ",\"corr_id\":%" PRId64 "}}",
 		copy->bytes, copy->number, correlation_of(place.process, copy->call, number));
-	if (copy->function)
-		put_arrow(w, &place, lane, copy->call_tid, copy->call_start_ns, number);
-	return 0;
+	return link_to_call(w, &place, lane, copy->function, copy->call);
 }
 
 static int put_call(struct export_writer *w, const struct export_call *call)
@@ -300,6 +308,8 @@ static int put_call(struct export_writer *w, const struct export_call *call)
 		.start_ns = call->start_ns,
 		.end_ns = call->end_ns,
 	};
+	struct chrome_json *state = w->state;
+	int64_t caused;
 	int lane, r = begin_slice(w, &place, "X", &lane);
 
 	if (r <= 0)
@@ -308,6 +318,11 @@ static int put_call(struct export_writer *w, const struct export_call *call)
 		call->is_collective_library ? "rccl_api" : "hip_api", call->function->json);
 	put_args(w, &place);
 	fprintf(w->to, ",\"result\":%" PRId64 ",\"corr_id\":%" PRId64 "}}", call->result, call->id);
+	if (call->number >= LAUNCHES_CALLS_MAX)
+		return 0;
+	caused = launches_kernels(&state->launches, call->process->index, call->number);
+	for (int64_t node = 0; node < caused; node++)
+		put_arrow(w, "s", &place, lane, call->number, node);
 	return 0;
 }
 
@@ -362,6 +377,7 @@ static void done(struct export_writer *w)
 
 	tracks_done(&state->tracks);
 	idmap_done(&state->pids);
+	launches_done(&state->launches);
 }
 
 const struct export_format export_chrome_json = {

@@ -124,7 +124,7 @@ struct export_format {
 	const char *use; /* what to do with it */
 	enum export_kind kind;
 	bool is_compressible;
-	bool is_summary; /* it has no place for rows, and lacks none */
+	bool is_summary;	  /* it has no place for rows, and lacks none */
 	const char *const *files; /* patterns of what a folder of it has */
 	size_t state_bytes;
 	int (*begin)(struct export_writer *writer);

@@ -76,7 +76,7 @@ static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 			struct export_writer *writer_ = (pass)->writers + i_;                      \
 			if (writer_->format->kind)                                                 \
 				given_ = writer_->format->kind(writer_, (row));                    \
-			else if ((loss) != EXPORT_LOSSES && !writer_->format->is_summary)                                          \
+			else if ((loss) != EXPORT_LOSSES && !writer_->format->is_summary)          \
 				writer_->lost[(loss)]++;                                           \
 		}                                                                                  \
 		given_;                                                                            \

@@ -65,7 +65,7 @@ struct perfetto {
 };
 
 /* Event ids are unique in the file, and a call can tell those of its kernels and its first copy. */
-#define NODES_MAX	  (((int64_t)1 << 24) - 2)
+#define NODES_MAX	  (((int64_t)1 << 24) - 3)
 #define NODE_COPY	  (NODES_MAX + 1)
 #define EVENT_PROCESS(at) (((uint64_t)(at) + 1) << 52)
 #define EVENT_UNLINKED	  ((uint64_t)1 << 51)

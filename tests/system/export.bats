@@ -179,6 +179,22 @@ compare() {
 	python3 "$here/check_aorta.py" timeline.json clean
 }
 
+@test "any rows are in every format once, of databases of random rows" {
+	for seed in $(seq "${RTL_TEST_LONG:+20}3"); do
+		rm -rf export && mkdir export
+		fixture fixture_random "$seed"
+		mv "$seed.db" random.db
+		"$rtl" export --perfetto export/pftrace --chrome-json export/json --torch export/torch --csv export/csv \
+			--rocprofv3 export/rocprofv3 --rpd export/rpd --rocpd export/rocpd random.db
+		check_perfetto random.db export/pftrace
+		compare random.db export/json
+		for format in torch rocprofv3 csv rpd rocpd; do
+			python3 "$here/check_$format.py" random.db export/$format
+		done
+		rm random.db
+	done
+}
+
 @test "a folder with files of others is never replaced, one of such files with -f alone" {
 	fixture fixture clean
 	"$rtl" export --csv out clean.db

@@ -51,11 +51,13 @@ GROUP BY s.string ORDER BY TotalDuration_us DESC;
 CREATE VIEW kernel AS SELECT o.id, gpuId, queueId, sequenceId, start, "end", "end" - start AS duration, stream, gridX,
 	gridY, gridZ, workgroupX, workgroupY, workgroupZ, groupSegmentSize, privateSegmentSize, s.string AS kernelName
 FROM rocpd_api_ops l JOIN rocpd_op o ON o.id = l.op_id JOIN rocpd_kernelapi k ON k.api_ptr_id = l.api_id
-JOIN rocpd_string s ON s.id = k.kernelName_id;
+JOIN rocpd_string s ON s.id = k.kernelName_id JOIN rocpd_string t ON t.id = o.opType_id
+WHERE t.string = 'KernelExecution';
 CREATE VIEW copy AS SELECT a.id, pid, tid, start, "end", s.string AS apiName, stream, size, width, height, kind, dst,
 	src, dstDevice, srcDevice, sync, pinned
 FROM rocpd_copyapi c JOIN rocpd_api a ON a.id = c.api_ptr_id JOIN rocpd_string s ON s.id = a.apiName_id;
 CREATE VIEW copyop AS SELECT o.id, gpuId, queueId, sequenceId, o.start, o."end", o."end" - o.start AS duration, stream,
 	size, width, height, kind, dst, src, dstDevice, srcDevice, sync, pinned, s.string AS apiName
 FROM rocpd_api_ops l JOIN rocpd_op o ON o.id = l.op_id JOIN rocpd_copyapi c ON c.api_ptr_id = l.api_id
-JOIN rocpd_api a ON a.id = l.api_id JOIN rocpd_string s ON s.id = a.apiName_id;
+JOIN rocpd_api a ON a.id = l.api_id JOIN rocpd_string s ON s.id = a.apiName_id
+JOIN rocpd_string t ON t.id = o.opType_id WHERE t.string LIKE 'Copy%';

@@ -88,7 +88,7 @@ static bool is_foreign(int fd)
 	return id && id != SCHEMA_APPLICATION_ID;
 }
 
-static bool is_read(int fd, const char *database)
+static bool is_read(int fd, int index)
 {
 	struct flock lock = {.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
@@ -98,14 +98,14 @@ static bool is_read(int fd, const char *database)
 
 	if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
 		return true;
-	return wal_readers(database, &pid) > 0;
+	return wal_readers(index, &pid) > 0;
 }
 
 int removal_check(const char *store, const char *database, uid_t uid)
 {
 	const char *name = name_in(store, database, uid);
 	CLEANUP(close_p) int folder = name ? open_folder(store, uid) : -EPERM;
-	CLEANUP(close_p) int fd = -1;
+	CLEANUP(close_p) int fd = -1, index = -1;
 	int r = folder < 0 ? folder : check_file(folder, name);
 
 	if (r < 0)
@@ -116,7 +116,8 @@ int removal_check(const char *store, const char *database, uid_t uid)
 	/* What was set aside is damaged: it need not say what it is. */
 	if (!strstr(name, aside) && is_foreign(fd))
 		return -EMEDIUMTYPE;
-	return is_read(fd, database) ? -EBUSY : 0;
+	index = wal_open_index(database);
+	return is_read(fd, index) ? -EBUSY : 0;
 }
 
 static int unlink_ours(int folder, const char *name)

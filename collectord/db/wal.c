@@ -24,12 +24,6 @@
 #define SHM_READ_FIRST	   123u
 #define SHM_READ_LAST	   127u
 
-static void fclose_p(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 struct sum {
 	bool is_big_endian;
 	uint32_t a, b;
@@ -315,30 +309,30 @@ void wal_send(const char *database)
 		(void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-/*
- * The locks of the -shm file may not be asked for with fcntl(): closing that descriptor would drop
- * those that SQLite holds for us. The device that stands there need not be stat()'s (btrfs,
- * overlayfs), but no other file has locks of just these bytes.
- */
-unsigned wal_readers(const char *database, pid_t *ret_pid)
+int wal_open_index(const char *database)
 {
-	CLEANUP(fclose_p) FILE *locks = fopen("/proc/locks", "re");
-	unsigned long long inode, first, last;
-	unsigned count = 0;
-	char line[256], kind[16];
-	struct stat st;
-	int pid;
+	CLEANUP(free_p) char *path = NULL;
 
-	if (!locks || stat_beside(database, "-shm", &st) < 0)
-		return 0;
-	while (fgets(line, sizeof(line), locks)) {
-		if (sscanf(line, "%*d: %15s %*s %*s %d %*x:%*x:%llu %llu %llu", kind, &pid, &inode,
-			    &first, &last) != 5 ||
-			strcmp(kind, "POSIX") != 0 || inode != st.st_ino || pid == getpid() ||
-			first < SHM_READ_FIRST || last > SHM_READ_LAST)
+	if (asprintf(&path, "%s-shm", database) < 0) {
+		path = NULL;
+		return -1;
+	}
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+/* A snapshot each is a lock of one byte: of SQLite's file format. */
+unsigned wal_readers(int index, pid_t *ret_pid)
+{
+	unsigned count = 0;
+
+	for (unsigned at = SHM_READ_FIRST; at <= SHM_READ_LAST; at++) {
+		struct flock lock = {
+			.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+
+		if (fcntl(index, F_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
 			continue;
 		if (!count++)
-			*ret_pid = pid;
+			*ret_pid = lock.l_pid;
 	}
 	return count;
 }

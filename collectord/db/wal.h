@@ -29,25 +29,31 @@ int wal_is_cut(sqlite3 *db);
 int wal_check_whole(sqlite3 *db);
 
 /*
- * Cuts off what lies behind the end of the log: of a transaction that was never acknowledged, since it
- * failed, or since its writer died before it had told SQLite's index of it while a reader kept that.
- * A shorter transaction would cover its begin alone, and its end then look like what was lost. Not
- * before what was lost has been noted. 0 (also when there is nothing), -EBUSY, database_errno().
+ * Cuts off what lies behind the end of the log: of a transaction that was never acknowledged, since
+ * it failed, or since its writer died before it had told SQLite's index of it while a reader kept
+ * that. A shorter transaction would cover its begin alone, and its end then look like what was
+ * lost. Not before what was lost has been noted. 0 (also when there is nothing), -EBUSY,
+ * database_errno().
  */
 int wal_trim(sqlite3 *db);
 
 /* Of the log of @database; 0: there is none. */
 uint64_t wal_bytes(const char *database);
 
-/* Holds the log of @database, whose name then goes at once: its blocks are freed when the descriptor is
- * closed. -1: there is none. SQLite has no locks on it that this would drop. */
+/* Holds the log of @database, whose name then goes at once: its blocks are freed when the
+ * descriptor is closed. -1: there is none. SQLite has no locks on it that this would drop. */
 int wal_hold(const char *database);
 
 /* Has the kernel begin to write the log of @database to the disk, and waits for none of it. */
 void wal_send(const char *database);
 
+/* A descriptor for wal_readers(). To close it drops the locks that SQLite has on that file in this
+ * process: only where it has none there, or has closed the database. -1: there is none. */
+int wal_open_index(const char *database);
+
 /*
- * How many other processes read @database at this moment, and *@ret_pid one of them, as /proc/locks
- * tells; 0: nobody, or it is not to be known here.
+ * How many snapshots of the database whose index is @index other processes read at this moment, and
+ * *@ret_pid one of them (0: of another pid namespace). The kernel looks at the locks of that file
+ * alone: /proc/locks has those of the whole machine, and takes the square of their number.
  */
-unsigned wal_readers(const char *database, pid_t *ret_pid);
+unsigned wal_readers(int index, pid_t *ret_pid);

@@ -116,30 +116,41 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 		reader->fd, ret, count * region->stride, region->offset + first * region->stride);
 }
 
-/* What is written in so many pieces is read whole: to look for more holes is no less work. */
-#define PIECES_MAX 64u
+#define LOOK_BYTES 65536u
+
+/* Where the last byte that is not zero ends. */
+static size_t last_written(const uint8_t *bytes, size_t count)
+{
+	const size_t word = sizeof(uint64_t);
+	uint64_t value;
+
+	for (; count >= word; count -= word) {
+		memcpy(&value, bytes + count - word, word);
+		if (value)
+			break;
+	}
+	while (count && !bytes[count - 1])
+		count--;
+	return count;
+}
 
 uint64_t recorder_reader_written(
 	const struct recorder_reader *reader, const struct recorder_region *region, uint64_t count)
 {
-	off_t begin = (off_t)region->offset, end = begin + (off_t)(count * region->stride);
-	off_t at = begin, written = begin;
+	uint64_t left = count * region->stride;
+	uint8_t bytes[LOOK_BYTES];
 
-	for (unsigned i = 0; at < end; i++) {
-		if (i == PIECES_MAX)
-			return count;
-		at = lseek(reader->fd, at, SEEK_DATA);
-		if (at < 0 && errno != ENXIO)
-			return count; /* it cannot be asked */
-		if (at < 0 || at >= end)
+	while (left) {
+		size_t part = left < sizeof(bytes) ? left : sizeof(bytes), written;
+
+		if (read_at(reader->fd, bytes, part, region->offset + left - part) < 0)
+			return count; /* whoever reads them is told */
+		written = last_written(bytes, part);
+		left -= part - written;
+		if (written)
 			break;
-		at = written = lseek(reader->fd, at, SEEK_HOLE);
-		if (at < 0)
-			return count;
 	}
-	if (written >= end)
-		return count;
-	return ((uint64_t)(written - begin) + region->stride - 1) / region->stride;
+	return (left + region->stride - 1) / region->stride;
 }
 
 int recorder_reader_find_cell(const struct recorder_reader *reader, uint64_t after,

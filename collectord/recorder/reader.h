@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Reads the recorder of another process: by pread only, so that no hole, seal or late writer
- * can hurt (a mapping could fault). The header is copied once and every field of it checked
- * against limits.h before anything else is read; after that no offset can leave the file.
- * Store thread.
+ * can hurt (a mapping could fault, and lseek waits for who writes it, which may be for ever). The
+ * header is copied once and every field of it checked against limits.h before anything else is
+ * read; after that no offset can leave the file. Store thread.
  */
 #include <stdint.h>
 
@@ -31,7 +31,7 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 
 /*
  * How many of the first @count elements of @region may hold anything: behind them there are only
- * holes, pages that nobody ever wrote, which read as zeros.
+ * zeros. Reads those from the end, which for pages that nobody ever wrote allocates none.
  */
 uint64_t recorder_reader_written(
 	const struct recorder_reader *reader, const struct recorder_region *region, uint64_t count);

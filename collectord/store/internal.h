@@ -96,8 +96,8 @@ struct command {
 	enum command_kind kind;
 	struct store_session *session; /* NULL: of the whole store */
 	struct store_process *process;
-	uint8_t *bytes; /* a Hello, or frames; owned */
-	size_t count;	/* of these; of UNSEEN processes */
+	uint8_t *bytes;	     /* a Hello, or frames; owned */
+	size_t count;	     /* of these; of UNSEEN processes */
 	char *text;	     /* owned; of RECOVER a path */
 	struct flush *flush; /* a part of it; of FLUSH */
 	int memfd;	     /* owned; -1: none */
@@ -107,12 +107,13 @@ struct command {
 	uid_t uid;
 	pid_t pid;
 	uint64_t start_time;
-	uint64_t process_id;  /* of PROCESS_LEFT */
-	uint64_t deadline_ns; /* of a close whose rows are written: till then it waits for readers */
+	uint64_t process_id; /* of PROCESS_LEFT */
+	uint64_t
+		deadline_ns; /* of a close whose rows are written: till then it waits for readers */
 	enum close_step close_step; /* the next one */
-	int close_error;      /* -errno: why it is not one file */
-	int log_fd;	      /* owned; of a log whose name goes; -1: none */
-	uint64_t made_ns;     /* CLOCK_MONOTONIC */
+	int close_error;	    /* -errno: why it is not one file */
+	int log_fd;		    /* owned; of a log whose name goes; -1: none */
+	uint64_t made_ns;	    /* CLOCK_MONOTONIC */
 };
 
 struct command_list {
@@ -135,7 +136,8 @@ struct store_user {
 	unsigned drains;	 /* store: that are under way */
 };
 
-/* Of all processes a commit looks at the first of it: a line of each, and no line that the loop writes. */
+/* Of all processes a commit looks at the first of it: a line of each, and no line that the loop
+ * writes. */
 struct store_process {
 	/* store */
 	struct store_process *next;
@@ -149,8 +151,9 @@ struct store_process {
 	void *owner;		       /* fixed */
 
 	/* store */
-	struct command *last;	/* of its frames in line, if nothing else of it came behind them; or NULL */
-	size_t lot_bytes;	/* of those that are one behind another there, and of that */
+	struct command
+		*last; /* of its frames in line, if nothing else of it came behind them; or NULL */
+	size_t lot_bytes; /* of those that are one behind another there, and of that */
 	struct in_flight in_flight;
 	uint64_t look; /* the last one of its database that came to it */
 	int given_up;  /* -errno: what is not stored of it is counted as dropped */
@@ -204,13 +207,13 @@ struct store_database { /* store */
 	struct store_user *user; /* whose turn it has; never NULL */
 	dev_t dev;
 	ino_t ino;
-	unsigned sessions;	   /* open ones */
+	unsigned sessions;		     /* open ones */
 	struct store_session *first_session; /* of them; the others are its siblings */
-	struct command_list todo;  /* in order */
-	struct command_list taken; /* done in the open transaction */
-	bool has_openings;	   /* of processes, which wait for it */
-	bool is_parting;	   /* all that are there have said Bye: only their ends are to come */
-	struct command *current;   /* under way: between the two */
+	struct command_list todo;	     /* in order */
+	struct command_list taken;	     /* done in the open transaction */
+	bool has_openings;		     /* of processes, which wait for it */
+	bool is_parting;	 /* all that are there have said Bye: only their ends are to come */
+	struct command *current; /* under way: between the two */
 	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
 	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
 	uint64_t trouble_ns; /* CLOCK_MONOTONIC: since when; of the last one */
@@ -221,6 +224,7 @@ struct store_database { /* store */
 	unsigned asides;     /* that went aside in this life of it */
 	uint64_t held_bytes; /* of its log, when that was last said; 0: nobody holds it */
 	uint64_t held_look_ns;	/* CLOCK_MONOTONIC */
+	int index;		/* of its log, for wal_readers(); -1: not asked yet */
 	unsigned finishing;	/* commands under way when the disk was full: with the reserve */
 	uint64_t retry_ns;	/* the next pause */
 	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
@@ -266,14 +270,14 @@ struct store {
 	/* store */
 	struct store_database *databases; /* who had its turn last is last */
 	struct command_list opens;	  /* sessions that wait for it */
-	uint64_t cache_bytes; /* of the pages of each; 0: none was ever open */
+	uint64_t cache_bytes;		  /* of the pages of each; 0: none was ever open */
 	struct store_session *sessions;
 	struct store_user nobody; /* has the databases that no session goes on with */
 	uint64_t round, flushes;
 	struct msg_arena arena;
 	struct database_patience patience; /* of all databases; with whose file is opened */
 	struct patience_left patience_left[STORE_BUSY_USERS];
-	struct room *room;		   /* NULL: nobody looks after it */
+	struct room *room; /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	const struct subuids *subuids; /* fixed */
 	struct quotas quotas;
@@ -282,14 +286,15 @@ struct store {
 	struct retention *retention; /* NULL: closed sessions are kept */
 	struct index *index;
 	int index_error; /* that was told; 0: none */
-	char *scan; /* the folder whose files the index does not know; NULL: it knows */
+	char *scan;	 /* the folder whose files the index does not know; NULL: it knows */
 };
 
 /* store.c */
 void store_beat(struct store *store);
 /* Takes over @command, NULL is -ENOMEM. Loop thread. */
 int store_post(struct store *store, struct command *command);
-/* With the lock held: is there something in the queue for which the thread ends its wait? It does. */
+/* With the lock held: is there something in the queue for which the thread ends its wait? It does.
+ */
 bool store_has_work_locked(const struct store *store);
 void store_wake_locked(struct store *store);
 /* With its processes; nobody may know it any more. */
@@ -373,18 +378,20 @@ bool session_file_may_renew(const struct store *store, const char *path);
 void session_row_boot_id(char ret[SESSION_ROW_BOOT_BYTES]);
 /* Names of a job that are numbered: NAME, NAME-2 ... Past them it is named by when it began, which
  * needs no search however many there are, and so often at most, should somebody else have that. */
-#define SESSION_ROW_NAMES_NUMBERED	8
-#define SESSION_ROW_NAMES_MAX	(2 * SESSION_ROW_NAMES_NUMBERED)
-/* The @n-th name that a session of the job @first is tried with, from 1 to SESSION_ROW_NAMES_MAX. */
+#define SESSION_ROW_NAMES_NUMBERED 8
+#define SESSION_ROW_NAMES_MAX	   (2 * SESSION_ROW_NAMES_NUMBERED)
+/* The @n-th name that a session of the job @first is tried with, from 1 to SESSION_ROW_NAMES_MAX.
+ */
 int session_row_take_name(struct store_session *session, const char *first, int n);
 /* Whether @row, which has a uid at 1 and a job at 2, is of the user and the job of @session. */
 bool session_row_is_its_own(const struct store_session *session, sqlite3_stmt *row);
-/* Finds or makes the row, and commits it; what was open is committed before. Sets id, name, and of a
- * row that was there start_realtime_ns and command. */
+/* Finds or makes the row, and commits it; what was open is committed before. Sets id, name, and of
+ * a row that was there start_realtime_ns and command. */
 int session_row_open(struct store_session *session, struct store_database *database);
 /* The row and the words of @session, in the open transaction of a file that has none of it. */
 int session_row_put(struct store_session *session, struct writer *writer);
-/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end, and
+/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end,
+ * and
  * @text; NULL: nothing any more. In the open transaction. */
 #define SESSION_ROW_KEY_BYTES 32
 void session_row_controls_key(int64_t session_id, char ret[SESSION_ROW_KEY_BYTES]);
@@ -427,8 +434,8 @@ int renew_database(struct store *store, struct store_database *database);
 /* Commits what is open, unless it is half a drain; on failure everything taken is to be done again.
  */
 int work_commit(struct store *store, struct store_database *database);
-/* One that is due, and, in a collector of one user, a step of the log behind it: whose records it holds
- * has their Ack before. As work_commit(). */
+/* One that is due, and, in a collector of one user, a step of the log behind it: whose records it
+ * holds has their Ack before. As work_commit(). */
 int work_commit_due(struct store *store, struct store_database *database);
 /* Of a service, where none of its processes is open: without the pages that it has in memory, which
  * are a third of what such a session takes. The next transaction reads those it needs again. */

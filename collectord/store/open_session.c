@@ -38,6 +38,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	work_end_drain(database);
 	store_user_set(store, database, NULL);
 	writer_free(database->writer);
+	close_p(&database->index); /* behind SQLite, which has no locks any more */
 	free(database);
 	cache_divide(store);
 	return NULL;
@@ -69,6 +70,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 
 	if (!database)
 		return -ENOMEM;
+	database->index = -1;
 	if (stat(path, &st) < 0)
 		return -errno;
 	r = writer_open(path, &store->arena, store_patience(store, path), &database->writer);

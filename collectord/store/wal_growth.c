@@ -26,15 +26,18 @@ static void say(const struct store_database *database, const char *text)
 			answer_session(s, text ? STORE_HELD : STORE_LET_GO, 0, text);
 }
 
-static void say_held(const struct store_database *database, uint64_t bytes)
+static void say_held(struct store_database *database, uint64_t bytes)
 {
 	char who[64] = "a reader", text[160];
 	pid_t pid = 0;
-	unsigned readers = wal_readers(database->writer->path, &pid);
+	unsigned readers;
 
-	if (readers == 1)
+	if (database->index < 0)
+		database->index = wal_open_index(database->writer->path);
+	readers = wal_readers(database->index, &pid);
+	if (readers == 1 && pid)
 		snprintf(who, sizeof(who), "a reader (pid %d)", (int)pid);
-	else if (readers > 1)
+	else if (readers > 1 && pid)
 		snprintf(who, sizeof(who), "a reader (pid %d, or one of %u more)", (int)pid,
 			readers - 1);
 	snprintf(text, sizeof(text),

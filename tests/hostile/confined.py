@@ -76,9 +76,9 @@ def check_sandbox(confined):
     if not wanted <= names or os.path.exists("/etc/rtl-was-here") or \
             said.stderr.count("denied") + said.stderr.count("Read-only") < 2:
         fail("the sandbox lets pass: %s %s" % (wanted - names, said.stderr))
-    # What it looks at of others: when they began, who holds a log.
+    # What it looks at of others: when they began.
     said = subprocess.run(
-        confined.sandboxed(report, "/bin/bash", "-c", "cat /proc/1/stat /proc/locks"),
+        confined.sandboxed(report, "/bin/bash", "-c", "cat /proc/1/stat"),
         capture_output=True, timeout=DEADLINE_S, check=False)
     if said.returncode != 0:
         fail("the sandbox hides what is needed: %r" % said.stderr)

@@ -15,7 +15,7 @@ BLOCK = 4096
 
 
 class Fuse:
-    """Mounted at @folder, of @uid. @program: hostile-fuse."""
+    """Mounted at @folder, of @uid, until the end of a with statement. @program: hostile-fuse."""
 
     def __init__(self, program, uid, folder):
         os.makedirs(folder, exist_ok=True)
@@ -27,6 +27,12 @@ class Fuse:
         wait_for("a file system", lambda: "ready" in self.lines or self.process.poll() is not None)
         if "ready" not in self.lines:
             fail("there is no file system: is /dev/fuse here?")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
 
     def listen(self):
         for line in self.process.stdout:

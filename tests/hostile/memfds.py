@@ -43,11 +43,11 @@ HEADER_BYTES = 24 + 9 * 16 + 32 + 16 + 32 + 8 * 8 + 64 * 8
 
 
 def header(token, size):
-    """A recorder without anything in it: proto/recorder/layout.h."""
+    """A recorder without anything in it, with room for markers: proto/recorder/layout.h."""
     def region(count, stride):
         return struct.pack("<QII", 4096, count, stride)
     regions = (region(0, 96) + region(1, 4096) + region(0, 320) + region(0, 544) + region(0, 1) +
-               region(0, 1088) + 2 * region(0, 192) + region(0, 1))
+               region(64, 1088) + 2 * region(0, 192) + region(0, 1))
     fixed = (struct.pack("<QIIQ", 0x4352454c54525f5f, LAYOUT_NUMBER, HEADER_BYTES, size) + regions +
              BOOT_ID + token + struct.pack("<qQ", os.getpid(), 0) + bytes(32))
     return fixed + struct.pack("<Q", 1)

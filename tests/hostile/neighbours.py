@@ -361,12 +361,16 @@ def percentile(values, part):
 
 
 def run(test, **options):
-    """@test(street, arguments) as a program: --build DIR, and numbers NAME=(short, long)."""
+    """@test(street, arguments) as a program: --build DIR, and numbers NAME=(short, long). Of several it
+    is a dict, and the first argument says which."""
     parser = argparse.ArgumentParser()
+    if isinstance(test, dict):
+        parser.add_argument("what", choices=test)
     parser.add_argument("--build", required=True)
     for name, (short, _) in options.items():
         parser.add_argument("--" + name, type=int, default=short)
     arguments = parser.parse_args()
+    test = test[arguments.what] if isinstance(test, dict) else test
     if is_long():
         for name, (_, long) in options.items():
             setattr(arguments, name, long)

@@ -24,18 +24,27 @@
 
 /* Seals are asked first: the call knows shared memory only, so that no file system of a tenant is
  * touched. */
-const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
+const char *admit_check_memfd(int fd)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	struct recorder_header header;
 	struct statfs fs;
-	struct stat st;
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || (seals & wanted) != wanted)
 		return "the recorder is not a sealed memfd";
 	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
 		return "the recorder is not on tmpfs";
+	return NULL;
+}
+
+const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
+{
+	struct recorder_header header;
+	const char *why = admit_check_memfd(fd);
+	struct stat st;
+
+	if (why)
+		return why;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(header) ||
 		st.st_size > (off_t)RECORDER_BYTES_MAX)
 		return "the recorder has an impossible size";

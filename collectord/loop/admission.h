@@ -23,6 +23,9 @@ struct admission {
 	int pidfd; /* -1: there is none */
 };
 
+/* Is it a sealed memfd? Waits for nobody, whatever it is. NULL: it is; else why not. */
+const char *admit_check_memfd(int fd);
+
 /*
  * The recorder must be a memfd that can neither shrink nor grow any more, of the size and the
  * process that @hello says. NULL: it is; else why not.

@@ -22,8 +22,8 @@
 #endif
 
 /* A peer that is being closed gets so long to read why. */
-#define FINISH_MS_MAX 2000u
-#define REFUSAL_BYTES 256
+#define FINISH_MS_MAX  2000u
+#define REFUSAL_BYTES  256
 /* Of who is welcome no more; a frame is taken once it is whole. */
 #define READ_BYTES_MIN 4096u
 
@@ -158,49 +158,25 @@ void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, s
 	event_del(peer->deadline);
 }
 
-/* Keeps the first fd that was ever passed; the others are closed at once. */
-static void take_passed_fds(struct peer *peer, struct msghdr *message)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		size_t n;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (!peer->n_passed++)
-				peer->passed_fd = fd;
-			else
-				close(fd);
-		}
-	}
-	if (message->msg_flags & MSG_CTRUNC)
-		peer->n_passed += 2; /* more than one: whatever the number, it is refused */
-}
-
-/* Only the first frame may carry an fd; after it, plain recv() discards what is passed. */
+/* Only the first frame may carry an fd, and that once. */
 static ssize_t receive(struct peer *peer, uint8_t *at, size_t bytes)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {.iov_base = at, .iov_len = bytes};
-	struct msghdr message = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
-	ssize_t got;
+	ssize_t got = receiver_read(peer->fd, at, bytes);
 
-	if (peer->role)
-		return recv(peer->fd, at, bytes, MSG_DONTWAIT);
-	got = recvmsg(peer->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (got >= 0)
-		take_passed_fds(peer, &message);
-	return got;
+	if (got != -EBADMSG || peer->role || peer->n_passed)
+		return got;
+	return receiver_take(&peer->server->receiver, peer->owner, peer->fd, at, bytes,
+		&peer->passed_fd, &peer->n_passed);
+}
+
+static void refuse_passed(struct peer *peer, int error)
+{
+	if (error == -EBUSY)
+		peer_refuse(peer, "descriptors that this user has passed are not closed yet");
+	else if (peer->role)
+		peer_refuse(peer, "only a first frame may carry a file descriptor");
+	else
+		peer_refuse(peer, "Hello must carry exactly one file descriptor, the recorder");
 }
 
 /* One frame may take so long from its first byte; progress within it buys no time. */
@@ -226,7 +202,8 @@ static void hold(struct peer *peer)
 	peer_pause(peer);
 }
 
-/* Its frames are copied as they come, before anybody else is read: all such are read into one buffer. */
+/* Its frames are copied as they come, before anybody else is read: all such are read into one
+ * buffer. */
 static bool borrows(const struct peer *peer)
 {
 	return peer->role && peer->role->frames;
@@ -269,7 +246,8 @@ static void deliver(struct peer *peer)
 		set_deadline(peer, UNREAD_MS_MAX);
 }
 
-/* Of @bytes. Who is welcome no more hears that when a whole frame of it is taken: so a little always. */
+/* Of @bytes. Who is welcome no more hears that when a whole frame of it is taken: so a little
+ * always. */
 static size_t welcome(struct peer *peer, size_t bytes)
 {
 	size_t room = peer->role && peer->role->room ? peer->role->room(peer) : bytes;
@@ -296,9 +274,12 @@ void peer_read(struct peer *peer)
 		return;
 	}
 	got = receive(peer, at, welcome(peer, bytes));
-	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-		if (borrows(peer))
-			(void)frame_reader_give_back(&peer->reader);
+	if (got <= 0 && borrows(peer))
+		(void)frame_reader_give_back(&peer->reader);
+	if (got == -EAGAIN || got == -EINTR)
+		return;
+	if (got == -EBADMSG || got == -EBUSY) {
+		refuse_passed(peer, (int)got);
 		return;
 	}
 	if (got <= 0) {
@@ -388,8 +369,7 @@ void peer_close(struct peer *peer)
 	event_del(peer->read_event);
 	event_del(peer->write_event);
 	event_del(peer->deadline);
-	close(peer->fd);
-	peer->fd = -1;
+	receiver_drop(&peer->server->receiver, TAKE_FD(peer->fd));
 	if (peer->role && peer->role->closed)
 		peer->role->closed(peer);
 	server_peer_ended(peer->server, peer);

@@ -471,7 +471,9 @@ static int build(struct server *server, struct listen_sockets *sockets)
 	if (!server->reaper || !server->throttle || !server->keep_retry || !server->answers ||
 		event_add(server->answers, NULL) < 0)
 		return -ENOMEM;
-	r = requests_init(server);
+	r = receiver_watch(&server->receiver, server->base);
+	if (r == 0)
+		r = requests_init(server);
 	if (r == 0)
 		r = stop_init(server);
 	if (r == 0)
@@ -506,6 +508,7 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 	server->spare_fd = -1;
 	server->waiting_fd = -1;
 	server->signal_fd = -1;
+	receiver_init(&server->receiver, config->is_private);
 	server->received = malloc(SERVER_RECEIVED_BYTES);
 	r = server->received ? build(server, sockets) : -ENOMEM;
 	if (r < 0) {
@@ -535,6 +538,7 @@ struct server *server_free(struct server *server)
 	server->is_stopping = true;
 	while (server->peers)
 		peer_close(server->peers);
+	receiver_done(&server->receiver);
 	if (server->base)
 		on_reap(-1, 0, server);
 	ctl_done(server);

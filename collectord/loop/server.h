@@ -14,6 +14,7 @@
 #include "collectord/loop/connect_limits.h"
 #include "collectord/loop/instances.h"
 #include "collectord/loop/other_users.h"
+#include "collectord/loop/receiver.h"
 #include "collectord/loop/request_limits.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
@@ -72,6 +73,7 @@ struct server {
 	uid_t hidden_uid;
 	gid_t see_all_gid;	/* (gid_t)-1: no such group */
 
+	struct receiver receiver; /* of what peers pass */
 	uint8_t *received; /* what a shim sends now: one for all of them, peer.c */
 	struct peer *peers; /* live */
 	struct peer *dead;  /* ended, to be freed by the reaper */

@@ -194,7 +194,7 @@ static void a_tool_may_not_turn_into_a_shim(void **state)
 	harness_connect(h, &tool);
 	assert_true(ask_ctl(h, &tool, "status"));
 	fake_shim_send_hello(&tool, 1);
-	harness_expect_refusal(h, &tool, "request");
+	harness_expect_refusal(h, &tool, "only a first frame may carry");
 	assert_int_equal(fake_store.n_processes, 0);
 	fake_shim_done(&tool);
 }

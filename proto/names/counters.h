@@ -90,7 +90,8 @@
 	X(runtimes_ignored)  /* further HSA runtimes in the process: nothing of them is recorded */ \
 	X(unwrapped_roctx)   /* 1: the program's calls of roctx do not come by us */               \
 	X(unwrapped_rccl)    /* 1: nor those of RCCL */                                            \
-	X(unwrapped_hip)     /* 1: nor those of HIP, which the mode records */
+	X(unwrapped_hip)     /* 1: nor those of HIP, which the mode records */                     \
+	X(walks_rescued)     /* a handler jumped out of a doorbell, or a thread ended in it */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

@@ -37,6 +37,7 @@ static _Atomic uint32_t blocks_used; /* never given out beyond */
 static _Atomic uint64_t blocks_free; /* index + 1 of the first; a turn above, against ABA */
 static pthread_key_t block_key;
 static bool has_key;
+static void (*_Atomic ends_watcher)(void);
 
 /* For threads beyond BLOCKS_MAX, and where no key was left. */
 static __thread struct block spare;
@@ -63,7 +64,10 @@ static void block_give(struct block *block)
 static void block_end(void *value)
 {
 	struct block *block = value;
+	void (*watcher)(void) = atomic_load_explicit(&ends_watcher, memory_order_acquire);
 
+	if (watcher)
+		watcher();
 	/* A spare one goes with its thread. */
 	if (!block_stays(block) && block >= blocks && block < blocks + BLOCKS_MAX)
 		block_give(block);
@@ -157,6 +161,11 @@ uint32_t thread_state_tid(void)
 	if (__builtin_expect(!thread->tid, 0))
 		thread->tid = tid_read();
 	return thread->tid;
+}
+
+void thread_state_watch_ends(void (*watcher)(void))
+{
+	atomic_store_explicit(&ends_watcher, watcher, memory_order_release);
 }
 
 void thread_state_forget(void)

@@ -64,5 +64,9 @@ static inline bool thread_state_is_in_region(const struct thread_state *thread)
 /* The kernel's id of the calling thread; no system call. */
 uint32_t thread_state_tid(void);
 
+/* One for the whole library: called at the end of each thread that has a block, on that thread;
+ * perhaps several times. */
+void thread_state_watch_ends(void (*watcher)(void));
+
 /* fork's child: its thread has another id, and is in none of the parent's calls. */
 void thread_state_forget(void);

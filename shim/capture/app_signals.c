@@ -482,6 +482,16 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 	}
 }
 
+void appsig_forget(struct capture *c, slot_ref ref, uint64_t handle)
+{
+	struct slot_private *private = slot_private_of(c, ref);
+	uint64_t generation = atomic_load(&private->claim) >> CLAIM_STATE_BITS;
+
+	unwatched_note(c);
+	atomic_store(&private->claim, claim_of(generation + 1, CLAIM_EARLY));
+	entry_remove(c, handle, entry_of(ref, generation));
+}
+
 bool appsig_is_watched(struct capture *c, uint64_t handle)
 {
 	return bucket_sum(bucket_of(c, handle)) != 0;

@@ -29,6 +29,10 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle);
 /* Before the signal is used for something else. */
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use);
 
+/* Cold: of a dispatch with @handle in @ref's slot that was given up in the middle of
+ * appsig_watch(). */
+void appsig_forget(struct capture *c, slot_ref ref, uint64_t handle);
+
 /* For tests: whether a packet with this signal, or with one in the same bucket, is watched. */
 bool appsig_is_watched(struct capture *c, uint64_t handle);
 

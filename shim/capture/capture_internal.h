@@ -97,6 +97,7 @@ struct capture_queue {
 	slot_ref spare;		 /* for when neither free nor returned has any: not in the cache */
 	_Atomic uint64_t taken;	 /* slots ever taken */
 	_Atomic slot_ref *trail; /* where the next one is to be linked */
+	slot_ref taking;	 /* the dispatch that is under way takes it; 0: none yet */
 	struct ticks ticks;
 	_Atomic uint32_t extra; /* slots that it took from the ready lots or made */
 	uint64_t dry_until_ns;	/* the last inline harvest gave nothing */
@@ -317,3 +318,6 @@ void harvest_queue_release(struct capture *c, struct capture_queue *q);
 void harvest_queue_retire(struct capture *c, struct capture_queue *q);
 /* harvest.c, from a dispatch without a free slot; tries only (rule 9). */
 bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns);
+/* harvest.c, cold, for the holder of the walk: whether @ref, one of its producer's, is the last on
+ * the trail. */
+bool harvest_has_reached(struct capture *c, struct capture_queue *q, slot_ref ref);

@@ -6,6 +6,7 @@
 #include <x86intrin.h>
 
 #include "proto/base/clock.h"
+#include "shim/base/undisturbed.h"
 #include "shim/capture/app_signals.h"
 #include "shim/capture/copy_times.h"
 #include "shim/hsa/packet.h"
@@ -49,6 +50,7 @@ static bool slots_harvest(struct dispatch_batch *batch)
 static bool slots_provide(struct dispatch_batch *batch)
 {
 	struct capture_queue *q = batch->queue;
+	struct undisturbed undisturbed;
 
 	q->free = pool_take_ready(batch->capture);
 	if (q->free) {
@@ -57,10 +59,11 @@ static bool slots_provide(struct dispatch_batch *batch)
 			memory_order_relaxed);
 		return true;
 	}
-	if (slots_harvest(batch))
-		return true;
-	q->free = pool_grow(batch->capture, q);
-	return q->free != 0;
+	undisturbed_begin(&undisturbed);
+	if (!slots_harvest(batch))
+		q->free = pool_grow(batch->capture, q);
+	undisturbed_end(&undisturbed);
+	return q->free || atomic_load_explicit(&q->returned, memory_order_relaxed);
 }
 
 static bool slots_refill(struct dispatch_batch *batch)
@@ -92,6 +95,15 @@ static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
 	q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
 }
 
+/* Its queue's first; `taking` says which, before anything is counted. */
+static inline void slot_pop(struct capture *c, struct capture_queue *q, slot_ref ref)
+{
+	q->taking = ref;
+	atomic_signal_fence(memory_order_seq_cst);
+	q->free = slot_private_of(c, ref)->next;
+	recorder_word_add(&q->taken, 1);
+}
+
 /* The long way; @seq: of the dispatch. */
 static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 {
@@ -103,8 +115,7 @@ static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 	if (!q->free && !slots_refill(batch))
 		return 0;
 	ref = q->free;
-	q->free = slot_private_of(batch->capture, ref)->next;
-	recorder_word_add(&q->taken, 1);
+	slot_pop(batch->capture, q, ref);
 	return ref;
 }
 
@@ -211,29 +222,23 @@ static inline bool submit_glance(struct dispatch_batch *batch, const struct tick
 	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
 }
 
-/* The long way: whatever there may be about a dispatch. */
-static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
+/* The long way, once it has its number @seq; @ref: its slot, 0: it has none yet. */
+static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
-	const struct packet_origin *origin, enum dispatch_how how)
+	const struct packet_origin *origin, enum dispatch_how how, uint64_t seq, slot_ref ref)
 {
 	struct capture *c = batch->capture;
 	struct capture_queue *q = batch->queue;
-	uint64_t injected, seq = recorder_queue_value(q->block, RTL_Q_dispatched);
+	uint32_t symbol = c->hsa.symbol_of(packet->kernel_object);
 	struct recorder_slot *slot;
-	uint32_t symbol;
-	slot_ref ref;
+	uint64_t injected;
 
-	if (!submit_glance(batch, &q->ticks))
-		batch->submit_ns = ticks_read_ns(&q->ticks);
-	symbol = c->hsa.symbol_of(packet->kernel_object);
-	/* The number is given before anything can drop the dispatch (docs/recorder.md, 2.1). */
-	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
-	FAULT_POINT("after_dispatched");
-	if (atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
+	if (!ref && atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
-	if (!is_wanted(gate_load(q->gate), symbol, origin))
+	if (!ref && !is_wanted(gate_load(q->gate), symbol, origin))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
-	ref = slot_take(batch, seq);
+	if (!ref)
+		ref = slot_take(batch, seq);
 	if (!ref)
 		return dispatch_drop(batch, signal, RTL_Q_dropped_recorder_full);
 	if (c->hsa.count_unlinked && !origin->who.call)
@@ -247,6 +252,24 @@ static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_bat
 	injected = slot_arm_somehow(batch, ref, packet, signal, how);
 	slot_hand_over(q, slot, slot_private_of(c, ref), ref);
 	return injected;
+}
+
+/* The long way: whatever there may be about a dispatch. */
+static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
+	const struct packet_origin *origin, enum dispatch_how how)
+{
+	struct capture_queue *q = batch->queue;
+	uint64_t seq = recorder_queue_value(q->block, RTL_Q_dispatched);
+
+	if (!submit_glance(batch, &q->ticks))
+		batch->submit_ns = ticks_read_ns(&q->ticks);
+	q->taking = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	/* The number is given before anything can drop the dispatch (docs/recorder.md, 2.1). */
+	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
+	FAULT_POINT("after_dispatched");
+	return dispatch_numbered(batch, packet, signal, origin, how, seq, 0);
 }
 
 /* Whether nothing but the kernel and the time is left to ask; @ref: the slot that is next. */
@@ -282,9 +305,11 @@ static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct di
 	if (__builtin_expect(!slot->symbol || !submit_glance(batch, &q->ticks), 0))
 		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot->submit_ns = batch->submit_ns;
+	ref = q->taking = q->free;
+	atomic_signal_fence(memory_order_seq_cst);
 	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
 	FAULT_POINT("after_dispatched");
-	ref = q->free;
+	atomic_signal_fence(memory_order_seq_cst);
 	q->free = private->next;
 	recorder_word_add(&q->taken, 1);
 	if (signal) {
@@ -331,4 +356,67 @@ void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
 void dispatch_end(struct dispatch_batch *batch)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_intercept_calls, 1);
+}
+
+/* ---- one that was left in its middle ------------------------------------------------------------
+ */
+
+/* Each that has its number has a slot, or stands among those that have none. */
+static bool is_accounted(const struct capture_queue *q)
+{
+	static const enum rtl_queue_counter without[] = {
+		RTL_Q_skipped_shutdown, RTL_Q_skipped_filter, RTL_Q_dropped_recorder_full};
+	uint64_t count = atomic_load_explicit(&q->taken, memory_order_relaxed);
+
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		count += recorder_queue_value(q->block, without[i]);
+	return count == recorder_queue_value(q->block, RTL_Q_dispatched);
+}
+
+bool dispatch_skip_resume(struct capture_queue *q)
+{
+	if (is_accounted(q))
+		return false;
+	recorder_count_queue(q->block, RTL_Q_skipped_filter, 1);
+	return true;
+}
+
+bool dispatch_resume(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, const struct dispatch_mark *mark, uint64_t *ret_signal)
+{
+	static const struct packet_origin none = {.node = RECORDER_NODE_UNKNOWN};
+	struct capture *c = batch->capture;
+	struct capture_queue *q = batch->queue;
+	slot_ref ref = q->taking;
+	struct slot_private *private = slot_private_of(c, ref);
+
+	/* The line may be half drawn, and a chain that is put by or taken from there in both. */
+	q->ticks = (struct ticks){0};
+	if (q->spare == q->free)
+		q->spare = 0;
+	*ret_signal = 0;
+	if (recorder_queue_value(q->block, RTL_Q_dispatched) == mark->dispatched)
+		return false;
+	if (ref && harvest_has_reached(c, q, ref)) {
+		q->trail = &private->link;
+		*ret_signal = private->kind == SLOT_INJECTED ? private->injected : 0;
+		return true;
+	}
+	if (!ref && is_accounted(q))
+		return true;
+	if (ref && q->free == ref)
+		q->free = private->next;
+	if (ref && !is_accounted(q))
+		recorder_word_add(&q->taken, 1);
+	if (ref)
+		atomic_store_explicit(&slot_of(c, ref)->state, SLOT_FREE, memory_order_relaxed);
+	if (ref && signal)
+		appsig_forget(c, ref, signal);
+	atomic_store_explicit(
+		&q->block->producer[RTL_Q_signals_injected], mark->injected, memory_order_relaxed);
+	recorder_count_queue(q->block, RTL_Q_unattributed, 1);
+	batch->submit_ns = ticks_read_ns(&q->ticks);
+	*ret_signal = dispatch_numbered(batch, packet, signal, &none,
+		signal ? DISPATCH_LEAVE : DISPATCH_STAMP, mark->dispatched, ref);
+	return true;
 }

@@ -44,6 +44,22 @@ static inline void dispatch_begin(
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
 	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how);
 
+/* Counters of a queue before a packet, for one that is left in its middle. */
+struct dispatch_mark {
+	uint64_t dispatched, injected; /* before a dispatch: as the counters are named */
+	uint64_t others;	       /* before any other packet: skipped_not_kernel */
+};
+
+/*
+ * Cold, signals blocked: dispatch_packet() of @packet was left in its middle for good. True: it had
+ * given the dispatch its number, and now the rest is done, each part once; *ret_signal as
+ * dispatch_packet() returns it. False: it had done nothing that counts, and has to be called again.
+ */
+bool dispatch_resume(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, const struct dispatch_mark *mark, uint64_t *ret_signal);
+/* Likewise of dispatch_skip(), of any packet. True: it is counted now. */
+bool dispatch_skip_resume(struct capture_queue *q);
+
 /*
  * In place of all of these while queue_is_dormant(): the packet is counted and left alone; no
  * clock, no slot, no thread-local memory. @signal: as above.

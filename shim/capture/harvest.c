@@ -533,6 +533,18 @@ bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t n
 	return atomic_load_explicit(&q->returned, memory_order_relaxed) != 0;
 }
 
+bool harvest_has_reached(struct capture *c, struct capture_queue *q, slot_ref ref)
+{
+	bool has_reached;
+
+	harvest_lock_wait(c);
+	submitted_take(c, q);
+	has_reached = q->reached == ref;
+	pool_flush(c);
+	harvest_lock_release(c);
+	return has_reached;
+}
+
 void harvest_queue_release(struct capture *c, struct capture_queue *q)
 {
 	harvest_lock_wait(c);

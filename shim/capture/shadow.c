@@ -2,6 +2,7 @@
 #include "shim/capture/shadow.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <hsa/amd_hsa_signal.h>
@@ -9,6 +10,7 @@
 #include "proto/base/clock.h"
 #include "shim/base/ahead.h"
 #include "shim/capture/dispatch.h"
+#include "shim/base/undisturbed.h"
 #include "shim/base/wakeup.h"
 #include "shim/hsa/packet.h"
 #include "shim/base/wait.h"
@@ -16,11 +18,18 @@
 #include "shim/capture/shadow_table.h"
 #include "shim/capture/signals.h"
 
-enum walk_word {
-	WALK_FREE,
-	WALK_HELD,
-	WALK_AGAIN, /* held, and somebody rang meanwhile */
-};
+/*
+ * The walk word: WALK_FREE, or who holds it: an address in the frame of a doorbell's thread, or
+ * WALK_HELD of all others. With WALK_AGAIN somebody rang meanwhile.
+ */
+#define WALK_FREE	 ((uintptr_t)0)
+#define WALK_AGAIN	 ((uintptr_t)1)
+#define WALK_HELD	 ((uintptr_t)2)
+/* Frames of one stack that have to do with each other lie no further apart, and stacks of two
+ * threads do. */
+#define STACK_NEAR_BYTES ((uintptr_t)1 << 20)
+
+static void walk_find_left(struct shadow_queue *s, uintptr_t place);
 
 /* ---- the virtual index (rule 4) ----------------------------------------------------------- */
 
@@ -49,6 +58,11 @@ void shadow_index_store(struct shadow_queue *s, uint64_t value)
 uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
 {
 	uint64_t first = atomic_fetch_add(&s->virtual_index, n);
+
+	/* The caller may be about to wait for room, which there will not be until that walk is
+	 * over. */
+	if (__builtin_expect(atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
+		walk_find_left(s, (uintptr_t)&first);
 
 	/* Seen by the walker through the packet's header, which comes later. */
 	if (s->batch_tail && n > 1)
@@ -89,6 +103,25 @@ static inline uint64_t signal_of(
 	return signal;
 }
 
+/* One aligned store; no other field, never the header. */
+static inline void packet_stamp(struct shadow_queue *s, hsa_kernel_dispatch_packet_t *packet,
+	uint64_t index, uint64_t handle)
+{
+	if (handle)
+		packet->completion_signal.handle = handle;
+	s->last[index & s->mask] = handle;
+	if (handle)
+		s->stamped_end = index + s->mask + 2;
+}
+
+/* From here on `mark` is of this packet. */
+static inline void mark_set(struct shadow_queue *s, uint64_t index)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	s->marked = index;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 static void packet_walk(
 	struct shadow_queue *s, struct dispatch_batch *batch, uint64_t index, uint16_t header)
 {
@@ -103,22 +136,22 @@ static void packet_walk(
 	if (!origins_walk(&s->origins, index, is_dispatch, &origin) && is_dispatch)
 		recorder_count_queue(s->queue->block, RTL_Q_unattributed, 1);
 	if (!is_dispatch) {
+		s->mark.others = recorder_queue_value(s->queue->block, RTL_Q_skipped_not_kernel);
+		mark_set(s, index);
 		dispatch_other(batch, signal);
 		return;
 	}
+	s->mark.dispatched = recorder_queue_value(s->queue->block, RTL_Q_dispatched);
+	s->mark.injected = recorder_queue_value(s->queue->block, RTL_Q_signals_injected);
+	mark_set(s, index);
 	/* Rule 10. */
 	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
 				     memory_order_relaxed) == index + 1)
 		how = DISPATCH_LEAVE;
 	handle = dispatch_packet(batch, packet, signal, &origin, how);
-	if (signal)
-		return; /* rule 8: the application's, not touched */
-	/* One aligned store; no other field, never the header. */
-	if (handle)
-		packet->completion_signal.handle = handle;
-	*last = handle;
-	if (handle)
-		s->stamped_end = index + s->mask + 2;
+	/* Rule 8: the application's is not touched. */
+	if (!signal)
+		packet_stamp(s, packet, index, handle);
 }
 
 /* Rule 14: the gate is closed. Nothing of the packet changes but a stale signal of ours. */
@@ -176,6 +209,13 @@ static __attribute__((noinline, cold)) void left_behind(struct shadow_queue *s)
 	doze_alert();
 }
 
+/* Nothing of it is left to be done, whatever becomes of the walk. */
+static inline void walked(struct shadow_queue *s, uint64_t index)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	s->walked = index + 1;
+}
+
 static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bound)
 {
 	struct dispatch_batch batch;
@@ -192,6 +232,7 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 		/* After the header: a packet published after the gate was closed finds it so. */
 		if (queue_is_dormant(s->queue)) {
 			packet_skip(s, i, header);
+			walked(s, i);
 			continue;
 		}
 		if (!is_begun)
@@ -199,6 +240,7 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 		is_begun = true;
 		s->is_dormant = false;
 		packet_walk(s, &batch, i, header);
+		walked(s, i);
 	}
 	if (is_begun)
 		dispatch_end(&batch);
@@ -255,47 +297,166 @@ static __attribute__((noinline)) bool walk_rarely(struct shadow_queue *s)
 /* ---- who walks (rule 5) -------------------------------------------------------------------- */
 
 /* True: held now. False: the holder will walk once more, on our behalf. */
-static bool walk_take(struct shadow_queue *s)
+static inline bool walk_take(struct shadow_queue *s, uintptr_t holder)
 {
-	uint32_t word = WALK_FREE;
+	uintptr_t word = WALK_FREE;
 
-	for (;;) {
-		if (word == WALK_AGAIN)
+	while (!atomic_compare_exchange_strong(
+		&s->walk, &word, word == WALK_FREE ? holder : word | WALK_AGAIN)) {
+		if (word & WALK_AGAIN)
 			return false;
-		if (atomic_compare_exchange_strong(
-			    &s->walk, &word, word == WALK_FREE ? WALK_HELD : WALK_AGAIN)) {
-			if (word == WALK_FREE)
-				return true;
-			return false;
-		}
 	}
+	return word == WALK_FREE;
 }
 
 /* Without a word to the holder: whoever has nothing to be walked may not keep it walking. */
 static bool walk_hold(struct shadow_queue *s)
 {
-	uint32_t word = WALK_FREE;
+	uintptr_t word = WALK_FREE;
 
 	return atomic_compare_exchange_strong(&s->walk, &word, WALK_HELD);
 }
 
 /* False: somebody rang meanwhile; still held. */
-static bool walk_leave(struct shadow_queue *s)
+static inline bool walk_leave(struct shadow_queue *s, uintptr_t holder)
 {
-	uint32_t word = WALK_HELD;
+	uintptr_t word = holder;
 
 	if (atomic_compare_exchange_strong(&s->walk, &word, WALK_FREE))
 		return true;
-	atomic_store(&s->walk, WALK_HELD);
+	atomic_store(&s->walk, holder);
 	return false;
+}
+
+/* ---- a walk that was left in its middle -------------------------------------------------------
+ */
+
+/* Of any other packet: whether it is counted. */
+static bool other_resume(struct shadow_queue *s, uint64_t signal)
+{
+	if (recorder_queue_value(s->queue->block, RTL_Q_skipped_not_kernel) == s->mark.others)
+		return false;
+	dispatch_signal_used(s->capture, false, signal);
+	return true;
+}
+
+/* A packet that was left there is whole afterwards. Returns the first one that is not walked. */
+static uint64_t packet_resume(struct shadow_queue *s, uint64_t index)
+{
+	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
+	uint64_t signal = signal_of(s->capture, packet, &s->last[index & s->mask]), handle;
+	struct dispatch_batch batch;
+
+	/* Its note may have been taken: it would be counted twice. */
+	if (s->origins.run && s->origins.run->who.call)
+		origins_interrupt(&s->origins, index);
+	if (!packet_is_dispatch(packet, packet_header(packet)))
+		return index + other_resume(s, signal);
+	dispatch_begin(s->capture, s->queue, &batch);
+	if (!dispatch_resume(&batch, packet, signal, &s->mark, &handle))
+		return index;
+	if (!signal)
+		packet_stamp(s, packet, index, handle);
+	return index + 1;
+}
+
+/* Holder of the walk, as whom it was left: what it had done is done once, and then the rest of it.
+ */
+static __attribute__((noinline, cold)) void walk_rescue(struct shadow_queue *s)
+{
+	uintptr_t holder = atomic_load(&s->walk) & ~WALK_AGAIN;
+	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
+	uint64_t to = s->walked > next ? s->walked : next;
+	struct undisturbed undisturbed;
+
+	undisturbed_begin(&undisturbed);
+	if (s->marked == to)
+		to = packet_resume(s, to);
+	else if (s->is_dormant && packet_is_published(packet_header(packet_at(s, to))))
+		to += dispatch_skip_resume(s->queue);
+	s->walked = to;
+	origins_walked(&s->origins, to);
+	atomic_store_explicit(&s->next, to, memory_order_relaxed);
+	if ((int64_t)(__atomic_load_n(&s->real->write_dispatch_id, __ATOMIC_RELAXED) - to) < 0)
+		__atomic_store_n(&s->real->write_dispatch_id, to, __ATOMIC_RELEASE);
+	recorder_count(&s->capture->recorder, RTL_P_walks_rescued, 1);
+	do
+		(void)walk_rarely(s);
+	while (!walk_leave(s, holder));
+	undisturbed_end(&undisturbed);
+}
+
+void shadow_leave(struct capture *c, uintptr_t from, uintptr_t to, uintptr_t walker)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
+		uintptr_t holder = atomic_load(&s->walk) & ~WALK_AGAIN;
+
+		if (holder > WALK_HELD && holder >= from && holder < to &&
+			(!walker || s->walker == walker))
+			walk_rescue(s);
+	}
+}
+
+bool shadow_is_any_held(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++)
+		if (atomic_load(&shadow_table_at(c->head.shadow, i)->walk) > WALK_HELD)
+			return true;
+	return false;
+}
+
+/*
+ * Found held at @place of this thread's stack. It is this thread's own and was left, without a word
+ * to us, if its frame lay where there is none any more. A handler's own stack lies anywhere.
+ */
+static __attribute__((noinline, cold)) bool walk_was_left(struct shadow_queue *s, uintptr_t place)
+{
+	uintptr_t holder = atomic_load(&s->walk) & ~WALK_AGAIN;
+	stack_t other = {.ss_flags = 0};
+
+	return s->walker == (uintptr_t)__builtin_thread_pointer() && holder > WALK_HELD &&
+	       holder <= place && place - holder < STACK_NEAR_BYTES && !sigaltstack(NULL, &other) &&
+	       !(other.ss_flags & SS_ONSTACK);
+}
+
+static __attribute__((noinline, cold)) void walk_find_left(struct shadow_queue *s, uintptr_t place)
+{
+	if (walk_was_left(s, place))
+		walk_rescue(s);
+}
+
+void shadow_find_left(struct capture *c)
+{
+	uint32_t used = recorder_queues_used(&c->recorder);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
+
+		if (__builtin_expect(
+			    atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
+			walk_find_left(s, (uintptr_t)&used);
+	}
 }
 
 void shadow_doorbell(struct shadow_queue *s)
 {
-	if (!walk_take(s))
+	uint64_t place;
+	uintptr_t holder = (uintptr_t)&place;
+
+	/* A thread that has a block is heard of when it ends: thread_state_watch_ends(). */
+	(void)thread_state_near(&s->origins.submitter);
+	if (__builtin_expect(!walk_take(s, holder), 0)) {
+		walk_find_left(s, holder);
 		return;
+	}
+	s->walker = (uintptr_t)__builtin_thread_pointer();
 	(void)walk(s);
-	while (__builtin_expect(!walk_leave(s), 0))
+	while (__builtin_expect(!walk_leave(s, holder), 0))
 		(void)walk_rarely(s);
 }
 
@@ -334,7 +495,7 @@ static void queue_housekeep(struct shadow_queue *s)
 		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
 		pace_hurry(&s->capture->pace);
 	}
-	while (!walk_leave(s))
+	while (!walk_leave(s, WALK_HELD))
 		(void)walk_rarely(s);
 }
 
@@ -386,7 +547,7 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 		ret[1] = s->queue->spare;
 		s->queue->free = s->queue->spare = 0;
 	}
-	if (walk_leave(s))
+	if (walk_leave(s, WALK_HELD))
 		return;
 	/* Not idle at all: it needs its slots. Somebody rang, and counts on us, but a walk may take
 	 * its time and may need the lock. */
@@ -402,7 +563,7 @@ void shadow_walk_owed(struct capture *c, uint32_t owed)
 
 	do
 		(void)walk_rarely(s);
-	while (!walk_leave(s));
+	while (!walk_leave(s, WALK_HELD));
 }
 
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
@@ -472,6 +633,8 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->is_dormant = false;
 	atomic_store_explicit(&s->is_left_behind, 0, memory_order_relaxed);
 	s->stamped_end = 0;
+	s->walked = index;
+	s->marked = UINT64_MAX;
 	s->read_cached = __atomic_load_n(&real->read_dispatch_id, __ATOMIC_ACQUIRE);
 	atomic_store_explicit(&s->next, index, memory_order_relaxed);
 	atomic_store_explicit(&s->virtual_index, index, memory_order_relaxed);
@@ -558,8 +721,10 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	if (!s)
 		return;
 	/* Held for ever: whoever walked is out, nobody walks a queue that is going away. */
-	while (!walk_hold(s))
+	while (!walk_hold(s)) {
+		walk_find_left(s, (uintptr_t)&looks);
 		patience_take(&looks);
+	}
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_QUEUE, (uint64_t)(uintptr_t)queue);

@@ -58,6 +58,22 @@ uint64_t shadow_index_cas(struct shadow_queue *queue, uint64_t expected, uint64_
 /* Rules 5-7: walk, publish, ring. Never waits; whoever holds the walk rings for us. */
 void shadow_doorbell(struct shadow_queue *queue);
 
+/*
+ * Rule 5: the calling thread goes away from its stack between @from and @to without coming back: by
+ * siglongjmp() out of a signal handler, or because it ends. Walks that it leaves there go on to
+ * their end first. @walker, a thread pointer: that thread's only; 0: whoever's is there. Waits for
+ * the harvest lock; a signal handler may call it.
+ */
+void shadow_leave(struct capture *capture, uintptr_t from, uintptr_t to, uintptr_t walker);
+
+/*
+ * For a thread that nobody could tell of its jump, before it waits: the same for what it has left,
+ * as far as that is certain. Its next doorbell or reservation of the same queue asks by itself.
+ */
+void shadow_find_left(struct capture *capture);
+/* Whether a queue is walked at the moment, by any thread. */
+bool shadow_is_any_held(struct capture *capture);
+
 /* Rule 11: walks every queue whose doorbell was rung too early or not through us. Harvester. */
 void shadow_housekeep(struct capture *capture);
 /* No doorbell rang for a packet that was not there, but for those that are walked by now. */

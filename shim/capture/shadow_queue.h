@@ -12,6 +12,7 @@
 #include <hsa/amd_hsa_queue.h>
 
 #include "shim/capture/capture.h"
+#include "shim/capture/dispatch.h"
 #include "shim/capture/submitter.h"
 
 struct capture_queue;
@@ -33,8 +34,8 @@ struct shadow_queue {
 
 	alignas(CACHE_LINE_BYTES) _Atomic uint64_t virtual_index; /* all producers */
 
-	alignas(CACHE_LINE_BYTES) _Atomic uint32_t
-		walk; /* rule 5: 0 free, 1 held, 2 held + again */
+	alignas(CACHE_LINE_BYTES) _Atomic uintptr_t
+		walk; /* rule 5: 0 free; else the holder, and perhaps WALK_AGAIN */
 	_Atomic uint32_t is_live;
 	bool is_plain;	       /* a foreign writer was seen: no more stamps (rule 11) */
 	_Atomic uint64_t next; /* published; the holder of the walk, read by the housekeeper */
@@ -42,8 +43,14 @@ struct shadow_queue {
 	bool is_dormant;      /* the packet before was skipped: the gate was closed */
 	uint64_t stamped_end; /* ring slots of packets before this one may still carry a signal of
 				 ours */
-	/* A walk met a packet that was announced and not written: the holder of the walk sets it, the
-	 * housekeeper takes it back. */
+	/* For a walk that is left in its middle: whose it is, a thread pointer, and how far it is.
+	 */
+	uintptr_t walker;
+	uint64_t walked; /* each packet before this one is recorded and has its signal */
+	uint64_t marked; /* of this one `mark` says how it was before */
+	struct dispatch_mark mark;
+	/* A walk met a packet that was announced and not written: the holder of the walk sets it,
+	 * the housekeeper takes it back. */
 	_Atomic uint32_t is_left_behind;
 	struct origins origins; /* of the block's queue, whoever follows it */
 	uint64_t seen; /* next, as of the last housekeeping; the harvester's thread */

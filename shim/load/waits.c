@@ -5,6 +5,7 @@
 
 #include "shim/capture/capture.h"
 #include "shim/capture/ends.h"
+#include "shim/capture/shadow.h"
 #include "shim/load/hooks.h"
 
 /* Written in OnLoad before the wrappers are in any table. */
@@ -19,6 +20,15 @@ __attribute__((noinline)) void waits_look(void)
 
 	if (capture && !capture_is_pass_through(capture))
 		ends_look(capture);
+}
+
+/* Before a wait: for a kernel whose doorbell this thread has left, it would never come. */
+static __attribute__((noinline)) void waits_begin(void)
+{
+	struct capture *capture = hooks_capture();
+
+	if (capture && !capture_is_pass_through(capture))
+		shadow_find_left(capture);
 }
 
 /* ---- loads: of what an end looks like ------------------------------------------------------- */
@@ -59,9 +69,10 @@ static bool is_met(
 		hsa_signal_condition_t condition, hsa_signal_value_t compared_to,                  \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint)                                 \
 	{                                                                                          \
-		hsa_signal_value_t value =                                                         \
-			REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
+		hsa_signal_value_t value;                                                          \
                                                                                                    \
+		waits_begin();                                                                     \
+		value = REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
 		if (is_met(condition, value, compared_to))                                         \
 			waits_look();                                                              \
 		return value;                                                                      \
@@ -75,9 +86,10 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
 		const hsa_signal_condition_t *conditions, const hsa_signal_value_t *values,        \
 		hsa_wait_state_t wait_hint, hsa_signal_t *signal, hsa_signal_value_t *value)       \
 	{                                                                                          \
-		hsa_status_t status =                                                              \
-			REAL(name)(group, conditions, values, wait_hint, signal, value);           \
+		hsa_status_t status;                                                               \
                                                                                                    \
+		waits_begin();                                                                     \
+		status = REAL(name)(group, conditions, values, wait_hint, signal, value);          \
 		waits_look();                                                                      \
 		return status;                                                                     \
 	}
@@ -90,9 +102,11 @@ HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 		hsa_signal_condition_t *conditions, hsa_signal_value_t *values,                    \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying) \
 	{                                                                                          \
-		uint32_t index = REAL(name)(                                                       \
-			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
+		uint32_t index;                                                                    \
                                                                                                    \
+		waits_begin();                                                                     \
+		index = REAL(name)(                                                                \
+			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
 		if (index != UINT32_MAX)                                                           \
 			waits_look();                                                              \
 		return index;                                                                      \

@@ -44,7 +44,8 @@ guest()
 }
 
 guest "$2/lib/librtl-shim.so" none
-wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload _Exit __asan_default_options _exit abort \
+wanted="HSA_AMD_TOOL_PRIORITY OnLoad OnUnload _Exit __asan_default_options \
+__longjmp_chk _exit _longjmp abort longjmp \
 ncclAllGather ncclAllReduce ncclAllToAll \
 ncclAllToAllv ncclBcast ncclBroadcast ncclCommAbort ncclCommDestroy ncclCommFinalize \
 ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig ncclCommInitRankScalable \
@@ -55,7 +56,7 @@ roctxNameHipDevice roctxNameHipStream roctxNameHsaAgent roctxNameOsThread \
 roctxProfilerPause roctxProfilerResume roctxRangePop roctxRangePush roctxRangePushA \
 roctxRangeStart roctxRangeStartA roctxRangeStop roctxRegisterTracerCallback \
 roctx_version_major roctx_version_minor rtl_call_begin rtl_call_end rtl_calls_attach \
-rtl_process_claim rtl_wrapped "
+rtl_process_claim rtl_wrapped siglongjmp "
 [ "$(exports)" = "$wanted" ] || fail "exports $(exports), not $wanted"
 
 # Only names of the table, and the ways to look one up.

@@ -61,7 +61,8 @@ static void pass_take(struct fixture *f)
 
 static _Atomic uint32_t *walk_word(struct fixture *f)
 {
-	return &shadow_of_queue(f->capture, synth_hsa_queue(f->queue))->walk;
+	/* Its lower half: an address that is not there, or 0. */
+	return (_Atomic uint32_t *)(void *)&shadow_of_queue(f->capture, synth_hsa_queue(f->queue))->walk;
 }
 
 /* Who reads a signal says so by its handle: here the low half of that. */

@@ -16,7 +16,7 @@ struct guest_mode {
 
 /* Each ends with a mode without a name. */
 extern const struct guest_mode guest_ends[], guest_family[], guest_signals[], guest_limits[],
-	guest_steady[], guest_descriptors[], guest_children[], guest_secure[];
+	guest_steady[], guest_descriptors[], guest_children[], guest_secure[], guest_jumps[];
 
 /* Prints what failed and ends the process with 99. */
 void guest_require(bool ok, const char *what);
@@ -30,6 +30,9 @@ void guest_run(unsigned kernels);
 void guest_dispatch(unsigned kernels);
 hsa_queue_t *guest_queue(void);
 hsa_agent_t guest_agent(void);
+/* One of four; and so many have been dispatched in another way. */
+uint64_t guest_kernel(unsigned which);
+void guest_count(unsigned kernels);
 
 /* "dispatched N" of this process so far; flushed. */
 void guest_tell(void);

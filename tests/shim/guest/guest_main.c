@@ -57,6 +57,16 @@ hsa_agent_t guest_agent(void)
 	return gpu.agent[0];
 }
 
+uint64_t guest_kernel(unsigned which)
+{
+	return code.kernel[which];
+}
+
+void guest_count(unsigned kernels)
+{
+	atomic_fetch_add(&dispatched, kernels);
+}
+
 void guest_dispatch(unsigned kernels)
 {
 	for (unsigned i = 0; i < kernels; i++) {
@@ -144,7 +154,7 @@ int guest_reap(int pid)
 int main(int argc, char **argv)
 {
 	const struct guest_mode *lists[] = {guest_ends, guest_family, guest_signals, guest_limits,
-		guest_steady, guest_descriptors, guest_children, guest_secure};
+		guest_steady, guest_descriptors, guest_children, guest_secure, guest_jumps};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(lists) / sizeof(lists[0]); i++)
 		for (const struct guest_mode *mode = lists[i]; mode->name; mode++)

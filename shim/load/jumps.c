@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/*
+ * For LD_PRELOAD: siglongjmp() out of a signal handler that has interrupted a doorbell. The thread
+ * does not come back to it, so the walk of the queue that it has begun there is brought to its end
+ * first (docs/shadow.md, rule 5). longjmp() of any other kind finds nothing to do. The same for a
+ * thread that ends in there: cancelled, or by pthread_exit() in a handler.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/glibc_compat.h"
+#include "shim/base/thread.h"
+#include "shim/capture/capture.h"
+#include "shim/capture/shadow.h"
+#include "shim/load/hooks.h"
+#include "shim/wrap/real.h"
+
+/* What a handler interrupted lies so far at most below the place that it jumps to from a stack of
+ * its own. */
+#define FRAMES_BYTES ((uintptr_t)1 << 20)
+/* glibc, x86-64: the stack pointer's place among the registers of a jmp_buf, in which it stands
+ * turned and mixed with a word that each thread has. */
+#define JUMP_STACK   6
+#define MIXED_TURN   17
+
+typedef void jump(struct __jmp_buf_tag environment[1], int value);
+
+/* Found before main(): a signal handler may not look for it. */
+static struct {
+	jump *plain, *bsd, *with_mask, *checked;
+} real;
+
+static void find(const char *name, jump **ret)
+{
+	void *found = real_next(name, NULL);
+
+	memcpy(ret, &found, sizeof(*ret));
+}
+
+static uintptr_t stack_of(const struct __jmp_buf_tag *environment)
+{
+#ifdef __x86_64__
+	uintptr_t mixed = (uintptr_t)environment->__jmpbuf[JUMP_STACK], word;
+
+	__asm__("movq %%fs:0x30, %0" : "=r"(word));
+	return (mixed >> MIXED_TURN | mixed << (64 - MIXED_TURN)) ^ word;
+#else
+	(void)environment;
+	return 0;
+#endif
+}
+
+static struct capture *capture_in_use(void)
+{
+	struct capture *capture = hooks_capture();
+
+	return capture && !capture_is_pass_through(capture) ? capture : NULL;
+}
+
+/* The caller's frame lies at @from. */
+static void leave(const struct __jmp_buf_tag *environment, uintptr_t from)
+{
+	struct capture *capture = capture_in_use();
+	uintptr_t to = capture ? stack_of(environment) : 0, walker = 0;
+	stack_t other = {.ss_flags = 0};
+
+	if (!to)
+		return;
+	if (!sigaltstack(NULL, &other) && other.ss_flags & SS_ONSTACK) {
+		uintptr_t begin = (uintptr_t)other.ss_sp;
+
+		/* Within the handler's own stack nothing is left but what is on it. */
+		if (to < begin || to > begin + other.ss_size) {
+			from = to - FRAMES_BYTES;
+			walker = (uintptr_t)__builtin_thread_pointer();
+		}
+	}
+	shadow_leave(capture, from, to, walker);
+}
+
+/* The thread is about to end, whatever it is in. */
+static void leave_all(void)
+{
+	struct capture *capture = capture_in_use();
+	pthread_attr_t attributes;
+	void *begin;
+	size_t bytes;
+
+	if (!capture || !shadow_is_any_held(capture) ||
+		pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &begin, &bytes))
+		shadow_leave(capture, (uintptr_t)begin, (uintptr_t)begin + bytes, 0);
+	pthread_attr_destroy(&attributes);
+}
+
+__attribute__((constructor)) static void find_all(void)
+{
+	find("longjmp", &real.plain);
+	find("_longjmp", &real.bsd);
+	find("siglongjmp", &real.with_mask);
+	find("__longjmp_chk", &real.checked);
+	thread_state_watch_ends(leave_all);
+}
+
+/* Without one there is no way to go on. */
+static _Noreturn void jump_by(
+	jump *const *function, const char *name, struct __jmp_buf_tag *environment, int value)
+{
+	jump *found = *function;
+
+	leave(environment, (uintptr_t)__builtin_frame_address(0));
+	if (!found) /* so early that it was not found yet */
+		find(name, &found);
+	if (found)
+		found(environment, value);
+	abort();
+}
+
+/* Names of our own: the header gives libc's another meaning where it is asked to check. */
+#define EXPORTED(function, name, real_function)                                                    \
+	_Noreturn void function(struct __jmp_buf_tag environment[1], int value) __asm__(name)      \
+		__attribute__((visibility("default")));                                            \
+	_Noreturn void function(struct __jmp_buf_tag environment[1], int value)                    \
+	{                                                                                          \
+		jump_by(&(real_function), name, environment, value);                               \
+	}
+
+EXPORTED(jump_plain, "longjmp", real.plain)
+EXPORTED(jump_bsd, "_longjmp", real.bsd)
+EXPORTED(jump_with_mask, "siglongjmp", real.with_mask)
+EXPORTED(jump_checked, "__longjmp_chk", real.checked)

@@ -118,7 +118,9 @@ struct collectives_operation {
 	uint32_t parts; /* collectives and pairs in it */
 	uint8_t op, datatype;
 	bool is_mixed, is_pairs; /* several kinds; only sends and receives */
-	bool is_incomplete, is_mismatched, is_timed;
+	bool is_incomplete, is_mismatched;
+	bool is_timed;		 /* times of all launches are known, and can be */
+	bool is_impossible;	 /* a rank left before the last one came */
 	bool is_ranked;		 /* somebody can be the last to arrive */
 	bool is_late;		 /* and is, by more than the clocks do not know */
 	bool is_explained;	 /* cause_ns adds up to late_ns */
@@ -191,7 +193,7 @@ struct collectives {
 	uint32_t *by_operation; /* launches */
 	struct collectives_missing *missing;
 	size_t missing_count;
-	uint64_t missing_total, mismatched, failed, unnumbered;
+	uint64_t missing_total, mismatched, impossible, failed, unnumbered;
 	uint64_t by_order;	   /* operations that were */
 	uint64_t replays_left_out; /* beyond COLLECTIVES_REPLAYED_MAX */
 	uint64_t ordered_execs;	   /* executable graphs in which it cannot be told which kernel is

@@ -92,11 +92,17 @@ static void note_elsewhere(struct notes *notes, const struct collectives *c)
 static void note_times(struct notes *notes, const struct collectives_view *view)
 {
 	const struct collectives *c = view->c;
-	uint64_t untimed = c->operation_count - view->report->timed;
+	uint64_t untimed = c->operation_count - view->report->timed - c->impossible;
 
 	if (untimed)
 		note(notes, "%" PRIu64 " of %zu have no times on some rank: in no figure of time",
 			untimed, c->operation_count);
+	if (c->impossible)
+		note(notes,
+			"IMPOSSIBLE: %" PRIu64
+			" of %zu were left by a rank before the last one came: in "
+			"no figure of time",
+			c->impossible, c->operation_count);
 	if (c->mismatched)
 		note(notes, "MISMATCHED: %" PRIu64 " are not the same on all ranks", c->mismatched);
 	if (c->failed)

@@ -125,6 +125,53 @@ static int64_t error_of(const struct collectives *c, uint32_t launch)
 	return error > 0 ? error : 0;
 }
 
+static int64_t error_between(const struct collectives *c, uint32_t a, uint32_t b)
+{
+	int64_t error = wrap_plus(error_of(c, a), error_of(c, b));
+
+	if (collectives_process_of(c, a)->node != collectives_process_of(c, b)->node)
+		error = wrap_plus(error, c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0);
+	return error;
+}
+
+/* Operations whose result needs a contribution of every rank: no rank leaves before all have come.
+ */
+static bool needs_all(const struct collectives_operation *o)
+{
+	switch (o->op) {
+	case RTL_COLLECTIVE_ncclAllReduce:
+	case RTL_COLLECTIVE_ncclAllGather:
+	case RTL_COLLECTIVE_ncclReduceScatter:
+	case RTL_COLLECTIVE_ncclAllToAll:
+	case RTL_COLLECTIVE_ncclAllToAllv:
+		return !o->is_pairs && !o->is_mixed;
+	default:
+		return false;
+	}
+}
+
+/* A rank left before the last one came: such times are not of one operation. */
+static bool is_impossible(
+	const struct ranking *ranking, const struct collectives_operation *operation)
+{
+	const struct collectives *c = ranking->c;
+	uint32_t last = 0;
+
+	if (!needs_all(operation))
+		return false;
+	for (uint32_t i = 1; i < operation->launches; i++)
+		if (ranking->arrivals[i].start > ranking->arrivals[last].start)
+			last = i;
+	for (uint32_t i = 0; i < operation->launches; i++) {
+		uint32_t launch = ranking->arrivals[i].launch;
+
+		if (wrap_minus(operation->start_last, c->launches[launch].stop) >
+			error_between(c, launch, ranking->arrivals[last].launch))
+			return true;
+	}
+	return false;
+}
+
 /*
  * What it did since the operation before is known: that had ended. Looked at when all kernels are
  * known, for one of that operation may come after this one's.
@@ -180,12 +227,7 @@ static void find_last(struct ranking *ranking, struct collectives_operation *ope
 	operation->median = ranking->arrivals[(n - 2) / 2].launch;
 	operation->late_ns =
 		wrap_minus(ranking->arrivals[n - 1].start, ranking->arrivals[(n - 2) / 2].start);
-	operation->error_ns =
-		wrap_plus(error_of(c, operation->last), error_of(c, operation->median));
-	if (collectives_process_of(c, operation->last)->node !=
-		collectives_process_of(c, operation->median)->node)
-		operation->error_ns = wrap_plus(operation->error_ns,
-			c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0);
+	operation->error_ns = error_between(c, operation->last, operation->median);
 	operation->is_late = operation->late_ns > operation->error_ns;
 	operation->is_explained = operation->is_late && explain(c, operation);
 }
@@ -344,6 +386,12 @@ int collectives_rank(struct collectives *c)
 		struct collectives_operation *operation = c->operations + i;
 
 		operation->is_timed = time_operation(&ranking, operation);
+		operation->is_impossible =
+			operation->is_timed && is_impossible(&ranking, operation);
+		if (operation->is_impossible) {
+			operation->is_timed = false;
+			c->impossible++;
+		}
 		if (operation->is_timed)
 			find_last(&ranking, operation);
 	}

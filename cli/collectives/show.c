@@ -213,6 +213,7 @@ static int put_head(const struct collectives_view *view, json_t *document)
 	bad |= json_object_set_new(
 		document, "missing_parts", json_integer((json_int_t)c->missing_total));
 	bad |= json_object_set_new(document, "mismatched", json_integer((json_int_t)c->mismatched));
+	bad |= json_object_set_new(document, "impossible", json_integer((json_int_t)c->impossible));
 	bad |= json_object_set_new(document, "unlinked", json_integer((json_int_t)c->unlinked));
 	bad |= json_object_set_new(document, "nodes", json_integer(c->nodes.count));
 	bad |= json_object_set_new(document, "nodes_clock_error_ns",

@@ -43,10 +43,12 @@ struct search {
 	double *alone, *alone_squares, *together;
 	double together_sum, together_squares;
 	int64_t median_ns;
+	int64_t *typical_ns; /* of each window: the median of its kind */
 };
 
 static void search_done(struct search *search)
 {
+	free(search->typical_ns);
 	free(search->is_event);
 	free(search->order);
 	free(search->alone);
@@ -157,17 +159,46 @@ static void add_window(struct search *s, size_t window)
 	s->wall_ns += length_of(s->group, window);
 }
 
-static int find_median(const struct waiting_group *group, int64_t *ret)
+/* Of the windows of a kind; of fewer than tell something, and of all (@kind below 0): of all. */
+static int64_t median_of_kind(const struct waiting_group *group, int kind, int64_t *buffer)
 {
-	CLEANUP(free_p) int64_t *lengths = calloc(group->windows + 1, sizeof(*lengths));
+	size_t count = 0;
 
-	if (!lengths)
-		return -ENOMEM;
 	for (size_t i = 0; i < group->windows; i++)
-		lengths[i] = length_of(group, i);
-	qsort(lengths, group->windows, sizeof(*lengths), compare_times);
-	*ret = lengths[group->windows / 2];
+		if (kind < 0 || group->kinds[i] == kind)
+			buffer[count++] = length_of(group, i);
+	if (kind >= 0 && count < STEP_KINDS_STEPS_LEAST)
+		return median_of_kind(group, -1, buffer);
+	qsort(buffer, count, sizeof(*buffer), compare_times);
+	return buffer[count / 2];
+}
+
+static int find_medians(struct search *s)
+{
+	const struct waiting_group *group = s->group;
+	CLEANUP(free_p) int64_t *buffer = calloc(group->windows + 1, sizeof(*buffer));
+	int64_t of_kind[STEP_KINDS_MAX] = {0};
+
+	if (!buffer)
+		return -ENOMEM;
+	s->median_ns = median_of_kind(group, -1, buffer);
+	for (size_t i = 0; i < group->windows; i++) {
+		int64_t *median = group->kinds ? of_kind + group->kinds[i] : &s->median_ns;
+
+		if (group->kinds && !*median)
+			*median = median_of_kind(group, group->kinds[i], buffer);
+		s->typical_ns[i] = *median;
+	}
 	return 0;
+}
+
+/* A window's length as if all kinds were as long. */
+static double relative_length(const struct search *s, size_t window)
+{
+	return s->typical_ns[window] > 0
+		       ? (double)length_of(s->group, window) * (double)s->median_ns /
+				 (double)s->typical_ns[window]
+		       : 0;
 }
 
 /* How many deviations of the normal distribution none of the sets of @k of @n ranks is beyond by chance
@@ -263,24 +294,24 @@ static void find_events(struct search *s, struct straggler_event *ret)
 {
 	const struct waiting_group *group = s->group;
 	int64_t whole = group->cuts[group->windows] - group->cuts[0], beyond = 0;
-	struct straggler_event event = {.group = group, .median_ns = s->median_ns};
+	struct straggler_event event = {.group = group};
 
 	for (size_t i = 0; i < group->windows; i++) {
-		int64_t length = length_of(group, i);
+		int64_t length = length_of(group, i), median = s->typical_ns[i];
 
-		if (length < s->median_ns * STRAGGLER_EVENT_TIMES || is_empty(group, i))
+		if (length < median * STRAGGLER_EVENT_TIMES || is_empty(group, i))
 			continue;
 		/* One that costs little is noise of what is short. */
-		if ((double)(length - s->median_ns) * 100 <
-			(double)whole * STRAGGLER_EVENT_PCT / 4)
+		if ((double)(length - median) * 100 < (double)whole * STRAGGLER_EVENT_PCT / 4)
 			continue;
 		if (!event.count++)
 			event.first = i;
 		if (length > event.longest_ns) {
 			event.longest_ns = length;
 			event.longest = i;
+			event.median_ns = median;
 		}
-		beyond += length - s->median_ns;
+		beyond += length - median;
 		s->is_event[i] = true;
 	}
 	event.cost_pct = whole > 0 ? 100.0 * (double)beyond / (double)whole : 0;
@@ -499,7 +530,10 @@ static int price(struct search *s, struct straggler *straggler)
 	for (size_t w = 0; w < s->group->windows; w++) {
 		int64_t more = 0, pair_wait = 0;
 		int64_t gain = is_counted(s, w) ? gain_in(s, straggler, w, &more, &pair_wait) : 0;
+		uint8_t kind = s->group->kinds ? s->group->kinds[w] : 0;
 
+		if (is_counted(s, w))
+			straggler->kind_wall_ns[kind] += length_of(s->group, w);
 		if (gain <= 0)
 			continue;
 		counts[w] = true;
@@ -507,6 +541,7 @@ static int price(struct search *s, struct straggler *straggler)
 			straggler->from_ns = s->group->cuts[w];
 		straggler->to_ns = s->group->cuts[w + 1];
 		straggler->gain_ns += gain;
+		straggler->kind_gain_ns[kind] += gain;
 		exposed += more;
 		pairs += pair_wait < gain ? pair_wait : gain;
 		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
@@ -637,7 +672,7 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 
 	for (size_t i = 0; i < group->windows; i++)
 		if (is_counted(s, i)) {
-			double length = (double)length_of(group, i);
+			double length = relative_length(s, i);
 
 			all += length;
 			squares += length * length;
@@ -660,7 +695,7 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 				best_done = done;
 			}
 		}
-		before += (double)length_of(group, i);
+		before += relative_length(s, i);
 		done++;
 	}
 	if (!best)
@@ -681,6 +716,7 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	struct search s = {
 		.group = group,
 		.is_event = calloc(group->windows + 1, sizeof(*s.is_event)),
+		.typical_ns = calloc(group->windows + 1, sizeof(*s.typical_ns)),
 		.order = calloc(n + 1, sizeof(*s.order)),
 		.alone = calloc(n + 1, sizeof(*s.alone)),
 		.alone_squares = calloc(n + 1, sizeof(*s.alone_squares)),
@@ -690,11 +726,11 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	double cost_pct = before ? before->cost_pct : 0;
 	int r;
 
-	if (!s.is_event || !s.order || !s.alone || !s.alone_squares || !s.together)
+	if (!s.is_event || !s.typical_ns || !s.order || !s.alone || !s.alone_squares || !s.together)
 		return -ENOMEM;
 	if (!group->windows)
 		return 0;
-	r = find_median(group, &s.median_ns);
+	r = find_medians(&s);
 	if (r)
 		return r;
 	if (group->source != WAITING_BY_SLICES)

@@ -10,8 +10,8 @@
 
 /* A straggler costs so many percent of the time. */
 #define STRAGGLER_COST_PCT    5
-/* Windows that are so many times as long as the median, and cost so many percent of the time in sum,
- * are events: they are told apart from what is steady. */
+/* Windows that are so many times as long as the median of their kind, and cost so many percent of
+ * the time in sum, are events: they are told apart from what is steady. */
 #define STRAGGLER_EVENT_TIMES 5
 #define STRAGGLER_EVENT_PCT   5
 /* One part of the difference is the cause with so many percent of it; else there are several. */
@@ -41,6 +41,7 @@ struct straggler {
 	uint32_t reference; /* the rank it is compared with: place in the group */
 	size_t windows;	    /* in which it costs something */
 	int64_t from_ns, to_ns; /* from the first of them to the end of the last */
+	int64_t kind_gain_ns[STEP_KINDS_MAX], kind_wall_ns[STEP_KINDS_MAX]; /* by kind of step */
 	enum straggler_cause cause;
 	int64_t part_ns[STRAGGLER_CAUSES]; /* more than the reference, in these windows, in sum */
 	int64_t waiting_ns;		   /* the reference waits longer: the sum of the parts */
@@ -56,7 +57,7 @@ struct straggler_event {
 	const struct waiting_group *group; /* NULL: there are none */
 	size_t count, first;		   /* windows; the first of them */
 	size_t longest;
-	int64_t longest_ns, median_ns;
+	int64_t longest_ns, median_ns; /* of its kind */
 	double cost_pct;	    /* of the whole time, beyond the median */
 	uint32_t lane;		    /* place of the rank that is waited for; COLLECTIVES_NONE: all alike */
 	enum straggler_cause cause; /* its, or of all */

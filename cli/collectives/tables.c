@@ -290,6 +290,7 @@ static bool operation_row(const struct collectives_view *view, size_t i, struct 
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_UNKNOWN]);
 	*ret++ = per(o->sent_max, o->sent_mean);
 	*ret++ = render_text(o->is_incomplete	? "incomplete"
+			     : o->is_impossible ? "impossible"
 			     : o->is_mismatched ? "mismatched"
 			     : has		? "timed"
 						: "untimed");

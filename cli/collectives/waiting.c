@@ -47,9 +47,11 @@ void waiting_free_p(struct waiting **waiting)
 		free(w->groups[i].lanes);
 		free(w->groups[i].cuts);
 		free(w->groups[i].numbers);
+		free(w->groups[i].kinds);
 		free(w->groups[i].cells);
 	}
 	free(w->groups);
+	step_kinds_free_p(&w->kinds);
 	free(w->group_of_lane);
 	free(w->place_of_lane);
 	free(w);
@@ -368,6 +370,49 @@ static int cut(const struct work *work, size_t id, const struct steps *steps)
 	return group->cells ? 0 : -ENOMEM;
 }
 
+/* The kind of a window's step is that of the first lane whose process has it. */
+static uint8_t kind_of_step(const struct work *work, const struct waiting_group *group,
+	const struct steps *steps, int64_t number)
+{
+	const struct collectives *c = work->c;
+
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct steps_process *process =
+			steps_of(steps, c->processes[c->lanes[group->lanes[i]].process].id);
+
+		for (size_t n = 0; process && n < process->count; n++)
+			if (process->at[n].number == number)
+				return work->waiting->kinds
+					->of_process[process - steps->processes][n];
+	}
+	return 0;
+}
+
+static int sort_windows(struct work *work, struct query *query, const struct steps *steps)
+{
+	struct waiting *w = work->waiting;
+	bool has_steps = false;
+	int r;
+
+	for (size_t i = 0; i < w->group_count; i++)
+		has_steps |= w->groups[i].source == WAITING_BY_STEPS;
+	if (!has_steps)
+		return 0;
+	r = step_kinds_new(query, steps, &w->kinds);
+	for (size_t i = 0; i < w->group_count && !r && w->kinds->count > 1; i++) {
+		struct waiting_group *group = w->groups + i;
+
+		if (group->source != WAITING_BY_STEPS)
+			continue;
+		group->kinds = calloc(group->windows + 1, sizeof(*group->kinds));
+		if (!group->kinds)
+			return -ENOMEM;
+		for (size_t k = 0; k < group->windows; k++)
+			group->kinds[k] = kind_of_step(work, group, steps, group->numbers[k]);
+	}
+	return r;
+}
+
 /* ---- who waits, and until when ---- */
 
 static int64_t error_of(const struct collectives *c, uint32_t lane)
@@ -382,21 +427,6 @@ static int64_t error_between(const struct collectives *c, uint32_t a, uint32_t b
 	if (c->processes[c->lanes[a].process].node != c->processes[c->lanes[b].process].node)
 		error = wrap_plus(error, c->nodes.bound_ns > 0 ? c->nodes.bound_ns : 0);
 	return error;
-}
-
-/* Operations whose result needs a contribution of every rank: no rank leaves before all have come. */
-static bool needs_all(const struct collectives_operation *o)
-{
-	switch (o->op) {
-	case RTL_COLLECTIVE_ncclAllReduce:
-	case RTL_COLLECTIVE_ncclAllGather:
-	case RTL_COLLECTIVE_ncclReduceScatter:
-	case RTL_COLLECTIVE_ncclAllToAll:
-	case RTL_COLLECTIVE_ncclAllToAllv:
-		return !o->is_pairs && !o->is_mixed;
-	default:
-		return false;
-	}
 }
 
 enum direction { FROM_ALL, FROM_ROOT, TO_ROOT };
@@ -475,20 +505,6 @@ static uint32_t find_last(const struct collectives *c, const struct collectives_
 	return last;
 }
 
-/* A rank left before the last one came: such times are not of one operation. */
-static bool is_impossible(const struct collectives *c, const struct collectives_operation *o, uint32_t last)
-{
-	for (uint32_t i = 0; needs_all(o) && i < o->launches; i++) {
-		const struct collectives_launch *launch =
-			c->launches + c->by_operation[o->first + i];
-
-		if (wrap_minus(c->launches[last].start, launch->stop) >
-			error_between(c, launch->lane, c->launches[last].lane))
-			return true;
-	}
-	return false;
-}
-
 static int add_operation(struct work *work, const struct collectives_operation *o)
 {
 	const struct collectives *c = work->c;
@@ -497,10 +513,6 @@ static int add_operation(struct work *work, const struct collectives_operation *
 	uint32_t last = find_last(c, o, COLLECTIVES_NONE);
 	int r = 0;
 
-	if (is_impossible(c, o, last)) {
-		work->waiting->impossible++;
-		return 0;
-	}
 	/* Which rank is waited for is not known. */
 	if (direction != FROM_ALL && root == COLLECTIVES_NONE)
 		return 0;
@@ -695,6 +707,7 @@ int waiting_new(struct query *query, const struct categories *categories,
 	if (!w || !work.of_lane)
 		return -ENOMEM;
 	w->collectives = collectives;
+	w->impossible = collectives->impossible;
 	for (size_t i = 0; i < collectives->lane_count && collectives->nodes.shift_ns; i++)
 		work.of_lane[i].shift = collectives->nodes.shift_ns[collectives
 						->processes[collectives->lanes[i].process]
@@ -702,6 +715,8 @@ int waiting_new(struct query *query, const struct categories *categories,
 	r = find_groups(w);
 	for (size_t i = 0; i < w->group_count && !r; i++)
 		r = cut(&work, i, steps);
+	if (!r)
+		r = sort_windows(&work, query, steps);
 	if (!r)
 		r = find_intervals(&work);
 	if (!r && w->group_count)

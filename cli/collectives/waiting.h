@@ -8,6 +8,7 @@
  * the nanosecond. Times are ns of CLOCK_BOOTTIME, of the first node. One thread.
  */
 #include "cli/collectives/collectives.h"
+#include "cli/trace/step_kinds.h"
 #include "cli/trace/steps.h"
 
 /* Cells of all ranks and windows: 36 MB. */
@@ -41,6 +42,7 @@ struct waiting_group {
 	int64_t *cuts;	  /* window i lasts from cuts[i] to cuts[i + 1] */
 	int64_t *numbers; /* of the steps, where there are any */
 	size_t windows;
+	uint8_t *kinds; /* of the steps, indexes of waiting->kinds; NULL: all are of one kind */
 	struct waiting_cell *cells; /* lane by lane, of each all windows */
 };
 
@@ -48,6 +50,7 @@ struct waiting {
 	const struct collectives *collectives; /* borrowed */
 	struct waiting_group *groups;
 	size_t group_count;
+	struct step_kinds *kinds;		 /* NULL: no group is parted by steps */
 	uint32_t *group_of_lane, *place_of_lane; /* COLLECTIVES_NONE: it takes part in nothing */
 	uint64_t impossible; /* operations that a rank left before the last one came: in no figure */
 };

@@ -406,6 +406,61 @@ static void take_waiting(
 	f->waiting.change_ratio = change->ratio;
 }
 
+static int compare_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int find_busiest(struct reason_figures *f)
+{
+	CLEANUP(free_p) double *compute = calloc(f->lane_count + 1, sizeof(*compute));
+	size_t most = 0;
+	double middle;
+
+	if (!compute)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->lane_count; i++) {
+		compute[i] = (double)f->lanes[i].total.stream_ns[BREAKDOWN_COMPUTE];
+		if (compute[i] > compute[most])
+			most = i;
+	}
+	if (f->lane_count < 2)
+		return 0;
+	f->waiting.busiest =
+		(struct reason_place){f->lanes[most].process_id, f->lanes[most].gpu_id};
+	qsort(compute, f->lane_count, sizeof(*compute), compare_reals);
+	middle = compute[(f->lane_count - 1) / 2];
+	f->waiting.has_busiest = middle > 0;
+	f->waiting.busiest_ratio = middle > 0 ? compute[f->lane_count - 1] / middle : 0;
+	return 0;
+}
+
+static void take_kinds(
+	struct reason_figures *f, const struct step_kinds *kinds, const struct straggler *straggler)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; kinds && i < kinds->count; i++)
+		all += kinds->at[i].total_ns;
+	for (size_t i = 0; kinds && i < kinds->count; i++) {
+		const struct step_kind *kind = kinds->at + i;
+		struct reason_steps *steps = f->steps + f->step_kinds++;
+
+		memcpy(steps->name, kind->name, sizeof(steps->name));
+		steps->steps = kind->steps;
+		steps->share_pct = all ? 100.0 * (double)kind->total_ns / (double)all : 0;
+		steps->median_ns = (double)kind->median_ns;
+		if (straggler->group && straggler->kind_wall_ns[i] > 0)
+			steps->cost_pct = 100.0 * (double)straggler->kind_gain_ns[i] /
+					  (double)straggler->kind_wall_ns[i];
+		if (straggler->group && straggler->gain_ns > 0)
+			steps->gain_pct = 100.0 * (double)straggler->kind_gain_ns[i] /
+					  (double)straggler->gain_ns;
+	}
+}
+
 static int name_kernel(struct loading *l, int64_t kernel_id)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -466,6 +521,10 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	take_straggler(l->figures, collectives, &found.steady);
 	take_event(l->figures, collectives, &found.event);
 	take_waiting(l->figures, waiting, &found);
+	take_kinds(l->figures, waiting->kinds, &found.steady);
+	r = find_busiest(l->figures);
+	if (r)
+		return r;
 	return l->figures->straggler.is_found && l->figures->straggler.cause == STRAGGLER_COMPUTE
 		       ? load_pace(l)
 		       : 0;

@@ -52,7 +52,7 @@ char *reason_line(const struct reason *reason)
 	CLEANUP(free_p) char *sample = render_count((int64_t)f->sample);
 	CLEANUP(free_p) char *rows = render_count((int64_t)f->rows);
 	CLEANUP(free_p) char *line = NULL;
-	char part[96] = "", lost[96] = "";
+	char part[96] = "", lost[96] = "", impossible[128] = "";
 
 	if (!sample || !rows)
 		return NULL;
@@ -61,9 +61,15 @@ char *reason_line(const struct reason *reason)
 	if (f->missing && f->sample)
 		snprintf(lost, sizeof(lost),
 			"; %" PRIu64 " kernels are missing, and look like idle time", f->missing);
-	if (asprintf(&line, "%sreason: %s%s%s%s%s%s", f->is_simulated ? "SIMULATED " : "",
+	/* They would be a straggler's, or faster than any link. */
+	if (f->waiting.impossible)
+		snprintf(impossible, sizeof(impossible),
+			"; %" PRIu64 " collectives that a rank left before the last one came are "
+			"impossible, and in no figure",
+			f->waiting.impossible);
+	if (asprintf(&line, "%sreason: %s%s%s%s%s%s%s", f->is_simulated ? "SIMULATED " : "",
 		    reason->text, f->is_live && f->sample ? ", so far" : "",
-		    reason->hint[0] ? "; " : "", reason->hint, lost, part) < 0) {
+		    reason->hint[0] ? "; " : "", reason->hint, impossible, lost, part) < 0) {
 		line = NULL;
 		return NULL;
 	}
@@ -163,15 +169,38 @@ static json_t *event_json(const struct reason_figures *f)
 		straggler_cause_name(event->cause));
 }
 
-static json_t *waiting_json(const struct reason_waiting *w)
+static json_t *waiting_json(const struct reason_figures *f)
 {
+	const struct reason_waiting *w = &f->waiting;
+
 	if (!w->is_known)
 		return json_null();
-	return json_pack("{s:f, s:f, s:f, s:I, s:o, s:o}", "wait_pct", w->wait_pct,
+	return json_pack("{s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "wait_pct", w->wait_pct,
 		"p2p_wait_pct", w->pair_wait_pct, "transfer_pct", w->transfer_pct,
 		"impossible_collectives", (json_int_t)w->impossible, "slower_since_step",
 		w->has_change ? json_integer(w->change_number) : json_null(), "slower_ratio",
-		w->has_change ? json_real(w->change_ratio) : json_null());
+		w->has_change ? json_real(w->change_ratio) : json_null(), "busiest_rank",
+		w->has_busiest ? rank_json(f, w->busiest) : json_null(), "busiest_ratio",
+		w->has_busiest ? json_real(w->busiest_ratio) : json_null());
+}
+
+static json_t *kinds_json(const struct reason_figures *f)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < f->step_kinds && f->step_kinds > 1; i++) {
+		const struct reason_steps *steps = f->steps + i;
+		char letter[2] = {step_kinds_letter(i), '\0'};
+
+		(void)json_array_append_new(array,
+			json_pack("{s:s, s:o, s:I, s:f, s:f, s:f, s:f}", "kind", letter, "name",
+				steps->name[0] ? render_json_text(steps->name, strlen(steps->name))
+					       : json_null(),
+				"steps", (json_int_t)steps->steps, "share_pct", steps->share_pct,
+				"median_ns", steps->median_ns, "cost_pct", steps->cost_pct,
+				"share_of_cost_pct", steps->gain_pct));
+	}
+	return array;
 }
 
 json_t *reason_json(const struct reason *reason)
@@ -179,15 +208,14 @@ json_t *reason_json(const struct reason *reason)
 	const struct reason_figures *f = &reason->figures;
 	const struct reason_lane *lane = reason->lane;
 	/* Names of categories and directions may be anything. */
-	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "code",
+	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "code",
 		reason_code_name(reason->code), "text",
 		render_json_text(reason->text, strlen(reason->text)), "hint",
 		reason->hint[0] ? render_json_text(reason->hint, strlen(reason->hint))
 				: json_null(),
-		"simulated",
-		f->is_simulated, "all", row_json(&f->total), "straggler",
-		straggler_json(f), "event", event_json(f), "waiting", waiting_json(&f->waiting),
-		"looked_at",
+		"simulated", f->is_simulated, "all", row_json(&f->total), "straggler",
+		straggler_json(f), "event", event_json(f), "waiting", waiting_json(f), "kinds",
+		kinds_json(f), "looked_at",
 		json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)f->sample, "of",
 			(json_int_t)f->rows, "timed", (json_int_t)f->timed));
 

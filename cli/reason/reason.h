@@ -43,6 +43,16 @@ struct reason_kind {
 
 #define REASON_NAMED_MAX 8
 
+/* Steps of one kind (cli/trace/step_kinds.h), of all ranks that communicators connect. */
+struct reason_steps {
+	char name[64]; /* "": it has none but its letter */
+	uint64_t steps;
+	double share_pct; /* of the time of all steps */
+	double median_ns;
+	double cost_pct; /* what the straggler costs, of the time of its steps of this kind */
+	double gain_pct; /* ... and of what it costs in all */
+};
+
 struct reason_place {
 	int64_t process_id, gpu_id;
 };
@@ -86,6 +96,9 @@ struct reason_waiting {
 	int64_t change_number;
 	double change_ratio;
 	uint64_t impossible;
+	bool has_busiest; /* the rank that computes most, beside the median of all */
+	struct reason_place busiest;
+	double busiest_ratio;
 };
 
 struct reason_copies {
@@ -116,6 +129,8 @@ struct reason_figures {
 	struct reason_straggler straggler;
 	struct reason_event event;
 	struct reason_waiting waiting;
+	struct reason_steps steps[STEP_KINDS_MAX]; /* by their time, the longest first */
+	size_t step_kinds;			   /* fewer than two: all are alike */
 	struct reason_hang hang;
 	uint64_t filtered; /* dispatches that were not recorded, as was asked */
 	bool is_selected_by_time; /* ... in times that are known: they are in no figure */

@@ -139,21 +139,42 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 	snprintf(ret, bytes, "%s (%s each time%s)", why[s->cause][s->count > 1], each, comm);
 }
 
+/* Most of what it costs lies in steps of one kind, which are not most of the steps. */
+static void say_kind(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	ret[0] = '\0';
+	for (size_t i = 0; i < f->step_kinds && f->step_kinds > 1; i++) {
+		const struct reason_steps *steps = f->steps + i;
+
+		if (steps->gain_pct < REASON_KIND_PCT || steps->share_pct > REASON_KIND_TIME_PCT)
+			continue;
+		if (steps->name[0])
+			snprintf(ret, bytes, ", %.0f %% of it in \"%.32s\"", steps->gain_pct,
+				steps->name);
+		else
+			snprintf(ret, bytes, ", %.0f %% of it in steps of kind %c", steps->gain_pct,
+				step_kinds_letter(i));
+	}
+}
+
 static bool say_straggler(struct judging *j)
 {
 	const struct reason_figures *f = j->figures;
 	const struct reason_straggler *s = &f->straggler;
-	char who[160], why[192], since[64] = "";
+	char who[160], why[192], since[64] = "", kind[80];
 
 	name_stragglers(f, who, sizeof(who));
 	say_why(f, why, sizeof(why));
+	say_kind(f, kind, sizeof(kind));
 	if (f->waiting.has_change)
 		snprintf(since, sizeof(since), ", since step %" PRId64 " (%.2fx)",
 			f->waiting.change_number, f->waiting.change_ratio);
 	j->reason->lane = lane_at(f, s->at[0]);
-	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s: %s", who,
+	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s%s: %s", who,
 		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
-		s->is_at_most ? "at most " : "", s->cost_pct, unit_of(f), since, why);
+		s->is_at_most ? "at most " : "", s->cost_pct, unit_of(f), since, kind, why);
+	if (kind[0])
+		reason_say_hint(j, "rtl timeline --by kind shows each");
 	return true;
 }
 
@@ -165,8 +186,13 @@ static bool has_straggler(const struct judging *j)
 
 bool reason_slow_rank(struct judging *j)
 {
-	return has_straggler(j) && j->figures->straggler.cause == STRAGGLER_COMPUTE &&
-	       say_straggler(j);
+	const struct reason_straggler *s = &j->figures->straggler;
+
+	if (!has_straggler(j) || s->cause != STRAGGLER_COMPUTE || !say_straggler(j))
+		return false;
+	if (!j->reason->hint[0])
+		reason_say_hint(j, "rtl diagnose compares its kernels with the others'");
+	return true;
 }
 
 bool reason_late_rank(struct judging *j)
@@ -175,6 +201,10 @@ bool reason_late_rank(struct judging *j)
 		return false;
 	if (j->figures->straggler.cause == STRAGGLER_HOST && !j->figures->has_calls)
 		reason_say_hint(j, "rtl run --mode hip records what its host does then");
+	else if (j->figures->straggler.cause == STRAGGLER_HOST && !j->reason->hint[0])
+		reason_say_hint(j, "rtl tree --by rank shows what its host does then");
+	else if (!j->reason->hint[0])
+		reason_say_hint(j, "rtl collectives has each rank and communicator");
 	return true;
 }
 

@@ -14,6 +14,8 @@
 	X(SHORT_US, 20, "us that a kernel takes on average: then kernels are short")               \
 	X(GAPS_PCT, 50, "% of the idle time in gaps below 100 us with empty queues")               \
 	X(CAUSE_PCT, 50, "% of the idle time that one cause explains")                             \
+	X(KIND_PCT, 90, "% of what a rank costs lies in one kind of steps: then that is said")     \
+	X(KIND_TIME_PCT, 75, "% of the time that such a kind takes at most")                       \
 	X(SAMPLE, 524288,                                                                          \
 		"kernels: of more than that, so many in the middle of the file are looked at")
 

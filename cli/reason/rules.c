@@ -121,15 +121,35 @@ static bool is_main(const struct judging *j, enum part part)
 	return j->pct[part] >= REASON_PART_PCT;
 }
 
+/* Stages of a pipeline wait for each other's sends. */
+static void say_bubble(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	const struct reason_waiting *w = &f->waiting;
+	char who[64] = "";
+
+	for (size_t i = 0; i < f->lane_count && w->has_busiest; i++)
+		if (f->lanes[i].process_id == w->busiest.process_id &&
+			f->lanes[i].gpu_id == w->busiest.gpu_id)
+			reason_name_rank(f, f->lanes + i, who, sizeof(who));
+	snprintf(ret, bytes, "; %.0f %% is the bubble of a pipeline", w->pair_wait_pct);
+	if (who[0] && w->busiest_ratio >= 1 + REASON_LATE_PCT / 100.0)
+		snprintf(ret + strlen(ret), bytes - strlen(ret),
+			", in which %s computes most (%.2fx the median)", who, w->busiest_ratio);
+}
+
 static bool exposed_comm(struct judging *j)
 {
 	const struct breakdown_row *row = j->row;
 	const struct reason_waiting *w = &j->figures->waiting;
-	char parts[128] = "";
+	bool has_bubble = w->is_known && w->pair_wait_pct >= w->wait_pct &&
+			  w->pair_wait_pct >= w->transfer_pct;
+	char parts[192] = "";
 
 	if (!is_main(j, PART_COMM))
 		return false;
-	if (w->is_known && w->wait_pct + w->pair_wait_pct >= w->transfer_pct)
+	if (has_bubble)
+		say_bubble(j->figures, parts, sizeof(parts));
+	else if (w->is_known && w->wait_pct + w->pair_wait_pct >= w->transfer_pct)
 		snprintf(parts, sizeof(parts),
 			"; ranks wait for each other %.0f %%, and transfer %.0f %%",
 			w->wait_pct + w->pair_wait_pct, w->transfer_pct);
@@ -140,6 +160,10 @@ static bool exposed_comm(struct judging *j)
 	reason_say(j, "communication is %.0f %% of the %s, %.0f %% of it exposed%s",
 		reason_percent(row->communication_ns, row->wall_ns), time_word(j->figures),
 		reason_percent(row->exposed_communication_ns, row->communication_ns), parts);
+	if (has_bubble)
+		reason_say_hint(j, "more and smaller batches in flight make a bubble smaller");
+	else
+		reason_say_hint(j, "rtl collectives has each operation and communicator");
 	return true;
 }
 
@@ -158,6 +182,8 @@ static bool slow_copies(struct judging *j)
 	reason_say(j, "copies are %.0f %% of the %s, %.0f %% of it exposed%s",
 		reason_percent(row->stream_ns[BREAKDOWN_COPY], row->wall_ns), time_word(j->figures),
 		reason_percent(row->exposed_copy_ns, row->stream_ns[BREAKDOWN_COPY]), rate);
+	reason_say_hint(
+		j, "rtl summary lists them; pinned memory and a stream of their own hide them");
 	return true;
 }
 
@@ -226,8 +252,9 @@ static bool late_host(struct judging *j)
 	if (!is_cause(j, cause_ns[BREAKDOWN_HOST_LATE] + cause_ns[BREAKDOWN_QUEUE_EMPTY]))
 		return false;
 	say_idle(j, "the host submits late");
-	if (!j->figures->has_calls)
-		reason_say_hint(j, "rtl run --mode hip records what it does meanwhile");
+	reason_say_hint(j, j->figures->has_calls
+				   ? "rtl tree shows what it does meanwhile"
+				   : "rtl run --mode hip records what it does meanwhile");
 	return true;
 }
 
@@ -253,6 +280,8 @@ static bool held_back(struct judging *j)
 			"perhaps %s copies, of which %" PRIu64
 			" have no times: rtl run --mode full",
 			is_held ? "by" : "for", j->figures->untimed_copies);
+	else
+		reason_say_hint(j, "rtl timeline --json --segments shows before what");
 	return true;
 }
 
@@ -267,8 +296,9 @@ static bool idle(struct judging *j)
 	cause = breakdown_main_cause(row);
 	say_idle(j, "several causes, %s the most of them (%.0f %%)", breakdown_cause_words(cause),
 		reason_percent(row->cause_ns[cause], breakdown_idle_ns(row)));
-	if (!j->figures->has_calls)
-		reason_say_hint(j, "rtl run --mode hip records what the host does meanwhile");
+	reason_say_hint(j, j->figures->has_calls
+				   ? "rtl timeline has each cause by step"
+				   : "rtl run --mode hip records what the host does meanwhile");
 	return true;
 }
 
@@ -330,6 +360,7 @@ static bool filtered(struct judging *j)
 		"no single cause: %" PRIu64 " kernels were not recorded, as was asked, so that no "
 		"share of the time is known",
 		j->figures->filtered);
+	reason_say_hint(j, "rtl run without a choice of kernels and GPUs records all of them");
 	return true;
 }
 
@@ -339,6 +370,7 @@ static bool few(struct judging *j)
 		return false;
 	reason_say(j, "no single cause: %" PRIu64 " %s too few to tell", j->figures->timed,
 		j->figures->timed == 1 ? "kernel is" : "kernels are");
+	reason_say_hint(j, "rtl summary lists them");
 	return true;
 }
 

@@ -10,7 +10,8 @@
 #define TIMELINE_ROWS 24
 
 enum {
-	KEY_STEPS = 0x500,
+	KEY_BY = 0x500,
+	KEY_STEPS,
 	KEY_RANK,
 	KEY_GPU,
 	KEY_STEP,
@@ -25,6 +26,8 @@ static const struct argp_option options[] = {
 		"ProfilerStep#N, "
 		"step N, iteration N)",
 		0},
+	{"by", KEY_BY, "WHAT", 0,
+		"step (default): the longest steps; kind: steps that launch the same together", 0},
 	{"rank", KEY_RANK, "RANK", 0, "this rank alone", 0},
 	{"gpu", KEY_GPU, "GPU", 0, "this GPU alone, by gpuId", 0},
 	{"step", KEY_STEP, "NUMBER", 0, "this step of each rank alone", 0},
@@ -56,7 +59,12 @@ static void set_number(const char *name, const char *arg, bool *has, int64_t *re
 
 static error_t parse_choice(int key, char *arg, struct timeline_options *o)
 {
+	static const char *const by[] = {"step", "kind"};
+
 	switch (key) {
+	case KEY_BY:
+		o->by_kind = opts_choice("by", arg, by, 2) == 1;
+		return 0;
 	case KEY_STEPS:
 		o->steps = arg;
 		return 0;

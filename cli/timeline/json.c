@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/timeline/kinds.h"
 #include "proto/base/cleanup.h"
 
 #define WRITE_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
@@ -207,7 +208,7 @@ static json_t *steps_json(const struct steps *steps)
 	return NULL;
 }
 
-static json_t *head_json(const struct timeline *t)
+static json_t *head_json(const struct timeline *t, const struct timeline_options *o)
 {
 	CLEANUP(free_p) char *reading = timeline_reading(t);
 	json_t *object = json_object(), *lanes = json_array(), *total = json_object();
@@ -226,6 +227,8 @@ static json_t *head_json(const struct timeline *t)
 	bad |= json_object_set_new(object, "untimed_copies", ns(t->untimed_copies));
 	bad |= json_object_set_new(
 		object, "reading", reading ? render_json_text(reading, strlen(reading)) : NULL);
+	if (t->kinds)
+		bad |= json_object_set_new(object, "kinds", timeline_kinds_json(t, o));
 	for (size_t i = 0; i < t->lane_count && !bad; i++)
 		bad |= json_array_append_new(lanes, lane_json(t->lanes + i));
 	if (!bad)
@@ -252,7 +255,7 @@ static int put_row(const struct timeline_lane *lane, size_t which, const struct 
 int timeline_show_json(
 	const struct timeline *timeline, const struct timeline_options *options, FILE *to)
 {
-	CLEANUP(decref_p) json_t *head = head_json(timeline);
+	CLEANUP(decref_p) json_t *head = head_json(timeline, options);
 	bool is_first = true;
 	const char *key;
 	json_t *value;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/timeline/json.h"
+#include "cli/timeline/kinds.h"
 #include "proto/base/cleanup.h"
 
 /* A row of a table: a lane, or one step of it (its count: outside). */
@@ -255,8 +256,14 @@ static int show_text(const struct timeline *t, const struct timeline_options *o,
 	}
 	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
 	r = timeline_put_ranks(t, show, to);
+	if (!r && t->kinds && !t->kinds->count)
+		fputs("\nno kinds of steps: there are no steps, or more than can be sorted\n", to);
+	if (!r && t->kinds && t->kinds->count) {
+		fprintf(to, "\nKINDS OF STEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
+		r = timeline_put_kinds(t, o, show, to);
+	}
 	/* One step of each is what the totals say. */
-	if (!r && (t->steps->source != STEPS_WHOLE || o->has_step))
+	if (!r && !t->kinds && (t->steps->source != STEPS_WHOLE || o->has_step))
 		r = put_steps(t, o, show, to);
 	if (r)
 		return r;
@@ -365,7 +372,8 @@ int timeline_show(const struct timeline *timeline, const struct timeline_options
 	case RENDER_JSON:
 		return timeline_show_json(timeline, options, to);
 	case RENDER_CSV:
-		return show_csv(timeline, options, to);
+		return timeline->kinds ? timeline_put_kinds(timeline, options, show, to)
+				       : show_csv(timeline, options, to);
 	default:
 		return show_text(timeline, options, show, to);
 	}

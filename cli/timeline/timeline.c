@@ -22,6 +22,7 @@ void timeline_free_p(struct timeline **timeline)
 	free(t->lanes);
 	timeline_places_done(&t->places);
 	steps_free_p(&t->steps);
+	step_kinds_free_p(&t->kinds);
 	verdict_free_p(&t->verdict);
 	free(t);
 	*timeline = NULL;
@@ -107,6 +108,8 @@ static int fill(struct query *query, struct timeline *t, const struct timeline_o
 		steps_join(t->steps);
 	if (!r && o->skips_unrecorded)
 		r = steps_keep_recorded(query, t->steps);
+	if (!r && o->by_kind)
+		r = step_kinds_new(query, t->steps, &t->kinds);
 	if (!r)
 		r = timeline_pass(query, t, o, error);
 	if (r)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/output/table.h"
+#include "cli/trace/step_kinds.h"
 #include "cli/trace/steps.h"
 #include "cli/trace/breakdown.h"
 #include "cli/trace/replicas.h"
@@ -41,6 +42,7 @@ struct timeline_options {
 	int64_t rank, gpu_id, step;
 	bool wants_segments;
 	bool joins_steps;      /* one row: from the first step to the last, with what is between */
+	bool by_kind;	       /* kinds of steps are told */
 	bool skips_unrecorded; /* with joins_steps: a row for each time that was recorded of that */
 	const struct timeline_taker *taker; /* of all segments; NULL: none */
 };
@@ -67,6 +69,7 @@ struct timeline_lane {
 struct timeline {
 	struct verdict *verdict;
 	struct steps *steps;
+	struct step_kinds *kinds;    /* NULL: not asked for */
 	struct timeline_lane *lanes; /* by rank (unknown last), process, GPU */
 	size_t lane_count;
 	struct timeline_places places; /* of all lanes, shown or not */

@@ -30,11 +30,14 @@ static void sample_done(struct sample *sample)
 	free(sample->at);
 }
 
+/* What was submitted at once, as kernels of a graph are, by its start. */
 static int compare_items(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
-	return (x->at > y->at) - (x->at < y->at);
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->item.start_ns > y->item.start_ns) - (x->item.start_ns < y->item.start_ns);
 }
 
 /* All processes of a job do alike: the queue with most dispatches stands for all of them. */

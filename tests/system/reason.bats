@@ -135,7 +135,7 @@ says() { # says REGEX
 	[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched, so far; rtl doctor and rtl diagnose say why" ] ||
 		[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched; rtl doctor and rtl diagnose say why" ]
 	fixture one fixture_ranks.py
-	[ "$("$rtl" summary one.db | tail -n 1)" = "SIMULATED reason: no single cause: 1 kernel is too few to tell" ]
+	[ "$("$rtl" summary one.db | tail -n 1)" = "SIMULATED reason: no single cause: 1 kernel is too few to tell; rtl summary lists them" ]
 	fixture clean
 	cp clean.db untimed.db
 	sqlite3 untimed.db "UPDATE rtl_dispatch SET submit = start, start = NULL, duration = NULL, untimed = 1;

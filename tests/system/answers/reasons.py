@@ -297,6 +297,59 @@ def another_mix(rank):
     yield from ()
 
 
+def prefills(spoil=0):
+    """Every eighth token is a prefill, six times as long; rank 1 is late in these, or in none."""
+    def program(rank):
+        for token in range(64):
+            rank.step(token)
+            is_prefill = token % 8 == 7
+            rank.host(spoil if is_prefill and rank.rank == 1 else 0)
+            for _ in range(6):
+                rank.kernel(GEMM, (600 if is_prefill else 60) * US, grid=8192 if is_prefill else 512)
+                done = rank.kernel(ATTENTION, (400 if is_prefill else 40) * US, grid=8192 if is_prefill else 512)
+                yield from rank.collective(rank.job.world, "ncclAllReduce", 15 * US, 64 << 10, "compute", (done,))
+            rank.synchronize()
+    return program
+
+
+def check_kinds(rtl, folder, seed):
+    """A prefill among tokens is no event, and what a rank costs is told of its kind of step."""
+    reason = ask(rtl, Job(4, seed=seed).run(prefills()), folder)
+    assert reason["code"] not in ("event", "slow_rank", "late_rank") and not reason["straggler"], (seed, reason)
+    kinds = reason["kinds"][:2]
+    assert [kind["steps"] for kind in kinds] == [32, 224], (seed, kinds)
+    assert abs(kinds[0]["median_ns"] / kinds[1]["median_ns"] - 9) < 1, (seed, kinds)
+    path = os.path.join(folder, "job.db")
+    done = subprocess.run([rtl, "timeline", "--by", "kind", "--json", path], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)["kinds"][:2]
+    assert [kind["rows"] for kind in told] == [32, 224], (seed, told)
+    assert abs(sum(kind["share_pct"] for kind in told) - 100) < 0.1, (seed, told)
+    reason = ask(rtl, Job(4, seed=seed).run(prefills(2 * MS)), folder)
+    assert reason["straggler"]["ranks"] == [1] and reason["straggler"]["cause"] == "host", (seed, reason)
+    assert re.search(r"100 % of it in steps of kind A", reason["text"]), (seed, reason)
+    assert reason["kinds"][0]["cost_pct"] > 15 and reason["kinds"][1]["cost_pct"] < 1, (seed, reason)
+
+
+def check_impossible(rtl, folder):
+    """Collectives that rank 2 leaves before the others come are counted and told, and in no figure."""
+    job = Job(4).run(sharded())
+    kernels, spoilt = job.ranks[2].kernels, 0
+    for i, kernel in enumerate(kernels):
+        if kernel[1] == RCCL and i % 9 == 0:
+            kernels[i] = kernel[:3] + (kernel[3] - 400 * US, 500) + kernel[5:]
+            spoilt += 1
+    reason = ask(rtl, job, folder)
+    assert spoilt > 10 and not reason["straggler"], reason
+    assert reason["waiting"]["impossible_collectives"] == spoilt, (spoilt, reason["waiting"])
+    path = os.path.join(folder, "job.db")
+    said = subprocess.run([rtl, "summary", path], capture_output=True, text=True, check=True).stdout
+    assert "; %d collectives that a rank left before the last one came are impossible" % spoilt in said, said
+    done = subprocess.run([rtl, "collectives", "--json", path], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["impossible"] == spoilt, told["impossible"]
+    assert told["timed"] == told["operations"] - spoilt, told["timed"]
+
+
 # name, ranks, program, code
 OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
@@ -339,6 +392,7 @@ def check_fault(rtl, folder, fault, seed):
 def main():
     rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
     with tempfile.TemporaryDirectory() as folder:
+        check_impossible(rtl, folder)
         for seed in range(1, 4 if is_long else 2):
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)
@@ -356,6 +410,7 @@ def main():
                 spoil(job)
                 reason = ask(rtl, job.run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
+            check_kinds(rtl, folder, seed)
             for name, ranks, program, code in OTHERS:
                 reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
                 assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)

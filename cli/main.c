@@ -51,6 +51,40 @@ static const struct cmd commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* All that a verb may return; docs/commands.md has the same table. */
+static const struct {
+	const char *status, *meaning;
+} exits[] = {
+	{"0", "done"},
+	{"1", "bad input: no such file or session, no collector, a failed query"},
+	{"2", "usage: an option or argument that the verb does not take"},
+	{"3", "--strict, and something is missing, or nothing was dispatched"},
+	{"4", "diff: the runs cannot be compared"},
+	{"5", "diff: worse by more than --threshold"},
+	{"125", "run: rtl failed before the command started; usage, too"},
+	{"126", "run: the command cannot be executed"},
+	{"127", "run: the command is not found"},
+	{"other", "run: the command's own, 128+N when signal N ended it"},
+};
+
+/* A usage line, broken between its words where a terminal ends. */
+static void show_usage(const struct cmd *cmd)
+{
+	size_t column = (size_t)printf("  rtl %s", cmd->name);
+
+	for (const char *at = cmd->usage; *at;) {
+		/* A part in brackets stays in one piece. */
+		size_t length = *at == '[' ? strcspn(at, "]") : strcspn(at, " ");
+
+		length += strcspn(at + length, " ");
+		if (column + 1 + length > 79)
+			column = (size_t)printf("\n       ") - 1;
+		column += (size_t)printf(" %.*s", (int)length, at);
+		at += length + strspn(at + length, " ");
+	}
+	printf("\n        %s\n", cmd->summary);
+}
+
 static void show_help(bool is_short)
 {
 	printf("usage: rtl VERB [options]\n\n");
@@ -60,17 +94,15 @@ static void show_help(bool is_short)
 		if (is_short)
 			printf("  %-11s %s\n", commands[i].name, commands[i].summary);
 		else
-			printf("  rtl %s%s%s\n        %s\n", commands[i].name,
-				*commands[i].usage ? " " : "", commands[i].usage,
-				commands[i].summary);
+			show_usage(commands + i);
 	}
 	printf("\nrtl VERB --help, or rtl help VERB, tells more; rtl --version names the version.\n");
-	if (!is_short)
-		printf("\nA session name works wherever FILE does. stdout is data, stderr is "
-		       "talk.\n"
-		       "Exit status: 0; 1 bad input; 2 usage; 3 --strict and something is "
-		       "missing;\n"
-		       "rtl run: that of the command, 125-127 when it did not start.\n");
+	if (is_short)
+		return;
+	printf("\nA session name works wherever FILE does. stdout is data, stderr is talk.\n"
+	       "\nExit status:\n");
+	for (size_t i = 0; i < sizeof(exits) / sizeof(*exits); i++)
+		printf("  %-6s %s\n", exits[i].status, exits[i].meaning);
 }
 
 static int refuse(const char *word)

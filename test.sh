@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Sets up, builds and passes every test: release, ASan+UBSan, TSan, fuzzing. `--long` runs the full
-# counts of the reliability tests, all runtimes, and all of it with ASan; `--only REGEX` picks tests (of ctest's names).
+# counts of the reliability tests, all runtimes, packages in clean roots, and all of it with ASan;
+# `--only REGEX` picks tests (of ctest's names).
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -69,7 +70,7 @@ run() {
 # others again, of the device, by HIP, or as another user. Nor are leaks looked for but of the modules, and where a
 # program runs out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
-	local never='^(model|lint|systemd)\.' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
+	local never='^(model|lint|systemd)\.|^integration\.(manual|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
 	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
 	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
 	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'
@@ -113,6 +114,12 @@ run release build
 if [ -n "$long" ] && [ -z "$only" ]; then
 	echo "== runtimes, all of them: test =="
 	if tests/runtimes/run --long; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+	echo "== packages: test =="
+	if tests/packaging/run; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

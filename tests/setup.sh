@@ -10,7 +10,7 @@ protobuf-c-compiler libhsa-runtime-dev libhsakmt-dev uthash-dev libiberty-dev li
 libjansson-dev libxxhash-dev libacl1-dev libyajl-dev zlib1g-dev clang-15 lld-15 sqlite3"
 checks="g++ libcmocka-dev bats jq tmux python3 python3-torch openmpi-bin slurmctld slurmd slurm-client munge strace valgrind
 chromium npm libamdhip64-dev libjemalloc2 libtcmalloc-minimal4 hipcc util-linux procps binutils acl musl-tools libc6-i386
-clang-14 libclang-rt-14-dev systemd spin patchelf debootstrap"
+clang-14 libclang-rt-14-dev systemd spin patchelf debootstrap debhelper lintian mandoc man-db bsdextrautils zsh"
 
 case "${1:-}" in
 demo) wanted="$build" ;;

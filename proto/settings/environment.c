@@ -12,13 +12,14 @@
 /* Of a bad value, what is shown. */
 #define SHOWN_BYTES 40u
 
-enum variable_key { MODE, FRONT_END, RINGS, DEBUG, EXIT_MS, RANK, LOCAL_RANK };
+enum variable_key { MODE, FRONT_END, RINGS, THREAD, DEBUG, EXIT_MS, RANK, LOCAL_RANK };
 
 const struct variable variables[] = {
 	[MODE] = {"RTL_MODE", "lite, standard, full, hip or off", "recording as " MODE_DEFAULT},
 	[FRONT_END] = {"RTL_FRONT_END", "auto, shadow, intercept or none",
 		"it is chosen as without it"},
 	[RINGS] = {"RTL_RINGS", "host or keep", "rings are made in host memory"},
+	[THREAD] = {"RTL_THREAD", "yes or no", "the shim makes its thread"},
 	[DEBUG] = {"RTL_DEBUG", "0, 1 or 2", "taken for 0"},
 	[EXIT_MS] = {"RTL_EXIT_MS", "milliseconds, from 0 to 600000", "50 are taken"},
 	[RANK] = {"RTL_RANK", "a rank, from 0 to 4294967295", "the launcher's word is taken"},
@@ -57,6 +58,7 @@ static bool is_good(enum variable_key key, const char *text)
 	static const char *const front_ends[] = {
 		"auto", "shadow", "intercept", "intercept-unsafe", "none", NULL};
 	static const char *const rings[] = {"host", VARIABLE_RINGS_KEEP, NULL};
+	static const char *const thread[] = {"yes", VARIABLE_THREAD_NO, NULL};
 	static const char *const levels[] = {"0", "1", "2", NULL};
 	uint64_t number;
 
@@ -67,6 +69,8 @@ static bool is_good(enum variable_key key, const char *text)
 		return is_one_of(text, front_ends);
 	case RINGS:
 		return is_one_of(text, rings);
+	case THREAD:
+		return is_one_of(text, thread);
 	case DEBUG:
 		return is_one_of(text, levels);
 	case EXIT_MS:

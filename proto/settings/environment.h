@@ -13,6 +13,9 @@
 /* RTL_RINGS: rings of queues stay in a GPU's memory where the program wants them there. */
 #define VARIABLE_RINGS_KEEP "keep"
 
+/* RTL_THREAD: the shim makes no thread in the program, and keeps no socket (docs/thread.md). */
+#define VARIABLE_THREAD_NO "no"
+
 /*
  * What rtl run tells the shim of variables by which rings would have been in a GPU's memory: those
  * of hsa_queue_create() (HSA_ALLOCATE_QUEUE_DEV_MEM), and of CLR's own (DEBUG_CLR_AQL_DEV_QUEUE).

@@ -14,6 +14,7 @@ const struct config_variable config_variables[] = {
 	{"RTL_FRONT_END", "how queues are followed: auto, shadow, intercept or none"},
 	{"RTL_RINGS", "rings in a GPU's memory: host (made in host memory) or keep"},
 	{VARIABLE_RINGS_MOVED, "of rtl run: by which variables it has moved rings, hsa and clr"},
+	{"RTL_THREAD", "no: no thread and no socket in the program; yes"},
 	{"RTL_DEBUG", "1: say on stderr what the shim does; 2: say more"},
 	{"RTL_EXIT_MS", "how long the end of the program may be held for its last records; 50"},
 	{"RTL_PRELOAD", "set by rtl: it has put the shim into LD_PRELOAD, too"},
@@ -26,6 +27,7 @@ enum {
 	CONFIG_FRONT_END,
 	CONFIG_RINGS,
 	CONFIG_RINGS_MOVED,
+	CONFIG_THREAD,
 	CONFIG_DEBUG,
 	CONFIG_EXIT_MS,
 	CONFIG_PRELOAD
@@ -143,6 +145,7 @@ void config_read(const char *const *environment, struct config *ret)
 	moved = variable_find(environment, CONFIG_RINGS_MOVED);
 	ret->is_moved_by_hsa = strstr(moved, VARIABLE_RINGS_MOVED_HSA);
 	ret->is_moved_by_clr = strstr(moved, VARIABLE_RINGS_MOVED_CLR);
+	ret->is_alone = !strcmp(variable_find(environment, CONFIG_THREAD), VARIABLE_THREAD_NO);
 	if (!variable_number(variable_find(environment, CONFIG_DEBUG), 2, &number))
 		ret->debug = (unsigned)number;
 	ret->exit_ns = EXIT_NS_MAX;

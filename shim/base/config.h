@@ -27,6 +27,7 @@ struct config {
 	bool is_moved_by_hsa; /* RTL_RINGS_MOVED: rtl run has taken HSA_ALLOCATE_QUEUE_DEV_MEM away
 			       */
 	bool is_moved_by_clr; /* ... it has set DEBUG_CLR_AQL_DEV_QUEUE=0 */
+	bool is_alone;	      /* RTL_THREAD=no */
 	unsigned debug;	      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
 	bool is_off;
 	bool is_preload_asked_for;	     /* RTL_PRELOAD: rtl has put us into LD_PRELOAD */

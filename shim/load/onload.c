@@ -28,6 +28,7 @@
 #include "shim/load/registration.h"
 #include "shim/base/process_rank.h"
 #include "shim/load/runtime.h"
+#include "shim/load/waits.h"
 #include "shim/capture/front_end.h"
 #include "shim/base/glibc_compat.h"
 #include "shim/base/log.h"
@@ -156,6 +157,7 @@ static int shim_worker_start(struct shim *s)
 		.clocks = &s->clocks,
 		.socket = s->config.socket,
 		.exit_ns = s->config.exit_ns,
+		.is_alone = s->config.is_alone,
 		.hello =
 			{
 				.identity = &s->identity,
@@ -212,6 +214,8 @@ static void shim_at_exit(void)
 	shim_check_hooks();
 	unwrapped_look();
 	worker_settle();
+	/* What ended since, or had no turn: seen to end, it is in the recorder. */
+	waits_look();
 }
 
 /* The file's name is enough for @label; the whole path is in the line on stderr. */
@@ -443,6 +447,11 @@ static void shim_probe(struct shim *s, void *api_table, int fd)
 	s->is_probed = true;
 }
 
+static bool needs_thread(const struct choice *choice)
+{
+	return choice->is_dormant || choice->start_after_ns || choice->duration_ns;
+}
+
 /* @is_loaded: by OnLoad, else by its registration. @runtime: where the library lies that has it; 0:
  * unknown. */
 static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool is_loaded)
@@ -479,6 +488,10 @@ static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool i
 	(void)gate_choice(&choice_why);
 	if (choice_why)
 		slog_tell("%s; everything is recorded", choice_why);
+	if (s->config.is_alone && needs_thread(gate_choice(NULL)))
+		slog_tell("RTL_THREAD=no: only the shim's thread starts and stops a recording by "
+			  "time or "
+			  "by rtl ctl; it stays as it begins");
 	s->runtime = runtime;
 	s->is_loaded = is_loaded;
 	r = shim_start(s, api_table);

@@ -39,7 +39,10 @@
 /* While no collector is there: the 16 kept anchors then span eight seconds. */
 #define ANCHOR_AWAY_NS 500000000u
 /* Ticks of a counter are compared over this long where the runtime does not say its rate. */
-#define CALIBRATION_NS 1000000u
+#define CALIBRATION_NS	 1000000u
+/* worker_settle(): on a busy machine all take turns, this thread, ours and a GPU of software; so
+ * there it waits longer. */
+#define SETTLE_TIMES_MAX 20u
 /* Between two looks at what is still in flight at the end. */
 #define FINISH_STEP_NS 200000u
 
@@ -50,6 +53,7 @@ struct worker {
 	bool is_running;	    /* OnLoad's and OnUnload's thread */
 	bool is_lost;		    /* likewise */
 	bool is_quiet;		    /* set before stop_ns: no dispatch comes any more */
+	bool has_greeted;	    /* alone: the collector has, or gets, our Hello */
 	int wake;		    /* eventfd; -1 */
 	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
 	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
@@ -120,6 +124,12 @@ static void clocks_calibrate(struct worker *w)
 	anchors_rate(&w->anchors);
 }
 
+/* The connection is, or may come to be. */
+static bool may_talk(const struct worker *w)
+{
+	return w->has_conn && !w->setup.is_alone;
+}
+
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
@@ -128,7 +138,7 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 	bool has_records = anchors_are_due(&w->anchors);
 	uint8_t *at;
 
-	if (!w->has_conn)
+	if (!may_talk(w))
 		return;
 	if (w->conn.state != CONN_STREAMING) {
 		if (has_records && now_ns - w->anchors.last_ns > ANCHOR_AWAY_NS)
@@ -319,18 +329,14 @@ static void worker_loop(struct worker *w)
 	doze_close();
 }
 
-/*
- * The end: what the device still works on gets until the deadline; then what is finished goes
- * out as far as the socket takes it. The rest is in the recorder for the collector to read.
- */
-static void worker_finish(struct worker *w)
+/* All that ends before the deadline is in frames then. Returns what time it is. */
+static uint64_t worker_gather(struct worker *w, uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire);
 	uint64_t now_ns = clock_boottime_ns();
 
 	rank_changes_run(w->recorder);
 	(void)recording_run(w->recorder);
-	if (w->has_conn)
+	if (may_talk(w))
 		conn_hurry(&w->conn);
 	for (;;) {
 		bool is_last = now_ns + FINISH_STEP_NS >= deadline_ns;
@@ -346,6 +352,18 @@ static void worker_finish(struct worker *w)
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
 	}
+	return now_ns;
+}
+
+/*
+ * The end: what the device still works on gets until the deadline; then what is finished goes
+ * out as far as the socket takes it. The rest is in the recorder for the collector to read.
+ */
+static void worker_finish(struct worker *w)
+{
+	uint64_t deadline_ns = atomic_load_explicit(&w->stop_ns, memory_order_acquire), now_ns;
+
+	now_ns = worker_gather(w, deadline_ns);
 	if (anchors_are_due(&w->anchors))
 		anchors_take(&w->anchors, now_ns);
 	if (w->is_quiet && !capture_pending(w->setup.capture) &&
@@ -366,7 +384,7 @@ static void worker_finish(struct worker *w)
 		worker_flush(w, now_ns, conn_wants_telemetry(&w->conn));
 		conn_step(&w->conn, now_ns);
 	}
-	if (w->has_conn)
+	if (w->has_conn && !w->has_greeted)
 		conn_last_words(&w->conn);
 	slog_debug(1, "ended: %llu frames published, %llu records pending",
 		(unsigned long long)recorder_published(w->recorder),
@@ -385,6 +403,15 @@ static bool greet(struct worker *w)
 	if (w->has_conn)
 		conn_greet(&w->conn, clock_boottime_ns());
 	return w->has_conn;
+}
+
+/* Here and now, and by the caller alone: one that is not there now will not be asked again. */
+static void greet_alone(struct worker *w)
+{
+	ticks_look();
+	clocks_calibrate(w);
+	w->has_greeted = greet(w) && w->conn.state == CONN_GREETING && w->conn.item == CONN_NOTHING;
+	conn_forget(&w->conn);
 }
 
 static void *worker_main(void *argument)
@@ -498,9 +525,12 @@ int worker_start(const struct worker_setup *setup)
 	w->recorder = capture_recorder(setup->capture);
 	w->anchors = (struct anchors){
 		.capture = setup->capture, .agents = setup->agents, .clocks = setup->clocks};
-	w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (w->wake < 0)
-		return -errno;
+	w->wake = -1;
+	if (!setup->is_alone) {
+		w->wake = fd_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+		if (w->wake < 0)
+			return -errno;
+	}
 	event_frames_reset();
 	r = events_start(w->recorder);
 	if (r)
@@ -509,6 +539,11 @@ int worker_start(const struct worker_setup *setup)
 	 * or a signal, or before the thread has a processor, is known to the collector all the same,
 	 * and its kernels have their times. Nothing of this waits. */
 	anchors_first(&w->anchors);
+	if (setup->is_alone) {
+		greet_alone(w);
+		w->is_running = true;
+		return 0;
+	}
 	(void)greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
@@ -531,30 +566,63 @@ static bool is_settled(struct worker *w)
 	       !capture_pending(w->setup.capture);
 }
 
+/* The thread does nothing else until then. Returns when that is. */
+static uint64_t worker_hurry(struct worker *w, uint64_t now_ns, uint64_t patience_ns)
+{
+	uint64_t until_ns = now_ns + patience_ns;
+
+	atomic_store_explicit(&w->decide_ns, until_ns - patience_ns / 8, memory_order_relaxed);
+	atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+	return until_ns;
+}
+
+/* What comes after it is in the recorder's slots and rings all the same. */
+static void settle_alone(struct worker *w, uint64_t until_ns)
+{
+	uint64_t now_ns = worker_gather(w, until_ns);
+
+	if (anchors_are_due(&w->anchors))
+		anchors_take(&w->anchors, now_ns);
+	if (!w->has_greeted)
+		conn_last_words(&w->conn);
+}
+
 void worker_settle(void)
 {
 	struct worker *w = &worker;
-	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns;
-	uint64_t until_ns = start_ns + w->setup.exit_ns / 5 * 4;
+	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns, spent_ns;
+	uint64_t patience_ns = w->setup.exit_ns / 5 * 4;
+	uint64_t until_ns = start_ns + patience_ns;
+	uint64_t latest_ns = start_ns + SETTLE_TIMES_MAX * patience_ns;
+	uint64_t looks = 0, looks_least = patience_ns / FINISH_STEP_NS / 2;
 
 	if (!w->is_running)
 		return;
 	rank_changes_end(w->recorder);
 	recording_end(w->recorder);
-	if (capture_pending(w->setup.capture)) {
-		atomic_store_explicit(
-			&w->decide_ns, until_ns - (until_ns - start_ns) / 8, memory_order_relaxed);
-		atomic_store_explicit(&w->hurry_ns, until_ns, memory_order_release);
+	if (w->setup.is_alone) {
+		settle_alone(w, until_ns);
+		return;
 	}
+	if (capture_pending(w->setup.capture))
+		until_ns = worker_hurry(w, start_ns, patience_ns);
 	/* Only the thread knows whether its connection still stands. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
-	while (!is_settled(w) && now_ns < until_ns) {
+	/* The thread may have no processor; this one has. */
+	while (!is_settled(w) && (now_ns < until_ns || looks < looks_least) && now_ns < latest_ns) {
+		uint64_t pending = capture_pending(w->setup.capture);
+
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
+		(void)harvest_flush(w->setup.capture, now_ns);
+		looks = capture_pending(w->setup.capture) < pending ? 0 : looks + 1;
+		if (pending && (!looks || now_ns >= until_ns))
+			until_ns = worker_hurry(w, now_ns, looks ? FINISH_STEP_NS : patience_ns);
 	}
 	atomic_store_explicit(&w->hurry_ns, 0, memory_order_release);
-	w->setup.exit_ns -= now_ns < until_ns ? now_ns - start_ns : until_ns - start_ns;
+	spent_ns = now_ns - start_ns < patience_ns ? now_ns - start_ns : patience_ns;
+	w->setup.exit_ns -= spent_ns;
 }
 
 /* It hangs, in the runtime perhaps, or waits for a processor: it is left to itself. */
@@ -578,6 +646,10 @@ bool worker_stop(bool is_quiet)
 	recording_end(w->recorder);
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
+	if (w->setup.is_alone) {
+		worker_finish(w);
+		return true;
+	}
 	worker_wake(w);
 	/* glibc 2.28 waits by CLOCK_REALTIME only, which somebody may set meanwhile. */
 	while (pthread_tryjoin_np(w->thread, NULL)) {

@@ -21,6 +21,10 @@ struct worker_setup {
 	struct hello hello;
 	const char *socket; /* RTL_SOCKET or "" */
 	uint64_t exit_ns;   /* what worker_stop() may take */
+	/* RTL_THREAD=no: no thread; and no connection once the collector has the recorder, which it
+	 * reads when the process is dead. What the thread would do at the end is done by the caller
+	 * of worker_settle() and _stop(). */
+	bool is_alone;
 };
 
 /* What @setup points to has to live until worker_stop(). -errno of what failed. */
@@ -30,8 +34,10 @@ bool worker_has_greeted(void);
 
 /*
  * exit(), which most HIP programs end by without hsa_shut_down: until the collector knows of us
- * (who has none tries once more) and what is in flight is in frames, at most 4/5 of exit_ns; worker_stop() may take the rest. The
- * runtime lives on, and dispatches may still come.
+ * (who has none tries once more) and what is in flight is in frames. Where nothing ends it waits
+ * for 4/5 of exit_ns at most, and on a machine too busy for that many looks until it has made them;
+ * as long as dispatches end, for longer: no more than SETTLE_TIMES_MAX of that. worker_stop() may
+ * take the rest. The runtime lives on, and dispatches may still come.
  */
 void worker_settle(void);
 

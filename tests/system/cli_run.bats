@@ -123,6 +123,7 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 RTL_MODE=bogus|lite, standard, full, hip or off
 RTL_FRONT_END=best|auto, shadow, intercept or none
 RTL_RINGS=gpu|host or keep
+RTL_THREAD=off|yes or no
 RTL_DEBUG=yes|0, 1 or 2
 RTL_DEBUG=3|0, 1 or 2
 RTL_EXIT_MS=-1|milliseconds, from 0 to 600000
@@ -176,6 +177,7 @@ END
 RTL_MODE=bogus|recording as standard
 RTL_FRONT_END=best|it is chosen as without it
 RTL_RINGS=gpu|rings are made in host memory
+RTL_THREAD=off|the shim makes its thread
 RTL_DEBUG=yes|taken for 0
 RTL_EXIT_MS=1s|50 are taken
 RTL_RANK=first|the launcher's word is taken

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The twin of the shim: shim/capture/dispatch.c with nothing in it. Its front ends find, follow and hand on
- * every packet as the shim's do, and nobody records any: what is left when this is taken from the
+ * every packet as the shim's do, and record none: what is left when this is taken from the
  * shim's cost is what recording costs.
  */
 #include "shim/capture/dispatch.h"
@@ -16,6 +16,19 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 {
 	(void)batch, (void)packet, (void)signal, (void)origin, (void)how;
 	return 0;
+}
+
+bool dispatch_resume(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, const struct dispatch_mark *mark, uint64_t *ret_signal)
+{
+	(void)batch, (void)packet, (void)signal, (void)mark, (void)ret_signal;
+	return false;
+}
+
+bool dispatch_skip_resume(struct capture_queue *q)
+{
+	(void)q;
+	return false;
 }
 
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal)

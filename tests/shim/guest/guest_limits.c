@@ -26,6 +26,8 @@
 /* Left for the program; the recorder alone takes half of it. */
 #define ADDRESS_SPACE_LEFT (100ull << 20)
 #define BLOCK_BYTES	   (60u << 20)
+/* System calls that a filter lets through. */
+#define FILTERED_MAX	   200u
 
 static unsigned files_open(int *fd, unsigned most)
 {
@@ -191,6 +193,39 @@ static int limits_no_eventfd(char **arguments)
 	return within(SYS_eventfd2);
 }
 
+/*
+ * shim-guest filtered NUMBER...: once the runtime is up, any system call but these ends the
+ * process, whichever of its threads makes it. With none there is no filter.
+ */
+static int limits_filtered(char **arguments)
+{
+	struct sock_filter filter[2 + 2 * FILTERED_MAX] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+	struct sock_fprog program = {.len = 1, .filter = filter};
+
+	guest_open();
+	guest_dispatch(10);
+	printf("before\n");
+	fflush(stdout);
+	for (char **number = arguments + 2; *number && program.len < 1 + 2 * FILTERED_MAX;
+		number++) {
+		filter[program.len++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(*number), 0, 1);
+		filter[program.len++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter[program.len++] =
+		(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	guest_require(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no seccomp");
+	guest_require(!arguments[2] || !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+					       SECCOMP_FILTER_FLAG_TSYNC, &program),
+		"no seccomp");
+	guest_dispatch(2000);
+	guest_tell();
+	guest_close();
+	return 0;
+}
+
 /* ---- the profiler's thread --------------------------------------------------------------- */
 
 static pid_t shim_thread;
@@ -268,6 +303,7 @@ const struct guest_mode guest_limits[] = {
 	{"no_memfd_family", limits_no_memfd_family},
 	{"no_socket", limits_no_socket},
 	{"no_eventfd", limits_no_eventfd},
+	{"filtered", limits_filtered},
 	{"real_time", limits_real_time},
 	{NULL, NULL},
 };

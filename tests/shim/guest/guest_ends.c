@@ -37,6 +37,18 @@ static int ends_return_early(char **arguments)
 	return 3; /* without hsa_shut_down */
 }
 
+/* With kernels that nobody has waited for. */
+static int ends_return_unwaited(char **arguments)
+{
+	(void)arguments;
+	guest_open();
+	for (unsigned i = 0; i < 3; i++)
+		(void)queue_put(guest_queue(), packet_dispatch(guest_kernel(0), (hsa_signal_t){0}));
+	guest_count(3);
+	guest_tell();
+	return 0;
+}
+
 static int ends_at_once(char **arguments)
 {
 	(void)arguments;
@@ -195,6 +207,7 @@ static int ends_shut_down_among_threads(char **arguments)
 const struct guest_mode guest_ends[] = {
 	{"return", ends_return},
 	{"return_early", ends_return_early},
+	{"return_unwaited", ends_return_unwaited},
 	{"at_once", ends_at_once},
 	{"killed_at_once", ends_killed_at_once},
 	{"_exit", ends_without_exit},

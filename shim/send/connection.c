@@ -441,7 +441,9 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 	if (!r || r == -EPIPE || r == -ECONNRESET) {
 		int read_r = conn_read(conn, now_ns);
 
-		conn_misunderstood(conn, read_r);
+		/* The program may have closed it since, and have a file of its own there. */
+		if (fd_is(conn->fd, conn->fd_mark))
+			conn_misunderstood(conn, read_r);
 		r = read_r ? read_r : r;
 	}
 	if (r) {

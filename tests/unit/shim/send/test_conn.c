@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,21 @@ static void turn(struct fixture *f)
 	conn_step(&f->conn, f->now_ns);
 	if (f->connection.fd >= 0)
 		assert_int_equal(test_connection_step(&f->collector, &f->connection), 0);
+}
+
+/* What the shim reads from, when the program has just put a file of its own there; -1: nothing. */
+static int taken = -1;
+
+ssize_t read_from(int fd, void *buffer, size_t bytes, int flags) __asm__("recv");
+ssize_t read_from(int fd, void *buffer, size_t bytes, int flags)
+{
+	int own = fd == taken ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+
+	if (own >= 0) {
+		assert_int_equal(dup2(own, fd), fd);
+		close(own);
+	}
+	return recvfrom(fd, buffer, bytes, flags, NULL, NULL);
 }
 
 #define TURNS_UNTIL(f, condition)                                                                  \
@@ -559,10 +575,29 @@ static void trusts_the_user_rtl_behind_any_number_of_users(void **state)
 	assert_false(dial_trusts(29999, f->path));
 }
 
+static void descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_collector_s_fault(
+	void **state)
+{
+	struct fixture *f = *state;
+
+	collector_listen(f);
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_GREETING);
+	taken = f->conn.fd;
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+	assert_false(f->conn.has_complained);
+	assert_false(f->conn.is_refused);
+	/* What is the program's stays open. */
+	assert_int_equal(close(taken), 0);
+	taken = -1;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_collector_s_fault),
 		TEST(greets_with_what_it_is_and_its_recorder),
 		TEST(sends_frames_in_order_and_frees_what_is_acknowledged),
 		TEST(partial_writes_never_mix_frames),

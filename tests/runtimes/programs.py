@@ -5,7 +5,7 @@ import os
 import re
 
 from bench import LIBRARIES, Fault, last_line
-from cells import cell, complete, small
+from cells import cell, complete, matched, small, topology
 from model import write_model
 
 LIBEXEC = "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/"
@@ -118,3 +118,29 @@ def rocblas_million(bench):
     bench.run([bench.built("tests-bin/runtimes-gemm"), "libamdhip64.so.6", "librocblas.so.4", "1000000"], hip_6(bench))
     complete(bench)
     small(bench)
+
+
+# Debian builds torch without libuv, by which its launcher would let processes meet: they meet by a file.
+TORCHRUN = """exec /usr/bin/python3 -m torch.distributed.run --rdzv_backend=c10d --rdzv_conf=store_type=file \\
+    --rdzv_endpoint="$(mktemp -u -p "$TMPDIR")" --no-python "$@" """
+
+
+@cell(gpus=8, is_long=True, only=("7.2.4",))
+def torchrun(bench):
+    """torchrun --nproc_per_node=8 starts eight ranks over RCCL; each call has its kernel"""
+    topology(bench.root, 8)
+    lib = bench.runtime.torch + "/usr/lib"
+    bench.run(
+        ["sh", "-c", TORCHRUN, "sh", "--nproc_per_node=8", bench.built("tests-bin/runtimes-rccl"), bench.runtime.hip,
+         "librccl.so.1", "launched", "3"],
+        {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+         "PYTHONPATH": "{0}/python3.13:{0}/python3.13/lib-dynload:{0}/python3/dist-packages".format(lib),
+         "LD_LIBRARY_PATH": "{0}:{2}{1}:{2}{1}/blas:{2}{1}/lapack:{2}/usr/lib".format(
+             bench.env["LD_LIBRARY_PATH"], LIBRARIES, bench.runtime.torch),
+         "NCCL_SOCKET_IFNAME": "lo", "SOFTGPU_FAULT": "kernel *nccl*Kernel* meet=ranks"},
+        ("-m", "hip"), said=lambda output: sorted(output.splitlines()))
+    complete(bench)
+    matched(bench, {"ncclAllGather": 3, "ncclAllReduce": 3})
+    ranks = bench.sql("SELECT DISTINCT rank, world_size, launcher FROM rtl_process WHERE rank IS NOT NULL ORDER BY 1")
+    if ranks != [(rank, 8, "torchrun") for rank in range(8)]:
+        raise Fault("the ranks are %s" % ranks)

@@ -3,7 +3,8 @@
  * runtimes-rccl HIP RCCL RANKS ROUNDS [graph]: RANKS processes over the real RCCL, each on a GPU of
  * its own. Each does ROUNDS all-reduces and all-gathers; with `graph` first ROUNDS replays of a
  * graph of four captured all-reduces. HIP and RCCL are the names of the libraries. Prints what each
- * rank did, in their order.
+ * rank did, in their order. With `launched` in the place of RANKS it is one rank, as its launcher's
+ * variables say; the ranks meet by a file in the current folder.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -88,16 +89,37 @@ static struct unique_id meet(int rank, int ranks, const int *to, int from)
 	return id;
 }
 
+static const char id_file[] = "rccl-id";
+
+/* The first rank writes the id to a file that has its name only when it is whole. */
+static struct unique_id meet_by_file(int rank)
+{
+	static const char part[] = "rccl-id.part";
+	struct unique_id id;
+	int fd;
+
+	if (!rank) {
+		CALL(rccl, ncclGetUniqueId, (struct unique_id *), &id);
+		fd = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		check(fd < 0 || write(fd, &id, sizeof(id)) != sizeof(id), part);
+		close(fd);
+		check(rename(part, id_file), id_file);
+		return id;
+	}
+	while ((fd = open(id_file, O_RDONLY)) < 0)
+		usleep(1000);
+	check(read(fd, &id, sizeof(id)) != sizeof(id), id_file);
+	close(fd);
+	return id;
+}
+
+/* @to: NULL: the ranks meet by a file. */
 static void run_rank(char **argv, int rank, int ranks, const int *to, int from)
 {
 	void *stream, *in, *out, *comm;
 	int rounds = atoi(argv[4]);
 	struct unique_id id;
-	char text[16];
 
-	snprintf(text, sizeof(text), "%d", rank);
-	setenv("RANK", text, 1);
-	setenv("LOCAL_RANK", text, 1);
 	hip = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
 	rccl = hip ? dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL) : NULL;
 	if (!rccl) {
@@ -108,8 +130,11 @@ static void run_rank(char **argv, int rank, int ranks, const int *to, int from)
 	CALL(hip, hipStreamCreate, (void **), &stream);
 	CALL(hip, hipMalloc, (void **, size_t), &in, COUNT * 4 * (size_t)ranks);
 	CALL(hip, hipMalloc, (void **, size_t), &out, COUNT * 4 * (size_t)ranks);
-	id = meet(rank, ranks, to, from);
+	id = to ? meet(rank, ranks, to, from) : meet_by_file(rank);
 	CALL(rccl, ncclCommInitRank, (void **, int, struct unique_id, int), &comm, ranks, id, rank);
+	/* All ranks have met: a later run finds no id of this one. */
+	if (!to && !rank)
+		unlink(id_file);
 	if (argv[5])
 		replay_graph(rounds, in, comm, stream);
 	for (int i = 0; i < rounds; i++) {
@@ -121,6 +146,14 @@ static void run_rank(char **argv, int rank, int ranks, const int *to, int from)
 	CALL(rccl, ncclCommDestroy, (void *), comm);
 }
 
+static int number_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	check(!value, variable);
+	return atoi(value);
+}
+
 int main(int argc, char **argv)
 {
 	int ranks = argc > 4 ? atoi(argv[3]) : 0, to[RANKS_MAX], ends[2];
@@ -128,6 +161,11 @@ int main(int argc, char **argv)
 	char text[16];
 	bool is_bad = false;
 
+	if (argc > 4 && !strcmp(argv[3], "launched")) {
+		run_rank(argv, number_of("RANK"), number_of("WORLD_SIZE"), NULL, -1);
+		printf("rank %d done\n", number_of("RANK"));
+		return 0;
+	}
 	if (ranks < 1 || ranks > RANKS_MAX)
 		return 2;
 	snprintf(text, sizeof(text), "%d", ranks);
@@ -139,6 +177,9 @@ int main(int argc, char **argv)
 		check(i ? pipe(ends) : 0, "pipe");
 		pid[i] = fork();
 		if (!pid[i]) {
+			snprintf(text, sizeof(text), "%d", i);
+			setenv("RANK", text, 1);
+			setenv("LOCAL_RANK", text, 1);
 			run_rank(argv, i, ranks, to, ends[0]);
 			exit(0);
 		}

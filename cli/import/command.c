@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,11 +95,18 @@ static const struct argp parser = {options, parse, "FILE...",
 /* A file must not take the place of what is read. */
 static int check_output(const struct import_cmd *o)
 {
+	char log[PATH_MAX];
 	struct stat out, in;
 	int r = output_file_check(o->out, o->is_forced || o->is_appended, &out);
 
 	if (r < 0)
 		return r;
+	/* What its collector has not put into it yet would go into what is put in its place. */
+	snprintf(log, sizeof(log), "%s-wal", o->out);
+	if (r && !stat(log, &in) && in.st_size) {
+		say("%s: is being written; name another file, or wait until it is closed", o->out);
+		return -EBUSY;
+	}
 	if (!r && o->is_appended) {
 		say("%s: is not there; without --append it is made", o->out);
 		return -ENOENT;

@@ -31,7 +31,7 @@ static int put_session(const struct summary *s, FILE *to)
 	r = put_labelled(to, "command", s->command);
 	if (!r)
 		r = put_labelled(to, "host", s->host);
-	if (!r && s->sessions && gmtime_r(&start, &tm) &&
+	if (!r && s->sessions && s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
 		r = put_labelled(to, "started", when);
 	snprintf(took, sizeof(took), "%s",

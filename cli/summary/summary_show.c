@@ -89,7 +89,9 @@ static void put_session(const struct summary *s, FILE *to)
 		return;
 	put_text(to, "session ", s->name);
 	put_text(to, "  host ", s->host);
-	if (gmtime_r(&start, &tm) && strftime(when, sizeof(when), "%F %T UTC", &tm))
+	/* Of an import it may not be known. */
+	if (s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
+		strftime(when, sizeof(when), "%F %T UTC", &tm))
 		fprintf(to, "  started %s", when);
 	if (s->wall_ns >= 0)
 		fprintf(to, "  took %" PRId64 ".%03" PRId64 " s", s->wall_ns / 1000000000,

@@ -103,6 +103,14 @@ trace() { # trace RANK WORLD [STEPS]
 	run -1 --separate-stderr "$rtl" import --append -o none.db rank0.json
 	[ "$stderr" = "rtl: none.db: is not there; without --append it is made" ]
 	[ ! -e none.db ]
+	# One that a collector still writes has rows in its log.
+	cp t.db live.db
+	echo log >live.db-wal
+	for how in -f --append; do
+		run -1 --separate-stderr "$rtl" import $how -o live.db rank1.json
+		[ "$stderr" = "rtl: live.db: is being written; name another file, or wait until it is closed" ]
+		cmp live.db t.db
+	done
 	# The rank, where only the file's name has it.
 	jq 'del(.distributedInfo)' rank1.json >job_rank-5.json
 	jq 'del(.distributedInfo)' rank1.json >worker12.json
@@ -203,6 +211,8 @@ tool_trace() { # tool_trace KIND OUT
 	[ "$(sql t.db 'SELECT max(gridX % workgroupX) FROM rocpd_op WHERE workgroupX > 0')" = 0 ]
 	run -0 --separate-stderr "$rtl" summary t.db
 	[ "${lines[0]}" = "imported: 30 kernels; what rocmProfileData lost is unknown" ]
+	# When it was nobody knows.
+	[ "${lines[1]}" = "session t  took 3.380 s" ]
 	sqlite3 m.rpd 'UPDATE rocpd_op SET "end" = start - 1 WHERE id = 7'
 	run -1 --separate-stderr "$rtl" import -o bad.db m.rpd
 	[ "$stderr" = "rtl: m.rpd: row 7 of rocpd_op: ends before it begins" ]

@@ -89,7 +89,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "FILE...",
 	"What other tools recorded, as a database that all verbs read: traces of PyTorch's "
 	"profiler "
-	"(.json, .json.gz), one file a rank or merged.",
+	"(.json, .json.gz), one file a rank or merged, rocprofv3's JSON, databases of "
+	"rocprofiler-sdk "
+	"(rocpd), rocmProfileData and rocm-trace-lite, AORTA's metrics (.jsonl), and databases of "
+	"rtl.",
 	NULL, NULL, NULL};
 
 /* A file must not take the place of what is read. */

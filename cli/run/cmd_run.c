@@ -155,6 +155,9 @@ int cmd_run(int argc, char **argv)
 	r = run_child_find(options.command[0]);
 	if (r)
 		return r;
+	r = run_exports_check(&options.exports, options.is_forced || options.is_aside);
+	if (r)
+		return r;
 	run_launch_detect(&launch, options.command[0]);
 	r = run_recorded(&options, &launch, &collector);
 	run_collector_done(&collector);

@@ -16,6 +16,7 @@ enum run_key {
 	KEY_STRICT,
 	KEY_SOCKET,
 	KEY_CATEGORIES,
+	KEY_EXPORT,
 };
 
 static const struct argp_option run_option[] = {
@@ -39,6 +40,7 @@ static const struct argp_option run_option[] = {
 		"rules that say what kind of work a kernel is, stored with the session (default: "
 		"RTL_CATEGORIES)",
 		0},
+	{"export", KEY_EXPORT, "FORMAT=OUT", 0, RUN_EXPORT_HELP, 0},
 	{"strict", KEY_STRICT, NULL, 0,
 		"no start (125) when it cannot be recorded, 3 when the record is not complete", 0},
 	{"quiet", 'q', NULL, 0, "say only what went wrong", 0},
@@ -98,6 +100,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	case KEY_CATEGORIES:
 		read_categories(options, value);
+		return 0;
+	case KEY_EXPORT:
+		run_exports_take(&options->exports, value);
 		return 0;
 	case KEY_SOCKET:
 		options->socket = opts_socket(value);

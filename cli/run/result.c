@@ -490,6 +490,9 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		say_split(&e);
 	is_published = outcome == OUTCOME_CLOSED && run_publish(collector);
 	is_good = verdict && is_published && verdict->is_complete;
+	if (verdict && is_published)
+		run_exports_write(&options->exports, options->is_forced || options->is_aside,
+			collector->database);
 	if (verdict)
 		print_line(&e, verdict, reason, is_good);
 	if (options->is_strict && status == 0 && (!is_good || verdict->is_empty))

@@ -19,6 +19,7 @@
 #include "cli/collector/client.h"
 #include "cli/database/verdict.h"
 #include "cli/run/job_environment.h"
+#include "cli/run/run_export.h"
 #include "proto/settings/rank.h"
 
 struct run_options {
@@ -29,6 +30,7 @@ struct run_options {
 	struct choices choices;
 	char *categories; /* the rules of --categories, RTL_CATEGORIES, for RunnerHello; NULL: none
 			   */
+	struct run_exports exports; /* --export */
 	bool is_private;
 	bool is_forced;
 	bool is_aside; /* trace: an existing output is moved out of the way */

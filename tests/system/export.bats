@@ -179,6 +179,25 @@ compare() {
 	python3 "$here/check_aorta.py" timeline.json clean
 }
 
+@test "rtl run writes its record in the formats that it is asked for when the job has ended" {
+	run -0 --separate-stderr "$rtl" run -o t.db --device soft --export perfetto=t.pftrace.gz --export csv=csv -- \
+		"$demo" --ranks 1 --steps 2
+	check_perfetto t.db t.pftrace.gz
+	python3 "$here/check_csv.py" t.db csv
+	# The last line is the verdict all the same.
+	grep -Eq '^SIMULATED complete: ' <<<"${stderr_lines[-1]}"
+	# Mistakes, and what is there, are found before the job starts.
+	run -125 --separate-stderr "$rtl" run -o new.db --export perfetto=t.pftrace.gz touch started
+	[ "$stderr" = "rtl: t.pftrace.gz: exists; -f overwrites it" ]
+	run -125 --separate-stderr "$rtl" run -o new.db --export perfeto=p touch started
+	grep -q '^rtl: run: --export' <<<"$stderr"
+	run -125 --separate-stderr "$rtl" run -o new.db --export perfetto touch started
+	[ "$stderr" = "rtl: run: --export=perfetto: is no FORMAT=OUT, as in perfetto=job.pftrace" ]
+	[ ! -e started ] && [ ! -e new.db ]
+	# The exit status is the job's.
+	run -7 "$rtl" run -f -o t.db --device soft --export chrome-json=none/t.json -- sh -c 'exit 7'
+}
+
 @test "any rows are in every format once, of databases of random rows" {
 	for seed in $(seq "${RTL_TEST_LONG:+20}3"); do
 		rm -rf export && mkdir export

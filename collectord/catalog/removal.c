@@ -4,21 +4,26 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectord/db/wal.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/fault.h"
 #include "proto/names/schema.h"
 
 /* Where SQLite locks a file: PENDING, RESERVED and the SHARED range. */
-#define LOCK_START 0x40000000
-#define LOCK_BYTES 512
+#define LOCK_START    0x40000000
+#define LOCK_BYTES    512
+/* For one that was made just now, and is small. */
+#define VACANT_MS_MAX 2000
 /* Of the header: application_id, big-endian. */
-#define HEADER_ID  68
+#define HEADER_ID     68
 
 static const char aside[] = ".corrupt-";
 
@@ -184,7 +189,6 @@ static int unlink_all(const char *store, const char *database, uid_t uid, bool i
 	first = unlink_ours(folder, name);
 	if (first < 0)
 		return first;
-	FAULT_POINT("removal_unlinked");
 	first = unlink_companions(folder, name);
 	r = is_vacant ? 0 : unlink_aside(folder, name);
 	first = first ? first : r;
@@ -194,12 +198,57 @@ static int unlink_all(const char *store, const char *database, uid_t uid, bool i
 	return first;
 }
 
-int removal_unlink(const char *store, const char *database, uid_t uid)
+/* The process; @done is closed when it ends. Nothing else of ours is open in it: it may never end.
+ */
+static pid_t start(const char *store, const char *database, uid_t uid, bool is_vacant, int done)
 {
-	return unlink_all(store, database, uid, false);
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	if (dup2(done, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		_exit(EIO);
+	if (close_range(1, ~0u, 0) < 0) /* before Linux 5.9 */
+		for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > 0; fd--)
+			close(fd);
+	_exit(-unlink_all(store, database, uid, is_vacant));
+}
+
+pid_t removal_start(const char *store, const char *database, uid_t uid)
+{
+	CLEANUP(close_p) int done = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return done < 0 ? -errno : start(store, database, uid, false, done);
+}
+
+int removal_end(pid_t removal)
+{
+	int status;
+	pid_t ended = waitpid(removal, &status, WNOHANG);
+
+	if (ended == 0)
+		return -EAGAIN;
+	return ended == removal && WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
 int removal_unlink_vacant(const char *store, const char *database, uid_t uid)
 {
-	return unlink_all(store, database, uid, true);
+	int done[2];
+	struct pollfd ended;
+	pid_t pid;
+	int r;
+
+	if (pipe2(done, O_CLOEXEC) < 0)
+		return -errno;
+	pid = start(store, database, uid, true, done[1]);
+	close(done[1]);
+	ended = (struct pollfd){.fd = done[0]};
+	r = pid < 0 ? pid : poll(&ended, 1, VACANT_MS_MAX);
+	close(done[0]);
+	if (pid < 0)
+		return r;
+	if (r == 1)
+		return waitpid(pid, &r, 0) == pid && WIFEXITED(r) ? -WEXITSTATUS(r) : -EINTR;
+	kill(pid, SIGKILL); /* what it waits for it may still do, and nothing behind that */
+	return -EBUSY;
 }

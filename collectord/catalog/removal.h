@@ -15,10 +15,18 @@
 int removal_check(const char *store, const char *database, uid_t uid);
 
 /*
- * Unlinks the database, then its -wal, -shm, -journal, -lock, and what was set aside of it; what
- * is not ours stays. 0 also when some of it was gone.
+ * Begins to unlink the database, then its -wal, -shm, -journal, -lock, and what was set aside of
+ * it; what is not ours stays. In a process of its own: its owner may hold a file's lock for ever,
+ * and whoever unlinks that waits, with the lock of the folder. Its pid, for removal_end(); -errno.
  */
-int removal_unlink(const char *store, const char *database, uid_t uid);
+pid_t removal_start(const char *store, const char *database, uid_t uid);
 
-/* The same of one in which nothing was ever stored, but not of what was set aside, in which it was. */
+/* -EAGAIN: it is under way. Else it has ended, as unlink() says; 0 also when some of it was gone.
+ */
+int removal_end(pid_t removal);
+
+/*
+ * The same of one in which nothing was ever stored, but not of what was set aside, in which it was.
+ * Is waited for, a while: its path is used again. -EBUSY: its owner holds it, and it stays.
+ */
 int removal_unlink_vacant(const char *store, const char *database, uid_t uid);

@@ -99,9 +99,9 @@ static int hold_file(const char *path)
 }
 
 /*
- * It is there, and there is room for all of it: from here on only the disk or the collector itself can
- * fail it, and whoever waits for that does not wait for the disk. A log that lay there is not its own:
- * who opens it now would read that.
+ * It is there, and there is room for all of it: from here on only the disk or the collector itself
+ * can fail it, and whoever waits for that does not wait for the disk. A log that lay there is not
+ * its own: who opens it now would read that.
  */
 static void say_made(void *data)
 {
@@ -334,6 +334,8 @@ static int open_with_name(struct store_session *session, const char *folder, boo
 	storage_safe_name(session->name, safe);
 	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
 		return -ENOMEM;
+	if (retention_is_going(session->store, path))
+		return -EEXIST;
 	r = make_database(session, path, true, ret);
 	if (r == -EEXIST && may_resume && !is_known_closed(session->store, path))
 		r = try_resume(session, path, ret);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "collectord/db/hash.h"
 #include "collectord/catalog/index_removed.h"
@@ -22,11 +23,16 @@
 #include "proto/base/limits.h"
 
 /* Everything is looked at so often, and the room that is left. */
-#define PASS_NS	  60000000000u
-#define LOOK_NS	  1000000000u
-#define MIB	  (1u << 20)
-#define DAY_S	  86400u
-#define WHY_BYTES 160
+#define PASS_NS	      60000000000u
+#define LOOK_NS	      1000000000u
+#define MIB	      (1u << 20)
+#define DAY_S	      86400u
+#define WHY_BYTES     160
+/* Removals that their owners hold up, one of each. So long others wait for one, and so long the
+ * end. */
+#define GOING_MAX     8u
+#define GOING_NS      250000000u
+#define GOING_LAST_NS 2000000000u
 
 static const char is_read[] = "it is being read";
 
@@ -39,19 +45,29 @@ struct tenant {
 	unsigned closed;
 };
 
+/* Under way, in a process (removal.h). */
+struct retention_going {
+	char *database;
+	pid_t pid;
+	uid_t uid;
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+};
+
 struct retention {
 	char *folder; /* absolute, without links */
 	struct quota_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
-	uint64_t looked_ns;	/* ... and the last one at the room ... */
-	bool was_storing;	/* ... when somebody stored, or nobody */
-	uint64_t wanted_ns;	/* until then it counts that a session found no room to open */
-	bool is_going_on;	/* of a pass that is under way */
+	uint64_t pass_ns;   /* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
+	uint64_t looked_ns; /* ... and the last one at the room ... */
+	bool was_storing;   /* ... when somebody stored, or nobody */
+	uint64_t wanted_ns; /* until then it counts that a session found no room to open */
+	bool is_going_on;   /* of a pass that is under way */
 	struct tenant *tenants; /* the one that has most is first */
 	bool has_no_memory;
 	bool has_readers; /* of what should go: looked at again soon */
-	bool is_settled;  /* the index says where its files are now: before, they seem to be gone */
+	struct retention_going going[GOING_MAX];
+	unsigned n_going;
+	bool is_settled; /* the index says where its files are now: before, they seem to be gone */
 };
 
 /* What goes, and why. */
@@ -80,6 +96,8 @@ void retention_free(struct retention *retention)
 
 	if (!retention)
 		return;
+	for (unsigned i = 0; i < retention->n_going; i++)
+		free(retention->going[i].database);
 	HASH_ITER (hh, retention->tenants, tenant, next) {
 		HASH_DEL(retention->tenants, tenant);
 		free(tenant);
@@ -90,17 +108,95 @@ void retention_free(struct retention *retention)
 
 /* ---- going --------------------------------------------------------------------------------- */
 
-/* The index knows that it is going. */
-static void finish(const char *database, uid_t uid, bool is_there, void *data)
+static void finish(struct store *store, const char *database, int error)
 {
-	struct store *store = data;
-	int r = is_there ? 0 : removal_unlink(store->retention->folder, database, uid);
-
-	if (r < 0 && r != -ENOENT)
-		retention_say_kept(store, database, retention_explain(r));
+	if (error < 0 && error != -ENOENT)
+		retention_say_kept(store, database, retention_explain(error));
 	else if (index_end_removal(store->index, database) == 0)
 		(void)index_each_removed(
 			store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+}
+
+/* The index knows that it is going. What finds no place waits for the next start. */
+static void begin(const char *database, uid_t uid, bool is_there, void *data)
+{
+	struct store *store = data;
+	struct retention *retention = store->retention;
+	struct retention_going *going = &retention->going[retention->n_going];
+
+	if (is_there) {
+		finish(store, database, 0);
+		return;
+	}
+	if (retention->n_going == GOING_MAX)
+		return;
+	*going = (struct retention_going){
+		.database = strdup(database), .uid = uid, .since_ns = clock_monotonic_ns()};
+	going->pid = going->database ? removal_start(retention->folder, database, uid) : -ENOMEM;
+	if (going->pid < 0) {
+		finish(store, database, going->pid);
+		free(going->database);
+		return;
+	}
+	retention->n_going++;
+}
+
+static void end_some(struct store *store)
+{
+	struct retention *retention = store->retention;
+
+	for (unsigned i = 0; i < retention->n_going;) {
+		struct retention_going going = retention->going[i];
+		int r = removal_end(going.pid);
+
+		if (r == -EAGAIN) {
+			i++;
+			continue;
+		}
+		FAULT_POINT("removal_unlinked");
+		finish(store, going.database, r);
+		free(going.database);
+		retention->going[i] = retention->going[--retention->n_going];
+		retention->is_going_on = true;
+	}
+}
+
+/* So long, until only @most are under way. */
+static void await(struct store *store, unsigned most, uint64_t ns)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	uint64_t begin_ns = clock_monotonic_ns();
+
+	end_some(store);
+	while (store->retention->n_going > most && clock_monotonic_ns() < begin_ns + ns) {
+		store_beat(store);
+		(void)nanosleep(&moment, NULL);
+		end_some(store);
+	}
+}
+
+void retention_finish(struct store *store)
+{
+	if (store->retention)
+		await(store, 0, GOING_LAST_NS);
+}
+
+bool retention_is_going(const struct store *store, const char *path)
+{
+	const struct retention *retention = store->retention;
+
+	for (unsigned i = 0; retention && i < retention->n_going; i++)
+		if (!strcmp(retention->going[i].database, path))
+			return true;
+	return false;
+}
+
+static bool holds_its_own(const struct retention *retention, uid_t uid)
+{
+	for (unsigned i = 0; i < retention->n_going; i++)
+		if (retention->going[i].uid == uid)
+			return true;
+	return retention->n_going == GOING_MAX;
 }
 
 /* Where all files seem to be gone none is: a pass begins with another try, then. */
@@ -112,8 +208,10 @@ static int settle(struct store *store)
 	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
 	if (r < 0)
 		return r;
-	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, retention_say_removed, store);
-	(void)index_each_going(store->index, finish, store);
+	(void)index_each_removed(
+		store->index, NULL, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	(void)index_each_going(store->index, begin, store);
+	await(store, 0, GOING_NS);
 	(void)index_unkeep(store->index, NULL);
 	return 0;
 }
@@ -132,7 +230,8 @@ bool retention_take_gone(struct store *store, const char *database)
 			return false; /* still written to: its close says what became of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
-	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	(void)index_each_removed(
+		store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
 	return true;
 }
 
@@ -174,8 +273,9 @@ static int keep(struct store *store, const char *database, int error)
 
 static int let_go(struct store *store, const struct victim *victim)
 {
+	const unsigned going = store->retention->n_going;
 	const char *database = victim->closed.database;
-	int r = is_open_here(store, database)
+	int r = is_open_here(store, database) || holds_its_own(store->retention, victim->closed.uid)
 			? -EBUSY
 			: removal_check(store->retention->folder, database, victim->closed.uid);
 
@@ -185,7 +285,8 @@ static int let_go(struct store *store, const struct victim *victim)
 	if (r < 0)
 		return r;
 	FAULT_POINT("removal_begun");
-	finish(database, victim->closed.uid, false, store);
+	begin(database, victim->closed.uid, false, store);
+	await(store, going, GOING_NS);
 	return 0;
 }
 
@@ -481,19 +582,30 @@ static uint64_t next_look_ns(const struct store *store)
 	return retention->was_storing ? retention->looked_ns + LOOK_NS : 0;
 }
 
-uint64_t retention_next_ns(const struct store *store)
+static uint64_t due_ns(const struct store *store)
 {
 	const struct retention *retention = store->retention;
 	uint64_t look_ns;
 
-	if (!retention)
-		return UINT64_MAX;
 	if (retention->is_going_on)
 		return 0;
 	if (!retention->is_settled)
 		return retention->pass_ns;
 	look_ns = next_look_ns(store);
 	return retention->pass_ns < look_ns ? retention->pass_ns : look_ns;
+}
+
+uint64_t retention_next_ns(const struct store *store)
+{
+	const struct retention *retention = store->retention;
+	uint64_t next_ns;
+
+	if (!retention)
+		return UINT64_MAX;
+	next_ns = due_ns(store);
+	if (retention->n_going && next_ns > clock_monotonic_ns() + LOOK_NS)
+		next_ns = clock_monotonic_ns() + LOOK_NS;
+	return next_ns;
 }
 
 static bool is_due(struct store *store)
@@ -524,7 +636,9 @@ void retention_step(struct store *store)
 	int r;
 
 	store_beat(store);
-	if (!store->retention || clock_monotonic_ns() < retention_next_ns(store))
+	if (store->retention)
+		end_some(store);
+	if (!store->retention || clock_monotonic_ns() < due_ns(store))
 		return;
 	if ((!store->retention->is_settled && settle(store) < 0) || !is_due(store))
 		return;

@@ -248,6 +248,7 @@ static void *store_run(void *data)
 		run_batch(store, &batch);
 		retention_step(store);
 	} while (goes_on);
+	retention_finish(store);
 	turns_finish(store); /* tried once: see store_free() */
 	close_all(store);
 	return NULL;

@@ -3,10 +3,11 @@
 """One user holds what the collector looks at of its own: the others' ranks go on, and the end of the
 service does not wait.
 
-usage: held.py recorder|locks --build DIR [--locks N]
+usage: held.py recorder|locks|removal --build DIR [--locks N]
 
 recorder: ranks die whose recorders are being written to from a page that never comes.
 locks: thousands of locks, and a reader that keeps the log from being written over.
+removal: the lock of an own closed database, as retention removes it.
 """
 import fcntl
 import os
@@ -14,8 +15,8 @@ import sqlite3
 import struct
 import tempfile
 
-from fuse import Fuse, hold_by_writing
-from neighbours import HOSTILE_UID, fail, run, wait_for
+from fuse import Fuse, hold_by_reading, hold_by_writing
+from neighbours import HOSTILE_UID, Neighbour, fail, run, wait_for
 from rank import Rank
 
 RANKS = 8
@@ -147,5 +148,50 @@ def locks(street, arguments):
     print("%d locks and a reader that holds the log, who is named; %s" % (arguments.locks, words))
 
 
+# ---- removal
+
+
+def session(street, uid, job):
+    """A whole one, closed: its database."""
+    before = street.databases(uid)
+    street.popen(uid, [street.program("synthetic-shim"), "--socket", street.socket, "--rank", "0",
+                       "--dispatches", "100", "--rate", "1000"], job=job).wait()
+    wait_for("%s of uid %d" % (job, uid), lambda: len(street.databases(uid)) > len(before))
+    database, = set(street.databases(uid)) - set(before)
+    wait_for("%s of uid %d to be closed" % (job, uid), lambda: not os.path.exists(database + "-wal"))
+    return database
+
+
+def hold(pipe, database, page):
+    pipe.send("there")
+    hold_by_reading(database, page)
+    return "let go"
+
+
+def removal(street, _arguments):
+    street.start(options=("--keep-sessions", "1"))
+    street.honest()
+    with Fuse(street.program("hostile-fuse"), HOSTILE_UID,
+              os.path.join(street.work, "fuse")) as fuse:
+        oldest = session(street, HOSTILE_UID, "first")
+        one = Neighbour(HOSTILE_UID, hold, oldest, fuse.path("read"))
+        street.others.append(one)
+        if one.result() != "there":
+            fail("the one that holds its database is not there")
+        fuse.wait_held("read")
+        with street.attack("a closed database whose owner holds its lock") as attack:
+            session(street, HOSTILE_UID, "second")
+            other = session(street, HOSTILE_UID + 1, "first")
+            session(street, HOSTILE_UID + 1, "second")
+            wait_for("the other's oldest session to go", lambda: not os.path.exists(other))
+            attack.go_on()
+        words = street.check_honest()
+        street.stop()
+    if one.result() != "let go":
+        fail("the lock was let go before")
+    print("a closed database was held while it was removed; another user's went; the collector ended; "
+          "%s" % words)
+
+
 if __name__ == "__main__":
-    run({"recorder": recorder, "locks": locks}, locks=(20_000, 150_000))
+    run({"recorder": recorder, "locks": locks, "removal": removal}, locks=(20_000, 150_000))

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "collectord/loop/ctl.h"
@@ -73,11 +74,26 @@ static void join(struct instance *instance)
 	instances_add(&session->server->instances, instance);
 }
 
+/* Of a recorder, what was written; a lock of its file's owner does not hold this up. */
+static uint64_t recorder_bytes(int memfd)
+{
+	struct stat st;
+
+	return memfd >= 0 && fstat(memfd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+}
+
 /* There is no way back from @state. */
 static void set_dead(struct instance *instance, enum instance_state state)
 {
 	struct session *session = instance->session;
 
+	if (instance_is_live(instance))
+		instance->unread_bytes = recorder_bytes(instance->memfd);
+	if (instance_is_live(instance) && state != INSTANCE_ENDED)
+		session->unread_bytes += instance->unread_bytes;
+	else if (!instance_is_live(instance) && instance->state != INSTANCE_ENDED &&
+		 state == INSTANCE_ENDED)
+		session->unread_bytes -= instance->unread_bytes;
 	session->n_live -= instance_is_live(instance);
 	session->n_ended += state == INSTANCE_ENDED && instance->state != INSTANCE_ENDED;
 	instance->state = state;
@@ -258,8 +274,8 @@ int instance_new_left(struct session *session, const struct instance_identity *i
 		.left_id = process_id,
 		.memfd = -1,
 		.pidfd = -1};
-	is_alive = is_this_boot && exit_status_find_living(identity->pid,
-					   identity->start_time, &instance->pidfd);
+	is_alive = is_this_boot &&
+		   exit_status_find_living(identity->pid, identity->start_time, &instance->pidfd);
 	if (watch(instance, session->server->base) < 0) {
 		instance_free(instance);
 		return -ENOMEM;
@@ -417,7 +433,8 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 {
 	struct session *session = instance->session;
 
-	/* A database that cannot be opened now, perhaps for a full disk, may be by our next life. */
+	/* A database that cannot be opened now, perhaps for a full disk, may be by our next life.
+	 */
 	if (answer->kind == STORE_PROCESS_ENDED || answer->error != -EBADF || !instance->was_kept)
 		kept_drop(session->server, &instance->identity);
 	event_del(instance->death);

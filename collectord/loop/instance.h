@@ -71,6 +71,7 @@ struct instance {
 	bool was_kept; /* it outlived an earlier life of us, which had stored of it */
 	bool is_welcomed; /* the current connection */
 	bool is_failed;	  /* the store refused it */
+	uint64_t unread_bytes; /* of its recorder, when it died */
 	uint64_t committed;  /* the newest of its frames that is */
 	struct control_state control;
 };

@@ -41,6 +41,7 @@ struct session {
 	struct store_session *store; /* NULL once closed */
 	struct instance *instances;
 	unsigned n_instances, n_live, n_ended; /* of these; kept by instance.c */
+	uint64_t unread_bytes; /* in recorders of the others; likewise */
 	struct runner *runners;		       /* connected, also those that are done */
 	unsigned n_runners;
 	bool had_runner;
@@ -105,8 +106,8 @@ unsigned session_waiting_runners(const struct session *session);
 unsigned session_count_instances(const struct server *server, uid_t owner);
 /* With those that have ended, of all sessions that are remembered. */
 unsigned session_count_all_instances(const struct server *server, uid_t owner);
-/* That have ended, and wait to be drained: half of what the others leave of UNREAD_PROCESSES_MAX. Who has
- * none has room. */
+/* That have ended, and wait to be drained: half of what the others leave of UNREAD_PROCESSES_MAX, and of
+ * UNREAD_BYTES_MAX. Who has none has room. */
 bool session_has_many_unread(const struct server *server, uid_t owner);
 /* Of the open ones for one more: half of what the others leave. 0 or -EDQUOT. */
 int session_check_room(const struct server *server, uid_t owner);

@@ -30,10 +30,14 @@ unsigned session_count_all_instances(const struct server *server, uid_t owner)
 bool session_has_many_unread(const struct server *server, uid_t owner)
 {
 	unsigned own = 0, others = 0;
+	uint64_t own_bytes = 0, others_bytes = 0;
 
-	for (const struct session *s = server->sessions; s; s = s->next)
+	for (const struct session *s = server->sessions; s; s = s->next) {
 		*(s->owner == owner ? &own : &others) += s->n_instances - s->n_live - s->n_ended;
-	return own && 2 * own + others >= UNREAD_PROCESSES_MAX;
+		*(s->owner == owner ? &own_bytes : &others_bytes) += s->unread_bytes;
+	}
+	return own && (2 * own + others >= UNREAD_PROCESSES_MAX ||
+			      2 * own_bytes + others_bytes >= UNREAD_BYTES_MAX);
 }
 
 int session_check_room(const struct server *server, uid_t owner)

@@ -144,6 +144,10 @@
  * of what the others leave free. LimitNOFILE= of the service has room for these together with all
  * connections and sessions. */
 #define UNREAD_PROCESSES_MAX	 1536u
+/* Bytes written in the recorders of those processes, which are memory of the node, shared likewise: 4
+ * GiB for one user, which is what 64 ranks leave that have filled 64 MiB each. Processes that live
+ * when it is reached may add what they have written when they end. */
+#define UNREAD_BYTES_MAX	 (8ull << 30)
 /* Processes that live on after their session was closed (rtl run stopped waiting): a descriptor
  * each until they end. Users share this as above; where one has more, its oldest is forgotten, and
  * admitted again if it reconnects. */

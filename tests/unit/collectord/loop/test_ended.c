@@ -28,6 +28,8 @@ static void an_ended_process_holds_no_descriptor(void **state)
 	assert_true(dead->pidfd >= 0 && refused->pidfd >= 0);
 	fake_shim_kill(&shim[0]);
 	harness_wait(h, is_over, dead);
+	assert_true(dead->unread_bytes > 0); /* it was counted, and is no more */
+	assert_int_equal(dead->session->unread_bytes, 0);
 	assert_int_equal(dead->pidfd, -1);
 	assert_int_equal(dead->memfd, -1);
 	fake_store_answer(h->store, STORE_PROCESS_FAILED, refused, 0, "no room");
@@ -92,6 +94,13 @@ static void who_has_many_to_be_drained_waits_with_more(void **state)
 	/* One of them is over. */
 	session->n_ended++;
 	harness_shim(h, &extra, "job");
+	/* However few they are: what they have written is memory of the node. */
+	assert_false(session_has_many_unread(h->server, session->owner));
+	session->unread_bytes = UNREAD_BYTES_MAX / 2 - 1;
+	assert_false(session_has_many_unread(h->server, session->owner));
+	session->unread_bytes++;
+	assert_true(session_has_many_unread(h->server, session->owner));
+	session->unread_bytes = 0;
 	/* Of others there may be any number. */
 	session->n_ended--;
 	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX);
@@ -126,7 +135,8 @@ static void check_detached(const struct detached *list, unsigned n, bool is_ther
 	assert_int_equal(detached_has(list, &identity), is_there);
 }
 
-/* Each is a descriptor while the process lives, which may say any number of times that it is new. */
+/* Each is a descriptor while the process lives, which may say any number of times that it is new.
+ */
 static void a_user_has_a_share_of_the_detached(void **state)
 {
 	struct harness *h = *state;

@@ -289,15 +289,20 @@ uint64_t wal_bytes(const char *database)
 	return stat_beside(database, "-wal", &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-int wal_hold(const char *database)
+static int open_beside(const char *database, const char *suffix)
 {
 	CLEANUP(free_p) char *path = NULL;
 
-	if (asprintf(&path, "%s-wal", database) < 0) {
+	if (asprintf(&path, "%s%s", database, suffix) < 0) {
 		path = NULL;
 		return -1;
 	}
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+int wal_hold(const char *database)
+{
+	return open_beside(database, "-wal");
 }
 
 void wal_send(const char *database)
@@ -311,13 +316,7 @@ void wal_send(const char *database)
 
 int wal_open_index(const char *database)
 {
-	CLEANUP(free_p) char *path = NULL;
-
-	if (asprintf(&path, "%s-shm", database) < 0) {
-		path = NULL;
-		return -1;
-	}
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return open_beside(database, "-shm");
 }
 
 /* A snapshot each is a lock of one byte: of SQLite's file format. */

@@ -75,6 +75,7 @@ struct collectives_comm {
 	int64_t id;
 	uint32_t size;
 	uint32_t first_member, members;
+	bool is_kernels; /* found by how its kernels run together: no call names it */
 };
 
 /* A rank of a communicator that has a call in the file. */
@@ -195,6 +196,8 @@ struct collectives {
 	size_t missing_count;
 	uint64_t missing_total, mismatched, impossible, failed, unnumbered;
 	uint64_t by_order;	   /* operations that were */
+	uint64_t by_kernels;	   /* likewise, of groups that only kernels show */
+	uint32_t kernel_groups;
 	uint64_t replays_left_out; /* beyond COLLECTIVES_REPLAYED_MAX */
 	uint64_t ordered_execs;	   /* executable graphs in which it cannot be told which kernel is
 				      whose */
@@ -228,6 +231,8 @@ int collectives_sweep(struct query *query, const struct categories *categories,
 	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context));
 int collectives_match(struct collectives *c);
 int collectives_order(struct collectives *c);
+/* Launches of no call that is known, by which kernels run together. -ENOMEM. */
+int collectives_group_kernels(struct collectives *c);
 int collectives_nodes(struct query *query, struct collectives *c);
 int collectives_rank(struct collectives *c);
 /* collectives_load.c's, for collectives_new(). */

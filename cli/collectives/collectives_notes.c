@@ -26,7 +26,12 @@ __attribute__((format(printf, 2, 3))) static void note(struct notes *notes, cons
 
 static void note_order(struct notes *notes, const struct collectives *c)
 {
-	if (c->matched == COLLECTIVES_BY_ORDER && c->comm_kernels)
+	if (c->by_kernels)
+		note(notes,
+			"MATCHED BY KERNELS: %" PRIu64 " operations of %u groups whose kernels run "
+			"together; sizes and types are unknown",
+			c->by_kernels, c->kernel_groups);
+	else if (c->matched == COLLECTIVES_BY_ORDER && c->comm_kernels)
 		note(notes, "MATCHED BY ORDER: RCCL's calls were not recorded; sizes and types are "
 			    "unknown");
 	else if (c->has_blind_graphs)

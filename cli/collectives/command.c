@@ -89,6 +89,7 @@ static int check_strict(const struct collectives *c, const struct verdict *verdi
 	const char *why = !verdict->is_complete || verdict->is_empty ? verdict->line
 			  : c->missing_total			     ? "ranks lack collectives"
 			  : c->mismatched ? "collectives are not the same on all ranks"
+			  : c->by_kernels ? "matched by kernels only"
 			  : c->by_order || (c->matched == COLLECTIVES_BY_ORDER && c->comm_kernels)
 				  ? "matched by order only"
 				  : NULL;

@@ -19,6 +19,7 @@ struct slot {
 struct shape {
 	uint32_t lane, kernel; /* kernel: index among names of communication kernels, or NONE */
 	enum sweep_class class;
+	bool is_custom; /* of communication without RCCL */
 };
 
 struct timing {
@@ -176,6 +177,12 @@ static enum sweep_class class_of(const struct timing *t, int64_t kernel_id)
 	}
 }
 
+/* Not RCCL's, which has a call if any was recorded. */
+static bool is_custom(const struct collectives *c, uint32_t kernel)
+{
+	return kernel != COLLECTIVES_NONE && !strcasestr(c->kernel_names[kernel], "nccl");
+}
+
 static int load_shapes(struct timing *t)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -195,7 +202,9 @@ static int load_shapes(struct timing *t)
 			.kernel = idmap_find(&name_of_kernel, query_integer(rows, 3)),
 			.class = class_of(t, query_integer(rows, 3)),
 		};
-		r = 0;
+		t->shapes[t->shape_count - 1].is_custom =
+			is_custom(t->c, t->shapes[t->shape_count - 1].kernel);
+		r = t->shapes[t->shape_count - 1].is_custom ? collectives_need_order(t->c) : 0;
 	}
 	return r;
 }
@@ -297,7 +306,8 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 		t->c->unlinked += is_named && op.tag == SWEEP_NO_TAG;
 		t->c->foreign += !is_named && op.tag != SWEEP_NO_TAG;
 		if (is_named && op.tag == SWEEP_NO_TAG &&
-			(t->c->matched == COLLECTIVES_BY_ORDER || t->c->has_blind_graphs))
+			(t->c->matched == COLLECTIVES_BY_ORDER || t->c->has_blind_graphs ||
+				shape->is_custom))
 			r = add_launch(t, shape, &op.tag);
 		else if (op.tag != SWEEP_NO_TAG)
 			t->c->launches[op.tag].kernel = shape->kernel;

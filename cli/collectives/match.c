@@ -365,6 +365,7 @@ static void add_part(struct matching *m, struct collectives_operation *operation
 		operation->datatype = COLLECTIVES_DATATYPE_NONE;
 	operation->is_incomplete |= is_incomplete;
 	m->c->by_order += is_first && events->comm == m->c->order_comm;
+	m->c->by_kernels += is_first && m->c->comms[events->comm].is_kernels;
 	if (!is_alike(events, count)) {
 		operation->is_mismatched = true;
 		m->c->mismatched++;

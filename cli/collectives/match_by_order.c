@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
@@ -170,7 +171,7 @@ static bool is_asked_for(const struct collectives *c, size_t lane)
 	       leaders_leads(c->filter.leaders, c->processes[c->lanes[lane].process].id);
 }
 
-int collectives_order(struct collectives *c)
+static int match_in_order(struct collectives *c)
 {
 	CLEANUP(free_p)
 	struct collectives_launch **sorted =
@@ -197,4 +198,25 @@ int collectives_order(struct collectives *c)
 	}
 	c->comms[c->order_comm].size = (uint32_t)o.count;
 	return match(&o);
+}
+
+/* Where the order of all does not fit, or is of kernels of no RCCL alone, kernels that run together
+ * show the groups. */
+int collectives_order(struct collectives *c)
+{
+	bool is_ordered = c->matched == COLLECTIVES_BY_ORDER || c->has_blind_graphs;
+	size_t known = c->event_count, ordered;
+	int r = is_ordered ? match_in_order(c) : 0;
+
+	if (r || (is_ordered && !c->stopped[0]))
+		return r;
+	ordered = c->event_count;
+	r = collectives_group_kernels(c);
+	if (r || !c->kernel_groups)
+		return r;
+	memmove(c->events + known, c->events + ordered,
+		(c->event_count - ordered) * sizeof(*c->events));
+	c->event_count -= ordered - known;
+	c->stopped[0] = '\0';
+	return 0;
 }

@@ -199,11 +199,15 @@ static int put_head(const struct collectives_view *view, json_t *document)
 	bad |= json_object_set_new(document, "reading",
 		render_json_text(view->report->reading, strlen(view->report->reading)));
 	bad |= json_object_set_new(document, "matched_by",
-		json_string(c->matched == COLLECTIVES_BY_ORDER ? "order"
-			    : c->by_order		       ? "sequence and order"
-							       : "sequence"));
+		json_string(c->by_kernels && c->matched == COLLECTIVES_BY_ORDER ? "kernels"
+			    : c->by_kernels			 ? "sequence and kernels"
+			    : c->matched == COLLECTIVES_BY_ORDER ? "order"
+			    : c->by_order			 ? "sequence and order"
+								 : "sequence"));
 	bad |= json_object_set_new(
 		document, "matched_by_order", json_integer((json_int_t)c->by_order));
+	bad |= json_object_set_new(
+		document, "matched_by_kernels", json_integer((json_int_t)c->by_kernels));
 	bad |= json_object_set_new(
 		document, "match_stopped", c->stopped[0] ? json_string(c->stopped) : json_null());
 	bad |= json_object_set_new(

@@ -210,6 +210,10 @@ static const char *comm_text(const struct collectives *c, uint32_t comm)
 {
 	if (comm == c->order_comm)
 		return NULL;
+	if (c->comms[comm].is_kernels) {
+		snprintf(text[1], sizeof(text[1]), "kernels %" PRId64, c->comms[comm].id);
+		return text[1];
+	}
 	snprintf(text[1], sizeof(text[1]), "%" PRIx64, (uint64_t)c->comms[comm].id);
 	return text[1];
 }
@@ -295,7 +299,9 @@ static bool operation_row(const struct collectives_view *view, size_t i, struct 
 			     : has		? "timed"
 						: "untimed");
 	*ret++ = render_optional(o->replay > 0, o->replay - 1);
-	*ret++ = render_text(o->comm == c->order_comm ? "order" : "sequence");
+	*ret++ = render_text(o->comm == c->order_comm	    ? "order"
+			     : c->comms[o->comm].is_kernels ? "kernels"
+							    : "sequence");
 	return true;
 }
 

@@ -441,9 +441,12 @@ static void take_kinds(
 	struct reason_figures *f, const struct step_kinds *kinds, const struct straggler *straggler)
 {
 	uint64_t all = 0;
+	int64_t windows_ns = 0;
 
-	for (size_t i = 0; kinds && i < kinds->count; i++)
+	for (size_t i = 0; kinds && i < kinds->count; i++) {
 		all += kinds->at[i].total_ns;
+		windows_ns += straggler->group ? straggler->kind_wall_ns[i] : 0;
+	}
 	for (size_t i = 0; kinds && i < kinds->count; i++) {
 		const struct step_kind *kind = kinds->at + i;
 		struct reason_steps *steps = f->steps + f->step_kinds++;
@@ -455,6 +458,9 @@ static void take_kinds(
 		if (straggler->group && straggler->kind_wall_ns[i] > 0)
 			steps->cost_pct = 100.0 * (double)straggler->kind_gain_ns[i] /
 					  (double)straggler->kind_wall_ns[i];
+		if (windows_ns > 0)
+			steps->window_pct =
+				100.0 * (double)straggler->kind_wall_ns[i] / (double)windows_ns;
 		if (straggler->group && straggler->gain_ns > 0)
 			steps->gain_pct = 100.0 * (double)straggler->kind_gain_ns[i] /
 					  (double)straggler->gain_ns;

@@ -47,7 +47,9 @@ struct reason_kind {
 struct reason_steps {
 	char name[64]; /* "": it has none but its letter */
 	uint64_t steps;
-	double share_pct; /* of the time of all steps */
+	double share_pct;  /* of the time of all steps, of all ranks */
+	double window_pct; /* of the time of the straggler's windows: a rank that launches other
+			    * kernels has steps of another kind, but no others */
 	double median_ns;
 	double cost_pct; /* what the straggler costs, of the time of its steps of this kind */
 	double gain_pct; /* ... and of what it costs in all */

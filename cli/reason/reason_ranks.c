@@ -146,7 +146,7 @@ static void say_kind(const struct reason_figures *f, char *ret, size_t bytes)
 	for (size_t i = 0; i < f->step_kinds && f->step_kinds > 1; i++) {
 		const struct reason_steps *steps = f->steps + i;
 
-		if (steps->gain_pct < REASON_KIND_PCT || steps->share_pct > REASON_KIND_TIME_PCT)
+		if (steps->gain_pct < REASON_KIND_PCT || steps->window_pct > REASON_KIND_TIME_PCT)
 			continue;
 		if (steps->name[0])
 			snprintf(ret, bytes, ", %.0f %% of it in \"%.32s\"", steps->gain_pct,

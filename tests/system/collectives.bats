@@ -77,8 +77,8 @@ equals() { # equals TEXT EXPECTED
 4d|4|50000|0|0|0|0|50000
 4d|5|50000|0|0|50000|0|0"
 	[ "$(columns causes.db ranks rank cause | sed -n 1p)" = "2|several" ]
-	# Each is the greatest once.
-	[[ "$(json causes.db 'd["reading"]')" == "Rank 2 is waited for, which costs 23 % of the time: for several reasons" ]]
+	# Of six operations that may be chance.
+	[[ "$(json causes.db 'd["reading"]')" == "no rank stands out: "* ]]
 	# One communicator alone.
 	[ "$(columns causes.db operations comm | sort -u)" = "4d
 58" ]
@@ -90,7 +90,7 @@ equals() { # equals TEXT EXPECTED
 	reason() { "$rtl" summary --json held.db | python3 -c 'import json, sys; print(json.load(sys.stdin)["reason"]["text"])'; }
 	[ "$(columns held.db ranks rank compute_ns copy_ns earlier_ns host_ns idle_ns unknown_ns cause | head -n 1)" = \
 		"2|10000|0|0|0|190000|0|idle" ]
-	[[ "$(json held.db 'd["reading"]')" == "Rank 2 is waited for, which costs 0 to 20 % of the time: its GPU idles with work submitted (190.0 us each time); all GPUs idle for their hosts as long" ]]
+	[[ "$(json held.db 'd["reading"]')" == "Rank 2 is waited for, which costs 0 to 21 % of the time: its GPU idles with work submitted (190.0 us each time); all GPUs idle for their hosts as long" ]]
 	# Whether that costs anything is not known: no reason accuses it.
 	[[ "$(reason)" == "GPUs idle 53 %: the host submits late" ]]
 	[ "$("$rtl" timeline --json held.db | python3 -c 'import json, sys

@@ -63,6 +63,17 @@ fixture() { # fixture KIND [FILE]
 	grep -q '^no step of that number$' <<<"$output"
 }
 
+@test "kinds of steps have their share of the time" {
+	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 6 >out 2>err
+	run -0 "$rtl" timeline --by kind t.db
+	grep -q '^KINDS OF STEPS (SIMULATED)$' <<<"$output"
+	grep -Eq '^A +step +1[0-2] .* 100.0 ' <<<"$output"
+	run ! grep -q '^LONGEST STEPS' <<<"$output"
+	run -0 "$rtl" timeline --by kind --csv t.db
+	[[ ${lines[0]} == kind,name,rows,* && ${lines[1]} == A,step,1[0-2],* ]]
+	run -2 --separate-stderr "$rtl" timeline --by colour t.db
+}
+
 @test "csv has a row a rank, GPU and step; segments are AORTA's" {
 	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --steps 3 >out 2>err
 	"$rtl" timeline --csv t.db >t.csv

@@ -330,6 +330,44 @@ def check_kinds(rtl, folder, seed):
     assert reason["kinds"][0]["cost_pct"] > 15 and reason["kinds"][1]["cost_pct"] < 1, (seed, reason)
 
 
+def check_custom(rtl, folder, seed):
+    """Two groups of four ranks that reduce without RCCL, so without a call that says so: the late host of
+    one is found, and none of two healthy ones."""
+    custom = "void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)"
+
+    def program(rank):
+        first = rank.rank // 4 * 4
+        comm = (0x1000 + first, list(range(first, first + 4)))
+        for token in range(40):
+            rank.step(token)
+            rank.host(300 * US if rank.rank == late else 0)
+            for _ in range(6):
+                rank.kernel(GEMM, 60 * US * (1.3 if first else 1))
+                done = rank.kernel(ATTENTION, 40 * US)
+                yield from rank.collective(comm, "ncclAllGather", 15 * US, 64 << 10, "compute", (done,))
+            rank.synchronize()
+
+    # With RCCL beside it, one all-gather a token, its calls tell nothing of the others.
+    for late, has_rccl in ((5, False), (None, False), (5, True)):
+        job = Job(8, seed=seed).run(program)
+        for rank in job.ranks:
+            keep = {part[0]: part for part in rank.parts if has_rccl and part[4] % 6 == 5}
+            rank.parts = [part[:4] + (part[4] // 6,) + part[5:] for part in keep.values()]
+            rank.calls = [call for call in rank.calls if call[0] in keep]
+            rank.kernels = [k if k[1] != RCCL or k[7] in keep else k[:1] + (custom,) + k[2:7] + (None,)
+                            for k in rank.kernels]
+        reason = ask(rtl, job, folder)
+        found = reason["straggler"] and reason["straggler"]["ranks"]
+        assert found == ([5] if late else None), (seed, late, reason)
+        done = subprocess.run([rtl, "collectives", "--json", os.path.join(folder, "job.db")], capture_output=True,
+                              text=True, check=True)
+        told = json.loads(done.stdout)
+        assert told["matched_by"] == ("sequence and kernels" if has_rccl else "kernels"), told["matched_by"]
+        assert told["matched_by_kernels"] == 2 * 40 * (5 if has_rccl else 6), told["matched_by_kernels"]
+        assert {group["ranks"] for group in told["groups"]} == {4}, told["groups"]
+        assert all((group["busbw_gb_per_s"] is None) == ("cross" in group["operation"]) for group in told["groups"])
+
+
 def check_impossible(rtl, folder):
     """Collectives that rank 2 leaves before the others come are counted and told, and in no figure."""
     job = Job(4).run(sharded())
@@ -411,6 +449,7 @@ def main():
                 reason = ask(rtl, job.run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             check_kinds(rtl, folder, seed)
+            check_custom(rtl, folder, seed)
             for name, ranks, program, code in OTHERS:
                 reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
                 assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)

@@ -550,8 +550,8 @@ static int price(struct search *s, struct straggler *straggler)
 		straggler->gain_ns += exposed;
 	straggler->cost_pct =
 		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
-	/* Of a stage that is late its own bubble shows less, and will show again. */
-	straggler->is_at_most = (common + pairs) * 10 > straggler->gain_ns;
+	straggler->is_at_most = common * 10 > straggler->gain_ns;
+	straggler->is_about = pairs * 10 > straggler->gain_ns;
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
 	if (straggler->windows)
 		compare_with_reference(s, straggler, counts);

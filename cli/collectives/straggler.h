@@ -35,8 +35,9 @@ struct straggler {
 	bool is_in_turn;    /* one now, another then; else together, or it is one */
 	int64_t gain_ns;    /* what the job would gain without */
 	double cost_pct;    /* of the time of the windows looked at */
-	bool is_at_most; /* all GPUs idle for their hosts as well, or it is a pipeline with bubbles:
-			  * the gain may be less */
+	bool is_at_most;    /* all GPUs idle for their hosts as well: the gain may be less */
+	bool is_about; /* the others wait for a partner: of a stage its own bubble shows less while
+			* it is late, and where it is mended another one's shows more */
 	bool is_in_slack;   /* ... for as long: there may be none */
 	uint32_t reference; /* the rank it is compared with: place in the group */
 	size_t windows;	    /* in which it costs something */

@@ -306,9 +306,9 @@ static void read_straggler(const struct collectives *c, const struct straggler *
 		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
 		s->is_in_slack	? "0 to "
 		: s->is_at_most ? "at most "
+		: s->is_about	? "about "
 				: "",
-		s->cost_pct, why,
-		s->is_in_slack ? "; all GPUs idle for their hosts as long" : "");
+		s->cost_pct, why, s->is_in_slack ? "; all GPUs idle for their hosts as long" : "");
 }
 
 static void read_event(const struct collectives *c, const struct straggler_event *event,

@@ -341,6 +341,7 @@ static void take_straggler(
 		.is_found = true,
 		.is_in_turn = from->is_in_turn,
 		.is_at_most = from->is_at_most,
+		.is_about = from->is_about,
 		.count = from->count,
 		.reference = place_of(c, from->group, from->reference),
 		.cost_pct = from->cost_pct,

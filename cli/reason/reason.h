@@ -61,7 +61,7 @@ struct reason_place {
 
 /* The ranks that the others wait for (cli/collectives/straggler.h). */
 struct reason_straggler {
-	bool is_found, is_in_turn, is_at_most;
+	bool is_found, is_in_turn, is_at_most, is_about;
 	size_t count; /* of which REASON_NAMED_MAX are named */
 	struct reason_place at[REASON_NAMED_MAX], reference;
 	int64_t from_ns, to_ns; /* when */

@@ -172,7 +172,10 @@ static bool say_straggler(struct judging *j)
 	j->reason->lane = lane_at(f, s->at[0]);
 	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s%s: %s", who,
 		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
-		s->is_at_most ? "at most " : "", s->cost_pct, unit_of(f), since, kind, why);
+		s->is_at_most ? "at most "
+		: s->is_about ? "about "
+			      : "",
+		s->cost_pct, unit_of(f), since, kind, why);
 	if (kind[0])
 		reason_say_hint(j, "rtl timeline --by kind shows each");
 	return true;

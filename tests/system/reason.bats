@@ -59,6 +59,22 @@ says() { # says REGEX
 	says 'GPU 0 idles [4-9][0-9] %: the host submits late; rtl run --mode hip records what it does meanwhile$'
 }
 
+@test "planted: one rank's host is late, and two are in turn" {
+	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	planted late_rank -- --ranks 3 --steps 13 --cause late-rank --buckets 2
+	says "Rank 1 is waited for, which costs [0-9]+ % of the step: its host submits late "
+	"$rtl" summary --json t.db | jq -e '.reason.straggler | .ranks == [1] and .cause == "host" and .cost_pct > 20'
+	rm t.db
+	planted late_rank -- --ranks 5 --steps 17 --cause late-in-turn
+	says "Ranks 1 and 2 are in turn waited for, which costs [0-9]+ % of the step: their hosts submit late "
+}
+
+@test "planted: a rank saves a checkpoint" {
+	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	planted event -- --ranks 2 --steps 12 --cause checkpoint
+	says "(step 6 takes|[2-9] steps take up to) [0-9.]+ m?s \\(the median is [0-9.]+ ms\\), [0-9]+ % of the time: (in step 6 )?rank 0 idles, its host submits nothing"
+}
+
 @test "planted: communication is exposed" {
 	long_kernels
 	planted exposed_comm -- --ranks 2 --steps 6 --cause exposed-comm

@@ -182,8 +182,9 @@ static void model_forward(struct model *m, const struct model_tensors *t)
 
 static void model_backward_layer(struct model *m, const struct model_tensors *t, int layer)
 {
-	int event = MODEL_EVENTS + layer,
-	    buckets = m->cause == CAUSE_EXPOSED_COMM ? MODEL_BUCKETS : 1;
+	int event = MODEL_EVENTS + layer, buckets = m->buckets			     ? m->buckets
+						    : m->cause == CAUSE_EXPOSED_COMM ? MODEL_BUCKETS
+										     : 1;
 
 	model_gemm(m, KERNEL_GEMM_DGRAD, t->h, t->weight, t->act, T, F, D);
 	model_gemm(m, KERNEL_GEMM_WGRAD, t->act, t->h, t->d_weight, F, D, T);
@@ -294,15 +295,16 @@ static int model_allocate(struct model *m, struct model_tensors *ret)
 	return model_fill(m, bytes);
 }
 
-int model_open(const struct gpu *gpu, const struct code *code, int layers, bool straggler,
-	enum cause cause, struct model *ret)
+int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt,
+	bool straggler, struct model *ret)
 {
 	struct model model = {.gpu = gpu,
 		.code = code,
-		.layers = layers,
+		.layers = opt->layers,
+		.buckets = opt->buckets,
 		.straggler = straggler,
-		.cause = cause,
-		.pieces = cause == CAUSE_SLOW_COPIES ? MODEL_PIECES : 1};
+		.cause = opt->cause,
+		.pieces = opt->cause == CAUSE_SLOW_COPIES ? MODEL_PIECES : 1};
 	struct model_tensors tensors;
 	int r = model_allocate(&model, &tensors);
 
@@ -310,7 +312,7 @@ int model_open(const struct gpu *gpu, const struct code *code, int layers, bool 
 		model_close(&model);
 		return r;
 	}
-	model.events = MODEL_EVENTS + 2 * layers + MODEL_PIECES;
+	model.events = MODEL_EVENTS + 2 * opt->layers + MODEL_PIECES;
 	model_forward(&model, &tensors);
 	model_backward(&model, &tensors);
 	model_optimizer(&model, &tensors);

@@ -56,6 +56,7 @@ struct model {
 	const struct gpu *gpu;
 	const struct code *code;
 	int layers;
+	int buckets; /* all-reduces of a layer; 0: as the cause has it */
 	bool straggler;
 	enum cause cause;
 
@@ -75,6 +76,6 @@ struct model {
 };
 
 /* -ENOMEM or -EIO after saying why. */
-int model_open(const struct gpu *gpu, const struct code *code, int layers, bool straggler,
-	enum cause cause, struct model *ret);
+int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt,
+	bool straggler, struct model *ret);
 void model_close(struct model *model);

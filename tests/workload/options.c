@@ -37,6 +37,7 @@ enum {
 	OPT_FAULT_RANK,
 	OPT_CAUSE,
 	OPT_STEPS,
+	OPT_BUCKETS,
 	OPT_LAYERS,
 	OPT_HANG_AT,
 	OPT_DISPATCHES,
@@ -76,7 +77,12 @@ static const struct argp_option options_table[] = {
 		"for "
 		"each of many all-reduces), slow-copies (the batch goes to the GPU in pieces, "
 		"slowly), "
-		"launch-bound (short kernels, each waited for)",
+		"launch-bound (short kernels, each waited for), late-rank (the batches of rank 1 "
+		"come late), late-in-turn (now rank 1's, now rank 2's), checkpoint (rank 0 stops "
+		"in the step in the middle)",
+		0},
+	{"buckets", OPT_BUCKETS, "N", 0,
+		"All-reduces of each layer's gradients, while the next layer computes (default 1)",
 		0},
 	{"layers", OPT_LAYERS, "N", 0, "Layers of the model (default 4)", 0},
 	{"dispatches", OPT_DISPATCHES, "N", 0,
@@ -158,14 +164,14 @@ static enum exit_mode options_exit_mode(const char *text)
 
 static enum cause options_cause(const char *text)
 {
-	static const char *const names[CAUSES] = {
-		"none", "slow-rank", "late-host", "exposed-comm", "slow-copies", "launch-bound"};
+	static const char *const names[CAUSES] = {"none", "slow-rank", "late-host", "exposed-comm",
+		"slow-copies", "launch-bound", "late-rank", "late-in-turn", "checkpoint"};
 
 	for (int cause = 0; cause < CAUSES; cause++)
 		if (!strcmp(text, names[cause]))
 			return (enum cause)cause;
-	options_fail("--cause is none, slow-rank, late-host, exposed-comm, slow-copies or "
-		     "launch-bound, not '%s'",
+	options_fail("--cause is none, slow-rank, late-host, exposed-comm, slow-copies, "
+		     "launch-bound, late-rank, late-in-turn or checkpoint, not '%s'",
 		text);
 }
 
@@ -190,6 +196,12 @@ static void options_check(const struct options *opt)
 		options_fail("--hang-at, --straggler and --cause need --steps");
 	if (opt->cause == CAUSE_SLOW_RANK && opt->ranks > 0 && opt->ranks < 2)
 		options_fail("--cause slow-rank needs two ranks");
+	if (opt->cause == CAUSE_LATE_RANK && opt->ranks > 0 && opt->ranks < 2)
+		options_fail("--cause late-rank needs two ranks");
+	if (opt->cause == CAUSE_LATE_IN_TURN && opt->ranks > 0 && opt->ranks < 3)
+		options_fail("--cause late-in-turn needs three ranks");
+	if (storm && opt->buckets)
+		options_fail("--buckets needs --steps");
 	if (opt->hang_at >= 0 && opt->steps >= 0 && opt->hang_at >= opt->steps)
 		options_fail("--hang-at %d is past the last of %d steps", opt->hang_at, opt->steps);
 	if (opt->batch > opt->queue_size / 2)
@@ -244,6 +256,9 @@ static error_t options_take(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_STEPS:
 		opt->steps = options_int("--steps", arg, 0, INT32_MAX);
+		return 0;
+	case OPT_BUCKETS:
+		opt->buckets = options_int("--buckets", arg, 1, OPTIONS_BUCKETS_MAX);
 		return 0;
 	case OPT_LAYERS:
 		opt->layers = options_int("--layers", arg, 1, OPTIONS_LAYERS_MAX);

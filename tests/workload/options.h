@@ -10,6 +10,7 @@
 
 #define OPTIONS_RANKS_MAX   4096
 #define OPTIONS_LAYERS_MAX  1024
+#define OPTIONS_BUCKETS_MAX 64
 #define OPTIONS_THREADS_MAX 64
 #define OPTIONS_QUEUE	    16384  /* packets, a power of two */
 #define OPTIONS_QUEUE_MAX   131072 /* what ROCr gives at most */
@@ -23,6 +24,9 @@ enum cause {
 	CAUSE_EXPOSED_COMM,
 	CAUSE_SLOW_COPIES,
 	CAUSE_LAUNCH_BOUND,
+	CAUSE_LATE_RANK,
+	CAUSE_LATE_IN_TURN,
+	CAUSE_CHECKPOINT,
 	CAUSES,
 };
 
@@ -39,6 +43,7 @@ struct options {
 	enum cause cause;
 	int steps;
 	int layers;
+	int buckets; /* all-reduces of a layer; 0: as the cause has it */
 	int hang_at; /* a step */
 	bool dispatches_given;
 	uint64_t dispatches;

@@ -13,8 +13,10 @@
 #include "tests/workload/talk.h"
 #include "tests/workload/verify.h"
 
-/* --cause late-host: what each batch is late; three times what a step takes. */
+/* --cause late-host and others: what a batch is late; three times what a step takes. */
 #define STEP_LATE_NS   40000000
+/* --cause checkpoint: how long its rank does nothing else. */
+#define STEP_SAVE_NS   900000000
 /* --cause launch-bound: launches a step, and what the host does for each; more than they take. */
 #define STEP_LAUNCHES  200
 #define STEP_LAUNCH_NS 30000
@@ -113,10 +115,27 @@ static int step_submit(struct step_run *run, int step, bool hangs)
 	return r;
 }
 
-/* A batch that its loader has not ready in time. */
-static void step_wait_for_batch(void)
+/* For a batch that its loader has not ready in time, or until something is saved. */
+static void step_wait_for_batch(const struct options *opt, int rank, int step)
 {
-	struct timespec left = {.tv_nsec = STEP_LATE_NS};
+	struct timespec left = {0};
+
+	switch (opt->cause) {
+	case CAUSE_LATE_HOST:
+		left.tv_nsec = STEP_LATE_NS;
+		break;
+	case CAUSE_LATE_RANK:
+		left.tv_nsec = rank == 1 ? STEP_LATE_NS : 0;
+		break;
+	case CAUSE_LATE_IN_TURN:
+		left.tv_nsec = rank == 1 + step % 2 ? STEP_LATE_NS : 0;
+		break;
+	case CAUSE_CHECKPOINT:
+		left.tv_nsec = rank == 0 && step == opt->steps / 2 ? STEP_SAVE_NS : 0;
+		break;
+	default:
+		return;
+	}
 
 	while (nanosleep(&left, &left))
 		;
@@ -206,8 +225,7 @@ int step_run_all(
 	for (int step = 0; !r && step < opt->steps; step++) {
 		bool hangs = step == opt->hang_at && options_hits(opt, rank);
 
-		if (opt->cause == CAUSE_LATE_HOST)
-			step_wait_for_batch();
+		step_wait_for_batch(opt, rank, step);
 		r = opt->cause == CAUSE_LAUNCH_BOUND ? step_launch_each(&run, step)
 						     : step_submit(&run, step, hangs);
 		if (r || (opt->no_wait && step == opt->steps - 1))

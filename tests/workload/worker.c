@@ -118,8 +118,8 @@ static int worker_work(const struct worker *w)
 		return 0;
 	r = code_load(&worker_gpu, &worker_code);
 	if (!r)
-		r = model_open(&worker_gpu, &worker_code, opt->layers,
-			opt->straggler == w->info->rank, opt->cause, &worker_model);
+		r = model_open(&worker_gpu, &worker_code, opt, opt->straggler == w->info->rank,
+			&worker_model);
 	if (r)
 		return r;
 	if (opt->dispatches_given)

@@ -288,7 +288,7 @@ static void the_rank_that_waits_least_in_every_window_is_no_chance(void **state)
 }
 
 /* A stage that is late has a bubble of its own, which shows less meanwhile. */
-static void what_a_late_stage_of_a_pipeline_costs_it_costs_at_most(void **state)
+static void what_a_late_stage_of_a_pipeline_costs_is_known_about(void **state)
 {
 	struct scene s;
 
@@ -302,7 +302,8 @@ static void what_a_late_stage_of_a_pipeline_costs_it_costs_at_most(void **state)
 				cell(&s, rank, i)->pair_wait_ns -= 8 * MS;
 		}
 	assert_true(find(&s));
-	assert_true(s.found.steady.is_at_most);
+	assert_true(s.found.steady.is_about);
+	assert_false(s.found.steady.is_at_most);
 	end(&s);
 }
 
@@ -415,7 +416,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named),
 		cmocka_unit_test(ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers),
 		cmocka_unit_test(the_rank_that_waits_least_in_every_window_is_no_chance),
-		cmocka_unit_test(what_a_late_stage_of_a_pipeline_costs_it_costs_at_most),
+		cmocka_unit_test(what_a_late_stage_of_a_pipeline_costs_is_known_about),
 		cmocka_unit_test(one_long_window_is_an_event_and_no_steady_cause),
 		cmocka_unit_test(since_when_steps_are_longer_is_found),
 		cmocka_unit_test(a_change_is_of_the_group_that_it_was_found_in),

@@ -276,11 +276,11 @@ static double weight_of_name(const struct ratio *ratios, size_t first, size_t co
 	return weight;
 }
 
-/* The most that a name may weigh to weigh no more than a fifth of all, of five names and more. What is
- * taken from one makes the others weigh more, so that it takes a few rounds. */
-static double find_limit(const struct ratio *ratios, size_t count)
+/* The most that a name may weigh to weigh no more than a fifth of all, of fewer names no more than
+ * any. What is taken from one makes the others weigh more, so that it takes a few rounds. */
+static double find_limit(const struct ratio *ratios, size_t count, uint64_t names)
 {
-	double limit = INFINITY;
+	double limit = INFINITY, parts = names < 5 ? (double)names : 5;
 
 	for (int round = 0; round < 32; round++) {
 		double all = 0;
@@ -290,9 +290,9 @@ static double find_limit(const struct ratio *ratios, size_t count)
 
 			all += own < limit ? own : limit;
 		}
-		if (all / 5 >= limit * 0.999)
+		if (all / parts >= limit * 0.999)
 			break;
-		limit = all / 5;
+		limit = all / parts;
 	}
 	return limit;
 }
@@ -300,13 +300,14 @@ static double find_limit(const struct ratio *ratios, size_t count)
 /* Of one lane, by name. */
 static void find_pace(struct pace_lane *lane, struct ratio *ratios, size_t count)
 {
-	double most = 0, limit = find_limit(ratios, count);
+	double most = 0, limit;
 	size_t next;
 
 	for (size_t i = 0; i < count; i = next) {
 		weight_of_name(ratios, i, count, &next);
 		lane->names++;
 	}
+	limit = find_limit(ratios, count, lane->names);
 	for (size_t i = 0; i < count; i = next) {
 		double own = weight_of_name(ratios, i, count, &next);
 
@@ -316,7 +317,7 @@ static void find_pace(struct pace_lane *lane, struct ratio *ratios, size_t count
 			qsort(ratios + i, next - i, sizeof(*ratios), compare_by_ratio);
 			lane->kernel_ratio = weighted_median(ratios + i, next - i);
 		}
-		for (size_t k = i; k < next && own > limit && lane->names >= 5; k++)
+		for (size_t k = i; k < next && own > limit; k++)
 			ratios[k].weight *= limit / own;
 	}
 	qsort(ratios, count, sizeof(*ratios), compare_by_ratio);

@@ -132,6 +132,23 @@ def linked(slow_link=0):
     return program
 
 
+def two_streams(late_ns=0):
+    """Gradients are reduced on two streams at once: while both wait for one host that is one time."""
+    def program(rank):
+        others = (0x4000, rank.job.all)
+        for step in range(12):
+            rank.step(step)
+            rank.host(late_ns if rank.rank == 3 else 0)
+            for _ in range(4):
+                rank.kernel(GEMM, 300 * US)
+                done = rank.kernel(ATTENTION, 200 * US)
+            first = yield from rank.collective(rank.job.world, "ncclAllReduce", 150 * US, 8 << 20, after=(done,))
+            second = yield from rank.collective(others, "ncclAllReduce", 150 * US, 8 << 20, "other", (done,))
+            rank.kernel(ADAM, 100 * US, after=(first, second))
+            rank.synchronize()
+    return program
+
+
 def from_storage(rank):
     """Batches come every 20 ms, whatever the GPUs do."""
     for step in range(10):
@@ -240,6 +257,7 @@ FAULTS = [
     ("a late host, sharded", 8, (sharded(late(4, 5 * MS)), sharded()), None, [4], "host", {}),
     ("a late host, tensor parallel", 8, (tensor_parallel(late(6, 500 * US)), tensor_parallel()), None, [6], "host", {}),
     ("a slow link", 8, (linked(2), linked()), None, [2, 3], "transfer", {}),
+    ("a late host, two streams", 8, (two_streams(3 * MS), two_streams()), None, [3], "host", {}),
     ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
 ]
 MANY = [
@@ -312,6 +330,42 @@ def prefills(spoil=0):
     return program
 
 
+def depths(rank):
+    """GEMMs of one name and grid that differ in depth: rank 4 has more of the deep ones."""
+    for step in range(12):
+        rank.step(step)
+        for i in range(20):
+            is_deep = i % 5 < (3 if rank.rank == 4 else 1)
+            done = rank.kernel(GEMM, (300 if is_deep else 100) * US)
+            rank.kernel(NORM, 20 * US)
+            done = rank.kernel(ADD, 15 * US, after=(done,))
+        last = yield from rank.collective(rank.job.world, "ncclAllReduce", 150 * US, 8 << 20, after=(done,))
+        rank.kernel(ADAM, 100 * US, after=(last,))
+        rank.synchronize()
+
+
+def contexts(rank):
+    """Sequences grow from token to token, and are longer on rank 4 after the first ones."""
+    for token in range(40):
+        rank.step(token)
+        longer = 1 + token / (10 if rank.rank == 4 else 40)
+        for _ in range(6):
+            rank.kernel(GEMM, 60 * US)
+            rank.kernel(NORM, 10 * US)
+            rank.kernel(ATTENTION, 40 * US * longer)
+            done = rank.kernel(ADD, 8 * US)
+            yield from rank.collective(rank.job.world, "ncclAllReduce", 15 * US, 64 << 10, "compute", (done,))
+        rank.synchronize()
+
+
+def check_paces(rtl, folder, seed):
+    """More work in kernels of one name and grid is no slow GPU: the fastest of them take 1.00x."""
+    for program in depths, contexts:
+        straggler = ask(rtl, Job(8, seed=seed).run(program), folder)["straggler"]
+        assert straggler["ranks"] == [4] and straggler["cause"] == "compute", (program, seed, straggler)
+        assert not straggler["slow_gpu"] and abs(straggler["pace"] - 1) < 0.01, (program, seed, straggler)
+
+
 def check_kinds(rtl, folder, seed):
     """A prefill among tokens is no event, and what a rank costs is told of its kind of step."""
     reason = ask(rtl, Job(4, seed=seed).run(prefills()), folder)
@@ -331,13 +385,13 @@ def check_kinds(rtl, folder, seed):
 
 
 def check_custom(rtl, folder, seed):
-    """Two groups of four ranks that reduce without RCCL, so without a call that says so: the late host of
-    one is found, and none of two healthy ones."""
+    """Groups of ranks that reduce without RCCL, so without a call that says so: the late host of one is
+    found, and none of healthy ones."""
     custom = "void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)"
 
     def program(rank):
-        first = rank.rank // 4 * 4
-        comm = (0x1000 + first, list(range(first, first + 4)))
+        first = rank.rank // width * width
+        comm = (0x1000 + first, list(range(first, first + width)))
         for token in range(40):
             rank.step(token)
             rank.host(300 * US if rank.rank == late else 0)
@@ -348,7 +402,7 @@ def check_custom(rtl, folder, seed):
             rank.synchronize()
 
     # With RCCL beside it, one all-gather a token, its calls tell nothing of the others.
-    for late, has_rccl in ((5, False), (None, False), (5, True)):
+    for late, has_rccl, width in ((5, False, 4), (None, False, 4), (5, True, 4), (5, False, 8)):
         job = Job(8, seed=seed).run(program)
         for rank in job.ranks:
             keep = {part[0]: part for part in rank.parts if has_rccl and part[4] % 6 == 5}
@@ -362,9 +416,11 @@ def check_custom(rtl, folder, seed):
         done = subprocess.run([rtl, "collectives", "--json", os.path.join(folder, "job.db")], capture_output=True,
                               text=True, check=True)
         told = json.loads(done.stdout)
-        assert told["matched_by"] == ("sequence and kernels" if has_rccl else "kernels"), told["matched_by"]
-        assert told["matched_by_kernels"] == 2 * 40 * (5 if has_rccl else 6), told["matched_by_kernels"]
-        assert {group["ranks"] for group in told["groups"]} == {4}, told["groups"]
+        matched_by = "sequence and kernels" if has_rccl else "kernels" if width == 4 else "order"
+        assert told["matched_by"] == matched_by, told["matched_by"]
+        matched = told["matched_by_order"] if width == 8 else told["matched_by_kernels"]
+        assert matched == 8 // width * 40 * (5 if has_rccl else 6), matched
+        assert {group["ranks"] for group in told["groups"]} == {width}, told["groups"]
         assert all((group["busbw_gb_per_s"] is None) == ("cross" in group["operation"]) for group in told["groups"])
 
 
@@ -450,6 +506,7 @@ def main():
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             check_kinds(rtl, folder, seed)
             check_custom(rtl, folder, seed)
+            check_paces(rtl, folder, seed)
             for name, ranks, program, code in OTHERS:
                 reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
                 assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)

@@ -131,15 +131,68 @@ char *render_escape_cut(const char *text, size_t length, size_t width)
 	for (size_t seen = 0; *end; end++)
 		if ((*end & 0xc0) != 0x80 && seen++ == width - 1)
 			break;
-	memcpy(end, "\u2026",
-		4); /* room: something of at least one byte is cut; see malloc above */
+	strcpy(end, render_ellipsis()); /* room: something of at least one byte is cut; see malloc
+					   above */
 	return safe;
+}
+
+/* As setlocale() would have it; it is not called, as it would change how numbers are read, too. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+const char *render_ellipsis(void)
+{
+	return is_utf8() ? "\u2026" : "~";
+}
+
+/* The byte where the code point @index of @text begins. */
+static size_t offset_of(const char *text, size_t index)
+{
+	size_t seen = 0, at = 0;
+
+	for (; text[at]; at++)
+		if ((text[at] & 0xc0) != 0x80 && seen++ == index)
+			break;
+	return at;
+}
+
+char *render_cut_middle(const char *text, size_t width)
+{
+	size_t all = render_width(text), tail = width / 2;
+	char *cut;
+
+	if (all <= width || !width)
+		return strdup(text);
+	/* The beginning has one more where it is uneven, and the ellipsis takes one. */
+	if (asprintf(&cut, "%.*s%s%s", (int)offset_of(text, width - tail - 1), text,
+		    render_ellipsis(), text + offset_of(text, all - tail)) < 0)
+		return NULL;
+	return cut;
+}
+
+static bool is_wide;
+
+void render_be_wide(void)
+{
+	is_wide = true;
 }
 
 size_t render_terminal_width(int fd, size_t otherwise)
 {
 	struct winsize size;
 
+	if (is_wide)
+		return 0;
 	if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col)
 		return otherwise;
 	return size.ws_col;

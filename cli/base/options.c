@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/base/command.h"
+#include "cli/base/escape.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/mode.h"
@@ -168,10 +169,49 @@ static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_ar
 	}
 }
 
+/* What verbs that show tables have besides their own. */
+static const struct argp_option table_options[] = {
+	{"wide", 'w', NULL, 0, "whole names and all columns, whatever the terminal's width", 0},
+	{0},
+};
+static argp_parser_t verb_parser;
+
+static error_t parse_table_option(int key, char *arg, struct argp_state *state)
+{
+	if (key != 'w')
+		return verb_parser(key, arg, state);
+	render_be_wide();
+	return 0;
+}
+
+/* @argp with table_options, in @options; false: too many. */
+static bool add_table_options(
+	const struct argp *argp, struct argp_option options[OPTS_NAMES_MAX], struct argp *ret)
+{
+	size_t count = 0;
+
+	for (const struct argp_option *o = argp->options; o && !ends(o); o++)
+		count++;
+	if (count + 2 > OPTS_NAMES_MAX)
+		return false;
+	if (count)
+		memcpy(options, argp->options, count * sizeof(*options));
+	memcpy(options + count, table_options, sizeof(table_options));
+	verb_parser = argp->parser;
+	*ret = *argp;
+	ret->options = options;
+	ret->parser = parse_table_option;
+	return true;
+}
+
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
+	struct argp_option options[OPTS_NAMES_MAX];
+	struct argp with_table;
 	error_t r;
 
+	if (flags & OPTS_TABLE && add_table_options(argp, options, &with_table))
+		argp = &with_table;
 	opts_verb = argv[0];
 	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
 	argp_err_exit_status = opts_exit;

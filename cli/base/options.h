@@ -18,6 +18,9 @@
 /* Options end at the first argument, which begins a command. */
 #define OPTS_COMMAND 2u
 
+/* The verb shows tables: it takes --wide, too, which is render_be_wide(). */
+#define OPTS_TABLE   4u
+
 /* Parse @argv (its [0] is the verb) with @argp; its parser gets @input. */
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 

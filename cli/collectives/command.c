@@ -114,7 +114,7 @@ int cmd_collectives(int argc, char **argv)
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	o.show.format = o.verb.format;

@@ -52,7 +52,7 @@ static const struct render_column columns[] = {
 	{"process_id", NULL, RENDER_ID},
 	{"kernels", "KERNELS", RENDER_COUNT},
 	{"of_kernels", NULL, RENDER_BOOL},
-	{"text", "WHY", RENDER_TEXT},
+	{"text", "WHY", RENDER_NOTE},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -236,7 +236,7 @@ int cmd_diagnose(int argc, char **argv)
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	r = verb_open(&o.verb, &query);
 	if (r)
 		return r;

@@ -306,7 +306,7 @@ int cmd_diff(int argc, char **argv)
 	CLEANUP(sides_done) struct sides sides = {0};
 	struct diff_view view;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (load(&o, &sides))
 		return CMD_BAD_INPUT;
 	view = (struct diff_view){.sides = sides.at,

@@ -311,7 +311,7 @@ int cmd_info(int argc, char **argv)
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	int r;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	r = verdict_new(query, NULL, &verdict);

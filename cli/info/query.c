@@ -149,7 +149,7 @@ int cmd_query(int argc, char **argv)
 	int status = CMD_OK;
 	bool simulated;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows))

@@ -467,7 +467,7 @@ int cmd_ls(int argc, char **argv)
 	struct ls_options o = {.format = RENDER_TABLE, .newest = SIZE_MAX};
 	CLEANUP(sample_free_p) struct sample *sample = NULL;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (sample_take_sessions(o.socket, &sample)) {
 		say("out of memory");
 		return CMD_BAD_INPUT;

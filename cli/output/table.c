@@ -8,21 +8,26 @@
 #include <string.h>
 
 #include "cli/output/html.h"
+#include "cli/output/layout.h"
 #include "proto/base/cleanup.h"
 
 /* Widths are those of the first rows; a longer table streams. */
 #define RENDER_ROWS_HELD 1000
+
+/* Of a text that a table shows: a stranger's may have megabytes. */
+#define RENDER_CELL_COLUMNS 4096
 
 struct render {
 	FILE *to;
 	enum render_format format;
 	const struct render_column *columns;
 	size_t count;
-	size_t width;	/* of the terminal; 0: any */
-	size_t *widths; /* of the columns */
-	char **titles;	/* fit for a terminal: those of rtl query are a stranger's */
-	bool *is_left;
-	char **held; /* count cells a row */
+	size_t width;  /* of the terminal; 0: any */
+	char **titles; /* fit for a terminal: those of rtl query are a stranger's */
+	struct layout_column *layout;
+	size_t last;	    /* the column that is cut or wrapped */
+	bool is_last_below; /* on a line of its own */
+	char **held;	    /* count cells a row */
 	size_t rows;
 	bool is_streaming;
 };
@@ -161,9 +166,8 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 	if (!r)
 		return -ENOMEM;
 	*r = (struct render){.to = to, .format = format, .columns = columns, .count = count};
-	r->widths = calloc(count + 1, sizeof(*r->widths));
-	r->is_left = calloc(count + 1, sizeof(*r->is_left));
-	if (!r->widths || !r->is_left)
+	r->layout = calloc(count + 1, sizeof(*r->layout));
+	if (!r->layout)
 		return -ENOMEM;
 	if (format == RENDER_TABLE) {
 		if (copy_titles(r) < 0)
@@ -172,8 +176,10 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 		if (!r->held)
 			return -ENOMEM;
 		for (size_t i = 0; i < count; i++) {
-			r->widths[i] = r->titles[i] ? render_width(r->titles[i]) : 0;
-			r->is_left[i] = columns[i].kind <= RENDER_NOTE;
+			r->layout[i] = (struct layout_column){.title = r->titles[i],
+				.width = r->titles[i] ? render_width(r->titles[i]) : 0,
+				.is_left = columns[i].kind <= RENDER_NOTE,
+				.is_nothing = true};
 		}
 	}
 	*ret = TAKE(r);
@@ -192,8 +198,7 @@ void render_free_p(struct render **render)
 	for (size_t i = 0; r->titles && i < r->count; i++)
 		free(r->titles[i]);
 	free(r->titles);
-	free(r->widths);
-	free(r->is_left);
+	free(r->layout);
 	free(r);
 	*render = NULL;
 }
@@ -203,19 +208,62 @@ void render_set_width(struct render *render, size_t width)
 	render->width = width;
 }
 
-/* The last column shown takes what the others leave. */
-static bool is_last_shown(const struct render *r, size_t column)
-{
-	for (size_t i = column + 1; i < r->count; i++)
-		if (r->columns[i].title)
-			return false;
-	return true;
-}
-
 static void put_padding(struct render *r, size_t n)
 {
 	while (n--)
 		fputc(' ', r->to);
+}
+
+/* Bytes of @text that fit into @room columns: to the last blank in there, if any. */
+static size_t line_bytes(const char *text, size_t room)
+{
+	size_t bytes = 0, blank = 0, width = 0;
+
+	for (; text[bytes] && width <= room; bytes++) {
+		width += (text[bytes + 1] & 0xc0) != 0x80;
+		if (text[bytes] == ' ')
+			blank = bytes;
+	}
+	if (width <= room)
+		return bytes;
+	if (blank)
+		return blank;
+	for (bytes--; bytes > 1 && (text[bytes] & 0xc0) == 0x80;)
+		bytes--;
+	return bytes ? bytes : 1;
+}
+
+/* A note goes on in lines of its own, below its beginning. */
+static void put_wrapped(struct render *r, const char *text, size_t column, size_t room)
+{
+	size_t bytes = line_bytes(text, room);
+
+	fprintf(r->to, "%.*s", (int)bytes, text);
+	for (text += bytes; *text; text += bytes) {
+		text += strspn(text, " ");
+		bytes = line_bytes(text, room);
+		fputc('\n', r->to);
+		put_padding(r, column);
+		fprintf(r->to, "%.*s", (int)bytes, text);
+	}
+}
+
+/* The cell at the end of a line, from @column on. */
+static void put_last(struct render *r, const char *text, size_t column)
+{
+	size_t room = r->width > column + 8 ? r->width - column : 8;
+	CLEANUP(free_p) char *cut = NULL;
+
+	if (!r->width || render_width(text) <= room) {
+		fputs(text, r->to);
+	} else if (r->columns[r->last].kind == RENDER_NOTE) {
+		put_wrapped(r, text, column, room);
+	} else {
+		cut = r->columns[r->last].kind == RENDER_LINE
+			      ? render_escape_cut(text, strlen(text), room)
+			      : render_cut_middle(text, room);
+		fputs(cut ? cut : "", r->to);
+	}
 }
 
 static void put_line(struct render *r, char *const *cells)
@@ -223,37 +271,43 @@ static void put_line(struct render *r, char *const *cells)
 	size_t used = 0, pad = 0;
 
 	for (size_t i = 0; i < r->count; i++) {
-		CLEANUP(free_p) char *cut = NULL;
+		const struct layout_column *column = r->layout + i;
 		const char *text = cells ? cells[i] : r->titles[i];
-		size_t width, room;
+		size_t width;
 
-		if (!r->columns[i].title)
+		if (!column->title || column->is_hidden || (i == r->last && r->is_last_below))
 			continue;
-		if (is_last_shown(r, i) && r->width) {
-			room = r->width > used + 8 ? r->width - used : 8;
-			if (render_width(text) > room)
-				text = cut = render_escape_cut(text, strlen(text), room);
-			if (!text)
-				continue;
-		}
 		width = render_width(text);
+		if (i == r->last && !width)
+			break; /* trailing blanks are never written */
 		put_padding(r, pad);
-		pad = width < r->widths[i] ? r->widths[i] - width : 0;
-		if (!r->is_left[i]) {
+		pad = width < column->width ? column->width - width : 0;
+		if (!column->is_left) {
 			put_padding(r, pad);
 			pad = 0;
 		}
-		fputs(text, r->to);
-		used += (width > r->widths[i] ? width : r->widths[i]) + 2;
-		pad += 2; /* trailing blanks are never written */
+		if (i == r->last && column->is_left)
+			put_last(r, text, used);
+		else
+			fputs(text, r->to);
+		used += (width > column->width ? width : column->width) + 2;
+		pad += 2;
 	}
 	fputc('\n', r->to);
+	if (r->is_last_below && cells && *cells[r->last]) {
+		put_padding(r, 4);
+		put_last(r, cells[r->last], 4);
+		fputc('\n', r->to);
+	}
 }
 
 static void flush_table(struct render *r)
 {
 	if (r->is_streaming)
 		return;
+	if (r->width && r->rows)
+		r->is_last_below = layout_fit(r->layout, r->count, r->width);
+	r->last = layout_last(r->layout, r->count);
 	put_line(r, NULL);
 	for (size_t row = 0; row < r->rows; row++)
 		put_line(r, r->held + row * r->count);
@@ -263,17 +317,62 @@ static void flush_table(struct render *r)
 	r->is_streaming = true;
 }
 
-/* Of a column of any kind: one text that is no number moves it to the left. At the end, where it
- * may be cut, a text needs no width; numbers do. */
+/* Those hidden columns that say nothing, or the others, as "; WHAT a, b". */
+static void list_hidden(const struct render *r, bool is_nothing, const char *what, FILE *to)
+{
+	const char *before = what;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (!r->layout[i].is_hidden || r->layout[i].is_nothing != is_nothing)
+			continue;
+		fprintf(to, "%s%s", before, r->titles[i]);
+		before = ", ";
+	}
+	if (before != what)
+		fputs("; ", to);
+}
+
+/* What there was no room for, in one note. */
+static void put_hidden(struct render *r)
+{
+	CLEANUP(free_p) char *line = NULL;
+	size_t bytes = 0;
+	bool is_any = false;
+	FILE *to;
+
+	for (size_t i = 0; i < r->count; i++)
+		is_any |= r->layout[i].is_hidden;
+	if (!is_any)
+		return;
+	to = open_memstream(&line, &bytes);
+	if (!to)
+		return;
+	fputc('(', to);
+	list_hidden(r, true, "0 or unknown in all rows: ", to);
+	list_hidden(r, false, "no room for ", to);
+	fputs("--wide shows all)", to);
+	if (fclose(to))
+		return;
+	put_wrapped(r, line, 1, r->width - 1);
+	fputc('\n', r->to);
+}
+
+static bool says_nothing(const char *cell)
+{
+	return !cell[strspn(cell, "0.")] || !strcmp(cell, "-");
+}
+
+/* Of a column of any kind: one text that is no number moves it to the left. */
 static void widen(struct render *r, size_t column, const char *cell, enum render_type type)
 {
+	struct layout_column *layout = r->layout + column;
 	size_t width = render_width(cell);
 
 	if (r->columns[column].kind == RENDER_ANY && type == RENDER_STRING)
-		r->is_left[column] = true;
-	if (width > r->widths[column] &&
-		!(r->width && r->is_left[column] && is_last_shown(r, column)))
-		r->widths[column] = width;
+		layout->is_left = true;
+	if (width > layout->width)
+		layout->width = width;
+	layout->is_nothing &= says_nothing(cell);
 }
 
 static int put_table_row(struct render *r, const struct render_value *row)
@@ -284,7 +383,8 @@ static int put_table_row(struct render *r, const struct render_value *row)
 		flush_table(r);
 	cells = r->held + (r->is_streaming ? 0 : r->rows) * r->count;
 	for (size_t i = 0; i < r->count; i++) {
-		cells[i] = format_cell(r->columns[i].kind, row + i, r->width);
+		cells[i] = format_cell(
+			r->columns[i].kind, row + i, r->width ? RENDER_CELL_COLUMNS : 0);
 		if (!cells[i]) {
 			while (i--)
 				free(cells[i]);
@@ -510,6 +610,7 @@ void render_finish(struct render *render)
 		break;
 	default:
 		flush_table(render);
+		put_hidden(render);
 	}
 }
 

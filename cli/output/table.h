@@ -25,7 +25,8 @@ enum render_format {
 /* How a table shows a column; JSON and CSV show what the value is. */
 enum render_kind {
 	RENDER_TEXT,	/* to the left */
-	RENDER_NOTE,	/* as a text; nothing where there is none */
+	RENDER_LINE,	/* a text that is cut at its end, where others lose their middle */
+	RENDER_NOTE,	/* as a text, wrapped; nothing where there is none */
 	RENDER_ANY,	/* as the value is; numbers to the right */
 	RENDER_ID,	/* 1234 */
 	RENDER_COUNT,	/* 1,234 */

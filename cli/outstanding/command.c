@@ -37,7 +37,7 @@ int cmd_outstanding(int argc, char **argv)
 	CLEANUP(outstanding_free_p) struct outstanding *outstanding = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o, &query))
 		return CMD_BAD_INPUT;
 	if (outstanding_new(query, error, &outstanding) ||

@@ -34,7 +34,7 @@ static const struct render_column columns[] = {
 	{"unended", NULL, RENDER_ID},
 	{"range", NULL, RENDER_TEXT},
 	{NULL, "RANGE", RENDER_TEXT},
-	{NULL, "DOING", RENDER_TEXT}, /* the last one that is shown is cut to the terminal */
+	{NULL, "DOING", RENDER_LINE}, /* the last one that is shown is cut to the terminal */
 	{"odd", NULL, RENDER_BOOL},
 	{"simulated", NULL, RENDER_BOOL},
 };

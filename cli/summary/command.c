@@ -140,7 +140,7 @@ int cmd_summary(int argc, char **argv)
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	char error[QUERY_ERROR_BYTES];
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	if (summary_new(query, &o.wishes, error, &summary))

@@ -128,7 +128,7 @@ int cmd_timeline(int argc, char **argv)
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	char error[QUERY_ERROR_BYTES];
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	if (timeline_new(query, &o.what, error, &timeline))

@@ -125,7 +125,7 @@ int cmd_tree(int argc, char **argv)
 	CLEANUP(tree_free_p) struct tree *merged = NULL;
 	int r;
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (!o.has_steps)
 		opts_regex("steps", CHOICE_STEP_MARKER_DEFAULT, &o.has_steps, &o.steps);
 	if (verb_open(&o.verb, &query))

@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Tables of every verb at the width of the terminal they are shown on.
+load lib.bash
+bats_require_minimum_version 1.5.0
+
+# on_terminal COLUMNS VERB...: what the verb shows there.
+on_terminal() {
+	local columns=$1
+	shift
+	script -qec "stty cols $columns; exec $rtl $*" /dev/null </dev/null | tr -d '\r'
+}
+
+# Lines of tables: they begin with a number, or an indented name.
+rows() {
+	grep -E '^ *[0-9,.-]+ +[0-9,.-]|^    ' || true
+}
+
+@test "no row of a table is wider than a terminal of 80 or 200 columns, and a name keeps 30 of them" {
+	export LC_ALL=C.UTF-8 SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	local verb columns
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 2 --steps 3 --straggler 1 >out
+	for verb in summary timeline info 'info --clocks' collectives tree diagnose; do
+		for columns in 80 200; do
+			on_terminal $columns "$verb" t.db >shown
+			rows <shown >rows
+			[ -s rows ] || { echo "no rows of $verb:"; cat shown; false; }
+			sed 's/\xe2\x80\xa6/~/g' rows | awk -v columns=$columns 'length > columns { print; bad = 1 } END { exit bad }'
+		done
+	done
+	on_terminal 80 summary t.db >shown
+	grep -q '^(.*no room for MIN us, P50 us' shown
+	awk '/^TOP KERNELS/ { getline; at = index($0, "KERNEL") } END { exit !(at && at <= 51) }' shown
+	on_terminal 80 summary --wide t.db >wide
+	grep -q 'P95 us' wide
+	not grep -q 'no room for' wide
+	grep -q 'Cijk_.*_WG16_16_1$' wide
+	on_terminal 200 summary t.db >shown
+	grep -q 'P95 us' shown
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/* Tables at the width of a terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/base/escape.h"
+#include "cli/output/layout.h"
+#include "cli/output/table.h"
+
+#define NAME "Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_SE_1LDSB0_GRVW8_K1_WG16_16_1"
+
+static const struct render_column kernels[] = {
+	{"calls", "CALLS", RENDER_COUNT},
+	{"total", "TOTAL ms", RENDER_NS_IN_MS},
+	{"min", "MIN us", RENDER_NS_IN_US},
+	{"p50", "P50 us", RENDER_NS_IN_US},
+	{"max", "MAX us", RENDER_NS_IN_US},
+	{"dropped", "DROPPED", RENDER_COUNT},
+	{"name", "KERNEL", RENDER_TEXT},
+};
+#define COUNT (sizeof(kernels) / sizeof(*kernels))
+
+static const struct render_column notes[] = {
+	{"rank", "RANK", RENDER_ID},
+	{"why", "WHY", RENDER_NOTE},
+};
+
+/* Two rows of @columns, the last cell of each is @last, to a terminal of @width columns. */
+static char *show(const struct render_column *columns, size_t count, const char *last, size_t width)
+{
+	struct render_value row[COUNT];
+	struct render *render = NULL;
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	assert_int_equal(render_new(to, RENDER_TABLE, columns, count, &render), 0);
+	render_set_width(render, width);
+	for (size_t i = 0; i < count; i++)
+		row[i] = render_integer(i == 5 ? 0 : 1500000);
+	row[count - 1] = render_text(last);
+	assert_int_equal(render_row(render, row), 0);
+	assert_int_equal(render_row(render, row), 0);
+	render_finish(render);
+	render_free_p(&render);
+	fclose(to);
+	return text;
+}
+
+static void assert_lines_fit(const char *text, size_t width)
+{
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char *line = strndup(text, length);
+
+		assert_true(render_width(line) <= width);
+		free(line);
+		text += length + !!text[length];
+	}
+}
+
+static void a_table_that_fits_keeps_all_columns(void **state)
+{
+	char *text = show(kernels, COUNT, "gemm", 200);
+
+	(void)state;
+	assert_non_null(strstr(text, "MIN us"));
+	assert_non_null(strstr(text, "DROPPED"));
+	assert_null(strstr(text, "--wide"));
+	free(text);
+}
+
+static void
+the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle(
+	void **state)
+{
+	char *text = show(kernels, COUNT, NAME, 80);
+
+	(void)state;
+	assert_lines_fit(text, 80);
+	assert_null(strstr(text, "  MIN us"));
+	assert_non_null(strstr(text, "MAX us"));
+	assert_non_null(strstr(text, "\u2026"));
+	assert_non_null(strstr(text, "WG16_16_1\n"));
+	assert_non_null(strstr(text, "no room for MIN us"));
+	free(text);
+}
+
+static void a_narrow_terminal_has_the_name_on_a_line_of_its_own(void **state)
+{
+	char *text = show(kernels, COUNT, NAME, 50);
+
+	(void)state;
+	assert_lines_fit(text, 50);
+	assert_non_null(strstr(text, "\n    Cijk_Ailk_Bljk"));
+	assert_non_null(strstr(text, "TOTAL ms"));
+	assert_non_null(strstr(text, "0 or unknown in all rows: DROPPED"));
+	free(text);
+}
+
+static void a_note_goes_on_below_its_beginning(void **state)
+{
+	char *text =
+		show(notes, 2, "its GPU worked longer than that of the others of this job", 40);
+
+	(void)state;
+	assert_lines_fit(text, 40);
+	assert_non_null(strstr(text, "1500000  its GPU worked longer than that\n"
+				     "         of the others of this job\n"));
+	free(text);
+}
+
+static void a_word_longer_than_the_room_is_broken(void **state)
+{
+	char *text = show(notes, 2, NAME NAME, 40);
+
+	(void)state;
+	assert_lines_fit(text, 40);
+	assert_non_null(strstr(text, "Cijk_Ailk_Bljk_HHS_BH_MT128x128\n"));
+	free(text);
+}
+
+static void a_locale_without_utf_8_has_no_ellipsis(void **state)
+{
+	char *text;
+
+	(void)state;
+	setenv("LC_ALL", "C", 1);
+	text = show(kernels, COUNT, NAME, 80);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	assert_null(strstr(text, "\u2026"));
+	assert_non_null(strstr(text, "~"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_that_fits_keeps_all_columns),
+		cmocka_unit_test(
+			the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle),
+		cmocka_unit_test(a_narrow_terminal_has_the_name_on_a_line_of_its_own),
+		cmocka_unit_test(a_note_goes_on_below_its_beginning),
+		cmocka_unit_test(a_word_longer_than_the_room_is_broken),
+		cmocka_unit_test(a_locale_without_utf_8_has_no_ellipsis),
+	};
+
+	setenv("LC_ALL", "C.UTF-8", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -30,6 +30,7 @@
 #include <time.h>
 
 #include "tests/workload/model.h"
+#include "tests/workload/options.h"
 #include "tests/workload/queue.h"
 
 #define RING	    16384
@@ -161,7 +162,8 @@ static int job_open(struct job *job)
 	if (!r)
 		r = code_load(&job->gpu, &job->code);
 	if (!r)
-		r = model_open(&job->gpu, &job->code, 1, false, CAUSE_NONE, &job->model);
+		r = model_open(&job->gpu, &job->code,
+			&(struct options){.layers = 1, .cause = CAUSE_NONE}, false, &job->model);
 	if (!r)
 		r = queue_open(&job->gpu, job->ring, &job->producer.queue);
 	job->producer.count = &job->count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The twin of the shim: shim/capture/dispatch.c with nothing in it. Its front ends find, follow and hand on
- * every packet as the shim's do, and record none: what is left when this is taken from the
+ * The twin of the shim: shim/capture/dispatch.c with nothing in it. Its front ends find, follow and
+ * hand on every packet as the shim's do, and record none: what is left when this is taken from the
  * shim's cost is what recording costs.
  */
 #include "shim/capture/dispatch.h"

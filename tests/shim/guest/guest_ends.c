@@ -5,6 +5,7 @@
 #include "tests/shim/guest/guest.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,27 @@ static int ends_return_unwaited(char **arguments)
 		(void)queue_put(guest_queue(), packet_dispatch(guest_kernel(0), (hsa_signal_t){0}));
 	guest_count(3);
 	guest_tell();
+	return 0;
+}
+
+/* Until it is killed; its second kernel may be one that never ends. */
+static int ends_killed_at_work(char **arguments)
+{
+	hsa_queue_t *queue;
+
+	(void)arguments;
+	guest_open();
+	queue = guest_queue();
+	for (unsigned i = 0;; i++) {
+		struct packet packet =
+			packet_dispatch(guest_kernel(i % 50 == 30), (hsa_signal_t){0});
+		uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
+
+		while (index - hsa_queue_load_read_index_scacquire(queue) >= queue->size)
+			sched_yield();
+		packet_store(queue, index, &packet);
+		queue_ring(queue, index);
+	}
 	return 0;
 }
 
@@ -208,6 +230,7 @@ const struct guest_mode guest_ends[] = {
 	{"return", ends_return},
 	{"return_early", ends_return_early},
 	{"return_unwaited", ends_return_unwaited},
+	{"killed_at_work", ends_killed_at_work},
 	{"at_once", ends_at_once},
 	{"killed_at_once", ends_killed_at_once},
 	{"_exit", ends_without_exit},

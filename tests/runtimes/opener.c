@@ -69,18 +69,18 @@ static void begin(struct hip *hip, const char *how, const char *name, char **arg
 	check(get(&hip->function, module, argv[3]), "hipModuleGetFunction");
 }
 
-static void clear_environment(void)
+/* Not by `environ`: a program that names it has a copy, which libraries opened by DEEPBIND lack. */
+static void clear(char **environment)
 {
-	extern char **environ;
-	char **to = environ;
+	char **to = environment;
 
-	for (char **from = environ; *from; from++)
+	for (char **from = environment; *from; from++)
 		if (strncmp(*from, "RTL_", 4) != 0 && strncmp(*from, "HSA_TOOLS_", 10) != 0)
 			*to++ = *from;
 	*to = NULL;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char **argv, char **environment)
 {
 	struct hip hips[LIBRARIES_MAX];
 	int n, count = argc - 5;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 		return 2;
 	n = atoi(argv[4]);
 	if (!strcmp(argv[1], "cleared"))
-		clear_environment();
+		clear(environment);
 	for (int i = 0; i < count; i++)
 		begin(hips + i, argv[1], argv[5 + i], argv);
 	for (int i = 0; i < n * count; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
 /* Of a process: host calls have numbers of 40 bits. */
@@ -46,9 +47,11 @@ static const struct export_process *find_process(struct pass *pass, int64_t id)
 {
 	const struct export_process *process = export_process_find(pass->source, id);
 
-	if (!process)
+	if (!process || !export_is_possible(process)) {
 		lose(pass, EXPORT_IMPOSSIBLE);
-	return process && export_has_process(pass->source, process) ? process : NULL;
+		return NULL;
+	}
+	return export_has_process(pass->source, process) ? process : NULL;
 }
 
 /* Was it asked for? Times that no event has are counted. */
@@ -150,7 +153,7 @@ static int find_collective(struct pass *pass, struct export_kernel *kernel)
 	int64_t launch = kernel->process->id << 40 | kernel->call;
 	int r = 0;
 
-	if (!pass->has_collectives || !kernel->call || !kernel->name->is_communication)
+	if (!pass->has_collectives || kernel->call <= 0 || !kernel->name->is_communication)
 		return 0;
 	if (launch != pass->launch) {
 		r = read_collectives(pass, launch);
@@ -177,7 +180,7 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 		.tid = query_integer(row, 8),
 		.has_tid = !query_is_null(row, 8),
 		.call = query_integer(row, 9),
-		.submit_ns = query_integer(row, 5) - query_integer(row, 10),
+		.submit_ns = wrap_minus(query_integer(row, 5), query_integer(row, 10)),
 		.has_submit = !query_is_null(row, 10),
 		.range = query_integer(row, 11),
 		.node = query_integer(row, 12),
@@ -209,7 +212,7 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 		kernel.name = &unnamed;
 	if (kernel.submit_ns < 0 || kernel.submit_ns > kernel.start_ns)
 		kernel.has_submit = false;
-	if (kernel.call && !query_is_null(row, 21) &&
+	if (kernel.call > 0 && !query_is_null(row, 21) &&
 		export_has_time(pass->source, kernel.call_start_ns, query_integer(row, 26)))
 		kernel.function =
 			export_name_find(&pass->source->functions, query_integer(row, 23));
@@ -254,7 +257,7 @@ static int give_copy(struct pass *pass, const struct query_rows *row)
 	}
 	if (!takes_times(pass, copy.start_ns, copy.end_ns))
 		return 0;
-	if (copy.call && !query_is_null(row, 14) &&
+	if (copy.call > 0 && !query_is_null(row, 14) &&
 		export_has_time(pass->source, copy.call_start_ns, query_integer(row, 17)))
 		copy.function = export_name_find(&pass->source->functions, query_integer(row, 16));
 	return GIVE(pass, copy, &copy, EXPORT_COPIES);

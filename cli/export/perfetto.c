@@ -346,9 +346,9 @@ static void set_dim(RtlPerfetto__Dim3 *dim, const int64_t sizes[3], const int64_
 {
 	rtl_perfetto__dim3__init(dim);
 	dim->has_x = dim->has_y = dim->has_z = true;
-	dim->x = (uint32_t)((sizes[0] + units[0] - 1) / units[0]);
-	dim->y = (uint32_t)((sizes[1] + units[1] - 1) / units[1]);
-	dim->z = (uint32_t)((sizes[2] + units[2] - 1) / units[2]);
+	dim->x = (uint32_t)(sizes[0] / units[0] + (sizes[0] % units[0] > 0));
+	dim->y = (uint32_t)(sizes[1] / units[1] + (sizes[1] % units[1] > 0));
+	dim->z = (uint32_t)(sizes[2] / units[2] + (sizes[2] % units[2] > 0));
 }
 
 struct launch_args {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/base/wrapping.h"
 #include "cli/export/table_file.h"
 #include "proto/base/cleanup.h"
 
@@ -111,7 +112,7 @@ static int64_t gpu_of(const struct export_process *process, int64_t gpu_id)
 
 static int64_t api_of(const struct export_process *process, int64_t number)
 {
-	return (process->id << NUMBER_BITS) + number;
+	return wrap_plus(process->id << NUMBER_BITS, number);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -197,8 +198,8 @@ static int put_marker(struct export_writer *w, const struct export_process *proc
 
 static int put_range(struct export_writer *w, const struct export_range *range)
 {
-	return put_marker(w, range->process, RANGE_NUMBERS + range->id, range->tid, range->start_ns,
-		range->end_ns, range->text);
+	return put_marker(w, range->process, wrap_plus(RANGE_NUMBERS, range->id), range->tid,
+		range->start_ns, range->end_ns, range->text);
 }
 
 /* rpd2tracing calls a file without any such row empty. */

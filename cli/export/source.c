@@ -7,11 +7,15 @@
 
 #include "cli/base/array.h"
 #include "cli/base/escape.h"
+#include "cli/base/wrapping.h"
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
 /* Host calls came with it, categories with that. */
 #define SCHEMA_CATEGORIES 8
+
+/* Shifted by 40 bits it is a number of 63. */
+#define PROCESS_IDS_MAX ((int64_t)1 << 22)
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -306,9 +310,16 @@ static bool is_chosen(const struct choice_list *list, bool has_number, int64_t n
 				       choice_has(list, (uint32_t)number));
 }
 
+bool export_is_possible(const struct export_process *process)
+{
+	return process->id > 0 && process->id < PROCESS_IDS_MAX && process->pid >= 0 &&
+	       process->pid <= INT32_MAX;
+}
+
 bool export_has_process(const struct export_source *source, const struct export_process *process)
 {
-	return is_chosen(&source->options->ranks, process->has_rank, process->rank);
+	return export_is_possible(process) &&
+	       is_chosen(&source->options->ranks, process->has_rank, process->rank);
 }
 
 bool export_has_gpu(const struct export_source *source, bool has_gpu, int64_t gpu_id)
@@ -320,11 +331,11 @@ bool export_has_time(const struct export_source *source, int64_t start_ns, int64
 {
 	const struct export_options *options = source->options;
 
-	return (!options->has_from || end_ns - source->start_ns >= options->from_ns) &&
-	       (!options->has_to || start_ns - source->start_ns <= options->to_ns);
+	return (!options->has_from || wrap_minus(end_ns, source->start_ns) >= options->from_ns) &&
+	       (!options->has_to || wrap_minus(start_ns, source->start_ns) <= options->to_ns);
 }
 
 int64_t export_realtime_offset(const struct export_source *source)
 {
-	return source->start_realtime_ns - source->start_ns;
+	return wrap_minus(source->start_realtime_ns, source->start_ns);
 }

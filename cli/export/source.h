@@ -73,6 +73,8 @@ const struct export_process *export_process_find(const struct export_source *sou
 const struct export_gpu *export_gpu_find(const struct export_source *source, int64_t id);
 const struct export_name *export_name_find(const struct export_names *names, int64_t id);
 
+/* Its numbers are such as rtl gives: those that formats make of them have room. */
+bool export_is_possible(const struct export_process *process);
 /* Of the ranks that were asked for; a process without a rank is of none. */
 bool export_has_process(const struct export_source *source, const struct export_process *process);
 bool export_has_gpu(const struct export_source *source, bool has_gpu, int64_t gpu_id);

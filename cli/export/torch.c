@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/base/wrapping.h"
 #include "cli/export/launches.h"
 #include "cli/export/rank_files.h"
 #include "cli/export/tracks.h"
@@ -56,11 +57,12 @@ static int load_groups(struct export_writer *w)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		int64_t comm = query_integer(rows, 0), rank = query_integer(rows, 2);
-		struct group *group = state->groups + state->group_count - 1;
+		struct group *group =
+			state->group_count ? state->groups + state->group_count - 1 : NULL;
 		char *ranks;
 
 		r = 0;
-		if (!state->group_count || group->comm != comm) {
+		if (!group || group->comm != comm) {
 			group = grow_by_one(state->groups, state->group_count, sizeof(*group));
 			if (!group)
 				return -ENOMEM;
@@ -131,7 +133,7 @@ static int put_head(struct export_writer *w, const struct rank_file *file)
 	fprintf(file->to,
 		",\n\"baseTimeNanoseconds\":%" PRId64
 		",\n\"displayTimeUnit\":\"ms\",\n\"traceName\":\"%s\",\n\"traceEvents\":[",
-		state->base_ns + export_realtime_offset(w->source), file->name);
+		wrap_plus(state->base_ns, export_realtime_offset(w->source)), file->name);
 	return r;
 }
 
@@ -203,7 +205,7 @@ static void put_time(struct export_writer *w, FILE *to, int64_t start_ns, int64_
 	const struct torch *state = w->state;
 
 	fputs(",\"ts\":", to);
-	export_put_us(to, start_ns - state->base_ns);
+	export_put_us(to, wrap_minus(start_ns, state->base_ns));
 	fputs(",\"dur\":", to);
 	export_put_us(to, end_ns - start_ns);
 }
@@ -218,13 +220,13 @@ static void put_link(struct export_writer *w, struct rank_file *file, int64_t co
 	fprintf(file->to,
 		"{\"ph\":\"s\",\"id\":%" PRId64 ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
 		correlation, file->process->pid, call_tid);
-	export_put_us(file->to, call_ns - state->base_ns);
+	export_put_us(file->to, wrap_minus(call_ns, state->base_ns));
 	fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\"}", file->to);
 	begin_event(file);
 	fprintf(file->to,
 		"{\"ph\":\"f\",\"id\":%" PRId64 ",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
 		correlation, gpu_id, stream);
-	export_put_us(file->to, start_ns - state->base_ns);
+	export_put_us(file->to, wrap_minus(start_ns, state->base_ns));
 	fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"}", file->to);
 }
 
@@ -301,6 +303,17 @@ static const char *torch_type(const char *type)
 	return type;
 }
 
+static int64_t workgroups(int64_t grid, int64_t workgroup)
+{
+	return workgroup > 0 ? grid / workgroup + (grid % workgroup > 0) : grid;
+}
+
+/* A damaged file may hold any numbers. */
+static int64_t times(int64_t count, int64_t size)
+{
+	return (int64_t)((uint64_t)count * (uint64_t)size);
+}
+
 /* What RCCL was given is a count of this rank; PyTorch has those of the whole. */
 static void put_collective(
 	const struct torch *state, FILE *to, const struct export_collective *collective)
@@ -317,8 +330,8 @@ static void put_collective(
 		",\"Out msg nelems\":%" PRId64 ",\"Group size\":%" PRId64
 		",\"dtype\":\"%s\",\"In split size\":\"[]\""
 		",\"Out split size\":\"[]\"",
-		name, collective->count * (is_scatter || is_all ? size : 1),
-		collective->count * (is_gather || is_all ? size : 1), size,
+		name, times(collective->count, is_scatter || is_all ? size : 1),
+		times(collective->count, is_gather || is_all ? size : 1), size,
 		collective->datatype ? torch_type(collective->datatype) : "");
 	if (collective->has_comm)
 		fprintf(to, ",\"Process Group Name\":\"0x%" PRIx64 "\"",
@@ -329,11 +342,6 @@ static void put_collective(
 		fprintf(to, ",\"Seq\":%" PRId64, collective->seq);
 	if (collective->in_launch > 1)
 		fprintf(to, ",\"rtl collectives in group\":%u", collective->in_launch);
-}
-
-static int64_t workgroups(int64_t grid, int64_t workgroup)
-{
-	return workgroup > 0 ? (grid + workgroup - 1) / workgroup : grid;
 }
 
 static void put_kernel_event(struct export_writer *w, const struct rank_file *file,

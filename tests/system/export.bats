@@ -214,6 +214,32 @@ compare() {
 	done
 }
 
+@test "numbers that no recorder writes are left out of every format, and counted" {
+	fixture fixture_tree plain
+	fixture fixture_ranks overlap
+	least=-9223372036854775808 most=9223372036854775807
+	sqlite3 plain.db "UPDATE rtl_shape SET gridX = $least, workgroupX = $most WHERE id = 1;
+		UPDATE rtl_dispatch SET submit = $least, call = $least, tid = $most, seq = $least WHERE rowid = 1;
+		UPDATE rtl_dispatch SET call = $most, marker = $least WHERE rowid = 2;
+		UPDATE rtl_dispatch SET start = $most, duration = 1 WHERE rowid = 3;
+		UPDATE rtl_shape SET queueId = $most, gpuId = $least WHERE id = 2;
+		UPDATE rtl_process SET pid = $least WHERE id = 2;
+		UPDATE rtl_call_base SET tid = $least, parent = $most WHERE id % 2;
+		UPDATE rtl_marker_base SET tid = $most WHERE id % 2"
+	sqlite3 overlap.db "UPDATE rtl_collective_base SET count = $most, comm_size = $most, comm = $least;
+		UPDATE rtl_process SET world_size = $least, rank = $most WHERE id = 1"
+	for kind in plain overlap; do
+		rm -rf export && mkdir export
+		run -0 --separate-stderr "$rtl" export --perfetto export/pftrace --chrome-json export/json \
+			--torch export/torch --csv export/csv --rocprofv3 export/rocprofv3 --rpd export/rpd --rocpd export/rocpd $kind.db
+		jq -e '.traceEvents | length > 0' export/json
+		for file in export/torch/* export/rocprofv3/*; do
+			jq -e . "$file" >parsed
+		done
+		[ "$kind" = overlap ] || grep -Eq '^rtl: --csv: left out: .*rows with impossible times or numbers' <<<"$stderr"
+	done
+}
+
 @test "a folder with files of others is never replaced, one of such files with -f alone" {
 	fixture fixture clean
 	"$rtl" export --csv out clean.db

@@ -193,7 +193,8 @@ compare() {
 	grep -q '^rtl: run: --export' <<<"$stderr"
 	run -125 --separate-stderr "$rtl" run -o new.db --export perfetto touch started
 	[ "$stderr" = "rtl: run: --export=perfetto: is no FORMAT=OUT, as in perfetto=job.pftrace" ]
-	[ ! -e started ] && [ ! -e new.db ]
+	[ ! -e started ]
+	[ ! -e new.db ]
 	# The exit status is the job's.
 	run -7 "$rtl" run -f -o t.db --device soft --export chrome-json=none/t.json -- sh -c 'exit 7'
 }

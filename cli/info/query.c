@@ -1,30 +1,75 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
 
+/* Of a file of SQL: a statement as long as SQLite takes one. */
+#define SQL_BYTES_MAX 1000000
+
 struct query_options {
 	struct verb verb;
-	const char *sql;
+	const char *sql; /* NULL: which views there are */
+	char *file_sql;
 };
 
 static const struct argp_option options[] = {
+	{"file", 'f', "FILE", 0, "read the statement from FILE; -: from stdin", 0},
 	VERB_JSON,
 	VERB_CSV("comma-separated values with a title line"),
 	{0},
 };
+
+static void read_sql(struct query_options *o, const char *path)
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *from = is_stdin ? stdin : fopen(path, "re");
+	size_t bytes;
+
+	if (!from)
+		opts_error("--file=%s: %s", path, strerror(errno));
+	free(o->file_sql);
+	o->file_sql = malloc(SQL_BYTES_MAX + 1);
+	if (!o->file_sql)
+		opts_error("out of memory");
+	bytes = fread(o->file_sql, 1, SQL_BYTES_MAX + 1, from);
+	if (ferror(from))
+		opts_error("--file=%s: %s", path, strerror(errno));
+	if (!is_stdin)
+		fclose(from);
+	if (bytes > SQL_BYTES_MAX)
+		opts_error("--file=%s: longer than a statement of SQLite may be, %d bytes", path,
+			SQL_BYTES_MAX);
+	o->file_sql[bytes] = '\0';
+	if (memchr(o->file_sql, '\0', bytes) || !o->file_sql[strspn(o->file_sql, " \t\r\n")])
+		opts_error("--file=%s: no SQL is in it", path);
+	o->sql = o->file_sql;
+}
+
+/* The newest database where none is named: an argument with a blank in it is a statement then. */
+static bool is_sql(const char *text)
+{
+	return strpbrk(text, " \t\n") && access(text, F_OK);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct query_options *o = state->input;
 
 	switch (key) {
+	case 'f':
+		read_sql(o, arg);
+		return 0;
 	case ARGP_KEY_ARG:
-		if (!o->verb.name)
+		if (!o->sql && is_sql(arg))
+			o->sql = arg;
+		else if (!o->verb.name && (!o->sql || o->file_sql))
 			o->verb.name = arg;
 		else if (!o->sql)
 			o->sql = arg;
@@ -32,16 +77,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			opts_error("one statement, in quotes: rtl query FILE 'SELECT ...'");
 		return 0;
 	case ARGP_KEY_END:
-		if (!o->sql)
-			opts_error("needs FILE or SESSION, and SQL: rtl query FILE 'SELECT ...'");
 		return 0;
 	default:
 		return verb_parse(key, arg, &o->verb);
 	}
 }
 
-static const struct argp parser = {options, parse, "FILE|SESSION 'SQL'",
-	"Ask a session database one statement that only reads; it may still be written."
+static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
+	"Ask a session database one statement that only reads; it may still be written. Without "
+	"SQL: "
+	"which views and tables there are, and their columns."
 	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
 	"rtl_metric, "
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
@@ -141,6 +186,61 @@ static int is_simulated(struct query *query, bool *ret)
 	return r;
 }
 
+/* The columns of the view @name as "a, b"; malloc'ed. NULL: it cannot be read, as in a file of an
+ * older rtl. */
+static char *columns_of(struct query *query, const char *name)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(free_p) char *sql = NULL;
+	char *text = NULL;
+	size_t bytes;
+	FILE *to;
+
+	if (asprintf(&sql, "SELECT * FROM \"%s\" LIMIT 0", name) < 0) {
+		sql = NULL;
+		return NULL;
+	}
+	if (query_ask_user(query, sql, &rows) || !(to = open_memstream(&text, &bytes)))
+		return NULL;
+	for (int i = 0; i < query_column_count(rows); i++)
+		fprintf(to, "%s%s", i ? ", " : "", query_column_name(rows, i));
+	if (!fclose(to))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* What there is to ask. Their names are the file's word: one with a quote in it is no view of
+ * rtl's. */
+static int list_views(const struct query_options *o, struct query *query)
+{
+	static const struct render_column columns[] = {
+		{"name", "NAME", RENDER_TEXT}, {"columns", "COLUMNS", RENDER_NOTE}};
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(render_free_p) struct render *render = NULL;
+	int r = query_ask(query, "views", &rows);
+
+	if (!r)
+		r = render_new(stdout, o->verb.format, columns, 2, &render);
+	if (!r)
+		render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	if (!r && o->verb.format == RENDER_JSON)
+		printf("{\"schema\":1,\"views\":");
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 0);
+		CLEANUP(free_p) char *list = strchr(name, '"') ? NULL : columns_of(query, name);
+		const struct render_value row[] = {render_text(name), render_text(list)};
+
+		r = list ? render_row(render, row) : 0;
+	}
+	if (r)
+		return verb_fail(query, NULL);
+	render_finish(render);
+	if (o->verb.format == RENDER_JSON)
+		printf("}\n");
+	return CMD_OK;
+}
+
 int cmd_query(int argc, char **argv)
 {
 	struct query_options o = {.verb.format = RENDER_TABLE};
@@ -152,10 +252,13 @@ int cmd_query(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
+	if (!o.sql)
+		return list_views(&o, query);
 	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows))
 		return verb_fail(query, NULL);
 	if (simulated && o.verb.format != RENDER_JSON)
 		say("SIMULATED: these figures are of a software GPU");
 	show_rows(&o, query, rows, simulated, &status);
+	free(o.file_sql);
 	return status;
 }

@@ -78,7 +78,7 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" summary --strickt clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: summary: unknown option --strickt; did you mean --strict?" ]
-	for words in "summary -x clean.db" "summary clean.db lossy.db" "query clean.db" \
+	for words in "summary -x clean.db" "summary clean.db lossy.db" "query clean.db lossy.db x" "query -f none.sql clean.db" "query --file" \
 		"stat -n 0" "stat -n x" "stat -i -1" "stat -i" "stat --socket=" "ls --socket=" "ctl status --socket=" "ctl" "ctl restart" "ls extra" "summary --csv=x clean.db" \
 		"summary --json --csv clean.db" "diff --csv --json clean.db clean.db" "ls --json --csv" \
 		"info --clocks --json --csv clean.db" "info --csv clean.db" "info --counters --clocks clean.db"; do
@@ -344,6 +344,28 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	odd nodes "UPDATE rtl_clock_check SET error_max_ns = $high" collectives "collectives --json"
 }
 
+@test "query takes its SQL from a file, from stdin, or for the newest database; without any it lists the views" {
+	fixture clean
+	echo "SELECT count(*) AS n FROM rocpd_op" >count.sql
+	[ "$("$rtl" query --csv -f count.sql clean.db 2>/dev/null)" = $'n\n2000' ]
+	[ "$("$rtl" query --csv -f - clean.db <count.sql 2>/dev/null)" = $'n\n2000' ]
+	[ "$("$rtl" query --csv "$(cat count.sql)" 2>/dev/null)" = $'n\n2000' ]
+	apart "$rtl" query --csv -f count.sql
+	[ "$output" = $'n\n2000' ]
+	[[ $err == *"clean.db: the newest database"* ]]
+	: >empty.sql
+	apart "$rtl" query -f empty.sql clean.db
+	[ "$status" -eq 2 ]
+	one_line "$err"
+	apart "$rtl" query --csv clean.db
+	[ "$status" -eq 0 ]
+	[ -z "$err" ]
+	diff <(printf '%s\n' "${lines[@]}" | tail -n +2 | cut -d, -f1 | sort) \
+		<(sql clean.db "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE '%\_base' ESCAPE '\'
+			AND name NOT IN ('rtl_shape', 'rtl_dispatch', 'rtl_queue', 'rtl_untimed_reason', 'rtl_captured')" | sort)
+	[[ $output == *"busy,\"gpuId, utilization_pct, ops, busy_ns, wall_ns\""* ]]
+}
+
 @test "query reads and nothing else" {
 	fixture clean
 	before=$(sha256sum clean.db)
@@ -453,7 +475,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	echo text >text.db
 	mkfifo pipe.db
 	mkdir folder.db
-	for verb in summary timeline info collectives outstanding tree diagnose report; do
+	for verb in summary timeline info collectives outstanding tree diagnose report query 'export -f --chrome-json ../t.json'; do
 		run -1 --separate-stderr "$rtl" $verb
 		[ -z "$output" ]
 		[ "$stderr" = "$nothing" ]
@@ -462,7 +484,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	cp old.db new.db
 	touch -d '2 hours ago' old.db
 	touch -d '1 hour ago' new.db
-	for verb in summary timeline info collectives outstanding tree diagnose; do
+	for verb in summary timeline info collectives outstanding tree diagnose query 'export -f --chrome-json ../t.json'; do
 		"$rtl" $verb new.db >expected
 		run -0 --separate-stderr "$rtl" $verb
 		[ "$output" = "$(cat expected)" ]

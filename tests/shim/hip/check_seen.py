@@ -10,20 +10,24 @@ import sys
 
 def main():
     db = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
-    stored, lost = {}, {}
-    for pid, seq in db.execute(
-            "SELECT p.pid, o.sequenceId FROM rocpd_op o JOIN rtl_process p ON p.id = o.process_id"
+    stored, lost, instances = {}, {}, {}
+    # A thousand processes have some numbers twice: those of one number come in the order of TOLD.
+    for process, pid in db.execute("SELECT id, pid FROM rtl_process ORDER BY start_ns"):
+        instances.setdefault(pid, []).append(process)
+    for process, seq in db.execute(
+            "SELECT p.id, o.sequenceId FROM rocpd_op o JOIN rtl_process p ON p.id = o.process_id"
             " JOIN rtl_kernel k ON k.id = o.description_id WHERE k.symbol LIKE '\\_Z4seen%' ESCAPE '\\'"):
-        stored.setdefault(pid, set()).add(seq)
-    for pid, seq in db.execute(
-            "SELECT p.pid, o.sequenceId FROM rtl_outstanding o JOIN rtl_process p ON p.id = o.process_id"):
-        lost.setdefault(pid, set()).add(seq)
+        stored.setdefault(process, set()).add(seq)
+    for process, seq in db.execute(
+            "SELECT p.id, o.sequenceId FROM rtl_outstanding o JOIN rtl_process p ON p.id = o.process_id"):
+        lost.setdefault(process, set()).add(seq)
     processes = wrong = told_all = held = 0
     for line in open(sys.argv[2], encoding="ascii"):
         pid, told, point = line.split()
         pid, told = int(pid), int(told)
-        first_lost = min(lost.get(pid, [1 << 62]))
-        kept = sum(seq < first_lost for seq in stored.get(pid, ()))
+        process = instances[pid].pop(0) if instances.get(pid) else None
+        first_lost = min(lost.get(process, [1 << 62]))
+        kept = sum(seq < first_lost for seq in stored.get(process, ()))
         processes, told_all, held = processes + 1, told_all + told, held + (point != "-")
         if kept < told:
             wrong += 1

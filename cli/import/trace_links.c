@@ -99,7 +99,8 @@ int trace_links_nest(struct trace_process *process)
 	CLEANUP(threads_done) struct threads threads = {0};
 	uint32_t numbers[TRACE_PYTHON + 1] = {0}, graphs = 0;
 
-	qsort(process->hosts, process->host_count, sizeof(*process->hosts), compare_hosts);
+	if (process->host_count)
+		qsort(process->hosts, process->host_count, sizeof(*process->hosts), compare_hosts);
 	for (size_t i = 0; i < process->host_count; i++) {
 		struct trace_host *host = process->hosts + i;
 		struct thread *thread = find_thread(&threads, host->tid);

@@ -482,8 +482,13 @@ int trace_process_write(struct trace_process *process)
 
 	if (r < 0)
 		return r;
-	qsort(process->kernels, process->kernel_count, sizeof(*process->kernels), compare_kernels);
-	qsort(process->copies, process->copy_count, sizeof(*process->copies), compare_copies);
+	/* qsort() takes no NULL, be there nothing to sort. */
+	if (process->kernel_count)
+		qsort(process->kernels, process->kernel_count, sizeof(*process->kernels),
+			compare_kernels);
+	if (process->copy_count)
+		qsort(process->copies, process->copy_count, sizeof(*process->copies),
+			compare_copies);
 	r = trace_links_nest(process);
 	if (r == 0)
 		r = trace_links_index(process, &w.index);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ static void check_kernel(struct doctor *doctor)
 {
 	CLEANUP(close_p) int memory = memfd_create("rtl-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int memory_error = errno;
-	CLEANUP(close_p) int process = pidfd_open(getpid(), 0);
+	CLEANUP(close_p) int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	int process_error = errno;
 	struct utsname name;
 

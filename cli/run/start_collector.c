@@ -92,7 +92,7 @@ static void place_fds(int listener, int log, int *kept, size_t n_kept)
 		if (dup2(kept[i], at++) < 0)
 			_exit(1);
 	/* Everything else is close-on-exec or the caller's. */
-	(void)close_range((unsigned)at, ~0u, 0);
+	(void)syscall(SYS_close_range, (unsigned)at, ~0u, 0);
 }
 
 static void reset_signals(void)

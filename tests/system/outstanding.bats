@@ -79,6 +79,7 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 }
 
 @test "the screen" {
+	export LC_ALL=C.UTF-8 # an ellipsis
 	python3 "$here/fixture.py" hung "$here/../../collectord/db/schema" hung.db
 	"$rtl" outstanding hung.db >screen
 	[ "$(sed 's,…,.,g' screen | awk 'length > 100' | wc -l)" -eq 0 ]

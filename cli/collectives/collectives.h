@@ -231,6 +231,10 @@ int collectives_sweep(struct query *query, const struct categories *categories,
 	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context));
 int collectives_match(struct collectives *c);
 int collectives_order(struct collectives *c);
+/* A launch of no call that is known is the part of @rank in the collective @seq of @comm. -ENOMEM.
+ */
+int collectives_add_kernel(struct collectives *c, const struct collectives_launch *launch,
+	uint32_t comm, uint32_t rank, int64_t seq);
 /* Launches of no call that is known, by which kernels run together. -ENOMEM. */
 int collectives_group_kernels(struct collectives *c);
 int collectives_nodes(struct query *query, struct collectives *c);

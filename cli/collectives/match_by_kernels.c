@@ -161,6 +161,7 @@ static int add_group(struct grouping *g, const uint32_t *members, size_t count)
 	struct collectives *c = g->c;
 	size_t length = SIZE_MAX;
 	uint32_t comm = (uint32_t)c->comm_count;
+	int r = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (g->sequences[members[i]].count < length)
@@ -169,28 +170,14 @@ static int add_group(struct grouping *g, const uint32_t *members, size_t count)
 		return -ENOMEM;
 	c->comms[c->comm_count++] = (struct collectives_comm){
 		.id = (int64_t)++c->kernel_groups, .size = (uint32_t)count, .is_kernels = true};
-	for (size_t k = 0; k < length; k++) {
+	for (size_t k = 0; k < length && !r; k++) {
 		if (!are_one(g, members, count, k))
 			continue;
-		for (size_t i = 0; i < count; i++) {
-			const struct collectives_launch *launch =
-				launch_at(g, g->sequences + members[i], k);
-
-			if (GROW(c->events, c->event_count, c->event_capacity))
-				return -ENOMEM;
-			c->events[c->event_count++] = (struct collectives_event){
-				.seq = (int64_t)k,
-				.comm = comm,
-				.rank = (uint32_t)i,
-				.launch = (uint32_t)(launch - c->launches),
-				.process = c->lanes[launch->lane].process,
-				.op = COLLECTIVES_OP_KERNEL,
-				.root = -1,
-				.datatype = COLLECTIVES_DATATYPE_NONE,
-			};
-		}
+		for (size_t i = 0; i < count && !r; i++)
+			r = collectives_add_kernel(c, launch_at(g, g->sequences + members[i], k),
+				comm, (uint32_t)i, (int64_t)k);
 	}
-	return 0;
+	return r;
 }
 
 static int add_groups(struct grouping *g)

@@ -16,6 +16,24 @@
 #include "cli/trace/leaders.h"
 #include "proto/base/cleanup.h"
 
+int collectives_add_kernel(struct collectives *c, const struct collectives_launch *launch,
+	uint32_t comm, uint32_t rank, int64_t seq)
+{
+	if (GROW(c->events, c->event_count, c->event_capacity))
+		return -ENOMEM;
+	c->events[c->event_count++] = (struct collectives_event){
+		.seq = seq,
+		.comm = comm,
+		.rank = rank,
+		.launch = (uint32_t)(launch - c->launches),
+		.process = c->lanes[launch->lane].process,
+		.op = COLLECTIVES_OP_KERNEL,
+		.root = -1,
+		.datatype = COLLECTIVES_DATATYPE_NONE,
+	};
+	return 0;
+}
+
 struct ordering {
 	struct collectives *c;
 	struct collectives_launch *const *sorted; /* by lane, time */
@@ -115,25 +133,12 @@ static bool fits(const struct ordering *o, uint64_t k)
 
 static int add_events(const struct ordering *o, uint64_t k)
 {
-	struct collectives *c = o->c;
+	int r = 0;
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct collectives_launch *launch = launch_at(o, i, k);
-
-		if (GROW(c->events, c->event_count, c->event_capacity))
-			return -ENOMEM;
-		c->events[c->event_count++] = (struct collectives_event){
-			.seq = (int64_t)k,
-			.comm = c->order_comm,
-			.rank = (uint32_t)i,
-			.launch = (uint32_t)(launch - c->launches),
-			.process = c->lanes[launch->lane].process,
-			.op = COLLECTIVES_OP_KERNEL,
-			.root = -1,
-			.datatype = COLLECTIVES_DATATYPE_NONE,
-		};
-	}
-	return 0;
+	for (size_t i = 0; i < o->count && !r; i++)
+		r = collectives_add_kernel(
+			o->c, launch_at(o, i, k), o->c->order_comm, (uint32_t)i, (int64_t)k);
+	return r;
 }
 
 static int match(struct ordering *o)

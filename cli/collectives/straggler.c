@@ -555,6 +555,11 @@ static int price(struct search *s, struct straggler *straggler)
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
 	if (straggler->windows)
 		compare_with_reference(s, straggler, counts);
+	/* A stage of a pipeline that idles may do so in its own bubble, which costs nothing. */
+	straggler->is_in_slack |=
+		straggler->is_about &&
+		(straggler->cause == STRAGGLER_HOST || straggler->cause == STRAGGLER_HELD ||
+			straggler->cause == STRAGGLER_IDLE);
 	return 0;
 }
 

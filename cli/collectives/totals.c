@@ -308,7 +308,10 @@ static void read_straggler(const struct collectives *c, const struct straggler *
 		: s->is_at_most ? "at most "
 		: s->is_about	? "about "
 				: "",
-		s->cost_pct, why, s->is_in_slack ? "; all GPUs idle for their hosts as long" : "");
+		s->cost_pct, why,
+		!s->is_in_slack ? ""
+		: s->is_about	? "; its own bubble may hide it"
+				: "; all GPUs idle for their hosts as long");
 }
 
 static void read_event(const struct collectives *c, const struct straggler_event *event,

@@ -385,7 +385,9 @@ class Verdict:
         self.gain_pct = self.gain(self.named) if self.named else 0
         self.truth_pct = self.gain(drawn.effect.culprits) if drawn.effect.culprits else 0
         self.is_accusation = bool(self.named) and self.gain_pct < ACCUSED_PCT
-        self.is_to_name = self.truth_pct >= CULPRIT_PCT
+        # A stage that is late for its host may be so within its own bubble: that is not told, and not said.
+        hides = drawn.effect.cause == "host" and drawn.layout.startswith("PP")
+        self.is_to_name = self.truth_pct >= CULPRIT_PCT and not hides
         self.is_named_right = self.named == tuple(drawn.effect.culprits) and self.cause == drawn.effect.cause
         self.is_cost_right = abs(self.cost_pct - self.truth_pct) <= max(0.15 * self.truth_pct, 1)
 

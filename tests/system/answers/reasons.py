@@ -449,7 +449,8 @@ OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that a
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
           ("another mix of kernels", 4, another_mix, "none")]
 # What costs nothing, since it lies in the slack.
-SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3))]
+SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3)),
+         ("a host that is late within its stage's bubble", 4, pipeline(late(3, MS)), lambda job: None)]
 EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
 
 

@@ -258,13 +258,24 @@ int verdict_new(struct query *query, const uint64_t *rows_seen, struct verdict *
 	return 0;
 }
 
+const char *verdict_label(const struct verdict *verdict)
+{
+	if (verdict->is_complete)
+		return NULL;
+	return verdict->is_unknown ? "IMPORTED" : "INCOMPLETE";
+}
+
+json_t *verdict_complete_json(const struct verdict *verdict)
+{
+	return verdict->is_unknown ? json_null() : json_boolean(verdict->is_complete);
+}
+
 int verdict_put_json(const struct verdict *verdict, json_t *document)
 {
 	const struct completeness *c = &verdict->counts;
 	int bad = 0;
 
-	bad |= json_object_set_new(document, "complete",
-		verdict->is_unknown ? json_null() : json_boolean(verdict->is_complete));
+	bad |= json_object_set_new(document, "complete", verdict_complete_json(verdict));
 	bad |= json_object_set_new(document, "simulated", json_boolean(verdict->is_simulated));
 	bad |= json_object_set_new(document, "live", json_boolean(c->live));
 	bad |= json_object_set_new(document, "line", json_string(verdict->line));

@@ -28,5 +28,11 @@ struct verdict {
 int verdict_new(struct query *query, const uint64_t *rows_seen, struct verdict **ret);
 void verdict_free_p(struct verdict **verdict);
 
+/* For labels: NULL if the record is complete, else a word for the kind of record that it is. */
+const char *verdict_label(const struct verdict *verdict);
+
+/* true, false, or null where it is unknown; NULL: no memory. */
+json_t *verdict_complete_json(const struct verdict *verdict);
+
 /* Adds the contract's keys to @document. -ENOMEM. */
 int verdict_put_json(const struct verdict *verdict, json_t *document);

@@ -157,7 +157,7 @@ static json_t *line_json(
 	bad |= json_object_set_new(more, "gpuId", json_integer(lane->gpu_id));
 	bad |= json_object_set_new(
 		more, "simulated", json_boolean(w->source->verdict->is_simulated));
-	bad |= json_object_set_new(more, "complete", json_boolean(w->source->verdict->is_complete));
+	bad |= json_object_set_new(more, "complete", verdict_complete_json(w->source->verdict));
 	if (!bad)
 		return object;
 	json_decref(object);

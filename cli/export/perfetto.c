@@ -133,8 +133,8 @@ static int put_first(
 	interned.n_graphics_contexts = 1;
 	if (w->source->verdict->is_simulated)
 		labels[label_count++] = (char *)"SIMULATED";
-	if (!w->source->verdict->is_complete)
-		labels[label_count++] = (char *)"INCOMPLETE";
+	if (verdict_label(w->source->verdict))
+		labels[label_count++] = (char *)verdict_label(w->source->verdict);
 	descriptor.has_pid = true;
 	descriptor.pid = perfetto_pid(process);
 	descriptor.process_name = (char *)name;

@@ -122,12 +122,14 @@ void export_put_us(FILE *to, int64_t ns)
 void export_who(const struct export_source *source, const struct export_process *process,
 	char ret[EXPORT_WHO_BYTES])
 {
+	const char *label = verdict_label(source->verdict);
 	char rank[32] = "";
 
 	if (process->has_rank)
 		snprintf(rank, sizeof(rank), "rank %" PRId64 " ", process->rank);
-	snprintf(ret, EXPORT_WHO_BYTES, "%s%s%s", source->verdict->is_simulated ? "SIMULATED " : "",
-		source->verdict->is_complete ? "" : "INCOMPLETE ", rank);
+	snprintf(ret, EXPORT_WHO_BYTES, "%s%s%s%s",
+		source->verdict->is_simulated ? "SIMULATED " : "", label ? label : "",
+		label ? " " : "", rank);
 }
 
 static json_t *left_out_json(const uint64_t lost[EXPORT_LOSSES])

@@ -25,6 +25,8 @@
 #define ANSWER_MS_MAX 5000
 /* Closing what is parked: then it is ended. */
 #define CLOSER_NS_MAX 1000000000u
+/* Without a connection that brings anything the process ends. */
+#define IDLE_NS	      1000000000u
 #define TICK_MS	      100
 /* Of them at once: whatever its limit of descriptors is, it has room for them. */
 #define CLOSER_MAX    512u
@@ -235,13 +237,16 @@ static void watch_closer(struct receiver *receiver)
 		start_closer(receiver);
 }
 
+static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+
 static void go_on(struct receiver *receiver)
 {
-	static const struct timeval tick = {.tv_usec = TICK_MS * 1000};
-
 	reap(receiver);
 	watch_closer(receiver);
-	if (receiver->closer || receiver->n_parked || receiver->n_leaving)
+	if (receiver->channel >= 0 && receiver->n_leaving < RECEIVER_LEAVING_MAX &&
+		clock_monotonic_ns() > receiver->used_ns + IDLE_NS)
+		leave(receiver, (uid_t)-1);
+	if (receiver->closer || receiver->n_parked || receiver->n_leaving || receiver->channel >= 0)
 		event_add(receiver->timer, &tick);
 }
 
@@ -334,11 +339,13 @@ ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, vo
 	*ret_passed = 0;
 	if (receiver->is_trusting)
 		return take_here(connection, at, bytes, ret_recorder, ret_passed);
+	receiver->used_ns = clock_monotonic_ns();
 	go_on(receiver);
 	if (!may_leave(receiver, owner))
 		return -EBUSY;
 	if (receiver->channel < 0 && start(&receiver->pid, &receiver->channel) < 0)
 		return -EIO;
+	event_add(receiver->timer, &tick);
 	if (send_with(receiver->channel, &question, sizeof(question), connection) < 0)
 		got = -EIO;
 	else

@@ -28,6 +28,7 @@ struct receiver {
 	struct event *timer; /* while anything is to be closed */
 	int channel;	     /* of the process that takes; -1: there is none */
 	pid_t pid;
+	uint64_t used_ns; /* CLOCK_MONOTONIC */
 	struct receiver_leaving {
 		pid_t pid;
 		uid_t owner;

@@ -136,6 +136,9 @@ run tsan build/tsan -R '^(unit|capture|shim)\.|^softgpu\.(direct|script|topology
 await fuzz
 run fuzz build/fuzz -R '^fuzz\.'
 
-echo
+# The processor time of what was started here, builds included.
+wait "$builder" || true
+times >build/times
+awk 'NR == 2 { print "\nprocessor time: " $1 " user, " $2 " system" }' build/times
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -54,7 +54,7 @@ nobody_is_in_a_kernel() {
 # shim's thread stands still in the middle of a pass, with its locks.
 @test "a program that is killed at any moment leaves all that it saw end" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1 RTL_LIBDIR=$work/lib
-	local runs=60
+	local runs=20
 	[ -z "${RTL_TEST_LONG:-}" ] || runs=1000
 	mkdir lib
 	ln -s "$libdir/faults/librtl-shim.so" "$libdir/softgpu" lib

@@ -9,11 +9,13 @@ export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 program=$RTL_BUILD/tests-bin/graphs-calls
 ranks=3
 
-record() { # record MODE SCENE REPLAYS: $ranks ranks into one t.db, what each says in out.RANK
+# record MODE SCENE REPLAYS: $ranks ranks into one t.db, what each says in out.RANK. Each kernel of a collective
+# waits for those of the other ranks, or no collective would be possible.
+record() {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
 	head -c 128 /dev/urandom >id
-	RTL_EXIT_MS=60000 "$rtl" run -m "$1" -o t.db --device soft -- sh -c '
+	SOFTGPU_MEET=$PWD/meet SOFTGPU_FAULT="kernel nccl* meet=$ranks" SOFTGPU_REALTIME=1 RTL_EXIT_MS=60000 "$rtl" run -m "$1" -o t.db --device soft -- sh -c '
 		for rank in 0 1 2; do
 			RTL_RANK=$rank "$0" $rank 3 id "$1" "$2" >out.$rank &
 		done

@@ -111,6 +111,11 @@ static void a_cut_text_has_the_width_asked_for(void **state)
 
 	(void)state;
 	memset(long_text, 'x', sizeof(long_text));
+	setenv("LC_ALL", "C", 1);
+	cut = render_escape_cut(long_text, sizeof(long_text), 10);
+	assert_string_equal(cut, "xxxxxxxxx~");
+	free(cut);
+	setenv("LC_ALL", "C.UTF-8", 1);
 	cut = render_escape_cut(long_text, sizeof(long_text), 10);
 	assert_string_equal(cut, "xxxxxxxxx\xe2\x80\xa6");
 	assert_int_equal(render_width(cut), 10);

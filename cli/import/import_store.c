@@ -25,10 +25,11 @@
 
 static const char *const texts[IMPORT_STATEMENTS] = {
 	[IMPORT_SESSION_PUT] = "INSERT INTO rtl_session (name, uid, command, start_ns, "
-			       "start_realtime_ns, end_ns, clock) VALUES (?3 || "
+			       "start_realtime_ns, end_ns) VALUES (?2 || "
 			       "CASE WHEN EXISTS (SELECT 1 FROM rtl_session) THEN '-' || "
 			       "(SELECT count(*) + 1 FROM rtl_session) ELSE '' END, ?1, "
-			       "'rtl import', 0, 0, 0, ?2)",
+			       "'rtl import', 0, 0, 0)",
+	[IMPORT_CLOCK_PUT] = "INSERT INTO rtl_session_clock (session_id, clock) VALUES (?1, ?2)",
 	[IMPORT_SESSION_END] = "UPDATE rtl_session SET start_ns = ?2, start_realtime_ns = ?3, "
 			       "end_ns = ?4 WHERE id = ?1",
 	[IMPORT_FILE_FIND] = "SELECT file FROM rtl_import WHERE sha256 = ?1",
@@ -49,13 +50,16 @@ static const char *const texts[IMPORT_STATEMENTS] = {
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
 	[IMPORT_CALL_PUT] =
 		"INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, "
-		"result, stream, marker, arguments, graph_launch, op, foreign_id) "
-		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, NULL, ?10, ?11, ?12)",
+		"result, stream, marker, arguments, graph_launch) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, NULL, ?10)",
+	[IMPORT_CALL_MORE_PUT] =
+		"INSERT INTO rtl_call_import (id, op, foreign_id) VALUES (?1, ?2, ?3)",
 	[IMPORT_COLLECTIVE_PUT] =
 		"INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, "
-		"bytes, datatype, reduction, peer, group_id, launch_id, op_id, from_kernel, "
-		"in_split, out_split) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, NULL, ?9, NULL, ?10, "
-		"?11, 1, ?12, ?13)",
+		"bytes, datatype, reduction, peer, group_id, launch_id) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, NULL, ?9, NULL, ?10)",
+	[IMPORT_COLLECTIVE_MORE_PUT] = "INSERT INTO rtl_collective_import (id, op_id, in_split, "
+				       "out_split) VALUES (?1, ?2, ?3, ?4)",
 	[IMPORT_COPY_PUT] = "INSERT INTO rtl_copy_base (process_id, number, tid, submit_ns, bytes, "
 			    "how, direction, source_gpuId, target_gpuId, engine, call, marker, "
 			    "start_ns, end_ns) VALUES (?1, ?2, ?3, ?4, ?5, 'imported', ?6, ?7, ?8, "
@@ -63,8 +67,9 @@ static const char *const texts[IMPORT_STATEMENTS] = {
 	[IMPORT_MARKER_PUT] = "INSERT INTO rtl_marker_base (process_id, id, parent, tid, kind, "
 			      "text_id, start_ns, end_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 	[IMPORT_METRIC_PUT] = "INSERT INTO rtl_metric_base (process_id, marker_id, parent, tid, "
-			      "time_ns, name_id, value, step) VALUES (?1, ?2, NULL, NULL, ?3, ?4, "
-			      "?5, ?6)",
+			      "time_ns, name_id, value) VALUES (?1, ?2, NULL, NULL, ?3, ?4, ?5)",
+	[IMPORT_STEP_PUT] = "INSERT INTO rtl_metric_step (process_id, marker_id, name_id, step) "
+			    "VALUES (?1, ?2, ?3, ?4)",
 	[IMPORT_QUEUE_PUT] =
 		"INSERT INTO rtl_queue (process_id, queueId, gpuId, dispatched, stored, "
 		"busy_ns, last_end_ns, stream) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7)",
@@ -215,6 +220,7 @@ int import_store_session(struct import_store *store, enum import_clock clock, in
 {
 	static const char *const names[] = {"realtime", "boottime", "unknown"};
 	sqlite3_stmt *put = store->at[IMPORT_SESSION_PUT];
+	sqlite3_stmt *put_clock = store->at[IMPORT_CLOCK_PUT];
 	struct import_session *session = store->session + clock;
 	int r;
 
@@ -224,13 +230,19 @@ int import_store_session(struct import_store *store, enum import_clock clock, in
 		if (!name)
 			return import_store_fail(store, -ENOMEM);
 		sqlite3_bind_int64(put, 1, getuid());
-		database_bind_text(put, 3, name);
-		database_bind_text(put, 2, names[clock]);
+		database_bind_text(put, 2, name);
 		r = database_run(put);
 		if (r < 0)
 			return import_store_fail(store, r);
 		*session = (struct import_session){
 			.id = sqlite3_last_insert_rowid(store->writer->db), .first_ns = INT64_MAX};
+		if (clock != IMPORT_BOOTTIME) {
+			sqlite3_bind_int64(put_clock, 1, session->id);
+			database_bind_text(put_clock, 2, names[clock]);
+			r = database_run(put_clock);
+			if (r < 0)
+				return import_store_fail(store, r);
+		}
 	}
 	*ret_id = session->id;
 	return 0;

@@ -29,10 +29,12 @@ static const char *const moves[] = {
 	"FROM other.rtl_import",
 	"INSERT INTO main.rtl_session (id, name, job, uid, command, host, start_ns, "
 	"start_realtime_ns, "
-	"end_ns, exit_status, clock) SELECT id + :session, CASE WHEN name IN (SELECT name FROM "
+	"end_ns, exit_status) SELECT id + :session, CASE WHEN name IN (SELECT name FROM "
 	"main.rtl_session) THEN name || '-' || (id + :session) ELSE name END, job, uid, command, "
 	"host, "
-	"start_ns, start_realtime_ns, end_ns, exit_status, clock FROM other.rtl_session",
+	"start_ns, start_realtime_ns, end_ns, exit_status FROM other.rtl_session",
+	"INSERT INTO main.rtl_session_clock SELECT session_id + :session, clock "
+	"FROM other.rtl_session_clock",
 	"INSERT INTO main.rtl_process (id, session_id, pid, start_ns, rank, local_rank, "
 	"world_size, "
 	"launcher, attempt, exe, host, boot_id, uid, hw_frame, duplicate_frames, ended, "
@@ -95,28 +97,30 @@ static const char *const moves[] = {
 	", id, parent, tid, kind, " TEXT("text_id") ", "
 						    "start_ns, end_ns FROM other.rtl_marker_base",
 	"INSERT INTO main.rtl_metric_base (process_id, marker_id, parent, tid, time_ns, name_id, "
-	"value, "
-	"step) SELECT " PROCESS
-	", marker_id, parent, tid, time_ns, " TEXT("name_id") ", value, step "
-							      "FROM other.rtl_metric_base",
+	"value) SELECT " PROCESS
+	", marker_id, parent, tid, time_ns, " TEXT("name_id") ", value FROM other.rtl_metric_base",
+	"INSERT INTO main.rtl_metric_step SELECT " PROCESS
+	", marker_id, " TEXT("name_id") ", step FROM other.rtl_metric_step",
 	"INSERT INTO main.rtl_name_base SELECT " PROCESS
 	", kind, subject, " TEXT("text_id") ", tid, time_ns "
 					    "FROM other.rtl_name_base",
 	"INSERT OR IGNORE INTO main.rtl_api SELECT " TEXT("id") ", arguments FROM other.rtl_api",
 	"INSERT INTO main.rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, "
 	"result, "
-	"stream, marker, arguments, graph_exec, graph_launch, op, foreign_id) SELECT " CALL(
+	"stream, marker, arguments, graph_exec, graph_launch) SELECT " CALL(
 		"id") ", " PROCESS
 		      ", parent, tid, " TEXT(
 			      "api_id") ", start_ns, end_ns, result, stream, marker, arguments, "
-					"graph_exec, graph_launch, op, foreign_id FROM "
-					"other.rtl_call_base",
+					"graph_exec, graph_launch FROM other.rtl_call_base",
+	"INSERT INTO main.rtl_call_import SELECT " CALL("id") ", op, foreign_id "
+							      "FROM other.rtl_call_import",
 	"INSERT INTO main.rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, "
-	"datatype, reduction, peer, group_id, launch_id, op_id, from_kernel, in_split, out_split) "
+	"datatype, reduction, peer, group_id, launch_id) "
 	"SELECT " CALL("id") ", comm, comm_rank, comm_size, seq, count, bytes, datatype, "
-			     "reduction, peer, group_id, " CALL("launch_id") ", " TEXT(
-				     "op_id") ", from_kernel, in_split, out_split "
-					      "FROM other.rtl_collective_base",
+			     "reduction, peer, group_id, " CALL(
+				     "launch_id") " FROM other.rtl_collective_base",
+	"INSERT INTO main.rtl_collective_import SELECT " CALL("id") ", " TEXT(
+		"op_id") ", in_split, out_split FROM other.rtl_collective_import",
 	"INSERT INTO main.rtl_captured SELECT " CALL("id") ", graph FROM other.rtl_captured",
 	"INSERT INTO main.rtl_copy_base SELECT " PROCESS
 	", number, tid, submit_ns, bytes, how, direction, "

@@ -211,7 +211,7 @@ static int put_call(struct writing *w, const struct trace_host *host)
 		host->detail == TRACE_NONE ? NULL : w->p->details + host->detail;
 	bool has_stream = detail && detail->stream != TRACE_NO_NUMBER;
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_CALL_PUT];
+	sqlite3_stmt *put = store->at[IMPORT_CALL_PUT], *more = store->at[IMPORT_CALL_MORE_PUT];
 	sqlite3_stmt *api = store->at[IMPORT_API_PUT];
 	int r;
 
@@ -229,10 +229,14 @@ static int put_call(struct writing *w, const struct trace_host *host)
 	import_bind(put, 8, has_stream, has_stream ? detail->stream : 0);
 	import_bind(put, 9, host->range != 0, host->range);
 	import_bind(put, 10, host->launch != TRACE_NONE, host->launch);
-	import_bind(put, 11, host->op != 0, host->op);
-	import_bind(put, 12, host->foreign != TRACE_NO_NUMBER, host->foreign);
 	store->counts.calls++;
-	return database_run(put);
+	r = database_run(put);
+	if (r < 0 || (!host->op && host->foreign == TRACE_NO_NUMBER))
+		return r;
+	sqlite3_bind_int64(more, 1, ROW_ID(w->p, w->number_of_call[host->number]));
+	import_bind(more, 2, host->op != 0, host->op);
+	import_bind(more, 3, host->foreign != TRACE_NO_NUMBER, host->foreign);
+	return database_run(more);
 }
 
 static int put_hosts(struct writing *w)
@@ -370,6 +374,8 @@ static int put_collective(struct writing *w, uint32_t i)
 	int64_t rank = group ? rank_in_group(group->ranks, p->rank) : TRACE_NO_NUMBER;
 	int64_t seq = c->seq;
 	sqlite3_stmt *put = p->store->at[IMPORT_COLLECTIVE_PUT];
+	sqlite3_stmt *more = p->store->at[IMPORT_COLLECTIVE_MORE_PUT];
+	int r;
 
 	if (seq == TRACE_NO_NUMBER && group)
 		seq = group->next_seq++;
@@ -383,11 +389,15 @@ static int put_collective(struct writing *w, uint32_t i)
 	database_bind_text(put, 8, c->datatype);
 	import_bind(put, 9, c->peer != TRACE_NO_NUMBER, c->peer);
 	sqlite3_bind_int64(put, 10, ROW_ID(p, launch));
-	sqlite3_bind_int64(put, 11, c->op);
-	database_bind_text(put, 12, c->in_split);
-	database_bind_text(put, 13, c->out_split);
+	r = database_run(put);
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(more, 1, ROW_ID(p, w->number_of_collective[i]));
+	sqlite3_bind_int64(more, 2, c->op);
+	database_bind_text(more, 3, c->in_split);
+	database_bind_text(more, 4, c->out_split);
 	p->store->counts.collectives++;
-	return database_run(put);
+	return database_run(more);
 }
 
 /* In the order of their kernels, by which those that have no number get one. */
@@ -415,6 +425,7 @@ static int put_mark(struct writing *w, const struct trace_mark *mark, int64_t nu
 	struct import_store *store = w->p->store;
 	sqlite3_stmt *marker = store->at[IMPORT_MARKER_PUT];
 	sqlite3_stmt *metric = store->at[IMPORT_METRIC_PUT];
+	sqlite3_stmt *step = store->at[IMPORT_STEP_PUT];
 	int r;
 
 	sqlite3_bind_int64(marker, 1, w->p->id);
@@ -431,9 +442,15 @@ static int put_mark(struct writing *w, const struct trace_mark *mark, int64_t nu
 	sqlite3_bind_int64(metric, 3, mark->time_ns);
 	sqlite3_bind_int64(metric, 4, mark->name);
 	sqlite3_bind_double(metric, 5, mark->value);
-	import_bind(metric, 6, mark->step != TRACE_NO_NUMBER, mark->step);
 	store->counts.metrics++;
-	return database_run(metric);
+	r = database_run(metric);
+	if (r < 0 || mark->step == TRACE_NO_NUMBER)
+		return r;
+	sqlite3_bind_int64(step, 1, w->p->id);
+	sqlite3_bind_int64(step, 2, number);
+	sqlite3_bind_int64(step, 3, mark->name);
+	sqlite3_bind_int64(step, 4, mark->step);
+	return database_run(step);
 }
 
 static int put_marks(struct writing *w)

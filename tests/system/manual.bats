@@ -14,7 +14,7 @@ verbs() {
 
 # options_of VERB: long and short ones.
 options_of() {
-	"$rtl" "$1" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z-]*' | tr -s ', ' '\n' | grep .
+	"$rtl" "$1" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z0-9-]*' | tr -s ', ' '\n' | grep .
 }
 
 # shown PAGE: as a terminal shows it, in one line for each paragraph's words.
@@ -39,7 +39,7 @@ shown() {
 	done
 	[ $count -gt 100 ]
 	shown "$pages/man8/collectord.8" >page
-	for option in $("$collectord" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z-]*' | tr -s ', ' '\n' | grep .); do
+	for option in $("$collectord" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z0-9-]*' | tr -s ', ' '\n' | grep .); do
 		grep -qE -e "(^|[ ,])$option([]=, []|$)" page || { echo "collectord(8) lacks $option"; false; }
 	done
 }
@@ -100,7 +100,7 @@ completed() {
 	for verb in $(verbs) trace; do
 		grep -q "^		'$verb:" "$pages/_rtl"
 		[ "$verb" != help ] || continue
-		diff <(sed -n "/^	$verb)/,/;;/ s/^		'\(-[-a-z]*\).*/\1/ip" "$pages/_rtl" | sort) \
+		diff <(sed -n "/^	$verb)/,/;;/ s/^		'\(-[-a-z0-9]*\).*/\1/ip" "$pages/_rtl" | sort) \
 			<(options_of "$verb" | sort)
 	done
 }

@@ -14,12 +14,23 @@ CREATE TABLE rtl_import (
 );
 
 ALTER TABLE rtl_process ADD COLUMN import_id INTEGER;	-- of rtl_import; NULL: recorded here
--- boottime | realtime | unknown: what the times of its processes count from.
-ALTER TABLE rtl_session ADD COLUMN clock TEXT NOT NULL DEFAULT 'boottime';
+-- What the times of a session's processes count from: realtime | unknown; without a row boottime. What
+-- imports add to rows of sessions, calls, collectives and metrics stands in tables of its own: programs
+-- that write such rows name all columns or none.
+CREATE TABLE rtl_session_clock (
+	session_id INTEGER PRIMARY KEY,
+	clock TEXT NOT NULL
+);
 -- The stream whose kernels are in this queue, where the format has streams in place of queues.
 ALTER TABLE rtl_queue ADD COLUMN stream INTEGER;
--- The step that a file names; NULL: the how many-th mark of its name.
-ALTER TABLE rtl_metric_base ADD COLUMN step INTEGER;
+-- The step that a file names for a metric; without a row it is the how many-th mark of its name.
+CREATE TABLE rtl_metric_step (
+	process_id INTEGER NOT NULL,
+	marker_id INTEGER NOT NULL,
+	name_id INTEGER NOT NULL,
+	step INTEGER NOT NULL,
+	PRIMARY KEY (process_id, marker_id, name_id)
+) WITHOUT ROWID;
 
 -- Operations of a framework on the host: what PyTorch calls aten::mm, and frames of Python. What a
 -- program annotates is a range (rtl_marker). id: process_id << 40 | number in the process, in the order of their begins.
@@ -48,16 +59,20 @@ JOIN rocpd_string n ON n.id = o.name_id
 LEFT JOIN rocpd_string s ON s.id = o.shapes_id LEFT JOIN rocpd_string t ON t.id = o.types_id;
 
 -- The operation around a call, and the number that the call had in the file that it came from.
-ALTER TABLE rtl_call_base ADD COLUMN op INTEGER;
-ALTER TABLE rtl_call_base ADD COLUMN foreign_id INTEGER;
+CREATE TABLE rtl_call_import (
+	id INTEGER PRIMARY KEY,		-- of rtl_call_base
+	op INTEGER,
+	foreign_id INTEGER
+);
 
--- A collective that a kernel's own description tells of has no call: its number is none of a call's,
--- op_id names the operation, and launch_id is the call that launched the kernel, or the number itself.
-ALTER TABLE rtl_collective_base ADD COLUMN op_id INTEGER;
-ALTER TABLE rtl_collective_base ADD COLUMN from_kernel INTEGER NOT NULL DEFAULT 0;
--- JSON: elements for each rank, of an all-to-all of unequal parts.
-ALTER TABLE rtl_collective_base ADD COLUMN in_split TEXT;
-ALTER TABLE rtl_collective_base ADD COLUMN out_split TEXT;
+-- A collective that a kernel's own description tells of has no call: its number is none of a call's, and
+-- launch_id is the call that launched the kernel, or the number itself.
+CREATE TABLE rtl_collective_import (
+	id INTEGER PRIMARY KEY,		-- of rtl_collective_base
+	op_id INTEGER NOT NULL REFERENCES rocpd_string (id),	-- the name of the operation
+	in_split TEXT,			-- JSON: elements for each rank, of an all-to-all of unequal parts
+	out_split TEXT
+);
 
 -- How much another tool should have recorded is not known.
 DROP VIEW rtl_account;
@@ -71,19 +86,21 @@ FROM rtl_queue q LEFT JOIN rtl_process p ON p.id = q.process_id LEFT JOIN rtl_im
 DROP VIEW rtl_metric;
 CREATE VIEW rtl_metric AS
 SELECT m.process_id, p.rank, s.string AS name,
-	coalesce(m.step, row_number() OVER (PARTITION BY m.process_id, m.name_id
+	coalesce(n.step, row_number() OVER (PARTITION BY m.process_id, m.name_id
 		ORDER BY m.time_ns, m.marker_id) - 1) AS step,
 	m.value, m.time_ns, m.tid, m.parent AS roctxId
 FROM rtl_metric_base m JOIN rtl_process p ON p.id = m.process_id
-JOIN rocpd_string s ON s.id = m.name_id;
+JOIN rocpd_string s ON s.id = m.name_id
+LEFT JOIN rtl_metric_step n ON n.process_id = m.process_id AND n.marker_id = m.marker_id
+	AND n.name_id = m.name_id;
 
 DROP VIEW rtl_host_call;
 CREATE VIEW rtl_host_call AS
 SELECT c.id, c.process_id, p.rank, c.id & 0xffffffffff AS correlation_id,
 	c.parent AS parent_id, c.tid, s.string AS api, c.start_ns, c.end_ns, c.result, c.stream,
-	c.marker AS roctxId, c.arguments, c.graph_exec, c.graph_launch, c.op AS op_id, c.foreign_id
+	c.marker AS roctxId, c.arguments, c.graph_exec, c.graph_launch, x.op AS op_id, x.foreign_id
 FROM rtl_call_base c JOIN rtl_process p ON p.id = c.process_id
-JOIN rocpd_string s ON s.id = c.api_id;
+JOIN rocpd_string s ON s.id = c.api_id LEFT JOIN rtl_call_import x ON x.id = c.id;
 
 -- A call's row is process_id << 40 | its number in the process: no look-up is needed for api_id,
 -- and SQLite leaves a join out where nobody asks for what it brings.
@@ -113,16 +130,15 @@ CREATE VIEW rtl_collective AS
 SELECT k.id, k.id >> 40 AS process_id, p.rank, k.id & 0xffffffffff AS correlation_id, s.string AS op,
 	k.comm, k.comm_rank, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.reduction, k.peer,
 	k.group_id, c.start_ns, c.end_ns, c.result, c.stream, c.tid, c.marker AS roctxId,
-	NULL AS graph_launch_id, k.in_split, k.out_split, k.from_kernel
-FROM rtl_collective_base k
-LEFT JOIN rtl_call_base c ON c.id = CASE WHEN k.from_kernel THEN k.launch_id ELSE k.id END
-JOIN rtl_process p ON p.id = k.id >> 40 JOIN rocpd_string s ON s.id = coalesce(k.op_id, c.api_id)
+	NULL AS graph_launch_id, x.in_split, x.out_split, x.id IS NOT NULL AS from_kernel
+FROM rtl_collective_base k LEFT JOIN rtl_collective_import x ON x.id = k.id
+LEFT JOIN rtl_call_base c ON c.id = CASE WHEN x.id IS NULL THEN k.id ELSE k.launch_id END
+JOIN rtl_process p ON p.id = k.id >> 40 JOIN rocpd_string s ON s.id = coalesce(x.op_id, c.api_id)
 WHERE k.id NOT IN (SELECT id FROM rtl_captured)
 UNION ALL
 SELECT k.id, c.process_id, p.rank, l.id & 0xffffffffff, s.string,
 	k.comm, k.comm_rank, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.reduction, k.peer,
-	k.group_id, l.start_ns, l.end_ns, l.result, l.stream, l.tid, l.marker, l.id, k.in_split, k.out_split,
-	k.from_kernel
+	k.group_id, l.start_ns, l.end_ns, l.result, l.stream, l.tid, l.marker, l.id, NULL, NULL, 0
 FROM rtl_call_base l
 JOIN rtl_graph_call m ON m.id = (SELECT max(i.id) FROM rtl_graph_call i
 	WHERE i.process_id = l.process_id AND i.graph_exec = printf('0x%x', l.graph_exec) AND i.id < l.id)

@@ -92,7 +92,8 @@ static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
 	"rtl_graph_call; "
 	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
-	"rtl_counter; rtl_session, rtl_process, rtl_gpu, rtl_clock, rtl_clock_check, rtl_meta; "
+	"rtl_counter; rtl_session, rtl_session_clock, rtl_process, rtl_gpu, rtl_clock, "
+	"rtl_clock_check, rtl_meta; "
 	"rtl_import, rtl_op. "
 	"docs/schema.md has their columns.",
 	NULL, NULL, NULL};

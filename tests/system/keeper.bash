@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # For tests of what rtl run is to its private collector; after lib.bash.
 
-collector_of() { # collector_of FILE: the pid of the private collector that writes it
-	grep -lsaP -- "--db\\x00\\Q$work/$1\\E\\x00" /proc/[0-9]*/cmdline | tr -cd '0-9\n'
+collector_of() { # collector_of FILE: the pid of the private collector that writes it; a child of it has the same command line
+	grep -lsaP -- "--db\\x00\\Q$work/$1\\E\\x00" /proc/[0-9]*/cmdline | tr -cd '0-9\n' | sort -n | head -n 1
 }
 
 is_another() { # is_another FILE: a collector writes it, and not the last one

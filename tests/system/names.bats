@@ -107,7 +107,8 @@ name() {
 
 @test "a program that becomes another one, both on the GPU: two processes of one pid" {
 	prepare "default duration=5us"
-	$rtl run --strict -o t.db --device soft -- "$names" then "$code/cycle.co" "$names" each "$code/many.co" >out
+	# What ended just before exec may have no times.
+	$rtl run -o t.db --device soft -- "$names" then "$code/cycle.co" "$names" each "$code/many.co" >out
 	accounted t.db
 	[ "$(sql t.db 'SELECT count(*), count(DISTINCT pid), count(DISTINCT start_time) FROM rtl_process')" = "2|1|1" ]
 	[ "$(sql t.db "SELECT group_concat(x, ' ') FROM (SELECT p.ended || ':' || count(o.id) || ':' ||

@@ -84,20 +84,6 @@ static uint64_t launch(unsigned number)
 	return first;
 }
 
-/* One kernel that is waited for; the wait may be left, and is begun again. */
-static void launch_and_wait(unsigned number, hsa_signal_t done)
-{
-	hsa_signal_store_relaxed(done, 1);
-	(void)queue_put(guest_queue(), packet_dispatch(guest_kernel(number % 4), done));
-	if (sigsetjmp(out, 1))
-		atomic_fetch_add(&jumps, 1);
-	is_armed = 1;
-	while (hsa_signal_wait_scacquire(
-		       done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_ACTIVE) >= 1)
-		;
-	is_armed = 0;
-}
-
 /* The queue goes on: this one is waited for, and it comes after all others. */
 static int go_on(unsigned kernels)
 {
@@ -206,22 +192,6 @@ static int jumps_own_stack(char **arguments)
 	return under_storm(SA_ONSTACK, launch_all);
 }
 
-static int wait_for_all(void)
-{
-	hsa_signal_t done = signal_new(1);
-
-	for (unsigned i = 0; i < KERNELS / 10; i++)
-		launch_and_wait(i, done);
-	HSA_OK(hsa_signal_destroy(done));
-	return go_on(KERNELS / 10);
-}
-
-static int jumps_waits(char **arguments)
-{
-	(void)arguments;
-	return under_storm(SA_NODEFER, wait_for_all);
-}
-
 /* ---- threads that end in there -------------------------------------------------------------- */
 
 static atomic_bool is_ringing;
@@ -291,7 +261,6 @@ const struct guest_mode guest_jumps[] = {
 	{"jumps_prof", jumps_prof},
 	{"jumps_storm", jumps_storm},
 	{"jumps_own_stack", jumps_own_stack},
-	{"jumps_waits", jumps_waits},
 	{"thread_cancelled", thread_cancelled},
 	{"thread_exits", thread_exits},
 	{NULL, NULL},

@@ -15,8 +15,7 @@ alone=$?
 collector_start
 with_shim env -u SOFTGPU_TRUTH "$guest" "$mode" </dev/null
 with=$?
-# Where in the runtime a thread is hit decides by which signal the end of that thread ends the program,
-# and whether a wait that is left is complained of at the end.
+# Where in the runtime a thread is hit decides by which signal the end of that thread ends the program.
 case $mode in
 thread_*)
 	for run in alone with; do
@@ -24,7 +23,6 @@ thread_*)
 	done
 	sed -i '/^Segmentation fault\|^Aborted/d' "$dir/err.alone" "$dir/err"
 	;;
-jumps_waits) sed -i '/^Warning: Resource leak detected by SharedSignalPool/d' "$dir/err.alone" "$dir/err" ;;
 esac
 [ $alone -eq $with ] || die "$mode ends with $with, not $alone"
 cmp -s "$dir/out.alone" "$dir/out" || { diff "$dir/out.alone" "$dir/out"; die "$mode prints otherwise"; }

@@ -419,9 +419,10 @@ static __attribute__((noinline, cold)) bool walk_was_left(struct shadow_queue *s
 	uintptr_t holder = atomic_load(&s->walk) & ~WALK_AGAIN;
 	stack_t other = {.ss_flags = 0};
 
-	return s->walker == (uintptr_t)__builtin_thread_pointer() && holder > WALK_HELD &&
-	       holder <= place && place - holder < STACK_NEAR_BYTES && !sigaltstack(NULL, &other) &&
-	       !(other.ss_flags & SS_ONSTACK);
+	return atomic_load_explicit(&s->walker, memory_order_relaxed) ==
+		       (uintptr_t)__builtin_thread_pointer() &&
+	       holder > WALK_HELD && holder <= place && place - holder < STACK_NEAR_BYTES &&
+	       !sigaltstack(NULL, &other) && !(other.ss_flags & SS_ONSTACK);
 }
 
 static __attribute__((noinline, cold)) void walk_find_left(struct shadow_queue *s, uintptr_t place)
@@ -454,7 +455,8 @@ void shadow_doorbell(struct shadow_queue *s)
 		walk_find_left(s, holder);
 		return;
 	}
-	s->walker = (uintptr_t)__builtin_thread_pointer();
+	atomic_store_explicit(
+		&s->walker, (uintptr_t)__builtin_thread_pointer(), memory_order_relaxed);
 	(void)walk(s);
 	while (__builtin_expect(!walk_leave(s, holder), 0))
 		(void)walk_rarely(s);

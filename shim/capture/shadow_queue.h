@@ -45,7 +45,7 @@ struct shadow_queue {
 				 ours */
 	/* For a walk that is left in its middle: whose it is, a thread pointer, and how far it is.
 	 */
-	uintptr_t walker;
+	_Atomic uintptr_t walker;
 	uint64_t walked; /* each packet before this one is recorded and has its signal */
 	uint64_t marked; /* of this one `mark` says how it was before */
 	struct dispatch_mark mark;
@@ -53,5 +53,5 @@ struct shadow_queue {
 	 * the housekeeper takes it back. */
 	_Atomic uint32_t is_left_behind;
 	struct origins origins; /* of the block's queue, whoever follows it */
-	uint64_t seen; /* next, as of the last housekeeping; the harvester's thread */
+	uint64_t seen;		/* next, as of the last housekeeping; the harvester's thread */
 };

@@ -70,7 +70,7 @@ run() {
 # others again, of the device, by HIP, or as another user. Nor are leaks looked for but of the modules, and where a
 # program runs out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
-	local never='^(model|lint|systemd)\.|^integration\.(manual|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
+	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
 	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
 	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
 	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'

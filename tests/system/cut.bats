@@ -9,10 +9,10 @@ load lib.bash
 # that began before them keeps their pages in the log: of what is in the database a cut takes nothing.
 cut_job() {
 	mkfifo begin go reader
-	"$rtl" run --strict -f -o t.db --device soft -- sh -c "touch begun; cat begin; '$demo' --steps 3 >out1; cat go; ${second-'$demo' --steps 3 >out2}" \
+	"$rtl" run --strict -f -o t.db --device soft -- sh -c "cat begin; '$demo' --steps 3 >out1; cat go; ${second-'$demo' --steps 3 >out2}" \
 		>out 2>err &
 	local job=$! status=0 reads
-	wait_until test -e begun
+	wait_until test -e t.db-shm
 	sqlite3 t.db <reader >/dev/null &
 	reads=$!
 	exec 8>reader
@@ -25,7 +25,7 @@ cut_job() {
 	wait $reads
 	echo >go
 	wait $job || status=$?
-	rm begun begin go reader
+	rm begin go reader
 	cat err
 	[ $status -eq 3 ]
 	[[ "$(tail -n 1 err)" == *"INCOMPLETE: "* ]]

@@ -163,7 +163,7 @@ static void check_modes(const struct diff_side *a, const struct diff_side *b, st
 static void check_losses(
 	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
-	/* Of what another tool recorded nobody knows it, so that its user may judge. */
+	/* What another tool lost is not known: the user may judge. */
 	bool is_a = a->verdict->is_complete || a->verdict->is_unknown;
 	bool is_b = b->verdict->is_complete || b->verdict->is_unknown;
 	const struct diff_side *lossy = is_a ? b : a;

@@ -72,19 +72,19 @@ static int name_process(struct export_writer *w, const struct place *place)
 {
 	struct chrome_json *state = w->state;
 	uint32_t *at = idmap_at(&state->pids, pid_of(place));
-	char who[EXPORT_WHO_BYTES];
+	char label[EXPORT_LABEL_BYTES];
 
 	if (!at)
 		return -ENOMEM;
 	if (*at != IDMAP_NONE)
 		return 0;
 	*at = 0;
-	export_who(w->source, place->process, who);
+	export_label(w->source, place->process, label);
 	begin_event(w);
 	fprintf(w->to,
 		"{\"ph\":\"M\",\"pid\":%" PRId64
 		",\"name\":\"process_name\",\"args\":{\"name\":\"%s",
-		pid_of(place), who);
+		pid_of(place), label);
 	if (place->gpu_id == NO_GPU)
 		fputs("host", w->to);
 	else

@@ -68,7 +68,7 @@ static void put_text_cell(FILE *to, const char *text)
 		put_text(to, text);
 }
 
-/* The columns that all rows begin with: its own number, and whose it is. */
+/* The columns that all rows begin with: the number of the row, and its process. */
 static void put_process(FILE *to, int64_t number, const struct export_process *process)
 {
 	fprintf(to, "%" PRId64 ",%" PRId64, number, process->id);

@@ -29,7 +29,7 @@ enum export_loss {
 	EXPORT_COLLECTIVES, /* of one launch, but the first */
 	EXPORT_RANKS,	    /* processes without a rank, where a format has one file a rank */
 	EXPORT_OUTSIDE,	    /* outside of all steps */
-	EXPORT_RENAMED,	    /* names whose quotes and backslashes a reader cannot stand */
+	EXPORT_RENAMED,	    /* names with quotes and backslashes, which a reader does not take */
 	EXPORT_LOSSES,
 };
 
@@ -148,10 +148,10 @@ void export_writer_done(struct export_writer *writer);
 
 /* Where the texts of a format are: us with the ns as decimals, "1234.567". */
 void export_put_us(FILE *to, int64_t ns);
-#define EXPORT_WHO_BYTES 64
+#define EXPORT_LABEL_BYTES 64
 /* "SIMULATED INCOMPLETE rank 3 ": what comes before the name of something of @process. */
-void export_who(const struct export_source *source, const struct export_process *process,
-	char ret[EXPORT_WHO_BYTES]);
+void export_label(const struct export_source *source, const struct export_process *process,
+	char ret[EXPORT_LABEL_BYTES]);
 /*
  * The object that says what the file lacks: the keys of rtl summary --json, session, version,
  * times. As one JSON value. -ENOMEM.

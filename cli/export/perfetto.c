@@ -177,7 +177,7 @@ int perfetto_begin_process(struct export_writer *w, const struct export_process 
 	struct perfetto *state = w->state;
 	struct sequence *sequence = state->sequences + process->index;
 	CLEANUP(free_p) char *name = NULL;
-	char who[EXPORT_WHO_BYTES];
+	char label[EXPORT_LABEL_BYTES];
 	int r;
 
 	if (process->index >= PROCESSES_MAX) {
@@ -187,8 +187,8 @@ int perfetto_begin_process(struct export_writer *w, const struct export_process 
 	if (sequence->is_begun)
 		return 1;
 	sequence->named = calloc(name_count(w->source) / 64 + 1, sizeof(*sequence->named));
-	export_who(w->source, process, who);
-	if (!sequence->named || asprintf(&name, "%s%s", who,
+	export_label(w->source, process, label);
+	if (!sequence->named || asprintf(&name, "%s%s", label,
 					*process->exe ? base_name(process->exe) : "process") < 0) {
 		name = NULL;
 		return -ENOMEM;
@@ -241,7 +241,7 @@ static int put_depth_track(
 	return perfetto_put_track(w, queue->process, &track);
 }
 
-/* Readers know a queue of a GPU by its name: that has to say whose it is. */
+/* Readers know a queue of a GPU by its name, so the name has its process. */
 static int put_queue(struct export_writer *w, const struct export_process *process,
 	const struct gpu_queue *queue, const char *what)
 {
@@ -249,13 +249,13 @@ static int put_queue(struct export_writer *w, const struct export_process *proce
 	RtlPerfetto__InternedData interned = RTL_PERFETTO__INTERNED_DATA__INIT;
 	RtlPerfetto__GpuSpecification spec = RTL_PERFETTO__GPU_SPECIFICATION__INIT;
 	RtlPerfetto__GpuSpecification *specs[] = {&spec};
-	char name[128], who[EXPORT_WHO_BYTES];
+	char name[128], label[EXPORT_LABEL_BYTES];
 
-	export_who(w->source, process, who);
+	export_label(w->source, process, label);
 	if (process->has_rank)
-		snprintf(name, sizeof(name), "%s%s", who, what);
+		snprintf(name, sizeof(name), "%s%s", label, what);
 	else
-		snprintf(name, sizeof(name), "%spid %" PRId64 " %s", who, process->pid, what);
+		snprintf(name, sizeof(name), "%spid %" PRId64 " %s", label, process->pid, what);
 	spec.has_iid = true;
 	spec.iid = queue->iid;
 	spec.name = name;

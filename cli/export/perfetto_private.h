@@ -61,7 +61,7 @@ struct perfetto {
 	struct launches launches;
 	uint8_t *packed;
 	size_t packed_bytes;
-	struct gpu_queue *counting; /* whose depth is told */
+	struct gpu_queue *counting; /* the queue that the depth is counted of */
 };
 
 /* Event ids are unique in the file, and a call can tell those of its kernels and its first copy. */

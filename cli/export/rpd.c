@@ -205,11 +205,11 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 /* rpd2tracing calls a file without any such row empty. */
 static int put_process(struct export_writer *w, const struct export_process *process)
 {
-	char who[EXPORT_WHO_BYTES], text[EXPORT_WHO_BYTES + 64];
+	char label[EXPORT_LABEL_BYTES], text[EXPORT_LABEL_BYTES + 64];
 	int64_t end_ns = process->has_end ? process->end_ns : w->source->end_ns;
 
-	export_who(w->source, process, who);
-	snprintf(text, sizeof(text), "%spid %" PRId64 ": recorded", who, process->pid);
+	export_label(w->source, process, label);
+	snprintf(text, sizeof(text), "%spid %" PRId64 ": recorded", label, process->pid);
 	return put_marker(w, process, PROCESS_NUMBER, process->pid, process->start_ns,
 		end_ns > process->start_ns ? end_ns : process->start_ns, text);
 }

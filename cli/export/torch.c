@@ -2,7 +2,8 @@
 /*
  * JSON of PyTorch's profiler (Kineto), a file a rank, for TraceLens, HTA and TensorBoard. Their
  * readers find a kernel by the call that launched it: where none was recorded, the doorbell that
- * submitted it stands for that and says so. docs/formats.md has the fields, and who reads them.
+ * submitted it stands for that and says so. docs/formats.md has the fields, and the tools that read
+ * them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -150,19 +151,19 @@ static int name_process(struct export_writer *w, struct rank_file *file, int64_t
 	struct torch *state = w->state;
 	uint32_t *at = idmap_at(&state->named, ((int64_t)file->process->index << 32) | pid);
 	CLEANUP(free_p) char *json = export_json(name);
-	char who[EXPORT_WHO_BYTES];
+	char label[EXPORT_LABEL_BYTES];
 
 	if (!at || !json)
 		return -ENOMEM;
 	if (*at != IDMAP_NONE)
 		return 0;
 	*at = 0;
-	export_who(w->source, file->process, who);
+	export_label(w->source, file->process, label);
 	begin_event(file);
 	fprintf(file->to,
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%" PRId64
 		",\"tid\":0,\"args\":{\"name\":\"%s%.*s\"}}",
-		pid, who, (int)strlen(json) - 2, json + 1);
+		pid, label, (int)strlen(json) - 2, json + 1);
 	begin_event(file);
 	fprintf(file->to,
 		"{\"ph\":\"M\",\"name\":\"process_labels\",\"pid\":%" PRId64

@@ -119,15 +119,15 @@ void export_put_us(FILE *to, int64_t ns)
 	fprintf(to, "%" PRId64 ".%03d", ns / 1000, (int)(ns % 1000));
 }
 
-void export_who(const struct export_source *source, const struct export_process *process,
-	char ret[EXPORT_WHO_BYTES])
+void export_label(const struct export_source *source, const struct export_process *process,
+	char ret[EXPORT_LABEL_BYTES])
 {
 	const char *label = verdict_label(source->verdict);
 	char rank[32] = "";
 
 	if (process->has_rank)
 		snprintf(rank, sizeof(rank), "rank %" PRId64 " ", process->rank);
-	snprintf(ret, EXPORT_WHO_BYTES, "%s%s%s%s",
+	snprintf(ret, EXPORT_LABEL_BYTES, "%s%s%s%s",
 		source->verdict->is_simulated ? "SIMULATED " : "", label ? label : "",
 		label ? " " : "", rank);
 }

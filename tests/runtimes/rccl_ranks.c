@@ -106,8 +106,10 @@ static struct unique_id meet_by_file(int rank)
 		check(rename(part, id_file), id_file);
 		return id;
 	}
-	while ((fd = open(id_file, O_RDONLY)) < 0)
+	/* The first rank writes it within its first seconds; a minute is for a busy machine. */
+	for (int tries = 0; (fd = open(id_file, O_RDONLY)) < 0 && tries < 60000; tries++)
 		usleep(1000);
+	check(fd < 0, id_file);
 	check(read(fd, &id, sizeof(id)) != sizeof(id), id_file);
 	close(fd);
 	return id;

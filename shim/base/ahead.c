@@ -11,15 +11,16 @@
 
 #define PAGE_BYTES 4096u
 
-/* Since Linux 5.14; before it the call fails, and pages are touched by who uses them. */
+/* Since Linux 5.14. Before that the call fails, and each page is faulted in by its first user. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static _Atomic bool is_unknown; /* to this kernel */
+/* The kernel does not know MADV_POPULATE_*. */
+static _Atomic bool is_unknown;
 
-/* Also on the way of the program's own calls: its errno stays. */
+/* Runs inside calls of the program as well, so errno is kept. */
 static void populate(void *memory, size_t bytes, int how)
 {
 	int error = errno;
@@ -61,7 +62,7 @@ void ahead_all(void *memory, size_t bytes)
 	populate((void *)first, page_up((uintptr_t)memory + bytes - first), MADV_POPULATE_WRITE);
 }
 
-/* The file, whosesoever it is, keeps its size. */
+/* The file may be another module's; its size does not change. */
 static bool is_allocated(int fd, uint64_t offset, size_t bytes)
 {
 	int error = errno;
@@ -73,8 +74,11 @@ static bool is_allocated(int fd, uint64_t offset, size_t bytes)
 
 void ahead_all_of_file(int fd, uint64_t offset, void *memory, size_t bytes)
 {
-	/* First the memory is found, then it is cleared. Who reads has sixteen pages with a fault
-	 * then, and may write to them; who writes would have one. */
+	/*
+	 * The first fallocate() allocates the pages, the second clears them. MADV_POPULATE_READ
+	 * then maps sixteen pages per fault, and they are writable; MADV_POPULATE_WRITE would take
+	 * one fault per page.
+	 */
 	if (is_allocated(fd, offset, bytes) && is_allocated(fd, offset, bytes))
 		populate(memory, bytes, MADV_POPULATE_READ);
 }

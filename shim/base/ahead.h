@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Pages that dispatches are about to use for the first time: the shim's thread touches them, or whoever
- * makes a queue, by one call, or each is a fault of the thread that submits. A dispatch itself makes no
- * call, but what the runtime makes when it is asked for memory of 4,096 more signals. What is touched
- * ahead of who is on the move goes no further than that one has come: at most twice what it used, and at
- * most AHEAD_BYTES_MAX more a piece. Errno stays; before Linux 5.14 nothing happens.
+ * Faults pages in before dispatches use them for the first time. The shim thread, or the thread
+ * that creates a queue, populates them with one call; otherwise each page costs the submitting
+ * thread a fault. A dispatch itself makes no such call, except where the runtime is asked for
+ * memory of 4,096 more signals. Pages are populated only in proportion to what is used already: at
+ * most as much again, and at most AHEAD_BYTES_MAX at a time. All functions keep errno; before Linux
+ * 5.14 they do nothing.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who has used less is not worth a call. */
+/* Below this much use, a call costs more than the faults it saves. */
 #define AHEAD_BYTES_LEAST (64u << 10)
 #define AHEAD_BYTES_MAX	  (1u << 20)
 
-/* Memory that is used from its beginning on. */
+/* Memory that is used from its beginning on. One thread at a time uses a struct ahead. */
 struct ahead {
-	uintptr_t memory; /* of the latest call; another one begins anew */
-	size_t end;	  /* touched, or used, so far */
+	uintptr_t memory; /* of the latest call; another address starts over */
+	size_t end;	  /* bytes that have been populated or used so far */
 };
 
-/* The first @used of @bytes at @memory, which is whole pages, were used by now. */
+/* Tells that the first @used of the @bytes at @memory (whole pages) are in use by now. */
 void ahead_of(struct ahead *ahead, void *memory, size_t bytes, size_t used);
 
-/* All of that will be used now; whole pages of it and those that it shares with others. */
+/* Populates the whole range now, including the pages that it shares with its neighbours. */
 void ahead_all(void *memory, size_t bytes);
-/* Likewise of a memfd, which has @memory at @offset: whole pages that nobody has written to. Waits
- * for others who ask for memory of that file. */
+/*
+ * The same for a memfd that is mapped at @memory from @offset on: whole pages that have never been
+ * written. Waits for other threads that allocate pages of that file.
+ */
 void ahead_all_of_file(int fd, uint64_t offset, void *memory, size_t bytes);

@@ -8,19 +8,22 @@
 
 /* Programs have a few tens: one for each dimension of their parallelism. */
 #define COMMUNICATORS_MAX 1024u
-/* Pipelines talk to two neighbours, expert parallelism to everybody: 4 of 8 ranks x 64. */
+/*
+ * Pipelines talk to two neighbours, expert parallelism to all ranks: 4 communicators of 8 ranks x
+ * 64.
+ */
 #define LINKS_MAX	  16384u
 #define PROBES_MAX	  64u
 
-/* Handles are addresses; these are none. */
+/* Handles are addresses; no address has these values. */
 #define HANDLE_NONE 0u
 #define HANDLE_GONE 1u
 #define HANDLE_BUSY 2u
 
 struct entry {
 	_Atomic uintptr_t handle;
-	struct communicator known; /* constant while the handle is there */
-	uint32_t life;		   /* tells communicators of one address apart */
+	struct communicator known; /* constant while `handle` is set */
+	uint32_t life;		   /* distinguishes communicators that had the same address */
 	_Atomic uint64_t collectives;
 	_Atomic uint64_t splits;
 };
@@ -32,9 +35,9 @@ struct link {
 };
 
 /*
- * The largest one in one word, so that two threads that make one each agree: its size, this
- * process's rank in it, and which of largest_identity is its identity. Each that is larger than all
- * before has a place of its own there; the sizes of a program's communicators are few.
+ * The largest communicator in one word, so that threads which make one at the same time agree: its
+ * size, this process's rank in it, and the index of its identity in largest_identity. Each
+ * communicator that is larger than all before gets its own index; a program has few sizes.
  */
 #define LARGEST_MAX	   256u
 #define LARGEST_SIZE_LSB   40
@@ -147,7 +150,7 @@ static bool is_largest(uint64_t word, uint64_t identity)
 			       memory_order_relaxed) == identity;
 }
 
-/* A place of its own in largest_identity; LARGEST_MAX: there is none left. */
+/* Stores @identity under a new index. LARGEST_MAX if none is left. */
 static uint32_t place_identity(uint64_t identity)
 {
 	uint32_t place = atomic_fetch_add_explicit(&largest_places, 1, memory_order_relaxed);

@@ -33,11 +33,11 @@ enum {
 	CONFIG_PRELOAD
 };
 
-#define REMEMBERED_BYTES 2048 /* a socket's path, and words */
+#define REMEMBERED_BYTES 2048 /* a socket's path and a few words */
 
 static _Atomic uint32_t capabilities;
 
-/* "NAME=value" of the variables above, as they were when the process began. */
+/* "NAME=value" of the variables above, as they were when the process started. */
 static char remembered_text[REMEMBERED_BYTES];
 static const char *remembered[sizeof(config_variables) / sizeof(*config_variables)];
 
@@ -84,7 +84,7 @@ void config_remember(const char *const *environment)
 	remembered[count] = NULL;
 }
 
-/* A mistyped mode is no reason to record nothing. */
+/* An unknown mode falls back to the default: a typo is no reason to record nothing. */
 static void mode_read(const char *name, struct config *ret)
 {
 	uint32_t has;
@@ -113,7 +113,7 @@ static void front_end_read(const char *name, struct config *ret)
 			ret->front_end = (enum front_end_wish)i;
 }
 
-/* There is one line: the first one that is bad. */
+/* Only one line can be printed, so it names the first bad value. */
 static void complain(const char *const *environment, struct config *ret)
 {
 	char why[VARIABLE_WHY_BYTES];
@@ -134,7 +134,7 @@ void config_read(const char *const *environment, struct config *ret)
 	uint64_t number;
 
 	memset(ret, 0, sizeof(*ret));
-	/* Where a program has cleared its environment, what it began with still holds. */
+	/* If the program has cleared its environment, the values at its start still apply. */
 	if (!*variable_find(environment, CONFIG_SOCKET) &&
 		*variable_find(remembered, CONFIG_SOCKET))
 		environment = remembered;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The RTL_* variables that the shim knows, read once in OnLoad. Constant afterwards; any
- * thread may read. Rank variables are rank.c's.
+ * The RTL_* variables that the shim knows, read once in OnLoad. They are constant afterwards, and
+ * any thread may read them. The rank's variables are read by process_rank.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,25 +14,25 @@
 enum front_end_wish {
 	FRONT_END_AUTO,
 	FRONT_END_SHADOW,
-	FRONT_END_INTERCEPT, /* where it is known to be safe */
+	FRONT_END_INTERCEPT, /* only with runtimes where it is known to be safe */
 	FRONT_END_INTERCEPT_UNSAFE,
 	FRONT_END_NONE,
 };
 
 struct config {
-	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "": look at the usual places */
+	char socket[LABEL_BYTES_MAX]; /* RTL_SOCKET; "" means the usual places */
 	const struct mode *mode;      /* RTL_MODE */
 	enum front_end_wish front_end;
-	bool keeps_rings;     /* RTL_RINGS=keep: rings stay where the program wants them */
-	bool is_moved_by_hsa; /* RTL_RINGS_MOVED: rtl run has taken HSA_ALLOCATE_QUEUE_DEV_MEM away
-			       */
-	bool is_moved_by_clr; /* ... it has set DEBUG_CLR_AQL_DEV_QUEUE=0 */
-	bool is_alone;	      /* RTL_THREAD=no */
-	unsigned debug;	      /* RTL_DEBUG: 0 silent, 1 talks, 2 talks a lot */
+	bool keeps_rings;     /* RTL_RINGS=keep: rings stay where the program puts them */
+	bool is_moved_by_hsa; /* RTL_RINGS_MOVED: rtl run has unset HSA_ALLOCATE_QUEUE_DEV_MEM */
+	bool is_moved_by_clr; /* RTL_RINGS_MOVED: rtl run has set DEBUG_CLR_AQL_DEV_QUEUE=0 */
+	bool is_alone;	      /* RTL_THREAD=no: the shim starts no thread */
+	unsigned debug;	      /* RTL_DEBUG: 0 nothing, 1 messages, 2 more messages */
 	bool is_off;
-	bool is_preload_asked_for;	     /* RTL_PRELOAD: rtl has put us into LD_PRELOAD */
-	uint64_t exit_ns;		     /* RTL_EXIT_MS: how long OnUnload may take */
-	char complaint[2 * LABEL_BYTES_MAX]; /* which value is bad, and what stands for it; "" */
+	bool is_preload_asked_for; /* RTL_PRELOAD: rtl has put us into LD_PRELOAD */
+	uint64_t exit_ns;	   /* RTL_EXIT_MS: how long OnUnload may take */
+	/* Which value is bad and what is used instead; "" if all are good. */
+	char complaint[2 * LABEL_BYTES_MAX];
 };
 
 struct config_variable {
@@ -40,16 +40,16 @@ struct config_variable {
 	const char *help;
 };
 
-/* For documentation and tests: every variable, ended by a NULL name. */
+/* Every variable, for documentation and tests; the last entry has a NULL name. */
 extern const struct config_variable config_variables[];
 
-/* Once, before main(): config_read() falls back to this where the environment has no socket. */
+/* Called once, before main(). config_read() uses this copy if the environment names no socket. */
 void config_remember(const char *const *environment);
 
 void config_read(const char *const *environment, struct config *ret);
 
 /*
- * Whether the mode of this process has @capability, by the last config_read(); before OnLoad
- * nothing has. Any thread, also on the dispatch path.
+ * Whether the mode of this process has @capability, as of the last config_read(); before OnLoad it
+ * has none. Any thread may call, on the dispatch path too.
  */
 bool config_has(enum mode_capability capability);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * For descriptors that the shim keeps. Programs count on getting the lowest free numbers, and one
- * that was started with its standard input, output or error closed must not find one of ours
- * there: what it prints would go into the recorder. Any thread; inline only.
+ * Descriptors that the shim keeps open. Programs expect the lowest free numbers, and a program that
+ * was started with its standard input, output or error closed must not get one of our descriptors
+ * in their place: its output would go into the recorder. Any thread may call; everything is inline.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Below 64: a table of descriptors that has to grow makes all threads of a process wait. */
+/* Below 64, because all threads of the process wait while the kernel grows its descriptor table. */
 #define FD_OUT_OF_THE_WAY 48
-/* A program that is this close to its limit needs what is left itself. */
+/* A program that is this close to its limit needs the remaining descriptors itself. */
 #define FD_LEFT_MIN	  16u
 
-/* The lowest free number says how many below it are in use. */
+/* A new descriptor has the lowest free number, so about @fd descriptors are in use. */
 static inline bool fd_is_affordable(int fd)
 {
 	struct rlimit limit;
@@ -30,7 +30,9 @@ static inline bool fd_is_affordable(int fd)
 	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > (rlim_t)fd + FD_LEFT_MIN;
 }
 
-/* @fd as open() and its like return it, moved out of the program's way; -1 and errno. */
+/*
+ * Moves @fd, as open() and the like return it, out of the program's way. -1 and errno on failure.
+ */
 static inline int fd_move(int fd)
 {
 	int moved, saved;
@@ -38,7 +40,7 @@ static inline int fd_move(int fd)
 	if (fd < 0 || fd >= FD_OUT_OF_THE_WAY)
 		return fd;
 	moved = fcntl(fd, F_DUPFD_CLOEXEC, FD_OUT_OF_THE_WAY);
-	/* Beyond a low limit: then just not the standard ones. */
+	/* The limit is lower than that: only avoid the standard descriptors. */
 	if (moved < 0)
 		moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	saved = errno;
@@ -47,7 +49,10 @@ static inline int fd_move(int fd)
 	return moved;
 }
 
-/* The same of one that stays, for which the program has to have enough left. */
+/*
+ * Like fd_move(), for a descriptor that stays open: fails with EMFILE if the program would have too
+ * few left.
+ */
 static inline int fd_keep(int fd)
 {
 	if (fd < 0 || fd_is_affordable(fd))
@@ -57,7 +62,9 @@ static inline int fd_keep(int fd)
 	return -1;
 }
 
-/* printf() is not for signal handlers, and a doorbell may ring in one. */
+/*
+ * Not printf(), which is not async-signal-safe: a program may ring a doorbell in a signal handler.
+ */
 static inline void fd_put_number(char *at, unsigned number)
 {
 	unsigned digits = 1;
@@ -69,7 +76,9 @@ static inline void fd_put_number(char *at, unsigned number)
 		at[--digits] = (char)('0' + number % 10);
 }
 
-/* Of one eventfd; they all are of one inode. 0: the kernel does not say (before 5.2). */
+/*
+ * Tells eventfds apart, which all share one inode. 0 if the kernel does not report it (before 5.2).
+ */
 static inline uint64_t fd_eventfd_id(int fd)
 {
 	char path[40] = "/proc/self/fdinfo/", text[256];
@@ -88,23 +97,23 @@ static inline uint64_t fd_eventfd_id(int fd)
 	return at ? strtoull(at + sizeof("eventfd-id:") - 1, NULL, 10) + 1 : 0;
 }
 
-/* Which file @fd is of, for fd_is(); 0: of none. Async-signal-safe. */
+/* Identifies the open file behind @fd, for fd_is(); 0 if @fd is not open. Async-signal-safe. */
 static inline uint64_t fd_mark(int fd)
 {
 	struct stat file;
 
-	/* Not fstat(): its symbol is newer than what we bind to. */
+	/* Not fstat(): its symbol is newer than the glibc that we support. */
 	if (fd < 0 || syscall(SYS_fstat, fd, &file))
 		return 0;
-	/* Neither a file nor a socket: an anonymous inode. */
+	/* No file type: an anonymous inode, such as an eventfd. */
 	if (!(file.st_mode & S_IFMT))
 		return 1ull << 63 | fd_eventfd_id(fd) << 32 | (uint32_t)file.st_ino;
 	return 1ull << 62 | (uint64_t)file.st_dev << 48 | (file.st_ino & 0xffffffffffff);
 }
 
 /*
- * Whether @fd still is what it was at @mark. A program may have closed all it could find since, and
- * have a file of its own there, which we may neither write to nor close.
+ * Whether @fd still is the file of @mark. A program may have closed every descriptor it could find
+ * and opened a file of its own under our number, which we may neither write to nor close.
  */
 static inline bool fd_is(int fd, uint64_t mark)
 {

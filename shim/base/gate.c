@@ -13,42 +13,45 @@
 #include "shim/base/wait.h"
 #include "shim/base/wakeup.h"
 
-/* Changes that wait for the shim thread, which looks every 20 ms at least. */
+/* Changes that may wait for the shim thread, which takes them at least every 20 ms. */
 #define CHANGES_MAX	  1024u
-/* Texts whose answer is remembered: a program has a few kinds of ranges, and steps by number. */
+/* Texts whose result is cached: a program has a few kinds of ranges, plus one per step. */
 #define REGION_TEXTS_MAX  4096u
 #define REGION_PROBES_MAX 8u
 
 _Atomic uint64_t gate_word;
 const _Atomic uint64_t gate_shut = CONTROL_DORMANT;
 
-/* STALE: but the expressions, of which a thread that is not there may have the lock. */
+/*
+ * STALE: the choice is valid, but the compiled expressions are not: a thread of fork()'s parent may
+ * have held their lock.
+ */
 enum gate_read { READ_NOT, READ_STALE, READ_UNDER_WAY, READ_DONE };
 
-/* A change may be written while an older one in its place is read: `turn` tells. */
+/* A slot may be overwritten with a newer change while it is read; `turn` reveals that. */
 struct change_slot {
-	_Atomic uint32_t turn; /* number of the change + 1, written last */
+	_Atomic uint32_t turn; /* number of the change + 1; written last */
 	_Atomic uint32_t what; /* why << 1 | is_recording */
 	_Atomic uint64_t at_ns;
 };
 
 static struct gate {
-	_Atomic uint32_t read; /* enum gate_read; what follows is constant from READ_DONE on */
+	_Atomic uint32_t read; /* enum gate_read; from READ_DONE on, what follows is constant */
 	struct choice choice;
-	char why[CHOICE_WHY_BYTES]; /* "": nothing was wrong */
+	char why[CHOICE_WHY_BYTES]; /* "" if the environment was good */
 	regex_t kernels, region, step_marker;
 
 	_Atomic uint64_t steps; /* step markers since the schedule began */
 	struct change_slot change[CHANGES_MAX];
-	/* hash of a text << 1 | whether it matches; 0: free; never removed */
+	/* Hash of a text << 1 | whether it matches; 0 if free; entries are never removed. */
 	_Atomic uint64_t region_text[REGION_TEXTS_MAX];
 
-	/* The shim thread's. */
-	uint32_t taken; /* changes */
+	/* Only the shim thread uses the rest. */
+	uint32_t taken; /* number of changes taken */
 	uint64_t taken_ns;
-	uint32_t passed_over; /* since the last that was taken */
+	uint32_t passed_over; /* since the last one that was taken */
 	uint64_t control_seq;
-	uint64_t next_ns; /* UINT64_MAX: none */
+	uint64_t next_ns; /* UINT64_MAX if no timer is set */
 	bool opens_next;
 	enum control_why next_why;
 } gate = {.next_ns = UINT64_MAX};
@@ -60,7 +63,10 @@ static const char *step_marker_text(const struct choice *choice)
 	return choice->step_marker ? choice->step_marker : CHOICE_STEP_MARKER_DEFAULT;
 }
 
-/* Compiled once before: only memory can be missing, and then everything is recorded. */
+/*
+ * The expressions have compiled once already, so only memory can be missing; then everything is
+ * recorded.
+ */
 static void compile_all(void)
 {
 	struct choice *c = &gate.choice;
@@ -79,7 +85,10 @@ static void compile_all(void)
 	strcpy(gate.why, "no memory for its regular expressions");
 }
 
-/* The first who comes; the others wait for that one, which nothing of the program interrupts. */
+/*
+ * The first thread reads; the others wait for it, and no signal handler of the program interrupts
+ * it.
+ */
 static void read_or_wait(uint32_t state)
 {
 	unsigned looks = 0;
@@ -90,7 +99,7 @@ static void read_or_wait(uint32_t state)
 			patience_take(&looks);
 		return;
 	}
-	/* The environment of a setuid program is somebody else's word. */
+	/* The caller of a setuid program controls its environment, so it is not read. */
 	if (state == READ_NOT && !getauxval(AT_SECURE))
 		(void)choice_read((const char *const *)environ, &gate.choice, gate.why);
 	compile_all();
@@ -104,7 +113,7 @@ static void gate_read(void)
 
 	if (state == READ_DONE)
 		return;
-	/* A handler that opens a range would wait for the thread that it interrupts. */
+	/* A signal handler that opens a range would wait for the thread that it interrupts. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &saved);
 	read_or_wait(state);
@@ -115,11 +124,14 @@ void gate_forget(void)
 {
 	uint32_t state = atomic_load_explicit(&gate.read, memory_order_relaxed);
 
-	/* The parent's expressions are not freed: whoever was in one left it as it was. */
+	/*
+	 * The parent's expressions are not freed: a thread of the parent may have left them half
+	 * modified.
+	 */
 	if (state == READ_UNDER_WAY)
 		gate.choice = (struct choice){0};
-	atomic_store_explicit(&gate.read, state == READ_DONE ? READ_STALE : READ_NOT,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		&gate.read, state == READ_DONE ? READ_STALE : READ_NOT, memory_order_relaxed);
 }
 
 void gate_choose(const struct choice *choice)
@@ -155,7 +167,7 @@ static void change_put(uint32_t number, uint64_t at_ns, bool is_recording, enum 
 {
 	struct change_slot *slot = &gate.change[number % CHANGES_MAX];
 
-	/* Release: who reads one of these reads that the turn is over. */
+	/* Release: a reader that sees one of these values also sees turn == 0. */
 	atomic_store_explicit(&slot->turn, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->at_ns, at_ns, memory_order_release);
 	atomic_store_explicit(&slot->what, (uint32_t)why << 1 | is_recording, memory_order_release);
@@ -163,8 +175,8 @@ static void change_put(uint32_t number, uint64_t at_ns, bool is_recording, enum 
 }
 
 /*
- * A change's number is in the word and its time is read between load and exchange, so numbers
- * and times of all threads are in one order.
+ * The number of a change is part of the word, and its time is read between load and exchange, so
+ * the numbers and times of all threads have one order.
  */
 static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 {
@@ -198,12 +210,12 @@ bool gate_take_change(struct gate_change *ret)
 		uint64_t at_ns = atomic_load_explicit(&slot->at_ns, memory_order_acquire);
 		uint32_t what = atomic_load_explicit(&slot->what, memory_order_acquire);
 
-		/* Announced by the word, not written yet: next time. */
+		/* The word announces the change, but it is not written yet: try again later. */
 		if (turn != gate.taken + 1 && (int32_t)(turn - gate.taken - 1) <= 0)
 			return false;
 		if (turn != gate.taken + 1 ||
 			atomic_load_explicit(&slot->turn, memory_order_relaxed) != turn)
-			continue; /* another has its place already */
+			continue; /* a newer change has overwritten it */
 		if (at_ns <= gate.taken_ns)
 			at_ns = gate.taken_ns + 1;
 		gate.taken_ns = at_ns;
@@ -256,7 +268,10 @@ static uint64_t text_hash(const char *text)
 	return (hash | 1ull << 62) << 1;
 }
 
-/* The expression takes a lock and memory; the same texts come again and again. */
+/*
+ * Results are cached, because regexec() takes a lock and memory, and the same texts come again and
+ * again.
+ */
 bool gate_region_matches(const char *text)
 {
 	uint64_t hash, entry;
@@ -302,7 +317,7 @@ void gate_step(const char *text)
 	uint64_t step;
 
 	gate_read();
-	/* Steps count from the moment that recording was to begin. */
+	/* Steps count from the moment when recording could have begun. */
 	if (!gate.choice.steps.active || !text ||
 		atomic_load_explicit(&gate_word, memory_order_relaxed) &
 			(CONTROL_RANK_OUT | CONTROL_DORMANT | CONTROL_TIME))
@@ -333,7 +348,7 @@ static void timer_set(uint64_t at_ns, bool opens, enum control_why why)
 	gate.next_why = why;
 }
 
-/* From now on; after what is timed has begun, so that it is never shorter than asked. */
+/* Counts from now, after the timed phase has begun, so that it is never shorter than requested. */
 static void timer_after(uint64_t duration_ns, bool opens, enum control_why why)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -348,7 +363,7 @@ bool gate_wants_rank(bool has_rank, uint32_t rank)
 {
 	const struct choice *c = gate_choice(NULL);
 
-	/* Who is not known to be one of them is none of them. */
+	/* A process with no known rank is not among the selected ranks. */
 	return !c->ranks.count || (has_rank && choice_has(&c->ranks, rank));
 }
 
@@ -377,13 +392,16 @@ void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns)
 		set |= CONTROL_DORMANT;
 	if (c->start_after_ns)
 		set |= CONTROL_TIME;
-	/* The runtime may come up in the middle of a step. */
+	/* The runtime may start in the middle of a step. */
 	if (set & (CONTROL_DORMANT | CONTROL_TIME))
 		atomic_store(&gate.steps, 0);
 	if (c->steps.active && !step_is_under_way(&c->steps))
 		set |= CONTROL_STEPS;
-	/* What another life of the runtime left is of another recorder: this one begins closed, and
-	 * not left out, or ranges of this moment were lost. A pause stays: it is the program's. */
+	/*
+	 * What an earlier instance left in the word belongs to another recorder. The new one starts
+	 * with the gate closed by CONTROL_DORMANT, not by CONTROL_RANK_OUT, or ranges opened
+	 * meanwhile would be lost. A pause persists, since the program asked for it.
+	 */
 	gate.taken = (uint32_t)(atomic_fetch_or(&gate_word, CONTROL_DORMANT) >> GATE_CHANGE_LSB);
 	gate.taken_ns = 0;
 	gate.passed_over = 0;
@@ -451,6 +469,6 @@ void gate_tick(uint64_t now_ns)
 	if (now_ns < gate.next_ns)
 		return;
 	apply(opens, why);
-	/* After --start-after comes --duration. */
+	/* --duration counts from the end of --start-after. */
 	timer_after(opens ? gate.choice.duration_ns : 0, false, CONTROL_WHY_TIME);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Whether this process records now, as one word that the dispatch path loads once a packet.
- * Closed: queues stay virtualised (docs/shadow.md, rule 14), dispatches are counted as
- * skipped_filter, packets are left alone. The word is static: it is there before OnLoad and
- * after OnUnload, since ranges may be opened then.
+ * The gate: whether this process records now, as one word that the dispatch path loads once per
+ * packet. While it is closed, queues stay virtualised (docs/shadow.md, rule 14), dispatches are
+ * counted as skipped_filter, and packets are left alone. The word is static, so it exists before
+ * OnLoad and after OnUnload, when ranges may be opened, too.
  *
- * Who closes: the shim thread (control of the collector, times), application threads (steps,
- * pause and resume). They exchange the word; none waits. What the user chose is read from the
- * environment once, by whoever comes first.
+ * The shim thread closes it (request of the collector, times), and so do application threads
+ * (steps, pause and resume). They exchange the word; no thread waits. The environment is read once,
+ * by the first thread that needs the user's choice.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,22 +18,27 @@
 #include "proto/settings/selection.h"
 #include "proto/names/control.h"
 
-/* The word: what keeps it closed (enum control_closed), what else is asked of a dispatch, and
- * above them the number of changes so far, so that each change has a place of its own. */
+/*
+ * Layout of the word: the causes that keep the gate closed (enum control_closed), then further
+ * conditions on a dispatch, then the number of changes so far, which gives each change a slot of
+ * its own.
+ */
 #define GATE_CLOSED	0xffull
-#define GATE_BY_KERNEL	0x100ull /* a symbol says of itself whether it is wanted */
-#define GATE_BY_REGION	0x200ull /* thread_state()->region of the submitter */
+#define GATE_BY_KERNEL	0x100ull /* each symbol knows whether --kernels selects it */
+#define GATE_BY_REGION	0x200ull /* compare thread_state()->region of the submitting thread */
 #define GATE_CHANGE	(1ull << 32)
 #define GATE_CHANGE_LSB 32
 
 extern _Atomic uint64_t gate_word;
-/* For the queues of a GPU that --gpus leaves out: closed for ever. */
+/* The word of queues on a GPU that --gpus leaves out: closed for good. */
 extern const _Atomic uint64_t gate_shut;
 
 /* ---- the dispatch path ------------------------------------------------------------------ */
 
-/* @gate: &gate_word, or &gate_shut. Loaded after the packet's header was acquired, it is what
- * held when the packet was submitted, or later. */
+/*
+ * @gate is &gate_word or &gate_shut. Loaded after the packet's header was acquired, the value is
+ * the one at the time of submission, or a later one.
+ */
 static inline uint64_t gate_load(const _Atomic uint64_t *gate)
 {
 	return atomic_load_explicit(gate, memory_order_relaxed);
@@ -44,14 +49,16 @@ static inline bool gate_is_open(uint64_t word)
 	return !(word & GATE_CLOSED);
 }
 
-/* Only the shim's thread can open it again, told by the collector or by the time; or a rank that is
- * said late (gate_set_rank()), which wakes that thread. */
+/*
+ * Whether only the shim thread can open the gate again, when the collector or a timer says so. A
+ * rank that becomes known late (gate_set_rank()) opens it too, and wakes that thread.
+ */
 static inline bool gate_is_shut(uint64_t word)
 {
 	return word & (CONTROL_DORMANT | CONTROL_TIME | CONTROL_RANK_OUT);
 }
 
-/* How often it was opened and closed. */
+/* How many times the gate was opened or closed. */
 static inline uint32_t gate_changes(void)
 {
 	return (uint32_t)(gate_load(&gate_word) >> GATE_CHANGE_LSB);
@@ -63,69 +70,84 @@ static inline uint32_t gate_changes(void)
 void gate_pause(void);
 void gate_resume(void);
 
-/* Whether @text names a range of --region; false where there is no --region. Lock-free once a
- * text was seen. */
+/*
+ * Whether @text names a range of --region; false without --region. Lock-free for a text that was
+ * asked for before.
+ */
 bool gate_region_matches(const char *text);
 
-/* A range begins, or a mark is made: perhaps a step of --steps. */
+/* Called when a range begins or a mark is made, which may be a step of --steps. */
 void gate_step(const char *text);
 
-/* A kernel's raw symbol, when it is defined: whether --kernels wants it. Under the symbols' lock.
+/*
+ * Whether --kernels selects this raw symbol. Called when the kernel is defined, under the symbols'
+ * lock.
  */
 bool gate_wants_kernel(const char *symbol, size_t bytes);
 
 /* ---- start: OnLoad ------------------------------------------------------------------------ */
 
-/* What the user chose; the environment is read at the first call. *ret_why: NULL, or one line
- * on what was wrong with it (then everything is chosen). */
+/*
+ * What the user chose. The first call reads the environment. *ret_why is NULL, or one line that
+ * says what was wrong with it; then everything is recorded.
+ */
 const struct choice *gate_choice(const char **ret_why);
 
-/* fork's child: nobody else is inside of it any more. No lock, no allocation. */
+/*
+ * For the child of fork(), where no other thread is inside the gate. Takes no lock, allocates
+ * nothing.
+ */
 void gate_forget(void);
 
-/* For tests: chosen instead of what the environment says, in a process that begins. No thread may
- * be inside. */
+/* For tests: replaces what the environment says. No other thread may be inside the gate. */
 void gate_choose(const struct choice *choice);
 
-/* A rank that the user asked for, as all are where nothing was said. */
+/* Whether --ranks selects this rank; without --ranks every rank is selected. */
 bool gate_wants_rank(bool has_rank, uint32_t rank);
 
-/* The process says its rank later than at its beginning: --ranks may want it now, or no more. */
+/* The process learned its rank after its start: --ranks may select it only now, or no longer. */
 void gate_set_rank(bool has_rank, uint32_t rank);
 
-/* An instance of the shim begins; @has_rank: @rank is known. @start_ns: CLOCK_BOOTTIME, what
- * --start-after counts from. */
+/*
+ * An instance of the shim starts. @rank counts if @has_rank. --start-after counts from @start_ns
+ * (CLOCK_BOOTTIME).
+ */
 void gate_begin(bool has_rank, uint32_t rank, uint64_t start_ns);
 
-/* The word that queues of this GPU obey. */
+/* The gate word for queues on this GPU. */
 const _Atomic uint64_t *gate_of_gpu(uint32_t gpu_id);
 
-/* No packet of this process can ever be recorded: nothing needs to be ready for it. */
+/*
+ * Whether no packet of this process will be recorded unless its rank changes, so that nothing needs
+ * to be prepared.
+ */
 bool gate_is_never_open(void);
 
 /* ---- the shim thread ------------------------------------------------------------------------ */
 
 /*
- * Recording starts (or stops) because the collector says so; after @duration_ns, unless 0, the
- * other way round. A start begins --duration and --steps anew; --start-after is over. False: @seq
- * was applied before, or is older than what was.
+ * The collector tells the process to start or stop recording, and, unless @duration_ns is 0, to do
+ * the opposite after that time. A start restarts --duration and --steps, and ends --start-after.
+ * Returns false if @seq is not newer than the last one applied.
  */
 bool gate_control(uint64_t seq, bool record, uint64_t duration_ns);
-/* The seq of the last one; 0: none. */
+/* The @seq of the last gate_control(); 0 if there was none. */
 uint64_t gate_control_seq(void);
 
-/* When gate_tick() has something to do, CLOCK_BOOTTIME; UINT64_MAX: nothing. */
+/* When gate_tick() has to be called next (CLOCK_BOOTTIME); UINT64_MAX if never. */
 uint64_t gate_next_ns(void);
 void gate_tick(uint64_t now_ns);
 
-/* One change from recording to not recording or back. */
+/* One transition between recording and not recording. */
 struct gate_change {
-	uint64_t at_ns; /* CLOCK_BOOTTIME; later than that of the change before */
+	uint64_t at_ns; /* CLOCK_BOOTTIME; later than that of the previous change */
 	bool is_recording;
 	enum control_why why;
-	uint32_t passed_over; /* changes between the one taken before and this one */
+	uint32_t passed_over; /* changes lost between the one taken before and this one */
 };
 
-/* The oldest change not yet taken; false: none. When changes come faster than they are taken,
- * the oldest are passed over, and counted in the next. */
+/*
+ * Takes the oldest change that was not taken yet; false if there is none. If changes come faster
+ * than they are taken, the oldest are lost, and the next one counts them.
+ */
 bool gate_take_change(struct gate_change *ret);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The shim is loaded into the user's image, whose glibc may be as old as 2.28. Functions that
- * newer glibc moved between libraries are bound to the version they always had. Every .c of
- * the shim that calls one includes this; tests/lint/shim_symbols.sh fails when one does not.
- * Sanitizers interpose the default versions, so a sanitizer build is left alone.
+ * The shim is loaded into the user's image, whose glibc may be as old as 2.28. Functions that newer
+ * versions of glibc moved between libraries are bound to the symbol version that they always had.
+ * Every .c of the shim that calls one of them includes this header; tests/lint/shim_symbols.sh
+ * fails otherwise. Sanitizers interpose the default versions, so a sanitizer build keeps those.
  */
 #if defined(__x86_64__) && !defined(RTL_SANITIZE)
 #define GLIBC_OLD(symbol, version) __asm__(".symver " #symbol ", " #symbol "@GLIBC_" version)

@@ -10,7 +10,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-/* Bytes read, NUL-terminated; -errno. Plain read: stdio would allocate. */
+/* Returns the bytes read, NUL-terminated, or -errno. Uses read(), since stdio would allocate. */
 static ssize_t file_read(const char *path, char *to, size_t capacity)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -28,7 +28,7 @@ static ssize_t file_read(const char *path, char *to, size_t capacity)
 		if (!bytes)
 			break;
 		used += (size_t)bytes;
-		/* Of /proc, where less than was asked for is all there is. */
+		/* These are files of /proc: a short read means the end. */
 		if (used < capacity - 1)
 			break;
 	}
@@ -38,7 +38,7 @@ static ssize_t file_read(const char *path, char *to, size_t capacity)
 
 int identity_parse_stat(const char *text, uint64_t *ret)
 {
-	/* The name in field 2 may hold blanks and parentheses: count from the last one. */
+	/* The name in field 2 may contain blanks and parentheses, so count from the last one. */
 	const char *at = strrchr(text, ')');
 	uint64_t value = 0;
 

@@ -11,7 +11,7 @@ struct search {
 	struct library *found;
 };
 
-/* From its first loaded byte to its last. */
+/* From the first loaded byte of the file to its last. */
 static struct library extent_of(const struct dl_phdr_info *info)
 {
 	struct library library = {.path = info->dlpi_name, .start = UINTPTR_MAX};

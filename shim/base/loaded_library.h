@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which loaded file an address lies in. Cheaper than dladdr(), which looks for the nearest symbol,
- * too: OnLoad asks several times, on the program's own thread. Any thread; takes a lock of the
- * loader's.
+ * Which loaded file contains an address. Cheaper than dladdr(), which also looks for the nearest
+ * symbol: OnLoad asks several times, on the program's own thread. Any thread may call; takes a lock
+ * of the dynamic loader.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct library {
-	const char *path; /* the loader's; of the program itself, as it was called */
+	/* Owned by the loader; for the program itself, the name it was started by. */
+	const char *path;
 	uintptr_t start, end;
 };
 
-/* False: in none. */
+/* Returns false if no loaded file contains @address. */
 bool library_find(const void *address, struct library *ret);
 
 /*
- * Calls @visit for each loaded file whose name begins with @stem ("libamdhip64"), whatever comes
- * after it and wherever it lies. A lock of the loader's is held: @visit may neither wait nor load
- * anything, and @path is valid during the call only.
+ * Calls @visit for each loaded file whose name begins with @stem ("libamdhip64"), whatever follows
+ * and in whatever folder it lies. A lock of the loader is held: @visit may neither wait nor load a
+ * library, and @path is valid during the call only.
  */
 void library_each(const char *stem, void (*visit)(const char *path, void *data), void *data);
 

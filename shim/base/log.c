@@ -23,7 +23,10 @@ void slog_init(unsigned debug)
 	atomic_store_explicit(&slog_level, debug, memory_order_relaxed);
 }
 
-/* A stderr that nobody reads may neither hold up the program nor end it: then the line is lost. */
+/*
+ * If stderr is a pipe that is full or has no reader, the line is lost: it may neither block the
+ * program nor end it by a signal.
+ */
 static void line_out(const char *line, size_t bytes)
 {
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};

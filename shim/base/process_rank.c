@@ -11,25 +11,25 @@
 #include "proto/base/clock.h"
 #include "proto/names/collectives.h"
 
-/* Of the environment: variables of a rank are short, and 4,096 of them are past all seen. */
+/* Limits of the copy: a rank's variables are short, and no real environment has 4,096 of them. */
 #define ENTRIES_MAX  4096u
 #define ENTRY_BYTES  512u
 #define TEXT_BYTES   (256u << 10)
 #define PAGE_MASK    4095u
 #define OFTEN_NS     100000000u
-/* The kernel's set of signals, which is smaller than the library's. */
+/* Size of the kernel's signal set, which is smaller than the library's. */
 #define SIGSET_BYTES 8u
 
 static struct {
-	atomic_flag is_busy;		    /* one thread at a time reads or writes `told` */
-	_Atomic uint32_t changes;	    /* of `told` */
-	_Atomic bool is_begun;		    /* there was an OnLoad */
-	_Atomic bool is_settled;	    /* PyTorch's variables have said everything */
-	_Atomic uint64_t next_ns;	    /* of looks that come often */
-	struct rank_info told;		    /* is_busy's holder */
-	uint32_t taken_changes;		    /* the taker's */
-	struct communicator taken;	    /* likewise */
-	const char *entry[ENTRIES_MAX + 1]; /* is_busy's holder; points into text */
+	atomic_flag is_busy;	   /* one thread at a time reads or writes `told` */
+	_Atomic uint32_t changes;  /* number of changes of `told` */
+	_Atomic bool is_begun;	   /* OnLoad has run */
+	_Atomic bool is_settled;   /* PyTorch's variables are complete */
+	_Atomic uint64_t next_ns;  /* earliest time of the next check with @is_often */
+	struct rank_info told;	   /* protected by is_busy */
+	uint32_t taken_changes;	   /* `changes` when last taken; owned by the taking thread */
+	struct communicator taken; /* owned by the taking thread */
+	const char *entry[ENTRIES_MAX + 1]; /* protected by is_busy; points into text */
 	char text[TEXT_BYTES];
 } state = {.is_busy = ATOMIC_FLAG_INIT};
 
@@ -51,14 +51,14 @@ static bool says_everything(const struct rank_info *told)
 
 /* ---- reading what another thread may change under our eyes ------------------------------- */
 
-/* A page that can be read is not asked for again within one look. */
+/* Remembers the last page that was readable, so that it is checked once per pass. */
 struct reader {
-	uintptr_t page; /* 1: none yet */
+	uintptr_t page; /* 1 if none yet */
 };
 
 /*
- * Whether the page of @at can be read: the kernel reads eight bytes there, finds that there is no
- * such way to change the mask of signals, and changes nothing.
+ * Whether the page of @at can be read. The kernel reads eight bytes there, finds that -1 is no way
+ * to change the signal mask, and changes nothing.
  */
 static bool is_readable(struct reader *reader, uintptr_t at)
 {
@@ -74,7 +74,10 @@ static bool is_readable(struct reader *reader, uintptr_t at)
 	return true;
 }
 
-/* The string at @at into @to with its end, if it is shorter than @capacity; its bytes, or 0. */
+/*
+ * Copies the string at @at to @to. Returns its bytes with the NUL, or 0 if it is unreadable or
+ * longer than @capacity.
+ */
 __attribute__((no_sanitize("address", "thread"))) static size_t read_text(
 	struct reader *reader, uintptr_t at, char *to, size_t capacity)
 {
@@ -97,7 +100,7 @@ __attribute__((no_sanitize("address", "thread"))) static bool read_pointer(
 	return true;
 }
 
-/* A copy of the environment in `entry`. False: it cannot be had, or is no environment. */
+/* Copies the environment to `entry`. Returns false if it is unreadable or too large. */
 static bool environment_read(void)
 {
 	uintptr_t list = (uintptr_t) * (char **const volatile *)&environ;
@@ -114,7 +117,7 @@ static bool environment_read(void)
 			return false;
 		if (!value)
 			break;
-		/* What is longer is none of a rank's variables. */
+		/* A longer text is none of a rank's variables. */
 		bytes = read_text(&texts, value, to, room < ENTRY_BYTES ? room : ENTRY_BYTES);
 		if (!bytes)
 			continue;
@@ -168,7 +171,10 @@ static void look(void)
 		return;
 	if (environment_read()) {
 		rank_detect(state.entry, &told);
-		/* What is taken away again, e.g. at the end of training, was true before. */
+		/*
+		 * If the rank's variables are removed, e.g. at the end of training, the earlier
+		 * values stay valid.
+		 */
 		if (is_other(&told, &state.told) &&
 			(told.rank.is_known || !state.told.rank.is_known)) {
 			state.told = told;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which rank of which job this process is, as it says by now. A program may set PyTorch's variables
- * long after its start (os.environ, setenv), and its RCCL communicators name its rank where nothing
- * else does. So the environment is read again on the program's own threads, where they are about to
- * use a GPU: nothing else of the shim reads it, because setenv() may move it under other threads.
+ * The rank and job of this process, as far as they are known by now. A program may set PyTorch's
+ * variables long after its start (os.environ, setenv), and if nothing else names the rank, its RCCL
+ * communicators do. So the environment is read again on the program's own threads when they are
+ * about to use a GPU. No other part of the shim reads it after OnLoad, because setenv() may move it
+ * meanwhile.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,25 +14,32 @@
 #include "shim/base/communicators.h"
 
 struct process_rank {
-	struct rank_info told; /* by the environment */
+	struct rank_info told; /* from the environment */
 	struct communicator largest;
 };
 
-/* OnLoad, before another thread may look: the environment as it is now is what Hello says. */
+/*
+ * Called in OnLoad, before another thread may call process_rank_look(). Hello reports the
+ * environment as it is at this moment.
+ */
 void process_rank_begin(struct rank_info *ret_told);
 
 /*
- * A thread of the program, in a call that takes long anyway: has the environment changed? Reads
- * nothing while another thread looks, nor once PyTorch's variables have said everything; with
- * @is_often not more than ten times a second. Never waits, keeps errno, allocates nothing.
+ * Called on a thread of the program inside a call that takes long anyway: checks whether the
+ * environment has changed. Reads nothing while another thread does, or once PyTorch's variables are
+ * complete; with @is_often, at most ten times a second. Never waits, keeps errno, allocates
+ * nothing.
  */
 void process_rank_look(bool is_often);
 
-/* A communicator is made: look, whatever was known before. */
+/* Called when a communicator is made: reads the environment even if it was complete before. */
 void process_rank_look_again(void);
 
-/* What is known differs from what was last taken. One thread at a time; false: not now. */
+/*
+ * Takes what is known if it differs from what was last taken; false if it does not, or if another
+ * thread is updating it. Only one thread may take.
+ */
 bool process_rank_take(struct process_rank *ret);
 
-/* In a forked child, whose other threads are gone. */
+/* For a forked child, which has no other threads. */
 void process_rank_forget(void);

@@ -15,34 +15,41 @@
 _Atomic uint32_t thread_state_regions;
 
 /*
- * Blocks of our own behind a pthread key, whose value lies in the thread itself. The first touch
- * of a __thread variable of a library that was opened at run time allocates, and for a thread that
- * never allocated that is three system calls in the middle of its first dispatch; reserving the
- * place (initial-exec) would keep the library out of processes that have none left.
+ * Blocks come from a static array behind a pthread key, whose value is stored in the thread itself.
+ * The first touch of a __thread variable in a library that was loaded at run time allocates, which
+ * for a thread that never allocated is three system calls in the middle of its first dispatch. The
+ * initial-exec model would prevent that, but processes without static TLS space left could not load
+ * the library.
  */
 #define BLOCKS_MAX 4096u
 
 struct block {
 	_Alignas(64) struct thread_state state;
-	_Atomic uint32_t next; /* in the list of free ones: index + 1 */
-	uint32_t ends;	       /* rounds of block_end() at the end of its thread */
+	_Atomic uint32_t next; /* index + 1 of the next free block */
+	uint32_t ends;	       /* calls of block_end() when its thread ends */
 };
 
-/* One less than libc gives the destructors of keys: in the last a sanitizer's runtime leaves. */
+/*
+ * One less than the rounds that libc gives to destructors of keys: a sanitizer's runtime leaves in
+ * the last one.
+ */
 #define ENDS_MAX 3u
 static_assert(ENDS_MAX < PTHREAD_DESTRUCTOR_ITERATIONS, "the last one is called");
 
 static struct block blocks[BLOCKS_MAX];
-static _Atomic uint32_t blocks_used; /* never given out beyond */
-static _Atomic uint64_t blocks_free; /* index + 1 of the first; a turn above, against ABA */
+static _Atomic uint32_t blocks_used; /* blocks from this index on were never used */
+/* Index + 1 of the first free block; above it a counter against ABA. */
+static _Atomic uint64_t blocks_free;
 static pthread_key_t block_key;
 static bool has_key;
 static void (*_Atomic ends_watcher)(void);
 
-/* For threads beyond BLOCKS_MAX, and where no key was left. */
+/* For threads beyond BLOCKS_MAX, and if no key was available. */
 static __thread struct block spare;
 
-/* Destructors of other keys may end ranges, too: not in the first of their rounds. */
+/*
+ * Destructors of other keys may end ranges too, so the block is not released in their first rounds.
+ */
 static bool block_stays(struct block *block)
 {
 	return ++block->ends < ENDS_MAX && !pthread_setspecific(block_key, block);
@@ -60,7 +67,7 @@ static void block_give(struct block *block)
 		&blocks_free, &first, mine, memory_order_release, memory_order_relaxed));
 }
 
-/* Of the key. */
+/* Destructor of block_key. */
 static void block_end(void *value)
 {
 	struct block *block = value;
@@ -68,7 +75,7 @@ static void block_end(void *value)
 
 	if (watcher)
 		watcher();
-	/* A spare one goes with its thread. */
+	/* A spare block ends with its thread. */
 	if (!block_stays(block) && block >= blocks && block < blocks + BLOCKS_MAX)
 		block_give(block);
 }
@@ -100,7 +107,10 @@ __attribute__((constructor)) static void blocks_begin(void)
 	has_key = !pthread_key_create(&block_key, block_end);
 }
 
-/* All but the owner, which others may look at, by an old hint; it is 0 already. */
+/*
+ * Clears all fields but owner, which is 0 already: other threads may still read it through an old
+ * hint.
+ */
 static void state_clear(struct thread_state *state)
 {
 	const size_t after = offsetof(struct thread_state, owner) + sizeof(state->owner);
@@ -114,7 +124,10 @@ static __attribute__((noinline)) struct thread_state *state_first(void)
 	struct block *block = has_key ? block_take() : NULL;
 
 	if (!block) {
-		/* For good, though others give theirs back: the thread may be in a range. */
+		/*
+		 * The thread keeps the spare block even if others become free, because it may be in
+		 * a range.
+		 */
 		if (has_key)
 			(void)pthread_setspecific(block_key, &spare);
 		return &spare.state;
@@ -138,9 +151,9 @@ struct thread_state *thread_state(void)
 }
 
 /*
- * glibc knows the thread's id and writes it into a recursive mutex that it takes; a mutex's layout
- * is compiled into programs, so it stays. Nobody else sees this one: nothing to wait for, and no
- * system call that the program would not have made.
+ * glibc knows the thread's id and writes it into a recursive mutex that the thread locks. The
+ * layout of a mutex is compiled into programs, so it cannot change. This mutex is local: there is
+ * no contention, and no system call that the program would not have made.
  */
 static uint32_t tid_read(void)
 {

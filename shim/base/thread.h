@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a thread is in the middle of, for the dispatches that it submits: one block, so that the
- * dispatch path looks it up once. Each field has one writer, the module named beside it, on the
- * thread itself.
+ * What a thread is inside of when it submits a dispatch, in one block, so that the dispatch path
+ * finds it with one lookup. Only the thread itself writes a field, and only the module named beside
+ * the field.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,31 +13,39 @@
 #include "shim/base/thread_parts.h"
 
 struct thread_state {
-	uint64_t marker;	   /* innermost recorded roctx range, 0: none; markers */
-	uint64_t call;		   /* innermost host call under way, 0: none; calls */
-	uint32_t gate_changes;	   /* at the entry of the call; with call */
-	struct thread_count count; /* origin */
-	uint32_t region;	   /* open ranges that the user's --region names; markers */
-	uint32_t tid;		   /* 0: not asked for yet; origin, markers and calls */
-	/* The thread pointer of the thread that has the block, 0: none, or it goes with the thread.
+	uint64_t marker;       /* innermost recorded roctx range, 0 if none; written by markers */
+	uint64_t call;	       /* innermost host call, 0 if none; written by calls */
+	uint32_t gate_changes; /* gate_changes() at the entry of the call; written by calls */
+	struct thread_count count; /* written by origin */
+	uint32_t region; /* number of open ranges that --region names; written by markers */
+	uint32_t tid;	 /* 0 if not read yet; written by origin, markers and calls */
+	/*
+	 * Thread pointer of the thread that has the block; 0 if there is none, or for the __thread
+	 * fallback.
 	 */
 	_Atomic uintptr_t owner;
 
-	/* Off the dispatch path. */
-	uintptr_t rccl_inside; /* address of the RCCL call that the thread is in, 0: none; rccl */
+	/* The rest is not used on the dispatch path. */
+	/* Address of the RCCL function that the thread is in, 0 if none; written by rccl. */
+	uintptr_t rccl_inside;
 	struct marker_stack markers;
 	struct open_calls calls;
-	struct rccl_group group; /* rccl_groups */
+	struct rccl_group group; /* written by rccl_groups */
 };
 
-/* The calling thread's; for as long as it runs. No system call, no lock, no allocation. */
+/*
+ * The block of the calling thread, valid as long as the thread runs. No system call, lock or
+ * allocation.
+ */
 struct thread_state *thread_state(void) __attribute__((const));
 
-/* Where the thread that was here last is mostly the one that comes next. */
+/* Remembers the last thread's block for a place where mostly the same thread returns. */
 typedef _Atomic(struct thread_state *) thread_state_hint;
 
-/* The same as thread_state(), faster where the hint is right. Blocks are never unmapped, and who
- * finds itself the owner of one is. */
+/*
+ * Same result as thread_state(), but faster if the hint is right. Blocks are never unmapped, and a
+ * thread that finds its own thread pointer in one owns it.
+ */
 static inline struct thread_state *thread_state_near(thread_state_hint *hint)
 {
 	struct thread_state *state = atomic_load_explicit(hint, memory_order_relaxed);
@@ -52,21 +60,23 @@ static inline struct thread_state *thread_state_near(thread_state_hint *hint)
 	return state;
 }
 
-/* Open started ranges that --region names: these are the process's, not a thread's. markers */
+/*
+ * Number of open started ranges that --region names; these belong to the process, not to a thread.
+ * Written by markers.
+ */
 extern _Atomic uint32_t thread_state_regions;
 
-/* Whether what @thread, the caller, submits now lies in a range of --region. */
+/* Whether a dispatch that @thread, the calling thread, submits now lies in a range of --region. */
 static inline bool thread_state_is_in_region(const struct thread_state *thread)
 {
 	return thread->region || atomic_load_explicit(&thread_state_regions, memory_order_relaxed);
 }
 
-/* The kernel's id of the calling thread; no system call. */
+/* The kernel's id of the calling thread, read without a system call. */
 uint32_t thread_state_tid(void);
 
-/* One for the whole library: called at the end of each thread that has a block, on that thread;
- * perhaps several times. */
+/* Sets the one function that each thread with a block calls when it ends, perhaps several times. */
 void thread_state_watch_ends(void (*watcher)(void));
 
-/* fork's child: its thread has another id, and is in none of the parent's calls. */
+/* For the child of fork(): its thread has a new id and is in none of the parent's calls. */
 void thread_state_forget(void);

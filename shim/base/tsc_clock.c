@@ -15,17 +15,22 @@
 #include "proto/base/clock.h"
 
 #define CLOCKSOURCE	  "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-/* Advanced power management: the counter's rate never changes, and it never stops. */
+/*
+ * CPUID leaf for advanced power management; the bit says that the counter has a constant rate and
+ * never stops.
+ */
 #define CPUID_POWER	  0x80000007u
 #define CPUID_POWER_TICKS (1u << 8)
-/* A reading of both within so many ticks is as good as any; of a few that were interrupted, the
- * quickest; none is used that took more. */
+/*
+ * Clock and counter are read as a pair. A pair that takes at most PAIR_TICKS_GOOD is accepted at
+ * once; else the quickest of PAIR_TRIES is, unless it took longer than PAIR_TICKS_MAX.
+ */
 #define PAIR_TICKS_GOOD	  512u
 #define PAIR_TICKS_MAX	  32768u
 #define PAIR_TRIES	  4u
-/* The quickest of so many was not interrupted. */
+/* At least one of this many calls was not interrupted. */
 #define CALL_TRIES	  32u
-/* 2^40 are minutes at any rate, and the product of a line's length with its slope fits. */
+/* 2^40 ticks are minutes at any rate, and the product of that with the slope fits in 64 bits. */
 #define BASE_TICKS_MAX	  (1ull << 40)
 
 static _Atomic bool ticks_are_time;
@@ -45,8 +50,8 @@ static bool counter_is_allowed(void)
 }
 
 /*
- * Whether the kernel's clock is read without a call into it: then in less than half of what the same
- * takes by one. A program without the kernel's page of functions can't tell, and is not told otherwise.
+ * Whether the kernel's clock can be read without a system call: then the library function takes
+ * less than half as long as the call. A program without a vDSO cannot tell, and the answer is yes.
  */
 static bool clock_is_at_hand(void)
 {
@@ -73,8 +78,8 @@ static bool clock_is_at_hand(void)
 }
 
 /*
- * These are the counter along a line that the hypervisor draws. Where it does not vouch that the
- * line is the same for all processors, the kernel lets nobody read the clock without a call.
+ * These clock sources are the counter along a line that the hypervisor draws. If the hypervisor
+ * does not guarantee one line for all processors, the kernel disables reading without a call.
  */
 static bool is_hypervisors(const char *clocksource)
 {
@@ -110,7 +115,7 @@ static void base_begin(struct ticks *t, uint64_t tick, uint64_t ns)
 	*t = (struct ticks){.base_tick = tick, .base_ns = ns};
 }
 
-/* By more than the kernel ever bends its clock: the counter stood still, or was set. */
+/* Differs by more than the kernel ever slews its clock: the counter stopped or was set. */
 static bool is_other_slope(uint64_t known, uint64_t measured)
 {
 	uint64_t off = known > measured ? known - measured : measured - known;
@@ -126,13 +131,13 @@ void ticks_learn(struct ticks *t, uint64_t tick, uint64_t ns)
 		base_begin(t, tick, ns);
 		return;
 	}
-	/* Too near to say how fast it goes: the clock itself, until it can be said. */
+	/* Too close for a slope: the clock itself is read until the distance suffices. */
 	if (past_ns < TICKS_BASE_NS_MIN) {
 		t->usable = 0;
 		return;
 	}
 	slope = (past_ns << 32) / ticks;
-	/* Less than a tick a nanosecond, or more than there can be. */
+	/* The slope is 0 or more than 256 ns per tick: no such counter exists. */
 	if (!slope || slope >> 40 || is_other_slope(t->ns_per_tick, slope)) {
 		base_begin(t, tick, ns);
 		return;

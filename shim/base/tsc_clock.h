@@ -1,62 +1,71 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * CLOCK_BOOTTIME read from the processor's time stamp counter, without a call: a line through two
- * readings of both, which one queue's producer takes and follows. It is followed no further than
- * those two lie apart, and never past TICKS_FOLLOW_NS; then the clock itself is asked, once, and the
- * line drawn anew. So nobody else has to keep it fresh, and what it is off by is bounded by what
- * the readings are off by and by how much the kernel bends its clock in that time (ADR 0042).
+ * Reads CLOCK_BOOTTIME from the processor's time stamp counter without a call: extrapolates a line
+ * through two pairs of readings. Each queue's producer owns and refreshes its line. A line is used
+ * for no longer than the distance of its two readings, and never past TICKS_FOLLOW_NS; then the
+ * clock itself is read once and the line is drawn again. So no other thread has to refresh it, and
+ * its error is bounded by the error of the readings plus what the kernel slews its clock by in that
+ * time (ADR 0042).
  *
- * On the dispatch path: no locks, no system calls where the kernel's clock needs none. Only where
- * the kernel itself reads that counter, by itself or along a hypervisor's line (kvm-clock, Hyper-V);
- * anywhere else the counter is not touched.
+ * Used on the dispatch path: no locks, and no system calls if the kernel's clock needs none. Used
+ * only where the kernel itself derives its clock from that counter, directly or along a
+ * hypervisor's line (kvm-clock, Hyper-V); elsewhere the counter is not touched.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nobody follows a line for longer. */
-#define TICKS_FOLLOW_NS 4000000u
-/* The two readings lie so far apart at least; and so far apart that something may have happened in
- * between, a suspension perhaps, the first is forgotten. */
-#define TICKS_BASE_NS_MIN 1000000u
-#define TICKS_BASE_NS_MAX 1000000000u
-/* Past this the next line begins at the latest reading. */
+/* A line is followed for at most this long. */
+#define TICKS_FOLLOW_NS	   4000000u
+/*
+ * Least and greatest distance of the two readings. Past the greatest, something such as a suspend
+ * may have happened in between, so the first reading is discarded.
+ */
+#define TICKS_BASE_NS_MIN  1000000u
+#define TICKS_BASE_NS_MAX  1000000000u
+/* Past this distance the next line begins at the latest reading. */
 #define TICKS_BASE_NS_MOVE 64000000u
 
 struct ticks {
-	uint64_t usable; /* ticks past `tick` for which the line holds; 0: there is none */
+	uint64_t usable; /* ticks past `tick` for which the line holds; 0 if there is no line */
 	uint64_t tick;	 /* the latest reading */
 	uint64_t ns;
 	uint64_t ns_per_tick; /* << 32 */
-	/* Off the fast path: the reading before, whence the slope. 0: none. */
+	/* Off the fast path: the earlier reading, which gives the slope. 0 if there is none. */
 	uint64_t base_tick, base_ns;
 };
 
-/* Of @tick, a counter's value just read; false: ask ticks_read_ns(). */
+/* Converts @tick, which the caller has just read. False: call ticks_read_ns() instead. */
 static inline bool ticks_to_ns(const struct ticks *t, uint64_t tick, uint64_t *ret_ns)
 {
 	uint64_t past = tick - t->tick;
 
-	/* Also when the counter is behind: then it is past everything. */
+	/* A counter behind `tick` wraps to a huge difference, so it fails this check too. */
 	if (__builtin_expect(past >= t->usable, 0))
 		return false;
 	*ret_ns = t->ns + (past * t->ns_per_tick >> 32);
 	return true;
 }
 
-/* Whether there is a line to follow, for ticks_to_ns(): else the counter is not to be read. */
+/* Whether ticks_to_ns() has a line; without one the caller must not read the counter. */
 static inline bool ticks_has_line(const struct ticks *t)
 {
 	return t->usable != 0;
 }
 
-/* A pair of readings: draws the line, or begins one. */
+/* Adds a pair of readings: draws the line, or begins a new one. */
 void ticks_learn(struct ticks *t, uint64_t tick, uint64_t ns);
 
-/* The clock itself; and the line anew, where there may be one. */
+/* Reads the clock itself, and refreshes the line if the counter may be used. */
 uint64_t ticks_read_ns(struct ticks *t);
 
-/* Cold, the shim's thread: whether the kernel's clock is the counter. Before that: it is not. */
+/*
+ * Cold, on the shim thread: finds out whether the kernel's clock is the counter. Until then it
+ * counts as not.
+ */
 void ticks_look(void);
-/* The same from @clocksource, a file's first bytes, and whether the clock needs no call, for tests. */
+/*
+ * For tests: the same from @clocksource, the first bytes of the file, and whether the clock needs
+ * no call.
+ */
 void ticks_choose(const char *clocksource, bool is_at_hand);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A piece of work that a thread of the program has to come out of: no signal handler jumps out of
- * it, no cancellation ends it. Two system calls: not for the ordinary way of a dispatch.
+ * Brackets work that a thread of the program must complete: no signal handler can jump out of it,
+ * and no cancellation can end it. Costs two system calls, so it is not for the common path of a
+ * dispatch.
  */
 #include <pthread.h>
 #include <signal.h>

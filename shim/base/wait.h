@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * How a cold path waits for another thread that needs only a moment: to give back a lock of ours,
- * or to come out of a call. It yields; but where the other may run on this processor alone, and the
- * waiter is in a real-time class, that lets nobody in, so it sleeps after a while. Never on the
- * dispatch path. Who waits so can be told from who looks for ever: lint.layers lets nobody in the
- * shim yield but this.
+ * How a cold path waits for another thread that needs only a moment, for instance to release one of
+ * our locks or to return from a call. It yields. If both threads share one processor and the waiter
+ * is in a real-time class, yielding does not let the other run, so after a while it sleeps. Never
+ * on the dispatch path. lint.layers forbids to yield elsewhere in the shim, so that these bounded
+ * waits stay apart from polling loops.
  */
 #include <errno.h>
 #include <sched.h>
@@ -13,20 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
-/* By then the other has had his turn, if yielding can give him one. */
+/* By then the other thread has run, if yielding can let it run at all. */
 #define PATIENCE_YIELDS	  64u
 #define PATIENCE_SLEEP_NS 50000
 
 /*
- * Between two looks; *looks is how many there were, 0 before the first. Keeps errno. As a system
- * call: nanosleep() would end here a thread that somebody cancels, with all that it holds.
+ * Called between two checks; *looks counts them, 0 before the first. Keeps errno. A raw system
+ * call, because nanosleep() is a cancellation point: a thread cancelled there would keep the locks
+ * it holds.
  */
 static inline void patience_take(unsigned *looks)
 {
 	const struct timespec pause = {.tv_nsec = PATIENCE_SLEEP_NS};
 	int saved = errno;
 
-	/* Where a sandbox forbids to sleep, too. */
+	/* Yields in any case, since a sandbox may forbid the sleep. */
 	sched_yield();
 	if (*looks < PATIENCE_YIELDS)
 		++*looks;

@@ -9,14 +9,17 @@ _Atomic uint32_t doze_word;
 static _Atomic uint32_t doze_wakers;
 static void (*_Atomic doze_waker)(void);
 
-/* Who is cancelled goes on: to wake is full of calls that end a thread, with all that it holds. */
+/*
+ * write() is a cancellation point: if the calling thread were cancelled in wake(), doze_wakers
+ * would stay raised. So cancellation is disabled.
+ */
 static void wake_up(bool is_for_any_wait)
 {
 	int saved = errno, state;
 	void (*wake)(void);
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	/* Before anything is looked at: see doze_is_waking(). */
+	/* Before doze_waker is read; doze_is_waking() depends on that. */
 	atomic_fetch_add(&doze_wakers, 1);
 	wake = atomic_load(&doze_waker);
 	if (wake && (atomic_exchange(&doze_word, 0) || is_for_any_wait))

@@ -1,43 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The shim's thread while nothing is recorded, and nothing but itself can change that: it looks once
- * in DOZE_NS, and whoever leaves something behind that cannot wait so long wakes it. That is a range
- * or a host call, whose ring may fill up, and a doorbell that rang before its packet was written
- * (docs/shadow.md, rule 11), which nobody announces a second time.
+ * The doze of the shim thread: while nothing is recorded, and only the shim thread itself can
+ * change that, it wakes up once in DOZE_NS. A thread that leaves work which cannot wait so long
+ * wakes it: a range or host call, whose ring may fill up, or a doorbell that rang before its packet
+ * was written (docs/shadow.md, rule 11), which the program will not ring again.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-extern _Atomic uint32_t doze_word; /* 1: it dozes */
+extern _Atomic uint32_t doze_word; /* 1 while the shim thread dozes */
 
-/* For doze_alert(): a wake for each doze, no more. Keeps errno. */
+/* For doze_alert(): wakes the shim thread at most once per doze. Keeps errno. */
 void doze_wake(void);
 
-/* Any thread, signal handlers too. */
+/* Any thread may call, in signal handlers too. */
 static inline void doze_alert(void)
 {
-	/* All that was done before is seen by doze_begin()'s caller, or it is seen to doze here. */
+	/*
+	 * Sequentially consistent: either this sees the doze, or doze_begin()'s caller sees all
+	 * that was done before this call.
+	 */
 	if (__builtin_expect(atomic_load(&doze_word), 0))
 		doze_wake();
 }
 
-/* Any thread, cold: it looks now, whether it dozes or only waits for its next look. Keeps errno. */
+/*
+ * Any thread, cold path: makes the shim thread check now, whether it dozes or waits for its next
+ * period. Keeps errno.
+ */
 void doze_rouse(void);
 
-/* The shim's thread, at its beginning and end: @wake wakes it. */
+/* Called by the shim thread at its start and end. @wake wakes it. */
 void doze_open(void (*wake)(void));
 void doze_close(void);
 
-/* From now on it is woken. What has happened until now it looks for after this, since nobody has
- * woken it for that. */
+/*
+ * From doze_begin() on, other threads wake the shim thread. For what happened earlier they did not,
+ * so it must check for work after this call.
+ */
 void doze_begin(void);
 void doze_end(void);
 bool doze_is_on(void);
 
-/* After doze_close(): whether somebody is still about to wake it, and needs what he does that
- * with. */
+/* Valid after doze_close(): whether a thread is still in @wake and needs what it uses. */
 bool doze_is_waking(void);
-/* A forked child, whose parent's threads are not there. */
+/* For a forked child, which has no threads of the parent. */
 void doze_forget(void);

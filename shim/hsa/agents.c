@@ -13,7 +13,7 @@
 
 #define TOPOLOGY_DIR "/sys/class/kfd/kfd/topology/nodes"
 
-/* Attributes that the headers we build with may not have yet; older runtimes refuse them. */
+/* Attributes that the headers we build with may lack; older runtimes refuse them. */
 #define AGENT_DRIVER_NODE_ID	  0xA004
 #define AGENT_BDFID		  0xA006
 #define AGENT_PRODUCT_NAME	  0xA009
@@ -27,7 +27,7 @@
 /* A node of the host, as sysfs shows it. */
 struct node {
 	uint32_t id;
-	uint32_t gpu_id; /* KFD's; 0: a CPU, or hidden from us */
+	uint32_t gpu_id; /* KFD's; 0 for a CPU, or if hidden from this process */
 	bool is_gpu;
 	bool has_location;
 	uint32_t location_id;
@@ -45,7 +45,7 @@ static bool agent_ask(const struct hsa_table *table, hsa_agent_t handle, uint32_
 	       HSA_STATUS_SUCCESS;
 }
 
-/* "GPU-0123456789abcdef"; "GPU-XX" is the runtime's way to say that it has none. */
+/* "GPU-0123456789abcdef". The runtime reports "GPU-XX" for a GPU without an id. */
 static uint64_t uuid_parse(const char *text)
 {
 	char *end = NULL;
@@ -76,7 +76,7 @@ static void agent_read(const struct hsa_table *table, hsa_agent_t handle, struct
 		text[sizeof(text) - 1] = '\0';
 		agent->unique_id = uuid_parse(text);
 	}
-	/* KFD says the partition in the top bits; before that it was the PCI function. */
+	/* Newer KFDs report the partition in the top bits; earlier it was the PCI function. */
 	agent->partition =
 		agent->location_id >> 28 ? agent->location_id >> 28 : agent->location_id & 7;
 }
@@ -100,7 +100,7 @@ static hsa_status_t agent_visit(hsa_agent_t handle, void *data)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* Bytes read into @text, NUL-terminated; -errno. */
+/* Returns the bytes read into @text, NUL-terminated, or -errno. */
 static ssize_t node_file_read(int dir, const char *node, const char *name, char *text, size_t room)
 {
 	char path[64];
@@ -140,7 +140,7 @@ static void node_read(int dir, const char *name, struct node *node)
 	node->id = (uint32_t)strtoul(name, NULL, 10);
 	bytes = node_file_read(dir, name, "gpu_id", text, sizeof(text));
 	if (bytes < 0) {
-		/* KFD hides GPUs of other cgroups, never CPUs: it still counts. */
+		/* KFD hides GPUs of other cgroups, never CPUs, so a hidden node counts as a GPU. */
 		node->is_gpu = bytes == -EPERM || bytes == -EACCES;
 		return;
 	}
@@ -167,8 +167,8 @@ static uint32_t nodes_read(const char *topology, struct node *nodes)
 }
 
 /*
- * The host's node of @agent. The runtime renumbers nodes where some are hidden, so KFD's own
- * id and the place on the bus come before the node number.
+ * Finds the host's node of @agent. The runtime renumbers nodes if some are hidden, so KFD's id and
+ * the PCI location are compared before the node number.
  */
 static const struct node *node_find(
 	const struct node *nodes, uint32_t count, const struct agent *agent)

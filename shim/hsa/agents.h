@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The GPUs of this process and who they are on this node. Read once in OnLoad with the
- * runtime's own functions; constant afterwards, except tick_hz, which the shim thread measures
- * where the runtime does not say it. The index here is the one that Hello, shapes and anchors use.
+ * The GPUs of this process and their identity on this node. Read once in OnLoad with the runtime's
+ * own functions, and constant afterwards, except tick_hz, which the shim thread measures if the
+ * runtime does not report it. Hello, shapes and anchors use the index in this list.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct agent {
 	uint32_t location_id; /* raw */
 	uint32_t partition;
 	uint64_t unique_id; /* 0: unknown */
-	uint64_t tick_hz;   /* 0: the runtime does not say */
+	uint64_t tick_hz;   /* 0 if the runtime does not report it */
 	char gfx[64];
 	char name[64];
 };
@@ -32,15 +32,16 @@ struct agents {
 	struct agent gpu[RECORDER_GPUS];
 };
 
-/* 0, or -EIO when the runtime does not list its agents. No GPU at all is no error. */
+/* 0, or -EIO if the runtime does not list its agents. No GPU at all is not an error. */
 int agents_read(const struct hsa_table *table, struct agents *ret);
 
 /* Index of @handle, or -ENOENT (a CPU, or a GPU that was left out). */
 int agents_find(const struct agents *agents, hsa_agent_t handle);
 
 /*
- * Fills gpu_id (and kfd_gpu_id where unknown) of every GPU from @topology, a directory like
- * /sys/class/kfd/kfd/topology/nodes: the position among its GPU nodes by ascending node. A GPU
- * that is not listed there, or no such directory: node minus CPU nodes. For tests apart.
+ * Fills gpu_id (and kfd_gpu_id if it is unknown) of every GPU from @topology, a directory like
+ * /sys/class/kfd/kfd/topology/nodes: the position among its GPU nodes, in ascending order of the
+ * node. Without the directory, and for a GPU that is not listed there: the node minus the number of
+ * CPU nodes. Separate for tests.
  */
 void agents_number(struct agents *agents, const char *topology);

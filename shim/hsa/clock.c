@@ -15,7 +15,7 @@
 #include "shim/base/fd.h"
 #include "shim/base/loaded_library.h"
 
-/* HsaClockCounters of the thunk; its headers are packed to 4, which changes nothing here. */
+/* HsaClockCounters of the thunk. Its headers are packed to 4 bytes, which changes nothing here. */
 struct thunk_counters {
 	uint64_t gpu;
 	uint64_t cpu;	 /* MONOTONIC_RAW */
@@ -23,7 +23,10 @@ struct thunk_counters {
 	uint64_t system_hz;
 };
 
-/* linux/kfd_ioctl.h needs libdrm's headers; this call is its oldest and never changed. */
+/*
+ * Declared here because linux/kfd_ioctl.h needs libdrm's headers. This is KFD's oldest call and has
+ * never changed.
+ */
 struct kfd_counters {
 	uint64_t gpu;
 	uint64_t cpu;
@@ -34,25 +37,28 @@ struct kfd_counters {
 };
 #define KFD_GET_CLOCK_COUNTERS _IOWR('K', 0x05, struct kfd_counters)
 
-/* HSA_AMD_AGENT_INFO_CLOCK_COUNTERS, later than the headers we build with; as the thunk's. */
+/*
+ * HSA_AMD_AGENT_INFO_CLOCK_COUNTERS, which the headers we build with lack; same layout as the
+ * thunk's.
+ */
 #define AGENT_CLOCK_COUNTERS ((hsa_agent_info_t)0xA118)
-/* Room for a runtime that writes more than is known of. */
+/* Leaves room for a runtime that writes more than the known members. */
 union agent_counters {
 	struct thunk_counters known;
 	unsigned char bytes[256];
 };
 
-/* What AMD GPUs count by; a reading over a millisecond is good to some 0.2 %. */
+/* Crystal frequencies of AMD GPUs; a reading over a millisecond is good to some 0.2 %. */
 static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
-#define CRYSTAL_TOLERANCE 100u /* 1/100 */
+#define CRYSTAL_TOLERANCE 100u /* of the frequency: 1 % */
 
-/* A reading whose brackets are further apart met a preemption: take another. */
+/* If the bracketing readings are further apart, the thread was preempted: read again. */
 #define BRACKET_NS_MAX	  20000u
 #define BRACKET_TRIES_MAX 4
-/* The driver's clock may be rounded down by so much: a tick of the slowest crystal. */
+/* The driver may round its clock down by this much: a tick of the slowest crystal. */
 #define SYSTEM_STEP_NS	  40u
 
-/* As the loader names it. */
+/* Path of the runtime as the loader has it. */
 static const char *runtime_of(const struct hsa_table *table)
 {
 	struct library library;
@@ -87,7 +93,10 @@ static void thunk_find(const char *runtime, struct clock_source *source)
 
 	if (!*runtime)
 		return;
-	/* Only what is loaded already: its own handle also finds its own copy of the thunk. */
+	/*
+	 * Does not load anything. dlsym() on the runtime's own handle also finds its private copy
+	 * of the thunk.
+	 */
 	handle = dlopen(runtime, RTLD_NOLOAD | RTLD_LAZY);
 	if (!handle)
 		return;
@@ -96,7 +105,7 @@ static void thunk_find(const char *runtime, struct clock_source *source)
 	dlclose(handle);
 }
 
-/* The GPU's counter and the driver's BOOTTIME beside it, from one call. */
+/* The GPU's counter and the driver's BOOTTIME from the same call. */
 struct reading {
 	uint64_t tick;
 	uint64_t system_ns;
@@ -115,8 +124,10 @@ static int agent_read(
 	return 0;
 }
 
-/* A second reading is no earlier than the first one on either clock, and no further ahead than time
- * has gone. */
+/*
+ * On both clocks a second reading is not earlier than the first, and BOOTTIME has not advanced by
+ * more than the time that has passed.
+ */
 static bool is_believable(const struct clock_source *source, const struct agent *agent)
 {
 	uint64_t before_ns = clock_boottime_ns();
@@ -130,7 +141,7 @@ static bool is_believable(const struct clock_source *source, const struct agent 
 	       second.system_ns - first.system_ns <= passed_ns;
 }
 
-/* Where there is no GPU, nothing is asked. */
+/* Used only if it gives believable readings for every GPU. */
 static void agent_info_find(const struct hsa_table *table, struct clock_source *source)
 {
 	source->agent_info = table->real.hsa_agent_get_info;
@@ -216,9 +227,8 @@ static int reading_take(
 }
 
 /*
- * The counter was read somewhere between two readings of BOOTTIME: how far these are apart is the
- * bound on the anchor's error. The driver's own time is the better point in between, where it
- * is one.
+ * The counter is read between two readings of BOOTTIME, whose distance bounds the anchor's error.
+ * If the driver reports a time in between, that is the better value; else the middle is used.
  */
 static int bracketed_read(
 	const struct clock_source *source, const struct agent *agent, struct recorder_anchor *ret)
@@ -276,7 +286,7 @@ int clock_source_read(struct clock_source *source, uint32_t gpu, struct recorder
 		r = converted_read(source, gpu, &anchor);
 	if (r)
 		return r;
-	/* The offset between the two host clocks moves slowly: a pair read now serves. */
+	/* The offset between the two host clocks changes slowly, so a pair read now will do. */
 	anchor.realtime_ns = anchor.boottime_ns + (clock_realtime_ns() - clock_boottime_ns());
 	*ret = anchor;
 	return 0;

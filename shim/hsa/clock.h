@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Anchors: one instant on three axes, the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME, and a
- * bound on how far the first two may be apart: each reading is taken between two of BOOTTIME.
- * Opened in OnLoad and first read there, then by the shim's thread only. Four ways, of which the
- * first that answers is taken: the thunk that the runtime itself uses, where it is a library of its
- * own (through ROCm 6.2, and the software GPU); the runtime's word for an agent's counters
- * (from 7.0 on); KFD's ioctl on a descriptor of our own; and the runtime's conversion of ticks
- * (tick_point.h).
+ * Anchors: one instant as the GPU's ticks, CLOCK_BOOTTIME and CLOCK_REALTIME, with a bound on the
+ * error between the first two, because each reading is taken between two readings of BOOTTIME.
+ * Opened and first read in OnLoad, then used by the shim thread only. The first of four sources
+ * that answers is used: the thunk of the runtime, if it is a separate library (through ROCm 6.2,
+ * and the software GPU); the runtime's attribute for an agent's counters (from 7.0 on); KFD's ioctl
+ * on our own descriptor; and the runtime's conversion of ticks (tick_point.h).
  */
 #include <stdint.h>
 
@@ -18,31 +17,31 @@
 struct clock_source {
 	const struct agents *agents;
 	int (*counters)(uint32_t node, void *ret); /* hsaKmtGetClockCounters, or NULL */
-	/* hsa_agent_get_info(), where it knows the counters of every GPU; or NULL */
+	/* hsa_agent_get_info() if it reports the counters of every GPU, else NULL */
 	hsa_status_t (*agent_info)(hsa_agent_t agent, hsa_agent_info_t what, void *ret);
 	int kfd;	       /* /dev/kfd, or -1 */
-	uint64_t kfd_mark;     /* fd.h */
-	tick_convert *convert; /* or NULL */
+	uint64_t kfd_mark;     /* fd_mark() of kfd */
+	tick_convert *convert; /* NULL if the runtime has no such function */
 	struct tick_point point[RECORDER_GPUS];
 	char runtime[256]; /* path of libhsa-runtime64, for Hello */
 };
 
-/* The file that the runtime was loaded from, "" where that is unknown. */
+/* The file that the runtime was loaded from; "" if unknown. */
 void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity);
 
 void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret);
 void clock_source_close(struct clock_source *source);
 
-/* Which of the four ways is taken, for RTL_DEBUG. */
+/* Name of the source in use, for RTL_DEBUG. */
 const char *clock_source_name(const struct clock_source *source);
 
-/* -EIO: the clock does not answer (any more). */
+/* -EIO if the source does not answer, or no longer. */
 int clock_source_read(struct clock_source *source, uint32_t gpu, struct recorder_anchor *ret);
 
 /*
- * The frequency of a counter that went from @first to @last, taken to the next of the crystals
- * that AMD GPUs have when it is one within the reading's error. 0: no way to tell.
+ * The frequency of a counter that went from @first to @last, rounded to the next crystal frequency
+ * of AMD GPUs if that is within the error of the readings. 0 if it cannot be determined.
  */
 uint64_t clock_source_estimate_hz(
 	const struct recorder_anchor *first, const struct recorder_anchor *last);

@@ -5,7 +5,7 @@
 
 #include "shim/base/log.h"
 
-/* What the slots held before: our hooks. Written in OnLoad, before any wrapper runs. */
+/* What the table entries held before: our hooks. Written in OnLoad, before any wrapper runs. */
 static struct hsa_originals below;
 static const struct agents *gpus;
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * RTL_DEBUG: a line on stderr for each hooked call that is not on the dispatch path. The wrappers
- * are in the runtime's tables only when they were asked for, so without it nothing is even looked
- * at. 1: queues and code objects; 2: signals and copies, too.
+ * RTL_DEBUG: one line on stderr for each hooked call that is not on the dispatch path. Without
+ * RTL_DEBUG the wrappers are not in the runtime's tables and cost nothing. Level 1 covers queues
+ * and code objects, level 2 signals and copies, too.
  */
 #include "shim/hsa/agents.h"
 #include "shim/hsa/table.h"
 
-/* In OnLoad, after hooks_install(): on top of what is there. @table and @agents live for ever. */
+/*
+ * Called in OnLoad after hooks_install(), and wraps what that has installed. @table and @agents
+ * must stay valid for the life of the process.
+ */
 void debug_install(const struct hsa_table *table, const struct agents *agents, unsigned level);

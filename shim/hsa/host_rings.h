@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rings in host memory for programs that ask for them in a GPU's: a ring that the host reads
- * through a bus window cannot be walked (rule 15 of docs/shadow.md), and every release before had
- * them in host memory. The caller's descriptors are not changed: copies are asked for, and their
- * queues given back. On the thread that creates queues; cold.
+ * Puts rings into host memory for programs that ask for them in GPU memory: a ring that the host
+ * reads across the bus cannot be walked (docs/shadow.md, rule 15), and all earlier releases had
+ * rings in host memory. The caller's descriptors are not changed: changed copies are passed to the
+ * runtime, and the resulting queues are copied back. Runs on the thread that creates queues; cold.
  */
 #include "shim/hsa/later_api.h"
 
-/* Copies that ask for host memory, malloc'ed; NULL: nothing is to be changed, or no memory. */
+/*
+ * Copies that request host memory, from malloc(); NULL if nothing has to change, or if there is no
+ * memory.
+ */
 struct hsa_later_queue_desc *host_rings_ask(
 	const struct hsa_later_queue_desc *descs, uint32_t count);
 
 /*
- * After @create was called with @copies and returned @status: a queue that was not made of a
- * changed copy is asked for as the caller wanted it, and its copy says so. All queues are in @descs
- * then. Returns what
- * @create would have.
+ * Called after @create returned @status for @copies. A queue that could not be created from a
+ * changed copy is requested again as the caller wanted it, and its copy then has the original
+ * flags. Stores all queues in @descs, and returns what @create would have returned.
  */
 hsa_status_t host_rings_settle(hsa_later_queue_create *create, hsa_agent_t agent,
 	struct hsa_later_queue_desc *descs, struct hsa_later_queue_desc *copies, uint32_t count,

@@ -2,16 +2,16 @@
 #pragma once
 /*
  * The types of ROCr's intercept queue, which only its C++ header hsa_api_trace.h declares;
- * tests/unit/shim/hsa compares. They are for tools and the same in all releases.
+ * tests/unit/shim/hsa compares them. They are meant for tools, and the same in all releases.
  */
 #include <stdint.h>
 
 #include <hsa/hsa.h>
 
-/* Hands @count packets on, to the interceptor registered before or to the device. */
+/* Passes @count packets on to the interceptor that was registered before, or to the device. */
 typedef void hsa_intercept_writer(const void *packets, uint64_t count);
 
-/* Called under the queue's mutex, on whatever thread rings the doorbell or on one of ROCr's. */
+/* Called under the queue's mutex, on the thread that rings the doorbell or on one of ROCr's. */
 typedef void hsa_intercept_handler(const void *packets, uint64_t count, uint64_t user_index,
 	void *data, hsa_intercept_writer *writer);
 

@@ -3,22 +3,23 @@
 
 #include <pthread.h>
 
-/* Of a signal that is gone; no handle is odd. */
+/* Tombstone of a removed signal; no handle is odd. */
 #define GONE 1u
 
 _Atomic uint32_t ipc_signals_known;
 
 static _Atomic uint64_t table[IPC_SIGNALS_MAX];
 static atomic_bool is_full;
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* of writers; nests in nothing */
-static uint32_t table_used;				       /* tombstones included; lock */
+/* Taken by writers; no other lock is taken under it. */
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t table_used; /* tombstones included; protected by table_lock */
 
 static uint32_t slot_first(uint64_t handle)
 {
 	return (uint32_t)(handle * 0x9e3779b97f4a7c15ull >> 32) & (IPC_SIGNALS_MAX - 1);
 }
 
-/* Where @handle is; IPC_SIGNALS_MAX: nowhere. Half of the table stays free, so this ends. */
+/* Index of @handle, or IPC_SIGNALS_MAX. Half of the table stays free, so the search ends. */
 static uint32_t slot_find(uint64_t handle)
 {
 	uint32_t at = slot_first(handle);

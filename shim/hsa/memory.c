@@ -7,7 +7,10 @@ static struct {
 	bool is_found;
 } system_memory;
 
-/* Both: what the runtime makes its own signals of, which later releases map so that no GPU caches it. */
+/*
+ * Both flags: the runtime allocates its own signals from such memory, which later releases map so
+ * that no GPU caches it.
+ */
 #define FLAGS (HSA_REGION_GLOBAL_FLAG_FINE_GRAINED | HSA_REGION_GLOBAL_FLAG_KERNARG)
 
 static bool region_fits(const struct hsa_table *table, hsa_region_t region)
@@ -37,7 +40,7 @@ static hsa_status_t region_visit(hsa_region_t region, void *data)
 	return HSA_STATUS_INFO_BREAK;
 }
 
-/* The first CPU that has such memory, which is whose the runtime takes. */
+/* Chooses the first CPU that has such memory, as the runtime does. */
 static hsa_status_t agent_visit(hsa_agent_t agent, void *data)
 {
 	const struct hsa_originals *real = &system_memory.table->real;
@@ -58,7 +61,10 @@ bool system_memory_open(const struct hsa_table *table)
 	return system_memory.is_found;
 }
 
-/* By the core's function: the runtime maps it for every GPU, as it does its own. */
+/*
+ * Uses the core function, because then the runtime maps the memory for every GPU, as it does its
+ * own.
+ */
 void *system_memory_get(size_t bytes)
 {
 	void *memory = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What an AQL packet is, from its header on. The layout of the extended kernel dispatch, which
- * our build's headers do not have yet, stands here, frozen as in AMD's interface 1.31.
+ * Classifies AQL packets by their header. The layout of the extended kernel dispatch, which the
+ * headers we build with do not have yet, is fixed here as of AMD's interface 1.31.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -14,11 +14,14 @@
 #define PACKET_BYTES sizeof(hsa_kernel_dispatch_packet_t)
 static_assert(PACKET_BYTES == 64, "AQL");
 
-/* All AQL packets have it there, whatever their type. */
+/* All AQL packets have the completion signal at this offset, whatever their type. */
 static_assert(offsetof(hsa_kernel_dispatch_packet_t, completion_signal) == 56, "AQL");
 static_assert(offsetof(hsa_barrier_and_packet_t, completion_signal) == 56, "AQL");
 
-/* gfx1250: a grid of clusters of work-groups; everything else lies where a dispatch has it. */
+/*
+ * gfx1250: a grid of clusters of work-groups. All other fields are where a kernel dispatch has
+ * them.
+ */
 struct packet_extended {
 	uint16_t header; /* type vendor specific */
 	uint8_t format;
@@ -33,7 +36,7 @@ struct packet_extended {
 	uint32_t group_segment_size;
 	uint64_t kernel_object;
 	uint64_t kernarg_address;
-	hsa_signal_t dep_signal; /* waited for first */
+	hsa_signal_t dep_signal; /* the packet waits for this signal first */
 	hsa_signal_t completion_signal;
 };
 static_assert(sizeof(struct packet_extended) == PACKET_BYTES, "extended dispatch");
@@ -71,7 +74,7 @@ static inline const hsa_kernel_dispatch_packet_t *packet_in_ring(
 	return (const hsa_kernel_dispatch_packet_t *)(ring + (index & mask) * PACKET_BYTES);
 }
 
-/* Format 3 is something else on queues of AIE agents, which nobody follows. */
+/* Format 3 means something else on queues of AIE agents, which the shim does not follow. */
 static inline bool packet_is_extended(const hsa_kernel_dispatch_packet_t *packet, uint16_t header)
 {
 	return packet_type(header) == HSA_PACKET_TYPE_VENDOR_SPECIFIC &&
@@ -92,7 +95,7 @@ static inline uint32_t packet_extent(uint64_t clusters, uint64_t groups, uint64_
 	return extent < UINT32_MAX ? (uint32_t)extent : UINT32_MAX;
 }
 
-/* Of a dispatch, in work-items. */
+/* The grid of a dispatch, in work-items. */
 static inline void packet_grid(const hsa_kernel_dispatch_packet_t *packet, uint32_t ret[3])
 {
 	const struct packet_extended *extended = (const struct packet_extended *)packet;

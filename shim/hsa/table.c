@@ -21,7 +21,7 @@ struct table_root {
 #define ROOT_MAJOR_MIN 1u
 #define ROOT_MAJOR_MAX 3u
 
-/* Address of the pointer at @offset, NULL where the table ends before it or it holds none. */
+/* Address of the pointer at @offset; NULL if the table ends before it, or if it is NULL. */
 static void *table_slot(struct table_version *table, uint32_t offset)
 {
 	void **slot = (void **)((char *)table + offset);
@@ -69,7 +69,7 @@ int hsa_table_open(void *api_table, struct hsa_table *ret)
 	if (table.slot.name)                                                                       \
 		table.real.name = *table.slot.name;
 	HSA_EXT_MEMBERS(OPEN_EXT)
-	/* Development versions had other members at their places. */
+	/* Development versions had other members at these offsets. */
 	if (table.ext_step < HSA_LATER_STEP_DESC) {
 		table.slot.hsa_amd_queue_create = NULL;
 		table.real.hsa_amd_queue_create = NULL;

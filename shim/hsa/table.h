@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The runtime's function tables as a tool gets them in OnLoad, without hsa_api_trace.h, which
- * is C++ and belongs to one version. Only offsets of what we use, checked against the size
- * that the runtime states; tests/unit/shim/hsa checks them against the installed header.
+ * The runtime's function tables as a tool receives them in OnLoad, without hsa_api_trace.h, which
+ * is C++ and belongs to one version. Contains only the offsets that we use. They are checked
+ * against the size that the runtime states, and tests/unit/shim/hsa checks them against the
+ * installed header.
  *
- * hsa_table_open() is for OnLoad; the originals are read by every thread afterwards.
+ * hsa_table_open() is for OnLoad; every thread reads the originals afterwards.
  *
- * The core table never changed its prefix. The AMD table did: ROCm 5.6 put two members in the
- * middle, so it has an early layout (up to 5.5, at most 424 bytes) and a late one (from 5.6,
- * at least 456). No release has a size between.
+ * The core table never changed its prefix. The AMD table did: ROCm 5.6 inserted two members in the
+ * middle, so it has an early layout (up to 5.5, at most 424 bytes) and a late one (from 5.6, at
+ * least 456). No release has a size in between.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -22,27 +23,27 @@
 #include "shim/hsa/intercept_api.h"
 #include "shim/hsa/later_api.h"
 
-/* Later than the headers we build with. */
+/* Not in the headers we build with. */
 typedef hsa_status_t hsa_table_queue_get_info(hsa_queue_t *queue, uint32_t attribute, void *value);
 typedef hsa_status_t hsa_table_copy_on_engine(void *dst, hsa_agent_t dst_agent, const void *src,
 	hsa_agent_t src_agent, size_t bytes, uint32_t num_dep, const hsa_signal_t *dep,
 	hsa_signal_t completion, uint32_t engine, bool force);
 
 /*
- * One operation of hsa_amd_memory_async_batch_copy (from step 0x0A of AMD's table). With
- * `entries` the pointers are arrays of so many, of which a linear copy has one source agent, and a
- * broadcast one source and one size.
+ * One operation of hsa_amd_memory_async_batch_copy (from step 0x0A of the AMD table). If `entries`
+ * is not 0, the pointers are arrays of that many elements, except that a linear copy has one source
+ * agent, and a broadcast one source and one size.
  */
 enum hsa_table_copy_type {
 	HSA_TABLE_COPY_LINEAR = 0,
 	HSA_TABLE_COPY_BROADCAST = 1,
 	HSA_TABLE_COPY_SWAP = 2,
-	HSA_TABLE_COPY_TYPE_LAST = 5, /* 3 to 5: linear, addresses behind pointers */
+	HSA_TABLE_COPY_TYPE_LAST = 5, /* 3 to 5: linear, with addresses behind pointers */
 };
 struct hsa_table_copy_op {
 	uint16_t version;
 	uint16_t type;	  /* enum hsa_table_copy_type */
-	uint16_t entries; /* 0: one, in place */
+	uint16_t entries; /* 0: a single copy, without arrays */
 	uint16_t traffic_class;
 	hsa_signal_t completion;
 	void *source;
@@ -59,7 +60,7 @@ struct hsa_table_copy_op {
 		size_t bytes;
 		const size_t *bytes_list;
 	};
-	size_t target_bytes; /* of a swap */
+	size_t target_bytes; /* for a swap */
 	uint64_t reserved[8];
 };
 static_assert(sizeof(struct hsa_table_copy_op) == 128, "the runtime's");
@@ -108,7 +109,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_signal_silent_store_screlease, 840)                                                    \
 	X(hsa_executable_iterate_agent_symbols, 1000)
 
-/* Likewise, of what we can do without. */
+/* X(name, offset in CoreApiTable); the shim works without these */
 #define HSA_CORE_OPTIONAL_MEMBERS(X)                                                               \
 	X(hsa_memory_copy, 296)                                                                    \
 	X(hsa_signal_load_relaxed, 328)                                                            \
@@ -118,7 +119,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 	X(hsa_signal_group_wait_any_scacquire, 864)                                                \
 	X(hsa_signal_group_wait_any_relaxed, 872)
 
-/* X(name, type of the function, early offset, late offset); 0: not in that layout */
+/* X(name, type of the function, early offset, late offset); offset 0: not in that layout */
 #define HSA_EXT_MEMBERS(X)                                                                         \
 	X(hsa_amd_profiling_set_profiler_enabled,                                                  \
 	  __typeof__(hsa_amd_profiling_set_profiler_enabled), 32, 32)                              \
@@ -151,7 +152,7 @@ typedef hsa_status_t hsa_table_batch_copy(const struct hsa_table_copy_op *ops, u
 #define HSA_EXT_EARLY_BYTES_MAX 424u
 #define HSA_EXT_LATE_BYTES_MIN	456u
 
-/* What the tables held when we came: the runtime's functions or those of an earlier tool. */
+/* The functions that the tables held in OnLoad: the runtime's, or wrappers of an earlier tool. */
 struct hsa_originals {
 #define HSA_DECLARE_CORE(name, offset)		 __typeof__(name) *name;
 #define HSA_DECLARE_EXT(name, type, early, late) type *name;
@@ -160,7 +161,7 @@ struct hsa_originals {
 	HSA_EXT_MEMBERS(HSA_DECLARE_EXT)
 };
 
-/* Where they stand: for installing a wrapper. NULL exactly where the original is. */
+/* Addresses of the table entries, for installing wrappers. NULL exactly if the original is. */
 struct hsa_slots {
 #define HSA_DECLARE_CORE_SLOT(name, offset)	      __typeof__(name) **name;
 #define HSA_DECLARE_EXT_SLOT(name, type, early, late) type **name;
@@ -172,15 +173,14 @@ struct hsa_slots {
 struct hsa_table {
 	struct hsa_originals real;
 	struct hsa_slots slot;
-	const void
-		*core; /* the runtime's core table: one runtime shows the same one to every tool */
+	const void *core; /* the runtime's core table; every tool of one runtime gets the same */
 	uint32_t root_major;
 	uint32_t ext_bytes;
 	uint32_t ext_step;
 };
 
 /*
- * @api_table: what OnLoad got. -EPROTO: a version we do not know; -ENOSYS: a core member that
- * we cannot do without is missing. Nothing in the runtime's tables is changed.
+ * @api_table is the argument of OnLoad. -EPROTO: unknown version; -ENOSYS: a core member that the
+ * shim needs is missing. Does not change the runtime's tables.
  */
 int hsa_table_open(void *api_table, struct hsa_table *ret);

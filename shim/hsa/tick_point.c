@@ -7,21 +7,24 @@
 #include "proto/base/clock.h"
 
 /*
- * No counter has come so far (22 years at 100 MHz), and the line does not overflow there. The
- * search comes down from above, because of a tick before the runtime's first reading it would make,
- * once and for the program too, a line of its own.
+ * No counter has reached this (22 years at 100 MHz), and the conversion does not overflow there.
+ * The search starts above the present and comes down, because a tick before the runtime's first
+ * reading would make the runtime fix a separate line, once and for the program too.
  */
 #define TICK_FAR      (UINT64_C(1) << 56)
-/* The line's slope is good to 1 in so many, even when its two readings are microseconds apart. */
+/* The slope is accurate to 1 part in this many, even if its two readings are microseconds apart. */
 #define SLOPE_PART    8
-/* Each step leaves an eighth of the way. */
+/* Each step leaves at most an eighth of the distance. */
 #define STEPS_MAX     24
-/* Near enough: the runtime reads its clocks anew for what is 62 ms ahead. */
+/* Close enough: the runtime reads its clocks again for a tick that is 62 ms ahead. */
 #define NEAR_NS	      1000000
-/* This thread was without a processor meanwhile; or it is no line. */
+/* Further behind, either this thread did not run for long, or the answers form no line. */
 #define BEHIND_NS_MAX 1000000000
 
-/* How far @tick is ahead of now, in ns; and where it lies. False: the runtime does not say. */
+/*
+ * Converts @tick: where it lies, and how far ahead of the present in ns. False if the runtime does
+ * not answer.
+ */
 static bool is_ahead(tick_convert *convert, hsa_agent_t agent, uint64_t tick,
 	struct tick_point *ret, int64_t *ret_ns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A GPU's counter beside CLOCK_BOOTTIME without reading either: the runtime converts any tick by a
- * line through readings of its own, and that line is followed to the tick that is now. For runtimes
- * that tell their clock to no other library (ROCm 6.3 and 6.4 where /dev/kfd cannot be opened). One
- * thread at a time.
+ * Relates a GPU's counter to CLOCK_BOOTTIME without reading the counter: the runtime converts any
+ * tick by a line through its own readings, and a search finds the tick that this line puts at the
+ * present time. For runtimes that expose their clock to no other library (ROCm 6.3 and 6.4 where
+ * /dev/kfd cannot be opened). One thread at a time.
  */
 #include <stdint.h>
 
@@ -19,13 +19,15 @@ struct tick_point {
 	uint64_t boottime_ns;
 };
 
-/* How far a point of that line may be from the truth: the runtime keeps it within half a
- * microsecond of readings that are good to four (GpuAgent::TranslateTime). */
+/*
+ * Error bound of a point: the runtime keeps its line within half a microsecond of readings that are
+ * good to four (GpuAgent::TranslateTime).
+ */
 #define TICK_POINT_ERROR_NS 4500u
 
 /*
- * The tick at about CLOCK_BOOTTIME, and exactly its place on the line. @tick_hz: of the agent's
- * counter. -EIO: the runtime does not convert, or what it says is no line.
+ * Finds a tick close to the present, and its exact time on the line. @tick_hz is the rate of the
+ * agent's counter. -EIO if the runtime does not convert, or its answers form no line.
  */
 int tick_point_read(
 	tick_convert *convert, hsa_agent_t agent, uint64_t tick_hz, struct tick_point *last);

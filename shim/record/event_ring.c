@@ -6,7 +6,7 @@ static struct recorder_event *entry_at(const struct event_ring *ring, uint64_t p
 	return (struct recorder_event *)(ring->entries + position % ring->count * ring->stride);
 }
 
-/* A turn is kept less the entry's index; this is the position that it stands for. */
+/* The stored turn is relative to the entry's index; this is the absolute position. */
 static uint64_t turn_of(
 	const struct event_ring *ring, const struct recorder_event *event, uint64_t position)
 {
@@ -36,7 +36,7 @@ struct recorder_event *event_ring_take(const struct event_ring *ring)
 
 void event_ring_publish(struct recorder_event *event)
 {
-	/* Its turn is the taker's alone to change. */
+	/* Only the thread that took the entry changes its turn. */
 	uint64_t turn = atomic_load_explicit(&event->turn, memory_order_relaxed);
 
 	atomic_store_explicit(&event->turn, turn + 1, memory_order_release);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A bounded ring of many producers and one consumer over entries that begin with struct
- * recorder_event (proto/recorder/layout.h has the turn rule, docs/recorder.md why it survives a
- * crash). Producers: any thread, no wait, no system call, no allocation. Consumer: the shim
- * thread, which may give entries back in any order.
+ * A bounded ring with many producers and one consumer, whose entries begin with struct
+ * recorder_event (proto/recorder/layout.h has the rule for turns; docs/recorder.md explains why the
+ * ring survives a crash). Any thread may produce: no wait, system call or allocation. The shim
+ * thread consumes, and may return entries in any order.
  */
 #include <stdalign.h>
 #include <stdbool.h>
@@ -13,13 +13,14 @@
 
 #include "proto/recorder/layout.h"
 
-/* Where a ring stands. Zeroed: at position 0. */
+/* The two ends of a ring. Zeroed, both are at position 0. */
 struct event_ends {
-	alignas(64) _Atomic uint64_t tail; /* next position to take; producers */
-	alignas(64) _Atomic uint64_t head; /* oldest one not given back; consumer */
+	alignas(64) _Atomic uint64_t tail; /* next position to take; written by producers */
+	/* Oldest position not returned; written by the consumer. */
+	alignas(64) _Atomic uint64_t head;
 };
 
-/* Constant once it is shared; its entries and its ends are the ring. */
+/* Constant once it is shared; the mutable state is in the entries and the ends. */
 struct event_ring {
 	uint8_t *entries;
 	struct event_ends *ends;
@@ -27,11 +28,14 @@ struct event_ring {
 	uint32_t stride; /* bytes */
 };
 
-/* An entry of the caller's, to be filled and published soon: later ones wait for it. NULL: full. */
+/*
+ * Takes an entry that the caller must fill and publish soon, because later entries wait for it.
+ * NULL if the ring is full.
+ */
 struct recorder_event *event_ring_take(const struct event_ring *ring);
 void event_ring_publish(struct recorder_event *event);
 
-/* As of the consumer's last look. */
+/* Based on the head that the consumer wrote last. */
 static inline bool event_ring_is_half_full(const struct event_ring *ring)
 {
 	uint64_t head = atomic_load_explicit(&ring->ends->head, memory_order_relaxed);
@@ -43,19 +47,19 @@ static inline bool event_ring_is_half_full(const struct event_ring *ring)
 /* ---- consumer ---------------------------------------------------------------------------- */
 
 enum event_turn {
-	EVENT_IS_WRITTEN, /* taken or not, it is not whole */
+	EVENT_IS_WRITTEN, /* not taken yet, or not fully written */
 	EVENT_IS_WHOLE,
-	EVENT_IS_BACK, /* given back, and maybe taken again since */
+	EVENT_IS_BACK, /* returned, and perhaps taken again since */
 };
 
-/* Of @position, which is not before the head. @ret: its entry. */
+/* State of the entry at @position, which is not before the head. @ret is the entry. */
 enum event_turn event_ring_turn(
 	const struct event_ring *ring, uint64_t position, struct recorder_event **ret);
 
-/* Step R of a whole one. */
+/* Returns a whole entry to the producers: step R in docs/recorder.md. */
 void event_ring_give_back(const struct event_ring *ring, struct recorder_event *event);
 
-/* Moves the head past what was given back. */
+/* Moves the head past the entries that were returned. */
 void event_ring_advance(const struct event_ring *ring);
 
 static inline uint64_t event_ring_tail(const struct event_ring *ring)
@@ -68,7 +72,7 @@ static inline uint64_t event_ring_head(const struct event_ring *ring)
 	return atomic_load_explicit(&ring->ends->head, memory_order_relaxed);
 }
 
-/* Nothing taken that was not given back. */
+/* Whether every entry that was taken has been returned. */
 static inline bool event_ring_is_empty(const struct event_ring *ring)
 {
 	return event_ring_head(ring) == event_ring_tail(ring);

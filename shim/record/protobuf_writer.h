@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The few pieces of the protobuf encoding that the batcher writes itself, straight into a
- * cell. Bytes only; the caller has computed that they fit. tests/shim/capture decodes what comes
- * out with protobuf-c.
+ * The few pieces of the protobuf encoding that frames are built from, written straight into a cell.
+ * The caller has computed that the bytes fit. tests/shim/capture decodes the output with
+ * protobuf-c.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ static inline uint8_t *pb_put_uint(uint8_t *at, unsigned field, uint64_t value)
 	return pb_put_varint(pb_put_tag(at, field, PB_VARINT), value);
 }
 
-/* Bytes of a length-delimited field with @bytes of content; 0 when that is empty. */
+/* Size of a length-delimited field with @bytes of content; 0 if the content is empty. */
 static inline size_t pb_field_bytes(unsigned field, size_t bytes)
 {
 	return bytes ? pb_tag_bytes(field) + pb_varint_bytes(bytes) + bytes : 0;
@@ -59,7 +59,10 @@ static inline uint8_t *pb_put_head(uint8_t *at, unsigned field, size_t bytes)
 	return pb_put_varint(pb_put_tag(at, field, PB_BYTES), bytes);
 }
 
-/* A packed column as it lies there: of fixed-width values, on little-endian, or of varints. */
+/*
+ * Writes a packed column: fixed-width values as they are in memory (little-endian), below also
+ * varints.
+ */
 static inline uint8_t *pb_put_fixed(uint8_t *at, unsigned field, const void *column, size_t bytes)
 {
 	if (!bytes)

@@ -10,7 +10,7 @@
 #include "shim/base/wait.h"
 #include "shim/record/recorder.h"
 
-/* A program that changes its mind without end fills no log. */
+/* Bounds the log if a program changes its rank again and again. */
 #define CHANGES_MAX 64u
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
@@ -53,11 +53,14 @@ static void define(
 	defines.n_ranks = 1;
 	frame.body_case = RTL__FRAME__BODY_DEFINES;
 	frame.defines = &defines;
-	/* Without room its ranks stay what they were, and its dispatches are all there. */
+	/* Without room in the log the collector keeps the earlier rank; no dispatch is lost. */
 	(void)recorder_define(recorder, packed, msg_pack(&frame, packed), how);
 }
 
-/* The same as the collector takes: the communicator's word where the environment says none. */
+/*
+ * Follows the same rule as the collector: the communicator's rank counts if the environment names
+ * none.
+ */
 static void tell_gate(const struct process_rank *rank)
 {
 	const struct rank_number *told = &rank->told.rank;
@@ -68,7 +71,7 @@ static void tell_gate(const struct process_rank *rank)
 
 static void run(struct recorder *recorder, enum recorder_define_how how)
 {
-	static uint32_t defined; /* is_taking's holder */
+	static uint32_t defined; /* protected by is_taking */
 	struct process_rank rank;
 	unsigned looks = 0;
 

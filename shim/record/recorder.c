@@ -16,13 +16,16 @@
 #include "shim/base/wait.h"
 
 #define PAGE_BYTES	     4096u
-/* Of a limited address space that is left, the recorder takes one of so many parts at most. */
+/* If the address space is limited, the recorder takes at most this part of what is left. */
 #define ADDRESS_SPACE_PART   16u
-/* Kept for shapes that are their queue and nothing else, of 31 bytes: each queue has one at last. */
+/* Reserved for shapes that name only their queue (31 bytes), so that each queue can have one. */
 #define DEFINE_QUEUES_BYTES  (RECORDER_QUEUES * 32u)
-/* ... and for other overflow definitions: 7500 shapes of 35 bytes and the names that go with them. */
+/* Also reserved for other overflow definitions: 7500 shapes of 35 bytes and their names. */
 #define DEFINE_RESERVE_BYTES ((256u << 10) + DEFINE_QUEUES_BYTES)
-/* Of some 100 us each: a fifth of what the end of a process may take. */
+/*
+ * At most this many checks of some 100 us each: a fifth of the time that the end of a process may
+ * take.
+ */
 #define DEFINE_LOOKS_AT_END  (PATIENCE_YIELDS + 100u)
 
 static_assert(RECORDER_ANCHORS == 16, "struct recorder_anchors");
@@ -47,8 +50,7 @@ static uint64_t header_lay_out(struct recorder_header *header)
 	header->defines = region_put(&end, RECORDER_DEFINE_BYTES, 1);
 	header->markers = region_put(&end, RECORDER_MARKERS, sizeof(struct recorder_marker));
 	header->calls = region_put(&end, RECORDER_CALLS, sizeof(struct recorder_call));
-	header->spare_calls =
-		region_put(&end, RECORDER_CALLS_SPARE, sizeof(struct recorder_call));
+	header->spare_calls = region_put(&end, RECORDER_CALLS_SPARE, sizeof(struct recorder_call));
 	header->hello = region_put(&end, RECORDER_HELLO_BYTES, 1);
 	return end;
 }
@@ -61,13 +63,13 @@ static_assert((uint64_t)RECORDER_SLOTS * sizeof(struct recorder_slot) +
 		      RECORDER_BYTES_MAX,
 	"recorder bytes");
 
-/* Sparse on purpose: a page costs only once it was used. */
+/* Sparse on purpose: a page takes memory only once it was written. */
 static int memfd_make(size_t bytes, int *ret)
 {
 	struct rlimit limit;
 	int fd, r;
 
-	/* Past this limit ftruncate() raises SIGXFSZ, which ends a program. */
+	/* A ftruncate() past this limit would raise SIGXFSZ, which ends the program. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < bytes)
 		return -EFBIG;
 	fd = fd_keep(memfd_create("rtl-recorder", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -97,8 +99,8 @@ static void header_fill(
 }
 
 /*
- * A program with a limit on its address space has planned with it: the recorder may take no more
- * than a part of what is left, or an allocation of the program's own would fail later.
+ * A program that limits its address space has planned with the limit. The recorder takes only a
+ * part of what is left, or an allocation of the program could fail later.
  */
 static bool has_address_space(uint64_t bytes)
 {
@@ -148,7 +150,7 @@ int recorder_create(const struct recorder_identity *identity, struct recorder *r
 		ret->fd = -1;
 		return r;
 	}
-	/* A forked child must not write into the recorder of its parent. */
+	/* A forked child must not write into its parent's recorder. */
 	if (madvise(base, total, MADV_DONTFORK) < 0) {
 		r = -errno;
 		munmap(base, total);
@@ -219,7 +221,7 @@ void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint3
 			count * sizeof(*slot));
 }
 
-/* Held for one memcpy. A dispatching thread tries; only cold paths come here to wait. */
+/* Held for one memcpy(). A dispatching thread only tries; other callers wait. */
 static int define_lock(struct recorder *recorder, unsigned how)
 {
 	unsigned looks = 0, left = DEFINE_LOOKS_AT_END;
@@ -249,7 +251,7 @@ int recorder_define(struct recorder *recorder, const void *frame, size_t bytes, 
 		r = -ENOSPC;
 	} else {
 		memcpy(recorder->defines + end, frame, bytes);
-		/* Last: a reader never sees a part of a definition. */
+		/* Published last, so that a reader never sees a partial definition. */
 		atomic_store_explicit(&header->define_bytes, end + bytes, memory_order_release);
 	}
 	atomic_store_explicit(&recorder->define_lock, 0, memory_order_release);
@@ -299,14 +301,19 @@ void *recorder_cell_bytes(const struct recorder *recorder, uint64_t number)
 
 int recorder_frame_open(struct recorder *recorder, struct recorder_open *ret)
 {
-	/* Acquire: the connection is done with the cell before its bytes change. */
+	/*
+	 * Acquire: the connection's thread has finished reading the cell before its bytes change.
+	 */
 	uint64_t acked = atomic_load_explicit(&recorder->acked, memory_order_acquire);
 	uint64_t number = recorder->open_frame;
 	struct recorder_cell *cell = cell_of(recorder, number);
 
 	if (number - acked > RECORDER_CELLS)
 		return -EAGAIN;
-	/* An exchange, so that no byte of the new frame can land before the old number is gone. */
+	/*
+	 * An exchange, so that no byte of the new frame becomes visible before the old number is
+	 * gone.
+	 */
 	atomic_exchange(&cell->number, 0);
 	*ret = (struct recorder_open){
 		.number = number,
@@ -374,7 +381,10 @@ int recorder_resume(struct recorder *recorder, uint64_t hw)
 	if (hw > recorder_published(recorder))
 		return -EPROTO;
 	acked_raise(recorder, hw);
-	/* Cells up to acked may hold later frames by now: a collector below it lost its word. */
+	/*
+	 * Cells up to `acked` may hold later frames by now. A collector with a lower hw has lost
+	 * what it had acknowledged.
+	 */
 	acked = atomic_load_explicit(&recorder->acked, memory_order_relaxed);
 	recorder->sent = acked;
 	return 0;

@@ -9,10 +9,10 @@
 #include "shim/base/gate.h"
 #include "shim/record/recorder.h"
 
-/* The gate's changes are taken in order, by one at a time. */
+/* Held while changes are taken, so that one thread at a time takes them, in order. */
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 
-/* 0, or what recorder_define() says. */
+/* Returns 0 or the error of recorder_define(). */
 static int change_define(
 	struct recorder *recorder, const struct gate_change *change, enum recorder_define_how how)
 {
@@ -33,7 +33,9 @@ static int change_define(
 	return recorder_define(recorder, packed, msg_pack(&frame, packed), how);
 }
 
-/* The log is for names; the counters know how many there were. */
+/*
+ * The log is mainly for names, so it takes a limited number of changes; the counters have them all.
+ */
 static bool has_room(const struct recorder *recorder)
 {
 	const _Atomic uint64_t *counted = recorder->header->process;
@@ -54,7 +56,7 @@ static bool take_changes(struct recorder *recorder, enum recorder_define_how how
 		is_new = true;
 		r = has_room(recorder) ? change_define(recorder, &change, how) : -ENOSPC;
 		if (r == -EAGAIN)
-			how = RECORDER_DEFINE_TRY; /* once was long enough */
+			how = RECORDER_DEFINE_TRY; /* it has waited once already */
 		recorder_count(recorder, RTL_P_recordings_left_out, change.passed_over + (r < 0));
 		recorder_count(recorder, RTL_P_controls_applied, change.passed_over + 1);
 	}

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * When the process recorded and when not: the gate's changes into the define log, which the
- * collector gets whole on every connection and reads when the process has died. The shim's thread, and
- * at the end whoever ends the process: it may not live to see that thread get a processor.
+ * Writes the times when the process recorded to the define log, from the changes of the gate. The
+ * collector receives that log whole on every connection, and reads it after the process has died.
+ * Called by the shim thread, and at the end by the thread that ends the process, since the shim
+ * thread may not run again before.
  */
 #include <stdbool.h>
 
 struct recorder;
 
-/* Takes down what has changed; true: something has. Also keeps the counters about it. While another
- * thread is at it: nothing, false. */
+/*
+ * Writes the changes so far, and updates their counters; true if there was one. Does nothing and
+ * returns false while another thread is doing so.
+ */
 bool recording_run(struct recorder *recorder);
-/* The same, by who ends the process: waits for nobody but a moment. */
+/* The same for the thread that ends the process: waits for another thread, but only a moment. */
 void recording_end(struct recorder *recorder);
-/* In a child of fork(), whose other threads are gone. */
+/* For a child of fork(), which has no other threads. */
 void recording_forget(void);

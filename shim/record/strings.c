@@ -15,10 +15,10 @@
 
 #define TABLE_FIRST 256u
 
-/* 128 bits of hash stand for the text: the texts themselves live in the define log only. */
+/* A text is identified by a hash of 128 bits; the text itself is only in the define log. */
 struct string_entry {
 	XXH128_hash_t hash;
-	uint32_t id; /* 0: free */
+	uint32_t id; /* 0 if free */
 };
 
 void strings_init(struct strings *strings, struct recorder *recorder)
@@ -102,7 +102,7 @@ static uint32_t overflow_take(struct strings *strings)
 	return strings->overflow_id;
 }
 
-/* 0: no room. */
+/* Returns 0 if there is no room. */
 static uint32_t intern_locked(struct strings *strings, const char *text, size_t bytes)
 {
 	XXH128_hash_t hash = XXH3_128bits(text, bytes);
@@ -113,7 +113,7 @@ static uint32_t intern_locked(struct strings *strings, const char *text, size_t 
 	entry = entry_find(strings->table, strings->capacity, hash);
 	if (entry->id)
 		return entry->id;
-	/* One id is kept for the overflow's own definition. */
+	/* Keeps one id for the overflow's own definition. */
 	if (strings->last_id + 1 >= PROCESS_STRINGS_MAX ||
 		string_define(strings, strings->last_id + 1, text, bytes, RECORDER_DEFINE_WAIT))
 		return 0;

@@ -6,7 +6,7 @@
 #include "proto/base/clock.h"
 #include "proto/wire/msg.h"
 
-/* 128 queues of 24 counters in their longest form are 31 KiB. */
+/* 128 queues with 24 counters each take at most 31 KiB. */
 #define QUEUES_PER_FRAME 128u
 static_assert(QUEUES_PER_FRAME * RTL_Q_COUNT * 11 < FRAME_BYTES_MAX, "counters of one frame");
 static_assert(RECORDER_QUEUES * RTL_Q_COUNT * 11 + RECORDER_GPUS * RECORDER_ANCHORS * 64 <
@@ -57,7 +57,7 @@ static size_t anchors_encode(
 	return used;
 }
 
-/* The values of queue @index into @values; returns their sum. */
+/* Reads the counters of queue @index into @values, and returns their sum. */
 static uint64_t queue_read(const struct recorder *recorder, uint32_t index, uint64_t *values)
 {
 	uint64_t sum = 0;
@@ -76,7 +76,10 @@ static uint64_t process_read(const struct recorder *recorder, uint64_t *values)
 	for (int i = 0; i < RTL_P_COUNT; i++) {
 		values[i] =
 			atomic_load_explicit(&recorder->header->process[i], memory_order_relaxed);
-		/* A plain sum hides changes that cancel out: not all of them only rise. */
+		/*
+		 * Weighted, because not all process counters only rise, and in a plain sum changes
+		 * could cancel out.
+		 */
 		sum = sum * 31 + values[i];
 	}
 	return sum;
@@ -103,7 +106,7 @@ static void queue_add(struct counters_frame *work, Rtl__Counters *message,
 	work->list[message->n_queues++] = item;
 }
 
-/* Every Counters frame has the process counters: absent is not the same as unchanged. */
+/* Every Counters frame contains the process counters: absent would not mean unchanged. */
 static size_t counters_encode(
 	struct telemetry *telemetry, const struct recorder *recorder, bool is_whole, uint8_t *at)
 {

@@ -25,8 +25,8 @@ uint64_t calls_reserve(void)
 }
 
 /*
- * The stack grows down: a call whose frame lies at or below an address that is in use further out
- * was left without a return.
+ * The stack grows down, so a call whose frame is at or below @address, which is further out, has
+ * been left without a return.
  */
 static void drop_left(struct open_calls *open, uintptr_t address)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Host calls under way on each thread, and their records: HIP's (librtl-calls.so) and RCCL's
- * (rccl.c). A call has its number from its begin on, so that what it causes can say so; its
- * record follows on its return, as an event (events.h). Any application thread, before and after
- * the runtime's life too; nothing here waits, allocates or makes a system call.
+ * Host calls that are in progress on each thread, and their records: calls of HIP (librtl-calls.so)
+ * and of RCCL (rccl.c). A call gets its number when it begins, so that what it causes can refer to
+ * it; its record follows when it returns, as an event (events.h). Any application thread may call,
+ * also before and after the runtime's life; nothing here waits, allocates or makes a system call.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/recorder/layout.h"
 
-/* Of the wrapper, on its stack: its address says which calls lie around it. */
+/* On the wrapper's stack: calls at a higher address enclose this one. */
 struct call_frame {
 	uint64_t id;
 	uint64_t parent;
@@ -19,7 +19,7 @@ struct call_frame {
 	uint64_t start_ns;
 };
 
-/* What a record adds to its frame. */
+/* What the record contains in addition to its call_frame. */
 struct call_end {
 	enum recorder_call_kind kind;
 	uint32_t api; /* enum rtl_host_call or rtl_collective */
@@ -30,24 +30,26 @@ struct call_end {
 };
 
 /*
- * Between the two the thread is in the call. Frames that were left by longjmp or an exception are
- * noticed by the next call further out, whose record does not suffer.
+ * The thread is inside the call between these two. If longjmp or an exception has left calls
+ * without rtl_call_end(), the next call further out drops them, and its own record is right.
  */
 void rtl_call_begin(struct call_frame *frame);
 void rtl_call_end(struct call_frame *frame, const struct call_end *end);
 
-/* A number for a call that begins later (the end of a group), and its begin with it; 0: nothing is
- * recorded now. */
+/*
+ * Reserves a number for a call that begins later (the end of a group); 0 if nothing is recorded
+ * now. calls_begin_as() begins that call.
+ */
 uint64_t calls_reserve(void);
 void calls_begin_as(struct call_frame *frame, uint64_t id);
 
-/* librtl-calls.so is here: without it mode hip has nobody who begins a HIP call. */
+/* Called by librtl-calls.so when it is loaded: in mode hip no other library reports HIP calls. */
 void rtl_calls_attach(void);
 bool calls_are_attached(void);
 
-/* Mode off: whoever asks calls_are_off() leaves all of this alone. */
+/* Mode off: callers of calls_are_off() then record nothing. */
 void calls_switch_off(void);
 bool calls_are_off(void);
 
-/* fork's child: it is in none of the parent's calls. */
+/* For the child of fork(), which is in none of the parent's calls. */
 void calls_forget(void);

@@ -15,8 +15,9 @@
 static struct copies_setup setup;
 static _Atomic bool is_timed;
 static _Atomic uint64_t last_id;
-static pthread_mutex_t profiling_lock = PTHREAD_MUTEX_INITIALIZER; /* nests outside the runtime's */
-static bool is_profiling;					    /* the runtime's copies; lock */
+/* Taken before locks of the runtime. */
+static pthread_mutex_t profiling_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_profiling; /* the runtime times copies; profiling_lock */
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
@@ -34,7 +35,7 @@ static int32_t place_of_agent(hsa_agent_t agent)
 	return RTL_COPY_PLACE_UNKNOWN;
 }
 
-/* By who owns the memory. What the runtime knows nothing of is the program's own. */
+/* The place is that of the memory's owner. Memory that the runtime does not know is host memory. */
 static int32_t place_of_pointer(const void *pointer)
 {
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
@@ -53,7 +54,7 @@ struct copy copy_linear(enum rtl_copy_how how, const void *target, hsa_agent_t t
 {
 	struct copy copy = {.how = how, .bytes = bytes, .completion = completion};
 
-	/* One agent twice may just be whose engine is to do it (OpenMP). */
+	/* If both agents are the same, that may only say whose engine does the copy (OpenMP). */
 	if (source_agent.handle == target_agent.handle) {
 		copy.source = place_of_pointer(source);
 		copy.target = place_of_pointer(target);
@@ -86,8 +87,7 @@ struct copy copy_rect(const hsa_pitched_ptr_t *target, const hsa_pitched_ptr_t *
 	return copy;
 }
 
-/* ---- what the user wants ------------------------------------------------------------------------
- */
+/* ---- what the user selected ------------------------------------------------------------ */
 
 static bool place_is_chosen(int32_t place)
 {
@@ -100,7 +100,7 @@ static bool place_is_chosen(int32_t place)
 	return gate_is_open(word) && (!(word & GATE_BY_REGION) || thread_state()->region);
 }
 
-/* Of a GPU that is recorded; between hosts, whenever anything is. */
+/* A copy is recorded if one of its GPUs is; a copy between hosts, if anything is. */
 static bool copy_is_chosen(const struct copy *copy)
 {
 	if (copy->source >= 0 && place_is_chosen(copy->source))
@@ -110,10 +110,9 @@ static bool copy_is_chosen(const struct copy *copy)
 	return copy->source < 0 && place_is_chosen(RTL_COPY_PLACE_HOST);
 }
 
-/* ---- records ------------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------- */
 
-/* False: dropped, and counted. */
+/* Returns false if the record was dropped, which is counted. */
 static bool copy_record(const struct copy *copy)
 {
 	struct recorder_call *call = event_call_take(RECORDER_CALL_COPY);
@@ -136,7 +135,7 @@ static bool copy_record(const struct copy *copy)
 	return true;
 }
 
-/* copy_watch's end of a copy. */
+/* Called by copy_watch when a copy has ended; @start_ns is 0 if its times are unknown. */
 static void copy_is_done(uint64_t id, uint64_t start_ns, uint64_t end_ns)
 {
 	struct recorder_call *call = NULL;
@@ -164,15 +163,17 @@ static bool signal_times(uint64_t signal, uint64_t *ret_start_ns, uint64_t *ret_
 	return time.start != 0;
 }
 
-/* ---- hooks --------------------------------------------------------------------------------------
- */
+/* ---- hooks ----------------------------------------------------------------------------- */
 
 bool copies_are_timed(void)
 {
 	return atomic_load_explicit(&is_timed, memory_order_relaxed);
 }
 
-/* At the first copy, since it makes the runtime set up what a program without copies never needs. */
+/*
+ * Enables the runtime's timing at the first copy, because that sets up things that a program
+ * without copies never needs.
+ */
 static bool times_are_wanted(void)
 {
 	if (!copies_are_timed())
@@ -185,7 +186,7 @@ static bool times_are_wanted(void)
 	return true;
 }
 
-/* Nothing moves, nothing says when, or one signal is of several. */
+/* Not if nothing is copied, or if there is no signal to read the times from. */
 static bool copy_can_be_timed(const struct copy *copy)
 {
 	return copy->bytes && copy->completion.handle;
@@ -215,8 +216,7 @@ void copy_end(struct copy *copy, bool ok)
 	copy_watch_submitted(copy->completion.handle, copy->id, ok);
 }
 
-/* ---- batches ------------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------- */
 
 static uint32_t op_copies(const struct hsa_table_copy_op *op)
 {
@@ -225,7 +225,10 @@ static uint32_t op_copies(const struct hsa_table_copy_op *op)
 	return op->type == HSA_TABLE_COPY_SWAP ? 2 * entries : entries;
 }
 
-/* The lists are there; who leaves one out gets an error from the runtime, not a fault from us. */
+/*
+ * Whether the lists are present. If the program has left one out, the runtime must report the
+ * error; the shim must not fault.
+ */
 static bool op_is_readable(const struct hsa_table_copy_op *op)
 {
 	if (op->type > HSA_TABLE_COPY_TYPE_LAST)
@@ -236,7 +239,10 @@ static bool op_is_readable(const struct hsa_table_copy_op *op)
 	       (op->type != HSA_TABLE_COPY_SWAP || op->source_agent_list);
 }
 
-/* Copy @i of @op, on the whole; a swap is two. What we do not know of is one of unknown size. */
+/*
+ * Copy @i of @op; a swap is two copies. A type that is unknown here becomes one copy of unknown
+ * size.
+ */
 static struct copy op_copy(const struct hsa_table_copy_op *op, uint32_t i)
 {
 	struct copy copy = {.how = RTL_COPY_BATCH,
@@ -245,7 +251,7 @@ static struct copy op_copy(const struct hsa_table_copy_op *op, uint32_t i)
 	bool is_back = op->type == HSA_TABLE_COPY_SWAP && i % 2;
 	uint32_t entry = op->type == HSA_TABLE_COPY_SWAP ? i / 2 : i;
 
-	/* One signal for several of them has the times of none. */
+	/* A signal that several copies share has the times of none. */
 	if (op_copies(op) == 1)
 		copy.completion = op->completion;
 	if (!op_is_readable(op))
@@ -258,8 +264,8 @@ static struct copy op_copy(const struct hsa_table_copy_op *op, uint32_t i)
 		if (op->type == HSA_TABLE_COPY_SWAP)
 			copy.source = place_of_agent(op->source_agent_list[entry]);
 		copy.target = place_of_agent(op->target_agent_list[entry]);
-		copy.bytes = op->type == HSA_TABLE_COPY_BROADCAST ? op->bytes
-								  : op->bytes_list[entry];
+		copy.bytes =
+			op->type == HSA_TABLE_COPY_BROADCAST ? op->bytes : op->bytes_list[entry];
 	}
 	if (is_back) {
 		int32_t place = copy.source;
@@ -311,8 +317,7 @@ void copy_batch_end(const struct copy_batch *batch, bool ok)
 	}
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------- */
 
 void copies_begin(const struct copies_setup *new_setup)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Asynchronous copies of the HSA runtime (docs/recorder.md, 8): a record of each when it was
- * submitted and, where the mode has COPY_TIMES, a second one of when it ran. The hooks call it
+ * Asynchronous copies of the HSA runtime (docs/recorder.md, section 8). Each has a record of its
+ * submission and, if the mode has COPY_TIMES, a second record of its times. The hooks call this
  * around the runtime's functions, on any application thread; never on the dispatch path. The
- * completion signal is the caller's, and only read.
+ * completion signal belongs to the program and is only read.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "shim/hsa/agents.h"
 #include "shim/hsa/table.h"
 
-/* What is needed for ever, once; constant afterwards. */
+/* Set once by copies_begin(); constant afterwards. */
 struct copies_setup {
 	const struct hsa_table *table;
 	const struct agents *agents;
@@ -21,23 +21,23 @@ struct copies_setup {
 };
 
 void copies_begin(const struct copies_setup *setup);
-/* OnUnload, before events_stop(): what still runs stays without times. */
+/* Called in OnUnload, before events_stop(). Copies that still run remain without times. */
 void copies_end(void);
-/* The runtime has to go on timing copies, whatever the program tells it. */
+/* Whether the runtime must keep timing copies even if the program turns that off. */
 bool copies_are_timed(void);
 
-/* One copy on its way through a hook. */
+/* One copy while a hook handles it. */
 struct copy {
 	enum rtl_copy_how how;
-	int32_t source; /* places */
+	int32_t source; /* source and target are places: an agent's index or RTL_COPY_PLACE_* */
 	int32_t target;
 	uint64_t bytes;
 	uint32_t engine;
 	hsa_signal_t completion;
-	/* copy_begin()'s. */
+	/* The rest is set by copy_begin(). */
 	uint64_t id;
 	uint64_t submit_ns;
-	bool is_chosen; /* the user did not leave it out */
+	bool is_chosen; /* selected by the user's options */
 };
 
 struct copy copy_linear(enum rtl_copy_how how, const void *target, hsa_agent_t target_agent,
@@ -46,11 +46,13 @@ struct copy copy_rect(const hsa_pitched_ptr_t *target, const hsa_pitched_ptr_t *
 	const hsa_dim3_t *range, hsa_agent_t agent, hsa_amd_copy_direction_t direction,
 	hsa_signal_t completion);
 
-/* Around the runtime's function. @ok: it said that it will be done. */
+/*
+ * The hook calls these before and after the runtime's function. @ok: the runtime accepted the copy.
+ */
 void copy_begin(struct copy *copy);
 void copy_end(struct copy *copy, bool ok);
 
-/* The same for every copy of a batch. */
+/* The same for the copies of a batch. */
 struct copy_batch {
 	const struct hsa_table_copy_op *ops;
 	uint32_t count;

@@ -3,10 +3,10 @@
 #include "proto/names/host_calls.h"
 #include "shim/events/frames.h"
 
-/* A launch takes some 50 bytes, so this many mostly fit into one cell. */
+/* A kernel launch takes some 50 bytes, so this many usually fit into one cell. */
 #define RECORDS 512u
 
-/* What both kinds have. Shim thread, as all below. */
+/* Columns that both kinds have. Everything below is used by the shim thread only. */
 static struct call_columns {
 	uint32_t api[RECORDS], tid[RECORDS];
 	int32_t result[RECORDS];
@@ -47,7 +47,7 @@ static void columns_put(uint32_t i, const struct recorder_call *call)
 	columns.stream[i] = call->stream;
 }
 
-/* The fields of the same name of both messages. */
+/* Sets the fields that both messages have under the same names. */
 #define SHARED(message_, n_)                                                                       \
 	do {                                                                                       \
 		message_->has_n = 1;                                                               \

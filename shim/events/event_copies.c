@@ -85,6 +85,6 @@ static Rtl__Frame *copies_build(
 
 const struct event_encoder event_copies = {RECORDS, copies_build};
 static_assert(RECORDS <= EVENT_FRAME_RECORDS_MAX, "records of a frame");
-/* With every number in its longest form: 95 bytes each of a cell's 32 KiB. */
+/* Each record takes at most 95 bytes of a cell's 32 KiB. */
 static_assert(RECORDS * 95 + 64 < RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
 	"a frame of copies fits a cell");

@@ -8,16 +8,16 @@
 #include <xxhash.h>
 
 #define RECORDS	   512u
-/* Texts remembered as said before; a newer one may take the place of an older. */
+/* Texts that are remembered as seen before; a new text may replace an older one. */
 #define SAID_TEXTS 4096u
 
-/* Shim thread. */
+/* Used by the shim thread only. */
 static struct said_text {
 	uint64_t hash;
-	uint64_t id; /* who said it: a frame may be built twice */
+	uint64_t id; /* marker that had the text: the same marker may be encoded twice */
 } said[SAID_TEXTS];
 
-/* The columns of a frame under construction. Shim thread. */
+/* The columns of a frame under construction. Used by the shim thread only. */
 static struct marker_columns {
 	uint32_t kind[RECORDS], tid[RECORDS], text[RECORDS];
 	uint64_t id[RECORDS], parent[RECORDS], time_ns[RECORDS];
@@ -28,8 +28,8 @@ static struct marker_columns {
 } columns;
 
 /*
- * Definitions are for ever and their log is bounded: only a text that comes a second time gets
- * one, while there is room. A job writes its loss a million times, never the same.
+ * Definitions stay for ever and their log is bounded, so only a text that comes a second time gets
+ * one, as long as there is room. A job may print its loss a million times, each time another text.
  */
 static uint32_t text_put(const struct recorder_marker *marker, struct strings *strings)
 {
@@ -86,6 +86,6 @@ static Rtl__Frame *markers_build(
 
 const struct event_encoder event_markers = {RECORDS, markers_build};
 static_assert(RECORDS <= EVENT_FRAME_RECORDS_MAX, "records of a frame");
-/* One alone fits whatever it says. */
+/* A single marker fits even with the longest text. */
 static_assert(44 + 64 + MARKER_BYTES_MAX < RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
 	"a marker fits a cell");

@@ -15,20 +15,21 @@
 #include "shim/base/wakeup.h"
 #include "shim/base/wait.h"
 
-/* One mapping. A page of it costs only once it was used. */
+/* One mapping; a page takes memory only once it was written. */
 struct event_state {
-	struct recorder *_Atomic recorder; /* NULL: none; OnLoad's and OnUnload's thread */
-	_Atomic uint64_t inside;	   /* producers in the rings of `recorder` */
-	pid_t pid;			   /* 0: a child finds all of this zeroed */
+	/* NULL if none; written by the threads of OnLoad and OnUnload */
+	struct recorder *_Atomic recorder;
+	_Atomic uint64_t inside; /* number of producers in the rings of `recorder` */
+	pid_t pid;		 /* set where the kernel cannot wipe on fork; else 0 */
 	struct event_ends early[RECORDER_RINGS];
-	_Atomic uint64_t counted[RTL_P_COUNT]; /* without a recorder */
+	_Atomic uint64_t counted[RTL_P_COUNT]; /* counts from before there was a recorder */
 	struct recorder_marker marker[RECORDER_MARKERS];
 	struct recorder_call call[RECORDER_CALLS];
 };
 
 static struct event_state *_Atomic event_state;
 
-/* NULL: no memory. Made by the first event or by OnLoad. */
+/* Made by the first event or by OnLoad. NULL if there is no memory. */
 static struct event_state *state_get(void)
 {
 	struct event_state *state = atomic_load_explicit(&event_state, memory_order_acquire);
@@ -40,9 +41,12 @@ static struct event_state *state_get(void)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (state == MAP_FAILED)
 		return NULL;
-	/* The recorder's mapping is not in a child at all: to reach for it would be its end. */
+	/*
+	 * A forked child must find this zeroed: the recorder is not mapped there, and to touch it
+	 * would end the child.
+	 */
 	if (madvise(state, sizeof(*state), MADV_WIPEONFORK) < 0)
-		state->pid = getpid(); /* before Linux 4.14 */
+		state->pid = getpid(); /* the kernel is older than 4.14 */
 	if (!atomic_compare_exchange_strong(&event_state, &expected, state)) {
 		munmap(state, sizeof(*state));
 		return expected;
@@ -59,14 +63,17 @@ static struct event_ring early_ring(struct event_state *state, enum recorder_rin
 		sizeof(state->call[0])};
 }
 
-/* The recorder, which stays mapped until recorder_unpin(); NULL: there is none. */
+/* Returns the recorder, which stays mapped until recorder_unpin(); NULL if there is none. */
 static struct recorder *recorder_pin(struct event_state *state)
 {
 	struct recorder *recorder;
 
 	if (!atomic_load_explicit(&state->recorder, memory_order_relaxed))
 		return NULL;
-	/* Seen by events_stop(), or it has taken the pointer away before. */
+	/*
+	 * Sequentially consistent: either events_stop() sees this count, or it has already cleared
+	 * the pointer.
+	 */
 	atomic_fetch_add(&state->inside, 1);
 	recorder = atomic_load(&state->recorder);
 	if (!recorder)
@@ -98,7 +105,10 @@ void event_count(enum rtl_process_counter what)
 		recorder_unpin(state);
 }
 
-/* Before the entry is whole: a drain that does not see this does not see it either. */
+/*
+ * Raised before the entry is published: a drain that does not see the new value does not see the
+ * entry either.
+ */
 static void spare_used(struct recorder *recorder, const struct recorder_event *event)
 {
 	const struct event_ring *ring = &recorder->rings[RECORDER_RING_SPARE_CALLS];
@@ -111,7 +121,10 @@ static void spare_used(struct recorder *recorder, const struct recorder_event *e
 		;
 }
 
-/* Half of the ring is for copies, which have no other: their times may not overtake them. */
+/*
+ * Half of the ring is left to copies, which have no spare ring, since the times of a copy must not
+ * overtake it.
+ */
 static struct recorder_event *take_from(
 	struct recorder *recorder, enum recorder_ring which, bool may_be_spare)
 {
@@ -193,7 +206,8 @@ struct recorder_call *event_call_take(enum recorder_call_kind kind)
 		[RECORDER_CALL_HOST] = {RTL_P_calls_recorded, RTL_P_dropped_calls},
 		[RECORDER_CALL_COLLECTIVE] = {RTL_P_collectives_recorded, RTL_P_dropped_calls},
 		[RECORDER_CALL_COPY] = {RTL_P_copies_recorded, RTL_P_dropped_copies},
-		[RECORDER_CALL_COPY_TIMES] = {-1, -1}, /* the copy's row shows that it has none */
+		/* The copy's row shows that it has no times. */
+		[RECORDER_CALL_COPY_TIMES] = {-1, -1},
 	};
 	bool is_copy = kind == RECORDER_CALL_COPY || kind == RECORDER_CALL_COPY_TIMES;
 	struct recorder_call *call = event_take(
@@ -243,7 +257,7 @@ void events_forget(void)
 {
 	struct event_state *state = atomic_load_explicit(&event_state, memory_order_acquire);
 
-	/* The pages are the child's own copies; they stay, nobody reads them. */
+	/* The pages are the child's own copies of the parent's; they stay mapped and unused. */
 	if (state && state->pid && state->pid != getpid())
 		atomic_store_explicit(&event_state, NULL, memory_order_relaxed);
 }

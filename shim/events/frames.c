@@ -13,12 +13,14 @@
 #include "shim/events/events.h"
 #include "shim/capture/pacing.h"
 
-/* What came before there was a recorder goes first; for a producer that stopped halfway, what
- * came later waits no longer than this. */
+/*
+ * Events from before the recorder are published first. If one of them was never completed, later
+ * events wait for it no longer than this.
+ */
 #define EARLY_WAIT_NS 1000000000u
 #define KINDS	      ((uint32_t)RECORDER_CALL_KINDS)
 
-/* Markers are kind 0, calls their enum recorder_call_kind. */
+/* Markers are kind 0; the others are enum recorder_call_kind. */
 static const struct event_encoder *const encoders[KINDS] = {
 	&event_markers,
 	[RECORDER_CALL_HOST] = &event_host_calls,
@@ -26,13 +28,13 @@ static const struct event_encoder *const encoders[KINDS] = {
 	[RECORDER_CALL_COPY] = &event_copies,
 };
 
-/* Entries of one kind, picked for a frame. */
+/* Entries of one kind, collected for a frame. */
 struct event_pick {
 	const struct event_ring *ring;
 	const struct event_encoder *encoder;
 	struct recorder_event *event[EVENT_FRAME_RECORDS_MAX];
-	uint32_t n;	/* picked */
-	uint32_t taken; /* of those, the first that are in `frame` */
+	uint32_t n;	/* entries collected */
+	uint32_t taken; /* of those, the first ones that are in `frame` */
 	Rtl__Frame *frame;
 };
 
@@ -41,9 +43,9 @@ static struct event_frames {
 	struct strings *strings;
 	struct event_pick pick[KINDS];
 	struct pace pace;
-	uint64_t seen[RECORDER_RINGS]; /* the tails, as of the last look */
-	uint64_t since_ns;	       /* records of a part of a frame wait since; 0: none do */
-	uint64_t early_until_ns;       /* 0: what came early is through */
+	uint64_t seen[RECORDER_RINGS]; /* tails at the last run */
+	uint64_t since_ns;	       /* start of the wait of a partial frame; 0 if none waits */
+	uint64_t early_until_ns;       /* 0 once all early events are published */
 } frames;
 
 static uint32_t kind_of(const struct event_ring *ring, const struct recorder_event *event)
@@ -53,7 +55,7 @@ static uint32_t kind_of(const struct event_ring *ring, const struct recorder_eve
 	if (ring->stride == sizeof(struct recorder_marker))
 		return 0;
 	kind = ((const struct recorder_call *)(const void *)event)->kind;
-	/* In the frames of copies, or they might overtake the copy that they are of. */
+	/* In the frames of copies, so that times cannot overtake their copy. */
 	if (kind == RECORDER_CALL_COPY_TIMES)
 		return RECORDER_CALL_COPY;
 	return kind < KINDS ? kind : 0;
@@ -92,7 +94,7 @@ static void frame_release(void *context)
 	}
 }
 
-/* 0, or -EAGAIN: no cell is free. */
+/* Returns 0, or -EAGAIN if no cell is free. */
 static int frame_put(struct event_pick *pick)
 {
 	struct batch_frame frame = {frame_pack, frame_label, frame_release, pick, 0};
@@ -115,14 +117,13 @@ static int frame_put(struct event_pick *pick)
 	return 0;
 }
 
-/* ---- a ring -----------------------------------------------------------------------------------
- */
+/* ---- a ring ---------------------------------------------------------------------------- */
 
 static int pick_add(const struct event_ring *ring, struct recorder_event *event)
 {
 	struct event_pick *pick = &frames.pick[kind_of(ring, event)];
 
-	/* Never so: nobody makes what nobody can send. */
+	/* No producer makes events of a kind without an encoder. */
 	if (!pick->encoder) {
 		event_ring_give_back(ring, event);
 		return 0;
@@ -132,13 +133,13 @@ static int pick_add(const struct event_ring *ring, struct recorder_event *event)
 	return pick->n < pick->encoder->records ? 0 : frame_put(pick);
 }
 
-/* Up to @limit. Returns whether it saw anything. */
+/* Reads entries up to @limit. Returns whether there were any. */
 static bool ring_run(const struct event_ring *ring, uint64_t limit, bool is_due)
 {
 	bool is_seen = false;
 	int r = 0;
 
-	/* Almost always: and the picks are large. */
+	/* The usual case; avoids clearing the picks, which are large. */
 	if (event_ring_head(ring) == limit)
 		return false;
 	for (uint32_t i = 0; i < KINDS; i++)
@@ -160,10 +161,12 @@ static bool ring_run(const struct event_ring *ring, uint64_t limit, bool is_due)
 	return is_seen;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all rings ------------------------------------------------------------------------- */
 
-/* Events from before the recorder. False: there still are some, behind which others wait. */
+/*
+ * Publishes events from before the recorder. Returns false if there still are some for which later
+ * ones must wait.
+ */
 static bool early_run(struct recorder *recorder, uint64_t now_ns)
 {
 	struct event_ring ring;
@@ -189,7 +192,10 @@ bool event_frames_run(
 	struct capture *capture, struct strings *strings, uint64_t now_ns, bool is_forced)
 {
 	struct recorder *recorder = capture_recorder(capture);
-	/* Slow traffic must not burn the cells while nobody acknowledges them. */
+	/*
+	 * Slow traffic must not use up the cells with small frames while the collector does not
+	 * acknowledge.
+	 */
 	bool is_scarce = recorder_unacked(recorder) > RECORDER_CELLS / 4;
 	bool is_due = is_forced || (frames.since_ns && now_ns - frames.since_ns >= FLUSH_NS);
 	bool is_seen = false, is_left = false;
@@ -200,7 +206,10 @@ bool event_frames_run(
 		return true;
 	frames.capture = capture;
 	frames.strings = strings;
-	/* First, so that whoever came early is not overtaken by itself. */
+	/*
+	 * Limits are read first, so that an event from before the recorder is published before a
+	 * later one of the same thread.
+	 */
 	for (int which = 0; which < RECORDER_RINGS; which++)
 		limit[which] = event_ring_tail(&recorder->rings[which]);
 	if (!early_run(recorder, now_ns))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * From the rings of host-side events to numbered frames, each of one kind of record, in the
- * order in which these came. Steps L, P and R of docs/recorder.md. Shim thread only.
+ * Turns entries of the rings of host-side events into numbered frames. A frame has one kind of
+ * record, in the order of the ring. Steps L, P and R of docs/recorder.md. Shim thread only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,16 +13,16 @@
 struct capture;
 struct strings;
 
-/* Entries of one frame at most: past that the cost per record is flat. */
+/* Most entries of one frame: a larger frame would not lower the cost per record. */
 #define EVENT_FRAME_RECORDS_MAX 512u
 
 /*
- * One kind of record. build() makes the frame of @n entries, without its number; it is the
- * caller's until the next call. Texts become string ids of @strings. A frame that is too large
- * for a cell is built again with fewer entries; one entry always has to fit.
+ * One kind of record. build() makes a frame of @n entries without its number, valid until the next
+ * call. Texts become string ids of @strings. A frame that is too large for a cell is built again
+ * with fewer entries; one entry must always fit.
  */
 struct event_encoder {
-	uint32_t records; /* of a frame, at most; up to EVENT_FRAME_RECORDS_MAX */
+	uint32_t records; /* most of one frame, up to EVENT_FRAME_RECORDS_MAX */
 	Rtl__Frame *(*build)(
 		const struct recorder_event *const *events, uint32_t n, struct strings *strings);
 };
@@ -33,18 +33,18 @@ extern const struct event_encoder event_collectives;
 extern const struct event_encoder event_copies;
 
 /*
- * Publishes full frames, and with @is_forced or when records have waited for FLUSH_NS also a
- * part of one; none of those while frames are scarce. @now_ns: CLOCK_BOOTTIME. Returns whether
- * there was anything.
+ * Publishes full frames. Publishes partial frames too if @is_forced, or if records have waited for
+ * FLUSH_NS and frames are not scarce. @now_ns is CLOCK_BOOTTIME. Returns whether there were
+ * entries.
  */
 bool event_frames_run(
 	struct capture *capture, struct strings *strings, uint64_t now_ns, bool is_forced);
 
-/* When the rings need the next look, as of the last one: shim/capture/pacing.h. */
+/* Time until the rings have to be read again, as of the last run: shim/capture/pacing.h. */
 uint64_t event_frames_pause_ns(void);
 
-/* Nothing of what came to @recorder is still in its rings. */
+/* Whether no entry is left in the rings of @recorder. */
 bool event_frames_is_done(const struct recorder *recorder);
 
-/* Before the shim thread of another recorder starts. */
+/* Called before the shim thread of another recorder starts. */
 void event_frames_reset(void);

@@ -15,29 +15,32 @@
 #include "shim/base/gate.h"
 #include "shim/base/thread.h"
 
-/* roctxRangeStart's ids live apart from those of pushed ranges, whoever gives them. */
+/* Ids of roctxRangeStart are kept apart from those of pushed ranges. */
 #define STARTED_ID (1ull << 62)
 
 /*
- * From here on count the ids that we give where there is no roctx library: one that is loaded later
- * counts from 1, and not so far. Who takes them for an int, as ctypes does, loses nothing.
+ * Without a roctx library we choose the ids, starting here. A library that is loaded later counts
+ * from 1 and does not get this far. The ids still fit an int, as ctypes passes them.
  */
 #define OWN_ID (1ull << 30)
 
-/* Started ranges of --region that can be open at a time; more of them choose nothing. */
+/* Most started ranges of --region that can be open at once; further ones select nothing. */
 #define REGIONS_MAX 256u
 
 static_assert(MARKER_DEPTH_MAX <= 32, "bits of marker_stack.in_region");
 
 static _Atomic uint64_t marker_last_id;
-static _Atomic uint64_t regions[REGIONS_MAX]; /* ids of open started ranges; 0: free */
+static _Atomic uint64_t regions[REGIONS_MAX]; /* ids of open started ranges; 0 if free */
 
 static uint64_t id_take(void)
 {
 	return atomic_fetch_add_explicit(&marker_last_id, 1, memory_order_relaxed) + 1;
 }
 
-/* A program may stop what nobody has started: any number, and none that the collector refuses. */
+/*
+ * A program may stop a range that was never started, with any number: the result is valid for the
+ * collector.
+ */
 static uint64_t id_started(uint64_t id)
 {
 	return STARTED_ID | (id & (STARTED_ID - 1));
@@ -45,7 +48,9 @@ static uint64_t id_started(uint64_t id)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* False: dropped, and counted; or the user wants nothing of this process. */
+/*
+ * Returns false if the marker was dropped (and counted), or if nothing of this process is recorded.
+ */
 static bool marker_put(enum rtl_marker_kind kind, uint64_t id, uint64_t parent, const char *text)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -69,8 +74,7 @@ static bool marker_put(enum rtl_marker_kind kind, uint64_t id, uint64_t parent, 
 }
 static_assert(sizeof(((struct recorder_marker *)0)->text) == MARKER_BYTES_MAX, "text");
 
-/* ---- ranges of a thread ------------------------------------------------------------------------
- */
+/* ---- ranges of a thread ---------------------------------------------------------------- */
 
 static void level_begin(struct marker_stack *stack, uint32_t level, const char *text)
 {
@@ -131,8 +135,7 @@ void markers_forget_thread(void)
 	thread_state()->marker = 0;
 }
 
-/* ---- ranges of the process
- * ----------------------------------------------------------------------- */
+/* ---- ranges of the process ------------------------------------------------------------- */
 
 static bool region_exchange(uint64_t from, uint64_t to)
 {
@@ -167,8 +170,7 @@ void markers_stop(uint64_t id)
 	marker_put(RTL_MARKER_END, id_started(id), thread_state()->marker, NULL);
 }
 
-/* ---- marks and names
- * ----------------------------------------------------------------------------- */
+/* ---- marks and names ------------------------------------------------------------------- */
 
 void markers_mark(const char *text)
 {

@@ -7,25 +7,30 @@
 
 enum claim_state {
 	CLAIM_NONE,
-	CLAIM_PENDING, /* never again once it was left: who reads meanwhile can tell by that */
-	CLAIM_COUNTED, /* pending as well, but not to be timed: only the signal's value matters */
+	CLAIM_PENDING, /* no claim returns to this state, so a reader can detect interference */
+	CLAIM_COUNTED, /* pending too, but without times: only the signal's value matters */
 	CLAIM_BUSY,
-	CLAIM_SPOILED, /* the reader was overtaken: what it reads is not to be used */
-	CLAIM_READ,    /* by who overwrites it now: the result is being written down */
+	CLAIM_SPOILED, /* the thread in BUSY was overtaken and must discard what it reads */
+	CLAIM_READ, /* a thread about to overwrite the signal has read it and writes the result */
 	CLAIM_EARLY,
 };
 #define CLAIM_STATE_BITS 3
 #define ENTRY_SLOT_BITS	 18
 static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table entries");
-/* Each entry is one in its upper bits: the sum of a bucket's says there how many they are. */
+/*
+ * Each entry has a 1 in its upper bits, so the sum over a bucket has the number of its entries
+ * there.
+ */
 #define ENTRY_SPARE_BITS 4
 #define ENTRY_ONE	 (1ull << (64 - ENTRY_SPARE_BITS))
 static_assert(APPSIG_WAYS < 1u << ENTRY_SPARE_BITS, "sums of table entries");
 
-/* A dispatching thread waits at most so many looks for the one who reads. */
+/* A dispatching thread checks at most this many times whether the reading thread has finished. */
 #define BUSY_LOOKS_MAX	   100
-/* Who destroys a signal waits at most so many, some 0.2 s, for a thread that observes it: that
- * needs a few loads, or has left them by siglongjmp() and will never say that it has. */
+/*
+ * A thread that destroys a signal waits at most this long, some 0.2 s, for an observing thread.
+ * That one needs a few loads; if it left them by siglongjmp(), it will never release its place.
+ */
 #define OBSERVER_LOOKS_MAX (PATIENCE_YIELDS + 2000u)
 
 static uint64_t claim_of(uint64_t generation, enum claim_state state)
@@ -33,8 +38,11 @@ static uint64_t claim_of(uint64_t generation, enum claim_state state)
 	return generation << CLAIM_STATE_BITS | state;
 }
 
-/* Signals that were made together lie side by side, and so do their places: on few pages. Blocks of
- * them lie anywhere, mostly at round addresses: their places do not. */
+/*
+ * Signals that were allocated together are adjacent, and so are their buckets, which keeps them on
+ * few pages. Blocks of signals are at arbitrary, mostly round addresses; the second term spreads
+ * those.
+ */
 static uint64_t hash_of(uint64_t handle)
 {
 	uint64_t number = handle / sizeof(amd_signal_t);
@@ -50,9 +58,9 @@ static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
 /* ---- signals whose times come late ----------------------------------------------------------- */
 
 /*
- * It was used again when it had fired and had no times: then they may come any moment, and be taken
- * for those of its next packet. Or its host had taken it down by itself, which says nothing of
- * others.
+ * Remembers signals that were used again after they had fired without times. Their times may still
+ * arrive, and look like those of the next packet. It may also be that only the host has lowered
+ * such a signal, which says nothing about others.
  */
 static _Atomic uint64_t *late_place(struct capture *c, uint64_t handle)
 {
@@ -82,14 +90,14 @@ void appsig_late_suspect(struct capture *c, uint64_t handle)
 		late_add(c, handle);
 }
 
-/* The next signal at this address is another one. */
+/* The next signal at this address is a different one. */
 static void late_remove(struct capture *c, uint64_t handle)
 {
 	if (handle && is_late(c, handle))
 		atomic_compare_exchange_strong(late_place(c, handle), &handle, 0);
 }
 
-/* ---- who nobody watches ----------------------------------------------------------------------- */
+/* ---- packets that are not watched ------------------------------------------------------ */
 
 /* A packet that was skipped or given up, or a copy: it writes to its signal when it ends. */
 static void unwatched_note(struct capture *c)
@@ -99,15 +107,15 @@ static void unwatched_note(struct capture *c)
 }
 
 /*
- * A signal that counts several ends, down to nothing or on from there: it may fall for one of
- * those, with that one's times in it.
+ * A signal whose value counts several ends may fall for a packet that is not watched, and contain
+ * the times of that one.
  */
 static bool may_be_anothers(const struct capture *c, int64_t value)
 {
 	return value != 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
 }
 
-/* ---- which packets are watched -------------------------------------------------------------- */
+/* ---- packets that are watched ---------------------------------------------------------- */
 
 static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
 {
@@ -124,21 +132,26 @@ static bool entry_add(struct capture *c, uint64_t handle, uint64_t entry)
 	return false;
 }
 
-/* For who took it out of PENDING, COUNTED or BUSY for good: there is one, and nobody else writes
- * there. */
+/*
+ * Called by the thread that took the claim out of PENDING, COUNTED or BUSY for good: the entry
+ * exists, and no other thread writes to it.
+ */
 static void entry_remove(struct capture *c, uint64_t handle, uint64_t entry)
 {
 	_Atomic uint64_t *bucket = bucket_of(c, handle);
 
 	for (unsigned i = 0; i < APPSIG_WAYS; i++)
 		if (atomic_load_explicit(&bucket[i], memory_order_relaxed) == entry) {
-			/* Release: who sees none may free the signal that was read before. */
+			/*
+			 * Release: a thread that sees no entry may free the signal, which was read
+			 * before.
+			 */
 			atomic_store_explicit(&bucket[i], 0, memory_order_release);
 			return;
 		}
 }
 
-/* What there was in a bucket, added up: as much as one of them, if that was the only one. */
+/* The sum of the entries of a bucket. If the bucket has one entry, the sum is that entry. */
 static inline uint64_t bucket_sum(_Atomic uint64_t *bucket)
 {
 	uint64_t sum = 0;
@@ -166,11 +179,11 @@ static bool is_pending(uint64_t claim)
 
 struct reading {
 	enum appsig_state state;
-	uint8_t why; /* as start and end: when it has finished */
+	uint8_t why; /* like start and end: valid if it has finished */
 	uint64_t start, end;
 };
 
-/* @is_counted: why it has no times was settled before. */
+/* @is_counted: the reason why it has no times is settled already. */
 static struct reading signal_read(
 	struct capture *c, uint64_t handle, int64_t target, bool is_counted)
 {
@@ -186,7 +199,7 @@ static struct reading signal_read(
 			appsig_late_suspect(c, handle);
 		return reading;
 	}
-	/* The times come before the value: it may have fallen since it was read. */
+	/* The device writes the times before the value, which may have fallen since it was read. */
 	if (value > target && end)
 		value = __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE);
 	if (value > target && !end) {
@@ -194,7 +207,7 @@ static struct reading signal_read(
 	} else if (value > target && !is_late(c, handle)) {
 		reading.state = APPSIG_DOUBTFUL;
 	} else if (value > target) {
-		/* An earlier packet's, most likely, and ours may be overwritten by them. */
+		/* Most likely the times of an earlier packet, which may also overwrite ours. */
 		reading.why = RTL_UNTIMED_EARLY;
 	} else if (!start || end < start) {
 		reading.state = APPSIG_FIRED_NO_TIME;
@@ -209,7 +222,10 @@ static struct reading signal_read(
 	return reading;
 }
 
-/* BUSY back to @state, unless somebody could not wait and has spoiled the reading. */
+/*
+ * Changes BUSY to @state. Returns false if another thread could not wait and has spoiled the
+ * reading.
+ */
 static bool claim_leave(struct slot_private *private, uint64_t generation, enum claim_state state)
 {
 	uint64_t busy = claim_of(generation, CLAIM_BUSY);
@@ -217,16 +233,16 @@ static bool claim_leave(struct slot_private *private, uint64_t generation, enum 
 	return atomic_compare_exchange_strong(&private->claim, &busy, claim_of(generation, state));
 }
 
-/* For the claim's holder. @why: RTL_TIMED: as settled before. */
+/* For the holder of the claim. @why RTL_TIMED keeps an earlier reason. */
 static void set_result(struct slot_private *private, uint8_t why, uint64_t start, uint64_t end)
 {
 	if (why != RTL_TIMED)
-		private->why = why;
+	private->why = why;
 	private->start = start;
 	private->end = end;
 }
 
-/* BUSY to EARLY: from now on nobody looks at the signal. */
+/* Changes BUSY to EARLY; from now on no thread reads the signal for this packet. */
 static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle,
 	const struct reading *reading)
 {
@@ -240,22 +256,27 @@ static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, u
 	}
 }
 
-/* Any doubt drops the time and keeps the record. */
+/* In doubt, the times are dropped and the record is kept. */
 static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
 {
 	unwatched_note(c);
 	claim_finish(c, ref, generation, handle, &(struct reading){.why = RTL_UNTIMED_EARLY});
 }
 
-/* The signal serves another packet while ours still runs: neither can be timed. False: spoiled. */
+/*
+ * The signal is given to another packet while this one still runs, so neither gets times. Returns
+ * false if the claim was spoiled.
+ */
 static bool claim_share(struct slot_private *private, uint64_t generation)
 {
 	if (private->why == RTL_TIMED)
-		private->why = RTL_UNTIMED_SHARED;
+	private->why = RTL_UNTIMED_SHARED;
 	return claim_leave(private, generation, CLAIM_COUNTED);
 }
 
-/* True: BUSY is ours, and *@ret_is_counted is what it was. */
+/*
+ * Returns true if the caller now holds the claim in BUSY; *@ret_is_counted tells the state before.
+ */
 static bool claim_take(struct slot_private *private, uint64_t generation, enum appsig_use use,
 	bool *ret_is_counted)
 {
@@ -263,7 +284,7 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 		uint64_t claim = atomic_load(&private->claim);
 
 		if (claim >> CLAIM_STATE_BITS != generation)
-			return false; /* long finished */
+			return false; /* the slot has finished and is in use again */
 		*ret_is_counted = state_of(claim) == CLAIM_COUNTED;
 		if (is_pending(claim)) {
 			if (atomic_compare_exchange_strong(
@@ -273,9 +294,10 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 		}
 		if (state_of(claim) != CLAIM_BUSY &&
 			(use != APPSIG_DESTROY || state_of(claim) != CLAIM_SPOILED))
-			return false; /* finished meanwhile */
+			return false; /* has finished meanwhile */
 		if (use == APPSIG_DESTROY)
-			patience_take(&looks); /* cold, and its reader needs only a few loads */
+			/* Cold path; the reading thread needs only a few loads. */
+			patience_take(&looks);
 		else if (looks < BUSY_LOOKS_MAX)
 			__builtin_ia32_pause();
 		else if (atomic_compare_exchange_strong(
@@ -285,8 +307,9 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 }
 
 /*
- * Most have finished: read without a claim, as appsig_poll() does, and taken if the claim has not
- * moved since. The signal is there: the caller's use of it follows. False: it takes a closer look.
+ * The common case: the packet has finished. Reads without a claim, as appsig_poll() does, and keeps
+ * the result if the claim has not changed meanwhile. The signal exists, since the caller is about
+ * to use it. Returns false if the caller has to take the claim.
  */
 static bool entry_read(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
 {
@@ -309,8 +332,8 @@ static bool entry_read(struct capture *c, slot_ref ref, uint64_t generation, uin
 }
 
 /*
- * One watched packet whose signal is about to be used otherwise. Returns the value at which
- * it will have finished when it runs on (shared), else INT64_MAX.
+ * Handles one watched packet whose signal is about to be used otherwise. If the packet still runs
+ * and shares the signal, returns the value at which it will have finished, else INT64_MAX.
  */
 static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
 {
@@ -349,7 +372,7 @@ static int64_t entry_used(struct capture *c, uint64_t entry, uint64_t handle, en
 	return INT64_MAX;
 }
 
-/* As entry_used(), if @entry is of @handle's. */
+/* Like entry_used(), if @entry belongs to @handle. */
 static inline int64_t entry_used_of(
 	struct capture *c, uint64_t entry, uint64_t handle, enum appsig_use use)
 {
@@ -361,14 +384,14 @@ static inline int64_t entry_used_of(
 	return entry_used(c, entry, handle, use);
 }
 
-/* handle_used(), where there are some in the bucket; @sum of them. */
+/* The rest of handle_used() if the bucket has entries; @sum is their sum. */
 static __attribute__((noinline)) int64_t handle_used_slowly(
 	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use, uint64_t sum)
 {
 	_Atomic uint64_t *bucket = bucket_of(c, handle);
 	int64_t lowest = INT64_MAX;
 
-	/* One alone is its sum. */
+	/* The sum of a single entry is the entry. */
 	if (__builtin_expect(sum / ENTRY_ONE == 1, 1))
 		return entry_used_of(c, sum, handle, use);
 	for (unsigned i = 0; i < APPSIG_WAYS; i++) {
@@ -384,7 +407,10 @@ static __attribute__((noinline)) int64_t handle_used_slowly(
 	return lowest;
 }
 
-/* All watched packets of @handle but @except; the lowest value among those that run on. */
+/*
+ * Handles all watched packets of @handle except @except. Returns the lowest value at which one that
+ * still runs will finish.
+ */
 static inline int64_t handle_used(
 	struct capture *c, uint64_t handle, uint64_t except, enum appsig_use use)
 {
@@ -399,12 +425,14 @@ static void observer_wait(_Atomic uint64_t *place, uint64_t handle)
 
 	for (unsigned i = 0; i < OBSERVER_LOOKS_MAX && atomic_load(place) == handle; i++)
 		patience_take(&looks);
-	/* Else the place would be taken for ever. */
+	/* The observing thread will not return, and the place must become free. */
 	atomic_compare_exchange_strong(place, &handle, 0);
 }
 
-/* Its memory goes away. Neither the harvester nor an observer holds a claim while it reads: see
- * appsig_poll(). */
+/*
+ * The signal's memory will be freed. Neither the harvester nor an observing thread holds a claim
+ * while it reads, see appsig_poll(), so both have places that are waited for.
+ */
 static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint64_t handle)
 {
 	unsigned looks = 0;
@@ -447,32 +475,36 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 	atomic_store_explicit(&private->app_handle, handle, memory_order_relaxed);
 	shared = handle_used(c, handle, 0, APPSIG_PACKET);
 	if (shared != INT64_MAX) {
-		/* Each of the packets takes one off the value; this one is the last so far. */
+		/* Each of the packets decrements the value; this one is the last so far. */
 		private->why = RTL_UNTIMED_SHARED;
 		atomic_store_explicit(&private->target, shared - 1, memory_order_relaxed);
 	} else {
 		value = __atomic_load_n(&signal->value, __ATOMIC_RELAXED);
 		if (may_be_anothers(c, value))
-			private->why = RTL_UNTIMED_SHARED;
+		private->why = RTL_UNTIMED_SHARED;
 		atomic_store_explicit(&private->target, value - 1, memory_order_relaxed);
 		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&signal->end_ts, 0, __ATOMIC_RELAXED);
 	}
-	/* Seen by who finds the entry, or follows the queue's trail: nobody else has a way there.
+	/*
+	 * Published by the entry or by the queue's trail; no other thread can find the slot before.
 	 */
 	atomic_store_explicit(&private->claim,
 		claim_of(generation, private->why == RTL_TIMED ? CLAIM_PENDING : CLAIM_COUNTED),
 		memory_order_release);
 	if (!entry_add(c, handle, entry_of(ref, generation))) {
-		/* More signals than can be watched: we would miss a re-use. */
+		/* The bucket is full: a reuse of the signal would go unnoticed. */
 		unwatched_note(c);
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)
-			private->why = RTL_UNTIMED_EARLY;
+		private->why = RTL_UNTIMED_EARLY;
 		return;
 	}
-	/* Another queue may have come between look-up and entry: then both saw nothing. */
+	/*
+	 * Another queue may have added its entry between look-up and entry_add(): then each side
+	 * missed the other.
+	 */
 	if (handle_used(c, handle, entry_of(ref, generation), APPSIG_PACKET) != INT64_MAX) {
 		claim = claim_of(generation, CLAIM_PENDING);
 		if (atomic_compare_exchange_strong(
@@ -505,10 +537,11 @@ static const uint8_t why_undecided[] = {
 };
 
 /*
- * It reads without a claim, and takes what it has read only if the claim has not moved since: so
- * nobody who needs the signal ever waits for our thread, which may be waiting for a processor, nor
- * loses a time to it. Who destroys the signal waits for appsig_read: the store of that and the look
- * at the claim are in one order with the claim's change and the look at appsig_read (seq_cst).
+ * Reads without a claim, and keeps the result only if the claim has not changed meanwhile. So an
+ * application thread that needs the signal never waits for the shim thread, which may be waiting
+ * for a processor, and loses no times to it. A thread that destroys the signal waits for
+ * appsig_read. Both the store to appsig_read followed by the load of the claim, and the change of
+ * the claim followed by the load of appsig_read, are sequentially consistent.
  */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look)
 {
@@ -534,7 +567,7 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look 
 			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
 	if (!is_over && reading.state == APPSIG_FINISHED)
-		return APPSIG_PENDING; /* somebody reads it himself, and says what he has seen */
+		return APPSIG_PENDING; /* another thread reads it and will store the result */
 	if (!is_over)
 		return reading.state;
 	entry_remove(c, handle, entry_of(ref, claim >> CLAIM_STATE_BITS));
@@ -544,11 +577,11 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look 
 	return APPSIG_FINISHED;
 }
 
-/* A place that says which signal is being read; NULL: so many threads do at once. */
+/* Takes a place that names the signal being read. NULL if too many threads do so at the moment. */
 static _Atomic uint64_t *observer_begin(struct capture *c, uint64_t handle)
 {
 	char here;
-	/* No two threads have one page of stack. */
+	/* Threads have different stack pages, so they start at different places. */
 	uint32_t first = (uint32_t)((uintptr_t)&here >> 12);
 
 	for (uint32_t i = 0; i < APPSIG_OBSERVERS; i++) {
@@ -562,7 +595,7 @@ static _Atomic uint64_t *observer_begin(struct capture *c, uint64_t handle)
 	return NULL;
 }
 
-/* False: the claim has moved meanwhile, or there was no place. */
+/* Returns false if the claim has changed meanwhile, or if there was no place. */
 static bool observe(
 	struct capture *c, const struct slot_private *private, uint64_t claim, struct reading *ret)
 {
@@ -582,7 +615,7 @@ static bool observe(
 	return is_same;
 }
 
-/* For who finds EARLY; the slot may be another dispatch's by then, as in ends.c. */
+/* For a thread that finds EARLY. The slot may already belong to another dispatch, as in ends.c. */
 __attribute__((no_sanitize_thread)) static struct reading result_of(
 	const struct slot_private *private)
 {
@@ -605,8 +638,10 @@ bool appsig_observe(struct capture *c, slot_ref ref, uint64_t *ret_start, uint64
 		}
 		if (is_pending(claim) && observe(c, private, claim, &reading))
 			break;
-		/* Somebody is about to use the signal again, and decides; it had ended if he has
-		 * read it already. */
+		/*
+		 * Another thread is about to reuse the signal and decides. In READ it has seen the
+		 * packet end.
+		 */
 		reading.state =
 			state_of(claim) == CLAIM_READ ? APPSIG_FIRED_NO_TIME : APPSIG_PENDING;
 		__builtin_ia32_pause();

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Packets that carry the application's own signal (rule 8): it is remembered, read when it
- * fires, and read early when something is about to overwrite its times. Never changed, apart
- * from zeroing its two timestamps at submit. Lock-free; any thread.
+ * Watches packets that carry a completion signal of the application (rule 8): the shim remembers
+ * the packet, reads the signal when it fires, and reads it early if something is about to overwrite
+ * its times. The signal is never changed, except that its two timestamps are zeroed at submission.
+ * Lock-free; any thread.
  *
- * What was read counts by the slot's claim word, generation and state. The application's threads
- * move PENDING or COUNTED to BUSY, read, and leave COUNTED (not finished, shared) or EARLY (the
- * result is in slot_private). Where it has just finished, as most have, they read first, move
- * PENDING to READ, write down the result and leave EARLY. The harvester reads first, and then moves
- * PENDING or COUNTED to EARLY. Who comes too late has read for nobody. The harvester alone turns
- * EARLY into a finished slot.
+ * Concurrent readers are ordered by the slot's claim word, which has a generation and a state. An
+ * application thread moves PENDING or COUNTED to BUSY, reads, and leaves COUNTED (not finished,
+ * shared) or EARLY (the result is in slot_private). If the packet has just finished, as most have,
+ * the thread reads first, moves PENDING to READ, writes the result and leaves EARLY. The harvester
+ * reads first and then moves PENDING or COUNTED to EARLY. A thread whose move fails discards what
+ * it has read. Only the harvester turns EARLY into a finished slot.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,53 +19,68 @@
 #include "shim/capture/capture_internal.h"
 
 enum appsig_use {
-	APPSIG_PACKET,	/* another packet of the device's or a copy will write to it */
+	APPSIG_PACKET,	/* another packet of the device, or a copy, will write to it */
 	APPSIG_STORE,	/* the host stores a value */
-	APPSIG_DESTROY, /* its memory goes away: waits until nobody reads it */
+	APPSIG_DESTROY, /* its memory is freed: waits until no thread reads it */
 };
 
-/* Producer, before the packet is handed on. Sets kind, target and why of the slot. */
+/*
+ * Called by the producer before the packet is visible to the device. Sets kind, target and why of
+ * the slot.
+ */
 void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle);
 
-/* Before the signal is used for something else. */
+/* Called before the signal is used for something else. */
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use);
 
-/* Cold: of a dispatch with @handle in @ref's slot that was given up in the middle of
- * appsig_watch(). */
+/*
+ * Cold: for a dispatch with signal @handle and slot @ref whose appsig_watch() was left half done.
+ */
 void appsig_forget(struct capture *c, slot_ref ref, uint64_t handle);
 
-/* For tests: whether a packet with this signal, or with one in the same bucket, is watched. */
+/* For tests: whether a packet with this signal, or with another one in its bucket, is watched. */
 bool appsig_is_watched(struct capture *c, uint64_t handle);
 
 enum appsig_state {
 	APPSIG_PENDING,
-	/* Times, and not fired: the device is between its two stores, or the signal was armed
-	 * again behind our back. */
+	/*
+	 * Has times but has not fired: the device is between its two stores, or the program set the
+	 * signal again past the hooks.
+	 */
 	APPSIG_DOUBTFUL,
-	APPSIG_FIRED_NO_TIME, /* fired, times not there (yet) */
-	APPSIG_FIRED_LATE,    /* likewise, or not its own yet: its device writes them late */
-	APPSIG_FINISHED,      /* slot_private.why, start, end are final */
+	APPSIG_FIRED_NO_TIME, /* fired; its times are not there yet, or never will be */
+	/*
+	 * Fired, but the times may be those of an earlier use, since this device writes them late.
+	 */
+	APPSIG_FIRED_LATE,
+	APPSIG_FINISHED, /* slot_private.why, start, end are final */
 };
 
-/* What a look is for. */
+/* What appsig_poll() is called for. */
 enum appsig_look {
 	APPSIG_LOOK,
-	APPSIG_LAST,   /* decide now whatever its state is */
-	APPSIG_WAITED, /* likewise, after as long as times may be late: they are its own */
+	APPSIG_LAST, /* decides now, whatever the state is */
+	/* Decides after the longest delay of times, so those in the signal are its own. */
+	APPSIG_WAITED,
 };
 
-/* Harvester: a signal of ours fell before its times were there; others of the device's may, too. */
+/*
+ * Called by the harvester when one of our own signals fired before its times were there: the device
+ * may do so with others, too.
+ */
 void appsig_late_seen(struct capture *c);
-/* Of a kernel whose times nobody waits for: where there is a device that is late, they may come when
- * the signal is another's. */
+/*
+ * For a kernel that is recorded without times: if a device writes times late, they may arrive when
+ * the signal is already used again.
+ */
 void appsig_late_suspect(struct capture *c, uint64_t handle);
 
-/* Harvester: has it finished? */
+/* Called by the harvester: has the packet finished? */
 enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look);
 
 /*
- * Any thread, ends.c: whether the packet has ended, as far as can be told without a claim; its
- * ticks where they are there by now, else what they point to is left as it is. Says nothing to
- * anybody: who has to act on it finds it out for himself.
+ * Called by any thread, for ends.c: whether the packet has ended, as far as this can be seen
+ * without a claim. Stores its ticks if they are there, else leaves *ret_start and *ret_end
+ * unchanged. Changes no state, so other threads decide for themselves.
  */
 bool appsig_observe(struct capture *c, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end);

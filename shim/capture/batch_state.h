@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The batcher's working memory, all of it allocated when the capture is created: the table of
- * shapes and the columns of the frame that is being built. Holder of the harvest lock only.
+ * Working memory for encoding frames, allocated when the capture is created: the table of shapes
+ * and the columns of the frame under construction. Used by the holder of the harvest lock only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,12 +15,14 @@
 
 struct recorder;
 
-/* What a dispatch repeats: in a slot's places, as far as a slot has it. Compared and hashed as
- * words, so no padding. */
+/*
+ * What dispatches have in common. Laid out like the fields of a slot, as far as a slot has them.
+ * Compared and hashed as words, so it has no padding.
+ */
 struct shape_key {
 	uint32_t symbol;
 	uint16_t workgroup[3];
-	uint16_t zero; /* of a slot what is no part of its shape */
+	uint16_t zero; /* the slot has a field there that is not part of the shape */
 	uint32_t grid[3];
 	uint32_t scratch;
 	uint32_t lds;
@@ -43,13 +45,13 @@ static_assert(offsetof(struct recorder_slot, untimed) - offsetof(struct recorder
 		      offsetof(struct shape_key, queue) == RECORDER_SLOT_PACKET_BYTES,
 	"shape_key");
 
-/* What the second word has of it, which is no part of the key. */
+/* The bits of the second word that are not part of the key. */
 #define SHAPE_KEY_ZERO 0x00000000ffff0000u
 static_assert(offsetof(struct shape_key, zero) == sizeof(uint64_t) + 2, "SHAPE_KEY_ZERO");
 
 /*
- * The key of @slot of queue @queue, in registers: to write it as its fields and to read it as words
- * at once would wait each time until all that was stored before is in the cache.
+ * The key of @slot on queue @queue, built in registers: to write it field by field and read it back
+ * as words would stall, because the store buffer could not forward the fields.
  */
 static inline void shape_words_of(const struct recorder_slot *slot, uint32_t queue, uint32_t gpu,
 	uint64_t ret[static SHAPE_KEY_WORDS])
@@ -64,21 +66,24 @@ static inline void shape_words_of(const struct recorder_slot *slot, uint32_t que
 }
 
 #define SHAPE_INDEX  (2u * PROCESS_SHAPES_MAX)
-/* Those that a program alternates between: found without hashing all of the key. */
+/* Cache of the shapes that a program alternates between, found without hashing the whole key. */
 #define SHAPE_RECENT 512u
 
 struct shapes {
-	uint32_t *index;	       /* SHAPE_INDEX: id, 0: empty; open addressing */
+	uint32_t *index;	       /* SHAPE_INDEX ids, 0 if empty; open addressing */
 	struct shape_key *keys;	       /* PROCESS_SHAPES_MAX, by id */
 	uint32_t used;		       /* ids 1 .. used are defined */
-	uint32_t recent[SHAPE_RECENT]; /* id of the latest answer in that place */
+	uint32_t recent[SHAPE_RECENT]; /* id of the last key that mapped to this place */
 };
 
 /* -ENOMEM. */
 int shapes_init(struct shapes *shapes);
 void shapes_done(struct shapes *shapes);
 
-/* By what differs between neighbours: symbol, the first of the grid, queue. */
+/*
+ * Place in `recent`, from what differs between consecutive dispatches: symbol, first grid
+ * dimension, queue.
+ */
 static inline uint32_t shape_place(const uint64_t key[static SHAPE_KEY_WORDS])
 {
 	uint32_t symbol = (uint32_t)key[0], grid = (uint32_t)(key[1] >> 32);
@@ -88,7 +93,9 @@ static inline uint32_t shape_place(const uint64_t key[static SHAPE_KEY_WORDS])
 	return (mixed ^ mixed >> 16) % SHAPE_RECENT;
 }
 
-/* The id of @key, if it was the latest answer in its place; 0: shapes_intern() knows. */
+/*
+ * The id of @key if it was the last key in its place; else 0, and the caller uses shapes_intern().
+ */
 static inline uint32_t shapes_glance(
 	const struct shapes *shapes, const uint64_t key[static SHAPE_KEY_WORDS])
 {
@@ -105,20 +112,21 @@ static inline uint32_t shapes_glance(
 }
 
 /*
- * The id of @key, defined in the log before this returns. When shapes or log run out, a
- * coarser one: without geometry, then without symbol; *ret_overflow says so once per new one.
- * 0; -EAGAIN: the log is busy and @is_inline; -ENOSPC: not even that.
+ * The id of @key, which is defined in the log before this returns. If the table or the log is full,
+ * a coarser shape: without geometry, then without symbol; *ret_overflow reports each new one once.
+ * -EAGAIN: the log is busy and @is_inline; -ENOSPC: not even a coarser shape fits.
  */
 int shapes_intern(struct shapes *shapes, struct recorder *recorder, const struct shape_key *key,
 	bool is_inline, uint32_t *ret, bool *ret_overflow);
 
-/* One frame of dispatches, as columns (rtl.proto, Dispatches). */
+/* One frame of dispatches as columns (rtl.proto, Dispatches). */
 struct columns {
 	uint32_t n;
-	uint32_t n_sure; /* so many fit, whatever they hold; frames.c */
-	/* As they will be sent: varints, shape_bytes and seq_bytes of them. */
+	uint32_t n_sure; /* this many records fit, whatever they contain; frames.c */
+	/* Encoded as they are sent: varints, shape_bytes and seq_bytes of them. */
 	uint8_t shape[FRAME_RECORDS_MAX * PB_VARINT32_BYTES_MAX];
-	uint8_t seq[FRAME_RECORDS_MAX * PB_VARINT64_BYTES_MAX]; /* zigzag of the difference */
+	/* Zigzag of the difference to the expected number. */
+	uint8_t seq[FRAME_RECORDS_MAX * PB_VARINT64_BYTES_MAX];
 	uint64_t start_tick[FRAME_RECORDS_MAX];
 	uint32_t duration[FRAME_RECORDS_MAX];
 	int32_t submit_delta[FRAME_RECORDS_MAX];
@@ -131,7 +139,7 @@ struct columns {
 	uint32_t call_from[FRAME_RECORDS_MAX], node[FRAME_RECORDS_MAX];
 	uint64_t call[FRAME_RECORDS_MAX];
 	uint32_t n_long_duration, n_long_submit, n_tid, n_marker, n_untimed, n_call;
-	/* Bytes of the columns of varints so far. */
+	/* Bytes of each column of varints so far. */
 	size_t shape_bytes, seq_bytes, long_duration_bytes;
 	size_t tid_from_bytes, tid_bytes, marker_from_bytes, marker_bytes;
 	size_t untimed_at_bytes, untimed_why_bytes;
@@ -143,22 +151,24 @@ struct columns {
 	uint32_t next_node;
 };
 
-/* The most that one record can add, over all columns; and a frame without records. */
+/*
+ * Most bytes that one record adds to all columns together, and that a frame without records takes.
+ */
 #define COLUMNS_RECORD_BYTES_MAX 97u
 #define COLUMNS_FRAME_BYTES_MAX	 128u
 
-/* @newest_call: some host call's id of about now; slots have the low half of theirs. */
+/* @newest_call is a recent host call's id; slots contain only the low half of an id. */
 void columns_clear(struct columns *columns, uint64_t newest_call);
 void columns_add(struct columns *columns, const struct recorder_slot *slot, uint32_t shape);
-/* An upper bound of what columns_encode() will write. */
+/* An upper bound of the bytes that columns_encode() will write. */
 size_t columns_bytes_most(const struct columns *columns);
-/* Writes prefix and frame; returns the bytes. */
+/* Writes the length prefix and the frame; returns the bytes. */
 size_t columns_encode(const struct columns *columns, uint64_t number, uint8_t *at);
 
 struct batch {
 	struct shapes shapes;
 	struct columns *columns;
-	uint32_t *picked; /* FRAME_RECORDS_MAX references of slots */
+	uint32_t *picked; /* references of FRAME_RECORDS_MAX slots */
 };
 
 /* -ENOMEM. */

@@ -14,7 +14,7 @@
 #include "shim/capture/shadow_table.h"
 #include "shim/capture/signals.h"
 
-/* Zeroed memory that costs nothing until it is used. */
+/* Zeroed memory; a page takes memory only once it was used. */
 static void *sparse_new(size_t bytes)
 {
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -35,14 +35,14 @@ static void sparse_free(void *memory, size_t bytes)
 #define QUARANTINE_BYTES (QUARANTINE_MAX * sizeof(struct quarantined))
 #define OURS_BYTES	 4096u
 
-/* 1; and 0 in a child, which has neither our thread nor our recorder. */
+/* A word that is 1 here and 0 in a child, which has neither our thread nor our recorder. */
 static _Atomic uint32_t *ours_new(void)
 {
 	_Atomic uint32_t *page = sparse_new(OURS_BYTES);
 
 	if (!page)
 		return NULL;
-	/* Before Linux 4.14 only fork.c tells a child. */
+	/* Before Linux 4.14 only fork.c detects a child. */
 	(void)madvise((void *)page, OURS_BYTES, MADV_WIPEONFORK);
 	atomic_store_explicit(page, 1, memory_order_relaxed);
 	return page;
@@ -182,7 +182,10 @@ void harvest_lock_release(struct capture *c)
 		shadow_walk_owed(c, owed);
 }
 
-/* A block never used, else one of a destroyed queue of the same GPU: its numbers go on. */
+/*
+ * Takes a block that was never used, else one of a destroyed queue on the same GPU, whose numbers
+ * continue.
+ */
 static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
@@ -198,8 +201,10 @@ static struct capture_queue *block_find(struct capture *c, uint32_t gpu)
 		if (q->gpu != gpu ||
 			atomic_load_explicit(&q->state, memory_order_relaxed) != QUEUE_RETIRED)
 			continue;
-		/* Slots that wait for a cell come back to who has the block then, and nobody would
-		 * know that he has them. */
+		/*
+		 * Slots that wait for a cell are returned to the block's next queue, which would
+		 * have more slots than it counts.
+		 */
 		if (!q->done.count)
 			return q;
 		if (!found)
@@ -237,7 +242,8 @@ static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu
 			&c->recorder.header->queues_used, q->index + 1, memory_order_release);
 	c->queues_live++;
 	c->active_ns = c->now_ns;
-	pool_begin(c, q); /* none left: its dispatches count as dropped until there are */
+	/* If no slots are left, its dispatches are dropped and counted until there are some. */
+	pool_begin(c, q);
 }
 
 struct capture_queue *capture_queue_new(

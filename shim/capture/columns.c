@@ -111,7 +111,7 @@ static void add_call(struct columns *c, uint32_t i, const struct recorder_slot *
 	uint64_t call;
 	uint32_t node;
 
-	/* As most are in a program whose host calls are not recorded. */
+	/* Usual in a program whose host calls are not recorded. */
 	if (!slot->call && !c->last_call)
 		return;
 	call = recorder_call_id(slot->call, c->newest_call);

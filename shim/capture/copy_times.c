@@ -11,28 +11,30 @@
 
 enum watch_state {
 	WATCH_FREE,
-	WATCH_MADE, /* its thread is still submitting it */
+	WATCH_MADE, /* the submitting thread is not yet through the runtime's function */
 	WATCH_PENDING,
-	WATCH_SHARED,  /* several complete its signal: only their end is waited for */
-	WATCH_BUSY,    /* somebody reads it */
-	WATCH_SPOILED, /* ... and what he reads is not to be used */
-	WATCH_TAKEN,   /* its thread fills it in: it still has the signal of another life */
+	WATCH_SHARED,  /* several copies share the signal: only their end is awaited */
+	WATCH_BUSY,    /* a thread reads its times */
+	WATCH_SPOILED, /* a thread in BUSY was overtaken: what it reads is discarded */
+	WATCH_TAKEN,   /* its thread fills it in; the signal is still that of an earlier life */
 };
 #define STATE_BITS 3
 
-/* Times that the device did not write are 0, which the runtime translates to about when the machine
- * came up, or to before: so far from the submission they are none. */
+/*
+ * Times that the device did not write are 0, which the runtime converts to about the boot of the
+ * machine or earlier. Times this far from the submission are invalid.
+ */
 #define EARLY_NS_MAX 1000000000ull
 #define LATE_NS_MAX  (1ull << 50) /* 13 days */
 
 /*
- * `word` is its life << STATE_BITS | state. Who reads the rest may only use it if the life has not
- * changed since; it is written while the state is TAKEN.
+ * `word` is life << STATE_BITS | state. A reader of the other fields must check that the life has
+ * not changed meanwhile; they are written in state TAKEN.
  */
 struct watch {
 	_Atomic uint64_t word;
 	_Atomic uint64_t signal;
-	_Atomic int64_t target; /* the signal's value, or below, when it has fired */
+	_Atomic int64_t target; /* it has fired when the signal's value is at or below this */
 	_Atomic uint64_t id;
 	_Atomic uint64_t submit_ns;
 };
@@ -80,19 +82,19 @@ static bool word_change(struct watch *watch, uint64_t *word, enum watch_state to
 	return true;
 }
 
-/* A life ends; the next one differs. */
+/* Ends the life of the entry; the next one has another number. */
 static bool watch_free(struct watch *watch, uint64_t word)
 {
 	uint64_t next = with_state(word + (1ull << STATE_BITS), WATCH_FREE);
 
 	if (!atomic_compare_exchange_strong(&watch->word, &word, next))
 		return false;
-	/* Release: who sees 0 may free the signal that was read before. */
+	/* Release: a thread that sees 0 may free the signal, which was read before. */
 	atomic_fetch_sub_explicit(&copy_watch_count, 1, memory_order_release);
 	return true;
 }
 
-/* The caller made it BUSY. */
+/* The caller has made the entry BUSY. */
 static void watch_read(struct watch *watch, uint64_t word)
 {
 	uint64_t signal = atomic_load_explicit(&watch->signal, memory_order_relaxed);
@@ -114,7 +116,7 @@ static bool has_fired(struct watch *watch, uint64_t signal)
 	return signal_value(signal) <= atomic_load_explicit(&watch->target, memory_order_relaxed);
 }
 
-/* ---- the next use ---------------------------------------------------------------------------- */
+/* ---- the next use of a signal ---------------------------------------------------------- */
 
 enum use {
 	USE_BY_PACKET,
@@ -123,7 +125,7 @@ enum use {
 	USE_BY_DESTROY,
 };
 
-/* It runs on while its signal gets another copy: nobody's times will be in there. */
+/* The copy still runs and its signal gets another one, so neither has times. */
 static bool watch_share(struct watch *watch, uint64_t *word)
 {
 	uint64_t id = id_of(watch);
@@ -142,7 +144,10 @@ struct use_seen {
 	unsigned looks;
 };
 
-/* One way that has @signal. False: look again, somebody else was faster. */
+/*
+ * Handles one entry if it has @signal. Returns false if another thread was faster and the caller
+ * must try again.
+ */
 static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct use_seen *seen)
 {
 	uint64_t word = atomic_load(&watch->word), id = id_of(watch);
@@ -151,11 +156,13 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct
 	if (state == WATCH_FREE || state == WATCH_TAKEN ||
 		atomic_load_explicit(&watch->signal, memory_order_relaxed) != signal)
 		return true;
-	/* What is spoiled is still being read. */
+	/* A spoiled entry is still being read. */
 	if (state == WATCH_SPOILED && use != USE_BY_DESTROY)
 		return true;
 	if (state == WATCH_BUSY || state == WATCH_SPOILED) {
-		/* Its reader needs a few loads and a lock of the runtime; a dispatch does not wait.
+		/*
+		 * The reading thread needs a few loads and a lock of the runtime; a dispatch does
+		 * not wait for that.
 		 */
 		if (use == USE_BY_PACKET)
 			return word_change(watch, &word, WATCH_SPOILED);
@@ -206,8 +213,7 @@ void copy_watch_packet_slowly(uint64_t signal)
 		(void)signal_use(signal, USE_BY_PACKET);
 }
 
-/* ---- copies ------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------------- */
 
 void copy_watch_begin(const struct copy_watch_calls *new_calls)
 {
@@ -223,7 +229,10 @@ static struct watch *watch_take(uint64_t signal)
 
 		if (state_of(word) != WATCH_FREE)
 			continue;
-		/* Nobody looks at a way of another signal; counted before it can be found. */
+		/*
+		 * Counted before the entry can be found. Threads that look for another signal do
+		 * not touch it.
+		 */
 		atomic_fetch_add(&copy_watch_count, 1);
 		if (word_change(&bucket[i], &word, WATCH_TAKEN))
 			return &bucket[i];
@@ -244,19 +253,19 @@ bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 		calls.done(id, 0, 0);
 		return false;
 	}
-	value = signal_value(signal); /* once: a packet may take it down meanwhile */
+	value = signal_value(signal); /* read once, since a packet may lower it meanwhile */
 	atomic_store_explicit(&watch->id, id, memory_order_relaxed);
 	atomic_store_explicit(&watch->submit_ns, submit_ns, memory_order_relaxed);
 	atomic_store_explicit(&watch->target, value - 1, memory_order_relaxed);
 	atomic_store_explicit(&watch->signal, signal, memory_order_relaxed);
 	word = atomic_load_explicit(&watch->word, memory_order_relaxed);
-	/* Others, too, are to end before it has fallen to nothing: packets, of which nobody here knows. */
+	/* Other operations end before the value reaches 0: packets, which are not known here. */
 	if (value > 1) {
 		atomic_store(&watch->word, with_state(word, WATCH_SHARED));
 		calls.done(id, 0, 0);
 		return false;
 	}
-	/* Not the times of its last use: a copy may leave none. */
+	/* Clears the times of the last use, since a copy may write none. */
 	__atomic_store_n(&at->start_ts, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->end_ts, 0, __ATOMIC_RELAXED);
 	atomic_store(&watch->word, with_state(word, WATCH_MADE));
@@ -281,8 +290,7 @@ void copy_watch_submitted(uint64_t signal, uint64_t id, bool ok)
 	}
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------- */
 
 static void watch_poll(struct watch *watch)
 {
@@ -292,7 +300,7 @@ static void watch_poll(struct watch *watch)
 
 	if (state != WATCH_PENDING && state != WATCH_SHARED)
 		return;
-	/* Claimed first: only then the signal is not destroyed under our eyes. */
+	/* Claimed before the signal is read, because only then it cannot be destroyed meanwhile. */
 	if (!word_change(watch, &word, WATCH_BUSY))
 		return;
 	signal = atomic_load_explicit(&watch->signal, memory_order_relaxed);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Copies whose times on the GPU are wanted, by the application's signal that they complete: the
- * times stay in the signal until its next use, so they are read as soon as it has fired, by the
- * shim thread or, before that next use, by whoever is about to make it. The signal is left as it
- * is. One that serves several copies at once has times of none of them.
+ * Watches copies whose times on the GPU are wanted, by the application's signal that they complete.
+ * The times stay in the signal until its next use. So they are read as soon as it has fired by the
+ * shim thread or, before that next use, by the thread that is about to use it. The signal is not
+ * changed. If one signal serves several copies at once, none of them gets times.
  *
- * Any thread. Only copy_watch_packet() is on the dispatch path: it waits for nobody and gives the
- * times up instead. Reading asks the runtime, which takes a lock of its own.
+ * Any thread may call. Only copy_watch_packet() is on the dispatch path: it does not wait, and
+ * gives up the times instead. Reading calls the runtime, which takes a lock of its own.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,28 +17,33 @@
 #define COPY_WATCH_BUCKETS 512u
 
 struct copy_watch_calls {
-	/* When the copy that completed @signal ran, CLOCK_BOOTTIME; false: not to be had. */
+	/* When the copy that completed @signal ran (CLOCK_BOOTTIME); false if unknown. */
 	bool (*read)(uint64_t signal, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
-	/* The end of each copy_watch(): its times, or 0 and 0. Any thread, the dispatch path too when
-	 * there are none. */
+	/*
+	 * Called once for each copy_watch() with the times, or with 0 and 0. On any thread; on the
+	 * dispatch path only without times.
+	 */
 	void (*done)(uint64_t id, uint64_t start_ns, uint64_t end_ns);
 };
 
-/* OnLoad, before there are copies. */
+/* Called in OnLoad, before there are copies. */
 void copy_watch_begin(const struct copy_watch_calls *calls);
 
 /*
- * Copy @id is about to be submitted with @signal. False: it cannot be watched, and done() was
- * called. Otherwise copy_watch_submitted() has to follow, by the same thread.
+ * Copy @id is about to be submitted with @signal. Returns false if it cannot be watched; then
+ * done() was called. Otherwise the same thread has to call copy_watch_submitted().
  */
 bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns);
-/* Its record is made, times may come; not @ok: there is no such copy, and no done(). */
+/*
+ * @ok: the copy has its record, so times may follow. Not @ok: there is no such copy, and done() is
+ * not called.
+ */
 void copy_watch_submitted(uint64_t signal, uint64_t id, bool ok);
 
-/* Signals that are watched; 0 on most calls. */
+/* Number of signals that are watched; 0 most of the time. */
 extern _Atomic uint32_t copy_watch_count;
 
-/* The signal's next use: its value is stored, it is destroyed, a packet is to complete it. */
+/* The next use of the signal: a value is stored, it is destroyed, or a packet will complete it. */
 void copy_watch_used_slowly(uint64_t signal);
 void copy_watch_destroyed_slowly(uint64_t signal);
 void copy_watch_packet_slowly(uint64_t signal);
@@ -49,7 +54,7 @@ static inline void copy_watch_used(uint64_t signal)
 		copy_watch_used_slowly(signal);
 }
 
-/* Returns when nobody reads it any more. */
+/* Returns when no thread reads the signal any more. */
 static inline void copy_watch_destroyed(uint64_t signal)
 {
 	if (__builtin_expect(atomic_load_explicit(&copy_watch_count, memory_order_acquire) != 0, 0))
@@ -62,8 +67,8 @@ static inline void copy_watch_packet(uint64_t signal)
 		copy_watch_packet_slowly(signal);
 }
 
-/* Reads what has fired. Whether anything is still watched. */
+/* Reads the signals that have fired. Returns whether any are still watched. */
 bool copy_watch_poll(void);
 
-/* OnUnload: what has not fired by now ends without times. */
+/* Called in OnUnload: copies that have not finished by now end without times. */
 void copy_watch_end(void);

@@ -12,11 +12,13 @@
 #include "shim/hsa/packet.h"
 #include "proto/base/fault.h"
 
-/* A dry queue spends at most a quarter of its time on harvesting for itself; but time that went
- * to other threads, on a busy machine, is no reason not to for long. */
+/*
+ * A queue without slots spends at most a quarter of its time on harvesting itself. On a busy
+ * machine most of that time may have gone to other threads, so the pause is bounded too.
+ */
 #define DRY_PAUSE_FACTOR 3u
 #define DRY_PAUSE_NS_MAX 10000u
-/* After so many, whether others came back. */
+/* After this many dispatches the producer checks whether slots were returned. */
 #define REFRESH_SLOTS	 256u
 
 void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
@@ -27,7 +29,10 @@ void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
 	copy_watch_packet(signal);
 }
 
-/* Whether some came back. Tried for the first dispatch that finds none, then with pauses. */
+/*
+ * Harvests the queue; returns whether slots were returned. Runs for the first dispatch that finds
+ * none, then with pauses.
+ */
 static bool slots_harvest(struct dispatch_batch *batch)
 {
 	struct capture_queue *q = batch->queue;
@@ -44,8 +49,8 @@ static bool slots_harvest(struct dispatch_batch *batch)
 }
 
 /*
- * Rule 9, the dry case: prepared slots, else harvest if nobody else does, else new ones, else
- * give up. Nothing of it waits for the shim's thread, which may have no processor.
+ * Rule 9, a queue without slots: takes prepared ones, else harvests if no other thread does, else
+ * makes new ones, else gives up. Never waits for the shim thread, which may have no processor.
  */
 static bool slots_provide(struct dispatch_batch *batch)
 {
@@ -84,8 +89,9 @@ static bool slots_refill(struct dispatch_batch *batch)
 }
 
 /*
- * What was given back last is still in this processor's caches; a queue that goes round all of its
- * slots finds none of them there. So the rest of a long chain is put by while others come back.
+ * Slots that were returned last are still in this processor's caches; a queue that cycles through
+ * all of its slots finds none of them there. So the rest of a long chain is put aside once slots
+ * have been returned.
  */
 static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
 {
@@ -95,7 +101,9 @@ static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
 	q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
 }
 
-/* Its queue's first; `taking` says which, before anything is counted. */
+/*
+ * Takes the first free slot. `taking` names it before anything is counted, for dispatch_resume().
+ */
 static inline void slot_pop(struct capture *c, struct capture_queue *q, slot_ref ref)
 {
 	q->taking = ref;
@@ -104,7 +112,7 @@ static inline void slot_pop(struct capture *c, struct capture_queue *q, slot_ref
 	recorder_word_add(&q->taken, 1);
 }
 
-/* The long way; @seq: of the dispatch. */
+/* The long way to a slot; @seq is the dispatch's number. */
 static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 {
 	struct capture_queue *q = batch->queue;
@@ -119,9 +127,13 @@ static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 	return ref;
 }
 
-/* Of a dispatch as most are; when and what it is come apart. The slot stays FREE. */
+/*
+ * Fills the fields common to every dispatch. The caller sets submit_ns and symbol, and publishes
+ * the slot; until then it is FREE.
+ */
 static inline void slot_fill(struct recorder_slot *slot, const struct capture_queue *q,
-	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin, uint64_t seq)
+	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin,
+	uint64_t seq)
 {
 	slot->queue = (uint16_t)q->index;
 	slot->node = origin->node;
@@ -134,9 +146,9 @@ static inline void slot_fill(struct recorder_slot *slot, const struct capture_qu
 		RECORDER_SLOT_PACKET_BYTES);
 }
 
-/* It is whole: the harvester's from here on. */
-static inline void slot_hand_over(
-	struct capture_queue *q, struct recorder_slot *slot, struct slot_private *private, slot_ref ref)
+/* Publishes the filled slot; from here on it belongs to the harvester. */
+static inline void slot_hand_over(struct capture_queue *q, struct recorder_slot *slot,
+	struct slot_private *private, slot_ref ref)
 {
 	atomic_store_explicit(&slot->state, SLOT_SUBMITTED, memory_order_release);
 	FAULT_POINT("after_submitted");
@@ -145,7 +157,7 @@ static inline void slot_hand_over(
 	q->trail = &private->link;
 }
 
-/* No end of this packet's will be known, and why. */
+/* The end of this packet will not be known, for the reason @why. */
 static inline uint64_t slot_leave(struct slot_private *private, enum rtl_untimed why)
 {
 	private->kind = SLOT_PLAIN;
@@ -153,7 +165,7 @@ static inline uint64_t slot_leave(struct slot_private *private, enum rtl_untimed
 	return 0;
 }
 
-/* The application's signal is in it. */
+/* Prepares a slot for a packet that has the application's signal. */
 static __attribute__((noinline)) uint64_t slot_arm_own(
 	struct dispatch_batch *batch, slot_ref ref, uint64_t signal)
 {
@@ -167,7 +179,7 @@ static __attribute__((noinline)) uint64_t slot_arm_own(
 	return 0;
 }
 
-/* With our signal in it, which is returned. */
+/* Prepares a slot for a packet that gets our signal, which is returned. */
 static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_private *private,
 	const hsa_kernel_dispatch_packet_t *packet)
 {
@@ -176,7 +188,7 @@ static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_privat
 	return private->injected;
 }
 
-/* How this packet's end will be known. Returns the signal to inject, or 0. */
+/* Chooses how the end of this packet will be known. Returns the signal to inject, or 0. */
 static uint64_t slot_arm_somehow(struct dispatch_batch *batch, slot_ref ref,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, enum dispatch_how how)
 {
@@ -195,8 +207,8 @@ static uint64_t slot_arm_somehow(struct dispatch_batch *batch, slot_ref ref,
 }
 
 /*
- * Whether the user wants this dispatch: @gate says what to look at. A kernel that nobody has
- * named may be any, so it is wanted; who is not known to be in a region is not.
+ * Whether the user selected this dispatch; @gate says what to check. A kernel without a name could
+ * be any, so it is selected. A dispatch whose region is unknown is not.
  */
 static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
 {
@@ -204,25 +216,25 @@ static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin
 	       !(gate & GATE_BY_REGION && !(origin->who.tid & ORIGIN_IN_REGION));
 }
 
-/* It is counted and left alone. */
+/* Counts the dispatch and leaves its packet alone. */
 static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 	struct dispatch_batch *batch, uint64_t signal, enum rtl_queue_counter why)
 {
 	recorder_count_queue(batch->queue->block, why, 1);
-	/* After the stop nobody reads times any more. */
+	/* After the stop no times are read any more. */
 	if (signal && why != RTL_Q_skipped_shutdown)
 		dispatch_signal_used(batch->capture, true, signal);
 	return 0;
 }
 
-/* False: the line of the queue's ticks has to be drawn anew, or there is none. */
+/* Reads the time from the queue's line. False if there is no line, or if it has to be refreshed. */
 static inline bool submit_glance(struct dispatch_batch *batch, const struct ticks *ticks)
 {
 	return batch->submit_ns ||
 	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
 }
 
-/* The long way, once it has its number @seq; @ref: its slot, 0: it has none yet. */
+/* The long way for a dispatch that has its number @seq; @ref is its slot, 0 if it has none yet. */
 static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin, enum dispatch_how how, uint64_t seq, slot_ref ref)
@@ -254,7 +266,7 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 	return injected;
 }
 
-/* The long way: whatever there may be about a dispatch. */
+/* The long way, which handles every kind of dispatch. */
 static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin, enum dispatch_how how)
@@ -266,13 +278,15 @@ static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_bat
 		batch->submit_ns = ticks_read_ns(&q->ticks);
 	q->taking = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* The number is given before anything can drop the dispatch (docs/recorder.md, 2.1). */
+	/*
+	 * The dispatch gets its number before anything can drop it (docs/recorder.md, section 2).
+	 */
 	recorder_count_queue(q->block, RTL_Q_dispatched, 1);
 	FAULT_POINT("after_dispatched");
 	return dispatch_numbered(batch, packet, signal, origin, how, seq, 0);
 }
 
-/* Whether nothing but the kernel and the time is left to ask; @ref: the slot that is next. */
+/* Whether only the kernel and the time remain to be checked; @ref is the next free slot. */
 static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
 	const hsa_kernel_dispatch_packet_t *packet, slot_ref ref, uint64_t seq)
 {
@@ -283,9 +297,9 @@ static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
 }
 
 /*
- * The short way, which without a @signal has no call in it, so that nothing has to be kept over
- * one. It takes nothing and counts nothing before it knows that it can go on to the end: what it
- * has written by then is in a slot that is still FREE, and the long way writes it again.
+ * The short way. Without @signal it contains no call, so that no registers have to be saved. It
+ * takes and counts nothing until it is sure to finish: what it has written before is in a slot that
+ * is still FREE, and the long way writes it again.
  */
 static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
@@ -328,7 +342,7 @@ static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batc
 	return dispatch_shortly(batch, packet, 0, origin);
 }
 
-/* @signal: the application's. */
+/* @signal belongs to the application. */
 static __attribute__((noinline)) uint64_t dispatch_with_own(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin)
@@ -349,7 +363,7 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_skipped_not_kernel, 1);
-	/* A barrier that completes with a watched signal overwrites its times. */
+	/* A barrier packet that completes with a watched signal overwrites the times in it. */
 	dispatch_signal_used(batch->capture, false, signal);
 }
 
@@ -358,10 +372,9 @@ void dispatch_end(struct dispatch_batch *batch)
 	recorder_count_queue(batch->queue->block, RTL_Q_intercept_calls, 1);
 }
 
-/* ---- one that was left in its middle ------------------------------------------------------------
- */
+/* ---- a dispatch that was left half done ------------------------------------------------ */
 
-/* Each that has its number has a slot, or stands among those that have none. */
+/* Every dispatch with a number either has a slot or is counted as one without. */
 static bool is_accounted(const struct capture_queue *q)
 {
 	static const enum rtl_queue_counter without[] = {
@@ -390,7 +403,10 @@ bool dispatch_resume(struct dispatch_batch *batch, const hsa_kernel_dispatch_pac
 	slot_ref ref = q->taking;
 	struct slot_private *private = slot_private_of(c, ref);
 
-	/* The line may be half drawn, and a chain that is put by or taken from there in both. */
+	/*
+	 * The line may be half updated. A chain that was being moved between free and spare may be
+	 * in both.
+	 */
 	q->ticks = (struct ticks){0};
 	if (q->spare == q->free)
 		q->spare = 0;

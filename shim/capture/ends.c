@@ -10,20 +10,20 @@
 #include "shim/capture/capture_internal.h"
 
 /*
- * A queue's chain leads from `first` through slot_private.link over all that is in flight, oldest
- * first. Its producer appends to it, the harvester takes out what is DONE. What a thread reads here
- * may be a later dispatch's by the time it is read: the harvester raises `changes` before a slot
- * that it took out can be used again, so whoever finds that as it was has read what is in the
- * chain. And what is written is written only if the slot still is the same dispatch's: number and
- * queue are compared with the state, and end_tick holds something else at each use until there are
- * ticks.
+ * A queue's chain leads from `first` through slot_private.link over everything in flight, oldest
+ * first. The producer appends to it, and the harvester unlinks what is DONE. A slot that a thread
+ * reads here may meanwhile belong to a later dispatch. Before a slot that was unlinked can be used
+ * again, the harvester raises `changes`, so a reader that finds it unchanged has read slots of the
+ * chain. A write takes effect only if the slot still belongs to the same dispatch: number and queue
+ * are compared together with the state, and until there are ticks, end_tick holds a value that is
+ * unique to each use.
  */
 
-/* One slot as it was at one moment, or at several. */
+/* The contents of one slot; the fields may be read at different moments. */
 struct glimpse {
 	uint64_t head; /* the slot's first eight bytes: state, queue, node */
 	uint64_t seq;
-	uint64_t start, end; /* as they are in the slot: of this use, as long as it is one */
+	uint64_t start, end; /* as in the slot; unique to this use, see above */
 	slot_ref link;
 	uint8_t kind, has_barrier;
 	uint64_t injected;
@@ -45,7 +45,10 @@ static uint32_t queue_in(uint64_t head)
 	return head >> 16 & UINT16_MAX;
 }
 
-/* Of what reads slots that others write: see above. No call, where nothing is checked. */
+/*
+ * Marks functions that read slots while other threads write them, see above. Inline, unless TSan is
+ * on.
+ */
 #ifdef __SANITIZE_THREAD__
 #define RACING __attribute__((no_sanitize_thread, noinline)) static
 #else
@@ -69,7 +72,10 @@ RACING struct glimpse slot_glimpse(struct capture *c, slot_ref ref)
 	};
 }
 
-/* False: it held something else. GCC has no such call that every sanitizer leaves as it is. */
+/*
+ * Returns false if the memory held another value. In assembly, since GCC has no builtin for this
+ * that all sanitizers leave alone.
+ */
 static inline bool pair_exchange(
 	void *at, uint64_t old_low, uint64_t old_high, uint64_t low, uint64_t high)
 {
@@ -82,10 +88,10 @@ static inline bool pair_exchange(
 	return is_done;
 }
 
-/* Whether there is a place for the ticks: a kernel that nobody has named yet needs it. */
+/* Whether ticks can be stored: for a kernel without a name, start_tick holds its object. */
 RACING bool has_room(const struct recorder_slot *slot, const struct glimpse *seen)
 {
-	/* RECORDER_NO_TICK alone: the harvester is writing them. */
+	/* Exactly RECORDER_NO_TICK means that the harvester is writing them. */
 	return __atomic_load_n(&slot->symbol, __ATOMIC_RELAXED) &&
 	       (!seen->end || seen->end > RECORDER_NO_TICK);
 }
@@ -105,7 +111,7 @@ static void slot_end(
 	FAULT_POINT("end_written");
 }
 
-/* Whether this dispatch has ended; its times are 0 where they are not to be had (yet). */
+/* Whether this dispatch has ended; its times are 0 if they are not available (yet). */
 static inline bool has_ended(
 	struct capture *c, slot_ref ref, const struct glimpse *seen, struct times *ret)
 {
@@ -129,13 +135,16 @@ static inline bool has_ended(
 
 /* ---- one queue ---------------------------------------------------------------------------- */
 
-/* So far all has been seen to end: a slot in the upper half's number, both modulo 2^32. */
+/*
+ * Everything up to this slot has ended: its reference, with the number in the upper half, both
+ * modulo 2^32.
+ */
 static uint64_t mark_of(slot_ref ref, uint64_t seq)
 {
 	return seq << 32 | ref;
 }
 
-/* The last of those that are all known to have ended, if it is still in the chain; 0: none. */
+/* The slot of the queue's mark, if it is still in the chain; 0 if not. */
 static slot_ref chain_mark(struct capture *c, struct capture_queue *q)
 {
 	uint64_t mark = atomic_load_explicit(&q->ended, memory_order_acquire);
@@ -151,7 +160,7 @@ static slot_ref chain_mark(struct capture *c, struct capture_queue *q)
 		       : 0;
 }
 
-/* False: the harvester was there meanwhile. */
+/* Returns false if the harvester has changed the chain meanwhile. */
 static bool chain_look(struct capture *c, struct capture_queue *q)
 {
 	uint64_t changes = atomic_load_explicit(&q->changes, memory_order_acquire);
@@ -172,7 +181,7 @@ static bool chain_look(struct capture *c, struct capture_queue *q)
 			if (has_ended(c, ref, &seen, &times)) {
 				slot_end(c, ref, &seen, &times);
 			} else if (is_blocked && seen.has_barrier) {
-				break; /* nor has anything behind it begun */
+				break; /* and nothing behind it has begun */
 			} else {
 				is_blocked = true;
 			}
@@ -181,7 +190,7 @@ static bool chain_look(struct capture *c, struct capture_queue *q)
 			mark = mark_of(ref, seen.seq);
 		ref = seen.link;
 	}
-	/* Whoever has seen less may be the later one: then some are looked at again. */
+	/* A thread that has seen less may write last; then some slots are checked again. */
 	if (mark != old_mark)
 		atomic_store_explicit(&q->ended, mark, memory_order_release);
 	return true;
@@ -193,7 +202,7 @@ static __attribute__((noinline)) void queue_look(struct capture *c, struct captu
 		;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- all queues ------------------------------------------------------------------------ */
 
 void ends_look(struct capture *c)
 {

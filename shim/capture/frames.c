@@ -19,7 +19,7 @@ int batch_init(struct batch *batch)
 
 	if (r < 0)
 		return r;
-	/* Mapped: zeroed by nobody before it is used. */
+	/* mmap() zeroes pages only when they are used. */
 	memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
@@ -67,8 +67,8 @@ static inline int slot_shape(struct capture *c, const struct capture_queue *q,
 }
 
 /*
- * Whether one more record fits. Exact sums say how many of the largest kind do, and are taken again
- * only when these are used up.
+ * Whether one more record fits. The exact sum of bytes says how many records of the largest kind
+ * fit, and is computed again only when these are used up.
  */
 static bool columns_have_room(struct columns *columns, size_t room)
 {
@@ -85,7 +85,7 @@ static bool columns_have_room(struct columns *columns, size_t room)
 	return columns->n < columns->n_sure;
 }
 
-/* Takes records off one queue's list of finished ones until the frame is full. */
+/* Moves records from a queue's list of finished slots to the frame until it is full. */
 static void pick_from(struct capture *c, struct capture_queue *q, size_t room, bool is_inline)
 {
 	struct columns *columns = c->batch.columns;
@@ -117,12 +117,12 @@ static void frame_pick(struct capture *c, size_t room, bool is_inline)
 	columns_clear(c->batch.columns, recorder_process_value(&c->recorder, RTL_P_calls_begun));
 	for (uint32_t i = 0; i < used; i++)
 		pick_from(c, &c->queues[(c->next_queue + i) % used], room, is_inline);
-	/* Where cells are scarce, no queue may starve the others. */
+	/* If cells are scarce, no queue may starve the others. */
 	if (used)
 		c->next_queue = (c->next_queue + 1) % used;
 }
 
-/* Step L, second half: label every slot with the frame that will hold it. */
+/* Step L, second half: labels every slot with the frame that will hold it. */
 static void frame_label(struct capture *c, uint64_t number)
 {
 	uint32_t n = c->batch.columns->n;
@@ -135,7 +135,7 @@ static void frame_label(struct capture *c, uint64_t number)
 	}
 }
 
-/* Step R: only after the last one may another frame be opened. */
+/* Step R: no other frame may be opened before the last slot is free. */
 static void frame_free(struct capture *c)
 {
 	uint32_t n = c->batch.columns->n;
@@ -152,8 +152,9 @@ static bool frame_make(struct capture *c, bool is_inline)
 	struct recorder_open open;
 	size_t length;
 
-	if (!is_inline) /* a dispatch makes no call */
-		touch_cell(c, c->done_total < FRAME_RECORDS_MAX ? c->done_total : FRAME_RECORDS_MAX);
+	if (!is_inline) /* a dispatch must not make this call */
+		touch_cell(
+			c, c->done_total < FRAME_RECORDS_MAX ? c->done_total : FRAME_RECORDS_MAX);
 	if (recorder_frame_open(&c->recorder, &open) < 0)
 		return false;
 	frame_pick(c, open.room, is_inline);
@@ -173,7 +174,10 @@ unsigned batch_run(struct capture *c, bool is_due, bool is_forced, bool is_inlin
 	unsigned frames = 0;
 
 	while (c->done_total) {
-		/* Slow traffic must not burn the cells while nobody acknowledges them. */
+		/*
+		 * Slow traffic must not use up the cells with small frames while the collector does
+		 * not acknowledge.
+		 */
 		bool is_scarce = recorder_unacked(&c->recorder) > RECORDER_CELLS / 4;
 		bool is_full = c->done_total >= FRAME_RECORDS_MAX;
 

@@ -10,7 +10,7 @@
 #include "shim/capture/long_ring.h"
 #include "shim/capture/shadow.h"
 
-/* In the order of how often they follow a queue. */
+/* Those that follow more queues come first. */
 static const struct front_end *const all[] = {&shadow_front_end, &intercept_front_end};
 
 #define ALL (sizeof(all) / sizeof(*all))
@@ -21,7 +21,7 @@ const char front_ends_why_device_ring[] =
 	"its ring is in device memory; unset HSA_ALLOCATE_QUEUE_DEV_MEM and RTL_RINGS, set "
 	"DEBUG_CLR_AQL_DEV_QUEUE=0";
 
-/* Of a queue that no front end could follow. */
+/* Why no front end could follow the queue. */
 static const char *why_plain(
 	struct capture *c, const struct front_ends *ends, const hsa_queue_t *queue)
 {
@@ -45,7 +45,9 @@ static void holders_unlock(struct capture *c)
 	atomic_store_explicit(&c->holders_lock, 0, memory_order_release);
 }
 
-/* All counting of queues is here: a queue that two front ends were asked about is one queue. */
+/*
+ * Queues are counted only here, so that a queue that two front ends were asked about counts once.
+ */
 static void queue_count(struct capture *c, enum rtl_process_counter as)
 {
 	recorder_count(capture_recorder(c), RTL_P_queues_created, 1);
@@ -60,7 +62,9 @@ static hsa_status_t create_original(
 		request->group_segment_size, queue);
 }
 
-/* By one front end. *@ret_is_followed: false with a plain queue that the runtime made. */
+/*
+ * Creates a queue with one front end. *@ret_is_followed is false if the runtime made a plain queue.
+ */
 static hsa_status_t create_by(struct capture *c, const struct front_end *end,
 	const struct queue_request *request, hsa_queue_t **queue, bool *ret_is_followed)
 {
@@ -113,7 +117,10 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	*ret_why = NULL;
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
-	/* Nobody has seen it yet: it can go, and come again as the other kind. */
+	/*
+	 * The program has not seen the queue yet, so it can be destroyed and created as the other
+	 * kind.
+	 */
 	if (!is_followed && ends->fallback &&
 		capture_hsa_of(c)->queue_destroy(*queue) == HSA_STATUS_SUCCESS)
 		status = create_by(c, ends->fallback, request, queue, &is_followed);
@@ -153,7 +160,7 @@ const char *front_ends_share(
 	struct shadow_queue *shadow;
 	const char *why = NULL;
 
-	/* The first create adopts it, and no other comes in between. */
+	/* Under the lock, so that the first create adopts the queue before another one finds it. */
 	holders_lock(c);
 	shadow = shadow_of_queue(c, queue);
 	if (shadow)
@@ -165,7 +172,10 @@ const char *front_ends_share(
 	return why;
 }
 
-/* The front end that followed @queue until now; NULL: none did, or others still have the queue. */
+/*
+ * The front end that has followed @queue until now; NULL if there is none, or if there are creates
+ * left.
+ */
 static const struct front_end *release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	struct shadow_queue *shadow = shadow_of_queue(c, queue);
@@ -200,7 +210,10 @@ hsa_status_t front_ends_destroy(
 	uint32_t block = FRONT_END_NO_BLOCK;
 	hsa_status_t status;
 
-	/* NULL, which the original refuses, is nobody's: not even a free place's. */
+	/*
+	 * NULL must reach the original, which refuses it; no table is searched for it, since free
+	 * places hold 0.
+	 */
 	holders_lock(c);
 	if (queue)
 		followed_by = release(c, queue, &block);

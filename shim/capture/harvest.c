@@ -16,18 +16,20 @@
 #include "shim/capture/shadow.h"
 #include "shim/capture/touch.h"
 
-/* A device may make the value visible before the times: so long they may take. */
+/* A device may make the value visible before the times; they may take this long. */
 #define LATE_TIME_NS   50000000u
-/* ... and between its two stores it may lose its processor, where it is software; a signal that was
- * armed again behind our back looks the same, and waits in vain. */
+/*
+ * A device in software may lose its processor between the two stores. A signal that was set again
+ * past the hooks looks the same, and this wait is in vain.
+ */
 #define DOUBT_NS       2000000000u
-/* Between the first doubt and the verdict "missed". */
+/* Time between the first suspicion and the verdict "missed". */
 #define SUSPECT_NS     10000000u
-/* Short periods go on for so long after the last event. */
+/* Periods stay short for this long after the last event. */
 #define ACTIVE_NS      100000000u
-/* Lots are made one at a time, few in a pass. */
+/* Lots are made one at a time, and few in a pass. */
 #define LOTS_PER_PASS  4u
-/* Between two looks at whether the thread is out of its pass. */
+/* Time between two checks whether the shim thread has left its pass. */
 #define DETACH_STEP_NS 1000000
 
 enum outcome {
@@ -38,9 +40,9 @@ enum outcome {
 
 /* ---- one record ------------------------------------------------------------------------ */
 
-/* slot_private.since counts microseconds, nearly, and goes round in 73 minutes. */
+/* slot_private.since counts units of about a microsecond, and wraps around after 73 minutes. */
 #define SINCE_SHIFT	10u
-/* So far the clock of a dispatch's own harvest may be ahead of a pass: 17 s. */
+/* How far the clock of a dispatch's inline harvest can be ahead of a pass: 17 s. */
 #define SINCE_AHEAD_MAX (1 << 24)
 
 static uint32_t since_now(const struct capture *c)
@@ -52,12 +54,16 @@ static bool has_passed(const struct capture *c, struct slot_private *private, ui
 {
 	int32_t waited = (int32_t)(since_now(c) - private->since);
 
-	/* A process that was stopped may not know how long: it waits anew, not till the count has
-	 * gone round. */
+	/*
+	 * A process that was stopped may find a difference that has wrapped; it starts waiting
+	 * again.
+	 */
 	if (waited < -SINCE_AHEAD_MAX)
-		private->since = since_now(c);
-	/* The pass that began it may have had a later clock: a dispatch's own harvest comes in
-	 * between. */
+	private->since = since_now(c);
+	/*
+	 * Signed, because the pass that set `since` may have had a later clock: an inline harvest
+	 * may come in between.
+	 */
 	return waited >= (int32_t)(ns >> SINCE_SHIFT);
 }
 
@@ -70,13 +76,16 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private, 
 	return !c->is_deciding && !has_passed(c, private, ns) ? WAITING : FINISHED;
 }
 
-/* docs/shadow.md, 5: number @passed had the barrier bit and has fired, so this one has ended. */
+/*
+ * docs/shadow.md, section 5: number @passed had the barrier bit and has fired, so this dispatch has
+ * ended.
+ */
 static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)
 {
 	return passed && slot_of(c, ref)->seq < passed;
 }
 
-/* ... and its signal, read after that, still says that it has not. */
+/* The dispatch has ended, but its signal, read after that, does not say so. */
 static enum outcome suspect_wait(struct capture *c, struct slot_private *private)
 {
 	if (private->phase != PHASE_SUSPECT) {
@@ -86,7 +95,7 @@ static enum outcome suspect_wait(struct capture *c, struct slot_private *private
 	return has_passed(c, private, SUSPECT_NS) ? FINISHED : RUNNING;
 }
 
-/* What its signal says: nothing, that it has fired, or with times, too. */
+/* Reads the signal: not fired, fired without times (WAITING), or fired with times (FINISHED). */
 static inline enum outcome injected_look(
 	const struct slot_private *private, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -128,8 +137,8 @@ static inline enum outcome injected_poll(struct capture *c, const struct capture
 }
 
 /*
- * It has ended, and its signal will never say so: whoever counts with it has set it up again past
- * the hooks. Else it would keep its queue from being harvested for ever.
+ * The dispatch has ended but its signal will never fire, since the program has set the signal again
+ * past the hooks. Without a verdict it would block the harvest of its queue for ever.
  */
 static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
 {
@@ -139,9 +148,9 @@ static enum appsig_state passed_poll(struct capture *c, slot_ref ref)
 	if (suspect_wait(c, private) == RUNNING)
 		return APPSIG_PENDING;
 	state = appsig_poll(c, ref, APPSIG_LAST);
-	/* Nothing was missed: the packet was left alone. */
+	/* Not "missed": the shim had left the packet alone. */
 	if (state == APPSIG_FINISHED && private->why == RTL_UNTIMED_TIMESTAMP_FAILED)
-		private->why = RTL_UNTIMED_EARLY;
+	private->why = RTL_UNTIMED_EARLY;
 	return state;
 }
 
@@ -191,7 +200,7 @@ static const enum rtl_queue_counter untimed_counter[RTL_UNTIMED_COUNT] = {
 	[RTL_UNTIMED_MODE] = RTL_Q_untimed_mode,
 };
 
-/* Why it has no times is counted beside it. */
+/* Counts the dispatch by the reason why it has no times. */
 static __attribute__((noinline)) void untimed_count(
 	struct capture_queue *q, const struct slot_private *private)
 {
@@ -200,7 +209,10 @@ static __attribute__((noinline)) void untimed_count(
 		recorder_count_queue(q->block, RTL_Q_missed, 1);
 }
 
-/* docs/recorder.md 2.2. The symbol was settled before: start_tick may have held the object. */
+/*
+ * docs/recorder.md, section 2. The symbol is set before, because start_tick may have held the
+ * kernel object.
+ */
 static inline void slot_settle(
 	struct capture *c, struct capture_queue *q, slot_ref ref, uint64_t start, uint64_t end)
 {
@@ -208,7 +220,9 @@ static inline void slot_settle(
 	struct recorder_slot *slot = slot_of(c, ref);
 	bool is_timed = private->why == RTL_TIMED;
 
-	/* In this order: it may be ENDED already, and the process die in between. */
+	/*
+	 * In this order, because the slot may already be ENDED, and the process may die in between.
+	 */
 	__atomic_store_n(&slot->end_tick, RECORDER_NO_TICK, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->start_tick, is_timed ? start : 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->end_tick, is_timed ? end : 0, __ATOMIC_RELEASE);
@@ -225,7 +239,7 @@ static inline void slot_settle(
 		q->witness = 0;
 }
 
-/* The kernel was not known when it was dispatched. */
+/* Resolves the symbol of a kernel that was unknown when it was dispatched. */
 static __attribute__((noinline)) bool slot_name_late(
 	struct capture *c, struct recorder_slot *slot, bool is_inline)
 {
@@ -239,7 +253,7 @@ static __attribute__((noinline)) bool slot_name_late(
 	return true;
 }
 
-/* False: it has to be named first, which is not for the dispatch path. */
+/* Returns false if the kernel must be defined first, which is not for the dispatch path. */
 static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 {
 	struct recorder_slot *slot = slot_of(c, ref);
@@ -249,21 +263,24 @@ static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
 
 /* ---- one queue ---------------------------------------------------------------------------- */
 
-/* Who looks for ends comes from @previous, 0: the beginning, to @to. */
+/*
+ * Makes the chain lead from @previous (0: from its beginning) to @to, for threads that look for
+ * ends.
+ */
 static void chain_link(struct capture *c, struct capture_queue *q, slot_ref previous, slot_ref to)
 {
 	atomic_store_explicit(previous ? &slot_private_of(c, previous)->link : &q->first, to,
 		memory_order_release);
 }
 
-/* Before a slot that is not in it any more is used again. */
+/* Called before a slot that was unlinked from the chain can be used again. */
 static void chain_changed(struct capture_queue *q)
 {
 	atomic_store_explicit(&q->changes,
 		atomic_load_explicit(&q->changes, memory_order_relaxed) + 1, memory_order_release);
 }
 
-/* Follows the queue's trail to its end, which is where the harvester stands then. */
+/* Follows the queue's trail to its end and adds the slots to in_flight. */
 static void submitted_take(struct capture *c, struct capture_queue *q)
 {
 	slot_ref last = q->reached, first, ref;
@@ -273,7 +290,7 @@ static void submitted_take(struct capture *c, struct capture_queue *q)
 		last ? &slot_private_of(c, last)->link : &q->first, memory_order_acquire);
 	if (!first)
 		return;
-	/* It was there only for the next one to be linked to. */
+	/* The slot was only kept in the chain so that the next one could be linked to it. */
 	if (last && last != q->in_flight.tail)
 		chain_link(c, q, q->in_flight.tail, first);
 	q->reached = first;
@@ -294,9 +311,9 @@ static void submitted_take(struct capture *c, struct capture_queue *q)
 	c->active_ns = c->now_ns;
 }
 
-/* Those that were found to have ended one after the other: they change lists together. */
+/* Slots that were found finished one after the other change lists together. */
 struct run {
-	slot_ref previous; /* in flight, before them; 0: they are the first */
+	slot_ref previous; /* the slot in flight before them; 0 if they are the first */
 	slot_ref first, last;
 	uint32_t count;
 };
@@ -330,7 +347,7 @@ static inline void run_add(struct run *run, slot_ref ref)
 	run->last = ref;
 }
 
-/* Its signal was seen to fire, with the times that the device writes before. */
+/* Whether the signal was seen to fire with its times, which the device writes first. */
 static bool has_fired(const struct slot_private *private, enum outcome outcome)
 {
 	if (private->kind == SLOT_INJECTED)
@@ -339,9 +356,9 @@ static bool has_fired(const struct slot_private *private, enum outcome outcome)
 }
 
 /*
- * The scan is about to end at packets that seem to run. If they never fire it would end there for
- * ever, so one behind them is looked at each time, and stays the same until it has fired. Returns
- * the number before which nothing runs any more; 0: not known.
+ * The scan is about to stop at packets that seem to be running. If their signals never fire, it
+ * would stop there for ever. So one slot behind them is checked each time, the same one until it
+ * fires. Returns the number below which nothing runs any more; 0 if unknown.
  */
 static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
 {
@@ -362,8 +379,8 @@ static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
 }
 
 /*
- * Rule 12: out of order over all that is in flight, so a long kernel delays nobody. The scan
- * ends early only where the barrier bit proves that nothing behind can have run.
+ * Rule 12: checks everything in flight, out of order, so that a long kernel delays no other. Stops
+ * early only where the barrier bit proves that nothing behind can have run.
  */
 static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_inline)
 {
@@ -402,7 +419,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 	}
 	run_end(c, q, &run);
 	chain_changed(q);
-	/* Seen from the next pass on: the silent signal is then read after this observation. */
+	/* Used from the next pass on, so that a silent signal is read after this observation. */
 	q->barrier_fired = barrier_fired;
 }
 
@@ -430,8 +447,8 @@ static bool lots_provide(struct capture *c)
 
 enum pass_kind {
 	PASS_ORDINARY,
-	PASS_FORCED, /* frames that are not due, too */
-	PASS_LAST,   /* likewise; nobody is waited for any more who has fired or may have */
+	PASS_FORCED, /* also publishes frames that are not due */
+	PASS_LAST,   /* also gives up waiting for times */
 };
 
 static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
@@ -475,7 +492,7 @@ bool harvest_runtime_hold(struct capture *c)
 {
 	unsigned looks = 0;
 
-	/* Contended only by harvest_detach(). */
+	/* Only harvest_detach() contends for it. */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
 		patience_take(&looks);
 	if (!c->is_detached)
@@ -521,12 +538,13 @@ bool harvest_detach(struct capture *c, uint64_t deadline_ns)
 
 bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t now_ns)
 {
-	/* Whoever holds it may be waiting for a processor: for how long, nobody knows. */
+	/* Never waits: the thread that holds the lock may be without a processor for any time. */
 	if (harvest_lock_try(c)) {
 		if (now_ns > c->now_ns)
 			c->now_ns = now_ns;
 		queue_harvest(c, q, true);
-		pool_flush(c); /* the slot that the trail had reached, if there is no frame */
+		/* Returns the slot that the trail had reached, if there is no frame. */
+		pool_flush(c);
 		frames_make(c, false, true);
 		harvest_lock_release(c);
 	}
@@ -552,7 +570,7 @@ void harvest_queue_release(struct capture *c, struct capture_queue *q)
 	harvest_lock_release(c);
 }
 
-/* Rule 13: whatever has not fired now never will. */
+/* Rule 13: a signal that has not fired by now never will. */
 static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref ref)
 {
 	struct slot_private *private = slot_private_of(c, ref);
@@ -562,7 +580,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 	if (outcome != FINISHED && private->kind == SLOT_APP) {
 		unsigned looks = 0;
 
-		/* Not finished only while another thread reads it, for a few loads. */
+		/* Not finished only while another thread reads the signal, for a few loads. */
 		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
 			patience_take(&looks);
 		start = private->start;
@@ -590,7 +608,7 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	chain_changed(q);
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
-	/* Nothing will ever be linked to it. */
+	/* No slot will ever be linked to it. */
 	if (q->is_reached_back)
 		pool_slot_return(c, q->reached);
 	q->is_reached_back = false;

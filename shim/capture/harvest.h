@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * From a fired signal to a finished slot, and from finished slots to frames. harvest_run() is
- * the harvester thread's step; the harvest_signal_*() hooks run on application threads before
- * something may overwrite the times in a signal of the application's, and never wait (destroy
- * may, briefly). They only ever read the application's signals.
+ * Turns fired signals into finished slots, and finished slots into frames. harvest_run() is the
+ * shim thread's step. The harvest_signal_*() hooks run on application threads before something may
+ * overwrite the times in a signal of the application; they do not wait (destroy may, briefly). The
+ * application's signals are only read.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,37 +14,41 @@
 struct capture;
 
 /*
- * One period: housekeeping walks (rule 11), harvest (rule 12), frames that are full or due,
- * slots for queues that run short. @now_ns: clock_boottime_ns(). Returns whether anything is
- * in flight, or waits for a frame or a look: capture_pace() until the next call, else
- * HARVEST_IDLE_NS.
+ * One period: housekeeping walks (rule 11), harvest (rule 12), frames that are full or due, slots
+ * for queues that run short. @now_ns is clock_boottime_ns(). Returns true if something is in
+ * flight, or waits for a frame or for this thread; then the next call is due after capture_pace(),
+ * else after HARVEST_IDLE_NS.
  */
 bool harvest_run(struct capture *capture, uint64_t now_ns);
 
-/* As harvest_run, and also publishes frames that are not due: before Bye and in ctl flush. */
+/* Like harvest_run(), and also publishes frames that are not due: before Bye and for ctl flush. */
 bool harvest_flush(struct capture *capture, uint64_t now_ns);
 
-/* As harvest_flush, and decides what waits for its times: before the process gives up waiting. */
+/*
+ * Like harvest_flush(), and gives up on times that are not there: before the process stops waiting.
+ */
 bool harvest_last(struct capture *capture, uint64_t now_ns);
 
 /*
- * The end of OnUnload when the shim's thread did not come to its end in time: waits until it is
- * out of its pass (CPU time only, but it may have to wait for a processor), makes the last pass
- * in its place, and keeps it out for good. The runtime frees its queues and signals next. False:
- * it did not come out by @deadline_ns (CLOCK_MONOTONIC).
+ * For the end of OnUnload if the shim thread has not ended in time: waits until that thread has
+ * left its pass (which takes CPU time only, but it may have to wait for a processor), does the last
+ * pass in its place, and keeps it out for good. Then the runtime frees its queues and signals.
+ * Returns false if it has not left by @deadline_ns (CLOCK_MONOTONIC).
  */
 bool harvest_detach(struct capture *capture, uint64_t deadline_ns);
 
 /*
- * Around whatever the shim's thread asks of the runtime: false when that is gone, and then there
- * is nothing to release. Not for an instant longer than the call takes: OnUnload waits.
+ * Brackets each call of the shim thread into the runtime: false if the runtime is gone, and then
+ * there is nothing to release. Held only for the call, because OnUnload waits for it.
  */
 bool harvest_runtime_hold(struct capture *capture);
 void harvest_runtime_release(struct capture *capture);
 
-/* Hooks, each before the original: hsa_signal_store_* on what is not a doorbell, ... */
+/*
+ * Hooks, each called before the original: hsa_signal_store_* on a signal that is no doorbell, ...
+ */
 void harvest_signal_store(struct capture *capture, hsa_signal_t signal);
-/* ... hsa_amd_memory_async_copy* with this completion signal (0: none), ... */
+/* ... hsa_amd_memory_async_copy* with this completion signal (0 if none), ... */
 void harvest_signal_reuse(struct capture *capture, hsa_signal_t signal);
 /* ... hsa_signal_destroy. */
 void harvest_signal_destroy(struct capture *capture, hsa_signal_t signal);

@@ -13,19 +13,19 @@
 #include "shim/capture/shadow_queue.h"
 #include "shim/capture/shadow_table.h"
 
-/* One intercepted queue. Its memory is re-used with the queue's block and never freed. */
+/* One intercepted queue. Its memory is reused with the queue's block and never freed. */
 struct intercept_queue {
 	/* Constant from create to retire. */
 	struct capture *capture;
 	struct capture_queue *queue;
-	hsa_kernel_dispatch_packet_t *copy; /* of a whole ring: no batch is longer (rule 2) */
+	hsa_kernel_dispatch_packet_t *copy; /* room for a whole ring: no batch is longer (rule 2) */
 	uint32_t copy_packets, copy_limit;
 	struct origins *origins;
-	const uint8_t *ring; /* of the proxy */
-	_Atomic(hsa_queue_t *) proxy; /* what the application has; NULL: no queue */
+	const uint8_t *ring;	      /* the proxy's ring */
+	_Atomic(hsa_queue_t *) proxy; /* the application's queue; NULL if there is none */
 
-	_Atomic uint32_t is_live; /* 0: hand on untouched, nobody counts any more */
-	_Atomic uint32_t is_busy; /* in the callback */
+	_Atomic uint32_t is_live; /* 0: pass packets on untouched and uncounted */
+	_Atomic uint32_t is_busy; /* a thread is in the callback */
 };
 
 static struct intercept_queue *queue_at(struct capture *c, uint32_t block)
@@ -44,8 +44,9 @@ struct origins *intercept_origins(struct capture *c, const hsa_queue_t *queue)
 /* ---- the callback ---------------------------------------------------------------------------- */
 
 /*
- * Whether @packets are what the application reserved from @index on: they lie in its ring, or were
- * staged because they go past its end. An interceptor that came after us may hand on others.
+ * Whether @packets are what the application reserved from @index on: they are in its ring, or were
+ * copied because they wrap around its end. An interceptor that was registered after us may pass
+ * other packets on.
  */
 static bool are_the_applications(const struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
@@ -56,8 +57,8 @@ static bool are_the_applications(const struct intercept_queue *i,
 	       (count > 1 && at + count > i->origins->ring_mask + 1);
 }
 
-static struct packet_origin packet_whose(struct intercept_queue *i, uint64_t index,
-	bool is_dispatch, bool is_applications)
+static struct packet_origin packet_whose(
+	struct intercept_queue *i, uint64_t index, bool is_dispatch, bool is_applications)
 {
 	struct packet_origin origin;
 
@@ -83,7 +84,7 @@ static void packet_take(struct dispatch_batch *batch, hsa_kernel_dispatch_packet
 		packet->completion_signal.handle = injected;
 }
 
-/* Rule 2: without room for a copy they are counted and go on as they are. */
+/* Rule 2: without room for a copy, packets are counted and passed on unchanged. */
 static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
 	const struct packet_origin *origin)
 {
@@ -94,7 +95,7 @@ static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch
 			batch, packet, packet->completion_signal.handle, origin, DISPATCH_LEAVE);
 }
 
-/* Mostly it is one, which needs no call. */
+/* A single packet, the common case, needs no call. */
 static inline void packets_copy(hsa_kernel_dispatch_packet_t *copy,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count)
 {
@@ -145,28 +146,28 @@ static const void *packets_take(struct intercept_queue *i,
 	return has_room ? i->copy : packets;
 }
 
-/* ROCr's queue mutex is held: one at a time for a queue, on any thread. */
+/* Called under ROCr's queue mutex: one call at a time per queue, on any thread. */
 static void on_packets(const void *packets, uint64_t count, uint64_t user_index, void *data,
 	hsa_intercept_writer *writer)
 {
 	struct intercept_queue *i = data;
 	bool is_live;
 
-	/* A forked child has the memory but neither harvester nor recorder of its own. */
+	/* A forked child has this memory, but neither a shim thread nor a recorder. */
 	if (capture_is_pass_through(i->capture)) {
 		writer(packets, count);
 		return;
 	}
-	/* Before the stop is looked for: quiesce() stops first and then looks at this. */
+	/* Stored before is_live is read: release() clears is_live first and then reads is_busy. */
 	atomic_store(&i->is_busy, 1);
 	is_live = atomic_load(&i->is_live);
 	if (is_live)
 		packets = packets_take(i, packets, count, user_index);
-	/* Rule 1: once, with all of them. */
+	/* Rule 1: exactly one call, with all packets. */
 	writer(packets, count);
 	if (is_live)
 		dispatch_ahead(i->capture, i->queue);
-	/* Who waits for this to be 0 looks at nothing that was read in between. */
+	/* Release: a thread that waits for 0 does not interfere with what was read before. */
 	atomic_store_explicit(&i->is_busy, 0, memory_order_release);
 }
 
@@ -257,7 +258,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 
 		if (atomic_load(&i->proxy) != queue)
 			continue;
-		/* Whoever is in the callback comes out; what it is given later is abandoned. */
+		/* Waits for a thread in the callback; packets that come later are not recorded. */
 		atomic_store(&i->is_live, 0);
 		while (atomic_load(&i->is_busy))
 			patience_take(&looks);
@@ -292,7 +293,7 @@ static bool quiesce(struct capture *c, uint64_t deadline_ns)
 	uint32_t used = recorder_queues_used(&c->recorder);
 	unsigned looks = 0;
 
-	/* A callback that is not seen here begins after the stop and sees it. */
+	/* A callback that is not seen here begins after the stop, and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t n = 0; n < used; n++) {
 		while (atomic_load(&queue_at(c, n)->is_busy)) {

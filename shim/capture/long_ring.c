@@ -16,7 +16,7 @@ void long_ring_expect(struct capture *c, uint32_t packets)
 	doze_rouse();
 }
 
-/* For some of it only: whoever ends the runtime waits as long. */
+/* Makes only a part at a time, because OnUnload waits for the runtime to be released. */
 static bool step(struct capture *c)
 {
 	bool is_more;
@@ -36,7 +36,7 @@ void long_ring_run(struct capture *c, bool (*is_wanted)(void))
 	if (!packets)
 		return;
 	spell_begin(&spell);
-	/* First what takes least for each dispatch. */
+	/* Begins with what costs least per dispatch. */
 	pool_touch_ready(c);
 	touch_cells(c, packets);
 	while (spell_lasts(&spell) && !(is_wanted && is_wanted()) && step(c))

@@ -3,7 +3,7 @@
 
 #include "shim/capture/capture_internal.h"
 
-/* A look after a longer pause says nothing of how fast it goes. */
+/* A pass after a longer pause says nothing about the rate. */
 #define ELAPSED_NS_MAX HARVEST_IDLE_NS
 
 static void pause_set(struct pace *pace, uint64_t ns)
@@ -23,7 +23,10 @@ void pace_look(struct pace *pace, uint64_t now_ns)
 
 void pace_use(struct pace *pace, uint64_t used, uint64_t room)
 {
-	/* Of 32 bits each at most: what is counted lies in memory. */
+	/*
+	 * Room and used fit in 32 bits, since they count entries in memory, so the product fits in
+	 * 64.
+	 */
 	uint64_t pause_ns = used ? pace->elapsed_ns * (room / 2) / used : HARVEST_NS;
 
 	if (pause_ns < HARVEST_NS_LEAST)

@@ -19,14 +19,13 @@
 #include "shim/capture/signals.h"
 
 /*
- * The walk word: WALK_FREE, or who holds it: an address in the frame of a doorbell's thread, or
- * WALK_HELD of all others. With WALK_AGAIN somebody rang meanwhile.
+ * The walk word: WALK_FREE, or its holder: an address in the stack frame of a doorbell, or
+ * WALK_HELD for all others. WALK_AGAIN is added if another thread rang meanwhile.
  */
 #define WALK_FREE	 ((uintptr_t)0)
 #define WALK_AGAIN	 ((uintptr_t)1)
 #define WALK_HELD	 ((uintptr_t)2)
-/* Frames of one stack that have to do with each other lie no further apart, and stacks of two
- * threads do. */
+/* Related frames of one stack are closer than this; stacks of two threads are further apart. */
 #define STACK_NEAR_BYTES ((uintptr_t)1 << 20)
 
 static void walk_find_left(struct shadow_queue *s, uintptr_t place);
@@ -38,7 +37,7 @@ uint64_t shadow_index_load(const struct shadow_queue *s)
 	return atomic_load(&s->virtual_index);
 }
 
-/* Nobody looks at whose a packet is that nobody records. */
+/* While nothing is recorded, notes of submitting threads are not needed. */
 static inline void reserve(struct shadow_queue *s, uint64_t first, uint64_t n)
 {
 	if (!queue_is_dormant(s->queue))
@@ -49,7 +48,10 @@ void shadow_index_store(struct shadow_queue *s, uint64_t value)
 {
 	uint64_t first = atomic_load_explicit(&s->virtual_index, memory_order_relaxed);
 
-	/* The queue's only producer; its packets may be valid already, so before the index. */
+	/*
+	 * The queue has one producer. Its packets may be valid already, so the note comes before
+	 * the index.
+	 */
 	if (value > first)
 		reserve(s, first, value - first);
 	atomic_store(&s->virtual_index, value);
@@ -59,12 +61,14 @@ uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
 {
 	uint64_t first = atomic_fetch_add(&s->virtual_index, n);
 
-	/* The caller may be about to wait for room, which there will not be until that walk is
-	 * over. */
+	/*
+	 * The caller may be about to wait for room in the ring, which an abandoned walk would never
+	 * make.
+	 */
 	if (__builtin_expect(atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
 		walk_find_left(s, (uintptr_t)&first);
 
-	/* Seen by the walker through the packet's header, which comes later. */
+	/* Published to the walker by the packet's header, which is written later. */
 	if (s->batch_tail && n > 1)
 		atomic_store_explicit(
 			&s->batch_tail[(first + n - 1) & s->mask], first + n, memory_order_relaxed);
@@ -89,9 +93,9 @@ static hsa_kernel_dispatch_packet_t *packet_at(const struct shadow_queue *s, uin
 }
 
 /*
- * The application's signal in a packet of any type. A ring slot written again without that field
- * still carries ours, and so does a packet that was copied from another one in the ring (rule 6).
- * It may be with another kernel by now: that one goes.
+ * Returns the application's signal in a packet of any type. A ring slot that was written again
+ * without that field still has ours, and so has a packet that was copied from another one in the
+ * ring (rule 6). Ours may be in use for another kernel by now, so it is removed.
  */
 static inline uint64_t signal_of(
 	struct capture *c, hsa_kernel_dispatch_packet_t *packet, uint64_t *last)
@@ -103,7 +107,7 @@ static inline uint64_t signal_of(
 	return signal;
 }
 
-/* One aligned store; no other field, never the header. */
+/* Stores the signal: one aligned store, no other field, never the header. */
 static inline void packet_stamp(struct shadow_queue *s, hsa_kernel_dispatch_packet_t *packet,
 	uint64_t index, uint64_t handle)
 {
@@ -114,7 +118,7 @@ static inline void packet_stamp(struct shadow_queue *s, hsa_kernel_dispatch_pack
 		s->stamped_end = index + s->mask + 2;
 }
 
-/* From here on `mark` is of this packet. */
+/* From here on `mark` belongs to this packet. */
 static inline void mark_set(struct shadow_queue *s, uint64_t index)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -149,12 +153,12 @@ static void packet_walk(
 				     memory_order_relaxed) == index + 1)
 		how = DISPATCH_LEAVE;
 	handle = dispatch_packet(batch, packet, signal, &origin, how);
-	/* Rule 8: the application's is not touched. */
+	/* Rule 8: a signal of the application stays. */
 	if (!signal)
 		packet_stamp(s, packet, index, handle);
 }
 
-/* Rule 14: the gate is closed. Nothing of the packet changes but a stale signal of ours. */
+/* Rule 14: the gate is closed. Only an old signal of ours is removed from the packet. */
 static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t header)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
@@ -175,7 +179,7 @@ static inline void packet_skip(struct shadow_queue *s, uint64_t index, uint16_t 
 	dispatch_skip(s->capture, s->queue, packet_is_dispatch(packet, header), signal);
 }
 
-/* Only what the device has room for: beyond, a ring slot still holds an older packet. */
+/* Walks only as far as the ring has room: beyond, ring slots still have older packets. */
 static uint64_t walk_bound(struct shadow_queue *s, uint64_t next)
 {
 	uint64_t bound = atomic_load(&s->virtual_index);
@@ -189,7 +193,7 @@ static uint64_t walk_bound(struct shadow_queue *s, uint64_t next)
 	return bound > next ? bound : next;
 }
 
-/* Rule 11: somebody moves the real index. What is visible already cannot be stamped any more. */
+/* Rule 11: another writer moves the real index. Packets that are visible already get no signal. */
 static __attribute__((noinline, cold)) void foreign_writer_seen(
 	struct shadow_queue *s, uint64_t real)
 {
@@ -201,15 +205,17 @@ static __attribute__((noinline, cold)) void foreign_writer_seen(
 		;
 }
 
-/* Announced before it was written, or by who reserved an index behind it: perhaps nobody rings for
- * it again, so it is not left to one who dozes. */
+/*
+ * A doorbell or reservation announced a packet that is not written yet. It may not be announced
+ * again, so the shim thread must not doze over it.
+ */
 static __attribute__((noinline, cold)) void left_behind(struct shadow_queue *s)
 {
 	atomic_store(&s->is_left_behind, 1);
 	doze_alert();
 }
 
-/* Nothing of it is left to be done, whatever becomes of the walk. */
+/* The packet is complete, whatever happens to the walk. */
 static inline void walked(struct shadow_queue *s, uint64_t index)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -229,7 +235,10 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 			left_behind(s);
 			break;
 		}
-		/* After the header: a packet published after the gate was closed finds it so. */
+		/*
+		 * Read after the header: a packet that was published after the gate was closed
+		 * finds it closed.
+		 */
 		if (queue_is_dormant(s->queue)) {
 			packet_skip(s, i, header);
 			walked(s, i);
@@ -249,7 +258,7 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 	return i;
 }
 
-/* The device may have consumed a foreign writer's packets: their headers are INVALID then. */
+/* The device may have consumed packets of a foreign writer; their headers are INVALID then. */
 static __attribute__((noinline, cold)) uint64_t walk_past_foreign(
 	struct shadow_queue *s, uint64_t next, uint64_t real)
 {
@@ -264,7 +273,7 @@ static __attribute__((noinline, cold)) uint64_t walk_past_foreign(
 	return next;
 }
 
-/* In the doorbell itself: a call of its own would save every register a second time. */
+/* Inlined into the doorbell, because a call would save all registers a second time. */
 static inline __attribute__((always_inline)) bool walk(struct shadow_queue *s)
 {
 	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
@@ -277,13 +286,13 @@ static inline __attribute__((always_inline)) bool walk(struct shadow_queue *s)
 	}
 	next = packets_walk(s, next, walk_bound(s, next));
 	atomic_store_explicit(&s->next, next, memory_order_relaxed);
-	/* Rule 7: the records are with the harvester; now the packets may be fetched. */
+	/* Rule 7: the records are published, so now the device may fetch the packets. */
 	if (next != from || real != next)
 		__atomic_store_n(&s->real->write_dispatch_id, next, __ATOMIC_RELEASE);
-	/* Nothing new: ring again all the same, the application did. */
+	/* Rings even without new packets, since the application did. */
 	if (next)
 		s->capture->hsa.signal_store_screlease(s->doorbell, (hsa_signal_value_t)(next - 1));
-	/* The device was the last to look at what lies there. */
+	/* The device was the last to access this packet. */
 	dispatch_ask(packet_at(s, next));
 	dispatch_ahead(s->capture, s->queue);
 	return next != from;
@@ -294,9 +303,12 @@ static __attribute__((noinline)) bool walk_rarely(struct shadow_queue *s)
 	return walk(s);
 }
 
-/* ---- who walks (rule 5) -------------------------------------------------------------------- */
+/* ---- holding the walk (rule 5) --------------------------------------------------------- */
 
-/* True: held now. False: the holder will walk once more, on our behalf. */
+/*
+ * Returns true if the caller holds the walk now. False: the holder will walk once more for the
+ * caller.
+ */
 static inline bool walk_take(struct shadow_queue *s, uintptr_t holder)
 {
 	uintptr_t word = WALK_FREE;
@@ -309,7 +321,7 @@ static inline bool walk_take(struct shadow_queue *s, uintptr_t holder)
 	return word == WALK_FREE;
 }
 
-/* Without a word to the holder: whoever has nothing to be walked may not keep it walking. */
+/* Leaves no WALK_AGAIN: a caller that has no new packets must not keep the holder walking. */
 static bool walk_hold(struct shadow_queue *s)
 {
 	uintptr_t word = WALK_FREE;
@@ -317,7 +329,7 @@ static bool walk_hold(struct shadow_queue *s)
 	return atomic_compare_exchange_strong(&s->walk, &word, WALK_HELD);
 }
 
-/* False: somebody rang meanwhile; still held. */
+/* Returns false, and still holds the walk, if another thread has rung meanwhile. */
 static inline bool walk_leave(struct shadow_queue *s, uintptr_t holder)
 {
 	uintptr_t word = holder;
@@ -328,10 +340,9 @@ static inline bool walk_leave(struct shadow_queue *s, uintptr_t holder)
 	return false;
 }
 
-/* ---- a walk that was left in its middle -------------------------------------------------------
- */
+/* ---- a walk that was abandoned --------------------------------------------------------- */
 
-/* Of any other packet: whether it is counted. */
+/* Completes a packet that is no dispatch; returns false if it was not counted yet. */
 static bool other_resume(struct shadow_queue *s, uint64_t signal)
 {
 	if (recorder_queue_value(s->queue->block, RTL_Q_skipped_not_kernel) == s->mark.others)
@@ -340,14 +351,14 @@ static bool other_resume(struct shadow_queue *s, uint64_t signal)
 	return true;
 }
 
-/* A packet that was left there is whole afterwards. Returns the first one that is not walked. */
+/* Completes the packet at @index. Returns the first index that is not walked. */
 static uint64_t packet_resume(struct shadow_queue *s, uint64_t index)
 {
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t signal = signal_of(s->capture, packet, &s->last[index & s->mask]), handle;
 	struct dispatch_batch batch;
 
-	/* Its note may have been taken: it would be counted twice. */
+	/* The packet's note may have been taken already, and must not be counted twice. */
 	if (s->origins.run && s->origins.run->who.call)
 		origins_interrupt(&s->origins, index);
 	if (!packet_is_dispatch(packet, packet_header(packet)))
@@ -360,7 +371,9 @@ static uint64_t packet_resume(struct shadow_queue *s, uint64_t index)
 	return index + 1;
 }
 
-/* Holder of the walk, as whom it was left: what it had done is done once, and then the rest of it.
+/*
+ * Called by a thread that takes the place of the abandoned walk's holder: makes sure that what the
+ * walk had done counts once, and does the rest.
  */
 static __attribute__((noinline, cold)) void walk_rescue(struct shadow_queue *s)
 {
@@ -411,8 +424,10 @@ bool shadow_is_any_held(struct capture *c)
 }
 
 /*
- * Found held at @place of this thread's stack. It is this thread's own and was left, without a word
- * to us, if its frame lay where there is none any more. A handler's own stack lies anywhere.
+ * For a thread that finds the walk held when its stack is at @place: whether this thread itself has
+ * abandoned the walk by a jump that the shim did not see. That is so if the holder's frame is at an
+ * address where the stack has no frame any more. Not on a signal handler's alternate stack, whose
+ * addresses tell nothing.
  */
 static __attribute__((noinline, cold)) bool walk_was_left(struct shadow_queue *s, uintptr_t place)
 {
@@ -449,7 +464,7 @@ void shadow_doorbell(struct shadow_queue *s)
 	uint64_t place;
 	uintptr_t holder = (uintptr_t)&place;
 
-	/* A thread that has a block is heard of when it ends: thread_state_watch_ends(). */
+	/* Gives the thread a block, so that its end is noticed: thread_state_watch_ends(). */
 	(void)thread_state_near(&s->origins.submitter);
 	if (__builtin_expect(!walk_take(s, holder), 0)) {
 		walk_find_left(s, holder);
@@ -462,7 +477,7 @@ void shadow_doorbell(struct shadow_queue *s)
 		(void)walk_rarely(s);
 }
 
-/* Whether there is something to publish that no doorbell of ours announced. */
+/* Whether there is a packet to publish that no doorbell of ours has announced. */
 static bool is_overdue(struct shadow_queue *s)
 {
 	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
@@ -472,7 +487,7 @@ static bool is_overdue(struct shadow_queue *s)
 		return true; /* a foreign writer */
 	if (walk_bound(s, next) == next)
 		return false;
-	/* Not for a packet that is still being written. */
+	/* Not if the packet is still being written. */
 	header = packet_header(packet_at(s, next));
 	return packet_is_published(header);
 }
@@ -484,7 +499,10 @@ static void queue_housekeep(struct shadow_queue *s)
 
 	if (!atomic_load_explicit(&s->is_live, memory_order_acquire))
 		return;
-	/* A queue that moves has somebody who rings; only one that stood still is looked after. */
+	/*
+	 * While a queue moves, its doorbell is being rung; only one that has stood still is
+	 * checked.
+	 */
 	if (s->seen != next) {
 		s->seen = next;
 		return;
@@ -501,7 +519,9 @@ static void queue_housekeep(struct shadow_queue *s)
 		(void)walk_rarely(s);
 }
 
-/* One that has been left behind since is noted again. */
+/*
+ * Returns whether no packet is left behind; if one is left behind meanwhile, that is noted again.
+ */
 static bool queue_is_settled(struct shadow_queue *s)
 {
 	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) ||
@@ -541,7 +561,7 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
 
 	ret[0] = ret[1] = 0;
-	/* Before it lives, adopt() sets the walk word. */
+	/* Until the queue is live, adopt() still sets the walk word. */
 	if (!atomic_load_explicit(&s->is_live, memory_order_acquire) || !walk_hold(s))
 		return;
 	if (atomic_load_explicit(&s->is_live, memory_order_relaxed)) {
@@ -551,8 +571,10 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 	}
 	if (walk_leave(s, WALK_HELD))
 		return;
-	/* Not idle at all: it needs its slots. Somebody rang, and counts on us, but a walk may take
-	 * its time and may need the lock. */
+	/*
+	 * A doorbell has rung, so the queue is not idle and keeps its slots. The walk is left to
+	 * harvest_lock_release(), because it may take long and may need the lock.
+	 */
 	s->queue->free = ret[0];
 	s->queue->spare = ret[1];
 	ret[0] = ret[1] = 0;
@@ -573,7 +595,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 	uint32_t used = recorder_queues_used(&c->recorder);
 	unsigned looks = 0;
 
-	/* A walk that is not seen here begins after the stop and sees it. */
+	/* A walk that is not seen here begins after the stop, and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < used; i++) {
 		struct shadow_queue *s = shadow_table_at(c->head.shadow, i);
@@ -643,7 +665,7 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	return origins_begin(&s->origins, queue, index);
 }
 
-/* Which the queue goes round at once, if it is recorded. */
+/* Populates memory that the queue uses at once, if it is recorded. */
 static void shadow_touch(struct shadow_queue *s)
 {
 	if (queue_is_dormant(s->queue))
@@ -661,7 +683,7 @@ static void shadow_end(struct shadow_queue *s)
 	s->batch_tail = NULL;
 }
 
-/* From now on the hooks find it. */
+/* From now on the hooks find the queue. */
 static int shadow_publish(struct capture *c, struct shadow_queue *s, hsa_queue_t *queue)
 {
 	uint64_t key = (uint64_t)(uintptr_t)queue;
@@ -722,7 +744,10 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	*ret_block = FRONT_END_NO_BLOCK;
 	if (!s)
 		return;
-	/* Held for ever: whoever walked is out, nobody walks a queue that is going away. */
+	/*
+	 * Held for good: the last walk has ended, and no thread walks a queue that is being
+	 * destroyed.
+	 */
 	while (!walk_hold(s)) {
 		walk_find_left(s, (uintptr_t)&looks);
 		patience_take(&looks);
@@ -743,14 +768,14 @@ static void retire(struct capture *c, uint32_t block)
 	harvest_queue_retire(c, &c->queues[block]);
 }
 
-/* The virtual index stands where it stood; nobody may have used the queue meanwhile. */
+/* The virtual index is unchanged; the program must not have used the queue meanwhile. */
 static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 {
 	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
 
 	origins_revive(&s->origins);
 	if (shadow_publish(c, s, queue) < 0)
-		retire(c, block); /* its place was taken: plain from now on */
+		retire(c, block); /* its place in the table was taken: not followed from now on */
 }
 
 const struct front_end shadow_front_end = {

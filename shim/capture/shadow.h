@@ -26,7 +26,7 @@
 
 extern const struct front_end shadow_front_end;
 
-/* NULL: not one of ours. Lock-free. */
+/* NULL if it is not one of ours. Lock-free. */
 static inline struct shadow_queue *shadow_of_queue(
 	const struct capture *capture, const hsa_queue_t *queue)
 {
@@ -43,53 +43,62 @@ static inline struct shadow_queue *shadow_of_doorbell(
 	return shadow_table_find(head->shadow, SHADOW_BY_DOORBELL, signal.handle);
 }
 
-/* Of a followed queue that is given out once more, or taken back: the number of those that have it now. Under
- * front_end.c's lock. */
+/*
+ * Count the creates that returned this queue: each call changes the number by one and returns it.
+ * Called under front_end.c's lock.
+ */
 uint32_t shadow_hold(struct shadow_queue *queue);
 uint32_t shadow_unhold(struct shadow_queue *queue);
 
-/* Rule 4: on the virtual index only, sequentially consistent whatever was asked for. */
+/* Rule 4: act on the virtual index only, sequentially consistent whatever the caller asked for. */
 uint64_t shadow_index_load(const struct shadow_queue *queue);
 void shadow_index_store(struct shadow_queue *queue, uint64_t value);
 uint64_t shadow_index_add(struct shadow_queue *queue, uint64_t n);
 /* Returns the value before, as hsa_queue_cas_write_index does. */
 uint64_t shadow_index_cas(struct shadow_queue *queue, uint64_t expected, uint64_t value);
 
-/* Rules 5-7: walk, publish, ring. Never waits; whoever holds the walk rings for us. */
+/*
+ * Rules 5-7: walk, publish, ring. Never waits: if another thread holds the walk, that thread rings.
+ */
 void shadow_doorbell(struct shadow_queue *queue);
 
 /*
- * Rule 5: the calling thread goes away from its stack between @from and @to without coming back: by
- * siglongjmp() out of a signal handler, or because it ends. Walks that it leaves there go on to
- * their end first. @walker, a thread pointer: that thread's only; 0: whoever's is there. Waits for
- * the harvest lock; a signal handler may call it.
+ * Rule 5: the calling thread abandons its stack between @from and @to, by siglongjmp() out of a
+ * signal handler or because it ends. Walks that it would leave unfinished there are completed
+ * first. If @walker is not 0, only those of the thread with this thread pointer. Waits for the
+ * harvest lock; may be called in a signal handler.
  */
 void shadow_leave(struct capture *capture, uintptr_t from, uintptr_t to, uintptr_t walker);
 
 /*
- * For a thread that nobody could tell of its jump, before it waits: the same for what it has left,
- * as far as that is certain. Its next doorbell or reservation of the same queue asks by itself.
+ * The same for walks that this thread has left earlier by a jump that the shim could not see, as
+ * far as that is certain. Called before the thread waits; its next doorbell or reservation on the
+ * same queue checks by itself.
  */
 void shadow_find_left(struct capture *capture);
-/* Whether a queue is walked at the moment, by any thread. */
+/* Whether any thread walks a queue at the moment. */
 bool shadow_is_any_held(struct capture *capture);
 
-/* Rule 11: walks every queue whose doorbell was rung too early or not through us. Harvester. */
+/*
+ * Rule 11: walks every queue whose doorbell was rung too early or not through the hooks. Harvester.
+ */
 void shadow_housekeep(struct capture *capture);
-/* No doorbell rang for a packet that was not there, but for those that are walked by now. */
+/*
+ * Whether no doorbell was rung for a packet that was not there yet, apart from those walked by now.
+ */
 bool shadow_is_settled(struct capture *capture);
 
 /*
- * OnUnload, after capture_stop(): true once no walk runs any more that began before it, so
- * that no packet gets our signal from now on. False at @deadline_ns (CLOCK_MONOTONIC).
+ * Called in OnUnload after capture_stop(): returns true once every walk that began before it has
+ * ended, so that no packet can get our signal any more; false at @deadline_ns (CLOCK_MONOTONIC).
  */
 bool shadow_quiesce(struct capture *capture, uint64_t deadline_ns);
 
 /*
- * The free slots that the producer of block @block holds, as two chains; 0: none, or somebody walks
- * the queue at the moment. Holder of the harvest lock; who rang meanwhile has his walk made when
- * that is released, by harvest_lock_release().
+ * Takes the free slots of the producer of block @block, as two chains; 0 if there are none, or if a
+ * thread is walking the queue. Called by the holder of the harvest lock. If a doorbell rings
+ * meanwhile, harvest_lock_release() makes that walk.
  */
 void shadow_take_free(struct capture *capture, uint32_t block, uint32_t ret[2]);
-/* @owed: a block + 1, whose walk shadow_take_free() left held. */
+/* @owed is the block + 1 of a queue whose walk shadow_take_free() has left held. */
 void shadow_walk_owed(struct capture *capture, uint32_t owed);

@@ -25,11 +25,11 @@ enum {
 
 #define SHAPE_FRAME_BYTES_MAX 96u
 
-/* How exactly a shape is kept, and how many ids that may use up. */
+/* How exactly a shape is stored, and up to which id each level may go. */
 enum shape_level {
 	LEVEL_EXACT,
 	LEVEL_SYMBOL, /* queue and symbol */
-	LEVEL_QUEUE,  /* queue alone: one each, so it cannot run out */
+	LEVEL_QUEUE,  /* only the queue: one shape per queue, so ids cannot run out */
 	LEVELS,
 };
 static const uint32_t level_ids_max[LEVELS] = {
@@ -80,7 +80,7 @@ static uint32_t key_hash(const struct shape_key *key)
 	return (uint32_t)hash;
 }
 
-/* The entry of @key, or the empty one where it belongs: the index is never full. */
+/* The entry of @key, or the empty one where it has to be inserted: the index is never full. */
 static uint32_t *index_find(struct shapes *shapes, const struct shape_key *key)
 {
 	uint32_t at = key_hash(key) % SHAPE_INDEX;

@@ -19,7 +19,7 @@ void signals_reset(uint64_t handle)
 	__atomic_store_n(&signal->value, 1, __ATOMIC_RELEASE);
 }
 
-/* GPU_ONLY: no event of the driver's, no interrupt; nobody ever sleeps on it. */
+/* GPU_ONLY: without a driver event or interrupt, since no thread ever sleeps on it. */
 static uint64_t runtime_signal(struct capture *c)
 {
 	hsa_signal_t signal = {0};
@@ -39,7 +39,7 @@ static void raise_to(_Atomic uint64_t *word, uint64_t value)
 		;
 }
 
-/* Before there is a signal in it. */
+/* Called before there is a signal in @memory. */
 static void bounds_widen(struct capture *c, const amd_signal_t *memory)
 {
 	raise_to(&c->signals_before, ~(uint64_t)(uintptr_t)memory);
@@ -61,7 +61,10 @@ bool signals_has_among(struct capture *c, uint64_t handle)
 	return false;
 }
 
-/* Who comes second gives back what it got: nobody waits for the runtime but who called it. */
+/*
+ * If two threads get a chunk, the second one returns its memory, so that neither waits for the
+ * other's call into the runtime.
+ */
 static amd_signal_t *chunk_get(struct capture *c, uint32_t chunk)
 {
 	amd_signal_t *memory = atomic_load_explicit(&c->signal_chunk[chunk], memory_order_acquire);
@@ -80,7 +83,7 @@ static amd_signal_t *chunk_get(struct capture *c, uint32_t chunk)
 	return none;
 }
 
-/* An event's mailbox of 0: it interrupts nobody. */
+/* An event mailbox of 0 means that the signal raises no interrupt. */
 static uint64_t own_signal(struct capture *c, slot_ref ref)
 {
 	amd_signal_t *signal = chunk_get(c, (ref - 1) / SIGNALS_OF_CHUNK);
@@ -121,7 +124,9 @@ void signals_touch(struct capture *c, slot_ref first, uint32_t count)
 	}
 }
 
-/* In place of one that is left to the device: who comes later, to destroy its queue, sees none fire. */
+/*
+ * Replaces signals that are left to the device: queues that are destroyed later find it not fired.
+ */
 static amd_signal_t silent = {.kind = AMD_SIGNAL_KIND_USER, .value = 1};
 
 void signals_keep(struct capture *c, slot_ref ref)

@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The signals that the shim puts into packets, one for each slot, for ever. They lie by themselves
- * in memory that all GPUs reach (capture_hsa.signal_memory_get): only the device ever sees them,
- * and of a signal it knows these 64 bytes. The runtime's own are 240, two allocations and a lock
- * each. Where that memory is not to be had, or another tool makes the queues and might show our
- * signals to the runtime, they are the runtime's.
+ * The signals that the shim stores into packets, one for each slot, for the life of the slot. They
+ * are in memory of their own that all GPUs access (capture_hsa.signal_memory_get): only the device
+ * uses them, and it knows just these 64 bytes of a signal. The runtime's signals take 240 bytes,
+ * two allocations and a lock each. They are used if there is no such memory, or if another tool
+ * creates the queues and might pass our signals to the runtime.
  *
- * signals_give() and signals_touch() are any thread's that has the slots for itself; the others but
- * signals_has() are cold, under the harvest lock or where no other thread is.
+ * signals_give() and signals_touch() are for any thread that owns the slots; signals_has() for any
+ * thread. The others are cold: under the harvest lock, or when there is no other thread.
  */
 #include <hsa/amd_hsa_signal.h>
 
 #include "shim/capture/capture_internal.h"
 
-/* A signal for a slot that has none; there may be none to give, then its dispatches have no times.
+/*
+ * Gives a signal to a slot that has none. There may be none left; then the slot's dispatches have
+ * no times.
  */
 void signals_give(struct capture *c, slot_ref ref);
 
-/* The next calls are for @count slots from @first on: their memory at once. */
+/*
+ * Populates memory for the signals of @count slots from @first on, before signals_give() for them.
+ */
 void signals_touch(struct capture *c, slot_ref first, uint32_t count);
 
-/* signals_has() of a handle that lies between ours, or among them. */
+/* The second half of signals_has(), for a handle in the range of our signals. */
 bool signals_has_among(struct capture *c, uint64_t handle);
 
 /*
- * Whether @handle is one of those that lie in memory of our own; whatever it is, nobody looks
- * there. For the dispatch path: a packet of the program's has it where it was made out of an
- * earlier one.
+ * Whether @handle is one of our own signals; @handle is not dereferenced. For the dispatch path: a
+ * packet of the program contains one if it was copied from an earlier packet.
  */
 static inline bool signals_has(struct capture *c, uint64_t handle)
 {
@@ -36,11 +39,11 @@ static inline bool signals_has(struct capture *c, uint64_t handle)
 	       signals_has_among(c, handle);
 }
 
-/* As the device expects it, for the next packet (rule 12). 0: nothing. */
+/* Prepares the signal for the next packet (rule 12). Handle 0 does nothing. */
 void signals_reset(uint64_t handle);
 
-/* The device may still write to it: signals_done() leaves it, and the memory around it. */
+/* The device may still write to this signal, so signals_done() does not free it, nor its chunk. */
 void signals_keep(struct capture *c, slot_ref ref);
 
-/* All others go back to the runtime; twice is as once. Nothing is dispatched any more. */
+/* Returns all other signals to the runtime; may be called twice. Nothing is dispatched any more. */
 void signals_done(struct capture *c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where slots and their signals come from and go back to. All but pool_take_ready() and
- * pool_grow() runs under the harvest lock; only these two, pool_slots_free() and pool_flush() may
- * run on the dispatch path, and of them only pool_grow() calls into the runtime.
+ * Where slots and their signals come from and go to. All functions except pool_take_ready() and
+ * pool_grow() run under the harvest lock. Only these two, pool_slots_free() and pool_flush() may
+ * run on the dispatch path; of them only pool_grow() calls into the runtime.
  */
 #include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
@@ -10,22 +10,29 @@
 #include "shim/capture/signals.h"
 #include "shim/capture/touch.h"
 
-/* A signal that fired without times, or not at all, may still be written to for a while. */
+/* The device may write this much later to a signal that fired without times or did not fire. */
 #define QUARANTINE_NS	  1000000000ull
-/* The last lots are for queues that have few. */
+/* The last lots are reserved for queues with fewer than QUEUE_SLOTS_AMPLE slots. */
 #define LOTS_RESERVED	  16u
 #define QUEUE_SLOTS_AMPLE 4096u
-/* Once all slots were given out, queues share: a lot is no smaller than this, see lot_least(). */
+/*
+ * Once all slots are given out, queues share them in lots of at least this size, see lot_least().
+ */
 #define LOT_SLOTS_LEAST	  256u
-/* What a dispatch makes for its queue when nobody else can: so long it may take, so often that the
- * next one need not. */
+/*
+ * What a dispatch makes for its queue if no prepared slots are left: few enough not to take long,
+ * and enough that the next dispatches need not do the same.
+ */
 #define LOT_SLOTS_GROWN	  256u
-/* A new queue gets so many of those that are ready; so many are made for it when none are. */
+/*
+ * A new queue gets up to QUEUE_SLOTS_FIRST ready slots; up to QUEUE_SLOTS_MADE are made if none are
+ * ready.
+ */
 #define QUEUE_SLOTS_FIRST 16384u
 #define QUEUE_SLOTS_MADE  4096u
-/* So many more than are in flight are made for it at most: each takes time, and memory. */
+/* At most this many more than are in flight are made for a queue: each takes time and memory. */
 #define QUEUE_SLOTS_MORE  4096u
-/* Of a long ring's at once: one piece of the runtime's memory, some 0.4 ms. */
+/* Made at once for a long ring: one allocation of the runtime, some 0.4 ms. */
 #define RING_SLOTS_MADE	  SIGNALS_OF_CHUNK
 
 static slot_ref list_take(struct capture *c, struct slot_list *list)
@@ -39,7 +46,10 @@ static slot_ref list_take(struct capture *c, struct slot_list *list)
 	return ref;
 }
 
-/* ... but where there are so many queues that this is more than half of what each can have. */
+/*
+ * The least size of a lot; smaller with so many queues that it is more than half of each queue's
+ * part.
+ */
 static uint32_t lot_least(const struct capture *c)
 {
 	uint32_t part = RECORDER_SLOTS / 2 / (c->queues_live ? c->queues_live : 1);
@@ -53,29 +63,35 @@ static bool can_carve(const struct capture *c)
 }
 
 /*
- * Slots that were never used before get their signals: 1024 take a few hundred microseconds. The
- * slots themselves lie in pages that cost nothing until a dispatch fills the first of a page.
+ * Gives signals to slots that were never used: 1024 take a few hundred microseconds. Pages of slots
+ * take memory only once a dispatch fills the first slot of a page.
  */
 static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct slot_list *lot)
 {
 	*lot = (struct slot_list){0};
 	for (slot_ref ref = first + 1; ref <= first + count; ref++) {
-		/* Written before it is read: a page that was read first is the zero page, and to
-		 * replace that interrupts every processor that runs a thread of this process. */
+		/*
+		 * Written before it is read: reading first would map the zero page, and replacing
+		 * that interrupts every processor that runs a thread of this process.
+		 */
 		slot_list_append(c, lot, ref);
 		signals_give(c, ref);
 	}
 }
 
-/* @keep slots are left. No lock: whoever is kept from going on in here keeps nobody else. */
+/*
+ * At least @keep slots remain. Takes no lock, so a thread that is preempted here holds up no other.
+ */
 static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
 {
 	uint32_t first;
 
 	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
 		return false;
-	/* Few pages cost as much by a call as by their faults on a machine of one's own, and less by
-	 * far on a virtual one. */
+	/*
+	 * For so few pages one call costs as much as the faults on real hardware, and far less on a
+	 * virtual machine.
+	 */
 	ahead_all(c->slots + first, count * sizeof(*c->slots));
 	signals_touch(c, first + 1, count);
 	lot_begin(c, first, count, lot);
@@ -134,8 +150,10 @@ void pool_touch_ready(struct capture *c)
 	for (uint32_t i = 0; i < READY_LOTS; i++) {
 		slot_ref first = atomic_load_explicit(&c->ready[i], memory_order_relaxed);
 
-		/* Who takes it meanwhile does not mind. One of others' slots lies anywhere, and was
-		 * used; one that is new begins with a page. */
+		/*
+		 * A queue may take the lot meanwhile, which does no harm. A lot that begins with a
+		 * page is new; a lot of used slots begins anywhere and needs nothing.
+		 */
 		if (first && (first - 1) % LOT_SLOTS_GROWN == 0 &&
 			first - 1 + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS)
 			touch_lot(c, first, RECORDER_SLOT_CHUNK);
@@ -155,7 +173,7 @@ static bool ready_give(struct capture *c, struct capture_queue *q)
 	return true;
 }
 
-/* A lot of slots that other queues had; at least @least of them. */
+/* Takes a lot of slots that other queues had; at least @least of them. */
 static bool loose_take(struct capture *c, uint32_t least, struct slot_list *lot)
 {
 	*lot = (struct slot_list){0};
@@ -224,7 +242,10 @@ static struct capture_queue *queue_with_most(const struct capture *c)
 	return victim;
 }
 
-/* Half of what the queue with most to spare has free. False: nobody can spare a lot. */
+/*
+ * Takes half of the free slots of the queue that has most. Returns false if no queue can give up a
+ * lot.
+ */
 static bool reclaim(struct capture *c)
 {
 	struct capture_queue *victim = queue_with_most(c);
@@ -235,7 +256,10 @@ static bool reclaim(struct capture *c)
 		return false;
 	chain_to_list(
 		c, &free, atomic_exchange_explicit(&victim->returned, 0, memory_order_acquire));
-	/* What its producer holds, when nobody walks it: an idle queue has most of it there. */
+	/*
+	 * An idle queue's free slots are mostly with its producer; taken if no thread walks the
+	 * queue.
+	 */
 	shadow_take_free(c, victim->index, held);
 	chain_to_list(c, &free, held[0]);
 	chain_to_list(c, &free, held[1]);
@@ -248,21 +272,20 @@ static bool reclaim(struct capture *c)
 	return c->loose.count >= lot_least(c);
 }
 
-/* ---- who gets how many ------------------------------------------------------------------------
- */
+/* ---- how many slots each queue gets ---------------------------------------------------- */
 
 static bool is_ring_long(const struct capture_queue *q)
 {
 	return q->ring_packets > RING_PACKETS_LONG;
 }
 
-/* It is about to be filled, and has fewer slots than packets. */
+/* The ring is about to be filled, and the queue has fewer slots than packets. */
 static bool is_ring_short(const struct capture_queue *q)
 {
 	return is_ring_long(q) && queue_owned(q) < q->ring_packets;
 }
 
-/* Without having needed them: its ring, all of it in flight, but no more than its part. */
+/* Slots that a queue gets in advance: enough for its whole ring in flight, but at most its part. */
 static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 {
 	uint32_t part = RECORDER_SLOTS / 4 / (c->queues_live ? c->queues_live : 1);
@@ -274,7 +297,7 @@ static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 void pool_begin(struct capture *c, struct capture_queue *q)
 {
 	uint32_t share = share_of(c, q);
-	/* A device goes on in the ring before what it took from there is finished. */
+	/* A device reads on in the ring before the earlier packets have finished. */
 	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
@@ -288,23 +311,26 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 		;
 	while (q->owned < least && top_up(c, q))
 		;
-	/* However many queues there are: none starts with nothing if another can spare some. */
+	/* However many queues there are, none starts without slots if another can give up some. */
 	if (!q->owned)
 		(void)(ready_give(c, q) || top_up(c, q) || (reclaim(c) && top_up(c, q)));
 }
 
-/* Room for twice of what is in use, or for so many more: for this burst and for the next one. */
+/*
+ * A queue should have twice the slots that are in use, or QUEUE_SLOTS_MORE more: for this burst and
+ * for the next one.
+ */
 static bool is_short(const struct capture *c, const struct capture_queue *q)
 {
 	uint32_t used = used_by(q);
-	uint32_t want = used + (used < QUEUE_SLOTS_MORE ? used : QUEUE_SLOTS_MORE) +
-			RECORDER_SLOT_CHUNK;
+	uint32_t want =
+		used + (used < QUEUE_SLOTS_MORE ? used : QUEUE_SLOTS_MORE) + RECORDER_SLOT_CHUNK;
 	uint32_t share = share_of(c, q) + RECORDER_SLOT_CHUNK;
 
 	return queue_owned(q) < (want < share ? share : want);
 }
 
-/* reclaim() makes none such of who gives: all of this comes to an end. */
+/* reclaim() never makes the giving queue starve, so the giving ends. */
 static bool is_starving(const struct capture *c, const struct capture_queue *q)
 {
 	return queue_owned(q) < used_by(q) + lot_least(c);
@@ -386,7 +412,7 @@ bool pool_provide(struct capture *c)
 
 	harvest_lock_wait(c);
 	q = queue_in_need(c);
-	/* It will use them at once: it has used the greater part of what it has. */
+	/* The queue has used more than half of its slots, so it will use these at once. */
 	is_pressed = q && queue_owned(q) < 2 * used_by(q);
 	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
 	if (q && !is_given && !can_carve(c))
@@ -431,7 +457,7 @@ static __attribute__((noinline)) void slot_return_first(struct capture *c, slot_
 		slot_list_append(c, &c->loose, ref);
 		return;
 	}
-	/* The producer has still to link the next one to it. */
+	/* The producer still has to link the next slot to this one. */
 	if (ref == q->reached) {
 		q->is_reached_back = true;
 		return;
@@ -442,7 +468,7 @@ static __attribute__((noinline)) void slot_return_first(struct capture *c, slot_
 	slot_list_append(c, &c->back, ref);
 }
 
-/* Mostly there are others of its queue's already. */
+/* Usually the slot returned before belongs to the same queue. */
 static inline void slot_return(struct capture *c, slot_ref ref)
 {
 	const struct capture_queue *q = c->back_queue;
@@ -464,7 +490,7 @@ void pool_slot_return(struct capture *c, slot_ref ref)
 static void quarantine_begin(struct capture *c, slot_ref ref)
 {
 	if (c->quarantine_head - c->quarantine_tail == QUARANTINE_MAX) {
-		/* So many at once: the oldest has waited for thousands of others. */
+		/* The quarantine is full: the oldest has waited for thousands of others. */
 		slot_ref oldest = c->quarantine[c->quarantine_tail++ % QUARANTINE_MAX].slot;
 
 		signals_reset(slot_private_of(c, oldest)->injected);
@@ -488,7 +514,7 @@ void pool_quarantine_end(struct capture *c)
 	pool_flush(c);
 }
 
-/* Of a record that has ended: its signal fired without times, or never. */
+/* For a finished record: its signal fired without times, or did not fire. */
 static inline bool is_doubtful(struct capture *c, slot_ref ref)
 {
 	uint8_t why = slot_of(c, ref)->untimed;
@@ -531,8 +557,8 @@ void pool_retire(struct capture *c, struct capture_queue *q)
 }
 
 /*
- * Signals in packets of @q's that the device may still write to are left to it. What is in flight is
- * in lists; slots that nobody took since they were made are memory that nobody has touched.
+ * Leaves the signals in packets of @q to the device, which may still write to them. Slots in flight
+ * are found through lists, since slots that were never taken are memory that was never touched.
  */
 static void flight_leave(struct capture *c, struct capture_queue *q)
 {
@@ -540,15 +566,15 @@ static void flight_leave(struct capture *c, struct capture_queue *q)
 
 	for (; ref; ref = slot_private_of(c, ref)->next)
 		signals_keep(c, ref);
-	ref = atomic_load_explicit(
-		q->reached ? &slot_private_of(c, q->reached)->link : &q->first, memory_order_acquire);
+	ref = atomic_load_explicit(q->reached ? &slot_private_of(c, q->reached)->link : &q->first,
+		memory_order_acquire);
 	while (ref) {
 		signals_keep(c, ref);
 		ref = atomic_load_explicit(&slot_private_of(c, ref)->link, memory_order_acquire);
 	}
 }
 
-/* What waits for a cell has its times already, or would be in quarantine had there been one. */
+/* Slots that wait for a cell have their times, or would have gone to quarantine. */
 static void done_leave(struct capture *c, const struct capture_queue *q)
 {
 	for (slot_ref ref = q->done.head; ref; ref = slot_private_of(c, ref)->next)
@@ -558,10 +584,10 @@ static void done_leave(struct capture *c, const struct capture_queue *q)
 
 void pool_release(struct capture *c)
 {
-	/* Those in quarantine may still be written to: theirs stay. */
+	/* The device may still write to signals in quarantine, so they are kept. */
 	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
 		signals_keep(c, c->quarantine[i % QUARANTINE_MAX].slot);
-	/* Likewise those of what still runs. */
+	/* The same for signals of what still runs. */
 	for (uint32_t i = 0; capture_pending(c) && i < recorder_queues_used(&c->recorder); i++) {
 		done_leave(c, &c->queues[i]);
 		if (queue_is_live(&c->queues[i]))

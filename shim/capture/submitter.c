@@ -7,12 +7,12 @@
 #include "shim/hsa/packet.h"
 #include "shim/base/thread.h"
 
-/* A note that changes under a thread's eyes means that somebody walks; he is not slow. */
+/* A note changes while it is read only if another thread is walking, which does not take long. */
 #define NOTE_LOOKS_MAX	1000u
-/* An address of whole pages has room for it. */
+/* Fits into the low bits of a page address. */
 #define MAPPED_EXPONENT (uintptr_t)63
 
-/* Is the ring that the reservation with @tag was in still there? */
+/* Whether the ring of the reservation with @tag still exists. */
 static bool tag_is_alive(const struct origins *origins, uint64_t tag)
 {
 	return atomic_load_explicit(&origins->life, memory_order_acquire) >> ORIGIN_LIFE_SHIFT ==
@@ -21,7 +21,10 @@ static bool tag_is_alive(const struct origins *origins, uint64_t tag)
 
 /* ---- the submitting thread ---------------------------------------------------------------- */
 
-/* The last @left packets of the latest reservation, from the headers that its thread wrote. */
+/*
+ * Counts the dispatches among the last @left packets of the latest reservation, from the headers
+ * that its thread wrote.
+ */
 static uint32_t count_in_ring(const struct thread_count *count, uint64_t left, uint32_t node)
 {
 	const struct origins *origins = count->origins;
@@ -41,9 +44,9 @@ static uint32_t count_in_ring(const struct thread_count *count, uint64_t left, u
 }
 
 /*
- * How many dispatches of the call come before what is reserved next. The last packets of the
- * latest reservation may not have been walked: they are still in the ring then, as they cannot
- * be the device's before the walker's note says so.
+ * Number of the call's dispatches before the next reservation. The last packets of the latest
+ * reservation may not have been walked. Then they are still in the ring, because the device gets
+ * them only after the walker's note.
  */
 static uint32_t count_settle(const struct thread_count *count)
 {
@@ -56,7 +59,7 @@ static uint32_t count_settle(const struct thread_count *count)
 		uint64_t left = rest >> 32;
 		uint32_t node = (uint32_t)rest;
 
-		/* Another reservation has the entry: a ring's length of packets came between. */
+		/* The entry was reused, after a ring's length of packets. */
 		if (atomic_load_explicit(&entry->tag, memory_order_relaxed) != count->tag ||
 			node == RECORDER_NODE_UNKNOWN)
 			return RECORDER_NODE_UNKNOWN;
@@ -68,10 +71,10 @@ static uint32_t count_settle(const struct thread_count *count)
 	return RECORDER_NODE_UNKNOWN;
 }
 
-/* The number of the first dispatch among what the thread is reserving. */
+/* The number of the first dispatch in the reservation that the thread is making. */
 static uint32_t count_next(struct thread_state *thread)
 {
-	/* What was reserved while nobody looked was not counted. */
+	/* Reservations were not counted while the gate was closed. */
 	if (thread->gate_changes != gate_changes())
 		return RECORDER_NODE_UNKNOWN;
 	if (thread->count.call != thread->call)
@@ -111,7 +114,9 @@ void origins_reserve_rarely(struct origins *origins, uint64_t first, uint64_t n)
 	if (!atomic_load_explicit(&origins->is_far, memory_order_relaxed))
 		atomic_store_explicit(&origins->is_far, true, memory_order_relaxed);
 	origin_put(entry, tag, thread, n, node);
-	/* Far, and so it lasts: the thread looks there again when it reserves more in this call. */
+	/*
+	 * The entry in the large ring stays valid until the thread's next reservation in this call.
+	 */
 	if (thread->call)
 		count_hold(&thread->count, origins, entry, tag, first + n);
 }
@@ -134,7 +139,7 @@ void origin_walk_note(struct origin *run, bool is_dispatch, struct packet_origin
 
 int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t index)
 {
-	/* Twice the ring: what is in it, and one waiting reservation a thread. */
+	/* Twice the ring: for the packets in it, and one waiting reservation per thread. */
 	uint64_t entries = 2 * (uint64_t)queue->size;
 	void *memory;
 
@@ -143,8 +148,10 @@ int origins_begin(struct origins *origins, const hsa_queue_t *queue, uint64_t in
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
-		/* The smaller one stays: a thread may hold an entry of it. Sizes double, so all
-		 * that is left behind is less than what is in use. */
+		/*
+		 * The smaller memory is not freed, because a thread may hold an entry in it. Sizes
+		 * double, so all that is left behind is less than what is in use.
+		 */
 		origins->entry = memory;
 		origins->mask = entries - 1;
 		origins->near = entries > ORIGINS_NEAR ? origins->entry + entries : memory;
@@ -177,9 +184,9 @@ void origins_touch(struct origins *origins)
 
 	if (!mapped || !atomic_load_explicit(&origins->is_far, memory_order_relaxed))
 		return;
-	/* Set again by the next: who was far ahead once need not be so again. */
+	/* Set again by the next reservation that is far ahead. */
 	atomic_store_explicit(&origins->is_far, false, memory_order_relaxed);
-	/* Who has been round has used all of them. */
+	/* After one round all entries have been used. */
 	if (walked < entries)
 		ahead_of(&origins->ahead, (void *)(mapped & ~MAPPED_EXPONENT),
 			entries * sizeof(*origins->entry), walked * sizeof(*origins->entry));

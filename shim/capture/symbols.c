@@ -11,7 +11,7 @@
 #include "shim/capture/capture.h"
 #include "shim/base/gate.h"
 
-/* One entry in eight stays free, or looking for an unknown address would never end. */
+/* One entry in eight stays free, so that a search for an unknown address ends. */
 #define SYMBOLS_USED_MAX (SYMBOLS_CAPACITY / 8 * 7)
 
 #define SYMBOL_TYPE_KERNEL	1
@@ -35,7 +35,7 @@ void symbols_init(struct symbols *symbols, struct recorder *recorder, struct str
 	symbols->overflow_id = 0;
 }
 
-/* @string 0: a symbol without a name. 0, or what recorder_define() says. */
+/* @string 0 defines a symbol without a name. Returns 0 or the error of recorder_define(). */
 static int symbol_define(
 	struct symbols *symbols, uint32_t id, uint32_t string, uint64_t kernel_object, unsigned how)
 {
@@ -73,7 +73,7 @@ static uint32_t overflow_take(struct symbols *symbols)
 	return symbols->overflow_id;
 }
 
-/* A fresh id for (@string, @kernel_object); the overflow's when there is no room for it. */
+/* A new id for (@string, @kernel_object), or the overflow's id if there is no room. */
 static uint32_t id_take(struct symbols *symbols, uint32_t string, uint64_t kernel_object)
 {
 	if (symbols->last_id + 1 >= PROCESS_SYMBOLS_MAX ||
@@ -84,7 +84,7 @@ static uint32_t id_take(struct symbols *symbols, uint32_t string, uint64_t kerne
 	return ++symbols->last_id;
 }
 
-/* NULL: not there, and with @create no room for it. */
+/* Returns NULL if it is not there, and with @create if there is no room. */
 static struct symbol_entry *entry_find(struct symbols *symbols, uint64_t kernel_object, bool create)
 {
 	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);
@@ -104,7 +104,7 @@ static struct symbol_entry *entry_find(struct symbols *symbols, uint64_t kernel_
 	}
 }
 
-/* From here on readers may find it. */
+/* From here on readers may find the entry. */
 static void entry_publish(
 	struct symbols *symbols, struct symbol_entry *entry, uint64_t kernel_object)
 {
@@ -114,7 +114,7 @@ static void entry_publish(
 	atomic_store_explicit(&entry->kernel_object, kernel_object, memory_order_release);
 }
 
-/* @mark: SYMBOL_UNWANTED or 0; beside the id, which a dispatch looks up anyway. */
+/* @mark is SYMBOL_UNWANTED or 0; stored with the id, which a dispatch reads anyway. */
 static void entry_set(
 	struct symbols *symbols, uint64_t kernel_object, uint32_t string, uint32_t mark)
 {
@@ -124,7 +124,7 @@ static void entry_set(
 		recorder_count(symbols->recorder, RTL_P_names_overflowed, 1);
 		return;
 	}
-	/* The same kernel loaded to the same place again is the same symbol. */
+	/* The same kernel loaded to the same address again is the same symbol. */
 	if (!entry->last_id || entry->string != string)
 		entry->last_id = id_take(symbols, string, kernel_object);
 	entry->string = string;
@@ -161,7 +161,7 @@ uint32_t symbols_define_unknown(struct symbols *symbols, uint64_t kernel_object)
 	uint32_t id;
 
 	pthread_mutex_lock(&symbols->lock);
-	/* Kept apart from the entry's id, which is for those whose name is known. */
+	/* Kept apart from the entry's id, which is for kernels with a name. */
 	entry = kernel_object ? entry_find(symbols, kernel_object, true) : NULL;
 	if (!entry) {
 		id = overflow_take(symbols);
@@ -208,7 +208,7 @@ static hsa_status_t agent_symbol_visit(
 	return HSA_STATUS_SUCCESS;
 }
 
-/* By agent: the same kernel has another address on each. */
+/* Per agent, because the same kernel has another address on each. */
 static void executable_visit(
 	struct visit *visit, const struct agents *agents, hsa_executable_t executable)
 {

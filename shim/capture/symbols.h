@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * kernel_object -> symbol id, so that a kernel's name is bound when it is dispatched and an
- * address that is used again never lends its old name. symbols_find() is on the dispatch path:
- * lock-free, no writes. The rest is for loader hooks and the shim thread, under one mutex.
+ * kernel_object -> symbol id. A kernel's name is bound when it is dispatched, so an address that is
+ * used again never gets its old name. symbols_find() is on the dispatch path: lock-free, no writes.
+ * The rest is for loader hooks and the shim thread, under one mutex.
  *
- * Entries are never removed: destroying an executable sets their id to 0, loading again sets a
- * new one. The table is static and zero, so it costs the pages that were used.
+ * Entries are never removed: destroying an executable sets their ids to 0, and loading one again
+ * sets new ids. The table is static and zeroed, so it takes memory only for pages in use.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,11 +17,11 @@
 #include "shim/record/strings.h"
 #include "shim/capture/symbol_table.h"
 
-#define SYMBOLS_CAPACITY 131072u /* addresses ever seen: kernels times GPUs */
+#define SYMBOLS_CAPACITY 131072u /* addresses ever used: kernels times GPUs */
 
 struct symbols {
 	struct symbol_entry entry[SYMBOLS_CAPACITY];
-	pthread_mutex_t lock; /* nests outside that of strings */
+	pthread_mutex_t lock; /* taken before that of strings */
 	struct recorder *recorder;
 	struct strings *strings;
 	uint32_t used;
@@ -29,10 +29,10 @@ struct symbols {
 	uint32_t overflow_id;
 };
 
-/* @symbols: zeroed, or used by an instance that has ended. */
+/* @symbols must be zeroed, or used by an instance that has ended. */
 void symbols_init(struct symbols *symbols, struct recorder *recorder, struct strings *strings);
 
-/* Hot. 0: unknown; with SYMBOL_UNWANTED (capture.h) where --kernels leaves it out. */
+/* Hot. 0 if unknown; with SYMBOL_UNWANTED (capture.h) if --kernels leaves the kernel out. */
 static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kernel_object)
 {
 	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);
@@ -49,14 +49,14 @@ static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kern
 	}
 }
 
-/* @name: the raw symbol, .kd included. */
+/* @name is the raw symbol, .kd included. */
 void symbols_add(struct symbols *symbols, uint64_t kernel_object, const char *name, size_t bytes);
 void symbols_remove(struct symbols *symbols, uint64_t kernel_object);
 
-/* For a dispatch whose kernel was unknown: a symbol without a name, one for each address. */
+/* For a dispatch of an unknown kernel: a symbol without a name, one for each address. */
 uint32_t symbols_define_unknown(struct symbols *symbols, uint64_t kernel_object);
 
-/* After hsa_executable_freeze, and before hsa_executable_destroy. */
+/* Called after hsa_executable_freeze(), and before hsa_executable_destroy(). */
 void symbols_add_executable(struct symbols *symbols, const struct hsa_table *table,
 	const struct agents *agents, hsa_executable_t executable);
 void symbols_remove_executable(struct symbols *symbols, const struct hsa_table *table,

@@ -6,7 +6,7 @@
 #include "shim/capture/shadow_table.h"
 
 #define FLOOD_SLOTS	   RECORDER_SLOT_CHUNK
-/* Of a frame, beside some 18 a record; a frame of fewer records has a page or two. */
+/* Bytes of a frame and of each record. A frame of few records takes a page or two. */
 #define FRAME_BYTES	   512u
 #define FRAME_RECORD_BYTES 19u
 #define FRAME_RECORDS_FEW  256u
@@ -37,7 +37,7 @@ void touch_lot(struct capture *c, slot_ref first, uint32_t count)
 
 static void cell_touch(const struct capture *c, uint64_t number, uint32_t records)
 {
-	/* Later ones lie in cells that were used before. */
+	/* Later frames use cells that were used before. */
 	if (number <= RECORDER_CELLS)
 		ahead_all(recorder_cell_bytes(&c->recorder, number),
 			FRAME_BYTES + records * FRAME_RECORD_BYTES);
@@ -50,7 +50,7 @@ void touch_cells(struct capture *c, uint32_t records)
 	harvest_lock_wait(c);
 	number = c->recorder.open_frame;
 	harvest_lock_release(c);
-	/* Who fills one meanwhile does not mind. */
+	/* A thread may fill one meanwhile, which does no harm. */
 	for (uint32_t i = 0; i < records / FRAME_RECORDS_MAX; i++)
 		cell_touch(c, number + i, FRAME_RECORDS_MAX);
 }

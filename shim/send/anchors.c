@@ -6,7 +6,10 @@
 
 #include "shim/capture/harvest.h"
 
-/* The clock is the runtime's, which may be gone when OnUnload has given up on this thread. */
+/*
+ * Reading the clock may call the runtime, which may be gone once OnUnload has given up on this
+ * thread.
+ */
 static int clock_read(struct anchors *anchors, uint32_t gpu, struct recorder_anchor *ret)
 {
 	int r;
@@ -18,7 +21,7 @@ static int clock_read(struct anchors *anchors, uint32_t gpu, struct recorder_anc
 	return r;
 }
 
-/* False: it could not be read, which is counted. */
+/* Returns false if the clock could not be read, which is counted. */
 static bool anchor_take(struct anchors *anchors, uint32_t gpu, struct recorder_anchor *ret)
 {
 	struct recorder *recorder = capture_recorder(anchors->capture);

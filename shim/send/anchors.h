@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Readings of each GPU's counter and the clocks together, by which the collector makes times of
- * ticks. OnLoad, then the shim's thread only, unless said.
+ * Pairs each GPU's counter with the host clocks, so that the collector can convert ticks to times.
+ * Used in OnLoad, then by the shim thread only, unless said otherwise.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,29 +11,36 @@
 #include "shim/capture/capture.h"
 #include "shim/hsa/clock.h"
 
-/* The first three are filled in by the caller. */
+/* The caller sets the first three. */
 struct anchors {
 	struct capture *capture;
-	struct agents *agents; /* tick_hz is filled in where the runtime does not say */
+	struct agents *agents; /* anchors_rate() sets tick_hz if the runtime does not report it */
 	struct clock_source *clocks;
 	uint64_t last_ns;
-	uint64_t published; /* frames, as of then */
+	uint64_t published; /* frames published at that time */
 };
 
-/* Of the GPUs that have a queue: others have no ticks to convert. */
+/* Reads the GPUs that have a queue; others have no ticks to convert. */
 void anchors_take(struct anchors *anchors, uint64_t now_ns);
 
-/* Frames have been published since the last ones. */
+/* Whether frames have been published since the last anchors. */
 bool anchors_are_due(const struct anchors *anchors);
 
-/* The first anchor of each GPU, before there is a thread that may get no processor, and the rates that
- * the runtime knows. */
+/*
+ * Takes the first anchor of each GPU, in OnLoad, because the shim thread may not get a processor in
+ * time. Also stores the rates that the runtime reports.
+ */
 void anchors_first(struct anchors *anchors);
-/* False: the rest are to be found by anchors_rate(), a while later. */
+/* False if anchors_rate() has to determine rates a while later. */
 bool anchors_have_rates(const struct anchors *anchors);
-/* By what has passed since the first anchors. Hello has gone without these rates, so they travel with
- * the anchors. */
+/*
+ * Determines rates from the time since the first anchors. Hello was sent without them, so they are
+ * sent with the anchors.
+ */
 void anchors_rate(struct anchors *anchors);
-/* By who has taken the runtime from that thread for good (harvest_detach()), which may never have
- * had a processor: without the rates no dispatch would have its time. */
+/*
+ * The same for the thread that has taken the runtime from the shim thread for good
+ * (harvest_detach()). The shim thread may never have run, and without rates no dispatch would have
+ * a time.
+ */
 void anchors_rate_alone(struct anchors *anchors);

@@ -17,7 +17,7 @@
 #include "shim/base/log.h"
 
 #define SOCKET_SYSTEM	 "/run/rtl.sock"
-/* A directory can be mounted, and survives restarts. */
+/* In a directory, which can be mounted into a container and survives restarts of the collector. */
 #define SOCKET_CONTAINER "/run/rtl/rtl.sock"
 #define PASSWD		 "/etc/passwd"
 /* Some 200,000 users. */
@@ -34,12 +34,15 @@ unsigned dial_paths(const char *socket, char path[DIAL_PATHS_MAX][LABEL_BYTES_MA
 	return 2;
 }
 
-/* The uid of user rtl, from the file itself: the name service would load libraries. */
+/*
+ * Whether @uid is that of user rtl. Reads the file itself, because the name service would load
+ * libraries.
+ */
 static bool passwd_has(const char *path, uid_t uid)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	CLEANUP(free_p) char *text = NULL;
-	/* Not fstat(): its symbol is newer than what we bind to. */
+	/* Not fstat(): its symbol is newer than the glibc that we support. */
 	off_t most = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 	ssize_t bytes;
 
@@ -69,7 +72,7 @@ bool dial_trusts(uid_t uid, const char *passwd)
 	return uid == 0 || uid == geteuid() || uid == getuid() || passwd_has(passwd, uid);
 }
 
-/* A connected socket to a peer we trust; -errno. @path is what the address was made of. */
+/* Returns a socket connected to a peer that we trust, or -errno. @address was made from @path. */
 static int address_connect(
 	const struct sockaddr_un *address, socklen_t address_bytes, const char *path, bool is_kept)
 {
@@ -101,8 +104,9 @@ static int path_connect(const char *path, bool is_kept)
 }
 
 /*
- * A job's own collector in a folder that is closed to us: we are of another user than rtl run. It may be
- * root's, and take us; else it counts that we came.
+ * The job's private collector is in a directory that this process may not enter, because it is of
+ * another user than rtl run. If that collector runs as root, it accepts us; otherwise it counts the
+ * attempt.
  */
 static int abstract_connect(const char *path, bool is_kept, int error)
 {
@@ -136,7 +140,7 @@ void dial_tell(const char *socket, const uint8_t *hello, size_t hello_bytes)
 
 	if (fd < 0)
 		return;
-	/* A new socket has room for it. */
+	/* The buffer of a new socket has room for it. */
 	if (send(fd, hello, hello_bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)hello_bytes)
 		slog_debug(1, "told the collector at %s that nothing is recorded", path[at]);
 	close(fd);

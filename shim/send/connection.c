@@ -15,11 +15,11 @@
 #include "shim/base/gate.h"
 #include "shim/base/log.h"
 
-/* One step writes no more, so that the harvest is never late. */
+/* Most bytes that one step writes, so that the harvest is never late. */
 #define STEP_BYTES_MAX	(1u << 20)
-/* What a collector sends a shim is small. */
+/* What a collector sends to a shim is small. */
 #define REPLY_FRAME_MAX REQUEST_BYTES_MAX
-/* A connection that lasted this long, or stored something, had nothing wrong with it. */
+/* A connection that lasted this long, or on which something was stored, worked. */
 #define LASTED_NS	1000000000u
 
 int conn_init(struct conn *conn, struct recorder *recorder, const char *socket,
@@ -50,7 +50,10 @@ void conn_done(struct conn *conn)
 
 void conn_forget(struct conn *conn)
 {
-	/* First forgotten: a child forked in between may not close somebody else's file. */
+	/*
+	 * Cleared before the close: a child forked in between must not close a file that reuses the
+	 * number.
+	 */
 	int fd = TAKE_FD(conn->fd);
 
 	if (fd_is(fd, conn->fd_mark))
@@ -59,7 +62,7 @@ void conn_forget(struct conn *conn)
 	conn->next_try_ns = UINT64_MAX;
 }
 
-/* ---- coming and going ------------------------------------------------------------------ */
+/* ---- connecting and closing ------------------------------------------------------------ */
 
 static void conn_schedule(struct conn *conn, uint64_t now_ns, uint64_t least_ns)
 {
@@ -83,14 +86,15 @@ static void conn_close(struct conn *conn, uint64_t now_ns)
 	frame_reader_init(&conn->reader, REPLY_FRAME_MAX);
 	if (has_lasted || !conn->away_since_ns)
 		conn->away_since_ns = now_ns;
-	/* Refused perhaps not for ever, but not a reason to hurry either. */
+	/* The refusal need not last, but there is no reason to hurry either. */
 	conn->has_last_try &= !conn->is_refused;
 	conn_schedule(conn, now_ns, conn->is_refused ? RECONNECT_NS_MAX : RECONNECT_NS_MIN);
 }
 
 /*
- * One line, once there is something that is lost with it: many programs only look at the GPUs. It
- * has to stay true when a collector comes later and finds in the recorder what was before.
+ * Prints one line, and only once there are queues whose records would be lost, since many programs
+ * only query the GPUs. The line must remain true if a collector comes later and finds earlier
+ * records in the recorder.
  */
 static void conn_complain(struct conn *conn)
 {
@@ -117,10 +121,10 @@ static void conn_connect(struct conn *conn, uint64_t now_ns)
 		conn->away_since_ns = now_ns;
 	fd = dial(conn->path, conn->paths, true, &i);
 	conn->has_last_try &= fd == -EAGAIN;
-	/* Who refused us is gone, or asked again. */
+	/* The collector that refused us is gone, or has been asked again. */
 	conn->is_refused &= fd == -EAGAIN;
 	if (fd < 0) {
-		/* A full backlog is a collector that has much to do, not none. */
+		/* A full backlog means that the collector is busy, not that there is none. */
 		if (fd != -EAGAIN) {
 			conn->failed_error = -fd;
 			conn->failed_path = i < conn->paths ? i : 0;
@@ -159,7 +163,7 @@ static int conn_welcome(struct conn *conn, const Rtl__Welcome *welcome, uint64_t
 	conn->has_stored = false;
 	conn->has_said_bye = false;
 	conn->wants_state = true;
-	conn->has_complained = true; /* it recorded: a later absence is not worth a line */
+	conn->has_complained = true; /* it has recorded: a later absence needs no message */
 	slog_debug(1, "welcomed; %llu frames are stored", (unsigned long long)welcome->last_frame);
 	return 0;
 }
@@ -169,7 +173,7 @@ static int conn_refused(struct conn *conn, const Rtl__Refusal *refusal)
 	char text[256] = "no reason given";
 	size_t bytes = refusal->text.len < sizeof(text) ? refusal->text.len : sizeof(text) - 1;
 
-	/* An empty one has no bytes at all to copy. */
+	/* An empty text has no bytes to copy. */
 	if (refusal->has_text && bytes) {
 		memcpy(text, refusal->text.data, bytes);
 		text[bytes] = '\0';
@@ -198,7 +202,7 @@ static int conn_controlled(struct conn *conn, const Rtl__Control *control)
 	return 0;
 }
 
-/* Not even greeted, by one of another version or none: as a refusal. */
+/* A peer that speaks another version or another protocol is treated like one that refuses. */
 static void conn_misunderstood(struct conn *conn, int error)
 {
 	if (!error || conn->state != CONN_GREETING || error == -ECONNRESET ||
@@ -211,7 +215,7 @@ static void conn_misunderstood(struct conn *conn, int error)
 	conn->is_refused = true;
 }
 
-/* 0, or any -errno: the connection ends. */
+/* Returns 0, or -errno if the connection has to end. */
 static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint64_t now_ns)
 {
 	Rtl__Frame *frame;
@@ -237,7 +241,7 @@ static int conn_frame(struct conn *conn, const uint8_t *data, size_t bytes, uint
 	}
 }
 
-/* 0: nothing more to read now; else the connection ends. */
+/* Returns 0 if there is nothing more to read now; otherwise the connection ends. */
 static int conn_read(struct conn *conn, uint64_t now_ns)
 {
 	for (;;) {
@@ -278,7 +282,7 @@ static bool item_set(struct conn *conn, enum conn_item item, const uint8_t *out,
 	return true;
 }
 
-/* How it is now, whatever was asked before: the answer to every Control up to its seq. */
+/* Encodes the current state, which answers every Control up to its seq. */
 static size_t state_encode(struct conn *conn)
 {
 	uint64_t closed = gate_load(&gate_word) & GATE_CLOSED;
@@ -300,9 +304,9 @@ static size_t state_encode(struct conn *conn)
 }
 
 /*
- * What goes out next. Order is the protocol's: definitions before what uses them, anchors and
- * counters before the records of a flush. The log is looked at after the frame was seen
- * published, so whatever that frame uses is in it.
+ * Chooses what to send next, in the order of the protocol: definitions before what uses them,
+ * anchors and counters before the records of a flush. The log is read after the frame was seen
+ * published, so it contains everything that the frame uses.
  */
 static bool item_next(struct conn *conn)
 {
@@ -373,7 +377,7 @@ static ssize_t hello_send(struct conn *conn)
 	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
-	/* Nobody gets a file of the program's. */
+	/* The descriptor must not be a file of the program. */
 	if (!fd_is(conn->recorder->fd, conn->recorder->fd_mark)) {
 		errno = EBADF;
 		return -1;
@@ -416,7 +420,7 @@ static int conn_write(struct conn *conn)
 void conn_greet(struct conn *conn, uint64_t now_ns)
 {
 	conn_connect(conn, now_ns);
-	/* What went wrong is seen to by the next step. */
+	/* The next step handles an error. */
 	if (conn->state != CONN_AWAY)
 		(void)conn_write(conn);
 }
@@ -436,12 +440,15 @@ void conn_step(struct conn *conn, uint64_t now_ns)
 		conn_close(conn, now_ns);
 		return;
 	}
-	/* What the peer said last is read even when writing to it fails. */
+	/* The peer's last message is read even if writing to it fails. */
 	r = conn_write(conn);
 	if (!r || r == -EPIPE || r == -ECONNRESET) {
 		int read_r = conn_read(conn, now_ns);
 
-		/* The program may have closed it since, and have a file of its own there. */
+		/*
+		 * The program may have closed the descriptor and opened a file of its own under the
+		 * number.
+		 */
 		if (fd_is(conn->fd, conn->fd_mark))
 			conn_misunderstood(conn, read_r);
 		r = read_r ? read_r : r;
@@ -502,7 +509,7 @@ void conn_bye(struct conn *conn)
 
 void conn_hurry(struct conn *conn)
 {
-	/* Who said no a moment ago would say it again, and count it. */
+	/* A collector that has refused us recently would do so again, and count it. */
 	conn->has_last_try = !conn->is_refused;
 }
 
@@ -512,7 +519,7 @@ void conn_last_words(struct conn *conn)
 		conn_complain(conn);
 }
 
-/* Nothing is left to write. */
+/* Whether nothing is left to write. */
 static bool is_drained(const struct conn *conn)
 {
 	const uint8_t *frame;

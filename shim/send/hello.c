@@ -14,7 +14,7 @@ static void bytes_set(
 	field->len = bytes;
 }
 
-/* "" is absent. */
+/* "" counts as absent. */
 static void text_set(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text)
 {
 	if (text && *text)
@@ -115,7 +115,10 @@ uint8_t *hello_encode(const struct hello *hello, size_t *ret_bytes)
 
 		message.command.len = message.command.len > over ? message.command.len - over : 0;
 	}
-	/* Product names are for people: 64 GPUs with the longest ones still have to fit. */
+	/*
+	 * Product names are informative only: with 64 GPUs and long names, names are dropped until
+	 * Hello fits.
+	 */
 	for (uint32_t i = 0; i < hello->agents->count; i++)
 		if (msg_packed_bytes(&frame) - FRAME_PREFIX_BYTES > HELLO_BYTES_MAX)
 			gpu[hello->agents->count - 1 - i].has_name = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The first frame of a connection, from what the process knows of itself. Built once by the
- * shim thread; the connection sends the same bytes on every reconnect.
+ * Encodes the first frame of a connection, from what the process knows about itself. It is built
+ * once, and the same bytes are sent on every reconnect.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +19,11 @@ struct hello {
 	const char *front_end;
 	const char *runtime;
 	uint64_t recorder_bytes;
-	unsigned unrecorded; /* errno: there is no recorder; 0: there is */
+	unsigned unrecorded; /* errno why there is no recorder; 0 if there is one */
 };
 
-/* malloc'ed frame with its prefix, never past HELLO_BYTES_MAX: the command is cut for it. */
+/*
+ * Returns a frame with its prefix from malloc(). It is at most HELLO_BYTES_MAX long; the command is
+ * truncated for that.
+ */
 uint8_t *hello_encode(const struct hello *hello, size_t *ret_bytes);

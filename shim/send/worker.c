@@ -32,54 +32,59 @@
 #include "shim/record/telemetry.h"
 #include "shim/base/tsc_clock.h"
 
-/* The thread's own frames are small; glibc puts the static TLS of all libraries here too. */
-#define STACK_BYTES    (512u << 10)
-/* Records wait no longer for the anchors and counters that go before them. */
-#define TELEMETRY_NS   (FLUSH_NS / 4)
-/* While no collector is there: the 16 kept anchors then span eight seconds. */
-#define ANCHOR_AWAY_NS 500000000u
-/* Ticks of a counter are compared over this long where the runtime does not say its rate. */
+/*
+ * The thread's own frames are small, but glibc also puts the static TLS of all libraries on the
+ * stack.
+ */
+#define STACK_BYTES	 (512u << 10)
+/* Records wait at most this long for the anchors and counters that precede them. */
+#define TELEMETRY_NS	 (FLUSH_NS / 4)
+/* Interval of anchors without a collector: the 16 that are kept span eight seconds. */
+#define ANCHOR_AWAY_NS	 500000000u
+/* A counter's rate is measured over this long if the runtime does not report it. */
 #define CALIBRATION_NS	 1000000u
-/* worker_settle(): on a busy machine all take turns, this thread, ours and a GPU of software; so
- * there it waits longer. */
+/*
+ * worker_settle() waits up to this many times longer on a busy machine, where this thread, the shim
+ * thread and a software GPU share the processor.
+ */
 #define SETTLE_TIMES_MAX 20u
-/* Between two looks at what is still in flight at the end. */
-#define FINISH_STEP_NS 200000u
+/* Interval of checks for what is still in flight at the end. */
+#define FINISH_STEP_NS	 200000u
 
 struct worker {
 	struct worker_setup setup;
 	struct recorder *recorder;
 	pthread_t thread;
-	bool is_running;	    /* OnLoad's and OnUnload's thread */
-	bool is_lost;		    /* likewise */
-	bool is_quiet;		    /* set before stop_ns: no dispatch comes any more */
-	bool has_greeted;	    /* alone: the collector has, or gets, our Hello */
-	int wake;		    /* eventfd; -1 */
-	_Atomic uint64_t wake_mark; /* fd.h; 0: the thread has not looked yet */
-	_Atomic uint64_t stop_ns;   /* 0: go on; else the deadline */
-	_Atomic uint64_t hurry_ns;  /* until then harvest without a pause: the program ends */
-	_Atomic uint64_t decide_ns; /* so late in that time nobody's times are waited for */
+	bool is_running;  /* the threads of OnLoad and OnUnload */
+	bool is_lost;	  /* the same */
+	bool is_quiet;	  /* set before stop_ns: no dispatch comes any more */
+	bool has_greeted; /* only with is_alone: the collector has our Hello, or will read it */
+	int wake;	  /* eventfd; -1 if there is none */
+	_Atomic uint64_t wake_mark; /* fd_mark() of wake; 0 until the thread has read it */
+	_Atomic uint64_t stop_ns;   /* 0, or the deadline of the end */
+	_Atomic uint64_t hurry_ns;  /* until then harvest without pause: the program ends */
+	_Atomic uint64_t decide_ns; /* from then on, times that are not there are given up */
 	_Atomic bool is_known;	    /* the collector has our Hello, or there is none */
-	_Atomic bool is_last_try;   /* set when the program ends, until one is there or was tried */
-	_Atomic bool is_done;	    /* the thread touches nothing of ours any more */
+	_Atomic bool is_last_try;   /* set when the program ends, until connected or tried */
+	_Atomic bool is_done;	    /* the thread does not use our memory any more */
 
-	/* The thread's own. */
+	/* Used by the shim thread only. */
 	struct conn conn;
 	bool has_conn;
-	bool is_deaf; /* `wake` is not ours any more */
+	bool is_deaf; /* `wake` was closed by the program */
 	uint8_t *hello;
 	struct telemetry telemetry;
 	uint64_t harvest_period_ns;
 	uint64_t next_harvest_ns;
 	bool is_idle;		 /* the last harvest found nothing to wait for */
-	uint64_t awake_until_ns; /* who was woken a moment ago may be again */
+	uint64_t awake_until_ns; /* no doze before, because wakeups come in groups */
 	uint64_t last_telemetry_ns;
 	struct anchors anchors;
 };
 
 static struct worker worker = {.wake = -1, .conn.fd = -1};
 
-/* Of an eventfd this reads a file: not for OnLoad. */
+/* Reading the mark of an eventfd opens a file, so it is not done in OnLoad. */
 static void wake_note(struct worker *w)
 {
 	uint64_t mark = fd_mark(w->wake);
@@ -87,7 +92,7 @@ static void wake_note(struct worker *w)
 	atomic_store_explicit(&w->wake_mark, mark ? mark : 1, memory_order_release);
 }
 
-/* In the moment before the thread has looked nobody has closed it yet. */
+/* Until the thread has read the mark, the program has had no time to close the descriptor. */
 static bool wake_is_ours(const struct worker *w)
 {
 	uint64_t mark = atomic_load_explicit(&w->wake_mark, memory_order_acquire);
@@ -103,10 +108,10 @@ static void worker_wake(struct worker *w)
 	if (!wake_is_ours(w))
 		return;
 	written = write(w->wake, &one, sizeof(one));
-	(void)written; /* it will find out a period later */
+	(void)written; /* on failure the thread notices a period later */
 }
 
-/* Sleeps, or less when the end has come. */
+/* Sleeps, but wakes up early when the end has come. */
 static void worker_sleep(struct worker *w, uint64_t ns)
 {
 	struct pollfd wake = {.fd = w->wake, .events = POLLIN};
@@ -115,7 +120,7 @@ static void worker_sleep(struct worker *w, uint64_t ns)
 	ppoll(&wake, 1, &timeout, NULL);
 }
 
-/* The rates that the runtime does not know. */
+/* Determines the rates that the runtime does not report. */
 static void clocks_calibrate(struct worker *w)
 {
 	if (anchors_have_rates(&w->anchors))
@@ -124,13 +129,13 @@ static void clocks_calibrate(struct worker *w)
 	anchors_rate(&w->anchors);
 }
 
-/* The connection is, or may come to be. */
+/* Whether there is a connection, or may be one. */
 static bool may_talk(const struct worker *w)
 {
 	return w->has_conn && !w->setup.is_alone;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------- */
 
 static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 {
@@ -151,14 +156,14 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 	at = conn_telemetry(&w->conn, &is_whole);
 	if (!at)
 		return;
-	/* After the harvest, so that its ticks lie between two anchors. */
+	/* Taken after the harvest, so that the harvested ticks are between two anchors. */
 	if (has_records || is_whole)
 		anchors_take(&w->anchors, now_ns);
 	conn_put_telemetry(&w->conn, telemetry_encode(&w->telemetry, w->recorder, is_whole, at));
 	w->last_telemetry_ns = now_ns;
 }
 
-/* Whether there are copies whose times are still to come. */
+/* Returns whether copies are left whose times are not known yet. */
 static bool copies_harvest(struct worker *w)
 {
 	bool is_busy;
@@ -175,7 +180,7 @@ static void wake_from_doze(void)
 	worker_wake(&worker);
 }
 
-/* There is nothing that a look in less than DOZE_NS would find, but what ends a doze. */
+/* Whether a pass before DOZE_NS is over would find nothing, apart from events that end the doze. */
 static bool may_doze(struct worker *w, uint64_t now_ns)
 {
 	return gate_is_shut(gate_load(&gate_word)) && w->is_idle && now_ns >= w->awake_until_ns &&
@@ -185,7 +190,10 @@ static bool may_doze(struct worker *w, uint64_t now_ns)
 	       shadow_is_settled(w->setup.capture);
 }
 
-/* Asked twice: who changed it in between may have seen us awake. */
+/*
+ * Checked twice: a thread that changed something in between may have seen us awake, and not woken
+ * us.
+ */
 static void worker_doze(struct worker *w, uint64_t now_ns)
 {
 	bool was_on = doze_is_on();
@@ -200,7 +208,7 @@ static void worker_doze(struct worker *w, uint64_t now_ns)
 		}
 	}
 	doze_end();
-	/* It was told to record, or woken, or has lost its collector. */
+	/* It was told to record, was woken, or has lost its collector. */
 	if (was_on)
 		w->next_harvest_ns = 0;
 }
@@ -257,7 +265,10 @@ static void worker_wait(struct worker *w)
 	ppoll(poll_fds, w->conn.fd >= 0 ? 2 : 1, &timeout, NULL);
 	if (!poll_fds[0].revents)
 		return;
-	/* Or every wait would end at once: the program closed it, or it says what we know now. */
+	/*
+	 * Otherwise the program has closed the descriptor, or it reports an error; it must not end
+	 * every later wait at once.
+	 */
 	if (wake_is_ours(w) && read(w->wake, &woken, sizeof(woken)) == sizeof(woken)) {
 		w->next_harvest_ns = 0;
 		w->harvest_period_ns = HARVEST_NS;
@@ -267,13 +278,15 @@ static void worker_wait(struct worker *w)
 	}
 }
 
-/* BOOTTIME never goes back; if it ever did, nobody would wait until it is where it was. */
+/* BOOTTIME never goes back. If it did, this would not wait until the old time is reached again. */
 static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 {
 	return now_ns >= w->next_harvest_ns || w->next_harvest_ns - now_ns > w->harvest_period_ns;
 }
 
-/* Looked at after the harvest: what was recorded when the gate was shut is in flight, or published. */
+/*
+ * Called after the harvest: what was recorded before the gate was closed is in flight or published.
+ */
 static bool is_all_published(struct worker *w)
 {
 	return !gate_is_open(gate_load(&gate_word)) && w->is_idle &&
@@ -314,7 +327,7 @@ static void worker_loop(struct worker *w)
 		rank_changes_run(w->recorder);
 		if (recording_run(w->recorder)) {
 			conn_tell_state(&w->conn);
-			w->next_harvest_ns = 0; /* for slots, if it opens */
+			w->next_harvest_ns = 0; /* to provide slots if the gate is open now */
 		}
 		long_ring_run(w->setup.capture, is_ending);
 		if (harvest_is_due(w, now_ns))
@@ -324,12 +337,14 @@ static void worker_loop(struct worker *w)
 		worker_doze(w, now_ns);
 		worker_wait(w);
 	}
-	/* Or the next range would wake a thread that is gone, by a descriptor that may be
-	 * another's. */
+	/*
+	 * Otherwise the next range would wake a thread that is gone, through a descriptor that may
+	 * be another file.
+	 */
 	doze_close();
 }
 
-/* All that ends before the deadline is in frames then. Returns what time it is. */
+/* Waits until everything that ends before the deadline is in frames. Returns the time. */
 static uint64_t worker_gather(struct worker *w, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -356,8 +371,8 @@ static uint64_t worker_gather(struct worker *w, uint64_t deadline_ns)
 }
 
 /*
- * The end: what the device still works on gets until the deadline; then what is finished goes
- * out as far as the socket takes it. The rest is in the recorder for the collector to read.
+ * The end: dispatches on the device get until the deadline to finish; then finished records are
+ * sent as far as the socket takes them. The collector reads the rest from the recorder.
  */
 static void worker_finish(struct worker *w)
 {
@@ -371,7 +386,7 @@ static void worker_finish(struct worker *w)
 		recorder_bye(w->recorder);
 		conn_bye(&w->conn);
 	}
-	/* Mostly the socket has room for all of it at once; twice, since telemetry goes first. */
+	/* Usually the socket takes all of it at once. Two rounds, since telemetry goes first. */
 	for (int i = 0; i < 2; i++) {
 		worker_flush(w, now_ns, true);
 		conn_step(&w->conn, now_ns);
@@ -405,7 +420,10 @@ static bool greet(struct worker *w)
 	return w->has_conn;
 }
 
-/* Here and now, and by the caller alone: one that is not there now will not be asked again. */
+/*
+ * Without a shim thread: done by the caller at once. A collector that does not answer now is not
+ * asked again.
+ */
 static void greet_alone(struct worker *w)
 {
 	ticks_look();
@@ -422,7 +440,7 @@ static void *worker_main(void *argument)
 	ticks_look();
 	clocks_calibrate(w);
 	if (!w->has_conn && !greet(w)) {
-		/* Harvesting goes on: a full recorder counts what it drops. */
+		/* The harvest continues: a full recorder counts what it drops. */
 		slog_tell("no memory to talk to the collector; nothing is recorded");
 		conn_forget(&w->conn);
 	}
@@ -436,11 +454,11 @@ static void *worker_main(void *argument)
 /* ---- start and stop ------------------------------------------------------------------------ */
 
 /*
- * The thread inherits the mask of whoever brought the runtime up; the process may use more. And
- * a thread of ours that nobody waits for has no business in a real-time class, nor in taking a
- * processor from a thread that has just got it: of class BATCH it waits until that has had its
- * time, where no other processor is free, and then gets as much as anybody. Who asked for less has
- * less.
+ * The thread inherits the CPU mask of the thread that initialised the runtime, so it is reset to
+ * that of the process. No thread waits for the shim thread, so it must not run in a real-time
+ * class, nor preempt a thread that has just been scheduled. In class BATCH, if no other processor
+ * is free, it waits until that thread has used its slice, and still gets its fair share. A program
+ * in class IDLE stays there.
  */
 static void schedule_reset(void)
 {
@@ -470,11 +488,14 @@ static int thread_start(struct worker *w)
 	if (r)
 		return -r;
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	/* Blocked before it exists: no handler of the application ever runs on it. */
+	/*
+	 * Blocked before the thread exists, so that no signal handler of the application ever runs
+	 * on it.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &saved);
 	r = pthread_create(&w->thread, &attributes, worker_entry, w);
-	/* Libraries with much static TLS, which lies on every stack. */
+	/* Libraries with much static TLS, which is on every stack, need a larger one. */
 	if (r == EINVAL)
 		r = pthread_create(&w->thread, NULL, worker_entry, w);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
@@ -508,7 +529,10 @@ void worker_release(void)
 	w->has_conn = false;
 	free(w->hello);
 	w->hello = NULL;
-	/* Who is just about to write to it would write to what is opened next: it stays, then. */
+	/*
+	 * A thread that is about to write to it would write to the next file with this number, so
+	 * it stays open then.
+	 */
 	if (wake_is_ours(w) && !doze_is_waking())
 		close(w->wake);
 	w->wake = -1;
@@ -535,9 +559,11 @@ int worker_start(const struct worker_setup *setup)
 	r = events_start(w->recorder);
 	if (r)
 		return r;
-	/* Here and not on the thread: a process that ends within its first milliseconds, by _exit
-	 * or a signal, or before the thread has a processor, is known to the collector all the same,
-	 * and its kernels have their times. Nothing of this waits. */
+	/*
+	 * Done here and not on the shim thread: a process that ends within its first milliseconds,
+	 * by _exit() or a signal, or before the shim thread has run, is known to the collector all
+	 * the same, and its kernels have times. Nothing here waits.
+	 */
 	anchors_first(&w->anchors);
 	if (setup->is_alone) {
 		greet_alone(w);
@@ -547,7 +573,7 @@ int worker_start(const struct worker_setup *setup)
 	(void)greet(w);
 	r = thread_start(w);
 	w->is_running = !r;
-	/* Nobody would take them there. */
+	/* No thread would take events from there. */
 	if (r)
 		(void)events_stop(0);
 	return r;
@@ -558,7 +584,7 @@ bool worker_has_greeted(void)
 	return worker.has_conn;
 }
 
-/* Nothing is in flight, and who listens has our Hello. */
+/* Whether nothing is in flight, and a collector that listens has our Hello. */
 static bool is_settled(struct worker *w)
 {
 	return atomic_load_explicit(&w->is_known, memory_order_acquire) &&
@@ -566,7 +592,7 @@ static bool is_settled(struct worker *w)
 	       !capture_pending(w->setup.capture);
 }
 
-/* The thread does nothing else until then. Returns when that is. */
+/* Makes the shim thread harvest without pause until the returned time. */
 static uint64_t worker_hurry(struct worker *w, uint64_t now_ns, uint64_t patience_ns)
 {
 	uint64_t until_ns = now_ns + patience_ns;
@@ -576,7 +602,7 @@ static uint64_t worker_hurry(struct worker *w, uint64_t now_ns, uint64_t patienc
 	return until_ns;
 }
 
-/* What comes after it is in the recorder's slots and rings all the same. */
+/* What comes later is still in the recorder's slots and rings. */
 static void settle_alone(struct worker *w, uint64_t until_ns)
 {
 	uint64_t now_ns = worker_gather(w, until_ns);
@@ -606,10 +632,10 @@ void worker_settle(void)
 	}
 	if (capture_pending(w->setup.capture))
 		until_ns = worker_hurry(w, start_ns, patience_ns);
-	/* Only the thread knows whether its connection still stands. */
+	/* Only the shim thread knows whether its connection still works. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
-	/* The thread may have no processor; this one has. */
+	/* The shim thread may have no processor, so this thread harvests too. */
 	while (!is_settled(w) && (now_ns < until_ns || looks < looks_least) && now_ns < latest_ns) {
 		uint64_t pending = capture_pending(w->setup.capture);
 
@@ -625,7 +651,7 @@ void worker_settle(void)
 	w->setup.exit_ns -= spent_ns;
 }
 
-/* It hangs, in the runtime perhaps, or waits for a processor: it is left to itself. */
+/* The shim thread hangs, perhaps in the runtime, or waits for a processor: it is detached. */
 static bool worker_lose(struct worker *w)
 {
 	pthread_detach(w->thread);
@@ -651,7 +677,10 @@ bool worker_stop(bool is_quiet)
 		return true;
 	}
 	worker_wake(w);
-	/* glibc 2.28 waits by CLOCK_REALTIME only, which somebody may set meanwhile. */
+	/*
+	 * pthread_timedjoin_np() of glibc 2.28 uses CLOCK_REALTIME only, which may be set
+	 * meanwhile.
+	 */
 	while (pthread_tryjoin_np(w->thread, NULL)) {
 		if (clock_monotonic_ns() >= until_ns)
 			return worker_lose(w);

@@ -6,11 +6,12 @@
 
 /* Serving programs keep some hundreds: a graph for each batch size and model. */
 #define GRAPHS_MAX 8192u
-/* An address has its place within so many of where it belongs, or none. */
+/* An address is at most this many places after its hash, or not in the table. */
 #define PROBES_MAX 64u
 
 struct graph {
-	_Atomic uintptr_t exec; /* 0: unused; never given back, addresses come again */
+	/* 0 if unused; entries are never removed, because addresses are reused */
+	_Atomic uintptr_t exec;
 	_Atomic uint64_t launches;
 };
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * How often each executable graph was launched. Any thread; never waits. For so many graphs as
- * the table holds; others have no number.
+ * Counts the launches of each executable graph. Any thread; never waits. Graphs that do not fit
+ * into the table have no number.
  */
 #include <stdint.h>
 
 #define GRAPH_LAUNCH_UNKNOWN UINT64_MAX
 
-/* 0 at the first launch of @exec. */
+/* Number of this launch of @exec, from 0; GRAPH_LAUNCH_UNKNOWN if the table is full. */
 uint64_t graph_launches_next(const void *exec);
 
-/* It ends: another one may have its address. */
+/* The graph is destroyed, so another one may get its address. */
 void graph_launches_forget(const void *exec);

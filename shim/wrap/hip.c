@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * librtl-calls.so: our definitions of HIP's functions, for LD_PRELOAD in modes full and hip. Each
- * begins a call, asks the real one, and ends it; everything about records is librtl-shim.so's. A
- * library of its own, since to export these names is to tell programs that look for them that HIP
- * is here (docs/adr/0015).
+ * begins a call, calls the real function, and ends the call; librtl-shim.so handles the records. It
+ * is a separate library, because exporting these names tells programs that look for them that HIP
+ * is present (docs/adr/0015).
  */
 #include "shim/wrap/hip.h"
 
@@ -23,22 +23,27 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* hipErrorNoDevice, where there is no HIP behind us: what a program is ready for. */
+/* hipErrorNoDevice, returned if there is no HIP behind us: programs handle it. */
 #define NO_HIP 100
 
-/* Every exported name. */
+/* Indices of all exported names. */
 #define SYMBOL_ENUM(name, ...)	   SYMBOL_##name,
 #define MANGLED_ENUM(name, symbol) SYMBOL_MANGLED_##name,
 enum symbol { HOST_CALLS(SYMBOL_ENUM) HOST_CALL_MANGLED(MANGLED_ENUM) SYMBOL_COUNT };
 
-/* Set once before main(): what the mode records. Where that is not the call, its wrapper is a load
- * and a jump. */
+/*
+ * Set once before main(): the capabilities of the mode. If they do not include the call, its
+ * wrapper is a load and a jump.
+ */
 static uint32_t recorded;
 static void *_Atomic real[SYMBOL_COUNT];
 
 static const char *symbol_name(enum symbol symbol);
 
-/* Of a constant: no code. Those that tell which nodes an executable graph has, and its launches. */
+/*
+ * Evaluated at compile time. The calls that tell the nodes of an executable graph, and its
+ * launches.
+ */
 static inline __attribute__((always_inline)) bool is_of_graphs(enum rtl_host_call api)
 {
 	switch (api) {
@@ -67,14 +72,14 @@ static void *real_of(enum symbol symbol, const void *caller)
 
 	if (__builtin_expect(!found, 0)) {
 		found = real_find(symbol_name(symbol), "libamdhip64", caller);
-		/* None yet: it may still be loaded. */
+		/* Not cached if it was not found: HIP may still be loaded. */
 		if (found)
 			atomic_store_explicit(&real[symbol], found, memory_order_release);
 	}
 	return found;
 }
 
-/* ---- what a parameter records, after the call; EXEC counts before it ------------------------ */
+/* ---- what is recorded of a parameter after the call; EXEC counts before it ------------- */
 
 #define BEFORE(kind, name) BEFORE_##kind(name)
 #define BEFORE_PTR(name)
@@ -98,7 +103,7 @@ static void *real_of(enum symbol symbol, const void *caller)
 #define BEFORE_COPY3D(name)
 #define BEFORE_NONE(name)
 
-/* hipMemcpy3DParms: its extent and kind, at offsets that have not moved since HIP has it. */
+/* hipMemcpy3DParms: extent and kind, at offsets that have never moved. */
 struct copy3d {
 	uint8_t before[128];
 	struct host_extent extent;
@@ -193,7 +198,7 @@ HOST_CALL_MANGLED(DECLARE_MANGLED)
 #define WRAP_MANGLED(name, ...) WRAP(mangled_##name, SYMBOL_MANGLED_##name, name, __VA_ARGS__)
 HOST_CALLS_EXT(WRAP_MANGLED)
 
-/* ---- by name: dlsym and hipGetProcAddress -------------------------------------------- */
+/* ---- look-ups by name: dlsym and hipGetProcAddress ------------------------------------- */
 
 struct wrapper {
 	const char *name;
@@ -232,7 +237,10 @@ static bool is_wrapper(unsigned symbol, const void *function)
 	return wrappers[symbol].function == function;
 }
 
-/* Ours asks one real function: who found another copy of the library gets that one. */
+/*
+ * Our wrapper calls one real function. A look-up that has found another copy of the library gets
+ * that copy's function.
+ */
 static void *wrap(unsigned symbol, void *function)
 {
 	return real_adopt(&real[symbol], function) ? (void *)(uintptr_t)wrappers[symbol].function

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions that are looked up at run time: HIP's, RCCL's and roctx's by dlsym (ctypes, Triton's
- * launcher, JAX), HIP's by hipGetProcAddress. dlsym tells RTLD_NEXT by its return address, so ours leaves that in place:
- * it asks lookup_dlsym() and, for everything that we do not wrap, jumps on.
+ * Wraps functions that are looked up at run time: those of HIP, RCCL and roctx by dlsym (ctypes,
+ * Triton's launcher, JAX), those of HIP also by hipGetProcAddress. dlsym finds the caller's
+ * RTLD_NEXT by its return address, so our dlsym must not change that: it calls lookup_dlsym() and
+ * jumps to the real one for everything that we do not wrap.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -15,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Two words, in registers: where to go on, or the answer. */
+/* Returned in two registers: where to continue, or the answer. */
 struct lookup {
 	void *go_on;
 	void *answer;
@@ -29,7 +30,7 @@ int hipGetProcAddress(const char *name, void **function, int version, uint64_t f
 
 static void *_Atomic real_get_address;
 
-/* The last of these look-ups says in dlerror() that it was in vain. */
+/* If it finds nothing, the last look-up leaves the message in dlerror(). */
 static void *next_of(
 	const struct wrapped *wrapped, const char *name, void *handle, const void *caller)
 {
@@ -39,8 +40,8 @@ static void *next_of(
 }
 
 /*
- * RTLD_DEFAULT would find ours, whether the library is there or not; without us it reaches what is
- * global, and what the library that asks depends on.
+ * RTLD_DEFAULT would find our wrapper whether the library is present or not. Without us it would
+ * find global symbols and dependencies of the calling library.
  */
 static void *find(const struct wrapped *wrapped, unsigned symbol, void *handle, const char *name,
 	const void *caller)
@@ -48,7 +49,7 @@ static void *find(const struct wrapped *wrapped, unsigned symbol, void *handle, 
 	real_dlsym_fn real = real_dlsym();
 	void *found = real(handle, name);
 
-	/* In vain: dlerror() says so. */
+	/* The failed look-up has set dlerror(). */
 	if (!found)
 		return NULL;
 	if (wrapped->next && wrapped->is_wrapper(symbol, found))
@@ -68,7 +69,7 @@ static void *find_get_address(void *handle, const void *caller)
 	return real_adopt(&real_get_address, found) ? (void *)hipGetProcAddress : found;
 }
 
-/* It gives the variant for the thread's own default stream when asked for it. */
+/* hipGetProcAddress returns the variant for the thread's default stream if asked to. */
 static void *wrap_found(const char *name, void *function, const void *caller)
 {
 	static const char *const endings[] = {"", "_spt"};
@@ -135,7 +136,7 @@ __attribute__((visibility("hidden"))) struct lookup lookup_dlsym(
 	return lookup;
 }
 
-/* A sanitizer's runtime asks dlsym before instrumented code may run: there it stays libc's. */
+/* A sanitizer's runtime calls dlsym before instrumented code may run, so it keeps libc's there. */
 #if defined(__x86_64__) && !defined(RTL_SANITIZE)
 /* clang-format off */
 __asm__(".text\n"
@@ -150,7 +151,7 @@ __asm__(".text\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
-	"	movq 24(%rsp), %rdx\n" /* who asks */
+	"	movq 24(%rsp), %rdx\n" /* return address of the caller */
 	"	call lookup_dlsym\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"

@@ -17,20 +17,21 @@
 #define EXPORT __attribute__((visibility("default")))
 
 #define NCCL_SUCCESS	  0
-#define NCCL_SYSTEM_ERROR 2 /* where there is no RCCL behind us */
-#define NCCL_IN_PROGRESS  7 /* of a communicator that does not block: the handle is valid */
+#define NCCL_SYSTEM_ERROR 2 /* returned if there is no RCCL behind us */
+#define NCCL_IN_PROGRESS  7 /* from a non-blocking communicator: the handle is valid */
 
-/* What a function was given, as far as it has it. */
+/* Arguments of the call, as far as the function has them. */
 struct given {
 	enum rtl_collective op;
 	uint64_t count;
-	uint32_t blocks; /* of count elements that this rank contributes; 0: one for each rank */
+	/* Blocks of `count` elements that this rank contributes; 0 for one per rank. */
+	uint32_t blocks;
 	uint32_t type;
 	uint32_t reduction;
 	int32_t peer;
 	const void *comm;
 	const void *stream;
-	bool is_to_peer; /* its number is that of the link, not of the communicator */
+	bool is_to_peer; /* counted per link, not per communicator */
 };
 
 static struct given given_to(enum rtl_collective op)
@@ -47,7 +48,7 @@ struct rccl_call {
 	uint64_t words[COLLECTIVE_ARGS];
 };
 
-/* ---- the real ones ---------------------------------------------------------------------- */
+/* ---- the real functions ---------------------------------------------------------------- */
 
 static void *find_cached(void *_Atomic *cache, const char *name, const void *caller)
 {
@@ -71,7 +72,7 @@ static void *_Atomic reals[RTL_COLLECTIVE_COUNT];
 	} while (0)
 #define REAL(variable, name) REAL_IN(variable, name, &reals[RTL_COLLECTIVE_##name])
 
-/* Not exported by us. */
+/* We do not export these. */
 int ncclCommCount(const void *comm, int *ret);
 int ncclCommUserRank(const void *comm, int *ret);
 
@@ -82,7 +83,10 @@ static uint32_t ask(int (*function)(const void *, int *), const void *comm, uint
 	return function && !function(comm, &value) && value >= 0 ? (uint32_t)value : unknown;
 }
 
-/* Of one that was made past us, or split off: RCCL knows its size and our place in it. */
+/*
+ * For a communicator that was made without our wrappers, or by a split: asks RCCL for its size and
+ * our rank.
+ */
 static void complete(const void *comm, struct communicator *known)
 {
 	static void *_Atomic real_count, *_Atomic real_rank;
@@ -109,7 +113,10 @@ static struct communicator find(const void *comm)
 typedef int (*capture_info_fn)(const void *stream, int *status, unsigned long long *id,
 	const void **graph, const void **dependencies, size_t *dependency_count);
 
-/* HIP's, as RCCL itself would find it; looked for once, since RCCL does not load without HIP. */
+/*
+ * HIP's function, as RCCL itself would find it. Searched once, since RCCL is not loaded without
+ * HIP.
+ */
 static capture_info_fn capture_info(enum rtl_collective op)
 {
 	static void *_Atomic cache;
@@ -128,8 +135,8 @@ static capture_info_fn capture_info(enum rtl_collective op)
 }
 
 /*
- * The graph that the stream is captured into, 0: none. RCCL asks HIP the same at every call. The
- * default stream is never captured, and HIP refuses the question while another stream is.
+ * The graph that the stream is being captured into; 0 if none. RCCL asks HIP the same at every
+ * call. The default stream is never captured, and HIP refuses the question while another stream is.
  */
 static uint64_t graph_of(const struct given *given)
 {
@@ -146,8 +153,10 @@ static uint64_t graph_of(const struct given *given)
 
 /* ---- records ---------------------------------------------------------------------------- */
 
-/* What RCCL asks of itself is part of its call. Addresses tell whether that was left without a
- * return. */
+/*
+ * A call that RCCL makes to itself is part of the outer call. Stack addresses tell whether the
+ * outer call was left without a return.
+ */
 static bool is_within(const struct rccl_call *call)
 {
 	return thread_state()->rccl_inside > (uintptr_t)call;
@@ -191,7 +200,10 @@ static void describe(const struct given *given, uint64_t *words)
 	words[COLLECTIVE_ARG_GRAPH] = graph_of(given);
 }
 
-/* False: nothing is recorded: RCCL asks itself, or mode off. @id: as calls_reserve(), or 0. */
+/*
+ * Returns false if nothing is recorded: RCCL calls itself, or mode off. @id is from
+ * calls_reserve(), or 0.
+ */
 static bool enter_as(struct rccl_call *call, const struct given *given, uint64_t id)
 {
 	if (calls_are_off() || is_within(call))
@@ -225,7 +237,7 @@ static void leave(struct rccl_call *call, const struct given *given, int result)
 	rtl_call_end(&call->frame, &end);
 }
 
-/* Where a function needs nothing but its record. The rest: assignments to `given`. */
+/* For functions that only need a record. The further arguments are assignments to `given`. */
 #define CALL(function_, arguments_, ...)                                                           \
 	REAL(real, function_);                                                                     \
 	struct given given = given_to(RTL_COLLECTIVE_##function_);                                 \
@@ -374,7 +386,7 @@ EXPORT int ncclGroupEnd(void)
 
 /* ---- communicators ---------------------------------------------------------------------- */
 
-/* Inside of a group the handle may come with its end. */
+/* Inside a group the handle may not be set before the group ends. */
 static void made(void **comm, const struct communicator *known, int result)
 {
 	if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)
@@ -390,7 +402,10 @@ static void say_made(struct rccl_call *call, const struct communicator *known)
 	call->words[COLLECTIVE_ARG_RANK] = known->rank | (uint64_t)known->size << 32;
 }
 
-/* Whether calls are recorded or not, and before the ranks wait for each other in there. */
+/*
+ * Called whether or not calls are recorded, and before the ranks wait for each other in the
+ * function.
+ */
 static void say_rank(const struct communicator *known)
 {
 	communicators_count_ranks(known);
@@ -441,7 +456,7 @@ EXPORT int ncclCommInitRankScalable(
 		rank);
 }
 
-/* All ranks are of this process: nobody else has to find the number. */
+/* All ranks are in this process, so no other process needs to compute the same identity. */
 EXPORT int ncclCommInitAll(void **comm, int size, const int *devices)
 {
 	REAL(real, ncclCommInitAll);
@@ -481,7 +496,7 @@ EXPORT int ncclCommSplit(void *comm, int color, int key, void **new_comm, void *
 	known.identity = rccl_identity_of_split(
 		communicators_find(comm).identity, communicators_next_split(comm), color);
 	result = real(comm, color, key, new_comm, config);
-	/* A rank of no color gets none. */
+	/* A rank without a color gets no communicator. */
 	if (color >= 0)
 		made(new_comm, &known, result);
 	leave(&call, &given, result);
@@ -493,7 +508,9 @@ EXPORT int ncclCommFinalize(void *comm)
 	CALL(ncclCommFinalize, (comm), given.comm = comm);
 }
 
-/* Forgotten before it is gone: another thread may get its address at once. */
+/*
+ * Removed before the communicator is destroyed, because another thread may get its address at once.
+ */
 #define END(function_)                                                                             \
 	REAL(real, function_);                                                                     \
 	struct given given = given_to(RTL_COLLECTIVE_##function_);                                 \
@@ -520,7 +537,7 @@ EXPORT int ncclCommAbort(void *comm)
 	END(ncclCommAbort);
 }
 
-/* ---- by name ---------------------------------------------------------------------------- */
+/* ---- look-ups by name ------------------------------------------------------------------ */
 
 static bool has(const char *name, unsigned *ret)
 {

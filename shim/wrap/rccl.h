@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * RCCL's functions as we export them (shim.map), chained to the real ones. Any application
- * thread; no RCCL header is needed to build, the prototypes are those of rccl.h.
+ * RCCL's functions as we export them (shim.map), chained to the real ones. Any application thread.
+ * The build needs no RCCL header; the prototypes are those of rccl.h.
  */
 #include <stddef.h>
 

@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Libraries whose names begin alike: RCCL and its plugins (librccl-net.so, librccl-tuner.so). */
+/* Libraries with a common prefix: RCCL and its plugins (librccl-net.so, librccl-tuner.so). */
 #define NAMESAKES_MAX 16u
 
 struct search {
 	const char *library;
-	unsigned skip, seen; /* libraries of that name that are passed by; that were met */
+	unsigned skip, seen; /* number of matching libraries to skip, and number seen */
 	char path[PATH_MAX];
 };
 
@@ -26,7 +26,7 @@ real_dlsym_fn real_dlsym(void)
 	real_dlsym_fn function;
 
 	if (!found) {
-		/* The version that it has had on x86-64 since there is one. */
+		/* Its symbol version on x86-64 since the first glibc. */
 		found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
 		atomic_store_explicit(&cache, found, memory_order_release);
 	}
@@ -46,13 +46,16 @@ void real_keep(const void *function)
 {
 	Dl_info info;
 
-	/* The program itself has no handle of that name; and nobody's dlerror() is to hear of it. */
+	/*
+	 * The program itself has no handle of that name; the error must not show up in the
+	 * program's dlerror().
+	 */
 	if (!dladdr(function, &info) || !info.dli_fname ||
 		!dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD))
 		(void)dlerror();
 }
 
-/* Without a look at who asks: @handle is never RTLD_NEXT. */
+/* The return address does not matter, because @handle is never RTLD_NEXT. */
 static void *find_in(const char *path, const char *name)
 {
 	real_dlsym_fn find = real_dlsym();
@@ -102,7 +105,10 @@ void *real_find(const char *name, const char *library, const void *caller)
 {
 	void *found = real_next(name, caller);
 
-	/* Global is also what somebody has opened so, and may close. */
+	/*
+	 * A library in the global scope may have been opened with RTLD_GLOBAL, and may be closed
+	 * again.
+	 */
 	if (found)
 		real_keep(found);
 	for (unsigned i = 0; !found && real_dlsym() && i < NAMESAKES_MAX; i++) {

@@ -13,7 +13,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Of libroctx64, as it has been for years. */
+/* Versions of libroctx64, unchanged for years. */
 #define VERSION_MAJOR 4u
 #define VERSION_MINOR 1u
 
@@ -31,7 +31,7 @@ EXPORT void roctxMark(const char *message)
 	roctxMarkA(message);
 }
 
-/* The real one has its own stack and is asked last, so that the level is its. */
+/* The real function has its own stack; it is called last, so its level is returned. */
 EXPORT int roctxRangePushA(const char *message)
 {
 	const struct roctx_real *real = roctx_real();
@@ -91,7 +91,7 @@ EXPORT uint32_t roctx_version_minor(void)
 	return real->roctx_version_minor ? real->roctx_version_minor() : VERSION_MINOR;
 }
 
-/* The slot is the real library's, and stays with whoever asks for it: we need none. */
+/* The callback belongs to the real library; the shim needs none. */
 EXPORT void roctxRegisterTracerCallback(roctx_tracer_callback callback)
 {
 	const struct roctx_real *real = roctx_real();
@@ -100,7 +100,7 @@ EXPORT void roctxRegisterTracerCallback(roctx_tracer_callback callback)
 		real->roctxRegisterTracerCallback(callback);
 }
 
-/* Of the process. One thread alone is not told apart. */
+/* Pauses the whole process. A request for one thread is only passed on. */
 EXPORT int roctxProfilerPause(roctx_thread_id thread)
 {
 	const struct roctx_real *real = roctx_real();
@@ -127,7 +127,7 @@ EXPORT int roctxNameOsThread(const char *name)
 	return real->roctxNameOsThread ? real->roctxNameOsThread(name) : 0;
 }
 
-/* An agent is a struct of one 64-bit handle. */
+/* An agent is a struct with one 64-bit handle. */
 EXPORT int roctxNameHsaAgent(const char *name, const struct hsa_agent_s *agent)
 {
 	const struct roctx_real *real = roctx_real();
@@ -167,7 +167,7 @@ EXPORT int roctxGetThreadId(roctx_thread_id *ret)
 	return 0;
 }
 
-/* ---- by name ---------------------------------------------------------------------------- */
+/* ---- look-ups by name ------------------------------------------------------------------ */
 
 struct by_name {
 	const char *name;
@@ -193,7 +193,10 @@ static bool is_wrapper(unsigned symbol, const void *function)
 	return by_name[symbol].function == function;
 }
 
-/* Ours hands on to one library: who has found another one gets that. */
+/*
+ * Our functions pass calls on to one library. A look-up that has found another library gets that
+ * library's function.
+ */
 static void *wrap(unsigned symbol, void *function)
 {
 	return roctx_real_has(symbol, function) ? (void *)(uintptr_t)by_name[symbol].function

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The functions of libroctx64 and librocprofiler-sdk-roctx, as we export them (shim.map): called
- * instead of the real ones by whoever is linked to these, when we are preloaded. Any application
- * thread; no roctx header is needed to build.
+ * The functions of libroctx64 and librocprofiler-sdk-roctx as we export them (shim.map). When we
+ * are preloaded, programs linked to those libraries call these instead of the real ones. Any
+ * application thread. The build needs no roctx header.
  */
 #include <stdint.h>
 
@@ -15,25 +15,25 @@ typedef uint64_t roctx_thread_id;
 struct hsa_agent_s;
 struct ihipStream_t;
 
-/* Both libraries. */
+/* In both libraries. */
 void roctxMarkA(const char *message);
 int roctxRangePushA(const char *message);
 int roctxRangePop(void);
 roctx_range_id roctxRangeStartA(const char *message);
 void roctxRangeStop(roctx_range_id id);
 
-/* What old headers called them. */
+/* The names in old headers. */
 void roctxMark(const char *message);
 int roctxRangePush(const char *message);
 roctx_range_id roctxRangeStart(const char *message);
 
-/* libroctx64. */
+/* In libroctx64. */
 uint32_t roctx_version_major(void);
 uint32_t roctx_version_minor(void);
 typedef int (*roctx_tracer_callback)(uint32_t domain, uint32_t operation, void *data);
 void roctxRegisterTracerCallback(roctx_tracer_callback callback);
 
-/* librocprofiler-sdk-roctx. @thread 0: all. */
+/* In librocprofiler-sdk-roctx. @thread 0 means all threads. */
 int roctxProfilerPause(roctx_thread_id thread);
 int roctxProfilerResume(roctx_thread_id thread);
 int roctxNameOsThread(const char *name);

@@ -13,20 +13,22 @@
 #include "shim/base/wait.h"
 #include "shim/wrap/real.h"
 
-/* In this order, when a program has both. */
+/* Searched in this order if a program has both. */
 static const char *const libraries[] = {"/libroctx64", "/librocprofiler-sdk-roctx"};
 
-/* Threads whose first calls come at the same moment each look for themselves: nobody may wait, and
- * a call that went without would be a range that is popped there and was never pushed. */
+/*
+ * Threads whose first calls come at the same time each search by themselves: they must not wait for
+ * each other, and a push that is not passed on would make a later pop fail.
+ */
 #define FINDERS_MAX 64u
 
 static const struct roctx_real nothing;
 static struct roctx_real finder[FINDERS_MAX];
 static _Atomic uint32_t finders;
-static const struct roctx_real *_Atomic found; /* one of them; NULL: not found yet */
+static const struct roctx_real *_Atomic found; /* one of `finder`; NULL if not found yet */
 static _Atomic uint64_t calls;
-static _Atomic bool has_looked;	    /* once through, and there was none */
-static _Atomic uint64_t loads_then; /* loads_count() before that */
+static _Atomic bool has_looked;	    /* a search has completed without success */
+static _Atomic uint64_t loads_then; /* loads_count() before that search */
 
 struct search {
 	const char *library;
@@ -44,7 +46,10 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
 	       (int)sizeof(search->path);
 }
 
-/* Of all that is found: we hold the address. A handle of ours keeps the others. */
+/*
+ * Keeps the library of what was found with RTLD_NEXT, since we hold its address. Our handle keeps
+ * the others.
+ */
 static void *function_find(real_dlsym_fn find, void *library, const char *name)
 {
 	void *function = find(library, name);
@@ -55,8 +60,8 @@ static void *function_find(real_dlsym_fn find, void *library, const char *name)
 }
 
 /*
- * A library behind us in the global scope, else one that is loaded at all: what Python loads,
- * torch for one, is in nobody's scope but its own, and is called through us all the same.
+ * The library behind us in the global scope, else one that is loaded anywhere: what Python loads,
+ * such as torch, is only in its own scope, and its calls still go through us.
  */
 static void *library_find(real_dlsym_fn find)
 {
@@ -68,7 +73,7 @@ static void *library_find(real_dlsym_fn find)
 
 		if (dl_iterate_phdr(look_at, &search) > 0)
 			handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
-		/* Kept open: we hold its addresses. */
+		/* The handle stays open, because we hold addresses of the library. */
 		if (handle)
 			return handle;
 	}
@@ -82,7 +87,7 @@ static int loads_read(struct dl_phdr_info *info, size_t bytes, void *data)
 	return 1;
 }
 
-/* How many objects the loader has ever loaded. */
+/* Number of objects that the loader has ever loaded. */
 static uint64_t loads_count(void)
 {
 	uint64_t loads = 0;
@@ -99,7 +104,7 @@ static bool was_in_vain(uint64_t loads)
 
 static void library_take(void)
 {
-	/* Not librtl-calls.so's: that one asks us. */
+	/* Not the dlsym of librtl-calls.so, which would call us. */
 	real_dlsym_fn find = real_dlsym();
 	uint64_t loads = loads_count();
 	const struct roctx_real *none = NULL;
@@ -109,8 +114,8 @@ static void library_take(void)
 	uint32_t mine;
 
 	/*
-	 * Looking in vain takes memory, for dlerror()'s text: no second time for the same answer,
-	 * or a signal handler waits for the malloc() that it interrupts.
+	 * A failed search allocates memory for dlerror()'s text. So it is not repeated for the same
+	 * answer, or in a signal handler it could wait for the malloc() that it has interrupted.
 	 */
 	if (was_in_vain(loads))
 		return;

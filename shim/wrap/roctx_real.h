@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The real roctx library behind our functions, libroctx64 or librocprofiler-sdk-roctx, wherever
- * the program has it loaded. Any application thread.
+ * The real roctx library behind our functions, libroctx64 or librocprofiler-sdk-roctx, in whatever
+ * scope the program has loaded it. Any application thread.
  */
 #include <stdbool.h>
 
 #include "shim/wrap/roctx.h"
 
-/* Every function that we chain. */
+/* All functions that we chain to the real library. */
 #define ROCTX_CHAINED(X)                                                                           \
 	X(roctxMarkA)                                                                              \
 	X(roctxRangePushA)                                                                         \
@@ -26,7 +26,7 @@
 	X(roctxNameHipStream)                                                                      \
 	X(roctxGetThreadId)
 
-/* NULL: the library has none of that name. */
+/* A member is NULL if the library does not have the function. */
 struct roctx_real {
 #define ROCTX_MEMBER(name) __typeof__(&name) name;
 	ROCTX_CHAINED(ROCTX_MEMBER)
@@ -34,11 +34,11 @@ struct roctx_real {
 };
 
 /*
- * The library as a whole: found once, for all its functions, so that what was pushed there is
- * popped there. Without one every member is NULL, and it is looked for again at the 2nd, 4th,
- * 8th, ... call, since a program may load it late, if anything was loaded since.
+ * The library is found once for all its functions, so that what is pushed there is popped there.
+ * Without one every member is NULL. Then it is searched again at the 2nd, 4th, 8th, ... call if
+ * anything was loaded meanwhile, since a program may load it late.
  */
 const struct roctx_real *roctx_real(void);
 
-/* Whether @function is the one that ROCTX_CHAINED's @member goes to; looks for the library now. */
+/* Whether ROCTX_CHAINED's @member is chained to @function; searches for the library now. */
 bool roctx_real_has(unsigned member, const void *function);

@@ -20,9 +20,9 @@
 
 static const struct kind {
 	enum rtl_process_counter counter;
-	const char *function;	  /* stands for all of its library */
-	const char *ours;	  /* which of our libraries has to define it */
-	const char *libraries[2]; /* where else it is defined */
+	const char *function;	  /* represents all functions of its library */
+	const char *ours;	  /* our library that must define it */
+	const char *libraries[2]; /* libraries that also define it */
 } kinds[] = {
 	{RTL_P_unwrapped_roctx, "roctxRangePushA", OURS_SHIM,
 		{"/libroctx64", "/librocprofiler-sdk-roctx"}},
@@ -53,8 +53,10 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
 	return 0;
 }
 
-/* Whether references by name end in our library: the program's scope, in which libraries of its
- * start and those opened for all are. */
+/*
+ * Whether look-ups in the program's scope, which contains the libraries at its start and those
+ * opened globally, find our library.
+ */
 static bool is_wrapped(void *program, const struct kind *kind)
 {
 	real_dlsym_fn find = real_dlsym();
@@ -69,7 +71,10 @@ static bool is_wanted(const struct kind *kind)
 {
 	if (kind->counter == RTL_P_unwrapped_hip)
 		return config_has(HOST_CALLS);
-	/* A tool that was loaded by HSA_TOOLS_LIB alone leaves out what is there to be wrapped. */
+	/*
+	 * A tool that was loaded by HSA_TOOLS_LIB alone misses calls only if such a library is
+	 * loaded.
+	 */
 	return is_preload_asked_for || dl_iterate_phdr(look_at, (void *)kind) == 1;
 }
 
@@ -86,5 +91,5 @@ void unwrapped_look(void)
 	}
 	if (program)
 		dlclose(program);
-	(void)dlerror(); /* nobody's is to hear of what was not found */
+	(void)dlerror(); /* clears the message of failed look-ups, which the program must not see */
 }

@@ -11,18 +11,18 @@
 
 #define CLR_STEM "libamdhip64"
 
-/* More of them than a program has loaded at once, and longer paths. */
+/* More files than a program loads at once, and longer paths. */
 #define FILES_MAX  4u
 #define PATH_BYTES 1024u
 
-/* Bytes of HIP's dispatch table: a word for its size, then one for each function. */
+/* Bytes of HIP's dispatch table: a word with its size, then one word per function. */
 #define TABLE_BYTES(functions) (((functions) + 1) * sizeof(void *))
-#define TABLE_BYTES_ROCM6      TABLE_BYTES(474) /* 6.4, step 10; those before are smaller */
+#define TABLE_BYTES_ROCM6      TABLE_BYTES(474) /* 6.4, step 10; earlier ones are smaller */
 #define TABLE_BYTES_ROCM70     TABLE_BYTES(477) /* step 12 */
 #define TABLE_BYTES_ROCM71     TABLE_BYTES(496) /* step 14 */
 #define TABLE_BYTES_ROCM72     TABLE_BYTES(506) /* step 18 */
 
-/* Of the last one that has registered; 0: none has. */
+/* Size of the table that was registered last; 0 if there was none. */
 static _Atomic uint64_t table_bytes;
 
 void clr_registered(const void *hip_table)
@@ -63,16 +63,16 @@ unsigned clr_release_of_file(const char *path)
 		return 0;
 	name = end + 1;
 	minor = strtoul(name, &end, 10);
-	/* libamdhip64.so.5.7.50701; a number that is none of a release is no release. */
+	/* The name is like libamdhip64.so.5.7.50701. Out of range, it is no release. */
 	if (end == name || (*end && *end != '.') || !major || major > 98 || minor > 99)
 		return 0;
 	return (unsigned)(100 * major + minor);
 }
 
 /*
- * Up to 6.4 a batch of a graph is many single dispatches, of which CLR keeps a copy. 7.2 has
- * batches and looks at the host's copy of the last packet. Later ones look into the ring, and take
- * a signal there for their own, so that a wait may end early; what 7.0 and 7.1 do was not read.
+ * Up to 6.4, a batch of a graph is many single dispatches, of which CLR keeps a copy. 7.2 has
+ * batches and reads the host's copy of the last packet. Later ones read the ring and take a signal
+ * there for their own, so that a wait may end early. The sources of 7.0 and 7.1 were not examined.
  */
 bool clr_release_reads_back(unsigned release)
 {
@@ -132,7 +132,10 @@ bool clr_reads_packets_back(enum runtime_kind kind)
 	bool does = false;
 
 	library_each(CLR_STEM, file_note, &files);
-	/* Linked into the program, or a program without it: what comes with this ROCr. */
+	/*
+	 * CLR is linked into the program, or there is none: assume the one that belongs to this
+	 * ROCr.
+	 */
 	if (!files.count || files.is_more)
 		does = clr_release_reads_back(otherwise);
 	for (unsigned i = 0; i < files.count; i++)

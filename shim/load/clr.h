@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * CLR, which is HIP's runtime above ROCr: whether its host code looks once more at packets that it
- * has handed over, and so at our signal in them (rule 10 of docs/shadow.md). Any thread; cold.
+ * Tells about CLR, HIP's runtime on top of ROCr: whether its host code reads packets again after it
+ * has submitted them, and so sees our signal in them (docs/shadow.md, rule 10). Any thread; cold.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "shim/load/runtime.h"
 
-/* HIP's dispatch table, as a library named "hip" registers it: its size is the first word. */
+/* A library named "hip" has registered its dispatch table, whose first word is its size. */
 void clr_registered(const void *hip_table);
 
 /*
- * Of those that are loaded at the moment, by what they are: the number in the file's name
- * (libamdhip64.so.7.2.53211), else the registered table, else by the release of ROCr below, @kind,
- * with which such a file came in one package. Asked for each queue, because HIP may come after
- * others have made queues.
+ * Whether one of the loaded CLRs does. The release is taken from the file's name
+ * (libamdhip64.so.7.2.53211), else from the registered table, else from the release of ROCr, @kind,
+ * with which it was packaged. Asked for each queue, because HIP may be loaded after other libraries
+ * have created queues.
  */
 bool clr_reads_packets_back(enum runtime_kind kind);
 
-/* The same by each of these alone. A release is 100 times its major version and its minor one. */
-unsigned clr_release_of_file(const char *path); /* 0: it carries none */
-unsigned clr_release_of_table(uint64_t bytes);	/* CLR_UNKNOWN: that of no release that was read */
+/* Each of these by itself. A release is 100 times its major version plus its minor one. */
+unsigned clr_release_of_file(const char *path); /* 0 if the name has none */
+/* CLR_UNKNOWN if it is that of no release that was examined */
+unsigned clr_release_of_table(uint64_t bytes);
 bool clr_release_reads_back(unsigned release);
 
 #define CLR_UNKNOWN 9999u

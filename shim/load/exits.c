@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * For LD_PRELOAD: the ways in which a program ends itself without exit handlers. What has ended on
- * the GPUs and nobody has asked about is written into the recorder first, without a lock or a wait,
- * and then the program ends as it would have. Any thread, a signal handler's and vfork()'s child's
- * too.
+ * For LD_PRELOAD: the functions by which a program ends without exit handlers. Dispatches that have
+ * ended on the GPUs without the program having asked are written to the recorder first, without a
+ * lock or a wait; then the program ends as it would have. Any thread may call, also in a signal
+ * handler or in a child of vfork().
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@
 typedef void with_status(int status);
 typedef void without(void);
 
-/* What the program would have called. Found before main(): a signal handler may not look for it. */
+/*
+ * The functions that the program would have called. Found before main(), because a signal handler
+ * must not search.
+ */
 static struct {
 	with_status *exit_now, *exit_c, *exit_quickly;
 	without *abort;
@@ -41,7 +44,7 @@ __attribute__((constructor)) static void find_all(void)
 	find("abort", &real.abort);
 }
 
-/* @function NULL: so early that it was not found yet. */
+/* @function is NULL if the call comes before it was found. */
 static _Noreturn void end_by(with_status *function, int status)
 {
 	waits_look();

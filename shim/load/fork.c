@@ -15,9 +15,10 @@
 #include "shim/send/worker.h"
 
 /*
- * A forked child has our hooks but not our thread: everything it calls goes to the originals,
- * and what it inherited from us is closed. No locks there, no allocation. A child that was made
- * past libc (raw clone, _Fork) finds its hooks off by capture's own page, and keeps descriptors.
+ * A forked child has our hooks but not our thread: all its calls go to the originals, and what it
+ * inherited from us is closed. No locks here, no allocation. A child that was made without libc's
+ * fork() (raw clone, _Fork) finds its hooks disabled by capture's own page, and keeps the
+ * descriptors.
  */
 static void fork_in_child(void)
 {
@@ -31,7 +32,7 @@ static void fork_in_child(void)
 	recording_forget();
 	process_rank_forget();
 	rank_changes_forget();
-	/* A child of the child: what these numbers stand for by now is not ours. */
+	/* In a child of a child these descriptors may be other files by now. */
 	if (!capture)
 		return;
 	hooks_remove();
@@ -41,7 +42,10 @@ static void fork_in_child(void)
 		close(capture_recorder(capture)->fd);
 }
 
-/* Not in OnLoad: ranges and calls come before it, and children that bring up a runtime of their own. */
+/*
+ * Not in OnLoad, because ranges and calls come before it, and so do children that start their own
+ * runtime.
+ */
 __attribute__((constructor)) static void fork_watch(void)
 {
 	(void)pthread_atfork(NULL, NULL, fork_in_child);

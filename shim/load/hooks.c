@@ -19,7 +19,7 @@
 
 #define QUEUE_INFO_DOORBELL_ID 1u
 
-/* Written in OnLoad before the wrappers are in any table; `capture` says that they may run. */
+/* Written in OnLoad before the wrappers are in any table; hooks_current enables them. */
 static struct hooks hooks;
 static struct capture *_Atomic hooks_current;
 
@@ -30,7 +30,7 @@ struct capture *hooks_capture(void)
 	return atomic_load_explicit(&hooks_current, memory_order_acquire);
 }
 
-/* NULL: call the original, whatever this is about. */
+/* If NULL, the caller calls the original. */
 static inline struct capture *capture_in_use(void)
 {
 	struct capture *capture = atomic_load_explicit(&hooks_current, memory_order_acquire);
@@ -45,7 +45,9 @@ static inline struct shadow_queue *followed(const hsa_queue_t *queue)
 	return capture ? shadow_of_queue(capture, queue) : NULL;
 }
 
-/* A reservation on a queue that is not virtualised: where it is intercepted its submitter is noted.
+/*
+ * A reservation on a queue that is not virtualised: if it is intercepted, its submitting thread is
+ * noted.
  */
 static inline void proxied_reserve(const hsa_queue_t *queue, uint64_t first, uint64_t end)
 {
@@ -106,7 +108,7 @@ static inline void proxied_reserve(const hsa_queue_t *queue, uint64_t first, uin
 		return before;                                                                     \
 	}
 
-/* A doorbell of ours is rung by the walk, with the index it has reached. */
+/* Our doorbells are rung by the walk, with the index it has reached. */
 #define HOOK_SIGNAL_STORE(name)                                                                    \
 	static void hook_##name(hsa_signal_t signal, hsa_signal_value_t value)                     \
 	{                                                                                          \
@@ -155,8 +157,8 @@ static const char *queue_is_plain(
 }
 
 /*
- * A queue stays plain; said only now, because a program without queues has nothing that could be
- * missing. One line where nobody would expect it.
+ * A queue is not followed. Reported only here, because a program without queues misses nothing.
+ * Prints a line if the user would not expect it.
  */
 static void queue_say(const char *why)
 {
@@ -174,7 +176,10 @@ static void queue_say(const char *why)
 		slog_tell("kernels of a queue are not recorded: %s", why);
 }
 
-/* Queues and code come before the first dispatch that uses them: a rank that is set late is set now. */
+/*
+ * Queues and code are created before the first dispatch that uses them, so a rank that is set late
+ * is known by now.
+ */
 static void rank_look(struct capture *capture, bool is_often)
 {
 	if (!capture)
@@ -207,7 +212,7 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
-		unwrapped_look(); /* what the program uses it has loaded by now */
+		unwrapped_look(); /* the program has loaded the libraries that it uses by now */
 	}
 	if (gpu >= 0 && hooks.is_moved_by_hsa && status == HSA_STATUS_SUCCESS)
 		recorder_count(capture_recorder(capture), RTL_P_rings_moved, 1);
@@ -216,13 +221,15 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	return status;
 }
 
-/* Why a queue that a descriptor made is left plain; NULL: followed, or none of ours to count. */
+/*
+ * Returns why a queue made by descriptor is not followed; NULL if it is, or if it is not counted.
+ */
 static const char *desc_follow(
 	struct capture *capture, int gpu, const struct hsa_later_queue_desc *desc)
 {
 	if (!desc->queue)
 		return NULL;
-	/* Engines that copy have rings of another kind, without kernels. */
+	/* Copy engines have rings of another kind, without kernels. */
 	if (desc->engine_type != HSA_LATER_ENGINE_COMPUTE) {
 		if (desc->engine_type == HSA_LATER_ENGINE_SDMA)
 			recorder_count(capture_recorder(capture), RTL_P_copy_queues_unseen, 1);
@@ -238,7 +245,7 @@ static const char *desc_follow(
 	return front_ends_adopt(capture, &hooks.front_ends, desc->queue, (uint32_t)gpu);
 }
 
-/* Whether CLR would have had this one in the GPU's memory, if it had not been told otherwise. */
+/* Whether CLR would have put this ring into GPU memory without our variable. */
 static bool is_clr_s_device_ring(const struct hsa_later_queue_desc *desc, int gpu)
 {
 	const char *gfx = hooks.agents->gpu[gpu].gfx;
@@ -266,7 +273,7 @@ static hsa_status_t hook_hsa_amd_queue_create(
 	int gpu;
 
 	rank_look(capture, false);
-	/* Another version has another size: whatever it asks for, we would misread it. */
+	/* Another version has another size, so its descriptors cannot be read. */
 	if (is_known && descs[0].version != HSA_LATER_DESC_VERSION) {
 		status = REAL(hsa_amd_queue_create)(agent, descs, count);
 		if (status == HSA_STATUS_SUCCESS)
@@ -274,7 +281,7 @@ static hsa_status_t hook_hsa_amd_queue_create(
 				"its descriptor is of a version that is not known"));
 		return status;
 	}
-	/* Some may be made where others fail: each says so itself, from a known beginning. */
+	/* Some queues may be created while others fail. The field tells, so it is cleared first. */
 	for (uint32_t i = 0; is_known && i < count; i++)
 		descs[i].queue = NULL;
 	gpu = is_known ? agents_find(hooks.agents, agent) : -1;
@@ -340,7 +347,7 @@ static hsa_status_t hook_hsa_queue_destroy(hsa_queue_t *queue)
 		       : REAL(hsa_queue_destroy)(queue);
 }
 
-/* A tool that came after us makes its queues: between it and the device there is a place. */
+/* A tool that was loaded after us creates its queues; we go between it and the device. */
 static hsa_status_t hook_hsa_amd_queue_intercept_create(hsa_agent_t agent, uint32_t size,
 	hsa_queue_type32_t type, void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
 	uint32_t private_segment_size, uint32_t group_segment_size, hsa_queue_t **queue)
@@ -362,7 +369,9 @@ static hsa_status_t hook_hsa_amd_queue_intercept_create(hsa_agent_t agent, uint3
 	return status;
 }
 
-/* Who has the raw doorbell rings past us: those who ask have a way for "no". */
+/*
+ * A program with the raw doorbell would ring without us. Programs that ask for it handle a refusal.
+ */
 static hsa_status_t hook_hsa_amd_queue_get_info(hsa_queue_t *queue, uint32_t attribute, void *value)
 {
 	if (attribute == QUEUE_INFO_DOORBELL_ID && followed(queue))
@@ -370,7 +379,10 @@ static hsa_status_t hook_hsa_amd_queue_get_info(hsa_queue_t *queue, uint32_t att
 	return REAL(hsa_amd_queue_get_info)(queue, attribute, value);
 }
 
-/* Without it the device writes no times, and each record would wait for them in vain. */
+/*
+ * If profiling were off, the device would write no times, and each record would wait for them in
+ * vain.
+ */
 static hsa_status_t hook_hsa_amd_profiling_set_profiler_enabled(hsa_queue_t *queue, int enable)
 {
 	struct capture *capture = capture_in_use();
@@ -380,7 +392,7 @@ static hsa_status_t hook_hsa_amd_profiling_set_profiler_enabled(hsa_queue_t *que
 	return REAL(hsa_amd_profiling_set_profiler_enabled)(queue, is_followed ? 1 : enable);
 }
 
-/* ---- signals that come to an end or are used again ---------------------------------------- */
+/* ---- signals that are destroyed or used again ------------------------------------------ */
 
 static hsa_status_t hook_hsa_signal_destroy(hsa_signal_t signal)
 {
@@ -415,7 +427,10 @@ static hsa_status_t hook_hsa_amd_ipc_signal_attach(
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* NULL: call the original. The times of the signal's last use are read before it has a next. */
+/*
+ * If NULL, the caller calls the original. Reads the times of the signal's last use before the next
+ * one.
+ */
 static struct capture *copy_capture(hsa_signal_t completion)
 {
 	struct capture *capture = capture_in_use();
@@ -527,10 +542,9 @@ static hsa_status_t hook_hsa_executable_destroy(hsa_executable_t executable)
 	return REAL(hsa_executable_destroy)(executable);
 }
 
-/* ---- the life of the runtime ------------------------------------------------------------------
- */
+/* ---- the life of the runtime ----------------------------------------------------------- */
 
-/* Calls of hsa_init() that no hsa_shut_down() has taken back; the tables come during the first. */
+/* Number of hsa_init() calls without hsa_shut_down(). The tables come during the first one. */
 static _Atomic uint32_t inits;
 
 static hsa_status_t hook_hsa_init(void)
@@ -546,7 +560,7 @@ static hsa_status_t hook_hsa_shut_down(void)
 {
 	uint32_t count = atomic_load_explicit(&inits, memory_order_relaxed);
 
-	/* The program may call it once too often: then there is nothing to take back. */
+	/* The program may call it once too often; then there is nothing to subtract. */
 	while (count && !atomic_compare_exchange_weak(&inits, &count, count - 1))
 		;
 	if (count == 1 && capture_in_use())
@@ -554,10 +568,9 @@ static hsa_status_t hook_hsa_shut_down(void)
 	return REAL(hsa_shut_down)();
 }
 
-/* ---- installing -------------------------------------------------------------------------------
- */
+/* ---- installing ------------------------------------------------------------------------ */
 
-/* Every function that we replace; X(name). */
+/* All functions that we replace; X(name). */
 #define HOOKS(X)                                                                                   \
 	X(hsa_init)                                                                                \
 	X(hsa_shut_down)                                                                           \
@@ -599,7 +612,7 @@ static hsa_status_t hook_hsa_shut_down(void)
 
 bool hooks_are_installed(const struct hsa_table *table)
 {
-	/* One of those that debug.c leaves alone. */
+	/* A function that debug.c does not wrap. */
 	return table->real.hsa_queue_add_write_index_relaxed ==
 	       hook_hsa_queue_add_write_index_relaxed;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * For LD_PRELOAD: siglongjmp() out of a signal handler that has interrupted a doorbell. The thread
- * does not come back to it, so the walk of the queue that it has begun there is brought to its end
- * first (docs/shadow.md, rule 5). longjmp() of any other kind finds nothing to do. The same for a
- * thread that ends in there: cancelled, or by pthread_exit() in a handler.
+ * never returns to the doorbell, so the walk that it has begun is completed first (docs/shadow.md,
+ * rule 5). For any other longjmp() there is nothing to do. The same for a thread that ends inside a
+ * doorbell: cancelled, or by pthread_exit() in a handler.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,17 +19,21 @@
 #include "shim/load/hooks.h"
 #include "shim/wrap/real.h"
 
-/* What a handler interrupted lies so far at most below the place that it jumps to from a stack of
- * its own. */
+/*
+ * The interrupted frames are at most this far below the target of a jump from an alternate signal
+ * stack.
+ */
 #define FRAMES_BYTES ((uintptr_t)1 << 20)
-/* glibc, x86-64: the stack pointer's place among the registers of a jmp_buf, in which it stands
- * turned and mixed with a word that each thread has. */
+/*
+ * glibc on x86-64: index of the stack pointer in a jmp_buf, where it is rotated and XORed with a
+ * word of the thread.
+ */
 #define JUMP_STACK   6
 #define MIXED_TURN   17
 
 typedef void jump(struct __jmp_buf_tag environment[1], int value);
 
-/* Found before main(): a signal handler may not look for it. */
+/* Found before main(), because a signal handler must not search. */
 static struct {
 	jump *plain, *bsd, *with_mask, *checked;
 } real;
@@ -61,7 +65,7 @@ static struct capture *capture_in_use(void)
 	return capture && !capture_is_pass_through(capture) ? capture : NULL;
 }
 
-/* The caller's frame lies at @from. */
+/* @from is the address of the caller's frame. */
 static void leave(const struct __jmp_buf_tag *environment, uintptr_t from)
 {
 	struct capture *capture = capture_in_use();
@@ -73,7 +77,7 @@ static void leave(const struct __jmp_buf_tag *environment, uintptr_t from)
 	if (!sigaltstack(NULL, &other) && other.ss_flags & SS_ONSTACK) {
 		uintptr_t begin = (uintptr_t)other.ss_sp;
 
-		/* Within the handler's own stack nothing is left but what is on it. */
+		/* A jump within the alternate stack leaves only frames that are on it. */
 		if (to < begin || to > begin + other.ss_size) {
 			from = to - FRAMES_BYTES;
 			walker = (uintptr_t)__builtin_thread_pointer();
@@ -82,7 +86,7 @@ static void leave(const struct __jmp_buf_tag *environment, uintptr_t from)
 	shadow_leave(capture, from, to, walker);
 }
 
-/* The thread is about to end, whatever it is in. */
+/* The thread is about to end, whatever it is inside of. */
 static void leave_all(void)
 {
 	struct capture *capture = capture_in_use();
@@ -107,22 +111,24 @@ __attribute__((constructor)) static void find_all(void)
 	thread_state_watch_ends(leave_all);
 }
 
-/* Without one there is no way to go on. A sanitizer takes its marks off the frames that are left
- * before it calls this function, so this one's frame must have none. */
+/*
+ * Aborts without a real function, since there is no way to continue. A sanitizer unpoisons the
+ * frames that are left before it calls this function, so this frame must not be poisoned.
+ */
 __attribute__((no_sanitize("address"))) static _Noreturn void jump_by(
 	jump *const *function, const char *name, struct __jmp_buf_tag *environment, int value)
 {
 	jump *found = *function;
 
 	leave(environment, (uintptr_t)__builtin_frame_address(0));
-	if (!found) /* so early that it was not found yet */
+	if (!found) /* called before it was found */
 		find(name, &found);
 	if (found)
 		found(environment, value);
 	abort();
 }
 
-/* Names of our own: the header gives libc's another meaning where it is asked to check. */
+/* Under other names, since the header redirects libc's when it checks jumps. */
 #define EXPORTED(function, name, real_function)                                                    \
 	_Noreturn void function(struct __jmp_buf_tag environment[1], int value) __asm__(name)      \
 		__attribute__((visibility("default")));                                            \

@@ -19,7 +19,7 @@ process_claim rtl_process_claim;
 
 static const void *_Atomic holder;
 
-/* Called by other copies of us, which lie in other namespaces; @copy: an address of theirs. */
+/* Called by copies of the shim in other namespaces; @copy is an address of theirs. */
 EXPORT bool rtl_process_claim(const void *copy, bool is_wanted)
 {
 	const void *expected = is_wanted ? NULL : copy;
@@ -38,7 +38,7 @@ bool namespace_is_other(void)
 	       !dlinfo(map, RTLD_DI_LMID, &id) && id != LM_ID_BASE;
 }
 
-/* Of the copy in the program's own namespace; ours, where it has none. */
+/* The function of the copy in the program's own namespace; ours if there is none. */
 static process_claim *find_claim(void)
 {
 	real_dlsym_fn find = real_dlsym();
@@ -50,7 +50,7 @@ static process_claim *find_claim(void)
 		return claim;
 	handle = dlmopen(LM_ID_BASE, info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	found = handle ? find(handle, CLAIM) : NULL;
-	/* The handle is not closed: that copy stays anyway (-z nodelete). */
+	/* The handle is not closed: that copy stays loaded anyway (-z nodelete). */
 	if (found)
 		memcpy(&claim, &found, sizeof(claim));
 	return claim;

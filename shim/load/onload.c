@@ -36,18 +36,24 @@
 #include "shim/send/worker.h"
 #include "shim/wrap/unwrapped.h"
 
-/* For a thread that waits for a processor; past that it is stopped, and touches nothing. */
+/*
+ * How long OnUnload waits for a shim thread without a processor; after that the thread is stopped
+ * and touches nothing.
+ */
 #define DETACH_NS_MAX 5000000000u
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The runtime takes any loaded library that has this for a tool: LD_PRELOAD alone is enough. */
+/*
+ * The runtime treats any loaded library that has this symbol as a tool, so LD_PRELOAD alone is
+ * enough.
+ */
 EXPORT uint32_t HSA_AMD_TOOL_PRIORITY = 50;
 
-/* Apart, and zero: three megabytes that are no part of the file. */
+/* Separate and zeroed, so that its three megabytes are not in the file. */
 static struct symbols shim_symbols;
 
-/* Static, and never torn down: an application thread may be in a hook at any time. */
+/* Static and never torn down: an application thread may be inside a hook at any time. */
 static struct shim {
 	struct config config;
 	struct identity identity;
@@ -58,18 +64,19 @@ static struct shim {
 	struct strings strings;
 	struct front_ends front_ends;
 	struct runtime_facts facts;
-	char front_end[LABEL_BYTES_MAX]; /* Hello.front_end: a name, or "none: why"; and the tool
-					    before us */
+	/* Hello.front_end: a name or "none: why", and the tool loaded before us */
+	char front_end[LABEL_BYTES_MAX];
 	struct capture *capture;
 	bool is_on;
-	const char *build;  /* likewise, as it states it */
+	const char *build;  /* the build version that the runtime reports */
 	bool is_left_alone; /* runtime_leaves_packets_alone() */
 	bool is_watched;    /* shim_at_exit() is registered */
-	uintptr_t runtime;  /* where the library lies that will call OnUnload; 0: not known */
-	bool is_loaded;	    /* it called OnLoad, so it will call OnUnload */
+	uintptr_t runtime;  /* load address of the library that will call OnUnload; 0 if unknown */
+	bool is_loaded;	    /* OnLoad was called, so OnUnload will be */
 	bool is_probed;	    /* RTL_PROBE was answered */
-	bool is_over;	    /* ended, and nothing of it is in use any more */
-	pid_t told_by;	    /* who said that nothing is recorded: a forked child may have to, too */
+	bool is_over;	    /* it has ended, and nothing of it is in use */
+	/* Process that reported that nothing is recorded; a forked child reports too. */
+	pid_t told_by;
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -92,7 +99,7 @@ static bool signal_is_ipc(uint64_t handle)
 	return ipc_has(handle);
 }
 
-/* Rule 15 of docs/shadow.md: a ring in device memory is slow and unreliable to read back. */
+/* docs/shadow.md, rule 15: a ring in device memory is slow and unreliable to read back. */
 static bool ring_is_in_host_memory(const hsa_queue_t *queue)
 {
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
@@ -174,8 +181,8 @@ static int shim_worker_start(struct shim *s)
 }
 
 /*
- * What an earlier life of the runtime left. Not freed in OnUnload: threads that the end of the
- * process surprises may still be in a hook then; now the runtime is up again.
+ * Frees what an earlier life of the runtime has left. Not done in OnUnload, because at the end of
+ * the process threads may still be inside a hook; now the runtime has been started again.
  */
 static void shim_forget(struct shim *s)
 {
@@ -184,16 +191,17 @@ static void shim_forget(struct shim *s)
 	hooks_remove();
 	worker_release();
 	strings_done(&s->strings);
-	/* With something in flight the device may still write to our signals: it stays. And a
-	 * forked child has not got the memory. */
+	/*
+	 * If something is in flight, the device may still write to our signals, so the capture
+	 * stays. A forked child does not have the memory.
+	 */
 	if (s->is_over && !capture_is_pass_through(s->capture))
 		capture_free(s->capture);
 	s->is_over = false;
 	s->capture = NULL;
 }
 
-/* At the end, when the runtime still has its tables; a program may have unloaded it without a word.
- */
+/* Called at the end, if the runtime still has its tables: a program may have unloaded it. */
 static void shim_check_hooks(void)
 {
 	struct library library;
@@ -206,7 +214,10 @@ static void shim_check_hooks(void)
 		"process does from now on is not recorded");
 }
 
-/* exit() without hsa_shut_down: what is finished becomes records, which the collector reads. */
+/*
+ * Called at exit() without hsa_shut_down(): turns what is finished into records, which the
+ * collector reads.
+ */
 static void shim_at_exit(void)
 {
 	if (!shim.is_on || capture_is_pass_through(shim.capture))
@@ -214,11 +225,11 @@ static void shim_at_exit(void)
 	shim_check_hooks();
 	unwrapped_look();
 	worker_settle();
-	/* What ended since, or had no turn: seen to end, it is in the recorder. */
+	/* What has ended since, or was not harvested, is written to the recorder as ended. */
 	waits_look();
 }
 
-/* The file's name is enough for @label; the whole path is in the line on stderr. */
+/* @label gets only the file's name; the message on stderr has the whole path. */
 static void label_add_tool(char label[LABEL_BYTES_MAX], const char *tool, const char *why)
 {
 	const char *slash = strrchr(tool, '/');
@@ -261,19 +272,21 @@ static void shim_front_ends_choose(struct shim *s)
 		slog_debug(1, "another tool came before: %s, %s", tool, s->front_ends.tool_why);
 }
 
-/* No thread of ours; but the collector knows of us, so each queue is counted as not recorded. */
+/*
+ * There is no shim thread, but the collector knows of us, so each queue is counted as not recorded.
+ */
 static void shim_leave_all_plain(struct shim *s)
 {
 	s->front_ends = (struct front_ends){
 		.why = "no thread for it",
-		.is_asked_for = true, /* OnLoad says it */
+		.is_asked_for = true, /* OnLoad prints the message */
 		.is_off = true,
 		.tool = "",
 	};
 	copies_end();
 }
 
-/* @error: why nothing is recorded of what should be. Once a process. */
+/* Reports to the collector that nothing is recorded because of @error. Once per process. */
 static void shim_tell_unrecorded(struct shim *s, int error)
 {
 	const struct hello hello = {
@@ -299,7 +312,7 @@ static void shim_tell_unrecorded(struct shim *s, int error)
 		dial_tell(s->config.socket, bytes, count);
 }
 
-/* The runtime goes down: from here on nothing of it may be touched. */
+/* The runtime is being shut down: from here on it must not be touched. */
 static void shim_end(void)
 {
 	bool is_quiet, is_ended, is_out, is_unseen;
@@ -308,20 +321,22 @@ static void shim_end(void)
 		return;
 	shim.is_on = false;
 	namespace_release();
-	/* A forked child: thread, signals and recorder are its parent's. */
+	/* In a forked child, the thread, signals and recorder belong to the parent. */
 	if (capture_is_pass_through(shim.capture))
 		return;
 	shim_check_hooks();
 	unwrapped_look();
 	capture_stop(shim.capture);
-	/* A dispatch that is under way is over in microseconds. */
+	/* A dispatch in progress is over in microseconds. */
 	is_quiet =
 		front_ends_quiesce(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
 	copies_end();
 	is_out = events_stop(clock_monotonic_ns() + shim.config.exit_ns / 10);
 	is_ended = worker_stop(is_quiet && is_out);
-	/* Neither a thread that ends the program later nor ours may read a signal that the runtime
-	 * has freed, whatever of the above took too long. */
+	/*
+	 * Whatever took too long above, neither a thread that ends the program later nor the shim
+	 * thread may read a signal that the runtime has freed.
+	 */
 	is_unseen = ends_stop(shim.capture, clock_monotonic_ns() + shim.config.exit_ns / 10);
 	if (!is_ended && !harvest_detach(shim.capture, clock_monotonic_ns() + DETACH_NS_MAX))
 		return;
@@ -333,14 +348,14 @@ static void shim_end(void)
 	shim.is_over = is_ended && is_out && !capture_pending(shim.capture);
 }
 
-/* A runtime that registered its tables calls no OnUnload where it was told to load no tools. */
+/* A runtime that registered its tables does not call OnUnload if it was told to load no tools. */
 static void shim_end_registered(void)
 {
 	if (!shim.is_loaded)
 		shim_end();
 }
 
-/* Everything in the order in which it depends on each other; -errno: nothing is recorded. */
+/* Starts everything in the order of dependencies. -errno: nothing is recorded. */
 static int shim_start(struct shim *s, void *api_table)
 {
 	struct hsa_table table;
@@ -351,7 +366,7 @@ static int shim_start(struct shim *s, void *api_table)
 		return r;
 	if (hooks_are_installed(&table))
 		return 0;
-	/* A forked child has its parent's word for it. */
+	/* A forked child has inherited its parent's value. */
 	s->is_on = false;
 	if (worker_is_lost())
 		return -ETIMEDOUT;
@@ -403,7 +418,7 @@ static int shim_start(struct shim *s, void *api_table)
 
 #define SECOND_RUNTIME "a second HSA runtime in this process; what it does is not recorded"
 
-/* Each of several runtimes calls OnUnload at its end, with nothing that says which one it is. */
+/* Each of several runtimes calls OnUnload at its end; the return address tells which one it is. */
 static uintptr_t library_of(const void *address)
 {
 	struct library library;
@@ -412,9 +427,9 @@ static uintptr_t library_of(const void *address)
 }
 
 /*
- * A table while we are on. There is one of us: what we hold belongs to the runtime that came first.
- * That one shows its table twice where it registers it before it calls OnLoad; by then another tool
- * may have put its own functions over ours.
+ * A table arrived while we are on. There is one instance of the shim, for the runtime that came
+ * first. That runtime shows its table twice if it registers it before it calls OnLoad; by then
+ * another tool may have put its functions over ours.
  */
 static void shim_take_another(struct shim *s, void *api_table, uintptr_t runtime, bool is_loaded)
 {
@@ -431,7 +446,7 @@ static void shim_take_another(struct shim *s, void *api_table, uintptr_t runtime
 	}
 }
 
-/* For `rtl doctor`: the same choice, and nothing else. */
+/* For `rtl doctor`: makes the same choice and does nothing else. */
 static void shim_probe(struct shim *s, void *api_table, int fd)
 {
 	struct probe probe = {.table = &s->table, .front_ends = &s->front_ends};
@@ -452,16 +467,18 @@ static bool needs_thread(const struct choice *choice)
 	return choice->is_dormant || choice->start_after_ns || choice->duration_ns;
 }
 
-/* @is_loaded: by OnLoad, else by its registration. @runtime: where the library lies that has it; 0:
- * unknown. */
+/*
+ * @is_loaded: by OnLoad, else by registration. @runtime is the load address of the runtime's
+ * library; 0 if unknown.
+ */
 static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool is_loaded)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	const char *choice_why;
 	int r, probe;
 
-	clock_find_shift(); /* of a forked child, or loaded as a tool alone */
-	/* The environment of a setuid program is somebody else's word. */
+	clock_find_shift(); /* for a forked child, or if loaded as a tool only */
+	/* The caller of a setuid program controls its environment, so it is ignored. */
 	if (getauxval(AT_SECURE))
 		return;
 	if (s->is_on && !capture_is_pass_through(s->capture)) {
@@ -481,7 +498,7 @@ static void shim_take(struct shim *s, void *api_table, uintptr_t runtime, bool i
 	}
 	if (s->config.complaint[0])
 		slog_tell("%s", s->config.complaint);
-	/* Of graphs alone: what is missing then is said where collectives are shown. */
+	/* Without calls about graphs only, the report about collectives says what is missing. */
 	if (config_has(HOST_CALLS) && !calls_are_attached())
 		slog_tell("RTL_MODE=hip without librtl-calls.so in LD_PRELOAD: HIP's calls are "
 			  "not recorded");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The two entries of a tool, called by the runtime with its bootstrap lock held: neither may
- * call hsa_init or hsa_shut_down. OnLoad may come again after OnUnload. registration.c has the
- * other way to the same tables, which a runtime goes first.
+ * The two entry points of a tool. The runtime calls them with its bootstrap lock held, so neither
+ * may call hsa_init() or hsa_shut_down(). OnLoad may come again after OnUnload. registration.c
+ * receives the same tables in another way, which comes first with a runtime that uses both.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@ bool OnLoad(void *table, uint64_t runtime_version, uint64_t failed_tool_count,
 void OnUnload(void);
 
 /*
- * The tables that a runtime registers before it loads its tools; @function: one of that runtime, by
- * which it is known. An OnLoad with the same tables may follow.
+ * Takes the tables that a runtime registers before it loads its tools. @function is a function of
+ * that runtime and identifies it. An OnLoad with the same tables may follow.
  */
 void onload_take_registered(void *api_table, const void *function);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * LD_PRELOAD alone is enough. ROCr from 5.4 on takes any loaded library that exports
- * HSA_AMD_TOOL_PRIORITY for a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim
- * names itself there before main(). The user's own tools stay, in front. From 6.1 on the runtime
- * loads no tools at all where rocprofiler-sdk has its tables, unless told to: without that no
- * OnUnload would say when it goes down. These two variables, and a copy of its own, are all that
- * the shim does in a program without HSA.
+ * LD_PRELOAD alone is enough. ROCr from 5.4 on treats any loaded library that exports
+ * HSA_AMD_TOOL_PRIORITY as a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim adds
+ * itself there before main(); the user's own tools stay, in front. From 6.1 on the runtime loads no
+ * tools at all if rocprofiler-sdk has its tables, unless another variable is set; without that no
+ * OnUnload would announce its end. Setting these two variables, and copying a few, is all that the
+ * shim does in a program without HSA.
  */
 #include "shim/load/preload.h"
 
@@ -24,7 +24,7 @@
 #define TOOLS	 "HSA_TOOLS_LIB"
 #define V1_TOOLS "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
 
-/* Room for the user's tools and our path; with more than that we stay out. */
+/* Room for the user's tools and our path. If that is not enough, the shim does not add itself. */
 #define TOOLS_BYTES_MAX (2 * PATH_MAX)
 
 /* Written before main(), or before the runtime that loads us calls us. */
@@ -43,10 +43,9 @@ static const char *path_of_shim(void)
 }
 
 /*
- * gcc's address sanitizer ends a program before whose sanitizer anything is loaded, unless it is
- * told that this is meant. It asks this function, which stands in the sanitizer's interface for
- * programs to define, before it reads ASAN_OPTIONS, which has the last word. In other programs no
- * caller exists.
+ * gcc's address sanitizer ends a program if a library is loaded before its own, unless it is told
+ * that this is intended. It calls this function, which its interface lets programs define, before
+ * it reads ASAN_OPTIONS, which overrides the result. Other programs do not call it.
  */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
@@ -65,12 +64,12 @@ __attribute__((constructor)) static void preload_register(void)
 	size_t bytes = tools ? strlen(tools) : 0;
 
 	clock_find_shift(); /* ranges may begin before the runtime does */
-	/* Loaded as a tool already, not by LD_PRELOAD; or a setuid program's environment. */
+	/* Not loaded by LD_PRELOAD, but as a tool; or in a setuid program. */
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;
 	was_asked_for = true;
 	config_remember((const char *const *)environ);
-	/* What is set already stands, by the user or by the rocprofiler-sdk of a parent. */
+	/* A value set by the user, or by the rocprofiler-sdk of a parent, stays. */
 	(void)setenv(V1_TOOLS, "1", 0);
 	if (tools && strstr(tools, name + 1))
 		return;
@@ -81,5 +80,5 @@ __attribute__((constructor)) static void preload_register(void)
 		value[bytes++] = ' ';
 	}
 	strcpy(value + bytes, path);
-	(void)setenv(TOOLS, value, 1); /* no memory: then nothing is recorded */
+	(void)setenv(TOOLS, value, 1); /* without memory nothing is recorded */
 }

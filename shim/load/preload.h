@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What LD_PRELOAD alone does. preload.c. */
+/* What preload.c does when the shim is in LD_PRELOAD. */
 #include <stdbool.h>
 
-/* Whether LD_PRELOAD named us when the program began. Any thread. */
+/* Whether LD_PRELOAD named us when the program started. Any thread. */
 bool preload_was_asked_for(void);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* AMD's table: packets that launch kernels in another format came with this step. */
+/* The step of AMD's table that introduced the extended kernel dispatch. */
 #define EXT_STEP_EXTENDED_DISPATCH 0xdu
 
 int probe_descriptor(const char *const *environment)

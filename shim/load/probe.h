@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the shim would do with this runtime, for `rtl doctor`: under RTL_PROBE=FD, OnLoad writes
- * it there as lines "key value" and leaves the runtime as it is. Nothing is recorded.
+ * For `rtl doctor`: with RTL_PROBE=FD, OnLoad writes what the shim would do with this runtime to
+ * that descriptor, as lines "key value", and leaves the runtime unchanged. Nothing is recorded.
  */
 #include "shim/capture/front_end.h"
 #include "shim/hsa/table.h"
@@ -11,7 +11,7 @@
 struct probe {
 	const struct hsa_table *table;
 	const struct front_ends *front_ends;
-	const char *runtime; /* path */
+	const char *runtime; /* its path */
 	const char *build;
 	char release[RUNTIME_RELEASE_BYTES];
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * rocprofiler-register, as far as a preloaded library stands before it. A runtime from ROCm 6.1 on
- * registers its tables there before it loads the tools of HSA_TOOLS_LIB, and rocprofiler-sdk, which
- * every PyTorch brings, takes them there: it makes the queues, and its copy of the tables is what
- * it goes back to when a further tool comes. So the tables are taken here, before that, and then go
- * on to the real library with the same arguments. What other libraries register (HIP, RCCL, roctx)
- * only goes on.
+ * Takes the place of rocprofiler-register in a process where we are preloaded. A runtime from ROCm
+ * 6.1 on registers its tables there before it loads the tools of HSA_TOOLS_LIB. There
+ * rocprofiler-sdk, which every PyTorch contains, takes them: it creates the queues, and restores
+ * its copy of the tables when a further tool comes. So the shim takes the tables here first, and
+ * then passes them on to the real library with the same arguments. What other libraries register
+ * (HIP, RCCL, roctx) is only passed on.
  *
- * The loader does not come here where the runtime was opened with RTLD_DEEPBIND or by dlmopen():
- * then OnLoad is all there is.
+ * The loader does not resolve to this function if the runtime was opened with RTLD_DEEPBIND or by
+ * dlmopen(). Then only OnLoad is called.
  */
 #include "shim/load/registration.h"
 
@@ -27,7 +27,7 @@
 #define REGISTER      "rocprofiler_register_library_api_table"
 #define REGISTER_FILE "librocprofiler-register"
 
-/* What the real one says where no tool wants the tables. */
+/* What the real function returns if no tool wants the tables. */
 #define NO_TOOLS 1
 
 typedef uint32_t registration_import(void);
@@ -37,9 +37,9 @@ typedef int registration(const char *name, registration_import *import, uint32_t
 registration rocprofiler_register_library_api_table;
 
 /*
- * A function of the library that registers: it leads to the real rocprofiler-register, which that
- * library depends on. Of the runtime one from its tables, before a tool has put its own there; of
- * others the one that they name.
+ * A function of the library that registers. It leads to the real rocprofiler-register, which that
+ * library depends on. For the runtime it is taken from its tables, before a tool has changed them;
+ * for other libraries it is the one they pass.
  */
 static const void *registrant_of(
 	const char *name, registration_import *import, void **tables, uint64_t count)
@@ -60,7 +60,7 @@ EXPORT int rocprofiler_register_library_api_table(const char *name, registration
 
 	if (name && !strcmp(name, "hsa") && tables && count)
 		onload_take_registered(tables[0], registrant);
-	/* The size of its table tells which release of CLR reads packets back. */
+	/* The size of its table tells whether this release of CLR reads packets back. */
 	if (name && !strcmp(name, "hip") && tables && count)
 		clr_registered(tables[0]);
 	found = real_find(REGISTER, REGISTER_FILE, registrant);
@@ -72,8 +72,9 @@ EXPORT int rocprofiler_register_library_api_table(const char *name, registration
 	return real(name, import, version, tables, count, id);
 }
 
-/* The real rocprofiler-register's own switch: with it no tool but those of HSA_TOOLS_LIB gets the
- * tables. */
+/*
+ * A switch of the real rocprofiler-register: then only the tools of HSA_TOOLS_LIB get the tables.
+ */
 #define WITHOUT_IT "; with ROCPROFILER_REGISTER_ENABLED=0 they are"
 
 const char *registration_missed(const void *function)

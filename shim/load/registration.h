@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a runtime registers at rocprofiler-register comes by here where we are preloaded.
- * registration.c.
+ * Receives what a runtime registers with rocprofiler-register, if we are preloaded. registration.c.
  */
 
 /*
- * For OnLoad, which found another tool's functions in the tables: why that tool came first, for the
- * user. @function: one of the runtime.
+ * For OnLoad, if it finds another tool's functions in the tables: a text for the user that says why
+ * that tool came first. @function is a function of the runtime.
  */
 const char *registration_missed(const void *function);

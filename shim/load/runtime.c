@@ -9,11 +9,10 @@
 #include "shim/base/loaded_library.h"
 #include "shim/capture/shadow.h"
 
-/* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, later than the headers we build with. */
+/* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, which the headers we build with lack. */
 #define SYSTEM_INFO_BUILD_VERSION 0x200
 
-/* What came with which size of AMD's table, step in brackets; a release has at least so many bytes.
- */
+/* Least size of AMD's table in each release; its step in brackets. */
 #define EXT_BYTES_ROCM70 608u /* (7): 7.0 and 7.1 */
 #define EXT_BYTES_ROCM72 624u /* (8) */
 #define EXT_BYTES_LATER	 640u /* (9) and up */
@@ -21,13 +20,13 @@
 #define EXT_STEP_DESC	 HSA_LATER_STEP_DESC
 /* The root's major version 2 came with 6.0. */
 #define ROOT_MAJOR_ROCM6 2u
-/* The releases, by number, whose intercept queue stages packets in a buffer that is too small. */
+/* Releases, by number, whose intercept queue stages packets in a buffer that is too small. */
 #define STAGING_FIRST	 70101u
 #define STAGING_BEFORE	 71300u
 #define VERSION_FIRST	 50000u
 #define VERSION_BEFORE	 1000000u
 
-/* ---- which release ------------------------------------------------------------------------- */
+/* ---- which release --------------------------------------------------------------------- */
 
 /* The first number between dots or dashes that can be a release: 1.18.70201, 1.15.0.60300-3-abc. */
 static uint32_t version_parse(const char *text)
@@ -95,10 +94,12 @@ const char *runtime_build_version(const struct hsa_table *table)
 	return text;
 }
 
-/* ---- which other tool ------------------------------------------------------------------------ */
+/* ---- which other tool ------------------------------------------------------------------ */
 
-/* NULL: the runtime's own, or nobody's; else the file that has it. @own: the runtime, once it was
- * met. */
+/*
+ * Returns NULL if the function belongs to the runtime or is not set, else the file that contains
+ * it. @own is the runtime's library, once it is known.
+ */
 static const char *owner_of(const void *slot, struct library *own)
 {
 	struct library library;
@@ -118,13 +119,13 @@ static const char *owner_of(const void *slot, struct library *own)
 enum runtime_tool runtime_tool_before(const struct hsa_table *table, const char **ret_path)
 {
 	const struct hsa_originals *real = &table->real;
-	/* Who wants packets has to have one of these. */
+	/* A tool that handles packets has replaced at least one of these. */
 	const void *const submits[] = {&real->hsa_signal_store_relaxed,
 		&real->hsa_signal_store_screlease, &real->hsa_queue_add_write_index_scacq_screl,
 		&real->hsa_queue_add_write_index_screlease,
 		&real->hsa_queue_add_write_index_relaxed,
 		&real->hsa_queue_load_write_index_relaxed};
-	/* And these are what queues are made with, ours among them. */
+	/* Queues are created with these, by the shim too. */
 	const void *const creates[] = {&real->hsa_queue_create,
 		&real->hsa_amd_queue_intercept_create, &real->hsa_amd_queue_intercept_register};
 	struct library own = {0};
@@ -153,8 +154,7 @@ bool runtime_leaves_packets_alone(const struct runtime_facts *facts)
 	return facts->tool == RUNTIME_TOOL_NONE && facts->kind <= RUNTIME_PACKETS_READ_LAST;
 }
 
-/* ---- which front ends --------------------------------------------------------------------------
- */
+/* ---- which front ends ------------------------------------------------------------------ */
 
 static const char floods[] = "ROCm 5 aborts programs whose intercepted queues are flooded; "
 			     "RTL_FRONT_END=shadow records";
@@ -163,7 +163,10 @@ static const char overflows[] = "ROCm 7.1.1 to 7.2 corrupts the heap behind inte
 static const char unknown_release[] = "this release of ROCm is not known to be safe; "
 				      "RTL_FRONT_END=shadow records";
 
-/* By the table; by a number only where two releases have the same one. NULL: it is safe. */
+/*
+ * Decided by the table, and by the number only where two releases have the same table. NULL if it
+ * is safe.
+ */
 static const char *why_flawed(const struct runtime_facts *facts)
 {
 	bool has_small_staging = facts->number >= STAGING_FIRST && facts->number < STAGING_BEFORE;
@@ -173,13 +176,13 @@ static const char *why_flawed(const struct runtime_facts *facts)
 		return floods;
 	case RUNTIME_6:
 		return NULL;
-	case RUNTIME_7_0: /* up to 7.1.0 packets come one by one, nothing is staged */
+	case RUNTIME_7_0: /* up to 7.1.0 packets come one by one, so nothing is staged */
 		return !facts->number || has_small_staging ? overflows : NULL;
-	case RUNTIME_7_2: /* staging of 256 packets, whatever the queue's size */
+	case RUNTIME_7_2: /* stages 256 packets, whatever the queue's size */
 		return facts->number < STAGING_BEFORE ? overflows : NULL;
 	case RUNTIME_LATER:
 		return facts->number < STAGING_BEFORE ? unknown_release : NULL;
-	case RUNTIME_LATER_FIXED: /* staging of the queue's size */
+	case RUNTIME_LATER_FIXED: /* stages as many packets as the queue has */
 		return NULL;
 	}
 	return unknown_release;
@@ -189,7 +192,7 @@ static const char *why_no_intercept(const struct runtime_facts *facts)
 {
 	if (!facts->has_intercept)
 		return "this runtime has no intercept queue";
-	/* It would go around the other tool's own queues. */
+	/* It would bypass the other tool's own queues. */
 	if (facts->tool != RUNTIME_TOOL_NONE)
 		return "another tool makes the queues of this process";
 	return why_flawed(facts);

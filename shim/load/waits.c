@@ -13,7 +13,7 @@ static const struct hsa_table *table;
 
 #define REAL(name) (table->real.name)
 
-/* Apart: the calls that see no end need not save anything for it. */
+/* Not inlined, so that calls which see no end need not save registers. */
 __attribute__((noinline)) void waits_look(void)
 {
 	struct capture *capture = hooks_capture();
@@ -22,7 +22,10 @@ __attribute__((noinline)) void waits_look(void)
 		ends_look(capture);
 }
 
-/* Before a wait: for a kernel whose doorbell this thread has left, it would never come. */
+/*
+ * Called before a wait. If this thread has abandoned a walk, the kernel that it waits for would
+ * never start.
+ */
 static __attribute__((noinline)) void waits_begin(void)
 {
 	struct capture *capture = hooks_capture();
@@ -31,7 +34,7 @@ static __attribute__((noinline)) void waits_begin(void)
 		shadow_find_left(capture);
 }
 
-/* ---- loads: of what an end looks like ------------------------------------------------------- */
+/* ---- loads that return the value of an end --------------------------------------------- */
 
 #define HOOK_LOAD(name)                                                                            \
 	static hsa_signal_value_t hook_##name(hsa_signal_t signal)                                 \
@@ -46,7 +49,7 @@ static __attribute__((noinline)) void waits_begin(void)
 HOOK_LOAD(hsa_signal_load_relaxed)
 HOOK_LOAD(hsa_signal_load_scacquire)
 
-/* ---- waits: that were not in vain ------------------------------------------------------------ */
+/* ---- waits that were successful -------------------------------------------------------- */
 
 static bool is_met(
 	hsa_signal_condition_t condition, hsa_signal_value_t value, hsa_signal_value_t compared_to)
@@ -115,7 +118,7 @@ HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_any)
 HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_all)
 
-/* It returns when the copy is done, and what it is ordered behind. */
+/* Returns when the copy is done, and what it is ordered after. */
 static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t bytes)
 {
 	hsa_status_t status = REAL(hsa_memory_copy)(dst, src, bytes);
@@ -124,8 +127,7 @@ static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t byte
 	return status;
 }
 
-/* ---- callbacks -------------------------------------------------------------------------------
- */
+/* ---- callbacks ------------------------------------------------------------------------- */
 
 struct callback {
 	hsa_amd_signal_handler handler;
@@ -133,15 +135,15 @@ struct callback {
 };
 
 /*
- * On the runtime's thread. The program's function may set a word that another of its threads reads
- * without a call of the runtime: so before that.
+ * Runs on the runtime's thread. The program's function may set a word that another of its threads
+ * reads without a call of the runtime, so the ends are recorded before it.
  */
 static bool on_signal(hsa_signal_value_t value, void *data)
 {
 	struct callback callback = *(struct callback *)data;
 
 	waits_look();
-	/* As free as it was with the runtime, which calls nothing that has returned false again. */
+	/* Freed after false, when the runtime does not call it again. */
 	if (callback.handler(value, callback.argument))
 		return true;
 	free(data);
@@ -168,10 +170,9 @@ static hsa_status_t hook_hsa_amd_signal_async_handler(hsa_signal_t signal,
 	return status;
 }
 
-/* ---- installing -------------------------------------------------------------------------------
- */
+/* ---- installing ------------------------------------------------------------------------ */
 
-/* Every function that we replace here; X(name). */
+/* All functions that we replace here; X(name). */
 #define WAITS(X)                                                                                   \
 	X(hsa_signal_load_relaxed)                                                                 \
 	X(hsa_signal_load_scacquire)                                                               \

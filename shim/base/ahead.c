@@ -18,17 +18,17 @@
 #endif
 
 /* The kernel does not know MADV_POPULATE_*. */
-static _Atomic bool is_unknown;
+static _Atomic bool is_unsupported;
 
 /* Runs inside calls of the program as well, so errno is kept. */
 static void populate(void *memory, size_t bytes, int how)
 {
 	int error = errno;
 
-	if (atomic_load_explicit(&is_unknown, memory_order_relaxed))
+	if (atomic_load_explicit(&is_unsupported, memory_order_relaxed))
 		return;
 	if (madvise(memory, bytes, how) && errno == EINVAL)
-		atomic_store_explicit(&is_unknown, true, memory_order_relaxed);
+		atomic_store_explicit(&is_unsupported, true, memory_order_relaxed);
 	errno = error;
 }
 

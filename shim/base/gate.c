@@ -91,12 +91,12 @@ static void compile_all(void)
  */
 static void read_or_wait(uint32_t state)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	if (state == READ_UNDER_WAY ||
 		!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
 		while (atomic_load_explicit(&gate.read, memory_order_acquire) != READ_DONE)
-			patience_take(&looks);
+			patience_take(&checks);
 		return;
 	}
 	/* The caller of a setuid program controls its environment, so it is not read. */

@@ -30,7 +30,7 @@ static struct library extent_of(const struct dl_phdr_info *info)
 	return library;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+static int match_address(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	const struct search *search = data;
 	struct library library = extent_of(info);
@@ -48,7 +48,7 @@ bool library_find(const void *address, struct library *ret)
 {
 	struct search search = {address, ret};
 
-	return dl_iterate_phdr(look_at, &search) == 1;
+	return dl_iterate_phdr(match_address, &search) == 1;
 }
 
 struct visitor {
@@ -57,7 +57,7 @@ struct visitor {
 	void *data;
 };
 
-static int name_look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+static int match_name(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	const struct visitor *visitor = data;
 	const char *name = strrchr(info->dlpi_name, '/');
@@ -73,5 +73,5 @@ void library_each(const char *stem, void (*visit)(const char *path, void *data),
 {
 	struct visitor visitor = {stem, visit, data};
 
-	(void)dl_iterate_phdr(name_look_at, &visitor);
+	(void)dl_iterate_phdr(match_name, &visitor);
 }

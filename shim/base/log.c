@@ -16,7 +16,7 @@
 #define LINE_BYTES_MAX 512
 
 static atomic_uint slog_level;
-static atomic_uint slog_told;
+static atomic_uint slog_has_told;
 
 void slog_init(unsigned debug)
 {
@@ -86,7 +86,7 @@ void slog_tell(const char *format, ...)
 {
 	va_list arguments;
 
-	if (atomic_exchange_explicit(&slog_told, 1, memory_order_relaxed) &&
+	if (atomic_exchange_explicit(&slog_has_told, 1, memory_order_relaxed) &&
 		!atomic_load_explicit(&slog_level, memory_order_relaxed))
 		return;
 	va_start(arguments, format);

@@ -162,7 +162,7 @@ void process_rank_begin(struct rank_info *ret_told)
 	*ret_told = told;
 }
 
-static void look(void)
+static void update(void)
 {
 	struct rank_info told;
 	int error = errno;
@@ -200,13 +200,13 @@ void process_rank_look(bool is_often)
 			return;
 		atomic_store_explicit(&state.next_ns, now_ns + OFTEN_NS, memory_order_relaxed);
 	}
-	look();
+	update();
 }
 
 void process_rank_look_again(void)
 {
 	if (atomic_load_explicit(&state.is_begun, memory_order_acquire))
-		look();
+		update();
 }
 
 bool process_rank_take(struct process_rank *ret)

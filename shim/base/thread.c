@@ -50,7 +50,7 @@ static __thread struct block spare;
 /*
  * Destructors of other keys may end ranges too, so the block is not released in their first rounds.
  */
-static bool block_stays(struct block *block)
+static bool block_keep_for_destructors(struct block *block)
 {
 	return ++block->ends < ENDS_MAX && !pthread_setspecific(block_key, block);
 }
@@ -76,7 +76,7 @@ static void block_end(void *value)
 	if (watcher)
 		watcher();
 	/* A spare block ends with its thread. */
-	if (!block_stays(block) && block >= blocks && block < blocks + BLOCKS_MAX)
+	if (!block_keep_for_destructors(block) && block >= blocks && block < blocks + BLOCKS_MAX)
 		block_give(block);
 }
 
@@ -155,7 +155,7 @@ struct thread_state *thread_state(void)
  * layout of a mutex is compiled into programs, so it cannot change. This mutex is local: there is
  * no contention, and no system call that the program would not have made.
  */
-static uint32_t tid_read(void)
+static uint32_t read_tid(void)
 {
 	pthread_mutex_t own = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	int tid = 0;
@@ -172,7 +172,7 @@ uint32_t thread_state_tid(void)
 	struct thread_state *thread = thread_state();
 
 	if (__builtin_expect(!thread->tid, 0))
-		thread->tid = tid_read();
+		thread->tid = read_tid();
 	return thread->tid;
 }
 

@@ -53,7 +53,7 @@ static bool counter_is_allowed(void)
  * Whether the kernel's clock can be read without a system call: then the library function takes
  * less than half as long as the call. A program without a vDSO cannot tell, and the answer is yes.
  */
-static bool clock_is_at_hand(void)
+static bool clock_needs_no_call(void)
 {
 	uint64_t clock_ticks = UINT64_MAX, call_ticks = UINT64_MAX;
 	struct timespec at;
@@ -81,16 +81,16 @@ static bool clock_is_at_hand(void)
  * These clock sources are the counter along a line that the hypervisor draws. If the hypervisor
  * does not guarantee one line for all processors, the kernel disables reading without a call.
  */
-static bool is_hypervisors(const char *clocksource)
+static bool is_from_hypervisor(const char *clocksource)
 {
 	return !strcmp(clocksource, "kvm-clock\n") ||
 	       !strcmp(clocksource, "hyperv_clocksource_tsc_page\n");
 }
 
-void ticks_choose(const char *clocksource, bool is_at_hand)
+void ticks_choose(const char *clocksource, bool needs_no_call)
 {
 	bool is_counter =
-		!strcmp(clocksource, "tsc\n") || (is_hypervisors(clocksource) && is_at_hand);
+		!strcmp(clocksource, "tsc\n") || (is_from_hypervisor(clocksource) && needs_no_call);
 
 	atomic_store_explicit(
 		&ticks_are_time, is_counter && counter_is_steady(), memory_order_relaxed);
@@ -107,7 +107,7 @@ void ticks_look(void)
 		name[bytes > 0 ? bytes : 0] = '\0';
 		close(fd);
 	}
-	ticks_choose(name, is_hypervisors(name) && clock_is_at_hand());
+	ticks_choose(name, is_from_hypervisor(name) && clock_needs_no_call());
 }
 
 static void base_begin(struct ticks *t, uint64_t tick, uint64_t ns)
@@ -116,7 +116,7 @@ static void base_begin(struct ticks *t, uint64_t tick, uint64_t ns)
 }
 
 /* Differs by more than the kernel ever slews its clock: the counter stopped or was set. */
-static bool is_other_slope(uint64_t known, uint64_t measured)
+static bool is_slope_different(uint64_t known, uint64_t measured)
 {
 	uint64_t off = known > measured ? known - measured : measured - known;
 
@@ -138,7 +138,7 @@ void ticks_learn(struct ticks *t, uint64_t tick, uint64_t ns)
 	}
 	slope = (past_ns << 32) / ticks;
 	/* The slope is 0 or more than 256 ns per tick: no such counter exists. */
-	if (!slope || slope >> 40 || is_other_slope(t->ns_per_tick, slope)) {
+	if (!slope || slope >> 40 || is_slope_different(t->ns_per_tick, slope)) {
 		base_begin(t, tick, ns);
 		return;
 	}

@@ -68,4 +68,4 @@ void ticks_look(void);
  * For tests: the same from @clocksource, the first bytes of the file, and whether the clock needs
  * no call.
  */
-void ticks_choose(const char *clocksource, bool is_at_hand);
+void ticks_choose(const char *clocksource, bool needs_no_call);

@@ -18,19 +18,19 @@
 #define PATIENCE_SLEEP_NS 50000
 
 /*
- * Called between two checks; *looks counts them, 0 before the first. Keeps errno. A raw system
+ * Called between two checks; *checks counts them, 0 before the first. Keeps errno. A raw system
  * call, because nanosleep() is a cancellation point: a thread cancelled there would keep the locks
  * it holds.
  */
-static inline void patience_take(unsigned *looks)
+static inline void patience_take(unsigned *checks)
 {
 	const struct timespec pause = {.tv_nsec = PATIENCE_SLEEP_NS};
 	int saved = errno;
 
 	/* Yields in any case, since a sandbox may forbid the sleep. */
 	sched_yield();
-	if (*looks < PATIENCE_YIELDS)
-		++*looks;
+	if (*checks < PATIENCE_YIELDS)
+		++*checks;
 	else
 		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 	errno = saved;

@@ -26,12 +26,12 @@ static_assert(RECORDER_SLOTS < 1u << ENTRY_SLOT_BITS, "slot references in table 
 static_assert(APPSIG_WAYS < 1u << ENTRY_SPARE_BITS, "sums of table entries");
 
 /* A dispatching thread checks at most this many times whether the reading thread has finished. */
-#define BUSY_LOOKS_MAX	   100
+#define BUSY_CHECKS_MAX	    100
 /*
  * A thread that destroys a signal waits at most this long, some 0.2 s, for an observing thread.
  * That one needs a few loads; if it left them by siglongjmp(), it will never release its place.
  */
-#define OBSERVER_LOOKS_MAX (PATIENCE_YIELDS + 2000u)
+#define OBSERVER_CHECKS_MAX (PATIENCE_YIELDS + 2000u)
 
 static uint64_t claim_of(uint64_t generation, enum claim_state state)
 {
@@ -62,14 +62,14 @@ static _Atomic uint64_t *bucket_of(struct capture *c, uint64_t handle)
  * arrive, and look like those of the next packet. It may also be that only the host has lowered
  * such a signal, which says nothing about others.
  */
-static _Atomic uint64_t *late_place(struct capture *c, uint64_t handle)
+static _Atomic uint64_t *late_slot(struct capture *c, uint64_t handle)
 {
 	return &c->late_signals[hash_of(handle) & (LATE_SIGNALS - 1)];
 }
 
 static bool is_late(struct capture *c, uint64_t handle)
 {
-	return atomic_load_explicit(late_place(c, handle), memory_order_relaxed) == handle;
+	return atomic_load_explicit(late_slot(c, handle), memory_order_relaxed) == handle;
 }
 
 void appsig_late_seen(struct capture *c)
@@ -81,7 +81,7 @@ void appsig_late_seen(struct capture *c)
 static void late_add(struct capture *c, uint64_t handle)
 {
 	appsig_late_seen(c);
-	atomic_store_explicit(late_place(c, handle), handle, memory_order_relaxed);
+	atomic_store_explicit(late_slot(c, handle), handle, memory_order_relaxed);
 }
 
 void appsig_late_suspect(struct capture *c, uint64_t handle)
@@ -94,13 +94,13 @@ void appsig_late_suspect(struct capture *c, uint64_t handle)
 static void late_remove(struct capture *c, uint64_t handle)
 {
 	if (handle && is_late(c, handle))
-		atomic_compare_exchange_strong(late_place(c, handle), &handle, 0);
+		atomic_compare_exchange_strong(late_slot(c, handle), &handle, 0);
 }
 
 /* ---- packets that are not watched ------------------------------------------------------ */
 
 /* A packet that was skipped or given up, or a copy: it writes to its signal when it ends. */
-static void unwatched_note(struct capture *c)
+static void note_unwatched(struct capture *c)
 {
 	if (!atomic_load_explicit(&c->has_unwatched, memory_order_relaxed))
 		atomic_store_explicit(&c->has_unwatched, 1, memory_order_relaxed);
@@ -110,7 +110,7 @@ static void unwatched_note(struct capture *c)
  * A signal whose value counts several ends may fall for a packet that is not watched, and contain
  * the times of that one.
  */
-static bool may_be_anothers(const struct capture *c, int64_t value)
+static bool may_fall_for_another(const struct capture *c, int64_t value)
 {
 	return value != 1 && atomic_load_explicit(&c->has_unwatched, memory_order_relaxed);
 }
@@ -259,7 +259,7 @@ static void claim_finish(struct capture *c, slot_ref ref, uint64_t generation, u
 /* In doubt, the times are dropped and the record is kept. */
 static void claim_give_up(struct capture *c, slot_ref ref, uint64_t generation, uint64_t handle)
 {
-	unwatched_note(c);
+	note_unwatched(c);
 	claim_finish(c, ref, generation, handle, &(struct reading){.why = RTL_UNTIMED_EARLY});
 }
 
@@ -280,7 +280,7 @@ static bool claim_share(struct slot_private *private, uint64_t generation)
 static bool claim_take(struct slot_private *private, uint64_t generation, enum appsig_use use,
 	bool *ret_is_counted)
 {
-	for (unsigned looks = 0;; looks++) {
+	for (unsigned checks = 0;; checks++) {
 		uint64_t claim = atomic_load(&private->claim);
 
 		if (claim >> CLAIM_STATE_BITS != generation)
@@ -297,8 +297,8 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 			return false; /* has finished meanwhile */
 		if (use == APPSIG_DESTROY)
 			/* Cold path; the reading thread needs only a few loads. */
-			patience_take(&looks);
-		else if (looks < BUSY_LOOKS_MAX)
+			patience_take(&checks);
+		else if (checks < BUSY_CHECKS_MAX)
 			__builtin_ia32_pause();
 		else if (atomic_compare_exchange_strong(
 				 &private->claim, &claim, claim_of(generation, CLAIM_SPOILED)))
@@ -421,10 +421,10 @@ static inline int64_t handle_used(
 
 static void observer_wait(_Atomic uint64_t *place, uint64_t handle)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
-	for (unsigned i = 0; i < OBSERVER_LOOKS_MAX && atomic_load(place) == handle; i++)
-		patience_take(&looks);
+	for (unsigned i = 0; i < OBSERVER_CHECKS_MAX && atomic_load(place) == handle; i++)
+		patience_take(&checks);
 	/* The observing thread will not return, and the place must become free. */
 	atomic_compare_exchange_strong(place, &handle, 0);
 }
@@ -435,10 +435,10 @@ static void observer_wait(_Atomic uint64_t *place, uint64_t handle)
  */
 static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint64_t handle)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	while (handle && atomic_load(&c->appsig_read) == handle)
-		patience_take(&looks);
+		patience_take(&checks);
 	for (unsigned i = 0; handle && i < APPSIG_OBSERVERS; i++)
 		if (atomic_load(&c->appsig_observed[i]) == handle)
 			observer_wait(&c->appsig_observed[i], handle);
@@ -448,7 +448,7 @@ static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint6
 void appsig_used(struct capture *c, uint64_t handle, enum appsig_use use)
 {
 	if (handle && use == APPSIG_PACKET)
-		unwatched_note(c);
+		note_unwatched(c);
 	if (handle && atomic_load_explicit(&c->has_appsigs, memory_order_acquire))
 		(void)handle_used(c, handle, 0, use);
 	if (use == APPSIG_DESTROY)
@@ -480,7 +480,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		atomic_store_explicit(&private->target, shared - 1, memory_order_relaxed);
 	} else {
 		value = __atomic_load_n(&signal->value, __ATOMIC_RELAXED);
-		if (may_be_anothers(c, value))
+		if (may_fall_for_another(c, value))
 		private->why = RTL_UNTIMED_SHARED;
 		atomic_store_explicit(&private->target, value - 1, memory_order_relaxed);
 		__atomic_store_n(&signal->start_ts, 0, __ATOMIC_RELAXED);
@@ -494,7 +494,7 @@ void appsig_watch(struct capture *c, slot_ref ref, uint64_t handle)
 		memory_order_release);
 	if (!entry_add(c, handle, entry_of(ref, generation))) {
 		/* The bucket is full: a reuse of the signal would go unnoticed. */
-		unwatched_note(c);
+		note_unwatched(c);
 		atomic_store(&private->claim, claim_of(generation, CLAIM_NONE));
 		private->kind = SLOT_PLAIN;
 		if (private->why == RTL_TIMED)
@@ -519,7 +519,7 @@ void appsig_forget(struct capture *c, slot_ref ref, uint64_t handle)
 	struct slot_private *private = slot_private_of(c, ref);
 	uint64_t generation = atomic_load(&private->claim) >> CLAIM_STATE_BITS;
 
-	unwatched_note(c);
+	note_unwatched(c);
 	atomic_store(&private->claim, claim_of(generation + 1, CLAIM_EARLY));
 	entry_remove(c, handle, entry_of(ref, generation));
 }
@@ -543,7 +543,7 @@ static const uint8_t why_undecided[] = {
  * appsig_read. Both the store to appsig_read followed by the load of the claim, and the change of
  * the claim followed by the load of appsig_read, are sequentially consistent.
  */
-enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look)
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_effort effort)
 {
 	struct slot_private *private = slot_private_of(c, ref);
 	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
@@ -560,9 +560,9 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look 
 	is_counted = state_of(claim) == CLAIM_COUNTED;
 	reading = signal_read(c, handle,
 		atomic_load_explicit(&private->target, memory_order_relaxed), is_counted);
-	if (reading.state == APPSIG_FIRED_LATE && look == APPSIG_WAITED)
+	if (reading.state == APPSIG_FIRED_LATE && effort == APPSIG_WAITED)
 		reading.state = APPSIG_FINISHED;
-	if (reading.state == APPSIG_FINISHED || look != APPSIG_LOOK)
+	if (reading.state == APPSIG_FINISHED || effort != APPSIG_POLL)
 		is_over = atomic_compare_exchange_strong(
 			&private->claim, &claim, claim_of(claim >> CLAIM_STATE_BITS, CLAIM_EARLY));
 	atomic_store_explicit(&c->appsig_read, 0, memory_order_release);
@@ -578,7 +578,7 @@ enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look 
 }
 
 /* Takes a place that names the signal being read. NULL if too many threads do so at the moment. */
-static _Atomic uint64_t *observer_begin(struct capture *c, uint64_t handle)
+static _Atomic uint64_t *observer_place_take(struct capture *c, uint64_t handle)
 {
 	char here;
 	/* Threads have different stack pages, so they start at different places. */
@@ -600,7 +600,7 @@ static bool observe(
 	struct capture *c, const struct slot_private *private, uint64_t claim, struct reading *ret)
 {
 	uint64_t handle = atomic_load_explicit(&private->app_handle, memory_order_relaxed);
-	_Atomic uint64_t *place = observer_begin(c, handle);
+	_Atomic uint64_t *place = observer_place_take(c, handle);
 	bool is_same;
 
 	if (!place)
@@ -629,7 +629,7 @@ bool appsig_observe(struct capture *c, slot_ref ref, uint64_t *ret_start, uint64
 	const struct slot_private *private = slot_private_of(c, ref);
 	struct reading reading = {.state = APPSIG_PENDING};
 
-	for (unsigned looks = 0; looks < BUSY_LOOKS_MAX; looks++) {
+	for (unsigned checks = 0; checks < BUSY_CHECKS_MAX; checks++) {
 		uint64_t claim = atomic_load_explicit(&private->claim, memory_order_acquire);
 
 		if (state_of(claim) == CLAIM_EARLY) {

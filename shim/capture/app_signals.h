@@ -57,8 +57,8 @@ enum appsig_state {
 };
 
 /* What appsig_poll() is called for. */
-enum appsig_look {
-	APPSIG_LOOK,
+enum appsig_effort {
+	APPSIG_POLL,
 	APPSIG_LAST, /* decides now, whatever the state is */
 	/* Decides after the longest delay of times, so those in the signal are its own. */
 	APPSIG_WAITED,
@@ -76,7 +76,7 @@ void appsig_late_seen(struct capture *c);
 void appsig_late_suspect(struct capture *c, uint64_t handle);
 
 /* Called by the harvester: has the packet finished? */
-enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_look look);
+enum appsig_state appsig_poll(struct capture *c, slot_ref ref, enum appsig_effort effort);
 
 /*
  * Called by any thread, for ends.c: whether the packet has ended, as far as this can be seen

@@ -166,10 +166,10 @@ bool harvest_lock_try(struct capture *c)
 
 void harvest_lock_wait(struct capture *c)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	while (!harvest_lock_try(c))
-		patience_take(&looks);
+		patience_take(&checks);
 }
 
 void harvest_lock_release(struct capture *c)

@@ -33,7 +33,7 @@ void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
  * Harvests the queue; returns whether slots were returned. Runs for the first dispatch that finds
  * none, then with pauses.
  */
-static bool slots_harvest(struct dispatch_batch *batch)
+static bool harvest_for_slots(struct dispatch_batch *batch)
 {
 	struct capture_queue *q = batch->queue;
 	uint64_t now_ns = clock_boottime_ns(), end_ns, pause_ns;
@@ -52,7 +52,7 @@ static bool slots_harvest(struct dispatch_batch *batch)
  * Rule 9, a queue without slots: takes prepared ones, else harvests if no other thread does, else
  * makes new ones, else gives up. Never waits for the shim thread, which may have no processor.
  */
-static bool slots_provide(struct dispatch_batch *batch)
+static bool slots_find(struct dispatch_batch *batch)
 {
 	struct capture_queue *q = batch->queue;
 	struct undisturbed undisturbed;
@@ -65,7 +65,7 @@ static bool slots_provide(struct dispatch_batch *batch)
 		return true;
 	}
 	undisturbed_begin(&undisturbed);
-	if (!slots_harvest(batch))
+	if (!harvest_for_slots(batch))
 		q->free = pool_grow(batch->capture, q);
 	undisturbed_end(&undisturbed);
 	return q->free || atomic_load_explicit(&q->returned, memory_order_relaxed);
@@ -81,7 +81,7 @@ static bool slots_refill(struct dispatch_batch *batch)
 		q->spare = 0;
 		return true;
 	}
-	if (!has_returned && !slots_provide(batch))
+	if (!has_returned && !slots_find(batch))
 		return false;
 	if (!q->free)
 		q->free = atomic_exchange_explicit(&q->returned, 0, memory_order_acquire);
@@ -140,8 +140,8 @@ static inline void slot_fill(struct recorder_slot *slot, const struct capture_qu
 	slot->seq = seq;
 	atomic_store_explicit(&slot->frame, 0, memory_order_relaxed);
 	slot->start_tick = packet->kernel_object;
-	memcpy((char *)slot + offsetof(struct recorder_slot, marker), &origin->who,
-		sizeof(origin->who));
+	memcpy((char *)slot + offsetof(struct recorder_slot, marker), &origin->context,
+		sizeof(origin->context));
 	memcpy((char *)slot + offsetof(struct recorder_slot, symbol), packet,
 		RECORDER_SLOT_PACKET_BYTES);
 }
@@ -158,7 +158,7 @@ static inline void slot_hand_over(struct capture_queue *q, struct recorder_slot 
 }
 
 /* The end of this packet will not be known, for the reason @why. */
-static inline uint64_t slot_leave(struct slot_private *private, enum rtl_untimed why)
+static inline uint64_t slot_mark_untimed(struct slot_private *private, enum rtl_untimed why)
 {
 	private->kind = SLOT_PLAIN;
 	private->why = (uint8_t)why;
@@ -166,7 +166,7 @@ static inline uint64_t slot_leave(struct slot_private *private, enum rtl_untimed
 }
 
 /* Prepares a slot for a packet that has the application's signal. */
-static __attribute__((noinline)) uint64_t slot_arm_own(
+static __attribute__((noinline)) uint64_t slot_watch_own_signal(
 	struct dispatch_batch *batch, slot_ref ref, uint64_t signal)
 {
 	struct capture *c = batch->capture;
@@ -174,14 +174,14 @@ static __attribute__((noinline)) uint64_t slot_arm_own(
 	recorder_count_queue(batch->queue->block, RTL_Q_own_signals_seen, 1);
 	copy_watch_packet(signal);
 	if (c->hsa.leave_own_signals)
-		return slot_leave(slot_private_of(c, ref), RTL_UNTIMED_MODE);
+		return slot_mark_untimed(slot_private_of(c, ref), RTL_UNTIMED_MODE);
 	appsig_watch(c, ref, signal);
 	return 0;
 }
 
 /* Prepares a slot for a packet that gets our signal, which is returned. */
-static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_private *private,
-	const hsa_kernel_dispatch_packet_t *packet)
+static inline uint64_t slot_inject_signal(struct recorder_queue *block,
+	struct slot_private *private, const hsa_kernel_dispatch_packet_t *packet)
 {
 	private->begin = packet->header & SLOT_BEGIN_MASK;
 	recorder_count_queue(block, RTL_Q_signals_injected, 1);
@@ -189,31 +189,31 @@ static inline uint64_t slot_arm(struct recorder_queue *block, struct slot_privat
 }
 
 /* Chooses how the end of this packet will be known. Returns the signal to inject, or 0. */
-static uint64_t slot_arm_somehow(struct dispatch_batch *batch, slot_ref ref,
+static uint64_t slot_choose_signal(struct dispatch_batch *batch, slot_ref ref,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, enum dispatch_how how)
 {
 	struct slot_private *private = slot_private_of(batch->capture, ref);
 	struct recorder_queue *block = batch->queue->block;
 
 	if (!signal && how == DISPATCH_STAMP && private->injected)
-		return slot_arm(block, private, packet);
+		return slot_inject_signal(block, private, packet);
 	private->begin = packet->header & SLOT_BEGIN_MASK;
 	if (signal)
-		return slot_arm_own(batch, ref, signal);
+		return slot_watch_own_signal(batch, ref, signal);
 	if (how == DISPATCH_STAMP)
-		return slot_leave(private, RTL_UNTIMED_SIGNAL_POOL);
+		return slot_mark_untimed(private, RTL_UNTIMED_SIGNAL_POOL);
 	recorder_count_queue(block, RTL_Q_unstamped, 1);
-	return slot_leave(private, RTL_UNTIMED_UNSTAMPED);
+	return slot_mark_untimed(private, RTL_UNTIMED_UNSTAMPED);
 }
 
 /*
  * Whether the user selected this dispatch; @gate says what to check. A kernel without a name could
  * be any, so it is selected. A dispatch whose region is unknown is not.
  */
-static bool is_wanted(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
+static bool is_selected(uint64_t gate, uint32_t symbol, const struct packet_origin *origin)
 {
 	return gate_is_open(gate) && !(gate & GATE_BY_KERNEL && symbol & SYMBOL_UNWANTED) &&
-	       !(gate & GATE_BY_REGION && !(origin->who.tid & ORIGIN_IN_REGION));
+	       !(gate & GATE_BY_REGION && !(origin->context.tid & ORIGIN_IN_REGION));
 }
 
 /* Counts the dispatch and leaves its packet alone. */
@@ -228,7 +228,7 @@ static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 }
 
 /* Reads the time from the queue's line. False if there is no line, or if it has to be refreshed. */
-static inline bool submit_glance(struct dispatch_batch *batch, const struct ticks *ticks)
+static inline bool submit_time_read(struct dispatch_batch *batch, const struct ticks *ticks)
 {
 	return batch->submit_ns ||
 	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
@@ -247,13 +247,13 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 
 	if (!ref && atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
-	if (!ref && !is_wanted(gate_load(q->gate), symbol, origin))
+	if (!ref && !is_selected(gate_load(q->gate), symbol, origin))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
 	if (!ref)
 		ref = slot_take(batch, seq);
 	if (!ref)
 		return dispatch_drop(batch, signal, RTL_Q_dropped_recorder_full);
-	if (c->hsa.count_unlinked && !origin->who.call)
+	if (c->hsa.count_unlinked && !origin->context.call)
 		recorder_count_queue(q->block, RTL_Q_unlinked, 1);
 	slot = slot_of(c, ref);
 	slot_fill(slot, q, packet, origin, seq);
@@ -261,20 +261,20 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 	slot->symbol = symbol & ~SYMBOL_UNWANTED;
 	slot->tid &= ~ORIGIN_IN_REGION;
 	packet_grid(packet, slot->grid);
-	injected = slot_arm_somehow(batch, ref, packet, signal, how);
+	injected = slot_choose_signal(batch, ref, packet, signal, how);
 	slot_hand_over(q, slot, slot_private_of(c, ref), ref);
 	return injected;
 }
 
 /* The long way, which handles every kind of dispatch. */
-static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_batch *batch,
+static __attribute__((noinline)) uint64_t dispatch_slow(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin, enum dispatch_how how)
 {
 	struct capture_queue *q = batch->queue;
 	uint64_t seq = recorder_queue_value(q->block, RTL_Q_dispatched);
 
-	if (!submit_glance(batch, &q->ticks))
+	if (!submit_time_read(batch, &q->ticks))
 		batch->submit_ns = ticks_read_ns(&q->ticks);
 	q->taking = 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -287,7 +287,7 @@ static __attribute__((noinline)) uint64_t dispatch_with_care(struct dispatch_bat
 }
 
 /* Whether only the kernel and the time remain to be checked; @ref is the next free slot. */
-static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
+static inline bool is_fast_case(struct capture *c, const struct capture_queue *q,
 	const hsa_kernel_dispatch_packet_t *packet, slot_ref ref, uint64_t seq)
 {
 	return ref && slot_private_of(c, ref)->injected && seq % REFRESH_SLOTS &&
@@ -301,7 +301,7 @@ static inline bool is_ordinary(struct capture *c, const struct capture_queue *q,
  * takes and counts nothing until it is sure to finish: what it has written before is in a slot that
  * is still FREE, and the long way writes it again.
  */
-static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct dispatch_batch *batch,
+static inline __attribute__((always_inline)) uint64_t dispatch_fast(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin)
 {
@@ -312,12 +312,12 @@ static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct di
 	struct recorder_slot *slot = slot_of(c, q->free);
 	slot_ref ref;
 
-	if (__builtin_expect(!is_ordinary(c, q, packet, q->free, seq), 0))
-		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
+	if (__builtin_expect(!is_fast_case(c, q, packet, q->free, seq), 0))
+		return dispatch_slow(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot_fill(slot, q, packet, origin, seq);
 	slot->symbol = symbols_glance(c->hsa.symbols, c->hsa.symbols_mask, packet->kernel_object);
-	if (__builtin_expect(!slot->symbol || !submit_glance(batch, &q->ticks), 0))
-		return dispatch_with_care(batch, packet, signal, origin, DISPATCH_STAMP);
+	if (__builtin_expect(!slot->symbol || !submit_time_read(batch, &q->ticks), 0))
+		return dispatch_slow(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot->submit_ns = batch->submit_ns;
 	ref = q->taking = q->free;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -328,36 +328,36 @@ static inline __attribute__((always_inline)) uint64_t dispatch_shortly(struct di
 	recorder_word_add(&q->taken, 1);
 	if (signal) {
 		private->begin = packet->header & SLOT_BEGIN_MASK;
-		injected = slot_arm_own(batch, ref, signal);
+		injected = slot_watch_own_signal(batch, ref, signal);
 	} else {
-		injected = slot_arm(q->block, private, packet);
+		injected = slot_inject_signal(q->block, private, packet);
 	}
 	slot_hand_over(q, slot, private, ref);
 	return injected;
 }
 
-static __attribute__((noinline)) uint64_t dispatch_ordinary(struct dispatch_batch *batch,
+static __attribute__((noinline)) uint64_t dispatch_fast_injected(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, const struct packet_origin *origin)
 {
-	return dispatch_shortly(batch, packet, 0, origin);
+	return dispatch_fast(batch, packet, 0, origin);
 }
 
 /* @signal belongs to the application. */
-static __attribute__((noinline)) uint64_t dispatch_with_own(struct dispatch_batch *batch,
+static __attribute__((noinline)) uint64_t dispatch_fast_own(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin)
 {
-	return dispatch_shortly(batch, packet, signal, origin);
+	return dispatch_fast(batch, packet, signal, origin);
 }
 
 uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
 	uint64_t signal, const struct packet_origin *origin, enum dispatch_how how)
 {
 	if (__builtin_expect(how != DISPATCH_STAMP, 0))
-		return dispatch_with_care(batch, packet, signal, origin, how);
+		return dispatch_slow(batch, packet, signal, origin, how);
 	if (signal)
-		return dispatch_with_own(batch, packet, signal, origin);
-	return dispatch_ordinary(batch, packet, origin);
+		return dispatch_fast_own(batch, packet, signal, origin);
+	return dispatch_fast_injected(batch, packet, origin);
 }
 
 void dispatch_other(struct dispatch_batch *batch, uint64_t signal)

@@ -218,13 +218,13 @@ void ends_look(struct capture *c)
 
 bool ends_stop(struct capture *c, uint64_t deadline_ns)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	atomic_store(&c->is_closed, 1);
 	while (atomic_load(&c->lookers)) {
 		if (clock_monotonic_ns() >= deadline_ns)
 			return false;
-		patience_take(&looks);
+		patience_take(&checks);
 	}
 	return true;
 }

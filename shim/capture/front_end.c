@@ -34,10 +34,10 @@ static const char *why_plain(
 
 static void holders_lock(struct capture *c)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	while (atomic_exchange_explicit(&c->holders_lock, 1, memory_order_acquire))
-		patience_take(&looks);
+		patience_take(&checks);
 }
 
 static void holders_unlock(struct capture *c)

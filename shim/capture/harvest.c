@@ -96,7 +96,7 @@ static enum outcome suspect_wait(struct capture *c, struct slot_private *private
 }
 
 /* Reads the signal: not fired, fired without times (WAITING), or fired with times (FINISHED). */
-static inline enum outcome injected_look(
+static inline enum outcome read_injected_signal(
 	const struct slot_private *private, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const amd_signal_t *signal = (const amd_signal_t *)(uintptr_t) private->injected;
@@ -108,7 +108,7 @@ static inline enum outcome injected_look(
 	return *ret_start && *ret_end >= *ret_start ? FINISHED : WAITING;
 }
 
-static __attribute__((noinline)) enum outcome injected_wait(
+static __attribute__((noinline)) enum outcome injected_decide(
 	struct capture *c, const struct capture_queue *q, slot_ref ref, enum outcome seen)
 {
 	struct slot_private *private = slot_private_of(c, ref);
@@ -128,10 +128,10 @@ static inline enum outcome injected_poll(struct capture *c, const struct capture
 	slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
-	enum outcome seen = injected_look(private, ret_start, ret_end);
+	enum outcome seen = read_injected_signal(private, ret_start, ret_end);
 
 	if (seen != FINISHED)
-		return injected_wait(c, q, ref, seen);
+		return injected_decide(c, q, ref, seen);
 	private->why = RTL_TIMED;
 	return FINISHED;
 }
@@ -158,7 +158,7 @@ static __attribute__((noinline)) enum outcome app_poll(struct capture *c,
 	const struct capture_queue *q, slot_ref ref, uint64_t *ret_start, uint64_t *ret_end)
 {
 	struct slot_private *private = slot_private_of(c, ref);
-	enum appsig_state state = appsig_poll(c, ref, APPSIG_LOOK);
+	enum appsig_state state = appsig_poll(c, ref, APPSIG_POLL);
 
 	if (state == APPSIG_PENDING && is_passed(c, ref, q->barrier_fired))
 		state = passed_poll(c, ref);
@@ -240,7 +240,7 @@ static inline void slot_settle(
 }
 
 /* Resolves the symbol of a kernel that was unknown when it was dispatched. */
-static __attribute__((noinline)) bool slot_name_late(
+static __attribute__((noinline)) bool resolve_symbol(
 	struct capture *c, struct recorder_slot *slot, bool is_inline)
 {
 	slot->symbol = c->hsa.symbol_of(slot->start_tick) & ~SYMBOL_UNWANTED;
@@ -254,11 +254,11 @@ static __attribute__((noinline)) bool slot_name_late(
 }
 
 /* Returns false if the kernel must be defined first, which is not for the dispatch path. */
-static inline bool slot_name(struct capture *c, slot_ref ref, bool is_inline)
+static inline bool slot_has_symbol(struct capture *c, slot_ref ref, bool is_inline)
 {
 	struct recorder_slot *slot = slot_of(c, ref);
 
-	return slot->symbol || slot_name_late(c, slot, is_inline);
+	return slot->symbol || resolve_symbol(c, slot, is_inline);
 }
 
 /* ---- one queue ---------------------------------------------------------------------------- */
@@ -360,7 +360,7 @@ static bool has_fired(const struct slot_private *private, enum outcome outcome)
  * would stop there for ever. So one slot behind them is checked each time, the same one until it
  * fires. Returns the number below which nothing runs any more; 0 if unknown.
  */
-static uint64_t witness_ask(struct capture *c, struct capture_queue *q)
+static uint64_t probe_behind_blocked(struct capture *c, struct capture_queue *q)
 {
 	slot_ref ref = q->witness ? q->witness : q->in_flight.tail;
 	struct slot_private *private = slot_private_of(c, ref);
@@ -400,7 +400,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 		if (outcome == RUNNING && !is_passed(c, ref, passed)) {
 			if (is_blocked && has_barrier) {
 				run_end(c, q, &run);
-				passed = witness_ask(c, q);
+				passed = probe_behind_blocked(c, q);
 				if (!is_passed(c, ref, passed))
 					break;
 			}
@@ -409,7 +409,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 		if (has_barrier && has_fired(private, outcome) &&
 			slot_of(c, ref)->seq > barrier_fired)
 			barrier_fired = slot_of(c, ref)->seq;
-		if (outcome != FINISHED || !slot_name(c, ref, is_inline)) {
+		if (outcome != FINISHED || !slot_has_symbol(c, ref, is_inline)) {
 			run_end(c, q, &run);
 			run.previous = ref;
 			continue;
@@ -425,7 +425,7 @@ static void queue_harvest(struct capture *c, struct capture_queue *q, bool is_in
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static void frames_make(struct capture *c, bool is_forced, bool is_inline)
+static void encode_frames(struct capture *c, bool is_forced, bool is_inline)
 {
 	bool is_due = is_inline || (c->done_total && c->now_ns - c->done_since_ns >= FLUSH_NS);
 	unsigned frames = batch_run(c, is_due, is_forced, is_inline);
@@ -434,7 +434,7 @@ static void frames_make(struct capture *c, bool is_forced, bool is_inline)
 		c->done_since_ns = c->now_ns;
 }
 
-static bool lots_provide(struct capture *c)
+static bool refill_ready_lots(struct capture *c)
 {
 	bool is_new = true;
 
@@ -456,7 +456,7 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 	uint32_t used = recorder_queues_used(&c->recorder);
 	bool is_active;
 
-	pace_look(&c->pace, now_ns);
+	pace_begin_pass(&c->pace, now_ns);
 	touch_notes(c);
 	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
 	shadow_housekeep(c);
@@ -468,12 +468,12 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 			queue_harvest(c, &c->queues[i], false);
 	c->is_deciding = false;
 	pool_quarantine_end(c);
-	frames_make(c, kind != PASS_ORDINARY, false);
+	encode_frames(c, kind != PASS_ORDINARY, false);
 	pace_queues(c);
 	is_active = now_ns - c->active_ns < ACTIVE_NS && gate_is_open(gate_load(&gate_word));
 	harvest_lock_release(c);
 	if (!atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
-		is_active |= lots_provide(c);
+		is_active |= refill_ready_lots(c);
 	return is_active || capture_pending(c) || pace_is_pressed(&c->pace);
 }
 
@@ -490,11 +490,11 @@ static bool pass(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 
 bool harvest_runtime_hold(struct capture *c)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	/* Only harvest_detach() contends for it. */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
-		patience_take(&looks);
+		patience_take(&checks);
 	if (!c->is_detached)
 		return true;
 	harvest_runtime_release(c);
@@ -545,7 +545,7 @@ bool harvest_queue_inline(struct capture *c, struct capture_queue *q, uint64_t n
 		queue_harvest(c, q, true);
 		/* Returns the slot that the trail had reached, if there is no frame. */
 		pool_flush(c);
-		frames_make(c, false, true);
+		encode_frames(c, false, true);
 		harvest_lock_release(c);
 	}
 	return atomic_load_explicit(&q->returned, memory_order_relaxed) != 0;
@@ -578,11 +578,11 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 	enum outcome outcome = slot_poll(c, q, ref, &start, &end);
 
 	if (outcome != FINISHED && private->kind == SLOT_APP) {
-		unsigned looks = 0;
+		unsigned checks = 0;
 
 		/* Not finished only while another thread reads the signal, for a few loads. */
 		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
-			patience_take(&looks);
+			patience_take(&checks);
 		start = private->start;
 		end = private->end;
 	}
@@ -590,7 +590,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 		private->phase = PHASE_NONE;
 		recorder_count_queue(q->block, RTL_Q_unresolved, 1);
 	}
-	(void)slot_name(c, ref, false);
+	(void)slot_has_symbol(c, ref, false);
 	slot_settle(c, q, ref, start, end);
 }
 

@@ -48,7 +48,7 @@ struct origins *intercept_origins(struct capture *c, const hsa_queue_t *queue)
  * copied because they wrap around its end. An interceptor that was registered after us may pass
  * other packets on.
  */
-static bool are_the_applications(const struct intercept_queue *i,
+static bool are_from_application(const struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
 	uint64_t at = index & i->origins->ring_mask;
@@ -57,7 +57,7 @@ static bool are_the_applications(const struct intercept_queue *i,
 	       (count > 1 && at + count > i->origins->ring_mask + 1);
 }
 
-static struct packet_origin packet_whose(
+static struct packet_origin packet_origin_of(
 	struct intercept_queue *i, uint64_t index, bool is_dispatch, bool is_applications)
 {
 	struct packet_origin origin;
@@ -119,7 +119,7 @@ static const void *packets_take(struct intercept_queue *i,
 	const hsa_kernel_dispatch_packet_t *packets, uint64_t count, uint64_t index)
 {
 	bool has_room = count <= i->copy_limit;
-	bool is_applications = are_the_applications(i, packets, count, index);
+	bool is_applications = are_from_application(i, packets, count, index);
 	struct dispatch_batch batch;
 
 	if (queue_is_dormant(i->queue)) {
@@ -132,7 +132,7 @@ static const void *packets_take(struct intercept_queue *i,
 	if (has_room)
 		packets_copy(i->copy, packets, count);
 	for (uint64_t n = 0; n < count; n++) {
-		struct packet_origin origin = packet_whose(i, index + n,
+		struct packet_origin origin = packet_origin_of(i, index + n,
 			packet_is_dispatch(&packets[n], packets[n].header), is_applications);
 
 		if (has_room)
@@ -181,7 +181,7 @@ static hsa_kernel_dispatch_packet_t *copy_new(uint32_t packets)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void end(struct capture *c, struct intercept_queue *i)
+static void queue_end(struct capture *c, struct intercept_queue *i)
 {
 	if (i->copy)
 		munmap(i->copy, i->copy_packets * PACKET_BYTES);
@@ -190,7 +190,7 @@ static void end(struct capture *c, struct intercept_queue *i)
 	harvest_queue_retire(c, i->queue);
 }
 
-static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint32_t gpu)
+static struct intercept_queue *queue_start(struct capture *c, hsa_queue_t *proxy, uint32_t gpu)
 {
 	struct capture_queue *q = capture_queue_new(c, gpu, proxy->size, proxy->id);
 	struct intercept_queue *i;
@@ -207,7 +207,7 @@ static struct intercept_queue *start(struct capture *c, hsa_queue_t *proxy, uint
 	if (origins_begin(i->origins, proxy, 0) < 0 ||
 		shadow_table_add(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy,
 			shadow_table_at(c->head.shadow, q->index)) < 0) {
-		end(c, i);
+		queue_end(c, i);
 		return NULL;
 	}
 	atomic_store(&i->is_busy, 0);
@@ -231,7 +231,7 @@ static hsa_status_t create(
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
 	status = c->hsa.set_profiler_enabled(proxy, 1);
-	i = status == HSA_STATUS_SUCCESS ? start(c, proxy, request->gpu) : NULL;
+	i = status == HSA_STATUS_SUCCESS ? queue_start(c, proxy, request->gpu) : NULL;
 	if (i) {
 		status = c->hsa.intercept_register(proxy, on_packets, i);
 		if (status == HSA_STATUS_SUCCESS) {
@@ -241,7 +241,7 @@ static hsa_status_t create(
 		}
 		atomic_store(&i->proxy, NULL);
 		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)proxy);
-		end(c, i);
+		queue_end(c, i);
 	}
 	(void)c->hsa.queue_destroy(proxy);
 	return status == HSA_STATUS_SUCCESS ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : status;
@@ -250,7 +250,7 @@ static hsa_status_t create(
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	*ret_block = FRONT_END_NO_BLOCK;
 	for (uint32_t n = 0; n < used; n++) {
@@ -261,7 +261,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 		/* Waits for a thread in the callback; packets that come later are not recorded. */
 		atomic_store(&i->is_live, 0);
 		while (atomic_load(&i->is_busy))
-			patience_take(&looks);
+			patience_take(&checks);
 		atomic_store(&i->proxy, NULL);
 		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
 		origins_end(i->origins);
@@ -274,7 +274,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 static void retire(struct capture *c, uint32_t block)
 {
 	if (block != FRONT_END_NO_BLOCK)
-		end(c, queue_at(c, block));
+		queue_end(c, queue_at(c, block));
 }
 
 static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
@@ -291,7 +291,7 @@ static void restore(struct capture *c, hsa_queue_t *queue, uint32_t block)
 static bool quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	/* A callback that is not seen here begins after the stop, and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -299,7 +299,7 @@ static bool quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&queue_at(c, n)->is_busy)) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			patience_take(&looks);
+			patience_take(&checks);
 		}
 	}
 	return true;

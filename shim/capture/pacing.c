@@ -11,13 +11,13 @@ static void pause_set(struct pace *pace, uint64_t ns)
 	atomic_store_explicit(&pace->pause_ns, ns, memory_order_relaxed);
 }
 
-void pace_look(struct pace *pace, uint64_t now_ns)
+void pace_begin_pass(struct pace *pace, uint64_t now_ns)
 {
-	uint64_t elapsed_ns = now_ns > pace->look_ns ? now_ns - pace->look_ns : 0;
+	uint64_t elapsed_ns = now_ns > pace->pass_ns ? now_ns - pace->pass_ns : 0;
 	bool is_hurried = now_ns < pace->hurry_ns && pace->hurry_ns - now_ns <= PACE_HURRY_NS;
 
 	pace->elapsed_ns = elapsed_ns < ELAPSED_NS_MAX ? elapsed_ns : ELAPSED_NS_MAX;
-	pace->look_ns = now_ns;
+	pace->pass_ns = now_ns;
 	pause_set(pace, is_hurried ? HARVEST_NS_LEAST : HARVEST_NS);
 }
 
@@ -58,5 +58,5 @@ void pace_soon(struct pace *pace)
 void pace_hurry(struct pace *pace)
 {
 	pace_soon(pace);
-	pace->hurry_ns = pace->look_ns + PACE_HURRY_NS;
+	pace->hurry_ns = pace->pass_ns + PACE_HURRY_NS;
 }

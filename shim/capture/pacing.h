@@ -18,7 +18,7 @@ struct capture;
 #define PACE_HURRY_NS 100000000u
 
 struct pace {
-	uint64_t look_ns;	   /* start of the current or last pass */
+	uint64_t pass_ns;	   /* start of the current or last pass */
 	uint64_t elapsed_ns;	   /* from the start of the pass before to that */
 	_Atomic uint64_t pause_ns; /* from that to the next pass; read by other threads too */
 	uint64_t hurry_ns;	   /* until then passes come every HARVEST_NS_LEAST */
@@ -36,7 +36,7 @@ static inline bool pace_is_pressed(const struct pace *pace)
 }
 
 /* Called when a pass begins. */
-void pace_look(struct pace *pace, uint64_t now_ns);
+void pace_begin_pass(struct pace *pace, uint64_t now_ns);
 
 /* @used of a resource since the previous pass, of which @room is left. */
 void pace_use(struct pace *pace, uint64_t used, uint64_t room);

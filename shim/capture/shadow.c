@@ -28,7 +28,7 @@
 /* Related frames of one stack are closer than this; stacks of two threads are further apart. */
 #define STACK_NEAR_BYTES ((uintptr_t)1 << 20)
 
-static void walk_find_left(struct shadow_queue *s, uintptr_t place);
+static void walk_rescue_abandoned(struct shadow_queue *s, uintptr_t place);
 
 /* ---- the virtual index (rule 4) ----------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ uint64_t shadow_index_add(struct shadow_queue *s, uint64_t n)
 	 * make.
 	 */
 	if (__builtin_expect(atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
-		walk_find_left(s, (uintptr_t)&first);
+		walk_rescue_abandoned(s, (uintptr_t)&first);
 
 	/* Published to the walker by the packet's header, which is written later. */
 	if (s->batch_tail && n > 1)
@@ -119,7 +119,7 @@ static inline void packet_stamp(struct shadow_queue *s, hsa_kernel_dispatch_pack
 }
 
 /* From here on `mark` belongs to this packet. */
-static inline void mark_set(struct shadow_queue *s, uint64_t index)
+static inline void mark_packet(struct shadow_queue *s, uint64_t index)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	s->marked = index;
@@ -141,13 +141,13 @@ static void packet_walk(
 		recorder_count_queue(s->queue->block, RTL_Q_unattributed, 1);
 	if (!is_dispatch) {
 		s->mark.others = recorder_queue_value(s->queue->block, RTL_Q_skipped_not_kernel);
-		mark_set(s, index);
+		mark_packet(s, index);
 		dispatch_other(batch, signal);
 		return;
 	}
 	s->mark.dispatched = recorder_queue_value(s->queue->block, RTL_Q_dispatched);
 	s->mark.injected = recorder_queue_value(s->queue->block, RTL_Q_signals_injected);
-	mark_set(s, index);
+	mark_packet(s, index);
 	/* Rule 10. */
 	if (s->batch_tail && atomic_load_explicit(&s->batch_tail[index & s->mask],
 				     memory_order_relaxed) == index + 1)
@@ -209,7 +209,7 @@ static __attribute__((noinline, cold)) void foreign_writer_seen(
  * A doorbell or reservation announced a packet that is not written yet. It may not be announced
  * again, so the shim thread must not doze over it.
  */
-static __attribute__((noinline, cold)) void left_behind(struct shadow_queue *s)
+static __attribute__((noinline, cold)) void note_left_behind(struct shadow_queue *s)
 {
 	atomic_store(&s->is_left_behind, 1);
 	doze_alert();
@@ -232,7 +232,7 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 		uint16_t header = packet_header(packet_at(s, i));
 
 		if (__builtin_expect(!packet_is_published(header), 0)) {
-			left_behind(s);
+			note_left_behind(s);
 			break;
 		}
 		/*
@@ -359,7 +359,7 @@ static uint64_t packet_resume(struct shadow_queue *s, uint64_t index)
 	struct dispatch_batch batch;
 
 	/* The packet's note may have been taken already, and must not be counted twice. */
-	if (s->origins.run && s->origins.run->who.call)
+	if (s->origins.run && s->origins.run->context.call)
 		origins_interrupt(&s->origins, index);
 	if (!packet_is_dispatch(packet, packet_header(packet)))
 		return index + other_resume(s, signal);
@@ -429,7 +429,8 @@ bool shadow_is_any_held(struct capture *c)
  * address where the stack has no frame any more. Not on a signal handler's alternate stack, whose
  * addresses tell nothing.
  */
-static __attribute__((noinline, cold)) bool walk_was_left(struct shadow_queue *s, uintptr_t place)
+static __attribute__((noinline, cold)) bool walk_is_abandoned(
+	struct shadow_queue *s, uintptr_t place)
 {
 	uintptr_t holder = atomic_load(&s->walk) & ~WALK_AGAIN;
 	stack_t other = {.ss_flags = 0};
@@ -440,9 +441,10 @@ static __attribute__((noinline, cold)) bool walk_was_left(struct shadow_queue *s
 	       !sigaltstack(NULL, &other) && !(other.ss_flags & SS_ONSTACK);
 }
 
-static __attribute__((noinline, cold)) void walk_find_left(struct shadow_queue *s, uintptr_t place)
+static __attribute__((noinline, cold)) void walk_rescue_abandoned(
+	struct shadow_queue *s, uintptr_t place)
 {
-	if (walk_was_left(s, place))
+	if (walk_is_abandoned(s, place))
 		walk_rescue(s);
 }
 
@@ -455,7 +457,7 @@ void shadow_find_left(struct capture *c)
 
 		if (__builtin_expect(
 			    atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
-			walk_find_left(s, (uintptr_t)&used);
+			walk_rescue_abandoned(s, (uintptr_t)&used);
 	}
 }
 
@@ -467,7 +469,7 @@ void shadow_doorbell(struct shadow_queue *s)
 	/* Gives the thread a block, so that its end is noticed: thread_state_watch_ends(). */
 	(void)thread_state_near(&s->origins.submitter);
 	if (__builtin_expect(!walk_take(s, holder), 0)) {
-		walk_find_left(s, holder);
+		walk_rescue_abandoned(s, holder);
 		return;
 	}
 	atomic_store_explicit(
@@ -478,7 +480,7 @@ void shadow_doorbell(struct shadow_queue *s)
 }
 
 /* Whether there is a packet to publish that no doorbell of ours has announced. */
-static bool is_overdue(struct shadow_queue *s)
+static bool has_unannounced_packet(struct shadow_queue *s)
 {
 	uint64_t next = atomic_load_explicit(&s->next, memory_order_relaxed);
 	uint16_t header;
@@ -509,7 +511,7 @@ static void queue_housekeep(struct shadow_queue *s)
 	}
 	if (!walk_hold(s))
 		return;
-	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && is_overdue(s))
+	if (atomic_load_explicit(&s->is_live, memory_order_relaxed) && has_unannounced_packet(s))
 		is_new = walk_rarely(s);
 	if (is_new) {
 		recorder_count_queue(s->queue->block, RTL_Q_housekeeping_publishes, 1);
@@ -593,7 +595,7 @@ void shadow_walk_owed(struct capture *c, uint32_t owed)
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	/* A walk that is not seen here begins after the stop, and sees it. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -603,7 +605,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			patience_take(&looks);
+			patience_take(&checks);
 		}
 	}
 	return true;
@@ -739,7 +741,7 @@ static int adopt(struct capture *c, hsa_queue_t *queue, uint32_t gpu)
 static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
 	struct shadow_queue *s = shadow_of_queue(c, queue);
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	*ret_block = FRONT_END_NO_BLOCK;
 	if (!s)
@@ -749,8 +751,8 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	 * destroyed.
 	 */
 	while (!walk_hold(s)) {
-		walk_find_left(s, (uintptr_t)&looks);
-		patience_take(&looks);
+		walk_rescue_abandoned(s, (uintptr_t)&checks);
+		patience_take(&checks);
 	}
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);

@@ -59,10 +59,10 @@ struct shadow_queue *shadow_map_search(const struct shadow_map *map, uint64_t ke
 
 static void table_lock(struct shadow_table *table)
 {
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	while (atomic_exchange_explicit(&table->lock, 1, memory_order_acquire))
-		patience_take(&looks);
+		patience_take(&checks);
 }
 
 static void table_unlock(struct shadow_table *table)

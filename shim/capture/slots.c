@@ -35,7 +35,7 @@
 /* Made at once for a long ring: one allocation of the runtime, some 0.4 ms. */
 #define RING_SLOTS_MADE	  SIGNALS_OF_CHUNK
 
-static slot_ref list_take(struct capture *c, struct slot_list *list)
+static slot_ref slot_list_take(struct capture *c, struct slot_list *list)
 {
 	slot_ref ref = list->head;
 
@@ -118,7 +118,7 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q)
 	return lot.head;
 }
 
-static void lot_give(struct capture *c, struct capture_queue *q, const struct slot_list *lot)
+static void queue_give_lot(struct capture *c, struct capture_queue *q, const struct slot_list *lot)
 {
 	q->owned += lot->count;
 	slot_chain_push(c, &q->returned, lot->head, lot->tail);
@@ -160,7 +160,7 @@ void pool_touch_ready(struct capture *c)
 	}
 }
 
-static bool ready_give(struct capture *c, struct capture_queue *q)
+static bool queue_give_ready(struct capture *c, struct capture_queue *q)
 {
 	struct slot_list lot = {.head = pool_take_ready(c), .count = RECORDER_SLOT_CHUNK};
 
@@ -169,18 +169,18 @@ static bool ready_give(struct capture *c, struct capture_queue *q)
 	lot.tail = lot.head;
 	while (slot_private_of(c, lot.tail)->next)
 		lot.tail = slot_private_of(c, lot.tail)->next;
-	lot_give(c, q, &lot);
+	queue_give_lot(c, q, &lot);
 	return true;
 }
 
 /* Takes a lot of slots that other queues had; at least @least of them. */
-static bool loose_take(struct capture *c, uint32_t least, struct slot_list *lot)
+static bool lot_take_loose(struct capture *c, uint32_t least, struct slot_list *lot)
 {
 	*lot = (struct slot_list){0};
 	if (c->loose.count < least)
 		return false;
 	while (lot->count < RECORDER_SLOT_CHUNK && c->loose.count) {
-		slot_ref ref = list_take(c, &c->loose);
+		slot_ref ref = slot_list_take(c, &c->loose);
 
 		signals_give(c, ref);
 		slot_list_append(c, lot, ref);
@@ -188,25 +188,25 @@ static bool loose_take(struct capture *c, uint32_t least, struct slot_list *lot)
 	return true;
 }
 
-static bool loose_give(struct capture *c, struct capture_queue *q, uint32_t least)
+static bool queue_give_loose(struct capture *c, struct capture_queue *q, uint32_t least)
 {
 	struct slot_list lot;
 
-	if (!loose_take(c, least, &lot))
+	if (!lot_take_loose(c, least, &lot))
 		return false;
-	lot_give(c, q, &lot);
+	queue_give_lot(c, q, &lot);
 	return true;
 }
 
-static bool top_up(struct capture *c, struct capture_queue *q)
+static bool queue_top_up(struct capture *c, struct capture_queue *q)
 {
 	struct slot_list lot;
 
-	if (loose_give(c, q, RECORDER_SLOT_CHUNK))
+	if (queue_give_loose(c, q, RECORDER_SLOT_CHUNK))
 		return true;
 	if (!lot_carve(c, &lot))
-		return loose_give(c, q, lot_least(c)) || ready_give(c, q);
-	lot_give(c, q, &lot);
+		return queue_give_loose(c, q, lot_least(c)) || queue_give_ready(c, q);
+	queue_give_lot(c, q, &lot);
 	return true;
 }
 
@@ -220,7 +220,7 @@ static void chain_to_list(struct capture *c, struct slot_list *list, slot_ref re
 	}
 }
 
-static uint32_t used_by(const struct capture_queue *q)
+static uint32_t slots_in_use(const struct capture_queue *q)
 {
 	return q->in_flight.count + q->done.count;
 }
@@ -232,9 +232,9 @@ static struct capture_queue *queue_with_most(const struct capture *c)
 
 	for (uint32_t i = 0; i < blocks; i++) {
 		struct capture_queue *q = &c->queues[i];
-		uint32_t spare = queue_owned(q) - used_by(q);
+		uint32_t spare = queue_owned(q) - slots_in_use(q);
 
-		if (!queue_is_live(q) || queue_owned(q) < used_by(q) || spare < most)
+		if (!queue_is_live(q) || queue_owned(q) < slots_in_use(q) || spare < most)
 			continue;
 		most = spare;
 		victim = q;
@@ -246,7 +246,7 @@ static struct capture_queue *queue_with_most(const struct capture *c)
  * Takes half of the free slots of the queue that has most. Returns false if no queue can give up a
  * lot.
  */
-static bool reclaim(struct capture *c)
+static bool slots_steal(struct capture *c)
 {
 	struct capture_queue *victim = queue_with_most(c);
 	struct slot_list free = {0};
@@ -264,7 +264,7 @@ static bool reclaim(struct capture *c)
 	chain_to_list(c, &free, held[0]);
 	chain_to_list(c, &free, held[1]);
 	for (uint32_t half = free.count / 2; half; half--) {
-		slot_list_append(c, &c->loose, list_take(c, &free));
+		slot_list_append(c, &c->loose, slot_list_take(c, &free));
 		victim->owned--;
 	}
 	if (free.count)
@@ -305,15 +305,16 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 		atomic_store_explicit(&c->ring_expected, 0, memory_order_relaxed);
 	if (queue_needs_none(q))
 		return;
-	while (is_ring_short(q) && loose_give(c, q, RECORDER_SLOT_CHUNK))
+	while (is_ring_short(q) && queue_give_loose(c, q, RECORDER_SLOT_CHUNK))
 		;
-	while (q->owned < most && ready_give(c, q))
+	while (q->owned < most && queue_give_ready(c, q))
 		;
-	while (q->owned < least && top_up(c, q))
+	while (q->owned < least && queue_top_up(c, q))
 		;
 	/* However many queues there are, none starts without slots if another can give up some. */
 	if (!q->owned)
-		(void)(ready_give(c, q) || top_up(c, q) || (reclaim(c) && top_up(c, q)));
+		(void)(queue_give_ready(c, q) || queue_top_up(c, q) ||
+			(slots_steal(c) && queue_top_up(c, q)));
 }
 
 /*
@@ -322,7 +323,7 @@ void pool_begin(struct capture *c, struct capture_queue *q)
  */
 static bool is_short(const struct capture *c, const struct capture_queue *q)
 {
-	uint32_t used = used_by(q);
+	uint32_t used = slots_in_use(q);
 	uint32_t want =
 		used + (used < QUEUE_SLOTS_MORE ? used : QUEUE_SLOTS_MORE) + RECORDER_SLOT_CHUNK;
 	uint32_t share = share_of(c, q) + RECORDER_SLOT_CHUNK;
@@ -330,10 +331,10 @@ static bool is_short(const struct capture *c, const struct capture_queue *q)
 	return queue_owned(q) < (want < share ? share : want);
 }
 
-/* reclaim() never makes the giving queue starve, so the giving ends. */
+/* slots_steal() never makes the giving queue starve, so the giving ends. */
 static bool is_starving(const struct capture *c, const struct capture_queue *q)
 {
-	return queue_owned(q) < used_by(q) + lot_least(c);
+	return queue_owned(q) < slots_in_use(q) + lot_least(c);
 }
 
 static struct capture_queue *queue_in_need(struct capture *c)
@@ -363,7 +364,7 @@ static struct capture_queue *queue_of_short_ring(struct capture *c)
 	return NULL;
 }
 
-static bool is_ring_wanted(struct capture *c)
+static bool is_ring_short_of_slots(struct capture *c)
 {
 	uint32_t expected = atomic_load_explicit(&c->ring_expected, memory_order_relaxed);
 
@@ -377,7 +378,7 @@ bool pool_make_ring(struct capture *c)
 	bool is_wanted;
 
 	harvest_lock_wait(c);
-	is_wanted = is_ring_wanted(c);
+	is_wanted = is_ring_short_of_slots(c);
 	harvest_lock_release(c);
 	if (!is_wanted ||
 		!slots_carve(c, RING_SLOTS_MADE, LOTS_RESERVED * RECORDER_SLOT_CHUNK, &lot))
@@ -386,14 +387,14 @@ bool pool_make_ring(struct capture *c)
 	harvest_lock_wait(c);
 	q = queue_of_short_ring(c);
 	if (q)
-		lot_give(c, q, &lot);
+		queue_give_lot(c, q, &lot);
 	else
 		slot_list_append_chain(c, &c->loose, lot.head, lot.tail, lot.count);
 	harvest_lock_release(c);
 	return true;
 }
 
-static _Atomic slot_ref *ready_empty(struct capture *c)
+static _Atomic slot_ref *find_empty_ready(struct capture *c)
 {
 	if (c->hsa.expects_no_queues || gate_is_shut(gate_load(&gate_word)))
 		return NULL;
@@ -405,7 +406,7 @@ static _Atomic slot_ref *ready_empty(struct capture *c)
 
 bool pool_provide(struct capture *c)
 {
-	_Atomic slot_ref *ready = ready_empty(c);
+	_Atomic slot_ref *ready = find_empty_ready(c);
 	struct capture_queue *q;
 	struct slot_list lot;
 	bool is_given, is_pressed;
@@ -413,12 +414,12 @@ bool pool_provide(struct capture *c)
 	harvest_lock_wait(c);
 	q = queue_in_need(c);
 	/* The queue has used more than half of its slots, so it will use these at once. */
-	is_pressed = q && queue_owned(q) < 2 * used_by(q);
-	is_given = q && loose_give(c, q, RECORDER_SLOT_CHUNK);
+	is_pressed = q && queue_owned(q) < 2 * slots_in_use(q);
+	is_given = q && queue_give_loose(c, q, RECORDER_SLOT_CHUNK);
 	if (q && !is_given && !can_carve(c))
-		is_given = loose_give(c, q, lot_least(c)) ||
-			   (reclaim(c) && loose_give(c, q, lot_least(c)));
-	if (!q && ready && loose_take(c, RECORDER_SLOT_CHUNK, &lot)) {
+		is_given = queue_give_loose(c, q, lot_least(c)) ||
+			   (slots_steal(c) && queue_give_loose(c, q, lot_least(c)));
+	if (!q && ready && lot_take_loose(c, RECORDER_SLOT_CHUNK, &lot)) {
 		atomic_store_explicit(ready, lot.head, memory_order_release);
 		is_given = true;
 	}
@@ -435,7 +436,7 @@ bool pool_provide(struct capture *c)
 	}
 	harvest_lock_wait(c);
 	if (queue_is_live(q))
-		lot_give(c, q, &lot);
+		queue_give_lot(c, q, &lot);
 	else
 		chain_to_list(c, &c->loose, lot.head);
 	harvest_lock_release(c);
@@ -449,7 +450,7 @@ void pool_flush(struct capture *c)
 	c->back = (struct slot_list){0};
 }
 
-static __attribute__((noinline)) void slot_return_first(struct capture *c, slot_ref ref)
+static __attribute__((noinline)) void slot_return_slowly(struct capture *c, slot_ref ref)
 {
 	struct capture_queue *q = &c->queues[slot_of(c, ref)->queue];
 
@@ -474,7 +475,7 @@ static inline void slot_return(struct capture *c, slot_ref ref)
 	const struct capture_queue *q = c->back_queue;
 
 	if (!c->back.count || q->index != slot_of(c, ref)->queue || q->reached == ref) {
-		slot_return_first(c, ref);
+		slot_return_slowly(c, ref);
 		return;
 	}
 	slot_private_of(c, c->back.tail)->next = ref;
@@ -560,7 +561,7 @@ void pool_retire(struct capture *c, struct capture_queue *q)
  * Leaves the signals in packets of @q to the device, which may still write to them. Slots in flight
  * are found through lists, since slots that were never taken are memory that was never touched.
  */
-static void flight_leave(struct capture *c, struct capture_queue *q)
+static void keep_signals_in_flight(struct capture *c, struct capture_queue *q)
 {
 	slot_ref ref = q->in_flight.head;
 
@@ -575,7 +576,7 @@ static void flight_leave(struct capture *c, struct capture_queue *q)
 }
 
 /* Slots that wait for a cell have their times, or would have gone to quarantine. */
-static void done_leave(struct capture *c, const struct capture_queue *q)
+static void keep_doubtful_signals(struct capture *c, const struct capture_queue *q)
 {
 	for (slot_ref ref = q->done.head; ref; ref = slot_private_of(c, ref)->next)
 		if (is_doubtful(c, ref))
@@ -589,9 +590,9 @@ void pool_release(struct capture *c)
 		signals_keep(c, c->quarantine[i % QUARANTINE_MAX].slot);
 	/* The same for signals of what still runs. */
 	for (uint32_t i = 0; capture_pending(c) && i < recorder_queues_used(&c->recorder); i++) {
-		done_leave(c, &c->queues[i]);
+		keep_doubtful_signals(c, &c->queues[i]);
 		if (queue_is_live(&c->queues[i]))
-			flight_leave(c, &c->queues[i]);
+			keep_signals_in_flight(c, &c->queues[i]);
 	}
 	signals_done(c);
 }

@@ -8,7 +8,7 @@
 #include "shim/base/thread.h"
 
 /* A note changes while it is read only if another thread is walking, which does not take long. */
-#define NOTE_LOOKS_MAX	1000u
+#define NOTE_CHECKS_MAX 1000u
 /* Fits into the low bits of a page address. */
 #define MAPPED_EXPONENT (uintptr_t)63
 
@@ -54,7 +54,7 @@ static uint32_t count_settle(const struct thread_count *count)
 
 	if (!entry)
 		return count->node;
-	for (unsigned looks = 0; looks < NOTE_LOOKS_MAX; looks++) {
+	for (unsigned checks = 0; checks < NOTE_CHECKS_MAX; checks++) {
 		uint64_t rest = atomic_load_explicit(&entry->rest, memory_order_acquire);
 		uint64_t left = rest >> 32;
 		uint32_t node = (uint32_t)rest;

@@ -31,7 +31,7 @@
 #include "shim/base/thread.h"
 
 /* Laid out as in a slot, so that it is copied with one move. */
-struct origin_who {
+struct origin_context {
 	uint64_t marker; /* innermost open range; 0: none */
 	uint32_t call;	 /* low half of the host call's id; 0: none */
 	uint32_t tid;	 /* 0 if the submitting thread is unknown; may include ORIGIN_IN_REGION */
@@ -39,14 +39,14 @@ struct origin_who {
 #define SAME_PLACE_IN_SLOT(field)                                                                  \
 	static_assert(                                                                             \
 		offsetof(struct recorder_slot, field) - offsetof(struct recorder_slot, marker) ==  \
-			offsetof(struct origin_who, field),                                        \
+			offsetof(struct origin_context, field),                                    \
 		#field)
 SAME_PLACE_IN_SLOT(call);
 SAME_PLACE_IN_SLOT(tid);
 
 struct origin {
 	_Atomic uint64_t tag; /* identifies the life of the queue and the first packet */
-	struct origin_who who;
+	struct origin_context context;
 	/*
 	 * Packets << 32 | number of the next dispatch within the call. Written by the submitting
 	 * thread; within a call then by the walker, which subtracts the packets it has passed.
@@ -63,13 +63,14 @@ static_assert(sizeof(struct origin) == 32, "two in a cache line");
 
 /* What the walker learns of one packet. */
 struct packet_origin {
-	struct origin_who who;
+	struct origin_context context;
 	uint32_t node; /* number within the call, or RECORDER_NODE_UNKNOWN */
 };
 
-static inline struct origin_who origin_who_is(const struct thread_state *thread, uint32_t tid)
+static inline struct origin_context origin_context_of(
+	const struct thread_state *thread, uint32_t tid)
 {
-	return (struct origin_who){
+	return (struct origin_context){
 		.marker = thread->marker,
 		.call = (uint32_t)thread->call,
 		.tid = tid | (thread_state_is_in_region(thread) ? ORIGIN_IN_REGION : 0),
@@ -83,7 +84,7 @@ static inline struct origin_who origin_who_is(const struct thread_state *thread,
 static inline struct packet_origin origin_of_caller(void)
 {
 	return (struct packet_origin){
-		.who = origin_who_is(thread_state(), thread_state_tid()),
+		.context = origin_context_of(thread_state(), thread_state_tid()),
 		.node = RECORDER_NODE_UNKNOWN,
 	};
 }
@@ -147,7 +148,7 @@ static inline void origin_put(struct origin *entry, uint64_t tag, const struct t
 {
 	/* The tag first, so that a thread that sees the new rest also sees the new tag. */
 	atomic_store_explicit(&entry->tag, tag, memory_order_relaxed);
-	entry->who = origin_who_is(thread, thread->tid);
+	entry->context = origin_context_of(thread, thread->tid);
 	atomic_store_explicit(&entry->rest, packets << 32 | node, memory_order_release);
 }
 
@@ -212,9 +213,9 @@ static inline bool origins_walk(
 		*ret = (struct packet_origin){.node = RECORDER_NODE_UNKNOWN};
 		return false;
 	}
-	ret->who = run->who;
+	ret->context = run->context;
 	ret->node = 0;
-	if (__builtin_expect(run->who.call != 0, 0))
+	if (__builtin_expect(run->context.call != 0, 0))
 		origin_walk_note(run, is_dispatch, ret);
 	return true;
 }

@@ -174,7 +174,7 @@ bool copies_are_timed(void)
  * Enables the runtime's timing at the first copy, because that sets up things that a program
  * without copies never needs.
  */
-static bool times_are_wanted(void)
+static bool enable_timing(void)
 {
 	if (!copies_are_timed())
 		return false;
@@ -192,9 +192,9 @@ static bool copy_can_be_timed(const struct copy *copy)
 	return copy->bytes && copy->completion.handle;
 }
 
-static void copy_watch_maybe(const struct copy *copy)
+static void copy_watch_if_timed(const struct copy *copy)
 {
-	if (copy->is_chosen && copy_can_be_timed(copy) && times_are_wanted())
+	if (copy->is_chosen && copy_can_be_timed(copy) && enable_timing())
 		(void)copy_watch(copy->completion.handle, copy->id, copy->submit_ns);
 }
 
@@ -203,7 +203,7 @@ void copy_begin(struct copy *copy)
 	copy->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
 	copy->submit_ns = clock_boottime_ns();
 	copy->is_chosen = copy_is_chosen(copy);
-	copy_watch_maybe(copy);
+	copy_watch_if_timed(copy);
 }
 
 void copy_end(struct copy *copy, bool ok)
@@ -295,7 +295,7 @@ struct copy_batch copy_batch_begin(const struct hsa_table_copy_op *ops, uint32_t
 			copy.id = id;
 			copy.submit_ns = batch.submit_ns;
 			copy.is_chosen = copy_is_chosen(&copy);
-			copy_watch_maybe(&copy);
+			copy_watch_if_timed(&copy);
 		}
 	}
 	return batch;

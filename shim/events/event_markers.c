@@ -12,7 +12,7 @@
 #define SAID_TEXTS 4096u
 
 /* Used by the shim thread only. */
-static struct said_text {
+static struct seen_text {
 	uint64_t hash;
 	uint64_t id; /* marker that had the text: the same marker may be encoded twice */
 } said[SAID_TEXTS];
@@ -34,14 +34,14 @@ static struct marker_columns {
 static uint32_t text_put(const struct recorder_marker *marker, struct strings *strings)
 {
 	uint64_t hash = XXH3_64bits(marker->text, marker->bytes);
-	struct said_text *last = &said[hash % SAID_TEXTS];
+	struct seen_text *last = &said[hash % SAID_TEXTS];
 	uint32_t id = 0;
 
 	if (last->hash == hash && last->id != marker->id)
 		id = strings_intern_if_room(strings, marker->text, marker->bytes);
 	if (id)
 		return id;
-	*last = (struct said_text){hash, marker->id};
+	*last = (struct seen_text){hash, marker->id};
 	columns.inline_text[columns.inline_texts++] = (ProtobufCBinaryData){
 		.len = marker->bytes, .data = (uint8_t *)(uintptr_t)marker->text};
 	return RTL_MARKER_TEXT_INLINE;

@@ -109,7 +109,7 @@ void event_count(enum rtl_process_counter what)
  * Raised before the entry is published: a drain that does not see the new value does not see the
  * entry either.
  */
-static void spare_used(struct recorder *recorder, const struct recorder_event *event)
+static void note_spare_used(struct recorder *recorder, const struct recorder_event *event)
 {
 	const struct event_ring *ring = &recorder->rings[RECORDER_RING_SPARE_CALLS];
 	uint64_t end = ((uintptr_t)event - (uintptr_t)ring->entries) / ring->stride + 1;
@@ -134,7 +134,7 @@ static struct recorder_event *take_from(
 		return event_ring_take(&recorder->rings[which]);
 	event = event_ring_take(&recorder->rings[RECORDER_RING_SPARE_CALLS]);
 	if (event)
-		spare_used(recorder, event);
+		note_spare_used(recorder, event);
 	return event;
 }
 
@@ -240,7 +240,7 @@ int events_start(struct recorder *recorder)
 bool events_stop(uint64_t deadline_ns)
 {
 	struct event_state *state = atomic_load_explicit(&event_state, memory_order_acquire);
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	if (!state)
 		return true;
@@ -248,7 +248,7 @@ bool events_stop(uint64_t deadline_ns)
 	while (atomic_load(&state->inside)) {
 		if (clock_monotonic_ns() > deadline_ns)
 			return false;
-		patience_take(&looks);
+		patience_take(&checks);
 	}
 	return true;
 }

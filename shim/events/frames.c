@@ -201,7 +201,7 @@ bool event_frames_run(
 	bool is_seen = false, is_left = false;
 	uint64_t limit[RECORDER_RINGS];
 
-	pace_look(&frames.pace, now_ns);
+	pace_begin_pass(&frames.pace, now_ns);
 	if (recorder_unacked(recorder) >= RECORDER_CELLS)
 		return true;
 	frames.capture = capture;

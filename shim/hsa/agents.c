@@ -39,7 +39,8 @@ struct agents_reading {
 	struct agents *agents;
 };
 
-static bool agent_ask(const struct hsa_table *table, hsa_agent_t handle, uint32_t what, void *ret)
+static bool agent_get_info(
+	const struct hsa_table *table, hsa_agent_t handle, uint32_t what, void *ret)
 {
 	return table->real.hsa_agent_get_info(handle, (hsa_agent_info_t)what, ret) ==
 	       HSA_STATUS_SUCCESS;
@@ -63,16 +64,16 @@ static void agent_read(const struct hsa_table *table, hsa_agent_t handle, struct
 
 	memset(agent, 0, sizeof(*agent));
 	agent->handle = handle;
-	agent_ask(table, handle, AGENT_DRIVER_NODE_ID, &agent->kfd_node);
-	agent_ask(table, handle, AGENT_BDFID, &agent->location_id);
-	agent_ask(table, handle, AGENT_DOMAIN, &agent->domain);
-	agent_ask(table, handle, AGENT_DRIVER_UID, &agent->kfd_gpu_id);
-	agent_ask(table, handle, AGENT_TIMESTAMP_FREQUENCY, &agent->tick_hz);
-	agent_ask(table, handle, HSA_AGENT_INFO_NAME, agent->gfx);
-	agent_ask(table, handle, AGENT_PRODUCT_NAME, agent->name);
+	agent_get_info(table, handle, AGENT_DRIVER_NODE_ID, &agent->kfd_node);
+	agent_get_info(table, handle, AGENT_BDFID, &agent->location_id);
+	agent_get_info(table, handle, AGENT_DOMAIN, &agent->domain);
+	agent_get_info(table, handle, AGENT_DRIVER_UID, &agent->kfd_gpu_id);
+	agent_get_info(table, handle, AGENT_TIMESTAMP_FREQUENCY, &agent->tick_hz);
+	agent_get_info(table, handle, HSA_AGENT_INFO_NAME, agent->gfx);
+	agent_get_info(table, handle, AGENT_PRODUCT_NAME, agent->name);
 	agent->gfx[sizeof(agent->gfx) - 1] = '\0';
 	agent->name[sizeof(agent->name) - 1] = '\0';
-	if (agent_ask(table, handle, AGENT_UUID, text)) {
+	if (agent_get_info(table, handle, AGENT_UUID, text)) {
 		text[sizeof(text) - 1] = '\0';
 		agent->unique_id = uuid_parse(text);
 	}
@@ -87,7 +88,7 @@ static hsa_status_t agent_visit(hsa_agent_t handle, void *data)
 	struct agents *agents = reading->agents;
 	hsa_device_type_t type = HSA_DEVICE_TYPE_CPU;
 
-	if (!agent_ask(reading->table, handle, HSA_AGENT_INFO_DEVICE, &type))
+	if (!agent_get_info(reading->table, handle, HSA_AGENT_INFO_DEVICE, &type))
 		return HSA_STATUS_SUCCESS;
 	if (type == HSA_DEVICE_TYPE_CPU)
 		agents->cpu_nodes++;

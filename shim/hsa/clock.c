@@ -59,7 +59,7 @@ static const uint64_t crystals_hz[] = {25000000, 27000000, 48000000, 100000000};
 #define SYSTEM_STEP_NS	  40u
 
 /* Path of the runtime as the loader has it. */
-static const char *runtime_of(const struct hsa_table *table)
+static const char *runtime_path(const struct hsa_table *table)
 {
 	struct library library;
 	void *address = NULL;
@@ -83,7 +83,7 @@ static void path_resolve(const char *name, char *path, size_t capacity)
 
 void clock_source_runtime(const struct hsa_table *table, char *path, size_t capacity)
 {
-	path_resolve(runtime_of(table), path, capacity);
+	path_resolve(runtime_path(table), path, capacity);
 }
 
 static void thunk_find(const char *runtime, struct clock_source *source)
@@ -128,7 +128,7 @@ static int agent_read(
  * On both clocks a second reading is not earlier than the first, and BOOTTIME has not advanced by
  * more than the time that has passed.
  */
-static bool is_believable(const struct clock_source *source, const struct agent *agent)
+static bool is_plausible(const struct clock_source *source, const struct agent *agent)
 {
 	uint64_t before_ns = clock_boottime_ns();
 	struct reading first, second;
@@ -146,14 +146,14 @@ static void agent_info_find(const struct hsa_table *table, struct clock_source *
 {
 	source->agent_info = table->real.hsa_agent_get_info;
 	for (uint32_t i = 0; source->agent_info && i < source->agents->count; i++)
-		if (!is_believable(source, &source->agents->gpu[i]))
+		if (!is_plausible(source, &source->agents->gpu[i]))
 			source->agent_info = NULL;
 }
 
 void clock_source_open(
 	const struct hsa_table *table, const struct agents *agents, struct clock_source *ret)
 {
-	const char *runtime = runtime_of(table);
+	const char *runtime = runtime_path(table);
 
 	memset(ret, 0, sizeof(*ret));
 	ret->agents = agents;

@@ -47,7 +47,7 @@ __attribute__((constructor)) static void find_all(void)
 /* @function is NULL if the call comes before it was found. */
 static _Noreturn void end_by(with_status *function, int status)
 {
-	waits_look();
+	waits_record_ends();
 	if (function)
 		function(status);
 	for (;;)
@@ -71,7 +71,7 @@ EXPORT _Noreturn void quick_exit(int status)
 
 EXPORT _Noreturn void abort(void)
 {
-	waits_look();
+	waits_record_ends();
 	if (real.abort)
 		real.abort();
 	(void)raise(SIGABRT);

@@ -160,7 +160,7 @@ static const char *queue_is_plain(
  * A queue is not followed. Reported only here, because a program without queues misses nothing.
  * Prints a line if the user would not expect it.
  */
-static void queue_say(const char *why)
+static void report_plain_queue(const char *why)
 {
 	const struct front_ends *ends = &hooks.front_ends;
 
@@ -180,7 +180,7 @@ static void queue_say(const char *why)
  * Queues and code are created before the first dispatch that uses them, so a rank that is set late
  * is known by now.
  */
-static void rank_look(struct capture *capture, bool is_often)
+static void update_rank(struct capture *capture, bool is_often)
 {
 	if (!capture)
 		return;
@@ -199,7 +199,7 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	const char *why = why_no_gpu;
 	hsa_status_t status;
 
-	rank_look(capture, false);
+	update_rank(capture, false);
 	if (gpu < 0 || type == HSA_QUEUE_TYPE_COOPERATIVE) {
 		status = REAL(hsa_queue_create)(agent, size, type, callback, data,
 			private_segment_size, group_segment_size, queue);
@@ -212,12 +212,12 @@ static hsa_status_t hook_hsa_queue_create(hsa_agent_t agent, uint32_t size, hsa_
 	} else {
 		request.gpu = (uint32_t)gpu;
 		status = front_ends_create(capture, &hooks.front_ends, &request, queue, &why);
-		unwrapped_look(); /* the program has loaded the libraries that it uses by now */
+		unwrapped_check(); /* the program has loaded the libraries that it uses by now */
 	}
 	if (gpu >= 0 && hooks.is_moved_by_hsa && status == HSA_STATUS_SUCCESS)
 		recorder_count(capture_recorder(capture), RTL_P_rings_moved, 1);
 	if (why && status == HSA_STATUS_SUCCESS)
-		queue_say(why);
+		report_plain_queue(why);
 	return status;
 }
 
@@ -272,12 +272,12 @@ static hsa_status_t hook_hsa_amd_queue_create(
 	hsa_status_t status;
 	int gpu;
 
-	rank_look(capture, false);
+	update_rank(capture, false);
 	/* Another version has another size, so its descriptors cannot be read. */
 	if (is_known && descs[0].version != HSA_LATER_DESC_VERSION) {
 		status = REAL(hsa_amd_queue_create)(agent, descs, count);
 		if (status == HSA_STATUS_SUCCESS)
-			queue_say(queue_is_plain(capture, RTL_P_queues_ineligible,
+			report_plain_queue(queue_is_plain(capture, RTL_P_queues_ineligible,
 				"its descriptor is of a version that is not known"));
 		return status;
 	}
@@ -298,7 +298,7 @@ static hsa_status_t hook_hsa_amd_queue_create(
 
 		ring_count(capture, &descs[i], &made[i], gpu);
 		if (why)
-			queue_say(why);
+			report_plain_queue(why);
 	}
 	free(copies);
 	return status;
@@ -324,7 +324,7 @@ static hsa_status_t hook_hsa_amd_counted_queue_acquire(hsa_agent_t agent, hsa_qu
 	struct capture *capture = capture_in_use();
 
 	if (capture && status == HSA_STATUS_SUCCESS)
-		queue_say(queue_is_plain(capture, RTL_P_queues_ineligible,
+		report_plain_queue(queue_is_plain(capture, RTL_P_queues_ineligible,
 			"it is a counted one, which the runtime shares out"));
 	return status;
 }
@@ -365,7 +365,7 @@ static hsa_status_t hook_hsa_amd_queue_intercept_create(hsa_agent_t agent, uint3
 	request.gpu = (uint32_t)gpu;
 	status = front_ends_intercept(capture, &hooks.front_ends, &request, queue, &why);
 	if (why && status == HSA_STATUS_SUCCESS)
-		queue_say(why);
+		report_plain_queue(why);
 	return status;
 }
 
@@ -527,7 +527,7 @@ static hsa_status_t hook_hsa_executable_freeze(hsa_executable_t executable, cons
 	struct capture *capture = capture_in_use();
 	hsa_status_t status = REAL(hsa_executable_freeze)(executable, options);
 
-	rank_look(capture, true);
+	update_rank(capture, true);
 	if (status == HSA_STATUS_SUCCESS && capture)
 		symbols_add_executable(hooks.symbols, hooks.table, hooks.agents, executable);
 	return status;

@@ -87,7 +87,7 @@ static void leave(const struct __jmp_buf_tag *environment, uintptr_t from)
 }
 
 /* The thread is about to end, whatever it is inside of. */
-static void leave_all(void)
+static void complete_walks_of_thread(void)
 {
 	struct capture *capture = capture_in_use();
 	pthread_attr_t attributes;
@@ -108,7 +108,7 @@ __attribute__((constructor)) static void find_all(void)
 	find("_longjmp", &real.bsd);
 	find("siglongjmp", &real.with_mask);
 	find("__longjmp_chk", &real.checked);
-	thread_state_watch_ends(leave_all);
+	thread_state_watch_ends(complete_walks_of_thread);
 }
 
 /*

@@ -76,7 +76,7 @@ static struct shim {
 	bool is_probed;	    /* RTL_PROBE was answered */
 	bool is_over;	    /* it has ended, and nothing of it is in use */
 	/* Process that reported that nothing is recorded; a forked child reports too. */
-	pid_t told_by;
+	pid_t reported_by;
 } shim = {.clocks.kfd = -1};
 
 static const _Atomic uint64_t *gate_of(uint32_t gpu)
@@ -223,10 +223,10 @@ static void shim_at_exit(void)
 	if (!shim.is_on || capture_is_pass_through(shim.capture))
 		return;
 	shim_check_hooks();
-	unwrapped_look();
+	unwrapped_check();
 	worker_settle();
 	/* What has ended since, or was not harvested, is written to the recorder as ended. */
-	waits_look();
+	waits_record_ends();
 }
 
 /* @label gets only the file's name; the message on stderr has the whole path. */
@@ -301,9 +301,9 @@ static void shim_tell_unrecorded(struct shim *s, int error)
 	CLEANUP(free_p) uint8_t *bytes = NULL;
 	size_t count;
 
-	if (s->told_by == getpid())
+	if (s->reported_by == getpid())
 		return;
-	s->told_by = getpid();
+	s->reported_by = getpid();
 	rank_detect((const char *const *)environ, &s->rank);
 	if (!gate_wants_rank(s->rank.rank.is_known, s->rank.rank.value))
 		return;
@@ -325,7 +325,7 @@ static void shim_end(void)
 	if (capture_is_pass_through(shim.capture))
 		return;
 	shim_check_hooks();
-	unwrapped_look();
+	unwrapped_check();
 	capture_stop(shim.capture);
 	/* A dispatch in progress is over in microseconds. */
 	is_quiet =

@@ -35,7 +35,7 @@ bool preload_was_asked_for(void)
 	return was_asked_for;
 }
 
-static const char *path_of_shim(void)
+static const char *shim_path(void)
 {
 	Dl_info info;
 
@@ -58,7 +58,7 @@ __attribute__((constructor)) static void preload_register(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
 	const char *tools = getenv(TOOLS);
-	const char *path = path_of_shim();
+	const char *path = shim_path();
 	const char *name = path ? strrchr(path, '/') : NULL;
 	char value[TOOLS_BYTES_MAX];
 	size_t bytes = tools ? strlen(tools) : 0;

@@ -14,7 +14,7 @@ static const struct hsa_table *table;
 #define REAL(name) (table->real.name)
 
 /* Not inlined, so that calls which see no end need not save registers. */
-__attribute__((noinline)) void waits_look(void)
+__attribute__((noinline)) void waits_record_ends(void)
 {
 	struct capture *capture = hooks_capture();
 
@@ -42,7 +42,7 @@ static __attribute__((noinline)) void waits_begin(void)
 		hsa_signal_value_t value = REAL(name)(signal);                                     \
                                                                                                    \
 		if (value < 1)                                                                     \
-			waits_look();                                                              \
+			waits_record_ends();                                                       \
 		return value;                                                                      \
 	}
 
@@ -77,7 +77,7 @@ static bool is_met(
 		waits_begin();                                                                     \
 		value = REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
 		if (is_met(condition, value, compared_to))                                         \
-			waits_look();                                                              \
+			waits_record_ends();                                                       \
 		return value;                                                                      \
 	}
 
@@ -93,7 +93,7 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
                                                                                                    \
 		waits_begin();                                                                     \
 		status = REAL(name)(group, conditions, values, wait_hint, signal, value);          \
-		waits_look();                                                                      \
+		waits_record_ends();                                                               \
 		return status;                                                                     \
 	}
 
@@ -111,7 +111,7 @@ HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 		index = REAL(name)(                                                                \
 			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
 		if (index != UINT32_MAX)                                                           \
-			waits_look();                                                              \
+			waits_record_ends();                                                       \
 		return index;                                                                      \
 	}
 
@@ -123,7 +123,7 @@ static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t byte
 {
 	hsa_status_t status = REAL(hsa_memory_copy)(dst, src, bytes);
 
-	waits_look();
+	waits_record_ends();
 	return status;
 }
 
@@ -142,7 +142,7 @@ static bool on_signal(hsa_signal_value_t value, void *data)
 {
 	struct callback callback = *(struct callback *)data;
 
-	waits_look();
+	waits_record_ends();
 	/* Freed after false, when the runtime does not call it again. */
 	if (callback.handler(value, callback.argument))
 		return true;

@@ -8,7 +8,7 @@
 #include "shim/hsa/table.h"
 
 /* When this returns, what had ended is in the recorder, if this process is recorded. */
-void waits_look(void);
+void waits_record_ends(void);
 
 /* Called in OnLoad; @table must stay valid for good. May be called again after a shut down. */
 void waits_install(const struct hsa_table *table);

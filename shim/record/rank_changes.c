@@ -61,7 +61,7 @@ static void define(
  * Follows the same rule as the collector: the communicator's rank counts if the environment names
  * none.
  */
-static void tell_gate(const struct process_rank *rank)
+static void gate_update_rank(const struct process_rank *rank)
 {
 	const struct rank_number *told = &rank->told.rank;
 	bool is_of_comm = !told->is_known && rank->largest.rank != COLLECTIVE_NO_RANK;
@@ -73,16 +73,16 @@ static void run(struct recorder *recorder, enum recorder_define_how how)
 {
 	static uint32_t defined; /* protected by is_taking */
 	struct process_rank rank;
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	while (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
-		if (looks == PATIENCE_YIELDS)
+		if (checks == PATIENCE_YIELDS)
 			return;
-		patience_take(&looks);
+		patience_take(&checks);
 	}
 	if (defined < CHANGES_MAX && process_rank_take(&rank)) {
 		define(recorder, &rank, how);
-		tell_gate(&rank);
+		gate_update_rank(&rank);
 		defined++;
 	}
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);

@@ -26,7 +26,7 @@
  * At most this many checks of some 100 us each: a fifth of the time that the end of a process may
  * take.
  */
-#define DEFINE_LOOKS_AT_END  (PATIENCE_YIELDS + 100u)
+#define DEFINE_CHECKS_AT_END (PATIENCE_YIELDS + 100u)
 
 static_assert(RECORDER_ANCHORS == 16, "struct recorder_anchors");
 
@@ -224,12 +224,12 @@ void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint3
 /* Held for one memcpy(). A dispatching thread only tries; other callers wait. */
 static int define_lock(struct recorder *recorder, unsigned how)
 {
-	unsigned looks = 0, left = DEFINE_LOOKS_AT_END;
+	unsigned checks = 0, left = DEFINE_CHECKS_AT_END;
 
 	while (atomic_exchange_explicit(&recorder->define_lock, 1, memory_order_acquire)) {
 		if (how & RECORDER_DEFINE_TRY || (how & RECORDER_DEFINE_END && !left--))
 			return -EAGAIN;
-		patience_take(&looks);
+		patience_take(&checks);
 	}
 	return 0;
 }

@@ -85,7 +85,7 @@ struct worker {
 static struct worker worker = {.wake = -1, .conn.fd = -1};
 
 /* Reading the mark of an eventfd opens a file, so it is not done in OnLoad. */
-static void wake_note(struct worker *w)
+static void wake_mark_read(struct worker *w)
 {
 	uint64_t mark = fd_mark(w->wake);
 
@@ -130,7 +130,7 @@ static void clocks_calibrate(struct worker *w)
 }
 
 /* Whether there is a connection, or may be one. */
-static bool may_talk(const struct worker *w)
+static bool may_connect(const struct worker *w)
 {
 	return w->has_conn && !w->setup.is_alone;
 }
@@ -143,7 +143,7 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 	bool has_records = anchors_are_due(&w->anchors);
 	uint8_t *at;
 
-	if (!may_talk(w))
+	if (!may_connect(w))
 		return;
 	if (w->conn.state != CONN_STREAMING) {
 		if (has_records && now_ns - w->anchors.last_ns > ANCHOR_AWAY_NS)
@@ -287,7 +287,7 @@ static bool harvest_is_due(const struct worker *w, uint64_t now_ns)
 /*
  * Called after the harvest: what was recorded before the gate was closed is in flight or published.
  */
-static bool is_all_published(struct worker *w)
+static bool has_published_all(struct worker *w)
 {
 	return !gate_is_open(gate_load(&gate_word)) && w->is_idle &&
 	       !capture_pending(w->setup.capture) && event_frames_is_done(w->recorder) &&
@@ -301,7 +301,7 @@ static void worker_talk(struct worker *w, uint64_t now_ns)
 
 	if (is_last_try && w->has_conn)
 		conn_hurry(&w->conn);
-	conn_settle(&w->conn, is_all_published(w));
+	conn_settle(&w->conn, has_published_all(w));
 	conn_step(&w->conn, now_ns);
 	if (gate_changes() != changes)
 		w->next_harvest_ns = 0;
@@ -351,7 +351,7 @@ static uint64_t worker_gather(struct worker *w, uint64_t deadline_ns)
 
 	rank_changes_run(w->recorder);
 	(void)recording_run(w->recorder);
-	if (may_talk(w))
+	if (may_connect(w))
 		conn_hurry(&w->conn);
 	for (;;) {
 		bool is_last = now_ns + FINISH_STEP_NS >= deadline_ns;
@@ -436,7 +436,7 @@ static void *worker_main(void *argument)
 {
 	struct worker *w = argument;
 
-	wake_note(w);
+	wake_mark_read(w);
 	ticks_look();
 	clocks_calibrate(w);
 	if (!w->has_conn && !greet(w)) {
@@ -460,7 +460,7 @@ static void *worker_main(void *argument)
  * is free, it waits until that thread has used its slice, and still gets its fair share. A program
  * in class IDLE stays there.
  */
-static void schedule_reset(void)
+static void scheduling_reset(void)
 {
 	const struct sched_param none = {0};
 	cpu_set_t all;
@@ -474,7 +474,7 @@ static void schedule_reset(void)
 static void *worker_entry(void *argument)
 {
 	pthread_setname_np(pthread_self(), "rtl-shim");
-	schedule_reset();
+	scheduling_reset();
 	return worker_main(argument);
 }
 
@@ -507,14 +507,14 @@ bool worker_is_lost(void)
 {
 	struct worker *w = &worker;
 	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
-	unsigned looks = 0;
+	unsigned checks = 0;
 
 	if (!w->is_lost)
 		return false;
 	while (!atomic_load_explicit(&w->is_done, memory_order_acquire)) {
 		if (clock_monotonic_ns() >= until_ns)
 			return true;
-		patience_take(&looks);
+		patience_take(&checks);
 	}
 	w->is_lost = false;
 	return false;
@@ -620,7 +620,7 @@ void worker_settle(void)
 	uint64_t patience_ns = w->setup.exit_ns / 5 * 4;
 	uint64_t until_ns = start_ns + patience_ns;
 	uint64_t latest_ns = start_ns + SETTLE_TIMES_MAX * patience_ns;
-	uint64_t looks = 0, looks_least = patience_ns / FINISH_STEP_NS / 2;
+	uint64_t checks = 0, checks_least = patience_ns / FINISH_STEP_NS / 2;
 
 	if (!w->is_running)
 		return;
@@ -636,15 +636,16 @@ void worker_settle(void)
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
 	/* The shim thread may have no processor, so this thread harvests too. */
-	while (!is_settled(w) && (now_ns < until_ns || looks < looks_least) && now_ns < latest_ns) {
+	while (!is_settled(w) && (now_ns < until_ns || checks < checks_least) &&
+		now_ns < latest_ns) {
 		uint64_t pending = capture_pending(w->setup.capture);
 
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
 		(void)harvest_flush(w->setup.capture, now_ns);
-		looks = capture_pending(w->setup.capture) < pending ? 0 : looks + 1;
-		if (pending && (!looks || now_ns >= until_ns))
-			until_ns = worker_hurry(w, now_ns, looks ? FINISH_STEP_NS : patience_ns);
+		checks = capture_pending(w->setup.capture) < pending ? 0 : checks + 1;
+		if (pending && (!checks || now_ns >= until_ns))
+			until_ns = worker_hurry(w, now_ns, checks ? FINISH_STEP_NS : patience_ns);
 	}
 	atomic_store_explicit(&w->hurry_ns, 0, memory_order_release);
 	spent_ns = now_ns - start_ns < patience_ns ? now_ns - start_ns : patience_ns;

@@ -76,7 +76,7 @@ static void *_Atomic reals[RTL_COLLECTIVE_COUNT];
 int ncclCommCount(const void *comm, int *ret);
 int ncclCommUserRank(const void *comm, int *ret);
 
-static uint32_t ask(int (*function)(const void *, int *), const void *comm, uint32_t unknown)
+static uint32_t query(int (*function)(const void *, int *), const void *comm, uint32_t unknown)
 {
 	int value = -1;
 
@@ -93,8 +93,8 @@ static void complete(const void *comm, struct communicator *known)
 	REAL_IN(count, ncclCommCount, &real_count);
 	REAL_IN(rank, ncclCommUserRank, &real_rank);
 
-	known->size = ask(count, comm, 0);
-	known->rank = ask(rank, comm, COLLECTIVE_NO_RANK);
+	known->size = query(count, comm, 0);
+	known->rank = query(rank, comm, COLLECTIVE_NO_RANK);
 }
 
 static struct communicator find(const void *comm)
@@ -396,7 +396,7 @@ static void made(void **comm, const struct communicator *known, int result)
 	communicators_add(*comm, known);
 }
 
-static void say_made(struct rccl_call *call, const struct communicator *known)
+static void words_set_communicator(struct rccl_call *call, const struct communicator *known)
 {
 	call->words[COLLECTIVE_ARG_COMM] = known->identity;
 	call->words[COLLECTIVE_ARG_RANK] = known->rank | (uint64_t)known->size << 32;
@@ -406,7 +406,7 @@ static void say_made(struct rccl_call *call, const struct communicator *known)
  * Called whether or not calls are recorded, and before the ranks wait for each other in the
  * function.
  */
-static void say_rank(const struct communicator *known)
+static void count_rank(const struct communicator *known)
 {
 	communicators_count_ranks(known);
 	process_rank_look_again();
@@ -422,10 +422,10 @@ static void say_rank(const struct communicator *known)
 	if (!real)                                                                                 \
 		return NCCL_SYSTEM_ERROR;                                                          \
 	known = (struct communicator){identity_, (uint32_t)(rank_), (uint32_t)(size_)};            \
-	say_rank(&known);                                                                          \
+	count_rank(&known);                                                                        \
 	if (!enter(&call, &given))                                                                 \
 		return real arguments_;                                                            \
-	say_made(&call, &known);                                                                   \
+	words_set_communicator(&call, &known);                                                     \
 	result = real arguments_;                                                                  \
 	made(comm_, &known, result);                                                               \
 	leave(&call, &given, result);                                                              \
@@ -470,7 +470,7 @@ EXPORT int ncclCommInitAll(void **comm, int size, const int *devices)
 	if (!enter(&call, &given))
 		return real(comm, size, devices);
 	known.identity = rccl_identity_of_process();
-	say_made(&call, &known);
+	words_set_communicator(&call, &known);
 	result = real(comm, size, devices);
 	for (int rank = 0; result == NCCL_SUCCESS && comm && rank < size; rank++) {
 		known.rank = (uint32_t)rank;

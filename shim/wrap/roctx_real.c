@@ -35,7 +35,7 @@ struct search {
 	char path[4096];
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+static int match_library(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	struct search *search = data;
 
@@ -71,7 +71,7 @@ static void *library_find(real_dlsym_fn find)
 		struct search search = {.library = libraries[i]};
 		void *handle = NULL;
 
-		if (dl_iterate_phdr(look_at, &search) > 0)
+		if (dl_iterate_phdr(match_library, &search) > 0)
 			handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 		/* The handle stays open, because we hold addresses of the library. */
 		if (handle)
@@ -96,7 +96,7 @@ static uint64_t loads_count(void)
 	return loads;
 }
 
-static bool was_in_vain(uint64_t loads)
+static bool has_failed_already(uint64_t loads)
 {
 	return atomic_load_explicit(&has_looked, memory_order_acquire) &&
 	       atomic_load_explicit(&loads_then, memory_order_relaxed) == loads;
@@ -109,7 +109,7 @@ static void library_take(void)
 	uint64_t loads = loads_count();
 	const struct roctx_real *none = NULL;
 	struct roctx_real *real;
-	unsigned looks = 0;
+	unsigned checks = 0;
 	void *library, *function;
 	uint32_t mine;
 
@@ -117,7 +117,7 @@ static void library_take(void)
 	 * A failed search allocates memory for dlerror()'s text. So it is not repeated for the same
 	 * answer, or in a signal handler it could wait for the malloc() that it has interrupted.
 	 */
-	if (was_in_vain(loads))
+	if (has_failed_already(loads))
 		return;
 	library = find ? library_find(find) : NULL;
 	if (!library) {
@@ -129,7 +129,7 @@ static void library_take(void)
 	if (mine >= FINDERS_MAX) {
 		/* All of them have found it, or are about to. */
 		while (!atomic_load_explicit(&found, memory_order_acquire))
-			patience_take(&looks);
+			patience_take(&checks);
 		return;
 	}
 	real = &finder[mine];

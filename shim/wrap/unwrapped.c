@@ -32,17 +32,17 @@ static const struct kind {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static bool is_preload_asked_for;
-static _Atomic bool is_told[KINDS];
+static _Atomic bool is_counted[KINDS];
 
 void unwrapped_begin(bool is_asked_for)
 {
 	is_preload_asked_for = is_asked_for;
 	for (size_t i = 0; i < KINDS; i++)
-		atomic_store(&is_told[i], false);
-	unwrapped_look();
+		atomic_store(&is_counted[i], false);
+	unwrapped_check();
 }
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *data)
+static int match_library(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	const struct kind *kind = data;
 
@@ -75,18 +75,18 @@ static bool is_wanted(const struct kind *kind)
 	 * A tool that was loaded by HSA_TOOLS_LIB alone misses calls only if such a library is
 	 * loaded.
 	 */
-	return is_preload_asked_for || dl_iterate_phdr(look_at, (void *)kind) == 1;
+	return is_preload_asked_for || dl_iterate_phdr(match_library, (void *)kind) == 1;
 }
 
-void unwrapped_look(void)
+void unwrapped_check(void)
 {
 	void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
 
 	for (size_t i = 0; program && i < KINDS; i++) {
-		if (atomic_load(&is_told[i]) || is_wrapped(program, &kinds[i]) ||
+		if (atomic_load(&is_counted[i]) || is_wrapped(program, &kinds[i]) ||
 			!is_wanted(&kinds[i]))
 			continue;
-		if (!atomic_exchange(&is_told[i], true))
+		if (!atomic_exchange(&is_counted[i], true))
 			event_count(kinds[i].counter);
 	}
 	if (program)

@@ -17,4 +17,4 @@
 void unwrapped_begin(bool is_asked_for);
 
 /* May be called again later, since libraries are loaded and closed. */
-void unwrapped_look(void);
+void unwrapped_check(void);

@@ -99,9 +99,9 @@ static void packets_of_a_reservation_share_its_submitter(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		struct packet_origin origin = walk(line);
 
-		assert_int_equal(origin.who.marker, i < 3 ? 5 : 6);
-		assert_int_equal(origin.who.tid, thread_state_tid());
-		assert_int_equal(origin.who.call, 0);
+		assert_int_equal(origin.context.marker, i < 3 ? 5 : 6);
+		assert_int_equal(origin.context.tid, thread_state_tid());
+		assert_int_equal(origin.context.call, 0);
 	}
 }
 
@@ -141,9 +141,9 @@ static void threads_that_take_turns_are_told_apart(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		struct packet_origin origin = walk(line);
 
-		assert_int_equal(origin.who.marker, i % 2 ? 100 + i : 7 + i / 2);
-		assert_int_equal(origin.who.tid, i % 2 ? other[i / 2].tid : thread_state_tid());
-		assert_true(i % 2 == 0 || origin.who.tid != thread_state_tid());
+		assert_int_equal(origin.context.marker, i % 2 ? 100 + i : 7 + i / 2);
+		assert_int_equal(origin.context.tid, i % 2 ? other[i / 2].tid : thread_state_tid());
+		assert_true(i % 2 == 0 || origin.context.tid != thread_state_tid());
 	}
 }
 
@@ -208,7 +208,7 @@ static void number_is_unknown_where_nothing_was_written_yet(void **state)
 	assert_int_equal(walk(a).node, 0);
 	origin = walk(b);
 	assert_int_equal(origin.node, RECORDER_NODE_UNKNOWN);
-	assert_int_equal(origin.who.call, 9);
+	assert_int_equal(origin.context.call, 9);
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
 	assert_int_equal(walk(a).node, RECORDER_NODE_UNKNOWN);
@@ -231,7 +231,7 @@ static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 	thread_state()->call = 2;
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
-	assert_int_equal(walk(a).who.call, 2);
+	assert_int_equal(walk(a).context.call, 2);
 	thread_state()->call = 1;
 	thread_state()->count = outer;
 	origins_reserve(&a->origins, 2, 1);
@@ -239,7 +239,7 @@ static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 	{
 		struct packet_origin origin = walk(a);
 
-		assert_int_equal(origin.who.call, 1);
+		assert_int_equal(origin.context.call, 1);
 		assert_int_equal(origin.node, 1);
 	}
 }
@@ -257,17 +257,17 @@ static void reservation_too_far_ahead_is_nobodys(void **state)
 	origins_reserve(&a->origins, entries, 2);
 	for (uint64_t i = 0; i < entries; i++) {
 		publish(a, i, KERNEL);
-		assert_int_equal(walk(a).who.marker, 3);
+		assert_int_equal(walk(a).context.marker, 3);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct packet_origin origin = walk(a);
 
-		assert_int_equal(origin.who.tid, 0);
-		assert_int_equal(origin.who.marker, 0);
+		assert_int_equal(origin.context.tid, 0);
+		assert_int_equal(origin.context.marker, 0);
 		assert_int_equal(origin.node, RECORDER_NODE_UNKNOWN);
 	}
 	origins_reserve(&a->origins, entries + 2, 1);
-	assert_int_equal(walk(a).who.marker, 4);
+	assert_int_equal(walk(a).context.marker, 4);
 }
 
 /* The entry of a half walked batch is not free, although packets behind it were walked. */
@@ -283,8 +283,8 @@ static void half_walked_batch_keeps_its_entry(void **state)
 	thread_state()->marker = 4;
 	origins_reserve(&a->origins, entries, 1);
 	for (uint64_t i = 2; i < entries; i++)
-		assert_int_equal(walk(a).who.marker, 3);
-	assert_int_equal(walk(a).who.tid, 0);
+		assert_int_equal(walk(a).context.marker, 3);
+	assert_int_equal(walk(a).context.tid, 0);
 }
 
 /* The ring of a queue that is gone is not looked at. */
@@ -311,10 +311,10 @@ static void block_used_again_knows_nothing_of_its_former_life(void **state)
 	origins_end(&a->origins);
 	assert_int_equal(origins_begin(&a->origins, &a->queue, 0), 0);
 	publish(a, 0, KERNEL);
-	assert_int_equal(walk(a).who.tid, 0);
+	assert_int_equal(walk(a).context.tid, 0);
 	origins_reserve(&a->origins, 1, 1);
 	publish(a, 1, KERNEL);
-	assert_int_equal(walk(a).who.marker, 3);
+	assert_int_equal(walk(a).context.marker, 3);
 }
 
 static _Atomic bool was_looked_at;
@@ -363,7 +363,8 @@ static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **stat
 /* Whether it is close to the walk or as far ahead as the queue is long, and in between. */
 static void packets_far_ahead_of_the_walk_are_whose_they_are(void **state)
 {
-	const uint64_t ahead[] = {1, ORIGINS_NEAR - 1, ORIGINS_NEAR, ORIGINS_NEAR + 1, LONG_PACKETS, 3};
+	const uint64_t ahead[] = {
+		1, ORIGINS_NEAR - 1, ORIGINS_NEAR, ORIGINS_NEAR + 1, LONG_PACKETS, 3};
 	static hsa_kernel_dispatch_packet_t ring[LONG_PACKETS];
 	struct origins origins = {0};
 	hsa_queue_t queue = {.base_address = ring, .size = LONG_PACKETS};
@@ -386,7 +387,7 @@ static void packets_far_ahead_of_the_walk_are_whose_they_are(void **state)
 		/* Half of them stay for the next turn. */
 		for (uint64_t end = walked + (n + 1) / 2; walked < end; walked++) {
 			assert_true(origins_walk(&origins, walked, false, &origin));
-			assert_int_equal(origin.who.marker, 100 + walked);
+			assert_int_equal(origin.context.marker, 100 + walked);
 		}
 		origins_walked(&origins, walked);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When the shim's thread looks next (shim/capture/pacing.h): by what is used of what there is, and by what
- * waits for it.
+ * When the shim's thread looks next (shim/capture/pacing.h): by what is used of what there is, and
+ * by what waits for it.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -150,17 +150,17 @@ static void a_clock_that_goes_back_hurries_nobody(void **state)
 	struct pace pace = {0};
 
 	(void)state;
-	pace_look(&pace, 1000 * MS);
+	pace_begin_pass(&pace, 1000 * MS);
 	pace_hurry(&pace);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS_LEAST);
-	pace_look(&pace, 1 * MS);
+	pace_begin_pass(&pace, 1 * MS);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS);
 	/* Used in no time at all. */
-	pace_look(&pace, 1 * MS);
+	pace_begin_pass(&pace, 1 * MS);
 	pace_use(&pace, 1, UINT32_MAX);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS_LEAST);
 	/* What took hours took at most an idle period, and nothing overflows. */
-	pace_look(&pace, UINT64_MAX / 2);
+	pace_begin_pass(&pace, UINT64_MAX / 2);
 	pace_use(&pace, UINT32_MAX, UINT32_MAX);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS);
 }

@@ -65,7 +65,8 @@ static void slot_that_was_reached_last_is_given_to_nobody(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-/* Its packet has the grid in other places than a slot; an ordinary one has it where the slot has. */
+/* Its packet has the grid in other places than a slot; an ordinary one has it where the slot has.
+ */
 static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
 {
 	struct fixture *f = *state;
@@ -85,7 +86,7 @@ static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
 	};
 	const uint32_t grid[] = {5 * 2 * 64, 3 * 1 * 2, 1};
 	const uint32_t plain_grid[] = {1 << 20, 70000, 3};
-	struct packet_origin origin = {.who = {.marker = 7, .call = 8, .tid = 9}, .node = 10};
+	struct packet_origin origin = {.context = {.marker = 7, .call = 8, .tid = 9}, .node = 10};
 	hsa_kernel_dispatch_packet_t plain = {
 		.header = HSA_PACKET_TYPE_KERNEL_DISPATCH | 1 << HSA_PACKET_HEADER_BARRIER,
 		.setup = 3,
@@ -108,10 +109,10 @@ static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
 	dispatch_begin(c, q, &batch);
 	for (int is_plain = 0; is_plain < 2; is_plain++) {
 		slot = slot_of(c, q->free);
-		assert_int_not_equal(dispatch_packet(&batch,
-					     is_plain ? &plain
-						      : (hsa_kernel_dispatch_packet_t *)&extended,
-					     0, &origin, DISPATCH_STAMP),
+		assert_int_not_equal(
+			dispatch_packet(&batch,
+				is_plain ? &plain : (hsa_kernel_dispatch_packet_t *)&extended, 0,
+				&origin, DISPATCH_STAMP),
 			0);
 		assert_int_equal(slot->state, SLOT_SUBMITTED);
 		assert_memory_equal(slot->grid, is_plain ? plain_grid : grid, sizeof(grid));

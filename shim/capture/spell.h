@@ -7,7 +7,6 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "proto/base/clock.h"
 
@@ -33,7 +32,5 @@ static inline bool spell_lasts(const struct spell *spell)
 	uint64_t self_ns = clock_thread_ns() - spell->begin_self_ns;
 	uint64_t elapsed_ns = clock_monotonic_ns() - spell->begin_ns;
 
-	return elapsed_ns < SPELL_NS_MAX &&
-	       elapsed_ns < self_ns + (getenv("X_LOST") ? (unsigned)atoi(getenv("X_LOST"))
-							: SPELL_LOST_NS_MAX);
+	return elapsed_ns < SPELL_NS_MAX && elapsed_ns < self_ns + SPELL_LOST_NS_MAX;
 }

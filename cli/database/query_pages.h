@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Rows of numbers of one table, from the pages of a closed file, without SQLite's machine: a tenth
- * of the instructions (docs/adr/0054). Whatever is not as SQLite writes such rows is left to
+ * of the instructions (docs/adr/0012). Whatever is not as SQLite writes such rows is left to
  * SQLite, which then says what it is. Only for query*.c. One thread.
  */
 #include <sqlite3.h>

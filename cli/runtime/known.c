@@ -15,7 +15,7 @@ static const struct known_runtime known_runtimes[] = {
 		"a flooded intercept queue aborts the program (rocprofiler's queues, "
 		"RTL_FRONT_END=intercept)",
 		"leave queues to rtl's shadow front end, and no other tool on them",
-		"measured on ROCr 5.2.3, docs/adr/0011"},
+		"measured on ROCr 5.2.3, docs/adr/0002"},
 	{ANY, 624, 8, NULL,
 		"a flooded intercept queue ends the program by SIGABRT or SIGSEGV "
 		"(rocprofiler-sdk's "

@@ -3,7 +3,7 @@
 /*
  * A database in memory that SQLite reads as a file: the tables "rows" and "shapes", whose pages we
  * write. So a row is written once, in the form in which it will lie in the real database, and
- * SQLite copies it there without taking it apart (ADR 0045).
+ * SQLite copies it there without taking it apart (ADR 0012).
  *
  * SQLite keeps a file's pages while a transaction is open, in which we write anew what it has read.
  * It does not keep those that it borrows, as from a file that is mapped into memory: all but the

@@ -4,7 +4,7 @@
  * Rows of rtl_dispatch and of rtl_shape on their way into SQLite: written down as they will lie in
  * the file, in the pages of a table in memory (feed_file.h) from which one INSERT .. SELECT copies
  * them: less than half the instructions of a virtual table, a fifth of those of bound parameters
- * (ADR 0045).
+ * (ADR 0012).
  * Store thread; one feed a database connection, which it must outlive.
  */
 #include <sqlite3.h>

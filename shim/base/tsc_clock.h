@@ -6,7 +6,7 @@
  * for no longer than the distance of its two readings, and never past TICKS_FOLLOW_NS; then the
  * clock itself is read once and the line is drawn again. So no other thread has to refresh it, and
  * its error is bounded by the error of the readings plus what the kernel slews its clock by in that
- * time (ADR 0042).
+ * time (ADR 0005).
  *
  * Used on the dispatch path: no locks, and no system calls if the kernel's clock needs none. Used
  * only where the kernel itself derives its clock from that counter, directly or along a

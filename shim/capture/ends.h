@@ -3,7 +3,7 @@
 /*
  * Guarantees that what the program has seen to end is in the recorder before the program's next
  * instruction: the thread that has seen a signal fire writes the ends of the dispatches into their
- * slots, whatever the shim thread does meanwhile (docs/recorder.md, section 2; docs/adr/0075). Any
+ * slots, whatever the shim thread does meanwhile (docs/recorder.md, section 2; docs/adr/0007). Any
  * thread may call, also in a signal handler: no lock, wait, system call or thread-local memory.
  */
 #include <stdbool.h>

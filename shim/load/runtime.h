@@ -3,7 +3,7 @@
 /*
  * Identifies the runtime and chooses how its queues can be followed without harm. For OnLoad. The
  * runtime is identified by its tables, because files of recent releases have no number in their
- * names. ADR 0070 has the reasons.
+ * names. ADR 0002 has the reasons.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,7 +60,7 @@ void runtime_release(const struct runtime_facts *facts, char ret[RUNTIME_RELEASE
 
 /*
  * Whether only the device reads the signal of a packet after submission: no other tool creates the
- * queues, and the sources of this release were examined (ADR 0059). Then the signal need not be one
+ * queues, and the sources of this release were examined (ADR 0006). Then the signal need not be one
  * of the runtime's.
  */
 bool runtime_leaves_packets_alone(const struct runtime_facts *facts);

@@ -3,7 +3,7 @@
  * librtl-calls.so: our definitions of HIP's functions, for LD_PRELOAD in modes full and hip. Each
  * begins a call, calls the real function, and ends the call; librtl-shim.so handles the records. It
  * is a separate library, because exporting these names tells programs that look for them that HIP
- * is present (docs/adr/0015).
+ * is present (docs/adr/0010).
  */
 #include "shim/wrap/hip.h"
 

@@ -170,7 +170,7 @@ bats_require_minimum_version 1.5.0
 
 @test "rtl doctor names a runtime that is known to fail programs, with the source" {
 	run -0 "$rtl" doctor --device soft
-	grep -q '^warn known: tables 1/400 bytes/step 0: a flooded intercept queue aborts the program .*docs/adr/0011' <<<"$output"
+	grep -q '^warn known: tables 1/400 bytes/step 0: a flooded intercept queue aborts the program .*docs/adr/0002' <<<"$output"
 }
 
 @test "rtl doctor asks the collector, not only the socket" {

@@ -64,7 +64,7 @@ unseen() {
 	run -3 "$rtl" summary --strict t.db
 }
 
-# On a GPU that is none of software the line names the process and what it lacks (outstanding, ADR 0074).
+# On a GPU that is none of software the line names the process and what it lacks (outstanding, ADR 0015).
 @test "of a job script that unsets what rtl run has set it is said that nothing was seen" {
 	run -3 --separate-stderr "$rtl" run -o t.db --device soft -- env -u LD_PRELOAD -u HSA_TOOLS_LIB "$guest" return
 	echo "$stderr" >err

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Only where there are no dispatches yet (migrate.c). For a column that names the rowid SQLite would
--- look through the table before each insert, though rows are only ever appended. ADR 0045.
+-- look through the table before each insert, though rows are only ever appended. ADR 0012.
 DROP TABLE rtl_dispatch;
 
 -- submit: ns between submission and start; where start is NULL, the time of submission.

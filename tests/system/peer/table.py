@@ -52,7 +52,7 @@ with its rows in another order, with ids of which none occurs twice, with anothe
 must give the same answers; a file is as itself, and the other way round the other sign. `RTL_TEST_LONG=1` asks a thousand.
 
 `answers.noise` has jobs of which all ranks are alike, at five levels of noise: nobody may be blamed
-([why, and the rates](adr/0041-what-chance-may-do.md)).
+([why, and the rates](adr/0019-match-collectives-by-number-and-charge-the-waiting.md)).
 """
 PAGES = {"docs/defects.md": [DEFECTS, "tests/system/peer/defects.tsv"],
          "docs/answers.md": [CLAIMS, "tests/system/answers/claims.tsv", CASES, "tests/system/answers/cases.tsv", END]}

@@ -90,7 +90,7 @@ static uint64_t worst(struct machine *m, struct ticks *t, unsigned dispatches, u
 	return most;
 }
 
-/* Three readings' error, as tsc_clock.h and ADR 0042 say, and what is rounded. */
+/* Three readings' error, as tsc_clock.h and ADR 0005 say, and what is rounded. */
 static void the_line_is_off_by_no_more_than_three_readings(void **state)
 {
 	static const double mhz[] = {100, 999.9, 1996.25, 2500, 3000, 4800};

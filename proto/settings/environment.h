@@ -13,7 +13,7 @@
 /* RTL_RINGS: rings of queues stay in a GPU's memory where the program wants them there. */
 #define VARIABLE_RINGS_KEEP "keep"
 
-/* RTL_THREAD: the shim makes no thread in the program, and keeps no socket (docs/thread.md). */
+/* RTL_THREAD: the shim makes no thread in the program, and keeps no socket (docs/capture.md). */
 #define VARIABLE_THREAD_NO "no"
 
 /*

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The gate: whether this process records now, as one word that the dispatch path loads once per
- * packet. While it is closed, queues stay virtualised (docs/shadow.md, rule 14), dispatches are
+ * packet. While it is closed, queues stay virtualised (docs/capture.md, rule 14), dispatches are
  * counted as skipped_filter, and packets are left alone. The word is static, so it exists before
  * OnLoad and after OnUnload, when ranges may be opened, too.
  *

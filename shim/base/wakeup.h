@@ -4,7 +4,7 @@
  * The doze of the shim thread: while nothing is recorded, and only the shim thread itself can
  * change that, it wakes up once in DOZE_NS. A thread that leaves work which cannot wait so long
  * wakes it: a range or host call, whose ring may fill up, or a doorbell that rang before its packet
- * was written (docs/shadow.md, rule 11), which the program will not ring again.
+ * was written (docs/capture.md, rule 11), which the program will not ring again.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 /*
  * The intercept front end: ROCr's own intercept queue, a proxy ring whose packets reach a callback
  * before they reach the device. For queues that cannot be shadowed, and for runtimes where it is
- * the safer choice (runtime.h). docs/front-ends.md has the rules by number.
+ * the safer choice (runtime.h). docs/capture.md has the rules by number.
  */
 #include "shim/capture/front_end.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The shadow front end: the write index of a queue is virtual, and the real one moves on only
- * when the packets before it carry our signal. Rule numbers are those of docs/shadow.md.
+ * when the packets before it carry our signal. Rule numbers are those of docs/capture.md.
  * Everything here except adopt, release and retire is on the application's dispatch path: no
  * locks that wait, no allocation, no system calls, no logging.
  *

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Puts rings into host memory for programs that ask for them in GPU memory: a ring that the host
- * reads across the bus cannot be walked (docs/shadow.md, rule 15), and all earlier releases had
+ * reads across the bus cannot be walked (docs/capture.md, rule 15), and all earlier releases had
  * rings in host memory. The caller's descriptors are not changed: changed copies are passed to the
  * runtime, and the resulting queues are copied back. Runs on the thread that creates queues; cold.
  */

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Tells about CLR, HIP's runtime on top of ROCr: whether its host code reads packets again after it
- * has submitted them, and so sees our signal in them (docs/shadow.md, rule 10). Any thread; cold.
+ * has submitted them, and so sees our signal in them (docs/capture.md, rule 10). Any thread; cold.
  */
 #include <stdbool.h>
 #include <stdint.h>

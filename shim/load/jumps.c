@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * For LD_PRELOAD: siglongjmp() out of a signal handler that has interrupted a doorbell. The thread
- * never returns to the doorbell, so the walk that it has begun is completed first (docs/shadow.md,
+ * never returns to the doorbell, so the walk that it has begun is completed first (docs/capture.md,
  * rule 5). For any other longjmp() there is nothing to do. The same for a thread that ends inside a
  * doorbell: cancelled, or by pthread_exit() in a handler.
  */

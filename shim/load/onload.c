@@ -99,7 +99,7 @@ static bool signal_is_ipc(uint64_t handle)
 	return ipc_has(handle);
 }
 
-/* docs/shadow.md, rule 15: a ring in device memory is slow and unreliable to read back. */
+/* docs/capture.md, rule 15: a ring in device memory is slow and unreliable to read back. */
 static bool ring_is_in_host_memory(const hsa_queue_t *queue)
 {
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};

@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What the shim's thread asks of the kernel is documented, and RTL_THREAD=no does without it (docs/thread.md).
+# What the shim's thread asks of the kernel is documented, and RTL_THREAD=no does without it
+# (docs/capture.md, "The shim's thread").
 load lib.bash
 bats_require_minimum_version 1.5.0
-doc=$BATS_TEST_DIRNAME/../../docs/thread.md
+doc=$BATS_TEST_DIRNAME/../../docs/capture.md
 guest=$RTL_BUILD/tests/shim/guest/shim-guest
 
-# documented: the names of section 1, one a line.
+# documented: the calls that the page lists, one a line.
 documented() {
-	sed -n '/^## 1/,/^## 2/s/^| [^|]* | \(`.*`\) |$/\1/p' "$doc" | tr -d '`' | tr ' ' '\n' | sort -u
+	sed -n '/^## The shim.s thread/,/^### Without/s/^| [^|]* | \(`.*`\) |$/\1/p' "$doc" | tr -d '`' | tr ' ' '\n' | sort -u
 }
 
 # calls FILE...: the names in strace's output, one a line.

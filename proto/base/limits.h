@@ -292,7 +292,7 @@
 #define HARVEST_NS	      5000000u
 #define HARVEST_NS_LEAST      1000000u
 #define HARVEST_IDLE_NS	      20000000u
-#define DOZE_NS		      1000000000u /* period while nothing is recorded: docs/control.md */
+#define DOZE_NS		      1000000000u /* period while nothing is recorded: docs/operation.md */
 #define FLUSH_NS	      20000000u
 /* Longest time for which OnUnload may hold up the exit of the application. */
 #define EXIT_NS_MAX	      50000000u

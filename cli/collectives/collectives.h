@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What rtl collectives shows: the operations between ranks, matched across ranks, with when each
- * rank arrived, and why the last one was late (docs/collectives.md has the formulas). One pass over
+ * rank arrived, and why the last one was late (docs/commands.md has the formulas). One pass over
  * the dispatches; memory grows with the collectives, not with the kernels. One thread.
  */
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /*
  * Collectives without RCCL (all-reduces of vLLM, SGLang and aiter, symmetric memory, MoRI, DeepEP):
  * no call says which ranks take part. The k-th launches of one kernel on GPUs of a node that are in
- * one group run at once and end together; those of other groups drift apart. docs/collectives.md,
+ * one group run at once and end together; those of other groups drift apart. docs/commands.md,
  * "Collectives without RCCL".
  */
 #include <errno.h>

@@ -4,7 +4,7 @@
  * Which rank the others wait for, what that costs, since when, and why, from how long each rank waits
  * (waiting.h). In a job whose ranks wait for each other the one that waits least is waited for: in a
  * window the job would gain, if that rank alone were mended, what the rank that waits second least
- * waits longer. The formulas are in docs/collectives.md, "Stragglers". Pure; one thread.
+ * waits longer. The formulas are in docs/commands.md, "Stragglers". Pure; one thread.
  */
 #include "cli/collectives/waiting.h"
 

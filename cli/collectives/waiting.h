@@ -2,7 +2,7 @@
 #pragma once
 /*
  * How long each rank waits for others inside of collectives and of sends and receives, in windows of
- * time that are the same for all ranks that communicators connect (docs/collectives.md, "Waiting").
+ * time that are the same for all ranks that communicators connect (docs/commands.md, "Waiting").
  * Waiting is exposed: while the GPU computes or copies it is none, and each instant counts once. In
  * each window compute + copies + waiting + waiting for a partner + transfer + idle = its length, to
  * the nanosecond. Times are ns of CLOCK_BOOTTIME, of the first node. One thread.

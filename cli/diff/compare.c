@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* By what one session differs from another. Formulas: docs/diff.md. */
+/* By what one session differs from another. Formulas: docs/commands.md. */
 #include "cli/diff/diff.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Sessions against one of them: what they have in common that makes them comparable, and by what
- * their steps, kernels and collectives differ (docs/diff.md has the formulas). Of a session only
- * its figures are kept, so that the memory is that of the largest one. One thread.
+ * their steps, kernels and collectives differ (docs/commands.md has the formulas). Of a session
+ * only its figures are kept, so that the memory is that of the largest one. One thread.
  */
 #include <jansson.h>
 #include <stdbool.h>

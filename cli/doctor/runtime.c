@@ -64,7 +64,7 @@ static void add_front_end(struct doctor *doctor, const char *answer)
 	runtime_answer(answer, "fallback", fallback, sizeof(fallback));
 	runtime_answer(answer, "why", why, sizeof(why));
 	if (!strcmp(front_end, "none"))
-		doctor_add(doctor, DOCTOR_FAIL, "front", "see RTL_FRONT_END in the README",
+		doctor_add(doctor, DOCTOR_FAIL, "front", "see RTL_FRONT_END in docs/commands.md",
 			"no queue would be followed: %s", why);
 	else if (!strcmp(fallback, "none"))
 		doctor_add(

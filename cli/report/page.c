@@ -67,8 +67,7 @@ int report_put_head(const struct report_part *parts, size_t count, FILE *to)
 void report_put_scripts(FILE *to)
 {
 	fputs("</main>\n<footer>Written by rtl " RTL_VERSION
-	      "; what the figures mean: docs/timeline.md, "
-	      "docs/collectives.md.</footer>\n",
+	      "; what the figures mean: docs/commands.md.</footer>\n",
 		to);
 	for (const struct report_asset *asset = report_assets; asset->name; asset++)
 		if (!asset->is_style && !asset->is_notice)

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * A page that answers why a job is slow: what rtl summary, timeline and collectives say of one or
- * several sessions, as one HTML document that needs nothing else (docs/report.md). Reading and
+ * several sessions, as one HTML document that needs nothing else (docs/commands.md). Reading and
  * writing are apart, so that what is written first can say what was read last. One thread.
  */
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * On which GPUs each process computes, and so to which of them a copy belongs, whatever of it all
- * is shown: docs/timeline.md has the rule. One thread.
+ * is shown: docs/commands.md has the rule. One thread.
  */
 #include "cli/database/query.h"
 

@@ -3,7 +3,7 @@
 /*
  * Where the time of each rank goes on each GPU in each step. Two passes over the dispatches in
  * the order of the file (steps.h, then breakdown.h); a sort by SQLite, which needs no memory, only
- * where they are far out of order. Memory is that of the rows. docs/timeline.md has the
+ * where they are far out of order. Memory is that of the rows. docs/commands.md has the
  * formulas. One thread.
  */
 #include <stdio.h>

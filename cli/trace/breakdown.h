@@ -4,7 +4,7 @@
  * A sweep over the kernels and copies of one process on one GPU, in the order of their starts:
  * how long each kind of work was under way, alone and at the same time as others, in each of
  * the given windows, and why nothing was between. Memory is bounded: of a kind it is only known
- * until when it lasts. Formulas and sources: docs/timeline.md. Pure; one thread.
+ * until when it lasts. Formulas and sources: docs/commands.md. Pure; one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What kind of work each kernel of a session is: rules of the user's file first, then those of
- * the database, or the built-in ones where it has none (docs/timeline.md). The first pattern
+ * the database, or the built-in ones where it has none (docs/commands.md). The first pattern
  * that the demangled name or the raw symbol matches, in lower case, decides. One thread.
  */
 #include <stddef.h>

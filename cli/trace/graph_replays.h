@@ -3,7 +3,7 @@
 /*
  * RCCL calls that were captured into hipGraphs, and which dispatches of each launch of such a graph
  * (a replay) are theirs. The captured call moves nothing: each replay does. A unit is what launches
- * together: a call, or the calls of a group. docs/collectives.md tells how nodes are told apart.
+ * together: a call, or the calls of a group. docs/commands.md tells how nodes are told apart.
  * One thread.
  */
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 /*
  * Kinds of steps: those that launch the same (prefill and decode, training and evaluation, batches
  * of another size) are of one kind, whatever their ranks, so that a step is compared with its like.
- * docs/timeline.md, "Kinds of steps", has the formulas. One thread.
+ * docs/commands.md, "Kinds of steps", has the formulas. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>

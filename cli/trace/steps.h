@@ -4,7 +4,7 @@
  * The steps of each process: from its roctx ranges or marks, else from a period in the sequence
  * of its kernels, else its whole run as one. A step is a window of time in which the GPUs did
  * what was submitted in it: it begins with the marker, or when they had done what was submitted
- * before, whichever is later (docs/timeline.md). Windows of a process do not overlap. Times are
+ * before, whichever is later (docs/commands.md). Windows of a process do not overlap. Times are
  * ns of CLOCK_BOOTTIME. One thread.
  */
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Ranges and host calls as a tree, with the GPU time of the kernels that were
- * submitted in them (docs/tree.md). Siblings of one name are one node. One pass
+ * submitted in them (docs/commands.md). Siblings of one name are one node. One pass
  * over the dispatches; memory: 16 bytes a host call and a range, and the nodes,
  * of which there are at most TREE_NODES_MAX. One thread.
  */

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- What kind of work a kernel is. The rules are in the file, so that whoever reads it gets the
 -- same answer: the first pattern, by position, that the demangled name or the raw symbol
--- matches, both in lower case (GLOB). docs/timeline.md has the reasons for the order.
+-- matches, both in lower case (GLOB). docs/commands.md has the reasons for the order.
 CREATE TABLE rtl_category (
 	position INTEGER PRIMARY KEY,	-- rules of the user's are below 0
 	category TEXT NOT NULL,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """cases.py RTL: what summary, timeline, collectives, tree and diagnose say of nine cases, each
-worked out by hand; ns after START. docs/answers.md lists them.
+worked out by hand; ns after START. tests/system/answers/README.md lists them.
 
 Ranks count their ids from 1, so equal ids meet in every case.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """peers.py RTL: where AORTA, TraceLens and rocm-trace-lite answer wrongly, the right answer; ns after
-START. docs/answers.md says who answers what, and lists the cases that other tests have."""
+START. tests/system/answers/README.md says who answers what, and lists the cases that other tests have."""
 import sqlite3
 
 from asking import ask, close, rtl, same, table

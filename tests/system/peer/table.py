@@ -30,7 +30,7 @@ every test named here exists.
 ## What others answer
 
 AORTA 7eeb04e, TraceLens 171dd74, rocm-trace-lite 16f0482: run, or read where it says so. What
-rocm-trace-lite records wrongly is in [its own table](defects.md).
+rocm-trace-lite records wrongly is in [its own table](../peer/README.md).
 
 """
 CASES = """
@@ -45,17 +45,17 @@ END = """
 ## By model
 
 `answers.properties` asks random sessions (nested ranges and calls, several GPUs and queues a rank, groups, two
-communicators, lost parts, kernels without times, of no time, at the same time, submitted nobody knows when, a host that
+communicators, lost parts, kernels without times, of no time, at the same time, submitted at an unknown time, a host that
 waits or does not) and holds every figure, each cause of an idle time by itself, to `tests/system/answers/model.py`, which
 works them out by brute force from the formulas of the documents. The same session
 with its rows in another order, with ids of which none occurs twice, with another clock on one rank, and one rank alone
 must give the same answers; a file is as itself, and the other way round the other sign. `RTL_TEST_LONG=1` asks a thousand.
 
-`answers.noise` has jobs of which all ranks are alike, at five levels of noise: nobody may be blamed
-([why, and the rates](adr/0019-match-collectives-by-number-and-charge-the-waiting.md)).
+`answers.noise` has jobs of which all ranks are alike, at five levels of noise: no rank may be blamed
+([why, and the rates](../../../docs/adr/0019-match-collectives-by-number-and-charge-the-waiting.md)).
 """
-PAGES = {"docs/defects.md": [DEFECTS, "tests/system/peer/defects.tsv"],
-         "docs/answers.md": [CLAIMS, "tests/system/answers/claims.tsv", CASES, "tests/system/answers/cases.tsv", END]}
+PAGES = {"tests/system/peer/README.md": [DEFECTS, "tests/system/peer/defects.tsv"],
+         "tests/system/answers/README.md": [CLAIMS, "tests/system/answers/claims.tsv", CASES, "tests/system/answers/cases.tsv", END]}
 TITLES = {"from": "", "ours": "here"}
 EMPTY = {"measured": "not measured"}
 

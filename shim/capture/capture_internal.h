@@ -37,7 +37,7 @@ enum slot_kind {
 /* State of an injected signal that has fired without usable times, or that should have fired. */
 enum slot_phase {
 	PHASE_NONE,
-	PHASE_SUSPECT, /* a later barrier packet has fired (docs/capture.md, 5) */
+	PHASE_SUSPECT, /* a later barrier packet has fired (docs/capture.md, missed packets) */
 	PHASE_NO_TIME, /* fired; its times are not there yet */
 };
 

@@ -77,7 +77,7 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private, 
 }
 
 /*
- * docs/capture.md, section 5: number @passed had the barrier bit and has fired, so this dispatch has
+ * docs/capture.md, missed packets: number @passed had the barrier bit and has fired, so this dispatch has
  * ended.
  */
 static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)

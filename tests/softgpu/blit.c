@@ -6,8 +6,9 @@
 
 /*
  * ROCr's own copy kernels are raw code without a symbol. They begin with as many scalar loads as
- * their arguments need, so a dword further on tells them apart: the fifth load of four dwords, the
- * load of one, the wait after two. It differs between generations of chips, as the first load does.
+ * their arguments need, so a dword further on distinguishes them: the fifth load of four dwords,
+ * the load of one, the wait after two. That dword and the first load differ between generations of
+ * chips.
  */
 #define FIRST_GFX9  0xc00a0100u
 #define FIRST_GFX10 0xf4080100u /* and gfx11 */
@@ -87,7 +88,7 @@ struct hip_copy {
 	uint32_t extra; /* aligned: bytes per element; else: bytes after the last whole dword */
 };
 
-/* From ROCm 6 on: always bytes, in elements of 4 or 16 and what remains. */
+/* From ROCm 6 on: sizes in bytes, in elements of 4 or 16 plus a remainder. */
 struct hip_copy_later {
 	uint64_t src, dst, size;
 	uint32_t remainder, aligned_size;
@@ -102,7 +103,7 @@ struct hip_rect {
 };
 
 struct hip_fill {
-	uint64_t buffer[4]; /* of 1, 2, 4 and 8 byte elements: one is set */
+	uint64_t buffer[4]; /* for 1, 2, 4 and 8 byte elements: one is set */
 	uint64_t pattern;
 	uint32_t pattern_size; /* elements */
 	uint32_t pad;
@@ -122,7 +123,9 @@ struct hip_write {
 	uint64_t ptr32, ptr64, value;
 };
 
-/* Nothing else tells the layouts apart. The earlier one has the upper half of an origin there. */
+/*
+ * Only the values distinguish the layouts. The earlier one has the upper half of an origin there.
+ */
 static bool is_later_copy(const struct hip_copy_later *c)
 {
 	return (c->aligned_size == 4 || c->aligned_size == 16) && c->remainder <= c->size &&
@@ -202,7 +205,7 @@ static uint64_t hip_fill(const void *args)
 	const uint8_t *pattern;
 	uint8_t *at, *end;
 
-	/* Of the earlier one's four buffers only one is set. */
+	/* The earlier layout sets only one of its four buffers. */
 	if (!earlier->buffer[0] || !earlier->buffer[1])
 		return fill_rows(earlier, 1, 0);
 	at = memory_host(f->buffer);

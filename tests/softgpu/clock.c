@@ -5,8 +5,8 @@
 #include <time.h>
 
 /*
- * Signals that were completed on a virtual time line, and when. A set of four
- * per hash: the entry that is furthest in the past makes room.
+ * Signals that were completed on a virtual time line, with the time. A set of four per hash: the
+ * oldest entry is replaced.
  */
 #define VTIME_SHARDS 256u
 #define VTIME_SETS   64u /* per shard */
@@ -50,7 +50,7 @@ uint64_t clock_tick_offset(uint32_t node)
 	return (uint64_t)node * 7000000000007u;
 }
 
-/* What the script has done to a clock, counted from the opening of the device. */
+/* The counter with the script's drift and step, counted from the opening of the device. */
 uint64_t clock_tick(uint32_t node, uint64_t ns)
 {
 	uint64_t tick = ns / SOFTGPU_TICK_NS + clock_tick_offset(node);

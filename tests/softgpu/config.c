@@ -14,7 +14,7 @@ struct config softgpu_config;
 #define FAMILY_GFX11 145u
 #define FAMILY_GFX12 152u
 
-/* A runtime takes those that it knows: topology.c says which it left out. */
+/* A runtime uses those that it knows; topology.c reports the others. */
 static const struct gfx_target targets[] = {
 	/* name   major minor step  CUs simd waves wave SE device xcc xgmi family sramecc */
 	{"gfx90a", 9, 0, 10, 104, 4, 8, 64, 8, 0x740f, 1, 2, FAMILY_AI, true},
@@ -59,7 +59,7 @@ static const struct gfx_target *find_target(const char *name, size_t len)
 	return NULL;
 }
 
-/* One name for all GPUs, or a list by comma that is repeated as needed. */
+/* One name for all GPUs, or a comma-separated list that is repeated as needed. */
 static int get_targets(struct config *c)
 {
 	const char *text = getenv("SOFTGPU_GFX");

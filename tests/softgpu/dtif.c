@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libdtif.so: the thunk that ROCr from 7.0 on opens where HSA_ENABLE_DTIF=1, and of which it takes
- * every function by its name.
+ * libdtif.so: the thunk that ROCr from 7.0 on opens if HSA_ENABLE_DTIF=1. ROCr looks up every
+ * function by its name.
  */
 #include "tests/softgpu/later_thunk.h"
 
@@ -87,8 +87,8 @@ static bool is_of_identifier(char c)
 
 /*
  * Copies the string that begins after @at, where another ends, if it is the name of a function.
- * Byte by byte: in a program under the address sanitizer there are bytes between strings that no
- * function of libc may read.
+ * Byte by byte: in a program under the address sanitizer there are bytes between strings that
+ * libc's functions must not read.
  */
 __attribute__((no_sanitize("address"))) static bool read_name(
 	const char *at, const char *end, char ret[NAME_BYTES_MAX])
@@ -106,7 +106,7 @@ __attribute__((no_sanitize("address"))) static bool read_name(
 	if (len < sizeof(prefix) || at + len == end || len == NAME_BYTES_MAX)
 		return false;
 	ret[len] = 0;
-	/* 7.2 has such names in messages only; they are of a thunk that serves several devices. */
+	/* 7.2 has such names in messages only; they belong to a thunk for several devices. */
 	return strcmp(ret + len - 3, "Ctx") != 0;
 }
 
@@ -162,8 +162,8 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * A runtime goes on without a function that it did not find and crashes when it calls it. So the
- * names that it has among its strings are looked up before.
+ * A runtime continues without a function that it did not find, and crashes when it calls it. So the
+ * names among its strings are looked up first.
  */
 void *DtifCreate(const char *name)
 {
@@ -191,8 +191,8 @@ HSAKMT_STATUS hsaKmtModelEnabled(bool *is_enabled)
 }
 
 /*
- * What a runtime only asks for by name: their parameters do not matter to a function that does
- * nothing with them. Of the debugger, of sampling, of files read by the GPU, of graphics.
+ * Functions that a runtime only looks up by name. Their parameters do not matter, because they do
+ * nothing: debugger, sampling, files read by the GPU, graphics.
  */
 #define DECLINE(type, value, function)                                                             \
 	__attribute__((visibility("default"))) type function(void);                                \

@@ -9,10 +9,10 @@
 #define EVENTS_MAX	      4096u /* KFD_SIGNAL_EVENT_LIMIT */
 #define TIMEOUT_FOREVER_MS    0xfffffffeu
 /*
- * ROCr shares one auto-reset event between all queues. Its event thread can
- * consume the set that hsa_queue_destroy is just about to wait for, for ever
- * (KFD got event ages against that, long after 5.2.3). So nobody waits for
- * ever here: ROCr looks again whenever a wait returns, whatever it returns.
+ * ROCr shares one auto-reset event between all queues. Its event thread can consume the event that
+ * hsa_queue_destroy is about to wait for, for ever (KFD got event ages against that, long after
+ * 5.2.3). So no wait here is endless: ROCr checks again whenever a wait returns, whatever it
+ * returns.
  */
 #define TIMEOUT_LOOK_AGAIN_MS 50u
 
@@ -37,10 +37,10 @@ struct event {
 };
 
 /*
- * By event id; 0 is none. Events are few and short: one lock for all. They stay where they are
- * after their end: who waits for a signal of ROCr's sees the value and destroys it while the thread
- * that stored it is still about to set its event. KFD takes an id there, of which at worst another
- * event is set once too often.
+ * Indexed by event id; 0 is none. Events are few and critical sections short, so there is one lock
+ * for all. Events stay in place after their end: a thread that waits for a signal of ROCr sees the
+ * value and destroys the event while the thread that stored the value is still about to set it. KFD
+ * takes an id there, so at worst another event is set once too often.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct event events[EVENTS_MAX + 1];
@@ -49,7 +49,7 @@ static uint64_t mailbox[EVENTS_MAX + 1]; /* where packet processors store the ev
 
 static void set_locked(struct event *e)
 {
-	/* As KFD does: all current waiters wake; it stays set only if nobody waited. */
+	/* As in KFD: all current waiters wake; the event stays set only if there was none. */
 	e->is_set = !e->is_auto_reset || !e->links;
 	for (struct wait_link *l = e->links; l; l = l->next) {
 		l->is_active = true;
@@ -76,7 +76,7 @@ void event_reset_all(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The id of an event that nobody has and nobody sleeps on, or 0; ids go round. */
+/* The id of an event that is not in use and has no sleeper, or 0; ids are used in turn. */
 static uint32_t free_id_locked(void)
 {
 	for (uint32_t i = 0; i < EVENTS_MAX; i++) {
@@ -229,7 +229,7 @@ HSAKMT_STATUS hsaKmtWaitOnMultipleEvents(
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w.cond, &attr);
 	pthread_condattr_destroy(&attr);
-	/* Whoever sleeps here may just have rung a doorbell, which wakes nobody. */
+	/* The waiting thread may just have rung a doorbell, which does not wake a processor. */
 	queue_kick();
 
 	pthread_mutex_lock(&lock);

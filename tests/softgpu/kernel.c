@@ -133,7 +133,7 @@ static struct kernel *kernel_new(char *name, enum kernel_emulation emulation, ui
 	return k;
 }
 
-/* By name: a code object that is loaded again goes on counting its ordinals. */
+/* Found by name: a code object that is loaded again continues its ordinals. */
 static struct kernel *find_or_make(struct kernel_cache *c, uint64_t object, uint32_t gpu)
 {
 	enum kernel_emulation emulation = EMULATE_NONE;

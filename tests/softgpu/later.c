@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the thunk of ROCm 6 has and that of 5.2 has not. ROCr 6.1 asks for all of it by name; the
- * headers of 5.2 declare none, so this file does.
+ * Functions that the thunk of ROCm 6 has and that of 5.2 has not. ROCr 6.1 looks all of them up by
+ * name; the headers of 5.2 do not declare them, so this file does.
  */
 #include "tests/softgpu/softgpu.h"
 
@@ -14,7 +14,7 @@ struct amdgpu_gpu_info {
 	uint32_t gpu_counter_freq; /* kHz */
 };
 
-/* Where the headers have them, these must agree. */
+/* These must agree with newer headers. */
 #pragma GCC visibility push(default)
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes);
 HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 node, void **handle);
@@ -34,7 +34,7 @@ HSAKMT_STATUS hsaKmtReplaceAsanHeaderPage(void *address);
 HSAKMT_STATUS hsaKmtReturnAsanHeaderPage(void *address);
 #pragma GCC visibility pop
 
-/* Memory is reserved, not taken: there is always all of it. */
+/* Memory is only reserved, so all of it is always available. */
 HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes)
 {
 	HsaNodeProperties properties;
@@ -46,7 +46,7 @@ HSAKMT_STATUS hsaKmtAvailableMemory(HSAuint32 node, HSAuint64 *bytes)
 	return status;
 }
 
-/* For libdrm_amdgpu, of which ROCr asks one question; the rest would be for shared memory. */
+/* For libdrm_amdgpu, to which ROCr makes one query; the rest would be for shared memory. */
 HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 node, void **handle)
 {
 	if (!handle)
@@ -56,7 +56,7 @@ HSAKMT_STATUS hsaKmtGetAMDGPUDeviceHandle(HSAuint32 node, void **handle)
 }
 
 /*
- * Found here before libdrm_amdgpu's, which ROCr names after libhsakmt among the libraries that it
+ * Found here before libdrm_amdgpu's, because ROCr names libhsakmt first among the libraries that it
  * needs. The first members of struct amdgpu_gpu_info; ROCr reads the rate of the ticks there.
  */
 int amdgpu_query_gpu_info(void *handle, struct amdgpu_gpu_info *info)
@@ -73,7 +73,7 @@ HSAKMT_STATUS hsaKmtGetRuntimeCapabilities(HSAuint32 *mask)
 	return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Ages of events are a later driver's than the one that hsaKmtGetVersion() names: 0, unused. */
+/* The driver that hsaKmtGetVersion() names has no ages of events: 0, unused. */
 HSAKMT_STATUS hsaKmtWaitOnEvent_Ext(HsaEvent *event, HSAuint32 ms, uint64_t *age)
 {
 	return hsaKmtWaitOnEvent(event, ms);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thunk of ROCm 7.0 to 7.2, as far as it differs from the headers of 5.2 to 6.2 that this is
- * built with: two structures that grew in the middle, and functions that ROCr takes by name from
- * libdtif.so. The program that loads it and the tests see the same declarations.
+ * The thunk of ROCm 7.0 to 7.2 where it differs from the headers of 5.2 to 6.2 that this is built
+ * with: two structures that grew in the middle, and functions that ROCr looks up by name in
+ * libdtif.so. The program that loads it and the tests share these declarations.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #define NODE_BYTES(from, to) (offsetof(HsaNodeProperties, to) - offsetof(HsaNodeProperties, from))
 
-/* HsaNodeProperties; the runs of bytes are what lies there in the headers' own. */
+/* HsaNodeProperties; the byte arrays are the members that the headers have at these offsets. */
 struct later_node_properties {
 	uint8_t counts_of_cores[NODE_BYTES(NumCPUCores, NumMemoryBanks)];
 	uint32_t neural_cores;
@@ -43,14 +43,14 @@ static_assert(offsetof(struct later_link_properties, sdma_engines) == 44, "ROCm 
 /* HSA_QUEUE_TYPE: an SDMA queue on the engine that is named, counted from 0. */
 #define LATER_QUEUE_SDMA_BY_ENGINE 6
 
-/* Called first, with the name of the caller; NULL makes its hsa_init fail. */
+/* Called first, with the name of the caller; if it returns NULL, the caller's hsa_init fails. */
 void *DtifCreate(const char *name);
 void DtifDestroy(void);
 
 HSAKMT_STATUS hsaKmtCreateQueueExt(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
 	HSA_QUEUE_PRIORITY priority, HSAuint32 sdma_engine, void *address, HSAuint64 bytes,
 	HsaEvent *event, HsaQueueResource *res);
-/* Stands for the store to the doorbell. */
+/* Replaces the store to the doorbell. */
 HSAKMT_STATUS hsaKmtQueueRingDoorbell(HSA_QUEUEID id);
 HSAKMT_STATUS hsaKmtAllocMemoryAlign(
 	HSAuint32 node, HSAuint64 size, HSAuint64 align, HsaMemFlags flags, void **address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels that wait for each other, in one process or several: what a script calls meet=N. The
- * processes of a job map one file. A process is there as long as it holds the lock of its byte of
- * that file, which the kernel takes back however it ends.
+ * Kernels that wait for each other, in one process or several: meet=N in a script. The processes of
+ * a job map one file. A process is present as long as it holds the lock of its byte of that file,
+ * which the kernel releases however the process ends.
  */
 #include "tests/softgpu/softgpu.h"
 
@@ -23,26 +23,26 @@
 #define SEAT_WORDS   (SOFTGPU_MEET_MAX / 64)
 #define LOCK_SETUP   0 /* bytes of the file that are locked; the members' follow */
 #define LOCK_MEMBER  1
-#define LOOK_NS	     20000000u /* between two looks whether a process has gone */
+#define LOOK_NS	     20000000u /* interval of checks whether a process has ended */
 #define COMPLAIN_NS  10000000000u
 #define PATH_BYTES   256u
 
-/* All of it is guarded by hall.lock, but for end_ns. */
+/* All of it is guarded by hall.lock, except end_ns. */
 struct member {
-	uint64_t serial; /* of the process; 0: none yet */
+	uint64_t serial; /* of the process; 0 if none yet */
 	uint32_t pid;
 	uint32_t is_gone;
-	uint32_t gpu_seen; /* the ordinal plus 1; 0: it met nobody yet */
+	uint32_t gpu_seen; /* ordinal + 1; 0 if it has not met any yet */
 };
 
-/* Who takes part: a GPU as one process sees it. */
+/* A participant: a GPU as one process sees it. */
 struct seat {
 	uint64_t serial;
-	uint64_t next; /* meeting; it will come to none below it any more */
+	uint64_t next; /* meeting; it will not come to any before it */
 	uint32_t member, gpu;
 };
 
-/* A name of a kernel in a group of GPUs. */
+/* The kernels of one name in a group of GPUs. */
 struct circle {
 	uint64_t name;
 	uint32_t group, size;
@@ -52,25 +52,25 @@ struct circle {
 
 /* The Nth time that a circle meets. */
 struct meeting {
-	uint32_t circle;   /* plus 1; 0: free */
-	uint32_t is_short; /* it ended without some, who are gone */
+	uint32_t circle;   /* plus 1; 0 if free */
+	uint32_t is_short; /* it ended without some that are gone */
 	uint64_t ordinal;
 	uint64_t came[SEAT_WORDS], left[SEAT_WORDS];
 	uint64_t last_start_ns, duration_ns;
-	uint64_t end_ns; /* atomic; 0: some have not come */
+	uint64_t end_ns; /* atomic; 0 while some have not come */
 };
 
 struct hall {
 	uint64_t magic;
 	pthread_mutex_t lock;
 	uint64_t serial;
-	uint32_t circles, meetings; /* one above the highest that was ever used */
+	uint32_t circles, meetings; /* one above the highest ever used */
 	struct member member[MEMBERS_MAX];
 	struct circle circle[CIRCLES_MAX];
 	struct meeting meeting[MEETINGS_MAX];
 };
 
-/* Written by meet_open, when no processor runs. A process stays until it ends. */
+/* Written by meet_open while no processor runs. A process stays a member until it ends. */
 static struct hall *hall;
 static int hall_fd = -1;
 static uint32_t self; /* our member */
@@ -87,7 +87,10 @@ static void set_bit(uint64_t *words, uint32_t i)
 	words[i / 64] |= 1ull << i % 64;
 }
 
-/* An owner that died in here leaves bits and numbers, each of which is right by itself. */
+/*
+ * A process that died while holding the lock leaves bits and numbers that are each valid by
+ * themselves.
+ */
 static void enter(void)
 {
 	if (pthread_mutex_lock(&hall->lock) == EOWNERDEAD)
@@ -99,7 +102,7 @@ static void leave(void)
 	pthread_mutex_unlock(&hall->lock);
 }
 
-/* 1: locked; 0: free; -errno. */
+/* 1 if locked, 0 if free, or -errno. */
 static int lock_bytes(int command, short type, off_t at, off_t count)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = count};
@@ -111,7 +114,7 @@ static int lock_bytes(int command, short type, off_t at, off_t count)
 	return l.l_type != F_UNLCK;
 }
 
-/* Of other processes than ours: a process is never told of its own locks. */
+/* Checks other processes than ours, since F_GETLK does not report our own locks. */
 static bool is_any_here(uint32_t member, uint32_t count)
 {
 	return lock_bytes(F_GETLK, F_WRLCK, LOCK_MEMBER + (off_t)member, (off_t)count) != 0;
@@ -143,7 +146,7 @@ static bool has_seat(const struct circle *c, uint32_t member)
 	return false;
 }
 
-/* Those who went before they ever met here, and may have been expected. */
+/* Members that ended before they ever met here, and may have been expected. */
 static uint32_t count_lost(const struct circle *c)
 {
 	uint32_t lost = 0;
@@ -159,7 +162,7 @@ static uint32_t count_lost(const struct circle *c)
 	return lost;
 }
 
-/* Ends the meeting if everyone came who still can. */
+/* Ends the meeting if all that still can have come. */
 static void try_end(struct meeting *t)
 {
 	const struct circle *c = &hall->circle[t->circle - 1];
@@ -194,7 +197,7 @@ static void free_if_empty(struct meeting *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* NULL: there are too many. */
+/* NULL if there are too many. */
 static struct circle *find_circle(uint64_t name, uint32_t group, uint32_t size)
 {
 	struct circle *c;
@@ -212,7 +215,7 @@ static struct circle *find_circle(uint64_t name, uint32_t group, uint32_t size)
 	return c;
 }
 
-/* The meeting to which those are on their way who are furthest. */
+/* The meeting that the most advanced participants are on their way to. */
 static uint64_t find_next(const struct circle *c)
 {
 	uint64_t next = 0;
@@ -224,7 +227,9 @@ static uint64_t find_next(const struct circle *c)
 	return next;
 }
 
-/* Our place, or that of one who is gone, or a new one. SOFTGPU_MEET_MAX: all are taken. */
+/*
+ * Our seat, or that of a participant that is gone, or a new one. SOFTGPU_MEET_MAX if all are taken.
+ */
 static uint32_t find_seat(struct circle *c, uint32_t gpu)
 {
 	const struct member *m = &hall->member[self];
@@ -248,7 +253,7 @@ static uint32_t find_seat(struct circle *c, uint32_t gpu)
 	return at;
 }
 
-/* NULL: there are too many. */
+/* NULL if there are too many. */
 static struct meeting *find_meeting(uint32_t circle, uint64_t ordinal)
 {
 	struct meeting *t, *free_one = NULL;
@@ -343,7 +348,7 @@ bool meet_poll(struct meet_ticket *ticket, uint64_t *ret_end_ns, bool *ret_is_sh
 		end = t->end_ns;
 	}
 	if (end) {
-		/* Who comes after the end of a meeting that was short of it is late by itself. */
+		/* A participant that comes after a meeting ended without it is late by itself. */
 		*ret_end_ns = end > ticket->own_end_ns ? end : ticket->own_end_ns;
 		*ret_is_short = t->is_short;
 		set_bit(t->left, ticket->seat);
@@ -365,7 +370,7 @@ void meet_leave(const struct meet_ticket *ticket)
 	leave();
 }
 
-/* When the process began, in ticks since the boot: a number of a process alone comes again. */
+/* Start of the process in ticks since the boot, because pids are reused. */
 static unsigned long long start_of(pid_t pid)
 {
 	char path[32], text[1024] = "", *at;
@@ -411,7 +416,7 @@ static void init_hall(void)
 	hall->magic = HALL_MAGIC;
 }
 
-/* The first place that was never taken, or one of those who are gone. */
+/* The first place that was never taken, or that of a member that is gone. */
 static int take_member(void)
 {
 	uint32_t pid = (uint32_t)getpid(), best = MEMBERS_MAX;
@@ -438,7 +443,7 @@ static int enter_hall(void)
 	uint64_t magic = 0;
 	int err;
 
-	/* Where SOFTGPU_MEET names a file of something else, it stays as it is. */
+	/* If SOFTGPU_MEET names another kind of file, the file stays unchanged. */
 	if (pread(hall_fd, &magic, sizeof(magic), 0) != 0 && magic != HALL_MAGIC)
 		return -EEXIST;
 	if ((is_first && ftruncate(hall_fd, 0)) || ftruncate(hall_fd, (off_t)sizeof(*hall)))
@@ -463,7 +468,7 @@ static int open_hall(void)
 	struct stat st;
 	int err;
 
-	/* The last to leave removes the file, maybe just after we opened it. */
+	/* The last member to leave removes the file, perhaps just after we have opened it. */
 	do {
 		if (hall_fd >= 0)
 			close(hall_fd);
@@ -484,7 +489,7 @@ static void forget_hall(void)
 	if (hall)
 		munmap(hall, sizeof(*hall));
 	if (hall_fd >= 0)
-		close(hall_fd); /* and all locks of ours with it */
+		close(hall_fd); /* and releases all our locks */
 	hall = NULL;
 	hall_fd = -1;
 }
@@ -493,7 +498,7 @@ int meet_open(void)
 {
 	int err;
 
-	/* It goes on when the device is opened again, but not in a child. */
+	/* Continues when the device is opened again, but not in a child. */
 	if (hall && hall->member[self].pid == (uint32_t)getpid())
 		return 0;
 	forget_hall();

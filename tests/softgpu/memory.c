@@ -15,11 +15,11 @@
 struct region {
 	uint64_t base; /* host address */
 	uint64_t size;
-	uint64_t gpu; /* what GPUs call it; differs from base for registered memory */
+	uint64_t gpu;		     /* address for GPUs; differs from base for registered memory */
 	uint64_t map_base, map_size; /* what to munmap */
 	uint32_t node;
 	uint32_t refs; /* registrations nest */
-	int fd;	       /* of the memory, once it is shared between processes; else -1 */
+	int fd;	       /* of the memory if it is shared between processes; else -1 */
 	bool is_import;
 	HsaMemFlags flags;
 	void *user_data;
@@ -333,8 +333,8 @@ static HSAKMT_STATUS register_host(void *address, uint64_t size, HsaMemFlags fla
 	r->refs = 1;
 	r->fd = -1;
 	/*
-	 * As on a discrete GPU the device has another address for it. ROCr relies
-	 * on that; nobody may touch the alias but our copy engines, which translate.
+	 * As on a discrete GPU, the device has another address for it. ROCr relies on that. Only
+	 * our copy engines, which translate it, may access the alias.
 	 */
 	r->gpu = map_aligned(round_up(page + size, SOFTGPU_PAGE), SOFTGPU_PAGE, PROT_NONE, r);
 	if (!r->gpu)
@@ -375,7 +375,7 @@ HSAKMT_STATUS hsaKmtRegisterMemoryToNodes(
 	return register_host(address, size, (HsaMemFlags){{.Value = 0}});
 }
 
-/* What another process shared with us: it goes by the call by which a registration does. */
+/* Memory that another process shared with us is released by the same call as a registration. */
 static void drop_import(uint64_t base)
 {
 	struct region *r = list_find(&allocated, base);
@@ -506,14 +506,14 @@ HSAKMT_STATUS hsaKmtSetMemoryUserData(const void *pointer, void *data)
 }
 
 /*
- * Memory shared between processes: what the eight words of a handle are. Word 6 is ROCr's, for the
- * offset in an allocation.
+ * Memory shared between processes: the eight words of a handle. Word 6 is ROCr's, for the offset in
+ * an allocation.
  */
 struct share_handle {
 	uint32_t magic;
 	uint32_t pid;
-	uint32_t fd;	/* of that process */
-	uint32_t inode; /* that it had */
+	uint32_t fd;	/* in that process */
+	uint32_t inode; /* of that file */
 	uint32_t node;
 	uint32_t pages;
 	uint32_t offset;
@@ -522,7 +522,10 @@ struct share_handle {
 static_assert(sizeof(struct share_handle) == sizeof(HsaSharedMemoryHandle), "of the headers");
 #define SHARE_MAGIC 0x53475348u
 
-/* Puts a file in the place of private memory, with all that is in it. Nothing may write there. */
+/*
+ * Replaces private memory by a file with the same contents. Nothing may write to the memory
+ * meanwhile.
+ */
 static bool back_by_file(struct region *r)
 {
 	static const uint8_t zeros[SOFTGPU_PAGE];
@@ -580,7 +583,7 @@ HSAKMT_STATUS hsaKmtShareMemory(void *address, HSAuint64 size, HsaSharedMemoryHa
 	return status;
 }
 
-/* A descriptor of the file of that handle, or -1: its process has freed it, or is gone. */
+/* A descriptor of the handle's file, or -1 if its process has freed it or is gone. */
 static int open_shared(const struct share_handle *h)
 {
 	struct stat st;
@@ -600,7 +603,7 @@ static int open_shared(const struct share_handle *h)
 	return -1;
 }
 
-/* At an address of its own, in the process that shared it too. */
+/* At a new address, also in the process that shared it. */
 HSAKMT_STATUS hsaKmtRegisterSharedHandle(
 	const HsaSharedMemoryHandle *handle, void **address, HSAuint64 *size)
 {
@@ -666,8 +669,8 @@ static void free_list(struct region_list *list, bool owns)
 }
 
 /*
- * After the last hsaKmtCloseKFD: bookkeeping goes, what the application still
- * has allocated stays mapped (a late reader must not crash in our name).
+ * After the last hsaKmtCloseKFD the bookkeeping is dropped. What the application still has
+ * allocated stays mapped, so that a late reader does not crash.
  */
 void memory_reset(void)
 {

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#define BATCH		256u /* packets per turn: other queues and the API get theirs */
+#define BATCH		256u /* packets per turn, so that other queues and API calls get theirs */
 #define DOORBELL_EMPTY	UINT64_MAX
 #define VENDOR_PM4	1u
 #define VENDOR_BARRIER	2u /* HSA_AMD_PACKET_TYPE_BARRIER_VALUE */
@@ -82,8 +82,10 @@ static void signal_done(struct queue *q, uint64_t handle)
 	} else if (q->fault != FAULT_LATE_TS) {
 		write_ticks(q, s);
 	}
-	/* In real time who waits for it sees it when it has ended by the wall, where its own time
-	 * is. */
+	/*
+	 * In real time, a thread that waits for the signal sees it when the kernel has ended by the
+	 * wall clock, which is also its own time.
+	 */
 	if (!softgpu_config.is_realtime)
 		clock_put_signal(handle, q->end_ns);
 	__atomic_sub_fetch(&s->value, 1, __ATOMIC_RELEASE);
@@ -339,7 +341,7 @@ static void finish_barrier(struct queue *q)
 	launch(q, 0);
 }
 
-/* `packet` holds a fetched packet that was not launched yet. False: it has to wait. */
+/* `packet` was fetched and not launched yet. False if it has to wait. */
 static bool try_packet(struct queue *q)
 {
 	unsigned int type = q->packet.dispatch.header & 0xff;
@@ -447,7 +449,7 @@ static bool fetch(struct queue *q)
 	torn_signal = __atomic_load_n((uint64_t *)(slot + 56), __ATOMIC_RELAXED);
 	if (softgpu_config.eager == 2 && q->is_early) {
 		queue_relax(TORN_PAUSES);
-		(void)sched_yield(); /* who writes it may have no other processor */
+		(void)sched_yield(); /* the writing thread may have no other processor */
 	}
 	head = __atomic_load_n((uint32_t *)slot, __ATOMIC_ACQUIRE);
 	memcpy(&q->packet, slot, sizeof(q->packet));
@@ -457,7 +459,7 @@ static bool fetch(struct queue *q)
 	return true;
 }
 
-/* What was begun earlier. True when the queue may take its next packet. */
+/* Continues what was begun earlier. True if the queue may take its next packet. */
 static bool resume(struct queue *q)
 {
 	switch (q->state) {

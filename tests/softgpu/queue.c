@@ -34,7 +34,7 @@ static uint64_t next_queue_id;
 static uint32_t next_ordinal;
 static uint64_t *doorbells;
 static bool doorbell_used[SOFTGPU_QUEUES_MAX];
-static uint64_t slot_id[SOFTGPU_QUEUES_MAX]; /* atomic: the queue that has the slot; 0: none */
+static uint64_t slot_id[SOFTGPU_QUEUES_MAX]; /* atomic: the queue that has the slot; 0 if none */
 static uint32_t kicks, sleepers;
 
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
@@ -90,7 +90,7 @@ static void rest(const struct device *dev, uint64_t idle_ns)
 	ns = idle_ns / SLEEP_DIVISOR;
 	if (ns > SLEEP_MAX_NS)
 		ns = idle_ns > LONG_IDLE_NS ? SLEEP_LONG_NS : SLEEP_MAX_NS;
-	/* A kernel that ends in real time is an appointment. */
+	/* A kernel that ends in real time must be on time. */
 	if (dev->due_ns) {
 		wall = clock_wall_ns();
 		if (dev->due_ns <= wall)
@@ -264,7 +264,7 @@ static bool take_ids(struct queue *q)
 		}
 	}
 	if (is_found) {
-		/* The slot is in it, for who rings by id. */
+		/* The id contains the slot, for callers that ring by id. */
 		q->id = next_queue_id++ * SOFTGPU_QUEUES_MAX + q->slot;
 		q->ordinal = q->is_sdma ? 0 : next_ordinal++;
 	}
@@ -273,7 +273,7 @@ static bool take_ids(struct queue *q)
 	return is_found;
 }
 
-/* Pointers: ROCr brings those of AQL queues, the thunk those of SDMA queues. */
+/* ROCr supplies the pointers of AQL queues, the thunk those of SDMA queues. */
 static HSAKMT_STATUS set_pointers(struct queue *q, HsaQueueResource *res)
 {
 	if (!q->is_sdma) {
@@ -305,7 +305,7 @@ static void add_queue(struct device *dev, struct queue *q)
 	*at = q;
 }
 
-/* An engine that was named, or the next of those that face the host or other GPUs. */
+/* The engine that was named, or the next one that faces the host or other GPUs. */
 static bool take_engine(struct queue *q, HSA_QUEUE_TYPE type, uint32_t engine)
 {
 	struct device *dev = q->dev;
@@ -320,7 +320,7 @@ static bool take_engine(struct queue *q, HSA_QUEUE_TYPE type, uint32_t engine)
 	return engine < SOFTGPU_SDMA_ENGINES + dev->gfx->xgmi_engines;
 }
 
-/* Takes the queue's place on the device; what it has is given back where it gets none. */
+/* Places the queue on the device; releases its resources if there is no place. */
 static HSAKMT_STATUS start_queue(struct queue *q, HsaQueueResource *res)
 {
 	struct device *dev = q->dev;
@@ -387,7 +387,10 @@ HSAKMT_STATUS queue_create(HSAuint32 node, HSA_QUEUE_TYPE type, uint32_t engine,
 	return status;
 }
 
-/* Priorities are accepted: every queue has its own time line here. Events are the runtime's. */
+/*
+ * Priorities are accepted and ignored: every queue has its own time line here. Events are the
+ * runtime's.
+ */
 HSAKMT_STATUS hsaKmtCreateQueue(HSAuint32 node, HSA_QUEUE_TYPE type, HSAuint32 percentage,
 	HSA_QUEUE_PRIORITY priority, void *address, HSAuint64 bytes, HsaEvent *event,
 	HsaQueueResource *res)
@@ -449,7 +452,7 @@ HSAKMT_STATUS hsaKmtUpdateQueue(HSA_QUEUEID id, HSAuint32 percentage, HSA_QUEUE_
 	return HSAKMT_STATUS_SUCCESS;
 }
 
-/* Whatever runs is dropped, as by a reset: its signals never change again. */
+/* What is running is dropped, as by a reset: its signals never change again. */
 HSAKMT_STATUS hsaKmtDestroyQueue(HSA_QUEUEID id)
 {
 	struct queue **at, *q;

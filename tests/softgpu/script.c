@@ -14,14 +14,14 @@
 
 enum rule_kind { RULE_DEFAULT, RULE_KERNEL, RULE_QUEUE, RULE_COPY, RULE_CLOCK };
 
-/* One line. A later line that matches overrides what it sets, and only that. */
+/* One line. A later line that matches overrides what it sets, and nothing else. */
 struct script_rule {
 	struct script_rule *next;
 	enum rule_kind kind;
 	char *pattern;
 	uint64_t from, to, every; /* ordinals; every 0: the range */
 	bool has_ordinal;
-	int64_t gpu, queue; /* -1: any */
+	int64_t gpu, queue; /* -1 means any */
 	bool has_duration, has_fault, has_delay, has_meet;
 	uint32_t meet;
 	uint64_t duration_ns, delay_ns;
@@ -137,7 +137,9 @@ static int parse_gpu(struct script_rule *r, const char *value)
 	return 0;
 }
 
-/* A number, or that of the ranks on this machine as their launcher says it. One alone meets nobody.
+/*
+ * A number, or "ranks": the number of ranks on this machine as the launcher states it. A single
+ * rank does not meet.
  */
 static int parse_meet(const char *value, struct script_rule *r)
 {
@@ -267,7 +269,7 @@ static void rule_free(struct script_rule *r)
 	free(r);
 }
 
-/* @line is cut up. 0, -EINVAL, -ENOMEM. */
+/* @line is modified. 0, -EINVAL or -ENOMEM. */
 static int parse_line(char *line)
 {
 	char *save = NULL, *verb, *word;

@@ -155,7 +155,7 @@ static uint32_t atomic(struct queue *q, const uint32_t *p)
 	return 8;
 }
 
-/* Does one packet. Its length in dwords, or WAIT, or BAD_PACKET. */
+/* Executes one packet. Returns its length in dwords, or WAIT, or BAD_PACKET. */
 static uint32_t run(struct queue *q, const uint32_t *p)
 {
 	unsigned int sub_op = p[0] >> 8 & 0xffu;

@@ -27,7 +27,7 @@
 #define SOFTGPU_TICK_NS	     10u /* 100 MHz */
 #define SOFTGPU_PAGE	     4096u
 #define SOFTGPU_QUEUES_MAX   1024u
-#define SOFTGPU_SDMA_ENGINES 2u /* that face the host; those for other GPUs come after them */
+#define SOFTGPU_SDMA_ENGINES 2u /* these face the host; those for other GPUs come after them */
 
 /* config.c: every environment variable, read once by hsaKmtOpenKFD. */
 struct gfx_target {
@@ -57,26 +57,26 @@ int config_load(struct config *ret);
 extern struct config softgpu_config;
 
 /*
- * topology.c: in the layout of the headers we build with. thunk.c hands that out; dtif.c puts it
- * into the layout of ROCm 7.
+ * topology.c: in the layout of the headers we build with. thunk.c returns it; dtif.c converts it to
+ * the layout of ROCm 7.
  */
-#define SOFTGPU_GPU_ID 5001u /* KFD's number of the first GPU */
+#define SOFTGPU_GPU_ID 5001u /* KFD's id of the first GPU */
 HSAKMT_STATUS topology_get_node(uint32_t node, HsaNodeProperties *props);
-/* False: the node has no such link. @ret_engines: a mask of the recommended SDMA engines. */
+/* False if the node has no such link. @ret_engines is a mask of the recommended SDMA engines. */
 bool topology_get_link(
 	uint32_t node, uint32_t index, HsaIoLinkProperties *ret, uint32_t *ret_engines);
-/* One line on stderr, once, if the runtime took no notice of some of the GPUs. */
+/* Prints one line on stderr, once, if the runtime has ignored some of the GPUs. */
 void topology_report_ignored(void);
 
 /* clock.c: one time line in ns of CLOCK_BOOTTIME, always a multiple of the tick. */
 uint64_t clock_wall_ns(void);
 uint64_t clock_tick_offset(uint32_t node);
-/* The counter of a node (0: the CPU) at that time, with what the script does to it. */
+/* The counter of a node (0 is the CPU) at that time, including what the script does to it. */
 uint64_t clock_tick(uint32_t node, uint64_t ns);
 void clock_reset_vtime(void);
 /* Remembers when a signal was completed on the virtual time line. */
 void clock_put_signal(uint64_t signal, uint64_t end_ns);
-/* 0 when nothing is known of the signal. */
+/* 0 if the signal is unknown. */
 uint64_t clock_get_signal(uint64_t signal);
 
 /* script.c */
@@ -93,7 +93,7 @@ struct script_result {
 	uint64_t duration_ns;
 	uint64_t delay_ns; /* of late_ts and value_first */
 	enum fault_kind fault;
-	uint32_t meet; /* dispatches that end together; 0: this one is alone */
+	uint32_t meet; /* dispatches that end together; 0 if alone */
 };
 
 struct script_stall {
@@ -102,13 +102,13 @@ struct script_stall {
 };
 
 struct script_clock {
-	int64_t drift_ppm; /* the counter is that much faster */
-	int64_t step_ns;   /* and is set forward by this, or back, */
-	uint64_t after_ns; /* so long after the opening */
+	int64_t drift_ppm; /* the counter is faster by this */
+	int64_t step_ns;   /* and jumps forward by this, or back, */
+	uint64_t after_ns; /* this long after the opening */
 };
 
 struct script_rule;
-/* Rules of one kernel name on one GPU, resolved once. */
+/* Rules for one kernel name on one GPU, resolved once. */
 struct script_match {
 	const struct script_rule **rule;
 	uint32_t count;
@@ -126,41 +126,42 @@ void script_get_copy(uint64_t bytes, uint64_t *ret_ns);
 bool script_has_meetings(void);
 
 /*
- * meet.c: dispatches that end together, with those of other processes. Processors call it, once
+ * meet.c: dispatches that end together with those of other processes. Called by processors once
  * meet_open has succeeded; its lock is a leaf.
  */
 #define SOFTGPU_MEET_MAX 256u
 
 struct meet_arrival {
-	uint32_t gpu, size; /* GPUs of one multiple of the size are a group */
+	uint32_t gpu, size; /* GPUs [k * size, (k + 1) * size) form a group */
 	uint64_t start_ns, duration_ns;
 };
 
 struct meet_ticket {
 	uint32_t meeting, seat;
 	uint64_t own_end_ns, since_ns, look_ns;
-	const char *name; /* of the kernel; the caller's */
+	const char *name; /* of the kernel; owned by the caller */
 };
 
 /* 0, or -errno after one line on stderr. */
 int meet_open(void);
-/* False: there is no room for it, or for more than the others; it does not wait then. */
+/* False if there is no room for it, or for more GPUs than expected; then it does not wait. */
 bool meet_arrive(const char *name, const struct meet_arrival *a, struct meet_ticket *ret);
 /*
- * True once all have come who still can; the ticket is used up then. @ret_is_short: some had ended.
+ * True once all that still can have come; then the ticket is used up. @ret_is_short: some had
+ * ended.
  */
 bool meet_poll(struct meet_ticket *ticket, uint64_t *ret_end_ns, bool *ret_is_short);
-/* Instead of polling on, when the queue goes. */
+/* Called instead of meet_poll() when the queue is destroyed. */
 void meet_leave(const struct meet_ticket *ticket);
 
 /* truth.c: silent no-ops when no log was asked for. */
 int truth_open(const char *path, uint64_t records);
 uint32_t truth_add_name(const char *name);
 struct softgpu_truth_queue *truth_add_queue(uint64_t id, uint32_t ordinal, uint32_t gpu);
-/* A slot to fill, or NULL. Finish with truth_publish. */
+/* A slot to fill, or NULL. Completed by truth_publish. */
 struct softgpu_truth_record *truth_reserve(void);
 void truth_publish(struct softgpu_truth_record *rec, enum softgpu_truth_state state);
-/* Before its completion can be seen. */
+/* Called before the copy's completion can be seen. */
 void truth_add_copy(const struct softgpu_truth_copy *copy);
 void truth_count(uint64_t *counter, uint64_t n);
 
@@ -169,8 +170,7 @@ void event_reset_all(void);
 void event_set_by_id(uint32_t id);
 
 /* memory.c */
-/* hsaKmtAllocMemory, with addresses that are multiples of @align, a power of two; 0: as it likes.
- */
+/* hsaKmtAllocMemory with addresses that are multiples of @align, a power of two; 0 for any. */
 HSAKMT_STATUS memory_alloc(
 	HSAuint32 node, HSAuint64 size, HSAuint64 align, HsaMemFlags flags, void **address);
 struct mem_info {
@@ -178,11 +178,11 @@ struct mem_info {
 	uint32_t node;
 };
 void memory_reset(void);
-/* False when @addr is in no live allocation. */
+/* False if @addr is in no live allocation. */
 bool memory_find(uint64_t addr, struct mem_info *ret);
 /* The host address behind a GPU address (aliases of registered memory), or @addr itself. */
 void *memory_host(uint64_t addr);
-/* Changes whenever executable memory was freed: caches keyed by address are stale then. */
+/* Changes when executable memory is freed: caches keyed by address are stale then. */
 uint64_t memory_code_generation(void);
 
 /* kernel.c: names of kernel objects, owned by one processor. */
@@ -222,21 +222,21 @@ struct kernel_cache {
 struct kernel *kernel_get(struct kernel_cache *c, uint64_t object, uint32_t gpu);
 void kernel_cache_done(struct kernel_cache *c);
 
-/* blit.c: the copies and fills that real runtimes do with kernels. */
-/* 0: none of HIP's copy and fill kernels. */
+/* blit.c: copies and fills that real runtimes do with kernels. */
+/* 0 if it is none of HIP's copy and fill kernels. */
 int blit_find_hip(const char *name);
 enum kernel_emulation blit_recognise(uint64_t object);
-/* Bytes moved. */
+/* Returns the bytes moved. */
 uint64_t blit_run(const struct kernel *k, const hsa_kernel_dispatch_packet_t *p);
 
 /* queue.c */
 enum queue_state {
 	QUEUE_READY,
 	QUEUE_BLOCKED, /* a barrier in `packet` is not met yet */
-	QUEUE_MEETING, /* `packet` waits for others to come */
+	QUEUE_MEETING, /* `packet` waits for other dispatches */
 	QUEUE_RUNNING, /* real time: `packet` runs until due_ns */
 	QUEUE_LATE,    /* value is written, timestamps follow at due_ns */
-	QUEUE_STUCK,   /* for ever: a kernel that never ends, or a packet nobody understands */
+	QUEUE_STUCK,   /* for ever: a kernel that never ends, or an unknown packet */
 };
 
 union aql_packet {
@@ -249,13 +249,13 @@ static_assert(sizeof(union aql_packet) == 64, "AQL");
 
 struct device;
 
-/* Fields are the processor's, except where said; guarded by device.lock. */
+/* Fields are written by the processor unless noted; guarded by device.lock. */
 struct queue {
 	struct queue *next;
 	struct device *dev;
 	uint64_t id;
 	uint32_t ordinal;
-	uint32_t slot;	 /* of the doorbell page */
+	uint32_t slot;	 /* in the doorbell page */
 	uint32_t engine; /* SDMA */
 	bool is_sdma;
 	bool is_suspended; /* written by hsaKmtUpdateQueue, under device.lock */
@@ -282,8 +282,9 @@ struct queue {
 	struct softgpu_truth_queue *stat;
 	struct script_stall stall;
 	uint64_t first_seen_ns;
-	uint64_t *own_ptrs;		/* SDMA: the read and write pointers the thunk provides */
-	struct softgpu_truth_copy copy; /* SDMA: since the last completion; packets 0: nothing */
+	uint64_t *own_ptrs; /* SDMA: the read and write pointers the thunk provides */
+	/* SDMA: since the last completion; packets is 0 if nothing */
+	struct softgpu_truth_copy copy;
 };
 
 struct device {
@@ -292,10 +293,11 @@ struct device {
 	pthread_mutex_t lock;
 	struct queue *queues;
 	pthread_t thread;
-	bool has_thread;	 /* guarded by lock */
-	uint32_t stop;		 /* atomic */
-	uint32_t api_waiting;	 /* atomic: threads that want the lock */
-	uint32_t next_engine[2]; /* atomic: of the engines that face the host, and of the others */
+	bool has_thread;      /* guarded by lock */
+	uint32_t stop;	      /* atomic */
+	uint32_t api_waiting; /* atomic: threads that want the lock */
+	/* Atomic: next engine that faces the host, and next of the others. */
+	uint32_t next_engine[2];
 	struct kernel_cache kernels;
 	uint64_t due_ns; /* earliest moment something must happen; processor */
 };
@@ -305,19 +307,22 @@ struct device *device_by_node(uint32_t node);
 #define QUEUE_ANY_ENGINE UINT32_MAX
 HSAKMT_STATUS queue_create(HSAuint32 node, HSA_QUEUE_TYPE type, uint32_t engine,
 	HSAuint32 percentage, void *address, HSAuint64 bytes, HsaQueueResource *res);
-/* As the store to its doorbell. False: there is no such queue. Any thread; takes no lock. */
+/*
+ * Does the same as the store to its doorbell. False if there is no such queue. Any thread; takes no
+ * lock.
+ */
 bool queue_ring(HSA_QUEUEID id);
-/* No processor does anything in between. */
+/* Between these two no processor does anything. */
 void queue_hold_all(void);
 void queue_release_all(void);
 int queue_init_all(void);
 void queue_stop_all(void);
-/* Wakes processors that sleep because nothing came for a while. */
+/* Wakes processors that sleep because they had nothing to do for a while. */
 void queue_kick(void);
-/* Spins politely. */
+/* Spins with pause instructions. */
 void queue_relax(unsigned int times);
 
-/* packet.c, sdma.c: do what can be done now; true if anything was. Processor. */
+/* packet.c, sdma.c: do what can be done now; true if anything was done. Called by the processor. */
 bool packet_step(struct queue *q);
 bool sdma_step(struct queue *q);
 uint64_t packet_tick(const struct queue *q, uint64_t ns);
@@ -325,8 +330,10 @@ void packet_restart_clock(struct queue *q);
 
 /* open.c */
 bool softgpu_is_open(void);
-/* Each runtime of a process has a thunk of its own, as from 6.3 on: its first open is one, whatever
- * another runtime has opened. */
+/*
+ * Each runtime of a process has its own thunk, as from 6.3 on: its first open counts as one,
+ * whatever another runtime has opened.
+ */
 void softgpu_open_for_each_runtime(void);
-/* A child that forked after hsaKmtOpenKFD: it has our memory but no processors. */
+/* A child that forked after hsaKmtOpenKFD has our memory but no processors. */
 bool softgpu_is_orphan(void);

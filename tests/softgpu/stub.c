@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* What ROCr can ask for and a software GPU does not have, or accepts without doing anything. */
+/*
+ * Functions that ROCr may call and that a software GPU does not have, or accepts without doing
+ * anything.
+ */
 #include "tests/softgpu/softgpu.h"
 
 #include <string.h>
 
-/* A parameter list of its own for every function would say less than this. */
+/* Separate stubs with their parameter lists would not be clearer. */
 #define ANSWER(status, function, ...)                                                              \
 	HSAKMT_STATUS function(__VA_ARGS__)                                                        \
 	{                                                                                          \
@@ -13,7 +16,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Accepted: nothing that could be observed depends on it here. */
+/* Accepted: nothing observable depends on it here. */
 ANSWER(SUCCESS, hsaKmtSetMemoryPolicy, HSAuint32 node, HSAuint32 policy, HSAuint32 alternate,
 	void *address, HSAuint64 size)
 ANSWER(SUCCESS, hsaKmtSetTrapHandler, HSAuint32 node, void *base, HSAuint64 size, void *buffer,
@@ -36,7 +39,7 @@ ANSWER(NOT_SUPPORTED, hsaKmtProcessVMRead, HSAuint32 pid, HsaMemoryRange *local,
 ANSWER(NOT_SUPPORTED, hsaKmtProcessVMWrite, HSAuint32 pid, HsaMemoryRange *local,
 	HSAuint64 local_count, HsaMemoryRange *remote, HSAuint64 remote_count, HSAuint64 *copied)
 
-/* Gone from later headers. */
+/* Removed from later headers. */
 HSAKMT_STATUS hsaKmtGetKernelDebugTrapVersionInfo(HSAuint32 *major, HSAuint32 *minor);
 
 /* Debugger, hardware counters, stream performance monitor. */

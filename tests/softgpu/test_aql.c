@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The packet processor: what AQL promises, on real rings of the real runtime. */
+/* The packet processor: what AQL guarantees, on real rings of the real runtime. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <pthread.h>
@@ -147,7 +147,7 @@ static void nothing_runs_before_its_doorbell(void **state)
 
 	(void)state;
 	packet_store(q, index, &p);
-	/* The processor goes round its queues many times meanwhile. */
+	/* Meanwhile the processor polls its queues many times. */
 	for (int i = 0; i < 100; i++)
 		run_one(other, code[0].kernel[0], t);
 	assert_int_equal(hsa_signal_load_relaxed(s), 1);
@@ -316,7 +316,10 @@ static void blocked_queue_does_not_hold_up_others(void **state)
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-/* GPU 0 hands over to GPU 1; the second kernel must start when the first has ended, or later. */
+/*
+ * GPU 0 completes a signal that GPU 1 waits for; the second kernel must not start before the first
+ * has ended.
+ */
 static void dependency_carries_time_across_gpus(void **state)
 {
 	hsa_queue_t *q[2] = {queue_new(g.agent[0], 64), queue_new(g.agent[1], 64)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Children of a test: forked before any device is open, as one does not survive that. What fails in
- * a child is its exit status, which end_child() looks at.
+ * Children of a test: forked before any device is open, because an open device does not survive a
+ * fork. A failure in a child is its exit status, which end_child() checks.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ static inline void end_child(pid_t pid, int want)
 	assert_int_equal(status, want);
 }
 
-/* One child for each rank, all at once. */
+/* One child per rank, all at once. */
 static inline void run_children(int ranks, void (*body)(int rank, int arg), int arg)
 {
 	pid_t pid[64];

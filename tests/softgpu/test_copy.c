@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BYTES (9u << 20) /* more than one SDMA packet carries */
+#define BYTES (9u << 20) /* more than one SDMA packet can copy */
 
 static struct gpu g;
 
@@ -148,7 +148,7 @@ static void fill_is_exact(void **state)
 	HSA_OK(hsa_amd_memory_pool_free(a));
 }
 
-/* A queue with one of HIP's own kernels, and what it is called with. */
+/* A queue with one of HIP's own kernels, and its arguments. */
 struct hip_kernel {
 	hsa_queue_t *queue;
 	struct code code;
@@ -177,7 +177,7 @@ static void hip_kernel_close(struct hip_kernel *k)
 	HSA_OK(hsa_amd_memory_pool_free(k->vram));
 }
 
-/* On memory that is all zeros before. */
+/* The memory is zeroed before. */
 static void hip_kernel_run(struct hip_kernel *k, const void *args, size_t bytes)
 {
 	hsa_signal_t done = signal_new(1);
@@ -194,8 +194,7 @@ static void hip_kernel_run(struct hip_kernel *k, const void *args, size_t bytes)
 #define HIP_RUN(k, ...)                                                                            \
 	hip_kernel_run(k, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}))
 
-/* HIP 5 names where to begin; HIP 6 and 7 have elements of 4 or 16 bytes, a remainder and an end.
- */
+/* HIP 5 passes an origin; HIP 6 and 7 have elements of 4 or 16 bytes, a remainder and an end. */
 static void hip_copy_kernels_of_all_releases_are_byte_exact(void **state)
 {
 	enum { N = 4099, LEFT = N % 16 };
@@ -229,14 +228,16 @@ static void hip_fill_kernels_of_all_releases_are_exact(void **state)
 	pattern = (uintptr_t)k.in;
 	to = (uintptr_t)k.vram;
 
-	/* 5: of buffers of 1, 2, 4 and 8 bytes an element one is set; patterns of 2 elements of 4.
+	/*
+	 * 5: one of the buffers for 1, 2, 4 and 8 byte elements is set; patterns of 2 elements of
+	 * 4.
 	 */
 	HIP_RUN(&k, 0, 0, to, 0, pattern, 2, 1, 100);
 	for (unsigned int i = 0; i < 100; i++)
 		assert_memory_equal(k.vram + 4 + i * 8, "01234567", 8);
 	assert_int_equal(k.vram[3] | k.vram[804], 0);
 
-	/* 6 and 7: one element of 16 bytes up to an end. */
+	/* 6 and 7: elements of 16 bytes up to an end. */
 	HIP_RUN(&k, to + 16, pattern, 1 | 16ull << 32, to + 16 + 160, 256 | 256ull << 32);
 	for (unsigned int i = 0; i < 10; i++)
 		assert_memory_equal(k.vram + 16 + i * 16, "0123456789abcdef", 16);
@@ -255,7 +256,7 @@ static void copy_waits_for_its_dependencies(void **state)
 	memset(a, 0, 4096);
 	HSA_OK(hsa_amd_memory_async_copy(a, g.agent[0], in, g.cpu, 4096, 2, dep, s));
 	hsa_signal_store_screlease(dep[0], 0);
-	/* Whoever copies back on the other engine is not held up. */
+	/* A copy back on the other engine is not delayed. */
 	HSA_OK(hsa_amd_memory_async_copy(
 		in + 2048, g.cpu, a + 2048, g.agent[0], 4, 0, NULL, other));
 	signal_wait_done(other);
@@ -283,7 +284,7 @@ static void copies_have_profiled_times(void **state)
 	HSA_OK(hsa_amd_memory_async_copy(a, g.agent[0], in, g.cpu, 1u << 20, 0, NULL, s));
 	signal_wait_done(s);
 	HSA_OK(hsa_amd_profiling_get_async_copy_time(s, &t));
-	/* 1 us, and 1 MiB at 16000 bytes per us, up to the tick. */
+	/* 1 us plus 1 MiB at 16000 bytes per us, rounded up to the tick. */
 	assert_int_equal(t.end - t.start, 66540);
 	HSA_OK(hsa_amd_profiling_async_copy_enable(false));
 	HSA_OK(hsa_signal_destroy(s));

@@ -142,7 +142,7 @@ static void barriers_cross_gpus(void **state)
 		ring_put(r[1], HSA_PACKET_TYPE_KERNEL_DISPATCH, NULL, handle(&done));
 		ring_put(r[0], HSA_PACKET_TYPE_KERNEL_DISPATCH, NULL, handle(&s));
 		wait_value(&done, 0);
-		/* Each in its own ticks: only ns can be compared. */
+		/* Each GPU has its own ticks, so only ns can be compared. */
 		assert_true((done.start_ts - clock_tick_offset(2)) >=
 			    (s.end_ts - clock_tick_offset(1)));
 	}
@@ -190,7 +190,7 @@ static void event_wakes_all_waiters_and_is_consumed(void **state)
 	void *ret;
 
 	(void)state;
-	/* Set before anybody waits: it stays set for one. */
+	/* Set before any thread waits: it stays set for one. */
 	KMT_OK(hsaKmtSetEvent(e));
 	KMT_OK(hsaKmtWaitOnEvent(e, 0));
 	assert_int_equal(hsaKmtWaitOnEvent(e, 0), HSAKMT_STATUS_WAIT_TIMEOUT);
@@ -319,8 +319,10 @@ static void suspended_queue_keeps_its_packets(void **state)
 	ring_free(r);
 }
 
-/* As ROCr's own threads do: the one that waited for a signal destroys it, the one that stored it is
- * still about to set its event. */
+/*
+ * As with ROCr's threads: the one that waited for a signal destroys the event while the one that
+ * stored the value is about to set it.
+ */
 static void event_may_be_set_after_its_end(void **state)
 {
 	HsaEvent *e = event_new(false), *next;

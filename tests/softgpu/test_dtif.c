@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libdtif.so as ROCr 7 sees it: opened by name, every function looked up, structures of ROCm 7.
- * No runtime: the test stands for it.
+ * libdtif.so as ROCr 7 uses it: opened by name, every function looked up, structures of ROCm 7. The
+ * test takes the place of the runtime.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static void link_recommends_engines_of_its_gpu(void **state)
 	assert_int_equal(l[1].sdma_engines & (l[1].sdma_engines - 1), 0);
 	assert_true(l[1].sdma_engines >= 1u << SOFTGPU_SDMA_ENGINES);
 	assert_int_equal(l[1].flags.LinkProperty, 0);
-	assert_int_equal(word(&l[2], 0), 0xeeeeeeee); /* two were asked for */
+	assert_int_equal(word(&l[2], 0), 0xeeeeeeee); /* two were requested */
 	KMT_OK(KMT(hsaKmtGetNodeIoLinkProperties)(2, 2, (HsaIoLinkProperties *)l));
 	assert_int_equal(l[1].sdma_engines, 3 << SOFTGPU_SDMA_ENGINES);
 }
@@ -163,7 +163,7 @@ static void ringing_by_id_starts_the_queue(void **state)
 		KMT_OK(KMT(hsaKmtQueueRingDoorbell)(res.QueueId));
 		while (__atomic_load_n(&done.value, __ATOMIC_ACQUIRE) != 0)
 			sched_yield();
-		/* A later queue on the same place is not the earlier one. */
+		/* A later queue in the same slot is another queue. */
 		if (i)
 			assert_int_equal(
 				KMT(hsaKmtQueueRingDoorbell)(first), HSAKMT_STATUS_INVALID_HANDLE);
@@ -235,7 +235,7 @@ static void sdma_queue_is_on_the_engine_that_was_named(void **state)
 	unlink(path);
 }
 
-/* What was written to stderr while @run ran, one line at most. */
+/* Checks what was written to stderr while @run ran, at most one line. */
 static void expect_line(void (*run)(void), const char *want)
 {
 	char have[1024] = "";
@@ -269,7 +269,7 @@ static void function_that_is_lacking_is_named(void **state)
 		" hsaKmtOfALaterRelease hsaKmtOfOneLaterStill\n");
 }
 
-/* A runtime asks for the memory of the GPUs that it knows, then makes its events. */
+/* A runtime queries the memory of the GPUs that it knows, then creates its events. */
 static void know_the_first_of_two(void)
 {
 	HsaEventDescriptor d = {.EventType = HSA_EVENTTYPE_SIGNAL};

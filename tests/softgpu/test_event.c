@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Interrupts and polling: whoever waits for a signal is woken, however it waits. */
+/* Interrupts and polling: a thread that waits for a signal wakes, however it waits. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Each injected fault does what it says, and only to whom it says. */
+/* Each injected fault has its effect, and only on the selected dispatches. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <hsa/amd_hsa_signal.h>
@@ -77,7 +77,7 @@ static void zero_ts_hits_one_ordinal(void **state)
 		assert_int_equal(raw(s)->start_ts == 0, i == 1);
 		assert_int_equal(b.truth.record[b.first + (unsigned int)i].flags,
 			i == 1 ? SOFTGPU_TRUTH_ZERO_TS : 0);
-		/* The truth stays the truth. */
+		/* The truth log is not affected. */
 		assert_int_equal(b.truth.record[b.first + (unsigned int)i].end_tick -
 					 b.truth.record[b.first + (unsigned int)i].start_tick,
 			200);
@@ -160,7 +160,7 @@ static void never_blocks_its_queue_alone(void **state)
 	HSA_OK(hsa_signal_destroy(u));
 }
 
-/* Queue 0 is ROCr's own, made for loading the code: it would wait for ever. */
+/* Queue 0 is ROCr's own, which loads the code: it would wait for ever. */
 static void stalled_queue_fills_up(void **state)
 {
 	uint64_t before = b.queues;
@@ -213,7 +213,7 @@ static void eager_fetch_needs_no_doorbell(void **state)
 	start("", "1");
 	s = signal_new(1);
 	p = packet_dispatch(b.code.kernel[0], s);
-	/* Valid, but beyond the write index: not in the queue yet. */
+	/* Valid, but beyond the write index, so not in the queue yet. */
 	at = hsa_queue_load_write_index_relaxed(b.q);
 	packet_store(b.q, at, &p);
 	usleep(20000);
@@ -225,8 +225,8 @@ static void eager_fetch_needs_no_doorbell(void **state)
 }
 
 /*
- * What is stored after the header, signal first: a torn fetch shows the newer
- * grid and the older signal, sooner or later.
+ * Stores after the header, signal first: a torn fetch eventually shows the newer grid and the older
+ * signal.
  */
 static void torn_fetch_mixes_ages(void **state)
 {
@@ -246,12 +246,12 @@ static void torn_fetch_mixes_ages(void **state)
 		for (unsigned int k = 0; k < i % 64; k++)
 			__builtin_ia32_pause();
 		if (i % 2)
-			sched_yield(); /* to the device, if there is one processor */
+			sched_yield(); /* lets the device run if there is one processor */
 		__atomic_store_n(&slot->completion_signal.handle, s.handle, __ATOMIC_RELEASE);
 		__atomic_store_n(&slot->grid_size_x, 512, __ATOMIC_RELEASE);
 		while (hsa_queue_load_read_index_scacquire(b.q) <= at)
 			sched_yield();
-		/* The device's copy has left the ring with the index. */
+		/* The device's copy was taken before the index moved. */
 		if (!(r->flags & SOFTGPU_TRUTH_NO_SIGNAL))
 			signal_wait_done(s);
 		else

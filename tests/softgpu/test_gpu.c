@@ -22,7 +22,7 @@ static void refuse(const char *path)
 	exit(1);
 }
 
-/* ROCr from 7.0 on opens the other library, and with this switch alone. */
+/* ROCr from 7.0 on opens the other library, only with this switch. */
 static bool is_rocm_7(void)
 {
 	const char *dtif = getenv("HSA_ENABLE_DTIF");
@@ -40,7 +40,7 @@ void *gpu_find_in_thunk(const char *name)
 	return library ? dlsym(library, name) : NULL;
 }
 
-/* Not a skip: results of a test on another device would mean nothing. */
+/* Not a skip: results on another device would mean nothing. */
 void gpu_require_soft_thunk(void)
 {
 	char want[PATH_MAX], have[PATH_MAX], line[PATH_MAX + 128];

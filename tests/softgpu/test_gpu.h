@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the tests of the software GPU share: bring up the distribution's ROCr on
- * our libhsakmt (and on nothing else: gpu_open dies otherwise), load the test
- * kernels, write packets, read the truth log. Any thread; one runtime at a time.
+ * Shared by the tests of the software GPU: start the distribution's ROCr on our libhsakmt (gpu_open
+ * fails on any other), load the test kernels, write packets, read the truth log. Any thread; one
+ * runtime at a time.
  */
 #pragma once
 
@@ -42,9 +42,9 @@ extern const char *const test_kernel_name[4];
 /* hsa_init, with the thunk checked before and after. */
 void gpu_open(struct gpu *ret);
 void gpu_close(void);
-/* Dies unless the only thunk of this process is the one under test. */
+/* Fails unless the only thunk of this process is the one under test. */
 void gpu_require_soft_thunk(void);
-/* NULL: it has no such function. */
+/* NULL if it has no such function. */
 void *gpu_find_in_thunk(const char *name);
 
 void code_load(hsa_agent_t agent, struct code *ret);
@@ -66,19 +66,19 @@ struct packet packet_barrier(
 	hsa_packet_type_t type, const hsa_signal_t *dep, unsigned int count, hsa_signal_t done);
 struct packet packet_barrier_value(hsa_signal_t dep, hsa_signal_condition32_t condition,
 	hsa_signal_value_t value, hsa_signal_t done);
-/* Reserve, wait for room, write, publish, ring. The packet's index. */
+/* Reserves, waits for room, writes, publishes and rings. Returns the packet's index. */
 uint64_t queue_put(hsa_queue_t *q, struct packet p);
 void packet_store(hsa_queue_t *q, uint64_t index, const struct packet *p);
 void queue_ring(hsa_queue_t *q, uint64_t index);
 
-/* Waits until the signal's value is below 1; dies after the deadline. */
+/* Waits until the signal's value is below 1; fails after the deadline. */
 void signal_wait_done(hsa_signal_t s);
-/* One kernel, waited for. */
+/* Dispatches one kernel and waits for it. */
 void run_one(hsa_queue_t *q, uint64_t kernel, hsa_signal_t s);
 hsa_amd_profiling_dispatch_time_t signal_time(hsa_agent_t agent, hsa_signal_t s);
 
 uint64_t test_now_ms(void);
-/* True once @is_met says so; false after the deadline. Naps in between. */
+/* True once @is_met returns true; false after the deadline. Sleeps in between. */
 bool wait_for(bool (*is_met)(void *arg), void *arg);
 
 /* A directory of its own for this process, removed at exit. */

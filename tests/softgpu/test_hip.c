@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* HIP without hipcc: what an application does through libamdhip64 reaches our queues and comes
- * back. */
+/*
+ * HIP without hipcc: what an application does through libamdhip64 reaches our queues and returns.
+ */
 #define __HIP_PLATFORM_AMD__ 1
 #include "tests/softgpu/test_gpu.h"
 
@@ -107,7 +108,7 @@ static void rectangles_are_byte_exact(void **state)
 	HIP_OK(hipMemcpy2D(out, PITCH_H, b, pitch_b, W, H, hipMemcpyDeviceToHost));
 	for (unsigned int y = 0; y < H; y++)
 		assert_memory_equal(out + y * PITCH_H, in + y * PITCH_H, W);
-	/* Nothing aligned: another kernel of HIP's. */
+	/* Nothing is aligned, so HIP uses another kernel. */
 	memset(out, 0, PITCH_H * H);
 	HIP_OK(hipMemcpy2D(
 		(char *)b + 3, pitch_b, (char *)a + 1, pitch_a, W - 9, H, hipMemcpyDeviceToDevice));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stands for a runtime of a later release: it has names of functions that libdtif.so lacks. */
+/* Stands for a runtime of a later release: it contains names of functions that libdtif.so lacks. */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -8,7 +8,7 @@ static const char *const wanted[] = {"hsaKmtOpenKFD", "hsaKmtOfALaterRelease",
 
 __attribute__((visibility("default"))) void *start(void *(*create)(const char *));
 
-/* The way of ROCr: it looks all of them up, and goes on. */
+/* Like ROCr, it looks all of them up and continues. */
 void *start(void *(*create)(const char *))
 {
 	void *instance;
@@ -16,7 +16,7 @@ void *start(void *(*create)(const char *))
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		(void)dlsym(RTLD_DEFAULT, wanted[i]);
 	instance = create("HSA");
-	/* Not a tail call: the function that is called looks at where it was called from. */
+	/* Prevents a tail call, because the called function reads its return address. */
 	__asm__ volatile("" ::: "memory");
 	return instance;
 }

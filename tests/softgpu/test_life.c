@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Every way a process can end or multiply: nothing hangs, nobody else is harmed. */
+/* Every way in which a process can end or fork: nothing hangs, and no other process is affected. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <signal.h>
@@ -45,7 +45,7 @@ static int quick_exit_without_shut_down(void)
 	_exit(0);
 }
 
-/* beta never ends: SOFTGPU_FAULT of the parent. */
+/* "beta" never ends: SOFTGPU_FAULT of the parent. */
 static int exit_while_a_kernel_runs_for_ever(void)
 {
 	struct bench b;
@@ -228,7 +228,7 @@ static void runtime_can_be_started_again_and_again(void **state)
 	}
 }
 
-/* Processors that find nothing to do must leave the machine to others. */
+/* Processors without work must leave the machine to other processes. */
 static void idle_processors_cost_next_to_nothing(void **state)
 {
 	struct timespec before, after, nap = {2, 0};
@@ -241,13 +241,13 @@ static void idle_processors_cost_next_to_nothing(void **state)
 	gpu_open(&g);
 	for (int i = 0; i < 8; i++)
 		q[i] = queue_new(g.agent[i], 64);
-	nanosleep(&nap, NULL); /* they go to sleep by degrees */
+	nanosleep(&nap, NULL); /* they fall asleep gradually */
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 	nanosleep(&nap, NULL);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
 	used_us =
 		(after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000;
-	/* Eight that spun would use 2 s of each core there is. */
+	/* Eight spinning threads would use 2 s of each core. */
 	assert_true(used_us < 500000);
 	for (int i = 0; i < 8; i++)
 		HSA_OK(hsa_queue_destroy(q[i]));

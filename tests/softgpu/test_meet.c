@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels that a script lets wait for each other, across GPUs and processes. The thunk alone: rings
- * are driven by hand, in children that are forked before any device is open.
+ * Kernels that wait for each other by the script, across GPUs and processes. Uses the thunk alone:
+ * rings are driven by hand, in children that are forked before any device is open.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct span {
 	uint64_t start_ns, end_ns;
 };
 
-/* What the children tell. */
+/* Results reported by the children. */
 static struct board {
 	struct span span[RANKS_MAX][TIMES_MAX];
 	uint32_t done[RANKS_MAX]; /* atomic: dispatches that have ended */
@@ -141,7 +141,7 @@ static int setup(void **state)
 	return board == MAP_FAILED;
 }
 
-/* The last to leave has removed the file; after a kill nobody has. */
+/* The last process to leave removes the file; after a kill it may remain. */
 static int teardown(void **state)
 {
 	(void)state;
@@ -190,7 +190,7 @@ static void number_of_ranks_is_the_launchers(void **state)
 	run_children(3, run_rank, 20);
 	for (int i = 0; i < 20; i++)
 		expect_meeting(3, i, 2000);
-	/* One rank alone meets nobody. */
+	/* A single rank does not meet. */
 	setenv("LOCAL_WORLD_SIZE", "1", 1);
 	end_child(start_child(run_rank, 0, 3), 0);
 	unsetenv("LOCAL_WORLD_SIZE");
@@ -254,7 +254,7 @@ static void rank_that_ends_before_its_first_kernel_is_not_waited_for(void **stat
 	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	pid[0] = start_child(run_and_say_so, 0, 5);
-	/* It waits for the other, who comes and goes. */
+	/* It waits for the other process, which starts and ends. */
 	wait_for_go();
 	pid[1] = start_child(open_and_exit, 1, 0);
 	end_child(pid[1], 0);
@@ -321,7 +321,10 @@ static void several_meetings_go_on_at_once(void **state)
 	}
 }
 
-/* GPUs 0 and 1 are a group, 2 and 3 another; a queue that goes is not waited for by its own. */
+/*
+ * GPUs 0 and 1 are one group, 2 and 3 another; a queue that is destroyed is not waited for by its
+ * group.
+ */
 static void run_groups(int rank, int arg)
 {
 	amd_signal_t done[4], fifth;
@@ -379,7 +382,7 @@ static void device_can_be_opened_again(void **state)
 		expect_meeting(2, i, 2000);
 }
 
-/* A rank that stays until the third one, on a GPU of theirs, has done what it has to do. */
+/* A rank that stays until the third one, on a GPU of theirs, has finished. */
 static void run_and_stay(int rank, int times)
 {
 	struct ring r;
@@ -455,7 +458,7 @@ static void expect_refused(int rank, int arg)
 
 static void file_of_something_else_is_left_alone(void **state)
 {
-	static const char text[] = "this is somebody's work\n";
+	static const char text[] = "this is the text of another program\n";
 	char have[sizeof(text)] = "";
 	FILE *f;
 
@@ -473,7 +476,7 @@ static void file_of_something_else_is_left_alone(void **state)
 	assert_string_equal(have, text);
 }
 
-/* Without a name for it, ranks are the children of one launcher. */
+/* Without SOFTGPU_MEET, the ranks are the children of one launcher. */
 static void children_of_one_process_find_each_other(void **state)
 {
 	(void)state;

@@ -134,7 +134,7 @@ static void kernels_meet_as_many_as_the_script_says(void **state)
 	assert_int_equal(eval("d", 0, 0).meet, 0);
 	assert_true(script_has_meetings());
 	script_free();
-	/* Of several machines only this one's ranks are on its GPUs. */
+	/* With several machines, only the ranks on this one count. */
 	setenv("LOCAL_WORLD_SIZE", "2", 1);
 	assert_int_equal(script_load(NULL, "kernel b meet=ranks"), 0);
 	assert_int_equal(eval("b", 0, 0).meet, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory of one process in another, by ROCr's handles: both see the same bytes. */
+/* Memory of one process is shared with another through ROCr's handles: both see the same bytes. */
 #include "tests/softgpu/test_child.h"
 #include "tests/softgpu/test_gpu.h"
 
@@ -54,7 +54,10 @@ static bool is_filled(const uint8_t *p, size_t bytes, uint8_t seed)
 	return true;
 }
 
-/* The first process: what it wrote before it shares stays, and what the other writes is there. */
+/*
+ * The first process: what it wrote before sharing stays, and what the other process writes is
+ * visible.
+ */
 static void share(void)
 {
 	uint8_t *p[2], *guard;
@@ -96,7 +99,7 @@ static void attach(void)
 	}
 	set_step(WRITTEN);
 	wait_for_step(FREED);
-	/* It stays for who has it, and no one else gets it. */
+	/* It stays for the process that has attached it, and cannot be attached again. */
 	MUST(is_filled(p[1], LARGE, 101));
 	MUST(hsa_amd_ipc_memory_attach(&board->handle[1], LARGE, 1, &g.agent[0], &again));
 	for (int i = 0; i < 2; i++)
@@ -123,7 +126,7 @@ static void two_processes_see_the_same_bytes(void **state)
 	munmap(board, sizeof(*board));
 }
 
-/* In a copy at another address, as the driver does it. */
+/* At another address, as with the driver. */
 static void process_can_attach_to_its_own(void **state)
 {
 	hsa_amd_ipc_memory_t handle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Scripted durations come out exactly, on one line with the host's clock. */
+/* Scripted durations are exact, on one line with the host's clock. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <hsa/amd_hsa_signal.h>

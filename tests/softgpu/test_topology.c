@@ -117,7 +117,7 @@ static void every_known_target_comes_up(void **state)
 	gpu_close();
 }
 
-/* ROCr before 6.4 drops such a GPU; a debug build says so too, but not which it was. */
+/* ROCr before 6.4 drops such a GPU; a debug build reports that too, but not which one. */
 static void target_that_the_runtime_does_not_know_is_one_line(void **state)
 {
 	static const char line[] = "softgpu: SOFTGPU_GFX: this runtime does not know gfx1201,"

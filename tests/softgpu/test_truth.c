@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The truth log equals what was dispatched, whatever becomes of the process. */
+/* The truth log equals what was dispatched, however the process ends. */
 #include "tests/softgpu/test_gpu.h"
 
 #include <hsa/amd_hsa_signal.h>
@@ -15,7 +15,7 @@ enum { PACKETS = 64 };
 static const hsa_signal_t no_signal;
 static const char *self;
 
-/* A runtime of our own in this process would leave threads: use a program of its own. */
+/* A runtime in this process would leave threads behind, so it runs in a separate program. */
 static void child_dispatches_for_ever(void)
 {
 	struct code code;
@@ -29,7 +29,7 @@ static void child_dispatches_for_ever(void)
 	s = signal_new(1);
 	for (unsigned int i = 0;; i++) {
 		run_one(q, code.kernel[i & 1], s);
-		/* After its completion was seen: the parent counts these. */
+		/* Written after its completion was seen: the parent counts these. */
 		if (write(STDOUT_FILENO, "x", 1) != 1)
 			return;
 	}
@@ -149,7 +149,7 @@ static void log_equals_what_was_dispatched(void **state)
 	gpu_close();
 }
 
-/* What anybody can have seen is in the log already, so a kill at any moment loses nothing. */
+/* What any thread can have seen is already in the log, so a kill at any moment loses nothing. */
 static void completion_is_logged_before_it_is_seen(void **state)
 {
 	struct truth t;
@@ -182,7 +182,7 @@ static void completion_is_logged_before_it_is_seen(void **state)
 	gpu_close();
 }
 
-/* Records of the killed child: at least those whose completion it had told us of. */
+/* Records of the killed child: at least those whose completion it has reported. */
 static void log_survives_sigkill(void **state)
 {
 	uint64_t told = 0, done = 0;
@@ -216,7 +216,7 @@ static void log_survives_sigkill(void **state)
 		assert_string_equal(truth_name(&t, n), test_kernel_name[done & 1]);
 		done++;
 	}
-	/* The one it was about to tell us may be there too. */
+	/* The one that it was about to report may be there too. */
 	assert_in_range(done, told, told + 1);
 	truth_unmap(&t);
 }
@@ -314,7 +314,7 @@ static void log_goes_on_after_a_second_init(void **state)
 	}
 }
 
-/* Queue counters tell launched from ended, for a kernel that never does. */
+/* Queue counters distinguish launched from ended, for a kernel that never ends. */
 static void unended_kernel_is_on_record(void **state)
 {
 	uint64_t first, running = 0;

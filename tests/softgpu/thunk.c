@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where libhsakmt.so.1 and libdtif.so differ: this is the former, in the layout of its headers. */
+/* The part of libhsakmt.so.1 that differs from libdtif.so, in the layout of its headers. */
 #include "tests/softgpu/softgpu.h"
 
 HSAKMT_STATUS hsaKmtGetNodeProperties(HSAuint32 node, HsaNodeProperties *props)

@@ -17,10 +17,12 @@
 #define LINK_XGMI_MBS 50000u
 #define LINK_PCIE_MBS 32000u
 
-/* HDP flush registers: HIP writes there. One page serves all GPUs. */
+/* HDP flush registers, to which HIP writes. One page serves all GPUs. */
 static uint8_t mmio_page[SOFTGPU_PAGE] __attribute__((aligned(SOFTGPU_PAGE)));
 
-/* By node: the runtime asked for its memory. It does so for the GPUs whose target it knows. */
+/*
+ * By node: whether the runtime has queried its memory, as it does for GPUs whose target it knows.
+ */
 static bool is_noticed[SOFTGPU_GPUS_MAX + 1];
 static uint32_t has_reported; /* atomic */
 
@@ -65,7 +67,7 @@ static void fill_cpu(HsaNodeProperties *p)
 	set_name(p, "SIMULATED host");
 }
 
-/* What releases from 6.0 on read in the last 12 bytes, which 5.2's headers reserve. */
+/* Fields that releases from 6.0 on read in the last 12 bytes, which 5.2's headers reserve. */
 struct node_tail {
 	uint32_t xccs, kfd_gpu_id, family;
 };
@@ -83,7 +85,7 @@ static void fill_gpu(HsaNodeProperties *p, uint32_t ordinal)
 	const struct gfx_target *t = softgpu_config.gfx[ordinal];
 	char name[HSA_PUBLIC_NAME_SIZE];
 
-	p->NumFComputeCores = t->cus * t->simds_per_cu; /* SIMDs, whatever the name says */
+	p->NumFComputeCores = t->cus * t->simds_per_cu; /* the number of SIMDs, despite the name */
 	p->NumMemoryBanks = GPU_BANKS;
 	p->NumCaches = 2;
 	p->NumIOLinks = softgpu_config.count; /* to the CPU and to every other GPU */
@@ -203,8 +205,8 @@ HSAKMT_STATUS hsaKmtGetNodeCacheProperties(
 }
 
 /*
- * Links between GPUs have engines of their own, behind those that face the host. A GPU that has one
- * for every peer recommends it, as MI300 does; the others recommend all of them.
+ * Links between GPUs have their own engines, after those that face the host. A GPU with one for
+ * every peer recommends that one, like MI300; the others recommend all of them.
  */
 static uint32_t recommend_engines(uint32_t from, uint32_t to)
 {
@@ -235,7 +237,7 @@ bool topology_get_link(
 	return true;
 }
 
-/* GPUs that ROCR_VISIBLE_DEVICES hides are not asked for either. */
+/* GPUs that ROCR_VISIBLE_DEVICES hides are not queried either. */
 void topology_report_ignored(void)
 {
 	char names[128] = "";

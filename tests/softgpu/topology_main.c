@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * softgpu-topology DIR: what the driver shows of its nodes in sysfs, for programs that read it
- * there and not through the thunk (RCCL, rocm-smi). DIR stands for /sys, and has no such nodes yet.
+ * softgpu-topology DIR: writes what the driver shows of its nodes in sysfs, for programs that read
+ * it there and not through the thunk (RCCL, rocm-smi). DIR stands for /sys, and must not have such
+ * nodes yet.
  */
 #include "tests/softgpu/softgpu.h"
 
@@ -76,7 +77,7 @@ static void write_text(const char *folder, const char *name, const char *text)
 	close_file(f);
 }
 
-/* The driver writes as much of the CPU, which has none of it. */
+/* The driver writes these for the CPU too, which has none of it. */
 static void write_gpu(FILE *f, uint32_t node, const HsaNodeProperties *p)
 {
 	static const struct gfx_target none;

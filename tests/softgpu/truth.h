@@ -34,7 +34,7 @@ enum softgpu_truth_flag {
 	SOFTGPU_TRUTH_EARLY = 1u << 10,	   /* fetched before its doorbell (SOFTGPU_EAGER) */
 	SOFTGPU_TRUTH_EMULATED = 1u << 11, /* a copy or fill kernel whose effect was produced */
 	SOFTGPU_TRUTH_NAME_UNKNOWN = 1u << 12, /* no symbol found for the kernel object */
-	SOFTGPU_TRUTH_SHORT = 1u << 13,	       /* it was to meet others, and some never came */
+	SOFTGPU_TRUTH_SHORT = 1u << 13, /* it should have met others, some of which never came */
 };
 
 struct softgpu_truth_gpu {
@@ -65,7 +65,7 @@ struct softgpu_truth_header {
 	/* Written with atomics while the process runs. */
 	uint64_t reserved; /* records handed out; may exceed capacity */
 	uint64_t done;	   /* records that reached DONE */
-	uint64_t dropped;  /* dispatches not recorded, for want of capacity */
+	uint64_t dropped;  /* dispatches not recorded, for lack of capacity */
 	uint64_t queues;   /* queues created; may exceed queue_capacity */
 	uint64_t names_used;
 	uint64_t names_dropped;
@@ -89,7 +89,7 @@ struct softgpu_truth_queue {
 	uint64_t never;	   /* launched and scripted never to end */
 	uint64_t signaled; /* dispatches that carried a completion signal */
 	uint64_t other;	   /* packets that are not dispatches */
-	uint64_t flags;	   /* 1: destroyed, 2: stopped at a packet it cannot understand */
+	uint64_t flags;	   /* 1: destroyed, 2: stopped at an unknown packet */
 };
 static_assert(sizeof(struct softgpu_truth_queue) == 72, "file format");
 
@@ -116,12 +116,12 @@ struct softgpu_truth_record {
 static_assert(sizeof(struct softgpu_truth_record) == 128, "file format");
 
 /*
- * What an SDMA engine copied up to one completion signal: one copy as the runtime was asked for
- * it, of one or more packets. Copies by kernels are dispatches, with SOFTGPU_TRUTH_EMULATED.
+ * What an SDMA engine copied up to one completion signal: one copy as requested from the runtime,
+ * in one or more packets. Copies by kernels are dispatches with SOFTGPU_TRUTH_EMULATED.
  */
 struct softgpu_truth_copy {
 	uint32_t state;
-	uint32_t gpu; /* whose engine it was; ordinal on the machine */
+	uint32_t gpu; /* GPU of the engine; ordinal on the machine */
 	uint32_t node;
 	uint32_t packets;
 	uint64_t queue_id;
@@ -129,7 +129,7 @@ struct softgpu_truth_copy {
 	uint64_t bytes;
 	uint64_t start_tick;
 	uint64_t end_tick;
-	uint32_t engine; /* of its GPU: 0 and 1 face the host, those after them other GPUs */
+	uint32_t engine; /* of its GPU: 0 and 1 face the host, the following ones other GPUs */
 	uint32_t reserved;
 };
 static_assert(sizeof(struct softgpu_truth_copy) == 64, "file format");

@@ -117,7 +117,10 @@ static void serve(int listener, int signals)
 				connection_serve(&connections[i]);
 		if (fds[0].revents)
 			connections_accept(listener);
-		/* Only with nothing left to read: those who have gone left their last words. */
+		/*
+		 * Only when nothing is left to read, because processes that have ended have left
+		 * data behind.
+		 */
 		else if (fds[1].revents)
 			return;
 	}

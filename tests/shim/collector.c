@@ -158,7 +158,7 @@ static int hello_take(struct test_collector *collector, struct test_connection *
 	welcome.last_frame = process->hw;
 	frame.body_case = RTL__FRAME__BODY_WELCOME;
 	frame.welcome = &welcome;
-	/* Who has gone already needs none; its recorder is here. */
+	/* A process that has ended needs no answer; its recorder is here. */
 	(void)test_send(connection->fd, &frame);
 	return 0;
 }
@@ -309,7 +309,7 @@ static int ack_send(struct test_collector *collector, struct test_connection *co
 	ack.frame = connection->process->hw;
 	frame.body_case = RTL__FRAME__BODY_ACK;
 	frame.ack = &ack;
-	/* Who has gone needs none. */
+	/* A process that has ended needs no Ack. */
 	(void)test_send(connection->fd, &frame);
 	return 0;
 }
@@ -325,7 +325,7 @@ static int records_take(struct test_collector *collector, struct test_connection
 	if (frame->number != process->hw + 1)
 		return BROKEN("frame %llu after %llu", (unsigned long long)frame->number,
 			(unsigned long long)process->hw);
-	/* Of the others only the number counts here. */
+	/* Of frames of other kinds only the number matters here. */
 	if (frame->body_case == RTL__FRAME__BODY_DISPATCHES)
 		r = dispatches_take(process, frame->dispatches);
 	else if (frame->body_case == RTL__FRAME__BODY_MARKERS)
@@ -375,18 +375,17 @@ static int frame_take(struct test_collector *collector, struct test_connection *
 	}
 }
 
-/* ---- the recorder of who has gone -------------------------------------------------------------
- */
+/* ---- the recorder of a process that has ended ------------------------------------------ */
 
 static int bytes_feed(struct test_collector *collector, struct test_process *process,
 	const uint8_t *data, size_t bytes)
 {
-	struct test_connection nobody = {.fd = -1, .process = process};
+	struct test_connection none = {.fd = -1, .process = process};
 	Rtl__Frame *frame;
 
 	if (msg_unpack(&collector->arena, data, bytes, &frame))
 		return BROKEN("a frame in the recorder does not unpack");
-	return frame_take(collector, &nobody, frame);
+	return frame_take(collector, &none, frame);
 }
 
 static int defines_drain(struct test_collector *collector, struct test_process *process,
@@ -451,7 +450,7 @@ int test_process_drain(struct test_collector *collector, struct test_process *pr
 	if (pread(process->recorder, &header, sizeof(header), 0) != sizeof(header) ||
 		header.magic != RECORDER_MAGIC || !atomic_load(&header.ready))
 		return BROKEN("the recorder has no header");
-	process->anchors += 1; /* they are in the recorder too */
+	process->anchors += 1; /* the anchors are in the recorder, too */
 	r = defines_drain(collector, process, &header);
 	if (!r)
 		r = cells_drain(collector, process, &header);
@@ -488,7 +487,10 @@ int test_process_drain(struct test_collector *collector, struct test_process *pr
 
 /* ---- the socket ---------------------------------------------------------------------------- */
 
-/* Bytes, 0: hung up, -errno. *ret_fd: the descriptor that came along, or -1. */
+/*
+ * Returns bytes, 0 if the peer hung up, or -errno. *ret_fd is the descriptor that was passed, or
+ * -1.
+ */
 static ssize_t bytes_take(int socket, void *to, size_t room, int *ret_fd)
 {
 	union {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stands for the real roctx library: counts its calls and returns what nobody would make up.
+ * A stand-in for the real roctx library: counts its calls and returns values that only it returns.
  */
 #include <stdint.h>
 

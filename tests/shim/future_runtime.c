@@ -26,7 +26,7 @@ struct root {
 	struct version *core, *ext;
 };
 
-/* Of the installed one (up to 5.5), and ours. Two members came in at 144. */
+/* Sizes of the installed table (up to 5.5) and of ours, with two members inserted at 144. */
 #define EARLY_BYTES_MAX 424u
 #define INSERTED_AT	144u
 #define INSERTED_BYTES	16u
@@ -52,7 +52,7 @@ static void member_put(unsigned offset, const void *function)
 	memcpy(ext.bytes + offset, function, sizeof(void *));
 }
 
-/* ---- what the later runtime does ----------------------------------------------------------- */
+/* ---- functions of the later runtime ---------------------------------------------------- */
 
 static hsa_status_t create_one(hsa_agent_t agent, struct future_queue_desc *desc)
 {
@@ -85,7 +85,7 @@ static hsa_status_t acquire(hsa_agent_t agent, hsa_queue_type_t type, int priori
 	return queue_create(agent, 1024, type, callback, data, UINT32_MAX, UINT32_MAX, queue);
 }
 
-/* As the later one's test calls it: no flags, any engine. */
+/* With the arguments of the later runtime's own test: no flags, any engine. */
 static hsa_status_t sdma_create(
 	hsa_agent_t agent, uint32_t flags, uint32_t engine, uint32_t zero, uint64_t *queue)
 {
@@ -100,7 +100,7 @@ static hsa_status_t release(hsa_queue_t *queue)
 	return queue_destroy(queue);
 }
 
-/* ---- exported, through the table ----------------------------------------------------------- */
+/* ---- exports, called through the table ------------------------------------------------- */
 
 #define CALL(offset, function)                                                                     \
 	__typeof__(function) *call;                                                                \
@@ -143,7 +143,7 @@ EXPORT bool OnLoad(void *table, uint64_t version, uint64_t failed, const char *c
 	(void)failed;
 	(void)names;
 	if (root->ext->bytes > EARLY_BYTES_MAX)
-		abort(); /* another runtime than the tests were written for */
+		abort(); /* not the runtime that the tests were written for */
 	memcpy(&queue_create, (const unsigned char *)root->core + AT_CORE_CREATE,
 		sizeof(queue_create));
 	memcpy(&queue_destroy, (const unsigned char *)root->core + AT_CORE_DESTROY,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What shim-future-runtime exports: the later runtime's ways to create queues. */
+/* Exports of shim-future-runtime: the ways in which a later runtime creates queues. */
 #include <stdint.h>
 
 #include <hsa/hsa.h>

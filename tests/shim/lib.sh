@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# For the scripts of this folder: a directory of one's own, a collector in it, and the comparison
-# of what it got with the software GPU's truth. Usage in a script: . lib.sh BUILD_DIR
+# For the scripts of this folder: a temporary directory, a collector in it, and the comparison of what it
+# received with the software GPU's truth. Usage in a script: . lib.sh BUILD_DIR
 set -u
 build=$1
 shim=$build/lib/librtl-shim.so
@@ -38,7 +38,7 @@ collector_start()
 	done
 }
 
-# Dies when the shim broke a rule.
+# Fails if the shim broke a rule of the protocol.
 collector_stop()
 {
 	kill -TERM "$collector_pid"
@@ -46,7 +46,7 @@ collector_stop()
 	collector_pid=
 }
 
-# with_shim COMMAND...: on the software GPU, loaded by HSA_TOOLS_LIB unless load= says otherwise.
+# with_shim COMMAND...: on the software GPU, with the shim loaded by HSA_TOOLS_LIB unless load= says otherwise.
 with_shim()
 {
 	case ${load:-tools} in
@@ -54,12 +54,12 @@ with_shim()
 	preload) set -- LD_PRELOAD="$shim" "$@" ;;
 	both) set -- HSA_TOOLS_LIB="$shim" LD_PRELOAD="$shim" "$@" ;;
 	esac
-	# However loaded the machine is: the end waits until the last records are out.
+	# The end waits until the last records are sent, however loaded the machine is.
 	env RTL_EXIT_MS="${exit_ms:-60000}" RTL_SOCKET="$dir/socket" LD_LIBRARY_PATH="$build/lib/softgpu" \
 		SOFTGPU_TRUTH="$dir/truth.%p" "$@" >"$dir/out" 2>"$dir/err"
 }
 
-# Lines "pid gpu kernel start end", sorted: by the device, and by the collector.
+# Lines "pid gpu kernel start end", sorted: one list from the device, one from the collector.
 truth_list()
 {
 	"$build/bin/softgpu-truth" "$dir"/truth.* |
@@ -72,7 +72,7 @@ rows_list()
 	awk '$1 == "row" { print $2, $3, $4, $5, $6 }' "$dir/collected" | sort
 }
 
-# compare_truth: every dispatch of the device once, with its name and times; and at least one.
+# compare_truth: the collector has every dispatch of the device once, with name and times, and at least one.
 compare_truth()
 {
 	truth_list >"$dir/truth"
@@ -84,8 +84,8 @@ compare_truth()
 	}
 }
 
-# compare_timed: the same for programs with signals of their own. When the application takes one
-# back in the instant in which the shim reads it, that row is without its time, and counted.
+# compare_timed: the same for programs with signals of their own. If the application reuses a signal at the
+# moment when the shim reads it, that row has no times and is counted.
 compare_timed()
 {
 	truth_list >"$dir/truth"

@@ -56,20 +56,20 @@ static void once(unsigned queues, unsigned kernels)
 	gpu_close();
 }
 
-/* The runtime comes up, goes down and comes up again. */
+/* Starts the runtime, shuts it down, and starts it again. */
 static void again(void)
 {
 	for (int i = 0; i < 3; i++)
 		once(1, 10);
 }
 
-/* More queues than a process may have at a time, one after the other. */
+/* Creates more queues than a process may have at once, one after the other. */
 static void queues(void)
 {
 	once(1500, 2);
 }
 
-/* Code comes and goes; the same addresses serve other kernels. */
+/* Loads and unloads code; the same addresses are used for other kernels. */
 static void reload(void)
 {
 	hsa_queue_t *queue;
@@ -85,7 +85,10 @@ static void reload(void)
 	gpu_close();
 }
 
-/* The recorder's descriptor in this process, -1: none; *ret_count: how many. */
+/*
+ * Returns the recorder's descriptor in this process, -1 if there is none; *ret_count is the number
+ * of them.
+ */
 static int memfd_find(int *ret_count)
 {
 	DIR *listing = opendir("/proc/self/fd");
@@ -151,7 +154,7 @@ static void forks(void)
 	for (int i = 0; i < 5; i++) {
 		pid = fork();
 		if (!pid) {
-			/* The originals answer, and what was inherited is closed. */
+			/* Calls go to the originals, and inherited descriptors are closed. */
 			(void)hsa_queue_load_write_index_relaxed(queue);
 			_exit(memfds_count());
 		}
@@ -166,7 +169,7 @@ static void forks(void)
 
 #define FILES 16
 
-/* Ends this process: 0 when all of @fd are open. */
+/* Ends this process, with status 0 if all of @fd are open. */
 static void files_check(const int *fd)
 {
 	for (int i = 0; i < FILES; i++)
@@ -175,7 +178,7 @@ static void files_check(const int *fd)
 	_exit(0);
 }
 
-/* What a child opens takes the numbers that the shim gave back: they are not the shim's. */
+/* Files that a child opens get the numbers that the shim has closed; they are not the shim's. */
 static void child_of_child(void)
 {
 	int fd[FILES], status = -1;
@@ -210,7 +213,7 @@ static void grandchildren(void)
 	gpu_close();
 }
 
-/* Of a runtime that was gone before the fork; the child brings up its own. */
+/* Forks after the runtime was shut down; the child starts its own. */
 static void child_again(void)
 {
 	int fd[FILES], status = -1;
@@ -228,7 +231,7 @@ static void child_again(void)
 	dispatched += 10;
 }
 
-/* A child that brings the runtime down has nothing of ours to bring down with it. */
+/* A child that shuts the runtime down must not shut down anything of the shim. */
 static void child_ends(void)
 {
 	hsa_queue_t *queue;
@@ -257,7 +260,7 @@ static void child_ends(void)
 	gpu_close();
 }
 
-/* A program that closes whatever it finds, with files of its own there afterwards. */
+/* A program that closes every descriptor it finds, and then opens its own files. */
 static void closes_all(void)
 {
 	FILE *file[FILES];
@@ -279,7 +282,9 @@ static void closes_all(void)
 		require(!fseek(file[i], 0, SEEK_END) && !ftell(file[i]), "a file was written to");
 }
 
-/* Another runtime in the same process, of a package that brings its own, knows the shim too. */
+/*
+ * A second runtime in the same process, from a package that contains its own, also loads the shim.
+ */
 static void second_runtime(void)
 {
 	struct {
@@ -310,7 +315,7 @@ static void second_runtime(void)
 	gpu_close();
 }
 
-/* Under a limit of file sizes that the recorder is beyond: no signal, no record. */
+/* With a file size limit below the recorder's size there is no signal and no record. */
 static void small_files(void)
 {
 	const struct rlimit limit = {16u << 20, 16u << 20};
@@ -320,7 +325,7 @@ static void small_files(void)
 	dispatched = 0;
 }
 
-/* A program that was started with its standard files closed keeps those numbers for itself. */
+/* A program that was started with its standard files closed can still use those numbers. */
 static void closed(void)
 {
 	char path[64], target[256];
@@ -351,7 +356,7 @@ static void closed(void)
 	_exit(0);
 }
 
-/* The runtime goes down while a kernel runs that never ends (SOFTGPU_FAULT: beta). */
+/* Shuts the runtime down while a kernel that never ends is running (SOFTGPU_FAULT: beta). */
 static void never(void)
 {
 	hsa_queue_t *queue;
@@ -366,7 +371,7 @@ static void never(void)
 	gpu_close();
 }
 
-/* "SigBlk:" of the thread called @name; 0: no such thread. */
+/* "SigBlk:" of the thread called @name; 0 if there is no such thread. */
 static unsigned long long thread_mask(const char *name)
 {
 	DIR *listing = opendir("/proc/self/task");
@@ -418,7 +423,7 @@ static void ranges(void)
 	memcpy(&push, &symbol, sizeof(push));
 	symbol = dlsym(RTLD_DEFAULT, "roctxRangePop");
 	memcpy(&pop, &symbol, sizeof(pop));
-	require(push && pop, "nobody defines roctx");
+	require(push && pop, "no library defines roctx");
 	require(push("before the runtime") == 0, "the first level is 0");
 	gpu_open(&gpu);
 	code_load(gpu.agent[0], &code);

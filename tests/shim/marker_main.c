@@ -8,7 +8,7 @@
  *   child  opens a range and forks; it is the child that has a runtime, and a range of its own
  *   crowd  has more threads in ranges than the shim has places for; most of them end first
  *   last   its thread ends its range in the destructor of a key
- *   odd    ends ranges that nobody began and names what there is not, as a mistaken program does
+ *   odd    ends ranges that were never begun and names what does not exist, like a faulty program
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void *find(void *library, const char *name)
 	return function;
 }
 
-/* As who asks the loader, not a library: the preloaded shim. */
+/* Like a program that asks the loader, not a library: finds the preloaded shim. */
 static void find_roctx(void)
 {
 	void *function;
@@ -69,7 +69,7 @@ static void find_roctx(void)
 #undef FIND
 }
 
-/* hsa_shut_down too, when it is wanted. */
+/* Also calls hsa_shut_down() if @what says so. */
 static void runtime(const char *what)
 {
 	void *library = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_GLOBAL);
@@ -157,7 +157,7 @@ static int run_child(void)
 	return 0;
 }
 
-/* More than BLOCKS_MAX of shim/base/thread.c. */
+/* More threads than BLOCKS_MAX of shim/base/thread.c. */
 #define CROWD	   4160
 #define CROWD_LAST 100
 

@@ -59,13 +59,13 @@ static void future_mode(void)
 	for (int i = 0; i < 4; i++)
 		some[i] = desc_of(HSA_QUEUE_TYPE_MULTI);
 	some[0].flags = FUTURE_DEVICE_RING;
-	some[1].queue_size_bytes = 65537; /* fails; the others do not */
-	some[1].queue = one.queue;	  /* what lies there before says nothing */
+	some[1].queue_size_bytes = 65537; /* this one fails; the others do not */
+	some[1].queue = one.queue;	  /* the earlier value must be ignored */
 	some[3].engine_type = FUTURE_ENGINE_SDMA;
 	assert_int_equal(
 		future_queue_create(gpu.agent[0], some, 4), HSA_STATUS_ERROR_INVALID_ARGUMENT);
 	assert_null(some[1].queue);
-	/* What the program wanted is its to read. */
+	/* The program's descriptors are unchanged. */
 	assert_int_equal(some[0].flags, FUTURE_DEVICE_RING);
 	run(some[0].queue, KERNELS);
 	run(some[2].queue, KERNELS);
@@ -83,7 +83,7 @@ static void future_mode(void)
 	assert_int_equal(sdma, 1);
 	assert_int_equal(
 		future_sdma_create(gpu.agent[0], 9, &sdma), HSA_STATUS_ERROR_INVALID_ARGUMENT);
-	/* of the installed kind, all the same */
+	/* A queue of the installed kind works, too. */
 	some[1].queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
 	run(some[1].queue, KERNELS);
 	HSA_OK(hsa_queue_destroy(some[1].queue));
@@ -98,8 +98,8 @@ static void future_mode(void)
 /* ---- waits between queues ------------------------------------------------------------------ */
 
 /*
- * Kernel A, submitted first, waits on a signal that B completes, on another queue. Then the
- * program waits for each of its own signals in turn, arming them again.
+ * Kernel A, submitted first, waits for a signal that kernel B completes on another queue. Then the
+ * program waits for each of its own signals in turn, and sets each again.
  */
 static void waits_mode(void)
 {
@@ -128,10 +128,9 @@ static void waits_mode(void)
 	printf("dispatched %u\nown_signals_seen 400\n", dispatched);
 }
 
-/* ---- signals that serve several ends ----------------------------------------------------------
- */
+/* ---- signals that several ends share --------------------------------------------------- */
 
-/* One signal that counts four kernels down; each time all four are there before any ends. */
+/* One signal counts four kernels down; each time all four are submitted before one ends. */
 static void counting_mode(void)
 {
 	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
@@ -156,7 +155,7 @@ static void counting_mode(void)
 	printf("dispatched %u\nuntimed_shared %u\n", dispatched, dispatched);
 }
 
-/* Armed again while the kernel runs, as HIP does with a signal that it waits for in stages. */
+/* Sets a signal again while the kernel runs, like HIP for a signal that it waits for in stages. */
 static void rearmed_mode(void)
 {
 	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
@@ -180,7 +179,7 @@ static void rearmed_mode(void)
 	printf("dispatched %u\nuntimed_early %u\n", dispatched, dispatched);
 }
 
-/* The program has no use for times, and says so: ours are there all the same. */
+/* The program disables profiling, but our times are still there. */
 static void unprofiled_mode(void)
 {
 	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
@@ -193,7 +192,7 @@ static void unprofiled_mode(void)
 	printf("dispatched %u\nrecorded %u\n", dispatched, dispatched);
 }
 
-/* Hands of ours that destroy nothing: the queue goes on, followed. */
+/* A destroy that fails: the queue continues to be followed. */
 static void failed_destroy_mode(void)
 {
 	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
@@ -213,7 +212,9 @@ static hsa_queue_t *cooperative_new(uint32_t packets)
 	return queue;
 }
 
-/* The runtime returns one queue from every create, of its own size, until all are destroyed. */
+/*
+ * The runtime returns the same queue, of its own size, from every create until all are destroyed.
+ */
 static void cooperative_mode(void)
 {
 	hsa_queue_t *first = cooperative_new(8 * QUEUE_PACKETS),
@@ -223,7 +224,7 @@ static void cooperative_mode(void)
 	assert_int_not_equal(first->size, 8 * QUEUE_PACKETS);
 	run(first, KERNELS);
 	HSA_OK(hsa_queue_destroy(second));
-	/* Round its ring, which is not of the size that was asked for. */
+	/* Once around its ring, which does not have the requested size. */
 	for (unsigned i = 0; i < 2 * first->size; i += KERNELS)
 		run(first, KERNELS);
 	HSA_OK(hsa_queue_destroy(first));
@@ -234,7 +235,7 @@ static void cooperative_mode(void)
 	printf("queues_followed 3\nqueues_coop 0\nqueues_created 3\nqueues_destroyed 3\n");
 }
 
-/* Of what kind: how the host and the GPUs cache it. */
+/* The kind of memory: how host and GPUs cache it. */
 static uint32_t memory_of(const void *at)
 {
 	hsa_amd_pointer_info_t info = {.size = sizeof(info)};
@@ -244,7 +245,9 @@ static uint32_t memory_of(const void *at)
 	return info.global_flags;
 }
 
-/* A signal of ours, of which only the ring knows, lies where the runtime's lie. */
+/*
+ * A signal of ours, which only the ring refers to, is in the same kind of memory as the runtime's.
+ */
 static void memory_mode(void)
 {
 	hsa_queue_t *queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
@@ -252,7 +255,7 @@ static void memory_mode(void)
 	hsa_signal_t own = signal_new(1);
 
 	run(queue, KERNELS);
-	/* Whoever runs this alone finds none. */
+	/* Without the shim there is none. */
 	if (ring[0].completion_signal.handle)
 		assert_int_equal(
 			memory_of((const void *)(uintptr_t)ring[0].completion_signal.handle),

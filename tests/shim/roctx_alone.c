@@ -20,7 +20,7 @@ void *__libc_malloc(size_t bytes);
 
 static bool is_locked;
 
-/* The loader's and libc's, too. */
+/* Also called by the loader and libc. */
 __attribute__((visibility("default"))) void *malloc(size_t bytes)
 {
 	if (is_locked) {

@@ -28,7 +28,7 @@ static void *load_and_use(const char *path, int scope)
 	return library;
 }
 
-/* False: it was never there. */
+/* False if it was never loaded. */
 static int close_and_block(void *library)
 {
 	void *function = dlsym(library, "roctx_calls");

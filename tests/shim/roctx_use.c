@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Somebody who is linked to roctx: a part of shim-roctx, and the library that shim-roctx-late
- * loads into a scope of its own, as Python loads torch.
+ * Code linked to roctx: a part of shim-roctx, and the library that shim-roctx-late loads into a
+ * scope of its own, as Python loads torch.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python that asks its own process for roctx, as a program without the library's headers does.
+# A Python program that looks up roctx in its own process, like a program without the library's headers.
 . "$(dirname "$0")/lib.sh"
 load=preload
 

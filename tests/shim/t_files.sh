@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program that closes our descriptors keeps what it opens there.
+# A program that closes our descriptors keeps the files that it opens under their numbers.
 . "$(dirname "$0")/lib.sh"
 
 collector_start

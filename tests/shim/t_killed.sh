@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# t_killed.sh BUILD_DIR MODE: a process that ends without a word leaves everything in its
-# recorder; each dispatch is in a frame or in a slot, and none in both.
+# t_killed.sh BUILD_DIR MODE: a process that is killed leaves everything in its recorder; each dispatch is
+# in a frame or in a slot, and none in both.
 . "$(dirname "$0")/lib.sh"
 
 collector_start

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# t_life.sh BUILD_DIR MODE INSTANCES: programs with unusual lives are recorded whole.
+# t_life.sh BUILD_DIR MODE INSTANCES: programs with an unusual lifetime are recorded completely.
 . "$(dirname "$0")/lib.sh"
 
 collector_start

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A kernel that never ends does not keep the program from ending: what ended is stored, it is
-# in the recorder as what it is, and there is no Bye that would say otherwise.
+# A kernel that never ends does not keep the program from ending: what has ended is stored, the kernel
+# is in the recorder as submitted, and there is no Bye.
 . "$(dirname "$0")/lib.sh"
 
 exit_ms=50

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # t_other_tool.sh BUILD before|after wraps|intercepts|submits: the program and the other tool see
-# what they see without us, and we record all of it or say that we do not.
+# what they see without the shim, and the shim records all of it or prints that it does not.
 . "$(dirname "$0")/lib.sh"
 when=$2 what=$3
 other=$build/tests/shim/libshim-other-tool.so
@@ -23,7 +23,7 @@ collector_stop
 cmp -s "$dir/log.alone" "$dir/log" || die "the tool saw $(cat "$dir/log"), not $(cat "$dir/log.alone")"
 [ "$(told "$dir/out")" = "$(told "$dir/out.alone")" ] || die "the program did something else"
 
-# Who makes the queues may show our signals to the runtime: then they are its own.
+# A tool that creates the queues may pass our signals to the runtime, so the runtime's are used then.
 [ "$when" = before ] && whose="the runtime's" || whose=ours
 # shellcheck disable=SC2086 # words
 env LD_LIBRARY_PATH="$build/lib/softgpu" HSA_TOOLS_LIB="$tools" OTHER_TOOL="$what" RTL_DEBUG=1 \
@@ -32,7 +32,7 @@ grep -q "^rtl: signals are $whose\$" "$dir/err.debug" || die "signals are not $w
 
 case $when-$what in
 before-intercepts | before-submits)
-	# Not ours to follow: nothing recorded, one line that names the tool, queues counted.
+	# The shim must not follow these queues: nothing is recorded, one line names the tool, queues are counted.
 	[ "$(grep -c '^rtl: .*libshim-other-tool.so' "$dir/err")" = 1 ] || die "not one line about it"
 	[ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
 	[ "$(rows_list | wc -l)" = 0 ] || die "rows of another tool's queues"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# t_queues.sh BUILD MODE [keep]: the program says what has to have been counted; and the device did the
+# t_queues.sh BUILD MODE [keep]: the program prints what must have been counted; and the device does the
 # same, in the same order on each queue, with and without the shim.
 . "$(dirname "$0")/lib.sh"
 mode=$2
 [ $# -lt 3 ] || export RTL_RINGS="$3"
 program=$build/tests/shim/shim-queues
 
-# What ran, in order: queue by queue, or over all of them where one waits for another.
+# What ran, in order: for each queue, or over all queues if one waits for another.
 order()
 {
 	by="-k 2,2 -k 3,3"
@@ -20,7 +20,7 @@ order()
 		sort -n $by | cut -d " " -f 2-
 }
 
-# A queue that waited for another one is later than that: by the wall clock only.
+# A queue that waited for another one ran later, by the wall clock only.
 [ "$mode" != waits ] || export SOFTGPU_REALTIME=1
 tools=
 [ "$mode" != future ] || tools="$build/tests/shim/libshim-future-runtime.so "
@@ -37,7 +37,7 @@ cmp "$dir/order.alone" "$dir/order" || die "another order"
 while read -r name value; do
 	expect "$name" "$value"
 done <"$dir/out"
-# Those with times have the device's.
+# Rows with times have the device's times.
 truth_list >"$dir/truth"
 awk '$1 == "row" && $7 == 0 { print $2, $3, $4, $5, $6 }' "$dir/collected" | sort >"$dir/timed"
 [ -z "$(comm -13 "$dir/truth" "$dir/timed")" ] || die "times that never were"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the shim says and costs where there is nothing to do or nobody to talk to.
+# What the shim prints and costs if there is nothing to record or no collector.
 . "$(dirname "$0")/lib.sh"
 
 # No collector: one line, the program's own output and status.
@@ -10,11 +10,11 @@ with_shim "$build/bin/rtl-demo" --ranks 1 --steps 2 || die "rtl-demo without a c
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
 grep -q '^dispatched rank=0 gpu=0 kernels=' "$dir/out" || die "the program lost its output"
 
-# No collector, but nothing to record either: many programs only look at the GPUs.
+# No collector, but nothing to record either: many programs only query the GPUs.
 with_shim "$build/bin/rtl-demo" --ranks 1 --init-only || die "rtl-demo --init-only: $?"
 ! grep '^rtl:' "$dir/err" || die "spoke though there was nothing to record"
 
-# RTL_MODE=off: not even that.
+# RTL_MODE=off: no line either.
 with_shim RTL_MODE=off "$build/bin/rtl-demo" --ranks 1 --steps 2 || die "rtl-demo, off: $?"
 ! grep '^rtl:' "$dir/err" || die "spoke though it is off"
 
@@ -25,7 +25,7 @@ with_shim sh -c 'ls -l /proc/self/fd; cat /proc/self/status' || die "ls: $?"
 ! grep memfd "$dir/out" || die "a descriptor in a program without the runtime"
 grep -q '^Threads:[[:space:]]*1$' "$dir/out" || die "a thread in a program without the runtime"
 
-# The runtime without a dispatch: the collector learns of the process and of nothing else.
+# The runtime without a dispatch: the collector knows the process and nothing else.
 load=both
 collector_start
 with_shim "$build/bin/rtl-demo" --ranks 1 --init-only || die "rtl-demo --init-only: $?"

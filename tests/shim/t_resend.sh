@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A collector that hangs up after every frame: all arrives once nevertheless, what did not get
-# through before the end by way of the recorder.
+# A collector that closes the connection after every frame: everything arrives once all the same. What was
+# not sent before the end is read from the recorder.
 . "$(dirname "$0")/lib.sh"
 
 collector_start --drop-after 1

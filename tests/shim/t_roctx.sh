@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Another profiler's roctx behind ours gets every call and answers it.
+# The roctx library of another profiler behind ours gets every call, and its result is returned.
 . "$(dirname "$0")/lib.sh"
 
-# chained PROGRAM [ARGUMENT]: the same with and without us, and bound to us.
+# chained PROGRAM [ARGUMENT]: prints the same with and without the shim, and is bound to the shim.
 chained()
 {
 	"$@" >"$dir/alone" 2>"$dir/err" || die "without the shim: $?"
@@ -14,25 +14,26 @@ chained()
 	cmp -s "$dir/alone" "$dir/out" || die "with the shim: $(cat "$dir/out")"
 	[ ! -s "$dir/err" ] || die "the shim spoke"
 	grep -q 'shim-roctx.* to .*librtl-shim.so .*roctxRangePushA' "$dir"/bindings.* ||
-		die "nobody was bound to the shim: nothing was tested"
+		die "no call was bound to the shim: nothing was tested"
 }
 
 chained "$build/tests/shim/shim-roctx"
-# A library that only its user's own scope holds: behind us in no scope of ours.
+# A library that only its user's own scope contains is in no scope behind the shim.
 chained "$build/tests/shim/shim-roctx-late" "$build/tests/shim/libshim-roctx-user.so"
 
-# Closed and opened again for all: ours still has its functions.
+# After it was closed and opened globally, our functions still call it.
 set -- "$build/tests/shim/shim-roctx-late" "$build/tests/shim/libshim-roctx-user.so" again
 [ "$("$@" | wc -l)" = 2 ] || die "again, without the shim"
 again=$(LD_PRELOAD="$shim" "$@") || die "opened again: $?"
 [ "$(echo "$again" | cut -d' ' -f1-3)" = "41 42 4300000000
 41 42 4300000000" ] || die "opened again: $again"
 
-# Several threads at once come first, in each of its processes.
+# Several threads make the first call at the same time, in each of its processes.
 alone=$("$build/tests/shim/shim-roctx-threads") || die "alone: $?"
 [ "$alone" = "100 of 100" ] || die "the library itself: $alone"
 with=$(LD_PRELOAD="$shim" "$build/tests/shim/shim-roctx-threads") || die "with the shim: $?"
 [ "$with" = "$alone" ] || die "calls of the first moment: $with processes right"
 
-# Without a library every call looks for one that may have come: with no memory, for handlers.
+# Without a library every call searches for one that may have been loaded, without allocating, so that
+# signal handlers may call.
 [ "$(LD_PRELOAD="$shim" "$build/tests/shim/shim-roctx-alone")" = never ] || die "without a library: $?"

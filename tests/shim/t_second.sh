@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A second runtime in the process: the first stays recorded whole, and one line says so.
+# A second runtime in the process: the first is still recorded completely, and one line reports it.
 . "$(dirname "$0")/lib.sh"
 
 collector_start

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Dispatches with the application's own signals: left alone, and their times read all the same.
+# Dispatches with the application's own signals: the signals are not changed, and their times are read.
 . "$(dirname "$0")/lib.sh"
 
 collector_start

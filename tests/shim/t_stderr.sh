@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A stderr that nobody reads: the shim's line must not end the program, nor hold it up.
+# If stderr has no reader, the shim's line must neither end nor block the program.
 . "$(dirname "$0")/lib.sh"
 
-# Beyond the limit of file sizes there is no recorder, and OnLoad says so on the program's thread.
+# With a small file size limit there is no recorder, and OnLoad prints that on the program's thread.
 run_with_stderr_of()
 {
 	env HSA_TOOLS_LIB="$shim" RTL_SOCKET="$dir/socket" LD_LIBRARY_PATH="$build/lib/softgpu" \
@@ -29,7 +29,7 @@ END
 run_with_stderr_of closed || die "the program ended with its stderr closed"
 run_with_stderr_of full || die "the program hung or died with its stderr full"
 
-# With somebody who listens it is one line.
+# With a reader it is one line.
 with_shim env -u SOFTGPU_TRUTH "$build/tests/shim/shim-life" small_files || die "small_files: $?"
 [ "$(grep -c '^rtl: cannot record: File too large; ' "$dir/err")" = 1 ] || die "not one line"
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"

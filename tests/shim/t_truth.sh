@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# However the shim is loaded: every dispatch of every rank arrives once, with the device's times,
-# and nothing is said on stderr.
+# However the shim is loaded, every dispatch of every rank arrives once, with the device's times, and
+# nothing is printed on stderr.
 . "$(dirname "$0")/lib.sh"
 load=$2
 
@@ -16,7 +16,7 @@ for rank in 0 1 2; do
 	grep -q "^process [0-9]* $rank 1 [0-9]* [01] 1 .* torchrun 0 0\$" "$dir/collected" ||
 		die "rank $rank is missing or did not end well: $(grep '^process' "$dir/collected")"
 done
-# Each sees one GPU and calls it by the node's number.
+# Each process sees one GPU and reports it by the node's number.
 [ "$(awk '$1 == "row" { print $3 }' "$dir/collected" | sort -u | tr '\n' ' ')" = "0 1 2 " ] ||
 	die "GPU numbers are not the node's"
 # seq has no holes: from 0 in each queue.

@@ -50,8 +50,10 @@ int main(void)
 
 		assert_int_equal(clock_source_read(&line, 0, &found), 0);
 		assert_int_equal(clock_source_read(&thunk, 0, &last), 0);
-		/* Both counters go by the same clock: from the one point to the other is as long on
-		 * either. */
+		/*
+		 * Both counters follow the same clock, so both measure the same time between the
+		 * two points.
+		 */
 		by_thunk_ns =
 			last.boottime_ns + (uint64_t)((double)(int64_t)(found.tick - last.tick) *
 						      1e9 / (double)agents.gpu[0].tick_hz);

@@ -27,7 +27,7 @@ counter() {
 	sql t.db "SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = '$1'"
 }
 
-# linked: what the program says on each launch is what its row says.
+# linked: the row of each launch says what the program printed.
 linked() {
 	sed -n 's/^launch //p' out | sort >told
 	sql t.db "SELECT c.api, o.gridX, o.tid FROM rocpd_op o
@@ -52,12 +52,12 @@ linked() {
 		WHERE api = 'hipExtModuleLaunchKernel'")" -ge 1 ]
 }
 
-@test "graph replays: which graph, its how many-th launch, which node" {
+@test "dispatches of graph replays have their graph, the number of the launch and the node" {
 	record "$scenes" graph 40 25
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op WHERE graph_exec IS NOT NULL")" -eq 1000 ]
 	[ "$(sql t.db "SELECT count(*) || '|' || min(graph_launch) || '|' || max(graph_launch)
 		FROM rtl_host_call WHERE api = 'hipGraphLaunch'")" = '25|0|24' ]
-	# Of each launch every node once, in the order of the chain.
+	# Each launch has every node once, in the order of the chain.
 	[ "$(sql t.db "SELECT count(*) FROM (SELECT graph_launch FROM rocpd_op
 		WHERE graph_exec IS NOT NULL GROUP BY graph_exec, graph_launch
 		HAVING count(DISTINCT graph_node) = 40 AND max(graph_node) = 39)")" -eq 25 ]
@@ -67,7 +67,7 @@ linked() {
 	record "$scenes" captured 30 20
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_host_call c ON c.id = o.api_id
 		WHERE c.api = 'hipGraphLaunch' AND c.stream <> 0")" -eq 600 ]
-	# What was captured was not dispatched by its launch.
+	# A captured launch did not dispatch.
 	[ "$(sql t.db "SELECT count(*) FROM rtl_host_call WHERE api = 'hipLaunchKernel'
 		AND id NOT IN (SELECT api_id FROM rocpd_op)")" -eq 30 ]
 }
@@ -101,7 +101,7 @@ linked() {
 
 @test "a program that finds HIP by dlsym is linked too" {
 	record python3 "$folder/ctypes_user.py" "$CALLS_CODE"
-	# A sanitized librtl-calls.so leaves dlsym alone: then they are counted.
+	# A sanitized librtl-calls.so does not wrap dlsym, so they are counted as unlinked.
 	if [ -n "$sanitizer" ]; then
 		[ "$(counter unlinked)" -eq 20 ]
 		return
@@ -113,10 +113,10 @@ linked() {
 	[ "$(counter unlinked)" -eq 0 ]
 }
 
-@test "what nobody saw called is counted as unlinked, and said" {
+@test "dispatches without a recorded call are counted as unlinked and reported" {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
-	# The shim alone: RTL_MODE=hip cannot do what it says.
+	# With the shim alone, RTL_MODE=hip cannot record calls.
 	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft -- \
 		env RTL_MODE=hip "$calls" 1 2 >out 2>err
 	cat err
@@ -133,7 +133,7 @@ linked() {
 	[ "$(counter unlinked)" -eq 0 ]
 	run -0 sh -c 'eval "$("$0" env -m lite)"; echo "$LD_PRELOAD"' "$rtl"
 	[[ $output != *librtl-calls* ]]
-	# Preloaded all the same, it only passes on.
+	# The library is preloaded, but only passes calls on.
 	RTL_MODE=off LD_PRELOAD="${sanitizer:+$sanitizer }$libdir/librtl-calls.so $libdir/librtl-shim.so" \
 		LD_LIBRARY_PATH=$libdir/softgpu "$calls" 1 1 >off
 	[ "$(grep -c ^launch off)" -eq 2 ]
@@ -145,7 +145,7 @@ linked() {
 	python3 "$folder/probe.py" >with
 	cat with
 	grep -q 'hipMalloc missing' alone
-	# A sanitized librtl-calls.so leaves dlsym alone: then its names are there.
+	# A sanitized librtl-calls.so does not wrap dlsym, so its names are found.
 	if [ -n "$sanitizer" ]; then
 		grep -q 'hipMalloc found' with
 		return
@@ -166,11 +166,11 @@ linked() {
 		"SELECT count(*) FROM rtl_host_call" 2>/dev/null || echo 0)" -gt 200 ]'
 	echo now >go
 	wait "${pids[0]}"
-	# Of what was submitted in a recorded call nothing points elsewhere.
+	# Nothing that was submitted in a recorded call points to another one.
 	[ "$(sql t.db "SELECT ended FROM rtl_process WHERE ended = 'killed'")" = killed ]
 	begun=$(counter calls_begun)
 	rows=$(sql t.db 'SELECT count(*) FROM rtl_host_call')
-	# Two threads, each in one call at most.
+	# Two threads, each in at most one call.
 	[ $((begun - rows)) -le 2 ]
 	[ $((begun - rows)) -ge 0 ]
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o LEFT JOIN rtl_host_call c ON c.id = o.api_id

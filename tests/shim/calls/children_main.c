@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * children-calls: children that libc knows of and that it does not, which call HIP and RCCL. What
- * they are told is what they would be told without a profiler, and none of it is their parent's.
+ * children-calls: children made with and without libc's knowledge call HIP and RCCL. They get the
+ * same results as without a profiler, and none of their calls is recorded for the parent.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -18,7 +18,7 @@
 #define CHILD_ROUNDS  5000
 #define PARENT_ROUNDS 7
 
-/* What needs neither a thread nor a lock of the runtime's. */
+/* Calls that need neither a thread nor a lock of the runtime. */
 static int use(int rounds)
 {
 	nccl_unique_id id;
@@ -41,8 +41,7 @@ static void reap(long pid, const char *what)
 
 	if (pid < 0 || waitpid((pid_t)pid, &status, 0) != pid)
 		exit(2);
-	printf("%s %d\n", what,
-		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	printf("%s %d\n", what, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 int main(void)

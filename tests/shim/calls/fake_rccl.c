@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A stand-in for librccl.so.1: the calls of RCCL's ABI, which move nothing. Each operation launches
- * one kernel of RCCL's name through HIP, whose grid is the number of its elements; a group launches
- * one kernel for all of its operations, at its end. The all-reduce of a communicator of one rank
- * copies its elements where the buffers differ, as RCCL's does. Communicators of a group are handed
- * out at its end, as old releases do. ncclAllToAll asks the exported functions, as releases that
- * are not linked symbolically do.
+ * A stand-in for librccl.so.1: the functions of RCCL's ABI, which transfer no data. Each operation
+ * launches one kernel with RCCL's name through HIP, whose grid is the number of elements; a group
+ * launches one kernel for all of its operations when it ends. The all-reduce of a communicator of
+ * one rank copies its elements if the buffers differ, like RCCL's. Communicators made in a group
+ * are returned when it ends, as in old releases. ncclAllToAll calls the exported functions, as in
+ * releases that are not linked symbolically.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Its prototypes are in the header of a library that is not here. */
+/* Its prototypes are in the header of a library that is not installed. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define EXPORT	   __attribute__((visibility("default")))
@@ -57,7 +57,7 @@ static int load(void)
 
 	if (kernel)
 		return SUCCESS;
-	/* So that no database of it passes for one of RCCL. */
+	/* Marks the database, so that it is not mistaken for one of RCCL. */
 	if (roctxMarkA)
 		roctxMarkA("librccl=stand-in");
 	if (hipModuleLoad(&module, FAKE_RCCL_CODE) ||
@@ -161,7 +161,7 @@ EXPORT int ncclCommInitAll(struct comm **comm, int size, const int *devices)
 	return SUCCESS;
 }
 
-/* Nobody is asked: color c has every second rank, from c on. */
+/* Needs no other rank: color c consists of every second rank, from c on. */
 EXPORT int ncclCommSplit(
 	struct comm *comm, int color, int key, struct comm **new_comm, void *config)
 {
@@ -252,7 +252,7 @@ EXPORT int ncclAllToAll(const void *send, void *receive, size_t count, int type,
 {
 	int result = ncclGroupStart();
 
-	/* One half of the elements each, so that their kernel has `count` again. */
+	/* Each half has half of the elements, so that their kernel has `count` again. */
 	if (!result)
 		result = ncclSend(send, count / 2, type, 0, comm, stream);
 	if (!result)

@@ -9,9 +9,9 @@ export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 program=$RTL_BUILD/tests-bin/graphs-calls
 ranks=3
 
-# record MODE SCENE REPLAYS: $ranks ranks into one t.db, what each says in out.RANK. Kernels of collectives
-# wait for those of the same name on the other ranks. Where two streams launch them in another order on each rank they
-# wait for those of other collectives: those that could not have happened so are counted with the others here.
+# record MODE SCENE REPLAYS: $ranks ranks into one t.db, the output of each in out.RANK. Kernels of collectives
+# wait for those of the same name on the other ranks. If two streams launch them in another order on each rank, they
+# wait for those of other collectives; collectives that could not have happened like that are counted here, too.
 record() {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
@@ -44,7 +44,7 @@ json() { # json EXPRESSION: of the document d
 print(eval(sys.argv[1]))' "$1"
 }
 
-# has_kernels OPERATION COUNT: every operation of so many float32 begins with a kernel of its grid.
+# has_kernels OPERATION COUNT: every operation on COUNT float32 begins with a kernel whose grid is COUNT.
 has_kernels() {
 	columns operations operation bytes start_ns |
 		awk -F'|' -v o="$1" -v b=$((4 * $2)) '$1 == o && $2 == b && $3 != "" { print $3 }' >starts
@@ -75,7 +75,7 @@ has_kernels() {
 		FROM rtl_collective WHERE graph_launch_id IS NOT NULL GROUP BY 1")" = \
 		"ncclAllReduce|300|75|3|$((75 * (2004 + 2008 + 2012 + 2016)))" ]
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_collective WHERE graph_launch_id IS NULL')" -eq 6 ]
-	# The sums of the other answers.
+	# The totals of the other answers.
 	[ "$("$rtl" summary --json t.db | python3 -c 'import json, sys
 c, = json.load(sys.stdin)["collectives"]
 print(c["op"], c["calls"], c["bytes"], c["comm_size"])')" = "ncclAllReduce 306 $((75 * 8040 + 3 * 3212)) 3" ]
@@ -88,7 +88,7 @@ for rank in json.load(sys.stdin)["ranks"]:
 @test "a captured group is one kernel of its calls, and a call of one rank has none" {
 	record hip groups 10
 	[ "$(json 'd["matched_by"], d["missing_parts"], d["mismatched"], d["unlinked"]')" = "('sequence', 0, 0, 0)" ]
-	# Of each replay: two groups, two single calls, and on each rank a copy.
+	# Each replay has two groups, two single calls, and a copy on each rank.
 	[ "$(columns operations operation ranks state | sort | uniq -c | sed 's/^ *//')" = \
 		"20 group of several|3|timed
 30 ncclAllReduce|1|untimed
@@ -172,7 +172,7 @@ hipGraphExecDestroy|3
 hipGraphInstantiate|3
 hipGraphLaunch|30" ]
 	rm t.db
-	# HIP's calls within RCCL's are not seen: of two streams nothing tells the kernels apart.
+	# HIP's calls inside RCCL are not recorded, so kernels of two streams cannot be told apart.
 	record full streams 4
 	[ "$(json 'd["matched_by"], d["operations"], d["matched_by_order"], d["missing_parts"]')" = \
 		"('sequence and order', 34, 32, 0)" ]

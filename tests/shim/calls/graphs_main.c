@@ -2,12 +2,12 @@
 /*
  * graphs-calls RANK SIZE ID_FILE SCENE REPLAYS: one rank that captures collectives of the stand-in
  * for RCCL into a hipGraph, among kernels of its own, and launches the graph REPLAYS times. Every
- * operation has a count of its own, which is the grid of its kernel. A line on each captured call
- * and each call outside says what it was.
+ * operation has a different count, which is the grid of its kernel. Prints a line for each captured
+ * call and each call outside.
  *
  * alone: single calls on one stream. groups: groups of three, and a call of a communicator of one
- * rank, which is a copy. streams: calls on two streams that fork and join. alike: the same, and all
- * of one size. twice: the graph is made executable twice, and captured anew between.
+ * rank, which is a copy. streams: calls on two streams that fork and join. alike: the same with
+ * equal sizes. twice: the graph is made executable twice, and captured again in between.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -80,7 +80,7 @@ static void calls_grouped(void)
 	reduce(502, stream);
 }
 
-/* Fork, calls on both, join. */
+/* Forks the stream, makes calls on both, and joins. */
 static void calls_on_two(bool are_alike)
 {
 	hipEvent_t fork, join;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * hip-calls [THREADS [ROUNDS [RANK]]]: HIP through most of its ways to launch, on a stream for each
- * thread. No two launches have the same grid; a line on each says which function made it.
+ * hip-calls [THREADS [ROUNDS [RANK]]]: uses most of HIP's ways to launch, on one stream per thread.
+ * No two launches have the same grid; a line for each names the function that made it.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* hip_ext.h is for C++; this is the symbol that it stands for. */
+/* hip_ext.h is for C++ only; this is the symbol it refers to. */
 int ext_launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned lx, unsigned ly,
 	unsigned lz, size_t shared, hipStream_t stream, void **params, void **extra,
 	hipEvent_t start, hipEvent_t stop,
@@ -23,7 +23,7 @@ struct worker {
 	pthread_t thread;
 	unsigned index;
 	unsigned rounds;
-	unsigned grid; /* the last one that was used; a range of its own */
+	unsigned grid; /* the last one used; each worker has its own range */
 	hipStream_t stream;
 	void *data;
 };
@@ -53,7 +53,7 @@ static void launch_module(struct worker *w)
 	say("hipModuleLaunchKernel", 2 * w->grid);
 }
 
-/* Its sizes are work-items; its events are the kernel's own. */
+/* Its sizes are work-items; its events are those of the kernel. */
 static void launch_ext(struct worker *w)
 {
 	void *params[] = {&w->data};
@@ -91,7 +91,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* What a call fails with is in its row. */
+/* The error that a call returns is in its row. */
 static void fail(void)
 {
 	void *nothing = NULL;

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A rank that computes longer, planted: real HIP on the software GPU, and a stand-in for RCCL, whose
+# One rank is made to compute longer: real HIP on the software GPU, and a stand-in for RCCL, whose
 # kernels wait for those of the other ranks.
 load ../../system/lib.bash
 bats_require_minimum_version 1.5.0
 export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 program=$RTL_BUILD/tests-bin/late-calls
-# Longer than a loaded machine keeps another rank from its turn, time and again.
+# Longer than a rank without a processor is late on a loaded machine.
 late_ms=900
 
 record() { # record: four ranks, 12 steps, rank 2 late, into t.db
@@ -45,7 +45,7 @@ worst = d["ranks"][0]
 assert worst["rank"] == 2 and worst["cause"] == "compute" and worst["compute_ns"] == late, worst
 parts = [worst[k] for k in ("compute_ns", "copy_ns", "earlier_ns", "host_ns", "idle_ns")]
 assert worst["explained"] and all(p is not None for p in parts)' "$late_ms"
-	# Of each operation the parts are its lateness, to the nanosecond.
+	# The parts of each operation add up to its lateness, to the nanosecond.
 	"$rtl" collectives --csv=operations t.db | python3 -c '
 import csv, sys
 seen = 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Ranks that wait in a collective which one of them never enters: who that is, while they live and
-# after they died. RCCL is a stand-in (fake_rccl.c); the script has its kernels never end.
+# Ranks wait in a collective which one of them never enters: that rank is named while they live and after
+# they have died. RCCL is a stand-in (fake_rccl.c); by the script its kernels never end.
 load ../../system/lib.bash
 bats_require_minimum_version 1.5.0
 
@@ -51,7 +51,7 @@ waits='[.waiting[] | select(.comm_seq == 3 and .op == "ncclAllReduce" and .behin
 	grep -Eq ' 0 0 [0-9]+ 3 [0-9.]+ [0-9:.]+ 1 - all_reduce #3, 16.4 kB, 0x' screen
 	run -0 "$rtl" stat --outstanding --json "$session"
 	[ "$(jq -c '[.schema, .sessions[0].odd_ranks, .sessions[0].alive]' <<<"$output")" = '[1,[2],true]' ]
-	# Another collector knows it as well.
+	# Another collector reports the same.
 	local first second
 	first=$(collector)
 	kill -9 "$first"
@@ -63,13 +63,13 @@ waits='[.waiting[] | select(.comm_seq == 3 and .op == "ncclAllReduce" and .behin
 			jq -e ".sessions[0] | .odd_ranks == [2] and ($waits) == 3" <<<"$said" >/dev/null
 	}
 	wait_until looked
-	# One of those that wait is killed: it is named first, then who is absent.
+	# One of the waiting ranks is killed: it is named first, then the absent rank.
 	kill -9 "$(jq -n --argjson o "$("$rtl" outstanding --json t.db)" '[$o.waiting[] | select(.rank == 0)][0].pid')"
 	wait_until ask '.odd_ranks == [0, 2] and (.sentence | contains("SIGKILL"))'
 	"$rtl" outstanding t.db | tr -s ' \n' ' ' >screen
 	grep -Eq 'Rank 0 died \(SIGKILL\) in all_reduce #3 of communicator 0x[0-9a-f]+, submitted [0-9.]+ s before; of the others, rank 2 is not in all_reduce #3' screen
 	grep -q 'ranks 1,3 wait in it' screen
-	# All of them.
+	# All of them are killed.
 	for pid in $("$rtl" outstanding --json t.db | jq '.waiting[] | select(.rank != 0) | .pid'); do
 		kill -9 "$pid"
 	done
@@ -85,7 +85,7 @@ waits='[.waiting[] | select(.comm_seq == 3 and .op == "ncclAllReduce" and .behin
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_in_flight')" -eq 0 ]
 }
 
-@test "where all wait in the same collective nobody stands out" {
+@test "no rank stands out if all wait in the same collective" {
 	start 9
 	wait_until ask "(.odd_ranks == []) and ($waits) == 4"
 	"$rtl" outstanding t.db | tr -s ' \n' ' ' >screen

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Processes that say late which rank they are (ranks_main.c): by PyTorch's variables, set when HIP is
-# up already, and by an RCCL communicator, of the stand-in that fake_rccl.c is.
+# Processes that set their rank late (ranks_main.c): by PyTorch's variables after HIP was initialised, and
+# by an RCCL communicator of the stand-in, fake_rccl.c.
 load ../../system/lib.bash
 bats_require_minimum_version 1.5.0
 
@@ -43,7 +43,7 @@ ranks() { # of each GPU: rank, group as a letter, group_rank
 	[ "$(ranks)" = "0:0-- 1:1-- 2:2-- 3:3--" ]
 }
 
-@test "ranks that say nothing have those of their largest communicator" {
+@test "processes without a rank get that of their largest communicator" {
 	record 'for r in 0 1 2 3; do $program $r 4 comm=$((r % 2))/2/b.id comm=$r/4/a.id & done; wait'
 	[ "$(ranks)" = "0:0A0 1:1A1 2:2A2 3:3A3" ]
 	[ "$(sql t.db 'SELECT DISTINCT world_size FROM rtl_process')" = 4 ]
@@ -89,7 +89,7 @@ ranks() { # of each GPU: rank, group as a letter, group_rank
 	[ "$(sql t.db 'SELECT group_concat(n) FROM (SELECT count(*) AS n FROM rocpd_op GROUP BY gpuId)')" = 3,3 ]
 }
 
-@test "a process that is killed after it has said its rank has it" {
+@test "a process killed after it has set its rank keeps it" {
 	unset SOFTGPU_SCRIPT
 	"$rtl" run -o t.db --device soft -- bash -c '$program 1 2 RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=1 & p=$!
 		until [ -e ready.$p ]; do read -rt 0.02 <> <(:); done; kill -9 $p; wait $p' 2>err || true

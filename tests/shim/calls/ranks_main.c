@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * ranks-calls GPU RANKS [NAME=VALUE | comm=RANK/SIZE/ID_FILE]...: a process that says late which
- * rank it is. HIP is up already when the variables are set and the communicator is made, in their
- * order; then it launches three kernels on GPU, and ends when RANKS processes of its folder have
- * done so.
+ * ranks-calls GPU RANKS [NAME=VALUE | comm=RANK/SIZE/ID_FILE]...: a process that sets its rank
+ * late. HIP is already initialised when the variables are set and the communicator is made, in the
+ * given order. Then it launches three kernels on GPU, and ends when RANKS processes in its folder
+ * have done so.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <dirent.h>

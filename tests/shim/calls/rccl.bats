@@ -38,23 +38,23 @@ collectives() {
 }
 
 kernels() {
-	# Each alone: one kernel, whose grid is its count; nobody else's.
+	# A single call has one kernel, whose grid is its count, and no other.
 	[ "$(sql t.db "SELECT count(*) FROM rtl_collective k
 		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id
 		WHERE k.group_id IS NULL AND o.gridX = k.count AND o.rank = k.rank")" -eq $((ranks * 12)) ]
-	# Of a group: one kernel for its three, whose grid is their sum.
+	# A group has one kernel for its three calls, whose grid is their sum.
 	[ "$(sql t.db "SELECT count(*) FROM (SELECT sum(k.count) AS n, o.gridX FROM rtl_collective k
 		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id
 		WHERE k.group_id IS NOT NULL GROUP BY o.id HAVING count(*) = 3 AND n = o.gridX)")" -eq \
 		$((ranks * 2)) ]
-	# Every kernel of RCCL's has a collective.
+	# Every kernel of RCCL belongs to a collective.
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_kernel n ON n.id = o.description_id
 		WHERE n.name LIKE 'nccl%' AND o.id NOT IN (SELECT dispatch_id FROM rtl_collective_kernel)")" -eq 0 ]
 	[ "$(sql t.db "SELECT count(*) FROM rtl_collective_kernel")" -eq $((ranks * 18)) ]
 }
 
 identities() {
-	# One number for the four, one for each half, one for each process's pair.
+	# One identity for the four ranks, one for each half, one for the pair of each process.
 	[ "$(sql t.db "SELECT group_concat(comm_size || 'x' || n, ' ') FROM (SELECT comm_size,
 		count(DISTINCT rank) AS n FROM rtl_collective GROUP BY comm ORDER BY 1 DESC, 2 DESC)")" = \
 		"4x4 2x2 2x2 2x1 2x1 2x1 2x1" ]
@@ -68,7 +68,7 @@ identities() {
 		WHERE s.op = 'ncclSend' AND r.count = s.count + 1")" -eq $((ranks * 2)) ]
 }
 
-@test "collectives of four ranks, standard mode: what, who, in which order, which kernels" {
+@test "standard mode: collectives of four ranks have their arguments, ranks, order and kernels" {
 	record standard
 	collectives
 	identities
@@ -87,15 +87,15 @@ identities() {
 	"$rtl" summary t.db | grep -q ncclAllReduce
 }
 
-@test "ranks that the user left out have no collectives, whole groups either" {
+@test "ranks that the user left out have no collectives, not even whole groups" {
 	RTL_RANKS=2 record standard
 	[ "$(sql t.db "SELECT group_concat(DISTINCT rank) FROM rtl_collective")" = 2 ]
-	# Before the runtime is up nobody knows which rank this is.
+	# The rank is unknown before the runtime is up.
 	[ "$(sql t.db "SELECT group_concat(DISTINCT api) FROM rtl_host_call WHERE process_id IN
 		(SELECT id FROM rtl_process WHERE rank <> 2)")" = ncclGetUniqueId ]
 }
 
-@test "an operation that RCCL refuses is a row, whatever it was given, and costs no other" {
+@test "an operation that RCCL refuses has a row with its arguments, and the others keep theirs" {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
 	head -c 128 /dev/urandom >id
@@ -119,7 +119,7 @@ identities() {
 		FROM rtl_collective")" = '1|64|64|0|0' ]
 }
 
-@test "communicators that are made while nothing is recorded are not one" {
+@test "communicators made while nothing is recorded are kept apart" {
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT
 	head -c 128 /dev/urandom >id
@@ -135,7 +135,7 @@ identities() {
 	[ "$(sql t.db "SELECT value FROM rtl_meta WHERE key = 'simulated'")" = 1 ]
 }
 
-@test "without us, and in mode off, the program says the same" {
+@test "the program prints the same without rtl and in mode off" {
 	head -c 128 /dev/urandom >id
 	LD_LIBRARY_PATH=$libdir/softgpu "$program" 0 4 id >alone
 	RTL_MODE=off LD_PRELOAD=$preload LD_LIBRARY_PATH=$libdir/softgpu "$program" 0 4 id >off
@@ -158,7 +158,7 @@ identities() {
 	# Sanitized stand-ins need their runtime in a Python that is not.
 	env ${sanitizer:+LD_PRELOAD=$sanitizer} LD_LIBRARY_PATH="$libdir/softgpu" "${user[@]}" \
 		>alone 2>alone.err
-	# What nobody has made global is found in no global scope, with us or without.
+	# A library that was not opened globally is not found in the global scope, with or without the shim.
 	[ "$(cat alone.err)" = "roctx 20
 not found ncclNoSuchFunction
 not found ncclAllReduce
@@ -168,7 +168,7 @@ not found hipMalloc" ]
 		diff alone out
 		accounted $mode.db
 	done
-	# A sanitized librtl-calls.so leaves dlsym alone: then they are not seen.
+	# A sanitized librtl-calls.so does not wrap dlsym, so they are not recorded.
 	if [ -n "$sanitizer" ]; then
 		[ "$(sql hip.db 'SELECT count(*) FROM rtl_collective')" -eq 0 ]
 		return
@@ -182,11 +182,11 @@ not found hipMalloc" ]
 	diff out rows
 	[ "$(sql hip.db "SELECT group_concat(op || peer || '|' || count) FROM rtl_collective WHERE group_id IS NOT NULL")" = \
 		"ncclSend0|7,ncclRecv0|7" ]
-	# In other modes dlsym is the program's own: nothing of it is seen but the kernels.
+	# In other modes dlsym is not wrapped: only the kernels are recorded.
 	[ "$(sql standard.db 'SELECT count(*) FROM rtl_collective')" -eq 0 ]
 }
 
-@test "children made past libc call HIP and RCCL as without us, and are nobody's records" {
+@test "children made without libc call HIP and RCCL as without rtl, and are not recorded" {
 	local mode
 	export SOFTGPU_COUNT=1
 	unset SOFTGPU_SCRIPT

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * rccl-calls RANK SIZE ID_FILE [wrong|all|paused]: one rank's collectives on the stand-in. Every
- * operation has a count of its own, which is the grid of its kernel; a line on each says what it
- * was. wrong: and first one that RCCL refuses. all: all ranks of one process instead, made in one
- * group. paused: instead two pairs that are made while nothing is recorded.
+ * operation has a different count, which is the grid of its kernel; prints a line for each. wrong:
+ * starts with one that RCCL refuses. all: all ranks in one process, made in one group. paused: only
+ * two pairs of communicators, made while nothing is recorded.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
@@ -28,7 +28,7 @@ static void check(int result, const char *what)
 	exit(1);
 }
 
-/* op seq count bytes datatype reduction peer comm_rank comm_size */
+/* Op seq count bytes datatype reduction peer comm_rank comm_size. */
 #define SAY(op, seq, count, bytes, type, reduction, peer, of)                                      \
 	printf("collective %d %s|%d|%zu|%zu|%s|%s|%s|%d|%d\n", rank, #op, seq, (size_t)(count),    \
 		(size_t)(bytes), type, reduction, peer, (of) ? rank / 2 : rank,                    \
@@ -64,7 +64,7 @@ static void alone(void *comm, void *data)
 	SAY(ncclScatter, 9, 110, 440, "float32", "", "0", 0);
 }
 
-/* Each pair of ranks counts for itself. */
+/* Operations are counted per pair of ranks. */
 static void grouped(void *comm, void *data)
 {
 	int next = (rank + 1) % size, previous = (rank + size - 1) % size;
@@ -88,14 +88,14 @@ static void grouped(void *comm, void *data)
 	}
 }
 
-/* A program that computed its count wrong, and goes on. */
+/* A program that passes a wrong count and continues. */
 static void refused(void *data)
 {
 	if (!ncclAllReduce(data, data, SIZE_MAX, FLOAT32, SUM, NULL, stream))
 		check(1, "an operation without a communicator");
 }
 
-/* As many as a node of partitioned GPUs has. */
+/* As many as a node with partitioned GPUs has. */
 #define RANKS_MAX 64
 
 static int all_ranks(nccl_unique_id id, void *data)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * waiting-calls RANK SIZE ID_FILE COUNT ABSENT: COUNT all-reduces on the stand-in; then, but for rank
- * ABSENT, two more, and waits to be killed. The script of the software GPU says which kernels end.
+ * waiting-calls RANK SIZE ID_FILE COUNT ABSENT: COUNT all-reduces on the stand-in; then, except on
+ * rank ABSENT, two more; then waits to be killed. The script of the software GPU says which kernels
+ * end.
  */
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>

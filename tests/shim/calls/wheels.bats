@@ -9,7 +9,7 @@ export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 folder=$RTL_BUILD/tests-bin
 system=$(dirname "$(ldconfig -p | awk '/libamdhip64.so.5 / {print $NF}')")
 
-# The new name of a library: as pip's torch has it, as auditwheel does, as TheRock's ROCm has it.
+# The new name of a library: as in pip's torch, as auditwheel makes it, as in TheRock's ROCm.
 renamed() { # renamed LAYOUT LIBRARY.so VERSION
 	case $1 in
 	torch) echo "$2" ;;
@@ -51,7 +51,7 @@ wheel() {
 	done
 }
 
-# Nothing but the software GPU's thunk comes from where the system has it.
+# Only the software GPU's thunk is found outside the wheel.
 none_of_the_system() {
 	not grep -aE "$system/lib(amdhip64|hsa-runtime64)|$folder/rccl" "$1"
 	grep -aq "$libs/" "$1"
@@ -113,7 +113,7 @@ record() { # record MODE PROGRAM...
 		roctx=$libs/$(renamed $layout libroctx64.so .4)
 		record hip python3 "$here/../shim/calls/ctypes_rccl.py" "$rccl" "$roctx"
 		[ "$(wc -l <out)" -eq 10 ]
-		# A sanitized librtl-calls.so leaves dlsym alone: then they are not seen.
+		# A sanitized librtl-calls.so does not wrap dlsym, so they are not recorded.
 		[ -z "$sanitizer" ] || continue
 		sql t.db "SELECT seq, count, bytes, m.text FROM rtl_collective k
 			JOIN rtl_collective_kernel j ON j.collective_id = k.id

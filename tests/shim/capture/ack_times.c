@@ -22,7 +22,7 @@ static struct ack_times {
 	const struct recorder *recorder;
 	pthread_t thread;
 	_Atomic bool stop;
-	int fd;					   /* -1: nobody reads along */
+	int fd;					   /* -1 if there is no file */
 	uint64_t published_ns[2 * RECORDER_CELLS]; /* more than can be unacknowledged */
 	uint32_t *us;
 	size_t count, capacity;
@@ -50,7 +50,7 @@ static void *look(void *unused)
 
 	(void)unused;
 	while (!atomic_load(&times.stop)) {
-		/* In this order: at most too many are taken for unacknowledged. */
+		/* In this order, so that too many rather than too few count as unacknowledged. */
 		uint64_t now_published = recorder_published(times.recorder);
 		uint64_t unacked = recorder_unacked(times.recorder);
 		uint64_t now_ns = clock_monotonic_ns();

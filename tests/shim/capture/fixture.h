@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * One capture, one queue, one reader, driven step by step by the test's own thread: what the
- * capture.* cmocka tests start from.
+ * One capture, one queue and one reader, driven step by step by the test's own thread. The
+ * capture.* cmocka tests use it.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,22 +25,22 @@ struct fixture {
 	uint64_t now_ns;
 };
 
-/* @packets: of the queue. */
+/* @packets is the size of the queue. */
 void fixture_init(struct fixture *f, uint32_t packets);
 void fixture_init_with(struct fixture *f, uint32_t packets, const struct capture_hsa *hsa);
 void fixture_done(struct fixture *f);
 
-/* cmocka set-up and tear-down with a queue of 64 packets. */
+/* Cmocka set-up and tear-down, with a queue of 64 packets. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-/* A dispatch of kernel object 1 with the barrier bit. */
+/* Submits a dispatch of kernel object 1 with the barrier bit. */
 uint64_t fixture_dispatch(struct fixture *f, uint64_t signal);
-/* Time goes on by @ns; a harvest; frames are taken by the reader. */
+/* Advances time by @ns, harvests, and lets the reader take frames. */
 void fixture_harvest(struct fixture *f, uint64_t ns);
-/* The device does what it can. */
+/* Lets the device do all that it can. */
 void fixture_step(struct fixture *f);
-/* Both, past late times, verdicts and the flush of a frame. */
+/* Does both, for longer than late times, verdicts and the flush of a frame take. */
 #define FIXTURE_SETTLE_NS (100 * MS)
 void fixture_settle(struct fixture *f);
 
@@ -51,8 +51,8 @@ uint64_t fixture_count(const struct fixture *f, enum rtl_queue_counter what);
 const struct reader_row *fixture_row(const struct fixture *f, uint64_t seq);
 
 /*
- * The identity of docs/recorder.md 7 for @queue, and every stored record against what the
- * device executed. @dropped: how many dispatches may be missing.
+ * Checks the identity of docs/recorder.md, section 7 for @queue, and every stored record against
+ * what the device executed. @dropped: number of dispatches that may be missing.
  */
 void check_against_device(const struct capture *capture, const struct reader *reader,
 	const struct synth_queue *queue, uint64_t dropped);

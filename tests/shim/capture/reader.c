@@ -118,7 +118,7 @@ static void take_defines(struct reader *reader, const uint8_t *at, size_t bytes)
 	}
 }
 
-/* Where the decoder of the columns stands. */
+/* Position of the decoder of the columns. */
 struct cursor {
 	uint64_t seq;
 	size_t long_duration, long_submit, tid, marker, untimed, call;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The collector's half of the recorder protocol, as the tests need it: takes frames from the
- * outbox of a living capture or from the memfd of a dead one, decodes them with the decoder
- * of the wire, and keeps each record under (queue, seq). A record that comes twice fails.
+ * The collector's half of the recorder protocol, for tests: takes frames from the outbox of a live
+ * capture or from the memfd of a dead one, decodes them with the decoder of the wire, and stores
+ * each record under (queue, seq). A record that comes twice is a failure.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct reader_row {
 	uint64_t call;
 	uint32_t node;
 	uint64_t frame;
-	/* Of slots in a drain, which have no shape. */
+	/* For slots in a drain, which have no shape. */
 	uint32_t symbol;
 	uint64_t kernel_object;
 };
@@ -62,10 +62,10 @@ struct reader {
 struct reader *reader_new(void);
 struct reader *reader_free(struct reader *reader);
 
-/* Takes what was published and acknowledges it; the number of frames. */
+/* Takes and acknowledges what was published; returns the number of frames. */
 unsigned reader_poll(struct reader *reader, struct recorder *recorder);
 
-/* docs/recorder.md 4, death: @fd is the memfd of a process that is gone. */
+/* docs/recorder.md, section 4, death: @fd is the memfd of a process that has ended. */
 void reader_drain(struct reader *reader, int fd);
 
 const struct reader_row *reader_row(const struct reader *reader, uint32_t queue, uint64_t seq);

@@ -71,7 +71,7 @@ static hsa_status_t signal_destroy(hsa_signal_t signal)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* As a runtime may: not zeroed. */
+/* Not zeroed, as a runtime may do. */
 static void *signal_memory_get(size_t bytes)
 {
 	void *memory = aligned_alloc(4096, bytes);
@@ -115,13 +115,15 @@ static hsa_status_t profiler_enable(hsa_queue_t *queue, int enable)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* Objects 1 .. 999 have a name, as if their code had been loaded; others have none. */
+/* Objects 1 .. 999 have a name, as if their code was loaded; others have none. */
 static uint32_t symbol_of(uint64_t kernel_object)
 {
 	return kernel_object < 1000 ? (uint32_t)kernel_object : 0;
 }
 
-/* One of them is where a dispatch looks first, so that both ways of dispatch_packet() are gone. */
+/*
+ * One of them is in the first place of the table, so that both ways of dispatch_packet() are taken.
+ */
 static const struct symbol_entry known = {.kernel_object = 1, .id = 1};
 
 static uint32_t symbol_define(uint64_t kernel_object)
@@ -194,7 +196,7 @@ uint64_t synth_wdid(const struct synth_queue *queue)
 
 /* ---- the processor --------------------------------------------------------------------------- */
 
-/* A count, or the clock; always past the kernel before. */
+/* A counter, or the clock; always later than the kernel before. */
 static uint64_t tick_next(void)
 {
 	uint64_t now = synth.clock ? synth.clock() : 0;
@@ -258,7 +260,7 @@ static void late_times_write(struct synth_queue *queue)
 	queue->late = 0;
 }
 
-/* In order, or the youngest first; @limit of them. */
+/* In order, or the youngest first; at most @limit. */
 static bool complete_some(struct synth_queue *queue, size_t limit)
 {
 	bool is_new = false;
@@ -305,7 +307,7 @@ static void exec_launch(struct synth_queue *queue, uint64_t index,
 	queue->running++;
 }
 
-/* One packet; false: nothing to fetch, or it has to wait for those before it. */
+/* Consumes one packet. False if there is none, or if it has to wait for earlier ones. */
 static bool consume(struct synth_queue *queue, uint64_t index, enum synth_mode mode)
 {
 	hsa_kernel_dispatch_packet_t *packet =
@@ -349,7 +351,7 @@ bool synth_step(struct synth_queue *queue, enum synth_mode mode)
 		queue->rings_seen = rings;
 		while (read < bound) {
 			if (!consume(queue, read, mode)) {
-				/* Waiting for earlier ones: look again without a ring. */
+				/* It waits for earlier packets: check again without a doorbell. */
 				if (queue->running)
 					queue->rings_seen = rings - 1;
 				break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The application of synth.h, which calls into the capture path as the hooks do. */
+/* The application of synth.h, which calls the capture path as the hooks do. */
 #include "tests/shim/capture/synth.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ void synth_geometry(
 	*scratch = variant % 2 * 16;
 }
 
-/* 6 x 5 x 4 clusters of 3 x 2 x 1 work-groups, where a plain one has its grid. */
+/* 6 x 5 x 4 clusters of 3 x 2 x 1 work-groups, in the place of a plain dispatch's grid. */
 static void clusters_put(hsa_kernel_dispatch_packet_t *body)
 {
 	body->grid_size_x = 6;
@@ -105,7 +105,7 @@ void synth_put(struct synth_queue *queue, uint64_t index, const struct synth_pac
 		body.kernarg_address = (void *)(uintptr_t)packet->cookie;
 	}
 	body.completion_signal.handle = packet->signal;
-	/* Everything but the header, then the header: the packet becomes valid at once. */
+	/* Writes everything except the header, then the header, which makes the packet valid. */
 	memcpy((uint8_t *)at + sizeof(uint16_t), (const uint8_t *)&body + sizeof(uint16_t),
 		sizeof(body) - sizeof(uint16_t));
 	__atomic_store_n(&at->header, header, __ATOMIC_RELEASE);

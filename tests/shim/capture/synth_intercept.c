@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first member is what the application has. */
+/* The first member is the application's queue. */
 struct synth_proxy {
 	struct synth_queue front;
 	struct synth_queue *device;
 	pthread_mutex_t lock;
-	uint64_t next; /* handed on so far */
+	uint64_t next; /* number of packets passed on */
 	hsa_intercept_handler *handler;
 	void *data;
 	hsa_kernel_dispatch_packet_t *staging;
 	uint32_t private_bytes, group_bytes;
 	uint64_t batches, faults;
-	unsigned writes; /* of the callback that runs */
+	unsigned writes; /* of the running callback */
 };
 
 enum synth_proxy_mode synth_proxy_mode;
@@ -37,7 +37,7 @@ static struct synth_proxy *proxy_of(const struct synth_queue *queue)
 	return (struct synth_proxy *)queue;
 }
 
-/* ---- handing on ------------------------------------------------------------------------------ */
+/* ---- passing packets on ---------------------------------------------------------------- */
 
 static void write_to_device(const void *packets, uint64_t count)
 {
@@ -105,7 +105,7 @@ static void proxy_ring(struct synth_queue *front)
 	pthread_mutex_lock(&p->lock);
 	cursor = p;
 	end = synth_wdid(front);
-	/* Beyond a whole ring lies what has not been handed on yet. */
+	/* Packets more than a ring ahead have not been passed on yet. */
 	if (end > p->next + size)
 		end = p->next + size;
 	while ((n = valid_run(p, p->next, end))) {
@@ -119,8 +119,7 @@ static void proxy_ring(struct synth_queue *front)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- the runtime's functions ------------------------------------------------------------------
- */
+/* ---- the runtime's functions ----------------------------------------------------------- */
 
 static hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
 	void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
@@ -130,7 +129,7 @@ static hsa_status_t queue_create(hsa_agent_t agent, uint32_t size, hsa_queue_typ
 
 	(void)type, (void)callback, (void)data;
 	(void)private_segment_size, (void)group_segment_size;
-	/* Agent 2 is of the kind whose doorbells cannot be followed. */
+	/* Agent 2 has doorbells that cannot be followed. */
 	if (agent.handle == 2)
 		queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
 	*ret = synth_hsa_queue(queue);
@@ -204,12 +203,11 @@ void synth_intercept_hsa(struct capture_hsa *hsa)
 	hsa->intercept_register = intercept_register;
 }
 
-/* ---- what the test wants to know ----------------------------------------------------------------
- */
+/* ---- queries of the test --------------------------------------------------------------- */
 
 struct synth_queue *synth_of_hsa(hsa_queue_t *queue)
 {
-	return (struct synth_queue *)queue; /* its first member's first member */
+	return (struct synth_queue *)queue; /* the first member of its first member */
 }
 
 struct synth_queue *synth_device_of(struct synth_queue *queue)

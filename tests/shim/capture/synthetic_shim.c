@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * A rank without ROCr: the shim's own recorder, capture path, thread and connection over the
- * synthetic device. For tests that kill and restart collectors and ranks. It ends like a job
- * that outlives its last kernel: when everything has been acknowledged, at most a minute after.
- * SIGTERM ends the dispatching. --polite dispatches less where the recorder fills, so that a
- * machine with too much to do drops nothing; SIGUSR1 ends that. Every kernel's duration, symbol and
- * shape say which number it has in its queue, whatever number the shim gives it.
+ * synthetic device, for tests that kill and restart collectors and ranks. It ends like a job that
+ * outlives its last kernel: when everything has been acknowledged, at most a minute later. SIGTERM
+ * ends the dispatching. --polite dispatches more slowly when the recorder fills, so that a busy
+ * machine drops nothing; SIGUSR1 ends that. Every kernel's duration, symbol and shape encode its
+ * number in its queue, independently of the number that the shim assigns.
  */
 #include <argp.h>
 #include <errno.h>
@@ -34,18 +34,18 @@
 #define KERNELS	       10u
 #define QUEUE_PACKETS  4096u
 #define PAUSE_NS       200000
-/* At a low rate nobody looks more often than is worth it: a thousand ranks share two cores. */
+/* At a low rate, polling is rare: a thousand ranks share two processors. */
 #define PAUSE_NS_MAX   10000000
-#define LOOKS	       4u /* of a producer, a kernel */
+#define LOOKS	       4u /* polls of a producer per kernel */
 #define DEVICE_LOOKS   16u
 #define ACKED_WAIT_NS  300000000000ull
 #define KERNEL_OBJECT0 0x7f0000001000ull
-/* A kernel takes 1 ns more than the one before it in its queue, up to this. */
+/* Each kernel takes 1 ns more than the one before it in its queue, up to this. */
 #define DURATIONS      65536u
-/* --polite waits from there on: a quarter of the outbox, an eighth of the slots. */
+/* --polite waits from here on: a quarter of the outbox, an eighth of the slots. */
 #define POLITE_FRAMES  (RECORDER_CELLS / 4)
 #define POLITE_SLOTS   (RECORDER_SLOTS / 8)
-/* Between two looks at them. */
+/* Dispatches between two checks of these. */
 #define POLITE_BURST   256u
 
 enum option_key {
@@ -59,17 +59,17 @@ enum option_key {
 
 static struct options {
 	const char *socket;
-	uint64_t dispatches; /* of the process */
-	uint64_t rate;	     /* of the process, per second; 0: as fast as they go */
+	uint64_t dispatches; /* of the whole process */
+	uint64_t rate;	     /* of the process, per second; 0 means without a limit */
 	unsigned queues;
 	unsigned gpus;
-	uint64_t marks;	      /* of the process */
-	const char *progress; /* file of two numbers: marks begun, marks made */
-	int rank;	      /* -1: what the environment says */
-	bool acks, calls;     /* say how long frames waited, and what waited in the shim */
-	const char *acks_to;  /* file of struct ack_time, one for each frame */
-	unsigned tick_bits;   /* the device's counter wraps there; 0: it never does */
-	bool sleeps;	      /* the device's counter stands still in a suspended machine */
+	uint64_t marks;	      /* of the whole process */
+	const char *progress; /* file with two numbers: marks begun, marks made */
+	int rank;	      /* -1 means as in the environment */
+	bool acks, calls;     /* print how long frames waited, and what waited in the shim */
+	const char *acks_to;  /* file with a struct ack_time per frame */
+	unsigned tick_bits;   /* the device's counter wraps at this many bits; 0 if never */
+	bool sleeps;	      /* the device's counter stops while the machine is suspended */
 } options = {.socket = "", .dispatches = 10000, .queues = 1, .gpus = 1, .rank = -1};
 
 static struct program {
@@ -165,13 +165,13 @@ static error_t parse(int key, char *value, struct argp_state *state)
 	}
 }
 
-/* Ticks are nanoseconds. */
+/* A tick is a nanosecond. */
 static uint64_t ticks(void)
 {
 	return options.sleeps ? clock_monotonic_ns() : clock_boottime_ns();
 }
 
-/* As hsaKmtGetClockCounters answers. */
+/* Answers like hsaKmtGetClockCounters. */
 static int counters(uint32_t node, void *ret)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -283,7 +283,7 @@ static void submit(struct synth_queue *queue, uint64_t i)
 	};
 	uint64_t index;
 
-	/* As synth_submit(); waiting for room in the ring is the application's. */
+	/* Like synth_submit(), except that the application waits for room in the ring. */
 	system_calls_enter();
 	index = synth_add_index(program.capture, queue, 1);
 	system_calls_leave();
@@ -293,7 +293,7 @@ static void submit(struct synth_queue *queue, uint64_t i)
 	system_calls_leave();
 }
 
-/* Outlives us. */
+/* In a file, so it outlives this process. */
 static struct progress {
 	_Atomic uint64_t begun, made;
 } * progress;
@@ -313,7 +313,7 @@ static int progress_open(void)
 	return 0;
 }
 
-/* Each with a text of its own, so that a second one of it would show. Until all are made. */
+/* Makes all marks, each with a different text, so that a second copy would show. */
 static void *mark(void *argument)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -338,7 +338,7 @@ static bool is_crowded(void)
 		       capture_pending(program.capture) > POLITE_SLOTS);
 }
 
-/* Of who looks @looks times a kernel, at least each @least_ns. */
+/* Pause of a thread that polls @looks times per kernel, but at least @least_ns. */
 static uint64_t pause_ns(uint64_t looks, uint64_t least_ns)
 {
 	uint64_t ns = options.rate ? 1000000000u / options.rate / looks : 0;
@@ -358,7 +358,7 @@ static void *produce(void *argument)
 		uint64_t due = total, begin_ns = clock_monotonic_ns();
 
 		if (is_crowded()) {
-			/* What was not dispatched meanwhile is not made up for. */
+			/* Dispatches that were not made meanwhile are not made up for. */
 			system_calls_pause(PAUSE_NS);
 			start_ns += clock_monotonic_ns() - begin_ns;
 			continue;

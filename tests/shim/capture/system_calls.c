@@ -17,14 +17,17 @@
 
 #define STACK_BYTES (1u << 20)
 
-/* In the sixth argument: a call of ours, which is not trapped. */
+/* In the sixth argument this marks a call of ours, which is not trapped. */
 #define OURS 0x52544c31u
 
 struct system_calls system_calls;
 
 static _Thread_local volatile bool is_inside;
 
-/* Also those that wait for who else changes the memory of the process; but mmap(), of six arguments. */
+/*
+ * Includes calls that wait for other threads which change the process's memory, except mmap(),
+ * which has six arguments.
+ */
 static const int waiting[] = {SYS_futex, SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep,
 	SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait, SYS_epoll_pwait, SYS_read,
 	SYS_write, SYS_connect, SYS_sendmsg, SYS_recvmsg, SYS_sendto, SYS_recvfrom, SYS_flock,

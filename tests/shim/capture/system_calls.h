@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Counts the system calls that may wait (futex, sleeps, yields, polls, sockets, pipes, locks, changes
- * of memory) which a thread makes inside the shim: a seccomp filter traps them, the handler of SIGSYS counts, and
- * makes the call. What the thread does outside the shim is let through uncounted.
+ * Counts the system calls that may wait (futex, sleeps, yields, polls, sockets, pipes, locks,
+ * changes of memory) which a thread makes inside the shim: a seccomp filter traps them, and the
+ * handler of SIGSYS counts and makes the call. Calls outside the shim are not counted.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,16 +13,21 @@ struct system_calls {
 	_Atomic uint64_t others;
 };
 
-/* Of all threads. */
+/* Sum over all threads. */
 extern struct system_calls system_calls;
 
-/* The calling thread, of system_calls_thread(), is trapped from here to its end. 0 or -errno. */
+/*
+ * From here to its end, the calls of the calling thread are trapped. The thread must be of
+ * system_calls_thread(). 0 or -errno.
+ */
 int system_calls_trap(void);
-/* As pthread_create(), on memory of this one's: libc gives back a stack that it made itself while all
- * signals are blocked, where a trap kills. */
+/*
+ * Like pthread_create(), on a stack that this function allocates. libc would free its own stack
+ * while all signals are blocked, when a trap kills the process.
+ */
 int system_calls_thread(pthread_t *thread, void *(*main)(void *), void *argument);
 
-/* Around what is counted; the calling thread. */
+/* Bracket what is counted, for the calling thread. */
 void system_calls_enter(void);
 void system_calls_leave(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What dispatches are about to use is touched before, and no more of it than was used already.
- * Pages are counted by mincore().
+ * Memory that dispatches are about to use is populated in advance, but no more than was already
+ * used. mincore() counts the pages.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -53,7 +53,7 @@ static char *map(void)
 	return memory;
 }
 
-/* Before Linux 5.14 nothing is. */
+/* Before Linux 5.14 nothing is populated. */
 static bool is_supported(void)
 {
 	char *memory = map();
@@ -63,7 +63,7 @@ static bool is_supported(void)
 	return is;
 }
 
-static void as_much_ahead_as_was_used(void **state)
+static void as_much_memory_is_populated_as_was_used(void **state)
 {
 	char *memory = map();
 	struct ahead ahead = {0};
@@ -71,15 +71,15 @@ static void as_much_ahead_as_was_used(void **state)
 	(void)state;
 	ahead_of(&ahead, memory, BYTES, AHEAD_BYTES_LEAST - 1);
 	assert_int_equal(resident(memory, BYTES), 0);
-	/* What was used is there, if it was: it is not touched again. */
+	/* The part that was used is not populated again. */
 	ahead_of(&ahead, memory, BYTES, 1u << 18);
 	assert_int_equal(resident(memory, 1u << 18), 0);
 	assert_int_equal(resident(memory + (1u << 18), 1u << 18), 1u << 18);
 	assert_int_equal(resident(memory, BYTES), 1u << 18);
-	/* From where it was touched last. */
+	/* Continues where it stopped. */
 	ahead_of(&ahead, memory, BYTES, 3u << 17);
 	assert_int_equal(resident(memory, BYTES), 1u << 19);
-	/* With a bound, and to the end. */
+	/* Up to a limit, and to the end of the memory. */
 	ahead_of(&ahead, memory, BYTES, 4u << 20);
 	assert_int_equal(resident(memory + (4u << 20), BYTES / 2), AHEAD_BYTES_MAX);
 	ahead_of(&ahead, memory, BYTES, BYTES - PAGE_BYTES);
@@ -87,7 +87,7 @@ static void as_much_ahead_as_was_used(void **state)
 	munmap(memory, BYTES);
 }
 
-static void all_of_it_whole_pages(void **state)
+static void whole_pages_are_populated(void **state)
 {
 	char *memory = map();
 
@@ -98,8 +98,8 @@ static void all_of_it_whole_pages(void **state)
 	munmap(memory, BYTES);
 }
 
-/* Of a file what is there already stays as it is, and so does its size. */
-static void all_of_a_file_and_no_more(void **state)
+/* Existing contents and size of a file stay. */
+static void whole_file_is_populated_and_keeps_its_size(void **state)
 {
 	int fd = memfd_create("ahead", 0);
 	struct stat file;
@@ -128,8 +128,11 @@ static void dispatch(struct fixture *f, unsigned n)
 		fixture_dispatch(f, 0);
 }
 
-/* Who reserves far ahead of the walk, or in a call, is noted in memory that a queue goes round. */
-static void queue_on_the_move_finds_its_pages(void **state)
+/*
+ * Reservations far ahead of the walk, or in a call, are noted in memory that a queue cycles
+ * through.
+ */
+static void busy_queue_has_its_note_pages_populated(void **state)
 {
 	struct fixture *f = *state;
 	struct origins *origins =
@@ -145,10 +148,10 @@ static void queue_on_the_move_finds_its_pages(void **state)
 	assert_int_equal(resident(origins->entry, bytes), used);
 	fixture_settle(f);
 	assert_int_equal(resident(origins->entry, bytes), 3 * used);
-	/* One that stands still, or goes round again, is not looked after. */
+	/* For a queue that stands still or has gone round once, nothing is done. */
 	fixture_settle(f);
 	assert_int_equal(resident(origins->entry, bytes), 3 * used);
-	/* Nor one that is close to its walk by now. */
+	/* Nor for a queue that is close to its walk by now. */
 	thread_state()->call = 0;
 	dispatch(f, RING / 4);
 	fixture_settle(f);
@@ -163,11 +166,12 @@ static void queue_on_the_move_finds_its_pages(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* However many are in flight, no more is made than the next burst is likely to need. */
-static void a_burst_gets_some_more_than_it_uses(void **state)
+/* However many are in flight, only as many more are made as the next burst is likely to need. */
+static void burst_gets_slots_for_the_next_one(void **state)
 {
 	struct fixture *f = *state;
-	const uint32_t more = 4 * RECORDER_SLOT_CHUNK, kept = (READY_LOTS + 2) * RECORDER_SLOT_CHUNK;
+	const uint32_t more = 4 * RECORDER_SLOT_CHUNK,
+		       kept = (READY_LOTS + 2) * RECORDER_SLOT_CHUNK;
 
 	dispatch(f, RING - 1);
 	for (int i = 0; i < 64; i++)
@@ -177,8 +181,8 @@ static void a_burst_gets_some_more_than_it_uses(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* Lots for a queue that needs them: the first of all lie in pages that nobody has touched. */
-static void slots_that_are_needed_have_their_pages(void **state)
+/* Lots for a queue that needs them: the first lots are in pages that were never touched. */
+static void slots_of_a_busy_queue_have_populated_pages(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
@@ -202,8 +206,8 @@ static bool is_wanted_elsewhere(void)
 	return true;
 }
 
-/* Who asks for a ring that long is about to fill it; not who records nothing. */
-static void a_long_ring_finds_all_that_it_will_use(void **state)
+/* A program that creates such a long ring is about to fill it; unless nothing is recorded. */
+static void memory_for_a_long_ring_is_populated(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
@@ -241,8 +245,8 @@ static void a_long_ring_finds_all_that_it_will_use(void **state)
 	}
 }
 
-/* As many slots as packets: before its queue is there, and for one that is; then no more. */
-static void a_long_ring_gets_a_slot_for_each_packet(void **state)
+/* As many slots as packets, before the queue exists and afterwards; then no more. */
+static void long_ring_gets_a_slot_for_each_packet(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
@@ -265,13 +269,13 @@ static void a_long_ring_gets_a_slot_for_each_packet(void **state)
 	assert_in_range(queue_owned(q), 4 * RING, 4 * RING + SIGNALS_OF_CHUNK);
 	before = recorder_slots_used(f->recorder);
 	assert_false(pool_make_ring(c));
-	/* Who is wanted elsewhere makes none, and is not asked again. */
+	/* If the thread is wanted elsewhere, it makes none, and is not asked again. */
 	long_ring_expect(c, 8 * RING);
 	long_ring_run(c, is_wanted_elsewhere);
 	long_ring_run(c, NULL);
 	assert_int_equal(recorder_slots_used(f->recorder), before);
 	atomic_store(&c->ring_expected, 0);
-	/* What it gives back is another's. */
+	/* Slots that it returns are used by other queues. */
 	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
 	shadow_front_end.retire(c, block);
 	synth_queue_free(queue);
@@ -285,8 +289,8 @@ static void a_long_ring_gets_a_slot_for_each_packet(void **state)
 	synth_queue_free(queue);
 }
 
-/* Who waits has not got the processor. */
-static void a_spell_ends_when_the_processor_is_lost(void **state)
+/* A thread that waits has lost the processor. */
+static void spell_ends_when_the_processor_is_lost(void **state)
 {
 	struct spell spell;
 
@@ -296,8 +300,11 @@ static void a_spell_ends_when_the_processor_is_lost(void **state)
 	assert_false(spell_lasts(&spell));
 }
 
-/* They begin in the middle of a page: the kernel refuses that, as it does what it does not know. */
-static void slots_of_others_are_no_new_lot(void **state)
+/*
+ * They begin in the middle of a page. The kernel refuses that with the same error as an unknown
+ * request.
+ */
+static void reused_slots_are_not_populated_as_a_new_lot(void **state)
 {
 	struct fixture *f = *state;
 	slot_ref kept = atomic_exchange(&f->capture->ready[0], 2);
@@ -310,8 +317,8 @@ static void slots_of_others_are_no_new_lot(void **state)
 	munmap(memory, BYTES);
 }
 
-/* In a flood a lot that is kept ready is used as soon as it is made; else it may never be. */
-static void lots_that_are_ready_have_theirs_in_a_flood(void **state)
+/* In a flood, a lot that is kept ready is used soon; otherwise it may never be. */
+static void ready_lots_are_populated_in_a_flood(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
@@ -331,8 +338,10 @@ static void lots_that_are_ready_have_theirs_in_a_flood(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-/* Of the first turn of the outbox: what a frame is about to fill, if that is several pages. */
-static void a_frame_finds_the_pages_of_its_cell(void **state)
+/*
+ * In the first round of the outbox: the pages that a frame is about to fill, if there are several.
+ */
+static void cell_of_a_large_frame_is_populated(void **state)
 {
 	struct fixture *f = *state;
 	struct recorder *r = f->recorder;
@@ -342,7 +351,7 @@ static void a_frame_finds_the_pages_of_its_cell(void **state)
 	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 0);
 	touch_cell(f->capture, FRAME_RECORDS_MAX);
 	assert_int_equal(resident(cell, RECORDER_CELL_BYTES), 5 * PAGE_BYTES);
-	/* That is enough for one. */
+	/* Enough for one frame. */
 	dispatch(f, FRAME_RECORDS_MAX);
 	fixture_settle(f);
 	assert_int_equal(recorder_process_value(r, RTL_P_frames_published), 1);
@@ -356,8 +365,8 @@ static void a_frame_finds_the_pages_of_its_cell(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* The short ring of notes, which each queue goes round. */
-static void a_new_queue_finds_its_notes(void **state)
+/* The small ring of notes, which each queue cycles through. */
+static void notes_of_a_new_queue_are_populated(void **state)
 {
 	struct fixture *f = *state;
 	const struct origins *origins =
@@ -367,8 +376,8 @@ static void a_new_queue_finds_its_notes(void **state)
 	assert_int_equal(resident(origins->near, bytes), bytes);
 }
 
-/* Ours is a guest on the way of the program's own calls. */
-static void errno_stays(void **state)
+/* The shim runs inside the program's own calls. */
+static void populating_keeps_errno(void **state)
 {
 	char *memory = map();
 	struct ahead ahead = {0};
@@ -382,8 +391,8 @@ static void errno_stays(void **state)
 	assert_int_equal(errno, EDOM);
 }
 
-/* A program may have closed the recorder's file, and have one of its own by that number. */
-static void a_file_of_the_programs_gets_no_pages(void **state)
+/* A program may have closed the recorder's file and opened its own under that number. */
+static void file_of_the_program_is_not_populated(void **state)
 {
 	struct fixture *f = *state;
 	const char *end = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
@@ -406,8 +415,8 @@ static void a_file_of_the_programs_gets_no_pages(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* Slots that were made and never taken have nobody's pages. */
-static void the_end_looks_at_nothing_that_nobody_used(void **state)
+/* Slots that were made and never taken have no pages. */
+static void end_touches_no_unused_slot(void **state)
 {
 	struct fixture *f = *state;
 	const size_t bytes = recorder_slots_used(f->recorder) * sizeof(*f->recorder->slots);
@@ -419,7 +428,7 @@ static void the_end_looks_at_nothing_that_nobody_used(void **state)
 	assert_true(before < bytes / 2);
 	capture_release_signals(f->capture);
 	assert_int_equal(resident(f->recorder->slots, bytes), before);
-	/* The device's, which has not come to it. */
+	/* The device has not reached this packet. */
 	assert_int_equal(f->capture->signal_chunks_kept, 1);
 	f->capture->signal_chunks_kept = 0;
 }
@@ -442,33 +451,34 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_much_ahead_as_was_used),
-		cmocka_unit_test(all_of_it_whole_pages),
-		cmocka_unit_test(all_of_a_file_and_no_more),
-		cmocka_unit_test(errno_stays),
-		cmocka_unit_test_setup_teardown(queue_on_the_move_finds_its_pages, setup, teardown),
+		cmocka_unit_test(as_much_memory_is_populated_as_was_used),
+		cmocka_unit_test(whole_pages_are_populated),
+		cmocka_unit_test(whole_file_is_populated_and_keeps_its_size),
+		cmocka_unit_test(populating_keeps_errno),
 		cmocka_unit_test_setup_teardown(
-			a_burst_gets_some_more_than_it_uses, setup, teardown),
+			busy_queue_has_its_note_pages_populated, setup, teardown),
+		cmocka_unit_test_setup_teardown(burst_gets_slots_for_the_next_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			slots_that_are_needed_have_their_pages, setup, teardown),
-		cmocka_unit_test(a_spell_ends_when_the_processor_is_lost),
+			slots_of_a_busy_queue_have_populated_pages, setup, teardown),
+		cmocka_unit_test(spell_ends_when_the_processor_is_lost),
 		cmocka_unit_test_setup_teardown(
-			a_long_ring_finds_all_that_it_will_use, setup, teardown),
+			memory_for_a_long_ring_is_populated, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_long_ring_gets_a_slot_for_each_packet, setup, teardown),
-		cmocka_unit_test_setup_teardown(slots_of_others_are_no_new_lot, setup, teardown),
+			long_ring_gets_a_slot_for_each_packet, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			lots_that_are_ready_have_theirs_in_a_flood, setup, teardown),
+			reused_slots_are_not_populated_as_a_new_lot, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_frame_finds_the_pages_of_its_cell, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_new_queue_finds_its_notes, setup, teardown),
+			ready_lots_are_populated_in_a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_file_of_the_programs_gets_no_pages, setup, teardown),
+			cell_of_a_large_frame_is_populated, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			the_end_looks_at_nothing_that_nobody_used, setup, teardown),
+			notes_of_a_new_queue_are_populated, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			file_of_the_program_is_not_populated, setup, teardown),
+		cmocka_unit_test_setup_teardown(end_touches_no_unused_slot, setup, teardown),
 	};
 
-	/* Where all memory is of huge pages one touch is 2 MiB. */
+	/* With huge pages everywhere, one touch would populate 2 MiB. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		return 1;
 	if (!is_supported()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Columns against the decoder of the wire: escapes, runs, untimed records, the worst case. */
+/* Compares columns with the decoder of the wire: escapes, runs, untimed records, the worst case. */
 #include "tests/shim/capture/fixture.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "proto/wire/frame.h"
 #include "shim/capture/batch_state.h"
 
-/* Past 2^32, so that slots have only half of an id. */
+/* Above 2^32, since slots contain only half of an id. */
 static const uint64_t newest_call = (7ull << 32) + 5;
 
 static uint8_t cell[RECORDER_CELL_BYTES * 4];
@@ -28,7 +28,7 @@ static Rtl__Dispatches *encoded(struct msg_arena *arena, const struct columns *c
 	return frame->dispatches;
 }
 
-/* None; a graph of ten nodes from before the low half wrapped; single launches; lost count. */
+/* No call; a graph of ten nodes from before the low half wrapped; single launches; a lost count. */
 static uint32_t call_of(size_t n)
 {
 	return n < 5 ? 0 : n < 15 ? UINT32_MAX - 3 : n < 25 ? (uint32_t)n : 4;
@@ -57,7 +57,7 @@ static void check_calls(const Rtl__Dispatches *d)
 	assert_int_equal(d->n_call, 1 + 10 + 1);
 }
 
-static void values_of_any_size_come_back(void **state)
+static void values_of_any_size_are_decoded(void **state)
 {
 	static const uint64_t durations[] = {0, 1, UINT32_MAX - 1ull, UINT32_MAX, 1ull << 40};
 	static const int64_t deltas[] = {0, 5, -5, INT32_MAX, INT32_MIN, INT32_MAX + 1ll,
@@ -112,7 +112,7 @@ static void values_of_any_size_come_back(void **state)
 	free(columns);
 }
 
-static void worst_records_fit_what_is_reckoned_for_them(void **state)
+static void largest_records_fit_their_bound(void **state)
 {
 	struct columns *columns = calloc(1, sizeof(*columns));
 	struct msg_arena arena;
@@ -174,8 +174,8 @@ static void untimed_records_carry_their_reason_and_no_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_of_any_size_come_back),
-		cmocka_unit_test(worst_records_fit_what_is_reckoned_for_them),
+		cmocka_unit_test(values_of_any_size_are_decoded),
+		cmocka_unit_test(largest_records_fit_their_bound),
 		cmocka_unit_test(untimed_records_carry_their_reason_and_no_time),
 	};
 

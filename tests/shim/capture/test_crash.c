@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process dies at each fault point of docs/recorder.md; a reader that has only the memfd
- * finds every dispatch exactly once: stored, outstanding, dropped or torn.
+ * The process dies at each fault point of docs/recorder.md. A reader that has only the memfd finds
+ * every dispatch exactly once: stored, outstanding, dropped or torn.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -87,7 +87,7 @@ static int fd_receive(int socket)
 	return fd;
 }
 
-/* Acknowledges what was published up to a point, as a collector would that then dies too. */
+/* Acknowledges what was published up to a point, like a collector that then dies, too. */
 static void child_run(int socket, uint64_t acked_most)
 {
 	static const struct recorder_identity identity = {.pid = 1};
@@ -137,7 +137,7 @@ static uint64_t counter(
 	return recorder_queue_value(&queues[queue], what);
 }
 
-/* Each number below `dispatched` once, and the geometry that this number was submitted with. */
+/* Each number below `dispatched` once, with the geometry that it was submitted with. */
 static uint64_t check_queue(const struct reader *reader, uint32_t queue, uint64_t dispatched)
 {
 	uint64_t missing = 0;
@@ -169,8 +169,10 @@ static void check_dead(int fd, uint64_t acked_most, const char *fault)
 	uint64_t torn = 0, total = 0;
 
 	assert_ptr_not_equal(header, MAP_FAILED);
-	/* What was acknowledged is committed elsewhere; take it from there: cells may be gone, so
-	 * only as many are acknowledged as still lie in the outbox. */
+	/*
+	 * Acknowledged frames are committed elsewhere and are taken from there. Cells may be
+	 * overwritten, so only as many are acknowledged as the outbox still holds.
+	 */
 	assert_true(acked_most < RECORDER_CELLS);
 	reader_drain(reader, fd);
 	if (reader->has_failed)
@@ -185,7 +187,7 @@ static void check_dead(int fd, uint64_t acked_most, const char *fault)
 		total += dispatched;
 	}
 	assert_true(total > 0);
-	/* One dispatching thread hit the point; the other may have been in the same place. */
+	/* One dispatching thread hit the point; the other one may have been at the same place. */
 	assert_true(torn <= PRODUCERS);
 	if (strncmp(fault, "after_dispatched", strlen("after_dispatched")) == 0)
 		assert_true(torn >= 1);
@@ -227,46 +229,46 @@ static void die_at_each_passing(const char *name)
 	}
 }
 
-static void after_the_number_was_given(void **state)
+static void crash_after_dispatched_loses_no_record(void **state)
 {
 	(void)state;
 	die_at_each_passing("after_dispatched");
 	die_at("after_dispatched:20000", 0);
 }
 
-static void after_submitted(void **state)
+static void crash_after_submitted_loses_no_record(void **state)
 {
 	(void)state;
 	die_at_each_passing("after_submitted");
 	die_at("after_submitted:20000", 0);
 }
 
-static void after_done(void **state)
+static void crash_after_done_loses_no_record(void **state)
 {
 	(void)state;
 	die_at_each_passing("after_done");
 	die_at("after_done:20000", 0);
 }
 
-static void while_labelling(void **state)
+static void crash_while_labelling_loses_no_record(void **state)
 {
 	(void)state;
 	die_at_each_passing("mid_label");
 }
 
-static void before_publish(void **state)
+static void crash_before_publish_loses_no_record(void **state)
 {
 	(void)state;
 	die_at_each_passing("before_publish");
 }
 
-static void after_publish(void **state)
+static void crash_after_publish_stores_no_record_twice(void **state)
 {
 	(void)state;
 	die_at_each_passing("after_publish");
 }
 
-static void while_freeing(void **state)
+static void crash_while_freeing_stores_no_record_twice(void **state)
 {
 	(void)state;
 	die_at_each_passing("mid_free");
@@ -275,13 +277,13 @@ static void while_freeing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_the_number_was_given),
-		cmocka_unit_test(after_submitted),
-		cmocka_unit_test(after_done),
-		cmocka_unit_test(while_labelling),
-		cmocka_unit_test(before_publish),
-		cmocka_unit_test(after_publish),
-		cmocka_unit_test(while_freeing),
+		cmocka_unit_test(crash_after_dispatched_loses_no_record),
+		cmocka_unit_test(crash_after_submitted_loses_no_record),
+		cmocka_unit_test(crash_after_done_loses_no_record),
+		cmocka_unit_test(crash_while_labelling_loses_no_record),
+		cmocka_unit_test(crash_before_publish_loses_no_record),
+		cmocka_unit_test(crash_after_publish_stores_no_record_twice),
+		cmocka_unit_test(crash_while_freeing_stores_no_record_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shim's thread while nothing is recorded: what ends its doze, and by whose descriptor. */
+/* The shim thread while nothing is recorded: what ends its doze, and through which descriptor. */
 #include "tests/shim/capture/worker_fixture.h"
 
 #include <errno.h>
@@ -63,7 +63,10 @@ static void wait_for_doze(bool is_on)
 	}
 }
 
-/* A collector that welcomes, and has the process wait; dozing, with a queue. */
+/*
+ * A collector that welcomes the process and tells it not to record; the thread dozes and there is a
+ * queue.
+ */
 static int begin_dormant(struct fixture *f)
 {
 	int fd = accept_next(f, WAIT_MS);
@@ -78,7 +81,7 @@ static int begin_dormant(struct fixture *f)
 	return fd;
 }
 
-static void a_dormant_thread_dozes_through_dispatches(void **state)
+static void dormant_thread_dozes_while_dispatches_come(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	struct fixture *f = *state;
@@ -90,13 +93,14 @@ static void a_dormant_thread_dozes_through_dispatches(void **state)
 			;
 	}
 	assert_true(doze_is_on());
-	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
-				 RTL_Q_skipped_filter),
+	assert_int_equal(
+		recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+			RTL_Q_skipped_filter),
 		1000);
 	close(fd);
 }
 
-/* Nobody rings for it again. */
+/* The doorbell is not rung again. */
 static void an_early_doorbell_ends_a_doze(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
@@ -114,7 +118,7 @@ static void an_early_doorbell_ends_a_doze(void **state)
 		assert_true(clock_monotonic_ns() < deadline_ns);
 		poll(NULL, 0, 1);
 	}
-	/* Nor does it come back to it while something is left behind. */
+	/* The thread does not doze again while a packet is left behind. */
 	index = synth_add_index(f->capture, f->queue, 1);
 	synth_ring(f->capture, f->queue, index);
 	boottime_offset_ns += 3 * (int64_t)DOZE_NS;
@@ -146,8 +150,11 @@ static void *mark_when_cancelled(void *is_past)
 	return NULL;
 }
 
-/* A range is no place for a thread to end, whoever cancels it: it has what the program gave it. */
-static void a_cancelled_thread_ends_a_doze_and_goes_on(void **state)
+/*
+ * A call of the shim must not end a thread that is cancelled: the program owns what the thread
+ * holds.
+ */
+static void cancelled_thread_ends_a_doze_and_survives_the_call(void **state)
 {
 	struct fixture *f = *state;
 	int fd = begin_dormant(f);
@@ -190,14 +197,15 @@ static void release_meanwhile(void)
 }
 
 /*
- * A program that closes what it has not opened finds the thread asleep, and has @own there then (-1:
- * nothing). What is left to do is done, later; @own is not written to, read or closed.
+ * A program closes descriptors that it has not opened while the thread sleeps, and puts @own there
+ * (-1: nothing). Remaining work is done later; @own is not written, read or closed.
  */
 static void lose_the_wake(struct fixture *f, int own)
 {
 	int fd = begin_dormant(f), wake;
 
-	assert_in_range(count_open(EVENTFD, &wake), 1, 256); /* the last: those of tests before stay */
+	/* The last one: those of earlier tests stay open. */
+	assert_in_range(count_open(EVENTFD, &wake), 1, 256);
 	assert_int_equal(own < 0 ? close(wake) : dup3(own, wake, O_CLOEXEC), own < 0 ? 0 : wake);
 	markers_mark("something");
 	wait_for_frame(f, 1);
@@ -211,12 +219,12 @@ static void lose_the_wake(struct fixture *f, int own)
 	close(fd);
 }
 
-static void a_wake_that_was_closed_costs_a_moment(void **state)
+static void closed_wake_descriptor_only_delays_work(void **state)
 {
 	lose_the_wake(*state, -1);
 }
 
-static void a_file_in_place_of_the_wake_is_left_alone(void **state)
+static void file_in_place_of_the_wake_descriptor_is_left_alone(void **state)
 {
 	int own = memfd_create("own", MFD_CLOEXEC);
 
@@ -228,8 +236,8 @@ static void a_file_in_place_of_the_wake_is_left_alone(void **state)
 	close(own);
 }
 
-/* Of the same kind even: one that has something to read. */
-static void another_eventfd_in_place_of_the_wake_is_left_alone(void **state)
+/* Even an eventfd with something to read. */
+static void eventfd_in_place_of_the_wake_descriptor_is_left_alone(void **state)
 {
 	uint64_t value = 0;
 	int own = eventfd(7, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -240,7 +248,7 @@ static void another_eventfd_in_place_of_the_wake_is_left_alone(void **state)
 	close(own);
 }
 
-/* Whoever comes later wakes nobody, and who is about to finds what it writes to where it was. */
+/* Later events wake no thread, and a thread that is about to wake it still finds the descriptor. */
 static void the_end_ends_a_doze(void **state)
 {
 	struct fixture *f = *state;
@@ -261,14 +269,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_dormant_thread_dozes_through_dispatches),
+		TEST(dormant_thread_dozes_while_dispatches_come),
 		TEST(an_early_doorbell_ends_a_doze),
 		TEST(a_range_ends_a_doze),
-		TEST(a_cancelled_thread_ends_a_doze_and_goes_on),
+		TEST(cancelled_thread_ends_a_doze_and_survives_the_call),
 		TEST(the_end_ends_a_doze),
-		TEST(a_wake_that_was_closed_costs_a_moment),
-		TEST(a_file_in_place_of_the_wake_is_left_alone),
-		TEST(another_eventfd_in_place_of_the_wake_is_left_alone),
+		TEST(closed_wake_descriptor_only_delays_work),
+		TEST(file_in_place_of_the_wake_descriptor_is_left_alone),
+		TEST(eventfd_in_place_of_the_wake_descriptor_is_left_alone),
 		TEST(being_told_to_record_ends_a_doze),
 	};
 

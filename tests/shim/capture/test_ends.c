@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a thread of the program has seen to end is in the recorder, though nobody harvests: with its
- * times where they are there, and whatever becomes of that thread in the middle.
+ * What a thread of the program has seen to end is in the recorder without a harvest: with its times
+ * if they are there, and whatever happens to that thread meanwhile.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -19,14 +19,14 @@
 #include "shim/capture/harvest.h"
 #include "tests/shim/capture/system_calls.h"
 
-/* One test jumps out of a signal handler, for good: what comes then is not in it. */
+/* One test jumps out of a signal handler for good; TSan does not know the state after that. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "report_signal_unsafe=0";
 }
 
-/* What is found in the memory of a process that has died now. */
+/* Reads the memory of a process as if it had died now. */
 static struct reader *died_now(struct fixture *f)
 {
 	struct reader *reader = reader_new();
@@ -56,7 +56,7 @@ static void assert_timed(struct fixture *f, struct reader *reader, uint64_t seq)
 	assert_int_equal(row->end, f->queue->exec[seq].end);
 }
 
-static void seen_to_end_has_its_times_though_nobody_harvests(void **state)
+static void end_that_was_seen_has_its_times_without_a_harvest(void **state)
 {
 	struct fixture *f = *state;
 	struct reader *reader;
@@ -72,14 +72,14 @@ static void seen_to_end_has_its_times_though_nobody_harvests(void **state)
 	assert_int_equal(row_of(f, reader, 3)->state, ROW_OUTSTANDING);
 	assert_int_equal(row_of(f, reader, 4)->state, ROW_OUTSTANDING);
 	reader_free(reader);
-	/* The harvester finds them as it would have. */
+	/* The harvester finds the dispatches as if they had not been seen. */
 	f->queue->holds = SYNTH_HOLD_NONE;
 	fixture_settle(f);
 	check_against_device(f->capture, f->reader, f->queue, 0);
 	assert_int_equal(fixture_count(f, RTL_Q_recorded), 5);
 }
 
-static void what_ended_between_two_looks_is_found_by_the_second(void **state)
+static void end_between_two_calls_is_found_by_the_second(void **state)
 {
 	struct fixture *f = *state;
 	struct reader *reader;
@@ -100,7 +100,7 @@ static void what_ended_between_two_looks_is_found_by_the_second(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* The kernels of two streams in one queue: the first goes on while the others end. */
+/* Kernels of two streams in one queue: the first still runs while the others end. */
 static void long_kernel_without_barriers_hides_none_behind_it(void **state)
 {
 	struct fixture *f = *state;
@@ -113,7 +113,7 @@ static void long_kernel_without_barriers_hides_none_behind_it(void **state)
 		synth_submit(c, f->queue, &packet);
 	running = slot_private_of(c, c->queues[f->queue->block].first)->injected;
 	fixture_step(f);
-	/* As if it had not yet. */
+	/* As if it had not ended yet. */
 	__atomic_store_n(&((amd_signal_t *)(uintptr_t)running)->value, 1, __ATOMIC_RELEASE);
 	ends_look(c);
 	reader = died_now(f);
@@ -121,7 +121,7 @@ static void long_kernel_without_barriers_hides_none_behind_it(void **state)
 	for (uint64_t seq = 1; seq < 10; seq++)
 		assert_timed(f, reader, seq);
 	reader_free(reader);
-	/* The others leave the chain, which still leads over it and to what comes. */
+	/* The others leave the chain, which still leads over this one and to what follows. */
 	fixture_harvest(f, 100 * MS);
 	fixture_harvest(f, 100 * MS);
 	synth_submit(c, f->queue, &packet);
@@ -136,7 +136,7 @@ static void long_kernel_without_barriers_hides_none_behind_it(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-static void ended_without_times_is_untimed_and_gets_them_later(void **state)
+static void end_without_times_is_untimed_and_gets_them_later(void **state)
 {
 	struct fixture *f = *state;
 	struct reader *reader;
@@ -155,7 +155,7 @@ static void ended_without_times_is_untimed_and_gets_them_later(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void seen_to_end_of_the_application_s_signal_has_its_times(void **state)
+static void end_by_the_application_s_signal_has_its_times(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -172,7 +172,7 @@ static void seen_to_end_of_the_application_s_signal_has_its_times(void **state)
 	reader = died_now(f);
 	assert_timed(f, reader, 0);
 	reader_free(reader);
-	/* Set up again by who knows that it has ended: its times stay. */
+	/* The program knows that it has ended and sets the signal again: its times stay. */
 	synth_store(f->capture, signal, 1);
 	ends_look(f->capture);
 	reader = died_now(f);
@@ -190,7 +190,7 @@ static uint32_t symbol_unknown(uint64_t kernel_object)
 	return 0;
 }
 
-static void kernel_that_nobody_has_named_is_still_known_by_its_object(void **state)
+static void unnamed_kernel_that_ended_keeps_its_object(void **state)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
@@ -214,7 +214,7 @@ static void kernel_that_nobody_has_named_is_still_known_by_its_object(void **sta
 	fixture_done(&f);
 }
 
-/* ---- a thread that does not come to its end there ------------------------------------------- */
+/* ---- a thread that never returns from ends_look() -------------------------------------- */
 
 static sigjmp_buf way_out;
 static _Atomic bool is_held, may_go;
@@ -240,7 +240,7 @@ static void on_usr1(void (*handler)(int))
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 }
 
-/* A point counts for how often it was passed while it was asked for. */
+/* A fault point counts its passings from when it is enabled. */
 static void fault_at(const char *name, unsigned passing)
 {
 	char fault[64];
@@ -249,7 +249,7 @@ static void fault_at(const char *name, unsigned passing)
 	setenv("RTL_FAULT", fault, 1);
 }
 
-/* Many times around all slots that there are for this queue. */
+/* Uses all slots of this queue many times. */
 static void go_on(struct fixture *f, unsigned dispatches)
 {
 	for (unsigned i = 0; i < dispatches; i++) {
@@ -262,7 +262,7 @@ static void go_on(struct fixture *f, unsigned dispatches)
 	fixture_settle(f);
 }
 
-static void thread_that_jumps_out_of_a_look_keeps_no_slot(void **state)
+static void thread_that_jumps_out_of_ends_look_holds_no_slot(void **state)
 {
 	static const char *const points[] = {"end_seen", "end_ticks", "end_written"};
 	struct fixture *f = *state;
@@ -286,7 +286,7 @@ static void thread_that_jumps_out_of_a_look_keeps_no_slot(void **state)
 	assert_int_equal(recorder_slots_used(f->recorder), used);
 	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
 	check_against_device(f->capture, f->reader, f->queue, 0);
-	/* Nobody can know that it will not read a signal any more. */
+	/* It cannot be known that the thread will not read a signal any more. */
 	assert_false(ends_stop(f->capture, clock_monotonic_ns() + MS));
 }
 
@@ -297,10 +297,10 @@ static void *look_once(void *capture)
 }
 
 /*
- * It has seen one dispatch end, and is held there until its slot is that of another, which runs:
- * what it then writes may not become the other's.
+ * The thread has seen a dispatch end, and is stopped until the slot belongs to another dispatch
+ * that is running. What it then writes must not change that one.
  */
-static void held_look_writes_nothing_to_the_slot_s_next_dispatch(void **state)
+static void delayed_ends_look_does_not_change_the_slot_s_next_dispatch(void **state)
 {
 	static const char *const points[] = {"end_seen", "end_ticks"};
 	struct fixture *f = *state;
@@ -325,7 +325,7 @@ static void held_look_writes_nothing_to_the_slot_s_next_dispatch(void **state)
 			sched_yield();
 		unsetenv("RTL_FAULT");
 		seq = slot_of(c, ref)->seq;
-		/* Nothing waits for it: the queue goes round, and the slot has another use. */
+		/* Nothing waits for it: the queue goes on, and the slot is used again. */
 		for (unsigned n = 0;
 			slot_of(c, ref)->state != SLOT_SUBMITTED || slot_of(c, ref)->seq == seq;
 			n++) {
@@ -352,7 +352,7 @@ static void held_look_writes_nothing_to_the_slot_s_next_dispatch(void **state)
 	assert_true(ends_stop(c, clock_monotonic_ns() + MS));
 }
 
-static void after_its_end_a_look_reads_no_signal(void **state)
+static void ends_look_reads_no_signal_after_ends_stop(void **state)
 {
 	struct fixture *f = *state;
 	struct reader *reader;
@@ -380,7 +380,7 @@ static void *look_trapped(void *data)
 	return NULL;
 }
 
-static void look_makes_no_system_call(void **state)
+static void ends_look_makes_no_system_call(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -390,7 +390,7 @@ static void look_makes_no_system_call(void **state)
 	for (int i = 0; i < 20; i++)
 		fixture_dispatch(f, i == 10 ? signal.handle : 0);
 	fixture_step(f);
-	/* Whoever holds it has no processor. */
+	/* As if the holder of the lock had no processor. */
 	assert_true(harvest_lock_try(f->capture));
 	assert_int_equal(system_calls_thread(&thread, look_trapped, f), 0);
 	pthread_join(thread, NULL);
@@ -410,16 +410,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(seen_to_end_has_its_times_though_nobody_harvests),
-		TEST(what_ended_between_two_looks_is_found_by_the_second),
+		TEST(end_that_was_seen_has_its_times_without_a_harvest),
+		TEST(end_between_two_calls_is_found_by_the_second),
 		TEST(long_kernel_without_barriers_hides_none_behind_it),
-		TEST(ended_without_times_is_untimed_and_gets_them_later),
-		TEST(seen_to_end_of_the_application_s_signal_has_its_times),
-		cmocka_unit_test(kernel_that_nobody_has_named_is_still_known_by_its_object),
-		TEST(thread_that_jumps_out_of_a_look_keeps_no_slot),
-		TEST(held_look_writes_nothing_to_the_slot_s_next_dispatch),
-		TEST(after_its_end_a_look_reads_no_signal),
-		TEST(look_makes_no_system_call),
+		TEST(end_without_times_is_untimed_and_gets_them_later),
+		TEST(end_by_the_application_s_signal_has_its_times),
+		cmocka_unit_test(unnamed_kernel_that_ended_keeps_its_object),
+		TEST(thread_that_jumps_out_of_ends_look_holds_no_slot),
+		TEST(delayed_ends_look_does_not_change_the_slot_s_next_dispatch),
+		TEST(ends_look_reads_no_signal_after_ends_stop),
+		TEST(ends_look_makes_no_system_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that floods its queue while the shim's thread has no processor: nothing is lost, nobody
- * waits. Here that thread is the test itself, which stands still where it likes.
+ * A program floods its queue while the shim thread has no processor: nothing is lost, and no thread
+ * waits. Here the test itself is that thread, and stops where it wants.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -18,7 +18,7 @@
 #define FLOOD	     100000u
 #define BEYOND_CELLS ((uint64_t)RECORDER_CELLS * FRAME_RECORDS_MAX + FLOOD)
 
-/* The device runs what the ring holds whenever it is full: no more is ever in flight. */
+/* The device runs what the ring holds whenever it is full, so no more is ever in flight. */
 static void flood(struct fixture *f, uint64_t dispatches)
 {
 	for (uint64_t i = 0; i < dispatches; i++) {
@@ -32,7 +32,7 @@ static void flood(struct fixture *f, uint64_t dispatches)
 static void thread_wakes_and_finds_all(struct fixture *f)
 {
 	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
-	/* Once to see the last of them end, and until what is no whole frame is due. */
+	/* Once to see the last of them end, and until a partial frame is due. */
 	for (int i = 0; i < 5; i++)
 		fixture_harvest(f, FLUSH_NS);
 	assert_int_equal(capture_pending(f->capture), 0);
@@ -55,7 +55,7 @@ static int flood_teardown(void **state)
 	return 0;
 }
 
-static void thread_without_a_processor_in_the_middle_of_its_work(void **state)
+static void flood_while_the_shim_thread_stops_in_a_pass_loses_nothing(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t before = recorder_slots_used(f->recorder);
@@ -68,8 +68,11 @@ static void thread_without_a_processor_in_the_middle_of_its_work(void **state)
 	thread_wakes_and_finds_all(f);
 }
 
-/* Between two periods: then dispatches harvest for themselves, as long as there are cells. */
-static void thread_that_never_comes_to_its_work(void **state)
+/*
+ * The thread stops between two periods, so dispatches harvest themselves as long as there are
+ * cells.
+ */
+static void flood_while_the_shim_thread_stops_between_passes_loses_nothing(void **state)
 {
 	struct fixture *f = *state;
 
@@ -115,7 +118,7 @@ static void flood_trapped(struct fixture *f)
 	assert_int_equal(system_calls.others, 0);
 }
 
-/* Whatever it has to do for itself: to harvest, with full frames, or to make slots. */
+/* Whatever it has to do itself: harvest, with full frames, or make slots. */
 static void dispatch_makes_no_system_call(void **state)
 {
 	struct fixture *f = *state;
@@ -133,7 +136,7 @@ static void dispatch_makes_no_system_call(void **state)
 	thread_wakes_and_finds_all(f);
 }
 
-static void slots_made_in_need_are_used_again(void **state)
+static void slots_made_by_a_dispatch_are_reused(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t used;
@@ -150,8 +153,8 @@ static void slots_made_in_need_are_used_again(void **state)
 	thread_wakes_and_finds_all(f);
 }
 
-/* What has eaten its fill leaves the last slots to queues that have few. */
-static void queue_that_floods_leaves_some_for_another(void **state)
+/* A queue that has enough leaves the last slots to queues that have few. */
+static void queue_that_floods_leaves_slots_for_another(void **state)
 {
 	struct fixture *f = *state;
 	struct synth_queue *hungry = f->queue;
@@ -173,20 +176,22 @@ static void queue_that_floods_leaves_some_for_another(void **state)
 	synth_queue_free(hungry);
 }
 
-/* Of all queues. */
+/* Sum over all queues. */
 static uint64_t recorder_dropped(const struct fixture *f)
 {
 	uint64_t dropped = 0;
 
 	for (uint32_t i = 0; i < recorder_queues_used(f->recorder); i++)
-		dropped += recorder_queue_value(
-			&f->recorder->queues[i], RTL_Q_dropped_recorder_full);
+		dropped +=
+			recorder_queue_value(&f->recorder->queues[i], RTL_Q_dropped_recorder_full);
 	return dropped;
 }
 
-/* Of a process that had a thousand queues: records of one wait for a collector that is away, and when
- * it is there again their slots are for who needs them. */
-static void slots_of_a_destroyed_queue_are_nobodys(void **state)
+/*
+ * A process has had a thousand queues. Records of one wait for a collector that is away; when it is
+ * back, their slots go to queues that need them.
+ */
+static void slots_of_a_destroyed_queue_go_to_other_queues(void **state)
 {
 	struct fixture *f = *state;
 	struct synth_queue *former = f->queue, *idle = synth_queue_new(RING);
@@ -241,7 +246,7 @@ static long faults(void)
 	return usage.ru_minflt;
 }
 
-/* As many as the recorder has places for, and not one of them busy. */
+/* As many as the recorder has places for, none of them busy. */
 static void each_of_a_thousand_queues_has_slots(void **state)
 {
 	static struct synth_queue *queue[RECORDER_QUEUES - 1];
@@ -261,7 +266,7 @@ static void each_of_a_thousand_queues_has_slots(void **state)
 			;
 	}
 	thread_wakes_and_finds_all(f);
-	/* It gives nobody what another needs, and so comes to rest. */
+	/* No queue gives up slots that another then needs, so this comes to an end. */
 	for (unsigned n = 0; pool_provide(f->capture); n++)
 		assert_in_range(n, 0, RECORDER_QUEUES);
 	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++) {
@@ -276,7 +281,9 @@ static void each_of_a_thousand_queues_has_slots(void **state)
 		synth_queue_free(queue[i]);
 }
 
-/* In a flood there are thousands of pages; a page read first has a second fault, and a dear one. */
+/*
+ * In a flood there are thousands of pages; a page that is read first has a second, expensive fault.
+ */
 static void new_slots_cost_one_fault_a_page(void **state)
 {
 	const long pages = (long)(RECORDER_SLOT_CHUNK * sizeof(struct slot_private) / 4096);
@@ -285,17 +292,17 @@ static void new_slots_cost_one_fault_a_page(void **state)
 	long before;
 
 	(void)state;
-#ifdef __SANITIZE_THREAD__ /* whose shadow is four times what it is of */
+#ifdef __SANITIZE_THREAD__ /* whose shadow is four times as large */
 	skip();
 #endif
 	synth_hsa(&hsa);
-	/* Its memory would count, too. */
+	/* The memory of signals would count, too. */
 	hsa.signal_memory_get = NULL;
 	hsa.signal_create = signal_refuse;
 	fixture_init_with(&f, RING, &hsa);
 	before = faults();
 	assert_true(pool_provide(f.capture));
-	/* Those of a sanitizer's shadow are fewer than would come twice. */
+	/* A sanitizer's shadow adds fewer faults than a second one per page would. */
 	assert_in_range(faults() - before, 1, pages + pages / 2);
 	fixture_done(&f);
 }
@@ -304,13 +311,13 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, flood_setup, flood_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(thread_without_a_processor_in_the_middle_of_its_work),
-		TEST(thread_that_never_comes_to_its_work),
+		TEST(flood_while_the_shim_thread_stops_in_a_pass_loses_nothing),
+		TEST(flood_while_the_shim_thread_stops_between_passes_loses_nothing),
 		TEST(dispatch_makes_no_system_call),
-		TEST(slots_made_in_need_are_used_again),
-		TEST(queue_that_floods_leaves_some_for_another),
+		TEST(slots_made_by_a_dispatch_are_reused),
+		TEST(queue_that_floods_leaves_slots_for_another),
 		TEST(each_of_a_thousand_queues_has_slots),
-		TEST(slots_of_a_destroyed_queue_are_nobodys),
+		TEST(slots_of_a_destroyed_queue_go_to_other_queues),
 		cmocka_unit_test(new_slots_cost_one_fault_a_page),
 	};
 

@@ -41,7 +41,7 @@ static void recorder_is_sealed_and_described_by_its_header(void **state)
 		header->total_bytes);
 }
 
-static void part_of_a_frame_waits_until_it_is_due(void **state)
+static void partial_frame_waits_until_it_is_due(void **state)
 {
 	struct fixture *f = *state;
 
@@ -55,7 +55,7 @@ static void part_of_a_frame_waits_until_it_is_due(void **state)
 	assert_int_equal(f->reader->records, 3);
 }
 
-static void flush_publishes_at_once(void **state)
+static void flush_publishes_a_partial_frame_at_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -65,7 +65,7 @@ static void flush_publishes_at_once(void **state)
 	assert_int_equal(capture_pending(f->capture), 0);
 }
 
-/* The reader stays away; the numbers stay the same. */
+/* The reader takes nothing, so the numbers stay the same. */
 static void scarce_cells_take_only_full_frames(void **state)
 {
 	struct fixture *f = *state;
@@ -104,9 +104,9 @@ static void full_recorder_drops_counts_and_recovers(void **state)
 	assert_true(dropped >= 5000);
 	assert_true(dropped < 25000);
 	assert_int_equal(recorder_unacked(f->recorder), RECORDER_CELLS);
-	/* Some are kept for queues that have few. */
+	/* Some are reserved for queues that have few. */
 	assert_true(f->recorder->header->slots_used > RECORDER_SLOTS / 8 * 7);
-	/* Untouched: the application's packet had no signal and still has none. */
+	/* The application's packet had no signal and still has none. */
 	assert_int_equal(f->queue->exec[f->queue->execs - 1].signal, 0);
 	for (int i = 0; i < 300; i++)
 		fixture_harvest(f, MS);
@@ -134,7 +134,7 @@ static void frames_sent_again_are_the_same_bytes(void **state)
 	memcpy(copy, frame, bytes);
 	recorder_sent(f->recorder, 1);
 	assert_int_equal(recorder_acked(f->recorder, 2), -EPROTO);
-	/* The connection breaks before the Ack; the collector has nothing. */
+	/* The connection is lost before the Ack; the collector has stored nothing. */
 	assert_int_equal(recorder_resume(f->recorder, 0), 0);
 	assert_true(recorder_next_unsent(f->recorder, &number, &frame, &again));
 	assert_int_equal(number, 1);
@@ -189,14 +189,14 @@ static void define_log_keeps_a_reserve(void **state)
 	assert_true(n > 900 && n < 1024);
 	assert_int_equal(
 		recorder_define(f->recorder, frame, sizeof(frame), RECORDER_DEFINE_LAST), 0);
-	/* A full log makes shapes coarse, it loses no record. */
+	/* With a full log shapes become coarse, but no record is lost. */
 	dispatch_many(f, 100);
 	(void)harvest_flush(f->capture, f->now_ns += MS);
 	assert_int_equal(capture_pending(f->capture), 0);
 	assert_true(f->recorder->header->process[RTL_P_shapes_coarse] > 0);
 }
 
-static void shapes_without_end_become_coarse(void **state)
+static void too_many_shapes_become_coarse(void **state)
 {
 	struct fixture *f = *state;
 	struct shapes shapes;
@@ -215,7 +215,7 @@ static void shapes_without_end_become_coarse(void **state)
 			first = id;
 	}
 	assert_true(has_overflown);
-	/* What was known stays what it was. */
+	/* Known shapes keep their ids. */
 	struct shape_key known = {.symbol = 1, .grid = {0, 1, 1}};
 
 	assert_int_equal(shapes_intern(&shapes, f->recorder, &known, false, &id, &overflow), 0);
@@ -228,7 +228,7 @@ static void log_fill(struct recorder *recorder)
 {
 	uint8_t frame[4096] = {0};
 
-	/* To the last byte that is not kept: shorter and shorter definitions. */
+	/* To the last byte that is not reserved: shorter and shorter definitions. */
 	for (uint32_t bytes = sizeof(frame); bytes > FRAME_PREFIX_BYTES; bytes /= 2) {
 		frame_put_length(frame, bytes - FRAME_PREFIX_BYTES);
 		while (!recorder_define(recorder, frame, bytes, RECORDER_DEFINE_WAIT))
@@ -236,7 +236,7 @@ static void log_fill(struct recorder *recorder)
 	}
 }
 
-/* Else the records of a queue would wait for ever, and with them all that it dispatches. */
+/* Otherwise the records of a queue would wait for ever, and with them everything it dispatches. */
 static void each_queue_has_a_shape_in_a_full_log(void **state)
 {
 	struct fixture *f = *state;
@@ -263,7 +263,7 @@ static void each_queue_has_a_shape_in_a_full_log(void **state)
 	shapes_done(&shapes);
 }
 
-/* Far more than there are lots; one after the other they need slots, and all get some. */
+/* Far more than there are lots. One after the other they need slots, and all get some. */
 static void hundreds_of_queues_share_the_slots(void **state)
 {
 	enum { N = 300, EACH = 200 };
@@ -297,14 +297,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(recorder_is_sealed_and_described_by_its_header),
-		TEST(part_of_a_frame_waits_until_it_is_due),
-		TEST(flush_publishes_at_once),
+		TEST(partial_frame_waits_until_it_is_due),
+		TEST(flush_publishes_a_partial_frame_at_once),
 		TEST(scarce_cells_take_only_full_frames),
 		TEST(full_recorder_drops_counts_and_recovers),
 		TEST(frames_sent_again_are_the_same_bytes),
 		TEST(number_of_a_frame_not_written_is_used_again),
 		TEST(define_log_keeps_a_reserve),
-		TEST(shapes_without_end_become_coarse),
+		TEST(too_many_shapes_become_coarse),
 		TEST(each_queue_has_a_shape_in_a_full_log),
 		TEST(hundreds_of_queues_share_the_slots),
 	};

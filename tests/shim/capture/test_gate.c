@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the capture path does with dispatches that the user left out, step by step. */
+/* How the capture path handles dispatches that the user left out, step by step. */
 #include "tests/shim/capture/fixture.h"
 
 #include <string.h>
@@ -88,7 +88,8 @@ static void dormant_leaves_packets_alone_and_counts_them(void **state)
 	submit(f, 1, 0);
 	assert_int_equal(packet_at(f, 0)->completion_signal.handle, 0);
 	assert_int_equal(packet_at(f, 1)->completion_signal.handle, 0);
-	assert_int_equal(synth_wdid(f->queue), 2); /* the index stays virtual, the device gets it */
+	/* The index stays virtual, and the device gets it. */
+	assert_int_equal(synth_wdid(f->queue), 2);
 	assert_int_equal(fixture_count(f, RTL_Q_signals_injected), 0);
 	assert_int_equal(fixture_count(f, RTL_Q_intercept_calls), 0);
 	settle(f, 2);
@@ -100,14 +101,14 @@ static void dormant_leaves_packets_alone_and_counts_them(void **state)
 	assert_non_null(fixture_row(f, 2));
 }
 
-static void a_packet_published_after_the_stop_is_skipped_whoever_walks(void **state)
+static void packet_published_after_the_stop_is_skipped_on_any_thread(void **state)
 {
 	struct fixture *f = *state;
 	const struct synth_packet kernel = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
 	uint64_t first = synth_add_index(f->capture, f->queue, 2);
 
-	/* Reserved while it records; one of the two is published then. */
+	/* Reserved while recording; one of the two is published then. */
 	synth_put(f->queue, first, &kernel);
 	synth_ring(f->capture, f->queue, first);
 	gate_pause();
@@ -120,7 +121,7 @@ static void a_packet_published_after_the_stop_is_skipped_whoever_walks(void **st
 }
 
 /* Rule 6: an application that does not write the signal field publishes our handle again. */
-static void a_stale_signal_of_ours_is_taken_out_while_dormant(void **state)
+static void stale_signal_of_ours_is_removed_while_dormant(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t stale[2];
@@ -135,7 +136,7 @@ static void a_stale_signal_of_ours_is_taken_out_while_dormant(void **state)
 		submit(f, 1, 0);
 		fixture_step(f);
 	}
-	/* The next turn of the ring, twice. */
+	/* The next use of the ring slots, twice. */
 	for (unsigned turn = 0; turn < 2; turn++) {
 		for (unsigned i = 0; i < 64; i++) {
 			submit(f, 1, turn == 0 && i < 2 ? stale[i] : 0);
@@ -143,14 +144,14 @@ static void a_stale_signal_of_ours_is_taken_out_while_dormant(void **state)
 			fixture_step(f);
 		}
 	}
-	/* Or one that makes its packets out of each other. */
+	/* Or by a program that copies its packets from each other. */
 	submit(f, 1, stale[0]);
 	assert_int_equal(packet_at(f, 0)->completion_signal.handle, 0);
 	settle(f, 62 + 2 * 64 + 1);
 	gate_resume();
 }
 
-static void kernels_that_are_left_out_are_skipped_alone(void **state)
+static void only_kernels_that_are_left_out_are_skipped(void **state)
 {
 	struct fixture *f = *state;
 
@@ -162,7 +163,7 @@ static void kernels_that_are_left_out_are_skipped_alone(void **state)
 	assert_int_equal(packet_at(f, 1)->completion_signal.handle, 0);
 	settle(f, 1);
 	assert_null(fixture_row(f, 1));
-	/* Without the filter the mark means nothing. */
+	/* Without the filter the mark is ignored. */
 	gate_choose(&(struct choice){0});
 	gate_begin(true, 0, 1);
 	submit(f, UNWANTED_KERNEL, 0);
@@ -170,7 +171,7 @@ static void kernels_that_are_left_out_are_skipped_alone(void **state)
 	assert_non_null(fixture_row(f, 3));
 }
 
-static void regions_are_those_of_the_reservation(void **state)
+static void region_is_that_of_the_reservation(void **state)
 {
 	struct fixture *f = *state;
 	const struct synth_packet kernel = {
@@ -192,7 +193,7 @@ static void regions_are_those_of_the_reservation(void **state)
 	assert_null(fixture_row(f, outside));
 }
 
-static void a_gpu_that_is_left_out_gets_no_slots(void **state)
+static void gpu_that_is_left_out_gets_no_slots(void **state)
 {
 	struct fixture *f = *state;
 	struct synth_queue *other = synth_queue_new(64);
@@ -212,7 +213,7 @@ static void a_gpu_that_is_left_out_gets_no_slots(void **state)
 	check_against_device(f->capture, f->reader, other, 1);
 }
 
-/* Nobody knows whether it ever records; then the first dispatches are not lost for it. */
+/* The process may never record. If it does, its first dispatches are not lost. */
 static void dormant_makes_no_slots_until_it_records(void **state)
 {
 	struct fixture *f = *state;
@@ -232,8 +233,8 @@ static void dormant_makes_no_slots_until_it_records(void **state)
 	assert_non_null(fixture_row(f, 1));
 }
 
-/* What was recorded before waits for the times in it. */
-static void a_skipped_packet_with_a_watched_signal_has_it_read_first(void **state)
+/* A packet recorded earlier still needs the times in it. */
+static void watched_signal_is_read_before_a_skipped_packet_uses_it(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -250,10 +251,12 @@ static void a_skipped_packet_with_a_watched_signal_has_it_read_first(void **stat
 	synth_signal_free(signal);
 }
 
-/* The signal counts both, and falls for the first: what is in it then are that one's times. */
-static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
+/*
+ * The signal counts both packets. It falls for the first, and then contains the times of that one.
+ */
+static void packet_behind_a_skipped_one_does_not_get_its_times(void **state)
 {
-	/* Down to nothing, or on from there. */
+	/* Down to 0, or from there on. */
 	static const hsa_signal_value_t value[] = {2, 0, -7};
 	struct fixture *f = *state;
 
@@ -269,7 +272,7 @@ static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
 		fixture_harvest(f, MS);
 		settle(f, i + 1);
 		assert_int_equal(fixture_row(f, 3 * i + 1)->untimed, RTL_UNTIMED_SHARED);
-		/* Each alone again. */
+		/* Each packet by itself again. */
 		synth_store(f->capture, signal, 1);
 		submit(f, 1, signal.handle);
 		settle(f, i + 1);
@@ -279,8 +282,11 @@ static void a_packet_behind_a_skipped_one_has_no_times_of_that(void **state)
 	}
 }
 
-/* Likewise of a device whose times come when the signal has fallen, and is armed for the next. */
-static void a_packet_after_a_skipped_one_has_no_late_times_of_that(void **state)
+/*
+ * The same with a device that writes times after the signal has fallen, when it is set for the next
+ * one.
+ */
+static void packet_after_a_skipped_one_does_not_get_its_late_times(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -304,8 +310,8 @@ static void a_packet_after_a_skipped_one_has_no_late_times_of_that(void **state)
 	synth_signal_free(signal);
 }
 
-/* Signals of the runtime's are known by the ring slot that they were stored into. */
-static void likewise_where_it_is_the_runtimes(void **state)
+/* Signals of the runtime are recognised by the ring slot that they were stored into. */
+static void stale_signal_of_the_runtime_is_removed_while_dormant(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -335,17 +341,17 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		GATE_TEST(dormant_leaves_packets_alone_and_counts_them),
-		GATE_TEST(a_packet_published_after_the_stop_is_skipped_whoever_walks),
-		GATE_TEST(a_stale_signal_of_ours_is_taken_out_while_dormant),
-		cmocka_unit_test(likewise_where_it_is_the_runtimes),
-		GATE_TEST(kernels_that_are_left_out_are_skipped_alone),
-		GATE_TEST(regions_are_those_of_the_reservation),
-		GATE_TEST(a_gpu_that_is_left_out_gets_no_slots),
+		GATE_TEST(packet_published_after_the_stop_is_skipped_on_any_thread),
+		GATE_TEST(stale_signal_of_ours_is_removed_while_dormant),
+		cmocka_unit_test(stale_signal_of_the_runtime_is_removed_while_dormant),
+		GATE_TEST(only_kernels_that_are_left_out_are_skipped),
+		GATE_TEST(region_is_that_of_the_reservation),
+		GATE_TEST(gpu_that_is_left_out_gets_no_slots),
 		cmocka_unit_test_setup_teardown(
 			dormant_makes_no_slots_until_it_records, setup_dormant, teardown),
-		GATE_TEST(a_skipped_packet_with_a_watched_signal_has_it_read_first),
-		GATE_TEST(a_packet_behind_a_skipped_one_has_no_times_of_that),
-		GATE_TEST(a_packet_after_a_skipped_one_has_no_late_times_of_that),
+		GATE_TEST(watched_signal_is_read_before_a_skipped_packet_uses_it),
+		GATE_TEST(packet_behind_a_skipped_one_does_not_get_its_times),
+		GATE_TEST(packet_after_a_skipped_one_does_not_get_its_late_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,13 +10,13 @@ static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
 	struct fixture *f = *state;
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 
-	/* The first stays; those behind it carry no barrier bit and pass it. */
+	/* The first keeps running; those behind it have no barrier bit and complete before it. */
 	f->queue->has_reordering = true;
 	for (int i = 0; i < 10; i++)
 		synth_submit(f->capture, f->queue, &packet);
 	f->queue->holds = SYNTH_HOLD_NONE;
 	fixture_step(f);
-	/* Undo the first: it was the last to complete, so this is a kernel that still runs. */
+	/* Undoes the first, which was the last to complete: now this kernel is still running. */
 	__atomic_store_n(
 		&((amd_signal_t *)(uintptr_t)f->queue->exec[0].signal)->value, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
@@ -31,9 +31,11 @@ static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
 }
 
-/* A queue that has thousands of slots and little in flight goes round few of them: those that came
- * back last are the ones that a cache still has. */
-static void slots_that_came_back_are_used_before_fresh_ones(void **state)
+/*
+ * A queue with thousands of slots and little in flight uses few of them: those returned last are
+ * still in the cache.
+ */
+static void returned_slots_are_used_before_fresh_ones(void **state)
 {
 	struct fixture *f = *state;
 	unsigned used = 0;
@@ -65,8 +67,8 @@ static void times_that_come_late_are_waited_for(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* A job that its scheduler suspends for the better part of an hour, just then. */
-static void who_was_stopped_for_long_does_not_wait_as_long_again(void **state)
+/* A job that its scheduler suspends for most of an hour, at this moment. */
+static void process_stopped_for_an_hour_waits_no_hour_for_times(void **state)
 {
 	struct fixture *f = *state;
 
@@ -122,13 +124,13 @@ static void kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule(void
 	uint64_t ours;
 
 	fixture_dispatch(f, 0);
-	/* A device that fetched the packet before we could store into it. */
+	/* As if the device had fetched the packet before we could store into it. */
 	ours = f->queue->ring[0].completion_signal.handle;
 	f->queue->ring[0].completion_signal.handle = 0;
 	fixture_step(f);
 	fixture_harvest(f, FIXTURE_SETTLE_NS);
 	fixture_harvest(f, FIXTURE_SETTLE_NS);
-	/* Nothing proves anything yet. */
+	/* So far nothing proves that it has ended. */
 	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
 	fixture_dispatch(f, 0);
 	fixture_settle(f);
@@ -193,7 +195,7 @@ static hsa_status_t no_signal(hsa_signal_value_t initial, uint32_t num_consumers
 	return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 }
 
-/* One of a stream that comes and goes: with what it leaves the next one begins. */
+/* One of many queues that come and go; the next one starts with the slots that this one leaves. */
 static void queue_come_and_go(struct fixture *f)
 {
 	f->queue = synth_queue_new(4096);
@@ -240,8 +242,8 @@ static void runtime_without_signals_leaves_records_without_times(void **state)
 	fixture_done(&f);
 }
 
-/* Whether the harvester has seen it or not: the device writes to it when it ends. */
-static void at_the_end_signals_of_what_runs_are_the_device_s(void **state)
+/* Whether or not the harvester has seen it, the device writes to it when it ends. */
+static void signals_of_running_kernels_are_left_to_the_device(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -274,9 +276,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(long_kernel_delays_no_other_queue_and_no_later_kernel),
-		TEST(slots_that_came_back_are_used_before_fresh_ones),
+		TEST(returned_slots_are_used_before_fresh_ones),
 		TEST(times_that_come_late_are_waited_for),
-		TEST(who_was_stopped_for_long_does_not_wait_as_long_again),
+		TEST(process_stopped_for_an_hour_waits_no_hour_for_times),
 		TEST(times_that_never_come_make_the_record_untimed),
 		TEST(signal_that_may_still_be_written_to_is_not_used_again_soon),
 		TEST(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule),
@@ -284,7 +286,7 @@ int main(void)
 		TEST(kernel_still_running_when_the_queue_goes_is_unresolved),
 		TEST(unknown_kernel_gets_a_symbol_when_it_is_harvested),
 		TEST(queues_that_come_and_go_use_the_same_slots),
-		cmocka_unit_test(at_the_end_signals_of_what_runs_are_the_device_s),
+		cmocka_unit_test(signals_of_running_kernels_are_left_to_the_device),
 		cmocka_unit_test(runtime_without_signals_leaves_records_without_times),
 	};
 

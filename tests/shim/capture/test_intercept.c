@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The intercept front end and the choice between two of them, against synthetic intercept queues
- * of every generation: with producers, device and harvester at once, and step by step.
+ * The intercept front end and the choice between two front ends, against synthetic intercept queues
+ * of every generation: with concurrent producers, device and harvester, and step by step.
  */
 #include "tests/shim/capture/fixture.h"
 #include "tests/shim/capture/synth_intercept.h"
@@ -21,7 +21,7 @@
 #define PRODUCERS   8
 #define DEADLINE_NS (300ull * 1000 * MS)
 
-/* Agents: 1 as usual, 2 with doorbells that cannot be followed. */
+/* Agents: 1 is normal, 2 has doorbells that cannot be followed. */
 static const struct front_ends only_intercept = {.first = &intercept_front_end};
 static const struct front_ends both = {
 	.first = &shadow_front_end, .fallback = &intercept_front_end};
@@ -109,7 +109,7 @@ static const struct synth_packet kernel = {
 
 /* ---- step by step --------------------------------------------------------------------------- */
 
-static void the_queue_is_created_as_it_was_asked_for(void **state)
+static void intercepted_queue_is_created_as_requested(void **state)
 {
 	const char *why;
 	struct synth_queue *queue;
@@ -161,8 +161,11 @@ static void the_application_s_packet_is_not_changed(void **state)
 	world_end();
 }
 
-/* A runtime that hands on more than a ring, as if its staging were larger: nothing is split. */
-static void more_packets_than_there_is_room_for_are_counted_and_left_alone(void **state)
+/*
+ * A runtime that passes on more than a ring at once, as if its staging buffer were larger: nothing
+ * is split.
+ */
+static void packets_beyond_the_copy_buffer_are_counted_and_left_alone(void **state)
 {
 	struct synth_packet packet = kernel;
 	struct synth_queue *queue, *device;
@@ -194,7 +197,7 @@ static void more_packets_than_there_is_room_for_are_counted_and_left_alone(void 
 	world_end();
 }
 
-static void a_forked_child_hands_everything_on(void **state)
+static void forked_child_passes_all_packets_on(void **state)
 {
 	struct synth_queue *queue;
 	const char *why;
@@ -228,7 +231,7 @@ static void after_the_stop_packets_are_counted_and_left_alone(void **state)
 	world_end();
 }
 
-static void what_has_not_fired_at_the_destroy_is_unresolved(void **state)
+static void kernel_that_has_not_fired_at_the_destroy_is_unresolved(void **state)
 {
 	struct synth_queue *queue;
 	const char *why;
@@ -241,7 +244,7 @@ static void what_has_not_fired_at_the_destroy_is_unresolved(void **state)
 	(void)synth_submit(world.capture, queue, &kernel);
 	destroy(queue);
 	assert_int_equal(recorder_queue_value(&world.recorder->queues[block], RTL_Q_unresolved), 1);
-	/* Its block serves the next one, and so does its memory. */
+	/* The next queue reuses its block and its memory. */
 	for (unsigned i = recorder_queues_used(world.recorder); i < RECORDER_QUEUES; i++)
 		destroy(create(&only_intercept, 1, 64, &why));
 	queue = create(&only_intercept, 1, 64, &why);
@@ -250,8 +253,7 @@ static void what_has_not_fired_at_the_destroy_is_unresolved(void **state)
 	world_end();
 }
 
-/* ---- two front ends ----------------------------------------------------------------------------
- */
+/* ---- two front ends -------------------------------------------------------------------- */
 
 static void each_queue_has_the_front_end_that_can_follow_it(void **state)
 {
@@ -287,7 +289,7 @@ static void each_queue_has_the_front_end_that_can_follow_it(void **state)
 	world_end();
 }
 
-static void what_neither_can_follow_stays_plain_and_is_said(void **state)
+static void queue_that_no_front_end_can_follow_is_reported(void **state)
 {
 	struct synth_queue *queue;
 	const char *why;
@@ -311,8 +313,7 @@ static void what_neither_can_follow_stays_plain_and_is_said(void **state)
 	world_end();
 }
 
-/* ---- all at once --------------------------------------------------------------------------------
- */
+/* ---- all at once ----------------------------------------------------------------------- */
 
 static void *produce(void *unused)
 {
@@ -378,7 +379,7 @@ static void wait_settled(struct synth_queue *device)
 	}
 }
 
-/* Whoever rang, or ROCr's own thread: the row names who submitted. */
+/* Whichever thread rang, even ROCr's own: the row names the submitting thread. */
 static void check_attribution(const struct synth_queue *device)
 {
 	uint32_t block = world.queue->block;
@@ -432,7 +433,7 @@ static void run(enum synth_proxy_mode mode, uint32_t packets, uint32_t dispatche
 	world_end();
 }
 
-static void eight_producers_in_every_generation_of_the_proxy(void **state)
+static void eight_producers_are_accounted_for_in_each_generation_of_proxies(void **state)
 {
 	(void)state;
 	for (int mode = SYNTH_PROXY_ONE; mode <= SYNTH_PROXY_STAGED; mode++) {
@@ -441,7 +442,7 @@ static void eight_producers_in_every_generation_of_the_proxy(void **state)
 	}
 }
 
-static void batches_of_any_length_and_wraps(void **state)
+static void batches_of_any_length_that_wrap_are_accounted_for(void **state)
 {
 	(void)state;
 	for (int mode = SYNTH_PROXY_ONE; mode <= SYNTH_PROXY_STAGED; mode++)
@@ -451,16 +452,16 @@ static void batches_of_any_length_and_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_queue_is_created_as_it_was_asked_for),
+		cmocka_unit_test(intercepted_queue_is_created_as_requested),
 		cmocka_unit_test(the_application_s_packet_is_not_changed),
-		cmocka_unit_test(more_packets_than_there_is_room_for_are_counted_and_left_alone),
-		cmocka_unit_test(a_forked_child_hands_everything_on),
+		cmocka_unit_test(packets_beyond_the_copy_buffer_are_counted_and_left_alone),
+		cmocka_unit_test(forked_child_passes_all_packets_on),
 		cmocka_unit_test(after_the_stop_packets_are_counted_and_left_alone),
-		cmocka_unit_test(what_has_not_fired_at_the_destroy_is_unresolved),
+		cmocka_unit_test(kernel_that_has_not_fired_at_the_destroy_is_unresolved),
 		cmocka_unit_test(each_queue_has_the_front_end_that_can_follow_it),
-		cmocka_unit_test(what_neither_can_follow_stays_plain_and_is_said),
-		cmocka_unit_test(eight_producers_in_every_generation_of_the_proxy),
-		cmocka_unit_test(batches_of_any_length_and_wraps),
+		cmocka_unit_test(queue_that_no_front_end_can_follow_is_reported),
+		cmocka_unit_test(eight_producers_are_accounted_for_in_each_generation_of_proxies),
+		cmocka_unit_test(batches_of_any_length_that_wrap_are_accounted_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

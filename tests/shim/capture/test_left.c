@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that goes out of a doorbell and does not come back: by siglongjmp() out of a signal
- * handler, after each single instruction of it, by its end, or from a place that is not told of it.
- * The queue goes on, and each dispatch is recorded once.
+ * A thread leaves a doorbell and does not return: by siglongjmp() out of a signal handler, after
+ * each single instruction, by its end, or from a place that the shim does not see. The queue still
+ * works, and each dispatch is recorded once.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -17,7 +17,7 @@
 #include "shim/capture/shadow.h"
 #include "shim/capture/shadow_queue.h"
 
-/* Longer than any way through a doorbell. */
+/* More instructions than any way through a doorbell. */
 #define STEPS_MAX 20000
 
 static struct {
@@ -40,7 +40,7 @@ static void on_step(int number)
 	siglongjmp(jump.out, 1);
 }
 
-/* After each instruction there is a SIGTRAP. */
+/* Raises SIGTRAP after each instruction. */
 static void steps_begin(void)
 {
 	__asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" : : : "memory", "cc");
@@ -51,7 +51,9 @@ static void steps_end(void)
 	__asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" : : : "memory", "cc");
 }
 
-/* Rings for all up to @index, and leaves that after @steps instructions. False: it was over before.
+/*
+ * Rings for all packets up to @index and jumps out after @steps instructions. False if it was over
+ * before.
  */
 static __attribute__((noinline)) bool ring_and_leave(struct fixture *f, uint64_t index, long steps)
 {
@@ -67,7 +69,7 @@ static __attribute__((noinline)) bool ring_and_leave(struct fixture *f, uint64_t
 	return false;
 }
 
-/* As deep as ring_and_leave(). */
+/* With its frame at the same depth as ring_and_leave()'s. */
 static __attribute__((noinline)) void ring(struct fixture *f, uint64_t index)
 {
 	synth_ring(f->capture, f->queue, index);
@@ -75,11 +77,11 @@ static __attribute__((noinline)) void ring(struct fixture *f, uint64_t index)
 
 struct scene {
 	const char *name;
-	unsigned packets;  /* of one doorbell */
+	unsigned packets;  /* per doorbell */
 	bool has_barriers; /* packets of another kind among them */
-	bool has_signals;  /* the application's, of every second */
+	bool has_signals;  /* every second one has the application's signal */
 	uint32_t (*symbol_of)(uint64_t kernel_object);
-	unsigned before; /* dispatches that nobody disturbs, in front of each */
+	unsigned before; /* undisturbed dispatches before each */
 };
 
 static uint64_t put_all(struct fixture *f, const struct scene *scene, const hsa_signal_t *signals)
@@ -101,7 +103,7 @@ static uint64_t put_all(struct fixture *f, const struct scene *scene, const hsa_
 
 #define PACKETS_MAX 4
 
-/* One round: rung, left after @steps, and gone on. False: it was not left. */
+/* One round: ring, leave after @steps, and continue. False if it was not left. */
 static bool round_of(
 	struct fixture *f, const struct scene *scene, long steps, hsa_signal_t *signals)
 {
@@ -114,7 +116,7 @@ static bool round_of(
 		synth_store(f->capture, signals[i], 1);
 	last = put_all(f, scene, signals);
 	is_left = ring_and_leave(f, last, steps);
-	/* Told: nobody has to ring again for what was begun. */
+	/* The shim saw the jump, so no further doorbell is needed for what was begun. */
 	if (jump.is_told)
 		assert_true(!shadow_table_at(f->capture->head.shadow, f->queue->block)->walk);
 	ring(f, last);
@@ -192,7 +194,7 @@ static void jump_out_of_any_instruction_of_a_doorbell_loses_nothing(void **state
 		scene_run(&scenes[i], true);
 }
 
-static void who_jumped_out_of_a_doorbell_untold_makes_up_for_it_at_its_next(void **state)
+static void unseen_jump_out_of_a_doorbell_is_repaired_at_the_next_one(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
@@ -203,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jump_out_of_any_instruction_of_a_doorbell_loses_nothing),
-		cmocka_unit_test(who_jumped_out_of_a_doorbell_untold_makes_up_for_it_at_its_next),
+		cmocka_unit_test(unseen_jump_out_of_a_doorbell_is_repaired_at_the_next_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Who submitted what, and which dispatch of its call it is: reservations, walks and rings by hand.
+/*
+ * Which thread submitted which dispatch, and the dispatch's number in its call: reservations, walks
+ * and rings made by hand.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +22,7 @@ struct line {
 	struct origins origins;
 	hsa_queue_t queue;
 	hsa_kernel_dispatch_packet_t ring[PACKETS];
-	uint64_t next; /* of the walk */
+	uint64_t next; /* next packet to walk */
 };
 
 static void line_init(struct line *line)
@@ -42,7 +44,7 @@ static void publish(struct line *line, uint64_t index, unsigned type)
 #define KERNEL	HSA_PACKET_TYPE_KERNEL_DISPATCH
 #define BARRIER HSA_PACKET_TYPE_BARRIER_AND
 
-/* As the shadow front end walks, and then the device consumes. */
+/* Walks like the shadow front end; then the device consumes. */
 static struct packet_origin walk_one(struct line *line)
 {
 	hsa_kernel_dispatch_packet_t *packet = &line->ring[line->next % PACKETS];
@@ -113,16 +115,19 @@ struct submitter {
 
 static void *submit_as_another(void *argument)
 {
-	struct submitter *who = argument;
+	struct submitter *submitter = argument;
 
-	thread_state()->marker = 100 + who->index;
-	origins_reserve(&who->line->origins, who->index, 1);
-	who->tid = thread_state_tid();
+	thread_state()->marker = 100 + submitter->index;
+	origins_reserve(&submitter->line->origins, submitter->index, 1);
+	submitter->tid = thread_state_tid();
 	return NULL;
 }
 
-/* The queue remembers who reserved last; that one has ended here, or submits in between. */
-static void threads_that_take_turns_are_told_apart(void **state)
+/*
+ * The queue remembers the thread that reserved last; here that one has ended, or another submits in
+ * between.
+ */
+static void threads_that_alternate_are_distinguished(void **state)
 {
 	struct line *line = *state;
 	struct submitter other[2];
@@ -147,7 +152,7 @@ static void threads_that_take_turns_are_told_apart(void **state)
 	}
 }
 
-/* Walked by somebody else or not yet: the numbers are the same. */
+/* Walked by another thread or not yet: the numbers are the same. */
 static void dispatches_count_over_queues_and_past_barriers(void **state)
 {
 	struct line *a = *state, *b = a + 1;
@@ -158,14 +163,14 @@ static void dispatches_count_over_queues_and_past_barriers(void **state)
 	origins_reserve(&b->origins, 0, 1); /* the barrier is still in its ring */
 	publish(b, 0, KERNEL);
 	assert_int_equal(walk(b).node, 0);
-	origins_reserve(&a->origins, 1, 1); /* the walker's note says: a kernel */
+	origins_reserve(&a->origins, 1, 1); /* the walker's note says that it is a kernel */
 	publish(a, 1, KERNEL);
 	origins_reserve(&b->origins, 1, 1);
 	publish(b, 1, KERNEL);
 	assert_int_equal(walk(b).node, 2);
 	(void)walk(a);
 	assert_int_equal(walk(a).node, 1);
-	/* Another call starts anew, and its id is in the row. */
+	/* Another call starts at 0, and the row has its id. */
 	thread_state()->call = 78;
 	origins_reserve(&a->origins, 2, 1);
 	publish(a, 2, KERNEL);
@@ -173,7 +178,7 @@ static void dispatches_count_over_queues_and_past_barriers(void **state)
 	assert_int_equal(walk(a).node, 0);
 }
 
-/* A batch of which a part was walked and consumed, and a part is in the ring. */
+/* A batch of which one part was walked and consumed, and another part is in the ring. */
 static void batch_walked_in_part_is_counted_whole(void **state)
 {
 	struct line *a = *state, *b = a + 1;
@@ -194,7 +199,7 @@ static void batch_walked_in_part_is_counted_whole(void **state)
 	assert_int_equal(walk(a).node, 3);
 }
 
-/* Which of them will be a kernel nobody can know yet. */
+/* It cannot be known yet which of them will be a kernel. */
 static void number_is_unknown_where_nothing_was_written_yet(void **state)
 {
 	struct line *a = *state, *b = a + 1;
@@ -244,8 +249,8 @@ static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 	}
 }
 
-/* Entries that are needed are never overwritten, not even by the right packet of the next lap. */
-static void reservation_too_far_ahead_is_nobodys(void **state)
+/* Entries that are needed are never overwritten, not even by the right packet of the next round. */
+static void reservation_too_far_ahead_is_unattributed(void **state)
 {
 	struct line *a = *state;
 	uint64_t entries = a->origins.mask + 1;
@@ -287,7 +292,7 @@ static void half_walked_batch_keeps_its_entry(void **state)
 	assert_int_equal(walk(a).context.tid, 0);
 }
 
-/* The ring of a queue that is gone is not looked at. */
+/* The ring of a destroyed queue is not read. */
 static void queue_destroyed_within_the_call_is_safe(void **state)
 {
 	struct line *a = *state, *b = a + 1;
@@ -321,11 +326,14 @@ static _Atomic bool was_looked_at;
 
 static void *state_use(void *ret)
 {
-	/* Or it would be called before the loop: it is declared to be a constant of the thread. */
+	/*
+	 * Through a volatile pointer, because the function is declared const and would be called
+	 * before the loop.
+	 */
 	struct thread_state *(*volatile take)(void) = thread_state;
 	struct thread_state *state;
 
-	/* Relaxed: it orders nothing, so that TSan takes look and life for simultaneous. */
+	/* Relaxed, so that it orders nothing, and TSan treats both accesses as concurrent. */
 	while (!atomic_load_explicit(&was_looked_at, memory_order_relaxed))
 		sched_yield();
 	state = take();
@@ -333,8 +341,8 @@ static void *state_use(void *ret)
 	return (void *)(uintptr_t)(!state->marker && !state->call && !state->tid);
 }
 
-/* Meant for TSan: the next thread has the block by then, and makes it its own meanwhile. */
-static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **state)
+/* Meant for TSan: by then the next thread has the block, and claims it meanwhile. */
+static void old_hint_does_not_find_the_block_of_an_ended_thread(void **state)
 {
 	struct thread_state *gone = NULL, *next = NULL;
 	pthread_t thread;
@@ -360,8 +368,8 @@ static void block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint(void **stat
 
 #define LONG_PACKETS 4096u
 
-/* Whether it is close to the walk or as far ahead as the queue is long, and in between. */
-static void packets_far_ahead_of_the_walk_are_whose_they_are(void **state)
+/* Close to the walk, as far ahead as the queue is long, and in between. */
+static void packets_far_ahead_of_the_walk_are_attributed(void **state)
 {
 	const uint64_t ahead[] = {
 		1, ORIGINS_NEAR - 1, ORIGINS_NEAR, ORIGINS_NEAR + 1, LONG_PACKETS, 3};
@@ -378,13 +386,13 @@ static void packets_far_ahead_of_the_walk_are_whose_they_are(void **state)
 	for (unsigned turn = 0; turn < 4 * sizeof(ahead) / sizeof(*ahead); turn++) {
 		uint64_t n = ahead[turn % (sizeof(ahead) / sizeof(*ahead))];
 
-		/* In a call now and then, whose numbers are looked up later. */
+		/* Sometimes inside a call, whose numbers are read later. */
 		thread_state()->call = turn % 4 == 3 ? turn : 0;
 		for (; reserved < walked + n; reserved++) {
 			thread_state()->marker = 100 + reserved;
 			origins_reserve(&origins, reserved, 1);
 		}
-		/* Half of them stay for the next turn. */
+		/* Half of them stay for the next round. */
 		for (uint64_t end = walked + (n + 1) / 2; walked < end; walked++) {
 			assert_true(origins_walk(&origins, walked, false, &origin));
 			assert_int_equal(origin.context.marker, 100 + walked);
@@ -419,18 +427,18 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(packets_of_a_reservation_share_its_submitter),
-		TEST(threads_that_take_turns_are_told_apart),
+		TEST(threads_that_alternate_are_distinguished),
 		TEST(dispatches_count_over_queues_and_past_barriers),
 		TEST(batch_walked_in_part_is_counted_whole),
 		TEST(number_is_unknown_where_nothing_was_written_yet),
 		TEST(call_inside_a_call_leaves_the_outer_count_alone),
-		TEST(reservation_too_far_ahead_is_nobodys),
+		TEST(reservation_too_far_ahead_is_unattributed),
 		TEST(half_walked_batch_keeps_its_entry),
 		TEST(queue_destroyed_within_the_call_is_safe),
 		TEST(block_used_again_knows_nothing_of_its_former_life),
-		TEST(packets_far_ahead_of_the_walk_are_whose_they_are),
+		TEST(packets_far_ahead_of_the_walk_are_attributed),
 		TEST(packets_close_to_the_walk_share_few_pages),
-		cmocka_unit_test(block_of_a_thread_that_is_gone_is_nobodys_by_an_old_hint),
+		cmocka_unit_test(old_hint_does_not_find_the_block_of_an_ended_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The application's own signals: read, re-used, shared, set up again, destroyed; never changed. */
+/* The application's own signals: read, reused, shared, set again, destroyed; never changed. */
 #include "tests/shim/capture/fixture.h"
 
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void own_signal_armed_again_was_read_before(void **state)
 	synth_signal_free(signal);
 }
 
-static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
+static void own_signal_set_past_the_hooks_loses_only_the_time(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -57,7 +57,7 @@ static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
 		__atomic_store_n(
 			&((amd_signal_t *)(uintptr_t)signal.handle)->value, 1, __ATOMIC_RELEASE);
 	}
-	/* Of the last nobody can tell it from a device that is between its two stores, for a while. */
+	/* For a while, the last one looks like a device that is between its two stores. */
 	fixture_settle(f);
 	fixture_harvest(f, 3000 * MS);
 	fixture_settle(f);
@@ -67,7 +67,7 @@ static void own_signal_armed_behind_our_back_loses_only_the_time(void **state)
 	synth_signal_free(signal);
 }
 
-/* The process ends: it cannot wait, and whatever has fired is finished. */
+/* The process ends and cannot wait: whatever has fired counts as finished. */
 static void the_last_pass_decides_what_has_finished_and_nothing_else(void **state)
 {
 	struct fixture *f = *state;
@@ -106,7 +106,7 @@ static void own_signal_between_the_devices_two_stores_is_waited_for(void **state
 		__atomic_store_n(&raw->start_ts, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&raw->end_ts, 2, __ATOMIC_RELEASE);
 		fixture_harvest(f, 0);
-		fixture_harvest(f, 1000 * MS); /* it has lost its processor there */
+		fixture_harvest(f, 1000 * MS); /* the device has lost its processor there */
 		fixture_step(f);
 		fixture_harvest(f, 0);
 		synth_store(f->capture, signal, 1);
@@ -117,7 +117,9 @@ static void own_signal_between_the_devices_two_stores_is_waited_for(void **state
 	synth_signal_free(signal);
 }
 
-/* A dispatch that finds no slot harvests by its own clock, and may be ahead of our thread's pass.
+/*
+ * A dispatch that finds no slot harvests with its own clock, which may be ahead of the pass of the
+ * shim thread.
  */
 static void pass_with_an_older_clock_ends_no_wait(void **state)
 {
@@ -137,8 +139,8 @@ static void pass_with_an_older_clock_ends_no_wait(void **state)
 	synth_signal_free(signal);
 }
 
-/* By hsa_signal_subtract(), say: nothing that its device does. */
-static void signal_that_its_host_took_down_says_nothing_of_others(void **state)
+/* For instance by hsa_signal_subtract(): not by its device. */
+static void signal_lowered_by_the_host_marks_no_device_as_late(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t own = synth_signal_new(1), other = synth_signal_new(1);
@@ -155,7 +157,7 @@ static void signal_that_its_host_took_down_says_nothing_of_others(void **state)
 	for (int i = 0; i < 3; i++) {
 		amd_signal_t *raw = (amd_signal_t *)(uintptr_t)of[i].handle;
 
-		/* What is destroyed is forgotten. */
+		/* A destroyed signal is forgotten. */
 		if (i == 2)
 			harvest_signal_destroy(f->capture, of[i]);
 		synth_signal_store(of[i], 1);
@@ -185,8 +187,8 @@ static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
 	synth_signal_free(signal);
 }
 
-/* Given up, it still runs, and it is its end that the signal falls for. */
-static void next_packet_of_a_signal_that_was_stored_to_has_not_the_times_of_the_first(void **state)
+/* The first packet was given up but still runs, and the signal falls when it ends. */
+static void next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -217,7 +219,7 @@ static void counting_signal_of_several_packets_is_untimed_shared(void **state)
 	assert_int_equal(synth_signal_load(signal), 0);
 	assert_int_equal(fixture_count(f, RTL_Q_untimed_shared), 20);
 	check_against_device(f->capture, f->reader, f->queue, 0);
-	/* Free again: the next use alone is timed. */
+	/* Free again: a single later use is timed. */
 	synth_store(f->capture, signal, 1);
 	fixture_dispatch(f, signal.handle);
 	fixture_settle(f);
@@ -225,21 +227,21 @@ static void counting_signal_of_several_packets_is_untimed_shared(void **state)
 	synth_signal_free(signal);
 }
 
-static void counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested(void **state)
+static void counter_set_past_the_hooks_does_not_block_the_harvest(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(4);
 	bool has_own[] = {true, false};
 
 	for (int n = 0; n < 2; n++) {
-		/* As hsa_signal_add() does: none of the four will ever be seen to have ended. */
+		/* Like hsa_signal_add(): the end of these four can never be seen. */
 		synth_signal_store(signal, 4);
 		for (int i = 0; i < 4; i++)
 			fixture_dispatch(f, signal.handle);
 		fixture_step(f);
 		assert_int_equal(synth_signal_load(signal), 0);
 		synth_signal_store(signal, 4);
-		/* Those behind have signals of their own, or ours. */
+		/* The packets behind have their own signals, or ours. */
 		for (int i = 0; i < 8; i++) {
 			hsa_signal_t own = has_own[n] ? synth_signal_new(1) : (hsa_signal_t){0};
 
@@ -261,8 +263,8 @@ static void counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested(void
 	synth_signal_free(signal);
 }
 
-/* One alone, whose times nobody wrote: it looks like a kernel that runs. */
-static void signal_set_up_again_without_times_is_given_up_once_passed(void **state)
+/* A single packet whose times were not written looks like a kernel that is running. */
+static void signal_set_again_without_times_is_given_up_after_a_later_barrier(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -284,8 +286,8 @@ static void signal_set_up_again_without_times_is_given_up_once_passed(void **sta
 	synth_signal_free(signal);
 }
 
-/* Twice in a row: between the second fall and the second times there are the first ones. */
-static void own_signal_whose_times_come_late_again_has_not_the_ones_before(void **state)
+/* Twice in a row: between the second fall and the second times, the signal has the first ones. */
+static void own_signal_with_late_times_does_not_get_the_earlier_ones(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
@@ -297,7 +299,7 @@ static void own_signal_whose_times_come_late_again_has_not_the_ones_before(void 
 		assert_true(synth_step(f->queue, SYNTH_DOORBELL));
 		fixture_harvest(f, MS);
 	}
-	/* The last is left alone for so long as times may be late. */
+	/* The last one is left alone as long as times may be late. */
 	fixture_settle(f);
 	assert_int_equal(fixture_row(f, 0)->untimed, RTL_UNTIMED_EARLY);
 	assert_int_equal(fixture_row(f, 1)->untimed, RTL_UNTIMED_EARLY);
@@ -307,7 +309,7 @@ static void own_signal_whose_times_come_late_again_has_not_the_ones_before(void 
 	synth_signal_free(signal);
 }
 
-/* Until its signal has fallen to nothing. What comes late is not written yet. */
+/* Runs until the signal has fallen to 0. Late times are not written yet. */
 static void run_to_the_fall(struct fixture *f, hsa_signal_t signal)
 {
 	while (synth_signal_load(signal) > 0)
@@ -315,14 +317,17 @@ static void run_to_the_fall(struct fixture *f, hsa_signal_t signal)
 	fixture_harvest(f, MS);
 }
 
-/* Nor of two that count with it and have none, when it is a third one's. */
-static void late_times_of_packets_that_count_are_nobody_elses(void **state)
+/*
+ * Two packets that count with the signal have no times; times of a third one must not be used for
+ * them.
+ */
+static void late_times_of_a_counting_signal_are_not_given_to_another_packet(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(2);
 
 	f->queue->has_late_times = true;
-	/* So it is known for a device that is late. */
+	/* This makes the device known for late times. */
 	fixture_dispatch(f, 0);
 	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
 	fixture_harvest(f, MS);
@@ -359,8 +364,8 @@ static void own_signal_destroyed_at_once_was_read_before(void **state)
 }
 
 /*
- * A signal in a page of its own that nobody may read: who does is held until he is let go, just in
- * front of his first load, as if the processor had been taken from him there.
+ * A signal in a page of its own without read access: a reader is stopped just before its first load
+ * until it is released, as if it had lost its processor there.
  */
 static struct {
 	_Atomic bool is_held, may_go;
@@ -394,7 +399,7 @@ static void *harvest_main(void *data)
 	return NULL;
 }
 
-/* The kernel with @signal has ended; who runs @reader is just about to read that. */
+/* The kernel with @signal has ended; a thread that runs @reader is about to read that. */
 static void hold_reader(struct fixture *f, amd_signal_t *signal, void *(*reader)(void *),
 	void *data, pthread_t *ret)
 {
@@ -447,8 +452,10 @@ static void *use_main(void *data)
 	return NULL;
 }
 
-/* Neither waits for the other, nor loses him the times: who reads before him may have lost his
- * processor. */
+/*
+ * Neither thread waits for the other or costs the other the times, even if the first reader has
+ * lost its processor.
+ */
 static void own_signal_that_another_thread_is_reading_keeps_its_times(void **state)
 {
 	struct use use = {.f = *state};
@@ -489,7 +496,7 @@ static void own_signal_is_not_freed_while_our_thread_reads_it(void **state)
 	while (!is_waiting && !d.is_done)
 		sched_yield();
 	assert_false(d.is_done);
-	/* What it could have waited for but our thread is over. */
+	/* Everything it could have waited for is over, except the shim thread. */
 	assert_false(appsig_is_watched(d.f->capture, (uint64_t)(uintptr_t)d.signal));
 	hold.may_go = true;
 	assert_int_equal(pthread_join(destroyer, NULL), 0);
@@ -568,18 +575,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(own_signal_is_read_and_never_changed),
 		TEST(own_signal_armed_again_was_read_before),
-		TEST(own_signal_armed_behind_our_back_loses_only_the_time),
+		TEST(own_signal_set_past_the_hooks_loses_only_the_time),
 		TEST(the_last_pass_decides_what_has_finished_and_nothing_else),
 		TEST(own_signal_between_the_devices_two_stores_is_waited_for),
 		TEST(pass_with_an_older_clock_ends_no_wait),
-		TEST(signal_that_its_host_took_down_says_nothing_of_others),
+		TEST(signal_lowered_by_the_host_marks_no_device_as_late),
 		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
-		TEST(next_packet_of_a_signal_that_was_stored_to_has_not_the_times_of_the_first),
+		TEST(next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times),
 		TEST(counting_signal_of_several_packets_is_untimed_shared),
-		TEST(counter_set_up_past_the_hooks_keeps_nobody_from_being_harvested),
-		TEST(signal_set_up_again_without_times_is_given_up_once_passed),
-		TEST(own_signal_whose_times_come_late_again_has_not_the_ones_before),
-		TEST(late_times_of_packets_that_count_are_nobody_elses),
+		TEST(counter_set_past_the_hooks_does_not_block_the_harvest),
+		TEST(signal_set_again_without_times_is_given_up_after_a_later_barrier),
+		TEST(own_signal_with_late_times_does_not_get_the_earlier_ones),
+		TEST(late_times_of_a_counting_signal_are_not_given_to_another_packet),
 		TEST(own_signal_destroyed_at_once_was_read_before),
 		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
 		TEST(own_signal_that_another_thread_is_reading_keeps_its_times),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When the shim's thread looks next (shim/capture/pacing.h): by what is used of what there is, and
- * by what waits for it.
+ * When the shim thread runs its next pass (shim/capture/pacing.h): depends on how much of each
+ * resource is used, and on what waits for it.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -18,7 +18,7 @@ static uint64_t pause_of(const struct fixture *f)
 	return pace_pause_ns(capture_pace(f->capture));
 }
 
-/* Until all lots are made that there are to be, and nobody hurries any more. */
+/* Until all lots have been made and nothing asks for a soon pass any more. */
 static void come_to_rest(struct fixture *f)
 {
 	for (int i = 0; i < 100; i++)
@@ -35,7 +35,7 @@ static void dispatch(struct fixture *f, unsigned n)
 	}
 }
 
-static void what_runs_alone_is_not_hurried_for(void **state)
+static void single_dispatch_keeps_the_longest_period(void **state)
 {
 	struct fixture *f = *state;
 
@@ -46,11 +46,12 @@ static void what_runs_alone_is_not_hurried_for(void **state)
 	}
 	fixture_step(f);
 	fixture_harvest(f, HARVEST_NS);
-	assert_int_equal(capture_pending(f->capture), 1); /* for a frame that is not full */
+	/* It waits for a frame that is not full. */
+	assert_int_equal(capture_pending(f->capture), 1);
 	assert_int_equal(pause_of(f), HARVEST_NS);
 }
 
-static void a_queue_that_uses_its_slots_up_has_a_look_in_time(void **state)
+static void queue_that_uses_up_its_slots_gets_a_pass_in_time(void **state)
 {
 	struct fixture *f = *state;
 	const struct capture_queue *q = &f->capture->queues[f->queue->block];
@@ -58,26 +59,26 @@ static void a_queue_that_uses_its_slots_up_has_a_look_in_time(void **state)
 
 	dispatch(f, n);
 	fixture_harvest(f, 2 * MS);
-	/* All came back but those of a frame that is not full. */
+	/* All were returned except those of a partial frame. */
 	assert_int_equal(q->owned, owned);
 	assert_int_equal(pause_of(f), 2 * MS * ((owned - q->done.count) / 2) / n);
 	assert_in_range(pause_of(f), HARVEST_NS_LEAST + 1, HARVEST_NS - 1);
-	/* It stands still again. */
+	/* The queue stands still again. */
 	fixture_harvest(f, MS);
 	assert_int_equal(pause_of(f), HARVEST_NS);
-	/* So fast that no look would be soon enough. */
+	/* So fast that no pass could be soon enough. */
 	dispatch(f, owned / 2);
 	fixture_harvest(f, MS / 10);
 	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
 }
 
-static void a_queue_that_is_given_slots_may_need_more(void **state)
+static void queue_that_got_slots_gets_a_pass_soon(void **state)
 {
 	struct fixture *f = *state;
 	const struct capture_queue *q = &f->capture->queues[f->queue->block];
 	uint32_t owned = q->owned;
 
-	/* The device does not begin. */
+	/* The device does not start. */
 	for (unsigned i = 0; i < RING; i++)
 		fixture_dispatch(f, 0);
 	(void)harvest_run(f->capture, f->now_ns += 20 * MS);
@@ -85,8 +86,8 @@ static void a_queue_that_is_given_slots_may_need_more(void **state)
 	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
 }
 
-/* Announced before it was written, by somebody who does not ring again. */
-static void a_packet_that_was_left_behind_is_looked_after_soon(void **state)
+/* A packet was announced before it was written, and its thread does not ring again. */
+static void packet_that_was_left_behind_gets_a_pass_soon(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	struct fixture *f = *state;
@@ -100,15 +101,15 @@ static void a_packet_that_was_left_behind_is_looked_after_soon(void **state)
 	assert_int_equal(synth_wdid(f->queue), index + 1);
 	assert_int_equal(fixture_count(f, RTL_Q_housekeeping_publishes), 1);
 	fixture_step(f);
-	/* Who does so once does so again. */
+	/* A queue with one such packet is likely to have more. */
 	fixture_harvest(f, PACE_HURRY_NS / 2);
 	assert_int_equal(pause_of(f), HARVEST_NS_LEAST);
 	fixture_harvest(f, PACE_HURRY_NS / 2 + MS);
 	assert_int_equal(pause_of(f), HARVEST_NS);
 }
 
-/* Its packets are not ours to look at, but it stands still all the same. */
-static void nor_is_it_forgotten_where_nothing_is_recorded(void **state)
+/* Its packets are not recorded, but the queue must not stand still. */
+static void packet_left_behind_on_a_paused_queue_gets_a_pass_soon(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	struct fixture *f = *state;
@@ -129,8 +130,8 @@ static void nor_is_it_forgotten_where_nothing_is_recorded(void **state)
 	gate_resume();
 }
 
-/* Whose indices several threads reserve: one rings while the other still writes. */
-static void one_that_was_walked_since_is_not(void **state)
+/* Several threads reserve indices; one rings while another is still writing. */
+static void packet_left_behind_and_walked_since_needs_no_pass(void **state)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	struct fixture *f = *state;
@@ -145,7 +146,7 @@ static void one_that_was_walked_since_is_not(void **state)
 	assert_int_equal(pause_of(f), HARVEST_NS);
 }
 
-static void a_clock_that_goes_back_hurries_nobody(void **state)
+static void clock_that_goes_back_makes_no_pass_sooner(void **state)
 {
 	struct pace pace = {0};
 
@@ -159,7 +160,7 @@ static void a_clock_that_goes_back_hurries_nobody(void **state)
 	pace_begin_pass(&pace, 1 * MS);
 	pace_use(&pace, 1, UINT32_MAX);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS_LEAST);
-	/* What took hours took at most an idle period, and nothing overflows. */
+	/* Hours count as an idle period at most, and nothing overflows. */
 	pace_begin_pass(&pace, UINT64_MAX / 2);
 	pace_use(&pace, UINT32_MAX, UINT32_MAX);
 	assert_int_equal(pace_pause_ns(&pace), HARVEST_NS);
@@ -187,17 +188,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			what_runs_alone_is_not_hurried_for, setup, teardown),
+			single_dispatch_keeps_the_longest_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_queue_that_uses_its_slots_up_has_a_look_in_time, setup, teardown),
+			queue_that_uses_up_its_slots_gets_a_pass_in_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_queue_that_is_given_slots_may_need_more, setup, teardown),
+			queue_that_got_slots_gets_a_pass_soon, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			a_packet_that_was_left_behind_is_looked_after_soon, setup, teardown),
+			packet_that_was_left_behind_gets_a_pass_soon, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			nor_is_it_forgotten_where_nothing_is_recorded, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_was_walked_since_is_not, setup, teardown),
-		cmocka_unit_test(a_clock_that_goes_back_hurries_nobody),
+			packet_left_behind_on_a_paused_queue_gets_a_pass_soon, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			packet_left_behind_and_walked_since_needs_no_pass, setup, teardown),
+		cmocka_unit_test(clock_that_goes_back_makes_no_pass_sooner),
 	};
 
 	return cmocka_run_group_tests_name("capture.pace", tests, NULL, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread of a real-time class waits for one that may run on the same processor alone: yielding
- * lets nobody in there. It has to sleep, in each place where the shim waits for another thread. Who
- * only yields gets through at last, when the kernel takes a real-time thread its processor away.
+ * A thread of a real-time class waits for one that can only run on the same processor: yielding
+ * does not let that one run, so the waiter has to sleep, in each place where the shim waits for
+ * another thread. A waiter that only yields succeeds late, when the kernel throttles the real-time
+ * thread.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -23,8 +24,9 @@
 
 struct wait {
 	const char *name;
-	_Atomic uint32_t *(*word)(struct fixture *f); /* what is held; 0: nobody holds it */
-	void (*take)(struct fixture *f);	      /* by who has to wait */
+	/* The word that is held; 0 if it is not held. */
+	_Atomic uint32_t *(*word)(struct fixture *f);
+	void (*take)(struct fixture *f); /* called by the thread that has to wait */
 };
 
 static _Atomic uint32_t *define_word(struct fixture *f)
@@ -61,11 +63,12 @@ static void pass_take(struct fixture *f)
 
 static _Atomic uint32_t *walk_word(struct fixture *f)
 {
-	/* Its lower half: an address that is not there, or 0. */
-	return (_Atomic uint32_t *)(void *)&shadow_of_queue(f->capture, synth_hsa_queue(f->queue))->walk;
+	/* Its lower half: an address that does not exist, or 0. */
+	return (_Atomic uint32_t *)(void *)&shadow_of_queue(f->capture, synth_hsa_queue(f->queue))
+		->walk;
 }
 
-/* Who reads a signal says so by its handle: here the low half of that. */
+/* The reader of a signal stores its handle; here the lower half of it. */
 static _Atomic uint32_t *reader_word(struct fixture *f)
 {
 	return (_Atomic uint32_t *)(void *)&f->capture->appsig_read;
@@ -79,7 +82,7 @@ static void signal_destroy(struct fixture *f)
 static const struct wait waits[] = {
 	{"definitions", define_word, define_take}, {"harvest", harvest_word, harvest_take},
 	{"pass", pass_word, pass_take}, {"reader of a signal", reader_word, signal_destroy},
-	{"walk of a queue", walk_word, fixture_destroy_queue}, /* the last */
+	{"walk of a queue", walk_word, fixture_destroy_queue}, /* must be the last one */
 };
 
 struct pair {
@@ -119,7 +122,7 @@ static void *take(void *argument)
 	return NULL;
 }
 
-/* 0; -EPERM: who may not. */
+/* 0, or -EPERM if the user may not. */
 static int thread_start(
 	pthread_t *ret, int policy, void *(*function)(void *argument), struct pair *pair)
 {
@@ -150,7 +153,7 @@ static void thread_end(pthread_t thread, const char *name)
 		fail_msg("%s: still waiting after %d s", name, DEADLINE_S);
 }
 
-/* False: real-time classes are not for us. */
+/* False if this user may not use real-time classes. */
 static bool has_let_the_holder_in(struct fixture *f, const struct wait *wait)
 {
 	struct pair pair = {.fixture = f, .wait = wait, .word = wait->word(f)};
@@ -158,7 +161,7 @@ static bool has_let_the_holder_in(struct fixture *f, const struct wait *wait)
 	cpu_set_t all, one;
 	int r;
 
-	/* Both on the processor that this thread is on. */
+	/* Both on the processor that runs this thread. */
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Producers, device and harvester at once. Whatever the interleaving, every dispatch that the
+ * Concurrent producers, device and harvester. Whatever the interleaving, every dispatch that the
  * device executed is stored once, with the device's own times, or counted as dropped.
  */
 #include "tests/shim/capture/fixture.h"
@@ -30,19 +30,19 @@
 struct plan {
 	enum synth_mode mode;
 	unsigned queues, producers;
-	uint32_t packets;     /* of a queue */
-	uint32_t dispatches;  /* of a producer */
-	unsigned batch;	      /* packets of a reservation, 1 .. this */
-	bool has_barrier;     /* bit in every packet */
+	uint32_t packets;     /* size of a queue */
+	uint32_t dispatches;  /* per producer */
+	unsigned batch;	      /* packets of a reservation: 1 .. this */
+	bool has_barrier;     /* every packet has the barrier bit */
 	bool has_barriers;    /* barrier packets in between */
-	bool has_app_signals; /* one in three carries a signal of the application's */
-	bool rings_first;     /* doorbell before publication, now and then */
+	bool has_app_signals; /* one packet in three has a signal of the application */
+	bool rings_first;     /* sometimes rings before publication */
 	bool has_gate;	      /* recording stops and starts all the time */
-	bool has_calls;	      /* host calls of some packets each, over all queues */
+	bool has_calls;	      /* host calls of a few packets each, over all queues */
 	unsigned lookers;     /* threads that see ends all the time */
 };
 
-/* What a packet's row has to say, by producer and number. */
+/* What a packet's row must contain, by producer and number. */
 struct attribution {
 	uint64_t marker, call;
 	uint32_t node;
@@ -72,7 +72,7 @@ static struct {
 	_Atomic bool stop;
 } world;
 
-/* What an application does: wait until it has fired, arm it again, use it again. */
+/* Does what an application does: waits until it has fired, sets it again, and uses it again. */
 static uint64_t app_signal(struct producer *p)
 {
 	hsa_signal_t signal = p->signal[p->app_packets++ % 16];
@@ -145,7 +145,7 @@ static void batch_submit(struct producer *p, struct synth_queue *queue, uint32_t
 		if (packet.type == HSA_PACKET_TYPE_KERNEL_DISPATCH)
 			attribution_expect(p, id);
 		synth_put(queue, first + i, &packet);
-		/* Doorbells per chunk, as graph launches ring them. */
+		/* Doorbells per chunk, as for graph launches. */
 		if (i % 64 == 7)
 			synth_ring(p->capture, queue, first + i);
 	}
@@ -182,8 +182,10 @@ static bool has_each_skipped(void)
 	return true;
 }
 
-/* However seldom this thread has a processor: closed from the beginning until each queue has met
- * that. */
+/*
+ * Independent of how often this thread runs: the gate is closed from the beginning until each queue
+ * has seen it.
+ */
 static void gate_turn(void)
 {
 	if (!gate_is_open(gate_load(&gate_word)) && has_each_skipped())
@@ -207,8 +209,11 @@ static void *harvest(void *unused)
 	return NULL;
 }
 
-/* A dispatch before number @seq of @block is in none of these: nobody would know that it ended. */
-__attribute__((no_sanitize_thread)) /* reads what others write */
+/*
+ * No dispatch before number @seq of @block may be in one of these states, in which its end is
+ * unknown.
+ */
+__attribute__((no_sanitize_thread)) /* reads what other threads write */
 static void
 check_none_is_submitted(uint32_t block, uint64_t seq)
 {
@@ -227,7 +232,7 @@ check_none_is_submitted(uint32_t block, uint64_t seq)
 	}
 }
 
-/* As a program's thread that has waited for all that the device had done by then. */
+/* Like a thread of the program that has waited for everything that the device has done so far. */
 static void *see_ends(void *unused)
 {
 	(void)unused;
@@ -250,7 +255,7 @@ static uint64_t read_index(const struct synth_queue *queue)
 	return __atomic_load_n(&queue->amd.read_dispatch_id, __ATOMIC_ACQUIRE);
 }
 
-/* Everything that was reserved has been consumed and harvested. */
+/* Whether everything that was reserved has been consumed and harvested. */
 static bool is_settled(const struct plan *plan)
 {
 	for (unsigned i = 0; i < plan->queues; i++) {
@@ -302,9 +307,9 @@ static void producers_run(const struct plan *plan)
 }
 
 /*
- * Whoever walked: the row names the thread that submitted, its range, its call, its place. The
- * place of the rest of a call is not known, and said not to be, when its thread lay idle while
- * the others went twice around the ring: these rings are small, and TSan is slow.
+ * Whichever thread walked, the row names the submitting thread, its range, its call and the number
+ * in it. For the rest of a call the number is reported as unknown if its thread was idle while the
+ * others went twice around the ring: these rings are small, and TSan is slow.
  */
 static void check_attribution(const struct synth_queue *queue)
 {
@@ -339,13 +344,13 @@ static void check_all(const struct plan *plan)
 		check_against_device(world.capture, world.reader, queue,
 			value(queue, RTL_Q_dropped_recorder_full) +
 				value(queue, RTL_Q_skipped_filter));
-		/* The shadow front end cannot miss: the alarm must be silent. */
+		/* The shadow front end cannot miss a packet, so this counter must be 0. */
 		assert_int_equal(value(queue, RTL_Q_missed), 0);
 		assert_int_equal(value(queue, RTL_Q_foreign_writers), 0);
 		assert_int_equal(value(queue, RTL_Q_untimed_timestamp_invalid), 0);
 		assert_int_equal(value(queue, RTL_Q_untimed_unstamped), 0);
 		assert_int_equal(value(queue, RTL_Q_skipped_filter) != 0, plan->has_gate);
-		/* Reserved while nobody looked, and then recorded. */
+		/* Reserved while nothing was recorded, and recorded later. */
 		if (!plan->has_gate)
 			assert_int_equal(value(queue, RTL_Q_unattributed), 0);
 		check_attribution(queue);
@@ -412,13 +417,13 @@ static void in_all_modes(struct plan plan)
 	}
 }
 
-static void one_producer_is_all_accounted_for(void **state)
+static void one_producer_is_accounted_for(void **state)
 {
 	(void)state;
 	in_all_modes(one);
 }
 
-static void eight_producers_on_one_queue_is_all_accounted_for(void **state)
+static void eight_producers_on_one_queue_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -428,7 +433,7 @@ static void eight_producers_on_one_queue_is_all_accounted_for(void **state)
 	in_all_modes(plan);
 }
 
-static void producers_on_queues_of_their_own_is_all_accounted_for(void **state)
+static void producers_on_queues_of_their_own_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -439,7 +444,7 @@ static void producers_on_queues_of_their_own_is_all_accounted_for(void **state)
 	run(&plan);
 }
 
-static void batches_with_chunked_doorbells_is_all_accounted_for(void **state)
+static void batches_with_chunked_doorbells_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -449,7 +454,7 @@ static void batches_with_chunked_doorbells_is_all_accounted_for(void **state)
 	in_all_modes(plan);
 }
 
-static void tiny_ring_always_full_is_all_accounted_for(void **state)
+static void dispatches_in_a_tiny_full_ring_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -460,7 +465,7 @@ static void tiny_ring_always_full_is_all_accounted_for(void **state)
 	in_all_modes(plan);
 }
 
-static void no_barrier_bit_is_no_harm(void **state)
+static void dispatches_without_barrier_bit_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -471,7 +476,7 @@ static void no_barrier_bit_is_no_harm(void **state)
 	in_all_modes(plan);
 }
 
-static void barrier_packets_in_between_are_no_harm(void **state)
+static void dispatches_among_barrier_packets_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -481,7 +486,7 @@ static void barrier_packets_in_between_are_no_harm(void **state)
 	in_all_modes(plan);
 }
 
-static void stops_and_starts_in_between_are_all_accounted_for(void **state)
+static void dispatches_across_stops_and_starts_are_accounted_for(void **state)
 {
 	struct plan plan = one;
 
@@ -491,7 +496,7 @@ static void stops_and_starts_in_between_are_all_accounted_for(void **state)
 	plan.batch = 9;
 	plan.producers = 4;
 	in_all_modes(plan);
-	/* Its times are read early where a skipped packet is about to overwrite them. */
+	/* Its times are read early when a skipped packet is about to overwrite them. */
 	plan.has_app_signals = true;
 	plan.batch = 1;
 	in_all_modes(plan);
@@ -515,7 +520,7 @@ static void threads_that_see_ends_beside_the_harvester_find_all_of_them(void **s
 
 	(void)state;
 	plan.lookers = 2;
-	plan.packets = 64; /* slots are used again and again */
+	plan.packets = 64; /* so that slots are used again and again */
 	plan.dispatches = DISPATCHES / 8;
 	plan.producers = plan.queues = 2;
 	in_all_modes(plan);
@@ -525,7 +530,7 @@ static void threads_that_see_ends_beside_the_harvester_find_all_of_them(void **s
 	run(&plan);
 }
 
-static void doorbell_before_publication_hangs_nobody(void **state)
+static void doorbell_before_publication_blocks_no_thread(void **state)
 {
 	struct plan plan = one;
 
@@ -552,10 +557,9 @@ static void dispatches_of_a_call_are_numbered_over_all_queues(void **state)
 	in_all_modes(plan);
 }
 
-/* ---- who has a walk made for him --------------------------------------------------------------
- */
+/* ---- a walk that is left to the holder ------------------------------------------------- */
 
-/* A page that nobody may look at: who does so finds that somebody rings in that moment. */
+/* A page without read access: a read of it triggers a doorbell at that moment. */
 static struct {
 	struct fixture *fixture;
 	void *page;
@@ -578,8 +582,8 @@ static void ring_meanwhile(int number)
 	fixture_dispatch(bystander.fixture, 0);
 }
 
-/* Where slots are taken from a queue whose walk is held. */
-static void nobody_walks_under_the_harvest_lock(void **state)
+/* Called where slots are taken from a queue whose walk is held. */
+static void no_thread_walks_under_the_harvest_lock(void **state)
 {
 	struct fixture f;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first, end;
@@ -603,12 +607,12 @@ static void nobody_walks_under_the_harvest_lock(void **state)
 	assert_int_equal(mprotect(bystander.page, bystander.bytes, PROT_NONE), 0);
 	shadow_take_free(f.capture, f.queue->block, taken);
 	assert_int_equal(bystander.rings, 1);
-	assert_true(bystander.walk); /* held: he left it to us */
+	assert_true(bystander.walk); /* held: the walk was left to the holder */
 	assert_int_equal(synth_wdid(f.queue), 1);
 	harvest_lock_release(f.capture);
 	assert_int_equal(synth_wdid(f.queue), 2);
 	assert_int_equal(shadow_of(&f)->walk, 0);
-	/* He had packets: the queue keeps its slots. */
+	/* The producer had packets, so the queue keeps its slots. */
 	assert_int_equal(taken[0] | taken[1], 0);
 	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	fixture_settle(&f);
@@ -620,19 +624,19 @@ static void nobody_walks_under_the_harvest_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_producer_is_all_accounted_for),
-		cmocka_unit_test(eight_producers_on_one_queue_is_all_accounted_for),
-		cmocka_unit_test(producers_on_queues_of_their_own_is_all_accounted_for),
-		cmocka_unit_test(batches_with_chunked_doorbells_is_all_accounted_for),
-		cmocka_unit_test(tiny_ring_always_full_is_all_accounted_for),
-		cmocka_unit_test(no_barrier_bit_is_no_harm),
-		cmocka_unit_test(barrier_packets_in_between_are_no_harm),
+		cmocka_unit_test(one_producer_is_accounted_for),
+		cmocka_unit_test(eight_producers_on_one_queue_are_accounted_for),
+		cmocka_unit_test(producers_on_queues_of_their_own_are_accounted_for),
+		cmocka_unit_test(batches_with_chunked_doorbells_are_accounted_for),
+		cmocka_unit_test(dispatches_in_a_tiny_full_ring_are_accounted_for),
+		cmocka_unit_test(dispatches_without_barrier_bit_are_accounted_for),
+		cmocka_unit_test(dispatches_among_barrier_packets_are_accounted_for),
 		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
 		cmocka_unit_test(threads_that_see_ends_beside_the_harvester_find_all_of_them),
-		cmocka_unit_test(doorbell_before_publication_hangs_nobody),
+		cmocka_unit_test(doorbell_before_publication_blocks_no_thread),
 		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
-		cmocka_unit_test(stops_and_starts_in_between_are_all_accounted_for),
-		cmocka_unit_test(nobody_walks_under_the_harvest_lock),
+		cmocka_unit_test(dispatches_across_stops_and_starts_are_accounted_for),
+		cmocka_unit_test(no_thread_walks_under_the_harvest_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

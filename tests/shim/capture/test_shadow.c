@@ -93,7 +93,7 @@ static void our_stale_handle_is_replaced(void **state)
 	old = packet_at(f, 0)->completion_signal.handle;
 	barrier.signal = packet_at(f, 1)->completion_signal.handle;
 	fixture_step(f);
-	/* The slots again, every field written but the signal. */
+	/* The ring slots again, with every field written except the signal. */
 	fixture_dispatch(f, old);
 	synth_submit(f->capture, f->queue, &barrier);
 	assert_int_equal(packet_at(f, 65)->completion_signal.handle, 0);
@@ -106,8 +106,8 @@ static void our_stale_handle_is_replaced(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* A program that makes its next packet out of the one before it copies our signal as well. */
-static void our_handle_that_the_program_copied_is_taken_out(void **state)
+/* A program that copies its next packet from the one before it copies our signal, too. */
+static void our_handle_that_the_program_copied_is_removed(void **state)
 {
 	struct fixture *f = *state;
 	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
@@ -172,7 +172,7 @@ static void foreign_writer_ends_stamping_but_not_recording(void **state)
 
 	fixture_dispatch(f, 0);
 	fixture_step(f);
-	/* Somebody writes index and doorbell behind our back. */
+	/* The test writes index and doorbell without the hooks. */
 	synth_put(f->queue, 1, &kernel);
 	__atomic_store_n(&f->queue->amd.write_dispatch_id, 2, __ATOMIC_RELEASE);
 	fixture_harvest(f, MS);
@@ -197,7 +197,7 @@ static bool reads_packets_back(void)
 	return packets_are_read_back;
 }
 
-static void last_packet_of_a_batch_is_left_where_asked(void **state)
+static void last_packet_of_a_batch_gets_no_signal_if_packets_are_read_back(void **state)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
@@ -207,7 +207,10 @@ static void last_packet_of_a_batch_is_left_where_asked(void **state)
 	hsa.reads_packets_back = reads_packets_back;
 	packets_are_read_back = true;
 	fixture_init_with(&f, 64, &hsa);
-	/* It is the queue's, not the process's: what comes later makes queues of its own. */
+	/*
+	 * It applies to this queue, not to the process: libraries that are loaded later make their
+	 * own queues.
+	 */
 	packets_are_read_back = false;
 	for (int round = 0; round < 20; round++) {
 		uint64_t first = synth_add_index(f.capture, f.queue, 8);
@@ -229,7 +232,7 @@ static void last_packet_of_a_batch_is_left_where_asked(void **state)
 	fixture_done(&f);
 }
 
-/* Rings from inside of a walk, as a signal handler or another producer would. */
+/* Rings from inside a walk, as a signal handler or another producer would. */
 static struct {
 	struct fixture *fixture;
 	void (*store)(hsa_signal_t signal, hsa_signal_value_t value);
@@ -242,7 +245,7 @@ static void store_and_ring_again(hsa_signal_t signal, hsa_signal_value_t value)
 	if (nested.left) {
 		nested.left--;
 		fixture_dispatch(nested.fixture, 0);
-		/* Left to the holder, who is below us on the stack. */
+		/* Left to the holder, which is below us on the stack. */
 		assert_int_equal(synth_wdid(nested.fixture->queue), value + 1);
 	}
 }
@@ -279,8 +282,8 @@ static uint32_t chain_length(struct capture *c, slot_ref ref)
 	return n;
 }
 
-/* Another queue needs slots: of what the producer holds, both chains. */
-static void slots_that_are_put_by_are_taken_from_an_idle_queue(void **state)
+/* Another queue needs slots: both chains of the producer are taken. */
+static void spare_slots_are_taken_from_an_idle_queue(void **state)
 {
 	struct fixture *f = *state;
 	struct capture_queue *q = &f->capture->queues[f->queue->block];
@@ -299,7 +302,7 @@ static void slots_that_are_put_by_are_taken_from_an_idle_queue(void **state)
 	assert_int_equal(chain_length(f->capture, taken[0]), free);
 	assert_int_equal(chain_length(f->capture, taken[1]), spare);
 	assert_int_equal(q->free + q->spare, 0);
-	/* Nothing is left to take, and the queue goes on with others. */
+	/* Nothing is left to take, and the queue continues with other slots. */
 	shadow_take_free(f->capture, q->index, taken);
 	assert_int_equal(taken[0] + taken[1], 0);
 	fixture_dispatch(f, 0);
@@ -310,7 +313,7 @@ static void slots_that_are_put_by_are_taken_from_an_idle_queue(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_dropped_recorder_full), 0);
 }
 
-/* Asked for from inside of a walk, as the thread that provides others asks while it goes on. */
+/* Asked from inside a walk, as the thread that provides slots does meanwhile. */
 static struct {
 	struct fixture *fixture;
 	void (*store)(hsa_signal_t signal, hsa_signal_value_t value);
@@ -327,7 +330,7 @@ static void store_and_take(hsa_signal_t signal, hsa_signal_value_t value)
 	assert_int_equal(q->free, thief.held);
 }
 
-static void slots_of_a_queue_that_is_walked_stay(void **state)
+static void slots_of_a_queue_being_walked_are_not_taken(void **state)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
@@ -348,7 +351,7 @@ static void slots_of_a_queue_that_is_walked_stay(void **state)
 	fixture_done(&f);
 }
 
-static void plain_queues_are_not_ours(void **state)
+static void ineligible_queues_are_not_followed(void **state)
 {
 	struct fixture *f = *state;
 	struct synth_queue *queue = synth_queue_new(64);
@@ -415,7 +418,7 @@ static void address_used_again_belongs_to_the_new_queue(void **state)
 	assert_int_equal(f->reader->queue[1].stored, 1);
 }
 
-static void blocks_of_destroyed_queues_serve_again_and_count_on(void **state)
+static void blocks_of_destroyed_queues_are_reused_and_keep_counting(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t block;
@@ -423,7 +426,7 @@ static void blocks_of_destroyed_queues_serve_again_and_count_on(void **state)
 	fixture_dispatch(f, 0);
 	fixture_step(f);
 	fixture_destroy_queue(f);
-	/* A block whose records wait is the last to serve again. */
+	/* A block whose records wait is reused last. */
 	fixture_harvest(f, 30 * MS);
 	fixture_harvest(f, 30 * MS);
 	for (uint32_t i = 1; i < RECORDER_QUEUES; i++) {
@@ -432,7 +435,7 @@ static void blocks_of_destroyed_queues_serve_again_and_count_on(void **state)
 		shadow_front_end.release(f->capture, synth_hsa_queue(f->queue), &block);
 		shadow_front_end.retire(f->capture, block);
 	}
-	/* A retired block of another GPU does not serve. */
+	/* A retired block of another GPU is not reused. */
 	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(f->queue), 1), -ENOSPC);
 	assert_int_equal(shadow_front_end.adopt(f->capture, synth_hsa_queue(f->queue), 0), 0);
 	fixture_dispatch(f, 0);
@@ -455,7 +458,7 @@ static void queue_that_could_not_be_destroyed_goes_on(void **state)
 	uint64_t index;
 
 	fixture_dispatch(f, 0);
-	index = synth_add_index(f->capture, f->queue, 1); /* reserved, not yet written */
+	index = synth_add_index(f->capture, f->queue, 1); /* reserved, not written yet */
 	assert_int_equal(front_ends_destroy(f->capture, synth_hsa_queue(f->queue), destroy_nothing),
 		HSA_STATUS_ERROR_INVALID_QUEUE);
 	synth_put(f->queue, index, &kernel);
@@ -471,7 +474,7 @@ static void queue_that_could_not_be_destroyed_goes_on(void **state)
 	assert_int_equal(recorder_process_value(f->recorder, RTL_P_queues_destroyed), 0);
 }
 
-/* gfx1250: the grid counts clusters, everything else is where a dispatch has it. */
+/* gfx1250: the grid counts clusters; all other fields are where a dispatch has them. */
 static void extended_dispatch_is_a_dispatch(void **state)
 {
 	struct fixture *f = *state;
@@ -521,7 +524,9 @@ static void extended_dispatch_is_a_dispatch(void **state)
 	synth_signal_free(own);
 }
 
-/* Oversubscribed: the scheduler maps the queue again and the device looks without any doorbell. */
+/*
+ * Oversubscribed: the scheduler maps the queue again, and the device reads it without a doorbell.
+ */
 static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
 {
 	struct fixture *f = *state;
@@ -534,7 +539,8 @@ static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
 		synth_put(f->queue, index + 1, &kernel);
 		assert_false(synth_step(f->queue, SYNTH_EAGER));
 		synth_ring(f->capture, f->queue, index + 1);
-		f->queue->rings_seen = f->queue->rings; /* that one got lost with the mapping */
+		/* That doorbell got lost with the mapping. */
+		f->queue->rings_seen = f->queue->rings;
 		assert_true(synth_step(f->queue, SYNTH_EAGER));
 		fixture_step(f);
 	}
@@ -545,7 +551,7 @@ static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_missed), 0);
 }
 
-/* The child has no recorder any more: whatever touched it would end the child. */
+/* The child has no recorder any more; a thread that touched it would end the child. */
 static void forked_child_passes_through(void **state)
 {
 	struct fixture *f = *state;
@@ -582,20 +588,20 @@ int main(void)
 		TEST(doorbell_before_any_packet_does_not_ring),
 		TEST(index_ahead_of_the_ring_walks_no_old_packet),
 		TEST(our_stale_handle_is_replaced),
-		TEST(our_handle_that_the_program_copied_is_taken_out),
+		TEST(our_handle_that_the_program_copied_is_removed),
 		TEST(barrier_packets_are_counted_and_left_alone),
 		TEST(packet_published_after_its_doorbell_is_found),
 		TEST(foreign_writer_ends_stamping_but_not_recording),
-		cmocka_unit_test(last_packet_of_a_batch_is_left_where_asked),
+		cmocka_unit_test(last_packet_of_a_batch_gets_no_signal_if_packets_are_read_back),
 		cmocka_unit_test(doorbell_rung_during_a_walk_is_left_to_the_walker),
-		TEST(slots_that_are_put_by_are_taken_from_an_idle_queue),
-		cmocka_unit_test(slots_of_a_queue_that_is_walked_stay),
-		TEST(plain_queues_are_not_ours),
+		TEST(spare_slots_are_taken_from_an_idle_queue),
+		cmocka_unit_test(slots_of_a_queue_being_walked_are_not_taken),
+		TEST(ineligible_queues_are_not_followed),
 		TEST(stopped_capture_counts_and_keeps_the_queue_going),
 		TEST(forked_child_passes_through),
 		TEST(index_functions_act_on_the_virtual_index),
 		TEST(address_used_again_belongs_to_the_new_queue),
-		TEST(blocks_of_destroyed_queues_serve_again_and_count_on),
+		TEST(blocks_of_destroyed_queues_are_reused_and_keep_counting),
 		TEST(queue_that_could_not_be_destroyed_goes_on),
 		TEST(extended_dispatch_is_a_dispatch),
 		TEST(queue_mapped_again_without_a_doorbell_finds_only_ours),

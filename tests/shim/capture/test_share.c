@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue that the runtime returns from every create of a cooperative one, and takes back by
- * counting: it is followed once, until every create has had its destroy.
+ * A queue that the runtime returns from every create of a cooperative queue, and counts: it is
+ * followed once, until there was a destroy for every create.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -21,7 +21,7 @@ static uint64_t process(const struct fixture *f, enum rtl_process_counter what)
 	return recorder_process_value(f->recorder, what);
 }
 
-/* ---- the runtime: one queue, and how many have it -------------------------------------------- */
+/* ---- the runtime: one queue and its number of holders ---------------------------------- */
 
 static pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned runtime_holders;
@@ -67,10 +67,9 @@ static void begin(struct fixture *f)
 	runtime_refuses = false;
 }
 
-/* ---- step by step ------------------------------------------------------------------------------
- */
+/* ---- step by step ---------------------------------------------------------------------- */
 
-static void a_queue_given_again_has_one_shadow_until_the_last_destroy(void **state)
+static void queue_returned_again_has_one_shadow_until_the_last_destroy(void **state)
 {
 	struct fixture f;
 
@@ -95,13 +94,13 @@ static void a_queue_given_again_has_one_shadow_until_the_last_destroy(void **sta
 	assert_int_equal(process(&f, RTL_P_queues_followed), 3);
 	assert_int_equal(process(&f, RTL_P_queues_destroyed), 3);
 	assert_int_equal(process(&f, RTL_P_queues_coop), 0);
-	/* Nothing is left: one destroy too many is the runtime's to refuse. */
+	/* Nothing is left: the runtime refuses one destroy too many. */
 	assert_int_not_equal(destroy(&f), HSA_STATUS_SUCCESS);
 	assert_false(is_followed(&f));
 	fixture_done(&f);
 }
 
-static void a_destroy_that_fails_takes_nothing_back(void **state)
+static void failed_destroy_keeps_the_queue_followed(void **state)
 {
 	struct fixture f;
 
@@ -126,7 +125,7 @@ static void a_destroy_that_fails_takes_nothing_back(void **state)
 	fixture_done(&f);
 }
 
-static void one_that_cannot_be_followed_is_counted_for_each_who_has_it(void **state)
+static void queue_that_cannot_be_followed_is_counted_for_each_create(void **state)
 {
 	struct fixture f;
 
@@ -143,8 +142,7 @@ static void one_that_cannot_be_followed_is_counted_for_each_who_has_it(void **st
 	fixture_done(&f);
 }
 
-/* ---- all at once -------------------------------------------------------------------------------
- */
+/* ---- all at once ----------------------------------------------------------------------- */
 
 static void *come_and_go(void *data)
 {
@@ -160,7 +158,7 @@ static void *come_and_go(void *data)
 	return NULL;
 }
 
-static void threads_that_come_and_go_lose_no_dispatch(void **state)
+static void threads_that_create_and_destroy_lose_no_dispatch(void **state)
 {
 	pthread_t thread[THREADS];
 	uint64_t dispatched = 0;
@@ -192,10 +190,10 @@ static void threads_that_come_and_go_lose_no_dispatch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_queue_given_again_has_one_shadow_until_the_last_destroy),
-		cmocka_unit_test(a_destroy_that_fails_takes_nothing_back),
-		cmocka_unit_test(one_that_cannot_be_followed_is_counted_for_each_who_has_it),
-		cmocka_unit_test(threads_that_come_and_go_lose_no_dispatch),
+		cmocka_unit_test(queue_returned_again_has_one_shadow_until_the_last_destroy),
+		cmocka_unit_test(failed_destroy_keeps_the_queue_followed),
+		cmocka_unit_test(queue_that_cannot_be_followed_is_counted_for_each_create),
+		cmocka_unit_test(threads_that_create_and_destroy_lose_no_dispatch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where our signals lie, and who gives them back when: memory that the device may still write to
- * is never the runtime's again.
+ * Where our signals are, and when they are returned: memory that the device may still write to is
+ * never returned to the runtime.
  */
 #include "tests/shim/capture/fixture.h"
 
@@ -14,7 +14,7 @@
 
 #define RING 64u
 
-/* What a dispatch that the device has not seen yet has in its packet. */
+/* The signal in the packet of a dispatch that the device has not seen yet. */
 static uint64_t signal_of_next(struct fixture *f)
 {
 	uint64_t index = fixture_dispatch(f, 0);
@@ -40,7 +40,7 @@ static bool is_in_a_chunk(const struct capture *c, uint64_t handle)
 	return false;
 }
 
-static void each_is_a_line_of_the_runtimes_memory(void **state)
+static void each_signal_is_a_cache_line_of_the_runtime_s_memory(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t handle[RING / 2];
@@ -61,13 +61,13 @@ static void each_is_a_line_of_the_runtimes_memory(void **state)
 	qsort(handle, RING / 2, sizeof(*handle), compare);
 	for (uint32_t i = 1; i < RING / 2; i++)
 		assert_int_not_equal(handle[i], handle[i - 1]);
-	/* A few for all of them. */
+	/* One allocation for many signals. */
 	assert_int_equal(synth.signals_live, 1);
 	fixture_settle(f);
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-/* More slots than the signals of one chunk are for. */
+/* More slots than one chunk has signals for. */
 static void second_chunk_make(struct fixture *f)
 {
 	while (recorder_slots_used(f->recorder) <= SIGNALS_OF_CHUNK)
@@ -75,8 +75,8 @@ static void second_chunk_make(struct fixture *f)
 	assert_int_equal(synth.signals_live, 2);
 }
 
-/* Of two chunks, wherever they lie, and of nothing around them. */
-static void ours_are_told_from_all_others(void **state)
+/* In two chunks, wherever they are, and not for addresses around them. */
+static void our_signals_are_distinguished_from_all_others(void **state)
 {
 	struct fixture *f = *state;
 	hsa_signal_t own;
@@ -99,7 +99,7 @@ static void ours_are_told_from_all_others(void **state)
 	synth_signal_free(own);
 }
 
-static void all_go_back_when_nothing_runs(void **state)
+static void all_signals_are_returned_when_nothing_runs(void **state)
 {
 	struct fixture *f = *state;
 
@@ -113,7 +113,7 @@ static void all_go_back_when_nothing_runs(void **state)
 	assert_int_equal(synth.signals_live, 0);
 }
 
-static void memory_that_a_kernel_writes_to_stays(void **state)
+static void signal_memory_of_a_running_kernel_stays(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t handle = signal_of_next(f);
@@ -123,14 +123,14 @@ static void memory_that_a_kernel_writes_to_stays(void **state)
 	capture_release_signals(f->capture);
 	assert_int_equal(synth.signals_live, 1);
 	assert_true(is_in_a_chunk(f->capture, handle));
-	/* A sanitizer would say otherwise. */
+	/* Otherwise a sanitizer would report the leak. */
 	fixture_step(f);
 	assert_int_equal(synth_signal_load((hsa_signal_t){handle}), 0);
 	f->capture->signal_chunks_kept = 0;
 }
 
-/* Its times came as what no clock says: the device may not have written the last of them. */
-static void memory_of_a_signal_in_quarantine_stays(void **state)
+/* Its times were invalid, so the device may not have written the last of them yet. */
+static void memory_of_a_quarantined_signal_stays(void **state)
 {
 	struct fixture *f = *state;
 
@@ -145,7 +145,7 @@ static void memory_of_a_signal_in_quarantine_stays(void **state)
 	f->capture->signal_chunks_kept = 0;
 }
 
-/* Likewise, and there was no cell for its record: it is in no quarantine yet. */
+/* The same, without a cell for its record, so that it is in no quarantine yet. */
 static void memory_of_a_doubtful_signal_without_a_cell_stays(void **state)
 {
 	struct fixture *f = *state;
@@ -168,7 +168,7 @@ static void memory_of_a_doubtful_signal_without_a_cell_stays(void **state)
 	f->capture->signal_chunks_kept = 0;
 }
 
-/* By a tool that ends after us, with a kernel in it that never does. */
+/* For instance by a tool that ends after us, with a kernel that never ends. */
 static void destroy_a_queue_after_the_end(struct fixture *f)
 {
 	(void)signal_of_next(f);
@@ -180,7 +180,7 @@ static void destroy_a_queue_after_the_end(struct fixture *f)
 	assert_int_equal(fixture_count(f, RTL_Q_unresolved), 2);
 }
 
-static void a_queue_may_be_destroyed_after_the_end(void **state)
+static void queue_can_be_destroyed_after_the_end(void **state)
 {
 	struct fixture *f = *state;
 
@@ -189,7 +189,7 @@ static void a_queue_may_be_destroyed_after_the_end(void **state)
 	f->capture->signal_chunks_kept = 0;
 }
 
-static void likewise_with_signals_of_the_runtimes(void **state)
+static void queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -205,8 +205,8 @@ static void likewise_with_signals_of_the_runtimes(void **state)
 	fixture_done(&f);
 }
 
-/* Rule 14: a ring slot still carries one, and its memory is the runtime's again. */
-static void a_stale_one_is_taken_out_after_the_end(void **state)
+/* Rule 14: a ring slot still has one, whose memory was returned to the runtime. */
+static void stale_signal_is_removed_after_the_end(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t stale;
@@ -225,8 +225,8 @@ static void a_stale_one_is_taken_out_after_the_end(void **state)
 	fixture_step(f);
 }
 
-/* Blocks of the program's signals, all in flight at once: each has its place, or it has no time. */
-static void wherever_the_programs_lie_each_is_watched(void **state)
+/* Blocks of the program's signals, all in flight at once: each has its place, or no time. */
+static void application_signals_at_any_address_are_watched(void **state)
 {
 	static const struct {
 		uint32_t count, stride, block;
@@ -269,7 +269,7 @@ static void wherever_the_programs_lie_each_is_watched(void **state)
 	}
 }
 
-static void without_that_memory_they_are_the_runtimes(void **state)
+static void without_system_memory_signals_are_the_runtime_s(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -290,8 +290,8 @@ static void without_that_memory_they_are_the_runtimes(void **state)
 	fixture_done(&f);
 }
 
-/* Rule 6: they are known by the ring slot that they were stored into. */
-static void a_stale_one_of_the_runtimes_is_replaced(void **state)
+/* Rule 6: they are recognised by the ring slot that they were stored into. */
+static void stale_signal_of_the_runtime_is_replaced(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -305,7 +305,7 @@ static void a_stale_one_of_the_runtimes_is_replaced(void **state)
 		fixture_dispatch(&f, 0);
 	stale = f.queue->ring[0].completion_signal.handle;
 	fixture_step(&f);
-	/* The slot again, every field written but the signal. */
+	/* The ring slot again, with every field written except the signal. */
 	fixture_dispatch(&f, stale);
 	assert_int_not_equal(f.queue->ring[0].completion_signal.handle, stale);
 	fixture_settle(&f);
@@ -325,7 +325,7 @@ static void *memory_refuse(size_t bytes)
 	return is_refused ? NULL : hsa.signal_memory_get(bytes);
 }
 
-static void without_memory_a_dispatch_has_no_times(void **state)
+static void dispatch_without_a_signal_has_no_times(void **state)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
@@ -347,19 +347,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(each_is_a_line_of_the_runtimes_memory),
-		TEST(ours_are_told_from_all_others),
-		TEST(all_go_back_when_nothing_runs),
-		TEST(memory_that_a_kernel_writes_to_stays),
-		TEST(memory_of_a_signal_in_quarantine_stays),
+		TEST(each_signal_is_a_cache_line_of_the_runtime_s_memory),
+		TEST(our_signals_are_distinguished_from_all_others),
+		TEST(all_signals_are_returned_when_nothing_runs),
+		TEST(signal_memory_of_a_running_kernel_stays),
+		TEST(memory_of_a_quarantined_signal_stays),
 		TEST(memory_of_a_doubtful_signal_without_a_cell_stays),
-		TEST(a_queue_may_be_destroyed_after_the_end),
-		TEST(a_stale_one_is_taken_out_after_the_end),
-		cmocka_unit_test(wherever_the_programs_lie_each_is_watched),
-		cmocka_unit_test(likewise_with_signals_of_the_runtimes),
-		cmocka_unit_test(without_that_memory_they_are_the_runtimes),
-		cmocka_unit_test(a_stale_one_of_the_runtimes_is_replaced),
-		cmocka_unit_test(without_memory_a_dispatch_has_no_times),
+		TEST(queue_can_be_destroyed_after_the_end),
+		TEST(stale_signal_is_removed_after_the_end),
+		cmocka_unit_test(application_signals_at_any_address_are_watched),
+		cmocka_unit_test(queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end),
+		cmocka_unit_test(without_system_memory_signals_are_the_runtime_s),
+		cmocka_unit_test(stale_signal_of_the_runtime_is_replaced),
+		cmocka_unit_test(dispatch_without_a_signal_has_no_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What most dispatches go through: the short way, and the trail from producer to harvester. */
+/* The common case of a dispatch: the fast path, and the trail from producer to harvester. */
 #include "tests/shim/capture/fixture.h"
 
 #include "shim/capture/capture_internal.h"
@@ -13,13 +13,13 @@ static void settle(struct fixture *f)
 		fixture_harvest(f, 100 * MS);
 }
 
-/* A line that says 12345 for ever: only the short way of a dispatch reads it without a clock. */
-static void dispatch_as_most_are_goes_the_short_way(void **state)
+/* A line that always says 12345: only the fast path reads it without the clock. */
+static void common_dispatch_takes_the_fast_path(void **state)
 {
 	struct fixture *f = *state;
 	struct capture_queue *q = &f->capture->queues[f->queue->block];
 
-	fixture_dispatch(f, 0); /* the first of so many looks for slots */
+	fixture_dispatch(f, 0); /* the first of REFRESH_SLOTS checks for returned slots */
 	q->ticks = (struct ticks){.usable = UINT64_MAX, .ns = 12345};
 	for (int i = 0; i < 10; i++)
 		fixture_dispatch(f, 0);
@@ -38,8 +38,8 @@ static bool has_slot(struct capture *c, slot_ref chain, slot_ref ref)
 	return chain != 0;
 }
 
-/* The next dispatch is linked to it: until then it belongs to nobody, even when all is over. */
-static void slot_that_was_reached_last_is_given_to_nobody(void **state)
+/* The next dispatch is linked to it. Until then it is not given away, even when all is over. */
+static void last_slot_of_the_trail_is_not_given_away(void **state)
 {
 	struct fixture *f = *state;
 	struct capture *c = f->capture;
@@ -57,7 +57,7 @@ static void slot_that_was_reached_last_is_given_to_nobody(void **state)
 	settle(f);
 	assert_int_not_equal(q->reached, first);
 	assert_true(has_slot(c, q->returned, first));
-	/* Nothing comes behind the last one of a queue that has gone. */
+	/* Nothing follows the last slot of a destroyed queue. */
 	first = q->reached;
 	fixture_destroy_queue(f);
 	assert_false(q->is_reached_back);
@@ -65,7 +65,8 @@ static void slot_that_was_reached_last_is_given_to_nobody(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-/* Its packet has the grid in other places than a slot; an ordinary one has it where the slot has.
+/*
+ * The extended packet has the grid in other places than a slot; an ordinary one has it in the same.
  */
 static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
 {
@@ -134,8 +135,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(dispatch_as_most_are_goes_the_short_way),
-		TEST(slot_that_was_reached_last_is_given_to_nobody),
+		TEST(common_dispatch_takes_the_fast_path),
+		TEST(last_slot_of_the_trail_is_not_given_away),
 		TEST(slot_has_the_geometry_of_either_kind_of_packet),
 	};
 

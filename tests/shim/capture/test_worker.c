@@ -18,11 +18,14 @@
 #include "shim/capture/harvest.h"
 #include "shim/events/markers.h"
 
-/* Away for so long it pauses for 200 ms: what comes sooner is not the ordinary next try. */
+/*
+ * After this time away, the pause is 200 ms: a connection that comes sooner is not the regular next
+ * try.
+ */
 #define AWAY_NS 1000000000u
 #define HOUR_NS 3600000000000ll
 
-/* Whatever comes, for long enough that the next try after it is a while off. */
+/* Closes every connection, for so long that the next try is a while off. */
 static void hang_up_on_all(const struct fixture *f)
 {
 	uint64_t until_ns = clock_monotonic_ns() + AWAY_NS;
@@ -37,7 +40,7 @@ static void hang_up_on_all(const struct fixture *f)
 	} while (!is_last);
 }
 
-/* Until the thread has noticed that nobody is there any more, too. */
+/* Also waits until the thread has noticed that there is no collector any more. */
 static void hang_up(const struct fixture *f)
 {
 	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
@@ -58,7 +61,7 @@ static void check_hello(const struct fixture *f)
 	close(fd);
 }
 
-static void the_end_does_not_wait_for_the_next_try(void **state)
+static void unload_does_not_wait_for_the_next_connection_attempt(void **state)
 {
 	struct fixture *f = *state;
 
@@ -69,8 +72,8 @@ static void the_end_does_not_wait_for_the_next_try(void **state)
 	check_hello(f);
 }
 
-/* Which is how most programs end: nobody shuts the runtime down. */
-static void nor_does_exit(void **state)
+/* Most programs end like this, without shutting the runtime down. */
+static void exit_does_not_wait_for_the_next_connection_attempt(void **state)
 {
 	struct fixture *f = *state;
 
@@ -79,8 +82,8 @@ static void nor_does_exit(void **state)
 	check_hello(f);
 }
 
-/* The thread finds it out when it is told to end, or has just done so. */
-static void nor_does_exit_when_they_have_only_now_hung_up(void **state)
+/* The thread finds out when it is told to end, or has just done so. */
+static void exit_retries_a_connection_lost_just_now(void **state)
 {
 	struct fixture *f = *state;
 
@@ -89,7 +92,7 @@ static void nor_does_exit_when_they_have_only_now_hung_up(void **state)
 	check_hello(f);
 }
 
-static void exit_waits_for_nobody(void **state)
+static void exit_without_a_collector_does_not_wait(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t start_ns;
@@ -102,7 +105,7 @@ static void exit_waits_for_nobody(void **state)
 	assert_true(clock_monotonic_ns() < start_ns + DEADLINE_NS / 2);
 }
 
-static void a_clock_that_goes_back_holds_nothing_up(void **state)
+static void clock_that_goes_back_delays_no_harvest(void **state)
 {
 	struct fixture *f = *state;
 
@@ -113,7 +116,7 @@ static void a_clock_that_goes_back_holds_nothing_up(void **state)
 	wait_for_frame(f, 2);
 }
 
-/* A kernel that has ended, whose signal was armed again by something that nobody hooks. */
+/* A kernel that has ended, whose signal was set again past the hooks. */
 static void kernel_in_doubt(struct fixture *f)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
@@ -129,7 +132,10 @@ static void kernel_in_doubt(struct fixture *f)
 	assert_int_equal(capture_pending(f->capture), 1);
 }
 
-/* To the last of the time that the end may take, and no further while anything is undecided. */
+/*
+ * Advances to the last of the time that the end may take, and no further while anything is
+ * undecided.
+ */
 static void *clock_forward(void *data)
 {
 	struct fixture *f = data;
@@ -156,8 +162,9 @@ static void check_that_it_is_decided(struct fixture *f, void (*end)(void))
 	is_ending = false;
 	assert_int_equal(pthread_join(clock, NULL), 0);
 	assert_int_equal(capture_pending(f->capture), 0);
-	assert_int_equal(recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
-				 RTL_Q_untimed_early),
+	assert_int_equal(
+		recorder_queue_value(&capture_recorder(f->capture)->queues[f->queue->block],
+			RTL_Q_untimed_early),
 		1);
 }
 
@@ -166,12 +173,12 @@ static void stop(void)
 	assert_true(worker_stop(true));
 }
 
-static void a_kernel_in_doubt_is_decided_before_the_end(void **state)
+static void kernel_in_doubt_is_decided_before_unload(void **state)
 {
 	check_that_it_is_decided(*state, stop);
 }
 
-static void and_before_exit(void **state)
+static void kernel_in_doubt_is_decided_before_exit(void **state)
 {
 	check_that_it_is_decided(*state, worker_settle);
 }
@@ -182,8 +189,10 @@ static void stop_without_it(void)
 		_exit(2);
 }
 
-/* In a process of its own, which ends as one does: without its thread. Who is interrupted while it
- * appends to the log has it still. */
+/*
+ * In a process of its own, which ends without its shim thread. A thread that is interrupted while
+ * it appends to the log still holds it.
+ */
 static void end_without_the_thread(void (*end)(void), bool has_log)
 {
 	pid_t pid = fork();
@@ -216,15 +225,15 @@ static void end_without_the_thread(void (*end)(void), bool has_log)
 	assert_int_equal(status, 0);
 }
 
-static void what_was_recorded_when_is_known_without_the_thread(void **state)
+static void recording_intervals_are_written_without_the_shim_thread(void **state)
 {
 	(void)state;
 	end_without_the_thread(stop_without_it, false);
 	end_without_the_thread(worker_settle, false);
 }
 
-/* Without one anchor and the rate no dispatch has its time. */
-static void the_clock_is_known_before_the_thread_is_there(void **state)
+/* Without one anchor and the rate, no dispatch would have times. */
+static void first_anchor_is_taken_before_the_shim_thread_runs(void **state)
 {
 	pid_t pid = fork();
 	int status;
@@ -245,8 +254,8 @@ static void the_clock_is_known_before_the_thread_is_there(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Older runtimes do not say it, and it takes a while to see. */
-static void the_rate_is_known_without_the_thread(void **state)
+/* Older runtimes do not report it, and measuring takes a while. */
+static void tick_rate_is_known_without_the_shim_thread(void **state)
 {
 	pid_t pid = fork();
 	int status;
@@ -271,8 +280,8 @@ static void the_rate_is_known_without_the_thread(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A handler that ends the process may have come at any time. */
-static void the_end_does_not_wait_for_whom_it_interrupts(void **state)
+/* A handler that ends the process may interrupt a thread anywhere. */
+static void exit_does_not_wait_for_the_thread_it_interrupts(void **state)
 {
 	(void)state;
 	end_without_the_thread(stop_without_it, true);
@@ -300,8 +309,8 @@ static void live_twice(void)
 	_exit(worker_stop(true) ? 0 : 4);
 }
 
-/* The runtime may come up again; whoever was only late does not keep it unobserved. */
-static void a_thread_that_is_late_is_followed_by_another(void **state)
+/* The runtime may be started again; a thread that was only late must not prevent recording. */
+static void late_shim_thread_is_followed_by_another(void **state)
 {
 	pid_t pid = fork();
 	int status;
@@ -318,20 +327,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(the_end_does_not_wait_for_the_next_try),
-		TEST(nor_does_exit),
-		TEST(nor_does_exit_when_they_have_only_now_hung_up),
-		TEST(exit_waits_for_nobody),
-		TEST(a_clock_that_goes_back_holds_nothing_up),
-		cmocka_unit_test(what_was_recorded_when_is_known_without_the_thread),
-		cmocka_unit_test(the_clock_is_known_before_the_thread_is_there),
-		cmocka_unit_test(the_rate_is_known_without_the_thread),
-		cmocka_unit_test(the_end_does_not_wait_for_whom_it_interrupts),
-		cmocka_unit_test(a_thread_that_is_late_is_followed_by_another),
-		cmocka_unit_test_setup_teardown(a_kernel_in_doubt_is_decided_before_the_end,
+		TEST(unload_does_not_wait_for_the_next_connection_attempt),
+		TEST(exit_does_not_wait_for_the_next_connection_attempt),
+		TEST(exit_retries_a_connection_lost_just_now),
+		TEST(exit_without_a_collector_does_not_wait),
+		TEST(clock_that_goes_back_delays_no_harvest),
+		cmocka_unit_test(recording_intervals_are_written_without_the_shim_thread),
+		cmocka_unit_test(first_anchor_is_taken_before_the_shim_thread_runs),
+		cmocka_unit_test(tick_rate_is_known_without_the_shim_thread),
+		cmocka_unit_test(exit_does_not_wait_for_the_thread_it_interrupts),
+		cmocka_unit_test(late_shim_thread_is_followed_by_another),
+		cmocka_unit_test_setup_teardown(kernel_in_doubt_is_decided_before_unload,
 			fixture_setup_brief, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			and_before_exit, fixture_setup_brief, fixture_teardown),
+		cmocka_unit_test_setup_teardown(kernel_in_doubt_is_decided_before_exit,
+			fixture_setup_brief, fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

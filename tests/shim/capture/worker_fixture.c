@@ -29,7 +29,7 @@ static void wait_for_processor(void)
 		poll(NULL, 0, 1);
 }
 
-/* What the shim's thread begins with. */
+/* The first function that the shim thread calls. */
 __attribute__((visibility("default"))) int pthread_setname_np(pthread_t thread, const char *name)
 {
 	(void)thread;
@@ -46,8 +46,8 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 	if (id == CLOCK_BOOTTIME)
 		ret->tv_sec += boottime_offset_ns / 1000000000;
 	if (standing_ns)
-		*ret = (struct timespec){(time_t)(standing_ns / 1000000000),
-			(long)(standing_ns % 1000000000)};
+		*ret = (struct timespec){
+			(time_t)(standing_ns / 1000000000), (long)(standing_ns % 1000000000)};
 	if (is_ending && id == CLOCK_BOOTTIME)
 		has_begun = true;
 	return r;
@@ -82,7 +82,7 @@ static void listener_open(struct fixture *f)
 	assert_int_equal(listen(f->listener, 8), 0);
 }
 
-/* By name: TSan takes fstat() of what another thread just opens for a race with it. */
+/* By name, because TSan takes fstat() of a file that another thread just opened for a race. */
 unsigned count_open(const char *kind, int *ret_last)
 {
 	char path[32], name[64];
@@ -163,7 +163,7 @@ int fixture_teardown(void **state)
 	capture_stop(f->capture);
 	(void)events_stop(clock_monotonic_ns() + DEADLINE_NS);
 	(void)worker_stop(true);
-	/* On a busy machine it may be late: what it works on stays until it is done. */
+	/* On a busy machine it may be late: what it uses stays until it is done. */
 	for (int i = 0; worker_is_lost() && i < WAIT_MS; i++)
 		poll(NULL, 0, 1);
 	assert_false(worker_is_lost());

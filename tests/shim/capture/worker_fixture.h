@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The shim's thread, with a socket that the test plays the collector on. Tests; asserts through
- * cmocka.
+ * The shim thread, with a socket on which the test acts as the collector. Tests only; asserts
+ * through cmocka.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,38 +23,38 @@ struct fixture {
 	char directory[64];
 	char path[96];
 	int listener;
-	unsigned sockets; /* that are not the shim's */
+	unsigned sockets; /* number of sockets that are not the shim's */
 	struct identity identity;
 	struct rank_info rank;
 	struct agents agents;
 	struct clock_source clocks;
 	struct strings strings;
 	struct capture *capture;
-	struct synth_queue *queue; /* of those tests that have one */
+	struct synth_queue *queue; /* in tests that have one */
 	hsa_signal_t signal;
 };
 
-/* In libc's place: BOOTTIME as the test wants it, and a time at which every clock stands still. */
+/* Override libc's clocks: BOOTTIME as the test sets it, and a time at which every clock stops. */
 extern _Atomic int64_t boottime_offset_ns;
 extern _Atomic uint64_t standing_ns;
-/* The thread that ends the shim has looked at when it began to. */
+/* The thread that ends the shim has read the clock at its beginning. */
 extern __thread bool is_ending;
 extern _Atomic bool has_begun;
-/* The shim's thread is to wait where it begins or asks for the time, and does. */
+/* The shim thread has to wait where it begins or reads the time, and is waiting. */
 extern _Atomic bool has_no_processor, is_kept;
-/* The runtime does not say how fast the GPU counts. */
+/* The runtime does not report the rate of the GPU's counter. */
 extern bool has_no_rate;
 
-/* cmocka fixtures; the second: an end that gives up long before a doubt is over. */
+/* Cmocka fixtures; with the second, the end gives up long before a doubt is resolved. */
 int fixture_setup(void **state);
 int fixture_setup_brief(void **state);
 int fixture_teardown(void **state);
 
-/* Descriptors of this process by what /proc calls them; the last of them. */
+/* Number of descriptors that /proc gives this name, and the last of them. */
 unsigned count_open(const char *kind, int *ret_last);
 unsigned count_sockets(void);
 
-/* The next connection; -1: none within @ms. */
+/* The next connection; -1 if none comes within @ms. */
 int accept_next(const struct fixture *f, int ms);
-/* Until so many frames are published. */
+/* Waits until frame @number is published. */
 void wait_for_frame(const struct fixture *f, uint64_t number);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * rtl-copies: asynchronous copies on the real runtime, and what is said of them.
+ * rtl-copies: asynchronous copies on the real runtime, and how they are recorded.
  *
  *   rtl-copies each N        N rounds of a copy of each kind, one after the other
- *   rtl-copies flood N       N copies at once, each with a signal of its own
- *   rtl-copies reuse N       N copies of one signal that is armed again at once; checks, each time,
- *                            the times that the program itself reads out of it
+ *   rtl-copies flood N       N copies at once, each with its own signal
+ *   rtl-copies reuse N       N copies with one signal that is set again at once; checks each time
+ *                            the times that the program itself reads from it
  *   rtl-copies shared        three copies that count one signal down
  *   rtl-copies packets N     each signal serves a copy and then a barrier packet
- *   rtl-copies hang          one copy that is done, and one that waits for ever; says "hangs"
- *   rtl-copies threads N     four threads of N copies each
+ *   rtl-copies hang          one copy that is done, and one that waits for ever; prints "hangs"
+ *   rtl-copies threads N     four threads with N copies each
  *
  * Prints a line "copy DIRECTION HOW BYTES" for each copy that was submitted, in order (threads: at
  * the end).
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BYTES (9u << 20) /* more than one SDMA packet carries */
+#define BYTES	(9u << 20) /* more than one SDMA packet can copy */
 #define THREADS 4u
 
 static struct gpu gpu;
@@ -93,7 +93,7 @@ static void each(unsigned rounds)
 		submit(vram2, gpu.agent[0], vram[0], gpu.agent[0], bytes, signal);
 		say("d2d", "async", bytes);
 		wait_and_arm(signal);
-		/* As OpenMP does: the device's agent for both. */
+		/* Like OpenMP: the device's agent for both. */
 		submit(vram[0], gpu.agent[0], host, gpu.agent[0], bytes, signal);
 		say("h2d", "async", bytes);
 		wait_and_arm(signal);
@@ -129,7 +129,7 @@ static void reuse(unsigned count)
 		submit(vram[0], gpu.agent[0], host, gpu.cpu, 64 + i, signal);
 		say("h2d", "async", 64 + i);
 		signal_wait_done(signal);
-		/* The times are the program's as ever. */
+		/* The program can still read the times. */
 		HSA_OK(hsa_amd_profiling_get_async_copy_time(signal, &now));
 		assert_true(now.start >= before.end && now.end > now.start);
 		before = now;
@@ -144,14 +144,14 @@ static void shared(void)
 	hsa_signal_t signal = signal_new(3), gate = signal_new(1);
 
 	for (unsigned i = 0; i < 3; i++) {
-		HSA_OK(hsa_amd_memory_async_copy(vram[0], gpu.agent[0], host, gpu.cpu, 64, 1, &gate,
-			signal));
+		HSA_OK(hsa_amd_memory_async_copy(
+			vram[0], gpu.agent[0], host, gpu.cpu, 64, 1, &gate, signal));
 		say("h2d", "async", 64);
 	}
 	hsa_signal_store_screlease(gate, 0);
 	signal_wait_done(signal);
 	hsa_signal_store_relaxed(signal, 1);
-	/* Afterwards it serves one at a time again. */
+	/* Afterwards it is used for one copy at a time again. */
 	submit(vram[0], gpu.agent[0], host, gpu.cpu, 65, signal);
 	say("h2d", "async", 65);
 	signal_wait_done(signal);
@@ -168,7 +168,7 @@ static void packets(unsigned count)
 		hsa_signal_store_relaxed(signal, 2);
 		submit(vram[0], gpu.agent[0], host, gpu.cpu, 64 + i, signal);
 		say("h2d", "async", 64 + i);
-		/* Its own count for the packet: nobody stores between the two. */
+		/* The signal counts the packet, too, so it is not stored to in between. */
 		while (hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 2, UINT64_MAX,
 			       HSA_WAIT_STATE_ACTIVE) >= 2)
 			;
@@ -220,8 +220,7 @@ static void threads(unsigned count)
 
 	for (unsigned i = 0; i < THREADS; i++) {
 		thread[i] = (struct thread){.number = i + 1, .count = count};
-		assert_int_equal(
-			pthread_create(&thread[i].id, NULL, thread_main, &thread[i]), 0);
+		assert_int_equal(pthread_create(&thread[i].id, NULL, thread_main, &thread[i]), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(thread[i].id, NULL), 0);

@@ -10,7 +10,7 @@ cd "$dir" || exit 1
 export XDG_RUNTIME_DIR="$dir" # no other test sees its collector
 unset ASAN_OPTIONS
 
-# sound NAME COMMAND...: it ends as it does alone.
+# sound NAME COMMAND...: the program ends as it does alone.
 sound()
 {
 	name=$1

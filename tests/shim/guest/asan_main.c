@@ -10,5 +10,5 @@ int main(int argc, char **argv)
 
 	puts(copy);
 	free(copy);
-	return argc > 2 ? copy[0] : 3; /* used after it was freed: the sanitizer has to say so */
+	return argc > 2 ? copy[0] : 3; /* a use after free, which the sanitizer has to report */
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# children.sh BUILD_DIR: whatever children that libc knows nothing of call, they live as without the
-# shim, and their parent's records are their parent's only.
+# children.sh BUILD_DIR: children that libc does not know of run as without the shim, whatever they call, and
+# their parent's records contain only the parent's calls.
 . "$(dirname "$0")/../lib.sh"
 guest=$build/tests/shim/guest/shim-guest
 
@@ -18,7 +18,7 @@ done
 collector_stop
 [ "$(grep -c '^process' "$dir/collected")" = 2 ] || die "not two processes"
 [ "$(grep -c '^row' "$dir/collected")" = 20 ] || die "not twenty rows"
-# Of the parents; a child in borrowed memory adds its mark, which is counted nowhere.
+# Counts of the parents; a child that shares memory adds its mark, which is not counted.
 expect markers_begun 2
 expect markers_ended 2
 expect collectives_recorded 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# foreign.sh BUILD_DIR: programs of another C library, of 32 bits, static ones and ones with other rights
-# run in a recorded job as they do alone, and no loader says a word; programs of glibc are preloaded.
+# foreign.sh BUILD_DIR: programs with another C library, 32-bit, static and setuid programs run in a recorded
+# job as they do alone, and no loader prints a message; programs with glibc get the shim.
 . "$(dirname "$0")/../lib.sh"
 source=$(dirname "$0")/foreign.c
 export XDG_RUNTIME_DIR="$dir" # no other test sees its collector
@@ -12,13 +12,13 @@ musl-gcc -o musl "$source" || exit 1
 musl-gcc -static -o musl-static "$source" || exit 1
 gcc -static -o static "$source" || exit 1
 gcc -o setuid "$source" && chown 65534 setuid && chmod 4755 setuid || exit 1
-# With a library of 32 bits to need: it is no static program then.
+# Linked with a 32-bit library, so that it is not static.
 gcc -m32 -shared -nostdlib -Wl,-soname,libnone.so -o libnone.so -x c /dev/null || exit 1
 gcc -m32 -DFREESTANDING -nostdlib -no-pie -fno-pic -fno-stack-protector -fno-asynchronous-unwind-tables \
 	-Wl,--no-as-needed -Wl,-rpath,"$dir" -Wl,--dynamic-linker,/lib/ld-linux.so.2 -o bits32 "$source" \
 	libnone.so || exit 1
 
-# same NAME COMMAND...: it ends as a program here does alone.
+# same NAME COMMAND...: the program ends as it does alone.
 same()
 {
 	name=$1
@@ -41,7 +41,7 @@ for mode in full hip; do
 			"$build/bin/rtl" $mode "$program"
 	done
 done
-# A glibc program has it, also where a shell on the way has expanded the name.
+# A program with glibc gets the shim, even if a shell has expanded the name.
 unset LD_PRELOAD
 eval "$("$build/bin/rtl" env -m hip)"
 for list in "$LD_PRELOAD" "$(PLATFORM=; eval "echo $LD_PRELOAD")"; do

@@ -53,7 +53,7 @@ static void use_markers(void)
 	(void)call.push("of a child");
 	(void)call.mark("step");
 	(void)call.pop();
-	/* And the end of a range that its parent opened. */
+	/* Also ends a range that the parent has opened. */
 	(void)call.pop();
 }
 
@@ -72,7 +72,7 @@ static void use_all(void)
 		(void)call.all_reduce(from, to, 1, 7, 0, NULL, NULL);
 		(void)call.group_end();
 	}
-	/* Of nothing: the device belongs to the parent. */
+	/* Copies nothing: the device belongs to the parent. */
 	(void)hsa_amd_memory_async_copy(to, guest_agent(), from, guest_agent(), 0, 0, NULL, none);
 	(void)hsa_queue_add_write_index_relaxed(guest_queue(), 0);
 }
@@ -104,7 +104,7 @@ static int children_call(char **arguments)
 		(void)call.push("of the parent");
 	child_of(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), 50);
 	child_of(by_clone3(0), 51);
-	/* One that lives in its parent's memory may do little; ranges are little. */
+	/* A child that shares its parent's memory may do little, but it may use ranges. */
 	pid_t pid = vfork();
 
 	if (!pid) {

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Past every number that a profiler may have kept for itself. */
+/* Higher than any number that a profiler may have kept for itself. */
 #define NUMBERS	   128
 #define FILE_BYTES 4096
 
@@ -46,7 +46,7 @@ static int open_file(void)
 	return fd;
 }
 
-/* @turn: so that every number is of every kind once. */
+/* @turn makes every number each kind of file once. */
 static void open_all(int turn)
 {
 	int last = 0, pair[2];
@@ -85,8 +85,7 @@ static bool is_untouched(int fd, enum kind kind)
 	case SOCKET:
 		return recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0 && errno == EAGAIN;
 	case PIPE_READ:
-		return !fcntl(fd, F_SETFL, O_NONBLOCK) && read(fd, bytes, 1) < 0 &&
-		       errno == EAGAIN;
+		return !fcntl(fd, F_SETFL, O_NONBLOCK) && read(fd, bytes, 1) < 0 && errno == EAGAIN;
 	case EVENT:
 		return read(fd, bytes, 8) < 0 && errno == EAGAIN;
 	default:
@@ -131,7 +130,7 @@ static int descriptors_closed(char **arguments)
 	return 0;
 }
 
-/* And one whose parent forks it then: what a child closes is its own, too. */
+/* The same for a program that forks afterwards: what the child closes is its own, too. */
 static int descriptors_forked(char **arguments)
 {
 	int pid;

@@ -38,7 +38,7 @@ static int ends_return_early(char **arguments)
 	return 3; /* without hsa_shut_down */
 }
 
-/* With kernels that nobody has waited for. */
+/* With kernels that the program has not waited for. */
 static int ends_return_unwaited(char **arguments)
 {
 	(void)arguments;
@@ -50,7 +50,7 @@ static int ends_return_unwaited(char **arguments)
 	return 0;
 }
 
-/* Until it is killed; its second kernel may be one that never ends. */
+/* Runs until it is killed; its second kernel may never end. */
 static int ends_killed_at_work(char **arguments)
 {
 	hsa_queue_t *queue;
@@ -134,7 +134,7 @@ static void exit_from_handler(int signal)
 	exit(7);
 }
 
-/* exit() on top of whatever was under way, dispatching included. */
+/* exit() in a handler that has interrupted anything, also a dispatch. */
 static int ends_in_handler(char **arguments)
 {
 	const struct itimerval timer = {.it_value = {.tv_usec = 20000}};
@@ -157,7 +157,7 @@ static void *work_alone(void *argument)
 	return NULL;
 }
 
-/* The process goes on until its last thread ends, the runtime's included; then with status 0. */
+/* The process continues until its last thread ends, also the runtime's; then its status is 0. */
 static int ends_pthread_exit(char **arguments)
 {
 	pthread_t thread;
@@ -169,7 +169,7 @@ static int ends_pthread_exit(char **arguments)
 	pthread_exit(NULL);
 }
 
-/* main() returns while others dispatch. */
+/* main() returns while other threads dispatch. */
 static int ends_among_threads(char **arguments)
 {
 	(void)arguments;
@@ -197,7 +197,7 @@ static int ends_exit_on_thread(char **arguments)
 	return 0;
 }
 
-/* The runtime comes up and goes down, a hundred times. */
+/* Starts the runtime and shuts it down, a hundred times. */
 static int ends_a_hundred_times(char **arguments)
 {
 	(void)arguments;
@@ -210,7 +210,7 @@ static int ends_a_hundred_times(char **arguments)
 	return 0;
 }
 
-/* Some threads hold the runtime while another lets go of it, again and again. */
+/* Some threads use the runtime while another shuts down its reference, again and again. */
 static int ends_shut_down_among_threads(char **arguments)
 {
 	(void)arguments;

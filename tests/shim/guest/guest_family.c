@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-/* What a child finds of its parent's runtime: it may look, and end by exit(). */
+/* A child may query its parent's runtime and end by exit(). */
 static void child_looks_and_exits(int status)
 {
 	(void)hsa_queue_load_write_index_relaxed(guest_queue());
@@ -62,7 +62,7 @@ static int family_fork_among_threads(char **arguments)
 	return 0;
 }
 
-/* Neither fork()'s handlers nor libc know of this child. */
+/* A child that neither fork()'s handlers nor libc know of. */
 static int family_raw_clone(char **arguments)
 {
 	(void)arguments;
@@ -78,7 +78,7 @@ static int family_raw_clone(char **arguments)
 		}
 		printf("child %d\n", guest_reap((int)pid));
 	}
-	/* And one that runs what is registered for the end. */
+	/* A child that runs the handlers registered for exit. */
 	fflush(stdout);
 	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 
@@ -91,7 +91,7 @@ static int family_raw_clone(char **arguments)
 	return 0;
 }
 
-/* The same process becomes another GPU program. */
+/* Exec: the same process becomes another GPU program. */
 static int family_exec(char **arguments)
 {
 	guest_open();
@@ -138,7 +138,7 @@ static int family_spawn(char **arguments)
 	return 0;
 }
 
-/* The classical daemon: two forks and a session of its own before the runtime comes up. */
+/* The classical daemon: two forks and a new session before the runtime starts. */
 static int family_daemon(char **arguments)
 {
 	int pipe_fd[2], status = -1;
@@ -161,12 +161,12 @@ static int family_daemon(char **arguments)
 	close(pipe_fd[1]);
 	guest_require(wait(&status) > 0 && !status, "the daemon's parent died");
 	guest_require(read(pipe_fd[0], &byte, 1) == 1 && byte == 'k', "the daemon died");
-	/* It closes its end of the pipe as it ends. */
+	/* The daemon closes its end of the pipe when it ends. */
 	guest_require(read(pipe_fd[0], &byte, 1) == 0, "the daemon talks");
 	return 0;
 }
 
-/* A child that inherits a runtime and starts over in a new program. */
+/* A child that inherits a runtime and starts a new program. */
 static int family_fork_exec(char **arguments)
 {
 	guest_open();

@@ -19,7 +19,7 @@
 
 #define KERNELS	    20000u
 #define BATCH	    8u
-/* Most of the time goes there, or no signal would ever hit a doorbell. */
+/* Most of the time is spent in doorbells; otherwise no signal would ever interrupt one. */
 #define RINGS	    400u
 #define STACK_BYTES 65536
 #define THREADS	    1000u
@@ -52,7 +52,7 @@ static void handle(int signal, void (*handler)(int), int flags)
 	sigaction(signal, &action, NULL);
 }
 
-/* A doorbell may ring for what is there already. */
+/* A doorbell may be rung again for packets that are there already. */
 static void ring_often(uint64_t first)
 {
 	if (sigsetjmp(out, 1)) {
@@ -65,8 +65,10 @@ static void ring_often(uint64_t first)
 	is_armed = 0;
 }
 
-/* Some kernels that nobody waits for; any of their doorbells may be left. Returns the first one's
- * index. */
+/*
+ * Submits kernels without waiting for them; any of their doorbells may be left by a jump. Returns
+ * the first one's index.
+ */
 static uint64_t launch(unsigned number)
 {
 	hsa_queue_t *queue = guest_queue();
@@ -84,7 +86,7 @@ static uint64_t launch(unsigned number)
 	return first;
 }
 
-/* The queue goes on: this one is waited for, and it comes after all others. */
+/* The queue still works: waits for a kernel that comes after all others. */
 static int go_on(unsigned kernels)
 {
 	is_armed = 0;
@@ -107,7 +109,9 @@ static int launch_all(void)
 	return go_on(KERNELS);
 }
 
-/* What is called for the first time is looked for by the loader, which nobody may leave. */
+/*
+ * Calls each function once, because a thread must not jump out of the loader while it resolves one.
+ */
 static void begin(void)
 {
 	sigjmp_buf here;
@@ -120,7 +124,7 @@ static void begin(void)
 	guest_forget_count();
 }
 
-/* A timer of this thread's, of CPU time or not. */
+/* A timer for this thread, on CPU time or another clock. */
 static int under_timer(clockid_t clock, int signal)
 {
 	const struct itimerspec often = {{.tv_nsec = 20000}, {.tv_nsec = 20000}};
@@ -150,7 +154,7 @@ static int jumps_prof(char **arguments)
 	return under_timer(CLOCK_THREAD_CPUTIME_ID, SIGPROF);
 }
 
-/* Signals one after the other, at a thread. */
+/* Sends signals one after the other to a thread. */
 static void *storm(void *argument)
 {
 	const pthread_t *at = argument;
@@ -182,7 +186,7 @@ static int jumps_storm(char **arguments)
 	return under_storm(0, launch_all);
 }
 
-/* The handlers have a stack of their own. */
+/* Handlers on a stack of their own. */
 static int jumps_own_stack(char **arguments)
 {
 	stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
@@ -192,11 +196,13 @@ static int jumps_own_stack(char **arguments)
 	return under_storm(SA_ONSTACK, launch_all);
 }
 
-/* ---- threads that end in there -------------------------------------------------------------- */
+/* ---- threads that end inside a doorbell ------------------------------------------------ */
 
 static atomic_bool is_ringing;
 
-/* The end of a thread is an exception for C++, which the runtime's functions let nobody through. */
+/*
+ * The end of a thread is an exception in C++, which does not pass through functions of the runtime.
+ */
 static void *ring_until_the_end(void *argument)
 {
 	uint64_t first = *(const uint64_t *)argument;
@@ -209,7 +215,9 @@ static void *ring_until_the_end(void *argument)
 	return NULL;
 }
 
-/* Most of these end the program. Those that do not were hit where nothing is in their way. */
+/*
+ * Most of these end the program. In the others the thread was not inside a function of the runtime.
+ */
 static int end_threads(void (*end)(pthread_t thread))
 {
 	const struct rlimit none = {0, 0};

@@ -20,13 +20,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the runtime and the device need for themselves. */
+/* Descriptors that the runtime and the device need. */
 #define FILES_NEEDED	   12
 #define FILES_LIMIT	   64
-/* Left for the program; the recorder alone takes half of it. */
+/* Address space left for the program; the recorder alone would take half of it. */
 #define ADDRESS_SPACE_LEFT (100ull << 20)
 #define BLOCK_BYTES	   (60u << 20)
-/* System calls that a filter lets through. */
+/* System calls that a filter allows. */
 #define FILTERED_MAX	   200u
 
 static unsigned files_open(int *fd, unsigned most)
@@ -86,7 +86,7 @@ static uint64_t address_space_peak(void)
 	return kib << 10;
 }
 
-/* What the program needs by itself. */
+/* Address space that the program needs itself. */
 static uint64_t address_space_needed(void)
 {
 	uint64_t bytes = 0;
@@ -103,7 +103,7 @@ static uint64_t address_space_needed(void)
 		_exit(write(pipe_fd[1], &bytes, sizeof(bytes)) != sizeof(bytes));
 	}
 	guest_require(!guest_reap(pid) && read(pipe_fd[0], &bytes, sizeof(bytes)) == sizeof(bytes),
-		"nobody knows what it needs");
+		"the child did not report what it needs");
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
 	return bytes;
@@ -127,7 +127,7 @@ static int limits_address_space(char **arguments)
 	return 0;
 }
 
-/* From now on @number fails with EPERM, as in many sandboxes. */
+/* From now on system call @number fails with EPERM, as in many sandboxes. */
 static void forbid(unsigned number)
 {
 	struct sock_filter filter[] = {
@@ -159,7 +159,7 @@ static int limits_no_memfd(char **arguments)
 	return within(SYS_memfd_create);
 }
 
-/* A parent that only looks, as a launcher does, and children with a runtime of their own. */
+/* A parent that only queries GPUs, like a launcher, and children with a runtime of their own. */
 static int limits_no_memfd_family(char **arguments)
 {
 	(void)arguments;
@@ -194,8 +194,8 @@ static int limits_no_eventfd(char **arguments)
 }
 
 /*
- * shim-guest filtered NUMBER...: once the runtime is up, any system call but these ends the
- * process, whichever of its threads makes it. With none there is no filter.
+ * shim-guest filtered NUMBER...: once the runtime is up, any system call except these ends the
+ * process, whichever thread makes it. Without numbers there is no filter.
  */
 static int limits_filtered(char **arguments)
 {
@@ -277,7 +277,7 @@ static void *open_as_real_time(void *argument)
 	return NULL;
 }
 
-/* The runtime is brought up by a thread that is pinned and of a real-time class. */
+/* The runtime is started by a thread that is pinned and in a real-time class. */
 static int limits_real_time(char **arguments)
 {
 	pthread_t thread;

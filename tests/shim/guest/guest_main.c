@@ -86,7 +86,7 @@ void guest_forget_count(void)
 	atomic_store(&dispatched, 0);
 }
 
-/* How many is up to the scheduler: these do not count for what is printed. */
+/* The scheduler decides how many there are, so they are not counted in the output. */
 static void *thread_main(void *argument)
 {
 	atomic_uint *count = argument;

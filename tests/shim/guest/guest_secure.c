@@ -41,7 +41,7 @@ static bool abort_here(hsa_signal_value_t value, void *data)
 	abort();
 }
 
-/* As the runtime does it when the GPU faults: on its thread, while others dispatch. */
+/* Like the runtime when the GPU faults: aborts on its thread while others dispatch. */
 static int abort_in_runtime(char **arguments)
 {
 	const struct rlimit none = {0, 0};

@@ -49,7 +49,7 @@ static void *stay_busy(void *argument)
 	return NULL;
 }
 
-/* A profiling timer at a kilohertz, while the GPU is used. */
+/* A profiling timer at one kilohertz while the GPU is used. */
 static int signals_prof(char **arguments)
 {
 	const struct itimerval timer = {{.tv_usec = 1000}, {.tv_usec = 1000}};
@@ -82,8 +82,8 @@ static void *receive(void *argument)
 }
 
 /*
- * All of the program's threads block them and one waits: a thread that does not would get them,
- * and their default is to end the process.
+ * All threads of the program block the signals, and one waits for them. A thread that did not block
+ * them would get them, and their default action ends the process.
  */
 static int signals_sigwait(char **arguments)
 {
@@ -94,7 +94,8 @@ static int signals_sigwait(char **arguments)
 	(void)arguments;
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN + 3);
-	guest_open(); /* before they are blocked: whoever is made now inherits nothing of it */
+	/* Before the signals are blocked, so that a thread made now does not inherit that. */
+	guest_open();
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	guest_require(!pthread_create(&thread, NULL, receive, &set), "no thread");
 	for (int i = 0; i < 500; i++) {
@@ -136,7 +137,7 @@ static int signals_signalfd(char **arguments)
 	return 0;
 }
 
-/* What is interrupted says so, without SA_RESTART; and not, with it. */
+/* Interrupted calls return EINTR without SA_RESTART, and do not with it. */
 static int signals_eintr(char **arguments)
 {
 	const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
@@ -165,7 +166,7 @@ static int signals_eintr(char **arguments)
 	return 0;
 }
 
-/* A storm of alarms on a program that dispatches: nothing of it is lost or late for ever. */
+/* Frequent alarms interrupt a program that dispatches: no dispatch is lost or delayed for ever. */
 static int signals_storm(char **arguments)
 {
 	const struct itimerval timer = {{.tv_usec = 500}, {.tv_usec = 500}};

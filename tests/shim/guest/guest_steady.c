@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that only dispatch, and wait for their kernels without a system call: what strace shows
- * of them beyond their beginning and end is somebody else's.
+ * Threads that only dispatch, and wait for their kernels without a system call: other system calls
+ * that strace shows for them between their beginning and end are not the program's.
  */
 #include "tests/shim/guest/guest.h"
 
@@ -26,7 +26,7 @@ static void *steady_main(void *argument)
 
 	prctl(PR_SET_NAME, s->name);
 	for (int i = 0; i < KERNELS; i++) {
-		/* Every fourth has a signal of its own, as in a HIP program. */
+		/* Every fourth packet has its own signal, as in a HIP program. */
 		bool is_last = i % 4 == 3;
 
 		if (is_last)

@@ -21,7 +21,7 @@ static hsa_status_t take_gpu(hsa_agent_t each, void *arg)
 	return HSA_STATUS_INFO_BREAK;
 }
 
-/* @kernels: so many; 0: the runtime comes up; below: it goes down. */
+/* Dispatches @kernels; 0 starts the runtime; a negative number shuts it down. */
 __attribute__((visibility("default"))) int guest_work(int kernels)
 {
 	if (kernels < 0) {
@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) int guest_work(int kernels)
 		return 0;
 	}
 	if (!kernels) {
-		/* Not gpu_open(): each of two runtimes has a thunk of its own. */
+		/* Not gpu_open(): each of two runtimes has its own thunk. */
 		HSA_OK(hsa_init());
 		assert_int_equal(hsa_iterate_agents(take_gpu, NULL), HSA_STATUS_INFO_BREAK);
 		code_load(agent, &code);

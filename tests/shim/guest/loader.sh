@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# loader.sh BUILD_DIR MODE PROCESSES [LINE]: a program that opens its runtime privately: the same
-# with and without the shim, and recorded whole. LINE: what the shim says, in one line.
+# loader.sh BUILD_DIR MODE PROCESSES [LINE]: a program that opens its runtime privately behaves the same with
+# and without the shim, and is recorded completely. LINE: the one line that the shim prints.
 . "$(dirname "$0")/../lib.sh"
 loader=$build/tests/shim/guest/shim-guest-loader
 plugin=$build/tests/shim/guest/libguest-work.so
@@ -12,8 +12,7 @@ runtime=$(ldconfig -p | awk '$1 == "libhsa-runtime64.so.1" { print $NF; exit }')
 processes=$3
 case $mode in
 two | forked)
-	# Other files of other names, with a thunk of its own; names of the same length leave all else
-	# where it is.
+	# Files with other names, and their own thunk; names of the same length change no offsets.
 	for file in "$runtime" "$build/lib/softgpu/libhsakmt.so.1" "$plugin"; do
 		sed 's/libhsa-runtime64\.so/libhsa-runtime65.so/g; s/libhsakmt\.so/libhsakm2.so/g' "$file" \
 			>"$dir/$(basename "$file" | sed 's/64/65/; s/kmt/km2/')"
@@ -29,7 +28,7 @@ tls)
 	;;
 *) more= ;;
 esac
-# Whose shim records the process is for the program's own namespace to say.
+# The shim in the program's own namespace decides which copy records the process.
 case $mode in
 apart_*) load=preload unrecorded=1 ;;
 forked) unrecorded=1 ;;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* No file of a recorder's size. */
+/* Too small for a recorder. */
 #define FILE_BYTES_MAX (16u << 20)
 
 typedef int (*work_fn)(int kernels);
@@ -53,7 +53,7 @@ static struct plugin plugin_open(const char *path)
 	return plugin_take(dlopen(path, RTLD_NOW | RTLD_LOCAL), path);
 }
 
-/* With a runtime, and a libc, of its own. */
+/* Loads a plugin with its own runtime and libc. */
 static struct plugin plugin_open_apart(const char *path)
 {
 	return plugin_take(dlmopen(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL), path);
@@ -64,7 +64,7 @@ static void plugin_work(const struct plugin *plugin, int kernels)
 	dispatched += plugin->work(kernels);
 }
 
-/* Up, down and out of the process, and again. */
+/* Starts the runtime, shuts it down and unloads it, repeatedly. */
 static void again(char **paths)
 {
 	for (int i = 0; i < 5; i++) {
@@ -76,7 +76,7 @@ static void again(char **paths)
 	}
 }
 
-/* Two runtimes at a time; the first one outlives the second, and is used after it. */
+/* Two runtimes at a time; the first outlives the second and is used after it. */
 static void two(char **paths)
 {
 	struct plugin first = plugin_open(paths[0]), second;
@@ -91,7 +91,7 @@ static void two(char **paths)
 	first.work(-1);
 }
 
-/* One of two runtimes in a namespace of its own; both are used until the end. */
+/* One of the two runtimes is in its own namespace; both are used until the end. */
 static void work_in_turns(const struct plugin *first, const struct plugin *second)
 {
 	plugin_work(first, 10);
@@ -116,7 +116,7 @@ static void apart_first(char **paths)
 	work_in_turns(&first, &second);
 }
 
-/* The second one in a child, which has no room for a recorder, and ends as it would. */
+/* Starts the second runtime in a child, which has no room for a recorder and must end normally. */
 static void forked(char **paths)
 {
 	const struct rlimit limit = {FILE_BYTES_MAX, FILE_BYTES_MAX};
@@ -139,7 +139,7 @@ static void forked(char **paths)
 	first.work(-1);
 }
 
-/* Libraries with thread-local variables at fixed places, until there is no room for another. */
+/* Loads libraries with static thread-local variables until there is no room for another one. */
 static void tls(char **paths)
 {
 	char **library = paths + 1;

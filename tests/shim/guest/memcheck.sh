@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# memcheck.sh BUILD_DIR: the runtime runs under valgrind; what memcheck finds is the runtime's own,
-# with no frame of ours in it.
+# memcheck.sh BUILD_DIR: runs the runtime under valgrind. What memcheck reports belongs to the runtime and has
+# no frame of the shim.
 . "$(dirname "$0")/../lib.sh"
 
 collector_start

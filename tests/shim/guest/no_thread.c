@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Preloaded: the profiler gets no thread, as where a user has as many as he may (ulimit -u). */
+/* Preloaded: the profiler cannot create a thread, as for a user at his limit (ulimit -u). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

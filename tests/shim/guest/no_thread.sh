@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program whose profiler gets no thread runs as ever; the collector, which heard of it, is told
-# of its queue, that nothing of it is recorded.
+# A program whose profiler cannot create a thread runs as usual. The collector knows the process, and is told
+# that its queue is not recorded.
 . "$(dirname "$0")/../lib.sh"
 
 collector_start

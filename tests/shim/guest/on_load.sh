@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # on_load.sh BUILD_DIR: what OnLoad costs the thread that calls hsa_init, in instructions, which are the
-# same on a loaded machine: the figure on_load of tests/bench has the time. 170,000 with a small environment; and in
-# page faults, which cost more than all of these.
+# same on a loaded machine, 170,000 with a small environment; and in page faults, which cost more than all of
+# these. The figure on_load of tests/bench has the time.
 . "$(dirname "$0")/../lib.sh"
 INSTRUCTIONS_MAX=300000
 FAULTS_MAX=120
@@ -14,11 +14,11 @@ collector_stop
 [ "$(grep -c '^process' "$dir/collected")" = 1 ] || die "not recorded"
 spent=$(awk '$1 == "summary:" || $1 == "totals:" { print $2; exit }' "$dir/profile")
 echo "OnLoad: $spent instructions"
-# Fewer than any start could do with: callgrind has not seen it.
+# Fewer than any start needs: callgrind has not seen OnLoad.
 [ "${spent:-0}" -gt 20000 ] || die "callgrind saw only ${spent:-nothing}"
 [ "$spent" -le $INSTRUCTIONS_MAX ] || die "$spent instructions, more than $INSTRUCTIONS_MAX"
 
-# A fault is some half a microsecond, a thousand of them OnLoad's whole millisecond.
+# A fault takes about half a microsecond; a thousand would take most of OnLoad's millisecond.
 faults() # faults VARIABLE...: of the whole process, the least of five
 {
 	for _ in 1 2 3 4 5; do

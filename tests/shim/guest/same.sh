@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # same.sh BUILD_DIR MODE PROCESSES [LINE]: shim-guest MODE ends with the same status and prints the
-# same with and without the shim; the collector has so many processes of it, and of what they say
-# they dispatched each one once. LINE: a pattern for the one line that the shim may say, instead
-# of recording.
+# same with and without the shim. The collector has PROCESSES processes of it, and each dispatch that they
+# report once. LINE: a pattern for the one line that the shim prints if it does not record.
 . "$(dirname "$0")/../lib.sh"
 guest=$build/tests/shim/guest/shim-guest
 mode=$2
@@ -15,7 +14,7 @@ alone=$?
 collector_start
 with_shim env -u SOFTGPU_TRUTH "$guest" "$mode" </dev/null
 with=$?
-# Where in the runtime a thread is hit decides by which signal the end of that thread ends the program.
+# The place in the runtime where a thread ends decides which signal ends the program.
 case $mode in
 thread_*)
 	for run in alone with; do
@@ -27,11 +26,11 @@ esac
 [ $alone -eq $with ] || die "$mode ends with $with, not $alone"
 cmp -s "$dir/out.alone" "$dir/out" || { diff "$dir/out.alone" "$dir/out"; die "$mode prints otherwise"; }
 collector_stop
-# Where in the runtime a thread is hit decides in which words C++ ends the program.
+# The place in the runtime where a thread ends decides which message C++ prints.
 case $mode in
 thread_*) sed -i '/^terminate called\|Unhandled exception/d' "$dir/err.alone" "$dir/err" ;;
 esac
-# A leak checker numbers the threads that a child does not have.
+# A leak checker prints numbers of threads that a child does not have.
 sed -i '/^==[0-9]*==Running thread [0-9]* was not suspended/d' "$dir/err.alone" "$dir/err"
 if [ -n "$line" ]; then
 	[ "$(grep -c "$line" "$dir/err")" = 1 ] || die "not one line like: $line"
@@ -41,7 +40,7 @@ else
 fi
 [ "$(grep -c '^process' "$dir/collected")" = "$3" ] ||
 	die "not $3 processes: $(grep '^process' "$dir/collected")"
-# Who can still say so says that it has no recorder.
+# A process without a recorder reports that to the collector, if it can.
 case $mode$line in
 *family*"cannot record"*) told=3 ;;
 *"cannot record"*) told=1 ;;
@@ -49,12 +48,12 @@ case $mode$line in
 esac
 grep -qx "unrecorded $told" "$dir/collected" || die "$(grep unrecorded "$dir/collected"), not $told"
 [ "$3" != 0 ] || exit 0
-# Threads that dispatch for as long as it takes do not count what they did.
+# Threads that dispatch until they are stopped do not count their dispatches.
 case $mode in *threads) exit 0 ;; esac
 told=$(awk '/^dispatched / { n += $2 } END { print n + 0 }' "$dir/out")
 left=$(awk '$1 == "process" { n += $10 + $11 } END { print n + 0 }' "$dir/collected")
 rows=$(grep -c '^row' "$dir/collected")
 [ $((rows + left)) -ge "$told" ] || die "$rows rows and $left slots, but $told dispatches"
-# Instances of one pid count from 0 each.
+# Each instance of one pid counts from 0.
 awk -v most="$3" '$1 == "seq" && ++n[$2 " " $3 " " $4] > most { bad = 1 } END { exit bad }' \
 	"$dir/collected" || die "rows twice"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# secure.sh BUILD_DIR: a program with other rights than its caller's is left alone, silently,
-# although the runtime loads us there; the same program with its caller's rights is recorded.
+# secure.sh BUILD_DIR: a setuid program is left alone, silently, although the runtime loads the shim there;
+# the same program with its caller's rights is recorded.
 . "$(dirname "$0")/../lib.sh"
 other=65534
 

@@ -6,8 +6,8 @@
 load=$2
 guest=$build/tests/shim/guest/shim-guest
 
-# calls_of TRACE NAME: the names of the system calls of the thread called so. Where the shim's thread has not had a
-# processor, a dispatching thread takes slots itself, with signals blocked meanwhile: that waits for nothing.
+# calls_of TRACE NAME: the system calls of the thread NAME. If the shim thread has had no processor, a
+# dispatching thread makes slots itself with signals blocked, which waits for nothing.
 calls_of()
 {
 	file=$(grep -l "PR_SET_NAME, \"$2\"" "$dir/$1".*) || die "no thread $2 in $1"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What a program has seen to end is stored, however it dies; and it is never said to be in a kernel.
+# What a program has seen to end is stored, however it dies, and the program is never reported as inside a
+# kernel.
 load hip.bash
 
-# deaths DB: of each process, in order: stored, outstanding, dispatched (absent is what is missing).
+# deaths DB: for each process, in order: stored, outstanding, dispatched; the difference is missing.
 deaths() {
 	sql "$1" "SELECT p.pid, (SELECT count(*) FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id
 			WHERE o.process_id = p.id AND k.symbol LIKE '\_Z4seen%' ESCAPE '\\'),
@@ -13,7 +14,7 @@ deaths() {
 		ORDER BY p.id" | tr '|' ' '
 }
 
-# Each of them takes 2 us: of none that was left could anybody say that its GPU had it.
+# Each takes only 2 us, so none that is left can be claimed to be on its GPU.
 nobody_is_in_a_kernel() {
 	"$rtl" outstanding --json t.db >report 2>/dev/null
 	[ "$(jq '[.waiting[] | select(.sequenceId != null and .kernel != null)] | length' report)" -eq 0 ]
@@ -23,9 +24,9 @@ nobody_is_in_a_kernel() {
 	[ "$(jq '.outstanding' report)" -eq 0 ] || grep -Eq '(dispatch|dispatches) not seen to end' said
 }
 
-@test "what HIP said has ended is stored in each way of dying" {
+@test "what HIP reported as ended is stored in each way of dying" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
-	# The last one looks once more, for what was in the middle.
+	# The last one checks once more for what was in progress.
 	"$rtl" run -o t.db --device soft -- sh -c '
 		for seen in 0 1 2 3 4; do
 			for how in 0 1 2 3 4 5 6; do "$0" dies $seen $how; echo "$seen $how" >>"$1"; done
@@ -33,13 +34,13 @@ nobody_is_in_a_kernel() {
 	deaths t.db >found
 	paste -d " " ways found | tee both
 	[ "$(wc -l <both)" -eq 35 ]
-	# Not one outstanding, nor absent, nor without its times.
+	# None is outstanding, missing or without times.
 	awk '$4 != 40 || $5 != 0 || $6 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' both
 	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NULL')" -eq 0 ]
 	accounted t.db
 }
 
-@test "what was in the middle when a program died is stored or outstanding" {
+@test "what was in progress when a program died is stored or outstanding" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
 	"$rtl" run -o t.db --device soft -- sh -c '
 		for how in 0 1 2 3 4 5; do "$0" dies 5 $how; done; :' "$scenes" 2>err
@@ -50,8 +51,8 @@ nobody_is_in_a_kernel() {
 	accounted t.db
 }
 
-# A second process kills it, and reads before that what it has seen end. In a third of the runs the
-# shim's thread stands still in the middle of a pass, with its locks.
+# A second process reads how many ends the program has seen, and then kills it. In a third of the runs the
+# shim thread is stopped in the middle of a pass, holding its locks.
 @test "a program that is killed at any moment leaves all that it saw end" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1 RTL_LIBDIR=$work/lib
 	local runs=20

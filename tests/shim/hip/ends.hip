@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs that die: after they have seen their work end in each of the ways that HIP has, and in its middle.
+// Programs that die after they have seen their work end, in each way that HIP offers, and in the middle of it.
 #include "tests/shim/hip/scene.h"
 
 #include <csignal>

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# The times that HIP gives a program are the same with us: its signals are read, never replaced.
+# HIP reports the same times with the shim: the program's signals are read, never replaced.
 load hip.bash
 
-@test "hipEventElapsedTime says the same with and without us" {
+@test "hipEventElapsedTime returns the same with and without rtl" {
 	# All of its kernels: then the queue starts.
 	export SOFTGPU_FAULT='queue 1 stall_until=45'
 	scene elapsed 8

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What HIP says about times, to the last digit. The test lets the queue rest until all is launched
-// and the first kernel be long, so that the kernels lie on the scripted GPU's own time line without
-// a gap, however slow the host is. It ends less than 1/16 s ahead of the wall clock: up to there the
-// runtime translates ticks exactly.
+// The times that HIP reports, to the last digit. The test stops the queue until everything is launched and
+// makes the first kernel long, so that the kernels follow each other on the scripted GPU's time line without
+// a gap, however slow the host is. The line ends less than 1/16 s ahead of the wall clock; up to there the
+// runtime converts ticks exactly.
 #include "tests/shim/hip/scene.h"
 
 #include <hip/hip_ext.h>

@@ -38,7 +38,7 @@ load hip.bash
 	exact
 }
 
-# numbered: each replay's dispatches are its nodes 0 .. n - 1, whichever queues they went to.
+# numbered: the dispatches of each replay are its nodes 0 .. n - 1, on any queues.
 numbered() { # numbered LAUNCHES NODES
 	[ "$(sql t.db "SELECT count(*), min(n), max(n), min(distinct_n), max(last) FROM (
 		SELECT count(*) AS n, count(DISTINCT graph_node) AS distinct_n, max(graph_node) AS last

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-# A scene of hip-scenes without the profiler, with it, and the device's truth.
+# Runs a scene of hip-scenes without the profiler and with it, and compares with the device's truth.
 load ../../system/lib.bash
 bats_require_minimum_version 1.5.0
 tests_dir=${BASH_SOURCE[0]%/*}
 scenes=$RTL_BUILD/tests-bin/hip-scenes
 module=$RTL_BUILD/tests-bin
 
-# HIP leaks at its end, and its threads make LeakSanitizer itself fail now and then, without us as
-# well. Leaks of ours are looked for in the other tests.
+# HIP leaks at its end, and its threads sometimes make LeakSanitizer itself fail, without rtl as well. The
+# other tests check the shim for leaks.
 export ASAN_OPTIONS=detect_leaks=0
 
 # scene NAME [ARGUMENT...]: leaves out.alone, out, err and t.db; both runs print the same.
 scene() {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=${gpus:-1}
 	env -u SOFTGPU_TRUTH LD_LIBRARY_PATH="$libdir/softgpu" "$scenes" "$@" >out.alone
-	# However loaded the machine is: the end waits until the last records are out.
+	# The end waits until the last records are sent, however loaded the machine is.
 	RTL_EXIT_MS=60000 "$rtl" run -o t.db --device soft ${rtl_options:-} -- ${starved:-} "$scenes" "$@" >out 2>err ||
 		{
 			cat out err
@@ -35,15 +35,15 @@ exact() {
 	tail -n 1 err | grep -Eq '^SIMULATED complete: '
 }
 
-# launched: what the program says it launched is what is stored, HIP's own kernels aside.
+# launched: what the program printed as launched is stored, apart from HIP's own kernels.
 launched() {
 	[ "$(awk '{ for (i = 1; i < NF; i++) if ($i == "launched") n += $(i + 1) } END { print n }' out)" -eq \
 		"$(sql t.db "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id
 			WHERE k.symbol NOT LIKE '\_\_amd\_rocclr%' ESCAPE '\\'")" ]
 }
 
-# complete_with_calls: launched and exact, nothing lost; and each launch has its call, where calls are
-# recorded: every call that was entered has a row.
+# complete_with_calls: launched and exact, with nothing lost. If calls are recorded, each launch has its call,
+# and every call that was entered has a row.
 complete_with_calls() {
 	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]
 	launched

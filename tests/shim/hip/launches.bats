@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# HIP programs: whoever launches, on whatever stream, thread or GPU.
+# HIP programs that launch on several streams, threads and GPUs.
 load hip.bash
 
 @test "12 streams share HIP's queues: every launch, in order, with its name" {
 	scene streams 12 50
 	launched
 	exact
-	# More streams than queues; and queues are what HIP made, not what streams it has.
+	# More streams than queues: queues are those that HIP created, not its streams.
 	[ "$(sql t.db 'SELECT count(DISTINCT queueId) FROM rocpd_op')" -le 4 ]
 	[ "$(sql t.db "SELECT count(*) FROM rocpd_op o JOIN rtl_kernel k ON k.id = description_id
 		WHERE k.symbol = '_Z5scaleIfEvPT_S0_i.kd' AND workgroupX = 16 AND workgroupY = 16")" -eq 600 ]
@@ -19,7 +19,7 @@ load hip.bash
 	exact
 }
 
-@test "100,000 launches as fast as they go" {
+@test "100,000 launches without a pause are recorded" {
 	scene flood 100000
 	complete_with_calls
 }
@@ -39,7 +39,7 @@ load hip.bash
 	[ "$output" = $'0|30\n1|31\n2|32\n3|33' ]
 }
 
-@test "hipDeviceReset, and everything again" {
+@test "launches after hipDeviceReset are recorded" {
 	scene reset 5
 	launched
 	exact

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# Every mode under a flood: HIP's queues take 100,000 launches as fast as they go.
+# Every mode with a flood: 100,000 launches on HIP's queues without a pause.
 load hip.bash
 
 @test "a HIP program that floods its queue ends as ever, complete with every call, in every mode" {

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * hip-scenes: small HIP programs as an application's author writes them, compiled by the
- * distribution's hipcc. Each scene prints what it did and what HIP told it; two runs on a GPU of
- * scripted times print the same, so a run under the profiler is compared with one without.
- * A HIP error ends the program with status 1.
+ * distribution's hipcc. Each scene prints what it did and what HIP returned. Two runs on a GPU with
+ * scripted times print the same, so a run under the profiler is compared with one without. A HIP
+ * error ends the program with status 1.
  */
 #include <hip/hip_runtime.h>
 
@@ -21,7 +21,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* Numbers from the command line, 0 where none is given. */
+/* Numbers from the command line; 0 if not given. */
 struct scene_args {
 	unsigned n, m;
 	const char *path[2]; /* code objects */
@@ -44,6 +44,6 @@ void scene_graph(const scene_args &args);     /* a chain of n nodes, m replays *
 void scene_forks(const scene_args &args);     /* a graph that forks n ways, m replays */
 void scene_captured(const scene_args &args);  /* n captured launches, m replays */
 void scene_dies(const scene_args &args);      /* after n ways to see ends, by m */
-void scene_seen(const scene_args &args);      /* rounds of n launches at most, from round m */
-void scene_steady(const scene_args &args);    /* bursts of n launches, m with a system call */
-void scene_waits(const scene_args &args);    /* waits after graphs, n rounds; SOFTGPU_TRUTH is set */
+void scene_seen(const scene_args &args); /* rounds of at most n launches, beginning with round m */
+void scene_steady(const scene_args &args); /* bursts of n launches, m with a system call */
+void scene_waits(const scene_args &args);  /* waits after graphs, n rounds; SOFTGPU_TRUTH is set */

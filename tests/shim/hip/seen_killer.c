@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * seen-killer RUNS SEED PROGRAM: runs PROGRAM so often, each time told by a word of shared memory
- * how many of its kernels it has seen end, and kills it at a random moment. Prints "pid told point"
- * for each, told as it was before the kill. In a third of the runs the shim's thread stops for good
- * in the middle of a pass (RTL_FAULT=point:passing:hang), if it is the shim with such points.
+ * seen-killer RUNS SEED PROGRAM: runs PROGRAM RUNS times. Each time the program reports through a
+ * word of shared memory how many of its kernels it has seen end, and is killed at a random moment.
+ * Prints "pid told point" for each, with the number before the kill. In a third of the runs the
+ * shim thread stops for good in the middle of a pass (RTL_FAULT=point:passing:hang), if this shim
+ * has such points.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 
 #include "proto/base/clock.h"
 
-/* So long after it has seen the first end it lives at most. */
+/* Longest life after the program has seen its first end. */
 #define LIFE_NS	    30000000u
 #define DEADLINE_NS 300000000000ull
 
@@ -80,7 +81,7 @@ static int run(const char *program, uint64_t *seed)
 		}
 	}
 	begin_ns = clock_monotonic_ns();
-	/* No sleep: to be there right behind one of the program's stores. */
+	/* Polls without sleeping, to hit the moment right after one of the program's stores. */
 	while (clock_monotonic_ns() - begin_ns < life_ns)
 		told = atomic_load(word);
 	while (random_below(seed, 2) && atomic_load(word) == told &&

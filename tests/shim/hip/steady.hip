@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a HIP program calls of the system while it launches: two threads that take turns, each in
-// bursts between two marks that strace shows, and waits of HIP's own only outside of them.
+// System calls of a HIP program while it launches: two threads alternate, each with bursts between two marks
+// that strace shows; HIP itself waits only outside of these.
 #include "tests/shim/hip/scene.h"
 
 #include <malloc.h>
@@ -30,7 +30,7 @@ static void burst(hipStream_t stream, int *data)
 	mark();
 	for (unsigned i = 0; i < launches; i++) {
 		hipLaunchKernelGGL(steady_kernel, dim3(1), dim3(64), 0, stream, data);
-		// So that the test is seen to fail where there is something to see.
+		// To check that the test can fail.
 		if (i < extra)
 			(void)syscall(SYS_getuid);
 	}
@@ -47,7 +47,7 @@ static void *launch(void *argument)
 
 	HIP_OK(hipStreamCreate(&stream));
 	HIP_OK(hipMalloc(&data, 4096));
-	// Queues, code and pools of HIP's are there after that.
+	// After that HIP has its queues, code and pools.
 	for (unsigned i = 0; i < WARM_UPS; i++) {
 		for (unsigned k = 0; k < launches; k++)
 			hipLaunchKernelGGL(steady_kernel, dim3(1), dim3(64), 0, stream, data);
@@ -67,7 +67,7 @@ void scene_steady(const scene_args &args)
 {
 	pthread_t thread[THREADS];
 
-	// What HIP allocates for a launch makes no heap grow or shrink.
+	// HIP's allocations for a launch must not make the heap grow or shrink.
 	mallopt(M_TOP_PAD, 16 << 20);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Streams, threads, callbacks, cooperative launches, GPUs: who launches, and on what.
+// Launches from several threads, on several streams and GPUs, with callbacks, and cooperative.
 #include "tests/shim/hip/scene.h"
 
 #include <dlfcn.h>

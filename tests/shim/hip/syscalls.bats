@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# A HIP program's launching threads make exactly the system calls that the program alone makes.
+# The launching threads of a HIP program make exactly the same system calls as without rtl.
 load hip.bash
 
-# calls TRACE: per thread, what it called between its marks, in order.
+# calls TRACE: the calls of each thread between its marks, in order.
 calls() {
 	grep -v ' resumed>' "$1" | awk '$2 ~ /^getppid\(/ { on[$1] = !on[$1]
 			if (!($1 in name)) name[$1] = ++threads
@@ -11,14 +11,14 @@ calls() {
 		on[$1] { sub(/\(.*/, "", $2); print name[$1], $2 }'
 }
 
-@test "between its marks a thread that launches 50 kernels calls what it calls alone" {
+@test "a thread that launches 50 kernels makes the same system calls as without rtl" {
 	local mode
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
 	alone() { # alone TRACE [EXTRA]
 		env -u SOFTGPU_TRUTH LD_LIBRARY_PATH="$libdir/softgpu" \
 			strace -f -qq -o "$1" "$scenes" steady 50 "${2:-0}" >/dev/null
 	}
-	# HIP's own threads now and then make it wait: what two runs agree on is the program's.
+	# HIP's own threads make it wait sometimes; the calls that two runs have in common are the program's.
 	agree() {
 		alone alone.trace
 		calls alone.trace >alone
@@ -27,12 +27,12 @@ calls() {
 	}
 	agree || agree || agree || agree || agree
 	[ "$(grep -c burst alone)" -eq 20 ]
-	# It sees one more call where there is one.
+	# One additional call is noticed.
 	alone seeded.trace 1
 	calls seeded.trace >seeded
 	[ "$(grep -c getuid seeded)" -eq 20 ]
 	not diff alone seeded >/dev/null
-	# A call of ours would be there each time.
+	# A call of the shim would be there each time.
 	same() { # same MODE
 		RTL_EXIT_MS=60000 "$rtl" run -f -m "$1" -o t.db --device soft -- \
 			strace -f -qq -o us.trace "$scenes" steady 50 >out 2>err

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * rtl-names: code objects that come and go on the real runtime.
+ * rtl-names: loads and unloads code objects on the real runtime.
  *
- *   rtl-names each FILE                every kernel of FILE once on every GPU, all in one executable
- *   rtl-names cycles FILE N            N times: load FILE under another name, dispatch, unload;
- *                                      every other time while its last kernel still runs
- *   rtl-names threads FILE THREADS N   as many threads at once, each with a queue of its own, and
- *                                      one that dispatches the same kernel all along
+ *   rtl-names each FILE                every kernel of FILE once on every GPU, all in one
+ * executable rtl-names cycles FILE N            N times: load FILE under another name, dispatch,
+ * unload; every other time while its last kernel still runs rtl-names threads FILE THREADS N   as
+ * many threads at once, each with its own queue, and one that dispatches the same kernel all the
+ * time
  *
- *   rtl-names then FILE COMMAND...     as each; then this process becomes COMMAND, runtime and all
+ *   rtl-names then FILE COMMAND...     like each; then this process becomes COMMAND, with the
+ * runtime
  *
  * The name is changed in place: PLACEHOLDER in FILE becomes tTT_NNNNNNNNNNNN of the same length.
- * Prints "dispatched N" and "addresses N", the number of kernel objects that there were.
+ * Prints "dispatched N" and "addresses N", the number of kernel objects that were used.
  */
 #include "tests/softgpu/test_gpu.h"
 
@@ -24,13 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PLACEHOLDER	 "cycle_0000000000"
+#define PLACEHOLDER	  "cycle_0000000000"
 #define PLACEHOLDER_BYTES (sizeof(PLACEHOLDER) - 1)
-#define QUEUE_PACKETS	 256
-#define PER_CYCLE	 3
-#define KERNELS_MAX	 64
-#define ADDRESSES_MAX	 4096
-#define THREADS_MAX	 16
+#define QUEUE_PACKETS	  256
+#define PER_CYCLE	  3
+#define KERNELS_MAX	  64
+#define ADDRESSES_MAX	  4096
+#define THREADS_MAX	  16
 
 struct blob {
 	char *bytes;
@@ -40,7 +41,7 @@ struct blob {
 struct loaded {
 	hsa_executable_t executable;
 	hsa_code_object_reader_t reader;
-	struct blob code; /* the reader refers to it */
+	struct blob code; /* must stay valid for the reader */
 	uint64_t kernel[KERNELS_MAX];
 	unsigned kernels;
 };
@@ -80,7 +81,7 @@ static struct blob blob_read(const char *path)
 	return blob;
 }
 
-/* A copy of the file with @name, of the placeholder's length, in its place. */
+/* A copy of the file in which the placeholder is replaced by @name of the same length. */
 static struct blob blob_named(const char *name)
 {
 	struct blob copy = {malloc(file.count), file.count};
@@ -106,20 +107,20 @@ static hsa_status_t kernel_add(
 	if (kind != HSA_SYMBOL_KIND_KERNEL)
 		return HSA_STATUS_SUCCESS;
 	assert_true(code->kernels < KERNELS_MAX);
-	HSA_OK(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-		&code->kernel[code->kernels]));
+	HSA_OK(hsa_executable_symbol_get_info(
+		symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &code->kernel[code->kernels]));
 	address_note(code->kernel[code->kernels++]);
 	return HSA_STATUS_SUCCESS;
 }
 
-/* Takes @blob. The kernels of agent i are those of code->kernel that come i-th. */
+/* Takes ownership of @blob. The kernels of agent i are those at position i in code->kernel. */
 static void code_open(
 	struct loaded *code, struct blob blob, const hsa_agent_t *agent, unsigned agents)
 {
 	*code = (struct loaded){.code = blob};
 	HSA_OK(hsa_code_object_reader_create_from_memory(blob.bytes, blob.count, &code->reader));
-	HSA_OK(hsa_executable_create_alt(HSA_PROFILE_FULL,
-		HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &code->executable));
+	HSA_OK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+		NULL, &code->executable));
 	for (unsigned i = 0; i < agents; i++)
 		HSA_OK(hsa_executable_load_agent_code_object(
 			code->executable, agent[i], code->reader, NULL, NULL));
@@ -137,7 +138,7 @@ static void code_close(struct loaded *code)
 	free(code->code.bytes);
 }
 
-/* Waits until the device has launched packet @index; it may still run. */
+/* Waits until the device has started packet @index, which may still run. */
 static void wait_launched(hsa_queue_t *queue, uint64_t index)
 {
 	uint64_t deadline = test_now_ms() + TEST_DEADLINE_MS;
@@ -166,7 +167,7 @@ static void each(void)
 	code_close(&code);
 }
 
-/* What a thread works with, made before any thread runs: queues are then numbered in order. */
+/* Resources of a thread, made before any thread runs, so that queues are numbered in order. */
 struct worker {
 	unsigned number;
 	hsa_agent_t agent;
@@ -196,7 +197,8 @@ static void come_and_go(const struct worker *worker)
 			last = queue_put(queue, packet_dispatch(code.kernel[0], (hsa_signal_t){0}));
 		if (cycle % 2) {
 			hsa_signal_store_relaxed(done, 1);
-			queue_put(queue, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done));
+			queue_put(
+				queue, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done));
 			signal_wait_done(done);
 		} else {
 			wait_launched(queue, last);
@@ -243,8 +245,7 @@ static void threads(unsigned count)
 		worker[i] = worker_new(i);
 	assert_int_equal(pthread_create(&steady, NULL, steady_main, &steady_worker), 0);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(
-			pthread_create(&thread[i], NULL, come_and_go_main, &worker[i]), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, come_and_go_main, &worker[i]), 0);
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	steady_stop = true;

@@ -55,7 +55,7 @@ static void *function_of(void *handle, const char *name)
 	return found;
 }
 
-/* With the runtime's own rules: any number but 0 is yes, so is no value. */
+/* By the runtime's own rules: any number other than 0 means yes, and so does an unset variable. */
 static bool allows_both(void)
 {
 	const char *value = getenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS");
@@ -81,7 +81,7 @@ static void load_tools(void *table, char *names)
 	}
 }
 
-/* HIP's: a size, and functions. Nobody but the tool of the registration may look at it. */
+/* HIP's table: a size, and functions. Only the tool of the registration may read it. */
 static void register_another(void)
 {
 	static uint64_t hip[3] = {sizeof(hip), 1, 2};

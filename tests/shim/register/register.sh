@@ -11,7 +11,7 @@ how=$2 when=$3 what=$4 load=$5 recorded=$6
 shift 6
 folder=$build/tests/shim/register
 
-# under NAME COMMAND...: starts the program by COMMAND; the logs of NAME are of this run.
+# under NAME COMMAND...: starts the program with COMMAND; the logs of NAME belong to this run.
 under()
 {
 	name=$1
@@ -57,7 +57,7 @@ fi
 [ "$(grep -c "$recorded" "$dir/err")" = 1 ] || die "not one line like: $recorded"
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
 if [ "$when" = twice ]; then
-	# What the table brought until it was put back stays.
+	# What was recorded until the table was restored stays.
 	[ "$rows" -lt "$told" ] || die "$rows rows of $told dispatches"
 	expect runtimes_ignored 1
 	exit 0

@@ -30,7 +30,7 @@ static void *open_how(const char *how, const char *path)
 	return dlopen(path, RTLD_NOW | (strcmp(how, "global") ? RTLD_LOCAL : RTLD_GLOBAL));
 }
 
-/* Only what is loaded before the main program's first call may be read by the runtime. */
+/* The runtime may only read what was loaded before the main program's first call. */
 static void later_runtime_put(const char *path)
 {
 	const char *tools = getenv("HSA_TOOLS_LIB");
@@ -40,7 +40,7 @@ static void later_runtime_put(const char *path)
 	setenv("HSA_TOOLS_LIB", path, 1);
 }
 
-/* A client of the SDK that comes late has all tables handed out again. */
+/* A client of the SDK that comes late causes all tables to be passed out again. */
 static void hand_out_again(void *later_runtime)
 {
 	int (*invoke)(void);
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	later_runtime_put(argv[5]);
 	if (is_before)
 		setenv("ROCPROFILER_REGISTER_LIBRARY", argv[6], 1);
-	/* What it is bound to is decided now. */
+	/* Symbols are bound now. */
 	if (!strcmp(argv[1], "deepbind"))
 		later = dlopen(argv[5], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	plugin = open_how(argv[1], argv[4]);
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 			later = dlopen(argv[5], RTLD_NOW | RTLD_NOLOAD);
 		require(later, argv[5]);
 		hand_out_again(later);
-		/* The queue that is there stays as it was made. */
+		/* The existing queue stays as it was created. */
 		work(0);
 	}
 	dispatched += work(kernels - kernels / 2);

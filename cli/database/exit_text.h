@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* How a process ended, as tables say it. Pure. */
+/* How a process ended, as tables show it. Pure functions. */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define ENDED_BYTES 32
 
 /*
- * "exited 0", "killed by 9", "exec". @ended: rtl_process.ended; NULL: no end was seen, so the
- * process is "live" if a collector has the file open (@is_in_use), else "unknown". @status, if
- * @has_status: as in a shell, 128 and the number of the signal; only for a process that was killed,
- * since others may exit with 255, too.
+ * Writes "exited 0", "killed by 9" or "exec". @ended is rtl_process.ended, or NULL if no end was
+ * seen: then the process is "live" if a collector has the file open (@is_in_use), otherwise
+ * "unknown". @status, valid if @has_status, is that of a shell: 128 plus the number of the signal,
+ * but only for a process that was killed, since others may exit with 255, too.
  */
 void ended_describe(
 	const char *ended, bool has_status, int64_t status, bool is_in_use, char ret[ENDED_BYTES]);

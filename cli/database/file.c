@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
-/* "SQLite format 3" with its NUL. */
+/* "SQLite format 3" including its NUL. */
 static const char magic[16] = "SQLite format 3";
 
 static int refuse(char error[QUERY_ERROR_BYTES], const char *path, int r, const char *why)
@@ -36,8 +36,8 @@ static uint32_t get_u32(const unsigned char *at)
 }
 
 /*
- * SQLite notices a whole page that is missing, not a part of the last one. With a log beside it
- * the file may be behind its header.
+ * SQLite detects that a whole page is missing, but not a part of the last page. If the file has a
+ * log, it may be shorter than its header says.
  */
 static bool is_cut(const unsigned char *header, uint64_t bytes)
 {
@@ -45,7 +45,7 @@ static bool is_cut(const unsigned char *header, uint64_t bytes)
 
 	if (page_bytes == 1)
 		page_bytes = 65536;
-	/* The count is valid when it was written with the last change. */
+	/* The page count is valid if it was written with the last change. */
 	return get_u32(header + 24) == get_u32(header + 92) &&
 	       bytes < page_bytes * get_u32(header + 28);
 }
@@ -109,7 +109,7 @@ static bool is_parent_writable(const char *path)
 	return !access(dir, W_OK);
 }
 
-/* To be called before we open the file ourselves. True if we may not look. */
+/* Must be called before we open the file ourselves. Also true if we may not read the lock. */
 static bool is_in_use(const char *path)
 {
 	pid_t pid;
@@ -119,7 +119,7 @@ static bool is_in_use(const char *path)
 
 int query_file_look(const char *path, struct query_file *ret, char error[QUERY_ERROR_BYTES])
 {
-	/* SQLite has what lies beside a file where that is, not where a link to it is. */
+	/* SQLite keeps other files beside the real file, not beside a link to it. */
 	CLEANUP(free_p) char *resolved = realpath(path, NULL);
 	const char *real = resolved ? resolved : path;
 	struct stat st;

@@ -14,7 +14,7 @@
 
 #define FIND_SERVICE_DIR "/var/lib/rtl"
 
-/* Names go into paths: only what the collector makes names of. */
+/* Names become part of paths, so only characters are allowed that the collector uses. */
 static bool is_session_name(const char *name)
 {
 	return name[0] && name[0] != '.' && name[0] != '-' && strlen(name) < 200 &&
@@ -42,7 +42,7 @@ __attribute__((format(printf, 1, 2))) static char *format_path(const char *forma
 	return n < 0 ? NULL : path;
 }
 
-/* $XDG_STATE_HOME/rtl; NULL: there is no home. */
+/* Returns $XDG_STATE_HOME/rtl; NULL if there is no home. */
 static char *state_dir(void)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -54,7 +54,7 @@ static char *state_dir(void)
 	return NULL;
 }
 
-/* One's own collector keeps them by uid, as the service does. */
+/* The user's own collector stores by uid, as the service does. */
 static char *find_in_state_dir(const char *name)
 {
 	CLEANUP(free_p) char *dir = state_dir();
@@ -65,7 +65,7 @@ static char *find_in_state_dir(const char *name)
 	return path;
 }
 
-/* The caller's own first; root and group rtl can look into the others. */
+/* Tries the caller's own folder first; root and group rtl can read the others. */
 static char *find_in_service_dir(const char *name)
 {
 	CLEANUP(free_p) char *pattern = NULL;
@@ -102,7 +102,7 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
 	return query_open(path ? path : name, error, ret);
 }
 
-/* Nothing found is no error. */
+/* Finding nothing is no error. */
 static void add_found(glob_t *found, const char *pattern)
 {
 	if (pattern)
@@ -116,7 +116,7 @@ static bool ends_with(const char *text, const char *ending)
 	return bytes >= ending_bytes && !strcmp(text + bytes - ending_bytes, ending);
 }
 
-/* Ends @found. What lies beside a database is no database. */
+/* Frees @found. Files beside a database are left out. */
 static char **take_found(glob_t *found)
 {
 	char **paths = calloc(found->gl_pathc + 1, sizeof(*paths));
@@ -144,7 +144,7 @@ static char **find_named(const char *names, bool is_own)
 	char *served = format_path(FIND_SERVICE_DIR "/%u/%s", (unsigned)getuid(), names);
 	glob_t found = {0};
 
-	/* The service's directory is listed to few, one's own to all. */
+	/* Few users can list the service's directory, but all can list their own. */
 	if (!is_own)
 		add_found(&found, all);
 	add_found(&found, served);
@@ -165,7 +165,7 @@ char **find_own_files(void)
 
 char **find_stores(void)
 {
-	char **stores = calloc(3, sizeof(*stores)); /* the last is NULL */
+	char **stores = calloc(3, sizeof(*stores)); /* the last entry is NULL */
 	size_t count = 0;
 
 	if (!stores)

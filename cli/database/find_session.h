@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * From what a user typed, FILE or a session's name, to an open database. A name is looked up
- * with the collectors that this user may ask, then in the state directories. For verbs;
- * prints nothing.
+ * Opens a database by the FILE or the name of a session that a user typed. A name is searched with
+ * the collectors that this user may ask, then in the state directories. For verbs; prints nothing.
  */
 #include "cli/database/query.h"
 
 /*
- * Opens the database of @name. What exists as a file is a file. Errors as query_open(), with
- * the line in @error.
+ * Opens the database @name. If a file of that name exists, it is opened. Errors are those of
+ * query_open(), with the line in @error.
  */
 int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret);
 
 /*
- * The databases in the state directories of this user and, if this user may read them, of the
- * service. NULL-terminated; NULL: no memory, or there are none.
+ * Returns the databases in the state directories of this user and, if this user may read them, of
+ * the service. The list ends with NULL; the result is NULL if memory is short or there are none.
  */
 char **find_files(void);
 
-/* Those of this user alone. Likewise. */
+/* Like find_files(), for this user's databases only. */
 char **find_own_files(void);
 
-/* Where those lie: their stores, each with its index. Likewise. */
+/* Like find_files(), for the folders that contain them, each with its index. */
 char **find_stores(void);
 
-/* What a collector calls a file that it had to set aside: NAME.db, this, and when. */
+/* A collector renames a damaged file to NAME.db, this text, and the time. */
 #define FIND_ASIDE ".corrupt-"
-/* Such files in @folder, or (NULL) where find_files() looks. As find_files(). */
+/*
+ * Returns such files in @folder, or in the folders of find_files() if it is NULL. The result is
+ * like that of find_files().
+ */
 char **find_aside(const char *folder);
 void find_files_free_p(char ***paths);

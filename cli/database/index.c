@@ -14,13 +14,14 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 
-/* The collector commits a row at a time; a process that holds the lock for longer is not waited
- * for. */
+/*
+ * The collector commits one row at a time; we do not wait for a process that keeps the lock longer.
+ */
 #define INDEX_BUSY_MS 1000
 /* Rows read in one transaction: a few milliseconds. */
 #define INDEX_PART    2048
 
-/* A file of several sessions says more than one row of it. */
+/* If a file has several sessions, one row of the index is not all of it. */
 static const char part_sql[] =
 	"SELECT database, name, job, command, completeness, uid, start_realtime_ns, dispatched, "
 	"stored, lost, bytes, changed_ns, processes, simulated, "
@@ -63,7 +64,10 @@ static int64_t pragma(sqlite3 *db, const char *sql)
 	return sqlite3_column_int64(row, 0);
 }
 
-/* As query.c does it; an older one has not what we ask for, a newer one may mean something else. */
+/*
+ * Like query.c: an older index lacks columns that are needed, and a newer one may have another
+ * meaning.
+ */
 static sqlite3 *open_index(const char *path)
 {
 	CLEANUP(close_db_p) sqlite3 *db = NULL;
@@ -104,7 +108,7 @@ static void free_session(struct query_index_session *session)
 	free(session->line);
 }
 
-/* @database lies in @real, which the caller calls @folder. */
+/* @database is a path in @real, which the caller calls @folder. */
 static void add_row(struct query_index *index, sqlite3_stmt *row, const char *database,
 	const char *real, const char *folder)
 {
@@ -135,7 +139,7 @@ static void add_row(struct query_index *index, sqlite3_stmt *row, const char *da
 		index->sessions[index->count++] = session;
 }
 
-/* What follows @last, which goes along. False: that was all. */
+/* Adds the rows after @last, and moves @last. False if there are no more. */
 static bool add_part(struct query_index *index, sqlite3_stmt *part, const char *real,
 	const char *folder, char **last)
 {
@@ -146,7 +150,10 @@ static bool add_part(struct query_index *index, sqlite3_stmt *part, const char *
 	for (; sqlite3_step(part) == SQLITE_ROW; count++) {
 		char *database = copy_text(part, COLUMN_DATABASE);
 
-		/* Blobs, or a NUL in a text: what follows them is the same again, for ever. */
+		/*
+		 * A blob, or a text with a NUL in it: the next part would return the same row for
+		 * ever.
+		 */
 		if (!database || strcmp(database, *last) <= 0) {
 			free(database);
 			break;
@@ -199,7 +206,7 @@ void query_index_done(struct query_index *index)
 const struct query_index_session *query_index_find(
 	const struct query_index *index, const char *path)
 {
-	/* Only compared with. */
+	/* Used only in comparisons. */
 	const struct query_index_session key = {.path = (char *)path};
 	const struct query_index_session *found =
 		index->count ? bsearch(&key, index->sessions, index->count,

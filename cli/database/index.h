@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the collectors of this user's stores wrote down of closed sessions (index.db), so that a
- * list of ten thousand opens none of their files. Read at once, in parts, so that no collector
- * waits for more than one of them. Of a file that is not what it was when it was closed nothing is
- * said: it has to be asked itself. Prints nothing. One thread.
+ * What the collectors of this user's stores recorded about closed sessions (index.db), so that a
+ * list of ten thousand opens none of their files. It is read once, in parts, so that a collector
+ * waits for no more than one part. A file that changed after it was closed is not found here and
+ * must be opened itself. Prints nothing. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,25 +12,29 @@
 
 struct query_index_session {
 	char *path;
-	char *name, *job, *command, *line; /* NULL: unknown */
+	char *name, *job, *command, *line; /* NULL if unknown */
 	uint64_t start_realtime_ns, dispatched, stored, lost, bytes, changed_ns;
 	uint32_t uid, processes;
 	bool is_simulated;
 };
 
-/* Sorted by path, as @folders name them. All zero is an empty one. */
+/*
+ * Sorted by path, which starts with the folder as the caller named it. An all-zero struct is empty.
+ */
 struct query_index {
 	struct query_index_session *sessions;
 	size_t count, capacity;
 };
 
-/* Adds what @folder/index.db says: nothing where there is none that may be read, or one of another
- * version, or no memory. */
+/*
+ * Adds the rows of @folder/index.db: none if it cannot be read, has another version, or memory is
+ * short.
+ */
 void query_index_add(struct query_index *index, const char *folder);
-/* After the last one. */
+/* Called after the last query_index_add(). */
 void query_index_sort(struct query_index *index);
 void query_index_done(struct query_index *index);
 
-/* Of the file @path, which was not changed since; NULL: it is not known. */
+/* Returns the row of the file @path if that has not changed since; NULL if it is not known. */
 const struct query_index_session *query_index_find(
 	const struct query_index *index, const char *path);

@@ -12,7 +12,7 @@
 #include "cli/database/find_session.h"
 #include "proto/base/cleanup.h"
 
-/* 0: it is not there. */
+/* Returns 0 if it does not exist. */
 static uint64_t written_ns(const char *path)
 {
 	struct stat st;
@@ -62,7 +62,10 @@ char *newest_database(void)
 	struct newest newest = {0};
 	glob_t here = {0};
 
-	/* First: a file that is also known to a collector is named as the user would. */
+	/*
+	 * These come first, so that a file that is also known to a collector has the name that the
+	 * user would use.
+	 */
 	if (!glob("*.db", GLOB_NOSORT, NULL, &here))
 		for (size_t i = 0; i < here.gl_pathc; i++)
 			consider(&newest, here.gl_pathv[i]);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The database that is meant where none is named. One thread; prints nothing; may ask the
- * collectors of this user, with the client's deadlines.
+ * The database to use if the user names none. One thread; prints nothing; may ask the collectors of
+ * this user, with the client's deadlines.
  */
 #include <stdint.h>
 
-/* CLOCK_REALTIME of the last change of a database or of its log; 0: it is not there. */
+/* CLOCK_REALTIME of the last change of a database or of its log; 0 if it does not exist. */
 uint64_t newest_written_ns(const char *path);
 
 /*
- * The one written last among those in the working folder (*.db), this user's in the state
- * directories, and those that this user's sessions are writing elsewhere. malloc'ed; NULL: there
- * is none, or no memory.
+ * Returns the database that was written last among those in the working folder (*.db), those of
+ * this user in the state directories, and those that this user's sessions are writing elsewhere.
+ * Allocated; NULL if there is none or memory is short.
  */
 char *newest_database(void);

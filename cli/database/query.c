@@ -14,7 +14,7 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 
-/* A commit of the collector takes at most COMMIT_MS_MAX; closing a file a little longer. */
+/* A commit of the collector takes at most COMMIT_MS_MAX, closing a file a little longer. */
 #define QUERY_BUSY_MS 5000
 
 __attribute__((format(printf, 2, 3))) static void set_error(
@@ -23,13 +23,14 @@ __attribute__((format(printf, 2, 3))) static void set_error(
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(query->error, sizeof(query->error), format, args); /* cut is fine */
+	/* Long text may be cut off. */
+	(void)vsnprintf(query->error, sizeof(query->error), format, args);
 	va_end(args);
 }
 
 int query_fail(struct query *query, int code)
 {
-	/* A program other than a collector made the change, since collectors leave no journal. */
+	/* Another program has changed the file, because collectors leave no journal. */
 	if (query->db && sqlite3_extended_errcode(query->db) == SQLITE_READONLY_ROLLBACK) {
 		set_error(query,
 			"%s: a change of it was interrupted (-journal); "
@@ -71,7 +72,7 @@ int query_damaged(struct query *query, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
+	(void)vsnprintf(why, sizeof(why), format, args); /* long text may be cut off */
 	va_end(args);
 	set_error(query, "%s: damaged: %s", query->path, why);
 	return -EBADMSG;
@@ -135,7 +136,9 @@ static int prepare(
 	return 0;
 }
 
-/* "-- since N": about what schema N brought; a file of an older one has nothing of the kind. */
+/*
+ * "-- since N": the query concerns what schema N added; files of an older schema have no such data.
+ */
 static bool is_older_than(const struct query *query, const char *sql)
 {
 	static const char since[] = "\n-- since ";
@@ -174,7 +177,7 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 {
 	int r = query_ask(query, name, ret);
 
-	/* Of a schema that is too old there is no ?1, and no row. */
+	/* A query that is skipped because the schema is too old has no ?1 and returns no row. */
 	if (!r && sqlite3_bind_parameter_count((*ret)->statement))
 		(void)sqlite3_bind_int64((*ret)->statement, 1, number);
 	return r;
@@ -188,7 +191,7 @@ static int do_statements(struct query *query, const char *sql, const int64_t *nu
 
 		if (r)
 			return r;
-		if (!rows->statement) /* what follows the last one */
+		if (!rows->statement) /* only blanks and comments followed */
 			return 0;
 		for (int i = 1; i <= sqlite3_bind_parameter_count(rows->statement); i++)
 			if ((size_t)i <= count)
@@ -210,7 +213,7 @@ int query_do(struct query *query, const char *name, const int64_t *numbers, size
 		return -EINVAL;
 	if (is_older_than(query, sql))
 		return 0;
-	/* The file itself was opened to be read only. */
+	/* The file itself is open read-only. */
 	sqlite3_exec(query->db, "PRAGMA query_only = 0", NULL, NULL, NULL);
 	r = do_statements(query, sql, numbers, count);
 	sqlite3_exec(query->db, "PRAGMA query_only = 1", NULL, NULL, NULL);
@@ -230,19 +233,19 @@ int query_number(struct query *query, const char *name, int64_t otherwise, int64
 	return 0;
 }
 
-/* ---- opening ------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------- */
 
-/* A file may come from anybody: its schema must not reach further than its tables. */
+/* A file may come from any user: its schema must not be able to reach beyond its tables. */
 static int harden(struct query *query)
 {
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
 	(void)sqlite3_limit(query->db, SQLITE_LIMIT_LENGTH, QUERY_VALUE_BYTES_MAX);
-	/* Only the collector checkpoints. */
+	/* Only the collector makes checkpoints. */
 	sqlite3_db_config(query->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	sqlite3_busy_timeout(query->db, QUERY_BUSY_MS);
-	(void)query_add_fold(query); /* what asks for it fails, and says so */
+	(void)query_add_fold(query); /* on failure, queries that use it fail with a message */
 	return sqlite3_exec(query->db,
 		"PRAGMA query_only = 1; PRAGMA mmap_size = 0; "
 		"PRAGMA temp_store = memory; BEGIN",
@@ -262,7 +265,9 @@ static int read_pragma(struct query *query, const char *sql, int64_t *ret)
 	return 0;
 }
 
-/* Ours, of this version, and readable to the end of its schema. */
+/*
+ * Checks that it is a database of rtl of this version, and that its schema can be read completely.
+ */
 static int check_identity(struct query *query)
 {
 	int64_t id, version, tables, rocpd;
@@ -309,7 +314,7 @@ static int open_connection(struct query *query, bool is_immutable)
 		return query_fail(query, SQLITE_NOMEM);
 	sqlite3_close_v2(query->db);
 	query->db = NULL;
-	/* One thread uses it: SQLite's own mutexes are a tenth of a scan. */
+	/* Only one thread uses it, and the mutexes of SQLite take a tenth of a scan. */
 	code = sqlite3_open_v2(uri, &query->db,
 		SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	if (!code)
@@ -329,8 +334,8 @@ static int open_checked(struct query *query)
 	query->bytes = file.bytes;
 	r = open_connection(query, false);
 	/*
-	 * WAL needs its -shm file. Where the directory is read-only that cannot be made; without a
-	 * log no process writes, and the file alone is all there is.
+	 * WAL needs the -shm file, which cannot be created in a read-only directory. Without a log
+	 * no process is writing, so the file alone is complete.
 	 */
 	if (r == -EIO && !file.has_wal && !file.is_dir_writable)
 		r = open_connection(query, true);
@@ -386,9 +391,12 @@ bool query_glob(const char *pattern, const char *text)
 	return !sqlite3_strglob(pattern, text);
 }
 
-/* ---- what users type ------------------------------------------------------------------------ */
+/* ---- queries that users type ----------------------------------------------------------- */
 
-/* Pragmas that only tell something; all others are refused, and so are arguments that set. */
+/*
+ * Allows pragmas that only return information; all others are refused, and so are arguments that
+ * set a value.
+ */
 static int authorize_pragma(const char *name, const char *argument)
 {
 	static const char *const with_argument[] = {"table_info", "table_xinfo", "table_list",
@@ -455,7 +463,7 @@ int query_ask_user(struct query *query, const char *sql, struct query_rows **ret
 		set_error(query, "SQL: empty statement");
 		return -EINVAL;
 	}
-	/* VACUUM INTO asks no authorizer. */
+	/* The authorizer is not called for VACUUM INTO. */
 	if (!sqlite3_stmt_readonly(rows->statement))
 		return query_fail(query, SQLITE_AUTH);
 	if (has_more(query, tail)) {

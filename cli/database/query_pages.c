@@ -8,7 +8,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* What sqlite.org/fileformat.html calls them. */
+/* Names as in sqlite.org/fileformat.html. */
 #define PAGE_INTERIOR	  5
 #define PAGE_LEAF	  13
 #define INTERIOR_HEAD	  12u
@@ -21,11 +21,11 @@
 #define TYPE_ZERO	  8
 #define TYPE_ONE	  9
 #define TYPE_REAL	  7
-/* A thousand million rows are three levels of pages of 4 KiB. */
+/* A thousand million rows take three levels of pages of 4 KiB. */
 #define DEPTH_MAX	  8
-/* Pages of a table that grew alone lie side by side: so much is read at once. */
+/* Pages of a table that grew alone are adjacent: this much is read at once. */
 #define WINDOW_BYTES_MAX  (256u << 10)
-/* What a number at the very end of a page may be read too far. */
+/* Bytes that decoding a number at the very end of a page may read beyond it. */
 #define SLACK_BYTES	  16
 
 struct level {
@@ -41,12 +41,12 @@ struct query_pages {
 	uint8_t *window;
 	uint64_t window_at, window_bytes, wanted;
 	struct level levels[DEPTH_MAX];
-	unsigned depth; /* of levels in use */
+	unsigned depth; /* number of levels in use */
 	const uint8_t *leaf;
-	unsigned cell, cells; /* of the leaf */
+	unsigned cell, cells; /* in the leaf */
 	int64_t leaf_last;
 	bool has_id, is_begun;
-	int64_t id; /* of the row before */
+	int64_t id; /* of the previous row */
 	uint64_t count;
 };
 
@@ -60,7 +60,7 @@ static uint32_t get_32(const uint8_t *from)
 	return (uint32_t)get_16(from) << 16 | get_16(from + 2);
 }
 
-/* At most 9 bytes. */
+/* Decodes at most 9 bytes. */
 static const uint8_t *get_varint(const uint8_t *from, int64_t *ret)
 {
 	uint64_t value = 0;
@@ -76,15 +76,15 @@ static const uint8_t *get_varint(const uint8_t *from, int64_t *ret)
 	return from + 1;
 }
 
-/* ---- pages --------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------- */
 
 static int read_file(struct query_pages *p, void *to, uint64_t bytes, uint64_t at)
 {
-	/* Cut off, or a disk that fails: SQLite says which. */
+	/* The file is truncated or the disk fails; SQLite reports which. */
 	return p->file->pMethods->xRead(p->file, to, (int)bytes, (sqlite3_int64)at) ? -ENOTSUP : 0;
 }
 
-/* The more the pages lie in the order of the tree, the more is read at once. */
+/* The more the pages are in the order of the tree, the more is read at once. */
 static int fill_window(struct query_pages *p, uint64_t at)
 {
 	const uint64_t file_bytes = (uint64_t)p->page_count * p->page_bytes;
@@ -99,14 +99,16 @@ static int fill_window(struct query_pages *p, uint64_t at)
 	return read_file(p, p->window, p->window_bytes, at);
 }
 
-/* Valid until the next one. */
+/* Valid until the next call. */
 static int read_page(struct query_pages *p, uint32_t number, const uint8_t **ret)
 {
 	uint64_t at = (uint64_t)(number - 1) * p->page_bytes;
 	int r = 0;
 
-	/* Page 1 has the header of the file, and the page of the lock byte is never used: neither
-	 * is part of a tree. */
+	/*
+	 * Page 1 contains the header of the file, and the page of the lock byte is never used:
+	 * neither is part of a tree.
+	 */
 	if (number < 2 || number > p->page_count || at == LOCK_BYTE_AT)
 		return -ENOTSUP;
 	if (at < p->window_at || at + p->page_bytes > p->window_at + p->window_bytes)
@@ -115,7 +117,10 @@ static int read_page(struct query_pages *p, uint32_t number, const uint8_t **ret
 	return r;
 }
 
-/* A cell has six bytes at least, its place among them: with more of them SQLite reads none. */
+/*
+ * A cell takes at least six bytes, including its entry in the array: if there are more cells,
+ * SQLite reads none.
+ */
 static bool is_page_of_rows(const struct query_pages *p, const uint8_t *page)
 {
 	const unsigned cells = get_16(page + 3);
@@ -135,7 +140,7 @@ static int enter(struct query_pages *p, uint32_t number, int64_t last)
 	if (read_page(p, number, &page) || !is_page_of_rows(p, page))
 		return -ENOTSUP;
 	cells = get_16(page + 3);
-	/* A table may be empty, a page below another may not. */
+	/* A table may be empty, but a page below another may not. */
 	if (!cells && (p->depth || page[0] == PAGE_INTERIOR))
 		return -ENOTSUP;
 	if (page[0] == PAGE_LEAF) {
@@ -160,7 +165,7 @@ static int enter(struct query_pages *p, uint32_t number, int64_t last)
 	return 0;
 }
 
-/* One step down: to the child of the lowest level whose turn it is. */
+/* Goes one step down: to the next child of the lowest level. */
 static int descend(struct query_pages *p)
 {
 	struct level *level = p->levels + p->depth - 1;
@@ -179,7 +184,7 @@ static int descend(struct query_pages *p)
 	return enter(p, get_32(level->page + at), key);
 }
 
-/* 1: a leaf with rows; 0: the end. */
+/* Returns 1 for a leaf with rows, 0 at the end. */
 static int next_leaf(struct query_pages *p)
 {
 	int r;
@@ -205,9 +210,9 @@ static int next_leaf(struct query_pages *p)
 	return 0;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------ */
 
-/* By the type of a column; what is no number, or no whole one, is SQLite's to convert. */
+/* Indexed by a column's type. Types that are not whole numbers are left to SQLite. */
 static const uint8_t type_bytes[] = {0, 1, 2, 3, 4, 6, 8, 0, 0, 0};
 
 static int64_t get_number(const uint8_t *from, unsigned type)
@@ -220,14 +225,17 @@ static int64_t get_number(const uint8_t *from, unsigned type)
 	return (int64_t)be64toh(bytes) >> (64 - 8 * type_bytes[type]);
 }
 
-/* @record has @bytes bytes: a head of types, and the values. */
+/* @record has @bytes bytes: a header with types, and the values. */
 static int get_record(
 	struct query_pages *p, const uint8_t *record, unsigned bytes, struct query_pages_row *row)
 {
 	unsigned at[QUERY_PAGES_TABLE_COLUMNS], offset = bytes ? record[0] : 0;
 	const unsigned fields = offset - 1;
 
-	/* Of so few columns the length of the head is one byte. SQLite wants a column at least. */
+	/*
+	 * With so few columns the length of the header is one byte. SQLite requires at least one
+	 * column.
+	 */
 	if (offset < 2 || fields > p->table.columns || offset > bytes)
 		return -ENOTSUP;
 	for (unsigned i = 0; i < fields; i++) {
@@ -251,7 +259,7 @@ static int get_record(
 	return 0;
 }
 
-/* 1: @row; 0: it is not asked for. */
+/* Returns 1 with @row, or 0 if the row is not wanted. */
 static int get_row(struct query_pages *p, struct query_pages_row *row)
 {
 	const uint8_t *end = p->leaf + p->usable, *from;
@@ -259,7 +267,7 @@ static int get_row(struct query_pages *p, struct query_pages_row *row)
 	int64_t id;
 	int r;
 
-	/* A record of such a table is less than 128 bytes: its length is one byte. */
+	/* A record of such a table has less than 128 bytes, so its length is one byte. */
 	if (at < LEAF_HEAD + 2 * p->cells || at >= p->usable || p->leaf[at] & 0x80)
 		return -ENOTSUP;
 	from = get_varint(p->leaf + at + 1, &id);
@@ -303,10 +311,12 @@ uint64_t query_pages_count(const struct query_pages *pages)
 	return pages->count;
 }
 
-/* ---- the file ------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------- */
 
-/* The last writer kept the number of pages up to date and left no WAL: then SQLite reads exactly
- * what lies in the file. */
+/*
+ * True if the last writer kept the number of pages up to date and left no WAL: SQLite then reads
+ * exactly what the file contains.
+ */
 static int read_head(struct query_pages *p)
 {
 	uint8_t head[FILE_HEADER_BYTES];
@@ -331,7 +341,7 @@ int query_pages_new(sqlite3 *db, const struct query_pages_table *table, struct q
 	CLEANUP(query_pages_free_p) struct query_pages *p = NULL;
 	sqlite3_file *file = NULL;
 
-	/* Its lock is what keeps writers out. */
+	/* The lock of the transaction keeps writers out. */
 	if (sqlite3_txn_state(db, "main") == SQLITE_TXN_NONE ||
 		sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) || !file ||
 		!file->pMethods)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What query.c and query_rows.c share: a connection, and the rows of one question. One thread. */
+/* Shared by query.c and query_rows.c: a connection, and the rows of one query. One thread. */
 #include <sqlite3.h>
 
 #include "cli/database/query.h"
@@ -13,26 +13,28 @@ struct query {
 	bool is_in_use;
 	uint64_t bytes;
 	int64_t schema;
-	query_take take; /* of the query_fold() that runs in SQLite */
+	query_take take; /* callback of the query_fold() that SQLite is running */
 	void *taker;
 	int taken;
-	uint64_t skipped; /* so many rows of it were given before */
+	uint64_t skipped; /* number of rows at its start that were passed on before */
 	char error[QUERY_ERROR_BYTES];
 };
 
 struct query_rows {
 	struct query *query;
 	sqlite3_stmt *statement;
-	struct query_pages *pages; /* NULL: the statement gives them */
+	struct query_pages *pages; /* NULL if the rows come from the statement */
 	struct query_pages_row row;
 };
 
-/* SQLite's code as ours, with a line for people. */
+/* Translates SQLite's code to ours, with a line of text. */
 int query_fail(struct query *query, int code);
 
-/* query_rows.c */
-/* Where @sql asks for every dispatch, and the file is one whose pages can be read: that. -ENOMEM.
+/* Functions of query_rows.c. */
+/*
+ * If @sql asks for every dispatch and the pages of the file can be read, sets rows->pages. Returns
+ * 0 or -ENOMEM.
  */
 int query_find_pages(struct query *query, const char *sql, struct query_rows *rows);
-/* Makes rtl_fold() known. SQLite's code. */
+/* Defines rtl_fold(). Returns SQLite's code. */
 int query_add_fold(struct query *query);

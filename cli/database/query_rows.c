@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows of an answer: from SQLite, or all dispatches from the pages of the file. */
+/* Rows of a query's result: from SQLite, or all dispatches from the pages of the file. */
 #include "cli/database/query.h"
 
 #include <errno.h>
@@ -11,9 +11,11 @@
 
 #define FOLD_BEGIN "rtl_fold("
 
-/* ---- which questions ------------------------------------------------------------------------ */
+/* ---- queries that can be read from pages ----------------------------------------------- */
 
-/* The part between SELECT and FROM rtl_dispatch, where nothing else is said. */
+/*
+ * Finds the part between SELECT and FROM rtl_dispatch; false if the query contains anything else.
+ */
 static bool find_columns(const char *sql, const char **ret_begin, const char **ret_end)
 {
 	static const char begin[] = "\nSELECT ", end[] = " FROM rtl_dispatch;";
@@ -31,7 +33,7 @@ static bool find_columns(const char *sql, const char **ret_begin, const char **r
 	return true;
 }
 
-/* Its place among the columns that are asked for, or -1. */
+/* Returns its position among the columns of the query, or -1. */
 static int find_name(const char *begin, const char *end, const char *name)
 {
 	const size_t length = strlen(name);
@@ -58,7 +60,10 @@ static unsigned count_names(const char *begin, const char *end)
 	return count;
 }
 
-/* Where each lies in a row. Columns that hold anything but what was written there are SQLite's. */
+/*
+ * Finds the position of each column in a row. Columns whose values are not stored as they are, are
+ * left to SQLite.
+ */
 static int find_places(
 	struct query *query, const char *begin, const char *end, struct query_pages_table *table)
 {
@@ -93,7 +98,7 @@ static int find_root(struct query *query, struct query_pages_table *table)
 	return r ? r : table->root ? 0 : -ENOTSUP;
 }
 
-/* All of them, unless this connection looks at a part (sql/part_begin.sql). */
+/* Sets the range to all rows, unless this connection reads a part (sql/part_begin.sql). */
 static int find_range(struct query *query, struct query_pages_table *table)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -129,11 +134,11 @@ int query_find_pages(struct query *query, const char *sql, struct query_rows *ro
 		r = find_range(query, &table);
 	if (!r)
 		r = query_pages_new(query->db, &table, &rows->pages);
-	/* Whatever else it is, SQLite will find it, too. */
+	/* SQLite reports any other error when it runs the query. */
 	return r == -ENOMEM ? r : 0;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------ */
 
 static int step(struct query_rows *rows)
 {
@@ -144,7 +149,7 @@ static int step(struct query_rows *rows)
 	return code == SQLITE_DONE ? 0 : query_fail(rows->query, code);
 }
 
-/* To the row after those that were given; of what is there the first are the same. */
+/* Moves to the row after those that were returned; the first rows of SQLite are the same. */
 static int go_on_in_sqlite(struct query_rows *rows)
 {
 	uint64_t given = query_pages_count(rows->pages);
@@ -207,7 +212,7 @@ struct render_value query_value(const struct query_rows *rows, int column)
 		return render_real(sqlite3_column_double(rows->statement, column));
 	case SQLITE_TEXT:
 	case SQLITE_BLOB:
-		/* A text may hold NULs: take its length from SQLite. */
+		/* A text may contain NULs: take its length from SQLite. */
 		value.text = sqlite3_column_blob(rows->statement, column);
 		value.length = (size_t)sqlite3_column_bytes(rows->statement, column);
 		if (!value.text)
@@ -229,9 +234,9 @@ const char *query_column_name(const struct query_rows *rows, int column)
 	return sqlite3_column_name(rows->statement, column);
 }
 
-/* ---- folds ---------------------------------------------------------------------------------- */
+/* ---- folds ----------------------------------------------------------------------------- */
 
-/* One row of query_fold(). Without one that runs (a user's SQL) it does nothing. */
+/* One row of query_fold(). If none is running (a user's SQL), it does nothing. */
 static void fold_step(sqlite3_context *context, int count, sqlite3_value **values)
 {
 	struct query *query = sqlite3_user_data(context);

@@ -66,7 +66,7 @@ int question_put_json(struct query *query, const char *name, const char *key,
 	json_t *array = json_array();
 	int r = query_ask(query, name, &rows);
 
-	/* Takes the array, whether it works or not. */
+	/* Takes over the array even if it fails. */
 	if (json_object_set_new(document, key, array))
 		return -ENOMEM;
 	while (!r && (r = query_next(rows)) > 0) {

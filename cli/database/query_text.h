@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The embedded files sql/NAME.sql: name without its ending, text. Ends with a NULL name. */
+/*
+ * The embedded files sql/NAME.sql: their names without the ending, and their texts. The last name
+ * is NULL.
+ */
 
 struct query_text {
 	const char *name;
@@ -9,5 +12,5 @@ struct query_text {
 
 extern const struct query_text query_texts[];
 
-/* The migration that brings the rules of categories. */
+/* The migration that contains the rules of categories. */
 extern const struct query_text query_builtin_texts[];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the verbs that ask one database have in common: its name and the format among the options,
- * opening it, and what is said where that fails or something is missing. Talks to stderr for its
- * verb (command.h). One thread.
+ * Shared by the verbs that read one database: its name and the format among the options, opening
+ * it, and the messages for errors and missing data. Writes to stderr for its verb (command.h). One
+ * thread.
  */
 #include "cli/base/options.h"
 #include "cli/database/query.h"
@@ -11,12 +11,12 @@
 #include "cli/database/verdict.h"
 
 struct verb {
-	const char *name; /* FILE or SESSION; NULL: the newest */
+	const char *name; /* FILE or SESSION; NULL for the newest */
 	enum render_format format;
 	bool is_strict;
 };
 
-/* Rows of a verb's table of options. */
+/* Rows for a verb's table of options. */
 #define VERB_JSON                                                                                  \
 	{                                                                                          \
 		"json", 'j', NULL, 0, "one document with everything", 0                            \
@@ -25,7 +25,7 @@ struct verb {
 	{                                                                                          \
 		"csv", 'c', NULL, 0, text, 0                                                       \
 	}
-/* One of several tables; the verb takes 'c' itself, as it has a table to choose. */
+/* CSV of one of several tables; the verb handles 'c' itself, because the user chooses a table. */
 #define VERB_CSV_TABLE(text)                                                                       \
 	{                                                                                          \
 		"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL, text, 0                                  \
@@ -36,20 +36,26 @@ struct verb {
 	}
 #define VERB_STRICT_HELP "exit 3 when anything is missing, or nothing was dispatched"
 
-/* For a parser, to return for keys that it does not know: those above, and the name. */
+/* A parser returns this for keys that it does not know: it handles those above, and the name. */
 error_t verb_parse(int key, char *arg, struct verb *ret);
 
-/* One of --json and --csv, which do not go together; exits as opts_error() does. */
+/* Accepts only one of --json and --csv; exits like opts_error(). */
 void verb_take_format(enum render_format *format, enum render_format wanted);
 
-/* Where no FILE is named: the newest database, after a line that names it, malloc'ed; NULL after a
- * line that there is none. */
+/*
+ * For verbs without FILE: returns the newest database, allocated, after a line that names it; NULL
+ * after a line that there is none.
+ */
 char *verb_newest(void);
 
-/* CMD_OK; CMD_BAD_INPUT after a line that says why. */
+/* Returns CMD_OK; CMD_BAD_INPUT after a line with the reason. */
 int verb_open(const struct verb *verb, struct query **ret);
-/* Says why something failed: @error, else what the query tells, else that there was no memory;
- * CMD_BAD_INPUT. @error may be NULL. */
+/*
+ * Reports why something failed: @error (may be NULL), otherwise the error of the query, otherwise
+ * that memory is short. Returns CMD_BAD_INPUT.
+ */
 int verb_fail(const struct query *query, const char *error);
-/* CMD_LOSSY after a line, where --strict was asked for and something is missing; else CMD_OK. */
+/*
+ * Returns CMD_LOSSY after a line if --strict was given and something is missing; otherwise CMD_OK.
+ */
 int verb_check(const struct verb *verb, const struct verdict *verdict);

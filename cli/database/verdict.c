@@ -9,7 +9,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* Reasons are borrowed by struct completeness: here they live. */
+/* Storage for the names of reasons that struct completeness borrows. */
 #define VERDICT_NAMES_BYTES 4096
 
 void verdict_free_p(struct verdict **verdict)
@@ -71,14 +71,14 @@ static int read_imports(struct query *query, struct completeness *c)
 	return 0;
 }
 
-/* As the collector does it (collectord/ingest/verdict.c), so that both say the same. */
+/* Must count as the collector does (collectord/ingest/verdict.c), so that both print the same. */
 static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 {
 	struct completeness *c = &v->counts;
 	uint64_t *own = completeness_own_loss(c, reason);
 
 	if (!strcmp(reason, "torn"))
-		return; /* summed from the queues */
+		return; /* it is summed from the queues */
 	if (own)
 		*own += count;
 	else if (!strcmp(reason, "unknown_tail"))
@@ -151,7 +151,7 @@ static int read_sessions(struct query *query, struct completeness *c)
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "sessions", &rows);
 
-	/* Where no session is none has ended. */
+	/* Without a session, none has ended. */
 	c->live = true;
 	for (bool is_first = true; !r && (r = query_next(rows)) > 0; is_first = false) {
 		c->live = (c->live && !is_first) || query_is_null(rows, 7);
@@ -161,8 +161,8 @@ static int read_sessions(struct query *query, struct completeness *c)
 }
 
 /*
- * A closed file says what it held. SQLite knows no checksums: a bit that flips may hide rows, or
- * change a count, and nothing else would tell.
+ * A closed file contains the number of its rows. SQLite has no checksums: a flipped bit may hide
+ * rows or change a count, and nothing else would reveal it.
  */
 static int check_seal(struct query *query, const struct completeness *c)
 {
@@ -197,7 +197,10 @@ static int check_seal(struct query *query, const struct completeness *c)
 		dispatched, stored, c->dispatched, own_stored);
 }
 
-/* Its own words are plain; a file that anybody made may give reasons that steer a terminal. */
+/*
+ * Our own text is plain, but a file of unknown origin may contain reasons with control characters
+ * for terminals.
+ */
 static void make_plain(char *line)
 {
 	for (; *line; line++)
@@ -231,7 +234,7 @@ static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct v
 		return r;
 	c->undrained = (uint64_t)undrained;
 	c->simulated = v->is_simulated = simulated != 0;
-	/* As found now, whatever its collector found when it closed it. */
+	/* As found now, regardless of what its collector found when it closed the file. */
 	if (rows_seen)
 		c->rows_missing =
 			*rows_seen < c->stored ? c->stored - *rows_seen : *rows_seen - c->stored;

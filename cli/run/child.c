@@ -20,14 +20,14 @@
 #include "proto/base/clock.h"
 
 /*
- * Signals that are not passed on: errors of our own, and those that the terminal sends to the
- * command anyway. All others may be meant for the command; batch systems choose their own (XCPU:
- * save your work).
+ * Signals that are not passed on: our own errors, and those that the terminal sends to the command
+ * itself. All others may be meant for the command; batch systems choose their own (XCPU: save your
+ * work).
  */
 static const int kept[] = {
 	SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
 
-/* 0, -ENOENT, -EACCES. */
+/* Returns 0, -ENOENT or -EACCES. */
 static int try_file(const char *path)
 {
 	struct stat st;
@@ -45,7 +45,7 @@ static int search_path(const char *command)
 	int r = -ENOENT;
 
 	if (!path)
-		path = "/bin:/usr/bin"; /* as execvp */
+		path = "/bin:/usr/bin"; /* like execvp() */
 	for (;;) {
 		size_t length = strcspn(path, ":");
 		char file[PATH_MAX];
@@ -90,12 +90,13 @@ int run_child_find(const char *command)
 void run_child_init(struct run_child *child)
 {
 	*child = (struct run_child){.signal_fd = -1};
-	/* Where our parent ignores SIGCHLD, statuses would be thrown away. */
+	/* If our parent ignores SIGCHLD, exit statuses would be lost. */
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child->old_child);
-	/* A closed stderr must neither kill us nor change the exit status. */
+	/* A closed stderr must neither end this process nor change the exit status. */
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &child->old_pipe);
 	sigprocmask(SIG_BLOCK, NULL, &child->old_mask);
-	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors); /* cannot fail for our own */
+	/* Cannot fail for our own process. */
+	(void)getrlimit(RLIMIT_NOFILE, &child->old_descriptors);
 }
 
 static int take_signals(struct run_child *child)
@@ -109,7 +110,10 @@ static int take_signals(struct run_child *child)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	/* Blocked, not ignored: the command must not inherit a disposition from us. */
+	/*
+	 * They are blocked, not ignored, because the command must not inherit a disposition from
+	 * us.
+	 */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	child->signal_fd = fd;
 	return 0;
@@ -130,7 +134,7 @@ static void become(void *data)
 
 	sigaction(SIGCHLD, &child->old_child, NULL);
 	sigaction(SIGPIPE, &child->old_pipe, NULL);
-	/* Programs that use select() must not be given more than they were. */
+	/* Programs that use select() must not get a higher limit than they had. */
 	(void)setrlimit(RLIMIT_NOFILE, &child->old_descriptors);
 	sigprocmask(SIG_SETMASK, &child->old_mask, NULL);
 	execvpe(start->command[0], start->command, start->environment);
@@ -146,7 +150,7 @@ static int say_not_started(const char *command, int error)
 	return CMD_RUN_FAILED;
 }
 
-/* 0 when it is executed: the pipe has closed itself. */
+/* Returns 0 if the program was executed, because the pipe is then closed. */
 static int read_error(int fd)
 {
 	int error;
@@ -172,11 +176,14 @@ static int start_child(struct run_child *child, struct start *start, const struc
 			run_orphans_adopt(child);
 		start->environment = environment.at;
 	}
-	/* The last look: what comes to us from here on reaches it, too. */
+	/* The last check: signals that come after this reach the command, too. */
 	if (r == 0 && run_hold_pending())
 		r = -EINTR;
 	if (r == 0) {
-		/* The same process group: job control and ^C mean the command as much as us. */
+		/*
+		 * It stays in our process group: job control and ^C concern the command as much as
+		 * us.
+		 */
 		child->pid = spawn_begin(become, start);
 		r = child->pid < 0 ? -errno : 0;
 	}
@@ -203,11 +210,11 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
 	error = read_error(from);
 	if (!error)
 		return 0;
-	(void)waitpid(child->pid, NULL, 0); /* it wrote, then exits at once */
+	(void)waitpid(child->pid, NULL, 0); /* it exits right after it has written */
 	return say_unfit(command[0], error);
 }
 
-/* Stop as the command did, so that the shell sees a stopped job; then go on. */
+/* Stops as the command did, so that the shell sees a stopped job, and continues afterwards. */
 static void stop_too(void)
 {
 	sigset_t set, old;
@@ -219,7 +226,7 @@ static void stop_too(void)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* 1: it has ended; 0: not yet. */
+/* Returns 1 if the command has ended, otherwise 0. */
 static int reap(struct run_child *child, bool has_stop_signal)
 {
 	int status;
@@ -230,15 +237,17 @@ static int reap(struct run_child *child, bool has_stop_signal)
 		pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
 	while (pid > 0 && pid != child->pid);
 	if (pid < 0 && errno != EINTR) {
-		/* Cannot be, as SIGCHLD is not ignored; not knowing is no success. */
+		/* Cannot happen, as SIGCHLD is not ignored. An unknown status is no success. */
 		child->status = CMD_RUN_FAILED << 8;
 		return 1;
 	}
 	if (pid <= 0)
 		return 0;
 	if (WIFSTOPPED(status)) {
-		/* Follow only a stop by the terminal or through us: a process that stops the
-		 * command directly also continues it directly. */
+		/*
+		 * Only a stop by the terminal or through us is followed: a process that stops the
+		 * command directly also continues it directly.
+		 */
 		if (WSTOPSIG(status) == SIGTSTP && has_stop_signal)
 			stop_too();
 		return 0;
@@ -248,9 +257,10 @@ static int reap(struct run_child *child, bool has_stop_signal)
 }
 
 /*
- * SI_KERNEL: the terminal sent it, to the whole process group: the command has its own. But that a
- * terminal is gone its first process alone is told, which we are where a window, or ssh -t, has
- * started us and no shell: the others are when that one ends.
+ * SI_KERNEL: the terminal sent the signal to the whole process group, so the command has received
+ * it. The hangup of a terminal is an exception: only the first process of the session receives it.
+ * That is us if a window or ssh -t started us without a shell. Other processes receive it when that
+ * process ends.
  */
 static bool is_for_all(const struct signalfd_siginfo *info)
 {
@@ -259,7 +269,10 @@ static bool is_for_all(const struct signalfd_siginfo *info)
 	return info->ssi_code == SI_KERNEL && !(is_of_hangup && getsid(0) == getpid());
 }
 
-/* From the command itself: it knows (kill 0). Everything else was meant for the command. */
+/*
+ * A signal from the command itself (kill 0) has reached it already. All others are meant for the
+ * command.
+ */
 static void pass_on(const struct run_child *child, const struct signalfd_siginfo *info)
 {
 	if (is_for_all(info) || (pid_t)info->ssi_pid == child->pid)
@@ -276,7 +289,10 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 		struct signalfd_siginfo info;
 		uint64_t now_ns = clock_monotonic_ns();
 
-		/* Before the first wait too: a SIGCHLD may have merged with an earlier one. */
+		/*
+		 * Also before the first wait, because a SIGCHLD may have merged with an earlier
+		 * one.
+		 */
 		if (reap(child, has_stop_signal))
 			break;
 		struct pollfd entries[3] = {{.fd = child->signal_fd, .events = POLLIN},
@@ -293,7 +309,7 @@ int run_child_wait(struct run_child *child, struct run_collector *collector)
 		if (entries[2].revents)
 			run_collector_hear(collector);
 		if (entries[1].revents)
-			(void)run_keeper_serve(collector); /* what is wrong it has said */
+			(void)run_keeper_serve(collector); /* it reports its errors itself */
 		while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 			if (info.ssi_signo == SIGCHLD)
 				continue;

@@ -6,7 +6,10 @@
 #include "cli/run/run.h"
 #include "cli/base/message.h"
 
-/* What a mode needs that was asked for by its name. 0, or an exit status, said why. */
+/*
+ * Finds the library that a mode named by the user needs. Returns 0, or an exit status after a
+ * message.
+ */
 static int find_calls(const struct run_options *options, const char *shim)
 {
 	char calls[PATH_MAX];
@@ -18,14 +21,16 @@ static int find_calls(const struct run_options *options, const char *shim)
 	return CMD_RUN_FAILED;
 }
 
-/* The libraries that the job is to load. 0, or an exit status, said why; false in *ret_is_found
- * when the job goes unrecorded. */
+/*
+ * Finds the libraries that the job is to load. Returns 0, or an exit status after a message;
+ * *ret_is_found is false if the job goes unrecorded.
+ */
 static int find_libraries(const struct run_options *options, char shim[PATH_MAX],
 	char softgpu[PATH_MAX], bool *ret_is_found)
 {
 	int r;
 
-	/* Without it the job would run on another device than the user asked for. */
+	/* Without it the job would run on another device than the user wants. */
 	if (options->is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0) {
 		say("software GPU: %s: not found; " PLACES_SOFTGPU_TODO, softgpu);
 		return CMD_RUN_FAILED;
@@ -57,7 +62,9 @@ static void tell_plan(const struct run_options *options, const struct run_collec
 		say("software GPU: everything recorded is SIMULATED");
 }
 
-/* Also of a job that is not recorded: the software GPU is not the collector's. */
+/*
+ * Also for a job that is not recorded, because the software GPU does not depend on the collector.
+ */
 static int make_env(struct jobenv *env, const struct run_options *options,
 	const struct run_collector *collector, const struct run_launch *launch, const char *shim,
 	const char *softgpu)
@@ -74,19 +81,19 @@ static int make_env(struct jobenv *env, const struct run_options *options,
 	return jobenv_init(env, &params);
 }
 
-/* A mistake with -o is one whether or not the job can be recorded. */
+/* A wrong -o is an error whether or not the job can be recorded. */
 static int check_output(const struct run_options *options, const struct run_launch *launch)
 {
 	struct run_output output;
 	int r = options->output ? run_output_name(&output, options, launch) : 0;
 
-	/* Of a launch the first may just have made it. */
+	/* The first rank of a launch may just have created it. */
 	if (r || !options->output || launch->is_shared)
 		return r;
 	return run_output_check(&output, options);
 }
 
-/* 0, or an exit status, said why. @ret_env is good in either case. */
+/* Returns 0, or an exit status after a message. @ret_env is valid in both cases. */
 static int prepare(const struct run_options *options, const struct run_launch *launch,
 	struct run_collector *collector, struct jobenv *ret_env)
 {
@@ -103,7 +110,7 @@ static int prepare(const struct run_options *options, const struct run_launch *l
 			     : check_output(options, launch);
 	if (r)
 		return r;
-	run_hold(); /* of a service's session, too */
+	run_hold(); /* also for a session at a service */
 	r = make_env(ret_env, options, collector, launch, shim, softgpu);
 	if (r < 0) {
 		say("%s", strerror(-r));
@@ -113,11 +120,11 @@ static int prepare(const struct run_options *options, const struct run_launch *l
 	return 0;
 }
 
-/* Does not return where a signal kept the command from being started. */
+/* Does not return if a signal kept the command from being started. */
 static int leave_unstarted(struct run_collector *collector, const struct run_launch *launch,
 	struct run_child *child, int status)
 {
-	/* Others of a launch may be recorded by it. */
+	/* Other ranks of a launch may be recorded by the collector. */
 	if (!run_verdict_unstarted(collector, child, status) && !launch->is_shared)
 		run_keeper_kill(collector);
 	run_hold_release();

@@ -16,9 +16,9 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* Between two looks at whether the collector that we started still lives. */
+/* Interval between two checks whether the collector that we started is alive. */
 #define LIFE_STEP_MS	50
-/* A service that died is back after this, or there is none: systemd starts it after 100 ms. */
+/* A service that died is back by then, or there is none: systemd restarts it after 100 ms. */
 #define SERVICE_BACK_MS 2000u
 
 void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
@@ -30,7 +30,7 @@ void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
 	va_end(args);
 }
 
-/* The command line for people: spaces between, cut where it gets too long. */
+/* Makes the command line for display: separated by spaces, and cut off if it is too long. */
 static void join_command(char **command, char *ret, size_t bytes)
 {
 	size_t at = 0;
@@ -54,7 +54,7 @@ int run_collector_say_hello(struct run_collector *collector, bool is_early)
 {
 	Rtl__RunnerHello hello = RTL__RUNNER_HELLO__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	/* The first frame of a connection is bounded: leave room for the rest of it. */
+	/* The size of a connection's first frame is limited; leave room for its other fields. */
 	char command[COMMAND_BYTES_MAX];
 
 	join_command(collector->options->command, command, sizeof(command));
@@ -67,7 +67,10 @@ int run_collector_say_hello(struct run_collector *collector, bool is_early)
 	msg_set_bytes(&hello.has_categories, &hello.categories, collector->options->categories);
 	hello.has_early = is_early;
 	hello.early = is_early;
-	/* One has had us, and may have died before anything of us was in its file. */
+	/*
+	 * An earlier collector had this session, and may have died before any of our data was in
+	 * its file.
+	 */
 	hello.has_again = true;
 	hello.again = collector->session[0] != 0;
 	frame.body_case = RTL__FRAME__BODY_RUNNER_HELLO;
@@ -95,7 +98,7 @@ void run_collector_refused(struct run_collector *collector, int error)
 	say("collector: %s; the job goes on unrecorded", client_error(&collector->client, error));
 	if (collector->keeper)
 		(void)unlink(collector->socket);
-	/* Or it would be started again. */
+	/* Otherwise it would be restarted. */
 	collector->keeper = run_keeper_free(collector->keeper);
 	client_close(&collector->client);
 	collector->session[0] = '\0';
@@ -117,7 +120,10 @@ void run_collector_hear(struct run_collector *collector)
 		run_collector_refused(collector, r);
 }
 
-/* Our own hold on the socket keeps it from hanging up on us when the collector dies. */
+/*
+ * A connection that the collector has not accepted stays open when the collector dies, because we
+ * hold its listening socket.
+ */
 static int receive_while_it_lives(struct run_collector *collector, Rtl__Frame **ret)
 {
 	unsigned hurried_ms = 0;
@@ -145,13 +151,13 @@ int run_collector_greet(struct run_collector *collector, const struct run_option
 	collector->display = output;
 	/* With --verbose the whole plan is printed, so wait for all of it. */
 	r = run_collector_say_hello(collector, is_early && !options->is_verbose);
-	/* A collector that hung up may have sent the reason before. */
+	/* A collector that hung up may have sent the reason before that. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = receive_while_it_lives(collector, &reply);
 	return r < 0 ? r : run_collector_take(collector, reply);
 }
 
-/* The job goes unrecorded, or does not go at all. */
+/* The job goes unrecorded, or is not started. */
 static int give_up(const struct run_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -160,7 +166,7 @@ static int give_up(const struct run_options *options, const char *format, ...)
 	CLEANUP(free_p) char *why = NULL;
 	va_list args;
 
-	/* A signal asks us to end: start no job. */
+	/* A signal asks us to end, so no job is started. */
 	if (run_hold_pending())
 		return CMD_RUN_FAILED;
 	va_start(args, format);
@@ -190,9 +196,9 @@ static bool is_gone(int error)
 }
 
 /*
- * Connect to a service and open the session there. 0 or -errno, closed again then. A service
- * that hangs up without an answer has died, and its service manager starts it again: a whole job
- * must not go unrecorded for that.
+ * Connects to a service and opens the session there. Returns 0, or -errno with the connection
+ * closed. A service that hangs up without an answer has died and is restarted by its service
+ * manager: a job must not go unrecorded because of that.
  */
 static int try_service(struct run_collector *collector, const struct run_options *options,
 	const char *path, const char *job)
@@ -228,7 +234,9 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
 }
 
-/* Collectors at default places: the user's own, then the node's. 0; else none of them accepts us.
+/*
+ * Tries the collectors at default places: the user's own, then that of the node. Returns 0, or an
+ * error if none of them accepts us.
  */
 static int attach_kept(
 	struct run_collector *collector, const struct run_options *options, const char *job)

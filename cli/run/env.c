@@ -35,8 +35,7 @@ static const struct argp_option env_option[] = {
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack (default), or a software GPU: SIMULATED", 0},
-	CHOICES_ARGP
-	{0},
+	CHOICES_ARGP{0},
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -75,7 +74,7 @@ static int print(const struct jobenv *env)
 		const struct jobenv_setting *setting = &env->at[i];
 		CLEANUP(free_p) char *quoted = NULL;
 
-		/* RTL_OUTPUT concerns rtl run; here it is the user's to keep. */
+		/* RTL_OUTPUT concerns rtl run; here the user may keep it. */
 		if (!setting->value && !strcmp(setting->name, "RTL_OUTPUT"))
 			continue;
 		if (!setting->value) {
@@ -90,7 +89,7 @@ static int print(const struct jobenv *env)
 	return 0;
 }
 
-/* The job may change its directory, and a collector may come to that path later. */
+/* The job may change its directory, and a collector may be started at that path later. */
 static const char *make_absolute(const char *path, char room[PATH_MAX])
 {
 	char folder[PATH_MAX];
@@ -103,7 +102,10 @@ static const char *make_absolute(const char *path, char room[PATH_MAX])
 	return path;
 }
 
-/* What the job is told, for the shim by itself looks for the node's alone. NULL: nothing. */
+/*
+ * The socket for the job, because the shim alone looks only for the node's. NULL if there is
+ * nothing to set.
+ */
 static const char *choose_socket(const struct env_options *options, char room[PATH_MAX])
 {
 	const char *path = options->socket ? options->socket : getenv("RTL_SOCKET");

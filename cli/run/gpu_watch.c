@@ -15,7 +15,7 @@
 
 #define SHIM "librtl-shim.so"
 
-/* A program is up within half a second; a job of hours is looked at twice a minute. */
+/* A program has started within half a second; a job of hours is checked twice a minute. */
 #define PERIOD_FIRST_NS 500000000ull
 #define PERIOD_LAST_NS	30000000000ull
 /* Generations between a rank and rtl run: launcher, shells, workers of workers. */
@@ -39,7 +39,10 @@ int gpu_watch_wait_ms(const struct gpu_watch *watch, uint64_t now_ns)
 	return watch->next_ns > now_ns ? (int)((watch->next_ns - now_ns) / 1000000u) + 1 : 0;
 }
 
-/* Of @pid, 0: it is gone. Behind the name, which may hold anything. */
+/*
+ * Returns the parent of @pid, 0 if @pid has ended. The fields come after the name, which may
+ * contain any character.
+ */
 static pid_t parent_of(const struct gpu_watch *watch, pid_t pid)
 {
 	char path[PATH_MAX], text[512];
@@ -68,16 +71,16 @@ static bool is_of_command(const struct gpu_watch *watch, pid_t pid)
 	return false;
 }
 
-/* What has_text() says beside that. */
+/* Other results of has_text(). */
 #define NOT_OURS (-1)
-#define ENDED	 (-2) /* its memory is gone, though its descriptors may still be there */
+#define ENDED	 (-2) /* its memory is released, though its descriptors may still be there */
 
 static int text_errno(void)
 {
 	return errno == ENOENT || errno == ESRCH ? ENDED : NOT_OURS;
 }
 
-/* Whether @text is in the file @name of @pid. */
+/* Returns 1 if @text is in the file @name of @pid, 0 if it is not, or one of the values above. */
 static int has_text(const struct gpu_watch *watch, pid_t pid, const char *name, const char *text)
 {
 	const size_t length = strlen(text);
@@ -100,7 +103,7 @@ static int has_text(const struct gpu_watch *watch, pid_t pid, const char *name, 
 		is_empty = false;
 		if (memmem(chunk, bytes, text, length))
 			return 1;
-		/* It may lie across two of these. */
+		/* The text may lie across two chunks. */
 		kept = bytes < length ? bytes : length - 1;
 		memmove(chunk, chunk + bytes - kept, kept);
 	}
@@ -109,7 +112,10 @@ static int has_text(const struct gpu_watch *watch, pid_t pid, const char *name, 
 	return is_empty ? ENDED : 0;
 }
 
-/* -1: not ours to read. Else: the list's names may be those of another pid namespace. */
+/*
+ * Returns -1 if we may not read it. Otherwise it tells whether the process has the device open,
+ * because the list may contain pids of another pid namespace.
+ */
 static int has_device(const struct gpu_watch *watch, pid_t pid)
 {
 	char path[PATH_MAX], target[PATH_MAX];
@@ -158,18 +164,22 @@ static void add_unseen(struct gpu_watch *watch, pid_t pid, const char *why)
 	unseen->exe[n > 0 ? n : 0] = '\0';
 }
 
-/* A process of the command that has the driver open. */
+/* Examines a process of the command that has the driver open. */
 static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 {
-	/* In this order: a process with readable maps had a readable environment before. An empty
-	 * file tells nothing. */
+	/*
+	 * In this order, because a process with readable maps had a readable environment before. An
+	 * empty file proves nothing.
+	 */
 	int is_told = has_text(watch, process->pid, "environ", SHIM);
 	int has_shim = has_text(watch, process->pid, "maps", SHIM);
 
 	if (has_shim == ENDED)
 		return;
-	/* By HSA_TOOLS_LIB the shim comes only after the driver was opened: at the next look it is
-	 * there. */
+	/*
+	 * With HSA_TOOLS_LIB the shim is loaded only after the driver was opened, so it is there at
+	 * the next check.
+	 */
 	if (has_shim == 0 && is_told > 0 && !process->may_load) {
 		process->may_load = true;
 		return;

@@ -16,11 +16,13 @@
 #define CALLS_LIBRARY "librtl-calls.so"
 #define SHIM_LIBRARY  "librtl-shim.so"
 
-/* Below the folder of the shim. glibc puts in "x86_64", "haswell", "i686": programs of 32 bits find
- * an empty library there. Other C libraries look for a folder of this very name, find none and go
- * on. */
+/*
+ * Folder below that of the shim. glibc replaces $PLATFORM by "x86_64", "haswell" or "i686", so
+ * programs of 32 bits find an empty library there. Other C libraries look for a folder with this
+ * very name, find none, and continue.
+ */
 #define PRELOAD_FOLDER "/rtl/preload/$PLATFORM"
-/* What is left where a shell has expanded it. */
+/* What is left after a shell has expanded it. */
 #define PRELOAD_BARE   "/rtl/preload"
 
 #define V1_TOOLS  "HSA_TOOLS_ROCPROFILER_V1_TOOLS"
@@ -55,8 +57,9 @@ static int put_joined(
 }
 
 /*
- * One name of HSA_TOOLS_LIB into @name; returns what follows, or NULL at the end. ROCr: spaces
- * separate, double quotes hold together, a backslash takes the next byte as it is.
+ * Reads one name of HSA_TOOLS_LIB into @name and returns the rest of the list, or NULL at the end.
+ * Like ROCr: names are separated by spaces, double quotes group, and a backslash takes the next
+ * byte literally.
  */
 static const char *next_tool(const char *list, char *name)
 {
@@ -90,8 +93,8 @@ bool jobenv_tools_list_has(const char *list, const char *entry)
 }
 
 /*
- * Ours, but of another installation (an rtl env of the user's profile). Each of two shims in a
- * process takes the other for a tool that is in its way, and the collector the second for the
+ * True for a shim of another installation (rtl env in the user's profile). Two shims in one process
+ * take each other for a tool that is in their way, and the collector takes the second for the
  * successor of the first: nothing would be recorded.
  */
 static bool is_foreign_copy(const char *name, const char *shim)
@@ -109,10 +112,10 @@ static bool is_foreign_copy(const char *name, const char *shim)
 		       memcmp(name + folder, PRELOAD_FOLDER, strlen(PRELOAD_FOLDER)) != 0);
 }
 
-/* The end of the first name of @list, which is read into @name; NULL: there is none. */
+/* Reads the first name of @list into @name and returns its end; NULL if there is none. */
 typedef const char *next_name(const char *list, char *name);
 
-/* @list without copies of ours, else as it is. A fresh string; NULL: no memory. */
+/* Returns @list without copies of our library, newly allocated; NULL if memory is short. */
 static char *drop_copies(const char *list, const char *shim, next_name *next)
 {
 	CLEANUP(free_p) char *kept = malloc(strlen(list) + 1);
@@ -125,7 +128,8 @@ static char *drop_copies(const char *list, const char *shim, next_name *next)
 	for (; (end = next(list, name)); list = end) {
 		if (is_foreign_copy(name, shim))
 			continue;
-		list += used ? 0 : strspn(list, " :"); /* what divided it from one that is gone */
+		/* The separator after a name that was dropped. */
+		list += used ? 0 : strspn(list, " :");
 		memcpy(kept + used, list, (size_t)(end - list));
 		used += (size_t)(end - list);
 	}
@@ -170,7 +174,9 @@ static int put_tools(struct jobenv *env, const char *shim)
 	return put_joined(env, "HSA_TOOLS_LIB", tools, ' ', quoted);
 }
 
-/* One name of LD_PRELOAD, as next_tool(): spaces and colons separate, nothing quotes. */
+/*
+ * Reads one name of LD_PRELOAD, like next_tool(): separated by spaces and colons, without quotes.
+ */
 static const char *next_preload(const char *list, char *name)
 {
 	size_t length;
@@ -197,7 +203,7 @@ static bool preload_has(const char *list, const char *path)
 }
 
 #ifdef RTL_SANITIZE
-/* The sanitizer's runtime refuses to work unless it is the first library of the process. */
+/* The runtime of the sanitizer works only if it is the first library of the process. */
 static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
 {
 	const char **path = data;
@@ -209,8 +215,10 @@ static int find_sanitizer(struct dl_phdr_info *info, size_t bytes, void *data)
 	return 1;
 }
 
-/* It is in every program of the job now, and shells and interpreters do not free what they have
- * at their end. What the user says stands. */
+/*
+ * The sanitizer is now in every program of the job, and shells and interpreters do not free their
+ * memory at the end. Options that the user has set remain.
+ */
 static int put_asan(struct jobenv *env)
 {
 	static const char leaks[] = "detect_leaks=0";
@@ -223,7 +231,9 @@ static int put_asan(struct jobenv *env)
 	return put_joined(env, "ASAN_OPTIONS", options, ':', leaks);
 }
 #else
-/* Programs with a sanitizer are told by the shim (shim/load/preload.c), others need no word. */
+/*
+ * For programs with a sanitizer the shim sets the options (shim/load/preload.c); others need none.
+ */
 static int put_asan(struct jobenv *env)
 {
 	(void)env;
@@ -239,7 +249,8 @@ int jobenv_find_calls(const char *shim, const char *mode_name, char ret[PATH_MAX
 	int n;
 
 	*ret = '\0';
-	if (!mode || mode->capabilities == MODE_OFF || !(mode->capabilities & (HOST_CALLS | GRAPH_CALLS)))
+	if (!mode || mode->capabilities == MODE_OFF ||
+		!(mode->capabilities & (HOST_CALLS | GRAPH_CALLS)))
 		return 0;
 	n = snprintf(
 		ret, PATH_MAX, "%.*s" CALLS_LIBRARY, slash ? (int)(slash + 1 - shim) : 0, shim);
@@ -248,7 +259,9 @@ int jobenv_find_calls(const char *shim, const char *mode_name, char ret[PATH_MAX
 	return access(ret, R_OK) < 0 ? -errno : 0;
 }
 
-/* How LD_PRELOAD is to name @library, which has no other folder than the shim. -ENAMETOOLONG. */
+/*
+ * Returns how LD_PRELOAD is to name @library, which is in the folder of the shim; or -ENAMETOOLONG.
+ */
 static int name_preload(const char *library, char ret[PATH_MAX])
 {
 	const char *slash = strrchr(library, '/');
@@ -257,7 +270,7 @@ static int name_preload(const char *library, char ret[PATH_MAX])
 	n = snprintf(ret, PATH_MAX, "%.*s" PRELOAD_BARE "%s", folder, library, slash ? slash : "");
 	if (n >= PATH_MAX)
 		return -ENAMETOOLONG;
-	/* A shim that was copied by itself has no such folder. */
+	/* A shim that was copied alone has no such folder. */
 	if (!slash || access(ret, F_OK) < 0)
 		n = snprintf(ret, PATH_MAX, "%s", library);
 	else
@@ -265,7 +278,10 @@ static int name_preload(const char *library, char ret[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* @library in front of @list, which may be empty; unless it is in it. A fresh string, or NULL. */
+/*
+ * Puts @library in front of @list, which may be empty, unless it is in the list. Returns a new
+ * string, or NULL.
+ */
 static char *prepend(const char *library, const char *list)
 {
 	char *joined;
@@ -297,7 +313,7 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 		env->is_without_preload = true;
 		return 0;
 	}
-	/* One that is not there the loader would complain of in every program of the job. */
+	/* The loader would complain about a missing library in every program of the job. */
 	if (jobenv_find_calls(params->shim, params->mode, calls) == 0 && *calls)
 		r = name_preload(calls, calls_name);
 	if (r == 0)
@@ -311,8 +327,10 @@ static int put_preload(struct jobenv *env, const struct jobenv_params *params)
 	with_calls = with_shim ? prepend(calls_name, with_shim) : NULL;
 	whole = with_calls ? prepend(sanitizer ? sanitizer : "", with_calls) : NULL;
 	r = whole ? put_copy(env, "LD_PRELOAD", whole) : -ENOMEM;
-	/* A script may set another: then the shim, loaded as a tool, counts what it does not get to
-	 * see. */
+	/*
+	 * A script may set another LD_PRELOAD; the shim, loaded as a tool, then counts what it
+	 * cannot see.
+	 */
 	return r < 0 ? r : put_copy(env, "RTL_PRELOAD", "1");
 }
 
@@ -321,7 +339,10 @@ static int put_softgpu(struct jobenv *env, const char *folder)
 	const char *path = getenv("LD_LIBRARY_PATH");
 	size_t length = strlen(folder);
 
-	/* An empty element would mean the current directory: keep an empty path out of the list. */
+	/*
+	 * An empty element would mean the current directory, so an empty path must not be in the
+	 * list.
+	 */
 	if (!path || !*path)
 		return put_copy(env, "LD_LIBRARY_PATH", folder);
 	if (!strncmp(path, folder, length) && (!path[length] || path[length] == ':'))
@@ -339,7 +360,7 @@ static int put_choices(struct jobenv *env, const struct choices *choices)
 	return r;
 }
 
-/* As ROCr and CLR read them: ROCr wants a 1. */
+/* Compares as ROCr and CLR do; ROCr requires a 1. */
 static bool is_set_to(const char *name, const char *value)
 {
 	const char *text = getenv(name);
@@ -348,9 +369,9 @@ static bool is_set_to(const char *name, const char *value)
 }
 
 /*
- * Rings of queues in a GPU's memory cannot be followed: they are made in host memory, as every
- * release before had them, and the shim is told so. What an rtl run around this one has moved stays
- * moved.
+ * Rings of queues in a GPU's memory cannot be followed, so they are placed in host memory, where
+ * every earlier release had them, and a variable informs the shim. Rings that an rtl run around
+ * this one has moved stay moved.
  */
 static int put_rings(struct jobenv *env)
 {
@@ -388,7 +409,10 @@ static int put_recording(struct jobenv *env, const struct jobenv_params *params)
 		r = put_choices(env, params->choices);
 	if (r == 0)
 		r = put_tools(env, params->shim);
-	/* Where a rocprofiler-sdk tool is in, ROCr ignores HSA_TOOLS_LIB unless told so. */
+	/*
+	 * If a rocprofiler-sdk tool is loaded, ROCr ignores HSA_TOOLS_LIB unless this variable is
+	 * set.
+	 */
 	if (r == 0)
 		r = put_copy(env, V1_TOOLS, v1_tools && *v1_tools ? v1_tools : "1");
 	if (r == 0)
@@ -413,7 +437,7 @@ int jobenv_init(struct jobenv *env, const struct jobenv_params *params)
 		jobenv_done(env);
 		return r;
 	}
-	/* It named the output of this rtl run; one that the job starts has its own. */
+	/* It named the output of this rtl run; an rtl run in the job has its own. */
 	if (getenv("RTL_OUTPUT"))
 		put(env, "RTL_OUTPUT", NULL);
 	return 0;

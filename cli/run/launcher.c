@@ -8,11 +8,13 @@
 
 #include "proto/base/cleanup.h"
 
-/* A process may have any environment and command line; more than that no kernel gives it by
- * default. */
+/*
+ * A process may have any environment and command line; by default no kernel gives it more than
+ * this.
+ */
 #define FILE_BYTES_MAX (8u << 20)
 
-/* /proc/PID/@name, with a NUL behind it. NULL: it is not to be seen, or empty. */
+/* Returns /proc/PID/@name with a NUL at the end. NULL if it cannot be read or is empty. */
 static char *read_file(pid_t pid, const char *name, size_t *ret_bytes)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -33,7 +35,7 @@ static char *read_file(pid_t pid, const char *name, size_t *ret_bytes)
 		capacity = capacity ? capacity * 2 : 4096;
 		bytes += fread(text + bytes, 1, capacity - 1 - bytes, file);
 	}
-	(void)fclose(file); /* only read */
+	(void)fclose(file); /* it was only read */
 	if (!bytes)
 		return NULL;
 	text[bytes] = '\0';
@@ -41,12 +43,12 @@ static char *read_file(pid_t pid, const char *name, size_t *ret_bytes)
 	return TAKE(text);
 }
 
-/* A number of /proc/PID/stat. 0: unknown. */
+/* Returns a number of /proc/PID/stat; 0 if it is unknown. */
 static unsigned long long stat_field(pid_t pid, int number)
 {
 	size_t bytes;
 	CLEANUP(free_p) char *line = read_file(pid, "stat", &bytes);
-	/* The name in parentheses may contain anything, parentheses too. */
+	/* The name in parentheses may contain anything, even parentheses. */
 	char *at = line ? strrchr(line, ')') : NULL;
 
 	for (int field = 2; at && field < number; field++) {
@@ -62,15 +64,16 @@ static pid_t parent_of(pid_t pid)
 	return (pid_t)stat_field(pid, 4);
 }
 
-/* With the pid it names one process. */
+/* Together with the pid it identifies one process. */
 static unsigned long long start_time(pid_t pid)
 {
 	return stat_field(pid, 22);
 }
 
 /*
- * Of @launcher: torchrun is no rank of its own launch where srun has made it one. Also a process
- * whose environment is not to be seen: what is above it may tell.
+ * True if @pid may be a rank of @launcher. torchrun is no rank of its own launch if srun has
+ * started it as one. Also true for a process whose environment cannot be read, because its
+ * ancestors may be conclusive.
  */
 static bool may_be_rank(pid_t pid, const char *launcher)
 {
@@ -93,7 +96,7 @@ static bool may_be_rank(pid_t pid, const char *launcher)
 	return info.rank.is_known && info.launcher && launcher && !strcmp(info.launcher, launcher);
 }
 
-/* A subshell is the shell that it was forked from. */
+/* A subshell is the same program as the shell that it was forked from. */
 static bool is_same_program(pid_t a, pid_t b)
 {
 	size_t a_bytes, b_bytes;
@@ -104,8 +107,8 @@ static bool is_same_program(pid_t a, pid_t b)
 }
 
 /*
- * The process that started the ranks: our nearest ancestor that is not part of a rank. Between it
- * and us may be scripts that bind a rank to its GPU, of which each rank has its own.
+ * Returns the process that started the ranks: our nearest ancestor that is not part of a rank.
+ * Between it and us there may be scripts that bind a rank to its GPU; each rank has its own.
  */
 static pid_t find_launcher(const char *launcher)
 {
@@ -126,8 +129,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Ranks that the user numbers by hand may have a shell each (of ssh, of xargs), or a shell that
- * inherited the number: then there is no launcher to be found.
+ * Ranks that the user numbers by hand may each have a shell (of ssh, of xargs), or a shell that
+ * inherited the number: then no launcher can be found.
  */
 static bool is_by_hand(const struct rank_info *rank)
 {
@@ -149,7 +152,10 @@ static void name_job(struct run_launch *launch, const char *command)
 	if (names_launch(&launch->rank)) {
 		snprintf(launch->job, sizeof(launch->job), "%s", launch->rank.job);
 	} else if (launch->rank.rank.is_known) {
-		/* A launcher without a key (Hydra) has one process a node that starts all ranks. */
+		/*
+		 * A launcher without a key (Hydra) has one process per node, which starts all
+		 * ranks.
+		 */
 		pid_t launcher = launch->launcher ? launch->launcher : getppid();
 
 		snprintf(launch->job, sizeof(launch->job), "%s-%d-%llu",

@@ -48,7 +48,9 @@ static const struct argp_option run_option[] = {
 	CHOICES_ARGP{0},
 };
 
-/* Reports mistakes before the job starts: later the session would have the wrong categories. */
+/*
+ * Reports errors before the job starts, because later the session would have the wrong categories.
+ */
 static void read_categories(struct run_options *options, const char *path)
 {
 	CLEANUP(category_rules_done) struct category_rules rules = {0};
@@ -132,7 +134,10 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 
 	*options = (struct run_options){
 		.verb = argv[0],
-		/* The predecessor overwrote: its users' scripts must go on working. */
+		/*
+		 * The predecessor overwrote existing files, and scripts of its users must keep
+		 * working.
+		 */
 		.is_aside = !strcmp(argv[0], "trace"),
 	};
 	opts_parse(&run_argp, argc, argv, OPTS_RUN, options);

@@ -13,10 +13,10 @@
 #include "cli/run/output_in_use.h"
 #include "proto/base/cleanup.h"
 
-/* Past this many predecessors something else is wrong. */
+/* If there are more predecessors than this, something else is wrong. */
 #define ASIDE_MAX 10000
 
-/* What SQLite keeps beside a database; part of it until it is closed. */
+/* Files that SQLite keeps beside a database; they are part of it until it is closed. */
 static const char *const companions[] = {"-wal", "-shm", "-journal"};
 
 static int fail(const struct run_output *output, const char *why)
@@ -25,7 +25,7 @@ static int fail(const struct run_output *output, const char *why)
 	return CMD_RUN_FAILED;
 }
 
-/* The folder must exist; the file may not yet. Symbolic links in the folder's path are fine. */
+/* The folder must exist, the file need not. Symbolic links in the folder's path are allowed. */
 static int make_absolute(struct run_output *output)
 {
 	char folder[PATH_MAX], real[PATH_MAX];
@@ -69,7 +69,7 @@ int run_output_name(struct run_output *output, const struct run_options *options
 	return r ? r : make_absolute(output);
 }
 
-/* Room for a path and what comes behind its name here. */
+/* Room for a path and the suffixes that are added to its name here. */
 #define BESIDE_BYTES (PATH_MAX + 64)
 
 static void beside(char ret[BESIDE_BYTES], const char *path, const char *suffix, const char *more)
@@ -77,7 +77,7 @@ static void beside(char ret[BESIDE_BYTES], const char *path, const char *suffix,
 	snprintf(ret, BESIDE_BYTES, "%s%s%s", path, suffix, more);
 }
 
-/* FILE becomes FILE.1 or the first free one; a write-ahead log goes with its database. */
+/* Renames FILE to FILE.1 or the first free name; a write-ahead log moves with its database. */
 static int move_aside(const struct run_output *output)
 {
 	char from[BESIDE_BYTES], to[BESIDE_BYTES], suffix[16];
@@ -88,7 +88,7 @@ static int move_aside(const struct run_output *output)
 		beside(to, output->path, suffix, "");
 		if (!renameat2(AT_FDCWD, output->path, AT_FDCWD, to, RENAME_NOREPLACE))
 			break;
-		if (errno == EINVAL && access(to, F_OK) < 0) /* NFS knows no such flag */
+		if (errno == EINVAL && access(to, F_OK) < 0) /* NFS does not know the flag */
 			if (!rename(output->path, to))
 				break;
 		if (errno != EEXIST && errno != EINVAL) {
@@ -102,7 +102,7 @@ static int move_aside(const struct run_output *output)
 	for (size_t k = 0; k < 3; k++) {
 		beside(from, output->path, companions[k], "");
 		beside(to, output->path, suffix, companions[k]);
-		(void)rename(from, to); /* mostly there is none */
+		(void)rename(from, to); /* usually there is none */
 	}
 	say("%s exists: moved aside to %s%s", output->display, output->display, suffix);
 	return 0;
@@ -127,10 +127,10 @@ static int remove_old(const struct run_output *output, bool is_there)
 	return 0;
 }
 
-/* SQLite opens no path that is longer with its companions' names (MAX_PATHNAME: 512). */
+/* SQLite opens no path that is longer with the names of its companions (MAX_PATHNAME: 512). */
 #define DATABASE_PATH_MAX 512
 
-/* 0 or -ENAMETOOLONG. Before others say it less well. */
+/* Returns 0 or -ENAMETOOLONG, before SQLite fails with a less clear message. */
 static int check_length(const struct run_output *output)
 {
 	const size_t longest = strlen("-journal");
@@ -141,7 +141,7 @@ static int check_length(const struct run_output *output)
 	return 0;
 }
 
-/* Whether a file can be made there, found out without leaving one. 0 or -errno. */
+/* Checks whether a file can be created there, without leaving one. Returns 0 or -errno. */
 static int check_folder(const struct run_output *output)
 {
 	CLEANUP(close_p) int fd = -1;
@@ -166,7 +166,7 @@ static bool is_file(const char *path, uintmax_t device, uintmax_t inode)
 	return lstat(path, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
-/* rtl-X.db becomes rtl-X-2.db, that rtl-X-3.db ...: @stem is the path without ".db". */
+/* Numbers rtl-X.db as rtl-X-2.db, rtl-X-3.db and so on: @stem is the path without ".db". */
 static int set_number(struct run_output *output, const char *stem, int number)
 {
 	int n = snprintf(output->path, sizeof(output->path), "%s-%d.db", stem, number);
@@ -182,7 +182,7 @@ static void take_stem(const struct run_output *output, char ret[PATH_MAX])
 	snprintf(ret, PATH_MAX, "%.*s", (int)strlen(output->path) - 3, output->path);
 }
 
-/* The first free of them. */
+/* Chooses the first free number. */
 static int number_default(struct run_output *output)
 {
 	char stem[PATH_MAX];
@@ -222,7 +222,7 @@ static bool is_overwritable(const struct run_output *output, const struct run_op
 	return options->is_forced || (options->is_aside && !output->is_default);
 }
 
-/* Taking a file from under its writer would lose what it goes on to write. */
+/* A writer whose file is removed would lose all that it writes from then on. */
 static int check_unused(const struct run_output *output)
 {
 	pid_t pid = run_output_wait_unused(output->path, output->display);

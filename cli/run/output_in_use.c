@@ -17,17 +17,19 @@
 #include "proto/base/limits.h"
 
 /*
- * A collector whose run was ended has its file until the last rows are on the disk, which takes
- * some milliseconds, and seconds where many others want the disk. A second rtl run waits for it so
- * long, and says so when it takes longer than a person notices.
+ * A collector whose run was ended keeps its file until the last rows are on the disk, which takes
+ * some milliseconds, or seconds if other programs use the disk. A second rtl run waits for it that
+ * long, and prints a message if the wait becomes noticeable.
  */
 #define ENDING_MS 30000u
 #define SAY_MS	  2000u
 #define STEP_MS	  10
-/* One that is stopped, or hangs, answers nothing. */
+/* A collector that is stopped or hangs does not answer. */
 #define ANSWER_MS 500
 
-/* The process that has byte @at of the file beside @path locked; 0: none; -1: of another namespace.
+/*
+ * Returns the process that has byte @at of the file beside @path locked; 0 if there is none, -1 if
+ * it is in another pid namespace.
  */
 static pid_t find_holder(const char *path, const char *suffix, off_t at)
 {
@@ -37,8 +39,9 @@ static pid_t find_holder(const char *path, const char *suffix, off_t at)
 }
 
 /*
- * The process that has the database @path open for writing, or might; 0: none. A collector that has
- * not opened it yet soon will have, and one that has closed it goes.
+ * Returns the process that has, or may have, the database @path open for writing; 0 if there is
+ * none. A collector that has not opened it yet will do so soon, and one that has closed it is about
+ * to end.
  */
 static pid_t find_user(const char *path)
 {
@@ -47,7 +50,7 @@ static pid_t find_user(const char *path)
 	return user ? user : find_holder(path, FILE_LOCK_COLLECTOR, 0);
 }
 
-/* A session of @path that a runner or a process holds open. */
+/* True if a runner or a process has a session of @path open. */
 static bool is_held_open(const Rtl__SessionsReply *reply, const char *path)
 {
 	for (size_t i = 0; i < reply->n_sessions; i++) {
@@ -83,7 +86,7 @@ static bool ask_whether_held(const char *socket, const char *path)
 	return is_held;
 }
 
-/* Of this user's private collectors one says that @path is the file of a job that runs. */
+/* True if one of this user's private collectors reports that @path is the file of a running job. */
 static bool is_of_running_job(const char *path)
 {
 	char folder[PATH_MAX], socket[PATH_MAX + 256];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Whether a collector still has an output file: that of a job that runs, or of one that was just
- * ended and whose last rows are on their way. One thread; says on stderr when it waits.
+ * Tells whether a collector still uses an output file: that of a running job, or of a job that was
+ * just ended and whose last rows are being written. One thread; prints a message on stderr when it
+ * waits.
  */
 #include <sys/types.h>
 
 /*
- * Waits, for some seconds at most, while a collector that no job holds has @path open, and not once
- * the user wants to end. 0: no process has the file; else the pid of the process that has it, -1 if
- * that is in another pid namespace.
+ * Waits, for some seconds at most, while a collector without a job has @path open, but not once the
+ * user wants to end. Returns 0 if no process has the file; otherwise the pid of the process that
+ * has it, or -1 if that process is in another pid namespace.
  */
 pid_t run_output_wait_unused(const char *path, const char *display);

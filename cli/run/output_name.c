@@ -11,11 +11,11 @@
 #include "cli/base/message.h"
 #include "cli/collector/places.h"
 
-/* A name while it is made of its pattern. */
+/* A name that is being made from its pattern. */
 struct name {
 	const char *pattern;
 	const struct run_launch *launch;
-	char *to; /* of PATH_MAX bytes */
+	char *to; /* PATH_MAX bytes */
 	size_t length;
 };
 
@@ -44,7 +44,7 @@ static int append_number(struct name *name, unsigned long number)
 	return append_text(name, text);
 }
 
-/* As the database names the host (collectord/loop/session.c). */
+/* The same name as the database has for the host (collectord/loop/session.c). */
 static int append_host(struct name *name)
 {
 	struct utsname host;
@@ -56,7 +56,7 @@ static int append_host(struct name *name)
 	return append_text(name, host.nodename);
 }
 
-/* As in the name of the session: a launcher's key may have slashes. */
+/* The same text as in the name of the session, because a launcher's key may contain slashes. */
 static int append_job(struct name *name)
 {
 	char job[PLACES_NAME_BYTES];
@@ -76,7 +76,7 @@ static int append_rank(struct name *name)
 	return CMD_RUN_FAILED;
 }
 
-/* @at: behind "%q"; moved behind its "{VARIABLE}". */
+/* @at points behind "%q" and is moved behind its "{VARIABLE}". */
 static int append_variable(struct name *name, const char **at)
 {
 	const char *end = **at == '{' ? strchr(*at, '}') : NULL;
@@ -99,7 +99,7 @@ static int append_variable(struct name *name, const char **at)
 	return CMD_RUN_FAILED;
 }
 
-/* @at: behind the "%"; moved behind what belongs to it. */
+/* @at points behind the "%" and is moved behind the field. */
 static int append_field(struct name *name, const char **at)
 {
 	const char *field = (*at)++;

@@ -22,8 +22,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* A collector that is about to exit answers no request; this is the interval between two looks for
- * its end. */
+/*
+ * A collector that is about to exit answers no request; this is the interval between two checks for
+ * its end.
+ */
 #define DYING_PAUSE_MS 10
 /* A process holds the lock for as long as a collector takes to start, unless it is stopped or its
  * disk hangs; the other runs of this user must not hang with it. At the end of a job the lock
@@ -126,7 +128,7 @@ static void note_file(const char *members, const char *path, const struct run_la
 			(int)launch->launcher, launch->launcher_start);
 }
 
-/* The output is of this launch, and this rank has not been in. */
+/* True if the output belongs to this launch and this rank has not joined yet. */
 static bool is_latecomer(struct private *private)
 {
 	const struct rank_info *info = &private->launch->rank;
@@ -151,11 +153,11 @@ static bool is_latecomer(struct private *private)
 		if (sscanf(line, "rank %u %u", &rank, &attempt) == 2)
 			has_been |= rank == info->rank.value && attempt == info->attempt.value;
 	}
-	(void)fclose(file); /* only read */
+	(void)fclose(file); /* it was only read */
 	return is_ours && !has_been && run_output_is(private->output, device, inode);
 }
 
-/* ---- joining ------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------------- */
 
 static void note_socket(struct run_collector *collector)
 {
@@ -167,7 +169,7 @@ static void note_socket(struct run_collector *collector)
 	collector->socket_inode = st.st_ino;
 }
 
-/* We are in. */
+/* Called once we have joined. */
 static void set_private(const struct private *private)
 {
 	struct run_collector *collector = private->collector;
@@ -179,8 +181,10 @@ static void set_private(const struct private *private)
 	note_socket(collector);
 }
 
-/* 0: joined. -ENOENT, -ECONNREFUSED: no collector listens. Other errors: a collector refuses us,
- * for example because it is ending. */
+/*
+ * Returns 0 if joined; -ENOENT or -ECONNREFUSED if no collector listens; other errors if a
+ * collector refuses us, for example because it is ending.
+ */
 static int join(struct private *private)
 {
 	struct run_collector *collector = private->collector;
@@ -315,7 +319,10 @@ static void sweep(const struct private *private)
 	closedir(folder);
 }
 
-/* What was asked for by name, and cannot be, is no reason to go on without. */
+/*
+ * An output that the user named is required: an error then ends rtl run rather than leave the job
+ * unrecorded.
+ */
 static int refuse(const struct private *private, int error, const char *why)
 {
 	if (error >= 0 || !private->options->output)
@@ -324,7 +331,10 @@ static int refuse(const struct private *private, int error, const char *why)
 	return CMD_RUN_FAILED;
 }
 
-/* The file for a new collector. A latecomer's is there already. 0, exit status, -errno. */
+/*
+ * Prepares the file for a new collector; that of a latecomer exists already. Returns 0, an exit
+ * status, or -errno.
+ */
 static int make_way(
 	struct private *private, bool is_late, const char *program, char why[RUN_WHY_BYTES])
 {
@@ -337,15 +347,15 @@ static int make_way(
 			private->output->display, strerror(-r));
 	if (r)
 		return r;
-	/* Nothing is overwritten for a collector that cannot be. */
+	/* Nothing is overwritten for a collector that cannot be started. */
 	if (access(program, X_OK) < 0) {
 		run_why(why, "%s: %s", program, strerror(errno));
 		return -ENOENT;
 	}
-	if (!is_remote) /* else another disk is looked for, and has room */
+	if (!is_remote) /* otherwise another disk is chosen that has room */
 		r = refuse(private, run_output_check_room(output, private->options, why), why);
 	if (r == 0 && !is_late) {
-		(void)unlink(private->members); /* of an earlier launch, or none */
+		(void)unlink(private->members); /* of an earlier launch, if it exists */
 		r = run_output_clear(output, private->options);
 	}
 	if (r == 0 && is_remote)
@@ -360,7 +370,8 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 	char program[PATH_MAX];
 	int r;
 
-	(void)places_find(PLACE_COLLECTORD, program); /* else it names the place to look at */
+	/* On failure it contains the path that was tried. */
+	(void)places_find(PLACE_COLLECTORD, program);
 	r = make_way(private, is_late, program, why);
 	if (r)
 		return r;
@@ -372,12 +383,15 @@ static int start(struct private *private, char why[RUN_WHY_BYTES])
 		run_output_leave_local(private->output);
 		return r;
 	}
-	/* Of a launch: which file it is is noted for those that come when it is closed. */
+	/*
+	 * In a launch the file is noted for ranks that come after it is closed, so wait until it is
+	 * open.
+	 */
 	r = run_collector_greet(private->collector, private->options, private->launch->job,
 		private->output->display, !private->launch->is_shared);
 	if (r < 0) {
 		run_start_explain(private->collector, r, why);
-		/* It has answered no process yet. */
+		/* It has not answered any process yet. */
 		if (r == -ETIMEDOUT || r == -EINTR)
 			run_keeper_kill(private->collector);
 		private->collector->keeper = run_keeper_free(private->collector->keeper);
@@ -405,7 +419,7 @@ int run_private_attach(struct run_collector *collector, const struct run_options
 			r == -EPERM ? "not a directory of yours alone" : strerror(-r));
 		return r;
 	}
-	/* Most ranks of a launch find it there: no need to queue. */
+	/* Most ranks of a launch find the collector running, and need not wait for the lock. */
 	if (launch->is_shared && join(&private) == 0)
 		return 0;
 	lock = take_lock(&private, LOCK_START_MS);

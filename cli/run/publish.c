@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An output on a network file system, where SQLite's locks and shared memory do not hold: the
- * collector writes a file on a local disk, and the rtl run that sees it closed copies it to its
- * place: FILE.part, fsync, rename. An empty FILE.part stands there from the start: it shows that
- * the folder can be written, and that another rtl run has the name.
+ * An output on a network file system, where the locks and the shared memory of SQLite do not work.
+ * The collector writes a file on a local disk, and the rtl run that sees it closed copies it to its
+ * place: FILE.part, fsync, rename. An empty FILE.part is there from the start: it proves that the
+ * folder can be written, and shows that another rtl run has the name.
  */
 #include "cli/run/run.h"
 
@@ -57,7 +57,7 @@ bool run_output_is_remote(const struct run_output *output)
 	return network_fs_name(folder) != NULL;
 }
 
-/* 0, written all of it; -errno. */
+/* Returns 0 if all of it was written, or -errno. */
 static int write_all(int fd, const char *data, size_t bytes)
 {
 	while (bytes) {
@@ -92,7 +92,10 @@ static int copy_data(int from, int to)
 	return r;
 }
 
-/* Into the file @to, which is there, or made by @flags. 0: it is on the disk, whole; -errno. */
+/*
+ * Copies into the file @to, which exists or is created by @flags. Returns 0 if all of it is on the
+ * disk, or -errno.
+ */
 static int copy_file(const char *from, const char *to, int flags)
 {
 	CLEANUP(close_p) int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -107,13 +110,16 @@ static int copy_file(const char *from, const char *to, int flags)
 	r = copy_data(in, out);
 	if (r == 0 && fsync(out) < 0)
 		r = -errno;
-	/* NFS may say only now that there was no room. */
+	/* NFS may report only now that there was no room. */
 	if (close(TAKE_FD(out)) < 0 && r == 0)
 		r = -errno;
 	return r;
 }
 
-/* A folder of ours alone, on a disk of this node that has room. 0, -ENOSPC: there is none. */
+/*
+ * Makes a private folder on a disk of this node that has room. Returns 0, or -ENOSPC if there is
+ * none.
+ */
 static int make_local_folder(char ret[PATH_MAX])
 {
 	const char *const places[] = {
@@ -192,7 +198,10 @@ int run_output_check_room(
 	return 0;
 }
 
-/* The file, what its collector kept beside it, and the folder that was made for them. */
+/*
+ * Removes the file, the files that its collector kept beside it, and the folder that was made for
+ * them.
+ */
 static void remove_local(const char *path)
 {
 	char other[PATH_MAX + 8], folder[PATH_MAX];
@@ -223,7 +232,7 @@ static int sync_folder(const char *path)
 
 	take_folder(path, folder);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* Not every file system can do that to a folder. */
+	/* Not every file system supports this for a folder. */
 	return fd < 0 || (fsync(fd) < 0 && errno != EINVAL && errno != EBADF && errno != ENOSYS)
 		       ? -errno
 		       : 0;

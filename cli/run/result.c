@@ -19,35 +19,37 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* One after the other, each of them dying before it has closed the session. */
+/* Collectors in a row that may die before they have closed the session. */
 #define COLLECTORS_MAX 10u
-/* Between two looks at whether a dead one has a successor. */
+/* Interval between two checks whether a dead collector has a successor. */
 #define START_STEP_MS  100
-/* ... at whether it lives, where our connection may still be in its queue */
+/*
+ * Interval between two checks whether it is alive while our connection may still be in its queue.
+ */
 #define LIFE_STEP_MS   50
-/* Of greet_again(): the session is closed. */
+/* Result of greet_again(): the session is closed. */
 #define DONE_ALREADY   1
-/* More outliving processes than that are counted, not named. */
+/* Further processes that outlive the command are counted, not named. */
 #define NAMED_MAX      8
 
 static_assert(RUN_WHY_BYTES >= QUERY_ERROR_BYTES, "query_open() fills it");
 
 enum outcome {
 	OUTCOME_CLOSED,	    /* the session is closed and we are its last runner */
-	OUTCOME_NOT_LAST,   /* others of the launch hold it: they will have the last word */
-	OUTCOME_UNFINISHED, /* the collector is gone, mute, or the user had enough */
+	OUTCOME_NOT_LAST,   /* others of the launch have it open and print the last line */
+	OUTCOME_UNFINISHED, /* the collector is gone or silent, or the user interrupted the wait */
 };
 
 struct ending {
 	struct run_collector *collector;
 	const struct run_options *options;
 	const struct run_child *child;
-	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC: for what outlives the command */
-	pid_t orphan[NAMED_MAX]; /* that did, by then */
+	uint64_t deadline_ns;	 /* CLOCK_MONOTONIC: for processes that outlive the command */
+	pid_t orphan[NAMED_MAX]; /* processes that were still running then */
 	size_t orphans;
 	bool is_hurried;	 /* the user wanted to end while the collector was silent */
-	bool has_log;		 /* beside the database, with rows in it */
-	char why[RUN_WHY_BYTES]; /* of OUTCOME_UNFINISHED */
+	bool has_log;		 /* there is a log with rows beside the database */
+	char why[RUN_WHY_BYTES]; /* the reason for OUTCOME_UNFINISHED */
 	bool has_told_trouble;
 };
 
@@ -57,8 +59,8 @@ static uint64_t in_ms(uint64_t ms)
 }
 
 /*
- * One frame, by @deadline_ns. As client_receive(); -EINTR: the user wants to end; -ECONNRESET also
- * where the collector died before it had taken our connection.
+ * Receives one frame before @deadline_ns. Returns like client_receive(); -EINTR if the user wants
+ * to end; -ECONNRESET also if the collector died before it had accepted our connection.
  */
 static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 {
@@ -77,7 +79,7 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 			return -ECONNRESET;
 		(void)poll(entries, 3,
 			deadline_ns - now_ns < LIFE_STEP_MS * 1000000ull ? 1 : LIFE_STEP_MS);
-		/* While the collector waits for its disk, not when it is done. */
+		/* Handled while the collector waits for its disk, rather than when it is done. */
 		if (entries[2].revents)
 			run_keeper_receive(c);
 		if (run_child_is_end_wanted(e->child))
@@ -86,9 +88,9 @@ static int await(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 }
 
 /*
- * The answer of the collector's loop, which waits for no disk. If we are told to end while the
- * collector is silent, we wait once more, briefly: a collector that is only busy can then close the
- * session.
+ * Waits for the answer of the collector's loop, which waits for no disk. If we are asked to end
+ * while the collector is silent, we wait once more, briefly, so that a collector that is only busy
+ * can close the session.
  */
 static int await_answer(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret)
 {
@@ -101,14 +103,16 @@ static int await_answer(struct ending *e, uint64_t deadline_ns, Rtl__Frame **ret
 	return await(e, in_ms(RUN_HURRY_MS), ret);
 }
 
-/* The answer is a status: whether it was closed before (its connection ends then), or not. */
+/*
+ * The answer is a status: whether the session was closed before (the connection ends then) or not.
+ */
 static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 {
 	Rtl__RunnerDone done = RTL__RUNNER_DONE__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT, *reply;
 	int r, sent;
 
-	/* Its socket is still there, but no process would answer. */
+	/* The socket still exists, but no process would answer. */
 	if (!run_keeper_is_up(e->collector))
 		return -ENOTCONN;
 	done.has_now = now;
@@ -121,7 +125,7 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	frame.runner_done = &done;
 	sent = client_send(&e->collector->client, &frame);
 	r = await_answer(e, sent < 0 ? 0 : in_ms(CLIENT_REPLY_MS), &reply);
-	/* A refusal that came before our word was through explains the broken pipe. */
+	/* A refusal that was sent before our message arrived explains the broken pipe. */
 	if (sent < 0 && r != -ECONNABORTED)
 		return sent;
 	if (r < 0)
@@ -132,8 +136,11 @@ static int send_done(struct ending *e, bool now, Rtl__RunnerStatus **ret)
 	return 0;
 }
 
-/* Its service died when that was stored, and before it had told us: the next one would know nothing
- * of it, and begin another for us. What cannot be read here is not known to be closed. */
+/*
+ * The service died after it had stored the end, and before it had told us: its successor would not
+ * know the session and would begin another one for us. A file that cannot be read here counts as
+ * not closed.
+ */
 static bool is_closed_in_file(const struct run_collector *c)
 {
 	CLEANUP(query_free_p) struct query *query = NULL;
@@ -144,7 +151,7 @@ static bool is_closed_in_file(const struct run_collector *c)
 	       verdict_new(query, NULL, &verdict) == 0 && !verdict->counts.live;
 }
 
-/* 0; DONE_ALREADY: there is nothing left to be done; -errno. */
+/* Returns 0, DONE_ALREADY if there is nothing left to do, or -errno. */
 static int greet_again(struct ending *e)
 {
 	struct run_collector *c = e->collector;
@@ -157,14 +164,16 @@ static int greet_again(struct ending *e)
 		return DONE_ALREADY;
 	if (r == 0)
 		r = run_collector_say_hello(c, false);
-	/* A collector that hung up may have sent the reason before. */
+	/* A collector that hung up may have sent the reason before that. */
 	if (r == 0 || r == -EPIPE || r == -ECONNRESET)
 		r = await_answer(e, in_ms(COLLECTOR_START_MS_MAX), &reply);
 	return r < 0 ? r : run_collector_take(c, reply);
 }
 
-/* The service manager, or rtl run, may have restarted the collector while the command ran; its
- * session is still there. */
+/*
+ * The service manager or rtl run may have restarted the collector while the command ran; it still
+ * has the session.
+ */
 static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
@@ -176,13 +185,15 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 
 	for (;;) {
 		r = 0;
-		/* One that comes up takes us in by itself. */
+		/* A collector that is starting accepts us by itself. */
 		if (!run_keeper_serve(c) && run_keeper_is_up(c))
 			r = greet_again(e);
 		if (r == 0)
 			r = send_done(e, false, ret);
-		/* The rtl run that started a private collector keeps its socket as long as it
-		 * may be restarted. */
+		/*
+		 * The rtl run that started a private collector keeps its socket as long as the
+		 * collector may be restarted.
+		 */
 		is_hopeless = c->is_private && (r == -ENOENT || r == -ECONNREFUSED);
 		if (r >= 0 || is_hopeless || e->is_hurried || clock_monotonic_ns() >= deadline)
 			return r;
@@ -192,7 +203,7 @@ static int send_done_again(struct ending *e, Rtl__RunnerStatus **ret)
 	}
 }
 
-/* Once: it may come and go. */
+/* Says it once, because the trouble may come and go. */
 static void say_trouble(struct ending *e, const Rtl__RunnerStatus *status)
 {
 	CLEANUP(free_p)
@@ -204,7 +215,9 @@ static void say_trouble(struct ending *e, const Rtl__RunnerStatus *status)
 	say("the end is not stored yet: %s; waiting for that", state);
 }
 
-/* 0: closed; -ETIMEDOUT; -EINTR: the user asked us to end; else the connection broke. */
+/*
+ * Returns 0 if closed; -ETIMEDOUT; -EINTR if the user wants to end; otherwise the connection broke.
+ */
 static int wait_closed(struct ending *e, uint64_t deadline)
 {
 	for (;;) {
@@ -262,14 +275,14 @@ static bool is_broken(int error)
 	return error == -ECONNRESET || error == -EPIPE;
 }
 
-/* After RunnerDone: until the session is closed, or others have the last word. */
+/* After RunnerDone: waits until the session is closed or others are known to end it. */
 static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum outcome *ret)
 {
 	bool is_waited_for = status->live_processes > 0;
 	int r;
 
 	say_trouble(e, status);
-	/* Those of the collector are named when it is told not to wait for them. */
+	/* Processes that the collector knows are named when it is asked not to wait for them. */
 	for (size_t i = 0; i < e->orphans && i < NAMED_MAX; i++)
 		if (!is_known(status, e->orphan[i]))
 			name_process(e->orphan[i]);
@@ -284,7 +297,7 @@ static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum
 	return r;
 }
 
-/* A command may be quicker than the opening of the file. */
+/* A command may end before the file has been opened. */
 static void see_it_open(struct ending *e)
 {
 	struct run_collector *c = e->collector;
@@ -298,7 +311,7 @@ static void see_it_open(struct ending *e)
 			r = run_collector_take(c, reply);
 	}
 	c->is_opening = false;
-	/* What broke else is met again, by what mends it. */
+	/* Other errors occur again in send_done(), which handles them. */
 	if (r == -ECONNABORTED || r == -EBADMSG)
 		run_collector_refused(c, r);
 }
@@ -310,10 +323,10 @@ static enum outcome finish(struct ending *e)
 	int r;
 
 	e->deadline_ns = in_ms(OUTLIVE_MS_MAX);
-	if (e->child->pid > 0) /* else nothing was started, and what runs is not ours */
+	if (e->child->pid > 0) /* otherwise nothing was started, and other processes are not ours */
 		e->orphans = run_orphans_wait(
 			e->child, e->collector, e->deadline_ns, e->orphan, NAMED_MAX);
-	/* Time is up, or the user had enough: no second wait. */
+	/* Time is up, or the user wants to end: do not wait a second time. */
 	if (e->orphans)
 		e->deadline_ns = clock_monotonic_ns();
 	r = send_done(e, false, &status);
@@ -330,7 +343,7 @@ static enum outcome finish(struct ending *e)
 	if (r == 0)
 		return outcome;
 	if (r == -ENOTCONN && run_keeper_lives(e->collector))
-		r = -ETIMEDOUT; /* started again, and mute */
+		r = -ETIMEDOUT; /* it was restarted and does not answer */
 	run_why(e->why, "%s",
 		r == -EINTR || e->is_hurried ? "interrupted"
 		: r == -ENOTCONN	     ? "it is dead and does not start again"
@@ -338,7 +351,10 @@ static enum outcome finish(struct ending *e)
 	return OUTCOME_UNFINISHED;
 }
 
-/* What the file tells of why the job took so long; NULL: nothing, or it was not asked. */
+/*
+ * Returns what the file tells about why the job took so long; NULL if it tells nothing or must not
+ * be asked.
+ */
 static char *read_reason(
 	struct query *query, const struct verdict *verdict, const struct run_options *options)
 {
@@ -351,13 +367,13 @@ static char *read_reason(
 	return reason_line(reason);
 }
 
-/* Our file may have been replaced by another: 0 if it is still ours. */
+/* The file may have been replaced by another. Returns 0 if it is still ours. */
 static int check_ours(
 	const struct run_collector *c, struct query *query, bool is_closed, char why[RUN_WHY_BYTES])
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "sessions", &rows);
-	bool is_other = is_closed; /* else it may not have come to its first row */
+	bool is_other = is_closed; /* otherwise its first row may not be written yet */
 
 	while (!r && (r = query_next(rows)) > 0) {
 		const char *name = query_text(rows, 0);
@@ -377,7 +393,7 @@ static int check_ours(
 	return r < 0 ? r : is_other ? -ESTALE : 0;
 }
 
-/* The verdict of the file itself, which is all that a later reader has. */
+/* Reads the verdict from the file itself, which is all that a later reader has. */
 static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, char **ret_reason,
 	char why[RUN_WHY_BYTES])
 {
@@ -387,21 +403,24 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	int r = path[0] ? query_open(path, why, &query) : -ENODATA;
 
-	/* Of a service outside of this container, or where its owner is given no way to read it. */
+	/* The file belongs to a service outside of this container, or the user may not read it. */
 	if (r < 0 && !e->collector->is_private && run_told_verdict(e->collector, ret) == 0)
 		return 0;
 	if (r == -ENODATA)
 		run_why(why, "no collector lived until its database was open");
 	if (r == -ENOENT)
 		run_why(why, "%s: it was removed or renamed while it was written", path);
-	/* Only the service writes in its own folder. */
+	/* In its own folder only the service writes. */
 	if (r == 0 && e->collector->is_private)
 		r = check_ours(e->collector, query, is_closed, why);
 	if (r < 0)
 		return r;
 	e->has_log = query_is_live(query);
 	r = verdict_new(query, NULL, &verdict);
-	/* Why times are missing costs a pass over all rows: only where some are. */
+	/*
+	 * Finding out why times are missing takes a pass over all rows, so it is done only if some
+	 * are.
+	 */
 	if (r == 0 && verdict->counts.untimed) {
 		verdict_free_p(&verdict);
 		r = measure_new(query, &measure);
@@ -419,7 +438,10 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 	return 0;
 }
 
-/* A reader keeps the log from going. The file alone is a part of the record: the first one. */
+/*
+ * While a reader has the database open, the log cannot be removed. The file alone is then only the
+ * first part of the record.
+ */
 static void say_split(const struct ending *e)
 {
 	const char *path = e->collector->database;
@@ -441,7 +463,7 @@ static void say_unseen(const struct gpu_watch *watch)
 static void print_line(
 	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
-	/* Else there may have been some, and another line says why they are not there. */
+	/* Otherwise there may have been kernels, and another line tells why they are missing. */
 	bool was_there = !e->why[0] && !completeness_is_missing(&v->counts);
 
 	if (e->options->is_quiet && is_good)
@@ -458,7 +480,7 @@ static void print_line(
 		    "script that sets LD_PRELOAD should keep what is in it");
 	if (reason)
 		say("%s", reason);
-	/* The contract's words, bare: scripts look for them at the start of the last line. */
+	/* The exact words of the contract: scripts look for them at the start of the last line. */
 	fprintf(stderr, "%s\n", v->line);
 }
 
@@ -476,7 +498,7 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	if (collector->is_refused && options->is_strict && status == 0)
 		return CMD_LOSSY;
 	if (!collector->session[0])
-		return status; /* there never was one */
+		return status; /* there was no session */
 	outcome = finish(&e);
 	if (outcome == OUTCOME_NOT_LAST)
 		return status;
@@ -506,12 +528,12 @@ bool run_verdict_unstarted(struct run_collector *collector, struct run_child *ch
 		.collector = collector, .child = child, .is_hurried = run_hold_pending() != 0};
 	bool is_closed;
 
-	child->status = status << 8; /* as if it had exited so */
+	child->status = status << 8; /* as if it had exited with it */
 	see_it_open(&e);
 	is_closed = !collector->session[0] || finish(&e) == OUTCOME_CLOSED;
 	if (collector->session[0] && is_closed && collector->is_private) {
 		run_private_forget(collector);
-		(void)run_publish(collector); /* what is wrong it has said */
+		(void)run_publish(collector); /* it reports its errors itself */
 	}
 	return is_closed;
 }

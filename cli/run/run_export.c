@@ -51,7 +51,7 @@ int run_exports_check(const struct run_exports *exports, bool is_forced)
 	return 0;
 }
 
-/* A program of its own: what it takes of memory, and what may go wrong in it, is not ours. */
+/* Runs as a program of its own, so that its memory and its failures do not affect us. */
 static int start(char *const argv[], pid_t *ret)
 {
 	posix_spawnattr_t attributes;
@@ -60,7 +60,7 @@ static int start(char *const argv[], pid_t *ret)
 
 	if (r)
 		return r;
-	/* Those of rtl run are blocked, as it reads them. */
+	/* rtl run has its signals blocked, as it reads them. */
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);

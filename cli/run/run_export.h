@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* --export: what was recorded is written in formats of others when the session is closed. */
+/* --export: the recorded data is written in formats of other tools when the session is closed. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,9 +21,9 @@ struct run_exports {
 	"place "                                                                                   \
 	"of what is there with -f; of a launch the last rtl run does it"
 
-/* The value of --export; exits as opts_error() does. */
+/* Takes the value of --export; exits like opts_error() if it is wrong. */
 void run_exports_take(struct run_exports *exports, char *value);
-/* Can all of them be written? 0, or an exit status after a line. */
+/* Checks whether all of them can be written. Returns 0, or an exit status after a message. */
 int run_exports_check(const struct run_exports *exports, bool is_forced);
-/* Has rtl export do it; that says what went wrong. */
+/* Calls rtl export, which reports its errors itself. */
 void run_exports_write(const struct run_exports *exports, bool is_forced, const char *database);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first line of a job whose runtime is known to fail programs. All such faults are in the
- * runtime's intercept queue, so the runtime is looked at only where that is asked for: the look
- * brings the runtime up once more.
+ * The first line of a job whose runtime has a known fault that makes programs fail. All such faults
+ * are in the runtime's intercept queue, so the runtime is examined only if that is requested: the
+ * check starts the runtime once more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_intercept_wanted(void)
 	return value && !strncmp(value, wish, strlen(wish));
 }
 
-/* Of several rtl run of one launch, the one of the first rank speaks. */
+/* Of several rtl run of one launch, that of the first rank prints the line. */
 static bool is_speaker(const struct run_launch *launch)
 {
 	return !launch->is_shared || !launch->rank.rank.is_known || launch->rank.rank.value == 0;

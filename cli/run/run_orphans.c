@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What outlives the command. A rank that has not said Hello is unknown to the collector, so a
- * session could close before its first dispatch: the kernel hands such orphans to us instead.
- * Children that the process had before belong to the shell that became rtl by exec (exec > >(tee
- * log); exec rtl run ...). They may outlive us by far, or wait for our end.
+ * Waits for processes that outlive the command. A rank that has not sent Hello is unknown to the
+ * collector, so a session could close before its first dispatch; therefore the kernel makes such
+ * orphans our children.
+ * Children that the process had before it became rtl belong to the shell that became rtl by exec
+ * (exec > >(tee log); exec rtl run ...). They may outlive us, or wait for our end.
  */
 #include "cli/run/run.h"
 
@@ -24,7 +25,7 @@ static bool is_inherited(const struct run_child *child, pid_t pid)
 	return false;
 }
 
-/* How many there are but for @collector and those of before; 0 or -errno. */
+/* Lists our children except @collector and the inherited ones. Returns 0 or -errno. */
 static int list_children(
 	const struct run_child *child, pid_t collector, pid_t *ret, size_t max, size_t *ret_count)
 {
@@ -36,7 +37,7 @@ static int list_children(
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	file = fopen(path, "re");
 	if (!file)
-		return -errno; /* a kernel without it: they stay unnamed */
+		return -errno; /* the kernel lacks it; the processes are not named then */
 	while (fscanf(file, "%d", &pid) == 1) {
 		if (pid == collector || is_inherited(child, pid))
 			continue;
@@ -55,11 +56,11 @@ void run_orphans_adopt(struct run_child *child)
 	child->n_inherited = 0;
 	(void)list_children(child, 0, child->inherited, RUN_INHERITED_MAX, &count);
 	child->n_inherited = count < RUN_INHERITED_MAX ? count : RUN_INHERITED_MAX;
-	/* Not possible: then only those that the collector knows are waited for. */
+	/* If it fails, only processes that the collector knows are waited for. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* True: no child is left. */
+/* True if no child is left. */
 static bool reap_all(void)
 {
 	pid_t pid;
@@ -71,8 +72,8 @@ static bool reap_all(void)
 }
 
 /*
- * The first process of a container gets every orphan, our collector among them: it ends when we
- * have said that the command has.
+ * The first process of a container becomes the parent of every orphan, our collector included: the
+ * collector ends after we have told it that the command has ended.
  */
 static bool has_orphans(const struct run_child *child, const struct run_collector *collector)
 {

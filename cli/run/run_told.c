@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The verdict as the collector tells it: in a container its file is not to be seen. */
+/*
+ * The verdict as the collector reports it, because the file of a service cannot be read in a
+ * container.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,7 @@ static int take_line(void *data, const char *socket, const Rtl__Frame *frame)
 	const Rtl__SessionsReply *reply = frame->sessions_reply;
 	struct told *told = data;
 
-	(void)socket; /* only one is asked */
+	(void)socket; /* only one collector is asked */
 	for (size_t i = 0; i < reply->n_sessions && !told->line; i++) {
 		const Rtl__SessionInfo *info = reply->sessions[i];
 
@@ -37,7 +40,7 @@ static int take_line(void *data, const char *socket, const Rtl__Frame *frame)
 	return 0;
 }
 
-/* The contract's words: "complete: N dispatched, ...", with SIMULATED before them. */
+/* The words of the contract: "complete: N dispatched, ...", or SIMULATED in front of them. */
 static int read_line(const char *line, struct verdict *verdict)
 {
 	static const char simulated[] = "SIMULATED ", complete[] = "complete: ";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Why kernels of a command are in no count, from what its processes said when they began. The last
- * words of a job that used a GPU and has nothing recorded say what to do about it.
+ * Tells why kernels of a command are in no count, from what its processes reported when they
+ * started. The last lines of a job that used a GPU and has nothing recorded tell what to do about
+ * it.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The options that choose what to record (proto/settings/selection.h), for rtl run and rtl env: rows for
- * their argp tables, and the values that the job is to get. A flag wins over its variable in
- * rtl's own environment; both are checked here, where a mistake can still be said.
+ * The options that choose what to record (proto/settings/selection.h), for rtl run and rtl env:
+ * rows for their argp tables, and the values that the job gets. A flag has priority over its
+ * variable in rtl's own environment. Both are checked here, where an error can still be reported.
  */
 #include <stdbool.h>
 
@@ -18,11 +18,11 @@
 		CHOICE_OPTIONS(CHOICES_ROW)
 
 struct choices {
-	const char *text[CHOICE_COUNT]; /* of a flag; NULL: not given */
+	const char *text[CHOICE_COUNT]; /* value of a flag; NULL if it was not given */
 };
 
-/* For a parser: true when @key is one of these; @value NULL: a flag. Mistakes end the program. */
+/* For a parser: true if @key is one of these; @value is NULL for a flag. Errors end the program. */
 bool choices_take(struct choices *choices, int key, const char *value);
 
-/* After opts_parse(): with the variables, do they go together? */
+/* After opts_parse(): checks that the flags and the variables are consistent. */
 void choices_check(const struct choices *choices);

@@ -14,7 +14,9 @@ bool run_hold_is_end(int signal_number)
 	return false;
 }
 
-/* Signals that we blocked ourselves, without those that were blocked when we started. One process.
+/*
+ * Signals that we blocked ourselves, without those that were blocked when we started. One per
+ * process.
  */
 static sigset_t held;
 
@@ -22,7 +24,7 @@ static bool is_default(int signal_number)
 {
 	struct sigaction action;
 
-	/* nohup and background shells have us ignore some. */
+	/* nohup and background shells make us ignore some signals. */
 	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 

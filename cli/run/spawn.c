@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Its frame is the child's, too: nothing else may be in it. */
+/* The child uses the same stack frame, so nothing else may be in this function. */
 __attribute__((noinline)) pid_t spawn_begin(spawn_child *child, void *data)
 {
 	pid_t pid = vfork();
@@ -46,7 +46,7 @@ static void take_out(struct spawn_env *env, size_t i)
 		env->borrowed--;
 	else
 		free(env->at[i]);
-	/* With the NULL at the end. */
+	/* Includes the NULL at the end. */
 	memmove(env->at + i, env->at + i + 1, (env->count - i) * sizeof(*env->at));
 	env->count--;
 }

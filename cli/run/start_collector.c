@@ -23,7 +23,7 @@
 #include "proto/base/limits.h"
 
 #define PASSED_FD     3 /* SD_LISTEN_FDS_START */
-/* What a collector says in its life; more is thrown away rather than kept in memory. */
+/* Maximum size of a collector's log; more is dropped rather than kept in memory. */
 #define LOG_BYTES_MAX (64u << 10)
 
 static int make_listener(const char *path)
@@ -37,7 +37,7 @@ static int make_listener(const char *path)
 	/* The socket is dead: the caller found under the lock that no process listens on it. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
-	/* The folder is the user's alone already. */
+	/* Only the user has access to the folder. */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
 		listen(fd, LISTEN_BACKLOG) < 0)
 		return -errno;
@@ -57,7 +57,7 @@ static int make_log(void)
 	return TAKE_FD(fd);
 }
 
-/* Above all that is put in place. */
+/* Moves @fd above the numbers that are assigned below. */
 static int move_up(int fd, size_t passed)
 {
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, PASSED_FD + (int)passed);
@@ -91,7 +91,7 @@ static void place_fds(int listener, int log, int *kept, size_t n_kept)
 	for (size_t i = 0; i < n_kept; i++)
 		if (dup2(kept[i], at++) < 0)
 			_exit(1);
-	/* Everything else is close-on-exec or the caller's. */
+	/* Other descriptors are close-on-exec or were the caller's. */
 	(void)syscall(SYS_close_range, (unsigned)at, ~0u, 0);
 }
 
@@ -101,18 +101,25 @@ static void reset_signals(void)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* nohup and background shells have us ignore these; a daemon wants to be told. */
+	/*
+	 * nohup and background shells make us ignore these signals, but a daemon must receive them.
+	 */
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 }
 
-/* What is preloaded into the job has no business in the collector, and what a service manager
- * gave to the service that we are part of (if we are) is not meant for it. */
+/*
+ * Libraries that are preloaded into the job must not be in the collector, and variables of the
+ * service manager are for the service that we are part of, if we are.
+ */
 static const char *const not_for_it[] = {"LD_PRELOAD", "HSA_TOOLS_LIB", "NOTIFY_SOCKET",
 	"WATCHDOG_PID", "WATCHDOG_USEC", "JOURNAL_STREAM"};
 
-/* "listen" and the names of what is kept, divided by colons. NULL: no memory. */
+/*
+ * Returns "listen" and the names of the recorders that are passed, separated by colons. NULL if
+ * memory is short.
+ */
 static char *join_names(const struct run_spawn *spawn)
 {
 	char *names = strdup("listen");
@@ -128,11 +135,11 @@ static char *join_names(const struct run_spawn *spawn)
 	return names;
 }
 
-/* What is needed to become it. */
+/* Everything that is needed to become the collector. */
 struct start {
 	const struct run_spawn *spawn;
 	struct spawn_env env;
-	char *listen_pid; /* in env: room for a number, which the child alone knows */
+	char *listen_pid; /* in env: room for a number that only the child knows */
 	int *kept;
 	int tell_fd; /* the child writes its pid here */
 };
@@ -197,12 +204,12 @@ static void start_on(void *data)
 	const struct start *start = data;
 	pid_t pid;
 
-	(void)setsid(); /* out of reach of ^C and of the terminal's hangup */
+	(void)setsid(); /* so that neither ^C nor the terminal's hangup reaches it */
 	pid = spawn_begin(become, data);
 	_exit(pid < 0 || write(start->tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
 }
 
-/* The grandchild's pid, as its parent told us; 0: there is none. */
+/* Returns the grandchild's pid, as its parent sent it; 0 if there is none. */
 static pid_t read_pid(int fd)
 {
 	pid_t pid = 0;
@@ -215,15 +222,16 @@ static pid_t read_pid(int fd)
 }
 
 /*
- * Twice: it is no child of ours that the command's waits or our end could concern. But where we are
- * the first process of a container (run_orphans.c). Its pid; 0: there is none.
+ * Forks twice, so that the collector is not our child: neither a wait for the command nor our end
+ * affects it. If we are the first process of a container, it is our child anyway (run_orphans.c).
+ * Returns its pid; 0 if there is none.
  */
 static pid_t start_apart(struct start *start, int from, int *to)
 {
 	int was_reaper = 0, status;
 	pid_t pid, collector;
 
-	/* Orphans of the job come to us, this one must not. */
+	/* Orphans of the job become our children, but the collector must not. */
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
 	start->tell_fd = *to;
@@ -256,7 +264,7 @@ int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidf
 		return r < 0 ? r : -EAGAIN;
 	*ret_pid = collector;
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, collector, 0);
-	/* Not ours to reap: it may be gone already, with nothing left to watch. */
+	/* It is not our child: it may have ended, and then it cannot be watched. */
 	return *ret_pidfd < 0 && errno == ESRCH ? -ECONNRESET : 0;
 }
 
@@ -298,11 +306,14 @@ void run_start_clear_log(const struct run_collector *collector)
 
 	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
 		return;
-	/* Its size is sealed. Where it cannot be: old words, if there are no new ones. */
+	/*
+	 * Its size is sealed. Where this is not possible, old lines remain if there are no new
+	 * ones.
+	 */
 	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, LOG_BYTES_MAX);
 }
 
-/* The last line of @text, which may end in line breaks. */
+/* Returns the last line of @text, which may end in line breaks. */
 static const char *last_line(char *text)
 {
 	char *end = text + strlen(text);
@@ -325,7 +336,7 @@ void run_start_explain(const struct run_collector *collector, int error, char wh
 	line = last_line(text);
 	if (!strncmp(line, prefix, sizeof(prefix) - 1))
 		line += sizeof(prefix) - 1;
-	/* A last word that all was well is no reason. */
+	/* A last line that reports success is no reason. */
 	if (!strncmp(line, ready, sizeof(ready) - 1))
 		line = "";
 	run_why(why, "%s",

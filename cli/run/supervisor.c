@@ -25,8 +25,10 @@
 
 #define STATE_BYTES_MAX	  4096u
 #define NAME_BYTES_MAX	  256u
-/* Descriptors for what is done beside keeping: starting a collector, talking to it, reading its
- * file. */
+/*
+ * Descriptors for work other than keeping recorders: starting a collector, talking to it, reading
+ * its file.
+ */
 #define DESCRIPTORS_OWN	  32u
 /* Messages read in one call, since any user may write to this socket without end; and read after
  * the collector died, as many as the queue can hold (net.unix.max_dgram_qlen: 10, systemd sets
@@ -35,26 +37,29 @@
 #define MESSAGES_LAST_MAX 1024u
 
 struct run_keeper {
-	struct run_spawn spawn; /* its descriptors are ours */
+	struct run_spawn spawn; /* its descriptors belong to us */
 	char *argv[7];
 	char notify[32]; /* "@...", chosen by the kernel */
 	int notify_fd;
 	pid_t pid;    /* of the collector */
 	int pidfd;    /* of the collector; -1: the kernel has none, so no collector is restarted */
-	int timer_fd; /* of start_ns */
+	int timer_fd; /* expires at start_ns */
 	int epoll_fd;
 	struct run_kept *kept;
 	size_t n_kept, kept_max;
 	bool has_said_full;
 
-	/* CLOCK_MONOTONIC. Trouble: deaths, and no life between them that lasted. */
-	bool is_down;	     /* it is dead, and is started again at start_ns */
-	bool is_unheard;     /* it was started again, and has not answered yet */
-	bool is_hearing;     /* its answer is watched for: timer_fd says when that takes too long */
-	uint64_t started_ns; /* the latest one */
+	/*
+	 * Times are of CLOCK_MONOTONIC. Trouble is a series of deaths without a longer life in
+	 * between.
+	 */
+	bool is_down;	     /* it is dead, and is restarted at start_ns */
+	bool is_unheard;     /* it was restarted, and has not answered yet */
+	bool is_hearing;     /* we wait for its answer; timer_fd expires if that takes too long */
+	uint64_t started_ns; /* of the latest start */
 	uint64_t start_ns;
 	uint64_t pause_ns;
-	uint64_t trouble_ns; /* the first death of it; 0: there was none */
+	uint64_t trouble_ns; /* first death of the trouble; 0 if there is none */
 	bool has_said_down, has_said_up;
 };
 
@@ -81,7 +86,7 @@ static size_t make_room(int lowest_fd)
 	return limit.rlim_cur <= taken ? 0 : (limit.rlim_cur - taken) / 2;
 }
 
-/* The kernel chooses the address; the sender's credentials decide whether a message counts. */
+/* The kernel chooses the address; only messages with the right credentials of the sender count. */
 static int make_notify(struct run_keeper *keeper)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -110,7 +115,7 @@ static int watch(const struct run_keeper *keeper, int fd)
 	return epoll_ctl(keeper->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Of what is closed, or was never watched, nothing comes anyway. */
+/* No events come from a descriptor that is closed or was never watched, so errors do not matter. */
 static void unwatch(const struct run_keeper *keeper, int fd)
 {
 	(void)epoll_ctl(keeper->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -199,22 +204,24 @@ int run_keeper_spawn(struct run_collector *collector)
 	keeper->is_down = r < 0;
 	if (r < 0 || (keeper->pidfd >= 0 && watch(keeper, keeper->pidfd) == 0))
 		return r;
-	/* It lives: what is started beside it would want the same file. */
+	/* It is alive, and a collector that is started in addition would use the same file. */
 	close_p(&keeper->pidfd);
 	keeper->pidfd = -1;
-	/* We would not see it die, and ranks must not wait for ever on a socket that only we hold.
+	/*
+	 * We would not see it die, and ranks must not wait for ever on a socket that only we have
+	 * open.
 	 */
 	close_p(&keeper->spawn.listen_fd);
 	keeper->spawn.listen_fd = -1;
 	return 0;
 }
 
-/* ---- what it gives us to keep ------------------------------------------------------------ */
+/* ---- recorders that we keep for the collector ------------------------------------------ */
 
 /*
- * We let go of it last, and its memory is freed in our time, a millisecond and more for a rank of
- * 100,000 kernels: not while the collector waits to hear that the command has ended, nor where its
- * threads are woken.
+ * We are the last to close the recorder, so its memory is freed by our process, which takes a
+ * millisecond or more for a rank of 100,000 kernels. That must not happen while the collector waits
+ * to hear that the command has ended, nor where its threads are woken.
  */
 static void drop(struct run_keeper *keeper, const char *name)
 {
@@ -227,7 +234,7 @@ static void drop(struct run_keeper *keeper, const char *name)
 	}
 }
 
-/* Once: a rank more is no news. */
+/* Says it once, because further ranks are no news. */
 static void say_full(struct run_keeper *keeper)
 {
 	if (keeper->has_said_full)
@@ -241,7 +248,7 @@ static void say_full(struct run_keeper *keeper)
 						      : "");
 }
 
-/* Takes over @fd, always. */
+/* Always takes over @fd. */
 static void keep(struct run_keeper *keeper, int fd, const char *name)
 {
 	struct run_kept *more;
@@ -263,7 +270,7 @@ static void keep(struct run_keeper *keeper, int fd, const char *name)
 	keeper->kept[keeper->n_kept++] = (struct run_kept){.fd = fd, .name = copy};
 }
 
-/* The value of NAME= in @state, which is lines; it is cut out of @state. */
+/* Returns the value of NAME= in the lines of @state, which is cut up. */
 static const char *value_of(char *state, const char *name)
 {
 	char *line, *rest = state;
@@ -286,7 +293,7 @@ static void handle(struct run_keeper *keeper, const char *state, int fd)
 			keep(keeper, fd, name);
 			fd = -1;
 		} else if (is_store) {
-			say_full(keeper); /* nor did the kernel find room for it */
+			say_full(keeper); /* the kernel had no room for it either */
 		} else if (is_drop) {
 			drop(keeper, name);
 		}
@@ -295,7 +302,10 @@ static void handle(struct run_keeper *keeper, const char *state, int fd)
 		close(fd);
 }
 
-/* The first one; as many as the kernel found room for are ours to close. -1: there is none. */
+/*
+ * Returns the first descriptor, -1 if there is none. All that the kernel passed to us must be
+ * closed.
+ */
 static int take_first_fd(struct msghdr *message)
 {
 	int first = -1;
@@ -330,7 +340,7 @@ static bool is_from_us(struct msghdr *message)
 	return false;
 }
 
-/* One message; false: there is none. Strangers may write to the address: they are not heard. */
+/* Receives one message; false if there is none. Messages of other users are ignored. */
 static bool receive(struct run_keeper *keeper)
 {
 	union {
@@ -374,7 +384,7 @@ void run_keeper_receive(struct run_collector *collector)
 		receive_some(collector->keeper, MESSAGES_MAX);
 }
 
-/* ---- when it dies ------------------------------------------------------------------------ */
+/* ---- restart after its death ----------------------------------------------------------- */
 
 static bool is_dead(const struct run_keeper *keeper)
 {
@@ -421,8 +431,9 @@ static void stop_hearing(struct run_collector *collector)
 }
 
 /*
- * At once the first time; then, while they die young, after pauses that double: up to 200 ms in the
- * first 10 s of it, up to 5 s from then on, for as long as the job takes: a disk may be freed.
+ * Restarts at once the first time. If collectors keep dying soon, the pauses double: up to 200 ms
+ * in the first 10 s, up to 5 s afterwards, for as long as the job takes, because the disk may get
+ * free space.
  */
 static void plan_start(struct run_collector *collector)
 {
@@ -440,7 +451,7 @@ static void plan_start(struct run_collector *collector)
 		keeper->pause_ns = 0;
 	keeper->is_down = true;
 	keeper->start_ns = now_ns + keeper->pause_ns;
-	/* Or they would wake us all the time. */
+	/* Otherwise they would wake us permanently. */
 	unwatch(keeper, keeper->pidfd);
 	stop_hearing(collector);
 	set_timer(keeper, keeper->pause_ns ? keeper->pause_ns : 1);
@@ -458,7 +469,7 @@ static bool is_queued(const struct run_collector *collector)
 	return entry.fd >= 0 && poll(&entry, 1, 0) == 0;
 }
 
-/* The answer is watched for by the loop: the command's signals and its end do not wait for it. */
+/* The loop waits for the answer, so that signals for the command and its end are not delayed. */
 static int start_again(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
@@ -466,7 +477,10 @@ static int start_again(struct run_collector *collector)
 
 	keeper->started_ns = clock_monotonic_ns();
 	run_start_clear_log(collector);
-	/* In its queue before it is there: it shall not take its session for abandoned. */
+	/*
+	 * Our message is in the queue before the collector runs, so that it does not take its
+	 * session for abandoned.
+	 */
 	if (!is_queued(collector)) {
 		client_close(&collector->client);
 		r = client_connect(&collector->client, collector->socket);
@@ -486,7 +500,7 @@ static int start_again(struct run_collector *collector)
 	return 0;
 }
 
-/* Once: what dies at once may do so for hours. */
+/* Says it once, because a collector may die right after each start for hours. */
 static void say_down(struct run_collector *collector, int error)
 {
 	char why[RUN_WHY_BYTES];
@@ -515,7 +529,7 @@ static void say_up(struct run_keeper *keeper)
 	keeper->has_said_up = true;
 }
 
-/* What is there of its answer. True: it takes us in. */
+/* Receives its answer if it has come. True if it accepts us. */
 static bool hear(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
@@ -523,7 +537,7 @@ static bool hear(struct run_collector *collector)
 	int r = client_receive(&collector->client, 0, &reply);
 
 	if (r == -ETIMEDOUT) {
-		/* It may only be slow: what it does is seen at the end. */
+		/* It may only be slow: the end of the session shows what it does. */
 		if (clock_monotonic_ns() - keeper->started_ns >=
 			COLLECTOR_START_MS_MAX * 1000000ull)
 			say_down(collector, r);
@@ -537,7 +551,7 @@ static bool hear(struct run_collector *collector)
 		say_up(keeper);
 		return true;
 	}
-	/* A collector that hangs up without an answer is dying, which is seen next. */
+	/* A collector that hangs up without an answer is dying, which is detected next. */
 	if (r != -ECONNRESET)
 		say_down(collector, r);
 	client_close(&collector->client);
@@ -558,11 +572,12 @@ bool run_keeper_serve(struct run_collector *collector)
 
 	if (!keeper)
 		return false;
-	(void)!read(keeper->timer_fd, &expired, sizeof(expired)); /* the times are our own */
+	/* The number of expirations does not matter. */
+	(void)!read(keeper->timer_fd, &expired, sizeof(expired));
 	receive_some(keeper, MESSAGES_MAX);
 	is_back = keeper->is_hearing && hear(collector);
 	if (!keeper->is_down && is_dead(keeper)) {
-		/* What it said last is still in our queue. */
+		/* Its last messages are still in our queue. */
 		receive_some(keeper, MESSAGES_LAST_MAX);
 		if (keeper->is_unheard)
 			say_down(collector, -ECONNRESET);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the rank that stands out. Ranks of a job act alike: where most of them wait in one
- * operation, they wait for the rank that is not in it; where one rank waits and the others do not,
- * it is that rank. A wait counts from OUTSTANDING_LONG_NS on. The sentence says what was seen, and
- * never guesses at the cause.
+ * Finds the rank that stands out. Ranks of a job behave alike: if most of them wait in one
+ * operation, they wait for the rank that is not in it; if one rank waits and the others do not,
+ * that rank stands out. A wait counts from OUTSTANDING_LONG_NS on. The sentence tells what was
+ * observed, and never guesses the cause.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,15 +15,15 @@
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
-/* Named one by one; of more only how many. */
+/* This many are named; of further ones only the number is printed. */
 #define NAMED_MAX 3
 
 struct group {
-	const struct outstanding_wait *wait; /* of its first; NULL: none */
+	const struct outstanding_wait *wait; /* of its first rank; NULL if there is none */
 	size_t count;
 };
 
-/* ---- words ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------ */
 
 const char *outstanding_status(const struct outstanding_rank *rank)
 {
@@ -86,7 +86,7 @@ void outstanding_put_kernel(FILE *to, const char *name)
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/* ncclAllReduce is all_reduce; the names of others stay. */
+/* ncclAllReduce becomes all_reduce; other names stay as they are. */
 static void put_operation(FILE *to, const char *op)
 {
 	const char *at = op && !strncmp(op, "nccl", 4) ? op + 4 : NULL;
@@ -156,7 +156,7 @@ static void put_rank(FILE *to, const struct outstanding_rank *rank)
 		fprintf(to, "process %" PRId64, rank->pid);
 }
 
-/* "ranks 0-2,4-7" of those that @is_in marks; ranks lie in order. */
+/* Prints "ranks 0-2,4-7" for the ranks that @is_in marks; ranks are sorted. */
 static void put_ranks(FILE *to, const struct outstanding *o, const bool *is_in)
 {
 	size_t count = 0, nameless = 0, first = 0;
@@ -189,14 +189,14 @@ static void put_ranks(FILE *to, const struct outstanding *o, const bool *is_in)
 	}
 }
 
-/* ---- what a rank does ------------------------------------------------------------------------ */
+/* ---- what a rank does ------------------------------------------------------------------ */
 
 static bool is_dead(const struct outstanding_rank *rank)
 {
 	return !rank->is_alive;
 }
 
-/* By a signal, with a status that is not 0, or in an unknown way. */
+/* True if it ended by a signal, with a status other than 0, or in an unknown way. */
 static bool died(const struct outstanding_rank *rank)
 {
 	if (rank->is_unseen)
@@ -210,13 +210,16 @@ const struct outstanding_wait *outstanding_in(const struct outstanding_rank *ran
 {
 	const struct outstanding_wait *wait = rank->wait_count ? rank->waits : NULL;
 
-	/* The last look had it; nor does a file of before schema 9 say when it died. */
+	/*
+	 * It was in it when its shim checked last. Files from before schema 9 do not tell when it
+	 * died.
+	 */
 	if (!wait || rank->is_alive || rank->is_unseen || !rank->as_of_ns)
 		return wait;
 	return wait->ran_ns >= OUTSTANDING_LONG_NS ? wait : NULL;
 }
 
-/* What it waits in, when it does so for long. */
+/* Returns what the rank waits in, if it has done so for long. */
 static const struct outstanding_wait *long_wait(const struct outstanding_rank *rank)
 {
 	const struct outstanding_wait *wait = outstanding_in(rank);
@@ -242,7 +245,7 @@ static bool is_same(const struct outstanding_wait *a, const struct outstanding_w
 	return a->kernel && b->kernel && !strcmp(a->kernel, b->kernel);
 }
 
-/* What it does instead of waiting in @there (NULL: nothing in particular). */
+/* Prints what the rank does instead of waiting. */
 static void put_doing(FILE *to, const struct outstanding_rank *rank)
 {
 	const struct outstanding_wait *wait = outstanding_in(rank);
@@ -286,7 +289,7 @@ static void put_doing(FILE *to, const struct outstanding_rank *rank)
 		fprintf(to, " and has submitted nothing since");
 }
 
-/* How far it came in the communicator of @wait, where that tells something. */
+/* Prints how far it has come in the communicator of @wait, if that is known. */
 static void put_behind(
 	FILE *to, const struct outstanding_rank *rank, const struct outstanding_wait *wait)
 {
@@ -304,9 +307,11 @@ static void put_behind(
 	}
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------- */
 
-/* The largest group of ranks that wait in the same thing; communication before anything else. */
+/*
+ * Returns the largest group of ranks that wait in the same operation; communication has priority.
+ */
 static struct group largest(const struct outstanding *o, const bool *is_of)
 {
 	struct group best = {0};
@@ -331,7 +336,7 @@ static struct group largest(const struct outstanding *o, const bool *is_of)
 	return best;
 }
 
-/* How many. Those that died before may be odd in their own way. */
+/* Returns how many. Ranks that died before may stand out in their own way. */
 static size_t mark_odd(struct outstanding *o, const bool *is_odd)
 {
 	size_t count = 0;
@@ -374,7 +379,10 @@ static void say_absent(FILE *to, struct outstanding *o, const bool *is_in, const
 	fprintf(to, o->is_live ? " wait in it" : " waited in it");
 }
 
-/* What those of @is_absent do: together where it is the same, else the first of them. */
+/*
+ * Prints what the ranks of @is_absent do: together if it is the same, otherwise for the first of
+ * them.
+ */
 static void put_others(FILE *to, const struct outstanding *o, const bool *is_absent)
 {
 	const struct outstanding_rank *first = NULL;
@@ -452,10 +460,9 @@ static void say_single(FILE *to, const struct outstanding *o, const bool *is_in)
 	}
 }
 
-/* ---- judgement ----------------------------------------------------------------------------------
- */
+/* ---- judgement ------------------------------------------------------------------------- */
 
-/* Among those of @is_of. */
+/* Considers the ranks of @is_of. */
 static int judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
 {
 	struct group group = largest(o, is_of);
@@ -528,8 +535,10 @@ static bool has_waits(const struct outstanding_rank *rank)
 	return rank->wait_count > 0;
 }
 
-/* When all ranks are dead: the one that ended in another way than most, since the rank that fails
- * first often takes the others along. */
+/*
+ * When all ranks are dead: the rank that ended in another way than most, since the rank that fails
+ * first often makes the others fail, too.
+ */
 static size_t mark_other_status(const struct outstanding *o, bool *in, bool *out)
 {
 	size_t best = 0, most = 0, count = 0;

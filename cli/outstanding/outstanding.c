@@ -50,7 +50,7 @@ void outstanding_free_p(struct outstanding **outstanding)
 	*outstanding = NULL;
 }
 
-/* -ENOMEM; NULL stays NULL. */
+/* Returns 0 or -ENOMEM; NULL stays NULL. */
 static int copy_text(const struct query_rows *rows, int column, char **ret)
 {
 	const char *text = query_text(rows, column);
@@ -79,7 +79,7 @@ static bool is_this_boot(const char *boot_id)
 	return boot_id && !strcmp(boot_id, hex);
 }
 
-/* The kernel's word for the process that has this pid now. */
+/* Asks the kernel for the process that has this pid now. */
 static bool is_running(int64_t pid, int64_t start_time)
 {
 	char path[64], line[1024] = "";
@@ -94,7 +94,10 @@ static bool is_running(int64_t pid, int64_t start_time)
 	if (!fgets(line, sizeof(line), file))
 		line[0] = '\0';
 	fclose(file);
-	/* Behind the name, which may hold anything: state is field 3, the start field 22. */
+	/*
+	 * The fields after the name, which may contain any character: state is field 3, the start
+	 * time field 22.
+	 */
 	after = strrchr(line, ')');
 	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X')
 		return false;
@@ -107,8 +110,7 @@ static bool is_running(int64_t pid, int64_t start_time)
 
 static int add_rank(struct outstanding *o, const struct query_rows *rows)
 {
-	struct outstanding_rank *grown =
-		grow_by_one(o->ranks, o->count, sizeof(*grown)), *rank;
+	struct outstanding_rank *grown = grow_by_one(o->ranks, o->count, sizeof(*grown)), *rank;
 	int r;
 
 	if (!grown)
@@ -146,7 +148,7 @@ static struct outstanding_rank *find(const struct outstanding *o, int64_t proces
 
 typedef int take_row(struct outstanding *o, const struct query_rows *rows);
 
-/* @take gets each row of sql/@name.sql. */
+/* Calls @take for each row of sql/@name.sql. */
 static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -168,7 +170,7 @@ static int take_end(struct outstanding *o, const struct query_rows *rows)
 	return 0;
 }
 
-/* ---- what they wait in ------------------------------------------------------------------- */
+/* ---- what ranks wait in ---------------------------------------------------------------- */
 
 static int take_wait(struct outstanding *o, const struct query_rows *rows)
 {
@@ -253,15 +255,15 @@ static int take_called(struct outstanding *o, const struct query_rows *rows)
 
 /* ---- communication without a collective --------------------------------------------------- */
 
-/* Of each rank's waits: whether any needs the numbers of its kernels. -ENOMEM. */
-static int find_communication(
-	struct outstanding *o, const struct categories *categories, bool *ret)
+/* Tells whether any wait needs the numbers of its rank's kernels. Returns 0 or -ENOMEM. */
+static int find_communication(struct outstanding *o, const struct categories *categories, bool *ret)
 {
 	*ret = false;
 	for (size_t i = 0; i < o->count; i++)
 		for (size_t w = 0; w < o->ranks[i].wait_count; w++) {
 			struct outstanding_wait *wait = o->ranks[i].waits + w;
-			const struct category *category = categories_of(categories, wait->kernel_id);
+			const struct category *category =
+				categories_of(categories, wait->kernel_id);
 
 			if (wait->has_collective || category->class != CATEGORY_COMMUNICATION)
 				continue;
@@ -275,7 +277,7 @@ static int find_communication(
 	return 0;
 }
 
-/* It comes behind all of its kind that ended. */
+/* Its number is one more than that of the last one of its kind that has ended. */
 static void count_kernels(struct outstanding_rank *rank, const struct category *category, int64_t n)
 {
 	const char *name = category->collective[0] ? category->collective : category->name;
@@ -328,7 +330,10 @@ static int count_dispatch(void *context, const int64_t *numbers, unsigned nulls)
 	return 0;
 }
 
-/* A file of a whole day has many: what they are is put together after all were counted. */
+/*
+ * A file of a whole day has many kernels: their categories are looked up after all have been
+ * counted.
+ */
 static int count_communication(
 	struct query *query, struct outstanding *o, const struct categories *categories)
 {
@@ -360,9 +365,12 @@ static int number_communication(struct query *query, struct outstanding *o, char
 	return !r && is_needed ? count_communication(query, o, categories) : r;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------- */
 
-/* Helpers that never dispatched anything wait for nothing that we know of. */
+/*
+ * Drops helper processes that never dispatched anything, because they wait for nothing that is
+ * recorded.
+ */
 static void drop_silent(struct outstanding *o)
 {
 	size_t kept = 0;
@@ -378,8 +386,7 @@ static void drop_silent(struct outstanding *o)
 int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct outstanding **ret)
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = calloc(1, sizeof(*o));
-	const char *const waiting =
-		query_schema(query) < 9 ? "waiting_older" : "waiting";
+	const char *const waiting = query_schema(query) < 9 ? "waiting_older" : "waiting";
 	const struct {
 		const char *query;
 		take_row *take;

@@ -34,21 +34,21 @@ static const struct render_column columns[] = {
 	{"unended", NULL, RENDER_ID},
 	{"range", NULL, RENDER_TEXT},
 	{NULL, "RANGE", RENDER_TEXT},
-	{NULL, "DOING", RENDER_LINE}, /* the last one that is shown is cut to the terminal */
+	{NULL, "DOING", RENDER_LINE}, /* the last column is cut to the terminal's width */
 	{"odd", NULL, RENDER_BOOL},
 	{"simulated", NULL, RENDER_BOOL},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* Of one row of the table, whose texts render_row() copies. */
+/* Belongs to one row of the table, whose texts render_row() copies. */
 struct row {
 	struct render_value values[COLUMNS];
 	char since[32];
 	char *doing, *range;
 };
 
-/* A range is a word or two; what is longer is cut. */
+/* A range is one or two words; longer ones are cut off. */
 #define RANGE_WIDTH 18
 
 static void put_since(const struct outstanding *o, int64_t ns, char ret[32])
@@ -117,9 +117,9 @@ static struct render_value text_if(bool is, const char *text)
 	return render_text(is ? text : NULL);
 }
 
-/* @wait NULL: it has nothing in flight. */
-static int fill_row(const struct outstanding *o, size_t i, const struct outstanding_wait *wait,
-	struct row *ret)
+/* @wait is NULL if the rank has nothing in flight. */
+static int fill_row(
+	const struct outstanding *o, size_t i, const struct outstanding_wait *wait, struct row *ret)
 {
 	static const struct outstanding_wait none = {.for_ns = -1};
 	const struct outstanding_rank *rank = o->ranks + i;
@@ -127,9 +127,8 @@ static int fill_row(const struct outstanding *o, size_t i, const struct outstand
 	bool is_in = !wait || outstanding_in(rank);
 	bool is_idle = !wait && rank->has_last;
 	int64_t since_ns = wait ? w->submit_ns : rank->last_end_ns;
-	int64_t for_ns = is_idle && rank->as_of_ns > since_ns
-				 ? wrap_minus(rank->as_of_ns, since_ns)
-				 : w->for_ns;
+	int64_t for_ns = is_idle && rank->as_of_ns > since_ns ? wrap_minus(rank->as_of_ns, since_ns)
+							      : w->for_ns;
 	bool has_since = wait ? w->has_submit : is_idle;
 	const char *range = wait && w->range ? w->range : rank->range;
 	struct render_value *v = ret->values;
@@ -177,7 +176,7 @@ static int fill_row(const struct outstanding *o, size_t i, const struct outstand
 
 typedef int take_values(void *data, const struct render_value *values);
 
-/* A row for each queue of each rank; one for a rank that has nothing in flight. */
+/* Calls @take for each queue of each rank, and once for a rank that has nothing in flight. */
 static int each_row(const struct outstanding *o, take_values *take, void *data)
 {
 	int r = 0;
@@ -209,7 +208,7 @@ static int take_json(void *data, const struct render_value *values)
 	return json_array_append_new(data, render_json_row(columns, COLUMNS, values)) ? -ENOMEM : 0;
 }
 
-/* CSV has no columns that only tables show. */
+/* CSV without the columns that only tables have. */
 struct csv {
 	struct render_column columns[COLUMNS];
 	size_t count;
@@ -252,9 +251,9 @@ json_t *outstanding_json(const struct outstanding *o)
 
 	for (size_t i = 0; !bad && i < o->count; i++)
 		if (o->is_odd[i])
-			bad |= json_array_append_new(odd,
-				o->ranks[i].has_rank ? json_integer(o->ranks[i].rank)
-						     : json_null());
+			bad |= json_array_append_new(odd, o->ranks[i].has_rank
+								  ? json_integer(o->ranks[i].rank)
+								  : json_null());
 	bad = bad || each_row(o, take_json, rows);
 	bad |= json_object_set_new(document, "schema", json_integer(1));
 	bad |= json_object_set_new(document, "alive", json_boolean(o->is_live));
@@ -269,7 +268,7 @@ json_t *outstanding_json(const struct outstanding *o)
 	return NULL;
 }
 
-/* So that a line of a terminal has no more than @width columns; names are never cut. */
+/* Wraps lines at @width columns; names are never cut. */
 static void put_wrapped(const char *text, size_t width, FILE *to)
 {
 	size_t column = 0;
@@ -293,7 +292,8 @@ static int put_sentence(const struct outstanding *o, size_t width, FILE *to)
 {
 	CLEANUP(free_p) char *text = NULL;
 
-	if (asprintf(&text, "%s%s", o->verdict->is_simulated ? "SIMULATED " : "", o->sentence) < 0) {
+	if (asprintf(&text, "%s%s", o->verdict->is_simulated ? "SIMULATED " : "", o->sentence) <
+		0) {
 		text = NULL;
 		return -ENOMEM;
 	}

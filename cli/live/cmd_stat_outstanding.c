@@ -13,7 +13,7 @@
 #include "proto/base/limits.h"
 
 struct looked {
-	char *trouble; /* of one that could not look: what is shown is of before */
+	char *trouble; /* of a collector that failed to update; the shown data is older */
 };
 
 static int take_look(void *data, const char *socket, const Rtl__Frame *frame)
@@ -28,7 +28,7 @@ static int take_look(void *data, const char *socket, const Rtl__Frame *frame)
 	return 0;
 }
 
-/* "flush" has what is in flight written, too. */
+/* "flush" makes the collector write dispatches in flight, too. */
 static int look(const char *socket, struct looked *looked)
 {
 	Rtl__CtlRequest body = RTL__CTL_REQUEST__INIT;
@@ -51,7 +51,7 @@ static void say_why(const struct query *query, const char *error)
 	say("%s", error[0] ? error : "out of memory");
 }
 
-/* 0, or why not was said. */
+/* Returns 0, or an error after a message. */
 static int load(const struct sample_session *session, struct outstanding **ret)
 {
 	CLEANUP(query_free_p) struct query *query = NULL;
@@ -77,7 +77,8 @@ static int load(const struct sample_session *session, struct outstanding **ret)
 static int show(const struct sample_session *session, bool is_first)
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
-	CLEANUP(free_p) char *name = render_escape(
+	CLEANUP(free_p)
+	char *name = render_escape(
 		session->name ? session->name : "-", strlen(session->name ? session->name : "-"));
 	int r = load(session, &o);
 
@@ -98,7 +99,7 @@ static int put_json(const struct sample_session *session, json_t *sessions)
 	document = outstanding_json(o);
 	r = json_object_set_new(document, "session",
 		render_json_text(session->name, session->name ? strlen(session->name) : 0));
-	/* Takes the document, whether it works or not. */
+	/* Takes over the document even if it fails. */
 	r |= json_array_append_new(sessions, document);
 	return r ? -ENOMEM : 0;
 }

@@ -109,10 +109,12 @@ static const struct argp parser = {options, parse, "start|stop|status|flush [SES
 	"meant by it, and why.",
 	NULL, NULL, NULL};
 
-/* ---- replies ---------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------- */
 
-/* Over several collectors. When nothing matched, the answer of the one that came closest is
- * printed. */
+/*
+ * Collected over several collectors. If nothing matched, the answer of the collector that came
+ * closest is printed.
+ */
 struct ctl_result {
 	bool is_done; /* for at least one process */
 	bool has_failed;
@@ -120,7 +122,7 @@ struct ctl_result {
 	char *why; /* "SOCKET: text" */
 };
 
-/* Its lines stay lines. */
+/* Prints each line of @text as a line. */
 static void print_lines(const char *text)
 {
 	for (const char *line = text, *next; line && *line; line = next) {

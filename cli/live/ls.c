@@ -20,13 +20,13 @@
 #include "cli/database/verdict.h"
 #include "proto/base/cleanup.h"
 
-/* So few are opened sooner than the index is read. */
+/* Opening so few files takes less time than reading the index. */
 #define LS_FEW 16u
 
 struct ls_options {
 	enum render_format format;
 	const char *socket;
-	size_t newest; /* SIZE_MAX: all */
+	size_t newest; /* SIZE_MAX for all */
 };
 
 static const struct argp_option options[] = {
@@ -91,7 +91,7 @@ static const struct render_column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* Of a closed session its collector knows little more than where it lies. */
+/* For a closed session the collector knows little more than the file's path. */
 static int read_counts(struct sample_session *s, struct query *query)
 {
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
@@ -146,7 +146,7 @@ static int read_file(struct sample *sample, struct query *query, const char *pat
 	return read_counts(s, query);
 }
 
-/* As read_counts(), without the file. */
+/* Like read_counts(), but without opening the file. */
 static void take_counts(struct sample_session *s, const struct query_index_session *from)
 {
 	free(s->line);
@@ -183,7 +183,7 @@ static bool add_known(struct sample *sample, const struct query_index_session *f
 	return true;
 }
 
-/* What cannot be read keeps its place in the list, with its counts unknown. */
+/* A file that cannot be read stays in the list, with unknown counts. */
 static void complete_closed(struct sample *sample, const struct query_index *index)
 {
 	for (size_t i = 0; i < sample->session_count; i++) {
@@ -225,7 +225,10 @@ static bool add_file(struct sample *sample, const char *path)
 	return !query_open(path, error, &query) && !read_file(sample, query, path);
 }
 
-/* Opening one takes a millisecond: of a long history only what is shown, and the index not. */
+/*
+ * Opening a file takes a millisecond: of a long history, only files that are shown and are not in
+ * the index are opened.
+ */
 static void add_files(struct sample *sample, struct path_set *known,
 	const struct query_index *index, size_t newest)
 {
@@ -249,7 +252,7 @@ static void add_files(struct sample *sample, struct path_set *known,
 			 add_file(sample, found[i].path);
 }
 
-/* ---- what was set aside --------------------------------------------------------------------- */
+/* ---- damaged files --------------------------------------------------------------------- */
 
 static int add_one_aside(struct sample *sample, struct path_set *known, const char *path)
 {
@@ -293,14 +296,16 @@ static void add_aside_of(struct sample *sample, struct path_set *known, const ch
 			return;
 }
 
-/* Files that a collector found damaged: where it looks for them, and beside those it has. */
+/*
+ * Files that a collector found damaged: in the folders where it stores, and beside its databases.
+ */
 static void add_aside(struct sample *sample, struct path_set *known, bool has_folders)
 {
 	CLEANUP(path_set_done) struct path_set folders = {0};
 	size_t count = sample->session_count;
 
 	for (size_t i = 0; i < count; i++) {
-		/* The array may move. */
+		/* Read again each time, because the array may move. */
 		const char *database = sample->sessions[i].database;
 		const char *slash = database ? strrchr(database, '/') : NULL;
 		CLEANUP(free_p)
@@ -315,9 +320,9 @@ static void add_aside(struct sample *sample, struct path_set *known, bool has_fo
 		add_aside_of(sample, known, NULL);
 }
 
-/* ---- what is shown -------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------- */
 
-/* What is still open is written to. */
+/* Sorts the newest first; an open session has the time UINT64_MAX. */
 static int compare_written(const void *a, const void *b)
 {
 	const struct sample_session *x = a, *y = b;
@@ -353,11 +358,14 @@ static const char *describe_state(const struct sample_session *s)
 		return "removed";
 	if (s->is_closed)
 		return "closed";
-	/* Open, and no collector has it: it was killed; the next one will go on. */
+	/*
+	 * It is open, but no collector has it, because the collector was killed; the next one will
+	 * continue it.
+	 */
 	return s->socket ? "live" : "interrupted";
 }
 
-/* In a table it stands where its database would; NULL: it is there. */
+/* Returns text that replaces the path of a removed database in a table; NULL if it exists. */
 static char *describe_removal(const struct sample_session *s, enum render_format format)
 {
 	time_t at = (time_t)(s->removed_realtime_ns / 1000000000);
@@ -401,7 +409,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_text(s->removed_why);
 }
 
-/* The newest last, next to the prompt. */
+/* The newest comes last, next to the prompt. */
 static int compare(const void *a, const void *b)
 {
 	const struct sample_session *x = a, *y = b;
@@ -444,7 +452,7 @@ static void read_indexes(struct query_index *index)
 	query_index_sort(index);
 }
 
-/* To what collectors told of. */
+/* Adds files to the sessions that collectors reported. */
 static void add_all(struct sample *sample, const struct ls_options *o)
 {
 	CLEANUP(path_set_done) struct path_set known = {0};
@@ -476,7 +484,7 @@ int cmd_ls(int argc, char **argv)
 		say("%s", sample->trouble ? sample->trouble : "no collector answers");
 		return CMD_BAD_INPUT;
 	}
-	/* Files are listed even where no collector is. */
+	/* Files are listed even if there is no collector. */
 	if (sample->trouble && sample->collectors)
 		say("%s", sample->trouble);
 	add_all(sample, &o);

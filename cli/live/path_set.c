@@ -34,7 +34,7 @@ void path_set_done(struct path_set *set)
 	*set = (struct path_set){0};
 }
 
-/* Takes @key, which may be NULL. */
+/* Takes over @key, which may be NULL. */
 static void put(void **tree, void *key, int (*compare)(const void *, const void *))
 {
 	void **node = key ? tsearch(key, tree, compare) : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Files that were seen, by any of their names: found again in logarithmic time, however many there
- * are. A zeroed struct is an empty set. One thread.
+ * A set of files that were seen, found by any of their names in logarithmic time. A zeroed struct
+ * is an empty set. One thread.
  */
 #include <stdbool.h>
 
@@ -11,9 +11,12 @@ struct path_set {
 };
 
 void path_set_done(struct path_set *set);
-/* @path, which need not be there. Without memory it stays unknown: it is shown twice. */
+/*
+ * Adds @path, which need not exist. If memory is short, it is not added, and the file is shown
+ * twice.
+ */
 void path_set_add(struct path_set *set, const char *path);
-/* That file, by whatever name. */
+/* True if that file is in the set, under any name. */
 bool path_set_has(const struct path_set *set, const char *path);
-/* That name, of a file that may be gone. */
+/* True if that name is in the set; the file may be gone. */
 bool path_set_has_name(const struct path_set *set, const char *path);

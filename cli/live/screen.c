@@ -15,7 +15,7 @@ enum {
 	COLOUR_SESSION,
 };
 
-static size_t first_line; /* scrolled to */
+static size_t first_line; /* line that is scrolled to */
 static size_t last_count;
 static SCREEN *screen;
 static volatile sig_atomic_t is_interrupted;
@@ -33,14 +33,14 @@ int stat_screen_open(void)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !*term)
 		return -ENOTTY;
 	setlocale(LC_CTYPE, "");
-	/* Asked first: newterm() loses memory over a terminal that it does not know. */
+	/* Checked first, because newterm() leaks memory for a terminal that it does not know. */
 	if (!terminal_has_screen(STDOUT_FILENO))
 		return -ENOTTY;
-	/* Unlike initscr(), which would exit on a terminal it does not know. */
+	/* Used instead of initscr(), which would exit on a terminal that it does not know. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return -ENOTTY;
-	/* ^C is how one leaves; ncurses' own handler would end us as if something were wrong. */
+	/* ^C is the normal way to leave; the handler of ncurses would end us with an error. */
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
 	cbreak();
 	noecho();
@@ -87,7 +87,7 @@ static void draw_line(int y, const struct stat_line *line, int width)
 	attrset(style_attributes(line->style));
 	if (line->style == STAT_TITLE)
 		mvhline(y, 0, ' ', width);
-	/* Cut at the right edge: the columns there matter least. */
+	/* Cut off at the right edge, where the columns matter least. */
 	mvaddnstr(y, 0, line->text, width);
 	attrset(A_NORMAL);
 }

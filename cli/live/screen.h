@@ -12,16 +12,16 @@ enum stat_key {
 	STAT_KEY_NONE, /* the time is over */
 	STAT_KEY_QUIT,
 	STAT_KEY_REFRESH,
-	STAT_KEY_REDRAW, /* the size changed, or it was scrolled */
+	STAT_KEY_REDRAW, /* the size changed, or the user scrolled */
 	STAT_KEY_ORDER,
 	STAT_KEY_PAUSE,
 };
 
-/* 0; -ENOTTY: this terminal cannot show it. */
+/* Returns 0, or -ENOTTY if this terminal cannot show it. */
 int stat_screen_open(void);
 void stat_screen_close(void);
 
 void stat_screen_draw(const struct stat_view *view, enum stat_order order, bool is_paused);
 
-/* Waits for a key, at most @timeout_ns. */
+/* Waits for a key for at most @timeout_ns. */
 enum stat_key stat_screen_wait(uint64_t timeout_ns);

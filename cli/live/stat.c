@@ -15,19 +15,19 @@
 #include "proto/base/clock.h"
 
 #define SECOND_NS	     1000000000ull
-/* Below, a table only flickers; scripts get what they ask for. */
+/* Below this a table only flickers. Scripts may choose a shorter interval. */
 #define STAT_INTERVAL_NS_MIN (SECOND_NS / 20)
 #define STAT_INTERVAL_NS_MAX (86400 * SECOND_NS)
 
-/* A command line may be long; its end is cut here. */
+/* A command line may be long; it is cut off here. */
 #define STAT_WIDTH_MAX 160
 
 struct stat_options {
 	const char *socket, *session;
-	uint64_t count; /* 0: until it is stopped */
+	uint64_t count; /* 0 for no limit */
 	uint64_t interval_ns;
 	bool is_json, is_batch, is_outstanding;
-	bool has_times; /* -n or -i */
+	bool has_times; /* -n or -i was given */
 };
 
 static const struct argp_option options[] = {
@@ -109,7 +109,7 @@ static int report_missing(const char *session)
 	return CMD_BAD_INPUT;
 }
 
-/* Sleeps to @deadline_ns of CLOCK_MONOTONIC. */
+/* Sleeps until @deadline_ns of CLOCK_MONOTONIC. */
 static void sleep_until(uint64_t deadline_ns)
 {
 	struct timespec at = {.tv_sec = (time_t)(deadline_ns / SECOND_NS),
@@ -154,7 +154,7 @@ static int print(const struct sample *now, const struct stat_options *o, bool is
 	int r = o->is_json ? print_json(now)
 			   : print_table(now, o->count == 1 ? 0 : o->interval_ns, is_first);
 
-	/* A reader of a pipe waits for whole samples; that it is gone ends us. */
+	/* A program that reads from a pipe needs whole samples. If it has ended, so do we. */
 	if (!r && fflush(stdout))
 		r = -errno;
 	return r;
@@ -174,7 +174,7 @@ static int loop_batch(const struct stat_options *o)
 			sleep_until(deadline_ns);
 		}
 		r = sample_take(o->socket, o->session, &now);
-		/* The job has ended, and its collector with it. */
+		/* The job and its collector have ended. */
 		if (!r && !now->collectors)
 			return i ? CMD_OK : report_absence(now);
 		if (!r && is_missing(now, o->session))
@@ -184,7 +184,7 @@ static int loop_batch(const struct stat_options *o)
 		if (!r)
 			r = print(now, o, !i);
 		if (r) {
-			if (!ferror(stdout)) /* else main() says it */
+			if (!ferror(stdout)) /* otherwise main() reports it */
 				say("%s", strerror(-r));
 			return CMD_BAD_INPUT;
 		}
@@ -211,7 +211,7 @@ static int take_live(struct live *live)
 		return r;
 	live->samples++;
 	live->next_ns = clock_monotonic_ns() + live->options->interval_ns;
-	/* A private collector ends with its job: what it said last is what one wants to read. */
+	/* A private collector ends with its job, and its last figures are still of interest. */
 	if (!sample->collectors && live->now) {
 		sample_free_p(&sample);
 		sample_note(live->now, "no collector answers any more; these are its last figures");
@@ -234,7 +234,7 @@ static int draw_live(const struct live *live)
 	return r;
 }
 
-/* 1: go on; 0: the user has seen enough. */
+/* Returns 1 to continue, 0 if the user wants to leave. */
 static int handle_key(struct live *live, enum stat_key key)
 {
 	switch (key) {
@@ -293,7 +293,7 @@ static int show_screen(const struct stat_options *o)
 	} else if (!r) {
 		r = loop_screen(&live);
 		stat_screen_close();
-		/* The screen is gone, and what was asked for with it. */
+		/* The screen is cleared at the end, so print the last table again. */
 		if (!r && o->count && live.samples >= o->count)
 			r = print_table(live.now, o->interval_ns, true);
 		if (r)

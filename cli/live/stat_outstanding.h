@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * rtl stat --outstanding: the collectors look at what is in flight now, then their databases say it.
- * For stat.c; one thread.
+ * rtl stat --outstanding: the collectors check what is in flight now and write it to their
+ * databases, which are then read. For stat.c; one thread.
  */
 #include <stdbool.h>
 
-/* @socket, @session: NULL: all that this user may see. A status of command.h. */
+/* With @socket or @session NULL: all that this user may see. Returns a status of command.h. */
 int stat_outstanding(const char *socket, const char *session, bool is_json);

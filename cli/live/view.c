@@ -55,7 +55,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Ten marks: seen before any number is read. */
+/* Returns a bar of ten marks, which is easier to see than a number. */
 static const char *load_bar(double percent)
 {
 	static const char full[] = "||||||||||..........";
@@ -101,7 +101,7 @@ static void fill_row(
 	*ret++ = render_integer(session->is_simulated);
 }
 
-/* ---- lines ------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------- */
 
 void stat_view_free_p(struct stat_view **view)
 {
@@ -114,7 +114,7 @@ void stat_view_free_p(struct stat_view **view)
 	*view = NULL;
 }
 
-/* Takes @text, also when it fails. */
+/* Takes over @text even if it fails. */
 static int take_line(struct stat_view *view, enum stat_style style, char *text)
 {
 	struct stat_line *grown = NULL;
@@ -147,7 +147,7 @@ __attribute__((format(printf, 3, 4))) static int put_line(
 	return take_line(view, style, render_escape(text, (size_t)n));
 }
 
-/* Where others work, too, whose sessions are not shown. */
+/* Says that the node has more sessions, of other users, than are shown. */
 static int put_node(struct stat_view *view, const struct sample *now)
 {
 	if (!now->has_node || now->node_sessions <= now->session_count)
@@ -177,7 +177,7 @@ static int put_head(struct stat_view *view, const struct sample *now, uint64_t i
 	return r ? r : put_node(view, now);
 }
 
-/* Of all its rows whose rate is known; NAN: of none. */
+/* Returns the sum of all rows whose rate is known; NAN if there is none. */
 static double sum_rates(const struct sample *now, size_t session)
 {
 	double sum = NAN;
@@ -188,7 +188,10 @@ static double sum_rates(const struct sample *now, size_t session)
 	return sum;
 }
 
-/* Closed, or not begun: its collector has no figures, and may have a last word. */
+/*
+ * A session that is closed or has not begun: its collector has no figures, but may have a last
+ * line.
+ */
 static int put_uncounted(struct stat_view *view, const struct sample_session *s)
 {
 	return put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
@@ -196,7 +199,7 @@ static int put_uncounted(struct stat_view *view, const struct sample_session *s)
 		s->command ? "  " : "", s->command ? s->command : "");
 }
 
-/* What is missing, and where and when: what rtl summary would say now. */
+/* Prints what is missing, where and since when, as rtl summary would. */
 static int put_verdict(struct stat_view *view, const struct sample_session *s)
 {
 	return s->is_missing && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
@@ -221,13 +224,14 @@ static int put_session(struct stat_view *view, const struct sample *now, size_t 
 		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
 		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
 		s->processes, kernels, isnan(rate) ? "" : " (", isnan(rate) ? "" : per_s,
-		isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "", s->is_closed ? "  closed" : "",
+		isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "",
+		s->is_closed ? "  closed" : "",
 		s->has_uid && s->uid != getuid() ? "  of another user" : "", s->command ? "  " : "",
 		s->command ? s->command : "");
 	return r ? r : put_verdict(view, s);
 }
 
-/* One table of all rows of a session, cut into its lines. */
+/* Formats one table of all rows of a session and splits it into lines. */
 static int put_table(struct stat_view *view, const struct sample *now,
 	const struct sample_row *const *rows, size_t count)
 {
@@ -280,7 +284,7 @@ static int compare_keys(const void *a, const void *b, void *order)
 
 	if (p < q || p > q)
 		return p < q ? -1 : 1;
-	/* Rows lie by rank. */
+	/* Rows are sorted by rank. */
 	return (*x > *y) - (*x < *y);
 }
 
@@ -320,7 +324,7 @@ int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_orde
 	return 0;
 }
 
-/* ---- JSON -------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------ */
 
 static json_t *text(const char *string)
 {
@@ -370,11 +374,11 @@ static bool is_simulated(const struct sample *now)
 
 static json_t *node_json(const struct sample *now)
 {
-	return now->has_node ? json_pack("{s:I, s:I, s:I}", "sessions",
-				       (json_int_t)now->node_sessions, "processes",
-				       (json_int_t)now->node_processes, "connections",
-				       (json_int_t)now->node_connections)
-			     : json_null();
+	return now->has_node
+		       ? json_pack("{s:I, s:I, s:I}", "sessions", (json_int_t)now->node_sessions,
+				 "processes", (json_int_t)now->node_processes, "connections",
+				 (json_int_t)now->node_connections)
+		       : json_null();
 }
 
 json_t *stat_view_json(const struct sample *now)

@@ -13,7 +13,7 @@
 enum stat_style {
 	STAT_PLAIN,
 	STAT_HEAD,  /* the line with the time */
-	STAT_TITLE, /* of columns */
+	STAT_TITLE, /* titles of columns */
 	STAT_SESSION,
 	STAT_LOSSY, /* a row that lost something, or trouble of a collector */
 };
@@ -30,16 +30,16 @@ struct stat_view {
 
 enum stat_order {
 	STAT_BY_RANK,
-	STAT_BY_RATE, /* the slowest first: where a job waits */
+	STAT_BY_RATE, /* the slowest first, because the job waits there */
 	STAT_BY_LOAD,
 	STAT_BY_DROPS,
 	STAT_ORDERS,
 };
 
-/* @now has its rates. @interval_ns: as the head says it. -ENOMEM. */
+/* @now contains its rates. @interval_ns is printed in the head. Returns 0 or -ENOMEM. */
 int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
 	struct stat_view **ret);
 void stat_view_free_p(struct stat_view **view);
 
-/* NULL: no memory. */
+/* Returns NULL if memory is short. */
 json_t *stat_view_json(const struct sample *now);

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* Arrays with room for one more element, of which each is copied a few times however many come. Pure. */
+/*
+ * Arrays that grow so that each element is copied only a few times, however many are added. Pure
+ * functions.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 /*
- * @array (NULL when there is none yet), of @count elements of @size bytes, keeps no capacity: it is
- * the power of two at or above the count. NULL: no memory, and @array stays as it is.
+ * @array has @count elements of @size bytes (NULL if it has none yet) and stores no capacity, which
+ * is always the power of two at or above the count. Returns NULL if memory is short; @array is then
+ * unchanged.
  */
 static inline void *grow_by_one(void *array, size_t count, size_t size)
 {
-	if (count & (count - 1)) /* not a power of two: there is room */
+	if (count & (count - 1)) /* not a power of two, so there is room */
 		return array;
 	return reallocarray(array, count ? count * 2 : 1, size);
 }
 
-/* By half: @array has @count of @capacity elements. 0 or -ENOMEM. */
+/* Grows by half: @array has @count of @capacity elements. Returns 0 or -ENOMEM. */
 #define GROW(array, count, capacity)                                                               \
 	({                                                                                         \
 		int grown_ = 0;                                                                    \

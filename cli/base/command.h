@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The verbs of rtl and what they return. One file per verb, command.c in a folder that has one
- * verb, which holds its options, calls database, output and collector, and is the only place of
- * its verb that talks to stderr (through message.h). A verb gets argv with its own name in argv[0],
- * as the user typed it.
- * Everything of rtl runs on one thread.
+ * The verbs of rtl and what they return. Each verb has one file, called command.c if its folder has
+ * one verb only. It contains the verb's options, calls database, output and collector, and is the
+ * only place of its verb that writes to stderr (through message.h). A verb gets argv with its own
+ * name in argv[0], as the user typed it. All of rtl runs on one thread.
  */
 
-/* Exit statuses. Past these, `rtl run` returns what its command returned. */
+/* Exit statuses. Otherwise, `rtl run` returns what its command returned. */
 enum cmd_exit {
 	CMD_OK = 0,
 	CMD_BAD_INPUT = 1, /* missing, foreign or broken file; no collector; failed query */
 	CMD_USAGE = 2,
-	CMD_LOSSY = 3,		/* --strict, and something is missing */
+	CMD_LOSSY = 3,		/* --strict was given and something is missing */
 	CMD_NOT_COMPARABLE = 4, /* diff */
 	CMD_REGRESSION = 5,	/* diff */
 	CMD_RUN_FAILED = 125,	/* rtl run, before the command started */
@@ -24,8 +23,8 @@ enum cmd_exit {
 struct cmd {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *usage;   /* what follows the name */
-	const char *summary; /* one line; NULL: an alias, not listed */
+	const char *usage;   /* text after the name */
+	const char *summary; /* one line; NULL for an alias, which is not listed */
 };
 
 int cmd_collectives(int argc, char **argv);

@@ -40,7 +40,9 @@ struct code_range {
 	uint32_t first, last;
 };
 
-/* Moves the cursor, changes the order of what is shown, or shows nothing: by Unicode's properties.
+/*
+ * Code points that move the cursor, change the order of the text, or show nothing, by the
+ * properties of Unicode.
  */
 static const struct code_range invisible[] = {
 #include "cli/base/invisible.inc"
@@ -116,7 +118,7 @@ size_t render_width(const char *text)
 
 char *render_escape_cut(const char *text, size_t length, size_t width)
 {
-	/* Every column takes at most four bytes, so the rest of a huge name is not looked at. */
+	/* A column takes at most four bytes, so the rest of a huge name is not read. */
 	size_t enough = width < SIZE_MAX / 4 - 4 ? width * 4 + 4 : length;
 	bool is_cut = length > enough;
 	char *safe, *end;
@@ -131,12 +133,15 @@ char *render_escape_cut(const char *text, size_t length, size_t width)
 	for (size_t seen = 0; *end; end++)
 		if ((*end & 0xc0) != 0x80 && seen++ == width - 1)
 			break;
-	strcpy(end, render_ellipsis()); /* room: something of at least one byte is cut; see malloc
-					   above */
+	/* There is room, because at least one byte is cut off; see malloc above. */
+	strcpy(end, render_ellipsis());
 	return safe;
 }
 
-/* As setlocale() would have it; it is not called, as it would change how numbers are read, too. */
+/*
+ * Uses the variables that setlocale() reads; setlocale() itself is not called, because it would
+ * also change how numbers are parsed.
+ */
 static bool is_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -173,7 +178,7 @@ char *render_cut_middle(const char *text, size_t width)
 
 	if (all <= width || !width)
 		return strdup(text);
-	/* The beginning has one more where it is uneven, and the ellipsis takes one. */
+	/* If the number is odd, the beginning gets one more; the ellipsis takes one. */
 	if (asprintf(&cut, "%.*s%s%s", (int)offset_of(text, width - tail - 1), text,
 		    render_ellipsis(), text + offset_of(text, all - tail)) < 0)
 		return NULL;

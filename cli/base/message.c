@@ -69,7 +69,7 @@ const char *say_nearest(const char *word, const char *const *names, size_t count
 
 		if (other > NEAREST_WORD_MAX)
 			continue;
-		/* A beginning is what people mean, however much is missing. */
+		/* A prefix is what the user means, however much is missing. */
 		if (length >= 2 && other > length && !strncmp(word, names[i], length))
 			return names[i];
 		distance = edit_distance(word, length, names[i], other);

@@ -51,7 +51,7 @@ static const struct argp_option *find_short(const struct argp_option *option, in
 	return NULL;
 }
 
-/* An exact name, or the only one that begins so. */
+/* Finds an exact name, or the only one that begins with it. */
 static const struct argp_option *find_long(
 	const struct argp_option *options, const char *name, size_t length, bool *ret_ambiguous)
 {
@@ -94,7 +94,7 @@ static void show_help(const struct argp *argp)
 	struct argp whole = {help_option, NULL, argp->args_doc, argp->doc, children, NULL, NULL};
 	CLEANUP(free_p) char *name = NULL;
 
-	/* The parent's texts are shown once: the child's are its own. */
+	/* The parent's texts are shown once; those of the child are different. */
 	whole.args_doc = NULL;
 	whole.doc = NULL;
 	if (asprintf(&name, "rtl %s", opts_verb) < 0)
@@ -104,7 +104,7 @@ static void show_help(const struct argp *argp)
 	exit(fflush(stdout) ? CMD_BAD_INPUT : CMD_OK);
 }
 
-/* One argument that begins with "--". Returns how many arguments it takes. */
+/* Checks one argument that begins with "--". Returns how many arguments it takes. */
 static int scan_long(const struct argp *argp, const char *text, bool is_last)
 {
 	size_t length = strcspn(text, "=");
@@ -127,7 +127,7 @@ static int scan_long(const struct argp *argp, const char *text, bool is_last)
 	return 2;
 }
 
-/* One argument of short options, after its "-". */
+/* Checks one argument of short options, after its "-". */
 static int scan_short(const struct argp *argp, const char *text, bool is_last)
 {
 	for (; *text; text++) {
@@ -148,7 +148,9 @@ static int scan_short(const struct argp *argp, const char *text, bool is_last)
 	return 1;
 }
 
-/* argp's own complaints take two lines and name no alternative: find mistakes before it does. */
+/*
+ * argp's own messages take two lines and name no alternative, so errors are found before argp runs.
+ */
 static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_argument)
 {
 	for (int i = 1; i < argc;) {
@@ -169,7 +171,7 @@ static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_ar
 	}
 }
 
-/* What verbs that show tables have besides their own. */
+/* Further options of verbs that show tables. */
 static const struct argp_option table_options[] = {
 	{"wide", 'w', NULL, 0, "whole names and all columns, whatever the terminal's width", 0},
 	{0},
@@ -184,7 +186,7 @@ static error_t parse_table_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* @argp with table_options, in @options; false: too many. */
+/* Adds table_options to those of @argp, in @options; false if there are too many. */
 static bool add_table_options(
 	const struct argp *argp, struct argp_option options[OPTS_NAMES_MAX], struct argp *ret)
 {

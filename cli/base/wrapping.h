@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A damaged file may hold any numbers: sums and differences of them wrap then, and are wrong, but
- * nothing breaks. Pure.
+ * A damaged file may contain any numbers: sums and differences of them then wrap around and are
+ * wrong, but nothing breaks. Pure functions.
  */
 #include <stdint.h>
 

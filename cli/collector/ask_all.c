@@ -20,7 +20,7 @@ static void keep_error(
 	struct ask_result *result, const struct client *client, const char *path, int error)
 {
 	result->error = error;
-	/* A cut line is still a line. */
+	/* A line that is cut off is still useful. */
 	(void)snprintf(
 		result->text, sizeof(result->text), "%s: %s", path, client_error(client, error));
 }
@@ -85,13 +85,13 @@ static void note_removal(struct wanted *wanted, const Rtl__SessionInfo *info)
 		wanted->removal = NULL;
 }
 
-/* By its name, or by the launcher's key of its job. */
+/* Compares its name and the launcher's key of its job. */
 static int look_for_session(void *data, const char *socket, const Rtl__Frame *reply)
 {
 	const Rtl__SessionsReply *sessions = reply->sessions_reply;
 	struct wanted *wanted = data;
 
-	(void)socket; /* any will do */
+	(void)socket; /* any collector will do */
 	for (size_t i = 0; i < sessions->n_sessions && !wanted->database; i++) {
 		const Rtl__SessionInfo *info = sessions->sessions[i];
 		CLEANUP(free_p)
@@ -110,7 +110,7 @@ static int look_for_session(void *data, const char *socket, const Rtl__Frame *re
 	return wanted->database ? 1 : 0;
 }
 
-/* No collector is no error: there are the state directories, too. */
+/* It is no error if there is no collector, because the state directories are searched, too. */
 static void ask_sessions(ask_reply *reply, void *data)
 {
 	Rtl__SessionsRequest body = RTL__SESSIONS_REQUEST__INIT;
@@ -144,7 +144,7 @@ static int give_own_databases(void *data, const char *socket, const Rtl__Frame *
 	const Rtl__SessionsReply *sessions = reply->sessions_reply;
 	const struct taker *taker = data;
 
-	(void)socket; /* any will do */
+	(void)socket; /* any collector will do */
 	for (size_t i = 0; i < sessions->n_sessions; i++) {
 		const Rtl__SessionInfo *info = sessions->sessions[i];
 		CLEANUP(free_p)

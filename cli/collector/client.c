@@ -13,8 +13,10 @@
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
 
-/* A reply of thousands of rows unpacks to several times its bytes; it comes from a collector
- * that we trust, so this only has to end somewhere. */
+/*
+ * A reply of thousands of rows unpacks to several times its size. It comes from a collector that we
+ * trust, so any limit is sufficient.
+ */
 #define CLIENT_ARENA_BYTES_MAX (16u * REPLY_BYTES_MAX)
 
 static bool is_trusted(uid_t uid)
@@ -56,7 +58,7 @@ int client_connect(struct client *client, const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* Non-blocking: EAGAIN is a full backlog, which a collector in trouble has. */
+	/* The socket is non-blocking: EAGAIN means a full backlog, as of a collector in trouble. */
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
 	client->fd = fd;
@@ -99,7 +101,10 @@ void client_close(struct client *client)
 	msg_arena_done(&client->arena);
 }
 
-/* Milliseconds left until @deadline_ns, rounded up; 0: none. UINT64_MAX: no deadline. */
+/*
+ * Returns the milliseconds until @deadline_ns, rounded up; 0 if it has passed. UINT64_MAX is no
+ * deadline.
+ */
 static int left_ms(uint64_t deadline_ns)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -116,7 +121,7 @@ static uint64_t deadline_in(int timeout_ms)
 	return clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
 }
 
-/* 0: ready (or hung up: the next call tells); -ETIMEDOUT. */
+/* Returns 0 if the socket is ready (or hung up, which the next call finds), or -ETIMEDOUT. */
 static int wait_for(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd entry = {.fd = fd, .events = events};
@@ -158,7 +163,10 @@ int client_send(struct client *client, const Rtl__Frame *frame)
 	return 0;
 }
 
-/* A whole frame that has arrived: 1, with *ret in the arena; 0: none yet; -EBADMSG, ... */
+/*
+ * Takes a whole frame that has arrived. Returns 1 with *ret in the arena, 0 if there is none yet,
+ * or an error such as -EBADMSG.
+ */
 static int take_frame(struct client *client, Rtl__Frame **ret)
 {
 	const uint8_t *data = NULL;
@@ -178,7 +186,7 @@ static int take_frame(struct client *client, Rtl__Frame **ret)
 	return -ECONNABORTED;
 }
 
-/* Receive what is there. 0, -EAGAIN, -ECONNRESET (also for an orderly end). */
+/* Receives what is there. Returns 0, -EAGAIN, or -ECONNRESET (also for an orderly end). */
 static int fill(struct client *client)
 {
 	uint8_t *at;
@@ -223,7 +231,7 @@ int client_call(struct client *client, const Rtl__Frame *request, Rtl__Frame__Bo
 	int sent = client_send(client, request);
 	int r = client_receive(client, sent < 0 ? 0 : CLIENT_REPLY_MS, &reply);
 
-	/* A refusal that came before our request was through explains the broken pipe. */
+	/* A refusal that was sent before our request arrived explains the broken pipe. */
 	if (sent < 0 && r != -ECONNABORTED)
 		return sent;
 	if (r < 0)
@@ -240,7 +248,7 @@ const char *client_error(const struct client *client, int error)
 	case ENOENT:
 		return "no such socket";
 	case ECONNREFUSED:
-		return "nobody listens there";
+		return "no process listens there";
 	case EACCES:
 		return "permission denied";
 	case EPERM:

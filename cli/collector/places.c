@@ -12,7 +12,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* Below the folder of this program: the build tree first, then an installation. */
+/* Relative to the folder of this program: the build tree first, then an installation. */
 static const char *const candidates[][3] = {
 	[PLACE_SHIM] = {"../lib/librtl-shim.so", "../" RTL_INSTALL_LIBDIR "/rtl/librtl-shim.so",
 		"../" RTL_INSTALL_LIBDIR "/librtl-shim.so"},
@@ -48,7 +48,7 @@ static int own_folder(char ret[PATH_MAX])
 	return 0;
 }
 
-/* The job may change its directory: what it is told must be absolute, and free of "..". */
+/* The job may change its directory, so its paths must be absolute and contain no "..". */
 static int exists(char path[PATH_MAX])
 {
 	char real[PATH_MAX];
@@ -87,7 +87,7 @@ int places_find(enum place place, char ret[PATH_MAX])
 	return r < 0 ? r : -ENOENT;
 }
 
-/* Ours alone: others can neither put a socket there nor see ours. */
+/* The folder must be private: other users can neither put a socket there nor see ours. */
 static int check_folder(const char *path)
 {
 	struct stat st;
@@ -108,7 +108,7 @@ static int make_folder(const char *path, bool create)
 	return check_folder(path);
 }
 
-/* $XDG_RUNTIME_DIR/rtl, when it can hold sockets of this user; sudo leaves another user's. */
+/* $XDG_RUNTIME_DIR/rtl, if it can hold sockets of this user; sudo leaves that of another user. */
 static bool xdg_folder(char ret[PATH_MAX])
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
@@ -122,7 +122,7 @@ static bool xdg_folder(char ret[PATH_MAX])
 	return join(ret, xdg, "rtl") == 0;
 }
 
-/* What XDG_RUNTIME_DIR is in a login of this user; su and cron leave it out. */
+/* The value of XDG_RUNTIME_DIR in a login of this user; su and cron do not set it. */
 static void login_folder(char ret[PATH_MAX])
 {
 	snprintf(ret, PATH_MAX, "/run/user/%u/rtl", (unsigned)geteuid());
@@ -143,7 +143,7 @@ int places_runtime_dir(bool create, char ret[PATH_MAX])
 
 static uint64_t hash_text(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: names only need to differ */
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a: the names only need to differ */
 
 	for (; *text; text++)
 		hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
@@ -173,7 +173,7 @@ void places_session_name(const char *text, char ret[PLACES_NAME_BYTES])
 	ret[kept] = '\0';
 	if (is_same)
 		return;
-	/* Two keys that look alike once cleaned must not share a session. */
+	/* Two keys that are equal after cleaning must not share a session. */
 	if (kept > PLACES_NAME_BYTES - 10)
 		kept = PLACES_NAME_BYTES - 10;
 	snprintf(ret + kept, PLACES_NAME_BYTES - kept, "-%08x", (unsigned)hash_text(text));

@@ -60,7 +60,7 @@ struct sample_session *sample_add_session(struct sample *sample)
 	return grown;
 }
 
-/* The later trouble is as good as the first one. */
+/* A later message is as good as the first one. */
 static void note_trouble(struct sample *sample, const char *socket, const char *text)
 {
 	char *line;
@@ -97,7 +97,8 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	s->dispatched = info->dispatched;
 	s->stored = info->stored;
 	s->lost = info->lost;
-	s->is_missing = info->lost || info->missing; /* an older collector says the one alone */
+	/* An older collector reports only one of them. */
+	s->is_missing = info->lost || info->missing;
 	s->bytes = info->database_bytes;
 	s->is_closed = info->closed;
 	s->is_simulated = info->simulated;
@@ -106,14 +107,17 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	return 0;
 }
 
-/* Two users may have a session of the same name; an older collector does not say whose a row is. */
+/*
+ * Two users may have a session of the same name; an older collector does not tell which user a row
+ * belongs to.
+ */
 static bool is_of(const Rtl__StatRow *row, const struct sample_session *session, const char *name)
 {
 	return session->name && name && !strcmp(session->name, name) &&
 	       (!row->has_uid || !session->has_uid || row->uid == session->uid);
 }
 
-/* A row names its session; one that the reply does not list gets an empty one. */
+/* A row names its session; for one that the reply does not list, an empty session is added. */
 static int find_session(struct sample *sample, const char *socket, size_t first,
 	const Rtl__StatRow *row, size_t *ret)
 {
@@ -139,8 +143,7 @@ static int find_session(struct sample *sample, const char *socket, size_t first,
 static int add_row(struct sample *sample, const char *socket, size_t first, uint64_t time_ns,
 	const Rtl__StatRow *in)
 {
-	struct sample_row *grown =
-		grow_by_one(sample->rows, sample->row_count, sizeof(*grown));
+	struct sample_row *grown = grow_by_one(sample->rows, sample->row_count, sizeof(*grown));
 	struct sample_row row = {
 		.process_id = in->process_id,
 		.pid = in->pid,
@@ -294,7 +297,7 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
-/* Process ids are of their database: the session must be the same too. */
+/* Process ids are unique only within a database, so the session must be the same, too. */
 static const struct sample_row *find_before(
 	const struct sample *now, const struct sample_row *row, const struct sample *before)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the collectors say at one moment, of all sessions that this user may see, in plain
- * structs, and the rates between two such moments. For rtl stat and rtl ls. One thread;
- * prints nothing.
+ * What the collectors report at one moment about all sessions that this user may see, in plain
+ * structs, and the rates between two such moments. For rtl stat and rtl ls. One thread; prints
+ * nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,16 +12,16 @@
 #include "cli/collector/ask_all.h"
 
 struct sample_session {
-	char *socket; /* NULL: from a file, no collector told of it */
-	char *name, *job, *database, *command, *line; /* NULL: unknown */
+	char *socket; /* NULL if the session comes from a file and no collector reported it */
+	char *name, *job, *database, *command, *line; /* NULL if unknown */
 	uint32_t uid, processes, live_processes;
 	uint64_t start_realtime_ns, dispatched, stored, lost, bytes;
 	bool has_uid, has_counts, is_closed, is_simulated;
-	bool is_missing; /* something, lost or else: line says what */
-	uint64_t removed_realtime_ns; /* its collector removed it then ... */
-	char *removed_why;	      /* ... NULL: it did not */
-	bool is_aside; /* a file that a collector found damaged and put out of its way */
-	uint64_t written_ns; /* the last write to it; of rtl ls alone */
+	bool is_missing;	      /* something is missing, lost or not; line tells what */
+	uint64_t removed_realtime_ns; /* when its collector removed it */
+	char *removed_why;	      /* NULL if it was not removed */
+	bool is_aside;		      /* a file that a collector found damaged and moved aside */
+	uint64_t written_ns;	      /* the last write to it; only for rtl ls */
 };
 
 /* One process on one GPU. */
@@ -35,40 +35,43 @@ struct sample_row {
 	uint64_t last_ns; /* end of its latest kernel, CLOCK_BOOTTIME */
 	uint64_t time_ns; /* of the reply, CLOCK_BOOTTIME */
 	char *state, *exe;
-	const char *records; /* "yes", or why it does not; NULL: it has not said */
+	/* "yes", or why it does not record; NULL if it has not reported that */
+	const char *records;
 
-	/* Since the sample before; NAN: not known. */
+	/* Since the previous sample; NAN if unknown. */
 	double kernels_per_s, load_pct, mean_ns;
 };
 
 struct sample {
 	struct sample_session *sessions;
 	size_t session_count;
-	struct sample_row *rows; /* by session, rank, process, GPU */
+	struct sample_row *rows; /* sorted by session, rank, process, GPU */
 	size_t row_count;
-	char *trouble; /* of a collector that is not well, or that did not answer; NULL */
+	char *trouble; /* reported by a collector that has trouble or did not answer; or NULL */
 	unsigned collectors;
 	uint64_t time_ns; /* CLOCK_BOOTTIME */
-	bool has_node;	  /* all tenants together: the service says it, a private collector not */
+	/* Totals of all users: the service reports them, a private collector does not. */
+	bool has_node;
 	uint32_t node_sessions, node_processes, node_connections;
 };
 
 /*
- * Asks all collectors (@option: --socket) for ranks; @session: only that one. 0 also when none
- * answered: then ret->collectors is 0 and ret->trouble may say why. -ENOMEM.
+ * Asks all collectors (@option: --socket) for ranks, with @session only for that session. Also
+ * returns 0 if none answered: ret->collectors is 0 then, and ret->trouble may tell why. Returns
+ * -ENOMEM otherwise.
  */
 int sample_take(const char *option, const char *session, struct sample **ret);
-/* Likewise, but only their sessions, closed ones too. */
+/* Like sample_take(), but only for their sessions, including closed ones. */
 int sample_take_sessions(const char *option, struct sample **ret);
 void sample_free_p(struct sample **sample);
 
-/* Something to show above everything else. */
+/* Sets a note to show above all else. */
 void sample_note(struct sample *sample, const char *text);
 
-/* Appends an empty session. NULL: no memory. */
+/* Appends an empty session. Returns NULL if memory is short. */
 struct sample_session *sample_add_session(struct sample *sample);
-/* The last one, of which there are no rows. */
+/* Removes the last session, which has no rows. */
 void sample_drop_session(struct sample *sample);
 
-/* Fills the rates of @now. @before may be NULL. */
+/* Computes the rates of @now. @before may be NULL. */
 void sample_rate(struct sample *now, const struct sample *before);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * HSA runtimes that are known to fail programs, with us or without: by the size and step of AMD's
- * table, as ROCr says them to tools, and by the root table's major version.
+ * HSA runtimes with a known fault that makes programs fail, with the shim or without it. They are
+ * recognized by the size and step of AMD's table, as ROCr reports them to tools, and by the major
+ * version of the root table.
  */
 #include <stdlib.h>
 #include <string.h>

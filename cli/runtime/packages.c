@@ -10,7 +10,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* The longer of two that begin alike comes first. */
+/* Of two stems with the same beginning, the longer one comes first. */
 static const char *const stems[LIBRARY_COUNT] = {
 	[LIBRARY_HSA] = "libhsa-runtime64",
 	[LIBRARY_HIP] = "libamdhip64",
@@ -21,8 +21,10 @@ static const char *const stems[LIBRARY_COUNT] = {
 	[LIBRARY_REGISTER] = "librocprofiler-register",
 };
 
-/* After the stem: a version, or a hash as auditwheel makes it ("-1a2b3c4d.so"); else it is another
- * library (librccl-net.so, librocprofiler-sdk-rocpd.so). */
+/*
+ * After the stem there must be a version, or a hash as auditwheel makes it ("-1a2b3c4d.so");
+ * otherwise it is another library (librccl-net.so, librocprofiler-sdk-rocpd.so).
+ */
 static bool is_name_of(const char *rest)
 {
 	if (*rest == '-') {
@@ -75,7 +77,7 @@ static void add_folder(struct finding *f, const char *folder)
 	f->count++;
 }
 
-/* @site: a pattern for folders that Python imports from. */
+/* @site is a pattern for folders that Python imports from. */
 static void add_site(struct finding *f, const char *site)
 {
 	static const char *const places[] = {
@@ -119,7 +121,7 @@ static void add_list(struct finding *f, const char *list)
 	}
 }
 
-/* A virtual environment's bin/python is a link: its packages are beside the link. */
+/* bin/python of a virtual environment is a link, and the packages are beside the link. */
 static void add_python(struct finding *f, const char *python)
 {
 	char prefix[PATH_MAX];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * ROCm's libraries in the packages of a Python: PyTorch's wheels bring their own in torch/lib,
- * those repaired by auditwheel in torch.libs, TheRock's in _rocm_sdk_core/lib; with or without a
- * version or a hash in their names. Found by their places and names: no Python is run. One thread.
+ * Finds ROCm's libraries in the packages of a Python: PyTorch's wheels contain their own in
+ * torch/lib, those repaired by auditwheel in torch.libs, those of TheRock in _rocm_sdk_core/lib;
+ * with or without a version or a hash in their names. They are found by place and name, without
+ * running Python. One thread.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -22,18 +23,21 @@ enum package_library {
 	LIBRARY_COUNT,
 };
 
-/* A folder of a package that has any of them. */
+/* A folder of a package that contains any of them. */
 struct package {
 	char folder[PATH_MAX];
-	char file[LIBRARY_COUNT][NAME_MAX + 1]; /* "": it has none */
+	char file[LIBRARY_COUNT][NAME_MAX + 1]; /* "" if it has none */
 };
 
-/* Those that the Python at @python imports (an absolute path), then those of the user; NULL: of the
- * environment and of the first python3 in PATH. Returns how many, at most PACKAGES_MAX. */
+/*
+ * Finds the packages that the Python at @python (an absolute path) imports, then those of the user;
+ * with NULL those of the environment and of the first python3 in PATH. Returns how many, at most
+ * PACKAGES_MAX.
+ */
 size_t packages_find(const char *python, struct package ret[PACKAGES_MAX]);
 
-/* What @file, a file's name, is called after; LIBRARY_COUNT: none of them. */
+/* Returns which library the file name @file belongs to; LIBRARY_COUNT if none. */
 enum package_library package_library_of(const char *file);
 
-/* The first executable file called @name in PATH, or @name itself where it has a slash. */
+/* Finds the first executable file called @name in PATH, or @name itself if it contains a slash. */
 bool packages_find_program(const char *name, char ret[PATH_MAX]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the shim would do with the runtime that a job gets: a child brings that runtime up with
- * the shim in it, and the shim tells.
+ * Finds out what the shim would do with the runtime that a job gets: a child starts that runtime
+ * with the shim loaded, and the shim reports.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #define HSA_NAME     "libhsa-runtime64.so.1"
 #define PROBE_MS_MAX 30000 /* hsa_init on a node with many GPUs */
 
-/* The child. Whatever the runtime prints is not for the user of doctor. */
+/* Runs in the child. Output of the runtime is not meant for the user. */
 static _Noreturn void runtime_start(
 	const char *runtime, const char *tool, const char *softgpu, int fd)
 {
@@ -35,7 +35,7 @@ static _Noreturn void runtime_start(
 		_exit(1);
 	setenv("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1", 1);
 	unsetenv("RTL_MODE");
-	/* The runtime takes the thunk that is there already, by its name. */
+	/* The runtime finds by name the thunk that is loaded already. */
 	snprintf(thunk, sizeof(thunk), "%s/libhsakmt.so.1", softgpu ? softgpu : "");
 	if (softgpu && !dlopen(thunk, RTLD_NOW | RTLD_GLOBAL))
 		_exit(1);
@@ -82,7 +82,7 @@ size_t runtime_probe(const char *runtime, const char *tool, const char *softgpu,
 	close(ends[1]);
 	if (pid > 0) {
 		bytes = read_all(ends[0], answer, RUNTIME_ANSWER_BYTES);
-		/* It has told all it knows, or hangs. */
+		/* It has reported everything, or it hangs. */
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which ROCm a program would load: its own libraries, as the loader finds them without running it,
- * or those of the packages of a Python.
+ * Finds the ROCm that a program would load: its own libraries, as the loader finds them without
+ * running the program, or those of the packages of a Python.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define LOADER "/lib64/ld-linux-x86-64.so.2"
 
-/* The first line of a script, "" where it is none. */
+/* Reads the interpreter in the first line of a script, "" if there is none. */
 static void read_interpreter(const char *path, char ret[PATH_MAX])
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ static bool is_python(const char *path)
 	return !strncmp(name ? name + 1 : path, "python", 6);
 }
 
-/* The loader lists what it would load; 126 and more: it could not. */
+/* Makes the loader list the libraries; status 126 and above means that it could not. */
 static FILE *list_libraries(const char *path, pid_t *ret)
 {
 	int ends[2], null;
@@ -115,7 +115,7 @@ bool program_read(const char *name, struct program *ret)
 		return false;
 	if (name)
 		read_interpreter(ret->path, interpreter);
-	/* pyenv's python3 is a script, and has its packages where a python3 would. */
+	/* pyenv's python3 is a script and has its packages where a python3 has them. */
 	python = is_python(ret->path) ? ret->path : is_python(interpreter) ? interpreter : NULL;
 	if (name)
 		read_linked(ret, *interpreter ? interpreter : ret->path);
@@ -125,7 +125,7 @@ bool program_read(const char *name, struct program *ret)
 		const struct package *package = ret->package + i;
 
 		ret->has_sdk |= package->file[LIBRARY_SDK][0] != '\0';
-		/* What torch opens is in its own folders, before the system's. */
+		/* torch opens libraries in its own folders before those of the system. */
 		if (name && !ret->runtime[0] && package->file[LIBRARY_HSA][0])
 			snprintf(ret->runtime, sizeof(ret->runtime), "%.3800s/%.255s",
 				package->folder, package->file[LIBRARY_HSA]);

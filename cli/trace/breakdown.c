@@ -7,7 +7,7 @@
 #define COMMUNICATION                                                                              \
 	(BIT(BREAKDOWN_ALLREDUCE) | BIT(BREAKDOWN_REDUCESCATTER) | BIT(BREAKDOWN_COMMUNICATION))
 
-/* Times of a damaged file may be anything; lengths are then wrong, but nothing breaks. */
+/* Times of a damaged file may have any value; lengths are then wrong, but nothing breaks. */
 static uint64_t length(int64_t from, int64_t to)
 {
 	return (uint64_t)to - (uint64_t)from;
@@ -23,7 +23,7 @@ void breakdown_begin(struct breakdown *breakdown, int64_t start_ns)
 	breakdown->error = 0;
 }
 
-/* The window at @from, and until when it lasts, at most @to. */
+/* Returns the window at @from and its end, at most @to. */
 static struct breakdown_row *find_row(
 	struct breakdown *s, int64_t from, int64_t to, int64_t *ret_end)
 {
@@ -109,7 +109,7 @@ static void account_idle(struct breakdown *s, int64_t from, int64_t to)
 	}
 }
 
-/* ---- why ------------------------------------------------------------------------------------ */
+/* ---- causes of idle time --------------------------------------------------------------- */
 
 static bool is_first_after(const struct breakdown *s, size_t row, int64_t at)
 {
@@ -117,7 +117,10 @@ static bool is_first_after(const struct breakdown *s, size_t row, int64_t at)
 	       (!row || s->rows[row - 1].end_ns <= at);
 }
 
-/* The first window that ends after @at. Causes are told later than idle time, and not in order. */
+/*
+ * Returns the first window that ends after @at. Causes are reported later than idle time, and not
+ * in order.
+ */
 static size_t search_row(const struct breakdown *s, int64_t at)
 {
 	size_t low = 0, high = s->row_at < s->count ? s->row_at + 1 : s->count;
@@ -175,7 +178,7 @@ static size_t search_wait(const struct breakdown *s, int64_t at)
 	return low;
 }
 
-/* The queues were empty: what did the host do meanwhile? */
+/* The queues were empty: finds out what the host did meanwhile. */
 static void account_empty(struct breakdown *s, int64_t from, int64_t to)
 {
 	enum breakdown_cause own = s->has_calls ? BREAKDOWN_HOST_LATE : BREAKDOWN_QUEUE_EMPTY;
@@ -195,14 +198,13 @@ static void account_empty(struct breakdown *s, int64_t from, int64_t to)
 	account_cause(s, from, to, own);
 }
 
-/* Counted in the window in which it ends. */
+/* It is counted in the window in which it ends. */
 static void note_short(struct breakdown *s, const struct breakdown_gap *gap)
 {
 	size_t wait = search_wait(s, gap->start_ns);
 	size_t at = find_cause_row(s, gap->queued_ns - 1);
-	struct breakdown_row *row = at < s->count && s->rows[at].start_ns < gap->queued_ns
-					    ? s->rows + at
-					    : s->outside;
+	struct breakdown_row *row =
+		at < s->count && s->rows[at].start_ns < gap->queued_ns ? s->rows + at : s->outside;
 
 	if (wait < s->wait_count && s->waits[wait].start_ns < gap->queued_ns)
 		return;
@@ -212,7 +214,8 @@ static void note_short(struct breakdown *s, const struct breakdown_gap *gap)
 
 static void settle(struct breakdown *s, const struct breakdown_gap *gap)
 {
-	if (length(gap->start_ns, gap->end_ns) < BREAKDOWN_SHORT_NS && gap->queued_ns > gap->start_ns)
+	if (length(gap->start_ns, gap->end_ns) < BREAKDOWN_SHORT_NS &&
+		gap->queued_ns > gap->start_ns)
 		note_short(s, gap);
 	account_empty(s, gap->start_ns, gap->queued_ns);
 	account_cause(s, gap->queued_ns, gap->end_ns,
@@ -250,9 +253,9 @@ static void account_gap(
 }
 
 /*
- * Something was in a queue from then until now, when it starts: not only what ends a gap, but each
- * that starts later and was submitted before that one. Gaps in which the queues were never empty
- * are done with, so that each is looked at once but for the last.
+ * Something was in a queue from @submit_ns until now, when it starts. That holds not only for the
+ * event that ends a gap, but for each event that starts later and was submitted earlier. A gap in
+ * which the queues were never empty is settled, so that each gap but the last is examined once.
  */
 static void note_queued(struct breakdown *s, int64_t submit_ns)
 {
@@ -291,7 +294,7 @@ static void advance(struct breakdown *s, int64_t to, const struct breakdown_even
 
 int breakdown_add(struct breakdown *breakdown, const struct breakdown_event *event)
 {
-	/* What takes no time neither works nor ends an idle time. */
+	/* An event without a length neither works nor ends an idle time. */
 	if (event->end_ns <= event->start_ns)
 		return breakdown->error;
 	advance(breakdown, event->start_ns, event);

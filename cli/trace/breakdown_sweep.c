@@ -14,7 +14,7 @@ void sweep_lane_done(struct sweep_lane *lane)
 	*lane = (struct sweep_lane){0};
 }
 
-/* Ties have an order of their own, or it would depend on that of the file. */
+/* Ties are ordered, too, or the result would depend on the order in the file. */
 static bool is_before(const struct sweep_op *a, const struct sweep_op *b)
 {
 	if (a->start != b->start)
@@ -26,7 +26,7 @@ static bool is_before(const struct sweep_op *a, const struct sweep_op *b)
 	return a->class != b->class ? a->class < b->class : a->tag < b->tag;
 }
 
-/* ---- the heap of those that run ---- */
+/* ---- the heap of running operations ---------------------------------------------------- */
 
 static int heap_push(struct sweep_ops *heap, const struct sweep_op *op)
 {
@@ -58,9 +58,11 @@ static struct sweep_op heap_pop(struct sweep_ops *heap)
 	return first;
 }
 
-/* ---- time ---- */
+/* ---- time ------------------------------------------------------------------------------ */
 
-/* A damaged file may hold any numbers; sums wrap then, and are wrong, but nothing breaks. */
+/*
+ * A damaged file may contain any numbers; sums then wrap around and are wrong, but nothing breaks.
+ */
 static void add(const struct sweep *sweep, struct sweep_lane *lane, enum sweep_class class,
 	int64_t from, int64_t to)
 {
@@ -79,8 +81,9 @@ static void tell_ends(const struct sweep *sweep, struct sweep_lane *lane)
 	}
 }
 
-/* Idle until @next starts. */
-static void add_idle(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *next)
+/* The lane is idle until @next starts. */
+static void add_idle(
+	const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *next)
 {
 	int64_t queued = next->queued;
 
@@ -97,8 +100,8 @@ static void add_idle(const struct sweep *sweep, struct sweep_lane *lane, const s
 	lane->now = next->start;
 }
 
-static void add_busy(const struct sweep *sweep, struct sweep_lane *lane, enum sweep_class class,
-	int64_t limit)
+static void add_busy(
+	const struct sweep *sweep, struct sweep_lane *lane, enum sweep_class class, int64_t limit)
 {
 	int64_t to = lane->until[class] < limit ? lane->until[class] : limit;
 
@@ -108,7 +111,7 @@ static void add_busy(const struct sweep *sweep, struct sweep_lane *lane, enum sw
 	lane->now = to;
 }
 
-/* To where @next starts; NULL: to the end of all. */
+/* Advances to where @next starts; with NULL to the end. */
 static void advance(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *next)
 {
 	int64_t limit = next ? next->start : INT64_MAX;
@@ -156,7 +159,7 @@ static int compare(const void *a, const void *b)
 	return is_before(a, b) ? -1 : is_before(b, a);
 }
 
-/* One queue alone is in order as it comes. */
+/* Operations of one queue alone arrive in order. */
 static void order(struct sweep_ops *ops)
 {
 	for (size_t i = 1; i < ops->count; i++)
@@ -167,8 +170,8 @@ static void order(struct sweep_ops *ops)
 }
 
 /*
- * What starts later may lie in a queue long before, and what ends an idle time may be submitted at
- * its end. What takes no time neither lies there nor ends one.
+ * An operation that starts later may have been in a queue long before, and the one that ends an
+ * idle time may have been submitted just then. An operation without a length counts for neither.
  */
 static void find_queued(struct sweep_ops *ops)
 {
@@ -187,7 +190,7 @@ static void find_queued(struct sweep_ops *ops)
 	}
 }
 
-/* The first @count of those ahead. */
+/* Takes the first @count operations of those ahead. */
 static int take_first(const struct sweep *sweep, struct sweep_lane *lane, size_t count)
 {
 	int r = 0;

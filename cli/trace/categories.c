@@ -8,10 +8,10 @@
 #include "cli/trace/category_file.h"
 #include "proto/base/cleanup.h"
 
-/* Of the query's rtl_kernel, in the order of ids. */
+/* From the query's rtl_kernel, sorted by id. */
 struct kernel {
 	int64_t id;
-	size_t rule; /* SIZE_MAX: none */
+	size_t rule; /* SIZE_MAX if none */
 };
 
 struct categories {
@@ -47,7 +47,7 @@ static int load_rules(struct query *query, struct category_rules *rules)
 	return r;
 }
 
-/* A file that is older than the rules is read as one of today. */
+/* A file from before the rules is read with today's rules. */
 static int load_stored_rules(struct query *query, struct category_rules *rules)
 {
 	CLEANUP(query_free_p) struct query *builtin = NULL;
@@ -60,7 +60,7 @@ static int load_stored_rules(struct query *query, struct category_rules *rules)
 	return r ? r : load_rules(builtin, rules);
 }
 
-/* As SQLite's lower(): ASCII alone. */
+/* Like lower() in SQLite: only ASCII. */
 static char *lower(const char *text)
 {
 	char *copy = strdup(text ? text : "");

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What kind of work each kernel of a session is: rules of the user's file first, then those of
- * the database, or the built-in ones where it has none (docs/commands.md). The first pattern
- * that the demangled name or the raw symbol matches, in lower case, decides. One thread.
+ * The kind of work of each kernel of a session: by the rules of the user's file first, then those
+ * of the database, or the built-in ones if it has none (docs/commands.md). The first pattern that
+ * matches the demangled name or the raw symbol, in lower case, decides. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cli/database/query.h"
 
-/* Names of a category and of a collective, their end included. */
+/* Size of the names of a category and of a collective, including the NUL. */
 #define CATEGORY_NAME_BYTES 33
 #define CATEGORY_OTHER	    "other"
 
-/* What a timeline sums apart; all but the first two are computation. */
+/* Classes that a timeline sums separately; all but the first two are computation. */
 enum category_class {
 	CATEGORY_COMMUNICATION,
 	CATEGORY_COPY,
@@ -23,7 +23,7 @@ enum category_class {
 
 struct category {
 	char name[CATEGORY_NAME_BYTES];
-	/* Of communication, where the name tells: allreduce, reducescatter, ...; else "". */
+	/* For communication, if the name tells it: allreduce, reducescatter, ...; otherwise "". */
 	char collective[CATEGORY_NAME_BYTES];
 	enum category_class class;
 };
@@ -36,18 +36,21 @@ struct category_rule {
 struct categories;
 
 /*
- * @file: the user's rules; NULL: those that RTL_CATEGORIES names, or none. 0; -EINVAL, -ENOENT and
- * the like with @error (one line); else as query_open(), and query_error() tells.
+ * @file contains the user's rules; with NULL those of RTL_CATEGORIES, or none. Returns 0; -EINVAL,
+ * -ENOENT or similar with @error (one line); or the errors of query_open(), with the reason in
+ * query_error().
  */
 int categories_new(struct query *query, const char *file, char error[QUERY_ERROR_BYTES],
 	struct categories **ret);
 void categories_free_p(struct categories **categories);
 
-/* Of a kernel by its id (rtl_shape.kernel_id, rtl_kernel.id); never NULL. */
+/* Returns the category of a kernel by its id (rtl_shape.kernel_id, rtl_kernel.id); never NULL. */
 const struct category *categories_of(const struct categories *categories, int64_t kernel_id);
-/* Of any name; @symbol may be NULL. Never NULL but for want of memory. */
+/* Returns the category for any name; @symbol may be NULL. NULL only if memory is short. */
 const struct category *categories_match(
 	const struct categories *categories, const char *name, const char *symbol);
-/* The rules that have a say, one a line: up to the first that matches whatever it is. malloc'ed;
- * NULL: no memory. */
+/*
+ * Returns the rules that can have an effect, one per line: up to the first that matches everything.
+ * Allocated; NULL if memory is short.
+ */
 char *categories_text(const struct categories *categories);

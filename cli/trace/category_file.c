@@ -80,7 +80,7 @@ static bool is_name(const char *text)
 	return n && !text[n] && n < CATEGORY_NAME_BYTES;
 }
 
-/* SQLite takes an unclosed [ for a mismatch: a rule that never matches is a mistake. */
+/* SQLite treats an unclosed [ as no match, and a rule that never matches is an error. */
 static bool has_open_bracket(const char *pattern)
 {
 	for (const char *at = pattern; (at = strchr(at, '['));) {
@@ -114,7 +114,7 @@ static int add_pattern(const struct line *line, struct category_rules *rules, co
 	if (rules->count == CATEGORY_RULES_MAX)
 		return refuse(line, "more than %d rules", CATEGORY_RULES_MAX);
 	if (category_rules_add(rules, category, collective, pattern)) {
-		(void)refuse(line, "out of memory"); /* the code says it better */
+		(void)refuse(line, "out of memory"); /* the return value tells it better */
 		return -ENOMEM;
 	}
 	return 0;
@@ -146,7 +146,10 @@ static int read_line(const struct line *line, struct category_rules *rules, char
 	return add_pattern(line, rules, category, collective, pattern);
 }
 
-/* All of a file, at most a byte more than it may have, and a NUL. NULL: errno. */
+/*
+ * Reads all of a file, at most one byte more than is allowed, and adds a NUL. Returns NULL with
+ * errno.
+ */
 static char *read_all(const char *path, size_t *ret_bytes)
 {
 	CLEANUP(fclose_p) FILE *file = fopen(path, "re");

@@ -10,17 +10,18 @@
 #include "proto/base/cleanup.h"
 
 #define DIMENSIONS     6 /* work-group and grid, in work-items */
-/* Of all executable graphs together: some thousand graphs of some thousand calls. A file that
- * somebody has made up may name more than there is memory for; its graphs past that have no calls.
+/*
+ * Limit for all executable graphs together: some thousand graphs of some thousand calls. A forged
+ * file may name more than there is memory for; its further graphs have no calls.
  */
 #define EXEC_UNITS_MAX (UINT32_C(1) << 24)
-/* Of an address that is now an executable graph without RCCL calls: no index. */
+/* Marks an address that is now an executable graph without RCCL calls; not an index. */
 #define NO_CALLS       (GRAPH_NONE - 1)
 
 /* A kernel that a captured call launched. */
 struct graph_kernel {
 	uint32_t unit;
-	uint64_t stream; /* that it was captured from */
+	uint64_t stream; /* from which it was captured */
 	bool has_size;
 	int64_t size[DIMENSIONS];
 };
@@ -28,7 +29,7 @@ struct graph_kernel {
 /* A communication kernel among the dispatches of an executable graph. */
 struct graph_node {
 	uint32_t exec, place;
-	int64_t node; /* its place among all dispatches of a replay */
+	int64_t node; /* its position among all dispatches of a replay */
 	int64_t size[DIMENSIONS];
 };
 
@@ -58,10 +59,9 @@ static int64_t process_of(int64_t call_id)
 	return call_id >> HOST_CALL_PROCESS_SHIFT;
 }
 
-/* ---- captured calls and their kernels ------------------------------------------------------- */
+/* ---- captured calls and their kernels -------------------------------------------------- */
 
-/* What the calls alone say: one kernel, unless each communicator has one rank: then it is a copy.
- */
+/* Expected from the calls alone: one kernel, or a copy if each communicator has one rank. */
 struct expected {
 	uint64_t stream;
 	bool has_kernel;
@@ -98,8 +98,10 @@ static int add_call(struct graph_replays *g, const struct query_rows *rows,
 	return 0;
 }
 
-/* Both are in the order of launch_id. The kernels of a group that goes into several graphs, one for
- * each GPU, are not told apart: none of them is known then. */
+/*
+ * Both are sorted by launch_id. If a group goes into several graphs, one for each GPU, its kernels
+ * cannot be assigned, so none of them is known.
+ */
 static int add_kernel(struct graph_replays *g, const struct query_rows *rows, uint32_t *unit)
 {
 	int64_t launch_id = query_integer(rows, 0);
@@ -134,7 +136,7 @@ static int load_kernels(struct query *query, struct graph_replays *g)
 	return r;
 }
 
-/* Where HIP's calls within RCCL's were not seen at all. */
+/* Used if no calls of HIP within those of RCCL were recorded. */
 static int expect_kernels(struct graph_replays *g, const struct expected *expected)
 {
 	for (uint32_t i = 0; i < g->unit_count; i++) {
@@ -165,18 +167,18 @@ static int load_captured(struct query *query, struct graph_replays *g)
 	return r || g->kernel_count ? r : expect_kernels(g, expected);
 }
 
-/* ---- executable graphs and their launches -----------------------------------------------------
- */
+/* ---- executable graphs and their launches ---------------------------------------------- */
 
 enum what { MADE, ENDED, LAUNCHED };
 
-/* The newest of each address: addresses come again. */
+/* The newest graph of each address, because addresses are reused. */
 struct making {
 	struct graph_replays *g;
-	struct idmap exec_of_address, end_of_address; /* of a process */
+	struct idmap exec_of_address, end_of_address; /* keys are per process */
 	int64_t *ends;				      /* calls that ended a graph */
 	size_t end_count, end_capacity;
-	struct idmap execs_of_call; /* index of a captured call: how many begin with it */
+	/* Keyed by the index of a captured call: number of executable graphs that begin with it. */
+	struct idmap execs_of_call;
 };
 
 static void making_done(struct making *making)
@@ -187,7 +189,10 @@ static void making_done(struct making *making)
 	free(making->ends);
 }
 
-/* An address of a process; two that meet here would have to differ in their upper bits alone. */
+/*
+ * A key of an address in a process; two of them collide only if they differ in their upper bits
+ * alone.
+ */
 static int64_t key_of(int64_t call_id, uint64_t address)
 {
 	return (int64_t)((uint64_t)process_of(call_id) << 48 ^ address);
@@ -200,7 +205,7 @@ static uint64_t address_of(const struct query_rows *rows, int column)
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* The units that were captured into @graph since the last of that address ended. */
+/* Adds the units that were captured into @graph since the previous graph of that address ended. */
 static int add_units(struct making *m, struct graph_exec *exec, int64_t id, uint64_t graph)
 {
 	struct graph_replays *g = m->g;
@@ -267,7 +272,7 @@ static int add_replay(struct making *m, const struct query_rows *rows)
 	uint32_t exec = idmap_find(&m->exec_of_address, key_of(id, address_of(rows, 2)));
 	uint32_t *at;
 
-	/* Past the shim's count of them there is no number, and nothing to match by. */
+	/* Beyond the shim's limit a replay has no number, so nothing can be matched. */
 	if (exec >= NO_CALLS || query_is_null(rows, 4))
 		return 0;
 	at = idmap_at(&g->replay_of_call, id);
@@ -301,8 +306,7 @@ static int load_graphs(struct query *query, struct graph_replays *g)
 	return r;
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------- */
 
 static int64_t node_key(uint32_t exec, int64_t node)
 {
@@ -410,13 +414,12 @@ static int load_nodes(
 	return 0;
 }
 
-/* ---- which node is of which unit --------------------------------------------------------------
- */
+/* ---- assigning nodes to units ---------------------------------------------------------- */
 
-/* A kernel as it was captured, or as it was dispatched, by size and order. */
+/* A captured or a dispatched kernel, for comparison by size and order. */
 struct candidate {
 	const int64_t *size;
-	uint32_t order, at; /* at: of a kernel, the place of its unit; of a node, its index */
+	uint32_t order, at; /* at: for a kernel the position of its unit, for a node its index */
 	uint64_t stream;
 	bool has_size;
 };
@@ -450,9 +453,9 @@ static uint32_t captured_kernels(
 }
 
 /*
- * What was captured from one stream is dispatched in the order of the capture, whatever lies
- * between. Kernels of several streams are told apart by their sizes alone: those of one size must
- * be of one stream.
+ * Kernels that were captured from one stream are dispatched in the order of the capture, whatever
+ * is between. Kernels of several streams can be distinguished only by size: all that have one size
+ * must be from one stream.
  */
 static bool tell_apart(struct candidate *captured, struct candidate *nodes, uint32_t n)
 {
@@ -514,8 +517,7 @@ int graph_replays_load(
 	return r;
 }
 
-/* ---- what is asked of it ----------------------------------------------------------------------
- */
+/* ---- queries --------------------------------------------------------------------------- */
 
 uint32_t graph_replays_captured(const struct graph_replays *g, int64_t call_id)
 {

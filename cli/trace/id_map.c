@@ -11,7 +11,7 @@ void idmap_done(struct idmap *map)
 	*map = (struct idmap){0};
 }
 
-/* splitmix64's last step: ids are mostly consecutive. */
+/* The last step of splitmix64, because most ids are consecutive. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

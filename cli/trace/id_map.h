@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * From ids of rows (any int64_t) to small numbers, in one probe: open addressing, 16 bytes a slot,
+ * Maps ids of rows (any int64_t) to small numbers in one probe: open addressing, 16 bytes per slot,
  * at most two thirds full. A zeroed struct is an empty map. One thread.
  */
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 struct idmap_slot {
 	int64_t key;
-	uint32_t value; /* IDMAP_NONE: empty */
+	uint32_t value; /* IDMAP_NONE if the slot is empty */
 };
 
 struct idmap {
@@ -20,8 +20,10 @@ struct idmap {
 };
 
 void idmap_done(struct idmap *map);
-/* The value of @key, or IDMAP_NONE. */
+/* Returns the value of @key, or IDMAP_NONE. */
 uint32_t idmap_find(const struct idmap *map, int64_t key);
-/* Where the value of @key is kept, IDMAP_NONE when it is new; until the next call. NULL: no memory.
+/*
+ * Returns the place of the value of @key, which contains IDMAP_NONE if the key is new; valid until
+ * the next call. NULL if memory is short.
  */
 uint32_t *idmap_at(struct idmap *map, int64_t key);

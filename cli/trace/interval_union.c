@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Sorts and joins what touches. */
+/* Sorts the intervals and joins those that touch. */
 static void join(struct intervals *set)
 {
 	size_t fill = 0;
@@ -65,7 +65,7 @@ static int make_room(struct intervals *set)
 	if (set->count < set->capacity)
 		return 0;
 	join(set);
-	/* Half of it must be free, or the next sort comes too soon. */
+	/* Half of the capacity must be free, or the next sort comes too soon. */
 	if (set->count <= set->capacity / 2 && set->capacity)
 		return 0;
 	if (set->capacity >= set->limit) {
@@ -102,7 +102,7 @@ int intervals_add(struct intervals *set, int64_t start, int64_t stop)
 	r = make_room(set);
 	if (r)
 		return r;
-	/* The floor may have moved past it just now. */
+	/* The floor may just have moved beyond it. */
 	if (set->has_floor && start < set->floor) {
 		set->is_inexact = true;
 		return 0;

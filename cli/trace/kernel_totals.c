@@ -16,13 +16,17 @@ struct pass {
 	struct query *query;
 	struct measure *measure;
 	const struct measure_options *options;
-	int64_t *shape_ids; /* of the first cells, in order */
+	int64_t *shape_ids; /* of the first cells, sorted */
 	size_t shape_count, shape_capacity;
 	size_t *gpu_of_lane;
-	bool *is_shared; /* of GPUs: more than one lane; the others' sums are those of the lane */
+	/*
+	 * Indexed like GPUs: it has more than one lane; for other GPUs the sums are those of the
+	 * lane.
+	 */
+	bool *is_shared;
 	struct measure_ranges ranges;
-	struct idmap cell_of; /* by shape and range */
-	bool is_dense;	      /* id - first id is the index */
+	struct idmap cell_of; /* keyed by shape and range */
+	bool is_dense;	      /* id minus the first id is the index */
 };
 
 static void pass_done(struct pass *pass)
@@ -72,7 +76,7 @@ void measure_free_p(struct measure **measure)
 	*measure = NULL;
 }
 
-/* Appends a lane unless @lanes ends with it: the query is sorted. */
+/* Appends a lane unless it is the last of @lanes: the rows are sorted. */
 static int add_lane(struct measure_lane **lanes, size_t *count, int64_t process_id, int64_t gpu_id)
 {
 	struct measure_lane *grown = *lanes;
@@ -134,7 +138,7 @@ static int add_shape(struct pass *pass, const struct query_rows *rows)
 	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
 	const struct categories *categories = pass->options->categories;
 
-	if (!lane) /* lanes are sorted by numbers */
+	if (!lane) /* lanes are sorted by these numbers */
 		return query_damaged(pass->query, "a process or a GPU is not a number");
 	if (GROW(pass->shape_ids, pass->shape_count, pass->shape_capacity) ||
 		GROW(m->cells, m->cell_count, m->cell_capacity))
@@ -187,7 +191,9 @@ static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
 								     : NULL;
 }
 
-/* The part of a shape that was submitted in ranges of that name. NULL: no memory. */
+/*
+ * Returns the part of a shape that was submitted in ranges of that name. NULL if memory is short.
+ */
 static struct measure_cell *find_cell(
 	struct pass *pass, struct measure_cell *shape, const int64_t *row, unsigned nulls)
 {
@@ -223,7 +229,7 @@ static int load_gpu_of_lane(struct pass *pass)
 	for (size_t i = 0; i < m->lane_count; i++) {
 		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
 
-		if (!gpu) /* GPUs are those of the lanes, sorted by numbers */
+		if (!gpu) /* GPUs are those of the lanes, sorted by number */
 			return query_damaged(pass->query, "a GPU is not a number");
 		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
 		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
@@ -271,7 +277,7 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	int r;
 
 	m->rows++;
-	if (!cell) /* of a damaged file; the verdict compares the rows with the ledger */
+	if (!cell) /* in a damaged file; the verdict compares the rows with the ledger */
 		return 0;
 	cell = find_cell(pass, cell, row, nulls);
 	if (!cell)
@@ -289,7 +295,8 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	if (!r)
 		r = lane_add(lane, row[D_START], row[D_DURATION]);
 	if (!r && pass->options->categories && !cell->is_communication)
-		r = intervals_add(&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
+		r = intervals_add(
+			&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
 	if (!r && pass->is_shared[gpu])
 		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
 	return r;
@@ -334,7 +341,7 @@ static bool reset_inexact(struct intervals *set)
 	return true;
 }
 
-/* Rows of a lane came out of order by more than the bound: hold all of it. */
+/* Rows of a lane came out of order by more than the limit, so all of them are kept now. */
 static int measure_again(struct pass *pass)
 {
 	struct measure *m = pass->measure;
@@ -358,7 +365,7 @@ static void finish_lanes(struct measure_lane *lanes, size_t count)
 	}
 }
 
-/* To the GPUs that one process alone has used. */
+/* Copies the sums of lanes to GPUs that only one process used. */
 static void copy_lanes(const struct pass *pass)
 {
 	struct measure *m = pass->measure;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Everything that a summary says about dispatches, in one pass over them in the order they lie
- * in the file: per-kernel sums and percentiles, per process x GPU and per GPU the union of busy
- * time, what host calls caused. The views top and busy say the same, at the price of a sort of all
- * rows. Memory: 4 bytes a dispatch where percentiles are wanted, 16 a host call. One thread.
+ * All that a summary tells about dispatches, in one pass over them in the order of the file: sums
+ * and percentiles per kernel, the union of busy time per process and GPU and per GPU, and what host
+ * calls caused. The views top and busy return the same after sorting all rows. Memory: 4 bytes per
+ * dispatch for percentiles, 16 per host call. One thread.
  */
 #include <regex.h>
 #include <stddef.h>
@@ -18,38 +18,41 @@
 
 struct measure_options {
 	bool wants_percentiles, wants_calls;
-	bool by_marker;			     /* cells apart by the innermost roctx range */
-	const struct categories *categories; /* NULL: lanes have no work_ns */
+	bool by_marker;			     /* separate cells for each innermost roctx range */
+	const struct categories *categories; /* NULL if lanes need no work_ns */
 	const regex_t
-		*steps; /* then: of ranges whose text matches the number at the end is left out */
+		/*
+		 * With by_marker: for ranges whose text matches, the number at the end is ignored.
+		 */
+		*steps;
 };
 
 struct measure_sums {
 	uint64_t calls, timed;
 	int64_t total_ns, min_ns, max_ns;
-	struct durations_percentiles percentiles; /* where wanted, and timed > 0 */
+	struct durations_percentiles percentiles; /* if requested, and timed > 0 */
 };
 
 struct measure_kernel {
 	char *name;   /* demangled */
-	char *symbol; /* raw; of several with this name, one */
+	char *symbol; /* raw; one of those that have this name */
 	struct measure_sums sums;
 };
 
-/* What dispatches repeat (rtl_shape), or those of them in ranges of one name. */
+/* A combination that dispatches repeat (rtl_shape), or the part of it in ranges of one name. */
 struct measure_cell {
 	int64_t process_id, gpu_id, queue_id, kernel_id;
 	size_t lane;
-	uint32_t kernel;	  /* in kernels; MEASURE_NO_KERNEL: it has no row */
+	uint32_t kernel;	  /* in kernels; MEASURE_NO_KERNEL if it has no row */
 	uint32_t marker;	  /* in markers */
-	uint32_t host;		  /* while measuring: the process's calls */
-	bool is_communication;	  /* where there are categories */
+	uint32_t host;		  /* used while measuring: the calls of the process */
+	bool is_communication;	  /* valid if there are categories */
 	struct measure_sums sums; /* without percentiles */
 	struct durations durations;
 };
 
 #define MEASURE_NO_KERNEL   UINT32_MAX
-/* Names of ranges: the first two of markers. */
+/* Names of ranges: the first two entries of markers. */
 #define MEASURE_NO_MARKER   0
 #define MEASURE_LOST_MARKER 1
 
@@ -57,76 +60,80 @@ struct measure_cell {
 struct measure_lane {
 	int64_t process_id, gpu_id;
 	uint64_t calls, timed;
-	int64_t total_ns, first_ns, last_ns; /* first start, last end; only when timed > 0 */
+	int64_t total_ns, first_ns, last_ns; /* first start, last end; valid if timed > 0 */
 	uint64_t busy_ns, work_ns;	     /* work: without communication, which may be waiting */
-	struct intervals set, work;	     /* while measuring */
+	struct intervals set, work;	     /* used while measuring */
 };
 
-/* One function of HIP's or RCCL's. */
+/* A function of HIP or RCCL. */
 struct measure_call {
 	char name[64];
 	int64_t api_id;
-	uint64_t calls, nonzero; /* nonzero: results that were not success */
+	uint64_t calls, nonzero; /* nonzero: calls that did not succeed */
 	int64_t total_ns, min_ns, max_ns;
-	uint64_t dispatches; /* that it caused, with a time; and from its begin to their starts */
+	/* Dispatches that it caused, with a time; and the sum from its begin to their starts. */
+	uint64_t dispatches;
 	int64_t latency_ns;
 };
 
 struct measure_host;
 
 struct measure {
-	struct measure_kernel *kernels; /* most total time first */
+	struct measure_kernel *kernels; /* the longest total time first */
 	size_t kernel_count;
 	struct measure_cell *cells;
 	size_t cell_count, cell_capacity;
-	char **markers; /* names of ranges, where wanted */
+	char **markers; /* names of ranges, if requested */
 	size_t marker_count, marker_capacity;
-	struct measure_lane *lanes; /* by process, GPU */
+	struct measure_lane *lanes; /* sorted by process and GPU */
 	size_t lane_count;
-	struct measure_lane *gpus; /* by GPU */
+	struct measure_lane *gpus; /* sorted by GPU */
 	size_t gpu_count;
-	struct measure_call *calls; /* most time first, where wanted */
+	struct measure_call *calls; /* the longest time first, if requested */
 	size_t call_count;
 	struct measure_host *host;
 	uint64_t rows;
 	int64_t total_ns;
 };
 
-/* 0 or -errno as query_open(); then query_error() tells. */
+/* Returns 0, or -errno like query_open() with the reason in query_error(). */
 int measure_new(struct query *query, struct measure **ret);
 int measure_new_of(
 	struct query *query, const struct measure_options *options, struct measure **ret);
 void measure_free_p(struct measure **measure);
 
-/* The lane of a process on a GPU, or NULL. */
+/* Returns the lane of a process on a GPU, or NULL. */
 const struct measure_lane *measure_find_lane(
 	const struct measure *measure, int64_t process_id, int64_t gpu_id);
-/* @to += @from, but for percentiles. */
+/* Adds @from to @to, except for percentiles. */
 void measure_add(struct measure_sums *to, const struct measure_sums *from);
-/* Percentiles of @count cells together; zeros where none has a time. -ENOMEM. */
+/*
+ * Computes the percentiles of @count cells together; zeros if none has a time. Returns 0 or
+ * -ENOMEM.
+ */
 int measure_percentiles(const struct measure_cell *const *cells, size_t count,
 	struct durations_room *room, struct durations_percentiles *ret);
-/* The function that a host call is of (measure_call.api_id); -1: not known. */
+/* Returns the function of a host call (measure_call.api_id); -1 if unknown. */
 int64_t measure_api_of(const struct measure *measure, int64_t call_id);
 
-/* measure_kernels.c: kernels by name, of cells that have their sums. */
+/* measure_kernels.c: joins cells, which have their sums, to kernels by name. */
 int measure_name_kernels(struct query *query, struct measure *measure, bool wants_percentiles);
 
 /* kernel_totals_calls.c */
 int measure_load_host(struct query *query, struct measure *measure);
 void measure_free_host(struct measure *measure);
-/* For measure_cell.host. */
+/* Returns the value for measure_cell.host. */
 uint32_t measure_find_host(const struct measure *measure, int64_t process_id);
 void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, int64_t start_ns);
 int measure_name_calls(struct query *query, struct measure *measure);
 
-/* measure_markers.c: from markers of a process to their names. */
+/* measure_markers.c: maps markers of a process to their names. */
 struct measure_ranges {
-	struct idmap name_of; /* by process and id */
+	struct idmap name_of; /* keyed by process and id */
 };
 
 int measure_load_ranges(struct query *query, const regex_t *steps, struct measure *measure,
 	struct measure_ranges *ret);
 void measure_ranges_done(struct measure_ranges *ranges);
-/* MEASURE_LOST_MARKER: it has no row. */
+/* Returns MEASURE_LOST_MARKER if it has no row. */
 uint32_t measure_find_range(const struct measure_ranges *ranges, int64_t process_id, int64_t id);

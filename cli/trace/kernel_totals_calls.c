@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What host calls caused: sums by function, and which call a dispatch is of. */
+/* What host calls caused: sums by function, and the call of each dispatch. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,23 +12,23 @@
 #include "proto/base/cleanup.h"
 
 struct host_call {
-	uint32_t number, api; /* in its process; index of calls */
+	uint32_t number, api; /* number: in its process; api: index of calls */
 	int64_t start_ns;
 };
 
 struct host_process {
 	int64_t id;
 	size_t first, count;
-	size_t last; /* where the one before was found: dispatches come nearly in the order of calls
-		      */
+	/* Position of the previous result, because dispatches come nearly in the order of calls. */
+	size_t last;
 };
 
 struct measure_host {
-	struct host_call *calls; /* by process, number */
+	struct host_call *calls; /* sorted by process and number */
 	size_t call_count, call_capacity;
 	struct host_process *processes;
 	size_t process_count, process_capacity;
-	int64_t *api_ids; /* by index, as calls are before they are put in order */
+	int64_t *api_ids; /* by index, like calls before they are sorted */
 	size_t api_count, api_capacity, sums_capacity;
 	struct idmap process_of_id, api_of_id;
 };
@@ -67,7 +67,7 @@ static struct host_process *find_process(struct measure_host *host, int64_t id)
 {
 	uint32_t *at;
 
-	/* By id, so that those of a process lie together. */
+	/* Rows are sorted by id, so those of a process are adjacent. */
 	if (host->process_count && host->processes[host->process_count - 1].id == id)
 		return host->processes + host->process_count - 1;
 	at = idmap_at(&host->process_of_id, id);
@@ -153,8 +153,8 @@ void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, in
 	if (!found)
 		return;
 	measure->calls[found->api].dispatches++;
-	measure->calls[found->api].latency_ns =
-		wrap_plus(measure->calls[found->api].latency_ns, wrap_minus(start_ns, found->start_ns));
+	measure->calls[found->api].latency_ns = wrap_plus(
+		measure->calls[found->api].latency_ns, wrap_minus(start_ns, found->start_ns));
 }
 
 int64_t measure_api_of(const struct measure *measure, int64_t call_id)

@@ -39,9 +39,9 @@ bool leaders_leads(const struct leaders *leaders, int64_t process_id)
 	return leader && leader->leads;
 }
 
-/* ---- which ---- */
+/* ---- choosing the leader --------------------------------------------------------------- */
 
-/* Does @b, the later one, take the lead of @a? */
+/* True if @b, the later one, leads instead of @a. */
 static bool takes_lead(const struct leader *a, const struct leader *b)
 {
 	if (!a->kernels || !b->kernels)
@@ -80,7 +80,7 @@ void leaders_choose(struct leaders *leaders)
 	}
 }
 
-/* ---- from a session ---- */
+/* ---- reading a session ----------------------------------------------------------------- */
 
 static int load(struct query *query, struct leaders *ret)
 {
@@ -130,7 +130,7 @@ static void add_cells(struct leaders *leaders, const struct measure *measure)
 			leader = find(leaders, cell->process_id);
 		if (!leader || !cell->sums.calls)
 			continue;
-		if (!leader->kernels) /* a damaged file's ledger */
+		if (!leader->kernels) /* the ledger of a damaged file */
 			leader->kernels = cell->sums.calls;
 		leader->kernel_ns = wrap_plus(leader->kernel_ns, cell->sums.total_ns);
 		leader->has_collectives |= cell->is_communication;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which process is the rank. A rank has several where a preflight, an autotuning child or an
- * earlier attempt of an elastic job has inherited its number; one of them leads, and it alone is
- * held against other ranks: the one with steps; where none has, with collectives; where none has,
- * with most kernel time. Of equals it is the last attempt, which started last. Where ranks are
- * known a process without one does not lead; where none is known each process does. One thread.
+ * Decides which process stands for a rank. A rank has several processes if a preflight, an
+ * autotuning child or an earlier attempt of an elastic job inherited its number. One of them leads,
+ * and only that one is compared with other ranks: the one with steps; if none has steps, the one
+ * with collectives; if none has these, the one with most kernel time. Of equal ones the last
+ * attempt leads, which started last. If ranks are known, a process without one does not lead; if
+ * none is known, each process does. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,31 +21,31 @@ struct steps;
 struct leader {
 	int64_t process_id, pid, rank;
 	bool has_rank;
-	/* What decides; processes of a rank stand in the order of their attempts and starts. */
+	/* The criteria; processes of a rank are sorted by attempt and start. */
 	bool has_steps, has_collectives;
-	uint64_t kernels; /* dispatched, recorded or not */
+	uint64_t kernels; /* dispatched, whether recorded or not */
 	int64_t kernel_ns;
 	bool leads;
 };
 
 struct leaders {
-	struct leader *at; /* by rank (unknown last), attempt, start */
+	struct leader *at; /* sorted by rank (unknown last), attempt, start */
 	size_t count;
-	struct idmap place_of; /* by process */
+	struct idmap place_of; /* keyed by process */
 };
 
 /*
- * Of all processes. @measure: with categories, or no kernel is a collective's. @steps: NULL: steps
- * decide nothing; nor do those that are the whole run. Borrows neither. 0 or -errno; then
- * query_error() tells, or it is -ENOMEM.
+ * Reads all processes. Without categories in @measure, no kernel counts as that of a collective.
+ * @steps is ignored if it is NULL or the whole run is one step. Borrows neither. Returns 0, or
+ * -errno with the reason in query_error(), except for -ENOMEM.
  */
 int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret);
 void leaders_free_p(struct leaders **leaders);
 
-/* Sets leads of each. Pure; a process without kernels leads nothing. */
+/* Sets leads for each process. Pure function; a process without kernels never leads. */
 void leaders_choose(struct leaders *leaders);
-/* NULL: it is none of the session's. */
+/* Returns NULL if it is not in the session. */
 const struct leader *leaders_find(const struct leaders *leaders, int64_t process_id);
-/* What is none of the session's does not lead. */
+/* A process that is not in the session does not lead. */
 bool leaders_leads(const struct leaders *leaders, int64_t process_id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From cells to kernels: one a demangled name, most time first, with its percentiles. */
+/* Joins cells to kernels: one per demangled name, the longest time first, with its percentiles. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
-/* Of a kernel that is used, until its name is found: no row, in a damaged file. */
+/* Marks a kernel that is used, until its name is found: in a damaged file it may have no row. */
 #define NAMELESS (MEASURE_NO_KERNEL - 1)
 
 struct named {
@@ -64,7 +64,7 @@ int measure_percentiles(const struct measure_cell *const *cells, size_t count,
 	return r == -ENODATA ? 0 : r;
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------- */
 
 static int mark_used(struct naming *n)
 {
@@ -116,8 +116,10 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : strcmp(x->symbol, y->symbol);
 }
 
-/* Symbols that demangle to the same name are one kernel, as in the view top; the first of them by
- * the alphabet is told. */
+/*
+ * Symbols that demangle to the same name are one kernel, as in the view top; the alphabetically
+ * first one is shown.
+ */
 static int make_kernels(struct naming *n)
 {
 	struct measure *m = n->measure;
@@ -157,7 +159,7 @@ static void sum_cells(struct naming *n)
 	}
 }
 
-/* ---- order ---------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------- */
 
 static int compare_totals(const void *a, const void *b, void *context)
 {
@@ -170,7 +172,7 @@ static int compare_totals(const void *a, const void *b, void *context)
 	return strcmp(x->name, y->name);
 }
 
-/* Most time first; cells name their kernels by their places. */
+/* The longest time first; cells refer to kernels by position. */
 static int order_kernels(struct measure *m)
 {
 	CLEANUP(free_p) uint32_t *order = calloc(m->kernel_count + 1, sizeof(*order));

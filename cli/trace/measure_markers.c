@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the ranges are called in which kernels were submitted. */
+/* The names of the ranges in which kernels were submitted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int add_name(struct measure *m, const char *text)
 	return 0;
 }
 
-/* From ids of texts to names; texts of steps are one, "step N". */
+/* Maps ids of texts to names; all texts of steps have one name, "step N". */
 static int load_texts(struct query *query, const struct step_names *steps, struct measure *m,
 	struct idmap *name_of_text)
 {

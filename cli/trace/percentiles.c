@@ -8,10 +8,10 @@
 
 #include "cli/base/array.h"
 
-/* The first chunk of a list is small, for there are many lists of few kernels. */
+/* The first chunk of a list is small, because there are many lists of few kernels. */
 #define CHUNK_FIRST  12
 #define CHUNK_MAX    4092
-/* Below that a comparison sort is quicker than counting. */
+/* Below this number a comparison sort is faster than counting. */
 #define COUNTING_MIN 512
 #define DIGIT_BITS   11
 #define DIGITS	     (1u << DIGIT_BITS)
@@ -116,7 +116,7 @@ static int compare_long(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* One digit into the other half of the room; false: all have the same. */
+/* Sorts by one digit into the other half of the room; false if all have the same digit. */
 static bool count_digit(struct durations_room *room, size_t count, unsigned shift)
 {
 	size_t at[DIGITS] = {0}, sum = 0;
@@ -157,7 +157,7 @@ static int64_t nearest_rank(
 	const struct durations_room *room, size_t count, size_t long_count, unsigned percent)
 {
 	size_t all = count + long_count;
-	/* The sum of the parts does not overflow, and rounds up as the whole does. */
+	/* The sum of the parts does not overflow, and rounds up like the whole. */
 	size_t rank = all / 100 * percent + (all % 100 * percent + 99) / 100;
 
 	return rank <= count ? room->ns[rank - 1] : room->long_ns[rank - 1 - count];

@@ -7,12 +7,12 @@
 
 #include "proto/base/cleanup.h"
 
-/* A kernel that comes up to so many times a period still votes for it. */
+/* A kernel that occurs up to this many times in a period still votes for it. */
 #define PERIOD_REPEATS	  4
 #define PERIOD_CANDIDATES 24
-/* Multiples of the period repeat as well as it does, and noise a little better. */
+/* Multiples of the period repeat as well as it does, and slightly better because of noise. */
 #define PERIOD_TIE	  0.03
-/* The kernel that begins a period comes once in each, but for what was not recorded. */
+/* The kernel that begins a period occurs once in each, except for what was not recorded. */
 #define PERIOD_ONCE_SLACK 0.05
 
 struct occurrence {
@@ -32,10 +32,10 @@ struct candidates {
 struct search {
 	const struct period_item *items;
 	size_t count;
-	struct occurrence *sorted; /* by kernel, place */
-	size_t *distances;	   /* room for one kernel's */
-	uint64_t *gaps;		   /* likewise */
-	int64_t *reach;		   /* of each item: when all before it had ended */
+	struct occurrence *sorted; /* sorted by kernel and position */
+	size_t *distances;	   /* room for one kernel's distances */
+	uint64_t *gaps;		   /* room for one kernel's gaps */
+	int64_t *reach;		   /* for each item: when all items before it had ended */
 };
 
 static void search_done(struct search *search)
@@ -69,7 +69,7 @@ static int compare_gaps(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where the occurrences of the kernel at @from end. */
+/* Returns the end of the occurrences of the kernel at @from. */
 static size_t find_end(const struct search *s, size_t from)
 {
 	size_t to = from;
@@ -79,7 +79,7 @@ static size_t find_end(const struct search *s, size_t from)
 	return to;
 }
 
-/* The distance that is found most often; 0: none twice. */
+/* Returns the most frequent distance; 0 if none occurs twice. */
 static size_t find_mode(size_t *distances, size_t count)
 {
 	size_t best = 0, most = 1, run = 0;
@@ -97,7 +97,7 @@ static size_t find_mode(size_t *distances, size_t count)
 	return best;
 }
 
-/* The one with the fewest votes makes room. */
+/* The candidate with the fewest votes is replaced. */
 static void vote(struct candidates *c, size_t lag)
 {
 	size_t least = 0;
@@ -115,10 +115,10 @@ static void vote(struct candidates *c, size_t lag)
 	else if (c->at[least].votes == 1)
 		c->at[least] = (struct candidate){lag, 1};
 	else
-		c->at[least].votes--; /* so that newcomers that are many get in */
+		c->at[least].votes--; /* so that new candidates with many votes get in */
 }
 
-/* Each kernel: how far is it from itself, 1 to PERIOD_REPEATS occurrences on? */
+/* For each kernel, finds its distance from itself over 1 to PERIOD_REPEATS occurrences. */
 static void find_candidates(struct search *s, struct candidates *ret)
 {
 	for (size_t from = 0, to; from < s->count; from = to) {
@@ -136,8 +136,8 @@ static void find_candidates(struct search *s, struct candidates *ret)
 }
 
 /*
- * Each kernel counts as much as any: what a step does once is as good a sign of it as what it
- * does a thousand times, and the loop over the layers within it does not pass for a step.
+ * Each kernel has the same weight: one that a step runs once is as good a sign of it as one that it
+ * runs a thousand times, and so the loop over the layers in a step is not mistaken for a step.
  */
 static double measure(const struct search *s, size_t lag)
 {
@@ -156,7 +156,7 @@ static double measure(const struct search *s, size_t lag)
 			seen++;
 			same += s->items[at + lag].kernel_id == s->items[at].kernel_id;
 		}
-		/* What came once or twice is part of no period. */
+		/* A kernel that occurred once or twice is not part of a period. */
 		if (!seen || to - from < PERIOD_COUNT_MIN)
 			continue;
 		sum += (double)same / (double)seen;
@@ -184,7 +184,7 @@ static size_t choose(const struct search *s, const struct candidates *c, double 
 	return chosen;
 }
 
-/* The middle one of the times that the queue was idle before this kernel. */
+/* Returns the median of the times for which the queue was idle before this kernel. */
 static uint64_t middle_gap(struct search *s, size_t from, size_t to)
 {
 	size_t n = 0;
@@ -205,7 +205,10 @@ static uint64_t middle_gap(struct search *s, size_t from, size_t to)
 	return s->gaps[(n - 1) / 2];
 }
 
-/* Of the kernels that come once a period the one before which the queue rests longest. */
+/*
+ * Of the kernels that occur once per period, chooses the one before which the queue is idle
+ * longest.
+ */
 static bool find_first(struct search *s, size_t lag, int64_t *ret_kernel_id)
 {
 	double wanted = (double)s->count / (double)lag;

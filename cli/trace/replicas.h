@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Processes that are a rank of one of several replicas, and so none of the job (docs/launchers.md):
- * which replica, and what it is called in an answer.
+ * Processes that are a rank of one of several replicas, and so have no rank in the job
+ * (docs/launchers.md): which replica it is, and its name in an answer.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,21 +14,21 @@
 
 struct replica_rank {
 	int64_t process_id;
-	int64_t replica; /* from 1 on, in the order in which they came; 0: none */
-	int64_t rank;	 /* in it */
+	int64_t replica; /* from 1, in the order of appearance; 0 if none */
+	int64_t rank;	 /* rank in the replica */
 };
 
 struct replicas {
-	struct replica_rank *at; /* by process */
+	struct replica_rank *at; /* sorted by process */
 	size_t count;
 };
 
-/* -ENOMEM, or as query_ask(). */
+/* Returns 0, -ENOMEM, or the errors of query_ask(). */
 int replicas_load(struct query *query, struct replicas *ret);
 void replicas_done(struct replicas *replicas);
 
-/* Of a process that is in none: all 0. */
+/* Returns all zeros for a process that is in no replica. */
 struct replica_rank replicas_find(const struct replicas *replicas, int64_t process_id);
 
-/* "replica 2, rank 3". */
+/* Writes "replica 2, rank 3". */
 void replica_name(const struct replica_rank *rank, char ret[REPLICA_NAME_BYTES]);

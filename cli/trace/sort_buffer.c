@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define REORDER_FIRST 64
-/* What comes so many events late is put in its place at once; a sort does the rest. */
+/* An event that is at most this many events late is inserted at once; the others are sorted. */
 #define REORDER_NEAR  256
 
 void reorder_init(struct reorder *reorder, size_t limit)
@@ -20,7 +20,7 @@ void reorder_done(struct reorder *reorder)
 	*reorder = (struct reorder){.limit = reorder->limit};
 }
 
-/* Of those that start at once the first to be submitted ends an idle time. */
+/* Of events that start at the same time, the first that was submitted ends an idle time. */
 static int compare(const void *a, const void *b)
 {
 	const struct breakdown_event *x = a, *y = b;
@@ -35,7 +35,7 @@ static int pass_on(struct reorder *reorder, size_t count, struct breakdown *brea
 	int r = 0;
 
 	if (!count)
-		return 0; /* of a lane without an event nothing was allocated */
+		return 0; /* for a lane without events nothing was allocated */
 	if (reorder->is_unsorted)
 		qsort(reorder->held, reorder->count, sizeof(*reorder->held), compare);
 	reorder->is_unsorted = false;
@@ -65,7 +65,7 @@ static int make_room(struct reorder *reorder, struct breakdown *breakdown)
 	return 0;
 }
 
-/* Where it belongs, if that is near the end; count: too far. */
+/* Returns the position of the event if that is near the end; count if it is too far. */
 static size_t find_place(const struct reorder *reorder, const struct breakdown_event *event)
 {
 	size_t at = reorder->count;
@@ -97,7 +97,7 @@ int reorder_add(
 
 	if (r)
 		return r;
-	/* Even at the same time: which one ends an idle time must not hang on the order. */
+	/* Also at the same time: which event ends an idle time must not depend on the order. */
 	if (reorder->has_floor && !reorder->is_sorted && event->start_ns <= reorder->floor_ns) {
 		reorder->is_inexact = true;
 		return 0;

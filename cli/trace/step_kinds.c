@@ -10,11 +10,11 @@
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
-/* Launches of a step are counted by what is launched, in so many classes. */
+/* Launches of a step are counted by what is launched, in this many classes. */
 #define CLASSES	   64
 #define COPY_CLASS 0x636f7079u
 
-/* With its grid, and by its name alone. */
+/* Counts by name and grid, and by name alone. */
 struct sketch {
 	uint32_t by_work[CLASSES], by_name[CLASSES];
 };
@@ -34,9 +34,9 @@ struct finding {
 	const struct steps *steps;
 	struct step_kinds *kinds;
 	struct sketch *sketches; /* of all steps, by process */
-	size_t *first;		 /* of each process */
-	struct place *places;	 /* all steps in the order of their time */
-	uint64_t *names;	 /* of kernels, hashed: ids are those of one file */
+	size_t *first;		 /* index of the first step of each process */
+	struct place *places;	 /* all steps in the order of time */
+	uint64_t *names;	 /* hashes of kernel names, because ids differ between files */
 	size_t name_count, name_capacity;
 	struct idmap name_of_id;
 	struct shape *shapes;
@@ -77,7 +77,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* ---- what steps launch ---------------------------------------------------------------------- */
+/* ---- what steps launch ----------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text)
 {
@@ -166,14 +166,17 @@ static int count_launches(struct finding *f)
 	return r;
 }
 
-/* ---- which are alike ------------------------------------------------------------------------ */
+/* ---- similar steps --------------------------------------------------------------------- */
 
 static const uint32_t *counts_of(const struct sketch *sketch, bool by_name)
 {
 	return by_name ? sketch->by_name : sketch->by_work;
 }
 
-/* Of all launches of two steps the share that both have (Ruzicka's similarity): of none 1. */
+/*
+ * Compares the share of launches that two steps have in common (Ruzicka's similarity); without
+ * launches it is 1.
+ */
 static bool are_alike(const uint32_t *a, const uint32_t *b)
 {
 	uint64_t both = 0, all = 0;
@@ -185,8 +188,10 @@ static bool are_alike(const uint32_t *a, const uint32_t *b)
 	return both * 100 >= all * STEP_KINDS_ALIKE_PCT;
 }
 
-/* Each step is of the first kind whose first step is like it. Returns how many kinds there are, or
- * STEP_KINDS_MAX + 1: too many. */
+/*
+ * Each step belongs to the first kind whose first step is like it. Returns the number of kinds, or
+ * STEP_KINDS_MAX + 1 if there are too many.
+ */
 static size_t sort_steps(struct finding *f, bool by_name)
 {
 	const struct sketch *firsts[STEP_KINDS_MAX];
@@ -215,7 +220,7 @@ static bool is_too_many(const struct finding *f, size_t count)
 	       (count > 2 && count * STEP_KINDS_STEPS_LEAST > f->steps->step_count);
 }
 
-/* Where every batch is of a size of its own grids tell nothing: then names do, or nothing does. */
+/* If every batch has another size, grids are of no use: then names decide, or nothing does. */
 static size_t find_kinds(struct finding *f)
 {
 	size_t count = sort_steps(f, false);
@@ -229,7 +234,7 @@ static size_t find_kinds(struct finding *f)
 	return 1;
 }
 
-/* ---- what is said of them ------------------------------------------------------------------- */
+/* ---- figures of kinds ------------------------------------------------------------------ */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -278,7 +283,7 @@ static void add_step(struct finding *f, size_t p, size_t i)
 		kind->launches += sketch->by_name[k];
 }
 
-/* A name that two kinds have tells neither. */
+/* A name that two kinds share does not identify either. */
 static void keep_own_names(struct step_kinds *kinds)
 {
 	bool is_shared[STEP_KINDS_MAX] = {0};
@@ -316,7 +321,7 @@ static int find_medians(struct finding *f)
 	return 0;
 }
 
-/* The kind with most time first, whatever came first. */
+/* Sorts the kinds by total time, the longest first. */
 static void sort_kinds(struct finding *f)
 {
 	struct step_kinds *kinds = f->kinds;

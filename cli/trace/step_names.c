@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* "step 1", "step 2", ...: one name, "step N". */
+/* Gives "step 1", "step 2", ... one name, "step N". */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,10 @@ void step_names_done(struct step_names *steps)
 	steps->count = 0;
 }
 
-/* N for the number at the end of the match. NULL: it does not match, ends in
- * none, or no memory. */
+/*
+ * Replaces the number at the end of the match by N. NULL if the text does not match, the match does
+ * not end in a number, or memory is short.
+ */
 static char *leave_out_number(const regex_t *regex, const char *text)
 {
 	regmatch_t match;
@@ -30,7 +32,7 @@ static char *leave_out_number(const regex_t *regex, const char *text)
 	for (begin = end = match.rm_eo; begin > match.rm_so; begin--)
 		if (!isdigit((unsigned char)text[begin - 1]))
 			break;
-	/* A user's expression may end before the number does. */
+	/* A user's expression may end within the number. */
 	while (isdigit((unsigned char)text[end]))
 		end++;
 	if (begin == end || asprintf(&name, "%.*sN%s", (int)begin, text, text + end) < 0)

@@ -10,7 +10,7 @@
 #include "cli/trace/steps_private.h"
 #include "proto/base/cleanup.h"
 
-/* Of so many steps the first is no example. */
+/* With this many steps the first one is not typical. */
 #define STEPS_WARM 3
 
 void steps_clear(struct steps *steps)
@@ -44,7 +44,7 @@ static void work_done(struct steps_work *work)
 	free(work->shapes);
 }
 
-/* The first process that is not before @process_id. */
+/* Returns the first process that is not before @process_id. */
 static size_t find_process(const struct steps *steps, int64_t process_id)
 {
 	size_t low = 0, high = steps->count;
@@ -105,7 +105,7 @@ int steps_add(struct steps *steps, struct steps_process *process, struct step st
 {
 	if (steps->step_count == STEPS_MAX)
 		return -E2BIG;
-	/* Room for a power of two. */
+	/* The capacity is a power of two. */
 	if (!(process->count & (process->count - 1))) {
 		size_t wanted = process->count ? process->count * 2 : 1;
 		struct step *grown = reallocarray(process->at, wanted, sizeof(*grown));
@@ -170,7 +170,7 @@ static int load_shapes(struct steps_work *work)
 	return r;
 }
 
-/* Who copied and dispatched nothing. */
+/* Adds processes that copied and dispatched nothing. */
 static int load_copiers(struct steps_work *work)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -194,7 +194,7 @@ static void count_steps(struct steps *steps)
 		steps->step_count += steps->processes[i].count;
 }
 
-/* What of a window lies in the run of the process: false, and untouched, where nothing does. */
+/* Limits a window to the run of the process; false, with *ret unchanged, if they do not overlap. */
 static bool limit(
 	const struct steps_process *process, int64_t start_ns, int64_t end_ns, struct step *ret)
 {
@@ -209,8 +209,10 @@ static bool limit(
 	return true;
 }
 
-/* The first of several warms up, and waits for processes that start later; but steps in which its
- * GPUs did nothing say nothing of it. */
+/*
+ * The first of several steps warms up, and waits for processes that start later. Steps in which its
+ * GPUs did nothing are ignored for that.
+ */
 static void join(struct steps_process *process)
 {
 	struct step *first = process->at;
@@ -240,7 +242,7 @@ void steps_join(struct steps *steps)
 	count_steps(steps);
 }
 
-/* The parts of the one step of @process that lie in its recordings. */
+/* Keeps the parts of the one step of @process that are within its recordings. */
 static int keep_recorded(struct steps *steps, struct steps_process *process, const int64_t *from,
 	const int64_t *to, size_t count)
 {

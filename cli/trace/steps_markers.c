@@ -41,7 +41,7 @@ static int compile(const char *text, struct pattern *ret, char error[QUERY_ERROR
 	return -EINVAL;
 }
 
-/* The first number of a text; false: none that fits. */
+/* Reads the first number of a text; false if there is none that fits. */
 static bool read_number(const char *text, int64_t *ret)
 {
 	char *end;
@@ -56,7 +56,7 @@ static bool read_number(const char *text, int64_t *ret)
 	return true;
 }
 
-/* What lies within a step is part of it: "step 3" within "iteration 3", another thread's. */
+/* A marker within a step belongs to it, such as "step 3" within "iteration 3" on another thread. */
 static bool is_inside(const struct steps_process *process, int64_t start_ns)
 {
 	const struct step *last = process->count ? process->at + process->count - 1 : NULL;
@@ -81,7 +81,7 @@ static int add_marker(struct steps *steps, const struct query_rows *rows)
 		return 0;
 	if (step.is_open || step.end_ns < step.start_ns)
 		step.end_ns = step.start_ns;
-	/* Where nothing says its end, a step lasts until the next. */
+	/* If its end is not known, a step lasts until the next one. */
 	if (process->count && process->at[process->count - 1].is_open)
 		process->at[process->count - 1].end_ns = step.start_ns;
 	step.text = strdup(query_text(rows, 2));
@@ -91,7 +91,7 @@ static int add_marker(struct steps *steps, const struct query_rows *rows)
 	return r;
 }
 
-/* A step that the next one ended is no longer open; numbers have to count up. */
+/* A step that the next one ended is no longer open; numbers are used only if they increase. */
 static void finish(struct steps_process *process)
 {
 	bool counts_up = true;

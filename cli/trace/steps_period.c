@@ -10,13 +10,13 @@
 #include "cli/trace/period.h"
 #include "proto/base/cleanup.h"
 
-/* So many dispatches of one queue are looked at: some steps of any model. 8 MiB. */
+/* This many dispatches of one queue are examined: some steps of any model. 8 MiB. */
 #define SAMPLE_MAX	((size_t)1 << 18)
-/* The first steps are not like the others: so much of the sample is left out. */
+/* The first steps are not typical, so this part of the sample is left out. */
 #define WARM_UP_DIVISOR 10
 
 struct item {
-	int64_t at; /* by which they are sorted */
+	int64_t at; /* sort key */
 	struct period_item item;
 };
 
@@ -30,7 +30,7 @@ static void sample_done(struct sample *sample)
 	free(sample->at);
 }
 
-/* What was submitted at once, as kernels of a graph are, by its start. */
+/* Kernels that were submitted together, as those of a graph, are sorted by start. */
 static int compare_items(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -40,7 +40,7 @@ static int compare_items(const void *a, const void *b)
 	return (x->item.start_ns > y->item.start_ns) - (x->item.start_ns < y->item.start_ns);
 }
 
-/* All processes of a job do alike: the queue with most dispatches stands for all of them. */
+/* All processes of a job behave alike: the queue with most dispatches is used for all of them. */
 static const struct steps_shape *find_queue(const struct steps_work *work)
 {
 	const struct steps_shape *most = NULL;
@@ -56,7 +56,10 @@ static int add_item(struct sample *sample, const struct query_rows *rows,
 {
 	int64_t start = query_integer(rows, 2), at = query_integer(rows, 1), end;
 
-	/* Queues have numbers of their own: what was submitted first comes first. */
+	/*
+	 * Dispatches of several queues are sorted by their submission, because each queue numbers
+	 * its own.
+	 */
 	if (!is_one_queue && (query_is_null(rows, 2) ||
 				     __builtin_sub_overflow(start, query_integer(rows, 4), &at)))
 		return 0;
@@ -71,7 +74,7 @@ static int add_item(struct sample *sample, const struct query_rows *rows,
 	return 0;
 }
 
-/* Of @queue alone, or of all queues of its GPU. */
+/* Takes the dispatches of @queue alone, or of all queues of its GPU. */
 static int take_sample(struct steps_work *work, const struct steps_shape *queue, bool is_one_queue,
 	struct sample *sample)
 {
@@ -116,7 +119,9 @@ static int find_in(struct steps_work *work, const struct steps_shape *queue, boo
 	return r ? r : search(&sample, ret);
 }
 
-/* The kernel begins a step on any queue of the GPU on which its process does most, or on the queue.
+/*
+ * The kernel begins a step on any queue of the GPU on which its process does most, or on that queue
+ * only.
  */
 static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_queue)
 {
@@ -156,8 +161,10 @@ int steps_find_period(struct steps_work *work)
 		"rank's run is one");
 	if (!queue)
 		return 0;
-	/* Threads that submit to queues of their own are not in the same order each time: then the
-	 * queue with most of them shows the period alone. */
+	/*
+	 * The order of threads that submit to their own queues varies: then only the queue with
+	 * most dispatches shows the period.
+	 */
 	r = find_in(work, queue, false, &period);
 	if (!r && !period.kernels) {
 		r = find_in(work, queue, true, &of_queue);

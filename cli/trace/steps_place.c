@@ -7,17 +7,17 @@
 #include "proto/base/cleanup.h"
 
 /*
- * The begins and ends of the steps of a process, in order: 2i and 2i + 1 are those of step i.
+ * The begins and ends of the steps of a process, sorted: 2i and 2i + 1 are those of step i.
  * reach[c] is the end of the last work that was submitted after cut c - 1 and before cut c.
  */
 struct cuts {
 	int64_t *at, *reach;
-	size_t count, last; /* last: where the one before was found */
+	size_t count, last; /* last: the previous result */
 };
 
 struct place {
 	struct steps_work *work;
-	struct cuts *cuts; /* of each process; only for markers */
+	struct cuts *cuts; /* for each process; only for markers */
 };
 
 static void place_done(struct place *place)
@@ -48,7 +48,7 @@ static int make_cuts(struct place *place)
 		for (size_t c = 0; c < cuts->count; c++) {
 			const struct step *step = process->at + c / 2;
 
-			/* What nothing ends is not ended by the marker either. */
+			/* A step whose end is not known does not end at its marker either. */
 			cuts->at[c] = c % 2 == 0       ? step->start_ns
 				      : !step->is_open ? step->end_ns
 						       : INT64_MAX;
@@ -58,7 +58,7 @@ static int make_cuts(struct place *place)
 	return 0;
 }
 
-/* The first cut after @time_ns; dispatches come nearly in the order of their submission. */
+/* Returns the first cut after @time_ns; dispatches come nearly in the order of their submission. */
 static size_t find_cut(struct cuts *cuts, int64_t time_ns)
 {
 	size_t low = 0, high = cuts->count;
@@ -97,7 +97,7 @@ static void add_event(
 	}
 }
 
-/* A damaged file may hold any numbers. */
+/* A damaged file may contain any numbers. */
 static int64_t plus(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -105,7 +105,7 @@ static int64_t plus(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/* Once there are too many of them the pass is still needed: for when each process worked. */
+/* If there are too many steps, the pass is still needed to find when each process worked. */
 static int add_step(struct steps *steps, struct steps_process *process, struct step step)
 {
 	int r = steps->is_too_many ? 0 : steps_add(steps, process, step);
@@ -159,7 +159,10 @@ static int pass_copies(struct place *place)
 	return r;
 }
 
-/* Each cut to when the GPUs had done what was submitted before it, if that is later. */
+/*
+ * Moves each cut to the time when the GPUs had finished what was submitted before it, if that is
+ * later.
+ */
 static void move_cuts(struct steps_process *process, const struct cuts *cuts)
 {
 	int64_t reach = INT64_MIN;
@@ -190,7 +193,7 @@ static int compare_steps(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* From one dispatch of the kernel to the next; the last one ends with the process. */
+/* A step lasts from one dispatch of the kernel to the next; the last one ends with the process. */
 static void join_begins(struct steps_process *process)
 {
 	if (process->count)
@@ -220,7 +223,7 @@ int steps_place(struct steps_work *work)
 			move_cuts(process, place.cuts + i);
 		else if (steps->source == STEPS_INFERRED)
 			join_begins(process);
-		/* Who has no steps of its own, has one. */
+		/* A process without steps of its own has one step. */
 		process->is_whole = !process->count && process->has_events;
 		if (process->is_whole)
 			r = add_step(steps, process,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The parts of steps.c: what begins a step (steps_markers.c, steps_period.c), and one pass over
- * all dispatches that places it among the work of the GPUs (steps_place.c). One thread.
+ * The parts of steps.c: what begins a step (steps_markers.c, steps_period.c), and one pass over all
+ * dispatches that finds the time of each step from the work of the GPUs (steps_place.c). One
+ * thread.
  */
 #include "cli/trace/steps.h"
 
@@ -10,27 +11,35 @@ struct steps_shape {
 	int64_t id, process_id, gpu_id, queue, kernel_id;
 	uint64_t queue_stored;
 	size_t process;	  /* index in steps->processes */
-	bool begins_step; /* each of its dispatches */
+	bool begins_step; /* each of its dispatches begins a step */
 };
 
 struct steps_work {
 	struct query *query;
 	struct steps *steps;
-	struct steps_shape *shapes; /* by id */
+	struct steps_shape *shapes; /* sorted by id */
 	size_t count;
-	bool is_dense; /* id - first id is the index */
+	bool is_dense; /* id minus the first id is the index */
 };
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id);
-/* Appends a step; takes @text on success. -ENOMEM; -E2BIG: the process is left with none. */
+/*
+ * Appends a step; takes over @text on success. Returns 0; -ENOMEM; or -E2BIG, after which the
+ * process has none.
+ */
 int steps_add(struct steps *steps, struct steps_process *process, struct step step);
-/* Forgets all of them. */
+/* Removes all steps. */
 void steps_clear(struct steps *steps);
 const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id);
 
-/* 0; -EINVAL with @error; else as query_open(). Leaves steps->step_count 0 if none matches. */
+/*
+ * Returns 0; -EINVAL with @error; or the errors of query_open(). Leaves steps->step_count 0 if none
+ * matches.
+ */
 int steps_from_markers(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES]);
-/* Looks for a period; sets begins_step of shapes where there is one. */
+/* Searches a period; sets begins_step of shapes if there is one. */
 int steps_find_period(struct steps_work *work);
-/* Moves what markers say to when the GPUs came to it, or adds a step where one begins. */
+/*
+ * Moves steps of markers to the time when the GPUs reached them, or adds a step where one begins.
+ */
 int steps_place(struct steps_work *work);

@@ -8,14 +8,13 @@
 #include "cli/trace/step_names.h"
 #include "proto/base/cleanup.h"
 
-/* Host calls are numbered within their process; the upper bits of an id are the
- * process's. */
+/* Host calls are numbered within their process; the upper bits of an id contain the process. */
 #define CALL_NUMBER_MASK 0xffffffffffll
 
 struct tree_shape {
 	uint32_t process;
 	int64_t kernel;
-	uint32_t parent, leaf; /* the last pair of them: dispatches repeat */
+	uint32_t parent, leaf; /* the last pair of these, because dispatches repeat */
 };
 
 /* An operation of a framework. */
@@ -32,7 +31,8 @@ struct loading {
 	struct step_names steps;
 	struct tree_shape *shapes;
 	size_t shape_count, shape_capacity;
-	struct idmap op_of, op_of_call, op_name_of; /* ids of operations, of calls, of names */
+	/* Keyed by ids of operations, of calls, of names. */
+	struct idmap op_of, op_of_call, op_name_of;
 	struct tree_op *ops;
 	size_t op_count, op_capacity;
 	char **op_names; /* "aten::mm [[8, 16], [16, 4]]" */
@@ -55,7 +55,7 @@ static void loading_done(struct loading *loading)
 	free(loading->shapes);
 }
 
-/* ---- processes ---- */
+/* ---- processes ------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct choice_list *ranks, const struct tree_process *p)
 {
@@ -63,7 +63,7 @@ static bool is_wanted(const struct choice_list *ranks, const struct tree_process
 					choice_has(ranks, (uint32_t)p->rank));
 }
 
-/* By rank, as all other tables: their order is that of the tree. */
+/* Sorted by rank like all other tables: this is the order in the tree. */
 static int load_processes(struct loading *loading, const struct choice_list *ranks)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -91,7 +91,7 @@ static int load_processes(struct loading *loading, const struct choice_list *ran
 	return r;
 }
 
-/* NULL: not wanted, or of a damaged file. */
+/* Returns NULL if the process is not wanted or the file is damaged. */
 static struct tree_process *find_process(const struct loading *loading, int64_t id)
 {
 	uint32_t at = idmap_find(&loading->process_of, id);
@@ -112,7 +112,7 @@ static uint32_t thread_node(struct tree *tree, struct tree_process *p, int64_t t
 	return tree_child(tree, p->node, TREE_THREAD, tid);
 }
 
-/* ---- ranges ---- */
+/* ---- ranges ---------------------------------------------------------------------------- */
 
 static uint32_t marker_node(const struct tree *tree, const struct tree_process *p, int64_t id)
 {
@@ -169,9 +169,9 @@ static int add_marker(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
-/* ---- operations of a framework ---- */
+/* ---- operations of a framework --------------------------------------------------------- */
 
-/* Texts of a file have ids below 2^31; without shapes it is the name alone. */
+/* Ids of texts in a file are below 2^31; without shapes only the name counts. */
 static int64_t op_name_key(const struct query_rows *rows, int column)
 {
 	return (int64_t)((uint64_t)query_integer(rows, column) << 32 |
@@ -201,8 +201,10 @@ static const struct tree_op *find_op(const struct loading *loading, int64_t id)
 	return at == IDMAP_NONE ? NULL : loading->ops + at;
 }
 
-/* Of an operation and a range around something the inner one: a range that the operation is not in
- * began within it. */
+/*
+ * True if the operation is the inner one of an operation and a range that both contain something: a
+ * range that does not contain the operation began within it.
+ */
 static bool is_inner(const struct tree_op *op, bool has_marker, int64_t marker)
 {
 	return op && (!has_marker || (op->has_marker && op->marker == marker));
@@ -256,9 +258,9 @@ static int add_call_op(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
-/* ---- calls ---- */
+/* ---- calls ----------------------------------------------------------------------------- */
 
-/* Numbers are nearly always without holes. */
+/* Numbers nearly always have no gaps. */
 static const struct tree_call *find_call(
 	const struct tree *tree, const struct tree_process *p, int64_t number)
 {
@@ -322,7 +324,7 @@ static int add_call(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
-/* ---- dispatches ---- */
+/* ---- dispatches ------------------------------------------------------------------------ */
 
 static int load_kernels(struct loading *loading)
 {
@@ -366,7 +368,7 @@ static int load_shapes(struct loading *loading)
 	return r;
 }
 
-/* What a dispatch hangs on: its call, else its range, else its thread. */
+/* Returns the parent of a dispatch: its call, otherwise its range, otherwise its thread. */
 static uint32_t dispatch_parent(struct tree *tree, struct tree_process *p,
 	const struct query_rows *rows, const struct tree_call **ret_call)
 {
@@ -421,7 +423,7 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 	struct tree_shape *shape = at == IDMAP_NONE ? NULL : loading->shapes + at;
 	const struct tree_call *call;
 
-	if (!shape) /* not wanted, or of a damaged file */
+	if (!shape) /* it is not wanted, or the file is damaged */
 		return 0;
 	parent = dispatch_parent(tree, tree->processes + shape->process, rows, &call);
 	if (parent == TREE_NONE)
@@ -436,7 +438,7 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole tree -------------------------------------------------------------------- */
 
 static int add_all(struct loading *loading, const char *name,
 	int (*add)(struct loading *loading, const struct query_rows *rows))
@@ -449,7 +451,7 @@ static int add_all(struct loading *loading, const char *name,
 	return r;
 }
 
-/* Of the texts, those that are names of nodes. */
+/* Loads the texts that are names of nodes. */
 static int load_texts(struct loading *loading)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trees of all processes and threads, laid on each other. */
+/* Merges the trees of all processes and threads. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,13 +9,12 @@
 struct merging {
 	const struct tree *from;
 	struct tree *to;
-	uint32_t *into; /* node of @to, for each of @from */
-	/* Of the process at hand: GPU time in each node of @to, and which have any.
-	 */
+	uint32_t *into; /* for each node of @from, its node in @to */
+	/* For the current process: GPU time in each node of @to, and which nodes have any. */
 	int64_t *gpu_ns;
 	bool *has;
 	uint32_t *touched;
-	/* Nodes of @from, by process. */
+	/* Nodes of @from, sorted by process. */
 	uint32_t *nodes;
 	size_t *first;
 };
@@ -43,7 +42,7 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 	to->count += from->count;
 	to->open += from->open;
 	to->host_ns = (int64_t)((uint64_t)to->host_ns + (uint64_t)from->host_ns);
-	/* What its kernels did comes with them, when they are summed up again. */
+	/* The sums of its kernels are added when all nodes are summed up. */
 	if (from->kind != TREE_KERNEL)
 		return;
 	self->kernels += from->self.kernels;
@@ -58,7 +57,7 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 	self->queue_ns = (int64_t)((uint64_t)self->queue_ns + (uint64_t)from->self.queue_ns);
 }
 
-/* A parent comes before its children. */
+/* Parents come before their children. */
 static int lay(struct merging *m)
 {
 	const struct tree *from = m->from;
@@ -78,7 +77,7 @@ static int lay(struct merging *m)
 	return 0;
 }
 
-/* ---- spread over the processes ---- */
+/* ---- spread over the processes --------------------------------------------------------- */
 
 static int group_by_process(struct merging *m)
 {

@@ -9,7 +9,7 @@
 #include "proto/base/cleanup.h"
 
 #define ROW_MAX	   28
-/* Names are indented by two columns a level, up to here. */
+/* Names are indented by two columns per level, up to this column. */
 #define INDENT_MAX 24
 
 static const struct render_column columns[] = {
@@ -42,16 +42,14 @@ static const struct render_column columns[] = {
 };
 
 #define COLUMNS	    (sizeof(columns) / sizeof(columns[0]))
-#define KEYS	    (COLUMNS - 2) /* the last are the text's alone */
-/* A rank with so many times the mean of those that have the node is worth a
- * word. */
+#define KEYS	    (COLUMNS - 2) /* the last columns are only in the text output */
+/* A rank whose time is at least this multiple of the mean is named. */
 #define WORST_RATIO 1.2
 
 static const char *kind_name(uint8_t kind)
 {
 	static const char *const names[] = {
-		"root", "process", "thread", "range", "started", "op", "call", "kernel",
-		"other"};
+		"root", "process", "thread", "range", "started", "op", "call", "kernel", "other"};
 
 	return names[kind];
 }
@@ -104,7 +102,7 @@ static void fill(const struct tree_view *view, uint32_t at, const char *name,
 	*ret++ = render_text(name);
 }
 
-/* ---- which rows ---- */
+/* ---- choosing rows --------------------------------------------------------------------- */
 
 struct showing {
 	const struct tree_view *view;
@@ -123,7 +121,7 @@ static bool is_small(const struct tree_view *view, const struct tree_node *node)
 	       percent(view, node->all.gpu_ns) < view->options->min_percent;
 }
 
-/* How often, and how many of them did not end. */
+/* Writes how often the node occurs, and how many of its ranges or calls did not end. */
 static void format_note(const struct tree_node *node, char ret[80])
 {
 	CLEANUP(free_p) char *count = render_count((int64_t)node->count);
@@ -134,7 +132,7 @@ static void format_note(const struct tree_node *node, char ret[80])
 		snprintf(ret + strlen(ret), 80 - strlen(ret), " (%" PRIu64 " open)", node->open);
 }
 
-/* "5: 1.31x": the rank that spends most here, to the mean. */
+/* Writes "5: 1.31x": the rank that spends most time here, compared with the mean. */
 static bool find_worst(const struct tree_view *view, const struct tree_node *node, char ret[32])
 {
 	double mean_ns = node->processes ? (double)node->all.gpu_ns / node->processes : 0;
@@ -168,7 +166,7 @@ static int put_named(struct showing *showing, uint32_t at)
 	return render_row(showing->render, row);
 }
 
-/* One row for those that are too small. */
+/* Prints one row for all nodes that are too small. */
 static int put_rest(
 	struct showing *showing, uint32_t parent, const struct tree_node *rest, size_t n)
 {
@@ -187,7 +185,7 @@ static int put_rest(
 	return render_row(showing->render, row);
 }
 
-/* As deep as the tree, which has TREE_DEPTH_MAX. */
+/* Recursion is as deep as the tree, at most TREE_DEPTH_MAX. */
 static int put_children(struct showing *showing, uint32_t parent)
 {
 	const struct tree *tree = showing->view->tree;
@@ -217,7 +215,7 @@ static int put_children(struct showing *showing, uint32_t parent)
 	return r;
 }
 
-/* ---- text ---- */
+/* ---- text ------------------------------------------------------------------------------ */
 
 static double in_ranges(const struct tree *tree)
 {
@@ -300,7 +298,7 @@ static int put_text(const struct tree_view *view, FILE *to)
 	return r;
 }
 
-/* ---- JSON and CSV ---- */
+/* ---- JSON and CSV ---------------------------------------------------------------------- */
 
 static int put_rows(const struct tree_view *view, FILE *to)
 {
@@ -317,7 +315,7 @@ static int put_rows(const struct tree_view *view, FILE *to)
 	return r;
 }
 
-/* Its rows stream: they may be a million. */
+/* Rows are streamed, because there may be a million. */
 static int put_json(const struct tree_view *view, FILE *to)
 {
 	const struct tree *tree = view->by_rank;
@@ -341,9 +339,9 @@ static int put_json(const struct tree_view *view, FILE *to)
 	return r;
 }
 
-/* ---- folded stacks ---- */
+/* ---- folded stacks --------------------------------------------------------------------- */
 
-/* A semicolon parts frames, the last blank parts the number. */
+/* Semicolons separate frames, and the last blank precedes the number. */
 static void put_frame(const char *name, FILE *to)
 {
 	CLEANUP(free_p) char *safe = render_escape(name, strlen(name));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* rtl tree as text, JSON, CSV, or folded stacks. One thread. */
+/* Prints rtl tree as text, JSON, CSV, or folded stacks. One thread. */
 #include <stdio.h>
 
 #include "cli/output/table.h"
@@ -10,18 +10,17 @@
 struct tree_options {
 	enum render_format format;
 	bool is_folded, is_merged, has_kernels;
-	uint64_t depth;	    /* levels; 0: all */
-	double min_percent; /* of the whole GPU time; smaller nodes are summed in a
-			       row */
+	uint64_t depth;	    /* number of levels; 0 for all */
+	double min_percent; /* of the total GPU time; smaller nodes are summed in one row */
 	size_t width;
 };
 
 struct tree_view {
-	const struct tree *tree;    /* as it is shown */
-	const struct tree *by_rank; /* its processes */
+	const struct tree *tree;    /* the tree that is shown */
+	const struct tree *by_rank; /* the tree with the processes */
 	const struct verdict *verdict;
 	const struct tree_options *options;
 };
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int tree_show(const struct tree_view *view, FILE *to);

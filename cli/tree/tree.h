@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Ranges and host calls as a tree, with the GPU time of the kernels that were
- * submitted in them (docs/commands.md). Siblings of one name are one node. One pass
- * over the dispatches; memory: 16 bytes a host call and a range, and the nodes,
- * of which there are at most TREE_NODES_MAX. One thread.
+ * Ranges and host calls as a tree, with the GPU time of the kernels that were submitted in them
+ * (docs/commands.md). Siblings of one name are one node. One pass over the dispatches. Memory: 16 bytes
+ * per host call and range, and the nodes, at most TREE_NODES_MAX. One thread.
  */
 #include <regex.h>
 #include <stdbool.h>
@@ -16,22 +15,24 @@
 #include "proto/settings/selection.h"
 
 #define TREE_NONE	UINT32_MAX
-/* Further names become one node "(other names)" of their parent. */
+/* Further names become one node "(other names)" below their parent. */
 #define TREE_NODES_MAX	((size_t)1 << 19)
 #define TREE_OTHER_NAME INT64_MIN
-/* Names of operations with their shapes are no texts of the file: this and below. */
+/*
+ * Names of operations with their shapes are not texts of the file: they have this id and lower
+ * ones.
+ */
 #define TREE_OP_NAME	(-((int64_t)1 << 48))
-/* What is nested deeper belongs to the node at this depth. */
+/* Deeper nodes belong to the node at this depth. */
 #define TREE_DEPTH_MAX	128
 
 enum tree_kind {
 	TREE_ROOT,
 	TREE_PROCESS, /* name: index of processes */
-	TREE_THREAD,  /* name: tid; 0: unknown */
-	TREE_RANGE,   /* name: id of a text, as below */
-	TREE_STARTED, /* a range that may end on another thread; no kernel hangs on it
-		       */
-	TREE_OP, /* of a framework; name: TREE_OP_NAME and below */
+	TREE_THREAD,  /* name: tid; 0 if unknown */
+	TREE_RANGE,   /* name: id of a text, as for TREE_OP and TREE_CALL */
+	TREE_STARTED, /* a range that may end on another thread, so no kernel belongs to it */
+	TREE_OP,      /* operation of a framework; name: TREE_OP_NAME and lower */
 	TREE_CALL,
 	TREE_KERNEL,
 	TREE_OTHER, /* names for which there was no room */
@@ -40,9 +41,9 @@ enum tree_kind {
 struct tree_sums {
 	uint64_t kernels, untimed;
 	int64_t gpu_ns;
-	uint64_t launched; /* kernels with a call; from its begin to their start */
+	uint64_t launched; /* kernels with a call; the times are from its begin to their start */
 	int64_t launch_ns, launch_max_ns;
-	uint64_t queued; /* kernels with a submission; from that to their start */
+	uint64_t queued; /* kernels with a submission; the times are from that to their start */
 	int64_t queue_ns, queue_max_ns;
 };
 
@@ -51,14 +52,16 @@ struct tree_node {
 	uint8_t kind;
 	uint16_t depth;
 	uint32_t process; /* in a tree by rank */
-	uint32_t name;	  /* index of names */
-	uint64_t count;	  /* ranges, calls; kernels of a kernel's node */
-	uint64_t open;	  /* without an end; in no host_ns */
+	uint32_t name;	  /* index in names */
+	uint64_t count;	  /* ranges or calls; in a kernel's node kernels */
+	uint64_t open;	  /* without an end, so not in host_ns */
 	int64_t host_ns;
-	struct tree_sums self; /* of the kernels right here */
-	struct tree_sums all;  /* and below */
-	/* In a merged tree: processes that have it, and the extremes of their
-	 * all.gpu_ns. */
+	struct tree_sums self; /* of the kernels of this node itself */
+	struct tree_sums all;  /* including the nodes below */
+	/*
+	 * In a merged tree: the number of processes that have the node, and the extremes of their
+	 * all.gpu_ns.
+	 */
 	uint32_t processes, slowest;
 	int64_t slowest_ns, fastest_ns;
 };
@@ -68,11 +71,11 @@ struct tree_process {
 	bool has_rank, is_wanted;
 	int64_t rank;
 	uint32_t node;
-	size_t first_call, calls, first_marker, markers; /* of those below */
+	size_t first_call, calls, first_marker, markers; /* indexes in calls and markers below */
 };
 
 struct tree_call {
-	uint32_t number, node; /* in its process */
+	uint32_t number, node; /* number: in its process */
 	int64_t start_ns;
 };
 
@@ -82,13 +85,13 @@ struct tree_marker {
 };
 
 struct tree {
-	struct tree_node *nodes; /* a parent comes before its children; [0] is the root */
+	struct tree_node *nodes; /* parents come before their children; [0] is the root */
 	size_t node_count, node_capacity;
-	struct idmap node_of; /* parent, kind, name */
-	int64_t *names;	      /* ids of texts, tids, indexes of processes */
+	struct idmap node_of; /* keyed by parent, kind and name */
+	int64_t *names;	      /* ids of texts, tids, or indexes of processes */
 	size_t name_count, name_capacity;
 	struct idmap name_of;
-	char **texts; /* one a name; NULL: it is no text */
+	char **texts; /* one per name; NULL if it is not a text */
 	bool borrows_texts;
 	struct tree_process *processes;
 	size_t process_count, wanted;
@@ -96,31 +99,36 @@ struct tree {
 	size_t call_count, call_capacity;
 	struct tree_marker *markers;
 	size_t marker_count, marker_capacity;
-	uint64_t lost_calls, lost_ranges; /* kernels that name one without a row */
+	uint64_t lost_calls, lost_ranges; /* kernels that refer to one that has no row */
 	uint64_t folded;		  /* names that became "(other names)" */
-	uint32_t *children;		  /* grouped by parent, most GPU time first */
+	uint32_t *children;		  /* grouped by parent, the most GPU time first */
 	uint32_t *first_child;		  /* of each node, and the end */
-	uint32_t *place;		  /* of each node, depth first */
+	uint32_t *place;		  /* of each node, in depth-first order */
 };
 
 /*
- * One node a process and thread above those of ranges. @ranks: these alone.
- * @steps: ranges whose text matches (POSIX extended, compiled) are one for all
- * numbers at the end of the match; NULL: each text is a name of its own. 0 or
- * -errno; then query_error() tells, or it is -ENOMEM.
+ * Builds a tree with one node per process and thread above the ranges. @ranks limits it to these.
+ * With @steps (POSIX extended, compiled), ranges whose text matches are one node for all numbers at
+ * the end of the match; with NULL each text is a name of its own. Returns 0, or -errno with the
+ * reason in query_error(), except for -ENOMEM.
  */
 int tree_new(struct query *query, const struct choice_list *ranks, const regex_t *steps,
 	struct tree **ret);
-/* All processes and threads of @tree as one, with their spread; it borrows
- * texts of @tree. -ENOMEM.
+/*
+ * Merges all processes and threads of @tree, with their spread; borrows texts of @tree. Returns 0
+ * or -ENOMEM.
  */
 int tree_merge(const struct tree *tree, struct tree **ret);
 void tree_free_p(struct tree **tree);
 
-/* The child of this kind and name, made when it is new; TREE_NONE: no memory.
+/*
+ * Returns the child of this kind and name, and creates it if needed; TREE_NONE if memory is short.
  */
 uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int64_t name);
-/* Sums of what is below, and children in order. -ENOMEM. */
+/* Sums up the nodes and sorts the children. Returns 0 or -ENOMEM. */
 int tree_finish(struct tree *tree);
-/* "rank 3", "thread 7", or the text, unescaped; @buffer for what is no text. */
+/*
+ * Returns "rank 3", "thread 7", or the text, unescaped; @buffer is used for names that are not
+ * texts.
+ */
 const char *tree_name(const struct tree *tree, const struct tree_node *node, char buffer[64]);

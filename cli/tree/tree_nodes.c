@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Nodes by parent, kind and name; sums of what is below; the order of children.
- */
+/* Nodes by parent, kind and name; sums of the nodes below; the order of children. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,8 +34,9 @@ void tree_free_p(struct tree **tree)
 	*tree = NULL;
 }
 
-/* Ids of texts, thread ids and indexes of processes do not meet: kinds keep
- * nodes apart. */
+/*
+ * Ids of texts, thread ids and indexes of processes cannot be confused, because nodes have a kind.
+ */
 static uint32_t name_index(struct tree *tree, int64_t name)
 {
 	uint32_t *at = idmap_at(&tree->name_of, name);
@@ -89,15 +89,14 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int
 	if (kind != TREE_KERNEL && tree->nodes[parent].kind == TREE_OTHER)
 		return parent;
 	index = name_index(tree, TREE_OTHER_NAME);
-	/* One or two a parent, so at most three times as many nodes as there may be.
-	 */
+	/* At most two per parent, so at most three times as many nodes as the limit. */
 	return index == TREE_NONE
 		       ? TREE_NONE
 		       : find_or_make(tree, parent, kind == TREE_KERNEL ? TREE_KERNEL : TREE_OTHER,
 				 index, SIZE_MAX);
 }
 
-/* ---- sums ---- */
+/* ---- sums ------------------------------------------------------------------------------ */
 
 static void add_sums(struct tree_sums *to, const struct tree_sums *from)
 {
@@ -123,13 +122,13 @@ static void sum_up(struct tree *tree)
 		struct tree_node *parent = tree->nodes + node->parent;
 
 		add_sums(&parent->all, &node->all);
-		/* A kernel's node is what its parent itself did. */
+		/* Time in a kernel's node is time of its parent itself. */
 		if (node->kind == TREE_KERNEL)
 			add_sums(&parent->self, &node->self);
 	}
 }
 
-/* ---- children ---- */
+/* ---- children -------------------------------------------------------------------------- */
 
 static int compare_children(const void *a, const void *b, void *context)
 {
@@ -149,7 +148,9 @@ static int compare_children(const void *a, const void *b, void *context)
 		return x->host_ns < y->host_ns ? 1 : -1;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	/* Not by id: that is the order in which a collector met them. */
+	/*
+	 * Not sorted by id, because that depends on the order in which a collector received them.
+	 */
 	order = strcmp(tree_name(tree, x, x_name), tree_name(tree, y, y_name));
 	if (order)
 		return order;
@@ -158,7 +159,7 @@ static int compare_children(const void *a, const void *b, void *context)
 		       : tree->names[x->name] > tree->names[y->name];
 }
 
-/* As deep as the tree, which has TREE_DEPTH_MAX. */
+/* Recursion is as deep as the tree, at most TREE_DEPTH_MAX. */
 static void number(struct tree *tree, uint32_t at, uint32_t *next)
 {
 	tree->place[at] = (*next)++;
@@ -194,7 +195,7 @@ int tree_finish(struct tree *tree)
 	return 0;
 }
 
-/* ---- reading ---- */
+/* ---- reading --------------------------------------------------------------------------- */
 
 const char *tree_name(const struct tree *tree, const struct tree_node *node, char buffer[64])
 {

@@ -56,7 +56,7 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"What a session database says of its session, processes, GPUs and clocks.", NULL, NULL,
 	NULL};
 
-/* In the order of the columns of sql/<name>.sql. */
+/* Same order as the columns of sql/<name>.sql. */
 static const struct render_column meta_columns[] = {
 	{"key", "KEY", RENDER_TEXT},
 	{"value", "VALUE", RENDER_TEXT},

@@ -9,7 +9,7 @@
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
-/* The predecessor's names, in its order, and ours. NULL: what we never do. */
+/* The names of the predecessor in its order, and ours. NULL for what we never do. */
 static const struct {
 	const char *label, *counter;
 } lines[] = {
@@ -29,7 +29,7 @@ static const struct {
 /* Both sides of the check. */
 struct balance {
 	int64_t injected, own_read, own_seen, recorded, untimed, outstanding;
-	int64_t without_signal; /* of the untimed: the packet had no signal at all */
+	int64_t without_signal; /* of the untimed ones: the packet had no signal at all */
 };
 
 static int64_t counter(json_t *counters, const char *name)
@@ -61,9 +61,9 @@ static struct balance weigh(json_t *process)
 }
 
 /*
- * "own signals read" counts those whose times were read. A signal that is shared, or still out,
- * was seen only; a packet without any signal is on no left side. With these put in their place
- * both sides must be equal, whatever happened.
+ * "own signals read" counts those whose times were read. A signal that is shared or still in use
+ * was only seen, and a packet without any signal is not on the left side. With both of these added
+ * to it, the two sides must always be equal.
  */
 static bool is_balanced(const struct balance *b)
 {
@@ -122,7 +122,7 @@ static int set_integer(json_t *object, const char *key, int64_t value)
 	return json_object_set_new(object, key, json_integer(value)) ? -ENOMEM : 0;
 }
 
-/* Names of a damaged file may be no UTF-8, which jansson refuses. */
+/* Names in a damaged file may not be UTF-8, which jansson refuses. */
 static int set_counter(json_t *counters, const char *name, int64_t value)
 {
 	json_t *key = render_json_text(name, strlen(name));
@@ -132,7 +132,7 @@ static int set_counter(json_t *counters, const char *name, int64_t value)
 	return r;
 }
 
-/* The processes of a document, to be found by their ids. */
+/* The processes of a document, found by their ids. */
 struct diagnostics {
 	json_t *array;
 	struct idmap index_of;
@@ -143,7 +143,7 @@ static void diagnostics_done(struct diagnostics *d)
 	idmap_done(&d->index_of);
 }
 
-/* NULL: of a damaged file. */
+/* Returns NULL if the file is damaged. */
 static json_t *find_process(const struct diagnostics *d, int64_t id)
 {
 	uint32_t at = idmap_find(&d->index_of, id);
@@ -167,7 +167,7 @@ static int add_counters(struct query *query, const struct diagnostics *d)
 	return r;
 }
 
-/* Outstanding and, while it lives, in flight. */
+/* Adds the outstanding dispatches and, for a process that is alive, those in flight. */
 static int add_outstanding(struct query *query, const struct diagnostics *d)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -192,7 +192,7 @@ static int add_process(struct diagnostics *d, const struct query_rows *rows)
 	json_t *process = json_object();
 	int r;
 
-	/* Taken by what it is put into, whether it works or not. */
+	/* The container takes it over even if it fails. */
 	if (json_array_append_new(d->array, process) || !at)
 		return -ENOMEM;
 	*at = (uint32_t)json_array_size(d->array) - 1;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The diagnostic counters of each process, as the block that rocm-trace-lite printed at exit,
- * under its own names, with the check that its documentation told people to make by eye. One
- * thread.
+ * The diagnostic counters of each process, as the block that rocm-trace-lite printed at exit, with
+ * its names, and with the check that its documentation asked users to make by hand. One thread.
  */
 #include <stdio.h>
 
 #include "cli/database/query.h"
 
-/* 0 or -errno; then query_error() tells. */
+/* Returns 0, or -errno with the reason in query_error(). */
 int diagnostic_show(struct query *query, FILE *to);
 
-/* Adds the array "counters" to @document: raw names, and the check. The same errors. */
+/* Adds the array "counters" to @document: raw names and the check. The errors are the same. */
 int diagnostic_put_json(struct query *query, json_t *document);

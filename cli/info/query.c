@@ -10,12 +10,12 @@
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
 
-/* Of a file of SQL: a statement as long as SQLite takes one. */
+/* Size of a file of SQL: the longest statement that SQLite accepts. */
 #define SQL_BYTES_MAX 1000000
 
 struct query_options {
 	struct verb verb;
-	const char *sql; /* NULL: which views there are */
+	const char *sql; /* NULL to list the views */
 	char *file_sql;
 };
 
@@ -52,7 +52,9 @@ static void read_sql(struct query_options *o, const char *path)
 	o->sql = o->file_sql;
 }
 
-/* The newest database where none is named: an argument with a blank in it is a statement then. */
+/*
+ * If no database is named, the newest is used: an argument with a blank in it is then a statement.
+ */
 static bool is_sql(const char *text)
 {
 	return strpbrk(text, " \t\n") && access(text, F_OK);
@@ -98,7 +100,9 @@ static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
 	"docs/schema.md has their columns.",
 	NULL, NULL, NULL};
 
-/* Two columns of one name would be one key of an object: the second becomes "name:2". */
+/*
+ * Two columns with the same name would be one key of an object, so the second one becomes "name:2".
+ */
 static char *unique_name(const struct render_column *columns, size_t count, const char *name)
 {
 	char *text = strdup(name);
@@ -153,7 +157,7 @@ static int put_rows(struct query_rows *rows, struct render *render, size_t count
 	return r;
 }
 
-/* Titles of a table come from the SQL: shown like any other text. */
+/* Titles of a table come from the SQL, so they are escaped like other text. */
 static void show_rows(const struct query_options *o, struct query *query, struct query_rows *rows,
 	bool is_simulated, int *status)
 {
@@ -187,8 +191,10 @@ static int is_simulated(struct query *query, bool *ret)
 	return r;
 }
 
-/* The columns of the view @name as "a, b"; malloc'ed. NULL: it cannot be read, as in a file of an
- * older rtl. */
+/*
+ * Returns the columns of the view @name as "a, b", allocated. NULL if it cannot be read, as in a
+ * file of an older rtl.
+ */
 static char *columns_of(struct query *query, const char *name)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -211,8 +217,10 @@ static char *columns_of(struct query *query, const char *name)
 	return NULL;
 }
 
-/* What there is to ask. Their names are the file's word: one with a quote in it is no view of
- * rtl's. */
+/*
+ * Lists the views. Their names come from the file, and a name with a quote in it is not a view of
+ * rtl.
+ */
 static int list_views(const struct query_options *o, struct query *query)
 {
 	static const struct render_column columns[] = {

@@ -11,7 +11,7 @@
 
 #define WHAT "collector"
 
-/* Whether it really answers: a listening socket alone may be a stopped daemon's. */
+/* Asks for an answer, because a listening socket may be that of a stopped daemon. */
 static int ask_status(struct client *client, char **ret_text)
 {
 	Rtl__CtlRequest request = RTL__CTL_REQUEST__INIT;
@@ -51,7 +51,7 @@ static void report_failure(
 	doctor_add(doctor, level, WHAT, todo, "%s: %s", client->path, client_error(client, error));
 }
 
-/* True when it answered. */
+/* True if it answered. */
 static bool check_socket(struct doctor *doctor, const char *path, bool is_explicit)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -76,7 +76,7 @@ static bool check_socket(struct doctor *doctor, const char *path, bool is_explic
 	return true;
 }
 
-/* Other private ones are each of a job that runs. */
+/* Each other private socket belongs to a running job. */
 static bool is_kept(const char *path)
 {
 	char own[PLACES_SOCKET_BYTES];

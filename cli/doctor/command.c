@@ -69,7 +69,7 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *what
 	struct doctor_finding *finding;
 	va_list args;
 
-	/* No check adds many; the last place stays for whatever comes last. */
+	/* No check adds many; the last place is overwritten by whatever comes last. */
 	if (doctor->count == DOCTOR_FINDINGS_MAX)
 		doctor->count--;
 	finding = &doctor->findings[doctor->count++];

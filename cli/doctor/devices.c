@@ -24,7 +24,7 @@ static const char *group_name(gid_t gid)
 	return group ? group->gr_name : "?";
 }
 
-/* Opened, since containers deny devices in ways that permissions do not show. */
+/* Opens the device, because containers deny devices in ways that permissions do not show. */
 static int try_device(const char *path)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -119,7 +119,7 @@ static void check_groups(struct doctor *doctor)
 			"neither in render nor in video");
 }
 
-/* Values of a node's properties file; 0 where it has none. */
+/* Reads values of a node's properties file; 0 if it does not contain them. */
 static void read_node(const char *name, unsigned long *simds, unsigned long *version)
 {
 	char path[PATH_MAX], key[64];
@@ -137,7 +137,7 @@ static void read_node(const char *name, unsigned long *simds, unsigned long *ver
 		if (!strcmp(key, "gfx_target_version"))
 			*version = value;
 	}
-	(void)fclose(file); /* only read */
+	(void)fclose(file); /* it was only read */
 }
 
 static void check_topology(struct doctor *doctor)
@@ -156,7 +156,7 @@ static void check_topology(struct doctor *doctor)
 		if (!simds)
 			continue;
 		gpus++;
-		/* 90010: gfx90a; the last two are one hexadecimal digit each. */
+		/* 90010 is gfx90a; the last two are one hexadecimal digit each. */
 		if (at < sizeof(names) - 16)
 			at += (size_t)snprintf(names + at, sizeof(names) - at, " gfx%lu%lx%lx",
 				version / 10000, version / 100 % 100, version % 100);
@@ -171,7 +171,7 @@ static void check_topology(struct doctor *doctor)
 			folder ? ": no GPU" : ": not there");
 }
 
-/* Variables that hide every GPU from the job. */
+/* Checks variables that hide every GPU from the job. */
 static void check_visibility(struct doctor *doctor)
 {
 	static const char *const names[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",

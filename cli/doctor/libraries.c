@@ -18,12 +18,12 @@
 
 #define HSA_NAME    "libhsa-runtime64.so.1"
 #define COPIES_MAX  16
-#define LOAD_MS_MAX 20000 /* a library's constructors, from a cold network disk */
+#define LOAD_MS_MAX 20000 /* for a library's constructors, and a slow network disk */
 
 /* What a child found out about a library. */
 struct loaded {
 	bool is_loaded;
-	char text[PATH_MAX]; /* its path, or the loader's complaint */
+	char text[PATH_MAX]; /* its path, or the loader's error message */
 };
 
 static void load(const char *library, const char *symbol, struct loaded *ret)
@@ -59,7 +59,7 @@ static bool read_whole(int fd, struct loaded *ret)
 	return true;
 }
 
-/* A library runs code when it is loaded, and a broken one crashes: not in this process. */
+/* A library runs code when it is loaded, and a broken one may crash, so this is done in a child. */
 static void load_in_child(
 	const char *library, const char *symbol, const char *search, struct loaded *ret)
 {
@@ -73,7 +73,7 @@ static void load_in_child(
 	if (pid == 0) {
 		close(ends[0]);
 		unsetenv("HSA_TOOLS_LIB");
-		/* The loader has read LD_LIBRARY_PATH long ago: only an absolute name is sure. */
+		/* The loader read LD_LIBRARY_PATH at the start, so only an absolute name works. */
 		if (search) {
 			char path[PATH_MAX + 64];
 
@@ -115,8 +115,8 @@ static void check_shim(struct doctor *doctor)
 			"it must be built for this system's C library or an older one", "%s: %s",
 			path, shim.text);
 	if (jobenv_is_unpreloadable(path))
-		doctor_add(doctor, DOCTOR_WARN, "shim", "install it elsewhere",
-			"%s: %s", path, jobenv_without_preload);
+		doctor_add(doctor, DOCTOR_WARN, "shim", "install it elsewhere", "%s: %s", path,
+			jobenv_without_preload);
 	r = jobenv_find_calls(path, NULL, calls);
 	if (r < 0)
 		doctor_add(doctor, DOCTOR_FAIL, "shim",
@@ -143,7 +143,7 @@ static void check_softgpu(struct doctor *doctor)
 		doctor_add(doctor, DOCTOR_FAIL, "softgpu", "install it again", "%s", thunk.text);
 }
 
-/* ---- the HSA runtime ------------------------------------------------------------------------ */
+/* ---- the HSA runtime ------------------------------------------------------------------- */
 
 static size_t add_copy(char copies[COPIES_MAX][PATH_MAX], size_t count, const char *path)
 {
@@ -169,7 +169,7 @@ static size_t add_pattern(char copies[COPIES_MAX][PATH_MAX], size_t count, const
 	return count;
 }
 
-/* Everywhere that a job's loader is likely to look. */
+/* Searches all places where a job's loader is likely to look. */
 static size_t find_copies(char copies[COPIES_MAX][PATH_MAX])
 {
 	static const char *const patterns[] = {"/opt/rocm*/lib/" HSA_NAME,
@@ -198,10 +198,10 @@ static void check_runtime(struct doctor *doctor)
 	size_t count = copies ? find_copies(copies) : 0;
 	struct loaded hsa;
 
-	/* The one that the program would load, where one is named. */
+	/* The runtime that the program would load, if a program is named. */
 	load_in_child(doctor->runtime[0] ? doctor->runtime : HSA_NAME, "hsa_init", NULL, &hsa);
 	if (hsa.is_loaded)
-		/* The file's name is the version that can be had without waking the GPU. */
+		/* The file's name contains the version, so the GPU need not be woken. */
 		doctor_add(doctor, DOCTOR_OK, "runtime", NULL, "%s", hsa.text);
 	else if (count)
 		doctor_add(doctor, DOCTOR_WARN, "runtime",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which ROCm a program would load, for people. */
+/* Shows which ROCm a program would load. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the shim would do with the runtime that a job gets. */
+/* Shows what the shim would do with the runtime that a job gets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void add_release(struct doctor *doctor, const char *answer)
 	char path[PATH_MAX], build[128], table[16], bytes[16], step[16], release[64];
 
 	runtime_answer(answer, "build", build, sizeof(build));
-	/* Some builds have it with the quotes of their makefile. */
+	/* In some builds it has the quotes of the makefile. */
 	build[strcspn(build + (*build == '"'), "\"") + (*build == '"')] = '\0';
 	doctor_add(doctor, DOCTOR_OK, "release", NULL, "%s%s%s, tables %s/%s bytes/step %s: %.200s",
 		runtime_answer(answer, "release", release, sizeof(release)),
@@ -80,7 +80,7 @@ void doctor_check_runtime(struct doctor *doctor)
 	char shim[PATH_MAX], softgpu[PATH_MAX], answer[RUNTIME_ANSWER_BYTES];
 	CLEANUP(free_p) char *tool = NULL;
 
-	/* Both have said so already. */
+	/* Both errors were reported already. */
 	if (places_find(PLACE_SHIM, shim) < 0 ||
 		(doctor->is_soft && places_find(PLACE_SOFTGPU, softgpu) < 0))
 		return;

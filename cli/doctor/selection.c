@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What the environment chooses to leave out: jobs may be recorded as asked, and still be empty. */
+/*
+ * Variables that leave data out: a job may be recorded as requested and the result may still be
+ * empty.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/network_fs.h"
 
-/* 100 bytes a kernel: ten million kernels; and what any job needs. */
+/* A kernel takes 100 bytes: room for ten million kernels; and the minimum for any job. */
 #define SPACE_WARN_BYTES (1ull << 30)
 #define SPACE_FAIL_BYTES (64ull << 20)
 
@@ -55,7 +55,10 @@ static void check_disks(struct doctor *doctor)
 	check_folder(doctor, ".", "where rtl run writes by default");
 }
 
-/* What the shim's recorder and the collector stand on; seccomp and old kernels lack them. */
+/*
+ * Checks functions of the kernel that the shim's recorder and the collector need; seccomp filters
+ * and old kernels lack them.
+ */
 static void check_kernel(struct doctor *doctor)
 {
 	CLEANUP(close_p) int memory = memfd_create("rtl-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -84,10 +87,10 @@ static void check_clock(struct doctor *doctor)
 	FILE *file = fopen(CLOCK_SOURCE, "re");
 
 	if (!file)
-		return; /* sysfs is hidden: nothing that a user of a container can do */
+		return; /* sysfs is hidden, and the user of a container cannot change that */
 	if (getline(&source, &capacity, file) > 0)
 		source[strcspn(source, "\n")] = '\0';
-	(void)fclose(file); /* only read */
+	(void)fclose(file); /* it was only read */
 	if (!source || !*source)
 		return;
 	if (!strcmp(source, "hpet") || !strcmp(source, "acpi_pm") || !strcmp(source, "jiffies"))

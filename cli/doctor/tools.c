@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Other tools that are set up beside the shim, and whose the queues of a job will be. */
+/* Other tools that are configured in addition to the shim, and the owner of a job's queues. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,17 @@
 #include "cli/run/job_environment.h"
 #include "proto/base/cleanup.h"
 
-/* ---- rings ---------------------------------------------------------------------------------- */
+/* ---- rings ----------------------------------------------------------------------------- */
 
-/* ROCr wants a 1; CLR of releases that have it takes anything but 0. rtl run moves rings, unless RTL_RINGS says
- * not to. */
+/*
+ * ROCr requires a 1; releases of CLR that know the variable accept anything but 0. rtl run moves
+ * rings, unless RTL_RINGS forbids it.
+ */
 static void check_rings(struct doctor *doctor)
 {
-	static const char *const how = "start the job by rtl run, which puts them into host memory, "
-				       "and do not set RTL_RINGS=keep";
+	static const char *const how =
+		"start the job by rtl run, which puts them into host memory, "
+		"and do not set RTL_RINGS=keep";
 	const char *hsa = getenv("HSA_ALLOCATE_QUEUE_DEV_MEM"),
 		   *clr = getenv("DEBUG_CLR_AQL_DEV_QUEUE");
 
@@ -34,9 +37,9 @@ static void check_rings(struct doctor *doctor)
 			clr);
 }
 
-/* ---- owner ---------------------------------------------------------------------------------- */
+/* ---- owner ----------------------------------------------------------------------------- */
 
-/* In a child: a library runs code when it is loaded. */
+/* In a child, because a library runs code when it is loaded. */
 static bool is_sdk_tool(const char *path)
 {
 	int status = 0;
@@ -51,7 +54,10 @@ static bool is_sdk_tool(const char *path)
 	       !WEXITSTATUS(status);
 }
 
-/* The first of LD_PRELOAD that rocprofiler-sdk would take for a tool; "": none. */
+/*
+ * Finds the first library in LD_PRELOAD that rocprofiler-sdk would take for a tool; "" if there is
+ * none.
+ */
 static void find_preloaded_tool(char ret[PATH_MAX])
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -75,7 +81,7 @@ static const char *set(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Which tool makes or wraps queues besides the shim, by what lets it in. */
+/* Tells which tool other than the shim makes or wraps queues, and by which variable. */
 static void check_owner(struct doctor *doctor)
 {
 	static const char *const variables[] = {"ROCP_TOOL_LIBRARIES",
@@ -106,9 +112,9 @@ static void check_owner(struct doctor *doctor)
 			set("HSA_TOOLS_LIB") ? ", and of HSA_TOOLS_LIB" : "");
 }
 
-/* ---- variables ------------------------------------------------------------------------------ */
+/* ---- variables ------------------------------------------------------------------------- */
 
-/* What people and packages set around rocprofiler-sdk, and what it does to us. */
+/* Variables that users and packages set for rocprofiler-sdk, and their effect on the shim. */
 static void check_sdk_variables(struct doctor *doctor)
 {
 	static const char register_prefix[] = "ROCPROFILER_REGISTER_";

@@ -171,7 +171,7 @@ static int show_json(const struct diagnose *d, const struct verdict *verdict)
 	return bad ? -ENOMEM : 0;
 }
 
-/* What was compared, and how closely. */
+/* Prints what was compared, and how closely. */
 static void put_alike(const struct diagnose *d)
 {
 	if (d->ranks < 2)

@@ -76,7 +76,7 @@ static void add_extent(struct diagnose_share *share, const struct measure_lane *
 	share->has_times = true;
 }
 
-/* Of the ranks: helpers come and go. */
+/* Only ranks count, because helpers start and end at any time. */
 static void add_to_all(struct diagnose_shares *all, const struct diagnose_share *share)
 {
 	if (!share->has_times || !share->first->has_rank || !share->leads)
@@ -88,14 +88,14 @@ static void add_to_all(struct diagnose_shares *all, const struct diagnose_share 
 	all->has_times = true;
 }
 
-/* Leads a rank, and did about as many kernels as any. */
+/* True if it leads a rank and ran about as many kernels as any other. */
 static bool is_comparable(const struct diagnose_share *share, uint64_t most)
 {
 	return share->leads && share->first->has_rank && share->kernels &&
 	       (double)share->kernels * 100 >= (double)most * DIAGNOSE_LIKE_PCT;
 }
 
-/* Some may have been recorded longer than others: by a filter, by steps, by hand. */
+/* Some processes may have been recorded longer than others: by a filter, by steps, by hand. */
 static double recorded_part(const struct diagnose_share *share)
 {
 	return share->skipped < share->kernels
@@ -114,7 +114,7 @@ static void expect_rows(struct diagnose_shares *all)
 		all->at[i].expected = (double)all->at[i].kernels * longest;
 }
 
-/* The processes of a rank lie together, and may be many. */
+/* The processes of a rank are adjacent, and may be many. */
 static void find_working_ranks(struct diagnose_shares *all)
 {
 	size_t end;
@@ -132,7 +132,7 @@ static void find_working_ranks(struct diagnose_shares *all)
 	}
 }
 
-/* The rows of a process lie together. */
+/* The rows of a process are adjacent. */
 static int collect(
 	const struct summary *s, const struct leaders *leaders, struct diagnose_shares *ret)
 {
@@ -177,7 +177,9 @@ static void format_time(double ns, char ret[32])
 		snprintf(ret, 32, "%.1f ms", ns / 1e6);
 }
 
-/* "; its first kernel began 3.2 s after the others'": what the file tells of why there are fewer.
+/*
+ * Appends the reason for fewer kernels, as far as the file tells it, such as "; its first kernel
+ * began 3.2 s after the others'".
  */
 static void explain_few(const struct diagnose_shares *all, const struct diagnose_share *share,
 	char *ret, size_t bytes)
@@ -200,8 +202,10 @@ static void explain_few(const struct diagnose_shares *all, const struct diagnose
 			"; over the same time: other work, or a queue that was not followed?");
 }
 
-/* A launcher or a data loader dispatches nothing and has no rank, or its parent's: no reason to
- * worry. */
+/*
+ * A launcher or a data loader dispatches nothing and has no rank, or that of its parent: this is
+ * normal.
+ */
 static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
@@ -213,7 +217,7 @@ static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
 		"no kernels: %s; did it work on the CPU, die early, or use another runtime?", note);
 }
 
-/* In kernels. */
+/* Compares the number of kernels. */
 static bool is_alike(const struct diagnose_share *share, uint64_t most)
 {
 	return (double)share->kernels * 100 >= (double)most * (100 - DIAGNOSE_ALIKE_PCT);
@@ -237,13 +241,13 @@ static int judge(
 		share->kernels, percent, most, share->first->state, why);
 }
 
-/* Is @count about all of them? */
+/* True if @count is about all of them. */
 static bool is_known(uint64_t count, const struct diagnose_share *share)
 {
 	return (double)count * 100 >= share->expected * DIAGNOSE_KNOWN_PCT;
 }
 
-/* What was dispatched and is not in the rows, or has no time: of one rank alone it misleads. */
+/* Dispatches without a row or a time are misleading if only one rank has them. */
 static int judge_losses(struct diagnose *d, const struct diagnose_share *share, uint64_t most)
 {
 	int r = 0;
@@ -275,7 +279,7 @@ bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most)
 	return is_comparable(share, most) && is_known(share->stored, share);
 }
 
-/* What was dropped, not recorded, or has no times, is no time saved. */
+/* Kernels that were dropped, not recorded, or have no times do not mean that time was saved. */
 static bool has_work(const struct diagnose_share *share, uint64_t most)
 {
 	return diagnose_has_rows(share, most) && share->stored >= share->untimed &&
@@ -289,7 +293,7 @@ static int compare_work(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* @percent: over the rank in the middle. */
+/* @percent: deviation from the rank in the middle. */
 static int judge_work(
 	struct diagnose *d, const struct diagnose_share *share, double percent, uint64_t most)
 {
@@ -298,7 +302,7 @@ static int judge_work(
 			"straggler? its GPU worked %.0f %% longer than that of the rank in the "
 			"middle (communication not counted)",
 			percent);
-	/* Fewer kernels are less work, and were told. */
+	/* Fewer kernels are less work, which was reported already. */
 	if (percent <= -DIAGNOSE_ALIKE_PCT && is_alike(share, most))
 		return diagnose_add(d, DIAGNOSE_NOTE, share,
 			"its GPU worked %.0f %% less than that of the rank in the middle "
@@ -308,8 +312,9 @@ static int judge_work(
 }
 
 /*
- * As many kernels, but longer at work than the rank in the middle: the others wait for it. They
- * do that inside of collectives, so that those who wait are as busy as it is: no work is that.
+ * The rank runs as many kernels as the rank in the middle, but works longer, so the others wait for
+ * it. They wait inside of collectives and look as busy as it is, so communication does not count as
+ * work.
  */
 static int find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
 {
@@ -338,7 +343,7 @@ static int find_stragglers(struct diagnose *d, const struct diagnose_shares *sha
 	return r;
 }
 
-/* Ranks between those that are here: a shim that was not loaded leaves exactly such a hole. */
+/* Finds missing ranks between those that are here, which is typical if a shim was not loaded. */
 static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	int64_t expected = -1;
@@ -360,7 +365,7 @@ static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
 	return r;
 }
 
-/* What the launcher said the job has. Others of it may be on another node. */
+/* Compares with the number of ranks that the launcher set. Others may be on another node. */
 static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	int64_t world = 0, here = 0;
@@ -368,9 +373,9 @@ static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 	for (size_t i = 0; i < shares->count; i++) {
 		const struct summary_rank *rank = shares->at[i].first;
 
-		/* By rank: a rank's processes lie together. */
+		/* A rank's processes are adjacent, because they are sorted by rank. */
 		here += rank->has_rank && (!i || rank->rank != shares->at[i - 1].first->rank);
-		/* A preflight may have been of another job. */
+		/* A preflight may have belonged to another job. */
 		if ((shares->at[i].leads || !shares->at[i].rank_works) && rank->world_size > world)
 			world = rank->world_size;
 	}

@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Whether the ranks of a session did alike, and what to suspect where they did not: silence of
- * one rank among many is the failure that totals hide. Pure: from a summary to findings.
+ * Whether the ranks of a session behaved alike, and what to suspect if they did not: one silent
+ * rank among many is the failure that totals hide. Pure functions: from a summary to findings.
  */
 #include <stddef.h>
 
 #include "cli/summary/summary.h"
 #include "cli/trace/leaders.h"
 
-/* Ranks are alike within this: in kernels, of the rank with most; in work, without communication,
- * of the rank in the middle. */
+/*
+ * Ranks are alike within this: in kernels compared with the rank that has most; in work, without
+ * communication, compared with the rank in the middle.
+ */
 #define DIAGNOSE_ALIKE_PCT  5
 /* Kernels of a process, compared with the process that has most. */
 #define DIAGNOSE_LOW_PCT    50
-/* With fewer of them its work and its kernels by name are other work. */
+/* With fewer kernels than this, its work and its kernels by name are not comparable. */
 #define DIAGNOSE_LIKE_PCT   80
-/* Of the time of all ranks: who begins later or ends earlier than that has fewer kernels for it. */
+/*
+ * Part of the time of all ranks: a process that begins later or ends earlier than this has fewer
+ * kernels because of that.
+ */
 #define DIAGNOSE_EXTENT_PCT 20
-/* Of the kernels of each so many are in the rows (of work: with times), of those that would be
- * there had it been recorded as long as the rank that was recorded longest. */
+/*
+ * Part of the kernels that must be in the rows (for work: with times), of the number that would be
+ * there if it had been recorded as long as the rank that was recorded longest.
+ */
 #define DIAGNOSE_KNOWN_PCT  95
 
 enum diagnose_level {
@@ -31,7 +38,7 @@ enum diagnose_level {
 struct diagnose_finding {
 	enum diagnose_level level;
 	bool has_rank, has_process;
-	bool is_of_kernels; /* of some of them; in number the rank did as others */
+	bool is_of_kernels; /* about some kernels; the rank has as many as others */
 	int64_t rank, pid, process_id;
 	uint64_t kernels;
 	char *text;
@@ -40,23 +47,24 @@ struct diagnose_finding {
 struct diagnose_process {
 	const struct summary_rank *first; /* its first row; borrowed */
 	char *gpus;			  /* "0,1" */
-	bool leads;			  /* its rank; else it is shown, and not judged */
+	bool leads; /* it leads its rank; otherwise it is shown, but not judged */
 	uint64_t kernels, untimed, busy_ns, work_ns;
 };
 
 struct diagnose {
-	struct diagnose_process *processes; /* by rank */
+	struct diagnose_process *processes; /* sorted by rank */
 	size_t process_count;
-	size_t others;		       /* of these: with kernels, and do not lead their rank */
-	size_t ranks, ranks_with_work; /* that lead; whose work is known, and was compared */
+	size_t others; /* of these, those that have kernels and do not lead their rank */
+	/* Ranks that lead; ranks with known work, which was compared. */
+	size_t ranks, ranks_with_work;
 	struct diagnose_finding *findings;
 	size_t count;
 };
 
-/* -ENOMEM. Borrows @summary; @leaders are of the same session. */
+/* Returns 0 or -ENOMEM. Borrows @summary; @leaders are of the same session. */
 int diagnose_new(
 	const struct summary *summary, const struct leaders *leaders, struct diagnose **ret);
 void diagnose_free_p(struct diagnose **diagnose);
 
-/* MISSING, LOW, NOTE. */
+/* Returns MISSING, LOW or NOTE. */
 const char *diagnose_level_name(enum diagnose_level level);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernels, by name, that one rank has and others have not, or has less often. */
+/* Kernels, by name, that one rank has and others do not have, or that it has less often. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,13 +10,13 @@
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
-/* So many names in a finding, each so long at most. */
+/* Number of names in a finding, and their maximum length. */
 #define NAMES_MAX  3
 #define NAME_BYTES 60
 
 enum kind { KIND_LACKS, KIND_FEW, KIND_ALONE, KINDS };
 
-/* What is said of one process. */
+/* What is reported about one process. */
 struct sentence {
 	char names[NAMES_MAX * (NAME_BYTES + 40)];
 	size_t count;
@@ -25,14 +25,15 @@ struct sentence {
 struct comparing {
 	const struct measure *measure;
 	const struct diagnose_shares *shares;
-	uint64_t *counts;    /* of each process: of the kernel at hand */
-	uint64_t *sorted;    /* those of them that count */
-	size_t *of_interest; /* processes of whose kernels the rows have as many as of any */
+	uint64_t *counts; /* of each process: number of the current kernel */
+	uint64_t *sorted; /* the counts that are compared, sorted */
+	/* Processes whose rows contain as many kernels as those of any other. */
+	size_t *of_interest;
 	size_t interest;
-	struct sentence *sentences;	   /* KINDS of each process */
-	const struct measure_cell **cells; /* by kernel */
+	struct sentence *sentences;	   /* KINDS for each process */
+	const struct measure_cell **cells; /* sorted by kernel */
 	size_t cell_count;
-	struct idmap share_of; /* by process id */
+	struct idmap share_of; /* keyed by process id */
 };
 
 static void comparing_done(struct comparing *c)
@@ -78,7 +79,10 @@ static int prepare(struct comparing *c)
 		if (!at)
 			return -ENOMEM;
 		*at = (uint32_t)i;
-		/* Of one with few kernels, or few rows, in all that is all there is to say. */
+		/*
+		 * A process that has few kernels in total, or few rows, was reported for that
+		 * already.
+		 */
 		if (diagnose_has_rows(c->shares->at + i, c->shares->most))
 			c->of_interest[c->interest++] = i;
 	}
@@ -106,7 +110,7 @@ __attribute__((format(printf, 4, 5))) static void note(
 	va_end(args);
 }
 
-/* What its rows lack may have been of any kernel. */
+/* Kernels that its rows lack may have been any kernel. */
 static double may_have(const struct comparing *c, size_t share)
 {
 	const struct diagnose_share *of = c->shares->at + share;
@@ -114,7 +118,7 @@ static double may_have(const struct comparing *c, size_t share)
 	return (double)c->counts[share] + fmax(of->expected - (double)of->stored, 0);
 }
 
-/* Has @share the only ones, whatever the others lost? */
+/* True if only @share has any, whatever the others lost. */
 static bool is_alone(const struct comparing *c, size_t share)
 {
 	for (size_t i = 0; i < c->interest; i++)
@@ -124,7 +128,10 @@ static bool is_alone(const struct comparing *c, size_t share)
 	return true;
 }
 
-/* What others have of it: the middle, the lower of two; but of two ranks one is the other's. */
+/*
+ * Compares with the median of the others, the lower one of two; of two ranks, each is compared with
+ * the other.
+ */
 static void judge_kernel(struct comparing *c, uint32_t kernel)
 {
 	const char *name = c->measure->kernels[kernel].name;

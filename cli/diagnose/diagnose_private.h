@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What the parts of diagnose share. */
+/* Shared by the parts of diagnose. */
 #include "cli/diagnose/diagnose.h"
 
-/* A process, all its GPUs together. */
+/* A process with all its GPUs. */
 struct diagnose_share {
 	const struct summary_rank *first;
-	size_t rows; /* of the summary, from first on: its GPUs */
+	size_t rows; /* number of rows in the summary, from first on: one per GPU */
 	uint64_t kernels, stored, untimed, dropped, skipped, outstanding, busy_ns, work_ns;
-	double expected; /* rows, were it recorded as long as the rank recorded longest */
-	bool has_times, rank_works; /* rank_works: some process of its rank has kernels */
-	bool leads;		    /* its rank; the others are shown, and not judged */
+	/* Number of rows if it had been recorded as long as the rank recorded longest. */
+	double expected;
+	bool has_times, rank_works; /* rank_works: a process of its rank has kernels */
+	bool leads;		    /* it leads its rank; others are shown, but not judged */
 	int64_t first_ns, last_ns;  /* of its kernels */
 };
 
 struct diagnose_shares {
 	struct diagnose_share *at;
 	size_t count;
-	uint64_t most; /* kernels of one that leads */
+	uint64_t most; /* kernels of the leading process that has most */
 	bool has_times;
-	int64_t first_ns, last_ns; /* of those that lead */
+	int64_t first_ns, last_ns; /* of the leading processes */
 };
 
-/* -ENOMEM. @share NULL: it is about no process. */
+/* Returns 0 or -ENOMEM. @share is NULL if the finding is about no process. */
 __attribute__((format(printf, 4, 5))) int diagnose_add(struct diagnose *d,
 	enum diagnose_level level, const struct diagnose_share *share, const char *format, ...);
-/* Leads a rank, did about as many kernels as any, and the rows have them as they have the others'.
+/*
+ * True if it leads a rank, ran about as many kernels as any other, and the rows contain as many of
+ * them as those of the others.
  */
 bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most);
-/* diagnose_kernels.c. -ENOMEM. */
+/* diagnose_kernels.c. Returns 0 or -ENOMEM. */
 int diagnose_kernels(
 	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares);

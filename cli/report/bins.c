@@ -53,7 +53,7 @@ static enum report_class class_of(unsigned streams)
 	return streams & communication ? REPORT_EXPOSED : REPORT_COPY;
 }
 
-/* Where a time of a lane lies, in bins; a damaged file may hold any times. */
+/* Returns the position of a time in bins; a damaged file may contain any times. */
 static double place(const struct report_bins *b, int64_t time_ns)
 {
 	double at = ((double)time_ns - (double)b->from_ns) / b->bin_ns;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The finest level of a page's time line: how much of each of so many equal stretches of time a
- * lane computes, communicates and copies. Filled while a timeline reads (timeline_taker); coarser
- * levels are sums, which the page makes itself. Memory is that of the bins. One thread.
+ * The finest level of a page's time line: the share of each of many equal intervals in which a lane
+ * computes, communicates and copies. It is filled while a timeline is read (timeline_taker).
+ * Coarser levels are sums, which the page computes itself. Memory is that of the bins. One thread.
  */
 #include "cli/timeline/timeline.h"
 
-/* Of all lanes of all files: 4 bytes each in the page. */
+/* Limits for all lanes of all files: 4 bytes per bin in the page. */
 #define REPORT_BINS_MAX	     ((size_t)1 << 19)
 #define REPORT_BINS_LANE_MAX ((size_t)1 << 16)
 #define REPORT_BINS_LANE_MIN ((size_t)1 << 8)
-/* Where the page has every kernel as well: for the view of the whole. */
+/* Used if the page also contains every kernel: for the overview. */
 #define REPORT_BINS_LANE_FEW ((size_t)1 << 12)
 
 enum report_class {
-	REPORT_COMPUTE, /* and no communication */
+	REPORT_COMPUTE, /* computation without communication */
 	REPORT_HIDDEN,	/* computation and communication */
-	REPORT_EXPOSED, /* communication and no computation */
-	REPORT_COPY,	/* and neither */
+	REPORT_EXPOSED, /* communication without computation */
+	REPORT_COPY,	/* a copy without either */
 	REPORT_CLASSES,
 };
 
 struct report_bins {
-	size_t lane_max, all_max; /* set by the caller: bins of a lane, of all lanes */
+	size_t lane_max, all_max; /* set by the caller: number of bins of a lane, of all lanes */
 	struct timeline_taker taker;
-	size_t lanes, count; /* count: of a lane */
+	size_t lanes, count; /* count: bins per lane */
 	int64_t from_ns, to_ns;
 	double bin_ns;
 	float *at;		      /* share of the bin, by lane, bin, class */
@@ -34,5 +34,5 @@ struct report_bins {
 
 void report_bins_init(struct report_bins *bins, size_t lane_max, size_t all_max);
 void report_bins_done(struct report_bins *bins);
-/* The bins of a lane; NULL: it has none. */
+/* Returns the bins of a lane; NULL if it has none. */
 const float *report_bins_of(const struct report_bins *bins, const struct timeline_lane *lane);

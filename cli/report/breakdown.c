@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The time line, and what each rank's time goes to, in sum and step by step. */
+/* The time line, and what the time of each rank is spent on, in total and step by step. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct part {
 	const char *class, *name;
 };
 
-/* In the order in which bars stack; classes are the style sheet's. */
+/* In the order in which bars are stacked; classes belong to the style sheet. */
 static const struct part parts[] = {
 	{"compute", "computation"},
 	{"hidden", "computation and communication"},
@@ -40,7 +40,7 @@ static void put_legend(FILE *to)
 	fputs("</p>\n", to);
 }
 
-/* Bars of one length are of one time: the longest of all lanes is the whole width. */
+/* Equal lengths are equal times: the longest of all lanes is the full width. */
 static void put_bar(const struct timeline_lane *lane, uint64_t longest, FILE *to)
 {
 	const struct render_value wall = render_integer((int64_t)lane->total.wall_ns);

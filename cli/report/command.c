@@ -88,7 +88,10 @@ static const struct argp parser = {options, parse, "[FILE|SESSION...]",
 	"Several FILEs: side by side as well.",
 	NULL, NULL, NULL};
 
-/* Beside FILE; of a session's name in the working folder, as its own may be the service's. */
+/*
+ * The page is placed beside FILE; for a session's name in the working folder, because the folder of
+ * its database may be the service's.
+ */
 static char *name_page(const char *file)
 {
 	const char *name = strrchr(file, '/');
@@ -101,7 +104,7 @@ static char *name_page(const char *file)
 	return asprintf(&page, "%.*s.html", (int)bytes, file) < 0 ? NULL : page;
 }
 
-/* A page must not take the place of what it is made of, however that was named. */
+/* A page must not overwrite a file that it is made from, whatever name was used. */
 static bool is_input(const struct report_cmd *o, const struct stat *out)
 {
 	char error[QUERY_ERROR_BYTES];
@@ -110,7 +113,7 @@ static bool is_input(const struct report_cmd *o, const struct stat *out)
 	for (size_t i = 0; i < o->count; i++) {
 		CLEANUP(query_free_p) struct query *query = NULL;
 
-		/* One that cannot be read is named when the page is made. */
+		/* A file that cannot be read is reported when the page is made. */
 		if (!find_open(o->names[i], error, &query) && !stat(query_path(query), &in) &&
 			in.st_dev == out->st_dev && in.st_ino == out->st_ino)
 			return true;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Several sessions side by side: a row a figure, a column a session. Says what is; judges nothing.
+/*
+ * Several sessions side by side: one row per figure, one column per session. It only shows, and
+ * judges nothing.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -104,7 +106,7 @@ static const struct figure figures[] = {
 	{"straggler", RENDER_ANY, get_straggler},
 };
 
-/* A title, then a column a session; borrows their labels. */
+/* Makes a title, then one column per session; borrows their labels. */
 static struct render_column *make_columns(
 	const char *title, enum render_kind kind, const struct report_part *parts, size_t count)
 {
@@ -156,7 +158,7 @@ static bool is_earlier(const struct report_part *parts, size_t at, const char *n
 	return false;
 }
 
-/* The union of the longest of each. */
+/* Shows the union of the kernels that take longest in each. */
 static int put_kernels(const struct report_part *parts, size_t count, FILE *to)
 {
 	CLEANUP(free_p)
@@ -220,7 +222,7 @@ int report_put_comparison(const struct report_part *parts, size_t count, FILE *t
 	r = put_lines(parts, count, to);
 	fputs("<p class=note>Figures only: whether sessions may be compared (alike in ranks, "
 	      "coverage, "
-	      "steps, losses) is for who reads them. Shares are of the steps; where a session has "
+	      "steps, losses) is for the reader to judge. Shares are of the steps; where a session has "
 	      "none, of its time.</p>\n"
 	      "<div class=scroll tabindex=0 role=region aria-label=\"side by side\">",
 		to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the time line draws: lanes, bins of one byte a class, and the kernels of the windows. */
+/* The data of the time line: lanes, bins of one byte per class, and the kernels of the windows. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -31,7 +31,7 @@ static int put_lanes(const struct report_file *f, FILE *to)
 	return 0;
 }
 
-/* What is there at all is not shown as nothing. */
+/* A share above 0 is never shown as 0. */
 static unsigned char quantize(float share)
 {
 	long value = lroundf(share * 255);
@@ -63,7 +63,7 @@ static uint64_t zigzag(int64_t value)
 	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
 }
 
-/* Start less the one before, length, name; lane by lane. */
+/* Writes start minus the previous start, length and name, lane by lane. */
 static void put_events(const struct report_file *f, const struct report_window *window, FILE *to)
 {
 	size_t at = 0, lanes = window->is_place ? 0 : f->timeline->lane_count;
@@ -115,7 +115,7 @@ static int put_windows(const struct report_file *f, FILE *to)
 
 static int put_names(const struct report_file *f, FILE *to)
 {
-	/* As report_class: what the time line's colours are of. */
+	/* Matches report_class: the colours of the time line. */
 	static const char *const classes[] = {
 		[CATEGORY_COMMUNICATION] = "exposed",
 		[CATEGORY_COPY] = "copy",

@@ -11,7 +11,7 @@
 
 /* A kernel on a lane. */
 struct shape {
-	uint32_t lane; /* IDMAP_NONE: the timeline has none of it */
+	uint32_t lane; /* IDMAP_NONE if it is not in the timeline */
 	int64_t kernel_id;
 };
 
@@ -43,7 +43,7 @@ void report_detail_done(struct report_detail *detail)
 	*detail = (struct report_detail){0};
 }
 
-/* Of a timeline's lanes, which are sorted by rank. */
+/* Searches the timeline's lanes, which are sorted by rank. */
 static uint32_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
 {
 	for (size_t i = 0; i < t->lane_count; i++)
@@ -60,7 +60,7 @@ static int load_shapes(struct reading *r)
 	int err = query_ask(r->query, "shapes", &rows);
 
 	while (!err && (err = query_next(rows)) > 0) {
-		/* Shapes of a lane mostly follow each other. */
+		/* Shapes of a lane are usually adjacent. */
 		if (!r->shape_count || process_id != query_integer(rows, 1) ||
 			gpu_id != query_integer(rows, 2)) {
 			process_id = query_integer(rows, 1);
@@ -77,7 +77,7 @@ static int load_shapes(struct reading *r)
 	return err;
 }
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------- */
 
 static int add_name(struct reading *r, const struct report_name *name, uint32_t *ret)
 {
@@ -148,7 +148,7 @@ static int load_names(struct reading *r)
 	return err;
 }
 
-/* ---- events ------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------- */
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -157,7 +157,7 @@ static int compare_starts(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* The window ends where its first half of events does, and at least one of them goes. */
+/* Ends the window after the first half of its events, and drops at least one of them. */
 static void shrink(struct report_window *window)
 {
 	size_t kept = window->count / 2;
@@ -204,7 +204,7 @@ static int add_kernel(struct reading *r, struct report_window *window, int64_t s
 	return err ? err : add_event(r, window, event);
 }
 
-/* sql/dispatches.sql: shape, start, duration. */
+/* Columns of sql/dispatches.sql: shape, start, duration. */
 static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 {
 	struct reading *r = context;
@@ -222,7 +222,7 @@ static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 	return err;
 }
 
-/* On each of its GPUs. */
+/* Adds it on each of its GPUs. */
 static int add_copy(struct reading *r, struct report_window *window, const struct query_rows *rows,
 	struct report_event *event)
 {
@@ -274,11 +274,11 @@ static int compare_places(const void *a, const void *b)
 		return x->lane < y->lane ? -1 : 1;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	/* The shorter one is drawn over the longer. */
+	/* The shorter one is drawn above the longer one. */
 	return (x->length_ns < y->length_ns) - (x->length_ns > y->length_ns);
 }
 
-/* A window was shrunk after an event beyond its end had come. */
+/* Drops events beyond the end of a window that was shrunk after they came. */
 static void finish(struct report_window *window)
 {
 	size_t kept = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The heat map: how long after the first to arrive each lane came to each collective, or, where
- * there are more than the page has room for, to the collectives of a column: mean and most.
+ * The heat map: how long after the first lane each lane came to each collective or, if there are
+ * more than the page has room for, to the collectives of a column: mean and maximum.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,13 @@
 
 struct heat {
 	const struct collectives *c;
-	uint32_t *row_of;	   /* of each lane of the collectives */
-	size_t cells;		   /* there is room for */
-	size_t rows, columns, per; /* per: collectives of a column */
+	uint32_t *row_of;	   /* indexed by lane of the collectives */
+	size_t cells;		   /* limit of cells */
+	size_t rows, columns, per; /* per: collectives per column */
 	uint64_t ranked;
-	float *mean, *most; /* ms, by row, column; -1: not there */
+	float *mean, *most; /* ms, by row and column; -1 if it was not there */
 	uint32_t *count;
-	float *at; /* ms after the time line's begin, of each column */
+	float *at; /* ms after the begin of the time line, of each column */
 };
 
 static void heat_done(struct heat *heat)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What comes first: is it all there, why is it slow, and how large is what was looked at. */
+/* The first part of a page: whether the record is complete, why the job is slow, and its size. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -94,7 +94,7 @@ static int put_item(FILE *to, const char *text)
 	return html_put(to, text);
 }
 
-/* A sentence begins with a capital, as its names may not. */
+/* A sentence begins with a capital, except if it begins with a name. */
 static int put_sentence(FILE *to, const char *text, bool is_live)
 {
 	bool is_word = text[0] >= 'a' && text[0] <= 'z' && text[1] >= 'a' && text[1] <= 'z';
@@ -119,7 +119,7 @@ static int put_sample(FILE *to, const struct reason_figures *figures)
 	return 0;
 }
 
-/* The reason, then what the verbs read out of the figures. */
+/* Prints the reason, then what the verbs derive from the figures. */
 static int put_reason(const struct report_file *f, FILE *to)
 {
 	const struct reason *reason = f->summary->reason;
@@ -173,7 +173,7 @@ static uint64_t count_steps(const struct timeline *t)
 	return most;
 }
 
-/* The mean of all steps of all lanes. */
+/* Prints the mean of all steps of all lanes. */
 static void put_step_length(const struct timeline *t, FILE *to)
 {
 	uint64_t rows = 0;
@@ -187,8 +187,10 @@ static void put_step_length(const struct timeline *t, FILE *to)
 	put_card(to, "Mean step", value, "ms");
 }
 
-/* Of one process several rows, a GPU each, and several processes of one rank: attempts, helpers;
- * all lie together. Without any rank, processes are what there is. */
+/*
+ * A process has one row per GPU, and a rank may have several processes: attempts, helpers; all are
+ * adjacent. If no rank is known, processes are counted.
+ */
 static void put_ranks(const struct summary *s, FILE *to)
 {
 	uint64_t ranks = 0, processes = 0;
@@ -208,7 +210,7 @@ static void put_ranks(const struct summary *s, FILE *to)
 static void put_cards(const struct report_file *f, FILE *to)
 {
 	const struct breakdown_row *total = &f->timeline->total;
-	/* What lies between steps is in no row of theirs. */
+	/* The time between steps is in none of their rows. */
 	const char *base = f->timeline->steps->source == STEPS_WHOLE ? "of time" : "of steps";
 
 	fputs("<dl class=cards>\n", to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is around the sessions. The policy lets the styles and scripts of this build run, which it
- * knows by their hashes, and nothing else: no network, and no script that a name might smuggle in.
+ * The frame around the sessions. The content security policy allows only styles and scripts of this
+ * build, identified by their hashes: no network, and no script that a name could inject.
  */
 #include "cli/output/html.h"
 #include "cli/report/report.h"

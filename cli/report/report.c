@@ -34,7 +34,7 @@ static uint64_t count_events(const struct report_file *f)
 {
 	uint64_t events = f->summary->verdict->counts.stored;
 
-	/* One between two GPUs is drawn on both. */
+	/* A copy between two GPUs is drawn on both. */
 	for (size_t i = 0; i < f->summary->copy_count; i++)
 		events += f->summary->copies[i].timed *
 			  (strcmp(f->summary->copies[i].direction, "p2p") ? 1 : 2);
@@ -60,8 +60,7 @@ static int find_stragglers(struct report_file *f)
 {
 	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
 	CLEANUP(stragglers_done) struct stragglers found = {0};
-	int r = waiting_new(
-		f->query, f->categories, f->collectives, f->timeline->steps, &waiting);
+	int r = waiting_new(f->query, f->categories, f->collectives, f->timeline->steps, &waiting);
 
 	if (!r)
 		r = stragglers_find(waiting, &found);
@@ -155,7 +154,7 @@ static int put_file(const struct report_file *f, size_t at, FILE *to)
 	return r;
 }
 
-/* ---- what is kept ------------------------------------------------------------------------- */
+/* ---- results that are kept ------------------------------------------------------------- */
 
 void report_part_done(struct report_part *part)
 {
@@ -169,7 +168,9 @@ void report_part_done(struct report_part *part)
 	*part = (struct report_part){0};
 }
 
-/* Of one rank there may be several processes, one after the other; of nobody knows whom, each. */
+/*
+ * One rank may have several processes, one after the other; processes of unknown rank are separate.
+ */
 static bool is_same_rank(const struct timeline_lane *a, const struct timeline_lane *b)
 {
 	return a->has_rank && b->has_rank ? a->rank == b->rank : a->process_id == b->process_id;
@@ -205,7 +206,7 @@ static int keep_kernels(const struct measure *measure, struct report_figures *re
 static int keep_figures(struct report_file *f, struct report_figures *ret)
 {
 	const struct collectives_report *s = f->stragglers;
-	char who[48];
+	char name[48];
 
 	ret->label = TAKE(f->label);
 	ret->reason = strdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
@@ -219,8 +220,8 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	ret->collectives = s->ranked;
 	ret->skew_ns = s->ranked ? s->skew_ns / (int64_t)s->ranked : 0;
 	if (s->straggler != COLLECTIVES_NONE) {
-		collectives_name_lane(f->collectives, s->straggler, who, sizeof(who));
-		ret->straggler = strdup(who);
+		collectives_name_lane(f->collectives, s->straggler, name, sizeof(name));
+		ret->straggler = strdup(name);
 	}
 	return ret->line && ret->reason ? keep_kernels(f->summary->measure, ret) : -ENOMEM;
 }

@@ -8,10 +8,10 @@ struct report_asset {
 	const char *name;
 	const char *text;
 	size_t bytes;
-	unsigned char sha256[32]; /* of the text: the page lets nothing else run */
+	unsigned char sha256[32]; /* of the text: the page allows nothing else to run */
 	bool is_style;
-	bool is_notice; /* a licence: a comment of the page */
+	bool is_notice; /* a licence, which becomes a comment of the page */
 };
 
-/* Ends with a NULL name. */
+/* The last name is NULL. */
 extern const struct report_asset report_assets[];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Steps as points of charts: of each lane the same number of steps to a point, as many as the page
- * has room for. A point is so many little-endian floats of 4 bytes.
+ * Steps as points of charts: for each lane the same number of steps per point, as many as the page
+ * has room for. A point is a sequence of little-endian floats of 4 bytes.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static float ms(uint64_t ns)
 	return (float)((double)ns / 1e6);
 }
 
-/* Steps of a point. */
+/* Returns the number of steps per point. */
 static size_t choose_group(const struct report_file *f)
 {
 	const struct timeline *t = f->timeline;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which stretches of a long run are worth every kernel: the worst step, a usual one, the worst
- * wait. */
+/*
+ * Chooses intervals of a long run in which every kernel is shown: the longest step, a usual one,
+ * the longest wait.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@ static struct report_window *add(struct report_detail *detail, int64_t from_ns, 
 	return window;
 }
 
-/* The first of several warms up, and waits for others to start. */
+/* The first of several steps warms up, and waits for other ranks to start. */
 static size_t first_step(const struct timeline_lane *lane)
 {
 	return lane->process->count >= 3 ? 1 : 0;
@@ -42,7 +44,7 @@ static int compare_walls(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The step of that lane whose length is the median; its count: no memory. */
+/* Returns the step of that lane with the median length; the number of steps if memory is short. */
 static size_t find_usual(const struct timeline_lane *lane)
 {
 	size_t first = first_step(lane), count = lane->process->count - first, best = first;
@@ -63,14 +65,14 @@ static void add_step(struct report_detail *detail, const struct timeline *t,
 {
 	const struct breakdown_row *row = lane->rows + which;
 	struct report_window *window = add(detail, row->start_ns, row->end_ns);
-	char who[REPLICA_NAME_BYTES];
+	char name[REPLICA_NAME_BYTES];
 
-	timeline_name_lane(lane, who);
+	timeline_name_lane(lane, name);
 	if (t->steps->source == STEPS_WHOLE)
 		snprintf(window->label, sizeof(window->label), "the beginning");
 	else
 		snprintf(window->label, sizeof(window->label),
-			"%s step: %s, step %" PRId64 ", %.3f ms", kind, who,
+			"%s step: %s, step %" PRId64 ", %.3f ms", kind, name,
 			lane->process->at[which].number, (double)row->wall_ns / 1e6);
 }
 
@@ -80,15 +82,15 @@ static void add_latest(struct report_detail *detail, const struct collectives *c
 	const struct collectives_operation *o = c->operations + stragglers->latest[0];
 	struct report_window *window;
 	int64_t before_ns, from_ns;
-	char who[48];
+	char name[48];
 
-	/* With what made the last one late, as far as it is that long ago. */
+	/* Includes the cause of the delay, as far as it is that long ago. */
 	if (__builtin_mul_overflow(o->late_ns, 3, &before_ns) ||
 		__builtin_sub_overflow(o->start_first, before_ns, &from_ns))
 		from_ns = o->start_first;
 	window = add(detail, from_ns, o->stop_last);
-	collectives_name_lane(c, c->launches[o->last].lane, who, sizeof(who));
-	snprintf(window->label, sizeof(window->label), "latest arrival: %s, %.3f ms late", who,
+	collectives_name_lane(c, c->launches[o->last].lane, name, sizeof(name));
+	snprintf(window->label, sizeof(window->label), "latest arrival: %s, %.3f ms late", name,
 		(double)o->late_ns / 1e6);
 }
 
@@ -98,17 +100,20 @@ void report_windows_choose(const struct timeline *timeline, const struct collect
 	size_t which = 0, usual;
 	const struct timeline_lane *longest = find_longest(timeline, &which);
 
-	/* One step is all there is: where the whole is too much, its beginning. */
+	/* If there is only one step and it is too large, its beginning is shown. */
 	if (longest && longest->rows[which].wall_ns &&
 		(timeline->steps->source != STEPS_WHOLE || !detail->window_count)) {
 		add_step(detail, timeline, longest, which, "longest");
 		usual = find_usual(longest);
-		/* Where all are alike one is enough. */
+		/* If all steps are alike, one is enough. */
 		if (usual < longest->process->count &&
 			longest->rows[usual].wall_ns < longest->rows[which].wall_ns)
 			add_step(detail, timeline, longest, usual, "median");
 	}
-	/* Times of several nodes are moved; those of the time line are not. */
+	/*
+	 * Times of collectives are corrected if there are several nodes; those of the time line are
+	 * not.
+	 */
 	if (stragglers->latest_count && collectives->nodes.count < 2)
 		add_latest(detail, collectives, stragglers);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Who comes late to collectives: the heat map's place, and rtl collectives' tables. */
+/*
+ * Ranks that come late to collectives: the place of the heat map, and the tables of rtl
+ * collectives.
+ */
 #include <inttypes.h>
 
 #include "cli/output/html.h"
@@ -25,7 +28,7 @@ static int put_table(const struct collectives_view *view, const struct collectiv
 	return r;
 }
 
-/* Only of the sends that groups have, which are few of them. */
+/* Only for sends in groups, which are few. */
 static bool has_uneven(const struct collectives_report *report)
 {
 	for (size_t i = 0; i < report->group_count; i++)

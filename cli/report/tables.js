@@ -24,7 +24,7 @@ rtl.tables.sort = (table, column) => {
 	const title = titles[column];
 	const isNumber = title.classList.contains("n");
 	const before = title.getAttribute("aria-sort");
-	// Who sorts numbers looks for the greatest.
+	// Numbers are sorted in descending order first, because the greatest are of interest.
 	const down = before ? before === "ascending" : isNumber;
 	const rows = [...table.tBodies[0].rows].map((row, at) => [rtl.tables.value(row.cells[column]), at, row]);
 	rows.sort((a, b) => rtl.tables.compare(a[0], b[0], down ? -1 : 1) || a[1] - b[1]);

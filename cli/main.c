@@ -52,7 +52,7 @@ static const struct cmd commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* All that a verb may return; docs/commands.md has the same table. */
+/* All that a verb may return; docs/commands.md contains the same table. */
 static const struct {
 	const char *status, *meaning;
 } exits[] = {
@@ -68,13 +68,13 @@ static const struct {
 	{"other", "run: the command's own, 128+N when signal N ended it"},
 };
 
-/* A usage line, broken between its words where a terminal ends. */
+/* Prints a usage line, wrapped between words at the width of a terminal. */
 static void show_usage(const struct cmd *cmd)
 {
 	size_t column = (size_t)printf("  rtl %s", cmd->name);
 
 	for (const char *at = cmd->usage; *at;) {
-		/* A part in brackets stays in one piece. */
+		/* A part in brackets is not split. */
 		size_t length = *at == '[' ? strcspn(at, "]") : strcspn(at, " ");
 
 		length += strcspn(at + length, " ");

@@ -1,4 +1,4 @@
 -- SPDX-License-Identifier: MIT
 -- since 4
--- Who copied.
+-- Processes that made copies.
 SELECT DISTINCT process_id FROM rtl_copy_base;

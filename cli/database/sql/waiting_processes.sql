@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Who may wait, dead or alive: processes of all sessions in the file.
+-- Processes of all sessions in the file, dead or alive: each may wait for others.
 SELECT p.id, p.rank, p.pid, p.boot_id, p.start_time, p.ended, p.exit_status,
 	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id) AS dispatched,
 	s.end_ns, s.start_realtime_ns - s.start_ns

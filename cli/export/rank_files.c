@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "cli/base/message.h"
@@ -22,13 +23,33 @@ int rank_files_begin(const struct export_writer *writer, struct rank_files *ret)
 }
 
 static bool is_taken(
-	const struct export_writer *writer, const struct rank_files *files, int64_t rank)
+	const struct export_writer *writer, const struct rank_files *files, const char *name)
 {
 	for (size_t i = 0; i < writer->source->process_count; i++)
-		if (files->items[i].to && files->items[i].process->has_rank &&
-			files->items[i].process->rank == rank)
+		if (files->items[i].to && !strcmp(files->items[i].name, name))
 			return true;
 	return false;
+}
+
+/* By its rank; of several processes of a rank by the pid, too, and of several of a pid, as imports
+ * have them, by the number that the database has for it. */
+static void name_file(const struct export_writer *writer, const struct rank_files *files,
+	struct rank_file *file, const char *suffix)
+{
+	const struct export_process *process = file->process;
+	char rank[32] = "";
+
+	if (process->has_rank) {
+		snprintf(
+			file->name, sizeof(file->name), "rank%" PRId64 "%s", process->rank, suffix);
+		if (!is_taken(writer, files, file->name))
+			return;
+		snprintf(rank, sizeof(rank), "rank%" PRId64 "_", process->rank);
+	}
+	snprintf(file->name, sizeof(file->name), "%spid%" PRId64 "%s", rank, process->pid, suffix);
+	if (is_taken(writer, files, file->name))
+		snprintf(file->name, sizeof(file->name), "%spid%" PRId64 "_p%" PRId64 "%s", rank,
+			process->pid, process->id, suffix);
 }
 
 int rank_files_get(struct export_writer *writer, struct rank_files *files,
@@ -40,14 +61,7 @@ int rank_files_get(struct export_writer *writer, struct rank_files *files,
 	if (file->to)
 		return 0;
 	file->process = process;
-	if (!process->has_rank)
-		snprintf(file->name, sizeof(file->name), "pid%" PRId64 "%s", process->pid, suffix);
-	else if (!is_taken(writer, files, process->rank))
-		snprintf(
-			file->name, sizeof(file->name), "rank%" PRId64 "%s", process->rank, suffix);
-	else
-		snprintf(file->name, sizeof(file->name), "rank%" PRId64 "_pid%" PRId64 "%s",
-			process->rank, process->pid, suffix);
+	name_file(writer, files, file, suffix);
 	if (!process->has_rank)
 		say("%s/%s: the rank of process %" PRId64 " is not known; the file has its pid",
 			writer->out, file->name, process->pid);

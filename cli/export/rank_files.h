@@ -22,8 +22,9 @@ struct rank_files {
 /* 0 or -ENOMEM. */
 int rank_files_begin(const struct export_writer *writer, struct rank_files *ret);
 /*
- * The file of @process: rank<N>SUFFIX; pid<PID>SUFFIX of a process without a rank, or whose rank
- * another one has (rank<N>_pid<PID>SUFFIX). 1: it is new; 0; -errno after a line.
+ * The file of @process: rank<N>SUFFIX; rank<N>_pid<PID>SUFFIX where another one has the rank;
+ * pid<PID>SUFFIX of a process without a rank; where the pid is taken, too, it is followed by
+ * _p<ID>, of the database. 1: it is new; 0; -errno after a line.
  */
 int rank_files_get(struct export_writer *writer, struct rank_files *files,
 	const struct export_process *process, const char *suffix, struct rank_file **ret);

@@ -138,7 +138,9 @@ static void make_guid(const struct export_source *source, const struct export_pr
 	uint64_t parts[2];
 	char number[64];
 
-	snprintf(number, sizeof(number), "%" PRId64 " %" PRId64, process->pid, process->start_ns);
+	/* Of imports two processes may have pid and start alike. */
+	snprintf(number, sizeof(number), "%" PRId64 " %" PRId64 " %" PRId64, process->id,
+		process->pid, process->start_ns);
 	for (int i = 0; i < 2; i++)
 		parts[i] = hash(
 			hash(hash(i ? 0x9e3779b97f4a7c15u : 0, source->session), process->boot_id),

@@ -80,12 +80,24 @@ static int load_session(struct export_source *source)
 	return 0;
 }
 
-static size_t find_node(struct export_source *source, const char *boot_id)
+static size_t find_node(struct export_source *source, const char *boot_id, int64_t pid)
 {
-	for (size_t i = 0; i < source->process_count; i++)
-		if (!strcmp(source->processes[i].boot_id, boot_id))
-			return source->processes[i].node;
-	return source->node_count++;
+	size_t after = 0, found = source->node_count;
+
+	for (size_t i = 0; i < source->process_count; i++) {
+		const struct export_process *p = source->processes + i;
+
+		if (p->pid == pid && p->node >= after && !strcmp(p->boot_id, boot_id))
+			after = p->node + 1;
+	}
+	for (size_t i = 0; i < source->process_count; i++) {
+		const struct export_process *p = source->processes + i;
+
+		if (p->node >= after && p->node < found && !strcmp(p->boot_id, boot_id))
+			found = p->node;
+	}
+	source->node_count += found == source->node_count;
+	return found;
 }
 
 static int add_process(struct export_source *source, const struct query_rows *row)
@@ -119,7 +131,7 @@ static int add_process(struct export_source *source, const struct query_rows *ro
 	if (at)
 		*at = (uint32_t)source->process_count;
 	if (process->boot_id)
-		process->node = find_node(source, process->boot_id);
+		process->node = find_node(source, process->boot_id, process->pid);
 	source->process_count++;
 	return at && process->host && process->boot_id && process->exe && process->command
 		       ? 0

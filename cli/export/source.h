@@ -27,7 +27,10 @@ struct export_process {
 	int64_t id, pid, rank, world_size, start_ns, end_ns;
 	bool has_rank, has_world_size, has_end;
 	char *host, *boot_id, *exe, *command;
-	size_t node; /* index of its boot_id among those of the file */
+	/* Index of its boot_id among those of the file; another one for each further process of the
+	 * same pid, as imports and containers have them: no two processes have node and pid alike.
+	 */
+	size_t node;
 };
 
 struct export_gpu {

@@ -215,6 +215,30 @@ compare() {
 	done
 }
 
+# Imports have what no node has: several processes with the pid and the start of another.
+@test "processes of equal rank, pid and start are whole and apart in every format" {
+	local name has
+	python3 "$here/make_torch_trace.py" 0 1 2 >rank0.json
+	sed 's/kernel_0/other_0/' rank0.json >again.json
+	sed 's/kernel_0/third_0/' rank0.json >third.json
+	"$rtl" import -o ranked.db rank0.json again.json third.json
+	for name in rank0 again third; do jq 'del(.distributedInfo)' $name.json >$name-alone.json; done
+	# rank0-alone would have the rank of its name.
+	mv rank0-alone.json alone.json
+	"$rtl" import -o unranked.db alone.json again-alone.json third-alone.json
+	for name in ranked unranked; do
+		"$rtl" export --torch $name.torch --rocprofv3 $name.v3 --rocpd $name.rocpd --rpd $name.rpd \
+			--perfetto $name.pftrace $name.db
+		[ "$(jq -s '[.[].traceEvents[] | select(.cat == "kernel")] | length' $name.torch/*)" = 24 ]
+		[ "$(jq -s '[.[]."rocprofiler-sdk-tool"[].buffer_records.kernel_dispatch[]] | length' $name.v3/*)" = 24 ]
+		[ "$(sql $name.rocpd 'SELECT count(*), count(DISTINCT guid) FROM rocpd_kernel_dispatch')" = "24|3" ]
+		[ "$(sql $name.rpd "SELECT pid, count(*) FROM rocpd_api_ops JOIN rocpd_api a ON a.id = api_id GROUP BY 1" |
+			wc -l)" = 3 ]
+	done
+	[ "$(cd ranked.torch && echo *)" = "rank0_pid4000_p3_trace.json rank0_pid4000_trace.json rank0_trace.json" ]
+	[ "$(cd unranked.v3 && echo *)" = "pid4000_p2_results.json pid4000_p3_results.json pid4000_results.json" ]
+}
+
 @test "numbers that no recorder writes are left out of every format, and counted" {
 	fixture fixture_tree plain
 	fixture fixture_ranks overlap

@@ -195,7 +195,7 @@ static void put_processes(const struct export_writer *w)
 		put_text_cell(to, process->command);
 		put_cell(to, true, process->start_ns);
 		put_cell(to, true, source->verdict->is_simulated);
-		put_cell(to, true, source->verdict->is_complete);
+		put_cell(to, !source->verdict->is_unknown, source->verdict->is_complete);
 		put_text_cell(to, source->verdict->line);
 		putc('\n', to);
 	}

@@ -76,6 +76,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->out || !*o->out)
 			opts_error("needs -o OUT.db");
+		if (!strcmp(o->out, "-"))
+			opts_error("-o -: a database is no stream; name a file");
 		if (!o->file_count)
 			opts_error("needs a FILE");
 		if (o->is_forced && o->is_appended)

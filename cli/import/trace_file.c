@@ -57,9 +57,9 @@ static int take_checksum(struct trace_file *file, int fd)
 		file->size += (size_t)n;
 	}
 	if (n < 0)
-		return fail(file, -EIO, "cannot read: %m");
+		return fail(file, -EBADMSG, "cannot read: %m");
 	sha256_end(&sha, file->sha256);
-	return lseek(fd, 0, SEEK_SET) < 0 ? fail(file, -EIO, "cannot read: %m") : 0;
+	return lseek(fd, 0, SEEK_SET) < 0 ? fail(file, -EBADMSG, "cannot read: %m") : 0;
 }
 
 int trace_file_rewind(struct trace_file *file)
@@ -121,7 +121,7 @@ ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes)
 	(void)gzerror(file->stream, &error);
 	if (n < 0 || (error != Z_OK && error != Z_STREAM_END)) {
 		if (error == Z_ERRNO)
-			return fail(file, -EIO, "cannot read: %m");
+			return fail(file, -EBADMSG, "cannot read: %m");
 		return trace_file_refuse(file, file->at + (n > 0 ? (unsigned)n : 0),
 			error == Z_BUF_ERROR ? "the compressed file is cut short"
 					     : "the compressed file is damaged");

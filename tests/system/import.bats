@@ -30,6 +30,8 @@ trace() { # trace RANK WORLD [STEPS]
 	jq -e '.complete == null and .dispatched == null and .stored == 1' <<<"$output"
 	run -3 --separate-stderr "$rtl" summary --strict t.db
 	[ "$stderr" = "rtl: --strict: imported: 1 kernel; what PyTorch's profiler lost is unknown" ]
+	"$rtl" export --csv csv t.db
+	grep -q ",0,,\"imported: 1 kernel; what PyTorch's profiler lost is unknown\"\$" csv/processes.csv
 	[ "$(sql t.db "SELECT dispatched IS NULL AND pending IS NULL AND stored = 1 FROM rtl_account")" = 1 ]
 	[ "$(sql t.db "SELECT value IS NULL FROM rtl_meta WHERE key = 'complete'")" = 1 ]
 	# A row that goes afterwards is found out.
@@ -94,6 +96,9 @@ trace() { # trace RANK WORLD [STEPS]
 	"$rtl" import -o t.db rank0.json
 	run -1 --separate-stderr "$rtl" import -o t.db rank1.json
 	[ "$stderr" = "rtl: t.db: exists; -f overwrites it" ]
+	run -2 --separate-stderr "$rtl" import -o - rank1.json
+	[ "$stderr" = "rtl: import: -o -: a database is no stream; name a file" ]
+	[ ! -e ./- ]
 	"$rtl" import --append -o t.db rank1.json rank0.json 2>err
 	grep -q '^rtl: rank0.json: left out, as .*t.db: has rank0.json already$' err
 	[ "$(sql t.db 'SELECT count(*), count(DISTINCT rank) FROM rocpd_op')" = "16|2" ]
@@ -183,7 +188,9 @@ refused() { # refused FILE PATTERN
 	done
 	[ "$(sql utf8.db "SELECT count(*) FROM rtl_kernel WHERE name = 'kernel_' || char(65533) || '_of'")" = 1 ]
 	# --keep-going has the rest, and says so with its status.
-	run -1 --separate-stderr "$rtl" import --keep-going -o rest.db cut.json t.json negative.json
+	# A file that a disk does not give fails so, as this one does.
+	run -1 --separate-stderr "$rtl" import --keep-going -o rest.db cut.json /proc/self/mem t.json negative.json
+	grep -q '^rtl: /proc/self/mem: cannot read: ' <<<"$stderr"
 	[ "$(sql rest.db 'SELECT count(*) FROM rocpd_op')" = 200 ]
 	[ "$(sql rest.db 'SELECT group_concat(file) FROM rtl_import')" = t.json ]
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output/unfinished.h"
 #include "collectord/db/text.h"
 #include "collectord/ingest/verdict.h"
 #include "proto/base/cleanup.h"
@@ -146,6 +147,7 @@ static int make_file(struct import_store *store, bool is_appended)
 	store->path = realpath(given, NULL);
 	if (!store->path)
 		return fail(store, -errno, "cannot write: %m");
+	unfinished_add_database(store->path);
 	return is_appended ? copy_old(store, fd) : 0;
 }
 
@@ -199,6 +201,8 @@ void import_store_done(struct import_store *store)
 		snprintf(path, sizeof(path), "%s%s", store->path, beside[i]);
 		(void)unlink(path);
 	}
+	if (store->path)
+		unfinished_end(store->path);
 	free(store->path);
 	store->path = NULL;
 }
@@ -432,6 +436,7 @@ int import_store_publish(struct import_store *store)
 	fd = open(store->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) || rename(store->path, store->name))
 		return fail(store, -errno, "cannot write: %m");
+	unfinished_end(store->path);
 	free(store->path);
 	store->path = NULL;
 	return 0;

@@ -12,6 +12,7 @@
 
 #include "cli/import/foreign_db.h"
 #include "cli/import/import.h"
+#include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
@@ -157,8 +158,10 @@ struct merging {
 
 static void merging_done(struct merging *m)
 {
-	if (m->copy[0])
-		(void)unlink(m->copy);
+	if (!m->copy[0])
+		return;
+	(void)unlink(m->copy);
+	unfinished_end(m->copy);
 }
 
 static int fail(struct merging *m, int r, sqlite3 *db)
@@ -211,6 +214,7 @@ static int make_copy(struct merging *m)
 	if (r < 0)
 		return r;
 	snprintf(m->copy, sizeof(m->copy), "%s.other", m->store->path);
+	unfinished_add_database(m->copy);
 	r = copy_pages(m);
 	if (r == 0)
 		r = database_open(m->copy, NULL, &is_cut, &db);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/base/message.h"
+#include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 
 static bool is_stdout(const char *name)
@@ -57,6 +58,8 @@ int output_file_open(const char *name, struct output_file *ret)
 			free(ret->path);
 			ret->path = NULL;
 		}
+	} else {
+		unfinished_add(ret->path);
 	}
 	return r;
 }
@@ -74,6 +77,7 @@ int output_file_publish(struct output_file *output, uint64_t *ret_bytes)
 		say("%s: cannot write: %m", output->name);
 		return -EIO;
 	}
+	unfinished_end(output->path);
 	free(output->path);
 	output->path = NULL;
 	*ret_bytes = bytes > 0 ? (uint64_t)bytes : 0;
@@ -84,7 +88,9 @@ void output_file_done(struct output_file *output)
 {
 	if (output->to && output->to != stdout)
 		fclose(output->to);
-	if (output->path)
+	if (output->path) {
 		unlink(output->path);
+		unfinished_end(output->path);
+	}
 	free(output->path);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/base/message.h"
+#include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 
 static void closedir_p(DIR **folder)
@@ -78,8 +79,10 @@ int output_folder_open(const char *name, struct output_folder *ret)
 		say("out of memory");
 		return -ENOMEM;
 	}
-	if (mkdtemp(ret->path) && !chmod(ret->path, 0777 & ~mask))
+	if (mkdtemp(ret->path) && !chmod(ret->path, 0777 & ~mask)) {
+		unfinished_add(ret->path);
 		return 0;
+	}
 	say("%s: cannot write: %m", name);
 	free(ret->path);
 	ret->path = NULL;
@@ -96,6 +99,7 @@ FILE *output_folder_create(struct output_folder *folder, const char *file)
 		say("out of memory");
 		return NULL;
 	}
+	unfinished_add(path);
 	ret = fopen(path, "wxe");
 	if (!ret)
 		say("%s/%s: cannot write: %m", folder->name, file);
@@ -136,6 +140,7 @@ int output_folder_publish(struct output_folder *folder)
 		}
 		remove_folder(folder->path);
 	}
+	unfinished_end(folder->path);
 	free(folder->path);
 	folder->path = NULL;
 	return 0;
@@ -143,8 +148,10 @@ int output_folder_publish(struct output_folder *folder)
 
 void output_folder_done(struct output_folder *folder)
 {
-	if (folder->path)
+	if (folder->path) {
 		remove_folder(folder->path);
+		unfinished_end(folder->path);
+	}
 	free(folder->path);
 	folder->path = NULL;
 }

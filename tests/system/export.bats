@@ -336,6 +336,39 @@ compare() {
 	[ "$(ls -d ./*.json* | tr '\n' ' ')" = "./out.json ./stdout.json " ]
 }
 
+has_begun() {
+	compgen -G 'csv.*/kernels.csv' && compgen -G 'out.rpd.*'
+}
+
+@test "an export that a signal ends leaves nothing behind" {
+	local signal pid
+	fixture fixture clean
+	mkfifo reader
+	exec 4<>reader
+	mkdir csv
+	touch csv/kernels.csv out.rpd
+	for signal in INT TERM HUP; do
+		# The program waits for a reader that takes nothing.
+		env --default-signal=INT "$rtl" export -f --chrome-json - --csv csv --rpd out.rpd clean.db >reader 2>/dev/null 3>&- &
+		pid=$!
+		wait_until has_begun
+		ends_by $signal "$pid"
+		[ "$(echo csv* out.rpd*)" = "csv out.rpd" ]
+		[ "$(stat -c %s csv/kernels.csv out.rpd | tr '\n' ' ')" = "0 0 " ]
+	done
+	# A signal that the program ignores ends nothing.
+	(
+		trap '' HUP
+		"$rtl" export -f --chrome-json - --csv csv clean.db >reader 2>/dev/null 3>&- 4>&- &
+		echo $! >pid
+	)
+	wait_until compgen -G 'csv.*/kernels.csv'
+	kill -HUP "$(<pid)"
+	cat <reader 4>&- >/dev/null &
+	exec 4>&-
+	wait_until test -s csv/kernels.csv
+}
+
 @test "an export may be compressed, or of a part of the time" {
 	fixture fixture clean
 	"$rtl" export --chrome-json out.json clean.db

@@ -195,6 +195,28 @@ refused() { # refused FILE PATTERN
 	[ "$(sql rest.db 'SELECT group_concat(file) FROM rtl_import')" = t.json ]
 }
 
+@test "an import that a signal ends leaves nothing behind" {
+	local signal pid
+	trace 0 1 >rank0.json
+	"$rtl" import -o good.db rank0.json
+	cp good.db before.db
+	# Takes minutes, of which the first moment is needed.
+	truncate -s 200G endless.json
+	for signal in INT TERM HUP; do
+		env --default-signal=INT "$rtl" import -o new.db rank0.json endless.json 2>/dev/null 3>&- &
+		pid=$!
+		wait_until compgen -G 'new.db.tmp.*'
+		ends_by $signal "$pid"
+		[ "$(echo new.db*)" = "new.db*" ]
+		env --default-signal=INT "$rtl" import --append -o good.db endless.json 2>/dev/null 3>&- &
+		pid=$!
+		wait_until compgen -G 'good.db.tmp.*'
+		ends_by $signal "$pid"
+		[ "$(echo good.db*)" = good.db ]
+		cmp good.db before.db
+	done
+}
+
 tool_trace() { # tool_trace KIND OUT
 	python3 "$here/make_tool_traces.py" "$@"
 }

@@ -67,6 +67,14 @@ wait_until() {
 	done
 }
 
+# ends_by SIGNAL PID: a job of this shell, which the signal ends. $! is another one after wait_until.
+ends_by() {
+	local ended=0
+	kill -"$1" "$2"
+	wait "$2" || ended=$?
+	[ "$ended" -eq $((128 + $(kill -l "$1"))) ]
+}
+
 # listens SOCKET: a collector answers there; a socket that is there need not be listened on yet
 listens() { "$rtl" ctl --socket "$1" status >/dev/null 2>&1; }
 

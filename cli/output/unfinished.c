@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output/unfinished.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+struct unfinished {
+	struct unfinished *next;
+	char path[];
+};
+
+static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+#define SIGNALS (sizeof(signals) / sizeof(*signals))
+
+/* The last path that was added is first: files before the folder that they are in. The list is
+ * changed with these signals blocked. */
+static struct unfinished *first;
+
+static void on_signal(int signal)
+{
+	for (const struct unfinished *at = first; at; at = at->next)
+		if (unlink(at->path))
+			(void)rmdir(at->path);
+	/* The handler is gone (SA_RESETHAND): this ends the program when it returns. */
+	(void)raise(signal);
+}
+
+static void catch_signals(const sigset_t *set)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND}, old;
+
+	action.sa_mask = *set;
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			(void)sigaction(signals[i], &action, NULL);
+}
+
+static void block(sigset_t *ret_old)
+{
+	static bool is_caught;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < SIGNALS; i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, ret_old);
+	if (!is_caught)
+		catch_signals(&set);
+	is_caught = true;
+}
+
+void unfinished_add(const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	struct unfinished *added = malloc(sizeof(*added) + bytes);
+	sigset_t old;
+
+	if (!added)
+		return;
+	memcpy(added->path, path, bytes);
+	block(&old);
+	added->next = first;
+	first = added;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+void unfinished_add_database(const char *path)
+{
+	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		CLEANUP(free_p) char *beside = NULL;
+
+		if (asprintf(&beside, "%s%s", path, ends[i]) < 0) {
+			beside = NULL;
+			return;
+		}
+		unfinished_add(beside);
+	}
+}
+
+void unfinished_end(const char *path)
+{
+	size_t length = strlen(path);
+	sigset_t old;
+
+	block(&old);
+	for (struct unfinished **at = &first; *at;) {
+		struct unfinished *ended = *at;
+
+		if (strncmp(ended->path, path, length) != 0) {
+			at = &ended->next;
+			continue;
+		}
+		*at = ended->next;
+		free(ended);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}

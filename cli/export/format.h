@@ -159,6 +159,8 @@ void export_label(const struct export_source *source, const struct export_proces
 int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_left_out);
 /* What was left out so far, which is "left_out" of the object above. -ENOMEM. */
 int export_put_left_out(FILE *to, const struct export_writer *writer);
+/* How many workgroups of @workgroup work-items a side of a grid has. */
+int64_t export_workgroups(int64_t grid, int64_t workgroup);
 /* What PyTorch calls it: allreduce, _allgather_base, ...; of a function that it has no name for:
  * its own. */
 const char *export_collective_name(const struct export_name *function);

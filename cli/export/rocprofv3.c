@@ -88,6 +88,20 @@ static int put_symbols(struct export_writer *w, FILE *to)
 	return 0;
 }
 
+/* By the number of the kind, and in it by that of the operation. */
+static void put_strings(struct export_writer *w, FILE *to)
+{
+	const struct export_names *functions = &w->source->functions;
+
+	fputs("\"strings\":{\"buffer_records\":[", to);
+	for (int kind = 0; kind < KIND_HIP_RUNTIME; kind++)
+		fprintf(to, "{\"kind\":\"%d\",\"operations\":[]},\n", kind);
+	fputs("{\"kind\":\"HIP_RUNTIME_API\",\"operations\":[", to);
+	for (size_t i = 0; i < functions->count; i++)
+		fprintf(to, "%s%s", i ? "," : "", functions->items[i].json);
+	fputs("]}]},\n", to);
+}
+
 static int put_head(struct export_writer *w, const struct rank_file *file)
 {
 	int r;
@@ -101,7 +115,8 @@ static int put_head(struct export_writer *w, const struct rank_file *file)
 		r = put_agents(w, file->to);
 	if (!r)
 		r = put_symbols(w, file->to);
-	fputs("\"strings\":{\"buffer_records\":[]},\n\"buffer_records\":{\"hsa_api\":[]", file->to);
+	put_strings(w, file->to);
+	fputs("\"buffer_records\":{\"hsa_api\":[]", file->to);
 	return r;
 }
 
@@ -211,8 +226,8 @@ static int put_call(struct export_writer *w, const struct export_call *call)
 		"{\"kind\":%d,\"operation\":%" PRId64 ",\"name\":%s,\"thread_id\":%" PRId64
 		",\"correlation_id\":{\"internal\":%" PRId64
 		",\"external\":0},\"start_timestamp\":%" PRId64 ",\"end_timestamp\":%" PRId64 "}",
-		KIND_HIP_RUNTIME, call->function->id, call->function->json, call->tid, call->number,
-		call->start_ns, call->end_ns);
+		KIND_HIP_RUNTIME, (int64_t)(call->function - w->source->functions.items),
+		call->function->json, call->tid, call->number, call->start_ns, call->end_ns);
 	return 0;
 }
 

@@ -121,19 +121,25 @@ static int put_kernel(struct export_writer *w, const struct export_kernel *kerne
 {
 	struct rpd *state = w->state;
 	int64_t text = text_of(&w->source->kernels, kernel->name, 0);
-	int64_t api = api_of(kernel->process, kernel->call);
+	int64_t api = api_of(kernel->process, kernel->call), grid[3];
+	bool is_in_items; /* as these functions take the grid; the others take workgroups */
 	int r = table_file_insert(&state->file, state->op, "iiiiiiii", kernel->id,
 		gpu_of(kernel->process, kernel->gpu_id), kernel->queue, kernel->sequence,
 		kernel->start_ns, kernel->end_ns, text, (int64_t)TEXT_KERNEL);
 
 	if (r || !kernel->function)
 		return r;
+	is_in_items = !strncmp(kernel->function->text, "hipExtModuleLaunch", 18) ||
+		      !strncmp(kernel->function->text, "hipHccModuleLaunch", 18);
 	r = table_file_insert(&state->file, state->link, "ii", api, kernel->id);
 	if (r)
 		return r;
-	return table_file_insert(&state->file, state->kernel, "itiiiiiiiii", api, "",
-		kernel->grid[0], kernel->grid[1], kernel->grid[2], kernel->workgroup[0],
-		kernel->workgroup[1], kernel->workgroup[2], kernel->lds, kernel->scratch, text);
+	for (int i = 0; i < 3; i++)
+		grid[i] = is_in_items ? kernel->grid[i]
+				      : export_workgroups(kernel->grid[i], kernel->workgroup[i]);
+	return table_file_insert(&state->file, state->kernel, "itiiiiiiiii", api, "", grid[0],
+		grid[1], grid[2], kernel->workgroup[0], kernel->workgroup[1], kernel->workgroup[2],
+		kernel->lds, kernel->scratch, text);
 }
 
 static int put_copy(struct export_writer *w, const struct export_copy *copy)

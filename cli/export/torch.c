@@ -304,11 +304,6 @@ static const char *torch_type(const char *type)
 	return type;
 }
 
-static int64_t workgroups(int64_t grid, int64_t workgroup)
-{
-	return workgroup > 0 ? grid / workgroup + (grid % workgroup > 0) : grid;
-}
-
 /* A damaged file may hold any numbers. */
 static int64_t times(int64_t count, int64_t size)
 {
@@ -358,12 +353,12 @@ static void put_kernel_event(struct export_writer *w, const struct rank_file *fi
 		",\"args\":{\"External id\":%" PRId64 ",\"device\":%" PRId64
 		",\"context\":0,\"stream\":%" PRId64 ",\"correlation\":%" PRId64
 		",\"grid\":[%" PRId64 ",%" PRId64 ",%" PRId64 "],\"block\":[%" PRId64 ",%" PRId64
-		",%" PRId64 "],\"dispatch\":%" PRId64,
+		",%" PRId64 "],\"queue\":%" PRId64 ",\"dispatch\":%" PRId64,
 		correlation, kernel->gpu_id, stream, correlation,
-		workgroups(kernel->grid[0], kernel->workgroup[0]),
-		workgroups(kernel->grid[1], kernel->workgroup[1]),
-		workgroups(kernel->grid[2], kernel->workgroup[2]), kernel->workgroup[0],
-		kernel->workgroup[1], kernel->workgroup[2], kernel->id);
+		export_workgroups(kernel->grid[0], kernel->workgroup[0]),
+		export_workgroups(kernel->grid[1], kernel->workgroup[1]),
+		export_workgroups(kernel->grid[2], kernel->workgroup[2]), kernel->workgroup[0],
+		kernel->workgroup[1], kernel->workgroup[2], kernel->queue, kernel->id);
 	if (kernel->has_graph)
 		fprintf(to, ",\"graph id\":%" PRId64, kernel->graph_exec);
 	if (kernel->has_graph && kernel->has_node)
@@ -486,8 +481,12 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 	fprintf(file->to,
 		",\"args\":{\"External id\":%" PRId64 ",\"device\":%" PRId64
 		",\"context\":0,\"stream\":%" PRId64 ",\"correlation\":%" PRId64
-		",\"bytes\":%" PRId64 ",\"copy\":%" PRId64 "}}",
+		",\"bytes\":%" PRId64 ",\"copy\":%" PRId64,
 		correlation, gpu_id, stream, correlation, copy->bytes, copy->number);
+	if (copy->has_source && copy->has_target && !strcmp(copy->direction, "p2p"))
+		fprintf(file->to, ",\"fromDevice\":%" PRId64 ",\"toDevice\":%" PRId64, copy->source,
+			copy->target);
+	fputs("}}", file->to);
 	if (!linked)
 		put_submission(w, file, "submit", correlation, copy->tid, copy->submit_ns);
 	put_link(w, file, correlation, linked ? copy->call_tid : copy->tid,

@@ -178,6 +178,11 @@ int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_l
 	return r;
 }
 
+int64_t export_workgroups(int64_t grid, int64_t workgroup)
+{
+	return workgroup > 0 ? grid / workgroup + (grid % workgroup > 0) : grid;
+}
+
 const char *export_collective_name(const struct export_name *function)
 {
 	static const char *const names[][2] = {

@@ -60,7 +60,7 @@ static int take_region(struct reading *r, struct trace_process *process, sqlite3
 {
 	const char *category = foreign_text(rows, REGION_CATEGORY);
 	bool is_range = strstr(category, "MARKER") != NULL;
-	const char *name = is_range && *foreign_text(rows, REGION_MESSAGE)
+	const char *name = is_range && sqlite3_column_type(rows, REGION_MESSAGE) != SQLITE_NULL
 				   ? foreign_text(rows, REGION_MESSAGE)
 				   : foreign_text(rows, REGION_NAME);
 	struct trace_host host = {.kind = is_range ? TRACE_RANGE : TRACE_CALL,

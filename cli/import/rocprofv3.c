@@ -56,6 +56,7 @@ enum field {
 	FIELD_GRID = FIELD_WORKGROUP + 3,
 	FIELD_KEY = FIELD_GRID + 3,
 	FIELD_TYPE,
+	FIELD_TYPE_INDEX,
 	FIELD_COUNT,
 };
 
@@ -87,6 +88,7 @@ static const struct {
 	{"id", "handle", FIELD_AGENT},
 	{"", "key", FIELD_KEY},
 	{"", "type", FIELD_TYPE},
+	{"", "logical_node_type_id", FIELD_TYPE_INDEX},
 };
 
 enum table {
@@ -204,12 +206,13 @@ static int take_agent(struct reading *r)
 {
 	sqlite3_stmt *put = r->store->at[IMPORT_GPU_PUT];
 	bool is_gpu = number(r, FIELD_TYPE, 0) == AGENT_GPU;
-	int e = add_meaning(
-		&r->agents, SLOT(r->process, number(r, FIELD_AGENT, 0)), is_gpu ? r->gpus : -1);
+	int64_t gpu = is_gpu ? number(r, FIELD_TYPE_INDEX, r->gpus) : -1;
+	int e = add_meaning(&r->agents, SLOT(r->process, number(r, FIELD_AGENT, 0)), gpu);
 
 	if (e || !is_gpu)
 		return e;
-	sqlite3_bind_int64(put, 1, r->gpus++);
+	r->gpus++;
+	sqlite3_bind_int64(put, 1, gpu);
 	sqlite3_bind_text(put, 2, r->length ? r->text : NULL, (int)r->length, SQLITE_TRANSIENT);
 	return database_run(put);
 }

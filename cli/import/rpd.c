@@ -17,6 +17,7 @@ struct reading {
 	struct trace_set set;
 	sqlite3 *db;
 	bool is_lite;	  /* of rocm-trace-lite */
+	bool is_ours;	  /* of rtl export */
 	int64_t only_pid; /* of all rows, where there is one; else TRACE_NO_NUMBER */
 };
 
@@ -45,6 +46,24 @@ static int check_times(
 
 /* ---- calls and ranges ---- */
 
+/* "rank 3 pid 4711: recorded", which rtl export writes for each process: its rank and pid, which
+ * differs from that of the rows where two nodes have the same one. */
+static bool is_process_row(struct trace_process *process, const char *text)
+{
+	static const char end[] = ": recorded";
+	const char *rank = strstr(text, "rank "), *pid = strstr(text, "pid ");
+	size_t length = strlen(text);
+	long long number;
+
+	if (!pid || length < sizeof(end) - 1 || strcmp(text + length - strlen(end), end) != 0 ||
+		sscanf(pid, "pid %lld", &number) != 1)
+		return false;
+	process->pid = number;
+	if (rank && rank < pid && sscanf(rank, "rank %lld", &number) == 1)
+		process->rank = number;
+	return true;
+}
+
 static int take_call(struct reading *r, sqlite3_stmt *rows)
 {
 	int64_t id = foreign_integer_or(rows, 0, 0), pid = foreign_integer_or(rows, 1, 0);
@@ -66,7 +85,11 @@ static int take_call(struct reading *r, sqlite3_stmt *rows)
 		e = trace_set_find(&r->set, r->store, pid, &process);
 	if (e < 0)
 		return e;
-	process->pid = pid;
+	if (process->pid == TRACE_NO_NUMBER)
+		process->pid = pid;
+	if (is_range && r->is_ours && is_process_row(process, foreign_text(rows, 6)))
+		return 0;
+	host.is_mark = is_range && host.start_ns == host.end_ns;
 	return trace_process_add_host(process, &host, NULL);
 }
 
@@ -157,9 +180,11 @@ static int take_kernel(struct reading *r, struct trace_process *process, sqlite3
 		.collective = TRACE_NONE};
 	int e;
 
+	/* rtl export names each operation; of several kernels of a call only one has a row there.
+	 */
 	if (!*name)
-		name = *foreign_text(rows, OP_KERNEL) ? foreign_text(rows, OP_KERNEL)
-						      : foreign_text(rows, OP_TYPE);
+		name = !r->is_ours && *foreign_text(rows, OP_KERNEL) ? foreign_text(rows, OP_KERNEL)
+								     : foreign_text(rows, OP_TYPE);
 	set_geometry(r, rows, &geometry);
 	e = import_store_kernel(r->store, name, strlen(name), &geometry.kernel_id);
 	if (e == 0)
@@ -190,6 +215,8 @@ static int take_copy(struct reading *r, struct trace_process *process, sqlite3_s
 	} else if (strstr(type, "DeviceToHost")) {
 		copy.direction = "d2h";
 		copy.source_gpu = gpu;
+	} else if (strstr(type, "HostToHost")) {
+		copy.direction = "h2h";
 	} else if (strstr(type, "DeviceToDevice")) {
 		copy.direction = "d2d";
 		copy.source_gpu = copy.target_gpu = gpu;
@@ -231,7 +258,8 @@ static int take_op(struct reading *r, sqlite3_stmt *rows)
 		e = trace_set_find(&r->set, r->store, pid, &process);
 	if (e < 0)
 		return e;
-	process->pid = pid;
+	if (process->pid == TRACE_NO_NUMBER)
+		process->pid = pid;
 	if (!strcmp(type, "UserMarker"))
 		return take_range(r, process, rows, start, end);
 	if (begins(type, "Copy"))
@@ -288,6 +316,9 @@ static int read_all(struct import_store *store, struct trace_file *file,
 
 	if (e == 0) {
 		r.only_pid = find_only_pid(&r);
+		r.is_ours = foreign_number(r.db,
+				    "SELECT count(*) FROM rocpd_metadata WHERE tag = 'rtl_version'",
+				    0) > 0;
 		e = foreign_has_table(r.db, "rocpd_api") ? read_calls(&r) : 0;
 	}
 	if (e == 0)
@@ -296,7 +327,7 @@ static int read_all(struct import_store *store, struct trace_file *file,
 		struct trace_process *p = r.set.at[i];
 
 		p->front_end = is_lite ? "rocm-trace-lite" : "rpd";
-		if (r.set.count == 1)
+		if (r.set.count == 1 && p->rank == TRACE_NO_NUMBER)
 			p->rank = import_rank_of_name(file->name, options->rank_from);
 		snprintf(p->node, sizeof(p->node), "import:%.16s", file->sha256);
 	}

@@ -14,7 +14,7 @@
 	X(PID, "pid") X(TID, "tid") X(ID, "id")
 #define TORCH_ARG_NUMBERS(X) \
 	X(CORRELATION, "correlation") X(EXTERNAL_ID, "External id") X(EXTERNAL_ID_OLD, "external id") \
-	X(DEVICE, "device") X(STREAM, "stream") X(BYTES, "bytes") X(SHARED_MEMORY, "shared memory") \
+	X(DEVICE, "device") X(STREAM, "stream") X(QUEUE, "queue") X(BYTES, "bytes") X(SHARED_MEMORY, "shared memory") \
 	X(GROUP_SIZE, "Group size") X(IN_NELEMS, "In msg nelems") X(OUT_NELEMS, "Out msg nelems") \
 	X(SEQ, "Seq") X(SEQUENCE, "Sequence number") X(FORWARD_TID, "Fwd thread id") \
 	X(RANK, "rank") X(PID_RAW, "pid_raw") X(CORRELATION_RAW, "correlation_raw") \

@@ -210,6 +210,20 @@ static int64_t count_of(const struct torch_event *event, struct text op, int64_t
 	return in == TRACE_NO_NUMBER ? out : in;
 }
 
+/* "0x" and the number of a communicator, as rtl export writes it. */
+static bool is_communicator(struct text name, int64_t *ret)
+{
+	char digits[20];
+	char *end;
+
+	if (name.length < 3 || name.length >= sizeof(digits) || memcmp(name.at, "0x", 2) != 0)
+		return false;
+	memcpy(digits, name.at, name.length);
+	digits[name.length] = 0;
+	*ret = (int64_t)strtoull(digits + 2, &end, 16);
+	return !*end;
+}
+
 static int set_group(struct torch *t, struct trace_process *p, const struct torch_event *event,
 	struct trace_collective *c)
 {
@@ -220,7 +234,8 @@ static int set_group(struct torch *t, struct trace_process *p, const struct torc
 	c->group = TRACE_NONE;
 	if (!name.length && !ranks.length)
 		return 0;
-	c->comm = (int64_t)(hash_text(hash_text(0xcbf29ce484222325, name), ranks) >> 1 | 1);
+	if (!is_communicator(name, &c->comm))
+		c->comm = (int64_t)(hash_text(hash_text(0xcbf29ce484222325, name), ranks) >> 1 | 1);
 	copy = strndup(ranks.at, ranks.length);
 	return copy ? trace_process_group(p, c->comm, copy, &c->group) : -ENOMEM;
 }
@@ -283,7 +298,9 @@ static int take_kernel(struct torch *t, struct trace_process *p, const struct to
 {
 	struct text name = name_of(t, event);
 	struct trace_geometry geometry = {.gpu = gpu_of(event),
-		.stream = torch_number(event, TORCH_STREAM, torch_number(event, TORCH_TID, 0))};
+		/* Kernels that overlap on a queue have streams of their own in an export of rtl. */
+		.stream = torch_number(event, TORCH_QUEUE,
+			torch_number(event, TORCH_STREAM, torch_number(event, TORCH_TID, 0)))};
 	struct trace_kernel kernel = {.start_ns = event->ts_ns,
 		.duration_ns = event->dur_ns,
 		.foreign = link_of(event),
@@ -359,13 +376,15 @@ static int take_host(struct torch *t, struct trace_process *p, const struct torc
 		.end_ns = event->ts_ns + event->dur_ns,
 		.tid = torch_number(event, TORCH_TID, 0),
 		.foreign = kind == TRACE_CALL ? link_of(event) : TRACE_NO_NUMBER,
-		.kind = (uint8_t)kind};
+		.kind = (uint8_t)kind,
+		.is_mark = kind == TRACE_RANGE && !event->has_dur};
 	struct trace_detail detail = {
 		.external = torch_number(event, TORCH_EXTERNAL_ID,
 			torch_number(event, TORCH_EXTERNAL_ID_OLD, TRACE_NO_NUMBER)),
 		.sequence = torch_number(event, TORCH_SEQUENCE, TRACE_NO_NUMBER),
 		.forward_tid = torch_number(event, TORCH_FORWARD_TID, TRACE_NO_NUMBER),
 		.stream = torch_number(event, TORCH_STREAM, TRACE_NO_NUMBER)};
+	int64_t id = 0;
 	int r;
 
 	/* As rtl export writes what was submitted without a call that was recorded. */
@@ -375,7 +394,8 @@ static int take_host(struct torch *t, struct trace_process *p, const struct torc
 	if (p->pid == TRACE_NO_NUMBER)
 		p->pid = torch_number(
 			event, TORCH_PID_RAW, torch_number(event, TORCH_PID, TRACE_NO_NUMBER));
-	r = put_optional(t, name, &host.name);
+	r = import_store_text(t->store, name.at, name.length, &id);
+	host.name = (uint32_t)id;
 	if (r == 0 && kind == TRACE_OP)
 		r = put_optional(t, text_of(t, event, TORCH_SHAPES), &detail.shapes);
 	if (r == 0 && kind == TRACE_OP)
@@ -420,6 +440,17 @@ static int take_memory(struct torch *t, struct trace_process *p, const struct to
 	return r ? r : add_level(t, p, event, TORCH_RESERVED, "reserved");
 }
 
+/* A roctx mark, as rtl export writes it. */
+static int take_mark(struct torch *t, struct trace_process *p, const struct torch_event *event)
+{
+	struct torch_event mark = *event;
+
+	if (!mark.has_ts)
+		return refuse(t, "an event has no time");
+	mark.dur_ns = 0;
+	return take_host(t, p, &mark, TRACE_RANGE);
+}
+
 static int take_python(struct torch *t, struct trace_process *p, const struct torch_event *event)
 {
 	static const char module[] = "nn.Module: ";
@@ -442,6 +473,8 @@ int torch_take(struct torch *torch, struct trace_process *process, const struct 
 	if (is_instant && category == CATEGORY_INSTANT &&
 		is_text(name_of(torch, event), "[memory]"))
 		return take_memory(torch, process, event);
+	if (is_instant && category == CATEGORY_RANGE)
+		return take_mark(torch, process, event);
 	if (is_instant || category == CATEGORY_OTHER || category == CATEGORY_INSTANT) {
 		torch->store->counts.skipped++;
 		return 0;

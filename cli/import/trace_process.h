@@ -35,6 +35,7 @@ struct trace_host {
 	uint32_t launch;	  /* of a graph: the how many-th; else TRACE_NONE */
 	uint8_t kind;
 	bool is_graph_launch;
+	bool is_mark; /* a TRACE_RANGE of no length, that roctxMark made */
 };
 
 /* What few intervals have, of a TRACE_OP mostly. */

@@ -170,7 +170,7 @@ static int put_range(struct writing *w, const struct trace_host *host)
 	sqlite3_bind_int64(put, 2, host->number);
 	import_bind(put, 3, host->range != 0, host->range);
 	sqlite3_bind_int64(put, 4, host->tid);
-	sqlite3_bind_text(put, 5, "push", -1, SQLITE_STATIC);
+	sqlite3_bind_text(put, 5, host->is_mark ? "mark" : "push", -1, SQLITE_STATIC);
 	sqlite3_bind_int64(put, 6, host->name);
 	sqlite3_bind_int64(put, 7, host->start_ns);
 	sqlite3_bind_int64(put, 8, host->end_ns);

@@ -55,6 +55,13 @@ def main():
         JOIN rocpd_string t ON t.id = o.opType_id WHERE t.string = 'KernelExecution'"""))
     assert links == sorted(db.execute("""SELECT api_id, o.id FROM rocpd_op o JOIN rtl_host_call c ON c.id = o.api_id
         WHERE o.start IS NOT NULL"""))
+    # In workgroups, as all functions of the fixtures take it; of several kernels of a call one has a row.
+    for name, *sides in rpd.execute("""SELECT s.string, gridX, gridY, gridZ, workgroupX, workgroupY, workgroupZ
+            FROM rocpd_kernelapi JOIN rocpd_string s ON s.id = kernelName_id"""):
+        grids = {tuple(-(-g // w) for g, w in zip(row[1:4], row[4:])) for row in db.execute(
+            """SELECT s.string, gridX, gridY, gridZ, workgroupX, workgroupY, workgroupZ FROM rocpd_op o
+               JOIN rocpd_string s ON s.id = o.description_id""") if plain(row[0]) == name and row[4:] == tuple(sides[3:])}
+        assert tuple(sides[:3]) in grids, (name, sides, grids)
     assert rpd.execute("SELECT sum(TotalCalls) FROM top").fetchone()[0] == (len(ops) or None)
     assert rpd.execute("SELECT count(*) FROM kernel").fetchone()[0] == len(links)
     print(f"kernels {len(kernels)}, copies {len(copies)}, calls {len(calls)}, ranges {len(ranges)}, links {len(links)}")

@@ -148,7 +148,7 @@ def main():
             args = event["args"]
             assert args["dispatch"] not in kernels
             kernels[args["dispatch"]] = (process, event["pid"], event["name"], *file.span(event), *args["block"],
-                                         *args["grid"])
+                                         *args["grid"], args["queue"])
             if args["dispatch"] in collective and "Collective name" in args:
                 check_collective(event, collective[args["dispatch"]])
                 totals["collectives"] += 1
@@ -166,9 +166,9 @@ def main():
             end = start + ns(event.get("dur", "0"))
             ranges.add((process, event["args"]["roctx id"], event["name"], start, end))
     assert kernels == {row[0]: (row[1], row[2], plain(row[3]), *row[4:9], *(-(-g // w) for g, w in
-                       zip(row[9:12], row[6:9]))) for row in db.execute(
+                       zip(row[9:12], row[6:9])), row[12]) for row in db.execute(
         """SELECT o.id, process_id, gpuId, s.string, o.start, o."end", workgroupX, workgroupY, workgroupZ, gridX, gridY,
-           gridZ FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id WHERE o.start IS NOT NULL""")}
+           gridZ, queueId FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id WHERE o.start IS NOT NULL""")}
     assert copies == {row[:2]: (row[2], COPY_NAMES[plain(row[3])], *row[4:]) for row in db.execute(
         """SELECT process_id, copyId, coalesce(source_gpuId, target_gpuId), direction, start_ns, end_ns, bytes
            FROM rtl_copy WHERE start_ns IS NOT NULL AND coalesce(source_gpuId, target_gpuId) IS NOT NULL""")}

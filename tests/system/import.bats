@@ -217,6 +217,28 @@ refused() { # refused FILE PATTERN
 	done
 }
 
+@test "an exported database that is imported again has equal rows, but for what the format has no place for" {
+	local kind format
+	python3 "$here/fixture_ranks.py" overlap "$here/../../collectord/db/schema" overlap.db
+	python3 "$here/fixture_tree.py" plain "$here/../../collectord/db/schema" plain.db
+	"$rtl" run -q -o run.db --mode full --device soft -- "$demo" --ranks 2 --steps 2
+	for kind in overlap plain run $(seq "${RTL_TEST_LONG:+20}2"); do
+		[ -e "$kind.db" ] || python3 "$here/fixture_random.py" "$kind" "$here/../../collectord/db/schema" "$kind.db"
+		"$rtl" export --torch torch --rocprofv3 rocprofv3 --rocpd rocpd --rpd rpd "$kind.db"
+		for format in torch rocprofv3 rocpd rpd; do
+			[ ! -d $format ] || set -- $format/*
+			[ -d $format ] || set -- $format
+			"$rtl" import -f -o again.db "$@"
+			python3 "$here/check_round_trip.py" $format "$kind.db" again.db >>lost
+		done
+		rm -rf torch rocprofv3 rocpd rpd "$kind.db"
+	done
+	# All kinds of rows were there.
+	for kind in kernels copies calls ranges collectives; do
+		grep -Eq "^torch: $kind: [1-9]" lost
+	done
+}
+
 tool_trace() { # tool_trace KIND OUT
 	python3 "$here/make_tool_traces.py" "$@"
 }

@@ -515,6 +515,9 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	if (verdict && is_published)
 		run_exports_write(&options->exports, options->is_forced || options->is_aside,
 			collector->database);
+	/* A service's database lies where it keeps them. */
+	if (verdict && is_published && options->is_aside && collector->is_private)
+		run_exports_write_beside(&options->exports, collector->database);
 	if (verdict)
 		print_line(&e, verdict, reason, is_good);
 	if (options->is_strict && status == 0 && (!is_good || verdict->is_empty))

@@ -27,3 +27,8 @@ void run_exports_take(struct run_exports *exports, char *value);
 int run_exports_check(const struct run_exports *exports, bool is_forced);
 /* Calls rtl export, which reports its errors itself. */
 void run_exports_write(const struct run_exports *exports, bool is_forced, const char *database);
+/*
+ * What rocm-trace-lite leaves beside trace.db: trace_summary.txt and, where @exports do not have
+ * that format already, trace.json.gz; in the place of what is there.
+ */
+void run_exports_write_beside(const struct run_exports *exports, const char *database);

@@ -199,6 +199,31 @@ compare() {
 	run -7 "$rtl" run -f -o t.db --device soft --export chrome-json=none/t.json -- sh -c 'exit 7'
 }
 
+@test "rtl trace leaves a summary and a Chrome trace beside its database, as rocm-trace-lite does" {
+	run -0 --separate-stderr "$rtl" trace --device soft -o trace.db "$demo" --ranks 1 --steps 2
+	grep -Eq '^SIMULATED complete: ' <<<"${stderr_lines[-1]}"
+	"$rtl" summary trace.db | cmp - trace_summary.txt
+	zcat trace.json.gz >trace.json
+	compare trace.db trace.json
+	[ "$(echo trace*)" = "trace.db trace.json trace.json.gz trace_summary.txt" ]
+	# They are of the newest one; the format that was asked for is not written twice.
+	echo old >trace_summary.txt
+	run -7 --separate-stderr "$rtl" trace --device soft -o trace.db --export chrome-json=other.json -- \
+		sh -c '"$0" --ranks 1 --steps 3; exit 7' "$demo"
+	"$rtl" summary trace.db | cmp - trace_summary.txt
+	compare trace.db other.json
+	zcat trace.json.gz | cmp - trace.json
+	# What cannot be written changes neither the record nor the exit status.
+	mkdir rest_summary.txt rest.json.gz
+	run -7 --separate-stderr "$rtl" trace --device soft -o rest.db sh -c 'exit 7'
+	grep -Eq '^rtl: no summary beside .*rest.db; rtl summary shows it$' <<<"$stderr"
+	grep -Eq '^rtl: --export: failed; ' <<<"$stderr"
+	[ -s rest.db ]
+	# rtl run leaves the database alone.
+	"$rtl" run --device soft -o run.db "$demo" --ranks 1 --steps 1
+	[ "$(echo run*)" = "run run.db" ]
+}
+
 @test "any rows are in every format once, of databases of random rows" {
 	for seed in $(seq "${RTL_TEST_LONG:+20}3"); do
 		rm -rf export && mkdir export

@@ -38,7 +38,7 @@ static const struct cmd commands[] = {
 	{ "convert", cmd_export, NULL, NULL },
 	{ "diff", cmd_diff, "FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] [--json|--csv]",
 		"what changed between runs; refuses those that cannot be compared" },
-	{ "diagnose", cmd_diagnose, "[--strict] [--json|--csv] [FILE|SESSION]",
+	{ "diagnose", cmd_diagnose, "[--strict] [--json|--csv] [FILE|SESSION|FILE...]",
 		"did all ranks do alike?" },
 	{ "query", cmd_query, "[-f FILE] [--json|--csv] [FILE|SESSION] ['SQL']",
 		"read-only SQL; without SQL the views that there are" },

@@ -5,6 +5,7 @@
 
 #include "cli/base/command.h"
 #include "cli/diagnose/diagnose.h"
+#include "cli/import/import.h"
 #include "cli/database/verb.h"
 #include "cli/trace/steps.h"
 #include "proto/base/cleanup.h"
@@ -19,6 +20,8 @@ static const char *const table_names[] = {
 
 struct diagnose_cmd {
 	struct verb verb;
+	char **files; /* several, of other tools or of rtl */
+	size_t file_count;
 	enum table csv_table;
 };
 
@@ -35,14 +38,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	if (key == 'c' && arg)
 		o->csv_table = (enum table)opts_choice("csv", arg, table_names, 2);
+	if (key == ARGP_KEY_ARG && state->next < state->argc) {
+		o->files = state->argv + state->next - 1;
+		o->file_count = (size_t)(state->argc - state->next) + 1;
+		state->next = state->argc;
+		return 0;
+	}
 	return verb_parse(key, arg, &o->verb);
 }
 
-static const struct argp parser = {options, parse, "[FILE|SESSION]",
+static const struct argp parser = {options, parse, "[FILE|SESSION]\nFILE FILE...",
 	"Whether the ranks of a session did alike, in all and kernel by kernel: MISSING has none, "
 	"LOW less than half of the rank with most, NOTE over 5 % less, or 5 % more or less work "
 	"than the rank in the middle; and why, as far as the file tells. Of several processes of a "
-	"rank one leads and is judged: by its steps, collectives, kernel time, attempt.",
+	"rank one leads and is judged: by its steps, collectives, kernel time, attempt. Several "
+	"FILEs, as "
+	"rocm-trace-lite leaves one a process, are imported into a temporary database first.",
 	NULL, NULL, NULL};
 
 static const struct render_column columns[] = {
@@ -227,6 +238,7 @@ static bool is_grave(const struct diagnose *d)
 int cmd_diagnose(int argc, char **argv)
 {
 	struct diagnose_cmd o = {.verb.format = RENDER_TABLE};
+	CLEANUP(import_temporary_done) struct import_temporary temporary = {0};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
@@ -237,6 +249,11 @@ int cmd_diagnose(int argc, char **argv)
 	int r;
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
+	if (o.file_count) {
+		if (import_temporary_make(o.files, o.file_count, &temporary) < 0)
+			return CMD_BAD_INPUT;
+		o.verb.name = temporary.path;
+	}
 	r = verb_open(&o.verb, &query);
 	if (r)
 		return r;

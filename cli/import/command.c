@@ -124,61 +124,6 @@ static int check_output(const struct import_cmd *o)
 	return 0;
 }
 
-static void tell(const struct trace_file *file, const struct import_counts *counts)
-{
-	uint64_t gpu = counts->kernels + counts->copies;
-
-	say("%s: %" PRIu64 " kernels, %" PRIu64 " copies (%" PRIu64 " of %" PRIu64
-	    " with their call), %" PRIu64 " calls, %" PRIu64 " operations, %" PRIu64
-	    " ranges, %" PRIu64 " collectives, %" PRIu64 " metrics; %" PRIu64 " events left out",
-		file->name, counts->kernels, counts->copies, counts->linked, gpu, counts->calls,
-		counts->ops, counts->ranges, counts->collectives, counts->metrics, counts->skipped);
-}
-
-static int read_rows(struct import_store *store, struct trace_file *file,
-	const struct import_format *format, const struct import_options *how)
-{
-	int r = import_store_begin(store, file, format->name, format->source);
-
-	if (r == 1)
-		say("%s: left out, as %s", file->name, store->error);
-	if (r)
-		return r;
-	r = format->read(store, file, how);
-	if (r == 0)
-		r = import_store_commit(store);
-	if (r == 0) {
-		own_end(store);
-		tell(file, &store->counts);
-		return 0;
-	}
-	say("%s", file->error[0] ? file->error : store->error[0] ? store->error : "out of memory");
-	if (import_store_rollback(store) < 0)
-		return -EIO;
-	own_end(store);
-	return r;
-}
-
-/* 1: it is there already. */
-static int import_file(
-	struct import_store *store, const char *name, const struct import_options *how)
-{
-	CLEANUP(trace_file_done) struct trace_file file;
-	const struct import_format *format;
-	int r = trace_file_open(name, &file);
-
-	if (r < 0) {
-		say("%s", file.error);
-		return r;
-	}
-	format = import_format_of(&file);
-	if (!format) {
-		say("%s", file.error);
-		return -EINVAL;
-	}
-	return read_rows(store, &file, format, how);
-}
-
 /* What spoils the database, and not only the file. */
 static bool is_of_store(int r)
 {

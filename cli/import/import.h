@@ -2,8 +2,10 @@
 #pragma once
 /*
  * Readers of other tools' files, one a format. Each writes the rows of one file into the open
- * transaction of a store. Prints nothing. One thread.
+ * transaction of a store. Prints nothing, but for
+ * import_file() and import_temporary_make(). One thread.
  */
+#include <limits.h>
 #include <regex.h>
 #include <stdbool.h>
 
@@ -26,6 +28,22 @@ struct import_format {
 
 /* NULL with a line in @file->error: of no format that is known. */
 const struct import_format *import_format_of(struct trace_file *file);
+
+/* Adds @name to @store, and says how many rows it has, or what is wrong. 0; 1: it is there already;
+ * -errno. */
+int import_file(struct import_store *store, const char *name, const struct import_options *how);
+
+/* A database of some files, for one answer. */
+struct import_temporary {
+	char folder[PATH_MAX - 16]; /* "": none was made */
+	char path[PATH_MAX];
+};
+/*
+ * A process whose rank is not known, alone in its file, gets the place of the file, from 0. 0;
+ * -errno after a line. @ret is good for import_temporary_done() in either case.
+ */
+int import_temporary_make(char *const *files, size_t count, struct import_temporary *ret);
+void import_temporary_done(struct import_temporary *temporary);
 
 int torch_read(
 	struct import_store *store, struct trace_file *file, const struct import_options *options);

@@ -297,6 +297,16 @@ static int read_ops(struct reading *r)
 	return e;
 }
 
+static int take_idle_process(struct reading *r)
+{
+	struct trace_process *process;
+	int e = trace_set_find(&r->set, r->store, r->only_pid, &process);
+
+	if (e == 0)
+		process->pid = r->only_pid;
+	return e;
+}
+
 static int64_t find_only_pid(const struct reading *r)
 {
 	return foreign_number(r->db,
@@ -323,6 +333,9 @@ static int read_all(struct import_store *store, struct trace_file *file,
 	}
 	if (e == 0)
 		e = read_ops(&r);
+	/* A process that dispatched nothing is one all the same. */
+	if (e == 0 && !r.set.count && r.only_pid != TRACE_NO_NUMBER)
+		e = take_idle_process(&r);
 	for (size_t i = 0; i < r.set.count && e == 0; i++) {
 		struct trace_process *p = r.set.at[i];
 

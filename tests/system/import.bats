@@ -282,6 +282,29 @@ tool_trace() { # tool_trace KIND OUT
 	[ "$(sql t.db 'SELECT pid FROM rtl_process')" = 41 ]
 }
 
+@test "rtl diagnose compares the files that rocm-trace-lite left, one a process" {
+	local pid
+	for pid in 41 42 43; do
+		tool_trace trace_lite trace_$pid.db
+		sqlite3 trace_$pid.db "UPDATE rocpd_metadata SET value = $pid; UPDATE rocpd_op SET gpuId = $pid - 41 WHERE gpuId >= 0"
+	done
+	# A process of which nothing was seen.
+	sqlite3 trace_42.db 'DELETE FROM rocpd_op'
+	run -0 --separate-stderr "$rtl" diagnose --json trace_41.db trace_42.db trace_43.db
+	jq -e '[.processes[] | [.rank, .pid, .kernels]] == [[0, 41, 2], [1, 42, 0], [2, 43, 2]] and
+		[.findings[] | [.level, .pid]] == [["MISSING", 42]]' <<<"$output"
+	grep -q '^rtl: trace_43.db: its rank is not known: taken for rank 2, its place$' <<<"$stderr"
+	run -3 "$rtl" diagnose trace_41.db trace_42.db --strict
+	# A rank that a file tells is its own.
+	mv trace_43.db rank1_43.db
+	run -0 --separate-stderr "$rtl" diagnose --csv=processes trace_41.db rank1_43.db
+	[ "$(cut -d, -f1,2 <<<"$output" | tail -n +2 | tr '\n' ' ')" = "0,41 1,43 " ]
+	# Nothing is left of the database, and a file that cannot be read ends it.
+	run -1 --separate-stderr "$rtl" diagnose trace_41.db none.db
+	[ "${stderr_lines[-1]}" = "rtl: none.db: cannot open: No such file or directory" ]
+	[ "$(echo rtl-import*)" = "rtl-import*" ]
+}
+
 @test "a file of rocprofv3 has its processes apart, whatever comes first in it" {
 	tool_trace rocprofv3 t.json
 	"$rtl" import -o t.db t.json

@@ -31,7 +31,7 @@ static const struct cmd commands[] = {
 		"ranges and host calls, with the GPU time of their kernels" },
 	{ "report", cmd_report, "[FILE|SESSION...] [--html OUT] [-f] [--label TEXT] [--steps REGEX]",
 		"one page with all of that, to look at in a browser" },
-	{ "export", cmd_export, "[-f] --FORMAT OUT... [--from S] [--to S] [--ranks LIST] [--gpus LIST] [FILE|SESSION]",
+	{ "export", cmd_export, "[-f] --FORMAT OUT... [--from S] [--to S] [--ranks LIST] [--gpus LIST] [FILE|SESSION...]",
 		"in formats of others: Perfetto, Chrome, PyTorch, rocprofv3, RPD, rocpd, AORTA, CSV" },
 	{ "import", cmd_import, "[-f|--append] [--rank-from REGEX] [--keep-going] -o OUT.db FILE...",
 		"what others recorded, as a database: PyTorch, rocprofv3, RPD, rocm-trace-lite" },

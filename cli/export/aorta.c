@@ -12,11 +12,13 @@
 
 #include "cli/base/array.h"
 #include "cli/base/message.h"
+#include "cli/export/aorta_timeline.h"
 #include "cli/export/format.h"
 #include "cli/output/table.h"
 #include "cli/timeline/json.h"
 #include "proto/base/cleanup.h"
 
+#define LABEL_BYTES 128
 #define WRITE_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
 enum metric_name { METRIC_LOSS, METRIC_LR, METRIC_GRAD_NORM, METRIC_EPOCH, METRICS };
@@ -30,8 +32,13 @@ struct metric {
 };
 
 struct aorta {
+	json_t *document, *datasets; /* of summary.json; datasets is borrowed from document */
+	double first_ratio;
+	/* Of one database: */
 	struct metric *metrics; /* by process and time */
 	size_t metric_count;
+	struct aorta_point *points;
+	size_t point_count, point_capacity;
 	uint64_t steps;
 	double sum_loss, sum_overlap_ms, sum_compute_ms, sum_allreduce_ms, sum_reducescatter_ms;
 };
@@ -164,16 +171,25 @@ static json_t *line_json(
 	return NULL;
 }
 
-static void add_step(struct aorta *state, const struct breakdown_row *row, const json_t *line)
+static int add_step(struct aorta *state, const struct breakdown_row *row, const json_t *line)
 {
+	if (GROW(state->points, state->point_count, state->point_capacity))
+		return -ENOMEM;
+	state->points[state->point_count++] = (struct aorta_point){
+		.step = json_integer_value(json_object_get(line, "global_step")),
+		.overlap_ms = (double)row->with_communication_ns / 1e6,
+		.compute_ms = (double)row->stream_ns[BREAKDOWN_COMPUTE] / 1e6,
+	};
 	state->steps++;
 	state->sum_loss += json_real_value(json_object_get(line, "loss"));
 	state->sum_overlap_ms += (double)row->with_communication_ns / 1e6;
 	state->sum_compute_ms += (double)row->stream_ns[BREAKDOWN_COMPUTE] / 1e6;
 	state->sum_allreduce_ms += (double)row->with_allreduce_ns / 1e6;
 	state->sum_reducescatter_ms += (double)row->with_reducescatter_ns / 1e6;
+	return 0;
 }
 
+/* @to NULL: their figures count, and no line is written. */
 static int put_steps(struct export_writer *w, const struct timeline_lane *lane, FILE *to)
 {
 	size_t segment_at = 0;
@@ -188,11 +204,13 @@ static int put_steps(struct export_writer *w, const struct timeline_lane *lane, 
 			return -ENOMEM;
 		if (!export_has_time(w->source, row->start_ns, row->end_ns))
 			continue;
-		add_step(w->state, row, line);
-		r = render_json_value(to, line, WRITE_FLAGS);
+		r = add_step(w->state, row, line);
+		if (!r && to)
+			r = render_json_value(to, line, WRITE_FLAGS);
 		if (r)
 			return r;
-		fputs("\n", to);
+		if (to)
+			fputs("\n", to);
 	}
 	if (lane->outside.kernels || lane->outside.copies)
 		w->lost[EXPORT_OUTSIDE]++;
@@ -209,6 +227,9 @@ static int put_lane(struct export_writer *w, const struct timeline *timeline, si
 	FILE *to;
 	int r;
 
+	/* The lines of several runs would have the same names. */
+	if (w->datasets > 1)
+		return put_steps(w, lane, NULL);
 	if (before && before->has_rank && before->rank == lane->rank)
 		snprintf(more, sizeof(more), "_p%" PRId64 "_gpu%" PRId64, lane->process_id,
 			lane->gpu_id);
@@ -246,28 +267,105 @@ static int put_means(const struct aorta *state, json_t *to)
 	return bad;
 }
 
-/* As overlap_report.py writes it of these files; the label is the session's name. */
-static int put_summary(struct export_writer *w)
+/* overlap_report.py compares two runs of those that it is given. */
+static int put_comparison(json_t *document, double reference, double candidate)
 {
-	CLEANUP(decref_p) json_t *document = json_object();
-	json_t *datasets = json_object(), *means = json_object(), *more = json_object();
-	const struct verdict *verdict = w->source->verdict;
-	const char *label = *w->source->session ? w->source->session : "rtl";
-	FILE *to;
-	int r, bad = json_object_set_new(document, "datasets", datasets);
+	json_t *comparison = json_object();
+	int bad = json_object_set_new(comparison, "reference_overlap_ratio", json_real(reference));
 
-	bad |= json_object_set_new(datasets, label, means);
-	bad |= put_means(w->state, means);
-	bad |= json_object_set_new(document, "rtl", more);
-	bad |= verdict_put_json(verdict, more);
-	if (bad)
-		return -ENOMEM;
-	to = output_folder_create(&w->folder, "summary.json");
+	bad |= json_object_set_new(comparison, "candidate_overlap_ratio", json_real(candidate));
+	bad |= json_object_set_new(comparison, "ratio_delta", json_real(candidate - reference));
+	return bad | json_object_set_new(document, "comparison", comparison);
+}
+
+/* What a file's name may begin with, and is no other database's; a session may be called anything.
+ */
+static int make_label(const struct export_writer *w, char ret[LABEL_BYTES])
+{
+	const struct aorta *state = w->state;
+	const char *session = w->source->session;
+
+	snprintf(ret, LABEL_BYTES, "%s", w->label ? w->label : *session ? session : "rtl");
+	for (char *at = ret; *at; at++)
+		if (*at == '/' || (*at == '.' && at == ret))
+			*at = '_';
+	if (!json_object_get(state->datasets, ret))
+		return 0;
+	say("--aorta: %s is the name of two runs; --label gives them others", ret);
+	return -EIO;
+}
+
+static int put_timeline(struct export_writer *w, const char *label)
+{
+	struct aorta *state = w->state;
+	char name[LABEL_BYTES + 16];
+	FILE *to;
+	int r;
+
+	snprintf(name, sizeof(name), "%s_timeline.svg", label);
+	to = output_folder_create(&w->folder, name);
 	if (!to)
 		return -EIO;
-	r = render_json_value(to, document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	r = aorta_put_timeline(
+		to, label, w->source->verdict->is_simulated, state->points, state->point_count);
+	return output_folder_close(&w->folder, to, name) ? -EIO : r;
+}
+
+/* One database of "datasets"; the last one ends the file. */
+static int put_dataset(struct export_writer *w)
+{
+	struct aorta *state = w->state;
+	json_t *means = json_object(), *more = json_object();
+	double ratio =
+		state->sum_compute_ms > 0 ? state->sum_overlap_ms / state->sum_compute_ms : 0.0;
+	char label[LABEL_BYTES];
+	int r, bad = 0;
+
+	if (!state->document) {
+		state->document = json_object();
+		state->datasets = json_object();
+		bad |= json_object_set_new(state->document, "datasets", state->datasets);
+		bad |= json_object_set_new(state->document, "rtl", json_object());
+	}
+	r = bad ? -ENOMEM : make_label(w, label);
+	if (r) {
+		json_decref(means);
+		json_decref(more);
+		return r;
+	}
+	bad |= json_object_set_new(state->datasets, label, means);
+	bad |= put_means(state, means);
+	bad |= json_object_set_new(json_object_get(state->document, "rtl"), label, more);
+	bad |= verdict_put_json(w->source->verdict, more);
+	if (w->datasets == 2 && w->dataset == 1)
+		bad |= put_comparison(state->document, state->first_ratio, ratio);
+	state->first_ratio = ratio;
+	return bad ? -ENOMEM : put_timeline(w, label);
+}
+
+/* As overlap_report.py writes it of these files. */
+static int put_summary(struct export_writer *w)
+{
+	const struct aorta *state = w->state;
+	FILE *to = output_folder_create(&w->folder, "summary.json");
+	int r;
+
+	if (!to)
+		return -EIO;
+	r = render_json_value(to, state->document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 	fputs("\n", to);
 	return output_folder_close(&w->folder, to, "summary.json") ? -EIO : r;
+}
+
+static void forget_steps(struct aorta *state)
+{
+	const struct aorta kept = {.document = state->document,
+		.datasets = state->datasets,
+		.first_ratio = state->first_ratio};
+
+	free(state->metrics);
+	free(state->points);
+	*state = kept;
 }
 
 static int end(struct export_writer *w)
@@ -297,21 +395,33 @@ static int end(struct export_writer *w)
 		else
 			w->lost[EXPORT_RANKS]++;
 	}
-	return r ? r : put_summary(w);
+	if (!r)
+		r = put_dataset(w);
+	if (!r && w->dataset + 1 == w->datasets)
+		r = put_summary(w);
+	forget_steps(w->state);
+	return r;
 }
 
 static void done(struct export_writer *w)
 {
-	free(((struct aorta *)w->state)->metrics);
+	struct aorta *state = w->state;
+
+	forget_steps(state);
+	json_decref(state->document);
 }
 
 const struct export_format export_aorta = {
 	.option = "aorta",
 	.argument = "DIR",
-	.help = "AORTA's metrics, a file rank_<rr>_metrics.jsonl for each rank with a line a step",
+	.help = "AORTA's metrics, a file rank_<rr>_metrics.jsonl for each rank with a line a step, "
+		"and the summary of its overlap_report.py; of several FILEs that with a "
+		"comparison",
 	.use = "AORTA's overlap_report.py --log-dir",
 	.kind = EXPORT_FOLDER,
-	.files = (const char *const[]){"rank_*_metrics.jsonl", "summary.json", NULL},
+	.takes_several = true,
+	.files = (const char *const[]){"rank_*_metrics.jsonl", "*_timeline.svg", "summary.json",
+		NULL},
 	.state_bytes = sizeof(struct aorta),
 	.is_summary = true,
 	.end = end,

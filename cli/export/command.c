@@ -12,9 +12,17 @@
 
 /* More than there are; a format is asked for once. */
 #define FORMATS_MAX 16
+#define FILES_MAX   16
 #define TIME_MAX_NS ((uint64_t)INT64_MAX / 4)
 
-enum { KEY_FORMAT = 0x500, KEY_RANKS = KEY_FORMAT + FORMATS_MAX, KEY_GPUS, KEY_FROM, KEY_TO };
+enum {
+	KEY_FORMAT = 0x500,
+	KEY_RANKS = KEY_FORMAT + FORMATS_MAX,
+	KEY_GPUS,
+	KEY_FROM,
+	KEY_TO,
+	KEY_LABEL
+};
 
 static const struct argp_option common_options[] = {
 	{"force", 'f', NULL, 0, "overwrite what is there", 0},
@@ -23,13 +31,26 @@ static const struct argp_option common_options[] = {
 	{"from", KEY_FROM, "SECONDS", 0,
 		"only what ends at or after this time, in seconds since the session began", 0},
 	{"to", KEY_TO, "SECONDS", 0, "only what begins until this time", 0},
+	{"label", KEY_LABEL, "TEXT", 0,
+		"of --aorta: what to call a FILE, in their order (default: its session)", 0},
 	VERB_STRICT,
 	{0},
 };
 #define COMMON_OPTIONS (sizeof(common_options) / sizeof(*common_options))
 
+/* A database, and what is known of it before its first row. */
+struct input {
+	struct query *query;
+	struct verdict *verdict;
+	struct export_source source;
+};
+
 struct export_cmd {
 	struct verb verb;
+	const char *names[FILES_MAX], *labels[FILES_MAX];
+	size_t name_count, label_count;
+	struct input inputs[FILES_MAX];
+	size_t input_count;
 	struct export_options what;
 	struct export_writer writers[FORMATS_MAX];
 	size_t count;
@@ -71,7 +92,7 @@ static void take_out(struct export_cmd *o, const struct export_format *format, c
 	o->writers[o->count++] = (struct export_writer){.format = format, .out = out};
 }
 
-static void check_formats(void)
+static void refuse_no_format(void)
 {
 	char names[256];
 	size_t fill = 0;
@@ -80,6 +101,36 @@ static void check_formats(void)
 		fill += (size_t)snprintf(names + fill, sizeof(names) - fill, "%s--%s %s",
 			i ? ", " : "", export_formats[i]->option, export_formats[i]->argument);
 	opts_error("needs a format: %s", names);
+}
+
+static void take_label(struct export_cmd *o, const char *label)
+{
+	if (o->label_count == FILES_MAX)
+		opts_error("at most %d FILEs", FILES_MAX);
+	if (!*label || *label == '.' || strchr(label, '/'))
+		opts_error("--label=%s: is to be the beginning of a file's name", label);
+	for (size_t i = 0; i < o->label_count; i++)
+		if (!strcmp(o->labels[i], label))
+			opts_error("--label=%s: is given twice", label);
+	o->labels[o->label_count++] = label;
+}
+
+static void take_name(struct export_cmd *o, const char *name)
+{
+	if (o->name_count == FILES_MAX)
+		opts_error("at most %d FILEs", FILES_MAX);
+	o->names[o->name_count++] = name;
+}
+
+static void check_options(const struct export_cmd *o)
+{
+	if (!o->count)
+		refuse_no_format();
+	if (o->label_count && o->label_count != (o->name_count ? o->name_count : 1))
+		opts_error("--label: one for each FILE, or none");
+	for (size_t i = 0; i < o->count && o->name_count > 1; i++)
+		if (!o->writers[i].format->takes_several)
+			opts_error("one FILE or SESSION at a time; --aorta alone compares several");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -106,10 +157,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_TO:
 		take_time("to", arg, &o->what.has_to, &o->what.to_ns);
 		return 0;
+	case KEY_LABEL:
+		take_label(o, arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		take_name(o, arg);
+		return 0;
 	case ARGP_KEY_END:
-		(void)verb_parse(key, arg, &o->verb);
-		if (!o->count)
-			check_formats();
+		check_options(o);
 		return 0;
 	default:
 		return verb_parse(key, arg, &o->verb);
@@ -119,7 +174,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void parse_options(int argc, char **argv, struct export_cmd *o)
 {
 	struct argp_option options[FORMATS_MAX + COMMON_OPTIONS] = {0};
-	const struct argp parser = {options, parse, "[FILE|SESSION]",
+	const struct argp parser = {options, parse, "[FILE|SESSION...]",
 		"What was recorded, in formats that others read, to the nanosecond; several at "
 		"once are written in one reading of the file. What a format has no place for is "
 		"counted on stderr.",
@@ -178,28 +233,49 @@ static void tell_left_out(const struct export_cmd *o, const struct export_writer
 		say("left out: %s", line);
 }
 
-static void writers_done(struct export_cmd *o)
+static void export_cmd_done(struct export_cmd *o)
 {
+	for (size_t i = 0; i < o->input_count; i++) {
+		export_source_done(&o->inputs[i].source);
+		verdict_free_p(&o->inputs[i].verdict);
+		query_free_p(&o->inputs[i].query);
+	}
 	for (size_t i = 0; i < o->count; i++)
 		export_writer_done(o->writers + i);
 }
 
-/* All are whole before the first gets its name. 0, or an exit status, said why. */
-static int write_all(struct export_cmd *o, const struct export_source *source)
+static int write_rows(struct export_cmd *o, size_t dataset)
 {
+	const struct export_source *source = &o->inputs[dataset].source;
+
 	for (size_t i = 0; i < o->count; i++) {
 		o->writers[i].source = source;
-		if (export_writer_open(o->writers + i))
-			return CMD_BAD_INPUT;
+		o->writers[i].label = o->labels[dataset];
+		o->writers[i].dataset = dataset;
+		o->writers[i].datasets = o->input_count;
 	}
 	switch (export_pass(o->writers, o->count)) {
 	case 0:
-		break;
+		return 0;
 	case -EIO: /* a format's, which has said it, or the database's */
 		return query_error(source->query)[0] ? verb_fail(source->query, NULL)
 						     : CMD_BAD_INPUT;
 	default:
 		return verb_fail(source->query, NULL);
+	}
+}
+
+/* All are whole before the first gets its name. 0, or an exit status, said why. */
+static int write_all(struct export_cmd *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (export_writer_open(o->writers + i))
+			return CMD_BAD_INPUT;
+	for (size_t i = 0; i < o->input_count; i++) {
+		int r = write_rows(o, i);
+
+		if (r)
+			return r;
 	}
 	for (size_t i = 0; i < o->count; i++)
 		if (export_writer_close(o->writers + i))
@@ -210,37 +286,52 @@ static int write_all(struct export_cmd *o, const struct export_source *source)
 	return CMD_OK;
 }
 
-static void tell(const struct export_cmd *o, const struct verdict *verdict)
+static void tell(const struct export_cmd *o)
 {
 	for (size_t i = 0; i < o->count; i++)
 		tell_left_out(o, o->writers + i);
-	if (!verdict->is_complete)
-		say("%s", verdict->line);
+	for (size_t i = 0; i < o->input_count; i++)
+		if (!o->inputs[i].verdict->is_complete)
+			say("%s%s%s", o->input_count > 1 ? o->names[i] : "",
+				o->input_count > 1 ? ": " : "", o->inputs[i].verdict->line);
 	for (size_t i = 0; i < o->count; i++)
 		if (strcmp(o->writers[i].out, "-"))
 			say("wrote %s (%.1f MB): %s", o->writers[i].out,
 				(double)o->writers[i].bytes / 1e6, o->writers[i].format->use);
 }
 
+/* 0, or an exit status, said why. */
+static int open_input(struct export_cmd *o, const char *name)
+{
+	struct input *input = o->inputs + o->input_count;
+
+	o->verb.name = name;
+	if (verb_open(&o->verb, &input->query))
+		return CMD_BAD_INPUT;
+	o->input_count++;
+	for (size_t i = 0; i < o->count; i++)
+		if (check_output(o->writers + i, o->is_forced, input->query))
+			return CMD_BAD_INPUT;
+	if (make_verdict(input->query, &input->verdict) ||
+		export_source_load(input->query, input->verdict, &o->what, &input->source))
+		return verb_fail(input->query, NULL);
+	return 0;
+}
+
 int cmd_export(int argc, char **argv)
 {
-	CLEANUP(writers_done) struct export_cmd o = {0};
-	CLEANUP(query_free_p) struct query *query = NULL;
-	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	CLEANUP(export_source_done) struct export_source source = {0};
-	int r;
+	CLEANUP(export_cmd_done) struct export_cmd o = {0};
+	int r = 0;
 
 	parse_options(argc, argv, &o);
-	if (verb_open(&o.verb, &query))
-		return CMD_BAD_INPUT;
-	for (size_t i = 0; i < o.count; i++)
-		if (check_output(o.writers + i, o.is_forced, query))
-			return CMD_BAD_INPUT;
-	if (make_verdict(query, &verdict) || export_source_load(query, verdict, &o.what, &source))
-		return verb_fail(query, NULL);
-	r = write_all(&o, &source);
+	for (size_t i = 0; i < (o.name_count ? o.name_count : 1) && !r; i++)
+		r = open_input(&o, o.names[i]);
+	if (!r)
+		r = write_all(&o);
 	if (r)
 		return r;
-	tell(&o, verdict);
-	return verb_check(&o.verb, verdict);
+	tell(&o);
+	for (size_t i = 0; i < o.input_count && !r; i++)
+		r = verb_check(&o.verb, o.inputs[i].verdict);
+	return r;
 }

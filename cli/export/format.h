@@ -107,6 +107,9 @@ struct export_format;
 struct export_writer {
 	const struct export_format *format;
 	const struct export_source *source;
+	const char *label; /* what to call the database; NULL: as its session */
+	size_t dataset,
+		datasets; /* which database it is, and of how many, where it takes several */
 	const char *out;
 	struct output_file file;
 	struct output_folder folder;
@@ -124,6 +127,7 @@ struct export_format {
 	const char *use; /* what to do with it */
 	enum export_kind kind;
 	bool is_compressible;
+	bool takes_several;	  /* databases, one after another, begin() to end() for each */
 	bool is_summary;	  /* it has no place for rows, and lacks none */
 	const char *const *files; /* patterns of what a folder of it has */
 	size_t state_bytes;

@@ -169,14 +169,56 @@ compare() {
 	done <steps
 	run -0 --separate-stderr "$rtl" export --aorta metrics run.db
 	[ -z "$output" ]
-	[ "$(ls metrics | tr '\n' ' ')" = "rank_00_metrics.jsonl rank_01_metrics.jsonl summary.json " ]
+	session=$(sql run.db 'SELECT name FROM rtl_session')
+	[ "$(ls metrics | sort | tr '\n' ' ')" = "rank_00_metrics.jsonl rank_01_metrics.jsonl ${session}_timeline.svg summary.json " ]
 	[ "$(python3 "$here/check_aorta.py" timeline.json metrics)" = "steps 8, losses 4" ]
 	[ "$(jq -s -c '[.[] | [.step, .loss]]' metrics/rank_00_metrics.jsonl)" = "[[0,2.5],[1,1.5],[2,0.5],[3,-0.5]]" ]
 	"$rtl" export -f --aorta metrics --ranks 1 run.db
-	[ "$(ls metrics | tr '\n' ' ')" = "rank_01_metrics.jsonl summary.json " ]
+	[ "$(ls metrics/rank*)" = metrics/rank_01_metrics.jsonl ]
 	"$rtl" timeline --json --segments clean.db >timeline.json
 	"$rtl" export --aorta clean clean.db
 	python3 "$here/check_aorta.py" timeline.json clean
+}
+
+# summary.json has what overlap_report.py makes of the lines of each run, which check_aorta.py has checked.
+@test "AORTA's summary compares two runs by their labels" {
+	local kind
+	python3 "$here/make_torch_trace.py" 0 1 >rank0.json
+	"$rtl" import -o base.db rank0.json
+	$rtl run -q -o test.db --device soft -- "$demo" --ranks 2 --steps 4
+	for kind in base test; do
+		"$rtl" timeline --json --segments $kind.db >timeline.json
+		"$rtl" export --aorta $kind --label $kind $kind.db
+		python3 "$here/check_aorta.py" timeline.json $kind
+	done
+	run -0 --separate-stderr "$rtl" export --aorta both --label base --label test base.db test.db
+	[ "$(ls both | sort | tr '\n' ' ')" = "base_timeline.svg summary.json test_timeline.svg " ]
+	jq -e --slurpfile base base/summary.json --slurpfile test test/summary.json '
+		.datasets == $base[0].datasets + $test[0].datasets and
+		.comparison == {reference_overlap_ratio: .datasets.base.overlap_ratio,
+			candidate_overlap_ratio: .datasets.test.overlap_ratio,
+			ratio_delta: (.datasets.test.overlap_ratio - .datasets.base.overlap_ratio)} and
+		.datasets.base.overlap_ratio == 0 and .datasets.test.overlap_ratio > 0' both/summary.json
+	# A point for each step of each rank, in their order.
+	python3 - both/test_timeline.svg <<-END
+		import sys, xml.etree.ElementTree as tree
+		lines = [[tuple(map(float, point.split(","))) for point in line.get("points").split()]
+		         for line in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}polyline")]
+		assert [len(line) for line in lines] == [8, 8] and all(line == sorted(line, key=lambda p: p[0]) for line in lines)
+	END
+	# Of three there is no pair.
+	cp test.db other.db
+	"$rtl" export --aorta three --label a --label b --label c base.db test.db other.db
+	jq -e '(.datasets | keys) == ["a", "b", "c"] and (has("comparison") | not)' three/summary.json
+	run -1 --separate-stderr "$rtl" export --aorta twice base.db base.db
+	[ "$stderr" = "rtl: --aorta: base is the name of two runs; --label gives them others" ]
+	run -2 --separate-stderr "$rtl" export --csv twice base.db test.db
+	[ "$stderr" = "rtl: export: one FILE or SESSION at a time; --aorta alone compares several" ]
+	run -2 --separate-stderr "$rtl" export --aorta twice --label one base.db test.db
+	[ "$stderr" = "rtl: export: --label: one for each FILE, or none" ]
+	run -2 --separate-stderr "$rtl" export --aorta twice --label a/b base.db
+	[ "$stderr" = "rtl: export: --label=a/b: is to be the beginning of a file's name" ]
+	[ "$(echo twice*)" = "twice*" ]
 }
 
 @test "rtl run writes its record in the formats that it is asked for when the job has ended" {

@@ -479,15 +479,36 @@ static int add_interval(struct work *work, uint32_t launch, int64_t until, bool 
 	return 0;
 }
 
-/* From its own start to when the launch it needs began; nothing within what the clocks do not know. */
-static int add_wait(struct work *work, uint32_t launch, uint32_t for_launch, bool is_pair)
+/* From its own start to when the launch it needs began, @most_ns at most; nothing within what the
+ * clocks do not know. */
+static int add_wait(
+	struct work *work, uint32_t launch, uint32_t for_launch, int64_t most_ns, bool is_pair)
 {
 	const struct collectives *c = work->c;
-	const struct collectives_launch *own = c->launches + launch, *other = c->launches + for_launch;
+	const struct collectives_launch *own = c->launches + launch,
+					*other = c->launches + for_launch;
+	int64_t late_ns = wrap_minus(other->start, own->start);
 
-	if (wrap_minus(other->start, own->start) <= error_between(c, own->lane, other->lane))
+	if (late_ns <= error_between(c, own->lane, other->lane))
 		return 0;
-	return add_interval(work, launch, other->start, is_pair);
+	if (late_ns > most_ns)
+		late_ns = most_ns;
+	return add_interval(work, launch, wrap_plus(own->start, late_ns), is_pair);
+}
+
+/*
+ * A rank that waits for all others leaves when they do: it is in the operation longer than the last
+ * one to come, by what it waits. One that is there no longer leaves as much earlier as it came, and
+ * has waited for no rank: the clocks are wrong, or the ranks do not meet.
+ */
+static int64_t longest_wait(const struct collectives *c, const struct collectives_operation *o,
+	enum direction direction, uint32_t launch)
+{
+	const struct collectives_launch *own = c->launches + launch;
+
+	if (direction != FROM_ALL || o->is_pairs)
+		return INT64_MAX;
+	return wrap_minus(wrap_minus(own->stop, own->start), o->min_ns);
 }
 
 static uint32_t find_last(const struct collectives *c, const struct collectives_operation *o,
@@ -518,11 +539,14 @@ static int add_operation(struct work *work, const struct collectives_operation *
 		return 0;
 	if (direction == TO_ROOT) {
 		last = find_last(c, o, root);
-		return last == COLLECTIVES_NONE ? 0 : add_wait(work, root, last, false);
+		return last == COLLECTIVES_NONE ? 0 : add_wait(work, root, last, INT64_MAX, false);
 	}
-	for (uint32_t i = 0; i < o->launches && !r; i++)
-		r = add_wait(work, c->by_operation[o->first + i],
-			direction == FROM_ROOT ? root : last, o->is_pairs);
+	for (uint32_t i = 0; i < o->launches && !r; i++) {
+		uint32_t launch = c->by_operation[o->first + i];
+
+		r = add_wait(work, launch, direction == FROM_ROOT ? root : last,
+			longest_wait(c, o, direction, launch), o->is_pairs);
+	}
 	return r;
 }
 

@@ -330,6 +330,43 @@ static struct reason_place place_of(
 	return (struct reason_place){c->processes[lane->process].id, lane->gpu_id};
 }
 
+static int compare_by_rank(
+	const struct collectives *c, const struct waiting_group *group, uint32_t a, uint32_t b)
+{
+	const struct collectives_lane *x = c->lanes + group->lanes[a],
+				      *y = c->lanes + group->lanes[b];
+	const struct collectives_process *p = c->processes + x->process,
+					 *q = c->processes + y->process;
+
+	if (p->has_rank != q->has_rank)
+		return p->has_rank ? -1 : 1;
+	if (p->has_rank && p->rank != q->rank)
+		return p->rank < q->rank ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+/* Processes are numbered as they come, so their order is another one in each run: ranks are named
+ * in the order of their numbers. */
+static void take_places(
+	struct reason_straggler *s, const struct collectives *c, const struct straggler *from)
+{
+	uint32_t least[REASON_NAMED_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; i < from->count; i++) {
+		size_t at = count < REASON_NAMED_MAX ? count++ : REASON_NAMED_MAX;
+
+		for (; at && compare_by_rank(c, from->group, from->lanes[i], least[at - 1]) < 0;
+			at--)
+			if (at < REASON_NAMED_MAX)
+				least[at] = least[at - 1];
+		if (at < REASON_NAMED_MAX)
+			least[at] = from->lanes[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		s->at[i] = place_of(c, from->group, least[i]);
+}
+
 static void take_straggler(
 	struct reason_figures *f, const struct collectives *c, const struct straggler *from)
 {
@@ -352,8 +389,7 @@ static void take_straggler(
 		.cause = from->cause,
 		.waiting_ns = (double)from->waiting_ns,
 	};
-	for (size_t i = 0; i < from->count && i < REASON_NAMED_MAX; i++)
-		s->at[i] = place_of(c, from->group, from->lanes[i]);
+	take_places(s, c, from);
 	for (int i = 0; i < STRAGGLER_CAUSES; i++)
 		s->part_ns[i] = (double)from->part_ns[i];
 	if (from->cause == STRAGGLER_TRANSFER && from->comm != COLLECTIVES_NONE) {

@@ -81,10 +81,14 @@ class Rank:
         self.calls.append((number, op, begin, submit, len(self.marks)))
         at = self.start(stream, submit, after)
         self.parts.append((number, comm[0], comm[1].index(self.rank), len(comm[1]), seq, count, peer))
-        end = (yield key, ranks, at, ns) + int(self.rng.uniform(0, 800))
+        end = self.leave(at, ns, (yield key, ranks, at, ns))
         self.kernels.append((stream, RCCL, 2048, at, end - at, submit, len(self.marks), number))
         self.free[stream] = end
         return end
+
+    def leave(self, _at, _ns, end):
+        """When this rank leaves what it came to at @_at, and what ends at @end."""
+        return end + int(self.rng.uniform(0, 800))
 
     def collective(self, comm, op, ns, count, stream="rccl", after=(), root=None):
         seq = self.job.next((comm[0], self.rank))

@@ -3,14 +3,16 @@
 """reasons.py RTL: simulated jobs of known cause, and healthy ones. A rank is named where it costs the
 job something, with its cause and its cost; no healthy job accuses a rank. RTL_TEST_LONG=1: three seeds
 of each, and 64 ranks."""
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
 
-from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, Job
+from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, Job, Rank
 
 
 def nothing(_rank, _step):
@@ -444,6 +446,39 @@ def check_impossible(rtl, folder):
     assert told["timed"] == told["operations"] - spoilt, told["timed"]
 
 
+class Apart(Rank):
+    """Its collectives take as long whenever the others come, as on GPUs that do not know of each other."""
+
+    def leave(self, at, ns, _end):
+        return at + ns
+
+
+def check_apart(rtl, folder):
+    """Rank 0 comes later by as much as it leaves later, so no rank has waited for it: such times accuse none,
+    whether ranks do not meet or a clock is wrong."""
+    def program(rank):
+        rank.host(3 * MS if rank.rank == 0 else 0)
+        for step in range(20):
+            rank.step(step)
+            done = rank.kernel(GEMM, 4 * MS)
+            last = yield from rank.collective(rank.job.world, "ncclAllReduce", 6 * MS, 8 << 20, after=(done,))
+            rank.kernel(ADAM, 200 * US, after=(last,))
+            rank.synchronize()
+
+    for ranks in 2, 4:
+        reason = ask(rtl, Job(ranks, rank_type=Apart).run(program), folder)
+        assert reason["code"] == "exposed_comm" and not reason["straggler"], (ranks, reason)
+        assert reason["waiting"]["wait_pct"] < 1 and not reason["waiting"]["impossible_collectives"], (ranks, reason)
+
+
+def check_order(rtl, folder):
+    """Processes are numbered as they come; ranks are named in the order of their own numbers."""
+    job = Job(8).run(data_parallel(in_turn))
+    reason = ask(rtl, job, folder, "UPDATE rtl_process SET rank = 7 - rank")
+    assert reason["straggler"]["ranks"] == [1, 5] and reason["rank"] == 1, reason
+    assert reason["text"].startswith("Ranks 1 and 5 are in turn waited for"), reason
+
+
 # name, ranks, program, code
 OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
@@ -454,11 +489,13 @@ SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3))
 EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
 
 
-def ask(rtl, job, folder):
+def ask(rtl, job, folder, change=""):
     path = os.path.join(folder, "job.db")
     if os.path.exists(path):
         os.unlink(path)
     job.store(path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript(change)
     done = subprocess.run([rtl, "summary", "--json", path], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["reason"]
 
@@ -488,6 +525,8 @@ def main():
     rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
     with tempfile.TemporaryDirectory() as folder:
         check_impossible(rtl, folder)
+        check_apart(rtl, folder)
+        check_order(rtl, folder)
         for seed in range(1, 4 if is_long else 2):
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)

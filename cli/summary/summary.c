@@ -59,6 +59,7 @@ void summary_free_p(struct summary **summary)
 		free(s->metrics[i].name);
 	free(s->metrics);
 	free(s->collectives);
+	cost_done(&s->cost);
 	summary_groups_free_p(&s->groups);
 	summary_groups_free_p(&s->categories);
 	free(s->name);
@@ -378,6 +379,8 @@ int summary_new(struct query *query, const struct summary_wishes *wishes,
 		r = load_copies(query, s);
 	if (!r)
 		r = load_metrics(query, s);
+	if (!r)
+		r = cost_load(query, &s->cost);
 	if (!r)
 		r = summary_load_calls(query, s);
 	if (!r)

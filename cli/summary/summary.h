@@ -11,6 +11,7 @@
 #include "cli/trace/replicas.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
+#include "cli/summary/cost.h"
 #include "cli/summary/groups.h"
 #include "cli/output/table.h"
 #include "cli/database/verdict.h"
@@ -95,6 +96,7 @@ struct summary {
 	size_t metric_count;
 	struct summary_collective *collectives;
 	size_t collective_count;
+	struct cost cost;		   /* of recording */
 	struct summary_groups *groups;	   /* as was asked for; NULL: none */
 	struct summary_groups *categories; /* NULL: nobody asked */
 	int64_t unlinked;	     /* dispatches without a host call, where those were recorded */

@@ -204,6 +204,7 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_COLLECTIVE_TABLE, 0, o->width, to);
 	if (!r && s->loss_count)
 		r = put_titled(s, SUMMARY_LOSS_TABLE, 0, o->width, to);
+	cost_put(&s->cost, to);
 	return r ? r : put_reason(s, to);
 }
 
@@ -295,6 +296,8 @@ static int show_json(const struct summary *s, FILE *to)
 		if (summary_tables[i].key)
 			r = json_object_set_new(
 				document, summary_tables[i].key, table_json(s, summary_tables + i));
+	if (!r)
+		r = json_object_set_new(document, "cost", cost_json(&s->cost));
 	if (!r && s->groups)
 		r = json_object_set_new(
 			document, "by", json_string(summary_by_name(s->groups->by)));

@@ -49,49 +49,52 @@
 /* Per process, written by the harvester or the cold hooks. */
 #define RTL_PROCESS_COUNTERS(X)                                                                    \
 	X(queues_created)                                                                          \
-	X(queues_followed)   /* by a front end; the rest is left plain */                              \
+	X(queues_followed) /* by a front end; the rest is left plain */                            \
 	X(queues_destroyed)                                                                        \
-	X(queues_coop)	     /* cooperative: left plain */                                             \
-	X(queues_ineligible) /* could not be followed, or too many */                                  \
+	X(queues_coop)	     /* cooperative: left plain */                                         \
+	X(queues_ineligible) /* could not be followed, or too many */                              \
 	X(symbols_defined)                                                                         \
-	X(symbols_unknown)   /* dispatched without a known symbol: kernel@0x... */                     \
-	X(names_overflowed)  /* define log full: <name-overflow> */                                    \
+	X(symbols_unknown)  /* dispatched without a known symbol: kernel@0x... */                  \
+	X(names_overflowed) /* define log full: <name-overflow> */                                 \
 	X(markers_begun)                                                                           \
 	X(markers_ended)                                                                           \
-	X(dropped_markers)   /* marker ring full */                                                    \
+	X(dropped_markers) /* marker ring full */                                                  \
 	X(frames_published)                                                                        \
 	X(bytes_published)                                                                         \
 	X(connects)                                                                                \
-	X(refused)	     /* by the collector */                                                    \
-	X(sent_again)	     /* frames sent more than once, after a reconnect */                       \
-	X(time_violations)   /* starts before its submit beyond the clock's error; the collector's */  \
+	X(refused)	   /* by the collector */                                                  \
+	X(sent_again)	   /* frames sent more than once, after a reconnect */                     \
+	X(time_violations) /* starts before its submit beyond the clock's error; the collector's   \
+			    */                                                                     \
 	X(clock_anchors)                                                                           \
 	X(anchor_failures)                                                                         \
 	X(signals_created)                                                                         \
-	X(slots_used)	     /* high water */                                                          \
-	X(calls_begun)	     /* host calls (HIP, RCCL) that were entered */                            \
-	X(calls_recorded)    /* ... and left: begun less recorded and dropped were open at the end */  \
-	X(dropped_calls)     /* call ring full */                                                      \
-	X(collectives_recorded)                                                                        \
-	X(copies_recorded)                                                                             \
-	X(dropped_copies)    /* call ring full */                                                      \
-	X(controls_applied)  /* starts and stops, of the collector or of the user's own schedule */    \
-	X(is_recording)	     /* 0: dormant; dispatches count as skipped_filter */                      \
-	X(clock_regressions) /* anchors that go back; the collector's (rtl_clock_check) */             \
+	X(slots_used)	  /* high water */                                                         \
+	X(calls_begun)	  /* host calls (HIP, RCCL) that were entered */                           \
+	X(calls_recorded) /* ... and left: begun less recorded and dropped were open at the end */ \
+	X(dropped_calls)  /* call ring full */                                                     \
+	X(collectives_recorded)                                                                    \
+	X(copies_recorded)                                                                         \
+	X(dropped_copies)   /* call ring full */                                                   \
+	X(controls_applied) /* starts and stops, of the collector or of the user's own schedule */ \
+	X(is_recording)	    /* 0: dormant; dispatches count as skipped_filter */                   \
+	X(clock_regressions)  /* anchors that go back; the collector's (rtl_clock_check) */        \
 	X(queues_intercepted) /* of queues_followed, by ROCr's intercept queue */                  \
-	X(copies_timed)	     /* of copies_recorded, those whose times were asked for and read ... */  \
-	X(copies_untimed)    /* ... and those whose were not to be had */                          \
-	X(copies_filtered)   /* the user asked not to record them */                               \
-	X(slots_grown)	     /* of slots_used, those that a dispatch had to make for itself */     \
+	X(copies_timed)	   /* of copies_recorded, those whose times were asked for and read ... */ \
+	X(copies_untimed)  /* ... and those whose were not to be had */                            \
+	X(copies_filtered) /* the user asked not to record them */                                 \
+	X(slots_grown)	   /* of slots_used, those that a dispatch had to make for itself */       \
 	X(recordings_left_out) /* of controls_applied: no room or too fast, in no rtl_recording */ \
-	X(shapes_coarse)     /* no room for all of them: rows without geometry, or without a kernel */ \
-	X(rings_moved)	     /* of queues_created: in host memory, where the program wanted the GPU's */ \
-	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count */ \
-	X(runtimes_ignored)  /* further HSA runtimes in the process: nothing of them is recorded */ \
-	X(unwrapped_roctx)   /* 1: the program's calls of roctx do not come by us */               \
-	X(unwrapped_rccl)    /* 1: nor those of RCCL */                                            \
-	X(unwrapped_hip)     /* 1: nor those of HIP, which the mode records */                     \
-	X(walks_rescued)     /* a handler jumped out of a doorbell, or a thread ended in it */
+	X(shapes_coarse) /* no room for all of them: rows without geometry, or without a kernel */ \
+	X(rings_moved) /* of queues_created: in host memory, where the program wanted the GPU's */ \
+	X(copy_queues_unseen) /* of copy engines, filled by the program itself: copies of no count \
+			       */                                                                  \
+	X(runtimes_ignored) /* further HSA runtimes in the process: nothing of them is recorded */ \
+	X(unwrapped_roctx)  /* 1: the program's calls of roctx do not come by us */                \
+	X(unwrapped_rccl)   /* 1: nor those of RCCL */                                             \
+	X(unwrapped_hip)    /* 1: nor those of HIP, which the mode records */                      \
+	X(walks_rescued)    /* a handler jumped out of a doorbell, or a thread ended in it */      \
+	X(thread_us)	    /* processor time of the shim's thread, until it last sent something */
 
 #define RTL_ENUM_QUEUE(name)   RTL_Q_##name,
 #define RTL_ENUM_PROCESS(name) RTL_P_##name,

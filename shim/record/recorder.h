@@ -73,6 +73,13 @@ static inline void recorder_count(
 	atomic_fetch_add_explicit(&recorder->header->process[what], n, memory_order_relaxed);
 }
 
+/* Sets a counter of which the calling thread is the only writer. */
+static inline void recorder_set(
+	struct recorder *recorder, enum rtl_process_counter what, uint64_t value)
+{
+	atomic_store_explicit(&recorder->header->process[what], value, memory_order_relaxed);
+}
+
 /*
  * For the only writer of @word: one instruction, which compilers do not generate from an atomic
  * load and store. TSan does not see assembly.

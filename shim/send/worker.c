@@ -79,6 +79,7 @@ struct worker {
 	bool is_idle;		 /* the last harvest found nothing to wait for */
 	uint64_t awake_until_ns; /* no doze before, because wakeups come in groups */
 	uint64_t last_telemetry_ns;
+	uint64_t cost_noted_at; /* frames published then */
 	struct anchors anchors;
 };
 
@@ -137,6 +138,21 @@ static bool may_connect(const struct worker *w)
 
 /* ---- the loop -------------------------------------------------------------------------- */
 
+/* What this thread has cost so far goes with what it sends; by itself it is no news, or there would
+ * always be some. */
+static void cost_note(struct worker *w, bool is_forced)
+{
+	uint64_t published = recorder_published(w->recorder);
+	struct timespec spent;
+
+	if (w->setup.is_alone || (!is_forced && published == w->cost_noted_at) ||
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent))
+		return;
+	w->cost_noted_at = published;
+	recorder_set(w->recorder, RTL_P_thread_us,
+		(uint64_t)spent.tv_sec * 1000000u + (uint64_t)spent.tv_nsec / 1000u);
+}
+
 static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 {
 	bool is_whole = false;
@@ -159,6 +175,7 @@ static void worker_flush(struct worker *w, uint64_t now_ns, bool is_forced)
 	/* Taken after the harvest, so that the harvested ticks are between two anchors. */
 	if (has_records || is_whole)
 		anchors_take(&w->anchors, now_ns);
+	cost_note(w, is_forced);
 	conn_put_telemetry(&w->conn, telemetry_encode(&w->telemetry, w->recorder, is_whole, at));
 	w->last_telemetry_ns = now_ns;
 }
@@ -381,6 +398,8 @@ static void worker_finish(struct worker *w)
 	now_ns = worker_gather(w, deadline_ns);
 	if (anchors_are_due(&w->anchors))
 		anchors_take(&w->anchors, now_ns);
+	/* Where the connection takes no more, the recorder has it. */
+	cost_note(w, true);
 	if (w->is_quiet && !capture_pending(w->setup.capture) &&
 		event_frames_is_done(w->recorder)) {
 		recorder_bye(w->recorder);

@@ -227,3 +227,20 @@ job() { # job NAME [KEY=VALUE...]
 		[[ $stderr == "rtl: $file: damaged: "*" not a number" ]]
 	done
 }
+
+@test "what rtl's own thread took of a run is told, of a dispatch and of the time, and of a run without it nothing" {
+	$rtl run -q -o t.db --device soft -- "$demo" --ranks 2 --steps 6
+	run -0 "$rtl" summary --json t.db
+	[ "$(jq -c '.cost | [.thread_ns, .dispatched]' <<<"$output")" = "$(sqlite3 t.db "SELECT printf('[%d,%d]', 1000 * sum(value),
+		(SELECT sum(dispatched) FROM rtl_account)) FROM rtl_counter WHERE name = 'thread_us'")" ]
+	jq -e '.cost | .thread_ns > 0 and (.ranks | map(.rank)) == [0, 1] and
+		(.thread_ns / .dispatched / 1000 - .us_per_dispatch | fabs) < 0.001 and
+		(.ranks | map(.thread_ns) | add) == .thread_ns and
+		(.ranks | all(.processor_pct > 0 and .processor_pct <= 101))' <<<"$output"
+	run -0 "$rtl" summary t.db
+	grep -Eq "^rtl's own thread took [0-9.]+ ms of processor time, [0-9.]+ us a dispatch, at most [0-9.]+ % of a processor \(rank [01]\)$" <<<"$output"
+	rm t.db
+	RTL_THREAD=no $rtl run -q -o t.db --device soft -- "$demo" --ranks 1 --steps 2
+	[ "$("$rtl" summary --json t.db | jq -c .cost)" = null ]
+	not grep -q "own thread" <("$rtl" summary t.db)
+}

@@ -714,14 +714,31 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 		*ret = (struct straggler_change){group, best, means[1] / means[0]};
 }
 
+/* Which windows are looked at. */
+static int choose_windows(struct search *s, struct straggler_event *event)
+{
+	const struct waiting_group *group = s->group;
+	int r;
+
+	s->is_event = calloc(group->windows + 1, sizeof(*s->is_event));
+	s->typical_ns = calloc(group->windows + 1, sizeof(*s->typical_ns));
+	if (!s->is_event || !s->typical_ns)
+		return -ENOMEM;
+	if (!group->windows)
+		return 0;
+	r = find_medians(s);
+	if (!r && group->source != WAITING_BY_SLICES)
+		find_events(s, event);
+	s->first = group->windows >= 3;
+	return r;
+}
+
 static int search_group(const struct waiting_group *group, struct stragglers *ret)
 {
 	size_t n = group->lane_count;
 	CLEANUP(search_done)
 	struct search s = {
 		.group = group,
-		.is_event = calloc(group->windows + 1, sizeof(*s.is_event)),
-		.typical_ns = calloc(group->windows + 1, sizeof(*s.typical_ns)),
 		.order = calloc(n + 1, sizeof(*s.order)),
 		.alone = calloc(n + 1, sizeof(*s.alone)),
 		.alone_squares = calloc(n + 1, sizeof(*s.alone_squares)),
@@ -731,18 +748,13 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	double cost_pct = before ? before->cost_pct : 0;
 	int r;
 
-	if (!s.is_event || !s.typical_ns || !s.order || !s.alone || !s.alone_squares || !s.together)
+	if (!s.order || !s.alone || !s.alone_squares || !s.together)
 		return -ENOMEM;
-	if (!group->windows)
-		return 0;
-	r = find_medians(&s);
-	if (r)
+	r = choose_windows(&s, &ret->event);
+	if (r || !group->windows)
 		return r;
-	if (group->source != WAITING_BY_SLICES)
-		find_events(&s, &ret->event);
 	if (ret->event.group == group && ret->event.cost_pct > cost_pct)
 		explain_event(&s, &ret->event);
-	s.first = group->windows >= 3;
 	for (size_t i = 0; i < group->windows; i++) {
 		if (!is_counted(&s, i))
 			continue;
@@ -766,6 +778,21 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 		group->cuts[ret->change.window] < ret->steady.to_ns)
 		ret->steady.from_ns = group->cuts[ret->change.window];
 	return r;
+}
+
+int stragglers_windows(const struct waiting_group *group, bool **ret)
+{
+	CLEANUP(search_done) struct search s = {.group = group};
+	CLEANUP(free_p) bool *counts = calloc(group->windows + 1, sizeof(*counts));
+	struct straggler_event event = {0};
+	int r = choose_windows(&s, &event);
+
+	if (r || !counts)
+		return r ? r : -ENOMEM;
+	for (size_t i = 0; i < group->windows; i++)
+		counts[i] = is_counted(&s, i);
+	*ret = TAKE(counts);
+	return 0;
 }
 
 int stragglers_find(const struct waiting *waiting, struct stragglers *ret)

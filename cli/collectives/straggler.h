@@ -83,5 +83,8 @@ struct stragglers {
 /* -ENOMEM. Borrows @waiting. */
 int stragglers_find(const struct waiting *waiting, struct stragglers *ret);
 void stragglers_done(struct stragglers *stragglers);
+/* Which windows of a group the figures are of, malloc'ed: not the first of three and more, nor
+ * events, nor those in which nothing was recorded. -ENOMEM. */
+int stragglers_windows(const struct waiting_group *group, bool **ret);
 /* "compute", "copy", "transfer", "host", "held", "idle", "several" */
 const char *straggler_cause_name(enum straggler_cause cause);

@@ -7,6 +7,8 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/collectives/waits_table.h"
+#include "cli/database/computed_table.h"
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
 
@@ -92,13 +94,28 @@ static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
 	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
 	"rtl_metric, "
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
-	"rtl_graph_call; "
+	"rtl_graph_call; rtl_wait (worked out for each statement); "
 	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
 	"rtl_counter; rtl_session, rtl_session_clock, rtl_process, rtl_gpu, rtl_clock, "
 	"rtl_clock_check, rtl_meta; "
 	"rtl_import, rtl_op. "
 	"docs/schema.md has their columns.",
 	NULL, NULL, NULL};
+
+/* Computed only when a statement names it, because that reads every dispatch. */
+#define WAITS "rtl_wait"
+
+static int add_waits(struct query *query, struct waits_table *waits, struct computed_table *ret)
+{
+	*ret = (struct computed_table){
+		.name = WAITS,
+		.columns = waits_table_columns,
+		.context = waits,
+		.rows = waits_table_rows(waits),
+		.value = waits_table_value,
+	};
+	return query_add_table(query, ret);
+}
 
 /*
  * Two columns with the same name would be one key of an object, so the second one becomes "name:2".
@@ -242,6 +259,9 @@ static int list_views(const struct query_options *o, struct query *query)
 
 		r = list ? render_row(render, row) : 0;
 	}
+	if (!r)
+		r = render_row(render, (const struct render_value[]){render_text(WAITS),
+					       render_text(waits_table_columns)});
 	if (r)
 		return verb_fail(query, NULL);
 	render_finish(render);
@@ -253,8 +273,12 @@ static int list_views(const struct query_options *o, struct query *query)
 int cmd_query(int argc, char **argv)
 {
 	struct query_options o = {.verb.format = RENDER_TABLE};
+	/* In this order: the query borrows them. */
+	CLEANUP(waits_table_free_p) struct waits_table *waits = NULL;
+	struct computed_table table;
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	char error[QUERY_ERROR_BYTES] = "";
 	int status = CMD_OK;
 	bool simulated;
 
@@ -263,6 +287,9 @@ int cmd_query(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	if (!o.sql)
 		return list_views(&o, query);
+	if (strcasestr(o.sql, WAITS) &&
+		(waits_table_new(query, error, &waits) || add_waits(query, waits, &table)))
+		return verb_fail(query, error);
 	if (is_simulated(query, &simulated) || query_ask_user(query, o.sql, &rows))
 		return verb_fail(query, NULL);
 	if (simulated && o.verb.format != RENDER_JSON)

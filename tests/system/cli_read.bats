@@ -361,7 +361,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	[ "$status" -eq 0 ]
 	[ -z "$err" ]
 	diff <(printf '%s\n' "${lines[@]}" | tail -n +2 | cut -d, -f1 | sort) \
-		<(sql clean.db "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE '%\_base' ESCAPE '\'
+		<(sql clean.db "SELECT 'rtl_wait' AS name UNION ALL SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE '%\_base' ESCAPE '\'
 			AND name NOT IN ('rtl_shape', 'rtl_dispatch', 'rtl_queue', 'rtl_untimed_reason', 'rtl_captured')" | sort)
 	[[ $output == *"busy,\"gpuId, utilization_pct, ops, busy_ns, wall_ns\""* ]]
 }
@@ -375,7 +375,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	apart "$rtl" query --json clean.db 'SELECT 1 AS a, NULL AS b, 1.5 AS c, 1 AS a'
 	[ "$(jq -c '[.schema,.simulated,.rows]' <<<"$output")" = '[1,true,[{"a":1,"b":null,"c":1.5,"a:2":1}]]' ]
 	for statement in "DELETE FROM rtl_meta" "ATTACH 'x.db' AS x" "VACUUM INTO 'x.db'" "PRAGMA user_version = 3" \
-		"SELECT load_extension('x')" "SELECT 1; DROP VIEW top" "nonsense" "" "SELECT * FROM nowhere"; do
+		"DELETE FROM rtl_wait" "SELECT load_extension('x')" "SELECT 1; DROP VIEW top" "nonsense" "" "SELECT * FROM nowhere"; do
 		apart "$rtl" query clean.db "$statement"
 		[ "$status" -eq 1 ]
 		[ -z "$output" ]

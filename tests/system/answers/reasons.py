@@ -479,6 +479,25 @@ def check_order(rtl, folder):
     assert reason["text"].startswith("Ranks 1 and 5 are in turn waited for"), reason
 
 
+def check_waits(rtl, folder):
+    """rtl_wait's rows are what the reason's waiting is a sum of, and each has the whole of its window."""
+    jobs = [Job(8).run(data_parallel(late(4, 3 * MS))), Job(4).run(pipeline()), Job(8).run(replicas),
+            Job(8, steps=False).run(tensor_parallel()), Job(8).run(data_parallel(checkpoint))]
+    for number, job in enumerate(jobs):
+        waiting = ask(rtl, job, folder)["waiting"]
+        sql = ("SELECT 100.0 * sum(wait_ns) / sum(end_ns - start_ns), 100.0 * sum(p2p_wait_ns) / sum(end_ns - start_ns), "
+               "100.0 * sum(transfer_ns) / sum(end_ns - start_ns), count(DISTINCT rank), count(DISTINCT peers), "
+               "min(compute_ns + copy_ns + wait_ns + p2p_wait_ns + transfer_ns + host_ns + held_ns + idle_ns = "
+               "end_ns - start_ns) FROM rtl_wait WHERE counts")
+        done = subprocess.run([rtl, "query", "--csv", os.path.join(folder, "job.db"), sql], capture_output=True,
+                              text=True, check=True)
+        row = [float(text) for text in done.stdout.splitlines()[1].split(",")]
+        for told, key in zip(row, ("wait_pct", "p2p_wait_pct", "transfer_pct")):
+            assert abs(told - waiting[key]) < 1e-6, (number, key, told, waiting)
+        assert row[3:] == [len(job.ranks), 2 if number == 2 else 1, 1], (number, row)
+        assert (row[1] > 1) == (number == 1) and row[0] + row[1] > 0, (number, row)
+
+
 # name, ranks, program, code
 OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
@@ -527,6 +546,7 @@ def main():
         check_impossible(rtl, folder)
         check_apart(rtl, folder)
         check_order(rtl, folder)
+        check_waits(rtl, folder)
         for seed in range(1, 4 if is_long else 2):
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)

@@ -38,7 +38,8 @@ static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "so many kernels, those that changed most (20); 0: all", 0},
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
-		"one table: timeline (default), ranks, kernels, collectives, stragglers", 0},
+		"one table: timeline (default), ranks, kernels, replaced, collectives, stragglers",
+		0},
 	{0},
 };
 

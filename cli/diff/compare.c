@@ -35,6 +35,7 @@ void diff_free_p(struct diff **diff)
 	free((*diff)->ranks);
 	free((*diff)->kernels);
 	free((*diff)->groups);
+	diff_replacements_done(*diff);
 	free(*diff);
 	*diff = NULL;
 }
@@ -167,7 +168,7 @@ enum diff_clarity diff_clarity(const struct diff_change *change)
 
 /* ---- kernels ---- */
 
-static double of_step(const struct diff_side *side, int64_t total_ns)
+double diff_of_step(const struct diff_side *side, int64_t total_ns)
 {
 	return side->all_lane_steps ? (double)total_ns / (double)side->all_lane_steps : 0;
 }
@@ -215,9 +216,14 @@ static void compare_kernel_ranks(const struct diff *d, struct diff_kernel_change
 static bool is_kernel_regression(
 	const struct diff *d, const struct diff_kernel_change *change, double percent)
 {
-	double before = change->before ? of_step(d->reference, change->before->total_ns) : 0;
-	double whole = of_step(d->reference, d->reference->kernel_ns);
+	const struct diff_replacement *replacement =
+		change->after ? diff_find_replacement(d, change->after) : NULL;
+	double before = change->before ? diff_of_step(d->reference, change->before->total_ns) : 0;
+	double whole = diff_of_step(d->reference, d->reference->kernel_ns);
 
+	/* What it replaces is what it has grown from: that is judged with its replacement. */
+	if (replacement)
+		return false;
 	/* One that is new has grown from nothing. */
 	return !isnan(percent) && change->delta_ns > before * percent / 100 &&
 	       (before + change->delta_ns) * 100 >= whole * DIFF_KERNEL_PCT;
@@ -252,13 +258,23 @@ static int compare_kernels(struct diff *d, double percent)
 			change->before = a->kernels + i++;
 		if (order >= 0)
 			change->after = b->kernels + k++;
-		change->delta_ns = (change->after ? of_step(b, change->after->total_ns) : 0) -
-				   (change->before ? of_step(a, change->before->total_ns) : 0);
+		change->delta_ns = (change->after ? diff_of_step(b, change->after->total_ns) : 0) -
+				   (change->before ? diff_of_step(a, change->before->total_ns) : 0);
 		compare_kernel_ranks(d, change);
 		change->is_regression = is_kernel_regression(d, change, percent);
 		d->kernel_regressions += change->is_regression;
 	}
 	qsort(d->kernels, d->kernel_count, sizeof(*d->kernels), compare_changes);
+	for (size_t n = 0; n < d->replacement_count; n++) {
+		struct diff_replacement *replacement = d->replacements + n;
+		double whole = diff_of_step(a, a->kernel_ns);
+
+		replacement->is_regression =
+			!isnan(percent) &&
+			replacement->after_ns > replacement->before_ns * (1 + percent / 100) &&
+			replacement->after_ns * 100 >= whole * DIFF_KERNEL_PCT;
+		d->kernel_regressions += replacement->is_regression;
+	}
 	return 0;
 }
 
@@ -412,6 +428,8 @@ int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	for (int i = 0; i < DIFF_PARTS; i++)
 		compare_part(d, (enum diff_part)i);
 	r = compare_ranks(d, thresholds->rank_pct);
+	if (!r)
+		r = diff_replace(d);
 	if (!r)
 		r = compare_kernels(d, thresholds->kernel_pct);
 	if (!r)

@@ -32,6 +32,10 @@
 #define DIFF_LATE_PCT	  1.0
 /* Latencies of collectives that differ by less are told as unchanged. */
 #define DIFF_LATENCY_PCT  5.0
+/* Launches of each run that are looked at for where kernels are launched: 1.5 MB. */
+#define DIFF_LAUNCHES	  65536
+/* Of a kernel's launches so many per cent lie where another one's do, and the other way round. */
+#define DIFF_SITES_PCT	  90
 /* A rank is told in the sentence that changed by so much more than the one in the middle. */
 #define DIFF_RANK_PCT	  5.0
 
@@ -85,6 +89,12 @@ struct diff_kernel {
 	size_t rank_count;
 };
 
+/* Of one process: what it launches, in order. */
+struct diff_launch {
+	int64_t queue, seq;
+	uint32_t kernel; /* of diff_side.kernels */
+};
+
 /* Collectives of one operation, datatype, size and number of ranks. */
 struct diff_group {
 	char op[64];
@@ -123,6 +133,8 @@ struct diff_side {
 	struct diff_kernel *kernels; /* by name */
 	size_t kernel_count;
 	int64_t kernel_ns;	   /* of all */
+	struct diff_launch *launches; /* by queue, seq: the first of the first lane's process */
+	size_t launch_count;
 	struct diff_group *groups; /* by operation, datatype, size, ranks */
 	size_t group_count;
 	struct diff_straggler *stragglers; /* likewise */
@@ -191,6 +203,18 @@ struct diff_kernel_change {
 	bool is_regression;
 };
 
+#define DIFF_REPLACED_MAX 4
+
+/* Kernels that only the reference has, and those that are launched in their place. */
+struct diff_replacement {
+	const struct diff_kernel *before[DIFF_REPLACED_MAX], *after[DIFF_REPLACED_MAX];
+	size_t before_count, after_count;
+	uint64_t before_times, after_times; /* that it was seen, of DIFF_LAUNCHES */
+	double before_ns, after_ns;	    /* of a step, on one GPU */
+	char *before_names, *after_names;
+	bool is_regression;
+};
+
 struct diff_group_change {
 	const struct diff_group *before, *after;
 };
@@ -215,6 +239,8 @@ struct diff {
 	struct diff_rank_change *ranks;	    /* as side->lanes; before: NULL: it has none */
 	struct diff_kernel_change *kernels; /* greatest change first */
 	size_t kernel_count;
+	struct diff_replacement *replacements; /* greatest change first */
+	size_t replacement_count;
 	struct diff_group_change *groups;
 	size_t group_count;
 	bool is_step_regression;
@@ -227,6 +253,15 @@ struct diff {
 int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	const struct diff_thresholds *thresholds, struct diff **ret);
 void diff_free_p(struct diff **diff);
+
+/* replaced.c: pairs kernels by where they are launched. -ENOMEM. */
+int diff_replace(struct diff *diff);
+void diff_replacements_done(struct diff *diff);
+/* Of which @kernel is a part; NULL: of none. */
+const struct diff_replacement *diff_find_replacement(
+	const struct diff *diff, const struct diff_kernel *kernel);
+/* Of one run's time of a kernel: that of a step, on one GPU. */
+double diff_of_step(const struct diff_side *side, int64_t total_ns);
 
 /* Is a threshold passed? */
 bool diff_is_regression(const struct diff *diff);
@@ -261,6 +296,7 @@ enum diff_table {
 	DIFF_TIMELINE_TABLE,
 	DIFF_RANK_TABLE,
 	DIFF_KERNEL_TABLE,
+	DIFF_REPLACEMENT_TABLE,
 	DIFF_COLLECTIVE_TABLE,
 	DIFF_STRAGGLER_TABLE,
 	DIFF_TABLES,

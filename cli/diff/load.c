@@ -10,6 +10,7 @@
 #include "cli/database/find_session.h"
 #include "cli/summary/summary.h"
 #include "cli/timeline/timeline.h"
+#include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
@@ -34,6 +35,7 @@ void diff_side_free_p(struct diff_side **side)
 	free(s->lanes);
 	free(s->steps);
 	free(s->kernels);
+	free(s->launches);
 	free(s->groups);
 	free(s->stragglers);
 	free(s);
@@ -281,6 +283,93 @@ static int copy_kernels(struct diff_side *s, const struct measure *m)
 	return r;
 }
 
+/* ---- launches ---- */
+
+struct launch_shape {
+	int64_t id, queue;
+	uint32_t kernel;
+};
+
+static int compare_shape(const void *id, const void *shape)
+{
+	int64_t x = *(const int64_t *)id, y = ((const struct launch_shape *)shape)->id;
+
+	return (x > y) - (x < y);
+}
+
+static int compare_name(const void *name, const void *kernel)
+{
+	return strcmp(name, ((const struct diff_kernel *)kernel)->name);
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+	const struct diff_launch *x = a, *y = b;
+
+	if (x->queue != y->queue)
+		return x->queue < y->queue ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Of the process of the first lane. */
+static int load_launch_shapes(const struct diff_side *s, struct query *query,
+	struct launch_shape **ret, size_t *ret_count)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	size_t capacity = 0;
+	int r = query_ask(query, "launch_shapes", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 3);
+		const struct diff_kernel *kernel;
+
+		r = 0;
+		if (query_integer(rows, 1) != s->lanes->who.process_id)
+			continue;
+		kernel = name ? bsearch(name, s->kernels, s->kernel_count, sizeof(*s->kernels),
+					compare_name)
+			      : NULL;
+		if (!kernel)
+			continue;
+		if (GROW(*ret, *ret_count, capacity))
+			return -ENOMEM;
+		(*ret)[(*ret_count)++] = (struct launch_shape){query_integer(rows, 0),
+			query_integer(rows, 2), (uint32_t)(kernel - s->kernels)};
+	}
+	return r;
+}
+
+/* The first ones of the file: they show where each kernel is launched. */
+static int load_launches(struct diff_side *s, struct query *query)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(free_p) struct launch_shape *shapes = NULL;
+	size_t shape_count = 0, capacity = 0;
+	int r;
+
+	if (!s->lane_count || !s->kernel_count)
+		return 0;
+	r = load_launch_shapes(s, query, &shapes, &shape_count);
+	if (!r && shape_count)
+		r = query_ask(query, "dispatch_sequence", &rows);
+	while (!r && rows && s->launch_count < DIFF_LAUNCHES && (r = query_next(rows)) > 0) {
+		int64_t id = query_integer(rows, 0);
+		const struct launch_shape *shape =
+			bsearch(&id, shapes, shape_count, sizeof(*shapes), compare_shape);
+
+		r = 0;
+		if (!shape)
+			continue;
+		if (GROW(s->launches, s->launch_count, capacity))
+			return -ENOMEM;
+		s->launches[s->launch_count++] =
+			(struct diff_launch){shape->queue, query_integer(rows, 1), shape->kernel};
+	}
+	if (s->launch_count)
+		qsort(s->launches, s->launch_count, sizeof(*s->launches), compare_launches);
+	return r;
+}
+
 /* Of what was dispatched while it was there, losses not counted: those are said apart. */
 static void count_recorded(
 	struct diff_side *s, const struct summary *summary, const struct leaders *leaders)
@@ -471,6 +560,8 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 		r = load_others(s, leaders);
 	if (!r)
 		r = copy_kernels(s, summary->measure);
+	if (!r)
+		r = load_launches(s, query);
 	if (r)
 		return r;
 	count_recorded(s, summary, leaders);

@@ -22,10 +22,21 @@ static enum diff_part find_main_part(const struct diff *d)
 
 static void say_kernel(const struct diff *d, char *to, size_t bytes)
 {
-	const struct diff_kernel_change *k = d->kernels;
+	const struct diff_replacement *pair = d->replacement_count ? d->replacements : NULL;
+	double replaced_ns = pair ? pair->after_ns - pair->before_ns : 0;
+	const struct diff_kernel_change *k = d->kernels, *end = d->kernels + d->kernel_count;
 
 	*to = '\0';
-	if (!d->kernel_count || fabs(k->delta_ns) < 1)
+	while (pair && k < end &&
+		((k->before && diff_find_replacement(d, k->before)) ||
+			(k->after && diff_find_replacement(d, k->after))))
+		k++;
+	if (fabs(replaced_ns) >= 1 && (k == end || fabs(replaced_ns) > fabs(k->delta_ns))) {
+		snprintf(to, bytes, "; most by %.40s, which %.40s replaces (%+.3f ms)",
+			pair->before_names, pair->after_names, replaced_ns / 1e6);
+		return;
+	}
+	if (k == end || fabs(k->delta_ns) < 1)
 		return;
 	if (!k->before || !k->after)
 		snprintf(to, bytes, "; most by %.80s, which %s (%+.3f ms)",

@@ -210,6 +210,50 @@ static void kernel_row(const struct diff *d, size_t i, struct render_value *ret)
 	*ret++ = render_text((after ? after : before)->name);
 }
 
+/* ---- replaced kernels ---- */
+
+static const struct render_column replacement_columns[] = {
+	{"reference_calls", "REF CALLS", RENDER_COUNT},
+	{"candidate_calls", "NEW CALLS", RENDER_COUNT},
+	{"reference_of_step_ns", "REF ms A STEP", RENDER_NS_IN_MS},
+	{"candidate_of_step_ns", "NEW ms A STEP", RENDER_NS_IN_MS},
+	{"ratio", NULL, RENDER_ANY},
+	{NULL, "RATIO", RENDER_ANY},
+	{"regression", NULL, RENDER_BOOL},
+	{"name", "KERNEL", RENDER_TEXT},
+	{"replaced_by", "REPLACED BY", RENDER_TEXT},
+};
+
+static size_t replacement_rows(const struct diff *diff)
+{
+	return diff->replacement_count;
+}
+
+static int64_t calls_in(const struct diff_kernel *const *list, size_t count)
+{
+	int64_t calls = 0;
+
+	for (size_t i = 0; i < count; i++)
+		calls += (int64_t)list[i]->calls;
+	return calls;
+}
+
+static void replacement_row(const struct diff *d, size_t i, struct render_value *ret)
+{
+	const struct diff_replacement *pair = d->replacements + i;
+	double ratio = diff_ratio(pair->before_ns, pair->after_ns);
+
+	*ret++ = render_integer(calls_in(pair->before, pair->before_count));
+	*ret++ = render_integer(calls_in(pair->after, pair->after_count));
+	*ret++ = ns(pair->before_ns);
+	*ret++ = ns(pair->after_ns);
+	*ret++ = real(ratio);
+	*ret++ = ratio_text(ratio, text[0]);
+	*ret++ = render_integer(pair->is_regression);
+	*ret++ = render_text(pair->before_names);
+	*ret++ = render_text(pair->after_names);
+}
+
 /* ---- collectives ---- */
 
 static const struct render_column group_columns[] = {
@@ -328,6 +372,8 @@ const struct diff_columns diff_tables[DIFF_TABLES] = {
 		rank_row},
 	[DIFF_KERNEL_TABLE] = {"kernels", "KERNELS", kernel_columns, COUNT(kernel_columns),
 		kernel_rows, kernel_row},
+	[DIFF_REPLACEMENT_TABLE] = {"replaced", "KERNELS THAT OTHERS REPLACE", replacement_columns,
+		COUNT(replacement_columns), replacement_rows, replacement_row},
 	[DIFF_COLLECTIVE_TABLE] = {"collectives", "COLLECTIVES", group_columns,
 		COUNT(group_columns), group_rows, group_row},
 	[DIFF_STRAGGLER_TABLE] = {"stragglers", "WHO COMES LATE TO COLLECTIVES", straggler_columns,

@@ -91,7 +91,7 @@ static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
 	"Ask a session database one statement that only reads; it may still be written. Without "
 	"SQL: "
 	"which views and tables there are, and their columns."
-	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy; rtl_kernel, rtl_marker, "
+	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy, kernel; rtl_kernel, rtl_marker, "
 	"rtl_metric, "
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
 	"rtl_graph_call; rtl_wait (worked out for each statement); "

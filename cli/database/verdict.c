@@ -228,6 +228,7 @@ static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct v
 		r = read_sessions(query, c);
 	if (!r)
 		r = query_number(query, "undrained", 0, &undrained);
+	c->written = query_is_in_use(query);
 	if (!r && !c->live)
 		r = check_seal(query, c);
 	if (r)
@@ -265,7 +266,9 @@ const char *verdict_label(const struct verdict *verdict)
 {
 	if (verdict->is_complete)
 		return NULL;
-	return verdict->is_unknown ? "IMPORTED" : "INCOMPLETE";
+	return verdict->is_unknown			   ? "IMPORTED"
+	       : completeness_is_running(&verdict->counts) ? "RUNNING"
+							   : "INCOMPLETE";
 }
 
 json_t *verdict_complete_json(const struct verdict *verdict)

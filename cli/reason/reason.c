@@ -77,6 +77,11 @@ char *reason_line(const struct reason *reason)
 	return render_escape(line, strlen(line));
 }
 
+bool reason_lacks_copies(const struct reason_figures *f, const struct breakdown_row *row)
+{
+	return f->untimed_copies && !row->stream_ns[BREAKDOWN_COPY];
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static json_t *share(uint64_t part, uint64_t whole)
@@ -84,15 +89,18 @@ static json_t *share(uint64_t part, uint64_t whole)
 	return whole ? json_real(100.0 * (double)part / (double)whole) : json_null();
 }
 
-static json_t *row_json(const struct breakdown_row *row)
+static json_t *row_json(const struct reason_figures *f, const struct breakdown_row *row)
 {
+	/* 0: share() of nothing is unknown. */
+	uint64_t copied_of_ns = reason_lacks_copies(f, row) ? 0 : row->wall_ns;
+
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "total_time_ns",
 		(json_int_t)row->wall_ns, "computation_pct",
 		share(row->stream_ns[BREAKDOWN_COMPUTE], row->wall_ns), "exposed_comm_pct",
 		share(row->exposed_communication_ns, row->wall_ns), "total_comm_pct",
 		share(row->communication_ns, row->wall_ns), "exposed_memcpy_pct",
-		share(row->exposed_copy_ns, row->wall_ns), "total_memcpy_pct",
-		share(row->stream_ns[BREAKDOWN_COPY], row->wall_ns), "idle_pct",
+		share(row->exposed_copy_ns, copied_of_ns), "total_memcpy_pct",
+		share(row->stream_ns[BREAKDOWN_COPY], copied_of_ns), "idle_pct",
 		share(breakdown_idle_ns(row), row->wall_ns), "idle_gaps", (json_int_t)row->gaps,
 		"kernels", (json_int_t)row->kernels);
 }
@@ -212,7 +220,7 @@ json_t *reason_json(const struct reason *reason)
 		render_json_text(reason->text, strlen(reason->text)), "hint",
 		reason->hint[0] ? render_json_text(reason->hint, strlen(reason->hint))
 				: json_null(),
-		"simulated", f->is_simulated, "all", row_json(&f->total), "straggler",
+		"simulated", f->is_simulated, "all", row_json(f, &f->total), "straggler",
 		straggler_json(f), "event", event_json(f), "waiting", waiting_json(f), "kinds",
 		kinds_json(f), "looked_at",
 		json_pack("{s:I, s:I, s:I}", "kernels", (json_int_t)f->sample, "of",
@@ -226,7 +234,8 @@ json_t *reason_json(const struct reason *reason)
 			object, "gpuId", lane ? json_integer(lane->gpu_id) : json_null()) ||
 		json_object_set_new(object, "process_id",
 			lane ? json_integer(lane->process_id) : json_null()) ||
-		json_object_set_new(object, "its", lane ? row_json(&lane->total) : json_null())) {
+		json_object_set_new(
+			object, "its", lane ? row_json(f, &lane->total) : json_null())) {
 		json_decref(object);
 		return NULL;
 	}

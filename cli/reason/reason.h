@@ -158,6 +158,8 @@ void reason_free_p(struct reason **reason);
 /* "reason: ...", as rtl run and rtl summary end with it, fit for a terminal. malloc'ed; NULL: no
  * memory. */
 char *reason_line(const struct reason *reason);
+/* Of copies in @row only some without times are known, so how long they took is not. */
+bool reason_lacks_copies(const struct reason_figures *f, const struct breakdown_row *row);
 /* The object of --json; NULL: no memory. */
 json_t *reason_json(const struct reason *reason);
 const char *reason_code_name(enum reason_code code);

@@ -399,17 +399,19 @@ static bool none(struct judging *j)
 	const struct reason_figures *f = j->figures;
 	double kind_pct;
 	const struct reason_kind *kind = find_main_kind(f, &kind_pct);
-	char buffer[48], most[96] = "";
+	char buffer[48], most[96] = "", copies[16] = "unknown";
 
+	if (!reason_lacks_copies(f, &f->total))
+		snprintf(copies, sizeof(copies), "%.0f %%", part_pct(&f->total, PART_COPY));
 	if (kind)
 		snprintf(most, sizeof(most), " (%.0f %% of it %s)", kind_pct,
 			reason_name_kind(kind, buffer));
 	reason_say(j,
 		"no single cause: computation is %.0f %% of the %s%s, exposed communication %.0f "
 		"%%, "
-		"exposed copies %.0f %%, idle time %.0f %%",
+		"exposed copies %s, idle time %.0f %%",
 		reason_percent(f->total.stream_ns[BREAKDOWN_COMPUTE], f->total.wall_ns),
-		time_word(f), most, part_pct(&f->total, PART_COMM), part_pct(&f->total, PART_COPY),
+		time_word(f), most, part_pct(&f->total, PART_COMM), copies,
 		part_pct(&f->total, PART_IDLE));
 	if (f->untimed_copies)
 		reason_say_hint(j, "%" PRIu64 " copies have no times (rtl run --mode full)",

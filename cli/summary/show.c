@@ -35,14 +35,14 @@ static struct render_value *put_sums(
 	bool has = sums->timed > 0;
 
 	*ret++ = count_value(sums->calls);
-	*ret++ = render_integer(sums->total_ns);
+	*ret++ = render_optional(has, sums->total_ns);
 	*ret++ = mean(sums->total_ns, sums->timed);
 	*ret++ = render_optional(has, sums->min_ns);
 	*ret++ = render_optional(has, sums->percentiles.p50_ns);
 	*ret++ = render_optional(has, sums->percentiles.p95_ns);
 	*ret++ = render_optional(has, sums->percentiles.p99_ns);
 	*ret++ = render_optional(has, sums->max_ns);
-	*ret++ = percent(sums->total_ns, s->measure->total_ns);
+	*ret++ = has ? percent(sums->total_ns, s->measure->total_ns) : render_null();
 	return ret;
 }
 
@@ -103,6 +103,7 @@ static int64_t lane_wall(const struct measure_lane *lane)
 static void rank_row(const struct summary *s, size_t i, struct render_value *ret)
 {
 	const struct summary_rank *r = s->ranks + i;
+	bool has_times = r->has_measure && r->lane.timed > 0;
 
 	*ret++ = render_optional(r->has_rank, r->rank);
 	*ret++ = render_optional(r->has_gpu, r->gpu_id);
@@ -110,9 +111,8 @@ static void rank_row(const struct summary *s, size_t i, struct render_value *ret
 	*ret++ = render_integer(r->process_id);
 	*ret++ = count_value(r->dispatched);
 	*ret++ = count_value(r->stored);
-	*ret++ = render_optional(r->has_measure, (int64_t)r->lane.busy_ns);
-	*ret++ = r->has_measure ? percent((int64_t)r->lane.busy_ns, lane_wall(&r->lane))
-				: render_null();
+	*ret++ = render_optional(has_times, (int64_t)r->lane.busy_ns);
+	*ret++ = has_times ? percent((int64_t)r->lane.busy_ns, lane_wall(&r->lane)) : render_null();
 	*ret++ = mean(r->lane.total_ns, r->lane.timed);
 	*ret++ = count_value(r->dropped);
 	*ret++ = count_value(r->untimed);

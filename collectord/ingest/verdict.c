@@ -171,7 +171,7 @@ static int read_number(struct writer *writer, enum statement which, bool has_ses
 
 int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct completeness *ret)
 {
-	struct completeness c = {.live = is_live};
+	struct completeness c = {.live = is_live, .written = is_live};
 	uint64_t is_simulated = 0;
 	int r = sum_queues(writer, session_id, &c);
 

@@ -148,6 +148,12 @@ static bool is_complete(const struct completeness *c)
 	       c->skipped == count_of(&c->skipped_by, FILTER);
 }
 
+bool completeness_is_running(const struct completeness *c)
+{
+	return c->live && c->written && !completeness_is_missing(c) &&
+	       c->skipped == count_of(&c->skipped_by, FILTER);
+}
+
 bool completeness_is_unknown(const struct completeness *c)
 {
 	return c->imported && (c->imported_all || is_complete(c));
@@ -283,19 +289,21 @@ static void put_imported(struct line *line, const struct completeness *c)
 char *completeness_format(const struct completeness *c, char *line, size_t bytes)
 {
 	struct line out = {line, bytes};
-	bool complete = is_complete(c);
+	bool is_running = completeness_is_running(c), has_losses = !is_complete(c) && !is_running;
 
 	line[0] = 0;
 	put(&out, "%s", c->simulated ? "SIMULATED " : "");
 	put_imported(&out, c);
 	if (c->imported && c->imported_all && !completeness_is_missing(c))
 		return line;
-	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored", c->imported ? "; " : "",
-		complete ? "complete" : "INCOMPLETE", c->dispatched,
-		c->stored - c->imported_stored);
+	put(&out, "%s%s: %" PRIu64 " dispatched, %" PRIu64 " stored%s", c->imported ? "; " : "",
+		is_running   ? "RUNNING"
+		: has_losses ? "INCOMPLETE"
+			     : "complete",
+		c->dispatched, c->stored - c->imported_stored, is_running ? " so far" : "");
 	if (c->untimed_by_mode)
 		put(&out, " (lite: %" PRIu64 " timed)", c->stored - c->untimed);
-	if (!complete) {
+	if (has_losses) {
 		put(&out, ", %" PRIu64 " dropped", c->dropped);
 		put_reasons(&out, &c->dropped_by);
 		put(&out, ", %" PRIu64 " untimed", untimed_lost(c));
@@ -304,7 +312,8 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	}
 	put_skipped(&out, c);
 	put_torn(&out, c);
-	put_if(&out, c->pending, "pending", "", "");
+	if (!is_running)
+		put_if(&out, c->pending, "pending", "", "");
 	put_if(&out, c->markers_dropped, "marker", "s", " dropped");
 	put_if(&out, c->calls_dropped, "call", "s", " dropped");
 	put_if(&out, c->copies_dropped, c->copies_dropped == 1 ? "copy" : "copies", "", " dropped");
@@ -328,7 +337,7 @@ char *completeness_format(const struct completeness *c, char *line, size_t bytes
 	put_unwrapped(&out, "HIP calls", c->unwrapped_hip);
 	if (c->unwatched)
 		put(&out, ", not watched all the time");
-	if (c->live)
+	if (c->live && !is_running)
 		put(&out, ", not closed");
 	put_if(&out, c->rows_missing, "row", "s", " missing");
 	put_if(&out, c->names_left_out, "name", "s", " not kept");

@@ -6,9 +6,11 @@
  *
  *   complete: N dispatched, N stored
  *   complete: N dispatched, N stored (lite: T timed)
+ *   RUNNING: N dispatched, M stored so far
  *   INCOMPLETE: N dispatched, M stored, K dropped (reason n, ...), U untimed (...), O outstanding
  *   imported: N kernels; what SOURCE lost is unknown
  *
+ * RUNNING while a collector writes it and nothing is lost yet;
  * the last of what another tool recorded (rtl import), where nobody can say which of the others it
  * is. Of a file that has both, the line of rtl's own dispatches follows it after a semicolon.
  *
@@ -57,6 +59,7 @@ struct completeness_reasons {
 struct completeness {
 	bool simulated;
 	bool live;		  /* not closed: never complete */
+	bool written;		  /* ... and a collector writes it */
 	uint64_t dispatched;	  /* by processes whose ledger is here */
 	uint64_t stored;	  /* of all processes */
 	bool imported;		  /* some processes were recorded by another tool */
@@ -120,6 +123,9 @@ bool completeness_is_unknown(const struct completeness *c);
  * other skip is. Of what another tool recorded this is never known.
  */
 bool completeness_is_complete(const struct completeness *c);
+
+/* A collector writes it, and so far nothing is missing that no later frame brings. */
+bool completeness_is_running(const struct completeness *c);
 
 /* Something that no later frame brings, be it live: also what counts no dispatches. */
 bool completeness_is_missing(const struct completeness *c);

@@ -81,8 +81,9 @@ samples_show_progress() { # three, in a file
 	"$rtl" ctl flush
 	[ "$("$rtl" query --csv "$name" 'SELECT count(*) FROM rocpd_op' 2>/dev/null | tail -1)" -ge "$before" ]
 	"$rtl" summary "$name" >summary
-	[[ $(head -1 summary) == "SIMULATED INCOMPLETE: "* ]]
+	[[ $(head -1 summary) =~ ^SIMULATED\ RUNNING:\ [0-9]+\ dispatched,\ [0-9]+\ stored\ so\ far$ ]]
 	grep -q running summary
+	"$rtl" ls --json | jq -e --arg name "$name" '.sessions[] | select(.session == $name) | .line | startswith("SIMULATED RUNNING: ")'
 	run "$rtl" summary --strict "$name"
 	[ "$status" -eq 3 ]
 	finish_job

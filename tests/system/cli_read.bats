@@ -136,6 +136,23 @@ no_control_bytes() { # of a text with several lines
 	[ "$(jq -c '[.live,.complete]' <<<"$output")" = "[true,false]" ]
 }
 
+@test "times that nobody measured are - and null, never 0" {
+	fixture clean
+	sqlite3 clean.db "UPDATE rtl_dispatch SET untimed = 5, start = NULL, duration = NULL
+		WHERE shape_id IN (SELECT id FROM rtl_shape WHERE process_id = 2)"
+	run -0 "$rtl" summary clean.db
+	grep -Eq '^ +1 +1 +40002 +1,000 +- +- +- ' <<<"$output"
+	"$rtl" summary --json clean.db | jq -e '.ranks[1] | [.busy_ns, .busy_pct, .mean_ns] == [null, null, null]'
+	run -0 "$rtl" summary --by rank clean.db
+	grep -Eq '^1,000( +-){8} +rank 1$' <<<"$output"
+	"$rtl" summary --by rank --json clean.db | jq -e '.groups[] | select(.rank == 1) | [.total_ns, .pct] == [null, null]'
+	# Copies that were asked for and not timed took time, and nobody knows how much.
+	sqlite3 clean.db "INSERT INTO rtl_copy_base (process_id, number, tid, submit_ns, bytes, how, direction)
+		VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d')"
+	"$rtl" summary --json clean.db | jq -e '.reason.all | [.exposed_memcpy_pct, .total_memcpy_pct] == [null, null]'
+	"$rtl" summary --json clean.db | jq -e '.copies[0] | [.total_ns, .avg_ns, .gb_per_s] == [null, null, null]'
+}
+
 @test "summary agrees with the views" {
 	for kind in clean lossy shared; do
 		fixture $kind

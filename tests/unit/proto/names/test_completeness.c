@@ -30,6 +30,38 @@ static void all_stored_is_complete(void **state)
 		"0 outstanding, not closed");
 }
 
+static void what_is_written_and_lacks_nothing_is_running(void **state)
+{
+	struct completeness c = {.dispatched = 12, .stored = 10, .pending = 2, .undrained = 1};
+
+	(void)state;
+	c.live = c.written = true;
+	check(&c, false, "RUNNING: 12 dispatched, 10 stored so far");
+	assert_true(completeness_is_running(&c));
+	c.simulated = true;
+	check(&c, false, "SIMULATED RUNNING: 12 dispatched, 10 stored so far");
+	/* What a filter leaves out is no loss, what rtl leaves out is. */
+	c.skipped = 3;
+	completeness_add(&c.skipped_by, "skipped_filter", 3);
+	check(&c, false,
+		"SIMULATED RUNNING: 12 dispatched, 10 stored so far, 3 skipped (filter 3)");
+	c.skipped = 4;
+	assert_false(completeness_is_running(&c));
+	c.skipped = 3;
+	c.dropped = 1;
+	assert_false(completeness_is_running(&c));
+	check(&c, false,
+		"SIMULATED INCOMPLETE: 12 dispatched, 10 stored, 1 dropped, 0 untimed, "
+		"0 outstanding, 3 skipped (filter 3), 2 pending, not closed");
+	/* Its collector has died. */
+	c.dropped = 0;
+	c.written = false;
+	assert_false(completeness_is_running(&c));
+	c.written = true;
+	c.live = false;
+	assert_false(completeness_is_running(&c));
+}
+
 static void reasons_stand_behind_their_sum(void **state)
 {
 	struct completeness c = {.dispatched = 30,
@@ -329,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_stored_is_complete),
+		cmocka_unit_test(what_is_written_and_lacks_nothing_is_running),
 		cmocka_unit_test(reasons_stand_behind_their_sum),
 		cmocka_unit_test(drops_say_where_and_when),
 		cmocka_unit_test(other_losses_say_where_too),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/color.h"
 #include "cli/base/command.h"
 #include "cli/base/escape.h"
 #include "cli/base/message.h"
@@ -16,6 +17,8 @@
 #include "proto/settings/environment.h"
 
 #define OPTS_NAMES_MAX 64
+/* Beyond those of the verbs. */
+#define KEY_COLOR      0x10000
 
 static const char *opts_verb = "";
 static int opts_exit = CMD_USAGE;
@@ -174,15 +177,23 @@ static void scan(const struct argp *argp, int argc, char **argv, bool stop_at_ar
 /* Further options of verbs that show tables. */
 static const struct argp_option table_options[] = {
 	{"wide", 'w', NULL, 0, "whole names and all columns, whatever the terminal's width", 0},
+	{"color", KEY_COLOR, "auto|always|never", 0,
+		"the verdict in colour; auto: on a terminal, unless NO_COLOR is set", 0},
 	{0},
 };
 static argp_parser_t verb_parser;
 
 static error_t parse_table_option(int key, char *arg, struct argp_state *state)
 {
-	if (key != 'w')
+	static const char *const when[] = {
+		[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
+
+	if (key == 'w')
+		render_be_wide();
+	else if (key == KEY_COLOR)
+		color_choose((enum color_when)opts_choice("color", arg, when, 3));
+	else
 		return verb_parser(key, arg, state);
-	render_be_wide();
 	return 0;
 }
 
@@ -194,7 +205,7 @@ static bool add_table_options(
 
 	for (const struct argp_option *o = argp->options; o && !ends(o); o++)
 		count++;
-	if (count + 2 > OPTS_NAMES_MAX)
+	if (count + sizeof(table_options) / sizeof(*table_options) > OPTS_NAMES_MAX)
 		return false;
 	if (count)
 		memcpy(options, argp->options, count * sizeof(*options));

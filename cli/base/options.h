@@ -18,8 +18,8 @@
 /* Options end at the first argument, which begins a command. */
 #define OPTS_COMMAND 2u
 
-/* The verb shows tables, so it also takes --wide, which calls render_be_wide(). */
-#define OPTS_TABLE 4u
+/* The verb shows tables, so it also takes --wide and --color (render_be_wide(), color_choose()). */
+#define OPTS_TABLE   4u
 
 /* Parses @argv (argv[0] is the verb) with @argp, whose parser gets @input. */
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives/show.h"
+#include "cli/base/color.h"
 #include "cli/base/wrapping.h"
 
 #include <errno.h>
@@ -110,7 +111,8 @@ static int put_text(const struct collectives_view *view, FILE *to)
 
 	if (!reading)
 		return -ENOMEM;
-	fprintf(to, "%s\n%s\n", view->verdict->line, reading);
+	color_put_verdict(to, view->verdict->line);
+	fprintf(to, "%s\n", reading);
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(free_p) char *note = render_escape(notes[i], strlen(notes[i]));
 

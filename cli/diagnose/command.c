@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/base/color.h"
 #include "cli/base/command.h"
 #include "cli/diagnose/diagnose.h"
 #include "cli/import/import.h"
@@ -197,7 +198,7 @@ static int show_text(const struct diagnose *d, const struct verdict *verdict)
 {
 	int r = 0;
 
-	puts(verdict->line);
+	color_put_verdict(stdout, verdict->line);
 	if (d->process_count) {
 		putchar('\n');
 		r = put_processes(d, RENDER_TABLE);

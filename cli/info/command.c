@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/color.h"
 #include "cli/base/command.h"
 #include "cli/info/counters.h"
 #include "cli/database/query_table.h"
@@ -260,7 +261,7 @@ static int show_tables(struct query *query, const struct verdict *verdict)
 	size_t width = render_terminal_width(STDOUT_FILENO, 160);
 	int r = 0;
 
-	puts(verdict->line);
+	color_put_verdict(stdout, verdict->line);
 	for (size_t i = 0; !r && i < PARTS; i++)
 		r = question_show(query, parts[i].query, parts[i].title, parts[i].columns,
 			parts[i].count, width, stdout);
@@ -276,7 +277,7 @@ static int show_clocks(
 	if (o->verb.format == RENDER_CSV)
 		return question_put_csv(query, "clocks", clock_columns, CLOCK_COLUMNS, stdout);
 	if (o->verb.format != RENDER_JSON) {
-		puts(verdict->line);
+		color_put_verdict(stdout, verdict->line);
 		return question_show(query, "clocks", "CLOCKS", clock_columns, CLOCK_COLUMNS,
 			render_terminal_width(STDOUT_FILENO, 200), stdout);
 	}
@@ -300,7 +301,7 @@ static int show(struct query *query, const struct verdict *verdict, const struct
 		return show_json(query, verdict);
 	if (!o->has_counters)
 		return show_tables(query, verdict);
-	puts(verdict->line);
+	color_put_verdict(stdout, verdict->line);
 	return diagnostic_show(query, stdout);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/color.h"
 #include "cli/base/command.h"
 #include "cli/trace/kernel_totals.h"
 #include "cli/database/query.h"
@@ -481,7 +482,7 @@ static void print_line(
 	if (reason)
 		say("%s", reason);
 	/* The exact words of the contract: scripts look for them at the start of the last line. */
-	fprintf(stderr, "%s\n", v->line);
+	color_put_verdict(stderr, v->line);
 }
 
 int run_verdict(struct run_collector *collector, const struct run_options *options,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/base/color.h"
 #include "proto/base/cleanup.h"
 
 static int put_reason(const struct summary *s, FILE *to)
@@ -182,7 +183,7 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 {
 	int r = 0;
 
-	fprintf(to, "%s\n", s->verdict->line);
+	color_put_verdict(to, s->verdict->line);
 	if (s->unlinked)
 		fprintf(to, "%" PRId64 " dispatches not linked to a host call\n", s->unlinked);
 	put_session(s, to);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/color.h"
 #include "cli/timeline/json.h"
 #include "cli/timeline/kinds.h"
 #include "proto/base/cleanup.h"
@@ -206,7 +207,8 @@ static int put_steps(const struct timeline *t, const struct timeline_options *o,
 
 static void put_notes(const struct timeline *t, FILE *to)
 {
-	fprintf(to, "%s\n%s\n", t->verdict->line, t->steps->line);
+	color_put_verdict(to, t->verdict->line);
+	fprintf(to, "%s\n", t->steps->line);
 	if (t->is_live || t->verdict->counts.live)
 		fputs("the session is open: its last steps are as far as they are stored\n", to);
 	if (t->untimed)

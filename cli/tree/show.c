@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/color.h"
 #include "proto/base/cleanup.h"
 
 #define ROW_MAX	   28
@@ -284,7 +285,7 @@ static int put_text(const struct tree_view *view, FILE *to)
 
 	if (r)
 		return r;
-	fprintf(to, "%s\n", view->verdict->line);
+	color_put_verdict(to, view->verdict->line);
 	put_reading(view, to);
 	put_notes(view, to);
 	if (view->tree->node_count < 2)

@@ -38,3 +38,35 @@ rows() {
 	on_terminal 200 summary t.db >shown
 	grep -q 'P95 us' shown
 }
+
+@test "the verdict is in colour on a terminal, and nowhere else, unless --color or NO_COLOR says otherwise" {
+	local verb
+	python3 "$here/fixture.py" clean "$here/../../collectord/db/schema" clean.db
+	python3 "$here/fixture.py" lossy "$here/../../collectord/db/schema" lossy.db
+	export TERM=xterm
+	for verb in summary timeline info 'info --counters' 'info --clocks' collectives tree diagnose; do
+		on_terminal 80 "$verb" clean.db >shown
+		grep -q $'^SIMULATED \x1b\[32mcomplete\x1b\[0m: 2000 dispatched' shown
+		on_terminal 80 "$verb" lossy.db >shown
+		grep -q $'^SIMULATED \x1b\[1;31mINCOMPLETE\x1b\[0m: 2030 dispatched' shown
+		"$rtl" $verb lossy.db >plain
+		not grep -q $'\x1b' plain
+		"$rtl" $verb --color=always lossy.db >plain
+		grep -q $'^SIMULATED \x1b\[1;31mINCOMPLETE\x1b\[0m: ' plain
+	done
+	NO_COLOR=1 on_terminal 80 summary lossy.db >shown
+	not grep -q $'\x1b' shown
+	TERM=dumb on_terminal 80 summary lossy.db >shown
+	not grep -q $'\x1b' shown
+	on_terminal 80 summary --color=never lossy.db >shown
+	not grep -q $'\x1b' shown
+	"$rtl" summary --color=always --json lossy.db >document
+	not grep -q $'\x1b' document
+	run -2 "$rtl" summary --color=red lossy.db
+	[ "$output" = "rtl: summary: --color=red: not auto, always or never" ]
+	# The last line of rtl run is the same line.
+	script -qec "$rtl run --device soft -o run.db -- $demo --ranks 1 --steps 1" /dev/null </dev/null >shown
+	grep -q $'^SIMULATED \x1b\[32mcomplete\x1b\[0m: ' shown
+	"$rtl" run --device soft -o plain.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	not grep -q $'\x1b' err
+}

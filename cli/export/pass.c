@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
@@ -12,7 +12,7 @@
 #define CALL_NUMBER(id) ((id) & (((int64_t)1 << 40) - 1))
 #define SCHEMA_CALLS	5
 /* So many rows between two looks at the terminal. */
-#define PROGRESS_ROWS	(1u << 16)
+#define PROGRESS_ROWS	(1u << 12)
 
 struct pass {
 	const struct export_source *source;
@@ -24,14 +24,13 @@ struct pass {
 	char datatype[32];
 	struct export_collective collective;
 	bool is_collective;
-	bool shows_progress;
 	uint64_t rows;
 };
 
 static void pass_done(struct pass *pass)
 {
-	if (pass->shows_progress)
-		fputs("\r\033[K", stderr);
+	(void)pass;
+	progress_end();
 }
 
 /* ---- what all rows have --------------------------------------------------------------------- */
@@ -84,15 +83,6 @@ static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 		}                                                                                  \
 		given_;                                                                            \
 	})
-
-static void show_progress(struct pass *pass)
-{
-	if (!pass->shows_progress || pass->rows++ % PROGRESS_ROWS || !pass->source->dispatches)
-		return;
-	fprintf(stderr, "\rrtl: exporting: %3.0f %% of %llu kernels\033[K",
-		100.0 * (double)pass->rows / (double)pass->source->dispatches,
-		(unsigned long long)pass->source->dispatches);
-}
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
@@ -195,7 +185,8 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 	};
 	int r;
 
-	show_progress(pass);
+	if (pass->rows++ % PROGRESS_ROWS == 0)
+		progress_set(pass->rows, pass->source->dispatches);
 	if (!kernel.process || !export_has_gpu(pass->source, true, kernel.gpu_id))
 		return 0;
 	if (query_is_null(row, 5)) {
@@ -360,7 +351,6 @@ int export_pass(struct export_writer *writers, size_t count)
 		.writers = writers,
 		.count = count,
 		.launch = -1,
-		.shows_progress = isatty(STDERR_FILENO),
 	};
 	struct query *query = pass.source->query;
 	bool has_calls = query_schema(query) >= SCHEMA_CALLS;
@@ -368,6 +358,7 @@ int export_pass(struct export_writer *writers, size_t count)
 	int r = query_number(query, "export_has_collectives", 0, &collectives);
 
 	pass.has_collectives = collectives;
+	progress_begin("export");
 	for (size_t i = 0; i < count && !r; i++)
 		if (writers[i].format->begin)
 			r = writers[i].format->begin(writers + i);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "cli/base/progress.h"
 #include "proto/base/cleanup.h"
 
 #define CHUNK_BYTES (64u << 10)
@@ -163,6 +164,7 @@ static int feed(struct json_stream *stream, yajl_handle parser, unsigned char *c
 
 		if (n < 0)
 			return (int)n;
+		progress_set(trace_file_place(stream->file), stream->file->size);
 		r = judge(stream, parser, yajl_parse(parser, chunk, (size_t)n), at);
 		silent = calls == stream->calls ? silent + (uint64_t)n : 0;
 		calls = stream->calls;
@@ -177,6 +179,7 @@ int json_read(struct json_stream *stream, struct trace_file *file, const struct 
 {
 	CLEANUP(parser_free_p) yajl_handle parser = yajl_alloc(&callbacks, NULL, stream);
 	CLEANUP(free_p) unsigned char *chunk = malloc(CHUNK_BYTES);
+	int r;
 
 	if (!parser || !chunk)
 		return -ENOMEM;
@@ -187,5 +190,8 @@ int json_read(struct json_stream *stream, struct trace_file *file, const struct 
 	yajl_config(parser, yajl_dont_validate_strings, 1);
 	if (is_lines)
 		yajl_config(parser, yajl_allow_multiple_values, 1);
-	return feed(stream, parser, chunk);
+	progress_begin("import");
+	r = feed(stream, parser, chunk);
+	progress_end();
+	return r;
 }

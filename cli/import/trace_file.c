@@ -129,3 +129,10 @@ ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes)
 	file->at += (unsigned)n;
 	return n;
 }
+
+uint64_t trace_file_place(const struct trace_file *file)
+{
+	z_off_t place = gzoffset(file->stream);
+
+	return place > 0 ? (uint64_t)place : 0;
+}

@@ -30,6 +30,8 @@ void trace_file_done(struct trace_file *file);
 int trace_file_rewind(struct trace_file *file);
 /* Up to @bytes of its text; 0: no more. -EBADMSG: cut, or no gzip behind its head; -EIO. */
 ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes);
+/* Bytes that were read of the file as it is, of @size. */
+uint64_t trace_file_place(const struct trace_file *file);
 /* Fills @file->error: "NAME: at byte N: why". -EBADMSG. */
 __attribute__((format(printf, 3, 4))) int trace_file_refuse(
 	struct trace_file *file, uint64_t at, const char *format, ...);

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/progress.h"
 #include "cli/database/find_session.h"
 #include "cli/output/html.h"
 #include "proto/base/cleanup.h"
+
+/* Of a file: summary, time line, collectives, stragglers, detail. */
+#define READINGS 5
 
 void report_file_free_p(struct report_file **file)
 {
@@ -67,6 +71,7 @@ static int find_stragglers(struct report_file *f)
 	return r ? r : collectives_report_new(f->collectives, &found, &f->stragglers);
 }
 
+/* One reading of the file after another. */
 static int read_file(
 	struct report_file *f, const struct report_options *o, char error[QUERY_ERROR_BYTES])
 {
@@ -80,17 +85,22 @@ static int read_file(
 
 	f->share = o->files ? o->files : 1;
 	r = summary_new(f->query, &wishes, error, &f->summary);
+	progress_set(1, READINGS);
 	if (!r)
 		r = categories_new(f->query, o->categories, error, &f->categories);
 	if (!r)
 		r = read_timeline(f, o, error);
+	progress_set(2, READINGS);
 	if (!r)
 		r = collectives_new(f->query, f->categories, &all, &f->collectives);
+	progress_set(3, READINGS);
 	if (!r)
 		r = find_stragglers(f);
+	progress_set(4, READINGS);
 	if (!r)
 		r = report_detail_read(f->query, f->categories, f->timeline, f->collectives,
 			f->stragglers, REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
+	progress_set(READINGS, READINGS);
 	if (!r) {
 		f->reading = timeline_reading(f->timeline);
 		r = f->reading ? 0 : -ENOMEM;
@@ -112,7 +122,9 @@ int report_file_new(const char *name, const char *label, const struct report_opt
 	r = find_open(name, error, &f->query);
 	if (r)
 		return r;
+	progress_begin("report");
 	r = read_file(f, options, error);
+	progress_end();
 	if (!r) {
 		if (!label)
 			label = f->summary->name ? f->summary->name : name;

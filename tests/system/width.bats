@@ -70,3 +70,24 @@ rows() {
 	"$rtl" run --device soft -o plain.db -- "$demo" --ranks 1 --steps 1 >out 2>err
 	not grep -q $'\x1b' err
 }
+
+@test "report, export and import draw a bar on a terminal, leave no trace of it, and draw none elsewhere" {
+	local verb bar=$'\rrtl: '
+	python3 "$here/fixture.py" clean "$here/../../collectord/db/schema" clean.db
+	export TERM=xterm
+	for verb in "report -f --html page.html" "export -f --torch trace.json"; do
+		script -qec "exec $rtl $verb clean.db" /dev/null </dev/null >shown
+		grep -Eqa "$bar${verb%% *} \[ {30}\]   0 %" shown
+		# What is said next begins on an empty line.
+		grep -qa $'\r\x1b\[Krtl: wrote ' shown
+		TERM=dumb script -qec "exec $rtl $verb clean.db" /dev/null </dev/null >shown
+		not grep -qa '%$\|\[ ' shown
+		"$rtl" $verb clean.db >out 2>err
+		not grep -q '\[ ' out err
+	done
+	script -qec "exec $rtl import -f -o imported.db trace.json/rank0_trace.json" /dev/null </dev/null >shown
+	grep -Eqa "${bar}import \[ {30}\]   0 %" shown
+	grep -qa 'kernels, ' shown
+	"$rtl" import -f -o imported.db trace.json/rank0_trace.json >out 2>err
+	not grep -q '\[ ' out err
+}

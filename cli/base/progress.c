@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "cli/base/progress.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/base/clock.h"
+
+#define BAR_COLUMNS 30
+#define DRAW_NS	    100000000ull
+
+static const char *task; /* NULL: none, or nobody looks */
+static uint64_t drawn_ns;
+
+static bool is_seen(void)
+{
+	const char *term = getenv("TERM");
+
+	return term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
+}
+
+void progress_begin(const char *what)
+{
+	task = is_seen() ? what : NULL;
+	drawn_ns = 0;
+	progress_set(0, 1);
+}
+
+void progress_set(uint64_t done, uint64_t all)
+{
+	char bar[BAR_COLUMNS + 1];
+	double part;
+	uint64_t now_ns;
+
+	if (!task)
+		return;
+	now_ns = clock_monotonic_ns();
+	if (drawn_ns && now_ns - drawn_ns < DRAW_NS)
+		return;
+	drawn_ns = now_ns;
+	/* A live file may have more than it had at the begin. */
+	part = !all ? 0 : done >= all ? 1 : (double)done / (double)all;
+	memset(bar, ' ', BAR_COLUMNS);
+	memset(bar, '#', (size_t)(part * BAR_COLUMNS));
+	bar[BAR_COLUMNS] = '\0';
+	fprintf(stderr, "\rrtl: %s [%s] %3.0f %%\033[K", task, bar, 100 * part);
+}
+
+void progress_end(void)
+{
+	if (task)
+		fputs("\r\033[K", stderr);
+	task = NULL;
+}

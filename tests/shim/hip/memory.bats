@@ -11,6 +11,21 @@ load hip.bash
 		WHERE k.symbol LIKE '\_\_amd\_rocclr\_fillBuffer%' ESCAPE '\\'")" -ge 3 ]
 }
 
+@test "mode all: copies have the device's times and the HIP call that asked for them, which full and hip alone have not" {
+	local mode
+	for mode in full hip all; do
+		rm -rf t.db truth/* ./*.truth.csv
+		rtl_options="-m $mode" scene memory
+		launched
+		exact
+		sql t.db "SELECT count(start_ns) = count(*), count(*) > 0 FROM rtl_copy" >>timed
+		sql t.db "SELECT count(*) > 0 FROM rtl_copy c JOIN rtl_host_call h USING (process_id, correlation_id)
+			WHERE h.api LIKE 'hipMemcpy%'" >>called
+	done
+	[ "$(echo $(cat timed))" = "1|1 0|1 1|1" ]
+	[ "$(echo $(cat called))" = "0 1 1" ]
+}
+
 @test "copies between two GPUs" {
 	gpus=2 scene peers 5
 	launched

@@ -5,7 +5,7 @@ load hip.bash
 
 @test "a HIP program that floods its queue ends as ever, complete with every call, in every mode" {
 	local mode
-	for mode in lite standard default full hip; do
+	for mode in lite standard default full hip all; do
 		rm -f t.db truth/* ./*.truth.csv
 		rtl_options="-m $mode" scene flood 100000
 		complete_with_calls

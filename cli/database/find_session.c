@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/collector/ask_all.h"
@@ -28,6 +29,20 @@ static char *take_if_there(char *path)
 		return path;
 	free(path);
 	return NULL;
+}
+
+/* What a private run's link names; takes @path. */
+static char *resolve(char *path)
+{
+	struct stat st;
+	char *real;
+
+	if (!path || lstat(path, &st) || !S_ISLNK(st.st_mode))
+		return path;
+	/* NULL: the run was removed. */
+	real = realpath(path, NULL);
+	free(path);
+	return real;
 }
 
 __attribute__((format(printf, 1, 2))) static char *format_path(const char *format, ...)
@@ -54,6 +69,13 @@ static char *state_dir(void)
 	return NULL;
 }
 
+char *find_private_folder(void)
+{
+	CLEANUP(free_p) char *dir = state_dir();
+
+	return dir ? format_path("%s/private", dir) : NULL;
+}
+
 /* The user's own collector stores by uid, as the service does. */
 static char *find_in_state_dir(const char *name)
 {
@@ -62,6 +84,8 @@ static char *find_in_state_dir(const char *name)
 
 	if (!path && dir)
 		path = take_if_there(format_path("%s/%u/%s.db", dir, (unsigned)getuid(), name));
+	if (!path && dir)
+		path = resolve(take_if_there(format_path("%s/private/%s.db", dir, name)));
 	return path;
 }
 
@@ -127,7 +151,7 @@ static char **take_found(glob_t *found)
 		if (ends_with(path, "-wal") || ends_with(path, "-shm") ||
 			ends_with(path, "-journal"))
 			continue;
-		paths[fill] = strdup(path);
+		paths[fill] = resolve(strdup(path));
 		fill += paths[fill] != NULL;
 	}
 	globfree(found);

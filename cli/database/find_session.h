@@ -18,6 +18,12 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
  */
 char **find_files(void);
 
+/*
+ * Returns the folder that holds links to private runs, named after their sessions: malloc'ed; NULL
+ * if the user has no home.
+ */
+char *find_private_folder(void);
+
 /* Like find_files(), for this user's databases only. */
 char **find_own_files(void);
 

@@ -90,6 +90,7 @@ int run_collector_take(struct run_collector *collector, const Rtl__Frame *reply)
 	copy_bytes(collector->database, sizeof(collector->database), status->has_database,
 		&status->database);
 	collector->is_opening = status->opening;
+	run_list_private(collector);
 	return 0;
 }
 

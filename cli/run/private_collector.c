@@ -179,6 +179,7 @@ static void set_private(const struct private *private)
 	if (run_output_is_remote(private->output))
 		strcpy(collector->publish, private->output->path);
 	note_socket(collector);
+	run_list_private(collector);
 }
 
 /*

@@ -176,6 +176,10 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 
 void run_collector_done(struct run_collector *collector);
 
+/* Lets rtl ls and the verbs find a private run by its session's name, wherever its file lies. Does
+ * nothing of another, or while its file is not known. */
+void run_list_private(const struct run_collector *collector);
+
 /*
  * Attaches to a private collector that writes @output: that of this launch, or a new one. Returns 0
  * if attached; an exit status after a message; or -errno if there is no collector, with @why if the

@@ -583,3 +583,56 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	"$rtl" summary --strict d.db >summary
 	grep -q '^SIMULATED complete: 500 dispatched, 500 stored$' summary
 }
+
+@test "private runs are in rtl ls, found by their names from any folder, and taken by a verb without FILE" {
+	mkdir a b elsewhere
+	for name in a b; do
+		(cd $name && "$rtl" run --device soft -o $name.db -- "$demo" --ranks 1 --steps 1 >out 2>err)
+	done
+	a=$(sql a/a.db 'SELECT name FROM rtl_session')
+	b=$(sql b/b.db 'SELECT name FROM rtl_session')
+	# As rtl run named it.
+	grep -q "^rtl: session $a in " a/err
+	cd elsewhere
+	"$rtl" ls --json | tee listed.json
+	[ "$(jq -r '.sessions[] | "\(.session) \(.state) \(.database)"' listed.json | sort)" = \
+		"$(printf '%s\n' "$a closed $work/a/a.db" "$b closed $work/b/b.db" | sort)" ]
+	run -0 --separate-stderr "$rtl" summary "$a"
+	[[ ${lines[0]} == "SIMULATED complete: "* ]]
+	[ -z "$stderr" ]
+	run -0 --separate-stderr "$rtl" summary
+	[ "$stderr" = "rtl: $work/b/b.db: the newest database, as no FILE or SESSION is named" ]
+	touch ../a/a.db
+	run -0 --separate-stderr "$rtl" summary
+	[ "$stderr" = "rtl: $work/a/a.db: the newest database, as no FILE or SESSION is named" ]
+	# One that its user has removed is gone from the list, too.
+	rm ../a/a.db
+	[ "$("$rtl" ls --json | jq -r '.sessions[].session')" = "$b" ]
+	run -1 --separate-stderr "$rtl" summary "$a"
+	[[ $stderr == "rtl: $a: "* ]]
+	# A live one is listed once.
+	"$rtl" run -q --device soft -o live.db -- "$demo" --ranks 1 --dispatches 1000000 --rate 100 >out 2>err 3>&- &
+	pids+=($!)
+	has_two() { [ "$("$rtl" ls --json | jq -c '[.sessions[].state] | sort')" = '["closed","live"]' ]; }
+	wait_until has_two
+}
+
+@test "where no list of private runs can be kept a job is recorded as ever" {
+	: >file
+	XDG_STATE_HOME=$work/file "$rtl" run --device soft -o t.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	[ "$(grep -c '^rtl: ' err)" -eq 2 ]
+	env -u XDG_STATE_HOME -u HOME "$rtl" run --strict -f --device soft -o t.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	accounted t.db
+}
+
+@test "the list of private runs keeps the newest 256" {
+	mkdir -p state/rtl/private
+	for ((n = 0; n < 256; n++)); do
+		ln -s "$work/gone-$n.db" state/rtl/private/old-$n.db
+		touch -h -d @$((1577836800 + n)) state/rtl/private/old-$n.db
+	done
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	[ "$(ls state/rtl/private | wc -l)" -eq 256 ]
+	[ ! -L state/rtl/private/old-0.db ] && [ -L state/rtl/private/old-1.db ]
+	[ "$("$rtl" ls --json | jq -r '.sessions[].database')" = "$work/t.db" ]
+}

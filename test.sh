@@ -23,7 +23,6 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-tests/setup.sh test
 jobs=$(nproc)
 passed=0
 failed=0
@@ -34,19 +33,38 @@ attribute() {
 	grep -om1 "[[:space:]]$1=\"[0-9]*\"" "$2" | tr -dc 0-9
 }
 
-# build PRESET: what the preset names, else all.
+# took FILE: sets `took` to the seconds of processor time of what this shell started and what has ended since it called
+# this last. FILE is this shell's own.
+counted=0
+took() {
+	local LC_ALL=C now
+	times >"build/times.$1"
+	now=$(awk -F'[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }' "build/times.$1")
+	took=$((now - counted))
+	counted=$now
+}
+
+tests/setup.sh test
+took tests
+echo "setup: $took s of processor time"
+
+# build PRESET: what the preset names, else all. Prints the preset, and what it took.
 build() {
-	{ cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs"; } >"build/$1.log" 2>&1
+	{ cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs"; } >"build/$1.log" 2>&1 || return
+	took builds
+	echo "$1 $took"
 }
 
 # await PRESET: its build.
 await() {
+	local preset seconds
 	echo "== $1: build =="
-	if ! read -r -u "$built" || [ "$REPLY" != "$1" ]; then
+	if ! read -r -u "$built" preset seconds || [ "$preset" != "$1" ]; then
 		tail -n 60 "build/$1.log"
 		echo "test.sh: $1 does not build; the log is build/$1.log" >&2
 		exit 1
 	fi
+	echo "$1: build: $seconds s of processor time"
 }
 
 # run TITLE BUILD_DIR CTEST_ARG...: run, add to the totals. Tests sleep and wait a third of their time: one more
@@ -63,6 +81,8 @@ run() {
 	bad=$(attribute failures "$dir/junit.xml")
 	passed=$((passed + total - bad))
 	failed=$((failed + bad))
+	took tests
+	echo "$title: test: $took s of processor time"
 }
 
 # What holds no code of ours in it need not run twice. Without --long these need not either: what is a process of its
@@ -94,10 +114,11 @@ export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_f
 # The names of the presets that are built. All but the first are built beside the tests of those before them, with
 # what these leave of the processors.
 exec {built}< <(
-	build release && echo release || exit
+	counted=0
+	build release || exit
 	renice -n 19 "$BASHPID" >/dev/null
 	for preset in asan tsan fuzz; do
-		build "$preset" && echo "$preset" || exit
+		build "$preset" || exit
 	done
 )
 builder=$!

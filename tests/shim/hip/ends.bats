@@ -26,14 +26,19 @@ nobody_is_in_a_kernel() {
 
 @test "what HIP reported as ended is stored in each way of dying" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1
+	# Each way of seeing an end and each way of dying at least twice; with RTL_TEST_LONG each with each.
+	local seen how
+	for seen in 0 1 2 3 4; do
+		for how in 0 1 2 3 4 5 6; do
+			[ -z "${RTL_TEST_LONG:-}" ] && [ $(((how + 2 * seen) % 5)) -gt 1 ] || echo "$seen $how"
+		done
+	done >ways
 	# The last one checks once more for what was in progress.
 	"$rtl" run -o t.db --device soft -- sh -c '
-		for seen in 0 1 2 3 4; do
-			for how in 0 1 2 3 4 5 6; do "$0" dies $seen $how; echo "$seen $how" >>"$1"; done
-		done; :' "$scenes" ways 2>err
+		while read -r seen how; do "$0" dies $seen $how </dev/null; done <"$1"; :' "$scenes" ways 2>err
 	deaths t.db >found
 	paste -d " " ways found | tee both
-	[ "$(wc -l <both)" -eq 35 ]
+	[ "$(wc -l <found)" -eq "$(wc -l <ways)" ]
 	# None is outstanding, missing or without times.
 	awk '$4 != 40 || $5 != 0 || $6 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' both
 	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NULL')" -eq 0 ]
@@ -55,7 +60,7 @@ nobody_is_in_a_kernel() {
 # shim thread is stopped in the middle of a pass, holding its locks.
 @test "a program that is killed at any moment leaves all that it saw end" {
 	export SOFTGPU_SCRIPT=$tests_dir/softgpu.script SOFTGPU_COUNT=1 RTL_LIBDIR=$work/lib
-	local runs=20
+	local runs=10
 	[ -z "${RTL_TEST_LONG:-}" ] || runs=1000
 	mkdir lib
 	ln -s "$libdir/faults/librtl-shim.so" "$libdir/softgpu" lib

@@ -19,11 +19,6 @@ load hip.bash
 	exact
 }
 
-@test "100,000 launches without a pause are recorded" {
-	scene flood 100000
-	complete_with_calls
-}
-
 @test "callbacks run as often as they do alone" {
 	scene callbacks 50
 	launched

@@ -67,7 +67,7 @@ static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 			session->exit_status = status;
 	}
 	/* What its command's processes sent before they ended is older than this message. */
-	(void)server_is_settled(session->server, session->uid);
+	(void)server_is_settled(session->server, session->uid, NULL);
 	runner_send_status(runner, false, 1 + count_running(session));
 	session_check(session);
 }

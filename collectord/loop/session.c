@@ -14,6 +14,7 @@
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/runner.h"
+#include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
 #include "proto/recorder/checksum.h"
@@ -44,7 +45,8 @@ static bool was_unwatched(const struct session *session)
 	bool was_held = sockets->is_passed && !sockets->places[0].is_missing;
 
 	return session->is_widowed || (session->was_left && !was_held) ||
-	       !listen_is_reachable(sockets);
+	       !(session->server->seated ? seated_is_reachable(session->server)
+					 : listen_is_reachable(sockets));
 }
 
 static void close_session(struct session *session)
@@ -123,12 +125,21 @@ static void on_linger(evutil_socket_t fd, short what, void *data)
 		close_session(session);
 		return;
 	}
-	if (!is_open(session) || !is_abandoned(session))
+	if (!is_open(session) || !is_abandoned(session)) {
+		session->settle_ticket = 0;
 		return;
-	if (!server_is_settled(session->server, session->uid))
+	}
+	if (!server_is_settled(session->server, session->uid, &session->settle_ticket))
 		add_linger(session, SETTLE_MS);
 	else if (is_open(session) && is_abandoned(session))
 		close_session(session);
+}
+
+void session_settled(struct server *server)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		if (s->settle_ticket)
+			event_active(s->linger, EV_TIMEOUT, 1);
 }
 
 static bool had_processes(const struct session *session)

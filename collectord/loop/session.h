@@ -55,6 +55,7 @@ struct session {
 	struct control *controls; /* oldest first; NULL: none ever */
 	unsigned n_controls;
 	struct event *linger;
+	uint64_t settle_ticket; /* server_is_settled() */
 	uint64_t start_realtime_ns;
 	bool is_complete;
 	char *line;	  /* the completeness line, once closed */
@@ -94,6 +95,9 @@ void session_answer(struct session *session, struct store_answer *answer);
 
 /* The file of a closed session is gone: who comes late finds none. */
 void session_forget_file(struct server *server, const char *database);
+
+/* What server_is_settled() had to wait for is there. */
+void session_settled(struct server *server);
 
 /* SIGTERM of a private collector: wait for nobody. */
 void session_close_now(struct session *session);

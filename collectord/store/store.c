@@ -358,6 +358,8 @@ int store_new(const struct store_config *config, struct store **ret)
 		.data = store,
 	};
 	store->subuids = config->subuids;
+	store->tenant = config->neighbours ? config->neighbours->tenant : STORE_EVERYBODY;
+	store->neighbours = config->neighbours;
 	quotas_init(&store->quotas, &config->limits);
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||
@@ -369,8 +371,8 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->give_up_ns =
 		(config->give_up_ms ? config->give_up_ms : STORE_GIVE_UP_MS) * 1000000ull;
 	if (r == 0 && config->folder)
-		r = room_open(
-			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
+		r = room_open(config->folder, config->neighbours ? config->neighbours->reserve : -1,
+			STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
 	if (r == 0 && config->index_path && config->folder)
@@ -443,6 +445,17 @@ void store_beat(struct store *store)
 uint64_t store_beats(struct store *store)
 {
 	return atomic_load_explicit(&store->beats, memory_order_relaxed);
+}
+
+int store_open_reserve(const char *folder)
+{
+	return room_open_reserve(folder);
+}
+
+int store_give_back(struct store *store, bool is_room)
+{
+	return store_post(
+		store, command_new(is_room ? COMMAND_GIVE_BACK : COMMAND_WEIGH, NULL, NULL));
 }
 
 int store_recover(struct store *store, const char *path)

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that accepts. It looks at nothing but who has connected, by the kernel's word, and
+ * puts the connection into the door of that tenant's worker. It keeps nothing that would be missed:
+ * the one thing it may hang at is the close of a connection that is not wanted, whose unread
+ * messages hold descriptors of a stranger's; then another one takes its place.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collectord/service/config.h"
+#include "collectord/service/listen.h"
+#include "collectord/service/log.h"
+#include "collectord/supervisor/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
+
+/* Connections taken in before messages of the supervisor are looked at. */
+#define BATCH		64u
+/* Of one tenant, whose worker does not take them out of its door as fast as they come. */
+#define PENDING_MAX	1024u
+/* Of all, so that descriptors are left to accept with. */
+#define PENDING_ALL_MAX 4096u
+/* Without descriptors or memory it is tried again after that. */
+#define PAUSE_MS	100
+
+struct door {
+	struct door *next;
+	uid_t owner;
+	int fd; /* -1: the supervisor was asked for it */
+	int pending[PENDING_MAX];
+	unsigned first, count; /* of the ring of those that wait */
+	uint64_t round;	       /* to be said once nobody waits; 0: none */
+};
+
+struct acceptor_self {
+	const struct supervisor *s;
+	int channel;
+	struct door *doors;
+	unsigned n_pending;
+	bool is_paused;
+	int unwanted[BATCH + 1];
+	unsigned n_unwanted;
+};
+
+static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
+{
+	const struct channel_message message = {.kind = kind, .owner = owner, .number = round};
+	int r;
+
+	/* What the supervisor does not read yet it will. */
+	while ((r = channel_send(a->channel, &message, -1)) == -EAGAIN)
+		(void)poll(&(struct pollfd){.fd = a->channel, .events = POLLOUT}, 1, -1);
+	if (r < 0)
+		_exit(EXIT_SUCCESS); /* it is gone */
+}
+
+/* Here it may hang. */
+static void close_unwanted(struct acceptor_self *a)
+{
+	if (!a->n_unwanted)
+		return;
+	tell(a, CHANNEL_CLOSING, 0, 0);
+	while (a->n_unwanted)
+		close(a->unwanted[--a->n_unwanted]);
+	tell(a, CHANNEL_CLOSED, 0, 0);
+}
+
+static void refuse(struct acceptor_self *a, int fd)
+{
+	a->unwanted[a->n_unwanted++] = fd;
+	if (a->n_unwanted == BATCH)
+		close_unwanted(a);
+}
+
+static struct door *find_door(struct acceptor_self *a, uid_t owner)
+{
+	struct door *door = a->doors;
+
+	while (door && door->owner != owner)
+		door = door->next;
+	return door;
+}
+
+static void ask_for(struct acceptor_self *a, struct door *door)
+{
+	close_p(&door->fd);
+	door->fd = -1;
+	tell(a, CHANNEL_WANT_DOOR, door->owner, 0);
+}
+
+/* False: the door is full, or gone. */
+static bool hand_over(struct acceptor_self *a, struct door *door, int fd)
+{
+	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
+	int r = door->fd < 0 ? -EAGAIN : channel_send(door->fd, &message, fd);
+
+	if (r == -EPIPE)
+		ask_for(a, door);
+	if (r < 0)
+		return false;
+	close(fd); /* the door has it */
+	return true;
+}
+
+/* What had connected when the supervisor asked is in the door, or closed. */
+static void say_accepted(struct acceptor_self *a, struct door *door)
+{
+	uint64_t round = door->round;
+
+	if (!round || door->count)
+		return;
+	door->round = 0;
+	tell(a, CHANNEL_ACCEPTED, door->owner, round);
+}
+
+static void flush(struct acceptor_self *a, struct door *door)
+{
+	while (door->count && hand_over(a, door, door->pending[door->first])) {
+		door->first = (door->first + 1) % PENDING_MAX;
+		door->count--;
+		a->n_pending--;
+	}
+	say_accepted(a, door);
+}
+
+static void put(struct acceptor_self *a, struct door *door, int fd)
+{
+	if (!door->count && hand_over(a, door, fd))
+		return;
+	if (door->count == PENDING_MAX || a->n_pending == PENDING_ALL_MAX) {
+		refuse(a, fd);
+		return;
+	}
+	door->pending[(door->first + door->count++) % PENDING_MAX] = fd;
+	a->n_pending++;
+}
+
+/* What waits for it is closed. */
+static void shut(struct acceptor_self *a, struct door *door)
+{
+	struct door **at = &a->doors;
+
+	while (*at != door)
+		at = &(*at)->next;
+	*at = door->next;
+	for (; door->count; door->count--) {
+		refuse(a, door->pending[door->first]);
+		door->first = (door->first + 1) % PENDING_MAX;
+		a->n_pending--;
+	}
+	say_accepted(a, door);
+	close_p(&door->fd);
+	free(door);
+}
+
+static struct door *make_door(struct acceptor_self *a, uid_t owner)
+{
+	struct door *door = calloc(1, sizeof(*door));
+
+	if (!door)
+		return NULL;
+	door->owner = owner;
+	door->fd = -1;
+	door->next = a->doors;
+	a->doors = door;
+	ask_for(a, door);
+	return door;
+}
+
+static void take(struct acceptor_self *a, int fd)
+{
+	struct ucred ucred;
+	socklen_t bytes = sizeof(ucred);
+	struct door *door;
+	uid_t owner;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0) {
+		refuse(a, fd);
+		return;
+	}
+	owner = subuids_owner(a->s->config->subuids, ucred.uid);
+	door = find_door(a, owner);
+	if (!door)
+		door = make_door(a, owner);
+	if (door)
+		put(a, door, fd);
+	else
+		refuse(a, fd);
+}
+
+/* True: perhaps there are more. */
+static bool accept_some(struct acceptor_self *a, int listener)
+{
+	for (unsigned i = 0; i < BATCH; i++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			take(a, fd);
+			continue;
+		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
+		a->is_paused |= errno != EAGAIN;
+		return false;
+	}
+	return true;
+}
+
+/* What has connected before now; a flood that goes on is not waited out. */
+static void take_backlog(struct acceptor_self *a)
+{
+	for (size_t i = 0; i < a->s->sockets->count; i++)
+		for (unsigned n = 0; n < LISTEN_BACKLOG / BATCH; n++)
+			if (!accept_some(a, a->s->sockets->fds[i]))
+				break;
+}
+
+static void open_door(struct acceptor_self *a, uid_t owner, int fd)
+{
+	struct door *door = find_door(a, owner);
+
+	if (!door || fd < 0) {
+		close_p(&fd);
+		return;
+	}
+	close_p(&door->fd);
+	door->fd = fd;
+	flush(a, door);
+}
+
+/* Its worker leaves: who comes next asks anew, and so do those who wait. */
+static void forget(struct acceptor_self *a, struct door *door)
+{
+	if (door->count)
+		ask_for(a, door);
+	else
+		shut(a, door);
+}
+
+/* A door that is full keeps its own tenant from being settled, and no other. */
+static void look_for(struct acceptor_self *a, const struct channel_message *message)
+{
+	struct door *door;
+
+	take_backlog(a);
+	door = find_door(a, message->owner);
+	if (!door) {
+		tell(a, CHANNEL_ACCEPTED, message->owner, message->number);
+		return;
+	}
+	door->round = message->number;
+	if (message->kind == CHANNEL_FORGET)
+		forget(a, door);
+	else
+		say_accepted(a, door);
+}
+
+static void hear(struct acceptor_self *a)
+{
+	struct channel_message message;
+	int fd = -1, r;
+
+	while ((r = channel_receive(a->channel, &message, &fd)) > 0) {
+		struct door *door = find_door(a, message.owner);
+
+		if (message.kind == CHANNEL_DOOR)
+			open_door(a, message.owner, TAKE_FD(fd));
+		else if (message.kind == CHANNEL_NO_DOOR && door)
+			shut(a, door);
+		else if (message.kind == CHANNEL_ACCEPT || message.kind == CHANNEL_FORGET)
+			look_for(a, &message);
+		close_p(&fd);
+		fd = -1;
+	}
+	if (r == 0)
+		_exit(EXIT_SUCCESS);
+}
+
+static void wait_for_more(struct acceptor_self *a)
+{
+	struct pollfd polls[1 + LISTEN_SOCKETS_MAX + WORKERS_MAX];
+	struct door *doors[1 + LISTEN_SOCKETS_MAX + WORKERS_MAX];
+	size_t n_listeners = a->s->sockets->count, n = 1 + n_listeners;
+
+	polls[0] = (struct pollfd){.fd = a->channel, .events = POLLIN};
+	for (size_t i = 0; i < n_listeners; i++)
+		polls[1 + i] = (struct pollfd){
+			.fd = a->is_paused ? -1 : a->s->sockets->fds[i], .events = POLLIN};
+	for (struct door *d = a->doors; d && n < sizeof(polls) / sizeof(*polls); d = d->next) {
+		if (!d->count || d->fd < 0)
+			continue;
+		polls[n] = (struct pollfd){.fd = d->fd, .events = POLLOUT};
+		doors[n++] = d;
+	}
+	(void)poll(polls, n, a->is_paused ? PAUSE_MS : -1);
+	a->is_paused = false;
+	/* Before the messages, which may end doors. */
+	for (size_t i = 1 + n_listeners; i < n; i++)
+		if (polls[i].revents)
+			flush(a, doors[i]);
+	for (size_t i = 1; i <= n_listeners; i++)
+		if (polls[i].revents)
+			(void)accept_some(a, polls[i].fd);
+}
+
+_Noreturn void acceptor_run(const struct supervisor *s, int channel)
+{
+	struct acceptor_self a = {.s = s, .channel = channel};
+
+	for (;;) {
+		hear(&a);
+		close_unwanted(&a);
+		wait_for_more(&a);
+	}
+}

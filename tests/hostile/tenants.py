@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""A tenant is a process: what holds up one user's worker holds up nobody else.
+
+usage: tenants.py linger|flush|log|kills --build DIR
+  linger  connections that hold a socket whose close waits for ten minutes, hung up unread
+  flush   the same with a file of a mount that never answers FLUSH
+  log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
+          so that who writes to it waits
+  kills   supervisor, workers and all of them are killed again and again, under tenants that store
+
+Beside each attack ranks of another user dispatch, whose every record must be stored, none dropped;
+that user's rtl is answered, a third user's job starts and ends; told to end, the service does so in
+5 s; a new one serves all but the attacker."""
+import contextlib
+import glob
+import mmap
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import wire
+from neighbours import workers_of
+from node import DEADLINE_S, fail, is_long, reap, told, wait_for
+from service import Supervised, User, run
+from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
+
+ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
+    ("attacker", "honest", "other")))
+STOP_S_MAX = 5
+
+
+def bring_up_loopback():
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=False, stderr=subprocess.DEVNULL)
+
+
+def as_attacker(what):
+    """Runs in a process of that user's, which stays: it holds the other ends."""
+    ready, ok = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(ok)
+        with os.fdopen(ready, "rb") as pipe:
+            if pipe.read(1) != b"x":
+                fail("the attack does not begin")
+        return pid
+    try:
+        os.setgroups([])
+        os.setgid(ATTACKER.uid)
+        os.setuid(ATTACKER.uid)
+        held = what()
+        os.write(ok, b"x")
+        os.close(ok)
+        while held is not ok:
+            time.sleep(3600)  # until it is killed; what it holds stays open
+    finally:
+        os._exit(1)
+
+
+def hang_up_with(service, fd, count):
+    """@count connections that say half a frame, pass @fd, and are gone."""
+    for i in range(count):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            with contextlib.suppress(OSError):
+                peer.connect(service.socket)
+                socket.send_fds(peer, [wire.frame(hello={"version_min": 1})[: 3 + i % 4]], [fd])
+
+
+def linger(service):
+    def attack():
+        held = [lingering_socket() for _ in range(4)]
+        for sender, _ in held:
+            hang_up_with(service, sender.fileno(), 1000)
+        for sender, _ in held:
+            os.close(sender.detach())  # now the collector's are the last ones
+        return held
+    return as_attacker(attack), None
+
+
+def flush(service):
+    folder = StuckFolder(os.path.join(service.work, "stuck"), FLUSH)
+
+    def attack():
+        fd = os.open(folder.file(), os.O_RDWR)
+        hang_up_with(service, fd, 2000)
+    return as_attacker(attack), folder
+
+
+def log(service):
+    """The lock of the log's inode is held as long as the read lasts."""
+    folder = StuckFolder(os.path.join(service.work, "stuck"), READ)
+    shim = service.spawn(ATTACKER, "attack", rate=2000)
+    wait_for("the attacker's log", lambda: any(map(os.path.getsize, glob.glob(
+        os.path.join(service.store, str(ATTACKER.uid), "*.db-wal")))))
+    path, = glob.glob(os.path.join(service.store, str(ATTACKER.uid), "*.db-wal"))
+
+    def attack():
+        if os.fork():
+            return
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        stuck = os.open(folder.file(), os.O_RDWR)
+        with mmap.mmap(stuck, 4096) as page:
+            os.preadv(fd, [page], 0)
+        os._exit(1)
+    pid = as_attacker(attack)
+    if not folder.asked.wait(DEADLINE_S):
+        fail("the page is not asked for")
+    service.shims.append(shim)
+    return pid, folder
+
+
+def check_stored(service, shim, user, job):
+    kernels = told(shim)
+    wait_for("the end of " + job, lambda: any(
+        s["job"] == job and s["state"] == "closed" for s in service.sessions(user).get(user.uid, [])))
+    session, = [s for s in service.sessions(user)[user.uid] if s["job"] == job]
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % session["database"], uri=True)) as db:
+        stored, once, = db.execute("SELECT count(*), count(DISTINCT process_id || ':' || queueId || ':' "
+                                   "|| sequenceId) FROM rocpd_op").fetchone()
+        dropped, = db.execute("SELECT coalesce(sum(dropped), 0) FROM rtl_account").fetchone()
+    if (stored, once, dropped) != (kernels, kernels, 0):
+        fail("%s: %d dispatched, %d stored, %d of them once, %d dropped" % (
+            job, kernels, stored, once, dropped))
+    return kernels
+
+
+def run_job(service, user, job):
+    """rtl run by a user, in the service: it starts and ends, with all that it dispatched."""
+    said = service.as_user(user, "env", "RTL_JOB_ID=" + job, service.program("rtl"), "run", "--",
+                           "true")
+    if said.returncode != 0:
+        fail("%s: rtl run ended with %d: %s" % (user.name, said.returncode, said.stderr))
+
+
+def beside(service, attack):
+    process = service.start()
+    ranks = [service.spawn(HONEST, "honest %d" % i, "--polite", rate=2000) for i in range(4)]
+    wait_for("honest ranks", lambda: sum(
+        s["stored"] > 0 for s in service.sessions(HONEST).get(HONEST.uid, [])) == len(ranks))
+    attacker, folder = attack(service)
+    for i in range(5):
+        run_job(service, OTHER, "other %d" % i)
+        before = sum(s["stored"] for s in service.sessions(HONEST)[HONEST.uid])
+        wait_for("honest ranks to go on", lambda least=before: sum(
+            s["stored"] for s in service.sessions(HONEST)[HONEST.uid]) > least)
+        if service.rtl(None, "ls", "--socket", service.socket).returncode != 0:
+            fail("root is not answered")
+    ranks[0].terminate()
+    check_stored(service, ranks[0], HONEST, "honest 0")
+
+    since = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    took = time.monotonic() - since
+    if took > STOP_S_MAX:
+        fail("told to end, the service took %.1f s" % took)
+    service.start()
+    for i, shim in list(enumerate(ranks))[1:]:
+        shim.terminate()
+        check_stored(service, shim, HONEST, "honest %d" % i)
+    run_job(service, OTHER, "after")
+    if folder:
+        folder.release()
+    os.kill(attacker, signal.SIGKILL)
+    os.waitpid(attacker, 0)
+    print("4 honest ranks beside the attack: all stored, none dropped; told to end, the service took "
+          "%.1f s, and a new one served them on" % took)
+
+
+def kills(service):
+    """Ranks of several tenants; nothing is lost, nothing twice."""
+    users = [User("tenant %d" % i, 62100 + i) for i in range(8 if is_long() else 4)]
+    count = 700 if is_long() else 24
+    supervised = Supervised(service)
+    supervised.start()
+    ranks = {user: service.spawn(user, "kills", "--polite", rate=2000) for user in users}
+    chance = random.Random(25)
+    killed = {"supervisor": 0, "worker": 0, "all": 0}
+    for _ in range(count):
+        stored = sum(s["stored"] for all in service.sessions().values() for s in all)
+        wait_for("more to be stored", lambda least=stored: sum(
+            s["stored"] for all in service.sessions().values() for s in all) != least)
+        what = chance.choices(("supervisor", "worker", "all"), (2, 5, 1))[0]
+        workers = workers_of(supervised.process.pid)
+        killed[what] += 1
+        if what == "worker" and workers:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+        if what == "all":
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+        if what != "worker":
+            reap(supervised.process)
+            supervised.start()
+    kernels = 0
+    for shim in ranks.values():
+        shim.terminate()
+    for user, shim in ranks.items():
+        kernels += check_stored(service, shim, user, "kills")
+    supervised.stop()
+    print("%d tenants, killed: %s: %d dispatched, all stored, once" % (
+        len(users), ", ".join("%s %d times" % pair for pair in killed.items()), kernels))
+
+
+TESTS = {"linger": linger, "flush": flush, "log": log}
+
+
+def check(service, options):
+    sys.stdout.reconfigure(line_buffering=True)
+    bring_up_loopback()
+    if options.what == "kills":
+        kills(service)
+    else:
+        beside(service, TESTS[options.what])
+
+
+if __name__ == "__main__":
+    run(check, "kills", *TESTS)

@@ -258,7 +258,7 @@ static void on_beat(evutil_socket_t fd, short what, void *data)
 	ask_to_go(server);
 }
 
-void seated_publish(struct server *server)
+void seated_publish(const struct server *server)
 {
 	struct ledger_tenant *page = server->seated->seat->page;
 	uint32_t sessions = 0, processes = 0;
@@ -275,8 +275,10 @@ void seated_publish(struct server *server)
 
 struct access_totals seated_totals(const struct server *server)
 {
-	struct ledger_totals all = ledger_totals(server->seated->seat->ledger);
+	struct ledger_totals all;
 
+	seated_publish(server); /* who asks is among them */
+	all = ledger_totals(server->seated->seat->ledger);
 	return (struct access_totals){.sessions = all.sessions,
 		.processes = all.processes,
 		.connections = all.connections};

@@ -31,7 +31,7 @@ bool seated_is_settled(struct server *server, uint64_t *ticket);
 bool seated_is_reachable(const struct server *server);
 
 /* For others to see. */
-void seated_publish(struct server *server);
+void seated_publish(const struct server *server);
 struct access_totals seated_totals(const struct server *server);
 
 /* Of the service; of this process where it is no worker. */

@@ -19,6 +19,7 @@
 #include "collectord/service/log.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
@@ -28,6 +29,11 @@
 #define PENDING_MAX	1024u
 /* Of all, so that descriptors are left to accept with. */
 #define PENDING_ALL_MAX 4096u
+/* Those whose close may hang are closed together, so seldom or when there are so many. */
+#define UNWANTED_MAX	1024u
+#define UNWANTED_NS	1000000000ull
+/* A first message is seldom longer. */
+#define PEEK_BYTES	4096u
 /* Without descriptors or memory it is tried again after that. */
 #define PAUSE_MS	100
 
@@ -46,8 +52,9 @@ struct acceptor_self {
 	struct door *doors;
 	unsigned n_pending;
 	bool is_paused;
-	int unwanted[BATCH + 1];
+	int unwanted[UNWANTED_MAX];
 	unsigned n_unwanted;
+	uint64_t unwanted_ns; /* since when there is one */
 };
 
 static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
@@ -62,10 +69,11 @@ static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t ow
 		_exit(EXIT_SUCCESS); /* it is gone */
 }
 
-/* Here it may hang. */
+/* Here it may hang: for a tenth of a second, then another one accepts. */
 static void close_unwanted(struct acceptor_self *a)
 {
-	if (!a->n_unwanted)
+	if (!a->n_unwanted || (a->n_unwanted < UNWANTED_MAX &&
+				      clock_monotonic_ns() - a->unwanted_ns < UNWANTED_NS))
 		return;
 	tell(a, CHANNEL_CLOSING, 0, 0);
 	while (a->n_unwanted)
@@ -73,10 +81,31 @@ static void close_unwanted(struct acceptor_self *a)
 	tell(a, CHANNEL_CLOSED, 0, 0);
 }
 
+/* Once nothing more can be sent: is there nothing in it but bytes? What is passed along is not
+ * taken out, for closing that calls its file system. */
+static bool is_plain(int fd)
+{
+	char bytes[PEEK_BYTES];
+	struct iovec data = {bytes, sizeof(bytes)};
+	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
+	ssize_t got;
+
+	if (shutdown(fd, SHUT_RDWR) < 0)
+		return errno == ENOTCONN;
+	got = recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT);
+	return got < (ssize_t)sizeof(bytes) && !(header.msg_flags & MSG_CTRUNC);
+}
+
 static void refuse(struct acceptor_self *a, int fd)
 {
+	if (is_plain(fd)) {
+		close(fd);
+		return;
+	}
+	if (!a->n_unwanted)
+		a->unwanted_ns = clock_monotonic_ns();
 	a->unwanted[a->n_unwanted++] = fd;
-	if (a->n_unwanted == BATCH)
+	if (a->n_unwanted == UNWANTED_MAX)
 		close_unwanted(a);
 }
 
@@ -300,7 +329,7 @@ static void wait_for_more(struct acceptor_self *a)
 		polls[n] = (struct pollfd){.fd = d->fd, .events = POLLOUT};
 		doors[n++] = d;
 	}
-	(void)poll(polls, n, a->is_paused ? PAUSE_MS : -1);
+	(void)poll(polls, n, a->is_paused || a->n_unwanted ? PAUSE_MS : -1);
 	a->is_paused = false;
 	/* Before the messages, which may end doors. */
 	for (size_t i = 1 + n_listeners; i < n; i++)

@@ -16,9 +16,11 @@
 #define WORKERS_EARLY	16u
 /* A worker whose loop says nothing for so long is given up. */
 #define GIVE_UP_NS	10000000000ull
-/* One that ends at its start is started again after that, doubling. */
-#define RETRY_NS_MIN	100000000ull
+/* One that was killed or failed is started again after that, doubling, but for one that has lived for
+ * RETRY_NS_MAX. Who connects meanwhile waits for it, up to REFUSE_NS. */
+#define RETRY_NS_MIN	20000000ull
 #define RETRY_NS_MAX	10000000000ull
+#define REFUSE_NS	1000000000ull
 /* An acceptor that closes a connection for so long hangs, and another one takes its place. */
 #define HANG_NS		100000000ull
 /* Those that hang and the one that accepts: a bit of a word each. */
@@ -65,6 +67,7 @@ struct worker {
 	uint64_t settle_number;
 	uint64_t round;	   /* in which it wants to hear that all has been accepted for it ... */
 	uint64_t waits;	   /* ... by these acceptors, a bit each; with no bit left it is told */
+	uint64_t started_ns;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: not started before */
 	uint64_t backoff_ns;
 	struct kept *kept;

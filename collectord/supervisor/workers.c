@@ -169,6 +169,7 @@ static int start(struct supervisor *s, struct worker *worker)
 	worker->state = WORKER_STARTING;
 	worker->is_to_start = false;
 	worker->was_started = true;
+	worker->started_ns = clock_monotonic_ns();
 	worker->was_refused = false;
 	s->n_workers++;
 	return 0;
@@ -209,9 +210,9 @@ static void start_one(struct supervisor *s, struct worker *worker)
 		return;
 	}
 	if (clock_monotonic_ns() < worker->retry_ns) {
-		if (worker->is_wanted)
-			refuse(s, worker,
-				"its worker has just ended, and is started again in a moment");
+		worker->is_to_start = true;
+		if (worker->is_wanted && worker->backoff_ns > REFUSE_NS)
+			refuse(s, worker, "its worker ends again and again");
 		return;
 	}
 	r = start(s, worker);
@@ -377,7 +378,6 @@ static void take_message(
 	case CHANNEL_READY:
 		if (worker->state == WORKER_STARTING)
 			worker->state = WORKER_READY;
-		worker->backoff_ns = RETRY_NS_MIN;
 		workers_start(s);
 		weigh(s);
 		break;
@@ -456,6 +456,7 @@ static void say_end(const struct worker *worker, int status)
 bool workers_ended(struct supervisor *s, pid_t pid, int status)
 {
 	struct worker *worker = s->workers;
+	uint64_t now_ns = clock_monotonic_ns();
 	bool had_open;
 
 	while (worker && worker->pid != pid)
@@ -467,8 +468,9 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 	shut(worker);
 	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
 	if (status) {
-		worker->retry_ns = clock_monotonic_ns() +
-				   (worker->state == WORKER_STARTING ? worker->backoff_ns : 0);
+		if (now_ns - worker->started_ns > RETRY_NS_MAX)
+			worker->backoff_ns = RETRY_NS_MIN;
+		worker->retry_ns = now_ns + worker->backoff_ns;
 		if (worker->backoff_ns < RETRY_NS_MAX)
 			worker->backoff_ns *= 2;
 		if (s->is_stopping)

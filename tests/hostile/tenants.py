@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up nobody else.
 
-usage: tenants.py linger|flush|log|kills --build DIR
+usage: tenants.py linger|flush|log|kills|many --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
           so that who writes to it waits
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
+  many    tenants with ranks of their own, all at once; what their workers take is printed
 
 Beside each attack ranks of another user dispatch, whose every record must be stored, none dropped;
 that user's rtl is answered, a third user's job starts and ends; told to end, the service does so in
@@ -24,7 +25,7 @@ import sys
 import time
 
 import wire
-from neighbours import workers_of
+from neighbours import read_status, workers_of
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
 from service import Supervised, User, run
 from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
@@ -205,17 +206,39 @@ def kills(service):
         len(users), ", ".join("%s %d times" % pair for pair in killed.items()), kernels))
 
 
+def many(service):
+    users = [User("tenant %d" % i, 62200 + i) for i in range(64 if is_long() else 12)]
+    each = 4 if is_long() else 2
+    process = service.start()
+    service.rtl(None, "ls", "--socket", service.socket)
+    idle, = workers_of(process.pid)
+    sizes = [int(read_status(pid)["VmRSS"].split()[0]) / 1024 for pid in (process.pid, idle)]
+    ranks = {user: [service.spawn(user, "many %d" % i, "--polite", rate=100) for i in range(each)]
+             for user in users}
+    wait_for("rows of all", lambda: sum(
+        s["stored"] > 0 for all in service.sessions().values() for s in all) == each * len(users))
+    busy = [int(read_status(pid)["VmRSS"].split()[0]) / 1024 for pid in workers_of(process.pid)]
+    for shims in ranks.values():
+        for shim in shims:
+            shim.terminate()
+    kernels = sum(check_stored(service, shim, user, "many %d" % i)
+                  for user, shims in ranks.items() for i, shim in enumerate(shims))
+    print("%d tenants with %d ranks each: %d dispatched, all stored; supervisor %.1f MiB, a worker with "
+          "nothing open %.1f, %d workers that store %.1f at most" % (
+              len(users), each, kernels, *sizes, len(busy), max(busy)))
+
+
 TESTS = {"linger": linger, "flush": flush, "log": log}
 
 
 def check(service, options):
     sys.stdout.reconfigure(line_buffering=True)
     bring_up_loopback()
-    if options.what == "kills":
-        kills(service)
+    if options.what in ("kills", "many"):
+        {"kills": kills, "many": many}[options.what](service)
     else:
         beside(service, TESTS[options.what])
 
 
 if __name__ == "__main__":
-    run(check, "kills", *TESTS)
+    run(check, "kills", "many", *TESTS)

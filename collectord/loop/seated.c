@@ -36,7 +36,6 @@ struct seated {
 	uint64_t wanted;
 	bool is_unreachable;
 	unsigned idle_beats;
-	bool has_asked_to_go;
 	struct flush_ticket store_ticket;
 	bool is_store_asked;
 	uint64_t store_beats;
@@ -149,7 +148,6 @@ static void go(struct server *server)
 {
 	struct seated *seated = server->seated;
 
-	seated->has_asked_to_go = false;
 	seated->idle_beats = 0;
 	server_take_arrived(server);
 	if (is_idle(server)) {
@@ -241,9 +239,10 @@ static void ask_to_go(struct server *server)
 	struct seated *seated = server->seated;
 
 	seated->idle_beats = is_idle(server) ? seated->idle_beats + 1 : 0;
-	if (seated->idle_beats < IDLE_BEATS || seated->has_asked_to_go || server->is_stopping)
+	if (seated->idle_beats < IDLE_BEATS || server->is_stopping)
 		return;
-	seated->has_asked_to_go = seated_tell(server, CHANNEL_MAY_GO, 0) == 0;
+	/* No answer is an answer, too: somebody has come. It is asked again after as long. */
+	(void)seated_tell(server, CHANNEL_MAY_GO, 0);
 	seated->idle_beats = 0;
 }
 

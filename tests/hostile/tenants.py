@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up nobody else.
 
-usage: tenants.py linger|flush|log|kills|many --build DIR
+usage: tenants.py linger|flush|log|recorder|kills|many --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
           so that who writes to it waits
+  recorder  the same with the memory of its own rank's recorder, which then dies
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   many    tenants with ranks of their own, all at once; what their workers take is printed
 
@@ -111,6 +112,30 @@ def log(service):
     if not folder.asked.wait(DEADLINE_S):
         fail("the page is not asked for")
     service.shims.append(shim)
+    return pid, folder
+
+
+def recorder(service):
+    """The lock of the recorder's inode is held as long as the write lasts; then it is to be drained."""
+    folder = StuckFolder(os.path.join(service.work, "stuck"), READ)
+    shim = service.spawn(ATTACKER, "attack", rate=2000)
+    wait_for("the attacker's rows", lambda: any(
+        s["stored"] for s in service.sessions(ATTACKER).get(ATTACKER.uid, [])))
+    path, = [path for path in glob.glob("/proc/%d/fd/*" % shim.pid)
+             if os.readlink(path).startswith("/memfd:")]
+
+    def attack():
+        if os.fork():
+            return
+        fd = os.open(path, os.O_RDWR)
+        stuck = os.open(folder.file(), os.O_RDWR)
+        with mmap.mmap(stuck, 4096) as page:
+            os.pwritev(fd, [page], 0)
+        os._exit(1)
+    pid = as_attacker(attack)
+    if not folder.asked.wait(DEADLINE_S):
+        fail("the page is not asked for")
+    reap(shim)
     return pid, folder
 
 
@@ -228,7 +253,7 @@ def many(service):
               len(users), each, kernels, *sizes, len(busy), max(busy)))
 
 
-TESTS = {"linger": linger, "flush": flush, "log": log}
+TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
 
 
 def check(service, options):

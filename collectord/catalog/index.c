@@ -462,3 +462,37 @@ int index_each_session(struct index *index, const char *path,
 	r = database_errno(step);
 	return r < 0 ? r : count;
 }
+
+int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT * FROM (SELECT database, name, job, command, uid, "
+			  "start_realtime_ns, end_realtime_ns, complete, completeness FROM session "
+			  "WHERE end_realtime_ns >= ?1 ORDER BY end_realtime_ns DESC LIMIT ?2) "
+			  "ORDER BY end_realtime_ns");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, (int64_t)since_realtime_ns);
+	sqlite3_bind_int64(row, 2, max);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		const struct index_entry entry = {
+			.database = (const char *)sqlite3_column_text(row, 0),
+			.name = (const char *)sqlite3_column_text(row, 1),
+			.job = (const char *)sqlite3_column_text(row, 2),
+			.command = (const char *)sqlite3_column_text(row, 3),
+			.uid = (uid_t)sqlite3_column_int64(row, 4),
+			.start_realtime_ns = (uint64_t)sqlite3_column_int64(row, 5),
+			.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 6),
+			.is_complete = sqlite3_column_int(row, 7),
+			.line = (const char *)sqlite3_column_text(row, 8),
+		};
+
+		if (entry.database && entry.name)
+			take(&entry, data);
+	}
+	sqlite3_finalize(row);
+	return database_errno(step);
+}

@@ -66,6 +66,10 @@ int index_is_closed(struct index *index, const char *database);
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
 	char **ret_database, char **ret_name);
 
+/* Calls @take with the latest @max sessions that were closed since then, the oldest first. */
+int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data);
+
 /* The file @path of sessions is @aside now, and they have ended with @line. database_errno(). */
 int index_set_aside(struct index *index, const char *path, const char *aside, const char *line);
 

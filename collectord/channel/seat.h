@@ -10,6 +10,7 @@ struct seat {
 	int channel; /* to the supervisor */
 	int door;    /* connections of the tenant come out of it */
 	int reserve; /* the file of all workers that is given up on a full disk; -1: none */
+	uint64_t since_realtime_ns; /* when the supervisor began */
 	pid_t supervisor;
 	struct ledger *ledger;
 	struct ledger_tenant *page; /* of its own */

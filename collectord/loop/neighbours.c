@@ -42,6 +42,7 @@ static void want_back(void *data, uid_t tenant, bool is_room)
 void neighbours_of(const struct seat *seat, struct store_neighbours *ret)
 {
 	*ret = (struct store_neighbours){.data = (void *)seat,
+		.since_realtime_ns = seat->since_realtime_ns,
 		.reserve = seat->reserve,
 		.tenant = seat->owner,
 		.tell = tell,

@@ -380,6 +380,9 @@ static void dispatch(struct server *server, struct store_answer *answer)
 	case STORE_LEFT_SESSION:
 		session_take_left(server, answer);
 		break;
+	case STORE_LEFT_CLOSED:
+		session_take_closed(server, answer);
+		break;
 	case STORE_LEFT_FAILED:
 		log_warning(
 			"left alone: %s", answer->text ? answer->text : strerror(-answer->error));

@@ -373,6 +373,41 @@ static void trim_closed(struct server *server)
 		forget(oldest);
 }
 
+void session_take_closed(struct server *server, struct store_answer *answer)
+{
+	struct session *old =
+		answer->job ? find(server, answer->left.uid, answer->job) : NULL;
+	struct session *session = calloc(1, sizeof(*session));
+
+	/* Who comes for it begins the next one, then. */
+	if (!session || !answer->name || !answer->database || (old && is_open(old))) {
+		free(session);
+		return;
+	}
+	if (answer->job && old)
+		forget(old);
+	*session = (struct session){.server = server,
+		.uid = answer->left.uid,
+		.owner = subuids_owner(server->config->subuids, answer->left.uid),
+		.job = TAKE(answer->job),
+		.name = TAKE(answer->name),
+		.database = TAKE(answer->database),
+		.command = TAKE(answer->text),
+		.line = TAKE(answer->line),
+		.is_complete = answer->complete,
+		.start_realtime_ns = answer->removed.start_ns,
+		.state = SESSION_CLOSED,
+		.exit_status = -1};
+	session->linger = evtimer_new(server->base, on_linger, session);
+	if (!session->linger) {
+		session_free(session);
+		return;
+	}
+	session->next = server->sessions;
+	server->sessions = session;
+	trim_closed(server);
+}
+
 static void free_instances(struct session *session)
 {
 	while (session->instances) {

@@ -87,6 +87,9 @@ bool session_has_successor(const struct server *server, const struct instance_id
 /* What the store found of an earlier life of the collector. */
 void session_take_left(struct server *server, struct store_answer *answer);
 
+/* What an earlier worker of the tenant closed, and would still tell of. */
+void session_take_closed(struct server *server, struct store_answer *answer);
+
 /* Something has changed: close it if nobody holds it open. */
 void session_check(struct session *session);
 

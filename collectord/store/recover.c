@@ -218,6 +218,23 @@ static void say_left(const struct index_entry *entry, void *data)
 	answer_left(data, &answer);
 }
 
+static void say_closed(const struct index_entry *entry, void *data)
+{
+	struct store_answer answer = {
+		.kind = STORE_LEFT_CLOSED,
+		.name = strdup(entry->name),
+		.job = entry->job ? strdup(entry->job) : NULL,
+		.text = entry->command ? strdup(entry->command) : NULL,
+		.line = entry->line ? strdup(entry->line) : NULL,
+		.database = strdup(entry->database),
+		.complete = entry->is_complete,
+		.left = {.uid = entry->uid},
+		.removed = {.start_ns = entry->start_realtime_ns},
+	};
+
+	answer_left(data, &answer);
+}
+
 /* Its sessions go on in the file that takes its place, as far as anybody knows of them. */
 static int set_aside(struct store *store, const char *path, int error)
 {
@@ -516,6 +533,9 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
+	if (store->index && store->neighbours)
+		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
+			SESSIONS_CLOSED_MAX, say_closed, store);
 	retention_tell_neighbours(store);
 	answer_left(store, &done);
 }

@@ -44,6 +44,7 @@ struct subuids;
  */
 struct store_neighbours {
 	void *data;
+	uint64_t since_realtime_ns; /* what was closed since then is still told of: STORE_LEFT_CLOSED */
 	int reserve;  /* of store_open_reserve(): room that is given up when there is none; -1: its
 			 own */
 	uid_t tenant; /* whose databases are ours to look after, as store_config.subuids counts */
@@ -307,7 +308,9 @@ enum store_answer_kind {
 	STORE_CUT,	 /* no owner: a file has lost the end of what it acknowledged; text */
 	STORE_REMOVED,	 /* no owner: a closed session; name, job, database, text = why, removed */
 	STORE_KEPT,	 /* no owner: a closed session that should go, and must not; text */
-	STORE_LEFT_DONE, /* no owner */
+	STORE_LEFT_CLOSED, /* no owner: name, database, job, text = command, line, left.uid, complete,
+			    * removed.start_ns */
+	STORE_LEFT_DONE,   /* no owner */
 };
 
 struct store_answer {
@@ -321,6 +324,7 @@ struct store_answer {
 	char *name;	/* owned by the answer */
 	char *database; /* absolute path; owned by the answer */
 	char *job;	/* owned by the answer; NULL: unknown */
+	char *line;	/* owned by the answer; STORE_LEFT_CLOSED's */
 	struct store_left left;
 	struct store_removed removed;
 };

@@ -86,6 +86,7 @@ struct supervisor {
 	struct listen_sockets *sockets;
 	supervisor_work work;
 	int reserve; /* -1: none */
+	uint64_t since_realtime_ns;
 	struct ledger *ledger;
 	int signal_fd;
 	struct worker *workers;

@@ -184,6 +184,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		.sockets = sockets,
 		.work = work,
 		.reserve = reserve,
+		.since_realtime_ns = clock_realtime_ns(),
 		.signal_fd = -1,
 		.watchdog_ns = notify_watchdog_us() * 1000 / 3,
 		.ledger = ledger_new()};

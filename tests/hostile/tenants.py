@@ -8,7 +8,8 @@ usage: tenants.py linger|flush|log|recorder|kills|many --build DIR
           so that who writes to it waits
   recorder  the same with the memory of its own rank's recorder, which then dies
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
-  many    tenants with ranks of their own, all at once; what their workers take is printed
+  many    tenants with ranks of their own, all at once; what their workers take is printed, and after
+          these have died all that was closed is told of
 
 Beside each attack ranks of another user dispatch, whose every record must be stored, none dropped;
 that user's rtl is answered, a third user's job starts and ends; told to end, the service does so in
@@ -248,6 +249,12 @@ def many(service):
             shim.terminate()
     kernels = sum(check_stored(service, shim, user, "many %d" % i)
                   for user, shims in ranks.items() for i, shim in enumerate(shims))
+    # What a worker has closed the next one tells of.
+    for pid in workers_of(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    for user in users:
+        wait_for("what was closed", lambda who=user: sum(
+            s["state"] == "closed" for s in service.sessions(who).get(who.uid, [])) == each)
     print("%d tenants with %d ranks each: %d dispatched, all stored; supervisor %.1f MiB, a worker with "
           "nothing open %.1f, %d workers that store %.1f at most" % (
               len(users), each, kernels, *sizes, len(busy), max(busy)))

@@ -254,8 +254,10 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		return;
 	}
 	r = session_get(peer->server, peer->uid, job, command, &session);
-	if (r == 0 && hello->has_again)
-		session->was_left |= hello->again;
+	if (r == 0 && hello->has_again && hello->again) {
+		session->is_older |= !session->was_left;
+		session->was_left = true;
+	}
 	if (r == 0 && categories && *categories) {
 		r = store_session_categories(session->store, categories);
 		if (r < 0)

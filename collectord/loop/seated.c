@@ -123,6 +123,13 @@ bool seated_is_reachable(const struct server *server)
 	return !server->seated->is_unreachable;
 }
 
+bool seated_has_watched_since(const struct server *server, uint64_t realtime_ns)
+{
+	const struct seat *seat = server->seated->seat;
+
+	return realtime_ns >= seat->since_realtime_ns && !seat->was_refused;
+}
+
 static void take_settled(struct server *server, const struct channel_message *message)
 {
 	struct seated *seated = server->seated;

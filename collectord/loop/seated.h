@@ -30,6 +30,9 @@ bool seated_is_settled(struct server *server, uint64_t *ticket);
 /* Did who connects find the service's sockets, when that was last asked? */
 bool seated_is_reachable(const struct server *server);
 
+/* Has the supervisor listened since then, and turned nobody of this tenant away? */
+bool seated_has_watched_since(const struct server *server, uint64_t realtime_ns);
+
 /* For others to see. */
 void seated_publish(const struct server *server);
 struct access_totals seated_totals(const struct server *server);

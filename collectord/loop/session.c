@@ -38,13 +38,27 @@ static void add_linger(struct session *session, unsigned ms)
 	event_add(session->linger, &timeout);
 }
 
+/* While nobody took connections they lay in the backlog: of whoever passed us the sockets, or of the
+ * supervisor, where it lives for longer than the session. */
+static bool was_held(const struct session *session)
+{
+	const struct server *server = session->server;
+	static struct store_session_stat stat; /* one thread only */
+
+	if (server->sockets->is_passed && !server->sockets->places[0].is_missing)
+		return true;
+	if (!server->seated || !session->store || session->is_older)
+		return false;
+	store_session_stat(session->store, &stat);
+	return seated_has_watched_since(server, stat.start_realtime_ns);
+}
+
 /* Somebody may have come and gone, or will come when it is closed, of whom we know nothing. */
 static bool was_unwatched(const struct session *session)
 {
 	const struct listen_sockets *sockets = session->server->sockets;
-	bool was_held = sockets->is_passed && !sockets->places[0].is_missing;
 
-	return session->is_widowed || (session->was_left && !was_held) ||
+	return session->is_widowed || (session->was_left && !was_held(session)) ||
 	       !(session->server->seated ? seated_is_reachable(session->server)
 					 : listen_is_reachable(sockets));
 }

@@ -49,6 +49,7 @@ struct session {
 	bool is_made;		  /* its file is there, new, and not open yet */
 	bool is_widowed;	  /* a runner went without a word: its command may go on */
 	bool was_left;		  /* an earlier life of the collector ended before it did */
+	bool is_older;		  /* than its file says, which is another one than at its beginning */
 	bool is_past;		  /* of an earlier boot: nobody joins it any more */
 	bool wants_now;		  /* a runner does not wait for what still lives */
 	int exit_status;	  /* of the command, as a shell says it; -1 unknown */

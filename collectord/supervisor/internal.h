@@ -61,7 +61,6 @@ struct worker {
 	bool is_wanted;	    /* an acceptor waits for its door */
 	bool is_to_start;   /* it left something open */
 	bool has_been_told; /* that it is refused */
-	bool was_started;   /* its sockets have been ours ever since */
 	bool was_refused;   /* connections of it were closed since it ended */
 	bool is_settling;
 	uint64_t settle_number;

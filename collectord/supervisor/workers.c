@@ -104,6 +104,7 @@ _Noreturn static void work(struct supervisor *s, struct worker *worker,
 		.channel = channel,
 		.door = door,
 		.since_realtime_ns = s->since_realtime_ns,
+		.was_refused = worker->was_refused,
 		.reserve = s->reserve,
 		.supervisor = getppid(),
 		.ledger = s->ledger,
@@ -135,8 +136,7 @@ static int make_pairs(int channel[2], int door[2])
 static int start(struct supervisor *s, struct worker *worker)
 {
 	static int keep[KEPT_TENANT_MAX + 3];
-	struct listen_sockets sockets = {
-		.lock.fd = -1, .is_passed = worker->was_started || s->sockets->is_passed};
+	struct listen_sockets sockets = {.lock.fd = -1, .is_passed = s->sockets->is_passed};
 	int channel[2], door[2], r = make_pairs(channel, door);
 	size_t n = 2;
 
@@ -144,7 +144,7 @@ static int start(struct supervisor *s, struct worker *worker)
 		return r;
 	/* Of those that were passed it is known whether somebody listened before us. */
 	sockets.places[0].is_missing =
-		worker->was_refused || (!worker->was_started && s->sockets->places[0].is_missing);
+		worker->was_refused || s->sockets->places[0].is_missing;
 	keep[0] = channel[1];
 	keep[1] = door[1];
 	if (s->reserve >= 0)
@@ -169,7 +169,6 @@ static int start(struct supervisor *s, struct worker *worker)
 	worker->door = door[0];
 	worker->state = WORKER_STARTING;
 	worker->is_to_start = false;
-	worker->was_started = true;
 	worker->started_ns = clock_monotonic_ns();
 	worker->was_refused = false;
 	s->n_workers++;

@@ -246,7 +246,7 @@ static int name_index(const struct config *config, const struct seat *seat, char
 	int n = 0;
 
 	if (seat)
-		n = asprintf(ret, "%s/index-%u.db", config->store_path, seat->owner);
+		n = asprintf(ret, "%s/.index-%u", config->store_path, seat->owner);
 	else if (!config->db_file)
 		n = asprintf(ret, "%s/index.db", config->store_path);
 	if (n < 0)

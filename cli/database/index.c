@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/index.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -161,47 +160,19 @@ static bool add_part(struct query_index *index, sqlite3_stmt *part, const char *
 	return count == INDEX_PART;
 }
 
-static void add_index(
-	struct query_index *index, const char *path, const char *real, const char *folder)
+void query_index_add(struct query_index *index, const char *folder)
 {
-	CLEANUP(close_db_p) sqlite3 *db = open_index(path);
+	CLEANUP(close_db_p) sqlite3 *db = NULL;
 	CLEANUP(finalize_p) sqlite3_stmt *part = NULL;
-	CLEANUP(free_p) char *last = strdup("");
+	CLEANUP(free_p) char *path = NULL, *last = strdup(""), *real = realpath(folder, NULL);
 
-	if (!db || !last || sqlite3_prepare_v2(db, part_sql, -1, &part, NULL))
+	if (!real || !last || asprintf(&path, "%s/index.db", real) < 0)
+		return;
+	db = open_index(path);
+	if (!db || sqlite3_prepare_v2(db, part_sql, -1, &part, NULL))
 		return;
 	while (add_part(index, part, real, folder, &last))
 		continue;
-}
-
-/* index.db of one collector, index-OWNER.db of each tenant of a service. */
-static bool is_index(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && !strcmp(dot, ".db") &&
-	       (!strcmp(name, "index.db") || !strncmp(name, "index-", strlen("index-")));
-}
-
-void query_index_add(struct query_index *index, const char *folder)
-{
-	CLEANUP(free_p) char *real = realpath(folder, NULL);
-	DIR *files = real ? opendir(real) : NULL;
-	const struct dirent *entry;
-
-	if (!files)
-		return;
-	while ((entry = readdir(files))) {
-		CLEANUP(free_p) char *path = NULL;
-
-		if (!is_index(entry->d_name))
-			continue;
-		if (asprintf(&path, "%s/%s", real, entry->d_name) < 0)
-			path = NULL;
-		if (path)
-			add_index(index, path, real, folder);
-	}
-	closedir(files);
 }
 
 static int compare(const void *a, const void *b)

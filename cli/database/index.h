@@ -24,8 +24,8 @@ struct query_index {
 	size_t count, capacity;
 };
 
-/* Adds what @folder/index.db says, and each index-OWNER.db: nothing where there is none that may be
- * read, or one of another version, or no memory. */
+/* Adds what @folder/index.db says: nothing where there is none that may be read, or one of another
+ * version, or no memory. */
 void query_index_add(struct query_index *index, const char *folder);
 /* After the last one. */
 void query_index_sort(struct query_index *index);

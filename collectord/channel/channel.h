@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Messages between the processes of the service: the supervisor, its workers (one a tenant) and its
- * acceptors. A channel is a pair of SOCK_SEQPACKET sockets: a message arrives whole, or not at all.
+ * Messages between the processes of the service: the supervisor, its workers (one a tenant), its
+ * acceptors and the index writer. A channel is a pair of SOCK_SEQPACKET sockets: a message arrives whole, or not at all.
  * None of these functions waits. Any thread; one of them receives.
  */
 #include <stdint.h>
@@ -22,6 +22,10 @@ enum channel_kind {
 			    * its worker, the same */
 	CHANNEL_MAY_GO,	   /* nothing is open here */
 	CHANNEL_STAY,	   /* after CHANNEL_GO: somebody has come meanwhile */
+
+	/* Worker to supervisor, which passes it on to the index writer. */
+	CHANNEL_INDEXED, /* owner, name: its index says something else of that database (relative to
+			  * the store); no name: perhaps of all */
 
 	/* Supervisor to worker. */
 	CHANNEL_STOP,	       /* commit everything and end; so does the end of the channel */

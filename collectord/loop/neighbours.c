@@ -2,6 +2,7 @@
 #include "collectord/loop/neighbours.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "collectord/channel/channel.h"
 #include "collectord/channel/seat.h"
@@ -39,6 +40,17 @@ static void want_back(void *data, uid_t tenant, bool is_room)
 	(void)channel_send(((const struct seat *)data)->channel, &message, -1);
 }
 
+/* What is not heard, or has a longer name, is copied with all the rest: at the latest when we end.
+ */
+static void indexed(void *data, const char *database)
+{
+	struct channel_message message = {.kind = CHANNEL_INDEXED};
+
+	if (database && strlen(database) < sizeof(message.name))
+		strcpy(message.name, database);
+	(void)channel_send(((const struct seat *)data)->channel, &message, -1);
+}
+
 void neighbours_of(const struct seat *seat, struct store_neighbours *ret)
 {
 	*ret = (struct store_neighbours){.data = (void *)seat,
@@ -47,5 +59,6 @@ void neighbours_of(const struct seat *seat, struct store_neighbours *ret)
 		.tenant = seat->owner,
 		.tell = tell,
 		.each = each,
-		.want_back = want_back};
+		.want_back = want_back,
+		.indexed = indexed};
 }

@@ -57,10 +57,13 @@ struct store_neighbours {
 		void *to);
 	/* @tenant has most of all, and that is too much; @is_room: for those that store now. */
 	void (*want_back)(void *data, uid_t tenant, bool is_room);
+	/* Our index says something else now of @database, which is relative to its folder; NULL: of
+	 * any. */
+	void (*indexed)(void *data, const char *database);
 };
 
 struct store_config {
-	/* index.db of the service: every session of the node. NULL: none (private collector). */
+	/* Lists every session of the store, or of the tenant. NULL: none (private collector). */
 	const char *index_path;
 	/* Where the databases lie: room is kept there. NULL: nobody looks after it. */
 	const char *folder;

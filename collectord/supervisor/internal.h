@@ -29,6 +29,8 @@
 #define KEPT_TENANT_MAX (KEPT_RECORDERS_MAX / 2u)
 /* Told to end, the service has ended after that, whoever does not answer. */
 #define STOP_NS		4500000000ull
+/* The index writer is started again after that at the earliest. */
+#define INDEXER_RETRY_NS 1000000000ull
 #define TICK_MS		1000
 #define BUSY_TICK_MS	50
 
@@ -62,6 +64,7 @@ struct worker {
 	bool is_to_start;   /* it left something open */
 	bool has_been_told; /* that it is refused */
 	bool was_refused;   /* connections of it were closed since it ended */
+	bool is_unlisted;   /* the index writer is still to be told that all is to be copied */
 	bool is_settling;
 	uint64_t settle_number;
 	uint64_t round;	   /* in which it wants to hear that all has been accepted for it ... */
@@ -80,6 +83,13 @@ struct acceptor {
 	uint64_t closing_ns; /* since when; 0: it does not close */
 };
 
+/* The index writer. */
+struct indexer {
+	pid_t pid;	   /* 0: none */
+	int channel;	   /* -1: none, or it was told to end */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: not started before */
+};
+
 struct supervisor {
 	const struct config *config;
 	struct listen_sockets *sockets;
@@ -93,6 +103,7 @@ struct supervisor {
 	struct acceptor acceptors[ACCEPTORS_MAX];
 	unsigned next_hanging; /* whose place is taken when there is none */
 	uint64_t acceptor_retry_ns;
+	struct indexer indexer;
 	uint64_t round;
 	uint64_t
 		watchdog_ns; /* how often our own keeper is told that we live; 0: it does not ask */
@@ -171,6 +182,25 @@ void keeper_drop(struct supervisor *s, struct worker *worker, const char *name);
 /* What our own keeper was too busy to hear. */
 void keeper_retry(struct supervisor *s);
 void keeper_free(struct worker *worker);
+
+/* ---- indexer.c -------------------------------------------------------------------------- */
+
+/* One that writes the node's index, where there is none. It copies anew what all tenants' say. */
+void indexer_start(struct supervisor *s);
+/* The index of @worker says something else of @database, relative to the store; "": of all. */
+void indexer_tell(struct supervisor *s, struct worker *worker, const char *database);
+/* What could not be told so far. */
+void indexer_retry(struct supervisor *s);
+/* False: @pid is another one's. */
+bool indexer_ended(struct supervisor *s, pid_t pid, int status);
+/* It copies what it was told, and ends. */
+void indexer_stop(struct supervisor *s);
+void indexer_kill(struct supervisor *s);
+
+/* ---- index_writer.c --------------------------------------------------------------------- */
+
+/* The life of an index writer. */
+_Noreturn void index_writer_run(const struct config *config, int channel);
 
 /* ---- acceptor.c ------------------------------------------------------------------------- */
 

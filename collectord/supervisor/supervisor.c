@@ -62,7 +62,7 @@ static void reap(struct supervisor *s)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		if (!workers_ended(s, pid, status))
+		if (!workers_ended(s, pid, status) && !indexer_ended(s, pid, status))
 			(void)acceptors_ended(s, pid);
 }
 
@@ -101,15 +101,17 @@ static bool is_closing(const struct supervisor *s)
 /* Milliseconds until somebody is to be looked at; -1: a node without work costs nothing. */
 static int next_tick_ms(const struct supervisor *s)
 {
-	bool has_waiting = s->acceptor_retry_ns != 0;
+	bool has_waiting = s->acceptor_retry_ns != 0, is_unlisted = !s->indexer.pid;
 
-	for (const struct worker *w = s->workers; w; w = w->next)
+	for (const struct worker *w = s->workers; w; w = w->next) {
 		has_waiting |= w->is_to_start;
+		is_unlisted |= w->is_unlisted;
+	}
 	if (s->is_stopping || s->has_unsaid || has_waiting || is_closing(s))
 		return BUSY_TICK_MS;
 	if (s->watchdog_ns && s->watchdog_ns < TICK_MS * 1000000ull)
 		return (int)(s->watchdog_ns / 1000000ull);
-	return s->n_workers || s->watchdog_ns ? TICK_MS : -1;
+	return s->n_workers || s->watchdog_ns || is_unlisted ? TICK_MS : -1;
 }
 
 static void tick(struct supervisor *s)
@@ -121,8 +123,13 @@ static void tick(struct supervisor *s)
 		notify_alive();
 	}
 	keeper_retry(s);
-	if (s->is_stopping)
+	indexer_retry(s);
+	if (s->is_stopping) {
+		if (!workers_are_open(s))
+			indexer_stop(s);
 		return;
+	}
+	indexer_start(s);
 	acceptors_watch(s, now_ns);
 	workers_watch(s, now_ns);
 }
@@ -174,7 +181,8 @@ static void say_ready(const struct supervisor *s)
 
 static bool has_ended(const struct supervisor *s)
 {
-	return s->is_stopping && (!workers_are_open(s) || clock_monotonic_ns() >= s->stop_ns);
+	return s->is_stopping &&
+	       ((!workers_are_open(s) && !s->indexer.pid) || clock_monotonic_ns() >= s->stop_ns);
 }
 
 int supervisor_run(const struct config *config, struct listen_sockets *sockets, int reserve,
@@ -186,6 +194,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		.reserve = reserve,
 		.since_realtime_ns = clock_realtime_ns(),
 		.signal_fd = -1,
+		.indexer = {.channel = -1},
 		.watchdog_ns = notify_watchdog_us() * 1000 / 3,
 		.ledger = ledger_new()};
 	int r = s.ledger ? add_signals(&s) : -ENOMEM;
@@ -199,6 +208,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		s.exit_code = EXIT_FAILURE;
 	} else {
 		take_kept(&s);
+		indexer_start(&s);
 		workers_start(&s);
 		acceptors_start(&s);
 		say_ready(&s);
@@ -208,6 +218,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		tick(&s);
 	}
 	workers_kill(&s);
+	indexer_kill(&s);
 	keeper_retry(&s);
 	workers_done(&s);
 	for (struct acceptor *a = s.acceptors; a < s.acceptors + ACCEPTORS_MAX; a++)

@@ -143,8 +143,7 @@ static int start(struct supervisor *s, struct worker *worker)
 	if (r < 0)
 		return r;
 	/* Of those that were passed it is known whether somebody listened before us. */
-	sockets.places[0].is_missing =
-		worker->was_refused || s->sockets->places[0].is_missing;
+	sockets.places[0].is_missing = worker->was_refused || s->sockets->places[0].is_missing;
 	keep[0] = channel[1];
 	keep[1] = door[1];
 	if (s->reserve >= 0)
@@ -404,6 +403,9 @@ static void take_message(
 		worker->state = WORKER_LEAVING;
 		ask_acceptors(s, worker, CHANNEL_FORGET);
 		break;
+	case CHANNEL_INDEXED:
+		indexer_tell(s, worker, message->name);
+		break;
 	case CHANNEL_STAY:
 		if (worker->state == WORKER_GOING)
 			worker->state = WORKER_READY;
@@ -466,6 +468,7 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 	/* What it said before it ended is in the channel. */
 	workers_hear(s, worker);
 	shut(worker);
+	indexer_tell(s, worker, ""); /* what it could not say any more */
 	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
 	if (status) {
 		if (now_ns - worker->started_ns > RETRY_NS_MAX)

@@ -322,7 +322,7 @@ def main():
         for file in files:
             if not re.match(r"[A-Za-z0-9._-]+$", os.path.relpath(file, store).replace("/", "")):
                 fail("a file is called %r" % file)
-        databases = sorted(f for f in files if f.endswith(".db") and not os.path.basename(f).startswith("index-"))
+        databases = sorted(f for f in files if f.endswith(".db") and not f.endswith("index.db"))
         whole = max(databases, key=os.path.getsize)
         check_stored(whole, names)
         check_file(rtl, whole, (0, 1))

@@ -100,11 +100,17 @@ class Place:
                             lines[0].replace(self.folder, "...").removeprefix("collectord: ")))
 
 
-    def must_serve_others(self, planted, words):
-        """What lies in a place of root's worker is left as it was, and keeps no other tenant from its own."""
+    def must_serve_others(self, planted, words, serves_root=False):
+        """What lies in a place of root's worker, or of one that serves nobody, is left as it was, and keeps
+        no other tenant from its own."""
         before = {path: digest(path) for path in (planted, self.victim)}
         process = self.collector()
-        if not any("listening on" in line for line in process.stderr):
+        first = ""
+        for line in process.stderr:
+            first += line
+            if "listening on" in line:
+                break
+        else:
             fail("%s: the service does not start" % self.folder)
         rtl = self.street.program("rtl")
         other = subprocess.run([rtl, "ctl", "--socket", self.socket, "status"], user=HOSTILE_UID,
@@ -113,8 +119,9 @@ class Place:
         own = subprocess.run([rtl, "ctl", "--socket", self.socket, "status"], capture_output=True,
                              text=True, timeout=DEADLINE_S, check=False)
         process.terminate()
-        _, said = process.communicate(timeout=DEADLINE_S)
-        if other.returncode != 0 or own.returncode == 0 or words not in said:
+        said = first + process.stderr.read()
+        process.wait(DEADLINE_S)
+        if other.returncode != 0 or (own.returncode == 0) != serves_root or words not in said:
             fail("%s: another user: %r, root: %r, the log: %s" % (self.folder, other, own, said))
         for path, seen in before.items():
             if digest(path) != seen:
@@ -239,11 +246,16 @@ def of_the_store(street):
     for how in (link, dangling, hard_link, fifo, folder, foreign):
         place = Place(street, "the lock is a %s" % how.__name__)
         place.must_refuse(plant(place.in_store(".lock"), how, place), "cannot lock")
-    for name, words in ((".lock-0", "cannot lock"), ("index-0.db", "cannot store in")):
+    for name, words in ((".lock-0", "cannot lock"), (".index-0", "cannot store in")):
         for how in (link, dangling, hard_link, fifo, folder, foreign):
             place = Place(street, "%s is a %s" % (name, how.__name__))
             path = place.in_store(name)
             place.must_serve_others(plant(path, how, place), words)
+    for how in (link, dangling, hard_link, fifo, folder, foreign):
+        place = Place(street, "index.db is a %s" % how.__name__)
+        path = place.in_store("index.db")
+        place.must_serve_others(plant(path, how, place), "it does not list the node's sessions",
+                                serves_root=True)
 
 
 # ---- in the folder of a tenant -----------------------------------------------------------------

@@ -30,17 +30,16 @@ COMPANIONS = ("-shm", "-lock")
 
 
 def index_path(service, user):
-    return os.path.join(service.store, "index-%d.db" % user.uid)
+    """Of one tenant; index.db has the rows of all."""
+    return os.path.join(service.store, ".index-%d" % user.uid)
 
 
 def ask(service, sql, values=()):
-    """Of all tenants' indexes."""
+    db = sqlite3.connect("file:%s/index.db?mode=ro" % service.store, uri=True, timeout=60)
     rows = []
-    for path in sorted(glob.glob(os.path.join(glob.escape(service.store), "index-*.db"))):
-        db = sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=60)
-        with contextlib.suppress(sqlite3.OperationalError):  # it is just being made
-            rows += db.execute(sql, values).fetchall()
-        db.close()
+    with contextlib.suppress(sqlite3.OperationalError):  # it is just being made
+        rows = db.execute(sql, values).fetchall()
+    db.close()
     return rows
 
 
@@ -459,8 +458,9 @@ def lose_index(service):
         end_realtime_ns > start_realtime_ns, complete, completeness, stored
         FROM session ORDER BY database"""
     before = ask(service, what)
-    for path in glob.glob(os.path.join(glob.escape(service.store), "index-*.db")):
+    for path in glob.glob(os.path.join(glob.escape(service.store), ".index-*")):
         os.unlink(path)
+    os.unlink(os.path.join(service.store, "index.db"))
     # In a folder that is no user's: not a collector's of this store.
     others = os.path.join(service.store, "7 runs")
     os.mkdir(others)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up nobody else.
 
-usage: tenants.py linger|flush|log|recorder|kills|many --build DIR
+usage: tenants.py linger|flush|log|recorder|kills|many|index --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
@@ -10,6 +10,8 @@ usage: tenants.py linger|flush|log|recorder|kills|many --build DIR
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   many    tenants with ranks of their own, all at once; what their workers take is printed, and after
           these have died all that was closed is told of
+  index   the process that writes index.db is killed again and again; a tenant holds its own index, and
+          its worker stands still: what the others have is listed all the same, and its own afterwards
 
 Beside each attack ranks of another user dispatch, whose every record must be stored, none dropped;
 that user's rtl is answered, a third user's job starts and ends; told to end, the service does so in
@@ -260,17 +262,113 @@ def many(service):
               len(users), each, kernels, *sizes, len(busy), max(busy)))
 
 
+INDEX_ROWS = (
+    "SELECT database, name, job, uid, end_realtime_ns, complete, completeness, stored, bytes, kept FROM session",
+    "SELECT database, name, uid, why, removed_realtime_ns FROM removed")
+
+
+def read_index(path, which=""):
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=DEADLINE_S)) as db:
+        return [sorted(map(repr, db.execute(sql + which))) for sql in INDEX_ROWS]
+
+
+def is_listed(service, user, job):
+    try:
+        rows, _ = read_index(service.store + "/index.db", " WHERE uid = %d" % user.uid)
+    except sqlite3.OperationalError:  # it is just being made
+        return False
+    return any(repr(job) in row and "complete" in row for row in rows)
+
+
+def index_writer_of(pid):
+    for path in glob.glob("/proc/[0-9]*"):
+        status = read_status(int(os.path.basename(path)))
+        if int(status.get("PPid", 0)) == pid and status["Name"].strip() == "index-writer":
+            return int(status["Pid"])
+    return None
+
+
+def worker_of(pid, store, user):
+    """The one that has this user's index open."""
+    for worker in workers_of(pid):
+        for fd in glob.glob("/proc/%d/fd/*" % worker):
+            with contextlib.suppress(OSError):
+                if os.readlink(fd) == "%s/.index-%d" % (store, user.uid):
+                    return worker
+    return None
+
+
+def check_index(service, users):
+    """The service has ended: what the tenants' indexes say the node's says, and nothing else."""
+    whole = [[], []]
+    for user in users:
+        for rows, more in zip(whole, read_index("%s/.index-%d" % (service.store, user.uid))):
+            rows.extend(more)
+    whole = [sorted(rows) for rows in whole]
+    listed = read_index(service.store + "/index.db")
+    if listed != whole:
+        fail("index.db says %s; its tenants' say %s" % (listed, whole))
+    return sum(map(len, listed))
+
+
+def index(service):
+    users = [ATTACKER, HONEST, OTHER]
+    process = service.start(service.collector("--keep-sessions", "3"))
+    for i in range(100 if is_long() else 8):
+        wait_for("a process that writes index.db", lambda: index_writer_of(process.pid))
+        writer = index_writer_of(process.pid)
+        ranks = [service.spawn(user, "index %d" % i, dispatches=50, rate=1000) for user in users]
+        if i % 2:
+            os.kill(writer, signal.SIGKILL)
+        for rank in ranks:
+            rank.communicate(timeout=DEADLINE_S)
+        if not i % 2:
+            os.kill(writer, signal.SIGKILL)
+        for user in users:
+            wait_for("a session in index.db", lambda who=user, n=i: is_listed(service, who, "index %d" % n))
+
+    # The one stands still, with its index locked, as if it hung while it commits.
+    worker = worker_of(process.pid, service.store, ATTACKER)
+    with contextlib.closing(sqlite3.connect("%s/.index-%d" % (service.store, ATTACKER.uid),
+                                            timeout=DEADLINE_S, isolation_level=None)) as held:
+        held.execute("BEGIN EXCLUSIVE")
+        held.execute("UPDATE session SET job = 'held'")
+        os.kill(worker, signal.SIGSTOP)
+        service.spawn(HONEST, "beside", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+        wait_for("another's session in index.db", lambda: is_listed(service, HONEST, "beside"))
+        os.kill(index_writer_of(process.pid), signal.SIGKILL)
+        service.spawn(OTHER, "beside", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+        wait_for("another's session in index.db", lambda: is_listed(service, OTHER, "beside"))
+        if is_listed(service, ATTACKER, "held"):
+            fail("what is not committed is listed")
+        held.execute("COMMIT")
+    os.kill(worker, signal.SIGCONT)
+    wait_for("what was held in index.db", lambda: is_listed(service, ATTACKER, "held"))
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    count = check_index(service, users)
+    os.unlink(service.store + "/index.db")
+    process = service.start()
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    if check_index(service, users) != count:
+        fail("made anew, index.db says something else")
+    print("the process that writes index.db was killed %d times: %d rows, those of %d tenants" % (
+        101 if is_long() else 9, count, len(users)))
+
+
 TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
+ALONE = {"kills": kills, "many": many, "index": index}
 
 
 def check(service, options):
     sys.stdout.reconfigure(line_buffering=True)
     bring_up_loopback()
-    if options.what in ("kills", "many"):
-        {"kills": kills, "many": many}[options.what](service)
+    if options.what in ALONE:
+        ALONE[options.what](service)
     else:
         beside(service, TESTS[options.what])
 
 
 if __name__ == "__main__":
-    run(check, "kills", "many", *TESTS)
+    run(check, *ALONE, *TESTS)

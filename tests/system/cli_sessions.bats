@@ -115,7 +115,7 @@ launch() {
 		exit $?
 	END
 	rtl=$rtl demo=$demo RTL_RANK=0 bash -c 'bash script && exec bash ./script'
-	[ "$(find store -name '*.db' ! -name 'index*.db' | wc -l)" -eq 2 ]
+	[ "$(find store -name '*.db' ! -name index.db | wc -l)" -eq 2 ]
 }
 
 @test "two launches of different files with the same key stay apart" {
@@ -476,7 +476,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	kill -TERM $service
 	wait $service
 	# Its session was open, as far as the service knows, and the file is none any more.
-	sqlite3 "store/index-$(id -u).db" 'UPDATE session SET end_realtime_ns = NULL'
+	sqlite3 "store/.index-$(id -u)" 'UPDATE session SET end_realtime_ns = NULL'
 	printf 'no database of ours' | dd of="$db" conv=notrunc status=none
 	cp "$db" damaged
 	start_service
@@ -503,7 +503,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	"$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>err
 	kill -TERM $service
 	wait $service
-	db=$(find "$work/state/rtl" -name '*.db' ! -name 'index*.db')
+	db=$(find "$work/state/rtl" -name '*.db' ! -name index.db)
 	name=$(basename "$db" .db)
 	row_of '.state == "closed"' | jq -e --arg name "$name" --arg db "$db" \
 		'length == 1 and .[0].session == $name and .[0].database == $db'
@@ -541,11 +541,11 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 		and .lost == 0 and .simulated and .bytes > 0 and .uid != null and .start_realtime_ns > 0)' table
 	mv table by_index
 	# What is not in it, or was changed since, tells itself, and the same.
-	mv "state/rtl/index-$(id -u).db" away
+	mv state/rtl/index.db away
 	traced_ls --json
 	[ "$(opened)" -eq 2 ]
 	diff by_index table
-	mv away "state/rtl/index-$(id -u).db"
+	mv away state/rtl/index.db
 	touch -d 2026-01-01 "$(jq -r '.sessions[0].database' by_index)"
 	traced_ls --json
 	[ "$(opened)" -eq 1 ]

@@ -71,5 +71,5 @@ all_ranks() { # all_ranks DATABASE RANKS: rows of every rank are visible
 	[ "$output" = 1 ]
 	run ! as 4322 'SELECT count(*) FROM rocpd_op'
 	accounted "$db"
-	run -0 sql store/index-4321.db 'SELECT count(*) FROM sqlite_master'
+	run -0 sql store/index.db 'SELECT count(*) FROM sqlite_master'
 }

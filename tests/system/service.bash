@@ -7,4 +7,4 @@ start_service() { # [FOLDER]
 	wait_until answers
 }
 answers() { "$rtl" ctl --socket "$work/c.sock" status >/dev/null 2>&1; }
-service_db() { find "$work/store" -name '*.db' ! -name 'index*.db'; }
+service_db() { find "$work/store" -name '*.db' ! -name index.db; }

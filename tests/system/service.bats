@@ -171,7 +171,7 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	# One file, and all that lies in the store: as it is when a folder is cleaned up.
 	for what in '*.db' '*'; do
 		run -3 --separate-stderr "$rtl" run --strict --socket c.sock --device soft bash -c \
-			'"$0" --ranks 1 --dispatches 100 && find store -mindepth 1 ! -name "index*.db" -name "$1" -delete' "$demo" "$what"
+			'"$0" --ranks 1 --dispatches 100 && find store -mindepth 1 ! -name index.db -name "$1" -delete' "$demo" "$what"
 		[ "${stderr_lines[-1]}" = "SIMULATED INCOMPLETE: 100 dispatched, 100 stored in a file that was removed or renamed" ]
 		run -1 grep 'no kernel was seen' <<<"$stderr"
 	done

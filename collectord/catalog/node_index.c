@@ -141,6 +141,11 @@ struct node_index *node_index_close(struct node_index *node)
 	return NULL;
 }
 
+struct index *node_index_rows(struct node_index *node)
+{
+	return node->index;
+}
+
 static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;

@@ -17,6 +17,9 @@ int node_index_open(const char *folder, const struct subuids *subuids, struct no
 	struct index_state *ret_state);
 struct node_index *node_index_close(struct node_index *node);
 
+/* Its rows, to be read only. */
+struct index *node_index_rows(struct node_index *node);
+
 /*
  * Copies what the index of @owner says of @database, which is relative to the folder, and of what
  * was set aside of it; "": all that it says. The same again changes nothing. An index that is not

@@ -31,8 +31,11 @@ enum channel_kind {
 	CHANNEL_STOP,	       /* commit everything and end; so does the end of the channel */
 	CHANNEL_SETTLED,       /* number */
 	CHANNEL_GO,	       /* nobody will put anything into the door any more */
-	CHANNEL_QUESTION,      /* descriptor: a tool that may see all is at its other end */
+	CHANNEL_QUESTION,      /* descriptor: a tool that may see all is at its other end; to the
+				* index writer with a number: closed since then, CLOCK_REALTIME */
 	CHANNEL_ANSWERER,      /* number, owner, descriptor: ask there */
+	CHANNEL_NODE_ANSWERER, /* number, descriptor: what the node's index says of sessions comes
+				* there unasked */
 	CHANNEL_ANSWERERS_END, /* number: those were all */
 
 	/* Acceptor to supervisor. */

@@ -18,6 +18,7 @@
 #include "collectord/service/config.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
 #include "proto/wire/frame.h"
 
 /* A question about what is in memory; and one that processes are told, and have to answer. */
@@ -28,11 +29,12 @@
 #define ANSWERERS_MAX	  256u
 #define ARENA_OF_REPLY	  (16u * REPLY_BYTES_MAX)
 #define SILENT_TEXT_BYTES 256u
+#define NODE		  ((uid_t)-1)
 
 struct answerer {
 	struct answerer *next;
 	struct asking *asking;
-	uid_t owner;
+	uid_t owner; /* NODE: the node's index */
 	int fd;
 	struct event *readable;
 	struct frame_reader reader;
@@ -102,7 +104,7 @@ static const char *name_silent(const struct asking *asking, char ret[SILENT_TEXT
 	size_t at = 0;
 
 	for (const struct answerer *a = asking->answerers; a; a = a->next) {
-		if (a->reply)
+		if (a->reply || a->owner == NODE)
 			continue;
 		if (at + 32 > SILENT_TEXT_BYTES) {
 			strcpy(ret + at, ", ...");
@@ -125,6 +127,32 @@ static void write_status(const struct server *server, char *ret, size_t bytes)
 		all.connections);
 }
 
+static bool has_told(const struct asking *asking, uid_t uid)
+{
+	uid_t owner = subuids_owner(asking->server->config->subuids, uid);
+
+	for (const struct answerer *a = asking->answerers; a; a = a->next)
+		if (a->owner == owner && a->reply)
+			return true;
+	return false;
+}
+
+/* What the node's index says of those who have told it themselves is theirs to tell. */
+static void leave_out_told(struct asking *asking)
+{
+	for (struct answerer *a = asking->answerers; a; a = a->next) {
+		Rtl__SessionsReply *reply =
+			a->owner == NODE && a->reply ? a->reply->sessions_reply : NULL;
+		size_t kept = 0;
+
+		for (size_t i = 0; reply && i < reply->n_sessions; i++)
+			if (!has_told(asking, reply->sessions[i]->uid))
+				reply->sessions[kept++] = reply->sessions[i];
+		if (reply)
+			reply->n_sessions = kept;
+	}
+}
+
 /* Once all have answered, or it is time. */
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
@@ -137,6 +165,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
+	leave_out_told(asking);
 	for (const struct answerer *a = asking->answerers; a; a = a->next)
 		replies[merge.count++] = a->reply;
 	if (asking->is_ctl_status) {
@@ -228,9 +257,10 @@ static void add_answerer(struct asking *asking, uid_t owner, int fd)
 	asking->n_answerers++;
 	asking->n_open++;
 	/* A request is small, and the buffer empty. */
-	if (!answerer->readable || event_add(answerer->readable, NULL) < 0 ||
-		send(fd, asking->request, asking->bytes, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-			(ssize_t)asking->bytes)
+	if (!answerer->readable || event_add(answerer->readable, NULL) < 0)
+		answered(answerer);
+	else if (owner != NODE && send(fd, asking->request, asking->bytes,
+					  MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)asking->bytes)
 		answered(answerer);
 }
 
@@ -241,10 +271,13 @@ void all_tenants_take(struct server *server, const struct channel_message *messa
 	while (asking && asking->number != message->number)
 		asking = asking->next;
 	if (!asking || message->kind == CHANNEL_ANSWERERS_END || fd < 0 ||
+		(message->kind == CHANNEL_NODE_ANSWERER &&
+			asking->kind != RTL__FRAME__BODY_SESSIONS_REPLY) ||
 		asking->n_answerers == ANSWERERS_MAX)
 		close_p(&fd);
 	else
-		add_answerer(asking, message->owner, fd);
+		add_answerer(
+			asking, message->kind == CHANNEL_NODE_ANSWERER ? NODE : message->owner, fd);
 	if (asking && message->kind == CHANNEL_ANSWERERS_END) {
 		asking->is_listed = true;
 		check(asking);

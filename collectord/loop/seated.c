@@ -180,6 +180,7 @@ static void take_message(struct server *server, const struct channel_message *me
 		take_question(server, TAKE_FD(*fd));
 		break;
 	case CHANNEL_ANSWERER:
+	case CHANNEL_NODE_ANSWERER:
 	case CHANNEL_ANSWERERS_END:
 		all_tenants_take(server, message, TAKE_FD(*fd));
 		break;

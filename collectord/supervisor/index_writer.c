@@ -22,11 +22,11 @@
 #include "proto/base/clock.h"
 
 /* What could not be copied is tried again after that; told to end, so often. */
-#define AGAIN_NS     500000000ull
-#define LAST_TRIES   20u
-#define LAST_NS	     50000000ull
+#define AGAIN_NS      500000000ull
+#define LAST_TRIES    20u
+#define LAST_NS	      50000000ull
 /* So is an index.db that cannot be opened. */
-#define OPEN_AGAIN_S 5
+#define OPEN_AGAIN_NS 5000000000ull
 
 /* To be copied anew as a whole. */
 struct late {
@@ -90,6 +90,8 @@ static void hear(struct index_writer *w)
 	int fd = -1, r;
 
 	while ((r = channel_receive(w->channel, &message, &fd)) != -EAGAIN) {
+		if (r == 1 && message.kind == CHANNEL_QUESTION && fd >= 0)
+			index_answer(node_index_rows(w->node), message.number, fd);
 		close_p(&fd);
 		fd = -1;
 		if (r == 0) {
@@ -134,12 +136,30 @@ static void try_all(struct index_writer *w)
 	}
 }
 
-/* Until then nothing is heard: what does not fit into the channel is said later as "all of it". */
+/* What is said is of no use yet, and is not kept. False: the supervisor has ended. */
+static bool pass_over(struct index_writer *w)
+{
+	const uint64_t until_ns = clock_monotonic_ns() + OPEN_AGAIN_NS;
+	struct pollfd channel = {.fd = w->channel, .events = POLLIN};
+	uint64_t now_ns;
+
+	while ((now_ns = clock_monotonic_ns()) < until_ns) {
+		struct channel_message message;
+		int fd = -1, r;
+
+		(void)poll(&channel, 1, (int)((until_ns - now_ns) / 1000000ull) + 1);
+		r = channel_receive(w->channel, &message, &fd);
+		close_p(&fd);
+		if (r == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Where it took more than one try, there is another one of us, which is told everything anew. */
 static void open_node(struct index_writer *w, const struct config *config)
 {
-	struct pollfd channel = {.fd = w->channel};
-
-	for (;;) {
+	for (unsigned tries = 0;; tries++) {
 		struct index_state state = {0};
 		int r = node_index_open(config->store_path, config->subuids, &w->node, &state);
 
@@ -147,16 +167,18 @@ static void open_node(struct index_writer *w, const struct config *config)
 			log_warning("set aside: %s/index.db: %s; it is %s now", config->store_path,
 				strerror(-state.damage), state.aside);
 		free(state.aside);
-		if (r == 0)
+		if (r == 0 && !tries)
 			return;
+		if (r == 0)
+			_exit(EXIT_SUCCESS);
 		if (r != w->said)
 			log_error("%s/index.db: %s: it does not list the node's sessions until "
 				  "that is "
 				  "mended",
 				config->store_path, strerror(-r));
 		w->said = r;
-		if (poll(&channel, 1, OPEN_AGAIN_S * 1000) > 0)
-			_exit(EXIT_SUCCESS); /* the supervisor has ended */
+		if (!pass_over(w))
+			_exit(EXIT_SUCCESS);
 	}
 }
 

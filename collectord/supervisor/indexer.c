@@ -42,6 +42,14 @@ void indexer_tell(struct supervisor *s, struct worker *worker, const char *datab
 	tell_all(s, worker);
 }
 
+int indexer_ask(struct supervisor *s, int fd)
+{
+	const struct channel_message message = {
+		.kind = CHANNEL_QUESTION, .number = s->since_realtime_ns};
+
+	return s->indexer.channel < 0 ? -EPIPE : channel_send(s->indexer.channel, &message, fd);
+}
+
 void indexer_start(struct supervisor *s)
 {
 	uint64_t now_ns = clock_monotonic_ns();

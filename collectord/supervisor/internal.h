@@ -189,6 +189,9 @@ void keeper_free(struct worker *worker);
 void indexer_start(struct supervisor *s);
 /* The index of @worker says something else of @database, relative to the store; "": of all. */
 void indexer_tell(struct supervisor *s, struct worker *worker, const char *database);
+/* Who is at the other end of @fd, which stays the caller's, is told what the node's index says.
+ * -EAGAIN, -EPIPE: it cannot be asked now. */
+int indexer_ask(struct supervisor *s, int fd);
 /* What could not be told so far. */
 void indexer_retry(struct supervisor *s);
 /* False: @pid is another one's. */
@@ -196,6 +199,14 @@ bool indexer_ended(struct supervisor *s, pid_t pid, int status);
 /* It copies what it was told, and ends. */
 void indexer_stop(struct supervisor *s);
 void indexer_kill(struct supervisor *s);
+
+/* ---- index_answer.c --------------------------------------------------------------------- */
+
+struct index;
+
+/* To @fd a SessionsReply: what @index, of the node, says of sessions that were closed since then, and of
+ * those that were removed. */
+void index_answer(struct index *index, uint64_t since_realtime_ns, int fd);
 
 /* ---- index_writer.c --------------------------------------------------------------------- */
 

@@ -326,13 +326,15 @@ void workers_forget_acceptor(struct supervisor *s, unsigned index)
 
 /* ---- what workers say ------------------------------------------------------------------------ */
 
-/* A tool that may see all asks each of them. Who has ended has nothing that is open. */
+/* A tool that may see all asks each of them. Who has ended has nothing that is open: what it has closed
+ * the node's index says. */
 static void introduce(struct supervisor *s, struct worker *asker, uint64_t number)
 {
+	int pair[2];
+
 	for (struct worker *w = s->workers; w; w = w->next) {
 		struct channel_message message = {
 			.kind = CHANNEL_ANSWERER, .owner = w->owner, .number = number};
-		int pair[2];
 
 		if (!is_running(w) || w->state == WORKER_GOING ||
 			socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) <
@@ -341,6 +343,12 @@ static void introduce(struct supervisor *s, struct worker *asker, uint64_t numbe
 		/* Who cannot be told is one that does not answer: its end is closed here. */
 		(void)tell(w, CHANNEL_QUESTION, 0, pair[0]);
 		(void)channel_send(asker->channel, &message, pair[1]);
+		close(pair[0]);
+		close(pair[1]);
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
+		if (indexer_ask(s, pair[0]) == 0)
+			(void)tell(asker, CHANNEL_NODE_ANSWERER, number, pair[1]);
 		close(pair[0]);
 		close(pair[1]);
 	}

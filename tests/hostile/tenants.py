@@ -327,7 +327,21 @@ def index(service):
         for user in users:
             wait_for("a session in index.db", lambda who=user, n=i: is_listed(service, who, "index %d" % n))
 
+    # Root is told of all that was closed or removed, also of tenants whose workers have gone, and once.
+    def told():
+        return sorted((s["uid"], s["state"], s["job"]) for all in service.sessions().values() for s in all)
+    for user in users:
+        wait_for("sessions to be removed", lambda who=user: sum(
+            uid == who.uid and state == "closed" for uid, state, _ in told()) == 3)
+    before = told()
+    for pid in workers_of(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    wait_for("all to be told of", lambda: told() == before)
+    if len(before) != len(users) * (100 if is_long() else 8) or len(set(before)) != len(before):
+        fail("root is told of %s" % before)
+
     # The one stands still, with its index locked, as if it hung while it commits.
+    service.sessions(ATTACKER)
     worker = worker_of(process.pid, service.store, ATTACKER)
     with contextlib.closing(sqlite3.connect("%s/.index-%d" % (service.store, ATTACKER.uid),
                                             timeout=DEADLINE_S, isolation_level=None)) as held:

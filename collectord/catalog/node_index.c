@@ -30,8 +30,7 @@
 static const char came_sql[] =
 	"PRAGMA temp_store=MEMORY;"
 	"CREATE TEMP TABLE came AS SELECT " SESSION_ALL ", tenant FROM session WHERE 0;"
-	"CREATE TEMP TABLE came_removed AS SELECT " REMOVED_ALL ", tenant FROM removed WHERE 0;"
-	"CREATE INDEX came_key ON came (database, name)";
+	"CREATE TEMP TABLE came_removed AS SELECT " REMOVED_ALL ", tenant FROM removed WHERE 0";
 
 /* ?1 is the tenant, the columns of what was read of it are the parameters from ?2 on. */
 static const char take_session[] =
@@ -45,8 +44,8 @@ static const char take_removed[] =
  * more: it may have been lost, or have had no room for it. */
 #define COPY(which)                                                                                \
 	{                                                                                          \
-		"DELETE FROM session WHERE " which " AND NOT EXISTS (SELECT 1 FROM came WHERE "    \
-		"came.database = session.database AND came.name = session.name)",                  \
+		"DELETE FROM session WHERE " which                                                 \
+		" AND (database, name) NOT IN (SELECT database, name FROM came)",                  \
 			"INSERT OR REPLACE INTO session (" SESSION_ALL ", tenant) "                \
 			"SELECT * FROM came EXCEPT SELECT " SESSION_ALL                            \
 			", tenant FROM session WHERE " which,                                      \
@@ -56,6 +55,8 @@ static const char take_removed[] =
 			", tenant FROM removed WHERE " which                                       \
 			") ORDER BY removed_realtime_ns IS NULL, removed_realtime_ns"              \
 	}
+/* What its worker has not settled yet, after the store was moved, is not what there is. */
+#define BELOW		     "substr(database, 1, length(?1)) = ?1"
 #define READ(columns, table) "SELECT " columns " FROM " table
 
 enum {
@@ -67,7 +68,8 @@ static const struct {
 	const char *read_removed;
 	const char *copy[COPY_STATEMENTS];
 } statements[] = {
-	{READ(SESSION_ALL, "session"), READ(REMOVED_ALL, "removed"), COPY(ALL_OURS)},
+	{READ(SESSION_ALL, "session WHERE ") BELOW, READ(REMOVED_ALL, "removed WHERE ") BELOW,
+		COPY(ALL_OURS)},
 	{READ(SESSION_ALL, "session WHERE ") INDEX_OF_DATABASE("?1"),
 		READ(REMOVED_ALL, "removed WHERE ") INDEX_OF_DATABASE("?1"), COPY(OF_DATABASE)},
 };
@@ -79,7 +81,8 @@ static const char trim_sql[] =
 
 struct node_index {
 	struct index *index;
-	char *folder; /* absolute, without links */
+	char *folder; /* absolute, without links, and with a slash behind it */
+	bool is_lost; /* what happens to it does not pass */
 };
 
 static void finalize_p(sqlite3_stmt **statement)
@@ -94,8 +97,10 @@ static void close_db_p(sqlite3 **db)
 
 static int prepare(struct node_index *node)
 {
-	int r = database_exec(node->index->db, came_sql);
+	int r = index_settle(node->index);
 
+	if (r == 0)
+		r = database_exec(node->index->db, came_sql);
 	/* The power may damage it: then it is made anew of what the tenants' indexes say. */
 	return r < 0 ? r : database_exec(node->index->db, "PRAGMA synchronous=OFF");
 }
@@ -126,7 +131,7 @@ int node_index_open(const char *folder, const struct subuids *subuids, struct no
 		node_index_close(node);
 		return r;
 	}
-	*strrchr(node->folder, '/') = 0;
+	strrchr(node->folder, '/')[1] = 0;
 	*ret = node;
 	return 0;
 }
@@ -193,8 +198,7 @@ static int read_table(struct node_index *node, sqlite3 *from, const char *read_s
 		r = database_prepare(node->index->db, &take, take_sql);
 	if (r < 0)
 		return r;
-	if (database)
-		database_bind_text(read, 1, database);
+	database_bind_text(read, 1, database ? database : node->folder);
 	for (; r == 0 && (step = sqlite3_step(read)) == SQLITE_ROW; count++) {
 		sqlite3_bind_int64(take, 1, owner);
 		for (int i = 0; i < sqlite3_column_count(read); i++)
@@ -248,21 +252,31 @@ static int trim(sqlite3 *db)
 	return run(db, trim_sql, count - REMOVED_ROWS_MAX, NULL);
 }
 
+/* Another try may do; else another opening, which sees what is the matter. */
+static bool passes(int error)
+{
+	return error == 0 || error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
+}
+
+bool node_index_is_lost(const struct node_index *node)
+{
+	return node->is_lost;
+}
+
 static int write_copy(struct node_index *node, uid_t owner, const char *database)
 {
 	sqlite3 *db = node->index->db;
 	int r = database_exec(db, "BEGIN IMMEDIATE");
 
-	if (r < 0)
-		return r;
 	for (unsigned i = 0; r == 0 && i < COPY_STATEMENTS; i++)
 		r = run(db, statements[database != NULL].copy[i], owner, database);
 	if (r == 0)
 		r = trim(db);
 	if (r == 0)
 		r = database_exec(db, "COMMIT");
-	if (r < 0)
+	if (r < 0 && !sqlite3_get_autocommit(db))
 		(void)database_exec(db, "ROLLBACK");
+	node->is_lost |= !passes(r);
 	return r;
 }
 
@@ -272,9 +286,9 @@ int node_index_copy(struct node_index *node, uid_t owner, const char *database)
 	CLEANUP(close_db_p) sqlite3 *from = NULL;
 	int r;
 
-	if (asprintf(&path, "%s/.index-%u", node->folder, (unsigned)owner) < 0)
+	if (asprintf(&path, "%s.index-%u", node->folder, (unsigned)owner) < 0)
 		path = NULL;
-	if (path && *database && asprintf(&whole, "%s/%s", node->folder, database) < 0)
+	if (path && *database && asprintf(&whole, "%s%s", node->folder, database) < 0)
 		whole = NULL;
 	if (!path || (*database && !whole))
 		return -ENOMEM;

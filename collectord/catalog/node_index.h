@@ -26,3 +26,6 @@ struct index *node_index_rows(struct node_index *node);
  * there, or says nothing, is none. -EBUSY: it, or the copy, is held; database_errno().
  */
 int node_index_copy(struct node_index *node, uid_t owner, const char *database);
+
+/* It was damaged, moved or taken away while it was open: it has to be opened anew. */
+bool node_index_is_lost(const struct node_index *node);

@@ -81,6 +81,9 @@ static int copy(struct index_writer *w, uid_t owner, const char *database)
 		say_error(w, owner, r);
 	else
 		w->said = 0;
+	if (node_index_is_lost(w->node))
+		_exit(EXIT_FAILURE); /* for another one of us, which opens what is there, or makes
+					it */
 	return r;
 }
 

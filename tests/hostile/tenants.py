@@ -363,9 +363,13 @@ def index(service):
     count = check_index(service, users)
     os.unlink(service.store + "/index.db")
     process = service.start()
+    wait_for("index.db", lambda: is_listed(service, OTHER, "beside"))
+    os.unlink(service.store + "/index.db")
+    service.spawn(OTHER, "last", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+    wait_for("another index.db", lambda: is_listed(service, OTHER, "last"))
     process.send_signal(signal.SIGTERM)
     process.wait(DEADLINE_S)
-    if check_index(service, users) != count:
+    if check_index(service, users) != count + 1:
         fail("made anew, index.db says something else")
     print("the process that writes index.db was killed %d times: %d rows, those of %d tenants" % (
         101 if is_long() else 9, count, len(users)))

@@ -25,7 +25,7 @@
 #define TENANTS 2u
 
 struct place {
-	char folder[64];
+	char folder[96];
 	struct index *tenants[TENANTS]; /* whose uids are their places */
 	struct node_index *node;
 	sqlite3 *db; /* of the node, to read */
@@ -252,6 +252,55 @@ static void a_new_index_takes_over_what_the_node_knew_of_its_tenant(void **state
 	assert_int_equal(number(place, "SELECT count(*) FROM removed WHERE uid = 0"), 1);
 }
 
+/* The copy and the tenant's index were both written for another folder. */
+static void a_store_that_was_moved_is_listed_once(void **state)
+{
+	struct place *place = *state;
+	char *moved = NULL;
+
+	put(place, 0, 1, "complete");
+	put(place, 0, 2, "complete");
+	take_away(place, 0, 2);
+	copy_all(place);
+	for (unsigned uid = 0; uid < TENANTS; uid++)
+		index_close(place->tenants[uid]);
+	node_index_close(place->node);
+	sqlite3_close(place->db);
+	assert_true(asprintf(&moved, "%s-moved", place->folder) > 0);
+	assert_int_equal(rename(place->folder, moved), 0);
+	strcpy(place->folder, moved);
+	free(moved);
+	open_node(place);
+	for (unsigned uid = 0; uid < TENANTS; uid++)
+		open_tenant(place, uid);
+	copy_all(place); /* before its worker has looked */
+	for (unsigned uid = 0; uid < TENANTS; uid++)
+		assert_int_equal(index_settle(place->tenants[uid]), 0);
+	copy_all(place);
+	assert_int_equal(number(place, "SELECT count(*) FROM session WHERE database LIKE "
+				       "'%-moved/0/1.db'"),
+		1);
+	assert_int_equal(number(place, "SELECT count(*) FROM session"), 1);
+	assert_int_equal(number(place, "SELECT count(*) FROM removed"), 1);
+}
+
+static void one_that_was_taken_away_is_to_be_opened_anew(void **state)
+{
+	struct place *place = *state;
+
+	put(place, 0, 1, "complete");
+	copy_all(place);
+	assert_int_equal(unlink(path_of(place, "index.db")), 0);
+	put(place, 0, 2, "complete");
+	assert_true(node_index_copy(place->node, 0, "") < 0);
+	assert_true(node_index_is_lost(place->node));
+	node_index_close(place->node);
+	sqlite3_close(place->db);
+	open_node(place);
+	copy_all(place);
+	assert_int_equal(number(place, "SELECT count(*) FROM session"), 2);
+}
+
 /* Of a version that had no table of what went. */
 static void a_new_index_takes_over_one_of_an_older_version(void **state)
 {
@@ -319,6 +368,10 @@ int main(void)
 			a_new_index_takes_over_what_the_node_knew_of_its_tenant, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_new_index_takes_over_one_of_an_older_version, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_store_that_was_moved_is_listed_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			one_that_was_taken_away_is_to_be_opened_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			of_whom_most_went_the_oldest_is_forgotten, setup, teardown),
 	};

@@ -35,12 +35,10 @@ def index_path(service, user):
 
 
 def ask(service, sql, values=()):
-    db = sqlite3.connect("file:%s/index.db?mode=ro" % service.store, uri=True, timeout=60)
-    rows = []
-    with contextlib.suppress(sqlite3.OperationalError):  # it is just being made
-        rows = db.execute(sql, values).fetchall()
-    db.close()
-    return rows
+    with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(
+            "file:%s/index.db?mode=ro" % service.store, uri=True, timeout=60)) as db:
+        return db.execute(sql, values).fetchall()
+    return []  # it is just being made
 
 
 def change(service, user, statements):

@@ -361,6 +361,20 @@ def index(service):
     process.send_signal(signal.SIGTERM)
     process.wait(DEADLINE_S)
     count = check_index(service, users)
+
+    # As an older rtl leaves it: one index of all. What went is still told to whom it was.
+    for user in users:
+        os.unlink("%s/.index-%d" % (service.store, user.uid))
+    process = service.start()
+    for user in users:
+        went = sum(state == "removed" for uid, state, _ in before if uid == user.uid)
+        wait_for("the history of a tenant", lambda who=user, least=went: sum(
+            s["state"] == "removed" for s in service.sessions(who).get(who.uid, [])) >= least)
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    if check_index(service, users) != count:
+        fail("an index of an older rtl was not taken over")
+
     os.unlink(service.store + "/index.db")
     process = service.start()
     wait_for("index.db", lambda: is_listed(service, OTHER, "beside"))

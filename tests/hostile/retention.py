@@ -193,7 +193,7 @@ def by_size(service, stock):
     run_killed(service, "removal_unlinked:20", *options)
     process = start(service, *options)
     wait_for("the store to be small", lambda: sum(map(stock.bytes, stock.paths)) <= limit * MIB)
-    process = run_pass(service, stock, process, options)
+    process = run_pass(service, process, options, limit * MIB)
     removed = stock.check_whole()
     log = log_text(service)
     for path, why in planted.items():
@@ -215,16 +215,15 @@ def by_size(service, stock):
     return removed
 
 
-def run_pass(service, stock, process, options):
-    """By now everything that has to go has gone; all that went in the life before is finished. A flush is
-    answered by the threads that remove, of which each removes one file between two of them."""
+def run_pass(service, process, options, most_bytes):
+    """By now everything that has to go has gone; all that went in the life before is finished. What the index
+    says is what the collector goes by."""
     stop(process)
     process = start(service, *options)
-    left = None
-    while left != [stock.there(user) for user in stock.paths]:
-        left = [stock.there(user) for user in stock.paths]
-        for _ in range(8):
-            service.rtl(None, "ctl", "flush", "--socket", service.socket)
+    wait_for("all that is too much to go", lambda: ask(service, """
+        SELECT 1 FROM (SELECT count(*) - count(bytes) AS unknown, sum(bytes) AS bytes FROM session)
+        WHERE unknown = 0 AND bytes <= ? AND NOT EXISTS
+        (SELECT 1 FROM removed WHERE removed_realtime_ns IS NULL)""", (most_bytes,)))
     return process
 
 

@@ -82,14 +82,17 @@ static int end_change(struct index *index, int r)
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database))
 {
 	int r = database_exec(index->db, "BEGIN");
-	int more = 1;
+	int more = 1, weighed = 0;
 
 	if (r < 0)
 		return r;
-	for (int i = 0; more == 1 && i < WEIGHED_AT_ONCE; i++)
+	for (int i = 0; more == 1 && i < WEIGHED_AT_ONCE; i++) {
 		more = weigh_one(index, bytes_of);
+		weighed += more == 1;
+	}
 	r = end_change(index, more < 0 ? more : 0);
-	index_say_changed(index, NULL);
+	if (weighed)
+		index_say_changed(index, NULL);
 	return r < 0 ? r : more;
 }
 

@@ -114,7 +114,7 @@ void acceptors_hear(struct supervisor *s, struct acceptor *acceptor)
 		else if (message.kind == CHANNEL_ACCEPTED)
 			workers_accepted(s, (unsigned)(acceptor - s->acceptors), &message);
 	}
-	if (r == 0 && !s->is_stopping)
+	if (r == 0)
 		replace(s, acceptor);
 }
 

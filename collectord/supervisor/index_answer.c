@@ -114,8 +114,7 @@ void index_answer(struct index *index, uint64_t since_realtime_ns, int fd)
 
 	if (!answer)
 		return;
-	(void)index_each_closed_since(
-		index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
+	(void)index_each_closed_since(index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
 	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
 	reply.sessions = answer->infos;
 	reply.n_sessions = answer->n;

@@ -10,29 +10,32 @@
 #include "collectord/channel/ledger.h"
 #include "collectord/supervisor/supervisor.h"
 
-/* Workers at once: each is a process with a thread, 256 of them fit into the unit's TasksMax. */
-#define WORKERS_MAX	256u
+/* Workers at once: each is a process with a thread, 256 of them fit into the unit's TasksMax. One
+ * that has nothing open makes way. */
+#define WORKERS_MAX	 256u
 /* Workers that are started without a connection that wants them, at once. */
-#define WORKERS_EARLY	16u
+#define WORKERS_EARLY	 16u
 /* A worker whose loop says nothing for so long is given up. */
-#define GIVE_UP_NS	10000000000ull
-/* One that was killed or failed is started again after that, doubling, but for one that has lived for
- * RETRY_NS_MAX. Who connects meanwhile waits for it, up to REFUSE_NS. */
-#define RETRY_NS_MIN	20000000ull
-#define RETRY_NS_MAX	10000000000ull
-#define REFUSE_NS	1000000000ull
+#define GIVE_UP_NS	 10000000000ull
+/* One that was killed or failed is started again after that, doubling, but for one that has lived
+ * for RETRY_NS_MAX. Who connects meanwhile waits for it, up to REFUSE_NS. */
+#define RETRY_NS_MIN	 20000000ull
+#define RETRY_NS_MAX	 10000000000ull
+#define REFUSE_NS	 1000000000ull
 /* An acceptor that closes a connection for so long hangs, and another one takes its place. */
-#define HANG_NS		100000000ull
+#define HANG_NS		 100000000ull
 /* Those that hang and the one that accepts: a bit of a word each. */
-#define ACCEPTORS_MAX	64u
+#define ACCEPTORS_MAX	 64u
 /* Recorders that are kept for a tenant: half of all, so that no tenant keeps out the others. */
-#define KEPT_TENANT_MAX (KEPT_RECORDERS_MAX / 2u)
+#define KEPT_TENANT_MAX	 (KEPT_RECORDERS_MAX / 2u)
 /* Told to end, the service has ended after that, whoever does not answer. */
-#define STOP_NS		4500000000ull
+#define STOP_NS		 4500000000ull
 /* The index writer is started again after that at the earliest. */
 #define INDEXER_RETRY_NS 1000000000ull
-#define TICK_MS		1000
-#define BUSY_TICK_MS	50
+/* Of one process, before the others are heard. */
+#define MESSAGES_AT_ONCE 64u
+#define TICK_MS		 1000
+#define BUSY_TICK_MS	 50
 
 enum worker_state {
 	WORKER_NONE,	 /* no process */
@@ -67,8 +70,8 @@ struct worker {
 	bool is_unlisted;   /* the index writer is still to be told that all is to be copied */
 	bool is_settling;
 	uint64_t settle_number;
-	uint64_t round;	   /* in which it wants to hear that all has been accepted for it ... */
-	uint64_t waits;	   /* ... by these acceptors, a bit each; with no bit left it is told */
+	uint64_t round; /* in which it wants to hear that all has been accepted for it ... */
+	uint64_t waits; /* ... by these acceptors, a bit each; with no bit left it is told */
 	uint64_t started_ns;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: not started before */
 	uint64_t backoff_ns;
@@ -108,7 +111,9 @@ struct supervisor {
 	uint64_t
 		watchdog_ns; /* how often our own keeper is told that we live; 0: it does not ask */
 	uint64_t fed_ns;
-	bool has_unsaid; /* our own keeper was busy */
+	uint64_t watched_ns; /* when workers were looked at, and ... */
+	uint64_t awake_ns;   /* ... since when that is done as often as it should be */
+	bool has_unsaid;     /* our own keeper was busy */
 	bool is_stopping;
 	uint64_t stop_ns;
 	int exit_code;
@@ -204,8 +209,8 @@ void indexer_kill(struct supervisor *s);
 
 struct index;
 
-/* To @fd a SessionsReply: what @index, of the node, says of sessions that were closed since then, and of
- * those that were removed. */
+/* To @fd a SessionsReply: what @index, of the node, says of sessions that were closed since then,
+ * and of those that were removed. */
 void index_answer(struct index *index, uint64_t since_realtime_ns, int fd);
 
 /* ---- index_writer.c --------------------------------------------------------------------- */

@@ -98,20 +98,25 @@ static bool is_closing(const struct supervisor *s)
 	return false;
 }
 
-/* Milliseconds until somebody is to be looked at; -1: a node without work costs nothing. */
+static int watchdog_ms(const struct supervisor *s, int tick_ms)
+{
+	int ms = (int)(s->watchdog_ns / 1000000ull);
+
+	return ms && (tick_ms < 0 || ms < tick_ms) ? ms : tick_ms;
+}
+
+/* Milliseconds until something is to be looked at; -1: a node without work costs nothing. */
 static int next_tick_ms(const struct supervisor *s)
 {
 	bool has_waiting = s->acceptor_retry_ns != 0, is_unlisted = !s->indexer.pid;
 
 	for (const struct worker *w = s->workers; w; w = w->next) {
-		has_waiting |= w->is_to_start;
+		has_waiting |= w->is_to_start && s->n_workers < WORKERS_MAX;
 		is_unlisted |= w->is_unlisted;
 	}
 	if (s->is_stopping || s->has_unsaid || has_waiting || is_closing(s))
 		return BUSY_TICK_MS;
-	if (s->watchdog_ns && s->watchdog_ns < TICK_MS * 1000000ull)
-		return (int)(s->watchdog_ns / 1000000ull);
-	return s->n_workers || s->watchdog_ns || is_unlisted ? TICK_MS : -1;
+	return watchdog_ms(s, s->n_workers || is_unlisted ? TICK_MS : -1);
 }
 
 static void tick(struct supervisor *s)

@@ -198,6 +198,40 @@ static void give_door(struct supervisor *s, struct worker *worker)
 	(void)acceptors_tell(s, &message, worker->door);
 }
 
+static void ask_acceptors(struct supervisor *s, struct worker *worker, enum channel_kind kind)
+{
+	const struct channel_message message = {
+		.kind = kind, .owner = worker->owner, .number = ++s->round};
+
+	worker->round = s->round;
+	worker->waits = acceptors_tell(s, &message, -1);
+}
+
+static bool is_idle(const struct worker *worker)
+{
+	return worker->state == WORKER_READY && !worker->is_wanted && !worker->is_settling &&
+	       !atomic_load(&worker->page->sessions) && !atomic_load(&worker->page->connections);
+}
+
+/* The oldest that has nothing open leaves, as if it had asked; it stays where it has after all.
+ * False: there is none. */
+static bool make_room(struct supervisor *s)
+{
+	struct worker *oldest = NULL;
+
+	for (struct worker *w = s->workers; w; w = w->next) {
+		if (w->state == WORKER_LEAVING || w->state == WORKER_GOING)
+			return true;
+		if (is_idle(w) && (!oldest || w->started_ns < oldest->started_ns))
+			oldest = w;
+	}
+	if (!oldest)
+		return false;
+	oldest->state = WORKER_LEAVING;
+	ask_acceptors(s, oldest, CHANNEL_FORGET);
+	return true;
+}
+
 static void start_one(struct supervisor *s, struct worker *worker)
 {
 	int r;
@@ -205,8 +239,9 @@ static void start_one(struct supervisor *s, struct worker *worker)
 	if (worker->state != WORKER_NONE || s->is_stopping)
 		return;
 	if (s->n_workers >= WORKERS_MAX) {
-		refuse(s, worker, "too many users at once");
-		return;
+		if (!make_room(s) && worker->is_wanted)
+			refuse(s, worker, "too many users at once");
+		return; /* once there is room it is started, as one that is wanted or to start */
 	}
 	if (clock_monotonic_ns() < worker->retry_ns) {
 		worker->is_to_start = true;
@@ -227,8 +262,11 @@ void workers_start(struct supervisor *s)
 {
 	unsigned early = 0;
 
-	for (const struct worker *w = s->workers; w; w = w->next)
+	for (struct worker *w = s->workers; w; w = w->next) {
+		if (w->is_wanted)
+			start_one(s, w);
 		early += w->state == WORKER_STARTING;
+	}
 	for (struct worker *w = s->workers; w && early < WORKERS_EARLY; w = w->next) {
 		if (!w->is_to_start || w->state != WORKER_NONE)
 			continue;
@@ -260,37 +298,30 @@ void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t ow
 		give_door(s, worker); /* who was told to go stays, or ends: then there is another */
 }
 
-static void ask_acceptors(struct supervisor *s, struct worker *worker, enum channel_kind kind)
-{
-	const struct channel_message message = {
-		.kind = kind, .owner = worker->owner, .number = ++s->round};
-
-	worker->round = s->round;
-	worker->waits = acceptors_tell(s, &message, -1);
-}
-
 /* With a name: who connects does not find the service's sockets any more. */
-static void say_settled(const struct supervisor *s, const struct worker *worker)
+static int say_settled(const struct supervisor *s, const struct worker *worker)
 {
 	struct channel_message message = {.kind = CHANNEL_SETTLED, .number = worker->settle_number};
 
 	if (!listen_is_reachable(s->sockets))
 		strcpy(message.name, "unreachable");
-	(void)channel_send(worker->channel, &message, -1);
+	return channel_send(worker->channel, &message, -1);
 }
 
+/* One that does not read its channel now is told later. */
 static void check_round(struct supervisor *s, struct worker *worker)
 {
 	if (worker->waits || !worker->round || !acceptors_are_there(s))
 		return;
-	worker->round = 0;
-	if (worker->state == WORKER_LEAVING) {
-		worker->state = WORKER_GOING;
-		(void)tell(worker, CHANNEL_GO, 0, -1);
-	}
-	if (worker->is_settling)
-		say_settled(s, worker);
+	if (worker->is_settling && say_settled(s, worker) < 0)
+		return;
 	worker->is_settling = false;
+	if (worker->state == WORKER_LEAVING) {
+		if (tell(worker, CHANNEL_GO, 0, -1) < 0)
+			return;
+		worker->state = WORKER_GOING;
+	}
+	worker->round = 0;
 }
 
 void workers_accepted(struct supervisor *s, unsigned index, const struct channel_message *message)
@@ -326,19 +357,21 @@ void workers_forget_acceptor(struct supervisor *s, unsigned index)
 
 /* ---- what workers say ------------------------------------------------------------------------ */
 
-/* A tool that may see all asks each of them. Who has ended has nothing that is open: what it has closed
- * the node's index says. */
+/* A tool that may see all asks each of them. Who has ended has nothing that is open: what it has
+ * closed the node's index says. */
 static void introduce(struct supervisor *s, struct worker *asker, uint64_t number)
 {
+	struct channel_message end = {.kind = CHANNEL_ANSWERERS_END, .number = number};
 	int pair[2];
 
 	for (struct worker *w = s->workers; w; w = w->next) {
 		struct channel_message message = {
 			.kind = CHANNEL_ANSWERER, .owner = w->owner, .number = number};
 
-		if (!is_running(w) || w->state == WORKER_GOING ||
-			socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) <
-				0)
+		if (!is_running(w) || w->state == WORKER_GOING)
+			continue;
+		end.owner++;
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 			continue;
 		/* Who cannot be told is one that does not answer: its end is closed here. */
 		(void)tell(w, CHANNEL_QUESTION, 0, pair[0]);
@@ -352,7 +385,7 @@ static void introduce(struct supervisor *s, struct worker *asker, uint64_t numbe
 		close(pair[0]);
 		close(pair[1]);
 	}
-	(void)tell(asker, CHANNEL_ANSWERERS_END, number, -1);
+	(void)channel_send(asker->channel, &end, -1);
 }
 
 static void give_back(struct supervisor *s, uid_t owner, uint64_t is_room)
@@ -434,20 +467,34 @@ static void shut(struct worker *worker)
 	worker->round = worker->waits = 0;
 }
 
-void workers_hear(struct supervisor *s, struct worker *worker)
+/* False: there is nothing now. */
+static bool hear_one(struct supervisor *s, struct worker *worker)
 {
 	struct channel_message message;
 	int fd = -1, r;
 
-	while (worker->channel >= 0 &&
-		(r = channel_receive(worker->channel, &message, &fd)) != -EAGAIN) {
-		if (r == 0)
-			shut(worker);
-		else if (r > 0)
-			take_message(s, worker, &message, &fd);
-		close_p(&fd);
-		fd = -1;
-	}
+	if (worker->channel < 0)
+		return false;
+	r = channel_receive(worker->channel, &message, &fd);
+	if (r == 0)
+		shut(worker);
+	else if (r > 0)
+		take_message(s, worker, &message, &fd);
+	close_p(&fd);
+	return r != -EAGAIN;
+}
+
+void workers_hear(struct supervisor *s, struct worker *worker)
+{
+	for (unsigned i = 0; i < MESSAGES_AT_ONCE && hear_one(s, worker); i++)
+		;
+}
+
+/* What it said before its end. */
+static void hear_out(struct supervisor *s, struct worker *worker)
+{
+	while (hear_one(s, worker))
+		;
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -473,8 +520,7 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 		worker = worker->next;
 	if (!worker)
 		return false;
-	/* What it said before it ended is in the channel. */
-	workers_hear(s, worker);
+	hear_out(s, worker);
 	shut(worker);
 	indexer_tell(s, worker, ""); /* what it could not say any more */
 	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
@@ -493,8 +539,6 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 	worker->state = WORKER_NONE;
 	s->n_workers--;
 	worker->is_to_start = status && had_open;
-	if (worker->is_wanted)
-		start_one(s, worker);
 	workers_start(s);
 	return true;
 }
@@ -512,9 +556,16 @@ static void give_up(struct supervisor *s, struct worker *worker)
 
 void workers_watch(struct supervisor *s, uint64_t now_ns)
 {
+	/* Nobody went on while the whole machine, or the service, stood still. */
+	if (now_ns - s->watched_ns > GIVE_UP_NS / 2)
+		s->awake_ns = now_ns;
+	s->watched_ns = now_ns;
 	for (struct worker *w = s->workers; w; w = w->next) {
 		uint64_t beat_ns = atomic_load(&w->page->beat_ns);
 
+		check_round(s, w);
+		if (beat_ns < s->awake_ns)
+			beat_ns = s->awake_ns;
 		if (is_running(w) && now_ns > beat_ns && now_ns - beat_ns > GIVE_UP_NS)
 			give_up(s, w);
 	}

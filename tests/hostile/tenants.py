@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up nobody else.
 
-usage: tenants.py linger|flush|log|recorder|kills|many|index --build DIR
+usage: tenants.py linger|flush|log|recorder|kills|many|crowd|index --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
@@ -10,6 +10,7 @@ usage: tenants.py linger|flush|log|recorder|kills|many|index --build DIR
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   many    tenants with ranks of their own, all at once; what their workers take is printed, and after
           these have died all that was closed is told of
+  crowd   more users than there may be workers: one that has nothing open makes way
   index   the process that writes index.db is killed again and again; a tenant holds its own index, and
           its worker stands still: what the others have is listed all the same, and its own afterwards
 
@@ -37,6 +38,7 @@ from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
 ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
     ("attacker", "honest", "other")))
 STOP_S_MAX = 5
+WORKERS_MAX = 256  # collectord/supervisor/internal.h
 
 
 def bring_up_loopback():
@@ -262,6 +264,26 @@ def many(service):
               len(users), each, kernels, *sizes, len(busy), max(busy)))
 
 
+def crowd(service):
+    """A user with a rank keeps its worker; of those that have only asked the oldest makes way."""
+    process = service.start()
+    shim = service.spawn(HONEST, "honest", "--polite", rate=100)
+    most = 0
+    for i in range(WORKERS_MAX + 16):
+        asker = User("asker %d" % i, 62400 + i)
+        said = service.rtl(asker, "ctl", "status", "--socket", service.socket)
+        if said.returncode != 0:
+            fail("user %d is not served: %s" % (i, said.stderr))
+        if i % 16 == 15:
+            most = max(most, len(workers_of(process.pid)))
+    if most < WORKERS_MAX - 16:
+        fail("there were only %d workers" % most)
+    shim.terminate()
+    kernels = check_stored(service, shim, HONEST, "honest")
+    print("%d users one after the other, %d workers at once at most; another's %d dispatches: all stored" % (
+        WORKERS_MAX + 16, most, kernels))
+
+
 INDEX_ROWS = (
     "SELECT database, name, job, uid, end_realtime_ns, complete, completeness, stored, bytes, kept FROM session",
     "SELECT database, name, uid, why, removed_realtime_ns FROM removed")
@@ -390,7 +412,7 @@ def index(service):
 
 
 TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
-ALONE = {"kills": kills, "many": many, "index": index}
+ALONE = {"kills": kills, "many": many, "crowd": crowd, "index": index}
 
 
 def check(service, options):

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Messages between the processes of the service: the supervisor, its workers (one a tenant), its
- * acceptors and the index writer. A channel is a pair of SOCK_SEQPACKET sockets: a message arrives whole, or not at all.
- * None of these functions waits. Any thread; one of them receives.
+ * acceptors and the index writer. A channel is a pair of SOCK_SEQPACKET sockets: a message arrives
+ * whole, or not at all. None of these functions waits. Any thread; one of them receives.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,7 +36,7 @@ enum channel_kind {
 	CHANNEL_ANSWERER,      /* number, owner, descriptor: ask there */
 	CHANNEL_NODE_ANSWERER, /* number, descriptor: what the node's index says of sessions comes
 				* there unasked */
-	CHANNEL_ANSWERERS_END, /* number: those were all */
+	CHANNEL_ANSWERERS_END, /* number; in owner how many CHANNEL_ANSWERER should have come */
 
 	/* Acceptor to supervisor. */
 	CHANNEL_WANT_DOOR, /* owner */

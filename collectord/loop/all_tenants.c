@@ -26,9 +26,10 @@
 #define CONTROL_MS	  (CONTROL_ANSWER_MS + ANSWER_MS)
 /* Everything that was received is committed: so long it may take. */
 #define FLUSH_MS	  30000u
-#define ANSWERERS_MAX	  256u
+#define ANSWERERS_MAX	  257u /* all workers, and the node's index */
 #define ARENA_OF_REPLY	  (16u * REPLY_BYTES_MAX)
 #define SILENT_TEXT_BYTES 256u
+#define SILENT_PART_BYTES 32u
 #define NODE		  ((uid_t)-1)
 
 struct answerer {
@@ -54,8 +55,10 @@ struct asking {
 	size_t bytes;
 	struct answerer *answerers;
 	unsigned n_answerers;
-	unsigned n_open; /* that have not answered */
-	bool is_listed;	 /* all answerers are known */
+	unsigned n_open;    /* that have not answered */
+	unsigned n_workers; /* of the answerers, and ... */
+	unsigned n_meant;   /* ... how many of them there should be */
+	bool is_listed;	    /* all answerers are known */
 	struct event *deadline;
 };
 
@@ -101,18 +104,27 @@ static void send_reply(const Rtl__Frame *reply, void *data)
 /* "uid 1000, uid 1001"; NULL: all have answered. */
 static const char *name_silent(const struct asking *asking, char ret[SILENT_TEXT_BYTES])
 {
+	bool has_more = !asking->is_listed || asking->n_workers < asking->n_meant;
+	bool has_node = asking->kind != RTL__FRAME__BODY_SESSIONS_REPLY;
 	size_t at = 0;
 
 	for (const struct answerer *a = asking->answerers; a; a = a->next) {
+		has_node |= a->owner == NODE && a->reply;
 		if (a->reply || a->owner == NODE)
 			continue;
-		if (at + 32 > SILENT_TEXT_BYTES) {
-			strcpy(ret + at, ", ...");
-			return ret;
+		if (at + 3 * SILENT_PART_BYTES > SILENT_TEXT_BYTES) {
+			has_more = true;
+			continue;
 		}
 		at += (size_t)snprintf(
 			ret + at, SILENT_TEXT_BYTES - at, "%suid %u", at ? ", " : "", a->owner);
 	}
+	if (has_more)
+		at += (size_t)snprintf(
+			ret + at, SILENT_TEXT_BYTES - at, "%sothers", at ? ", " : "");
+	if (!has_node)
+		at += (size_t)snprintf(
+			ret + at, SILENT_TEXT_BYTES - at, "%sindex.db", at ? ", " : "");
 	return at ? ret : NULL;
 }
 
@@ -255,6 +267,7 @@ static void add_answerer(struct asking *asking, uid_t owner, int fd)
 	answerer->next = asking->answerers;
 	asking->answerers = answerer;
 	asking->n_answerers++;
+	asking->n_workers += owner != NODE;
 	asking->n_open++;
 	/* A request is small, and the buffer empty. */
 	if (!answerer->readable || event_add(answerer->readable, NULL) < 0)
@@ -280,6 +293,7 @@ void all_tenants_take(struct server *server, const struct channel_message *messa
 			asking, message->kind == CHANNEL_NODE_ANSWERER ? NODE : message->owner, fd);
 	if (asking && message->kind == CHANNEL_ANSWERERS_END) {
 		asking->is_listed = true;
+		asking->n_meant = message->owner;
 		check(asking);
 	}
 }

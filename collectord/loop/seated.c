@@ -36,6 +36,7 @@ struct seated {
 	uint64_t wanted;
 	bool is_unreachable;
 	unsigned idle_beats;
+	enum channel_kind unsaid; /* the channel was full; 0: nothing is to be said again */
 	struct flush_ticket store_ticket;
 	bool is_store_asked;
 	uint64_t store_beats;
@@ -82,11 +83,16 @@ static void take_question(struct server *server, int fd)
 		close(fd);
 }
 
+static void say(struct server *server, enum channel_kind kind)
+{
+	server->seated->unsaid = seated_tell(server, kind, 0) == -EAGAIN ? kind : 0;
+}
+
 void seated_recovered(struct server *server)
 {
 	struct seated *seated = server->seated;
 
-	(void)seated_tell(server, CHANNEL_READY, 0);
+	say(server, CHANNEL_READY);
 	for (unsigned i = 0; i < seated->n_questions; i++)
 		server_take_question(server, seated->questions[i]);
 	seated->n_questions = 0;
@@ -161,7 +167,7 @@ static void go(struct server *server)
 		server_stop(server, 0);
 		return;
 	}
-	(void)seated_tell(server, CHANNEL_STAY, 0);
+	say(server, CHANNEL_STAY);
 }
 
 static void take_message(struct server *server, const struct channel_message *message, int *fd)
@@ -206,8 +212,9 @@ static void on_channel(evutil_socket_t fd, short what, void *data)
 		passed = -1;
 		if (r != 0)
 			continue;
-		/* The supervisor is gone, or has given us up: what is here is committed. If that hangs
-		 * nobody else would end us, and the next worker of the tenant waits for our lock. */
+		/* The supervisor is gone, or has given us up: what is here is committed. If that
+		 * hangs nobody else would end us, and the next worker of the tenant waits for our
+		 * lock. */
 		event_del(server->seated->channel);
 		(void)alarm(ORPHAN_S);
 		server_stop(server, 0);
@@ -262,6 +269,8 @@ static void on_beat(evutil_socket_t fd, short what, void *data)
 	(void)what;
 	if (store_goes_on(server))
 		atomic_store(&server->seated->seat->page->beat_ns, clock_monotonic_ns());
+	if (server->seated->unsaid)
+		say(server, server->seated->unsaid);
 	ask_to_go(server);
 }
 

@@ -111,7 +111,7 @@ static void admit(struct server *server, int fd)
 		return;
 	}
 	if (r < 0) {
-		close(fd);
+		receiver_drop(&server->receiver, fd);
 		return;
 	}
 	add_peer(server, peer);
@@ -197,7 +197,7 @@ static bool accept_some(struct server *server, int listener)
 			continue;
 		}
 		if (!arrivals_take(&server->arrivals, server->config->subuids, fd)) {
-			close(fd);
+			receiver_drop(&server->receiver, fd);
 			continue;
 		}
 		admit(server, fd);
@@ -597,6 +597,8 @@ struct server *server_free(struct server *server)
 	server->is_stopping = true;
 	while (server->peers)
 		peer_close(server->peers);
+	if (server->waiting_fd >= 0)
+		receiver_drop(&server->receiver, TAKE_FD(server->waiting_fd));
 	receiver_done(&server->receiver);
 	if (server->base)
 		on_reap(-1, 0, server);
@@ -621,7 +623,6 @@ struct server *server_free(struct server *server)
 	free_event(server->throttle);
 	kept_done(server);
 	free_event(server->keep_retry);
-	close_p(&server->waiting_fd);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	free(server->received);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The process that accepts. It looks at nothing but who has connected, by the kernel's word, and
- * puts the connection into the door of that tenant's worker. It keeps nothing that would be missed:
- * the one thing it may hang at is the close of a connection that is not wanted, whose unread
- * messages hold descriptors of a stranger's; then another one takes its place.
+ * puts the connection into the door of that tenant's worker. A connection that is not wanted, whose
+ * unread messages hold descriptors of a stranger's, is closed by the end of another process. It
+ * keeps nothing else that would be missed for long: where it hangs another one takes its place.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectord/service/config.h"
@@ -55,6 +59,7 @@ struct acceptor_self {
 	int unwanted[UNWANTED_MAX];
 	unsigned n_unwanted;
 	uint64_t unwanted_ns; /* since when there is one */
+	pid_t closer;	      /* 0: none */
 };
 
 static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
@@ -69,11 +74,57 @@ static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t ow
 		_exit(EXIT_SUCCESS); /* it is gone */
 }
 
-/* Here it may hang: for a tenth of a second, then another one accepts. */
+/* The life of a process that has what is unwanted: it ends once that is closed in the acceptor, and
+ * with it the last reference. Of what is not to be held up with it, it has nothing. */
+_Noreturn static void hold_unwanted(const struct acceptor_self *a, int closed)
+{
+	char byte;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(a->channel);
+	for (size_t i = 0; i < a->s->sockets->count; i++)
+		close(a->s->sockets->fds[i]);
+	for (const struct door *d = a->doors; d; d = d->next) {
+		if (d->fd >= 0)
+			close(d->fd);
+		for (unsigned i = 0; i < d->count; i++)
+			close(d->pending[(d->first + i) % PENDING_MAX]);
+	}
+	(void)!read(closed, &byte, 1);
+	_exit(EXIT_SUCCESS);
+}
+
+/* False: there can be none. */
+static bool start_closer(struct acceptor_self *a)
+{
+	int closed[2];
+	pid_t pid;
+
+	if (pipe2(closed, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(closed[1]);
+		hold_unwanted(a, closed[0]);
+	}
+	a->closer = pid < 0 ? 0 : pid;
+	while (pid > 0 && a->n_unwanted)
+		close(a->unwanted[--a->n_unwanted]);
+	close(closed[0]);
+	close(closed[1]);
+	return pid > 0;
+}
+
+/* Without a process that does it, or where that has too much to do, this one may hang: for a tenth
+ * of a second, then another one accepts. */
 static void close_unwanted(struct acceptor_self *a)
 {
 	if (!a->n_unwanted || (a->n_unwanted < UNWANTED_MAX &&
 				      clock_monotonic_ns() - a->unwanted_ns < UNWANTED_NS))
+		return;
+	if (a->closer && waitpid(a->closer, NULL, WNOHANG) != 0)
+		a->closer = 0;
+	if (a->closer ? a->n_unwanted < UNWANTED_MAX : start_closer(a))
 		return;
 	tell(a, CHANNEL_CLOSING, 0, 0);
 	while (a->n_unwanted)

@@ -29,7 +29,7 @@
 /* Recorders that are kept for a tenant: half of all, so that no tenant keeps out the others. */
 #define KEPT_TENANT_MAX	 (KEPT_RECORDERS_MAX / 2u)
 /* Told to end, the service has ended after that, whoever does not answer. */
-#define STOP_NS		 4500000000ull
+#define STOP_NS		 4000000000ull
 /* The index writer is started again after that at the earliest. */
 #define INDEXER_RETRY_NS 1000000000ull
 /* Of one process, before the others are heard. */

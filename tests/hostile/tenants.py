@@ -10,7 +10,7 @@ usage: tenants.py linger|flush|log|recorder|kills|many|crowd|index --build DIR
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   many    tenants with ranks of their own, all at once; what their workers take is printed, and after
           these have died all that was closed is told of
-  crowd   more users than there may be workers: one that has nothing open makes way
+  crowd   more users than there may be workers: one that has nothing open makes way, and only such a one
   index   the process that writes index.db is killed again and again; a tenant holds its own index, and
           its worker stands still: what the others have is listed all the same, and its own afterwards
 
@@ -269,24 +269,53 @@ def many(service):
               len(users), each, kernels, *sizes, len(busy), max(busy)))
 
 
+def question_of(service, user):
+    """A connection of that user's, over which a tool has asked."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(DEADLINE_S)
+    os.seteuid(user.uid)  # the kernel takes down who connects
+    try:
+        connection.connect(service.socket)
+    finally:
+        os.seteuid(0)
+    with contextlib.suppress(BrokenPipeError):
+        connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+    return connection
+
+
+def is_answered(connection):
+    """False: it was closed instead."""
+    try:
+        return bool(connection.recv(1))
+    except ConnectionResetError:
+        return False
+
+
 def crowd(service):
-    """A user with a rank keeps its worker; of those that have only asked the oldest makes way."""
+    """While all have something open the next user is refused; one that has nothing open makes way."""
     process = service.start()
     shim = service.spawn(HONEST, "honest", "--polite", rate=100)
-    most = 0
-    for i in range(WORKERS_MAX + 16):
-        asker = User("asker %d" % i, 62400 + i)
-        said = service.rtl(asker, "ctl", "status", "--socket", service.socket)
-        if said.returncode != 0:
-            fail("user %d is not served: %s" % (i, said.stderr))
-        if i % 16 == 15:
-            most = max(most, len(workers_of(process.pid)))
-    if most < WORKERS_MAX - 16:
-        fail("there were only %d workers" % most)
+    wait_for("the rank", lambda: service.sessions(HONEST).get(HONEST.uid))
+    users = [User("asker %d" % i, 62400 + i) for i in range(WORKERS_MAX + 15)]
+    held = []
+    for user in users[:WORKERS_MAX - 1]:
+        held.append(question_of(service, user))
+        if not is_answered(held[-1]):
+            fail("%s is not served beside %d workers" % (user.name, len(held)))
+    if is_answered(question_of(service, users[-1])):
+        fail("there are more than %d workers" % WORKERS_MAX)
+    if len(workers_of(process.pid)) != WORKERS_MAX:
+        fail("there are %d workers" % len(workers_of(process.pid)))
+    for connection in held:
+        connection.close()
+    for user in users[WORKERS_MAX - 1:]:
+        wait_for(user.name + " to be served", lambda who=user: is_answered(question_of(service, who)))
+    if len(workers_of(process.pid)) > WORKERS_MAX:
+        fail("there are %d workers" % len(workers_of(process.pid)))
     shim.terminate()
     kernels = check_stored(service, shim, HONEST, "honest")
-    print("%d users one after the other, %d workers at once at most; another's %d dispatches: all stored" % (
-        WORKERS_MAX + 16, most, kernels))
+    print("%d users: as many at once as there may be workers, the next ones in the place of those that had "
+          "nothing open any more; another's %d dispatches: all stored" % (len(users) + 1, kernels))
 
 
 INDEX_ROWS = (
